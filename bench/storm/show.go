@@ -78,10 +78,18 @@ func (m measurement) write(folder string) error {
 	return summarize(folder)
 }
 
+// preamble explains the columns of a summary.
+const preamble = `A scenario's name has the kind of key, the multiple of a partition's limit at which one key is written, and the number of
+containers of one request each. "No container" are requests that found none free. A storm is calm when all later seconds
+accept 99 % or more. Write shards have their seconds since the storm's start. A run is without a difference if strong
+reads find all accepted writes, and none that certainly failed.
+
+`
+
 // summarize writes a line for each scenario in the folder, with the median and worst of its runs.
 func summarize(folder string) error {
 	t := table.NewWriter()
-	t.AppendHeader(table.Row{"scenario", "runs", "accepted %: median, worst", "throttled by API %", "no container %", "calm after: median, worst", "N in the median run", "quiet keys that grew", "map read units", "found = accepted"})
+	t.AppendHeader(table.Row{"scenario", "runs", "accepted %: median, worst", "throttled by API %", "no container %", "calm after: median, worst", "write shards (since when) in the median run", "quiet keys that grew", "RCU on the shard map", "runs without a difference"})
 	results := map[string]measurement{}
 	for _, s := range scenarios() {
 		text, err := os.ReadFile(filepath.Join(folder, s.Name+".json"))
@@ -98,7 +106,7 @@ func summarize(folder string) error {
 		m.rows(t)
 		results[s.Name] = m
 	}
-	if err := os.WriteFile(filepath.Join(folder, "summary.md"), []byte(t.RenderMarkdown()+"\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "summary.md"), []byte(preamble+t.RenderMarkdown()+"\n"), 0o644); err != nil {
 		return err
 	}
 	return draw(filepath.Join(folder, "storm.svg"), results)

@@ -31,8 +31,8 @@ func (a *api) Validate() error { return load.Options{Target: a.Target}.Validate(
 // callTime is the timeout of one call of the API.
 const callTime = 30 * time.Second
 
-// call makes a call and decodes the response. An error has the detail of the problem.
-func (a api) call(ctx context.Context, method, path string, body, into any) error {
+// callAPI makes a call and decodes the response. An error has the detail of the problem.
+func (a api) callAPI(ctx context.Context, method, path string, body, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	sign, err := a.signer(ctx, a.Target)

@@ -36,7 +36,7 @@ func (c *ShardsCheckCmd) Validate() error {
 	check := checks[kind.Kind(c.Type)]
 	switch {
 	case check.read == nil:
-		return fmt.Errorf("--type %s: a limit's windows are too short to judge their spread", c.Type)
+		return fmt.Errorf("--type %s can't be checked: a limit's windows are too short to measure how evenly its writes are spread", c.Type)
 	case !check.span && !(c.From.IsZero() && c.To.IsZero()):
 		return errors.New("--from and --to need --type entity")
 	case !c.From.IsZero() && !c.To.IsZero() && !c.From.Before(c.To):
@@ -87,7 +87,7 @@ func (c *ShardsCheckCmd) Run(ctx context.Context, std streams) error {
 			bad++
 		}
 	}
-	if err := c.show(std.out, result); err != nil {
+	if err := c.printSpread(std.out, result); err != nil {
 		return err
 	}
 	if bad > 0 {
@@ -137,7 +137,7 @@ func (c *ShardsCheckCmd) sessions(ctx context.Context, r *spread.Reader, now tim
 
 func one(s spread.Result, err error) ([]spread.Result, error) { return []spread.Result{s}, err }
 
-func (c *ShardsCheckCmd) show(out io.Writer, r checked) error {
+func (c *ShardsCheckCmd) printSpread(out io.Writer, r checked) error {
 	if c.JSON {
 		return printJSON(out, r)
 	}

@@ -72,7 +72,7 @@ func (c *DeleteCmd) Run(ctx context.Context, std streams) error {
 	if err = c.explain(err); err != nil && len(report.Deleted) == 0 {
 		return err
 	}
-	if err := errors.Join(err, c.show(std.out, report)); err != nil {
+	if err := errors.Join(err, c.printReport(std.out, report)); err != nil {
 		return err
 	}
 	if len(report.Left) > 0 {
@@ -103,11 +103,11 @@ func (c *DeleteCmd) confirm(ctx context.Context, in *os.File, std streams) error
 	if !terminal.Is(in) {
 		return fmt.Errorf("deleting %s and everything that belongs to it needs --yes; --dry-run lists what there is", c.what())
 	}
-	return ask(ctx, in, std.err, c.what())
+	return readConfirmation(ctx, in, std.err, c.what())
 }
 
-// ask waits for an answer, or until ctx ends.
-func ask(ctx context.Context, in io.Reader, out io.Writer, what string) error {
+// readConfirmation waits for an answer, or until ctx ends.
+func readConfirmation(ctx context.Context, in io.Reader, out io.Writer, what string) error {
 	answer, err := terminal.Ask(ctx, in, out, fmt.Sprintf("Delete %s, with all that belongs to it? Type yes: ", what))
 	if err == nil && answer != "yes" {
 		err = errors.New("nothing was deleted")
@@ -115,8 +115,8 @@ func ask(ctx context.Context, in io.Reader, out io.Writer, what string) error {
 	return err
 }
 
-// show prints the result.
-func (c *DeleteCmd) show(out io.Writer, r *erase.Report) error {
+// printReport prints the result.
+func (c *DeleteCmd) printReport(out io.Writer, r *erase.Report) error {
 	if c.JSON {
 		return printJSON(out, r)
 	}

@@ -76,7 +76,7 @@ func TestShowsKeptAndLeft(t *testing.T) {
 	var out bytes.Buffer
 	c := DeleteCmd{baseKey: baseKey{Type: "counter", Name: "x"}}
 	report := erase.Report{Deleted: map[erase.What]int{erase.WriteShards: 2}, Kept: []string{"1 write shard"}, Left: []string{"the rest"}}
-	if err := c.show(&out, &report); err != nil || !strings.HasSuffix(out.String(), "\nkept: 1 write shard\nleft: the rest\n") ||
+	if err := c.printReport(&out, &report); err != nil || !strings.HasSuffix(out.String(), "\nkept: 1 write shard\nleft: the rest\n") ||
 		!strings.Contains(out.String(), `of counter "x"`) {
 		t.Errorf("output %s, %v", &out, err)
 	}
@@ -86,7 +86,7 @@ func TestShowsKeptAndLeft(t *testing.T) {
 func TestAsk(t *testing.T) {
 	for answer, want := range map[string]bool{"yes\n": true, " yes": true, "y\n": false, "": false, "no\nyes\n": false} {
 		var out bytes.Buffer
-		err := ask(t.Context(), strings.NewReader(answer), &out, "counter \"x\"")
+		err := readConfirmation(t.Context(), strings.NewReader(answer), &out, "counter \"x\"")
 		if (err == nil) != want || out.String() != "Delete counter \"x\", with all that belongs to it? Type yes: " {
 			t.Errorf("answer %q: error %v after the question %q", answer, err, out.String())
 		}

@@ -127,7 +127,7 @@ func (h *heatFrom) openStack(ctx context.Context, c aws.Config) (*heatview.Watch
 // findStream finds a table's stream and prints its readers. Without --force it returns an error if the stream allows no
 // more readers.
 func (h *heatFrom) findStream(ctx context.Context, std streams, c aws.Config) (live.Found, error) {
-	found, err := h.find(ctx, c)
+	found, err := h.findTable(ctx, c)
 	if err != nil {
 		return found, h.explain(ctx, c, err)
 	}
@@ -141,8 +141,8 @@ func (h *heatFrom) findStream(ctx context.Context, std streams, c aws.Config) (l
 	return found, nil
 }
 
-// find describes the table, and lists the readers of its stream.
-func (h *heatFrom) find(ctx context.Context, c aws.Config) (live.Found, error) {
+// findTable describes the table, and lists the readers of its stream.
+func (h *heatFrom) findTable(ctx context.Context, c aws.Config) (live.Found, error) {
 	var mappings live.Mappings
 	if h.Endpoint == "" {
 		mappings = live.EventSourceMappings(awscall.New(c))
@@ -153,7 +153,7 @@ func (h *heatFrom) find(ctx context.Context, c aws.Config) (live.Found, error) {
 // findAgain returns a function that finds the table's current stream after an earlier one is gone.
 func (h *heatFrom) findAgain(c aws.Config) func(context.Context) (live.Found, error) {
 	return func(ctx context.Context) (live.Found, error) {
-		found, err := h.find(ctx, c)
+		found, err := h.findTable(ctx, c)
 		if err == nil && !h.Force {
 			err = found.TooMany()
 		}

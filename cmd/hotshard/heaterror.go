@@ -50,7 +50,7 @@ func (e *credentialsError) Is(target error) bool {
 // answered with a status of 500 or more. A machine that is not an EC2 instance can't connect to
 // EC2's metadata service, which the SDK asks last: that is not transient.
 func (e *credentialsError) transient() bool {
-	if call := e.call(); call != nil && call.Service() == imds.ServiceID {
+	if call := e.failedCall(); call != nil && call.Service() == imds.ServiceID {
 		return false
 	}
 	if answer, ok := errors.AsType[*smithyhttp.ResponseError](e.err); ok && answer.HTTPStatusCode() >= http.StatusInternalServerError {
@@ -63,8 +63,8 @@ func (e *credentialsError) transient() bool {
 	return ok && network.Timeout()
 }
 
-// call returns the innermost AWS call that failed; nil if none was made.
-func (e *credentialsError) call() (call *smithy.OperationError) {
+// failedCall returns the innermost AWS call that failed; nil if none was made.
+func (e *credentialsError) failedCall() (call *smithy.OperationError) {
 	for err := e.err; ; err = call.Err {
 		inner, ok := errors.AsType[*smithy.OperationError](err)
 		if !ok {
@@ -76,7 +76,7 @@ func (e *credentialsError) call() (call *smithy.OperationError) {
 
 // cause returns which call failed and why, after a colon. It is "" if no provider is configured.
 func (e *credentialsError) cause() string {
-	call := e.call()
+	call := e.failedCall()
 	switch {
 	case call == nil:
 		return ": " + strings.TrimPrefix(e.err.Error(), "failed to refresh cached credentials, ")

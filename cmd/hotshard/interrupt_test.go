@@ -18,7 +18,7 @@ func TestAskEndsWhenInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(interruption{os.Interrupt})
 	var out bytes.Buffer
-	if err := ask(ctx, in, &out, "counter \"x\""); !errors.Is(err, context.Canceled) || !strings.HasSuffix(out.String(), "Type yes: \n") {
+	if err := readConfirmation(ctx, in, &out, "counter \"x\""); !errors.Is(err, context.Canceled) || !strings.HasSuffix(out.String(), "Type yes: \n") {
 		t.Errorf("error %v after the question %q, want context.Canceled", err, &out)
 	}
 }

@@ -67,7 +67,7 @@ func (c *ReplayCmd) Run(ctx context.Context, std streams) error {
 	if err = c.explain(err); err != nil && result.Report.Targets == 0 && result.Forgotten == 0 {
 		return err
 	}
-	if err := errors.Join(err, c.show(std, result)); err != nil {
+	if err := errors.Join(err, c.printReplay(std, result)); err != nil {
 		return err
 	}
 	n := result.Report.Bad() + result.Report.Open
@@ -115,8 +115,8 @@ func (c *ReplayCmd) forget(ctx context.Context, a *audit.Auditor, list []audit.F
 	return left, err
 }
 
-// show prints the result.
-func (c *ReplayCmd) show(std streams, r replayed) error {
+// printReplay prints the result.
+func (c *ReplayCmd) printReplay(std streams, r replayed) error {
 	if c.JSON {
 		return printJSON(std.out, r)
 	}

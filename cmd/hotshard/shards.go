@@ -39,7 +39,7 @@ func (c *ShardsListCmd) Run(ctx context.Context, std streams) error {
 	var answer struct {
 		Keys []httpapi.ShardCount `json:"keys"`
 	}
-	if err := c.call(ctx, http.MethodGet, "/v1/shards", nil, &answer); err != nil {
+	if err := c.callAPI(ctx, http.MethodGet, "/v1/shards", nil, &answer); err != nil {
 		return err
 	}
 	return c.print(std.out, answer, func() *terminal.Table {
@@ -64,7 +64,7 @@ type ShardsGetCmd struct {
 // Run prints a base key's shard count.
 func (c *ShardsGetCmd) Run(ctx context.Context, std streams) error {
 	var answer httpapi.ShardCount
-	if err := c.call(ctx, http.MethodGet, c.query(), nil, &answer); err != nil {
+	if err := c.callAPI(ctx, http.MethodGet, c.query(), nil, &answer); err != nil {
 		return err
 	}
 	return c.printOne(std.out, answer)
@@ -93,7 +93,7 @@ func (c *ShardsSetCmd) Validate() error {
 func (c *ShardsSetCmd) Run(ctx context.Context, std streams) error {
 	body := map[string]any{"type": c.Type, "name": c.Name, "shards": c.Shards} // null unpins
 	var answer httpapi.ShardCount
-	if err := c.call(ctx, http.MethodPut, "/v1/shards", body, &answer); err != nil {
+	if err := c.callAPI(ctx, http.MethodPut, "/v1/shards", body, &answer); err != nil {
 		return err
 	}
 	return c.printOne(std.out, answer)

@@ -89,7 +89,7 @@ func (m *throttledMetrics) refresh(ctx context.Context, index string, s *throttl
 	}
 	bounded, cancel := context.WithTimeout(ctx, metricTimeout)
 	defer cancel()
-	points, err := m.read(bounded, index, from.Truncate(time.Minute), now)
+	points, err := m.readByMinute(bounded, index, from.Truncate(time.Minute), now)
 	if ctx.Err() != nil {
 		return
 	}
@@ -115,8 +115,8 @@ func (e incompleteMetric) Error() string {
 	return "CloudWatch returned a metric with status " + string(e)
 }
 
-// read returns the throttled writes of each minute that has any: DynamoDB sends no zeros.
-func (m *throttledMetrics) read(ctx context.Context, index string, from, to time.Time) (map[int64]int64, error) {
+// readByMinute returns the throttled writes of each minute that has any: DynamoDB sends no zeros.
+func (m *throttledMetrics) readByMinute(ctx context.Context, index string, from, to time.Time) (map[int64]int64, error) {
 	var queries []types.MetricDataQuery
 	for i, table := range m.tables {
 		dimensions := []types.Dimension{{Name: aws.String("TableName"), Value: &table}}

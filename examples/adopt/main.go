@@ -59,7 +59,7 @@ func main() {
 func adopt(ctx context.Context, client *dynamodb.Client) error {
 	plain, err := before.Open(client)
 	if err == nil {
-		err = fill(ctx, client, plain)
+		err = createOrders(ctx, client, plain)
 	}
 	if err != nil {
 		return err
@@ -193,8 +193,8 @@ func plainOrders(ctx context.Context, plain *before.Orders, customer string) (li
 	return list, err
 }
 
-// fill creates the table and writes its orders as the program before does.
-func fill(ctx context.Context, client *dynamodb.Client, plain *before.Orders) error {
+// createOrders creates the table and writes its orders as the program before does.
+func createOrders(ctx context.Context, client *dynamodb.Client, plain *before.Orders) error {
 	_, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest,
 		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("customer"), AttributeType: "S"}, {AttributeName: aws.String("placed"), AttributeType: "S"}},

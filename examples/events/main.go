@@ -28,12 +28,12 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := keep(ctx, dynamodb.NewFromConfig(cfg, quiet)); err != nil {
+	if err := storeAndRead(ctx, dynamodb.NewFromConfig(cfg, quiet)); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func keep(ctx context.Context, client *dynamodb.Client) error {
+func storeAndRead(ctx context.Context, client *dynamodb.Client) error {
 	names := setup.WithPrefix("examples-")
 	if err := setup.Create(ctx, client, names); err != nil {
 		return err

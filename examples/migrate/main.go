@@ -35,14 +35,14 @@ func main() {
 	if err := create(ctx, client); err != nil {
 		log.Fatal(err)
 	}
-	moved := move(ctx, client)
+	moved := migrateOrders(ctx, client)
 	_, removed := client.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: aws.String("examples-orders")})
 	if err := errors.Join(moved, removed); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func move(ctx context.Context, client *dynamodb.Client) error {
+func migrateOrders(ctx context.Context, client *dynamodb.Client) error {
 	made := &dynamodb.DescribeTableInput{TableName: aws.String("examples-orders")}
 	if err := dynamodb.NewTableExistsWaiter(client).Wait(ctx, made, time.Minute); err != nil {
 		return err

@@ -28,12 +28,12 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := visit(ctx, dynamodb.NewFromConfig(cfg, quiet), time.Now()); err != nil {
+	if err := runVisits(ctx, dynamodb.NewFromConfig(cfg, quiet), time.Now()); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func visit(ctx context.Context, client *dynamodb.Client, now time.Time) error {
+func runVisits(ctx context.Context, client *dynamodb.Client, now time.Time) error {
 	names := setup.WithPrefix("examples-")
 	if err := setup.Create(ctx, client, names); err != nil {
 		return err
@@ -51,13 +51,13 @@ func visit(ctx context.Context, client *dynamodb.Client, now time.Time) error {
 			return err
 		}
 	}
-	if err := show(ctx, visitors, "active", 2, now); err != nil {
+	if err := printActive(ctx, visitors, "active", 2, now); err != nil {
 		return err
 	}
 	if err := visitors.End(ctx, "shop", "u-42", now); err != nil {
 		return err
 	}
-	if err := show(ctx, visitors, "after u-42 has left", 1, now); err != nil {
+	if err := printActive(ctx, visitors, "after u-42 has left", 1, now); err != nil {
 		return err
 	}
 
@@ -68,12 +68,12 @@ func visit(ctx context.Context, client *dynamodb.Client, now time.Time) error {
 	if held, ok := one.Data["cart"].(*types.AttributeValueMemberS); ok {
 		fmt.Printf("%s has %s in the cart\n", one.ID, held.Value)
 	}
-	return show(ctx, visitors, "half an hour later", 0, now.Add(30*time.Minute))
+	return printActive(ctx, visitors, "half an hour later", 0, now.Add(30*time.Minute))
 }
 
-// show prints the sessions that are active at a time, after there are so many, for up to ten seconds. It reads an
+// printActive prints the sessions that are active at a time, after there are so many, for up to ten seconds. It reads an
 // index, which on AWS is updated a moment after a write.
-func show(ctx context.Context, visitors *sessions.Store, when string, many int, at time.Time) error {
+func printActive(ctx context.Context, visitors *sessions.Store, when string, many int, at time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	for {

@@ -16,12 +16,12 @@ import (
 // of cdk.json, which override those of cdk.context.json.
 func Context(folder string, given []string) (map[string]any, error) {
 	context := map[string]any{}
-	saved, err := read(filepath.Join(folder, "cdk.context.json"))
+	saved, err := readSettings(filepath.Join(folder, "cdk.context.json"))
 	if err != nil {
 		return nil, err
 	}
 	maps.Copy(context, saved)
-	app, err := read(filepath.Join(folder, "cdk.json"))
+	app, err := readSettings(filepath.Join(folder, "cdk.json"))
 	if err != nil {
 		return nil, err
 	}
@@ -38,8 +38,8 @@ func Context(folder string, given []string) (map[string]any, error) {
 	return context, nil
 }
 
-// read reads a file of settings. A missing file has none.
-func read(path string) (map[string]any, error) {
+// readSettings reads a file of settings. A missing file has none.
+func readSettings(path string) (map[string]any, error) {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -100,9 +100,9 @@ func (s changesByBoard) changesOf(name, period string) *boardChanges {
 	return s[key]
 }
 
-// add adds a record of an entry, or of a board's settings with a larger size. It returns an error
+// addRecord adds a record of an entry, or of a board's settings with a larger size. It returns an error
 // for a record that can't be folded.
-func (s changesByBoard) add(r *ddbstream.Record) error {
+func (s changesByBoard) addRecord(r *ddbstream.Record) error {
 	if name, ok := raised(r); ok {
 		for _, period := range []boards.Period{boards.AllTime, boards.Daily, boards.Weekly} {
 			of := s.changesOf(name, period.Label(r.Created))
@@ -147,7 +147,7 @@ func (s changesByBoard) jobs(d *delivery) (jobs []job) {
 		}
 		if len(s.raised) > 0 {
 			raised := func() []string { return s.raised }
-			jobs = append(jobs, job{pk, func(ctx context.Context) error { return d.tops.note(ctx, s) }, raised})
+			jobs = append(jobs, job{pk, func(ctx context.Context) error { return d.tops.noteRecheck(ctx, s) }, raised})
 		}
 	}
 	return jobs
@@ -169,7 +169,7 @@ func boardStored(pk, sk string) (schema.Target, bool) {
 
 // noteMissed notes the top of a target that lacks records, so that the boards task rechecks it.
 func noteMissed(ctx context.Context, d *delivery, t schema.Target) error {
-	return d.tops.note(ctx, &boardChanges{Period: parts.Period{Board: t.Base.Name, Label: t.Period}})
+	return d.tops.noteRecheck(ctx, &boardChanges{Period: parts.Period{Board: t.Base.Name, Label: t.Period}})
 }
 
 // cellsFolder folds entries' scores into the fragments of their boards' histograms. Each change of an

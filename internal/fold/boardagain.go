@@ -117,7 +117,7 @@ func (f *recheckTask) recheckNote(ctx context.Context, n *dueNote) error {
 	if n.kind == sumNote {
 		return f.refreshSum(ctx, n)
 	}
-	return f.settle(ctx, &n.boardChanges, f.refillTop, maxTopRounds)
+	return f.storeAndRefold(ctx, &n.boardChanges, f.refillTop, maxTopRounds)
 }
 
 // finish deletes a note if its recheck began late enough for all that it notes; else it postpones it.
@@ -182,7 +182,7 @@ func (f *recheckTask) refillTop(ctx context.Context, s *boardChanges, top stored
 	}
 	next.Trim(f.hold(size))
 	if next.Exceeds(reach) {
-		err = f.note(ctx, s)
+		err = f.noteRecheck(ctx, s)
 	}
 	if err == nil && next.Short(size) {
 		err = f.widen(ctx, s, next, size)

@@ -124,7 +124,7 @@ func TestFailedRechecks(t *testing.T) {
 	for _, h := range a.containers {
 		h.tops.boards = broken{h.tops.boards, fmt.Errorf("reading: %w", shard.ErrUnavailable)}
 	}
-	if err := a.containers[0].tops.note(t.Context(), &boardChanges{Period: a.period()}); err != nil {
+	if err := a.containers[0].tops.noteRecheck(t.Context(), &boardChanges{Period: a.period()}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -166,7 +166,7 @@ func TestSomeRechecksFail(t *testing.T) {
 	var logs bytes.Buffer
 	h.log = slog.New(slog.NewTextHandler(&logs, nil))
 	for _, name := range []string{a.name, "b"} {
-		if err := h.tops.note(t.Context(), &boardChanges{Period: parts.Period{Board: name, Label: "all"}}); err != nil {
+		if err := h.tops.noteRecheck(t.Context(), &boardChanges{Period: parts.Period{Board: name, Label: "all"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -188,7 +188,7 @@ func TestOldestNotesFirst(t *testing.T) {
 	f.maxRechecks = lane.Runs(60, maxRechecks)
 	for i := range f.maxRechecks + 20 {
 		a.clock = a.clock.Add(time.Second)
-		if err := f.note(t.Context(), &boardChanges{Period: parts.Period{Board: fmt.Sprint("n", shard.Calculated(fmt.Sprint(i), 1<<30)), Label: "all"}}); err != nil {
+		if err := f.noteRecheck(t.Context(), &boardChanges{Period: parts.Period{Board: fmt.Sprint("n", shard.Calculated(fmt.Sprint(i), 1<<30)), Label: "all"}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -163,7 +163,7 @@ func TestDamagedTopIsReplacedOnce(t *testing.T) {
 			t.Fatalf("the top is %+v, %v; want a damaged one", top, err)
 		}
 		for _, want := range []bool{true, false} {
-			if _, err := f.client.UpdateItem(t.Context(), f.update(s, top, top.next(board.NewTop(), s.lifetime, f.now()))); (err == nil) != want {
+			if _, err := f.client.UpdateItem(t.Context(), f.update(s, top, top.nextTop(board.NewTop(), s.lifetime, f.now()))); (err == nil) != want {
 				t.Errorf("replacing the top: %v, want success %t", err, want)
 			}
 		}
@@ -197,7 +197,7 @@ func TestALostTopOfAWeek(t *testing.T) {
 		enginetest.Put(t, a.db, a.names.Items, it)
 	}
 	s := &boardChanges{Period: parts.Period{Board: a.name, Label: period}}
-	if err := a.containers[0].tops.note(t.Context(), s); err != nil {
+	if err := a.containers[0].tops.noteRecheck(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
 	a.rest()

@@ -17,14 +17,14 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
-// note stores that a top is to be rechecked. After a board's size was raised, folds use the old size
+// noteRecheck stores that a top is to be rechecked. After a board's size was raised, folds use the old size
 // for some seconds, and a recheck extends the top. Until then it is short, which readers detect.
-func (f *topFolder) note(ctx context.Context, s *boardChanges) error {
+func (f *topFolder) noteRecheck(ctx context.Context, s *boardChanges) error {
 	return NoteBoard(ctx, f.client, f.table, s.Board, s.Label, f.now())
 }
 
-// note stores a note, unless there is one at least as new, on whose time other folds may rely.
-func note(ctx context.Context, client client.Updater, table string, key dynamo.Item, now time.Time) error {
+// putNote stores a note, unless there is one at least as new, on whose time other folds may rely.
+func putNote(ctx context.Context, client client.Updater, table string, key dynamo.Item, now time.Time) error {
 	_, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &table, Key: key, ConditionExpression: aws.String("attribute_not_exists(#last) OR #last < :now"),
 		UpdateExpression:          aws.String("SET #v = :v, #last = :now, #since = if_not_exists(#since, :now)"),
@@ -40,13 +40,13 @@ func note(ctx context.Context, client client.Updater, table string, key dynamo.I
 // NoteSum stores in the rollups table that the boards task must refresh the sum of the histogram of a
 // board's period. The client needs UpdateItem only.
 func NoteSum(ctx context.Context, client client.Updater, table, name, period string, now time.Time) error {
-	return note(ctx, client, table, dynamo.Key(schema.SumNoteKey(name, period)), now)
+	return putNote(ctx, client, table, dynamo.Key(schema.SumNoteKey(name, period)), now)
 }
 
 // NoteBoard stores in the rollups table that the boards task must recheck the top of a board's period.
 // The client needs UpdateItem only.
 func NoteBoard(ctx context.Context, client client.Updater, table, name, period string, now time.Time) error {
-	return note(ctx, client, table, dynamo.Key(schema.NoteKey(name, period)), now)
+	return putNote(ctx, client, table, dynamo.Key(schema.NoteKey(name, period)), now)
 }
 
 // dueNote is a stored note. Its kind says what the boards task must do.

@@ -56,7 +56,7 @@ func (f *topFolder) widen(ctx context.Context, s *boardChanges, top *board.Top, 
 			return nil
 		}
 		if n >= deeper*f.hold(size) {
-			return f.note(ctx, s)
+			return f.noteRecheck(ctx, s)
 		}
 	}
 }

@@ -65,9 +65,9 @@ func (f *topFolder) topOf(s *boardChanges, item dynamo.Item) storedTop {
 	return storedTop{Top: board.UnknownTop(), version: max(0, top.version), lifetime: top.lifetime, damaged: item}
 }
 
-// next returns the top that replaces s. Its first version is the clock's microsecond, so no
+// nextTop returns the top that replaces s. Its first version is the clock's microsecond, so no
 // container caches the version of a top that was deleted and created again.
-func (s storedTop) next(top *board.Top, longer lifetime, now time.Time) storedTop {
+func (s storedTop) nextTop(top *board.Top, longer lifetime, now time.Time) storedTop {
 	next := storedTop{Top: top, version: s.version + 1, lifetime: s.lifetime.with(longer)}
 	if s.version == 0 {
 		next.version = now.UnixMicro()
@@ -87,10 +87,10 @@ func (f *topFolder) store(ctx context.Context, s *boardChanges, top *storedTop, 
 		if !stored {
 			return nil, err
 		}
-		next = top.next(to, s.lifetime, f.now())
+		next = top.nextTop(to, s.lifetime, f.now())
 		wider = top.version == 0 || to.Exceeds(top.Reach)
 		if wider {
-			err = f.note(ctx, s)
+			err = f.noteRecheck(ctx, s)
 		}
 		return f.update(s, *top, next), err
 	}, func(found dynamo.Item) (err error) {
@@ -99,7 +99,7 @@ func (f *topFolder) store(ctx context.Context, s *boardChanges, top *storedTop, 
 		return err
 	})
 	if stored && wider { // after an error the outcome may be unknown
-		err = errors.Join(err, f.note(ctx, s))
+		err = errors.Join(err, f.noteRecheck(ctx, s))
 	}
 	if stored && err == nil {
 		*top = next

@@ -126,10 +126,10 @@ func (f *topFolder) fold(ctx context.Context, of *boardChanges) error {
 	s := of.clone()
 	limited, cancel := context.WithTimeout(ctx, maxTopTime)
 	defer cancel()
-	err := f.settle(limited, s, f.foldEntries, f.lost)
+	err := f.storeAndRefold(limited, s, f.foldEntries, f.lost)
 	if busy := errors.Is(err, dynamo.ErrOutrun) || errors.Is(dynamo.Kind(err), shard.ErrThrottled) || limited.Err() != nil; busy && err != nil && ctx.Err() == nil {
 		f.log.Warn("a top is busy: the boards task rechecks it", "board", s.Board, "period", s.Label, "error", err)
-		err = f.note(ctx, s)
+		err = f.noteRecheck(ctx, s)
 	}
 	if err != nil {
 		return fmt.Errorf("folding into the top of board %q, period %s: %w", s.Board, s.Label, err)
@@ -140,9 +140,9 @@ func (f *topFolder) fold(ctx context.Context, of *boardChanges) error {
 // topStep returns the next top for readers that want size entries.
 type topStep func(ctx context.Context, s *boardChanges, top storedTop, size int) (*board.Top, error)
 
-// settle stores the result of first, and then folds until every entry in the top is sure. It returns
+// storeAndRefold stores the result of first, and then folds until every entry in the top is sure. It returns
 // dynamo.ErrOutrun after too many failed conditions, or if an entry is still unsure.
-func (f *topFolder) settle(ctx context.Context, s *boardChanges, first topStep, mostLost int) error {
+func (f *topFolder) storeAndRefold(ctx context.Context, s *boardChanges, first topStep, mostLost int) error {
 	size, err := f.size(ctx, s.Board)
 	if err != nil {
 		return err

@@ -48,8 +48,8 @@ func (s State) Removal() State {
 // counterChanges are the changes of one batch, by the key of the summary item.
 type counterChanges map[string]*target
 
-// add adds a record of a counter's write shard, and ignores others.
-func (c counterChanges) add(r *ddbstream.Record) error {
+// addRecord adds a record of a counter's write shard, and ignores others.
+func (c counterChanges) addRecord(r *ddbstream.Record) error {
 	pk, _ := r.Keys.String(schema.PK)
 	sk, _ := r.Keys.String(schema.SK)
 	if _, ok := counterTarget(Rules{}, pk, sk); !ok {
@@ -63,13 +63,13 @@ func (c counterChanges) add(r *ddbstream.Record) error {
 	if err != nil {
 		return fmt.Errorf("reading write shard %q: %w", pk, err)
 	}
-	t := c.put(key.Base.Name, key.Shard, s)
+	t := c.addState(key.Base.Name, key.Shard, s)
 	t.sequences = append(t.sequences, string(r.Sequence))
 	return nil
 }
 
-// put adds a state of a write shard, unless a newer one was added, and returns its target.
-func (c counterChanges) put(counter string, writeShard int, s State) *target {
+// addState adds a state of a write shard, unless a newer one was added, and returns its target.
+func (c counterChanges) addState(counter string, writeShard int, s State) *target {
 	pk := schema.SummaryKey(counter, writeShard)
 	if c[pk] == nil {
 		c[pk] = &target{pk: pk, sources: map[int]State{}}
@@ -137,7 +137,7 @@ type target struct {
 func FoldStates(ctx context.Context, client client.Updater, table, counter string, states map[int]State, now func() time.Time) error {
 	changes := counterChanges{}
 	for n, s := range states {
-		changes.put(counter, n, s)
+		changes.addState(counter, n, s)
 	}
 	for _, t := range changes {
 		if _, err := t.fold(ctx, client, table, now, nil); err != nil {

@@ -37,18 +37,18 @@ func newBuckets(rules Rules, streamShard string) *buckets {
 	return &buckets{rules: rules, streamShard: streamShard, list: map[parts.Bucket]*bucket{}}
 }
 
-// add adds a record of an event that is rolled up. It returns an error for a record that can't be
+// addRecord adds a record of an event that is rolled up. It returns an error for a record that can't be
 // folded. The rollup then never gets the record from the stream, because later records raise its
 // sequence number.
-func (b *buckets) add(r *ddbstream.Record) error {
+func (b *buckets) addRecord(r *ddbstream.Record) error {
 	pk, _ := r.Keys.String(schema.PK)
 	sk, _ := r.Keys.String(schema.SK)
 	t, ok := b.rules.Target(pk, sk)
 	if !ok || kind.Of(t.Base.Type).Summary != kind.Rollups {
 		return nil
 	}
-	rule, _ := b.rules.find(t.Base.Name) // a record with a target has a rule
-	apply, err := rule.read(r)
+	rule, _ := b.rules.ruleOf(t.Base.Name) // a record with a target has a rule
+	apply, err := rule.changeOf(r)
 	if err == nil && apply == nil {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (b *buckets) jobs(d *delivery) (jobs []job) {
 func eventTarget(r Rules, pk, sk string) (t schema.Target, ok bool) {
 	key, err := schema.ParseKey(pk)
 	at, _, noEvent := schema.ParseEventSortKey(sk)
-	rule, ruled := r.find(key.Base.Name)
+	rule, ruled := r.ruleOf(key.Base.Name)
 	if err != nil || noEvent != nil || !ruled || schema.EventBucket.Label(at, 0) != key.Bucket {
 		return t, false
 	}
@@ -97,9 +97,9 @@ func eventStored(pk, sk string) (schema.Target, bool) {
 // data is the attribute that has the caller's part of an event.
 const data = "data"
 
-// read returns the change that a record makes to a rollup, or nil. Deleted and expired
+// changeOf returns the change that a record makes to a rollup, or nil. Deleted and expired
 // events stay counted, and an event that is put again after its deletion counts again.
-func (r rule) read(record *ddbstream.Record) (apply func(*measures.Part), err error) {
+func (r rule) changeOf(record *ddbstream.Record) (apply func(*measures.Part), err error) {
 	switch record.Name {
 	case ddbstream.Insert:
 		numbers, err := r.numbers(record.New)

@@ -12,7 +12,7 @@ import (
 // Bucket returns whether an entity's events are rolled up by the hour or by the day. ok is false
 // for an entity without a rule.
 func (r Rules) Bucket(entity string) (width shard.Bucket, ok bool) {
-	rule, ok := r.find(entity)
+	rule, ok := r.ruleOf(entity)
 	return rule.bucket(), ok
 }
 
@@ -20,7 +20,7 @@ func (r Rules) Bucket(entity string) (width shard.Bucket, ok bool) {
 // measures.Part.Add. The item needs only the event's data attribute, if the event has data. Numbers
 // returns an error if the event can't be folded or the entity has no rule.
 func (r Rules) Numbers(entity string, item map[string]types.AttributeValue) (map[string]string, error) {
-	rule, ok := r.find(entity)
+	rule, ok := r.ruleOf(entity)
 	if !ok {
 		return nil, fmt.Errorf("no rule rolls up the events of %q", entity)
 	}

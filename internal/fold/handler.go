@@ -149,7 +149,7 @@ func (d *delivery) jobs() (jobs []job) {
 		r := &d.batch.Records[i]
 		err := r.Err
 		for k := 0; k < len(all) && err == nil; k++ {
-			err = all[k].add(r)
+			err = all[k].addRecord(r)
 		}
 		if err == nil {
 			continue

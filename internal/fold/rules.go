@@ -83,8 +83,8 @@ func (r *Rules) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// find returns the rule of an entity; ok is false if it has none.
-func (r Rules) find(entity string) (found rule, ok bool) {
+// ruleOf returns the rule of an entity; ok is false if it has none.
+func (r Rules) ruleOf(entity string) (found rule, ok bool) {
 	at := slices.IndexFunc(r.list, func(r rule) bool { return strings.HasPrefix(entity, r.Prefix) })
 	if at < 0 {
 		return found, false

@@ -17,12 +17,12 @@ func TestRulesGoByTheLongestPrefix(t *testing.T) {
 		t.Fatal(err)
 	}
 	for entity, want := range map[string]shard.Bucket{"a": shard.Hour, "s/": shard.Day, "s/a": shard.Day, "s/x1": shard.Hour, "s": shard.Hour} {
-		if got, ok := rules.find(entity); !ok || got.bucket() != want {
+		if got, ok := rules.ruleOf(entity); !ok || got.bucket() != want {
 			t.Errorf("%q: %+v, %t; want %s", entity, got, ok, want)
 		}
 	}
 	rules, err = ParseRules(`[{"prefix":"s","every":"1h"}]`)
-	if rule, ok := rules.find("a"); ok || err != nil {
+	if rule, ok := rules.ruleOf("a"); ok || err != nil {
 		t.Errorf("an entity without a rule has %+v, %v", rule, err)
 	}
 }
@@ -48,11 +48,11 @@ func TestSettings(t *testing.T) {
 		return env.ParseAsWithOptions[Settings](env.Options{Environment: set})
 	}
 	s, err := read(map[string]string{})
-	if rule, ok := s.Rules.find("any"); err != nil || !ok || rule.bucket() != shard.Hour || rule.Fields != nil || s.RollupRetention != 0 {
+	if rule, ok := s.Rules.ruleOf("any"); err != nil || !ok || rule.bucket() != shard.Hour || rule.Fields != nil || s.RollupRetention != 0 {
 		t.Errorf("defaults: %+v, %v", s, err)
 	}
 	s, err = read(map[string]string{"HOTSHARD_ROLLUP_RULES": "[]", "HOTSHARD_ROLLUP_RETENTION": "48h"})
-	if _, ok := s.Rules.find("any"); err != nil || ok || s.RollupRetention != 48*time.Hour || s.Validate() != nil {
+	if _, ok := s.Rules.ruleOf("any"); err != nil || ok || s.RollupRetention != 48*time.Hour || s.Validate() != nil {
 		t.Errorf("no rules: %+v, %v", s, err)
 	}
 	if _, err := read(map[string]string{"HOTSHARD_ROLLUP_RULES": "hourly"}); err == nil {

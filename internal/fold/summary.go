@@ -60,7 +60,7 @@ func TargetOf(pk, sk string) (t schema.Target, ok bool) {
 type changeSet interface {
 	// add adds a record, and ignores the records of other items. It returns an error for a record
 	// that can never be folded.
-	add(r *ddbstream.Record) error
+	addRecord(r *ddbstream.Record) error
 	// jobs returns the folds of all records that were added.
 	jobs(d *delivery) []job
 }

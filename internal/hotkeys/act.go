@@ -113,7 +113,7 @@ func (c *controller) actOn(ctx context.Context, j *journal, s suspect, records [
 	c.execute(ctx, j, entry, d)
 }
 
-// decide decides by this stream shard's counts. If they call for no action and the window has ended, it decides by the
+// decide decides from this stream shard's counts. If they call for no action and the window has ended, it decides from the
 // recent windows of all stream shards. It returns the first decision that has an action, and its window.
 func (c *controller) decide(j *journal, s suspect, entry shardmap.Entry, own *loads, recent func() []*loads) (*loads, Decision) {
 	now, policy := j.now(), c.settings.policy()

@@ -32,8 +32,8 @@ func newPastLoads(keys []candidate) pastLoads {
 	return all
 }
 
-// read adds the windows that start in [from, to), or layers of up to the length of step.
-func (c pastLoads) read(ctx context.Context, j *journal, heat *table, from, to, now time.Time, step time.Duration) error {
+// readWindows adds the windows that start in [from, to), or layers of up to the length of step.
+func (c pastLoads) readWindows(ctx context.Context, j *journal, heat *table, from, to, now time.Time, step time.Duration) error {
 	for w, err := range heat.Windows(ctx, from, to, step) {
 		if err != nil {
 			return err

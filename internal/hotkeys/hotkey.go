@@ -182,9 +182,9 @@ func (h *Handler) layersTask(ctx context.Context, j *journal) ([]byte, error) {
 // delivery.
 func (h *Handler) deliver(ctx context.Context, j *journal, batch *ddbstream.Batch) (state map[string]string, err error) {
 	counts := newCounts(h.settings, batch)
-	before := judge(&j.source, counts.running())
+	before := judgeStream(&j.source, counts.running())
 	counts.addWrites(count.Decode(batch.Records, j.source), j.now())
-	running, ended := judge(&j.source, counts.running()), judge(&j.source, counts.ended(j.now()))
+	running, ended := judgeStream(&j.source, counts.running()), judgeStream(&j.source, counts.ended(j.now()))
 	j.logCounts(ctx, counts)
 	if err := h.reporter.report(ctx, j, ended, counts.release(j.now())); err != nil {
 		return nil, err

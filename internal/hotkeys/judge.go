@@ -14,8 +14,8 @@ type Report struct {
 	Hot  []heat.KeyHeat // keys that are hot or saturated, the hottest first
 }
 
-// judge returns a report for each item of a source's stream.
-func judge(source *count.Source, items []heat.Item) (reports []Report) {
+// judgeStream returns a report for each item of a source's stream.
+func judgeStream(source *count.Source, items []heat.Item) (reports []Report) {
 	for _, item := range items {
 		item.Table, item.Own = tableOf(source), source.Own
 		hot := slices.DeleteFunc(heat.Merge([]heat.Item{item}), func(row heat.KeyHeat) bool { return row.Status < heat.Hot })

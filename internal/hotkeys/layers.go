@@ -181,7 +181,7 @@ func (f *folder) complete(ctx context.Context, from, now time.Time) (time.Time, 
 }
 
 func (f *folder) putProgress(ctx context.Context, p heat.Progress) error {
-	if err := f.heat.put(ctx, p.Attributes()); err != nil {
+	if err := f.heat.putItem(ctx, p.Attributes()); err != nil {
 		return fmt.Errorf("hotkeys: storing the progress of the layers: %w", err)
 	}
 	return nil

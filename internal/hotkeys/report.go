@@ -73,9 +73,9 @@ func (r *reporter) report(ctx context.Context, j *journal, reports []Report, hel
 // putItem puts a heat item with the windows from first to last. If they may have been folded already, it also puts a
 // note about the late item.
 func (r *reporter) putItem(ctx context.Context, j *journal, first, last *heat.Item, stored dynamo.Item) error {
-	err := r.heat.put(ctx, stored)
+	err := r.heat.putItem(ctx, stored)
 	if now := j.now(); err == nil && now.After(r.settings.storedBy(first.Start)) {
-		err = r.heat.put(ctx, first.LateNote(last.End(), now, now.Add(r.settings.HeatRetention)))
+		err = r.heat.putItem(ctx, first.LateNote(last.End(), now, now.Add(r.settings.HeatRetention)))
 	}
 	if err != nil {
 		return fmt.Errorf("hotkeys: putting the heat item of window %s, stream shard %q: %w",

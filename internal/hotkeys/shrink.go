@@ -131,10 +131,10 @@ func (r *shrinker) readLoads(ctx context.Context, j *journal, keys []candidate, 
 	loads := newPastLoads(keys)
 	layers, err := r.heat.Progress(ctx)
 	if err == nil {
-		err = loads.read(ctx, j, r.heat, from, settled, now, heat.ByTenMinutes.Length())
+		err = loads.readWindows(ctx, j, r.heat, from, settled, now, heat.ByTenMinutes.Length())
 	}
 	if err == nil {
-		err = loads.read(ctx, j, r.heat, settled, now.Add(r.settings.Window), now, heat.ByWindow.Length())
+		err = loads.readWindows(ctx, j, r.heat, settled, now.Add(r.settings.Window), now, heat.ByWindow.Length())
 	}
 	if err != nil {
 		return fmt.Errorf("hotkeys: reading the loads of sharded keys: %w", err)

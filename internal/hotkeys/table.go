@@ -24,8 +24,8 @@ func openTable(client HeatTable, s Settings) *table {
 	return &table{Reader: windows.Reader{Client: client, Table: s.HeatTable, Consistent: true}, client: client}
 }
 
-// put stores an item, and replaces one with the same key.
-func (t *table) put(ctx context.Context, item dynamo.Item) error {
+// putItem stores an item, and replaces one with the same key.
+func (t *table) putItem(ctx context.Context, item dynamo.Item) error {
 	_, err := t.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &t.Table, Item: item})
 	return err
 }

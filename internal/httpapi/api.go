@@ -53,11 +53,11 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, path string) {
 	} else if handler := methods[r.Method]; handler != nil {
 		handler.ServeHTTP(w, r)
 	} else if methods == nil {
-		writeProblem(w, newProblem(http.StatusNotFound, "there is no "+cut(path)))
+		writeProblem(w, newProblem(http.StatusNotFound, "there is no "+cutEcho(path)))
 	} else {
 		allow := strings.Join(slices.Sorted(maps.Keys(methods)), ", ")
 		w.Header().Set("Allow", allow)
-		writeProblem(w, newProblem(http.StatusMethodNotAllowed, cut(path)+" takes "+allow))
+		writeProblem(w, newProblem(http.StatusMethodNotAllowed, cutEcho(path)+" takes "+allow))
 	}
 }
 

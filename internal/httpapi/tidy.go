@@ -26,7 +26,7 @@ const (
 	maxFaultsSize = 60 << 10 // with the rest of the response it stays below 64 KB
 )
 
-func cut(text string) string { return cutTo(text, maxEcho) }
+func cutEcho(text string) string { return cutTo(text, maxEcho) }
 
 func cutTo(text string, most int) string {
 	if len(text) <= most {
@@ -114,13 +114,13 @@ func valueAt(fault *huma.ErrorDetail) any {
 // shownValue returns a value as JSON, or the beginning of its JSON as text if it is long.
 func shownValue(value any) any {
 	if text, ok := value.(string); ok {
-		return cut(text)
+		return cutEcho(text)
 	}
 	begin := &beginning{left: maxEcho + 1}
 	err := jsonv2.MarshalWrite(begin, value, jsontext.AllowInvalidUTF8(true), jsonv2.Deterministic(true))
 	switch {
 	case begin.left == 0:
-		return cut(string(begin.text))
+		return cutEcho(string(begin.text))
 	case err != nil:
 		return nil // a value of hotshard's own that has no JSON
 	}

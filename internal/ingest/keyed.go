@@ -109,7 +109,7 @@ func applyOnce[A any](ctx context.Context, s *Service, k *CallKey, answer A, now
 func decideOnce[A any](ctx context.Context, s *Service, k *CallKey, now time.Time,
 	decide func(context.Context) ([]shardmap.Write, A, error),
 ) (answer A, err error) {
-	first, err := s.once.Decide(ctx, k.call(), now, func(ctx context.Context) (writes []shardmap.Write, text []byte, err error) {
+	first, err := s.once.Decide(ctx, k.storedCall(), now, func(ctx context.Context) (writes []shardmap.Write, text []byte, err error) {
 		if writes, answer, err = decide(ctx); err == nil {
 			text, err = json.Marshal(answer)
 		}
@@ -129,13 +129,13 @@ func setOnce[A any](ctx context.Context, s *Service, k *CallKey, now time.Time,
 	if !k.keyed() {
 		return set(ctx)
 	}
-	if first, err := s.once.Before(ctx, k.call(), now); err != nil || first != nil {
+	if first, err := s.once.Before(ctx, k.storedCall(), now); err != nil || first != nil {
 		return firstAnswerOr(first, err, answer)
 	}
 	if answer, err = set(ctx); err != nil {
 		return answer, err
 	}
-	call := k.call()
+	call := k.storedCall()
 	if call.Answer, err = json.Marshal(answer); err != nil {
 		return answer, fmt.Errorf("encoding the answer: %w", err)
 	}
@@ -166,8 +166,8 @@ func firstAnswerOr[A any](stored []byte, err error, answer A) (A, error) {
 	return first, nil
 }
 
-// call returns the stored key, and the digest of the path and the body.
-func (k *CallKey) call() once.Call {
+// storedCall returns the stored key, and the digest of the path and the body.
+func (k *CallKey) storedCall() once.Call {
 	h := sha256.New()
 	_, _ = io.WriteString(h, k.path+"\n")
 	_, _ = h.Write(k.body)

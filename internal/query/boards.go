@@ -51,8 +51,8 @@ type boardReader struct {
 	entries        *boards.Reader
 }
 
-// get returns the best entries of a board's period. It answers GET /v1/leaderboards.
-func (r *boardReader) get(ctx context.Context, in *boardInput, now time.Time) (*boardOutput, error) {
+// getBoard returns the best entries of a board's period. It answers GET /v1/leaderboards.
+func (r *boardReader) getBoard(ctx context.Context, in *boardInput, now time.Time) (*boardOutput, error) {
 	name := string(in.Board)
 	places, at, err := r.firstPlaces(ctx, name, in.Period, in.Limit, now)
 	if err != nil {

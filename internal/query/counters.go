@@ -74,7 +74,7 @@ type counterReader struct {
 	shards    *counters.Reader
 }
 
-func (r *counterReader) get(ctx context.Context, in *countersInput, now time.Time) (*countersOutput, error) {
+func (r *counterReader) getCounters(ctx context.Context, in *countersInput, now time.Time) (*countersOutput, error) {
 	names := make([]string, len(in.Names))
 	for i, n := range in.Names {
 		names[i] = string(n)

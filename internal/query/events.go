@@ -160,7 +160,7 @@ type eventInput struct {
 
 type eventOutput struct{ Body event }
 
-func (e *eventReader) get(ctx context.Context, in *eventInput, now time.Time) (*eventOutput, error) {
+func (e *eventReader) getEvent(ctx context.Context, in *eventInput, now time.Time) (*eventOutput, error) {
 	if in.Time.IsZero() {
 		id, err := ulid.ParseStrict(string(in.ID))
 		if err != nil {

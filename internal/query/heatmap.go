@@ -137,7 +137,7 @@ func (in *heatInput) options(now time.Time) (o heat.MapOptions, err error) {
 	if in.From.IsZero() {
 		o.From = o.To.Add(-defaultHeatSpan)
 	}
-	if o.Step, err = in.step(o.To.Sub(o.From)); err != nil {
+	if o.Step, err = in.columnLength(o.To.Sub(o.From)); err != nil {
 		return o, err
 	}
 	o.From, o.To = o.From.Truncate(o.Step), o.To.Add(o.Step-1).Truncate(o.Step)
@@ -147,9 +147,9 @@ func (in *heatInput) options(now time.Time) (o heat.MapOptions, err error) {
 	return o, nil
 }
 
-// step validates the requested step, or chooses one. It returns the length of the columns for a time range of this
+// columnLength validates the requested step, or chooses one. It returns the length of the columns for a time range of this
 // span.
-func (in *heatInput) step(span time.Duration) (time.Duration, error) {
+func (in *heatInput) columnLength(span time.Duration) (time.Duration, error) {
 	switch {
 	case span <= 0 && in.To.IsZero():
 		return 0, httpapi.InvalidAt("query.from", "it must be before now", httpapi.FormatTime(in.From.Time))

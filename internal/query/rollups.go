@@ -79,7 +79,7 @@ func (r *rollupReader) list(ctx context.Context, in *rollupsInput, now time.Time
 	if err != nil {
 		return nil, err
 	}
-	if err := r.read(ctx, string(in.Entity), buckets); err != nil {
+	if err := r.addFragments(ctx, string(in.Entity), buckets); err != nil {
 		return nil, err
 	}
 	if buckets.daily && buckets.every < oneDay {
@@ -150,8 +150,8 @@ func roundUp(t time.Time, every time.Duration) time.Time {
 // maxRollupReads bounds the concurrent reads of rollup partitions.
 const maxRollupReads = 16
 
-// read adds the fragments of all stream shards to the range's sums.
-func (r *rollupReader) read(ctx context.Context, entity string, buckets *bucketRange) error {
+// addFragments adds the fragments of all stream shards to the range's sums.
+func (r *rollupReader) addFragments(ctx context.Context, entity string, buckets *bucketRange) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxRollupReads)
 	for _, pk := range schema.RollupPartitions(entity, buckets.from, buckets.to) {

@@ -149,21 +149,21 @@ func Routes(s *Service) httpapi.Routes {
 	return func(api *httpapi.API) {
 		c := calls{api, s.settings.Deadline, s.now}
 		get(c, httpapi.ForCallers, "/v1/counters", "get-counters", "Read counters",
-			"Returns the values of 1 to 100 counters. A counter that was never written is 0.", s.counters.get)
+			"Returns the values of 1 to 100 counters. A counter that was never written is 0.", s.counters.getCounters)
 		get(c, httpapi.ForCallers, "/v1/events", "list-events", "Read an entity's events in order",
 			"Returns a page of the events in a time range, sorted by time and then id. If the page has a cursor, there may be more.", s.events.list)
 		get(c, httpapi.ForCallers, "/v1/events/{id}", "get-event", "Read one event",
-			"Returns the event with this entity, id and time. The read is consistent.", s.events.get, http.StatusNotFound)
+			"Returns the event with this entity, id and time. The read is consistent.", s.events.getEvent, http.StatusNotFound)
 		get(c, httpapi.ForCallers, "/v1/rollups", "list-rollups", "Read counts and sums of an entity's events by hour or day",
 			"Returns counts and sums of the events in each bucket. Most events are folded into them within two seconds.", s.rollups.list)
 		get(c, httpapi.ForCallers, "/v1/leaderboards", "get-leaderboard", "Read the best entries of a leaderboard",
-			"Returns the players with the best scores, as of the last fold.", s.boards.get, http.StatusNotFound)
+			"Returns the players with the best scores, as of the last fold.", s.boards.getBoard, http.StatusNotFound)
 		get(c, httpapi.ForCallers, "/v1/leaderboards/rank", "get-rank", "Read a player's rank and neighbours",
 			"Returns a player's score, which is read consistently, and its rank. The rank may be off by rank_error, and is as of as_of.", s.boards.getRank, http.StatusNotFound)
 		get(c, httpapi.ForCallers, "/v1/sessions", "count-sessions", "Count a group's active sessions",
 			"Returns the number of sessions that have not expired and were not ended. It is read from an index, which mostly has a change within a second.", s.sessions.count)
 		get(c, httpapi.ForOperators, "/v1/shards", "get-shards", "Read shard counts",
-			"Returns the shard count of one key with its history, or without type and name a list of all keys that ever had more than one write shard.", s.shards.get)
+			"Returns the shard count of one key with its history, or without type and name a list of all keys that ever had more than one write shard.", s.shards.getShards)
 		HeatRoutes(s.heat)(api)
 		ExplainRoutes(s.explains)(api)
 	}

@@ -58,9 +58,9 @@ type shardReader struct {
 	foreignLogged sync.Once
 }
 
-// get returns the shard count of a base key, which is 1 if it never changed. Without a base key it lists all keys whose
+// getShards returns the shard count of a base key, which is 1 if it never changed. Without a base key it lists all keys whose
 // count changed.
-func (r *shardReader) get(ctx context.Context, in *shardsInput, now time.Time) (*shardsOutput, error) {
+func (r *shardReader) getShards(ctx context.Context, in *shardsInput, now time.Time) (*shardsOutput, error) {
 	switch {
 	case in.Cursor != "" && (in.Type != "" || in.Name != ""):
 		return nil, httpapi.InvalidAt("query.cursor", "it needs a list: omit type and name", in.Cursor)

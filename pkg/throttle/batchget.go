@@ -43,10 +43,10 @@ func batchGet(c *call) (*http.Response, error) {
 		ReturnConsumedCapacity string
 	}
 	if !decode(c.body, &body) {
-		return c.pass()
+		return c.passThrough()
 	}
 	b := &batchReads{call: c, requests: body.RequestItems, held: map[string][]jsontext.Value{}}
-	reads, err := b.read()
+	reads, err := b.prepareReads()
 	if err != nil {
 		return c.passOrFail(err)
 	}
@@ -55,12 +55,12 @@ func batchGet(c *call) (*http.Response, error) {
 		return c.throttle(b.denied)
 	}
 	c.l.countUnprocessed(c.operation, len(b.denied), b.denied)
-	return b.do(capacity{body.ReturnConsumedCapacity, totalCapacity})
+	return b.sendAdmitted(capacity{body.ReturnConsumedCapacity, totalCapacity})
 }
 
-// read returns the keys of a batch in the order of the tables' names. It returns errInvalid for
+// prepareReads returns the keys of a batch in the order of the tables' names. It returns errInvalid for
 // a batch that the engine will reject.
-func (b *batchReads) read() ([]batchedRead, error) {
+func (b *batchReads) prepareReads() ([]batchedRead, error) {
 	var reads []batchedRead
 	for _, name := range slices.Sorted(maps.Keys(b.requests)) {
 		request := b.requests[name]
@@ -99,8 +99,8 @@ func (b *batchReads) admit(reads []batchedRead) {
 	}
 }
 
-// do sends the admitted keys and adds the others to the response's UnprocessedKeys.
-func (b *batchReads) do(report capacity) (*http.Response, error) {
+// sendAdmitted sends the admitted keys and adds the others to the response's UnprocessedKeys.
+func (b *batchReads) sendAdmitted(report capacity) (*http.Response, error) {
 	changed := object{}
 	if len(b.held) > 0 {
 		sent := map[string][]jsontext.Value{}
@@ -119,10 +119,10 @@ func (b *batchReads) do(report capacity) (*http.Response, error) {
 	}
 	var got batchGetAnswer
 	if !r.ok() || !decode(r.text, &got) {
-		b.settle(b.reserved, nil)
+		b.settleCharges(b.reserved, nil)
 		return r.response(report)
 	}
-	b.settle(b.reserved, b.charges(r, got))
+	b.settleCharges(b.reserved, b.charges(r, got))
 	if len(b.held) > 0 {
 		for name, left := range got.UnprocessedKeys {
 			b.held[name] = append(b.held[name], left.Keys...)
@@ -131,7 +131,7 @@ func (b *batchReads) do(report capacity) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := r.set("UnprocessedKeys", text); err != nil {
+		if err := r.setMember("UnprocessedKeys", text); err != nil {
 			return nil, err
 		}
 	}

@@ -37,10 +37,10 @@ func batchWrite(c *call) (*http.Response, error) {
 		RequestItems map[string][]jsontext.Value
 	}
 	if !decode(c.body, &body) {
-		return c.pass()
+		return c.passThrough()
 	}
 	b := &batchWrites{call: c, held: map[string][]jsontext.Value{}}
-	if err := b.read(body.RequestItems); err != nil {
+	if err := b.prepareWrites(body.RequestItems); err != nil {
 		return c.passOrFail(err)
 	}
 	b.admit()
@@ -52,13 +52,13 @@ func batchWrite(c *call) (*http.Response, error) {
 	if b.reserved == nil {
 		return c.respond(http.StatusOK, map[string]any{"UnprocessedItems": b.held})
 	}
-	defer b.end()
-	return b.do()
+	defer b.endWrites()
+	return b.sendAdmitted()
 }
 
-// read prepares a batch's writes and fetches their items, in the order of the tables' names. It
+// prepareWrites prepares a batch's writes and fetches their items, in the order of the tables' names. It
 // returns errInvalid for a batch that the engine will reject.
-func (b *batchWrites) read(requests map[string][]jsontext.Value) error {
+func (b *batchWrites) prepareWrites(requests map[string][]jsontext.Value) error {
 	var writes []*write
 	for _, name := range slices.Sorted(maps.Keys(requests)) {
 		for _, text := range requests[name] {
@@ -73,7 +73,7 @@ func (b *batchWrites) read(requests map[string][]jsontext.Value) error {
 	if len(writes) == 0 || len(writes) > maxBatch {
 		return errInvalid
 	}
-	err := b.look(writes...)
+	err := b.fetchItems(writes...)
 	for _, w := range b.writes {
 		w.cost = w.write.cost()
 	}
@@ -107,7 +107,7 @@ func (b *batchWrites) admit() {
 			b.denied = append(b.denied, denied...)
 			b.throttled++
 		case !b.l.holds.BeginWrite(w.held()):
-			b.settle(w.cost, w.cost[:1])
+			b.settleCharges(w.cost, w.cost[:1])
 			b.conflicts++
 		default:
 			w.sent = true
@@ -118,7 +118,7 @@ func (b *batchWrites) admit() {
 	}
 }
 
-func (b *batchWrites) end() {
+func (b *batchWrites) endWrites() {
 	for _, w := range b.writes {
 		if w.sent {
 			b.l.holds.EndWrite(w.held())
@@ -126,8 +126,8 @@ func (b *batchWrites) end() {
 	}
 }
 
-// do sends the admitted writes and adds the others to the response's UnprocessedItems.
-func (b *batchWrites) do() (*http.Response, error) {
+// sendAdmitted sends the admitted writes and adds the others to the response's UnprocessedItems.
+func (b *batchWrites) sendAdmitted() (*http.Response, error) {
 	changed := object{}
 	if len(b.held) > 0 {
 		text, err := encode(b.sent())
@@ -144,15 +144,15 @@ func (b *batchWrites) do() (*http.Response, error) {
 		UnprocessedItems map[string][]jsontext.Value
 	}
 	if !r.ok() || !decode(r.text, &left) {
-		b.settle(b.reserved, nil)
+		b.settleCharges(b.reserved, nil)
 		return r.response(capacity{})
 	}
-	b.settle(b.reserved, b.charges(left.UnprocessedItems))
+	b.settleCharges(b.reserved, b.charges(left.UnprocessedItems))
 	if len(b.held) > 0 {
 		for name, texts := range left.UnprocessedItems {
 			b.held[name] = append(b.held[name], texts...)
 		}
-		if err := r.set("UnprocessedItems", b.held); err != nil {
+		if err := r.setMember("UnprocessedItems", b.held); err != nil {
 			return nil, err
 		}
 	}

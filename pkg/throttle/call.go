@@ -43,7 +43,7 @@ var errUnsent = errors.New("the request was not sent")
 // been applied, so its reserved charges stay. A request that was not sent costs nothing, as one that AWS never got; the
 // error is errUnsent.
 func (c *call) forward(changed object, report capacity, reserved []partitions.Charge) (*reply, error) {
-	report.ask(changed)
+	report.requestCapacity(changed)
 	c.sent = nil
 	r, err := c.send(changed)
 	if err != nil {
@@ -51,13 +51,13 @@ func (c *call) forward(changed object, report capacity, reserved []partitions.Ch
 		if c.sent == nil || !c.sent.Load() {
 			charges, err = nil, fmt.Errorf("%w: %w", errUnsent, err)
 		}
-		c.settle(reserved, charges)
+		c.settleCharges(reserved, charges)
 	}
 	return r, err
 }
 
-// settle replaces the charges reserved at admission by the true ones, and counts those.
-func (c *call) settle(reserved, charges []partitions.Charge) {
+// settleCharges replaces the charges reserved at admission by the true ones, and counts those.
+func (c *call) settleCharges(reserved, charges []partitions.Charge) {
 	c.l.gate.Settle(reserved, charges)
 	c.l.mu.Lock()
 	for _, charge := range charges {
@@ -93,8 +93,8 @@ func (s sending) Read(p []byte) (int, error) {
 
 func (s sending) Close() error { return nil }
 
-// pass forwards the request unchanged.
-func (e *exchange) pass() (*http.Response, error) {
+// passThrough forwards the request unchanged.
+func (e *exchange) passThrough() (*http.Response, error) {
 	return e.base.RoundTrip(e.request(e.operation, e.body))
 }
 
@@ -128,8 +128,8 @@ func (e *exchange) send(changed object) (*reply, error) {
 	return e.sendBody(e.operation, body)
 }
 
-// ask sends a request of the limiter's own and returns the response.
-func (e *exchange) ask(operation string, members any) (*reply, error) {
+// query sends a request of the limiter's own and returns the response.
+func (e *exchange) query(operation string, members any) (*reply, error) {
 	body, err := encode(members)
 	if err != nil {
 		return nil, fmt.Errorf("writing %s: %w", operation, err)
@@ -197,13 +197,13 @@ func (r *reply) exception() string {
 
 // remove removes a member of the response.
 func (r *reply) remove(name string) {
-	if r.get(name) != nil {
+	if r.member(name) != nil {
 		r.changed[name] = nil
 	}
 }
 
-// set replaces a member of the response.
-func (r *reply) set(name string, value any) error {
+// setMember replaces a member of the response.
+func (r *reply) setMember(name string, value any) error {
 	text, err := encode(value)
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)

@@ -30,9 +30,9 @@ type capacity struct {
 	wanted string // by the limiter
 }
 
-// ask sets the request's ReturnConsumedCapacity to what the limiter needs. An unknown value of
+// requestCapacity sets the request's ReturnConsumedCapacity to what the limiter needs. An unknown value of
 // the caller is left to the engine, which rejects it.
-func (c capacity) ask(changed object) {
+func (c capacity) requestCapacity(changed object) {
 	if c.wanted != "" && (c.asked == "" || c.asked == noCapacity || c.asked == totalCapacity && c.wanted == indexesCapacity) {
 		changed["ReturnConsumedCapacity"] = quoted(c.wanted)
 	}
@@ -46,7 +46,7 @@ func (c capacity) hide(r *reply) error {
 		r.remove("ConsumedCapacity")
 	case c.asked == totalCapacity && c.wanted == indexesCapacity:
 		var consumed consumption
-		text := r.get("ConsumedCapacity")
+		text := r.member("ConsumedCapacity")
 		if text == nil {
 			return nil
 		}
@@ -54,14 +54,14 @@ func (c capacity) hide(r *reply) error {
 			return fmt.Errorf("can't decode the engine's ConsumedCapacity: %.200s", text)
 		}
 		consumed.Table, consumed.LocalSecondaryIndexes, consumed.GlobalSecondaryIndexes = nil, nil, nil
-		return r.set("ConsumedCapacity", consumed)
+		return r.setMember("ConsumedCapacity", consumed)
 	}
 	return nil
 }
 
 // consumed returns the response's ConsumedCapacity by table, or nil if it has none.
 func (r *reply) consumed() (list []consumption) {
-	text := r.get("ConsumedCapacity")
+	text := r.member("ConsumedCapacity")
 	if text.Kind() != '[' {
 		list = make([]consumption, 1)
 		if text == nil || !decode(text, &list[0]) {

@@ -34,7 +34,7 @@ func (c *call) describe(name string) (*table, error) {
 }
 
 func (c *call) description(name string) (d description, err error) {
-	r, err := c.ask("DescribeTable", map[string]string{"TableName": name})
+	r, err := c.query("DescribeTable", map[string]string{"TableName": name})
 	if err != nil {
 		return d, fmt.Errorf("describing table %s: %w", name, err)
 	}
@@ -102,10 +102,10 @@ func changeTable(c *call) (*http.Response, error) {
 		GlobalSecondaryIndexUpdates []struct{ Create, Update warmIndex }
 	}
 	if !decode(c.body, &body) {
-		return c.pass()
+		return c.passThrough()
 	}
 	defer c.forget(body.TableName)
-	resp, err := c.pass()
+	resp, err := c.passThrough()
 	if err != nil || resp.StatusCode != http.StatusOK {
 		return resp, err
 	}

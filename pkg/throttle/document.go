@@ -49,8 +49,8 @@ func newDocument(text []byte) (document, bool) {
 	return d, err == nil
 }
 
-// get returns the value of a member, or nil. The last of equal names counts.
-func (d document) get(name string) (value jsontext.Value) {
+// member returns the value of a member, or nil. The last of equal names counts.
+func (d document) member(name string) (value jsontext.Value) {
 	for _, m := range d.members {
 		if string(m.name) == name {
 			value = m.value

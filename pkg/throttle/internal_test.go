@@ -42,8 +42,8 @@ func TestDocument(t *testing.T) {
 		}
 		for name := range want {
 			var got any
-			if err := json.Unmarshal(d.get(name), &got); err != nil || !reflect.DeepEqual(got, want[name]) {
-				t.Fatalf("%s of %s is %s, want %v: %v", name, text, d.get(name), want[name], err)
+			if err := json.Unmarshal(d.member(name), &got); err != nil || !reflect.DeepEqual(got, want[name]) {
+				t.Fatalf("%s of %s is %s, want %v: %v", name, text, d.member(name), want[name], err)
 			}
 		}
 		changed := object{"a": nil, "new": []byte("[7]")}

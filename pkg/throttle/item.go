@@ -22,7 +22,7 @@ var errInvalid = errors.New("the engine will reject the request")
 // passOrFail passes the request to the engine if err is errInvalid, and otherwise returns err.
 func (c *call) passOrFail(err error) (*http.Response, error) {
 	if errors.Is(err, errInvalid) {
-		return c.pass()
+		return c.passThrough()
 	}
 	return nil, err
 }

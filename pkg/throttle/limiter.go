@@ -137,7 +137,7 @@ func (l *Limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	c := &call{exchange{base: l.options.Base, req: req, operation: operation, body: body}, l}
 	if jsontext.Value(body).Kind() != '{' {
-		return c.pass() // the engine will reject it
+		return c.passThrough() // the engine will reject it
 	}
 	return handle(c)
 }

@@ -34,7 +34,7 @@ type keyCondition struct {
 func readItems(c *call) (*http.Response, error) {
 	var in readRequest
 	if !decode(c.body, &in) {
-		return c.pass()
+		return c.passThrough()
 	}
 	at, err := c.readPlace(&in)
 	if err != nil {
@@ -49,7 +49,7 @@ func readItems(c *call) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.settle(reserved, readCharges(r, reserved[0]))
+	c.settleCharges(reserved, readCharges(r, reserved[0]))
 	return r.response(report)
 }
 
@@ -86,7 +86,7 @@ func (c *call) readPlace(in *readRequest) (partitions.Place, error) {
 	if err != nil {
 		return partitions.Place{}, err
 	}
-	s, attributes, err := t.read(in.IndexName)
+	s, attributes, err := t.readTarget(in.IndexName)
 	if err != nil {
 		return partitions.Place{}, err
 	}
@@ -98,9 +98,9 @@ func (c *call) readPlace(in *readRequest) (partitions.Place, error) {
 	return s.Everywhere(), nil
 }
 
-// read returns the partitions that a read of the table or an index reads, and the attributes of the partition key.
+// readTarget returns the partitions that a read of the table or an index reads, and the attributes of the partition key.
 // It returns errInvalid for an unknown index.
-func (t *table) read(index string) (*partitions.Space, []string, error) {
+func (t *table) readTarget(index string) (*partitions.Space, []string, error) {
 	if index == "" {
 		return t.Space, []string{t.key.hash}, nil
 	}

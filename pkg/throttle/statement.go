@@ -30,7 +30,7 @@ type statement struct {
 
 var writeKinds = map[partiql.Kind]string{partiql.Insert: put, partiql.Update: update, partiql.Delete: remove, partiql.Exists: condition}
 
-// statement reads a statement. It returns errInvalid for one that the engine will reject.
+// statement parses a statement. It returns errInvalid if the engine will reject the statement.
 func (c *call) statement(in statementBody) (*statement, error) {
 	parsed, ok := partiql.Parse(in.Statement, in.Parameters)
 	if !ok {
@@ -46,7 +46,7 @@ func (c *call) statement(in statementBody) (*statement, error) {
 		return s, err
 	}
 	body := &writeBody{TableName: parsed.Table, Key: parsed.Equal, Item: parsed.Equal}
-	if s.write, err = c.newWrite(writeKinds[parsed.Kind], body); err != nil { // no key
+	if s.write, err = c.newWrite(writeKinds[parsed.Kind], body); err != nil { // a statement without a full key
 		s.minimum = t.Everywhere().Writes(partitions.Unit)
 	}
 	return s, nil
@@ -56,7 +56,7 @@ func (s *statement) reads() bool { return s.Kind == partiql.Select }
 
 // leastRead returns the least cost of a SELECT: a query if it has the partition key, and otherwise a scan.
 func (s *statement) leastRead(consistent bool) (partitions.Charge, error) {
-	space, attributes, err := s.table.read(s.Index)
+	space, attributes, err := s.table.readTarget(s.Index)
 	if err != nil {
 		return partitions.Charge{}, err
 	}
@@ -79,11 +79,11 @@ func (s *statement) least() []partitions.Charge {
 func executeStatement(c *call) (*http.Response, error) {
 	var in statementBody
 	if !decode(c.body, &in) {
-		return c.pass()
+		return c.passThrough()
 	}
 	s, err := c.statement(in)
 	if err == nil && s.write != nil {
-		err = c.look(s.write)
+		err = c.fetchItems(s.write)
 	}
 	if err != nil {
 		return c.passOrFail(err)
@@ -95,7 +95,7 @@ func executeStatement(c *call) (*http.Response, error) {
 	}
 	if w := s.write; w != nil {
 		if !c.l.holds.BeginWrite(w.held()) {
-			c.settle(reserved, reserved[:1])
+			c.settleCharges(reserved, reserved[:1])
 			return c.conflict()
 		}
 		defer c.l.holds.EndWrite(w.held())
@@ -109,7 +109,7 @@ func executeStatement(c *call) (*http.Response, error) {
 	if s.write != nil {
 		charges = c.writtenCharges(s.write, r.exception())
 	}
-	c.settle(reserved, charges)
+	c.settleCharges(reserved, charges)
 	return r.response(report)
 }
 
@@ -135,7 +135,7 @@ func executeTransaction(c *call) (*http.Response, error) {
 		ReturnConsumedCapacity string
 	}
 	if !decode(c.body, &in) || len(in.TransactStatements) > maxTransaction {
-		return c.pass()
+		return c.passThrough()
 	}
 	t := &writeTransaction{call: c, clientToken: in.ClientRequestToken}
 	var reads []keyedRead
@@ -160,5 +160,5 @@ func executeTransaction(c *call) (*http.Response, error) {
 	case reads == nil:
 		return t.run()
 	}
-	return c.pass()
+	return c.passThrough()
 }

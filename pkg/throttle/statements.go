@@ -44,21 +44,21 @@ func batchExecuteStatement(c *call) (*http.Response, error) {
 		ReturnConsumedCapacity string
 	}
 	if !decode(c.body, &in) || len(in.Statements) > maxStatements {
-		return c.pass()
+		return c.passThrough()
 	}
 	b := &batchStatements{call: c}
-	if err := b.read(in.Statements); err != nil {
+	if err := b.prepareStatements(in.Statements); err != nil {
 		return c.passOrFail(err)
 	}
 	b.admit()
-	defer b.end()
+	defer b.endWrites()
 	c.l.countUnprocessed(c.operation, b.throttled, b.denied)
 	c.l.countConflicts(c.operation, b.conflicts)
-	return b.do(capacity{in.ReturnConsumedCapacity, totalCapacity})
+	return b.sendAdmitted(capacity{in.ReturnConsumedCapacity, totalCapacity})
 }
 
-// read prepares the statements and fetches the items of writes.
-func (b *batchStatements) read(texts []jsontext.Value) error {
+// prepareStatements prepares the statements and fetches the items of writes.
+func (b *batchStatements) prepareStatements(texts []jsontext.Value) error {
 	var writes []*write
 	for _, text := range texts {
 		var body statementBody
@@ -74,7 +74,7 @@ func (b *batchStatements) read(texts []jsontext.Value) error {
 			writes = append(writes, s.write)
 		}
 	}
-	return b.look(writes...)
+	return b.fetchItems(writes...)
 }
 
 // admit charges the statements one by one, and withholds those that are throttled or conflict with a
@@ -94,7 +94,7 @@ func (b *batchStatements) admit() {
 			x := exceptionOf(denied)
 			s.withhold(x.code, x.message)
 		case s.write != nil && !b.l.holds.BeginWrite(s.write.held()):
-			b.settle(least, least[:1])
+			b.settleCharges(least, least[:1])
 			b.conflicts++
 			s.withhold("TransactionConflict", conflictMessage)
 		default:
@@ -108,7 +108,7 @@ func (s *batchedStatement) withhold(code, message string) {
 	s.response = &statementResponse{statementError{code, message}, s.Table}
 }
 
-func (b *batchStatements) end() {
+func (b *batchStatements) endWrites() {
 	for _, s := range b.statements {
 		if s.response == nil && s.statement != nil && s.write != nil {
 			b.l.holds.EndWrite(s.write.held())
@@ -116,8 +116,8 @@ func (b *batchStatements) end() {
 	}
 }
 
-// do sends the admitted statements, and inserts the errors of the others into the response.
-func (b *batchStatements) do(report capacity) (*http.Response, error) {
+// sendAdmitted sends the admitted statements, and inserts the errors of the others into the response.
+func (b *batchStatements) sendAdmitted(report capacity) (*http.Response, error) {
 	sent, responses := []jsontext.Value{}, make([]any, len(b.statements))
 	for i, s := range b.statements {
 		if s.response == nil {
@@ -143,17 +143,17 @@ func (b *batchStatements) do(report capacity) (*http.Response, error) {
 	}
 	var got struct{ Responses []jsontext.Value }
 	if !r.ok() || !decode(r.text, &got) || len(got.Responses) != len(sent) {
-		b.settle(b.reserved, nil)
+		b.settleCharges(b.reserved, nil)
 		return r.response(report)
 	}
-	b.settle(b.reserved, b.charges(r, got.Responses))
+	b.settleCharges(b.reserved, b.charges(r, got.Responses))
 	if len(sent) < len(b.statements) {
 		for i, s := range b.statements {
 			if s.response == nil {
 				responses[i], got.Responses = got.Responses[0], got.Responses[1:]
 			}
 		}
-		if err := r.set("Responses", responses); err != nil {
+		if err := r.setMember("Responses", responses); err != nil {
 			return nil, err
 		}
 	}

@@ -23,7 +23,7 @@ func transactGet(c *call) (*http.Response, error) {
 		ReturnConsumedCapacity string
 	}
 	if !decode(c.body, &body) {
-		return c.pass()
+		return c.passThrough()
 	}
 	var reads []keyedRead
 	for _, read := range body.TransactItems {
@@ -46,7 +46,7 @@ type keyedRead struct {
 // readTransaction sends a transaction of reads. It passes one that the engine will reject.
 func (c *call) readTransaction(reads []keyedRead, asked string) (*http.Response, error) {
 	if len(reads) == 0 || len(reads) > maxTransaction {
-		return c.pass()
+		return c.passThrough()
 	}
 	least, items := make([]partitions.Charge, len(reads)), make([]partitions.ItemID, len(reads))
 	for i, read := range reads {
@@ -56,7 +56,7 @@ func (c *call) readTransaction(reads []keyedRead, asked string) (*http.Response,
 		return c.cancel(denied)
 	}
 	if blocked := c.l.holds.Busy(items); blocked != nil {
-		c.settle(least, least)
+		c.settleCharges(least, least)
 		return c.cancelForConflicts(blocked)
 	}
 	report := capacity{asked, totalCapacity}
@@ -64,7 +64,7 @@ func (c *call) readTransaction(reads []keyedRead, asked string) (*http.Response,
 	if err != nil {
 		return nil, err
 	}
-	c.settle(least, keyedReadCharges(r, reads))
+	c.settleCharges(least, keyedReadCharges(r, reads))
 	return r.response(report)
 }
 

@@ -14,12 +14,12 @@ import (
 func transactWrite(c *call) (*http.Response, error) {
 	var in transactBody
 	if !decode(c.body, &in) {
-		return c.pass()
+		return c.passThrough()
 	}
 	t := &writeTransaction{call: c, clientToken: in.ClientRequestToken}
 	for _, action := range in.TransactItems {
 		if len(action) != 1 {
-			return c.pass()
+			return c.passThrough()
 		}
 		for kind, body := range action {
 			w, err := t.newWrite(kind, &body)
@@ -35,9 +35,9 @@ func transactWrite(c *call) (*http.Response, error) {
 // run admits and sends a transaction. It passes one that the engine will reject.
 func (t *writeTransaction) run() (*http.Response, error) {
 	if len(t.writes) == 0 || len(t.writes) > maxTransaction {
-		return t.pass()
+		return t.passThrough()
 	}
-	if err := t.look(t.writes...); err != nil {
+	if err := t.fetchItems(t.writes...); err != nil {
 		return t.passOrFail(err)
 	}
 	costs := t.costs()
@@ -48,11 +48,11 @@ func (t *writeTransaction) run() (*http.Response, error) {
 	until, blocked := t.l.holds.Begin(token, t.items())
 	reserved := slices.Concat(costs...)
 	if blocked != nil {
-		t.settle(reserved, t.cancelledCosts())
+		t.settleCharges(reserved, t.cancelledCosts())
 		return t.cancelForConflicts(blocked)
 	}
 	defer t.l.wait(t.req.Context(), until)
-	return t.do(reserved, token)
+	return t.sendAdmitted(reserved, token)
 }
 
 func anyDenied(groups [][]partitions.Denial) bool {
@@ -88,8 +88,8 @@ func (t *writeTransaction) items() []partitions.ItemID {
 	return ids
 }
 
-// do sends an admitted transaction.
-func (t *writeTransaction) do(reserved []partitions.Charge, token string) (*http.Response, error) {
+// sendAdmitted sends an admitted transaction.
+func (t *writeTransaction) sendAdmitted(reserved []partitions.Charge, token string) (*http.Response, error) {
 	r, err := t.forward(object{}, capacity{}, reserved)
 	again := false
 	if err != nil && !errors.Is(err, errUnsent) || err == nil && r.ok() { // it was or may have been applied
@@ -98,7 +98,7 @@ func (t *writeTransaction) do(reserved []partitions.Charge, token string) (*http
 	if err != nil {
 		return nil, err
 	}
-	t.settle(reserved, t.charges(r, again))
+	t.settleCharges(reserved, t.charges(r, again))
 	return r.response(capacity{})
 }
 

@@ -139,8 +139,8 @@ func (c *call) fetch(writes ...*write) (map[string]dynamo.Item, error) {
 	return found, nil
 }
 
-// look fetches the items before writes.
-func (c *call) look(writes ...*write) error {
+// fetchItems fetches the items before writes.
+func (c *call) fetchItems(writes ...*write) error {
 	found, err := c.fetch(writes...)
 	for _, w := range writes {
 		w.setBefore(found[w.id()])
@@ -169,7 +169,7 @@ func failedCondition(code string) bool {
 
 // fetchOnce sends one BatchGetItem and returns its unprocessed keys.
 func (c *call) fetchOnce(wanted map[string]*fetchKeys, tables map[string]*table, found map[string]dynamo.Item) (map[string]*fetchKeys, error) {
-	r, err := c.ask("BatchGetItem", map[string]any{"RequestItems": wanted})
+	r, err := c.query("BatchGetItem", map[string]any{"RequestItems": wanted})
 	if err != nil {
 		return nil, fmt.Errorf("reading items before or after a write: %w", err)
 	}

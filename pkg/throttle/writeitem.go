@@ -31,18 +31,18 @@ var singleKinds = map[string]string{"PutItem": put, "UpdateItem": update, "Delet
 func writeItem(c *call) (*http.Response, error) {
 	s := &single{call: c}
 	if !decode(c.body, &s.in) {
-		return c.pass()
+		return c.passThrough()
 	}
 	var err error
 	if s.write, err = c.newWrite(singleKinds[c.operation], &s.in); err != nil {
 		return c.passOrFail(err)
 	}
-	return s.do()
+	return s.sendAdmitted()
 }
 
-func (s *single) do() (*http.Response, error) {
+func (s *single) sendAdmitted() (*http.Response, error) {
 	if s.mustFetch() {
-		if err := s.look(s.write); err != nil {
+		if err := s.fetchItems(s.write); err != nil {
 			return s.passOrFail(err)
 		}
 	}
@@ -52,7 +52,7 @@ func (s *single) do() (*http.Response, error) {
 		return s.throttle(denied)
 	}
 	if !s.l.holds.BeginWrite(s.held()) {
-		s.settle(reserved, reserved[:1])
+		s.settleCharges(reserved, reserved[:1])
 		return s.conflict()
 	}
 	defer s.l.holds.EndWrite(s.held())
@@ -64,7 +64,7 @@ func (s *single) do() (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.settle(reserved, s.charges(r, reserved))
+	s.settleCharges(reserved, s.charges(r, reserved))
 	s.removeUnasked(r)
 	return r.response(report)
 }

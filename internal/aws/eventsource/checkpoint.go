@@ -80,7 +80,7 @@ func (c *checkpoints) save(ctx context.Context, shard string, cp *checkpoint) er
 			stored.StateSet, stored.StateParts = set, parts
 		}
 	}
-	if err := c.put(ctx, shard, stored); err != nil {
+	if err := c.putRow(ctx, shard, stored); err != nil {
 		return err
 	}
 	cp.set = set
@@ -89,7 +89,7 @@ func (c *checkpoints) save(ctx context.Context, shard string, cp *checkpoint) er
 
 func (c *checkpoints) saveParts(ctx context.Context, shard string, set int, state []byte) (parts int, err error) {
 	for part := range slices.Chunk(state, maxInlineState) {
-		if err := c.put(ctx, shard, row{StreamShard: partKey(shard, set, parts), State: part}); err != nil {
+		if err := c.putRow(ctx, shard, row{StreamShard: partKey(shard, set, parts), State: part}); err != nil {
 			return parts, err
 		}
 		parts++
@@ -101,7 +101,7 @@ func partKey(shard string, set, part int) string {
 	return fmt.Sprintf("%s%s%d#%d", shard, partSeparator, set, part)
 }
 
-func (c *checkpoints) put(ctx context.Context, shard string, stored row) error {
+func (c *checkpoints) putRow(ctx context.Context, shard string, stored row) error {
 	stored.Mapping, stored.Stream = c.mapping, c.arn
 	if _, err := c.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &c.table, Item: record.Item(stored)}); err != nil {
 		return fmt.Errorf("writing the checkpoint of mapping %s for stream shard %s: %w", c.mapping, shard, err)

@@ -50,7 +50,7 @@ func (c *consumer) run(ctx context.Context, drain bool) (finished bool, err erro
 	empty := 0
 	for {
 		began := c.m.o.Now()
-		n, closed, err := c.read(ctx)
+		n, closed, err := c.readRecords(ctx)
 		if err != nil {
 			return false, err
 		}
@@ -81,8 +81,8 @@ func (c *consumer) run(ctx context.Context, drain bool) (finished bool, err erro
 	}
 }
 
-// read appends the next records to the queue.
-func (c *consumer) read(ctx context.Context) (n int, closed bool, err error) {
+// readRecords appends the next records to the queue.
+func (c *consumer) readRecords(ctx context.Context) (n int, closed bool, err error) {
 	var records []Record
 	err = c.m.retry(ctx, func() (err error) {
 		records, closed, err = c.reader.Next(ctx, c.m.o.BatchSize-len(c.queue.entries))

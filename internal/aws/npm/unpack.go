@@ -66,7 +66,7 @@ func Untar(archive io.Reader, dest string) error {
 	return eachFile(archive, func(path string, content io.Reader) error { return WriteFile(dest, path, 0o644, content) })
 }
 
-// WriteFile writes a new file with a path of an archive below the folder dest. It fails if the
+// WriteFile creates the file dest/path, where path comes from an archive. It fails if the file exists, or if
 // path leads out of dest.
 func WriteFile(dest, path string, mode os.FileMode, content io.Reader) error {
 	if !filepath.IsLocal(path) {

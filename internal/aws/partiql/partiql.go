@@ -65,8 +65,8 @@ type parser struct {
 	parameters []types.AttributeValue
 }
 
-// next returns the next token; it is "" at the end.
-func (p *parser) next() string {
+// nextToken returns the next token; it is "" at the end.
+func (p *parser) nextToken() string {
 	if len(p.rest) == 0 {
 		return ""
 	}
@@ -79,7 +79,7 @@ func (p *parser) next() string {
 func (p *parser) accept(word string) bool {
 	ok := len(p.rest) > 0 && strings.EqualFold(p.rest[0], word)
 	if ok {
-		p.next()
+		p.nextToken()
 	}
 	return ok
 }
@@ -122,7 +122,7 @@ func (p *parser) selects(kind Kind) Statement {
 // skipTo skips tokens up to a word, and counts their parameters.
 func (p *parser) skipTo(word string) {
 	for len(p.rest) > 0 && !p.accept(word) {
-		if p.next() == "?" {
+		if p.nextToken() == "?" {
 			p.parameter()
 		}
 	}
@@ -130,8 +130,8 @@ func (p *parser) skipTo(word string) {
 
 // name returns a name in double quotes or none; it is "" if there is another token.
 func (p *parser) name() string {
-	token := p.next()
-	if unquoted, ok := cut(token, `"`); ok {
+	token := p.nextToken()
+	if unquoted, ok := unquote(token, `"`); ok {
 		return unquoted
 	}
 	if isWord(token) {
@@ -140,8 +140,8 @@ func (p *parser) name() string {
 	return ""
 }
 
-// cut returns a token without its quotes.
-func cut(token, quote string) (string, bool) {
+// unquote returns a token without its quotes.
+func unquote(token, quote string) (string, bool) {
 	if len(token) < 2 || !strings.HasPrefix(token, quote) {
 		return "", false
 	}
@@ -162,7 +162,7 @@ func (p *parser) conjuncts() dynamo.Item {
 			equal[name] = v
 		}
 		for !p.ends() { // of another condition
-			switch p.next() {
+			switch p.nextToken() {
 			case "?":
 				p.parameter()
 			case "(":

@@ -16,28 +16,28 @@ func (p *parser) value() types.AttributeValue {
 		return nil
 	}
 	token := p.rest[0]
-	if text, ok := cut(token, "'"); ok {
-		p.next()
+	if text, ok := unquote(token, "'"); ok {
+		p.nextToken()
 		return dynamo.String(text)
 	}
 	switch strings.ToUpper(token) {
 	case "?":
-		p.next()
+		p.nextToken()
 		return p.parameter()
 	case "TRUE", "FALSE":
-		p.next()
+		p.nextToken()
 		return &types.AttributeValueMemberBOOL{Value: strings.EqualFold(token, "true")}
 	case "NULL":
-		p.next()
+		p.nextToken()
 		return &types.AttributeValueMemberNULL{Value: true}
 	case "[":
-		p.next()
+		p.nextToken()
 		return &types.AttributeValueMemberL{Value: p.list("]")}
 	case "<<":
-		p.next()
-		return set(p.list(">>"))
+		p.nextToken()
+		return setOf(p.list(">>"))
 	case "{":
-		p.next()
+		p.nextToken()
 		return p.tuple()
 	}
 	return p.number()
@@ -54,8 +54,8 @@ func (p *parser) number() types.AttributeValue {
 	if !startsNumber.MatchString(digits) {
 		return nil
 	}
-	if p.next() != digits {
-		p.next()
+	if p.nextToken() != digits {
+		p.nextToken()
 	}
 	return dynamo.Decimal(sign + digits)
 }
@@ -74,8 +74,8 @@ func (p *parser) list(end string) []types.AttributeValue {
 	return values
 }
 
-// set returns a set of the values' type. A value of another type makes it nil.
-func set(values []types.AttributeValue) types.AttributeValue {
+// setOf returns a set of the values' type. A value of another type makes it nil.
+func setOf(values []types.AttributeValue) types.AttributeValue {
 	var texts, numbers []string
 	var binaries [][]byte
 	for _, v := range values {
@@ -103,7 +103,7 @@ func set(values []types.AttributeValue) types.AttributeValue {
 func (p *parser) tuple() types.AttributeValue {
 	item := dynamo.Item{}
 	for !p.accept("}") {
-		name, ok := cut(p.next(), "'")
+		name, ok := unquote(p.nextToken(), "'")
 		if !ok || !p.accept(":") {
 			break
 		}

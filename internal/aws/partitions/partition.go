@@ -102,7 +102,7 @@ func (s *Space) split(i int, at point, now int64) bool {
 
 // splitByLoad splits the partition of a point where its lane's requests divide, if they do.
 func (s *Space) splitByLoad(p point, n *lane, now int64) {
-	if at, ok := n.seen.cut(!s.together); ok {
+	if at, ok := n.seen.splitPoint(!s.together); ok {
 		s.split(s.index(p), at, now)
 	}
 }

@@ -30,14 +30,14 @@ func (s *sample) add(p point) {
 	*s = append(*s, p)
 }
 
-// cut returns the point that divides the sample's requests most evenly. Only if within is set, it divides the
+// splitPoint returns the point that divides the sample's requests most evenly. Only if within is set, it divides the
 // items of a partition key. It returns false if no point divides the requests.
 //
 // DynamoDB chooses the point "based on the key distribution the partition has observed", and leaves a single hot
 // item alone: https://www.usenix.org/conference/atc22/presentation/elhemali, 4.4. It does not divide an item
 // collection under a rising sort key, or with a local index:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/burst-adaptive-capacity.html
-func (s sample) cut(within bool) (point, bool) {
+func (s sample) splitPoint(within bool) (point, bool) {
 	sorted := slices.SortedFunc(slices.Values(s), point.compare)
 	best, half := 0, len(sorted)/2
 	rising := map[uint64]bool{}

@@ -59,7 +59,7 @@ func (c *Cursor) Locate(ctx context.Context) (ended bool, err error) {
 			return c.ended, nil
 		}
 		if c.iterator, err = c.stream.iterator(ctx, c.shard, c.Position()); err != nil {
-			return false, c.fail(err)
+			return false, c.handleError(err)
 		}
 	}
 	if c.iterator != "" {
@@ -69,7 +69,7 @@ func (c *Cursor) Locate(ctx context.Context) (ended bool, err error) {
 		err = errGarbage
 	}
 	if err != nil {
-		return false, c.fail(err)
+		return false, c.handleError(err)
 	}
 	return true, nil
 }
@@ -88,7 +88,7 @@ func (c *Cursor) Next(ctx context.Context, b *Buffer, limit int) (page Page, err
 	}
 	batch, made, err := c.stream.getRecords(ctx, c.iterator, limit, b)
 	if err != nil {
-		return Page{}, c.fail(err)
+		return Page{}, c.handleError(err)
 	}
 	n := len(batch.Records)
 	if n > 0 {
@@ -99,11 +99,11 @@ func (c *Cursor) Next(ctx context.Context, b *Buffer, limit int) (page Page, err
 	return Page{Records: batch.Records, Closed: batch.Next == "", Full: n == limit, Made: made}, nil
 }
 
-// fail prepares the cursor for the next call, and returns the error with the stream shard's name.
-func (c *Cursor) fail(err error) error {
+// handleError prepares the cursor for the next call, and returns the error with the stream shard's name.
+func (c *Cursor) handleError(err error) error {
 	_, expired := errors.AsType[*streamtypes.ExpiredIteratorException](err)
 	trimmed := IsTrimmed(err)
-	// After a restart of an engine an iterator may be unknown. A new one at Latest would skip records.
+	// After a restart, DynamoDB Local may not know an iterator. A new iterator at Latest would skip records.
 	unknown := rejected(err) && (c.HasRead() || c.from != Latest)
 	if expired || trimmed || unknown {
 		c.iterator = ""
@@ -111,8 +111,8 @@ func (c *Cursor) fail(err error) error {
 	if answer, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && answer.HTTPStatusCode() >= http.StatusInternalServerError {
 		c.limit = max(1, c.limit/8) // the engine may lack the memory for a page
 	}
-	// A cancelled transaction takes a sequence number and leaves no record. In DynamoDB Local the iterator of an empty
-	// stream shard may begin there, and becomes invalid once a record follows.
+	// A trimmed iterator before the first read means no lost records: in DynamoDB Local the iterator of an empty stream
+	// shard may begin at a cancelled transaction, which leaves no record, and becomes invalid once a record follows.
 	unread := !c.HasRead() && (c.from == TrimHorizon || c.from == Latest)
 	if expired || trimmed && unread {
 		err = stale{err}

@@ -114,7 +114,7 @@ func (l *Lineage) supervise(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case e := <-l.ends:
-			l.end(ctx, e)
+			l.readerEnded(ctx, e)
 		case <-timer.C:
 			if err := l.search(ctx); err != nil {
 				return err
@@ -146,7 +146,7 @@ func (l *Lineage) search(ctx context.Context) error {
 	for _, p := range parents {
 		p.asks++
 	}
-	l.note(list, all)
+	l.noteListed(list, all)
 	l.reportSplits()
 	l.startReady(ctx)
 	for id, b := range l.known {
@@ -172,8 +172,8 @@ func (l *Lineage) list(ctx context.Context, parents []*branch, all bool) (list [
 	return list, nil
 }
 
-// note adds new shards, and marks known ones that a list of all shards lacks.
-func (l *Lineage) note(list []Shard, all bool) {
+// noteListed adds new shards, and marks known ones that a list of all shards lacks.
+func (l *Lineage) noteListed(list []Shard, all bool) {
 	if all {
 		l.listed = l.asked
 		for _, b := range l.known {
@@ -223,8 +223,8 @@ func (l *Lineage) startReady(ctx context.Context) {
 	}
 }
 
-// end records that a shard is no longer read, and starts its children if it was read to its end.
-func (l *Lineage) end(ctx context.Context, e end) {
+// readerEnded records that a shard is no longer read, and starts its children if it was read to its end.
+func (l *Lineage) readerEnded(ctx context.Context, e end) {
 	b := l.known[e.shard]
 	l.active--
 	if e.at.IsZero() {
@@ -234,7 +234,7 @@ func (l *Lineage) end(ctx context.Context, e end) {
 	b.state, b.ended = done, e.at
 	l.reportSplits()
 	l.startReady(ctx)
-	if !slices.Contains(l.childless(), b) { // otherwise after the next listing
+	if !slices.Contains(l.childless(), b) { // a shard without known children is kept until the next listing
 		l.release(b)
 	}
 }

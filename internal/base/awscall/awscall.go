@@ -89,7 +89,7 @@ func (c *Client) JSON(ctx context.Context, action Action, target string, in, out
 		version = "1.0"
 	}
 	header := http.Header{"Content-Type": {"application/x-amz-json-" + version}, "X-Amz-Target": {target + "." + action.Operation()}}
-	return c.call(ctx, action, http.MethodPost, "/", header, body, intoJSON(out))
+	return c.callWithRetries(ctx, action, http.MethodPost, "/", header, body, intoJSON(out))
 }
 
 // Query calls a service of the query protocol: a form, and a response in XML. Out is decoded from the
@@ -100,7 +100,7 @@ func (c *Client) Query(ctx context.Context, action Action, version string, param
 		form[name] = values
 	}
 	header := http.Header{"Content-Type": {"application/x-www-form-urlencoded; charset=utf-8"}}
-	return c.call(ctx, action, http.MethodPost, "/", header, []byte(form.Encode()), func(body []byte) error {
+	return c.callWithRetries(ctx, action, http.MethodPost, "/", header, []byte(form.Encode()), func(body []byte) error {
 		if out == nil {
 			return nil
 		}
@@ -110,7 +110,7 @@ func (c *Client) Query(ctx context.Context, action Action, version string, param
 
 // Get requests an escaped path of a service that responds in JSON. Out may be nil.
 func (c *Client) Get(ctx context.Context, action Action, path string, out any) error {
-	return c.call(ctx, action, http.MethodGet, path, http.Header{}, nil, intoJSON(out))
+	return c.callWithRetries(ctx, action, http.MethodGet, path, http.Header{}, nil, intoJSON(out))
 }
 
 func intoJSON(out any) func([]byte) error {
@@ -132,8 +132,8 @@ const (
 
 var httpClient = &http.Client{Timeout: callTime}
 
-// call makes up to three attempts of a request and decodes the response.
-func (c *Client) call(ctx context.Context, action Action, method, path string, header http.Header, body []byte, decode func([]byte) error) error {
+// callWithRetries makes up to three attempts of a request and decodes the response.
+func (c *Client) callWithRetries(ctx context.Context, action Action, method, path string, header http.Header, body []byte, decode func([]byte) error) error {
 	if c.Called != nil {
 		c.Called(action)
 	}

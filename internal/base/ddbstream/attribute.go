@@ -30,7 +30,7 @@ func (s *scanner) image(at int) (Image, int) {
 	if s.flaw != nil {
 		s.size = flawed
 	}
-	return Image{raw: s.cut(at, o.at), size: s.size, names: o.names}, o.at
+	return Image{raw: s.between(at, o.at), size: s.size, names: o.names}, o.at
 }
 
 // markFlaw records the image's first flaw and skips the value that has it.
@@ -151,7 +151,7 @@ func (s *scanner) numberValue(at int) int {
 	}
 	end, _ := s.text(at + 1)
 	s.addHole('N', at, end+1)
-	size, ok := numberSize(s.cut(at+1, end))
+	size, ok := numberSize(s.between(at+1, end))
 	if !ok && s.err == nil {
 		if size, ok = numberSize(unquote(s.data[at : end+1])); !ok {
 			return s.markFlaw(at, fmt.Sprintf("%.50s is not a number", s.data[at:end+1]))

@@ -55,7 +55,7 @@ func (d *Decoder) payload() error {
 	for d.member(&o) {
 		o.at = d.payloadMember(o.name, o.at)
 	}
-	if err := d.end(o.at); err != nil {
+	if err := d.expectEnd(o.at); err != nil {
 		return err
 	}
 	if !d.records && !d.batch.Windowed {
@@ -131,7 +131,7 @@ func (d *Decoder) appendRecord(at int) int {
 		d.err = errors.Join(fmt.Errorf("record %d, at byte %d, has no SequenceNumber", n, at), rec.Err)
 		return len(d.data)
 	}
-	rec.Raw = d.cut(at, next)
+	rec.Raw = d.between(at, next)
 	rec.finish()
 	if n == 0 { // reserve memory for the rest, if all have this length
 		d.batch.Records = slices.Grow(d.batch.Records, min((len(d.data)-at)/(next-at), maxRecords))
@@ -191,7 +191,7 @@ func (d *Decoder) state(at int) int {
 	o := d.enter(at)
 	for d.member(&o) {
 		name, next := string(o.name), d.skip(o.at, 0)
-		if raw := d.cut(o.at, next); raw != nil {
+		if raw := d.between(o.at, next); raw != nil {
 			if text, err := text(raw); err == nil {
 				raw = text
 			}

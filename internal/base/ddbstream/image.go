@@ -29,7 +29,7 @@ func (i Image) Size() (int, error) {
 }
 
 // Has reports whether the image has an attribute of this name.
-func (i Image) Has(attr string) bool { return i.find(attr) != 0 }
+func (i Image) Has(attr string) bool { return i.findAttribute(attr) != 0 }
 
 // String returns the text of an attribute of type S. ok is false if the attribute is absent or
 // has another type.
@@ -59,12 +59,12 @@ func (i Image) Key(attr string) (value []byte, ok bool) {
 	return value, true
 }
 
-// find returns the offset of an attribute's value, or 0 if there is none.
-func (i Image) find(attr string) int {
+// findAttribute returns the offset of an attribute's value, or 0 if there is none.
+func (i Image) findAttribute(attr string) int {
 	if !i.names.has(hashName(attr)) {
 		return 0
 	}
-	for w := walk(i.raw); w.nextName(); w.pass() {
+	for w := walk(i.raw); w.nextName(); w.skip() {
 		if equalsQuoted(w.name, attr) {
 			return w.at
 		}
@@ -74,7 +74,7 @@ func (i Image) find(attr string) int {
 
 // value returns the raw value of an attribute, or nil if there is none.
 func (i Image) value(attr string) []byte {
-	at := i.find(attr)
+	at := i.findAttribute(attr)
 	if at == 0 {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (i Image) value(attr string) []byte {
 
 // scalar returns an attribute of type S, N or B, and its type.
 func (i Image) scalar(attr string) (kind byte, value []byte, ok bool) {
-	at := i.find(attr)
+	at := i.findAttribute(attr)
 	if at == 0 {
 		return 0, nil, false
 	}

@@ -36,7 +36,7 @@ func (s *scanner) member(o *object) bool {
 	data, at := s.data, o.at
 	if at+1 < len(data) && data[at+1] == '"' && (data[at] == ',' || at == o.start) {
 		at += 2
-	} else if at = s.next(o); at < 0 {
+	} else if at = s.nextMember(o); at < 0 {
 		return false
 	}
 	at = s.name(o, at)
@@ -52,9 +52,9 @@ func (s *scanner) member(o *object) bool {
 	return true
 }
 
-// next returns the position of the next member's name, after its quote. It ends the object and
+// nextMember returns the position of the next member's name, after its quote. It ends the object and
 // returns -1 if there is no next member.
-func (s *scanner) next(o *object) int {
+func (s *scanner) nextMember(o *object) int {
 	at := o.at
 	if at == o.start {
 		at++ // its brace
@@ -127,7 +127,7 @@ func (s *scanner) resume(start, name, at int) object {
 func (s *scanner) leave(o *object, at int) {
 	o.at = at
 	if hashes := s.hashes[o.first:]; o.names.len() < len(hashes) && hasEqual(hashes) {
-		if name, ok := duplicate(s.cut(o.start, at)); ok {
+		if name, ok := duplicate(s.between(o.start, at)); ok {
 			o.at = s.fail(o.start, fmt.Sprintf("an object with the duplicate name %.60q", name))
 		}
 	}

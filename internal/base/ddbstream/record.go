@@ -91,7 +91,7 @@ func (d *Decoder) ignored(at int) int {
 // rawValue returns the text of a value, or nil for null and after an error.
 func (d *Decoder) rawValue(at int) (raw []byte, next int) {
 	next = d.skip(at, 0)
-	if raw = d.cut(at, next); raw == nil || isNull(raw) {
+	if raw = d.between(at, next); raw == nil || isNull(raw) {
 		return nil, next
 	}
 	return raw, next

@@ -57,8 +57,8 @@ func (s *scanner) peek(at int) byte {
 	return 0
 }
 
-// cut returns the text between two positions, or nil after an error.
-func (s *scanner) cut(from, to int) []byte {
+// between returns the text between two positions, or nil after an error.
+func (s *scanner) between(from, to int) []byte {
 	if s.err != nil {
 		return nil
 	}
@@ -181,8 +181,8 @@ func (s *scanner) digits(at int) int {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// end checks that only white space follows.
-func (s *scanner) end(at int) error {
+// expectEnd checks that only white space follows.
+func (s *scanner) expectEnd(at int) error {
 	if at = s.space(at); s.err == nil && at < len(s.data) {
 		s.err = fmt.Errorf("more data after the value at byte %d", at)
 	}

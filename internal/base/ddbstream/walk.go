@@ -32,7 +32,7 @@ func (w *walker) next() bool {
 		return false
 	}
 	start := w.at
-	w.pass()
+	w.skip()
 	w.value = w.raw[start:w.at:w.at]
 	return true
 }
@@ -54,8 +54,8 @@ func (w *walker) nextName() bool {
 	return true
 }
 
-// pass skips a value.
-func (w *walker) pass() { w.at = skipValue(w.raw, w.at) }
+// skip skips a value.
+func (w *walker) skip() { w.at = skipValue(w.raw, w.at) }
 
 // isPlainScalar reports whether an attribute's value begins like `{"S":"`.
 func isPlainScalar(raw []byte) bool {

@@ -89,7 +89,7 @@ type cell struct {
 	column int32
 	top    float64 // certified rate of the key's heaviest window
 	units  uint64
-	more   int64 // the key's error minus the column's hidden units
+	excess int64 // the key's error minus the column's hidden units
 }
 
 // NewMap returns an empty map with at least one column.
@@ -128,7 +128,7 @@ func (m *Map) Add(items []Item) {
 		}
 	}
 	if len(m.lines) > maxMapKeys || m.cells > maxMapCells {
-		m.drop()
+		m.dropColdest()
 	}
 }
 
@@ -170,22 +170,22 @@ func (m *Map) addTally(l *line, t *tally) {
 	item, rate := t.entries[0].item, t.rate()
 	l.observe(t, m.o.AsOf)
 	for column, share := range m.shares(item) {
-		units, more := share.unitsOf(t.units), int64(share.unitsOf(t.err))-int64(share.unitsOf(t.rest))
+		units, excess := share.unitsOf(t.units), int64(share.unitsOf(t.err))-int64(share.unitsOf(t.rest))
 		l.units += units
 		if last := len(l.cells) - 1; last >= 0 && l.cells[last].column == int32(column) {
 			l.cells[last].units += units
-			l.cells[last].more += more
+			l.cells[last].excess += excess
 			l.cells[last].top = max(l.cells[last].top, rate)
 			continue
 		}
-		l.cells = append(l.cells, cell{int32(column), rate, units, more})
+		l.cells = append(l.cells, cell{int32(column), rate, units, excess})
 		m.cells++
 	}
 }
 
-// drop removes the coldest keys, whose units are then in the rest. If a dropped key is added again, its error includes
+// dropColdest removes the coldest keys, whose units are then in the rest. If a dropped key is added again, its error includes
 // its dropped units.
-func (m *Map) drop() {
+func (m *Map) dropColdest() {
 	slices.SortFunc(m.lines, func(a, b line) int {
 		return cmp.Or(cmp.Compare(b.Worst, a.Worst), cmp.Compare(b.rate, a.rate), cmp.Compare(b.units, a.units), cmp.Compare(a.key, b.key))
 	})
@@ -197,7 +197,7 @@ func (m *Map) drop() {
 	for i := range m.lines[kept:] {
 		l := &m.lines[kept+i]
 		for column, c := range l.sums() {
-			units := int64(c.units) + c.more
+			units := int64(c.units) + c.excess
 			if l.late {
 				units += int64(m.columns[column].dropped)
 			}
@@ -217,7 +217,7 @@ func (l *line) sums() map[int32]cell {
 	sums := make(map[int32]cell, len(l.cells))
 	for _, c := range l.cells {
 		sum := sums[c.column]
-		sums[c.column] = cell{c.column, 0, sum.units + c.units, sum.more + c.more}
+		sums[c.column] = cell{c.column, 0, sum.units + c.units, sum.excess + c.excess}
 	}
 	return sums
 }

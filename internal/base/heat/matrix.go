@@ -36,17 +36,17 @@ func (m *Map) Matrix() Matrix {
 // matrix returns the matrix with a row for each span of groups.
 func (m *Map) matrix(sorted []*rowGroup, spans []span) Matrix {
 	out := m.blank()
-	var more [][]int64
+	var excess [][]int64
 	for _, s := range spans {
-		row, extra := m.row(sorted[s.from:s.to])
+		row, own := m.row(sorted[s.from:s.to])
 		for column, units := range row.Units {
 			out.Rest[column] -= units
 		}
-		out.Rows, more = append(out.Rows, row), append(more, extra)
+		out.Rows, excess = append(out.Rows, row), append(excess, own)
 	}
 	for i, s := range spans {
 		row := &out.Rows[i]
-		m.setErrors(row, sorted[s.from:s.to], more[i], out.Rest)
+		m.setErrors(row, sorted[s.from:s.to], excess[i], out.Rest)
 		if m.o.ByBase && sorted[s.from].alone && s.to == s.from+1 && slices.Contains(m.o.Unfold, row.Key) {
 			row.WriteShards = m.writeShards(sorted[s.from], out.Rest)
 		}
@@ -95,8 +95,8 @@ func (m *Map) length() time.Duration {
 // usualWindow is the default length of windows.
 const usualWindow = 10 * time.Second
 
-// row returns the sum of some groups as a row, without errors. more is the sum of the keys' [cell.more] in each column.
-func (m *Map) row(groups []*rowGroup) (row Row, more []int64) {
+// row returns the sum of some groups as a row, without errors. excess is the sum of the keys' [cell.excess] in each column.
+func (m *Map) row(groups []*rowGroup) (row Row, excess []int64) {
 	first, last := groups[0].key, groups[len(groups)-1].key
 	n := len(m.columns)
 	row = Row{Key: first, Keys: len(groups), Index: m.o.Index, Units: make([]uint64, n), Error: make([]uint64, n), Heaviest: make([]float64, n)}
@@ -106,7 +106,7 @@ func (m *Map) row(groups []*rowGroup) (row Row, more []int64) {
 		base, _ := baseOf(m.o.Table, m.o.Index, groups[0].lines[0].key)
 		row.Type, row.Name = base.Type, base.Name
 	}
-	more = make([]int64, n)
+	excess = make([]int64, n)
 	var v Verdicts
 	for _, g := range groups {
 		row.Rate, row.Peak = max(row.Rate, Hundredths(g.rate)), max(row.Peak, g.peak)
@@ -115,16 +115,16 @@ func (m *Map) row(groups []*rowGroup) (row Row, more []int64) {
 			for _, c := range l.cells {
 				row.Units[c.column] += c.units
 				row.Heaviest[c.column] = max(row.Heaviest[c.column], Hundredths(c.top))
-				more[c.column] += c.more
+				excess[c.column] += c.excess
 			}
 		}
 	}
 	row.setVerdicts(v)
-	return row, more
+	return row, excess
 }
 
 // setErrors sets the row's errors to the units that columns may hide of its keys, at most the rest.
-func (m *Map) setErrors(row *Row, groups []*rowGroup, more []int64, rest []uint64) {
+func (m *Map) setErrors(row *Row, groups []*rowGroup, excess []int64, rest []uint64) {
 	keys, late := uint64(0), uint64(0)
 	for _, g := range groups {
 		for _, l := range g.lines {
@@ -135,7 +135,7 @@ func (m *Map) setErrors(row *Row, groups []*rowGroup, more []int64, rest []uint6
 		}
 	}
 	for i, c := range m.columns {
-		hidden := times(c.hidden, keys) + float64(more[i]) + times(c.dropped, late)
+		hidden := times(c.hidden, keys) + float64(excess[i]) + times(c.dropped, late)
 		row.Error[i] = rest[i]
 		if hidden < float64(rest[i]) {
 			row.Error[i] = uint64(max(0, hidden))

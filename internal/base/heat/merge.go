@@ -116,7 +116,7 @@ func (m *Merger) Add(items []Item) {
 	m.tallier.reset(items)
 	groupsOf(m.tallier.entries, m.groups)
 	for t := range m.tallier.tallies() {
-		m.row(t.entries[0]).add(t, m.groups, m.AsOf)
+		m.row(t.entries[0]).addTally(t, m.groups, m.AsOf)
 	}
 	if m.Max > 0 && len(m.rows) > 2*m.Max {
 		for _, row := range m.Rows()[m.Max:] {
@@ -150,8 +150,8 @@ func sortRows(rows []KeyHeat) {
 	})
 }
 
-// add adds one window's tally to the row.
-func (r *KeyHeat) add(t tally, groups map[groupID]*group, asOf time.Time) {
+// addTally adds one window's tally to the row.
+func (r *KeyHeat) addTally(t tally, groups map[groupID]*group, asOf time.Time) {
 	first := t.entries[0]
 	item := first.item
 	r.join(t.verdicts(asOf))

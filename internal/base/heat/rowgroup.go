@@ -78,9 +78,9 @@ func (m *Map) writeShards(g *rowGroup, rest []uint64) (rows []Row) {
 	slices.SortFunc(lines, func(a, b *line) int { return CompareShards(a.key, b.key) })
 	for _, l := range lines {
 		alone := []*rowGroup{{Verdicts: l.Verdicts, key: l.key, lines: []*line{l}, units: l.units, rate: l.rate, peak: l.peak}}
-		row, more := m.row(alone)
+		row, excess := m.row(alone)
 		row.Type, row.Name = "", "" // its base key's row has them
-		m.setErrors(&row, alone, more, rest)
+		m.setErrors(&row, alone, excess, rest)
 		rows = append(rows, row)
 	}
 	return rows

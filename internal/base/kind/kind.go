@@ -100,8 +100,8 @@ type Placement int
 // The placements.
 const (
 	Random  Placement = iota // any write shard may be used, so the newest count is in force at once
-	Timed                    // calculated by the count in force at the write's time
-	Indexed                  // calculated by the newest count: an item moves with its next write
+	Timed                    // calculated from the count in force at the item's time
+	Indexed                  // calculated from the newest count: an item moves with its next write
 )
 
 // Summary is the form of a kind's summaries in the rollups table.

@@ -59,8 +59,8 @@ func (h *entries) pop() {
 	}
 }
 
-// put puts a node at a position of the heap.
-func (h *entries) put(at int, n node) {
+// place puts a node at a position of the heap.
+func (h *entries) place(at int, n node) {
 	h.heap[at] = n
 	h.slots[n.slot].at = at
 }
@@ -73,10 +73,10 @@ func (h *entries) up(at int) {
 		if h.heap[parent].count <= n.count {
 			break
 		}
-		h.put(at, h.heap[parent])
+		h.place(at, h.heap[parent])
 		at = parent
 	}
-	h.put(at, n)
+	h.place(at, n)
 }
 
 // down restores the heap's order after the count at a position grew.
@@ -93,8 +93,8 @@ func (h *entries) down(at int) {
 		if n.count <= h.heap[child].count {
 			break
 		}
-		h.put(at, h.heap[child])
+		h.place(at, h.heap[child])
 		at = child
 	}
-	h.put(at, n)
+	h.place(at, n)
 }

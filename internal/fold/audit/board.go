@@ -68,7 +68,7 @@ func (p *period) restless() (rounds int, state State) {
 	return maxBoardRounds, Busy
 }
 
-func (p *period) look(ctx context.Context) (s *reading, err error) {
+func (p *period) readAll(ctx context.Context) (s *reading, err error) {
 	s = &reading{begun: p.o.Now()}
 	if s.kept, err = p.readKept(ctx); err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (p *period) look(ctx context.Context) (s *reading, err error) {
 	return s, nil
 }
 
-func (p *period) judge(s *reading) (r Result, done bool) {
+func (p *period) evaluate(s *reading) (r Result, done bool) {
 	now := p.o.Now()
 	switch {
 	case s.entries.fault != nil:
@@ -104,8 +104,8 @@ func (p *period) prove(ctx context.Context, s *reading) (marks.Proof, error) {
 	return proof, scan.Wait(ctx, s.begun.Add(p.o.IndexLag).Sub(p.o.Now()))
 }
 
-func (p *period) same(first, second *reading) bool {
-	return first.kept.same(second.kept) && first.entries.same(second.entries)
+func (p *period) unchanged(first, second *reading) bool {
+	return first.kept.unchanged(second.kept) && first.entries.samePlaces(second.entries)
 }
 
 // repair returns the differences of a period at rest, and repairs them if Options.Repair is set. It repairs a top, a sum

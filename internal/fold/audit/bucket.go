@@ -61,8 +61,8 @@ func (e *events) tooOld(b parts.Bucket) bool {
 	return events || rollup
 }
 
-// read returns the fragments of a rollup, or an error if any of them can't be read.
-func (e *events) read(ctx context.Context, b parts.Bucket) (read []parts.Part[measures.Part], err error) {
+// readFragments returns the fragments of a rollup, or an error if any of them can't be read.
+func (e *events) readFragments(ctx context.Context, b parts.Bucket) (read []parts.Part[measures.Part], err error) {
 	read, err = e.store.Read(ctx, b.Key())
 	if err == nil {
 		err = parts.Damage(read)
@@ -157,9 +157,9 @@ func (b *bucket) restless() (rounds int, state State) {
 	return maxRounds, Busy
 }
 
-func (b *bucket) look(ctx context.Context) (c *comparison, err error) {
+func (b *bucket) readAll(ctx context.Context) (c *comparison, err error) {
 	c = &comparison{}
-	if c.read, err = b.read(ctx, b.Bucket); err != nil {
+	if c.read, err = b.readFragments(ctx, b.Bucket); err != nil {
 		return nil, err
 	}
 	c.rollup = b.store.Sum(c.read)
@@ -170,9 +170,9 @@ func (b *bucket) look(ctx context.Context) (c *comparison, err error) {
 	return c, nil
 }
 
-// judge returns the finding of a comparison. If done is false, the rollup differs from the events, and the
-// difference must be explained.
-func (b *bucket) judge(c *comparison) (r Result, done bool) {
+// evaluate returns the result of a comparison that needs no proof; done is false if the rollup differs from
+// the events.
+func (b *bucket) evaluate(c *comparison) (r Result, done bool) {
 	switch {
 	case c.events.unreadable > 0:
 		return finding(Unreadable, c.events.faults()), true
@@ -193,10 +193,10 @@ func (b *bucket) prove(ctx context.Context, c *comparison) (marks.Proof, error) 
 	return b.marker.Around(ctx, b.Bucket, c.events.places)
 }
 
-// same reports whether the fragments and the events are unchanged. Both matter: a fold must never
+// unchanged reports whether the fragments and the events are unchanged. Both matter: a fold must never
 // have counted an event that was written meanwhile. A repair also declares all events before the
 // markers as counted.
-func (b *bucket) same(first, second *comparison) bool {
+func (b *bucket) unchanged(first, second *comparison) bool {
 	return parts.Same(first.read, second.read) && second.events.unreadable == 0 && first.events.sum.Same(second.events.sum)
 }
 
@@ -234,7 +234,7 @@ func (b *bucket) inOtherWidth(ctx context.Context) (string, error) {
 		}
 	}
 	for _, o := range others {
-		read, err := b.read(ctx, o)
+		read, err := b.readFragments(ctx, o)
 		if err != nil {
 			return "", err
 		}

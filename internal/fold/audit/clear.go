@@ -14,8 +14,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// Settle proves that all earlier writes of a board's entries, in all periods, are folded. If it
-// can't, it returns what is missing.
+// Settle proves that the writes of a board's entries before the call are folded, in all periods. missing
+// says what the proof lacks; it is "" if all are folded.
 func (a *Auditor) Settle(ctx context.Context, name string) (missing string, err error) {
 	proof, err := a.marker.Beside(ctx, parts.Period{Board: name, Label: boards.AllTime.Label(a.o.Now())}, nil)
 	return proof.Missing, err
@@ -28,7 +28,7 @@ func (p *period) clear(ctx context.Context, audited Result) (Result, error) {
 	if !audited.Right() && !moving {
 		return audited, nil
 	}
-	s, err := p.look(ctx)
+	s, err := p.readAll(ctx)
 	switch {
 	case err != nil:
 		return audited, err

@@ -57,7 +57,7 @@ func (c *counters) once(ctx context.Context, name string, sources []source) (res
 		}
 	}
 	for _, s := range sources {
-		if state := s.judge(); state != "" {
+		if state := s.classify(); state != "" {
 			result.Findings = append(result.Findings, s.finding(state))
 		}
 	}

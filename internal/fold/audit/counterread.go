@@ -36,12 +36,12 @@ func (c *counters) readSources(ctx context.Context, name string, most int) ([]so
 
 // readPartials returns the partials of these sources by partition key.
 func (c *counters) readPartials(ctx context.Context, name string, sources []source) (map[string]item, error) {
-	return c.read(ctx, c.o.Names.Rollups, sources, func(n int) (pk, sk string) { return schema.SummaryKey(name, n), schema.SoleSK })
+	return c.readItems(ctx, c.o.Names.Rollups, sources, func(n int) (pk, sk string) { return schema.SummaryKey(name, n), schema.SoleSK })
 }
 
-// read returns the items of these sources by partition key. Its consistent reads run one batch
+// readItems returns the items of these sources by partition key. Its consistent reads run one batch
 // after the other.
-func (c *counters) read(ctx context.Context, table string, sources []source, keyOf func(n int) (pk, sk string)) (map[string]item, error) {
+func (c *counters) readItems(ctx context.Context, table string, sources []source, keyOf func(n int) (pk, sk string)) (map[string]item, error) {
 	keys := map[string]item{}
 	for _, s := range sources {
 		pk, sk := keyOf(s.n)
@@ -62,7 +62,7 @@ func (c *counters) read(ctx context.Context, table string, sources []source, key
 
 // readStates sets the states that the summary has, and then those of the write shards.
 func (c *counters) readStates(ctx context.Context, name string, sources []source, partials map[string]item) error {
-	items, err := c.read(ctx, c.o.Names.Items, sources, func(n int) (pk, sk string) { return schema.CounterKey(name, n) })
+	items, err := c.readItems(ctx, c.o.Names.Items, sources, func(n int) (pk, sk string) { return schema.CounterKey(name, n) })
 	if err != nil {
 		return err
 	}
@@ -84,20 +84,20 @@ func (s *source) setSummary(name string, partials map[string]item) {
 	it := partials[pk]
 	rev, value := schema.RevAttr(s.n), schema.ValueAttr(s.n)
 	if it[rev] != nil || it[value] != nil {
-		s.summary = s.read(it, rev, value, "the summary "+pk)
+		s.summary = s.parseItem(it, rev, value, "the summary "+pk)
 	}
 }
 
 // readItem sets the source's state in the write shard's item.
 func (s *source) readItem(it item, pk string) {
-	s.item = s.read(it, "rev", "value", "the item "+pk)
+	s.item = s.parseItem(it, "rev", "value", "the item "+pk)
 	if _, err := dynamo.Largest(it, schema.Counts); err != nil && s.fault == nil {
 		s.fault = fmt.Errorf("the item %s: %w", pk, err)
 	}
 }
 
-// read returns the rev and value of an item. If it can't, it returns nil and sets the fault.
-func (s *source) read(it item, revName, valueName, what string) *state {
+// parseItem returns the rev and value of an item. If it can't, it returns nil and sets the fault.
+func (s *source) parseItem(it item, revName, valueName, what string) *state {
 	rev, err := whole(it, revName)
 	if err == nil {
 		var value *big.Int

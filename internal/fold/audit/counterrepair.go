@@ -43,7 +43,7 @@ func (c *counters) repair(ctx context.Context, name string, sources []source, fi
 
 // right returns the state that repairs the summary by a fold, or nil if none is needed or safe.
 func (c *counters) right(ctx context.Context, name string, s source) (*fold.State, error) {
-	switch s.judge() {
+	switch s.classify() {
 	case Stale:
 		return &fold.State{Rev: s.item.rev, Value: s.item.value.String()}, nil
 	case Removed:

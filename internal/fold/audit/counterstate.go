@@ -16,8 +16,8 @@ type source struct {
 	fault         error // why one of the states can't be read
 }
 
-// judge returns what is wrong with a source, or "". Write shard 0 is never folded.
-func (s source) judge() State {
+// classify returns what is wrong with a source, or "". Write shard 0 is never folded.
+func (s source) classify() State {
 	switch {
 	case s.fault != nil:
 		return Unreadable

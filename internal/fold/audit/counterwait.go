@@ -13,7 +13,7 @@ func (c *counters) await(ctx context.Context, name string, sources []source) (wr
 	awaited := map[int]*state{}
 	var left []source // a fold in flight may make these right
 	for _, s := range sources {
-		switch s.judge() {
+		switch s.classify() {
 		case "":
 		case Stale, Removed:
 			left = append(left, s)
@@ -38,7 +38,7 @@ func (c *counters) await(ctx context.Context, name string, sources []source) (wr
 				awaited[s.n] = s.item // of a write shard that was gone, the first after that
 			}
 			s.item = awaited[s.n]
-			state := s.judge()
+			state := s.classify()
 			return state == "" || state == Ahead
 		})
 	}

@@ -38,12 +38,12 @@ func (a *Auditor) ReadGivenUp(r io.Reader) (*GivenUp, error) {
 			return nil, fmt.Errorf("document %d: %w", n, err)
 		}
 		for i := range batch.Records {
-			found.note(a, seen, &batch.Records[i])
+			found.addRecord(a, seen, &batch.Records[i])
 		}
 	}
 }
 
-func (found *GivenUp) note(a *Auditor, seen map[schema.Target]bool, r *ddbstream.Record) {
+func (found *GivenUp) addRecord(a *Auditor, seen map[schema.Target]bool, r *ddbstream.Record) {
 	found.Records++
 	pk, readable := r.Keys.String(schema.PK)
 	sk, _ := r.Keys.String(schema.SK)

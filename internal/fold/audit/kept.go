@@ -112,8 +112,8 @@ func (k *kept) places() int {
 	return len(k.top.Entries()) + 1
 }
 
-// same reports whether nothing was folded or rewritten between two readings.
-func (k *kept) same(other *kept) bool {
+// unchanged reports whether nothing was folded or rewritten between two readings.
+func (k *kept) unchanged(other *kept) bool {
 	return reflect.DeepEqual(k.stored, other.stored) && parts.Same(k.parts, other.parts)
 }
 

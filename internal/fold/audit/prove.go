@@ -12,12 +12,12 @@ import (
 // subject is a summary that stores only each stream shard's last folded sequence number. So it can be compared only at
 // rest. L is one reading of the summary and then of its items.
 type subject[L any] interface {
-	look(context.Context) (L, error)
+	readAll(context.Context) (L, error)
 	// judge returns the result of a reading that needs no proof; done is false for others.
-	judge(L) (r Result, done bool)
+	evaluate(L) (r Result, done bool)
 	// prove waits until all earlier writes are folded, or returns what is missing.
 	prove(context.Context, L) (marks.Proof, error)
-	same(first, second L) bool
+	unchanged(first, second L) bool
 	// repair handles a summary that is at rest and differs from its items. It returns
 	// parts.ErrMoved if the summary has changed since.
 	repair(ctx context.Context, second L, floors map[string]string) (Result, error)
@@ -56,11 +56,11 @@ func (t *tools) repeat(ctx context.Context, rounds int, state State, attempt fun
 // Two equal readings, with markers written and acknowledged in between, prove the comparison. A write before the markers
 // was folded when they were acknowledged. No fragment has changed, so the write was folded before the first reading.
 func proveOnce[L any](ctx context.Context, s subject[L], prove bool) (Result, error) {
-	first, err := s.look(ctx)
+	first, err := s.readAll(ctx)
 	if err != nil {
 		return Result{}, err
 	}
-	result, done := s.judge(first)
+	result, done := s.evaluate(first)
 	switch {
 	case done:
 		return result, nil
@@ -74,11 +74,11 @@ func proveOnce[L any](ctx context.Context, s subject[L], prove bool) (Result, er
 	case proof.Missing != "":
 		return finding(Unsettled, proof.Missing), nil
 	}
-	second, err := s.look(ctx)
+	second, err := s.readAll(ctx)
 	if err != nil {
 		return Result{}, err
 	}
-	if !s.same(first, second) {
+	if !s.unchanged(first, second) {
 		return Result{}, parts.ErrMoved
 	}
 	result, err = s.repair(ctx, second, proof.Floors)

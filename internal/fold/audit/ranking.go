@@ -36,8 +36,8 @@ type ranking struct {
 
 var seed = maphash.MakeSeed()
 
-// same reports whether two readings have the same places.
-func (r *ranking) same(other *ranking) bool {
+// samePlaces reports whether two readings have the same places.
+func (r *ranking) samePlaces(other *ranking) bool {
 	return r.fault == nil && other.fault == nil && r.n == other.n && r.digest == other.digest && r.cells.Same(other.cells)
 }
 

@@ -176,7 +176,7 @@ func (a *Auditor) Run(ctx context.Context, source Source, each func(schema.Targe
 	group.SetLimit(a.o.Concurrency)
 	err := source(ctx, func(t schema.Target) error {
 		group.Go(func() error {
-			result, err := a.try(ctx, t)
+			result, err := a.checkTarget(ctx, t)
 			if err != nil {
 				return err
 			}
@@ -197,8 +197,8 @@ func (a *Auditor) Run(ctx context.Context, source Source, each func(schema.Targe
 	return report, err
 }
 
-// try is Check, but returns an error only if every target would meet it. Other errors become findings.
-func (a *Auditor) try(ctx context.Context, t schema.Target) (Result, error) {
+// checkTarget is Check, but returns an error only if every target would meet it. Other errors become findings.
+func (a *Auditor) checkTarget(ctx context.Context, t schema.Target) (Result, error) {
 	result, err := a.Check(ctx, t)
 	if err == nil || ctx.Err() != nil || ofCall(err) && !ofOne(err) {
 		return result, err

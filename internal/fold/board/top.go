@@ -35,12 +35,12 @@ func (t *Top) Same(other *Top) bool {
 		slices.EqualFunc(t.entries, other.entries, func(a, b Entry) bool { return a.Place == b.Place && a.Rev == b.Rev })
 }
 
-func (t *Top) find(player string) int {
+func (t *Top) indexOf(player string) int {
 	return slices.IndexFunc(t.entries, func(e Entry) bool { return e.Player == player })
 }
 
 // Holds reports whether a player is in the top.
-func (t *Top) Holds(player string) bool { return t.find(player) >= 0 }
+func (t *Top) Holds(player string) bool { return t.indexOf(player) >= 0 }
 
 // Verdict is the effect of a record on a top.
 type Verdict int
@@ -56,14 +56,14 @@ const (
 // Offer folds the state in a stream record. The higher rev wins for a player that the top holds. A
 // player that the top doesn't hold never enters from a record, which may be old and redelivered.
 func (t *Top) Offer(s State) Verdict {
-	at := t.find(s.Player)
+	at := t.indexOf(s.Player)
 	switch {
 	case at < 0 && s.Present && t.Covers(s.Place):
 		return Asks
 	case at < 0, s.Rev < t.entries[at].Rev, s.Rev == t.entries[at].Rev && s.Present:
 		return Ignored
 	}
-	if !t.put(at, s, t.entries[at].Unsure) {
+	if !t.putEntry(at, s, t.entries[at].Unsure) {
 		return Left
 	}
 	return Changed
@@ -75,14 +75,14 @@ func (t *Top) Offer(s State) Verdict {
 // stored top, which lacks the player, and be ignored. So a player who enters is unsure: the entry
 // must be read again once the top is stored. Later writes fold into a top that has the player.
 func (t *Top) Take(s State) {
-	at := t.find(s.Player)
+	at := t.indexOf(s.Player)
 	unsure := at < 0 || t.entries[at].Unsure && t.entries[at].Rev != s.Rev
-	t.put(at, s, unsure)
+	t.putEntry(at, s, unsure)
 }
 
-// put replaces the entry at an index, or adds one for -1. It returns false if the player has no
+// putEntry replaces the entry at an index, or adds one for -1. It returns false if the player has no
 // place in the top.
-func (t *Top) put(at int, s State, unsure bool) bool {
+func (t *Top) putEntry(at int, s State, unsure bool) bool {
 	if at >= 0 {
 		t.entries = slices.Delete(t.entries, at, at+1)
 	}

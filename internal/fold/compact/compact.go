@@ -126,7 +126,7 @@ func (c *Compactor) Run(ctx context.Context) (answer Answer, err error) {
 	if at.Done {
 		at = cursor{Round: now}
 	}
-	run := &run{Compactor: c, now: now, end: c.end(ctx, begun), cursor: at}
+	run := &run{Compactor: c, now: now, end: c.deadline(ctx, begun), cursor: at}
 	err = run.pages(ctx)
 	run.answer.Done = run.cursor.Done
 	if run.cursor == at {
@@ -135,8 +135,8 @@ func (c *Compactor) Run(ctx context.Context) (answer Answer, err error) {
 	return run.answer, errors.Join(err, c.save(ctx, run.cursor))
 }
 
-// end returns when a run must end.
-func (c *Compactor) end(ctx context.Context, begun time.Time) time.Time {
+// deadline returns when a run must end.
+func (c *Compactor) deadline(ctx context.Context, begun time.Time) time.Time {
 	end := begun.Add(c.options.Budget)
 	if deadline, ok := ctx.Deadline(); ok {
 		if most := begun.Add(deadline.Sub(begun) / 4 * 3); most.Before(end) {

@@ -207,12 +207,12 @@ func TestDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(Options{RollupsTable: "t"}, nil, nil, nil)
 		begun := time.Now()
-		if got := c.end(t.Context(), begun).Sub(begun); got != 5*time.Minute {
+		if got := c.deadline(t.Context(), begun).Sub(begun); got != 5*time.Minute {
 			t.Errorf("without a deadline %v", got)
 		}
 		for left, want := range map[time.Duration]time.Duration{time.Minute: 45 * time.Second, 15 * time.Minute: 5 * time.Minute} {
 			ctx, cancel := context.WithDeadline(t.Context(), begun.Add(left))
-			if got := c.end(ctx, begun).Sub(begun); got != want {
+			if got := c.deadline(ctx, begun).Sub(begun); got != want {
 				t.Errorf("with %v left %v, want %v", left, got, want)
 			}
 			cancel()

@@ -60,7 +60,7 @@ func (r *run) pages(ctx context.Context) error {
 func (r *run) compact(ctx context.Context, page []item, last bool) {
 	for _, it := range page {
 		if pk := dynamo.Text(it, schema.PK); r.removable(pk, it) {
-			r.note(ctx, "removing tombstones of "+pk, r.removeTombstones(ctx, pk))
+			r.noteFailure(ctx, "removing tombstones of "+pk, r.removeTombstones(ctx, pk))
 		}
 	}
 	found := r.sightings(page)
@@ -72,13 +72,13 @@ func (r *run) compact(ctx context.Context, page []item, last bool) {
 		edge := i == 0 || i == len(found)-1 && !last || len(s.of.Key().Partitions) > 1
 		crowded := r.crowded(s.of, s.counting) || edge && s.counting > 0 && s.of.over(r.now)
 		if crowded || s.resting > 0 && (edge || s.resting+s.merged > 1) {
-			r.note(ctx, "merging fragments of "+s.of.Key().Target, s.of.merge(ctx, r))
+			r.noteFailure(ctx, "merging fragments of "+s.of.Key().Target, s.of.merge(ctx, r))
 		}
 	}
 }
 
-// note logs and counts a failure. It ignores the end of the run, which pages reports.
-func (r *run) note(ctx context.Context, what string, err error) {
+// noteFailure logs and counts a failure. It ignores the end of the run, which pages reports.
+func (r *run) noteFailure(ctx context.Context, what string, err error) {
 	if err == nil || ctx.Err() != nil {
 		return
 	}

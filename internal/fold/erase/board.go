@@ -12,7 +12,7 @@ import (
 // leaderboard has a board's traces.
 type leaderboard struct{ plain }
 
-func (b leaderboard) match(k key) (what What, ok bool) {
+func (b leaderboard) classify(k key) (what What, ok bool) {
 	if board, _, _, ok := schema.ParseEntryKey(k.pk, k.sk); ok {
 		return Entries, board == b.base.Name
 	}

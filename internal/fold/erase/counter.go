@@ -23,8 +23,8 @@ func (c counter) partition(writeShard int) *dynamodb.QueryInput {
 	}
 }
 
-func (c counter) match(k key) (what What, ok bool) {
-	_, ok = c.plain.match(k)
+func (c counter) classify(k key) (what What, ok bool) {
+	_, ok = c.plain.classify(k)
 	parsed, _ := schema.ParseKey(k.pk)
 	if pk, sk := schema.CounterKey(c.base.Name, parsed.Shard); ok && k == (key{pk, sk}) {
 		return WriteShards, true

@@ -140,7 +140,7 @@ type traces interface {
 	partition(writeShard int) *dynamodb.QueryInput
 	// match returns the kind of trace that an item of the items table is; ok is false for items of
 	// other keys.
-	match(k key) (what What, ok bool)
+	classify(k key) (what What, ok bool)
 	// dropping is called before an item is deleted. If it reports spare, the item is kept.
 	dropping(ctx context.Context, what What, k key) (spare bool, err error)
 	// dropped is called after an item was deleted, with the deleted item.
@@ -205,7 +205,7 @@ func (t *task) erase(ctx context.Context) error {
 
 // count counts the traces, for a dry run.
 func (t *task) count(ctx context.Context) error {
-	if err := t.find(ctx, func(what What, k key) error {
+	if err := t.findItems(ctx, func(what What, k key) error {
 		if !marks.WasLeft(k.sk) {
 			t.deleted(what, 1)
 		}

@@ -21,8 +21,8 @@ type entity struct {
 	notes  map[key]bool    // those markers
 }
 
-func (e *entity) match(k key) (what What, ok bool) {
-	_, ok = e.plain.match(k)
+func (e *entity) classify(k key) (what What, ok bool) {
+	_, ok = e.plain.classify(k)
 	if _, _, err := schema.ParseEventSortKey(k.sk); ok && k.sk != schema.ProbeSK && err == nil {
 		return Events, true
 	}
@@ -68,12 +68,12 @@ func (e *entity) summaries(ctx context.Context) (audit.Source, error) {
 	group, settling := errgroup.WithContext(ctx)
 	group.SetLimit(maxDays)
 	for day, partitions := range days {
-		group.Go(func() error { return e.settle(settling, day, partitions) })
+		group.Go(func() error { return e.settleRollup(settling, day, partitions) })
 	}
 	return e.auditor.Stored(e.base), group.Wait()
 }
 
-func (e *entity) settle(ctx context.Context, day string, partitions []string) error {
+func (e *entity) settleRollup(ctx context.Context, day string, partitions []string) error {
 	start, err := schema.EventBucket.Start(day, 0)
 	if err != nil {
 		return err

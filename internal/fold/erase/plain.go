@@ -15,7 +15,7 @@ type plain struct{ *task }
 
 func (plain) partition(int) *dynamodb.QueryInput { return nil }
 
-func (p plain) match(k key) (what What, ok bool) {
+func (p plain) classify(k key) (what What, ok bool) {
 	parsed, err := schema.ParseKey(k.pk)
 	switch {
 	case err != nil || parsed.Base != p.base:

@@ -19,7 +19,7 @@ func (g group) partition(writeShard int) *dynamodb.QueryInput {
 	}
 }
 
-func (group) match(k key) (what What, ok bool) {
+func (group) classify(k key) (what What, ok bool) {
 	if _, _, session := schema.ParseSessionKey(k.pk, k.sk); session {
 		return Sessions, true
 	}

@@ -28,12 +28,12 @@ const (
 func (t *task) sweep(ctx context.Context) error {
 	deletes, deleting := errgroup.WithContext(ctx)
 	deletes.SetLimit(maxDeletes)
-	err := t.find(deleting, func(what What, k key) error {
+	err := t.findItems(deleting, func(what What, k key) error {
 		spare, err := t.traces.dropping(ctx, what, k)
 		if spare || err != nil {
 			return err
 		}
-		deletes.Go(func() error { return t.drop(deleting, what, k) })
+		deletes.Go(func() error { return t.deleteItem(deleting, what, k) })
 		return nil
 	})
 	if late := deletes.Wait(); late != nil { // which is why the finding ended
@@ -42,8 +42,8 @@ func (t *task) sweep(ctx context.Context) error {
 	return err
 }
 
-// drop deletes one item.
-func (t *task) drop(ctx context.Context, what What, k key) error {
+// deleteItem deletes one item.
+func (t *task) deleteItem(ctx context.Context, what What, k key) error {
 	old, err := t.remove(ctx, t.o.Names.Of(t.base.Type), k)
 	if err != nil || len(old) == 0 {
 		return err
@@ -65,17 +65,17 @@ func (e *Eraser) remove(ctx context.Context, table string, k key) (item, error) 
 	return out.Attributes, e.writes.Spend(ctx, out.ConsumedCapacity)
 }
 
-// find calls emit, from several goroutines, for each item of the kind's table that belongs to the key.
+// findItems calls emit, from several goroutines, for each item of the kind's table that belongs to the key.
 // It finds all items that exist during the whole call. Its reads are consistent; before it reads an
 // index, it waits until the index has caught up.
 //
 // It queries the partitions of all possible write shards, whatever the shard map says, or scans the
 // table.
-func (t *task) find(ctx context.Context, emit func(what What, k key) error) error {
+func (t *task) findItems(ctx context.Context, emit func(what What, k key) error) error {
 	seen := func(list []item) error {
 		t.o.Progress(len(list))
 		for _, it := range list {
-			what, ok := t.traces.match(keyOf(it))
+			what, ok := t.traces.classify(keyOf(it))
 			if !ok {
 				continue
 			}

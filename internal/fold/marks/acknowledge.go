@@ -60,7 +60,7 @@ const left = "delete-"
 // emptied. It returns the marker's sort key.
 func (m *Marker) Leave(ctx context.Context, pk, day string) (sk string, err error) {
 	sk = day + schema.MarkBefore + left + ulid.Make().String() + "#0"
-	return sk, m.put(ctx, pk, sk)
+	return sk, m.putMarker(ctx, pk, sk)
 }
 
 // WasLeft reports whether the item with this sort key is a marker of Leave.

@@ -62,14 +62,14 @@ func (a around) more(f *fence) {
 func (a around) edges(f *fence) {
 	for _, pk := range a.places {
 		for range (edgeMarks/2 + len(a.places) - 1) / len(a.places) {
-			a.add(f, pk, a.Start)
-			a.add(f, pk, a.End())
+			a.addFence(f, pk, a.Start)
+			a.addFence(f, pk, a.End())
 		}
 	}
 }
 
-// add adds a marker before all events of its millisecond or, at the bucket's end, after all events.
-func (a around) add(f *fence, pk string, at time.Time) {
+// addFence adds a marker before all events of its millisecond or, at the bucket's end, after all events.
+func (a around) addFence(f *fence, pk string, at time.Time) {
 	place := at.Format(schema.TimeLayout) + schema.MarkBefore
 	switch {
 	case at.Equal(a.Start):
@@ -98,7 +98,7 @@ func recurs(list []*mark) bool {
 // scatter adds n markers all over the bucket.
 func (a around) scatter(f *fence, n int) {
 	for i := range n {
-		a.add(f, a.places[i%len(a.places)], within(a.Start, a.End(), i+1, n+1))
+		a.addFence(f, a.places[i%len(a.places)], within(a.Start, a.End(), i+1, n+1))
 	}
 }
 
@@ -111,7 +111,7 @@ func (a around) narrow(f *fence, list []*mark) {
 			continue
 		}
 		for step := range max(0, steps) {
-			a.add(f, from.pk, within(from.at, to.at, step+1, steps+1))
+			a.addFence(f, from.pk, within(from.at, to.at, step+1, steps+1))
 		}
 	}
 }

@@ -156,12 +156,12 @@ func (f *fence) putAll(ctx context.Context, marks []*mark) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxCalls)
 	for _, m := range marks {
-		group.Go(func() error { return f.put(ctx, m.pk, m.sk) })
+		group.Go(func() error { return f.putMarker(ctx, m.pk, m.sk) })
 	}
 	return group.Wait()
 }
 
-func (m *Marker) put(ctx context.Context, pk, sk string) error {
+func (m *Marker) putMarker(ctx context.Context, pk, sk string) error {
 	it := dynamo.Key(pk, sk)
 	it[schema.ExpiresAt] = dynamo.Number(m.o.Now().Add(schema.MarkLifetime).Unix())
 	if _, err := m.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(m.o.Names.OfKey(pk)), Item: it}); err != nil {

@@ -33,9 +33,9 @@ func (c codec[V]) attributes(p Part[V]) item {
 	return stored
 }
 
-// read returns the fragment in an item, without its stream shard, or an error if the value can't be
+// parseFragment returns the fragment in an item, without its stream shard, or an error if the value can't be
 // read.
-func (c codec[V]) read(stored item) (p Part[V], err error) {
+func (c codec[V]) parseFragment(stored item) (p Part[V], err error) {
 	p.stored, p.Sequence = stored, sequenceOf(stored)
 	p.ExpiresAt, _ = dynamo.Whole(stored, schema.ExpiresAt)
 	if at, known := dynamo.Millis(stored, schema.AsOf); known {
@@ -48,7 +48,7 @@ func (c codec[V]) read(stored item) (p Part[V], err error) {
 // parse is read for callers that also write fragments. Its errors are in Damage, with those of the
 // attributes that all fragments have.
 func (c codec[V]) parse(stored item) (p Part[V]) {
-	p, p.Damage = c.read(stored)
+	p, p.Damage = c.parseFragment(stored)
 	if p.Sequence == "" {
 		p.Damage = errors.Join(p.Damage, errors.New("its seq is missing, or no sequence number"))
 	}
@@ -61,7 +61,7 @@ func (c codec[V]) parse(stored item) (p Part[V]) {
 // counting returns the fragment in an item. It returns nil for a fragment that counts nothing, and
 // an error if the value can't be read.
 func (c codec[V]) counting(stored item, now time.Time) (*Part[V], error) {
-	p, err := c.read(stored)
+	p, err := c.parseFragment(stored)
 	if err != nil || !p.Counts(now) {
 		return nil, err
 	}

@@ -139,7 +139,7 @@ func (s *Store[V]) update(key Key, was string, next Part[V]) *dynamodb.UpdateIte
 		values[":was"] = dynamo.String(was)
 	}
 	return &dynamodb.UpdateItemInput{
-		TableName: &s.table, Key: key.of(next.StreamShard),
+		TableName: &s.table, Key: key.itemKey(next.StreamShard),
 		UpdateExpression:    aws.String("SET " + strings.Join(sets, ", ") + remove),
 		ConditionExpression: &condition, ExpressionAttributeValues: values,
 	}

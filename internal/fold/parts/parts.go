@@ -55,7 +55,7 @@ func (k Key) keys(streamShard string) (pk, sk string) {
 	return k.Partitions[shard.Calculated(streamShard, len(k.Partitions))], k.Prefix + streamShard
 }
 
-func (k Key) of(streamShard string) item { return dynamo.Key(k.keys(streamShard)) }
+func (k Key) itemKey(streamShard string) item { return dynamo.Key(k.keys(streamShard)) }
 
 // Part is a stream shard's fragment of a summary, or the merged fragment.
 type Part[V any] struct {

@@ -70,7 +70,7 @@ func (s *Store[V]) Replace(ctx context.Context, key Key, read []Part[V], total V
 	}
 	if err == nil {
 		done.Emptied = len(actions)
-		done.WriteUnits, err = s.transact(ctx, append(actions, s.put(key, done.Merged, mergedIn(read))))
+		done.WriteUnits, err = s.transact(ctx, append(actions, s.putUnchanged(key, done.Merged, mergedIn(read))))
 	}
 	if err != nil {
 		return done, fmt.Errorf("replacing the fragments of %q: %w", key.Target, err)
@@ -156,13 +156,13 @@ func (s *Store[V]) emptied(key Key, p Part[V], floor string, now time.Time) type
 	if left.Sequence == p.Sequence {
 		left.Sequence += schema.EmptiedSuffix // differs from any that a fold may have read
 	}
-	return s.put(key, left, p)
+	return s.putUnchanged(key, left, p)
 }
 
-// put returns the action that stores a fragment, if it is still as it was read.
-func (s *Store[V]) put(key Key, p, was Part[V]) types.TransactWriteItem {
+// putUnchanged returns the action that stores a fragment, if it is still as it was read.
+func (s *Store[V]) putUnchanged(key Key, p, was Part[V]) types.TransactWriteItem {
 	put := &types.Put{TableName: &s.table, Item: s.codec.attributes(p)}
-	maps.Copy(put.Item, key.of(p.StreamShard))
+	maps.Copy(put.Item, key.itemKey(p.StreamShard))
 	put.ConditionExpression, put.ExpressionAttributeNames, put.ExpressionAttributeValues = s.unchanged(was)
 	return types.TransactWriteItem{Put: put}
 }

@@ -74,7 +74,7 @@ const (
 	sampleSize = 100    // items of which all attributes are read
 )
 
-func (f *Found) add(key string) {
+func (f *Found) addKey(key string) {
 	if f.all[key] || f.Keys == MaxKeys {
 		return
 	}
@@ -107,7 +107,7 @@ func Examine(ctx context.Context, db Client, o Options) (*Report, error) {
 		return nil, err
 	}
 	if d := ttl.TimeToLiveDescription; d != nil && d.TimeToLiveStatus == types.TimeToLiveStatusEnabled {
-		r.note("TTL by %s also deletes the items of new write shards.", aws.ToString(d.AttributeName))
+		r.addNote("TTL by %s also deletes the items of new write shards.", aws.ToString(d.AttributeName))
 	}
 	some, err := db.Scan(ctx, &dynamodb.ScanInput{TableName: &o.Table, Limit: aws.Int32(sampleSize)})
 	if err != nil {
@@ -127,7 +127,7 @@ func (r *Report) refuse(format string, values ...any) {
 	r.Refusals = append(r.Refusals, fmt.Sprintf(format, values...))
 }
 
-func (r *Report) note(format string, values ...any) {
+func (r *Report) addNote(format string, values ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, values...))
 }
 
@@ -158,19 +158,19 @@ func (r *Report) describe(d *types.TableDescription) {
 		partition, sort := KeysOf(index.KeySchema)
 		name := aws.ToString(index.IndexName)
 		if r.PartitionKey == partition {
-			r.note("Index %s has the partition key %s: a query of a grown name there misses the items of its write shards above 0, so query each, or give the index an attribute of its own with the plain name.", name, partition)
+			r.addNote("Index %s has the partition key %s: a query of a grown name there misses the items of its write shards above 0, so query each, or give the index an attribute of its own with the plain name.", name, partition)
 		} else {
-			r.note("Index %s (by %s) returns stored partition keys such as %s: shard.Format.SplitPlain returns the name.", name, strings.TrimSuffix(partition+", "+sort, ", "), shard.Format(r.Format).JoinPlain("acme", 3))
+			r.addNote("Index %s (by %s) returns stored partition keys such as %s: shard.Format.SplitPlain returns the name.", name, strings.TrimSuffix(partition+", "+sort, ", "), shard.Format(r.Format).JoinPlain("acme", 3))
 		}
 	}
 	for _, index := range d.LocalSecondaryIndexes {
-		r.note("Local index %s: a query of a grown name there misses the items of its write shards above 0, so query each.", aws.ToString(index.IndexName))
+		r.addNote("Local index %s: a query of a grown name there misses the items of its write shards above 0, so query each.", aws.ToString(index.IndexName))
 	}
 	if s := d.StreamSpecification; s != nil && aws.ToBool(s.StreamEnabled) {
-		r.note("The stream's records have stored partition keys: shard.Format.SplitPlain returns the name.")
+		r.addNote("The stream's records have stored partition keys: shard.Format.SplitPlain returns the name.")
 	}
 	if p := d.ProvisionedThroughput; p != nil && aws.ToInt64(p.WriteCapacityUnits) > 0 {
-		r.note("The table's provisioned %d WCU/s are shared by all write shards.", *p.WriteCapacityUnits)
+		r.addNote("The table's provisioned %d WCU/s are shared by all write shards.", *p.WriteCapacityUnits)
 	}
 }
 
@@ -203,7 +203,7 @@ func (r *Report) scan(ctx context.Context, db Client, o Options) error {
 		defer mu.Unlock()
 		r.Items += int64(len(page))
 		for _, it := range page {
-			r.keep(dynamo.Text(it, r.PartitionKey), o.Format)
+			r.keepExample(dynamo.Text(it, r.PartitionKey), o.Format)
 		}
 		if o.Progress != nil {
 			o.Progress(len(page))
@@ -212,12 +212,12 @@ func (r *Report) scan(ctx context.Context, db Client, o Options) error {
 	})
 }
 
-func (r *Report) keep(key string, f shard.Format) {
+func (r *Report) keepExample(key string, f shard.Format) {
 	if _, n := f.SplitPlain(key); n > 0 {
-		r.InTheWay.add(key)
+		r.InTheWay.addKey(key)
 	}
 	if len(f.JoinPlain(key, shard.MaxShards-1)) > maxKeyBytes {
-		r.TooLong.add(key)
+		r.TooLong.addKey(key)
 	}
 }
 

@@ -199,7 +199,7 @@ func (r *Report) noteAhead(items []map[string]types.AttributeValue, stamp *named
 	}
 	for _, it := range items {
 		if at, _, err := stamp.Parse(keyText(it, r.SortKey)); err == nil && at.After(now.Add(shardmap.MaxEventAhead)) {
-			r.note("Some items are dated ahead, such as %q: puts of items more than %v ahead are rejected.", keyText(it, r.SortKey), shardmap.MaxAhead)
+			r.addNote("Some items are dated ahead, such as %q: puts of items more than %v ahead are rejected.", keyText(it, r.SortKey), shardmap.MaxAhead)
 			return
 		}
 	}

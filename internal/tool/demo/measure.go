@@ -40,8 +40,8 @@ type mapChange struct {
 // client reads the API.
 type client struct{ url string }
 
-// get calls the API and decodes the response.
-func (c client) get(ctx context.Context, path string, query url.Values, into any) error {
+// getJSON calls the API and decodes the response.
+func (c client) getJSON(ctx context.Context, path string, query url.Values, into any) error {
 	api := apicall.Client{Base: c.url, HTTP: http.DefaultClient}
 	if err := api.Call(ctx, http.MethodGet, path+"?"+query.Encode(), nil, into); err != nil {
 		return fmt.Errorf("GET %s: %w", path, err)
@@ -58,7 +58,7 @@ func (c client) watchVerdict(ctx context.Context, m *measured) error {
 		var out struct {
 			Keys []struct{ Type, Name, Status string }
 		}
-		if err := c.get(ctx, "/v1/hot-keys", url.Values{"since": {"30s"}}, &out); err == nil {
+		if err := c.getJSON(ctx, "/v1/hot-keys", url.Values{"since": {"30s"}}, &out); err == nil {
 			succeeded = true
 		} else if ctx.Err() == nil {
 			failed = err
@@ -88,7 +88,7 @@ func (c client) measure(ctx context.Context, m *measured) error {
 		return err
 	}
 	var shards struct{ History []mapChange }
-	if err := c.get(ctx, "/v1/shards", url.Values{"type": {"counter"}, "name": {Counter}}, &shards); err != nil {
+	if err := c.getJSON(ctx, "/v1/shards", url.Values{"type": {"counter"}, "name": {Counter}}, &shards); err != nil {
 		return err
 	}
 	for _, change := range shards.History {
@@ -118,7 +118,7 @@ func (c client) readHeat(ctx context.Context, m *measured) error {
 		}
 	}
 	for patience := time.Now().Add(countedTime); ; {
-		if err := c.get(ctx, "/v1/heat", query, &heat); err != nil {
+		if err := c.getJSON(ctx, "/v1/heat", query, &heat); err != nil {
 			return err
 		}
 		if !heat.AsOf.Before(m.end) || time.Now().After(patience) {
@@ -151,7 +151,7 @@ func (c client) readThrottled(ctx context.Context, m *measured) error {
 			Throttled  []int64
 		}
 	}
-	if err := c.get(ctx, "/console/signals", m.query("1s"), &signals); err != nil {
+	if err := c.getJSON(ctx, "/console/signals", m.query("1s"), &signals); err != nil {
 		return err
 	}
 	if signals.Source != "limiter" {

@@ -84,8 +84,8 @@ type Options struct {
 	Programs *Programs     // they spread names over several partition keys
 }
 
-// keep returns the rows that the options select.
-func (o *Options) keep(rows []heat.KeyHeat) (kept []heat.KeyHeat) {
+// selectRows returns the rows that the options select.
+func (o *Options) selectRows(rows []heat.KeyHeat) (kept []heat.KeyHeat) {
 	for _, row := range rows {
 		if strings.HasPrefix(row.Key, o.Prefix) && (o.Index == "" || row.Index == o.Index) {
 			kept = append(kept, row)

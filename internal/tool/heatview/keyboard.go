@@ -41,13 +41,13 @@ func (m *view) key(k tea.KeyMsg) tea.Cmd {
 	case "y":
 		m.copied(func(k viewKey) string { return m.named(k.id.key) }, "Key")
 	case "up", "k":
-		m.move(-1)
+		m.moveCursor(-1)
 	case "down", "j":
-		m.move(1)
+		m.moveCursor(1)
 	case "pgup":
-		m.move(-m.room())
+		m.moveCursor(-m.room())
 	case "pgdown":
-		m.move(m.room())
+		m.moveCursor(m.room())
 	case "home", "g":
 		m.moved = false
 	case "enter":
@@ -112,7 +112,7 @@ func (m *view) hold() {
 	}
 }
 
-func (m *view) move(by int) {
+func (m *view) moveCursor(by int) {
 	keys := m.keys()
 	if len(keys) == 0 {
 		return

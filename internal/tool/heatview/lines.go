@@ -61,7 +61,7 @@ func (p *printer) run(ctx context.Context) error {
 // map it returns nil, and the next call begins with the failed window.
 func (p *printer) print(ctx context.Context) error {
 	var failed error // of the output
-	err := p.read(ctx, func(window heat.Window) error {
+	err := p.readWindows(ctx, func(window heat.Window) error {
 		seen, err := p.sum(ctx, time.Now())
 		if err == nil {
 			failed = p.write(window, seen)
@@ -123,7 +123,7 @@ func (o *Options) line(w heat.Window, seen snapshot) Line {
 	for _, k := range seen.keys {
 		groups[k.id] = k
 	}
-	for _, row := range o.keep(heat.Merge(w.Items)) {
+	for _, row := range o.selectRows(heat.Merge(w.Items)) {
 		if len(l.Keys) == lineKeys {
 			break
 		}

@@ -29,7 +29,7 @@ func TestLines(t *testing.T) {
 	line := func(o Options, w heat.Window) string {
 		var out bytes.Buffer
 		p := &printer{out: &out, collector: o.collector(&Watched{})}
-		p.add(w)
+		p.addWindow(w)
 		seen, err := p.sum(t.Context(), w.Start)
 		if err == nil {
 			err = p.write(w, seen)
@@ -83,7 +83,7 @@ func TestLines(t *testing.T) {
 	for prefix, matched := range map[string]bool{"f": true, "x": false} {
 		o := Options{Index: "alike", Prefix: prefix}
 		c := o.collector(&Watched{})
-		if c.add(w); c.matched != matched {
+		if c.addWindow(w); c.matched != matched {
 			t.Errorf("prefix %s of a vector index: matched %t, want %t", prefix, c.matched, matched)
 		}
 	}
@@ -101,7 +101,7 @@ func TestFallingRateHasAdvice(t *testing.T) {
 	l := o.collector(&Watched{})
 	for i, units := range []uint64{500, 400} {
 		w := windowOf(enginetest.Later.Add(time.Duration(i)*live.Window), map[string]uint64{"falling": units})
-		l.add(w)
+		l.addWindow(w)
 		seen, err := l.sum(t.Context(), enginetest.Later)
 		if err != nil {
 			t.Fatal(err)
@@ -121,7 +121,7 @@ func TestCooledKeys(t *testing.T) {
 		if units > 0 {
 			rates["storm"] = units
 		}
-		l.add(windowOf(enginetest.Later.Add(time.Duration(i)*live.Window), rates))
+		l.addWindow(windowOf(enginetest.Later.Add(time.Duration(i)*live.Window), rates))
 		s, err := l.sum(t.Context(), enginetest.Later)
 		if err != nil {
 			t.Fatal(err)

@@ -95,15 +95,15 @@ type seenWindow struct {
 // maxKeys is the maximum number of keys that are kept of a window: the hottest.
 const maxKeys = 500
 
-// read adds the windows that were completed since the last call, and passes each to do. If do fails, the next call begins
+// readWindows adds the windows that were completed since the last call, and passes each to do. If do fails, the next call begins
 // with the same window.
-func (c *collector) read(ctx context.Context, do func(heat.Window) error) error {
+func (c *collector) readWindows(ctx context.Context, do func(heat.Window) error) error {
 	settled := c.w.Settled()
 	for w, err := range c.w.Source.Windows(ctx, c.next, settled, live.Window) {
 		if err != nil || w.Start.Add(live.Window).After(settled) {
 			return err
 		}
-		c.add(w)
+		c.addWindow(w)
 		c.fresh = true
 		if err := do(w); err != nil {
 			return err
@@ -116,7 +116,7 @@ func (c *collector) read(ctx context.Context, do func(heat.Window) error) error 
 // refresh reads new windows and returns a new snapshot. After an error of the source or of the shard map it returns the
 // previous snapshot; the next call includes the windows that were read.
 func (c *collector) refresh(ctx context.Context, now time.Time) (snapshot, error) {
-	if err := c.read(ctx, func(heat.Window) error { return nil }); err != nil {
+	if err := c.readWindows(ctx, func(heat.Window) error { return nil }); err != nil {
 		return c.last, err
 	}
 	if c.fresh {
@@ -130,8 +130,8 @@ func (c *collector) refresh(ctx context.Context, now time.Time) (snapshot, error
 	return c.last, nil
 }
 
-// add adds a complete window, and drops old ones. A window that is added again replaces itself.
-func (c *collector) add(w heat.Window) {
+// addWindow adds a complete window, and drops old ones. A window that is added again replaces itself.
+func (c *collector) addWindow(w heat.Window) {
 	at := seenWindow{start: w.Start, coverage: 1 - w.Unread(), rows: make(map[keyID]heat.KeyHeat), vectors: c.o.vectors(heat.VectorRates(w.Items))}
 	for _, it := range w.Items {
 		at.units += float64(it.Units) / it.Window.Seconds()
@@ -142,7 +142,7 @@ func (c *collector) add(w heat.Window) {
 	rows := heat.Merge(w.Items)
 	c.written = c.written || len(rows) > 0
 	c.matched = c.matched || slices.ContainsFunc(at.vectors, func(v heat.VectorRate) bool { return len(v.Keys) > 0 })
-	for _, row := range c.o.keep(rows) {
+	for _, row := range c.o.selectRows(rows) {
 		if len(at.rows) == maxKeys {
 			break
 		}

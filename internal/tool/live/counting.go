@@ -42,8 +42,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// add counts writes.
-func (c *counting) add(writes iter.Seq[count.Write]) {
+// countWrites counts writes.
+func (c *counting) countWrites(writes iter.Seq[count.Write]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for w := range writes {

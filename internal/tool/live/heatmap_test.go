@@ -18,7 +18,7 @@ func TestHeatMapCountsUnitsOnce(t *testing.T) {
 	now := time.Date(2026, 1, 5, 12, 14, 23, 0, time.UTC)
 	w := newWindows(heat.Item{}, false)
 	for at := begin; !at.Add(Window).After(now); at = at.Add(Window) {
-		w.history.add(heat.Window{Start: at, Items: []heat.Item{{
+		w.history.addWindow(heat.Window{Start: at, Items: []heat.Item{{
 			Start: at, Window: Window, StreamShard: "s", Limit: 1000, HotRate: 700, Records: 7, Units: 7,
 			Keys: []heat.Key{{Key: "k", Units: 5}},
 		}}})

@@ -26,21 +26,21 @@ var kept = [...]struct {
 	{heat.ByTenMinutes, heat.ByTenMinutes.Length(), 128, 7 * 24 * time.Hour},
 }
 
-// add appends a window, which must follow the last one.
-func (h *history) add(w heat.Window) {
+// addWindow appends a window, which must follow the last one.
+func (h *history) addWindow(w heat.Window) {
 	end := w.Start.Add(Window)
-	h.put(0, w.Start, w.Items)
+	h.foldIntoLayer(0, w.Start, w.Items)
 	for i := 1; i < len(kept) && end.Equal(end.Truncate(kept[i].length)); i++ {
 		start := end.Add(-kept[i].length)
 		if finer := h.layers[i-1]; finer[0].Start.After(start) {
 			break // reading began within it
 		}
-		h.put(i, start, itemsOf(between(h.layers[i-1], start, end)))
+		h.foldIntoLayer(i, start, itemsOf(between(h.layers[i-1], start, end)))
 	}
 }
 
-// put folds a time's items into a layer, and drops windows that are too old.
-func (h *history) put(layer int, start time.Time, items []heat.Item) {
+// foldIntoLayer folds a time's items into a layer, and drops windows that are too old.
+func (h *history) foldIntoLayer(layer int, start time.Time, items []heat.Item) {
 	l := append(h.layers[layer], heat.Window{Start: start, Items: fold(layer, start, items)})
 	for l[0].Start.Add(kept[layer].keep).Before(start) {
 		l = l[1:]

@@ -38,12 +38,12 @@ func TestLateItemsInAllLayers(t *testing.T) {
 		for i := range 120 + dice.IntN(60) {
 			at := start.Add(time.Duration(i) * Window)
 			one, other := fragment(at, 1), fragment(at, 2)
-			inTime.add(heat.Window{Start: at, Items: []heat.Item{one, other}})
+			inTime.addWindow(heat.Window{Start: at, Items: []heat.Item{one, other}})
 			if dice.IntN(4) == 0 {
-				late.add(heat.Window{Start: at, Items: []heat.Item{one}})
+				late.addWindow(heat.Window{Start: at, Items: []heat.Item{one}})
 				withheld[at] = []heat.Item{other}
 			} else {
-				late.add(heat.Window{Start: at, Items: []heat.Item{one, other}})
+				late.addWindow(heat.Window{Start: at, Items: []heat.Item{one, other}})
 			}
 			for at, items := range withheld {
 				if dice.IntN(10) == 0 {

@@ -115,7 +115,7 @@ func (r *Reader) follow(ctx context.Context) error {
 		r.windows.finish()
 		r.link.forget()
 		gone := found.Stream
-		if found, err = r.find(ctx, gone, err); err != nil {
+		if found, err = r.waitForStream(ctx, gone, err); err != nil {
 			return err
 		}
 		since = time.Time{}
@@ -125,8 +125,8 @@ func (r *Reader) follow(ctx context.Context) error {
 // findPause is the minimum time between the end of one stream and the first look-up of the next.
 const findPause = 2 * time.Second
 
-// find waits until the table has a stream.
-func (r *Reader) find(ctx context.Context, gone string, why error) (found Found, err error) {
+// waitForStream waits until the table has a stream.
+func (r *Reader) waitForStream(ctx context.Context, gone string, why error) (found Found, err error) {
 	table := r.o.Found.Source.Table
 	r.notify("The stream of table %q is gone: %s. What was read stays; waiting for a new stream.", table, streamshard.Cause(why))
 	if !dynamo.Pause(ctx, findPause) {

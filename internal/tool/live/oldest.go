@@ -44,7 +44,7 @@ func (s *Sampler) Oldest(ctx context.Context) (oldest time.Time, err error) {
 // oldest returns the time of the stream shard's oldest record, zero if the first pages have none.
 func (r *sampling) oldest(ctx context.Context) (time.Time, error) {
 	for range oldestPages {
-		page, err := r.poll(ctx)
+		page, err := r.pollPage(ctx)
 		if err != nil {
 			return time.Time{}, err
 		}

@@ -39,7 +39,7 @@ type Sampler struct {
 // 5 minutes, and continues where it stopped.
 func (s *Sampler) Run(ctx context.Context, add func(*report.Slice)) (report.Streams, error) {
 	s.add, s.first, s.link = add, make(map[string]time.Time), newLink(s.Notify)
-	list, err := s.read(ctx)
+	list, err := s.readShards(ctx)
 	if err != nil {
 		return report.Streams{}, explain(err)
 	}
@@ -50,8 +50,8 @@ func (s *Sampler) Run(ctx context.Context, add func(*report.Slice)) (report.Stre
 	return streams, nil
 }
 
-// read reads all stream shards, and returns their descriptions.
-func (s *Sampler) read(ctx context.Context) ([]streamshard.Shard, error) {
+// readShards reads all stream shards, and returns their descriptions.
+func (s *Sampler) readShards(ctx context.Context) ([]streamshard.Shard, error) {
 	st := streamshard.New(s.Streams, s.Found.Stream, s.Found.View)
 	var list []streamshard.Shard
 	var seeks bool
@@ -121,10 +121,10 @@ func (s *Sampler) sampling(st *streamshard.Stream, shard string) *sampling {
 func (r *sampling) run(ctx context.Context) error {
 	defer r.setFirst()
 	seek := true
-	for !r.strata.done() {
+	for !r.strata.allDelivered() {
 		if seek {
 			r.skipExpired()
-			if r.strata.done() {
+			if r.strata.allDelivered() {
 				return nil
 			}
 			r.seek()
@@ -154,7 +154,7 @@ const keptFor = 24*time.Hour - time.Minute
 // skipExpired skips the strata that expired while others were read. Reading an expired time begins at
 // the oldest record, and the time before it would seem to have none.
 func (r *sampling) skipExpired() {
-	for r.seeks && !r.strata.done() && time.Since(r.s.Plan.Begin(r.strata.next)) > keptFor {
+	for r.seeks && !r.strata.allDelivered() && time.Since(r.s.Plan.Begin(r.strata.next)) > keptFor {
 		r.strata.skip()
 	}
 }
@@ -179,7 +179,7 @@ const quietPages = 10
 // page reads until the next records, and counts them.
 func (r *sampling) page(ctx context.Context) (closed bool, err error) {
 	for range quietPages {
-		page, err := r.poll(ctx)
+		page, err := r.pollPage(ctx)
 		if err != nil {
 			return false, err
 		}
@@ -195,8 +195,8 @@ func (r *sampling) page(ctx context.Context) (closed bool, err error) {
 	return false, nil
 }
 
-// poll calls GetRecords, with retries.
-func (r *sampling) poll(ctx context.Context) (page streamshard.Page, err error) {
+// pollPage calls GetRecords, with retries.
+func (r *sampling) pollPage(ctx context.Context) (page streamshard.Page, err error) {
 	err = r.s.link.persist(ctx, r.shard, patience, func() error {
 		if !dynamo.Pause(ctx, time.Until(r.polled.Add(r.pause()))) {
 			return ctx.Err()
@@ -235,7 +235,7 @@ func (r *sampling) count(records []ddbstream.Record) {
 			r.first = w.At
 		}
 		r.strata.to = later(r.strata.to, w.At)
-		r.strata.add(&w, record)
+		r.strata.addWrite(&w, record)
 	}
 }
 

@@ -54,7 +54,7 @@ func (s *stream) newShard(id string) *shard {
 	if delete(s.cursors, id); cursor == nil {
 		cursor = s.Cursor(id, streamshard.TrimHorizon)
 	}
-	return &shard{r: s.r, stream: s, id: id, counting: s.r.windows.add(id), cursor: cursor, live: s.since.IsZero(), retry: streamshard.NewBackOff()}
+	return &shard{r: s.r, stream: s, id: id, counting: s.r.windows.startCounting(id), cursor: cursor, live: s.since.IsZero(), retry: streamshard.NewBackOff()}
 }
 
 // run polls until the stream shard's end, and returns the time until which it was read.
@@ -62,7 +62,7 @@ func (s *shard) run(ctx context.Context) (ended time.Time, err error) {
 	s.began = time.Now()
 	s.made = s.began
 	for dynamo.Pause(ctx, time.Until(s.polled.Add(s.pause()))) {
-		closed, err := s.poll(ctx)
+		closed, err := s.pollOnce(ctx)
 		if err != nil {
 			return time.Time{}, err
 		}
@@ -86,9 +86,9 @@ func (s *shard) pause() time.Duration {
 	return pollInterval
 }
 
-// poll calls GetRecords once and counts the records. It counts only whole responses, and a failed call
+// pollOnce calls GetRecords once and counts the records. It counts only whole responses, and a failed call
 // does not move the cursor. So no record is counted twice.
-func (s *shard) poll(ctx context.Context) (closed bool, err error) {
+func (s *shard) pollOnce(ctx context.Context) (closed bool, err error) {
 	var b *streamshard.Buffer
 	select {
 	case b = <-s.r.buffers:
@@ -160,7 +160,7 @@ func (s *shard) count(page streamshard.Page) {
 	if s.stream.IsEngine() {
 		records = s.stamp(page)
 	}
-	s.counting.add(count.Decode(records, s.stream.found.Source))
+	s.counting.countWrites(count.Decode(records, s.stream.found.Source))
 	s.keepUp(len(page.Records) > 0)
 }
 

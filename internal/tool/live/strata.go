@@ -42,8 +42,8 @@ type tally struct {
 	order report.Order // of the sort keys of new items
 }
 
-// done reports whether all strata were delivered.
-func (s *strata) done() bool { return s.next == s.plan.Strata }
+// allDelivered reports whether all strata were delivered.
+func (s *strata) allDelivered() bool { return s.next == s.plan.Strata }
 
 // second returns a stratum's wanted second.
 func (s *strata) second(stratum int) time.Time { return s.plan.Second(s.shard, stratum) }
@@ -51,8 +51,8 @@ func (s *strata) second(stratum int) time.Time { return s.plan.Second(s.shard, s
 // begin starts over at a time: nothing was read between the delivered strata and it.
 func (s *strata) begin(at time.Time) { s.from, s.to = at, at }
 
-// add counts a write in its stratum.
-func (s *strata) add(w *count.Write, record *ddbstream.Record) {
+// addWrite counts a write in its stratum.
+func (s *strata) addWrite(w *count.Write, record *ddbstream.Record) {
 	if w.At.Before(s.plan.From) || !w.At.Before(s.plan.To()) {
 		return
 	}
@@ -67,13 +67,13 @@ func (s *strata) add(w *count.Write, record *ddbstream.Record) {
 	}
 	sortKey, _ := record.Keys.Key(s.sortKey)
 	fresh := record.Name == ddbstream.Insert
-	at.all.add(w, fresh, sortKey)
+	at.all.addWrite(w, fresh, sortKey)
 	if second := s.second(k); !w.At.Before(second) && w.At.Before(second.Add(time.Second)) {
-		at.second.add(w, fresh, sortKey)
+		at.second.addWrite(w, fresh, sortKey)
 	}
 }
 
-func (t *tallies) add(w *count.Write, fresh bool, sortKey []byte) {
+func (t *tallies) addWrite(w *count.Write, fresh bool, sortKey []byte) {
 	if t.keys == nil {
 		t.keys, t.indexes, t.vectors = make(map[string]*tally), indexTallies{}, indexTallies{}
 	}
@@ -86,8 +86,8 @@ func (t *tallies) add(w *count.Write, fresh bool, sortKey []byte) {
 	t.units += uint64(w.Units)
 	k.Units += uint64(w.Units)
 	k.Writes++
-	t.indexes.add(w.Indexes)
-	t.vectors.add(w.Vectors)
+	t.indexes.addWrites(w.Indexes)
+	t.vectors.addWrites(w.Vectors)
 	if !fresh {
 		return
 	}
@@ -95,8 +95,8 @@ func (t *tallies) add(w *count.Write, fresh bool, sortKey []byte) {
 	k.order.Add(sortKey)
 }
 
-// add counts writes by index and key: units, or bytes in a vector index.
-func (t indexTallies) add(writes []secondary.Write) {
+// addWrites counts writes by index and key: units, or bytes in a vector index.
+func (t indexTallies) addWrites(writes []secondary.Write) {
 	for _, x := range writes {
 		if x.Index != "" {
 			id := report.IndexKey{Index: x.Index, Key: string(x.Key)}
@@ -111,7 +111,7 @@ func (t indexTallies) add(writes []secondary.Write) {
 // deliverWhole delivers the strata that were read as a whole. If the start of a stratum was skipped, it
 // delivers only the wanted second. A second was read once a record of a later one was seen.
 func (s *strata) deliverWhole() {
-	for !s.done() {
+	for !s.allDelivered() {
 		whole := !s.from.After(s.plan.Begin(s.next))
 		switch {
 		case whole && !s.to.Before(s.plan.Begin(s.next+1)):
@@ -126,7 +126,7 @@ func (s *strata) deliverWhole() {
 
 // deliverSeconds delivers the strata whose wanted second was read, without the rest.
 func (s *strata) deliverSeconds() {
-	for !s.done() && s.secondRead(s.next) {
+	for !s.allDelivered() && s.secondRead(s.next) {
 		s.deliverNext(false)
 	}
 }

@@ -67,8 +67,8 @@ func (w *windows) finish() {
 	clear(w.reading)
 }
 
-// add begins the counting of a stream shard. The time until reading started over is a gap.
-func (w *windows) add(id string) *counting {
+// startCounting begins the counting of a stream shard. The time until reading started over is a gap.
+func (w *windows) startCounting(id string) *counting {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	from := later(w.over, w.begin)
@@ -126,7 +126,7 @@ func (w *windows) close() {
 		}
 		p := w.open[w.over.Unix()]
 		delete(w.open, w.over.Unix())
-		w.history.add(w.window(w.over, p))
+		w.history.addWindow(w.window(w.over, p))
 		w.over = end
 	}
 	for start, p := range w.open { // late counts

@@ -55,12 +55,12 @@ func (a *api) write(ctx context.Context, path, key string, body any) ([]result, 
 	var answer struct {
 		Results []result `json:"results"`
 	}
-	err := a.call(ctx, http.MethodPost, path, key, body, &answer)
+	err := a.callOnce(ctx, http.MethodPost, path, key, body, &answer)
 	return answer.Results, err
 }
 
-// call makes a call once and decodes its response. Path includes the query; the body may be nil. Errors are callErrors.
-func (a *api) call(ctx context.Context, method, path, key string, body, into any) error {
+// callOnce makes a call once and decodes its response. Path includes the query; the body may be nil. Errors are callErrors.
+func (a *api) callOnce(ctx context.Context, method, path, key string, body, into any) error {
 	name, _, _ := strings.Cut(path, "?")
 	name = method + " " + a.client.Base + name
 	request, err := a.client.Request(ctx, method, path, key, body)

@@ -56,7 +56,7 @@ func (r *reader) top(ctx context.Context, limit int) ([]place, error) {
 	var answer struct {
 		Entries []place `json:"entries"`
 	}
-	err := r.api.get(ctx, "/v1/leaderboards?"+query.Encode(), &answer)
+	err := r.api.getRetried(ctx, "/v1/leaderboards?"+query.Encode(), &answer)
 	if err != nil && !isNotFound(err) {
 		return nil, fmt.Errorf("reading board %q: %w", r.board, err)
 	}
@@ -66,7 +66,7 @@ func (r *reader) top(ctx context.Context, limit int) ([]place, error) {
 // standing returns a player's standing; ok is false if the player has no entry.
 func (r *reader) standing(ctx context.Context, player string, around int) (s standing, ok bool, err error) {
 	query := url.Values{"board": {r.board}, "player": {player}, "around": {strconv.Itoa(around)}}
-	err = r.api.get(ctx, "/v1/leaderboards/rank?"+query.Encode(), &s)
+	err = r.api.getRetried(ctx, "/v1/leaderboards/rank?"+query.Encode(), &s)
 	if isNotFound(err) {
 		return s, false, nil
 	}
@@ -84,7 +84,7 @@ func (r *reader) ranking(ctx context.Context) ([]place, error) {
 		return nil, err
 	}
 	for range maxPages {
-		more, err := r.next(ctx, all[len(all)-1])
+		more, err := r.placesAfter(ctx, all[len(all)-1])
 		if err != nil || len(more) == 0 {
 			return all, err
 		}
@@ -93,9 +93,9 @@ func (r *reader) ranking(ctx context.Context) ([]place, error) {
 	return nil, fmt.Errorf("reading board %q: no end after %d pages", r.board, maxPages)
 }
 
-// next returns the places after the last one. It numbers them from there, because the API's ranks of neighbors have the
+// placesAfter returns the places after the last one. It numbers them from there, because the API's ranks of neighbors have the
 // player's rank error.
-func (r *reader) next(ctx context.Context, last place) (next []place, err error) {
+func (r *reader) placesAfter(ctx context.Context, last place) (next []place, err error) {
 	s, _, err := r.standing(ctx, last.Player, maxAround)
 	for _, p := range s.Neighbors {
 		if last.compareRank(p) < 0 {

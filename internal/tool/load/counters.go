@@ -70,7 +70,7 @@ func (r *reader) queryCounters(ctx context.Context, query string) ([]counter, er
 		counter
 		Counters []counter `json:"counters"`
 	}
-	err := r.api.get(ctx, "/v1/counters?"+query, &answer)
+	err := r.api.getRetried(ctx, "/v1/counters?"+query, &answer)
 	if answer.Counter != "" {
 		answer.Counters = append(answer.Counters, answer.counter)
 	}

@@ -66,7 +66,7 @@ func (s *sender) attempt(ctx context.Context, job *delivery, o *outcome) error {
 		}
 		return err
 	}
-	s.meter.call(time.Since(begin))
+	s.meter.addCall(time.Since(begin))
 	return o.addResponse(job, results)
 }
 

@@ -49,7 +49,7 @@ func (r *reader) events(ctx context.Context, entity string, s span) ([]stored, e
 			Events []stored `json:"events"`
 			Cursor string   `json:"cursor"`
 		}
-		if err := r.api.get(ctx, "/v1/events?"+query.Encode(), &page); err != nil {
+		if err := r.api.getRetried(ctx, "/v1/events?"+query.Encode(), &page); err != nil {
 			return nil, fmt.Errorf("reading events of %q: %w", entity, err)
 		}
 		events = append(events, page.Events...)

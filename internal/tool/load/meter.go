@@ -16,7 +16,7 @@ type meter struct {
 	retries int
 }
 
-func (m *meter) call(took time.Duration) {
+func (m *meter) addCall(took time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.calls.addDuration(took)

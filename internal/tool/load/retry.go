@@ -34,8 +34,8 @@ func sleep(ctx context.Context, wait time.Duration) error {
 	return nil
 }
 
-// get reads path, with retries.
-func (a *api) get(ctx context.Context, path string, into any) error {
+// getRetried reads path, with retries.
+func (a *api) getRetried(ctx context.Context, path string, into any) error {
 	return a.callWithRetries(ctx, http.MethodGet, path, nil, into)
 }
 
@@ -43,7 +43,7 @@ func (a *api) get(ctx context.Context, path string, into any) error {
 // are used up.
 func (a *api) callWithRetries(ctx context.Context, method, path string, body, into any) error {
 	for attempt := 0; ; attempt++ {
-		err := a.call(ctx, method, path, "", body, into)
+		err := a.callOnce(ctx, method, path, "", body, into)
 		if err == nil || attempt == a.retries || !mayRetry(ctx, err) {
 			return err
 		}

@@ -70,7 +70,7 @@ func (d *driver) ready(ctx context.Context) error {
 	var health struct {
 		Status string `json:"status"`
 	}
-	if err := d.api.call(ctx, http.MethodGet, "/healthz", "", nil, &health); err != nil {
+	if err := d.api.callOnce(ctx, http.MethodGet, "/healthz", "", nil, &health); err != nil {
 		return fmt.Errorf("no hotshard API at %s (start one with hotshard local): %w", d.Target, err)
 	}
 	return nil

@@ -129,7 +129,7 @@ func (v *verifier) compare(ctx context.Context) (*Verify, error) {
 
 // quiesce polls until all counters are right, or the rest stays wrong for Settle.
 func (v *verifier) quiesce(ctx context.Context, names []string) error {
-	return v.settle(ctx, func() (off uint64, err error) {
+	return v.checkUntilStable(ctx, func() (off uint64, err error) {
 		readings, err := v.readBoth(ctx, names)
 		names = names[:0:0]
 		for _, r := range readings {
@@ -142,8 +142,8 @@ func (v *verifier) quiesce(ctx context.Context, names []string) error {
 	})
 }
 
-// settle calls check until it returns 0, or has returned no smaller number for Settle.
-func (v *verifier) settle(ctx context.Context, check func() (off uint64, err error)) error {
+// checkUntilStable calls check until it returns 0, or has returned no smaller number for Settle.
+func (v *verifier) checkUntilStable(ctx context.Context, check func() (off uint64, err error)) error {
 	var nearest uint64
 	var since time.Time
 	for {

@@ -61,7 +61,7 @@ type boardCheck struct {
 // compareBoard compares the board until it is right, or stays wrong for Settle.
 func (v *verifier) compareBoard(ctx context.Context) error {
 	var last *boardCheck
-	err := v.settle(ctx, func() (off uint64, err error) {
+	err := v.checkUntilStable(ctx, func() (off uint64, err error) {
 		last, err = v.checkBoard(ctx)
 		return uint64(last.count), err
 	})

@@ -76,7 +76,7 @@ func DeploySettings(prefix string, given []string) ([]string, error) {
 	return append(fixed, given...), nil
 }
 
-func (a AWS) note(ctx context.Context, r *Record) (func() error, error) {
+func (a AWS) storeRecord(ctx context.Context, r *Record) (func() error, error) {
 	if _, err := DeploySettings(r.Prefix(), a.Settings); err != nil {
 		return nil, err
 	}

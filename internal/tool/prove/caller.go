@@ -68,9 +68,9 @@ type answer struct {
 	took  time.Duration
 }
 
-// call makes a call and decodes a 200 response into into, which may be nil. Error responses are answers; err is set if the
+// callAPI makes a call and decodes a 200 response into into, which may be nil. Error responses are answers; err is set if the
 // connection fails or the ceiling is reached.
-func (c *caller) call(ctx context.Context, k kind, method, path, key string, body, into any) (answer, error) {
+func (c *caller) callAPI(ctx context.Context, k kind, method, path, key string, body, into any) (answer, error) {
 	request, err := c.client.Request(counting(ctx, &c.opened), method, path, key, body)
 	if err != nil {
 		return answer{}, err
@@ -118,10 +118,10 @@ func isEarly(a apicall.Answer) bool {
 	return exhausted && !strings.HasPrefix(a.Header.Get("Content-Type"), "application/problem+json")
 }
 
-// read makes a read, and repeats it for up to 20 s until it succeeds.
-func (c *caller) read(ctx context.Context, k kind, path string, into any) error {
+// readRetried makes a read, and repeats it for up to 20 s until it succeeds.
+func (c *caller) readRetried(ctx context.Context, k kind, path string, into any) error {
 	_, err := persist(ctx, 40, 500*time.Millisecond, func() (answer, error) {
-		return c.call(ctx, k, http.MethodGet, path, "", nil, into)
+		return c.callAPI(ctx, k, http.MethodGet, path, "", nil, into)
 	})
 	if err != nil {
 		return fmt.Errorf("GET %s: %w", path, err)

@@ -27,7 +27,7 @@ func (r *run) cold(ctx context.Context, _ *running, c *caller) error {
 	result := &Cold{}
 	r.report.Cold = result
 	increment := func(n int) (answer, error) {
-		return c.call(ctx, write, http.MethodPost, "/v1/counters", "", incrementOf(fmt.Sprintf("cold-%d", n)), nil)
+		return c.callAPI(ctx, write, http.MethodPost, "/v1/counters", "", incrementOf(fmt.Sprintf("cold-%d", n)), nil)
 	}
 	first, err := persist(ctx, firstTries, firstPause, func() (answer, error) { return increment(0) })
 	if err != nil {

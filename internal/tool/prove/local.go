@@ -44,7 +44,7 @@ func (l Local) About() string {
 		localPartitions, l.PartitionWCU, awsPartitionWCU, localSplit, localConcurrency, localColdStart, localHold)
 }
 
-func (l Local) note(ctx context.Context, r *Record) (func() error, error) {
+func (l Local) storeRecord(ctx context.Context, r *Record) (func() error, error) {
 	if l.Endpoint != "" {
 		r.Endpoint = l.Endpoint
 		return func() error { return nil }, system.CheckEngine(ctx, l.Endpoint)

@@ -36,7 +36,7 @@ type Site interface {
 	// About returns one line that describes the site.
 	About() string
 	// note completes a run's record before anything is made. close stops an engine that note started.
-	note(ctx context.Context, r *Record) (close func() error, err error)
+	storeRecord(ctx context.Context, r *Record) (close func() error, err error)
 	// start makes the system for a stage of the run, or returns an earlier stage's system. Child processes inherit the
 	// lock of held.
 	start(ctx context.Context, r Record, s stage, held *note) (*running, error)
@@ -80,7 +80,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	endSite, err := o.Site.note(ctx, &record)
+	endSite, err := o.Site.storeRecord(ctx, &record)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	r.report = newReport(o, record)
 	err = r.experiment(ctx)
 	err = errors.Join(err, r.clean(ctx), endSite())
-	r.report.end(time.Now(), r.meter, err)
+	r.report.recordEnd(time.Now(), r.meter, err)
 	return r.report, err
 }
 

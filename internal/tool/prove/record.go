@@ -115,8 +115,8 @@ const (
 	lockPause = 20 * time.Millisecond
 )
 
-// lockSoon locks a file, or returns errBusy.
-func lockSoon(file *os.File) error {
+// lockWithRetries locks a file. It returns errBusy if the lock is not free within two seconds.
+func lockWithRetries(file *os.File) error {
 	for range lockTries {
 		if free, err := lock(file); free || err != nil {
 			return err
@@ -133,7 +133,7 @@ func openNote(path string) (*note, Record, error) {
 	if err != nil {
 		return nil, r, err
 	}
-	err = lockSoon(file)
+	err = lockWithRetries(file)
 	if err == nil {
 		err = json.NewDecoder(file).Decode(&r)
 	}

@@ -41,8 +41,8 @@ func newReport(o Options, r Record) *Report {
 	}
 }
 
-// end records the end of a run.
-func (r *Report) end(now time.Time, m *meter, err error) {
+// recordEnd records the end of a run.
+func (r *Report) recordEnd(now time.Time, m *meter, err error) {
 	r.Ended, r.Reckoned = now.UTC(), m.total()
 	r.ReckonedCost = m.prices.Standing + m.prices.cost(r.Reckoned)
 	r.BilledCost = m.prices.Standing + m.prices.cost(r.Billed)

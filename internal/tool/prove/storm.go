@@ -64,7 +64,7 @@ func eventOf(entity string) any {
 // valueOf returns a counter's value by a strong read.
 func valueOf(ctx context.Context, c *caller, counter string) (int, error) {
 	var answer struct{ Value int }
-	err := c.read(ctx, readHeat, "/v1/counters?consistency=strong&name="+url.QueryEscape(counter), &answer)
+	err := c.readRetried(ctx, readHeat, "/v1/counters?consistency=strong&name="+url.QueryEscape(counter), &answer)
 	return answer.Value, err
 }
 
@@ -80,7 +80,7 @@ func (r *run) storm(ctx context.Context, c *caller, s stormKind) error {
 	r.report.Storms = append(r.report.Storms, result)
 	made, opened := c.made.Load(), c.opened.Load()
 	load := func(ctx context.Context, _ int) (answer, error) {
-		return c.call(ctx, write, http.MethodPost, s.path, "", s.body(key), nil)
+		return c.callAPI(ctx, write, http.MethodPost, s.path, "", s.body(key), nil)
 	}
 	result.Before = offerCalls(ctx, r.Plan.PartitionWCU/2, r.Plan.Warm, load)
 	begun := time.Now()
@@ -122,7 +122,7 @@ func (c *caller) awaitNamed(ctx context.Context, key string, begun time.Time) (a
 		var answer struct {
 			Keys []struct{ Name, Status string }
 		}
-		if _, err := c.call(ctx, readHeat, http.MethodGet, "/v1/hot-keys?since=5m&limit=20", "", nil, &answer); err != nil {
+		if _, err := c.callAPI(ctx, readHeat, http.MethodGet, "/v1/hot-keys?since=5m&limit=20", "", nil, &answer); err != nil {
 			continue // retried at the next tick
 		}
 		for _, k := range answer.Keys {
@@ -143,7 +143,7 @@ func (c *caller) stepsOf(ctx context.Context, typ, key string, begun time.Time) 
 			By, Why string
 		}
 	}
-	if err := c.read(ctx, readHeat, "/v1/shards?"+url.Values{"type": {typ}, "name": {key}}.Encode(), &answer); err != nil {
+	if err := c.readRetried(ctx, readHeat, "/v1/shards?"+url.Values{"type": {typ}, "name": {key}}.Encode(), &answer); err != nil {
 		return nil, fmt.Errorf("reading the shard count: %w", err)
 	}
 	for _, h := range answer.History {
@@ -167,7 +167,7 @@ func (r *run) keyed(ctx context.Context, _ *running, c *caller) error {
 		counter := fmt.Sprintf("keyed-%g", rate)
 		result, begun := Keyed{Rate: rate}, time.Now()
 		result.Offered = offerCalls(ctx, rate, r.Plan.KeyedFor, func(ctx context.Context, n int) (answer, error) {
-			return c.call(ctx, keyedWrite, http.MethodPost, "/v1/counters", r.record.ID+"-"+counter+"-"+strconv.Itoa(n), incrementOf(counter), nil)
+			return c.callAPI(ctx, keyedWrite, http.MethodPost, "/v1/counters", r.record.ID+"-"+counter+"-"+strconv.Itoa(n), incrementOf(counter), nil)
 		})
 		if !dynamo.Pause(ctx, r.Plan.Settle) {
 			return ctx.Err()

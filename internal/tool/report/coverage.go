@@ -9,7 +9,7 @@ type life struct {
 	first, last int       // strata of its first and last records
 }
 
-func (l lives) add(s *Slice, p Plan) {
+func (l lives) addSlice(s *Slice, p Plan) {
 	at := l[s.StreamShard]
 	if at == nil {
 		at = &life{read: make([]float32, p.Strata), first: p.Strata, last: -1}

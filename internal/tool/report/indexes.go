@@ -20,7 +20,7 @@ type indexRate struct {
 // maxIndexCells is the maximum number of index keys that all strata together count singly.
 const maxIndexCells = 500_000
 
-func (r indexRates) add(s *Slice, p Plan) {
+func (r indexRates) addSlice(s *Slice, p Plan) {
 	if len(s.Indexes) == 0 {
 		return
 	}

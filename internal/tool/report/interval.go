@@ -64,8 +64,8 @@ const busy = 30
 // maxPairs is the maximum number of pairs that are kept.
 const maxPairs = 1_000_000
 
-// add adds the units of two neighbouring seconds of a key, and the weight of its writes.
-func (p *pairs) add(a, b, weight float64) {
+// addPair adds the units of two neighbouring seconds of a key, and the weight of its writes.
+func (p *pairs) addPair(a, b, weight float64) {
 	mean := (a + b) / 2
 	if mean < busy || len(*p) >= maxPairs {
 		return

@@ -49,9 +49,9 @@ func (r *Sampled) Add(s *Slice) {
 	seconds, stratum := s.seconds(r.plan), r.plan.Stratum.Seconds()
 	weight := stratum / seconds
 	c.any = true
-	r.lives.add(s, r.plan)
-	r.indexes.add(s, r.plan)
-	r.vectors.add(s, weight)
+	r.lives.addSlice(s, r.plan)
+	r.indexes.addSlice(s, r.plan)
+	r.vectors.addSlice(s, weight)
 	c.total += weight * float64(s.Units)
 	for key, t := range s.Keys {
 		at := c.cell(key)
@@ -131,7 +131,7 @@ func (r *Sampled) addVariance(s *Slice, c *column, weight float64) {
 		was, mass := 0.0, units/float64(t.Writes)
 		if b, ok := before[key]; ok {
 			was = float64(b.Units)
-			r.pairs.add(units, was, mass)
+			r.pairs.addPair(units, was, mass)
 		}
 		c.cell(key).variance += weight * weight * max((units-was)*(units-was)/2, units*mass)
 	}

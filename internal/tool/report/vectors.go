@@ -19,8 +19,8 @@ type vectorBytes struct {
 // maxVectorKeys is the maximum number of keys that are counted singly.
 const maxVectorKeys = 10_000
 
-// add adds a slice's bytes times weight, the ratio of the stratum's length to the slice's.
-func (v *vectorBytes) add(s *Slice, weight float64) {
+// addSlice adds a slice's bytes times weight, the ratio of the stratum's length to the slice's.
+func (v *vectorBytes) addSlice(s *Slice, weight float64) {
 	if v.all == nil {
 		v.all, v.keys = map[string]float64{}, map[IndexKey]float64{}
 	}

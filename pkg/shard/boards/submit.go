@@ -78,7 +78,7 @@ func (l *Boards) SubmitTransact(ctx context.Context, board string, scores []Play
 	var writes []shardmap.Write
 	for _, p := range list {
 		for _, w := range p.writes {
-			write, ok, err := w.put(ctx)
+			write, ok, err := w.prepare(ctx)
 			if err = errors.Join(p.err, err); err != nil {
 				return nil, fmt.Errorf("score of player %q on board %q: %w", p.Player, board, err)
 			}

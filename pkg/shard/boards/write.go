@@ -73,9 +73,9 @@ func (w *entryWrite) nextRev() int64 {
 	return w.clock.Now().UnixMicro()
 }
 
-// put returns the write of the entry, on condition that it is unchanged since it was read; ok is false
-// if the score changes nothing. The row's write shard is calculated by the newest shard count.
-func (w *entryWrite) put(ctx context.Context) (write shardmap.Write, ok bool, err error) {
+// prepare returns a write of the entry, which fails if the entry has changed since it was read. ok is false
+// if the score changes nothing. The row's write shard is calculated from the newest shard count.
+func (w *entryWrite) prepare(ctx context.Context) (write shardmap.Write, ok bool, err error) {
 	place, changed, err := w.nextPlace()
 	if err != nil || !changed {
 		return write, false, err
@@ -117,7 +117,7 @@ func (w *entryWrite) persist(ctx context.Context) error {
 
 func (w *entryWrite) attempt(ctx context.Context) error {
 	for range maxOutrun {
-		write, ok, err := w.put(ctx)
+		write, ok, err := w.prepare(ctx)
 		if err != nil || !ok {
 			return err
 		}

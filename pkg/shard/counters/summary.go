@@ -40,7 +40,7 @@ type Summary struct {
 	AsOf   time.Time
 	ReadAt time.Time // the time of the call that read it
 	Shards int       // the newest shard count
-	Err    error     // of kind ErrUnreadable; other counters of the call are not affected
+	Err    error     // wraps ErrUnreadable; other counters of the call are not affected
 }
 
 // mapWait bounds how long a read waits for a newer view of the shard map.
@@ -69,7 +69,7 @@ func (s *Summaries) Read(ctx context.Context, names []string, now time.Time) ([]
 		}
 		list[i] = counters[pk]
 	}
-	if err := s.read(ctx, counters, keys, now); err != nil {
+	if err := s.readBoth(ctx, counters, keys, now); err != nil {
 		return nil, fmt.Errorf("reading counters: %w", err)
 	}
 	summaries := make([]Summary, len(names))
@@ -79,9 +79,9 @@ func (s *Summaries) Read(ctx context.Context, names []string, now time.Time) ([]
 	return summaries, nil
 }
 
-// read reads write shards 0, whose keys these are. Meanwhile it reads the partial summaries of the
+// readBoth reads write shards 0, whose keys these are. Meanwhile it reads the partial summaries of the
 // write shards in the shard map. Then it reads those of further write shards that write shard 0 lists.
-func (s *Summaries) read(ctx context.Context, counters map[string]*counter, keys []dynamo.Item, now time.Time) error {
+func (s *Summaries) readBoth(ctx context.Context, counters map[string]*counter, keys []dynamo.Item, now time.Time) error {
 	var zeros []dynamo.Item
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {

@@ -60,7 +60,7 @@ func (b *writeBatch) write(ctx context.Context, outcomes []error) {
 	for first := 0; first < len(b.items); first += dynamo.MaxBatchWrite {
 		last := min(first+dynamo.MaxBatchWrite, len(b.items))
 		group.Go(func() error {
-			left, err := b.put(ctx, b.items[first:last])
+			left, err := b.putItems(ctx, b.items[first:last])
 			for i := first; i < last; i++ {
 				if err == nil || !slices.ContainsFunc(left, sameKey(b.items[i])) {
 					continue
@@ -75,8 +75,8 @@ func (b *writeBatch) write(ctx context.Context, outcomes []error) {
 	_ = group.Wait() // errors are per item
 }
 
-// put writes up to 25 items, and returns those that failed with the error.
-func (b *writeBatch) put(ctx context.Context, left []dynamo.Item) ([]dynamo.Item, error) {
+// putItems writes up to 25 items, and returns those that failed with the error.
+func (b *writeBatch) putItems(ctx context.Context, left []dynamo.Item) ([]dynamo.Item, error) {
 	err := dynamo.Persist(ctx, func(ctx context.Context) (err error) {
 		left, err = b.attempt(ctx, left)
 		return err

@@ -53,7 +53,7 @@ func (e *Reader) Query(ctx context.Context, r Range, now time.Time) (Page, error
 	if err != nil {
 		return Page{}, err
 	}
-	page, err := e.read(ctx, r, of, now)
+	page, err := e.readPage(ctx, r, of, now)
 	if err != nil {
 		return Page{}, fmt.Errorf("reading events of %q: %w", r.Entity, err)
 	}
@@ -84,8 +84,8 @@ func (r Range) places(now time.Time) (place.Range, error) {
 	}, nil
 }
 
-// read reads a page.
-func (e *Reader) read(ctx context.Context, r Range, of place.Range, now time.Time) (page Page, err error) {
+// readPage reads a page.
+func (e *Reader) readPage(ctx context.Context, r Range, of place.Range, now time.Time) (page Page, err error) {
 	items, rest := place.OpenTable(e.days(), now).Range(ctx, Key(r.Entity), of)
 	last, size := "", 0
 	for found, err := range items {

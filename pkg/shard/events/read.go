@@ -34,7 +34,7 @@ func NewReader(db ReaderClient, table string, shards *shardmap.Map) *Reader {
 	return &Reader{client: db, table: table, shards: shards}
 }
 
-// Get returns one event, read strongly consistent, or an error of kind ErrNotFound. It first reads the
+// Get returns one event, read strongly consistent, or an error that wraps ErrNotFound. It first reads the
 // write shard by the shard count at the event's time, and then those by the other counts near that
 // time.
 func (e *Reader) Get(ctx context.Context, entity, id string, t, now time.Time) (Event, error) {

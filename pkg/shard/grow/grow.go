@@ -101,13 +101,13 @@ func (g *Grower) ObserveAttempt(ctx context.Context, a shard.Attempt) {
 			g.refresh(ctx, a.Key)
 		}
 	case answer == growth.Ask:
-		g.keys.Asked(a.Key, g.ask(ctx, a, bound), g.o.Clock())
+		g.keys.Asked(a.Key, g.refreshAndGrow(ctx, a, bound), g.o.Clock())
 	}
 }
 
-// ask reads the key's entry, and raises its count unless the entry is newer than the attempt. It
+// refreshAndGrow reads the key's entry, and raises its count unless the entry is newer than the attempt. It
 // returns the newest version that it has seen.
-func (g *Grower) ask(ctx context.Context, a shard.Attempt, bound int) (version int64) {
+func (g *Grower) refreshAndGrow(ctx context.Context, a shard.Attempt, bound int) (version int64) {
 	if !g.wait(ctx) {
 		return a.Version
 	}

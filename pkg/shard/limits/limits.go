@@ -144,7 +144,7 @@ func (l *Limiter) Start(limit Limit, now time.Time) time.Time {
 }
 
 // Hit counts one hit if the limit allows it. It returns the verdict once the hit is durable, or
-// an error of kind ErrThrottled, ErrUnavailable or ErrStale; ErrMisused for a limit out of
+// an error that wraps ErrThrottled, ErrUnavailable or ErrStale; ErrMisused for a limit out of
 // bounds. Only after ErrUnavailable may the hit have been counted.
 func (l *Limiter) Hit(ctx context.Context, limit Limit, now time.Time) (Verdict, error) {
 	return l.count(ctx, limit, 1, now)

@@ -71,7 +71,7 @@ func (h *hit) countAll(ctx context.Context) error {
 			return nil
 		}
 		if changes != nil {
-			took, err := h.apply(ctx, changes)
+			took, err := h.applyChanges(ctx, changes)
 			if took || err != nil {
 				h.allowed = took
 				return err
@@ -84,8 +84,8 @@ func (h *hit) countAll(ctx context.Context) error {
 	return h.errOutrun()
 }
 
-// apply makes a plan's changes, and reports whether the write shards had the quota.
-func (h *hit) apply(ctx context.Context, changes []change) (bool, error) {
+// applyChanges makes a plan's changes, and reports whether the write shards had the quota.
+func (h *hit) applyChanges(ctx context.Context, changes []change) (bool, error) {
 	if len(changes) == 1 {
 		return h.countOn(ctx, changes[0].n)
 	}

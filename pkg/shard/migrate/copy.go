@@ -36,7 +36,7 @@ type Progress struct {
 // Copy deletes nothing. It first reads the items at the new places, and returns ErrExtra
 // without copying if any has no old item. Verify lists them; Prune deletes them.
 //
-// Two different old items that would become one are an error of kind ErrMisused. They have
+// Two different old items that would become one are an error that wraps ErrMisused. They have
 // equal sort keys, as a RandomSuffix allows, or another item is at the new place. Delete them
 // with From.Delete and put the right one again. Equal old items become one.
 //
@@ -60,7 +60,7 @@ func (m *Migration) Copy(ctx context.Context, name string, s table.Span, now tim
 	return done, nil
 }
 
-// rejectExtra returns ErrExtra for a new item that has no old one.
+// rejectExtra returns ErrExtra if a new item has no old one. It changes nothing.
 func rejectExtra(ctx context.Context, f visit) (bool, error) {
 	is, err := f.extra(ctx)
 	if is {
@@ -122,7 +122,7 @@ func (f visit) extra(ctx context.Context) (bool, error) {
 	if err != nil || there != nil {
 		return false, err
 	}
-	old, new, err := f.pair().read(ctx) // either may have been written since
+	old, new, err := f.pair().readItems(ctx) // either may have been written since
 	return old == nil && new != nil, err
 }
 

@@ -64,13 +64,13 @@ func (v *verification) old(ctx context.Context, f visit) (bool, error) {
 	if err != nil || equal(v.c.to, f.item, there) {
 		return false, err
 	}
-	old, new, err := f.pair().read(ctx)
+	old, new, err := f.pair().readItems(ctx)
 	switch {
 	case err != nil, old == nil, equal(v.c.to, old, new), v.c.expired(old) && (new == nil || v.c.expired(new)):
 	case new == nil:
-		v.add("missing", &v.found.Missing, f)
+		v.addExample("missing", &v.found.Missing, f)
 	default:
-		v.add("different", &v.found.Different, f)
+		v.addExample("different", &v.found.Different, f)
 	}
 	return false, err
 }
@@ -81,12 +81,12 @@ func (v *verification) new(ctx context.Context, f visit) (is bool, err error) {
 		is, err = f.extra(ctx)
 	}
 	if is {
-		v.add("extra", &v.found.Extra, f)
+		v.addExample("extra", &v.found.Extra, f)
 	}
 	return false, err
 }
 
-func (v *verification) add(kind string, count *int, f visit) {
+func (v *verification) addExample(kind string, count *int, f visit) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	*count++
@@ -99,16 +99,16 @@ func (v *verification) add(kind string, count *int, f visit) {
 // one was never copied, or its new one was deleted since. It is kept and counted as Kept,
 // unless TTL is about to delete it. It reports like Copy. Phase WriteNew only.
 func (m *Migration) Drop(ctx context.Context, name string, s table.Span, now time.Time, report func(Progress)) (Progress, error) {
-	return m.drop(ctx, name, s, now, report, false)
+	return m.deleteItems(ctx, name, s, now, report, false)
 }
 
 // DropAll is a Drop that also deletes old items without a new one. Call it after a Verify
 // without differences.
 func (m *Migration) DropAll(ctx context.Context, name string, s table.Span, now time.Time, report func(Progress)) (Progress, error) {
-	return m.drop(ctx, name, s, now, report, true)
+	return m.deleteItems(ctx, name, s, now, report, true)
 }
 
-func (m *Migration) drop(ctx context.Context, name string, s table.Span, now time.Time, report func(Progress), orphans bool) (Progress, error) {
+func (m *Migration) deleteItems(ctx context.Context, name string, s table.Span, now time.Time, report func(Progress), orphans bool) (Progress, error) {
 	c, err := m.beginIn("Drop", now, WriteNew)
 	if err != nil {
 		return Progress{}, err

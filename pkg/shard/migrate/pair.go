@@ -56,8 +56,8 @@ func (p pair) stored(ctx context.Context) (truth, other table.Item, err error) {
 	return truth, other, err
 }
 
-// read is stored for the item alone. A place with another item is nil.
-func (p pair) read(ctx context.Context) (truth, other table.Item, err error) {
+// readItems returns both copies of the item, nil for a place without it or with another item.
+func (p pair) readItems(ctx context.Context) (truth, other table.Item, err error) {
 	truth, other, err = p.stored(ctx)
 	return ifMatches(p.id, truth), ifMatches(p.id, other), err
 }
@@ -88,7 +88,7 @@ func contents(t side, it table.Item) table.Item {
 // align makes the other side equal to the truth, and returns the truth. It returns
 // dynamo.ErrOutrun after a concurrent write.
 func (p pair) align(ctx context.Context) (table.Item, error) {
-	truth, other, err := p.read(ctx)
+	truth, other, err := p.readItems(ctx)
 	if err != nil || equal(p.truth, truth, other) {
 		return truth, err
 	}
@@ -105,7 +105,7 @@ func (p pair) copyTruth(ctx context.Context, truth table.Item) error {
 	}
 	change := deletion(p.id, p.other, p.otherAt)
 	if truth != nil {
-		change = p.put(p.other, p.otherAt, truth)
+		change = p.putNew(p.other, p.otherAt, truth)
 	}
 	err = transact(ctx, p.c.Client, types.TransactWriteItem{ConditionCheck: check}, change)
 	switch failed := dynamo.FailedConditions(err); {
@@ -124,8 +124,8 @@ func (p pair) copyTruth(ctx context.Context, truth table.Item) error {
 	return err
 }
 
-// put returns a put of the item that does not replace another item.
-func (p pair) put(t side, at place.Place, it table.Item) types.TransactWriteItem {
+// putNew returns a put of the item that does not replace another item.
+func (p pair) putNew(t side, at place.Place, it table.Item) types.TransactWriteItem {
 	return types.TransactWriteItem{Put: t.raw.Put(it, at, p.id)}
 }
 

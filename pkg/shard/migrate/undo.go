@@ -65,7 +65,7 @@ func (u *Undo) Step(ctx context.Context, name string, now time.Time) (Undone, er
 	if err := u.fault(now); err != nil {
 		return Undone{}, err
 	}
-	done, err := u.step(ctx, name, now)
+	done, err := u.undoName(ctx, name, now)
 	if err != nil {
 		return done, describe(u.Table, "undoing the write shards of", name, err)
 	}
@@ -89,7 +89,7 @@ func (u *Undo) fault(now time.Time) error {
 	return nil
 }
 
-func (u *Undo) step(ctx context.Context, name string, now time.Time) (Undone, error) {
+func (u *Undo) undoName(ctx context.Context, name string, now time.Time) (Undone, error) {
 	clock := dynamo.StartClock(now) // the moves take long
 	view, err := u.Table.Shards.Lookup(ctx, name, now)
 	if err != nil {
@@ -153,7 +153,7 @@ func (u *Undo) moveAll(ctx context.Context, name string, e shardmap.Entry, now t
 			return done, err
 		}
 		at := place.Place{PK: dynamo.Text(it, t.PartitionKey), Sort: it[t.SortKey]}
-		switch err := m.move(ctx, at, it); {
+		switch err := m.moveItem(ctx, at, it); {
 		case errors.Is(err, errTaken):
 			if taken++; taken == 1 {
 				first = fmt.Sprintf("%s under %s", place.SortText(at.Sort), at.PK)
@@ -231,8 +231,8 @@ func (m mover) query(pk string) *dynamodb.QueryInput {
 // maxMoves bounds the attempts to move an item that others change.
 const maxMoves = 20
 
-// move moves an item from a write shard to the plain key. It returns errTaken if another item is there.
-func (m mover) move(ctx context.Context, from place.Place, it table.Item) error {
+// moveItem moves an item from a write shard to the plain key. It returns errTaken if another item is there.
+func (m mover) moveItem(ctx context.Context, from place.Place, it table.Item) error {
 	key, _ := m.Format.SplitPlain(from.PK)
 	plain := place.Place{PK: key, Sort: from.Sort}
 	p := pair{c: &call{Migration: &Migration{Client: m.Client}}, truth: m.side, other: m.side, at: from, otherAt: plain}

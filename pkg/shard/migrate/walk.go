@@ -79,7 +79,7 @@ func (w *walk) readAll(ctx context.Context, group *errgroup.Group) error {
 		if err != nil {
 			return err
 		}
-		f, err := w.visit(ctx, s)
+		f, err := w.placesOf(ctx, s)
 		if err != nil {
 			return err
 		}
@@ -110,8 +110,8 @@ func (w *walk) reportNow() {
 	}
 }
 
-// visit returns an item with its places, or nil if the walk does not handle it.
-func (w *walk) visit(ctx context.Context, s place.Stored) (*visit, error) {
+// placesOf returns an item with its places, or nil if the walk does not handle it.
+func (w *walk) placesOf(ctx context.Context, s place.Stored) (*visit, error) {
 	from, err := w.c.from.raw.Places(ctx, w.name, s.Item)
 	if err != nil {
 		return nil, err

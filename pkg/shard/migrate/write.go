@@ -39,7 +39,7 @@ func (m *Migration) Put(ctx context.Context, it table.Item, now time.Time) error
 }
 
 func (p pair) putBoth(ctx context.Context, it table.Item) error {
-	err := transact(ctx, p.c.Client, p.put(p.truth, p.at, it), p.put(p.other, p.otherAt, it))
+	err := transact(ctx, p.c.Client, p.putNew(p.truth, p.at, it), p.putNew(p.other, p.otherAt, it))
 	if len(dynamo.FailedConditions(err)) > 0 {
 		return p.id.TakenError()
 	}

@@ -129,7 +129,7 @@ func (o *Applier) Decide(ctx context.Context, call Call, now time.Time,
 	try.duplicate = try.duplicate || before != nil
 	try.observeConflicts(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("applying the call with key %q: %w", call.Key, err)
+		return nil, fmt.Errorf("applying the call with the idempotency key %q: %w", call.Key, err)
 	}
 	return before, nil
 }
@@ -147,7 +147,7 @@ func (t *onceTry) doWithConflicts(ctx context.Context, startBy time.Time) (befor
 		if i > 0 && !dynamo.Pause(ctx, rand.N(maxConflictPause)) {
 			break
 		}
-		before, err = t.do(ctx)
+		before, err = t.attempt(ctx)
 		if dynamo.IsThrottle(err) || !dynamo.IsConflict(err) || time.Now().After(startBy) {
 			break
 		}
@@ -168,8 +168,8 @@ type onceTry struct {
 	duplicate bool            // the same request was sent twice
 }
 
-// do makes one attempt. It returns the answer of a call that was applied before.
-func (t *onceTry) do(ctx context.Context) (before []byte, err error) {
+// attempt makes one attempt. It returns the answer of a call that was applied before.
+func (t *onceTry) attempt(ctx context.Context) (before []byte, err error) {
 	writes, answer, err := t.decide(ctx)
 	if err != nil {
 		return t.beforeOr(ctx, err)

@@ -44,7 +44,7 @@ func (r *Reader) Get(ctx context.Context, group, id string, now time.Time) (Sess
 	if err := cmp.Or(dynamo.CheckNow(now), given.Check(r.client, r.shards, group, id)); err != nil {
 		return Session{}, err
 	}
-	one, err := r.read(ctx, group, id)
+	one, err := r.readSession(ctx, group, id)
 	if err == nil && !one.active(now) {
 		err = shard.ErrNotFound
 	}
@@ -85,7 +85,7 @@ func (r *Reader) IDs(ctx context.Context, group string, now time.Time) iter.Seq2
 		}
 		scan := scan{Reader: r, group: group, now: now, shards: entry.Most(), moving: !entry.Effective().Before(now.Add(-MaxTTL))}
 		for low := lowest; low != ""; {
-			keys, next, err := scan.chunk(ctx, low)
+			keys, next, err := scan.readChunk(ctx, low)
 			if err != nil {
 				fail(err)
 				return
@@ -100,9 +100,9 @@ func (r *Reader) IDs(ctx context.Context, group string, now time.Time) iter.Seq2
 	}
 }
 
-// read returns a session, active or not, read strongly consistent. Without one it returns the zero
+// readSession returns a session, active or not, read strongly consistent. Without one it returns the zero
 // Session.
-func (r *Reader) read(ctx context.Context, group, id string) (one Session, err error) {
+func (r *Reader) readSession(ctx context.Context, group, id string) (one Session, err error) {
 	err = dynamo.Persist(ctx, func(ctx context.Context) error {
 		out, err := r.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &r.table, Key: itemKey(group, id), ConsistentRead: aws.Bool(true)}, dynamo.NoRetry)
 		if err != nil || out.Item[schema.SessionEnds] == nil { // an item without an end is no session

@@ -42,13 +42,13 @@ type scan struct {
 	moving bool // the count changed within MaxTTL, so rows of active sessions may move
 }
 
-// chunk returns the next sort keys of active sessions, in order, beginning at low. It also returns the low
+// readChunk returns the next sort keys of active sessions, in order, beginning at low. It also returns the low
 // of the following chunk, "" at the end.
-func (s *scan) chunk(ctx context.Context, low string) (keys []string, next string, err error) {
-	keys, high, err := s.read(ctx, low, highest, true)
+func (s *scan) readChunk(ctx context.Context, low string) (keys []string, next string, err error) {
+	keys, high, err := s.readShards(ctx, low, highest, true)
 	if err == nil && s.moving {
 		var again []string
-		again, _, err = s.read(ctx, low, high, false)
+		again, _, err = s.readShards(ctx, low, high, false)
 		keys = append(keys, again...)
 	}
 	slices.Sort(keys)
@@ -58,9 +58,9 @@ func (s *scan) chunk(ctx context.Context, low string) (keys []string, next strin
 	return slices.Compact(keys), next, err
 }
 
-// read returns the sort keys from low to high, both included, on all write shards. If paged, it reads at
+// readShards returns the sort keys from low to high, both included, on all write shards. If paged, it reads at
 // most one page of each. It returns all keys up to upTo, and none after it.
-func (s *scan) read(ctx context.Context, low, high string, paged bool) (keys []string, upTo string, err error) {
+func (s *scan) readShards(ctx context.Context, low, high string, paged bool) (keys []string, upTo string, err error) {
 	found, ends := make([][]string, s.shards), make([]string, s.shards)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxQueries)

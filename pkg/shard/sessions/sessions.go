@@ -138,7 +138,7 @@ func (s *Store) Put(ctx context.Context, l Lease, now time.Time) (put Session, e
 	}
 	call := s.newCall(l.Group, l.ID, now)
 	err = dynamo.Persist(ctx, func(ctx context.Context) (err error) {
-		put, err = call.put(ctx, l)
+		put, err = call.putSession(ctx, l)
 		return err
 	})
 	if err != nil {
@@ -154,7 +154,7 @@ func (s *Store) PutTransact(ctx context.Context, l Lease, now time.Time) (shardm
 	if err := l.check(now); err != nil {
 		return shardmap.Write{}, Session{}, err
 	}
-	held, err := s.read(ctx, l.Group, l.ID)
+	held, err := s.readSession(ctx, l.Group, l.ID)
 	if err != nil {
 		return shardmap.Write{}, Session{}, fmt.Errorf("putting session %q of group %q: %w", l.ID, l.Group, err)
 	}
@@ -173,7 +173,7 @@ func (s *Store) End(ctx context.Context, group, id string, now time.Time) error 
 	if err := cmp.Or(dynamo.CheckNow(now), given.Check(s.client, s.shards, group, id)); err != nil {
 		return err
 	}
-	if err := dynamo.Persist(ctx, s.newCall(group, id, now).end); err != nil {
+	if err := dynamo.Persist(ctx, s.newCall(group, id, now).endSession); err != nil {
 		return fmt.Errorf("ending session %q of group %q: %w", id, group, err)
 	}
 	return nil

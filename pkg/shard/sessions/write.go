@@ -29,9 +29,9 @@ func (s *Store) newCall(group, id string, now time.Time) *call {
 	return &call{Store: s, Call: observe.Begin(s.observer), group: group, id: id, clock: dynamo.StartClock(now)}
 }
 
-// put makes one attempt. It first tries to renew or create the session. If that fails, the session has
+// putSession makes one attempt. It first tries to renew or create the session. If that fails, the session has
 // ended, and starts again.
-func (c *call) put(ctx context.Context, l Lease) (Session, error) {
+func (c *call) putSession(ctx context.Context, l Lease) (Session, error) {
 	at := c.clock.Now()
 	attempt := c.write(ctx, l.Group, l.ID, at).Attempt
 	for _, u := range []*types.Update{c.renew(l, attempt.Shard, at), c.start(l, attempt.Shard, at)} {
@@ -49,8 +49,8 @@ func (c *call) put(ctx context.Context, l Lease) (Session, error) {
 	return Session{}, fmt.Errorf("%w: other calls started and ended the session meanwhile", shard.ErrContended)
 }
 
-// end makes one attempt.
-func (c *call) end(ctx context.Context) error {
+// endSession makes one attempt.
+func (c *call) endSession(ctx context.Context) error {
 	w := c.EndTransact(ctx, c.group, c.id, c.clock.Now())
 	_, err := c.client.DeleteItem(ctx, dynamo.DeleteInput(w.Action.Delete), dynamo.NoRetry)
 	c.Observe(ctx, w.Attempt, err)

@@ -104,7 +104,7 @@ func (c *Changer) changeFrom(ctx context.Context, seen Entry, count int, note No
 		case e.Pinned:
 			return e, ErrPinned
 		}
-		return c.step(e, count, note, now)
+		return c.nextEntry(e, count, note, now)
 	})
 }
 
@@ -117,7 +117,7 @@ func (c *Changer) Pin(ctx context.Context, key string, count int, note Note, now
 			return e, ErrNoChange
 		}
 		e.Pinned = true
-		return c.step(e, count, note, now)
+		return c.nextEntry(e, count, note, now)
 	}))
 }
 
@@ -129,7 +129,7 @@ func (c *Changer) Unpin(ctx context.Context, key string, note Note, now time.Tim
 			return e, ErrNoChange
 		}
 		e.Pinned = false
-		return c.step(e, e.History.Newest(), note, now)
+		return c.nextEntry(e, e.History.Newest(), note, now)
 	}))
 }
 
@@ -201,7 +201,7 @@ func (c *Changer) attempt(ctx context.Context, key string, now time.Time, decide
 	}
 	err = withTimeLimit(ctx, c.bound/2, func(ctx context.Context) error { return c.commit(ctx, old, next) })
 	if err != nil && dynamo.MayApply(err) {
-		next, err = c.settle(ctx, old, next, decide, late, err)
+		next, err = c.resolveUnknown(ctx, old, next, decide, late, err)
 	}
 	if err != nil {
 		return old, err

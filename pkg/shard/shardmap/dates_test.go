@@ -76,7 +76,7 @@ func TestGrowthHidesPendingDecreases(t *testing.T) {
 			2:  {{At: at(time.Minute), Count: 4}, {At: at(2 * time.Minute), Count: 2}, {At: at(2*time.Minute + ms), Count: 2}},
 			1:  {{At: at(time.Minute), Count: 4}, {At: at(2 * time.Minute), Count: 2}, {At: at(shrinkLead), Count: 1}},
 		} {
-			e, err := c.step(old, count, Note{Why: "busy"}, start)
+			e, err := c.nextEntry(old, count, Note{Why: "busy"}, start)
 			if err != nil || !slices.EqualFunc(e.History[1:], want, func(a, b shard.Change) bool { return a.At.Equal(b.At) && a.Count == b.Count }) {
 				t.Errorf("%d write shards: history %v, %v; want %v", count, e.History[1:], err, want)
 			}
@@ -94,7 +94,7 @@ func TestPendingGrowthIsNotMoved(t *testing.T) {
 	c := NewChanger(nil, New(nil, "m", Options{}), ChangerOptions{})
 	old := Entry{Key: "E#a", Pinned: true, History: shard.History{{At: at.Add(-time.Hour), Count: 2}, {At: at, Count: 24}}}
 	for count, next := range map[int]time.Time{24: at.Add(time.Millisecond), 5: at.Add(shrinkLead - time.Second)} {
-		e, err := c.step(old, count, Note{}, at.Add(-LeadTime-time.Second))
+		e, err := c.nextEntry(old, count, Note{}, at.Add(-LeadTime-time.Second))
 		if want := append(slices.Clone(old.History), shard.Change{At: next, Count: count}); err != nil || !slices.Equal(e.History, want) {
 			t.Errorf("%d write shards: history %v, %v; want %v", count, e.History, err, want)
 		}

@@ -50,7 +50,7 @@ type Note struct {
 	By, Why string
 	Made    time.Time
 	// Kind is the key's kind, as [shard.Attempt] has it, or "" if it is unknown. It is not stored. It shortens the lead
-	// of keys whose items go by the count in force at their write: see [Options]. A key of a kind whose items depend on
+	// of keys whose items depend on the count in force at their write: see [Options]. A key of a kind whose items depend on
 	// no past count, such as a counter, keeps only its newest changes.
 	Kind string
 }

@@ -101,7 +101,8 @@ func (s *stored) readBuckets(ctx context.Context, l *mapLoad, maxAge time.Durati
 	return group.Wait()
 }
 
-// readBucket reads one bucket, from its snapshot if there is one, or from its keys' items.
+// readBucket reads one bucket, from its snapshot if there is one, or from its keys' items. After a failed page
+// it continues with the items.
 func (s *stored) readBucket(ctx context.Context, l *mapLoad, n int, maxAge time.Duration) error {
 	input := l.queries[n]
 	if input.ExclusiveStartKey == nil {
@@ -128,7 +129,7 @@ func (s *stored) readBucket(ctx context.Context, l *mapLoad, n int, maxAge time.
 }
 
 // Entries reads all entries from the table, in no order, not from the view. It leaves out
-// unreadable entries and deleted keys. If a read fails, it returns an error of kind ErrStale.
+// unreadable entries and deleted keys. If a read fails, it returns an error that wraps ErrStale.
 func (s *stored) Entries(ctx context.Context) ([]Entry, error) {
 	found := make([][]Entry, schema.MapParts)
 	group, ctx := errgroup.WithContext(ctx)

@@ -114,7 +114,7 @@ func (m *Map) Lookup(ctx context.Context, key string, now time.Time) (Entry, err
 		return Entry{}, err
 	}
 	stale := m.renew(ctx, now.Round(0))
-	entry, ok, partial := m.current().find(key)
+	entry, ok, partial := m.current().findEntry(key)
 	if entry.fault != nil {
 		return entry, fmt.Errorf("%w: %w", shard.ErrStale, entry.fault)
 	}
@@ -126,7 +126,7 @@ func (m *Map) Lookup(ctx context.Context, key string, now time.Time) (Entry, err
 
 // Since returns the entries that were last changed at t or later, newest first, from a view that is at
 // most ViewAge old at now. The entries have no notes, and keys beyond MaxKeys are missing. If the view
-// can't be renewed, it returns an error of kind ErrStale.
+// can't be renewed, it returns an error that wraps ErrStale.
 func (m *Map) Since(ctx context.Context, t, now time.Time) ([]Entry, error) {
 	if err := m.renew(ctx, now.Round(0)); err != nil {
 		return nil, err
@@ -176,7 +176,7 @@ func (m *Map) Newest(ctx context.Context, key string, now time.Time) (entry Entr
 	m.refreshBriefly(ctx, now)
 	v := m.current()
 	young := v.younger(now, CountAge)
-	entry, ok, partial := v.find(key)
+	entry, ok, partial := v.findEntry(key)
 	if young && (ok || !partial) {
 		return entry, entry.History.Newest()
 	}
@@ -253,7 +253,7 @@ func (m *Map) adopt(entry Entry, there bool, now time.Time) {
 // Partitions returns the number of a table's partitions that [Changer.NotePartitions] stored, as of the
 // last poll, or FewPartitions if none was stored.
 func (m *Map) Partitions(table string) int {
-	if e, ok, _ := m.current().find(notePrefix + table); ok && len(e.History) > 0 {
+	if e, ok, _ := m.current().findEntry(notePrefix + table); ok && len(e.History) > 0 {
 		return e.History.Newest()
 	}
 	return FewPartitions

@@ -44,7 +44,7 @@ const LateMargin = 2*LateTime + Margin
 // A changed shard count takes effect after the lead, the sum of ViewAge, EventAhead, [CommitTime]
 // and [Clocks]: the age of a view, how far ahead an item's time may be, the time to commit, and the
 // difference of clocks. So all processes agree on the count at t before any of them writes an item
-// of time t. A random suffix goes by the count in force at the write, so its lead lacks EventAhead.
+// of time t. A random suffix depends on the count in force at the write, so its lead lacks EventAhead.
 type Options struct {
 	// ViewAge is the age beyond which a view is renewed; at most MaxViewAge, default 1 s.
 	// Each active process makes one read per ViewAge. All go to one partition, which takes

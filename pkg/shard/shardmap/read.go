@@ -47,7 +47,7 @@ func (s *stored) applyLogItem(ctx context.Context, v *view, it dynamo.Item) erro
 	switch {
 	case !ok:
 	case change.fault != nil: // the key's item may be readable
-		there, err := s.get(ctx, change.Key)
+		there, err := s.getItem(ctx, change.Key)
 		if err != nil {
 			return fmt.Errorf("reading %q: %w", change.Key, err)
 		}
@@ -64,7 +64,7 @@ func (s *stored) Read(ctx context.Context, key string) (Entry, error) {
 	if err := cmp.Or(dynamo.CheckClient(s.client), checkKey(key)); err != nil {
 		return Entry{}, err
 	}
-	it, err := s.get(ctx, key)
+	it, err := s.getItem(ctx, key)
 	if err != nil || it == nil {
 		return Entry{Key: key}, err
 	}
@@ -80,7 +80,7 @@ const (
 // maxSortKey is DynamoDB's bound of a sort key, and so the map's bound of a key.
 const maxSortKey = 1024
 
-func (s *stored) get(ctx context.Context, key string) (it dynamo.Item, err error) {
+func (s *stored) getItem(ctx context.Context, key string) (it dynamo.Item, err error) {
 	err = dynamo.Persist(ctx, func(ctx context.Context) error {
 		it, err = s.getOnce(ctx, key)
 		return err

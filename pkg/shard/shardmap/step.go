@@ -16,13 +16,13 @@ func (c *Changer) leadOf(k string) time.Duration {
 	return c.lead
 }
 
-// step returns the entry after a change at now. A growth takes effect after the lead. A decrease takes
+// nextEntry returns the entry after a change at now. A growth takes effect after the lead. A decrease takes
 // effect after all processes have read it, even if it is committed late because its Changer died.
 //
 // A growth lowers the count at no time, so it hides pending decreases to a smaller count. They stay in
 // the history, each for a millisecond just before the growth, so that look-ups know the counts that
 // other processes may use.
-func (c *Changer) step(e Entry, count int, note Note, now time.Time) (Entry, error) {
+func (c *Changer) nextEntry(e Entry, count int, note Note, now time.Time) (Entry, error) {
 	if count < 1 || count > shard.MaxShards {
 		return e, fmt.Errorf("%w: shard count %d: want 1 to %d", shard.ErrMisused, count, shard.MaxShards)
 	}

@@ -19,9 +19,9 @@ func newView(maxKeys int) *view {
 	return &view{keys: map[string]Entry{}, maxKeys: maxKeys}
 }
 
-// find returns a key's entry and whether the view has it. partial reports that a missing key
+// findEntry returns a key's entry and whether the view has it. partial reports that a missing key
 // may still be in the map.
-func (v *view) find(key string) (entry Entry, ok, partial bool) {
+func (v *view) findEntry(key string) (entry Entry, ok, partial bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	if entry, ok = v.keys[key]; !ok {

@@ -20,10 +20,10 @@ const LateTime = time.Minute
 // and views look back every LateTime. The third LateTime is a reserve.
 const shrinkLead = 3 * LateTime
 
-// settle finds out whether a change with an unknown outcome was made, and returns its entry. If it was
+// resolveUnknown finds out whether a change with an unknown outcome was made, and returns its entry. If it was
 // not made, settle voids its transaction and returns an error. The work continues after the caller's
 // deadline.
-func (c *Changer) settle(ctx context.Context, old, next Entry, decide decision, late func() bool, unknown error) (Entry, error) {
+func (c *Changer) resolveUnknown(ctx context.Context, old, next Entry, decide decision, late func() bool, unknown error) (Entry, error) {
 	background, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*LateTime)
 	begun, done := time.Now().Round(0), make(chan struct{})
 	var made Entry

@@ -99,7 +99,7 @@ func (a AtLeast) Lookup(ctx context.Context, key string, now time.Time) (shardma
 	return entry, nil
 }
 
-// countsFault returns an error of kind ErrMisused if the counts are nil or out of range.
+// countsFault returns an error that wraps ErrMisused if the counts are nil or out of range.
 func countsFault(c Counts) error {
 	switch c := c.(type) {
 	case nil:

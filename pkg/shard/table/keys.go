@@ -54,7 +54,7 @@ func (t *Table) plainFault() error {
 	return nil
 }
 
-// nameFault returns an error of kind ErrMisused if PlainFirst does not allow the name, or nil.
+// nameFault returns an error that wraps ErrMisused if PlainFirst does not allow the name, or nil.
 func (t *Table) nameFault(name string) error {
 	if !t.PlainFirst {
 		return nil

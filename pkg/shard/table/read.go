@@ -100,7 +100,7 @@ func (t *Table) Count(ctx context.Context, name string, s Span, now time.Time) (
 	return n, nil
 }
 
-// Get returns one item, read strongly consistent, or an error of kind ErrNotFound. The key has
+// Get returns one item, read strongly consistent, or an error that wraps ErrNotFound. The key has
 // the name, the sort key, and the attributes from which the layout calculates the write
 // shard. It costs one GetItem, and more only near a change of the shard count.
 func (t *Table) Get(ctx context.Context, key Item, now time.Time) (Item, error) {

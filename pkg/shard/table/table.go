@@ -69,7 +69,7 @@ type Table struct {
 	Calculate func(value string, n int) int
 }
 
-// Check returns an error of kind ErrMisused if the table's fields are wrong, or nil. Every
+// Check returns an error that wraps ErrMisused if the table's fields are wrong, or nil. Every
 // call checks them; a program may call Check at its start.
 func (t *Table) Check() error {
 	switch {

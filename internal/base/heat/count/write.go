@@ -30,7 +30,7 @@ func Decode(records []ddbstream.Record, source Source) iter.Seq[Write] {
 		for i := range records {
 			w := Write{Sequence: records[i].Sequence, At: records[i].Created}
 			writes.Reset()
-			w.Err = w.read(&records[i], source, &writes)
+			w.Err = w.readRecord(&records[i], source, &writes)
 			if !yield(w) {
 				return
 			}
@@ -38,7 +38,7 @@ func Decode(records []ddbstream.Record, source Source) iter.Seq[Write] {
 	}
 }
 
-func (w *Write) read(rec *ddbstream.Record, source Source, writes *secondary.Writes) (err error) {
+func (w *Write) readRecord(rec *ddbstream.Record, source Source, writes *secondary.Writes) (err error) {
 	if rec.Err != nil {
 		return rec.Err
 	}

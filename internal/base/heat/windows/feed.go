@@ -31,8 +31,8 @@ type storedWindow struct {
 	rest  *heat.Decoder // of the stored item's later windows
 }
 
-// fill reads pages until the first window is certainly the partition's next one.
-func (f *feed) fill() error {
+// fillBuffer reads pages until the first window is certainly the partition's next one.
+func (f *feed) fillBuffer() error {
 	for !f.done && (len(f.list) == 0 || !f.list[0].start.Before(f.reached)) {
 		page, err, more := f.next()
 		if !more {
@@ -117,7 +117,7 @@ func later(a, b time.Time) time.Time {
 func nextWindow(feeds []*feed) (w heat.Window, err error) {
 	var group errgroup.Group
 	for _, f := range feeds {
-		group.Go(f.fill)
+		group.Go(f.fillBuffer)
 	}
 	if err := group.Wait(); err != nil {
 		return w, err
@@ -139,7 +139,7 @@ func nextWindow(feeds []*feed) (w heat.Window, err error) {
 				w.Items = append(w.Items, f.list[0].item)
 			}
 			f.pop()
-			if err := f.fill(); err != nil { // a page may end within the window
+			if err := f.fillBuffer(); err != nil { // a page may end within the window
 				return w, err
 			}
 		}

@@ -46,17 +46,17 @@ func (r Reader) All(ctx context.Context, from, to time.Time) iter.Seq2[heat.Wind
 
 // readFull iterates over full items, given the progress.
 func (r Reader) readFull(ctx context.Context, p heat.Progress, from, to time.Time) iter.Seq2[heat.Window, error] {
-	return r.read(ctx, heat.Partitions(from, to, true), 2*heat.Salts, from, p.HeldSince(from), to)
+	return r.readPartitions(ctx, heat.Partitions(from, to, true), 2*heat.Salts, from, p.HeldSince(from), to)
 }
 
 // Alone is [Reader.All] without the quiet windows that are stored together (see [heat.MaxHold]).
 func (r Reader) Alone(ctx context.Context, from, to time.Time) iter.Seq2[heat.Window, error] {
-	return r.read(ctx, heat.Partitions(from, to, false), heat.Salts, from, from, to)
+	return r.readPartitions(ctx, heat.Partitions(from, to, false), heat.Salts, from, from, to)
 }
 
 // Layer is [Reader.All] for a layer's items.
 func (r Reader) Layer(ctx context.Context, layer heat.Layer, from, to time.Time) iter.Seq2[heat.Window, error] {
-	return r.read(ctx, layer.Partitions(from, to), 1, from, from, to)
+	return r.readPartitions(ctx, layer.Partitions(from, to), 1, from, from, to)
 }
 
 // Windows implements [heat.Source]. It reads the coarsest layers that are fine enough for step, and full items of the
@@ -151,9 +151,9 @@ func (r Reader) query(pk, low, high string) *dynamodb.QueryInput {
 	}
 }
 
-// read iterates over the windows of partitions, in order of time. Each hour or day has salts partitions, which it reads
+// readPartitions iterates over the windows of partitions, in order of time. Each hour or day has salts partitions, which it reads
 // concurrently. Stored items with several windows are read from held on.
-func (r Reader) read(ctx context.Context, partitions []string, salts int, from, held, to time.Time) iter.Seq2[heat.Window, error] {
+func (r Reader) readPartitions(ctx context.Context, partitions []string, salts int, from, held, to time.Time) iter.Seq2[heat.Window, error] {
 	return func(yield func(heat.Window, error) bool) {
 		for together := range slices.Chunk(partitions, salts) {
 			if !r.readTogether(ctx, together, from, held, to, yield) {

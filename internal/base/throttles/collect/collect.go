@@ -123,7 +123,7 @@ func Run(ctx context.Context, s Sources, o Options) (throttles.Report, error) {
 	}
 	if c.Counted && len(c.Counts) == 0 && c.Logged == 0 {
 		if s.CloudWatch != nil {
-			c.note("CloudWatch's metrics arrive up to 3 minutes late: ask again for the newest throttles.")
+			c.addNote("CloudWatch's metrics arrive up to 3 minutes late: ask again for the newest throttles.")
 		}
 	} else {
 		c.readLimits(ctx)
@@ -132,7 +132,7 @@ func Run(ctx context.Context, s Sources, o Options) (throttles.Report, error) {
 		c.advise(ctx)
 	}
 	if !c.Counted && s.CloudWatch == nil {
-		c.note("The engine has no CloudWatch. An --endpoint of hotshard throttle or of hotshard local's limiter counts throttles, and so does explain --log.")
+		c.addNote("The engine has no CloudWatch. An --endpoint of hotshard throttle or of hotshard local's limiter counts throttles, and so does explain --log.")
 	}
 	r := throttles.Explain(c.Evidence)
 	r.Notes, r.Vectors = append(r.Notes, c.notes...), c.written
@@ -159,7 +159,7 @@ func (c *collection) describeAll(ctx context.Context) error {
 	return nil
 }
 
-func (c *collection) note(format string, values ...any) {
+func (c *collection) addNote(format string, values ...any) {
 	if text := fmt.Sprintf(format, values...); !slices.Contains(c.notes, text) {
 		c.notes = append(c.notes, text)
 	}
@@ -170,11 +170,11 @@ func (c *collection) noteError(err error, unknown, action string) {
 	fault, ok := errors.AsType[smithy.APIError](err)
 	switch {
 	case denied(err):
-		c.note("%s: allow %s to know.", unknown, action)
+		c.addNote("%s: allow %s to know.", unknown, action)
 	case ok:
-		c.note("%s: %s answered %s (%.200s).", unknown, action, fault.ErrorCode(), fault.ErrorMessage())
+		c.addNote("%s: %s answered %s (%.200s).", unknown, action, fault.ErrorCode(), fault.ErrorMessage())
 	default:
-		c.note("%s: %s failed: %.300v.", unknown, action, err)
+		c.addNote("%s: %s failed: %.300v.", unknown, action, err)
 	}
 }
 
@@ -188,7 +188,7 @@ func denied(err error) bool {
 func (c *collection) askLimiter(ctx context.Context) {
 	limited, err := c.Limiter(ctx)
 	if err != nil {
-		c.note("Throttles of the limiter are unknown: %v.", err)
+		c.addNote("Throttles of the limiter are unknown: %v.", err)
 		return
 	}
 	c.Counted = true
@@ -201,7 +201,7 @@ func (c *collection) askLimiter(ctx context.Context) {
 		}
 	}
 	if len(c.Counts) > 0 && c.From.Before(c.options.From) {
-		c.note("The limiter's counts have no times: they are all since %s UTC, when it started or was last reset.", c.From.UTC().Format(time.DateTime))
+		c.addNote("The limiter's counts have no times: they are all since %s UTC, when it started or was last reset.", c.From.UTC().Format(time.DateTime))
 	}
 	for _, k := range limited.Keys {
 		if c.wanted(k.ID) {

@@ -54,7 +54,7 @@ func (c *collection) readContributors(ctx context.Context) {
 			return
 		}
 		if out.ContributorInsightsStatus != dynamo.ContributorInsightsStatusEnabled {
-			c.note("Contributor Insights is off for %s. It lists throttled keys, for about 0.50 USD a month a rule and 0.03 USD a million throttled requests in throttled-keys mode.", of)
+			c.addNote("Contributor Insights is off for %s. It lists throttled keys, for about 0.50 USD a month a rule and 0.03 USD a million throttled requests in throttled-keys mode.", of)
 			continue
 		}
 		for _, rule := range out.ContributorInsightsRuleList {
@@ -101,15 +101,15 @@ func (c *collection) readRule(ctx context.Context, id throttles.ID, rule string)
 			sum += aws.ToFloat64(x.ApproximateAggregateValue)
 		}
 		k.Throttles = max(k.Throttles, sum)
-		if k.Rising = rising(items); len(items) == 1 {
+		if k.Rising = throttledInOrder(items); len(items) == 1 {
 			k.SortKey = items[0].Keys[1]
 		}
 	}
 	return nil
 }
 
-// rising reports whether greater sort keys were first throttled later.
-func rising(items []types.InsightRuleContributor) bool {
+// throttledInOrder reports whether greater sort keys were first throttled later.
+func throttledInOrder(items []types.InsightRuleContributor) bool {
 	items = slices.DeleteFunc(slices.Clone(items), func(x types.InsightRuleContributor) bool { return len(x.Datapoints) == 0 })
 	if len(items) < minRising {
 		return false

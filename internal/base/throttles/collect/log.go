@@ -154,9 +154,9 @@ func (l *logReader) addCounts() {
 		l.c.Counts = append(l.c.Counts, throttles.Count{Reason: r, Events: float64(n), Source: throttles.Source{Name: l.c.LogName, Text: fmt.Sprintf("%d errors with %s", n, r)}})
 	}
 	if l.old > 0 {
-		l.c.note("%s: %d throttles are outside this time. Pass --since to count older ones.", l.c.LogName, l.old)
+		l.c.addNote("%s: %d throttles are outside this time. Pass --since to count older ones.", l.c.LogName, l.old)
 	}
 	if l.others > 0 {
-		l.c.note("%s: %d throttles are of other tables or indexes.", l.c.LogName, l.others)
+		l.c.addNote("%s: %d throttles are of other tables or indexes.", l.c.LogName, l.others)
 	}
 }

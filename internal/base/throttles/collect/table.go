@@ -20,7 +20,7 @@ func (c *collection) describe(ctx context.Context, table string) error {
 			return fmt.Errorf("describing table %s: %w", table, err)
 		}
 		c.noteError(err, "Indexes, capacities and limits of "+table+" are unknown", "dynamodb:DescribeTable")
-		c.add(throttles.Resource{ID: throttles.ID{Table: table, Index: c.options.Index}})
+		c.addResource(throttles.Resource{ID: throttles.ID{Table: table, Index: c.options.Index}})
 		return nil
 	}
 	t := out.Table
@@ -31,7 +31,7 @@ func (c *collection) describe(ctx context.Context, table string) error {
 	if w := t.WarmThroughput; w != nil {
 		r.Reads.Warm, r.Writes.Warm = units(w.ReadUnitsPerSecond), units(w.WriteUnitsPerSecond)
 	}
-	c.add(r)
+	c.addResource(r)
 	for _, x := range t.GlobalSecondaryIndexes {
 		r := throttles.Resource{ID: throttles.ID{Table: table, Index: aws.ToString(x.IndexName)}, ARN: aws.ToString(x.IndexArn), PartitionKey: partitionKey(x.KeySchema), OnDemand: onDemand}
 		r.ProjectsAll = x.Projection != nil && x.Projection.ProjectionType == types.ProjectionTypeAll
@@ -40,7 +40,7 @@ func (c *collection) describe(ctx context.Context, table string) error {
 		if w := x.WarmThroughput; w != nil {
 			r.Reads.Warm, r.Writes.Warm = units(w.ReadUnitsPerSecond), units(w.WriteUnitsPerSecond)
 		}
-		c.add(r)
+		c.addResource(r)
 	}
 	for _, x := range t.VectorIndexes {
 		if id := (throttles.ID{Table: table, Index: aws.ToString(x.IndexName)}); c.wanted(id) {
@@ -50,7 +50,7 @@ func (c *collection) describe(ctx context.Context, table string) error {
 	return nil
 }
 
-func (c *collection) add(r throttles.Resource) {
+func (c *collection) addResource(r throttles.Resource) {
 	if c.wanted(r.ID) {
 		c.Resources = append(c.Resources, r)
 	}
