@@ -55,10 +55,10 @@ func (s served) String() string {
 }
 
 var (
-	few     = served{Containers: 40}
-	many    = served{Containers: 200}
-	built   = served{Processes: 12}
-	oneOnly = served{}
+	fortyContainers      = served{Containers: 40}
+	twoHundredContainers = served{Containers: 200}
+	twelveProcesses      = served{Processes: 12}
+	oneProcess           = served{}
 )
 
 // The partitions of most scenarios: with a fiftieth of AWS's limit.
@@ -70,10 +70,10 @@ const (
 // hold is the time for which a transaction locks its items.
 const hold = 5 * time.Millisecond
 
-// lasting is the length of a storm. The time before has half of a partition's limit, and the storm comes on top of that.
+// lasting is the length of a storm. The warm-up before it has half of a partition's limit, which the storm adds to.
 const (
 	lasting = 40 * time.Second
-	before  = 10 * time.Second
+	warmUp  = 10 * time.Second
 	half    = 0.5
 )
 
@@ -83,16 +83,16 @@ func scaled(partitions, wcu int) system.Limits {
 	return system.Limits{Partitions: partitions, PartitionWCU: wcu, TransactionHold: hold}
 }
 
-// apart returns the same with AWS's limit for the shard map's partitions, for a deployment's number of containers or keys.
-func apart(partitions, wcu int) system.Limits {
+// withAWSMap returns the same with AWS's limit for the shard map's partitions, for a deployment's number of containers or keys.
+func withAWSMap(partitions, wcu int) system.Limits {
 	limits := scaled(partitions, wcu)
 	limits.MapWCU = 1000
 	return limits
 }
 
-// onTop returns the phases of a storm. base and times are multiples of a partition's limit: base is the rate before the
+// stormPhases returns the phases of a storm. base and times are multiples of a partition's limit: base is the rate before the
 // storm, which adds times.
-func onTop(times, base float64, warm time.Duration) []phase {
+func stormPhases(times, base float64, warm time.Duration) []phase {
 	return []phase{
 		{Lasting: warm, From: base * partitionWCU},
 		{Lasting: lasting, From: (base + times) * partitionWCU, Storm: true},
@@ -101,44 +101,44 @@ func onTop(times, base float64, warm time.Duration) []phase {
 
 // scenarios returns all scenarios.
 func scenarios() []scenario {
-	list := tenfold()
+	list := tenfoldStorms()
 	for _, k := range []writes{counter, event} {
 		list = append(list,
-			scenario{Name: k.name + "3x-40", Kind: k, Phases: onTop(3, half, before), Served: few, Limits: scaled(partitions, partitionWCU)},
-			scenario{Name: k.name + "1.5x-40", Kind: k, Phases: onTop(1.5, half, before), Served: few, Limits: scaled(partitions, partitionWCU)},
-			scenario{Name: k.name + "10x-processes", Kind: k, Phases: onTop(10, half, before), Served: built, Limits: scaled(partitions, partitionWCU)},
-			scenario{Name: k.name + "10x-warm", Kind: k, Phases: onTop(10, 0.8, 10*time.Minute), Served: few, Limits: scaled(partitions, partitionWCU)},
-			scenario{Name: k.name + "10x-second", Kind: k, Phases: twice(), Served: few, Limits: scaled(partitions, partitionWCU)},
-			scenario{Name: k.name + "-ramp", Kind: k, Phases: ramp(), Served: few, Limits: scaled(partitions, partitionWCU)},
+			scenario{Name: k.name + "3x-40", Kind: k, Phases: stormPhases(3, half, warmUp), Served: fortyContainers, Limits: scaled(partitions, partitionWCU)},
+			scenario{Name: k.name + "1.5x-40", Kind: k, Phases: stormPhases(1.5, half, warmUp), Served: fortyContainers, Limits: scaled(partitions, partitionWCU)},
+			scenario{Name: k.name + "10x-processes", Kind: k, Phases: stormPhases(10, half, warmUp), Served: twelveProcesses, Limits: scaled(partitions, partitionWCU)},
+			scenario{Name: k.name + "10x-warm", Kind: k, Phases: stormPhases(10, 0.8, 10*time.Minute), Served: fortyContainers, Limits: scaled(partitions, partitionWCU)},
+			scenario{Name: k.name + "10x-second", Kind: k, Phases: twoStorms(), Served: fortyContainers, Limits: scaled(partitions, partitionWCU)},
+			scenario{Name: k.name + "-ramp", Kind: k, Phases: ramp(), Served: fortyContainers, Limits: scaled(partitions, partitionWCU)},
 		)
 	}
-	list = append(list, special()...)
+	list = append(list, specialScenarios()...)
 	for i := range list {
 		list[i].order = i
 	}
 	return list
 }
 
-// tenfold returns storms of ten times a partition's limit, on each kind of key.
-func tenfold() (list []scenario) {
+// tenfoldStorms returns storms of ten times a partition's limit, on each kind of key.
+func tenfoldStorms() (list []scenario) {
 	add := func(name string, s scenario) {
-		s.Name, s.Phases = name, onTop(10, half, before)
+		s.Name, s.Phases = name, stormPhases(10, half, warmUp)
 		list = append(list, s)
 	}
 	for _, k := range []writes{counter, event, ahead, board, limit} {
-		add(k.name+"10x-40", scenario{Kind: k, Served: few, Limits: scaled(partitions, partitionWCU)})
-		add(k.name+"10x-200", scenario{Kind: k, Served: many, Limits: apart(partitions, partitionWCU)})
-		add(k.name+"10x-one", scenario{Kind: k, Served: oneOnly, Limits: scaled(partitions, partitionWCU)})
+		add(k.name+"10x-40", scenario{Kind: k, Served: fortyContainers, Limits: scaled(partitions, partitionWCU)})
+		add(k.name+"10x-200", scenario{Kind: k, Served: twoHundredContainers, Limits: withAWSMap(partitions, partitionWCU)})
+		add(k.name+"10x-one", scenario{Kind: k, Served: oneProcess, Limits: scaled(partitions, partitionWCU)})
 	}
 	for _, k := range []writes{counter, event, board} {
-		add(k.name+"10x-fixed", scenario{Kind: k, Served: few, Limits: scaled(partitions, partitionWCU), Fixed: true})
+		add(k.name+"10x-fixed", scenario{Kind: k, Served: fortyContainers, Limits: scaled(partitions, partitionWCU), Fixed: true})
 	}
-	add("counter10x-byone", scenario{Kind: counter, Served: few, Limits: scaled(partitions, partitionWCU), Fixed: true, ByOne: true})
+	add("counter10x-byone", scenario{Kind: counter, Served: fortyContainers, Limits: scaled(partitions, partitionWCU), Fixed: true, ByOne: true})
 	return list
 }
 
-func twice() []phase {
-	return append(onTop(10, half, before), onTop(10, half, time.Minute)...)
+func twoStorms() []phase {
+	return append(stormPhases(10, half, warmUp), stormPhases(10, half, time.Minute)...)
 }
 
 // ramp returns phases from the detector's threshold to the limit, in which no write need be throttled.
@@ -149,58 +149,58 @@ func ramp() []phase {
 	}
 }
 
-// splits returns the limits with partitions that split after a time. On AWS it takes minutes.
-func splits(limits system.Limits, after time.Duration) system.Limits {
+// withSplits returns the limits with partitions that split after a time. On AWS it takes minutes.
+func withSplits(limits system.Limits, after time.Duration) system.Limits {
 	limits.SplitAfter = after
 	return limits
 }
 
-// held returns the limits with another time for which transactions lock their items.
-func held(limits system.Limits, hold time.Duration) system.Limits {
+// withHold returns the limits with another time for which transactions lock their items.
+func withHold(limits system.Limits, hold time.Duration) system.Limits {
 	limits.TransactionHold = hold
 	return limits
 }
 
-// splitting returns a storm that is long enough for several splits.
-func splitting() []phase {
-	phases := onTop(10, half, before)
+// longStorm returns a storm that is long enough for several splits.
+func longStorm() []phase {
+	phases := stormPhases(10, half, warmUp)
 	phases[1].Lasting = 2 * time.Minute
 	return phases
 }
 
-// special returns the scenarios that exist for one question each.
-func special() []scenario {
+// specialScenarios returns the scenarios that exist for one question each.
+func specialScenarios() []scenario {
 	list := []scenario{
 		{
 			// A partition takes 1 write a second, so that one machine can make 300 keys hot.
-			Name: "keys300", Kind: counter, Keys: 300, Served: many, Limits: apart(1024, 1),
-			Phases: []phase{{Lasting: before, From: half / 2}, {Lasting: 25 * time.Second, From: 1.5, Storm: true}},
+			Name: "keys300", Kind: counter, Keys: 300, Served: twoHundredContainers, Limits: withAWSMap(1024, 1),
+			Phases: []phase{{Lasting: warmUp, From: half / 2}, {Lasting: 25 * time.Second, From: 1.5, Storm: true}},
 		},
 		{
-			// 800 WCU/s are below a partition's limit, but these are twice as many calls as can lock the counter's item in
+			// 800 WCU/s are below a partition's limit, but these are twice as twoHundredContainers calls as can lock the counter's item in
 			// turn.
-			Name: "keyed400", Kind: keyed, Served: many, Limits: scaled(partitions, 1000),
-			Phases: []phase{{Lasting: before, From: 20}, {Lasting: lasting, From: 400, Storm: true}},
+			Name: "keyed400", Kind: keyed, Served: twoHundredContainers, Limits: scaled(partitions, 1000),
+			Phases: []phase{{Lasting: warmUp, From: 20}, {Lasting: lasting, From: 400, Storm: true}},
 		},
 		{
 			// The same for two cores, which make about 200 such calls a second.
-			Name: "keyed100", Kind: keyed, Served: many, Limits: held(scaled(partitions, 1000), 4*hold),
-			Phases: []phase{{Lasting: before, From: 5}, {Lasting: lasting, From: 100, Storm: true}},
+			Name: "keyed100", Kind: keyed, Served: twoHundredContainers, Limits: withHold(scaled(partitions, 1000), 4*hold),
+			Phases: []phase{{Lasting: warmUp, From: 5}, {Lasting: lasting, From: 100, Storm: true}},
 		},
 		{
-			Name: "counter10x-table", Kind: counter, Served: few, Phases: onTop(10, half, before),
+			Name: "counter10x-table", Kind: counter, Served: fortyContainers, Phases: stormPhases(10, half, warmUp),
 			Limits: system.Limits{Partitions: partitions, PartitionWCU: 1000, TableWCU: partitionWCU, TransactionHold: hold},
 		},
-		{Name: "now10x-40", Kind: event, Phases: onTop(10, half, before), Served: few, Limits: scaled(partitions, partitionWCU), Ahead: time.Millisecond},
-		{Name: "again2x-40", Kind: again, Phases: onTop(2, half, before), Served: few, Limits: scaled(partitions, partitionWCU)},
-		{Name: "backfill10x-40", Kind: backfill, Phases: onTop(10, half, before), Served: few, Limits: scaled(partitions, partitionWCU)},
-		{Name: "counter10x-split", Kind: counter, Phases: splitting(), Served: many, Limits: splits(apart(4, partitionWCU), 10*time.Second)},
-		{Name: "counter10x-4partitions", Kind: counter, Phases: onTop(10, half, before), Served: many, Limits: apart(4, partitionWCU)},
+		{Name: "now10x-40", Kind: event, Phases: stormPhases(10, half, warmUp), Served: fortyContainers, Limits: scaled(partitions, partitionWCU), Ahead: time.Millisecond},
+		{Name: "again2x-40", Kind: again, Phases: stormPhases(2, half, warmUp), Served: fortyContainers, Limits: scaled(partitions, partitionWCU)},
+		{Name: "backfill10x-40", Kind: backfill, Phases: stormPhases(10, half, warmUp), Served: fortyContainers, Limits: scaled(partitions, partitionWCU)},
+		{Name: "counter10x-split", Kind: counter, Phases: longStorm(), Served: twoHundredContainers, Limits: withSplits(withAWSMap(4, partitionWCU), 10*time.Second)},
+		{Name: "counter10x-4partitions", Kind: counter, Phases: stormPhases(10, half, warmUp), Served: twoHundredContainers, Limits: withAWSMap(4, partitionWCU)},
 	}
 	for _, n := range []int{4, 8, 16} {
 		list = append(list, scenario{
-			Name: fmt.Sprintf("quiet-%d", n), Kind: counter, Served: many, Limits: apart(n, 50), Quiet: 3,
-			Phases: []phase{{Lasting: before, From: half * 50}, {Lasting: lasting, From: 5.5 * 50, Storm: true}},
+			Name: fmt.Sprintf("quiet-%d", n), Kind: counter, Served: twoHundredContainers, Limits: withAWSMap(n, 50), Quiet: 3,
+			Phases: []phase{{Lasting: warmUp, From: half * 50}, {Lasting: lasting, From: 5.5 * 50, Storm: true}},
 		})
 	}
 	return list
