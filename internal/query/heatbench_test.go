@@ -20,12 +20,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	jsonv2 "github.com/go-json-experiment/json"
 
-	"github.com/hotshard/hotshard/internal/aws/jsonitem"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/throttles/collect"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/test/require"
+	"github.com/hotshard/hotshard/internal/throttle/jsonitem"
 )
 
 // shelf is a fake of DynamoDB that answers queries with encoded items. So the measured CPU time is the client's.

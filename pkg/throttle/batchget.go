@@ -7,8 +7,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/hotshard/hotshard/internal/aws/partitions"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
 // batchReads is a BatchGetItem, of which some keys may be throttled.

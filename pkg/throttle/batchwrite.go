@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/hotshard/hotshard/internal/aws/partitions"
+	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
 // batchWrites is a BatchWriteItem, of which some items may be throttled.

@@ -15,8 +15,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/hotshard/hotshard/internal/aws/jsonitem"
-	"github.com/hotshard/hotshard/internal/aws/partitions"
+	"github.com/hotshard/hotshard/internal/throttle/jsonitem"
+	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
 // lenient accepts what the engine accepts; only the engine rejects requests.

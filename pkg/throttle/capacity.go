@@ -3,7 +3,7 @@ package throttle
 import (
 	"fmt"
 
-	"github.com/hotshard/hotshard/internal/aws/partitions"
+	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
 // consumption is the ConsumedCapacity of one table.

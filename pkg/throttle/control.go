@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/aws/partitions"
+	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
 // controlPath begins the paths of the proxy's own calls. No DynamoDB operation has a path.

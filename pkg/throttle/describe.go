@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/hotshard/hotshard/internal/aws/partitions"
+	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
 // maxTables bounds the cached tables. A further table evicts another one and its buckets.

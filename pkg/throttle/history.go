@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/aws/partitions"
+	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
 // ThrottledWrites counts the throttled writes of one table in one slot of time. Each item of a

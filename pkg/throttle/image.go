@@ -1,8 +1,8 @@
 package throttle
 
 import (
-	"github.com/hotshard/hotshard/internal/aws/jsonitem"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/throttle/jsonitem"
 )
 
 // image is an item as [secondary.Add] reads it.

@@ -11,8 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/hotshard/hotshard/internal/aws/partitions"
 	"github.com/hotshard/hotshard/internal/test/require"
+	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
 // TestDocument compares documents with package json. with changes only the named members.

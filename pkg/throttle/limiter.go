@@ -14,7 +14,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/hotshard/hotshard/internal/aws/partitions"
+	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
 // Limiter is an http.RoundTripper for clients of DynamoDB. It is safe for concurrent use.

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/aws/partitions"
+	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
 // Bounds of the options.

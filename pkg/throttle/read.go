@@ -5,10 +5,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/aws/jsonitem"
-	"github.com/hotshard/hotshard/internal/aws/partitions"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/secondary"
+	"github.com/hotshard/hotshard/internal/throttle/jsonitem"
+	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
 // readRequest has the members of a GetItem, Query or Scan that the limiter reads.

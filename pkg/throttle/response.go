@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hotshard/hotshard/internal/aws/partitions"
+	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
 // AWS's messages.

@@ -5,9 +5,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/aws/partiql"
-	"github.com/hotshard/hotshard/internal/aws/partitions"
 	"github.com/hotshard/hotshard/internal/base/secondary"
+	"github.com/hotshard/hotshard/internal/throttle/partiql"
+	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
 // statementBody has the members of a PartiQL statement's request that the limiter reads.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/aws/partitions"
 	"github.com/hotshard/hotshard/internal/base/topk"
+	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
 // Stats are the charges and throttles since the limiter was made or since the last

@@ -6,10 +6,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/aws/jsonitem"
-	"github.com/hotshard/hotshard/internal/aws/partitions"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/secondary"
+	"github.com/hotshard/hotshard/internal/throttle/jsonitem"
+	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
 // table is a table's keys, indexes and partitions.

@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/hotshard/hotshard/internal/aws/partitions"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
 // transactWrite charges by the item sizes before and after. The capacity that DynamoDB Local reports has no condition

@@ -7,9 +7,9 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/hotshard/hotshard/internal/aws/jsonitem"
-	"github.com/hotshard/hotshard/internal/aws/partitions"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/throttle/jsonitem"
+	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
 // write is one write of a single operation, a batch or a transaction.

@@ -4,9 +4,9 @@ import (
 	"maps"
 	"net/http"
 
-	"github.com/hotshard/hotshard/internal/aws/partitions"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/secondary"
+	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
 // single is a PutItem, UpdateItem or DeleteItem.

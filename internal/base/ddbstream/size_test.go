@@ -11,10 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/hotshard/hotshard/internal/aws/jsonitem"
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/secondary"
+	"github.com/hotshard/hotshard/internal/throttle/jsonitem"
 )
 
 // image decodes an item from a payload.

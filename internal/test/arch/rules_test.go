@@ -4,7 +4,8 @@ package arch
 // those below it. Each package belongs to the first layer that has it.
 var layers = [][]string{
 	{"pkg/shard", "pkg/shard/plan", "pkg/shard/client"},
-	{"internal/base/...", "internal/aws/partitions", "internal/aws/jsonitem", "internal/aws/partiql"},
+	{"internal/base/..."},
+	{"internal/throttle/..."},
 	{"pkg/..."},
 	{"internal/httpapi/..."},
 	{"internal/ingest", "internal/hotkeys", "internal/fold/...", "internal/query"},
@@ -78,14 +79,14 @@ var rules = []rule{
 	},
 	{
 		name: "the model of partitions is pure",
-		of:   []string{"internal/aws/partitions"}, deny: []string{everything}, allow: []string{"std", "pkg/shard", "pkg/shard/plan"}, deep: true,
-		breach: edge{"internal/aws/partitions", "pkg/throttle"},
+		of:   []string{"internal/throttle/partitions"}, deny: []string{everything}, allow: []string{"std", "pkg/shard", "pkg/shard/plan"}, deep: true,
+		breach: edge{"internal/throttle/partitions", "pkg/throttle"},
 	},
 	{
 		name: "the items of requests know JSON and the item model only",
-		of:   []string{"internal/aws/jsonitem", "internal/aws/partiql"}, deny: []string{everything},
+		of:   []string{"internal/throttle/jsonitem", "internal/throttle/partiql"}, deny: []string{everything},
 		allow:  []string{"std", "internal/base/decimal", "internal/base/dynamo", sdk + "service/dynamodb/types", "github.com/go-json-experiment/json/..."},
-		breach: edge{"internal/aws/jsonitem", "pkg/throttle"},
+		breach: edge{"internal/throttle/jsonitem", "pkg/throttle"},
 	},
 	{
 		name: "kinds need the standard library only",
@@ -104,7 +105,7 @@ var rules = []rule{
 	},
 	{
 		name: "what is pure does no input or output",
-		of:   []string{"internal/base/topk", "pkg/shard", "internal/aws/partitions"}, deny: []string{"net/...", "os/exec", "database/..."}, deep: true,
+		of:   []string{"internal/base/topk", "pkg/shard", "internal/throttle/partitions"}, deny: []string{"net/...", "os/exec", "database/..."}, deep: true,
 		breach: edge{"internal/base/topk", "net/http"},
 	},
 	{

@@ -16,10 +16,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/aws/partitions"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/mapfake"
+	"github.com/hotshard/hotshard/internal/throttle/partitions"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/grow"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
