@@ -386,7 +386,7 @@ func (w *world) consume(units float64, places ...place) bool {
 // observe passes an attempt to the container's Keys, acts on the answer, and then calls then.
 func (w *world) observe(box *container, c *call, sent entry, n int, o shard.Outcome, then func()) {
 	a := shard.Attempt{
-		Key: c.key, Kind: kindOf(w.placement), Shard: n, Version: sent.version, Shards: sent.count, Before: sent.before,
+		Key: c.key, Kind: w.kind(), Shard: n, Version: sent.version, Shards: sent.count, Before: sent.before,
 		Effective: clockAt(sent.effective), Changed: clockAt(sent.changed), At: clockAt(c.at), Call: c.number, Items: c.id(), Outcome: o,
 	}
 	switch box.keys.Observe(a, Bound(w.partitions), clockAt(w.now)) {
@@ -402,6 +402,14 @@ func (w *world) observe(box *container, c *call, sent entry, n int, o shard.Outc
 		return
 	}
 	then()
+}
+
+// kind returns the name of the keys' kind.
+func (w *world) kind() string {
+	if w.limit {
+		return string(kind.Limit)
+	}
+	return kindOf(w.placement)
 }
 
 // goOn ends a request that succeeded or has no time left, and retries any other.
@@ -437,7 +445,7 @@ func (w *world) consider(box *container, key string, a shard.Attempt) {
 	v.polled = w.now
 	if e.version == v.version && !w.frozen && box.keys.Entitled(a, now) {
 		*e = entry{
-			version: e.version + 1, count: Next(kind.Traits{Placement: w.placement}, e.count, Bound(w.partitions)), before: e.count,
+			version: e.version + 1, count: Next(kind.Of(kind.Kind(a.Kind)), e.count, Bound(w.partitions)), before: e.count,
 			effective: w.now + w.lead, changed: w.now,
 		}
 		if key == "hot" {
