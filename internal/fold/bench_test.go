@@ -11,13 +11,13 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/fold"
+	"github.com/hotshard/hotshard/internal/test/cputime"
 )
 
 // nowhere is a client that accepts every update immediately.
@@ -106,11 +106,11 @@ func (t *turns) measure(b *testing.B, d *delivery, handle func(payload []byte) e
 	runtime.ReadMemStats(&before)
 	for range n {
 		payload := d.renew()
-		start := cpuTime(b)
+		start := cputime.Used()
 		if err := handle(payload); err != nil {
 			b.Fatal(err)
 		}
-		cpu += cpuTime(b) - start
+		cpu += cputime.Used() - start
 	}
 	runtime.ReadMemStats(&after)
 	records := float64(n * d.records)
@@ -122,15 +122,6 @@ func (t *turns) measure(b *testing.B, d *delivery, handle func(payload []byte) e
 func (t *turns) median() float64 {
 	slices.Sort(t.cpu)
 	return t.cpu[len(t.cpu)/2]
-}
-
-// cpuTime returns the CPU time of the process.
-func cpuTime(b *testing.B) time.Duration {
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 // delivery is a payload whose numbers can be raised.

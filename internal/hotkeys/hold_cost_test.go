@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -24,6 +23,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat/windows"
 	"github.com/hotshard/hotshard/internal/hotkeys"
+	"github.com/hotshard/hotshard/internal/test/cputime"
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
@@ -80,12 +80,6 @@ func heapBytes() uint64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()
-}
-
-func cpuTime() time.Duration {
-	var use syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &use)
-	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
 
 // Prices in write units: see internal/tool/bill.
@@ -205,18 +199,18 @@ func (s *scale) add(name string, later time.Duration) {
 
 func (s *scale) invoke(t testing.TB, b *batch) map[string]string {
 	s.invocations++
-	payload, before := b.payload(), cpuTime()
+	payload, before := b.payload(), cputime.Used()
 	state := s.must(t, payload)
-	s.cpu += cpuTime() - before
+	s.cpu += cputime.Used() - before
 	return state
 }
 
 func (s *scale) layers(t testing.TB) {
 	s.runs++
 	s.table.heap, s.paused = 0, 0
-	heap, before := heapBytes(), cpuTime()
+	heap, before := heapBytes(), cputime.Used()
 	s.layersTask(t)
-	used := cpuTime() - before
+	used := cputime.Used() - before
 	s.cpu += used
 	s.layersCPU = max(s.layersCPU, used)
 	s.layersHeap = max(s.layersHeap, s.table.heap-min(heap, s.table.heap))
@@ -249,7 +243,7 @@ func (s *scale) measureResponses(t testing.TB) {
 	for _, path := range []string{"/v1/heat", "/v1/hot-keys"} {
 		runtime.GC()
 		s.table.heap = 0
-		reads, queries, heap, cpu, got := s.table.reads, s.table.queries, heapBytes(), cpuTime(), httptest.NewRecorder()
+		reads, queries, heap, cpu, got := s.table.reads, s.table.queries, heapBytes(), cputime.Used(), httptest.NewRecorder()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		api.ServeHTTP(got, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
@@ -257,7 +251,7 @@ func (s *scale) measureResponses(t testing.TB) {
 		if got.Code != http.StatusOK {
 			t.Fatal(got.Body)
 		}
-		c, most := responseCost{(s.table.reads - reads) / 2, s.table.queries - queries, cpuTime() - cpu, after.TotalAlloc - before.TotalAlloc, s.table.heap - min(heap, s.table.heap)}, s.responses[path]
+		c, most := responseCost{(s.table.reads - reads) / 2, s.table.queries - queries, cputime.Used() - cpu, after.TotalAlloc - before.TotalAlloc, s.table.heap - min(heap, s.table.heap)}, s.responses[path]
 		s.responses[path] = responseCost{max(most.readUnits, c.readUnits), max(most.queries, c.queries), max(most.cpu, c.cpu), max(most.allocated, c.allocated), max(most.use, c.use)}
 		s.table.reads = reads // not the detector's
 	}

@@ -12,13 +12,11 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-
-	"github.com/hotshard/hotshard/internal/test/require"
+	"github.com/hotshard/hotshard/internal/test/cputime"
 )
 
 // thing is an item of a call.
@@ -138,9 +136,9 @@ func TestWorkGrowsAsTheRequest(t *testing.T) {
 	work := func(n int) time.Duration {
 		body, least := `{"things":[{"name":"a","n":1`+members(n, "x")+`}]}`, time.Hour
 		for range 5 {
-			before := used(t)
+			before := cputime.Used()
 			send(t, handler, "/things", strings.NewReader(body))
-			least = min(least, used(t)-before)
+			least = min(least, cputime.Used()-before)
 		}
 		return least
 	}
@@ -149,14 +147,6 @@ func TestWorkGrowsAsTheRequest(t *testing.T) {
 	if ratio := float64(large) / float64(small); ratio > 28 {
 		t.Errorf("2,000 unknown members take %v, 16,000 take %v: %.0f times that, want about 8 times", small, large, ratio)
 	}
-}
-
-// used returns the CPU time of the process.
-func used(t *testing.T) time.Duration {
-	t.Helper()
-	var use syscall.Rusage
-	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &use))
-	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
 
 // TestNoFaultsForGoneClient checks that no faults are made for a client that has left.

@@ -11,7 +11,6 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -24,6 +23,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/throttles/collect"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/test/cputime"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/throttle/jsonitem"
 )
@@ -166,12 +166,6 @@ func (s *shelf) client() *dynamodb.Client {
 	})
 }
 
-func cpu() time.Duration {
-	var use syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &use)
-	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
-}
-
 // BenchmarkHeat measures GET /v1/hot-keys and /v1/heat in a storm: the process's CPU time and the read units of a call.
 func BenchmarkHeat(b *testing.B) {
 	now := time.Date(2026, 1, 5, 12, 43, 25, 0, time.UTC)
@@ -191,7 +185,7 @@ func BenchmarkHeat(b *testing.B) {
 					s.units = 0
 					b.ReportAllocs()
 					b.ResetTimer()
-					before := cpu()
+					before := cputime.Used()
 					for range b.N {
 						got := httptest.NewRecorder()
 						handler.ServeHTTP(got, httptest.NewRequestWithContext(b.Context(), http.MethodGet, path, nil))
@@ -199,7 +193,7 @@ func BenchmarkHeat(b *testing.B) {
 							b.Fatal(got.Body)
 						}
 					}
-					b.ReportMetric(float64((cpu()-before).Milliseconds())/float64(b.N), "cpu-ms/op")
+					b.ReportMetric(float64((cputime.Used()-before).Milliseconds())/float64(b.N), "cpu-ms/op")
 					b.ReportMetric(s.units/float64(b.N), "units/op")
 				})
 			}

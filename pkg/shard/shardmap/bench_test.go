@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/cputime"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -49,12 +49,6 @@ func (m *metered) takeCounts() (requests int, units float64) {
 	return requests, units
 }
 
-func cpu() time.Duration {
-	var used syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &used)
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
-}
-
 func heap() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -75,11 +69,11 @@ func BenchmarkShardMap(b *testing.B) {
 				now = now.Add(time.Hour) // the previous round's snapshot is too old
 				m := &metered{Client: client}
 				view := shardmap.New(m, names.ShardMap, shardmap.Options{})
-				before, used := heap(), cpu()
+				before, used := heap(), cputime.Used()
 				if err := view.Load(b.Context(), now); err != nil {
 					b.Fatal(err)
 				}
-				b.ReportMetric(float64((cpu()-used).Microseconds())/1000, "load-cpu-ms")
+				b.ReportMetric(float64((cputime.Used()-used).Microseconds())/1000, "load-cpu-ms")
 				b.ReportMetric((float64(heap())-float64(before))/1e6, "view-MB")
 				report(b, m, "load")
 				if err := shardmap.NewChanger(client, view, shardmap.ChangerOptions{Clock: func() time.Time { return now }}).StoreSnapshot(b.Context(), now); err != nil {
@@ -87,22 +81,22 @@ func BenchmarkShardMap(b *testing.B) {
 				}
 				m.takeCounts() // without reads of StoreSnapshot
 				start := shardmap.New(m, names.ShardMap, shardmap.Options{})
-				used = cpu()
+				used = cputime.Used()
 				if err := start.Load(b.Context(), now.Add(time.Minute)); err != nil {
 					b.Fatal(err)
 				}
-				b.ReportMetric(float64((cpu()-used).Microseconds())/1000, "start-cpu-ms")
+				b.ReportMetric(float64((cputime.Used()-used).Microseconds())/1000, "start-cpu-ms")
 				report(b, m, "start")
 				if err := view.Load(b.Context(), now.Add(2*shardmap.ViewAge)); err != nil {
 					b.Fatal(err)
 				}
 				report(b, m, "poll")
 				logChanges(b, client, names.ShardMap, 300, now)
-				used = cpu()
+				used = cputime.Used()
 				if err := view.Load(b.Context(), now.Add(4*shardmap.ViewAge)); err != nil {
 					b.Fatal(err)
 				}
-				b.ReportMetric(float64((cpu()-used).Microseconds())/1000, "poll300-cpu-ms")
+				b.ReportMetric(float64((cputime.Used()-used).Microseconds())/1000, "poll300-cpu-ms")
 				report(b, m, "poll300")
 				runtime.KeepAlive(view)
 			}
