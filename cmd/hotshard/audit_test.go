@@ -70,6 +70,25 @@ func TestAuditsFailInOneLine(t *testing.T) {
 	}
 }
 
+// TestNoCredentialsForTheTables checks that commands for a deployment's tables say how to get AWS credentials.
+func TestNoCredentialsForTheTables(t *testing.T) {
+	for name, value := range map[string]string{
+		"HOTSHARD_ENDPOINT": "", "AWS_REGION": "eu-west-1", "AWS_PROFILE": "", "AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "",
+		"AWS_SHARED_CREDENTIALS_FILE": "/nowhere", "AWS_CONFIG_FILE": "/nowhere", "AWS_EC2_METADATA_DISABLED": "true",
+	} {
+		t.Setenv(name, value)
+	}
+	os.Unsetenv("HOTSHARD_ENDPOINT")
+	const want = "hotshard: No AWS credentials for the tables hotshard-*. Set AWS_PROFILE, run aws sso login"
+	for _, command := range []string{
+		"audit", "rebuild --all", "replay", "console --stack --addr 127.0.0.1:0", "delete --type counter --name x --yes", "shards check --type counter --name x",
+	} {
+		if code, _, text := hotshard(t, strings.Fields(command)...); code != exitBad || !strings.HasPrefix(text, want) {
+			t.Errorf("%s: exit %d with %s", command, code, text)
+		}
+	}
+}
+
 // TestAuditDefaultsEqualFunctions checks that flags have the functions' defaults, and the values of their environment.
 func TestAuditDefaultsEqualFunctions(t *testing.T) {
 	var c deployment

@@ -67,7 +67,6 @@ func (h *heatFrom) config(ctx context.Context) (aws.Config, error) {
 	if err != nil {
 		return c, err
 	}
-	c.Credentials = marked{c.Credentials}
 	if h.Endpoint == "" {
 		return c, nil
 	}

@@ -71,11 +71,16 @@ func environment(ctx context.Context, noRegion string, options ...func(*config.L
 	if c.Region == "" {
 		return c, errors.New(noRegion)
 	}
+	c.Credentials = marked{c.Credentials}
 	return c, nil
 }
 
-// explain replaces the error for missing tables by one with their prefix.
+// explain replaces the error for missing tables by one with their prefix, and that for missing credentials by one that
+// says how to get some.
 func (d *tables) explain(err error) error {
+	if fault, ok := errors.AsType[*credentialsError](err); ok {
+		return sentence("No AWS credentials for the tables %s*%s. %s", d.Prefix, fault.cause(), fault.remedy())
+	}
 	if absent, ok := errors.AsType[*types.ResourceNotFoundException](err); ok {
 		return fmt.Errorf("no tables of hotshard with the prefix %q: %s", d.Prefix, absent.ErrorMessage())
 	}

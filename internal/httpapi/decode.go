@@ -20,8 +20,8 @@ const schemas = "schemas"
 // first value that its Go type rejects. A resolver of the call's input calls it.
 func Decode(ctx huma.Context, text []byte, into any) []error {
 	var tree any
-	syntaxFault := unmarshal(text, &tree)
-	typeFault := unmarshal(text, into) // after a syntax error too, so that the names before it are validated
+	syntaxFault := unmarshal(text, &tree, nil)
+	typeFault := unmarshal(text, into, tree) // after a syntax error too, so that the names before it are validated
 	if syntaxFault != nil {
 		return []error{malformed{syntaxFault}}
 	}
@@ -44,11 +44,11 @@ type detail = huma.ErrorDetail
 func (malformed) GetStatus() int { return http.StatusBadRequest }
 
 // unmarshal parses JSON strictly. Invalid UTF-8, lone surrogates and repeated names are faults, so that two different
-// texts are never the same name.
-func unmarshal(text []byte, into any) *huma.ErrorDetail {
+// texts are never the same name. A fault has the rejected value if tree is the same JSON, parsed.
+func unmarshal(text []byte, into, tree any) *huma.ErrorDetail {
 	err := json.Unmarshal(text, into, wholes)
 	if e, ok := errors.AsType[*json.SemanticError](err); ok {
-		return &huma.ErrorDetail{Location: location(e.JSONPointer), Message: typeMessage(e), Value: valueOf(e)}
+		return &huma.ErrorDetail{Location: location(e.JSONPointer), Message: typeMessage(e), Value: valueOf(e, tree)}
 	}
 	if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		return &huma.ErrorDetail{Location: location(e.JSONPointer), Message: e.Err.Error() + " at byte " + strconv.FormatInt(e.ByteOffset, 10)}
@@ -130,15 +130,34 @@ func typeMessage(e *json.SemanticError) string {
 	return reason
 }
 
-// valueOf returns the rejected value; nil if it is unknown.
-func valueOf(e *json.SemanticError) any {
+// valueOf returns the rejected value, from the error or else from the parsed JSON; nil if it is unknown.
+func valueOf(e *json.SemanticError, tree any) any {
 	if _, err := strconv.ParseFloat(string(e.JSONValue), 64); errors.Is(err, strconv.ErrRange) {
 		return string(e.JSONValue) // the client may not be able to parse such a number
 	}
 	if e.JSONValue == nil {
-		return nil
+		return selected(tree, e.JSONPointer)
 	}
 	return e.JSONValue
+}
+
+// selected returns the value in parsed JSON that the pointer selects; nil if there is none.
+func selected(tree any, pointer jsontext.Pointer) any {
+	for token := range pointer.Tokens() {
+		switch in := tree.(type) {
+		case map[string]any:
+			tree = in[token]
+		case []any:
+			i, err := strconv.Atoi(token)
+			if err != nil || i < 0 || i >= len(in) {
+				return nil
+			}
+			tree = in[i]
+		default:
+			return nil
+		}
+	}
+	return tree
 }
 
 // location returns a JSON pointer in the form of validation errors: /events/0/time is body.events[0].time.

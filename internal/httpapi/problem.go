@@ -63,6 +63,11 @@ func InvalidAt(location, message string, value any) error {
 	return Invalid(&huma.ErrorDetail{Location: location, Message: message, Value: value})
 }
 
+// Absent returns a 404 whose detail says what does not exist.
+func Absent(format string, values ...any) error {
+	return newProblem(http.StatusNotFound, fmt.Sprintf(format, values...))
+}
+
 // invalid is the detail of each 422, including the framework's.
 const invalid = "validation failed"
 

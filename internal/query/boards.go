@@ -14,7 +14,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
@@ -89,21 +88,21 @@ func (r *boardReader) firstPlaces(ctx context.Context, name string, kind boards.
 	return places, now, err
 }
 
-// checkPeriod returns an error if a period can't have entries: ErrNotFound if the board has neither settings nor
-// scores, or an invalid parameter if its settings lack the period.
+// checkPeriod returns an error if a period can't have entries: a 404 if the board has neither settings nor scores, or an
+// invalid parameter if its settings lack the period.
 func (r *boardReader) checkPeriod(ctx context.Context, name string, kind boards.Period) error {
 	settings, err := r.settingsOf(ctx, name)
 	if err != nil {
 		return err
 	}
 	if settings == nil {
-		return fmt.Errorf("board %q: %w", name, shard.ErrNotFound)
+		return httpapi.Absent("there is no board %q", name)
 	}
 	periods := dynamo.Text(settings, schema.BoardPeriods)
 	if periods == "" || slices.Contains(strings.Split(periods, ","), string(kind)) {
 		return nil
 	}
-	return httpapi.InvalidAt("query.period", "the board doesn't keep this period; it keeps "+periods, kind)
+	return httpapi.InvalidAt("query.period", "the board doesn't keep this period; it keeps "+strings.ReplaceAll(periods, ",", ", "), kind)
 }
 
 // settingsOf returns the item of a board's settings, or nil if there is none. The read consumes one RCU.

@@ -167,6 +167,14 @@ func TestRank(t *testing.T) {
 			t.Errorf("%s: status %d, want %d", query, got, status)
 		}
 	}
+	for query, want := range map[string]string{
+		"?board=g&player=nobody": `player "nobody" has no score on board "g" in the period all`, "?board=none&player=p1": `there is no board "none"`,
+	} {
+		var p problem
+		if r.get("/v1/leaderboards/rank"+query, &p); p.Detail != want {
+			t.Errorf("%s: %s, want %s", query, p.Detail, want)
+		}
+	}
 }
 
 // TestRankOfFreshScores checks that a rank is exact if some scores, or all, are only in the index yet.

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -161,15 +162,18 @@ type eventInput struct {
 type eventOutput struct{ Body event }
 
 func (e *eventReader) getEvent(ctx context.Context, in *eventInput, now time.Time) (*eventOutput, error) {
+	hint := ""
 	if in.Time.IsZero() {
 		id, err := ulid.ParseStrict(string(in.ID))
 		if err != nil {
 			return nil, httpapi.InvalidAt("query.time", "an event whose id is not a ULID needs its time", nil)
 		}
-		in.Time.Time = id.Timestamp()
+		in.Time.Time, hint = id.Timestamp(), ", the time in its id; if it was written with another time, send that"
 	}
 	ev, err := e.events.Get(ctx, string(in.Entity), string(in.ID), in.Time.Truncate(time.Millisecond), now)
-	if err != nil {
+	if errors.Is(err, shard.ErrNotFound) {
+		return nil, httpapi.Absent("entity %q has no event %q at %s%s", in.Entity, in.ID, httpapi.FormatTime(in.Time.Time), hint)
+	} else if err != nil {
 		return nil, err
 	}
 	out := &eventOutput{}

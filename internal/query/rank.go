@@ -45,7 +45,7 @@ func (r *boardReader) getRank(ctx context.Context, in *rankInput, now time.Time)
 	name, period := string(in.Board), in.Period.Label(now)
 	held, err := r.entries.Entry(ctx, name, period, string(in.Player), now)
 	if errors.Is(err, shard.ErrNotFound) {
-		return nil, cmp.Or(r.checkPeriod(ctx, name, in.Period), err)
+		return nil, cmp.Or(r.checkPeriod(ctx, name, in.Period), httpapi.Absent("player %q has no score on board %q in the period %s", in.Player, name, in.Period))
 	} else if err != nil {
 		return nil, err
 	}

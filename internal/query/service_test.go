@@ -207,8 +207,10 @@ func TestOneEvent(t *testing.T) {
 		if status := r.get(path+"?entity=e&time=2026-01-05T12:00:00.007Z", &got); status != 200 || got.ID != id || got.Time != "2026-01-05T12:00:00.007Z" {
 			t.Errorf("%q: %d %+v", id, status, got)
 		}
-		if status := r.get(path+"?entity=e&time=2026-01-05T12:00:00.008Z", nil); status != 404 {
-			t.Errorf("%q at another time: %d", id, status)
+		var absent problem
+		want := fmt.Sprintf(`entity "e" has no event %q at 2026-01-05T12:00:00.008Z`, id)
+		if status := r.get(path+"?entity=e&time=2026-01-05T12:00:00.008Z", &absent); status != 404 || absent.Detail != want {
+			t.Errorf("%q at another time: %d %s, want %s", id, status, absent.Detail, want)
 		}
 	}
 	made := "01ARZ3NDEKTSV4RRFFQ69G5FAV"

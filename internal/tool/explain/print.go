@@ -7,6 +7,7 @@ package explain
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -67,12 +68,21 @@ func line(k throttles.KeyRate) string {
 		parts[0] += ", sort key " + k.SortKey
 	}
 	if k.Units > 0 {
-		parts = append(parts, fmt.Sprintf("%.4g WCU/s in its hottest window", k.Units))
+		parts = append(parts, rate(k.Units, 4)+" WCU/s in its hottest window")
 	}
 	if k.Throttles > 0 {
-		parts = append(parts, fmt.Sprintf("%.2g throttles a second", k.Throttles))
+		parts = append(parts, rate(k.Throttles, 2)+" throttles a second")
 	}
 	return strings.Join(parts, ", ")
+}
+
+// rate returns x with this many significant digits, without an exponent.
+func rate(x float64, digits int) string {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
+	if err != nil {
+		rounded = x
+	}
+	return strconv.FormatFloat(rounded, 'f', -1, 64)
 }
 
 func share(x float64) string { return fmt.Sprintf("%.3g%%", 100*x) }
