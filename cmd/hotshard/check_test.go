@@ -93,7 +93,7 @@ func TestChecksWrongUsageIsOneLine(t *testing.T) {
 		"--type counter --name x --watch=-1s":                                          "--watch -1s: want 1s to 1h",
 		"--type entity --name x --watch 10s":                                           "--watch needs --type counter",
 		"--type counter --name x --period all":                                         "--period needs --type board",
-		"--type limit --name x":                                                        "--type limit: ",
+		"--type limit --name x":                                                        "--type limit can't be checked",
 		"--type entity --name x --endpoint nonsense":                                   `endpoint "nonsense": want a URL`,
 		"--type entity --name x --from 2026-01-05T00:00:00Z --to 2026-01-05T00:00:00Z": "--from must be before --to",
 	})

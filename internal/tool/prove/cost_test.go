@@ -3,7 +3,11 @@ package prove
 import (
 	"context"
 	"errors"
+	"io"
 	"math"
+	"net/http"
+	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -102,5 +106,21 @@ func TestOutcomes(t *testing.T) {
 	never.addAnswer(0, answer{status: 429}, nil)
 	if got := never.total().Calm; got != -1 {
 		t.Errorf("throttled to the end: calm after %v, want -1", got)
+	}
+}
+
+// TestSteps checks that a change of a shard count has the time that the API returns, for counters and entities alike.
+func TestSteps(t *testing.T) {
+	begun := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, `{"history":[{"time":"2026-01-05T12:00:02.5Z","shards":4,"by":"ingest","why":"throttled"}]}`)
+	}))
+	defer api.Close()
+	c := newCaller(&running{api: api.URL}, newMeter(1, Prices{}))
+	for _, typ := range []string{"counter", "entity"} {
+		got, err := c.stepsOf(t.Context(), typ, "k", begun)
+		if want := []Step{{2.5, 4, "ingest", "throttled"}}; err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: steps %v, %v; want %v", typ, got, err, want)
+		}
 	}
 }
