@@ -5,6 +5,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
@@ -40,7 +41,7 @@ func (h *Heat) readNewest(ctx context.Context, from, to, now time.Time) (r newes
 	source, isFolded := h.source.(foldedSource)
 	if isFolded {
 		if p, err = source.Progress(ctx); err != nil {
-			return r, err
+			return r, dynamo.Kind(err)
 		}
 	}
 	r.from = startOfNewest(from, end, p, isFolded)

@@ -3,12 +3,19 @@ package query
 import (
 	"context"
 	"iter"
+	"net"
+	"net/http/httptest"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/httpapi"
 )
+
+var _ foldedSource = (*foldingSource)(nil) // else its Progress is not read
 
 // foldingSource is a source whose windows up to foldTo are folded right after the next Progress.
 type foldingSource struct {
@@ -25,6 +32,10 @@ func (f *foldingSource) Progress(context.Context) (heat.Progress, error) {
 
 func (f *foldingSource) All(ctx context.Context, from, to time.Time) iter.Seq2[heat.Window, error] {
 	return f.liveHeat.Windows(ctx, from, to, 0)
+}
+
+func (f *foldingSource) Alone(ctx context.Context, from, to time.Time) iter.Seq2[heat.Window, error] {
+	return f.All(ctx, from, to)
 }
 
 func (f *foldingSource) Windows(ctx context.Context, from, to time.Time, _ time.Duration) iter.Seq2[heat.Window, error] {
@@ -129,6 +140,34 @@ func TestAnotherStepNeedsAFullAnswer(t *testing.T) {
 		now = made.Add(poll.wait)
 		if m := read(poll.step + "&layout=" + layout + "&after=" + after); m.Delta != poll.delta {
 			t.Errorf("after %s%s: delta %v of step %s, want delta %v", poll.wait, poll.step, m.Delta, m.Step, poll.delta)
+		}
+	}
+}
+
+// failingSource is a source whose progress can't be read.
+type failingSource struct {
+	foldingSource
+	err error
+}
+
+func (f *failingSource) Progress(context.Context) (heat.Progress, error) {
+	return heat.Progress{}, f.err
+}
+
+// TestHeatOfUnreachableTable checks that errors of the first read, of the progress of the layers, have the API's status.
+func TestHeatOfUnreachableTable(t *testing.T) {
+	now := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	for want, err := range map[int]error{
+		503: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
+		429: &types.ProvisionedThroughputExceededException{},
+	} {
+		handler := heatHandler(&failingSource{err: err}, nil, &now)
+		for _, path := range []string{"/v1/heat", "/v1/hot-keys"} {
+			answer := httptest.NewRecorder()
+			handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), "GET", path, nil))
+			if answer.Code != want || answer.Header().Get("Retry-After") == "" {
+				t.Errorf("%s after %v: %d %s, want %d with Retry-After", path, err, answer.Code, answer.Body, want)
+			}
 		}
 	}
 }
