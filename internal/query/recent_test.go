@@ -15,6 +15,8 @@ import (
 	"github.com/hotshard/hotshard/internal/httpapi"
 )
 
+var _ foldedSource = (*foldingSource)(nil) // else its Progress is not read
+
 // foldingSource is a source whose windows up to foldTo are folded right after the next Progress.
 type foldingSource struct {
 	liveHeat
@@ -30,6 +32,10 @@ func (f *foldingSource) Progress(context.Context) (heat.Progress, error) {
 
 func (f *foldingSource) All(ctx context.Context, from, to time.Time) iter.Seq2[heat.Window, error] {
 	return f.liveHeat.Windows(ctx, from, to, 0)
+}
+
+func (f *foldingSource) Alone(ctx context.Context, from, to time.Time) iter.Seq2[heat.Window, error] {
+	return f.All(ctx, from, to)
 }
 
 func (f *foldingSource) Windows(ctx context.Context, from, to time.Time, _ time.Duration) iter.Seq2[heat.Window, error] {
