@@ -53,7 +53,7 @@ export CGO_ENABLED := 0
 .PHONY: help run test test-all test-race test-storms test-long test-infra test-clock build functions cli release image lint bench fuzz invoke bootstrap synth preflight deploy destroy check-extra console check-console pictures clean need-cdk need-npm need-staticcheck need-engine need-browser
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 # need.THINGS checks all things that a target needs, such as need.go.java, before anything else.
 need.%:

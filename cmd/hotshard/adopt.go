@@ -35,6 +35,9 @@ func (c *AdoptCmd) Validate() error {
 	if err := c.checkUndo(); err != nil {
 		return err
 	}
+	if c.Table == "" {
+		return errors.New("--table is missing")
+	}
 	if c.Format == "" {
 		return errors.New("--format is missing: with no text before the number, a write shard's key would be a name")
 	}

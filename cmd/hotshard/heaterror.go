@@ -90,12 +90,12 @@ func (e *credentialsError) cause() string {
 	return text
 }
 
-// remedy returns what the user can do.
-func (e *credentialsError) remedy() string {
+// remedy returns what the user can do. The flag is the one that needs no credentials.
+func (e *credentialsError) remedy(flag string) string {
 	if e.transient() {
 		return "Check the network, and run the command again."
 	}
-	return "Set AWS_PROFILE, run aws sso login or aws configure, or use --endpoint for an engine on this machine."
+	return "Set AWS_PROFILE, run aws sso login or aws configure, or use " + flag + " for an engine on this machine."
 }
 
 // advised is an error in whole sentences: what is missing, where, and what to do.
@@ -119,7 +119,7 @@ func (h *heatFrom) explain(ctx context.Context, c aws.Config, err error) error {
 		return err
 	}
 	if fault, ok := errors.AsType[*credentialsError](err); ok {
-		return sentence("No AWS credentials for %s in %s%s. %s", h.what(), c.Region, fault.cause(), fault.remedy())
+		return sentence("No AWS credentials for %s in %s%s. %s", h.what(), c.Region, fault.cause(), fault.remedy("--endpoint"))
 	}
 	if _, ok := errors.AsType[*types.ResourceNotFoundException](err); ok {
 		return advised(h.notFound(ctx, c))

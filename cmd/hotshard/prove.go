@@ -120,7 +120,10 @@ func account(ctx context.Context, std streams) (prove.AWS, error) {
 		return prove.AWS{}, err
 	}
 	if _, err := c.Credentials.Retrieve(ctx); err != nil {
-		return prove.AWS{}, fmt.Errorf("there are no AWS credentials (--local needs none): %w", err)
+		if fault, ok := errors.AsType[*credentialsError](err); ok {
+			return prove.AWS{}, sentence("No AWS credentials%s. %s", fault.cause(), fault.remedy("--local"))
+		}
+		return prove.AWS{}, fmt.Errorf("reading the AWS credentials: %w", err)
 	}
 	return prove.AWS{
 		Config: c, Calls: awscall.New(c), Metrics: cloudwatch.NewFromConfig(c), Output: std.err, Sign: apicall.SignAs(c.Credentials, c.Region), Waiting: prove.AWSWaiting,

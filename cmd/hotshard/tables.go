@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go/logging"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/tool/system"
@@ -64,6 +65,7 @@ func (d *tables) client(ctx context.Context) (*dynamodb.Client, error) {
 
 // environment returns the AWS configuration of the environment. Without a Region it returns noRegion as an error.
 func environment(ctx context.Context, noRegion string, options ...func(*config.LoadOptions) error) (aws.Config, error) {
+	options = append(options, config.WithLogger(logging.Nop{})) // the SDK warns of what it then does well
 	c, err := config.LoadDefaultConfig(ctx, options...)
 	if err != nil {
 		return c, fmt.Errorf("reading the AWS configuration: %w", err)
@@ -79,7 +81,7 @@ func environment(ctx context.Context, noRegion string, options ...func(*config.L
 // says how to get some.
 func (d *tables) explain(err error) error {
 	if fault, ok := errors.AsType[*credentialsError](err); ok {
-		return sentence("No AWS credentials for the tables %s*%s. %s", d.Prefix, fault.cause(), fault.remedy())
+		return sentence("No AWS credentials for the tables %s*%s. %s", d.Prefix, fault.cause(), fault.remedy("--endpoint"))
 	}
 	if absent, ok := errors.AsType[*types.ResourceNotFoundException](err); ok {
 		return fmt.Errorf("no tables of hotshard with the prefix %q: %s", d.Prefix, absent.ErrorMessage())

@@ -81,7 +81,7 @@ func parseData(text json.RawMessage) (document.Object, *huma.ErrorDetail) {
 		return nil, &huma.ErrorDetail{Location: at, Message: err.Error()}
 	}
 	if size := dynamo.Size(data); size > maxData {
-		return nil, &huma.ErrorDetail{Location: "data", Message: "it does not fit in an item, which may have 400 KB", Value: size}
+		return nil, &huma.ErrorDetail{Location: "data", Message: fmt.Sprintf("it has more than %d KB as DynamoDB counts them, so it does not fit in an item with its keys", maxData/1024), Value: size}
 	}
 	return data, nil
 }

@@ -155,7 +155,7 @@ func (l *Limiter) spaces() []databaseSpace {
 func (l *Limiter) Report() Report {
 	spaces := l.spaces()
 	l.mu.Lock()
-	report := Report{Since: l.stats.since.UTC(), Tables: []Resource{}, Throttled: []Throttled{}}
+	report := Report{Since: l.stats.since.UTC().Truncate(time.Millisecond), Tables: []Resource{}, Throttled: []Throttled{}}
 	denied := l.top(l.stats.throttled)
 	l.mu.Unlock()
 	for _, s := range spaces {

@@ -170,7 +170,7 @@ func List(targets ...schema.Target) Source {
 // permission). The report then covers the targets that were finished. Any other error makes its
 // target Failed, and the others go on.
 func (a *Auditor) Run(ctx context.Context, source Source, each func(schema.Target, Result)) (*Report, error) {
-	report := &Report{Begun: a.o.Now().UTC(), States: map[State]int{}, Findings: []Finding{}}
+	report := &Report{Begun: a.o.Now().UTC().Truncate(time.Millisecond), States: map[State]int{}, Findings: []Finding{}}
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(a.o.Concurrency)

@@ -58,6 +58,8 @@ func correctOperation(op *huma.Operation) {
 	if op.RequestBody != nil {
 		delete(op.RequestBody.Content, "application/octet-stream") // the same body as bytes
 	}
+	op.Responses["401"] = &huma.Response{Description: "Unauthorized: a deployed API got no valid token (JWT)"}
+	op.Responses["403"] = &huma.Response{Description: "Forbidden: a deployed API got no valid signature (SigV4), or the caller may not make this call"}
 	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
 		if answer := op.Responses[strconv.Itoa(status)]; answer != nil {
 			answer.Headers = map[string]*huma.Param{"Retry-After": {

@@ -180,7 +180,6 @@ func (l *Boards) fixMode(ctx context.Context, board string, known knownBoard, no
 }
 
 // updateSettings makes a conditional update of a board's item with the values of s, and returns the item.
-
 func (l *Boards) updateSettings(ctx context.Context, board string, s Settings, update, condition string, values dynamo.Item) (it dynamo.Item, err error) {
 	var periods []string
 	for _, p := range s.Periods {
