@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/test/cputime"
 )
 
@@ -393,5 +394,13 @@ func TestLongValueIsNotMarshalledWhole(t *testing.T) {
 	}
 	if text, _ := shownValue(list).(string); len(text) > maxEcho+len("…") || !strings.HasPrefix(text, `["some text","some`) || times > len(list)/5 {
 		t.Errorf("%d of %d elements were marshalled for %q", times, len(list), text)
+	}
+}
+
+// TestDetailOfUnsentWrites checks that a write that waited too long does not blame DynamoDB's capacity alone.
+func TestDetailOfUnsentWrites(t *testing.T) {
+	err := fmt.Errorf("score of %q: %w", "ann", dynamo.ErrUnsent)
+	if got, want := Detail(err), "no capacity: it was not sent, since earlier writes of the call took too long"; got != want {
+		t.Errorf("Detail(%v) = %q, want %q", err, got, want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
@@ -80,7 +81,7 @@ func unreadable(ctx context.Context, e *shard.ItemError) huma.StatusError {
 
 // Detail returns the text of an error's kind, which callers may see.
 func Detail(err error) string {
-	for _, kind := range []error{shard.ErrNotFound, boards.ErrModeFixed, boards.ErrScoreRange, shard.ErrContended, shard.ErrThrottled, shard.ErrStale, shard.ErrUnavailable} {
+	for _, kind := range []error{shard.ErrNotFound, boards.ErrModeFixed, boards.ErrScoreRange, shard.ErrContended, dynamo.ErrUnsent, shard.ErrThrottled, shard.ErrStale, shard.ErrUnavailable} {
 		if errors.Is(err, kind) {
 			return kind.Error()
 		}
