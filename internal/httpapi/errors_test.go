@@ -284,7 +284,7 @@ func TestTimesAndDurations(t *testing.T) {
 	for text, reason := range map[string]fault{
 		"2026-11-21T10:00:05Z": "", "2026-11-21t10:00:05.125z": "", "2026-11-21T10:00:05.123456789+02:00": "",
 		"2026-11-21T10:00:05,5Z": errNotTime, "2026-11-21T1:00:05Z": errNotTime, "2026-11-21T10:00:05+24:00": errNotTime,
-		"2026-11-21 10:00:05Z": errNotTime, "2026-11-21": errNotTime, "yesterday": errNotTime, "2026-02-30T00:00:00Z": errNotTime,
+		"2026-11-21 10:00:05Z": errNotTime, "2026-11-21T10:00:05 01:00": errPlus, "2026-11-21": errNotTime, "yesterday": errNotTime, "2026-02-30T00:00:00Z": errNotTime,
 		"9999-12-31T23:59:59.9999Z": "", "9999-12-31T23:59:59-00:01": errYear, "9999-12-31T23:59:60Z": errYear,
 		"0000-01-01T00:00:00Z": "", "0000-01-01T00:00:00+00:01": errYear,
 	} {

@@ -27,6 +27,7 @@ func (t Time) IsZero() bool { return !t.sent && t.Time.IsZero() }
 
 const (
 	errNotTime fault = "it must be a time as RFC 3339 has it, such as 2026-01-05T12:00:00Z"
+	errPlus    fault = "the + of its time zone must be sent as %2B in a URL"
 	errYear    fault = "its year in UTC must be 0000 to 9999"
 )
 
@@ -37,6 +38,9 @@ var timeForm = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}
 func (t *Time) UnmarshalText(text []byte) error {
 	text = bytes.ToUpper(text)
 	if !timeForm.Match(text) {
+		if timeForm.Match(bytes.ReplaceAll(text, []byte(" "), []byte("+"))) {
+			return errPlus
+		}
 		return errNotTime
 	}
 	const second = len("2026-01-05T12:00:")
