@@ -35,10 +35,7 @@ func (c *AdoptCmd) Validate() error {
 	if err := c.checkUndo(); err != nil {
 		return err
 	}
-	if c.Table == "" {
-		return errors.New("--table is missing")
-	}
-	if c.Format == "" {
+	if c.Format == "" && c.Table != "" { // without a table, Kong says which flags are missing
 		return errors.New("--format is missing: with no text before the number, a write shard's key would be a name")
 	}
 	if c.Endpoint != "" {
