@@ -7,7 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/document"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // TestMalformedWritesChangeNothing checks the status and the location for each kind of invalid event and increment.
@@ -227,6 +230,26 @@ func TestEventsAhead(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), name) {
 				t.Errorf("%+v: %v, want an error with %s", bad, err, name)
 			}
+		}
+	}
+}
+
+// TestLargestDataFits checks that the engine takes an event and a session with the largest data and the longest names.
+func TestLargestDataFits(t *testing.T) {
+	r := newRig(t)
+	empty, err := document.Parse([]byte(`{"a":""}`))
+	require.NoError(t, err)
+	most := maxData - dynamo.Size(empty)
+	name := strings.Repeat("n", 512)
+	for _, c := range []struct {
+		more int
+		want int
+	}{{0, 200}, {1, 422}} {
+		data := `"data":{"a":"` + strings.Repeat("x", most+c.more) + `"}`
+		event := r.post("/v1/events", `{"events":[{"entity":"`+name+`","id":"`+name+`","time":"2026-01-05T12:00:00Z",`+data+`}]}`)
+		session := r.send("PUT", "/v1/sessions", `{"group":"`+name+`","id":"`+name+`","ttl":"1m",`+data+`}`)
+		if event.status != c.want || session.status != c.want {
+			t.Errorf("%d bytes over the limit: event %d %.200s, session %d %.200s; want %d", c.more, event.status, event.body, session.status, session.body, c.want)
 		}
 	}
 }
