@@ -29,8 +29,9 @@ var chromium = npm.Package{
 
 const (
 	loader = "/lib64/ld-linux-x86-64.so.2" // of glibc
-	// fontConfig replaces the package's configuration, which names folders of AWS Lambda.
-	fontConfig = `<?xml version="1.0"?><fontconfig><dir prefix="relative">fonts</dir></fontconfig>`
+	// fontConfig replaces the package's configuration, which names folders of AWS Lambda. The package's fonts have no
+	// arrows, so the machine's are used, too.
+	fontConfig = `<?xml version="1.0"?><fontconfig><dir>/usr/share/fonts</dir><dir prefix="relative">fonts</dir></fontconfig>`
 )
 
 // fetch returns the fetched browser and downloads it if it is missing.
