@@ -11,7 +11,7 @@ import (
 )
 
 // drawn are the scenarios in the chart.
-var drawn = []string{"counter10x-40", "counter10x-one", "counter10x-byone", "counter10x-fixed", "event10x-40", "event10x-one", "board10x-40", "board10x-one"}
+var drawn = []string{"counter10x-40", "counter10x-one", "counter10x-fixed", "event10x-40", "event10x-one", "board10x-40", "board10x-one"}
 
 // draw makes a chart of the share of writes that were not accepted in each second of a storm. It writes no file if no
 // scenario in drawn has a result.
@@ -58,6 +58,6 @@ func ticks(last, every float64) (list []chart.Tick) {
 // style returns a line's style: its colour shows the serving system and the remedy, its dash the kind of key.
 func style(name string) chart.Style {
 	what, how, _ := strings.Cut(name, "10x-")
-	colours := map[string]drawing.Color{"40": chart.ColorGreen, "one": chart.ColorBlue, "byone": chart.ColorOrange, "fixed": chart.ColorRed}
+	colours := map[string]drawing.Color{"40": chart.ColorGreen, "one": chart.ColorBlue, "fixed": chart.ColorRed}
 	return chart.Style{StrokeWidth: 2, StrokeColor: colours[how], StrokeDashArray: map[string][]float64{"event": {6, 4}, "board": {2, 3}}[what]}
 }

@@ -18,7 +18,6 @@ type scenario struct {
 	Limits system.Limits
 	Ahead  time.Duration // how far in the future events may be; 0 is the default
 	Fixed  bool          // shard counts don't change
-	ByOne  bool          // the caller adds one write shard a second while its writes are throttled
 	order  int
 }
 
@@ -133,7 +132,6 @@ func tenfoldStorms() (list []scenario) {
 	for _, k := range []writes{counter, event, board} {
 		add(k.name+"10x-fixed", scenario{Kind: k, Served: fortyContainers, Limits: scaled(partitions, partitionWCU), Fixed: true})
 	}
-	add("counter10x-byone", scenario{Kind: counter, Served: fortyContainers, Limits: scaled(partitions, partitionWCU), Fixed: true, ByOne: true})
 	return list
 }
 
@@ -227,9 +225,6 @@ func (s scenario) about() string {
 	}
 	if s.Quiet > 0 {
 		text += fmt.Sprintf(", beside %d counters at %g", quietKeys, s.Quiet)
-	}
-	if s.ByOne {
-		return text + "; N grows by one a second"
 	}
 	if s.Fixed {
 		return text + "; N stays 1"

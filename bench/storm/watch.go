@@ -16,8 +16,7 @@ import (
 // readEvery is the pause between reads of all events while the storm lasts.
 const readEvery = 3 * time.Second
 
-// watch records each second's throttles and, at its end, the first key's shard count. If the scenario says so, it adds a
-// write shard.
+// watch records each second's throttles and, at its end, the first key's shard count.
 func (st *storm) watch(ctx context.Context, over <-chan struct{}) {
 	before := throttled(st.system)
 	for n := range st.seconds {
@@ -36,10 +35,6 @@ func (st *storm) watch(ctx context.Context, over <-chan struct{}) {
 			st.seconds[n].Shards = shards.Shards
 		}
 		st.mu.Unlock()
-		if st.ByOne && after > before && err == nil {
-			body := fmt.Sprintf(`{"type":%q,"name":%q,"shards":%d}`, st.Kind.typ, st.keys[0], shards.Shards+1)
-			_, _ = st.send(ctx, http.MethodPut, "/v1/shards", body, nil) // a failed call is repeated in the next second
-		}
 		before = after
 	}
 }
