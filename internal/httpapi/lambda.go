@@ -1,29 +1,125 @@
 package httpapi
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/aws/aws-lambda-go/events"
-	"github.com/awslabs/aws-lambda-go-api-proxy/httpadapter"
 )
 
 // Lambda returns a Lambda handler for API Gateway's HTTP API, payload format 2.0, that calls an HTTP handler. An HTTP
-// API decodes a path and cuts it at a question mark, so names in paths can't contain one.
+// API decodes a path and cuts it at a question mark, so names in paths can't contain one. It joins the values of a
+// repeated header with commas; the handler sees one value.
 func Lambda(handler http.Handler) func(context.Context, events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
-	adapter := httpadapter.NewV2(handler)
-	return func(ctx context.Context, request events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
-		if request.RequestContext.HTTP.Method == "" {
-			return events.APIGatewayV2HTTPResponse{}, fmt.Errorf("the event is not an HTTP API request of payload format 2.0")
+	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
+		r, err := requestOf(ctx, event)
+		if err != nil {
+			return events.APIGatewayV2HTTPResponse{}, err
 		}
-		request.RawPath = (&url.URL{Path: request.RawPath}).EscapedPath()
-		request.RawQueryString = controls.ReplaceAllStringFunc(request.RawQueryString, url.QueryEscape)
-		return adapter.ProxyWithContext(WithCaller(ctx, callerOf(request.RequestContext.Authorizer)), request)
+		w := &response{header: http.Header{}}
+		handler.ServeHTTP(w, r)
+		return w.event(r.Method == http.MethodHead), nil
 	}
 }
 
-// controls matches the characters that the adapter can't parse in a query string.
-var controls = regexp.MustCompile(`[\x00-\x1f\x7f]`)
+// requestOf returns the HTTP request of an event. Caller returns its caller. The error is for events of another kind
+// and for bodies that aren't base64.
+func requestOf(ctx context.Context, event events.APIGatewayV2HTTPRequest) (*http.Request, error) {
+	gateway := event.RequestContext
+	if gateway.HTTP.Method == "" {
+		return nil, fmt.Errorf("the event is not an HTTP API request of payload format 2.0")
+	}
+	body := []byte(event.Body)
+	if event.IsBase64Encoded {
+		var err error
+		if body, err = base64.StdEncoding.DecodeString(event.Body); err != nil {
+			return nil, fmt.Errorf("decoding the event's body: %w", err)
+		}
+	}
+	ctx = context.WithValue(WithCaller(ctx, callerOf(gateway.Authorizer)), gatewayKey{}, gateway.RequestID)
+	r, err := http.NewRequestWithContext(ctx, gateway.HTTP.Method, "/", bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("converting the event: %w", err)
+	}
+	setHeader(r, event)
+	r.URL = &url.URL{Path: pathOf(event), RawQuery: event.RawQueryString}
+	r.RequestURI = r.URL.RequestURI()
+	r.RemoteAddr = gateway.HTTP.SourceIP
+	return r, nil
+}
+
+// setHeader sets a request's header and host.
+func setHeader(r *http.Request, event events.APIGatewayV2HTTPRequest) {
+	for name, value := range event.Headers {
+		r.Header.Set(name, value)
+	}
+	if len(event.Cookies) > 0 {
+		r.Header.Set("Cookie", strings.Join(event.Cookies, "; "))
+	}
+	r.Host = cmp.Or(r.Header.Get("Host"), event.RequestContext.DomainName)
+	r.Header.Del("Host")
+}
+
+// pathOf returns the path without the stage, which begins the path if it is a named one.
+func pathOf(event events.APIGatewayV2HTTPRequest) string {
+	path := cmp.Or(event.RawPath, event.RequestContext.HTTP.Path)
+	if stage := event.RequestContext.Stage; stage != "" && stage != "$default" {
+		if rest, ok := strings.CutPrefix(path, "/"+stage); ok && (rest == "" || rest[0] == '/') {
+			path = rest
+		}
+	}
+	return cmp.Or(path, "/")
+}
+
+// response is an http.ResponseWriter that keeps what is written.
+type response struct {
+	header, sent http.Header // sent is header as of the first WriteHeader; nil before
+	status       int
+	body         bytes.Buffer
+}
+
+func (w *response) Header() http.Header { return w.header }
+
+// WriteHeader sets the status and fixes the header, as net/http does: later calls and informational ones do nothing.
+func (w *response) WriteHeader(status int) {
+	if w.sent == nil && status >= http.StatusOK {
+		w.status, w.sent = status, w.header.Clone()
+	}
+}
+
+func (w *response) Write(p []byte) (int, error) {
+	if w.sent == nil {
+		if len(p) > 0 && w.header.Get("Content-Type") == "" {
+			w.header.Set("Content-Type", http.DetectContentType(p))
+		}
+		w.WriteHeader(http.StatusOK)
+	}
+	return w.body.Write(p)
+}
+
+// event returns the response as API Gateway takes it: a body that isn't UTF-8 in base64, cookies apart, and the values
+// of another header joined with commas. The response to a HEAD has no body.
+func (w *response) event(head bool) events.APIGatewayV2HTTPResponse {
+	w.WriteHeader(http.StatusOK)
+	out := events.APIGatewayV2HTTPResponse{StatusCode: w.status, Headers: map[string]string{}, Cookies: w.sent["Set-Cookie"]}
+	for name, values := range w.sent {
+		if name != "Set-Cookie" {
+			out.Headers[name] = strings.Join(values, ",")
+		}
+	}
+	switch body := w.body.Bytes(); {
+	case head:
+	case utf8.Valid(body):
+		out.Body = string(body)
+	default:
+		out.Body, out.IsBase64Encoded = base64.StdEncoding.EncodeToString(body), true
+	}
+	return out
+}

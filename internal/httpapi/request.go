@@ -8,12 +8,14 @@ import (
 	"strings"
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
-	"github.com/awslabs/aws-lambda-go-api-proxy/core"
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/oklog/ulid/v2"
 )
 
 type requestKey struct{}
+
+// gatewayKey is the key of API Gateway's request id in a request's context.
+type gatewayKey struct{}
 
 type request struct {
 	id  string
@@ -29,8 +31,8 @@ func withRequestID(w http.ResponseWriter, r *http.Request, log *slog.Logger, pat
 	}
 	w.Header().Set("X-Request-Id", id)
 	known := request{id, log.With("request_id", id, "method", r.Method, "route", path)}
-	if gateway, ok := core.GetAPIGatewayV2ContextFromContext(r.Context()); ok {
-		known.log = known.log.With("api_request_id", gateway.RequestID)
+	if id, ok := r.Context().Value(gatewayKey{}).(string); ok {
+		known.log = known.log.With("api_request_id", id)
 	}
 	return r.WithContext(context.WithValue(r.Context(), requestKey{}, known))
 }
