@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,10 +9,14 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/hotshard/hotshard/internal/test/lane"
 )
 
 const (
@@ -70,9 +75,17 @@ func signature(r *http.Request, body []byte, region, signed string) string {
 
 // guarded starts an API that accepts only signed calls, and rejects others with 403. It replaces CALLS in its response by
 // the number of calls.
-func guarded(t *testing.T, response string) (target string, rejected *int) {
-	rejected = new(int)
+func guarded(t *testing.T, response string) (target string, rejected *int64) {
 	var calls atomic.Int64
+	target, count := behindSignatures(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, strings.ReplaceAll(response, "CALLS", fmt.Sprint(calls.Add(1))))
+	}))
+	return target, count
+}
+
+// behindSignatures starts a server that passes signed calls to an API, and rejects others with 403.
+func behindSignatures(t *testing.T, api http.Handler) (target string, rejected *int64) {
+	rejected = new(int64)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -88,14 +101,37 @@ func guarded(t *testing.T, response string) (target string, rejected *int) {
 		case !strings.Contains(signed, "host;") || !strings.Contains(signed, "x-amz-security-token"):
 			t.Errorf("the signed headers are %s, want the host and the session token too", signed)
 		default:
-			io.WriteString(w, strings.ReplaceAll(response, "CALLS", fmt.Sprint(calls.Add(1))))
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			api.ServeHTTP(w, r)
 			return
 		}
-		*rejected++
+		atomic.AddInt64(rejected, 1)
 		http.Error(w, `{"detail":"Forbidden"}`, http.StatusForbidden)
 	}))
 	t.Cleanup(server.Close)
 	return server.URL, rejected
+}
+
+// TestLoadVerifiesDeployment runs the check of docs/deploy.md: a load against an API that accepts only signed calls, and
+// the comparison of what was accepted with what is stored.
+func TestLoadVerifiesDeployment(t *testing.T) {
+	lane.NeedsEngine(t)
+	credentials(t)
+	at, err := url.Parse(deploy(t).url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(at) }}
+	target, rejected := behindSignatures(t, proxy)
+	args := strings.Fields("load --workload zipf --seed 1 --count 200 --keys 20 --batch 20 --concurrency 4 --verify --auth iam --target " + target)
+	code, out, text := hotshard(t, args...)
+	if code != exitOK || atomic.LoadInt64(rejected) != 0 {
+		t.Errorf("exit %d, %d calls rejected: %s", code, *rejected, text)
+	}
+	wantText(t, out, "counters, 200 events of")
+	if !regexp.MustCompile(`(?m)^ *differences +0 *$`).MatchString(out) {
+		t.Errorf("want no differences:\n%s", out)
+	}
 }
 
 // TestCallsAreSigned checks that all commands which call the API sign with --auth iam, and report a 403 otherwise.

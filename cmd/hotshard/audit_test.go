@@ -87,10 +87,6 @@ func TestNoCredentialsForTheTables(t *testing.T) {
 			t.Errorf("%s: exit %d with %s", command, code, text)
 		}
 	}
-	code, _, text := hotshard(t, "prove", "--yes")
-	if code != exitBad || !strings.HasPrefix(text, "hotshard: No AWS credentials. Set AWS_PROFILE, ") || !strings.Contains(text, "or use --local for an engine") {
-		t.Errorf("prove: exit %d with %s", code, text)
-	}
 }
 
 // TestAuditDefaultsEqualFunctions checks that flags have the functions' defaults, and the values of their environment.

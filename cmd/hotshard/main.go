@@ -43,7 +43,6 @@ type cli struct {
 	Replay   ReplayCmd   `cmd:"" help:"Recompute summaries that lack records, and clear the failure destination."`
 	Delete   DeleteCmd   `cmd:"" help:"Delete every trace of a key, or of one player of a board."`
 	Plan     PlanCmd     `cmd:"" help:"Estimate write shards, partitions, read cost and monthly cost for a peak."`
-	Prove    ProveCmd    `cmd:"" help:"Measure a temporary deployment on your AWS account, or here, and remove it."`
 	Top      TopCmd      `cmd:"" help:"Show the hot keys of any table, or of a deployment, live."`
 	Adopt    AdoptCmd    `cmd:"" help:"Examine a table of yours before the library shards it under plain names. Without --undo it only reads."`
 	Console  ConsoleCmd  `cmd:"" help:"Serve the heat map of any table, or of a deployment, on this machine."`

@@ -27,7 +27,6 @@ var notRun = []struct{ command, why string }{
 	{`^make (run|test|build|lint|synth|test-long)\b|^go (build|test|vet)\b`, ".ci/run runs it, or runs what it starts"},
 	{`^make (bootstrap|preflight|deploy|destroy)\b`, "it needs an AWS account"},
 	{`^aws |^uuid=|^find given-up|^curl --aws-sigv4|--target "\$api" *$`, "it needs an AWS account"},
-	{`^(bin/)?hotshard prove\b`, "it takes minutes; internal/tool/prove has its tests"},
 	{`^(bin/)?hotshard demo\b`, "TestDemo runs it"},
 	{`# +asks first, on a terminal`, "it asks on a terminal; TestAsk answers"},
 	{`^hotshard rebuild --type entity --name room/1`, "it follows a repair of damaged data, which audit's tests make"},
