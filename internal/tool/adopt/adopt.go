@@ -58,6 +58,7 @@ type Report struct {
 	Lines        string   `json:"go,omitempty"`      // the Go lines for this table
 	Sampled      int      `json:"sampled,omitempty"` // items of which all attributes were read
 	layout       string   // the Go expression of the chosen layout
+	ttl          string   // the attribute by which the table's items expire, or ""
 }
 
 // Found has partition keys that were found.
@@ -102,13 +103,7 @@ func Examine(ctx context.Context, db Client, o Options) (*Report, error) {
 	if len(r.Refusals) > 0 { // a scan would add nothing
 		return r, nil
 	}
-	ttl, err := db.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &o.Table})
-	if err != nil {
-		return nil, err
-	}
-	if d := ttl.TimeToLiveDescription; d != nil && d.TimeToLiveStatus == types.TimeToLiveStatusEnabled {
-		r.addNote("TTL by %s also deletes the items of new write shards.", aws.ToString(d.AttributeName))
-	}
+	r.readTTL(ctx, db)
 	some, err := db.Scan(ctx, &dynamodb.ScanInput{TableName: &o.Table, Limit: aws.Int32(sampleSize)})
 	if err != nil {
 		return nil, err
@@ -116,7 +111,7 @@ func Examine(ctx context.Context, db Client, o Options) (*Report, error) {
 	if err := r.scan(ctx, db, o); err != nil {
 		return nil, err
 	}
-	r.fit(some.Items, o)
+	r.fit(ctx, some.Items, o)
 	if len(r.Refusals) == 0 {
 		r.Lines = r.lines()
 	}
@@ -171,6 +166,21 @@ func (r *Report) describe(d *types.TableDescription) {
 	}
 	if p := d.ProvisionedThroughput; p != nil && aws.ToInt64(p.WriteCapacityUnits) > 0 {
 		r.addNote("The table's provisioned %d WCU/s are shared by all write shards.", *p.WriteCapacityUnits)
+	}
+}
+
+// readTTL finds the table's TTL attribute. The call may not be allowed, and some engines don't have it.
+func (r *Report) readTTL(ctx context.Context, db Client) {
+	out, err := db.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &r.Table})
+	if err != nil {
+		r.addNote("The table's TTL can't be read, so check that the lines don't name its TTL attribute: %v.", err)
+		return
+	}
+	if d := out.TimeToLiveDescription; d != nil {
+		r.ttl = aws.ToString(d.AttributeName)
+	}
+	if r.ttl != "" {
+		r.addNote("TTL by %s also deletes the items of new write shards.", r.ttl)
 	}
 }
 

@@ -1,0 +1,125 @@
+package adopt_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/tool/adopt"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// expiring is a client whose table has a TTL attribute, or whose TTL can't be read.
+type expiring struct {
+	*dynamodb.Client
+	attr string
+	err  error
+}
+
+func (e expiring) DescribeTimeToLive(context.Context, *dynamodb.DescribeTimeToLiveInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTimeToLiveOutput, error) {
+	if e.err != nil {
+		return nil, e.err
+	}
+	d := &types.TimeToLiveDescription{TimeToLiveStatus: types.TimeToLiveStatusDisabled}
+	if e.attr != "" {
+		d = &types.TimeToLiveDescription{TimeToLiveStatus: types.TimeToLiveStatusEnabled, AttributeName: &e.attr}
+	}
+	return &dynamodb.DescribeTimeToLiveOutput{TimeToLiveDescription: d}, nil
+}
+
+// attribute returns a time in one of the forms of attributes.
+type attribute func(time.Time) types.AttributeValue
+
+func seconds(at time.Time) types.AttributeValue { return libtest.Num(at.Unix()) }
+
+func unixMillis(at time.Time) types.AttributeValue { return libtest.Num(at.UnixMilli()) }
+
+func iso(at time.Time) types.AttributeValue { return libtest.Str(shard.Seconds.Format(at)) }
+
+func isoMicros(at time.Time) types.AttributeValue { return libtest.Str(shard.Micros.Format(at)) }
+
+// dated returns orders with an attribute in addition, whose time is after the order's by d.
+func dated(items []item, name string, d time.Duration, form attribute) []item {
+	var list []item
+	for i, it := range items {
+		with := maps.Clone(it)
+		with[name] = form(now.Add(time.Duration(i-len(items))*time.Minute + d))
+		list = append(list, with)
+	}
+	return list
+}
+
+const week = 7 * 24 * time.Hour
+
+// TestTimeOfItems checks from which attribute Examine takes an item's time: never from the table's TTL attribute, and never
+// from one with times in the future, whether or not the TTL can be read. Without another time the table can't be adopted.
+func TestTimeOfItems(t *testing.T) {
+	client := enginetest.Client(t)
+	noID := orders("acme", 5, onlyID)
+	for i := range noID {
+		delete(noID[i], "order")
+	}
+	ahead := func(at time.Time, id string) types.AttributeValue { return millis(at.Add(week), id) }
+	bareAhead := func(at time.Time, _ string) types.AttributeValue { return libtest.Num(at.Add(week).Unix()) }
+	denied := &smithy.GenericAPIError{Code: "AccessDeniedException", Message: "not authorized to perform: dynamodb:DescribeTimeToLive"}
+	unknown := &smithy.GenericAPIError{Code: "UnknownOperationException"}
+	for name, c := range map[string]struct {
+		sort   types.ScalarAttributeType // "" for S
+		items  []item
+		ttl    string // the TTL attribute
+		err    error  // of DescribeTimeToLive
+		layout string
+		want   string // the layout, or the refusal
+	}{
+		"TTL in a week":              {items: dated(noID, "TTL", week, seconds), ttl: "TTL", want: "TTL is the table's TTL attribute"},
+		"TTL that has passed":        {items: dated(noID, "gone", 0, seconds), ttl: "gone", want: "gone is the table's TTL attribute"},
+		"TTL of another name":        {items: dated(noID, "a", week, seconds), ttl: "a", want: "a is the table's TTL attribute"},
+		"TTL as text":                {items: dated(noID, "until", 0, iso), ttl: "until", want: "until is the table's TTL attribute"},
+		"TTL and a time":             {items: dated(dated(noID, "a", week, seconds), "made", 0, seconds), ttl: "a", want: `Time: table.AttributeTime("made")`},
+		"TTL is off":                 {items: dated(noID, "ends", week, seconds), want: "ends has times in the future"},
+		"TTL is off, a time is left": {items: dated(dated(noID, "ends", week, seconds), "made", 0, seconds), want: `Time: table.AttributeTime("made")`},
+		"TTL was on":                 {items: dated(noID, "ttl", -week, seconds), want: "ttl is the time of an expiry"},
+		"no permission":              {items: dated(noID, "ends", week, seconds), err: denied, want: "ends has times in the future"},
+		"no permission, a time":      {items: dated(dated(noID, "a", week, iso), "made", 0, seconds), err: denied, want: `Time: table.AttributeTime("made")`},
+		"an engine without TTL":      {items: dated(noID, "ends", week, seconds), err: unknown, want: "ends has times in the future"},
+		"no answer":                  {items: dated(dated(noID, "a", week, seconds), "made", 0, seconds), err: errors.New("500"), want: `Time: table.AttributeTime("made")`},
+		"milliseconds":               {items: dated(noID, "made", 0, unixMillis), want: `Time: table.SortTime("made", shard.UnixMillis)`},
+		"milliseconds ahead":         {items: dated(noID, "ends", week, unixMillis), want: "ends has times in the future"},
+		"text":                       {items: dated(noID, "made", 0, iso), want: `Time: table.SortTime("made", shard.Seconds)`},
+		"text of microseconds":       {items: dated(noID, "made", 0, isoMicros), want: `Time: table.SortTime("made", shard.Micros)`},
+		"text ahead":                 {items: dated(noID, "ends", week, iso), want: "ends has times in the future"},
+		"one item ahead":             {items: append(dated(noID, "ends", 0, seconds), item{"customer": libtest.Str("acme"), "placed": libtest.Str("z"), "ends": seconds(now.Add(3 * time.Second))}), want: "ends has times in the future"},
+		"an expiry that has passed":  {items: dated(dated(noID, "a", -time.Hour, seconds), "made", -2*time.Hour, seconds), want: `Time: table.AttributeTime("made")`},
+		"sort key ahead":             {items: orders("acme", 5, ahead), want: "placed has times in the future"},
+		"sort key ahead, random":     {items: orders("acme", 5, ahead), layout: "random", want: `Layout: table.RandomSuffix{}`},
+		"sort key ahead and a time":  {items: dated(orders("acme", 5, ahead), "made", 0, seconds), want: `Time: table.AttributeTime("made")`},
+		"buckets ahead":              {items: orders("acme#2026-01-12", 5, ahead), layout: "buckets", want: "placed has times in the future"},
+		"sort key is the TTL":        {sort: "N", items: orders("acme", 5, bareAhead), ttl: "placed", want: "placed is the table's TTL attribute"},
+		"sort key was the TTL":       {sort: "N", items: orders("acme", 5, unix), ttl: "placed", want: "placed is the table's TTL attribute"},
+		"By is no expiry":            {items: dated(orders("acme", 5, bare), "a", week, iso), ttl: "a", want: `By: "order"`},
+		"no items":                   {want: "The table is empty"},
+	} {
+		theirs := fill(t, client, cmp.Or(c.sort, "S"), c.items...)
+		r, err := adopt.Examine(t.Context(), expiring{client, c.ttl, c.err}, adopt.Options{Table: theirs, Format: shard.HashShard, Layout: c.layout, ReadUnits: 1000, Now: now})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := r.Lines + strings.Join(r.Refusals, "\n"); !strings.Contains(got, c.want) || (r.Lines == "") != (len(r.Refusals) == 1) {
+			t.Errorf("%s: want %q; lines %q, refusals %q", name, c.want, r.Lines, r.Refusals)
+		}
+		if notes := strings.Join(r.Notes, "\n"); c.err != nil && !strings.Contains(notes, "TTL can't be read") {
+			t.Errorf("%s: the notes do not say that the TTL is unknown: %q", name, notes)
+		}
+	}
+}

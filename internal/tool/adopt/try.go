@@ -1,0 +1,187 @@
+package adopt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/shard/table"
+)
+
+// triedCount is the shard count to which names grow in a trial, the first count of a grow.Grower.
+const triedCount = 24
+
+// growth is a shard map in which all names grow from 1 write shard to triedCount at a time.
+type growth time.Time
+
+// Lookup returns the entry of a name.
+func (g growth) Lookup(_ context.Context, key string, _ time.Time) (shardmap.Entry, error) {
+	return shardmap.Entry{Key: key, Version: 1, Max: triedCount, History: shard.History{{At: time.Time(g), Count: triedCount}}}, nil
+}
+
+// try makes the calls of a layout's lines with the sampled items, on a table in memory. It returns the first error, or nil if:
+//   - after a growth at o.Now all items are found where they are stored, and a put creates no second item
+//   - if the growth was at the first or the last time of the items, all are put, found and read in order
+func (r *Report) try(ctx context.Context, f Fit, items []item, of times, o Options) error {
+	if !f.Fits || len(items) == 0 {
+		return nil
+	}
+	stored := memory{r.PartitionKey, r.SortKey, nil}
+	for _, it := range items {
+		stored.put(it)
+	}
+	grown := o.Now.Add(shardmap.LeadTime)
+	if err := r.tryGrowth(ctx, f, stored, items, growth(grown), of, o); err != nil {
+		return err
+	}
+	if of.own == nil {
+		return nil
+	}
+	first, last := of.own.span(items)
+	for _, at := range []time.Time{first, last} {
+		if err := r.tryGrowth(ctx, f, memory{r.PartitionKey, r.SortKey, nil}, items, growth(at), of, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tryGrowth puts, reads and queries the items. Puts of random write shards are tried only on an empty table, since they create
+// second items.
+func (r *Report) tryGrowth(ctx context.Context, f Fit, db memory, items []item, counts table.Counts, of times, o Options) error {
+	adopted := len(db.items) > 0
+	t := table.Table{
+		Client: &db, Name: r.Table, PartitionKey: r.PartitionKey, SortKey: r.SortKey,
+		Shards: counts, Layout: f.layout, Format: o.Format, PlainFirst: true,
+	}
+	names := map[string][]item{}
+	for _, stored := range items {
+		it := maps.Clone(stored)
+		name := keyText(it, r.PartitionKey)
+		if b, is := f.layout.(table.TimeBuckets); is {
+			name = strings.TrimSuffix(name, o.Format.Separator()+b.Bucket.Label(of.own.time(it), 0))
+		}
+		it[r.PartitionKey] = dynamo.String(name)
+		names[name] = append(names[name], it)
+		if !adopted || f.Layout != Random {
+			if err := t.Put(ctx, it, o.Now); err != nil {
+				return err
+			}
+		}
+		if f.Layout != Random {
+			if _, err := t.Get(ctx, r.keyOf(f, it, of), o.Now); err != nil {
+				return err
+			}
+		}
+	}
+	if len(db.items) != len(items) {
+		return fmt.Errorf("puts of %d items leave %d", len(items), len(db.items))
+	}
+	for name, list := range names {
+		span := table.Span{}
+		if f.Layout == Buckets {
+			first, last := of.own.span(list)
+			span = table.During(of.own.Stamp, first, last.Add(of.own.Unit()))
+		}
+		if err := r.tryRange(ctx, &t, name, span, list, o.Now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keyOf returns the attributes of an item that the keys of Get need.
+func (r *Report) keyOf(f Fit, it item, of times) item {
+	key := item{r.PartitionKey: it[r.PartitionKey], r.SortKey: it[r.SortKey], of.own.attr: it[of.own.attr]}
+	if c, is := f.layout.(table.CalculatedSuffix); is && c.By != "" {
+		key[c.By] = it[c.By]
+	}
+	return key
+}
+
+// tryRange checks that a range has the items of a name, in the order of their sort keys.
+func (r *Report) tryRange(ctx context.Context, t *table.Table, name string, span table.Span, items []item, now time.Time) error {
+	slices.SortStableFunc(items, func(a, b item) int { return dynamo.CompareValues(a[r.SortKey], b[r.SortKey]) })
+	n := 0
+	for it, err := range t.Query(ctx, name, span, now) {
+		if err != nil {
+			return err
+		}
+		if n == len(items) || dynamo.CompareValues(it[r.SortKey], items[n][r.SortKey]) != 0 {
+			return fmt.Errorf("the range of %q has %s %q out of order", name, r.SortKey, keyText(it, r.SortKey))
+		}
+		n++
+	}
+	if n != len(items) {
+		return fmt.Errorf("the range of %q has %d of %d items", name, n, len(items))
+	}
+	return nil
+}
+
+// memory is a table in memory with the calls that a trial makes.
+type memory struct {
+	partition, sort string // names of the key attributes
+	items           []item
+}
+
+func (m *memory) find(key item) int {
+	return slices.IndexFunc(m.items, func(it item) bool {
+		return dynamo.CompareValues(it[m.partition], key[m.partition]) == 0 && dynamo.CompareValues(it[m.sort], key[m.sort]) == 0
+	})
+}
+
+func (m *memory) put(it item) {
+	if at := m.find(it); at >= 0 {
+		m.items[at] = it
+		return
+	}
+	m.items = append(m.items, it)
+}
+
+func (m *memory) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	m.put(in.Item)
+	return &dynamodb.PutItemOutput{}, nil
+}
+
+func (m *memory) GetItem(_ context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	out := &dynamodb.GetItemOutput{}
+	if at := m.find(in.Key); at >= 0 {
+		out.Item = maps.Clone(m.items[at])
+	}
+	return out, nil
+}
+
+// Query returns the items of a partition between :low and :high, in order.
+func (m *memory) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	out := &dynamodb.QueryOutput{}
+	low, high := in.ExpressionAttributeValues[":low"], in.ExpressionAttributeValues[":high"]
+	for _, it := range m.items {
+		at := it[m.sort]
+		if dynamo.CompareValues(it[m.partition], in.ExpressionAttributeValues[":pk"]) == 0 &&
+			(low == nil || dynamo.CompareValues(at, low) >= 0) && (high == nil || dynamo.CompareValues(at, high) <= 0) {
+			out.Items = append(out.Items, maps.Clone(it))
+		}
+	}
+	slices.SortFunc(out.Items, func(a, b map[string]types.AttributeValue) int { return dynamo.CompareValues(a[m.sort], b[m.sort]) })
+	return out, nil
+}
+
+var errUntried = errors.New("a trial does not make this call")
+
+func (m *memory) UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	return nil, errUntried
+}
+
+func (m *memory) DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+	return nil, errUntried
+}
