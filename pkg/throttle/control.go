@@ -18,9 +18,10 @@ const controlPath = "/_throttle"
 
 // Report is the response of GET /_throttle.
 type Report struct {
-	Since     time.Time   `json:"since"`  // start or last reset; throttles are counted since then
-	Tables    []Resource  `json:"tables"` // each table before its global indexes, by name
-	Throttled []Throttled `json:"throttled"`
+	Since     time.Time   `json:"since"`     // start or last reset; throttles are counted since then
+	Tables    []Resource  `json:"tables"`    // each table before its global indexes, by name
+	Totals    []Total     `json:"totals"`    // all throttles, by table, index and reason
+	Throttled []Throttled `json:"throttled"` // the most throttled keys, [Options.TopKeys] at most
 }
 
 // Resource is a table or a global index that a request has named. A local index shares its
@@ -59,6 +60,15 @@ type Levels struct {
 	RCU         int64   `json:"rcu"`
 	ReadRate    float64 `json:"read_units_per_second"`
 	ReadTokens  float64 `json:"read_tokens"`
+}
+
+// Total counts all denials of one table or global index for one reason. Table is empty for the
+// tables beyond a limiter's bound together.
+type Total struct {
+	Reason string `json:"reason"`
+	Table  string `json:"table"`
+	Index  string `json:"index,omitempty"`
+	Count  int64  `json:"count"`
 }
 
 // Throttled counts the denials of one partition key for one reason, most first. Key is empty
@@ -156,6 +166,7 @@ func (l *Limiter) Report() Report {
 	spaces := l.spaces()
 	l.mu.Lock()
 	report := Report{Since: l.stats.since.UTC().Truncate(time.Millisecond), Tables: []Resource{}, Throttled: []Throttled{}}
+	report.Totals = l.stats.totals()
 	denied := l.top(l.stats.throttled)
 	l.mu.Unlock()
 	for _, s := range spaces {

@@ -75,9 +75,16 @@ type counts struct {
 	writes     *topk.Sketch // weights in half units
 	reads      *topk.Sketch
 	throttled  *topk.Sketch // weights in halves of a denial
+	denials    map[denialName]int64
 }
 
 type spaceName struct{ table, index string }
+
+// denialName is a table or index, and the reason of its denials.
+type denialName struct {
+	spaceName
+	reason string
+}
 
 func nameOf(s *partitions.Space) spaceName { return spaceName{s.Table, s.Index} }
 
@@ -85,7 +92,7 @@ func newCounts(since time.Time) *counts {
 	limits := topk.Limits{Entries: maxKeys, Bytes: maxKeyBytes}
 	return &counts{
 		since, map[string]*OperationStats{}, map[spaceName]*SpaceStats{},
-		topk.New(limits), topk.New(limits), topk.New(limits),
+		topk.New(limits), topk.New(limits), topk.New(limits), map[denialName]int64{},
 	}
 }
 
@@ -151,9 +158,23 @@ func (l *Limiter) countConflicts(operation string, items int) {
 
 func (c *counts) denied(denied []partitions.Denial) {
 	for _, d := range denied {
-		c.space(d.Space).Throttled++
-		c.throttled.Add(keyOf(d.Place, reasonOf(d).Reason), 2, 0)
+		reason, s := reasonOf(d).Reason, c.space(d.Space)
+		s.Throttled++
+		c.denials[denialName{spaceName{s.Table, s.Index}, reason}]++
+		c.throttled.Add(keyOf(d.Place, reason), 2, 0)
 	}
+}
+
+// totals returns all denials, by table, index and reason.
+func (c *counts) totals() []Total {
+	totals := []Total{}
+	for name, n := range c.denials {
+		totals = append(totals, Total{name.reason, name.table, name.index, n})
+	}
+	slices.SortFunc(totals, func(a, b Total) int {
+		return cmp.Or(strings.Compare(a.Table, b.Table), strings.Compare(a.Index, b.Index), strings.Compare(a.Reason, b.Reason))
+	})
+	return totals
 }
 
 // keyOf identifies a place and a reason. Names of tables and indexes have no control characters.

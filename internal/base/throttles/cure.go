@@ -41,7 +41,7 @@ func (e *Evidence) cure(g *group, t *tally, keys []Key) string {
 		return g.findKeys()
 	case keys[0].Advice != "":
 		return keys[0].Advice
-	case spread(keys):
+	case spread(keys, t.events):
 		return g.warm(t, keys)
 	case g.op == Read:
 		return fmt.Sprintf("Cache the reads of %s (DAX, or in the caller), or read it eventually consistently at half the cost: a partition reads %s RCU/s whatever the table's capacity is.", keys[0].Key, number(e.partition(Read)))
@@ -127,8 +127,9 @@ func (g *group) findKeys() string {
 		g.Table, index)
 }
 
-// spread reports whether many keys are throttled, none is hot and none leads.
-func spread(keys []Key) bool {
+// spread reports whether many keys are throttled, none is hot and none leads. The sources may list fewer keys than had
+// the throttles.
+func spread(keys []Key, throttles float64) bool {
 	sum := 0.0
 	for _, k := range keys {
 		if k.Hot {
@@ -136,7 +137,7 @@ func spread(keys []Key) bool {
 		}
 		sum += k.Throttles
 	}
-	return len(keys) >= crowd && keys[0].Throttles < leading*sum
+	return len(keys) >= crowd && keys[0].Throttles < leading*max(sum, throttles)
 }
 
 func (g *group) warm(t *tally, keys []Key) string {

@@ -42,7 +42,7 @@ func Proxy(ctx context.Context, endpoint string) func(context.Context) (collect.
 		if err := json.NewDecoder(io.LimitReader(response.Body, maxReport)).Decode(&r); err != nil {
 			return collect.Limited{}, fmt.Errorf("%s: %w", request.URL, err)
 		}
-		if r.Throttled == nil {
+		if r.Totals == nil {
 			return collect.Limited{}, fmt.Errorf("%s: it is not a throttling proxy", request.URL)
 		}
 		return Limited(r, proxySource), nil
@@ -56,29 +56,43 @@ func Proxy(ctx context.Context, endpoint string) func(context.Context) (collect.
 // Limited returns what a limiter throttled as evidence of the named source.
 func Limited(r throttle.Report, source string) collect.Limited {
 	out := collect.Limited{Since: r.Since}
-	sums := map[throttles.Reason]float64{}
+	listed := map[throttles.Reason]float64{}
 	for _, k := range r.Throttled {
-		reason, ok := parse(k)
+		reason, ok := parse(k.Reason, k.Table, k.Index)
 		if !ok {
 			continue
 		}
-		sums[reason] += k.Count
+		listed[reason] += k.Count
 		if k.Key != "" {
 			out.Keys = append(out.Keys, throttles.Key{Reason: reason, Key: k.Key, Throttles: k.Count, Source: source})
 		}
 	}
-	for reason, n := range sums {
-		text := fmt.Sprintf("%.0f times %s since it started or was reset", n, reason)
-		out.Counts = append(out.Counts, throttles.Count{Reason: reason, Events: n, Source: throttles.Source{Name: source, Text: text}})
+	for _, total := range r.Totals {
+		reason, ok := parse(total.Reason, total.Table, total.Index)
+		switch {
+		case total.Table == "":
+			out.Unnamed += float64(total.Count)
+		case ok:
+			out.Counts = append(out.Counts, count(reason, float64(total.Count), listed[reason], source))
+		}
 	}
 	return out
 }
 
-// parse returns the reason and resource of a line of the limiter's report.
-func parse(k throttle.Throttled) (throttles.Reason, bool) {
-	arn := "arn:aws:dynamodb:::table/" + k.Table
-	if k.Index != "" {
-		arn += "/index/" + k.Index
+// count returns a total as evidence, with the number of throttles on listed keys if it is lower.
+func count(reason throttles.Reason, n, listed float64, source string) throttles.Count {
+	text := fmt.Sprintf("%.0f times %s since it started or was reset", n, reason)
+	if listed < n {
+		text += fmt.Sprintf(", at least %.0f of them on the keys that it lists", listed)
 	}
-	return throttles.Parse(k.Reason, arn)
+	return throttles.Count{Reason: reason, Events: n, Source: throttles.Source{Name: source, Text: text}}
+}
+
+// parse returns a reason of the limiter's report, and its resource.
+func parse(reason, table, index string) (throttles.Reason, bool) {
+	arn := "arn:aws:dynamodb:::table/" + table
+	if index != "" {
+		arn += "/index/" + index
+	}
+	return throttles.Parse(reason, arn)
 }

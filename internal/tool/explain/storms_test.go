@@ -314,3 +314,33 @@ func TestTwoThrottles(t *testing.T) {
 		}
 	}
 }
+
+// TestAllThrottlesOfProxyCount checks that throttles count whose keys the proxy doesn't list, and that the evidence tells
+// how many those are.
+func TestAllThrottlesOfProxyCount(t *testing.T) {
+	s := newStorm(t, capacity{o: throttle.Options{Partitions: 256, PartitionWCU: 1, PartitionRCU: 1, TopKeys: 3}})
+	for _, key := range s.spread[:10] {
+		for range 1 + 5 { // 1 is admitted
+			s.put(t, key, "1", "")
+		}
+	}
+	for range 2 + 3 { // an eventually consistent read costs half a unit
+		s.query(t, "Rome")
+	}
+	read := func(context.Context) (collect.Limited, error) {
+		return explain.Limited(s.limiter.Report(), "the proxy"), nil
+	}
+	r, _ := s.explain(t, collect.Sources{Limiter: read})
+	if r.Throttles != 10*5+3 || len(r.Findings) != 2 {
+		t.Fatalf("%v throttles and findings %+v, want %d and 2", r.Throttles, r.Findings, 10*5+3)
+	}
+	want := "50 times TableWriteKeyRangeThroughputExceeded since it started or was reset, at least 15 of them on the keys that it lists"
+	if got := r.Findings[0].Evidence[0].Text; got != want {
+		t.Errorf("evidence %q, want %q", got, want)
+	}
+	o := s.options()
+	o.Index = byCity
+	if r, err := collect.Run(t.Context(), collect.Sources{DynamoDB: s.reader, Limiter: read}, o); err != nil || r.Throttles != 3 {
+		t.Errorf("%v throttles of the index, %v; want 3", r.Throttles, err)
+	}
+}

@@ -70,9 +70,10 @@ type Sources struct {
 
 // Limited has all throttles of a limiter since a time.
 type Limited struct {
-	Since  time.Time // zero if the time is unknown
-	Counts []throttles.Count
-	Keys   []throttles.Key
+	Since   time.Time // zero if the time is unknown
+	Counts  []throttles.Count
+	Keys    []throttles.Key
+	Unnamed float64 // throttles of tables beyond the limiter's bound
 }
 
 // Options say what to explain.
@@ -202,6 +203,9 @@ func (c *collection) askLimiter(ctx context.Context) {
 	}
 	if len(c.Counts) > 0 && c.From.Before(c.options.From) {
 		c.addNote("The limiter's counts have no times: they are all since %s UTC, when it started or was last reset.", c.From.UTC().Format(time.DateTime))
+	}
+	if limited.Unnamed > 0 {
+		c.addNote("The limiter doesn't know the tables of %.0f more throttles: it had requests for too many.", limited.Unnamed)
 	}
 	for _, k := range limited.Keys {
 		if c.wanted(k.ID) {
