@@ -30,7 +30,7 @@ FUZZTIME    := 30s
 CLOCKS      := 2028-02-29T23:58:00Z
 LONG_CLOCKS := $(foreach day,2027-01-01 2028-02-29 2033-06-15,$(foreach hour,00:00:30 10:30:00 23:58:00,$(day)T$(hour)Z))
 ROUNDS      := 9
-STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # The same source and Go version give the same bytes, wherever it is built. lambda.norpc leaves
 # out a protocol that Lambda no longer speaks, and its share of a cold start.

@@ -158,7 +158,7 @@ func (d *documented) checkParameter(op string, p object) {
 	if text, _ := p["description"].(string); text == "" {
 		d.t.Errorf("%s has no description", place)
 	}
-	if p["required"] == true && p["example"] == nil && s["enum"] == nil {
+	if p["required"] == true && s["examples"] == nil && s["enum"] == nil {
 		d.t.Errorf("%s is required and has no example", place)
 	}
 	d.checkSchema(place, s, true)
