@@ -14,7 +14,8 @@ import (
 // batchReads is a BatchGetItem, of which some keys may be throttled.
 type batchReads struct {
 	*call
-	requests map[string]tableKeys // by the tables' names
+	requests map[string]tableKeys // by the names in the request
+	tables   batchTables
 	sent     []batchedRead
 	held     map[string][]jsontext.Value
 	reserved []partitions.Charge
@@ -45,7 +46,7 @@ func batchGet(c *call) (*http.Response, error) {
 	if !decode(c.body, &body) {
 		return c.passThrough()
 	}
-	b := &batchReads{call: c, requests: body.RequestItems, held: map[string][]jsontext.Value{}}
+	b := &batchReads{call: c, requests: body.RequestItems, tables: batchTables{}, held: map[string][]jsontext.Value{}}
 	reads, err := b.prepareReads()
 	if err != nil {
 		return c.passOrFail(err)
@@ -65,10 +66,15 @@ func (b *batchReads) prepareReads() ([]batchedRead, error) {
 	for _, name := range slices.Sorted(maps.Keys(b.requests)) {
 		request := b.requests[name]
 		for _, text := range request.Keys {
-			found, err := b.item(name, text)
+			var key dynamo.Item
+			if !decode(text, &key) {
+				return nil, errInvalid
+			}
+			found, err := b.locate(name, key)
 			if err != nil {
 				return nil, err
 			}
+			b.tables[name] = found.table
 			reads = append(reads, batchedRead{found, text, found.at.Reads(leastRead(request.ConsistentRead))})
 		}
 	}
@@ -76,14 +82,6 @@ func (b *batchReads) prepareReads() ([]batchedRead, error) {
 		return nil, errInvalid
 	}
 	return reads, nil
-}
-
-func (b *batchReads) item(table string, text jsontext.Value) (item, error) {
-	var key dynamo.Item
-	if !decode(text, &key) {
-		return item{}, errInvalid
-	}
-	return b.locate(table, key)
 }
 
 // admit charges the keys one by one and withholds the throttled ones.
@@ -107,31 +105,29 @@ func (b *batchReads) sendAdmitted(report capacity) (*http.Response, error) {
 		for _, read := range b.sent {
 			sent[read.name] = append(sent[read.name], read.text)
 		}
-		text, err := b.part(sent)
+		part, err := b.part(sent)
 		if err != nil {
 			return nil, err
 		}
-		changed["RequestItems"] = text
+		if changed["RequestItems"], err = encode(part); err != nil {
+			return nil, err
+		}
 	}
 	r, err := b.forward(changed, report, b.reserved)
 	if err != nil {
 		return nil, err
 	}
-	var got batchGetAnswer
-	if !r.ok() || !decode(r.text, &got) {
+	if !r.ok() {
 		b.settleCharges(b.reserved, nil)
 		return r.response(report)
 	}
+	var got batchGetAnswer
+	if !decode(r.text, &got) {
+		got = batchGetAnswer{}
+	}
 	b.settleCharges(b.reserved, b.charges(r, got))
 	if len(b.held) > 0 {
-		for name, left := range got.UnprocessedKeys {
-			b.held[name] = append(b.held[name], left.Keys...)
-		}
-		text, err := b.part(b.held)
-		if err != nil {
-			return nil, err
-		}
-		if err := r.setMember("UnprocessedKeys", text); err != nil {
+		if err := b.addHeld(r); err != nil {
 			return nil, err
 		}
 	}
@@ -140,11 +136,32 @@ func (b *batchReads) sendAdmitted(report capacity) (*http.Response, error) {
 
 type batchGetAnswer struct {
 	Responses       map[string][]dynamo.Item
-	UnprocessedKeys map[string]tableKeys
+	UnprocessedKeys map[string]struct{ Keys []dynamo.Item }
 }
 
-// part returns the request's RequestItems with only these keys.
-func (b *batchReads) part(keys map[string][]jsontext.Value) (jsontext.Value, error) {
+// addHeld adds the throttled keys to the response's UnprocessedKeys.
+func (b *batchReads) addHeld(r *reply) error {
+	var got struct{ UnprocessedKeys map[string]object }
+	if !decode(r.text, &got) {
+		got.UnprocessedKeys = nil
+	}
+	part, err := b.part(b.held)
+	if err != nil {
+		return err
+	}
+	left := mergeHeld(b.tables, got.UnprocessedKeys, b.held, func(name string, left object, held []jsontext.Value) object {
+		var keys []jsontext.Value
+		if left["Keys"] == nil || !decode(left["Keys"], &keys) {
+			return part[name]
+		}
+		left["Keys"], _ = encode(append(held, keys...)) // texts of values
+		return left
+	})
+	return r.setMember("UnprocessedKeys", left)
+}
+
+// part returns the request's RequestItems with only these keys, by the names in the request.
+func (b *batchReads) part(keys map[string][]jsontext.Value) (map[string]object, error) {
 	var whole struct{ RequestItems map[string]object }
 	decode(b.body, &whole) // decoded before
 	part := map[string]object{}
@@ -156,41 +173,59 @@ func (b *batchReads) part(keys map[string][]jsontext.Value) (jsontext.Value, err
 		part[name] = whole.RequestItems[name]
 		part[name]["Keys"] = text
 	}
-	return encode(part)
+	return part, nil
 }
 
 // charges returns the cost of the keys that were read, by the items' sizes. If a projection
 // hides the sizes, the capacity that the engine reported is spread evenly.
 func (b *batchReads) charges(r *reply, got batchGetAnswer) []partitions.Charge {
-	left := map[string]bool{}
-	for name, request := range got.UnprocessedKeys {
-		for _, text := range request.Keys {
-			if found, err := b.item(name, text); err == nil {
-				left[found.id()] = true
-			}
-		}
-	}
-	done := map[string][]batchedRead{}
-	for _, read := range b.sent {
-		if !left[read.id()] {
-			done[read.name] = append(done[read.name], read)
-		}
-	}
 	var charges []partitions.Charge
-	for name, reads := range done {
-		if request := b.requests[name]; request.ProjectionExpression == nil && request.AttributesToGet == nil {
-			charges = append(charges, sizedCharges(reads, got.Responses[name])...)
+	items := map[*table][]dynamo.Item{}
+	for name, some := range got.Responses {
+		t := b.tables.find(name)
+		items[t] = append(items[t], some...)
+	}
+	for t, reads := range b.done(got) {
+		if !slices.ContainsFunc(reads, b.projected) {
+			charges = append(charges, sizedCharges(reads, items[t])...)
 			continue
 		}
-		surplus := -partitions.Units(len(got.Responses[name])) * reads[0].least.Units
+		surplus := -partitions.Units(len(items[t])) * reads[0].least.Units
 		for _, consumed := range r.consumed() {
-			if consumed.TableName == reads[0].Table {
+			if b.tables.find(consumed.TableName) == t {
 				surplus += partitions.ToUnits(consumed.CapacityUnits)
 			}
 		}
 		charges = append(charges, spreadSurplus(leastCharges(reads), surplus)...)
 	}
 	return charges
+}
+
+// done returns the reads of each table that the engine has processed.
+func (b *batchReads) done(got batchGetAnswer) map[*table][]batchedRead {
+	left := map[partitions.ItemID]bool{}
+	for name, rest := range got.UnprocessedKeys {
+		t := b.tables.find(name)
+		for _, key := range rest.Keys {
+			if t != nil {
+				_, whole, _ := t.key.text(key)
+				left[partitions.ItemID{Space: t.Space, Key: whole}] = true
+			}
+		}
+	}
+	done := map[*table][]batchedRead{}
+	for _, read := range b.sent {
+		if !left[read.id()] {
+			done[read.table] = append(done[read.table], read)
+		}
+	}
+	return done
+}
+
+// projected reports whether the response hides the size of a read's item.
+func (b *batchReads) projected(read batchedRead) bool {
+	request := b.requests[read.name]
+	return request.ProjectionExpression != nil || request.AttributesToGet != nil
 }
 
 func leastCharges(reads []batchedRead) []partitions.Charge {

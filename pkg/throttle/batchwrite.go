@@ -14,6 +14,7 @@ import (
 type batchWrites struct {
 	*call
 	writes    []*batchedWrite
+	tables    batchTables
 	held      map[string][]jsontext.Value
 	reserved  []partitions.Charge
 	denied    []partitions.Denial
@@ -39,7 +40,7 @@ func batchWrite(c *call) (*http.Response, error) {
 	if !decode(c.body, &body) {
 		return c.passThrough()
 	}
-	b := &batchWrites{call: c, held: map[string][]jsontext.Value{}}
+	b := &batchWrites{call: c, tables: batchTables{}, held: map[string][]jsontext.Value{}}
 	if err := b.prepareWrites(body.RequestItems); err != nil {
 		return c.passOrFail(err)
 	}
@@ -66,7 +67,7 @@ func (b *batchWrites) prepareWrites(requests map[string][]jsontext.Value) error 
 			if err != nil {
 				return err
 			}
-			b.writes = append(b.writes, &batchedWrite{write: w, text: text})
+			b.writes, b.tables[name] = append(b.writes, &batchedWrite{write: w, text: text}), w.table
 			writes = append(writes, w)
 		}
 	}
@@ -81,19 +82,24 @@ func (b *batchWrites) prepareWrites(requests map[string][]jsontext.Value) error 
 }
 
 func (b *batchWrites) write(table string, text jsontext.Value) (*write, error) {
-	var request struct{ PutRequest, DeleteRequest *writeBody }
-	if !decode(text, &request) {
-		return nil, errInvalid
-	}
-	kind, body := put, request.PutRequest
-	if body == nil {
-		kind, body = remove, request.DeleteRequest
-	}
-	if body == nil {
+	kind, body, ok := batchedBody(text)
+	if !ok {
 		return nil, errInvalid
 	}
 	body.TableName = table
 	return b.newWrite(kind, body)
+}
+
+// batchedBody returns the kind and the body of a request in a batch; ok is false if it has none.
+func batchedBody(text jsontext.Value) (kind string, body *writeBody, ok bool) {
+	var request struct{ PutRequest, DeleteRequest *writeBody }
+	if !decode(text, &request) {
+		return "", nil, false
+	}
+	if request.PutRequest != nil {
+		return put, request.PutRequest, true
+	}
+	return remove, request.DeleteRequest, request.DeleteRequest != nil
 }
 
 // admit withholds writes that are throttled or conflict with a transaction. BatchWriteItem has
@@ -106,7 +112,7 @@ func (b *batchWrites) admit() {
 			b.l.throttledWrites(denied)
 			b.denied = append(b.denied, denied...)
 			b.throttled++
-		case !b.l.holds.BeginWrite(w.held()):
+		case !b.l.holds.BeginWrite(w.id()):
 			b.settleCharges(w.cost, w.cost[:1])
 			b.conflicts++
 		default:
@@ -121,7 +127,7 @@ func (b *batchWrites) admit() {
 func (b *batchWrites) endWrites() {
 	for _, w := range b.writes {
 		if w.sent {
-			b.l.holds.EndWrite(w.held())
+			b.l.holds.EndWrite(w.id())
 		}
 	}
 }
@@ -140,19 +146,22 @@ func (b *batchWrites) sendAdmitted() (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	var left struct {
-		UnprocessedItems map[string][]jsontext.Value
-	}
-	if !r.ok() || !decode(r.text, &left) {
+	if !r.ok() {
 		b.settleCharges(b.reserved, nil)
 		return r.response(capacity{})
 	}
-	b.settleCharges(b.reserved, b.charges(left.UnprocessedItems))
+	var got struct {
+		UnprocessedItems map[string][]jsontext.Value
+	}
+	if !decode(r.text, &got) {
+		got.UnprocessedItems = nil
+	}
+	b.settleCharges(b.reserved, b.charges(got.UnprocessedItems))
 	if len(b.held) > 0 {
-		for name, texts := range left.UnprocessedItems {
-			b.held[name] = append(b.held[name], texts...)
-		}
-		if err := r.setMember("UnprocessedItems", b.held); err != nil {
+		left := mergeHeld(b.tables, got.UnprocessedItems, b.held, func(_ string, left, held []jsontext.Value) []jsontext.Value {
+			return append(held, left...)
+		})
+		if err := r.setMember("UnprocessedItems", left); err != nil {
 			return nil, err
 		}
 	}
@@ -172,11 +181,13 @@ func (b *batchWrites) sent() map[string][]jsontext.Value {
 
 // charges returns the charges of the items that were sent and processed.
 func (b *batchWrites) charges(left map[string][]jsontext.Value) []partitions.Charge {
-	skip := map[string]bool{}
+	skip := map[partitions.ItemID]bool{}
 	for name, texts := range left {
+		t := b.tables.find(name)
 		for _, text := range texts {
-			if w, err := b.write(name, text); err == nil {
-				skip[w.id()] = true
+			if kind, body, ok := batchedBody(text); ok && t != nil {
+				_, whole, _ := t.key.text(body.source(kind))
+				skip[partitions.ItemID{Space: t.Space, Key: whole}] = true
 			}
 		}
 	}

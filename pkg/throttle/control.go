@@ -101,7 +101,7 @@ func (l *Limiter) Restart() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stats = newCounts(l.options.Now())
-	l.tables = map[string]*table{}
+	l.tables = tables{}
 }
 
 // splitOnRequest splits partitions of a table or index, in each database that has it.
@@ -122,7 +122,7 @@ func (l *Limiter) splitOnRequest(w http.ResponseWriter, r *http.Request) {
 	}
 	found, split := false, 0
 	for _, s := range l.spaces() {
-		if s.Table == body.Table && s.Index == body.Index {
+		if s.Table == tableName(body.Table) && s.Index == body.Index {
 			found = true
 			split += s.Split(number)
 		}
@@ -142,7 +142,7 @@ func (l *Limiter) splitOnRequest(w http.ResponseWriter, r *http.Request) {
 // databaseSpace is a table or global index in one of the engine's databases.
 type databaseSpace struct {
 	*partitions.Space
-	id string // the table's
+	of *table
 }
 
 // spaces returns the known tables and global indexes.
@@ -150,13 +150,13 @@ func (l *Limiter) spaces() []databaseSpace {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var spaces []databaseSpace
-	for id, t := range l.tables {
+	for _, t := range l.tables.all {
 		for _, s := range append(slices.Clone(t.global), t.Space) {
-			spaces = append(spaces, databaseSpace{s, id})
+			spaces = append(spaces, databaseSpace{s, t})
 		}
 	}
 	slices.SortFunc(spaces, func(a, b databaseSpace) int {
-		return cmp.Or(strings.Compare(a.Table, b.Table), strings.Compare(a.id, b.id), strings.Compare(a.Index, b.Index))
+		return cmp.Or(strings.Compare(a.Table, b.Table), strings.Compare(a.of.database, b.of.database), strings.Compare(a.of.ARN, b.of.ARN), strings.Compare(a.Index, b.Index))
 	})
 	return spaces
 }
@@ -186,7 +186,7 @@ func (l *Limiter) Report() Report {
 
 func (s databaseSpace) resource() Resource {
 	state := s.State()
-	database := strings.Split(s.id, "\x00") // host, access key, Region, table
+	database := strings.Split(s.of.database, "\x00") // host, access key, Region
 	r := Resource{
 		Table: s.Table, Index: s.Index, ARN: s.ARN, AccessKey: database[1], Region: database[2], Bytes: state.Bytes,
 		Levels: levels(state.Reads, state.Writes),

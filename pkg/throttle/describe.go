@@ -1,22 +1,21 @@
 package throttle
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
-// maxTables bounds the cached tables. A further table evicts another one and its buckets.
-const maxTables = 256
-
-// describe returns a table. The first call for it asks the engine. It returns errInvalid if the
-// engine does not describe the table.
+// describe returns a table, given by its name or ARN. The first call for a name asks the engine, whose description tells
+// which table it is. It returns errInvalid if the engine does not describe the table.
 func (c *call) describe(name string) (*table, error) {
-	id := c.tableID(name)
+	database := c.database()
 	c.l.mu.Lock()
-	t := c.l.tables[id]
+	t := c.l.tables.names[database+"\x00"+name]
 	c.l.mu.Unlock()
 	if t != nil {
 		return t, nil
@@ -26,21 +25,30 @@ func (c *call) describe(name string) (*table, error) {
 		return nil, err
 	}
 	c.l.mu.Lock()
-	for index, warm := range c.l.warm[id] {
-		d.setWarm(index, warm)
+	defer c.l.mu.Unlock()
+	t = c.l.tables.find(database, d.Table.TableName, d.Table.TableArn)
+	if t == nil {
+		for index, warm := range c.l.warm[warmID(database, name)] {
+			d.setWarm(index, warm)
+		}
+		t = newTable(c.l.gate, c.l.options, database, d)
 	}
-	c.l.mu.Unlock()
-	return c.l.cacheTable(id, newTable(c.l.gate, c.l.options, d)), nil
+	c.l.tables.add(name, t)
+	return t, nil
 }
+
+// warmID identifies the table whose warm throughput was set.
+func warmID(database, name string) string { return database + "\x00" + tableName(name) }
 
 func (c *call) description(name string) (d description, err error) {
 	r, err := c.query("DescribeTable", map[string]string{"TableName": name})
 	if err != nil {
 		return d, fmt.Errorf("describing table %s: %w", name, err)
 	}
-	if !r.ok() || !decode(r.text, &d) || len(d.Table.KeySchema) == 0 {
+	if !r.ok() || !decode(r.text, &d) || newKeys(d.Table.KeySchema).hash == "" {
 		return d, errInvalid
 	}
+	d.Table.TableName = tableName(cmp.Or(d.Table.TableName, name))
 	return d, nil
 }
 
@@ -59,30 +67,17 @@ func (c *call) resize(s *partitions.Space) {
 	s.SetSize(bytes)
 }
 
-// cacheTable caches a table, unless another call was faster.
-func (l *Limiter) cacheTable(id string, t *table) *table {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if known := l.tables[id]; known != nil {
-		return known
-	}
-	for old := range l.tables {
-		if len(l.tables) < maxTables {
-			break
-		}
-		delete(l.tables, old)
-	}
-	l.tables[id] = t
-	return t
-}
-
-func (c *call) forget(name string) {
+// forget drops a table that a call changed, given by its name or ARN. The ARN in the engine's response, if it has one, tells
+// which account's table it is.
+func (c *call) forget(name, arn string) {
 	c.l.mu.Lock()
 	defer c.l.mu.Unlock()
-	delete(c.l.tables, c.tableID(name))
+	for _, t := range slices.Clone(c.l.tables.all) {
+		if t.is(c.database(), tableName(name), arn) {
+			c.l.tables.remove(t)
+		}
+	}
 }
-
-func (c *call) tableID(name string) string { return c.database() + "\x00" + name }
 
 // database identifies a database: an engine may have one for each access key and Region.
 func (e *exchange) database() string {
@@ -104,17 +99,24 @@ func changeTable(c *call) (*http.Response, error) {
 	if !decode(c.body, &body) {
 		return c.passThrough()
 	}
-	defer c.forget(body.TableName)
-	resp, err := c.passThrough()
-	if err != nil || resp.StatusCode != http.StatusOK {
-		return resp, err
+	r, err := c.send(object{})
+	if err != nil {
+		c.forget(body.TableName, "") // the engine may have made the change
+		return nil, err
 	}
-	id, indexes := c.tableID(body.TableName), append(body.GlobalSecondaryIndexes, warmIndex{"", body.WarmThroughput})
+	if r.resp.StatusCode >= http.StatusBadRequest && r.resp.StatusCode < http.StatusInternalServerError {
+		return r.response(capacity{}) // it rejected the change
+	}
+	var changed struct{ TableDescription struct{ TableArn string } }
+	decode(r.text, &changed) // without an ARN, tables of this name are dropped
+	c.forget(body.TableName, changed.TableDescription.TableArn)
+	indexes := append(body.GlobalSecondaryIndexes, warmIndex{"", body.WarmThroughput})
 	for _, u := range body.GlobalSecondaryIndexUpdates {
 		indexes = append(indexes, u.Create, u.Update)
 	}
 	c.l.mu.Lock()
 	defer c.l.mu.Unlock()
+	id := warmID(c.database(), body.TableName)
 	if c.operation != "UpdateTable" {
 		delete(c.l.warm, id)
 	}
@@ -127,7 +129,7 @@ func changeTable(c *call) (*http.Response, error) {
 		}
 		c.l.warm[id][x.IndexName] = x.WarmThroughput
 	}
-	return resp, nil
+	return r.response(capacity{})
 }
 
 // warmIndex has a global index's warm throughput, or, without a name, the table's.

@@ -71,7 +71,8 @@
 // the statement. Writes cost by the item before and after, which the limiter reads.
 //
 // Keys and indexes come from DescribeTable. They are read again after a table was created,
-// changed or deleted through the limiter; other changes are not seen.
+// changed or deleted through the limiter; other changes are not seen. A table has one state, by whichever name or ARN
+// requests and the engine's responses give it. Requests keep the names that they have.
 //
 // A request without a response, for instance because its caller has left, costs what was debited at admission if the
 // engine may have received it, and nothing otherwise.

@@ -148,13 +148,13 @@ func (l *Limiter) throttledWrites(writes ...[]partitions.Denial) {
 	}
 }
 
-// ThrottledWrites returns the throttled writes of a table between two times, oldest slot first
+// ThrottledWrites returns the throttled writes of a table, given by its name or ARN, between two times, oldest slot first
 // and without empty slots. A slot is a second in the last 15 minutes, 10 s in the last hour,
 // and a minute in the last day. Older ones are dropped.
 func (l *Limiter) ThrottledWrites(table string, from, to time.Time) []ThrottledWrites {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.history.slots(table, from, to, l.options.Now().Unix())
+	return l.history.slots(tableName(table), from, to, l.options.Now().Unix())
 }
 
 // Since returns the time from which throttled writes are known: the limiter's start, or about a
@@ -177,11 +177,11 @@ type Split struct {
 	Partitions   int // of the table or index after the split
 }
 
-// Splits returns the newest splits of a table's and its indexes' partitions, oldest first. The
-// limiter keeps 1,000 splits of all tables.
+// Splits returns the newest splits of a table's and its indexes' partitions, oldest first. The table is given by its name
+// or ARN. The limiter keeps 1,000 splits of all tables.
 func (l *Limiter) Splits(table string) (splits []Split) {
 	for _, s := range l.gate.Splits() {
-		if s.Table == table {
+		if s.Table == tableName(table) {
 			splits = append(splits, Split{s.Table, s.Index, s.Time, s.Partitions})
 		}
 	}

@@ -41,8 +41,5 @@ func (c *call) locate(name string, key dynamo.Item) (item, error) {
 	return item{t, name, t.key.place(t.Space, key), whole}, nil
 }
 
-// id identifies the item among all tables, by the names in the request.
-func (i item) id() string { return i.name + "\x00" + i.whole }
-
-// held returns the identity by which transactions hold the item.
-func (i item) held() partitions.ItemID { return partitions.ItemID{Space: i.Space, Key: i.whole} }
+// id identifies the item among all tables. Transactions hold the item by it.
+func (i item) id() partitions.ItemID { return partitions.ItemID{Space: i.Space, Key: i.whole} }

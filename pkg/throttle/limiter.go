@@ -24,7 +24,7 @@ type Limiter struct {
 	holds   *partitions.Holds
 
 	mu     sync.Mutex // guards the fields below
-	tables map[string]*table
+	tables tables
 	warm   map[string]map[string]warmThroughput // of tables by index; "" is the table's
 	stats  *counts
 
@@ -43,10 +43,9 @@ func New(options Options) (*Limiter, error) {
 			Partitions: o.Partitions, PartitionWCU: o.PartitionWCU, PartitionRCU: o.PartitionRCU,
 			SplitAfter: o.SplitAfter, GrowAfter: o.GrowAfter, PartitionBytes: o.PartitionBytes, Seed: o.Seed, Now: o.Now,
 		}),
-		holds:  partitions.NewHolds(o.TransactionHold, o.Now),
-		tables: map[string]*table{},
-		warm:   map[string]map[string]warmThroughput{},
-		stats:  newCounts(o.Now()),
+		holds: partitions.NewHolds(o.TransactionHold, o.Now),
+		warm:  map[string]map[string]warmThroughput{},
+		stats: newCounts(o.Now()),
 
 		history: newHistory(o.Now()),
 	}, nil
@@ -57,18 +56,18 @@ func New(options Options) (*Limiter, error) {
 // in base64. Partitions begin as equal ranges of the keys' hashes. Splits are ignored.
 func (l *Limiter) Partition(key string) int { return l.gate.Partition(key) }
 
-// Partitions returns the current number of a table's partitions, without those of its indexes.
-// A table that no request has named has the initial number. If several databases have a table
+// Partitions returns the current number of a table's partitions, without those of its indexes. The table is given by its
+// name or ARN. A table that no request has named has the initial number. If several databases have a table
 // of this name, the largest number is returned.
 func (l *Limiter) Partitions(table string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.partitions(spaceName{table: table})
+	return l.partitions(spaceName{table: tableName(table)})
 }
 
 func (l *Limiter) partitions(name spaceName) int {
 	most := l.options.Partitions
-	for _, t := range l.tables {
+	for _, t := range l.tables.all {
 		for _, s := range append(slices.Clone(t.global), t.Space) {
 			if nameOf(s) == name {
 				most = max(most, s.Partitions())

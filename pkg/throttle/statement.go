@@ -94,11 +94,11 @@ func executeStatement(c *call) (*http.Response, error) {
 		return c.throttle(denied)
 	}
 	if w := s.write; w != nil {
-		if !c.l.holds.BeginWrite(w.held()) {
+		if !c.l.holds.BeginWrite(w.id()) {
 			c.settleCharges(reserved, reserved[:1])
 			return c.conflict()
 		}
-		defer c.l.holds.EndWrite(w.held())
+		defer c.l.holds.EndWrite(w.id())
 	}
 	report := capacity{in.ReturnConsumedCapacity, totalCapacity}
 	r, err := c.forward(object{}, report, reserved)

@@ -93,7 +93,7 @@ func (b *batchStatements) admit() {
 			b.throttled++
 			x := exceptionOf(denied)
 			s.withhold(x.code, x.message)
-		case s.write != nil && !b.l.holds.BeginWrite(s.write.held()):
+		case s.write != nil && !b.l.holds.BeginWrite(s.write.id()):
 			b.settleCharges(least, least[:1])
 			b.conflicts++
 			s.withhold("TransactionConflict", conflictMessage)
@@ -111,7 +111,7 @@ func (s *batchedStatement) withhold(code, message string) {
 func (b *batchStatements) endWrites() {
 	for _, s := range b.statements {
 		if s.response == nil && s.statement != nil && s.write != nil {
-			b.l.holds.EndWrite(s.write.held())
+			b.l.holds.EndWrite(s.write.id())
 		}
 	}
 }

@@ -15,9 +15,10 @@ import (
 // table is a table's keys, indexes and partitions.
 type table struct {
 	*partitions.Space
-	key     keys
-	indexes []*index
-	global  []*partitions.Space // of global indexes
+	database string // as database returns it
+	key      keys
+	indexes  []*index
+	global   []*partitions.Space // of global indexes
 }
 
 type index struct {
@@ -142,7 +143,7 @@ func (t throughput) limits(o Options, onDemand bool, bytes int64) partitions.Thr
 	limit := func(provisioned, maximum int) partitions.Limit {
 		switch {
 		case !onDemand:
-			return partitions.Limit{Cause: partitions.Provisioned, PerSecond: min(provisioned, maxTableWCU), Burst: o.Burst}
+			return partitions.Limit{Cause: partitions.Provisioned, PerSecond: min(max(0, provisioned), maxTableWCU), Burst: o.Burst}
 		case maximum > 0:
 			return partitions.Limit{Cause: partitions.MaxOnDemand, PerSecond: min(maximum, maxTableWCU)}
 		}
@@ -159,7 +160,8 @@ func (t throughput) limits(o Options, onDemand bool, bytes int64) partitions.Thr
 	}
 }
 
-func newTable(gate *partitions.Gate, o Options, d description) *table {
+// newTable returns a table of a database.
+func newTable(gate *partitions.Gate, o Options, database string, d description) *table {
 	onDemand := d.Table.BillingModeSummary.BillingMode == "PAY_PER_REQUEST"
 	if o.TableWCU > 0 {
 		d.Table.ProvisionedThroughput.WriteCapacityUnits = o.TableWCU
@@ -170,6 +172,8 @@ func newTable(gate *partitions.Gate, o Options, d description) *table {
 	t := &table{
 		Space: gate.NewSpace(partitions.Resource{Table: d.Table.TableName, ARN: d.Table.TableArn}, limits),
 		key:   newKeys(d.Table.KeySchema),
+
+		database: database,
 	}
 	for _, x := range d.Table.LocalSecondaryIndexes {
 		t.indexes = append(t.indexes, newIndex(t.Space, d.Table.KeySchema, x))

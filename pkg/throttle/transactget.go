@@ -50,7 +50,7 @@ func (c *call) readTransaction(reads []keyedRead, asked string) (*http.Response,
 	}
 	least, items := make([]partitions.Charge, len(reads)), make([]partitions.ItemID, len(reads))
 	for i, read := range reads {
-		least[i], items[i] = read.least, read.held()
+		least[i], items[i] = read.least, read.id()
 	}
 	if denied := c.l.gate.AdmitAll(slices.Collect(slices.Chunk(least, 1))); anyDenied(denied) {
 		return c.cancel(denied)

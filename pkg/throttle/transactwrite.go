@@ -83,7 +83,7 @@ func (t *writeTransaction) token() string {
 func (t *writeTransaction) items() []partitions.ItemID {
 	ids := make([]partitions.ItemID, len(t.writes))
 	for i, w := range t.writes {
-		ids[i] = w.held()
+		ids[i] = w.id()
 	}
 	return ids
 }

@@ -53,12 +53,20 @@ type writeBody struct {
 // conditional reports whether the write has a condition.
 func (b *writeBody) conditional() bool { return b.ConditionExpression != "" || b.Expected != nil }
 
+// source has the key of a write of this kind.
+func (b *writeBody) source(kind string) dynamo.Item {
+	if kind == put {
+		return b.Item
+	}
+	return b.Key
+}
+
 // newWrite prepares a write. It returns errInvalid if the engine will reject the table or the
 // key.
 func (c *call) newWrite(kind string, body *writeBody) (*write, error) {
-	source, after := body.Key, dynamo.Item(nil)
+	source, after := body.source(kind), dynamo.Item(nil)
 	if kind == put {
-		source, after = body.Item, body.Item
+		after = body.Item
 	}
 	found, err := c.locate(body.TableName, source)
 	if err != nil {
@@ -105,38 +113,44 @@ func (w *write) failedCost() partitions.Charge {
 // maxFetch is BatchGetItem's limit of keys, and exceeds that of writing requests.
 const maxFetch = 100
 
-type fetchKeys struct {
-	ConsistentRead bool
-	Keys           []dynamo.Item
+// tableFetch has the keys of a table whose items are still to be read.
+type tableFetch struct {
+	*table
+	name string // as in the request
+	keys []dynamo.Item
 }
 
-// fetch reads the current items of writes from the engine, by the writes' ids. It returns
-// errInvalid if the engine rejects the read.
-func (c *call) fetch(writes ...*write) (map[string]dynamo.Item, error) {
-	found := map[string]dynamo.Item{}
-	tables := map[string]*table{}
-	wanted := map[string]*fetchKeys{}
-	seen := map[string]bool{}
-	for _, w := range writes {
-		if seen[w.id()] {
-			continue
-		}
-		seen[w.id()] = true
-		if wanted[w.name] == nil {
-			tables[w.name], wanted[w.name] = w.table, &fetchKeys{ConsistentRead: true}
-		}
-		wanted[w.name].Keys = append(wanted[w.name].Keys, w.key)
-	}
+// fetch reads the current items of writes from the engine. It returns errInvalid if the engine rejects the read.
+func (c *call) fetch(writes ...*write) (map[partitions.ItemID]dynamo.Item, error) {
+	found := map[partitions.ItemID]dynamo.Item{}
+	wanted := fetches(writes)
 	for round := 0; len(wanted) > 0; round++ {
 		if round == maxFetch { // each round reads at least one item
 			return nil, fmt.Errorf("reading %d items: the engine leaves keys unprocessed", len(writes))
 		}
 		var err error
-		if wanted, err = c.fetchOnce(wanted, tables, found); err != nil {
+		if wanted, err = c.fetchOnce(wanted, found); err != nil {
 			return nil, err
 		}
 	}
 	return found, nil
+}
+
+// fetches returns the keys of the writes, each once, by tables.
+func fetches(writes []*write) (list []*tableFetch) {
+	seen := map[partitions.ItemID]bool{}
+	for _, w := range writes {
+		if seen[w.id()] {
+			continue
+		}
+		seen[w.id()] = true
+		at := slices.IndexFunc(list, func(f *tableFetch) bool { return f.table == w.table })
+		if at < 0 {
+			at, list = len(list), append(list, &tableFetch{table: w.table, name: w.name})
+		}
+		list[at].keys = append(list[at].keys, w.key)
+	}
+	return list
 }
 
 // fetchItems fetches the items before writes.
@@ -167,25 +181,47 @@ func failedCondition(code string) bool {
 	return code == "ConditionalCheckFailed" || code == "DuplicateItem"
 }
 
-// fetchOnce sends one BatchGetItem and returns its unprocessed keys.
-func (c *call) fetchOnce(wanted map[string]*fetchKeys, tables map[string]*table, found map[string]dynamo.Item) (map[string]*fetchKeys, error) {
-	r, err := c.query("BatchGetItem", map[string]any{"RequestItems": wanted})
+// fetchOnce sends one BatchGetItem and returns what is still to be read. The engine may answer with names for ARNs, so
+// tables of one name are read one after the other.
+func (c *call) fetchOnce(wanted []*tableFetch, found map[partitions.ItemID]dynamo.Item) (left []*tableFetch, err error) {
+	type fetchKeys struct {
+		ConsistentRead bool
+		Keys           []dynamo.Item
+	}
+	asked, requests := map[string]*tableFetch{}, map[string]fetchKeys{}
+	for _, f := range wanted {
+		if asked[tableName(f.name)] != nil {
+			left = append(left, f)
+			continue
+		}
+		asked[tableName(f.name)], requests[f.name] = f, fetchKeys{true, f.keys}
+	}
+	r, err := c.query("BatchGetItem", map[string]any{"RequestItems": requests})
 	if err != nil {
 		return nil, fmt.Errorf("reading items before or after a write: %w", err)
 	}
 	var got struct {
 		Responses       map[string][]dynamo.Item
-		UnprocessedKeys map[string]*fetchKeys
+		UnprocessedKeys map[string]fetchKeys
 	}
 	if !r.ok() || !decode(r.text, &got) {
 		return nil, errInvalid
 	}
 	for name, items := range got.Responses {
+		f := asked[tableName(name)]
+		if f == nil {
+			continue
+		}
 		for _, it := range items {
-			if _, whole, ok := tables[name].key.text(it); ok {
-				found[item{name: name, whole: whole}.id()] = it
+			if _, whole, ok := f.key.text(it); ok {
+				found[partitions.ItemID{Space: f.Space, Key: whole}] = it
 			}
 		}
 	}
-	return got.UnprocessedKeys, nil
+	for name, rest := range got.UnprocessedKeys {
+		if f := asked[tableName(name)]; f != nil && len(rest.Keys) > 0 {
+			left = append(left, &tableFetch{f.table, f.name, rest.Keys})
+		}
+	}
+	return left, nil
 }

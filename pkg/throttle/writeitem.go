@@ -51,11 +51,11 @@ func (s *single) sendAdmitted() (*http.Response, error) {
 		s.l.throttledWrites(denied)
 		return s.throttle(denied)
 	}
-	if !s.l.holds.BeginWrite(s.held()) {
+	if !s.l.holds.BeginWrite(s.id()) {
 		s.settleCharges(reserved, reserved[:1])
 		return s.conflict()
 	}
-	defer s.l.holds.EndWrite(s.held())
+	defer s.l.holds.EndWrite(s.id())
 	report := capacity{s.in.ReturnConsumedCapacity, indexesCapacity}
 	if s.isSmallPut() {
 		report.wanted = ""

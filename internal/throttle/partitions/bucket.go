@@ -12,8 +12,11 @@ const Unit Units = 1e9
 // Float returns the number of capacity units.
 func (u Units) Float() float64 { return float64(u) / float64(Unit) }
 
-// ToUnits returns capacity units rounded to a billionth.
-func ToUnits(f float64) Units { return Units(f*float64(Unit) + 0.5) }
+// maxUnits is more than any call consumes.
+const maxUnits = 1e6
+
+// ToUnits returns capacity units rounded to a billionth, 0 to maxUnits.
+func ToUnits(f float64) Units { return Units(min(max(f, 0), maxUnits)*float64(Unit) + 0.5) }
 
 // rate is a bucket's refill rate and capacity.
 type rate struct {
