@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 // ConsoleCmd is hotshard console.
 type ConsoleCmd struct {
 	heatFrom
+	consoleFile
 	Addr string `default:"127.0.0.1:8081" help:"Where the console is served, as host:port on this machine; port 0 picks a free one."`
 }
 
@@ -37,11 +39,14 @@ func (c *ConsoleCmd) Validate() error {
 	if !httpapi.IsLoopback(host) {
 		return fmt.Errorf("--addr %q: the console shows what your credentials may read, so it is served only to this machine: want 127.0.0.1, [::1] or localhost", c.Addr)
 	}
-	return c.heatFrom.Validate()
+	return cmp.Or(c.heatFrom.Validate(), c.consoleFile.validate(c.Stack))
 }
 
-// Run serves the console until it is interrupted, which is no error.
+// Run serves the console until it is interrupted, which is no error; or it writes a file.
 func (c *ConsoleCmd) Run(ctx context.Context, std streams, line commandLine) error {
+	if c.Out != "" {
+		return c.writeFile(ctx, std)
+	}
 	handler, run, err := c.handler(ctx, std, line)
 	if err != nil {
 		return err

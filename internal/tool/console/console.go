@@ -24,6 +24,9 @@ type About struct {
 	Version string `json:"version"`
 	Start   string `json:"start"` // the command line that started this server
 
+	// File is nil if a server answers the page's calls.
+	File *FileInfo `json:"file,omitempty"`
+
 	// Pipeline returns the lag of the stream's readers; nil if unknown.
 	Pipeline func(context.Context) []Reader `json:"-"`
 	// Signals returns the throttled writes and splits in a span; nil if unknown.

@@ -3,7 +3,6 @@ package console
 import (
 	"compress/gzip"
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -36,7 +35,6 @@ func TestHandler(t *testing.T) {
 		{bare, "GET", "/console/about", "application/json", 200, `{"mode":"table","table":"orders","where":"eu-central-1","command":"","version":"1","start":"bin/hotshard console"}`},
 		{bare, "GET", "/console/pipeline", "application/json", 200, `{"readers":null}`},
 		{handler, "GET", "/console/pipeline", "application/json", 200, `{"readers":[{"name":"hotkeys","lag_seconds":1.5,"given_up":2},{"name":"aggregator","given_up":0}]}`},
-		{bare, "GET", "/console/report.js", "", 418, "/console/report.js"},
 		{bare, "GET", "/v1/events/a%2F..%2Fb", "", 418, "/v1/events/a%2F..%2Fb"},
 		{bare, "GET", "//v1//heat", "", 418, "//v1//heat"},
 	} {
@@ -83,27 +81,4 @@ type counted int
 func (c *counted) Write(p []byte) (int, error) {
 	*c += counted(len(p))
 	return len(p), nil
-}
-
-// TestReportKeepsItsData checks that a report has its data unchanged, and that data can't end the script element.
-func TestReportKeepsItsData(t *testing.T) {
-	page, err := Report(object{"table": strings.Join(hostile, "|") + "</script><!--"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := string(page)
-	for markup, want := range map[string]int{"<script": 2, "</script": 2, "</style": 1, "<!--": 0, "\u2028": 0} {
-		if n := strings.Count(text, markup); n != want {
-			t.Errorf("the report has %q %d times, want %d", markup, n, want)
-		}
-	}
-	_, data, _ := strings.Cut(text, `id="data">`)
-	data, _, _ = strings.Cut(data, "</script>")
-	var back struct{ Table string }
-	if err := json.Unmarshal([]byte(data), &back); err != nil || back.Table != strings.Join(hostile, "|")+"</script><!--" {
-		t.Errorf("the data is read as %q, %v", back.Table, err)
-	}
-	if _, err := Report(func() {}); err == nil {
-		t.Error("Report of a function returned no error")
-	}
 }

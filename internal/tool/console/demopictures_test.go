@@ -25,14 +25,13 @@ var update = flag.Bool("update", false, "make the pictures of docs/pictures from
 var pictures = []struct {
 	name          string
 	width, height int64
-	theme, at     string // a path and query after #, or "report"
+	theme, at     string // at is a path and query after #
 	ready         string
 }{
 	{"console-light.png", 1360, 1000, "light", "/?unfold=C%23page%2Flaunch&", "document.querySelectorAll('#rows tr.shard').length > 10"},
 	{"console-dark.png", 1360, 1000, "dark", "/?unfold=C%23page%2Flaunch&", "document.querySelectorAll('#rows tr.shard').length > 10"},
 	{"console-400.png", 400, 1000, "light", "/?", "document.querySelectorAll('#rows tr.row').length > 10"},
 	{"key.png", 1200, 1000, "light", "/key?type=counter&name=page%2Flaunch&", "document.querySelectorAll('.spread tbody tr').length > 10"},
-	{"report.png", 1200, 1000, "light", "report", "document.documentElement.dataset.ready == 'yes'"},
 }
 
 var pictureFolder = filepath.Join("..", "..", "..", "docs", "pictures")
@@ -62,7 +61,7 @@ func TestPictures(t *testing.T) {
 // cooledAfter is the time from the demo's start until its counter has cooled and pictures are taken.
 const cooledAfter = 100 * time.Second
 
-// makePictures takes the console's pictures while the demo runs, and the report's picture afterwards.
+// makePictures takes the console's pictures while the demo runs.
 func makePictures(t *testing.T) {
 	endpoint, prefix := enginetest.Endpoint(t), "hotshard-demo-" // make pictures has started this engine
 	demo := exec.CommandContext(t.Context(), filepath.Join("..", "..", "..", "bin", "hotshard"),
@@ -83,20 +82,12 @@ func makePictures(t *testing.T) {
 	}
 	time.Sleep(time.Until(from.Add(cooledAfter)))
 	span := fmt.Sprintf("from=%s&to=%s", from.Format(time.RFC3339), from.Add(cooledAfter).Format(time.RFC3339))
-	for _, shot := range pictures[:4] {
+	for _, shot := range pictures {
 		takePicture(t, shot.name, shot.width, shot.height, shot.theme, said[1]+"/#"+shot.at+span, shot.ready)
 	}
 	if err := demo.Wait(); err != nil {
 		t.Fatal(err, out.String())
 	}
-	report := filepath.Join(t.TempDir(), "report.html")
-	made := exec.CommandContext(t.Context(), filepath.Join("..", "..", "..", "bin", "hotshard"),
-		"report", "--table", prefix+"items", "--endpoint", endpoint, "--partition-wcu", "20", "--since", "4m", "-o", report)
-	if text, err := made.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, text)
-	}
-	shot := pictures[4]
-	takePicture(t, shot.name, shot.width, shot.height, shot.theme, "file://"+report, shot.ready)
 	writeCaption(t, from, out.String())
 }
 
@@ -117,8 +108,8 @@ func takePicture(t *testing.T, name string, width, height int64, theme, url, rea
 func writeCaption(t *testing.T, from time.Time, said string) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(said), "\n")
-	text := fmt.Sprintf("# The pictures\n\nMade on %s by `make pictures`, from one run of `hotshard demo --for 2m` and, for `report.png`, of\n"+
-		"`hotshard report --table hotshard-demo-items` after it. All that they show was measured in that run, which ended with\n\n```console\n%s\n```\n",
+	text := fmt.Sprintf("# The pictures\n\nMade on %s by `make pictures`, from one run of `hotshard demo --for 2m`. All that they show was\n"+
+		"measured in that run, which ended with\n\n```console\n%s\n```\n",
 		from.Format(time.DateOnly), strings.Join(lines[1:], "\n"))
 	if err := os.WriteFile(filepath.Join(pictureFolder, "README.md"), []byte(text), 0o644); err != nil {
 		t.Fatal(err)

@@ -159,7 +159,7 @@ func TestOpenColumn(t *testing.T) {
 				covered[i] = 1
 			}
 			covered[89] = 0.2
-			steady["units"], steady["error"] = append(units, 0), make([]int, 91)
+			steady["units"], steady["error"], steady["heaviest"] = append(units, 0), make([]int, 91), make([]float64, 91)
 			return matrix(q.from.Truncate(10*time.Second), 10*time.Second, []object{steady}, covered)
 		}
 	})

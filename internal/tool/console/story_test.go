@@ -133,7 +133,7 @@ func (a axis) sums(rate func(t time.Time) float64) (units []int, heaviest []floa
 
 // row returns a matrix row with a mean rate.
 func row(key string, keys int, status string, rate float64, units []int) object {
-	made := object{"key": key, "keys": keys, "status": status, "worst": status, "write_units_per_second": rate, "peak": rate * 1.2, "current": 0, "units": units, "error": make([]int, len(units))}
+	made := object{"key": key, "keys": keys, "status": status, "worst": status, "write_units_per_second": rate, "peak": rate * 1.2, "current": 0, "units": units, "error": make([]int, len(units)), "heaviest": make([]float64, len(units))}
 	if keys > 1 {
 		made["first"], made["last"] = key+"0", key+"zz"
 	}

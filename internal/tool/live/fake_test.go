@@ -409,3 +409,15 @@ func (f *fake) made(operation string) (n int) {
 	}
 	return n
 }
+
+// truth returns the units of a stream shard between two times, and by key.
+func truth(s *fakeShard, from, to time.Time) (units uint64, keys map[string]uint64) {
+	keys = make(map[string]uint64)
+	for _, r := range s.records {
+		if at := r.created.Truncate(time.Second); !at.Before(from) && at.Before(to) {
+			units += uint64(r.units)
+			keys[r.key] += uint64(r.units)
+		}
+	}
+	return units, keys
+}

@@ -1,4 +1,4 @@
-// Command pagetypes writes the JSON Schema of the types that the console and reports read. make console generates
+// Command pagetypes writes the JSON Schema of the types that the console reads. make console generates
 // web/src/types.ts from it.
 package main
 
@@ -15,7 +15,6 @@ import (
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/query"
 	"github.com/hotshard/hotshard/internal/tool/console"
-	"github.com/hotshard/hotshard/internal/tool/report"
 )
 
 func main() {
@@ -29,19 +28,19 @@ func write() error {
 	schemas := httpapi.Describe(query.Routes(nil)).OpenAPI().Components.Schemas
 	for _, t := range []reflect.Type{
 		reflect.TypeFor[heat.Matrix](), reflect.TypeFor[console.About](), reflect.TypeFor[console.Reader](),
-		reflect.TypeFor[console.SignalsAnswer](), reflect.TypeFor[report.Data](),
+		reflect.TypeFor[console.SignalsAnswer](),
 	} {
 		schemas.Schema(t, true, "")
 	}
 	properties := map[string]*huma.Schema{}
-	for _, name := range []string{"Matrix", "HotKey", "HotKeysOutputBody", "ShardCount", "CounterValue", "BoardOutputBody", "About", "Reader", "SignalsAnswer", "ThrottleReport", "Data"} {
+	for _, name := range []string{"Matrix", "HotKey", "HotKeysOutputBody", "ShardCount", "CounterValue", "BoardOutputBody", "About", "Reader", "SignalsAnswer", "ThrottleReport"} {
 		if schemas.Map()[name] == nil {
 			return fmt.Errorf("no schema is named %s: use the name of a Go type in this list", name)
 		}
 		properties[name] = &huma.Schema{Ref: "#/definitions/" + name}
 	}
 	text, err := json.Marshal(map[string]any{
-		"title": "Page", "description": "The types that the console and reports read.", "type": "object", "additionalProperties": false,
+		"title": "Page", "description": "The types that the console reads.", "type": "object", "additionalProperties": false,
 		"properties": properties, "definitions": schemas.Map(),
 	})
 	if err != nil {

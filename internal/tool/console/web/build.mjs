@@ -1,4 +1,4 @@
-// Bundles one script for the console and the report, a style sheet for each, and the licences of the bundled packages.
+// Bundles the console's script and style sheet, and the licences of the bundled packages.
 // The argument is the output folder; the default is ../dist.
 import { build } from "esbuild";
 import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
@@ -12,7 +12,7 @@ await mkdir(out, { recursive: true });
 
 const { metafile } = await build({
   absWorkingDir: here,
-  entryPoints: ["src/console.ts", "src/console.css", "src/report.css"],
+  entryPoints: ["src/console.ts", "src/console.css"],
   outdir: out,
   bundle: true,
   minify: true,

@@ -1,3 +1,5 @@
+import { fileSpan, inFile } from "./api";
+
 // The URL fragment has the user's settings: #/?range=1h&filter=viral or #/key?type=counter&name=a.
 
 /** address parses the URL fragment. */
@@ -49,8 +51,10 @@ export interface Time {
   to: string;
 }
 
-/** chosenTime reads the time range from the address. */
+/** chosenTime reads the time range from the address. A file has only one. */
 export function chosenTime(): Time {
+  const span = fileSpan();
+  if (span) return { range: "", from: span.from, to: span.to };
   const { query } = address();
   const valid = (name: string) => (Number.isNaN(Date.parse(query.get(name) ?? "")) ? "" : new Date(query.get(name)!).toISOString());
   const [from, to] = [valid("from"), valid("to")];
@@ -73,11 +77,12 @@ export function interval(time: Time): number | undefined {
 
 const kept = ["range", "from", "to"]; // parameters that links keep
 
-/** link returns the address that a row opens: the key's page, or the map filtered by a range's prefix. */
+/** link returns the address that a row opens: the key's page, or the map filtered by a range's prefix; "" for none. */
 export function link(row: { key: string; keys?: number; index?: string; type?: string; name?: string }): string {
   const { query } = address();
   const base = row.type && row.type !== "other" && row.name !== undefined;
   const range = (row.keys ?? 1) > 1;
+  if (range && (inFile || row.key === "")) return "";
   const what = new URLSearchParams(range ? { filter: row.key } : base ? { type: row.type!, name: row.name! } : { key: row.key });
   if (row.index && !what.has("type")) what.set("index", row.index);
   for (const name of kept) if (query.has(name)) what.set(name, query.get(name)!);

@@ -1,12 +1,11 @@
 // The console: a header, and below it the overview or a key's page.
 import { address, chosenTime, interval } from "./address";
-import { get } from "./api";
+import { get, inFile } from "./api";
 import { at, fill, h } from "./dom";
 import { faultNotice } from "./faults";
 import { KeyPage } from "./key";
 import { Overview } from "./overview";
-import { report } from "./report";
-import { visible } from "./text";
+import { moment, visible } from "./text";
 import { themed } from "./theme";
 import type { About } from "./types";
 
@@ -36,7 +35,7 @@ async function once(): Promise<void> {
   const mine = (running = new AbortController());
   try {
     await view?.poll(mine.signal);
-    if (!mine.signal.aborted) connected(paused ? "Paused" : "Live");
+    if (!mine.signal.aborted && !inFile) connected(paused ? "Paused" : "Live");
   } catch (fault) {
     if (mine.signal.aborted) return;
     connected("Disconnected");
@@ -49,7 +48,7 @@ async function once(): Promise<void> {
 function schedule(): void {
   clearTimeout(timer);
   const wait = interval(chosenTime());
-  if (!paused && !document.hidden && wait !== undefined) timer = setTimeout(() => void once(), wait);
+  if (!inFile && !paused && !document.hidden && wait !== undefined) timer = setTimeout(() => void once(), wait);
 }
 
 function show(): void {
@@ -92,8 +91,9 @@ async function start(): Promise<void> {
     e.preventDefault(); // the fragment is the console's address
     at("main").focus();
   });
+  at("pause").hidden = inFile;
   at("pause").addEventListener("click", pause);
-  document.addEventListener("visibilitychange", () => (document.hidden || paused ? clearTimeout(timer) : void once()));
+  document.addEventListener("visibilitychange", () => (document.hidden || paused || inFile ? clearTimeout(timer) : void once()));
   try {
     about = await get<About>("/console/about");
   } catch (fault) {
@@ -103,10 +103,9 @@ async function start(): Promise<void> {
   }
   const what = about.mode === "table" ? `table ${visible(about.table ?? "")}` : about.mode;
   at("where").textContent = [what, visible(about.where), /^v?\d/.test(about.version) ? about.version : ""].filter(Boolean).join(" · ");
+  if (about.file) at("state").textContent = `File made ${moment(about.file.made)}; it does not change`;
   addEventListener("hashchange", show);
   show();
 }
 
-// One script serves both pages, because most of it is the chart library. Only a report has an element with data.
-if (document.getElementById("data")) report();
-else void start();
+void start();

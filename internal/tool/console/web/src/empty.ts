@@ -17,6 +17,7 @@ export function noMatch(filter: string): HTMLElement {
 
 /** noHeat is the notice that nothing was written, with a command that generates load. */
 export function noHeat(about: About, heat: Matrix): HTMLElement {
+  if (about.file) return h("div", { class: "notice" }, h("p", {}, h("strong", {}, "No writes "), `were read. ${about.file.coverage}`));
   const what = " nothing was written in this time range. Writes appear some seconds later, when their window is complete.";
   if (about.mode === "local") {
     return h("div", { class: "notice" }, h("p", {}, h("strong", {}, "No heat yet:"), what, heat.partition_wcu > 0 && heat.partition_wcu < 1000 ? " To heat a counter:" : " To see a key heat up and cool:"), command(heating(about, limited(about, heat))));
@@ -43,8 +44,9 @@ export function steps(about: About): DocumentFragment {
   return part;
 }
 
-/** freshness is the line with the data's age, and the share of the range that was read if it is below 98%. */
-export function freshness(heat: Matrix, known: number): HTMLElement {
+/** freshness is the line with the data's age, and the share of the range that was read if it is below 98%; or a file's coverage. */
+export function freshness(about: About, heat: Matrix, known: number): HTMLElement {
+  if (about.file) return h("p", { id: "coverage" }, about.file.coverage);
   const parts = [heat.as_of ? `Updated ${ago(heat.as_of)}` : "", known < 0.98 ? `data for ${percent(known)} of this range` : ""].filter(Boolean);
   return h("p", { class: "quiet fresh" }, parts.join(" · "));
 }

@@ -1,4 +1,4 @@
-import { get } from "./api";
+import { get, inFile } from "./api";
 import { link } from "./address";
 import { copier, fill, h } from "./dom";
 import { failed, panel, type Panel } from "./panels";
@@ -13,7 +13,7 @@ const normal = 5; // lines to fill with the heaviest other keys
 export function hotKeys(about: About): Panel {
   const list = h("div", {}, h("p", { class: "quiet" }, "…"));
   return {
-    element: panel("Hot keys now", list),
+    element: panel(inFile ? "Hot keys" : "Hot keys now", list),
     async poll(signal) {
       try {
         const { keys, unread } = await get<HotKeysOutputBody>("/v1/hot-keys", { since: "15m", limit: "20" }, signal);
@@ -28,10 +28,11 @@ export function hotKeys(about: About): Panel {
 function sections(keys: HotKey[], about: About): (HTMLElement | false)[] {
   const [now, was] = [keys.filter(hot), keys.filter(cooled)];
   const others = keys.filter((k) => !hot(k) && !cooled(k)).slice(0, Math.max(0, normal - now.length - was.length));
+  const time = inFile ? "this time" : "the last 15 minutes";
   const list = (name: string, some: HotKey[]) => some.length > 0 && h("ol", { class: "hot-list", "aria-label": name }, ...some.slice(0, shown).map((k) => entry(k, about)));
   return [
-    now.length === 0 && h("p", { class: "quiet" }, was.length > 0 ? "None. Cooled in the last 15 minutes:" : others.length > 0 ? "None in the last 15 minutes. The heaviest:" : "None in the last 15 minutes."),
-    list("Hot now", now), now.length > 0 && was.length > 0 && h("h3", {}, "Cooled"), list("Cooled", was), list("Heaviest", others),
+    now.length === 0 && h("p", { class: "quiet" }, was.length > 0 ? `None. Cooled in ${time}:` : others.length > 0 ? `None in ${time}. The heaviest:` : `None in ${time}.`),
+    inFile && now.length > 0 && h("h3", {}, "Hot at the end"), list("Hot now", now), now.length > 0 && was.length > 0 && h("h3", {}, "Cooled"), list("Cooled", was), list("Heaviest", others),
     now.length > shown && h("p", { class: "quiet" }, `and ${figure(now.length - shown)} more, less hot`),
   ];
 }

@@ -28,7 +28,7 @@ function changes({ line }: KeyData): Record<string, unknown>[] {
 export function hottest(data: KeyData): Option {
   const { picture: { heat, scale }, line } = data;
   const level = (name: string, y: number, c: string) => ({ yAxis: y, lineStyle: { color: colour(c), type: "dashed", width: 1 }, label: { formatter: name, position: "insideStartTop", color: colour(c), fontSize: 11 } });
-  const rate = scale.series((i) => line?.row.heaviest?.[i] ?? scale.rate(line?.row.units[i] ?? 0, i));
+  const rate = scale.series((i) => line?.row.heaviest[i] ?? 0);
   const marks = { silent: true, symbol: "none", data: [level(`threshold ${figure(heat.hot_wcu)}`, heat.hot_wcu, "--hot"), level(`limit ${figure(heat.partition_wcu)}`, heat.partition_wcu, "--saturated"), ...changes(data)] };
   return {
     ...frame(scale), yAxis: { ...rateAxis(`WCU/s, maximum · local time (${zone(scale.to)})`), max: (v: { max: number }) => (v.max > heat.partition_wcu ? null : heat.partition_wcu * 1.1) },

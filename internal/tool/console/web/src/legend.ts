@@ -4,18 +4,18 @@ import { paint, place } from "./scale";
 import { figure, percent } from "./text";
 
 /** legend fills an element with the explanation of a picture's brightness, signs, layers and hatching. */
-export function legend(at: HTMLElement, p: Picture, report = false): void {
+export function legend(at: HTMLElement, p: Picture): void {
   const { gain, metric } = p.look;
   const counts = metric === "throttled";
   const top = p.brightest / gain; // the value of the brightest colour
   const ticks = counts ? [0.1, 0.4, 1].map((s) => ({ share: s, text: figure(top * s) })) : shares(p).map((s) => ({ share: s * gain, text: percent(s) }));
   fill(at, h("div", { class: "legend" },
     h("div", { class: "ramp", "data-at": "ramp" }, ramp(), h("div", { class: "ticks" }, ...ticks.map(tick))),
-    h("span", { class: "quiet" }, counts ? "throttled writes/s" : `of a partition's ${figure(p.heat.partition_wcu)} WCU/s · brightness: ${report ? "each column's mean" : metrics[metric].means}`),
+    h("span", { class: "quiet" }, counts ? "throttled writes/s" : `of a partition's ${figure(p.heat.partition_wcu)} WCU/s · brightness: ${metrics[metric].means}`),
     h("span", {}, h("b", { class: "hot" }, "▲"), ` hot: ${figure(p.heat.hot_wcu)} WCU/s or more`),
     h("span", {}, h("b", { class: "saturated" }, "◆"), " saturated: at the limit"),
-    !report && h("span", {}, h("b", { class: "cooled" }, "▽"), " was hot, has cooled"),
-    !report && h("span", {}, h("i", { class: "mark-change" }), " shard count changed"),
+    h("span", {}, h("b", { class: "cooled" }, "▽"), " was hot, has cooled"),
+    p.lines.some((l) => l.row.type !== undefined) && h("span", {}, h("i", { class: "mark-change" }), " shard count changed"),
     p.throttled !== undefined && h("span", {}, h("i", { class: "mark-throttled" }), " throttled writes"),
     p.events.some((e) => e.kind === "split") && h("span", {}, h("b", {}, "∨"), " split"),
     h("span", {}, h("i", { class: "idle" }), " idle"),

@@ -36,8 +36,7 @@ export class HeatMap {
   private layout: Layout | undefined;
   private cells: HTMLCanvasElement | undefined;
 
-  /** With estimates, a partly read column is drawn like a fully read one. */
-  constructor(readonly place: HTMLElement, readonly on: Events, private zoom?: Zoom, private readonly estimates = false) {
+  constructor(readonly place: HTMLElement, readonly on: Events, private zoom?: Zoom) {
     const canvas = h("div", { class: "canvas" });
     place.append(canvas, this.rowBox, this.brush, this.tip.box, this.tip.spoken);
     this.chart = new Chart(canvas, () => this.options());
@@ -162,7 +161,7 @@ export class HeatMap {
     const ratio = window.devicePixelRatio || 1;
     const x = (ms: number) => api.coord([ms, 0])[0]!;
     const top = (line: number) => api.coord([p.scale.from, l.edges[line]!])[1]! - l.top;
-    const canvas = draw(p, this.cells!, { left: l.gutter, width, height: l.height, ratio, x, top }, this.estimates);
+    const canvas = draw(p, this.cells!, { left: l.gutter, width, height: l.height, ratio, x, top });
     const markers = p.look.layers.events ? p.events.map((e) => ({ e, x: x(e.time) })).filter((m) => m.x >= l.gutter && m.x <= l.gutter + width) : [];
     return { type: "group", children: [
       { type: "image", style: { image: canvas, x: 0, y: l.top, width: l.gutter + width, height: l.height }, silent: true },

@@ -1,4 +1,5 @@
 // The overview: the heat map, its list of keys, and panels beside them.
+import { inFile } from "./api";
 import { address, chosenTime, go, link, note, ranges, type Time } from "./address";
 import { at, fill, h } from "./dom";
 import { freshness, noHeat, noMatch, steps } from "./empty";
@@ -28,13 +29,14 @@ export class Overview {
   constructor(private readonly about: About) {
     this.element.append(at<HTMLTemplateElement>("overview").content.cloneNode(true));
     at("main").replaceChildren(this.element); // before the charts, which measure their elements
-    this.panels = [hotKeys(about), why(), ...(about.mode === "table" ? [] : [counter(), board(), pipeline()])];
+    this.panels = [hotKeys(about), ...(inFile ? [] : [why()]), ...(about.mode === "table" ? [] : [counter(), board(), pipeline()])];
     at("side").append(...this.panels.map((p) => p.element));
     if (about.mode === "local") at("side").append(steps(about));
     const { query } = address();
     const unfold = (line: Line) => this.unfold(line);
     this.map = new HeatMap(at("map"), { open: open, unfold, zoomed: (zoom) => note({ zoom: written(zoom) }) }, read(query.get("zoom") ?? ""));
-    this.list = new RowList(at("rows"), { point: (line) => this.map.point(line), unfold, sort: (sort) => note({ sort: sort === "-status" ? "" : sort }), links: true }, query.get("sort") ?? "-status");
+    this.list = new RowList(at("rows"), { point: (line) => this.map.point(line), unfold, sort: (sort) => note({ sort: sort === "-status" ? "" : sort }) }, query.get("sort") ?? "-status");
+    at("filter").hidden = inFile; // the server filters
     this.controls();
     this.settings();
   }
@@ -111,7 +113,7 @@ export class Overview {
     const unmatched = filter !== "" && heat.rows.length === 0;
     at("drawn").hidden = at("rows-panel").hidden = nothing || unmatched;
     const p = picture(heat, chosenLook(), signals, { whole: chosenTime().from !== "" });
-    fill(at("notice"), nothing ? noHeat(this.about, heat) : unmatched ? noMatch(filter) : freshness(heat, p.scale.known()), unknownThrottles(p, signals));
+    fill(at("notice"), nothing ? noHeat(this.about, heat) : unmatched ? noMatch(filter) : freshness(this.about, heat, p.scale.known()), unknownThrottles(p, signals));
     if (nothing || unmatched) return;
     this.map.show(p);
     this.list.show(p);
@@ -128,7 +130,8 @@ export class Overview {
 }
 
 function open(line: Line): void {
-  if (line.row.keys === 1 || line.row.key !== "") location.hash = link(line.parent ?? line.row);
+  const to = link(line.parent ?? line.row);
+  if (to) location.hash = to;
 }
 
 function question(): Question {
@@ -155,8 +158,9 @@ function unknownThrottles(p: Picture, signals: SignalsAnswer | undefined): HTMLE
   return h("p", { class: "quiet fresh" }, visible(why));
 }
 
-/** rangeControls returns the buttons of the relative time ranges, and a form for absolute ones. */
+/** rangeControls returns the buttons of the relative time ranges, and a form for absolute ones; in a file only its range. */
 export function rangeControls(time: Time): HTMLElement[] {
+  if (inFile) return [h("span", { class: "quiet", title: `${moment(time.from)} – ${moment(time.to)}` }, `${clock(Date.parse(time.from), 86400e3)} – ${clock(Date.parse(time.to), 86400e3)}`)];
   const buttons = Object.entries(ranges).map(([id, r]) => h("button", { type: "button", "data-range": id, "aria-pressed": String(id === time.range), onclick: (() => go({ range: id === "15m" ? "" : id, from: "", to: "", zoom: "" })) as EventListener }, r.text));
   const local = (text: string, ago: number) => {
     const ms = text ? Date.parse(text) : Date.now() - ago;

@@ -1,4 +1,5 @@
 // Draws the map's cells, layers and names on a canvas, independent of the chart library.
+import { inFile } from "./api";
 import { brightness, type Line, type Picture } from "./picture";
 import { ground, paint } from "./scale";
 import { colour } from "./theme";
@@ -32,7 +33,7 @@ export function cells(p: Picture): HTMLCanvasElement {
 }
 
 /** draw draws the part of the picture in the area. */
-export function draw(p: Picture, source: HTMLCanvasElement, area: Area, estimates: boolean): HTMLCanvasElement {
+export function draw(p: Picture, source: HTMLCanvasElement, area: Area): HTMLCanvasElement {
   const canvas = document.createElement("canvas");
   canvas.width = Math.max(1, Math.round((area.left + area.width) * area.ratio));
   canvas.height = Math.max(1, Math.round(area.height * area.ratio));
@@ -51,7 +52,7 @@ export function draw(p: Picture, source: HTMLCanvasElement, area: Area, estimate
     const gap = bottom - top >= legible ? 1 : 0;
     c.drawImage(source, 0, i, source.width, 1, area.x(p.scale.from), round(top), area.x(p.scale.to) - area.x(p.scale.from), Math.max(1 / area.ratio, round(bottom) - round(top) - gap));
   }
-  unread(c, p, area, estimates);
+  unread(c, p, area);
   for (const { line, top, bottom } of seen) {
     if (p.look.layers.throttled && p.look.metric !== "throttled") throttled(c, p, line, area, top, bottom);
     if (p.look.layers.events) changes(c, line, area, top, bottom);
@@ -81,9 +82,9 @@ function names(c: CanvasRenderingContext2D, p: Picture, area: Area): void {
   });
 }
 
-/** unread hatches columns that were not fully read. Idle columns stay dark. */
-function unread(c: CanvasRenderingContext2D, p: Picture, area: Area, estimates: boolean): void {
-  const kind = (i: number) => (i >= p.scale.columns || p.scale.covered(i) >= 1 || (estimates && p.scale.covered(i) > 0) ? "read" : p.scale.covered(i) > 0 ? "part" : "none");
+/** unread hatches columns that were not fully read; in a file, which may be a sample, those that were not read at all. */
+function unread(c: CanvasRenderingContext2D, p: Picture, area: Area): void {
+  const kind = (i: number) => (i >= p.scale.columns || p.scale.covered(i) >= 1 || (inFile && p.scale.covered(i) > 0) ? "read" : p.scale.covered(i) > 0 ? "part" : "none");
   for (let first = 0, i = 0; i < p.scale.columns; i++) {
     if (kind(i + 1) === kind(i)) continue; // neighbours are hatched together
     if (kind(i) !== "read") hatch(c, area, Math.max(area.left, area.x(p.scale.start(first))), Math.min(area.left + area.width, area.x(p.scale.start(i + 1))), kind(i) === "none");

@@ -1,4 +1,4 @@
-import { crop, found, Scale } from "./scale";
+import { crop, Scale } from "./scale";
 import { duration } from "./text";
 import type { Change, HeatRow, Matrix, SignalsAnswer } from "./types";
 import { cooled, hot } from "./words";
@@ -51,9 +51,9 @@ export interface Picture {
 }
 
 /** picture prepares an answer for drawing. With whole, it keeps unread columns at the start. */
-export function picture(whole: Matrix, look: Look, signals?: SignalsAnswer, options: { whole?: boolean; report?: boolean } = {}): Picture {
-  const heat = options.report ? found(whole) : options.whole ? whole : crop(whole);
-  const scale = new Scale(heat, options.report);
+export function picture(whole: Matrix, look: Look, signals?: SignalsAnswer, options: { whole?: boolean } = {}): Picture {
+  const heat = options.whole ? whole : crop(whole);
+  const scale = new Scale(heat);
   const of = (row: HeatRow): HeatRow => ({ ...row, ...(row.changes ? { changes: row.changes.filter((c) => within(scale, c)) } : {}) });
   const lines = heat.rows.flatMap((row) => unfolded(of(row), look, (r) => throttledOf(r, scale, signals)));
   const all = signals?.throttled ? columns(signals.throttled, signals, scale) : undefined;
@@ -119,7 +119,7 @@ function changeText(row: HeatRow, c: Change): string {
 export function value(p: Picture, line: Line, column: number): number {
   const mean = p.scale.rate(line.row.units[column] ?? 0, column);
   if (p.look.metric === "throttled") return (line.throttled?.[column] ?? 0) / (p.scale.step / 1000);
-  return p.look.metric === "max" ? line.row.heaviest?.[column] ?? mean : mean;
+  return p.look.metric === "max" ? line.row.heaviest[column] ?? 0 : mean;
 }
 
 /** brightness returns a cell's brightness as a share of the brightest. It is 0 in an answer without windows, which has no limit. */

@@ -26,7 +26,6 @@ export interface List {
   point(line: number | undefined): void;
   unfold?(line: Line): void;
   sort(sort: string): void;
-  links: boolean;
 }
 
 /** RowList shows the map's rows as a table. Up and Down move between rows, Right and Left unfold and fold. */
@@ -60,7 +59,7 @@ export class RowList {
 
   private columns(p: Picture): Column[] {
     const some = (has: (line: Line) => boolean) => p.lines.some(has);
-    return [state, ...(some((l) => l.row.heaviest !== undefined) ? [now] : []), peak, ...(some((l) => l.row.shards !== undefined) ? [shards] : []), ...(some((l) => l.throttled !== undefined) ? [throttled] : [])];
+    return [state, now, peak, ...(some((l) => l.row.shards !== undefined) ? [shards] : []), ...(some((l) => l.throttled !== undefined) ? [throttled] : [])];
   }
 
   /** sorted returns the lines in the chosen order. Write shards stay in numeric order below their key. */
@@ -90,7 +89,7 @@ export class RowList {
     const { row, parent } = line;
     const mark = sign(row);
     const name = h("bdi", { class: "key" }, parent ? lineLabel(line, 64) : label(row, 64));
-    const opens = this.on.links && (row.keys === 1 || row.key !== "");
+    const to = link(parent ?? row);
     const full = row.keys > 1 ? `${cut(visible(row.first ?? ""), 200)} … ${cut(visible(row.last ?? ""), 200)}` : visible(row.key);
     return h("tr", {
       class: `row${parent ? " shard" : ""}`, "data-at": line.id, "data-row": String(i), tabindex: line.id === this.current ? "0" : "-1",
@@ -98,7 +97,7 @@ export class RowList {
     },
     h("td", { class: "name", title: full }, h("span", { class: "cell" },
       this.disclosure(line), h("span", { class: mark.class, "aria-hidden": "true" }, mark.text),
-      opens ? h("a", { href: link(parent ?? row), tabindex: "-1" }, name) : name,
+      to ? h("a", { href: to, tabindex: "-1" }, name) : name,
       row.keys === 1 && copier(() => row.key, `the key ${title(row)}`))),
     ...columns.map((c) => h("td", { class: `c-${c.id}` }, c.cell(line))));
   }

@@ -10,8 +10,7 @@ export class Scale {
   readonly step: number; // ms
   readonly columns: number;
 
-  /** With estimates, a partly read column's units are estimates for the whole column, as in reports. */
-  constructor(readonly heat: Matrix, private readonly estimates = false) {
+  constructor(readonly heat: Matrix) {
     this.from = Date.parse(heat.from);
     this.step = duration(heat.step);
     this.columns = heat.total.length;
@@ -37,7 +36,7 @@ export class Scale {
 
   /** rate converts a column's units to units per second of the time that was read; 0 if nothing was read. */
   rate(units: number, column: number): number {
-    const covered = this.estimates ? Math.ceil(this.covered(column)) : this.covered(column);
+    const covered = this.covered(column);
     return covered > 0 ? units / covered / (this.step / 1000) : 0;
   }
 
@@ -83,7 +82,7 @@ function part(heat: Matrix, first: number, last: number): Matrix {
   const cut = <T>(list: T[]) => list.slice(first, last);
   const rows = (list: Matrix["rows"]): Matrix["rows"] => list.map((row) => ({
     ...row, units: cut(row.units), error: cut(row.error),
-    ...(row.heaviest ? { heaviest: cut(row.heaviest) } : {}), ...(row.write_shards ? { write_shards: rows(row.write_shards) } : {}),
+    heaviest: cut(row.heaviest), ...(row.write_shards ? { write_shards: rows(row.write_shards) } : {}),
   }));
   const from = Date.parse(heat.from) + first * duration(heat.step);
   return {
@@ -98,14 +97,4 @@ const shortest = 12; // columns
 export function crop(heat: Matrix): Matrix {
   const first = Math.min((heat.covered?.findIndex((c) => c > 0) ?? 0) - 1, heat.total.length - shortest);
   return first > 0 ? part(heat, first, heat.total.length) : heat;
-}
-
-/** found returns the part of a report's matrix that has writes: its columns with a margin, and its rows. */
-export function found(heat: Matrix): Matrix {
-  const first = heat.total.findIndex((u) => u > 0);
-  const last = heat.total.findLastIndex((u) => u > 0);
-  const some = { ...heat, rows: heat.rows.filter((row) => row.units.some((u) => u > 0)) };
-  if (first < 0) return some;
-  const margin = Math.max(2, Math.ceil((last - first) / 20), Math.ceil((shortest - (last - first)) / 2));
-  return part(some, Math.max(0, first - margin), Math.min(heat.total.length, last + 1 + margin));
 }

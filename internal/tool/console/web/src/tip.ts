@@ -42,7 +42,7 @@ function allLines(p: Picture, column: number): string[] {
 
 /** peakLines returns the lines about the brightest cell of a line. */
 function peakLines(p: Picture, line: Line): string[] {
-  const list = line.row.heaviest ?? line.row.units;
+  const list = line.row.heaviest;
   const best = list.reduce((top, n, i) => (n > list[top]! ? i : top), 0);
   return [`Peak at ${clock(p.scale.start(best), p.scale.span)}:`, ...cellLines(p, line, best)];
 }

@@ -1,13 +1,12 @@
 // Made by make console from the Go types. Change those.
 
 /**
- * The types that the console and reports read.
+ * The types that the console reads.
  */
 export interface Page {
   About?: About;
   BoardOutputBody?: BoardOutputBody;
   CounterValue?: CounterValue;
-  Data?: Data;
   HotKey?: HotKey;
   HotKeysOutputBody?: HotKeysOutputBody;
   Matrix?: Matrix;
@@ -18,11 +17,16 @@ export interface Page {
 }
 export interface About {
   command: string;
+  file?: FileInfo;
   mode: "local" | "deployment" | "table";
   start: string;
   table?: string;
   version: string;
   where: string;
+}
+export interface FileInfo {
+  coverage: string;
+  made: string;
 }
 export interface BoardOutputBody {
   /**
@@ -82,29 +86,97 @@ export interface CounterValue {
    */
   value?: number;
 }
-export interface Data {
-  cost: Cost;
-  from: string;
-  heat: Matrix;
-  made: string;
-  read: Read;
-  splits: Split[];
-  storms: Storm[];
-  summary: string[];
+export interface HotKey {
+  /**
+   * How many write shards the key needs, or why more don't help
+   */
+  advice: string;
+  /**
+   * End of the last hot window; absent if the key is hot or never was
+   */
+  cooled_at?: string;
+  /**
+   * WCU/s of the key's hottest write shard in the newest complete window
+   */
+  current: number;
+  /**
+   * Upper bound of the error, in WCU/s: the true rate of recorded writes is at most this much higher
+   */
+  error: number;
+  /**
+   * Start of the first window with the key
+   */
+  first_seen: string;
+  /**
+   * The index of the partition key; absent for the table's own keys. A board's write shards are in by_rank, those of a group of sessions in by_group
+   */
+  index?: string;
+  /**
+   * The partition key; for a base key its hottest write shard's
+   */
+  key: string;
+  /**
+   * End of the last window with the key
+   */
+  last_seen: string;
+  /**
+   * The key's hash, which metrics and logs show if names are hashed
+   */
+  metric_hash: string;
+  /**
+   * The base key's name; for type other the partition key, such as a player's entry on a board
+   */
+  name: string;
+  /**
+   * Write units in the key's heaviest second
+   */
+  peak: number;
+  /**
+   * The heaviest second
+   */
+  peak_at: string;
+  /**
+   * The base key's newest shard count
+   */
+  shards: number;
+  /**
+   * The base key's shard count before the first change in this time; equal to shards if it did not change
+   */
+  shards_before: number;
+  /**
+   * The current status, from the two newest complete windows and what is known of later ones. saturated: at the partition's limit; hot: near it, or one second reached it, or a writer was throttled; warm: below that
+   */
+  status: "hot" | "saturated" | "warm";
+  /**
+   * The table of the key: items or events for hotshard's own tables, else the table's name
+   */
   table: string;
-  throttles?: ThrottleReport;
-  to: string;
-  todo: string[];
-  vector_indexes?: VectorRate[];
-  version: string;
-  where: string;
+  /**
+   * When a throttled writer last raised the shard count; absent if none did
+   */
+  throttled_at?: string;
+  /**
+   * The base key's type; other for a key without a base key
+   */
+  type: "entity" | "counter" | "board" | "sessions" | "limit" | "other";
+  /**
+   * The worst status in any window
+   */
+  worst: "hot" | "saturated" | "warm";
+  /**
+   * WCU/s of the key's hottest window: a measured mean, and a lower bound
+   */
+  write_units_per_second: number;
 }
-export interface Cost {
-  calls: {
-    [k: string]: number;
-  };
-  note: string;
-  usd: number;
+export interface HotKeysOutputBody {
+  /**
+   * Hottest first
+   */
+  keys: HotKey[];
+  /**
+   * Number of heat items that another release stored in an unknown form. No key has their counts
+   */
+  unread?: number;
 }
 export interface Matrix {
   /**
@@ -268,30 +340,81 @@ export interface Change {
    */
   why: string;
 }
-export interface Read {
-  calls: number;
-  note: string;
-  records: number;
-  share: number;
-  slices: number;
-  stream_shards: number;
+export interface Reader {
+  given_up: number;
+  lag_seconds?: number;
+  name: string;
 }
-export interface Split {
-  children: number;
-  parent: string;
-  time?: string;
+export interface ShardCount {
+  /**
+   * Oldest first; before the first change the count is 1
+   */
+  history: ShardChange[];
+  /**
+   * The largest shard count so far
+   */
+  max_shards: number;
+  /**
+   * UTF-8 text of 1 to 512 bytes without control characters
+   */
+  name: string;
+  /**
+   * True if an operator pinned the count: the controller does not change it
+   */
+  pinned: boolean;
+  /**
+   * The newest shard count
+   */
+  shards: number;
+  /**
+   * The key's type
+   */
+  type: "counter" | "entity" | "board" | "sessions" | "limit";
 }
-export interface Storm {
-  advice: string;
+export interface ShardChange {
+  /**
+   * What made the change: api, ingest, hotkeys or an operator
+   */
+  by: string;
+  /**
+   * The shard count from then on
+   */
+  shards: number;
+  /**
+   * When the count takes effect: for an entity 5 s after an increase and 3 minutes after a decrease, for other types at once
+   */
+  time: string;
+  /**
+   * The reason, as text
+   */
+  why: string;
+}
+export interface SignalsAnswer {
   from: string;
-  high: number;
-  index?: string;
-  key: string;
-  keys: number;
-  kind: string;
-  low: number;
+  keys: ThrottledKey[];
+  note?: string;
+  source: string;
+  splits: SplitSignal[];
+  step: string;
+  /**
+   * Throttled writes in each column; null if unknown
+   */
+  throttled: (number | null)[] | null;
   to: string;
-  write_units_per_second: number;
+}
+export interface ThrottledKey {
+  key: string;
+  name?: string;
+  /**
+   * Throttled writes in each column; null if unknown
+   */
+  throttled: (number | null)[];
+  type?: string;
+}
+export interface SplitSignal {
+  text: string;
+  time: string;
+  what: string;
 }
 export interface ThrottleReport {
   /**
@@ -424,172 +547,4 @@ export interface VectorKey {
    * The partition key
    */
   key: string;
-}
-export interface HotKey {
-  /**
-   * How many write shards the key needs, or why more don't help
-   */
-  advice: string;
-  /**
-   * End of the last hot window; absent if the key is hot or never was
-   */
-  cooled_at?: string;
-  /**
-   * WCU/s of the key's hottest write shard in the newest complete window
-   */
-  current: number;
-  /**
-   * Upper bound of the error, in WCU/s: the true rate of recorded writes is at most this much higher
-   */
-  error: number;
-  /**
-   * Start of the first window with the key
-   */
-  first_seen: string;
-  /**
-   * The index of the partition key; absent for the table's own keys. A board's write shards are in by_rank, those of a group of sessions in by_group
-   */
-  index?: string;
-  /**
-   * The partition key; for a base key its hottest write shard's
-   */
-  key: string;
-  /**
-   * End of the last window with the key
-   */
-  last_seen: string;
-  /**
-   * The key's hash, which metrics and logs show if names are hashed
-   */
-  metric_hash: string;
-  /**
-   * The base key's name; for type other the partition key, such as a player's entry on a board
-   */
-  name: string;
-  /**
-   * Write units in the key's heaviest second
-   */
-  peak: number;
-  /**
-   * The heaviest second
-   */
-  peak_at: string;
-  /**
-   * The base key's newest shard count
-   */
-  shards: number;
-  /**
-   * The base key's shard count before the first change in this time; equal to shards if it did not change
-   */
-  shards_before: number;
-  /**
-   * The current status, from the two newest complete windows and what is known of later ones. saturated: at the partition's limit; hot: near it, or one second reached it, or a writer was throttled; warm: below that
-   */
-  status: "hot" | "saturated" | "warm";
-  /**
-   * The table of the key: items or events for hotshard's own tables, else the table's name
-   */
-  table: string;
-  /**
-   * When a throttled writer last raised the shard count; absent if none did
-   */
-  throttled_at?: string;
-  /**
-   * The base key's type; other for a key without a base key
-   */
-  type: "entity" | "counter" | "board" | "sessions" | "limit" | "other";
-  /**
-   * The worst status in any window
-   */
-  worst: "hot" | "saturated" | "warm";
-  /**
-   * WCU/s of the key's hottest window: a measured mean, and a lower bound
-   */
-  write_units_per_second: number;
-}
-export interface HotKeysOutputBody {
-  /**
-   * Hottest first
-   */
-  keys: HotKey[];
-  /**
-   * Number of heat items that another release stored in an unknown form. No key has their counts
-   */
-  unread?: number;
-}
-export interface Reader {
-  given_up: number;
-  lag_seconds?: number;
-  name: string;
-}
-export interface ShardCount {
-  /**
-   * Oldest first; before the first change the count is 1
-   */
-  history: ShardChange[];
-  /**
-   * The largest shard count so far
-   */
-  max_shards: number;
-  /**
-   * UTF-8 text of 1 to 512 bytes without control characters
-   */
-  name: string;
-  /**
-   * True if an operator pinned the count: the controller does not change it
-   */
-  pinned: boolean;
-  /**
-   * The newest shard count
-   */
-  shards: number;
-  /**
-   * The key's type
-   */
-  type: "counter" | "entity" | "board" | "sessions" | "limit";
-}
-export interface ShardChange {
-  /**
-   * What made the change: api, ingest, hotkeys or an operator
-   */
-  by: string;
-  /**
-   * The shard count from then on
-   */
-  shards: number;
-  /**
-   * When the count takes effect: for an entity 5 s after an increase and 3 minutes after a decrease, for other types at once
-   */
-  time: string;
-  /**
-   * The reason, as text
-   */
-  why: string;
-}
-export interface SignalsAnswer {
-  from: string;
-  keys: ThrottledKey[];
-  note?: string;
-  source: string;
-  splits: SplitSignal[];
-  step: string;
-  /**
-   * Throttled writes in each column; null if unknown
-   */
-  throttled: (number | null)[] | null;
-  to: string;
-}
-export interface ThrottledKey {
-  key: string;
-  name?: string;
-  /**
-   * Throttled writes in each column; null if unknown
-   */
-  throttled: (number | null)[];
-  type?: string;
-}
-export interface SplitSignal {
-  text: string;
-  time: string;
-  what: string;
 }

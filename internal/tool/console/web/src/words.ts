@@ -69,11 +69,11 @@ export function cellLines(p: Picture, line: Line, column: number): string[] {
   const covered = scale.covered(column);
   if (covered <= 0) return ["No data"];
   const [units, error] = [line.row.units[column] ?? 0, line.row.error[column] ?? 0];
-  const top = line.row.heaviest?.[column]; // reports have none
-  const mean = scale.rate(units, column);
-  const lines = [];
-  if (top !== undefined) lines.push(`Maximum ${wcu(top)} on one partition key · ${percent(top / p.heat.partition_wcu)} of its limit`);
-  lines.push(`Mean ${wcu(mean)}${error > 0 ? ` ±${figure(scale.rate(error, column))} (upper bound)` : ""}${top === undefined ? ` · ${percent(mean / p.heat.partition_wcu)} of a partition's limit` : ""}`);
+  const top = line.row.heaviest[column] ?? 0;
+  const lines = [
+    `Maximum ${wcu(top)} on one partition key · ${percent(top / p.heat.partition_wcu)} of its limit`,
+    `Mean ${wcu(scale.rate(units, column))}${error > 0 ? ` ±${figure(scale.rate(error, column))} (upper bound)` : ""}`,
+  ];
   const throttled = line.throttled?.[column] ?? 0;
   if (throttled > 0) lines.push(`${figure(throttled)} writes throttled`);
   if (covered < 1) lines.push(`Data for ${percent(covered)} of this column`);

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"github.com/hotshard/hotshard/internal/base/jsontime"
+	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/query"
+	"github.com/hotshard/hotshard/internal/tool/console"
+	"github.com/hotshard/hotshard/internal/tool/live"
+	"github.com/hotshard/hotshard/internal/tool/terminal"
+)
+
+// consoleFile has the flags of hotshard console that write a file.
+type consoleFile struct {
+	Out    string        `placeholder:"FILE.html" type:"path" help:"With --table: read the past from its stream, write the page as one file with its data inside, and serve nothing. An existing file is replaced when the new one is complete."`
+	Since  time.Duration `placeholder:"24h" help:"With --out: how far back to read, 1m to 24h. Default: 24h."`
+	Within time.Duration `placeholder:"10m" help:"With --out: how long reading may take, 10s to 6h. If that is not enough, windows over all of the time are read; the page says how many. Default: 10m."`
+}
+
+// Defaults and bounds of consoleFile.
+const (
+	minSince      = time.Minute
+	maxSince      = 24 * time.Hour // how long a stream keeps its records
+	minWithin     = 10 * time.Second
+	maxWithin     = 6 * time.Hour
+	defaultWithin = 10 * time.Minute // a full stream shard allows a window in every 25 minutes of a day
+)
+
+// validate returns an error if the flags are invalid.
+func (f *consoleFile) validate(stack bool) error {
+	switch {
+	case f.Out == "" && (f.Since != 0 || f.Within != 0):
+		return errors.New("--since and --within need --out")
+	case f.Out == "":
+		return nil
+	case stack:
+		return errors.New("--out needs --table: a deployment keeps its counts, which hotshard console --stack shows for the last 7 days")
+	}
+	f.Since, f.Within = cmp.Or(f.Since, maxSince), cmp.Or(f.Within, defaultWithin)
+	switch {
+	case f.Since < minSince || f.Since > maxSince:
+		return fmt.Errorf("--since %v: want 1m to 24h, for which a stream keeps its records", jsontime.Duration(f.Since))
+	case f.Within < minWithin || f.Within > maxWithin:
+		return fmt.Errorf("--within %v: want 10s to 6h", jsontime.Duration(f.Within))
+	}
+	return nil
+}
+
+// replaceFile writes a file by write. An earlier file stays until the new one is complete; after an error there is no
+// new one.
+func replaceFile(path string, write func() ([]byte, error)) (err error) {
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("--out %s exists and is not a regular file: use another path", path)
+	}
+	file, err := os.OpenFile(fmt.Sprintf("%s.%d", path, os.Getpid()), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return fmt.Errorf("the file of --out: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(file.Name()))
+		}
+	}()
+	text, err := write()
+	if err == nil {
+		_, err = file.Write(text)
+	}
+	if err := errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), path)
+}
+
+// writeFile reads a table's stream and writes the page with its heat.
+func (c *ConsoleCmd) writeFile(ctx context.Context, std streams) error {
+	var past *live.Past
+	err := replaceFile(c.Out, func() (page []byte, err error) {
+		if past, err = c.readPast(ctx, std); err != nil {
+			return nil, err
+		}
+		return c.pageOf(ctx, std, past)
+	})
+	if err != nil {
+		return err
+	}
+	if past.Records() == 0 {
+		fmt.Fprintf(std.out, "No writes to table %s. ", terminal.Visible(c.Table))
+	}
+	fmt.Fprintf(std.out, "%s\n%s\n", past.Coverage(), terminal.Visible(c.Out))
+	return nil
+}
+
+// readPast reads a table's stream, with progress on a terminal.
+func (c *ConsoleCmd) readPast(ctx context.Context, std streams) (*live.Past, error) {
+	configured, err := c.config(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := c.findStream(ctx, std, configured)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(std.err, "Reading for at most %v.\n", jsontime.Duration(c.Within))
+	now := time.Now()
+	add, finish, done := func(int) {}, func() {}, 0
+	defer func() { finish() }()
+	past, err := live.ReadPast(ctx, live.PastOptions{
+		Streams: dynamodbstreams.NewFromConfig(configured), Found: found,
+		From: now.Add(-c.Since), To: now, Within: c.Within, PartitionWCU: float64(c.PartitionWCU), Seed: rand.Uint64(),
+		Notify: func(sentence string) { fmt.Fprintln(std.err, terminal.Visible(sentence)) },
+		Progress: func(passed, of int) {
+			if done == 0 {
+				add, finish = terminal.Progress(std.err, of, "windows")
+			}
+			add(passed - done)
+			done = passed
+		},
+	})
+	if err != nil {
+		return nil, c.explain(ctx, configured, err)
+	}
+	return past, nil
+}
+
+// pageOf returns the page with the heat that was read.
+func (c *ConsoleCmd) pageOf(ctx context.Context, std streams, past *live.Past) ([]byte, error) {
+	configured, err := c.config(ctx)
+	if err != nil {
+		return nil, err
+	}
+	heat := query.NewHeat(past, query.HeatOptions{Table: c.Table, Deadline: consoleDeadline, Now: func() time.Time { return past.To }})
+	about := console.About{
+		Mode: "table", Table: c.Table, Where: c.where(configured), Version: thisVersion().Version,
+		Signals: withSplits(c.signals(configured, c.Table), past.Splits),
+		File:    &console.FileInfo{Made: time.Now().UTC().Truncate(time.Second), Coverage: past.Coverage()},
+	}
+	log := slog.New(slog.NewTextHandler(std.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	return console.File(ctx, httpapi.New(log, query.HeatRoutes(heat)), about, past.From, past.To)
+}

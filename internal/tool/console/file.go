@@ -1,0 +1,162 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// FileInfo describes a page that is a file.
+type FileInfo struct {
+	Made     time.Time `json:"made"`
+	Coverage string    `json:"coverage"` // what was read of the time shown, and what that means for the figures
+}
+
+// Bounds of a file.
+const (
+	fileRows = 256            // of the table, and of each index
+	maxSince = 24 * time.Hour // of GET /v1/hot-keys
+	maxFile  = 8 << 20        // bytes; if the file has more, each map gets half as many rows
+)
+
+// File returns the console's page as one HTML file that makes no request. It has the answers to the page's calls inside,
+// for the time from from to to. The API has GET /v1/heat and GET /v1/hot-keys. The file has at most 8 MB, unless a
+// single row of each map has more. File returns the error of the first call that fails.
+func File(ctx context.Context, api http.Handler, about About, from, to time.Time) ([]byte, error) {
+	k := &keeper{ctx: ctx, handler: Handler(api, about), from: from, to: to, answers: map[string]json.RawMessage{}}
+	if err := k.keepOnce(); err != nil {
+		return nil, err
+	}
+	for rows := fileRows; ; rows /= 2 {
+		indexes, err := k.keepHeat("", rows)
+		for _, index := range indexes {
+			if err == nil {
+				_, err = k.keepHeat(index, rows)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		page, err := htmlFile(k.answers)
+		if err != nil || len(page) <= maxFile || rows == 1 {
+			return page, err
+		}
+	}
+}
+
+// keeper keeps the answers to the page's calls, by path and index.
+type keeper struct {
+	ctx      context.Context
+	handler  http.Handler
+	from, to time.Time
+	answers  map[string]json.RawMessage
+}
+
+// keepOnce keeps the answers that don't depend on the number of rows or the index.
+func (k *keeper) keepOnce() error {
+	if err := k.keep("/console/about", "", nil); err != nil {
+		return err
+	}
+	return k.keep("/v1/hot-keys", "", url.Values{"since": {min(k.to.Sub(k.from), maxSince).String()}, "limit": {"20"}})
+}
+
+// keepHeat keeps the heat of the table, or of an index, with the signals beside it. It returns the indexes that have
+// writes.
+func (k *keeper) keepHeat(index string, rows int) (indexes []string, err error) {
+	span := url.Values{"from": {k.from.Format(time.RFC3339)}, "to": {k.to.Format(time.RFC3339)}}
+	query := url.Values{"group": {"base"}, "rows": {strconv.Itoa(rows)}, "from": span["from"], "to": span["to"]}
+	if err := k.keep("/v1/heat", index, query); err != nil {
+		return nil, err
+	}
+	var heat struct {
+		From, To, Step string
+		Indexes        []string
+	}
+	if err := json.Unmarshal(k.answers[answerID("/v1/heat", index)], &heat); err != nil {
+		return nil, fmt.Errorf("the answer of GET /v1/heat: %w", err)
+	}
+	if _, known := k.answers[answerID("/console/signals", index)]; known {
+		return heat.Indexes, nil
+	}
+	return heat.Indexes, k.keep("/console/signals", index, url.Values{"from": {heat.From}, "to": {heat.To}, "step": {heat.Step}})
+}
+
+// answerID is the name of an answer in the file: see web/src/api.ts.
+func answerID(path, index string) string {
+	if index == "" {
+		return path
+	}
+	return path + "?index=" + index
+}
+
+// keep calls the handler and keeps its answer.
+func (k *keeper) keep(path, index string, query url.Values) error {
+	if index != "" {
+		query.Set("index", index)
+	}
+	r, err := http.NewRequestWithContext(k.ctx, http.MethodGet, path+"?"+query.Encode(), nil)
+	if err != nil {
+		return err
+	}
+	a := &answer{header: http.Header{}}
+	k.handler.ServeHTTP(a, r)
+	if a.status > http.StatusOK {
+		return fmt.Errorf("GET %s: status %d: %s", path, a.status, bytes.TrimSpace(a.body.Bytes()))
+	}
+	k.answers[answerID(path, index)] = a.body.Bytes()
+	return k.ctx.Err()
+}
+
+// answer is an http.ResponseWriter in memory. A status of 0 is 200.
+type answer struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (a *answer) Header() http.Header         { return a.header }
+func (a *answer) WriteHeader(status int)      { a.status = status }
+func (a *answer) Write(b []byte) (int, error) { return a.body.Write(b) }
+
+// htmlFile returns the page with its script, style and answers inside.
+func htmlFile(answers map[string]json.RawMessage) ([]byte, error) {
+	// Marshal escapes <, >, & and line separators, so that no key can end the script element.
+	data, err := json.Marshal(answers)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the answers: %w", err)
+	}
+	script, style := asset("dist/console.js"), asset("dist/console.css")
+	page := string(asset("web/src/index.html"))
+	for _, part := range [][2]string{
+		{`<meta charset="utf-8">`, fmt.Sprintf(`<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src %s; style-src %s; img-src data:; base-uri 'none'; form-action 'none'">`, hash(script), hash(style))},
+		{`<link rel="stylesheet" href="/console/console.css">`, "<style>" + string(style) + "</style>"},
+		{`<script src="/console/console.js" defer></script>`, ""},
+		{`</body>`, fmt.Sprintf(`<details class="licences"><summary>Licences of the packages in the script</summary><pre tabindex="0">%s</pre></details>
+<script type="application/json" id="data">%s</script>
+<script>%s</script>
+</body>`, html.EscapeString(string(asset("dist/LICENSES.txt"))), data, script)},
+	} {
+		before, after, found := strings.Cut(page, part[0])
+		if !found {
+			panic("index.html has no " + part[0])
+		}
+		page = before + part[1] + after
+	}
+	return []byte(page), nil
+}
+
+// hash returns the Content-Security-Policy source of a script or style.
+func hash(text []byte) string {
+	sum := sha256.Sum256(text)
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}

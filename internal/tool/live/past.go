@@ -1,0 +1,271 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/aws/streamshard"
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/pkg/shard/plan"
+)
+
+// PastOptions select what ReadPast reads.
+type PastOptions struct {
+	Streams streamshard.Client
+	Found   Found
+
+	// From and To bound the time. ReadPast extends them to whole windows; at DynamoDB Local, whose records have the
+	// time of their minute, To to a whole minute.
+	From, To time.Time
+
+	Within       time.Duration // how long reading may take
+	PartitionWCU float64       // a partition's limit in WCU/s, 1,000 by default
+	Seed         uint64        // of the random choice of windows
+
+	// Notify receives messages for the operator. Progress receives how much of the time was passed, in windows. Both
+	// may be nil.
+	Notify   func(sentence string)
+	Progress func(passed, of int)
+}
+
+// Past has the windows that ReadPast read. It implements [heat.Source].
+type Past struct {
+	From, To time.Time // whole windows
+
+	windows []heat.Window // in order of time
+	splits  []streamshard.Split
+	young   bool // the stream was enabled at From, later than requested
+}
+
+// Read returns the number of windows that were read, and of all windows.
+func (p *Past) Read() (read, of int) { return len(p.windows), int(p.To.Sub(p.From) / Window) }
+
+// Records returns the number of records of the windows read.
+func (p *Past) Records() (n uint64) {
+	for _, w := range p.windows {
+		for i := range w.Items {
+			n += w.Items[i].Records
+		}
+	}
+	return n
+}
+
+// Splits returns the splits of stream shards, oldest first. A split's time is that of the first record of a child.
+func (p *Past) Splits() []streamshard.Split { return p.splits }
+
+// Windows implements [heat.Source]. Each window has all records of its time. Windows that were not read are absent;
+// those that were read without writes have an item without keys.
+func (p *Past) Windows(_ context.Context, from, to time.Time, _ time.Duration) iter.Seq2[heat.Window, error] {
+	return func(yield func(heat.Window, error) bool) {
+		for _, w := range between(p.windows, from, to) {
+			if !yield(w, nil) {
+				return
+			}
+		}
+	}
+}
+
+// pastKeys is the number of keys that a window keeps, besides hot ones. A day then takes at most some 150 MB.
+const pastKeys = 128
+
+// keptFor is how long a stream certainly keeps a record.
+const keptFor = 24*time.Hour - time.Minute
+
+// patience is how long a failing call is retried.
+const patience = 5 * time.Minute
+
+// ReadPast reads a stream's past in windows of 10 s, with at most one poll a second of each stream shard. If it can't
+// read all windows in time, it skips some: reading stops at random windows, which are about equally far apart, and are
+// the same on all stream shards. So the records of a window are either all counted or none.
+//
+// A service without AT_TIMESTAMP, such as DynamoDB Local, is read from its oldest record on. When the time is over, the
+// remaining windows are not read. ReadPast returns an error if ctx ends, at the first throttle, and if the connection
+// fails for 5 minutes.
+func ReadPast(ctx context.Context, o PastOptions) (*Past, error) {
+	o.PartitionWCU = cmp.Or(o.PartitionWCU, plan.PartitionWriteUnits)
+	r := &pastReader{o: o, began: time.Now(), link: newLink(o.Notify), random: rand.New(rand.NewPCG(o.Seed, 0))}
+	r.past = &Past{From: o.From.UTC().Truncate(Window), To: o.To.UTC().Truncate(Window)}
+	if o.Found.OfEngine() {
+		r.past.To = o.To.UTC().Truncate(time.Minute).Add(time.Minute)
+	} else if enabled := streamEnabled(o.Found.Stream); enabled.After(r.past.From) && enabled.Before(r.past.To) {
+		r.past.From, r.past.young = enabled.Truncate(Window), true
+	}
+	inTime, stop := context.WithDeadline(ctx, r.began.Add(o.Within))
+	defer stop()
+	err := r.run(inTime)
+	if ctx.Err() == nil && errors.Is(inTime.Err(), context.DeadlineExceeded) {
+		err = nil
+	}
+	if err != nil {
+		return nil, explain(err)
+	}
+	r.past.splits = r.splits()
+	return r.past, nil
+}
+
+// streamEnabled returns when a stream was enabled, which its ARN ends with; zero if it doesn't.
+func streamEnabled(arn string) time.Time {
+	_, label, _ := strings.Cut(arn, "/stream/")
+	enabled, _ := time.Parse("2006-01-02T15:04:05.000", label) // zero after an error
+	return enabled
+}
+
+// pastReader reads the windows of a Past.
+type pastReader struct {
+	o      PastOptions
+	past   *Past
+	link   *link
+	stream *streamshard.Stream
+	random *rand.Rand
+	shards []*pastShard
+	seeks  bool // the service can seek to a time
+
+	began time.Time
+	paid  int // windows that took calls
+}
+
+func (r *pastReader) run(ctx context.Context) error {
+	if err := r.list(ctx); err != nil {
+		return err
+	}
+	for start := r.past.From; start.Before(r.past.To); {
+		if r.seeks && time.Since(start) > keptFor { // reading an expired time would begin at the oldest record
+			start = start.Add(Window)
+			continue
+		}
+		if err := r.readWindow(ctx, start); err == nil {
+			r.addWindow(start)
+		} else if !streamshard.IsTrimmed(err) {
+			return err
+		}
+		start = r.next(start.Add(Window))
+		if r.o.Progress != nil {
+			r.o.Progress(int(start.Sub(r.past.From)/Window), int(r.past.To.Sub(r.past.From)/Window))
+		}
+	}
+	return nil
+}
+
+// list lists the stream shards.
+func (r *pastReader) list(ctx context.Context) error {
+	r.stream = streamshard.New(r.o.Streams, r.o.Found.Stream, r.o.Found.View)
+	var list []streamshard.Shard
+	err := r.link.persist(ctx, "", patience, func() (err error) {
+		if list, err = r.stream.Shards(ctx); err == nil {
+			r.seeks, err = r.stream.FindsTimes(ctx, list, r.past.From)
+		}
+		return err
+	})
+	for _, shard := range list {
+		r.shards = append(r.shards, r.newShard(shard))
+	}
+	if err == nil && !r.seeks && r.o.Notify != nil {
+		r.o.Notify("This service can't seek to a time, so the stream is read from its oldest record.")
+	}
+	return err
+}
+
+// readWindow reads a window on all stream shards.
+func (r *pastReader) readWindow(ctx context.Context, start time.Time) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(MaxCalls)
+	calls := false
+	for _, shard := range r.shards {
+		if !shard.covers(start) {
+			calls = true
+			group.Go(func() error { return shard.read(ctx, start) })
+		}
+	}
+	if calls {
+		r.paid++
+	}
+	return group.Wait()
+}
+
+// addWindow adds a window that all stream shards have read.
+func (r *pastReader) addWindow(start time.Time) {
+	blank := heat.Item{Table: r.o.Found.Source.Table, Start: start, Window: Window, Limit: r.o.PartitionWCU, HotRate: Threshold * r.o.PartitionWCU}
+	var items []heat.Item
+	for _, shard := range r.shards {
+		if counts := shard.take(start); counts != nil {
+			item := counts.Item(shard.id, "", blank.Limit, blank.HotRate)
+			item.Table = blank.Table
+			items = append(items, item)
+		}
+	}
+	if len(items) == 0 {
+		items = []heat.Item{blank}
+	}
+	items = heat.ByWindow.Fold(items, start)
+	for i := range items {
+		items[i] = items[i].Heaviest(pastKeys)
+	}
+	r.past.windows = append(r.past.windows, heat.Window{Start: start, Items: items})
+}
+
+// newest is the number of newest windows that are not skipped: they decide which keys are hot at the end.
+const newest = 2
+
+// next returns the start of the next window to read, which is at least end. A window that needs no call is never
+// skipped.
+func (r *pastReader) next(end time.Time) time.Time {
+	left := float64(r.past.To.Sub(end) / Window)
+	if !r.seeks || left <= newest || !slices.ContainsFunc(r.shards, func(s *pastShard) bool { return !s.covers(end) }) {
+		return end
+	}
+	spent := time.Since(r.began)
+	more := float64(r.o.Within*9/10-spent) / (float64(spent) / float64(max(r.paid, 1))) // windows that can be paid
+	if more <= 0 {
+		return r.past.To.Add(-newest * Window)
+	}
+	gap := left/more - float64(len(r.past.windows))/float64(max(r.paid, 1))
+	if gap <= 0 {
+		return end
+	}
+	return end.Add(Window * time.Duration(min(gap*(0.5+r.random.Float64()), left-newest)))
+}
+
+// splits returns the splits among the stream shards.
+func (r *pastReader) splits() (splits []streamshard.Split) {
+	for _, parent := range r.shards {
+		split := streamshard.Split{Parent: parent.id}
+		for _, child := range r.shards {
+			if child.parent != parent.id {
+				continue
+			}
+			split.Children++
+			if !child.first.IsZero() && (split.Time.IsZero() || child.first.Before(split.Time)) {
+				split.Time = child.first
+			}
+		}
+		if split.Children > 1 && !split.Time.IsZero() {
+			splits = append(splits, split)
+		}
+	}
+	slices.SortFunc(splits, func(a, b streamshard.Split) int { return a.Time.Compare(b.Time) })
+	return splits
+}
+
+// Coverage returns sentences on what was read, and what it means for the figures.
+func (p *Past) Coverage() string {
+	read, of := p.Read()
+	span := fmt.Sprintf("from %s to %s UTC", p.From.Format(time.DateTime), p.To.Format(time.DateTime))
+	begun := ""
+	if p.young {
+		begun = " The stream has no older records: it was enabled then."
+	}
+	if read == of {
+		return fmt.Sprintf("Every record %s was read.%s", span, begun)
+	}
+	return fmt.Sprintf("%.1f%% of the stream %s was read: %d of its %d windows of %v. Maxima and statuses are those of these windows: a storm between two of them is missing. Means are estimates.%s",
+		max(0.1, min(99.9, 100*float64(read)/float64(of))), span, read, of, Window, begun)
+}

@@ -1,0 +1,138 @@
+package live
+
+import (
+	"context"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/aws/streamshard"
+	"github.com/hotshard/hotshard/internal/base/ddbstream"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/heat/count"
+)
+
+// pastShard reads the past of one stream shard.
+type pastShard struct {
+	r          *pastReader
+	id, parent string
+	cursor     *streamshard.Cursor
+	buffer     streamshard.Buffer
+	polled     time.Time
+	first      time.Time // time of the first record
+
+	from, to time.Time // the time that was read without a gap
+	open     map[int64]*count.Window
+}
+
+func (r *pastReader) newShard(shard streamshard.Shard) *pastShard {
+	return &pastShard{r: r, id: shard.ID, parent: shard.Parent, cursor: r.stream.Cursor(shard.ID, streamshard.TrimHorizon), open: make(map[int64]*count.Window)}
+}
+
+// covers reports whether a window was read.
+func (s *pastShard) covers(start time.Time) bool {
+	return !s.from.After(start) && !s.to.Before(start.Add(Window))
+}
+
+// take returns the counts of a window, nil if it has no records. It drops earlier windows.
+func (s *pastShard) take(start time.Time) *count.Window {
+	counts := s.open[start.Unix()]
+	for at := range s.open {
+		if at <= start.Unix() {
+			delete(s.open, at)
+		}
+	}
+	return counts
+}
+
+// quietPages is how many consecutive pages without records end the reading.
+const quietPages = 10
+
+// read reads until the end of a window. A page of records reaches to the time of its last record.
+func (s *pastShard) read(ctx context.Context, start time.Time) error {
+	if s.to.Before(start) {
+		s.seek(start)
+	}
+	for empty := 0; !s.covers(start); {
+		page, err := s.pollPage(ctx)
+		if err != nil {
+			s.from, s.to = time.Time{}, time.Time{} // the next window begins with a seek
+			return err
+		}
+		s.count(page.Records)
+		s.buffer.Release()
+		if empty++; len(page.Records) > 0 {
+			empty = 0
+		}
+		if page.Closed || empty == quietPages { // there are no more records
+			s.to = s.r.past.To
+		}
+	}
+	return nil
+}
+
+// seek moves to a time, or to the oldest record if the service can't.
+func (s *pastShard) seek(start time.Time) {
+	clear(s.open)
+	s.from, s.to = start, start
+	if s.r.seeks {
+		s.cursor.Seek(streamshard.AtTimestamp(start))
+	}
+}
+
+// pollPage calls GetRecords, with retries.
+func (s *pastShard) pollPage(ctx context.Context) (page streamshard.Page, err error) {
+	pause := pollInterval
+	if s.r.stream.IsEngine() { // it has no other readers to protect
+		pause = 0
+	}
+	err = s.r.link.persist(ctx, s.id, patience, func() error {
+		if !dynamo.Pause(ctx, time.Until(s.polled.Add(pause))) {
+			return ctx.Err()
+		}
+		if _, err := s.cursor.Locate(ctx); err != nil {
+			return err
+		}
+		s.polled = time.Now()
+		page, err = s.cursor.Next(ctx, &s.buffer, streamshard.MaxRecords)
+		return err
+	})
+	return page, err
+}
+
+// count counts records in their windows.
+func (s *pastShard) count(records []ddbstream.Record) {
+	precision := time.Second
+	if s.r.stream.IsEngine() {
+		records, precision = stampEach(s.r.stream.Real(records), spread(s.polled)), time.Minute
+	}
+	for w := range count.Decode(records, s.r.o.Found.Source) {
+		if w.At.IsZero() { // it may belong to any window
+			for _, window := range s.open {
+				window.Miss(string(w.Sequence))
+			}
+			continue
+		}
+		if s.first.IsZero() {
+			s.first = w.At
+		}
+		s.to = later(s.to, w.At.Truncate(precision))
+		s.addWrite(&w)
+	}
+}
+
+// addWrite counts a write, unless its window is over.
+func (s *pastShard) addWrite(w *count.Write) {
+	start := w.At.UTC().Truncate(Window)
+	if start.Before(s.from) {
+		return
+	}
+	window := s.open[start.Unix()]
+	if window == nil {
+		window = count.NewWindow(start, Window, topKeys)
+		s.open[start.Unix()] = window
+	}
+	if w.Err != nil {
+		window.Miss(string(w.Sequence))
+		return
+	}
+	window.Add(w)
+}
