@@ -141,7 +141,7 @@ func TestCallsAreSigned(t *testing.T) {
 		{"shards list", shardMap},
 		{"shards get --type counter --name /a+b#1=ü*~&", pinnedKey},
 		{"shards set --type counter --name x --shards 20", pinnedKey},
-		{"load --workload uniform --count 1 --retries 0 --board= --no-keyed", `{"results":[{"status":"accepted"}],"counter":"hotshard-load-probe","value":CALLS}`},
+		{"load --workload uniform --count 1 --retries 0 --no-keyed", `{"results":[{"status":"accepted"}],"counter":"hotshard-load-probe","value":CALLS}`},
 	} {
 		target, rejected := guarded(t, c.response)
 		args := append(strings.Fields(c.args), "--target", target)

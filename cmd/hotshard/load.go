@@ -19,7 +19,7 @@ import (
 
 // LoadCmd is hotshard load.
 type LoadCmd struct {
-	AccessLog string        `placeholder:"FILE" help:"Replay an access log in the combined log format, plain or gzip; this or --workload. Each request becomes an event of its client, an increment of its path's counter and a score of its client in bytes. A path or client that can't be a name (over 512 bytes, control characters, invalid UTF-8) gets the name sha256:<hex digest>."`
+	AccessLog string        `placeholder:"FILE" help:"Replay an access log in the combined log format, plain or gzip; this or --workload. Each request becomes an event of its client and an increment of its path's counter. A path or client that can't be a name (over 512 bytes, control characters, invalid UTF-8) gets the name sha256:<hex digest>."`
 	Workload  workload.Kind `placeholder:"KIND" help:"Generate traffic; this or --access-log. zipf has the exponent 1.1; flash-crowd is uniform in its first half, then sends nine in ten requests to one key; viral has one counter; uniform draws each key equally often."`
 
 	Target      string        `default:"http://127.0.0.1:8080" help:"Base URL of the API."`
@@ -28,12 +28,11 @@ type LoadCmd struct {
 	Seed        uint64        `default:"0" help:"Seed of generated traffic; 0 picks a seed and prints it."`
 	Keys        int           `default:"1000" help:"Number of different keys in generated traffic."`
 	Concurrency int           `default:"32" help:"Calls in flight, up to 1024."`
-	Batch       int           `default:"1" help:"Requests per API call, up to 500, or 99 with keyed calls. Events, increments and scores have a call each."`
-	Board       string        `default:"clients" help:"Leaderboard that sums each client's bytes, with a top 100 of all time. An empty name turns it off."`
+	Batch       int           `default:"1" help:"Requests per API call, up to 500, or 99 with keyed calls. Events and increments have a call each."`
 	Retries     int           `default:"30" help:"Retries of a call after 429, 503 or an unknown outcome, up to 1000."`
-	Keyed       *bool         `negatable:"" help:"Send increments and scores with an Idempotency-Key, so that they can be retried after an unknown outcome; each costs a transaction. The default with --verify. With --no-keyed they are not retried, and verification accepts either outcome of each. Events need no key."`
-	Verify      bool          `help:"Wait until the summaries have caught up, then compare every counter (summary and write shards), every entity's events, and every player's score and rank with what was accepted. Exit 1 on any difference. Run one load at a time. Every event is kept in memory."`
-	Settle      time.Duration `default:"30s" help:"With --verify: give up after this time without progress of the summaries."`
+	Keyed       *bool         `negatable:"" help:"Send increments with an Idempotency-Key, so that they can be retried after an unknown outcome; each costs a transaction. The default with --verify. With --no-keyed they are not retried, and verification accepts either outcome of each. Events need no key."`
+	Verify      bool          `help:"Wait until the summaries have caught up, then compare every counter (summary and write shards) and every entity's events with what was accepted. Exit 1 on any difference. Run one load at a time. Every event is kept in memory."`
+	Settle      time.Duration `default:"30s" help:"With --verify: give up after this time without progress of the summaries, and after 20 times as long in all."`
 	JSON        bool          `name:"json" help:"Print the result as JSON."`
 	auth
 }
@@ -116,7 +115,7 @@ func (c *LoadCmd) options(source workload.Source) load.Options {
 		retries = -1 // none
 	}
 	return load.Options{
-		Target: c.Target, Source: source, Board: c.Board, Concurrency: c.Concurrency, Batch: c.Batch, Rate: c.Rate,
+		Target: c.Target, Source: source, Concurrency: c.Concurrency, Batch: c.Batch, Rate: c.Rate,
 		Retries: retries, Keyed: keyed, Verify: c.Verify, Settle: c.Settle,
 	}
 }
@@ -164,10 +163,7 @@ func rows(r load.Result) [][]any {
 		{"freshness p50, p99", fmt.Sprintf("%.0f ms, %.0f ms (%d probes, %d missed)", r.Freshness.P50, r.Freshness.P99, r.Freshness.Count, r.Freshness.Missed)},
 	}...)
 	if v := r.Verify; v != nil {
-		list = append(list, []any{"verified", fmt.Sprintf("%d counters, %d events of %d entities in %.1f s", v.Counters, v.Events, v.Entities, v.Seconds)})
-		if r.Board != "" {
-			list = append(list, []any{"board " + r.Board, fmt.Sprintf("%d players verified, ranks within %d", v.Players, v.RankError)})
-		}
+		list = append(list, []any{"verified", fmt.Sprintf("%d counters by summary and write shards, %d events of %d entities, in %.1f s", v.Counters, v.Events, v.Entities, v.Seconds)})
 		list = append(list, []any{"differences", v.Differences})
 	}
 	return list

@@ -42,8 +42,6 @@ func forgetful(t *testing.T) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
 		switch {
-		case r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/v1/leaderboards"):
-			http.Error(w, "{}", http.StatusNotFound)
 		case r.Method == http.MethodPost:
 			fmt.Fprint(w, `{"results":[{"status":"accepted"}]}`)
 		case r.URL.Path == "/v1/counters":
@@ -94,7 +92,6 @@ func TestWrongUsageIsOneLine(t *testing.T) {
 		"demo --for 30s":                                  "--for 30s: want 40s to 10m0s",
 		"demo --addr nonsense":                            `address "nonsense"`,
 		"local --partition-wcu 5":                         "--partition-wcu needs --partitions",
-		"load --workload zipf --board a\x01b":             "board ",
 		"load --workload zipf --verify --batch 100":       "99 with keyed",
 		"load --workload zipf extra":                      "unexpected argument extra",
 		"local --addr nonsense":                           `address "nonsense": want host:port`,
@@ -209,11 +206,11 @@ func TestLoadExitsBadOnDifferences(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &result); err != nil {
 		t.Fatalf("%v in %s", err, out)
 	}
-	// The differences are three paths, the probe's counter, three events, and the client's score.
-	if code != exitBad || result.Verify.Differences != 8 || len(result.Verify.First) != 8 || !result.Keyed {
-		t.Errorf("exit %d with %s, want 1 and 8 differences", code, out)
+	// The differences are three paths, the probe's counter, and three events.
+	if code != exitBad || result.Verify.Differences != 7 || len(result.Verify.First) != 7 || !result.Keyed {
+		t.Errorf("exit %d with %s, want 1 and 7 differences", code, out)
 	}
-	if !strings.Contains(err, "verification found 8 differences") {
+	if !strings.Contains(err, "verification found 7 differences") {
 		t.Errorf("error = %q", err)
 	}
 }

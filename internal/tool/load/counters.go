@@ -27,7 +27,6 @@ const (
 // reader reads from the API, with as many retries as a sender.
 type reader struct {
 	api         *api
-	board       string
 	concurrency int // calls in flight
 }
 

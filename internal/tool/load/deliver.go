@@ -21,7 +21,6 @@ type delivery struct {
 	path       string
 	key        string // Idempotency-Key; "" for none
 	idempotent bool   // applying the call twice is the same as once
-	board      string // the items' board; "" for none
 	list       string // the items' field in the body
 	items      []any
 }
@@ -32,11 +31,7 @@ func (d *delivery) body(pending []int) map[string]any {
 	for i, at := range pending {
 		items[i] = d.items[at]
 	}
-	body := map[string]any{d.list: items}
-	if d.board != "" {
-		body["board"] = d.board
-	}
-	return body
+	return map[string]any{d.list: items}
 }
 
 // deliver sends a delivery, and retries the items that may be retried until they are accepted or the retries are used up.

@@ -55,7 +55,6 @@ type fake struct {
 	lag      map[string]int // reads of a counter's summary until it shows the value
 	calls    map[string]int // by path and whether they had a key
 	pageMax  int
-	board    fakeBoard
 }
 
 func newFake(t *testing.T) *fake {
@@ -63,16 +62,12 @@ func newFake(t *testing.T) *fake {
 		fault: func(string) fault { return none }, onWrite: func(string) {},
 		counters: map[string]int64{}, events: map[string]map[string]fakeEvent{}, answers: map[string][]byte{}, bodies: map[string]string{},
 		summary: func(_ string, value int64) int64 { return value },
-		lag:     map[string]int{}, calls: map[string]int{}, pageMax: 7, board: newFakeBoard(),
+		lag:     map[string]int{}, calls: map[string]int{}, pageMax: 7,
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"status":"ok"}`) })
 	mux.HandleFunc("POST /v1/events", f.write)
 	mux.HandleFunc("POST /v1/counters", f.write)
-	mux.HandleFunc("POST /v1/scores", f.write)
-	mux.HandleFunc("PUT /v1/leaderboards", f.putBoard)
-	mux.HandleFunc("GET /v1/leaderboards", f.readBoard)
-	mux.HandleFunc("GET /v1/leaderboards/rank", f.readRank)
 	mux.HandleFunc("GET /v1/counters", f.readCounters)
 	mux.HandleFunc("GET /v1/events", f.readEvents)
 	f.Server = httptest.NewServer(mux)
@@ -183,26 +178,19 @@ type call struct {
 		Counter string `json:"counter"`
 		Delta   int64  `json:"delta"`
 	} `json:"increments"`
-	Scores []struct {
-		Player string `json:"player"`
-		Score  int64  `json:"score"`
-	} `json:"scores"`
 }
 
-func (c call) items() int { return len(c.Events) + len(c.Increments) + len(c.Scores) }
+func (c call) items() int { return len(c.Events) + len(c.Increments) }
 
 // apply applies the first items of a call.
 func (f *fake) apply(path string, c call, take int) {
 	for i := range take {
-		switch {
-		case c.Events != nil:
+		if c.Events != nil {
 			f.put(c.Events[i].Entity, c.Events[i].fakeEvent)
-		case c.Scores != nil:
-			f.board.submit(c.Scores[i].Player, c.Scores[i].Score)
-		default:
-			f.counters[c.Increments[i].Counter] += c.Increments[i].Delta
-			f.lag[c.Increments[i].Counter] = 1
+			continue
 		}
+		f.counters[c.Increments[i].Counter] += c.Increments[i].Delta
+		f.lag[c.Increments[i].Counter] = 1
 	}
 	f.onWrite(path)
 }

@@ -31,20 +31,12 @@ type tally struct {
 	unknown  int64 // sum of increments with an unknown outcome
 }
 
-// account sums what was sent to one player's entry.
-type account struct {
-	tally
-	there bool // existed before the load, or has an accepted score
-	maybe bool // has a score with an unknown outcome
-}
-
 // ledger records what was sent and its outcome. It is safe for concurrent use.
 type ledger struct {
 	mu                sync.Mutex
-	detailed          bool // records events, counters and players, not only numbers of requests
+	detailed          bool // records events and counters, not only numbers of requests
 	counters          map[string]*tally
 	events            map[string]map[identity]sent // by entity
-	players           map[string]*account          // of the board
 	requests          int
 	accepted, unknown int
 	rejected          int
@@ -52,8 +44,7 @@ type ledger struct {
 
 func newLedger(detailed bool) *ledger {
 	return &ledger{
-		detailed: detailed, counters: map[string]*tally{},
-		events: map[string]map[identity]sent{}, players: map[string]*account{},
+		detailed: detailed, counters: map[string]*tally{}, events: map[string]map[identity]sent{},
 	}
 }
 
@@ -101,36 +92,6 @@ func between(low, high int64) string {
 		return strconv.FormatInt(low, 10)
 	}
 	return fmt.Sprintf("%d to %d", low, high)
-}
-
-// entryBefore sets a player's score before the load.
-func (l *ledger) entryBefore(player string, score int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	a := l.account(player)
-	a.before, a.there = score, true
-}
-
-func (l *ledger) account(player string) *account {
-	a := l.players[player]
-	if a == nil {
-		a = &account{}
-		l.players[player] = a
-	}
-	return a
-}
-
-// score adds a request's score with its outcome.
-func (l *ledger) score(r workload.Request, s state) {
-	if !l.detailed {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	a := l.account(r.Player())
-	a.addIncrement(r.Bytes, s)
-	a.there = a.there || s == accepted
-	a.maybe = a.maybe || s == unknown
 }
 
 // event adds a request's event with its outcome.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -84,16 +85,12 @@ func wantDifferences(t *testing.T, r load.Result, texts ...string) {
 	}
 }
 
-// TestLogIsSentAndVerified checks that each request of a log becomes an increment and an event, and without a board no
-// score.
+// TestLogIsSentAndVerified checks that each request of a log becomes an increment and an event.
 func TestLogIsSentAndVerified(t *testing.T) {
 	f := newFake(t)
 	source := logged(t, 300)
 	result := run(t, f, load.Options{Source: source})
 	wantClean(t, result, 300)
-	if f.calls["/v1/scores keyed=false"] != 0 || f.board.settings != "" || result.Verify.Players != 0 {
-		t.Errorf("calls %v, board settings %q; want no board", f.calls, f.board.settings)
-	}
 	counts, entities := map[string]int64{}, map[string]int{}
 	for r := range source.Requests() {
 		counts[r.Counter()]++
@@ -155,7 +152,7 @@ func TestFaultsAreOutlasted(t *testing.T) {
 				f := newFake(t)
 				f.fault = sometimes(3, c.faults...)
 				options := c.options
-				options.Source, options.Board = generated(t, kind, 150), "b"
+				options.Source = generated(t, kind, 150)
 				result := run(t, f, options)
 				wantClean(t, result, 150)
 				if result.Retries == 0 {
@@ -166,22 +163,20 @@ func TestFaultsAreOutlasted(t *testing.T) {
 	}
 }
 
-// TestUnknownOutcomesWithoutKey checks that an increment or a score without a key is not retried after an ambiguous
-// result. Verification must accept both outcomes.
+// TestUnknownOutcomesWithoutKey checks that an increment without a key is not retried after an ambiguous result.
+// Verification must accept both outcomes.
 func TestUnknownOutcomesWithoutKey(t *testing.T) {
 	t.Parallel()
-	for path, board := range map[string]string{"/v1/counters": "", "/v1/scores": "b"} {
-		for _, lost := range []fault{broken, lostAfter, lostFore, unsure, unsureNot, downUnsure} {
-			f := newFake(t)
-			f.fault = f.surely(path, lost, sometimes(3, lost))
-			result := run(t, f, load.Options{Source: generated(t, workload.Zipf, 100), Board: board})
-			if result.Unknown == 0 || result.Unknown+result.Accepted != 100 {
-				t.Errorf("%s, fault %d: %d accepted and %d unknown, want 100 in all and some unknown", path, lost, result.Accepted, result.Unknown)
-			}
-			wantDifferences(t, result)
-			if f.calls[path+" keyed=true"] != 0 {
-				t.Errorf("calls of %s had a key", path)
-			}
+	for _, lost := range []fault{broken, lostAfter, lostFore, unsure, unsureNot, downUnsure} {
+		f := newFake(t)
+		f.fault = f.surely("/v1/counters", lost, sometimes(3, lost))
+		result := run(t, f, load.Options{Source: generated(t, workload.Zipf, 100)})
+		if result.Unknown == 0 || result.Unknown+result.Accepted != 100 {
+			t.Errorf("fault %d: %d accepted and %d unknown, want 100 in all and some unknown", lost, result.Accepted, result.Unknown)
+		}
+		wantDifferences(t, result)
+		if f.calls["/v1/counters keyed=true"] != 0 {
+			t.Error("calls had a key")
 		}
 	}
 }
@@ -325,14 +320,50 @@ func TestCancelEndsTheLoad(t *testing.T) {
 	}
 }
 
-// TestCountersOnly checks that a load of counters sends neither events nor scores, and makes no probe.
+// TestCountersOnly checks that a load of counters sends no events and makes no probe.
 func TestCountersOnly(t *testing.T) {
 	f := newFake(t)
-	result, err := load.Run(t.Context(), load.Options{Target: f.URL, Source: generated(t, workload.Viral, 50), CountersOnly: true, NoProbe: true, Board: "b"})
+	result, err := load.Run(t.Context(), load.Options{Target: f.URL, Source: generated(t, workload.Viral, 50), CountersOnly: true, NoProbe: true})
 	if err != nil || result.Accepted != 50 {
 		t.Fatalf("result %+v, %v; want 50 accepted", result, err)
 	}
 	if len(f.events) != 0 || len(f.counters) != 1 || f.counters["/viral/0"] != 50 {
 		t.Errorf("the events are %v and the counters %v, want one counter of 50", f.events, f.counters)
+	}
+}
+
+// TestVerifyIsSigned checks that every call of a verified load is signed.
+func TestVerifyIsSigned(t *testing.T) {
+	f := newFake(t)
+	api := f.Config.Handler
+	f.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "signed" {
+			t.Errorf("%s %s is not signed", r.Method, r.URL)
+		}
+		api.ServeHTTP(w, r)
+	})
+	sign := func(_ context.Context, r *http.Request, _ []byte) error {
+		r.Header.Set("Authorization", "signed")
+		return nil
+	}
+	wantClean(t, run(t, f, load.Options{Source: logged(t, 20), Sign: sign, Keyed: true}), 20)
+}
+
+// TestVerifyEndsThoughSummariesGetCloser checks that verification ends while a summary gets closer and closer.
+func TestVerifyEndsThoughSummariesGetCloser(t *testing.T) {
+	f := newFake(t)
+	f.onWrite = func(string) { clear(f.lag) }
+	missing := int64(1_000_000)
+	f.summary = func(name string, value int64) int64 {
+		if name == load.ProbeCounter {
+			return value
+		}
+		missing--
+		return value - missing
+	}
+	begin := time.Now()
+	wantDifferences(t, run(t, f, load.Options{Source: generated(t, workload.Viral, 5)}), `counter "/viral/0": summary -`)
+	if took := time.Since(begin); took < 3*time.Second || took > 20*time.Second {
+		t.Errorf("the load and its verification took %v, want 20 times Settle, which is 150ms, and a little more", took)
 	}
 }

@@ -31,27 +31,24 @@ type Options struct {
 	Source workload.Source
 	// Concurrency is the number of calls in flight, without the probe's: 32 by default, 1 to 1,024.
 	Concurrency int
-	// Batch is the number of requests whose events share a call, and likewise their increments and scores: 1 by
-	// default, up to 500, or 99 with Keyed.
+	// Batch is the number of requests whose events share a call, and likewise their increments: 1 by default, up
+	// to 500, or 99 with Keyed.
 	Batch int
 	// Rate is the maximum of requests a second. 0, the default, sends as fast as Concurrency allows.
 	Rate float64
-	// Board is the name of a leaderboard of sums; "" is none. Each request's bytes are added to
-	// its client's score. The board must have no scores of another mode. The load sets its size
-	// to 100 and its period to all time.
-	Board string
 	// Retries is how often a call is retried: 30 by default, negative for never. Pauses grow to
 	// 2 s, so the default outlasts a restart of the API.
 	Retries int
-	// Keyed sends increments and scores with an Idempotency-Key, so that they can be retried after
+	// Keyed sends increments with an Idempotency-Key, so that they can be retried after
 	// an unknown outcome. Each such call costs the API a transaction. Events need no key.
 	Keyed bool
-	// Verify compares counters, events and the board afterwards. It keeps every event in memory:
-	// some 300 bytes a request. No other program may write the same names or the board meanwhile.
+	// Verify compares counters and events afterwards. It keeps every event in memory: some 300
+	// bytes a request. No other program may write the same names meanwhile.
 	Verify bool
-	// Settle is how long verification waits without progress of the summaries: 30 s by default.
+	// Settle is how long verification waits without progress of the summaries: 30 s by default. In all it waits up to
+	// 20 times as long.
 	Settle time.Duration
-	// CountersOnly sends each request's increment, but no event and no score.
+	// CountersOnly sends each request's increment, but no event.
 	CountersOnly bool
 	// NoProbe disables the measurement of freshness. Only one of several concurrent loads may measure it.
 	NoProbe bool
@@ -90,7 +87,6 @@ func (o Options) Validate() error {
 		"target %q: want a URL such as http://127.0.0.1:8080", o.Target)
 	fault(o.Concurrency < 1 || o.Concurrency > MaxConcurrency, "concurrency %d: want 1 to %d", o.Concurrency, MaxConcurrency)
 	fault(o.Batch < 1 || o.Batch > maxBatch, "batch %d: want 1 to %d (%d with keyed calls)", o.Batch, MaxBatch, maxKeyedBatch)
-	fault(o.Board != "" && workload.Name(o.Board) != o.Board, "board %.40q: want 1 to 512 bytes of UTF-8 without control characters", o.Board)
 	fault(!(o.Rate >= 0 && o.Rate <= maxRate), "rate %g: want 0 to %d requests a second", o.Rate, maxRate)
 	fault(o.Retries > MaxRetries, "retries %d: want at most %d", o.Retries, MaxRetries)
 	fault(o.Settle < 0, "settle %s: want more than 0", o.Settle)

@@ -7,12 +7,11 @@ type Result struct {
 	Seed        uint64 `json:"seed,omitempty"` // of a generated workload
 	Concurrency int    `json:"concurrency"`
 	Batch       int    `json:"batch"`
-	Keyed       bool   `json:"keyed"`           // increments and scores had an Idempotency-Key
-	Board       string `json:"board,omitempty"` // the scores' board
+	Keyed       bool   `json:"keyed"` // increments had an Idempotency-Key
 
 	Requests int `json:"requests"` // requests whose writes were all sent
-	Accepted int `json:"accepted"` // event, increment and score were accepted
-	Rejected int `json:"rejected"` // at least one of the three was rejected after all retries
+	Accepted int `json:"accepted"` // event and increment were accepted
+	Rejected int `json:"rejected"` // at least one of the two was rejected after all retries
 	Unknown  int `json:"unknown"`  // at least one has an unknown outcome, and none was rejected
 	Retries  int `json:"retries"`  // repeated calls
 
@@ -40,11 +39,9 @@ type Freshness struct {
 
 // Verify is the result of the comparison.
 type Verify struct {
-	Counters    int      `json:"counters"`   // compared, with the probe's
-	Entities    int      `json:"entities"`   // whose events were compared
-	Events      int      `json:"events"`     // that the API returned for them
-	Players     int      `json:"players"`    // of the board, whose scores and ranks were compared
-	RankError   int64    `json:"rank_error"` // the largest that the API stated for them
+	Counters    int      `json:"counters"` // compared, with the probe's
+	Entities    int      `json:"entities"` // whose events were compared
+	Events      int      `json:"events"`   // that the API returned for them
 	Seconds     float64  `json:"seconds"`
 	Differences int      `json:"differences"`
 	First       []string `json:"first_differences,omitempty"` // at most 20

@@ -34,16 +34,10 @@ func sleep(ctx context.Context, wait time.Duration) error {
 	return nil
 }
 
-// getRetried reads path, with retries.
+// getRetried reads path until it succeeds, fails with an error that may not be retried, or the retries are used up.
 func (a *api) getRetried(ctx context.Context, path string, into any) error {
-	return a.callWithRetries(ctx, http.MethodGet, path, nil, into)
-}
-
-// callWithRetries makes an idempotent call until it succeeds, fails with an error that may not be retried, or the retries
-// are used up.
-func (a *api) callWithRetries(ctx context.Context, method, path string, body, into any) error {
 	for attempt := 0; ; attempt++ {
-		err := a.callOnce(ctx, method, path, "", body, into)
+		err := a.callOnce(ctx, http.MethodGet, path, "", nil, into)
 		if err == nil || attempt == a.retries || !mayRetry(ctx, err) {
 			return err
 		}

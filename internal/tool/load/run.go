@@ -27,11 +27,6 @@ func Run(ctx context.Context, options Options) (Result, error) {
 	if err := d.ready(ctx); err != nil {
 		return Result{}, err
 	}
-	if d.Board != "" {
-		if err := d.setBoard(ctx); err != nil {
-			return Result{}, err
-		}
-	}
 	v := &verifier{driver: d}
 	if d.Verify {
 		if err := v.prepare(ctx); err != nil {
@@ -61,7 +56,7 @@ type driver struct {
 func newDriver(o Options) *driver {
 	d := &driver{Options: o, api: newAPI(o), ledger: newLedger(o.Verify), meter: &meter{}}
 	d.sender = newSender(o, d.api, d.ledger, d.meter)
-	d.reader = &reader{api: d.api, board: o.Board, concurrency: o.Concurrency}
+	d.reader = &reader{api: d.api, concurrency: o.Concurrency}
 	return d
 }
 
@@ -72,16 +67,6 @@ func (d *driver) ready(ctx context.Context) error {
 	}
 	if err := d.api.callOnce(ctx, http.MethodGet, "/healthz", "", nil, &health); err != nil {
 		return fmt.Errorf("no hotshard API at %s (start one with hotshard local): %w", d.Target, err)
-	}
-	return nil
-}
-
-// setBoard sets the board's mode to sum. It returns an error if the board has scores of another mode.
-func (d *driver) setBoard(ctx context.Context) error {
-	settings := map[string]any{"board": d.Board, "mode": "sum", "size": topSize, "periods": []string{"all"}}
-	var answer struct{}
-	if err := d.api.callWithRetries(ctx, http.MethodPut, "/v1/leaderboards", settings, &answer); err != nil {
-		return fmt.Errorf("setting up board %q: %w", d.Board, err)
 	}
 	return nil
 }
@@ -118,7 +103,7 @@ func (d *driver) result(took time.Duration) Result {
 	l, m := d.ledger, d.meter
 	return Result{
 		Workload: d.Source.Name, Target: d.Target, Seed: d.Source.Seed,
-		Board: d.Board, Concurrency: d.Concurrency, Batch: d.Batch, Keyed: d.Keyed,
+		Concurrency: d.Concurrency, Batch: d.Batch, Keyed: d.Keyed,
 		Requests: l.requests, Accepted: l.accepted, Rejected: l.rejected, Unknown: l.unknown, Retries: m.retries,
 		Seconds: took.Seconds(), PerSecond: perSecond(l.requests, took),
 		Latency:   m.calls.percentiles(),

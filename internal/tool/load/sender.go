@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -16,7 +15,6 @@ type sender struct {
 	api    *api
 	ledger *ledger
 	meter  *meter
-	board  string // "" for none
 	keyed  bool
 
 	countersOnly bool
@@ -26,18 +24,15 @@ type sender struct {
 }
 
 func newSender(o Options, a *api, l *ledger, m *meter) *sender {
-	return &sender{api: a, ledger: l, meter: m, board: o.Board, keyed: o.Keyed, countersOnly: o.CountersOnly, run: rand.Text()}
+	return &sender{api: a, ledger: l, meter: m, keyed: o.Keyed, countersOnly: o.CountersOnly, run: rand.Text()}
 }
 
-// send writes a batch through the API: its events in one call, its increments in another, its scores in a third.
+// send writes a batch through the API: its events in one call, its increments in another.
 func (s *sender) send(ctx context.Context, batch []workload.Request) error {
 	stamp(batch)
-	writes := []func(context.Context, []workload.Request) ([]state, error){s.addCounts}
-	if !s.countersOnly {
-		writes = slices.Insert(writes, 0, s.putEvents)
-	}
-	if s.board != "" && !s.countersOnly {
-		writes = append(writes, s.submitScores)
+	writes := []func(context.Context, []workload.Request) ([]state, error){s.putEvents, s.addCounts}
+	if s.countersOnly {
+		writes = writes[1:]
 	}
 	became := make([][]state, len(batch))
 	for _, write := range writes {
@@ -127,26 +122,6 @@ func (s *sender) sendIncrements(ctx context.Context, sums []increment) ([]state,
 		items[i] = one
 	}
 	return s.deliver(ctx, delivery{path: "/v1/counters", key: s.callKey(), idempotent: s.keyed, list: "increments", items: items})
-}
-
-type score struct {
-	Player string `json:"player"`
-	Score  int64  `json:"score"`
-}
-
-// submitScores sends each request's bytes as a score of its player.
-func (s *sender) submitScores(ctx context.Context, batch []workload.Request) ([]state, error) {
-	items := make([]any, len(batch))
-	for i, r := range batch {
-		items[i] = score{r.Player(), r.Bytes}
-	}
-	states, err := s.deliver(ctx, delivery{
-		path: "/v1/scores", key: s.callKey(), idempotent: s.keyed, board: s.board, list: "scores", items: items,
-	})
-	for i, r := range batch {
-		s.ledger.score(r, states[i])
-	}
-	return states, err
 }
 
 // callKey returns a new Idempotency-Key, or "" without Keyed.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ import (
 const (
 	maxDifferences = 20 // reported one by one
 	settlePoll     = 100 * time.Millisecond
+	maxSettles     = 20 // times Settle, for summaries that get closer slowly
 )
 
 // findings collects differences. It is safe for concurrent use.
@@ -37,20 +39,19 @@ type verifier struct {
 	*driver
 	findings
 	earlier map[string]map[identity]bool // events that existed before the load, by entity
-	others  map[string]bool              // players that the board had before, except the workload's
 	result  Verify
 }
 
 // prepare reads the data before the load, so that a target with data can be verified. Requests without a time get the
 // time at which they are sent, so no earlier event can be one of theirs.
 func (v *verifier) prepare(ctx context.Context) error {
-	names, players := map[string]bool{ProbeCounter: true}, map[string]bool{}
+	names := map[string]bool{ProbeCounter: true}
 	spans := map[string]span{}
 	for r, err := range v.Source.Requests() {
 		if err != nil {
 			return err
 		}
-		names[r.Counter()], players[r.Player()] = true, true
+		names[r.Counter()] = true
 		if v.Source.Timed {
 			spans[r.Entity()] = spans[r.Entity()].including(r.Time)
 		}
@@ -61,11 +62,6 @@ func (v *verifier) prepare(ctx context.Context) error {
 	}
 	for name, value := range values {
 		v.ledger.before(name, value)
-	}
-	if v.Board != "" {
-		if err := v.prepareBoard(ctx, players); err != nil {
-			return err
-		}
 	}
 	v.earlier = map[string]map[identity]bool{}
 	return v.eachEntity(ctx, spans, func(entity string, events []stored) {
@@ -118,43 +114,32 @@ func (v *verifier) compare(ctx context.Context) (*Verify, error) {
 		defer v.mu.Unlock()
 		v.result.Events += len(events)
 	})
-	if err == nil && v.Board != "" {
-		err = v.compareBoard(ctx)
-	}
 	v.result.Counters, v.result.Entities = len(names), len(spans)
 	v.result.Seconds = time.Since(begin).Seconds()
 	v.result.Differences, v.result.First = v.count, slices.Sorted(slices.Values(v.first))
 	return &v.result, err
 }
 
-// quiesce polls until all counters are right, or the rest stays wrong for Settle.
+// quiesce polls until all counters are right, no wrong one gets closer for Settle, or maxSettles times that is over.
 func (v *verifier) quiesce(ctx context.Context, names []string) error {
-	return v.checkUntilStable(ctx, func() (off uint64, err error) {
+	begin := time.Now()
+	for closest, since := uint64(math.MaxUint64), begin; ; {
 		readings, err := v.readBoth(ctx, names)
-		names = names[:0:0]
+		if err != nil {
+			return err
+		}
+		off := uint64(0)
+		names = nil
 		for _, r := range readings {
 			if r.off() > 0 {
 				off += r.off()
 				names = append(names, r.counter)
 			}
 		}
-		return off, err
-	})
-}
-
-// checkUntilStable calls check until it returns 0, or has returned no smaller number for Settle.
-func (v *verifier) checkUntilStable(ctx context.Context, check func() (off uint64, err error)) error {
-	var nearest uint64
-	var since time.Time
-	for {
-		off, err := check()
-		if err != nil || off == 0 {
-			return err
+		if off < closest {
+			closest, since = off, time.Now()
 		}
-		if since.IsZero() || off < nearest {
-			nearest, since = off, time.Now()
-		}
-		if time.Since(since) >= v.Settle {
+		if off == 0 || time.Since(since) >= v.Settle || time.Since(begin) >= maxSettles*v.Settle {
 			return nil
 		}
 		if err := sleep(ctx, settlePoll); err != nil {

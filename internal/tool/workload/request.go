@@ -9,8 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Request is one request to a web server: an event of its client, an increment of its path's counter, and its bytes as
-// a score of its client.
+// Request is one request to a web server: an event of its client, and an increment of its path's counter.
 type Request struct {
 	Time   time.Time // UTC; zero in a generated request, whose time is when it is sent
 	Client string    // address or name, as the log has it
@@ -26,9 +25,6 @@ func (r Request) Entity() string { return Name(r.Client) }
 
 // Counter returns the name of the counter: see [Name].
 func (r Request) Counter() string { return Name(r.Path) }
-
-// Player returns the name of the score's player: see [Name].
-func (r Request) Player() string { return Name(r.Client) }
 
 // Data is the data of a request's event.
 type Data struct {
