@@ -17,6 +17,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/throttles"
 	"github.com/hotshard/hotshard/internal/base/throttles/collect"
 	"github.com/hotshard/hotshard/internal/test/docpolicy"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/tool/explain"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
@@ -126,6 +127,26 @@ func TestQuietTable(t *testing.T) {
 		}
 	}
 }
+
+// TestNewestThrottlesAreUnknown checks that a table isn't called quiet for the minutes that CloudWatch hasn't counted yet.
+func TestNewestThrottlesAreUnknown(t *testing.T) {
+	s := newStorm(t, capacity{o: throttle.Options{Partitions: 64, PartitionWCU: 1000}})
+	for since, want := range map[time.Duration]string{
+		10 * time.Minute: "orders was not throttled from " + clock(s.now.Add(-10*time.Minute)) + " to " + clock(s.now.Add(-3*time.Minute)) + " UTC",
+		2 * time.Minute:  "Whether orders was throttled from " + clock(s.now.Add(-2*time.Minute)) + " to " + clock(s.now) + " UTC is unknown",
+	} {
+		o := s.options()
+		o.From, o.To = s.now.Add(-since), s.now
+		r, err := collect.Run(t.Context(), collect.Sources{DynamoDB: s.reader, CloudWatch: s.client(t)}, o)
+		require.NoError(t, err)
+		var out strings.Builder
+		if err := explain.Print(&out, r); err != nil || !strings.Contains(out.String(), want) || !strings.Contains(out.String(), "up to 3 minutes late") {
+			t.Errorf("%v: %s%v; want %q", since, &out, err, want)
+		}
+	}
+}
+
+func clock(at time.Time) string { return at.UTC().Format(time.TimeOnly) }
 
 // described adds a vector index to descriptions of tables, since DynamoDB Local has none.
 type described struct{ collect.DynamoDB }

@@ -29,7 +29,7 @@ func Print(out io.Writer, r throttles.Report) error {
 	case r.Counted:
 		fmt.Fprintf(&text, "%s was not throttled from %s.\n", r.Table, span)
 	default:
-		fmt.Fprintf(&text, "Whether %s was throttled from %s is unknown: nothing that was read counts throttles.\n", r.Table, span)
+		fmt.Fprintf(&text, "Whether %s was throttled from %s is unknown: nothing that was read counts throttles of that time.\n", r.Table, span)
 	}
 	for i, f := range r.Findings {
 		fmt.Fprintf(&text, "\n%d. %s of the throttles: %s, %s\n", i+1, share(f.Share), f.Reason, f.Confidence)

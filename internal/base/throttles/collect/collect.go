@@ -92,6 +92,7 @@ type collection struct {
 	throttles.Evidence
 	options Options
 	notes   []string
+	current bool                 // a source has counted the newest throttles
 	vectors []throttles.Resource // vector indexes
 	written []heat.VectorRate    // writes to them
 }
@@ -123,8 +124,8 @@ func Run(ctx context.Context, s Sources, o Options) (throttles.Report, error) {
 		c.readMetrics(ctx)
 	}
 	if c.Counted && len(c.Counts) == 0 && c.Logged == 0 {
-		if s.CloudWatch != nil {
-			c.addNote("CloudWatch's metrics arrive up to 3 minutes late: ask again for the newest throttles.")
+		if !c.current {
+			c.leaveNewest()
 		}
 	} else {
 		c.readLimits(ctx)
@@ -138,6 +139,19 @@ func Run(ctx context.Context, s Sources, o Options) (throttles.Report, error) {
 	r := throttles.Explain(c.Evidence)
 	r.Notes, r.Vectors = append(r.Notes, c.notes...), c.written
 	return r, ctx.Err()
+}
+
+// metricsLate is the time after which CloudWatch has counted a throttle.
+const metricsLate = 3 * time.Minute
+
+// leaveNewest ends the time of a report without throttles where CloudWatch may not have counted yet.
+func (c *collection) leaveNewest() {
+	c.addNote("CloudWatch's metrics arrive up to 3 minutes late: ask again for the newest throttles.")
+	if counted := c.To.Add(-metricsLate); counted.After(c.From) {
+		c.To = counted
+	} else {
+		c.Counted = false
+	}
 }
 
 // describeAll adds all tables. An attached deployment lacks some tables of its own.
@@ -192,7 +206,7 @@ func (c *collection) askLimiter(ctx context.Context) {
 		c.addNote("Throttles of the limiter are unknown: %v.", err)
 		return
 	}
-	c.Counted = true
+	c.Counted, c.current = true, true
 	if !limited.Since.IsZero() {
 		c.From = limited.Since
 	}

@@ -13,23 +13,23 @@ import (
 	"github.com/hotshard/hotshard/internal/base/throttles"
 )
 
-// token matches the parts of a logged throttle: one of the reasons, an ARN, or an exception.
+// token matches the parts of a logged throttle: one of the reasons, an ARN, an exception, or an exception's text.
 var token = regexp.MustCompile(`(Table|Index)(Read|Write)(ProvisionedThroughput|AccountLimit|KeyRangeThroughput|MaxOnDemandThroughput)Exceeded\b` +
 	`|arn:[\w-]+:dynamodb:[\w-]*:\w*:table/[\w.-]+(/index/[\w.-]+)?` +
-	`|\b(ProvisionedThroughputExceeded(Exception)?|ThrottlingException|ThrottlingError|RequestLimitExceeded)\b`)
+	`|\b(ProvisionedThroughputExceeded(Exception)?|ThrottlingException|ThrottlingError|RequestLimitExceeded)\b` +
+	`|level of configured provisioned throughput|Throughput exceeds the current `)
 
 // ofDynamoDB matches a line about DynamoDB. Other services have a ThrottlingException, too.
-var ofDynamoDB = regexp.MustCompile(`(?i)dynamo|throughput for the table|capacity of your table|throughput quota for your account|\b(Put|Get|Update|Delete|BatchGet|BatchWrite|TransactGet|TransactWrite)Items?\b`)
+var ofDynamoDB = regexp.MustCompile(`(?i)dynamo|configured provisioned throughput|throughput for the table|capacity of your table|your table or index|throughput quota for your account|\b(Put|Get|Update|Delete|BatchGet|BatchWrite|TransactGet|TransactWrite)Items?\b`)
+
+// ofOthers matches the text of other services' throttles.
+var ofOthers = regexp.MustCompile(`(?i)rate exceeded`)
 
 // timestamp matches a time with its offset. Without an offset, the instant is unknown.
 var timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 
-// Bounds of reading a log.
-const (
-	maxLine  = 1 << 20 // bytes of a line that are read
-	oneError = 40      // lines over which an SDK's error may be printed, its stack included
-	onePair  = 3       // lines over which a reason and its resource may be printed
-)
+// maxLine is the number of bytes of a line that are read.
+const maxLine = 1 << 20
 
 // logReader counts the throttles of a log.
 type logReader struct {
@@ -39,17 +39,18 @@ type logReader struct {
 	others  int  // throttles of other tables
 	old     int  // throttles outside the time
 	outside bool // the newest timestamp is outside the time
-
-	current     *loggedError // nil for none
-	reason, arn string       // the newest, if not paired yet
-	at          int          // line of the newer of the two
+	event   logEvent
 }
 
-// loggedError is one error of an SDK, on one line or on several.
-type loggedError struct {
-	first, last int // its lines
+// logEvent is one event of a log. It is at most one throttle.
+type logEvent struct {
+	eventLines
 	outside     bool
+	throttled   bool
+	unnamed     bool // an exception is named, and no service on its line
+	dynamo      bool // a line names DynamoDB
 	reasons     []throttles.Reason
+	reason, arn string // the newest, if not paired yet
 }
 
 // readLog counts the reasons in the log.
@@ -59,9 +60,9 @@ func (c *collection) readLog() error {
 	}
 	l := &logReader{c: c, counts: map[throttles.Reason]int{}}
 	in := bufio.NewReaderSize(c.Log, maxLine)
-	for n := 1; ; n++ {
+	for {
 		line, err := in.ReadSlice('\n')
-		l.readLine(string(line), n)
+		l.readLine(string(line))
 		for errors.Is(err, bufio.ErrBufferFull) { // the rest of a long line
 			_, err = in.ReadSlice('\n')
 		}
@@ -77,62 +78,69 @@ func (c *collection) readLog() error {
 	return nil
 }
 
-// readLine reads one line. An indented line continues the current error, and so does the first reason after it.
-func (l *logReader) readLine(text string, n int) {
-	if at, err := time.Parse(time.RFC3339, timestamp.FindString(text)); err == nil {
+// readLine reads one line. A line with reasons and without an exception belongs to the exception before it.
+func (l *logReader) readLine(line string) {
+	if at, err := time.Parse(time.RFC3339, timestamp.FindString(line)); err == nil {
 		l.outside = at.Before(l.c.From) || at.After(l.c.To)
 	}
-	if l.current != nil && (n-l.current.last > oneError || strings.HasPrefix(text, "{")) {
+	line = text(line)
+	words := token.FindAllString(line, -1)
+	throws := slices.ContainsFunc(words, isException)
+	reasonsOf := !throws && slices.ContainsFunc(words, isReason) && !strings.HasPrefix(line, "{") && l.event.waits()
+	if !l.event.has(line, throws) && !reasonsOf {
 		l.finish()
+		l.event = logEvent{outside: l.outside}
 	}
-	if n-l.at > onePair {
-		l.reason, l.arn = "", ""
-	}
-	indented := strings.HasPrefix(text, " ") || strings.HasPrefix(text, "\t")
-	for _, word := range token.FindAllString(text, -1) {
-		same := l.current != nil && (l.current.first == n || l.current.last == n || indented)
+	l.event.add(line, throws)
+	l.event.read(line, words)
+}
+
+func isReason(word string) bool {
+	return strings.HasPrefix(word, "Table") || strings.HasPrefix(word, "Index")
+}
+
+func isException(word string) bool { return !isReason(word) && !strings.HasPrefix(word, "arn:") }
+
+// waits reports whether the event names an exception and no reason.
+func (e *logEvent) waits() bool { return (e.throttled || e.unnamed) && len(e.reasons) == 0 }
+
+// read reads the parts of a throttle in a line.
+func (e *logEvent) read(line string, words []string) {
+	for _, word := range words {
 		switch {
 		case strings.HasPrefix(word, "arn:"):
-			l.arn, l.at = word, n
-		case strings.HasSuffix(word, "Exceeded") && (strings.HasPrefix(word, "Table") || strings.HasPrefix(word, "Index")):
-			l.reason, l.at = word, n
-			if l.current == nil || !same && len(l.current.reasons) > 0 {
-				l.begin(n)
-			}
-		case same, l.current != nil && strings.Contains(text, "#"+word), !ofDynamoDB.MatchString(text):
-			continue // the same error again, or another service's
+			e.arn = word
+		case isReason(word):
+			e.reason, e.throttled = word, true
+		case ofDynamoDB.MatchString(line):
+			e.throttled = true
 		default:
-			l.begin(n)
-			continue
+			e.unnamed = e.unnamed || !ofOthers.MatchString(line)
 		}
-		l.pair(n)
+		e.pair()
 	}
+	e.dynamo = e.dynamo || ofDynamoDB.MatchString(line)
 }
 
-func (l *logReader) begin(n int) {
-	l.finish()
-	l.current = &loggedError{first: n, last: n, outside: l.outside}
-}
-
-// pair adds a reason on its resource to the error.
-func (l *logReader) pair(n int) {
-	if l.reason == "" || l.arn == "" || l.current == nil {
+// pair adds a reason on its resource to the event, which may repeat it for each cause.
+func (e *logEvent) pair() {
+	if e.reason == "" || e.arn == "" {
 		return
 	}
-	if reason, ok := throttles.Parse(l.reason, l.arn); ok {
-		l.current.reasons, l.current.last = append(l.current.reasons, reason), n
-		l.reason, l.arn = "", ""
+	if reason, ok := throttles.Parse(e.reason, e.arn); ok {
+		e.reason, e.arn = "", ""
+		if !slices.Contains(e.reasons, reason) {
+			e.reasons = append(e.reasons, reason)
+		}
 	}
 }
 
-// finish counts the current error.
+// finish counts the current event if it is a throttle.
 func (l *logReader) finish() {
-	e := l.current
-	if l.current = nil; e == nil {
-		return
-	}
+	e := l.event
 	ours := slices.ContainsFunc(e.reasons, func(r throttles.Reason) bool { return l.c.wanted(r.ID) })
 	switch {
+	case !e.throttled && !(e.unnamed && e.dynamo):
 	case e.outside:
 		l.old++
 	case len(e.reasons) > 0 && !ours:
