@@ -10,7 +10,7 @@
 #   VERSION           for release and image: what `hotshard version` says, such as v1.2.3
 #   BUILDER           for image: docker or buildah, whichever is there
 #   FN, EVENT         for invoke: a function's name and an event's file
-#   CONTEXT           for bootstrap, synth, preflight, deploy and destroy: settings, as -c key=value,
+#   CONTEXT           for bootstrap, synth, deploy and destroy: settings, as -c key=value,
 #                     beside those of infra/cdk.context.json
 #   APPROVAL          for deploy: what it asks about: any-change, broadening (of
 #                     permissions), never
@@ -50,7 +50,7 @@ COMMIT := git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null
 export GOFLAGS := $(filter-out -buildvcs=false -trimpath,$(GOFLAGS)) -buildvcs=false -trimpath
 export CGO_ENABLED := 0
 
-.PHONY: help run test test-all test-race test-storms test-long test-infra test-clock build functions cli release image lint bench fuzz invoke bootstrap synth preflight deploy destroy check-extra console check-console pictures clean need-cdk need-npm need-staticcheck need-engine need-browser
+.PHONY: help run test test-all test-race test-storms test-long test-infra test-clock build functions cli release image lint bench fuzz invoke bootstrap synth deploy destroy check-extra console check-console pictures clean need-cdk need-npm need-staticcheck need-engine need-browser
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -183,11 +183,11 @@ synth: need-cdk ## make the CloudFormation template, offline: infra/cdk.out
 	cd $(INFRA) && $(CDK) synth --quiet $(CONTEXT)
 	@ls $(INFRA)/cdk.out/*.template.json
 
-preflight: need.go ## look whether the AWS account and Region are ready for a deployment
-	@cd $(INFRA) && go run ./cmd/preflight $(if $(findstring --import-existing-resources,$(ARGS)),-import) $(CONTEXT)
-
-deploy: preflight need-cdk ## deploy to the AWS account and Region of the environment: make deploy CONTEXT="-c email=ops@example.com"
+# Tables are created without deletion protection, so that a failed first deployment leaves none
+# behind. The second command turns it on, and does nothing in later deployments.
+deploy: need-cdk ## deploy to the AWS account and Region of the environment: make deploy CONTEXT="-c email=ops@example.com"
 	cd $(INFRA) && $(CDK) deploy --require-approval $(APPROVAL) $(CONTEXT) $(ARGS)
+	cd $(INFRA) && $(CDK) deploy --require-approval never --parameters DeletionProtection=true $(CONTEXT)
 
 destroy: need-cdk ## delete the deployment; tables stay, unless it was told otherwise
 	cd $(INFRA) && $(CDK) destroy $(CONTEXT) $(ARGS)

@@ -79,18 +79,18 @@ func TestAlarms(t *testing.T) {
 	}
 }
 
-// TestAccountConcurrency checks the alarm at 80 % of the account's quota, for all functions.
+// TestAccountConcurrency checks the alarm at 80 % of the concurrency that the deployment does not reserve.
 func TestAccountConcurrency(t *testing.T) {
 	a := alarms(t, deployed(t))["hotshard-account-concurrency"]
-	if a.text("Namespace") != "AWS/Lambda" || a.text("MetricName") != "ClaimedAccountConcurrency" || a.text("Statistic") != "Maximum" ||
-		a["Dimensions"] != nil || a.number("Threshold") != 800 {
-		t.Errorf("alarm %v, want ClaimedAccountConcurrency at 800", a)
+	if a.text("Namespace") != "AWS/Lambda" || a.text("MetricName") != "UnreservedConcurrentExecutions" || a.text("Statistic") != "Maximum" ||
+		a["Dimensions"] != nil || a.number("Threshold") != 160 {
+		t.Errorf("alarm %v, want UnreservedConcurrentExecutions at 160 of 200", a)
 	}
 }
 
-// TestStreamShardsAgainstConcurrency checks that the alarm fires at 80 % of the smaller reservation.
+// TestStreamShardsAgainstConcurrency checks that the alarm fires at 80 % of each reader's reservation.
 func TestStreamShardsAgainstConcurrency(t *testing.T) {
-	a := alarms(t, with(t, map[string]any{"hotkeysConcurrency": "300", "aggregatorConcurrency": "200"}))["hotshard-stream-shards"]
+	a := alarms(t, with(t, map[string]any{"accountConcurrency": 2000.0}))["hotshard-stream-shards"]
 	list := figures(map[string]any(a))
 	if len(list) != 2 || list[0].text("MetricName") != "StreamShards" || list[1].text("MetricName") != "StreamShards" || a.number("Threshold") != 160 {
 		t.Errorf("alarm %v, want both tables' StreamShards at 160", a)

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/hotshard/hotshard/infra/grants"
 )
 
 // answering has the function of each call of the API.
@@ -78,10 +76,10 @@ func TestPermissionsAreOfRoutes(t *testing.T) {
 
 // TestStage checks the stage's throttling, and which fields its access log has.
 func TestStage(t *testing.T) {
-	_, stage := with(t, map[string]any{"apiRate": "11", "apiBurst": "12"}).named(t, "AWS::ApiGatewayV2::Stage", "StageName", "$default")
+	_, stage := with(t, map[string]any{"apiRate": "24"}).named(t, "AWS::ApiGatewayV2::Stage", "StageName", "$default")
 	settings := stage.Properties.object("DefaultRouteSettings")
-	if settings.number("ThrottlingRateLimit") != 11 || settings.number("ThrottlingBurstLimit") != 12 {
-		t.Errorf("throttling %v, want 11 a second and bursts of 12", settings)
+	if settings.number("ThrottlingRateLimit") != 24 || settings.number("ThrottlingBurstLimit") != 12 {
+		t.Errorf("throttling %v, want 24 a second and bursts of 12", settings)
 	}
 	logs := stage.Properties.object("AccessLogSettings")
 	if !strings.Contains(logs.text("DestinationArn"), ":log-group:${ApiLogs") || strings.HasSuffix(logs.text("DestinationArn"), "*") ||
@@ -102,14 +100,6 @@ func TestCORS(t *testing.T) {
 	if cors.text("AllowOrigins") != "[https://app.example.com http://localhost:3000]" || cors.text("AllowMethods") != "[GET POST PUT DELETE]" ||
 		!strings.Contains(cors.text("AllowHeaders"), "idempotency-key") || cors["AllowCredentials"] == true || cors.number("MaxAge") != 3600 {
 		t.Errorf("CORS %v", cors)
-	}
-}
-
-func TestNoAccessLog(t *testing.T) {
-	tm := with(t, map[string]any{"accessLog": "off"})
-	_, stage := tm.named(t, "AWS::ApiGatewayV2::Stage", "StageName", "$default")
-	if stage.Properties["AccessLogSettings"] != nil || len(tm.of(t, "AWS::Logs::LogGroup")) != len(grants.Functions) {
-		t.Errorf("stage %v, want no access log and no log group for it", stage.Properties)
 	}
 }
 

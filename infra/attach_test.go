@@ -11,7 +11,7 @@ import (
 
 const sourceStream = "arn:aws:dynamodb:eu-central-1:123456789012:table/orders/stream/2026-01-05T12:00:00.000"
 
-var attached = map[string]any{"prefix": "hotshard-", "sourceTable": "orders", "sourceStreamArn": sourceStream}
+var attached = map[string]any{"prefix": "hotshard-", "sourceStreamArn": sourceStream}
 
 // attachedWith returns the settings of an attached deployment with another setting.
 func attachedWith(key string, value any) map[string]any {
@@ -116,7 +116,7 @@ func TestAttachedAlarms(t *testing.T) {
 	}
 	for _, of := range []map[string]object{got, alarms(t, with(t, attachedWith("metricKeys", "0")))} {
 		for name, a := range of {
-			for _, absent := range []string{"/v1/", "maxWriteUnits", "maxRollups", "maxEvents", "write shards by now", "shard count grew"} {
+			for _, absent := range []string{"/v1/", "peakWrites", "write shards by now", "shard count grew"} {
 				if strings.Contains(a.text("AlarmDescription"), absent) {
 					t.Errorf("the description of %s has %s: %s", name, absent, a.text("AlarmDescription"))
 				}

@@ -9,6 +9,9 @@ import (
 	"github.com/hotshard/hotshard/infra/grants"
 )
 
+// reserved1000 are the reservations of a quota of 1,000.
+var reserved1000 = map[string]any{grants.Ingest: 400.0, grants.Query: 200.0, grants.Hotkeys: 100.0, grants.Aggregator: 100.0}
+
 // TestFunctions checks each function's runtime, memory, logs and reservation, and that its tasks are not retried.
 func TestFunctions(t *testing.T) {
 	tm := deployed(t)
@@ -18,8 +21,8 @@ func TestFunctions(t *testing.T) {
 			p.object("LoggingConfig").text("LogFormat") != "JSON" || p.object("LoggingConfig").text("SystemLogLevel") != "WARN" || p.number("Timeout") < 1 {
 			t.Errorf("%s: %v", name, p)
 		}
-		if reserved := p["ReservedConcurrentExecutions"]; reserved != map[string]any{grants.Hotkeys: 100.0, grants.Aggregator: 100.0}[name] {
-			t.Errorf("%s: reserved concurrency %v, want 100 for the stream's functions only", name, reserved)
+		if reserved := p["ReservedConcurrentExecutions"]; reserved != reserved1000[name] {
+			t.Errorf("%s: reserved concurrency %v, want %v", name, reserved, reserved1000[name])
 		}
 		memory, limit := 1024.0, "921MiB"
 		if name == grants.Aggregator {
@@ -72,25 +75,10 @@ func TestFunctionsGetTheirVariables(t *testing.T) {
 	}
 }
 
-func TestConcurrencyAndLogRetention(t *testing.T) {
-	want := map[string]float64{grants.Ingest: 7, grants.Query: 8, grants.Hotkeys: 9, grants.Aggregator: 10}
-	tm := with(t, map[string]any{"ingestConcurrency": "7", "queryConcurrency": 8.0, "hotkeysConcurrency": "9", "aggregatorConcurrency": "10", "logRetention": "7"})
-	for name, n := range want {
-		_, p := tm.function(t, name)
-		if got := p.number("ReservedConcurrentExecutions"); got != n {
-			t.Errorf("%s: reserved concurrency %v, want %v", name, got, n)
-		}
-	}
-	for name, group := range tm.of(t, "AWS::Logs::LogGroup") {
-		if group.Properties.number("RetentionInDays") != 7 {
-			t.Errorf("%s: %v, want 7 days", name, group.Properties)
-		}
-	}
-}
-
-// TestNoReservedConcurrency checks the settings for new accounts, which can't reserve concurrency.
+// TestNoReservedConcurrency checks that a new account, which can't reserve concurrency, needs no other setting than its
+// quota.
 func TestNoReservedConcurrency(t *testing.T) {
-	tm := with(t, map[string]any{"accountConcurrency": "10", "hotkeysConcurrency": "0", "aggregatorConcurrency": "0"})
+	tm := with(t, map[string]any{"accountConcurrency": "10"})
 	for id, r := range tm.of(t, "AWS::Lambda::Function") {
 		if reserved := r.Properties["ReservedConcurrentExecutions"]; reserved != nil {
 			t.Errorf("%s: reserved concurrency %v, want none", id, reserved)
@@ -98,28 +86,6 @@ func TestNoReservedConcurrency(t *testing.T) {
 	}
 	if a := alarms(t, tm)["hotshard-account-concurrency"]; a.number("Threshold") != 8 {
 		t.Errorf("the alarm is at %v of 10, want 8", a["Threshold"])
-	}
-}
-
-func TestMemoryAndTracing(t *testing.T) {
-	want := map[string]string{grants.Ingest: "128 115MiB", grants.Query: "256 230MiB", grants.Hotkeys: "2048 1843MiB", grants.Aggregator: "10240 9216MiB"}
-	tm := with(t, map[string]any{"ingestMemory": 128.0, "queryMemory": "256", "hotkeysMemory": "2048", "aggregatorMemory": "10240", "tracing": true})
-	for name, want := range want {
-		_, p := tm.function(t, name)
-		if got := p.text("MemorySize") + " " + p.object("Environment").object("Variables").text("GOMEMLIMIT"); got != want {
-			t.Errorf("%s has %s, want %s", name, got, want)
-		}
-		if p.object("TracingConfig").text("Mode") != "Active" {
-			t.Errorf("%s is not traced", name)
-		}
-		for _, action := range []string{"xray:PutTraceSegments", "xray:PutTelemetryRecords"} {
-			if !slices.Contains(rights(t, tm, name), statement{action, "*", "<nil>"}) {
-				t.Errorf("%s may not call %s", name, action)
-			}
-		}
-	}
-	if strings.Contains(string(deployed(t).text), "xray:") {
-		t.Error("functions may send traces without the setting tracing")
 	}
 }
 

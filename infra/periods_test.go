@@ -47,11 +47,11 @@ func TestPeriods(t *testing.T) {
 			"hotkeys-tasks-dropped": "3 1 3600", "aggregator-tasks-dropped": "3 1 3600", "hotkeys-not-polling": "1 6 300", "aggregator-not-polling": "1 6 300",
 			"hotkeys-events-not-polling": "1 6 300", "aggregator-events-not-polling": "1 6 300",
 		},
-		"other": {"shard-changes": "7 1 300", "layers-not-done": "1 6 300", "shrink-not-done": "1 6 300", "boards-not-done": "1 3 1200"},
+		"other": {"layers-not-done": "1 6 300", "shrink-not-done": "1 6 300", "boards-not-done": "1 3 1200"},
 	} {
 		tm := deployed(t)
 		if context != "" {
-			tm = with(t, map[string]any{"maxShardChanges": "7", "quiet": "12m", "boardRecheck": "20m"})
+			tm = with(t, map[string]any{"quiet": "12m", "boardRecheck": "20m"})
 		}
 		got := alarms(t, tm)
 		for name, want := range want {

@@ -123,18 +123,17 @@ func filters(t *testing.T, mapping object) (passes []func(name, key, sk string) 
 }
 
 func TestStreamSettings(t *testing.T) {
-	tm := with(t, map[string]any{"window": "30s", "batchSize": "10000", "batchingWindow": "5s", "retries": "0", "recordAge": "3m", "failureRetention": "90"})
+	tm := with(t, map[string]any{"window": "30s", "streamShards": 51.0})
 	for _, function := range []string{grants.Hotkeys, grants.Aggregator} {
 		p := mapping(t, tm, function, "events")
-		if p.number("TumblingWindowInSeconds") != 30 || p.number("BatchSize") != 10000 || p.number("MaximumBatchingWindowInSeconds") != 5 ||
-			p["MaximumRetryAttempts"] != 0.0 || p.number("MaximumRecordAgeInSeconds") != 180 {
+		if p.number("TumblingWindowInSeconds") != 60 || p.number("MaximumBatchingWindowInSeconds") != 5 {
 			t.Errorf("%s: mapping %v", function, p)
 		}
 	}
 	_, bucket := tm.named(t, "AWS::S3::Bucket", "BucketName", "<nil>")
 	rule := bucket.Properties.object("LifecycleConfiguration").objects("Rules")[0]
-	if rule.number("ExpirationInDays") != 90 || rule.text("Status") != "Enabled" {
-		t.Errorf("lifecycle rule %v, want 90 days", rule)
+	if rule.number("ExpirationInDays") != 30 || rule.text("Status") != "Enabled" {
+		t.Errorf("lifecycle rule %v, want 30 days", rule)
 	}
 }
 
@@ -148,12 +147,12 @@ func TestFailureBucketIsPrivate(t *testing.T) {
 			t.Errorf("%s is %v, want true", name, block[name])
 		}
 	}
-	if !strings.Contains(text(map[string]any(bucket.Properties.object("BucketEncryption"))), "AES256") || bucket.DeletionPolicy != "Retain" {
-		t.Errorf("bucket %v, want AES256 and Retain", bucket)
+	if !strings.Contains(text(map[string]any(bucket.Properties.object("BucketEncryption"))), "AES256") || bucket.DeletionPolicy != retained {
+		t.Errorf("bucket %v, want AES256 and %s", bucket, retained)
 	}
 	_, policy := tm.named(t, "AWS::S3::BucketPolicy", "Bucket", "${"+id+"}")
-	if s := text(map[string]any(policy.Properties.object("PolicyDocument"))); !strings.Contains(s, `"aws:SecureTransport":"false"`) || !strings.Contains(s, `"Effect":"Deny"`) || policy.DeletionPolicy != "Retain" {
-		t.Errorf("policy %s, %s; want it to deny calls without TLS, and Retain", policy.DeletionPolicy, s)
+	if s := text(map[string]any(policy.Properties.object("PolicyDocument"))); !strings.Contains(s, `"aws:SecureTransport":"false"`) || !strings.Contains(s, `"Effect":"Deny"`) || policy.DeletionPolicy != retained {
+		t.Errorf("policy %s, %s; want it to deny calls without TLS, and %s", policy.DeletionPolicy, s, retained)
 	}
 }
 

@@ -17,16 +17,18 @@ import (
 
 // template is a CloudFormation template.
 type template struct {
-	Resources map[string]resource
-	Outputs   map[string]struct{ Value any }
-	text      []byte
+	Resources  map[string]resource
+	Outputs    map[string]struct{ Value any }
+	Parameters map[string]object
+	Conditions map[string]any
+	text       []byte
 }
 
 type resource struct {
-	Type           string
-	DeletionPolicy string
-	UpdatePolicy   object
-	Properties     object
+	Type                                string
+	DeletionPolicy, UpdateReplacePolicy string
+	UpdatePolicy                        object
+	Properties                          object
 }
 
 // object is a JSON object.

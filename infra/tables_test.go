@@ -2,6 +2,7 @@ package infra
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -60,18 +61,51 @@ func keys(p object) string {
 
 func replica(p object) object { return p.objects("Replicas")[0] }
 
-// TestTablesAreRetained checks that tables are retained and protected, and have recovery unless they are expendable.
+// retained is the deletion policy under which a stack's deletion keeps a resource, and the rollback of its creation does
+// not.
+const retained = "RetainExceptOnCreate"
+
+// TestTablesAreRetained checks that tables outlive the stack but not the rollback of its creation, and that they have
+// recovery unless they are expendable.
 func TestTablesAreRetained(t *testing.T) {
 	tm := deployed(t)
 	for _, table := range schema.Tables(schema.NamesFor("hotshard-")) {
 		_, r := tm.named(t, "AWS::DynamoDB::GlobalTable", "TableName", table.Name)
 		pitr := replica(r.Properties).object("PointInTimeRecoverySpecification")
-		if r.DeletionPolicy != "Retain" || replica(r.Properties)["DeletionProtectionEnabled"] != true || replica(r.Properties)["ContributorInsightsSpecification"] != nil {
-			t.Errorf("%s: deletion policy %s, %v", table.Name, r.DeletionPolicy, r.Properties)
+		if r.DeletionPolicy != retained || r.UpdateReplacePolicy != "Retain" {
+			t.Errorf("%s: policies %s and %s", table.Name, r.DeletionPolicy, r.UpdateReplacePolicy)
 		}
 		if kept := pitr["PointInTimeRecoveryEnabled"] == true && pitr.number("RecoveryPeriodInDays") == 35; kept == table.Expendable {
 			t.Errorf("%s: recovery %v, want 35 days: %t", table.Name, pitr, !table.Expendable)
 		}
+	}
+}
+
+// TestTablesAreProtectedAfterCreation checks that a parameter decides about deletion protection, and that its default is
+// false, so that the rollback of a first deployment can delete the tables. `make deploy` sets it afterwards.
+func TestTablesAreProtectedAfterCreation(t *testing.T) {
+	for name, tm := range map[string]*template{"whole": deployed(t), "attached": with(t, attached)} {
+		if p := tm.Parameters["DeletionProtection"]; p.text("Default") != "false" || p.text("AllowedValues") != "[true false]" {
+			t.Errorf("%s: parameter %v, want the default false", name, p)
+		}
+		if got := text(tm.Conditions["Protected"]); got != `{"Fn::Equals":[{"Ref":"DeletionProtection"},"true"]}` {
+			t.Errorf("%s: condition %s", name, got)
+		}
+		for id, r := range tm.of(t, "AWS::DynamoDB::GlobalTable") {
+			if got := text(replica(r.Properties)["DeletionProtectionEnabled"]); got != `{"Fn::If":["Protected",true,false]}` {
+				t.Errorf("%s: %s has the protection %s", name, id, got)
+			}
+		}
+	}
+	makefile, err := os.ReadFile("../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, recipe, _ := strings.Cut(string(makefile), "\ndeploy:")
+	recipe, _, _ = strings.Cut(recipe, "\n\n")
+	first, then := strings.Index(recipe, "deploy --require-approval $(APPROVAL)"), strings.Index(recipe, "--parameters DeletionProtection=true")
+	if first < 0 || then < first || strings.Count(recipe, "--parameters") != 1 {
+		t.Errorf("make deploy must protect the tables in a second command:\n%s", recipe)
 	}
 }
 
@@ -87,50 +121,32 @@ func TestOutputsNameTables(t *testing.T) {
 	}
 }
 
-// TestTableSettings checks the settings of removal, recovery, encryption, throughput and Contributor Insights.
+// TestTableSettings checks the settings of removal, recovery, encryption and of peaks on demand. No table has a warm
+// throughput, which CloudFormation could not lower again.
 func TestTableSettings(t *testing.T) {
-	tm := with(t, map[string]any{
-		"prefix": "other-", "removal": "destroy", "deletionProtection": "false", "pitr": "false", "encryption": "account",
-		"maxReadUnits": "40000", "maxWriteUnits": "20000", "warmReadUnits": "30000", "warmWriteUnits": "10000", "contributorInsights": true,
-		"warmIndexReadUnits": "13000", "warmIndexWriteUnits": "5000",
-		"maxEventsReadUnits": "42000", "maxEventsWriteUnits": "22000", "warmEventsReadUnits": "32000", "warmEventsWriteUnits": "12000",
-		"maxRollupsReadUnits": "41000", "maxRollupsWriteUnits": "21000", "warmRollupsReadUnits": "31000", "warmRollupsWriteUnits": "11000",
-	})
-	for name, r := range tm.of(t, "AWS::DynamoDB::GlobalTable") {
+	tm := with(t, map[string]any{"prefix": "other-", "removal": "destroy", "pitr": "false", "encryption": "account", "peakReads": "20000", "peakWrites": "10000"})
+	for id, r := range tm.of(t, "AWS::DynamoDB::GlobalTable") {
 		p := r.Properties
 		if r.DeletionPolicy != "Delete" || replica(p)["DeletionProtectionEnabled"] != false || p.object("SSESpecification").text("SSEType") != "KMS" ||
 			replica(p).object("PointInTimeRecoverySpecification")["PointInTimeRecoveryEnabled"] != false {
-			t.Errorf("%s: deletion policy %s, %v", name, r.DeletionPolicy, p)
+			t.Errorf("%s: deletion policy %s, %v", id, r.DeletionPolicy, p)
 		}
-		for _, of := range append(replica(p).objects("GlobalSecondaryIndexes"), replica(p)) {
-			if insights := of.object("ContributorInsightsSpecification"); insights["Enabled"] != true || insights.text("Mode") != "THROTTLED_KEYS" {
-				t.Errorf("%s: Contributor Insights of %v", name, of)
+		reads, writes := "40000", "20000"
+		if name := p.text("TableName"); name == "other-heat" || name == "other-shard-map" {
+			reads, writes = "<nil>", "<nil>"
+		}
+		for n, part := range append([]object{p}, p.objects("GlobalSecondaryIndexes")...) {
+			in := append([]object{replica(p)}, replica(p).objects("GlobalSecondaryIndexes")...)[n]
+			if got := in.object("ReadOnDemandThroughputSettings").text("MaxReadRequestUnits"); got != reads {
+				t.Errorf("%s, part %d: at most %s read units, want %s", id, n, got, reads)
+			}
+			if got := part.object("WriteOnDemandThroughputSettings").text("MaxWriteRequestUnits"); got != writes {
+				t.Errorf("%s, part %d: at most %s write units, want %s", id, n, got, writes)
 			}
 		}
 	}
-	_, r := tm.named(t, "AWS::DynamoDB::GlobalTable", "TableName", "other-items")
-	for n, part := range append([]object{r.Properties}, r.Properties.objects("GlobalSecondaryIndexes")...) {
-		reads, writes := 30000.0, 10000.0
-		if n > 0 {
-			reads, writes = 13000, 5000
-		}
-		if w := part.object("WarmThroughput"); w.number("ReadUnitsPerSecond") != reads || w.number("WriteUnitsPerSecond") != writes {
-			t.Errorf("warm throughput %v, want %v and %v", w, reads, writes)
-		}
-		if w := part.object("WriteOnDemandThroughputSettings"); w.number("MaxWriteRequestUnits") != 20000 {
-			t.Errorf("maximum write units %v, want 20000", w)
-		}
-	}
-	if read := replica(r.Properties).object("ReadOnDemandThroughputSettings"); read.number("MaxReadRequestUnits") != 40000 {
-		t.Errorf("maximum read units %v, want 40000", read)
-	}
-	for name, more := range map[string]float64{"other-rollups": 1000, "other-events": 2000} {
-		_, r = tm.named(t, "AWS::DynamoDB::GlobalTable", "TableName", name)
-		if w := r.Properties.object("WarmThroughput"); w.number("ReadUnitsPerSecond") != 30000+more || w.number("WriteUnitsPerSecond") != 10000+more ||
-			r.Properties.object("WriteOnDemandThroughputSettings").number("MaxWriteRequestUnits") != 20000+more ||
-			replica(r.Properties).object("ReadOnDemandThroughputSettings").number("MaxReadRequestUnits") != 40000+more {
-			t.Errorf("%s: throughput of %v", name, r.Properties)
-		}
+	if strings.Contains(string(tm.text), "WarmThroughput") {
+		t.Error("the template sets a warm throughput")
 	}
 	_, bucket := tm.named(t, "AWS::S3::Bucket", "BucketName", "<nil>")
 	if bucket.DeletionPolicy != "Delete" {
@@ -138,18 +154,13 @@ func TestTableSettings(t *testing.T) {
 	}
 }
 
-// TestProvisioned checks that the tables of items, events and rollups have auto scaling, and that others are on demand. An
-// index, which events do not write, has a minimum of one unit unless set.
+// TestProvisioned checks that the tables of items, events and rollups have auto scaling from a tenth of the peak to twice
+// the peak, and start at 70 % utilization if they were on demand. Other tables are on demand.
 func TestProvisioned(t *testing.T) {
-	tm := with(t, map[string]any{
-		"billing": "provisioned", "minReadUnits": "50", "maxReadUnits": "4000", "minWriteUnits": "100", "maxWriteUnits": "20000",
-		"minEventsReadUnits": "20", "maxEventsReadUnits": "2000", "minEventsWriteUnits": "40", "maxEventsWriteUnits": "8000",
-		"minRollupsReadUnits": "10", "maxRollupsReadUnits": "1000", "minRollupsWriteUnits": "30", "maxRollupsWriteUnits": "6000",
-	})
+	tm := with(t, map[string]any{"billing": "provisioned", "peakReads": "500", "peakWrites": "1001"})
 	for id, r := range tm.of(t, "AWS::DynamoDB::GlobalTable") {
 		p := r.Properties
-		want := map[string][2]string{"hotshard-items": {"50 4000 50 70", "100 20000 100 70"}, "hotshard-events": {"20 2000 20 70", "40 8000 40 70"}, "hotshard-rollups": {"10 1000 10 70", "30 6000 30 70"}}[p.text("TableName")]
-		if want == [2]string{} {
+		if name := p.text("TableName"); name == "hotshard-heat" || name == "hotshard-shard-map" {
 			if p.text("BillingMode") != "PAY_PER_REQUEST" {
 				t.Errorf("%s: %v, want on demand", id, p)
 			}
@@ -157,28 +168,15 @@ func TestProvisioned(t *testing.T) {
 		}
 		reads := replica(p).object("ReadProvisionedThroughputSettings").object("ReadCapacityAutoScalingSettings")
 		writes := p.object("WriteProvisionedThroughputSettings").object("WriteCapacityAutoScalingSettings")
-		if p.text("BillingMode") != "PROVISIONED" || scaling(reads) != want[0] || scaling(writes) != want[1] {
+		if p.text("BillingMode") != "PROVISIONED" || scaling(reads) != "50 1000 715 70" || scaling(writes) != "101 2002 1430 70" {
 			t.Errorf("%s: %s, reads %v, writes %v", id, p.text("BillingMode"), reads, writes)
 		}
 		for n := range p.list("GlobalSecondaryIndexes") {
 			reads := replica(p).objects("GlobalSecondaryIndexes")[n].object("ReadProvisionedThroughputSettings").object("ReadCapacityAutoScalingSettings")
 			writes := p.objects("GlobalSecondaryIndexes")[n].object("WriteProvisionedThroughputSettings").object("WriteCapacityAutoScalingSettings")
-			if scaling(reads) != "1 4000 1 70" || scaling(writes) != "1 20000 1 70" {
+			if scaling(reads) != "1 1000 715 70" || scaling(writes) != "1 2002 1430 70" {
 				t.Errorf("%s, index %d: reads %v, writes %v", id, n, reads, writes)
 			}
-		}
-	}
-}
-
-// TestIdleIndexesAreNotWarmed checks that the warm throughput of the items table is not set for its indexes too.
-func TestIdleIndexesAreNotWarmed(t *testing.T) {
-	_, r := with(t, map[string]any{"warmReadUnits": "30000", "warmWriteUnits": "10000"}).named(t, "AWS::DynamoDB::GlobalTable", "TableName", "hotshard-items")
-	if r.Properties.object("WarmThroughput").number("WriteUnitsPerSecond") != 10000 {
-		t.Errorf("warm throughput of the table %v, want 10000 writes", r.Properties["WarmThroughput"])
-	}
-	for _, index := range r.Properties.objects("GlobalSecondaryIndexes") {
-		if index["WarmThroughput"] != nil {
-			t.Errorf("warm throughput of the index %s: %v, want none", index.text("IndexName"), index["WarmThroughput"])
 		}
 	}
 }

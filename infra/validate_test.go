@@ -27,10 +27,8 @@ func TestExtraValidation(t *testing.T) {
 	for name, context := range map[string]map[string]any{
 		"attached": attachedWith("sourceKeyArn", "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"),
 		"jwt": {"auth": "jwt", "jwtIssuer": "https://issuer.example.com", "jwtAudience": []any{"one", "two"}, "jwtScopes": "read,write", "jwtAdminScopes": "ops",
-			"removal": "destroy", "deletionProtection": false, "tracing": true, "accessLog": "off", "corsOrigins": "https://app.example.com"},
-		"provisioned": {"billing": "provisioned", "minReadUnits": 1, "maxReadUnits": 40_000, "minWriteUnits": 1, "maxWriteUnits": 40_000,
-			"minEventsReadUnits": 1, "maxEventsReadUnits": 10, "minEventsWriteUnits": 1, "maxEventsWriteUnits": 20_000, "minRollupsReadUnits": 1, "maxRollupsReadUnits": 10, "minRollupsWriteUnits": 1, "maxRollupsWriteUnits": 20_000, "warmRollupsWriteUnits": 10_000,
-			"canary": "10percent5minutes", "contributorInsights": true, "tags": "team=data"},
+			"removal": "destroy", "corsOrigins": "https://app.example.com"},
+		"provisioned": {"billing": "provisioned", "peakReads": 1, "peakWrites": 20_000, "canary": "10percent5minutes", "tags": "team=data"},
 	} {
 		content, err := json.Marshal(context)
 		if err != nil {
@@ -56,8 +54,8 @@ func TestExtraPrecedence(t *testing.T) {
 	}
 	work := t.TempDir()
 	for name, content := range map[string]any{
-		"cdk.json":         map[string]any{"app": "cd '" + dir + "' && exec '" + synthCommand(t) + "'", "context": map[string]any{"logRetention": 7, "apiRate": 7}},
-		"cdk.context.json": map[string]any{"logRetention": 14, "apiRate": 14, "maxWriteUnits": 1_000_000, "email": "ops@example.com"},
+		"cdk.json":         map[string]any{"app": "cd '" + dir + "' && exec '" + synthCommand(t) + "'", "context": map[string]any{"peakReads": 7, "apiRate": 7}},
+		"cdk.context.json": map[string]any{"peakReads": 14, "apiRate": 14, "peakWrites": 500_000, "email": "ops@example.com"},
 	} {
 		bytes, err := json.Marshal(content)
 		if err == nil {
@@ -75,11 +73,11 @@ func TestExtraPrecedence(t *testing.T) {
 	}
 	tm := readTemplate(t, filepath.Join(out, "hotshard.template.json"))
 	_, stage := tm.named(t, "AWS::ApiGatewayV2::Stage", "StageName", "$default")
-	_, group := tm.named(t, "AWS::Logs::LogGroup", "LogGroupName", "/aws/lambda/hotshard-ingest")
 	_, items := tm.named(t, "AWS::DynamoDB::GlobalTable", "TableName", "hotshard-items")
 	_, mail := tm.named(t, "AWS::SNS::Subscription", "Protocol", "email")
-	if rate, days := stage.Properties.object("DefaultRouteSettings").number("ThrottlingRateLimit"), group.Properties.number("RetentionInDays"); rate != 21 || days != 7 {
-		t.Errorf("rate %v, want -c's 21; days %v, want cdk.json's 7", rate, days)
+	rate := stage.Properties.object("DefaultRouteSettings").number("ThrottlingRateLimit")
+	if reads := replica(items.Properties).object("ReadOnDemandThroughputSettings").number("MaxReadRequestUnits"); rate != 21 || reads != 14 {
+		t.Errorf("rate %v, want -c's 21; %v read units, want twice cdk.json's 7", rate, reads)
 	}
 	if units := items.Properties.object("WriteOnDemandThroughputSettings").number("MaxWriteRequestUnits"); units != 1_000_000 || mail.Properties.text("Endpoint") != "ops@example.com" {
 		t.Errorf("%v units, mail to %s; want those of cdk.context.json", units, mail.Properties.text("Endpoint"))

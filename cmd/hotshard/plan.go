@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"time"
 
 	"github.com/hotshard/hotshard/internal/tool/terminal"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -27,18 +26,13 @@ type PlanCmd struct {
 	JSON       bool    `name:"json" help:"Print the plan as JSON."`
 	priceFlags
 
-	Events         *float64      `placeholder:"N" help:"Cost of a day, line by line, of a deployment that takes N events a second all day; 0 for an idle one. Works with or without a key's peak."`
-	Increments     float64       `placeholder:"N" help:"With --events: increments a second in addition, of counters with one write shard, which are not folded."`
-	Days           int           `default:"30" help:"With --events: the day to show besides the first, 1 to 3650. Events pile up until they expire."`
-	Targets        int           `default:"1000" help:"With --events: entities that have events within an hour. The cost of folds depends on them."`
-	Uniform        bool          `help:"With --events: all entities have the same number of events, as sensors do. Default: by Zipf's law with the exponent 1.1."`
-	Batch          int           `default:"25" help:"With --events: events per API call."`
-	BatchSize      int           `default:"1000" help:"With --events: assume this setting."`
-	BatchingWindow time.Duration `placeholder:"1s" help:"With --events: assume this setting, up to 5m. Default: by the number of stream shards."`
-	Provisioned    bool          `help:"With --events: assume the setting billing=provisioned."`
-	Tracing        bool          `help:"With --events: assume the setting tracing=true."`
-	AccessLog      bool          `default:"true" negatable:"" help:"With --events: assume that API Gateway writes an access log."`
-	WarmWrite      float64       `placeholder:"USD" help:"With --events: price of a write unit of warm throughput, paid once."`
+	Events      *float64 `placeholder:"N" help:"Cost of a day, line by line, of a deployment that takes N events a second all day; 0 for an idle one. Works with or without a key's peak."`
+	Increments  float64  `placeholder:"N" help:"With --events: increments a second in addition, of counters with one write shard, which are not folded."`
+	Days        int      `default:"30" help:"With --events: the day to show besides the first, 1 to 3650. Events pile up until they expire."`
+	Targets     int      `default:"1000" help:"With --events: entities that have events within an hour. The cost of folds depends on them."`
+	Uniform     bool     `help:"With --events: all entities have the same number of events, as sensors do. Default: by Zipf's law with the exponent 1.1."`
+	Batch       int      `default:"25" help:"With --events: events per API call."`
+	Provisioned bool     `help:"With --events: assume the setting billing=provisioned."`
 }
 
 // priceFlags are flags for prices. Prices without a flag are assumptions.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/hotshard/hotshard/internal/tool/bill"
 	"github.com/hotshard/hotshard/internal/tool/load"
@@ -26,12 +25,6 @@ func (c *PlanCmd) checkDay() error {
 		return fmt.Errorf("--targets %d: want 1 to %.0f", c.Targets, bill.MaxTargets)
 	case c.Batch < 1 || c.Batch > load.MaxBatch:
 		return fmt.Errorf("--batch %d: want 1 to %d", c.Batch, load.MaxBatch)
-	case c.BatchSize < 1 || c.BatchSize > 10_000:
-		return fmt.Errorf("--batch-size %d: want 1 to 10000", c.BatchSize)
-	case c.BatchingWindow < 0 || c.BatchingWindow > 5*time.Minute:
-		return fmt.Errorf("--batching-window %v: want up to 5m", c.BatchingWindow)
-	case !(c.WarmWrite >= 0 && c.WarmWrite <= bill.MaxWrites):
-		return fmt.Errorf("--warm-write %v: want 0 or more", c.WarmWrite)
 	}
 	return nil
 }
@@ -51,13 +44,12 @@ type dayOfCost struct {
 // cost returns the cost of the first day and of the day of --days. An idle deployment has one day.
 func (c *PlanCmd) cost() *dailyCost {
 	p := bill.Default()
-	p.Tables, p.WarmWrite = c.prices(), c.WarmWrite
+	p.Tables = c.prices()
 	cost := &dailyCost{Events: *c.Events, Increments: c.Increments}
 	for _, day := range slices.Compact([]int{1, c.Days}) {
 		d := bill.Estimate(bill.Load{
 			Events: *c.Events, Increments: c.Increments, ItemBytes: c.ItemBytes, Batch: c.Batch,
-			Targets: c.Targets, Uniform: c.Uniform, BatchSize: c.BatchSize, BatchingWindow: c.BatchingWindow,
-			Provisioned: c.Provisioned, Traced: c.Tracing, AccessLogOff: !c.AccessLog,
+			Targets: c.Targets, Uniform: c.Uniform, Provisioned: c.Provisioned,
 		}, day, p)
 		total := round(d.Total(), 100)
 		for i := range d.Lines {
@@ -71,7 +63,8 @@ func (c *PlanCmd) cost() *dailyCost {
 	return cost
 }
 
-// rows returns the rows of a table: a head, the lines of all days, the sums, and the recommended settings for each day.
+// rows returns the rows of a table: a head, the lines of all days, the sums, and the recommended settings and warm throughput, in write
+// units, for each day.
 func (c *dailyCost) rows() [][]any {
 	last := c.Days[len(c.Days)-1]
 	rows := [][]any{{"a day's", fmt.Sprintf("based on, for day %d", last.Day.Day)}}
@@ -96,16 +89,18 @@ func (c *dailyCost) rows() [][]any {
 	}
 	for _, setting := range []struct {
 		key string
-		of  func(s bill.Settings) any
+		of  func(s bill.Settings) int
 	}{
-		{"streamShards", func(s bill.Settings) any { return s.StreamShards }},
-		{"batchingWindow", func(s bill.Settings) any { return s.BatchingWindow }},
-		{"hotkeysConcurrency, aggregatorConcurrency", func(s bill.Settings) any { return s.StreamConcurrency }},
-		{"warmEventsWriteUnits", func(s bill.Settings) any { return s.WarmEventsWriteUnits }},
-		{"warmWriteUnits", func(s bill.Settings) any { return s.WarmWriteUnits }},
-		{"warmRollupsWriteUnits", func(s bill.Settings) any { return s.WarmRollupsWriteUnits }},
+		{"streamShards", func(s bill.Settings) int { return s.StreamShards }},
+		{"accountConcurrency", func(s bill.Settings) int { return s.AccountConcurrency }},
+		{"peakWrites", func(s bill.Settings) int { return s.PeakWrites }},
+		{"warm throughput of events", func(s bill.Settings) int { return s.WarmEvents }},
+		{"warm throughput of items", func(s bill.Settings) int { return s.WarmItems }},
+		{"warm throughput of rollups", func(s bill.Settings) int { return s.WarmRollups }},
 	} {
-		add(setting.key, "", func(d dayOfCost) any { return setting.of(d.Settings) })
+		if setting.of(last.Settings) > 0 {
+			add(setting.key, "", func(d dayOfCost) any { return setting.of(d.Settings) })
+		}
 	}
 	return rows
 }

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/hotshard/hotshard/internal/hotkeys"
 )
 
 // faults collects errors.
@@ -30,11 +28,6 @@ func (f *faults) oneOf(key, value string, allowed ...string) {
 	f.check(slices.Contains(allowed, value), key, fmt.Sprintf("%q", value), strings.Join(allowed, " or "))
 }
 
-// seconds checks a duration that AWS needs in whole seconds.
-func (f *faults) seconds(key string, value, low, high time.Duration) {
-	f.check(value >= low && value <= high && value%time.Second == 0, key, value, fmt.Sprintf("whole seconds, %v to %v", low, high))
-}
-
 // check returns the faults that parsing does not find: values outside AWS's bounds, and contradictory settings.
 func (c *Config) check() error {
 	var f faults
@@ -44,7 +37,6 @@ func (c *Config) check() error {
 	checkTables(c, &f)
 	checkFunctions(c, &f)
 	checkStream(c, &f)
-	checkAlarms(c, &f)
 	checkSource(c, &f)
 	return errors.Join(f...)
 }
@@ -121,25 +113,8 @@ func checkScopes(c *Stack, f *faults) {
 	}
 }
 
-// logDays are the retentions of CloudWatch Logs, from
-// https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html
-var logDays = []int{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653}
-
-// LeftUnreserved is the concurrency that an account must leave unreserved, from
-// https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html
-const LeftUnreserved = 100
-
 func checkFunctions(c *Config, f *faults) {
 	f.oneOf("canary", c.Canary, slices.Sorted(maps.Keys(canaries))...)
-	f.check(slices.Contains(logDays, c.LogRetention), "logRetention", c.LogRetention, fmt.Sprintf("one of %v days", logDays))
-	reserved := 0
-	for _, n := range c.Reserved() {
-		reserved += n
-	}
-	if !c.Attached() && reserved > 0 && reserved > c.AccountConcurrency-LeftUnreserved {
-		f.add("accountConcurrency is %d, and ingest, query, hotkeys and aggregator reserve %d of it: %d must be left; "+
-			"set hotkeysConcurrency=0 and aggregatorConcurrency=0, and request a higher quota", c.AccountConcurrency, reserved, LeftUnreserved)
-	}
 }
 
 // leastQuiet is twelve minutes: the shrink task runs every twelfth of the quiet period, and schedules at most once a
@@ -149,38 +124,9 @@ const leastQuiet = 12 * time.Minute
 // longestWindow is the period of alarms, so that each has the metrics of a window.
 const longestWindow = time.Minute
 
-// longestRecordAge is an hour less than a stream keeps records. Lambda counts and stores the records that it discards, but
-// not those that expired, from
-// https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html
-const longestRecordAge = 23 * time.Hour
-
-// Limits of event source mappings, from
-// https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html
 func checkStream(c *Config, f *faults) {
 	f.check(c.Hotkeys.Window <= longestWindow, "window", c.Hotkeys.Window, "1s to 1m: alarms evaluate minutes, and a window's metrics have the time of its start")
-	f.seconds("batchingWindow", c.BatchingWindow, 0, 5*time.Minute)
-	if c.BatchingWindow > c.Hotkeys.Window {
-		f.add("batchingWindow is %v and window is %v: want batchingWindow up to window", c.BatchingWindow, c.Hotkeys.Window)
-	}
-	f.check(c.RecordAge >= time.Minute && c.RecordAge <= longestRecordAge && c.RecordAge%time.Second == 0, "recordAge", c.RecordAge,
-		"whole seconds, 1m to 23h: a stream keeps records for 24h, and expired records are lost without an alarm and without a copy in the failure bucket")
 	f.check(c.Hotkeys.Quiet >= leastQuiet, "quiet", c.Hotkeys.Quiet, "12m or more: the shrink task runs every twelfth of it, at most once a minute")
-}
-
-// DetectorAge returns the maximum age of the records for hotkeys. Shrinking relies on it: counts of older windows no
-// longer change.
-func (c *Config) DetectorAge() time.Duration { return min(c.RecordAge, hotkeys.RecordAge) }
-
-func checkAlarms(c *Config, f *faults) {
-	f.seconds("maxIteratorAge", c.MaxIteratorAge, time.Minute, 24*time.Hour)
-	f.check(c.MaxIteratorAge > c.BatchingWindow, "maxIteratorAge", c.MaxIteratorAge, "more than batchingWindow")
-	if c.MaxIteratorAge >= c.DetectorAge() {
-		f.add("maxIteratorAge is %v and recordAge is %v: records would be discarded before the alarm that they are late; hotkeys discards them after %v", c.MaxIteratorAge, c.RecordAge, c.DetectorAge())
-	}
-	f.check(c.MaxLatency >= 100*time.Millisecond && c.MaxLatency <= 30*time.Second, "maxLatency", c.MaxLatency, "100ms to 30s")
-	f.check(c.MaxShardChanges >= 1, "maxShardChanges", c.MaxShardChanges, "at least 1")
-	page, err := url.Parse(c.Runbook)
-	f.check(err == nil && page.Scheme == "https" && len(c.Runbook) <= 300, "runbook", fmt.Sprintf("%q", c.Runbook), "an https URL of up to 300 characters")
 }
 
 var (
@@ -192,11 +138,7 @@ var (
 // unattached has the stack's settings that an attached deployment does not have. It shrinks nothing, so it has no quiet
 // period.
 var unattached = []string{
-	"auth", "apiRate", "apiBurst", "corsOrigins", "jwtIssuer", "jwtAudience", "jwtScopes", "jwtAdminScopes", "maxLatency", "maxShardChanges", "accessLog", "billing", "canary",
-	"minReadUnits", "minWriteUnits", "maxReadUnits", "maxWriteUnits", "warmReadUnits", "warmWriteUnits",
-	"minIndexReadUnits", "minIndexWriteUnits", "warmIndexReadUnits", "warmIndexWriteUnits",
-	"minRollupsReadUnits", "minRollupsWriteUnits", "maxRollupsReadUnits", "maxRollupsWriteUnits", "warmRollupsReadUnits", "warmRollupsWriteUnits",
-	"ingestConcurrency", "queryConcurrency", "aggregatorConcurrency", "accountConcurrency", "ingestMemory", "queryMemory", "aggregatorMemory", "quiet",
+	"auth", "apiRate", "corsOrigins", "jwtIssuer", "jwtAudience", "jwtScopes", "jwtAdminScopes", "billing", "peakReads", "peakWrites", "canary", "quiet",
 }
 
 // notAttached returns all settings that an attached deployment does not have.
@@ -211,22 +153,20 @@ func notAttached() []string {
 }
 
 func checkSource(c *Config, f *faults) {
-	if c.SourceTable == "" && c.SourceStreamARN == "" {
-		f.check(c.SourceKeyARN == "", "sourceKeyArn", fmt.Sprintf("%q", c.SourceKeyARN), "nothing, as there is no sourceTable")
+	if c.SourceStreamARN == "" {
+		f.check(c.SourceKeyARN == "", "sourceKeyArn", fmt.Sprintf("%q", c.SourceKeyARN), "nothing, as there is no sourceStreamArn")
 		return
 	}
 	match := streamARN.FindStringSubmatch(c.SourceStreamARN)
 	switch {
 	case match == nil:
-		f.add("sourceStreamArn is %q: want the ARN of the stream of %q, a DynamoDB table", c.SourceStreamARN, c.SourceTable)
-	case match[2] != c.SourceTable:
-		f.add("sourceTable is %q and sourceStreamArn is of the table %q: want one table", c.SourceTable, match[2])
+		f.add("sourceStreamArn is %q: want the ARN of a DynamoDB table's stream", c.SourceStreamARN)
 	case c.SourceKeyARN != "":
 		key := keyARN.FindStringSubmatch(c.SourceKeyARN)
 		f.check(key != nil && key[1] == match[1], "sourceKeyArn", fmt.Sprintf("%q", c.SourceKeyARN), "the ARN of a key (not of an alias) in the table's Region, "+match[1])
 	}
 	if _, given := c.given["prefix"]; !given {
-		f.add("prefix is not set, and sourceTable is: a deployment that is attached to a table needs its own prefix, such as prefix=orders-, "+
+		f.add("prefix is not set, and sourceStreamArn is: a deployment that is attached to a table needs its own prefix, such as prefix=orders-, "+
 			"or it replaces the deployment %q", strings.TrimSuffix(c.Prefix, "-"))
 	}
 	for _, key := range notAttached() {

@@ -16,6 +16,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,7 +51,15 @@ type Config struct {
 func (c *Config) Names() schema.Names { return schema.NamesFor(c.Prefix) }
 
 // Attached reports whether the deployment only watches an existing table.
-func (c *Config) Attached() bool { return c.SourceTable != "" }
+func (c *Config) Attached() bool { return c.SourceStreamARN != "" }
+
+// SourceTable returns the name of the existing table, or "".
+func (c *Config) SourceTable() string {
+	if match := streamARN.FindStringSubmatch(c.SourceStreamARN); match != nil {
+		return match[2]
+	}
+	return ""
+}
 
 // Adopted reports whether the existing table's names have write shards, to which the detector may add.
 func (c *Config) Adopted() bool { return c.Attached() && c.Hotkeys.SourceMap != "" }
@@ -58,7 +67,7 @@ func (c *Config) Adopted() bool { return c.Attached() && c.Hotkeys.SourceMap != 
 // Sources returns the names of the tables whose streams are read.
 func (c *Config) Sources() (list []string) {
 	if c.Attached() {
-		return []string{c.SourceTable}
+		return []string{c.SourceTable()}
 	}
 	for _, t := range kind.Tables() {
 		list = append(list, c.Names().Table(t))
@@ -68,24 +77,22 @@ func (c *Config) Sources() (list []string) {
 
 // Reserved returns the reserved concurrency of each function, by name; 0 is none.
 func (c *Config) Reserved() map[string]int {
+	r := plan.Reserve(c.AccountConcurrency, c.StreamShards)
 	if c.Attached() {
-		return map[string]int{"hotkeys": c.HotkeysConcurrency}
+		return map[string]int{"hotkeys": r.Stream}
 	}
-	return map[string]int{
-		"ingest": c.IngestConcurrency, "query": c.QueryConcurrency, "hotkeys": c.HotkeysConcurrency, "aggregator": c.AggregatorConcurrency,
-	}
+	return map[string]int{"ingest": r.Ingest, "query": r.Query, "hotkeys": r.Stream, "aggregator": r.Stream}
 }
 
-// StreamConcurrency returns how many stream shards can be read at once: the lowest concurrency that a function of the
+// StreamConcurrency returns how many stream shards can be read at once: the concurrency that each function of the
 // stream reserves, or the account's if none is reserved.
 func (c *Config) StreamConcurrency() int {
-	least := c.AccountConcurrency
-	for _, function := range []string{"hotkeys", "aggregator"} {
-		if n := c.Reserved()[function]; n > 0 {
-			least = min(least, n)
-		}
-	}
-	return least
+	return cmp.Or(c.Reserved()["hotkeys"], c.AccountConcurrency)
+}
+
+// BatchingWindow returns how long a delivery of the stream waits for records: whole seconds, up to the detector's window.
+func (c *Config) BatchingWindow() time.Duration {
+	return min(plan.BatchingWindow(c.StreamShards), max(time.Second, c.Hotkeys.Window.Truncate(time.Second)))
 }
 
 // Environment returns the environment variables of a function.
@@ -103,7 +110,7 @@ func Parse(context map[string]any) (*Config, error) {
 		}
 		value, err := text(context[key])
 		if err == nil && !slices.ContainsFunc(known, func(k Key) bool { return k.Name == key }) {
-			err = errors.New("there is no such setting")
+			err = errors.New("there is no such setting; docs/deploy.md lists them")
 		}
 		if err != nil {
 			faults = append(faults, fmt.Errorf("%s: %w", key, err))
@@ -114,9 +121,6 @@ func Parse(context map[string]any) (*Config, error) {
 	faults = append(faults,
 		function(c, "ingest", &c.Ingest), function(c, "query", &c.Query),
 		function(c, "hotkeys", &c.Hotkeys), function(c, "aggregator", &c.Aggregator))
-	if _, given := c.given["batchingWindow"]; !given {
-		c.BatchingWindow = min(plan.BatchingWindow(c.StreamShards), max(time.Second, c.Hotkeys.Window.Truncate(time.Second)))
-	}
 	if c.Hotkeys.Hold == 0 && c.Hotkeys.Window > 0 {
 		c.Hotkeys.Hold = plan.TumblingWindow(c.StreamShards, c.Hotkeys.Window)
 		c.env["hotkeys"]["HOTSHARD_HOLD"] = c.Hotkeys.Hold.String()

@@ -44,7 +44,7 @@ var tokens = map[string]any{"auth": "jwt", "jwtIssuer": "https://x.example", "jw
 
 // good are the settings of an attached deployment.
 var good = map[string]any{
-	"prefix": "orders-", "sourceTable": "orders", "sourceStreamArn": "arn:aws:dynamodb:eu-central-1:123456789012:table/orders/stream/2026-01-05T12:00:00.000",
+	"prefix": "orders-", "sourceStreamArn": "arn:aws:dynamodb:eu-central-1:123456789012:table/orders/stream/2026-01-05T12:00:00.000",
 }
 
 func TestAttached(t *testing.T) {
@@ -70,105 +70,73 @@ func TestAdopted(t *testing.T) {
 // TestFaults checks that an error names the setting, its value and what is wanted.
 func TestFaults(t *testing.T) {
 	for want, context := range map[string]map[string]any{
-		`windw: there is no such setting`:                                      {"windw": "10s"},
+		`windw: there is no such setting; docs/deploy.md lists them`:           {"windw": "10s"},
 		`itemsTable: there is no such setting`:                                 {"itemsTable": "x"},
+		`warmWriteUnits: there is no such setting`:                             {"warmWriteUnits": "8000"},
+		`apiRate is 1: want 2 to 100000`:                                       {"apiRate": "1"},
+		`peakWrites is -1: want 0 to`:                                          {"peakWrites": "-1"},
+		`peakReads is 0: want 1 or more, as billing is provisioned`:            {"billing": "provisioned", "peakWrites": "5"},
+		`peakWrites is 0: want 1 or more, as billing is provisioned`:           {"billing": "provisioned", "peakReads": "5"},
+		`peakReads is set, but a deployment that is attached`:                  with(good, "peakReads", "5"),
 		`window: it is map[a:1]: want a text, a number, true, false or a list`: {"window": map[string]any{"a": 1}},
-		`window is "soon"`:                                                     {"window": "soon"},
-		`pitr is "perhaps"`:                                                    {"pitr": "perhaps"},
-		`window is 16m0s: want whole seconds, 1s to 15m`:                       {"window": "16m"},
-		`window is 1.5s: want whole seconds`:                                   {"window": "1500ms"},
-		`threshold is 1.5`:                                                     {"threshold": "1.5"},
-		`control is "maybe"`:                                                   {"control": "maybe"},
-		`topK is 5`:                                                            {"topK": "5"},
-		`prefix is "hotshard"`:                                                 {"prefix": "hotshard"},
-		`prefix is "1-"`:                                                       {"prefix": "1-"},
-		`prefix is "a_b-"`:                                                     {"prefix": "a_b-"},
-		`tags is "team": want key=value`:                                       {"tags": "cost=1,team"},
-		`tags is "aws:team=x": want key=value`:                                 {"tags": "aws:team=x"},
-		`tags is "team=a;b": want key=value`:                                   {"tags": []any{"team=a;b"}},
-		`tags is 41: want up to 40`:                                            {"tags": strings.Repeat("a=b,", 40) + "c=d"},
-		`corsOrigins is "*": want origins such as https://app.example.com`:     {"corsOrigins": "*"},
-		`corsOrigins is "https://app.example.com/": want origins`:              {"corsOrigins": "https://app.example.com/"},
-		`corsOrigins is "http://app.example.com": want origins`:                {"corsOrigins": "http://app.example.com"},
-		`corsOrigins is set, but a deployment that is attached`:                with(good, "corsOrigins", "https://app.example.com"),
-		`email is "ops"`:                                                       {"email": "ops"},
-		`auth is "none": want iam or jwt`:                                      {"auth": "none"},
-		`jwtIssuer is ""`:                                                      {"auth": "jwt", "jwtAudience": "a"},
-		`jwtAudience is empty`:                                                 {"auth": "jwt", "jwtIssuer": "https://x.example"},
-		`jwtIssuer is "http://x.example"`:                                      {"auth": "jwt", "jwtIssuer": "http://x.example", "jwtAudience": "a"},
+		`window is "soon"`:  {"window": "soon"},
+		`pitr is "perhaps"`: {"pitr": "perhaps"},
+		`window is 16m0s: want whole seconds, 1s to 15m`: {"window": "16m"},
+		`window is 1.5s: want whole seconds`:             {"window": "1500ms"},
+		`threshold is 1.5`:                               {"threshold": "1.5"},
+		`control is "maybe"`:                             {"control": "maybe"},
+		`topK is 5`:                                      {"topK": "5"},
+		`prefix is "hotshard"`:                           {"prefix": "hotshard"},
+		`prefix is "1-"`:                                 {"prefix": "1-"},
+		`prefix is "a_b-"`:                               {"prefix": "a_b-"},
+		`tags is "team": want key=value`:                 {"tags": "cost=1,team"},
+		`tags is "aws:team=x": want key=value`:           {"tags": "aws:team=x"},
+		`tags is "team=a;b": want key=value`:             {"tags": []any{"team=a;b"}},
+		`tags is 41: want up to 40`:                      {"tags": strings.Repeat("a=b,", 40) + "c=d"},
+		`corsOrigins is "*": want origins such as https://app.example.com`: {"corsOrigins": "*"},
+		`corsOrigins is "https://app.example.com/": want origins`:          {"corsOrigins": "https://app.example.com/"},
+		`corsOrigins is "http://app.example.com": want origins`:            {"corsOrigins": "http://app.example.com"},
+		`corsOrigins is set, but a deployment that is attached`:            with(good, "corsOrigins", "https://app.example.com"),
+		`email is "ops"`:                  {"email": "ops"},
+		`auth is "none": want iam or jwt`: {"auth": "none"},
+		`jwtIssuer is ""`:                 {"auth": "jwt", "jwtAudience": "a"},
+		`jwtAudience is empty`:            {"auth": "jwt", "jwtIssuer": "https://x.example"},
+		`jwtIssuer is "http://x.example"`: {"auth": "jwt", "jwtIssuer": "http://x.example", "jwtAudience": "a"},
 		`jwtIssuer, jwtAudience, jwtScopes and jwtAdminScopes are for auth=jwt, and auth is "iam"`: {"jwtIssuer": "https://x.example"},
 		`jwtScopes and jwtAdminScopes are for auth=jwt`:                                            {"jwtAdminScopes": "ops"},
 		`jwtScopes is "a b": want scopes of 1 to 64 characters`:                                    with(tokens, "jwtScopes", "a b"),
 		`jwtAdminScopes is "": want scopes`:                                                        with(tokens, "jwtAdminScopes", "ops,,more"),
 		`jwtAdminScopes and jwtScopes both have "all": all callers with it would be operators`:     with(with(tokens, "jwtScopes", "data,all"), "jwtAdminScopes", "all"),
-		`apiRate is 0`: {"apiRate": "0"},
-		`removal is "keep": want retain or destroy`:                                                                 {"removal": "keep"},
-		`removal=destroy and deletionProtection=true contradict each other`:                                         {"removal": "destroy"},
-		`pitrDays is 36: want 1 to 35`:                                                                              {"pitrDays": "36"},
-		`pitrDays is set and pitr is false`:                                                                         {"pitrDays": "7", "pitr": "false"},
-		`encryption is "none"`:                                                                                      {"encryption": "none"},
-		`warmWriteUnits is 100: want 0, or at least 4000`:                                                           {"warmWriteUnits": "100"},
-		`warmReadUnits is 20000 and maxReadUnits 15000: they contradict`:                                            {"warmReadUnits": "20000", "maxReadUnits": "15000"},
-		`warmRollupsReadUnits is 11999: want 0, or at least 12000`:                                                  {"warmRollupsReadUnits": "11999"},
-		`warmRollupsWriteUnits is 5000 and maxRollupsWriteUnits 4000: they contradict`:                              {"warmRollupsWriteUnits": "5000", "maxRollupsWriteUnits": "4000"},
-		`billing is "cheap": want ondemand or provisioned`:                                                          {"billing": "cheap"},
-		`minIndexWriteUnits is 5: remove it, as billing is not provisioned`:                                         {"minIndexWriteUnits": "5"},
-		`warmIndexWriteUnits is 5000 and maxWriteUnits 4000`:                                                        {"warmIndexWriteUnits": "5000", "maxWriteUnits": "4000"},
-		`warmIndexReadUnits is 5: want 0, or at least 12000`:                                                        {"warmIndexReadUnits": "5"},
-		`minWriteUnits is 5: want 0, as billing is not provisioned`:                                                 {"minWriteUnits": "5"},
-		`minRollupsReadUnits is 0: want 1 or more, as billing is provisioned`:                                       {"billing": "provisioned"},
-		`maxReadUnits is 0: want minReadUnits or more, as billing is provisioned`:                                   {"billing": "provisioned"},
-		`maxRollupsWriteUnits is 9: want minRollupsWriteUnits or more`:                                              {"billing": "provisioned", "minRollupsWriteUnits": "10", "maxRollupsWriteUnits": "9"},
-		`canary is "5percent": want 10percent10minutes or 10percent15minutes or`:                                    {"canary": "5percent"},
-		`accessLog is "some": want all or off`:                                                                      {"accessLog": "some"},
-		`ingestMemory is 127: want 128 to 10240`:                                                                    {"ingestMemory": "127"},
-		`aggregatorMemory is 10241: want 128 to 10240`:                                                              {"aggregatorMemory": "10241"},
-		`maxWriteUnits is -1`:                                                                                       {"maxWriteUnits": "-1"},
-		`logRetention is 31: want one of`:                                                                           {"logRetention": "31"},
-		`failureRetention is 0`:                                                                                     {"failureRetention": "0"},
-		`hotkeysConcurrency is -1`:                                                                                  {"hotkeysConcurrency": "-1"},
-		`accountConcurrency is 9: want 10 to 1000000`:                                                               {"accountConcurrency": "9"},
-		`accountConcurrency is 299, and ingest, query, hotkeys and aggregator reserve 200 of it: 100 must be left`:  {"accountConcurrency": "299"},
-		`accountConcurrency is 1000, and ingest, query, hotkeys and aggregator reserve 901 of it: 100 must be left`: {"ingestConcurrency": "701"},
-		`batchSize is 10001`:                                                                                        {"batchSize": "10001"},
-		`batchingWindow is 20s and window is 10s: want batchingWindow up to window`:                                 {"batchingWindow": "20s"},
-		`recordAge is 24h0m0s: want whole seconds, 1m to 23h: a stream keeps records for 24h, and expired records are lost without an alarm`: {"recordAge": "24h"},
-		`recordAge is 30s: want whole seconds, 1m to 23h`:    {"recordAge": "30s"},
-		`recordAge is 1m0.5s: want whole seconds, 1m to 23h`: {"recordAge": "1m500ms"},
-		`retries is -1`:                           {"retries": "-1"},
-		`quiet is 5m0s: want 12m or more`:         {"quiet": "5m"},
-		`heatRetention is 1h0m0s`:                 {"heatRetention": "1h", "quiet": "1h"},
-		`writeDeadline is 26s: want 100ms to 25s`: {"writeDeadline": "26s"},
-		`readDeadline is 26s: want 100ms to 25s`:  {"readDeadline": "26s"},
-		`eventRetention is 1m0s`:                  {"eventRetention": "1m"},
-		`rollupRetention is 1h0m0s`:               {"rollupRetention": "1h"},
-		`rollupRules is "nonsense"`:               {"rollupRules": "nonsense"},
-		`maxIteratorAge is 2h0m0s and recordAge is 1h0m0s: records would be discarded before the alarm`:               {"maxIteratorAge": "2h", "recordAge": "1h"},
-		`maxIteratorAge is 24h0m0s and recordAge is 20h0m0s`:                                                          {"maxIteratorAge": "24h"},
-		`window is 2m0s: want 1s to 1m`:                                                                               {"window": "2m"},
-		`prefix is not set, and sourceTable is`:                                                                       {"sourceTable": "orders", "sourceStreamArn": good["sourceStreamArn"]},
+		`removal is "keep": want retain or destroy`:                                                {"removal": "keep"},
+		`encryption is "none"`:                                                   {"encryption": "none"},
+		`billing is "cheap": want ondemand or provisioned`:                       {"billing": "cheap"},
+		`canary is "5percent": want 10percent10minutes or 10percent15minutes or`: {"canary": "5percent"},
+		`accountConcurrency is 9: want 10 to 1000000`:                            {"accountConcurrency": "9"},
+		`quiet is 5m0s: want 12m or more`:                                        {"quiet": "5m"},
+		`heatRetention is 1h0m0s`:                                                {"heatRetention": "1h", "quiet": "1h"},
+		`writeDeadline is 26s: want 100ms to 25s`:                                {"writeDeadline": "26s"},
+		`readDeadline is 26s: want 100ms to 25s`:                                 {"readDeadline": "26s"},
+		`eventRetention is 1m0s`:                                                 {"eventRetention": "1m"},
+		`rollupRetention is 1h0m0s`:                                              {"rollupRetention": "1h"},
+		`rollupRules is "nonsense"`:                                              {"rollupRules": "nonsense"},
+		`window is 2m0s: want 1s to 1m`:                                          {"window": "2m"},
 		`sourceKeyArn is "alias/orders": want the ARN of a key (not of an alias) in the table's Region, eu-central-1`: with(good, "sourceKeyArn", "alias/orders"),
-		`sourceKeyArn is "arn:aws:kms:us-east-1:`:                                                                     with(good, "sourceKeyArn", "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab"),
-		`sourceKeyArn is "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab": want nothing`:                     {"sourceKeyArn": "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab"},
-		`maxIteratorAge is 30s`: {"maxIteratorAge": "30s"},
-		`maxLatency is 1m0s`:    {"maxLatency": "1m"},
-		`maxShardChanges is 0`:  {"maxShardChanges": "0"},
-		`runbook is "page"`:     {"runbook": "page"},
-		`sourceStreamArn is ""`: {"sourceTable": "orders"},
-		`control is "": want observe, as there is a sourceMap`:                       with(with(good, "sourceMap", "orders-shard-map"), "sourceLayout", "random"),
-		`control is "off": want observe, as there is a sourceMa`:                     with(adopted, "control", "off"),
-		`sourceMap is "a b": want the name of a table`:                               with(adopted, "sourceMap", "a b"),
-		`sourceMap is orders-shard-map: want nothing`:                                {"sourceMap": "orders-shard-map", "sourceLayout": "random"},
-		`sourceLayout is : want the programs' layout: calculated, buckets or random`: with(adopted, "sourceLayout", ""),
-		`sourceLayout is random: want nothing`:                                       with(good, "sourceLayout", "random"),
-		`sourceBucket is : want the programs' bucket: day, hour or minute`:           with(adopted, "sourceLayout", "buckets"),
-		`sourceBucket is day: want nothing`:                                          with(adopted, "sourceBucket", "day"),
-		`sourceFormat is 7: want the programs' format`:                               with(adopted, "sourceFormat", "7"),
-		`sourceMax is 1025: want 1 to 1000`:                                          with(adopted, "sourceMax", "1025"),
-		`sourceTable is "" and sourceStreamArn is of the table "orders"`:             {"sourceStreamArn": good["sourceStreamArn"]},
-		`sourceTable is "other" and sourceStreamArn is of the table "orders"`:        {"sourceTable": "other", "sourceStreamArn": good["sourceStreamArn"]},
-		`control is "act": want off for a table that is only watched`:                {"sourceTable": "orders", "sourceStreamArn": good["sourceStreamArn"], "control": "act"},
-		`auth is set, but a deployment that is attached to a table does not use`:     {"sourceTable": "orders", "sourceStreamArn": good["sourceStreamArn"], "auth": "iam"},
+		`sourceKeyArn is "arn:aws:kms:us-east-1:`:                                                 with(good, "sourceKeyArn", "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab"),
+		`sourceKeyArn is "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab": want nothing`: {"sourceKeyArn": "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab"},
+		`control is "": want observe, as there is a sourceMap`:                                    with(with(good, "sourceMap", "orders-shard-map"), "sourceLayout", "random"),
+		`control is "off": want observe, as there is a sourceMa`:                                  with(adopted, "control", "off"),
+		`sourceMap is "a b": want the name of a table`:                                            with(adopted, "sourceMap", "a b"),
+		`sourceMap is orders-shard-map: want nothing`:                                             {"sourceMap": "orders-shard-map", "sourceLayout": "random"},
+		`sourceLayout is : want the programs' layout: calculated, buckets or random`:              with(adopted, "sourceLayout", ""),
+		`sourceLayout is random: want nothing`:                                                    with(good, "sourceLayout", "random"),
+		`sourceBucket is : want the programs' bucket: day, hour or minute`:                        with(adopted, "sourceLayout", "buckets"),
+		`sourceBucket is day: want nothing`:                                                       with(adopted, "sourceBucket", "day"),
+		`sourceFormat is 7: want the programs' format`:                                            with(adopted, "sourceFormat", "7"),
+		`sourceMax is 1025: want 1 to 1000`:                                                       with(adopted, "sourceMax", "1025"),
+		`prefix is not set, and sourceStreamArn is`:                                               {"sourceStreamArn": good["sourceStreamArn"]},
+		`sourceStreamArn is "orders": want the ARN of a DynamoDB table's stream`:                  with(good, "sourceStreamArn", "orders"),
+		`control is "act": want off for a table that is only watched`:                             with(good, "control", "act"),
+		`auth is set, but a deployment that is attached to a table does not use`:                  with(good, "auth", "iam"),
 	} {
 		if c, err := Parse(context); err == nil || !strings.Contains(err.Error(), want) || c != nil {
 			t.Errorf("%v: error %v, want %s", context, err, want)
@@ -176,7 +144,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestBatchingWindow checks that the number of stream shards decides the batching window unless it is set.
+// TestBatchingWindow checks that the number of stream shards decides the batching window, up to the detector's window.
 func TestBatchingWindow(t *testing.T) {
 	for _, c := range []struct {
 		context map[string]any
@@ -186,24 +154,59 @@ func TestBatchingWindow(t *testing.T) {
 		{map[string]any{"streamShards": "50"}, time.Second},
 		{map[string]any{"streamShards": "51"}, 5 * time.Second},
 		{map[string]any{"streamShards": "51", "window": "3s"}, 3 * time.Second},
-		{map[string]any{"streamShards": "51", "batchingWindow": "0s"}, 0},
-		{map[string]any{"batchingWindow": "10s"}, 10 * time.Second},
 	} {
-		if got, err := Parse(c.context); err != nil || got.BatchingWindow != c.want {
+		if got, err := Parse(c.context); err != nil || got.BatchingWindow() != c.want {
 			t.Errorf("%v: %v, %v; want %v", c.context, got, err, c.want)
 		}
 	}
 }
 
-// TestStreamConcurrency checks that the smaller reservation bounds the stream shards that can be read at once.
-func TestStreamConcurrency(t *testing.T) {
+// TestReserved checks the reservations of both kinds of deployments, and how many stream shards they can read at once.
+func TestReserved(t *testing.T) {
 	for _, c := range []struct {
-		hotkeys, aggregator string
-		want                int
-	}{{"100", "100", 100}, {"300", "200", 200}, {"0", "200", 200}, {"0", "0", 1000}} {
-		got, err := Parse(map[string]any{"hotkeysConcurrency": c.hotkeys, "aggregatorConcurrency": c.aggregator})
-		if err != nil || got.StreamConcurrency() != c.want {
-			t.Errorf("%+v: %d, %v", c, got.StreamConcurrency(), err)
+		context map[string]any
+		want    map[string]int
+		stream  int
+	}{
+		{nil, map[string]int{"ingest": 400, "query": 200, "hotkeys": 100, "aggregator": 100}, 100},
+		{map[string]any{"streamShards": "156"}, map[string]int{"ingest": 272, "query": 136, "hotkeys": 196, "aggregator": 196}, 196},
+		{map[string]any{"accountConcurrency": "10"}, map[string]int{"ingest": 0, "query": 0, "hotkeys": 0, "aggregator": 0}, 10},
+		{good, map[string]int{"hotkeys": 100}, 100},
+		{with(good, "accountConcurrency", "10"), map[string]int{"hotkeys": 0}, 10},
+	} {
+		got, err := Parse(c.context)
+		if err != nil || !maps.Equal(got.Reserved(), c.want) || got.StreamConcurrency() != c.stream {
+			t.Errorf("%v: %v, %v; want %v", c.context, got, err, c.want)
+		}
+	}
+}
+
+// TestUnits checks the capacity that follows from the peaks, of tables and of indexes.
+func TestUnits(t *testing.T) {
+	for _, c := range []struct {
+		context       map[string]any
+		reads, writes Units
+	}{
+		{nil, Units{}, Units{}},
+		{map[string]any{"peakWrites": "7"}, Units{}, Units{Max: 14}},
+		{map[string]any{"peakReads": "1", "peakWrites": "1", "billing": "provisioned"}, Units{1, 2, 2}, Units{1, 2, 2}},
+		{map[string]any{"peakReads": "700", "peakWrites": "7000", "billing": "provisioned"}, Units{70, 1000, 1400}, Units{700, 10_000, 14_000}},
+	} {
+		config, err := Parse(c.context)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, table := range []string{config.Names().Items, config.Names().Events, config.Names().Rollups} {
+			if reads, writes := config.Units(table); reads != c.reads || writes != c.writes {
+				t.Errorf("%v, %s: %+v and %+v, want %+v and %+v", c.context, table, reads, writes, c.reads, c.writes)
+			}
+		}
+		if reads, writes := config.Units(config.Names().Heat); reads != (Units{}) || writes != (Units{}) {
+			t.Errorf("%v: heat has %+v and %+v, want none", c.context, reads, writes)
+		}
+		c.reads.Min, c.writes.Min = min(1, c.reads.Min), min(1, c.writes.Min)
+		if reads, writes := config.IndexUnits(); reads != c.reads || writes != c.writes {
+			t.Errorf("%v, indexes: %+v and %+v, want %+v and %+v", c.context, reads, writes, c.reads, c.writes)
 		}
 	}
 }
@@ -218,13 +221,13 @@ func with(context map[string]any, key string, value any) map[string]any {
 // TestForms checks that values of a JSON file mean the same as their text on the command line.
 func TestForms(t *testing.T) {
 	c, err := Parse(map[string]any{
-		"maxWriteUnits": 1000000.0, "threshold": 0.5, "pitr": true, "auth": "jwt", "jwtIssuer": "https://x.example",
+		"peakWrites": 1000000.0, "threshold": 0.5, "pitr": true, "auth": "jwt", "jwtIssuer": "https://x.example",
 		"jwtAudience": []any{"one", "two"}, "rollupRules": []any{map[string]any{"every": "1d"}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.MaxWriteUnits != 1_000_000 || c.Hotkeys.Threshold != 0.5 || !slices.Equal(c.JWTAudience, []string{"one", "two"}) ||
+	if c.PeakWrites != 1_000_000 || c.Hotkeys.Threshold != 0.5 || !slices.Equal(c.JWTAudience, []string{"one", "two"}) ||
 		c.Environment("aggregator")["HOTSHARD_ROLLUP_RULES"] != `[{"every":"1d"}]` {
 		t.Errorf("settings %+v", c)
 	}
@@ -237,11 +240,11 @@ func TestForms(t *testing.T) {
 // TestAllFaultsAreListed checks that the faults of the stack's and the functions' settings are listed together, each
 // once.
 func TestAllFaultsAreListed(t *testing.T) {
-	_, err := Parse(map[string]any{"windw": "1s", "window": "1h", "pitr": "x", "auth": "none", "writeDeadline": "1h", "removal": "destroy", "quiet": "1m"})
+	_, err := Parse(map[string]any{"windw": "1s", "window": "1h", "pitr": "x", "auth": "none", "writeDeadline": "1h", "removal": "keep", "quiet": "1m"})
 	if err == nil {
 		t.Fatal("Parse returned no error")
 	}
-	for _, want := range []string{"windw: ", "window is ", "pitr is ", "auth is ", "writeDeadline is ", "removal=destroy", "quiet is "} {
+	for _, want := range []string{"windw: ", "window is ", "pitr is ", "auth is ", "writeDeadline is ", "removal is ", "quiet is "} {
 		if strings.Count(err.Error(), want) != 1 {
 			t.Errorf("the error must have %q once:\n%v", want, err)
 		}

@@ -71,7 +71,7 @@ func (c *Config) computed() map[string]string {
 		set[c.TableVariable(t.Name)] = t.Name
 	}
 	if c.Attached() {
-		set["HOTSHARD_SOURCE"], set["HOTSHARD_SOURCE_TABLE"] = string(hotkeys.Existing), c.SourceTable
+		set["HOTSHARD_SOURCE"], set["HOTSHARD_SOURCE_TABLE"] = string(hotkeys.Existing), c.SourceTable()
 	}
 	return set
 }

@@ -16,6 +16,9 @@ import (
 	"github.com/hotshard/hotshard/infra/grants"
 )
 
+// runbook is the page that alarms link to, with a section for each.
+const runbook = "https://github.com/hotshard/hotshard/blob/main/docs/runbook.md"
+
 // alarm is a CloudWatch alarm with instructions. Its period is the metric's.
 type alarm struct {
 	name    string // the alarm's name after the deployment's prefix
@@ -68,7 +71,7 @@ func newAlarm(s awscdk.Stack, c *config.Config, a alarm, topic awssns.Topic) aws
 	}
 	made := awscloudwatch.NewAlarm(s, id(a.name, "alarm"), &awscloudwatch.AlarmProps{
 		AlarmName:          jsii.String(c.Prefix + a.name),
-		AlarmDescription:   jsii.Sprintf("%s Runbook: %s#%s", a.text, c.Runbook, cmp.Or(a.section, a.name)),
+		AlarmDescription:   jsii.Sprintf("%s Runbook: %s#%s", a.text, runbook, cmp.Or(a.section, a.name)),
 		Metric:             a.metric,
 		Threshold:          jsii.Number(a.from),
 		ComparisonOperator: compare,

@@ -89,20 +89,18 @@ func newGuards(c *config.Stack) map[httpapi.Audience]guard {
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/AWS-logs-and-resource-policy.html
 const vended = "/aws/vendedlogs/apigateway/"
 
-// newStage makes the API's stage with its throttling limits and, unless it is off, an access log.
+// newStage makes the API's stage with its throttling limits and an access log, the only record of who called.
 func newStage(s awscdk.Stack, c *config.Config, http awsapigatewayv2.HttpApi) awsapigatewayv2.HttpStage {
 	stage := awsapigatewayv2.NewHttpStage(s, jsii.String("Stage"), &awsapigatewayv2.HttpStageProps{
 		HttpApi: http, StageName: jsii.String("$default"), AutoDeploy: jsii.Bool(true),
-		Throttle: &awsapigatewayv2.ThrottleSettings{RateLimit: jsii.Number(c.APIRate), BurstLimit: jsii.Number(c.APIBurst)},
+		Throttle: &awsapigatewayv2.ThrottleSettings{RateLimit: jsii.Number(c.APIRate), BurstLimit: jsii.Number(c.APIRate / 2)},
 	})
-	if c.AccessLog != "off" {
-		arn := s.FormatArn(&awscdk.ArnComponents{
-			Service: jsii.String("logs"), Resource: jsii.String("log-group"), ResourceName: newLogs(s, c, jsii.String("ApiLogs"), vended+c.Prefix+"api").LogGroupName(),
-			ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME,
-		})
-		stage.Node().DefaultChild().(awsapigatewayv2.CfnStage).SetAccessLogSettings(
-			awsapigatewayv2.CfnStage_AccessLogSettingsProperty{DestinationArn: arn, Format: jsii.String(accessLog(c.Auth == "jwt"))})
-	}
+	arn := s.FormatArn(&awscdk.ArnComponents{
+		Service: jsii.String("logs"), Resource: jsii.String("log-group"), ResourceName: newLogs(s, jsii.String("ApiLogs"), vended+c.Prefix+"api").LogGroupName(),
+		ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME,
+	})
+	stage.Node().DefaultChild().(awsapigatewayv2.CfnStage).SetAccessLogSettings(
+		awsapigatewayv2.CfnStage_AccessLogSettingsProperty{DestinationArn: arn, Format: jsii.String(accessLog(c.Auth == "jwt"))})
 	return stage
 }
 

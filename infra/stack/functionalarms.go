@@ -25,20 +25,27 @@ func functionAlarms(c *config.Config, functions map[string]function) (list []ala
 	return list
 }
 
-// usedUp is the alarm's threshold, as a share of the account's concurrency.
+// usedUp is the alarm's threshold, as a share of the account's unreserved concurrency.
 const usedUp = 0.8
 
-// accountAlarms returns the alarm on the concurrency that all functions of the account share. Reserved concurrency
-// counts as used; the metric has no dimensions:
+// accountAlarms returns the alarm on the concurrency that functions without a reservation share: those of others, and
+// the deployment's own if its quota is too low for reservations. The metric has no dimensions:
 // https://docs.aws.amazon.com/lambda/latest/dg/monitoring-concurrency.html
 func accountAlarms(c *config.Config) []alarm {
+	left := c.AccountConcurrency
+	for _, reserved := range c.Reserved() {
+		left -= reserved
+	}
 	return []alarm{{
-		name: "account-concurrency", metric: metric("AWS/Lambda", "ClaimedAccountConcurrency", maximum, nil),
-		from: usedUp * float64(c.AccountConcurrency), periods: 5, of: 3,
-		text: fmt.Sprintf("%.0f %% or more of the account's concurrency is used (%d, by accountConcurrency). "+
-			"Calls of the API beyond it are throttled. Request a higher quota, or find out which function needs so much.", 100*usedUp, c.AccountConcurrency),
+		name: "account-concurrency", metric: metric("AWS/Lambda", "UnreservedConcurrentExecutions", maximum, nil),
+		from: usedUp * float64(left), periods: 5, of: 3,
+		text: fmt.Sprintf("%.0f %% or more of the account's unreserved concurrency is used (%d, by accountConcurrency). "+
+			"Invocations beyond it are throttled. Request a higher quota, or find out which function needs so much.", 100*usedUp, left),
 	}}
 }
+
+// slow is the p99 latency of calls at which the API is too slow, ingest's deadline for a write.
+const slow = 2 * time.Second
 
 // apiAlarms returns the alarms on the API's calls.
 func apiAlarms(c *config.Config, web *api) []alarm {
@@ -50,7 +57,7 @@ func apiAlarms(c *config.Config, web *api) []alarm {
 		name: "api-errors", metric: failed, from: 1, periods: 5, of: 3,
 		text: "1 % or more of the API's calls fail with 5xx. 503 means that DynamoDB is unreachable or the shard map is stale; the logs have the other reasons.",
 	}, {
-		name: "api-slow", metric: ofAPI(web, "Latency", p99), from: float64(c.MaxLatency.Milliseconds()), periods: 5, of: 3,
+		name: "api-slow", metric: ofAPI(web, "Latency", p99), from: float64(slow.Milliseconds()), periods: 5, of: 3,
 		text: "The API's p99 latency is too high. Mostly ingest is retrying throttled writes: check whether a key is hot.",
 	}}
 }

@@ -31,19 +31,29 @@ const (
 	aggregatorTimeout = 7 * time.Minute
 )
 
+// Memory in MB, which also sets the share of a CPU: 1,769 is a whole one, which the aggregator's decoding and folding
+// use. From https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
+const (
+	memory   = 1024
+	wholeCPU = 1769
+)
+
+// logDays is how long logs are kept: as long as discarded records, so that their reasons can be found.
+const logDays = keptDays
+
 // traits are the properties in which functions differ, besides code and permissions.
 type traits struct {
 	description string
-	memory      int // in MB; docs/deploy.md has the measurements behind the defaults
+	memory      int // in MB
 	timeout     time.Duration
 }
 
 func traitsOf(c *config.Config, function string) traits {
 	return map[string]traits{
-		grants.Ingest:     {"Takes writes from the API", c.IngestMemory, c.Ingest.Deadline + answerTime},
-		grants.Query:      {"Answers reads from the API", c.QueryMemory, c.Query.Deadline + answerTime},
-		grants.Hotkeys:    {"Counts write units per key in the stream, reports hot keys, changes shard counts", c.HotkeysMemory, hotkeysTimeout},
-		grants.Aggregator: {"Folds the stream into summaries", c.AggregatorMemory, aggregatorTimeout},
+		grants.Ingest:     {"Takes writes from the API", memory, c.Ingest.Deadline + answerTime},
+		grants.Query:      {"Answers reads from the API", memory, c.Query.Deadline + answerTime},
+		grants.Hotkeys:    {"Counts write units per key in the stream, reports hot keys, changes shard counts", memory, hotkeysTimeout},
+		grants.Aggregator: {"Folds the stream into summaries", wholeCPU, aggregatorTimeout},
 	}[function]
 }
 
@@ -52,7 +62,7 @@ func traitsOf(c *config.Config, function string) traits {
 func newFunctions(s awscdk.Stack, c *config.Config, dist string, tables map[string]awsdynamodb.TableV2, from streams) map[string]function {
 	made := map[string]function{}
 	for _, name := range deployed(c) {
-		f := function{name: name, logs: newLogs(s, c, id(name, "logs"), "/aws/lambda/"+c.Prefix+name)}
+		f := function{name: name, logs: newLogs(s, id(name, "logs"), "/aws/lambda/"+c.Prefix+name)}
 		role := newRole(s, id(name, "role"), "Of the function "+c.Prefix+name, awsiam.NewServicePrincipal(jsii.String("lambda.amazonaws.com"), nil),
 			rights(c, f, tables, from))
 		f.lambda = newLambda(s, c, f, filepath.Join(dist, name), role)
@@ -69,10 +79,6 @@ func newLambda(s awscdk.Stack, c *config.Config, f function, code string, role a
 	for variable, value := range c.Environment(f.name) {
 		environment[variable] = jsii.String(value)
 	}
-	tracing := awslambda.Tracing_DISABLED
-	if c.Tracing {
-		tracing = awslambda.Tracing_ACTIVE
-	}
 	return awslambda.NewFunction(s, id(f.name), &awslambda.FunctionProps{
 		FunctionName: jsii.String(c.Prefix + f.name),
 		Description:  jsii.String(its.description),
@@ -85,7 +91,6 @@ func newLambda(s awscdk.Stack, c *config.Config, f function, code string, role a
 		Environment:  &environment,
 		// The role has its own policy; the CDK must not add to it.
 		Role:                         role.WithoutPolicyUpdates(nil),
-		Tracing:                      tracing,
 		LoggingFormat:                awslambda.LoggingFormat_JSON,
 		SystemLogLevelV2:             awslambda.SystemLogLevel_WARN, // saves the cost of Lambda's three lines for each call
 		LogGroup:                     f.logs,
@@ -104,9 +109,9 @@ func newAlias(s awscdk.Stack, f function) awslambda.Alias {
 }
 
 // newLogs makes a log group. The construct needs the retention as one of its constants.
-func newLogs(s awscdk.Stack, c *config.Config, id *string, name string) awslogs.LogGroup {
+func newLogs(s awscdk.Stack, id *string, name string) awslogs.LogGroup {
 	group := awslogs.NewLogGroup(s, id, &awslogs.LogGroupProps{LogGroupName: jsii.String(name), RemovalPolicy: awscdk.RemovalPolicy_DESTROY})
-	group.Node().DefaultChild().(awslogs.CfnLogGroup).SetRetentionInDays(jsii.Number(c.LogRetention))
+	group.Node().DefaultChild().(awslogs.CfnLogGroup).SetRetentionInDays(jsii.Number(logDays))
 	return group
 }
 

@@ -18,7 +18,7 @@ func newOutputs(s awscdk.Stack, c *config.Config, tables map[string]awsdynamodb.
 	}
 	if c.Attached() {
 		output("SourceTable", "The table that is watched. Its stream allows two readers of each shard (one, if it is a global table), of which this is one",
-			jsii.String(c.SourceTable))
+			jsii.String(c.SourceTable()))
 	} else {
 		output("ApiUrl", "The API; requests are signed with AWS credentials (auth=iam) or have a token (auth=jwt)", web.http.ApiEndpoint())
 	}

@@ -29,9 +29,6 @@ func rights(c *config.Config, f function, tables map[string]awsdynamodb.TableV2,
 	list := []awsiam.PolicyStatement{
 		allow([]string{"logs:CreateLogStream", "logs:PutLogEvents"}, f.logs.LogGroupArn()),
 	}
-	if c.Tracing { // X-Ray has no resources
-		list = append(list, allow([]string{"xray:PutTraceSegments", "xray:PutTelemetryRecords"}, jsii.String("*")))
-	}
 	list = append(list, tableRights(c, f.name, tables, from)...)
 	if _, reads := mapped[f.name]; reads {
 		list = append(list, streamRights(c, from)...)
@@ -56,7 +53,7 @@ func tableRights(c *config.Config, function string, tables map[string]awsdynamod
 		arns[grants.Source] = from.list[0].table
 		if c.Adopted() {
 			arns[grants.Adopted] = arns[grants.Source]
-			arns[grants.SourceMap] = jsii.String(strings.TrimSuffix(*arns[grants.Source], c.SourceTable) + c.Hotkeys.SourceMap)
+			arns[grants.SourceMap] = jsii.String(strings.TrimSuffix(*arns[grants.Source], c.SourceTable()) + c.Hotkeys.SourceMap)
 		}
 	}
 	for _, g := range grants.Of[function] {

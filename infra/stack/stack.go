@@ -52,7 +52,7 @@ func newStack(scope constructs.Construct, c *config.Config) awscdk.Stack {
 		tags[key] = &value
 	}
 	s := awscdk.NewStack(scope, jsii.String(Name(c)), &awscdk.StackProps{
-		StackName: jsii.String(Name(c)), Tags: &tags, TerminationProtection: jsii.Bool(c.TerminationProtection),
+		StackName: jsii.String(Name(c)), Tags: &tags,
 		Description: jsii.String("hotshard keeps DynamoDB tables ahead of their hot keys."),
 	})
 	if c.Email == "" {

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
@@ -69,6 +70,10 @@ func detectorAlarms(s awscdk.Stack, c *config.Config, hotkeys function) []alarm 
 	}}
 }
 
+// longestLag is the age of stream records at which a function is behind: records become late long before hotkeys
+// discards them, after an hour.
+const longestLag = 2 * time.Minute
+
 // streamAlarms returns the alarms on a function's event source mappings.
 func streamAlarms(c *config.Config, f function, mappings []mapping) []alarm {
 	lost := "Counts of those windows are missing, and there is nothing to replay."
@@ -81,9 +86,9 @@ func streamAlarms(c *config.Config, f function, mappings []mapping) []alarm {
 	}
 	list := []alarm{{
 		name: f.name + "-behind", section: "behind", metric: ofFunction(f, "IteratorAge", maximum),
-		from: float64(c.MaxIteratorAge.Milliseconds()), periods: 5, of: 3,
+		from: float64(longestLag.Milliseconds()), periods: 5, of: 3,
 		text: "The function " + f.name + " is behind the stream, which keeps records for a day. First check for errors and throttles " +
-			"of the function; if there are none, set a larger batchSize.",
+			"of the function.",
 	}, {
 		name: f.name + "-gave-up", section: "gave-up", from: 1, periods: 1,
 		metric: total("discarded records", 1, lostOf...),
@@ -109,7 +114,7 @@ func fullAlarms(c *config.Config) []alarm {
 		name: "stream-shards", metric: total("open stream shards", 15, detectorMetrics(c, maximum, "StreamShards")...),
 		from: plan.FullShare * float64(c.StreamConcurrency()), periods: 1,
 		text: fmt.Sprintf("The number of open stream shards is %.0f %% or more of the concurrency of hotkeys or aggregator (%d). "+
-			"Raise hotkeysConcurrency, aggregatorConcurrency and streamShards before summaries lag.", 100*plan.FullShare, c.StreamConcurrency()),
+			"Raise streamShards, and the account's quota with accountConcurrency, before summaries lag.", 100*plan.FullShare, c.StreamConcurrency()),
 	}}
 }
 
@@ -141,19 +146,22 @@ func changeFailures(c *config.Config) alarm {
 	}
 }
 
+// manyChanges is the number of changed shard counts in five minutes that has a cause worth knowing.
+const manyChanges = 50
+
 // shardAlarms returns the alarms on changes of shard counts.
 func shardAlarms(s awscdk.Stack, c *config.Config, ingest function) []alarm {
 	grown := logged(s, c, ingest, "ShardCountsGrownByIngest", "grown", "1")
 	limited := logged(s, c, ingest, "PartitionsAreTheLimit", "more write shards do not help: the table's partitions are the limit", "1")
 	changes := total("changes of shard counts", 5, append(detectorMetrics(c, sum, "ShardCountChanges"), grown)...)
 	return []alarm{{
-		name: "shard-changes", metric: changes, from: float64(c.MaxShardChanges), periods: 1,
+		name: "shard-changes", metric: changes, from: manyChanges, periods: 1,
 		text: fmt.Sprintf("Shard counts changed %d times or more in five minutes. The dashboard shows which keys; "+
-			"control=observe stops changes.", c.MaxShardChanges),
+			"control=observe stops changes.", manyChanges),
 	}, changeFailures(c), {
 		name: "partitions-are-the-limit", metric: limited, from: 1, periods: 5, of: 3,
 		text: "A key is throttled that has the maximum of useful write shards: the table has too few partitions. " +
-			"DynamoDB splits them within minutes. To prevent this, set warmWriteUnits, or warmEventsWriteUnits for entities.",
+			"DynamoDB splits them within minutes. The runbook has the command that splits them before a launch.",
 	}, {
 		name: "conflicts", metric: filled("conflicts", conflicts(c)...), from: conflictsPerMinute, periods: 5, of: 3,
 		text: fmt.Sprintf("Transactions conflicted %d times a minute or more, for three of five minutes. "+

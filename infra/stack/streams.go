@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
@@ -15,6 +16,7 @@ import (
 	"github.com/hotshard/hotshard/infra/grants"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/hotkeys"
 )
 
 // mapped are the functions that read the streams, with the filters of a table's stream: nil for all records. A stream
@@ -97,13 +99,26 @@ func newFailures(s awscdk.Stack, c *config.Config) awss3.Bucket {
 		EnforceSSL:        jsii.Bool(true),
 		RemovalPolicy:     removal(c),
 		LifecycleRules: &[]*awss3.LifecycleRule{{
-			Id: jsii.String("expire"), Expiration: awscdk.Duration_Days(jsii.Number(c.FailureRetention)),
+			Id: jsii.String("expire"), Expiration: awscdk.Duration_Days(jsii.Number(keptDays)),
 			AbortIncompleteMultipartUploadAfter: awscdk.Duration_Days(jsii.Number(1)),
 		}},
 	})
 	bucket.Policy().ApplyRemovalPolicy(removal(c)) // a retained bucket still requires TLS
 	return bucket
 }
+
+// keptDays is how long discarded records are kept: time to repair the cause and replay them.
+const keptDays = 30
+
+// The bounds of a delivery and of its retries, from
+// https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html
+const (
+	batchSize = 1000 // records: decoding and folding them takes a fraction of the batching window
+	retries   = 10_000
+	// recordAge is less than the 24 hours of a stream: Lambda stores the records that it discards, but neither stores
+	// nor counts those that expired. Retries follow each other within seconds, so only the age bounds them.
+	recordAge = 20 * time.Hour
+)
 
 // mapping is an event source mapping of one stream to one function.
 type mapping struct {
@@ -123,9 +138,9 @@ func newMappings(s awscdk.Stack, c *config.Config, from streams, functions map[s
 }
 
 func newMapping(s awscdk.Stack, c *config.Config, from stream, failures awss3.Bucket, to function) mapping {
-	age, start := c.RecordAge, "TRIM_HORIZON"
+	age, start := recordAge, "TRIM_HORIZON"
 	if to.name == grants.Hotkeys {
-		age = c.DetectorAge()
+		age = hotkeys.RecordAge
 	}
 	if c.Attached() {
 		start = "LATEST" // an existing table's older records are too old
@@ -134,13 +149,13 @@ func newMapping(s awscdk.Stack, c *config.Config, from stream, failures awss3.Bu
 		FunctionName:                   to.live.FunctionArn(),
 		EventSourceArn:                 from.arn,
 		StartingPosition:               &start,
-		BatchSize:                      jsii.Number(c.BatchSize),
-		MaximumBatchingWindowInSeconds: jsii.Number(c.BatchingWindow.Seconds()),
+		BatchSize:                      jsii.Number(batchSize),
+		MaximumBatchingWindowInSeconds: jsii.Number(c.BatchingWindow().Seconds()),
 		TumblingWindowInSeconds:        jsii.Number(max(c.Hotkeys.Window, c.Hotkeys.Hold).Seconds()),
 		ParallelizationFactor:          jsii.Number(1), // tumbling windows require 1
 		BisectBatchOnFunctionError:     true,
 		FunctionResponseTypes:          jsii.Strings("ReportBatchItemFailures"),
-		MaximumRetryAttempts:           jsii.Number(c.Retries),
+		MaximumRetryAttempts:           jsii.Number(retries),
 		MaximumRecordAgeInSeconds:      jsii.Number(age.Seconds()),
 		DestinationConfig: awslambda.CfnEventSourceMapping_DestinationConfigProperty{
 			OnFailure: awslambda.CfnEventSourceMapping_OnFailureProperty{Destination: failures.BucketArn()},

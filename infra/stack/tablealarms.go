@@ -1,7 +1,6 @@
 package stack
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
@@ -14,7 +13,7 @@ type watched struct{ name, table, index string }
 
 func watchedOf(c *config.Config) (list []watched) {
 	if c.Attached() {
-		list = append(list, watched{source, c.SourceTable, ""})
+		list = append(list, watched{source, c.SourceTable(), ""})
 	}
 	for _, t := range tablesOf(c) {
 		name := t.Name[len(c.Prefix):]
@@ -56,11 +55,8 @@ func (w watched) raise(attached bool) string {
 	switch {
 	case w.name == source:
 		return "raise the table's own limits or the account's quota."
-	case w.name == "items", w.index != "":
-		return "raise maxWriteUnits, maxReadUnits or the account's quota; with provisioned billing minWriteUnits or minReadUnits, too."
-	case w.name == "events", w.name == "rollups" && !attached:
-		of := strings.ToUpper(w.name[:1]) + w.name[1:]
-		return fmt.Sprintf("raise max%[1]sWriteUnits, max%[1]sReadUnits or the account's quota; with provisioned billing min%[1]sWriteUnits or min%[1]sReadUnits, too.", of)
+	case !attached && (w.name == "items" || w.name == "events" || w.name == "rollups" || w.index != ""):
+		return "raise peakWrites, peakReads or the account's quota."
 	}
 	return "the table has no limit of its own, so raise the account's quota."
 }

@@ -14,6 +14,7 @@ import (
 
 // newTables makes the deployment's tables, by the environment variable with their name.
 func newTables(s awscdk.Stack, c *config.Config) map[string]awsdynamodb.TableV2 {
+	newProtection(s)
 	made := map[string]awsdynamodb.TableV2{}
 	for _, t := range tablesOf(c) {
 		made[c.TableVariable(t.Name)] = newTable(s, c, t)
@@ -41,20 +42,15 @@ func newTable(s awscdk.Stack, c *config.Config, t schema.Table) awsdynamodb.Tabl
 		PartitionKey:       text(t.PartitionKey),
 		SortKey:            text(t.SortKey),
 		Encryption:         awsdynamodb.TableEncryptionV2_DynamoOwnedKey(),
-		DeletionProtection: jsii.Bool(c.DeletionProtection),
+		DeletionProtection: jsii.Bool(false), // see protect
 		RemovalPolicy:      removal(c),
 		PointInTimeRecoverySpecification: &awsdynamodb.PointInTimeRecoverySpecification{
 			PointInTimeRecoveryEnabled: jsii.Bool(c.PITR && !t.Expendable),
 		},
-		Billing: billing(reads, writes), WarmThroughput: warm(reads, writes),
-	}
-	if c.ContributorInsights {
-		props.ContributorInsightsSpecification = &awsdynamodb.ContributorInsightsSpecification{
-			Enabled: jsii.Bool(true), Mode: awsdynamodb.ContributorInsightsMode_THROTTLED_KEYS,
-		}
+		Billing: billing(reads, writes),
 	}
 	if c.PITR && !t.Expendable {
-		props.PointInTimeRecoverySpecification.RecoveryPeriodInDays = jsii.Number(c.PITRDays)
+		props.PointInTimeRecoverySpecification.RecoveryPeriodInDays = jsii.Number(recoveryDays)
 	}
 	if c.Encryption == "account" {
 		props.Encryption = awsdynamodb.TableEncryptionV2_AwsManagedKey()
@@ -70,7 +66,37 @@ func newTable(s awscdk.Stack, c *config.Config, t schema.Table) awsdynamodb.Tabl
 		indexes = append(indexes, index(c, i))
 	}
 	props.GlobalSecondaryIndexes = &indexes
-	return awsdynamodb.NewTableV2(s, id("table", t.Name[len(c.Prefix):]), props)
+	made := awsdynamodb.NewTableV2(s, id("table", t.Name[len(c.Prefix):]), props)
+	if c.Removal != "destroy" {
+		protect(made)
+	}
+	return made
+}
+
+// recoveryDays is the longest recovery period, which costs as much as a shorter one.
+const recoveryDays = 35
+
+// protected is the condition under which tables have deletion protection, and protection the parameter that turns it on.
+// `make deploy` sets the parameter after a deployment has succeeded; CloudFormation keeps it in later ones. A table that
+// is created with protection could not be deleted when the creation of the stack is rolled back.
+const (
+	protected  = "Protected"
+	protection = "DeletionProtection"
+)
+
+func newProtection(s awscdk.Stack) {
+	awscdk.NewCfnParameter(s, jsii.String(protection), &awscdk.CfnParameterProps{
+		Description: jsii.String("Deletion protection of the tables, which make deploy turns on after a successful deployment"),
+		Type:        jsii.String("String"), Default: jsii.String("false"), AllowedValues: jsii.Strings("true", "false"),
+	})
+	awscdk.NewCfnCondition(s, jsii.String(protected), &awscdk.CfnConditionProps{
+		Expression: awscdk.Fn_ConditionEquals(awscdk.Fn_Ref(jsii.String(protection)), jsii.String("true")),
+	})
+}
+
+func protect(table awsdynamodb.TableV2) {
+	table.Node().DefaultChild().(awsdynamodb.CfnGlobalTable).AddPropertyOverride(
+		jsii.String("Replicas.0.DeletionProtectionEnabled"), map[string]any{"Fn::If": []any{protected, true, false}})
 }
 
 // index returns an index with the settings of indexes. Its throughput is bounded and billed separately.
@@ -78,7 +104,7 @@ func index(c *config.Config, i schema.Index) *awsdynamodb.GlobalSecondaryIndexPr
 	reads, writes := c.IndexUnits()
 	props := &awsdynamodb.GlobalSecondaryIndexPropsV2{
 		IndexName: jsii.String(i.Name), PartitionKey: text(i.PartitionKey), SortKey: text(i.SortKey),
-		ProjectionType: awsdynamodb.ProjectionType_ALL, WarmThroughput: warm(reads, writes),
+		ProjectionType: awsdynamodb.ProjectionType_ALL,
 	}
 	if i.Include != nil {
 		props.ProjectionType, props.NonKeyAttributes = awsdynamodb.ProjectionType_INCLUDE, jsii.Strings(i.Include...)
@@ -106,18 +132,11 @@ func provisioned(u config.Units) bool { return u.Min > 0 }
 // utilization is the target utilization of provisioned capacity, in percent.
 const utilization = 70
 
-// scaled returns auto-scaled capacity. CloudFormation needs the seed when a table's billing changes.
+// scaled returns auto-scaled capacity. CloudFormation uses the seed when a table's billing changes.
 func scaled(u config.Units) awsdynamodb.Capacity {
 	return awsdynamodb.Capacity_Autoscaled(&awsdynamodb.AutoscaledCapacityOptions{
-		MinCapacity: jsii.Number(u.Min), MaxCapacity: jsii.Number(u.Max), SeedCapacity: jsii.Number(u.Min), TargetUtilizationPercent: jsii.Number(utilization),
+		MinCapacity: jsii.Number(u.Min), MaxCapacity: jsii.Number(u.Max), SeedCapacity: jsii.Number(u.Seed), TargetUtilizationPercent: jsii.Number(utilization),
 	})
-}
-
-func warm(reads, writes config.Units) *awsdynamodb.WarmThroughput {
-	if reads.Warm == 0 && writes.Warm == 0 {
-		return nil
-	}
-	return &awsdynamodb.WarmThroughput{ReadUnitsPerSecond: unlessZero(reads.Warm), WriteUnitsPerSecond: unlessZero(writes.Warm)}
 }
 
 // text returns a key's attribute, or nil for "".
@@ -136,9 +155,11 @@ func unlessZero(n int) *float64 {
 	return jsii.Number(n)
 }
 
+// removal returns what happens to tables and discarded records that are removed from the stack. They are deleted if the
+// deployment that created them is rolled back, so that the next one can create them again.
 func removal(c *config.Config) awscdk.RemovalPolicy {
 	if c.Removal == "destroy" {
 		return awscdk.RemovalPolicy_DESTROY
 	}
-	return awscdk.RemovalPolicy_RETAIN
+	return awscdk.RemovalPolicy_RETAIN_ON_UPDATE_OR_DELETE
 }

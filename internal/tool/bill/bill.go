@@ -20,12 +20,10 @@ type Load struct {
 	ItemBytes  int     // attribute names and values of an item
 	Batch      int     // items in one call
 
-	Targets        int           // entities with events within an hour
-	Uniform        bool          // all entities have the same number of events
-	BatchSize      int           // the setting batchSize; 0 is 1,000
-	BatchingWindow time.Duration // the setting batchingWindow; 0 is [plan.BatchingWindow]
+	Targets int  // entities with events within an hour
+	Uniform bool // all entities have the same number of events
 
-	AccessLogOff, Traced, Provisioned bool // the settings accessLog, tracing and billing
+	Provisioned bool // the setting billing
 }
 
 // MaxWrites is the maximum of [Load.Events] and of [Load.Increments], and MaxTargets that of [Load.Targets].
@@ -49,14 +47,15 @@ type Day struct {
 	Lines    []Line   `json:"lines"`
 }
 
-// Settings are recommended settings for the day. Warm write units are 0 if those of a new table suffice.
+// Settings are recommended settings for the day, and warm throughput in write units, which is set outside the
+// template. It is 0 if that of a new table suffices.
 type Settings struct {
-	StreamShards          int    `json:"streamShards"`
-	BatchingWindow        string `json:"batchingWindow"`
-	StreamConcurrency     int    `json:"streamConcurrency"` // hotkeysConcurrency and aggregatorConcurrency
-	WarmEventsWriteUnits  int    `json:"warmEventsWriteUnits"`
-	WarmWriteUnits        int    `json:"warmWriteUnits"`
-	WarmRollupsWriteUnits int    `json:"warmRollupsWriteUnits"`
+	StreamShards       int `json:"streamShards"`
+	AccountConcurrency int `json:"accountConcurrency"`
+	PeakWrites         int `json:"peakWrites"`
+	WarmEvents         int `json:"warm_events"`
+	WarmItems          int `json:"warm_items"`
+	WarmRollups        int `json:"warm_rollups"`
 }
 
 // Total returns the sum of the lines.
@@ -77,6 +76,7 @@ const (
 	newTableUnits   = 4000 // warm write units of a new table
 	headroom        = 2    // factor on warm throughput, because keys are distributed unevenly
 	window          = 10 * time.Second
+	batchSize       = 1000  // records in a delivery of the stream
 	logLine         = 450   // bytes of an access log's line
 	answerBytes     = 430   // of a call, with headers
 	resultBytes     = 90    // of an item in it
@@ -107,9 +107,6 @@ func Estimate(l Load, day int, p Prices) Day {
 	}
 	d.StoredGB = w.tables[0].gb
 	d.Lines = append(w.throughput(p), append(w.functions(p), append(w.watching(p), d.Lines...)...)...)
-	if w.Traced {
-		d.Lines = append(d.Lines, w.traces(p))
-	}
 	return d
 }
 
@@ -141,20 +138,20 @@ func (w work) throughput(p Prices) []Line {
 		{"storage", fmt.Sprintf("%.0f GB with point-in-time recovery", gb), gb * (p.Tables.Storage + p.Recovery) / daysAMonth},
 	}
 	if w.Provisioned {
-		lines = append(lines, Line{"idle indexes", fmt.Sprintf("%d of a read and a write unit", indexes), indexes * 24 * (p.Tables.ProvisionedWrite + p.Tables.ProvisionedRead)})
-	}
-	s, units := w.settings(), 0.0
-	for _, warm := range []int{s.WarmEventsWriteUnits, s.WarmWriteUnits, s.WarmRollupsWriteUnits} {
-		units += float64(max(0, warm-newTableUnits))
-	}
-	if w.day == 1 && units > 0 {
-		price := ""
-		if p.WarmWrite == 0 {
-			price = "; price unknown: set --warm-write"
-		}
-		lines = append(lines, Line{"pre-warming, once", fmt.Sprintf("%.0f write units above new tables'", units) + price, units * p.WarmWrite})
+		lines = append(lines, w.idle(p))
 	}
 	return lines
+}
+
+// idle returns the cost of the minimum capacity of indexes, and of tables whose load is below it.
+func (w work) idle(p Prices) Line {
+	floor := math.Ceil(w.units / secondsDay / 10) // write units: a tenth of the peak
+	below := 0.0
+	for _, load := range []float64{w.tables[0].units, w.tables[1].units, w.folds / secondsDay} {
+		below += max(0, floor-math.Ceil(load/utilization))
+	}
+	usd := 24 * (indexes*p.Tables.ProvisionedRead + (indexes+below)*p.Tables.ProvisionedWrite)
+	return Line{"idle capacity", fmt.Sprintf("%d indexes of a read and a write unit, %.0f write units of tables", indexes, below), usd}
 }
 
 // functions returns the costs of requests, functions and transfer. It assumes runs of 28.75 ms and 1.25 ms for each write
@@ -193,17 +190,6 @@ func (w work) watching(p Prices) []Line {
 		{"metrics", fmt.Sprintf("%d PutMetricData, %d metrics of each table", layerRuns, detectorMetrics), layerRuns/1000.0*p.PutMetrics + 2*detectorMetrics*p.Metric/daysAMonth},
 		{"metrics of hot keys", fmt.Sprintf("%d names, with their alarm", hotKeys), hotKeys * (p.Metric + p.Alarm) / daysAMonth},
 	}
-	if !w.AccessLogOff {
-		gb := w.calls * logLine / 1e9
-		lines = append(lines, Line{"access log", fmt.Sprintf("%.1f GB: %d bytes a call", gb, logLine), gb * p.LogGB})
-	}
-	return lines
-}
-
-// traces returns the cost of traces. Lambda samples one run a second of each function, and 5 % of the others.
-func (w work) traces(p Prices) Line {
-	sampled := func(runs float64) float64 { return min(runs, secondsDay+0.05*max(0, runs-secondsDay)) }
-	runs, _ := w.streamRuns()
-	n := sampled(w.calls) + 2*sampled(runs/2)
-	return Line{"traces", fmt.Sprintf("%.2f million", n/million), n / million * p.Traces}
+	gb := w.calls * logLine / 1e9
+	return append(lines, Line{"access log", fmt.Sprintf("%.1f GB: %d bytes a call", gb, logLine), gb * p.LogGB})
 }

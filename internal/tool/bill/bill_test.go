@@ -4,7 +4,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hotshard/hotshard/internal/tool/bill"
 )
@@ -60,13 +59,10 @@ func TestSettingsChangeTheBill(t *testing.T) {
 		change func(*bill.Load)
 		want   float64
 	}{
-		"no access log":     {func(l *bill.Load) { l.AccessLogOff = true }, -0.78},
-		"traced":            {func(l *bill.Load) { l.Traced = true }, 2.3},
-		"provisioned":       {func(l *bill.Load) { l.Provisioned = true }, -40.6},
+		"provisioned":       {func(l *bill.Load) { l.Provisioned = true }, -39.0},
 		"two units":         {func(l *bill.Load) { l.ItemBytes = 1500 }, 54 + 1.3}, // with the idle windows of 14 more stream shards
 		"many entities":     {func(l *bill.Load) { l.Targets = 100_000 }, 10.8},
 		"uniform entities":  {func(l *bill.Load) { l.Targets, l.Uniform = 100_000, true }, 38.6},
-		"a longer window":   {func(l *bill.Load) { l.BatchingWindow = 5 * time.Second }, -8.2},
 		"counters as well":  {func(l *bill.Load) { l.Increments = 1000 }, 54 + 3.46 + 3.46 + 0.78 + 0.8}, // with 4 more stream shards
 		"only the counters": {func(l *bill.Load) { l.Events, l.Increments = 0, 1000 }, -0.78 - 0.39 - 15.16},
 	} {
@@ -76,47 +72,38 @@ func TestSettingsChangeTheBill(t *testing.T) {
 	}
 }
 
-// TestDays checks the stored GB, and the stream shards and windows that follow from them. Only events accumulate.
+// TestDays checks the stored GB, and the stream shards that follow from them. Only events accumulate.
 func TestDays(t *testing.T) {
 	for _, c := range []struct {
 		load   bill.Load
 		day    int
 		shards int
 		gb     float64
-		window string
 	}{
-		{bill.Load{}, 1, 0, 0, "1s"},
-		{busy, 1, 6, 52, "1s"}, // by the GB at the day's end
-		{busy, 9, 47, 467, "1s"},
-		{busy, 10, 52, 518, "5s"},
-		{busy, 30, 156, 1555, "5s"},
-		{busy, 300, 161, 1607, "5s"}, // older events have expired
-		{bill.Load{Increments: 1000, ItemBytes: 500, Batch: 25}, 30, 4, 0, "1s"},
-		{bill.Load{Events: 1000, Increments: 9000, ItemBytes: 500, Batch: 25, Targets: 1}, 30, 156 + 9, 1555, "5s"},
-		{bill.Load{Events: 50_000, ItemBytes: 500, Batch: 25, Targets: 1}, 30, 7776, 77_760, "5s"},
+		{bill.Load{}, 1, 0, 0},
+		{busy, 1, 6, 52}, // by the GB at the day's end
+		{busy, 9, 47, 467},
+		{busy, 10, 52, 518},
+		{busy, 30, 156, 1555},
+		{busy, 300, 161, 1607}, // older events have expired
+		{bill.Load{Increments: 1000, ItemBytes: 500, Batch: 25}, 30, 4, 0},
+		{bill.Load{Events: 1000, Increments: 9000, ItemBytes: 500, Batch: 25, Targets: 1}, 30, 156 + 9, 1555},
+		{bill.Load{Events: 50_000, ItemBytes: 500, Batch: 25, Targets: 1}, 30, 7776, 77_760},
 	} {
 		got := bill.Estimate(c.load, c.day, bill.Default())
-		if got.Settings.StreamShards != c.shards || math.Abs(got.StoredGB-c.gb) > 1 || got.Settings.BatchingWindow != c.window {
+		if got.Settings.StreamShards != c.shards || math.Abs(got.StoredGB-c.gb) > 1 {
 			t.Errorf("%+v, day %d: %d stream shards, %.1f GB, %+v; want %+v", c.load, c.day, got.Settings.StreamShards, got.StoredGB, got.Settings, c)
 		}
 	}
 }
 
-// TestSettings checks the proposed settings, and the price of pre-warming, which is stated as unknown without a price.
+// TestSettings checks the proposed settings.
 func TestSettings(t *testing.T) {
 	load := bill.Load{Events: 10_000, ItemBytes: 500, Batch: 25, Targets: 100_000, Uniform: true}
 	got := bill.Estimate(load, 1, bill.Default())
-	want := bill.Settings{StreamShards: 52, BatchingWindow: "5s", StreamConcurrency: 100, WarmEventsWriteUnits: 20_000, WarmRollupsWriteUnits: 15_739}
+	want := bill.Settings{StreamShards: 52, AccountConcurrency: 1000, PeakWrites: 10_000, WarmEvents: 20_000, WarmRollups: 15_739}
 	if got.Settings != want {
 		t.Errorf("settings %+v, want %+v", got.Settings, want)
-	}
-	if unknown := lineOf(got, "pre-warming, once"); unknown.USD != 0 || !strings.Contains(unknown.Basis, "27739 write units above new tables'; price unknown") {
-		t.Errorf("without a price: %+v", unknown)
-	}
-	priced := bill.Default()
-	priced.WarmWrite = 0.5
-	if known := lineOf(bill.Estimate(load, 1, priced), "pre-warming, once"); known.USD != 27_739*0.5 {
-		t.Errorf("with a price: %+v, want %v USD", known, 27_739*0.5)
 	}
 }
 
@@ -124,7 +111,7 @@ func TestSettings(t *testing.T) {
 func TestMoreWritesNeverCostLess(t *testing.T) {
 	before := 0.0
 	for _, writes := range []float64{0, 0.001, 1, 999, 1000, 1001, 50_000, 1e6, bill.MaxWrites} {
-		day := bill.Estimate(bill.Load{Events: writes, Increments: writes, ItemBytes: 1024, Batch: 25, Targets: 1000, BatchingWindow: time.Second}, 1, bill.Default())
+		day := bill.Estimate(bill.Load{Events: writes, Increments: writes, ItemBytes: 1024, Batch: 25, Targets: 1000}, 1, bill.Default())
 		for _, l := range day.Lines {
 			if !(l.USD >= 0) || math.IsInf(l.USD, 0) || strings.TrimSpace(l.Item) == "" {
 				t.Errorf("%v writes a second: %+v", writes, l)
@@ -141,7 +128,7 @@ func TestMoreWritesNeverCostLess(t *testing.T) {
 // TestIncrementsCostNoFolds checks that increments of counters with one write shard add nothing to the cost of folds.
 func TestIncrementsCostNoFolds(t *testing.T) {
 	folds := func(l bill.Load) float64 { return lineOf(bill.Estimate(l, 1, bill.Default()), "folds").USD }
-	events := bill.Load{Events: 1000, ItemBytes: 100, Batch: 25, Targets: 100_000, Uniform: true, BatchingWindow: time.Second}
+	events := bill.Load{Events: 1000, ItemBytes: 100, Batch: 25, Targets: 100_000, Uniform: true}
 	both, increments := events, events
 	both.Increments, increments.Events, increments.Increments = 1000, 0, 1000
 	if got := folds(events); got < 40 || folds(both) != got || folds(increments) != 0 {
@@ -163,7 +150,7 @@ func TestLargeTableCostsTheSame(t *testing.T) {
 		for _, day := range []int{1, 30} {
 			sum := 0.0
 			for _, l := range bill.Estimate(load, day, bill.Default()).Lines {
-				if l.Item != "storage" && l.Item != "pre-warming, once" {
+				if l.Item != "storage" {
 					sum += l.USD
 				}
 			}

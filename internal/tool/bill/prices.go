@@ -14,10 +14,8 @@ type Prices struct {
 	Alarm       float64 // on one metric, a month
 	Dashboard   float64 // a month
 	PutMetrics  float64 // a thousand calls of PutMetricData
-	Traces      float64 // a million
 	Recovery    float64 // point-in-time recovery, a GB and month
 	TransferGB  float64 // from the API to the internet
-	WarmWrite   float64 // a write unit of warm throughput above a new table's, once; 0 if unknown
 }
 
 // Step is the price of a million up to a number of millions a month; 0 is unlimited.
@@ -25,12 +23,12 @@ type Step struct{ Millions, Price float64 }
 
 // Default returns the prices of us-east-1 without free tiers: [plan.DefaultPrices] for tables, and the others as of 2025.
 // They are from memory; check them on aws.amazon.com/api-gateway/pricing, /lambda/pricing, /cloudwatch/pricing,
-// /xray/pricing, /dynamodb/pricing and /ec2/pricing/on-demand (transfer). The price of warm throughput is unknown.
+// /dynamodb/pricing and /ec2/pricing/on-demand (transfer).
 func Default() Prices {
 	return Prices{
 		Tables:   plan.DefaultPrices(),
 		Requests: []Step{{300, 1}, {0, 0.9}}, Invocations: 0.2, GBSecond: 0.0000133334,
-		LogGB: 0.5, Metric: 0.3, Alarm: 0.1, Dashboard: 3, PutMetrics: 0.01, Traces: 5, Recovery: 0.2, TransferGB: 0.09,
+		LogGB: 0.5, Metric: 0.3, Alarm: 0.1, Dashboard: 3, PutMetrics: 0.01, Recovery: 0.2, TransferGB: 0.09,
 	}
 }
 

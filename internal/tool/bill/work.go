@@ -2,6 +2,7 @@ package bill
 
 import (
 	"math"
+	"time"
 
 	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
@@ -23,6 +24,7 @@ type work struct {
 	units         float64 // write units of the tables, a day
 	folds         float64 // write units of rollups, a day
 	shards        int     // open stream shards of all tables
+	batching      time.Duration
 }
 
 func (l Load) work(day int) work {
@@ -37,16 +39,11 @@ func (l Load) work(day int) work {
 			w.units, w.shards = w.units+t.units*secondsDay, w.shards+t.shards
 		}
 	}
-	if w.BatchSize == 0 {
-		w.BatchSize = 1000
-	}
-	if w.BatchingWindow == 0 {
-		w.BatchingWindow = plan.BatchingWindow(w.shards)
-	}
+	w.batching = plan.BatchingWindow(w.shards)
 	if l.Events > 0 {
 		w.folds = l.Events * secondsDay * plan.Folds{
 			Rate: l.Events, Targets: l.Targets, Uniform: l.Uniform,
-			StreamShards: w.tables[0].shards, BatchSize: w.BatchSize, BatchingWindow: w.BatchingWindow,
+			StreamShards: w.tables[0].shards, BatchSize: batchSize, BatchingWindow: w.batching,
 		}.UnitsPerEvent()
 	}
 	return w
@@ -60,8 +57,8 @@ func (w work) settings() Settings {
 		return 0
 	}
 	return Settings{
-		StreamShards: w.shards, BatchingWindow: w.BatchingWindow.String(), StreamConcurrency: plan.StreamConcurrency(w.shards),
-		WarmEventsWriteUnits: warm(w.tables[0].units), WarmWriteUnits: warm(w.tables[1].units), WarmRollupsWriteUnits: warm(w.folds / secondsDay),
+		StreamShards: w.shards, AccountConcurrency: plan.Quota(w.shards), PeakWrites: int(math.Ceil(w.units / secondsDay)),
+		WarmEvents: warm(w.tables[0].units), WarmItems: warm(w.tables[1].units), WarmRollups: warm(w.folds / secondsDay),
 	}
 }
 
@@ -76,7 +73,7 @@ func (w work) streamRuns() (runs, batch float64) {
 			continue // its stream is idle
 		}
 		perShard := t.writes / float64(t.shards) // per second
-		deliveries := min(perShard, max(1/w.BatchingWindow.Seconds(), perShard/float64(w.BatchSize)))
+		deliveries := min(perShard, max(1/w.batching.Seconds(), perShard/batchSize))
 		runs += float64(t.readers*t.shards) * (deliveries*secondsDay + w.ends())
 		batch += float64(t.readers) * t.writes * secondsDay
 	}

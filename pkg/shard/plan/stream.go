@@ -45,9 +45,9 @@ func TumblingWindow(streamShards int, window time.Duration) time.Duration {
 const FullShare = 0.8
 
 // StreamConcurrency returns the concurrency that each function of the stream should reserve: so much that one invocation
-// for each open stream shard takes less than FullShare of it, and at least 100.
+// for each open stream shard takes less than FullShare of it, and at least 10.
 func StreamConcurrency(streamShards int) int {
-	return max(100, int(float64(streamShards)/FullShare)+1)
+	return max(10, int(float64(streamShards)/FullShare)+1)
 }
 
 // Folds describes how events become rollups.

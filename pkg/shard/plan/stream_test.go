@@ -29,7 +29,7 @@ func TestStreamShards(t *testing.T) {
 
 // TestStreamConcurrency checks the concurrency that a function needs for a number of stream shards.
 func TestStreamConcurrency(t *testing.T) {
-	for shards, want := range map[int]int{4: 100, 79: 100, 80: 101, 160: 201} {
+	for shards, want := range map[int]int{4: 10, 7: 10, 8: 11, 79: 99, 160: 201} {
 		if got := plan.StreamConcurrency(shards); got != want {
 			t.Errorf("%d stream shards: concurrency %d, want %d", shards, got, want)
 		}

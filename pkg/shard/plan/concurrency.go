@@ -1,0 +1,40 @@
+package plan
+
+// leftUnreserved is the concurrency that Lambda requires an account to leave unreserved, from
+// https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html
+const leftUnreserved = 100
+
+// leastQuota is the lowest quota of which concurrency is reserved. With less, reservations would throttle the API while
+// the 100 that must be left stay unused.
+const leastQuota = 300
+
+// Reservations are the reserved concurrency of a deployment's functions; 0 is none.
+type Reservations struct {
+	Ingest, Query int
+	Stream        int // of hotkeys, and as much of the aggregator
+}
+
+// Total returns the sum of all functions' reservations.
+func (r Reservations) Total() int { return r.Ingest + r.Query + 2*r.Stream }
+
+// Reserve divides an account's quota of concurrent executions: a tenth and 100 stay unreserved, each function of the
+// stream gets a tenth or what its stream shards need, up to two fifths of the rest, and ingest gets twice as much as
+// query of what is left. So no function can take another's concurrency. It reserves nothing of a quota below 300.
+func Reserve(quota, streamShards int) Reservations {
+	if quota < leastQuota {
+		return Reservations{}
+	}
+	free := quota - leftUnreserved - quota/10
+	stream := min(max(quota/10, StreamConcurrency(streamShards)), free*2/5)
+	left := free - 2*stream
+	return Reservations{Ingest: left - left/3, Query: left / 3, Stream: stream}
+}
+
+// Quota returns the least quota, at least 1,000, of which [Reserve] gives the functions of the stream what they need.
+func Quota(streamShards int) int {
+	quota := 1000
+	for need := StreamConcurrency(streamShards); Reserve(quota, streamShards).Stream < need; {
+		quota += max(100, quota/10)
+	}
+	return quota
+}
