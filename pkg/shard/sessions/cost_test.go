@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,11 +42,11 @@ func TestCostOfSessions(t *testing.T) {
 			t.Errorf("%s costs %+v, want %+v", what, got, want)
 		}
 	}
-	ended := func(id string) func() {
-		return func() {
-			if err := s.End(within(t), "g", id, later); err != nil {
-				t.Error(err)
-			}
+	now := later
+	ended := func() {
+		now = now.Add(time.Second)
+		if err := s.End(within(t), "g", "z", now); err != nil {
+			t.Error(err)
 		}
 	}
 	active := func(now time.Time, want int) func() {
@@ -55,17 +56,22 @@ func TestCostOfSessions(t *testing.T) {
 			}
 		}
 	}
-	now := later
 	put(t, s, lease, now) // reads the shard map
-	ended("z")()
+	ended()
+	now = now.Add(time.Second)
 	costs("new", price{0, 1, 1}, func() { put(t, s, lease, now) })
 	now = now.Add(time.Second)
 	costs("renewed", price{0, 1, 1}, func() { put(t, s, lease, now) })
 	costs("read", price{1, 0, 0}, func() { _, _ = s.Get(within(t), "g", "z", now) })
 	costs("counted", price{0.5, 0, 0}, active(now, 1))
-	costs("ended", price{0, 1, 1}, ended("z"))
-	costs("ended again", price{0, 1, 0}, ended("z"))
-	lease.TTL = time.Second
+	costs("ended", price{0, 1, 1}, ended)
+	costs("ended again", price{0, 1, 0}, ended)
+	lease.Data = item{"text": libtest.Str(strings.Repeat("x", 3000))}
+	now = now.Add(time.Second)
+	costs("new, of 3 KB", price{0, 4, 1}, func() { put(t, s, lease, now) })
+	costs("ended, of 3 KB", price{0, 4, 1}, ended)
+	lease.TTL, lease.Data = time.Second, data("d")
+	now = now.Add(time.Second)
 	put(t, s, lease, now)
 	now = now.Add(time.Minute)
 	lease.TTL = 10 * time.Hour
@@ -132,7 +138,7 @@ func TestEveryWriteOfSessionIsObserved(t *testing.T) {
 			return action, err
 		},
 		"a keyed end": func(ctx context.Context) (shardmap.Write, error) {
-			return d.store().EndTransact(ctx, "g", "z", later), nil
+			return d.store().EndTransact(ctx, "g", "z", later.Add(time.Second)), nil
 		},
 	} {
 		w := &observed{}

@@ -100,12 +100,11 @@ func (r *Reader) IDs(ctx context.Context, group string, now time.Time) iter.Seq2
 	}
 }
 
-// readSession returns a session, active or not, read strongly consistent. Without one it returns the zero
-// Session.
+// readSession returns a session, active or not, read strongly consistent. Of an ended one it may have only Renewed.
 func (r *Reader) readSession(ctx context.Context, group, id string) (one Session, err error) {
 	err = dynamo.Persist(ctx, func(ctx context.Context) error {
 		out, err := r.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &r.table, Key: itemKey(group, id), ConsistentRead: aws.Bool(true)}, dynamo.NoRetry)
-		if err != nil || out.Item[schema.SessionEnds] == nil { // an item without an end is no session
+		if err != nil {
 			return err
 		}
 		one, err = parse(group, id, out.Item)
@@ -114,14 +113,18 @@ func (r *Reader) readSession(ctx context.Context, group, id string) (one Session
 	return one, err
 }
 
-// active reports whether the session is active at a time; the zero Session never is.
+// active reports whether the session is active at a time; one without an end never is.
 func (s Session) active(at time.Time) bool { return s.Ends.UnixMilli() > at.UnixMilli() }
 
 type item = map[string]types.AttributeValue
 
-// parse returns the session of an item.
+// parse returns the session of an item. One that End ended, or none, has no times but perhaps Renewed.
 func parse(group, id string, it item) (Session, error) {
 	one := Session{Group: group, ID: id}
+	if it[schema.SessionEnds] == nil {
+		one.Renewed, _ = dynamo.Millis(it, schema.SessionRenewed)
+		return one, nil
+	}
 	if m, ok := it[schema.SessionData].(*types.AttributeValueMemberM); ok {
 		one.Data = m.Value
 	}

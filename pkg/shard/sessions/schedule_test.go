@@ -141,8 +141,9 @@ func (s *schedule) end(p *process, id string, now time.Time, i int) (err error) 
 		return p.store.End(s.t.Context(), s.group, id, now)
 	}
 	call := once.Call{Key: fmt.Sprint(s.group, i), Digest: []byte("d"), Answer: []byte("a")}
+	begun := time.Now()
 	_, err = p.once.Do(s.t.Context(), call, now, func(ctx context.Context) ([]shardmap.Write, error) {
-		return []shardmap.Write{p.store.EndTransact(ctx, s.group, id, now)}, nil
+		return []shardmap.Write{p.store.EndTransact(ctx, s.group, id, now.Add(time.Since(begun)))}, nil
 	})
 	return err
 }

@@ -19,6 +19,13 @@
 // partition key there has a write shard calculated from the id, by the newest count. After a
 // change of the count, a row moves to its new write shard with the session's next write.
 //
+// # Late attempts
+//
+// An attempt that timed out may be applied after newer calls. So each write is conditional on being newer than the last
+// one, by renewed_at, and End leaves a mark with its time, which TTL deletes. A late attempt of an acknowledged call
+// changes nothing. A call that finds a write of a later time, by a clock that is ahead, writes after it. If that time is
+// more than two seconds later, the call has no effect, and no error.
+//
 // # What it costs
 //
 // The table has WCU, for items below 1 KB. A call in a transaction of package once costs twice as
@@ -30,6 +37,7 @@
 //	renewed, first after a change                     1      2
 //	started again, before TTL removed it              2      1
 //	ended                                             1      1
+//	after a write by a clock that is ahead            2      1
 //
 // Get costs 1 RCU per 4 KB. Active and IDs read an index row for each session, also for ended ones
 // that TTL has not deleted yet, at 0.5 RCU per 4 KB of rows. A row has some 100 bytes, and three times
@@ -65,7 +73,6 @@ import (
 type Client interface {
 	ReaderClient
 	client.Updater
-	client.Deleter
 }
 
 // Bounds of a session's time to live.
@@ -136,13 +143,12 @@ func (s *Store) Put(ctx context.Context, l Lease, now time.Time) (put Session, e
 	if err := l.check(now); err != nil {
 		return Session{}, err
 	}
-	call := s.newCall(l.Group, l.ID, now)
-	err = dynamo.Persist(ctx, func(ctx context.Context) (err error) {
-		put, err = call.putSession(ctx, l)
-		return err
-	})
+	put, err = s.newCall(l.Group, l.ID, &l, now).persist(ctx)
 	if err != nil {
 		return Session{}, fmt.Errorf("putting session %q of group %q: %w", l.ID, l.Group, err)
+	}
+	if put.Ends.IsZero() { // a newer call ended it
+		return l.applyTo(Session{Started: now}, now), nil
 	}
 	return put, nil
 }
@@ -158,13 +164,13 @@ func (s *Store) PutTransact(ctx context.Context, l Lease, now time.Time) (shardm
 	if err != nil {
 		return shardmap.Write{}, Session{}, fmt.Errorf("putting session %q of group %q: %w", l.ID, l.Group, err)
 	}
-	w := s.write(ctx, l.Group, l.ID, now)
-	if !held.active(now) {
-		w.Action.Update = s.start(l, w.Attempt.Shard, now)
-		return w, l.applyTo(Session{Started: now}, now), nil
+	w, at := s.write(ctx, l.Group, l.ID, now), held.after(now)
+	if !held.active(at) {
+		w.Action.Update = s.start(l, w.Attempt.Shard, at)
+		return w, l.applyTo(Session{Started: at}, at), nil
 	}
-	w.Action.Update = ifUnchanged(s.renew(l, w.Attempt.Shard, now), held)
-	return w, l.applyTo(held, now), nil
+	w.Action.Update = ifUnchanged(s.renew(l, w.Attempt.Shard, at), held)
+	return w, l.applyTo(held, at), nil
 }
 
 // End ends a session. Ending a session that does not exist or has ended is no error, so
@@ -173,17 +179,18 @@ func (s *Store) End(ctx context.Context, group, id string, now time.Time) error 
 	if err := cmp.Or(dynamo.CheckNow(now), given.Check(s.client, s.shards, group, id)); err != nil {
 		return err
 	}
-	if err := dynamo.Persist(ctx, s.newCall(group, id, now).endSession); err != nil {
+	if _, err := s.newCall(group, id, nil, now).persist(ctx); err != nil {
 		return fmt.Errorf("ending session %q of group %q: %w", id, group, err)
 	}
 	return nil
 }
 
-// EndTransact returns End's write for a transaction of package once. It reads no session. now is the
-// time of the attempt.
+// EndTransact returns End's write for a transaction of package once. It reads no session. The write's condition is that
+// the last write is older. If it fails, package once calls EndTransact again. now is the time of the attempt, later for
+// each.
 func (s *Store) EndTransact(ctx context.Context, group, id string, now time.Time) shardmap.Write {
 	w := s.write(ctx, group, id, now)
-	w.Action.Delete = s.deletion(group, id)
+	w.Action.Update = s.end(group, id, now)
 	return w
 }
 

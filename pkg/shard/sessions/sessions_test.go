@@ -172,8 +172,10 @@ func TestShardCountChangeKeepsSessions(t *testing.T) {
 		}
 	}
 	check(t, s.Reader, "g", now, 0)
-	if left := d.items(t); len(left) > 0 {
-		t.Errorf("items after all sessions ended: %v", left)
+	for sk, left := range d.items(t) {
+		if len(left) != 1 || len(left[0]) != 4 || left[0]["renewed_at"] == nil || left[0]["expires_at"] == nil {
+			t.Errorf("%s after its end: %v; want one mark with its keys, renewed_at and expires_at", sk, left)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package sessions
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -16,45 +17,95 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
+// kept is how long an item that a write leaves outlives it, at least. Attempts of earlier calls are applied within
+// shardmap.LateTime, and find its order.
+const kept = 2 * shardmap.LateTime
+
+// muchNewer is how far after a call's time the time of a write is that certainly began later, however the clocks of the
+// two processes differ.
+const muchNewer = 2 * shardmap.Clocks
+
+// maxOutrun bounds how often an attempt writes again after it found another state than it expected.
+const maxOutrun = 4
+
 // call is one call that writes a session, in one or more attempts.
 type call struct {
 	*Store
 	observe.Call
-	group string
-	id    string
-	clock dynamo.Clock
+	group, id string
+	lease     *Lease // nil to end the session
+	clock     dynamo.Clock
+	at        time.Time // the write's place in the order of writes, to the millisecond
 }
 
-func (s *Store) newCall(group, id string, now time.Time) *call {
-	return &call{Store: s, Call: observe.Begin(s.observer), group: group, id: id, clock: dynamo.StartClock(now)}
+func (s *Store) newCall(group, id string, l *Lease, now time.Time) *call {
+	return &call{
+		Store: s, Call: observe.Begin(s.observer), group: group, id: id, lease: l, clock: dynamo.StartClock(now), at: millis(now),
+	}
 }
 
-// putSession makes one attempt. It first tries to renew or create the session. If that fails, the session has
-// ended, and starts again.
-func (c *call) putSession(ctx context.Context, l Lease) (Session, error) {
-	at := c.clock.Now()
-	attempt := c.write(ctx, l.Group, l.ID, at).Attempt
-	for _, u := range []*types.Update{c.renew(l, attempt.Shard, at), c.start(l, attempt.Shard, at)} {
-		in := dynamo.UpdateInput(u)
+// persist makes attempts until one is applied or a much newer write is found, and returns the stored session.
+func (c *call) persist(ctx context.Context) (stored Session, err error) {
+	err = dynamo.Persist(ctx, func(ctx context.Context) error {
+		stored, err = c.attempt(ctx)
+		return err
+	})
+	return stored, err
+}
+
+// attempt makes one attempt. It writes again at once if the session has ended, or if the stored write may be from before
+// the call, by a clock that is ahead.
+func (c *call) attempt(ctx context.Context) (Session, error) {
+	held := Session{}
+	for range maxOutrun {
+		attempt := c.write(ctx, c.group, c.id, c.clock.Now()).Attempt
+		in := dynamo.UpdateInput(c.update(held, attempt.Shard))
 		in.ReturnValues = types.ReturnValueAllNew
 		out, err := c.client.UpdateItem(ctx, in, dynamo.NoRetry)
 		c.Observe(ctx, attempt, err)
 		if err == nil {
-			return parse(l.Group, l.ID, out.Attributes)
+			return parse(c.group, c.id, out.Attributes)
 		}
-		if _, failed := dynamo.ConditionFailed(err); !failed {
+		there, failed := dynamo.ConditionFailed(err)
+		if !failed {
 			return Session{}, err
 		}
+		if held, err = parse(c.group, c.id, there); err != nil || c.isDone(held) {
+			return held, err
+		}
+		c.at = held.after(c.at)
 	}
 	return Session{}, fmt.Errorf("%w: other calls started and ended the session meanwhile", shard.ErrContended)
 }
 
-// endSession makes one attempt.
-func (c *call) endSession(ctx context.Context) error {
-	w := c.EndTransact(ctx, c.group, c.id, c.clock.Now())
-	_, err := c.client.DeleteItem(ctx, dynamo.DeleteInput(w.Action.Delete), dynamo.NoRetry)
-	c.Observe(ctx, w.Attempt, err)
-	return err
+// update returns the call's write, by the session as last read, with its index row on write shard n.
+func (c *call) update(held Session, n int) *types.Update {
+	switch {
+	case c.lease == nil:
+		return c.end(c.group, c.id, c.at)
+	case held.Ends.IsZero() || held.active(c.at):
+		return c.renew(*c.lease, n, c.at)
+	}
+	return c.start(*c.lease, n, c.at)
+}
+
+// isDone reports whether the stored session is as the call would leave it, or was written by a call that began later.
+func (c *call) isDone(stored Session) bool {
+	switch {
+	case stored.Renewed.Sub(c.at) > muchNewer:
+		return true
+	case c.lease == nil:
+		return stored.Ends.IsZero() && !stored.Renewed.Before(c.at)
+	}
+	return reflect.DeepEqual(stored, c.lease.applyTo(stored, c.at))
+}
+
+// after returns t, or the first millisecond after the session's last write if that is later.
+func (s Session) after(t time.Time) time.Time {
+	if s.Renewed.Before(millis(t)) {
+		return millis(t)
+	}
+	return s.Renewed.Add(time.Millisecond)
 }
 
 // write returns a write of a session without its action. The write shard is that of the session's row
@@ -67,14 +118,17 @@ func (s *Store) write(ctx context.Context, group, id string, at time.Time) shard
 	return shardmap.Write{Attempt: attempt, Probe: observe.IndexProbe(schema.SessionShard, schema.SessionShardKey(group, n))}
 }
 
+// inOrder is the condition that the last write of the session is older.
+const inOrder = "(attribute_not_exists(renewed_at) OR renewed_at < :now)"
+
 // renew returns the write that renews an active session, or creates one.
 func (s *Store) renew(l Lease, n int, at time.Time) *types.Update {
-	return s.update(l, n, at, "attribute_not_exists(pk) OR ends_at > :now", "if_not_exists(started_at, :now)", "")
+	return s.update(l, n, at, inOrder+" AND (attribute_not_exists(ends_at) OR ends_at > :now)", "if_not_exists(started_at, :now)", "")
 }
 
 // start returns the write that starts a session that is new or has ended, without its old data.
 func (s *Store) start(l Lease, n int, at time.Time) *types.Update {
-	return s.update(l, n, at, "NOT ends_at > :now", ":now", " REMOVE #data")
+	return s.update(l, n, at, inOrder+" AND NOT ends_at > :now", ":now", " REMOVE #data")
 }
 
 // update returns the write of a session, with its index row on write shard n. started is the value of
@@ -84,9 +138,10 @@ func (s *Store) update(l Lease, n int, at time.Time, condition, started, without
 	u := &types.Update{
 		TableName: &s.table, Key: itemKey(l.Group, l.ID), ConditionExpression: &condition,
 		ExpressionAttributeValues: item{
-			":now": dynamo.Number(at.UnixMilli()), ":ends": dynamo.Number(ends.UnixMilli()), ":expires": dynamo.Number(shard.Expiry(at, l.TTL)),
-			":shard": dynamo.String(schema.SessionShardKey(l.Group, n)),
+			":now": dynamo.Number(at.UnixMilli()), ":ends": dynamo.Number(ends.UnixMilli()),
+			":expires": dynamo.Number(shard.Expiry(at, max(l.TTL, kept))), ":shard": dynamo.String(schema.SessionShardKey(l.Group, n)),
 		},
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
 	dataAction := withoutData
 	if l.Data != nil {
@@ -100,9 +155,17 @@ func (s *Store) update(l Lease, n int, at time.Time, condition, started, without
 	return u
 }
 
-// deletion returns the write that ends a session.
-func (s *Store) deletion(group, id string) *types.Delete {
-	return &types.Delete{TableName: &s.table, Key: itemKey(group, id)}
+// end returns the write that ends a session. It leaves a mark, which has the order of the end, and no row in the index.
+func (s *Store) end(group, id string, at time.Time) *types.Update {
+	return &types.Update{
+		TableName: &s.table, Key: itemKey(group, id), ConditionExpression: aws.String(inOrder),
+		UpdateExpression:         aws.String("SET renewed_at = :now, expires_at = :expires REMOVE started_at, ends_at, session_shard, #data"),
+		ExpressionAttributeNames: map[string]string{"#data": schema.SessionData},
+		ExpressionAttributeValues: item{
+			":now": dynamo.Number(at.UnixMilli()), ":expires": dynamo.Number(shard.Expiry(at, kept)),
+		},
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
 }
 
 // ifUnchanged returns the update with the condition that the session is still as held.
