@@ -2,6 +2,9 @@ package dynamo
 
 import (
 	"bytes"
+	"maps"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -37,4 +40,20 @@ func CompareValues(a, b types.AttributeValue) int {
 		}
 	}
 	return 0
+}
+
+// EqualValues reports whether two values are equal, numbers by value. Sets in another order are not.
+func EqualValues(a, b types.AttributeValue) bool {
+	switch a := a.(type) {
+	case *types.AttributeValueMemberN:
+		b, ok := b.(*types.AttributeValueMemberN)
+		return ok && compareNumbers(a.Value, b.Value) == 0
+	case *types.AttributeValueMemberL:
+		b, ok := b.(*types.AttributeValueMemberL)
+		return ok && slices.EqualFunc(a.Value, b.Value, EqualValues)
+	case *types.AttributeValueMemberM:
+		b, ok := b.(*types.AttributeValueMemberM)
+		return ok && maps.EqualFunc(a.Value, b.Value, EqualValues)
+	}
+	return reflect.DeepEqual(a, b)
 }

@@ -118,12 +118,6 @@ func (b *writeBatch) attempt(ctx context.Context, items []dynamo.Item) ([]dynamo
 	return nil, nil
 }
 
-func (b *writeBatch) putItem(ctx context.Context, it dynamo.Item) error {
-	_, err := b.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &b.table, Item: it}, dynamo.NoRetry)
-	b.call.Observe(ctx, b.attemptOf(it), err)
-	return err
-}
-
 // attemptOf returns the attempt that observers receive of a write of an item.
 func (b *writeBatch) attemptOf(it dynamo.Item) shard.Attempt { return b.attempts[b.byKey[keyText(it)]] }
 

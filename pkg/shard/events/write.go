@@ -41,6 +41,7 @@ type Event struct {
 //	sk         S  <time>#<id>, the time as 2026-01-05T12:00:00.123Z
 //	data       M  the caller's data, if any
 //	expires_at N  Unix seconds; absent if events are kept forever
+//	rev        N  how often calls with one event replaced it; absent before the first
 type Writer struct {
 	client    WriterClient
 	table     string
@@ -66,6 +67,9 @@ func NewWriter(db WriterClient, table string, shards *shardmap.Map, o Options) *
 // Put writes events, and returns for each, in order, nil once it is durable or an error of kind
 // ErrThrottled, ErrUnavailable, ErrStale or ErrMisused. The others are written even if one fails.
 // [errors.Join] makes one error of all; it is nil if all are durable.
+//
+// A call with one event replaces other data at the cost of a second WCU, and none of its attempts replaces the data of
+// a newer such call. With several events, a late attempt may.
 //
 // If two events have the same Entity, ID and Time, Put writes the later in the list, and both have its
 // outcome. These events are ErrMisused, and not written:
