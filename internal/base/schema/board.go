@@ -89,6 +89,7 @@ func ParseBoardShardKey(key string) (board, period string, n int, err error) {
 //	size    N  1 to 1000: entries that the top has
 //	periods S  the kinds, comma-separated: all,day,week
 //	used    BOOL  true after the first score: the mode can't change then
+//	rev     N  raised by each call for settings, which is conditional on it
 //	v       N  1
 const (
 	BoardPrefix  = "B#"
@@ -96,6 +97,7 @@ const (
 	BoardSize    = "size"
 	BoardPeriods = "periods"
 	BoardUsed    = "used"
+	BoardRev     = "rev"
 )
 
 // DefaultBoardSize and MaxBoardSize are the default and the largest number of entries of a top.

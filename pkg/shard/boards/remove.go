@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
@@ -15,6 +17,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // Remove deletes a player's entries of all time, of this day and of this week, whatever the board's
@@ -34,20 +37,44 @@ func (l *Boards) Remove(ctx context.Context, board, player string, now time.Time
 	return nil
 }
 
+// muchNewer is how far above a removal's rev that of an entry is which was certainly written by a later call, in
+// microseconds.
+const muchNewer = int64(2 * shardmap.Clocks / time.Microsecond)
+
 // remove deletes one entry if it exists, which costs 1 WCU in the index. The rev of a new entry is the
 // time in microseconds. So it is above the old rev, except if the new writer's clock is behind the
-// first write of the old entry.
+// first write of the old entry. A removal deletes no entry whose rev is above the removal's time, so an attempt that is
+// applied late deletes no newer entry.
 func (l *Boards) remove(ctx context.Context, s span, player string, now time.Time) error {
-	call, clock := observe.Begin(l.observer), dynamo.StartClock(now)
+	call, clock, rev := observe.Begin(l.observer), dynamo.StartClock(now), now.UnixMicro()
 	return dynamo.Persist(ctx, func(ctx context.Context) error {
-		_, err := l.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-			TableName: &l.table, Key: dynamo.Key(schema.EntryKey(s.board, s.label, player)),
-		}, dynamo.NoRetry)
-		at := clock.Now()
-		entry, count := l.shards.Newest(ctx, Key(s.board), at)
-		attempt := observe.Sent(kind.Board, Key(s.board), entry, shard.Calculated(player, count), at)
-		attempt.Items = observe.Hash(player)
-		call.Observe(ctx, attempt, err)
-		return err
+		for range maxOutrun {
+			_, err := l.client.DeleteItem(ctx, l.removal(s, player, rev), dynamo.NoRetry)
+			at := clock.Now()
+			entry, count := l.shards.Newest(ctx, Key(s.board), at)
+			attempt := observe.Sent(kind.Board, Key(s.board), entry, shard.Calculated(player, count), at)
+			attempt.Items = observe.Hash(player)
+			call.Observe(ctx, attempt, err)
+			there, failed := dynamo.ConditionFailed(err)
+			if !failed {
+				return err
+			}
+			held, err := dynamo.Integer(there, schema.EntryRev)
+			if err != nil || held-now.UnixMicro() > muchNewer {
+				return err
+			}
+			rev = max(rev, held) // by a clock that is ahead
+		}
+		return dynamo.ErrOutrun
 	})
+}
+
+// removal returns the deletion of an entry, on condition that its rev is not higher.
+func (l *Boards) removal(s span, player string, rev int64) *dynamodb.DeleteItemInput {
+	return &dynamodb.DeleteItemInput{
+		TableName: &l.table, Key: dynamo.Key(schema.EntryKey(s.board, s.label, player)),
+		ConditionExpression:                 aws.String("attribute_not_exists(rev) OR rev <= :rev"),
+		ExpressionAttributeValues:           dynamo.Item{":rev": dynamo.Number(rev)},
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -61,15 +62,23 @@ func (l *Boards) settingsOf(ctx context.Context, board string, now time.Time) (k
 	if hit, ok := l.known.Get(board); ok && now.Sub(hit.at).Abs() <= settingsAge {
 		return hit, nil
 	}
-	items, err := dynamo.BatchGet(ctx, l.client, l.table, []dynamo.Item{settingsKey(board)}, true)
+	it, err := l.readSettings(ctx, board)
 	if err != nil {
-		return knownBoard{}, fmt.Errorf("reading the settings of board %q: %w", board, err)
-	}
-	var it dynamo.Item
-	if len(items) > 0 {
-		it = items[0]
+		return knownBoard{}, err
 	}
 	return l.cacheSettings(board, it, now)
+}
+
+// readSettings returns the item of a board's settings, nil if there is none.
+func (l *Boards) readSettings(ctx context.Context, board string) (dynamo.Item, error) {
+	items, err := dynamo.BatchGet(ctx, l.client, l.table, []dynamo.Item{settingsKey(board)}, true)
+	if err != nil {
+		return nil, fmt.Errorf("reading the settings of board %q: %w", board, err)
+	}
+	if len(items) == 0 {
+		return nil, nil
+	}
+	return items[0], nil
 }
 
 // cacheSettings caches and returns the settings of a board's item. A nil item means the defaults.
@@ -138,17 +147,47 @@ func (l *Boards) Configure(ctx context.Context, board string, s Settings) error 
 	if err != nil {
 		return fmt.Errorf("configuring board %q: %w: %w", board, shard.ErrMisused, err)
 	}
-	_, err = l.updateSettings(ctx, board, s,
-		"SET #mode = :mode, #size = :size, #periods = :periods, #v = :v, #used = if_not_exists(#used, :false)",
-		"attribute_not_exists(#used) OR #used = :false OR #mode = :mode", dynamo.Item{":false": &types.AttributeValueMemberBOOL{}})
-	if _, failed := dynamo.ConditionFailed(err); failed {
-		err = ErrModeFixed
-	}
+	err = dynamo.Persist(ctx, func(ctx context.Context) error { return l.configure(ctx, board, s) })
 	if err != nil {
 		return fmt.Errorf("configuring board %q: %w", board, err)
 	}
 	l.known.Forget(board)
 	return nil
+}
+
+// configure makes one attempt to set a board's complete settings. It reads the item, and writes on condition that no
+// other call has set it since. So an attempt that is applied late changes no newer settings.
+func (l *Boards) configure(ctx context.Context, board string, s Settings) error {
+	it, err := l.readSettings(ctx, board)
+	if err != nil {
+		return err
+	}
+	rev, err := dynamo.Integer(it, schema.BoardRev)
+	if err != nil {
+		return err
+	}
+	values := dynamo.Item{":false": &types.AttributeValueMemberBOOL{}, ":next": dynamo.Number(rev + 1)}
+	unchanged := "attribute_not_exists(rev)"
+	if it[schema.BoardRev] != nil {
+		unchanged, values[":rev"] = "rev = :rev", it[schema.BoardRev]
+	}
+	_, err = l.updateSettings(ctx, board, s,
+		"SET #mode = :mode, #size = :size, #periods = :periods, #v = :v, #used = if_not_exists(#used, :false), rev = :next",
+		unchanged+" AND (attribute_not_exists(#used) OR #used = :false OR #mode = :mode)", values)
+	there, failed := dynamo.ConditionFailed(err)
+	if !failed {
+		return err
+	}
+	stored, err := parseSettings(there)
+	switch {
+	case err != nil:
+		return err
+	case dynamo.Truth(there, schema.BoardUsed) && stored.Mode != s.Mode:
+		return ErrModeFixed
+	case reflect.DeepEqual(stored, s): // by an earlier attempt
+		return nil
+	}
+	return dynamo.ErrOutrun
 }
 
 // withFixedMode returns a board's settings after its mode is fixed. The first score on a board costs

@@ -75,7 +75,7 @@ func TestRemovalsAreObserved(t *testing.T) {
 		return nil
 	}}
 	submit(t, d.boards(d.Client, w), "b", libtest.Later, "ann 1")
-	if err := d.boards(client, w).Remove(libtest.Within(t), "b", "ann", libtest.Later); err != nil {
+	if err := d.boards(client, w).Remove(libtest.Within(t), "b", "ann", libtest.Later.Add(time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"L#b 0 accepted by 0", "L#b 0 throttled by 0"}
