@@ -58,7 +58,7 @@ func TestExamples(t *testing.T) {
 // eventually consistent queries never return anything. The output must be the same.
 func TestExamplesOnLaggingEngine(t *testing.T) {
 	dir := built(t)
-	for _, name := range []string{"boards", "sessions", "migrate"} {
+	for _, name := range []string{"boards", "sessions"} {
 		t.Run(name, func(t *testing.T) {
 			var late atomic.Int64
 			endpoint := before(t, func(operation, body string) (status int, response string) {
@@ -71,30 +71,10 @@ func TestExamplesOnLaggingEngine(t *testing.T) {
 			if got, want := run(t, filepath.Join(dir, name), environment(endpoint, rand.Text())), promised(t, name); got != want {
 				t.Errorf("the program prints\n%sbut its comment says\n%s", got, want)
 			}
-			if name != "migrate" && late.Load() <= 5 {
+			if late.Load() <= 5 {
 				t.Errorf("the program reads the index %d times, want more than 5", late.Load())
 			}
 		})
-	}
-}
-
-// TestMigrateLeavesNoTable checks that a run which can't describe its table leaves nothing that fails the next run.
-func TestMigrateLeavesNoTable(t *testing.T) {
-	program := filepath.Join(built(t), "migrate")
-	endpoint := before(t, func(operation, _ string) (status int, response string) {
-		if operation != "DescribeTable" {
-			return 0, ""
-		}
-		return http.StatusBadRequest, `{"__type":"com.amazon.coral.service#AccessDeniedException","Message":"not to be described"}`
-	})
-	caller := rand.Text()
-	cmd := exec.CommandContext(t.Context(), program)
-	cmd.Env = environment(endpoint, caller)
-	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "not to be described") {
-		t.Fatalf("without DescribeTable: %v: %s", err, out)
-	}
-	if got, want := run(t, program, environment(enginetest.Endpoint(t), caller)), promised(t, "migrate"); got != want {
-		t.Errorf("the next run prints\n%sbut its comment says\n%s", got, want)
 	}
 }
 
@@ -119,13 +99,11 @@ func before(t *testing.T, instead func(operation, body string) (status int, resp
 	})
 }
 
-// programs returns the folders with a program, except shardtable, which has its own test.
+// programs returns the folders with a program.
 func programs() (names []string, err error) {
 	files, err := filepath.Glob("*/main.go")
 	for _, file := range files {
-		if name := filepath.Dir(file); name != "shardtable" {
-			names = append(names, name)
-		}
+		names = append(names, filepath.Dir(file))
 	}
 	if err == nil && len(names) == 0 {
 		err = errors.New("there are no programs")

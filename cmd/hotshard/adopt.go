@@ -20,21 +20,17 @@ import (
 
 // AdoptCmd is hotshard adopt.
 type AdoptCmd struct {
-	Table    string `required:"" placeholder:"NAME" help:"A table of yours. Without --undo it is only read."`
+	Table    string `required:"" placeholder:"NAME" help:"A table of yours. It is only read."`
 	Format   string `required:"" placeholder:"TEXT" help:"Text between a name and a write shard's number, such as #SHARD_."`
 	Layout   string `enum:",calculated,buckets,random" default:"" placeholder:"NAME" help:"calculated, buckets or random. Default: the one of calculated and buckets that fits the items."`
 	Endpoint string `env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"URL of a DynamoDB-compatible engine. Default: DynamoDB, with the AWS Region and credentials of the environment."`
 	Region   string `placeholder:"REGION" help:"The table's AWS Region. Default: the environment's."`
 	JSON     bool   `name:"json" help:"Print the result as JSON."`
 	scanning
-	undoing
 }
 
 // Validate returns an error for a wrong command line.
 func (c *AdoptCmd) Validate() error {
-	if err := c.checkUndo(); err != nil {
-		return err
-	}
 	if c.Format == "" && c.Table != "" { // without a table, Kong says which flags are missing
 		return errors.New("--format is missing: with no text before the number, a write shard's key would be a name")
 	}
@@ -51,9 +47,6 @@ func (c *AdoptCmd) Run(ctx context.Context, std streams) error {
 	client, err := c.client(ctx)
 	if err != nil {
 		return err
-	}
-	if c.Undo != "" {
-		return c.undo(ctx, std, client)
 	}
 	progress, finish := terminal.Progress(std.err, -1, "items")
 	r, err := adopt.Examine(ctx, client, adopt.Options{

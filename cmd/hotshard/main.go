@@ -44,7 +44,7 @@ type cli struct {
 	Delete   DeleteCmd   `cmd:"" help:"Delete every trace of a key, or of one player of a board."`
 	Plan     PlanCmd     `cmd:"" help:"Estimate write shards, partitions, read cost and monthly cost for a peak."`
 	Top      TopCmd      `cmd:"" help:"Show the hot keys of any table, or of a deployment, live."`
-	Adopt    AdoptCmd    `cmd:"" help:"Examine a table of yours before the library shards it under plain names. Without --undo it only reads."`
+	Adopt    AdoptCmd    `cmd:"" help:"Examine a table of yours before the library shards it under plain names. It only reads."`
 	Console  ConsoleCmd  `cmd:"" help:"Serve the heat map of any table, or of a deployment, on this machine; or write a table's last day to one file."`
 	Explain  ExplainCmd  `cmd:"" help:"Explain why requests of a table were throttled, on which keys, and what cures it. It only reads."`
 	Throttle ThrottleCmd `cmd:"" help:"Proxy a DynamoDB-compatible engine, and throttle as AWS does."`

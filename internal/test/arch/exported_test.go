@@ -147,7 +147,7 @@ func TestInternalNamesAreFound(t *testing.T) {
 		"func F() (int, error, []map[string]*dynamo.Scope) { panic(0) }":            true,
 		"type T struct{ S dynamo.Scope }":                                           true,
 		"type T struct{ dynamo.Scope }":                                             true,
-		"type T interface{ place.Table }":                                           true,
+		"type T interface{ place.Range }":                                           true,
 		"type T interface{ M(func(dynamo.Scope)) }":                                 true,
 		"type T = dynamo.Scope":                                                     true,
 		"type T []dynamo.Scope":                                                     true,
@@ -159,7 +159,7 @@ func TestInternalNamesAreFound(t *testing.T) {
 		"type T struct{}; func (T) m(dynamo.Scope) {}":                              false,
 		"var V error; const C = int(dynamo.KeyRange)":                               false,
 	} {
-		source := "package p; import \"" + module + "/internal/base/dynamo\"; import \"" + module + "/pkg/shard/internal/place\"; var _ dynamo.Scope; var _ place.Table; " + declaration
+		source := "package p; import \"" + module + "/internal/base/dynamo\"; import \"" + module + "/pkg/shard/internal/place\"; var _ dynamo.Scope; var _ place.Range; " + declaration
 		set := token.NewFileSet()
 		file, err := parser.ParseFile(set, "p.go", source, 0)
 		require.NoError(t, err)

@@ -16,7 +16,6 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/pkg/shard/limits"
-	"github.com/hotshard/hotshard/pkg/shard/migrate"
 	"github.com/hotshard/hotshard/pkg/shard/once"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -47,10 +46,7 @@ func calls(now time.Time) map[string]func(context.Context) error {
 	own := table.Table{Client: db, Name: "t", PartitionKey: "p", SortKey: "s", Shards: table.Fixed(2), Layout: table.RandomSuffix{}}
 	other := own
 	other.Layout, other.Name = table.CalculatedSuffix{}, "o"
-	from := other
-	from.Name = "f"
 	tally := table.Tally{Client: db, Table: "t", PartitionKey: "p", Value: "v", Shards: table.Fixed(2)}
-	moves := migrate.Migration{Client: db, From: &from, To: &other}
 	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 	item := table.Item{"p": text("a"), "s": text("1")}
 	calls := map[string]func(context.Context) error{
@@ -86,14 +82,7 @@ func calls(now time.Time) map[string]func(context.Context) error {
 		"table.Tally.Add":     func(ctx context.Context) error { return tally.Add(ctx, "a", 1, now) },
 		"table.Tally.Sum":     func(ctx context.Context) error { return errorOf(tally.Sum(ctx, []string{"a"}, now)) },
 	}
-	for name, t := range map[string]interface {
-		Put(context.Context, table.Item, time.Time) error
-		Delete(context.Context, table.Item, time.Time) error
-		Update(context.Context, table.Item, *dynamodb.UpdateItemInput, time.Time) (*dynamodb.UpdateItemOutput, error)
-		Get(context.Context, table.Item, time.Time) (table.Item, error)
-		Page(context.Context, string, table.Span, time.Time) (table.Page, error)
-		Count(context.Context, string, table.Span, time.Time) (int, error)
-	}{"table.Table": &other, "table.Table at random": &own, "migrate.Migration": &moves} {
+	for name, t := range map[string]*table.Table{"table.Table": &other, "table.Table at random": &own} {
 		calls[name+".Put"] = func(ctx context.Context) error { return t.Put(ctx, item, now) }
 		calls[name+".Delete"] = func(ctx context.Context) error { return t.Delete(ctx, item, now) }
 		calls[name+".Get"] = func(ctx context.Context) error { return errorOf(t.Get(ctx, item, now)) }

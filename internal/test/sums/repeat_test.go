@@ -31,7 +31,6 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/limits"
-	"github.com/hotshard/hotshard/pkg/shard/migrate"
 	"github.com/hotshard/hotshard/pkg/shard/once"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/pkg/shard/table"
@@ -170,27 +169,6 @@ var cases = []sumCase{
 		orders := r.theirs(t)
 		return func(ctx context.Context) error {
 			return orders.PutIf(ctx, libtest.Order(1), table.Condition{Expression: "attribute_not_exists(sold)"}, libtest.Later)
-		}
-	}},
-	{"a Migration's update", []string{"pkg/shard/migrate.Migration.Update"}, false, func(t *testing.T, r *rig) func(context.Context) error {
-		from, to := r.theirs(t), r.theirs(t)
-		m := &migrate.Migration{Client: r.client, From: &from, To: &to}
-		return func(ctx context.Context) error {
-			return errorOf(m.Update(ctx, libtest.Order(1), addOne(), libtest.Later))
-		}
-	}},
-	{"a Migration's update of both", []string{"pkg/shard/migrate.Migration.Update"}, true, func(t *testing.T, r *rig) func(context.Context) error {
-		from, to := r.theirs(t), r.theirs(t)
-		m := &migrate.Migration{Client: r.client, From: &from, To: &to, Phase: migrate.WriteBoth}
-		return func(ctx context.Context) error {
-			if _, err := m.Update(ctx, libtest.Order(1), addOne(), libtest.Later); err != nil {
-				return err
-			}
-			it, err := to.Get(ctx, libtest.Order(1), libtest.Later)
-			if n := libtest.Text(it["n"]); err == nil && n != "1" {
-				err = fmt.Errorf("counted %s times", n)
-			}
-			return err
 		}
 	}},
 	{"records that are given up", []string{"internal/fold.delivery.storeFailure", "internal/fold.delivery.failure"}, false, func(t *testing.T, r *rig) func(context.Context) error {

@@ -86,7 +86,7 @@ func (r Range) places(now time.Time) (place.Range, error) {
 
 // readPage reads a page.
 func (e *Reader) readPage(ctx context.Context, r Range, of place.Range, now time.Time) (page Page, err error) {
-	items, rest := place.OpenTable(e.days(), now).Range(ctx, Key(r.Entity), of)
+	items, rest := place.ReadRange(ctx, e.days(), Key(r.Entity), of, now)
 	last, size := "", 0
 	for found, err := range items {
 		if err != nil {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"time"
-
-	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // ErrInUse means that a key's shard count was set after its reset; use errors.Is.
@@ -26,25 +24,6 @@ func (c *Changer) Reset(ctx context.Context, key string, now time.Time) (Entry, 
 			return e, ErrNoChange
 		}
 		return Entry{Key: key, Max: e.Most(), Version: e.Version + 1, Updated: dated(now), Forgotten: true}, nil
-	})
-}
-
-// Flatten records that all items of a key belong to write shard 0, whatever their times. It moves no
-// item: the caller does that next. Meanwhile look-ups and ranges read all write shards that the key
-// ever had (the entry's Most). Flatten returns ErrInUse if the key is not pinned at 1 or another
-// count may still be in effect, and ErrNoChange if the entry is already [Entry.Flat].
-func (c *Changer) Flatten(ctx context.Context, key string, now time.Time) (Entry, error) {
-	return c.change(ctx, key, now, func(e Entry, now time.Time) (Entry, error) {
-		switch {
-		case e.Flat():
-			return e, ErrNoChange
-		case !e.Pinned || e.History.Newest() != 1 || e.Effective().Add(Margin).After(now):
-			return e, ErrInUse
-		}
-		return Entry{
-			Key: key, History: shard.History{{At: dated(now), Count: 1}}, Max: e.Most(), Version: e.Version + 1,
-			Pinned: true, Updated: dated(now), Forgotten: true,
-		}, nil
 	})
 }
 

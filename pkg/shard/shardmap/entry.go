@@ -75,12 +75,6 @@ func (e Entry) Active(t time.Time) Entry {
 // Most returns the largest shard count that the key ever had, at least 1.
 func (e Entry) Most() int { return max(1, e.Max) }
 
-// Flat reports whether the key was flattened: all its items belong to write shard 0, whatever their
-// times, but may still be on others. See [Changer.Flatten].
-func (e Entry) Flat() bool {
-	return e.Pinned && e.Forgotten && len(e.History) == 1 && e.History[0].Count == 1
-}
-
 // newer reports whether an entry replaces the one held. If the versions are equal, a readable
 // entry wins. After a day, the item of a deleted key may have expired, and versions start over.
 func (e Entry) newer(held Entry) bool {

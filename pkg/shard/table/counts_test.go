@@ -24,11 +24,9 @@ func TestWrappedFixedCountsAreFixed(t *testing.T) {
 	}{
 		"suffix":             {table.Namespace{Prefix: "x/", Counts: table.Fixed(10)}, table.CalculatedSuffix{}, false},
 		"minimum":            {table.AtLeast{N: 3, Counts: table.Fixed(10)}, table.CalculatedSuffix{}, false},
-		"unsharded":          {table.Namespace{Prefix: "x/", Counts: table.Fixed(1)}, table.Unsharded{}, false},
 		"ahead":              {table.Namespace{Prefix: "x/", Counts: table.Fixed(2)}, table.HybridBuckets{Bucket: shard.Day}, false},
 		"changing":           {table.Namespace{Prefix: "x/", Counts: &libtest.Steps{}}, table.CalculatedSuffix{}, true},
 		"changing, minimum":  {table.AtLeast{N: 3, Counts: &libtest.Steps{}}, table.CalculatedSuffix{}, true},
-		"unsharded, 3":       {table.AtLeast{N: 3, Counts: table.Fixed(1)}, table.Unsharded{}, true},
 		"no counts":          {table.Namespace{Prefix: "x/"}, table.RandomSuffix{}, true},
 		"minimum 0":          {table.AtLeast{Counts: table.Fixed(1)}, table.RandomSuffix{}, true},
 		"minimum of nothing": {table.AtLeast{N: 1}, table.RandomSuffix{}, true},

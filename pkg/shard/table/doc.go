@@ -16,7 +16,6 @@
 // [HybridBuckets]; docs/patterns.md has the cost of each and when to use it. The count is
 // [Fixed], or a [shardmap.Map] that many programs share; [AtLeast] migrates from the first to
 // the second. Table.PlainFirst adopts a table as it is: docs/adopt.md. A [Tally] is a counter.
-// Package migrate changes layout, format or count while programs run.
 //
 // A Table is safe for concurrent use; don't change its fields after the first call. A read has
 // at most 16 requests in flight and leaves no goroutine behind. Errors name the operation and

@@ -181,7 +181,7 @@ func (g *gather) stream(p partition, n, order int) *dynamo.Stream {
 	if g.keys {
 		g.project(input)
 	}
-	s := &dynamo.Stream{Client: g.t.Client, Input: input, Sort: g.t.SortKey, TieBreaker: g.TieBreaker(), Order: order}
+	s := &dynamo.Stream{Client: g.t.Client, Input: input, Sort: g.t.SortKey, TieBreaker: g.tieBreaker(), Order: order}
 	s.Drop = g.drop
 	if g.after != nil {
 		s.Drop = func(it dynamo.Item) bool { return g.passed(g.place(p, it)) }
@@ -217,7 +217,7 @@ func (g *gather) condition(in *dynamodb.QueryInput, p partition) {
 func (g *gather) project(in *dynamodb.QueryInput) {
 	projection := "#sk"
 	in.ExpressionAttributeNames["#sk"] = g.t.SortKey
-	if by := g.TieBreaker(); by != "" {
+	if by := g.tieBreaker(); by != "" {
 		projection += ", #by"
 		in.ExpressionAttributeNames["#by"] = by
 	}
@@ -233,7 +233,7 @@ func prefixed(prefix string, bound types.AttributeValue) types.AttributeValue {
 
 // place returns an item's position by the caller's sort key, without the stored prefix.
 func (g *gather) place(p partition, it dynamo.Item) place.Position {
-	at := place.Position{Sort: it[g.t.SortKey], Tie: dynamo.TieValue(it, g.TieBreaker()), Shard: p.shard}
+	at := place.Position{Sort: it[g.t.SortKey], Tie: dynamo.TieValue(it, g.tieBreaker()), Shard: p.shard}
 	if p.prefix != "" {
 		at.Sort = dynamo.String(strings.TrimPrefix(dynamo.Text(it, g.t.SortKey), p.prefix))
 	}

@@ -24,7 +24,7 @@ func (g *gather) count(ctx context.Context) (n int, err error) {
 	}
 	for batch := range batches(groups) {
 		count := g.countEach
-		if g.Findable() && len(batch) > 1 {
+		if g.findable() && len(batch) > 1 {
 			count = g.countOnce
 		}
 		more, err := count(ctx, batch)

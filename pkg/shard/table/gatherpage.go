@@ -23,7 +23,7 @@ func (g *gather) passed(at place.Position) bool {
 // cursor, one that distinguishes items with equal sort keys. This one does not.
 func (g *gather) passedByAnother(at place.Position) bool {
 	by := g.after.Tie
-	return by != "" && by != place.LastTie && g.TieBreaker() == "" && dynamo.CompareValues(at.Sort, g.after.Sort) == 0
+	return by != "" && by != place.LastTie && g.tieBreaker() == "" && dynamo.CompareValues(at.Sort, g.after.Sort) == 0
 }
 
 // stored returns a stored item with the caller's keys and its place.
@@ -36,18 +36,18 @@ func (g *gather) stored(p partition, it dynamo.Item) place.Stored {
 // repeats reports whether an item repeats the last one, from a second write shard. That happens only if
 // writers disagreed on a change of the shard count.
 func (g *gather) repeats(last *place.Position, s place.Stored) bool {
-	return !g.twice && g.Findable() && last != nil && last.Tie == s.At.Tie && dynamo.CompareValues(last.Sort, s.At.Sort) == 0
+	return !g.twice && g.findable() && last != nil && last.Tie == s.At.Tie && dynamo.CompareValues(last.Sort, s.At.Sort) == 0
 }
 
 // cursor returns the position at which the page after an item begins.
 func (g *gather) cursor(at place.Position) place.Position {
-	if !g.Findable() {
+	if !g.findable() {
 		return at
 	}
 	at.Shard = math.MaxInt // the same item on another write shard is passed too
 	if g.span.Desc {
 		at.Shard = -1
-	} else if g.TieBreaker() == "" {
+	} else if g.tieBreaker() == "" {
 		at.Tie = place.LastTie // and so is another item with the sort key
 	}
 	return at

@@ -18,8 +18,7 @@ import (
 )
 
 // Layout is a sharding pattern: it decides where a name's items go, and which partitions a
-// range reads. It is one of [RandomSuffix], [CalculatedSuffix], [TimeBuckets],
-// [HybridBuckets] and [Unsharded].
+// range reads. It is one of [RandomSuffix], [CalculatedSuffix], [TimeBuckets] and [HybridBuckets].
 type Layout interface {
 	// fault returns why the layout does not fit the table, or nil.
 	fault(t *Table) error
@@ -45,29 +44,6 @@ type partition struct {
 	edge   place.Position // the position before the bucket's first item; zero without buckets
 }
 
-// Unsharded keeps a name's items under the plain name: the table before sharding, from which a
-// Migration of package migrate can begin. Its Table's Shards must be Fixed(1).
-type Unsharded struct{}
-
-func (Unsharded) findable() bool { return true }
-
-func (Unsharded) tieBreaker(*Table) string { return "" }
-
-func (Unsharded) fault(t *Table) error {
-	if n, ok := constant(t.Shards); !ok || n != 1 {
-		return fmt.Errorf("an Unsharded table needs Shards: Fixed(1)")
-	}
-	return nil
-}
-
-func (Unsharded) places(_ context.Context, r raw, name string, it Item) ([]place.Place, error) {
-	return []place.Place{{PK: name, Sort: it[r.t.SortKey]}}, nil
-}
-
-func (Unsharded) partitions(_ context.Context, _ raw, name string, _ Span) (iter.Seq[[]partition], error) {
-	return func(yield func([]partition) bool) { yield([]partition{{pk: name}}) }, nil
-}
-
 // RandomSuffix spreads a name's items over name#0 to name#N-1 at random, for items that are
 // never looked up singly, such as log lines and clicks. A read of a range queries all N. An
 // item that is put again may be on two write shards, and is then read twice.
@@ -91,7 +67,7 @@ func (RandomSuffix) places(ctx context.Context, r raw, name string, it Item) ([]
 	if err != nil {
 		return nil, err
 	}
-	now := r.Now()
+	now := r.time()
 	n := shard.Random(entry.History.At(now))
 	return []place.Place{{PK: r.t.join(name, n), Sort: it[r.t.SortKey], Sent: r.sent(kind.OwnRandom, name, entry, n, now, "")}}, nil
 }
@@ -194,13 +170,9 @@ func (t *Table) by(it Item, attr string) (string, error) {
 // calculated implements Layout.places for write shards calculated from the value by.
 func (r raw) calculated(name, base string, sort types.AttributeValue, entry shardmap.Entry, by string, at time.Time) []place.Place {
 	numbers := entry.PlacesAt(r.t.calculate, by, at)
-	leaving := r.t.PlainFirst && entry.Flat()
-	if leaving && len(numbers) > 1 {
-		numbers = append(numbers, numbers[0]) // again: the item may move there between two reads
-	}
 	list := make([]place.Place, len(numbers))
 	for i, n := range numbers {
-		list[i] = place.Place{PK: r.t.join(base, n), Sort: sort, Sent: r.sent(kind.OwnTimed, name, entry, n, at, by), Leaving: leaving && n != numbers[0]}
+		list[i] = place.Place{PK: r.t.join(base, n), Sort: sort, Sent: r.sent(kind.OwnTimed, name, entry, n, at, by)}
 	}
 	return list
 }

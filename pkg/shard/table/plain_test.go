@@ -14,6 +14,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/pkg/shard/table"
@@ -224,7 +225,7 @@ func TestUnreadableMap(t *testing.T) {
 		t.Errorf("Count: error %v, want ErrStale", err)
 	}
 	plain := *orders
-	plain.Shards, plain.Layout, plain.PlainFirst = table.Fixed(1), table.Unsharded{}, false
+	plain.Shards = table.Fixed(1)
 	if n, err := plain.Count(t.Context(), "acme", table.Span{}, libtest.Epoch); err != nil || n != 1 {
 		t.Errorf("%d items under the plain key, %v; want 1", n, err)
 	}
@@ -235,5 +236,72 @@ func TestUnreadableMap(t *testing.T) {
 	orders.Layout, orders.PlainFirst = table.RandomSuffix{}, false
 	if err := orders.Put(t.Context(), it, libtest.Epoch); !errors.Is(err, shard.ErrStale) {
 		t.Errorf("a put without PlainFirst: error %v, want ErrStale", err)
+	}
+}
+
+// TestPinToOne checks how an adopted name goes back: after a Pin to 1, items on all write shards are read, changed and
+// deleted, and new items are under the plain key. A range of later time buckets costs one query.
+func TestPinToOne(t *testing.T) {
+	t.Parallel()
+	d := libtest.Deploy(t)
+	shards := shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})
+	for what, layout := range plainLayouts {
+		if what == "fixed" {
+			continue
+		}
+		client := &asked{Client: d.Client}
+		orders := plain(client, libtest.Theirs(t, d.Client, "S"), layout, table.Namespace{Prefix: what + "/", Counts: shards})
+		clock, ids := libtest.Later, []string(nil)
+		put := func(n int) {
+			for range n {
+				ids = append(ids, fmt.Sprintf("order-%02d", len(ids)))
+				it := table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str(shard.Millis.Key(clock, "#", ids[len(ids)-1])), "id": libtest.Str(ids[len(ids)-1])}
+				require.NoError(t, orders.Put(t.Context(), it, clock))
+			}
+		}
+		put(1)
+		d.Pin(t, what+"/acme", 4, clock)
+		clock = clock.Add(time.Minute)
+		put(12)
+		clock = d.Pin(t, what+"/acme", 1, clock).Add(time.Hour)
+		put(1)
+		if last := client.keys[len(client.keys)-1]; strings.Contains(last, "SHARD") {
+			t.Errorf("%s: after the pin: %s", what, last)
+		}
+		read := func(from time.Time) (got []string) {
+			for it, err := range orders.Query(t.Context(), "acme", table.During(shard.Millis, from, from.AddDate(0, 0, 2)), clock) {
+				require.NoError(t, err)
+				got = append(got, libtest.Text(it["id"]))
+			}
+			return slices.Sorted(slices.Values(got))
+		}
+		if got := read(libtest.Later); !slices.Equal(got, ids) {
+			t.Errorf("%s: the range has %v, want %v", what, got, ids)
+		}
+		if before := len(client.keys); strings.HasPrefix(what, "buckets") {
+			if read(clock.AddDate(0, 0, 1).Truncate(24 * time.Hour)); len(client.keys) != before+2 {
+				t.Errorf("%s: a range of two later days makes the requests %v", what, client.keys[before:])
+			}
+		}
+		if what == "random" || what == "buckets" {
+			continue
+		}
+		for i, id := range ids {
+			at := libtest.Later.Add(time.Minute)
+			if i == 0 {
+				at = libtest.Later
+			} else if i == len(ids)-1 {
+				at = clock
+			}
+			key := table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str(shard.Millis.Key(at, "#", id)), "id": libtest.Str(id)}
+			_, err := orders.Update(t.Context(), key, &dynamodb.UpdateItemInput{
+				UpdateExpression: aws.String("ADD n :n"), ExpressionAttributeValues: table.Item{":n": libtest.Num(1)}, ConditionExpression: aws.String("attribute_exists(customer)"),
+			}, clock)
+			require.NoError(t, err)
+			require.NoError(t, orders.Delete(t.Context(), key, clock))
+		}
+		if left := read(libtest.Later); len(left) > 0 {
+			t.Errorf("%s: %v are left after deletes", what, left)
+		}
 	}
 }

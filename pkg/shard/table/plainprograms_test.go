@@ -22,7 +22,7 @@ func TestProgramsWithoutTheLibrary(t *testing.T) {
 		orders := plain(db, libtest.Theirs(t, db, "S"), layout, table.Fixed(4))
 		key := plainKey(what)
 		theirs := *orders // the table of a program without the library
-		theirs.Layout, theirs.Shards, theirs.PlainFirst = table.Unsharded{}, table.Fixed(1), false
+		theirs.Layout, theirs.Shards = table.RandomSuffix{}, table.Fixed(1)
 		order := func(pk string, i int) table.Item {
 			return table.Item{"customer": libtest.Str(pk), "placed": libtest.Str(fmt.Sprintf("2026-01-05T10:00:%02d.000Z", i)), "id": libtest.Str(fmt.Sprint("order-", i))}
 		}

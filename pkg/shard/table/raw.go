@@ -21,16 +21,12 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// raw is a [place.Table]: a Table during one call, addressed by its items' places.
+// raw is a Table during one call, addressed by the places of its items.
 type raw struct {
 	t     *Table
 	now   time.Time
 	clock dynamo.Clock
 	call  observe.Call
-}
-
-func init() {
-	place.OpenTable = func(t any, now time.Time) place.Table { return t.(*Table).raw(now) }
 }
 
 // check returns an error if the table's fields are wrong or the call's time is zero.
@@ -41,23 +37,23 @@ func (r raw) check() error {
 	return r.t.Check()
 }
 
-// raw returns the place.Table of a call that began at now.
+// raw returns the table during a call that began at now.
 func (t *Table) raw(now time.Time) raw {
 	return raw{t, now, dynamo.StartClock(now), observe.Begin(t.Observer)}
 }
 
-// Now returns the call's start plus the time since.
-func (r raw) Now() time.Time { return r.clock.Now() }
+// time returns the call's start plus the time since.
+func (r raw) time() time.Time { return r.clock.Now() }
 
-// Finds reports whether a look-up by an item's contents finds the item.
-func (r raw) Findable() bool { return r.t.Layout.findable() }
+// findable reports whether a look-up by an item's contents finds the item.
+func (r raw) findable() bool { return r.t.Layout.findable() }
 
-// TieBreaker returns the attribute that distinguishes items with equal sort keys, or "".
-func (r raw) TieBreaker() string { return r.t.Layout.tieBreaker(r.t) }
+// tieBreaker returns the attribute that distinguishes items with equal sort keys, or "".
+func (r raw) tieBreaker() string { return r.t.Layout.tieBreaker(r.t) }
 
-// NameOf returns the name in an item's partition key attribute. It checks the name and that the item
+// nameOf returns the name in an item's partition key attribute. It checks the name and that the item
 // has a sort key.
-func (r raw) NameOf(it Item) (string, error) {
+func (r raw) nameOf(it Item) (string, error) {
 	name, ok := it[r.t.PartitionKey].(*types.AttributeValueMemberS)
 	if !ok {
 		return "", fmt.Errorf("%w: table %s: the item's %s must be a string, the name without a write shard", shard.ErrMisused, r.t.Name, r.t.PartitionKey)
@@ -71,16 +67,16 @@ func (r raw) NameOf(it Item) (string, error) {
 	return name.Value, r.t.nameFault(name.Value)
 }
 
-// Identity returns the attribute that distinguishes an item from others with its name and sort key.
-func (r raw) Identity(it Item) place.Identity {
-	if by := r.TieBreaker(); by != "" {
+// identity returns the attribute that distinguishes an item from others with its name and sort key.
+func (r raw) identity(it Item) place.Identity {
+	if by := r.tieBreaker(); by != "" {
 		return place.Identity{by: it[by]}
 	}
 	return nil
 }
 
 func (r raw) lookup(ctx context.Context, key string) (shardmap.Entry, error) {
-	entry, err := r.t.Shards.Lookup(ctx, key, r.Now())
+	entry, err := r.t.Shards.Lookup(ctx, key, r.time())
 	if err != nil {
 		return shardmap.Entry{}, fmt.Errorf("looking up the shard count of %q: %w", key, err)
 	}
@@ -95,7 +91,7 @@ func (r raw) sent(k kind.Kind, key string, e shardmap.Entry, n int, at time.Time
 		a.Items = observe.Hash(identity)
 	}
 	if r.t.PlainFirst {
-		a.Clear = func(ctx context.Context, from, to int) error { return r.t.clear(ctx, key, from, to, r.Now()) }
+		a.Clear = func(ctx context.Context, from, to int) error { return r.t.clear(ctx, key, from, to, r.time()) }
 	}
 	return a
 }
@@ -111,30 +107,30 @@ func sent(k kind.Kind, table string, counts Counts, key string, e shardmap.Entry
 
 // notAhead returns an error if the shard count may still change before an item's time.
 func (r raw) notAhead(at time.Time) error {
-	if ahead := aheadOf(r.t.Shards); r.t.changing() && at.After(r.Now().Add(ahead)) {
+	if ahead := aheadOf(r.t.Shards); r.t.changing() && at.After(r.time().Add(ahead)) {
 		return fmt.Errorf("%w: an item's time %s is more than %s ahead: until then its shard count may change", shard.ErrMisused, at, ahead)
 	}
 	return nil
 }
 
-// Places returns the place where an item belongs, and then the places where it may also be.
-func (r raw) Places(ctx context.Context, name string, it Item) ([]place.Place, error) {
+// places returns the place where an item belongs, and then the places where it may also be.
+func (r raw) places(ctx context.Context, name string, it Item) ([]place.Place, error) {
 	if err := r.t.nameFault(name); err != nil {
 		return nil, err
 	}
 	return r.t.Layout.places(ctx, r, name, it)
 }
 
-// Find returns the name and the places of a key's item; operation is for its errors.
-func (r raw) Find(ctx context.Context, operation string, key Item) (name string, places []place.Place, err error) {
+// find returns the name and the places of a key's item; operation is for its errors.
+func (r raw) find(ctx context.Context, operation string, key Item) (name string, places []place.Place, err error) {
 	if err := r.check(); err != nil {
 		return "", nil, err
 	}
-	if name, err = r.NameOf(key); err != nil {
+	if name, err = r.nameOf(key); err != nil {
 		return "", nil, err
 	}
-	if r.Findable() {
-		places, err = r.Places(ctx, name, key)
+	if r.findable() {
+		places, err = r.places(ctx, name, key)
 	} else {
 		kind := strings.TrimPrefix(fmt.Sprintf("%T", r.t.Layout), "table.")
 		err = fmt.Errorf("%w: a %s chooses write shards at random, so single items can't be looked up: query the range of the one sort key", shard.ErrMisused, kind)
@@ -145,9 +141,9 @@ func (r raw) Find(ctx context.Context, operation string, key Item) (name string,
 	return name, places, nil
 }
 
-// Locate reads places in turn, strongly consistent. It returns the first that has the item,
+// locate reads places in turn, strongly consistent. It returns the first that has the item,
 // and the item as stored, which is nil if no place has it.
-func (r raw) Locate(ctx context.Context, places []place.Place, id place.Identity) (place.Place, Item, error) {
+func (r raw) locate(ctx context.Context, places []place.Place, id place.Identity) (place.Place, Item, error) {
 	for _, p := range places {
 		it, err := r.readAt(ctx, p)
 		if err != nil || id.Matches(it) {
@@ -161,7 +157,7 @@ func (r raw) Locate(ctx context.Context, places []place.Place, id place.Identity
 func (r raw) readAt(ctx context.Context, p place.Place) (it Item, err error) {
 	consistent := true
 	err = dynamo.Persist(ctx, func(ctx context.Context) error {
-		out, err := r.t.Client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &r.t.Name, Key: r.Key(p), ConsistentRead: &consistent}, dynamo.NoRetry)
+		out, err := r.t.Client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &r.t.Name, Key: r.key(p), ConsistentRead: &consistent}, dynamo.NoRetry)
 		if err == nil {
 			it = out.Item
 		}
@@ -170,69 +166,60 @@ func (r raw) readAt(ctx context.Context, p place.Place) (it Item, err error) {
 	return it, err
 }
 
-// Target returns the place that has the item, or else the place where it belongs.
-func (r raw) Target(ctx context.Context, places []place.Place, id place.Identity) (place.Place, error) {
+// target returns the place that has the item, or else the place where it belongs.
+func (r raw) target(ctx context.Context, places []place.Place, id place.Identity) (place.Place, error) {
 	if len(places) == 1 {
 		return places[0], nil
 	}
-	at, it, err := r.Locate(ctx, places, id)
+	at, it, err := r.locate(ctx, places, id)
 	if err != nil || it != nil {
 		return at, err
 	}
 	return places[0], nil
 }
 
-// write makes a conditional write at the place that has the item, or else where it belongs. If the
-// condition fails because the item has left the place, write repeats it at the new place.
+// write makes a conditional write at the place that has the item, or else where it belongs.
 func (r raw) write(ctx context.Context, places []place.Place, id place.Identity, send func(context.Context, place.Place) error) error {
-	at, err := r.Target(ctx, places, id)
-	for err == nil {
-		err = dynamo.PersistSum(ctx, func(ctx context.Context) error {
-			err := send(ctx, at)
-			r.call.Observe(ctx, at.Sent, err)
-			return err
-		})
-		if _, failed := dynamo.ConditionFailed(err); !failed || !at.Leaving {
-			return err
-		}
-		again, lookup := r.Target(ctx, places, id)
-		if lookup != nil || again.Equal(at) {
-			return cmp.Or(lookup, err)
-		}
-		at, err = again, nil
+	at, err := r.target(ctx, places, id)
+	if err != nil {
+		return err
 	}
-	return err
+	return dynamo.PersistSum(ctx, func(ctx context.Context) error {
+		err := send(ctx, at)
+		r.call.Observe(ctx, at.Sent, err)
+		return err
+	})
 }
 
-// Key returns the primary key under which the item is stored.
-func (r raw) Key(at place.Place) Item {
+// key returns the primary key under which the item is stored.
+func (r raw) key(at place.Place) Item {
 	return Item{r.t.PartitionKey: dynamo.String(at.PK), r.t.SortKey: at.Sort}
 }
 
-// Put returns the write of an item under its stored key, on the condition that no other item is
+// put returns the write of an item under its stored key, on the condition that no other item is
 // there.
-func (r raw) Put(it Item, at place.Place, id place.Identity) *types.Put {
+func (r raw) put(it Item, at place.Place, id place.Identity) *types.Put {
 	stored := maps.Clone(it)
-	maps.Copy(stored, r.Key(at))
-	g := id.Guard(at, r.t.PartitionKey)
+	maps.Copy(stored, r.key(at))
+	g := id.Unoccupied(r.t.PartitionKey)
 	return &types.Put{
 		TableName: &r.t.Name, Item: stored,
 		ConditionExpression: g.Condition, ExpressionAttributeNames: g.Names, ExpressionAttributeValues: g.Values,
 	}
 }
 
-// Deletion returns the write that deletes an item from a place. It deletes no other item there.
-func (r raw) Deletion(at place.Place, id place.Identity) *types.Delete {
-	g := id.Guard(at, r.t.PartitionKey)
+// deletion returns the write that deletes an item from a place. It deletes no other item there.
+func (r raw) deletion(at place.Place, id place.Identity) *types.Delete {
+	g := id.Unoccupied(r.t.PartitionKey)
 	return &types.Delete{
-		TableName: &r.t.Name, Key: r.Key(at),
+		TableName: &r.t.Name, Key: r.key(at),
 		ConditionExpression: g.Condition, ExpressionAttributeNames: g.Names, ExpressionAttributeValues: g.Values,
 	}
 }
 
-// RemoveAt deletes an item from a place; another item there stays.
-func (r raw) RemoveAt(ctx context.Context, at place.Place, id place.Identity) error {
-	in := dynamo.DeleteInput(r.Deletion(at, id))
+// removeAt deletes an item from a place; another item there stays.
+func (r raw) removeAt(ctx context.Context, at place.Place, id place.Identity) error {
+	in := dynamo.DeleteInput(r.deletion(at, id))
 	err := dynamo.Persist(ctx, func(ctx context.Context) error {
 		_, err := r.t.Client.DeleteItem(ctx, in, dynamo.NoRetry)
 		r.call.Observe(ctx, at.Sent, err)
@@ -244,9 +231,15 @@ func (r raw) RemoveAt(ctx context.Context, at place.Place, id place.Identity) er
 	return err
 }
 
-// Range yields the items of a range in order, each with its place. rest returns where the next range
-// begins, or nil if this one was read to its end.
-func (r raw) Range(ctx context.Context, name string, of place.Range) (items iter.Seq2[place.Stored, error], rest func() *place.Position) {
+func init() {
+	place.ReadRange = func(ctx context.Context, t any, name string, of place.Range, now time.Time) (iter.Seq2[place.Stored, error], func() *place.Position) {
+		return t.(*Table).raw(now).readRange(ctx, name, of)
+	}
+}
+
+// readRange yields the items of a range in order, each with its place. rest returns where the next range begins, or nil if
+// this one was read to its end.
+func (r raw) readRange(ctx context.Context, name string, of place.Range) (items iter.Seq2[place.Stored, error], rest func() *place.Position) {
 	g, err := r.gather(name, Span{Low: of.Low, High: of.High, Desc: of.Desc, Limit: of.Limit, Consistent: of.Consistent})
 	if err != nil {
 		return func(yield func(place.Stored, error) bool) { yield(place.Stored{}, err) }, nil

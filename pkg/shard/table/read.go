@@ -106,11 +106,11 @@ func (t *Table) Count(ctx context.Context, name string, s Span, now time.Time) (
 func (t *Table) Get(ctx context.Context, key Item, now time.Time) (Item, error) {
 	const operation = "reading an item of"
 	r := t.raw(now)
-	name, places, err := r.Find(ctx, operation, key)
+	name, places, err := r.find(ctx, operation, key)
 	if err != nil {
 		return nil, err
 	}
-	_, it, err := r.Locate(ctx, places, r.Identity(key))
+	_, it, err := r.locate(ctx, places, r.identity(key))
 	if err == nil && it == nil {
 		err = shard.ErrNotFound
 	}

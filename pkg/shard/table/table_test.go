@@ -18,7 +18,6 @@ import (
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/migrate"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
@@ -56,7 +55,6 @@ func TestInvalidTablesAreRejected(t *testing.T) {
 		"truncated time":              func(t *table.Table) { t.Layout = table.TimeBuckets{Bucket: shard.Day, Stamp: shard.Nanos} },
 		"changing N":                  func(t *table.Table) { t.Shards, t.Layout = &libtest.Steps{}, table.CalculatedSuffix{} },
 		"no group":                    func(t *table.Table) { t.Shards, t.Layout = &libtest.Steps{}, table.HybridBuckets{Bucket: shard.Day} },
-		"unsharded, 3":                func(t *table.Table) { t.Layout = table.Unsharded{} },
 		"hybrid's name":               func(t *table.Table) { t.Layout = table.HybridBuckets{Bucket: shard.Day} },
 	} {
 		sharded := whole
@@ -204,7 +202,7 @@ func TestQueryEndsWithItsContext(t *testing.T) {
 }
 
 // TestFailedConditionReturnsItem checks that a failed condition returns the item with the caller's keys if the caller
-// requested it. A Migration rejects such requests.
+// requested it.
 func TestFailedConditionReturnsItem(t *testing.T) {
 	db := enginetest.Client(t)
 	for _, layout := range []table.Layout{table.HybridBuckets{Bucket: shard.Day}, table.CalculatedSuffix{By: "id"}} {
@@ -221,10 +219,6 @@ func TestFailedConditionReturnsItem(t *testing.T) {
 			failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err)
 			if !ok || strings.TrimSpace(libtest.Text(failed.Item["customer"])+" "+libtest.Text(failed.Item["placed"])) != want {
 				t.Errorf("%T, %q: %v, %v; want item %q", layout, give, failed, err, want)
-			}
-			m := migrate.Migration{Client: db, From: sharded, To: libtest.Orders(t, db, db, table.CalculatedSuffix{}, 3), Phase: migrate.WriteBoth}
-			if _, err := m.Update(t.Context(), libtest.Order(1), in, libtest.Epoch); errors.Is(err, shard.ErrMisused) != (give != "") {
-				t.Errorf("%T, %q, migration: error %v, want ErrMisused: %v", layout, give, err, give != "")
 			}
 		}
 	}

@@ -27,8 +27,8 @@ type Condition struct {
 // returns ErrUnavailable, and the item may be written. The layout must allow look-ups of single items.
 func (t *Table) PutIf(ctx context.Context, it Item, c Condition, now time.Time) error {
 	return t.writeIf(ctx, "putting an item of", it, now, func(ctx context.Context, r raw, at place.Place, id place.Identity) error {
-		p := r.Put(it, at, id)
-		g := id.Guard(at, t.PartitionKey).And(&c.Expression, c.Names, c.Values)
+		p := r.put(it, at, id)
+		g := id.Unoccupied(t.PartitionKey).And(&c.Expression, c.Names, c.Values)
 		p.ConditionExpression, p.ExpressionAttributeNames, p.ExpressionAttributeValues = g.Condition, g.Names, g.Values
 		_, err := t.Client.PutItem(ctx, dynamo.PutInput(p), dynamo.NoRetry)
 		return err
@@ -38,8 +38,8 @@ func (t *Table) PutIf(ctx context.Context, it Item, c Condition, now time.Time) 
 // DeleteIf deletes an item on a condition. The key is as for Get; the errors are PutIf's.
 func (t *Table) DeleteIf(ctx context.Context, key Item, c Condition, now time.Time) error {
 	return t.writeIf(ctx, "deleting an item of", key, now, func(ctx context.Context, r raw, at place.Place, id place.Identity) error {
-		d := r.Deletion(at, id)
-		g := id.Guard(at, t.PartitionKey).And(&c.Expression, c.Names, c.Values)
+		d := r.deletion(at, id)
+		g := id.Unoccupied(t.PartitionKey).And(&c.Expression, c.Names, c.Values)
 		d.ConditionExpression, d.ExpressionAttributeNames, d.ExpressionAttributeValues = g.Condition, g.Names, g.Values
 		_, err := t.Client.DeleteItem(ctx, dynamo.DeleteInput(d), dynamo.NoRetry)
 		return err
@@ -49,11 +49,11 @@ func (t *Table) DeleteIf(ctx context.Context, key Item, c Condition, now time.Ti
 // writeIf makes a conditional write at the place that has the item, or else where it belongs.
 func (t *Table) writeIf(ctx context.Context, operation string, key Item, now time.Time, write func(context.Context, raw, place.Place, place.Identity) error) error {
 	r := t.raw(now)
-	name, places, err := r.Find(ctx, operation, key)
+	name, places, err := r.find(ctx, operation, key)
 	if err != nil {
 		return err
 	}
-	id := r.Identity(key)
+	id := r.identity(key)
 	err = r.write(ctx, places, id, func(ctx context.Context, at place.Place) error { return write(ctx, r, at, id) })
 	if err != nil {
 		return t.describe(operation, name, err)
@@ -68,16 +68,16 @@ func (t *Table) PutTransact(ctx context.Context, it Item, now time.Time) (shardm
 	if err := r.check(); err != nil {
 		return shardmap.Write{}, err
 	}
-	name, err := r.NameOf(it)
+	name, err := r.nameOf(it)
 	if err != nil {
 		return shardmap.Write{}, err
 	}
-	places, err := r.Places(ctx, name, it)
+	places, err := r.places(ctx, name, it)
 	if err != nil {
 		return shardmap.Write{}, t.describe(operation, name, err)
 	}
 	return shardmap.Write{
-		Action:  types.TransactWriteItem{Put: r.Put(it, places[0], r.Identity(it))},
+		Action:  types.TransactWriteItem{Put: r.put(it, places[0], r.identity(it))},
 		Attempt: places[0].Sent,
 	}, nil
 }
@@ -102,18 +102,18 @@ func (t *Table) UpdateTransact(ctx context.Context, key Item, in *dynamodb.Updat
 // as for Get.
 func (t *Table) DeleteTransact(ctx context.Context, key Item, now time.Time) (shardmap.Write, error) {
 	return t.transact(ctx, "deleting an item of", key, now, func(r raw, at place.Place) (types.TransactWriteItem, error) {
-		return types.TransactWriteItem{Delete: r.Deletion(at, r.Identity(key))}, nil
+		return types.TransactWriteItem{Delete: r.deletion(at, r.identity(key))}, nil
 	})
 }
 
 // transact returns a write at the place that has the item, or else where it belongs.
 func (t *Table) transact(ctx context.Context, operation string, key Item, now time.Time, action func(raw, place.Place) (types.TransactWriteItem, error)) (shardmap.Write, error) {
 	r := t.raw(now)
-	name, places, err := r.Find(ctx, operation, key)
+	name, places, err := r.find(ctx, operation, key)
 	if err != nil {
 		return shardmap.Write{}, err
 	}
-	at, err := r.Target(ctx, places, r.Identity(key))
+	at, err := r.target(ctx, places, r.identity(key))
 	w := shardmap.Write{Attempt: at.Sent}
 	if err == nil {
 		w.Action, err = action(r, at)
@@ -130,8 +130,8 @@ func (r raw) filled(in *dynamodb.UpdateItemInput, key Item, at place.Place) (*dy
 		return nil, fmt.Errorf("%w: the input must have no TableName and no Key: they follow from the name and the item", shard.ErrMisused)
 	}
 	filled := *in
-	filled.TableName, filled.Key = &r.t.Name, r.Key(at)
-	r.Identity(key).GuardUpdate(&filled, at, r.t.PartitionKey)
+	filled.TableName, filled.Key = &r.t.Name, r.key(at)
+	r.identity(key).GuardUpdate(&filled, r.t.PartitionKey)
 	return &filled, nil
 }
 

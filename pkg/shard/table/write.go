@@ -23,7 +23,7 @@ func (t *Table) Put(ctx context.Context, it Item, now time.Time) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	name, err := r.NameOf(it)
+	name, err := r.nameOf(it)
 	if err != nil {
 		return err
 	}
@@ -31,13 +31,13 @@ func (t *Table) Put(ctx context.Context, it Item, now time.Time) error {
 	ambiguous := false // an attempt may have been applied
 	err = dynamo.Persist(ctx, func(ctx context.Context) (err error) {
 		if at == nil {
-			if at, err = r.Places(ctx, name, it); err != nil {
+			if at, err = r.places(ctx, name, it); err != nil {
 				return err
 			}
 		}
 		err = r.putAt(ctx, it, at[0])
 		ambiguous = ambiguous || err != nil && !dynamo.IsThrottle(err)
-		if dynamo.IsThrottle(err) && !ambiguous && !r.Findable() {
+		if dynamo.IsThrottle(err) && !ambiguous && !r.findable() {
 			at = nil
 		}
 		return err
@@ -50,8 +50,8 @@ func (t *Table) Put(ctx context.Context, it Item, now time.Time) error {
 
 // putAt attempts to put an item at a place, unless another item is there.
 func (r raw) putAt(ctx context.Context, it Item, at place.Place) error {
-	id := r.Identity(it)
-	_, err := r.t.Client.PutItem(ctx, dynamo.PutInput(r.Put(it, at, id)), dynamo.NoRetry)
+	id := r.identity(it)
+	_, err := r.t.Client.PutItem(ctx, dynamo.PutInput(r.put(it, at, id)), dynamo.NoRetry)
 	r.call.Observe(ctx, at.Sent, err)
 	if _, failed := dynamo.ConditionFailed(err); failed {
 		return id.TakenError()
@@ -70,7 +70,7 @@ func (r raw) putAt(ctx context.Context, it Item, at place.Place) error {
 func (t *Table) Update(ctx context.Context, key Item, in *dynamodb.UpdateItemInput, now time.Time) (*dynamodb.UpdateItemOutput, error) {
 	const operation = "updating an item of"
 	r := t.raw(now)
-	name, places, err := r.Find(ctx, operation, key)
+	name, places, err := r.find(ctx, operation, key)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (t *Table) Update(ctx context.Context, key Item, in *dynamodb.UpdateItemInp
 }
 
 func (r raw) update(ctx context.Context, key Item, places []place.Place, in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
-	id := r.Identity(key)
+	id := r.identity(key)
 	var out *dynamodb.UpdateItemOutput
 	err := r.write(ctx, places, id, func(ctx context.Context, at place.Place) error {
 		filled, err := r.filled(in, key, at)
@@ -116,15 +116,15 @@ func (t *Table) Delete(ctx context.Context, key Item, now time.Time) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	if !r.Findable() {
+	if !r.findable() {
 		return r.deleteAll(ctx, operation, key)
 	}
-	name, places, err := r.Find(ctx, operation, key)
+	name, places, err := r.find(ctx, operation, key)
 	if err != nil {
 		return err
 	}
 	for _, p := range places {
-		if err := r.RemoveAt(ctx, p, r.Identity(key)); err != nil {
+		if err := r.removeAt(ctx, p, r.identity(key)); err != nil {
 			return t.describe(operation, name, err)
 		}
 	}
@@ -133,15 +133,15 @@ func (t *Table) Delete(ctx context.Context, key Item, now time.Time) error {
 
 // deleteAll deletes all items of the key's name that have its sort key.
 func (r raw) deleteAll(ctx context.Context, operation string, key Item) error {
-	name, err := r.NameOf(key)
+	name, err := r.nameOf(key)
 	if err != nil {
 		return err
 	}
 	sort := key[r.t.SortKey]
-	items, _ := r.Range(ctx, name, place.Range{Low: sort, High: sort, Consistent: true, Twice: true})
+	items, _ := r.readRange(ctx, name, place.Range{Low: sort, High: sort, Consistent: true, Twice: true})
 	for found, err := range items {
 		if err == nil {
-			err = r.RemoveAt(ctx, place.Place{PK: found.PK, Sort: found.Sort}, nil)
+			err = r.removeAt(ctx, place.Place{PK: found.PK, Sort: found.Sort}, nil)
 		}
 		if err != nil {
 			return r.t.describe(operation, name, err)

@@ -58,14 +58,6 @@ func (id Identity) Present(partitionKey string) guard {
 	return g
 }
 
-// Absent returns the condition that the item is not there: there is none, or another item.
-func (id Identity) Absent(partitionKey string) guard {
-	g := id.Present(partitionKey)
-	condition := "NOT (" + *g.Condition + ")"
-	g.Condition = &condition
-	return g
-}
-
 // Unoccupied returns the condition that no other item is there; it is empty if the sort key alone
 // identifies an item.
 func (id Identity) Unoccupied(partitionKey string) guard {
@@ -76,14 +68,6 @@ func (id Identity) Unoccupied(partitionKey string) guard {
 	condition := "attribute_not_exists(#hotshard) OR (" + *g.Condition + ")"
 	g.Condition = &condition
 	return g
-}
-
-// Guard returns the condition of a write at a place: no other item is there, and this one is if items leave the place.
-func (id Identity) Guard(at Place, partitionKey string) guard {
-	if at.Leaving {
-		return id.Present(partitionKey)
-	}
-	return id.Unoccupied(partitionKey)
 }
 
 // And returns the guard combined with a caller's condition, names and values.
@@ -155,12 +139,12 @@ func (id Identity) SetIdentity(in *dynamodb.UpdateItemInput) string {
 
 // GuardUpdate prevents an update from changing another item, and from creating an item without the
 // identity's attributes.
-func (id Identity) GuardUpdate(in *dynamodb.UpdateItemInput, at Place, partitionKey string) {
-	if len(id) == 0 && !at.Leaving {
+func (id Identity) GuardUpdate(in *dynamodb.UpdateItemInput, partitionKey string) {
+	if len(id) == 0 {
 		return
 	}
 	expression := id.SetIdentity(in)
-	g := id.Guard(at, partitionKey).And(in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues)
+	g := id.Unoccupied(partitionKey).And(in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues)
 	in.UpdateExpression, in.ConditionExpression = &expression, g.Condition
 	in.ExpressionAttributeNames, in.ExpressionAttributeValues = g.Names, g.Values
 	in.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld

@@ -18,13 +18,7 @@ type Place struct {
 	PK   string
 	Sort types.AttributeValue
 	Sent shard.Attempt // what observers receive of a write there; an empty Key means that it is not observed
-
-	// Leaving means that items are being moved from here to the first place. So no write may create an item here.
-	Leaving bool
 }
-
-// Equal reports whether both are the same place.
-func (p Place) Equal(q Place) bool { return p.PK == q.PK && dynamo.CompareValues(p.Sort, q.Sort) == 0 }
 
 // Position is a place in the order of (sort key, distinguishing attribute, write shard). The
 // attribute does not change with the shard count, so cursors stay valid after a change.
