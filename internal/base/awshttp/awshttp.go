@@ -23,6 +23,9 @@ type Times struct {
 // time for another attempt after a time-out.
 var AWS = Times{Connect: time.Second, Answer: time.Second, Whole: 10 * time.Second}
 
+// CloudWatch are the Times for CloudWatch, whose GetMetricData over many metrics takes seconds.
+var CloudWatch = Times{Connect: time.Second, Answer: 10 * time.Second, Whole: 20 * time.Second}
+
 // A request has at most 32 calls in flight to one host, and the next request reuses their
 // connections. The SDK's own client keeps 10.
 const (

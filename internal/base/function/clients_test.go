@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
@@ -15,6 +17,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/awshttp"
 	"github.com/hotshard/hotshard/internal/base/function"
 	"github.com/hotshard/hotshard/internal/base/function/watch"
+	"github.com/hotshard/hotshard/internal/base/metrics"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
@@ -78,43 +81,72 @@ func TestOptions(t *testing.T) {
 	client, err := function.DynamoDB()
 	require.NoError(t, err)
 	if o := client.Options(); o.EndpointOptions.UseFIPSEndpoint != aws.FIPSEndpointStateEnabled ||
-		o.EndpointOptions.UseDualStackEndpoint != aws.DualStackEndpointStateEnabled || o.RetryMode != aws.RetryModeAdaptive || o.Retryer.MaxAttempts() != 7 || o.BaseEndpoint != nil || !ours(o.HTTPClient) {
+		o.EndpointOptions.UseDualStackEndpoint != aws.DualStackEndpointStateEnabled || o.RetryMode != aws.RetryModeAdaptive || o.Retryer.MaxAttempts() != 7 || o.BaseEndpoint != nil || !limits(o.HTTPClient, awshttp.AWS) {
 		t.Errorf("DynamoDB's options are %+v", o)
 	}
 	watch, err := watch.CloudWatch()
 	require.NoError(t, err)
-	if o := watch.Options(); o.EndpointOptions.UseFIPSEndpoint != aws.FIPSEndpointStateEnabled || o.Region != "eu-west-1" || o.Retryer.MaxAttempts() != 7 || !ours(o.HTTPClient) {
+	if o := watch.Options(); o.EndpointOptions.UseFIPSEndpoint != aws.FIPSEndpointStateEnabled || o.Region != "eu-west-1" || o.Retryer.MaxAttempts() != 7 || !limits(o.HTTPClient, awshttp.CloudWatch) {
 		t.Errorf("CloudWatch's options are %+v", o)
 	}
 }
 
-// ours reports whether a client has the time-outs of package awshttp.
-func ours(c any) bool {
+// limits reports whether a client has the time-outs.
+func limits(c any, times awshttp.Times) bool {
 	h, ok := c.(*http.Client)
-	return ok && h.Timeout == awshttp.AWS.Whole && h.Transport.(*http.Transport).ResponseHeaderTimeout == awshttp.AWS.Answer
+	return ok && h.Timeout == times.Whole && h.Transport.(*http.Transport).ResponseHeaderTimeout == times.Answer
 }
 
-// TestMetricsAreRetried checks that a call of CloudWatch is retried after a 503.
-func TestMetricsAreRetried(t *testing.T) {
-	calls := 0
+// slowCloudWatch answers each call with a status after a time, and counts the calls. The environment names it.
+func slowCloudWatch(t *testing.T, after time.Duration, status int) (calls *atomic.Int32) {
+	t.Helper()
+	calls = new(atomic.Int32)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if calls++; calls == 1 {
-			http.Error(w, "", http.StatusServiceUnavailable)
-			return
-		}
+		calls.Add(1)
+		time.Sleep(after)
 		w.Header().Set("Smithy-Protocol", "rpc-v2-cbor")
+		w.WriteHeader(status)
 		_, _ = w.Write([]byte("\xa0"))
 	}))
-	defer server.Close()
+	t.Cleanup(server.Close)
 	lambda(t, map[string]string{"AWS_ENDPOINT_URL_CLOUDWATCH": server.URL})
-	watch, err := watch.CloudWatch()
-	if err == nil {
-		_, err = watch.PutMetricData(t.Context(), &cloudwatch.PutMetricDataInput{
-			Namespace: aws.String("n"), MetricData: []types.MetricDatum{{MetricName: aws.String("m"), Value: aws.Float64(1)}},
-		})
+	return calls
+}
+
+// TestCloudWatchMaySlowlyAnswer checks that calls of CloudWatch succeed with one attempt if the response takes longer
+// than DynamoDB's does.
+func TestCloudWatchMaySlowlyAnswer(t *testing.T) {
+	const slow = 1200 * time.Millisecond // DynamoDB's limit is 1 s
+	for name, call := range map[string]func(context.Context, *cloudwatch.Client) error{
+		"PutMetricData": putDatum,
+		"GetMetricData": func(ctx context.Context, client *cloudwatch.Client) error {
+			_, err := client.GetMetricData(ctx, &cloudwatch.GetMetricDataInput{
+				StartTime: aws.Time(time.Unix(0, 0)), EndTime: aws.Time(time.Unix(60, 0)), MetricDataQueries: []types.MetricDataQuery{},
+			})
+			return err
+		},
+	} {
+		calls := slowCloudWatch(t, slow, http.StatusOK)
+		client, err := watch.CloudWatch()
+		require.NoError(t, err)
+		if err := call(t.Context(), client); err != nil || calls.Load() != 1 {
+			t.Errorf("%s: %d calls, %v; want 1", name, calls.Load(), err)
+		}
 	}
-	if err != nil || calls != 2 {
-		t.Errorf("%d calls, %v; want 2", calls, err)
+}
+
+// putDatum sends a datum by the sink.
+func putDatum(ctx context.Context, client *cloudwatch.Client) error {
+	return metrics.NewCloudWatch(client).Put(ctx, []metrics.Datum{{Name: "HotKeys", Value: 1, Unit: metrics.Count, Time: time.Unix(0, 0)}})
+}
+
+// TestMetricsAreSentOnce checks that data is not sent again after a call whose outcome is unknown: it may have counted.
+func TestMetricsAreSentOnce(t *testing.T) {
+	calls := slowCloudWatch(t, 0, http.StatusServiceUnavailable)
+	client, err := watch.CloudWatch()
+	require.NoError(t, err)
+	if err := putDatum(t.Context(), client); err == nil || calls.Load() != 1 {
+		t.Errorf("%d calls, %v; want 1 and its error", calls.Load(), err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 )
@@ -26,7 +27,8 @@ const (
 	maxDimensionValue = 1024
 )
 
-// CloudWatch sends data with PutMetricData, in the namespace [Namespace]. The SDK's client retries.
+// CloudWatch sends data with PutMetricData, in the namespace [Namespace]. It makes one attempt of each
+// call: after a time-out the data may have counted.
 type CloudWatch struct {
 	client CloudWatchAPI
 }
@@ -64,12 +66,15 @@ func (c *CloudWatch) Put(ctx context.Context, data []Datum) error {
 
 func (c *CloudWatch) send(ctx context.Context, batch []types.MetricDatum) error {
 	namespace := Namespace
-	_, err := c.client.PutMetricData(ctx, &cloudwatch.PutMetricDataInput{Namespace: &namespace, MetricData: batch})
+	_, err := c.client.PutMetricData(ctx, &cloudwatch.PutMetricDataInput{Namespace: &namespace, MetricData: batch}, once)
 	if err != nil {
 		return fmt.Errorf("metrics: sending %d data, the first of %s: %w", len(batch), *batch[0].MetricName, err)
 	}
 	return nil
 }
+
+// once disables the SDK's retries.
+func once(o *cloudwatch.Options) { o.Retryer = aws.NopRetryer{} }
 
 func (d *Datum) check() error {
 	if math.IsNaN(d.Value) || math.Abs(d.Value) > math.Exp2(360) {

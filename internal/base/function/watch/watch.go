@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
+	"github.com/hotshard/hotshard/internal/base/awshttp"
 	"github.com/hotshard/hotshard/internal/base/function"
 	"github.com/hotshard/hotshard/internal/base/metrics"
 )
@@ -24,12 +25,16 @@ func Streams() (*dynamodbstreams.Client, error) {
 	}), nil
 }
 
+// connections is shared by the CloudWatch clients of the process.
+var connections = awshttp.New(awshttp.CloudWatch)
+
 // CloudWatch returns a CloudWatch client with the Region and credentials of the environment.
 func CloudWatch() (*cloudwatch.Client, error) {
 	c, e, err := function.Configure("CLOUDWATCH")
 	if err != nil {
 		return nil, fmt.Errorf("configuring the CloudWatch client: %w", err)
 	}
+	c.HTTPClient = connections
 	return cloudwatch.NewFromConfig(c, func(o *cloudwatch.Options) {
 		o.EndpointOptions.UseFIPSEndpoint, o.EndpointOptions.UseDualStackEndpoint = e.FIPS, e.DualStack
 	}), nil
