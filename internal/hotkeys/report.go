@@ -12,7 +12,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/base/metrics"
-	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -156,7 +155,7 @@ func (r *reporter) advice(ctx context.Context, j *journal, row *heat.KeyHeat) st
 		base, n = w.base, w.n
 	}
 	if !ok || j.mapUnread {
-		return row.Advice(1, shard.Change{}, shardmap.FewPartitions)
+		return row.Advice(row, heat.ShardingOf(base.Type, nil, shardmap.FewPartitions))
 	}
 	ctx, cancel := context.WithTimeout(ctx, adviceTime)
 	defer cancel()
@@ -168,5 +167,5 @@ func (r *reporter) advice(ctx context.Context, j *journal, row *heat.KeyHeat) st
 	if n >= entry.Most() && r.adoption != nil { // the key only looks like a write shard
 		base.Type = ""
 	}
-	return row.AdviceAs(base.Type, entry.History.Newest(), heat.NewestGrowth(entry.History), r.shards.Partitions(cmp.Or(j.source.Own, j.source.Table)))
+	return row.Advice(row, heat.ShardingOf(base.Type, entry.History, r.shards.Partitions(cmp.Or(j.source.Own, j.source.Table))))
 }

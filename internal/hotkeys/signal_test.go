@@ -13,9 +13,9 @@ import (
 	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/keyname"
+	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
-	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // TestHotKeyMetric checks that a key's rate is sent by the delivery with which it reaches the threshold, and then only
@@ -78,7 +78,7 @@ func TestLargeItems(t *testing.T) {
 	large := write{key: "C#a#0", at: 1, sk: "-", image: `{"data":{"S":"` + strings.Repeat("x", 12_000) + `"}}`}
 	deliver(t, f, slices.Repeat(writes{large}, 70), 30)
 	row := f.rows(t)[0]
-	if row.WriteUnitsPerSecond != 84 || row.UnitsPerWrite != 12 || !strings.Contains(row.Advice(1, shard.Change{}, 250), "its ~12 KB items") {
+	if row.WriteUnitsPerSecond != 84 || row.UnitsPerWrite != 12 || !strings.Contains(row.Advice(&row, heat.ShardingOf(kind.Counter, nil, 250)), "its ~12 KB items") {
 		t.Errorf("row %+v, want 84 WCU/s at 12 units a write", row)
 	}
 }

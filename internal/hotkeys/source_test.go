@@ -20,7 +20,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
-	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // foreign is a table that hotshard did not shard, and a detector on its stream.
@@ -198,8 +197,8 @@ func TestExistingKeys(t *testing.T) {
 		t.Errorf("write units %v, want 150 of C#a#0", units)
 	}
 	row := rows[0]
-	if _, own := row.Base(); own || row.Status != heat.Saturated || !strings.Contains(row.Advice(1, shard.Change{}, 4), "Not sharded. Split it across") {
-		t.Errorf("%+v: %s", row, row.Advice(1, shard.Change{}, 4))
+	if _, own := row.Base(); own || row.Status != heat.Saturated || !strings.Contains(row.Advice(&row, heat.Sharding{}), "Not sharded. Split it across") {
+		t.Errorf("%+v: %s", row, row.Advice(&row, heat.Sharding{}))
 	}
 	if len(g.values("KeyWriteUnitsPerSecond")["orders C#a#0"]) == 0 || !strings.Contains(g.logs.String(), `"hot key" table=orders`) || strings.Contains(g.logs.String(), "shard count") {
 		t.Errorf("metrics %v\n%s", g.sink.Data(), g.logs)
@@ -293,7 +292,7 @@ func TestHotIndexKeyOfThreeAttributes(t *testing.T) {
 	var hot []string
 	for _, row := range f.rows(t) {
 		if row.Status > heat.Warm {
-			hot = append(hot, fmt.Sprint(row.Index, " ", row.Key, " ", row.WriteUnitsPerSecond, " ", row.Start.Sub(start), " ", row.Advice(1, shard.Change{}, 4)))
+			hot = append(hot, fmt.Sprint(row.Index, " ", row.Key, " ", row.WriteUnitsPerSecond, " ", row.Start.Sub(start), " ", row.Advice(&row, heat.Sharding{})))
 		}
 	}
 	want := []string{`by_place de|a\|b|open 8 0s Using at least 80% of a partition's 10 WCU/s. Not sharded. Split it across 7 partition keys of the index by_place.`}

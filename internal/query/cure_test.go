@@ -112,7 +112,7 @@ func TestAdviceAfterAShrink(t *testing.T) {
 		"only the shrink in range":   {"C#viral": {{Before: 58, Shards: 16, Time: jsontime.Time{Time: shrunk}}}},
 		"no changes in range":        nil,
 	} {
-		key, err := h.describe(t.Context(), row, changed, shrunk.Add(time.Minute))
+		key, err := h.describe(t.Context(), row, nil, changed, shrunk.Add(time.Minute))
 		if err != nil || !strings.HasPrefix(key.Advice, "Cooled: resharded to 58 at 12:31:16, ") || key.Shards != 16 {
 			t.Errorf("%s: %v, %+v", name, err, key)
 		}

@@ -14,6 +14,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/base/throttles"
+	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -84,6 +86,14 @@ type WriteShards interface {
 	Partitions(table string) int
 }
 
+// changedAt returns, as text, when the newest shard count took effect: throttles of before don't count against it.
+func changedAt(history shard.History) string {
+	if len(history) == 0 {
+		return ""
+	}
+	return " since " + httpapi.FormatTime(history[len(history)-1].At)
+}
+
 // Advice returns a function that returns the cure for a throttled or hot key of a deployment. The function returns ""
 // for a key that has no write shards, for reads, and if the shard count can't be read.
 func Advice(names schema.Names, shards WriteShards, now func() time.Time) func(context.Context, throttles.Key) string {
@@ -103,7 +113,7 @@ func Advice(names schema.Names, shards WriteShards, now func() time.Time) func(c
 		n, partitions := entry.History.Newest(), shards.Partitions(kind.Of(base.Type).Table)
 		allAtLimit := growth.Hot{Type: base.Type, Limit: 1, Shards: n, Hottest: 1, Others: math.Inf(1), Total: float64(n)}
 		if remedy, count := allAtLimit.Remedy(partitions); remedy == growth.Raise {
-			return fmt.Sprintf("Wait until hotshard adds write shards to %s %s, which has %d, or set their number ahead of a peak: hotshard shards set --type %[1]s --name %[2]s --shards %[4]d", base.Type, keyname.ShellWord(base.Name), n, count)
+			return fmt.Sprintf("Wait until hotshard adds write shards to %s %s, which has %d%s, or set their number ahead of a peak: hotshard shards set --type %[1]s --name %[2]s --shards %[5]d", base.Type, keyname.ShellWord(base.Name), n, changedAt(entry.History), count)
 		}
 		return fmt.Sprintf("Pace the sender of %s %s, or raise the table's warm throughput: more write shards than %d don't help while the table has %d partitions.", base.Type, base.Name, n, partitions)
 	}

@@ -61,9 +61,6 @@ func HeatRoutes(h *Heat) httpapi.Routes {
 // maxHotRows bounds the keys, of about 300 bytes each, that are kept in memory while heat items are read.
 const maxHotRows = 10_000
 
-// maxRefined bounds the windows whose own items one answer reads.
-const maxRefined = 4
-
 // resolution returns the window length by which a time range is read. A range of up to 24 h then has at most 180
 // windows, if the detector's windows have 10 s.
 func resolution(since time.Duration) time.Duration {
@@ -81,55 +78,66 @@ type itemSource interface {
 	All(ctx context.Context, from, to time.Time) iter.Seq2[heat.Window, error]
 }
 
-// hottest returns the hottest keys since from, each base key once, currently hot keys first. If layers lack details of
-// hot keys, it reads the items of their hottest windows. It also returns the changes of shard counts, and the number of
-// items in a form that this release does not know.
-func (h *Heat) hottest(ctx context.Context, from, now time.Time, limit int) (rows []heat.KeyHeat, changed changes, unread int, err error) {
+// hottest are the hottest keys of a time range.
+type hottest struct {
+	rows    []heat.KeyHeat // each base key once, currently hot keys first
+	changed changes
+	current []heat.Window // those that the current statuses are of
+	unread  int           // items in a form that this release does not know
+}
+
+// hottest returns the hottest keys since from, at most limit.
+func (h *Heat) hottest(ctx context.Context, from, now time.Time, limit int) (found hottest, err error) {
 	newest, err := h.readNewest(ctx, from, now.Add(maxAhead), now)
 	if err != nil {
-		return nil, nil, 0, err
+		return found, err
 	}
-	if changed, err = h.changesIn(ctx, from, now, now); err != nil {
-		return nil, nil, 0, err
+	if found.changed, err = h.changesIn(ctx, from, now, now); err != nil {
+		return found, err
 	}
 	merger := heat.Merger{Max: maxHotRows, AsOf: newest.asOf}
 	for window, err := range h.source.Windows(ctx, from, newest.from, resolution(now.Sub(from))) {
 		if err := windowError(window, err); err != nil {
-			return nil, nil, 0, err
+			return found, err
 		}
 		merger.Add(window.Items)
-		unread += len(window.Unreadable)
+		found.unread += len(window.Unreadable)
 	}
 	for _, window := range slices.Concat(newest.complete, newest.open) {
 		merger.Add(window.Items) // the counts of an open window are lower bounds, too
-		unread += len(window.Unreadable)
+		found.unread += len(window.Unreadable)
+		if heat.Current(window, newest.asOf) {
+			found.current = append(found.current, window)
+		}
 	}
-	rows = byBaseKey(merger.Rows(), changed, newest.asOf)
-	rows = rows[:min(limit, len(rows))]
-	if err := h.refine(ctx, rows); err != nil {
-		return nil, nil, 0, err
+	rows := byBaseKey(merger.Rows(), found.changed, newest.asOf)
+	found.rows = rows[:min(limit, len(rows))]
+	return found, nil
+}
+
+// rowID identifies a partition key, or a base key with all its write shards.
+type rowID struct{ table, index, key string }
+
+func rowIDOf(row *heat.KeyHeat) rowID {
+	id := rowID{row.Table, row.Index, row.Key}
+	if base, ok := row.Base(); ok {
+		id.key = base.String()
 	}
-	sortHottest(rows)
-	return rows, changed, unread, nil
+	return id
 }
 
 // byBaseKey merges the write shards of a base key into the row of the hottest.
 func byBaseKey(all []heat.KeyHeat, changed changes, asOf time.Time) (rows []heat.KeyHeat) {
-	type id struct{ table, index, key string }
-	known := make(map[id]int)
+	known := make(map[rowID]int)
 	for i := range all {
 		row := &all[i]
-		merged := id{row.Table, row.Index, row.Key}
-		base, isBase := row.Base()
-		if isBase {
-			merged.key = base.String()
-		}
+		merged := rowIDOf(row)
 		if at, ok := known[merged]; ok {
 			rows[at].Join(row)
 			continue
 		}
 		known[merged] = len(rows)
-		if isBase {
+		if _, isBase := row.Base(); isBase {
 			row.Grown(changed[merged.key], asOf)
 		}
 		rows = append(rows, *row)
@@ -146,32 +154,43 @@ func sortHottest(rows []heat.KeyHeat) {
 	})
 }
 
-// refine completes the rows of hot keys by the items of their hottest windows, if the source has them.
-func (h *Heat) refine(ctx context.Context, rows []heat.KeyHeat) error {
+// moments returns, for each row, its rows in the current windows. If layers lack details of a window with a hot key, it
+// reads the window's items.
+func (h *Heat) moments(ctx context.Context, found *hottest) (map[rowID][]heat.KeyHeat, error) {
+	hot := make(map[rowID]bool)
+	for i := range found.rows {
+		hot[rowIDOf(&found.rows[i])] = found.rows[i].Now >= heat.Hot
+	}
+	moments := make(map[rowID][]heat.KeyHeat)
+	for _, window := range found.current {
+		rows := heat.Merge(window.Items)
+		if slices.ContainsFunc(rows, func(row heat.KeyHeat) bool { return row.Folded && hot[rowIDOf(&row)] }) {
+			if err := h.refine(ctx, rows, window.Start); err != nil {
+				return nil, err
+			}
+		}
+		for _, row := range byBaseKey(rows, nil, time.Time{}) {
+			if id := rowIDOf(&row); hot[id] || row.Crowd.Keys > 0 {
+				moments[id] = append(moments[id], row)
+			}
+		}
+	}
+	return moments, nil
+}
+
+// refine completes the rows of a window by its own items, if the source has them.
+func (h *Heat) refine(ctx context.Context, rows []heat.KeyHeat, start time.Time) error {
 	items, ok := h.source.(itemSource)
 	if !ok {
 		return nil
 	}
-	for _, start := range hotWindows(rows) {
-		for window, err := range items.All(ctx, start, start.Add(time.Millisecond)) {
-			if err := windowError(window, err); err != nil {
-				return err
-			}
-			heat.Refine(rows, window.Items)
+	for window, err := range items.All(ctx, start, start.Add(time.Millisecond)) {
+		if err := windowError(window, err); err != nil {
+			return err
 		}
+		heat.Refine(rows, window.Items)
 	}
 	return nil
-}
-
-// hotWindows returns the starts of up to maxRefined windows, in which hot keys have their highest rates and only layers
-// were read.
-func hotWindows(rows []heat.KeyHeat) (starts []time.Time) {
-	for _, row := range rows {
-		if row.Folded && row.Status >= heat.Hot && len(starts) < maxRefined && !slices.ContainsFunc(starts, row.Start.Equal) {
-			starts = append(starts, row.Start)
-		}
-	}
-	return starts
 }
 
 // windowError returns an error if a window can't be read or one of its items is damaged. It ignores items in another

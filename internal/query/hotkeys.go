@@ -10,7 +10,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // Bounds of since.
@@ -60,14 +59,18 @@ func (h *Heat) listHotKeys(ctx context.Context, in *hotKeysInput, now time.Time)
 	if fault != "" {
 		return nil, httpapi.InvalidAt("query.since", fault, in.Since)
 	}
-	rows, changed, unread, err := h.hottest(ctx, now.Add(-since), now, in.Limit)
+	found, err := h.hottest(ctx, now.Add(-since), now, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	moments, err := h.moments(ctx, &found)
 	if err != nil {
 		return nil, err
 	}
 	out := &hotKeysOutput{}
-	out.Body.Keys, out.Body.Unread = []HotKey{}, unread
-	for _, row := range rows {
-		key, err := h.describe(ctx, row, changed, now)
+	out.Body.Keys, out.Body.Unread = []HotKey{}, found.unread
+	for _, row := range found.rows {
+		key, err := h.describe(ctx, row, moments[rowIDOf(&row)], found.changed, now)
 		if err != nil {
 			return nil, err
 		}
@@ -76,8 +79,9 @@ func (h *Heat) listHotKeys(ctx context.Context, in *hotKeysInput, now time.Time)
 	return out, nil
 }
 
-// describe returns a row as JSON, with its base key's shard counts and the advice.
-func (h *Heat) describe(ctx context.Context, row heat.KeyHeat, changed changes, now time.Time) (HotKey, error) {
+// describe returns a row as JSON, with its base key's shard counts and the advice. current are its rows in the current
+// windows.
+func (h *Heat) describe(ctx context.Context, row heat.KeyHeat, current []heat.KeyHeat, changed changes, now time.Time) (HotKey, error) {
 	out := HotKey{
 		Key: row.Key, Table: row.TableName(), Index: row.Index, Type: "other", Name: row.Key, Status: row.Now, Worst: row.Worst, Shards: 1, ShardsBefore: 1,
 		Rate: heat.Hundredths(row.WriteUnitsPerSecond), Current: heat.Hundredths(row.Current), Error: heat.Hundredths(row.Error), Peak: float64(row.Peak),
@@ -86,7 +90,8 @@ func (h *Heat) describe(ctx context.Context, row heat.KeyHeat, changed changes, 
 	}
 	base, ok := row.Base()
 	if !ok || h.options.Shards == nil {
-		out.Advice = row.Advice(1, shard.Change{}, shardmap.FewPartitions)
+		var none heat.Sharding
+		out.Advice = row.Advice(none.Moment(current), none)
 		return out, nil
 	}
 	entry, err := h.options.Shards.Lookup(ctx, base.String(), now)
@@ -95,16 +100,17 @@ func (h *Heat) describe(ctx context.Context, row heat.KeyHeat, changed changes, 
 	}
 	out.Type, out.Name, out.Shards = string(base.Type), base.Name, entry.History.Newest()
 	out.ShardsBefore = out.Shards
-	grown := heat.NewestGrowth(entry.History)
+	s := heat.ShardingOf(base.Type, entry.History, h.options.Shards.Partitions(kind.Of(base.Type).Table))
 	for i, c := range changed[base.String()] {
 		if i == 0 {
 			out.ShardsBefore = c.Before
 		}
+		s.Before, s.Changed = c.Before, c.Time.Time
 		if c.Shards > c.Before {
-			grown = shard.Change{At: c.Time.Time, Count: c.Shards}
+			s.Grown = shard.Change{At: c.Time.Time, Count: c.Shards}
 		}
 	}
 	out.ThrottledAt = throttledAt(changed[base.String()])
-	out.Advice = row.Advice(out.Shards, grown, h.options.Shards.Partitions(kind.Of(base.Type).Table))
+	out.Advice = row.Advice(s.Moment(current), s)
 	return out, nil
 }

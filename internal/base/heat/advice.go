@@ -1,6 +1,7 @@
 package heat
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -14,30 +15,71 @@ import (
 // largeWrite is the lowest mean weight of writes, in units, for which advice suggests smaller items.
 const largeWrite = 4
 
-// Advice returns sentences with figures: how many write shards the key needs, why more don't help, or how it cooled.
-// shards is the base key's newest shard count, grown its [NewestGrowth], and partitions the number of the table's
-// partitions. The three are ignored for keys without write shards.
-func (r *KeyHeat) Advice(shards int, grown shard.Change, partitions int) string {
-	base, _ := r.Base()
-	return r.AdviceAs(base.Type, shards, grown, partitions)
+// Sharding is what advice needs of a base key's write shards. The zero value is of a key without write shards.
+type Sharding struct {
+	Kind       kind.Kind
+	Shards     int          // newest shard count
+	Before     int          // the count before it
+	Changed    time.Time    // when it took effect; zero if it never changed
+	Grown      shard.Change // see [NewestGrowth]
+	Partitions int          // of the table
 }
 
-// AdviceAs is Advice for a key whose kind the caller knows, such as one of an adopted table. A key of the zero kind has
-// no write shards.
-func (r *KeyHeat) AdviceAs(t kind.Kind, shards int, grown shard.Change, partitions int) string {
-	switch {
-	case r.Crowd.Keys > 0:
-		return r.load() + r.Crowd.advice(r.Limit)
-	case r.Worst == Warm:
-		return fmt.Sprintf("%.0f%% of the partition limit. No action needed.", r.percent(r.WriteUnitsPerSecond))
-	case r.Now == Warm:
-		return r.cooled(grown)
-	case grown.Count > 1 && shards >= grown.Count && r.HotUntil.Add(-r.window()).Before(grown.At):
-		return r.load() + fmt.Sprintf("Resharded to %d at %s; watching whether it cools.", grown.Count, clock(grown.At))
-	case r.Status == Warm:
-		return r.burst(t)
+// ShardingOf returns the Sharding of a base key with this history.
+func ShardingOf(t kind.Kind, history shard.History, partitions int) Sharding {
+	s := Sharding{Kind: t, Shards: history.Newest(), Before: 1, Grown: NewestGrowth(history), Partitions: partitions}
+	if last := len(history) - 1; last >= 0 {
+		s.Before, s.Changed = history[:last].Newest(), history[last].At
 	}
-	return r.load() + r.cure(t, shards, partitions)
+	return s
+}
+
+// Moment returns the row of the heaviest of these windows with the newest shard count, or nil if there is none. Each row
+// is of one window, and has the verdict on it.
+func (s *Sharding) Moment(windows []KeyHeat) (most *KeyHeat) {
+	for i := range windows {
+		w := &windows[i]
+		if !w.Start.Before(s.Changed) && (most == nil || cmp.Or(cmp.Compare(w.Worst, most.Worst), cmp.Compare(w.WriteUnitsPerSecond, most.WriteUnitsPerSecond)) > 0) {
+			most = w
+		}
+	}
+	return most
+}
+
+// Advice returns sentences with figures: how many write shards the key needs, why more don't help, or how it cooled.
+// The row has the key's verdicts. now is the row of the one window whose rates the advice is for, see
+// [Sharding.Moment]; nil means that no window shows the newest shard count yet.
+func (r *KeyHeat) Advice(now *KeyHeat, s Sharding) string {
+	if now == nil {
+		now = &KeyHeat{Limit: r.Limit}
+	}
+	switch {
+	case now.Crowd.Keys > 0:
+		return now.load() + now.Crowd.advice(now.Limit)
+	case r.Worst == Warm:
+		return fmt.Sprintf("%.0f%% of the partition limit. No action needed.", r.percent(r.Current))
+	case r.Now == Warm:
+		return r.cooled(s.Grown)
+	case s.resharded(now):
+		return s.watching()
+	case now.Status == Warm:
+		return now.burst(s.Kind)
+	}
+	return now.load() + now.cure(s)
+}
+
+// resharded reports whether the newest shard count took effect after the key was hot last. A window that it took effect
+// in has the rates of both counts.
+func (s *Sharding) resharded(now *KeyHeat) bool {
+	return !s.Changed.IsZero() && (now.Worst == Warm || now.Start.Before(s.Changed))
+}
+
+// watching returns the advice for a key that was resharded while it was hot.
+func (s *Sharding) watching() string {
+	if s.Shards < s.Before {
+		return fmt.Sprintf("Resharded from %d to %d at %s while hot. Increase it again.", s.Before, s.Shards, clock(s.Changed))
+	}
+	return fmt.Sprintf("Resharded to %d at %s; watching whether it cools.", s.Shards, clock(s.Changed))
 }
 
 // NewestGrowth returns the newest change that raised a shard count, or the zero change if no change did.
@@ -61,7 +103,7 @@ func (r *KeyHeat) burst(t kind.Kind) string {
 	return fmt.Sprintf("Its heaviest second took %d WCU, and a partition takes %s WCU/s; its mean stays below. %s", r.Peak, wcu(r.Limit), then)
 }
 
-// load returns, as text, the share of the partition limit that the key uses in its hottest window.
+// load returns, as text, the share of the partition limit that the key uses.
 func (r *KeyHeat) load() string {
 	if r.Status == Warm {
 		return ""
@@ -84,14 +126,6 @@ func (r *KeyHeat) cooled(grown shard.Change) string {
 
 func (r *KeyHeat) percent(rate float64) float64 { return math.Floor(100 * rate / r.Limit) }
 
-// window returns the length of the hottest window.
-func (r *KeyHeat) window() time.Duration {
-	if r.Window > 0 {
-		return r.Window
-	}
-	return usualWindow
-}
-
 // clock formats a time of day.
 func clock(t time.Time) string { return t.UTC().Format(time.TimeOnly) }
 
@@ -113,27 +147,35 @@ func (c Crowd) advice(limit float64) string {
 }
 
 // cure returns the advice for a hot key.
-func (r *KeyHeat) cure(t kind.Kind, shards, partitions int) string {
-	if t == "" {
+func (r *KeyHeat) cure(s Sharding) string {
+	if s.Kind == "" {
 		return r.adviseSplit()
 	}
-	remedy, count := r.baseLoad(t, shards).Remedy(partitions)
-	text := fmt.Sprintf("Increase from %d to %d write shards.", shards, count)
+	remedy, count := r.baseLoad(s.Kind, s.Shards).Remedy(s.Partitions)
+	text := fmt.Sprintf("Increase from %d to %d write shards.", s.Shards, count)
 	switch {
 	case remedy == growth.Pace:
 		text = "Events of past days keep the write shards of their day, so more write shards don't help: pace their sender."
 	case remedy == growth.Spread:
-		text = fmt.Sprintf("Its %d write shards together take %.1f WCU/s, most of that in this one, so more of them would stand idle: spread the attribute that the write shard is calculated from.",
-			shards, r.Siblings.Low)
-	case shards >= shard.MaxShards:
-		text = fmt.Sprintf("It has %d write shards, the most that a key can have.", shards)
+		text = fmt.Sprintf("Its %d write shards together take %.1f WCU/s, most of that in %s, so more of them would stand idle: %s.",
+			s.Shards, r.Siblings.Low, r.Key, evenOut(s.Kind))
+	case s.Shards >= shard.MaxShards:
+		text = fmt.Sprintf("It has %d write shards, the most that a key can have.", s.Shards)
 	case remedy == growth.Split:
-		text = fmt.Sprintf("More write shards do not help: the table's %d partitions are the limit. Raise its warm throughput, or wait some minutes for DynamoDB to split them.", partitions)
+		text = fmt.Sprintf("More write shards do not help: the table's %d partitions are the limit. Raise its warm throughput, or wait some minutes for DynamoDB to split them.", s.Partitions)
 	}
 	if size := r.itemSize(); size != "" {
 		text += " Or shrink its " + size + " items: they cost less then."
 	}
 	return text
+}
+
+// evenOut returns what evens out the write shards of a key.
+func evenOut(t kind.Kind) string {
+	if by := kind.Of(t).PlacedBy; by != "" {
+		return "spread its writes over more " + by
+	}
+	return "its writers choose write shards at random, so one has an old shard count, and learns the new one within seconds"
 }
 
 // adviseSplit returns the advice for a hot key of a table without write shards.

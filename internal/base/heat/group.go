@@ -184,11 +184,11 @@ func (r *KeyHeat) MetricName() string {
 	return base.String()
 }
 
-// past reports whether the row has an entity's events of a day before FirstSeen.
+// past reports whether the row has an entity's events of a day before its hottest window.
 func (r *KeyHeat) past() bool {
 	k, err := schema.ParseKey(r.Key)
 	if _, ok := r.Base(); !ok || err != nil || kind.Of(k.Base.Type).Bucket != kind.Day {
 		return false
 	}
-	return strings.Compare(k.Bucket, schema.EventBucket.Label(r.FirstSeen, 0)) < 0
+	return strings.Compare(k.Bucket, schema.EventBucket.Label(r.Start, 0)) < 0
 }

@@ -30,7 +30,13 @@ func find(t *testing.T, key string, items ...heat.Item) heat.KeyHeat {
 
 // advice returns a row's advice for a key with so many write shards, on a table with 100 partitions.
 func advice(row heat.KeyHeat, writeShards int) string {
-	return row.Advice(writeShards, shard.Change{}, 100)
+	return adviceWith(row, shard.History{{Count: writeShards}}, 100)
+}
+
+// adviceWith returns the advice for a row of one window.
+func adviceWith(row heat.KeyHeat, history shard.History, partitions int) string {
+	base, _ := row.Base()
+	return row.Advice(&row, heat.ShardingOf(base.Type, history, partitions))
 }
 
 // TestCrowd checks that several warm keys that fill a stream shard are a crowd, unless one is hot or the stream shard
@@ -72,7 +78,7 @@ func TestSkew(t *testing.T) {
 	skewed := counted("1", 900, key("C#a#0", 800, 0, 80, 0), key("C#a#1", 40, 0, 4, 0))
 	even := counted("1", 900, key("C#a#0", 800, 0, 80, 0), key("C#a#1", 700, 9, 4, 0), key("C#a#2", 720, 0, 80, 0), key("C#a#3", 680, 0, 80, 0))
 	other := counted("2", 900, key("C#a#0", 10, 0, 80, 0))
-	if got := find(t, "C#a#0", skewed, other); !strings.Contains(advice(got, 4), "Its 4 write shards together take 85.0 WCU/s, most of that in this one") {
+	if got := find(t, "C#a#0", skewed, other); !strings.Contains(advice(got, 4), "Its 4 write shards together take 85.0 WCU/s, most of that in C#a#0") {
 		t.Errorf("skewed: siblings %+v, advice %q", got.Siblings, advice(got, 4))
 	}
 	got := find(t, "C#a#0", even, other)
@@ -117,11 +123,11 @@ func TestAdviceOnOtherCauses(t *testing.T) {
 		{4, 16, "More write shards do not help: the table's 4 partitions are the limit. Raise its warm throughput, or wait some minutes for DynamoDB to split them."},
 		{5, 16, "Increase from 16 to 20 write shards."},
 	} {
-		if got := row.Advice(c.shards, shard.Change{}, c.partitions); !strings.Contains(got, c.want+" Or shrink") {
+		if got := adviceWith(row, shard.History{{Count: c.shards}}, c.partitions); !strings.Contains(got, c.want+" Or shrink") {
 			t.Errorf("%d write shards on %d partitions: advice %q, want %q", c.shards, c.partitions, got, c.want)
 		}
 	}
-	if got := row.Advice(3, shard.Change{At: noon.Add(5 * time.Second), Count: 3}, 100); !strings.Contains(got, "Resharded to 3 at 12:00:05; watching whether it cools.") {
+	if got := adviceWith(row, shard.History{{At: noon.Add(5 * time.Second), Count: 3}}, 100); !strings.Contains(got, "Resharded to 3 at 12:00:05; watching whether it cools.") {
 		t.Errorf("just grown: advice %q", got)
 	}
 	item.Table = "orders"
@@ -135,7 +141,7 @@ func TestAdviceOnOtherCauses(t *testing.T) {
 }
 
 // TestAdviceNamesTheGrowth checks that advice names a growth, and neither a shrink nor a later pin, as the cause of
-// cooling, and that a hot key's advice after a shrink is to increase again.
+// cooling, and that a hot key's advice after a shrink is to increase it again.
 func TestAdviceNamesTheGrowth(t *testing.T) {
 	at := func(minute int) time.Time { return noon.Add(time.Duration(minute) * time.Minute) }
 	hot := find(t, "C#a#0", counted("1", 1600, key("C#a#0", 800, 0, 80, 0), key("C#a#1", 780, 0, 78, 0)))
@@ -149,11 +155,11 @@ func TestAdviceNamesTheGrowth(t *testing.T) {
 		"growth, then a shrink":    {cooled, shard.History{{At: at(3), Count: 16}, {At: at(90), Count: 4}}, "Cooled: resharded to 16 at 12:03:00, now"},
 		"a pin after it cooled":    {cooled, shard.History{{At: at(20), Count: 8}}, "Cooled: hot until 12:05:00, now"},
 		"a shrink alone":           {cooled, shard.History{{At: at(-90), Count: 16}, {At: at(3), Count: 4}}, "Cooled: hot until 12:05:00, now"},
-		"a shrink while it is hot": {hot, shard.History{{At: at(-90), Count: 4}, {At: at(1), Count: 2}}, "Increase from 2 to"},
-		"growth and then a shrink": {hot, shard.History{{At: at(1), Count: 4}, {At: at(2), Count: 2}}, "Increase from 2 to"},
+		"a shrink while it is hot": {hot, shard.History{{At: at(-90), Count: 4}, {At: at(1), Count: 2}}, "Resharded from 4 to 2 at 12:01:00 while hot. Increase it again."},
+		"growth and then a shrink": {hot, shard.History{{At: at(1), Count: 4}, {At: at(2), Count: 2}}, "Resharded from 4 to 2 at 12:02:00 while hot. Increase it again."},
 		"growth while it is hot":   {hot, shard.History{{At: at(-90), Count: 2}, {At: at(1), Count: 4}}, "Resharded to 4 at 12:01:00; watching"},
 	} {
-		if got := c.row.Advice(c.history.Newest(), heat.NewestGrowth(c.history), 100); !strings.Contains(got, c.want) {
+		if got := adviceWith(c.row, c.history, 100); !strings.Contains(got, c.want) {
 			t.Errorf("%s: advice %q, want %q", name, got, c.want)
 		}
 	}
@@ -170,7 +176,7 @@ func TestErrorOnManyStreamShards(t *testing.T) {
 	}
 	items[5].Keys = []heat.Key{key("C#a#0", 800, 0, 80, 0), {Index: "by_rank", Key: "L#b#all#0", Units: 70, PeakAt: noon}}
 	row := find(t, "C#a#0", items...)
-	if row.Error != 3 || row.Siblings.Rest != 6 || !strings.Contains(advice(row, 4), "most of that in this one") {
+	if row.Error != 3 || row.Siblings.Rest != 6 || !strings.Contains(advice(row, 4), "most of that in C#a#0") {
 		t.Errorf("row %+v, want an error of 3 and a rest of 6; advice %q", row, advice(row, 4))
 	}
 	if row := find(t, "L#b#all#0", items...); row.Error != 6.3 || row.Siblings.Rest != 6.4 {

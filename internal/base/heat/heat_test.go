@@ -277,7 +277,7 @@ func TestAdvice(t *testing.T) {
 		if !ok || index != "by_rank" && index != "by_group" {
 			index, key = "", c.key
 		}
-		row := heat.KeyHeat{Index: index, Key: key, WriteUnitsPerSecond: c.rate, Limit: 1000, Status: c.status, Verdicts: heat.Verdicts{Worst: c.status, Now: c.status}}
+		row := heat.KeyHeat{Index: index, Key: key, WriteUnitsPerSecond: c.rate, Limit: 1000, Status: c.status, Verdicts: heat.Verdicts{Worst: c.status, Now: c.status, Current: c.rate}}
 		if got := advice(row, 4); !strings.HasSuffix(got, c.want) {
 			t.Errorf("%s at %v: %q, want %q", c.key, c.rate, got, c.want)
 		}

@@ -1,6 +1,9 @@
 package heat
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Verdicts are the statuses of a key over some windows.
 type Verdicts struct {
@@ -37,10 +40,20 @@ func (v *Verdicts) join(o Verdicts) {
 // addHot adds the status of the window that ends at end.
 func (v *Verdicts) addHot(s Status, end time.Time, length time.Duration, asOf time.Time) {
 	o := Verdicts{Worst: s, HotUntil: end}
-	if end.After(asOf.Add(-2 * length)) {
+	if current(end, length, asOf) {
 		o.Now = s
 	}
 	v.join(o)
+}
+
+// current reports whether the window that ends at end decides on [Verdicts].Now.
+func current(end time.Time, length time.Duration, asOf time.Time) bool {
+	return end.After(asOf.Add(-2 * length))
+}
+
+// Current reports whether a window decides on [Verdicts].Now. asOf is the end of the newest complete window.
+func Current(w Window, asOf time.Time) bool {
+	return slices.ContainsFunc(w.Items, func(it Item) bool { return current(it.End(), it.base(), asOf) })
 }
 
 // verdicts returns the verdicts of one tally. Windows are complete up to asOf.
@@ -76,7 +89,11 @@ func (r *KeyHeat) Join(o *KeyHeat) {
 
 // Grown marks the windows as hot in which throttled writers raised the base key's shard count.
 func (r *KeyHeat) Grown(changes []Change, asOf time.Time) {
-	r.addGrowths(changes, -1, r.window(), asOf)
+	length := r.Window
+	if length == 0 {
+		length = usualWindow
+	}
+	r.addGrowths(changes, -1, length, asOf)
 }
 
 // addGrowths marks the windows as hot in which throttled writers raised the shard count. shard is the number of a write

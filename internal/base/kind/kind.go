@@ -46,6 +46,9 @@ type Traits struct {
 	// Placement is how a write finds its write shard.
 	Placement Placement
 
+	// PlacedBy is, in the plural, what a write's write shard is calculated from. It is "" with random placement.
+	PlacedBy string
+
 	// Leads means that a larger count takes effect after the lead, although a write may use any write
 	// shard. By then no reader has the smaller count, so a consistent read finds all items.
 	Leads bool
@@ -123,15 +126,15 @@ var traits = []Traits{
 		Summary: Partials, FoldedSK: "+",
 	},
 	{
-		Kind: Event, Table: Events, Prefix: "E#", Bucket: Day, Placement: Timed,
+		Kind: Event, Table: Events, Prefix: "E#", Bucket: Day, Placement: Timed, PlacedBy: "event ids",
 		// A deleted event stays in its rollups, and TTL deletes every event.
 		Summary: Rollups, StreamEvents: []string{"INSERT", "MODIFY"},
 	},
 	{
-		Kind: Board, Table: Items, Prefix: "L#", Index: "by_rank", Bucket: Period, Placement: Indexed, Timeless: true,
+		Kind: Board, Table: Items, Prefix: "L#", Index: "by_rank", Bucket: Period, Placement: Indexed, PlacedBy: "players", Timeless: true,
 		Summary: Ranking,
 	},
-	{Kind: Session, Table: Items, Prefix: "S#", Index: "by_group", Placement: Indexed, Timeless: true},
+	{Kind: Session, Table: Items, Prefix: "S#", Index: "by_group", Placement: Indexed, PlacedBy: "session ids", Timeless: true},
 	{Kind: Limit, Table: Items, Prefix: "R#", Bucket: Window, Placement: Random, Divides: true},
 }
 

@@ -9,5 +9,5 @@ const (
 
 var own = []Traits{
 	{Kind: OwnRandom, Placement: Random, Leads: true},
-	{Kind: OwnTimed, Placement: Timed},
+	{Kind: OwnTimed, Placement: Timed, PlacedBy: "values of the attribute that the write shard is calculated from"},
 }

@@ -112,6 +112,25 @@ func TestFallingRateHasAdvice(t *testing.T) {
 	}
 }
 
+// TestAdviceIsOfTheCurrentWindows checks that the advice names the heaviest second of the current windows, and not an
+// earlier one under another shard count.
+func TestAdviceIsOfTheCurrentWindows(t *testing.T) {
+	l := (&Options{JSON: true}).collector(&Watched{Shards: counts(17)})
+	var seen snapshot
+	for i, peak := range []uint64{200, 25, 24} {
+		start := enginetest.Later.Add(time.Duration(i) * live.Window)
+		item := heat.Item{Start: start, Window: live.Window, Limit: 20, HotRate: 14, Keys: []heat.Key{{Key: "C#a#0", Units: 30, Peak: peak, PeakAt: start}}}
+		l.addWindow(heat.Window{Start: start, Items: []heat.Item{item}})
+		var err error
+		if seen, err = l.sum(t.Context(), start); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if k := seen.keys[0]; k.peak != 200 || !strings.HasPrefix(k.advice, "Its heaviest second took 25 WCU,") {
+		t.Errorf("%+v: want a peak of 200, and advice on 25", k)
+	}
+}
+
 // TestCooledKeys checks that a hot key is shown as cooled, with its peak, after two cool windows.
 func TestCooledKeys(t *testing.T) {
 	o := Options{}

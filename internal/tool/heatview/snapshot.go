@@ -9,8 +9,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/tool/live"
-	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // snapshot is what top shows at one time.
@@ -35,6 +33,7 @@ type viewKey struct {
 	rates         []float64      // rates of the hottest partition key in each window, newest last
 	shards        int            // shard count of the base key; 0 if there is none
 	written       []heat.KeyHeat // write shards in the newest complete window, in numeric order
+	moments       []heat.KeyHeat // hottest partition key in each of the hotNow newest complete windows
 	advice        string
 }
 
@@ -206,6 +205,7 @@ func (c *collector) addRows(keys map[keyID]*viewKey, i int) {
 			continue
 		}
 		k.Now = max(k.Now, row.Worst)
+		k.addMoment(row)
 		if row.WriteUnitsPerSecond >= k.row.WriteUnitsPerSecond || row.Worst > k.row.Status {
 			k.row = row
 		}
@@ -216,19 +216,30 @@ func (c *collector) addRows(keys map[keyID]*viewKey, i int) {
 	}
 }
 
+// addMoment adds a partition key's row of a current window. All rows of a window come together.
+func (k *viewKey) addMoment(row heat.KeyHeat) {
+	last := len(k.moments) - 1
+	switch {
+	case last < 0 || !k.moments[last].Start.Equal(row.Start):
+		k.moments = append(k.moments, row)
+	case row.WriteUnitsPerSecond > k.moments[last].WriteUnitsPerSecond:
+		row.Join(&k.moments[last])
+		k.moments[last] = row
+	default:
+		k.moments[last].Join(&row)
+	}
+}
+
 // advise sets the key's write shards and its advice.
 func (c *collector) advise(ctx context.Context, k *viewKey, now time.Time) error {
 	slices.SortFunc(k.written, func(a, b heat.KeyHeat) int { return c.o.Programs.compare(a.Key, b.Key) })
 	row := k.row
 	row.Verdicts = k.Verdicts
-	row.Peak = k.peak
-	if k.Worst == heat.Warm { // the advice for a normal key names its current rate
-		row.WriteUnitsPerSecond = k.Current
-	}
 	key, t, table := c.inMap(&row)
 	if key == "" || c.w.Shards == nil {
 		k.shards = c.o.Programs.seen(k.written)
-		k.advice = row.Advice(1, shard.Change{}, shardmap.FewPartitions)
+		var none heat.Sharding
+		k.advice = row.Advice(none.Moment(k.moments), none)
 		return nil
 	}
 	entry, err := c.w.Shards.Lookup(ctx, key, now)
@@ -236,7 +247,8 @@ func (c *collector) advise(ctx context.Context, k *viewKey, now time.Time) error
 		return err
 	}
 	k.shards = entry.History.Newest()
-	k.advice = row.AdviceAs(t, k.shards, heat.NewestGrowth(entry.History), c.w.Shards.Partitions(table))
+	s := heat.ShardingOf(t, entry.History, c.w.Shards.Partitions(table))
+	k.advice = row.Advice(s.Moment(k.moments), s)
 	return nil
 }
 
