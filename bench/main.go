@@ -2,7 +2,7 @@
 //
 //	go -C bench run .                          # lists the experiments
 //	go -C bench run . storm -help              # an experiment's flags
-//	go -C bench run . freshness -seconds 30
+//	go -C bench run . folds -seeds 4
 //
 // It is a module of its own, so that what hotshard is compared with is no dependency of
 // hotshard's. Folders of flags are seen from this one.

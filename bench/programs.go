@@ -3,10 +3,7 @@ package main
 import (
 	"github.com/hotshard/hotshard/bench/decoding"
 	"github.com/hotshard/hotshard/bench/folds"
-	"github.com/hotshard/hotshard/bench/freshness"
-	"github.com/hotshard/hotshard/bench/live"
 	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/bench/start"
 	"github.com/hotshard/hotshard/bench/storm"
 	"github.com/hotshard/hotshard/bench/throttle"
 )
@@ -15,9 +12,6 @@ import (
 var programs = []rig.Program{
 	decoding.Program,
 	folds.Program,
-	freshness.Program,
-	live.Program,
-	start.Program,
 	storm.Program,
 	throttle.Program,
 }
