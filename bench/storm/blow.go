@@ -2,16 +2,16 @@ package storm
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/hotshard/hotshard/bench/lambda"
 	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/aws/lambda/process"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/tool/system"
 )
 
@@ -20,9 +20,9 @@ type storm struct {
 	scenario
 	client
 	system *system.System
-	keys   []string
+	fleet  *lambda.Fleet // nil with one process for all callers
+	ofMap  *mapLimits    // nil if the shard map has the other tables' limits
 	began  time.Time
-	writes atomic.Int64
 
 	mu      sync.Mutex
 	seconds []second
@@ -33,78 +33,75 @@ type storm struct {
 
 const (
 	prefix    = "storm-" // of the tables' names
-	quietKeys = 50
+	key       = "hot"    // the stormed one
 	coldStart = 250 * time.Millisecond
 	quietLog  = slog.LevelError + 1 // rejections are expected in a storm
 )
 
-// run starts a system, runs the scenario on it, and stops it. n selects the placement of keys on partitions: in some
-// placements two write shards share a partition, in others none do.
+// run starts a system, runs the scenario on it, and stops it.
 func (s scenario) run(ctx context.Context, n int) (_ run, err error) {
 	dir, err := os.MkdirTemp("", "storm")
 	if err != nil {
 		return run{}, err
 	}
 	defer os.RemoveAll(dir)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	model, err := s.Served.model(ctx, dir)
+	st := &storm{scenario: s, others: map[string]int{}, ids: map[string]bool{}}
+	o, err := st.options(ctx, n, dir)
 	if err != nil {
 		return run{}, err
 	}
-	o := system.Options{
-		Addr: "127.0.0.1:0", Prefix: prefix, Window: 10 * time.Second, Control: "act", Limits: s.Limits, Lambda: model, Ahead: s.Ahead,
-		Failures: filepath.Join(dir, "failures.jsonl"), Notices: os.Stderr,
-		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: quietLog})),
-	}
-	o.Limits.Seed = uint64(n)
-	if s.Fixed {
-		o.Control = "off"
-	}
-	running, err := system.Start(ctx, o)
-	if err != nil {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if st.system, err = system.Start(ctx, o); err != nil {
 		return run{}, err
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- running.Run(ctx) }()
-	r, err := s.blow(ctx, running)
+	go func() { ended <- st.system.Run(ctx) }()
+	r, err := st.blow(ctx)
 	if err == nil {
 		err = ctx.Err() // interrupted
 	}
 	cancel()
-	if endErr := <-ended; err == nil {
-		err = endErr
+	err = errors.Join(err, <-ended)
+	if st.fleet != nil {
+		err = errors.Join(err, st.fleet.Stop())
 	}
 	return r, err
 }
 
-// model returns Lambda's model for the API; binaries are built below dir.
-func (s served) model(ctx context.Context, dir string) (system.Lambda, error) {
-	if s.Processes == 0 {
-		return s.inProcess(), nil
+// options returns the system's options, with the fleet's model. Binaries are built below dir.
+func (st *storm) options(ctx context.Context, n int, dir string) (o system.Options, err error) {
+	o = system.Options{
+		Addr: "127.0.0.1:0", Prefix: prefix, Window: 10 * time.Second, Control: "act", Limits: limits(n), Ahead: st.Ahead,
+		Failures: filepath.Join(dir, "failures.jsonl"), Notices: os.Stderr,
+		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: quietLog})),
 	}
-	binary, err := process.Build(ctx, rig.Root, dir, "ingest")
-	return system.Lambda{Containers: s.Processes, ColdStart: coldStart, Starters: map[string]system.Starter{"ingest": process.Starter(binary)}}, err
-}
-
-// inProcess returns the model with all containers in this process. The quota is so high that it leaves this many
-// containers after the stream's two functions have reserved a tenth each.
-func (s served) inProcess() system.Lambda {
-	if s.Containers == 0 {
-		return system.Lambda{}
+	if st.Fixed {
+		o.Control = "off"
 	}
-	return system.Lambda{Concurrency: s.Containers * 10 / 8, ColdStart: coldStart}
+	binary := ""
+	if st.Served.Processes > 0 {
+		if binary, err = lambda.Build(ctx, rig.Root, dir, "ingest"); err != nil {
+			return o, err
+		}
+	}
+	if st.Served != oneProcess {
+		st.fleet = lambda.NewFleet(st.Served.model(binary))
+		o.Model = st.fleet.Of()
+	}
+	if st.Served.AWSMap {
+		if st.ofMap, err = newMapLimits(schema.NamesFor(prefix).ShardMap, o.Limits); err != nil {
+			return o, err
+		}
+		o.Model.Transport = st.ofMap.wrap
+	}
+	return o, nil
 }
 
 // blow sends the scenario's writes, and returns the measurements.
-func (s scenario) blow(ctx context.Context, running *system.System) (run, error) {
-	st := &storm{
-		scenario: s, client: newClient(running.URL()), system: running, keys: []string{"hot"}, others: map[string]int{}, ids: map[string]bool{},
-	}
-	for n := 1; n < s.Keys; n++ {
-		st.keys = append(st.keys, fmt.Sprintf("hot-%d", n))
-	}
-	for _, p := range s.Phases {
+func (st *storm) blow(ctx context.Context) (run, error) {
+	st.client = newClient(st.system.URL())
+	for _, p := range st.Phases {
 		for range int(p.Lasting.Seconds()) {
 			st.seconds = append(st.seconds, second{Second: len(st.seconds), Storm: p.Storm})
 		}
@@ -117,36 +114,15 @@ func (s scenario) blow(ctx context.Context, running *system.System) (run, error)
 	over := make(chan struct{})
 	watchers.Go(func() { st.watch(ctx, over) })
 	watchers.Go(func() { st.read(ctx, over) })
-	beside := make(chan struct{})
-	go func() { defer close(beside); st.offerQuiet(ctx, &calls) }()
-	for _, p := range s.Phases {
-		st.offer(ctx, p, &calls)
+	for _, p := range st.Phases {
+		rig.Pace(ctx, p.Lasting, p.rate, func(now time.Time) {
+			calls.Go(func() { st.write(ctx, now) })
+		})
 	}
-	<-beside
 	calls.Wait()
 	close(over)
 	watchers.Wait()
 	return st.sumUp(ctx)
-}
-
-// offer sends a phase's writes to the keys in turn.
-func (st *storm) offer(ctx context.Context, p phase, calls *sync.WaitGroup) {
-	n := 0
-	rig.Pace(ctx, p.Lasting, func(since time.Duration) float64 { return float64(len(st.keys)) * p.rate(since) }, func(now time.Time) {
-		key := st.keys[n%len(st.keys)]
-		n++
-		calls.Go(func() { st.write(ctx, key, now) })
-	})
-}
-
-// offerQuiet sends the writes to quiet keys in all phases.
-func (st *storm) offerQuiet(ctx context.Context, calls *sync.WaitGroup) {
-	n := 0
-	rig.Pace(ctx, time.Duration(len(st.seconds))*time.Second, rig.Steady(quietKeys*st.Quiet), func(now time.Time) {
-		key := fmt.Sprintf("quiet-%d", n%quietKeys)
-		n++
-		calls.Go(func() { st.writeQuiet(ctx, key, now) })
-	})
 }
 
 // second returns the second that contains a time.

@@ -6,10 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/aws/lambda"
+	"github.com/hotshard/hotshard/bench/lambda"
 )
 
 // client calls the API.
@@ -25,15 +24,12 @@ func newClient(api string) client {
 // noContainer is the status that send returns instead of 429 for a call that found no container.
 const noContainer = -http.StatusTooManyRequests
 
-func (c client) send(ctx context.Context, method, path, body string, into any, headers ...string) (status int, err error) {
+func (c client) send(ctx context.Context, method, path, body string, into any) (status int, err error) {
 	request, err := http.NewRequestWithContext(ctx, method, c.api+path, bytes.NewReader([]byte(body)))
 	if err != nil {
 		return 0, err
 	}
 	request.Header.Set("Content-Type", "application/json")
-	for i := 0; i+1 < len(headers); i += 2 {
-		request.Header.Set(headers[i], headers[i+1])
-	}
 	response, err := c.http.Do(request)
 	if err != nil {
 		return 0, err
@@ -68,15 +64,9 @@ func (c client) mustSend(ctx context.Context, method, path, body string, into an
 }
 
 // write sends a write, and counts its result in the second in which it began.
-func (st *storm) write(ctx context.Context, key string, began time.Time) {
-	n := st.writes.Add(1)
-	var headers []string
-	if st.Kind.call {
-		headers = []string{"Idempotency-Key", "storm-" + strconv.FormatInt(n, 10)}
-	}
+func (st *storm) write(ctx context.Context, began time.Time) {
 	var answer struct{ Results []struct{ ID string } }
-	body := st.Kind.body(key, n, st.began, began.Sub(st.began))
-	status, err := st.send(ctx, http.MethodPost, st.Kind.path, body, &answer, headers...)
+	status, err := st.send(ctx, http.MethodPost, st.Kind.path, st.Kind.body(), &answer)
 	if ctx.Err() != nil {
 		return // the run was cancelled
 	}
@@ -97,20 +87,5 @@ func (st *storm) write(ctx context.Context, key string, began time.Time) {
 	default:
 		s.Other++
 		st.others[fmt.Sprint(status, " ", err)]++
-	}
-}
-
-// writeQuiet sends a write to a quiet key.
-func (st *storm) writeQuiet(ctx context.Context, key string, began time.Time) {
-	status, _ := st.send(ctx, http.MethodPost, counter.path, increment(key, 0, began, 0), nil) // with an error the status is not 200
-	if ctx.Err() != nil {
-		return
-	}
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	s := st.second(began)
-	s.QuietOffered++
-	if status != http.StatusOK {
-		s.QuietRefused++
 	}
 }

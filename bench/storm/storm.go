@@ -1,22 +1,20 @@
-// Package storm measures what callers see when keys get more writes than a partition takes. The API runs as on Lambda:
+// Package storm measures what callers see when a key gets more writes than a partition takes. The API runs as on Lambda:
 // containers with one request at a time, cold starts, and one quota for all functions. Each scenario runs three times, on
 // a new system each time:
 //
 //	go -C bench run . storm -list
-//	go -C bench run . storm -only counter10x-40,event10x-40 -out ../docs/performance/storm
+//	go -C bench run . storm -only counter10x-40,event10x-40
 //
-// It prints a table for each run. With -out it also writes the raw results to FOLDER/SCENARIO.json, and a summary and a
-// chart of all results in the folder to FOLDER/summary.md and FOLDER/storm.svg. An interrupted run writes nothing.
+// It prints a table for each run, and a line with the median and the worst of a scenario's runs. A run is without a
+// difference if strong reads find all accepted writes, and none that certainly failed.
 package storm
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/hotshard/hotshard/bench/rig"
@@ -28,7 +26,6 @@ var Program = rig.Program{Name: "storm", About: "what callers see when a key get
 	f.BoolVar(&o.list, "list", false, "list the scenarios")
 	f.StringVar(&o.only, "only", "", "`names` of scenarios, with commas between them; * at the end stands for anything (default: all)")
 	f.IntVar(&o.runs, "runs", 3, "runs of each scenario")
-	f.StringVar(&o.out, "out", "", "`folder` for the raw results and the summary")
 	return func(ctx context.Context, r *rig.Run) error { return o.run(ctx, r) }
 }}
 
@@ -36,7 +33,6 @@ type options struct {
 	list bool
 	only string
 	runs int
-	out  string
 }
 
 func (o options) run(ctx context.Context, w io.Writer) error {
@@ -61,39 +57,43 @@ func (o options) run(ctx context.Context, w io.Writer) error {
 
 // measure runs a scenario as often as -runs says.
 func (o options) measure(ctx context.Context, w io.Writer, s scenario) error {
-	measured := measurement{Scenario: s.Name, About: s.about()}
+	var runs []run
 	for n := range o.runs {
 		r, err := s.run(ctx, n+1)
 		if err != nil {
 			return fmt.Errorf("run %d: %w", n+1, err)
 		}
 		r.print(w, fmt.Sprintf("%s, run %d", s.Name, n+1))
-		measured.Runs = append(measured.Runs, r)
+		runs = append(runs, r)
 	}
-	if o.out == "" {
-		return nil
-	}
-	return measured.write(o.out)
+	summarize(w, s.Name, runs)
+	return nil
 }
 
-// choose returns the scenarios with these names, in this order.
-func choose(all []scenario, names string) ([]scenario, error) {
+// choose returns the scenarios with these names; a name that no scenario has is an error.
+func choose(all []scenario, names string) (chosen []scenario, err error) {
 	if names == "" {
 		return all, nil
 	}
-	var chosen []scenario
+	unknown := map[string]bool{}
 	for name := range strings.SplitSeq(names, ",") {
-		before := len(chosen)
-		for _, s := range all {
+		unknown[name] = true
+	}
+	for _, s := range all {
+		wanted := false
+		for name := range strings.SplitSeq(names, ",") {
 			prefix, some := strings.CutSuffix(name, "*")
 			if s.Name == name || some && strings.HasPrefix(s.Name, prefix) {
-				chosen = append(chosen, s)
+				wanted = true
+				delete(unknown, name)
 			}
 		}
-		if len(chosen) == before {
-			return nil, fmt.Errorf("there is no scenario %q; -list lists them", name)
+		if wanted {
+			chosen = append(chosen, s)
 		}
 	}
-	slices.SortFunc(chosen, func(a, b scenario) int { return cmp.Compare(a.order, b.order) })
-	return slices.CompactFunc(chosen, func(a, b scenario) bool { return a.Name == b.Name }), nil
+	for name := range unknown {
+		return nil, fmt.Errorf("there is no scenario %q; -list lists them", name)
+	}
+	return chosen, nil
 }

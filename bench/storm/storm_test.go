@@ -1,8 +1,10 @@
 package storm
 
 import (
-	"os"
-	"path/filepath"
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/tool/system"
 )
 
 // TestScenarios checks that each scenario has a unique name, a storm, and valid options of a system.
@@ -28,12 +29,10 @@ func TestScenarios(t *testing.T) {
 		if strings.ContainsAny(s.Name, " /") || s.about() == "" {
 			t.Errorf("the scenario %q has a space or slash in its name, or no description: %q", s.Name, s.about())
 		}
-		o := system.Options{
-			Addr: "127.0.0.1:0", Prefix: prefix, Window: 10 * time.Second, Control: "act", Limits: s.Limits,
-			Lambda: s.Served.inProcess(),
-		}
-		if err := o.Validate(); err != nil {
-			t.Errorf("%s: %v", s.Name, err)
+		st := &storm{scenario: s}
+		st.Served.Processes = 0 // whose binary takes long to build
+		if o, err := st.options(t.Context(), 1, t.TempDir()); err != nil || o.Validate() != nil {
+			t.Errorf("%s: %v, %v", s.Name, err, o.Validate())
 		}
 	}
 }
@@ -43,8 +42,8 @@ func TestChoose(t *testing.T) {
 	for names, want := range map[string]string{
 		"counter10x-40":              "counter10x-40",
 		"event10x-40,counter10x-40":  "counter10x-40 event10x-40",
-		"quiet-*":                    "quiet-4 quiet-8 quiet-16",
-		"limit10x-40,limit10x-*":     "limit10x-40 limit10x-200 limit10x-one",
+		"counter-*":                  "counter-ramp",
+		"limit10x-40,limit10x-*":     "limit10x-40 limit10x-200 limit10x-one limit10x-fixed",
 		"nothing":                    "",
 		"counter10x-40,counter10x":   "",
 		"counter10x-40,,event10x-40": "",
@@ -96,42 +95,50 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// TestGrowth checks how many hot and other keys grew, when the last hot one did, and the steps of the first.
-func TestGrowth(t *testing.T) {
-	at := func(s string) httpapi.ShardChange { return httpapi.ShardChange{Time: s, Shards: 4, By: "ingest"} }
-	var r run
-	err := r.growth([]httpapi.ShardCount{
-		{Name: "hot", History: []httpapi.ShardChange{at("2026-11-22T10:00:01.250Z"), at("2026-11-22T10:00:09Z")}},
-		{Name: "hot-7", History: []httpapi.ShardChange{at("2026-11-22T10:00:03Z")}},
-		{Name: "quiet-3", History: []httpapi.ShardChange{at("2026-11-22T10:00:30Z")}},
+// TestSteps checks the times of the shard counts after the storm's start.
+func TestSteps(t *testing.T) {
+	list, err := steps([]httpapi.ShardChange{
+		{Time: "2026-11-22T10:00:01.250Z", Shards: 4}, {Time: "2026-11-22T10:00:09Z", Shards: 16},
 	}, time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC))
-	if err != nil || r.Grown != 2 || r.GrownToo != 1 || r.GrownAt != 3 || r.steps() != "4 (1.2 s), 4 (9.0 s)" {
-		t.Errorf("the growth is %+v, steps %s, %v", r, r.steps(), err)
+	if got := (run{Steps: list}).steps(); err != nil || got != "4 (1.2 s), 16 (9.0 s)" {
+		t.Errorf("the steps are %s, %v", got, err)
 	}
 }
 
-// TestSummary checks that a folder's summary has the median and the worst of its runs.
+// TestSummary checks that a summary has the median and the worst of its runs.
 func TestSummary(t *testing.T) {
-	folder := t.TempDir()
-	m := measurement{Scenario: "counter10x-40"}
+	var runs []run
 	for _, accepted := range []float64{99.4, 84.5, 97.25} {
 		o := outcome{Offered: 8400, Accepted: accepted, Refused: 100 - accepted, Calm: int(100 - accepted)}
 		if accepted < 90 {
 			o.Calm = -1
 		}
-		m.Runs = append(m.Runs, run{Storms: []outcome{o}, Accepted: 10, Found: 10, Steps: []step{{1.2, int(accepted), "ingest"}}})
+		runs = append(runs, run{Storms: []outcome{o}, Accepted: 10, Found: 10, Steps: []step{{1.2, int(accepted)}}})
 	}
-	m.Runs[1].Found = 11
-	m.Runs[2].Seconds = []second{{Storm: true, Offered: 10, Accepted: 4}, {Second: 1, Storm: true, Offered: 10, Accepted: 10}}
-	if err := m.write(folder); err != nil {
-		t.Fatal(err)
+	runs[1].Found = 11
+	runs[2].Seconds = []second{{Storm: true, Offered: 10, Accepted: 4}, {Second: 1, Storm: true, Offered: 10, Accepted: 10}}
+	var text bytes.Buffer
+	summarize(&text, "counter10x-40", runs)
+	want := "| counter10x-40, storm 1 | 3 | 97.2, 84.5 | 2.8 | 0.0 | 2 s, never | 97 (1.2 s) | 2 of 3 |"
+	if !strings.Contains(text.String(), want) {
+		t.Errorf("got %s, want %s", text.String(), want)
 	}
-	text, err := os.ReadFile(filepath.Join(folder, "summary.md"))
-	if chart, err := os.ReadFile(filepath.Join(folder, "storm.svg")); err == nil && !strings.Contains(string(chart), "counter10x-40") || err != nil {
-		t.Errorf("the chart has no counter10x-40, %v", err)
-	}
-	want := "| counter10x-40 | 3 | 97.2, 84.5 | 2.8 | 0.0 | 2 s, never | 97 (1.2 s) | 0 | 0.0 | 2 of 3 |"
-	if err != nil || !strings.Contains(string(text), want) {
-		t.Errorf("got %s, %v, want %s", text, err, want)
+}
+
+type transport string
+
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	return &http.Response{Status: string(t) + " " + string(body)}, err
+}
+
+// TestShardMapHasItsOwnLimit checks that only requests which name the shard map's table pass through its limiter.
+func TestShardMapHasItsOwnLimit(t *testing.T) {
+	at := byTable{[]byte(`"TableName":"storm-shard-map"`), transport("map"), transport("other")}
+	for body, want := range map[string]string{`{"TableName":"storm-shard-map"}`: "map ", `{"TableName":"storm-items"}`: "other "} {
+		response, err := at.RoundTrip(httptest.NewRequest("POST", "/", strings.NewReader(body)))
+		if err != nil || response.Status != want+body {
+			t.Errorf("%s went to %+v, %v; want %s", body, response, err, want)
+		}
 	}
 }

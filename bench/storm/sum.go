@@ -7,50 +7,41 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/aws/lambda"
+	"github.com/hotshard/hotshard/bench/lambda"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 // second has the results of the writes that began in one second.
 type second struct {
-	Second       int   `json:"second"`
-	Storm        bool  `json:"storm"`
-	Offered      int   `json:"offered"`
-	Accepted     int   `json:"accepted"`
-	Refused      int   `json:"refused"`      // 429 by the API
-	NoContainer  int   `json:"no_container"` // 429 because no container was free
-	Other        int   `json:"other"`        // other answers, or none
-	QuietOffered int   `json:"quiet_offered,omitempty"`
-	QuietRefused int   `json:"quiet_refused,omitempty"`
-	Shards       int   `json:"shards"`    // the first key's shard count at the end; 0 is unknown
-	Throttled    int64 `json:"throttled"` // attempts that the limiter throttled
+	Second      int
+	Storm       bool
+	Offered     int
+	Accepted    int
+	Refused     int   // 429 by the API
+	NoContainer int   // 429 because no container was free
+	Other       int   // other answers, or none
+	Shards      int   // the key's shard count at the end; 0 is unknown
+	Throttled   int64 // attempts that the limiter throttled
 }
 
 // run has the measurements of one run of a scenario.
 type run struct {
-	Began   time.Time `json:"began"`
-	Seconds []second  `json:"seconds"`
-	Storms  []outcome `json:"storms"`
+	Seconds []second
+	Storms  []outcome
 
-	Accepted int `json:"accepted"` // in all phases
-	Found    int `json:"found"`    // by strong reads afterwards; -1 if all writes are of one item
-	Misread  int `json:"misread"`  // reads of all events that missed or repeated an event
+	Accepted int // in all phases
+	Found    int // by strong reads afterwards
+	Misread  int // reads of all events that missed or repeated an event
 
-	Steps    []step  `json:"steps"`          // of the first key
-	Grown    int     `json:"grown"`          // stormed keys that grew
-	GrownAt  float64 `json:"last_grown_s"`   // seconds until each of them had grown once; -1 for none
-	GrownToo int     `json:"grown_too"`      // quiet keys that grew
-	Others   []other `json:"others"`         // other answers
-	MapReads float64 `json:"map_read_units"` // of the shard map, with the measurement's own each second
+	Steps    []step
+	Others   []other
+	MapReads float64 // of the shard map, with the measurement's own each second
 
-	MapWrites  float64                 `json:"map_write_units"`
-	WriteUnits float64                 `json:"write_units"`
-	Throttled  int64                   `json:"throttled"`
-	Containers map[string]lambda.Stats `json:"containers"` // none with one process
-	Quota      lambda.QuotaStats       `json:"quota"`      // shared by the HTTP functions
-
-	Reserved map[string]lambda.QuotaStats `json:"reserved"` // of the stream's functions
+	WriteUnits float64
+	Throttled  int64
+	Containers map[string]lambda.Stats // none with one process
+	Quotas     map[string]lambda.QuotaStats
 }
 
 // right reports whether strong reads find all accepted writes, and none that certainly failed. Writes with other answers may
@@ -60,32 +51,30 @@ func (r run) right() bool {
 	for _, s := range r.Seconds {
 		others += s.Other
 	}
-	return r.Found < 0 || r.Found >= r.Accepted && r.Found <= r.Accepted+others
+	return r.Found >= r.Accepted && r.Found <= r.Accepted+others
 }
 
 // outcome has the results of one storm.
 type outcome struct {
-	At           int     `json:"at_s"`
-	Seconds      int     `json:"seconds"`
-	Offered      int     `json:"offered"`
-	Accepted     float64 `json:"accepted_percent"`
-	Refused      float64 `json:"refused_percent"`
-	NoContainer  float64 `json:"no_container_percent"`
-	Other        float64 `json:"other_percent"`
-	QuietRefused float64 `json:"quiet_refused_percent"`
-	Calm         int     `json:"calm_s"` // seconds until all later seconds accepted 99 % or more; -1 for never
+	At          int // second
+	Seconds     int
+	Offered     int
+	Accepted    float64 // percent, as the next three
+	Refused     float64
+	NoContainer float64
+	Other       float64
+	Calm        int // seconds until all later seconds accepted 99 % or more; -1 for never
 }
 
 // step is a change of a shard count. At is when it takes effect, in seconds after the first storm's start.
 type step struct {
-	At     float64 `json:"at_s"`
-	Shards int     `json:"shards"`
-	By     string  `json:"by"`
+	At     float64
+	Shards int
 }
 
 type other struct {
-	What  string `json:"what"`
-	Times int    `json:"times"`
+	What  string
+	Times int
 }
 
 // storms returns the outcome of each storm: of each run of seconds with Storm.
@@ -114,8 +103,6 @@ func outcomeOf(seconds []second) outcome {
 		sum.Refused += s.Refused
 		sum.NoContainer += s.NoContainer
 		sum.Other += s.Other
-		sum.QuietOffered += s.QuietOffered
-		sum.QuietRefused += s.QuietRefused
 		if (s.Offered-s.Accepted)*100 > s.Offered {
 			o.Calm = s.Second + 1 - o.At
 		}
@@ -126,7 +113,6 @@ func outcomeOf(seconds []second) outcome {
 	o.Offered = sum.Offered
 	o.Accepted, o.Refused = percent(sum.Accepted, sum.Offered), percent(sum.Refused, sum.Offered)
 	o.NoContainer, o.Other = percent(sum.NoContainer, sum.Offered), percent(sum.Other, sum.Offered)
-	o.QuietRefused = percent(sum.QuietRefused, sum.QuietOffered)
 	return o
 }
 
@@ -134,11 +120,11 @@ func percent(part, of int) float64 { return 100 * float64(part) / float64(max(1,
 
 // sumUp waits until reads are no longer throttled, and returns the run's measurements.
 func (st *storm) sumUp(ctx context.Context) (run, error) {
-	r := run{
-		Began: st.began.UTC(), Seconds: st.seconds, Storms: storms(st.seconds), Misread: st.misread,
-		Containers: st.system.Containers(), Quota: st.system.Concurrency(), Reserved: st.system.Reserved(), Throttled: throttled(st.system),
+	r := run{Seconds: st.seconds, Storms: storms(st.seconds), Misread: st.misread, Throttled: st.throttled()}
+	if st.fleet != nil {
+		r.Containers, r.Quotas = st.fleet.Containers(), st.fleet.Quotas()
 	}
-	r.charge(st.system.Charged())
+	r.charge(st.charged())
 	for _, s := range st.seconds {
 		r.Accepted += s.Accepted
 	}
@@ -147,14 +133,11 @@ func (st *storm) sumUp(ctx context.Context) (run, error) {
 	}
 	slices.SortFunc(r.Others, func(a, b other) int { return b.Times - a.Times })
 	time.Sleep(2 * time.Second)
-	grown, err := st.grownKeys(ctx)
-	if err != nil {
-		return r, err
+	count, err := st.shards(ctx)
+	if err == nil {
+		r.Steps, err = steps(count.History, st.began.Add(time.Duration(r.Storms[0].At)*time.Second))
 	}
-	if err := r.growth(grown, st.began.Add(time.Duration(r.Storms[0].At)*time.Second)); err != nil {
-		return r, err
-	}
-	if r.Found = -1; st.Kind.name != again.name {
+	if err == nil {
 		r.Found, err = st.found(ctx)
 	}
 	return r, err
@@ -165,33 +148,18 @@ func (r *run) charge(charged throttle.Stats) {
 	for _, s := range charged.Spaces {
 		if strings.HasSuffix(s.Table, "shard-map") {
 			r.MapReads += s.ReadUnits
-			r.MapWrites += s.WriteUnits
 		}
 	}
 }
 
-// growth sets which keys grew, and when.
-func (r *run) growth(grown []httpapi.ShardCount, storm time.Time) error {
-	r.GrownAt = -1
-	for _, k := range grown {
-		if !strings.HasPrefix(string(k.Name), "hot") {
-			r.GrownToo++
-			continue
+// steps returns the shard counts after the storm's start.
+func steps(history []httpapi.ShardChange, storm time.Time) (list []step, err error) {
+	for _, c := range history {
+		at, err := time.Parse(time.RFC3339, c.Time)
+		if err != nil {
+			return nil, fmt.Errorf("the key's history: %w", err)
 		}
-		r.Grown++
-		for i, c := range k.History {
-			at, err := time.Parse(time.RFC3339, c.Time)
-			if err != nil {
-				return fmt.Errorf("history of %s: %w", k.Name, err)
-			}
-			after := at.Sub(storm).Seconds()
-			if i == 0 {
-				r.GrownAt = max(r.GrownAt, after)
-			}
-			if k.Name == "hot" {
-				r.Steps = append(r.Steps, step{after, c.Shards, c.By})
-			}
-		}
+		list = append(list, step{at.Sub(storm).Seconds(), c.Shards})
 	}
-	return nil
+	return list, nil
 }

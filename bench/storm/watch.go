@@ -10,15 +10,15 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/tool/system"
+	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 // readEvery is the pause between reads of all events while the storm lasts.
 const readEvery = 3 * time.Second
 
-// watch records each second's throttles and, at its end, the first key's shard count.
+// watch records each second's throttles and, at its end, the key's shard count.
 func (st *storm) watch(ctx context.Context, over <-chan struct{}) {
-	before := throttled(st.system)
+	before := st.throttled()
 	for n := range st.seconds {
 		select {
 		case <-time.After(time.Until(st.began.Add(time.Duration(n+1) * time.Second))):
@@ -27,8 +27,8 @@ func (st *storm) watch(ctx context.Context, over <-chan struct{}) {
 		case <-ctx.Done():
 			return
 		}
-		after := throttled(st.system)
-		shards, err := st.shardsOf(ctx, st.keys[0])
+		after := st.throttled()
+		shards, err := st.shards(ctx)
 		st.mu.Lock()
 		st.seconds[n].Throttled = after - before
 		if err == nil { // a call that found no container counts as 0
@@ -39,41 +39,32 @@ func (st *storm) watch(ctx context.Context, over <-chan struct{}) {
 	}
 }
 
-// throttled returns the number of attempts that the limiter has throttled.
-func throttled(running *system.System) (n int64) {
-	for _, o := range running.Charged().Operations {
+// charged returns what the limiters have charged and throttled.
+func (st *storm) charged() throttle.Stats {
+	all := st.system.Charged()
+	if st.ofMap != nil {
+		own := st.ofMap.limiter.Stats()
+		all.WriteUnits += own.WriteUnits
+		all.Operations = append(all.Operations, own.Operations...)
+		all.Spaces = append(all.Spaces, own.Spaces...)
+	}
+	return all
+}
+
+// throttled returns the number of attempts that the limiters have throttled.
+func (st *storm) throttled() (n int64) {
+	for _, o := range st.charged().Operations {
 		n += o.ThrottledRequests + o.ThrottledItems
 	}
 	return n
 }
 
-func (st *storm) shardsOf(ctx context.Context, key string) (answer httpapi.ShardCount, err error) {
+func (st *storm) shards(ctx context.Context) (answer httpapi.ShardCount, err error) {
 	status, err := st.send(ctx, http.MethodGet, "/v1/shards?"+url.Values{"type": {string(st.Kind.typ)}, "name": {key}}.Encode(), "", &answer)
 	if err == nil && status != http.StatusOK {
 		err = fmt.Errorf("reading the shard count: %d", status)
 	}
 	return answer, err
-}
-
-// grownKeys returns all keys with more than one write shard.
-func (st *storm) grownKeys(ctx context.Context) (list []httpapi.ShardCount, err error) {
-	for cursor := ""; ; {
-		var page struct {
-			Keys   []httpapi.ShardCount
-			Cursor string
-		}
-		if err := st.mustSend(ctx, http.MethodGet, "/v1/shards?cursor="+url.QueryEscape(cursor), "", &page); err != nil {
-			return nil, err
-		}
-		for _, k := range page.Keys {
-			if k.Max > 1 {
-				list = append(list, k)
-			}
-		}
-		if cursor = page.Cursor; cursor == "" {
-			return list, nil
-		}
-	}
 }
 
 // read reads all events repeatedly during the storm, and counts reads that repeated an event or missed one that was accepted
@@ -90,7 +81,7 @@ func (st *storm) read(ctx context.Context, over <-chan struct{}) {
 		st.mu.Lock()
 		before := maps.Clone(st.ids)
 		st.mu.Unlock()
-		found, wrong, err := st.events(ctx, st.keys[0])
+		found, wrong, err := st.events(ctx)
 		for id := range before {
 			wrong = wrong || !found[id]
 		}

@@ -32,10 +32,6 @@ type LocalCmd struct {
 	SplitAfter      time.Duration `help:"With --partitions: how long a partition is at its limit before it splits in two, 1s to 24h; 0 is never. AWS takes minutes."`
 	TransactionHold time.Duration `default:"5ms" help:"With --partitions: how long a transaction locks its items, up to 1s; other calls for them get a conflict meanwhile. 0 means no conflicts."`
 
-	Containers  int           `help:"Lambda's model: each HTTP function has at most this many containers, each with one request at a time; 429 beyond. Without it and --concurrency one process serves all callers."`
-	Concurrency int           `help:"Lambda's model: concurrent invocations of all functions together; 429 beyond. From 10 on, a tenth is reserved for each of the two functions of the stream. With --containers alone it is 1000."`
-	ColdStart   time.Duration `default:"250ms" help:"With --containers or --concurrency: how long a new container takes to start."`
-
 	Attach       string `placeholder:"TABLE" help:"Also run the detector on the stream of another table of the engine, as an attached deployment does: docs/adopt.md."`
 	AttachMap    string `placeholder:"TABLE" help:"With --attach: the shard map of the table's programs. With it and --control act the detector adds write shards; otherwise it only gives advice."`
 	AttachLayout string `enum:",calculated,buckets,random" default:"" placeholder:"NAME" help:"With --attach-map: the layout of the table's programs: calculated, buckets or random."`
@@ -50,7 +46,6 @@ type LocalCmd struct {
 const (
 	awsPartitionWCU = 1000 // AWS's limit
 	transactionHold = 5 * time.Millisecond
-	coldStart       = 250 * time.Millisecond
 )
 
 // Validate returns an error if the flags are invalid.
@@ -62,8 +57,6 @@ func (c *LocalCmd) Validate() error {
 		return fmt.Errorf("--idle-window %v: want more than 0", c.Idle)
 	case c.PartitionWCU < 1:
 		return fmt.Errorf("--partition-wcu %d: want at least 1", c.PartitionWCU)
-	case c.Containers == 0 && c.Concurrency == 0 && c.ColdStart != coldStart:
-		return errors.New("--cold-start needs --containers or --concurrency")
 	}
 	if err := errors.Join(c.needsPartitions(), c.checkAttach(), checkTimes(c.SplitAfter, c.TransactionHold)); err != nil {
 		return err
@@ -130,7 +123,6 @@ func (c *LocalCmd) options() system.Options {
 			SplitAfter: c.SplitAfter, TransactionHold: c.TransactionHold,
 		},
 		Attach:   system.Attach{Table: c.Attach, Map: c.AttachMap, Layout: c.AttachLayout, Format: c.AttachFormat, Bucket: c.AttachBucket, Max: c.AttachMax},
-		Lambda:   system.Lambda{Containers: c.Containers, Concurrency: c.Concurrency, ColdStart: c.ColdStart},
 		Failures: c.Failures, Version: thisVersion().Version,
 	}
 }

@@ -22,7 +22,7 @@ func explained(t *testing.T, s *System) (r reasons.Report) {
 // response is cached.
 func TestExplainsTwoThrottles(t *testing.T) {
 	s, stop := startWith(t, func(o *Options) {
-		o.Limits = Limits{Partitions: 16, PartitionWCU: 5, TableWCU: 12, MapWCU: 1000}
+		o.Limits = Limits{Partitions: 16, PartitionWCU: 5, TableWCU: 12}
 		o.Control = "observe"
 	})
 	defer stop()

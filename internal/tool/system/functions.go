@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/caarlos0/env/v11"
 
-	"github.com/hotshard/hotshard/internal/aws/lambda"
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/base/heat/count"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/metrics"
@@ -58,8 +58,8 @@ func (f *functions) environment() map[string]string {
 	return set
 }
 
-// notePartitions stores the limiter's numbers of partitions before the first write. In a deployment the detector counts
-// them with its first records.
+// notePartitions stores the limiter's numbers of partitions before the first write, without the limiter, which might
+// throttle that. In a deployment the detector counts them with its first records.
 func (f *functions) notePartitions(ctx context.Context) error {
 	limiter := f.limited.limiter
 	if limiter == nil {
@@ -69,7 +69,7 @@ func (f *functions) notePartitions(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	shards := hotkeys.OpenShards(f.db, o)
+	shards := hotkeys.OpenShards(dynamolocal.DynamoDB(f.limited.target, ""), o)
 	for _, table := range kind.Tables() {
 		if err := shards.NotePartitions(ctx, table, limiter.Partitions(f.names.Table(table)), time.Now()); err != nil {
 			return err
@@ -78,20 +78,17 @@ func (f *functions) notePartitions(ctx context.Context) error {
 	return nil
 }
 
-// maxBodies is the maximum of bytes of request bodies in flight without Lambda's model. A call takes about 14 times its
+// maxBodies is the maximum of bytes of request bodies in flight. A call takes about 14 times its
 // body in memory, so all calls take up to about 170 MB.
 const maxBodies = 4 * httpapi.MaxBody
 
-// serves returns the API's handler: one process for all callers, or a fleet with a pool for each HTTP function.
-func (f *functions) serves(ctx context.Context, pools *fleet) (http.Handler, error) {
-	if !f.options.Lambda.modelled() {
-		api, err := f.api(ctx)
-		return lambda.BoundBodies(maxBodies, api), err
+// serves returns the API's handler.
+func (f *functions) serves(ctx context.Context) (http.Handler, error) {
+	if serve := f.options.Model.Serve; serve != nil {
+		return serve(ctx, f.deployment())
 	}
-	if err := pools.start(f.options.Lambda, f.starts(), f.options.Log); err != nil {
-		return nil, err
-	}
-	return http.HandlerFunc(pools.route), nil
+	api, err := f.api(ctx)
+	return boundBodies(maxBodies, api), err
 }
 
 // api returns the handler of one process that serves all callers.
@@ -118,34 +115,30 @@ func (f *functions) api(ctx context.Context) (http.Handler, error) {
 	return docs.With(httpapi.New(f.options.Log, routes...), routes...), nil
 }
 
-// starts returns the functions that start a container, by the name of the HTTP function.
-func (f *functions) starts() map[string]lambda.Start {
-	starts := map[string]lambda.Start{ingestName: f.startIngest, queryName: f.startQuery}
-	for name, starter := range f.options.Lambda.Starters {
-		starts[name] = starter(cmp.Or(f.limited.LimitedEndpoint(), f.limited.target), f.names, f.environment())
+func (f *functions) deployment() Deployment {
+	return Deployment{
+		Endpoint: cmp.Or(f.limited.LimitedEndpoint(), f.limited.target), Names: f.names, Environment: f.environment(),
+		Ingest: f.ingest, Query: f.query,
 	}
-	return starts
 }
 
-// startIngest starts an ingest container in this process, with its own DynamoDB client.
-func (f *functions) startIngest(ctx context.Context) (lambda.Container, error) {
+// ingest returns a handler of the ingest function with its own DynamoDB client.
+func (f *functions) ingest(ctx context.Context) (http.Handler, error) {
 	o, err := settings[ingest.Settings](f)
 	if err != nil {
 		return nil, err
 	}
-	handler, err := ingest.Handler(ctx, o, f.limited.client(), f.options.Log)
-	return lambda.InProcess(handler), err
+	return ingest.Handler(ctx, o, f.limited.client(), f.options.Log)
 }
 
-// startQuery starts a query container in this process.
-func (f *functions) startQuery(ctx context.Context) (lambda.Container, error) {
+// query returns a handler of the query function with its own DynamoDB client.
+func (f *functions) query(ctx context.Context) (http.Handler, error) {
 	o, err := settings[query.Settings](f)
 	if err != nil {
 		return nil, err
 	}
 	client := f.limited.client()
-	handler, err := query.Handler(ctx, o, client, f.evidence(client), f.options.Log, ingest.Routes(nil))
-	return lambda.InProcess(handler), err
+	return query.Handler(ctx, o, client, f.evidence(client), f.options.Log, ingest.Routes(nil))
 }
 
 // evidence returns the sources of GET /v1/explain: DynamoDB, and the limiter's counts. Without a limiter the counts are

@@ -29,7 +29,7 @@ type Options struct {
 	Ahead    time.Duration // how far ahead the times of events may be; 0 is the function's default
 	Control  string        // of shard counts: act, observe or off
 	Limits   Limits        // between the functions and the engine
-	Lambda   Lambda        // Lambda's model for the API
+	Model    Model         // runs the functions in another way
 	Attach   Attach        // another table of the engine to watch
 	Failures string        // file for the records that a function discarded; its folder is made
 	Notices  io.Writer     // progress and the engine's licence line
@@ -65,14 +65,7 @@ func (o Options) Validate() error {
 	}
 	if l := o.Limits; l.Partitions != 0 {
 		check(l.options().Validate())
-		if l.MapWCU != 0 {
-			check(l.mapOptions().Validate())
-		}
-		if l.MapWCU != 0 && len(o.Lambda.Starters) > 0 {
-			check(errors.New("a limit of the shard map needs containers in this process"))
-		}
 	}
-	check(o.Lambda.validate())
 	if faults == nil {
 		return nil
 	}

@@ -37,15 +37,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		"the number of partitions is -1":   func(o *Options) { o.Limits = Limits{Partitions: -1, PartitionWCU: 1} },
 		"partition's write units a second": func(o *Options) { o.Limits = Limits{Partitions: 1} },
 		"table's write units a second":     func(o *Options) { o.Limits = Limits{Partitions: 1, PartitionWCU: 1, TableWCU: -1} },
-		"write units a second is -3":       func(o *Options) { o.Limits = Limits{Partitions: 1, PartitionWCU: 1, MapWCU: -3} },
-		"a limit of the shard map": func(o *Options) {
-			o.Limits, o.Lambda.Starters = Limits{Partitions: 1, PartitionWCU: 1, MapWCU: 1}, map[string]Starter{"ingest": nil}
-		},
-		"containers -1":               func(o *Options) { o.Lambda.Containers = -1 },
-		"containers 10001":            func(o *Options) { o.Lambda.Containers = 10_001 },
-		"concurrency -1":              func(o *Options) { o.Lambda.Concurrency = -1 },
-		"cold start 11s":              func(o *Options) { o.Lambda.ColdStart = 11 * time.Second },
-		"the time to a split is -1ns": func(o *Options) { o.Limits = Limits{Partitions: 1, PartitionWCU: 1, SplitAfter: -1} },
+		"the time to a split is -1ns":      func(o *Options) { o.Limits = Limits{Partitions: 1, PartitionWCU: 1, SplitAfter: -1} },
 		"the hold of a transaction is 2s": func(o *Options) {
 			o.Limits = Limits{Partitions: 1, PartitionWCU: 1, TransactionHold: 2 * time.Second}
 		},

@@ -11,27 +11,27 @@ import (
 
 // schedule invokes a function with its scheduled payload, as EventBridge Scheduler does in a deployment.
 type schedule struct {
-	function string
-	handler  eventsource.Handler
-	payload  string
-	every    time.Duration // between two runs
+	admit   func(context.Context) (release func(), err error) // may be nil
+	handler eventsource.Handler
+	payload string
+	every   time.Duration // between two runs
 }
 
 // layersEvery is the interval of the layers task, shorter than in a deployment.
 const layersEvery = 10 * time.Second
 
 // run invokes the function until ctx ends. It logs a failed run and continues.
-func (sc *schedule) run(ctx context.Context, f *fleet, log *slog.Logger) {
+func (sc *schedule) run(ctx context.Context, log *slog.Logger) {
 	for dynamo.Pause(ctx, sc.every) {
-		sc.runOnce(ctx, f, log)
+		sc.runOnce(ctx, log)
 	}
 }
 
-func (sc *schedule) runOnce(ctx context.Context, f *fleet, log *slog.Logger) {
+func (sc *schedule) runOnce(ctx context.Context, log *slog.Logger) {
 	bounded, cancel := context.WithTimeout(ctx, sc.every)
 	defer cancel()
-	if admit := f.admit(sc.function); admit != nil {
-		release, err := admit(bounded)
+	if sc.admit != nil {
+		release, err := sc.admit(bounded)
 		if err != nil {
 			return // ended, or the next one is due
 		}

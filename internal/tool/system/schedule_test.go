@@ -62,7 +62,7 @@ func TestScheduleContinues(t *testing.T) {
 		return nil, errors.New("not today: " + string(payload))
 	})}
 	var logs strings.Builder
-	sc.run(ctx, &fleet{}, slog.New(slog.NewTextHandler(&logs, nil)))
+	sc.run(ctx, slog.New(slog.NewTextHandler(&logs, nil)))
 	if runs != 3 || strings.Count(logs.String(), "not today: p") != 2 {
 		t.Errorf("%d runs, want 3 with 2 logged failures:\n%s", runs, &logs)
 	}

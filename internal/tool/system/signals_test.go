@@ -8,7 +8,7 @@ import (
 
 // TestThrottledWritesBeforeStartAreNull checks that a server reports null instead of 0 for the time before it counted.
 func TestThrottledWritesBeforeStartAreNull(t *testing.T) {
-	s, stop := startWith(t, func(o *Options) { o.Limits = Limits{Partitions: 4, PartitionWCU: 1000, MapWCU: 1000} })
+	s, stop := startWith(t, func(o *Options) { o.Limits = Limits{Partitions: 4, PartitionWCU: 1000} })
 	defer stop()
 	now := time.Now().UTC()
 	got := body(t, s.URL()+"/console/signals?step=1m&from="+now.Add(-5*time.Minute).Format(time.RFC3339)+"&to="+now.Format(time.RFC3339), "json")
@@ -20,7 +20,7 @@ func TestThrottledWritesBeforeStartAreNull(t *testing.T) {
 // TestThrottledEventsAreSignals checks that throttled writes of the events table are reported by entity.
 func TestThrottledEventsAreSignals(t *testing.T) {
 	s, stop := startWith(t, func(o *Options) {
-		o.Limits = Limits{Partitions: 1, PartitionWCU: 5, MapWCU: 1000}
+		o.Limits = Limits{Partitions: 1, PartitionWCU: 5}
 		o.Control = "observe"
 	})
 	defer stop()

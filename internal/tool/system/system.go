@@ -21,7 +21,6 @@ import (
 type System struct {
 	engine  // connection to the tables' engine
 	limited // connection of the functions to the engine
-	fleet   // containers of the HTTP functions, with Lambda's model
 
 	options   Options
 	names     schema.Names
@@ -58,7 +57,7 @@ func Start(ctx context.Context, o Options) (_ *System, err error) {
 	if err := dynamolocal.CreateTables(ctx, s.db, s.names); err != nil {
 		return nil, fmt.Errorf("creating the tables at %s: %w", s.endpoint, err)
 	}
-	s.limited = limited{limits: o.Limits, target: s.endpoint, shardMap: s.names.ShardMap}
+	s.limited = limited{limits: o.Limits, target: s.endpoint, wrap: o.Model.Transport}
 	if err := s.limited.start(); err != nil {
 		return nil, err
 	}
@@ -97,7 +96,7 @@ func (s *System) Run(ctx context.Context) error {
 	}
 	for _, sc := range s.schedules {
 		group.Go(func() error {
-			sc.run(running, &s.fleet, s.options.Log)
+			sc.run(running, s.options.Log)
 			return nil
 		})
 	}
@@ -170,7 +169,7 @@ func (s *System) drain() error {
 func (s *System) close() error {
 	_ = s.listener.Close() // already closed after a served shutdown
 	s.limited.stop()
-	return errors.Join(s.fleet.stop(), s.engine.stop())
+	return s.engine.stop()
 }
 
 // GivenUp returns the number of records that the functions discarded; the failure file has them.

@@ -8,13 +8,18 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
-	"github.com/hotshard/hotshard/internal/aws/lambda"
 	"github.com/hotshard/hotshard/internal/base/heat/count"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/fold/compact"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/httpapi"
+)
+
+// Names of the functions of the stream.
+const (
+	detectorName   = "hotkeys"
+	aggregatorName = "aggregator"
 )
 
 // Timeouts of connections to the API and to the limiter's proxy.
@@ -30,11 +35,11 @@ func (s *System) wire(ctx context.Context) error {
 		return err
 	}
 	s.server = &http.Server{ReadHeaderTimeout: headerTime, IdleTimeout: idleTime}
-	api, err := f.serves(ctx, &s.fleet)
+	api, err := f.serves(ctx)
 	if err != nil {
 		return err
 	}
-	s.server.Handler = httpapi.ForHostsOf(s.options.Addr, lambda.DrainBodies(s.withConsole(api)))
+	s.server.Handler = httpapi.ForHostsOf(s.options.Addr, drainBodies(s.withConsole(api)))
 	if err := s.wireAggregator(ctx, f); err != nil {
 		return err
 	}
@@ -55,8 +60,8 @@ func (s *System) wireAggregator(ctx context.Context, f *functions) error {
 		return err
 	}
 	s.schedules = append(s.schedules,
-		&schedule{aggregatorName, aggregator, compact.Task, compact.Interval},
-		&schedule{aggregatorName, aggregator, fold.BoardsTask, settings.BoardRecheck},
+		&schedule{s.options.Model.admit(aggregatorName), aggregator, compact.Task, compact.Interval},
+		&schedule{s.options.Model.admit(aggregatorName), aggregator, fold.BoardsTask, settings.BoardRecheck},
 	)
 	return s.deliver(ctx, f, aggregatorName, aggregator)
 }
@@ -72,8 +77,8 @@ func (s *System) wireDetector(ctx context.Context, f *functions) error {
 		return err
 	}
 	s.schedules = append(s.schedules,
-		&schedule{detectorName, detector, hotkeys.LayersTask, layersEvery},
-		&schedule{detectorName, detector, hotkeys.ShrinkTask, settings.TaskInterval()},
+		&schedule{s.options.Model.admit(detectorName), detector, hotkeys.LayersTask, layersEvery},
+		&schedule{s.options.Model.admit(detectorName), detector, hotkeys.ShrinkTask, settings.TaskInterval()},
 	)
 	return s.deliver(ctx, f, detectorName, detector)
 }
@@ -95,7 +100,7 @@ func (s *System) deliverFrom(ctx context.Context, f *functions, function, name, 
 		return fmt.Errorf("opening the stream of %s: %w", table, err)
 	}
 	m, err := eventsource.NewMapping(eventsource.MappingOptions{
-		Name: name, Admit: s.admit(function), Source: source, Handler: handler,
+		Name: name, Admit: s.options.Model.admit(function), Source: source, Handler: handler,
 		Checkpoints: s.db, CheckpointTable: dynamolocal.CheckpointTable(s.names), FailureFile: s.options.Failures,
 		BatchSize: 1000, BatchingWindow: s.batchingWindow(), TumblingWindow: s.options.Window, IdleWindow: s.options.Idle,
 		Attempts: 10, Bisect: true, PartialFailures: true, Logger: s.options.Log,

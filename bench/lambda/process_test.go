@@ -1,4 +1,4 @@
-package process
+package lambda
 
 import (
 	"bytes"
@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,7 +15,6 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
-	"github.com/hotshard/hotshard/internal/aws/lambda"
 	"github.com/hotshard/hotshard/internal/aws/runtimeapi"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
@@ -25,22 +23,12 @@ import (
 
 // TestProcesses checks containers that are processes of the ingest function.
 func TestProcesses(t *testing.T) {
-	binary, err := Build(t.Context(), "../../../..", t.TempDir(), "ingest")
+	binary, err := Build(t.Context(), "../..", t.TempDir(), "ingest")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Run("a pool", func(t *testing.T) { checkPool(t, binary) })
 	t.Run("an ended process", func(t *testing.T) { checkEndedProcess(t, binary) })
-}
-
-func pool(t *testing.T, o lambda.Options) *lambda.Pool {
-	t.Helper()
-	o.Name, o.Log, o.Quota = "ingest", slog.New(slog.DiscardHandler), lambda.NewQuota(lambda.AccountQuota)
-	p, err := lambda.NewPool(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
 }
 
 // checkPool checks that a pool of processes loses no accepted increment, and that Linux stops them all between requests.
@@ -54,17 +42,17 @@ func checkPool(t *testing.T, binary string) {
 	const containers, increments = 12, 120
 	var mu sync.Mutex
 	var pids []int
-	p := pool(t, lambda.Options{Containers: containers, Start: func(ctx context.Context) (lambda.Container, error) {
-		c, err := start(ctx, runtimeapi.Options{
+	p := &Pool{Quota: NewQuota(AccountQuota), Containers: containers, Start: func(ctx context.Context) (Container, error) {
+		c, err := startProcess(ctx, runtimeapi.Options{
 			Binary: binary, Env: runtimeapi.Env(enginetest.Endpoint(t), keys.AccessKeyID, "http://127.0.0.1:1", names),
 		})
 		if err == nil {
 			mu.Lock()
 			defer mu.Unlock()
-			pids = append(pids, c.(*container).function.Pid())
+			pids = append(pids, c.(*process).function.Pid())
 		}
 		return c, err
-	}})
+	}}
 	for range 2 { // cold, then warm
 		atOnce(t, p, increments)
 		for _, pid := range pids {
@@ -92,7 +80,7 @@ func checkPool(t *testing.T, binary string) {
 
 // atOnce makes concurrent increments and retries each until it is accepted. On a busy machine DynamoDB may
 // time out, so each increment has an idempotency key.
-func atOnce(t *testing.T, p *lambda.Pool, increments int) {
+func atOnce(t *testing.T, p *Pool, increments int) {
 	t.Helper()
 	var wg sync.WaitGroup
 	for range increments {
@@ -107,7 +95,7 @@ func atOnce(t *testing.T, p *lambda.Pool, increments int) {
 				if w.Code == http.StatusOK {
 					return
 				}
-				if w.Header().Get(lambda.ErrorHeader) != lambda.TooManyRequests {
+				if w.Header().Get(ErrorHeader) != TooManyRequests {
 					if failed++; failed == 20 || w.Header().Get("Retry-After") == "" {
 						t.Errorf("%d %s", w.Code, w.Body)
 						return
@@ -140,16 +128,16 @@ func state(t *testing.T, pid int) (state string) {
 // checkEndedProcess checks that one request fails after a process has ended, and that the next gets another container.
 func checkEndedProcess(t *testing.T, binary string) {
 	db := enginetest.Client(t)
-	var last *container
-	p := pool(t, lambda.Options{Start: func(ctx context.Context) (lambda.Container, error) {
-		c, err := start(ctx, runtimeapi.Options{
+	var last *process
+	p := &Pool{Quota: NewQuota(AccountQuota), Start: func(ctx context.Context) (Container, error) {
+		c, err := startProcess(ctx, runtimeapi.Options{
 			Binary: binary, Env: runtimeapi.Env(enginetest.Endpoint(t), dynamolocal.DefaultAccessKey, "http://127.0.0.1:1", enginetest.Tables(t, db)),
 		})
 		if err == nil {
-			last = c.(*container)
+			last = c.(*process)
 		}
 		return c, err
-	}})
+	}}
 	statuses := []int{}
 	for n := range 3 {
 		w := httptest.NewRecorder()

@@ -1,4 +1,4 @@
-package lambda
+package system
 
 import (
 	"bufio"
@@ -17,7 +17,7 @@ func TestBodiesInFlightAreBounded(t *testing.T) {
 	const most, calls = 8 * 3 << 20, 40
 	body := strings.Repeat("x", 2_800_000)
 	held, begun := make(chan struct{}), make(chan struct{}, calls)
-	handler := BoundBodies(most, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	handler := boundBodies(most, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		begun <- struct{}{}
 		<-held
 	}))
@@ -57,7 +57,7 @@ func TestBodiesInFlightAreBounded(t *testing.T) {
 
 // TestLargeBodiesGetAResponse checks that a client which sends 20 MB before it reads gets the rejection.
 func TestLargeBodiesGetAResponse(t *testing.T) {
-	server := httptest.NewServer(DrainBodies(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(drainBodies(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1000))
 		r.Body.Close()
 		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
