@@ -5,6 +5,6 @@
 //		faults := rule.check(packages, standard) // "internal/ingest imports internal/query"
 //	}
 //
-// Other tests check which test files read the machine's clock, and that docs cite existing
-// tests, files and headings. Test files may import anything.
+// Other tests check that only registries depend on a kind of key, that the library exports no internal types, and that
+// docs cite existing tests, files and headings. Test files may import anything.
 package arch

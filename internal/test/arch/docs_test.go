@@ -105,27 +105,6 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// TestTheIndexListsEachDecision checks that the index of decisions has each page once.
-func TestTheIndexListsEachDecision(t *testing.T) {
-	folder := filepath.Join("..", "..", "..", "docs", "decisions")
-	index, err := os.ReadFile(filepath.Join(folder, "README.md"))
-	require.NoError(t, err)
-	found := 0
-	read(t, folder, ".md", func(path, _ string) {
-		name := filepath.Base(path)
-		if name == "README.md" {
-			return
-		}
-		found++
-		if n := strings.Count(string(index), "]("+name+")"); n != 1 {
-			t.Errorf("the index lists %s %d times, want once", name, n)
-		}
-	})
-	if found < 15 {
-		t.Errorf("%d decisions were found: too few to be all", found)
-	}
-}
-
 // pages returns the Markdown files of docs and of the repository's root, by path.
 func pages(t *testing.T) map[string]string {
 	t.Helper()

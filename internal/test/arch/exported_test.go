@@ -9,21 +9,18 @@ import (
 	"go/types"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-// internalNames returns the exported names of a package whose declaration names a type of an
-// internal package: in a signature, an exported field, an embedded type or a type argument.
+// internalNames returns the exported names of a package whose declaration names a type of an internal package: in a
+// signature, an exported field, an embedded type or a type argument.
 func internalNames(p *types.Package) (faults []string) {
 	report := func(name string, t types.Type) {
-		for _, found := range named(t) {
-			if strings.Contains("/"+found.Pkg().Path()+"/", "/internal/") {
-				faults = append(faults, fmt.Sprintf("%s.%s names %s.%s", p.Path(), name, found.Pkg().Path(), found.Name()))
-			}
+		if text := types.TypeString(t, nil); strings.Contains(text, "/internal/") {
+			faults = append(faults, fmt.Sprintf("%s.%s names %s", p.Path(), name, text))
 		}
 	}
 	for _, name := range p.Scope().Names() {
@@ -31,22 +28,22 @@ func internalNames(p *types.Package) (faults []string) {
 		if !object.Exported() {
 			continue
 		}
-		declared, ok := object.(*types.TypeName)
-		if !ok {
-			report(name, object.Type())
+		if declared, ok := object.(*types.TypeName); ok {
+			reportType(declared, report)
 			continue
 		}
-		if alias, ok := object.Type().(*types.Alias); ok {
-			report(name, alias.Rhs())
-			continue
-		}
-		reportType(declared, report)
+		report(name, object.Type())
 	}
 	return faults
 }
 
 // reportType reports the fields, embedded types and methods of a declared type, including promoted methods.
 func reportType(declared *types.TypeName, report func(name string, t types.Type)) {
+	if alias, ok := declared.Type().(*types.Alias); ok {
+		report(declared.Name(), alias.Rhs())
+		return
+	}
+	methods := types.NewMethodSet(types.NewPointer(declared.Type()))
 	switch t := declared.Type().Underlying().(type) {
 	case *types.Struct:
 		for f := range t.Fields() {
@@ -55,61 +52,18 @@ func reportType(declared *types.TypeName, report func(name string, t types.Type)
 			}
 		}
 	case *types.Interface:
+		methods = types.NewMethodSet(t)
 		for e := range t.EmbeddedTypes() {
 			report(declared.Name(), e)
 		}
 	default:
 		report(declared.Name(), t)
 	}
-	var methods *types.MethodSet
-	if types.IsInterface(declared.Type()) {
-		methods = types.NewMethodSet(declared.Type())
-	} else {
-		methods = types.NewMethodSet(types.NewPointer(declared.Type()))
-	}
 	for m := range methods.Methods() {
 		if m.Obj().Exported() {
 			report(declared.Name()+"."+m.Obj().Name(), m.Obj().Type())
 		}
 	}
-}
-
-// named returns the named types and aliases in a type.
-func named(t types.Type) (list []*types.TypeName) {
-	add := func(of ...types.Type) {
-		for _, t := range of {
-			list = append(list, named(t)...)
-		}
-	}
-	switch t := t.(type) {
-	case *types.Alias:
-		list = append(list, t.Obj())
-		add(slices.Collect(t.TypeArgs().Types())...)
-	case *types.Named:
-		list = append(list, t.Obj())
-		add(slices.Collect(t.TypeArgs().Types())...)
-	case *types.Map:
-		add(t.Key(), t.Elem())
-	case interface{ Elem() types.Type }:
-		add(t.Elem())
-	case *types.Signature:
-		for v := range t.Params().Variables() {
-			add(v.Type())
-		}
-		for v := range t.Results().Variables() {
-			add(v.Type())
-		}
-	case *types.Struct:
-		for f := range t.Fields() {
-			add(f.Type())
-		}
-	case *types.Interface:
-		add(slices.Collect(t.EmbeddedTypes())...)
-		for m := range t.ExplicitMethods() {
-			add(m.Type())
-		}
-	}
-	return slices.DeleteFunc(list, func(n *types.TypeName) bool { return n.Pkg() == nil }) // as error
 }
 
 // exports returns an importer of the library and its dependencies, and the library's import paths.

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -204,6 +205,33 @@ func sourceFiles(t *testing.T) []string {
 	return slices.DeleteFunc(files, func(name string) bool {
 		return strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, kindHome+"/") || strings.HasPrefix(name, "internal/test/")
 	})
+}
+
+// goFiles returns the Go files below these folders, with paths from the root.
+func goFiles(t *testing.T, folders ...string) (files []string) {
+	t.Helper()
+	for _, dir := range folders {
+		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, entry fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case entry.IsDir() && (entry.Name() == "node_modules" || entry.Name() == "cdk.out"):
+				return filepath.SkipDir
+			case strings.HasSuffix(path, ".go"):
+				name, err := filepath.Rel(root, path)
+				files = append(files, filepath.ToSlash(name))
+				return err
+			}
+			return nil
+		})
+		require.NoError(t, err)
+	}
+	return files
+}
+
+func isName(n ast.Node, name string) bool {
+	ident, is := n.(*ast.Ident)
+	return is && ident.Name == name
 }
 
 // TestPageHasNoPrefixOfAKind checks that the console's source has no kind's prefix, except in the generated file.

@@ -1,5 +1,5 @@
-// Command bounds prints the size of this repository: lines of source and of tests, lengths of
-// functions, large packages, and types with many methods.
+// Command bounds prints the size of this repository: lines of source and of tests, packages, settings, words of docs,
+// lengths of functions, large packages, and types with many methods.
 //
 //	go run ./internal/test/arch/bounds
 //
@@ -26,6 +26,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,11 +60,11 @@ func run(out io.Writer) error {
 		return err
 	}
 	dir := strings.TrimSpace(root)
-	list, err := git(dir, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.go")
+	list, err := git(dir, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.go", "docs/*.md")
 	if err != nil {
 		return err
 	}
-	h := counts{packages: map[string]*size{}, methods: map[string]int{}}
+	h := newCounts()
 	for name := range strings.SplitSeq(strings.TrimRight(list, "\x00"), "\x00") {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if os.IsNotExist(err) {
@@ -98,19 +99,37 @@ type size struct {
 // counts are the figures of the repository. Bench, a module of its own, is counted apart.
 type counts struct {
 	tests, bench int              // lines
+	words        int              // of docs
+	folders      map[string]bool  // of packages, without bench
+	settings     map[string]bool  // names of environment variables that the source parses
 	packages     map[string]*size // by folder, without tests and bench
 	methods      map[string]int   // by folder and type
 	functions    []int            // lines of each function, without tests and bench
 	comments     int              // lines, without tests and bench
 }
 
-// add counts a file.
+func newCounts() counts {
+	return counts{folders: map[string]bool{}, settings: map[string]bool{}, packages: map[string]*size{}, methods: map[string]int{}}
+}
+
+// setting finds the name of an environment variable in a struct tag.
+var setting = regexp.MustCompile(`\benv:"(\w+)`)
+
+// add counts a file of Go or of docs.
 func (h *counts) add(name string, text []byte) error {
+	if strings.HasSuffix(name, ".md") {
+		h.words += len(bytes.Fields(text))
+		return nil
+	}
+	for _, found := range setting.FindAllSubmatch(text, -1) {
+		h.settings[string(found[1])] = true
+	}
 	lines := bytes.Count(text, []byte("\n"))
 	if strings.HasPrefix(name, "bench/") {
 		h.bench += lines
 		return nil
 	}
+	h.folders[path.Dir(name)] = true
 	if strings.HasSuffix(name, "_test.go") {
 		h.tests += lines
 		return nil
@@ -209,6 +228,7 @@ func (h *counts) print(out io.Writer) error {
 	}
 	fmt.Fprintf(&b, "%6d lines of source that is deployed or imported\n%6d lines of other product source\n", core, source)
 	fmt.Fprintf(&b, "%6d lines of test support\n%6d lines of tests\n%6d lines of bench, its tests included\n", support, h.tests, h.bench)
+	fmt.Fprintf(&b, "%6d packages without bench\n%6d settings\n%6d words of docs\n", len(h.folders), len(h.settings), h.words)
 	if all := core + source + support; len(h.functions) > 0 {
 		slices.Sort(h.functions)
 		fmt.Fprintf(&b, "\n%6d functions: %d lines at the median, %d at the 90th percentile; comments are %.1f %% of the lines of source\n",
