@@ -155,7 +155,6 @@ lint: need.go.git ## check the form of the code: gofmt, go vet, staticcheck
 bench: need.go ## run every benchmark, and compare the decoder with other libraries
 	go test -run '^$$' -bench . -benchmem ./...
 	go -C $(BENCH) run . decoding -rounds $(ROUNDS)
-	go -C $(BENCH) run . decoding -processes 3
 
 fuzz: need.go ## run every fuzz target for FUZZTIME (30s)
 	@for file in $$(grep -rl --include='*_test.go' '^func Fuzz' $(SOURCES)); do \

@@ -1,8 +1,6 @@
 // Package decoding compares ways to count keys in what Lambda delivers from a
 // DynamoDB stream: the stock one, other JSON libraries', and hotshard's. All run in
-// one process, in turns, each on the same payloads of up to 6 MB. With -processes it
-// runs the function hotkeys as a whole process behind a Runtime API, beside a stock one
-// and one that does nothing (on Linux).
+// one process, in turns, each on the same payloads of up to 6 MB.
 //
 // The table has CPU time (getrusage, garbage collection included) for each record as
 // the median of the rounds, the ratio to stock, and what one batch allocates. Only
@@ -26,11 +24,7 @@ var Program = rig.Program{Name: "decoding", About: "ways to decode a batch, besi
 	rounds := f.Int("rounds", 15, "turns of each method on each payload")
 	only := f.String("case", "", "only payloads with this in their name")
 	methods := f.String("method", "", "only methods with this in their name, and stock")
-	whole := f.Int("processes", 0, "compare whole processes instead, so many of each function")
-	return func(ctx context.Context, r *rig.Run) error {
-		if *whole > 0 {
-			return processes(ctx, r, *whole)
-		}
+	return func(_ context.Context, r *rig.Run) error {
 		return batches(r, *rounds, *only, *methods)
 	}
 }}

@@ -196,22 +196,6 @@ func TestQuotaIsShared(t *testing.T) {
 	})
 }
 
-// TestMostRecentContainer checks that the container which was busy last gets the next request.
-func TestMostRecentContainer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fleet{work: time.Second}
-		p := begin(f, &Pool{})
-		calls(p, 4)
-		clear(f.served)
-		for range 200 {
-			call(p, "")
-		}
-		if len(f.served) != 1 || f.made != 4 {
-			t.Errorf("%d containers, requests by container: %v; want all in one of 4", f.made, f.served)
-		}
-	})
-}
-
 // TestColdStart checks that the first request takes the longer of the cold start and the container's own start.
 func TestColdStart(t *testing.T) {
 	for own, want := range map[time.Duration]time.Duration{0: 250 * time.Millisecond, 100 * time.Millisecond: 250 * time.Millisecond, time.Second: time.Second} {
@@ -249,39 +233,6 @@ func TestFailedContainer(t *testing.T) {
 	if s := p.Stats(); s.Containers != 0 || s.Busy != 0 || s.ColdStarts != 3 || quota.Stats().Used != 0 {
 		t.Errorf("pool %+v, quota %+v; want no container and none used", s, quota.Stats())
 	}
-}
-
-// TestClientDisconnects checks that a client which disconnects does not end the invocation. A slow client keeps no
-// container busy.
-func TestClientDisconnects(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fleet{work: time.Second}
-		p := begin(f, &Pool{})
-		ctx, cancel := context.WithCancel(t.Context())
-		w := httptest.NewRecorder()
-		go p.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodPost, "/", strings.NewReader("x")))
-		synctest.Wait()
-		cancel()
-		time.Sleep(2 * time.Second)
-		synctest.Wait()
-		if w.Code != http.StatusCreated || f.stops() != 0 || p.Stats().Busy != 0 {
-			t.Errorf("disconnected client: %d, %+v; want 201 and none busy", w.Code, p.Stats())
-		}
-		body, send := io.Pipe()
-		w = httptest.NewRecorder()
-		go p.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", body))
-		synctest.Wait()
-		if p.Stats().Busy != 0 {
-			t.Error("a request whose body has not arrived keeps a container busy")
-		}
-		_, _ = send.Write([]byte("slow"))
-		send.Close()
-		time.Sleep(2 * time.Second)
-		synctest.Wait()
-		if w.Code != http.StatusCreated || w.Body.String() != "slow" {
-			t.Errorf("slow client: %d %s, want 201 slow", w.Code, w.Body)
-		}
-	})
 }
 
 // TestStopWhileBusy checks that a busy container is stopped after its response.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -14,25 +13,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/aws/runtimeapi"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// TestProcesses checks containers that are processes of the ingest function.
+// TestProcesses checks that a pool of processes of ingest loses no accepted increment, and that Linux stops them all
+// between requests.
 func TestProcesses(t *testing.T) {
 	binary, err := Build(t.Context(), "../..", t.TempDir(), "ingest")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Run("a pool", func(t *testing.T) { checkPool(t, binary) })
-	t.Run("an ended process", func(t *testing.T) { checkEndedProcess(t, binary) })
-}
-
-// checkPool checks that a pool of processes loses no accepted increment, and that Linux stops them all between requests.
-func checkPool(t *testing.T, binary string) {
 	db := enginetest.Client(t)
 	names := enginetest.Tables(t, db)
 	keys, err := db.Options().Credentials.Retrieve(t.Context())
@@ -123,41 +116,4 @@ func state(t *testing.T, pid int) (state string) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	return state
-}
-
-// checkEndedProcess checks that one request fails after a process has ended, and that the next gets another container.
-func checkEndedProcess(t *testing.T, binary string) {
-	db := enginetest.Client(t)
-	var last *process
-	p := &Pool{Quota: NewQuota(AccountQuota), Start: func(ctx context.Context) (Container, error) {
-		c, err := startProcess(ctx, runtimeapi.Options{
-			Binary: binary, Env: runtimeapi.Env(enginetest.Endpoint(t), dynamolocal.DefaultAccessKey, "http://127.0.0.1:1", enginetest.Tables(t, db)),
-		})
-		if err == nil {
-			last = c.(*process)
-		}
-		return c, err
-	}}
-	statuses := []int{}
-	for n := range 3 {
-		w := httptest.NewRecorder()
-		r := httptest.NewRequest(http.MethodGet, "/healthz", nil)
-		p.ServeHTTP(w, r)
-		statuses = append(statuses, w.Code)
-		var got struct{ Status string }
-		if err := json.Unmarshal(w.Body.Bytes(), &got); w.Code == 200 && (err != nil || got.Status != "ok") {
-			t.Errorf("%s, %v", w.Body, err)
-		}
-		if n == 0 {
-			if err := last.function.Stop(); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if fmt.Sprint(statuses) != "[200 500 200]" || p.Stats().ColdStarts != 2 {
-		t.Errorf("statuses %v, stats %+v; want [200 500 200] and 2 cold starts", statuses, p.Stats())
-	}
-	if err := p.Stop(); err != nil {
-		t.Error(err)
-	}
 }

@@ -30,7 +30,6 @@ const Root = ".."
 type Program struct {
 	Name   string
 	About  string // in a line
-	Args   string // what beside flags it takes, as its usage says it; "" is nothing
 	HeapMB int    // of the engine that it needs; 0 is no engine
 	// Flags declares the flags, and returns what is run once they are read.
 	Flags func(*flag.FlagSet) func(context.Context, *Run) error
@@ -40,24 +39,23 @@ type Program struct {
 type Run struct {
 	io.Writer
 	Endpoint string // of the engine
-	Args     []string
 }
 
 // Start runs a program with a command line, and an engine of its own if it needs one.
 func (p Program) Start(ctx context.Context, w io.Writer, args []string) (err error) {
-	flags := flag.NewFlagSet(strings.TrimSpace(p.Name+" [flags] "+p.Args), flag.ExitOnError)
+	flags := flag.NewFlagSet(p.Name, flag.ExitOnError)
 	run := p.Flags(flags)
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if flags.NArg() > 0 != (p.Args != "") {
+	if flags.NArg() > 0 {
 		flags.Usage()
 		return errors.New("wrong arguments")
 	}
 	if err := shareCache(); err != nil {
 		return err
 	}
-	r := &Run{Writer: w, Args: flags.Args()}
+	r := &Run{Writer: w}
 	if p.HeapMB > 0 {
 		engine, err := dynamolocal.StartEngine(ctx, dynamolocal.Options{HeapMB: p.HeapMB, Notice: os.Stderr})
 		if err != nil {
@@ -91,7 +89,7 @@ func (p Program) command(flags *flag.FlagSet) string {
 			words = append(words, fmt.Sprintf("-%s=%s", f.Name, f.Value))
 		}
 	})
-	return strings.Join(append(words, flags.Args()...), " ")
+	return strings.Join(words, " ")
 }
 
 // machine says when and on what the figures are made.
