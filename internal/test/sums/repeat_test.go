@@ -90,21 +90,16 @@ func errorOf[T any](_ T, err error) error { return err }
 // sumCase is a write that adds to a stored value.
 type sumCase struct {
 	name    string
-	of      []string // the functions that send it, as TestEverySumIsTested finds them
-	keyed   bool     // applied once, however often it is sent; its first two responses are lost
+	keyed   bool // applied once, however often it is sent; its first two responses are lost
 	prepare func(t *testing.T, r *rig) func(context.Context) error
 }
 
-var add = []string{"pkg/shard/counters.Writer.Add", "pkg/shard/counters.Writer.update"}
-var hit = []string{"pkg/shard/limits.Limiter.count", "pkg/shard/limits.division.addUsed"}
-var total = []string{"pkg/shard/boards.entryWrite.persist"}
-
 var cases = []sumCase{
-	{"an increment", add, false, func(_ *testing.T, r *rig) func(context.Context) error {
+	{"an increment", false, func(_ *testing.T, r *rig) func(context.Context) error {
 		w := counters.NewWriter(r.client, r.Names.Items, r.Shards, counters.Options{})
 		return func(ctx context.Context) error { return w.Add(ctx, "a", 1, libtest.Later) }
 	}},
-	{"a keyed increment", add, true, func(_ *testing.T, r *rig) func(context.Context) error {
+	{"a keyed increment", true, func(_ *testing.T, r *rig) func(context.Context) error {
 		w, applier := counters.NewWriter(r.client, r.Names.Items, r.Shards, counters.Options{}), once.New(r.client, r.Names.Items, once.Options{})
 		return func(ctx context.Context) error {
 			_, err := applier.Do(ctx, once.Call{Key: "k", Answer: []byte("a")}, libtest.Later, func(ctx context.Context) ([]shardmap.Write, error) {
@@ -113,26 +108,26 @@ var cases = []sumCase{
 			return err
 		}
 	}},
-	{"a hit", hit, false, func(_ *testing.T, r *rig) func(context.Context) error {
+	{"a hit", false, func(_ *testing.T, r *rig) func(context.Context) error {
 		l := limits.New(r.client, r.Names.Items, r.Shards, limits.Options{})
 		return func(ctx context.Context) error {
 			return errorOf(l.Hit(ctx, limits.Limit{Key: "k", Max: 10, Window: time.Hour}, libtest.Later))
 		}
 	}},
-	{"hits at once", hit, false, func(_ *testing.T, r *rig) func(context.Context) error {
+	{"hits at once", false, func(_ *testing.T, r *rig) func(context.Context) error {
 		l := limits.New(r.client, r.Names.Items, r.Shards, limits.Options{})
 		return func(ctx context.Context) error {
 			return errorOf(l.HitN(ctx, limits.Limit{Key: "k", Max: 10, Window: time.Hour}, 3, libtest.Later))
 		}
 	}},
-	{"a hit that transfers quota", hit, false, func(t *testing.T, r *rig) func(context.Context) error {
+	{"a hit that transfers quota", false, func(t *testing.T, r *rig) func(context.Context) error {
 		r.SetShards(t, "R#k", fmt.Sprintf("%d:64", libtest.Later.Add(time.Second).Unix()))
 		l := limits.New(r.client, r.Names.Items, r.Shards, limits.Options{})
 		return func(ctx context.Context) error {
 			return errorOf(l.Hit(ctx, limits.Limit{Key: "k", Max: 1000, Window: time.Hour}, libtest.Later.Add(2*time.Second)))
 		}
 	}},
-	{"a score of a board of sums", total, false, func(t *testing.T, r *rig) func(context.Context) error {
+	{"a score of a board of sums", false, func(t *testing.T, r *rig) func(context.Context) error {
 		b := boards.New(r.client, r.Names.Items, r.Shards, boards.Options{})
 		require.NoError(t, b.Configure(libtest.Within(t), "b", boards.Settings{Mode: boards.Total}))
 		score, err := boards.ParseScore("1")
@@ -143,19 +138,19 @@ var cases = []sumCase{
 		require.NoError(t, submit(libtest.Within(t))) // settles the mode
 		return submit
 	}},
-	{"a Tally's", []string{"pkg/shard/table.Tally.Add", "pkg/shard/table.Tally.write"}, false, func(t *testing.T, r *rig) func(context.Context) error {
+	{"a Tally's", false, func(t *testing.T, r *rig) func(context.Context) error {
 		tally := &table.Tally{
 			Client: r.client, Table: libtest.Theirs(t, r.Client, "S"), PartitionKey: "customer", SortKey: "placed", Sort: libtest.Str("-"), Value: "n", Shards: table.Fixed(4),
 		}
 		return func(ctx context.Context) error { return tally.Add(ctx, "acme", 1, libtest.Later) }
 	}},
-	{"a Table's update", []string{"pkg/shard/table.Table.Update", "pkg/shard/table.raw.write"}, false, func(t *testing.T, r *rig) func(context.Context) error {
+	{"a Table's update", false, func(t *testing.T, r *rig) func(context.Context) error {
 		orders := r.theirs(t)
 		return func(ctx context.Context) error {
 			return errorOf(orders.Update(ctx, libtest.Order(1), addOne(), libtest.Later))
 		}
 	}},
-	{"a Table's update in a keyed call", []string{"pkg/shard/table.Table.UpdateTransact"}, true, func(t *testing.T, r *rig) func(context.Context) error {
+	{"a Table's update in a keyed call", true, func(t *testing.T, r *rig) func(context.Context) error {
 		orders, applier := r.theirs(t), once.New(r.client, r.Names.Items, once.Options{})
 		return func(ctx context.Context) error {
 			_, err := applier.Do(ctx, once.Call{Key: "k", Answer: []byte("a")}, libtest.Later, func(ctx context.Context) ([]shardmap.Write, error) {
@@ -165,13 +160,13 @@ var cases = []sumCase{
 			return err
 		}
 	}},
-	{"a Table's put on a condition", []string{"pkg/shard/table.raw.write"}, false, func(t *testing.T, r *rig) func(context.Context) error {
+	{"a Table's put on a condition", false, func(t *testing.T, r *rig) func(context.Context) error {
 		orders := r.theirs(t)
 		return func(ctx context.Context) error {
 			return orders.PutIf(ctx, libtest.Order(1), table.Condition{Expression: "attribute_not_exists(sold)"}, libtest.Later)
 		}
 	}},
-	{"records that are given up", []string{"internal/fold.delivery.storeFailure", "internal/fold.delivery.failure"}, false, func(t *testing.T, r *rig) func(context.Context) error {
+	{"records that are given up", false, func(t *testing.T, r *rig) func(context.Context) error {
 		h, err := fold.New(fold.Settings{RollupsTable: r.Names.Rollups, ItemsTable: r.Names.Items, ShardMapTable: r.Names.ShardMap}, r.client, slog.New(slog.DiscardHandler))
 		require.NoError(t, err)
 		return func(ctx context.Context) error {
@@ -183,12 +178,12 @@ var cases = []sumCase{
 			return err
 		}
 	}},
-	{"POST /v1/counters", add, false, posted("/v1/counters", `{"increments":[{"counter":"a","delta":1}]}`)},
-	{"POST /v1/counters, keyed", add, true, posted("/v1/counters", `{"increments":[{"counter":"a","delta":1}]}`, "Idempotency-Key", "k")},
-	{"POST /v1/limits", hit, false, posted("/v1/limits", `{"key":"k","limit":10,"window":"720h"}`)},
-	{"POST /v1/limits, keyed", hit, true, posted("/v1/limits", `{"key":"k","limit":10,"window":"720h"}`, "Idempotency-Key", "k")},
-	{"POST /v1/scores", total, false, posted("/v1/scores", `{"board":"b","scores":[{"player":"ann","score":1}]}`)},
-	{"POST /v1/scores, keyed", total, true, posted("/v1/scores", `{"board":"b","scores":[{"player":"ann","score":1}]}`, "Idempotency-Key", "k")},
+	{"POST /v1/counters", false, posted("/v1/counters", `{"increments":[{"counter":"a","delta":1}]}`)},
+	{"POST /v1/counters, keyed", true, posted("/v1/counters", `{"increments":[{"counter":"a","delta":1}]}`, "Idempotency-Key", "k")},
+	{"POST /v1/limits", false, posted("/v1/limits", `{"key":"k","limit":10,"window":"720h"}`)},
+	{"POST /v1/limits, keyed", true, posted("/v1/limits", `{"key":"k","limit":10,"window":"720h"}`, "Idempotency-Key", "k")},
+	{"POST /v1/scores", false, posted("/v1/scores", `{"board":"b","scores":[{"player":"ann","score":1}]}`)},
+	{"POST /v1/scores, keyed", true, posted("/v1/scores", `{"board":"b","scores":[{"player":"ann","score":1}]}`, "Idempotency-Key", "k")},
 }
 
 func addOne() *dynamodb.UpdateItemInput {
