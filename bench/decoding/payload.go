@@ -15,11 +15,7 @@ type shape struct {
 	name     string
 	records  int
 	keysOnly bool
-	oneKey   bool
-	expired  bool // every fourth record is a removal by TTL
-	escapes  bool // in texts, every third character
 	order    func(*rand.Rand, []member)
-	indent   bool
 }
 
 func cases() []shape {
@@ -29,12 +25,8 @@ func cases() []shape {
 		{name: "keys only, sorted fields", records: 5000, keysOnly: true, order: sorted},
 		{name: "keys only, shuffled fields", records: 5000, keysOnly: true, order: shuffled},
 		{name: "both images", records: both},
-		{name: "both images, one hot key", records: both, oneKey: true},
-		{name: "both images, TTL mixed in", records: both, expired: true},
 		{name: "both images, sorted fields", records: both, order: sorted},
 		{name: "both images, shuffled fields", records: both, order: shuffled},
-		{name: "both images, indented", records: both, indent: true},
-		{name: "both images, escape-heavy", records: both, escapes: true},
 	}
 }
 
@@ -46,7 +38,7 @@ type member struct {
 
 type object []member
 
-// payload returns a payload, and the number of each key's records without removals by TTL.
+// payload returns a payload, and the number of each key's records.
 func (s shape) payload() ([]byte, map[string]int) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	zipf := rand.NewZipf(rng, 1.1, 1, 999)
@@ -57,61 +49,37 @@ func (s shape) payload() ([]byte, map[string]int) {
 		if i > 0 {
 			w.WriteByte(',')
 		}
-		key := "E#plant-7/sensor-1#2026-01-05#0"
-		if !s.oneKey {
-			key = fmt.Sprintf("E#plant-7/sensor-%d#2026-01-05#%d", zipf.Uint64(), rng.IntN(4))
-		}
-		expired := s.expired && i%4 == 0
-		if !expired {
-			keys[key]++
-		}
-		w.value(s.record(rng, i, key, expired))
+		key := fmt.Sprintf("E#plant-7/sensor-%d#2026-01-05#%d", zipf.Uint64(), rng.IntN(4))
+		keys[key]++
+		w.value(s.record(rng, i, key))
 	}
 	w.WriteString(`]}`)
-	if !s.indent {
-		return w.Bytes(), keys
-	}
-	var indented bytes.Buffer
-	if err := json.Indent(&indented, w.Bytes(), "", "  "); err != nil {
-		panic(err) // the writer has a bug
-	}
-	return indented.Bytes(), keys
+	return w.Bytes(), keys
 }
 
-func (s shape) record(rng *rand.Rand, i int, key string, expired bool) object {
+func (s shape) record(rng *rand.Rand, i int, key string) object {
 	ids := object{{"pk", object{{"S", key}}}, {"sk", object{{"S", fmt.Sprintf("2026-01-05T13:%02d:%02d.%03dZ#%012d", i/60%60, i%60, i%1000, i)}}}}
 	view := "NEW_AND_OLD_IMAGES"
 	change := object{{"ApproximateCreationDateTime", json.Number(fmt.Sprintf("1.76758920%dE9", i/1000))}, {"Keys", ids}}
-	switch {
-	case s.keysOnly:
+	if s.keysOnly {
 		view = "KEYS_ONLY"
-	case expired:
-		change = append(change, member{"OldImage", s.item(rng, ids, i)})
-	default:
-		change = append(change, member{"NewImage", s.item(rng, ids, i+1)}, member{"OldImage", s.item(rng, ids, i)})
+	} else {
+		change = append(change, member{"NewImage", item(rng, ids, i+1)}, member{"OldImage", item(rng, ids, i)})
 	}
 	change = append(change, member{"SequenceNumber", fmt.Sprintf("4421584500000000%09d", i)},
 		member{"SizeBytes", json.Number("1018")}, member{"StreamViewType", view})
-	r := object{
+	return object{
 		{"eventID", fmt.Sprintf("%016x%016x", rng.Uint64(), rng.Uint64())}, {"eventName", "MODIFY"}, {"eventVersion", "1.1"},
 		{"eventSource", "aws:dynamodb"}, {"awsRegion", "eu-west-1"}, {"dynamodb", change},
 		{"eventSourceARN", "arn:aws:dynamodb:eu-west-1:123456789012:table/hotshard-items/stream/2026-01-05T00:00:00.000"},
 	}
-	if expired {
-		r[1].value = "REMOVE"
-		r = append(r, member{"userIdentity", object{{"principalId", "dynamodb.amazonaws.com"}, {"type", "Service"}}})
-	}
-	return r
 }
 
 // item returns an item of about 500 bytes, in one of its two images.
-func (s shape) item(rng *rand.Rand, ids object, n int) object {
+func item(rng *rand.Rand, ids object, n int) object {
 	number := func(top int) object { return object{{"N", fmt.Sprint(rng.IntN(top))}} }
 	text := func(t string) object { return object{{"S", t}} }
 	note := strings.Repeat("the pump runs warm, but within its bounds; ", 6)
-	if s.escapes {
-		note = strings.Repeat("\"p\\\n<\té> ", 28)
-	}
 	return slices.Concat(ids, object{
 		{"data", object{{"M", object{
 			{"temperature", object{{"N", fmt.Sprintf("%d.%d", rng.IntN(40), rng.IntN(10))}}}, {"humidity", number(100)},
