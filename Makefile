@@ -220,7 +220,7 @@ check-console: need.go.node $(CONSOLE)/web/node_modules/.package-lock.json ## ch
 pictures: cli need-engine need-browser ## make docs/pictures anew from a run of hotshard demo, with its date and command
 	$(WITH_ENGINE) go test -count=1 -timeout 15m -run '^TestPictures$$' ./internal/tool/console -update
 
-check-extra: need-cdk ## check the templates with the CDK's validator, and with cfn-lint and moto, where they are installed
+check-extra: need-cdk ## check the templates with the CDK's validator, and with cfn-lint, where it is installed
 	go -C $(INFRA) test -count=1 -tags extra -v -run Extra .
 
 clean: ## delete what was built; the fetched engine stays

@@ -27,7 +27,7 @@ var explained = []explanation{
 		"PutMetricData, GetMetricData and DescribeLimits have no resources, ListStreams is for a table's streams, and a bucket's objects have no names yet: TestNoWildcards lists each",
 	},
 	{"Serverless-LambdaStarPermissions", []string{"HotkeysRole/", "QueryRole/"}, "the same"},
-	{"Serverless-LambdaTracing", []string{"Ingest/", "Query/", "Hotkeys/", "Aggregator/"}, "a trace would have the function's duration, which is a metric already; the setting is tracing"},
+	{"Serverless-LambdaTracing", []string{"Ingest/", "Query/", "Hotkeys/", "Aggregator/"}, "a trace would have the function's duration, which is a metric already"},
 	{
 		"Serverless-LambdaDLQ", []string{"Ingest/", "Query/", "Hotkeys/", "Aggregator/"},
 		"a dead letter queue is for asynchronous calls: the API's are synchronous, discarded records go to the bucket, and a schedule runs its task again",

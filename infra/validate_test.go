@@ -83,3 +83,21 @@ func TestExtraPrecedence(t *testing.T) {
 		t.Errorf("%v units, mail to %s; want those of cdk.context.json", units, mail.Properties.text("Endpoint"))
 	}
 }
+
+// TestExtraLint runs cfn-lint on the whole template and on an attached one.
+func TestExtraLint(t *testing.T) {
+	if _, err := exec.LookPath("cfn-lint"); err != nil {
+		t.Skip("not checked: cfn-lint was not found (pip install cfn-lint)")
+	}
+	for name, tm := range map[string]*template{"whole": deployed(t), "attached": with(t, attached)} {
+		file := filepath.Join(t.TempDir(), name+".json")
+		if err := os.WriteFile(file, tm.text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		// W3005: the CDK adds dependencies that references already have.
+		out, err := exec.CommandContext(t.Context(), "cfn-lint", "--ignore-checks", "W3005", "--", file).CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
+}
