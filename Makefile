@@ -186,7 +186,7 @@ synth: need-cdk ## make the CloudFormation template, offline: infra/cdk.out
 # behind. The second command turns it on, and does nothing in later deployments.
 deploy: need-cdk ## deploy to the AWS account and Region of the environment: make deploy CONTEXT="-c email=ops@example.com"
 	cd $(INFRA) && $(CDK) deploy --require-approval $(APPROVAL) $(CONTEXT) $(ARGS)
-	cd $(INFRA) && $(CDK) deploy --require-approval never --parameters DeletionProtection=true $(CONTEXT)
+	cd $(INFRA) && $(CDK) deploy --require-approval never --parameters DeletionProtection=true $(CONTEXT) $(ARGS)
 
 destroy: need-cdk ## delete the deployment; tables stay, unless it was told otherwise
 	cd $(INFRA) && $(CDK) destroy $(CONTEXT) $(ARGS)
