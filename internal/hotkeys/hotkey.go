@@ -82,7 +82,6 @@ func New(settings Settings, deps Deps) (*Handler, error) {
 		return nil, fmt.Errorf("hotkeys: %w", err)
 	}
 	deps.Source.Warn(deps.Log)
-	deps.Source.VectorIndexes = nil
 	heat := openTable(deps.Heat, settings)
 	changer, adoption := &changer{settings: settings, shards: deps.Shards}, newAdoption(settings, deps.Adopted)
 	return &Handler{

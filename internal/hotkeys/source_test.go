@@ -14,7 +14,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
@@ -241,7 +240,7 @@ func (d described) DescribeTable(context.Context, *dynamodb.DescribeTableInput, 
 	return &dynamodb.DescribeTableOutput{Table: &table}, nil
 }
 
-// placed describes a table with an index of three partition attributes, and a vector index.
+// placed describes a table with an index of three partition attributes.
 func placed() described {
 	element := func(name string, kind types.KeyType) types.KeySchemaElement {
 		return types.KeySchemaElement{AttributeName: &name, KeyType: kind}
@@ -256,9 +255,6 @@ func placed() described {
 				element("sk", types.KeyTypeRange), element("pk", types.KeyTypeRange),
 			},
 		}},
-		VectorIndexes: []types.VectorIndexDescription{{
-			IndexName: aws.String("alike"), VectorAttribute: &types.VectorAttributeDefinition{AttributeName: aws.String("embedding")}, Dimensions: aws.Int64(3),
-		}},
 	}
 }
 
@@ -270,14 +266,8 @@ func TestHotIndexKeyOfThreeAttributes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]ddbstream.Vector{{Attribute: "embedding", Dimensions: 3}}, source.Vectors); diff != "" {
-		t.Errorf("vectors (-want +got):\n%s", diff)
-	}
 	f := newFixture(settings())
 	f.rebuild(t, attached, func(deps *hotkeys.Deps) { deps.Source, deps.Shards = source, nil })
-	if logs := f.logs.String(); !strings.Contains(logs, "[alike]") {
-		t.Errorf("logs have no warning about the vector index alike:\n%s", logs)
-	}
 	var all writes
 	for i := range 100 {
 		status := "open"

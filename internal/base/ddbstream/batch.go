@@ -72,18 +72,18 @@ type Record struct {
 // WriteUnits returns what the change cost the table: 1 for each started 1,024 B
 // of the larger of the old and the new item, at least 1, and 0 for a removal by
 // TTL. Where the stream's view type leaves an image out the result is a lower
-// bound; with KEYS_ONLY it is 1. The vectors are those of the table. The error says
+// bound; with KEYS_ONLY it is 1. The error says
 // which image can't be read and why. Writes to indexes are not in it: see
 // [Record.IndexWrites].
-func (r *Record) WriteUnits(vectors ...Vector) (int, error) {
+func (r *Record) WriteUnits() (int, error) {
 	if r.Expired {
 		return 0, nil
 	}
-	before, err := r.Old.charged(vectors)
+	before, err := r.Old.Size()
 	if err != nil {
 		return 0, recordError(r.Sequence, err)
 	}
-	after, err := r.New.charged(vectors)
+	after, err := r.New.Size()
 	if err != nil {
 		return 0, recordError(r.Sequence, err)
 	}

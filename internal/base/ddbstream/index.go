@@ -6,7 +6,8 @@ import "github.com/hotshard/hotshard/internal/base/secondary"
 // nothing for a deletion by TTL, which costs nothing, or if the stream's view type leaves out an image of the change. The
 // error names the image that can't be read.
 func (r *Record) IndexWrites(to *secondary.Writes, indexes []secondary.Index) error {
-	if !r.showsIndexes() {
+	shown := (r.Name == Insert || r.Old.Present()) && (r.Name == Remove || r.New.Present())
+	if r.Expired || !shown {
 		return nil
 	}
 	for i := range indexes {
@@ -15,25 +16,6 @@ func (r *Record) IndexWrites(to *secondary.Writes, indexes []secondary.Index) er
 		}
 	}
 	return nil
-}
-
-// VectorWrites adds the writes to vector indexes, as [Record.IndexWrites] adds those to others.
-func (r *Record) VectorWrites(to *secondary.Writes, indexes []VectorIndex) error {
-	if len(indexes) == 0 || !r.showsIndexes() {
-		return nil
-	}
-	for i := range indexes {
-		x := &indexes[i]
-		if err := secondary.Add(to, &x.Index, vectorEntry{r.Old, x.Vector}, vectorEntry{r.New, x.Vector}); err != nil {
-			return recordError(r.Sequence, err)
-		}
-	}
-	return nil
-}
-
-// showsIndexes reports whether the record shows what the change cost indexes.
-func (r *Record) showsIndexes() bool {
-	return !r.Expired && (r.Name == Insert || r.Old.Present()) && (r.Name == Remove || r.New.Present())
 }
 
 // SameIn reports whether all these attributes are the same in both images. Nil means all attributes, and returns false,

@@ -44,10 +44,6 @@ func Fold(items []Item, start time.Time, length time.Duration) Item {
 		k.addTally(t)
 	}
 	slices.SortFunc(f.Keys, byWeight)
-	if vectors := vectorsOf(items); len(vectors) > 0 {
-		folded := Fold(vectors, start, length)
-		f.Vectors = &folded
-	}
 	return f
 }
 

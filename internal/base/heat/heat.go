@@ -75,10 +75,6 @@ type Item struct {
 	// base window.
 	TopRest, TopIndexRest uint64
 
-	// Vectors has the counts of the vector indexes: all its units are bytes, and no key is hot. It is nil if they had no
-	// writes. It is not stored, since the detector does not count it.
-	Vectors *Item
-
 	// Incomplete means that counts may lack records.
 	Incomplete bool
 

@@ -1,7 +1,6 @@
 package heat
 
 import (
-	"math"
 	"slices"
 )
 
@@ -31,10 +30,6 @@ func (it Item) trimmed(table, indexes cut) Item {
 		it.IndexRest, it.TopIndexRest = max(it.IndexRest, k.Units+k.Err), max(it.TopIndexRest, k.TopMost)
 	}
 	it.Keys = append(slices.Clip(keys), ofIndexes...)
-	if it.Vectors != nil {
-		vectors := it.Vectors.trimmed(cut{}, cut{keptVectorKeys, math.Inf(1), maxIndexBytes})
-		it.Vectors = &vectors
-	}
 	return it
 }
 

@@ -21,7 +21,6 @@ type Index struct {
 	Partition []string // attributes of the partition key, in order; DynamoDB allows 4
 	Sort      []string // attributes of the sort key, in order; DynamoDB allows 4
 	Projected []string // all projected attributes, keys included; nil if the projection is ALL
-	InBytes   bool     // a vector index: its writes are metered in bytes
 }
 
 // New returns an index. Table has the table's key attributes. Include has the projected attributes that are not keys; nil

@@ -25,8 +25,7 @@ type Image[I any] interface {
 type Write struct {
 	Index string // the index's name
 	Key   []byte // the partition key in the index, as [Key] returns it
-	Units int    // write units, at least 1; 0 in a vector index
-	Bytes int    // VectorWriteRequestBytes, at least 1,024; 0 in any other index
+	Units int    // write units, at least 1
 	Old   bool   // the write deletes the old image's entry
 }
 
@@ -46,8 +45,7 @@ func (w *Writes) Reset() { w.List, w.text = w.List[:0], w.text[:0] }
 //   - A change of the item's key in the index is two writes: a delete and a put, each by its own size.
 //   - A change of a projected attribute is one write, by the larger of the old and the new entry.
 //   - A write that changes no projected attribute costs nothing.
-//   - A write costs a unit for each started 1,024 B of the projected attributes. In a vector index it costs their bytes,
-//     and at least 1,024.
+//   - A write costs a unit for each started 1,024 B of the projected attributes.
 //
 // It returns SizeIn's error if an image has no size.
 func Add[I Image[I]](w *Writes, x *Index, before, after I) error {
@@ -70,7 +68,7 @@ func Add[I Image[I]](w *Writes, x *Index, before, after I) error {
 	}
 	if stays {
 		old, current := w.List[first], &w.List[first+1]
-		current.Units, current.Bytes = max(old.Units, current.Units), max(old.Bytes, current.Bytes)
+		current.Units = max(old.Units, current.Units)
 		w.List = append(w.List[:first], w.List[first+1])
 	}
 	return nil
@@ -82,18 +80,9 @@ func addEntry[I Image[I]](w *Writes, x *Index, e entry, item I, old bool) error 
 	if err != nil {
 		return err
 	}
-	write := Write{Index: x.Name, Key: e.partition, Old: old}
-	if x.InBytes {
-		write.Bytes = max(size, minVectorBytes)
-	} else {
-		write.Units = plan.WriteUnits(size)
-	}
-	w.List = append(w.List, write)
+	w.List = append(w.List, Write{Index: x.Name, Key: e.partition, Units: plan.WriteUnits(size), Old: old})
 	return nil
 }
-
-// minVectorBytes is the smallest size for which a write to a vector index is billed.
-const minVectorBytes = 1024
 
 // entry is an item's key in an index.
 type entry struct{ partition, sort []byte }

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/jsontime"
 )
 
@@ -21,8 +20,6 @@ type Report struct {
 	Throttles float64  `json:"throttles" doc:"Throttled requests that were counted"`
 	Counted   bool     `json:"counted" doc:"Whether a source counts all throttles: then 0 throttles means that nothing was throttled"`
 	Notes     []string `json:"notes" doc:"What can't be known, and why: a sentence each"`
-
-	Vectors []heat.VectorRate `json:"vector_indexes,omitempty" doc:"Mean writes to vector indexes, if CloudWatch could be read. They have no documented limit, and are not among the throttles"`
 }
 
 // Confidence says how a finding's reason is known.

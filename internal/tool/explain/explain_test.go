@@ -8,12 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/throttles"
 	"github.com/hotshard/hotshard/internal/base/throttles/collect"
 	"github.com/hotshard/hotshard/internal/test/docpolicy"
@@ -147,38 +141,6 @@ func TestNewestThrottlesAreUnknown(t *testing.T) {
 }
 
 func clock(at time.Time) string { return at.UTC().Format(time.TimeOnly) }
-
-// described adds a vector index to descriptions of tables, since DynamoDB Local has none.
-type described struct{ collect.DynamoDB }
-
-func (d described) DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput, options ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
-	out, err := d.DynamoDB.DescribeTable(ctx, in, options...)
-	if err == nil {
-		out.Table.VectorIndexes = []types.VectorIndexDescription{{IndexName: aws.String("alike")}}
-	}
-	return out, err
-}
-
-// TestVectorIndex checks that the report has a vector index's bytes from CloudWatch, beside the throttles.
-func TestVectorIndex(t *testing.T) {
-	s := stormOf(t, throttles.Reason{ID: throttles.ID{Table: orders}, Operation: throttles.Write, Cause: throttles.Provisioned})
-	s.count(s.now, series{"VectorWriteRequestBytes", orders, "alike", "Sum"}, 4125*900)
-	for _, index := range []string{"", "alike"} {
-		o := s.options() // for 15 minutes
-		o.Index = index
-		r, err := collect.Run(t.Context(), collect.Sources{DynamoDB: described{s.reader}, CloudWatch: s.client(t)}, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff([]heat.VectorRate{{Index: "alike", Bytes: 4125}}, r.Vectors); diff != "" || (len(r.Findings) == 1) != (index == "") {
-			t.Errorf("--index %q: %+v (-want +got):\n%s", index, r.Findings, diff)
-		}
-		var out strings.Builder
-		if err := explain.Print(&out, r); err != nil || !strings.Contains(out.String(), "\nVector index alike took 4,125 bytes a second") {
-			t.Errorf("text %s, %v", &out, err)
-		}
-	}
-}
 
 // TestFewThrottles checks that the cure for a few throttles of many writes is to retry.
 func TestFewThrottles(t *testing.T) {

@@ -104,7 +104,7 @@ func (c *cloud) metricData(in cbor.Map) cbor.Value {
 			switch dimension := d.(cbor.Map); dimension["Name"].(cbor.String) {
 			case "TableName":
 				s.table = string(dimension["Value"].(cbor.String))
-			case "GlobalSecondaryIndexName", "VectorIndexName":
+			case "GlobalSecondaryIndexName":
 				s.index = string(dimension["Value"].(cbor.String))
 			}
 		}

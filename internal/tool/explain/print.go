@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/throttles"
 	"github.com/hotshard/hotshard/internal/tool/terminal"
 )
@@ -47,9 +46,6 @@ func Print(out io.Writer, r throttles.Report) error {
 	}
 	if r.Throttles > 0 && r.Unknown > 0 {
 		fmt.Fprintf(&text, "\n%s of the throttles have no known reason.\n", share(r.Unknown))
-	}
-	for _, v := range r.Vectors {
-		fmt.Fprintf(&text, "\nVector index %s took %s bytes a second (CloudWatch's VectorWriteRequestBytes).\n", v.Index, heat.Grouped(v.Bytes))
 	}
 	if len(r.Notes) > 0 {
 		text.WriteString("\n")

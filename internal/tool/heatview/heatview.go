@@ -94,24 +94,6 @@ func (o *Options) selectRows(rows []heat.KeyHeat) (kept []heat.KeyHeat) {
 	return kept
 }
 
-// vectors returns the rates that the options select, with keys as shown.
-func (o *Options) vectors(rates []heat.VectorRate) (kept []heat.VectorRate) {
-	for _, r := range rates {
-		if o.Index != "" && r.Index != o.Index {
-			continue
-		}
-		keys := r.Keys
-		r.Keys = nil
-		for _, k := range keys {
-			if strings.HasPrefix(k.Key, o.Prefix) {
-				r.Keys = append(r.Keys, heat.VectorKey{Key: o.named(k.Key), Bytes: k.Bytes})
-			}
-		}
-		kept = append(kept, r)
-	}
-	return kept
-}
-
 // named returns the key as shown: itself or its pseudonym.
 func (o *Options) named(key string) string {
 	if o.Hash {

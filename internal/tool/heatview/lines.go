@@ -91,8 +91,6 @@ type Line struct {
 	Window   string    `json:"window"`
 	Keys     []LineKey `json:"keys"`
 	Coverage float64   `json:"coverage"`
-
-	Vectors []heat.VectorRate `json:"vector_indexes,omitempty"`
 }
 
 // LineKey is a key of a window.
@@ -118,7 +116,7 @@ const (
 
 // line returns a window's line. seen is the snapshot after the window.
 func (o *Options) line(w heat.Window, seen snapshot) Line {
-	l := Line{Start: httpapi.FormatTime(w.Start), Window: jsontime.Duration(live.Window).String(), Keys: []LineKey{}, Coverage: heat.Hundredths(seen.coverage), Vectors: seen.vectors}
+	l := Line{Start: httpapi.FormatTime(w.Start), Window: jsontime.Duration(live.Window).String(), Keys: []LineKey{}, Coverage: heat.Hundredths(seen.coverage)}
 	groups := make(map[keyID]viewKey)
 	for _, k := range seen.keys {
 		groups[k.id] = k
@@ -164,17 +162,5 @@ func (o *Options) text(w heat.Window, seen snapshot) string {
 		}
 		fmt.Fprintf(&b, "\n      %s\n", terminal.Visible(k.advice))
 	}
-	for _, v := range seen.vectors {
-		fmt.Fprintf(&b, "  %s\n", vectorText(v))
-	}
 	return b.String()
-}
-
-// vectorText returns the rate of a vector index, with its hottest key.
-func vectorText(v heat.VectorRate) string {
-	text := fmt.Sprintf("vector index %s: %s B/s", terminal.Visible(v.Index), heat.Grouped(v.Bytes))
-	if len(v.Keys) > 0 {
-		text += fmt.Sprintf(", %s of them for %s", heat.Grouped(v.Keys[0].Bytes), terminal.Visible(v.Keys[0].Key))
-	}
-	return text
 }

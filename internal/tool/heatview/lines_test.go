@@ -22,7 +22,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// TestLines checks the printed lines, as JSON and as text, with filters, pseudonyms and vector indexes.
+// TestLines checks the printed lines, as JSON and as text, with filters and pseudonyms.
 func TestLines(t *testing.T) {
 	w := windowOf(enginetest.Later, map[string]uint64{"user#7": 7512, "other": 10, "by_city/Rome": 300})
 	w.Items[0].Coverage = 0.937
@@ -64,27 +64,6 @@ func TestLines(t *testing.T) {
 		want := Line{Start: "2126-01-15T12:00:00.000Z", Window: "10s", Coverage: 0.93, Keys: c.want}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%+v (-want +got):\n%s", c.options, diff)
-		}
-	}
-	w.Items[0].Vectors = &heat.Item{
-		Window: 10 * time.Second, Limit: 1, HotRate: 1, IndexUnits: map[string]uint64{"alike": 30_720_000, "far": 10_240},
-		Keys: []heat.Key{{Index: "alike", Key: "de", Units: 20_480_000}, {Index: "alike", Key: "fr", Units: 10_240_000}, {Index: "far", Units: 10_240}},
-	}
-	if text := line(Options{}, w); !strings.HasSuffix(text, "\n  vector index alike: 3,072,000 B/s, 2,048,000 of them for de\n  vector index far: 1,024 B/s\n") {
-		t.Errorf("the text lacks the vector indexes:\n%s", text)
-	}
-	var got Line
-	if err := json.Unmarshal([]byte(line(Options{JSON: true, Index: "alike", Prefix: "f", Hash: true}, w)), &got); err != nil || len(got.Keys) > 0 {
-		t.Errorf("keys %v, %v; want none of the vector index", got.Keys, err)
-	}
-	if diff := cmp.Diff([]heat.VectorRate{{Index: "alike", Bytes: 3_072_000, Keys: []heat.VectorKey{{Key: keyname.Pseudonym("fr"), Bytes: 1_024_000}}}}, got.Vectors); diff != "" {
-		t.Errorf("vector indexes (-want +got):\n%s", diff)
-	}
-	for prefix, matched := range map[string]bool{"f": true, "x": false} {
-		o := Options{Index: "alike", Prefix: prefix}
-		c := o.collector(&Watched{})
-		if c.addWindow(w); c.matched != matched {
-			t.Errorf("prefix %s of a vector index: matched %t, want %t", prefix, c.matched, matched)
 		}
 	}
 	text := line(Options{}, windowOf(enginetest.Later, map[string]uint64{hostile: 10, "user#7": 8000}))

@@ -14,14 +14,13 @@ import (
 // snapshot is what top shows at one time.
 type snapshot struct {
 	at       time.Time
-	asOf     time.Time         // end of the newest complete window; zero before the first
-	keys     []viewKey         // keys in the newest complete window, and earlier hot keys
-	units    float64           // WCU/s of the table in that window
-	coverage float64           // share of that window that was read
-	hot      int               // number of hot and saturated keys
-	vectors  []heat.VectorRate // of that window
-	written  bool              // any key was written
-	matched  bool              // any written key matched the options
+	asOf     time.Time // end of the newest complete window; zero before the first
+	keys     []viewKey // keys in the newest complete window, and earlier hot keys
+	units    float64   // WCU/s of the table in that window
+	coverage float64   // share of that window that was read
+	hot      int       // number of hot and saturated keys
+	written  bool      // any key was written
+	matched  bool      // any written key matched the options
 }
 
 // viewKey is a partition key, or a base key with all its write shards.
@@ -88,7 +87,6 @@ type seenWindow struct {
 	units    float64
 	coverage float64
 	rows     map[keyID]heat.KeyHeat
-	vectors  []heat.VectorRate
 }
 
 // maxKeys is the maximum number of keys that are kept of a window: the hottest.
@@ -131,7 +129,7 @@ func (c *collector) refresh(ctx context.Context, now time.Time) (snapshot, error
 
 // addWindow adds a complete window, and drops old ones. A window that is added again replaces itself.
 func (c *collector) addWindow(w heat.Window) {
-	at := seenWindow{start: w.Start, coverage: 1 - w.Unread(), rows: make(map[keyID]heat.KeyHeat), vectors: c.o.vectors(heat.VectorRates(w.Items))}
+	at := seenWindow{start: w.Start, coverage: 1 - w.Unread(), rows: make(map[keyID]heat.KeyHeat)}
 	for _, it := range w.Items {
 		at.units += float64(it.Units) / it.Window.Seconds()
 		if it.Coverage > 0 {
@@ -140,7 +138,6 @@ func (c *collector) addWindow(w heat.Window) {
 	}
 	rows := heat.Merge(w.Items)
 	c.written = c.written || len(rows) > 0
-	c.matched = c.matched || slices.ContainsFunc(at.vectors, func(v heat.VectorRate) bool { return len(v.Keys) > 0 })
 	for _, row := range c.o.selectRows(rows) {
 		if len(at.rows) == maxKeys {
 			break
@@ -160,7 +157,7 @@ func (c *collector) addWindow(w heat.Window) {
 // sum returns the snapshot of the kept windows.
 func (c *collector) sum(ctx context.Context, now time.Time) (snapshot, error) {
 	newest := &c.windows[len(c.windows)-1]
-	s := snapshot{asOf: newest.start.Add(live.Window), units: newest.units, coverage: newest.coverage, vectors: newest.vectors, written: c.written, matched: c.matched}
+	s := snapshot{asOf: newest.start.Add(live.Window), units: newest.units, coverage: newest.coverage, written: c.written, matched: c.matched}
 	keys := make(map[keyID]*viewKey)
 	for i := range c.windows {
 		c.addRows(keys, i)

@@ -228,9 +228,6 @@ func (m *view) head() []string {
 			second += fmt.Sprintf("   %s of the window was read", percent(m.shown.coverage))
 		}
 	}
-	for _, v := range m.shown.vectors {
-		second += "   " + vectorText(v)
-	}
 	if m.paused {
 		second = turned.Render(" paused ") + " " + second
 	}

@@ -20,7 +20,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
-	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/heat/count"
 	"github.com/hotshard/hotshard/internal/base/secondary"
@@ -48,7 +47,6 @@ type fake struct {
 
 	attributes string            // of each item besides its keys, in JSON with a leading comma
 	indexes    []secondary.Index // of the table
-	vectors    []ddbstream.VectorIndex
 }
 
 type fault struct {
@@ -334,7 +332,7 @@ func startReader(t *testing.T, o Options) *Reader {
 func (f *fake) reader(t *testing.T, o Options) *Reader {
 	t.Helper()
 	o.Streams, o.Found = f.client(), found()
-	o.Found.Source.Indexes, o.Found.Source.VectorIndexes = f.indexes, f.vectors
+	o.Found.Source.Indexes = f.indexes
 	return startReader(t, o)
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/secondary"
 	"github.com/hotshard/hotshard/internal/test/lane"
@@ -233,52 +232,6 @@ func TestHotOnlyInIndex(t *testing.T) {
 		}
 		if diff := cmp.Diff([]string{"by_place de|berlin|1 147"}, hot); diff != "" {
 			t.Errorf("hot keys (-want +got):\n%s", diff)
-		}
-	})
-}
-
-// alike returns a vector index of keys only.
-func alike(dimensions int, partition ...string) ddbstream.VectorIndex {
-	x := ddbstream.VectorIndex{Index: secondary.New("alike", partition, nil, []string{"pk", "sk"}, []string{"embedding"}), Vector: ddbstream.Vector{Attribute: "embedding", Dimensions: dimensions}}
-	x.InBytes = true
-	return x
-}
-
-// TestVectorIndex checks that a vector index's bytes are added up by key over all stream shards, in windows and
-// minutes. They must not count as write units.
-func TestVectorIndex(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{attributes: `,"place":{"S":"de"},"embedding":{"L":[{"N":"0.5"}]}`, vectors: []ddbstream.VectorIndex{alike(256, "place")}}
-		shards := []*fakeShard{f.open(""), f.open("")}
-		r := f.reader(t, Options{PartitionWCU: 200})
-		seconds(150, func(int) {
-			for range 10 {
-				f.write(shards[0], "a", 1)
-				f.write(shards[1], "b", 1)
-			}
-		})
-		entry := 4*256 + len("pk"+"a"+"sk") + len(shards[0].records[0].sequence) + len("place"+"de") + len("embedding")
-		want := []heat.VectorRate{{Index: "alike", Bytes: float64(20 * entry), Keys: []heat.VectorKey{{Key: "de", Bytes: float64(20 * entry)}}}}
-		for _, step := range []time.Duration{Window, time.Minute} {
-			whole := 0
-			for w, err := range r.Windows(t.Context(), time.Time{}, r.Settled(), step) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, row := range heat.Merge(w.Items) {
-					if row.Index != "" || row.WriteUnitsPerSecond > 20 || row.Status > heat.Warm {
-						t.Errorf("%v: bytes count as write units: %+v", w.Start, row)
-					}
-				}
-				if got := heat.VectorRates(w.Items); cmp.Equal(want, got) {
-					whole++
-				} else if w.Start.Add(step).Before(r.Settled()) && whole > 0 {
-					t.Errorf("%v of %v (-want +got):\n%s", w.Start, step, cmp.Diff(want, got))
-				}
-			}
-			if whole < 1 {
-				t.Errorf("no complete window of %v", step)
-			}
 		}
 	})
 }

@@ -130,23 +130,20 @@ func (f Found) TooMany() error {
 // OfEngine reports whether the stream is DynamoDB Local's, which stamps records to the minute.
 func (f Found) OfEngine() bool { return streamshard.IsEngine(f.Stream) }
 
-// Indexes returns the names of the table's global and vector indexes.
+// Indexes returns the names of the table's global indexes.
 func (f Found) Indexes() (names []string) {
 	for _, x := range f.Source.Indexes {
 		if x.Name != "" {
 			names = append(names, x.Name)
 		}
 	}
-	return append(names, f.Source.VectorNames()...)
+	return names
 }
 
 // Notes returns sentences on what this stream's counts lack.
 func (f Found) Notes() (notes []string) {
 	if f.View != types.StreamViewTypeNewAndOldImages {
 		notes = append(notes, fmt.Sprintf("The stream's view type is %s, so write units are lower bounds; with %s they are exact.", f.View, types.StreamViewTypeNewAndOldImages))
-	}
-	if len(f.Source.VectorIndexes) > 0 {
-		notes = append(notes, "Counted in bytes, as DynamoDB meters them, and not in the heat map: the vector indexes "+strings.Join(f.Source.VectorNames(), ", ")+".")
 	}
 	return notes
 }

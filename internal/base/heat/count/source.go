@@ -3,12 +3,10 @@ package count
 import (
 	"errors"
 	"log/slog"
-	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/base/secondary"
@@ -22,11 +20,6 @@ type Source struct {
 
 	// Indexes are the table's indexes. A local index has no name, since its writes are on the table's own partitions.
 	Indexes []secondary.Index
-
-	// VectorIndexes are the table's vector indexes. DynamoDB meters their writes in bytes, apart from write units, and
-	// documents no limit of their partitions. Vectors are the attributes that they read.
-	VectorIndexes []ddbstream.VectorIndex
-	Vectors       []ddbstream.Vector
 
 	// Replicas are the other Regions of a global table. Their writes are in this stream too, and a stream shard then
 	// takes one reader.
@@ -75,32 +68,14 @@ func Describe(table *types.TableDescription) (s Source, err error) {
 	for _, x := range table.LocalSecondaryIndexes {
 		s.Indexes = append(s.Indexes, secondary.Describe("", table.KeySchema, x.KeySchema, x.Projection))
 	}
-	for _, x := range table.VectorIndexes {
-		index := ddbstream.DescribeVectorIndex(table.KeySchema, x)
-		s.VectorIndexes = append(s.VectorIndexes, index)
-		if !slices.Contains(s.Vectors, index.Vector) { // several indexes may read one attribute
-			s.Vectors = append(s.Vectors, index.Vector)
-		}
-	}
 	for _, r := range table.Replicas {
 		s.Replicas = append(s.Replicas, aws.ToString(r.RegionName))
 	}
 	return s, nil
 }
 
-// VectorNames returns the names of the vector indexes.
-func (s Source) VectorNames() (names []string) {
-	for _, x := range s.VectorIndexes {
-		names = append(names, x.Name)
-	}
-	return names
-}
-
 // Warn logs which writes are not counted, or only in part.
 func (s Source) Warn(log *slog.Logger) {
-	if len(s.VectorIndexes) > 0 {
-		log.Warn("the detector does not count vector indexes, which DynamoDB meters in bytes; CloudWatch has their VectorWriteRequestBytes", "table", s.Table, "indexes", s.VectorNames())
-	}
 	if len(s.Replicas) > 0 {
 		log.Warn("this is a global table: writes of other Regions are counted here as well, and nothing else may read its stream", "table", s.Table, "replicas", s.Replicas)
 	}

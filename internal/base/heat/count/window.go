@@ -15,7 +15,6 @@ package count
 
 import (
 	"maps"
-	"math"
 	"strings"
 	"time"
 
@@ -47,8 +46,6 @@ type Window struct {
 	text    []byte       // buffer for such a key
 
 	indexUnits map[string]uint64 // write units by index
-
-	vectors *Window // of vector indexes, in bytes; nil if they had no writes. It is not in the state
 }
 
 // NewWindow returns a window that counts up to topK keys of the table separately, and as many of its indexes.
@@ -84,19 +81,13 @@ func (w *Window) Add(made *Write) {
 	second := made.At.Unix()
 	w.table.AddBytes(made.Key, uint64(made.Units), second)
 	w.addIndexes(made.Indexes, second)
-	if len(made.Vectors) > 0 {
-		if w.vectors == nil {
-			w.vectors = NewWindow(w.Start, w.Length, heat.MaxVectorKeys)
-		}
-		w.vectors.addIndexes(made.Vectors, second)
-	}
 }
 
-// addIndexes counts writes by index and key: units, or bytes in a vector index.
+// addIndexes counts write units by index and key.
 func (w *Window) addIndexes(writes []secondary.Write, second int64) {
 	for _, x := range writes {
 		if x.Index != "" {
-			cost := uint64(x.Units + x.Bytes)
+			cost := uint64(x.Units)
 			w.text = append(append(append(w.text[:0], x.Index...), 0), x.Key...) // no index has a NUL in its name
 			w.indexes.AddBytes(w.text, cost, second)
 			w.indexUnits[x.Index] += cost
@@ -124,10 +115,6 @@ func (w *Window) Item(streamShard, part string, limit, hotRate float64) heat.Ite
 	}
 	it.Rest = addKeys(&it, w.table, false, heat.MaxKeys)
 	it.IndexRest = addKeys(&it, w.indexes, true, heat.MaxIndexKeys)
-	if w.vectors != nil {
-		vectors := w.vectors.Item(streamShard, part, math.Inf(1), math.Inf(1)) // bytes make no key hot
-		it.Vectors = &vectors
-	}
 	return it
 }
 

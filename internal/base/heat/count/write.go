@@ -17,8 +17,7 @@ type Write struct {
 	Key      []byte    // the table's partition key, as [ddbstream.Image.Key] returns it
 	Units    int       // of the table's partition, local indexes included
 	Indexes  []secondary.Write
-	Vectors  []secondary.Write // of vector indexes, in bytes
-	Err      error             // set if the write can't be counted
+	Err      error // set if the write can't be counted
 }
 
 var errNoTime = errors.New("it has no creation time")
@@ -49,17 +48,13 @@ func (w *Write) readRecord(rec *ddbstream.Record, source Source, writes *seconda
 	if rec.Created.IsZero() {
 		return fmt.Errorf("count: record %.60s: %w", rec.Sequence, errNoTime)
 	}
-	if w.Units, err = rec.WriteUnits(source.Vectors...); err != nil {
+	if w.Units, err = rec.WriteUnits(); err != nil {
 		return err
 	}
 	if err = rec.IndexWrites(writes, source.Indexes); err != nil {
 		return err
 	}
 	w.Indexes = writes.List
-	if err = rec.VectorWrites(writes, source.VectorIndexes); err != nil {
-		return err
-	}
-	w.Vectors = writes.List[len(w.Indexes):]
 	for _, x := range w.Indexes {
 		if x.Index == "" { // a local index, in the table's own partition
 			w.Units += x.Units

@@ -18,7 +18,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
-	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/throttles"
 )
 
@@ -92,9 +91,7 @@ type collection struct {
 	throttles.Evidence
 	options Options
 	notes   []string
-	current bool                 // a source has counted the newest throttles
-	vectors []throttles.Resource // vector indexes
-	written []heat.VectorRate    // writes to them
+	current bool // a source has counted the newest throttles
 }
 
 // NoIndex is the error for an index, by name, that no table has.
@@ -111,7 +108,7 @@ func Run(ctx context.Context, s Sources, o Options) (throttles.Report, error) {
 	if err := c.describeAll(ctx); err != nil {
 		return throttles.Report{}, err
 	}
-	if o.Index != "" && len(c.Resources)+len(c.vectors) == 0 {
+	if o.Index != "" && len(c.Resources) == 0 {
 		return throttles.Report{}, NoIndex(o.Index)
 	}
 	if s.Limiter != nil {
@@ -137,7 +134,7 @@ func Run(ctx context.Context, s Sources, o Options) (throttles.Report, error) {
 		c.addNote("The engine has no CloudWatch. An --endpoint of hotshard throttle or of hotshard local's limiter counts throttles, and so does explain --log.")
 	}
 	r := throttles.Explain(c.Evidence)
-	r.Notes, r.Vectors = append(r.Notes, c.notes...), c.written
+	r.Notes = append(r.Notes, c.notes...)
 	return r, ctx.Err()
 }
 

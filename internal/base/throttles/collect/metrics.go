@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 
-	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/throttles"
 )
 
@@ -74,11 +73,6 @@ func (c *collection) readMetrics(ctx context.Context) {
 			list = append(list, s)
 		}
 	}
-	var vectors []*metric
-	for i := range c.vectors {
-		vectors = append(vectors, &metric{name: "VectorWriteRequestBytes", stat: "Sum", dimension: "VectorIndexName", resource: &c.vectors[i], points: map[int64]float64{}})
-	}
-	all = append(all, vectors...)
 	for first := 0; first < len(all); first += maxQueries {
 		if err := c.query(ctx, all[first:min(first+maxQueries, len(all))]); err != nil {
 			c.noteError(err, "Throttles by reason are unknown", "cloudwatch:GetMetricData")
@@ -88,9 +82,6 @@ func (c *collection) readMetrics(ctx context.Context) {
 	c.Counted = true
 	for _, s := range list {
 		s.addCounts(c)
-	}
-	for _, m := range vectors {
-		c.written = append(c.written, heat.VectorRate{Index: m.resource.Index, Bytes: heat.Hundredths(m.sum() / c.To.Sub(c.From).Seconds())})
 	}
 }
 

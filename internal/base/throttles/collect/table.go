@@ -42,11 +42,6 @@ func (c *collection) describe(ctx context.Context, table string) error {
 		}
 		c.addResource(r)
 	}
-	for _, x := range t.VectorIndexes {
-		if id := (throttles.ID{Table: table, Index: aws.ToString(x.IndexName)}); c.wanted(id) {
-			c.vectors = append(c.vectors, throttles.Resource{ID: id})
-		}
-	}
 	return nil
 }
 

@@ -41,7 +41,6 @@ export function findings(r: ThrottleReport, copies: boolean): (HTMLElement | fal
     h("p", {}, sum),
     r.findings.length > 0 && h("ol", { class: "findings", "aria-label": "Reasons" }, ...r.findings.map((f) => finding(f, copies))),
     r.throttles > 0 && r.unknown > 0 && h("p", {}, `${percent(r.unknown)} of the throttles have no known reason.`),
-    ...(r.vector_indexes ?? []).map((v) => h("p", {}, `Vector index ${visible(v.index)} took ${figure(v.bytes_per_second)} bytes/s, by CloudWatch.`)),
     ...r.notes.map((n) => h("p", { class: "quiet" }, visible(n))),
   ];
 }

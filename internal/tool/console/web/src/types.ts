@@ -449,10 +449,6 @@ export interface ThrottleReport {
    * Share of the throttles that no finding explains; 1 if no source counts throttles
    */
   unknown: number;
-  /**
-   * Mean writes to vector indexes, if CloudWatch could be read. They have no documented limit, and are not among the throttles
-   */
-  vector_indexes?: VectorRate[];
 }
 export interface ThrottleFinding {
   /**
@@ -523,28 +519,4 @@ export interface KeyRate {
    * WCU/s of its successful writes in the hottest window
    */
   write_units_per_second?: number;
-}
-export interface VectorRate {
-  /**
-   * VectorWriteRequestBytes a second
-   */
-  bytes_per_second: number;
-  /**
-   * The vector index
-   */
-  index: string;
-  /**
-   * Its partition keys with the most bytes, if they are known
-   */
-  keys?: VectorKey[];
-}
-export interface VectorKey {
-  /**
-   * VectorWriteRequestBytes a second, a lower bound
-   */
-  bytes_per_second: number;
-  /**
-   * The partition key
-   */
-  key: string;
 }
