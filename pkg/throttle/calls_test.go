@@ -100,11 +100,6 @@ func (b *bench) transactGet(t testing.TB, keys ...values) error {
 	return errorOf(b.db.TransactGetItems(t.Context(), in))
 }
 
-func (b *bench) execute(t testing.TB, statement string, parameters ...types.AttributeValue) error {
-	t.Helper()
-	return errorOf(b.db.ExecuteStatement(t.Context(), &dynamodb.ExecuteStatementInput{Statement: &statement, Parameters: parameters}))
-}
-
 // send sends an input of any operation. It sends a copy, because the SDK adds a token to some inputs.
 func send(ctx context.Context, db *dynamodb.Client, in any) (any, error) {
 	sent := reflect.New(reflect.TypeOf(in).Elem())

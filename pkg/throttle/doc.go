@@ -67,9 +67,6 @@
 //
 // A concurrent write may then be charged with an outdated size, or to an outdated partition.
 //
-// PartiQL statements cost what the calls that they stand for cost. Their tables, keys and new items are read from
-// the statement. Writes cost by the item before and after, which the limiter reads.
-//
 // Keys and indexes come from DescribeTable. They are read again after a table was created,
 // changed or deleted through the limiter; other changes are not seen. A table has one state, by whichever name or ARN
 // requests and the engine's responses give it. Requests keep the names that they have.
@@ -79,6 +76,6 @@
 //
 // The limiter removes from the response what it asked for and the caller did not. It changes
 // requests, so their signatures become invalid: it is for engines that do not check them. All
-// other operations pass unchanged and uncharged: control plane, streams, and requests
+// other operations pass unchanged and uncharged: control plane, streams, PartiQL statements, and requests
 // that can't be decoded, which the engine will reject.
 package throttle

@@ -35,7 +35,7 @@ func TestSplitBySize(t *testing.T) {
 	_, err := b.batchWrite(t, putRequests(large("batch"), large("again")))
 	require.NoError(t, err)
 	require.NoError(t, b.transact(t, "", large("transaction")))
-	require.NoError(t, b.execute(t, `INSERT INTO limited VALUE {'pk':'statement','sk':'1','data':?}`, sized(10)["data"]))
+	require.NoError(t, b.put(t, large("more")))
 	want(1, "four items of 10 kB")
 	require.NoError(t, b.update(t, updateOf("update", "SET #x = :x", values{":x": sized(10)["data"]})))
 	want(2, "five items")

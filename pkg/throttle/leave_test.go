@@ -58,7 +58,7 @@ func (e *leaveEngine) RoundTrip(req *http.Request) (*http.Response, error) {
 		units, parts := leaveCost(operation, text)
 		e.received += units
 		answer = `{"Responses":[` + strings.TrimSuffix(strings.Repeat("{},", parts), ",") + `]}`
-		if strings.HasPrefix(operation, "Batch") && operation != "BatchExecuteStatement" {
+		if strings.HasPrefix(operation, "Batch") {
 			answer = `{}`
 		}
 	}
@@ -78,19 +78,17 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// leaveCost returns the minimum cost of a received request, and the number of its statements or actions. The limiter's
+// leaveCost returns the minimum cost of a received request, and the number of its actions. The limiter's
 // own reads, which are consistent, cost nothing.
 func leaveCost(operation string, text []byte) (units float64, parts int) {
 	var in struct {
-		RequestItems       map[string]json.RawMessage
-		TransactItems      []json.RawMessage
-		Statements         []json.RawMessage
-		TransactStatements []json.RawMessage
+		RequestItems  map[string]json.RawMessage
+		TransactItems []json.RawMessage
 	}
 	if err := json.Unmarshal(text, &in); err != nil {
 		panic(err)
 	}
-	parts = len(in.TransactItems) + len(in.Statements) + len(in.TransactStatements)
+	parts = len(in.TransactItems)
 	switch operation {
 	case "BatchWriteItem":
 		var requests []json.RawMessage
@@ -108,10 +106,8 @@ func leaveCost(operation string, text []byte) (units float64, parts int) {
 		return float64(len(request.Keys)) / 2, 0
 	case "GetItem", "Query":
 		return 0.5, 0
-	case "TransactWriteItems", "TransactGetItems", "ExecuteTransaction":
+	case "TransactWriteItems", "TransactGetItems":
 		return 2 * float64(parts), parts
-	case "BatchExecuteStatement":
-		return float64(parts), parts
 	}
 	return 1, 0
 }
@@ -137,9 +133,6 @@ func leaveRequest(r *rand.Rand) (operation, body string) {
 		{"BatchGetItem", `{"RequestItems":{"t":{"Keys":[` + each(`{"id":{"S":"%d"}}`) + `]}}}`},
 		{"TransactWriteItems", `{"TransactItems":[` + each(`{"Put":{"TableName":"t","Item":{"id":{"S":"%d"}}}}`) + `]}`},
 		{"TransactGetItems", `{"TransactItems":[` + each(`{"Get":{"TableName":"t","Key":{"id":{"S":"%d"}}}}`) + `]}`},
-		{"ExecuteStatement", one(`{"Statement":"INSERT INTO t VALUE {'id':'%d'}"}`)},
-		{"BatchExecuteStatement", `{"Statements":[` + each(`{"Statement":"DELETE FROM t WHERE id = '%d'"}`) + `]}`},
-		{"ExecuteTransaction", `{"TransactStatements":[` + each(`{"Statement":"DELETE FROM t WHERE id = '%d'"}`) + `]}`},
 	}
 	chosen := all[r.IntN(len(all))]
 	return chosen.operation, chosen.body

@@ -99,10 +99,6 @@ var handlers = map[string]func(*call) (*http.Response, error){
 	"CreateTable":        changeTable,
 	"UpdateTable":        changeTable,
 	"DeleteTable":        changeTable,
-
-	"ExecuteStatement":      executeStatement,
-	"BatchExecuteStatement": batchExecuteStatement,
-	"ExecuteTransaction":    executeTransaction,
 }
 
 const targetPrefix = "DynamoDB_20120810."

@@ -17,12 +17,12 @@ import (
 )
 
 // engineDiffers has the cases whose ConsumedCapacity differs between DynamoDB Local and AWS: the engine leaves out
-// condition checks and statements. The limiter charges as AWS does, and returns the engine's figure.
-var engineDiffers = map[string]bool{"transaction with a check": true, "statement that inserts": true, "statement of the global index": true}
+// condition checks. The limiter charges as AWS does, and returns the engine's figure.
+var engineDiffers = map[string]bool{"transaction with a check": true}
 
 // parityCases restate what Parity Suite (github.com/paritysuite/dynamodb-conformance) measured on AWS, in files below
 // tests: tier1/getItem, putItem, query and scan/consumedCapacity, tier1/putItem and query/indexConsumedCapacity,
-// tier2/transactions/transactWrite and transactGet, tier2/partiql/executeTransaction and executeStatementIndex.
+// tier2/transactions/transactWrite and transactGet.
 func parityCases() map[string]parityCase {
 	small := values{"other": s("o")}
 	both := values{"group": s("g"), "rank": n("1"), "tag": s("t"), "other": s("o")}
@@ -68,8 +68,6 @@ func parityCases() map[string]parityCase {
 		"transaction whose token is known": parityTransact(true, parityActions(sized(1.5), nil, false)).costs(2, 0),
 		"cancelled transaction":            parityTransact(false, parityActions(small, exists, false)).costs(2, 0),
 		"transaction of reads":             parityTransactGet("1", "none").costs(4, 0, small),
-		"statement that inserts":           parityStatement(false, `INSERT INTO limited VALUE {'pk':'$','sk':'1'}`).costs(1, 0),
-		"statement of the global index":    parityStatement(true, `SELECT * FROM "limited"."by_group" WHERE "group" = 'g'`).costs(0, 0.5, both),
 	}
 }
 
@@ -281,13 +279,6 @@ func parityBatch(items ...values) parityCase {
 			all = append(all, itemOf(pk, fmt.Sprint(i), more))
 		}
 		return &dynamodb.BatchWriteItemInput{RequestItems: putRequests(all...)}
-	}}
-}
-
-func parityStatement(reads bool, statement string) parityCase {
-	return parityCase{reads: reads, call: func(pk string) any {
-		text := strings.ReplaceAll(statement, "$", pk)
-		return &dynamodb.ExecuteStatementInput{Statement: &text}
 	}}
 }
 

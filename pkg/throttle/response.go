@@ -59,9 +59,8 @@ func (c *call) throttle(denied []partitions.Denial) (*http.Response, error) {
 	return c.errorResponse(map[string]any{"__type": exceptionPrefix + x.name, "message": x.message, x.reasons: reasons})
 }
 
-// exception is an exception that throttles: its name, its code in a batch of statements, its message, and the
-// name of the member with its reasons.
-type exception struct{ name, code, message, reasons string }
+// exception is an exception that throttles: its name, its message, and the name of the member with its reasons.
+type exception struct{ name, message, reasons string }
 
 // exceptionOf returns the exception of a partition's limit or a provisioned table's. Otherwise an
 // account's quota has a RequestLimitExceeded, and an on-demand table's maximum a
@@ -72,11 +71,11 @@ func exceptionOf(denied []partitions.Denial) exception {
 	}
 	switch {
 	case has(partitions.KeyRange, partitions.Provisioned):
-		return exception{"ProvisionedThroughputExceededException", "ProvisionedThroughputExceeded", provisionedMessage, "ThrottlingReasons"}
+		return exception{"ProvisionedThroughputExceededException", provisionedMessage, "ThrottlingReasons"}
 	case has(partitions.Account):
-		return exception{"RequestLimitExceeded", "RequestLimitExceeded", accountMessage, "ThrottlingReasons"}
+		return exception{"RequestLimitExceeded", accountMessage, "ThrottlingReasons"}
 	}
-	return exception{"ThrottlingException", "ThrottlingError", onDemandMessage, "throttlingReasons"}
+	return exception{"ThrottlingException", onDemandMessage, "throttlingReasons"}
 }
 
 type cancellationReason struct {

@@ -36,7 +36,7 @@ func transactGet(c *call) (*http.Response, error) {
 	return c.readTransaction(reads, body.ReturnConsumedCapacity)
 }
 
-// keyedRead is a read of one item in a transaction or a batch of statements.
+// keyedRead is a read of one item in a transaction.
 type keyedRead struct {
 	item
 	least partitions.Charge

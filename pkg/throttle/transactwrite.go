@@ -59,7 +59,7 @@ func anyDenied(groups [][]partitions.Denial) bool {
 	return slices.ContainsFunc(groups, func(d []partitions.Denial) bool { return d != nil })
 }
 
-// writeTransaction is a TransactWriteItems, or an ExecuteTransaction that writes.
+// writeTransaction is a TransactWriteItems.
 type writeTransaction struct {
 	*call
 	clientToken string
@@ -135,7 +135,7 @@ func (t *writeTransaction) cancelledCharges(r *reply) []partitions.Charge {
 	if r.exception() != "TransactionCanceledException" || !decode(r.text, &e) {
 		return nil
 	}
-	if slices.ContainsFunc(e.CancellationReasons, func(r struct{ Code string }) bool { return failedCondition(r.Code) }) {
+	if slices.ContainsFunc(e.CancellationReasons, func(r struct{ Code string }) bool { return r.Code == "ConditionalCheckFailed" }) {
 		return t.cancelledCosts()
 	}
 	return nil

@@ -112,9 +112,20 @@ func TestCapacityAsAsked(t *testing.T) {
 	}
 }
 
-// TestOtherOperationsPass checks that operations without limits are passed on and not charged.
+// TestOtherOperationsPass checks that operations without limits are passed on and not charged. PartiQL statements are some.
 func TestOtherOperationsPass(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 1, PartitionRCU: 1})
+	for i := range 3 {
+		insert := fmt.Sprintf(`INSERT INTO limited VALUE {'pk':'a','sk':'%d','data':'%s'}`, i, strings.Repeat("x", 3000))
+		read := `SELECT * FROM limited WHERE pk = 'a'`
+		for _, in := range []any{
+			&dynamodb.ExecuteStatementInput{Statement: &insert},
+			&dynamodb.BatchExecuteStatementInput{Statements: []types.BatchStatementRequest{{Statement: &read}}},
+			&dynamodb.ExecuteTransactionInput{TransactStatements: []types.ParameterizedStatement{{Statement: aws.String(read + ` AND sk = '0'`)}}},
+		} {
+			require.NoError(t, b.send(t, in))
+		}
+	}
 	if _, err := b.db.ListTables(t.Context(), &dynamodb.ListTablesInput{}); err != nil {
 		t.Error(err)
 	}
@@ -210,8 +221,6 @@ var ignoreMetadata = cmp.FilterPath(func(p cmp.Path) bool {
 	return p.Last().String() == ".ResultMetadata"
 }, cmp.Ignore())
 
-const selectX = `SELECT * FROM "limited" WHERE pk = 'x' AND sk = '1'`
-
 // requests returns an input of each operation. Most writes change the index.
 func requests() []any {
 	name := aws.String(tableName)
@@ -226,8 +235,5 @@ func requests() []any {
 		&dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{tableName: {Keys: []values{keyOf("x", "1"), keyOf("y", "1")}}}},
 		&dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{{Put: &types.Put{TableName: name, Item: itemOf("c", "1", grouped("g", "1"))}}}},
 		&dynamodb.TransactGetItemsInput{TransactItems: []types.TransactGetItem{{Get: &types.Get{TableName: name, Key: keyOf("x", "1")}}}},
-		&dynamodb.ExecuteStatementInput{Statement: aws.String(selectX)},
-		&dynamodb.BatchExecuteStatementInput{Statements: []types.BatchStatementRequest{{Statement: aws.String(selectX)}}},
-		&dynamodb.ExecuteTransactionInput{TransactStatements: []types.ParameterizedStatement{{Statement: aws.String(selectX)}}},
 	}
 }

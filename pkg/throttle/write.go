@@ -3,7 +3,6 @@ package throttle
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -172,13 +171,6 @@ func (c *call) refetch(writes ...*write) {
 	for _, w := range updates {
 		w.after = found[w.id()]
 	}
-}
-
-// failedCondition reports whether a write with this code or exception failed by its condition, which costs
-// the existing item's units. An INSERT's is that there is none.
-func failedCondition(code string) bool {
-	code = strings.TrimSuffix(code, "Exception")
-	return code == "ConditionalCheckFailed" || code == "DuplicateItem"
 }
 
 // fetchOnce sends one BatchGetItem and returns what is still to be read. The engine may answer with names for ARNs, so

@@ -84,7 +84,7 @@ var rules = []rule{
 	},
 	{
 		name: "the items of requests know JSON and the item model only",
-		of:   []string{"internal/throttle/jsonitem", "internal/throttle/partiql"}, deny: []string{everything},
+		of:   []string{"internal/throttle/jsonitem"}, deny: []string{everything},
 		allow:  []string{"std", "internal/base/decimal", "internal/base/dynamo", sdk + "service/dynamodb/types", "github.com/go-json-experiment/json/..."},
 		breach: edge{"internal/throttle/jsonitem", "pkg/throttle"},
 	},
