@@ -27,8 +27,6 @@ type ThrottleCmd struct {
 	PartitionRCU    int           `name:"partition-rcu" default:"3000" help:"Limit of each partition, in RCU/s."`
 	Burst           time.Duration `default:"300s" help:"How much unused throughput a provisioned table or index saves, as time at its limit, 1s to 1h. A partition's limit stays."`
 	SplitAfter      time.Duration `default:"10m" help:"How long a partition is at its limit before it splits in two, 1s to 24h; 0 is never."`
-	GrowAfter       time.Duration `default:"30m" help:"Interval after which an on-demand table has partitions for twice its peak, 1s to 24h; 0 is never."`
-	PartitionBytes  int64         `default:"10000000000" help:"Maximum size of a partition, by the engine's DescribeTable; 0 is no maximum."`
 	TransactionHold time.Duration `default:"5ms" help:"How long a transaction locks its items, up to 1s; other calls for them get a conflict meanwhile. 0 means no conflicts."`
 	TableWCU        int           `name:"table-wcu" help:"Limit of each table's writes, in WCU/s. Default: the table's own provisioned throughput, on-demand maximum, or AWS's quota of 40000."`
 }
@@ -58,7 +56,7 @@ func (c *ThrottleCmd) Validate() error {
 func (c *ThrottleCmd) options() throttle.Options {
 	return throttle.Options{
 		Partitions: c.Partitions, PartitionWCU: c.PartitionWCU, PartitionRCU: c.PartitionRCU, TableWCU: c.TableWCU,
-		Burst: c.Burst, SplitAfter: c.SplitAfter, GrowAfter: c.GrowAfter, PartitionBytes: c.PartitionBytes, TransactionHold: c.TransactionHold, Base: dynamolocal.Direct(),
+		Burst: c.Burst, SplitAfter: c.SplitAfter, TransactionHold: c.TransactionHold, Base: dynamolocal.Direct(),
 	}
 }
 

@@ -64,11 +64,6 @@ func (c *call) settleCharges(reserved, charges []partitions.Charge) {
 		c.l.stats.charged(c.operation, charge)
 	}
 	c.l.mu.Unlock()
-	for _, charge := range charges {
-		if charge.Write && charge.Outgrown() {
-			c.resize(charge.Space)
-		}
-	}
 }
 
 // exchange is a caller's request. It can send requests to the engine and respond in its place.

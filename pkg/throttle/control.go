@@ -34,7 +34,6 @@ type Resource struct {
 	Region      string `json:"region"`
 	ReadReason  string `json:"read_reason,omitempty"` // for throttles by the limit of the whole table or index
 	WriteReason string `json:"write_reason,omitempty"`
-	Bytes       int64  `json:"bytes,omitempty"` // of its items, when the limiter last asked the engine
 	Levels
 	Partitions []Partition `json:"partitions"`
 }
@@ -188,7 +187,7 @@ func (s databaseSpace) resource() Resource {
 	state := s.State()
 	database := strings.Split(s.of.database, "\x00") // host, access key, Region
 	r := Resource{
-		Table: s.Table, Index: s.Index, ARN: s.ARN, AccessKey: database[1], Region: database[2], Bytes: state.Bytes,
+		Table: s.Table, Index: s.Index, ARN: s.ARN, AccessKey: database[1], Region: database[2],
 		Levels: levels(state.Reads, state.Writes),
 	}
 	if state.Reads.Limit > 0 {

@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-
-	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
 // describe returns a table, given by its name or ARN. The first call for a name asks the engine, whose description tells
@@ -28,17 +26,11 @@ func (c *call) describe(name string) (*table, error) {
 	defer c.l.mu.Unlock()
 	t = c.l.tables.find(database, d.Table.TableName, d.Table.TableArn)
 	if t == nil {
-		for index, warm := range c.l.warm[warmID(database, name)] {
-			d.setWarm(index, warm)
-		}
 		t = newTable(c.l.gate, c.l.options, database, d)
 	}
 	c.l.tables.add(name, t)
 	return t, nil
 }
-
-// warmID identifies the table whose warm throughput was set.
-func warmID(database, name string) string { return database + "\x00" + tableName(name) }
 
 func (c *call) description(name string) (d description, err error) {
 	r, err := c.query("DescribeTable", map[string]string{"TableName": name})
@@ -50,21 +42,6 @@ func (c *call) description(name string) (d description, err error) {
 	}
 	d.Table.TableName = tableName(cmp.Or(d.Table.TableName, name))
 	return d, nil
-}
-
-// resize reads the size of a table or global index from the engine. Without a response the old size stays.
-func (c *call) resize(s *partitions.Space) {
-	d, err := c.description(s.Table)
-	if err != nil {
-		return
-	}
-	bytes := d.Table.TableSizeBytes
-	for _, x := range d.Table.GlobalSecondaryIndexes {
-		if x.IndexName == s.Index {
-			bytes = x.IndexSizeBytes
-		}
-	}
-	s.SetSize(bytes)
 }
 
 // forget drops a table that a call changed, given by its name or ARN. The ARN in the engine's response, if it has one, tells
@@ -88,14 +65,9 @@ func (e *exchange) database() string {
 }
 
 // changeTable passes a call that creates, changes or deletes a table, and drops the cached
-// table. It notes the warm throughput, which DynamoDB Local does not describe.
+// table.
 func changeTable(c *call) (*http.Response, error) {
-	var body struct {
-		TableName                   string
-		WarmThroughput              warmThroughput
-		GlobalSecondaryIndexes      []warmIndex
-		GlobalSecondaryIndexUpdates []struct{ Create, Update warmIndex }
-	}
+	var body struct{ TableName string }
 	if !decode(c.body, &body) {
 		return c.passThrough()
 	}
@@ -110,30 +82,5 @@ func changeTable(c *call) (*http.Response, error) {
 	var changed struct{ TableDescription struct{ TableArn string } }
 	decode(r.text, &changed) // without an ARN, tables of this name are dropped
 	c.forget(body.TableName, changed.TableDescription.TableArn)
-	indexes := append(body.GlobalSecondaryIndexes, warmIndex{"", body.WarmThroughput})
-	for _, u := range body.GlobalSecondaryIndexUpdates {
-		indexes = append(indexes, u.Create, u.Update)
-	}
-	c.l.mu.Lock()
-	defer c.l.mu.Unlock()
-	id := warmID(c.database(), body.TableName)
-	if c.operation != "UpdateTable" {
-		delete(c.l.warm, id)
-	}
-	for _, x := range indexes {
-		if x.WarmThroughput == (warmThroughput{}) || c.l.warm[id] == nil && len(c.l.warm) >= maxTables {
-			continue
-		}
-		if c.l.warm[id] == nil {
-			c.l.warm[id] = map[string]warmThroughput{}
-		}
-		c.l.warm[id][x.IndexName] = x.WarmThroughput
-	}
 	return r.response(capacity{})
-}
-
-// warmIndex has a global index's warm throughput, or, without a name, the table's.
-type warmIndex struct {
-	IndexName      string
-	WarmThroughput warmThroughput
 }

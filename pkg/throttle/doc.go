@@ -27,7 +27,7 @@
 // A partition is a range of hashes of partition keys. It splits at the point that halves its load after it
 // has throttled several items for SplitAfter, without five seconds of calm. The point may be within a partition key,
 // unless its sort key rises or the table has a local index. Each half gets the whole throughput, and half of the
-// tokens saved or owed. A table gets equal ranges for its size, by PartitionBytes, and an on-demand table for twice its peak.
+// tokens saved or owed.
 //
 // # Transactions
 //

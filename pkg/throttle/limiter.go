@@ -25,7 +25,6 @@ type Limiter struct {
 
 	mu     sync.Mutex // guards the fields below
 	tables tables
-	warm   map[string]map[string]warmThroughput // of tables by index; "" is the table's
 	stats  *counts
 
 	history *history
@@ -41,10 +40,9 @@ func New(options Options) (*Limiter, error) {
 		options: o,
 		gate: partitions.New(partitions.Limits{
 			Partitions: o.Partitions, PartitionWCU: o.PartitionWCU, PartitionRCU: o.PartitionRCU,
-			SplitAfter: o.SplitAfter, GrowAfter: o.GrowAfter, PartitionBytes: o.PartitionBytes, Seed: o.Seed, Now: o.Now,
+			SplitAfter: o.SplitAfter, Seed: o.Seed, Now: o.Now,
 		}),
 		holds: partitions.NewHolds(o.TransactionHold, o.Now),
-		warm:  map[string]map[string]warmThroughput{},
 		stats: newCounts(o.Now()),
 
 		history: newHistory(o.Now()),

@@ -48,12 +48,6 @@ type Options struct {
 	// SplitAfter is how long a partition must throttle before it splits in two by its load, at most a day.
 	// 0 is never. AWS takes minutes.
 	SplitAfter time.Duration
-	// GrowAfter is the interval at whose end an on-demand table or index has partitions for twice its peak, at
-	// most a day. 0 is never. AWS may throttle traffic that more than doubles within 30 minutes.
-	GrowAfter time.Duration
-	// PartitionBytes is the most bytes of a partition; 0 is any size. AWS has 10 GB. A table or index gets partitions
-	// for the size that the engine describes, in time for what is written through the limiter.
-	PartitionBytes int64
 	// TransactionHold is how long a TransactWriteItems holds its items, at most a second; its
 	// response waits for the end. With 0 nothing conflicts. AWS does not document its time; 5
 	// ms is a fair guess.
@@ -111,10 +105,6 @@ func (o Options) Validate() error {
 	}
 	upTo("the burst", o.Burst, MaxBurst)
 	upTo("the time to a split", o.SplitAfter, MaxSplitAfter)
-	upTo("the interval of growth", o.GrowAfter, MaxSplitAfter)
-	if o.PartitionBytes < 0 {
-		faults = append(faults, fmt.Errorf("the size of a partition is %d: want 0 or more", o.PartitionBytes))
-	}
 	upTo("the hold of a transaction", o.TransactionHold, MaxTransactionHold)
 	return errors.Join(faults...)
 }

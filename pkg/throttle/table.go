@@ -99,7 +99,6 @@ type description struct {
 		TableName          string
 		TableArn           string
 		KeySchema          []types.KeySchemaElement
-		TableSizeBytes     int64
 		BillingModeSummary struct{ BillingMode string }
 		throughput
 		GlobalSecondaryIndexes []indexDescription
@@ -108,11 +107,10 @@ type description struct {
 }
 
 type indexDescription struct {
-	IndexName      string
-	IndexArn       string
-	KeySchema      []types.KeySchemaElement
-	Projection     *types.Projection
-	IndexSizeBytes int64
+	IndexName  string
+	IndexArn   string
+	KeySchema  []types.KeySchemaElement
+	Projection *types.Projection
 	throughput
 }
 
@@ -120,26 +118,11 @@ type indexDescription struct {
 type throughput struct {
 	ProvisionedThroughput struct{ ReadCapacityUnits, WriteCapacityUnits int }
 	OnDemandThroughput    struct{ MaxReadRequestUnits, MaxWriteRequestUnits int } // 0 or less is no maximum
-	WarmThroughput        warmThroughput
-}
-
-type warmThroughput struct{ ReadUnitsPerSecond, WriteUnitsPerSecond int }
-
-// setWarm sets the warm throughput of the table or of a global index.
-func (d *description) setWarm(index string, warm warmThroughput) {
-	if index == "" {
-		d.Table.WarmThroughput = warm
-	}
-	for i := range d.Table.GlobalSecondaryIndexes {
-		if x := &d.Table.GlobalSecondaryIndexes[i]; x.IndexName == index {
-			x.WarmThroughput = warm
-		}
-	}
 }
 
 // limits describes a table or index, with the limits of the whole. The account's quotas are for on-demand
-// tables and indexes without a maximum. There are partitions for provisioned and for warm throughput.
-func (t throughput) limits(o Options, onDemand bool, bytes int64) partitions.Throughput {
+// tables and indexes without a maximum.
+func (t throughput) limits(o Options, onDemand bool) partitions.Throughput {
 	limit := func(provisioned, maximum int) partitions.Limit {
 		switch {
 		case !onDemand:
@@ -152,11 +135,6 @@ func (t throughput) limits(o Options, onDemand bool, bytes int64) partitions.Thr
 	return partitions.Throughput{
 		Reads:  limit(t.ProvisionedThroughput.ReadCapacityUnits, t.OnDemandThroughput.MaxReadRequestUnits),
 		Writes: limit(t.ProvisionedThroughput.WriteCapacityUnits, t.OnDemandThroughput.MaxWriteRequestUnits),
-
-		WarmReads:  max(t.ProvisionedThroughput.ReadCapacityUnits, t.WarmThroughput.ReadUnitsPerSecond),
-		WarmWrites: max(t.ProvisionedThroughput.WriteCapacityUnits, t.WarmThroughput.WriteUnitsPerSecond),
-		Bytes:      bytes,
-		OnDemand:   onDemand,
 	}
 }
 
@@ -167,7 +145,7 @@ func newTable(gate *partitions.Gate, o Options, database string, d description) 
 		d.Table.ProvisionedThroughput.WriteCapacityUnits = o.TableWCU
 		d.Table.OnDemandThroughput.MaxWriteRequestUnits = o.TableWCU
 	}
-	limits := d.Table.limits(o, onDemand, d.Table.TableSizeBytes)
+	limits := d.Table.limits(o, onDemand)
 	limits.Together = len(d.Table.LocalSecondaryIndexes) > 0
 	t := &table{
 		Space: gate.NewSpace(partitions.Resource{Table: d.Table.TableName, ARN: d.Table.TableArn}, limits),
@@ -179,7 +157,7 @@ func newTable(gate *partitions.Gate, o Options, database string, d description) 
 		t.indexes = append(t.indexes, newIndex(t.Space, d.Table.KeySchema, x))
 	}
 	for _, x := range d.Table.GlobalSecondaryIndexes {
-		own := gate.NewSpace(partitions.Resource{Table: d.Table.TableName, Index: x.IndexName, ARN: x.IndexArn}, x.limits(o, onDemand, x.IndexSizeBytes))
+		own := gate.NewSpace(partitions.Resource{Table: d.Table.TableName, Index: x.IndexName, ARN: x.IndexArn}, x.limits(o, onDemand))
 		t.global = append(t.global, own)
 		t.indexes = append(t.indexes, newIndex(own, d.Table.KeySchema, x))
 	}

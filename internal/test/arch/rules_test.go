@@ -79,7 +79,7 @@ var rules = []rule{
 	},
 	{
 		name: "the model of partitions is pure",
-		of:   []string{"internal/throttle/partitions"}, deny: []string{everything}, allow: []string{"std", "pkg/shard", "pkg/shard/plan"}, deep: true,
+		of:   []string{"internal/throttle/partitions"}, deny: []string{everything}, allow: []string{"std"}, deep: true,
 		breach: edge{"internal/throttle/partitions", "pkg/throttle"},
 	},
 	{

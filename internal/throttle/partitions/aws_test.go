@@ -13,7 +13,7 @@ import (
 func TestAdaptiveCapacity(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	g := New(limitsOf(4, 1000, &now))
-	s := g.NewSpace(Resource{Table: "t"}, Throughput{Writes: Limit{Provisioned, 400, 300 * time.Second}, WarmWrites: 400})
+	s := g.NewSpace(Resource{Table: "t"}, Throughput{Writes: Limit{Provisioned, 400, 300 * time.Second}})
 	keys := [4]string{}
 	for i := 0; keys[0] == "" || keys[1] == "" || keys[2] == "" || keys[3] == ""; i++ {
 		key := fmt.Sprint("k", i)

@@ -87,80 +87,19 @@ func TestDividedCollection(t *testing.T) {
 	}
 }
 
-// TestGrowth checks AWS's example of an on-demand table: it serves traffic up to twice the previous peak at once, and after
-// 30 minutes at that peak, twice as much.
-func TestGrowth(t *testing.T) {
-	now := time.Unix(1_800_000_000, 0)
-	limits := limitsOf(4, 1000, &now)
-	limits.GrowAfter = 30 * time.Minute
-	g := New(limits)
-	table, provisioned := g.NewSpace(Resource{Table: "t"}, Throughput{OnDemand: true}), g.NewSpace(Resource{Table: "p"}, Throughput{})
-	offer := func(wcu int, lasting time.Duration) {
-		for range int(lasting.Seconds()) {
-			now = now.Add(time.Second)
-			for _, s := range []*Space{table, provisioned} {
-				if g.Admit([]Charge{s.Everywhere().Writes(Units(wcu) * Unit)}) != nil {
-					t.Fatalf("throttled %d WCU/s", wcu)
-				}
-			}
-		}
-	}
-	offer(4000, 29*time.Minute)
-	if n := table.Partitions(); n != 4 {
-		t.Errorf("%d partitions within 30 minutes, want 4", n)
-	}
-	offer(4000, 2*time.Minute)
-	if n := table.Partitions(); n != 8 {
-		t.Errorf("%d partitions after 30 minutes at 4,000 WCU/s, want 8", n)
-	}
-	offer(1000, time.Hour)
-	if n, fixed := table.Partitions(), provisioned.Partitions(); n != 8 || fixed != 4 {
-		t.Errorf("%d partitions after a quiet hour, want 8; %d of the provisioned table, want 4", n, fixed)
-	}
-}
-
-// TestWarmThroughput checks that a pre-warmed table begins with the partitions for its throughput. One example is
+// TestProvisionedPartitions checks that a provisioned table begins with the partitions for its throughput. One example is
 // AWS's, of 30,000 RCU/s and 10,000 WCU/s.
-func TestWarmThroughput(t *testing.T) {
+func TestProvisionedPartitions(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	g := New(limitsOf(4, 1000, &now))
-	for want, throughput := range map[int]Throughput{4: {WarmReads: 12_000, WarmWrites: 4000}, 10: {WarmReads: 30_000, WarmWrites: 10_000}, 5: {WarmReads: 12_001}} {
-		if n := g.NewSpace(Resource{}, throughput).Partitions(); n != want {
-			t.Errorf("%+v: %d partitions, want %d", throughput, n, want)
+	for _, c := range []struct {
+		cause         Cause
+		reads, writes int
+		want          int
+	}{{Provisioned, 12_000, 4000, 4}, {Provisioned, 30_000, 10_000, 10}, {Provisioned, 12_001, 1, 5}, {Provisioned, 1, 4001, 5}, {MaxOnDemand, 30_000, 10_000, 4}} {
+		throughput := Throughput{Reads: Limit{Cause: c.cause, PerSecond: c.reads}, Writes: Limit{Cause: c.cause, PerSecond: c.writes}}
+		if n := g.NewSpace(Resource{}, throughput).Partitions(); n != c.want {
+			t.Errorf("%+v: %d partitions, want %d", throughput, n, c.want)
 		}
-	}
-}
-
-// TestSplitsBySize checks after how many writes the size must be read again. A table must have partitions for its size.
-func TestSplitsBySize(t *testing.T) {
-	now := time.Unix(1_800_000_000, 0)
-	limits := limitsOf(1, 1000, &now)
-	limits.PartitionBytes = 100_000
-	s := New(limits).NewSpace(Resource{}, Throughput{})
-	for i, step := range []struct{ units, bytes, partitions int }{
-		{98, 90_000, 1},   // 98 KB exceed 100,000 bytes
-		{10, 250_000, 3},  // after 10,000 bytes
-		{49, 299_999, 3},  // after 50,000
-		{7, 300_001, 4},   // after a sixteenth of 100,000
-		{98, 10_000, 4},   // after 99,999; partitions never merge
-		{381, 390_000, 4}, // after 390,000
-	} {
-		for range step.units - 1 {
-			s.gate.Settle(nil, []Charge{s.Place("a").Writes(Unit)})
-			if s.Outgrown() {
-				t.Fatalf("step %d: Outgrown too early", i)
-			}
-		}
-		s.gate.Settle(nil, []Charge{s.Place("a").Writes(Unit)})
-		if !s.Outgrown() || s.Outgrown() {
-			t.Errorf("step %d: after %d units Outgrown is not true once", i, step.units)
-		}
-		s.SetSize(int64(step.bytes))
-		if n := s.Partitions(); n != step.partitions || s.State().Bytes != int64(step.bytes) {
-			t.Errorf("step %d: %d partitions for %d bytes, want %d", i, n, s.State().Bytes, step.partitions)
-		}
-	}
-	if n := s.gate.NewSpace(Resource{}, Throughput{Bytes: 200_001}).Partitions(); n != 3 {
-		t.Errorf("a table of 200,001 bytes begins with %d partitions, want 3", n)
 	}
 }

@@ -21,18 +21,15 @@ import (
 // MaxPartitions is the most partitions of a space.
 const MaxPartitions = 10_000
 
-// Limits are the partitions' limits. All without a meaning of 0, and except Seed, must be above 0. A partition
-// saves one second of unused throughput.
+// Limits are the partitions' limits. All but SplitAfter and Seed must be above 0. A partition saves one second of unused
+// throughput.
 type Limits struct {
 	Partitions   int           // initial number of a space, up to MaxPartitions
 	PartitionWCU int           // write units a second of a partition
 	PartitionRCU int           // read units a second of a partition
 	SplitAfter   time.Duration // time at its limit before a partition splits; 0 is never
-	GrowAfter    time.Duration // interval of an on-demand table's growth; 0 is never
-
-	PartitionBytes int64  // most bytes of a partition; 0 is any
-	Seed           uint64 // selects one of many placements of keys
-	Now            func() time.Time
+	Seed         uint64        // selects one of many placements of keys
+	Now          func() time.Time
 }
 
 // Gate admits charges while partitions have capacity. It is safe for concurrent use.
@@ -160,10 +157,6 @@ func (g *Gate) debit(c Charge, u Units, now int64) {
 		if c.Write {
 			c.dryUntil = max(c.dryUntil, b.positiveAt(r))
 		}
-	}
-	c.observe(u, c.Write, now)
-	if c.Write {
-		c.written += u
 	}
 	if whole := c.whole(c.Write); whole != nil {
 		whole.refill(whole.rate, now)

@@ -29,13 +29,7 @@ const (
 type Throughput struct {
 	Reads, Writes Limit // of the whole table or index, in addition to its partitions' limits
 
-	// WarmReads and WarmWrites are units a second for which it has partitions from the start, even if
-	// Limits.Partitions is lower.
-	WarmReads, WarmWrites int
-
-	Bytes    int64 // size of its items at the start
-	OnDemand bool  // its partitions grow with its traffic
-	Together bool  // no split divides the items of a partition key: there is a local index
+	Together bool // no split divides the items of a partition key: there is a local index
 }
 
 // Limit is a number of units a second, with the cause of its throttles. The zero value is no
@@ -71,11 +65,6 @@ type Space struct {
 	writes     *limit
 
 	together bool
-	grows    bool
-	growth   growth
-
-	bytes   int64 // of its items, when last set
-	written Units // since a size was last asked for
 
 	// dryUntil is when the last write bucket becomes positive, in nanoseconds. Before that,
 	// some partition, or the space, may have no capacity left.
@@ -90,16 +79,13 @@ func (s *Space) whole(write bool) *limit {
 	return s.reads
 }
 
-// NewSpace returns the partitions of a new resource. Each bucket has one second's tokens.
-//
-// AWS has enough partitions for provisioned and warm throughput:
-// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/warm-throughput.html
+// NewSpace returns the partitions of a new resource, enough for its provisioned throughput. Each bucket has one second's
+// tokens.
 func (g *Gate) NewSpace(r Resource, t Throughput) *Space {
 	now := g.now()
-	n := uint64(max(g.limits.Partitions, g.count(float64(t.WarmReads), float64(t.WarmWrites), t.Bytes)))
+	n := uint64(g.count(t))
 	s := &Space{
-		Resource: r, gate: g, reads: newLimit(t.Reads, now), writes: newLimit(t.Writes, now),
-		together: t.Together, grows: t.OnDemand, growth: growth{since: now}, bytes: t.Bytes,
+		Resource: r, gate: g, reads: newLimit(t.Reads, now), writes: newLimit(t.Writes, now), together: t.Together,
 	}
 	for i := range n {
 		low, rest := bits.Div64(i, 0, n)
@@ -113,6 +99,18 @@ func (g *Gate) NewSpace(r Resource, t Throughput) *Space {
 		})
 	}
 	return s
+}
+
+// count returns the initial number of partitions.
+func (g *Gate) count(t Throughput) int {
+	n := g.limits.Partitions
+	if t.Reads.Cause == Provisioned {
+		n = max(n, (t.Reads.PerSecond+g.limits.PartitionRCU-1)/g.limits.PartitionRCU)
+	}
+	if t.Writes.Cause == Provisioned {
+		n = max(n, (t.Writes.PerSecond+g.limits.PartitionWCU-1)/g.limits.PartitionWCU)
+	}
+	return min(n, MaxPartitions)
 }
 
 // Partitions returns the current number of partitions.

@@ -3,7 +3,6 @@ package partitions
 // State is a snapshot of a space.
 type State struct {
 	Resource
-	Bytes         int64 // of its items, when last set
 	Reads, Writes Level // of the whole space, if there is such a limit
 	Partitions    []PartitionState
 }
@@ -29,7 +28,7 @@ func (s *Space) State() State {
 	s.gate.mu.Lock()
 	defer s.gate.mu.Unlock()
 	now := s.gate.now()
-	state := State{Resource: s.Resource, Bytes: s.bytes, Reads: s.reads.level(now), Writes: s.writes.level(now)}
+	state := State{Resource: s.Resource, Reads: s.reads.level(now), Writes: s.writes.level(now)}
 	for i := range s.partitions {
 		p := &s.partitions[i]
 		one := PartitionState{p.low.hash, s.last(i), p.low.sort, p.reads.level(s.gate.reads, now), p.writes.level(s.gate.writes, now)}
