@@ -5,7 +5,6 @@ import (
 	"github.com/hotshard/hotshard/bench/folds"
 	"github.com/hotshard/hotshard/bench/rig"
 	"github.com/hotshard/hotshard/bench/storm"
-	"github.com/hotshard/hotshard/bench/throttle"
 )
 
 // programs are the experiments.
@@ -13,5 +12,4 @@ var programs = []rig.Program{
 	decoding.Program,
 	folds.Program,
 	storm.Program,
-	throttle.Program,
 }

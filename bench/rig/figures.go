@@ -2,7 +2,6 @@ package rig
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -40,25 +39,6 @@ func Memory(pid int, which string) (int, error) {
 	_, rest, _ := strings.Cut(string(text), which+":")
 	number, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
 	return strconv.Atoi(number)
-}
-
-// tickOf is the unit of /proc's times on Linux.
-const tickOf = 10 * time.Millisecond
-
-// CPUOf returns what a process has used so far of all processors. Linux tells.
-func CPUOf(pid int) (time.Duration, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, err
-	}
-	_, rest, _ := strings.Cut(string(text), ") ") // behind the name
-	fields := strings.Fields(rest)
-	if len(fields) < 13 {
-		return 0, fmt.Errorf("/proc/%d/stat: %q", pid, text)
-	}
-	user, err := strconv.Atoi(fields[11])
-	system, failed := strconv.Atoi(fields[12])
-	return time.Duration(user+system) * tickOf, errors.Join(err, failed)
 }
 
 // Sleep waits, or until ctx ends.
