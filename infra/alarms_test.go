@@ -49,7 +49,7 @@ func TestAlarms(t *testing.T) {
 		"hot-keys", "events-hot-keys", "saturated-keys", "events-hot-partition", "events-limit", "items-hot-partition", "items-by-rank-hot-partition", "items-by-group-hot-partition", "rollups-hot-partition", "shard-map-hot-partition", "heat-hot-partition",
 		"items-limit", "items-by-rank-limit", "items-by-group-limit", "rollups-limit", "shard-map-limit", "heat-limit", "hotkeys-behind", "aggregator-behind",
 		"hotkeys-gave-up", "aggregator-gave-up", "hotkeys-not-polling", "aggregator-not-polling", "hotkeys-events-not-polling", "aggregator-events-not-polling", "stream-shards", "summaries-to-replay",
-		"detector-state", "detector-errors", "detector-windows", "metrics-not-sent", "shard-changes", "shard-change-failures", "partitions-are-the-limit", "conflicts",
+		"detector-state", "detector-errors", "detector-windows", "metrics-not-sent", "shard-changes", "shard-change-failures", "shard-map-full", "partitions-are-the-limit", "conflicts",
 		"layers-not-done", "shrink-not-done", "compact-not-done", "boards-not-done", "hotkeys-tasks-dropped", "aggregator-tasks-dropped",
 		"ingest-errors", "hotkeys-errors", "aggregator-errors", "query-errors", "ingest-throttles", "hotkeys-throttles", "aggregator-throttles", "query-throttles",
 		"api-errors", "api-slow", "account-concurrency",

@@ -11,6 +11,7 @@ import (
 	"github.com/hotshard/hotshard/infra/grants"
 	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/pkg/shard/plan"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // keyAlarms returns the alarms on keys. The alarm on hot keys has a series for each key: it notifies for each one and lists
@@ -153,12 +154,16 @@ const manyChanges = 50
 func shardAlarms(s awscdk.Stack, c *config.Config, ingest function) []alarm {
 	grown := logged(s, c, ingest, "ShardCountsGrownByIngest", "grown", "1")
 	limited := logged(s, c, ingest, "PartitionsAreTheLimit", "more write shards do not help: the table's partitions are the limit", "1")
+	full := logged(s, c, ingest, "ShardMapFull", "not grown: the shard map is full", "1")
 	changes := total("changes of shard counts", 5, append(detectorMetrics(c, sum, "ShardCountChanges"), grown)...)
 	return []alarm{{
 		name: "shard-changes", metric: changes, from: manyChanges, periods: 1,
 		text: fmt.Sprintf("Shard counts changed %d times or more in five minutes. The dashboard shows which keys; "+
 			"control=observe stops changes.", manyChanges),
 	}, changeFailures(c), {
+		name: "shard-map-full", section: "shard-changes", metric: full, from: 1, periods: 1,
+		text: fmt.Sprintf("A hot key did not grow, because %d keys have a shard count of their own. Delete keys that are no longer written.", shardmap.MaxKeys),
+	}, {
 		name: "partitions-are-the-limit", metric: limited, from: 1, periods: 5, of: 3,
 		text: "A key is throttled that has the maximum of useful write shards: the table has too few partitions. " +
 			"DynamoDB splits them within minutes. The runbook has the command that splits them before a launch.",

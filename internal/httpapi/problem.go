@@ -12,6 +12,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // retryAfter is the Retry-After of 429 and 503 responses, in seconds.
@@ -34,7 +35,7 @@ func ProblemWith(ctx context.Context, err error, detail string) error {
 	switch {
 	case errors.Is(err, shard.ErrNotFound):
 		return newProblem(http.StatusNotFound, detail)
-	case errors.Is(err, boards.ErrModeFixed):
+	case errors.Is(err, boards.ErrModeFixed), errors.Is(err, shardmap.ErrFull):
 		return newProblem(http.StatusConflict, detail)
 	case errors.Is(err, boards.ErrScoreRange):
 		return newProblem(http.StatusUnprocessableEntity, detail)

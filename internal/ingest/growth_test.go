@@ -96,7 +96,7 @@ func TestRepeatsUnderOneKeyGrowNothing(t *testing.T) {
 		}
 		senders.Wait()
 	}
-	if entry, err := r.shardMap().Refresh(t.Context(), "C#a", enginetest.Later); err != nil || entry.Version != 0 || r.sum("a") != fmt.Sprint(increments) {
+	if entry, err := r.shardMap().Refresh(t.Context(), "C#a"); err != nil || entry.Version != 0 || r.sum("a") != fmt.Sprint(increments) {
 		t.Errorf("the entry is %+v, %v; the sum is %s, want %d", entry, err, r.sum("a"), increments)
 	}
 	var conflicts int64
@@ -128,7 +128,7 @@ func TestTheShardMapAsAGrowerNeedsIt(t *testing.T) {
 	r := newRig(t)
 	one, two := r.shardMap(), r.shardMap()
 	now, ctx := enginetest.Later, t.Context()
-	seen, err := one.Refresh(ctx, "C#k", now)
+	seen, err := one.Refresh(ctx, "C#k")
 	if err != nil || seen.Version != 0 || seen.Key != "C#k" {
 		t.Fatalf("a key without an entry: %+v, %v", seen, err)
 	}
@@ -139,7 +139,7 @@ func TestTheShardMapAsAGrowerNeedsIt(t *testing.T) {
 	if lost, err := two.GrowFrom(ctx, seen, 4, shardmap.Note{By: "test"}, now); !errors.Is(err, shardmap.ErrNoChange) || lost.Version != 1 {
 		t.Errorf("a concurrent change: %+v, %v; want version 1 and ErrNoChange", lost, err)
 	}
-	if again, err := two.Refresh(ctx, "C#k", now); err != nil || again.Version != 1 {
+	if again, err := two.Refresh(ctx, "C#k"); err != nil || again.Version != 1 {
 		t.Errorf("the winner's entry as others read it: %+v, %v", again, err)
 	}
 	if n := one.Partitions(kind.Items); n != shardmap.FewPartitions {

@@ -133,7 +133,7 @@ func named(db *dynamodb.Client, shards *shardmap.Map, name string) map[string]fu
 	item := table.Item{"p": &types.AttributeValueMemberS{Value: name}, "s": &types.AttributeValueMemberS{Value: "1"}}
 	return map[string]func(context.Context) error{
 		"Map.Lookup":  func(ctx context.Context) error { return errorOf(shards.Lookup(ctx, name, now)) },
-		"Map.Refresh": func(ctx context.Context) error { return errorOf(shards.Refresh(ctx, name, now)) },
+		"Map.Refresh": func(ctx context.Context) error { return errorOf(shards.Refresh(ctx, name)) },
 		"Changer.Pin": func(ctx context.Context) error { return errorOf(changer.Pin(ctx, name, 2, libtest.Note, now)) },
 		"counters.Add": func(ctx context.Context) error {
 			return counters.NewWriter(db, "t", shards, counters.Options{}).Add(ctx, name, 1, now)

@@ -18,7 +18,7 @@ import (
 
 // Changer changes shard counts; *shardmap.Changer implements it.
 type Changer interface {
-	Refresh(ctx context.Context, key string, now time.Time) (shardmap.Entry, error)
+	Refresh(ctx context.Context, key string) (shardmap.Entry, error)
 	GrowFrom(ctx context.Context, seen shardmap.Entry, count int, note shardmap.Note, now time.Time) (shardmap.Entry, error)
 	Partitions(table string) int
 }
@@ -151,7 +151,7 @@ func (g *Grower) clear(ctx context.Context, a shard.Attempt, seen shardmap.Entry
 
 // refresh reads the key's entry into the map's view. If the read fails, the view is unchanged.
 func (g *Grower) refresh(ctx context.Context, key string) (entry shardmap.Entry, ok bool) {
-	entry, err := g.changer.Refresh(ctx, key, g.o.Clock())
+	entry, err := g.changer.Refresh(ctx, key)
 	if err != nil {
 		g.o.Logger.Warn("shard count not read", "key", g.o.Shown(key), "error", err)
 	}
@@ -170,6 +170,9 @@ func (g *Grower) grow(ctx context.Context, seen shardmap.Entry, count int, a sha
 	case err == nil:
 		g.o.Logger.Warn("grown", "key", key, "shards", count, "effective_at", entry.Effective(), "why", why)
 	case errors.Is(err, shardmap.ErrNoChange), errors.Is(err, shardmap.ErrPinned): // another process was faster
+	case errors.Is(err, shardmap.ErrFull):
+		g.o.Logger.Error("not grown: the shard map is full", "key", key, "shards", count, "error", err)
+		return seen.Version
 	default:
 		g.o.Logger.Error("not grown", "key", key, "shards", count, "error", err)
 		return seen.Version

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -26,7 +27,7 @@ type fakeShards struct {
 	changes    []int // the counts of all changes
 }
 
-func (f *fakeShards) Refresh(_ context.Context, key string, _ time.Time) (shardmap.Entry, error) {
+func (f *fakeShards) Refresh(_ context.Context, key string) (shardmap.Entry, error) {
 	f.reads++
 	return f.entry(key), f.fails
 }
@@ -223,6 +224,18 @@ func TestUnavailableMapIsRetried(t *testing.T) {
 	p.storm("C#k", 6*time.Second, shard.Throttled)
 	if len(shards.changes) == 0 || shards.changes[0] != 4 {
 		t.Errorf("changes when the map is available: %v, want 4 first", shards.changes)
+	}
+}
+
+// TestFullMapIsLogged checks that a growth which the map refuses since it is full is logged in the words of the alarm.
+func TestFullMapIsLogged(t *testing.T) {
+	shards := newShards()
+	p := newProcess(t, shards, Options{})
+	p.storm("C#k", time.Second, shard.Throttled)
+	shards.between = func() { shards.fails = fmt.Errorf("changing C#full: %w", shardmap.ErrFull) }
+	p.storm("C#full", time.Second, shard.Throttled)
+	if got := p.log.String(); len(shards.changes) != 1 || !strings.Contains(got, `msg="not grown: the shard map is full" key=C#full`) {
+		t.Errorf("changes %v, want one, and a log line; log:\n%s", shards.changes, got)
 	}
 }
 

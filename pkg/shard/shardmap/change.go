@@ -27,6 +27,8 @@ var (
 	// ErrNoChange means that the key already has the requested state, or a count beyond it, or that
 	// another caller changed it first.
 	ErrNoChange = errors.New("there is nothing to change")
+	// ErrFull means that the key is not in the map, which has MaxKeys keys.
+	ErrFull = fmt.Errorf("the shard map is full: it has %d keys; delete keys that are no longer written", MaxKeys)
 )
 
 // ChangerClient has the DynamoDB calls of a Changer.
@@ -47,6 +49,7 @@ type Changer struct {
 	lead   time.Duration  // the map's, but in tests
 	longer time.Duration  // shrinkLead, but in tests
 	bound  time.Duration  // CommitTime, but in tests
+	keys   int            // MaxKeys, but in tests
 }
 
 // ChangerOptions configure a Changer. The zero value is ready to use.
@@ -78,7 +81,7 @@ func NewChanger(db ChangerClient, view *Map, o ChangerOptions) *Changer {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	return &Changer{Map: view, client: db, o: o, lead: view.options.lead(), longer: shrinkLead, bound: CommitTime}
+	return &Changer{Map: view, client: db, o: o, lead: view.options.lead(), longer: shrinkLead, bound: CommitTime, keys: MaxKeys}
 }
 
 // GrowFrom raises a key's shard count to count and returns the new entry. If seen is no longer the
@@ -193,8 +196,11 @@ func (c *Changer) attempt(ctx context.Context, key string, now time.Time, decide
 	}
 	next, err := decide(old, now)
 	if err != nil {
-		c.adopt(old, old.Version > 0 || len(old.History) > 0, now)
+		c.adopt(old, !old.isNew())
 		return old, err
+	}
+	if old.isNew() && !isNote(key) && c.current().size() >= c.keys {
+		return old, ErrFull
 	}
 	if late() {
 		return old, fmt.Errorf("%w: the change was not ready within %v, and was not made; try again", shard.ErrUnavailable, c.bound)
@@ -206,9 +212,12 @@ func (c *Changer) attempt(ctx context.Context, key string, now time.Time, decide
 	if err != nil {
 		return old, err
 	}
-	c.adopt(next, true, now)
+	c.adopt(next, true)
 	return next, nil
 }
+
+// isNew reports whether the entry is of a key that is not in the map.
+func (e Entry) isNew() bool { return e.Version == 0 && len(e.History) == 0 }
 
 // commit puts the key's item on condition that it is unchanged, and the change into every copy of the
 // log.

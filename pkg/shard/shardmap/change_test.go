@@ -199,14 +199,14 @@ func TestRefreshUpdatesView(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.Pin(t, "C#hot", 9, now)
-	entry, err := view.Refresh(libtest.Within(t), "C#hot", now)
+	entry, err := view.Refresh(libtest.Within(t), "C#hot")
 	if err != nil || entry.History.Newest() != 9 || !entry.Pinned {
 		t.Errorf("Refresh = %+v, %v; want 9 pinned write shards", entry, err)
 	}
 	if seen, err := view.Lookup(libtest.Within(t), "C#hot", now); err != nil || seen.Version != entry.Version {
 		t.Errorf("the view has %+v, %v; want %+v", seen, err, entry)
 	}
-	if entry, err = view.Refresh(libtest.Within(t), "C#never", now); err != nil || entry.Most() != 1 || entry.Version != 0 {
+	if entry, err = view.Refresh(libtest.Within(t), "C#never"); err != nil || entry.Most() != 1 || entry.Version != 0 {
 		t.Errorf("a key that never changed: %+v, %v", entry, err)
 	}
 }

@@ -371,7 +371,7 @@ func (p *lateProcess) step() {
 
 // change grows, shrinks, pins or unpins the key.
 func (p *lateProcess) change(ctx context.Context) {
-	seen, err := p.changer.Refresh(ctx, lateKey, p.now())
+	seen, err := p.changer.Refresh(ctx, lateKey)
 	if err != nil {
 		return
 	}

@@ -37,7 +37,7 @@ const maxLoadTime = 10 * time.Minute
 const seenOfKeys = "sk, version, shard_history, max_shards, last_updated, pinned, forgotten, deleted"
 
 func (m *Map) newLoad(now time.Time) *mapLoad {
-	return &mapLoad{begun: now, view: newView(m.maxKeys), queries: m.bucketQueries(aws.String(seenOfKeys)), since: slices.Repeat([]time.Time{now}, schema.MapParts)}
+	return &mapLoad{begun: now, view: &view{keys: map[string]Entry{}}, queries: m.bucketQueries(aws.String(seenOfKeys)), since: slices.Repeat([]time.Time{now}, schema.MapParts)}
 }
 
 // bucketQueries returns a query for each bucket, which reads these attributes of all its keys' items.

@@ -27,7 +27,7 @@ const (
 	// CountAge is the age up to which counters and boards use a view that can't be renewed.
 	// If the view is older, they read their key's item.
 	CountAge = time.Minute
-	// MaxKeys bounds the keys in a view. Further keys are read one by one, and cached for ViewAge.
+	// MaxKeys bounds the keys in the map, and so in each process's view. A change of a further key is ErrFull.
 	MaxKeys = 100_000
 	// FewPartitions is the number of partitions that is assumed for a table without a note: that of
 	// a new on-demand table.
@@ -62,7 +62,6 @@ type Map struct {
 	stored
 	options Options
 	times   mapTimes
-	maxKeys int
 
 	mu       sync.Mutex
 	view     *view    // replaced by each load
@@ -70,25 +69,24 @@ type Map struct {
 
 	loading *mapLoad // an unfinished load; only the renewal uses it
 
-	alone memo.Memo[cachedEntry] // keys that were read one by one
+	early memo.Memo[earlyEntry] // keys that Newest read while there was no young view
 }
 
-type cachedEntry struct {
+// earlyEntry is a key's entry as read at a time.
+type earlyEntry struct {
 	entry Entry
 	at    time.Time
 }
 
+// maxEarly bounds the keys in Map.early.
+const maxEarly = 1000
+
 // New returns a Map over the shard-map table, and reads nothing yet. Options beyond their
 // bounds are set to the bounds.
 func New(db Client, table string, o Options) *Map {
-	return newMap(db, table, o, MaxKeys)
-}
-
-func newMap(db Client, table string, o Options, maxKeys int) *Map {
 	return &Map{
 		stored: stored{db, table, schema.MapLog(rand.N(schema.MapLogs))}, options: o.withDefaults(), times: soundTimes,
-		maxKeys: maxKeys, view: &view{},
-		alone: memo.New[cachedEntry](maxKeys),
+		view: &view{}, early: memo.New[earlyEntry](maxEarly),
 	}
 }
 
@@ -114,19 +112,16 @@ func (m *Map) Lookup(ctx context.Context, key string, now time.Time) (Entry, err
 		return Entry{}, err
 	}
 	stale := m.renew(ctx, now.Round(0))
-	entry, ok, partial := m.current().findEntry(key)
+	entry := m.current().findEntry(key)
 	if entry.fault != nil {
 		return entry, fmt.Errorf("%w: %w", shard.ErrStale, entry.fault)
 	}
-	if entry.Key = key; ok || !partial || stale != nil {
-		return entry, stale
-	}
-	return m.lookupAlone(ctx, key, now.Round(0))
+	return entry, stale
 }
 
 // Since returns the entries that were last changed at t or later, newest first, from a view that is at
-// most ViewAge old at now. The entries have no notes, and keys beyond MaxKeys are missing. If the view
-// can't be renewed, it returns an error that wraps ErrStale.
+// most ViewAge old at now. The entries have no notes. If the view can't be renewed, it returns an error
+// that wraps ErrStale.
 func (m *Map) Since(ctx context.Context, t, now time.Time) ([]Entry, error) {
 	if err := m.renew(ctx, now.Round(0)); err != nil {
 		return nil, err
@@ -174,22 +169,29 @@ const newestWait = 250 * time.Millisecond
 func (m *Map) Newest(ctx context.Context, key string, now time.Time) (entry Entry, count int) {
 	now = now.Round(0)
 	m.refreshBriefly(ctx, now)
-	v := m.current()
-	young := v.younger(now, CountAge)
-	entry, ok, partial := v.findEntry(key)
-	if young && (ok || !partial) {
+	if v := m.current(); v.younger(now, CountAge) {
+		entry = v.findEntry(key)
 		return entry, entry.History.Newest()
+	}
+	entry, err := m.readEarly(ctx, key, now)
+	if err != nil {
+		return Entry{Key: key}, 1
+	}
+	return entry, entry.Most()
+}
+
+// readEarly returns the entry of a key's item, at most ViewAge old.
+func (m *Map) readEarly(ctx context.Context, key string, now time.Time) (Entry, error) {
+	if hit, ok := m.early.Get(key); ok && now.Sub(hit.at).Abs() <= m.options.ViewAge {
+		return hit.entry, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, newestWait)
 	defer cancel()
-	entry, err := m.lookupAlone(ctx, key, now)
-	switch {
-	case err != nil:
-		return Entry{Key: key}, 1
-	case young:
-		return entry, entry.History.Newest()
+	entry, err := m.Read(ctx, key)
+	if err == nil {
+		m.early.Set(key, earlyEntry{entry, now})
 	}
-	return entry, entry.Most()
+	return entry, err
 }
 
 // refreshBriefly refreshes an old view. It waits up to newestWait, or not at all if another call is
@@ -205,23 +207,10 @@ func (m *Map) refreshBriefly(ctx context.Context, now time.Time) {
 	}
 }
 
-// lookupAlone returns the entry of a key that is not in the view, from the cache or the key's item.
-func (m *Map) lookupAlone(ctx context.Context, key string, now time.Time) (Entry, error) {
-	if hit, ok := m.alone.Get(key); ok && now.Sub(hit.at).Abs() <= m.options.ViewAge {
-		return hit.entry, nil
-	}
-	entry, err := m.Read(ctx, key)
-	if err != nil {
-		return Entry{}, fmt.Errorf("%w: %w", shard.ErrStale, err)
-	}
-	m.alone.Set(key, cachedEntry{entry, now})
-	return entry, nil
-}
-
 // Refresh reads one key's item, strongly consistent, and returns its entry. If it is newer than the
 // view's, the view gets it. Refresh makes one attempt, at 1 RCU per 4 KB. If that fails, the view does
 // not change.
-func (m *Map) Refresh(ctx context.Context, key string, now time.Time) (Entry, error) {
+func (m *Map) Refresh(ctx context.Context, key string) (Entry, error) {
 	if err := cmp.Or(m.checkClient(), checkKey(key)); err != nil {
 		return Entry{}, err
 	}
@@ -230,7 +219,7 @@ func (m *Map) Refresh(ctx context.Context, key string, now time.Time) (Entry, er
 		return Entry{}, fmt.Errorf("reading %q of the shard map: %w", key, dynamo.Kind(err))
 	}
 	entry := readEntry(key, it)
-	m.adopt(entry, it != nil, now)
+	m.adopt(entry, it != nil)
 	if entry.fault != nil {
 		return entry, fmt.Errorf("%w: %w", shard.ErrStale, entry.fault)
 	}
@@ -239,21 +228,18 @@ func (m *Map) Refresh(ctx context.Context, key string, now time.Time) (Entry, er
 
 // adopt puts the entry of a key's item that was just read or written into the view. there reports
 // whether the item exists.
-func (m *Map) adopt(entry Entry, there bool, now time.Time) {
+func (m *Map) adopt(entry Entry, there bool) {
 	if there {
 		m.current().mergeEntry(entry)
 	} else {
 		m.current().replace(entry, false)
-	}
-	if entry.fault == nil {
-		m.alone.Set(entry.Key, cachedEntry{entry, now.Round(0)})
 	}
 }
 
 // Partitions returns the number of a table's partitions that [Changer.NotePartitions] stored, as of the
 // last poll, or FewPartitions if none was stored.
 func (m *Map) Partitions(table string) int {
-	if e, ok, _ := m.current().findEntry(notePrefix + table); ok && len(e.History) > 0 {
+	if e := m.current().findEntry(notePrefix + table); len(e.History) > 0 {
 		return e.History.Newest()
 	}
 	return FewPartitions

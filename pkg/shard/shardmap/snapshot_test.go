@@ -120,7 +120,7 @@ func TestBucketOfUnreadableEntryHasNoSnapshot(t *testing.T) {
 			t.Error("StoreSnapshot returns no error for an unreadable entry")
 		}
 		m, pages := loadView(t, f)
-		if e, ok, _ := m.current().findEntry("C#k7"); !ok || e.fault == nil || pages == 0 || pages > 40 || len(m.current().keys) != 200 {
+		if e := m.current().findEntry("C#k7"); e.fault == nil || pages == 0 || pages > 40 || len(m.current().keys) != 200 {
 			t.Errorf("%+v, %d pages of keys, %d entries; want a fault, 1 to 40 pages and 200 entries", e, pages, len(m.current().keys))
 		}
 	})
@@ -202,7 +202,7 @@ func TestFrozenSnapshotWriter(t *testing.T) {
 			t.Errorf("items were taken at %v, %d pages of keys; want at least 3 times and no page", taken, pages)
 		}
 		for n := range 200 {
-			if e, ok, _ := m.current().findEntry(fmt.Sprint("C#k", n)); !ok || e.History.Newest() != 40 {
+			if e := m.current().findEntry(fmt.Sprint("C#k", n)); e.History.Newest() != 40 {
 				t.Errorf("C#k%d has %d write shards, want 40", n, e.History.Newest())
 			}
 		}

@@ -11,23 +11,22 @@ type view struct {
 	at         time.Time        // start of the newest poll, by the wall clock
 	keys       map[string]Entry // by base key; nil before the first load
 	lookedBack time.Time        // start of the newest poll for late commits; only renewals use it
-	maxKeys    int
-	partial    bool // keys is full, so a missing key may still be in the map
 }
 
-func newView(maxKeys int) *view {
-	return &view{keys: map[string]Entry{}, maxKeys: maxKeys}
-}
-
-// findEntry returns a key's entry and whether the view has it. partial reports that a missing key
-// may still be in the map.
-func (v *view) findEntry(key string) (entry Entry, ok, partial bool) {
+// findEntry returns a key's entry. A key that is not in the map has one without a history.
+func (v *view) findEntry(key string) Entry {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	if entry, ok = v.keys[key]; !ok {
-		entry.Key = key
-	}
-	return entry, ok, v.partial
+	entry := v.keys[key]
+	entry.Key = key
+	return entry
+}
+
+// size returns the number of keys, those included that were deleted within a day.
+func (v *view) size() int {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return len(v.keys)
 }
 
 // younger reports whether the view's age at now is at most age, or the newest poll began after now.
@@ -68,20 +67,7 @@ func (v *view) setPolled(at time.Time) {
 func (v *view) mergeEntry(entry Entry) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if held, ok := v.keys[entry.Key]; !ok {
-		v.insertEntry(entry)
-	} else if entry.newer(held) {
-		v.keys[entry.Key] = bare(entry)
-	}
-}
-
-// insertEntry adds the entry of a new key if the view is not full. The caller holds mu.
-func (v *view) insertEntry(entry Entry) {
-	switch {
-	case v.keys == nil:
-	case len(v.keys) >= v.maxKeys && !isNote(entry.Key):
-		v.partial = true
-	default:
+	if held, ok := v.keys[entry.Key]; v.keys != nil && (!ok || entry.newer(held)) {
 		v.keys[entry.Key] = bare(entry)
 	}
 }
@@ -97,12 +83,11 @@ func bare(entry Entry) Entry {
 func (v *view) replace(entry Entry, there bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if _, held := v.keys[entry.Key]; there && held {
-		v.keys[entry.Key] = bare(entry)
-	} else if there {
-		v.insertEntry(entry)
-	} else {
+	switch {
+	case !there:
 		delete(v.keys, entry.Key)
+	case v.keys != nil:
+		v.keys[entry.Key] = bare(entry)
 	}
 }
 

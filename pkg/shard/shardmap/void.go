@@ -57,7 +57,7 @@ func (c *Changer) void(ctx context.Context, old, next Entry, decide decision, be
 	for {
 		raised, err := c.raiseVersion(ctx, old)
 		if err == nil {
-			c.adopt(raised, true, next.Updated)
+			c.adopt(raised, true)
 			return raised, errVoided
 		}
 		_, failed := dynamo.ConditionFailed(err)

@@ -298,7 +298,7 @@ func (p *process) step() {
 		_, _ = p.changer.Reset(ctx, deletable, now)
 		_ = p.changer.Forget(ctx, deletable, time.Now().Add(p.skew))
 	case 5:
-		_, _ = p.changer.Refresh(ctx, key, now)
+		_, _ = p.changer.Refresh(ctx, key)
 	case 6:
 		_ = p.changer.StoreSnapshot(context.WithoutCancel(ctx), now) // may fail
 	default:
