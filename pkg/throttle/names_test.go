@@ -65,10 +65,13 @@ func TestChangesByARN(t *testing.T) {
 		if got := put(); !strings.Contains(got, "ProvisionedThroughputExceeded") {
 			t.Fatal(got)
 		}
+		if got := b.post(t, b.Limiter, "UpdateTable", `{"TableName":"`+name+`"}`); !strings.HasPrefix(got, "400") || !strings.Contains(put(), "ProvisionedThroughputExceeded") {
+			t.Errorf("a rejected change of %s reset the table, or was not rejected: %s", name, got)
+		}
 		if status, text, _ := b.control(t).call(t, "POST", "/_throttle/split", `{"table":"`+name+`"}`); status != http.StatusOK || b.Partitions(name) != 2 || len(b.Splits(name)) != 1 {
 			t.Errorf("a split of %s: %d %s", name, status, text)
 		}
-		if got := b.ThrottledWrites(name, b.Now().Add(-time.Minute), b.Now().Add(time.Minute)); len(got) != 1 {
+		if got := b.ThrottledWrites(name, b.Now().Add(-time.Minute), b.Now().Add(time.Minute)); len(got) != 1 || got[0].Writes != 2 {
 			t.Errorf("throttled writes of %s: %v", name, got)
 		}
 		if got := b.post(t, b.Limiter, "UpdateTable", `{"TableName":"`+name+`","BillingMode":"PAY_PER_REQUEST"}`); !strings.HasPrefix(got, "200") {
