@@ -2,24 +2,9 @@ package rig
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 )
-
-// Quantile of a sorted list; 0 of none.
-func Quantile[T any](sorted []T, q float64) (at T) {
-	if len(sorted) == 0 {
-		return at
-	}
-	return sorted[int(q*float64(len(sorted)-1)+0.5)]
-}
-
-// Millis is in milliseconds.
-func Millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // CPU is what the process has used so far of all processors.
 func CPU() time.Duration {
@@ -28,17 +13,6 @@ func CPU() time.Duration {
 		panic(err) // it is never refused
 	}
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
-}
-
-// Memory is what a process has in memory (VmRSS), or had at most (VmHWM), in kB. Linux tells.
-func Memory(pid int, which string) (int, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, err
-	}
-	_, rest, _ := strings.Cut(string(text), which+":")
-	number, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
-	return strconv.Atoi(number)
 }
 
 // Sleep waits, or until ctx ends.

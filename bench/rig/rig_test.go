@@ -11,19 +11,6 @@ import (
 	"time"
 )
 
-// TestQuantile checks the quantiles of four durations, and of none.
-func TestQuantile(t *testing.T) {
-	list := []time.Duration{1, 2, 3, 4}
-	for q, want := range map[float64]time.Duration{0: 1, 0.5: 3, 0.99: 4, 1: 4} {
-		if got := Quantile(list, q); got != want {
-			t.Errorf("quantile %v is %d, want %d", q, got, want)
-		}
-	}
-	if got := Quantile([]int(nil), 0.5); got != 0 {
-		t.Errorf("the median of nothing is %d, want 0", got)
-	}
-}
-
 // TestPace checks that the number of calls in two seconds is the integral of the rate.
 func TestPace(t *testing.T) {
 	for want, rate := range map[int]func(time.Duration) float64{

@@ -213,9 +213,6 @@ func (e *Engine) responds(ctx context.Context) bool {
 // Endpoint returns the engine's URL.
 func (e *Engine) Endpoint() string { return e.endpoint }
 
-// PID returns the id of the engine's process.
-func (e *Engine) PID() int { return e.process.Pid }
-
 // Done returns a channel that is closed when the engine ends.
 func (e *Engine) Done() <-chan struct{} { return e.done }
 
