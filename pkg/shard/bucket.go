@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -18,9 +19,20 @@ const (
 	Day    Bucket = "day"    // 2026-01-05
 )
 
+// Labeled returns the bucket with labels in a layout of package time, for tables of other programs:
+// Hour.Labeled("2006-01-02-15") has labels like 2026-01-05-13. The layout must have a fixed width, and another label for
+// each bucket.
+func (b Bucket) Labeled(layout string) Bucket { return b.width() + " " + Bucket(layout) }
+
+// width returns the bucket without its layout.
+func (b Bucket) width() Bucket {
+	width, _, _ := strings.Cut(string(b), " ")
+	return Bucket(width)
+}
+
 // Width returns the bucket's length. It panics for a bucket that is not [Bucket.Valid].
 func (b Bucket) Width() time.Duration {
-	switch b {
+	switch b.width() {
 	case Minute:
 		return time.Minute
 	case Hour:
@@ -32,6 +44,9 @@ func (b Bucket) Width() time.Duration {
 }
 
 func (b Bucket) layout() string {
+	if _, layout, labeled := strings.Cut(string(b), " "); labeled {
+		return layout
+	}
 	switch b {
 	case Minute:
 		return "2006-01-02T15:04"
@@ -79,11 +94,18 @@ func (b Bucket) Offset(name string) time.Duration {
 	return time.Duration(binary.BigEndian.Uint64(digest[:8])%steps) * time.Millisecond
 }
 
-// Valid returns an error if the bucket is not Minute, Hour or Day.
+// Valid returns an error if the bucket is not Minute, Hour or Day, or if its labels don't tell its buckets apart.
 func (b Bucket) Valid() error {
-	switch b {
+	switch b.width() {
 	case Minute, Hour, Day:
-		return nil
+	default:
+		return fmt.Errorf("shard: no bucket %q: want %s, %s or %s", string(b), Minute, Hour, Day)
 	}
-	return fmt.Errorf("shard: no bucket %q: want %s, %s or %s", string(b), Minute, Hour, Day)
+	for _, t := range []time.Time{time.Date(2026, 1, 5, 10, 4, 0, 0, time.UTC), time.Date(2026, 12, 22, 21, 59, 0, 0, time.UTC)} {
+		label := b.Label(t, 0)
+		if start, err := b.Start(label, 0); err != nil || !start.Equal(t.Truncate(b.Width())) || len(label) != len(b.Label(time.Time{}, 0)) {
+			return fmt.Errorf("shard: labels like %q don't tell each %s apart, or differ in length", label, b.width())
+		}
+	}
+	return nil
 }

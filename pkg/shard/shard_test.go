@@ -155,14 +155,21 @@ func TestNegativeShardsPanic(t *testing.T) {
 	shard.Hash.Join("a", -1)
 }
 
-// TestBuckets checks labels in UTC, and that Start rejects an invalid day.
+// TestBuckets checks labels in UTC, that Start rejects an invalid day, and which layouts of labels are valid.
 func TestBuckets(t *testing.T) {
 	at := time.Date(2026, 1, 5, 13, 4, 59, 999, time.FixedZone("", 3600))
 	for bucket, want := range map[shard.Bucket]string{
 		shard.Minute: "2026-01-05T12:04", shard.Hour: "2026-01-05T12", shard.Day: "2026-01-05",
+		shard.Hour.Labeled("2006-01-02-15"): "2026-01-05-12", shard.Hour.Labeled("2006-01-02 15"): "2026-01-05 12", shard.Day.Labeled("20060102"): "20260105",
+		shard.Minute.Labeled("200601021504").Labeled("15:04 02.01.2006"): "12:04 05.01.2026",
 	} {
-		if got := bucket.Label(at, 0); got != want {
-			t.Errorf("%s: %s, want %s", bucket, got, want)
+		if got := bucket.Label(at, 0); got != want || bucket.Valid() != nil {
+			t.Errorf("%s: %s, %v; want %s", bucket, got, bucket.Valid(), want)
+		}
+	}
+	for _, bad := range []shard.Bucket{"", "week", " 2006", shard.Hour.Labeled(""), shard.Hour.Labeled("2006-01-02"), shard.Hour.Labeled("2006-01-02-03"), shard.Day.Labeled("2006-1-2"), shard.Day.Labeled("01-02")} {
+		if bad.Valid() == nil {
+			t.Errorf("%q is valid", string(bad))
 		}
 	}
 	if _, err := shard.Day.Start("2026-02-30", 0); err == nil {
@@ -173,7 +180,7 @@ func TestBuckets(t *testing.T) {
 // TestBucketsCoverTimeOnce checks that each instant is in the bucket of its label, and that Labels returns the labels of a
 // range's instants.
 func TestBucketsCoverTimeOnce(t *testing.T) {
-	buckets := []shard.Bucket{shard.Minute, shard.Hour, shard.Day}
+	buckets := []shard.Bucket{shard.Minute, shard.Hour, shard.Day, shard.Hour.Labeled("2006-01-02-15")}
 	rapid.Check(t, func(t *rapid.T) {
 		b := rapid.SampledFrom(buckets).Draw(t, "bucket")
 		offset := b.Offset(rapid.String().Draw(t, "name"))

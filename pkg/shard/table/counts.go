@@ -54,14 +54,14 @@ func (n Namespace) Lookup(ctx context.Context, key string, now time.Time) (shard
 	return entry, err
 }
 
-// AtLeast migrates a table from a Fixed count to a shard map: every name has N write shards
-// before the map's first change, and never fewer. A map alone returns 1 for a name that it
-// does not have, so reads would miss the items on the other write shards.
+// AtLeast gives a table with a Fixed count a shard map: every name has N write shards before the
+// map's first change, and never fewer. A map alone returns 1 for a name that it does not have, so
+// reads would miss the items on the other write shards.
 //
-//	orders.Shards = table.AtLeast{N: 10, Counts: shards} // was Fixed(10)
+//	readings.Shards = table.AtLeast{N: 16, Counts: shards} // was Fixed(16)
 //
-// Deploy it to all programs before a name's count is changed in the map. Keep it for as long
-// as there are items from before.
+// Deploy it to all programs before a count is changed in the map. Keep it, with the same N, for as
+// long as there are items from before.
 //
 // If write shards depend on an item's time, no item may be dated after its name's first
 // change. A Fixed count accepts items dated in the future, by due date for example; a map
