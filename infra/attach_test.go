@@ -20,33 +20,6 @@ func attachedWith(key string, value any) map[string]any {
 	return context
 }
 
-// TestAdopted checks the detector of an adopted table. It may change the shard map and read the table's keys, but
-// nothing more.
-func TestAdopted(t *testing.T) {
-	context := attachedWith("sourceMap", "orders-shard-map")
-	context["sourceLayout"], context["control"] = "calculated", "act"
-	tm := with(t, context)
-	heat := table(t, tm, "heat")
-	const tables = "arn:aws:dynamodb:eu-central-1:123456789012:table/"
-	var got []string
-	for _, s := range rights(t, tm, "hotkeys") {
-		if strings.HasPrefix(s.action, "dynamodb:") && s.resource != "${"+heat+".Arn}" && !strings.Contains(s.resource, "/stream/") {
-			got = append(got, strings.TrimPrefix(s.action, "dynamodb:")+" "+strings.TrimPrefix(s.resource, tables))
-		}
-	}
-	slices.Sort(got)
-	want := []string{"DescribeTable orders", "GetItem orders-shard-map", "PutItem orders-shard-map", "Query orders", "Query orders-shard-map"}
-	if !slices.Equal(got, want) {
-		t.Errorf("hotkeys may %q, want %q", got, want)
-	}
-	if alarms(t, tm)["hotshard-shard-change-failures"] == nil {
-		t.Error("there is no alarm on failed changes")
-	}
-	if _, function := tm.function(t, "hotkeys"); function.object("Environment").object("Variables")["HOTSHARD_SOURCE_MAP"] != "orders-shard-map" {
-		t.Errorf("hotkeys is %v, want the shard map in its environment", function)
-	}
-}
-
 // TestSourceKey checks that a table's KMS key may be used through DynamoDB only.
 func TestSourceKey(t *testing.T) {
 	const key = "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"

@@ -191,7 +191,7 @@ func TestRolesAreTheGrants(t *testing.T) {
 		add("${"+logs+".Arn}", "logs:CreateLogStream", "logs:PutLogEvents")
 		for _, g := range grants.Of[name] {
 			if tables[g.Table] == "" {
-				continue // only in an attached deployment: see TestAttached and TestAdopted
+				continue // only in an attached deployment: see TestAttached
 			}
 			for _, a := range g.Actions {
 				add(strings.TrimSuffix("${"+tables[g.Table]+".Arn}/index/"+g.Index, "/index/"), "dynamodb:"+a)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/npm"
 	"github.com/hotshard/hotshard/internal/tool/system"
-	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
@@ -32,12 +31,7 @@ type LocalCmd struct {
 	SplitAfter      time.Duration `help:"With --partitions: how long a partition is at its limit before it splits in two, 1s to 24h; 0 is never. AWS takes minutes."`
 	TransactionHold time.Duration `default:"5ms" help:"With --partitions: how long a transaction locks its items, up to 1s; other calls for them get a conflict meanwhile. 0 means no conflicts."`
 
-	Attach       string `placeholder:"TABLE" help:"Also run the detector on the stream of another table of the engine, as an attached deployment does: docs/adopt.md."`
-	AttachMap    string `placeholder:"TABLE" help:"With --attach: the shard map of the table's programs. With it and --control act the detector adds write shards; otherwise it only gives advice."`
-	AttachLayout string `enum:",calculated,buckets,random" default:"" placeholder:"NAME" help:"With --attach-map: the layout of the table's programs: calculated, buckets or random."`
-	AttachFormat string `default:"#SHARD_" placeholder:"TEXT" help:"With --attach-map: the programs' text between a name and a write shard's number."`
-	AttachBucket string `enum:",day,hour,minute" default:"" placeholder:"NAME" help:"With --attach-layout buckets: day, hour or minute."`
-	AttachMax    int    `placeholder:"N" help:"With --attach-map: maximum number of write shards of a name, up to 1,000."`
+	Attach string `placeholder:"TABLE" help:"Also run the detector on the stream of another table of the engine, as an attached deployment does: docs/deploy.md."`
 
 	Failures string `placeholder:"FILE" type:"path" help:"File for records that a function discarded. Default: failures.jsonl in the data or cache folder."`
 }
@@ -75,21 +69,10 @@ func checkTimes(splitAfter, transactionHold time.Duration) error {
 	return nil
 }
 
-// checkAttach returns an error if the flags of an attached table contradict each other.
+// checkAttach returns an error if no table can be attached.
 func (c *LocalCmd) checkAttach() error {
-	switch {
-	case c.Attach == "" && (c.AttachMap != "" || c.AttachLayout != "" || c.AttachBucket != "" || c.AttachMax != 0):
-		return errors.New("--attach-map and the other --attach flags need --attach")
-	case c.Attach != "" && c.Endpoint == "" && c.Data == "":
+	if c.Attach != "" && c.Endpoint == "" && c.Data == "" {
 		return errors.New("--attach needs --endpoint or --data: a new engine in memory has no table")
-	case c.AttachMap == "" && (c.AttachLayout != "" || c.AttachBucket != "" || c.AttachMax != 0):
-		return errors.New("--attach-layout, --attach-bucket and --attach-max need --attach-map")
-	case c.AttachMap != "" && c.AttachLayout == "":
-		return errors.New("--attach-map needs --attach-layout")
-	case (c.AttachLayout == "buckets") != (c.AttachBucket != ""):
-		return errors.New("--attach-layout buckets needs --attach-bucket, and no other layout has it")
-	case c.AttachMax < 0 || c.AttachMax > shard.MaxShards:
-		return fmt.Errorf("--attach-max %d: want up to %d", c.AttachMax, shard.MaxShards)
 	}
 	return nil
 }
@@ -122,7 +105,7 @@ func (c *LocalCmd) options() system.Options {
 			Partitions: c.Partitions, PartitionWCU: c.PartitionWCU, TableWCU: c.TableWCU,
 			SplitAfter: c.SplitAfter, TransactionHold: c.TransactionHold,
 		},
-		Attach:   system.Attach{Table: c.Attach, Map: c.AttachMap, Layout: c.AttachLayout, Format: c.AttachFormat, Bucket: c.AttachBucket, Max: c.AttachMax},
+		Attach:   c.Attach,
 		Failures: c.Failures, Version: thisVersion().Version,
 	}
 }

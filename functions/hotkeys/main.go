@@ -1,6 +1,5 @@
 // Command hotkeys is the Lambda function that counts write units by partition key in the tables' streams. It reports
-// hot keys, and adjusts shard counts, also on a schedule. For an existing table it only reports. For an adopted table
-// it also adds write shards.
+// hot keys, and adjusts shard counts, also on a schedule. For an existing table it only reports.
 package main
 
 import (
@@ -37,7 +36,7 @@ func build(ctx context.Context, settings hotkeys.Settings, log *slog.Logger) (an
 		return nil, err
 	}
 	return hotkeys.New(settings, hotkeys.Deps{
-		Source: source, Heat: db, Shards: hotkeys.OpenShards(db, settings), Adopted: db,
+		Source: source, Heat: db, Shards: hotkeys.OpenShards(db, settings),
 		Partitions: hotkeys.CountPartitions(streams, dynamo.Pause), Metrics: sink, Log: log, Now: time.Now,
 	})
 }

@@ -174,11 +174,6 @@ func checkSource(c *Config, f *faults) {
 			f.add("%s is set, but a deployment that is attached to a table does not use it", key)
 		}
 	}
-	switch control, given := c.given["control"]; {
-	case !c.Adopted():
-		f.check(!given || control == "off", "control", fmt.Sprintf("%q", control), "off for a table that is only watched, or a sourceMap")
-	default:
-		f.check(given && control != "off", "control", fmt.Sprintf("%q", control), "observe, as there is a sourceMap, or act once all programs of the table follow docs/adopt.md")
-		f.check(tableName.MatchString(c.Hotkeys.SourceMap), "sourceMap", fmt.Sprintf("%q", c.Hotkeys.SourceMap), "the name of a table in the sourceTable's account and Region")
-	}
+	control, given := c.given["control"]
+	f.check(!given || control == "off", "control", fmt.Sprintf("%q", control), "off for a table that is only watched")
 }

@@ -61,9 +61,6 @@ func (c *Config) SourceTable() string {
 	return ""
 }
 
-// Adopted reports whether the existing table's names have write shards, to which the detector may add.
-func (c *Config) Adopted() bool { return c.Attached() && c.Hotkeys.SourceMap != "" }
-
 // Sources returns the names of the tables whose streams are read.
 func (c *Config) Sources() (list []string) {
 	if c.Attached() {

@@ -54,19 +54,6 @@ func TestAttached(t *testing.T) {
 	}
 }
 
-// adopted are the settings of a deployment that is attached to an adopted table.
-var adopted = with(with(with(good, "sourceMap", "orders-shard-map"), "sourceLayout", "calculated"), "control", "act")
-
-func TestAdopted(t *testing.T) {
-	c, err := Parse(adopted)
-	if err != nil || !c.Adopted() || c.Hotkeys.SourceMap != "orders-shard-map" || c.Hotkeys.Control != growth.Act || c.Hotkeys.SourceFormat != "#SHARD_" {
-		t.Errorf("adopted: %+v, %v", c, err)
-	}
-	if c, err := Parse(with(with(adopted, "sourceLayout", "buckets"), "sourceBucket", "day")); err != nil || c.Hotkeys.SourceBucket != "day" {
-		t.Errorf("with buckets: %v", err)
-	}
-}
-
 // TestFaults checks that an error names the setting, its value and what is wanted.
 func TestFaults(t *testing.T) {
 	for want, context := range map[string]map[string]any{
@@ -123,16 +110,6 @@ func TestFaults(t *testing.T) {
 		`sourceKeyArn is "alias/orders": want the ARN of a key (not of an alias) in the table's Region, eu-central-1`: with(good, "sourceKeyArn", "alias/orders"),
 		`sourceKeyArn is "arn:aws:kms:us-east-1:`:                                                 with(good, "sourceKeyArn", "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab"),
 		`sourceKeyArn is "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab": want nothing`: {"sourceKeyArn": "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab"},
-		`control is "": want observe, as there is a sourceMap`:                                    with(with(good, "sourceMap", "orders-shard-map"), "sourceLayout", "random"),
-		`control is "off": want observe, as there is a sourceMa`:                                  with(adopted, "control", "off"),
-		`sourceMap is "a b": want the name of a table`:                                            with(adopted, "sourceMap", "a b"),
-		`sourceMap is orders-shard-map: want nothing`:                                             {"sourceMap": "orders-shard-map", "sourceLayout": "random"},
-		`sourceLayout is : want the programs' layout: calculated, buckets or random`:              with(adopted, "sourceLayout", ""),
-		`sourceLayout is random: want nothing`:                                                    with(good, "sourceLayout", "random"),
-		`sourceBucket is : want the programs' bucket: day, hour or minute`:                        with(adopted, "sourceLayout", "buckets"),
-		`sourceBucket is day: want nothing`:                                                       with(adopted, "sourceBucket", "day"),
-		`sourceFormat is 7: want the programs' format`:                                            with(adopted, "sourceFormat", "7"),
-		`sourceMax is 1025: want 1 to 1000`:                                                       with(adopted, "sourceMax", "1025"),
 		`prefix is not set, and sourceStreamArn is`:                                               {"sourceStreamArn": good["sourceStreamArn"]},
 		`sourceStreamArn is "orders": want the ARN of a DynamoDB table's stream`:                  with(good, "sourceStreamArn", "orders"),
 		`control is "act": want off for a table that is only watched`:                             with(good, "control", "act"),

@@ -38,10 +38,6 @@ const (
 	ShardMap = "HOTSHARD_SHARD_MAP_TABLE"
 	Heat     = "HOTSHARD_HEAT_TABLE"
 	Source   = "HOTSHARD_SOURCE_TABLE" // the table that a deployment is attached to
-
-	// Of an adopted table only: the same table, and its shard map.
-	Adopted   = "HOTSHARD_SOURCE_TABLE, adopted"
-	SourceMap = "HOTSHARD_SOURCE_MAP"
 )
 
 // Grant allows DynamoDB actions on one table or one index.
@@ -80,9 +76,6 @@ var Of = map[string][]Grant{
 		{Heat, "", operations[hotkeys.HeatTable]()},
 		// Keys and indexes of the table that the deployment is attached to.
 		{Source, "", operations[hotkeys.Describer]()},
-		// Whether new write shards of an adopted table are free; reads and changes of its shard counts.
-		{Adopted, "", operations[hotkeys.AdoptedTable]()},
-		{SourceMap, "", operations[hotkeys.ShardMapTable]()},
 		// Reads and changes of shard counts.
 		{ShardMap, "", operations[hotkeys.ShardMapTable]()},
 	},

@@ -258,8 +258,6 @@ var rarelyUsed = map[string]map[string]string{
 	},
 	Hotkeys: {
 		"DescribeTable " + Source: "for a deployment that is attached to a table",
-		"Query " + Adopted:        "for a deployment that is attached to an adopted table, as are the next three",
-		"GetItem " + SourceMap:    "for its shard counts", "PutItem " + SourceMap: "for its shard counts", "Query " + SourceMap: "for its shard counts",
 	},
 	Query: {
 		"GetItem " + Items: "for the settings of a board whose period has no scores",

@@ -45,9 +45,6 @@ func newAlarms(s awscdk.Stack, c *config.Config, functions map[string]function, 
 		tableAlarms(c),
 		taskAlarms(s, c, functions),
 	)
-	if c.Adopted() {
-		list = append(list, changeFailures(c))
-	}
 	if !c.Attached() {
 		list = slices.Concat(list,
 			streamAlarms(c, aggregator, mappings[grants.Aggregator]),

@@ -71,14 +71,10 @@ func alarmStatus(alarms []alarm) awscloudwatch.IWidget {
 
 // changesLog lists changes of shard counts from the functions' logs, or advice if the deployment makes no changes.
 func changesLog(c *config.Config, functions map[string]function) awscloudwatch.IWidget {
-	if c.Attached() && !c.Adopted() {
+	if c.Attached() {
 		return hotLog(functions)
 	}
-	makers := []function{functions[grants.Hotkeys]}
-	if !c.Attached() {
-		makers = append(makers, functions[grants.Ingest])
-	}
-	return logTable("Changes of shard counts", makers,
+	return logTable("Changes of shard counts", []function{functions[grants.Hotkeys], functions[grants.Ingest]},
 		`filter msg in ["shard count changed", "grown", "shard count would change", "would grow"]`,
 		"fields @timestamp, key, from, coalesce(to, shards) as shards_now, why, msg")
 }

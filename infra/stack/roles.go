@@ -51,10 +51,6 @@ func tableRights(c *config.Config, function string, tables map[string]awsdynamod
 	}
 	if c.Attached() {
 		arns[grants.Source] = from.list[0].table
-		if c.Adopted() {
-			arns[grants.Adopted] = arns[grants.Source]
-			arns[grants.SourceMap] = jsii.String(strings.TrimSuffix(*arns[grants.Source], c.SourceTable()) + c.Hotkeys.SourceMap)
-		}
 	}
 	for _, g := range grants.Of[function] {
 		arn, ok := arns[g.Table]

@@ -1,7 +1,6 @@
 package hotkeys
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -9,10 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/heat/count"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -48,33 +45,20 @@ const (
 // controller raises the shard counts of hot keys.
 type controller struct {
 	*changer
-	heat     *table
-	adoption *adoption // nil for none
-}
-
-// shardParser returns the parser of a table's keys, or nil for a table without write shards.
-func (c *controller) shardParser(source *count.Source) shardParser {
-	switch {
-	case source.Own != "":
-		return ownShard
-	case c.adoption != nil && source.Table == c.settings.SourceTable:
-		return c.adoption.shardOf
-	}
-	return nil
+	heat *table
 }
 
 // act decides on the keys that are hot in the windows, and raises their shard counts. Its failures are logged and
 // counted, and never fail the batch.
-func (c *controller) act(ctx context.Context, j *journal, records []ddbstream.Record, ended, running []Report) {
-	parse := c.shardParser(&j.source)
-	if c.settings.Control == growth.Off || parse == nil {
+func (c *controller) act(ctx context.Context, j *journal, ended, running []Report) {
+	if c.settings.Control == growth.Off || j.source.Own == "" {
 		return // a table without write shards only gets advice
 	}
 	ctx, cancel := context.WithTimeout(ctx, decideTime)
 	defer cancel()
-	recent := sync.OnceValue(func() []*loads { return c.recent(ctx, j, ended, parse) })
+	recent := sync.OnceValue(func() []*loads { return c.recent(ctx, j, ended) })
 	for i, report := range slices.Concat(ended, running) {
-		own := loadsOf([]heat.Item{report.Item}, parse)
+		own := loadsOf([]heat.Item{report.Item})
 		own.running = i >= len(ended)
 		for _, s := range own.suspects(c.settings.hotRate()) {
 			if ctx.Err() != nil {
@@ -82,13 +66,13 @@ func (c *controller) act(ctx context.Context, j *journal, records []ddbstream.Re
 				j.countEvents("ShardCountChangeFailures", 1)
 				return
 			}
-			c.actOn(ctx, j, s, records, own, recent)
+			c.actOn(ctx, j, s, own, recent)
 		}
 	}
 }
 
 // actOn decides on one key. It makes the change, or logs the decision.
-func (c *controller) actOn(ctx context.Context, j *journal, s suspect, records []ddbstream.Record, own *loads, recent func() []*loads) {
+func (c *controller) actOn(ctx context.Context, j *journal, s suspect, own *loads, recent func() []*loads) {
 	now, key := j.now(), s.base.String()
 	entry, err := c.shards.Lookup(ctx, key, now)
 	if err != nil {
@@ -98,14 +82,6 @@ func (c *controller) actOn(ctx context.Context, j *journal, s suspect, records [
 	}
 	entry.Key = key
 	window, d := c.decide(j, s, entry, own, recent)
-	if d.Action == Grow && c.adoption != nil {
-		sample := c.adoption.sampleWrites(s, records, &j.source, now)
-		if d, err = c.adoption.confirmGrowth(ctx, s, window, entry, d, sample); err != nil {
-			j.WarnContext(ctx, "partition keys of new write shards not read", "key", c.settings.displayName(key), "error", err)
-			j.countEvents("ShardCountChangeFailures", 1)
-			return
-		}
-	}
 	onlyLogged := d.Action == Advise || c.settings.Control != growth.Act
 	if d.Action == None || onlyLogged && !c.logged.changed("hot "+s.name, window.start.String()) {
 		return
@@ -117,27 +93,18 @@ func (c *controller) actOn(ctx context.Context, j *journal, s suspect, records [
 // recent windows of all stream shards. It returns the first decision that has an action, and its window.
 func (c *controller) decide(j *journal, s suspect, entry shardmap.Entry, own *loads, recent func() []*loads) (*loads, Decision) {
 	now, policy := j.now(), c.settings.policy()
-	policy.Partitions = c.shards.Partitions(cmp.Or(j.source.Own, j.source.Table))
-	d := policy.DecideGrowth(c.evidence(own, s, true, entry), entry, now)
+	policy.Partitions = c.shards.Partitions(j.source.Own)
+	d := policy.DecideGrowth(own.evidence(s, true), entry, now)
 	if d.Action != None || own.running || !s.onManyStreamShards(entry) {
 		return own, d
 	}
 	for _, window := range recent() {
-		d = policy.DecideGrowth(c.evidence(window, s, !window.allReported(now), entry), entry, now)
+		d = policy.DecideGrowth(window.evidence(s, !window.allReported(now)), entry, now)
 		if d.Action != None {
 			return window, d
 		}
 	}
 	return own, d
-}
-
-// evidence returns what a window shows of a suspect.
-func (c *controller) evidence(l *loads, s suspect, partial bool, entry shardmap.Entry) Evidence {
-	e := l.evidence(s, partial)
-	if c.adoption != nil {
-		e.Shards = knownShards(e.Shards, entry)
-	}
-	return e
 }
 
 // onManyStreamShards reports whether other stream shards may count writes of the key that matter. With random placement
@@ -149,7 +116,7 @@ func (s suspect) onManyStreamShards(entry shardmap.Entry) bool {
 // recent returns the reports of all stream shards, newest first, for windows as long as those that ended here. It
 // leaves out windows that are too old to act on, and returns nil if the reports can't be read. A key whose counts are
 // held counts as unlisted, with up to [Settings.quietRate].
-func (c *controller) recent(ctx context.Context, j *journal, ended []Report, parse shardParser) (recent []*loads) {
+func (c *controller) recent(ctx context.Context, j *journal, ended []Report) (recent []*loads) {
 	now, length := j.now(), ended[0].Item.Window
 	for window, err := range c.heat.Alone(ctx, now.Add(-3*length), now.Add(length)) {
 		if err != nil {
@@ -158,7 +125,7 @@ func (c *controller) recent(ctx context.Context, j *journal, ended []Report, par
 		}
 		c.heat.logUnreadable(ctx, j, window.Unreadable)
 		if items := itemsByLength(tableOf(&j.source), window)[length]; len(items) > 0 {
-			l := loadsOf(items, parse)
+			l := loadsOf(items)
 			l.unreadable = len(window.Unreadable) > 0
 			if c.settings.holds() {
 				table, index := c.settings.quietRate()
@@ -194,7 +161,7 @@ func (c *changer) execute(ctx context.Context, j *journal, seen shardmap.Entry, 
 		change = c.shards.ShrinkFrom
 	}
 	note := shardmap.Note{By: "hotkeys", Why: d.Why}
-	if base, err := schema.ParseBaseKey(seen.Key); err == nil && j.source.Own != "" {
+	if base, err := schema.ParseBaseKey(seen.Key); err == nil {
 		note.Kind = string(base.Type)
 	}
 	entry, err := change(ctx, seen, d.To, note, j.now())

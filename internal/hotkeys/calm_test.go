@@ -127,7 +127,7 @@ func TestSkewOnManyStreamShards(t *testing.T) {
 	for i := range items {
 		items[i].Rest, items[i].Limit = 300, 1000 // 30 units a second
 	}
-	l := loadsOf(items, ownShard)
+	l := loadsOf(items)
 	s := l.suspects(700)
 	entry := shardmap.Entry{Key: "E#e", History: shard.History{{At: noon.Add(-time.Hour), Count: 4}}, Max: 4}
 	d := Policy{Limit: 1000, Threshold: 0.7, Partitions: 64}.DecideGrowth(l.evidence(s[0], false), entry, l.end)

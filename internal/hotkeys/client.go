@@ -32,11 +32,6 @@ type (
 		DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
 	}
 
-	// AdoptedTable reads whether the partition keys of an adopted table's new write shards are free.
-	AdoptedTable interface {
-		client.Querier
-	}
-
 	// StreamDescriber lists the streams of a table, and the shards of a stream.
 	StreamDescriber interface {
 		ListStreams(context.Context, *dynamodbstreams.ListStreamsInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.ListStreamsOutput, error)
@@ -44,15 +39,11 @@ type (
 	}
 )
 
-// OpenShards returns the shard map that the settings name, hotshard's own or that of an adopted table.
+// OpenShards returns the shard map that the settings name.
 func OpenShards(client interface {
 	ShardMapTable
 	client.Transactor
 }, s Settings) Shards {
-	if s.SourceMap != "" {
-		view := shardmap.New(client, s.SourceMap, shardmap.Options{ViewAge: s.ViewAge, EventAhead: s.EventAhead})
-		return shardmap.NewChanger(client, view, shardmap.ChangerOptions{})
-	}
 	view := shardmap.New(client, s.ShardMapTable, shardmap.Options{ViewAge: s.ViewAge, EventAhead: s.EventAhead})
 	return shardmap.NewChanger(client, view, shardmap.ChangerOptions{Keep: shardmap.HistoryKept(s.EventRetention)})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// loads holds the rates of all write shards of hotshard's own tables, or of an adopted one, in one window.
+// loads holds the rates of all write shards in one window.
 type loads struct {
 	start, end      time.Time
 	running         bool
@@ -41,12 +41,9 @@ type writeShard struct {
 	name   string // the partition key without the write shard's number
 }
 
-// shardParser parses a row's partition key. The row is of a window that begins at start. It returns false if the key is
+// parseShard parses a row's partition key. The row is of a window that begins at start. It returns false if the key is
 // no write shard.
-type shardParser func(row *heat.KeyHeat, start time.Time) (writeShard, bool)
-
-// ownShard is the shardParser of hotshard's own tables.
-func ownShard(row *heat.KeyHeat, start time.Time) (w writeShard, ok bool) {
+func parseShard(row *heat.KeyHeat, start time.Time) (w writeShard, ok bool) {
 	w.base, ok = row.Base()
 	var err error
 	if w.name, w.n, err = shard.Hash.Split(row.Key); !ok || err != nil {
@@ -58,7 +55,7 @@ func ownShard(row *heat.KeyHeat, start time.Time) (w writeShard, ok bool) {
 }
 
 // loadsOf merges the items of one window. There must be at least one.
-func loadsOf(items []heat.Item, parse shardParser) *loads {
+func loadsOf(items []heat.Item) *loads {
 	l := &loads{start: items[0].Start, end: items[0].End(), groups: make(map[string]*group)}
 	var rests heat.Rests
 	for i := range items {
@@ -67,7 +64,7 @@ func loadsOf(items []heat.Item, parse shardParser) *loads {
 	l.rest = float64(rests.Of(false)) / items[0].Window.Seconds()
 	l.indexRest = float64(rests.Of(true)) / items[0].Window.Seconds()
 	for _, row := range heat.Merge(items) {
-		w, ok := parse(&row, l.start)
+		w, ok := parseShard(&row, l.start)
 		if !ok {
 			continue
 		}

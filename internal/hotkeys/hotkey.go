@@ -49,7 +49,6 @@ type Deps struct {
 	Source  count.Source // see [FindSource]; hotshard's own tables need none
 	Heat    HeatTable
 	Shards  Shards
-	Adopted AdoptedTable // required only with a [Settings.SourceMap]
 	Metrics metrics.Sink
 	Log     *slog.Logger
 	Now     func() time.Time
@@ -78,30 +77,27 @@ func New(settings Settings, deps Deps) (*Handler, error) {
 	if settings.Source == Hotshard && deps.Source.Table == "" {
 		deps.Source = count.OwnSource(settings.names(), kind.Items)
 	}
-	if err := deps.check(settings); err != nil {
+	if err := deps.check(); err != nil {
 		return nil, fmt.Errorf("hotkeys: %w", err)
 	}
 	deps.Source.Warn(deps.Log)
 	heat := openTable(deps.Heat, settings)
-	changer, adoption := &changer{settings: settings, shards: deps.Shards}, newAdoption(settings, deps.Adopted)
+	changer := &changer{settings: settings, shards: deps.Shards}
 	return &Handler{
 		settings: settings, deps: deps,
-		reporter:         reporter{settings: settings, heat: heat, shards: deps.Shards, adoption: adoption, budget: newBudget(settings, deps.Heat)},
+		reporter:         reporter{settings: settings, heat: heat, shards: deps.Shards, budget: newBudget(settings, deps.Heat)},
 		partitionCounter: partitionCounter{settings: settings, shards: deps.Shards, count: deps.Partitions, next: map[string]time.Time{}, failures: map[string]int{}},
-		controller:       controller{changer: changer, heat: heat, adoption: adoption},
+		controller:       controller{changer: changer, heat: heat},
 		shrinker:         shrinker{changer: changer, heat: heat},
 		folder:           folder{settings: settings, heat: heat},
 		decoders:         sync.Pool{New: func() any { return new(ddbstream.Decoder) }},
 	}, nil
 }
 
-func (d *Deps) check(s Settings) error {
+func (d *Deps) check() error {
 	needed := []any{d.Heat, d.Metrics}
-	if d.Source.Own != "" || s.SourceMap != "" {
+	if d.Source.Own != "" {
 		needed = append(needed, d.Shards)
-	}
-	if s.SourceMap != "" {
-		needed = append(needed, d.Adopted)
 	}
 	if d.Source.PartitionKey == "" || slices.Contains(needed, nil) || d.Log == nil || d.Now == nil {
 		return errors.New("a dependency is missing")
@@ -191,7 +187,7 @@ func (h *Handler) deliver(ctx context.Context, j *journal, batch *ddbstream.Batc
 	for _, report := range newlyHot(running, before) {
 		h.reporter.logHot(ctx, j, &report)
 	}
-	h.controller.act(ctx, j, batch.Records, ended, running)
+	h.controller.act(ctx, j, ended, running)
 	return counts.state(), nil
 }
 

@@ -110,13 +110,9 @@ type partitionCounter struct {
 // countedTable is a table whose partitions are counted, and its name in the shard map.
 type countedTable struct{ name, inMap string }
 
-// tables returns the tables whose partitions are counted: the adopted table, or all of hotshard's own. It returns nil
-// for another table without a shard map.
+// tables returns the tables whose partitions are counted: hotshard's own.
 func (c *partitionCounter) tables(j *journal) (all []countedTable) {
-	switch {
-	case c.settings.SourceMap != "":
-		return []countedTable{{c.settings.SourceTable, c.settings.SourceTable}}
-	case j.source.Own == "":
+	if j.source.Own == "" {
 		return nil
 	}
 	for _, table := range kind.Tables() {

@@ -17,7 +17,6 @@ type Policy struct {
 	Limit      float64 // of a partition, in WCU/s
 	Threshold  float64 // share of Limit from which a write shard is hot; above 0, up to 1
 	Partitions int     // partitions of the table: see [growth.Bound] for the write shards that they can use
-	Max        int     // the most write shards that a key may get; 0 for no bound
 }
 
 // Action is what a decision does with a key.
@@ -81,9 +80,6 @@ func (p Policy) DecideGrowth(e Evidence, entry shardmap.Entry, now time.Time) De
 		hot.Others = e.others(hottest, n)
 	}
 	remedy, count := hot.Remedy(p.Partitions)
-	if p.Max > 0 {
-		count = min(count, p.Max)
-	}
 	d := Decision{From: n, To: n}
 	figures := fmt.Sprintf("from %s the hottest write shard of %d took %.1f of a partition's %.0f WCU/s; all took %.1f",
 		e.Start.UTC().Format(time.TimeOnly), n, hottest, p.Limit, hot.Total)
@@ -104,8 +100,6 @@ func (p Policy) DecideGrowth(e Evidence, entry shardmap.Entry, now time.Time) De
 		return d.advise("more write shards do not cure skew among them: " + figures)
 	case remedy == growth.Split:
 		return d.advise(fmt.Sprintf("more than %d write shards do not help on the table's %d partitions: %s", growth.Bound(p.Partitions), p.Partitions, figures))
-	case count <= n:
-		return d.advise(fmt.Sprintf("%d write shards are the most that are allowed: %s", p.Max, figures))
 	}
 	d.Action, d.To, d.Why = Grow, count, figures
 	return d

@@ -1,7 +1,6 @@
 package hotkeys
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -26,8 +25,7 @@ const (
 type reporter struct {
 	settings Settings
 	heat     *table
-	shards   Shards    // nil for a table without write shards
-	adoption *adoption // nil for none
+	shards   Shards // nil for a table without write shards
 	budget   *budget
 }
 
@@ -148,12 +146,6 @@ func hotMetrics(j *journal, r *Report) {
 // shard map could not be read.
 func (r *reporter) advice(ctx context.Context, j *journal, row *heat.KeyHeat) string {
 	base, ok := row.Base()
-	n := 0
-	if r.adoption != nil {
-		var w writeShard
-		w, ok = r.adoption.shardOf(row, row.Start)
-		base, n = w.base, w.n
-	}
 	if !ok || j.mapUnread {
 		return row.Advice(row, heat.ShardingOf(base.Type, nil, shardmap.FewPartitions))
 	}
@@ -164,8 +156,5 @@ func (r *reporter) advice(ctx context.Context, j *journal, row *heat.KeyHeat) st
 		j.mapUnread = true
 		j.WarnContext(ctx, "shard counts unknown", "error", err)
 	}
-	if n >= entry.Most() && r.adoption != nil { // the key only looks like a write shard
-		base.Type = ""
-	}
-	return row.Advice(row, heat.ShardingOf(base.Type, entry.History, r.shards.Partitions(cmp.Or(j.source.Own, j.source.Table))))
+	return row.Advice(row, heat.ShardingOf(base.Type, entry.History, r.shards.Partitions(j.source.Own)))
 }

@@ -10,29 +10,16 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat/count"
 	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // Settings holds the function's environment variables.
 type Settings struct {
 	// Source chooses the tables whose streams are counted: hotshard for ItemsTable and EventsTable, existing for
-	// SourceTable, which may be any table with a stream. An existing table is never changed. Its write units are lower
-	// bounds unless the stream view type is NEW_AND_OLD_IMAGES.
+	// SourceTable, which may be any table with a stream. An existing table is never changed, and gets only advice. Its
+	// write units are lower bounds unless the stream view type is NEW_AND_OLD_IMAGES.
 	Source      SourceKind `env:"HOTSHARD_SOURCE" envDefault:"hotshard"`
 	SourceTable string     `env:"HOTSHARD_SOURCE_TABLE"`
-
-	// SourceMap is the shard map's table of an adopted SourceTable, whose programs use the library with PlainFirst. Its
-	// keys then grow as hotshard's own keys do, and do not shrink. SourceLayout (calculated, buckets or random),
-	// SourceFormat, SourceBucket (day, hour or minute; only for buckets) and SourceNamespace equal the programs'
-	// Layout, Format, Bucket and Namespace. SourceMax bounds a key's write shards, 1 to 1,000. Without a SourceMap an
-	// existing table only gets advice.
-	SourceMap       string       `env:"HOTSHARD_SOURCE_MAP"`
-	SourceLayout    string       `env:"HOTSHARD_SOURCE_LAYOUT"`
-	SourceFormat    shard.Format `env:"HOTSHARD_SOURCE_FORMAT" envDefault:"#SHARD_"`
-	SourceBucket    shard.Bucket `env:"HOTSHARD_SOURCE_BUCKET"`
-	SourceNamespace string       `env:"HOTSHARD_SOURCE_NAMESPACE"`
-	SourceMax       int          `env:"HOTSHARD_SOURCE_MAX" envDefault:"1000"`
 
 	// The detector stores its counts in HeatTable, which is required. ItemsTable, EventsTable (the TableName of its
 	// metrics) and ShardMapTable are required if Source is hotshard.
@@ -143,7 +130,6 @@ func (s Settings) Validate() error {
 	check(!own || s.SourceTable == "", "HOTSHARD_SOURCE_TABLE", s.SourceTable, "nothing if HOTSHARD_SOURCE is hotshard")
 	check(!own || s.ItemsTable != "", "HOTSHARD_ITEMS_TABLE", "empty", "a table's name")
 	check(!own || s.EventsTable != "", "HOTSHARD_EVENTS_TABLE", "empty", "a table's name")
-	s.checkAdoption(check)
 	check(s.HeatTable != "", "HOTSHARD_HEAT_TABLE", "empty", "a table's name")
 	check(!own || s.ShardMapTable != "", "HOTSHARD_SHARD_MAP_TABLE", "empty", "a table's name")
 	check(s.Window >= time.Second && s.Window <= maxWindow && s.Window%time.Second == 0,
@@ -201,11 +187,7 @@ func (s Settings) names() schema.Names {
 
 // policy returns the controller's policy.
 func (s Settings) policy() Policy {
-	p := Policy{Limit: float64(s.PartitionWCU), Threshold: s.Threshold, Partitions: shardmap.FewPartitions}
-	if s.SourceMap != "" {
-		p.Max = s.SourceMax
-	}
-	return p
+	return Policy{Limit: float64(s.PartitionWCU), Threshold: s.Threshold, Partitions: shardmap.FewPartitions}
 }
 
 // hotRate returns the certified WCU/s from which a key is hot.

@@ -196,7 +196,7 @@ func TestExistingKeys(t *testing.T) {
 		t.Errorf("write units %v, want 150 of C#a#0", units)
 	}
 	row := rows[0]
-	if _, own := row.Base(); own || row.Status != heat.Saturated || !strings.Contains(row.Advice(&row, heat.Sharding{}), "Not sharded. Split it across") {
+	if _, own := row.Base(); own || row.Status != heat.Saturated || !strings.Contains(row.Advice(&row, heat.Sharding{}), "Split it across") {
 		t.Errorf("%+v: %s", row, row.Advice(&row, heat.Sharding{}))
 	}
 	if len(g.values("KeyWriteUnitsPerSecond")["orders C#a#0"]) == 0 || !strings.Contains(g.logs.String(), `"hot key" table=orders`) || strings.Contains(g.logs.String(), "shard count") {
@@ -285,7 +285,7 @@ func TestHotIndexKeyOfThreeAttributes(t *testing.T) {
 			hot = append(hot, fmt.Sprint(row.Index, " ", row.Key, " ", row.WriteUnitsPerSecond, " ", row.Start.Sub(start), " ", row.Advice(&row, heat.Sharding{})))
 		}
 	}
-	want := []string{`by_place de|a\|b|open 8 0s Using at least 80% of a partition's 10 WCU/s. Not sharded. Split it across 7 partition keys of the index by_place.`}
+	want := []string{`by_place de|a\|b|open 8 0s Using at least 80% of a partition's 10 WCU/s. Split it across 7 partition keys of the index by_place.`}
 	if diff := cmp.Diff(want, hot); diff != "" {
 		t.Errorf("hot rows (-want +got):\n%s", diff)
 	}

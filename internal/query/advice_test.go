@@ -43,7 +43,7 @@ var adviceCases = []adviceCase{
 	{"by_rank L#a#all#%d", 1, 4, 200, []float64{18, 1, 1, 1}, 20, "most of that in L#a#all#0, so more of them would stand idle: spread its writes over more players."},
 	{"by_group S#a#%d", 1, 4, 200, []float64{18, 1, 1, 1}, 20, "most of that in S#a#0, so more of them would stand idle: spread its writes over more session ids."},
 	{"by_group S#a#%d", 1, 4, 200, []float64{15}, 20, "Increase from 4 to 24 write shards."},
-	{"by_place L#a#all#%d", 1, 1, 200, []float64{15}, 20, "Using at least 75% of a partition's 20 WCU/s. Not sharded. Split it across 6 partition keys of the index by_place."},
+	{"by_place L#a#all#%d", 1, 1, 200, []float64{15}, 20, "Using at least 75% of a partition's 20 WCU/s. Split it across 6 partition keys of the index by_place."},
 	{"acme", 1, 1, 200, []float64{3}, 25, "Its heaviest second took 25 WCU, and a partition takes 20 WCU/s; its mean stays below. No action needed unless its writes are throttled."},
 }
 

@@ -178,20 +178,20 @@ func evenOut(t kind.Kind) string {
 	return "its writers choose write shards at random, so one has an old shard count, and learns the new one within seconds"
 }
 
-// adviseSplit returns the advice for a hot key of a table without write shards.
+// adviseSplit returns the advice for a hot key without a known number of write shards.
 func (r *KeyHeat) adviseSplit() string {
 	ofIndex := ""
 	if r.Index != "" {
 		ofIndex = " of the index " + r.Index
 	}
 	_, keys := growth.Hot{Type: kind.Event, Limit: r.Limit, Shards: 1, Total: r.WriteUnitsPerSecond}.Remedy(shard.MaxShards)
-	text := fmt.Sprintf("Not sharded. Split it across %d partition keys%s", keys, ofIndex)
+	text := fmt.Sprintf("Split it across %d partition keys%s", keys, ofIndex)
 	if size := r.itemSize(); size != "" {
 		text += ", or shrink its " + size + " items"
 	}
 	text += "."
 	if r.Index == "" && r.Table != "" {
-		text += " `hotshard adopt --table " + r.Table + "` prints the lines to change."
+		text += fmt.Sprintf(" `hotshard adopt --table %s` prints the lines to change. If a program shards it already, it needs %d times as many write shards.", r.Table, keys)
 	}
 	return text
 }

@@ -135,7 +135,7 @@ func TestAdviceOnOtherCauses(t *testing.T) {
 	if rows := heat.Merge([]heat.Item{item, own}); len(rows) != 4 {
 		t.Errorf("rows %+v, want 4: one key of each of two tables has two", rows)
 	}
-	if got := find(t, "C#a#0", item); !strings.Contains(advice(got, 1), "Not sharded. Split it across 7 partition keys, or shrink its ~13 KB items.") || got.MetricName() != "C#a#0" {
+	if got := find(t, "C#a#0", item); !strings.Contains(advice(got, 1), "Split it across 7 partition keys, or shrink its ~13 KB items.") || got.MetricName() != "C#a#0" {
 		t.Errorf("another table: metric name %q, advice %q", got.MetricName(), advice(got, 1))
 	}
 }

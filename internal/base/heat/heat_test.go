@@ -263,14 +263,14 @@ func TestAdvice(t *testing.T) {
 		{"C#a#0", 1000, heat.Saturated, "Using at least 100% of a partition's 1,000 WCU/s, so writes may be throttled. Increase from 4 to 16 write shards."},
 		{"by_rank L#a#all#3", 0, heat.Saturated, "Increase from 4 to 8 write shards."},
 		{"by_rank L#a#all#3", 700, heat.Hot, "Increase from 4 to 23 write shards."},
-		{"by_rank L#a#3", 700, heat.Hot, "Not sharded. Split it across 6 partition keys of the index by_rank."},
-		{"L#a#all#3", 700, heat.Hot, "Not sharded. Split it across 6 partition keys."}, // the item of a player called 3
+		{"by_rank L#a#3", 700, heat.Hot, "Split it across 6 partition keys of the index by_rank."},
+		{"L#a#all#3", 700, heat.Hot, "Split it across 6 partition keys."}, // the item of a player called 3
 		{"C#a#0", 1000, heat.Hot, "Using at least 100% of a partition's 1,000 WCU/s. Increase from 4 to 16 write shards."},
 		{"E#a#2026-01-05#0", 1000, heat.Hot, "Increase from 4 to 32 write shards."},
 		{"by_group S#a#3", 300, heat.Hot, "Increase from 4 to 10 write shards."},
-		{"S#a#3", 700, heat.Hot, "Not sharded. Split it across 6 partition keys."}, // a session with the id 3
-		{"L#a#all#player", 700, heat.Hot, "Not sharded. Split it across 6 partition keys."},
-		{"of another table", 700, heat.Hot, "Not sharded. Split it across 6 partition keys."},
+		{"S#a#3", 700, heat.Hot, "Split it across 6 partition keys."}, // a session with the id 3
+		{"L#a#all#player", 700, heat.Hot, "Split it across 6 partition keys."},
+		{"of another table", 700, heat.Hot, "Split it across 6 partition keys."},
 	}
 	for _, c := range cases {
 		index, key, ok := strings.Cut(c.key, " ")

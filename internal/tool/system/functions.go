@@ -158,8 +158,8 @@ const maxMetrics = 10_000
 // detector returns the hotkeys function. source is a table that is not hotshard's own, if there is one.
 func (f *functions) detector(o hotkeys.Settings, source count.Source) (*hotkeys.Handler, error) {
 	deps := hotkeys.Deps{
-		Source: source,
-		Heat:   f.db, Adopted: f.db,
+		Source:  source,
+		Heat:    f.db,
 		Shards:  hotkeys.OpenShards(f.db, o),
 		Metrics: metrics.NewMemory(maxMetrics), Log: f.options.Log, Now: time.Now,
 	}

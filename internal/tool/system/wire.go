@@ -43,7 +43,7 @@ func (s *System) wire(ctx context.Context) error {
 	if err := s.wireAggregator(ctx, f); err != nil {
 		return err
 	}
-	if err := s.wireDetector(ctx, f); err != nil || s.options.Attach.Table == "" {
+	if err := s.wireDetector(ctx, f); err != nil || s.options.Attach == "" {
 		return err
 	}
 	return s.wireAttached(ctx, f)
