@@ -23,7 +23,7 @@ func build(ctx context.Context, settings hotkeys.Settings, log *slog.Logger) (an
 	if err != nil {
 		return nil, err
 	}
-	sink, err := watch.Metrics(settings.Metrics == hotkeys.EMF)
+	sink, err := watch.Metrics()
 	if err != nil {
 		return nil, err
 	}

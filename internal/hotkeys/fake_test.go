@@ -160,7 +160,7 @@ func settings() hotkeys.Settings {
 	return hotkeys.Settings{
 		ItemsTable: "hotshard-items", EventsTable: "hotshard-events", HeatTable: "heat", ShardMapTable: "shard-map", Source: hotkeys.Hotshard,
 		Window: 10 * time.Second, PartitionWCU: 100, Threshold: 0.7, TopK: 2000,
-		HeatRetention: 28 * time.Hour, Metrics: hotkeys.CloudWatch, MetricKeys: 100, MetricNames: keyname.Plain, Control: growth.Act, Quiet: 10 * time.Minute,
+		HeatRetention: 28 * time.Hour, MetricKeys: 100, MetricNames: keyname.Plain, Control: growth.Act, Quiet: 10 * time.Minute,
 		EventAhead: 2 * time.Second, ViewAge: time.Second,
 	}
 }

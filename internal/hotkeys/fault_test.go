@@ -224,7 +224,7 @@ func TestSettings(t *testing.T) {
 	bad := hotkeys.Settings{Window: 1500 * time.Millisecond, Threshold: 1.1, TopK: 1, MetricKeys: -1, EventRetention: time.Second}
 	err = bad.Validate()
 	for _, name := range []string{
-		"ITEMS_TABLE", "EVENTS_TABLE", "HEAT_TABLE", "SHARD_MAP_TABLE", "SOURCE", "METRICS", "METRIC_NAMES", "WINDOW", "THRESHOLD",
+		"ITEMS_TABLE", "EVENTS_TABLE", "HEAT_TABLE", "SHARD_MAP_TABLE", "SOURCE", "METRIC_NAMES", "WINDOW", "THRESHOLD",
 		"PARTITION_WCU", "TOP_K", "HEAT_RETENTION", "METRIC_KEYS", "CONTROL", "QUIET", "EVENT_RETENTION",
 	} {
 		if err == nil || !strings.Contains(err.Error(), "HOTSHARD_"+name) {

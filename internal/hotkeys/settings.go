@@ -56,9 +56,6 @@ type Settings struct {
 	// HeatRetention is how long heat items are kept; 28h to 8760h. Keys without random placement shrink by a day of them.
 	HeatRetention time.Duration `env:"HOTSHARD_HEAT_RETENTION" envDefault:"168h"`
 
-	// Metrics is where metrics go: cloudwatch calls PutMetricData, and emf writes log lines that CloudWatch reads.
-	Metrics MetricSink `env:"HOTSHARD_METRICS" envDefault:"cloudwatch"`
-
 	// MetricKeys is the number of different hot keys an hour that get metrics of their own, which CloudWatch bills by
 	// name; 0 to 1,000. All containers share it through an item of the heat table.
 	MetricKeys int `env:"HOTSHARD_METRIC_KEYS" envDefault:"100"`
@@ -88,15 +85,6 @@ type SourceKind string
 const (
 	Hotshard SourceKind = "hotshard"
 	Existing SourceKind = "existing"
-)
-
-// MetricSink is the destination of metrics.
-type MetricSink string
-
-// The sinks.
-const (
-	CloudWatch MetricSink = "cloudwatch"
-	EMF        MetricSink = "emf"
 )
 
 // maxWindow is the greatest length of a window.
@@ -140,7 +128,6 @@ func (s Settings) Validate() error {
 	check(s.Threshold > 0 && s.Threshold <= 1, "HOTSHARD_THRESHOLD", s.Threshold, "above 0, up to 1")
 	check(s.TopK >= 10 && s.TopK <= 20_000, "HOTSHARD_TOP_K", s.TopK, "10 to 20000")
 	check(s.HeatRetention >= 28*time.Hour && s.HeatRetention <= 8760*time.Hour, "HOTSHARD_HEAT_RETENTION", s.HeatRetention, "28h to 8760h")
-	check(s.Metrics == CloudWatch || s.Metrics == EMF, "HOTSHARD_METRICS", s.Metrics, "cloudwatch or emf")
 	check(s.MetricKeys >= 0 && s.MetricKeys <= 1000, "HOTSHARD_METRIC_KEYS", s.MetricKeys, "0 to 1000")
 	check(s.MetricNames.Valid(), "HOTSHARD_METRIC_NAMES", s.MetricNames, "plain, hashed or off")
 	check(s.Control.Valid(), "HOTSHARD_CONTROL", s.Control, "act, observe or off")

@@ -1,5 +1,4 @@
-// Package metrics sends metrics to CloudWatch's API, to logs in CloudWatch's embedded metric format, or to memory. Code
-// that measures depends on [Sink]:
+// Package metrics sends metrics to CloudWatch or to memory. Code that measures depends on [Sink]:
 //
 //	var sink metrics.Sink = metrics.NewMemory(1000)
 //	err := sink.Put(ctx, []metrics.Datum{{

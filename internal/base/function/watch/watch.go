@@ -4,7 +4,6 @@ package watch
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
@@ -40,12 +39,8 @@ func CloudWatch() (*cloudwatch.Client, error) {
 	}), nil
 }
 
-// Metrics returns the sink of metrics: the log, in the embedded metric format, or CloudWatch's
-// API.
-func Metrics(log bool) (metrics.Sink, error) {
-	if log {
-		return metrics.NewEMF(os.Stdout), nil
-	}
+// Metrics returns the sink of metrics: CloudWatch's API.
+func Metrics() (metrics.Sink, error) {
 	client, err := CloudWatch()
 	if err != nil {
 		return nil, err
