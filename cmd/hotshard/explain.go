@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/heat/windows"
@@ -18,7 +19,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/throttles/collect"
 	"github.com/hotshard/hotshard/internal/query"
 	"github.com/hotshard/hotshard/internal/tool/explain"
-	"github.com/hotshard/hotshard/internal/tool/heatview"
 	"github.com/hotshard/hotshard/internal/tool/live"
 	"github.com/hotshard/hotshard/internal/tool/terminal"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -37,12 +37,13 @@ type ExplainCmd struct {
 // Bounds of explain.
 const (
 	minExplain = time.Minute
+	maxExplain = 24 * time.Hour
 	heatTime   = 30 * time.Second // for reading the past of a stream
 )
 
 // Validate returns an error if the flags are invalid.
 func (c *ExplainCmd) Validate() error {
-	if c.Since < minExplain || c.Since > maxTopSince {
+	if c.Since < minExplain || c.Since > maxExplain {
 		return fmt.Errorf("--since %v: want 1m to 24h", c.Since)
 	}
 	switch {
@@ -143,40 +144,25 @@ func (h *heatFrom) hotKeys(source heat.Source) query.HotKeys {
 	return keys
 }
 
-// pastHeat returns the keys that took much of a partition's limit. It reads the past of a stream for up to heatTime.
+// pastHeat returns the keys that took much of a partition's limit: those of a deployment's heat table, or of the past of
+// a stream, which it reads for up to heatTime.
 func (h *heatFrom) pastHeat(ctx context.Context, c aws.Config, from, to time.Time) ([]throttles.Key, error) {
-	quiet := streams{out: io.Discard, err: io.Discard}
-	w, err := h.open(ctx, quiet, c, from)
+	if h.Stack {
+		w, err := h.openStack(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		return h.hotKeys(w.Source).Read(ctx, from, time.Now())
+	}
+	found, err := h.findStream(ctx, streams{out: io.Discard, err: io.Discard}, c)
 	if err != nil {
 		return nil, err
 	}
-	if w.Run != nil {
-		if err := readPast(ctx, w, to); err != nil {
-			return nil, err
-		}
+	past, err := live.ReadPast(ctx, live.PastOptions{
+		Streams: dynamodbstreams.NewFromConfig(c), Found: found, From: from, To: to, Within: heatTime, PartitionWCU: float64(h.PartitionWCU),
+	})
+	if err != nil {
+		return nil, h.explain(ctx, c, err)
 	}
-	return h.hotKeys(w.Source).Read(ctx, from, time.Now())
-}
-
-// readPast reads a stream until it has the windows up to a time, or for heatTime.
-func readPast(ctx context.Context, w *heatview.Watched, to time.Time) error {
-	ctx, cancel := context.WithTimeout(ctx, heatTime)
-	defer cancel()
-	failed := make(chan error, 1)
-	go func() { failed <- w.Run(ctx) }()
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
-	for w.Settled().Before(to) {
-		select {
-		case err := <-failed:
-			if errors.Is(err, context.DeadlineExceeded) {
-				return nil
-			}
-			return err
-		case <-tick.C:
-		}
-	}
-	cancel()
-	<-failed
-	return nil
+	return h.hotKeys(past).Read(ctx, from, time.Now())
 }

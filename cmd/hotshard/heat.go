@@ -99,14 +99,6 @@ func (h *heatFrom) where(c aws.Config) string {
 	return c.Region
 }
 
-// open returns the heat from since on; a zero since is now.
-func (h *heatFrom) open(ctx context.Context, std streams, c aws.Config, since time.Time) (*heatview.Watched, error) {
-	if h.Stack {
-		return h.openStack(ctx, c)
-	}
-	return h.openTable(ctx, std, c, live.Options{Since: since, AtOnce: since.IsZero()})
-}
-
 // openStack returns the counts of a deployment. It returns an error if there is no deployment.
 func (h *heatFrom) openStack(ctx context.Context, c aws.Config) (*heatview.Watched, error) {
 	client, names := h.dynamoDB(c), schema.NamesFor(h.TablesPrefix)
@@ -167,7 +159,6 @@ func (h *heatFrom) openTable(ctx context.Context, std streams, c aws.Config, o l
 		return nil, err
 	}
 	w := &heatview.Watched{
-		Notify:    func(sentence string) { fmt.Fprintln(std.err, terminal.Visible(sentence)) },
 		Transient: streamshard.Passing, Name: h.Table, Where: h.where(c), Indexes: found.Indexes(),
 	}
 	var mu sync.Mutex
@@ -175,7 +166,7 @@ func (h *heatFrom) openTable(ctx context.Context, std streams, c aws.Config, o l
 	o.Notify = func(sentence string) {
 		mu.Lock()
 		defer mu.Unlock()
-		w.Notify(sentence)
+		fmt.Fprintln(std.err, terminal.Visible(sentence))
 	}
 	reader := live.New(o)
 	w.Source, w.Settled = reader, reader.Settled

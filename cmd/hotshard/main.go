@@ -128,9 +128,6 @@ func outcome(ctx context.Context, err error, std streams) int {
 		return exitOK
 	}
 	why, interrupted := errors.AsType[interruption](context.Cause(ctx))
-	if typed, ok := errors.AsType[interruption](err); ok { // Ctrl-C, read as a key
-		why, interrupted = typed, true
-	}
 	if interrupted && errors.Is(err, context.Canceled) {
 		err = why
 	}

@@ -132,7 +132,7 @@ func TestWrongUsageIsOneLine(t *testing.T) {
 		"top":                                                         "want one of --table and --stack",
 		"top --table x --stack":                                       "want one of --table and --stack",
 		"top --stack --force":                                         "--force needs --table",
-		"top --table x --since 5s":                                    "--since 5s: want 10s to 24h",
+		"top --table x --since 5m":                                    "unknown flag --since",
 		"top --table x --duration=-1s":                                "--duration -1s",
 		"top --table x --endpoint nonsense":                           `endpoint "nonsense": want a URL`,
 		"adopt --table x":                                             "--format is missing: with no text before the number",

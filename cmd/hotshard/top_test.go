@@ -76,9 +76,6 @@ func TestTopOfForeignTable(t *testing.T) {
 			return
 		}
 		out.named = cmp.Or(out.named, time.Since(began))
-		if w.Keys[0].Advice == "" || w.Keys[0].Peak == 0 {
-			t.Errorf("a key lacks advice or a peak: %s", line)
-		}
 		if out.hot == 0 && w.Keys[0].Status != "warm" {
 			out.hot = time.Since(began)
 			stop()
@@ -172,7 +169,6 @@ func TestTopErrors(t *testing.T) {
 		{[]string{"--table", "oders", "--endpoint", page.URL}, "What answers at " + page.URL + " is not DynamoDB (HTTP status 404)"},
 		{[]string{"--table", names.ShardMap, "--endpoint", endpoint}, "has no stream to read its writes from; to enable one, run: aws dynamodb update-table"},
 		{[]string{"--table", names.Items, "--index", "nope", "--endpoint", endpoint}, `has no index "nope". Check --index: `},
-		{[]string{"--table", names.Items, "--format", "#SHARD_", "--map", "nope", "--endpoint", endpoint}, "The shard map can't be read. Check --map and the permission dynamodb:Query on table nope"},
 		{[]string{"--stack", "--tables-prefix", "nope-", "--endpoint", endpoint}, `No hotshard deployment with the table prefix "nope-" at ` + endpoint},
 		{[]string{"--table", "o", "--endpoint", rejecting("AccessDeniedException", "User: arn:aws:iam::1:user/ann is not authorized to perform: dynamodb:DescribeTable on resource: x")}, "Access denied: your credentials may not call dynamodb:DescribeTable for table \"o\""},
 		{[]string{"--table", "o", "--endpoint", rejecting("ExpiredTokenException", "expired")}, "have expired. Run aws sso login"},
@@ -182,15 +178,6 @@ func TestTopErrors(t *testing.T) {
 		lines := strings.Split(strings.TrimSpace(errs), "\n")
 		if last := lines[len(lines)-1]; code != exitBad || out != "" || len(lines) > 2 || !strings.Contains(last, c.want) {
 			t.Errorf("%q: exit %d with %s%s\nwant 1 with %s", c.args, code, out, errs, c.want)
-		}
-	}
-	for want, args := range map[string][]string{
-		"--map, --namespace and --bucket need --format": {"--table", "o", "--map", "m"},
-		"--namespace needs --map":                       {"--table", "o", "--format", "#", "--namespace", "n"},
-		"--format needs --table":                        {"--stack", "--format", "#"},
-	} {
-		if code, _, errs := hotshard(t, append([]string{"top"}, args...)...); code == 0 || !strings.Contains(errs, want) {
-			t.Errorf("%q: exit %d with %s, want %s", args, code, errs, want)
 		}
 	}
 	t.Setenv("HOTSHARD_ENDPOINT", "") // `make test` sets it

@@ -59,24 +59,39 @@ func (h *Heat) listHotKeys(ctx context.Context, in *hotKeysInput, now time.Time)
 	if fault != "" {
 		return nil, httpapi.InvalidAt("query.since", fault, in.Since)
 	}
-	found, err := h.hottest(ctx, now.Add(-since), now, in.Limit)
-	if err != nil {
-		return nil, err
-	}
-	moments, err := h.moments(ctx, &found)
+	keys, unread, err := h.hotKeys(ctx, since, in.Limit, now)
 	if err != nil {
 		return nil, err
 	}
 	out := &hotKeysOutput{}
-	out.Body.Keys, out.Body.Unread = []HotKey{}, found.unread
+	out.Body.Keys, out.Body.Unread = keys, unread
+	return out, nil
+}
+
+// HotKeys returns up to limit keys with the highest write rates in the time since before now, as GET /v1/hot-keys does.
+func (h *Heat) HotKeys(ctx context.Context, since time.Duration, limit int, now time.Time) ([]HotKey, error) {
+	keys, _, err := h.hotKeys(ctx, since, limit, now)
+	return keys, err
+}
+
+func (h *Heat) hotKeys(ctx context.Context, since time.Duration, limit int, now time.Time) (keys []HotKey, unread int, err error) {
+	found, err := h.hottest(ctx, now.Add(-since), now, limit)
+	if err != nil {
+		return nil, 0, err
+	}
+	moments, err := h.moments(ctx, &found)
+	if err != nil {
+		return nil, 0, err
+	}
+	keys = []HotKey{}
 	for _, row := range found.rows {
 		key, err := h.describe(ctx, row, moments[rowIDOf(&row)], found.changed, now)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
-		out.Body.Keys = append(out.Body.Keys, key)
+		keys = append(keys, key)
 	}
-	return out, nil
+	return keys, found.unread, nil
 }
 
 // describe returns a row as JSON, with its base key's shard counts and the advice. current are its rows in the current

@@ -51,7 +51,7 @@ func TestImporter(t *testing.T) {
 	if !modules["github.com/hotshard/hotshard"] || !modules["github.com/aws/smithy-go"] {
 		t.Errorf("the list lacks hotshard or the SDK: %v", modules)
 	}
-	if required := list("mod", "edit", "-json"); strings.Contains(required, "charmbracelet") {
+	if required := list("mod", "edit", "-json"); strings.Contains(required, "go-pretty") {
 		t.Errorf("an importer's go.mod has\n%s", required)
 	}
 }

@@ -75,7 +75,7 @@ var rules = []rule{
 		name: "tests that throttle need the SDK, JSON, retries and nothing else",
 		of:   []string{"pkg/throttle"}, deny: []string{"github.com/...", "golang.org/...", "go.uber.org/..."}, deep: true,
 		allow:  []string{module + "/pkg/throttle", module + "/pkg/shard/...", module + "/pkg/shard", module + "/internal/...", "github.com/aws/...", "github.com/go-json-experiment/json/...", "github.com/cenkalti/backoff/v5", "golang.org/x/sync/errgroup"},
-		breach: edge{"pkg/throttle", "github.com/charmbracelet/lipgloss"},
+		breach: edge{"pkg/throttle", "github.com/jedib0t/go-pretty/v6/text"},
 	},
 	{
 		name: "the model of partitions is pure",

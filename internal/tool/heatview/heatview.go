@@ -1,20 +1,25 @@
-// Package heatview shows a table's hot keys live: as lines, or as a terminal view. It reads any [heat.Source].
+// Package heatview prints a table's hot keys window by window: as a table, or as lines of JSON. It reads any
+// [heat.Source].
 //
 //	watched := &heatview.Watched{Source: reader, Settled: reader.Settled, Run: reader.Run, Name: "orders"}
 //	err := heatview.Print(ctx, os.Stdout, watched, heatview.Options{JSON: true})
 package heatview
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/keyname"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/internal/query"
+	"github.com/hotshard/hotshard/internal/tool/live"
 )
 
 // Watched is a table whose heat is shown.
@@ -23,75 +28,38 @@ type Watched struct {
 	Settled   func() time.Time            // returns the time before which windows are complete
 	Run       func(context.Context) error // reads the stream; nil if another process reads it
 	Transient func(error) bool            // reports whether an error of Source or Shards is transient; nil if none is
-	Shards    ShardCounts                 // nil if no key has write shards
+	Shards    query.ShardCounts           // nil if no key has write shards
 
 	// Explain returns an error of Source or Shards with what to do about it. It may call AWS. If nil, errors stay as
 	// they are.
 	Explain func(context.Context, error) error
 
-	// Notify passes a sentence of Run to the operator. The terminal view replaces it; nil if Run has none.
-	Notify  func(sentence string)
 	Name    string
 	Where   string
 	Indexes []string // the table's indexes
-}
-
-// ShardCounts reads the number of write shards of base keys; [*shardmap.Map] implements it.
-type ShardCounts interface {
-	Lookup(ctx context.Context, key string, now time.Time) (shardmap.Entry, error)
-	Partitions(table string) int
 }
 
 // lag is the usual time from a window's end until its heat items are written.
 const lag = 10 * time.Second
 
 // Counted returns a deployment's heat, which source reads from the deployment's tables.
-func Counted(source heat.Source, shards ShardCounts, name, where string) *Watched {
+func Counted(source heat.Source, shards query.ShardCounts, name, where string) *Watched {
 	settled := func() time.Time { return time.Now().Add(-lag) }
 	return &Watched{Source: source, Settled: settled, Shards: shards, Name: name, Where: where}
 }
 
-// runWith runs work and w.Run concurrently. If one fails, the other is cancelled.
-func (w *Watched) runWith(ctx context.Context, work func(context.Context) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	if w.Run != nil {
-		group.Go(func() error { return w.Run(ctx) })
-	}
-	group.Go(func() error { return work(ctx) })
-	return group.Wait()
-}
-
-// transient applies Transient to an error of Source or Shards.
-func (w *Watched) transient(err error) bool { return w.Transient != nil && w.Transient(err) }
-
-// explain applies Explain to an error of Source or Shards.
-func (w *Watched) explain(ctx context.Context, err error) error {
-	if w.Explain == nil {
-		return err
-	}
-	return w.Explain(ctx, err)
-}
-
-// Options select the time and the keys to show, and the form.
+// Options select the keys to show, and the form.
 type Options struct {
-	Since    time.Time     // start of the first window; zero is now
-	Span     time.Duration // how long windows are kept, 15 minutes to an hour; other values are set to the nearest
-	Table    string        // lines name a key's table only if it differs
-	Index    string        // only partition keys of this index; "" for all
-	Prefix   string        // only keys that begin with this text
-	JSON     bool          // lines of JSON instead of text
-	Hash     bool          // pseudonyms instead of keys
-	Programs *Programs     // they spread names over several partition keys
+	Table  string // lines name a key's table only if it differs
+	Index  string // only partition keys of this index; "" for all
+	Prefix string // only keys that begin with this text
+	JSON   bool   // lines of JSON instead of a table
+	Hash   bool   // pseudonyms instead of keys
 }
 
-// selectRows returns the rows that the options select.
-func (o *Options) selectRows(rows []heat.KeyHeat) (kept []heat.KeyHeat) {
-	for _, row := range rows {
-		if strings.HasPrefix(row.Key, o.Prefix) && (o.Index == "" || row.Index == o.Index) {
-			kept = append(kept, row)
-		}
-	}
-	return kept
+// selects reports whether the options select a key.
+func (o *Options) selects(key, index string) bool {
+	return strings.HasPrefix(key, o.Prefix) && (o.Index == "" || index == o.Index)
 }
 
 // named returns the key as shown: itself or its pseudonym.
@@ -100,14 +68,6 @@ func (o *Options) named(key string) string {
 		return keyname.Pseudonym(key)
 	}
 	return key
-}
-
-// noMatch returns a [NoMatch] if keys were written and the index or prefix matched none of them; else nil.
-func (o *Options) noMatch(written, matched bool) error {
-	if !written || matched || (o.Index == "" && o.Prefix == "") {
-		return nil
-	}
-	return &NoMatch{o.Index, o.Prefix}
 }
 
 // NoMatch means that no written key matched the index or prefix.
@@ -121,4 +81,161 @@ func (e *NoMatch) Error() string {
 		return fmt.Sprintf("No key of index %q was written. Check --index.", e.Index)
 	}
 	return fmt.Sprintf("No key that begins with %q was written. Check --prefix.", e.Prefix)
+}
+
+// Intervals between reads: a live reader is in this process, a stack's heat is read from DynamoDB.
+const (
+	liveInterval  = 200 * time.Millisecond
+	stackInterval = 5 * time.Second
+)
+
+// Print writes each window that is completed from now on, until ctx ends: a line of JSON, or a table, which replaces
+// the last one if out is a terminal. Print returns a [NoMatch] if keys were written and the index or prefix matched
+// none of them, or else the error of ctx.
+func Print(ctx context.Context, out io.Writer, w *Watched, o Options) error {
+	p := &printer{w: w, o: o, out: out, next: w.Settled()}
+	p.heat = query.NewHeat(w.Source, query.HeatOptions{Shards: w.Shards, Table: o.Table, Now: time.Now})
+	group, running := errgroup.WithContext(ctx)
+	if w.Run != nil {
+		group.Go(func() error { return w.Run(running) })
+	}
+	group.Go(func() error { return p.run(running) })
+	err := group.Wait()
+	if ctx.Err() != nil && p.written && !p.matched && o.Index+o.Prefix != "" {
+		return &NoMatch{o.Index, o.Prefix}
+	}
+	return err
+}
+
+// printer prints windows.
+type printer struct {
+	w    *Watched
+	o    Options
+	out  io.Writer
+	heat *query.Heat
+
+	next             time.Time // start of the next read from the source
+	written, matched bool      // whether a key was written, and one that the options select
+}
+
+// run prints until ctx ends.
+func (p *printer) run(ctx context.Context) error {
+	interval := liveInterval
+	if p.w.Run == nil {
+		interval = stackInterval
+	}
+	for dynamo.Pause(ctx, interval) {
+		if err := p.print(ctx); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// print writes the windows that were completed since the last call. After a transient error of the source or of the
+// shard map it returns nil, and the next call begins with the failed window.
+func (p *printer) print(ctx context.Context) error {
+	settled := p.w.Settled()
+	for window, err := range p.w.Source.Windows(ctx, p.next, settled, live.Window) {
+		if err == nil && window.Start.Add(live.Window).After(settled) {
+			return nil
+		}
+		text := ""
+		if err == nil {
+			text, err = p.text(ctx, window)
+		}
+		if err != nil {
+			return p.failed(ctx, err)
+		}
+		if _, err := io.WriteString(p.out, text); err != nil {
+			return err
+		}
+		p.next = window.Start.Add(time.Millisecond)
+	}
+	return nil
+}
+
+// failed returns nil for a transient error, and otherwise the error with what to do about it.
+func (p *printer) failed(ctx context.Context, err error) error {
+	switch {
+	case p.w.Transient != nil && p.w.Transient(err):
+		return nil
+	case p.w.Explain != nil:
+		return p.w.Explain(ctx, err)
+	}
+	return err
+}
+
+// text returns a window as it is printed.
+func (p *printer) text(ctx context.Context, w heat.Window) (string, error) {
+	rows := heat.Merge(w.Items)
+	p.written = p.written || len(rows) > 0
+	selected := rows[:0]
+	for _, row := range rows {
+		if p.o.selects(row.Key, row.Index) {
+			selected = append(selected, row)
+		}
+	}
+	p.matched = p.matched || len(selected) > 0
+	if p.o.JSON {
+		return p.o.line(w, selected)
+	}
+	keys, err := p.keys(ctx)
+	if err != nil {
+		return "", err
+	}
+	return screenOf(p.out).table(p.title(w), limitOf(w), keys, p.o.named), nil
+}
+
+// Bounds of a table.
+const (
+	shownTime = 15 * time.Minute // a key that was hot is listed for so long
+	tableKeys = 50
+	allKeys   = 10_000 // so many are read to find those that the options select
+)
+
+// keys returns the keys of a table, as GET /v1/hot-keys has them: hot ones first.
+func (p *printer) keys(ctx context.Context) (selected []query.HotKey, err error) {
+	most := tableKeys
+	if p.o.Index+p.o.Prefix != "" {
+		most = allKeys
+	}
+	keys, err := p.heat.HotKeys(ctx, shownTime, most, time.Now())
+	for _, k := range keys {
+		if p.o.selects(k.Key, k.Index) {
+			selected = append(selected, k)
+		}
+	}
+	return selected, err
+}
+
+// title returns the line above a table.
+func (p *printer) title(w heat.Window) string {
+	var units float64
+	for _, it := range w.Items {
+		units += float64(it.Units) / it.Window.Seconds()
+	}
+	text := fmt.Sprintf("%s, %s: %s to %s UTC, %s WCU/s", p.w.Name, p.w.Where,
+		w.Start.UTC().Format(time.TimeOnly), w.Start.Add(live.Window).UTC().Format(time.TimeOnly), heat.Grouped(units))
+	if read := coverage(w); read < 1 {
+		text += fmt.Sprintf(", %s of it was read", percent(read))
+	}
+	return text
+}
+
+// coverage returns the share of a window that was read.
+func coverage(w heat.Window) float64 {
+	read := 1 - w.Unread()
+	for _, it := range w.Items {
+		read = min(read, cmp.Or(it.Coverage, 1))
+	}
+	return read
+}
+
+// limitOf returns a partition's limit in WCU/s; 0 if the window has no items.
+func limitOf(w heat.Window) float64 {
+	if len(w.Items) == 0 {
+		return 0
+	}
+	return w.Items[0].Limit
 }

@@ -3,32 +3,40 @@ package heatview
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
+	"github.com/google/go-cmp/cmp"
 	pretty "github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/ownkeys"
-	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/base/keyname"
+	"github.com/hotshard/hotshard/internal/query"
 	"github.com/hotshard/hotshard/internal/tool/live"
-	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// given is a source of fixed windows.
-type given []heat.Window
+// given is a source of the complete ones of some windows. Its reads fail with err, if any.
+type given struct {
+	windows []heat.Window
+	err     error
+}
 
-func (g given) Windows(_ context.Context, from, to time.Time, _ time.Duration) iter.Seq2[heat.Window, error] {
+func (g *given) Windows(_ context.Context, from, to time.Time, _ time.Duration) iter.Seq2[heat.Window, error] {
 	return func(yield func(heat.Window, error) bool) {
-		for _, w := range g {
-			if !w.Start.Before(from) && w.Start.Before(to) && !yield(w, nil) {
+		if g.err != nil {
+			yield(heat.Window{}, g.err)
+			return
+		}
+		for _, w := range g.windows {
+			over := !w.Start.Add(live.Window).After(time.Now())
+			if over && !w.Start.Before(from) && w.Start.Before(to) && !yield(w, nil) {
 				return
 			}
 		}
@@ -47,368 +55,199 @@ func windowOf(start time.Time, units map[string]uint64) heat.Window {
 			index, name = "", key
 			it.Units += n
 		}
-		it.Keys = append(it.Keys, heat.Key{Index: index, Key: name, Units: n, Peak: n / 10, PeakAt: start})
+		it.Keys = append(it.Keys, heat.Key{Index: index, Key: name, Units: n, Writes: n, Peak: n / 10, PeakAt: start})
 	}
 	return heat.Window{Start: start, Items: []heat.Item{it}}
 }
 
-// viewOf returns a view of these complete windows.
-func viewOf(t *testing.T, shards ShardCounts, list ...heat.Window) *view {
+// watched returns a table with these windows, which are complete as time passes.
+func watched(source *given) *Watched {
+	return &Watched{
+		Source: source, Settled: time.Now, Name: "orders", Where: "eu-west-1",
+		Run: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+	}
+}
+
+// printed returns the output and the error of Print within a time, which begins with the first of a window for each of
+// these units.
+func printed(t *testing.T, within time.Duration, o Options, units ...map[string]uint64) (out string, err error) {
 	t.Helper()
-	over := list[len(list)-1].Start.Add(live.Window)
-	w := &Watched{Source: given(list), Settled: func() time.Time { return over }, Name: "orders", Where: "eu-west-1", Shards: shards, Run: func(context.Context) error { return nil }}
-	m := newView(t.Context(), w, Options{})
-	m.collector.o.Span = time.Hour
-	m.read = func() tea.Msg {
-		now, err := m.collector.refresh(t.Context(), over.Add(3*time.Second))
-		return refreshed{now, err}
-	}
-	m.Update(m.Init()())
-	return m
-}
-
-func press(m *view, keys ...string) tea.Cmd {
-	var last tea.Cmd
-	for _, k := range keys {
-		message := tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(k)}
-		if kind, ok := specialKeys[k]; ok {
-			message = tea.KeyMsg{Type: kind}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), within)
+		defer cancel()
+		source := &given{}
+		for i, n := range units {
+			source.windows = append(source.windows, windowOf(time.Now().Add(time.Duration(i)*live.Window), n))
 		}
-		_, last = m.Update(message)
-	}
-	return last
+		var b bytes.Buffer
+		o.Table = "orders"
+		err = Print(ctx, &b, watched(source), o)
+		out = b.String()
+	})
+	return out, err
 }
 
-var specialKeys = map[string]tea.KeyType{
-	"enter": tea.KeyEnter, "esc": tea.KeyEsc, "down": tea.KeyDown, "ctrl+c": tea.KeyCtrlC, "backspace": tea.KeyBackspace,
-}
-
-// busy returns windows in which user#7 and user#8 are hot and cool, and at the end user#9 is hot.
-func busy() []heat.Window {
-	start := enginetest.Later
-	var list []heat.Window
-	for i := range 12 {
-		units := map[string]uint64{"user#7": 7500, "user#8": uint64(500 * i), hostile: 600, "by_city/Rome": 3000}
-		for n := range 40 {
-			units[fmt.Sprintf("cold-%02d", n)] = 10
-		}
-		list = append(list, windowOf(start.Add(time.Duration(i)*10*time.Second), units))
-	}
-	return append(list, windowOf(start.Add(2*time.Minute), map[string]uint64{"user#7": 2500, "user#9": 9990}),
-		windowOf(start.Add(130*time.Second), map[string]uint64{"user#7": 2500, "user#9": 9990}))
-}
-
-// checkView checks that the view contains each text of has and no text of not.
-func checkView(t *testing.T, m *view, what string, has, not []string) {
-	t.Helper()
-	text := m.View()
-	for _, want := range has {
-		if !strings.Contains(text, want) {
-			t.Errorf("%s: the view lacks %q:\n%s", what, want, text)
-		}
-	}
-	for _, wrong := range not {
-		if strings.Contains(text, wrong) {
-			t.Errorf("%s: the view has %q:\n%s", what, wrong, text)
-		}
-	}
-}
-
-// TestView checks the list, the details, the help, and what each key of the keyboard does.
-func TestView(t *testing.T) {
-	m := viewOf(t, nil, busy()...)
-	check := func(what string, has, not []string) { t.Helper(); checkView(t, m, what, has, not) }
-	lines := strings.Split(m.View(), "\n")
-	if !strings.Contains(lines[4], "▸    999.0") || !strings.Contains(lines[4], "user#9") || !strings.Contains(lines[5], "user#7") {
-		t.Errorf("the list does not begin with user#9 and user#7:\n%s", m.View())
-	}
-	check("list", []string{"orders, eu-west-1", "1 hot of", "saturated", "cooled", "updated 3s ago", "WCU/S▼", "q quit", "? help"}, []string{"\x1b[31m", "\u202e", "cold-01"})
-	press(m, "down")
-	check("second", []string{"▸    250.0", "user#7: "}, nil)
-	press(m, "enter")
-	check("detail", []string{"cooled: 250.0 WCU/s now", "750 WCU in a second", "was hot until 12:02:00", "25% of the partition limit", "1,000 ┤", "2m20s ago", "Enter or Esc back"}, []string{"user#9"})
-	press(m, "esc", "s")
-	check("by the next column", []string{"LIMIT▼"}, nil)
-	press(m, "r")
-	check("reversed", []string{"LIMIT▲"}, nil)
-	press(m, "r", "s", "s", "s", "s", "s")
-	check("by the first column again", []string{"WCU/S▼"}, nil)
-	press(m, "/", "R#9")
-	check("typing", []string{"filter: R#9", "user#9"}, []string{"user#7"})
-	press(m, "backspace", "7", "enter")
-	check("typed", []string{"user#7", "Esc shows all"}, []string{"user#9"})
-	press(m, "/", "x", "enter")
-	check("no match", []string{`No key contains "R#7x"`}, nil)
-	press(m, "esc", "?")
-	check("help", []string{"sort by the next column", "a full bar is the partition limit", "any key goes back"}, nil)
-	press(m, "q")
-	check("closed help", []string{"user#9"}, nil)
-	var copied string
-	m.copy = func(text string) { copied = text }
-	press(m, "c")
-	if !strings.HasPrefix(copied, "user#7: ") {
-		t.Errorf("copied %q", copied)
-	}
-	check("copied", []string{"Advice copied."}, nil)
-	press(m, "p")
-	check("paused", []string{" paused ", "user#7"}, nil)
-	if _, next := m.Update(refreshed{snapshot: snapshot{}}); next == nil {
-		t.Error("a paused view stops its refreshes")
-	}
-	check("paused, after a refresh", []string{"user#7"}, nil)
-	press(m, "p")
-	check("resumed", []string{"Reading."}, []string{"user#7"})
-	if quit := press(m, "q"); quit == nil || quit() != tea.Quit() || m.err != nil {
-		t.Errorf("q does not quit without an error: %v", m.err)
-	}
-	if quit := press(m, "ctrl+c"); quit == nil || quit() != tea.Quit() || !errors.Is(m.err, ErrInterrupted) {
-		t.Errorf("Ctrl-C does not quit with ErrInterrupted: %v", m.err)
-	}
-}
-
-// TestFallingRate checks that a normal key whose rate falls stays in the list, with the error of the newest window. A key
-// that is not in the newest window has no error.
-func TestFallingRate(t *testing.T) {
-	before := windowOf(enginetest.Later, map[string]uint64{"falling": 500, "storm": 8000})
-	now := windowOf(enginetest.Later.Add(live.Window), map[string]uint64{"falling": 400})
-	for i := range before.Items[0].Keys {
-		before.Items[0].Keys[i].Err = 100
-	}
-	now.Items[0].Keys[0].Err = 30
-	m := viewOf(t, nil, before, now)
-	m.Update(tea.WindowSizeMsg{Width: 120, Height: 24})
-	checkView(t, m, "list", []string{"40.0    3.0     4%", "falling: 4% of the partition limit"}, []string{"10.0"})
-	press(m, "enter")
-	checkView(t, m, "details", []string{"normal: 40.0 WCU/s now (at most 3.0 more)"}, nil)
-	press(m, "down")
-	checkView(t, m, "details of a key that is not in the newest window", []string{"storm", "hot: 0.0 WCU/s now, 0%"}, nil)
-}
-
-// TestViewShowsLastSnapshot checks that a view shows its last snapshot, and nothing of a refresh in flight. With the race
-// detector it checks that they share no memory.
-func TestViewShowsLastSnapshot(t *testing.T) {
-	list := []heat.Window{windowOf(enginetest.Later, nil), windowOf(enginetest.Later.Add(live.Window), map[string]uint64{"user#7": 10})}
-	over := enginetest.Later.Add(live.Window)
-	w := &Watched{Source: given(list), Settled: func() time.Time { return over }, Run: func(context.Context) error { return nil }}
-	m := newView(t.Context(), w, Options{Prefix: "nobody"})
-	m.Update(m.read())
-	checkView(t, m, "without writes", []string{"No recent writes."}, nil)
-	over = over.Add(live.Window)
-	read := make(chan tea.Msg, 1)
-	go func() { read <- m.read() }()
-	for len(read) == 0 {
-		checkView(t, m, "during the refresh", []string{"No recent writes."}, nil)
-	}
-	checkView(t, m, "before the message", []string{"No recent writes."}, nil)
-	m.Update(<-read)
-	checkView(t, m, "after the message", []string{"No key matches --index and --prefix."}, nil)
-}
-
-// TestViewErrors checks that a view shows transient errors and continues, and that it ends with other errors.
-func TestViewErrors(t *testing.T) {
-	m := viewOf(t, nil, busy()...)
-	transient := errors.New("connection reset")
-	m.transient = func(err error) bool { return errors.Is(err, transient) }
-	if _, next := m.Update(refreshed{m.now, transient}); next == nil || m.err != nil {
-		t.Errorf("a transient error ends the view with %v", m.err)
-	}
-	checkView(t, m, "a transient error", []string{"Disconnected", "user#9"}, nil)
-	m.Update(refreshed{m.now, nil})
-	checkView(t, m, "the next refresh", []string{"user#9"}, []string{"Disconnected"})
-	denied := errors.New("denied")
-	m.explain = func(err error) error { return fmt.Errorf("explained: %w", err) }
-	_, next := m.Update(refreshed{m.now, denied})
-	if next == nil {
-		t.Fatal("the view does not explain a final error")
-	}
-	if _, next = m.Update(next()); next == nil || next() != tea.Quit() || !errors.Is(m.err, denied) || !strings.HasPrefix(m.err.Error(), "explained") {
-		t.Errorf("a final error ends the view with %v", m.err)
-	}
-}
-
-// TestOutcome checks the error of a view that ended by q or at the end of its duration.
-func TestOutcome(t *testing.T) {
-	over, cancel := context.WithTimeout(t.Context(), 0)
-	defer cancel()
+// TestLines checks the lines of JSON, with filters and pseudonyms.
+func TestLines(t *testing.T) {
+	units := map[string]uint64{"user#7": 7512, "other": 10, "by_city/Rome": 300}
 	for _, c := range []struct {
 		options Options
-		ctx     context.Context
-		want    string // "" for nil
+		want    []LineKey
 	}{
-		{Options{Prefix: "nobody"}, t.Context(), `No key that begins with "nobody" was written`},
-		{Options{Prefix: "nobody"}, over, `No key that begins with "nobody" was written`},
-		{Options{Index: "nope"}, over, `No key of index "nope" was written`},
-		{Options{Prefix: "user"}, over, "deadline"},
-		{Options{Prefix: "user"}, t.Context(), ""},
-		{Options{}, t.Context(), ""},
+		{Options{}, []LineKey{
+			{Key: "user#7", Status: "hot", Rate: 751.2, Share: 0.7512}, {Key: "Rome", Index: "by_city", Status: "warm", Rate: 30, Share: 0.03}, {Key: "other", Status: "warm", Rate: 1, Share: 0.001},
+		}},
+		{Options{Index: "by_city"}, []LineKey{{Key: "Rome", Index: "by_city", Status: "warm", Rate: 30, Share: 0.03}}},
+		{Options{Prefix: "use", Hash: true}, []LineKey{{Key: keyname.Pseudonym("user#7"), Status: "hot", Rate: 751.2, Share: 0.7512}}},
 	} {
-		w := &Watched{Source: given(busy()), Settled: func() time.Time { return enginetest.Later.Add(time.Hour) }}
-		m := newView(t.Context(), w, c.options)
-		m.Update(m.read())
-		err := m.outcome(c.ctx, nil, c.options)
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%+v, end of the duration %t: error %v, want %q", c.options, c.ctx == over, err, c.want)
+		c.options.JSON = true
+		text, err := printed(t, 25*time.Second, c.options, units, map[string]uint64{"user#7": 1})
+		if lines := strings.Split(strings.TrimSpace(text), "\n"); !errors.Is(err, context.DeadlineExceeded) || len(lines) != 2 {
+			t.Fatalf("%d lines, %v; want a line for each window:\n%s", len(lines), err, text)
+		}
+		var got Line
+		if err := json.Unmarshal([]byte(text[:strings.Index(text, "\n")]), &got); err != nil {
+			t.Fatal(err)
+		}
+		want := Line{Start: "2000-01-01T00:00:00.000Z", Window: "10s", Coverage: 1, Keys: c.want}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", c.options, diff)
 		}
 	}
-	m := viewOf(t, nil, busy()...)
-	press(m, "ctrl+c")
-	if err := m.outcome(t.Context(), nil, Options{}); !errors.Is(err, ErrInterrupted) {
-		t.Errorf("Ctrl-C: error %v, want ErrInterrupted", err)
+}
+
+// TestCoverageOfLines checks that a line has the share of its window that was read, and a foreign key's table.
+func TestCoverageOfLines(t *testing.T) {
+	w := windowOf(time.Unix(0, 0), map[string]uint64{"a": 10})
+	w.Items[0].Coverage = 0.937
+	text, err := (&Options{Table: "items"}).line(w, heat.Merge(w.Items))
+	if err != nil || !strings.Contains(text, `"coverage":0.93}`) || !strings.Contains(text, `{"table":"orders","key":"a",`) {
+		t.Errorf("line %s, %v", text, err)
 	}
 }
 
-// counts is a shard map in which each key has this shard count.
-type counts int
-
-func (n counts) Lookup(context.Context, string, time.Time) (shardmap.Entry, error) {
-	return shardmap.Entry{History: shard.History{{Count: int(n)}}}, nil
-}
-func (n counts) Partitions(string) int { return 64 }
-
-// TestWriteShards checks that the write shards of a base key are one row. Its details list them in numeric order.
-func TestWriteShards(t *testing.T) {
-	units := map[string]uint64{"C#other#0": 50}
-	for n := range 12 {
-		units[fmt.Sprint("C#page#", n)] = uint64(100 + n)
+// TestTables checks that each window has a table, with hot keys first and advice for them, until they have cooled.
+func TestTables(t *testing.T) {
+	cold := map[string]uint64{hostile: 600, "by_city/Rome": 300}
+	for i := range 40 {
+		cold[fmt.Sprintf("cold-%02d", i)] = 10
 	}
-	var list []heat.Window
-	for i := range 3 {
-		w := windowOf(enginetest.Later.Add(time.Duration(i)*live.Window), units)
-		w.Items[0].Table = ""
-		list = append(list, w)
+	hot := map[string]uint64{"user#7": 8000, "user#9": 9900}
+	windows := []map[string]uint64{hot}
+	for range 8 {
+		windows = append(windows, cold)
 	}
-	m := viewOf(t, counts(12), list...)
-	if keys := m.keys(); len(keys) != 2 || keys[0].id.key != "C#page" || keys[0].Current != 11.1 {
-		t.Fatalf("keys %+v, want C#page with 11.1 WCU/s first of two", keys)
+	text, err := printed(t, 95*time.Second, Options{}, windows...)
+	tables := strings.Split(strings.TrimSuffix(text, "\n\n"), "\n\n")
+	if !errors.Is(err, context.DeadlineExceeded) || len(tables) != 9 {
+		t.Fatalf("%d tables, %v; want 9:\n%s", len(tables), err, text)
 	}
-	checkView(t, m, "list", []string{"C#page", "  12 "}, []string{"C#page#"})
-	m.Update(tea.WindowSizeMsg{Width: 100, Height: 60})
-	press(m, "enter")
-	text := m.View()
-	last := -1
-	for n := range 12 {
-		at := strings.Index(text, fmt.Sprintf("C#page#%d", n))
-		if at <= last {
-			t.Fatalf("write shard %d is out of order:\n%s", n, text)
-		}
-		last = at
-	}
-}
-
-// TestNamesOfPrograms checks that the partition keys of a name which programs shard are one row with their sum. Its number
-// of write shards is the shard map's, or else the least that the keys imply.
-func TestNamesOfPrograms(t *testing.T) {
-	units := map[string]uint64{"other": 50, "acme": 100, "acme#SHARD_10": 110, "acme#SHARD_2": 120}
-	for want, shards := range map[int]ShardCounts{16: counts(16), 11: nil} {
-		m := viewOf(t, shards, windowOf(enginetest.Later, units))
-		m.collector.o.Programs, m.collector.fresh = &Programs{Keys: ownkeys.Keys{Format: shard.HashShard}}, true
-		m.Update(m.read())
-		keys := m.keys()
-		if len(keys) != 2 || keys[0].id.key != "acme" || keys[0].Current != 12 || keys[0].total() != 33 || keys[0].shards != want {
-			t.Fatalf("keys %+v, want acme with 12 WCU/s of 33 and %d write shards first of two", keys, want)
-		}
-		m.Update(tea.WindowSizeMsg{Width: 160, Height: 60})
-		press(m, "enter")
-		text := m.View()
-		if second, tenth := strings.Index(text, "acme#SHARD_2"), strings.Index(text, "acme#SHARD_10"); second < 0 || second > tenth {
-			t.Errorf("the write shards are not in numeric order:\n%s", text)
-		}
-		checkView(t, m, "details", []string{fmt.Sprintf("%d write shards, 33.0 WCU/s together", want)}, nil)
-	}
-}
-
-// TestCutNamesDiffer checks that names which differ only at their ends still differ when they are cut.
-func TestCutNamesDiffer(t *testing.T) {
-	units := map[string]uint64{}
-	for n := range 5 {
-		units[fmt.Sprintf("tenant#0b5c1f0a-9d7e-4c33-8f5e-2f6b7a9c1d20/session#2026-11-23/part-%04d", n)] = uint64(100 + n)
-	}
-	m := viewOf(t, nil, windowOf(enginetest.Later, units))
-	for n := range 5 {
-		checkView(t, m, "80 columns", []string{fmt.Sprintf("/part-%04d", n)}, nil)
-	}
-}
-
-// TestViewFits checks that the view fits terminals of all sizes.
-func TestViewFits(t *testing.T) {
-	m := viewOf(t, nil, busy()...)
-	for _, detail := range []bool{false, true} {
-		for width := 20; width <= 200; width += 9 {
-			for height := 6; height <= 60; height += 6 {
-				m.Update(tea.WindowSizeMsg{Width: width, Height: height})
-				m.detail, m.help = detail, !detail && width%2 == 0
-				lines := strings.Split(m.View(), "\n")
-				if len(lines) > height {
-					t.Errorf("%d x %d, details %t: %d lines", width, height, detail, len(lines))
-				}
-				for _, line := range lines {
-					if w := pretty.StringWidth(line); w > width {
-						t.Errorf("%d x %d, details %t: a line of %d columns: %q", width, height, detail, w, line)
-					}
-				}
+	check := func(table string, wants ...string) {
+		t.Helper()
+		for _, want := range wants {
+			if table, _, _ = strings.Cut(table, "\x00"); !strings.Contains(table, want) {
+				t.Errorf("the table lacks %q:\n%s", want, table)
 			}
 		}
 	}
-}
-
-// arriving is a stack's heat, in which some windows are stored seconds after their end.
-type arriving struct {
-	windows []heat.Window
-	delays  []time.Duration // from a window's end until it is stored
-	reads   int
-}
-
-func (a *arriving) Windows(_ context.Context, from, to time.Time, _ time.Duration) iter.Seq2[heat.Window, error] {
-	a.reads++
-	var stored given
-	for i, w := range a.windows {
-		if time.Now().Before(w.Start.Add(live.Window + a.delays[i])) {
-			continue
-		}
-		if last := len(stored) - 1; last >= 0 && stored[last].Start.Equal(w.Start) {
-			w.Items = append(stored[last].Items, w.Items...)
-			stored = stored[:last]
-		}
-		stored = append(stored, w)
+	check(tables[0], "orders, eu-west-1: 00:00:00 to 00:00:10 UTC, 1,790 WCU/s\n", "   990.0    99%      990  saturated user#9\n   800.0    80%      800  hot       user#7\n", "\nuser#9: ")
+	check(tables[8], "     0.0     0%      990  cooled    user#9\n", `    60.0     6%       60  normal    esc\x1b[31m\u202e<img onerror>`, "Rome (by_city)")
+	if strings.Contains(text, "\x1b") || strings.Contains(tables[8], "user#9: ") || strings.Count(tables[8], "\n") > 20 {
+		t.Errorf("the output has an escape, advice for a cooled key, or too many lines:\n%s", tables[8])
 	}
-	return stored.Windows(context.Background(), from, to, live.Window)
+	if text, _ := printed(t, 15*time.Second, Options{}, nil); !strings.Contains(text, "No recent writes.") {
+		t.Errorf("a table without writes: %s", text)
+	}
 }
 
-// TestStack checks that a window is printed after the items of all its stream shards are stored. DynamoDB is read only
-// every few seconds. Equal keys of two tables are two keys.
-func TestStack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		start := time.Now().UTC().Truncate(live.Window)
-		var a arriving
-		for i := range 6 {
-			for n, table := range []string{"orders", "users"} {
-				w := windowOf(start.Add(time.Duration(i)*live.Window), map[string]uint64{"7": uint64(1000 * (n + 1))})
-				w.Items[0].Table, w.Items[0].StreamShard = table, table
-				a.windows, a.delays = append(a.windows, w), append(a.delays, time.Duration(100+9800*n)*time.Millisecond)
-			}
+// TestScreens checks that a terminal's table begins in the first cell and fits, and that names keep both ends.
+func TestScreens(t *testing.T) {
+	long := "begin" + strings.Repeat("x", 500) + "end17"
+	keys := []query.HotKey{
+		{Key: long, Type: "counter", Shards: 4, Status: heat.Saturated, Worst: heat.Saturated, Current: 12_345, Peak: 14_000, Advice: strings.Repeat("advice ", 40)},
+		{Key: "second", Type: "other", Status: heat.Hot, Worst: heat.Hot, Current: 712.34},
+	}
+	for i := range 50 {
+		keys = append(keys, query.HotKey{Key: fmt.Sprint(i), Type: "other"})
+	}
+	for _, s := range []screen{{40, 12, true, false}, {80, 24, true, true}, {200, 50, true, true}, {20, 3, true, false}} {
+		text := s.table("orders, "+strings.Repeat("here ", 50), 1000, keys, func(key string) string { return key })
+		body, ok := strings.CutPrefix(text, "\x1b[H\x1b[J")
+		lines := strings.Split(strings.TrimSuffix(body, "\n"), "\n")
+		if !ok || len(lines) >= max(s.height, 4) {
+			t.Errorf("%+v: %d lines, want a clear screen and fewer lines than it has:\n%s", s, len(lines), text)
 		}
-		w := Counted(&a, nil, "hotshard-*", "eu-west-1")
-		ctx, cancel := context.WithTimeout(t.Context(), 61*time.Second)
-		defer cancel()
-		var out bytes.Buffer
-		o := Options{Since: start, JSON: true}
-		if err := Print(ctx, &out, w, o); !errors.Is(err, context.DeadlineExceeded) {
-			t.Error(err)
-		}
-		want := `"keys":[{"table":"users","key":"7","status":"warm","write_units_per_second":200,"error":0,"share":0.2,"peak":200,"worst":"warm"`
-		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 		for _, line := range lines {
-			if !strings.Contains(line, want) {
-				t.Errorf("line %s\nlacks %s", line, want)
+			if w := pretty.StringWidthWithoutEscSequences(line); w > max(s.width, 40) {
+				t.Errorf("%+v: a line of %d columns: %q", s, w, line)
 			}
 		}
-		if len(lines) != 5 || a.reads > 61/2 {
-			t.Errorf("%d lines and %d reads in 61 s, want 5 and at most 30", len(lines), a.reads)
+		if !strings.Contains(lines[2], "12,345") || !strings.Contains(lines[2], "…") || !strings.HasSuffix(strings.TrimSuffix(lines[2], reset), "7") {
+			t.Errorf("%+v: the first key's line is %q", s, lines[2])
 		}
-		l := o.collector(w)
-		seen, err := l.refresh(t.Context(), time.Now())
-		if err != nil || len(seen.keys) != 2 {
-			t.Errorf("the view has %d keys, %v; want 2", len(seen.keys), err)
+		if coloured := strings.HasPrefix(lines[2], red) && strings.HasSuffix(lines[2], reset); coloured != s.colours {
+			t.Errorf("%+v: the first key's line is %q", s, lines[2])
+		}
+	}
+	t.Setenv("NO_COLOR", "1")
+	if s := screenOf(io.Discard); s.redraws || s.colours {
+		t.Errorf("%+v for an output that is no terminal", s)
+	}
+}
+
+// TestNoMatch checks that a filter which matches no written key is an error. A table without writes is none.
+func TestNoMatch(t *testing.T) {
+	busy := map[string]uint64{"user#7": 7500}
+	for _, c := range []struct {
+		units   map[string]uint64
+		options Options
+		want    string
+	}{
+		{busy, Options{Prefix: "nobody"}, `No key that begins with "nobody" was written`},
+		{busy, Options{Index: "nope", JSON: true}, `No key of index "nope" was written`},
+		{busy, Options{Index: "nope", Prefix: "x"}, `No key of index "nope" that begins with "x" was written`},
+		{busy, Options{Prefix: "user"}, "deadline"},
+		{nil, Options{Prefix: "nobody"}, "deadline"},
+	} {
+		if _, err := printed(t, 15*time.Second, c.options, c.units); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: error %v, want %q", c.options, err, c.want)
+		}
+	}
+}
+
+// fullDisk is a writer that fails.
+type fullDisk struct{}
+
+var errFull = errors.New("no space left on device")
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
+
+// TestFaults checks that a transient error loses no window, and that a permanent one, or that of the output, ends Print
+// with an explanation.
+func TestFaults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		broken := errors.New("connection reset")
+		source := &given{err: broken}
+		for i := range 3 {
+			source.windows = append(source.windows, windowOf(time.Now().Add(time.Duration(i)*live.Window), map[string]uint64{"a": 1}))
+		}
+		w := watched(source)
+		w.Transient = func(err error) bool { return source.windows != nil }
+		w.Explain = func(_ context.Context, err error) error { return fmt.Errorf("allow it: %w", err) }
+		if err := Print(ctx, fullDisk{}, &Watched{Source: &given{windows: source.windows}, Settled: time.Now, Transient: w.Transient}, Options{JSON: true}); !errors.Is(err, errFull) {
+			t.Errorf("error %v, want %v", err, errFull)
+		}
+		time.AfterFunc(15*time.Second, func() { source.err = nil })
+		var out bytes.Buffer
+		source.windows = append(source.windows, windowOf(time.Now().Add(live.Window), map[string]uint64{"a": 1}))
+		if err := Print(ctx, &out, w, Options{JSON: true}); !errors.Is(err, context.DeadlineExceeded) || strings.Count(out.String(), "\n") < 2 {
+			t.Errorf("%v, output after an outage:\n%s", err, out.String())
+		}
+		source.windows, source.err = nil, broken
+		if err := Print(t.Context(), &out, w, Options{}); err == nil || err.Error() != "allow it: connection reset" {
+			t.Errorf("error %v, want the explained one", err)
 		}
 	})
 }

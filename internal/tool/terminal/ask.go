@@ -20,6 +20,18 @@ func Is(file any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// Size returns the columns and lines of a terminal; zeros for anything else.
+func Size(file any) (width, height int) {
+	if !Is(file) {
+		return 0, 0
+	}
+	width, height, err := term.GetSize(int(file.(*os.File).Fd()))
+	if err != nil {
+		return 0, 0
+	}
+	return width, height
+}
+
 // Ask prints a question and returns the next line without surrounding spaces, or "" at the input's end. It returns
 // ctx's error when ctx ends, while the read continues in the background.
 func Ask(ctx context.Context, in io.Reader, out io.Writer, question string) (answer string, err error) {
