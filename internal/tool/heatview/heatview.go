@@ -17,7 +17,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/query"
 	"github.com/hotshard/hotshard/internal/tool/live"
 )
@@ -62,12 +61,15 @@ func (o *Options) selects(key, index string) bool {
 	return strings.HasPrefix(key, o.Prefix) && (o.Index == "" || index == o.Index)
 }
 
-// named returns the key as shown: itself or its pseudonym.
-func (o *Options) named(key string) string {
-	if o.Hash {
-		return keyname.Pseudonym(key)
+// nameOf returns a key as a table shows it: a base key with its type, another key as it is, or a pseudonym.
+func (o *Options) nameOf(k *query.HotKey) string {
+	switch {
+	case o.Hash:
+		return k.Hash
+	case k.Type != "other":
+		return k.Type + " " + k.Name
 	}
-	return key
+	return k.Key
 }
 
 // NoMatch means that no written key matched the index or prefix.
@@ -184,7 +186,7 @@ func (p *printer) text(ctx context.Context, w heat.Window) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return screenOf(p.out).table(p.title(w), limitOf(w), keys, p.o.named), nil
+	return screenOf(p.out).table(p.title(w), limitOf(w), keys, p.o.nameOf), nil
 }
 
 // Bounds of a table.

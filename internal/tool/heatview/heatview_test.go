@@ -164,14 +164,14 @@ func TestTables(t *testing.T) {
 func TestScreens(t *testing.T) {
 	long := "begin" + strings.Repeat("x", 500) + "end17"
 	keys := []query.HotKey{
-		{Key: long, Type: "counter", Shards: 4, Status: heat.Saturated, Worst: heat.Saturated, Current: 12_345, Peak: 14_000, Advice: strings.Repeat("advice ", 40)},
+		{Key: "C#page#0", Name: long, Type: "counter", Shards: 4, Status: heat.Saturated, Worst: heat.Saturated, Current: 12_345, Peak: 14_000, Advice: strings.Repeat("advice ", 40)},
 		{Key: "second", Type: "other", Status: heat.Hot, Worst: heat.Hot, Current: 712.34},
 	}
 	for i := range 50 {
 		keys = append(keys, query.HotKey{Key: fmt.Sprint(i), Type: "other"})
 	}
 	for _, s := range []screen{{40, 12, true, false}, {80, 24, true, true}, {200, 50, true, true}, {20, 3, true, false}} {
-		text := s.table("orders, "+strings.Repeat("here ", 50), 1000, keys, func(key string) string { return key })
+		text := s.table("orders, "+strings.Repeat("here ", 50), 1000, keys, (&Options{}).nameOf)
 		body, ok := strings.CutPrefix(text, "\x1b[H\x1b[J")
 		lines := strings.Split(strings.TrimSuffix(body, "\n"), "\n")
 		if !ok || len(lines) >= max(s.height, 4) {
@@ -182,7 +182,7 @@ func TestScreens(t *testing.T) {
 				t.Errorf("%+v: a line of %d columns: %q", s, w, line)
 			}
 		}
-		if !strings.Contains(lines[2], "12,345") || !strings.Contains(lines[2], "…") || !strings.HasSuffix(strings.TrimSuffix(lines[2], reset), "7") {
+		if !strings.Contains(lines[2], "  c") || !strings.Contains(lines[2], "12,345") || !strings.Contains(lines[2], "…") || !strings.HasSuffix(strings.TrimSuffix(lines[2], reset), "7") {
 			t.Errorf("%+v: the first key's line is %q", s, lines[2])
 		}
 		if coloured := strings.HasPrefix(lines[2], red) && strings.HasSuffix(lines[2], reset); coloured != s.colours {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/jsontime"
+	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/tool/live"
 )
@@ -37,8 +38,11 @@ func (o *Options) line(w heat.Window, rows []heat.KeyHeat) (string, error) {
 	l := Line{Start: httpapi.FormatTime(w.Start), Window: jsontime.Duration(live.Window).String(), Keys: []LineKey{}, Coverage: heat.Hundredths(coverage(w))}
 	for _, row := range rows[:min(len(rows), lineKeys)] {
 		key := LineKey{
-			Key: o.named(row.Key), Index: row.Index, Status: row.Worst.String(), Rate: heat.Hundredths(row.WriteUnitsPerSecond),
+			Key: row.Key, Index: row.Index, Status: row.Worst.String(), Rate: heat.Hundredths(row.WriteUnitsPerSecond),
 			Error: math.Ceil(row.Error*100) / 100, Share: math.Floor(1e4*row.WriteUnitsPerSecond/row.Limit) / 1e4,
+		}
+		if o.Hash {
+			key.Key = keyname.Pseudonym(row.Key)
 		}
 		if table := row.TableName(); table != o.Table {
 			key.Table = table

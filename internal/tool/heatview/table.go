@@ -38,7 +38,7 @@ const (
 )
 
 // table returns the table of some keys of a table whose partitions take limit WCU/s. Its lines fit the screen.
-func (s screen) table(title string, limit float64, keys []query.HotKey, named func(string) string) string {
+func (s screen) table(title string, limit float64, keys []query.HotKey, named func(*query.HotKey) string) string {
 	lines := []string{terminal.Cut(terminal.Visible(title), s.width)}
 	advice := s.advice(keys, named)
 	room := max(1, s.height-3-len(advice))
@@ -52,7 +52,7 @@ func (s screen) table(title string, limit float64, keys []query.HotKey, named fu
 		if k.Type != "other" {
 			shards = fmt.Sprint(k.Shards)
 		}
-		name := terminal.Visible(named(k.Key))
+		name := terminal.Visible(named(&k))
 		if k.Index != "" {
 			name += " (" + terminal.Visible(k.Index) + ")"
 		}
@@ -86,12 +86,12 @@ func (s screen) row(sharded bool, rate, share, peak, status, shards, key string)
 const maxAdvice = 3
 
 // advice returns the lines of the advice for the first hot keys, in at most a third of the screen.
-func (s screen) advice(keys []query.HotKey, named func(string) string) (lines []string) {
+func (s screen) advice(keys []query.HotKey, named func(*query.HotKey) string) (lines []string) {
 	for _, k := range keys[:min(len(keys), maxAdvice)] {
 		if k.Status == heat.Warm {
 			break
 		}
-		text := terminal.Cut(terminal.Visible(named(k.Key)), max(8, s.width/3)) + ": " + terminal.Visible(k.Advice)
+		text := terminal.Cut(terminal.Visible(named(&k)), max(8, s.width/3)) + ": " + terminal.Visible(k.Advice)
 		for line := range strings.SplitSeq(pretty.WrapSoft(text, max(20, s.width-1)), "\n") {
 			lines = append(lines, strings.TrimRight(line, " "))
 		}

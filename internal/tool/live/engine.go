@@ -7,13 +7,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 )
 
-// readAt returns a function of a record's second: the one in which it was read, or the last of its minute.
-func readAt(at time.Time) func(ddbstream.Record) time.Time {
-	return func(record ddbstream.Record) time.Time {
-		return dynamolocal.Stamp(record.Created, at.UTC().Truncate(time.Second))
-	}
-}
-
 // stampEach sets the times of records of DynamoDB Local, which stamps to the minute, to what second
 // returns.
 func stampEach(records []ddbstream.Record, second func(ddbstream.Record) time.Time) []ddbstream.Record {

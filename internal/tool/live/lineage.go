@@ -22,12 +22,11 @@ type stream struct {
 	*streamshard.Stream
 	r       *Reader
 	found   Found
-	since   time.Time                      // where to begin; zero means now
 	cursors map[string]*streamshard.Cursor // of the first stream shards, until their reading starts
 }
 
-func (r *Reader) newStream(found Found, since time.Time) *stream {
-	s := &stream{Stream: streamshard.New(r.o.Streams, found.Stream, found.View), r: r, found: found, since: since}
+func (r *Reader) newStream(found Found) *stream {
+	s := &stream{Stream: streamshard.New(r.o.Streams, found.Stream, found.View), r: r, found: found}
 	s.Clock = &r.clock
 	return s
 }
@@ -67,10 +66,7 @@ func (s *stream) first(ctx context.Context, l *streamshard.Lineage) error {
 		return err
 	}
 	s.cursors = make(map[string]*streamshard.Cursor)
-	if s.since.IsZero() {
-		return s.fromNow(ctx, l, list)
-	}
-	return s.fromThen(ctx, l, list)
+	return s.fromNow(ctx, l, list)
 }
 
 // firstTime is the timeout for one stream shard's first iterator. A stream shard that has been closed
@@ -106,29 +102,5 @@ func (s *stream) fromNow(ctx context.Context, l *streamshard.Lineage, list []str
 		return errEnded // it has children by now: list again
 	}
 	s.r.windows.start(s.r.clock.Latest(time.Now()).UTC().Truncate(time.Second).Add(time.Second))
-	return nil
-}
-
-// fromThen begins with all stream shards at a past time, parents first. If the service can't seek to a
-// time, it begins at the oldest records.
-func (s *stream) fromThen(ctx context.Context, l *streamshard.Lineage, list []streamshard.Shard) error {
-	since := s.since.UTC().Truncate(time.Second)
-	from := streamshard.AtTimestamp(since)
-	finds, err := s.FindsTimes(ctx, list, since)
-	if err != nil {
-		return err
-	}
-	if !finds {
-		from = streamshard.TrimHorizon
-		s.r.notify("this service can't seek to a time, so the stream is read from its oldest record; records older than %s are not counted", since.Format(time.RFC3339))
-	}
-	if s.IsEngine() {
-		s.r.notify("DynamoDB Local stamps records to the minute: past records are spread evenly over theirs")
-	}
-	for _, shard := range list {
-		s.cursors[shard.ID] = s.Cursor(shard.ID, from)
-	}
-	l.Reset(list, func(streamshard.Shard) bool { return false })
-	s.r.windows.start(since)
 	return nil
 }

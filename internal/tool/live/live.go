@@ -41,9 +41,6 @@ type Options struct {
 	Streams streamshard.Client
 	Found   Found
 
-	// Since is where to begin; zero means now. A stream has no records older than 24 hours.
-	Since time.Time
-
 	// AtOnce begins the first window when reading begins, so that it is complete early. Windows are
 	// then not aligned with minutes, and kept only for an hour.
 	AtOnce bool
@@ -106,9 +103,9 @@ func (r *Reader) Run(ctx context.Context) error {
 
 // follow reads the stream. If the stream is gone, it starts over with the table's current stream.
 func (r *Reader) follow(ctx context.Context) error {
-	found, since := r.o.Found, r.o.Since
+	found := r.o.Found
 	for {
-		err := r.newStream(found, since).run(ctx)
+		err := r.newStream(found).run(ctx)
 		if !isGone(err) || ctx.Err() != nil || r.o.Find == nil {
 			return err
 		}
@@ -118,7 +115,6 @@ func (r *Reader) follow(ctx context.Context) error {
 		if found, err = r.waitForStream(ctx, gone, err); err != nil {
 			return err
 		}
-		since = time.Time{}
 	}
 }
 

@@ -54,7 +54,7 @@ func (s *stream) newShard(id string) *shard {
 	if delete(s.cursors, id); cursor == nil {
 		cursor = s.Cursor(id, streamshard.TrimHorizon)
 	}
-	return &shard{r: s.r, stream: s, id: id, counting: s.r.windows.startCounting(id), cursor: cursor, live: s.since.IsZero(), retry: streamshard.NewBackOff()}
+	return &shard{r: s.r, stream: s, id: id, counting: s.r.windows.startCounting(id), cursor: cursor, live: true, retry: streamshard.NewBackOff()}
 }
 
 // run polls until the stream shard's end, and returns the time until which it was read.

@@ -71,17 +71,24 @@ func TestTrimmedAtStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
 		s := f.open("")
+		r := f.reader(t, Options{})
+		time.Sleep(5 * time.Second)
 		polls := 0
-		f.failIf(fault{400, "TrimmedDataAccessException"}, func(o string) bool {
-			if o == "GetRecords" {
-				polls++
+		f.locked(func() {
+			f.fail = func(operation, shard string) *fault {
+				if operation == "GetRecords" && shard != s.id {
+					if polls++; polls == 1 {
+						return &fault{400, "TrimmedDataAccessException"}
+					}
+				}
+				return nil
 			}
-			return o == "GetRecords" && polls == 1
 		})
-		began := time.Now()
-		f.write(s, "key", 1)
-		r := f.reader(t, Options{Since: began})
+		f.write(f.end(s, 1)[0], "key", 1)
 		time.Sleep(20 * time.Second)
+		if polls < 2 {
+			t.Errorf("%d polls of the child, want one after the failed one", polls)
+		}
 		if got := counted(t, r)["key"]; got != 1 {
 			t.Errorf("%d records are counted, want 1", got)
 		}
