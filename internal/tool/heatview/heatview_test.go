@@ -25,6 +25,7 @@ import (
 // given is a source of the complete ones of some windows. Its reads fail with err, if any.
 type given struct {
 	windows []heat.Window
+	settled func() time.Time
 	err     error
 }
 
@@ -35,7 +36,7 @@ func (g *given) Windows(_ context.Context, from, to time.Time, _ time.Duration) 
 			return
 		}
 		for _, w := range g.windows {
-			over := !w.Start.Add(live.Window).After(time.Now())
+			over := !w.Start.Add(live.Window).After(g.settled())
 			if over && !w.Start.Before(from) && w.Start.Before(to) && !yield(w, nil) {
 				return
 			}
@@ -63,7 +64,7 @@ func windowOf(start time.Time, units map[string]uint64) heat.Window {
 // watched returns a table with these windows, which are complete as time passes.
 func watched(source *given) *Watched {
 	return &Watched{
-		Source: source, Settled: time.Now, Name: "orders", Where: "eu-west-1",
+		Source: source, Settled: source.settled, Name: "orders", Where: "eu-west-1",
 		Run: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
 	}
 }
@@ -75,7 +76,7 @@ func printed(t *testing.T, within time.Duration, o Options, units ...map[string]
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), within)
 		defer cancel()
-		source := &given{}
+		source := &given{settled: time.Now}
 		for i, n := range units {
 			source.windows = append(source.windows, windowOf(time.Now().Add(time.Duration(i)*live.Window), n))
 		}
@@ -229,14 +230,14 @@ func TestFaults(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		broken := errors.New("connection reset")
-		source := &given{err: broken}
+		source := &given{settled: time.Now, err: broken}
 		for i := range 3 {
 			source.windows = append(source.windows, windowOf(time.Now().Add(time.Duration(i)*live.Window), map[string]uint64{"a": 1}))
 		}
 		w := watched(source)
 		w.Transient = func(err error) bool { return source.windows != nil }
 		w.Explain = func(_ context.Context, err error) error { return fmt.Errorf("allow it: %w", err) }
-		if err := Print(ctx, fullDisk{}, &Watched{Source: &given{windows: source.windows}, Settled: time.Now, Transient: w.Transient}, Options{JSON: true}); !errors.Is(err, errFull) {
+		if err := Print(ctx, fullDisk{}, &Watched{Source: &given{windows: source.windows, settled: time.Now}, Settled: time.Now, Transient: w.Transient}, Options{JSON: true}); !errors.Is(err, errFull) {
 			t.Errorf("error %v, want %v", err, errFull)
 		}
 		time.AfterFunc(15*time.Second, func() { source.err = nil })
