@@ -33,6 +33,7 @@ var storedCalls = append([]storedCall{
 	{"POST", "/v1/counters", `{"increments":[{"counter":"counter/1","delta":4}]}`, "key-1"},
 	{"POST", "/v1/events", `{"events":[{"entity":"entity/1","data":{"temperature":21.5,"at":{"room":"x"}}}]}`, ""},
 	{"PUT", "/v1/sessions", `{"group":"group/1","id":"session-1","ttl":"30m","data":{"cart":["book"]}}`, ""},
+	{"DELETE", "/v1/sessions?group=group/1&id=session-2", "", ""},
 	{"POST", "/v1/limits", `{"key":"limit/1","limit":5,"window":"1h"}`, ""},
 	{"PUT", "/v1/shards", `{"type":"counter","name":"pinned/1","shards":3}`, ""},
 }, slices.Repeat([]storedCall{ // all 40 miss write shard 0 in 1 of 10^7 runs

@@ -3,7 +3,6 @@ package shardmap_test
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -12,10 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/test/cputime"
-	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
@@ -47,67 +43,6 @@ func (m *metered) takeCounts() (requests int, units float64) {
 	requests, units = m.requests, m.units
 	m.requests, m.units = 0, 0
 	return requests, units
-}
-
-func heap() uint64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
-}
-
-// BenchmarkShardMap measures a load of the map without a snapshot, a start with it, a poll without changes, and a poll
-// of 300 changes. It reports requests, read units, the process's CPU time, and the memory of the view.
-func BenchmarkShardMap(b *testing.B) {
-	client := enginetest.Client(b)
-	for _, keys := range []int{0, 1000, 10_000} {
-		b.Run(fmt.Sprint(keys, " keys"), func(b *testing.B) {
-			names := enginetest.Tables(b, client)
-			fillMap(b, client, names.ShardMap, keys)
-			now := libtest.Later
-			for b.Loop() {
-				now = now.Add(time.Hour) // the previous round's snapshot is too old
-				m := &metered{Client: client}
-				view := shardmap.New(m, names.ShardMap, shardmap.Options{})
-				before, used := heap(), cputime.Used()
-				if err := view.Load(b.Context(), now); err != nil {
-					b.Fatal(err)
-				}
-				b.ReportMetric(float64((cputime.Used()-used).Microseconds())/1000, "load-cpu-ms")
-				b.ReportMetric((float64(heap())-float64(before))/1e6, "view-MB")
-				report(b, m, "load")
-				if err := shardmap.NewChanger(client, view, shardmap.ChangerOptions{Clock: func() time.Time { return now }}).StoreSnapshot(b.Context(), now); err != nil {
-					b.Fatal(err)
-				}
-				m.takeCounts() // without reads of StoreSnapshot
-				start := shardmap.New(m, names.ShardMap, shardmap.Options{})
-				used = cputime.Used()
-				if err := start.Load(b.Context(), now.Add(time.Minute)); err != nil {
-					b.Fatal(err)
-				}
-				b.ReportMetric(float64((cputime.Used()-used).Microseconds())/1000, "start-cpu-ms")
-				report(b, m, "start")
-				if err := view.Load(b.Context(), now.Add(2*shardmap.ViewAge)); err != nil {
-					b.Fatal(err)
-				}
-				report(b, m, "poll")
-				logChanges(b, client, names.ShardMap, 300, now)
-				used = cputime.Used()
-				if err := view.Load(b.Context(), now.Add(4*shardmap.ViewAge)); err != nil {
-					b.Fatal(err)
-				}
-				b.ReportMetric(float64((cputime.Used()-used).Microseconds())/1000, "poll300-cpu-ms")
-				report(b, m, "poll300")
-				runtime.KeepAlive(view)
-			}
-		})
-	}
-}
-
-func report(b *testing.B, m *metered, name string) {
-	requests, units := m.takeCounts()
-	b.ReportMetric(float64(requests), name+"-requests")
-	b.ReportMetric(units, name+"-units")
 }
 
 // fillMap puts items of keys with three changes each, in the form that a Changer stores.
