@@ -132,13 +132,16 @@ func (c *ConsoleCmd) readPast(ctx context.Context, std streams) (*live.Past, err
 	return past, nil
 }
 
+// fileDeadline is the timeout of each of the page's calls. A day with 128 keys in each window takes some 10 s.
+const fileDeadline = 5 * time.Minute
+
 // pageOf returns the page with the heat that was read.
 func (c *ConsoleCmd) pageOf(ctx context.Context, std streams, past *live.Past) ([]byte, error) {
 	configured, err := c.config(ctx)
 	if err != nil {
 		return nil, err
 	}
-	heat := query.NewHeat(past, query.HeatOptions{Table: c.Table, Deadline: consoleDeadline, Now: func() time.Time { return past.To }})
+	heat := query.NewHeat(past, query.HeatOptions{Table: c.Table, Deadline: fileDeadline, Now: func() time.Time { return past.To }})
 	about := console.About{
 		Mode: "table", Table: c.Table, Where: c.where(configured), Version: thisVersion().Version,
 		Signals: withSplits(c.signals(configured, c.Table), past.Splits),
