@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -35,69 +34,6 @@ func TestWrappedFixedCountsAreFixed(t *testing.T) {
 		if err := sharded.Put(t.Context(), it, libtest.Epoch); errors.Is(err, shard.ErrMisused) != c.reject || !c.reject && err != nil {
 			t.Errorf("%s: error %v, want ErrMisused: %v", name, err, c.reject)
 		}
-	}
-}
-
-// TestMapAfterFixedCount checks that items which were written with a fixed count are read with a map, before and after the
-// map changes the name's count.
-func TestMapAfterFixedCount(t *testing.T) {
-	t.Parallel()
-	d := libtest.Deploy(t)
-	for i, layout := range []table.Layout{
-		table.RandomSuffix{}, table.CalculatedSuffix{By: "id", Time: table.SortTime("placed", "")}, table.TimeBuckets{Bucket: shard.Hour, By: "id"},
-	} {
-		w := &growing{name: fmt.Sprint("acme", i), clock: libtest.Later, found: i > 0}
-		w.table = table.Table{
-			Client: d.Client, Name: libtest.Theirs(t, d.Client, "S"), PartitionKey: "customer", SortKey: "placed",
-			Shards: table.Fixed(10), Layout: layout,
-		}
-		w.step(t)
-		w.table.Shards = table.AtLeast{N: 10, Counts: shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})}
-		w.step(t)
-		for _, count := range []int{40, 2, 30} {
-			changer := libtest.Patient(shardmap.NewChanger(d.Client, shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{}))
-			if _, err := changer.Pin(t.Context(), w.name, count, shardmap.Note{By: "test"}, w.clock); err != nil {
-				t.Fatal(err)
-			}
-			w.clock = w.clock.Add(time.Minute)
-			w.step(t)
-		}
-	}
-}
-
-// growing is a table whose count changes.
-type growing struct {
-	table table.Table
-	name  string
-	clock time.Time
-	found bool // Get finds single items
-	keys  []table.Item
-}
-
-// step puts new items, puts and gets all findable items again, and counts all.
-func (w *growing) step(t *testing.T) {
-	t.Helper()
-	for range lane.Runs(6, 15) {
-		id := fmt.Sprintf("%05d", len(w.keys))
-		w.keys = append(w.keys, table.Item{"customer": libtest.Str(w.name), "placed": libtest.Str(shard.Millis.Key(w.clock, "#", id)), "id": libtest.Str(id)})
-		if err := w.table.Put(t.Context(), w.keys[len(w.keys)-1], w.clock); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, key := range w.keys {
-		if !w.found {
-			continue
-		}
-		if err := w.table.Put(t.Context(), key, w.clock); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.table.Get(t.Context(), key, w.clock); err != nil {
-			t.Fatalf("%T: %v", w.table.Layout, err)
-		}
-	}
-	got, err := w.table.Count(t.Context(), w.name, table.During(shard.Millis, libtest.Later, w.clock.Add(time.Minute)), w.clock)
-	if err != nil || got != len(w.keys) {
-		t.Fatalf("%T: counted %d items, want %d: %v", w.table.Layout, got, len(w.keys), err)
 	}
 }
 
