@@ -3,6 +3,7 @@ package system
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"github.com/hotshard/hotshard/internal/ingest"
 	"github.com/hotshard/hotshard/internal/query"
 	"github.com/hotshard/hotshard/internal/tool/explain"
+	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // functions makes the functions from the settings that a deployment would have.
@@ -58,6 +60,9 @@ func (f *functions) environment() map[string]string {
 	return set
 }
 
+// noteTries is enough for a cold engine, whose first transactions may take longer than their deadline of 500 ms.
+const noteTries = 20
+
 // notePartitions stores the limiter's numbers of partitions before the first write, without the limiter, which might
 // throttle that. In a deployment the detector counts them with its first records.
 func (f *functions) notePartitions(ctx context.Context) error {
@@ -71,7 +76,11 @@ func (f *functions) notePartitions(ctx context.Context) error {
 	}
 	shards := hotkeys.OpenShards(dynamolocal.DynamoDB(f.limited.target, ""), o)
 	for _, table := range kind.Tables() {
-		if err := shards.NotePartitions(ctx, table, limiter.Partitions(f.names.Table(table)), time.Now()); err != nil {
+		err := shard.ErrUnavailable
+		for n := 0; n < noteTries && errors.Is(err, shard.ErrUnavailable); n++ {
+			err = shards.NotePartitions(ctx, table, limiter.Partitions(f.names.Table(table)), time.Now())
+		}
+		if err != nil {
 			return err
 		}
 	}
