@@ -13,7 +13,7 @@ import (
 var answering = map[string]string{
 	"POST /v1/events": "ingest", "POST /v1/counters": "ingest", "PUT /v1/leaderboards": "ingest", "POST /v1/scores": "ingest", "PUT /v1/shards": "ingest",
 	"GET /v1/counters": "query", "GET /v1/events": "query", "GET /v1/events/{id+}": "query", "GET /v1/rollups": "query", "GET /v1/leaderboards": "query",
-	"GET /v1/leaderboards/rank": "query", "GET /v1/shards": "query", "GET /v1/hot-keys": "query", "GET /v1/explain": "query", "GET /healthz": "query",
+	"GET /v1/leaderboards/rank": "query", "GET /v1/shards": "query", "GET /v1/hot-keys": "query", "GET /healthz": "query",
 	"GET /openapi.json": "query", "GET /docs": "query", "GET /docs/{file+}": "query",
 }
 
@@ -104,7 +104,7 @@ func TestCORS(t *testing.T) {
 }
 
 // operators are the calls that change settings for all callers, or return all callers' keys.
-var operators = []string{"PUT /v1/shards", "PUT /v1/leaderboards", "GET /v1/shards", "GET /v1/hot-keys", "GET /v1/heat", "GET /v1/explain"}
+var operators = []string{"PUT /v1/shards", "PUT /v1/leaderboards", "GET /v1/shards", "GET /v1/hot-keys", "GET /v1/heat"}
 
 // TestTokens checks the authorization and the scopes of each route: a token for data must not be accepted for operators'
 // calls.

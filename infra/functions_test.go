@@ -197,7 +197,6 @@ func TestRolesAreTheGrants(t *testing.T) {
 				add(strings.TrimSuffix("${"+tables[g.Table]+".Arn}/index/"+g.Index, "/index/"), "dynamodb:"+a)
 			}
 		}
-		add("*", grants.Account[name]...)
 		if name == grants.Hotkeys {
 			add("*", "cloudwatch:PutMetricData")
 		}

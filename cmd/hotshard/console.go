@@ -100,7 +100,7 @@ func (c *ConsoleCmd) handler(ctx context.Context, std streams, line commandLine)
 		service, err := query.New(query.Settings{
 			ItemsTable: names.Items, EventsTable: names.Events, RollupsTable: names.Rollups, ShardMapTable: names.ShardMap, HeatTable: names.Heat,
 			Deadline: consoleDeadline, DefaultSpan: 30 * 24 * time.Hour, ViewAge: shardmap.MaxViewAge,
-		}, client, c.evidence(ctx, configured))
+		}, client)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -121,10 +121,5 @@ func (c *ConsoleCmd) handler(ctx context.Context, std streams, line commandLine)
 		about.Signals = withSplits(about.Signals, reader.Splits)
 	}
 	heat := query.NewHeat(w.Source, query.HeatOptions{Table: c.Table, Deadline: consoleDeadline, Now: time.Now})
-	evidence := c.evidence(ctx, configured)
-	evidence.Heat = c.hotKeys(w.Source).Read
-	explainer := query.NewExplainer(query.ExplainOptions{
-		Sources: evidence, Tables: []string{c.Table}, PartitionWCU: float64(c.PartitionWCU), Deadline: consoleDeadline, Now: time.Now,
-	})
-	return console.Handler(httpapi.New(log, query.HeatRoutes(heat), query.ExplainRoutes(explainer)), about), w.Run, nil
+	return console.Handler(httpapi.New(log, query.HeatRoutes(heat)), about), w.Run, nil
 }

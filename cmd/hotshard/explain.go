@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -17,7 +16,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/base/throttles"
 	"github.com/hotshard/hotshard/internal/base/throttles/collect"
-	"github.com/hotshard/hotshard/internal/query"
 	"github.com/hotshard/hotshard/internal/tool/explain"
 	"github.com/hotshard/hotshard/internal/tool/live"
 	"github.com/hotshard/hotshard/internal/tool/terminal"
@@ -30,7 +28,6 @@ type ExplainCmd struct {
 	Since time.Duration `default:"15m" help:"How far back to look, 1m to 24h."`
 	Index string        `placeholder:"NAME" help:"Only this global index."`
 	Log   string        `placeholder:"FILE" type:"path" help:"File with errors of an SDK and their ThrottlingReasons, as text or JSON; - is the standard input."`
-	MCP   bool          `name:"mcp" help:"Serve the Model Context Protocol on the standard input and output. An agent's calls name the table, unless the flags do."`
 	JSON  bool          `name:"json" help:"Print the report as JSON, and notes to the standard error, too."`
 }
 
@@ -46,22 +43,11 @@ func (c *ExplainCmd) Validate() error {
 	if c.Since < minExplain || c.Since > maxExplain {
 		return fmt.Errorf("--since %v: want 1m to 24h", c.Since)
 	}
-	switch {
-	case c.MCP && c.JSON:
-		return errors.New("--json and --mcp can't be used together: with --mcp each answer has text and JSON")
-	case c.MCP && c.Log == "-":
-		return errors.New("--log - and --mcp can't be used together: with --mcp the agent uses the standard input")
-	case c.MCP && c.Table == "" && !c.Stack:
-		return nil // questions name the table
-	}
 	return c.heatFrom.Validate()
 }
 
-// Run prints why requests were throttled, or answers an agent.
+// Run prints why requests were throttled.
 func (c *ExplainCmd) Run(ctx context.Context, std streams) error {
-	if c.MCP {
-		return c.serve(ctx, stdio(os.Stdin, std.out))
-	}
 	report, err := c.report(ctx)
 	if err != nil {
 		return err
@@ -127,14 +113,14 @@ func (h *heatFrom) evidence(ctx context.Context, configured aws.Config) collect.
 		names := schema.NamesFor(h.TablesPrefix)
 		s.HeatCalls = "dynamodb:Query on table " + names.Heat
 		s.Watched = h.hotKeys(windows.Reader{Client: client, Table: names.Heat}).Watched
-		s.Advise = query.Advice(names, shardmap.New(client, names.ShardMap, shardmap.Options{}), time.Now)
+		s.Advise = explain.Advice(names, shardmap.New(client, names.ShardMap, shardmap.Options{}), time.Now)
 	}
 	return s
 }
 
 // hotKeys reads hot keys from a source of heat.
-func (h *heatFrom) hotKeys(source heat.Source) query.HotKeys {
-	keys := query.HotKeys{Source: source, Table: func(string) string { return h.Table }}
+func (h *heatFrom) hotKeys(source heat.Source) explain.HotKeys {
+	keys := explain.HotKeys{Source: source, Table: func(string) string { return h.Table }}
 	switch {
 	case h.Stack:
 		keys.Table = schema.NamesFor(h.TablesPrefix).OfKey

@@ -2,18 +2,23 @@ package main
 
 import (
 	"encoding/json"
+	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
+	"github.com/hotshard/hotshard/internal/test/systemtest"
+	"github.com/hotshard/hotshard/internal/tool/system"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
@@ -77,5 +82,22 @@ func TestExplain(t *testing.T) {
 	}
 	if code, _, errText := hotshard(t, "explain", "--table", "nowhere", "--endpoint", proxy.URL); code != exitBad || !strings.Contains(errText, `Table "nowhere" not found`) {
 		t.Errorf("a missing table: exit %d with %q", code, errText)
+	}
+}
+
+// TestExplainStack checks that a throttled key of a deployment gets the advice for its write shards.
+func TestExplainStack(t *testing.T) {
+	t.Setenv("AWS_ENDPOINT_URL_CLOUDWATCH", "")
+	prefix := enginetest.Prefix("explained")
+	s := systemtest.Run(t, system.Options{Prefix: prefix, Window: time.Second, Idle: time.Second, Control: "observe",
+		Limits: system.Limits{Partitions: 16, PartitionWCU: 5}, Notices: os.Stderr})
+	response, err := http.Post(s.URL()+"/v1/events", "application/json", strings.NewReader(`{"events":[`+strings.Repeat(`{"entity":"sensor"},`, 39)+`{"entity":"sensor"}]}`))
+	require.NoError(t, err)
+	response.Body.Close()
+	code, out, errText := hotshard(t, "explain", "--stack", "--tables-prefix", prefix, "--endpoint", s.LimitedEndpoint())
+	for _, want := range []string{prefix + "*, ", "TableWriteKeyRangeThroughputExceeded, measured", "keys  E#sensor#", "entity sensor"} {
+		if code != exitOK || !strings.Contains(out, want) {
+			t.Errorf("exit %d with %s%s; want %q", code, out, errText, want)
+		}
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"log/slog"
 
 	"github.com/hotshard/hotshard/internal/base/function"
-	"github.com/hotshard/hotshard/internal/base/function/watch"
-	"github.com/hotshard/hotshard/internal/base/throttles/collect"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/ingest"
 	"github.com/hotshard/hotshard/internal/query"
@@ -21,11 +19,7 @@ func build(ctx context.Context, settings query.Settings, log *slog.Logger) (any,
 	if err != nil {
 		return nil, err
 	}
-	metrics, err := watch.CloudWatch()
-	if err != nil {
-		return nil, err
-	}
-	handler, err := query.Handler(ctx, settings, client, collect.Sources{DynamoDB: client, CloudWatch: metrics}, log, ingest.Routes(nil))
+	handler, err := query.Handler(ctx, settings, client, log, ingest.Routes(nil))
 	if err != nil {
 		return nil, err
 	}

@@ -9,10 +9,8 @@ package grants
 
 import (
 	"reflect"
-	"slices"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/base/throttles/collect"
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/ingest"
@@ -64,12 +62,6 @@ var Of = map[string][]Grant{
 		{Rollups, "", operations[query.RollupsClient]()},          // summaries
 		{Heat, "", operations[query.HeatClient]()},                // the detector's counts
 		{ShardMap, "", operations[query.ShardMapClient]()},        // shard counts
-		// Capacities, limits and Contributor Insights, to explain throttles.
-		{Items, "", operations[collect.TableCalls]()}, {Items, schema.ByRank, operations[collect.IndexCalls]()}, {Items, schema.ByGroup, operations[collect.IndexCalls]()},
-		{Events, "", operations[collect.TableCalls]()},
-		{Rollups, "", operations[collect.TableCalls]()},
-		{Heat, "", operations[collect.TableCalls]()},
-		{ShardMap, "", operations[collect.TableCalls]()},
 	},
 	Hotkeys: {
 		// Heat items of all stream shards; layers; summaries of hours; the budget of metric names.
@@ -91,18 +83,6 @@ var Of = map[string][]Grant{
 func operations[Client any]() (names []string) {
 	for method := range reflect.TypeFor[Client]().Methods() {
 		names = append(names, method.Name)
-	}
-	return names
-}
-
-// Account has each function's actions that have no table or index as their resource. All of them read.
-var Account = map[string][]string{
-	Query: slices.Concat(prefixed("dynamodb:", operations[collect.AccountCalls]()), prefixed("cloudwatch:", operations[collect.CloudWatch]())),
-}
-
-func prefixed(prefix string, names []string) []string {
-	for i := range names {
-		names[i] = prefix + names[i]
 	}
 	return names
 }

@@ -51,11 +51,8 @@ func start(t *testing.T) *system {
 	if err != nil {
 		t.Fatal(err)
 	}
-	watch := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	watch := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Smithy-Protocol", "rpc-v2-cbor")
-		if strings.HasSuffix(r.URL.Path, "/GetMetricData") { // so that explain reads all other sources
-			w.WriteHeader(http.StatusBadRequest)
-		}
 		_, _ = w.Write([]byte{0xa0}) // an empty response
 	}))
 	t.Cleanup(watch.Close)
@@ -66,7 +63,7 @@ func start(t *testing.T) *system {
 	s.guards[cli].key = keys.AccessKeyID
 	for _, name := range Functions {
 		binary := build(t, filepath.Join(bin, name, "bootstrap"), "./functions/"+name)
-		s.guards[name] = newGuard(t, append(granted(name), ofAccount(name)...), enginetest.Endpoint(t), tables)
+		s.guards[name] = newGuard(t, granted(name), enginetest.Endpoint(t), tables)
 		env := append(runtimeapi.Env(s.guards[name].url, keys.AccessKeyID, watch.URL, s.names),
 			"AWS_REGION="+dynamolocal.Region, "HOME="+bin, "HOTSHARD_PARTITION_WCU=1", "HOTSHARD_THRESHOLD=0.5", "HOTSHARD_WINDOW=1s")
 		f, err := runtimeapi.Start(t.Context(), runtimeapi.Options{Binary: binary, Env: env, Log: t.Output()})
@@ -169,7 +166,7 @@ func (s *system) read(at time.Time) {
 		{"/v1/counters", "name=viral"}, {"/v1/counters", "name=viral&consistency=strong"}, {"/v1/events", "entity=door" + day},
 		{"/v1/events/1", "entity=door&time=" + url.QueryEscape(at.Format(time.RFC3339Nano))}, {"/v1/rollups", "entity=door" + day},
 		{"/v1/leaderboards", "board=game"}, {"/v1/leaderboards", "board=game&limit=3"}, {"/v1/leaderboards/rank", "board=game&player=a&around=2"},
-		{"/v1/shards", "type=counter&name=viral"}, {"/v1/hot-keys", "since=15m"}, {"/v1/sessions", "group=shop"}, {"/v1/explain", ""},
+		{"/v1/shards", "type=counter&name=viral"}, {"/v1/hot-keys", "since=15m"}, {"/v1/sessions", "group=shop"},
 	} {
 		s.call(Query, http.MethodGet, q.path, q.query, nil)
 	}
@@ -276,16 +273,6 @@ var rarelyUsed = map[string]map[string]string{
 	cli: {
 		"UpdateItem " + Items: "for the repair of a counter, which raises a write shard's rev",
 	},
-}
-
-// ofAccount returns a function's actions of DynamoDB without a table.
-func ofAccount(function string) (texts []string) {
-	for _, action := range Account[function] {
-		if name, ok := strings.CutPrefix(action, "dynamodb:"); ok {
-			texts = append(texts, name)
-		}
-	}
-	return texts
 }
 
 // cli is the command line, whose grants are in an example of docs/deploy.md.

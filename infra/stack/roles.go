@@ -33,9 +33,6 @@ func rights(c *config.Config, f function, tables map[string]awsdynamodb.TableV2,
 	if _, reads := mapped[f.name]; reads {
 		list = append(list, streamRights(c, from)...)
 	}
-	if actions := grants.Account[f.name]; len(actions) > 0 {
-		list = append(list, allow(actions, jsii.String("*")))
-	}
 	if slices.Contains(grants.Metrics, f.name) { // PutMetricData has a namespace and no resources
 		list = append(list, allowIf("cloudwatch:namespace", metrics.Namespace, "cloudwatch:PutMetricData", jsii.String("*")))
 	}

@@ -102,7 +102,7 @@ func config() huma.Config {
 }
 
 // longNames has the schema names of types whose own names are unclear without their package.
-var longNames = map[string]string{"Row": "HeatRow", "Report": "ThrottleReport", "Finding": "ThrottleFinding", "Source": "ThrottleEvidence"}
+var longNames = map[string]string{"Row": "HeatRow"}
 
 // schemaName returns the name of a type's schema.
 func schemaName(t reflect.Type, hint string) string {

@@ -61,9 +61,9 @@ func HeatRoutes(h *Heat) httpapi.Routes {
 // maxHotRows bounds the keys, of about 300 bytes each, that are kept in memory while heat items are read.
 const maxHotRows = 10_000
 
-// resolution returns the window length by which a time range is read. A range of up to 24 h then has at most 180
+// Resolution returns the window length by which a time range is read. A range of up to 24 h then has at most 180
 // windows, if the detector's windows have 10 s.
-func resolution(since time.Duration) time.Duration {
+func Resolution(since time.Duration) time.Duration {
 	switch {
 	case since <= 30*time.Minute:
 		return time.Second
@@ -96,7 +96,7 @@ func (h *Heat) hottest(ctx context.Context, from, now time.Time, limit int) (fou
 		return found, err
 	}
 	merger := heat.Merger{Max: maxHotRows, AsOf: newest.asOf}
-	for window, err := range h.source.Windows(ctx, from, newest.from, resolution(now.Sub(from))) {
+	for window, err := range h.source.Windows(ctx, from, newest.from, Resolution(now.Sub(from))) {
 		if err := windowError(window, err); err != nil {
 			return found, err
 		}

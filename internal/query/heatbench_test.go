@@ -21,7 +21,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/throttles/collect"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/test/cputime"
 	"github.com/hotshard/hotshard/internal/test/require"
@@ -173,7 +172,7 @@ func BenchmarkHeat(b *testing.B) {
 		for _, since := range []time.Duration{15 * time.Minute, 24 * time.Hour} {
 			s := &shelf{}
 			s.storm(shards, since, now)
-			service, err := New(Settings{ItemsTable: "i", RollupsTable: "r", HeatTable: "h", ShardMapTable: "m", Deadline: 25 * time.Second, DefaultSpan: time.Hour}, s.client(), collect.Sources{})
+			service, err := New(Settings{ItemsTable: "i", RollupsTable: "r", HeatTable: "h", ShardMapTable: "m", Deadline: 25 * time.Second, DefaultSpan: time.Hour}, s.client())
 			require.NoError(b, err)
 			service.setClock(func() time.Time { return now })
 			handler := httpapi.New(slog.New(slog.DiscardHandler), Routes(service))

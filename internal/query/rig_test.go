@@ -13,7 +13,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/base/throttles/collect"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
@@ -50,7 +49,7 @@ func (r *rig) serve(client Client, change ...func(*Settings)) {
 	for _, c := range change {
 		c(&settings)
 	}
-	service, err := New(settings, client, collect.Sources{DynamoDB: r.client})
+	service, err := New(settings, client)
 	require.NoError(r.t, err)
 	service.setClock(func() time.Time { return r.now })
 	r.handler = httpapi.New(slog.New(slog.NewTextHandler(r.t.Output(), nil)), Routes(service))
@@ -58,7 +57,7 @@ func (r *rig) serve(client Client, change ...func(*Settings)) {
 
 // setClock replaces the service's clock.
 func (s *Service) setClock(now func() time.Time) {
-	s.now, s.heat.options.Now, s.explains.options.Now = now, now, now
+	s.now, s.heat.options.Now = now, now
 }
 
 // get decodes the response of a GET into an answer, which may be nil, and returns the status.

@@ -11,7 +11,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat/windows"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/base/throttles/collect"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/httpapi/docs"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
@@ -86,13 +85,11 @@ type Service struct {
 	sessions sessionReader
 	shards   shardReader
 	heat     *Heat
-	explains *Explainer
 	now      func() time.Time
 }
 
-// New returns a Service, or an error that lists all invalid settings. GET /v1/explain reads evidence from the given
-// sources, and from the heat.
-func New(settings Settings, client Client, evidence collect.Sources) (*Service, error) {
+// New returns a Service, or an error that lists all invalid settings.
+func New(settings Settings, client Client) (*Service, error) {
 	if err := settings.Validate(); err != nil {
 		return nil, err
 	}
@@ -100,9 +97,6 @@ func New(settings Settings, client Client, evidence collect.Sources) (*Service, 
 	view := shardmap.New(client, settings.ShardMapTable, shardmap.Options{ViewAge: settings.ViewAge})
 	summaries := counters.NewSummaries(client, names.Of(kind.Counter), settings.RollupsTable, view)
 	source := windows.Reader{Client: client, Table: settings.HeatTable}
-	keys := HotKeys{Source: source, Table: names.OfKey}
-	evidence.Heat, evidence.Watched, evidence.HeatCalls = keys.Read, keys.Watched, "dynamodb:Query on table "+settings.HeatTable
-	evidence.Advise = Advice(names, view, time.Now)
 	return &Service{
 		settings: settings,
 		view:     view,
@@ -118,18 +112,14 @@ func New(settings Settings, client Client, evidence collect.Sources) (*Service, 
 		heat: NewHeat(source, HeatOptions{
 			Shards: view, Deadline: settings.Deadline, Now: time.Now,
 		}),
-		explains: NewExplainer(ExplainOptions{
-			Sources: evidence, Tables: []string{names.Items, names.Events, names.Rollups, names.ShardMap, names.Heat},
-			PartitionWCU: float64(settings.PartitionWCU), Deadline: settings.Deadline, Now: time.Now,
-		}),
 		now: time.Now,
 	}, nil
 }
 
 // Handler returns the function's HTTP handler, and begins to read the shard map. A container calls it once, in its init
 // phase. The handler serves the OpenAPI document of its own calls and those of others.
-func Handler(ctx context.Context, settings Settings, client Client, evidence collect.Sources, log *slog.Logger, others ...httpapi.Routes) (http.Handler, error) {
-	service, err := New(settings, client, evidence)
+func Handler(ctx context.Context, settings Settings, client Client, log *slog.Logger, others ...httpapi.Routes) (http.Handler, error) {
+	service, err := New(settings, client)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +134,7 @@ func (s *Service) Load(ctx context.Context) error { return s.view.Load(ctx, s.no
 // Routes registers the service's calls. A nil service only documents them.
 func Routes(s *Service) httpapi.Routes {
 	if s == nil {
-		s = &Service{heat: new(Heat), explains: new(Explainer)} // documented calls are never made
+		s = &Service{heat: new(Heat)} // documented calls are never made
 	}
 	return func(api *httpapi.API) {
 		c := calls{api, s.settings.Deadline, s.now}
@@ -165,7 +155,6 @@ func Routes(s *Service) httpapi.Routes {
 		get(c, httpapi.ForOperators, "/v1/shards", "get-shards", "Read shard counts",
 			"Returns the shard count of one key with its history, or without type and name a list of all keys that ever had more than one write shard.", s.shards.getShards)
 		HeatRoutes(s.heat)(api)
-		ExplainRoutes(s.explains)(api)
 	}
 }
 

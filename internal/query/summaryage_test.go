@@ -7,7 +7,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/base/throttles/collect"
 )
 
 // TestSummaryAge checks that reads within SummaryAge get the cached summary, also if there was none, with its as_of. An age
@@ -31,7 +30,7 @@ func TestSummaryAge(t *testing.T) {
 
 func TestSummaryAgeIsBounded(t *testing.T) {
 	for _, age := range []time.Duration{-1, time.Hour + 1} {
-		_, err := New(Settings{Deadline: time.Second, DefaultSpan: time.Hour, SummaryAge: age}, nil, collect.Sources{})
+		_, err := New(Settings{Deadline: time.Second, DefaultSpan: time.Hour, SummaryAge: age}, nil)
 		if err == nil || !strings.Contains(err.Error(), "HOTSHARD_SUMMARY_AGE") {
 			t.Errorf("%v: %v", age, err)
 		}

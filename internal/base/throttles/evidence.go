@@ -127,8 +127,8 @@ type Count struct {
 
 // Source is a piece of evidence.
 type Source struct {
-	Name string `json:"source" doc:"Such as CloudWatch"`
-	Text string `json:"text" doc:"What it counted or lists"`
+	Name string `json:"source"` // such as CloudWatch
+	Text string `json:"text"`   // what it counted or lists
 }
 
 // Key is what a source knows about a partition key. Fields that are "" or 0 are unknown.

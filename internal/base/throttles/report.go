@@ -11,15 +11,15 @@ import (
 
 // Report is the result of [Explain], and its JSON.
 type Report struct {
-	Table    string        `json:"table" doc:"The table's name, or a pattern for the names of several"`
-	From     jsontime.Time `json:"from" format:"date-time" doc:"Start of the time; that of a limiter if one counted"`
-	To       jsontime.Time `json:"to" format:"date-time" doc:"End of the time"`
-	Findings []Finding     `json:"findings" doc:"Largest share first"`
-	Unknown  float64       `json:"unknown" doc:"Share of the throttles that no finding explains; 1 if no source counts throttles"`
+	Table    string        `json:"table"`    // the table's name, or a pattern for the names of several
+	From     jsontime.Time `json:"from"`     // start of the time; that of a limiter if one counted
+	To       jsontime.Time `json:"to"`       // end of the time; without throttles, of the time that CloudWatch has counted
+	Findings []Finding     `json:"findings"` // largest share first
+	Unknown  float64       `json:"unknown"`  // share of the throttles that no finding explains; 1 if no source counts throttles
 
-	Throttles float64  `json:"throttles" doc:"Throttled requests that were counted"`
-	Counted   bool     `json:"counted" doc:"Whether a source counts all throttles: then 0 throttles means that nothing was throttled"`
-	Notes     []string `json:"notes" doc:"What can't be known, and why: a sentence each"`
+	Throttles float64  `json:"throttles"` // throttled requests that were counted
+	Counted   bool     `json:"counted"`   // whether a source counts all throttles: then 0 throttles means that nothing was throttled
+	Notes     []string `json:"notes"`     // what can't be known, and why: a sentence each
 }
 
 // Confidence says how a finding's reason is known.
@@ -33,26 +33,26 @@ const (
 
 // Finding is one reason on one table or index.
 type Finding struct {
-	Reason     string     `json:"reason" doc:"One of DynamoDB's 16 reasons"`
-	Scope      string     `json:"scope" enum:"table,index,account" doc:"What the limit belongs to"`
-	Resource   string     `json:"resource" doc:"ARN of the table or index"`
-	Keys       []KeyRate  `json:"keys" doc:"Throttled or hot partition keys, the worst first"`
-	Operation  Operation  `json:"operation" enum:"read,write" doc:"The throttled requests"`
-	Share      float64    `json:"share" doc:"Share of all throttles of the time"`
-	Evidence   []Source   `json:"evidence" doc:"What names the reason and the keys"`
-	Cure       string     `json:"cure" doc:"What helps first, in a sentence, with the command or setting"`
-	Confidence Confidence `json:"confidence" enum:"measured,likely" doc:"measured: a source named the reason; likely: it follows from the limit that was reached"`
+	Reason     string     `json:"reason"`     // one of DynamoDB's 16 reasons
+	Scope      string     `json:"scope"`      // what the limit belongs to: table, index or account
+	Resource   string     `json:"resource"`   // ARN of the table or index
+	Keys       []KeyRate  `json:"keys"`       // throttled or hot partition keys, the worst first
+	Operation  Operation  `json:"operation"`  // the throttled requests
+	Share      float64    `json:"share"`      // share of all throttles of the time
+	Evidence   []Source   `json:"evidence"`   // what names the reason and the keys
+	Cure       string     `json:"cure"`       // what helps first, in a sentence, with the command or setting
+	Confidence Confidence `json:"confidence"` // measured: a source named the reason; likely: it follows from the limit that was reached
 
 	ID ID `json:"-"`
 }
 
 // KeyRate is a partition key of a finding. Rates that are 0 are unknown.
 type KeyRate struct {
-	Key       string  `json:"key" doc:"The partition key"`
-	SortKey   string  `json:"sort_key,omitempty" doc:"The only throttled sort key, if it is known"`
-	Units     float64 `json:"write_units_per_second,omitempty" doc:"WCU/s of its successful writes in the hottest window"`
-	Throttles float64 `json:"throttles_per_second,omitempty" doc:"Mean over the time"`
-	Source    string  `json:"source" doc:"What named the key"`
+	Key       string  `json:"key"`                              // the partition key
+	SortKey   string  `json:"sort_key,omitempty"`               // the only throttled sort key, if it is known
+	Units     float64 `json:"write_units_per_second,omitempty"` // WCU/s of its successful writes in the hottest window
+	Throttles float64 `json:"throttles_per_second,omitempty"`   // mean over the time
+	Source    string  `json:"source"`                           // what named the key
 }
 
 // Explain returns a finding for each reason that the evidence names or implies. Throttles that no reason explains, or

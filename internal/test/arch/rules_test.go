@@ -134,11 +134,6 @@ var rules = []rule{
 		breach: edge{"internal/base/schema", "github.com/aws/aws-cdk-go/awscdk/v2"},
 	},
 	{
-		name: "only the command line speaks the Model Context Protocol",
-		of:   []string{everything}, but: []string{"cmd/hotshard"}, deny: []string{"github.com/modelcontextprotocol/..."}, deep: true,
-		breach: edge{"internal/tool/explain", "github.com/modelcontextprotocol/go-sdk/mcp"},
-	},
-	{
 		name: "test helpers are for tests",
 		of:   []string{everything}, but: []string{"internal/test/..."}, deny: []string{"testing", "internal/test/..."},
 		breach: edge{"internal/tool/load", "internal/test/enginetest"},

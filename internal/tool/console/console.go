@@ -17,7 +17,7 @@ var bundle embed.FS
 
 // About describes the server to the page.
 type About struct {
-	Mode    string `json:"mode" enum:"local,deployment,table"` // "local", "deployment" or "table"; a table has only GET /v1/heat, /v1/hot-keys and /v1/explain
+	Mode    string `json:"mode" enum:"local,deployment,table"` // "local", "deployment" or "table"; a table has only GET /v1/heat and /v1/hot-keys
 	Table   string `json:"table,omitempty"`                    // the table whose heat is shown; empty for hotshard's own
 	Where   string `json:"where"`                              // "this machine", or a Region
 	Command string `json:"command"`                            // the start of commands that set a shard count: "bin/hotshard shards set --target http://127.0.0.1:8080"; empty if no key has write shards

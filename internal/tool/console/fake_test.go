@@ -148,8 +148,6 @@ func (f *fake) answer(w http.ResponseWriter, r *http.Request) {
 			entries = append(entries, object{"rank": i + 1, "player": fmt.Sprintf("player-%d", 17*i+3), "score": 9000 - 411*i, "time": stamp(noon)})
 		}
 		out = object{"board": q.Get("board"), "entries": entries, "as_of": stamp(noon)}
-	case "/v1/explain":
-		out = throttleReport()
 	case "/healthz":
 		out = object{"status": "ok"}
 	default:

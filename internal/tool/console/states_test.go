@@ -146,57 +146,6 @@ func TestCounterAndBoard(t *testing.T) {
 	p.healthy()
 }
 
-// throttleReport returns a response of GET /v1/explain.
-func throttleReport() object {
-	return object{
-		"table": "hotshard-*", "from": stamp(noon.Add(-15 * time.Minute)), "to": stamp(noon), "throttles": 1158, "counted": true, "unknown": 0.1,
-		"notes": []string{"The account's quotas are unknown: allow dynamodb:DescribeLimits to know."},
-		"findings": []object{{
-			"reason": "TableWriteKeyRangeThroughputExceeded", "scope": "table", "resource": "arn:aws:dynamodb:eu-west-1:1:table/hotshard-items",
-			"operation": "write", "share": 0.9, "confidence": "measured",
-			"keys":     []object{{"key": "C#video/7#0", "throttles_per_second": 1.29, "write_units_per_second": 990, "source": "limiter"}, {"key": hostile[0], "source": "limiter"}},
-			"evidence": []object{{"source": "limiter", "text": "1042 times TableWriteKeyRangeThroughputExceeded"}},
-			"cure":     "Wait until hotshard adds write shards to counter video/7, which has 4.",
-		}},
-	}
-}
-
-// TestThrottledWhy checks that the row calls the API only while it is unfolded. Then it shows reasons, keys, cures and
-// notes.
-func TestThrottledWhy(t *testing.T) {
-	t.Parallel()
-	f := serve(t)
-	p := open(t, 1360, 1400)
-	p.do(chromedp.Navigate(f.URL))
-	p.until(rowsShown + " > 50")
-	polls := f.calls("/v1/hot-keys")
-	p.shows("Throttled: why?")
-	waitFor(t, func() bool { return f.calls("/v1/hot-keys") >= polls+2 })
-	if n := f.calls("/v1/explain"); n != 0 {
-		t.Errorf("the folded row called /v1/explain %d times", n)
-	}
-	p.do(chromedp.Click("#why summary", chromedp.ByQuery))
-	for _, text := range []string{
-		"1,158 throttles in 15 minutes.", "90% TableWriteKeyRangeThroughputExceeded, measured", "table hotshard-items", "C#video/7#0 1.29 throttles/s, 990 WCU/s",
-		"adds write shards to counter video/7", "10% of the throttles have no known reason.", "allow dynamodb:DescribeLimits to know",
-	} {
-		p.shows(text)
-	}
-	polls = f.calls("/v1/hot-keys")
-	waitFor(t, func() bool { return f.calls("/v1/hot-keys") >= polls+2 })
-	if n := f.calls("/v1/explain"); n != 1 {
-		t.Errorf("the unfolded row called /v1/explain %d times within a minute, want once", n)
-	}
-	f.with(func() { f.status = 403 })
-	p.do(chromedp.Reload())
-	p.do(chromedp.Click("#why summary", chromedp.ByQuery))
-	p.shows("Forbidden: the reason, in words")
-	if value[bool](p, "'pwned' in window") {
-		t.Error("the page parsed a key as markup")
-	}
-	p.healthy("403")
-}
-
 // TestAccessible checks that axe finds no serious violation on any page, in both themes, wide and narrow.
 func TestAccessible(t *testing.T) {
 	t.Parallel()

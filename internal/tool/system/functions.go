@@ -16,13 +16,11 @@ import (
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/metrics"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/base/throttles/collect"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/httpapi/docs"
 	"github.com/hotshard/hotshard/internal/ingest"
 	"github.com/hotshard/hotshard/internal/query"
-	"github.com/hotshard/hotshard/internal/tool/explain"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -114,7 +112,7 @@ func (f *functions) api(ctx context.Context) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	reader, err := query.New(readSettings, f.db, f.evidence(f.db))
+	reader, err := query.New(readSettings, f.db)
 	if err != nil {
 		return nil, err
 	}
@@ -147,18 +145,7 @@ func (f *functions) query(ctx context.Context) (http.Handler, error) {
 		return nil, err
 	}
 	client := f.limited.client()
-	return query.Handler(ctx, o, client, f.evidence(client), f.options.Log, ingest.Routes(nil))
-}
-
-// evidence returns the sources of GET /v1/explain: DynamoDB, and the limiter's counts. Without a limiter the counts are
-// empty: no request is throttled.
-func (f *functions) evidence(client *dynamodb.Client) collect.Sources {
-	return collect.Sources{DynamoDB: client, Limiter: func(context.Context) (collect.Limited, error) {
-		if f.limited.limiter == nil {
-			return collect.Limited{}, nil
-		}
-		return explain.Limited(f.limited.limiter.Report(), "limiter"), nil
-	}}
+	return query.Handler(ctx, o, client, f.options.Log, ingest.Routes(nil))
 }
 
 // maxMetrics is the maximum number of metric values in memory.

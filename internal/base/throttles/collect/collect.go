@@ -21,30 +21,12 @@ import (
 	"github.com/hotshard/hotshard/internal/base/throttles"
 )
 
-// The calls of DynamoDB, by the resource in a policy. None of them writes.
-type (
-	// DynamoDB has all calls.
-	DynamoDB interface {
-		TableCalls
-		AccountCalls
-	}
-
-	// TableCalls describe a table and its indexes.
-	TableCalls interface {
-		DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
-		IndexCalls
-	}
-
-	// IndexCalls describe an index.
-	IndexCalls interface {
-		DescribeContributorInsights(context.Context, *dynamodb.DescribeContributorInsightsInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeContributorInsightsOutput, error)
-	}
-
-	// AccountCalls describe the account.
-	AccountCalls interface {
-		DescribeLimits(context.Context, *dynamodb.DescribeLimitsInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeLimitsOutput, error)
-	}
-)
+// DynamoDB has the calls that describe tables, their indexes and the account. None of them writes.
+type DynamoDB interface {
+	DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
+	DescribeContributorInsights(context.Context, *dynamodb.DescribeContributorInsightsInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeContributorInsightsOutput, error)
+	DescribeLimits(context.Context, *dynamodb.DescribeLimitsInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeLimitsOutput, error)
+}
 
 // CloudWatch has the calls for metrics and contributors.
 type CloudWatch interface {

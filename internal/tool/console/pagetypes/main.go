@@ -33,7 +33,7 @@ func write() error {
 		schemas.Schema(t, true, "")
 	}
 	properties := map[string]*huma.Schema{}
-	for _, name := range []string{"Matrix", "HotKey", "HotKeysOutputBody", "ShardCount", "CounterValue", "BoardOutputBody", "About", "Reader", "SignalsAnswer", "ThrottleReport"} {
+	for _, name := range []string{"Matrix", "HotKey", "HotKeysOutputBody", "ShardCount", "CounterValue", "BoardOutputBody", "About", "Reader", "SignalsAnswer"} {
 		if schemas.Map()[name] == nil {
 			return fmt.Errorf("no schema is named %s: use the name of a Go type in this list", name)
 		}

@@ -3,7 +3,6 @@ import { inFile } from "./api";
 import { address, chosenTime, go, link, note, ranges, type Time } from "./address";
 import { at, fill, h } from "./dom";
 import { freshness, noHeat, noMatch, steps } from "./empty";
-import { why } from "./findings";
 import { hotKeys } from "./hotkeys";
 import { legend } from "./legend";
 import { HeatMap } from "./map";
@@ -29,7 +28,7 @@ export class Overview {
   constructor(private readonly about: About) {
     this.element.append(at<HTMLTemplateElement>("overview").content.cloneNode(true));
     at("main").replaceChildren(this.element); // before the charts, which measure their elements
-    this.panels = [hotKeys(about), ...(inFile ? [] : [why()]), ...(about.mode === "table" ? [] : [counter(), board(), pipeline()])];
+    this.panels = [hotKeys(about), ...(about.mode === "table" ? [] : [counter(), board(), pipeline()])];
     at("side").append(...this.panels.map((p) => p.element));
     if (about.mode === "local") at("side").append(steps(about));
     const { query } = address();

@@ -13,7 +13,6 @@ export interface Page {
   Reader?: Reader;
   ShardCount?: ShardCount;
   SignalsAnswer?: SignalsAnswer;
-  ThrottleReport?: ThrottleReport;
 }
 export interface About {
   command: string;
@@ -415,108 +414,4 @@ export interface SplitSignal {
   text: string;
   time: string;
   what: string;
-}
-export interface ThrottleReport {
-  /**
-   * Whether a source counts all throttles: then 0 throttles means that nothing was throttled
-   */
-  counted: boolean;
-  /**
-   * Largest share first
-   */
-  findings: ThrottleFinding[];
-  /**
-   * Start of the time; that of a limiter if one counted
-   */
-  from: string;
-  /**
-   * What can't be known, and why: a sentence each
-   */
-  notes: string[];
-  /**
-   * The table's name, or a pattern for the names of several
-   */
-  table: string;
-  /**
-   * Throttled requests that were counted
-   */
-  throttles: number;
-  /**
-   * End of the time
-   */
-  to: string;
-  /**
-   * Share of the throttles that no finding explains; 1 if no source counts throttles
-   */
-  unknown: number;
-}
-export interface ThrottleFinding {
-  /**
-   * measured: a source named the reason; likely: it follows from the limit that was reached
-   */
-  confidence: "measured" | "likely";
-  /**
-   * What helps first, in a sentence, with the command or setting
-   */
-  cure: string;
-  /**
-   * What names the reason and the keys
-   */
-  evidence: ThrottleEvidence[];
-  /**
-   * Throttled or hot partition keys, the worst first
-   */
-  keys: KeyRate[];
-  /**
-   * The throttled requests
-   */
-  operation: "read" | "write";
-  /**
-   * One of DynamoDB's 16 reasons
-   */
-  reason: string;
-  /**
-   * ARN of the table or index
-   */
-  resource: string;
-  /**
-   * What the limit belongs to
-   */
-  scope: "table" | "index" | "account";
-  /**
-   * Share of all throttles of the time
-   */
-  share: number;
-}
-export interface ThrottleEvidence {
-  /**
-   * Such as CloudWatch
-   */
-  source: string;
-  /**
-   * What it counted or lists
-   */
-  text: string;
-}
-export interface KeyRate {
-  /**
-   * The partition key
-   */
-  key: string;
-  /**
-   * The only throttled sort key, if it is known
-   */
-  sort_key?: string;
-  /**
-   * What named the key
-   */
-  source: string;
-  /**
-   * Mean over the time
-   */
-  throttles_per_second?: number;
-  /**
-   * WCU/s of its successful writes in the hottest window
-   */
-  write_units_per_second?: number;
 }

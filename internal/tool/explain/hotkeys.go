@@ -1,4 +1,4 @@
-package query
+package explain
 
 import (
 	"cmp"
@@ -15,6 +15,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/base/throttles"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/query"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -30,16 +31,17 @@ type HotKeys struct {
 }
 
 const (
-	warmShare = 0.5 // share of a partition's limit from which a key is listed
-	hotShare  = 0.7 // share from which a scaled rate is hot
-	maxHeat   = 50  // listed keys
+	warmShare = 0.5    // share of a partition's limit from which a key is listed
+	hotShare  = 0.7    // share from which a scaled rate is hot
+	maxHeat   = 50     // listed keys
+	maxRows   = 10_000 // keys in memory, of about 300 bytes each
 )
 
 // Read returns up to 50 keys of the time range, hottest first.
 func (h HotKeys) Read(ctx context.Context, from, to time.Time) (keys []throttles.Key, err error) {
-	merger := heat.Merger{Max: maxHotRows}
-	for window, err := range h.Source.Windows(ctx, from, to, resolution(to.Sub(from))) {
-		if err := windowError(window, err); err != nil {
+	merger := heat.Merger{Max: maxRows}
+	for window, err := range h.Source.Windows(ctx, from, to, query.Resolution(to.Sub(from))) {
+		if err := readable(window, err); err != nil {
 			return nil, err
 		}
 		merger.Add(window.Items)
@@ -54,8 +56,8 @@ func (h HotKeys) Read(ctx context.Context, from, to time.Time) (keys []throttles
 
 // Watched returns the tables, other than hotshard's own, whose streams were counted in a time.
 func (h HotKeys) Watched(ctx context.Context, from, to time.Time) (tables []string, err error) {
-	for window, err := range h.Source.Windows(ctx, from, to, resolution(to.Sub(from))) {
-		if err := windowError(window, err); err != nil {
+	for window, err := range h.Source.Windows(ctx, from, to, query.Resolution(to.Sub(from))) {
+		if err := readable(window, err); err != nil {
 			return nil, err
 		}
 		for _, it := range window.Items {
@@ -65,6 +67,14 @@ func (h HotKeys) Watched(ctx context.Context, from, to time.Time) (tables []stri
 		}
 	}
 	return tables, nil
+}
+
+// readable returns the error of a window's read, or of its items.
+func readable(w heat.Window, err error) error {
+	if err != nil {
+		return err
+	}
+	return w.Damaged()
 }
 
 // evidenceOf returns a row as evidence.
