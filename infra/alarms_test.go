@@ -124,7 +124,7 @@ func TestHotKeysAreNamed(t *testing.T) {
 			t.Errorf("%s: %v, want %s at 100", name, a, want)
 		}
 	}
-	unnamed := alarms(t, with(t, map[string]any{"metricKeys": "0"}))
+	unnamed := alarms(t, with(t, map[string]any{"metricNames": "off"}))
 	a := unnamed["hotshard-hot-keys"]
 	if list := figures(map[string]any(a)); len(list) != 2 || list[0].text("MetricName") != "HotKeys" || list[0].text("Namespace") != metrics.Namespace ||
 		a.number("Threshold") != 1 || a["OKActions"] == nil || unnamed["hotshard-events-hot-keys"] != nil {

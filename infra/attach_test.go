@@ -49,7 +49,7 @@ func TestAttached(t *testing.T) {
 	}
 	_, function := tm.function(t, "hotkeys")
 	variables := function.object("Environment").object("Variables")
-	if variables["HOTSHARD_SOURCE"] != "existing" || variables["HOTSHARD_SOURCE_TABLE"] != "orders" || variables.text("HOTSHARD_HEAT_TABLE") != "hotshard-heat" {
+	if variables["HOTSHARD_SOURCE_TABLE"] != "orders" || variables.text("HOTSHARD_HEAT_TABLE") != "hotshard-heat" {
 		t.Errorf("environment %v", variables)
 	}
 	if p := mapping(t, tm, "hotkeys", ""); p.text("EventSourceArn") != sourceStream || p.number("TumblingWindowInSeconds") != 10 ||
@@ -87,7 +87,7 @@ func TestAttachedAlarms(t *testing.T) {
 	if len(got) != 16 {
 		t.Errorf("alarms %q, want 16", sorted(got))
 	}
-	for _, of := range []map[string]object{got, alarms(t, with(t, attachedWith("metricKeys", "0")))} {
+	for _, of := range []map[string]object{got, alarms(t, with(t, attachedWith("metricNames", "off")))} {
 		for name, a := range of {
 			for _, absent := range []string{"/v1/", "peakWrites", "write shards by now", "shard count grew"} {
 				if strings.Contains(a.text("AlarmDescription"), absent) {

@@ -4,9 +4,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hotshard/hotshard/infra/config"
 	"github.com/hotshard/hotshard/infra/grants"
+	"github.com/hotshard/hotshard/internal/ingest"
+	"github.com/hotshard/hotshard/internal/query"
 )
 
 // reserved1000 are the reservations of a quota of 1,000.
@@ -50,11 +53,11 @@ func TestFunctions(t *testing.T) {
 
 // TestDeadlinesFitTogether checks that a function's timeout is after a request's deadline, and at most API Gateway's 30 s.
 func TestDeadlinesFitTogether(t *testing.T) {
-	tm := with(t, map[string]any{"readDeadline": "25s", "writeDeadline": "25s"})
-	for _, name := range []string{grants.Ingest, grants.Query} {
+	tm := deployed(t)
+	for name, deadline := range map[string]time.Duration{grants.Ingest: ingest.Deadline, grants.Query: query.Deadline} {
 		_, p := tm.function(t, name)
-		if timeout := p.number("Timeout"); timeout <= 25 || timeout > 30 {
-			t.Errorf("%s: timeout %v s, want more than 25 and up to 30", name, timeout)
+		if timeout := p.number("Timeout"); timeout <= deadline.Seconds() || timeout > 30 {
+			t.Errorf("%s: timeout %v s, want more than %v and up to 30", name, timeout, deadline)
 		}
 	}
 }

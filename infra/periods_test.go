@@ -41,29 +41,21 @@ func periodOf(t *testing.T, a object) float64 {
 
 // TestPeriods checks the threshold, the periods and their length of alarms with periods of more than a minute.
 func TestPeriods(t *testing.T) {
-	for context, want := range map[string]map[string]string{
-		"": {
-			"stream-shards": "80 1 900", "shard-changes": "50 1 300", "layers-not-done": "1 6 300", "shrink-not-done": "1 6 300", "compact-not-done": "1 3 3600", "boards-not-done": "1 6 300",
-			"hotkeys-tasks-dropped": "3 1 3600", "aggregator-tasks-dropped": "3 1 3600", "hotkeys-not-polling": "1 6 300", "aggregator-not-polling": "1 6 300",
-			"hotkeys-events-not-polling": "1 6 300", "aggregator-events-not-polling": "1 6 300",
-		},
-		"other": {"layers-not-done": "1 6 300", "shrink-not-done": "1 6 300", "boards-not-done": "1 3 1200"},
-	} {
-		tm := deployed(t)
-		if context != "" {
-			tm = with(t, map[string]any{"quiet": "12m", "boardRecheck": "20m"})
+	want := map[string]string{
+		"stream-shards": "80 1 900", "shard-changes": "50 1 300", "layers-not-done": "1 6 300", "shrink-not-done": "1 6 300", "compact-not-done": "1 3 3600", "boards-not-done": "1 6 300",
+		"hotkeys-tasks-dropped": "3 1 3600", "aggregator-tasks-dropped": "3 1 3600", "hotkeys-not-polling": "1 6 300", "aggregator-not-polling": "1 6 300",
+		"hotkeys-events-not-polling": "1 6 300", "aggregator-events-not-polling": "1 6 300",
+	}
+	got := alarms(t, deployed(t))
+	for name, want := range want {
+		a := got["hotshard-"+name]
+		if got := fmt.Sprint(a.number("Threshold"), a.number("EvaluationPeriods"), periodOf(t, a)); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
 		}
-		got := alarms(t, tm)
-		for name, want := range want {
-			a := got["hotshard-"+name]
-			if got := fmt.Sprint(a.number("Threshold"), a.number("EvaluationPeriods"), periodOf(t, a)); got != want {
-				t.Errorf("%s: %s, want %s", name, got, want)
-			}
-		}
-		for name, a := range got {
-			if _, listed := want[strings.TrimPrefix(name, "hotshard-")]; context == "" && !listed && periodOf(t, a) != 60 {
-				t.Errorf("%s has a period of %v s, want 60", name, periodOf(t, a))
-			}
+	}
+	for name, a := range got {
+		if _, listed := want[strings.TrimPrefix(name, "hotshard-")]; !listed && periodOf(t, a) != 60 {
+			t.Errorf("%s has a period of %v s, want 60", name, periodOf(t, a))
 		}
 	}
 }

@@ -166,10 +166,6 @@ func TestSchedules(t *testing.T) {
 			"hotshard-shrink": `hotkeys {"task":"shrink"} rate(5 minutes)`, "hotshard-compact": `aggregator {"task":"compact"} rate(60 minutes)`,
 			"hotshard-boards": `aggregator {"task":"boards"} rate(1 minute)`, "hotshard-layers": `hotkeys {"task":"layers"} rate(1 minute)`,
 		}},
-		{map[string]any{"quiet": "12m", "boardRecheck": "90s"}, map[string]string{
-			"hotshard-shrink": `hotkeys {"task":"shrink"} rate(1 minute)`, "hotshard-compact": `aggregator {"task":"compact"} rate(60 minutes)`,
-			"hotshard-boards": `aggregator {"task":"boards"} rate(2 minutes)`, "hotshard-layers": `hotkeys {"task":"layers"} rate(1 minute)`,
-		}},
 	} {
 		tm := with(t, c.context)
 		schedules := tm.of(t, "AWS::Scheduler::Schedule")

@@ -51,7 +51,7 @@ type deployment struct {
 	Rules           fold.Rules    `env:"HOTSHARD_ROLLUP_RULES" default:"[{\"every\":\"1h\"}]" placeholder:"JSON" help:"The aggregator's rollup rules. Default: all events, by the hour."`
 	EventRetention  time.Duration `env:"HOTSHARD_EVENT_RETENTION" default:"720h" help:"The shortest event retention that ingest ever had. 0 means for ever. Older events are not compared."`
 	RollupRetention time.Duration `env:"HOTSHARD_ROLLUP_RETENTION" default:"0" help:"The aggregator's retention of event rollups. 0 means for ever."`
-	IndexLag        time.Duration `env:"HOTSHARD_BOARD_RECHECK" default:"30s" help:"Upper bound on the lag of the boards' index. A board that differs takes at least this long."`
+	IndexLag        time.Duration `default:"30s" help:"Upper bound on the lag of the boards' index. A board that differs takes at least this long."`
 	Wait            time.Duration `default:"30s" help:"How long to wait for folds in flight, up to 1h."`
 	Fewer           bool          `help:"Also repair rollups that count more events than there are items. Events that were deleted or have expired are then no longer counted."`
 	Concurrency     int           `default:"32" help:"Summaries audited in parallel, up to 1000."`

@@ -99,7 +99,7 @@ func (c *ConsoleCmd) handler(ctx context.Context, std streams, line commandLine)
 		names := schema.NamesFor(c.TablesPrefix)
 		service, err := query.New(query.Settings{
 			ItemsTable: names.Items, EventsTable: names.Events, RollupsTable: names.Rollups, ShardMapTable: names.ShardMap, HeatTable: names.Heat,
-			Deadline: consoleDeadline, DefaultSpan: 30 * 24 * time.Hour, ViewAge: shardmap.MaxViewAge,
+			Deadline: consoleDeadline, ViewAge: shardmap.MaxViewAge,
 		}, client)
 		if err != nil {
 			return nil, nil, err

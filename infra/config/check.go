@@ -117,16 +117,11 @@ func checkFunctions(c *Config, f *faults) {
 	f.oneOf("canary", c.Canary, slices.Sorted(maps.Keys(canaries))...)
 }
 
-// leastQuiet is twelve minutes: the shrink task runs every twelfth of the quiet period, and schedules at most once a
-// minute.
-const leastQuiet = 12 * time.Minute
-
 // longestWindow is the period of alarms, so that each has the metrics of a window.
 const longestWindow = time.Minute
 
 func checkStream(c *Config, f *faults) {
 	f.check(c.Hotkeys.Window <= longestWindow, "window", c.Hotkeys.Window, "1s to 1m: alarms evaluate minutes, and a window's metrics have the time of its start")
-	f.check(c.Hotkeys.Quiet >= leastQuiet, "quiet", c.Hotkeys.Quiet, "12m or more: the shrink task runs every twelfth of it, at most once a minute")
 }
 
 var (
@@ -135,10 +130,9 @@ var (
 	keyARN    = regexp.MustCompile(`^arn:aws[a-z-]*:kms:([a-z0-9-]+):\d{12}:key/[a-zA-Z0-9-]+$`)
 )
 
-// unattached has the stack's settings that an attached deployment does not have. It shrinks nothing, so it has no quiet
-// period.
+// unattached has the stack's settings that an attached deployment does not have.
 var unattached = []string{
-	"auth", "apiRate", "corsOrigins", "jwtIssuer", "jwtAudience", "jwtScopes", "jwtAdminScopes", "billing", "peakReads", "peakWrites", "canary", "quiet",
+	"auth", "apiRate", "corsOrigins", "jwtIssuer", "jwtAudience", "jwtScopes", "jwtAdminScopes", "billing", "peakReads", "peakWrites", "canary",
 }
 
 // notAttached returns all settings that an attached deployment does not have.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/growth"
-	"github.com/hotshard/hotshard/internal/hotkeys"
 )
 
 func TestDefaults(t *testing.T) {
@@ -19,7 +18,7 @@ func TestDefaults(t *testing.T) {
 	if c.Names().Items != "hotshard-items" || c.Attached() || !slices.Equal(c.Sources(), []string{"hotshard-items", "hotshard-events"}) || c.Hotkeys.Window != 10*time.Second || c.Ingest.Control != growth.Act {
 		t.Errorf("defaults %+v", c)
 	}
-	if got := c.Environment("ingest")["HOTSHARD_WRITE_DEADLINE"]; got != "2s" {
+	if got := c.Environment("ingest")["HOTSHARD_EVENT_AHEAD"]; got != "2s" {
 		t.Errorf("ingest gets the write deadline %q, want 2s", got)
 	}
 }
@@ -49,7 +48,7 @@ var good = map[string]any{
 
 func TestAttached(t *testing.T) {
 	c, err := Parse(good)
-	if err != nil || !c.Attached() || !slices.Equal(c.Sources(), []string{"orders"}) || c.Hotkeys.Source != hotkeys.Existing || c.Hotkeys.SourceTable != "orders" {
+	if err != nil || !c.Attached() || !slices.Equal(c.Sources(), []string{"orders"}) || c.Hotkeys.SourceTable != "orders" {
 		t.Errorf("attached: %+v, %v", c, err)
 	}
 }
@@ -99,10 +98,6 @@ func TestFaults(t *testing.T) {
 		`billing is "cheap": want ondemand or provisioned`:                       {"billing": "cheap"},
 		`canary is "5percent": want 10percent10minutes or 10percent15minutes or`: {"canary": "5percent"},
 		`accountConcurrency is 9: want 10 to 1000000`:                            {"accountConcurrency": "9"},
-		`quiet is 5m0s: want 12m or more`:                                        {"quiet": "5m"},
-		`heatRetention is 1h0m0s`:                                                {"heatRetention": "1h", "quiet": "1h"},
-		`writeDeadline is 26s: want 100ms to 25s`:                                {"writeDeadline": "26s"},
-		`readDeadline is 26s: want 100ms to 25s`:                                 {"readDeadline": "26s"},
 		`eventRetention is 1m0s`:                                                 {"eventRetention": "1m"},
 		`rollupRetention is 1h0m0s`:                                              {"rollupRetention": "1h"},
 		`rollupRules is "nonsense"`:                                              {"rollupRules": "nonsense"},
@@ -217,11 +212,11 @@ func TestForms(t *testing.T) {
 // TestAllFaultsAreListed checks that the faults of the stack's and the functions' settings are listed together, each
 // once.
 func TestAllFaultsAreListed(t *testing.T) {
-	_, err := Parse(map[string]any{"windw": "1s", "window": "1h", "pitr": "x", "auth": "none", "writeDeadline": "1h", "removal": "keep", "quiet": "1m"})
+	_, err := Parse(map[string]any{"windw": "1s", "window": "1h", "pitr": "x", "auth": "none", "eventAhead": "1h", "removal": "keep", "eventRetention": "1m"})
 	if err == nil {
 		t.Fatal("Parse returned no error")
 	}
-	for _, want := range []string{"windw: ", "window is ", "pitr is ", "auth is ", "writeDeadline is ", "removal is ", "quiet is "} {
+	for _, want := range []string{"windw: ", "window is ", "pitr is ", "auth is ", "eventAhead is ", "removal is ", "eventRetention is "} {
 		if strings.Count(err.Error(), want) != 1 {
 			t.Errorf("the error must have %q once:\n%v", want, err)
 		}
@@ -251,7 +246,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("there is no setting %s", key)
 		}
 	}
-	for key, want := range map[string]bool{"summaryAge": true, "rollupRules": true, "quiet": true, "window": false, "metricNames": false, "heatRetention": false} {
+	for key, want := range map[string]bool{"summaryAge": true, "rollupRules": true, "window": false, "metricNames": false} {
 		if got := slices.Contains(without, key); got != want {
 			t.Errorf("%s is rejected in an attached deployment: %t, want %t", key, got, want)
 		}

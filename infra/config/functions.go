@@ -66,12 +66,12 @@ func keyOf(variable string) string {
 
 // computed returns the variables that an operator can't set.
 func (c *Config) computed() map[string]string {
-	set := map[string]string{"HOTSHARD_SOURCE": string(hotkeys.Hotshard), "HOTSHARD_SOURCE_TABLE": ""}
+	set := map[string]string{"HOTSHARD_SOURCE_TABLE": ""}
 	for _, t := range schema.Tables(c.Names()) {
 		set[c.TableVariable(t.Name)] = t.Name
 	}
 	if c.Attached() {
-		set["HOTSHARD_SOURCE"], set["HOTSHARD_SOURCE_TABLE"] = string(hotkeys.Existing), c.SourceTable()
+		set["HOTSHARD_SOURCE_TABLE"] = c.SourceTable()
 	}
 	return set
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/hotshard/hotshard/infra/config"
 	"github.com/hotshard/hotshard/infra/grants"
+	"github.com/hotshard/hotshard/internal/ingest"
+	"github.com/hotshard/hotshard/internal/query"
 )
 
 // function is a deployed function.
@@ -50,8 +52,8 @@ type traits struct {
 
 func traitsOf(c *config.Config, function string) traits {
 	return map[string]traits{
-		grants.Ingest:     {"Takes writes from the API", memory, c.Ingest.Deadline + answerTime},
-		grants.Query:      {"Answers reads from the API", memory, c.Query.Deadline + answerTime},
+		grants.Ingest:     {"Takes writes from the API", memory, ingest.Deadline + answerTime},
+		grants.Query:      {"Answers reads from the API", memory, query.Deadline + answerTime},
 		grants.Hotkeys:    {"Counts write units per key in the stream, reports hot keys, changes shard counts", memory, hotkeysTimeout},
 		grants.Aggregator: {"Folds the stream into summaries", wholeCPU, aggregatorTimeout},
 	}[function]

@@ -31,7 +31,7 @@ func tasks(c *config.Config) []task {
 		layers,
 		{"shrink", grants.Hotkeys, hotkeys.ShrinkTask, "shrink task done", c.Hotkeys.TaskInterval()},
 		{"compact", grants.Aggregator, compact.Task, "compaction task done", compact.Interval},
-		{"boards", grants.Aggregator, fold.BoardsTask, "boards task done", c.Aggregator.BoardRecheck},
+		{"boards", grants.Aggregator, fold.BoardsTask, "boards task done", fold.BoardRecheck},
 	}
 }
 

@@ -34,7 +34,7 @@ func keyAlarms(c *config.Config) []alarm {
 			hot[len(hot)-1].name, hot[len(hot)-1].section = "events-hot-keys", "hot-keys"
 		}
 	}
-	if c.Hotkeys.MetricKeys == 0 || c.Hotkeys.MetricNames == keyname.Unnamed {
+	if c.Hotkeys.MetricNames == keyname.Unnamed {
 		hot = []alarm{{
 			name: "hot-keys", metric: detected(c, maximum, "HotKeys"), from: 1, periods: 1,
 			text: "A partition key takes more writes than its share of a partition. Metrics by key are off: " +

@@ -42,7 +42,7 @@ type Handler struct {
 
 // New returns a Handler, or an error that lists all invalid settings.
 func New(settings Settings, client Client, log *slog.Logger) (*Handler, error) {
-	settings.BoardRecheck = cmp.Or(settings.BoardRecheck, defaultRecheck)
+	settings.BoardRecheck = cmp.Or(settings.BoardRecheck, BoardRecheck)
 	if err := settings.Validate(); err != nil {
 		return nil, err
 	}

@@ -19,13 +19,14 @@ type Settings struct {
 	// or 0 for ever. Fragments that were folded into later stay longer, for their sequence numbers.
 	// Events have a retention of their own, which does not affect rollups.
 	RollupRetention time.Duration `env:"HOTSHARD_ROLLUP_RETENTION" envDefault:"0"`
-	// BoardRecheck is the time after which a board's top that was built from the index is
-	// rechecked. The index is eventually consistent: two thirds of it must exceed the index's lag.
-	// 1s to 1h; 0 is the default, 30s.
-	BoardRecheck time.Duration `env:"HOTSHARD_BOARD_RECHECK" envDefault:"30s"`
+	// BoardRecheck is no variable; 0 is the constant.
+	BoardRecheck time.Duration
 }
 
-const defaultRecheck = 30 * time.Second
+// BoardRecheck is the time after which a board's top that was built from the index is rechecked.
+// The index is eventually consistent: two thirds of it must exceed its lag, which is normally below
+// a second.
+const BoardRecheck = 30 * time.Second
 
 // minRetention is how long a stream keeps its records. A rollup that expired sooner could be
 // created again by a redelivered record.
@@ -36,9 +37,6 @@ func (s Settings) Validate() error {
 	var faults []error
 	if s.RollupsTable == "" {
 		faults = append(faults, errors.New("HOTSHARD_ROLLUPS_TABLE is empty: want a table's name"))
-	}
-	if s.BoardRecheck != 0 && (s.BoardRecheck < time.Second || s.BoardRecheck > time.Hour) {
-		faults = append(faults, fmt.Errorf("HOTSHARD_BOARD_RECHECK is %v: want 1s to 1h", s.BoardRecheck))
 	}
 	if s.RollupRetention != 0 && s.RollupRetention < minRetention {
 		faults = append(faults, fmt.Errorf("HOTSHARD_ROLLUP_RETENTION is %v: want 0, or %v or more", s.RollupRetention, minRetention))

@@ -44,6 +44,6 @@ func OpenShards(client interface {
 	ShardMapTable
 	client.Transactor
 }, s Settings) Shards {
-	view := shardmap.New(client, s.ShardMapTable, shardmap.Options{ViewAge: s.ViewAge, EventAhead: s.EventAhead})
+	view := shardmap.New(client, s.ShardMapTable, shardmap.Options{EventAhead: s.EventAhead})
 	return shardmap.NewChanger(client, view, shardmap.ChangerOptions{Keep: shardmap.HistoryKept(s.EventRetention)})
 }

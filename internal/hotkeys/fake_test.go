@@ -158,10 +158,10 @@ type fixture struct {
 
 func settings() hotkeys.Settings {
 	return hotkeys.Settings{
-		ItemsTable: "hotshard-items", EventsTable: "hotshard-events", HeatTable: "heat", ShardMapTable: "shard-map", Source: hotkeys.Hotshard,
+		ItemsTable: "hotshard-items", EventsTable: "hotshard-events", HeatTable: "heat", ShardMapTable: "shard-map",
 		Window: 10 * time.Second, PartitionWCU: 100, Threshold: 0.7, TopK: 2000,
 		HeatRetention: 28 * time.Hour, MetricKeys: 100, MetricNames: keyname.Plain, Control: growth.Act, Quiet: 10 * time.Minute,
-		EventAhead: 2 * time.Second, ViewAge: time.Second,
+		EventAhead: 2 * time.Second,
 	}
 }
 

@@ -221,11 +221,11 @@ func TestSettings(t *testing.T) {
 	if err = errors.Join(err, defaults.Validate()); err != nil || defaults.Window != 10*time.Second || defaults.MetricNames != keyname.Plain {
 		t.Errorf("defaults: %v, %+v", err, defaults)
 	}
-	bad := hotkeys.Settings{Window: 1500 * time.Millisecond, Threshold: 1.1, TopK: 1, MetricKeys: -1, EventRetention: time.Second}
+	bad := hotkeys.Settings{Window: 1500 * time.Millisecond, Threshold: 1.1, TopK: 1, EventRetention: time.Second}
 	err = bad.Validate()
 	for _, name := range []string{
-		"ITEMS_TABLE", "EVENTS_TABLE", "HEAT_TABLE", "SHARD_MAP_TABLE", "SOURCE", "METRIC_NAMES", "WINDOW", "THRESHOLD",
-		"PARTITION_WCU", "TOP_K", "HEAT_RETENTION", "METRIC_KEYS", "CONTROL", "QUIET", "EVENT_RETENTION",
+		"ITEMS_TABLE", "EVENTS_TABLE", "HEAT_TABLE", "SHARD_MAP_TABLE", "METRIC_NAMES", "WINDOW", "THRESHOLD",
+		"PARTITION_WCU", "TOP_K", "CONTROL", "EVENT_RETENTION",
 	} {
 		if err == nil || !strings.Contains(err.Error(), "HOTSHARD_"+name) {
 			t.Errorf("the error does not name HOTSHARD_%s: %v", name, err)

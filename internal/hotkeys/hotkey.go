@@ -71,10 +71,11 @@ type Handler struct {
 
 // New returns a Handler, or an error that names all wrong settings.
 func New(settings Settings, deps Deps) (*Handler, error) {
+	settings = settings.withDefaults()
 	if err := settings.Validate(); err != nil {
 		return nil, fmt.Errorf("hotkeys: settings: %w", err)
 	}
-	if settings.Source == Hotshard && deps.Source.Table == "" {
+	if settings.SourceTable == "" && deps.Source.Table == "" {
 		deps.Source = count.OwnSource(settings.names(), kind.Items)
 	}
 	if err := deps.check(); err != nil {

@@ -1,6 +1,7 @@
 package hotkeys
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -15,24 +16,21 @@ import (
 
 // Settings holds the function's environment variables.
 type Settings struct {
-	// Source chooses the tables whose streams are counted: hotshard for ItemsTable and EventsTable, existing for
-	// SourceTable, which may be any table with a stream. An existing table is never changed, and gets only advice. Its
-	// write units are lower bounds unless the stream view type is NEW_AND_OLD_IMAGES.
-	Source      SourceKind `env:"HOTSHARD_SOURCE" envDefault:"hotshard"`
-	SourceTable string     `env:"HOTSHARD_SOURCE_TABLE"`
+	// SourceTable is an existing table with a stream, which is counted instead of hotshard's ItemsTable and EventsTable.
+	// It is never changed, and gets only advice. Its write units are lower bounds unless the stream view type is
+	// NEW_AND_OLD_IMAGES.
+	SourceTable string `env:"HOTSHARD_SOURCE_TABLE"`
 
 	// The detector stores its counts in HeatTable, which is required. ItemsTable, EventsTable (the TableName of its
-	// metrics) and ShardMapTable are required if Source is hotshard.
+	// metrics) and ShardMapTable are required without a SourceTable.
 	ItemsTable    string `env:"HOTSHARD_ITEMS_TABLE"`
 	EventsTable   string `env:"HOTSHARD_EVENTS_TABLE"`
 	HeatTable     string `env:"HOTSHARD_HEAT_TABLE"`
 	ShardMapTable string `env:"HOTSHARD_SHARD_MAP_TABLE"`
 
-	// EventAhead is how far in the future the times of events may lie. ViewAge is the age at which a view of the shard
-	// map is refreshed. A change of an entity's shard count takes effect after their sum plus 2s. All functions must
-	// have the same values, up to 8s and up to 5s.
+	// EventAhead is how far in the future the times of events may lie, up to 8s. A change of an entity's shard count
+	// takes effect 3s later. All functions must have the same value.
 	EventAhead time.Duration `env:"HOTSHARD_EVENT_AHEAD" envDefault:"2s"`
-	ViewAge    time.Duration `env:"HOTSHARD_VIEW_AGE" envDefault:"1s"`
 
 	// Window is the length of the windows over which rates are averaged; whole seconds, 1s to 15m. A tumbling window
 	// other than Hold replaces it.
@@ -53,13 +51,6 @@ type Settings struct {
 	// of 1 MB.
 	TopK int `env:"HOTSHARD_TOP_K" envDefault:"2000"`
 
-	// HeatRetention is how long heat items are kept; 28h to 8760h. Keys without random placement shrink by a day of them.
-	HeatRetention time.Duration `env:"HOTSHARD_HEAT_RETENTION" envDefault:"168h"`
-
-	// MetricKeys is the number of different hot keys an hour that get metrics of their own, which CloudWatch bills by
-	// name; 0 to 1,000. All containers share it through an item of the heat table.
-	MetricKeys int `env:"HOTSHARD_METRIC_KEYS" envDefault:"100"`
-
 	// MetricNames is how metrics and log lines name a hot key: plain, hashed (see [keyname.Pseudonym]; GET /v1/hot-keys
 	// shows both), or off. With off there are no metrics of single keys. Errors of AWS calls always name keys.
 	MetricNames keyname.Style `env:"HOTSHARD_METRIC_NAMES" envDefault:"plain"`
@@ -68,24 +59,29 @@ type Settings struct {
 	// makes no decisions.
 	Control growth.Control `env:"HOTSHARD_CONTROL" envDefault:"act"`
 
-	// Quiet is how long the load of a counter or a limit must be low before its shard count shrinks; 1m to 24h. For
-	// other keys it is a day. The shrink task must run every [Settings.TaskInterval]. EventBridge runs tasks once a
-	// minute at most, so a deployment needs 12m or more.
-	Quiet time.Duration `env:"HOTSHARD_QUIET" envDefault:"1h"`
-
 	// EventRetention is how long events are kept, and so how long changes stay in a key's history; 1h or more, or 0 for
 	// ever. It must equal ingest's.
 	EventRetention time.Duration `env:"HOTSHARD_EVENT_RETENTION" envDefault:"720h"`
+
+	// These are no variables; 0 is the default. The shrink task must run every [Settings.TaskInterval].
+	HeatRetention time.Duration // how long heat items are kept; at least 28h, since keys shrink by a day of them
+	Quiet         time.Duration // how long the load of a counter or a limit must be low before its shard count shrinks; 1m to 24h. For other keys it is a day
+	MetricKeys    int           // different hot keys an hour that get metrics of their own; all containers share them
 }
 
-// SourceKind is the kind of table that is counted.
-type SourceKind string
-
-// The sources.
+// Defaults. A week shows what the last weekday's peak was like. A load that is low for an hour has passed its peak. A
+// metric costs 0.30 USD a month by name, and an alarm lists 100 keys at most.
 const (
-	Hotshard SourceKind = "hotshard"
-	Existing SourceKind = "existing"
+	heatRetention = 7 * 24 * time.Hour
+	quietTime     = time.Hour
+	metricKeys    = 100
 )
+
+// withDefaults returns the settings with defaults for fields that are 0.
+func (s Settings) withDefaults() Settings {
+	s.HeatRetention, s.Quiet, s.MetricKeys = cmp.Or(s.HeatRetention, heatRetention), cmp.Or(s.Quiet, quietTime), cmp.Or(s.MetricKeys, metricKeys)
+	return s
+}
 
 // maxWindow is the greatest length of a window.
 const maxWindow = 15 * time.Minute
@@ -97,7 +93,7 @@ const RecordAge = time.Hour
 // TaskInterval returns the time between two runs of the shrink task: a twelfth of the quiet period, from 5 s to 5 min.
 // Above a minute it is in whole minutes, which schedules require.
 func (s Settings) TaskInterval() time.Duration {
-	every := min(max(s.Quiet/12, 5*time.Second), 5*time.Minute)
+	every := min(max(s.withDefaults().Quiet/12, 5*time.Second), 5*time.Minute)
 	if every > time.Minute {
 		every = (every + time.Minute - 1).Truncate(time.Minute)
 	}
@@ -112,10 +108,7 @@ func (s Settings) Validate() error {
 			faults = append(faults, fmt.Errorf("%s is %v: want %s", name, value, want))
 		}
 	}
-	own := s.Source != Existing
-	check(s.Source == Hotshard || s.Source == Existing, "HOTSHARD_SOURCE", s.Source, "hotshard or existing")
-	check(own || s.SourceTable != "", "HOTSHARD_SOURCE_TABLE", "empty", "a table's name if HOTSHARD_SOURCE is existing")
-	check(!own || s.SourceTable == "", "HOTSHARD_SOURCE_TABLE", s.SourceTable, "nothing if HOTSHARD_SOURCE is hotshard")
+	own := s.SourceTable == ""
 	check(!own || s.ItemsTable != "", "HOTSHARD_ITEMS_TABLE", "empty", "a table's name")
 	check(!own || s.EventsTable != "", "HOTSHARD_EVENTS_TABLE", "empty", "a table's name")
 	check(s.HeatTable != "", "HOTSHARD_HEAT_TABLE", "empty", "a table's name")
@@ -127,13 +120,9 @@ func (s Settings) Validate() error {
 	check(s.PartitionWCU >= 1, "HOTSHARD_PARTITION_WCU", s.PartitionWCU, "at least 1")
 	check(s.Threshold > 0 && s.Threshold <= 1, "HOTSHARD_THRESHOLD", s.Threshold, "above 0, up to 1")
 	check(s.TopK >= 10 && s.TopK <= 20_000, "HOTSHARD_TOP_K", s.TopK, "10 to 20000")
-	check(s.HeatRetention >= 28*time.Hour && s.HeatRetention <= 8760*time.Hour, "HOTSHARD_HEAT_RETENTION", s.HeatRetention, "28h to 8760h")
-	check(s.MetricKeys >= 0 && s.MetricKeys <= 1000, "HOTSHARD_METRIC_KEYS", s.MetricKeys, "0 to 1000")
 	check(s.MetricNames.Valid(), "HOTSHARD_METRIC_NAMES", s.MetricNames, "plain, hashed or off")
 	check(s.Control.Valid(), "HOTSHARD_CONTROL", s.Control, "act, observe or off")
-	check(s.Quiet >= time.Minute && s.Quiet <= 24*time.Hour, "HOTSHARD_QUIET", s.Quiet, "1m to 24h")
 	check(s.EventAhead > 0 && s.EventAhead <= shardmap.MaxEventAhead, "HOTSHARD_EVENT_AHEAD", s.EventAhead, "above 0, up to "+shardmap.MaxEventAhead.String())
-	check(s.ViewAge > 0 && s.ViewAge <= shardmap.MaxViewAge, "HOTSHARD_VIEW_AGE", s.ViewAge, "above 0, up to "+shardmap.MaxViewAge.String())
 	check(s.EventRetention == 0 || s.EventRetention >= time.Hour, "HOTSHARD_EVENT_RETENTION", s.EventRetention, "0, or 1h or more")
 	return errors.Join(faults...)
 }

@@ -14,7 +14,7 @@ import (
 // is described only here, so a new index is counted after a restart. FindSource returns an error if the table has no
 // stream.
 func FindSource(ctx context.Context, client Describer, s Settings) (count.Source, error) {
-	if s.Source != Existing {
+	if s.SourceTable == "" {
 		return count.OwnSource(s.names(), kind.Items), nil
 	}
 	out, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.SourceTable})

@@ -86,7 +86,7 @@ func (f *foreign) attach(t *testing.T) {
 
 func existing(heat, table string) hotkeys.Settings {
 	s := settings()
-	s.Source, s.SourceTable, s.ItemsTable, s.EventsTable, s.ShardMapTable, s.HeatTable = hotkeys.Existing, table, "", "", "", heat
+	s.SourceTable, s.ItemsTable, s.EventsTable, s.ShardMapTable, s.HeatTable = table, "", "", "", heat
 	s.PartitionWCU = 10
 	return s
 }
@@ -224,11 +224,6 @@ func TestFindSource(t *testing.T) {
 	deps := newFixture(settings()).deps()
 	if _, err := hotkeys.New(existing("r", "orders"), deps); err == nil || !strings.Contains(err.Error(), "dependency") {
 		t.Errorf("New for an existing table without a source: error %v", err)
-	}
-	for _, s := range []hotkeys.Settings{existing("r", ""), {Source: hotkeys.Hotshard, SourceTable: "orders"}, {Source: "other"}} {
-		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "HOTSHARD_SOURCE") {
-			t.Errorf("Validate of %+v: error %v, want one about HOTSHARD_SOURCE", s, err)
-		}
 	}
 }
 

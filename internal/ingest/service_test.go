@@ -222,14 +222,11 @@ func TestEventsAhead(t *testing.T) {
 		}
 	}
 	for _, bad := range []Settings{
-		{EventAhead: 9 * time.Second, ViewAge: 6 * time.Second}, {EventAhead: -1, ViewAge: -1},
+		{EventAhead: 9 * time.Second}, {EventAhead: -1},
 		{}, // the shard map would replace zeros by its defaults
 	} {
-		err := bad.Validate()
-		for _, name := range []string{"HOTSHARD_EVENT_AHEAD", "HOTSHARD_VIEW_AGE"} {
-			if err == nil || !strings.Contains(err.Error(), name) {
-				t.Errorf("%+v: %v, want an error with %s", bad, err, name)
-			}
+		if err := bad.Validate(); err == nil || !strings.Contains(err.Error(), "HOTSHARD_EVENT_AHEAD") {
+			t.Errorf("%+v: %v, want an error with HOTSHARD_EVENT_AHEAD", bad, err)
 		}
 	}
 }

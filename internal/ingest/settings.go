@@ -23,20 +23,23 @@ type Settings struct {
 	// BoardRetention is how long the entries of a board's day or week are kept after its end. Those of all time are
 	// always kept. 0 keeps all for ever, else 1h or more.
 	BoardRetention time.Duration `env:"HOTSHARD_BOARD_RETENTION" envDefault:"720h"`
-	// Deadline bounds the work for one request, with retries; 100ms to 25s. It should be shorter than the function's
-	// and the API's timeouts. A waiting request occupies a container, so a short one is better.
-	Deadline time.Duration `env:"HOTSHARD_WRITE_DEADLINE" envDefault:"2s"`
 	// Control is what happens to a throttled key: act adds write shards, observe only logs, and off does nothing.
 	Control growth.Control `env:"HOTSHARD_CONTROL" envDefault:"act"`
-	// EventAhead is how far in the future the times of events may lie. ViewAge is the age at which a view of the shard
-	// map is refreshed. A change of an entity's shard count takes effect after their sum plus 2s. All functions must
-	// have the same values, up to 8s and up to 5s.
+	// EventAhead is how far in the future the times of events may lie, up to 8s. A change of an entity's shard count
+	// takes effect 3s later. All functions must have the same value.
 	EventAhead time.Duration `env:"HOTSHARD_EVENT_AHEAD" envDefault:"2s"`
-	ViewAge    time.Duration `env:"HOTSHARD_VIEW_AGE" envDefault:"1s"`
 	// MetricNames is how log lines about shard counts name a key: plain, hashed (see [keyname.Pseudonym]) or off.
 	// Errors of AWS calls always name keys.
 	MetricNames keyname.Style `env:"HOTSHARD_METRIC_NAMES" envDefault:"plain"`
+
+	// These are no variables.
+	Deadline time.Duration // of one request; 0 is the constant
+	ViewAge  time.Duration // age at which the view of the shard map is refreshed, up to 5s; 0 is the library's
 }
+
+// Deadline bounds the work for one request, with retries. It is shorter than the function's and the API's timeouts. A
+// waiting request occupies a container, so it is short: two attempts.
+const Deadline = 2 * time.Second
 
 // names returns the names of the tables.
 func (s Settings) names() schema.Names {
@@ -52,14 +55,8 @@ func (s Settings) Validate() error {
 	if s.BoardRetention != 0 && s.BoardRetention < time.Hour {
 		faults = append(faults, fmt.Errorf("HOTSHARD_BOARD_RETENTION is %v: want 0 or at least 1h", s.BoardRetention))
 	}
-	if s.Deadline < 100*time.Millisecond || s.Deadline > 25*time.Second {
-		faults = append(faults, fmt.Errorf("HOTSHARD_WRITE_DEADLINE is %v: want 100ms to 25s", s.Deadline))
-	}
 	if s.EventAhead <= 0 || s.EventAhead > shardmap.MaxEventAhead {
 		faults = append(faults, fmt.Errorf("HOTSHARD_EVENT_AHEAD is %v: want above 0, up to %v", s.EventAhead, shardmap.MaxEventAhead))
-	}
-	if s.ViewAge <= 0 || s.ViewAge > shardmap.MaxViewAge {
-		faults = append(faults, fmt.Errorf("HOTSHARD_VIEW_AGE is %v: want above 0, up to %v", s.ViewAge, shardmap.MaxViewAge))
 	}
 	if !s.Control.Valid() {
 		faults = append(faults, fmt.Errorf("HOTSHARD_CONTROL is %q: want act, observe or off", s.Control))

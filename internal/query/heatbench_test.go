@@ -172,7 +172,7 @@ func BenchmarkHeat(b *testing.B) {
 		for _, since := range []time.Duration{15 * time.Minute, 24 * time.Hour} {
 			s := &shelf{}
 			s.storm(shards, since, now)
-			service, err := New(Settings{ItemsTable: "i", RollupsTable: "r", HeatTable: "h", ShardMapTable: "m", Deadline: 25 * time.Second, DefaultSpan: time.Hour}, s.client())
+			service, err := New(Settings{ItemsTable: "i", RollupsTable: "r", HeatTable: "h", ShardMapTable: "m", Deadline: 25 * time.Second}, s.client())
 			require.NoError(b, err)
 			service.setClock(func() time.Time { return now })
 			handler := httpapi.New(slog.New(slog.DiscardHandler), Routes(service))

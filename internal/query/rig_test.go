@@ -44,7 +44,7 @@ func (r *rig) serve(client Client, change ...func(*Settings)) {
 	r.t.Helper()
 	settings := Settings{
 		ItemsTable: r.names.Items, EventsTable: r.names.Events, RollupsTable: r.names.Rollups, HeatTable: r.names.Heat, ShardMapTable: r.names.ShardMap,
-		Deadline: 25 * time.Second, DefaultSpan: 720 * time.Hour,
+		Deadline: 25 * time.Second,
 	}
 	for _, c := range change {
 		c(&settings)

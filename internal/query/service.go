@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,22 +29,28 @@ type Settings struct {
 	RollupsTable  string `env:"HOTSHARD_ROLLUPS_TABLE,notEmpty"`
 	ShardMapTable string `env:"HOTSHARD_SHARD_MAP_TABLE,notEmpty"`
 	HeatTable     string `env:"HOTSHARD_HEAT_TABLE,notEmpty"`
-	// Deadline bounds the work for one request, retries included; 100ms to 25s.
-	Deadline time.Duration `env:"HOTSHARD_READ_DEADLINE" envDefault:"5s"`
-	// DefaultSpan is the length of a range of events without a start; 1m or more. It should equal the retention of
-	// events.
-	DefaultSpan time.Duration `env:"HOTSHARD_EVENT_SPAN" envDefault:"720h"`
+	// EventRetention is how long events are kept, and so the length of a range without a start; 0 is for ever, with
+	// ranges of 720h. It should equal ingest's.
+	EventRetention time.Duration `env:"HOTSHARD_EVENT_RETENTION" envDefault:"720h"`
 	// RollupRetention is how long event rollups are kept after the end of their bucket; 0 for ever. It must equal the
 	// aggregator's.
 	RollupRetention time.Duration `env:"HOTSHARD_ROLLUP_RETENTION" envDefault:"0"`
-	// ViewAge is the age at which the view of the shard map is refreshed, up to 5s. It must equal the other functions'.
-	ViewAge time.Duration `env:"HOTSHARD_VIEW_AGE" envDefault:"1s"`
 	// SummaryAge is how long a counter's summary is cached, up to 1h; 0 disables the cache. An eventual value is older
 	// by up to SummaryAge, as its as_of shows.
 	SummaryAge time.Duration `env:"HOTSHARD_SUMMARY_AGE" envDefault:"0"`
 	// PartitionWCU is a partition's limit in WCU/s; 0 for AWS's. It must equal hotkeys'.
 	PartitionWCU int `env:"HOTSHARD_PARTITION_WCU" envDefault:"1000"`
+
+	// These are no variables.
+	Deadline time.Duration // of one request; 0 is the constant
+	ViewAge  time.Duration // age at which the view of the shard map is refreshed, up to 5s; 0 is the library's
 }
+
+// Deadline bounds the work for one request, with retries: a range over all write shards of many days takes seconds.
+const Deadline = 5 * time.Second
+
+// usualSpan is the length of a range without a start if events are kept for ever.
+const usualSpan = 720 * time.Hour
 
 // names returns the names of the tables.
 func (s Settings) names() schema.Names {
@@ -53,17 +60,8 @@ func (s Settings) names() schema.Names {
 // Validate returns an error that lists all invalid settings.
 func (s Settings) Validate() error {
 	var faults []error
-	if s.Deadline < 100*time.Millisecond || s.Deadline > 25*time.Second {
-		faults = append(faults, fmt.Errorf("HOTSHARD_READ_DEADLINE is %v: want 100ms to 25s", s.Deadline))
-	}
-	if s.DefaultSpan < time.Minute {
-		faults = append(faults, fmt.Errorf("HOTSHARD_EVENT_SPAN is %v: want at least 1m", s.DefaultSpan))
-	}
 	if s.RollupRetention < 0 {
 		faults = append(faults, fmt.Errorf("HOTSHARD_ROLLUP_RETENTION is %v: want 0 or more", s.RollupRetention))
-	}
-	if s.ViewAge < 0 || s.ViewAge > shardmap.MaxViewAge {
-		faults = append(faults, fmt.Errorf("HOTSHARD_VIEW_AGE is %v: want up to %v", s.ViewAge, shardmap.MaxViewAge))
 	}
 	if s.PartitionWCU < 0 {
 		faults = append(faults, fmt.Errorf("HOTSHARD_PARTITION_WCU is %d: want 0 or more", s.PartitionWCU))
@@ -93,7 +91,8 @@ func New(settings Settings, client Client) (*Service, error) {
 	if err := settings.Validate(); err != nil {
 		return nil, err
 	}
-	names := settings.names()
+	settings.Deadline = cmp.Or(settings.Deadline, Deadline)
+	names, span := settings.names(), cmp.Or(settings.EventRetention, usualSpan)
 	view := shardmap.New(client, settings.ShardMapTable, shardmap.Options{ViewAge: settings.ViewAge})
 	summaries := counters.NewSummaries(client, names.Of(kind.Counter), settings.RollupsTable, view)
 	source := windows.Reader{Client: client, Table: settings.HeatTable}
@@ -104,8 +103,8 @@ func New(settings Settings, client Client) (*Service, error) {
 			summaries: counters.NewCachedSummaries(summaries, settings.SummaryAge),
 			shards:    counters.NewReader(client, names.Of(kind.Counter), view),
 		},
-		events:   eventReader{events: events.NewReader(client, names.Of(kind.Event), view), span: settings.DefaultSpan},
-		rollups:  rollupReader{client: client, table: settings.RollupsTable, span: settings.DefaultSpan, retention: settings.RollupRetention},
+		events:   eventReader{events: events.NewReader(client, names.Of(kind.Event), view), span: span},
+		rollups:  rollupReader{client: client, table: settings.RollupsTable, span: span, retention: settings.RollupRetention},
 		boards:   boardReader{client: client, items: names.Of(kind.Board), rollups: settings.RollupsTable, entries: boards.NewReader(client, names.Of(kind.Board), view)},
 		sessions: sessionReader{sessions.NewReader(client, names.Of(kind.Session), view)},
 		shards:   shardReader{view: view},

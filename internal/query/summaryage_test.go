@@ -30,7 +30,7 @@ func TestSummaryAge(t *testing.T) {
 
 func TestSummaryAgeIsBounded(t *testing.T) {
 	for _, age := range []time.Duration{-1, time.Hour + 1} {
-		_, err := New(Settings{Deadline: time.Second, DefaultSpan: time.Hour, SummaryAge: age}, nil)
+		_, err := New(Settings{SummaryAge: age}, nil)
 		if err == nil || !strings.Contains(err.Error(), "HOTSHARD_SUMMARY_AGE") {
 			t.Errorf("%v: %v", age, err)
 		}

@@ -2,9 +2,6 @@ package system
 
 import (
 	"context"
-	"maps"
-
-	"github.com/caarlos0/env/v11"
 
 	"github.com/hotshard/hotshard/internal/hotkeys"
 )
@@ -12,12 +9,11 @@ import (
 // wireAttached connects a detector to the stream of another table of the engine, as in an attached deployment. The
 // tasks of hotshard's own detector fold its heat items.
 func (s *System) wireAttached(ctx context.Context, f *functions) error {
-	set := f.environment()
-	maps.Copy(set, map[string]string{"HOTSHARD_SOURCE": string(hotkeys.Existing), "HOTSHARD_SOURCE_TABLE": s.options.Attach})
-	o, err := env.ParseAsWithOptions[hotkeys.Settings](env.Options{Environment: set})
+	o, err := f.detectorSettings()
 	if err != nil {
 		return err
 	}
+	o.SourceTable = s.options.Attach
 	if err := o.Validate(); err != nil {
 		return err
 	}

@@ -37,6 +37,13 @@ func settings[T any](f *functions) (T, error) {
 	return env.ParseAsWithOptions[T](env.Options{Environment: f.environment()})
 }
 
+// detectorSettings returns the settings of the detector.
+func (f *functions) detectorSettings() (hotkeys.Settings, error) {
+	o, err := settings[hotkeys.Settings](f)
+	o.Quiet = f.options.Quiet
+	return o, err
+}
+
 // environment returns the environment variables that the stack sets for the functions.
 func (f *functions) environment() map[string]string {
 	set := map[string]string{
@@ -48,9 +55,6 @@ func (f *functions) environment() map[string]string {
 		"HOTSHARD_WINDOW":          f.options.Window.String(),
 		"HOTSHARD_CONTROL":         f.options.Control,
 		"HOTSHARD_PARTITION_WCU":   strconv.Itoa(f.limited.partitionWCU()),
-	}
-	if f.options.Quiet > 0 {
-		set["HOTSHARD_QUIET"] = f.options.Quiet.String()
 	}
 	if f.options.Ahead > 0 {
 		set["HOTSHARD_EVENT_AHEAD"] = f.options.Ahead.String()
@@ -68,7 +72,7 @@ func (f *functions) notePartitions(ctx context.Context) error {
 	if limiter == nil {
 		return nil
 	}
-	o, err := settings[hotkeys.Settings](f)
+	o, err := f.detectorSettings()
 	if err != nil {
 		return err
 	}

@@ -61,14 +61,14 @@ func (s *System) wireAggregator(ctx context.Context, f *functions) error {
 	}
 	s.schedules = append(s.schedules,
 		&schedule{s.options.Model.admit(aggregatorName), aggregator, compact.Task, compact.Interval},
-		&schedule{s.options.Model.admit(aggregatorName), aggregator, fold.BoardsTask, settings.BoardRecheck},
+		&schedule{s.options.Model.admit(aggregatorName), aggregator, fold.BoardsTask, fold.BoardRecheck},
 	)
 	return s.deliver(ctx, f, aggregatorName, aggregator)
 }
 
 // wireDetector connects the hotkeys function and its tasks.
 func (s *System) wireDetector(ctx context.Context, f *functions) error {
-	settings, err := settings[hotkeys.Settings](f)
+	settings, err := f.detectorSettings()
 	if err != nil {
 		return err
 	}
