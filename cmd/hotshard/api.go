@@ -83,7 +83,7 @@ func (a auth) signer(ctx context.Context, target string) (apicall.Sign, error) {
 	if _, err := c.Credentials.Retrieve(ctx); err != nil {
 		return nil, fmt.Errorf("no AWS credentials to sign the call with; set them, or use --auth none: %w", err)
 	}
-	return apicall.SignAs(c.Credentials, c.Region), nil
+	return apicall.SignAs(c.Credentials, "execute-api", c.Region), nil
 }
 
 // regionOf matches the Region in API Gateway's host names.

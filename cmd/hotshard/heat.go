@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,9 +19,9 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/aws/streamshard"
-	"github.com/hotshard/hotshard/internal/base/awscall"
 	"github.com/hotshard/hotshard/internal/base/heat/windows"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/tool/apicall"
 	"github.com/hotshard/hotshard/internal/tool/heatview"
 	"github.com/hotshard/hotshard/internal/tool/live"
 	"github.com/hotshard/hotshard/internal/tool/system"
@@ -136,9 +137,21 @@ func (h *heatFrom) findStream(ctx context.Context, std streams, c aws.Config) (l
 func (h *heatFrom) findTable(ctx context.Context, c aws.Config) (live.Found, error) {
 	var mappings live.Mappings
 	if h.Endpoint == "" {
-		mappings = live.EventSourceMappings(awscall.New(c))
+		mappings = live.EventSourceMappings(lambdaClient(c))
 	}
 	return live.FindStream(ctx, h.dynamoDB(c), mappings, h.Table)
+}
+
+// lambdaClient returns a client of AWS Lambda.
+func lambdaClient(c aws.Config) *apicall.Client {
+	base := "https://lambda." + c.Region + ".amazonaws.com"
+	if strings.HasPrefix(c.Region, "cn-") {
+		base += ".cn"
+	}
+	if c.BaseEndpoint != nil {
+		base = *c.BaseEndpoint
+	}
+	return &apicall.Client{Base: base, Sign: apicall.SignAs(c.Credentials, "lambda", c.Region), HTTP: &http.Client{Timeout: pollTime}}
 }
 
 // findAgain returns a function that finds the table's current stream after an earlier one is gone.

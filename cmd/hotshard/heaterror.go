@@ -15,11 +15,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/hotshard/hotshard/internal/aws/streamshard"
-	"github.com/hotshard/hotshard/internal/base/awscall"
 	"github.com/hotshard/hotshard/internal/tool/live"
 )
 
@@ -171,7 +171,9 @@ func (h *heatFrom) account(ctx context.Context, c aws.Config) string {
 	if id == "" && h.Endpoint == "" {
 		ctx, cancel := context.WithTimeout(ctx, accountTime)
 		defer cancel()
-		id, _ = awscall.New(c).Account(ctx) // unknown after an error
+		if out, err := sts.NewFromConfig(c).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{}); err == nil {
+			id = aws.ToString(out.Account)
+		}
 	}
 	if id == "" {
 		return ""

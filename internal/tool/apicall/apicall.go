@@ -29,8 +29,8 @@ type Client struct {
 // Sign signs a request with this body.
 type Sign func(ctx context.Context, r *http.Request, body []byte) error
 
-// SignAs signs for API Gateway in a Region. It retrieves the credentials for each call, since they may expire.
-func SignAs(credentials aws.CredentialsProvider, region string) Sign {
+// SignAs signs for a service in a Region, such as execute-api for API Gateway. It retrieves the credentials for each call, since they may expire.
+func SignAs(credentials aws.CredentialsProvider, service, region string) Sign {
 	signer := v4.NewSigner()
 	return func(ctx context.Context, r *http.Request, body []byte) error {
 		c, err := credentials.Retrieve(ctx)
@@ -38,7 +38,7 @@ func SignAs(credentials aws.CredentialsProvider, region string) Sign {
 			return fmt.Errorf("reading the AWS credentials: %w", err)
 		}
 		sum := sha256.Sum256(body)
-		return signer.SignHTTP(ctx, c, r, hex.EncodeToString(sum[:]), "execute-api", region, time.Now())
+		return signer.SignHTTP(ctx, c, r, hex.EncodeToString(sum[:]), service, region, time.Now())
 	}
 }
 

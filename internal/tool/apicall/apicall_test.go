@@ -102,7 +102,7 @@ func TestReason(t *testing.T) {
 
 // TestSignAs checks the service and the Region of a signature. The tests of cmd/hotshard verify the signature itself.
 func TestSignAs(t *testing.T) {
-	client := &Client{Base: "http://x", Sign: SignAs(credentials.NewStaticCredentialsProvider("AKIDEXAMPLE", "secret", ""), "eu-north-1")}
+	client := &Client{Base: "http://x", Sign: SignAs(credentials.NewStaticCredentialsProvider("AKIDEXAMPLE", "secret", ""), "execute-api", "eu-north-1")}
 	request, err := client.Request(t.Context(), http.MethodGet, "/", "", nil)
 	if err != nil || !strings.Contains(request.Header.Get("Authorization"), "/eu-north-1/execute-api/") {
 		t.Errorf("headers %v, %v", request.Header, err)

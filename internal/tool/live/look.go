@@ -2,8 +2,10 @@ package live
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -13,8 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/aws/streamshard"
-	"github.com/hotshard/hotshard/internal/base/awscall"
 	"github.com/hotshard/hotshard/internal/base/heat/count"
+	"github.com/hotshard/hotshard/internal/tool/apicall"
 )
 
 // Mappings lists the Lambda functions whose event source mappings read a stream.
@@ -108,7 +110,7 @@ func (f Found) Line() string {
 
 // reason returns a short reason why mappings could not be listed.
 func reason(err error) string {
-	if awscall.Denied(err) {
+	if errors.Is(err, errDenied) {
 		return "access denied to lambda:ListEventSourceMappings"
 	}
 	return err.Error()
@@ -148,17 +150,17 @@ func (f Found) Notes() (notes []string) {
 	return notes
 }
 
-// EventSourceMappings lists mappings at AWS Lambda, with one call per 100 mappings.
-func EventSourceMappings(c *awscall.Client) Mappings {
+// errDenied is the error of a call without permission.
+var errDenied = errors.New("access denied")
+
+// EventSourceMappings lists mappings at AWS Lambda, with one call per 100 mappings. The client signs for Lambda.
+func EventSourceMappings(client *apicall.Client) Mappings {
 	return func(ctx context.Context, streamARN string) (functions []string, err error) {
 		query := url.Values{"EventSourceArn": {streamARN}}
 		for range streamshard.MaxPages {
-			var page struct {
-				EventSourceMappings []struct{ FunctionArn, State string }
-				NextMarker          string
-			}
-			if err := c.Get(ctx, "lambda:ListEventSourceMappings", "/2015-03-31/event-source-mappings/?"+query.Encode(), &page); err != nil {
-				return nil, err
+			page, err := mappingPage(ctx, client, query)
+			if err != nil {
+				return nil, fmt.Errorf("lambda:ListEventSourceMappings: %w", err)
 			}
 			for _, m := range page.EventSourceMappings {
 				if !slices.Contains([]string{"Disabled", "Disabling", "Deleting"}, m.State) {
@@ -172,6 +174,28 @@ func EventSourceMappings(c *awscall.Client) Mappings {
 		}
 		return nil, fmt.Errorf("lambda:ListEventSourceMappings: stream %s has more than %d pages", streamARN, streamshard.MaxPages)
 	}
+}
+
+type mappings struct {
+	EventSourceMappings []struct{ FunctionArn, State string }
+	NextMarker          string
+}
+
+func mappingPage(ctx context.Context, client *apicall.Client, query url.Values) (page mappings, err error) {
+	request, err := client.Request(ctx, http.MethodGet, "/2015-03-31/event-source-mappings/?"+query.Encode(), "", nil)
+	if err != nil {
+		return page, err
+	}
+	answer, err := client.Do(request)
+	switch {
+	case err != nil:
+		return page, err
+	case answer.Code == http.StatusForbidden:
+		return page, errDenied
+	case answer.Code != http.StatusOK:
+		return page, errors.New("Lambda answered " + answer.Reason())
+	}
+	return page, json.Unmarshal(answer.Body, &page)
 }
 
 // functionName returns the name in an ARN such as arn:aws:lambda:eu-west-1:1:function:name:alias.

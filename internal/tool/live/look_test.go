@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/aws/streamshard"
-	"github.com/hotshard/hotshard/internal/base/awscall"
+	"github.com/hotshard/hotshard/internal/tool/apicall"
 )
 
 // described is the response of DescribeTable.
@@ -44,7 +44,7 @@ func readBy(functions ...string) Mappings {
 // TestTooManyReaders checks when another reader could throttle a stream's Lambda functions, and what the operator reads.
 func TestTooManyReaders(t *testing.T) {
 	denied := func(context.Context, string) ([]string, error) {
-		return nil, &awscall.Fault{Action: "lambda:ListEventSourceMappings", Status: 403, Code: "AccessDeniedException"}
+		return nil, fmt.Errorf("lambda:ListEventSourceMappings: %w", errDenied)
 	}
 	unreachable := func(context.Context, string) ([]string, error) { return nil, errors.New("no route") }
 	for _, c := range []struct {
@@ -111,7 +111,7 @@ func TestNotes(t *testing.T) {
 // TestEventSourceMappings checks that all pages are read, and that mappings which don't read the stream are left out.
 func TestEventSourceMappings(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/2015-03-31/event-source-mappings/" || r.URL.Query().Get("EventSourceArn") != fakeARN || r.Header.Get("Authorization") == "" {
+		if r.URL.Path != "/2015-03-31/event-source-mappings/" || r.URL.Query().Get("EventSourceArn") != fakeARN || !strings.Contains(r.Header.Get("Authorization"), "/eu-west-1/lambda/") {
 			t.Errorf("request for %s, want a signed one for the stream's mappings", r.URL)
 		}
 		if r.URL.Query().Get("Marker") == "" {
@@ -121,9 +121,15 @@ func TestEventSourceMappings(t *testing.T) {
 		fmt.Fprint(w, `{"EventSourceMappings":[{"State":"Creating","FunctionArn":"arn:aws:lambda:eu-west-1:1:function:b:live"}]}`)
 	}))
 	defer server.Close()
-	client := &awscall.Client{Region: "eu-west-1", Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""), Endpoint: func(string) string { return server.URL }}
+	client := &apicall.Client{Base: server.URL, HTTP: server.Client(), Sign: apicall.SignAs(credentials.NewStaticCredentialsProvider("id", "secret", ""), "lambda", "eu-west-1")}
 	got, err := EventSourceMappings(client)(t.Context(), fakeARN)
 	if err != nil || fmt.Sprint(got) != "[a b:live]" {
 		t.Errorf("functions %q, %v; want a and b:live", got, err)
+	}
+	for status, want := range map[int]string{403: "access denied", 429: "429 Too Many Requests"} {
+		server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
+		if _, err := EventSourceMappings(client)(t.Context(), fakeARN); err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, errDenied) != (status == 403) {
+			t.Errorf("after a %d: %v, want %s", status, err, want)
+		}
 	}
 }
