@@ -22,7 +22,8 @@ import (
 
 // Remove deletes a player's entries of all time, of this day and of this week, whatever the board's
 // settings; entries of past periods stay until they expire. It returns no error if there is no
-// entry. A later score creates a new entry.
+// entry. A later score creates a new entry. So does the first attempt of an earlier score that timed out and is applied
+// late, if it was to create the entry.
 func (l *Boards) Remove(ctx context.Context, board, player string, now time.Time) error {
 	if err := cmp.Or(dynamo.CheckNow(now), given.Check(l.client, l.shards, board, player)); err != nil {
 		return err
@@ -44,7 +45,7 @@ const muchNewer = int64(2 * shardmap.Clocks / time.Microsecond)
 // remove deletes one entry if it exists, which costs 1 WCU in the index. The rev of a new entry is the
 // time in microseconds. So it is above the old rev, except if the new writer's clock is behind the
 // first write of the old entry. A removal deletes no entry whose rev is above the removal's time, so an attempt that is
-// applied late deletes no newer entry.
+// applied late deletes no newer entry, with the same exception.
 func (l *Boards) remove(ctx context.Context, s span, player string, now time.Time) error {
 	call, clock, rev := observe.Begin(l.observer), dynamo.StartClock(now), now.UnixMicro()
 	return dynamo.Persist(ctx, func(ctx context.Context) error {

@@ -8,9 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
@@ -69,6 +71,42 @@ func TestLateAttemptsReplaceNoNewerData(t *testing.T) {
 		wg.Wait()
 		if wrong > 0 || late == 0 {
 			t.Errorf("seed %d: %d of 60 events have older data, after %d late attempts; want 0 after some", seed, wrong, late)
+		}
+	}
+}
+
+// TestALateReplacementLeavesNewerDataOfOtherCalls checks that a late attempt to replace an event for the first time leaves
+// the data that a newer call with several events or a transaction put since. Those calls set no rev.
+func TestALateReplacementLeavesNewerDataOfOtherCalls(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	plain := events.NewWriter(d.Client, d.Names.Events, d.Shards, events.Options{})
+	other := events.Event{Entity: "e", ID: "other", Time: libtest.Later}
+	for name, put := range map[string]func(events.Event) error{
+		"several events": func(ev events.Event) error {
+			return errors.Join(plain.Put(libtest.Within(t), []events.Event{ev, other}, libtest.Later)...)
+		},
+		"a transaction": func(ev events.Event) error {
+			w, err := plain.PutTransact(libtest.Within(t), ev, libtest.Later)
+			require.NoError(t, err)
+			_, err = d.Client.TransactWriteItems(libtest.Within(t), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{w.Action}})
+			return err
+		},
+	} {
+		ev, writes := events.Event{Entity: "e", ID: name, Time: libtest.Later}, 0
+		with := func(text string) events.Event {
+			ev.Data = map[string]types.AttributeValue{"text": libtest.Str(text)}
+			return ev
+		}
+		require.NoError(t, put(with("first")))
+		late := &libtest.Late{Client: d.Client, Hold: func() bool { writes++; return writes == 2 }} // the replacement
+		writer := events.NewWriter(late, d.Names.Events, d.Shards, events.Options{})
+		require.NoError(t, errors.Join(writer.Put(libtest.Within(t), []events.Event{with("second")}, libtest.Later)...))
+		require.NoError(t, put(with("third")))
+		late.Apply(rand.New(rand.NewPCG(1, 1)), 1)
+		got, err := events.NewReader(d.Client, d.Names.Events, d.Shards).Get(libtest.Within(t), ev.Entity, ev.ID, ev.Time, libtest.Later)
+		if err != nil || libtest.Text(got.Data["text"]) != "third" || late.Held != 1 {
+			t.Errorf("%s: after %d late attempts %v, %v; want the third put's data after 1", name, late.Held, got.Data, err)
 		}
 	}
 }

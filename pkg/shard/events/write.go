@@ -68,8 +68,9 @@ func NewWriter(db WriterClient, table string, shards *shardmap.Map, o Options) *
 // ErrThrottled, ErrUnavailable, ErrStale or ErrMisused. The others are written even if one fails.
 // [errors.Join] makes one error of all; it is nil if all are durable.
 //
-// A call with one event replaces other data at the cost of a second WCU, and none of its attempts replaces the data of
-// a newer such call. With several events, a late attempt may.
+// A call with one event replaces other data at the cost of a second WCU. None of its attempts replaces the data of a newer
+// call, except data that a call with several events or PutTransact set back to what the call replaced. A late attempt of a
+// call with several events may replace any.
 //
 // If two events have the same Entity, ID and Time, Put writes the later in the list, and both have its
 // outcome. These events are ErrMisused, and not written:
