@@ -61,7 +61,7 @@ const startTime = 30 * time.Second
 func Start(ctx context.Context, notice io.Writer, options ...chromedp.ExecAllocatorOption) (browser context.Context, stop func(), err error) {
 	var failures error
 	for _, p := range installed() {
-		if browser, stop, err = p.start(options); err == nil {
+		if browser, stop, err = p.start(ctx, options); err == nil {
 			return browser, stop, nil
 		}
 		failures = errors.Join(failures, fmt.Errorf("start %s: %w", p.path, err))
@@ -69,7 +69,7 @@ func Start(ctx context.Context, notice io.Writer, options ...chromedp.ExecAlloca
 	if os.Getenv(Variable) == "" {
 		p, err := fetch(ctx, notice)
 		if err == nil {
-			browser, stop, err = p.start(options)
+			browser, stop, err = p.start(ctx, options)
 		}
 		if err == nil {
 			return browser, stop, nil
@@ -79,19 +79,24 @@ func Start(ctx context.Context, notice io.Writer, options ...chromedp.ExecAlloca
 	return nil, nil, fmt.Errorf("no Chromium works here. Install one with %s.\n%w", Install, failures)
 }
 
-func (p program) start(options []chromedp.ExecAllocatorOption) (context.Context, func(), error) {
-	all := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(p.path), chromedp.Env(p.env...),
-		chromedp.WSURLReadTimeout(startTime))
-	if os.Geteuid() == 0 {
-		all = append(all, chromedp.NoSandbox) // Chromium's sandbox doesn't work for root
-	}
-	ctx, stopProcess := chromedp.NewExecAllocator(context.Background(), append(all, options...)...)
+// start starts the browser within startTime, and before ctx ends.
+func (p program) start(ctx context.Context, options []chromedp.ExecAllocatorOption) (context.Context, func(), error) {
+	life, end := context.WithCancelCause(context.Background())
+	starting, started := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("no answer within %v", startTime))
+	defer started()
+	defer context.AfterFunc(starting, func() { end(context.Cause(starting)) })()
+
+	all := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(p.path), chromedp.Env(p.env...))
+	browser, stopProcess := chromedp.NewExecAllocator(life, append(all, options...)...)
 	// A browser newer than chromedp would make it log errors.
-	ctx, stopBrowser := chromedp.NewContext(ctx, chromedp.WithErrorf(func(string, ...any) {}))
-	stop := func() { stopBrowser(); stopProcess() }
-	if err := chromedp.Run(ctx); err != nil {
+	browser, stopBrowser := chromedp.NewContext(browser, chromedp.WithErrorf(func(string, ...any) {}))
+	stop := func() { stopBrowser(); stopProcess(); end(nil) }
+	if err := chromedp.Do(browser); err != nil {
+		if cause := context.Cause(life); cause != nil {
+			err = cause
+		}
 		stop()
 		return nil, nil, err
 	}
-	return ctx, stop, nil
+	return browser, stop, nil
 }

@@ -3,6 +3,9 @@ package console
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
@@ -10,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/page"
@@ -57,6 +61,17 @@ const patience = 45 * time.Second
 // timeZone is the browser's time zone, UTC+05:30.
 const timeZone = "Asia/Kolkata"
 
+// step is an action without a value.
+type step = chromedp.Action[chromedp.Void]
+
+// call returns the step that runs a protocol command.
+func call[P, R any](command cdp.Command[P, R], params P) step {
+	return chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, command, params)
+		return err
+	})
+}
+
 // open opens a tab of this size, whose clock starts at noon. It fails the test if there is no browser.
 func open(t *testing.T, width, height int64) *tab {
 	t.Helper()
@@ -71,24 +86,32 @@ func openTab(t *testing.T, width, height int64, first string) *tab {
 	if shared.err != nil {
 		t.Fatal(shared.err)
 	}
-	ctx, stop := chromedp.NewContext(shared.ctx, chromedp.WithNewBrowserContext()) // in a window of its own, since a hidden tab does not poll
+	p := &tab{t: t}
+	var stop context.CancelFunc
+	// The tab has a window of its own, since a hidden tab does not poll.
+	p.ctx, stop = chromedp.NewContext(shared.ctx, chromedp.WithNewBrowserContext(), chromedp.WithListener(p.record))
 	t.Cleanup(stop)
-	p := &tab{t: t, ctx: ctx}
-	chromedp.ListenTarget(ctx, func(event any) {
-		switch e := event.(type) {
-		case *runtime.EventExceptionThrown:
-			p.fault(e.ExceptionDetails.Error())
-		case *log.EventEntryAdded:
-			if e.Entry.Level == log.LevelError {
-				p.fault(fmt.Sprintf("%s %s", e.Entry.Text, e.Entry.URL))
-			}
-		}
-	})
-	p.do(log.Enable(), chromedp.ActionFunc(func(ctx context.Context) error {
-		_, err := page.AddScriptToEvaluateOnNewDocument(first).Do(ctx)
-		return err
-	}), emulation.SetTimezoneOverride(timeZone), emulation.SetDeviceMetricsOverride(width, height, 1, false), prefers("light"))
+	late := time.AfterFunc(patience, stop)
+	err := chromedp.Do(p.ctx) // opens the tab, which p.ctx closes
+	late.Stop()
+	if err != nil {
+		t.Fatalf("no tab opened: %v", err)
+	}
+	p.do(call(log.Enable, cdp.Empty{}), call(page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: first}),
+		inZone(timeZone), chromedp.EmulateViewport(width, height), prefers("light"))
 	return p
+}
+
+// record adds the page's exceptions and logged errors to the tab's faults.
+func (p *tab) record(event any) {
+	switch e := event.(type) {
+	case *runtime.EventExceptionThrown:
+		p.fault((&chromedp.ExceptionError{ExceptionDetails: e.ExceptionDetails}).Error())
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.EntryLevelError {
+			p.fault(fmt.Sprintf("%s %s", e.Entry.Text, e.Entry.URL))
+		}
+	}
 }
 
 func (p *tab) fault(text string) {
@@ -109,47 +132,83 @@ func (p *tab) healthy(expected ...string) {
 	}
 }
 
-func prefers(theme string) chromedp.Action {
-	return emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}})
+func prefers(theme string) step {
+	return call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}})
 }
 
-// do runs actions in the tab, and fails the test if one fails.
-func (p *tab) do(actions ...chromedp.Action) {
+func inZone(name string) step {
+	return call(emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: name})
+}
+
+// do runs steps in the tab, and fails the test if one fails.
+func (p *tab) do(steps ...step) {
+	p.t.Helper()
+	run(p, chromedp.Steps(steps...))
+}
+
+// run returns the value of an action in the tab, and fails the test if the action fails.
+func run[T any](p *tab, action chromedp.Action[T]) T {
 	p.t.Helper()
 	ctx, stop := context.WithTimeout(p.ctx, patience)
 	defer stop()
-	if p.ctx.Err() == nil && chromedp.FromContext(p.ctx).Target == nil {
-		ctx = p.ctx // the first run opens the tab, which this context closes
-	}
-	if err := chromedp.Run(ctx, actions...); err != nil {
+	out, err := chromedp.Run(ctx, action)
+	if err != nil {
 		p.t.Fatalf("%v; the page logged %q and shows %.900s", err, p.faults, p.text())
 	}
+	return out
 }
 
 // text returns the page's visible text, or "" if it can't be read.
-func (p *tab) text() (text string) {
+func (p *tab) text() string {
 	ctx, stop := context.WithTimeout(p.ctx, time.Second)
 	defer stop()
-	_ = chromedp.Run(ctx, chromedp.Evaluate("document.visibilityState + \" \" + document.body.innerText", &text))
+	text, _ := chromedp.Run(ctx, chromedp.Evaluate[string]("document.visibilityState + \" \" + document.body.innerText"))
 	return text
 }
 
+// script returns the step that runs a script in the page.
+func script(text string) step { return chromedp.Evaluate[chromedp.Void](text) }
+
 // value evaluates an expression in the page.
-func value[T any](p *tab, expression string) (out T) {
+func value[T any](p *tab, expression string, options ...chromedp.EvaluateOption) T {
 	p.t.Helper()
-	p.do(chromedp.Evaluate(expression, &out))
-	return out
+	return run(p, chromedp.Evaluate[T](expression, options...))
 }
 
 // until waits until an expression is true.
 func (p *tab) until(expression string) {
 	p.t.Helper()
-	var held bool
-	p.do(chromedp.Poll(expression, &held, chromedp.WithPollingInterval(30*time.Millisecond), chromedp.WithPollingTimeout(patience)))
+	run(p, chromedp.Poll[bool](expression, chromedp.WithPollingInterval(30*time.Millisecond), chromedp.WithPollingTimeout(patience)))
 }
 
 // shows waits until the page shows a text.
 func (p *tab) shows(text string) {
 	p.t.Helper()
 	p.until(fmt.Sprintf("document.body.innerText.includes(%q)", text))
+}
+
+// TestTab checks that a tab has the emulated size, time zone, theme and clock, and records a page's faults.
+func TestTab(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/" {
+			w.WriteHeader(http.StatusTeapot)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, "<link rel=icon href='data:,'><script src=missing.js></script><script>throw new Error('thrown')</script>loaded")
+	}))
+	t.Cleanup(server.Close)
+	p := open(t, 700, 400)
+	p.do(chromedp.Navigate(server.URL))
+	p.shows("loaded")
+	emulated := "[innerWidth, innerHeight, devicePixelRatio, new Date().getTimezoneOffset(), matchMedia('(prefers-color-scheme: light)').matches, new Date(Date.now()).toISOString().slice(0, 13)].join(' ')"
+	if got, want := value[string](p, emulated), "700 400 1 -330 true "+noon.Format("2006-01-02T15"); got != want {
+		t.Errorf("the tab has %s, want %s", got, want)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if got := strings.Join(p.faults, "; "); len(p.faults) != 2 || !strings.Contains(got, "thrown") || !strings.Contains(got, "418") {
+		t.Errorf("the recorded faults are %q", p.faults)
+	}
 }

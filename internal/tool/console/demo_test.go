@@ -55,7 +55,7 @@ func TestDemoInConsole(t *testing.T) {
 	n := story.Changes[len(story.Changes)-1].Shards
 	p.until(fmt.Sprintf("%s.includes('1 → %d')", row, n))
 	p.until(row + ".includes('cooled')")
-	p.do(chromedp.Click("#pause", chromedp.ByQuery))
+	p.do(chromedp.Click(chromedp.CSS("#pause")))
 	p.toggleLayers()
 	light := func(at time.Time) int {
 		_, x, y := p.cellAt(d.Key, at.UTC().Format(time.TimeOnly))
@@ -64,11 +64,11 @@ func TestDemoInConsole(t *testing.T) {
 	if hot, cool := light(story.Hottest), light(story.Last); hot < cool+cool/4 { // brightness follows the root of the rate
 		t.Errorf("the brightness of the hottest cell is %d, of the last cell %d", hot, cool)
 	}
-	p.do(chromedp.Click("#layer-events", chromedp.ByQuery), chromedp.Sleep(settle))
+	p.do(chromedp.Click(chromedp.CSS("#layer-events")), chromedp.Sleep(settle))
 	for _, c := range story.Changes {
 		p.marked(d.Key, c)
 	}
-	p.do(chromedp.Evaluate(fmt.Sprintf("[...document.querySelectorAll('#rows tr.row')].find((row) => row.innerText.includes(%q)).querySelector('.fold').click()", d.Key), nil))
+	p.do(script(fmt.Sprintf("[...document.querySelectorAll('#rows tr.row')].find((row) => row.innerText.includes(%q)).querySelector('.fold').click()", d.Key)))
 	p.until(fmt.Sprintf("document.querySelectorAll('#rows tr.shard').length == %d", n))
 	p.healthy()
 }

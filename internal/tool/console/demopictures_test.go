@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"github.com/hotshard/hotshard/internal/test/enginetest"
@@ -94,10 +93,10 @@ func makePictures(t *testing.T) {
 func takePicture(t *testing.T, name string, width, height int64, theme, url, ready string) {
 	t.Helper()
 	p := openTab(t, width, height, "")
-	var png []byte
-	p.do(prefers(theme), emulation.SetTimezoneOverride("UTC"), chromedp.Navigate(url))
+	p.do(prefers(theme), inZone("UTC"), chromedp.Navigate(url))
 	p.until(ready)
-	p.do(chromedp.Sleep(3*settle), chromedp.CaptureScreenshot(&png))
+	p.do(chromedp.Sleep(3 * settle))
+	png := run(p, chromedp.CaptureScreenshot())
 	if err := os.WriteFile(filepath.Join(pictureFolder, name), png, 0o644); err != nil {
 		t.Fatal(err)
 	}

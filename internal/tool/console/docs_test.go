@@ -18,9 +18,9 @@ func TestAPIReferenceKeepsItsPolicy(t *testing.T) {
 	p := open(t, 1200, 900)
 	p.do(chromedp.Navigate(server.URL + "/docs"))
 	p.shows("/healthz")
-	p.do(chromedp.Click(".opblock-summary-control", chromedp.ByQuery))
+	p.do(chromedp.Click(chromedp.CSS(".opblock-summary-control")))
 	p.shows("Responses")
-	p.do(chromedp.Click(".try-out__btn", chromedp.ByQuery), chromedp.Click(".execute", chromedp.ByQuery))
+	p.do(chromedp.Click(chromedp.CSS(".try-out__btn")), chromedp.Click(chromedp.CSS(".execute")))
 	p.shows("\"status\": \"ok\"")
 	p.healthy()
 }

@@ -109,14 +109,18 @@ type requests struct {
 // offline disconnects a tab, and returns its requests.
 func offline(p *tab) *requests {
 	r := &requests{}
-	chromedp.ListenTarget(p.ctx, func(event any) {
+	err := chromedp.Listen(p.ctx, func(event any) {
 		if sent, ok := event.(*network.EventRequestWillBeSent); ok {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.urls = append(r.urls, sent.Request.URL)
 		}
 	})
-	p.do(network.Enable(), network.EmulateNetworkConditions(true, 0, 0, 0))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	offline := network.EmulateNetworkConditionsByRuleParams{MatchedNetworkConditions: []*network.Conditions{{Offline: true}}}
+	p.do(call(network.Enable, network.EnableParams{}), call(network.EmulateNetworkConditionsByRule, offline))
 	return r
 }
 
@@ -178,11 +182,11 @@ func TestFileAnswersGestures(t *testing.T) {
 	p.until("location.hash.startsWith('#/key?key=')")
 	p.until("document.querySelector('[data-stat=\"Status\"]')?.textContent.includes('saturated → cooled')")
 	p.shows("980 WCU/s")
-	p.do(chromedp.KeyEvent(kb.Home), chromedp.Click(".back", chromedp.ByQuery))
+	p.do(chromedp.KeyEvent(kb.Home), chromedp.Click(chromedp.CSS(".back")))
 	p.until(rowsShown + " > 50")
-	p.do(chromedp.Click("#theme", chromedp.ByQuery))
+	p.do(chromedp.Click(chromedp.CSS("#theme")))
 	p.until("document.documentElement.dataset.theme == 'dark'")
-	p.do(chromedp.Focus("#map", chromedp.ByQuery), chromedp.KeyEvent("+"))
+	p.do(chromedp.Focus(chromedp.CSS("#map")), chromedp.KeyEvent("+"))
 	p.until("location.hash.includes('zoom=')")
 	if value[bool](p, "[...document.querySelectorAll('#rows a')].some((a) => a.textContent.includes('×'))") {
 		t.Error("a range of keys links to a filter, which needs a server")

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 )
 
@@ -53,9 +52,9 @@ func TestHostileKeys(t *testing.T) {
 	p.until("!!document.querySelector('[data-stat]')")
 	p.shows("<img src=x onerror=")
 	for i, key := range hostile {
-		p.do(chromedp.Evaluate(fmt.Sprintf("location.hash = '#/key?' + new URLSearchParams({type: 'counter', name: %s})", quote(t, key)), nil))
+		p.do(script(fmt.Sprintf("location.hash = '#/key?' + new URLSearchParams({type: 'counter', name: %s})", quote(t, key))))
 		p.until("document.getElementById('pin')?.value == ''") // the page of this key
-		p.do(chromedp.SendKeys("#pin", "2", chromedp.ByQuery))
+		p.do(chromedp.SendKeys(chromedp.CSS("#pin"), "2"))
 		p.until(fmt.Sprintf("document.getElementById('set-command')?.textContent.includes(%q)", []string{`--name='<img`, `--name='</script>`, `--name=$'line one\x0aline two\x1b[31mred\x00' `, `\U0000202e`, `'שלום`, `--name=long/`, `a\'b"c`}[i]))
 	}
 	if value[bool](p, "'pwned' in window || document.querySelector('main img, main script') !== null") {
@@ -120,7 +119,7 @@ func TestIndexAndEarlierTimes(t *testing.T) {
 	if columns := value[string](p, "document.getElementById('map').dataset.columns"); columns != "31" {
 		t.Errorf("the map has %s columns, want 30 and one unread", columns)
 	}
-	p.do(chromedp.Evaluate("{ const s = document.getElementById('index'); s.value = 'by_rank'; s.dispatchEvent(new Event('change')) }", nil))
+	p.do(script("{ const s = document.getElementById('index'); s.value = 'by_rank'; s.dispatchEvent(new Event('change')) }"))
 	p.until("location.hash == '#/?index=by_rank'")
 	p.until("document.getElementById('index')?.value == 'by_rank'")
 	waitFor(t, func() (held bool) {
@@ -144,7 +143,7 @@ func TestPauseAndTheme(t *testing.T) {
 	p := openMap(t, f)
 	before := f.calls("/v1/heat")
 	waitFor(t, func() bool { return f.calls("/v1/heat") > before })
-	p.do(chromedp.Click("#pause", chromedp.ByQuery))
+	p.do(chromedp.Click(chromedp.CSS("#pause")))
 	p.shows("Paused")
 	paused := f.calls("/v1/heat")
 	theme := "document.documentElement.dataset.theme"
@@ -153,13 +152,13 @@ func TestPauseAndTheme(t *testing.T) {
 	}
 	p.do(prefers("dark"))
 	p.until(theme + " == 'dark'")
-	p.do(chromedp.Click("#theme", chromedp.ByQuery))
+	p.do(chromedp.Click(chromedp.CSS("#theme")))
 	p.until(theme + " == 'light'")
 	p.do(chromedp.Sleep(3500 * time.Millisecond)) // polls are 3 s apart
 	if got := f.calls("/v1/heat"); got != paused {
 		t.Errorf("the paused page made %d calls", got-paused)
 	}
-	p.do(chromedp.Click("#pause", chromedp.ByQuery))
+	p.do(chromedp.Click(chromedp.CSS("#pause")))
 	waitFor(t, func() bool { return f.calls("/v1/heat") > paused })
 	p.do(chromedp.Reload())
 	p.until(theme + " == 'light'") // the choice survives the reload
@@ -174,11 +173,7 @@ func TestZoom(t *testing.T) {
 	p := openMap(t, f)
 	box := value[[]float64](p, "(() => { const b = document.getElementById('map').getBoundingClientRect(); return [b.x, b.y, b.width, b.height] })()")
 	x, y := box[0]+box[2]/2, box[1]+box[3]/2
-	p.do(input.DispatchMouseEvent(input.MousePressed, x, y).WithButton(input.Left).WithClickCount(1))
-	for step := 20.0; step <= 160; step += 20 {
-		p.do(input.DispatchMouseEvent(input.MouseMoved, x+step, y+step/2).WithButton(input.Left).WithButtons(1))
-	}
-	p.do(input.DispatchMouseEvent(input.MouseReleased, x+160, y+80).WithButton(input.Left).WithClickCount(1))
+	p.do(chromedp.DragAndDropXY(x, y, x+160, y+80, 8))
 	p.until("location.hash.includes('zoom=')")
 	zoomed := func() (from, to, top, bottom int) {
 		if _, err := fmt.Sscanf(value[string](p, "decodeURIComponent(location.hash)"), "#/?zoom=%d-%d~%d-%d", &from, &to, &top, &bottom); err != nil {
@@ -191,12 +186,12 @@ func TestZoom(t *testing.T) {
 		t.Errorf("zoomed to %d s and %d thousandths of the rows, want 100 to 300 s and 80 to 300", seconds, rows)
 	}
 	p.later(f, 10*time.Second)
-	p.do(chromedp.Click("#zoom-in", chromedp.ByQuery))
+	p.do(chromedp.Click(chromedp.CSS("#zoom-in")))
 	from2, to2, top2, bottom2 := zoomed()
 	if half := 2 * (to2 - from2); half < to-from-4 || half > to-from+4 || from2 < from || to2 > to || top2 != top || bottom2 != bottom {
 		t.Errorf("the zoom button led from %d~%d to %d~%d, want the middle half and the same rows", from, to, from2, to2)
 	}
-	p.do(chromedp.Evaluate("document.getElementById('map').scrollIntoView({block: 'nearest'})", nil), chromedp.DoubleClick("#map", chromedp.ByQuery))
+	p.do(script("document.getElementById('map').scrollIntoView({block: 'nearest'})"), chromedp.DoubleClick(chromedp.CSS("#map")))
 	p.until("!location.hash.includes('zoom')")
 	if at := value[string](p, "location.hash"); at != "#/" {
 		t.Errorf("the double click led to %s, want #/", at)
@@ -216,7 +211,7 @@ func TestLongRange(t *testing.T) {
 		}
 	})
 	p := openMap(t, f)
-	p.do(chromedp.Click("[data-range='24h']", chromedp.ByQuery))
+	p.do(chromedp.Click(chromedp.CSS("[data-range='24h']")))
 	p.until("document.getElementById('map').dataset.columns == '144'")
 	f.with(func() {
 		if asked != 24*time.Hour {

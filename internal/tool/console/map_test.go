@@ -33,7 +33,7 @@ func (c pixel) light() int { return c[0] + c[1] + c[2] }
 // toggleLayers shows or hides the markers of shard-count changes and of throttled writes.
 func (p *tab) toggleLayers() {
 	p.t.Helper()
-	p.do(chromedp.Click("#layer-events", chromedp.ByQuery), chromedp.Click("#layer-throttled", chromedp.ByQuery), chromedp.Sleep(settle))
+	p.do(chromedp.Click(chromedp.CSS("#layer-events")), chromedp.Click(chromedp.CSS("#layer-throttled")), chromedp.Sleep(settle))
 }
 
 // cell returns the pixels at a point of the map and around it.
@@ -103,7 +103,7 @@ func TestRowCools(t *testing.T) {
 	if tip := value[string](p, theTip+".innerText"); !strings.Contains(tip, "No data") && strings.Contains(tip, unread) {
 		t.Errorf("the tip of an unread cell: %s", tip)
 	}
-	p.do(chromedp.Click("[data-metric=mean]", chromedp.ByQuery))
+	p.do(chromedp.Click(chromedp.CSS("[data-metric=mean]")))
 	p.until("location.hash.includes('metric=mean')")
 	p.do(chromedp.Sleep(settle))
 	if mean := at(calm); mean.light() < 2*cool.light() {
@@ -126,7 +126,7 @@ func TestMarkers(t *testing.T) {
 		t.Errorf("at %s there is no marker of throttled writes: %v", throttling, mark)
 	}
 	box := value[[]float64](p, "(() => { const b = document.getElementById('map').getBoundingClientRect(); return [b.x, b.y] })()")
-	p.do(chromedp.MouseEvent("mouseMoved", left, box[1]+82))
+	p.do(chromedp.MouseEvent(chromedp.MouseMoved, left, box[1]+82))
 	tip := value[string](p, theTip+".innerText")
 	for _, want := range []string{"All keys", "C#video/7: 1 → 4 write shards, by ingest", "throttled writes/s", "other keys"} {
 		if !strings.Contains(tip, want) {
@@ -169,7 +169,7 @@ func TestOpenColumn(t *testing.T) {
 	p.do(chromedp.Sleep(settle))
 	_, full, y := p.cellAt("steady", "11:59:40")
 	_, part, _ := p.cellAt("steady", "11:59:50")
-	p.do(chromedp.MouseEvent("mouseMoved", part, y))
+	p.do(chromedp.MouseEvent(chromedp.MouseMoved, part, y))
 	tip := value[string](p, theTip+".innerText")
 	if first, last := p.cell(full, y, 0)[0], p.cell(part, y, 4); !has(last, first) {
 		t.Errorf("the partly read column is %v, want the colour of the column before: %v", last, first)
@@ -209,7 +209,7 @@ func TestUnfold(t *testing.T) {
 	}
 	p.do(chromedp.Reload())
 	p.until("document.querySelectorAll('#rows tr.shard').length == 64")
-	p.do(chromedp.Evaluate("document.querySelector('#rows tr[aria-expanded=true] .fold').click()", nil))
+	p.do(script("document.querySelector('#rows tr[aria-expanded=true] .fold').click()"))
 	p.until("document.querySelectorAll('#rows tr.shard').length == 0")
 	p.healthy()
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -22,7 +21,7 @@ const settle = 300 * time.Millisecond
 // rowAt moves the pointer to a row of the map, which it finds by its tip. If a poll moves the row, it finds it again.
 func (p *tab) rowAt(key string) (x, y float64) {
 	p.t.Helper()
-	p.do(chromedp.Evaluate("document.getElementById('map').scrollIntoView({block: 'nearest'})", nil))
+	p.do(script("document.getElementById('map').scrollIntoView({block: 'nearest'})"))
 	tip := ""
 	for end := time.Now().Add(patience); time.Now().Before(end); {
 		at := value[[]float64](p, fmt.Sprintf(`(() => {
@@ -37,7 +36,7 @@ func (p *tab) rowAt(key string) (x, y float64) {
 			tip = "missing: the map has no such row"
 			continue
 		}
-		p.do(input.DispatchMouseEvent(input.MouseMoved, at[0]+1, at[1]+1))
+		p.do(chromedp.MouseEvent(chromedp.MouseMoved, at[0]+1, at[1]+1))
 		if tip = value[string](p, theTip+".innerText"); strings.Contains(tip, key) {
 			return at[0] + 1, at[1] + 1
 		}
@@ -102,7 +101,7 @@ func TestViralRow(t *testing.T) {
 	}
 	f.with(func() { f.setN("video/7", 1, 4, 16, 64, 128) })
 	p.until("document.querySelector('[data-stat=\"Write shards\"]')?.textContent == '1 → 128'")
-	p.do(chromedp.SendKeys("#pin", "200", chromedp.ByQuery))
+	p.do(chromedp.SendKeys(chromedp.CSS("#pin"), "200"))
 	if command := value[string](p, "document.getElementById('set-command').textContent"); command != "bin/hotshard shards set --target http://127.0.0.1:8080 --type counter --name=video/7 --shards 200" {
 		t.Errorf("the command is %q", command)
 	}
@@ -116,7 +115,7 @@ func TestKeyboard(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
 	p := openMap(t, f)
-	p.do(chromedp.Focus("#rows tr.row", chromedp.ByQuery), chromedp.KeyEvent(kb.ArrowDown))
+	p.do(chromedp.Focus(chromedp.CSS("#rows tr.row")), chromedp.KeyEvent(kb.ArrowDown))
 	active := "document.activeElement.innerText"
 	if at := value[string](p, active); !strings.Contains(at, "C#video/7") {
 		t.Errorf("the down arrow led to %q, want C#video/7", at)
@@ -136,7 +135,7 @@ func TestKeyboard(t *testing.T) {
 	p.until("location.hash.startsWith('#/key?')")
 	p.do(chromedp.NavigateBack())
 	p.until(rowsShown + " > 50")
-	p.do(chromedp.Focus("#map", chromedp.ByQuery), chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.ArrowRight))
+	p.do(chromedp.Focus(chromedp.CSS("#map")), chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.ArrowRight))
 	if read := value[string](p, "document.querySelector('#map [aria-live]').textContent"); !strings.Contains(read, "WCU/s") || !strings.Contains(read, "C#page/00") {
 		t.Errorf("screen readers read %q, want the key and its rate", read)
 	}
@@ -150,7 +149,7 @@ func TestKeyboard(t *testing.T) {
 	p.until("document.getElementById('help').open")
 	p.do(chromedp.KeyEvent(kb.Escape))
 	p.until("!document.getElementById('help').open")
-	p.do(chromedp.Focus("#map", chromedp.ByQuery), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(" "))
+	p.do(chromedp.Focus(chromedp.CSS("#map")), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(" "))
 	p.until("document.querySelectorAll('#rows tr.shard').length == 2")
 	p.do(chromedp.KeyEvent(kb.End), chromedp.KeyEvent(kb.Enter))
 	p.until("location.hash.includes('filter=E%23sensor-39')")

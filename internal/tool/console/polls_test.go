@@ -25,11 +25,11 @@ func TestPollsKeepThePage(t *testing.T) {
 	p.rowAt("C#video/7#3")
 	state := `JSON.stringify([getSelection().toString(), scrollY, document.getElementById('rows').scrollTop, document.activeElement.dataset.at,
 		document.querySelector('.tip').hidden, document.querySelector('.tip').innerText, location.hash, document.querySelectorAll('#rows tr.shard').length])`
-	p.do(chromedp.Evaluate(`{
+	p.do(script(`{
 		document.querySelectorAll('#rows tr.row')[5].focus({preventScroll: true});
 		document.getElementById('rows').scrollTop = 300;
 		getSelection().selectAllChildren(document.querySelector('.hot-list .advice span'));
-	}`, nil))
+	}`))
 	before := value[string](p, state)
 	deltas := f.deltas
 	for range 3 {
@@ -69,7 +69,7 @@ func TestDeltas(t *testing.T) {
 	rows, cells := "document.getElementById('rows').innerText", "document.querySelector('#map canvas').toDataURL()"
 	for _, page := range []*tab{p, fresh} {
 		page.nextPoll(f)
-		page.do(chromedp.Click("#pause", chromedp.ByQuery))
+		page.do(chromedp.Click(chromedp.CSS("#pause")))
 		page.healthy()
 	}
 	if byDeltas, whole := value[string](p, rows), value[string](fresh, rows); byDeltas != whole {
@@ -102,11 +102,11 @@ func TestAddress(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
 	p := openMap(t, f)
-	p.do(chromedp.Click("[data-metric=throttled]", chromedp.ByQuery))
+	p.do(chromedp.Click(chromedp.CSS("[data-metric=throttled]")))
 	p.until("location.hash.includes('metric=throttled')")
-	p.do(chromedp.Evaluate("{ const g = document.getElementById('gain'); g.value = '2'; g.dispatchEvent(new Event('input')) }", nil))
-	p.do(chromedp.Click("#zoom-in", chromedp.ByQuery), chromedp.Click("[data-sort=shards]", chromedp.ByQuery))
-	p.do(chromedp.Evaluate("document.querySelector('#rows .fold[aria-label]').click()", nil))
+	p.do(script("{ const g = document.getElementById('gain'); g.value = '2'; g.dispatchEvent(new Event('input')) }"))
+	p.do(chromedp.Click(chromedp.CSS("#zoom-in")), chromedp.Click(chromedp.CSS("[data-sort=shards]")))
+	p.do(script("document.querySelector('#rows .fold[aria-label]').click()"))
 	p.until("location.hash.includes('unfold=')")
 	at := value[string](p, "location.hash")
 	if at != "#/?metric=throttled&gain=2&zoom=1795434525-1795434975&sort=-shards&unfold=C%23video%2F7" {
@@ -118,7 +118,7 @@ func TestAddress(t *testing.T) {
 	if state != "true,2,descending" || value[string](p, "location.hash") != at {
 		t.Errorf("after a reload: %s at %s", state, value[string](p, "location.hash"))
 	}
-	p.do(chromedp.Click("#zoom-reset", chromedp.ByQuery))
+	p.do(chromedp.Click(chromedp.CSS("#zoom-reset")))
 	p.until("!location.hash.includes('zoom')")
 	var asked heatQuery
 	f.with(func() {
@@ -127,9 +127,9 @@ func TestAddress(t *testing.T) {
 			return storm(q)
 		}
 	})
-	p.do(chromedp.Click(".custom summary", chromedp.ByQuery))
-	p.do(chromedp.Evaluate("document.querySelector('[name=from]').value = '2026-11-23T17:20:00'; document.querySelector('[name=to]').value = '2026-11-23T17:25:00'", nil),
-		chromedp.Click(".custom form button", chromedp.ByQuery))
+	p.do(chromedp.Click(chromedp.CSS(".custom summary")))
+	p.do(script("document.querySelector('[name=from]').value = '2026-11-23T17:20:00'; document.querySelector('[name=to]').value = '2026-11-23T17:25:00'"),
+		chromedp.Click(chromedp.CSS(".custom form button")))
 	p.until("location.hash.includes('from=2026-11-23T11%3A50%3A00Z&to=2026-11-23T11%3A55%3A00Z')")
 	p.until("document.getElementById('map').dataset.columns == '30'")
 	f.with(func() {

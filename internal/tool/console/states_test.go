@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -76,14 +75,14 @@ func TestFilter(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
 	p := openMap(t, f)
-	p.do(chromedp.SendKeys("#filter-text", "ideo"+kb.Enter, chromedp.ByQuery))
+	p.do(chromedp.SendKeys(chromedp.CSS("#filter-text"), "ideo"+kb.Enter))
 	p.until(rowsShown + " == 1")
-	p.do(chromedp.Evaluate("document.getElementById('filter-text').value = ''", nil), chromedp.SendKeys("#filter-text", "nobody"+kb.Enter, chromedp.ByQuery))
+	p.do(script("document.getElementById('filter-text').value = ''"), chromedp.SendKeys(chromedp.CSS("#filter-text"), "nobody"+kb.Enter))
 	p.shows("No key matches. No key with writes in this time range contains nobody.")
 	if value[bool](p, "!document.getElementById('drawn').hidden || !document.getElementById('rows-panel').hidden") {
 		t.Error("the page shows an empty map")
 	}
-	p.do(chromedp.Click("#notice button", chromedp.ByQuery))
+	p.do(chromedp.Click(chromedp.CSS("#notice button")))
 	p.until(rowsShown + " > 50")
 	if left := value[string](p, "location.hash + document.getElementById('filter-text').value"); left != "#/" {
 		t.Errorf("the cleared filter left %s, want #/", left)
@@ -116,7 +115,7 @@ func TestTableMode(t *testing.T) {
 			t.Errorf("the page shows %s", title)
 		}
 	}
-	p.do(chromedp.Click("#side ol a", chromedp.ByQuery))
+	p.do(chromedp.Click(chromedp.CSS("#side ol a")))
 	p.until("location.hash == '#/key?key=user%237'")
 	p.shows("810 WCU/s")
 	f.with(func() {
@@ -136,11 +135,11 @@ func TestCounterAndBoard(t *testing.T) {
 	p := open(t, 1360, 1400)
 	p.do(chromedp.Navigate(f.URL))
 	p.until(rowsShown + " > 50")
-	p.do(chromedp.SendKeys("#Name-of-a-counter", "page/home"+kb.Enter, chromedp.ByQuery))
+	p.do(chromedp.SendKeys(chromedp.CSS("#Name-of-a-counter"), "page/home"+kb.Enter))
 	p.shows("9,120,455")
 	p.shows("9,120,512")
 	p.shows("not yet aggregated")
-	p.do(chromedp.SendKeys("#Name-of-a-board", "weekly"+kb.Enter, chromedp.ByQuery))
+	p.do(chromedp.SendKeys(chromedp.CSS("#Name-of-a-board"), "weekly"+kb.Enter))
 	p.shows("player-71")
 	p.shows("0.4 s behind the stream")
 	p.healthy()
@@ -169,9 +168,8 @@ func TestAccessible(t *testing.T) {
 			p.do(prefers(look.theme), chromedp.EmulateViewport(look.width, 1000))
 			p.until(page.ready)
 			p.until(fmt.Sprintf("document.documentElement.dataset.theme == %q", look.theme))
-			p.do(chromedp.Evaluate(string(axe), nil))
-			var faults []string
-			p.do(chromedp.Evaluate(`axe.run({resultTypes: ['violations']}).then((r) => r.violations.filter((v) => v.impact === 'serious' || v.impact === 'critical').map((v) => v.id + ': ' + v.help + ' ' + v.nodes.map((n) => n.target + ' ' + n.failureSummary).slice(0, 3).join('; ')))`, &faults, awaited))
+			p.do(script(string(axe)))
+			faults := value[[]string](p, `axe.run({resultTypes: ['violations']}).then((r) => r.violations.filter((v) => v.impact === 'serious' || v.impact === 'critical').map((v) => v.id + ': ' + v.help + ' ' + v.nodes.map((n) => n.target + ' ' + n.failureSummary).slice(0, 3).join('; ')))`, chromedp.EvalAwaitPromise)
 			for _, fault := range faults {
 				t.Errorf("%s, %s, %d wide: %s", page.url, look.theme, look.width, fault)
 			}
@@ -180,9 +178,4 @@ func TestAccessible(t *testing.T) {
 			}
 		}
 	}
-}
-
-// awaited makes an evaluation wait for the expression's promise.
-func awaited(p *runtime.EvaluateParams) *runtime.EvaluateParams {
-	return p.WithAwaitPromise(true)
 }

@@ -21,11 +21,11 @@ func TestStormInConsole(t *testing.T) {
 	p.do(chromedp.Navigate(url))
 	key := "C#" + counter
 	p.until(fmt.Sprintf("[...document.querySelectorAll('#rows tr.row')].some((row) => row.innerText.includes(%q))", key))
-	p.do(chromedp.Click("#pause", chromedp.ByQuery)) // the row keeps its place
+	p.do(chromedp.Click(chromedp.CSS("#pause"))) // the row keeps its place
 	x, y := p.rowAt(key)
 	p.do(chromedp.MouseClickXY(x, y))
 	p.until("location.hash.startsWith('#/key?type=counter')")
-	p.do(chromedp.Click("#pause", chromedp.ByQuery))
+	p.do(chromedp.Click(chromedp.CSS("#pause")))
 	p.until("Number(document.querySelector('[data-stat=\"Write shards\"]')?.textContent.split(' ').at(-1)) > 1")
 	p.until("document.querySelectorAll('.spread tbody tr').length > 1")
 	t.Logf("it has %s write shards", value[string](p, "document.querySelector('[data-stat=\"Write shards\"]').textContent"))
