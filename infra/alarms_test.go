@@ -164,8 +164,8 @@ func TestOwnMetricsAreSent(t *testing.T) {
 			t.Errorf("the metric %s is in the namespace %s", name, namespace)
 		}
 	}
-	if own < 12 || len(filters) != 8 {
-		t.Errorf("%d metrics of hotshard and %d filters, want 12 or more and 8", own, len(filters))
+	if own < 12 || len(filters) != 9 {
+		t.Errorf("%d metrics of hotshard and %d filters, want 12 or more and 9", own, len(filters))
 	}
 }
 

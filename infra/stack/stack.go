@@ -56,7 +56,7 @@ func newStack(scope constructs.Construct, c *config.Config) awscdk.Stack {
 		Description: jsii.String("hotshard keeps DynamoDB tables ahead of their hot keys."),
 	})
 	if c.Email == "" {
-		awscdk.Annotations_Of(s).AddWarningV2(jsii.String("hotshard:nobody-gets-alarms"), jsii.String("the alarms' topic has no subscription: set email, or subscribe to the topic by other means"))
+		awscdk.Annotations_Of(s).AddWarningV2(jsii.String("hotshard:nobody-gets-alarms"), jsii.String("the alarms' topic has no subscription: set email, or subscribe to the topic by other means"), nil)
 	}
 	return s
 }

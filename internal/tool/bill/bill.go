@@ -80,7 +80,7 @@ const (
 	logLine         = 450   // bytes of an access log's line
 	answerBytes     = 430   // of a call, with headers
 	resultBytes     = 90    // of an item in it
-	standingAlarms  = 112   // number of metrics with alarms
+	standingAlarms  = 113   // number of metrics with alarms
 	logMetrics      = 4     // of the tasks' log lines
 	mappingMetrics  = 14    // of the event source mappings
 	scheduleRuns    = 3192  // of tasks, a day
