@@ -102,7 +102,7 @@ func TestAuditDefaultsEqualFunctions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.EventRetention != writes.EventRetention || c.RollupRetention != folds.RollupRetention || fmt.Sprint(c.Rules) != fmt.Sprint(folds.Rules) || c.IndexLag != folds.BoardRecheck {
+	if c.EventRetention != writes.EventRetention || c.RollupRetention != folds.RollupRetention || fmt.Sprint(c.Rules) != fmt.Sprint(folds.Rules) || c.IndexLag != fold.BoardRecheck {
 		t.Errorf("flags %+v, want the defaults of %+v and %+v", c, writes, folds)
 	}
 	t.Setenv("HOTSHARD_EVENT_RETENTION", "2h")
