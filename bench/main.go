@@ -5,7 +5,7 @@
 //	go -C bench run . folds -seeds 4
 //
 // It is a module of its own, so that what hotshard is compared with is no dependency of
-// hotshard's. Folders of flags are seen from this one.
+// hotshard's.
 package main
 
 import (
@@ -15,8 +15,14 @@ import (
 	"os/signal"
 	"slices"
 
+	"github.com/hotshard/hotshard/bench/decoding"
+	"github.com/hotshard/hotshard/bench/folds"
 	"github.com/hotshard/hotshard/bench/rig"
+	"github.com/hotshard/hotshard/bench/storm"
 )
+
+// programs are the experiments.
+var programs = []rig.Program{decoding.Program, folds.Program, storm.Program}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

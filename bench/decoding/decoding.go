@@ -14,7 +14,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/hotshard/hotshard/bench/rig"
 )
@@ -22,21 +21,16 @@ import (
 // Program is the experiment.
 var Program = rig.Program{Name: "decoding", About: "ways to decode a batch, beside other libraries", Flags: func(f *flag.FlagSet) func(context.Context, *rig.Run) error {
 	rounds := f.Int("rounds", 15, "turns of each method on each payload")
-	only := f.String("case", "", "only payloads with this in their name")
-	methods := f.String("method", "", "only methods with this in their name, and stock")
 	return func(_ context.Context, r *rig.Run) error {
-		return batches(r, *rounds, *only, *methods)
+		return batches(r, *rounds)
 	}
 }}
 
-func batches(w io.Writer, rounds int, only, some string) error {
+func batches(w io.Writer, rounds int) error {
 	for _, c := range cases() {
-		if !strings.Contains(c.name, only) {
-			continue
-		}
 		payload, keys := c.payload()
 		fmt.Fprintf(w, "\n%s: %d records, %d B, %d keys\n", c.name, c.records, len(payload), len(keys))
-		if err := compare(w, rounds, payload, keys, c.records, some); err != nil {
+		if err := compare(w, rounds, payload, keys, c.records); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
 	}

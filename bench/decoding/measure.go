@@ -6,10 +6,9 @@ import (
 	"maps"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/hotshard/hotshard/bench/rig"
+	"github.com/hotshard/hotshard/internal/test/cputime"
 )
 
 // turn is the shortest CPU time of a method's turn.
@@ -24,12 +23,9 @@ type result struct {
 }
 
 // compare runs the methods in turns and prints a line for each.
-func compare(w io.Writer, rounds int, payload []byte, keys map[string]int, records int, some string) error {
+func compare(w io.Writer, rounds int, payload []byte, keys map[string]int, records int) error {
 	var results []*result
 	for _, m := range methods() {
-		if m.name != "stock" && !strings.Contains(m.name, some) {
-			continue
-		}
 		if counts, err := m.count(payload); err != nil || counts != nil && !maps.Equal(counts, keys) {
 			return fmt.Errorf("%s: %w, or wrong counts", m.name, err)
 		}
@@ -56,14 +52,14 @@ func (r *result) turn(payload []byte) error {
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	start, batches := rig.CPU(), 0
-	for rig.CPU()-start < turn {
+	start, batches := cputime.Used(), 0
+	for cputime.Used()-start < turn {
 		if _, err := r.count(payload); err != nil {
 			return err
 		}
 		batches++
 	}
-	spent := rig.CPU() - start
+	spent := cputime.Used() - start
 	runtime.ReadMemStats(&after)
 	r.perBatch = append(r.perBatch, spent/time.Duration(batches))
 	r.bytes = (after.TotalAlloc - before.TotalAlloc) / uint64(batches)

@@ -100,7 +100,7 @@ func newHotshard() func([]byte) (map[string]int, error) {
 			r := &batch.Records[i]
 			key, ok := r.Keys.Key("pk")
 			if r.Err != nil || !ok {
-				return nil, fmt.Errorf("record %d: %w", i, cmpErr(r.Err))
+				return nil, fmt.Errorf("record %d: %w, key %t", i, r.Err, ok)
 			}
 			units, err := r.WriteUnits()
 			if err != nil {
@@ -108,7 +108,7 @@ func newHotshard() func([]byte) (map[string]int, error) {
 			}
 			writes.Reset()
 			if err = r.IndexWrites(&writes, indexes); err != nil || len(writes.List) > 0 {
-				return nil, fmt.Errorf("record %d: %d index writes, %w", i, len(writes.List), cmpErr(err))
+				return nil, fmt.Errorf("record %d: %d index writes, %w", i, len(writes.List), err)
 			}
 			sketch.AddBytes(key, uint64(units), r.Created.Unix())
 		}
@@ -120,13 +120,4 @@ func newHotshard() func([]byte) (map[string]int, error) {
 		}
 		return counts, nil
 	}
-}
-
-var errNoKey = errors.New("no key")
-
-func cmpErr(err error) error {
-	if err != nil {
-		return err
-	}
-	return errNoKey
 }

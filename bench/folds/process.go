@@ -158,7 +158,11 @@ func (s *system) startIngest() (*process, error) {
 
 func (s *system) startAggregator() (p *process, err error) {
 	p, client := s.newProcess(ofFolds)
-	p.handler, err = s.Aggregator(client, "HOTSHARD_ROLLUP_RULES="+rules)
+	settings, err := settingsOf[fold.Settings](s)
+	if err != nil {
+		return nil, err
+	}
+	p.handler, err = fold.New(settings, client, rig.Silent)
 	return p, err
 }
 

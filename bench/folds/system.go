@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/bench/rig"
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/fold"
@@ -100,7 +101,7 @@ func newSystem(ctx context.Context, o options) (s *system, err error) {
 
 // open opens a table's stream and makes its mappings' handlers.
 func (s *system) open(ctx context.Context, table kind.Table) error {
-	source, err := s.Stream(ctx, s.Names.Table(table))
+	source, err := eventsource.OpenStream(ctx, s.DB, dynamolocal.Streams(s.Endpoint, s.Access), s.Names.Table(table))
 	if err != nil {
 		return err
 	}
@@ -138,10 +139,11 @@ const attempts = 15
 func (s *system) each(ctx context.Context, do func(context.Context, *eventsource.Mapping) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, handler := range s.aggregator {
-		m, err := s.Mapping(eventsource.MappingOptions{
+		m, err := eventsource.NewMapping(eventsource.MappingOptions{
 			Name: handler.name, Source: handler.of.virtual.Load(), Handler: handler,
+			Checkpoints: s.DB, CheckpointTable: dynamolocal.CheckpointTable(s.Names), FailureFile: s.FailureFile(handler.name),
 			BatchSize: 100, BatchingWindow: 20 * time.Millisecond, TumblingWindow: 2 * time.Second,
-			Attempts: attempts, BackOff: time.Millisecond,
+			Attempts: attempts, BackOff: time.Millisecond, Bisect: true, PartialFailures: true, Logger: rig.Silent,
 		})
 		if err != nil {
 			return err

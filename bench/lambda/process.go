@@ -20,12 +20,12 @@ import (
 const nowhere = "http://127.0.0.1:1"
 
 // processes returns a function that starts containers which are processes of a function's binary.
-func processes(binary string, d system.Deployment) Start {
+func processes(binary string, d system.Deployment) start {
 	variables := runtimeapi.Env(d.Endpoint, dynamolocal.DefaultAccessKey, nowhere, d.Names)
 	for name, value := range d.Environment {
 		variables = append(variables, name+"="+value)
 	}
-	return func(ctx context.Context) (Container, error) {
+	return func(ctx context.Context) (container, error) {
 		return startProcess(ctx, runtimeapi.Options{Binary: binary, Env: variables})
 	}
 }
@@ -37,19 +37,19 @@ type process struct {
 	requests int
 }
 
-func startProcess(ctx context.Context, o runtimeapi.Options) (Container, error) {
+func startProcess(ctx context.Context, o runtimeapi.Options) (container, error) {
 	f, err := runtimeapi.Start(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	p := &process{function: f}
 	if err := p.signal(syscall.SIGSTOP); err != nil {
-		return nil, errors.Join(err, p.Stop())
+		return nil, errors.Join(err, p.stop())
 	}
 	return p, nil
 }
 
-func (p *process) Serve(w http.ResponseWriter, r *http.Request) error {
+func (p *process) serve(w http.ResponseWriter, r *http.Request) error {
 	p.requests++
 	payload, err := eventOf(r, strconv.Itoa(p.function.Pid())+"-"+strconv.Itoa(p.requests))
 	if err != nil {
@@ -75,8 +75,8 @@ func (p *process) signal(s os.Signal) error {
 	return nil
 }
 
-// Stop thaws the process first: a stopped process reacts only to SIGKILL.
-func (p *process) Stop() error {
+// stop thaws the process first: a stopped process reacts only to SIGKILL.
+func (p *process) stop() error {
 	_ = p.signal(syscall.SIGCONT) // the process may have ended
 	return p.function.Stop()
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// TestProcesses checks that a pool of processes of ingest loses no accepted increment, and that Linux stops them all
+// TestProcesses checks that a fleet of processes of ingest loses no accepted increment, and that Linux stops them all
 // between requests.
 func TestProcesses(t *testing.T) {
 	binary, err := Build(t.Context(), "../..", t.TempDir(), "ingest")
@@ -35,7 +35,8 @@ func TestProcesses(t *testing.T) {
 	const containers, increments = 12, 120
 	var mu sync.Mutex
 	var pids []int
-	p := &Pool{Quota: NewQuota(AccountQuota), Containers: containers, Start: func(ctx context.Context) (Container, error) {
+	f := NewFleet(Model{Concurrency: containers})
+	start := func(ctx context.Context) (container, error) {
 		c, err := startProcess(ctx, runtimeapi.Options{
 			Binary: binary, Env: runtimeapi.Env(enginetest.Endpoint(t), keys.AccessKeyID, "http://127.0.0.1:1", names),
 		})
@@ -45,9 +46,9 @@ func TestProcesses(t *testing.T) {
 			pids = append(pids, c.(*process).function.Pid())
 		}
 		return c, err
-	}}
+	}
 	for range 2 { // cold, then warm
-		atOnce(t, p, increments)
+		atOnce(t, func(w http.ResponseWriter, r *http.Request) { f.serve("ingest", start, w, r) }, increments)
 		for _, pid := range pids {
 			if got := state(t, pid); got != "T" {
 				t.Errorf("process %d has the state %s between requests, want T (stopped)", pid, got)
@@ -58,10 +59,10 @@ func TestProcesses(t *testing.T) {
 	if err != nil || got.Value.Int64() != 2*increments {
 		t.Errorf("the counter is %v, %v; want %d", got.Value, err, 2*increments)
 	}
-	if s := p.Stats(); s.Containers != containers || s.ColdStarts != containers || s.OverPool == 0 {
-		t.Errorf("stats %+v, want %d containers and cold starts, and some rejected requests", s, containers)
+	if s := f.Stats()["ingest"]; s.ColdStarts != containers || s.Rejected == 0 {
+		t.Errorf("stats %+v, want %d cold starts, and some rejected requests", s, containers)
 	}
-	if err := p.Stop(); err != nil {
+	if err := f.Stop(); err != nil {
 		t.Error(err)
 	}
 	for _, pid := range pids {
@@ -73,7 +74,7 @@ func TestProcesses(t *testing.T) {
 
 // atOnce makes concurrent increments and retries each until it is accepted. On a busy machine DynamoDB may
 // time out, so each increment has an idempotency key.
-func atOnce(t *testing.T, p *Pool, increments int) {
+func atOnce(t *testing.T, serve http.HandlerFunc, increments int) {
 	t.Helper()
 	var wg sync.WaitGroup
 	for range increments {
@@ -84,7 +85,7 @@ func atOnce(t *testing.T, p *Pool, increments int) {
 				r := httptest.NewRequest(http.MethodPost, "/v1/counters", strings.NewReader(`{"increments":[{"counter":"pages","delta":1}]}`))
 				r.Header.Set("Content-Type", "application/json")
 				r.Header.Set("Idempotency-Key", key)
-				p.ServeHTTP(w, r)
+				serve(w, r)
 				if w.Code == http.StatusOK {
 					return
 				}

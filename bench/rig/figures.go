@@ -2,18 +2,8 @@ package rig
 
 import (
 	"context"
-	"syscall"
 	"time"
 )
-
-// CPU is what the process has used so far of all processors.
-func CPU() time.Duration {
-	var use syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
-		panic(err) // it is never refused
-	}
-	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
-}
 
 // Sleep waits, or until ctx ends.
 func Sleep(ctx context.Context, d time.Duration) {
@@ -27,11 +17,6 @@ const (
 	tick     = 2 * time.Millisecond
 	rounding = 1e-6 // of floating point numbers that should come to a whole call
 )
-
-// Steady is a pace that stays.
-func Steady(rate float64) func(time.Duration) float64 {
-	return func(time.Duration) float64 { return rate }
-}
 
 // Pace calls do at a rate a second, which may change with the time since the start, for
 // a time or until ctx ends.

@@ -1,5 +1,5 @@
-// Package rig has what the experiments share: command lines, tables on an engine, streams with
-// handlers behind them, writes at a pace, and figures.
+// Package rig has what the experiments share: command lines, tables on an engine, and writes at
+// a pace.
 //
 //	var Program = rig.Program{Name: "reads", About: "what reads cost", HeapMB: 128,
 //		Flags: func(f *flag.FlagSet) func(context.Context, *rig.Run) error {

@@ -14,7 +14,8 @@ import (
 // TestPace checks that the number of calls in two seconds is the integral of the rate.
 func TestPace(t *testing.T) {
 	for want, rate := range map[int]func(time.Duration) float64{
-		100: Steady(50), 14: Steady(7), 0: Steady(0),
+		100: func(time.Duration) float64 { return 50 },
+		0:   func(time.Duration) float64 { return 0 },
 		200: func(since time.Duration) float64 { return 100 * since.Seconds() },
 	} {
 		synctest.Test(t, func(t *testing.T) {

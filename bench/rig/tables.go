@@ -18,7 +18,6 @@ import (
 	"github.com/hotshard/hotshard/internal/aws/runtimeapi"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold"
 )
 
 // Tables are the tables of one deployment, in a database of their own on the engine.
@@ -57,9 +56,7 @@ func (t *Tables) Close() error {
 
 // Scan calls each with every item of a table.
 func (t *Tables) Scan(ctx context.Context, table string, each func(dynamo.Item) error) error {
-	pages := dynamodb.NewScanPaginator(t.DB, &dynamodb.ScanInput{TableName: &table, ConsistentRead: aws.Bool(true)})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+	for page, err := range dynamo.ScanPages(ctx, t.DB, &dynamodb.ScanInput{TableName: &table, ConsistentRead: aws.Bool(true)}) {
 		if err != nil {
 			return fmt.Errorf("reading the table %s: %w", table, err)
 		}
@@ -80,21 +77,8 @@ func (t *Tables) FailureFile(mapping string) string {
 // Silent is a logger that discards all messages.
 var Silent = slog.New(slog.DiscardHandler)
 
-// Environment returns a function's environment variables, each NAME=value. More are added.
-func (t *Tables) Environment(more ...string) []string {
-	return append(runtimeapi.Env(t.Endpoint, t.Access, t.Endpoint, t.Names), more...)
-}
-
-// Settings returns the settings that a function reads from its environment.
+// Settings returns the settings that a function reads from its environment. More are variables, each NAME=value.
 func Settings[T any](t *Tables, more ...string) (T, error) {
-	return env.ParseAsWithOptions[T](env.Options{Environment: env.ToMap(t.Environment(more...))})
-}
-
-// Aggregator returns a container of the aggregator. More are environment variables, each NAME=value.
-func (t *Tables) Aggregator(client fold.Client, more ...string) (*fold.Handler, error) {
-	settings, err := Settings[fold.Settings](t, more...)
-	if err != nil {
-		return nil, err
-	}
-	return fold.New(settings, client, Silent)
+	variables := append(runtimeapi.Env(t.Endpoint, t.Access, t.Endpoint, t.Names), more...)
+	return env.ParseAsWithOptions[T](env.Options{Environment: env.ToMap(variables)})
 }

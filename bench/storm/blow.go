@@ -20,8 +20,8 @@ type storm struct {
 	scenario
 	client
 	system *system.System
-	fleet  *lambda.Fleet // nil with one process for all callers
-	ofMap  *mapLimits    // nil if the shard map has the other tables' limits
+	fleet  *lambda.Fleet
+	ofMap  *mapLimits // nil if the shard map has the other tables' limits
 	began  time.Time
 
 	mu      sync.Mutex
@@ -62,11 +62,7 @@ func (s scenario) run(ctx context.Context, n int) (_ run, err error) {
 		err = ctx.Err() // interrupted
 	}
 	cancel()
-	err = errors.Join(err, <-ended)
-	if st.fleet != nil {
-		err = errors.Join(err, st.fleet.Stop())
-	}
-	return r, err
+	return r, errors.Join(err, <-ended, st.fleet.Stop())
 }
 
 // options returns the system's options, with the fleet's model. Binaries are built below dir.
@@ -80,15 +76,13 @@ func (st *storm) options(ctx context.Context, n int, dir string) (o system.Optio
 		o.Control = "off"
 	}
 	binary := ""
-	if st.Served.Processes > 0 {
+	if st.Served.Processes {
 		if binary, err = lambda.Build(ctx, rig.Root, dir, "ingest"); err != nil {
 			return o, err
 		}
 	}
-	if st.Served != oneProcess {
-		st.fleet = lambda.NewFleet(st.Served.model(binary))
-		o.Model = st.fleet.Of()
-	}
+	st.fleet = lambda.NewFleet(lambda.Model{Concurrency: st.Served.Containers, ColdStart: coldStart, Ingest: binary})
+	o.Model.Serve = st.fleet.Serve
 	if st.Served.AWSMap {
 		if st.ofMap, err = newMapLimits(schema.NamesFor(prefix).ShardMap, o.Limits); err != nil {
 			return o, err

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hotshard/hotshard/bench/lambda"
 	"github.com/hotshard/hotshard/internal/tool/system"
 )
 
@@ -36,35 +35,22 @@ func (p phase) rate(after time.Duration) float64 {
 
 // served configures the processes or containers that serve the API.
 type served struct {
-	Containers int  // concurrent containers of the HTTP functions; 0 is one process for all callers
-	Processes  int  // ingest containers that run the built binary; 0 is none
+	Containers int  // concurrent containers of the HTTP functions
+	Processes  bool // ingest's containers run the built binary
 	AWSMap     bool // the shard map's partitions have AWS's limit, for a deployment's number of containers
 }
 
 func (s served) String() string {
-	switch {
-	case s.Processes > 0:
-		return fmt.Sprintf("%d processes", s.Processes)
-	case s.Containers > 0:
-		return fmt.Sprintf("%d containers", s.Containers)
+	if s.Processes {
+		return fmt.Sprintf("%d processes", s.Containers)
 	}
-	return "one process"
-}
-
-// model returns Lambda's model, in which the quota is so high that it leaves this many containers after the stream's two
-// functions have reserved a tenth each. binary is ingest's.
-func (s served) model(binary string) lambda.Model {
-	if s.Processes > 0 {
-		return lambda.Model{Containers: s.Processes, ColdStart: coldStart, Ingest: binary}
-	}
-	return lambda.Model{Concurrency: s.Containers * 10 / 8, ColdStart: coldStart}
+	return fmt.Sprintf("%d containers", s.Containers)
 }
 
 var (
 	fortyContainers      = served{Containers: 40}
 	twoHundredContainers = served{Containers: 200, AWSMap: true}
-	twelveProcesses      = served{Processes: 12}
-	oneProcess           = served{}
+	twelveProcesses      = served{Containers: 12, Processes: true}
 )
 
 // The partitions, with a fiftieth of AWS's limit.
@@ -106,11 +92,10 @@ func scenarios() []scenario {
 	}
 	for _, k := range []writes{counter, event, board, limit} {
 		tenfold("10x-40", scenario{Kind: k, Served: fortyContainers})
-		tenfold("10x-200", scenario{Kind: k, Served: twoHundredContainers})
-		tenfold("10x-one", scenario{Kind: k, Served: oneProcess})
-		tenfold("10x-fixed", scenario{Kind: k, Served: fortyContainers, Fixed: true})
 	}
+	tenfold("10x-fixed", scenario{Kind: counter, Served: fortyContainers, Fixed: true})
 	for _, k := range []writes{counter, event} {
+		tenfold("10x-200", scenario{Kind: k, Served: twoHundredContainers})
 		tenfold("10x-processes", scenario{Kind: k, Served: twelveProcesses})
 		list = append(list,
 			scenario{Name: k.name + "3x-40", Kind: k, Phases: stormPhases(3, warmUp), Served: fortyContainers},

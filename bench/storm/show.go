@@ -21,8 +21,8 @@ func (r run) print(w io.Writer, title string) {
 		})
 	}
 	fmt.Fprintln(w, t.RenderMarkdown())
-	fmt.Fprintf(w, "\naccepted in all %d, found %d, wrong reads %d, throttled attempts %d, write units %.0f; containers %+v, quotas %+v\n\n",
-		r.Accepted, r.Found, r.Misread, r.Throttled, r.WriteUnits, r.Containers, r.Quotas)
+	fmt.Fprintf(w, "\naccepted in all %d, found %d, wrong reads %d, throttled attempts %d, write units %.0f; requests %+v\n\n",
+		r.Accepted, r.Found, r.Misread, r.Throttled, r.WriteUnits, r.Functions)
 	for _, o := range r.Others {
 		fmt.Fprintf(w, "%d answers were %s\n\n", o.Times, o.What)
 	}

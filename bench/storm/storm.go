@@ -1,5 +1,5 @@
 // Package storm measures what callers see when a key gets more writes than a partition takes. The API runs as on Lambda:
-// containers with one request at a time, cold starts, and one quota for all functions. Each scenario runs three times, on
+// containers with one request at a time, cold starts, and one quota of concurrency. Each scenario runs three times, on
 // a new system each time:
 //
 //	go -C bench run . storm -list
@@ -15,6 +15,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/hotshard/hotshard/bench/rig"
@@ -24,7 +25,7 @@ import (
 var Program = rig.Program{Name: "storm", About: "what callers see when a key gets hot", Flags: func(f *flag.FlagSet) func(context.Context, *rig.Run) error {
 	var o options
 	f.BoolVar(&o.list, "list", false, "list the scenarios")
-	f.StringVar(&o.only, "only", "", "`names` of scenarios, with commas between them; * at the end stands for anything (default: all)")
+	f.StringVar(&o.only, "only", "", "`names` of scenarios, with commas between them (default: all)")
 	f.IntVar(&o.runs, "runs", 3, "runs of each scenario")
 	return func(ctx context.Context, r *rig.Run) error { return o.run(ctx, r) }
 }}
@@ -75,25 +76,12 @@ func choose(all []scenario, names string) (chosen []scenario, err error) {
 	if names == "" {
 		return all, nil
 	}
-	unknown := map[string]bool{}
 	for name := range strings.SplitSeq(names, ",") {
-		unknown[name] = true
-	}
-	for _, s := range all {
-		wanted := false
-		for name := range strings.SplitSeq(names, ",") {
-			prefix, some := strings.CutSuffix(name, "*")
-			if s.Name == name || some && strings.HasPrefix(s.Name, prefix) {
-				wanted = true
-				delete(unknown, name)
-			}
+		i := slices.IndexFunc(all, func(s scenario) bool { return s.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no scenario %q; -list lists them", name)
 		}
-		if wanted {
-			chosen = append(chosen, s)
-		}
-	}
-	for name := range unknown {
-		return nil, fmt.Errorf("there is no scenario %q; -list lists them", name)
+		chosen = append(chosen, all[i])
 	}
 	return chosen, nil
 }

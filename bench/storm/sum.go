@@ -40,8 +40,7 @@ type run struct {
 
 	WriteUnits float64
 	Throttled  int64
-	Containers map[string]lambda.Stats // none with one process
-	Quotas     map[string]lambda.QuotaStats
+	Functions  map[string]lambda.Stats
 }
 
 // right reports whether strong reads find all accepted writes, and none that certainly failed. Writes with other answers may
@@ -120,10 +119,7 @@ func percent(part, of int) float64 { return 100 * float64(part) / float64(max(1,
 
 // sumUp waits until reads are no longer throttled, and returns the run's measurements.
 func (st *storm) sumUp(ctx context.Context) (run, error) {
-	r := run{Seconds: st.seconds, Storms: storms(st.seconds), Misread: st.misread, Throttled: st.throttled()}
-	if st.fleet != nil {
-		r.Containers, r.Quotas = st.fleet.Containers(), st.fleet.Quotas()
-	}
+	r := run{Seconds: st.seconds, Storms: storms(st.seconds), Misread: st.misread, Throttled: st.throttled(), Functions: st.fleet.Stats()}
 	r.charge(st.charged())
 	for _, s := range st.seconds {
 		r.Accepted += s.Accepted

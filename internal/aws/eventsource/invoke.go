@@ -84,11 +84,9 @@ func (i *invoker) encode(records []Record, w *window, final, early bool) {
 
 // invoke invokes the handler with the payload. As in Lambda, a panic is a failure.
 func (i *invoker) invoke(ctx context.Context) (out []byte, err error) {
-	release, err := i.m.o.Admit(ctx)
-	if err != nil {
-		return nil, err
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
 	}
-	defer release()
 	ctx, cancel := context.WithTimeout(i.own, i.m.o.Timeout)
 	defer cancel()
 	defer func() {

@@ -139,56 +139,6 @@ func TestBatchItemFailureSetsCheckpoint(t *testing.T) {
 	}
 }
 
-// hurried is a recorder that counts invocations with less than half of their timeout.
-type hurried struct {
-	*recorder
-	timeout time.Duration
-	late    atomic.Int64
-}
-
-func (h *hurried) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
-	if end, ok := ctx.Deadline(); !ok || time.Until(end) < h.timeout/2 {
-		h.late.Add(1)
-	}
-	return h.recorder.Invoke(ctx, payload)
-}
-
-// TestInvocationsWaitForAdmit checks that the wait for Admit is no failed attempt, and takes nothing from the invocation's
-// timeout.
-func TestInvocationsWaitForAdmit(t *testing.T) {
-	const timeout = time.Second
-	h := &hurried{recorder: &recorder{}, timeout: timeout}
-	b := newBench(t, h)
-	open, waiting := make(chan struct{}), make(chan struct{}, 100)
-	var inFlight, most atomic.Int64
-	b.options.Timeout = timeout
-	b.options.Admit = func(ctx context.Context) (func(), error) {
-		waiting <- struct{}{}
-		<-open
-		most.Store(max(most.Load(), inFlight.Add(1)))
-		return func() { inFlight.Add(-1) }, ctx.Err()
-	}
-	want := b.put(t, 0, 5)
-	drained := make(chan error, 1)
-	m := b.mapping(t)
-	go func() { drained <- m.Drain(t.Context()) }()
-	<-waiting
-	time.Sleep(timeout * 3 / 4)
-	if n := len(h.events()); n > 0 {
-		t.Errorf("%d invocations before one was admitted", n)
-	}
-	close(open)
-	if err := <-drained; err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, h.items()); diff != "" || m.Stats().GivenUp > 0 {
-		t.Errorf("%d discarded, delivered (-want +got):\n%s", m.Stats().GivenUp, diff)
-	}
-	if inFlight.Load() != 0 || most.Load() != 1 || h.late.Load() > 0 {
-		t.Errorf("%d not released, %d at a time, %d with less than half of the timeout; want 0, 1 and 0", inFlight.Load(), most.Load(), h.late.Load())
-	}
-}
-
 // TestResumesAfterAbruptStop checks that a mapping resumes after its last complete batch, with that window and its state.
 func TestResumesAfterAbruptStop(t *testing.T) {
 	ctx, kill := context.WithCancel(t.Context())

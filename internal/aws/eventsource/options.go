@@ -49,12 +49,6 @@ type MappingOptions struct {
 	// (ReportBatchItemFailures). Otherwise a batch fails as a whole.
 	PartialFailures bool
 
-	// Admit blocks until an invocation may begin, such as for concurrency that functions
-	// share. release is called when the invocation ends. As in Lambda, the wait is no
-	// attempt and does not count towards Timeout. The error is the error of ctx. Default:
-	// no wait.
-	Admit func(ctx context.Context) (release func(), err error)
-
 	Timeout      time.Duration // of one invocation; default 60 s, at most 900 s
 	BackOff      time.Duration // before the second attempt, then doubled up to 50 times that; default 100 ms
 	PollInterval time.Duration // between reads of an empty stream; default 20 ms, and 250 ms once it is idle
@@ -79,9 +73,6 @@ func (o MappingOptions) withDefaults() (MappingOptions, error) {
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.Now == nil {
 		o.Now = time.Now
-	}
-	if o.Admit == nil {
-		o.Admit = func(ctx context.Context) (func(), error) { return func() {}, ctx.Err() }
 	}
 	if err := o.validate(); err != nil {
 		return o, fmt.Errorf("mapping %q: %w", o.Name, err)

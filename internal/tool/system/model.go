@@ -11,8 +11,6 @@ import (
 type Model struct {
 	// Serve returns the API's handler.
 	Serve func(context.Context, Deployment) (http.Handler, error)
-	// Admit waits until a function of the stream, or a task of it, may be invoked.
-	Admit func(ctx context.Context, function string) (release func(), err error)
 	// Transport wraps the limiter.
 	Transport func(http.RoundTripper) http.RoundTripper
 }
@@ -24,12 +22,4 @@ type Deployment struct {
 	Environment map[string]string // settings
 	// Ingest and Query return a handler of the function that shares nothing with others, as a cold start does.
 	Ingest, Query func(context.Context) (http.Handler, error)
-}
-
-// admit returns a function that waits until a function of the stream may be invoked, or nil if there is no bound.
-func (m Model) admit(function string) func(context.Context) (release func(), err error) {
-	if m.Admit == nil {
-		return nil
-	}
-	return func(ctx context.Context) (func(), error) { return m.Admit(ctx, function) }
 }

@@ -11,7 +11,6 @@ import (
 
 // schedule invokes a function with its scheduled payload, as EventBridge Scheduler does in a deployment.
 type schedule struct {
-	admit   func(context.Context) (release func(), err error) // may be nil
 	handler eventsource.Handler
 	payload string
 	every   time.Duration // between two runs
@@ -30,13 +29,6 @@ func (sc *schedule) run(ctx context.Context, log *slog.Logger) {
 func (sc *schedule) runOnce(ctx context.Context, log *slog.Logger) {
 	bounded, cancel := context.WithTimeout(ctx, sc.every)
 	defer cancel()
-	if sc.admit != nil {
-		release, err := sc.admit(bounded)
-		if err != nil {
-			return // ended, or the next one is due
-		}
-		defer release()
-	}
 	if _, err := sc.handler.Invoke(bounded, []byte(sc.payload)); err != nil && ctx.Err() == nil {
 		log.Warn("scheduled task failed", "payload", sc.payload, "error", err)
 	}

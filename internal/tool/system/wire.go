@@ -60,8 +60,8 @@ func (s *System) wireAggregator(ctx context.Context, f *functions) error {
 		return err
 	}
 	s.schedules = append(s.schedules,
-		&schedule{s.options.Model.admit(aggregatorName), aggregator, compact.Task, compact.Interval},
-		&schedule{s.options.Model.admit(aggregatorName), aggregator, fold.BoardsTask, fold.BoardRecheck},
+		&schedule{aggregator, compact.Task, compact.Interval},
+		&schedule{aggregator, fold.BoardsTask, fold.BoardRecheck},
 	)
 	return s.deliver(ctx, f, aggregatorName, aggregator)
 }
@@ -77,8 +77,8 @@ func (s *System) wireDetector(ctx context.Context, f *functions) error {
 		return err
 	}
 	s.schedules = append(s.schedules,
-		&schedule{s.options.Model.admit(detectorName), detector, hotkeys.LayersTask, layersEvery},
-		&schedule{s.options.Model.admit(detectorName), detector, hotkeys.ShrinkTask, settings.TaskInterval()},
+		&schedule{detector, hotkeys.LayersTask, layersEvery},
+		&schedule{detector, hotkeys.ShrinkTask, settings.TaskInterval()},
 	)
 	return s.deliver(ctx, f, detectorName, detector)
 }
@@ -100,7 +100,7 @@ func (s *System) deliverFrom(ctx context.Context, f *functions, function, name, 
 		return fmt.Errorf("opening the stream of %s: %w", table, err)
 	}
 	m, err := eventsource.NewMapping(eventsource.MappingOptions{
-		Name: name, Admit: s.options.Model.admit(function), Source: source, Handler: handler,
+		Name: name, Source: source, Handler: handler,
 		Checkpoints: s.db, CheckpointTable: dynamolocal.CheckpointTable(s.names), FailureFile: s.options.Failures,
 		BatchSize: 1000, BatchingWindow: s.batchingWindow(), TumblingWindow: s.options.Window, IdleWindow: s.options.Idle,
 		Attempts: 10, Bisect: true, PartialFailures: true, Logger: s.options.Log,
