@@ -11,7 +11,6 @@ import (
 
 	"github.com/hotshard/hotshard/bench/lambda"
 	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/tool/system"
 )
 
@@ -21,7 +20,6 @@ type storm struct {
 	client
 	system *system.System
 	fleet  *lambda.Fleet
-	ofMap  *mapLimits // nil if the shard map has the other tables' limits
 	began  time.Time
 
 	mu      sync.Mutex
@@ -82,13 +80,7 @@ func (st *storm) options(ctx context.Context, n int, dir string) (o system.Optio
 		}
 	}
 	st.fleet = lambda.NewFleet(lambda.Model{Concurrency: st.Served.Containers, ColdStart: coldStart, Ingest: binary})
-	o.Model.Serve = st.fleet.Serve
-	if st.Served.AWSMap {
-		if st.ofMap, err = newMapLimits(schema.NamesFor(prefix).ShardMap, o.Limits); err != nil {
-			return o, err
-		}
-		o.Model.Transport = st.ofMap.wrap
-	}
+	o.Serve = st.fleet.Serve
 	return o, nil
 }
 

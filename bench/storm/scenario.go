@@ -37,7 +37,6 @@ func (p phase) rate(after time.Duration) float64 {
 type served struct {
 	Containers int  // concurrent containers of the HTTP functions
 	Processes  bool // ingest's containers run the built binary
-	AWSMap     bool // the shard map's partitions have AWS's limit, for a deployment's number of containers
 }
 
 func (s served) String() string {
@@ -48,9 +47,8 @@ func (s served) String() string {
 }
 
 var (
-	fortyContainers      = served{Containers: 40}
-	twoHundredContainers = served{Containers: 200, AWSMap: true}
-	twelveProcesses      = served{Containers: 12, Processes: true}
+	fortyContainers = served{Containers: 40}
+	twelveProcesses = served{Containers: 12, Processes: true}
 )
 
 // The partitions, with a fiftieth of AWS's limit.
@@ -95,7 +93,6 @@ func scenarios() []scenario {
 	}
 	tenfold("10x-fixed", scenario{Kind: counter, Served: fortyContainers, Fixed: true})
 	for _, k := range []writes{counter, event} {
-		tenfold("10x-200", scenario{Kind: k, Served: twoHundredContainers})
 		tenfold("10x-processes", scenario{Kind: k, Served: twelveProcesses})
 		list = append(list,
 			scenario{Name: k.name + "3x-40", Kind: k, Phases: stormPhases(3, warmUp), Served: fortyContainers},

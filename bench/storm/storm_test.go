@@ -2,9 +2,6 @@ package storm
 
 import (
 	"bytes"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -120,23 +117,5 @@ func TestSummary(t *testing.T) {
 	want := "| counter10x-40, storm 1 | 3 | 97.2, 84.5 | 2.8 | 0.0 | 2 s, never | 97 (1.2 s) | 2 of 3 |"
 	if !strings.Contains(text.String(), want) {
 		t.Errorf("got %s, want %s", text.String(), want)
-	}
-}
-
-type transport string
-
-func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(r.Body)
-	return &http.Response{Status: string(t) + " " + string(body)}, err
-}
-
-// TestShardMapHasItsOwnLimit checks that only requests which name the shard map's table pass through its limiter.
-func TestShardMapHasItsOwnLimit(t *testing.T) {
-	at := byTable{[]byte(`"TableName":"storm-shard-map"`), transport("map"), transport("other")}
-	for body, want := range map[string]string{`{"TableName":"storm-shard-map"}`: "map ", `{"TableName":"storm-items"}`: "other "} {
-		response, err := at.RoundTrip(httptest.NewRequest("POST", "/", strings.NewReader(body)))
-		if err != nil || response.Status != want+body {
-			t.Errorf("%s went to %+v, %v; want %s", body, response, err, want)
-		}
 	}
 }

@@ -120,7 +120,7 @@ func percent(part, of int) float64 { return 100 * float64(part) / float64(max(1,
 // sumUp waits until reads are no longer throttled, and returns the run's measurements.
 func (st *storm) sumUp(ctx context.Context) (run, error) {
 	r := run{Seconds: st.seconds, Storms: storms(st.seconds), Misread: st.misread, Throttled: st.throttled(), Functions: st.fleet.Stats()}
-	r.charge(st.charged())
+	r.charge(st.system.Charged())
 	for _, s := range st.seconds {
 		r.Accepted += s.Accepted
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 // readEvery is the pause between reads of all events while the storm lasts.
@@ -39,21 +38,9 @@ func (st *storm) watch(ctx context.Context, over <-chan struct{}) {
 	}
 }
 
-// charged returns what the limiters have charged and throttled.
-func (st *storm) charged() throttle.Stats {
-	all := st.system.Charged()
-	if st.ofMap != nil {
-		own := st.ofMap.limiter.Stats()
-		all.WriteUnits += own.WriteUnits
-		all.Operations = append(all.Operations, own.Operations...)
-		all.Spaces = append(all.Spaces, own.Spaces...)
-	}
-	return all
-}
-
-// throttled returns the number of attempts that the limiters have throttled.
+// throttled returns the number of attempts that the limiter has throttled.
 func (st *storm) throttled() (n int64) {
-	for _, o := range st.charged().Operations {
+	for _, o := range st.system.Charged().Operations {
 		n += o.ThrottledRequests + o.ThrottledItems
 	}
 	return n

@@ -95,7 +95,7 @@ const maxBodies = 4 * httpapi.MaxBody
 
 // serves returns the API's handler.
 func (f *functions) serves(ctx context.Context) (http.Handler, error) {
-	if serve := f.options.Model.Serve; serve != nil {
+	if serve := f.options.Serve; serve != nil {
 		return serve(ctx, f.deployment())
 	}
 	api, err := f.api(ctx)
@@ -124,6 +124,15 @@ func (f *functions) api(ctx context.Context) (http.Handler, error) {
 	httpapi.Early(ctx, f.options.Log, "reading the shard map for reads", reader.Load)
 	routes := []httpapi.Routes{ingest.Routes(writer), query.Routes(reader)}
 	return docs.With(httpapi.New(f.options.Log, routes...), routes...), nil
+}
+
+// Deployment is what the HTTP functions need.
+type Deployment struct {
+	Endpoint    string            // the engine's URL, through the limiter if there is one
+	Names       schema.Names      // of the tables
+	Environment map[string]string // settings
+	// Ingest and Query return a handler of the function that shares nothing with others, as a cold start does.
+	Ingest, Query func(context.Context) (http.Handler, error)
 }
 
 func (f *functions) deployment() Deployment {

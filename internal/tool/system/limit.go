@@ -44,9 +44,8 @@ const (
 // limited is the connection to an engine, direct or through a limiter.
 type limited struct {
 	limits  Limits
-	target  string                                    // the engine's URL
-	wrap    func(http.RoundTripper) http.RoundTripper // of the limiter; may be nil
-	limiter *throttle.Limiter                         // nil if there is none, as are the next two
+	target  string            // the engine's URL
+	limiter *throttle.Limiter // nil if there is none, as are the next two
 
 	proxy         *http.Server // for other programs
 	proxyListener net.Listener
@@ -87,14 +86,9 @@ func (l *limited) stop() {
 // client returns a new client of the engine, through the limiter if there is one.
 func (l *limited) client() *dynamodb.Client {
 	return dynamolocal.DynamoDB(l.target, "", func(o *dynamodb.Options) {
-		if l.limiter == nil {
-			return
+		if l.limiter != nil {
+			o.HTTPClient = &http.Client{Transport: l.limiter}
 		}
-		transport := http.RoundTripper(l.limiter)
-		if l.wrap != nil {
-			transport = l.wrap(transport)
-		}
-		o.HTTPClient = &http.Client{Transport: transport}
 	})
 }
 

@@ -1,11 +1,13 @@
 package system
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -29,13 +31,15 @@ type Options struct {
 	Ahead    time.Duration // how far ahead the times of events may be; 0 is the function's default
 	Control  string        // of shard counts: act, observe or off
 	Limits   Limits        // between the functions and the engine
-	Model    Model         // runs the functions in another way
 	Attach   string        // another table of the engine to watch; "" for none
 	Failures string        // file for the records that a function discarded; its folder is made
 	Notices  io.Writer     // progress and the engine's licence line
 	Log      *slog.Logger
 	Version  string // version of this program, which the console shows
 	Start    string // command line of this program, which the console shows when it can't reach the API
+
+	// Serve returns the API's handler, which may run functions as Lambda does, for measurements; nil is one process.
+	Serve func(context.Context, Deployment) (http.Handler, error)
 }
 
 // Validate returns an error of one line that names all invalid options, or nil.

@@ -57,7 +57,7 @@ func Start(ctx context.Context, o Options) (_ *System, err error) {
 	if err := dynamolocal.CreateTables(ctx, s.db, s.names); err != nil {
 		return nil, fmt.Errorf("creating the tables at %s: %w", s.endpoint, err)
 	}
-	s.limited = limited{limits: o.Limits, target: s.endpoint, wrap: o.Model.Transport}
+	s.limited = limited{limits: o.Limits, target: s.endpoint}
 	if err := s.limited.start(); err != nil {
 		return nil, err
 	}
