@@ -157,8 +157,8 @@ func (r *KeyHeat) cure(s Sharding) string {
 	case remedy == growth.Pace:
 		text = "Events of past days keep the write shards of their day, so more write shards don't help: pace their sender."
 	case remedy == growth.Spread:
-		text = fmt.Sprintf("Its %d write shards together take %.1f WCU/s, most of that in %s, so more of them would stand idle: %s.",
-			s.Shards, r.Siblings.Low, r.Key, evenOut(s.Kind))
+		text = fmt.Sprintf("Its %d write shards together take %.1f WCU/s, most of that in write shard %d, so more of them would stand idle: %s.",
+			s.Shards, r.Siblings.Low, r.writeShard(), evenOut(s.Kind))
 	case s.Shards >= shard.MaxShards:
 		text = fmt.Sprintf("It has %d write shards, the most that a key can have.", s.Shards)
 	case remedy == growth.Split:
@@ -168,6 +168,12 @@ func (r *KeyHeat) cure(s Sharding) string {
 		text += " Or shrink its " + size + " items: they cost less then."
 	}
 	return text
+}
+
+// writeShard returns the number of the row's write shard. Advice does not name keys: logs may have their hashes instead.
+func (r *KeyHeat) writeShard() int {
+	_, n, _ := shard.Hash.Split(r.Key) // a base key's write shards have numbers
+	return n
 }
 
 // evenOut returns what evens out the write shards of a key.

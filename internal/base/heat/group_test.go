@@ -78,7 +78,7 @@ func TestSkew(t *testing.T) {
 	skewed := counted("1", 900, key("C#a#0", 800, 0, 80, 0), key("C#a#1", 40, 0, 4, 0))
 	even := counted("1", 900, key("C#a#0", 800, 0, 80, 0), key("C#a#1", 700, 9, 4, 0), key("C#a#2", 720, 0, 80, 0), key("C#a#3", 680, 0, 80, 0))
 	other := counted("2", 900, key("C#a#0", 10, 0, 80, 0))
-	if got := find(t, "C#a#0", skewed, other); !strings.Contains(advice(got, 4), "Its 4 write shards together take 85.0 WCU/s, most of that in C#a#0") {
+	if got := find(t, "C#a#0", skewed, other); !strings.Contains(advice(got, 4), "Its 4 write shards together take 85.0 WCU/s, most of that in write shard 0") {
 		t.Errorf("skewed: siblings %+v, advice %q", got.Siblings, advice(got, 4))
 	}
 	got := find(t, "C#a#0", even, other)
@@ -176,7 +176,7 @@ func TestErrorOnManyStreamShards(t *testing.T) {
 	}
 	items[5].Keys = []heat.Key{key("C#a#0", 800, 0, 80, 0), {Index: "by_rank", Key: "L#b#all#0", Units: 70, PeakAt: noon}}
 	row := find(t, "C#a#0", items...)
-	if row.Error != 3 || row.Siblings.Rest != 6 || !strings.Contains(advice(row, 4), "most of that in C#a#0") {
+	if row.Error != 3 || row.Siblings.Rest != 6 || !strings.Contains(advice(row, 4), "most of that in write shard 0") {
 		t.Errorf("row %+v, want an error of 3 and a rest of 6; advice %q", row, advice(row, 4))
 	}
 	if row := find(t, "L#b#all#0", items...); row.Error != 6.3 || row.Siblings.Rest != 6.4 {

@@ -20,6 +20,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/query"
 	"github.com/hotshard/hotshard/internal/tool/live"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // given is a source of the complete ones of some windows. Its reads fail with err, if any.
@@ -249,6 +251,34 @@ func TestFaults(t *testing.T) {
 		source.windows, source.err = nil, broken
 		if err := Print(t.Context(), &out, w, Options{}); err == nil || err.Error() != "allow it: connection reset" {
 			t.Errorf("error %v, want the explained one", err)
+		}
+	})
+}
+
+// two is a shard map in which each key has 2 write shards.
+type two struct{ query.ShardCounts }
+
+func (two) Since(context.Context, time.Time, time.Time) ([]shardmap.Entry, error) { return nil, nil }
+
+func (two) Lookup(_ context.Context, key string, _ time.Time) (shardmap.Entry, error) {
+	return shardmap.Entry{Key: key, Version: 1, Max: 2, History: shard.History{{Count: 2}}}, nil
+}
+
+func (two) Partitions(string) int { return 200 }
+
+// TestHashHidesKeys checks that a table of pseudonyms has no key in its advice either.
+func TestHashHidesKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+		defer cancel()
+		window := windowOf(time.Now(), map[string]uint64{"C#secret#0": 8000, "C#secret#1": 10})
+		window.Items[0].Table = ""
+		w := watched(&given{settled: time.Now, windows: []heat.Window{window}})
+		w.Shards = two{}
+		var out bytes.Buffer
+		_ = Print(ctx, &out, w, Options{Hash: true}) // the deadline
+		if text := out.String(); strings.Contains(text, "secret") || !strings.Contains(text, "would stand idle") {
+			t.Errorf("want advice on skew, and no secret:\n%s", text)
 		}
 	})
 }
