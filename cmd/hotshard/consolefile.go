@@ -94,7 +94,7 @@ func (c *ConsoleCmd) writeFile(ctx context.Context, std streams) error {
 		return err
 	}
 	if past.Records() == 0 {
-		fmt.Fprintf(std.out, "No writes to table %s. ", terminal.Visible(c.Table))
+		fmt.Fprintf(std.out, "No writes to table %s were read. ", terminal.Visible(c.Table))
 	}
 	fmt.Fprintf(std.out, "%s\n%s\n", past.Coverage(), terminal.Visible(c.Out))
 	return nil

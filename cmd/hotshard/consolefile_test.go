@@ -165,7 +165,7 @@ func TestConsoleFileOfQuietTable(t *testing.T) {
 	createTable(t, db, table, types.StreamViewTypeNewAndOldImages, "id")
 	page := filepath.Join(t.TempDir(), "heat.html")
 	code, out, errs := hotshard(t, "console", "--table", table, "--endpoint", aws.ToString(db.Options().BaseEndpoint), "--out", page)
-	if code != exitOK || !strings.HasPrefix(out, "No writes to table "+table+". Every record from ") {
+	if code != exitOK || !strings.HasPrefix(out, "No writes to table "+table+" were read. Every record from ") {
 		t.Errorf("exit %d, %s, %s", code, out, errs)
 	}
 	readAnswers(t, page, "<nothing>")

@@ -88,8 +88,8 @@ const patience = 5 * time.Minute
 // the same on all stream shards. So the records of a window are either all counted or none.
 //
 // A service without AT_TIMESTAMP, such as DynamoDB Local, is read from its oldest record on. When the time is over, the
-// remaining windows are not read. ReadPast returns an error if ctx ends, at the first throttle, and if the connection
-// fails for 5 minutes.
+// remaining windows are not read. ReadPast returns an error if ctx ends, if no window was read in time, at the first
+// throttle, and if the connection fails for 5 minutes.
 func ReadPast(ctx context.Context, o PastOptions) (*Past, error) {
 	o.PartitionWCU = cmp.Or(o.PartitionWCU, plan.PartitionWriteUnits)
 	r := &pastReader{o: o, began: time.Now(), link: newLink(o.Notify), random: rand.New(rand.NewPCG(o.Seed, 0))}
@@ -102,8 +102,11 @@ func ReadPast(ctx context.Context, o PastOptions) (*Past, error) {
 	inTime, stop := context.WithDeadline(ctx, r.began.Add(o.Within))
 	defer stop()
 	err := r.run(inTime)
-	if ctx.Err() == nil && errors.Is(inTime.Err(), context.DeadlineExceeded) {
+	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && inTime.Err() != nil {
 		err = nil
+		if len(r.past.windows) == 0 {
+			err = fmt.Errorf("no window was read within %v: allow more time", o.Within)
+		}
 	}
 	if err != nil {
 		return nil, explain(err)

@@ -164,6 +164,23 @@ func TestPastWithoutTimes(t *testing.T) {
 	})
 }
 
+// TestPastNeedsTime checks that a time in which no window could be read, of an idle stream or of one that can't be reached,
+// is an error instead of a past without writes.
+func TestPastNeedsTime(t *testing.T) {
+	for name, failing := range map[string]bool{"idle": false, "unreachable": true} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fake{}
+			f.open("")
+			f.failIf(fault{503, "ServiceUnavailable"}, func(string) bool { return failing })
+			time.Sleep(time.Hour)
+			o := PastOptions{Streams: f.client(), Found: found(), From: time.Now().Add(-time.Hour), To: time.Now(), Within: 5 * time.Second}
+			if _, err := ReadPast(t.Context(), o); err == nil || !strings.Contains(err.Error(), "no window was read within 5s") {
+				t.Errorf("%s: error %v", name, err)
+			}
+		})
+	}
+}
+
 // TestPastOfAWholeDay checks a quiet day: windows that expire before they are read count as not read. A stream that was
 // enabled later begins then.
 func TestPastOfAWholeDay(t *testing.T) {
