@@ -92,8 +92,8 @@ func TestAccountConcurrency(t *testing.T) {
 func TestStreamShardsAgainstConcurrency(t *testing.T) {
 	a := alarms(t, with(t, map[string]any{"accountConcurrency": 2000.0}))["hotshard-stream-shards"]
 	list := figures(map[string]any(a))
-	if len(list) != 2 || list[0].text("MetricName") != "StreamShards" || list[1].text("MetricName") != "StreamShards" || a.number("Threshold") != 160 {
-		t.Errorf("alarm %v, want both tables' StreamShards at 160", a)
+	if len(list) != 2 || list[0].text("MetricName") != "StreamShards" || list[1].text("MetricName") != "StreamShards" || a.number("Threshold") != 272 {
+		t.Errorf("alarm %v, want both tables' StreamShards at 272 of 340", a)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // reserved1000 are the reservations of a quota of 1,000.
-var reserved1000 = map[string]any{grants.Ingest: 400.0, grants.Query: 200.0, grants.Hotkeys: 100.0, grants.Aggregator: 100.0}
+var reserved1000 = map[string]any{grants.Ingest: 320.0, grants.Query: 160.0, grants.Hotkeys: 160.0, grants.Aggregator: 160.0}
 
 // TestFunctions checks each function's runtime, memory, logs and reservation, and that its tasks are not retried.
 func TestFunctions(t *testing.T) {

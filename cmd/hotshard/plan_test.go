@@ -167,7 +167,7 @@ func TestPlanOfKeyAndDay(t *testing.T) {
 // TestDaysArePlanned checks that each day's settings are in a column.
 func TestDaysArePlanned(t *testing.T) {
 	code, out, err := hotshard(t, strings.Fields("plan --events 1000 --item-bytes 500 --days 30")...)
-	for _, want := range []string{`streamShards +│ +│ 6 +│ 156 `, `accountConcurrency +│ +│ 1000 +│ 1000 `, `peakWrites +│ +│ 1000 +│ 1000 `} {
+	for _, want := range []string{`streamShards +│ +│ 6 +│ 156 `, `accountConcurrency +│ +│ 1000 +│ 1210 `, `peakWrites +│ +│ 1000 +│ 1000 `} {
 		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("output lacks %s", want)
 		}

@@ -74,7 +74,7 @@ func (c *Config) Sources() (list []string) {
 
 // Reserved returns the reserved concurrency of each function, by name; 0 is none.
 func (c *Config) Reserved() map[string]int {
-	r := plan.Reserve(c.AccountConcurrency, c.StreamShards)
+	r := plan.Reserve(c.AccountConcurrency)
 	if c.Attached() {
 		return map[string]int{"hotkeys": r.Stream}
 	}

@@ -140,16 +140,40 @@ func TestReserved(t *testing.T) {
 		want    map[string]int
 		stream  int
 	}{
-		{nil, map[string]int{"ingest": 400, "query": 200, "hotkeys": 100, "aggregator": 100}, 100},
-		{map[string]any{"streamShards": "156"}, map[string]int{"ingest": 272, "query": 136, "hotkeys": 196, "aggregator": 196}, 196},
+		{nil, map[string]int{"ingest": 320, "query": 160, "hotkeys": 160, "aggregator": 160}, 160},
+		{map[string]any{"accountConcurrency": "300"}, map[string]int{"ingest": 68, "query": 34, "hotkeys": 34, "aggregator": 34}, 34},
+		{map[string]any{"accountConcurrency": "100"}, map[string]int{"ingest": 0, "query": 0, "hotkeys": 0, "aggregator": 0}, 100},
 		{map[string]any{"accountConcurrency": "10"}, map[string]int{"ingest": 0, "query": 0, "hotkeys": 0, "aggregator": 0}, 10},
-		{good, map[string]int{"hotkeys": 100}, 100},
+		{good, map[string]int{"hotkeys": 160}, 160},
 		{with(good, "accountConcurrency", "10"), map[string]int{"hotkeys": 0}, 10},
 	} {
 		got, err := Parse(c.context)
 		if err != nil || !maps.Equal(got.Reserved(), c.want) || got.StreamConcurrency() != c.stream {
 			t.Errorf("%v: %v, %v; want %v", c.context, got, err, c.want)
 		}
+	}
+}
+
+// TestReservationsChangeInAnyOrder checks that no order in which CloudFormation changes the functions exceeds the quota:
+// Lambda rejects a reservation that leaves less than 100, and the deployment fails.
+func TestReservationsChangeInAnyOrder(t *testing.T) {
+	const quota = 1000
+	most := map[string]int{}
+	for _, shards := range []string{"1", "4", "156", "400"} {
+		c, err := Parse(map[string]any{"streamShards": shards})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, n := range c.Reserved() {
+			most[name] = max(most[name], n)
+		}
+	}
+	sum := 0
+	for _, n := range most {
+		sum += n
+	}
+	if sum > quota-100 {
+		t.Errorf("a change of streamShards may reserve %d of %d in between: %v", sum, quota, most)
 	}
 }
 

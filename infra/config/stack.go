@@ -44,7 +44,7 @@ type Stack struct {
 	PeakWrites int `env:"peakWrites" envDefault:"0" between:"0 to 10000000"`
 
 	// StreamShards is the expected number of open stream shards, which `hotshard plan` estimates. It determines the
-	// batching window, the detector's Hold and the concurrency of the stream's functions.
+	// batching window and the detector's Hold.
 	StreamShards int `env:"streamShards" envDefault:"4" between:"1 to 1000000"`
 	// AccountConcurrency is the account's quota of Lambda's "Concurrent executions" in the Region, less what functions
 	// of others reserve; at least 10, which new accounts have. Each function's reservation follows from it.

@@ -17,23 +17,21 @@ type Reservations struct {
 // Total returns the sum of all functions' reservations.
 func (r Reservations) Total() int { return r.Ingest + r.Query + 2*r.Stream }
 
-// Reserve divides an account's quota of concurrent executions: a tenth and 100 stay unreserved, each function of the
-// stream gets a tenth or what its stream shards need, up to two fifths of the rest, and ingest gets twice as much as
-// query of what is left. So no function can take another's concurrency. It reserves nothing of a quota below 300.
-func Reserve(quota, streamShards int) Reservations {
+// Reserve divides an account's quota of concurrent executions: a tenth and 100 stay unreserved, ingest gets two fifths of
+// the rest, each other function a fifth. So no function can take another's concurrency. It reserves nothing of a quota
+// below 300. With the quota all reservations rise or all fall, so CloudFormation may change them in any order.
+func Reserve(quota int) Reservations {
 	if quota < leastQuota {
 		return Reservations{}
 	}
-	free := quota - leftUnreserved - quota/10
-	stream := min(max(quota/10, StreamConcurrency(streamShards)), free*2/5)
-	left := free - 2*stream
-	return Reservations{Ingest: left - left/3, Query: left / 3, Stream: stream}
+	fifth := (quota - leftUnreserved - quota/10) / 5
+	return Reservations{Ingest: 2 * fifth, Query: fifth, Stream: fifth}
 }
 
-// Quota returns the least quota, at least 1,000, of which [Reserve] gives the functions of the stream what they need.
+// Quota returns a quota of at least 1,000 of which [Reserve] gives the functions of the stream what they need.
 func Quota(streamShards int) int {
 	quota := 1000
-	for need := StreamConcurrency(streamShards); Reserve(quota, streamShards).Stream < need; {
+	for need := StreamConcurrency(streamShards); Reserve(quota).Stream < need; {
 		quota += max(100, quota/10)
 	}
 	return quota
