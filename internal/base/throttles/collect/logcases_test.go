@@ -11,6 +11,8 @@ const (
 	phpBody   = `{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException","message":"The level of configured prov (truncated...)` + "\n ProvisionedThroughputExceededException (client): " + tableText
 	phpText   = `Aws\DynamoDb\Exception\DynamoDbException: Error executing "PutItem" on "https://dynamodb.eu-west-1.amazonaws.com"; AWS HTTP error: Client error: ` + "`POST https://dynamodb.eu-west-1.amazonaws.com` resulted in a `400 Bad Request` response:\n" + phpBody
 	pyTrace   = "Traceback (most recent call last):\n  File \"/app/store.py\", line 12, in put\n    table.put_item(Item=item)\n"
+	loguru    = "Traceback (most recent call last):\n\n  File \"/app/a.py\", line 20, in <module>\n    main()\n    └ <function main at 0x1>\n\n> File \"/app/a.py\", line 12, in put\n    table.put_item(Item=item)\n    │     └ <function put_item at 0x2>\n\n"
+	rich      = "╭────── Traceback (most recent call last) ──────╮\n│ /app/a.py:12 in put                           │\n╰───────────────────────────────────────────────╯\n"
 	boto      = "botocore.errorfactory.ProvisionedThroughputExceededException: " + botoText + "\n"
 	frames    = "\tat com.example.Store.put(Store.java:12)\n\tat com.example.App.main(App.java:7)\n"
 )
@@ -51,6 +53,10 @@ var logCases = []struct {
 	{"Python, compose", prefixed("store-1  | ", pyTrace+boto+"\nDuring handling of the above exception, another exception occurred:\n\n"+pyTrace+"app.StoreError: "+botoText+"\n"), 1},
 	{"Python, journal", prefixed("Jan 05 12:00:00 host store[123]: ", pyTrace+boto+"\nDuring handling of the above exception, another exception occurred:\n\n"+pyTrace+"app.StoreError: "+botoText+"\n"), 1},
 	{"Python, one line of JSON", `{"level":"ERROR","message":"write failed","exc_info":"` + `Traceback (most recent call last):\n botocore.errorfactory.ProvisionedThroughputExceededException: ` + botoText + `\n\nThe above exception was the direct cause of the following exception:\n\napp.StoreError: ` + botoText + `"}` + "\n", 1},
+	{"Python, loguru", "2026-01-05 12:00:00.123 | ERROR    | __main__:put:12 - write failed: " + botoText + "\n" + loguru + boto, 1},
+	{"Python, loguru, direct cause", loguru + boto + "\n\nThe above exception was the direct cause of the following exception:\n\n\n" + loguru + "app.StoreError: " + botoText + "\n", 1},
+	{"Python, rich", rich + boto, 1},
+	{"Python, rich, direct cause", rich + boto + "\nThe above exception was the direct cause of the following exception:\n\n" + rich + "app.StoreError: " + botoText + "\n", 1},
 	{"Python, a query", "An error occurred (ThrottlingException) when calling the Query operation: Throughput exceeds the current capacity of your table or index.\n", 1},
 
 	{"JavaScript", "ProvisionedThroughputExceededException: " + tableText + "\n    at throwDefaultError (/app/node_modules/@smithy/smithy-client/index.js:1:2) {\n  '$fault': 'client',\n  __type: 'com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException'\n}\n", 1},

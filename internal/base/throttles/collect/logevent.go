@@ -26,8 +26,8 @@ var continuation = regexp.MustCompile(`^("?[}\])]|at |#\d+ [/{[]|-{3}|<-{2}|\.\.
 	`|(?i:(root |original )?causes?( by)?:|(caused|wrapped) by\b|wraps:|error types:|suppressed:|stack ?trace\b|(inner|original|previous) ?(exception|error)?:)` +
 	`|\[(cause|errors?|stacktrace|previous exception)\]|The above exception was |During handling of the above |Next \S)`)
 
-// traceback matches the first line of Python's stack.
-var traceback = regexp.MustCompile(`^(  \+ Exception Group )?Traceback \(most recent call last\):`)
+// traceback matches the first line of Python's stack, which package rich prints in a box.
+var traceback = regexp.MustCompile(`^((  \+ Exception Group )?Traceback \(most recent call last\):|╭─+ Traceback \(most recent call last\))`)
 
 // titled matches a line that begins with the class of an exception.
 var titled = regexp.MustCompile(`^((Exception in thread "[^"]*"|Uncaught|Unhandled exception\.|PHP Fatal error:|Fatal error:) +)*[\w.$\\:]*(Exception|Error|Errors::\w+)\b`)
@@ -101,8 +101,8 @@ func (e *eventLines) add(line string, throws bool) {
 	}
 	e.stack = e.stack || !margin
 	e.titled = e.titled || titled.MatchString(line)
-	if margin {
-		e.tracing = strings.HasPrefix(line, "Traceback ")
+	if margin || strings.HasPrefix(line, "╭") {
+		e.tracing = traceback.MatchString(line)
 	}
 	if e.ruby == "" {
 		e.ruby = rubyError.FindString(line)
@@ -110,6 +110,7 @@ func (e *eventLines) add(line string, throws bool) {
 	e.last = line
 }
 
-func indented(line string) bool {
-	return strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t")
-}
+// frame matches a line of a stack: it is indented, in a box, or marked by Python's package loguru.
+var frame = regexp.MustCompile(`^([ \t│╭╰]|> File ")`)
+
+func indented(line string) bool { return frame.MatchString(line) }
