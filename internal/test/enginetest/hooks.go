@@ -10,6 +10,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
@@ -41,12 +42,17 @@ func Around(db *dynamodb.Client, hook func(in any, call func() error) error) *dy
 	})
 }
 
+// Limited returns a client behind a partition limiter, and the limiter.
+func Limited(t testing.TB, db *dynamodb.Client, o throttle.Options) (*dynamodb.Client, *throttle.Limiter) {
+	t.Helper()
+	o.Base = dynamolocal.Transport()
+	limits, err := throttle.New(o)
+	require.NoError(t, err)
+	return dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: limits} }), limits
+}
+
 // Metered returns a client, and a limiter that counts its capacity units as AWS would charge them.
 func Metered(t testing.TB, db *dynamodb.Client) (*dynamodb.Client, *throttle.Limiter) {
 	t.Helper()
-	limits, err := throttle.New(throttle.Options{Partitions: 1, PartitionWCU: 100_000, PartitionRCU: 100_000, Base: dynamolocal.Transport()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: limits} }), limits
+	return Limited(t, db, throttle.Options{Partitions: 1, PartitionWCU: 100_000, PartitionRCU: 100_000})
 }

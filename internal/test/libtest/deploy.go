@@ -3,7 +3,6 @@ package libtest
 import (
 	"context"
 	"errors"
-	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -11,12 +10,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/base/busy"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
-	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/pkg/throttle"
@@ -46,12 +43,11 @@ func (d *Deployment) SetShards(t *testing.T, key string, history ...string) {
 	}
 	item := dynamo.Key(schema.MapKey(key))
 	item["shard_history"], item["version"] = &types.AttributeValueMemberL{Value: list}, dynamo.Number(1)
-	_, err := d.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &d.Names.ShardMap, Item: item})
-	require.NoError(t, err)
+	enginetest.Put(t, d.Client, d.Names.ShardMap, item)
 }
 
 // Within returns a context that ends after a minute.
-func Within(t *testing.T) context.Context {
+func Within(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
@@ -60,18 +56,13 @@ func Within(t *testing.T) context.Context {
 // Item returns an item of the items table.
 func (d *Deployment) Item(t *testing.T, pk, sk string) map[string]types.AttributeValue {
 	t.Helper()
-	out, err := d.Client.GetItem(Within(t), &dynamodb.GetItemInput{TableName: &d.Names.Items, Key: dynamo.Key(pk, sk)})
-	require.NoError(t, err)
-	return out.Item
+	return enginetest.Get(t, d.Client, d.Names.Items, pk, sk)
 }
 
 // Limited returns a client behind a partition limiter, and the limiter.
 func (d *Deployment) Limited(t *testing.T, o throttle.Options) (*dynamodb.Client, *throttle.Limiter) {
 	t.Helper()
-	o.Base = dynamolocal.Transport()
-	limits, err := throttle.New(o)
-	require.NoError(t, err)
-	return dynamodb.New(d.Client.Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: limits} }), limits
+	return enginetest.Limited(t, d.Client, o)
 }
 
 // Changer returns a changer with its own shard map.
@@ -125,13 +116,6 @@ func (d *Deployment) Pin(t *testing.T, key string, n int, now time.Time) time.Ti
 
 // Later is enginetest.Later.
 var Later = enginetest.Later
-
-// Foreign puts an item that has only its key.
-func (d *Deployment) Foreign(t *testing.T, pk, sk string) {
-	t.Helper()
-	_, err := d.Client.PutItem(Within(t), &dynamodb.PutItemInput{TableName: &d.Names.Items, Item: dynamo.Key(pk, sk)})
-	require.NoError(t, err)
-}
 
 // Queries is a client that counts its queries.
 type Queries struct {

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard/setup"
@@ -13,14 +12,7 @@ import (
 // ExampleTable creates a table with key attributes of type S, and returns a client for it.
 func ExampleTable(name, partitionKey, sortKey string) *dynamodb.Client {
 	client := enginetest.ForExamples()
-	_, err := client.CreateTable(context.Background(), &dynamodb.CreateTableInput{
-		TableName: &name, BillingMode: types.BillingModePayPerRequest,
-		AttributeDefinitions: []types.AttributeDefinition{
-			{AttributeName: &partitionKey, AttributeType: "S"}, {AttributeName: &sortKey, AttributeType: "S"},
-		},
-		KeySchema: []types.KeySchemaElement{{AttributeName: &partitionKey, KeyType: "HASH"}, {AttributeName: &sortKey, KeyType: "RANGE"}},
-	})
-	if err != nil {
+	if err := createTable(client, name, partitionKey, sortKey, "S"); err != nil {
 		panic(err)
 	}
 	return client

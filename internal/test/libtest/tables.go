@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -26,19 +25,20 @@ import (
 func Theirs(t testing.TB, client *dynamodb.Client, sort types.ScalarAttributeType) string {
 	t.Helper()
 	name := "theirs-" + rand.Text()
+	require.NoError(t, createTable(client, name, "customer", "placed", sort))
+	return name
+}
+
+// createTable creates a table with a partition key of type S.
+func createTable(client *dynamodb.Client, name, partitionKey, sortKey string, sort types.ScalarAttributeType) error {
 	_, err := client.CreateTable(context.Background(), &dynamodb.CreateTableInput{
 		TableName: &name, BillingMode: types.BillingModePayPerRequest,
 		AttributeDefinitions: []types.AttributeDefinition{
-			{AttributeName: aws.String("customer"), AttributeType: types.ScalarAttributeTypeS},
-			{AttributeName: aws.String("placed"), AttributeType: sort},
+			{AttributeName: &partitionKey, AttributeType: "S"}, {AttributeName: &sortKey, AttributeType: sort},
 		},
-		KeySchema: []types.KeySchemaElement{
-			{AttributeName: aws.String("customer"), KeyType: types.KeyTypeHash},
-			{AttributeName: aws.String("placed"), KeyType: types.KeyTypeRange},
-		},
+		KeySchema: []types.KeySchemaElement{{AttributeName: &partitionKey, KeyType: "HASH"}, {AttributeName: &sortKey, KeyType: "RANGE"}},
 	})
-	require.NoError(t, err)
-	return name
+	return err
 }
 
 // Text returns the text or the digits of a value, or "" for other types.
@@ -110,9 +110,4 @@ func IDs(t *testing.T, sharded *table.Table, s table.Span) []string {
 		list = append(list, Text(it["id"]))
 	}
 	return list
-}
-
-func IsConditional(err error) bool {
-	_, ok := errors.AsType[*types.ConditionalCheckFailedException](err)
-	return ok
 }

@@ -15,6 +15,7 @@ type Observed struct {
 	ByKey    map[string]int  // calls
 	calls    map[string]bool // by number and key
 	Attempts []shard.Attempt // conclusive ones
+	Act      func()          // called after each throttle; may be nil
 }
 
 // NewObserved returns an observer without attempts.
@@ -29,6 +30,9 @@ func (w *Observed) ObserveAttempt(_ context.Context, a shard.Attempt) {
 	}
 	if a.Outcome != shard.Inconclusive {
 		w.Attempts = append(w.Attempts, a)
+	}
+	if a.Outcome == shard.Throttled && w.Act != nil {
+		w.Act()
 	}
 }
 

@@ -45,13 +45,13 @@ func TestCostOfSessions(t *testing.T) {
 	now := later
 	ended := func() {
 		now = now.Add(time.Second)
-		if err := s.End(within(t), "g", "z", now); err != nil {
+		if err := s.End(libtest.Within(t), "g", "z", now); err != nil {
 			t.Error(err)
 		}
 	}
 	active := func(now time.Time, want int) func() {
 		return func() {
-			if n, err := s.Active(within(t), "g", now); err != nil || n != want {
+			if n, err := s.Active(libtest.Within(t), "g", now); err != nil || n != want {
 				t.Errorf("Active = %d, %v; want %d", n, err, want)
 			}
 		}
@@ -62,7 +62,7 @@ func TestCostOfSessions(t *testing.T) {
 	costs("new", price{0, 1, 1}, func() { put(t, s, lease, now) })
 	now = now.Add(time.Second)
 	costs("renewed", price{0, 1, 1}, func() { put(t, s, lease, now) })
-	costs("read", price{1, 0, 0}, func() { _, _ = s.Get(within(t), "g", "z", now) })
+	costs("read", price{1, 0, 0}, func() { _, _ = s.Get(libtest.Within(t), "g", "z", now) })
 	costs("counted", price{0.5, 0, 0}, active(now, 1))
 	costs("ended", price{0, 1, 1}, ended)
 	costs("ended again", price{0, 1, 0}, ended)
@@ -76,9 +76,9 @@ func TestCostOfSessions(t *testing.T) {
 	now = now.Add(time.Minute)
 	lease.TTL = 10 * time.Hour
 	costs("started again, before TTL deleted it", price{0, 2, 1}, func() { put(t, s, lease, now) })
-	d.pin(t, "g", 5, now.Add(10*time.Second), shardmap.ChangerOptions{})
+	d.pin(t, "g", 5, now.Add(10*time.Second))
 	now = now.Add(time.Minute)
-	_, _ = s.Put(within(t), sessions.Lease{Group: "g", ID: "other", TTL: time.Second}, now) // renews the view
+	_, _ = s.Put(libtest.Within(t), sessions.Lease{Group: "g", ID: "other", TTL: time.Second}, now) // renews the view
 	costs("renewed, first after a change", price{0, 1, 2}, func() { put(t, s, lease, now) })
 	now = now.Add(time.Second)
 	costs("renewed after the change", price{0, 1, 1}, func() { put(t, s, lease, now) })
@@ -92,16 +92,16 @@ func TestCostOfSessions(t *testing.T) {
 func TestEveryWriteOfSessionIsObserved(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	d.pin(t, "g", 5, later.Add(-time.Hour), shardmap.ChangerOptions{})
+	d.pin(t, "g", 5, later.Add(-time.Hour))
 	lease := sessions.Lease{Group: "g", ID: "z", TTL: time.Hour}
 	view := d.view() // loaded, since a write waits at most a quarter of a second
-	if err := view.Load(within(t), later); err != nil {
+	if err := view.Load(libtest.Within(t), later); err != nil {
 		t.Fatal(err)
 	}
-	process := func(client libtest.Faulty, w *observed) *sessions.Store {
+	process := func(client libtest.Faulty, w *libtest.Observed) *sessions.Store {
 		return sessions.New(client, d.Names.Items, view, sessions.Options{Observer: w})
 	}
-	const accepted, throttled = "S#g 4 accepted by version 1", "S#g 4 throttled by version 1"
+	const accepted, throttled = "S#g 4 accepted by 1", "S#g 4 throttled by 1"
 	for name, c := range map[string]struct {
 		reason string
 		want   []string
@@ -111,24 +111,24 @@ func TestEveryWriteOfSessionIsObserved(t *testing.T) {
 		"the session's own": {libtest.TableHot, []string{accepted}}, // more write shards don't help
 		"a full index":      {"IndexWriteMaxOnDemandThroughputExceeded", []string{accepted}},
 	} {
-		for what, do := range map[string]func(libtest.Faulty, *observed) error{
-			"put": func(client libtest.Faulty, w *observed) error {
-				_, err := process(client, w).Put(within(t), lease, later)
+		for what, do := range map[string]func(libtest.Faulty, *libtest.Observed) error{
+			"put": func(client libtest.Faulty, w *libtest.Observed) error {
+				_, err := process(client, w).Put(libtest.Within(t), lease, later)
 				return err
 			},
-			"end": func(client libtest.Faulty, w *observed) error {
-				return process(client, w).End(within(t), "g", "z", later)
+			"end": func(client libtest.Faulty, w *libtest.Observed) error {
+				return process(client, w).End(libtest.Within(t), "g", "z", later)
 			},
 		} {
-			w, left := &observed{}, 3
+			w, left := libtest.NewObserved(), 3
 			client := d.faulty(func() error {
 				if left--; c.reason != "" && left > 0 {
 					return libtest.Hot(c.reason)
 				}
 				return nil
 			}, nil)
-			if err := do(client, w); err != nil || len(w.calls) != 1 || !slices.Equal(w.shown(), c.want) {
-				t.Errorf("%s, %s: %v, %d calls, observed %v; want %v", what, name, err, len(w.calls), w.shown(), c.want)
+			if err := do(client, w); err != nil || w.ByKey["S#g"] != 1 || !slices.Equal(w.Shown(), c.want) {
+				t.Errorf("%s, %s: %v, %d calls, observed %v; want %v", what, name, err, w.ByKey["S#g"], w.Shown(), c.want)
 			}
 		}
 	}
@@ -141,9 +141,9 @@ func TestEveryWriteOfSessionIsObserved(t *testing.T) {
 			return d.store().EndTransact(ctx, "g", "z", later.Add(time.Second)), nil
 		},
 	} {
-		w := &observed{}
-		if err := d.once(within(t), d.Client, w, what, later, action); err != nil || len(w.calls) != 1 || !slices.Equal(w.shown(), []string{accepted}) {
-			t.Errorf("%s: %v, %d calls, observed %v; want one call with %q", what, err, len(w.calls), w.shown(), accepted)
+		w := libtest.NewObserved()
+		if err := d.once(libtest.Within(t), d.Client, w, what, later, action); err != nil || w.ByKey["S#g"] != 1 || !slices.Equal(w.Shown(), []string{accepted}) {
+			t.Errorf("%s: %v, %d calls, observed %v; want one call with %q", what, err, w.ByKey["S#g"], w.Shown(), accepted)
 		}
 	}
 }
@@ -159,8 +159,10 @@ func TestHotIndexIsObservedWithAndWithoutKeys(t *testing.T) {
 	}
 	begun := 0
 	for ; begun < 6; begun++ {
-		ctx, cancel := context.WithCancel(within(t))
-		_, err := d.process(client, &observed{throttle: cancel}).Put(ctx, lease(begun), later)
+		ctx, cancel := context.WithCancel(libtest.Within(t))
+		w := libtest.NewObserved()
+		w.Act = cancel
+		_, err := d.process(client, w).Put(ctx, lease(begun), later)
 		cancel()
 		if errors.Is(err, shard.ErrThrottled) {
 			break
@@ -181,12 +183,13 @@ func TestHotIndexIsObservedWithAndWithoutKeys(t *testing.T) {
 			})
 		},
 	} {
-		ctx, cancel := context.WithCancel(within(t))
-		w := &observed{throttle: cancel} // the partition stays full
+		ctx, cancel := context.WithCancel(libtest.Within(t))
+		w := libtest.NewObserved()
+		w.Act = cancel // the partition stays full
 		err := send(ctx, w)
 		cancel()
-		if !errors.Is(err, shard.ErrThrottled) || !slices.Contains(w.shown(), "S#g 0 throttled by version 0") {
-			t.Errorf("%s: error %v, observed %v; want ErrThrottled and S#g 0 throttled", what, err, w.shown())
+		if !errors.Is(err, shard.ErrThrottled) || !slices.Contains(w.Shown(), "S#g 0 throttled by 0") {
+			t.Errorf("%s: error %v, observed %v; want ErrThrottled and S#g 0 throttled", what, err, w.Shown())
 		}
 	}
 	check(t, d.reader(d.Client), "g", later, begun)

@@ -45,7 +45,7 @@ func newLateStory(t *testing.T, d *deployment, seed, key uint64) *lateStory {
 // write makes one acknowledged write.
 func (s *lateStory) write(i int) error {
 	p := s.random.IntN(2)
-	ctx, at := within(s.t), s.now.Add(s.skew[p])
+	ctx, at := libtest.Within(s.t), s.now.Add(s.skew[p])
 	lease := sessions.Lease{Group: "g", ID: s.id, TTL: time.Hour, Data: data(fmt.Sprint(i))}
 	switch s.random.IntN(5) {
 	case 0, 1:
@@ -72,7 +72,7 @@ func (s *lateStory) write(i int) error {
 
 // check compares the stored session with the last acknowledged write.
 func (s *lateStory) check() error {
-	got, err := s.stores[0].Get(within(s.t), "g", s.id, s.now)
+	got, err := s.stores[0].Get(libtest.Within(s.t), "g", s.id, s.now)
 	switch {
 	case s.want == nil && errors.Is(err, shard.ErrNotFound):
 		return nil
@@ -123,7 +123,7 @@ func TestLateAttemptsChangeNoNewerWrite(t *testing.T) {
 				}
 			})
 			if key == 20 || key == 40 {
-				d.pin(t, "g", int(key)/4, later.Add(time.Duration(key)*time.Second), shardmap.ChangerOptions{})
+				d.pin(t, "g", int(key)/4, later.Add(time.Duration(key)*time.Second))
 			}
 		}
 		wg.Wait()

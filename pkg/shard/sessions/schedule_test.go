@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/base/busy"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -183,7 +184,7 @@ func (s *schedule) check(p *process, now time.Time) error {
 // show returns the text by which two sessions are compared.
 func show(s sessions.Session) string {
 	return fmt.Sprintf("%s/%s from %s, renewed %s, to %s: %q", s.Group, s.ID,
-		s.Started.Format(time.StampMilli), s.Renewed.Format(time.StampMilli), s.Ends.Format(time.StampMilli), text(s.Data, "text"))
+		s.Started.Format(time.StampMilli), s.Renewed.Format(time.StampMilli), s.Ends.Format(time.StampMilli), dynamo.Text(s.Data, "text"))
 }
 
 // slowStep bounds what a step's duration may add to the difference of the clocks.

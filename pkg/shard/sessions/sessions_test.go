@@ -13,7 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -38,7 +40,7 @@ func TestSessionPutRenewExpireEnd(t *testing.T) {
 	}
 	check(t, s.Reader, "a#b/é", one.Ends.Add(-time.Millisecond), 1)
 	check(t, s.Reader, "a#b/é", one.Ends, 0)
-	if _, err := s.Get(within(t), "a#b/é", "~beat#7", one.Ends); !errors.Is(err, shard.ErrNotFound) {
+	if _, err := s.Get(libtest.Within(t), "a#b/é", "~beat#7", one.Ends); !errors.Is(err, shard.ErrNotFound) {
 		t.Errorf("Get at its end: error %v, want ErrNotFound", err)
 	}
 	again := put(t, s, lease, one.Ends) // its item still exists
@@ -47,11 +49,11 @@ func TestSessionPutRenewExpireEnd(t *testing.T) {
 	}
 	lease.Data = data("two")
 	now := put(t, s, lease, again.Renewed.Add(100*time.Millisecond)).Renewed
-	if got, err := s.Get(within(t), "a#b/é", "~beat#7", now); err != nil || text(got.Data, "text") != "two" || !got.Started.Equal(again.Started) {
+	if got, err := s.Get(libtest.Within(t), "a#b/é", "~beat#7", now); err != nil || dynamo.Text(got.Data, "text") != "two" || !got.Started.Equal(again.Started) {
 		t.Fatalf("Get = %+v, %v; want data two, started at %v", got, err, again.Started)
 	}
 	for range 2 {
-		if err := s.End(within(t), "a#b/é", "~beat#7", now); err != nil {
+		if err := s.End(libtest.Within(t), "a#b/é", "~beat#7", now); err != nil {
 			t.Fatal(err)
 		}
 		check(t, s.Reader, "a#b/é", now, 0)
@@ -80,7 +82,7 @@ func TestForeignIndexItemsAreNotCounted(t *testing.T) {
 	d := deploy(t)
 	place := schema.SessionShardKey("g", 0)
 	for _, sk := range []string{schema.ProbeSK, schema.SoleSK} {
-		d.putItem(t, item{
+		enginetest.Put(t, d.Client, d.Names.Items, item{
 			"pk": libtest.Str(schema.ProbeSK + "#" + place), "sk": libtest.Str(sk), "session_shard": libtest.Str(place),
 			"ends_at": &types.AttributeValueMemberN{Value: fmt.Sprint(later.Add(time.Hour).UnixMilli())},
 		})
@@ -95,11 +97,11 @@ func TestSessionReplacesForeignItem(t *testing.T) {
 	d := deploy(t)
 	for _, id := range []string{"put", "keyed", "kept"} {
 		pk, sk := schema.SessionKey("g", id)
-		d.putItem(t, item{"pk": libtest.Str(pk), "sk": libtest.Str(sk)})
+		enginetest.Put(t, d.Client, d.Names.Items, item{"pk": libtest.Str(pk), "sk": libtest.Str(sk)})
 	}
 	s := d.store()
 	put(t, s, sessions.Lease{Group: "g", ID: "put", TTL: time.Hour}, later)
-	err := d.once(within(t), d.Client, nil, "key", later, func(ctx context.Context) (shardmap.Write, error) {
+	err := d.once(libtest.Within(t), d.Client, nil, "key", later, func(ctx context.Context) (shardmap.Write, error) {
 		action, _, err := s.PutTransact(ctx, sessions.Lease{Group: "g", ID: "keyed", TTL: time.Hour}, later)
 		return action, err
 	})
@@ -108,7 +110,7 @@ func TestSessionReplacesForeignItem(t *testing.T) {
 	}
 	check(t, s.Reader, "g", later, 2)
 	for _, id := range []string{"put", "keyed", "kept"} {
-		if err := s.End(within(t), "g", id, later); err != nil {
+		if err := s.End(libtest.Within(t), "g", id, later); err != nil {
 			t.Errorf("End of %s: %v", id, err)
 		}
 	}
@@ -123,10 +125,10 @@ func TestLeasesAreValidated(t *testing.T) {
 		{Group: "", ID: "x", TTL: time.Hour}, {Group: "g", ID: "", TTL: time.Hour},
 		{Group: "g", ID: "x", TTL: time.Second - 1}, {Group: "g", ID: "x", TTL: sessions.MaxTTL + 1}, {Group: "g", ID: "x"},
 	} {
-		if _, err := s.Put(within(t), l, later); !errors.Is(err, shard.ErrMisused) {
+		if _, err := s.Put(libtest.Within(t), l, later); !errors.Is(err, shard.ErrMisused) {
 			t.Errorf("Put of %+v: error %v, want ErrMisused", l, err)
 		}
-		if _, _, err := s.PutTransact(within(t), l, later); !errors.Is(err, shard.ErrMisused) {
+		if _, _, err := s.PutTransact(libtest.Within(t), l, later); !errors.Is(err, shard.ErrMisused) {
 			t.Errorf("PutTransact of %+v: error %v, want ErrMisused", l, err)
 		}
 	}
@@ -144,7 +146,8 @@ func TestShardCountChangeKeepsSessions(t *testing.T) {
 	}
 	for _, count := range []int{7, 3, 50} {
 		now = now.Add(24 * time.Hour)
-		d.pin(t, "g", count, now, shardmap.ChangerOptions{Keep: time.Hour})
+		changer := d.Changer(shardmap.ChangerOptions{Keep: time.Hour})
+		libtest.Insist(t, func() error { _, err := changer.Pin(libtest.Within(t), "S#g", count, libtest.Note, now); return err })
 		now = now.Add(5 * time.Minute)
 		check(t, s.Reader, "g", now, len(begun))
 		for i := range len(begun) / 2 {
@@ -160,14 +163,14 @@ func TestShardCountChangeKeepsSessions(t *testing.T) {
 				t.Fatalf("%s has %d items, want 1", id, len(items["s#"+id]))
 			}
 			want := schema.SessionShardKey("g", shard.Calculated(id, count))
-			if got := text(items["s#"+id][0], "session_shard"); i < len(begun)/2 && got != want || i >= len(begun)/2 && got != "S#g#0" {
+			if got := dynamo.Text(items["s#"+id][0], "session_shard"); i < len(begun)/2 && got != want || i >= len(begun)/2 && got != "S#g#0" {
 				t.Fatalf("%s is on %s; a write with %d write shards moves it to %s", id, got, count, want)
 			}
 		}
 		check(t, s.Reader, "g", now, len(begun))
 	}
 	for i := range begun {
-		if err := s.End(within(t), "g", fmt.Sprint("id", i), now); err != nil {
+		if err := s.End(libtest.Within(t), "g", fmt.Sprint("id", i), now); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -196,7 +199,7 @@ func TestCountWhileIndexRowsMove(t *testing.T) {
 	reader, counts := d.reader(d.Client), 0
 	for _, n := range []int{4, 9, 2} {
 		now = now.Add(10 * time.Second)
-		d.pin(t, "g", n, now, shardmap.ChangerOptions{})
+		d.pin(t, "g", n, now)
 		now = now.Add(10 * time.Second)
 		var moving sync.WaitGroup
 		done := make(chan struct{})
@@ -230,7 +233,7 @@ type overtaken struct {
 }
 
 func (b *overtaken) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	place := text(in.ExpressionAttributeValues, ":shard")
+	place := dynamo.Text(in.ExpressionAttributeValues, ":shard")
 	if place == b.second {
 		<-b.done
 	}
@@ -250,18 +253,18 @@ func TestRowMovedToReadShardIsCounted(t *testing.T) {
 		s, now := d.store(), later
 		lease := sessions.Lease{Group: "g", ID: "z", TTL: time.Hour} // on write shard 4 of 5
 		put(t, s, lease, now)
-		d.pin(t, "g", 5, now.Add(10*time.Second), shardmap.ChangerOptions{})
+		d.pin(t, "g", 5, now.Add(10*time.Second))
 		now = now.Add(time.Minute)
 		move := func() {
 			put(t, s, lease, now)
 			if ended {
-				if err := s.End(within(t), "g", "z", now); err != nil {
+				if err := s.End(libtest.Within(t), "g", "z", now); err != nil {
 					t.Error(err)
 				}
 			}
 		}
 		client := &overtaken{Client: d.Client, first: "S#g#4", second: "S#g#0", do: move, done: make(chan struct{})}
-		if n, err := d.reader(client).Active(within(t), "g", now); err != nil || n != want {
+		if n, err := d.reader(client).Active(libtest.Within(t), "g", now); err != nil || n != want {
 			t.Errorf("ended %v: Active = %d, %v; want %d", ended, n, err, want)
 		}
 	}
@@ -292,7 +295,7 @@ func TestQueryPagesEndAnywhere(t *testing.T) {
 		put(t, s, sessions.Lease{Group: "g", ID: fmt.Sprint("old", i), TTL: time.Hour}, now)
 		put(t, s, sessions.Lease{Group: "g", ID: fmt.Sprint("gone", i), TTL: time.Second}, now)
 	}
-	d.pin(t, "g", 3, now.Add(10*time.Second), shardmap.ChangerOptions{})
+	d.pin(t, "g", 3, now.Add(10*time.Second))
 	now = now.Add(time.Minute)
 	for i := range 25 {
 		put(t, s, sessions.Lease{Group: "g", ID: fmt.Sprint("new", i), TTL: time.Hour}, now)
@@ -316,7 +319,7 @@ func TestConcurrentWritersOfOneSession(t *testing.T) {
 	lease := sessions.Lease{Group: "g", ID: "z", TTL: time.Hour}
 	for round, count := range []int{5, 3, 8} {
 		now = now.Add(time.Minute)
-		d.pin(t, "g", count, now, shardmap.ChangerOptions{})
+		d.pin(t, "g", count, now)
 		var wg sync.WaitGroup
 		for w := range 4 {
 			s := d.process(client, nil)
@@ -361,7 +364,7 @@ func TestKeyedPutRetriesAfterConcurrentChange(t *testing.T) {
 	lease := sessions.Lease{Group: "g", ID: "z", TTL: time.Hour}
 	put(t, s, lease, later)
 	var returned sessions.Session
-	err := d.once(within(t), d.Client, nil, "k", later, func(ctx context.Context) (action shardmap.Write, err error) {
+	err := d.once(libtest.Within(t), d.Client, nil, "k", later, func(ctx context.Context) (action shardmap.Write, err error) {
 		action, returned, err = s.PutTransact(ctx, lease, later.Add(time.Minute))
 		if tries++; tries == 1 {
 			if err := s.End(ctx, "g", "z", later); err != nil {

@@ -79,7 +79,7 @@ func checkKey(t *testing.T, sharded *table.Table, n int, there bool) {
 	switch {
 	case there && (err != nil || libtest.Text(out.Attributes["n"]) != fmt.Sprint(n+100)):
 		t.Fatalf("Update of order %d: %v, %v; want n = %d", n, out, err, n+100)
-	case !there && err != nil && !(errors.Is(err, shard.ErrMisused) && libtest.IsConditional(err)):
+	case !there && err != nil && !(errors.Is(err, shard.ErrMisused) && errors.As(err, new(*types.ConditionalCheckFailedException))):
 		t.Fatalf("Update of order %d, which is not stored: error %v, want ErrMisused of a condition", n, err)
 	case !there && err == nil && libtest.Text(out.Attributes["n"]) != "100": // the other order was deleted
 		t.Fatalf("Update created order %d as %v, want n = 100", n, out.Attributes)
