@@ -204,6 +204,31 @@ func TestClearNamesOccupiedKey(t *testing.T) {
 	}
 }
 
+// TestClearKnowsAtLeast checks that Clear expects items on the write shards that a name has by AtLeast, though the shard
+// map's own entry has fewer: else no key of such a table could grow.
+func TestClearKnowsAtLeast(t *testing.T) {
+	db, listener := enginetest.Client(t), &libtest.Listener{}
+	orders := plain(db, libtest.Theirs(t, db, "S"), table.RandomSuffix{}, table.AtLeast{N: 4, Counts: table.Fixed(1)})
+	orders.Observer = listener
+	item := table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str("1")}
+	if err := orders.Put(t.Context(), item, libtest.Epoch); err != nil {
+		t.Fatal(err)
+	}
+	clear := listener.Attempts[0].Clear
+	for key, free := range map[string]bool{"acme#SHARD_3": true, "acme#SHARD_4": false} {
+		item["customer"] = libtest.Str(key)
+		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &orders.Name, Item: item}); err != nil {
+			t.Fatal(err)
+		}
+		if err := clear(t.Context(), 1, 24); (err == nil) != free {
+			t.Errorf("with an item of %s: %v", key, err)
+		}
+		if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &orders.Name, Key: table.Item{"customer": item["customer"], "placed": item["placed"]}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // unreadable is a shard map that can't be read.
 type unreadable struct{}
 

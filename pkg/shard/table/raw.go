@@ -91,7 +91,9 @@ func (r raw) sent(k kind.Kind, key string, e shardmap.Entry, n int, at time.Time
 		a.Items = observe.Hash(identity)
 	}
 	if r.t.PlainFirst {
-		a.Clear = func(ctx context.Context, from, to int) error { return r.t.clear(ctx, key, from, to, r.time()) }
+		a.Clear = func(ctx context.Context, from, to int) error {
+			return r.t.clear(ctx, key, max(from, e.Most()), to, r.time()) // by AtLeast it has more than the map says
+		}
 	}
 	return a
 }

@@ -118,7 +118,7 @@ func (c *Tally) write(ctx context.Context, name string, delta int64, last int, n
 		return shardmap.Write{}, err
 	}
 	if c.PlainFirst {
-		attempt.Clear = func(ctx context.Context, from, to int) error { return c.clear(ctx, name, from, to) }
+		attempt.Clear = func(ctx context.Context, from, to int) error { return c.clear(ctx, name, max(from, entry.Most()), to) }
 	}
 	return shardmap.Write{
 		Action: types.TransactWriteItem{Update: &types.Update{
