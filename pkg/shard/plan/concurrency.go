@@ -14,9 +14,6 @@ type Reservations struct {
 	Stream        int // of hotkeys, and as much of the aggregator
 }
 
-// Total returns the sum of all functions' reservations.
-func (r Reservations) Total() int { return r.Ingest + r.Query + 2*r.Stream }
-
 // Reserve divides an account's quota of concurrent executions: a tenth and 100 stay unreserved, ingest gets two fifths of
 // the rest, each other function a fifth. So no function can take another's concurrency. It reserves nothing of a quota
 // below 300. With the quota all reservations rise or all fall, so CloudFormation may change them in any order.

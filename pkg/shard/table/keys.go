@@ -7,7 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/ownkeys"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -88,5 +92,31 @@ func (t *Table) clear(ctx context.Context, name string, from, to int, now time.T
 			keys = append(keys, t.join(base, n))
 		}
 	}
-	return ownkeys.CheckUnused(ctx, t.Client, t.Name, t.PartitionKey, keys...)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(dynamo.MaxParallel)
+	for _, pk := range keys {
+		group.Go(func() error { return t.checkUnused(ctx, pk) })
+	}
+	return group.Wait()
+}
+
+// checkUnused returns a [*shard.KeyError] if an item has the partition key. It costs a read unit.
+func (t *Table) checkUnused(ctx context.Context, pk string) error {
+	out, err := dynamo.Persistent(t.Client).Query(ctx, &dynamodb.QueryInput{
+		TableName: &t.Name, Limit: aws.Int32(1), ConsistentRead: aws.Bool(true),
+		KeyConditionExpression: aws.String("#pk = :pk"), ProjectionExpression: aws.String("#pk"),
+		ExpressionAttributeNames: map[string]string{"#pk": t.PartitionKey}, ExpressionAttributeValues: Item{":pk": dynamo.String(pk)},
+	})
+	if err != nil {
+		return fmt.Errorf("querying %q of table %s: %w", pk, t.Name, err)
+	}
+	if len(out.Items) > 0 {
+		return taken(t.Name, pk)
+	}
+	return nil
+}
+
+// taken returns the error of a new write shard's partition key that has items.
+func taken(table, pk string) error {
+	return &shard.KeyError{Key: pk, Reason: fmt.Sprintf("table %s has items with this partition key, although it never had a write shard of this number", table)}
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/kind"
-	"github.com/hotshard/hotshard/internal/base/ownkeys"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
 	"github.com/hotshard/hotshard/pkg/shard/internal/given"
@@ -141,7 +140,7 @@ func (c *Tally) clear(ctx context.Context, name string, from, to int) error {
 	if err != nil || len(items) == 0 {
 		return err
 	}
-	return ownkeys.Taken(c.Table, dynamo.Text(items[0], c.PartitionKey))
+	return taken(c.Table, dynamo.Text(items[0], c.PartitionKey))
 }
 
 // Sum returns the total of all write shards of the names, strongly consistent, at one read
