@@ -16,6 +16,7 @@ import (
 	"github.com/hotshard/hotshard/internal/aws/runtimeapi"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // deployment has the four functions, with tables of their own.
@@ -31,17 +32,13 @@ func deploy(t *testing.T) *deployment {
 	d := &deployment{db: enginetest.Client(t), metrics: newCloudWatch(t), functions: map[string]*runtimeapi.Function{}}
 	d.tables = enginetest.Tables(t, d.db)
 	keys, err := d.db.Options().Credentials.Retrieve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	env := append(runtimeapi.Env(enginetest.Endpoint(t), keys.AccessKeyID, d.metrics.url, d.tables),
 		"AWS_REGION="+dynamolocal.Region, "HOME="+t.TempDir(),
 		"HOTSHARD_PARTITION_WCU=1", "HOTSHARD_THRESHOLD=0.5")
 	for _, name := range names {
 		f, err := runtimeapi.Start(t.Context(), runtimeapi.Options{Binary: binary(t, name), Env: env, Log: t.Output()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		d.functions[name] = f
 		t.Cleanup(func() {
 			if err := f.Stop(); err != nil {
@@ -55,9 +52,7 @@ func deploy(t *testing.T) *deployment {
 func payload(t *testing.T, event string) []byte {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(root, "events", event+".json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return content
 }
 
@@ -79,9 +74,7 @@ func (d *deployment) check(t *testing.T, function string, payload []byte, want, 
 		}
 		return
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var got, wanted any
 	if err := errors.Join(json.Unmarshal(response, &got), json.Unmarshal([]byte(want), &wanted)); err != nil {
 		t.Fatalf("response %s, want %s: %v", response, want, err)

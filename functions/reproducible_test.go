@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // TestBuildIsReproducible checks that the same source in another folder builds the same bytes.
@@ -14,22 +16,14 @@ func TestBuildIsReproducible(t *testing.T) {
 	const name = "aggregator"
 	elsewhere := filepath.Join(t.TempDir(), "a", "copy")
 	for _, dir := range []string{"functions", "internal", "pkg"} {
-		if err := os.CopyFS(filepath.Join(elsewhere, dir), os.DirFS(filepath.Join(root, dir))); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.CopyFS(filepath.Join(elsewhere, dir), os.DirFS(filepath.Join(root, dir))))
 	}
 	for _, file := range []string{"Makefile", "go.mod", "go.sum"} {
 		content, err := os.ReadFile(filepath.Join(root, file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(elsewhere, file), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(elsewhere, file), content, 0o600))
 	}
-	if err := makeFunctions(elsewhere, "dist", name); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, makeFunctions(elsewhere, "dist", name))
 	first, err1 := os.ReadFile(binary(t, name))
 	second, err2 := os.ReadFile(filepath.Join(elsewhere, "dist", "amd64", name, "bootstrap"))
 	if err1 != nil || err2 != nil || len(first) == 0 || !bytes.Equal(first, second) {

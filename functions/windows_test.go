@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // batch is a delivery to hotkeys, with the metrics that hotkeys then sends.
@@ -53,9 +55,7 @@ func TestWindows(t *testing.T) {
 		t.Run(b.event, func(t *testing.T) {
 			d.check(t, "hotkeys", d.payload(t, b.event), b.state, "")
 			got, err := d.metrics.takeValues(d.tables)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			want := b.metrics
 			if want == nil {
 				want = map[string]float64{}
@@ -75,13 +75,9 @@ func TestHotKeyIsNamed(t *testing.T) {
 	state := json.RawMessage(`{}`)
 	for _, event := range []string{"window-first", "window-state", "window-final"} {
 		answer, err := d.functions["hotkeys"].Invoke(t.Context(), d.delivery(t, event, start, state))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var fields map[string]json.RawMessage
-		if err := json.Unmarshal(answer, &fields); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(answer, &fields))
 		state = fields["state"]
 	}
 	first := start.Format("2006-01-02T15:04:05.000Z")
@@ -101,21 +97,15 @@ func (d *deployment) delivery(t *testing.T, event string, start time.Time, state
 	t.Helper()
 	text := created.ReplaceAllStringFunc(string(d.payload(t, event)), func(s string) string {
 		at, err := strconv.ParseInt(created.FindStringSubmatch(s)[1], 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return fmt.Sprintf(`"ApproximateCreationDateTime": %d`, start.Unix()+at-fixtureStart)
 	})
 	text = strings.ReplaceAll(text, `"2026-01-05T12:00:00Z"`, start.Format(`"`+time.RFC3339+`"`))
 	text = strings.ReplaceAll(text, `"2026-01-05T12:00:10Z"`, start.Add(10*time.Second).Format(`"`+time.RFC3339+`"`))
 	var fields map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(text), &fields); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(text), &fields))
 	fields["state"] = state
 	moved, err := json.Marshal(fields)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return moved
 }

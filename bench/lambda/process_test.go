@@ -15,6 +15,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/runtimeapi"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -23,15 +24,11 @@ import (
 // between requests.
 func TestProcesses(t *testing.T) {
 	binary, err := Build(t.Context(), "../..", t.TempDir(), "ingest")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	db := enginetest.Client(t)
 	names := enginetest.Tables(t, db)
 	keys, err := db.Options().Credentials.Retrieve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const containers, increments = 12, 120
 	var mu sync.Mutex
 	var pids []int
@@ -107,9 +104,7 @@ func state(t *testing.T, pid int) (state string) {
 	t.Helper()
 	for range 100 {
 		content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		fields := bytes.Fields(content[bytes.LastIndexByte(content, ')')+1:])
 		if state = string(fields[0]); state == "T" {
 			break

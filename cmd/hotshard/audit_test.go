@@ -15,6 +15,7 @@ import (
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/ingest"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 func TestAuditsWrongUsageIsOneLine(t *testing.T) {
@@ -49,9 +50,7 @@ func TestAuditsFailInOneLine(t *testing.T) {
 	t.Setenv("AWS_DEFAULT_REGION", "")
 	t.Setenv("AWS_CONFIG_FILE", filepath.Join(t.TempDir(), "none"))
 	bad := filepath.Join(t.TempDir(), "bad")
-	if err := os.WriteFile(bad, []byte("nonsense"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(bad, []byte("nonsense"), 0o600))
 	endpoint := " --endpoint " + enginetest.Endpoint(t)
 	checkOneLine(t, exitBad, "", map[string]string{
 		"audit --endpoint http://127.0.0.1:1":                        "no DynamoDB-compatible engine at http://127.0.0.1:1: ",
@@ -95,13 +94,9 @@ func TestAuditDefaultsEqualFunctions(t *testing.T) {
 	parse(t, &c)
 	names := map[string]string{"HOTSHARD_ITEMS_TABLE": "x", "HOTSHARD_EVENTS_TABLE": "x", "HOTSHARD_ROLLUPS_TABLE": "x", "HOTSHARD_SHARD_MAP_TABLE": "x"}
 	writes, err := env.ParseAsWithOptions[ingest.Settings](env.Options{Environment: names})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	folds, err := env.ParseAsWithOptions[fold.Settings](env.Options{Environment: names})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if c.EventRetention != writes.EventRetention || c.RollupRetention != folds.RollupRetention || fmt.Sprint(c.Rules) != fmt.Sprint(folds.Rules) || c.IndexLag != fold.BoardRecheck {
 		t.Errorf("flags %+v, want the defaults of %+v and %+v", c, writes, folds)
 	}
@@ -125,7 +120,5 @@ func parse(t *testing.T, into any, args ...string) {
 	if err == nil {
 		_, err = parser.Parse(args)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
@@ -25,9 +26,7 @@ import (
 func asOwner(t *testing.T, db *dynamodb.Client) {
 	t.Helper()
 	keys, err := db.Options().Credentials.Retrieve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Setenv("AWS_ACCESS_KEY_ID", keys.AccessKeyID)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", keys.SecretAccessKey)
 	t.Setenv("AWS_REGION", db.Options().Region)
@@ -69,17 +68,13 @@ type fileAnswers map[string]struct {
 func readAnswers(t *testing.T, path, hostile string) (answers fileAnswers) {
 	t.Helper()
 	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(page) > 2_000_000 || strings.Contains(string(page), hostile) || !strings.Contains(string(page), "Content-Security-Policy") {
 		t.Errorf("the page has %d bytes, want at most 2,000,000, quoted keys, and a policy", len(page))
 	}
 	_, data, _ := strings.Cut(string(page), `id="data">`)
 	data, _, _ = strings.Cut(data, "</script>")
-	if err := json.Unmarshal([]byte(data), &answers); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(data), &answers))
 	return answers
 }
 
@@ -139,9 +134,7 @@ func TestConsoleFileOfTable(t *testing.T) {
 	}
 
 	before, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	quiet := enginetest.Prefix("quiet")
 	createTable(t, db, quiet, "", "id")
 	for table, want := range map[string]string{quiet: "aws dynamodb update-table --table-name " + quiet, "nowhere": `Table "nowhere" not found at http://`} {
@@ -175,9 +168,7 @@ func TestConsoleFileOfQuietTable(t *testing.T) {
 func TestInterruptedFile(t *testing.T) {
 	folder := t.TempDir()
 	page := filepath.Join(folder, "heat.html")
-	if err := os.WriteFile(page, []byte("earlier"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(page, []byte("earlier"), 0o600))
 	err := replaceFile(page, func() ([]byte, error) { return []byte("half"), context.Canceled })
 	text, _ := os.ReadFile(page)
 	if files, _ := os.ReadDir(folder); !errors.Is(err, context.Canceled) || string(text) != "earlier" || len(files) != 1 {
@@ -190,9 +181,7 @@ func TestInterruptedFile(t *testing.T) {
 	if files, _ := os.ReadDir(folder); code != exitSignal+2 || len(files) != 1 || !strings.Contains(errs.String(), "interrupted") {
 		t.Errorf("exit %d with %s, files %v; want 130", code, errs.String(), files)
 	}
-	if err := replaceFile(page, func() ([]byte, error) { return []byte("new"), nil }); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, replaceFile(page, func() ([]byte, error) { return []byte("new"), nil }))
 	if text, _ := os.ReadFile(page); string(text) != "new" {
 		t.Errorf("the file has %q", text)
 	}
@@ -222,13 +211,9 @@ func TestConsoleFileUsage(t *testing.T) {
 func throttledItem(t *testing.T, db *dynamodb.Client, table, key string) (endpoint string) {
 	t.Helper()
 	engine, err := url.Parse(aws.ToString(db.Options().BaseEndpoint))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	l, err := throttle.New(throttle.Options{Partitions: 1, PartitionWCU: 1, PartitionRCU: 10_000, Base: dynamolocal.Transport()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	proxy := httptest.NewServer(l.Proxy(engine))
 	t.Cleanup(proxy.Close)
 	limited := dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.BaseEndpoint, o.Retryer = &proxy.URL, aws.NopRetryer{} })

@@ -26,13 +26,9 @@ import (
 func TestExplain(t *testing.T) {
 	t.Setenv("AWS_ENDPOINT_URL_CLOUDWATCH", "")
 	engine, err := url.Parse(enginetest.Endpoint(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	l, err := throttle.New(throttle.Options{Partitions: 1, PartitionWCU: 1, Base: dynamolocal.Transport()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	proxy := httptest.NewServer(l.Proxy(engine))
 	t.Cleanup(proxy.Close)
 	name := enginetest.Prefix("explained")
@@ -49,9 +45,7 @@ func TestExplain(t *testing.T) {
 	}
 	const reason = "TableWriteKeyRangeThroughputExceeded"
 	log := filepath.Join(t.TempDir(), "app.log")
-	if err := os.WriteFile(log, []byte("{'reason': '"+reason+"', 'resource': 'arn:aws:dynamodb:eu-west-1:1:table/"+name+"'}\nDynamoDB: ThrottlingException\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(log, []byte("{'reason': '"+reason+"', 'resource': 'arn:aws:dynamodb:eu-west-1:1:table/"+name+"'}\nDynamoDB: ThrottlingException\n"), 0o600))
 	for what, c := range map[string]struct {
 		more    []string
 		finding string

@@ -16,6 +16,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/tool/load"
 	"github.com/hotshard/hotshard/internal/tool/workload"
 )
@@ -50,12 +51,8 @@ func follow(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
 	p := &process{Cmd: cmd, lines: make(chan string, 1000)}
 	out, err := p.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, p.Start())
 	t.Cleanup(func() { _ = p.Process.Kill() })
 	go func() {
 		defer close(p.lines)
@@ -112,9 +109,7 @@ func TestKilledAndStartedAgain(t *testing.T) {
 		"--failures", filepath.Join(t.TempDir(), "failures.jsonl"),
 	}
 	source, err := workload.Synthetic{Kind: workload.Zipf, Seed: 7, Count: count, Keys: 200}.Source()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var done atomic.Int64
 	type outcome struct {
 		result load.Result
@@ -156,9 +151,7 @@ func TestKilledAndStartedAgain(t *testing.T) {
 
 func TestTakenPortIsOneLine(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer listener.Close()
 	code, out, text := hotshard(t, "local", "--addr", listener.Addr().String(), "--endpoint", enginetest.Endpoint(t))
 	if code != exitBad || out != "" || strings.Count(text, "\n") != 1 || !strings.Contains(text, "address already in use") {

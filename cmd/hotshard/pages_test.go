@@ -20,6 +20,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // notRun has patterns of the commands that TestPagesCommands omits, with the reasons.
@@ -38,15 +39,11 @@ func TestPagesCommands(t *testing.T) {
 	t.Parallel()
 	lane.NeedsEngine(t)
 	pages, err := filepath.Glob("../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	site, ran := newSite(t), 0
 	for _, page := range append(pages, "../../README.md") {
 		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		commands := pageCommands(string(text))
 		if ran += len(commands); len(commands) > 0 {
 			t.Run(filepath.Base(page), func(t *testing.T) { site.run(t, commands) })
@@ -127,21 +124,13 @@ func newSite(t *testing.T) *site {
 		t.Fatalf("the system at %s: %v, %v", s.api, response, err)
 	}
 	for _, folder := range []string{"bin", "infra"} {
-		if err := os.Mkdir(filepath.Join(s.folder, folder), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Mkdir(filepath.Join(s.folder, folder), 0o755))
 	}
 	script := fmt.Sprintf(wrapper, binary, s.api)
-	if err := os.WriteFile(filepath.Join(s.folder, "bin", "hotshard"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(s.folder, "bin", "hotshard"), []byte(script), 0o755))
 	events, err := filepath.Abs("../../events")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(events, filepath.Join(s.folder, "events")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(events, filepath.Join(s.folder, "events")))
 	s.orders(t)
 	return s
 }

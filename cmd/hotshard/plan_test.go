@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
 
@@ -32,9 +33,7 @@ func TestPlanAsJSON(t *testing.T) {
 		t.Fatalf("exit %d with %q", code, err)
 	}
 	var got planned
-	if err := json.Unmarshal([]byte(out), &got); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(out), &got))
 	want := planned{
 		PeakWriteUnits: 4000, Safety: 2, Shards: 8, RandomShards: 16, CalculatedShards: 32,
 		Partitions: plan.Partitions{Throughput: 4, Expected: 4},
@@ -57,9 +56,7 @@ func TestPlansNamesAsJSON(t *testing.T) {
 		t.Fatalf("exit %d with %q", code, err)
 	}
 	var got map[string]any
-	if err := json.Unmarshal([]byte(out), &got); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(out), &got))
 	want := strings.Fields(`
 		capped
 		daily_cost.days.day daily_cost.days.lines.basis daily_cost.days.lines.item daily_cost.days.lines.usd
@@ -131,9 +128,7 @@ func TestPlansWrongUsageIsOneLine(t *testing.T) {
 // TestDailyCostIsDocumented checks that docs/deploy.md has the output of its command.
 func TestDailyCostIsDocumented(t *testing.T) {
 	content, err := os.ReadFile("../../docs/deploy.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const args = "plan --events 1000 --item-bytes 500"
 	code, out, _ := hotshard(t, strings.Fields(args+" --json")...)
 	var got shownPlan

@@ -18,6 +18,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
@@ -44,9 +45,7 @@ func TestThrottle(t *testing.T) {
 	db := dynamolocal.DynamoDB(endpoint, "", func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
 	createTable(t, db, table, types.StreamViewTypeKeysOnly, "id")
 	hot := item{"id": str("hot")}
-	if err := putLarge(t, db, table, hot); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, putLarge(t, db, table, hot))
 	for range 3 {
 		e, ok := errors.AsType[*types.ProvisionedThroughputExceededException](putLarge(t, db, table, hot))
 		if !ok || len(e.ThrottlingReasons) != 1 || *e.ThrottlingReasons[0].Reason != "TableWriteKeyRangeThroughputExceeded" ||
@@ -66,21 +65,15 @@ func TestThrottle(t *testing.T) {
 	request := func(method, path, host, body string) (int, string) {
 		t.Helper()
 		req, err := http.NewRequestWithContext(t.Context(), method, endpoint+path, io.MultiReader(strings.NewReader(body))) // chunked
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if req.Host = host; path == "/" {
 			req.Header.Set("X-Amz-Target", "DynamoDB_20120810.PutItem")
 		}
 		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer resp.Body.Close()
 		text, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return resp.StatusCode, string(text)
 	}
 	_, text := request("GET", "/_throttle", "localhost", "")
@@ -114,9 +107,7 @@ func TestThrottle(t *testing.T) {
 func TestThrottleWithoutEngine(t *testing.T) {
 	c := ThrottleCmd{Before: "http://127.0.0.1:1", Addr: "127.0.0.1:0", Partitions: 4, PartitionWCU: 1000, PartitionRCU: 3000, Burst: time.Second}
 	handler, err := c.handler()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	server := httptest.NewServer(handler)
 	defer server.Close()
 	db := dynamolocal.DynamoDB(server.URL, "", func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })

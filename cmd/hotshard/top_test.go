@@ -29,6 +29,7 @@ import (
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/aws/streamshard"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/tool/heatview"
 )
 
@@ -199,9 +200,7 @@ func TestTopErrorsOfCredentials(t *testing.T) {
 	}
 	const denied = "<ErrorResponse><Error><Code>AccessDenied</Code><Message>User: arn:aws:iam::1:user/ann is not authorized to perform: sts:AssumeRole on resource: arn:aws:iam::1:role/r</Message></Error></ErrorResponse>"
 	file := filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(file, []byte("[profile role]\nrole_arn = arn:aws:iam::1:role/r\nsource_profile = keys\n[profile keys]\naws_access_key_id = k\naws_secret_access_key = s\n[profile process]\ncredential_process = false\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte("[profile role]\nrole_arn = arn:aws:iam::1:role/r\nsource_profile = keys\n[profile keys]\naws_access_key_id = k\naws_secret_access_key = s\n[profile process]\ncredential_process = false\n"), 0o600))
 	t.Setenv("HOTSHARD_ENDPOINT", "")
 	t.Setenv("AWS_CONFIG_FILE", file)
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere")
@@ -226,9 +225,7 @@ func TestTopErrorsOfCredentials(t *testing.T) {
 			}
 			from := heatFrom{Table: "orders", Region: "eu-west-1"}
 			config, err := from.config(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			_, err = dynamodb.NewFromConfig(config).ListTables(t.Context(), &dynamodb.ListTablesInput{})
 			if streamshard.Passing(err) != c.passing || errors.Is(err, streamshard.ErrNoCredentials) == c.passing {
 				t.Errorf("Passing(%v) = %t, want %t", err, streamshard.Passing(err), c.passing)
@@ -270,13 +267,9 @@ func TestTopExplainsLaterErrors(t *testing.T) {
 		fault.Store("")
 		h := heatFrom{Stack: true, Endpoint: server.URL, TablesPrefix: "hotshard-"}
 		configured, err := h.config(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		w, err := h.openStack(t.Context(), configured)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		fault.Store(c.fault)
 		if _, err = w.Shards.Lookup(t.Context(), "C#page", time.Now()); err == nil || w.Transient(err) {
 			t.Errorf("a lookup that AWS rejects: %v, want an error that is not transient", err)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/test/cputime"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // nowhere is a client that accepts every update immediately.
@@ -60,13 +61,9 @@ const perTurn = 5_000
 func compareWithStock(b *testing.B, d *delivery, stock func(context.Context, fold.Client, []byte) error) {
 	mine, theirs := new(nowhere), new(nowhere)
 	settings := fold.Settings{RollupsTable: "rollups"}
-	if err := settings.Rules.UnmarshalText([]byte(`[{"every":"1h"}]`)); err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, settings.Rules.UnmarshalText([]byte(`[{"every":"1h"}]`)))
 	handler, err := fold.New(settings, mine, slog.New(slog.DiscardHandler))
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	var ours, stocks turns
 	for b.Loop() {
 		ours.measure(b, d, func(payload []byte) error {
@@ -107,9 +104,7 @@ func (t *turns) measure(b *testing.B, d *delivery, handle func(payload []byte) e
 	for range n {
 		payload := d.renew()
 		start := cputime.Used()
-		if err := handle(payload); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, handle(payload))
 		cpu += cputime.Used() - start
 	}
 	runtime.ReadMemStats(&after)

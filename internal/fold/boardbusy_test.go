@@ -18,6 +18,7 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
@@ -124,9 +125,7 @@ func TestFailedRechecks(t *testing.T) {
 	for _, h := range a.containers {
 		h.tops.boards = broken{h.tops.boards, fmt.Errorf("reading: %w", shard.ErrUnavailable)}
 	}
-	if err := a.containers[0].tops.noteRecheck(t.Context(), &boardChanges{Period: a.period()}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.containers[0].tops.noteRecheck(t.Context(), &boardChanges{Period: a.period()}))
 	for range 2 {
 		a.clock = a.clock.Add(recheck + time.Second)
 		if out, err := a.containers[0].Invoke(t.Context(), []byte(BoardsTask)); !errors.Is(err, errAllFailed) {
@@ -166,9 +165,7 @@ func TestSomeRechecksFail(t *testing.T) {
 	var logs bytes.Buffer
 	h.log = slog.New(slog.NewTextHandler(&logs, nil))
 	for _, name := range []string{a.name, "b"} {
-		if err := h.tops.noteRecheck(t.Context(), &boardChanges{Period: parts.Period{Board: name, Label: "all"}}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.tops.noteRecheck(t.Context(), &boardChanges{Period: parts.Period{Board: name, Label: "all"}}))
 	}
 	h.tops.boards = brokenFor{h.tops.boards, a.name}
 	a.clock = a.clock.Add(recheck + time.Second)
@@ -188,9 +185,7 @@ func TestOldestNotesFirst(t *testing.T) {
 	f.maxRechecks = lane.Runs(60, maxRechecks)
 	for i := range f.maxRechecks + 20 {
 		a.clock = a.clock.Add(time.Second)
-		if err := f.noteRecheck(t.Context(), &boardChanges{Period: parts.Period{Board: fmt.Sprint("n", shard.Calculated(fmt.Sprint(i), 1<<30)), Label: "all"}}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, f.noteRecheck(t.Context(), &boardChanges{Period: parts.Period{Board: fmt.Sprint("n", shard.Calculated(fmt.Sprint(i), 1<<30)), Label: "all"}}))
 	}
 	newest := a.clock
 	a.clock = a.clock.Add(recheck)
@@ -198,9 +193,7 @@ func TestOldestNotesFirst(t *testing.T) {
 		t.Errorf("the task answered %s, want %d looked and 20 later", got, f.maxRechecks)
 	}
 	notes, err := f.notes(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, n := range notes {
 		if age := newest.Sub(time.UnixMilli(n.since)); age > 20*time.Second {
 			t.Errorf("a note is left that is %v older than the newest", age)

@@ -17,6 +17,7 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // sum returns the stored sum of the histogram; ok is false if none counts.
@@ -232,9 +233,7 @@ func TestOldestSumsFirst(t *testing.T) {
 	a.rest()
 	const more = 5
 	for i := range maxSums + more {
-		if err := NoteSum(t.Context(), a.db, a.names.Rollups, fmt.Sprint("b", i), "all", a.clock.Add(-time.Duration(i)*time.Millisecond)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, NoteSum(t.Context(), a.db, a.names.Rollups, fmt.Sprint("b", i), "all", a.clock.Add(-time.Duration(i)*time.Millisecond)))
 	}
 	for _, want := range []string{fmt.Sprintf(`{"looked":%d,"failed":0,"later":%d,`, maxSums, more), fmt.Sprintf(`{"looked":%d,"failed":0,"later":0,`, more)} {
 		if got := a.runs(a.containers[0]); !strings.HasPrefix(got, want) {
@@ -255,9 +254,7 @@ func TestDamagedFragmentEmptiesTheSum(t *testing.T) {
 	a := summed(t)
 	streamShard, _ := a.shard(a.stream("p9"), 0)
 	a.damage(schema.HistogramPrefix+streamShard, map[string]types.AttributeValue{schema.HistogramCells: &types.AttributeValueMemberB{Value: []byte("x")}})
-	if err := NoteSum(t.Context(), a.db, a.names.Rollups, a.name, "all", a.clock); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, NoteSum(t.Context(), a.db, a.names.Rollups, a.name, "all", a.clock))
 	if got := a.runs(a.containers[0]); !strings.Contains(got, "adding up the fragments") && !strings.Contains(got, `"failed":1`) {
 		t.Errorf("the refresh: %s", got)
 	}
@@ -301,9 +298,7 @@ func TestWhatNotesOfSumsCost(t *testing.T) {
 		s := &boardChanges{Period: parts.Period{Board: "b", Label: "all"}}
 		for range 3600 {
 			for _, f := range tops {
-				if err := f.noteFolded(t.Context(), s, false); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, f.noteFolded(t.Context(), s, false))
 			}
 			now = now.Add(time.Second)
 		}
@@ -318,9 +313,7 @@ func TestWhatNotesOfSumsCost(t *testing.T) {
 func TestLateNoteKeepsTheNewer(t *testing.T) {
 	a := calm(t, 0)
 	for _, late := range []time.Duration{0, -20 * time.Second} {
-		if err := NoteSum(t.Context(), a.db, a.names.Rollups, a.name, "all", a.clock.Add(late)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, NoteSum(t.Context(), a.db, a.names.Rollups, a.name, "all", a.clock.Add(late)))
 	}
 	notes, err := a.containers[0].rechecks.notes(t.Context())
 	if err != nil || len(notes) != 1 || notes[0].last != a.clock.UnixMilli() || notes[0].kind != sumNote {

@@ -24,6 +24,7 @@ import (
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/mapfake"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -195,9 +196,7 @@ func never() bool { return false }
 func newCounterFolds(t testing.TB, l *ledger) *fold.Handler {
 	t.Helper()
 	h, err := fold.New(fold.Settings{RollupsTable: "rollups", ItemsTable: "items", ShardMapTable: "map"}, l, slog.New(slog.NewTextHandler(t.Output(), nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return h
 }
 
@@ -287,9 +286,7 @@ func counterWorld(t *testing.T, seed uint64, keys int, withoutN bool) map[string
 	changer := shardmap.NewChanger(changes, view(table), shardmap.ChangerOptions{Clock: func() time.Time { return now }})
 	began, down := now, &shardMap{Table: table}
 	old, polled := view(down), view(table) // old is loaded before all growth; its renewals fail from then on
-	if err := old.Load(ctx, now); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, old.Load(ctx, now))
 	down.down = true
 	l.late = func(*dynamodb.UpdateItemInput) bool { return random.IntN(50) == 0 }
 	add := func(shards *shardmap.Map, name string, at time.Time) {
@@ -367,16 +364,12 @@ func counterWorld(t *testing.T, seed uint64, keys int, withoutN bool) map[string
 	names, sums := make([]string, keys), make([]*big.Int, keys)
 	for i := range keys {
 		sum, err := strong.Sum(ctx, name(i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		names[i], sums[i] = name(i), sum.Value
 	}
 	for which, shards := range map[string]*shardmap.Map{"new": fresh, "polled": polled, "old": old, "none": view(down)} {
 		list, err := counters.NewSummaries(l, "items", "rollups", shards).Read(ctx, names, now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for i, s := range list {
 			if s.Err != nil || s.Value.Cmp(sums[i]) != 0 {
 				wrong[which]++
@@ -426,9 +419,7 @@ func TestFoldsCost(t *testing.T) {
 				c.grows = c.grows[1:]
 			}
 			for range c.rate {
-				if err := w.Add(ctx, "c"+strconv.FormatUint(draw(), 10), 1, now); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, w.Add(ctx, "c"+strconv.FormatUint(draw(), 10), 1, now))
 			}
 			l.deliver(t, h, never)
 		}

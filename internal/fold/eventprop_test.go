@@ -15,6 +15,7 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -155,9 +156,7 @@ func (w *world) turn(t rapid.TB, h *Handler) {
 	}
 	to := min(len(records), from+1+w.random.IntN(12))
 	failed, err := hand(h, windowed(w.shardID(i), records[from:to]...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w.done[i] = max(w.done[i], w.reached(i, from, to, failed))
 }
 
@@ -189,9 +188,7 @@ func (w *world) together(t rapid.TB, containers [2]*Handler) {
 		group.Go(func() { _, errs[c] = hand(h, payload) })
 	}
 	group.Wait()
-	if err := errors.Join(errs[:]...); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(errs[:]...))
 }
 
 // finish delivers the remaining records.
@@ -204,9 +201,7 @@ func (w *world) finish(t rapid.TB, containers [2]*Handler) {
 			from := w.done[i]
 			to := min(len(records), from+7)
 			failed, err := hand(containers[w.random.IntN(2)], windowed(w.shardID(i), records[from:to]...))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			w.done[i] = w.reached(i, from, to, failed)
 		}
 	}

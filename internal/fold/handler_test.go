@@ -20,6 +20,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -78,9 +79,7 @@ func newHandler(t rapid.TB, settings Settings, client Client) *Handler {
 	settings.ItemsTable, settings.ShardMapTable = names.Items, names.ShardMap
 	settings.BoardRecheck = cmp.Or(settings.BoardRecheck, 30*time.Second)
 	handler, err := New(settings, client, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return handler
 }
 
@@ -88,18 +87,14 @@ func newHandler(t rapid.TB, settings Settings, client Client) *Handler {
 func (b *bench) deliver(t rapid.TB, writes []write) map[string]bool {
 	t.Helper()
 	failed, err := hand(b.handler, payload(writes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return failed
 }
 
 func (b *bench) value(t rapid.TB, counter string) string {
 	t.Helper()
 	got, err := b.reader.Read(context.Background(), []string{counter}, enginetest.Later)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return got[0].Value.String()
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/pkg/throttle"
@@ -26,9 +27,7 @@ import (
 // conditions are not in the stream.
 func TestBoardUnitsOnTheEngine(t *testing.T) {
 	limits, err := throttle.New(throttle.Options{Partitions: 4, PartitionWCU: 100_000, TopKeys: 10_000, Base: dynamolocal.Transport()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	db := enginetest.Client(t, func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: limits} })
 	names := enginetest.Tables(t, db)
 	limits.Reset()
@@ -73,9 +72,7 @@ func playBoards(t *testing.T, db *dynamodb.Client, names schema.Names) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i, mode := range []boards.Mode{boards.Best, boards.Latest, boards.Total} {
 		board := string(mode)
-		if err := rankings.Configure(t.Context(), board, boards.Settings{Mode: mode, Size: 10, Periods: []boards.Period{boards.AllTime, boards.Daily}[:1+i%2]}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, rankings.Configure(t.Context(), board, boards.Settings{Mode: mode, Size: 10, Periods: []boards.Period{boards.AllTime, boards.Daily}[:1+i%2]}))
 		for n := range 40 {
 			player, now := fmt.Sprint(rng.IntN(10)), enginetest.Later
 			score, err := boards.ParseScore(fmt.Sprint(rng.IntN(20) - 5))
@@ -88,9 +85,7 @@ func playBoards(t *testing.T, db *dynamodb.Client, names schema.Names) {
 			if err == nil {
 				err = rankings.Submit(t.Context(), board, []boards.PlayerScore{{Player: player, Score: score}}, now)[0]
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 		}
 	}
 }
@@ -99,16 +94,12 @@ func playBoards(t *testing.T, db *dynamodb.Client, names schema.Names) {
 func drain(t *testing.T, f *fixture, db *dynamodb.Client, names schema.Names, table string) {
 	t.Helper()
 	source, err := eventsource.OpenStream(t.Context(), db, enginetest.Streams(t, db), table)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	mapping, err := eventsource.NewMapping(eventsource.MappingOptions{
 		Name: "test", Source: source, Handler: f.handler, Checkpoints: db, CheckpointTable: dynamolocal.CheckpointTable(names), Logger: discard,
 		FailureFile: filepath.Join(t.TempDir(), "failures.jsonl"), Attempts: 1, TumblingWindow: 10 * time.Second, PartialFailures: true,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := mapping.Drain(t.Context()); err != nil || mapping.Stats().GivenUp > 0 {
 		t.Fatalf("draining %s: %v, %+v", table, err, mapping.Stats())
 	}

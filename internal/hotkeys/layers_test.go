@@ -20,6 +20,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/metrics"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // foldSoon folds the current windows, a minute later. It runs the task twice, since one run folds up to ten minutes.
@@ -37,9 +38,7 @@ func (f *fixture) reader() windows.Reader {
 func (f *fixture) progress(t testing.TB) heat.Progress {
 	t.Helper()
 	p, err := f.reader().Progress(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return p
 }
 
@@ -49,9 +48,7 @@ func (f *fixture) merged(t testing.TB, from, to time.Time, step time.Duration) [
 	var m heat.Merger
 	last := time.Time{}
 	for w, err := range f.reader().Windows(t.Context(), from, to, step) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, it := range w.Items {
 			if it.Start.Before(last) {
 				t.Fatalf("the item of %v follows one that ended at %v", it.Start, last)
@@ -120,9 +117,7 @@ func TestLayersEqualItems(t *testing.T) {
 					to := from.Add(time.Duration(random.IntN(300)) * 10 * time.Second)
 					var items []heat.Item
 					for w, err := range f.reader().All(t.Context(), from, to) {
-						if err != nil {
-							t.Fatal(err)
-						}
+						require.NoError(t, err)
 						items = append(items, w.Items...)
 					}
 					if diff := cmp.Diff(heat.Merge(items), f.merged(t, from, to, step), sameRates); diff != "" {
@@ -433,9 +428,7 @@ func TestStalledFoldOverwritesNothing(t *testing.T) {
 		f.layersTask(t)
 	}}
 	slow, err := hotkeys.New(settings(), deps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := slow.Invoke(t.Context(), []byte(hotkeys.LayersTask)); err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // foreign is a table that hotshard did not shard, and a detector on its stream.
@@ -72,9 +73,7 @@ func (f *foreign) attach(t *testing.T) {
 	t.Helper()
 	s := existing(f.names.Heat, f.table)
 	source, err := hotkeys.FindSource(t.Context(), f.db, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f.fixture = newFixture(settings())
 	f.rebuild(t, s, func(deps *hotkeys.Deps) {
 		deps.Source, deps.Shards, deps.Heat = source, nil, f.db
@@ -118,14 +117,10 @@ func (f *foreign) heatItems(t *testing.T) (items []heat.Item) {
 	t.Helper()
 	out, err := f.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: &f.names.Heat, FilterExpression: aws.String("begins_with(pk, :k)"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{":k": str("K#")}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, attributes := range out.Items {
 		item, err := heat.Parse(attributes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		items = append(items, item)
 	}
 	return items
@@ -258,9 +253,7 @@ func placed() described {
 func TestHotIndexKeyOfThreeAttributes(t *testing.T) {
 	attached := existing("heat", "hotshard-orders")
 	source, err := hotkeys.FindSource(t.Context(), placed(), attached)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f := newFixture(settings())
 	f.rebuild(t, attached, func(deps *hotkeys.Deps) { deps.Source, deps.Shards = source, nil })
 	var all writes

@@ -17,6 +17,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -84,9 +85,7 @@ func TestAmbiguousFormats(t *testing.T) {
 // TestCalculatedEqualsPython compares write shards with those that a Python program has calculated.
 func TestCalculatedEqualsPython(t *testing.T) {
 	file, err := os.Open("testdata/calculated.tsv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer file.Close()
 	scanner := bufio.NewScanner(file)
 	scanner.Buffer(nil, 1<<20)
@@ -94,9 +93,7 @@ func TestCalculatedEqualsPython(t *testing.T) {
 	for scanner.Scan() {
 		quoted, list, _ := strings.Cut(scanner.Text(), "\t")
 		var attribute string
-		if err := json.Unmarshal([]byte(quoted), &attribute); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(quoted), &attribute))
 		attributes++
 		for i, want := range strings.Split(list, ",") {
 			if got := shard.Calculated(attribute, i+1); strconv.Itoa(got) != want {
@@ -208,9 +205,7 @@ func TestBucketsCoverTimeOnce(t *testing.T) {
 func TestHistory(t *testing.T) {
 	at := func(s int64) time.Time { return time.Unix(s, 0) }
 	h, err := shard.ParseHistory([]string{"30:2", "10:4", "20:8"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for s, want := range map[int64]int{9: 1, 10: 4, 19: 4, 20: 8, 29: 8, 30: 2, 99: 2} {
 		if got := h.At(at(s)); got != want {
 			t.Errorf("at %d: %d, want %d", s, got, want)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // TestKilledEngineHasError checks that a killed engine's error has its exit and its output, and that it can be stopped.
@@ -14,15 +15,11 @@ func TestKilledEngineHasError(t *testing.T) {
 	t.Parallel()
 	lane.NeedsEngine(t)
 	e, err := StartEngine(t.Context(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := e.Err(); err != nil {
 		t.Errorf("a running engine has the error %v", err)
 	}
-	if err := e.process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, e.process.Kill())
 	<-e.Done()
 	if err := e.Err(); err == nil || !strings.Contains(err.Error(), "signal: killed") || !strings.Contains(err.Error(), "Initializing") {
 		t.Errorf("Err() = %v, want the signal and the output", err)
@@ -38,9 +35,7 @@ func TestEngineWithoutMemoryEnds(t *testing.T) {
 	t.Parallel()
 	lane.NeedsEngine(t)
 	e, err := StartEngine(t.Context(), Options{HeapMB: 32})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer e.Stop()
 	body := `{"TableName":"` + strings.Repeat("x", 8<<20) + `"}`
 	for range 64 {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // TestEngineDiesWithItsParent checks that a killed process leaves no engine.
@@ -21,25 +22,17 @@ func TestEngineDiesWithItsParent(t *testing.T) {
 	holder := exec.Command(os.Args[0])
 	holder.Env = append(os.Environ(), engineHolder+"=1")
 	stdin, err := holder.StdinPipe() // stays open, so that only the kill ends the process
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer stdin.Close()
 	stdout, err := holder.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := holder.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, holder.Start())
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	endpoint, urlErr := url.Parse(strings.TrimSpace(line))
 	if err := errors.Join(err, urlErr); err != nil || !listens(endpoint.Host) {
 		t.Fatalf("the engine was not started: %q, %v", line, err)
 	}
-	if err := holder.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, holder.Process.Kill())
 	holder.Wait()
 	for end := time.Now().Add(30 * time.Second); listens(endpoint.Host); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {

@@ -25,6 +25,7 @@ import (
 	"github.com/hotshard/hotshard/internal/aws/streamshard"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // patience bounds the wait for a condition. It is long, since no test depends on timing.
@@ -99,9 +100,7 @@ func newBench(t *testing.T, h eventsource.Handler) *bench {
 	b := &bench{db: enginetest.Client(t)}
 	b.names = enginetest.Tables(t, b.db)
 	source, err := eventsource.OpenStream(t.Context(), b.db, enginetest.Streams(t, b.db), b.names.Items)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	b.options = eventsource.MappingOptions{
 		Name: "test", Source: source, Handler: h, Checkpoints: b.db, CheckpointTable: dynamolocal.CheckpointTable(b.names),
 		FailureFile: filepath.Join(t.TempDir(), "failures.jsonl"), Attempts: 3,
@@ -113,17 +112,13 @@ func newBench(t *testing.T, h eventsource.Handler) *bench {
 func (b *bench) mapping(t *testing.T) *eventsource.Mapping {
 	t.Helper()
 	m, err := eventsource.NewMapping(b.options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return m
 }
 
 func (b *bench) drain(t *testing.T) {
 	t.Helper()
-	if err := b.mapping(t).Drain(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.mapping(t).Drain(t.Context()))
 }
 
 // put writes items with sort keys from a number to another, without the last, and returns the sort keys.
@@ -135,9 +130,7 @@ func (b *bench) put(t *testing.T, from, to int) []string {
 		_, err := b.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &b.names.Items, Item: map[string]types.AttributeValue{
 			schema.PK: &types.AttributeValueMemberS{Value: "k"}, schema.SK: &types.AttributeValueMemberS{Value: keys[i-from]},
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	return keys
 }
@@ -145,23 +138,17 @@ func (b *bench) put(t *testing.T, from, to int) []string {
 func (b *bench) failures(t *testing.T) []eventsource.Failure {
 	t.Helper()
 	f, err := os.Open(b.options.FailureFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	var all []eventsource.Failure
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
 		var one eventsource.Failure
-		if err := json.Unmarshal(lines.Bytes(), &one); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &one))
 		all = append(all, one)
 	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, lines.Err())
 	return all
 }
 

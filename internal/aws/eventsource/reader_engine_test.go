@@ -13,6 +13,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // cancelTransaction makes a transaction whose second write fails. Its first write takes a sequence number of the stream, and
@@ -50,9 +51,7 @@ func TestReaderOpenedBeforeFirstRecord(t *testing.T) {
 	var got []string
 	eventually(t, "the records", func() bool {
 		records, _, err := r.Next(t.Context(), 100)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, rec := range records {
 			got = append(got, change(t, rec).Change.Keys[schema.SK].String())
 		}
@@ -76,22 +75,16 @@ func TestConcurrentDeletesMakeOneRecord(t *testing.T) {
 				return err
 			})
 		}
-		if err := deletes.Wait(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, deletes.Wait())
 	}
 	last := b.put(t, items, items+1)[0]
 	shards, err := b.options.Source.Shards(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r := b.options.Source.Open(shards[0].ID, "")
 	removed, done := 0, false
 	eventually(t, "the records", func() bool {
 		records, _, err := r.Next(t.Context(), 1000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, rec := range records {
 			if change(t, rec).EventName == "REMOVE" {
 				removed++
@@ -108,8 +101,6 @@ func TestConcurrentDeletesMakeOneRecord(t *testing.T) {
 // change decodes a record as a Lambda function does.
 func change(t *testing.T, r eventsource.Record) (e events.DynamoDBEventRecord) {
 	t.Helper()
-	if err := json.Unmarshal(r.JSON, &e); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(r.JSON, &e))
 	return e
 }

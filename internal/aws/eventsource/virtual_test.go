@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/test/virtualstream"
 )
 
@@ -18,9 +19,7 @@ func mustVirtual(t *testing.T, source eventsource.Source, o virtualstream.Option
 	if err == nil {
 		_, err = v.Shards(t.Context())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return v
 }
 
@@ -30,9 +29,7 @@ func throughJSON(t *testing.T, p virtualstream.Plan) (again virtualstream.Plan) 
 	if err == nil {
 		err = json.Unmarshal(text, &again)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return again
 }
 
@@ -49,9 +46,7 @@ func TestMappingReadsVirtualStream(t *testing.T) {
 		b.options.Source = v
 		want = append(want, b.put(t, 50*round, 50*round+50)...)
 		b.drain(t)
-		if err := []func(string) error{v.Split, v.Rotate}[round%2](v.Live()[0]); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, []func(string) error{v.Split, v.Rotate}[round%2](v.Live()[0]))
 		o.Plan = throughJSON(t, v.Plan())
 		v = mustVirtual(t, source, o)
 	}

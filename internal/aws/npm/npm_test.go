@@ -16,6 +16,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // tarball returns a gzipped tarball of files, by path.
@@ -25,9 +27,7 @@ func tarball(t *testing.T, files map[string]string) []byte {
 	gz := gzip.NewWriter(&buf)
 	w := tar.NewWriter(gz)
 	for name, content := range files {
-		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(content))}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(content))}))
 		if _, err := w.Write([]byte(content)); err != nil {
 			t.Fatal(err)
 		}
@@ -44,12 +44,8 @@ func fakePackage(t *testing.T, content []byte) Package {
 	dir := t.TempDir()
 	packed := filepath.Join(dir, "packed")
 	script := "#!/bin/sh\ncp '" + packed + "' ./engine-1.0.0.tgz\n"
-	if err := os.WriteFile(packed, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "npm"), []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(packed, content, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "npm"), []byte(script), 0o700))
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	sum := sha512.Sum512(content)
 	return Package{Spec: "engine@1.0.0", Integrity: base64.StdEncoding.EncodeToString(sum[:]),
@@ -79,9 +75,7 @@ func TestConcurrentFetches(t *testing.T) {
 	g.Wait()
 	before := announced.Load()
 	dir, err := fetch()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var names []string
 	err = filepath.Walk(cache, func(path string, info os.FileInfo, err error) error {
 		if err == nil && info.Mode().IsRegular() && info.Name() != ".lock" { // only Linux has a lock file
@@ -132,9 +126,7 @@ func TestFailedFetchLeavesNoFolder(t *testing.T) {
 func TestNpmFails(t *testing.T) {
 	p := fakePackage(t, tarball(t, engineFiles))
 	script := "#!/bin/sh\necho offline >&2\nexit 3\n"
-	if err := os.WriteFile(filepath.Join(filepath.SplitList(os.Getenv("PATH"))[0], "npm"), []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.SplitList(os.Getenv("PATH"))[0], "npm"), []byte(script), 0o700))
 	_, err := p.Fetch(t.Context(), t.TempDir(), func(string) {})
 	if _, status := errors.AsType[*exec.ExitError](err); status || err == nil || !strings.Contains(err.Error(), "offline") {
 		t.Errorf("error = %v, want npm's output and no *exec.ExitError", err)
@@ -152,13 +144,9 @@ func TestFetchWithoutNpm(t *testing.T) {
 
 func TestUntar(t *testing.T) {
 	zipped, err := gzip.NewReader(bytes.NewReader(tarball(t, map[string]string{"lib/a.so": "lib"})))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	dir := t.TempDir()
-	if err := Untar(io.Reader(zipped), dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Untar(io.Reader(zipped), dir))
 	if text, err := os.ReadFile(filepath.Join(dir, "lib", "a.so")); err != nil || string(text) != "lib" {
 		t.Errorf("lib/a.so is %q, %v", text, err)
 	}
@@ -169,12 +157,8 @@ func TestCacheDir(t *testing.T) {
 	t.Setenv("HOTSHARD_CACHE", "")
 	root := t.TempDir()
 	deep := filepath.Join(root, "a", "b")
-	if err := os.MkdirAll(deep, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(root, "go.mod"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(deep, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "go.mod"), nil, 0o600))
 	t.Chdir(deep)
 	if dir, err := CacheDir(); err != nil || dir != filepath.Join(root, ".cache") {
 		t.Errorf("below a go.mod: %s, %v", dir, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"github.com/hotshard/hotshard/internal/aws/runtimeapi"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // function is an environment variable that makes this binary a function which follows its payloads' instructions.
@@ -76,9 +77,7 @@ func start(t *testing.T, o runtimeapi.Options) *runtimeapi.Function {
 	t.Helper()
 	o.Binary, o.Name, o.Env = os.Args[0], "obey", append(o.Env, function+"=obeys")
 	f, err := runtimeapi.Start(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := f.Stop(); err != nil {
 			t.Error(err)
@@ -95,13 +94,9 @@ func TestInvokePassesContext(t *testing.T) {
 	for range 3 {
 		before := time.Now()
 		out, err := f.Invoke(t.Context(), []byte(`{"Do":"a/b ü"}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var got map[string]any
-		if err := json.Unmarshal(out, &got); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(out, &got))
 		deadline, err := time.Parse(time.RFC3339Nano, got["deadline"].(string))
 		if err != nil || deadline.Before(before) || deadline.After(time.Now().Add(time.Minute)) {
 			t.Errorf("deadline %v, %v; want it within a minute", got["deadline"], err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // heldItems returns the items of quiet windows of one stream shard, with a number of keys each.
@@ -34,14 +35,10 @@ func heldItems(windows, keys int) (items []heat.Item) {
 func heldWindows(t *testing.T, stored map[string]types.AttributeValue) (items []heat.Item) {
 	t.Helper()
 	held, err := heat.Open(stored)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for held.More() {
 		it, err := held.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		items = append(items, it)
 	}
 	return items
@@ -87,9 +84,7 @@ func TestHeldForm(t *testing.T) {
 // TestDamagedHeld checks that held windows that are cut anywhere, or are no held windows, are errors.
 func TestDamagedHeld(t *testing.T) {
 	b, err := base64.StdEncoding.DecodeString(heat.EncodeHeld(heldItems(3, 4)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for n := range b {
 		items, err := heat.DecodeHeld(base64.StdEncoding.EncodeToString(b[:n]), "s")
 		if err == nil && len(items) == 3 {

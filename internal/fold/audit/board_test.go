@@ -22,6 +22,7 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
@@ -36,15 +37,11 @@ func (r *rig) score(t testing.TB, name string, texts ...string) {
 	for _, text := range texts {
 		player, points, _ := strings.Cut(text, " ")
 		s, err := boards.ParseScore(points)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		list = append(list, boards.PlayerScore{Player: player, Score: s})
 	}
 	rankings := boards.New(r.db, r.names.Items, r.shards, boards.Options{})
-	if err := errors.Join(rankings.Submit(context.Background(), name, list, time.Now())...); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(rankings.Submit(context.Background(), name, list, time.Now())...))
 }
 
 // players returns n scores for score.
@@ -102,9 +99,7 @@ func (r *rig) rechecked(t testing.TB) {
 	h := r.aggregator(t, r.db)
 	enginetest.Eventually(t, func() bool {
 		out, err := h.Invoke(context.Background(), []byte(fold.BoardsTask))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return string(out) == `{"looked":0,"failed":0,"later":0,"moved":0}`
 	})
 }

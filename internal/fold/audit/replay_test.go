@@ -12,14 +12,13 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/audit"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 func (r *rig) failures(t testing.TB, a *audit.Auditor) []audit.Failure {
 	t.Helper()
 	list, err := a.Failures(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return list
 }
 
@@ -41,9 +40,7 @@ func TestPoisonIsReplayed(t *testing.T) {
 
 	replay := func() (*audit.Report, []audit.Failure) {
 		report, left, err := a.Replay(t.Context(), r.failures(t, a), nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return report, left
 	}
 	if report, left := replay(); report.Bad() != 2 || len(left) != 3 || report.States[audit.Unreadable] != 2 {
@@ -102,13 +99,9 @@ func TestGivenUpRecordsNameTheirTargets(t *testing.T) {
 		record("E#e#2026-01-05#1", "2026-01-05T13:40:00.000Z#id"), record("H#C#a", "x"), `{"eventName":"INSERT","dynamodb":{"SequenceNumber":"1"}}`,
 	}, ",") + `]}`
 	quoted, err := json.Marshal(event)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	line, err := json.Marshal(eventsource.Failure{Payload: json.RawMessage(event)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, file := range map[string]string{
 		"lines of a failure file":   string(line) + "\n" + string(line) + "\n",
 		"Lambda's document":         "{\n\"payload\": " + string(quoted) + "\n}",

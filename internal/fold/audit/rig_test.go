@@ -18,6 +18,7 @@ import (
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/fold/audit"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/events"
@@ -53,9 +54,7 @@ func newRig(t *testing.T) *rig {
 func rules(t testing.TB, text string) fold.Rules {
 	t.Helper()
 	r, err := fold.ParseRules(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return r
 }
 
@@ -85,9 +84,7 @@ func (r *rig) aggregator(t testing.TB, client fold.Client) *fold.Handler {
 	h, err := fold.New(fold.Settings{
 		RollupsTable: r.names.Rollups, ItemsTable: r.names.Items, ShardMapTable: r.names.ShardMap, Rules: r.rules, BoardRecheck: time.Second,
 	}, client, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return h
 }
 
@@ -96,9 +93,7 @@ func (r *rig) fold(t testing.TB) { t.Helper(); r.run(t, nil)() }
 
 func (r *rig) add(t testing.TB, counter string, delta int64) {
 	t.Helper()
-	if err := r.counter.Add(context.Background(), counter, delta, time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.counter.Add(context.Background(), counter, delta, time.Now()))
 }
 
 // put writes n events, one a second. Their field t counts up from 1.
@@ -112,9 +107,7 @@ func (r *rig) put(t testing.TB, entity string, from time.Time, n int) {
 		})
 	}
 	for _, err := range r.events.Put(context.Background(), list, time.Now()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 }
 
@@ -157,9 +150,7 @@ func hourTarget(entity string, at time.Time) schema.Target {
 func check(t testing.TB, a *audit.Auditor, target schema.Target) []audit.Finding {
 	t.Helper()
 	result, err := a.Check(context.Background(), target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return result.Findings
 }
 
@@ -167,9 +158,7 @@ func check(t testing.TB, a *audit.Auditor, target schema.Target) []audit.Finding
 func all(t testing.TB, a *audit.Auditor) *audit.Report {
 	t.Helper()
 	report, err := a.Run(context.Background(), a.All(audit.Range{}), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return report
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/erase"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
@@ -49,15 +50,11 @@ func newRig(t *testing.T) *rig {
 	names := enginetest.Tables(t, db)
 	shards := shardmap.New(db, names.ShardMap, shardmap.Options{})
 	rules, err := fold.ParseRules(`[{"every":"1h"},{"prefix":"day","every":"1d"}]`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	handler, err := fold.New(fold.Settings{
 		RollupsTable: names.Rollups, ItemsTable: names.Items, ShardMapTable: names.ShardMap, Rules: rules, BoardRecheck: time.Second,
 	}, db, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return &rig{
 		db: db, names: names, shards: shards, handler: handler,
 		counter: counters.NewWriter(db, names.Items, shards, counters.Options{}),
@@ -121,9 +118,7 @@ func (r *rig) pin(t *testing.T, base schema.BaseKey, n int, at time.Time) {
 
 func (r *rig) add(t testing.TB, name string, delta int64) {
 	t.Helper()
-	if err := r.counter.Add(context.Background(), name, delta, time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.counter.Add(context.Background(), name, delta, time.Now()))
 }
 
 func (r *rig) put(t testing.TB, entity string, from time.Time, n int, step time.Duration) {
@@ -133,9 +128,7 @@ func (r *rig) put(t testing.TB, entity string, from time.Time, n int, step time.
 		list = append(list, events.Event{Entity: entity, ID: fmt.Sprint("id", i), Time: from.Add(time.Duration(i) * step), Data: item{"t": num(i)}})
 	}
 	for _, err := range r.events.Put(context.Background(), list, time.Now()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 }
 
@@ -149,15 +142,11 @@ func (r *rig) submitAt(t testing.TB, name string, players int, score int, now ti
 	var list []boards.PlayerScore
 	for i := range players {
 		s, err := boards.ParseScore(fmt.Sprint(score + i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		list = append(list, boards.PlayerScore{Player: fmt.Sprint("player", i), Score: s})
 	}
 	for _, err := range r.boards.Submit(context.Background(), name, list, now) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 }
 

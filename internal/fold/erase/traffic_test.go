@@ -20,6 +20,7 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/erase"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
@@ -150,17 +151,13 @@ func (r *rig) eraseUsed(t *testing.T, client erase.Client, k schema.BaseKey, o e
 func (r *rig) audited(t *testing.T, game, entity schema.BaseKey) {
 	t.Helper()
 	rules, err := fold.ParseRules(`[{"every":"1h"}]`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	a := audit.New(audit.Options{
 		Names: r.names, Rules: rules, Wait: 20 * time.Second, Poll: 200 * time.Millisecond, IndexLag: time.Second, Repair: true, Fewer: true,
 	}, r.db)
 	now := time.Now()
 	targets, err := a.Targets(entity, audit.Range{From: now.Add(-72 * time.Hour), To: now.Add(time.Hour)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	report, err := a.Run(t.Context(), audit.List(append(targets, schema.Target{Base: game, Period: "all"})...), nil)
 	if err != nil || report.Bad() > 0 {
 		t.Errorf("the repair: %+v, %v; want no bad target", report, err)
@@ -190,9 +187,7 @@ func (r *rig) equalTop(t *testing.T, name string) {
 			return false
 		}
 		stored, err := board.StoredTop(top)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if places, err = r.boards.Top(t.Context(), name, "all", 1000, time.Now()); err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/fold/parts"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // empty empties all fragments.
@@ -31,9 +32,7 @@ func TestEmpty(t *testing.T) {
 	if err := r.empty(r.read(t, "e"), watermarks); !errors.Is(err, parts.ErrMoved) {
 		t.Fatal(err)
 	}
-	if err := r.empty(r.read(t, "e"), watermarks); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.empty(r.read(t, "e"), watermarks))
 	r.check(t, "e")
 	r.fold(t, 1, "e", "s007", 0, 1)
 	r.fold(t, 0, "e", "a", 3, 7)
@@ -61,9 +60,7 @@ func TestFoldBeforeAnEmpty(t *testing.T) {
 			t.Errorf("the newer fragment has %d events, want 4", p.Value.Events)
 		}
 	}
-	if err := r.empty(r.read(t, "e"), nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.empty(r.read(t, "e"), nil))
 	r.check(t, "e")
 	r.fold(t, 0, "e", "b", 0, 4)
 	r.check(t, "e")
@@ -91,9 +88,7 @@ func TestEmptyOfHalfAMerge(t *testing.T) {
 		if err := r.empty(half, nil); !errors.Is(err, parts.ErrMoved) {
 			t.Fatalf("emptying half of a merge: %v, want ErrMoved", err)
 		}
-		if err := r.empty(r.read(t, "e"), nil); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.empty(r.read(t, "e"), nil))
 		r.check(t, "e")
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -45,14 +46,10 @@ func newRig(t *testing.T) *rig {
 func (r *rig) restart(t rapid.TB) {
 	t.Helper()
 	rules, err := fold.ParseRules(`[{"every":"1h"}]`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := range r.containers {
 		r.containers[i], err = fold.New(fold.Settings{RollupsTable: r.table, Rules: rules}, r.db, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 }
 
@@ -85,9 +82,7 @@ func (r *rig) fold(t rapid.TB, container int, entity, streamShard string, from, 
 func (r *rig) read(t rapid.TB, entity string) []parts.Part[measures.Part] {
 	t.Helper()
 	list, err := r.store.Read(context.Background(), bucketOf(entity).Key())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return list
 }
 
@@ -98,9 +93,7 @@ func (r *rig) replace(entity string, read []parts.Part[measures.Part]) error {
 
 func (r *rig) merge(t rapid.TB, entity string) {
 	t.Helper()
-	if err := r.replace(entity, r.read(t, entity)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.replace(entity, r.read(t, entity)))
 }
 
 func sum(list []parts.Part[measures.Part]) (total measures.Part) {
@@ -137,9 +130,7 @@ func (r *rig) item(t rapid.TB, entity, streamShard string) item {
 func asJSON(t rapid.TB, v any) string {
 	t.Helper()
 	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }
 

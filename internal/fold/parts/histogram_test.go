@@ -16,6 +16,7 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 var period = parts.Period{Board: "b", Label: "all"}
@@ -54,9 +55,7 @@ func (r *cellsRig) put(streamShard, sequence string, n int64, more item) {
 func (r *cellsRig) read() []parts.Part[board.Histogram] {
 	r.Helper()
 	list, err := r.Read(r.Context(), period.Key())
-	if err != nil {
-		r.Fatal(err)
-	}
+	require.NoError(r, err)
 	return list
 }
 
@@ -97,9 +96,7 @@ func TestLowWatermarksOfHistograms(t *testing.T) {
 		r.put(name, sequence, 1, nil)
 	}
 	watermarks := map[string]string{"b": "06", "c": "06", "d": "05", "e": "06"}
-	if err := r.replace(r.read(), 9, watermarks); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.replace(r.read(), 9, watermarks))
 	r.want("a 05~ 0", "b 06~ 0", "c 06~ 0", "d 05~ 1", "e 06~ 0", "~merged  9")
 	if got := r.read()[0].ExpiresAt; got != r.now.Add(schema.EmptiedLifetime).Unix() {
 		t.Errorf("an emptied fragment expires at %d, want 48 h from now", got)
@@ -159,22 +156,16 @@ func TestDamagedFragments(t *testing.T) {
 	if err := parts.Damage(r.read()); err == nil || !strings.Contains(err.Error(), `"a"`) {
 		t.Errorf("the damage does not name fragment a: %v", err)
 	}
-	if err := r.replace(r.read(), 9, nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.replace(r.read(), 9, nil))
 	r.want("a 05~ 0", "b 05~~ 0", "c 05~ 0", "d 05~ 0", "~merged  9")
 	r.put("e", "new", 1, nil)
 	if err := r.replace(r.read(), 9, nil); err == nil || errors.Is(err, parts.ErrMoved) || !strings.Contains(err.Error(), "its last folded record is unknown") {
 		t.Errorf("without a sequence number: %v", err)
 	}
-	if err := r.replace(r.read(), 8, map[string]string{"e": "06"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.replace(r.read(), 8, map[string]string{"e": "06"}))
 	rested := item{schema.RollupSequence: nil, schema.AsOf: &types.AttributeValueMemberN{Value: fmt.Sprint(r.now.Add(-49 * time.Hour).UnixMilli())}}
 	r.put("f", "", 1, rested)
-	if err := r.replace(r.read(), 8, nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.replace(r.read(), 8, nil))
 	r.want("a 05~ 0", "b 05~~ 0", "c 05~ 0", "d 05~ 0", "e 06~ 0", "f "+strings.Repeat("0", 40)+"~ 0", "~merged  8")
 }
 

@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // TestHandler checks that the console serves / and /console/, and passes other requests to the API unchanged.
@@ -57,19 +59,13 @@ func TestBundleIsSmall(t *testing.T) {
 	var size counted
 	for _, name := range []string{"web/src/index.html", "dist/console.js", "dist/console.css"} {
 		text, err := bundle.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		packed, err := gzip.NewWriterLevel(&size, gzip.BestCompression)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if _, err := packed.Write(text); err != nil {
 			t.Fatal(err)
 		}
-		if err := packed.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, packed.Close())
 	}
 	if size > maxBundle || size < 10<<10 {
 		t.Errorf("the console has %d bytes compressed, want %d to %d", size, 10<<10, maxBundle)

@@ -16,6 +16,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 var update = flag.Bool("update", false, "make the pictures of docs/pictures from a run of bin/hotshard demo, and kinds.ts from the table of kinds")
@@ -67,18 +68,14 @@ func makePictures(t *testing.T) {
 		"demo", "--addr", "127.0.0.1:0", "--for", "2m", "--endpoint", endpoint, "--prefix", prefix)
 	var out lockedBuffer
 	demo.Stdout, demo.Stderr = &out, os.Stderr
-	if err := demo.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, demo.Start())
 	var said []string
 	waitFor(t, func() bool {
 		said = regexp.MustCompile(`the console is at (\S+)/#/\?from=(\S+) `).FindStringSubmatch(out.String())
 		return said != nil
 	})
 	from, err := time.Parse(time.RFC3339, said[2])
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	time.Sleep(time.Until(from.Add(cooledAfter)))
 	span := fmt.Sprintf("from=%s&to=%s", from.Format(time.RFC3339), from.Add(cooledAfter).Format(time.RFC3339))
 	for _, shot := range pictures {
@@ -97,9 +94,7 @@ func takePicture(t *testing.T, name string, width, height int64, theme, url, rea
 	p.until(ready)
 	p.do(chromedp.Sleep(3 * settle))
 	png := run(p, chromedp.CaptureScreenshot())
-	if err := os.WriteFile(filepath.Join(pictureFolder, name), png, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(pictureFolder, name), png, 0o644))
 	p.healthy()
 }
 
@@ -110,9 +105,7 @@ func writeCaption(t *testing.T, from time.Time, said string) {
 	text := fmt.Sprintf("# The pictures\n\nMade on %s by `make pictures`, from one run of `hotshard demo --for 2m`. All that they show was\n"+
 		"measured in that run, which ended with\n\n```console\n%s\n```\n",
 		from.Format(time.DateOnly), strings.Join(lines[1:], "\n"))
-	if err := os.WriteFile(filepath.Join(pictureFolder, "README.md"), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(pictureFolder, "README.md"), []byte(text), 0o644))
 }
 
 // lockedBuffer is written by one goroutine and read by another.

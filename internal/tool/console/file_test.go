@@ -24,6 +24,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/query"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // dayOf is a source of heat.
@@ -90,13 +91,9 @@ func fileAbout(coverage string) About {
 func write(t *testing.T, source heat.Source, about About) (url string) {
 	t.Helper()
 	page, err := File(t.Context(), heatAPI(source), about, noon.Add(-24*time.Hour), noon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "heat.html")
-	if err := os.WriteFile(path, page, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, page, 0o600))
 	return "file://" + path
 }
 
@@ -209,9 +206,7 @@ func TestFileWithoutWrites(t *testing.T) {
 // TestFileKeepsItsData checks that a file has the answers unchanged, and that none can end the script element.
 func TestFileKeepsItsData(t *testing.T) {
 	page, err := File(t.Context(), heatAPI(sampledDay()), fileAbout("<!--</script>"), noon.Add(-24*time.Hour), noon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	text := string(page)
 	for markup, want := range map[string]int{"<script": 2, "</script": 2, "</style": 1, "<!--": 0, "\u2028": 0, "/console/": 0} {
 		body := strings.ReplaceAll(text, string(asset("dist/console.js")), "")
@@ -227,9 +222,7 @@ func TestFileKeepsItsData(t *testing.T) {
 		Rows []struct{ Key string }
 		Keys []struct{ Key string }
 	}
-	if err := json.Unmarshal([]byte(data), &back); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(data), &back))
 	for _, key := range hostile {
 		if !slices.ContainsFunc(back["/v1/heat"].Rows, func(r struct{ Key string }) bool { return r.Key == key }) {
 			t.Errorf("no row has the key %.40q", key)
@@ -260,9 +253,7 @@ func TestFileIsBounded(t *testing.T) {
 			writeJSON(w, out)
 		})
 		page, err := File(t.Context(), api, fileAbout(""), noon.Add(-24*time.Hour), noon)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return len(page)
 	}
 	if n := file(); n > 2_300_000 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/streamshard"
 	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // TestStopsAtFirstThrottle checks that a throttle of any operation ends reading.
@@ -268,18 +269,12 @@ func TestRawBodies(t *testing.T) {
 		first, err := client.GetShardIterator(t.Context(), &dynamodbstreams.GetShardIteratorInput{
 			StreamArn: aws.String(fakeARN), ShardId: &s.id, ShardIteratorType: streamtypes.ShardIteratorTypeTrimHorizon,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		stock, err := client.GetRecords(t.Context(), &dynamodbstreams.GetRecordsInput{ShardIterator: first.ShardIterator, Limit: aws.Int32(1000)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		cursor := streamshard.New(client, fakeARN, found().View).Cursor(s.id, streamshard.TrimHorizon)
 		page, err := cursor.Next(t.Context(), new(streamshard.Buffer), streamshard.MaxRecords)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if len(page.Records) != 50 || len(stock.Records) != 50 || page.Closed || stock.NextShardIterator == nil {
 			t.Fatalf("%d and %d records, closed %v", len(page.Records), len(stock.Records), page.Closed)
 		}

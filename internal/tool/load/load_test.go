@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/tool/load"
 	"github.com/hotshard/hotshard/internal/tool/workload"
 )
@@ -36,18 +37,14 @@ func TestMain(m *testing.M) {
 func generated(t *testing.T, kind workload.Kind, count int) workload.Source {
 	t.Helper()
 	source, err := workload.Synthetic{Kind: kind, Seed: 1, Count: count, Keys: 20}.Source()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return source
 }
 
 func logged(t *testing.T, count int) workload.Source {
 	t.Helper()
 	source, err := workload.Log("../../../events/access.log.gz", count)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return source
 }
 
@@ -57,9 +54,7 @@ func run(t *testing.T, f *fake, o load.Options) load.Result {
 	o.Target, o.Verify = f.URL, true
 	o.Settle = 150 * time.Millisecond // for a second comparison, 100 ms after the first
 	result, err := load.Run(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return result
 }
 

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 const (
@@ -35,19 +37,13 @@ func check(t *testing.T, programs map[string]string, things ...string) (int, str
 		if err == nil {
 			err = os.Symlink(path, filepath.Join(bin, tool))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	for name, text := range programs {
-		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\ncat >&2 <<'END'\n"+text+"\nEND\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\ncat >&2 <<'END'\n"+text+"\nEND\n"), 0o700))
 	}
 	names := filepath.Join(bin, "names.txt")
-	if err := os.WriteFile(names, []byte("chromium\nchrome\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(names, []byte("chromium\nchrome\n"), 0o600))
 	cmd := exec.Command("sh", append([]string{"./need.sh"}, things...)...)
 	cmd.Env = append(cmd.Environ(), "PATH="+bin, "CC=", "HOTSHARD_BROWSER_NAMES="+names)
 	out, err := cmd.CombinedOutput()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -25,9 +26,7 @@ func foreignTable(t *testing.T, db *dynamodb.Client, name string) {
 		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("customer"), KeyType: "HASH"}, {AttributeName: aws.String("placed"), KeyType: "RANGE"}},
 		StreamSpecification:  &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }
 
 // TestAttachedDetectorAdvises checks that a detector that is attached to another table lists its hot key with advice.
@@ -63,16 +62,12 @@ func TestAttachedDetectorAdvises(t *testing.T) {
 func advises(t *testing.T, url, table string) bool {
 	t.Helper()
 	response, err := http.Get(url + "/v1/hot-keys")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer response.Body.Close()
 	var got struct {
 		Keys []struct{ Table, Key, Status, Advice string }
 	}
-	if err := json.NewDecoder(response.Body).Decode(&got); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.NewDecoder(response.Body).Decode(&got))
 	if len(got.Keys) == 0 || got.Keys[0].Status == "warm" {
 		return false
 	}

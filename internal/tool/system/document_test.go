@@ -19,6 +19,7 @@ import (
 	"github.com/hotshard/hotshard/internal/httpapi/docs"
 	"github.com/hotshard/hotshard/internal/ingest"
 	"github.com/hotshard/hotshard/internal/query"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // object is an object in the OpenAPI document.
@@ -42,9 +43,7 @@ func TestTheDocument(t *testing.T) {
 		ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/openapi.json", nil))
 	checkGolden(t, answer.Body.Bytes())
 	d := &documented{t: t, seen: map[string]bool{}}
-	if err := json.Unmarshal(answer.Body.Bytes(), &d.root); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(answer.Body.Bytes(), &d.root))
 	d.schemas = d.at("components", "schemas")
 	d.checkHead()
 	operations := 0
@@ -233,18 +232,12 @@ func checkGolden(t *testing.T, document []byte) {
 	t.Helper()
 	golden := filepath.Join("testdata", "openapi.json")
 	var got bytes.Buffer
-	if err := json.Indent(&got, document, "", " "); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Indent(&got, document, "", " "))
 	if *update {
-		if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(golden, got.Bytes(), 0o644))
 	}
 	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !bytes.Equal(got.Bytes(), want) {
 		t.Errorf("the document differs (-golden +now):\n%s", cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got.String(), "\n")))
 	}

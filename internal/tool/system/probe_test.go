@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 type transport func(*http.Request) (*http.Response, error)
@@ -51,12 +52,8 @@ func TestEngineOutageIsLoggedOnce(t *testing.T) {
 func TestEngineExitSaysWhatIsLost(t *testing.T) {
 	for folder, want := range map[string]string{"": "its data was in memory and is lost", t.TempDir(): "its data is in "} {
 		own, err := dynamolocal.StartEngine(t.Context(), dynamolocal.Options{DataDir: folder})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := own.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, own.Stop())
 		if err := (&engine{own: own, folder: folder}).watch(t.Context()); err == nil || !strings.Contains(err.Error(), want+folder) {
 			t.Errorf("with the data folder %q: error %v, want %q", folder, err, want+folder)
 		}
@@ -71,14 +68,10 @@ func TestServersCheckTheHost(t *testing.T) {
 	for _, url := range []string{s.URL(), s.LimitedEndpoint()} {
 		for host, rejected := range map[string]bool{"evil.example": true, "": false} {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader("{}"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			request.Host = host
 			answer, err := http.DefaultClient.Do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			answer.Body.Close()
 			if (answer.StatusCode == http.StatusMisdirectedRequest) != rejected {
 				t.Errorf("%s with the host %q: %s, want 421: %t", url, host, answer.Status, rejected)

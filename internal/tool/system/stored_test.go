@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 var update = flag.Bool("update", false, "write the golden files of testdata from what the system stores and answers")
@@ -50,17 +51,13 @@ func TestStoredForms(t *testing.T) {
 	defer stop()
 	for _, c := range storedCalls {
 		request, err := http.NewRequestWithContext(t.Context(), c.method, s.URL()+c.path, strings.NewReader(c.body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		request.Header.Set("Content-Type", "application/json")
 		if c.key != "" {
 			request.Header.Set("Idempotency-Key", c.key)
 		}
 		answer, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if answer.StatusCode/100 != 2 {
 			text, _ := io.ReadAll(answer.Body)
 			t.Fatalf("%s %s: %s\n%s", c.method, c.path, answer.Status, text)
@@ -70,14 +67,10 @@ func TestStoredForms(t *testing.T) {
 	golden := filepath.Join("testdata", "stored.golden")
 	if *update {
 		time.Sleep(storedTime)
-		if err := os.WriteFile(golden, []byte(storedForms(t, s)), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(golden, []byte(storedForms(t, s)), 0o644))
 	}
 	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for deadline := time.Now().Add(2 * storedTime); ; time.Sleep(200 * time.Millisecond) {
 		got := storedForms(t, s)
 		if got == string(want) {
@@ -102,9 +95,7 @@ func storedForms(t *testing.T, s *System) string {
 		pages := dynamodb.NewScanPaginator(s.db, &dynamodb.ScanInput{TableName: &table.name})
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for _, it := range page.Items {
 				forms[table.short+" "+storedForm(it)] = true
 			}

@@ -20,6 +20,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/tool/load"
 	"github.com/hotshard/hotshard/internal/tool/workload"
 )
@@ -41,9 +42,7 @@ func startWith(t *testing.T, set func(*Options)) (s *System, stop func()) {
 	}
 	set(&o)
 	s, err := Start(ctx, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
 	stop = func() {
@@ -65,9 +64,7 @@ func TestHottestKeysOfLog(t *testing.T) {
 	defer noLeak(t, goleak.IgnoreCurrent())
 	count, keys := lane.Runs(200, 2000), lane.Runs(100, 200)
 	source, err := workload.Log("../../../events/access.log.gz", count)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s, stop := start(t)
 	result, err := load.Run(t.Context(), load.Options{Target: s.URL(), Source: source, Verify: true})
 	if err != nil || result.Accepted != count || result.Verify.Differences != 0 {
@@ -125,13 +122,9 @@ func eventually(t *testing.T, ok func() bool) {
 func get(t *testing.T, url string, into any) {
 	t.Helper()
 	response, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer response.Body.Close()
-	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.NewDecoder(response.Body).Decode(into))
 }
 
 type expected struct {
@@ -144,9 +137,7 @@ func hottest(t *testing.T, source workload.Source) []expected {
 	t.Helper()
 	units := map[string]uint64{}
 	for r, err := range source.Requests() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		units[schema.Key{Base: schema.BaseKey{Type: kind.Counter, Name: r.Counter()}}.String()]++
 		units[schema.Key{
 			Base:   schema.BaseKey{Type: kind.Event, Name: r.Entity()},
@@ -168,17 +159,13 @@ func (s *System) counted(t *testing.T) (low, high map[string]uint64) {
 	var rest uint64
 	for pages := dynamodb.NewScanPaginator(s.db, &dynamodb.ScanInput{TableName: &s.names.Heat}); pages.HasMorePages(); {
 		page, err := pages.NextPage(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, attributes := range page.Items {
 			if pk := attributes["pk"].(*types.AttributeValueMemberS).Value; pk < "K#2" || pk > "K#3" {
 				continue // layers, summaries of hours, metric names
 			}
 			item, err := heat.Parse(attributes)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			rest += item.Rest
 			for _, k := range item.Keys {
 				low[k.Key] += k.Units

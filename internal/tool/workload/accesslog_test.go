@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/tool/workload"
 )
 
@@ -22,9 +23,7 @@ func collect(t *testing.T, requests iter.Seq2[workload.Request, error]) []worklo
 	t.Helper()
 	var list []workload.Request
 	for request, err := range requests {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		list = append(list, request)
 	}
 	return list
@@ -41,9 +40,7 @@ func lastError(requests iter.Seq2[workload.Request, error]) error {
 // TestRealLog compares figures of the log with those from awk, sort and uniq.
 func TestRealLog(t *testing.T) {
 	source, err := workload.Log(realLog, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	paths, clients, ids := map[string]int{}, map[string]int{}, map[string]bool{}
 	first := collect(t, source.Requests())
 	for _, r := range first {
@@ -62,9 +59,7 @@ func TestRealLog(t *testing.T) {
 
 func TestLogStopsAtCount(t *testing.T) {
 	source, err := workload.Log(realLog, 7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if n := len(collect(t, source.Requests())); n != 7 || source.Total != 7 {
 		t.Errorf("%d requests of a total of %d, want 7", n, source.Total)
 	}
@@ -118,9 +113,7 @@ func TestLogReportsErrorsFirst(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	for path, want := range map[string]string{

@@ -14,6 +14,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -31,9 +32,7 @@ func (d *deployment) deferring(client boards.Client, o shard.Observer) *boards.B
 
 func (d *deployment) configure(t *testing.T, board string, s boards.Settings) {
 	t.Helper()
-	if err := d.boards(d.Client, nil).Configure(libtest.Within(t), board, s); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, d.boards(d.Client, nil).Configure(libtest.Within(t), board, s))
 }
 
 // scoresOf parses scores such as "ann 5".
@@ -49,17 +48,13 @@ func scoresOf(t testing.TB, texts ...string) []boards.PlayerScore {
 
 func submit(t *testing.T, rankings *boards.Boards, board string, now time.Time, texts ...string) {
 	t.Helper()
-	if err := errors.Join(rankings.Submit(libtest.Within(t), board, scoresOf(t, texts...), now)...); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(rankings.Submit(libtest.Within(t), board, scoresOf(t, texts...), now)...))
 }
 
 func (d *deployment) entry(t *testing.T, board, label, player string, now time.Time) boards.Place {
 	t.Helper()
 	held, err := d.boards(d.Client, nil).Entry(libtest.Within(t), board, label, player, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return held.Place
 }
 
@@ -264,9 +259,7 @@ func TestRevsRise(t *testing.T) {
 	for i := range 6 {
 		now := libtest.Later.Add(time.Duration(i) * time.Second)
 		if i%2 == 0 {
-			if err := boards.Remove(libtest.Within(t), "b", "ann", now); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, boards.Remove(libtest.Within(t), "b", "ann", now))
 		}
 		submit(t, boards, "b", now, fmt.Sprint("ann ", i))
 		held, err := boards.Entry(libtest.Within(t), "b", "all", "ann", now)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -100,11 +101,9 @@ func (m *boardModel) ranking(label string, now time.Time) []boards.Place {
 	})
 }
 
-func score(t interface{ Fatal(...any) }, text string) boards.Score {
+func score(t require.T, text string) boards.Score {
 	s, err := boards.ParseScore(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s
 }
 
@@ -129,9 +128,7 @@ func compareBoard(t *rapid.T, rankings *boards.Boards, board, label string, m *b
 	want := m.ranking(label, now)
 	n := rapid.IntRange(1, len(want)+2).Draw(t, "top")
 	top, err := rankings.Top(t.Context(), board, label, n, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	samePlaces(t, "top of "+label, top, want[:min(n, len(want))])
 	if len(want) == 0 {
 		return
@@ -143,9 +140,7 @@ func compareBoard(t *rapid.T, rankings *boards.Boards, board, label string, m *b
 	}
 	n = rapid.IntRange(1, 4).Draw(t, "around")
 	above, below, err := rankings.Around(t.Context(), board, label, of, n, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	samePlaces(t, "above", above, want[max(0, rank-n):rank])
 	samePlaces(t, "below", below, want[rank+1:min(len(want), rank+1+n)])
 	compareCount(t, rankings, board, label, want, rank, now)
@@ -210,9 +205,7 @@ type boardRun struct {
 }
 
 func (r *boardRun) configure(t *rapid.T) {
-	if err := r.boards.Configure(t.Context(), r.board, r.model.settings); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.boards.Configure(t.Context(), r.board, r.model.settings))
 }
 
 // step makes one random call.
@@ -221,15 +214,11 @@ func (r *boardRun) step(t *rapid.T) {
 	switch rapid.SampledFrom([]string{"submit", "submit", "submit", "submit", "remove", "shards", "periods"}).Draw(t, "step") {
 	case "submit":
 		scores := anyScores(t)
-		if err := errors.Join(r.boards.Submit(t.Context(), r.board, scores, r.now)...); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(r.boards.Submit(t.Context(), r.board, scores, r.now)...))
 		r.model.submit(scores, r.now.Truncate(time.Millisecond))
 	case "remove":
 		player := anyPlayer.Draw(t, "player")
-		if err := r.boards.Remove(t.Context(), r.board, player, r.now); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.boards.Remove(t.Context(), r.board, player, r.now))
 		r.model.remove(player, r.now)
 	case "shards":
 		count := rapid.IntRange(1, 5).Draw(t, "shards")

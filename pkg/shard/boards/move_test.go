@@ -15,6 +15,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/throttle"
@@ -42,9 +43,7 @@ func TestThrottledWriteDefersItsRow(t *testing.T) {
 	}
 	top := func() string {
 		places, err := kept.Top(libtest.Within(t), "b", "all", 9, now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return players(places)
 	}
 	if got := top(); got != "ann 5, bob 4" {
@@ -177,9 +176,7 @@ func TestRowsFollowAllWriters(t *testing.T) {
 		close(done)
 		movers.Wait()
 		entries, err := writers[3].Entries(libtest.Within(t), board, "all", all, now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, e := range entries {
 			if e.Late() {
 				late++
@@ -191,9 +188,7 @@ func TestRowsFollowAllWriters(t *testing.T) {
 		t.Logf("%s: %d rows moved, and %d at the end", mode, moved, late)
 		want := s.model.ranking("all", now)
 		got, err := writers[0].Top(libtest.Within(t), board, "all", 10, now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if mode != boards.Total {
 			samePlaces(t, board, got, want)
 		}

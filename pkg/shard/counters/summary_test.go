@@ -13,6 +13,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -66,9 +67,7 @@ func TestRepeatedNamesHaveSeparateValues(t *testing.T) {
 		},
 	} {
 		list, err := read([]string{"a", "b", "a", "never", "a", "never"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for i, want := range []int64{5, 7, 5, 0, 5, 0} {
 			if s := list[i]; s.Value.Int64() != want || s.Shards != 1 || !s.ReadAt.Equal(now.Round(0)) || !s.AsOf.Equal(s.ReadAt) || s.Err != nil {
 				t.Errorf("%s, summary %d: %+v, want %d", name, i, s, want)
@@ -119,9 +118,7 @@ func TestSummaryReadsNeededPartialsOnly(t *testing.T) {
 	} {
 		counted := &libtest.Reads{Client: d.Client}
 		list, err := counters.NewSummaries(counted, d.Names.Items, d.Names.Rollups, c.shards).Read(libtest.Within(t), []string{c.name}, libtest.Later)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if s := list[0]; s.Value.Int64() != c.want || !s.AsOf.Equal(c.asOf) || int(counted.Keys.Load()) != c.requests {
 			t.Errorf("%s: %+v after %d keys, want %d as of %v after %d", c.name, s, counted.Keys.Load(), c.want, c.asOf, c.requests)
 		}
@@ -141,9 +138,7 @@ func TestADamagedCounterFailsAlone(t *testing.T) {
 	partial(t, d, "c3", 1, dynamo.String("x"))
 	reader := counters.NewReader(d.Client, d.Names.Items, d.Shards)
 	list, err := counters.NewSummaries(d.Client, d.Names.Items, d.Names.Rollups, d.Shards).Read(libtest.Within(t), names, libtest.Later)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i, s := range list {
 		damaged := i > 0 && i < 4
 		if damaged != errors.Is(s.Err, counters.ErrUnreadable) || !damaged && s.Value.Int64() != int64(i) {
@@ -164,16 +159,12 @@ func TestWriteShard0HasHighestCount(t *testing.T) {
 	add := func(shards *shardmap.Map, now time.Time, times int) {
 		w := counters.NewWriter(d.Client, d.Names.Items, shards, counters.Options{})
 		for range times {
-			if err := w.Add(libtest.Within(t), "c", 1, now); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, w.Add(libtest.Within(t), "c", 1, now))
 		}
 	}
 	most := func() int {
 		n, err := dynamo.Largest(d.Item(t, "C#c#0", "-"), schema.Counts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return n
 	}
 	add(d.Shards, now, 1)

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
@@ -44,35 +45,25 @@ func TestStoredFormOfEvents(t *testing.T) {
 			list[i].ID += fmt.Sprint(n)
 		}
 		now := start.Add(100 * time.Hour)
-		if err := errors.Join(w.Put(libtest.Within(t), list[:11], now)...); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(w.Put(libtest.Within(t), list[:11], now)...))
 		action, err := w.PutTransact(libtest.Within(t), list[11], now)
 		if err == nil {
 			_, err = d.Client.PutItem(libtest.Within(t), &dynamodb.PutItemInput{TableName: action.Action.Put.TableName, Item: action.Action.Put.Item})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	out, err := d.Client.Scan(libtest.Within(t), &dynamodb.ScanInput{TableName: &d.Names.Events})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var lines []string
 	for _, it := range out.Items {
 		line, err := json.Marshal(it)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		lines = append(lines, string(line))
 	}
 	slices.Sort(lines)
 	got, golden := []byte(strings.Join(lines, "\n")+"\n"), "testdata/events.golden"
 	if *update {
-		if err := errors.Join(os.MkdirAll("testdata", 0o755), os.WriteFile(golden, got, 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(os.MkdirAll("testdata", 0o755), os.WriteFile(golden, got, 0o644)))
 	}
 	want, err := os.ReadFile(golden)
 	if err != nil || !bytes.Equal(got, want) {

@@ -18,6 +18,7 @@ import (
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -53,9 +54,7 @@ func TestSessionPutRenewExpireEnd(t *testing.T) {
 		t.Fatalf("Get = %+v, %v; want data two, started at %v", got, err, again.Started)
 	}
 	for range 2 {
-		if err := s.End(libtest.Within(t), "a#b/é", "~beat#7", now); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.End(libtest.Within(t), "a#b/é", "~beat#7", now))
 		check(t, s.Reader, "a#b/é", now, 0)
 	}
 	if one = put(t, s, sessions.Lease{Group: "a#b/é", ID: "~beat#7", TTL: time.Hour}, now); one.Data != nil || !one.Started.Equal(one.Renewed) {
@@ -105,9 +104,7 @@ func TestSessionReplacesForeignItem(t *testing.T) {
 		action, _, err := s.PutTransact(ctx, sessions.Lease{Group: "g", ID: "keyed", TTL: time.Hour}, later)
 		return action, err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	check(t, s.Reader, "g", later, 2)
 	for _, id := range []string{"put", "keyed", "kept"} {
 		if err := s.End(libtest.Within(t), "g", id, later); err != nil {
@@ -170,9 +167,7 @@ func TestShardCountChangeKeepsSessions(t *testing.T) {
 		check(t, s.Reader, "g", now, len(begun))
 	}
 	for i := range begun {
-		if err := s.End(libtest.Within(t), "g", fmt.Sprint("id", i), now); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.End(libtest.Within(t), "g", fmt.Sprint("id", i), now))
 	}
 	check(t, s.Reader, "g", now, 0)
 	for sk, left := range d.items(t) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -24,9 +25,7 @@ func TestManyGrowersMakeOneChange(t *testing.T) {
 	for round, late := 0, 0; round < 3; {
 		made := d.storm(t, 10*(round+1), now)
 		entry, err := d.Shards.Read(libtest.Within(t), "C#hot")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if made == 0 && entry.Version == int64(round) && late < maxSlow {
 			late++
 			continue
@@ -104,12 +103,8 @@ func TestShrinkFailsAfterGrowth(t *testing.T) {
 	d := deploy(t)
 	c, loser := d.Changer(shardmap.ChangerOptions{}), d.Changer(shardmap.ChangerOptions{})
 	seen, err := libtest.Grow(libtest.Within(t), c, "C#likes", 16, libtest.Later)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := loser.Load(libtest.Within(t), libtest.Later.Add(time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, loser.Load(libtest.Within(t), libtest.Later.Add(time.Second)))
 	if _, err := c.GrowFrom(libtest.Within(t), seen, 64, libtest.Note, libtest.Later.Add(time.Second)); err != nil {
 		t.Fatal(err)
 	}
@@ -130,9 +125,7 @@ func TestTimelessKeysKeepThirtyChanges(t *testing.T) {
 	for key, most := range map[string]int{"C#daily": 30, "L#daily": 30, "E#daily": 40} {
 		at, entry, note := libtest.Later, shardmap.Entry{Key: key}, libtest.Note
 		base, err := schema.ParseBaseKey(key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		note.Kind = string(base.Type)
 		for i := range 40 {
 			if at = at.Add(time.Hour); i%2 == 0 {
@@ -195,9 +188,7 @@ func TestRefreshUpdatesView(t *testing.T) {
 	d := deploy(t)
 	now := libtest.Later
 	view := shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})
-	if err := view.Load(libtest.Within(t), now); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, view.Load(libtest.Within(t), now))
 	d.Pin(t, "C#hot", 9, now)
 	entry, err := view.Refresh(libtest.Within(t), "C#hot")
 	if err != nil || entry.History.Newest() != 9 || !entry.Pinned {

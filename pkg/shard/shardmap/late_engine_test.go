@@ -12,6 +12,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/busy"
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -78,9 +79,7 @@ func TestAmbiguousTransactionsOnTheEngine(t *testing.T) {
 	begin := time.Now()
 	now := func() time.Time { return libtest.Later.Add(time.Since(begin)) }
 	other := shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})
-	if err := other.Load(libtest.Within(t), now()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, other.Load(libtest.Within(t), now()))
 	grow := func(key string, client *lateClient) (*shardmap.Changer, shardmap.Entry, error) {
 		client.Client, client.now = d.Client, now
 		c := shardmap.NewChanger(client, shardmap.New(client, d.Names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{Clock: now})
@@ -105,9 +104,7 @@ func TestAmbiguousTransactionsOnTheEngine(t *testing.T) {
 	})
 	t.Run("lost", func(t *testing.T) {
 		c, e, err := grow("E#lost", &lateClient{lost: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if stored, err := c.Read(libtest.Within(t), "E#lost"); err != nil || stored.Version != 1 || !stored.Effective().Equal(e.Effective()) {
 			t.Errorf("stored %+v, %v: want %+v", stored, err, e)
 		}
@@ -118,9 +115,7 @@ func TestAmbiguousTransactionsOnTheEngine(t *testing.T) {
 		first := client.begun.Add(shardmap.LeadTime)
 		for ctx := libtest.Within(t); ; {
 			e, err := other.Read(ctx, "E#late") // reads of client decide when the transaction is committed
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if e.Version == 2 {
 				if len(e.History) != 1 || e.Effective().Sub(first) < bound {
 					t.Errorf("%+v: want it dated again, after %v", e, first)

@@ -12,6 +12,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/mapfake"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -29,9 +30,7 @@ func TestLoadHasChangesDuringIt(t *testing.T) {
 			}
 			change(f, 1, "C#new", 40)
 		}()
-		if err := m.Load(t.Context(), begun); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, m.Load(t.Context(), begun))
 		pages := f.Pages()
 		for _, key := range []string{"C#k0", "C#k77", "C#k199", "C#new"} {
 			if e, err := m.Lookup(t.Context(), key, begun); err != nil || e.History.Newest() != 40 {
@@ -79,9 +78,7 @@ func TestOldViewIsLoadedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := manyPages()
 		m := New(f, "m", Options{})
-		if err := m.Load(t.Context(), time.Now()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, m.Load(t.Context(), time.Now()))
 		pages := f.Pages()
 		time.Sleep(29 * time.Minute)
 		change(f, 2, "C#k3", 40)
@@ -127,9 +124,7 @@ func TestNotedPartitionsOnlyRiseWithinADay(t *testing.T) {
 			want  int
 		}{{9, 0, 9}, {6, time.Hour, 9}, {12, time.Hour, 12}, {12, 23 * time.Hour, 12}, {8, 23 * time.Hour, 12}, {8, 2 * time.Hour, 8}} {
 			time.Sleep(step.later + 2*time.Second)
-			if err := c.NotePartitions(t.Context(), "items", step.n, time.Now()); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, c.NotePartitions(t.Context(), "items", step.n, time.Now()))
 			if err := m.Load(t.Context(), time.Now()); err != nil || m.Partitions("items") != step.want {
 				t.Errorf("%+v: %d partitions, %v", step, m.Partitions("items"), err)
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -64,9 +65,7 @@ func TestStartsMissNoChangeOnTheEngine(t *testing.T) {
 	}
 	now := r.now().Add(11 * time.Minute)
 	r.now = func() time.Time { return now }
-	if err := d.Changer(shardmap.ChangerOptions{}).StoreSnapshot(libtest.Within(t), now); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, d.Changer(shardmap.ChangerOptions{}).StoreSnapshot(libtest.Within(t), now))
 	now = now.Add(30 * time.Second)
 	before := r.started.Load()
 	view := r.start(t)
@@ -170,16 +169,12 @@ func TestReadUnitsOfStart(t *testing.T) {
 	for _, start := range []string{"without a snapshot", "with a snapshot"} {
 		m := &metered{Client: client}
 		view := shardmap.New(m, names.ShardMap, shardmap.Options{})
-		if err := view.Load(libtest.Within(t), now); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, view.Load(libtest.Within(t), now))
 		if e, err := view.Lookup(libtest.Within(t), "E#tenant/device-009999", now); err != nil || e.Version != 3 {
 			t.Errorf("%s: %+v, %v; want version 3", start, e, err)
 		}
 		_, units[start] = m.takeCounts()
-		if err := shardmap.NewChanger(client, view, shardmap.ChangerOptions{Clock: func() time.Time { return now }}).StoreSnapshot(libtest.Within(t), now); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, shardmap.NewChanger(client, view, shardmap.ChangerOptions{Clock: func() time.Time { return now }}).StoreSnapshot(libtest.Within(t), now))
 		now = now.Add(9 * time.Minute)
 		logChanges(t, client, names.ShardMap, 300, now)
 	}

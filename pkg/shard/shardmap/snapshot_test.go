@@ -18,24 +18,21 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/mapfake"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // storeSnapshot stores a snapshot of the fake's keys now.
 func storeSnapshot(t *testing.T, f *mapfake.Table) {
 	t.Helper()
-	if err := NewChanger(f, New(f, "m", Options{}), ChangerOptions{}).StoreSnapshot(t.Context(), time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, NewChanger(f, New(f, "m", Options{}), ChangerOptions{}).StoreSnapshot(t.Context(), time.Now()))
 }
 
 // loadView returns a view that was loaded now, and the number of pages of keys that the load read.
 func loadView(t *testing.T, f *mapfake.Table) (*Map, int) {
 	t.Helper()
 	before, m := f.Pages(), New(f, "m", Options{})
-	if err := m.Load(t.Context(), time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, m.Load(t.Context(), time.Now()))
 	return m, f.Pages() - before
 }
 
@@ -192,9 +189,7 @@ func TestFrozenSnapshotWriter(t *testing.T) {
 		for n := range schema.MapParts * schema.MapSlices {
 			it := f.Items[mapfake.Slot(snapshotKey(n/schema.MapSlices, n%schema.MapSlices))]
 			at, err := parseSeconds(it, attrTaken)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			taken[at.Format("15:04")] = true
 		}
 		m, pages := loadView(t, f)
@@ -237,9 +232,7 @@ func TestStartReadsLogSinceSnapshot(t *testing.T) {
 		if _, err := c.Reset(t.Context(), "C#k4", time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Forget(t.Context(), "C#k4", time.Now()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Forget(t.Context(), "C#k4", time.Now()))
 		time.Sleep(29 * time.Minute)
 		m, pages := loadView(t, f.Table)
 		for key, want := range map[string]int{"C#k3": 40, "C#new": 50, "C#k4": 1, "C#k5": 16} {
@@ -259,16 +252,12 @@ func TestEveryLogHasEveryChange(t *testing.T) {
 		for n := range views {
 			views[n] = New(f, "m", Options{})
 			views[n].log = schema.MapLog(n)
-			if err := views[n].Load(t.Context(), time.Now()); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, views[n].Load(t.Context(), time.Now()))
 		}
 		if _, err := c.Pin(t.Context(), "E#e", 9, Note{}, time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.NotePartitions(t.Context(), "items", 12, time.Now()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.NotePartitions(t.Context(), "items", 12, time.Now()))
 		time.Sleep(2 * time.Second)
 		for n, m := range views {
 			if e, err := m.Lookup(t.Context(), "E#e", time.Now()); err != nil || e.History.Newest() != 9 || m.Partitions("items") != 12 {

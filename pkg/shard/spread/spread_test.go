@@ -13,6 +13,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/events"
@@ -42,9 +43,7 @@ func spaced(entity string, n int, start time.Time, step time.Duration) (list []e
 func (d *deployment) putAll(t *testing.T, list []events.Event, now time.Time) {
 	t.Helper()
 	writer := events.NewWriter(d.Client, d.Names.Events, d.Shards, events.Options{})
-	if err := errors.Join(writer.Put(libtest.Within(t), list, now)...); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(writer.Put(libtest.Within(t), list, now)...))
 }
 
 // TestSpreadOfEvents checks that Events counts each stretch with one shard count separately, and items on other write shards
@@ -158,9 +157,7 @@ func (d *deployment) raise(t *testing.T, n, writes int) {
 				":delta": &types.AttributeValueMemberN{Value: "-5"},
 			},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 }
 
@@ -177,15 +174,11 @@ func TestSpreadOfABoard(t *testing.T) {
 		var list []boards.PlayerScore
 		for i := from; i < to; i++ {
 			s, err := boards.ParseScore(score)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			list = append(list, boards.PlayerScore{Player: fmt.Sprint("player", i), Score: s})
 		}
 		for _, err := range rankings.Submit(libtest.Within(t), "game", list, now) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 		}
 	}
 	submit(0, 100, "1")

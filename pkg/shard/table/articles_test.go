@@ -16,6 +16,7 @@ import (
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
@@ -141,9 +142,7 @@ func checkArticle(t *testing.T, a article, sharded *table.Table, s table.Span, s
 	t.Helper()
 	missing := maps.Clone(stored)
 	for it, err := range sharded.Query(t.Context(), a.read, s, libtest.Epoch) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if delete(missing, libtest.Text(it["id"])); libtest.Text(it["customer"]) != a.read {
 			t.Fatalf("%v has another name than %q", it, a.read)
 		}
@@ -181,9 +180,7 @@ func TestArticlesCounter(t *testing.T) {
 		}
 	}
 	for range 5 {
-		if err := likes.Add(t.Context(), "likes", 9, libtest.Epoch); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, likes.Add(t.Context(), "likes", 9, libtest.Epoch))
 	}
 	if sum, err := likes.Sum(t.Context(), []string{"likes"}, libtest.Epoch); err != nil || sum.Int64() != 100 {
 		t.Errorf("Sum = %v, %v; want 100", sum, err)
@@ -235,9 +232,7 @@ func keysOf(t *testing.T, sharded *table.Table, s table.Span) (keys []string) {
 	t.Helper()
 	for {
 		page, err := sharded.Page(t.Context(), "s", s, libtest.Epoch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, it := range page.Items {
 			keys = append(keys, libtest.Text(it["placed"]))
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
@@ -48,9 +49,7 @@ func checkPages(t *testing.T, sharded *table.Table, s table.Span, want []string)
 		s.Limit, s.After = 3, ""
 		for more := true; more; more = s.After != "" {
 			page, err := sharded.Page(t.Context(), "acme", s, libtest.Epoch)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for _, it := range page.Items {
 				got = append(got, libtest.Text(it["id"]))
 			}
@@ -84,9 +83,7 @@ func checkKey(t *testing.T, sharded *table.Table, n int, there bool) {
 	case !there && err == nil && libtest.Text(out.Attributes["n"]) != "100": // the other order was deleted
 		t.Fatalf("Update created order %d as %v, want n = 100", n, out.Attributes)
 	}
-	if err := sharded.Delete(t.Context(), libtest.Order(n), libtest.Epoch); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, sharded.Delete(t.Context(), libtest.Order(n), libtest.Epoch))
 	if _, err := sharded.Get(t.Context(), libtest.Order(n), libtest.Epoch); !errors.Is(err, shard.ErrNotFound) {
 		t.Fatalf("Get of deleted order %d: error %v, want ErrNotFound", n, err)
 	}
@@ -130,14 +127,10 @@ func TestDeleteOnRandomShard(t *testing.T) {
 			return table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str(shard.Millis.Key(libtest.Epoch, "#", fmt.Sprint(i)))}
 		}
 		for i := range 20 {
-			if err := sharded.Put(t.Context(), key(i), libtest.Epoch); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, sharded.Put(t.Context(), key(i), libtest.Epoch))
 		}
 		for range 2 { // the second delete finds no item
-			if err := sharded.Delete(t.Context(), key(7), libtest.Epoch); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, sharded.Delete(t.Context(), key(7), libtest.Epoch))
 		}
 		if n, err := sharded.Count(t.Context(), "acme", day, libtest.Epoch); err != nil || n != 19 {
 			t.Fatalf("%T: %d items, %v; want 19", layout, n, err)

@@ -108,9 +108,7 @@ func TestPlainFirstRejectsAmbiguousKeys(t *testing.T) {
 		"label with 15": func(s *table.Table) { s.Format, s.Layout = "#2026-01-", table.TimeBuckets{Bucket: shard.Day} },
 	} {
 		s := plain(&shaky{}, "orders", table.RandomSuffix{}, table.Fixed(3))
-		if err := s.Check(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Check())
 		spoil(s)
 		_, err := s.Page(t.Context(), "acme", day, libtest.Epoch)
 		if checked := s.Check(); !errors.Is(checked, shard.ErrMisused) || !errors.Is(err, shard.ErrMisused) {
@@ -159,9 +157,7 @@ func TestDuplicatesCountOnce(t *testing.T) {
 		const items = 12
 		for i := range items {
 			item := table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str(fmt.Sprintf("2026-01-05T10:00:%02d.000Z", i)), "id": libtest.Str(fmt.Sprint(i))}
-			if err := orders.Put(t.Context(), item, libtest.Epoch); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, orders.Put(t.Context(), item, libtest.Epoch))
 			item["customer"] = libtest.Str(plainKey(what))
 			if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &orders.Name, Item: item}); err != nil {
 				t.Fatal(err)
@@ -183,9 +179,7 @@ func TestClearNamesOccupiedKey(t *testing.T) {
 		orders := plain(db, libtest.Theirs(t, db, "S"), layout, table.Fixed(1))
 		orders.Observer = listener
 		item := table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str(shard.Millis.Key(libtest.Epoch, "#", "x")), "id": libtest.Str("x")}
-		if err := orders.Put(t.Context(), item, libtest.Epoch); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, orders.Put(t.Context(), item, libtest.Epoch))
 		clear := listener.Attempts[0].Clear
 		occupied := plainKey(what) + "#SHARD_3"
 		item["customer"] = libtest.Str(occupied)

@@ -17,6 +17,7 @@ import (
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/pkg/shard/table"
@@ -104,9 +105,7 @@ func TestPagesOverManyBuckets(t *testing.T) {
 		for i := range 3 {
 			sort := shard.Seconds.Key(libtest.Epoch.Add(time.Duration(i)*apart*time.Minute), "#", "x")
 			want = append(want, sort)
-			if err := sharded.Put(t.Context(), table.Item{"customer": libtest.Str("a"), "placed": libtest.Str(sort)}, libtest.Epoch); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, sharded.Put(t.Context(), table.Item{"customer": libtest.Str("a"), "placed": libtest.Str(sort)}, libtest.Epoch))
 		}
 		for _, desc := range []bool{false, true} {
 			if desc != offset && !lane.Long {
@@ -146,9 +145,7 @@ func TestQueryReadsManyPages(t *testing.T) {
 	sharded := libtest.Orders(t, db, db, table.CalculatedSuffix{}, 3)
 	filler := libtest.Str(strings.Repeat("x", 100_000))
 	for i := range 90 { // 3 MB and three pages for each write shard
-		if err := sharded.Put(t.Context(), table.Item{"customer": libtest.Str("a"), "placed": libtest.Str(fmt.Sprintf("%03d", i)), "filler": filler}, libtest.Epoch); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, sharded.Put(t.Context(), table.Item{"customer": libtest.Str("a"), "placed": libtest.Str(fmt.Sprintf("%03d", i)), "filler": filler}, libtest.Epoch))
 	}
 	for _, desc := range []bool{false, true} {
 		n := 0
@@ -176,9 +173,7 @@ func TestQueryEndsWithItsContext(t *testing.T) {
 	db := enginetest.Client(t)
 	sharded := libtest.Orders(t, db, db, table.RandomSuffix{}, 10)
 	for i := range 20 {
-		if err := sharded.Put(t.Context(), table.Item{"customer": libtest.Str("a"), "placed": libtest.Str(fmt.Sprint(i))}, libtest.Epoch); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, sharded.Put(t.Context(), table.Item{"customer": libtest.Str("a"), "placed": libtest.Str(fmt.Sprint(i))}, libtest.Epoch))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -207,9 +202,7 @@ func TestFailedConditionReturnsItem(t *testing.T) {
 	db := enginetest.Client(t)
 	for _, layout := range []table.Layout{table.HybridBuckets{Bucket: shard.Day}, table.CalculatedSuffix{By: "id"}} {
 		sharded := libtest.Orders(t, db, db, layout, 10)
-		if err := sharded.Put(t.Context(), libtest.Order(1), libtest.Epoch); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, sharded.Put(t.Context(), libtest.Order(1), libtest.Epoch))
 		for give, want := range map[types.ReturnValuesOnConditionCheckFailure]string{"": "", "NONE": "", "ALL_OLD": "acme " + libtest.Text(libtest.Order(1)["placed"])} {
 			in := &dynamodb.UpdateItemInput{
 				UpdateExpression: aws.String("SET n = :one"), ConditionExpression: aws.String("attribute_exists(nothing)"),
@@ -238,9 +231,7 @@ func TestUpdateAndDelete(t *testing.T) {
 	if _, err := sharded.Update(t.Context(), key, &dynamodb.UpdateItemInput{TableName: aws.String("x")}, libtest.Epoch); !errors.Is(err, shard.ErrMisused) {
 		t.Errorf("Update with a table name: error %v, want ErrMisused", err)
 	}
-	if err := sharded.Delete(t.Context(), key, libtest.Epoch); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, sharded.Delete(t.Context(), key, libtest.Epoch))
 	if _, err := sharded.Get(t.Context(), key, libtest.Epoch); !errors.Is(err, shard.ErrNotFound) {
 		t.Fatalf("Get after Delete: error %v, want ErrNotFound", err)
 	}
@@ -269,13 +260,9 @@ func TestTallySums(t *testing.T) {
 		Value: "views", Format: shard.HashShard, Shards: table.Fixed(8),
 	}
 	for i := range 50 {
-		if err := tally.Add(t.Context(), "home", int64(i-10), libtest.Epoch); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, tally.Add(t.Context(), "home", int64(i-10), libtest.Epoch))
 	}
-	if err := tally.Add(t.Context(), "away", 7, libtest.Epoch); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, tally.Add(t.Context(), "away", 7, libtest.Epoch))
 	for consistent, read := range map[bool]func(context.Context, []string, time.Time) (*big.Int, error){true: tally.Sum, false: tally.EventualSum} {
 		reads.consistent = nil
 		sum, err := read(t.Context(), []string{"home", "away", "home", "never"}, libtest.Epoch)
@@ -327,9 +314,7 @@ func TestManyProgramsShareOneMap(t *testing.T) {
 			clock = clock.Add(30 * time.Second / time.Duration(steps))
 			for _, p := range programs {
 				sort := fmt.Sprintf("%d-%05d", round, written)
-				if err := p.Put(t.Context(), table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str(sort)}, clock); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, p.Put(t.Context(), table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str(sort)}, clock))
 				written++
 			}
 			for i, p := range programs {
