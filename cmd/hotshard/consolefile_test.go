@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,10 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
-	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 // asOwner makes commands use the credentials of a test's client.
@@ -205,24 +201,6 @@ func TestConsoleFileUsage(t *testing.T) {
 			t.Errorf("%v: exit %d with %s%s, want %s", args, code, out, errs, want)
 		}
 	}
-}
-
-// throttledItem returns the endpoint of a throttling proxy that has throttled three writes of a key.
-func throttledItem(t *testing.T, db *dynamodb.Client, table, key string) (endpoint string) {
-	t.Helper()
-	engine, err := url.Parse(aws.ToString(db.Options().BaseEndpoint))
-	require.NoError(t, err)
-	l, err := throttle.New(throttle.Options{Partitions: 1, PartitionWCU: 1, PartitionRCU: 10_000, Base: dynamolocal.Transport()})
-	require.NoError(t, err)
-	proxy := httptest.NewServer(l.Proxy(engine))
-	t.Cleanup(proxy.Close)
-	limited := dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.BaseEndpoint, o.Retryer = &proxy.URL, aws.NopRetryer{} })
-	for n := range 4 {
-		if err := putLarge(t, limited, table, item{"pk": str(key), "sk": str("-")}); (err == nil) != (n == 0) {
-			t.Fatalf("write %d: %v", n, err)
-		}
-	}
-	return proxy.URL
 }
 
 // putLarge writes an item of 300 units. The next writes to a partition of 1 WCU/s are throttled for minutes.
