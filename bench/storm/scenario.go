@@ -47,8 +47,9 @@ func (s served) String() string {
 }
 
 var (
-	fortyContainers = served{Containers: 40}
-	twelveProcesses = served{Containers: 12, Processes: true}
+	fortyContainers  = served{Containers: 40}
+	enoughContainers = served{Containers: 200}
+	twelveProcesses  = served{Containers: 12, Processes: true}
 )
 
 // The partitions, with a fiftieth of AWS's limit.
@@ -93,6 +94,7 @@ func scenarios() []scenario {
 	}
 	tenfold("10x-fixed", scenario{Kind: counter, Served: fortyContainers, Fixed: true})
 	for _, k := range []writes{counter, event} {
+		tenfold("10x-200", scenario{Kind: k, Served: enoughContainers})
 		tenfold("10x-processes", scenario{Kind: k, Served: twelveProcesses})
 		list = append(list,
 			scenario{Name: k.name + "3x-40", Kind: k, Phases: stormPhases(3, warmUp), Served: fortyContainers},
