@@ -128,7 +128,7 @@ func TestLoadVerifiesDeployment(t *testing.T) {
 	if code != exitOK || atomic.LoadInt64(rejected) != 0 {
 		t.Errorf("exit %d, %d calls rejected: %s", code, *rejected, text)
 	}
-	wantText(t, out, "counters, 200 events of")
+	wantText(t, out, "counters by summary and write shards, 200 events of")
 	if !regexp.MustCompile(`(?m)^ *differences +0 *$`).MatchString(out) {
 		t.Errorf("want no differences:\n%s", out)
 	}
