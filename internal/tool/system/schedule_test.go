@@ -40,7 +40,8 @@ func TestHotKeysReachDetector(t *testing.T) {
 		get(t, s.URL()+"/v1/hot-keys", &answer)
 		return len(answer.Keys) > 0 && answer.Keys[0].Shards > 1 && answer.Keys[0].Status == "saturated"
 	})
-	if got := answer.Keys[0]; got.Key != "C#viral#0" || !strings.Contains(got.Advice, "so writes may be throttled") {
+	got := answer.Keys[0] // its window may be from before the newest change of N
+	if got.Key != "C#viral#0" || !strings.Contains(got.Advice, "so writes may be throttled") && !strings.HasPrefix(got.Advice, "Resharded to ") {
 		t.Errorf("hottest key %+v", got)
 	}
 }
