@@ -42,7 +42,7 @@ func periodOf(t *testing.T, a object) float64 {
 // TestPeriods checks the threshold, the periods and their length of alarms with periods of more than a minute.
 func TestPeriods(t *testing.T) {
 	want := map[string]string{
-		"stream-shards": "80 1 900", "shard-changes": "50 1 300", "layers-not-done": "1 6 300", "shrink-not-done": "1 6 300", "compact-not-done": "1 3 3600", "boards-not-done": "1 6 300",
+		"stream-shards": "128 1 900", "shard-changes": "50 1 300", "layers-not-done": "1 6 300", "shrink-not-done": "1 6 300", "compact-not-done": "1 3 3600", "boards-not-done": "1 6 300",
 		"hotkeys-tasks-dropped": "3 1 3600", "aggregator-tasks-dropped": "3 1 3600", "hotkeys-not-polling": "1 6 300", "aggregator-not-polling": "1 6 300",
 		"hotkeys-events-not-polling": "1 6 300", "aggregator-events-not-polling": "1 6 300",
 	}

@@ -12,17 +12,15 @@ import (
 // lambdaRecord is a record in Lambda's event. Rest has the fields that GetRecords writes in the
 // same form.
 type lambdaRecord struct {
-	UserIdentity *identity `json:"userIdentity,omitzero"`
-	Change       change    `json:"dynamodb"`
-	SourceARN    string    `json:"eventSourceARN"`
-	//lint:ignore SA5008 the option is go-json-experiment's
-	Rest jsontext.Value `json:",embed"`
+	UserIdentity *identity      `json:"userIdentity,omitzero"`
+	Change       change         `json:"dynamodb"`
+	SourceARN    string         `json:"eventSourceARN"`
+	Rest         jsontext.Value `json:",embed"`
 }
 
 type change struct {
 	Created jsontext.Value `json:"ApproximateCreationDateTime"` // Unix seconds
-	//lint:ignore SA5008 the option is go-json-experiment's
-	Rest jsontext.Value `json:",embed"`
+	Rest    jsontext.Value `json:",embed"`
 }
 
 // identity is the caller that changed the item. GetRecords capitalizes its field names.
