@@ -126,7 +126,6 @@ func checkStream(c *Config, f *faults) {
 
 var (
 	streamARN = regexp.MustCompile(`^arn:aws[a-z-]*:dynamodb:([a-z0-9-]+):\d{12}:table/([a-zA-Z0-9_.-]{3,255})/stream/[0-9T:.-]+$`)
-	tableName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
 	keyARN    = regexp.MustCompile(`^arn:aws[a-z-]*:kms:([a-z0-9-]+):\d{12}:key/[a-zA-Z0-9-]+$`)
 )
 
