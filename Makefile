@@ -6,6 +6,7 @@
 #   TESTFLAGS         for test and test-long: more flags of `go test`
 #   FUZZTIME          for fuzz: how long for each target
 #   CLOCKS            for test-clock: the moments, as RFC 3339
+#   PKG, FAULTS, SEED for mutate: a package, about how many faults, and which
 #   ROUNDS            for bench: turns of each decoder on each payload
 #   VERSION           for release and image: what `hotshard version` says, such as v1.2.3
 #   BUILDER           for image: docker or buildah, whichever is there
@@ -29,6 +30,8 @@ APPROVAL    := any-change
 FUZZTIME    := 30s
 CLOCKS      := 2028-02-29T23:58:00Z
 LONG_CLOCKS := $(foreach day,2027-01-01 2028-02-29 2033-06-15,$(foreach hour,00:00:30 10:30:00 23:58:00,$(day)T$(hour)Z))
+FAULTS      := 80
+SEED        := 1
 ROUNDS      := 9
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
@@ -50,7 +53,7 @@ COMMIT := git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null
 export GOFLAGS := $(filter-out -buildvcs=false -trimpath,$(GOFLAGS)) -buildvcs=false -trimpath
 export CGO_ENABLED := 0
 
-.PHONY: help run test test-all test-race test-storms test-long test-infra test-clock build functions cli release image lint bench fuzz invoke bootstrap synth deploy destroy check-extra console check-console pictures clean need-cdk need-npm need-staticcheck need-engine need-browser
+.PHONY: help run test test-all test-race test-storms test-long test-infra test-clock build functions cli release image lint bench fuzz mutate invoke bootstrap synth deploy destroy check-extra console check-console pictures clean need-cdk need-npm need-staticcheck need-engine need-browser
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -163,6 +166,9 @@ fuzz: need.go ## run every fuzz target for FUZZTIME (30s)
 			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 2s "./$$(dirname "$$file")" || exit 1; \
 		done; \
 	done
+
+mutate: need.go $(WITH_ENGINE) ## list the small faults in a package that its quick tests don't notice: make mutate PKG=./pkg/shard/limits
+	@$(WITH_ENGINE) go run ./internal/test/mutate -n $(FAULTS) -seed $(SEED) $(PKG)
 
 invoke: need.go ## hand a function an event: make invoke FN=query EVENT=events/api-health.json
 	@test -n "$(FN)" && test -n "$(EVENT)" || { echo "say which: make invoke FN=query EVENT=events/api-health.json" >&2; exit 2; }
