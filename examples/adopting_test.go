@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // TestAdoptingChangesTenLines compares the program before and after its table was adopted, without comments and imports.
@@ -20,9 +22,7 @@ func TestAdoptingChangesTenLines(t *testing.T) {
 func code(t *testing.T, file string) (lines []string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, body, imports := strings.Cut(string(text), "\n)\n")
 	if !imports {
 		t.Fatalf("%s has no imports", file)

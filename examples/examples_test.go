@@ -20,6 +20,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // folder has the built programs until all tests have ended.
@@ -39,9 +40,7 @@ func TestMain(m *testing.M) {
 func TestExamples(t *testing.T) {
 	endpoint := enginetest.Endpoint(t)
 	list, err := programs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	dir := built(t)
 	for _, name := range list {
 		t.Run(name, func(t *testing.T) {
@@ -121,9 +120,7 @@ func environment(endpoint, caller string) []string {
 func built(t *testing.T) (dir string) {
 	t.Helper()
 	lane.NeedsEngine(t) // as each program does
-	if err := buildAll(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, buildAll())
 	return folder
 }
 
@@ -166,9 +163,7 @@ func run(t *testing.T, program string, env []string) string {
 func promised(t *testing.T, name string) string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(name, "main.go"), nil, parser.PackageClauseOnly|parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var promised strings.Builder
 	for line := range strings.Lines(file.Doc.Text()) {
 		if text, indented := strings.CutPrefix(line, "\t"); indented {

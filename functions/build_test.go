@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 const root = ".." // of the module
@@ -80,9 +82,7 @@ func binary(t *testing.T, name string) string {
 	if testing.Short() {
 		t.Skip("it builds the functions, which -short does without")
 	}
-	if err := built(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, built())
 	return filepath.Join(dist, "amd64", name, "bootstrap")
 }
 

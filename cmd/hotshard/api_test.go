@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 const (
@@ -118,9 +119,7 @@ func TestLoadVerifiesDeployment(t *testing.T) {
 	lane.NeedsEngine(t)
 	credentials(t)
 	at, err := url.Parse(deploy(t).url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(at) }}
 	target, rejected := behindSignatures(t, proxy)
 	args := strings.Fields("load --workload zipf --seed 1 --count 200 --keys 20 --batch 20 --concurrency 4 --verify --auth iam --target " + target)

@@ -16,6 +16,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // tablesAt creates a deployment's tables where commands find them, and deletes them after the test.
@@ -25,9 +26,7 @@ func tablesAt(t *testing.T) (db *dynamodb.Client, names schema.Names, flags []st
 	db = dynamolocal.DynamoDB(endpoint, "")
 	prefix := enginetest.Prefix("cli")
 	names = schema.NamesFor(prefix)
-	if err := dynamolocal.CreateTables(t.Context(), db, names); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, dynamolocal.CreateTables(t.Context(), db, names))
 	t.Cleanup(func() {
 		for _, table := range dynamolocal.Tables(names) {
 			if _, err := db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &table.Name}); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // TestConsoleIsForThisMachine checks that console listens on loopback addresses only.
@@ -64,9 +65,7 @@ func TestConsoleOfTable(t *testing.T) {
 			return
 		}
 		response, err := http.Get(strings.TrimSuffix(url, "/") + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer response.Body.Close()
 		body, err := io.ReadAll(response.Body)
 		if err == nil && into != nil {

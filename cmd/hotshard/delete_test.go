@@ -11,6 +11,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/fold/erase"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -24,9 +25,7 @@ func TestDelete(t *testing.T) {
 	writer := counters.NewWriter(db, names.Items, shards, counters.Options{})
 	for range 3 {
 		for _, name := range []string{"page/home", "page/about"} {
-			if err := writer.Add(t.Context(), name, 1, time.Now()); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, writer.Add(t.Context(), name, 1, time.Now()))
 		}
 	}
 	args := append([]string{"delete", "--type", "counter", "--name", "page/home"}, flags...)
@@ -58,9 +57,7 @@ func TestDeleteReportsRest(t *testing.T) {
 	t.Parallel()
 	db, names, flags := tablesAt(t)
 	list := events.NewWriter(db, names.Events, shardmap.New(db, names.ShardMap, shardmap.Options{}), events.Options{})
-	if err := list.Put(t.Context(), []events.Event{{Entity: "x", ID: "1", Time: time.Now()}}, time.Now())[0]; err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, list.Put(t.Context(), []events.Event{{Entity: "x", ID: "1", Time: time.Now()}}, time.Now())[0])
 	args := append(strings.Fields("delete --type entity --name x --yes --wait 1s"), flags...)
 	for _, list := range []string{"│       1 │ events", "nothing of entity \"x\" is there"} { // repeated
 		code, out, err := hotshard(t, args...)

@@ -14,6 +14,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/tool/demo"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -93,9 +94,7 @@ func checkHistory(t *testing.T, endpoint, prefix string, story demo.Story) {
 	t.Helper()
 	m := shardmap.New(dynamolocal.DynamoDB(endpoint, ""), schema.NamesFor(prefix).ShardMap, shardmap.Options{})
 	entry, err := m.Lookup(t.Context(), schema.BaseKey{Type: kind.Counter, Name: demo.Counter}.String(), story.Began.Add(time.Minute))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got := entry.History.Newest(); got != story.ShardsAfter || got == 1 || len(story.Changes) == 0 {
 		t.Errorf("the shard map has %d write shards, the story is %+v", got, story)
 	}

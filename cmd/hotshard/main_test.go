@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/tool/load"
 	"github.com/hotshard/hotshard/internal/tool/system"
 )
@@ -156,9 +157,7 @@ func TestWrongUsageIsOneLine(t *testing.T) {
 func TestLoadFailsInOneLine(t *testing.T) {
 	t.Parallel()
 	bad := filepath.Join(t.TempDir(), "bad.log")
-	if err := os.WriteFile(bad, []byte("nonsense\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(bad, []byte("nonsense\n"), 0o600))
 	checkOneLine(t, exitBad, "load ", map[string]string{
 		"--access-log " + bad:                                  "bad.log:1: time: ",
 		"--access-log /nowhere":                                "no such file",

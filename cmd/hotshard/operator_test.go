@@ -17,6 +17,7 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/audit"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -74,9 +75,7 @@ func TestAuditRebuildReplay(t *testing.T) {
 
 	given := filepath.Join(t.TempDir(), "given")
 	payload := `{"Records":[{"eventName":"INSERT","dynamodb":{"SequenceNumber":"1","Keys":{"pk":{"S":"C#a#1"},"sk":{"S":"+"}}}},{"eventName":"INSERT","dynamodb":{"SequenceNumber":"1"}}]}`
-	if err := os.WriteFile(given, fmt.Appendf(nil, `{"payload":%s}`, payload), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(given, fmt.Appendf(nil, `{"payload":%s}`, payload), 0o600))
 	d.damage(d.names.Rollups, "C#a#0", "-", "SET x1 = :x", item{":x": num(9)})
 	code, out, err := hotshard(t, append([]string{"replay", given}, d.flags...)...)
 	if code != exitOK || !strings.Contains(err, "1 of 2 records name no key") || !strings.Contains(out, "wrong, repaired") {
@@ -107,9 +106,7 @@ func TestReplayPrintsPartialResults(t *testing.T) {
 	endpoint := enginetest.Endpoint(t)
 	prefix := enginetest.Prefix("replay")
 	d := &deployed{t: t, db: dynamolocal.DynamoDB(endpoint, ""), names: schema.NamesFor(prefix), flags: []string{"--endpoint", endpoint, "--prefix", prefix}}
-	if err := dynamolocal.CreateTables(t.Context(), d.db, d.names); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, dynamolocal.CreateTables(t.Context(), d.db, d.names))
 	drop := func(table string) {
 		if _, err := d.db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &table}); err != nil {
 			t.Error(err)

@@ -22,6 +22,7 @@ import (
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/aws/npm"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
@@ -41,13 +42,9 @@ type proxied struct {
 func newProxied(t *testing.T) *proxied {
 	t.Helper()
 	engine, err := url.Parse(enginetest.Endpoint(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	limiter, err := throttle.New(throttle.Options{Partitions: 1, PartitionWCU: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p, proxy := &proxied{table: enginetest.Prefix("sdk")}, limiter.Proxy(engine)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".PutItem") {
@@ -107,24 +104,16 @@ func TestPython(t *testing.T) {
 func TestJavaScript(t *testing.T) {
 	p := newProxied(t)
 	cache, err := npm.CacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	dir := filepath.Join(cache, "sdk-javascript")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(dir, 0o755))
 	if out, err := exec.CommandContext(t.Context(), "npm", "install", "--prefix", dir, "--no-audit", "--no-fund", "--prefer-offline", javaScript).CombinedOutput(); err != nil {
 		t.Fatalf("npm install %s: %v\n%s", javaScript, err, out)
 	}
 	program, err := os.ReadFile("sdk.mjs")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	copied := filepath.Join(dir, "sdk.mjs") // node looks for modules beside the program
-	if err := os.WriteFile(copied, program, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(copied, program, 0o600))
 	p.check(t, true, "node", copied)
 }
 
@@ -135,9 +124,7 @@ func TestJava(t *testing.T) {
 		t.Skipf("javac -version, which missing.sh reports: %v %s", err, out)
 	}
 	engine, err := dynamolocal.FetchEngine(t.Context(), os.Stderr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p.check(t, true, "java", "-cp", filepath.Join(engine, "DynamoDBLocal_lib", "*"), "Sdk.java")
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // engineHolder is an environment variable that makes this binary start an engine, print its URL and wait.
@@ -47,9 +48,7 @@ func TestEngineKeepsData(t *testing.T) {
 	names := schema.NamesFor("keep-")
 	for run := range 2 {
 		engine, err := dynamolocal.StartEngine(t.Context(), dynamolocal.Options{DataDir: dir, SharedDB: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		db := dynamolocal.DynamoDB(engine.Endpoint(), "any"+strconv.Itoa(run))
 		out, err := db.ListTables(t.Context(), &dynamodb.ListTablesInput{})
 		if want := run * len(dynamolocal.Tables(names)); err != nil || len(out.TableNames) != want {

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // writeScript writes an executable script. It blocks forks meanwhile, since a child of another test would hold the file
@@ -16,9 +18,7 @@ func writeScript(t *testing.T, path, text string) {
 	t.Helper()
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o755))
 }
 
 // TestJavaHangs checks the time-out for a java whose child holds the output open.

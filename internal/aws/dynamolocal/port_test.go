@@ -6,13 +6,13 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 func TestEnginePortTaken(t *testing.T) {
 	taken, err := net.Listen("tcp", ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer taken.Close()
 	port := taken.Addr().(*net.TCPAddr).Port
 	_, err = startOn(t.Context(), "no java", Options{}, port)

@@ -12,6 +12,7 @@ import (
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // TestCreateTables checks the indexes and TTL of the tables, and that they may exist already.
@@ -22,9 +23,7 @@ func TestCreateTables(t *testing.T) {
 		t.Errorf("CreateTables of existing tables: %v", err)
 	}
 	out, err := db.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &names.Items})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	projections := map[string]types.ProjectionType{}
 	for _, index := range out.Table.GlobalSecondaryIndexes {
 		projections[aws.ToString(index.IndexName)] = index.Projection.ProjectionType
@@ -65,9 +64,7 @@ func TestCreateTablesRejectsOtherTables(t *testing.T) {
 			_, err := db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 				TableName: &names.Items, BillingMode: types.BillingModePayPerRequest, KeySchema: tt.keys, AttributeDefinitions: tt.attrs,
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			err = dynamolocal.CreateTables(t.Context(), db, names)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), names.Items) {
 				t.Errorf("error = %v, want %s and %q", err, names.Items, tt.want)

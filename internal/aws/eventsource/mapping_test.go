@@ -15,6 +15,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // TestRecordsAreDeliveredOnceInOrder checks this for records from before and after the mapping's start, and that the mapping
@@ -157,9 +158,7 @@ func TestResumesAfterAbruptStop(t *testing.T) {
 		time.Sleep(end.Sub(now)) // so that all writes are in one window
 	}
 	keys := b.put(t, 0, 12)
-	if err := b.mapping(t).Run(ctx); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.mapping(t).Run(ctx))
 
 	next := &recorder{reply: func(events.DynamoDBTimeWindowEvent) (string, error) { return `{"state":{}}`, nil }}
 	b.options.Handler = next

@@ -19,6 +19,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
 	"github.com/hotshard/hotshard/internal/aws/streamshard"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // outage is a checkpoint table and a stream in memory. During an outage each call hangs until the client's timeout, and
@@ -137,9 +138,7 @@ func (o *outage) mapping(t *testing.T, h handle) *eventsource.Mapping {
 		Name: "test", Source: o, Handler: h, Checkpoints: o, CheckpointTable: "t", FailureFile: filepath.Join(t.TempDir(), "f"),
 		BatchSize: 1, Logger: slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return m
 }
 
@@ -240,9 +239,7 @@ func TestUnreadableCheckpointsFailMapping(t *testing.T) {
 			)
 			ctx, stop := context.WithTimeout(t.Context(), time.Hour)
 			defer stop()
-			if err := m.Drain(ctx); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, m.Drain(ctx))
 			left := slices.Sorted(maps.Keys(o.rows))
 			if m.Stats().Delivered != 2 || !slices.Equal(left, []string{"s", "s#state#1#0"}) {
 				t.Errorf("%d delivered, rows %q; want 2 delivered, and the rows of this stream", m.Stats().Delivered, left)

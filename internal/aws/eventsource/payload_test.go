@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // TestParseResponse checks how many records a response completes, and its state.
@@ -57,9 +59,7 @@ func TestWindowedPayload(t *testing.T) {
 	w.state = []byte(`{"v":"1"}`)
 	fields := &windowFields{window: w, shard: "shard-1", arn: "arn:1", final: true, early: true}
 	var got events.DynamoDBTimeWindowEvent
-	if err := json.Unmarshal(appendPayload(nil, nil, fields), &got); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(appendPayload(nil, nil, fields), &got))
 	if got.Records == nil || len(got.Records) != 0 || got.State["v"] != "1" || got.ShardID != "shard-1" ||
 		got.EventSourceARN != "arn:1" || !got.IsFinalInvokeForWindow || !got.IsWindowTerminatedEarly ||
 		got.Window.Start.Unix() != 1700000000 || got.Window.End.Unix() != 1700000010 {

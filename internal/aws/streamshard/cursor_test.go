@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // numbers returns the sequence numbers of a page.
@@ -23,9 +25,7 @@ func numbers(p Page) (list []string) {
 func mustNext(t *testing.T, c *Cursor, limit int) Page {
 	t.Helper()
 	page, err := c.Next(t.Context(), new(Buffer), limit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return page
 }
 

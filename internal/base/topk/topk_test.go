@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/base/topk"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // exact is a sketch, and the exact weights that were added to it.
@@ -109,9 +110,7 @@ func TestBounds(t *testing.T) {
 			}
 			x.add(key, uint64(rapid.SampledFrom([]int{0, 1, 1, 1, 2, 400}).Draw(t, "weight")), second)
 		}
-		if err := x.check(inOrder); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, x.check(inOrder))
 	})
 }
 
@@ -200,9 +199,7 @@ func TestCodec(t *testing.T) {
 			t.Fatalf("encoded in %d bytes, want at most %d", len(encoded), limit)
 		}
 		decoded, err := topk.Decode(encoded[1:], limits)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for i, n := range rapid.SliceOfN(rapid.IntRange(0, 90), 0, 50).Draw(t, "then") {
 			add(s, n, 20+i)
 			add(decoded, n, 20+i)

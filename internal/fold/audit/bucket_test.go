@@ -18,6 +18,7 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 )
@@ -30,9 +31,7 @@ func (r *rig) parts(t testing.TB, entity string, at time.Time) []parts.Part[meas
 func (r *rig) read(t testing.TB, b parts.Bucket) []parts.Part[measures.Part] {
 	t.Helper()
 	list, err := parts.NewEvents(r.db, r.names.Rollups, time.Now).Read(context.Background(), b.Key())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return list
 }
 
@@ -82,9 +81,7 @@ var bucketFaults = []struct {
 	}, `4 events; "t": 4, sum 10, min 1, max 4`, `0 events; no "t"`},
 	{"other data", audit.Restated, func(t testing.TB, r *rig, entity string, at time.Time) {
 		again := []events.Event{{Entity: entity, ID: "id0", Time: at, Data: item{"t": num(-5)}}}
-		if err := r.events.Put(context.Background(), again, time.Now())[0]; err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.events.Put(context.Background(), again, time.Now())[0])
 		r.awaitRestated(t, entity, at)
 	}, `4 events; "t": 4, sum 10, min 1, max 4`, `4 events; "t": 4, sum 4, min -5, max 4`},
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/audit"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -73,9 +74,7 @@ func TestAllTargetsAreFoundOnce(t *testing.T) {
 		{From: at, To: at.Add(2 * time.Hour)}: slices.Concat(all, inRange),
 	} {
 		clear(found)
-		if err := r.auditor(nil).All(bounds)(t.Context(), collect); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.auditor(nil).All(bounds)(t.Context(), collect))
 		slices.Sort(want)
 		if got := slices.Sorted(maps.Keys(found)); !slices.Equal(got, want) {
 			t.Errorf("%+v: found %q, want %q", bounds, got, want)

@@ -16,6 +16,7 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // eventsIn returns the number of events in an hour's rollup.
@@ -64,9 +65,7 @@ func TestRepairKeepsEventsWithoutItems(t *testing.T) {
 	replay := func(fewer bool) (*audit.Report, []audit.Failure) {
 		a := audit.New(audit.Options{Names: r.names, Rules: r.rules, Repair: true, Fewer: fewer, Wait: time.Second, Poll: time.Millisecond}, r.acknowledging(r.db, 1e9))
 		report, left, err := a.Replay(t.Context(), r.failures(t, a), nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return report, left
 	}
 	if report, left := replay(false); report.Bad() != 2 || len(left) != 2 || r.eventsIn(t, "deleted", at) != 4 {

@@ -16,6 +16,7 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/audit"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -85,9 +86,7 @@ func TestRetract(t *testing.T) {
 			got[hour] += fmt.Sprint(" ", f.State, " ", f.Repaired)
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := map[int]string{1: "0 fewer true", 2: "0 fewer true", 3: "0 fewer true", 4: "1 fewer false", 5: "0 fewer true", 7: "0 unreadable false", 23: "1"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

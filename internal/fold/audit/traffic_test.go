@@ -19,6 +19,7 @@ import (
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/fold/audit"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/events"
@@ -133,9 +134,7 @@ func (r *rig) vandalize(ctx context.Context, t *testing.T, at func() time.Time) 
 func (r *rig) wantSum(t *testing.T, counter string) {
 	t.Helper()
 	sum, err := counters.NewReader(r.db, r.names.Items, r.shards).Sum(t.Context(), counter)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	summary, err := counters.NewSummaries(r.db, r.names.Items, r.names.Rollups, r.shards).Read(t.Context(), []string{counter}, time.Now())
 	if err != nil || sum.Value.Cmp(summary[0].Value) != 0 {
 		t.Errorf("%s: the write shards have %v, the summary %v, %v", counter, sum.Value, summary[0].Value, err)
@@ -202,9 +201,7 @@ func (r *rig) event(t *testing.T, at time.Time, sequence int) {
 	err := r.events.Put(t.Context(), []events.Event{{
 		Entity: "e", ID: fmt.Sprint("id", sequence), Time: at.Add(time.Duration(sequence) * time.Second), Data: item{"t": num(sequence)},
 	}}, time.Now())[0]
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }
 
 // acknowledging returns a client that acknowledges each stream marker when it is written, as if all

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/fold/audit"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
@@ -44,9 +45,7 @@ func TestStreamMarkersAreInvisible(t *testing.T) {
 			page, err := reader.Query(t.Context(), events.Range{
 				Entity: "e", From: at.Add(-24 * time.Hour), To: at.Add(24 * time.Hour), Limit: 1, Desc: desc, After: after,
 			}, time.Now())
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			read, after = append(read, page.Events...), page.Next
 		}
 		if len(read) != 4 {

@@ -16,6 +16,7 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/erase"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
@@ -34,9 +35,7 @@ func cells(t *testing.T, times int64) []byte {
 	t.Helper()
 	var h board.Histogram
 	score, err := boards.ParseScore("77")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	h.AddScore(score, times)
 	return h.Bytes()
 }

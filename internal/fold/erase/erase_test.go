@@ -15,6 +15,7 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/erase"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/limits"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
@@ -60,9 +61,7 @@ func (r *rig) fill(t *testing.T, k schema.BaseKey, shards int) {
 		target := schema.EventTarget(k.Name, "hour", now)
 		r.putItem(t, r.names.Rollups, r.failure(target), target)
 	case kind.Board:
-		if err := r.boards.Configure(t.Context(), k.Name, boards.Settings{Mode: boards.Total, Size: 5, Periods: []boards.Period{boards.AllTime, boards.Daily, boards.Weekly}}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.boards.Configure(t.Context(), k.Name, boards.Settings{Mode: boards.Total, Size: 5, Periods: []boards.Period{boards.AllTime, boards.Daily, boards.Weekly}}))
 		r.submitAt(t, k.Name, 40, 1, now) // on one day
 		r.submitAt(t, k.Name, 10, 100, now)
 		r.putItem(t, r.names.Items, schema.ProbeSK+"#"+schema.BoardShardKey(k.Name, "all", 0), schema.ProbeSK)

@@ -14,6 +14,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/erase"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 )
@@ -24,9 +25,7 @@ func (r *rig) counted(t *testing.T, entity string) (n int) {
 	for _, it := range r.all(t, r.names.Rollups) {
 		if name, _, err := schema.ParseRollupPartition(dynamo.Text(it, schema.PK)); err == nil && name == entity {
 			events, err := dynamo.Integer(it, schema.RollupEvents)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			n += int(events)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/parts"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -70,9 +71,7 @@ func (l *layout) marker() *Marker {
 // stream shards that acknowledged a marker, and the number of markers.
 func (l *layout) prove(t rapid.TB, b parts.Bucket, partitions []string) (missing string, acknowledged map[string]bool, markers int) {
 	proof, err := l.marker().Around(context.Background(), b, partitions)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	acknowledged = map[string]bool{}
 	for _, it := range l.acks {
 		acknowledged[dynamo.Text(it, schema.StreamShard)] = true

@@ -14,6 +14,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/measures"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // TestMeasurable checks which numbers can be rolled up, and their canonical text.
@@ -129,9 +130,7 @@ func TestBounds(t *testing.T) {
 // TestSumsFitIntoANumber checks that a sum never has more than the 38 digits of DynamoDB's numbers.
 func TestSumsFitIntoANumber(t *testing.T) {
 	sum, err := measures.Stored("9999999999999999999999" + ".999999999999999")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p := measures.Part{Measures: map[string]measures.Measure{"x": {N: 1e9, Sum: sum, Min: sum, Max: sum}}}
 	for range 12 {
 		p.Add(map[string]string{"x": "999999999999999"})
@@ -217,8 +216,6 @@ func TestStoredForm(t *testing.T) {
 func show(t *testing.T, it dynamo.Item) string {
 	t.Helper()
 	text, err := json.Marshal(it)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }

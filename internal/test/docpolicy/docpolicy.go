@@ -6,6 +6,8 @@ import (
 	"os"
 	"regexp"
 	"testing"
+
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // Statement is a statement of a policy.
@@ -33,9 +35,7 @@ var policyBlock = regexp.MustCompile("(?s)```json\n(\\{\\s*\"Version\".*?)```")
 func Read(t *testing.T, page string) (list []Statement) {
 	t.Helper()
 	content, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, block := range policyBlock.FindAllSubmatch(content, -1) {
 		var policy struct {
 			Version   string

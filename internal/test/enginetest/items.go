@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // TB is a test or a check of a property.
@@ -60,9 +61,7 @@ func Delete(t TB, db *dynamodb.Client, table, pk, sk string) {
 func Get(t TB, db *dynamodb.Client, table, pk, sk string) dynamo.Item {
 	t.Helper()
 	it, err := dynamo.Get(context.Background(), db, table, pk, sk)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return it
 }
 
@@ -74,9 +73,7 @@ func Query(t TB, db *dynamodb.Client, table, pk string) (list []dynamo.Item) {
 		ExpressionAttributeValues: dynamo.Item{":pk": dynamo.String(pk)},
 	}
 	for it, err := range dynamo.Items(context.Background(), db, in) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		list = append(list, it)
 	}
 	return list
@@ -86,9 +83,7 @@ func Query(t TB, db *dynamodb.Client, table, pk string) (list []dynamo.Item) {
 func Scan(t TB, db *dynamodb.Client, table string) (list []dynamo.Item) {
 	t.Helper()
 	for page, err := range dynamo.ScanPages(context.Background(), db, &dynamodb.ScanInput{TableName: &table, ConsistentRead: aws.Bool(true)}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		list = append(list, page.Items...)
 	}
 	return list

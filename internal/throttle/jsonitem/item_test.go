@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // decode decodes as the limiter does, and reports whether it can.
@@ -114,9 +115,7 @@ func TestItemsRoundTrip(t *testing.T) {
 		t.Fatal("the item can't be decoded")
 	}
 	written, err := json.Marshal(i, Codec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !decode(written, &again) || !Equal(i, again) || len(written) != len(text) {
 		t.Errorf("%s became %s", text, written)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/tool/adopt"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -190,9 +191,7 @@ func main() {}
 		fmt.Fprintf(&b, "\n// %s\nfunc f%d(ctx context.Context, client *dynamodb.Client, item table.Item, name string, now time.Time) error {\n%s\t_, _ = item, err\n}\nreturn err\n}\n", what, n, text)
 	}
 	file := filepath.Join(t.TempDir(), "main.go")
-	if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(b.String()), 0o600))
 	if out, err := exec.CommandContext(t.Context(), "go", "vet", file).CombinedOutput(); err != nil {
 		t.Errorf("%v: %s\n%s", err, out, b.String())
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // echo responds with the request. For /cut it declares more bytes than it sends.
@@ -50,9 +52,7 @@ func TestRequests(t *testing.T) {
 	} {
 		client.Sign = c.sign
 		request, err := client.Request(t.Context(), c.method, c.path, c.key, c.body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		answer, err := client.Do(request)
 		if err != nil || answer.Code != http.StatusOK || answer.Status != "200 OK" || string(answer.Body) != c.want {
 			t.Errorf("%s: %s, request %q, %v; want %q", c.path, answer.Status, answer.Body, err, c.want)
@@ -72,9 +72,7 @@ func TestRequests(t *testing.T) {
 func TestIncompleteResponse(t *testing.T) {
 	client := echo(t)
 	request, err := client.Request(t.Context(), http.MethodGet, "/cut", "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	answer, err := client.Do(request)
 	if err == nil || answer.Code != http.StatusTooManyRequests || !strings.HasPrefix(string(answer.Body), "GET /cut") {
 		t.Errorf("incomplete response: %+v, %v; want 429, its begin and an error", answer, err)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // TestHostileKeys checks that the page shows hostile keys as text, opens their pages, and quotes them in commands.
@@ -66,9 +68,7 @@ func TestHostileKeys(t *testing.T) {
 func quote(t *testing.T, text string) string {
 	t.Helper()
 	out, err := json.Marshal(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(out)
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 const kindsFile = "web/src/kinds.ts"
@@ -23,9 +24,7 @@ func TestPageKnowsAllKinds(t *testing.T) {
 	}
 	want.WriteString("};\n")
 	if *update {
-		if err := os.WriteFile(kindsFile, []byte(want.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(kindsFile, []byte(want.String()), 0o644))
 	}
 	if got, err := os.ReadFile(kindsFile); err != nil || string(got) != want.String() {
 		t.Errorf("%s differs from the table of kinds (%v): run this test with -update, then make console", kindsFile, err)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // TestStates checks the notices of a page without heat and of one whose calls fail, and that it recovers.
@@ -150,9 +152,7 @@ func TestAccessible(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
 	axe, err := os.ReadFile("testdata/axe.min.js")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	file := write(t, sampledDay(), fileAbout("1.7% of the stream was read."))
 	for _, page := range []struct{ url, ready string }{
 		{f.URL + "/#/?unfold=C%23video%2F7", rowsShown + " > 100"},

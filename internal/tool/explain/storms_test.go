@@ -19,6 +19,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/throttles/collect"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/tool/explain"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
@@ -203,9 +204,7 @@ func (s *storm) explain(t *testing.T, sources collect.Sources) (throttles.Report
 	t.Helper()
 	sources.DynamoDB = s.reader
 	r, err := collect.Run(t.Context(), sources, s.options())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return r, r.Notes
 }
 

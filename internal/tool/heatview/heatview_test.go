@@ -19,6 +19,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/query"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/tool/live"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -109,9 +110,7 @@ func TestLines(t *testing.T) {
 			t.Fatalf("%d lines, %v; want a line for each window:\n%s", len(lines), err, text)
 		}
 		var got Line
-		if err := json.Unmarshal([]byte(text[:strings.Index(text, "\n")]), &got); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(text[:strings.Index(text, "\n")]), &got))
 		want := Line{Start: "2000-01-01T00:00:00.000Z", Window: "10s", Coverage: 1, Keys: c.want}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%+v (-want +got):\n%s", c.options, diff)

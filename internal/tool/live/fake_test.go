@@ -23,6 +23,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/heat/count"
 	"github.com/hotshard/hotshard/internal/base/secondary"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 const fakeARN = "arn:aws:dynamodb:eu-west-1:123456789012:table/orders/stream/2026-01-05T13:00:00.000"
@@ -357,9 +358,7 @@ func counted(t *testing.T, r *Reader) map[string]uint64 {
 	t.Helper()
 	units := make(map[string]uint64)
 	for w, err := range r.Windows(t.Context(), time.Time{}, time.Now().Add(time.Hour), Window) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, it := range w.Items {
 			for _, k := range it.Keys {
 				units[k.Key] += k.Units

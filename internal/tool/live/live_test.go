@@ -14,6 +14,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/secondary"
 	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // seconds calls fn at the start of each of n seconds.
@@ -167,9 +168,7 @@ func (f *fake) written(from time.Time) map[string]uint64 {
 func firstWindow(t *testing.T, r *Reader) heat.Window {
 	t.Helper()
 	for w, err := range r.Windows(t.Context(), time.Time{}, r.Settled(), Window) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return w
 	}
 	t.Fatal("no window has ended")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/secondary"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // past reads the fake's stream from a time to now.
@@ -28,9 +29,7 @@ func (f *fake) past(t *testing.T, from time.Time, within time.Duration) *Past {
 			last = passed
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if took := time.Since(began); took > within {
 		t.Errorf("reading took %v, want at most %v", took, within)
 	}
@@ -199,9 +198,7 @@ func TestPastOfAWholeDay(t *testing.T) {
 		source := found()
 		source.Stream = strings.Replace(fakeARN, "2026-01-05T13:00:00.000", time.Now().Add(-time.Hour).UTC().Format("2006-01-02T15:04:05.000"), 1)
 		p, err := ReadPast(t.Context(), PastOptions{Streams: f.client(), Found: source, From: time.Now().Add(-24 * time.Hour), To: time.Now(), Within: time.Minute})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if read, of := p.Read(); read != 360 || of != 360 || !strings.Contains(p.Coverage(), "it was enabled then") {
 			t.Errorf("read %d windows of %d, want an hour: %s", read, of, p.Coverage())
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // proxy forwards calls to an engine over a bad network.
@@ -158,9 +159,7 @@ func TestBadNetwork(t *testing.T) {
 		HTTPClient: &http.Client{Timeout: 2 * time.Second},
 	})
 	found, err := FindStream(t.Context(), db, nil, "orders")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r, begin := startEngineReader(t, Options{Streams: client, Found: found, Notify: func(sentence string) { t.Log(sentence) }})
 	writing, stop := context.WithCancel(t.Context())
 	written := make(chan []time.Time, 1)
@@ -207,9 +206,7 @@ func TestEngineTableIsRecreated(t *testing.T) {
 	streamed(t, db, "orders")
 	look := func(ctx context.Context) (Found, error) { return FindStream(ctx, db, nil, "orders") }
 	found, err := look(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	notices := make(chan string, 10)
 	r, begin := startEngineReader(t, Options{Streams: enginetest.Streams(t, db), Found: found, Find: look, Notify: func(sentence string) { notices <- sentence }})
 	write := func(d time.Duration) []time.Time {

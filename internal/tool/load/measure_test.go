@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/tool/workload"
 )
 
@@ -51,9 +52,7 @@ func TestQueriesHaveEveryName(t *testing.T) {
 		var asked []string
 		for query := range queries(names, strong) {
 			values, err := url.ParseQuery(query)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if n := len(values["name"]); n == 0 || n > maxNames || n > 1 && len(query) > maxQuery || values.Get("consistency") != "strong" {
 				t.Errorf("a query of %d names and %d bytes: %s", n, len(query), query)
 			}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // TestBodiesInFlightAreBounded makes 40 concurrent calls of 2.8 MB. Those that fit into the bound are served, and the
@@ -64,17 +66,13 @@ func TestLargeBodiesGetAResponse(t *testing.T) {
 	})))
 	defer server.Close()
 	conn, err := net.Dial("tcp", server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer conn.Close()
 	if _, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 20000000\r\n\r\n"+strings.Repeat("x", 20_000_000)); err != nil {
 		t.Fatal(err)
 	}
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusRequestEntityTooLarge {
 		t.Errorf("response %s, want 413", resp.Status)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/tool/console"
 )
 
@@ -38,9 +39,7 @@ func TestConsole(t *testing.T) {
 	}
 	eventually(t, func() bool {
 		var pipeline struct{ Readers []console.Reader }
-		if err := json.Unmarshal([]byte(body(t, s.URL()+"/console/pipeline", "json")), &pipeline); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(body(t, s.URL()+"/console/pipeline", "json")), &pipeline))
 		var names []string
 		for _, r := range pipeline.Readers {
 			if names = append(names, r.Name); r.Lag == nil || *r.Lag >= 30 {
@@ -59,9 +58,7 @@ func TestConsole(t *testing.T) {
 func body(t *testing.T, url, kind string) string {
 	t.Helper()
 	response, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(response.Header.Get("Content-Type"), kind) {

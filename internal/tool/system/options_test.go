@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // good are valid options.
@@ -121,9 +123,7 @@ func TestFailureFileIsTriedAtStart(t *testing.T) {
 	o := good()
 	o.Endpoint = "http://127.0.0.1:1" // the failure file is checked first
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, []byte("a line\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte("a line\n"), 0o600))
 	for _, bad := range []string{dir, filepath.Join(file, "failures.jsonl"), ""} {
 		o.Failures = bad
 		if _, err := Start(t.Context(), o); err == nil || !strings.Contains(err.Error(), "failure file for discarded records") {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // hanging is a proxy before the engine that stops responding on request.
@@ -39,9 +40,7 @@ func TestEndsWhileEngineHangs(t *testing.T) {
 		Addr: "127.0.0.1:0", Endpoint: endpoint, Prefix: "hang" + strings.ReplaceAll(time.Now().Format("150405.000000"), ".", "-") + "-",
 		Window: time.Second, Idle: time.Second, Control: "act", Failures: filepath.Join(t.TempDir(), "failures.jsonl"), Log: slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s.patience = 100 * time.Millisecond
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
@@ -66,9 +65,7 @@ func TestServersTimeOut(t *testing.T) {
 		Addr: "127.0.0.1:0", Endpoint: enginetest.Endpoint(t), Prefix: "idle-", Window: time.Second, Idle: time.Second, Control: "act",
 		Limits: Limits{Partitions: 1, PartitionWCU: 1000}, Failures: filepath.Join(t.TempDir(), "f"), Log: slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer s.close()
 	for _, server := range []*http.Server{s.server, s.proxy} {
 		if server.IdleTimeout <= 0 || server.ReadHeaderTimeout <= 0 {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // TestHotKeysReachDetector checks that writes to the table reach the detector through the stream. The detector reports
@@ -33,9 +35,7 @@ func TestHotKeysReachDetector(t *testing.T) {
 				"pk": &types.AttributeValueMemberS{Value: "C#viral#0"}, "sk": &types.AttributeValueMemberS{Value: fmt.Sprint("x", n%4)},
 				"data": &types.AttributeValueMemberS{Value: large}, "n": &types.AttributeValueMemberN{Value: strconv.Itoa(n)},
 			}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 		}
 		get(t, s.URL()+"/v1/hot-keys", &answer)
 		return len(answer.Keys) > 0 && answer.Keys[0].Shards > 1 && answer.Keys[0].Status == "saturated"

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/tool/workload"
 )
 
@@ -42,9 +43,7 @@ func TestParseLine(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := workload.ParseLine(c.line)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("request (-want +got):\n%s", diff)
 			}

@@ -5,15 +5,14 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/tool/workload"
 )
 
 func synthetic(t *testing.T, kind workload.Kind, seed uint64) []workload.Request {
 	t.Helper()
 	source, err := workload.Synthetic{Kind: kind, Seed: seed, Count: 10_000, Keys: 100}.Source()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return collect(t, source.Requests())
 }
 
@@ -92,9 +91,7 @@ func TestSyntheticRejectsOptions(t *testing.T) {
 		}
 	}
 	source, err := good.Source()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if n := len(collect(t, source.Requests())); n != 1 {
 		t.Errorf("%d requests, want 1", n)
 	}

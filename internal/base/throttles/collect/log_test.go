@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // TestLogEvents counts throttles in logs as runtimes and loggers print them: one for each event, however often the event
@@ -54,9 +56,7 @@ func readText(t *testing.T, log string) *collection {
 	c := &collection{Sources: Sources{Log: strings.NewReader(log), LogName: "app.log"}, options: Options{Tables: []string{"orders"}}}
 	c.From = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 	c.To = c.From.Add(24 * time.Hour)
-	if err := c.readLog(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.readLog())
 	return c
 }
 
