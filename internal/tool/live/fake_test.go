@@ -40,7 +40,6 @@ type fake struct {
 	noneAtEnd  bool          // a closed stream shard has no iterator at its end
 	listDelay  time.Duration // from a stream shard's start to its first listing
 	ahead      time.Duration // of the service's clock to this machine's
-	expiry     time.Duration // of iterators; 0 is 15 minutes
 	pageLimit  int           // records in a page; 0 is 1,000
 	emptyPages int           // each n-th page of a stream shard is empty; 0 is none
 	fail       func(operation, shard string) *fault
@@ -261,7 +260,7 @@ func (f *fake) answer(request *http.Request) (*http.Response, error) {
 		s := f.shard(part[0])
 		at, _ := strconv.Atoi(part[1])
 		issued, _ := strconv.ParseInt(part[2], 10, 64)
-		if expiry := max(f.expiry, 0); time.Since(time.UnixMilli(issued)) > expiry && expiry > 0 || time.Since(time.UnixMilli(issued)) > 15*time.Minute {
+		if time.Since(time.UnixMilli(issued)) > 15*time.Minute {
 			return answer(400, `{"__type":"x#ExpiredIteratorException","message":"expired"}`), nil
 		}
 		if at < s.trimmed {

@@ -1,19 +1,12 @@
 package live
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
-	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
-
-	"github.com/hotshard/hotshard/internal/aws/streamshard"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // TestStopsAtFirstThrottle checks that a throttle of any operation ends reading.
@@ -37,63 +30,6 @@ func TestStopsAtFirstThrottle(t *testing.T) {
 			})
 		}
 	}
-}
-
-// TestExpiredIterator checks that reading continues after the last record when iterators have expired, as after a
-// laptop's sleep.
-func TestExpiredIterator(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{}
-		s := f.open("")
-		r := f.reader(t, Options{})
-		seconds(40, func(second int) {
-			f.write(s, "key", 1)
-			f.locked(func() {
-				f.expiry = 0
-				if second == 15 || second == 25 {
-					f.expiry = time.Millisecond // expires all iterators
-				}
-			})
-		})
-		time.Sleep(10 * time.Second)
-		if got := counted(t, r)["key"]; got != 39 && got != 40 {
-			t.Errorf("%d records are counted, want 39 or 40", got)
-		}
-		if n := f.made("GetShardIterator"); n != 3 {
-			t.Errorf("%d calls of GetShardIterator, want 3", n)
-		}
-		f.checkCalls(t)
-	})
-}
-
-// TestTrimmedAtStart checks that reading continues if the first poll fails as trimmed. DynamoDB Local's does for an
-// empty stream shard.
-func TestTrimmedAtStart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{}
-		s := f.open("")
-		r := f.reader(t, Options{})
-		time.Sleep(5 * time.Second)
-		polls := 0
-		f.locked(func() {
-			f.fail = func(operation, shard string) *fault {
-				if operation == "GetRecords" && shard != s.id {
-					if polls++; polls == 1 {
-						return &fault{400, "TrimmedDataAccessException"}
-					}
-				}
-				return nil
-			}
-		})
-		f.write(f.end(s, 1)[0], "key", 1)
-		time.Sleep(20 * time.Second)
-		if polls < 2 {
-			t.Errorf("%d polls of the child, want one after the failed one", polls)
-		}
-		if got := counted(t, r)["key"]; got != 1 {
-			t.Errorf("%d records are counted, want 1", got)
-		}
-	})
 }
 
 // TestFallsBehind checks a stream shard with more records than a poll a second returns. Its windows state the share that
@@ -154,62 +90,6 @@ func unitsOfKey(w heat.Window, key string) (units uint64) {
 	return units
 }
 
-// TestEndsAfterAJump checks that windows lack coverage if the reader skipped records of a stream shard that then ended.
-func TestEndsAfterAJump(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{pageLimit: 100}
-		s := f.open("")
-		r := f.reader(t, Options{})
-		jumped := func() bool { return f.made("GetShardIterator") > 1 }
-		for !jumped() {
-			seconds(1, func(int) {
-				for range 200 {
-					f.write(s, "much", 1)
-				}
-			})
-		}
-		child := f.end(s, 1)[0]
-		seconds(30, func(int) { f.write(child, "little", 1) })
-		var lacking int
-		for w := range r.Windows(t.Context(), time.Time{}, r.Settled(), Window) {
-			begin := w.Start
-			if begin.Before(r.windows.begin) {
-				begin = r.windows.begin
-			}
-			wanted, _ := truth(s, begin, w.Start.Add(Window))
-			if got := unitsOfKey(w, "much"); got < wanted {
-				lacking++
-				if c := coverageOf(w); c > 0.95 {
-					t.Errorf("%v: %d units of %d are counted, but the coverage is %v", w.Start, got, wanted, c)
-				}
-			}
-		}
-		if lacking == 0 {
-			t.Error("the reader skipped nothing")
-		}
-	})
-}
-
-// TestNoIteratorAtEnd checks that the children are read of a closed stream shard that has no iterator at its end.
-func TestNoIteratorAtEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{noneAtEnd: true}
-		s := f.open("")
-		r := f.reader(t, Options{})
-		seconds(5, func(int) { f.write(s, "parent", 1) })
-		time.Sleep(2 * time.Second)
-		f.locked(func() { f.expiry = time.Millisecond })
-		child := f.end(s, 1)[0]
-		time.Sleep(1500 * time.Millisecond)
-		f.locked(func() { f.expiry = 0 })
-		seconds(5, func(int) { f.write(child, "child", 1) })
-		time.Sleep(20 * time.Second)
-		if got := counted(t, r); got["child"] != 5 {
-			t.Errorf("counted %v, want 5 of the child", got)
-		}
-	})
-}
-
 // TestWrongClock checks that records are counted in the service's windows although the machine's clock is wrong. The
 // operator is notified once if it is wrong by 3 s or more.
 func TestWrongClock(t *testing.T) {
@@ -255,47 +135,6 @@ func TestWrongClock(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestRawBodies checks that the cursor, which bypasses the SDK, reads the same records and errors as the SDK.
-func TestRawBodies(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{}
-		s := f.open("")
-		for i := range 50 {
-			f.write(s, fmt.Sprint("key \"\\u00e9", i%7), 1+i%5)
-		}
-		client := f.client()
-		first, err := client.GetShardIterator(t.Context(), &dynamodbstreams.GetShardIteratorInput{
-			StreamArn: aws.String(fakeARN), ShardId: &s.id, ShardIteratorType: streamtypes.ShardIteratorTypeTrimHorizon,
-		})
-		require.NoError(t, err)
-		stock, err := client.GetRecords(t.Context(), &dynamodbstreams.GetRecordsInput{ShardIterator: first.ShardIterator, Limit: aws.Int32(1000)})
-		require.NoError(t, err)
-		cursor := streamshard.New(client, fakeARN, found().View).Cursor(s.id, streamshard.TrimHorizon)
-		page, err := cursor.Next(t.Context(), new(streamshard.Buffer), streamshard.MaxRecords)
-		require.NoError(t, err)
-		if len(page.Records) != 50 || len(stock.Records) != 50 || page.Closed || stock.NextShardIterator == nil {
-			t.Fatalf("%d and %d records, closed %v", len(page.Records), len(stock.Records), page.Closed)
-		}
-		for i, record := range page.Records {
-			other := stock.Records[i].Dynamodb
-			key, _ := record.Keys.String("pk")
-			units, err := record.WriteUnits()
-			size := 0
-			for name, value := range other.NewImage {
-				size += len(name) + len(value.(*streamtypes.AttributeValueMemberS).Value)
-			}
-			if err != nil || key != other.Keys["pk"].(*streamtypes.AttributeValueMemberS).Value || string(record.Sequence) != aws.ToString(other.SequenceNumber) ||
-				!record.Created.Equal(*other.ApproximateCreationDateTime) || units != max(1, (size+1023)/1024) || record.Name.String() != string(stock.Records[i].EventName) {
-				t.Errorf("record %d: %q, %d units of %d bytes, %v", i, key, units, size, err)
-			}
-		}
-		f.fail = func(string, string) *fault { return &fault{400, "ExpiredIteratorException"} }
-		if _, err := cursor.Next(t.Context(), new(streamshard.Buffer), streamshard.MaxRecords); err == nil || !strings.Contains(err.Error(), "ExpiredIterator") {
-			t.Errorf("error %v, want ExpiredIterator", err)
-		}
-	})
 }
 
 // TestJumpToEndOfClosedShard checks a stream shard that closes while the reader skips ahead: the skipped records have no
