@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -202,64 +200,6 @@ func TestUnreadableEntry(t *testing.T) {
 		}
 		enginetest.Put(t, r.db, r.names.Items, before)
 	}
-}
-
-// TestRebuildsOfABoardInUse checks that repairs of a histogram stay right while scores come in bursts and
-// are folded. The pauses between the bursts get longer while no audit fits into one.
-func TestRebuildsOfABoardInUse(t *testing.T) {
-	t.Parallel()
-	wanted := lane.Runs(1, 5)
-	r := newRig(t)
-	stop := r.run(t, nil)
-	r.score(t, "b", players(20)...)
-	ended := make(chan struct{})
-	ctx, cancel := context.WithCancel(t.Context())
-	const shortest, longest = int64(time.Second), int64(32 * time.Second)
-	var pause atomic.Int64 // the longest
-	pause.Store(shortest)
-	go func() {
-		defer close(ended)
-		for random := rand.New(rand.NewPCG(3, 4)); ctx.Err() == nil; {
-			var some []string
-			for range 1 + random.IntN(6) {
-				some = append(some, fmt.Sprintf("p%d %d", random.IntN(40), random.IntN(100_000)))
-			}
-			r.score(t, "b", some...)
-			select {
-			case <-time.After(time.Duration(random.Int64N(pause.Load()))):
-			case <-ctx.Done():
-			}
-		}
-	}()
-	a := r.auditor(quick(repairing))
-	repaired, busy := 0, 0
-	for deadline := time.Now().Add(time.Minute); repaired < wanted && time.Now().Before(deadline); {
-		var off board.Histogram
-		off.Add(5, 3)
-		r.damage(t, "b", "h#lost", item{"v": num(1), "seq": dynamo.String(fmt.Sprintf("%040d", time.Now().UnixNano())), "cells": bin(off.Bytes())})
-		for {
-			found := check(t, a, boardTarget("b"))
-			if len(found) == 0 {
-				break
-			}
-			if found[0].Repaired {
-				repaired++
-				pause.Store(shortest)
-			} else if busy++; found[0].State != audit.Open {
-				t.Fatalf("findings while scores come: %+v, want repaired or open", found)
-			} else {
-				pause.Store(min(2*pause.Load(), longest))
-			}
-		}
-	}
-	cancel()
-	<-ended
-	stop()
-	r.rechecked(t)
-	if found := check(t, r.auditor(quick(hasty)), boardTarget("b")); len(found) != 0 || repaired == 0 {
-		t.Errorf("findings at rest: %+v after %d repairs, want none after one or more", found, repaired)
-	}
-	t.Logf("%d repairs, %d times busy", repaired, busy)
 }
 
 // TestOutdatedRows checks that an audit counts entries as they are, whatever their rows in the index. Its

@@ -129,24 +129,6 @@ func TestAllHasBoards(t *testing.T) {
 	}
 }
 
-// TestBoardWithManyFragments checks the repair of a histogram that needs merges before one transaction
-// can replace all its fragments.
-func TestBoardWithManyFragments(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.run(t, nil)
-	r.score(t, "b", players(10)...)
-	var one board.Histogram
-	one.Add(7, 1)
-	for i := range 230 {
-		r.damage(t, "b", fmt.Sprintf("h#s%03d", i), item{"v": num(1), "seq": dynamo.String("05"), "cells": bin(one.Bytes())})
-	}
-	if found := check(t, r.auditor(quick(repairing)), boardTarget("b")); len(found) == 0 || !found[0].Repaired {
-		t.Errorf("findings %+v, want one that was repaired", found)
-	}
-	r.wantRight(t, "b", "repaired")
-}
-
 // TestExpiringPeriodsAreLeft checks that an audit repairs no period whose entries or summaries expire soon.
 func TestExpiringPeriodsAreLeft(t *testing.T) {
 	r := newRig(t)

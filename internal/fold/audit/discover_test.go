@@ -2,7 +2,6 @@ package audit_test
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -130,26 +129,5 @@ func TestBucketsOfAnEntity(t *testing.T) {
 	r.rules = rules(t, `[]`)
 	if _, err := a(0).Targets(schema.BaseKey{Type: kind.Event, Name: "e"}, audit.Range{From: now}); err == nil || !strings.Contains(err.Error(), "no rule") {
 		t.Errorf("without a rule: %v", err)
-	}
-}
-
-// TestReport checks that a bad target doesn't stop the others, and that the report counts all.
-func TestReport(t *testing.T) {
-	r := newRig(t)
-	for i := range 20 {
-		r.source(t, fmt.Sprint("c", i), 1, 5, i)
-	}
-	r.update(t, r.names.Rollups, "C#c3#0", "-", "SET x1 = :x", item{":x": num(1000)})
-	r.update(t, r.names.Items, "C#c4#1", "+", "REMOVE rev", nil)
-	r.pin(t, "C#c4", 2)
-	for i, want := range []struct{ right, repaired, bad int }{{18, 0, 2}, {18, 1, 1}, {19, 0, 1}} {
-		report := all(t, r.auditor(func(o *audit.Options) { o.Wait, o.Repair = 0, i == 1 }))
-		if report.Targets != 20 || report.Right != want.right || report.Repaired != want.repaired || report.Bad() != want.bad || len(report.Findings) != 20-want.right {
-			t.Errorf("round %d: %+v, want %+v of 20", i, report, want)
-		}
-	}
-	r.names.Items = "nowhere"
-	if _, err := r.auditor(hasty).Run(t.Context(), audit.List(counterTarget("c1")), nil); err == nil || !strings.Contains(err.Error(), "ResourceNotFoundException") {
-		t.Errorf("without a table: %v", err)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
@@ -15,7 +14,6 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/audit"
 	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/fold/parts"
-	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
@@ -138,29 +136,6 @@ func TestLateBatchCountsOnce(t *testing.T) {
 				t.Errorf("findings after another event: %+v; want none, and 5 events", found)
 			}
 		})
-	}
-}
-
-// TestCaughtUpRollupNeedsNoMarkers checks that an audit writes no stream markers if the second read finds the
-// rollup right.
-func TestCaughtUpRollupNeedsNoMarkers(t *testing.T) {
-	r := newRig(t)
-	at := hour()
-	container := r.aggregator(t, r.db)
-	r.event(t, at, 1)
-	reads := 0
-	client := enginetest.Before(r.acknowledging(r.db, 50), func(in any) error {
-		if _, query := in.(*dynamodb.QueryInput); query {
-			if reads++; reads == 2 {
-				deliver(t, container, at, 1)
-			}
-		}
-		return nil
-	})
-	client = beforePut(client, func() { t.Error("a stream marker was written") })
-	a := audit.New(audit.Options{Names: r.names, Rules: r.rules, Wait: time.Second, Poll: time.Millisecond}, client)
-	if found := check(t, a, hourTarget("e", at)); len(found) != 0 || reads < 2 {
-		t.Errorf("findings %+v after %d reads, want none after two or more", found, reads)
 	}
 }
 

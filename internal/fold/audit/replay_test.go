@@ -64,25 +64,6 @@ func TestPoisonIsReplayed(t *testing.T) {
 	}
 }
 
-// TestARenewedFailureStays checks that a replay keeps a failure that was renewed after it was read.
-func TestARenewedFailureStays(t *testing.T) {
-	r := newRig(t)
-	r.source(t, "c", 0, 5, 5)
-	a := r.auditor(hastyRepair)
-	target := schema.SummaryKey("c", 70) // of the second partial: the whole counter is audited
-	pk, sk := schema.FailureKey(target)
-	r.update(t, r.names.Rollups, pk, sk, "SET last_at = :at, failures = :n", item{":at": num(5), ":n": num(1)})
-	read := r.failures(t, a)
-	r.update(t, r.names.Rollups, pk, sk, "SET last_at = :at", item{":at": num(6)})
-	report, left, err := a.Replay(t.Context(), read, nil, nil)
-	if err != nil || report.Targets != 1 || report.Right != 1 || len(left) != 1 || len(r.failures(t, a)) != 1 {
-		t.Fatalf("%+v, left %+v, %v", report, left, err)
-	}
-	if _, left, err = a.Replay(t.Context(), r.failures(t, a), nil, nil); err != nil || len(left) != 0 || len(r.failures(t, a)) != 0 {
-		t.Fatalf("the second replay left %+v, %v", left, err)
-	}
-}
-
 // TestGivenUpRecordsNameTheirTargets reads batches that a mapping gave up, in each form of the file.
 func TestGivenUpRecordsNameTheirTargets(t *testing.T) {
 	r := &rig{rules: rules(t, `[{"every":"1h"},{"prefix":"none/","every":"1d"}]`)}
