@@ -42,52 +42,6 @@ func figures(value any) (list []object) {
 	return list
 }
 
-// TestAlarms checks the list of alarms. Each is sent to the topic, and treats missing data as its metric needs.
-func TestAlarms(t *testing.T) {
-	got := alarms(t, deployed(t))
-	want := []string{
-		"hot-keys", "events-hot-keys", "saturated-keys", "events-hot-partition", "events-limit", "items-hot-partition", "items-by-rank-hot-partition", "items-by-group-hot-partition", "rollups-hot-partition", "shard-map-hot-partition", "heat-hot-partition",
-		"items-limit", "items-by-rank-limit", "items-by-group-limit", "rollups-limit", "shard-map-limit", "heat-limit", "hotkeys-behind", "aggregator-behind",
-		"hotkeys-gave-up", "aggregator-gave-up", "hotkeys-not-polling", "aggregator-not-polling", "hotkeys-events-not-polling", "aggregator-events-not-polling", "stream-shards", "summaries-to-replay",
-		"detector-state", "detector-errors", "detector-windows", "metrics-not-sent", "shard-changes", "shard-change-failures", "shard-map-full", "partitions-are-the-limit", "conflicts",
-		"layers-not-done", "shrink-not-done", "compact-not-done", "boards-not-done", "hotkeys-tasks-dropped", "aggregator-tasks-dropped",
-		"ingest-errors", "hotkeys-errors", "aggregator-errors", "query-errors", "ingest-throttles", "hotkeys-throttles", "aggregator-throttles", "query-throttles",
-		"api-errors", "api-slow", "account-concurrency",
-	}
-	for _, name := range want {
-		a := got["hotshard-"+name]
-		if a == nil {
-			t.Errorf("there is no alarm %s", name)
-			continue
-		}
-		actions := a.text("AlarmActions")
-		missing, compare := "notBreaching", "GreaterThanOrEqualToThreshold"
-		if strings.HasSuffix(name, "-not-done") || strings.HasSuffix(name, "-not-polling") {
-			missing, compare = "breaching", "LessThanThreshold"
-		}
-		onOK := actions
-		if strings.HasSuffix(name, "hot-keys") { // it has a series for each key, each with its own mail
-			onOK = "<nil>"
-		}
-		if !strings.Contains(actions, "Alarms") || a.text("OKActions") != onOK || a.text("TreatMissingData") != missing ||
-			a.text("ComparisonOperator") != compare || a.number("Threshold") <= 0 || a.number("DatapointsToAlarm") < 1 {
-			t.Errorf("%s: %v, want OK actions %s, missing data %s, and %s", name, a, onOK, missing, compare)
-		}
-	}
-	if len(got) != len(want) {
-		t.Errorf("%d alarms, want %d: %q", len(got), len(want), sorted(got))
-	}
-}
-
-// TestAccountConcurrency checks the alarm at 80 % of the concurrency that the deployment does not reserve.
-func TestAccountConcurrency(t *testing.T) {
-	a := alarms(t, deployed(t))["hotshard-account-concurrency"]
-	if a.text("Namespace") != "AWS/Lambda" || a.text("MetricName") != "UnreservedConcurrentExecutions" || a.text("Statistic") != "Maximum" ||
-		a["Dimensions"] != nil || a.number("Threshold") != 160 {
-		t.Errorf("alarm %v, want UnreservedConcurrentExecutions at 160 of 200", a)
-	}
-}
-
 // TestStreamShardsAgainstConcurrency checks that the alarm fires at 80 % of each reader's reservation.
 func TestStreamShardsAgainstConcurrency(t *testing.T) {
 	a := alarms(t, with(t, map[string]any{"accountConcurrency": 2000.0}))["hotshard-stream-shards"]

@@ -61,19 +61,6 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// TestPermissionsAreOfRoutes checks that API Gateway may invoke a function for single routes only.
-func TestPermissionsAreOfRoutes(t *testing.T) {
-	tm := deployed(t)
-	for id, r := range tm.of(t, "AWS::Lambda::Permission") {
-		p := r.Properties
-		arn := p.text("SourceArn")
-		_, path, _ := strings.Cut(arn, "}/*/*/")
-		if behind(tm, p.text("FunctionName")) == "" || p.text("Action") != "lambda:InvokeFunction" || p.text("Principal") != "apigateway.amazonaws.com" || path == "" || path == "*" {
-			t.Errorf("%s: permission %v for %s, want one route of API Gateway", id, p, arn)
-		}
-	}
-}
-
 // TestStage checks the stage's throttling, and which fields its access log has.
 func TestStage(t *testing.T) {
 	_, stage := with(t, map[string]any{"apiRate": "24"}).named(t, "AWS::ApiGatewayV2::Stage", "StageName", "$default")

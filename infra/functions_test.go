@@ -12,45 +12,6 @@ import (
 	"github.com/hotshard/hotshard/internal/query"
 )
 
-// reserved1000 are the reservations of a quota of 1,000.
-var reserved1000 = map[string]any{grants.Ingest: 320.0, grants.Query: 160.0, grants.Hotkeys: 160.0, grants.Aggregator: 160.0}
-
-// TestFunctions checks each function's runtime, memory, logs and reservation, and that its tasks are not retried.
-func TestFunctions(t *testing.T) {
-	tm := deployed(t)
-	for _, name := range grants.Functions {
-		id, p := tm.function(t, name)
-		if p.text("Runtime") != "provided.al2023" || p.text("Architectures") != "[arm64]" || p["TracingConfig"] != nil ||
-			p.object("LoggingConfig").text("LogFormat") != "JSON" || p.object("LoggingConfig").text("SystemLogLevel") != "WARN" || p.number("Timeout") < 1 {
-			t.Errorf("%s: %v", name, p)
-		}
-		if reserved := p["ReservedConcurrentExecutions"]; reserved != reserved1000[name] {
-			t.Errorf("%s: reserved concurrency %v, want %v", name, reserved, reserved1000[name])
-		}
-		memory, limit := 1024.0, "921MiB"
-		if name == grants.Aggregator {
-			memory, limit = 1769, "1592MiB"
-		}
-		if got := p.object("Environment").object("Variables").text("GOMEMLIMIT"); p.number("MemorySize") != memory || got != limit {
-			t.Errorf("%s: %v MB, GOMEMLIMIT %s; want %v and %s", name, p["MemorySize"], got, memory, limit)
-		}
-		_, group := tm.named(t, "AWS::Logs::LogGroup", "LogGroupName", "/aws/lambda/hotshard-"+name)
-		if group.Properties.number("RetentionInDays") != 30 {
-			t.Errorf("%s: log group %v, want 30 days", name, group.Properties)
-		}
-		if name == grants.Ingest || name == grants.Query {
-			continue // API Gateway invokes them synchronously
-		}
-		_, again := tm.named(t, "AWS::Lambda::EventInvokeConfig", "FunctionName", "${"+id+"}")
-		if again.Properties.number("MaximumRetryAttempts") != 0 || again.Properties["MaximumRetryAttempts"] == nil || !strings.Contains(again.Properties.text("Qualifier"), live(t, tm, name)) {
-			t.Errorf("%s: asynchronous invocations are retried: %v", name, again.Properties)
-		}
-	}
-	if n := len(tm.of(t, "AWS::Lambda::Function")); n != len(grants.Functions) {
-		t.Errorf("%d functions, want %d", n, len(grants.Functions))
-	}
-}
-
 // TestDeadlinesFitTogether checks that a function's timeout is after a request's deadline, and at most API Gateway's 30 s.
 func TestDeadlinesFitTogether(t *testing.T) {
 	tm := deployed(t)
@@ -218,22 +179,6 @@ func TestRolesAreTheGrants(t *testing.T) {
 		slices.Sort(got)
 		if !slices.Equal(got, want) {
 			t.Errorf("%s may\n%s\nwant\n%s", name, strings.Join(got, "\n"), strings.Join(want, "\n"))
-		}
-	}
-}
-
-// TestSeparation checks that query can't write, and that ingest can't access summaries.
-func TestSeparation(t *testing.T) {
-	tm := deployed(t)
-	rollups := table(t, tm, "rollups")
-	for _, s := range rights(t, tm, grants.Query) {
-		if service, action, _ := strings.Cut(s.action, ":"); service == "dynamodb" && !slices.Contains([]string{"BatchGetItem", "GetItem", "Query", "Scan", "DescribeTable", "DescribeContributorInsights", "DescribeLimits"}, action) {
-			t.Errorf("query may %v", s)
-		}
-	}
-	for _, s := range rights(t, tm, grants.Ingest) {
-		if strings.Contains(s.resource, rollups) {
-			t.Errorf("ingest may %v", s)
 		}
 	}
 }

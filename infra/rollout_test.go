@@ -7,21 +7,6 @@ import (
 	"github.com/hotshard/hotshard/infra/grants"
 )
 
-// TestAliases checks that each function has an alias of its newest version. Without canary it moves at once.
-func TestAliases(t *testing.T) {
-	tm := deployed(t)
-	for _, function := range grants.Functions {
-		alias := tm.Resources[live(t, tm, function)]
-		version := tm.Resources[unref(alias.Properties.text("FunctionVersion"))]
-		if alias.Properties.text("Name") != "live" || version.Type != "AWS::Lambda::Version" || version.Properties.text("FunctionName") != alias.Properties.text("FunctionName") || alias.UpdatePolicy != nil {
-			t.Errorf("%s: alias %v of version %v", function, alias, version)
-		}
-	}
-	if strings.Contains(string(tm.text), "AWS::CodeDeploy") {
-		t.Error("CodeDeploy is used without the setting canary")
-	}
-}
-
 // TestCanary checks that calls move to new versions of the API's functions gradually, and back on errors.
 func TestCanary(t *testing.T) {
 	for canary, want := range map[string]string{

@@ -3,7 +3,6 @@ package infra
 import (
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -61,26 +60,6 @@ func keys(p object) string {
 
 func replica(p object) object { return p.objects("Replicas")[0] }
 
-// retained is the deletion policy under which a stack's deletion keeps a resource, and the rollback of its creation does
-// not.
-const retained = "RetainExceptOnCreate"
-
-// TestTablesAreRetained checks that tables outlive the stack but not the rollback of its creation, and that they have
-// recovery unless they are expendable.
-func TestTablesAreRetained(t *testing.T) {
-	tm := deployed(t)
-	for _, table := range schema.Tables(schema.NamesFor("hotshard-")) {
-		_, r := tm.named(t, "AWS::DynamoDB::GlobalTable", "TableName", table.Name)
-		pitr := replica(r.Properties).object("PointInTimeRecoverySpecification")
-		if r.DeletionPolicy != retained || r.UpdateReplacePolicy != "Retain" {
-			t.Errorf("%s: policies %s and %s", table.Name, r.DeletionPolicy, r.UpdateReplacePolicy)
-		}
-		if kept := pitr["PointInTimeRecoveryEnabled"] == true && pitr.number("RecoveryPeriodInDays") == 35; kept == table.Expendable {
-			t.Errorf("%s: recovery %v, want 35 days: %t", table.Name, pitr, !table.Expendable)
-		}
-	}
-}
-
 // TestTablesAreProtectedAfterCreation checks that a parameter decides about deletion protection, and that its default is
 // false, so that the rollback of a first deployment can delete the tables. `make deploy` sets it afterwards.
 func TestTablesAreProtectedAfterCreation(t *testing.T) {
@@ -106,18 +85,6 @@ func TestTablesAreProtectedAfterCreation(t *testing.T) {
 	first, then := strings.Index(recipe, "deploy --require-approval $(APPROVAL)"), strings.Index(recipe, "--parameters DeletionProtection=true")
 	if first < 0 || then < first || strings.Count(recipe, "--parameters") != 1 {
 		t.Errorf("make deploy must protect the tables in a second command:\n%s", recipe)
-	}
-}
-
-// TestOutputsNameTables checks that each table has an output with a description.
-func TestOutputsNameTables(t *testing.T) {
-	text := string(deployed(t).text)
-	for _, table := range schema.Tables(schema.NamesFor("")) {
-		name := strings.ReplaceAll(strings.ReplaceAll(table.Name, "shard-map", "ShardMap"), "-", "")
-		name = strings.ToUpper(name[:1]) + name[1:] + "Table"
-		if !regexp.MustCompile(`"` + name + `": \{\s+"Description": "\w`).MatchString(text) {
-			t.Errorf("there is no output %s with a description", name)
-		}
 	}
 }
 
