@@ -183,33 +183,3 @@ func TestOpenColumn(t *testing.T) {
 	}
 	p.healthy()
 }
-
-// TestUnfold checks that a row unfolds into its write shards in numeric order, on the map and in the list. A reload
-// keeps it unfolded.
-func TestUnfold(t *testing.T) {
-	t.Parallel()
-	f := serve(t)
-	p := openMap(t, f)
-	_, y := p.rowAt("C#video/7")
-	left := value[float64](p, "document.getElementById('map').getBoundingClientRect().x")
-	p.do(chromedp.MouseClickXY(left+8, y))
-	p.until("document.querySelectorAll('#rows tr.shard').length == 64")
-	names := value[[]string](p, "[...document.querySelectorAll('#rows tr.shard .key')].map((key) => key.textContent)")
-	for i, name := range names {
-		if name != fmt.Sprintf("#%d", i) {
-			t.Errorf("write shard %d is %q", i, name)
-		}
-	}
-	if at := value[string](p, "location.hash"); at != "#/?unfold=C%23video%2F7" {
-		t.Errorf("the address is %s", at)
-	}
-	_, first := p.rowAt("C#video/7#9")
-	if _, next := p.rowAt("C#video/7#10"); next <= first {
-		t.Errorf("#9 is at %v, #10 at %v; want it below", first, next)
-	}
-	p.do(chromedp.Reload())
-	p.until("document.querySelectorAll('#rows tr.shard').length == 64")
-	p.do(script("document.querySelector('#rows tr[aria-expanded=true] .fold').click()"))
-	p.until("document.querySelectorAll('#rows tr.shard').length == 0")
-	p.healthy()
-}

@@ -271,28 +271,3 @@ func only(heat object, filter string) object {
 	heat["rows"] = rows
 	return heat
 }
-
-// day returns the largest response of the API: 24 hours of 10,000 keys in 256 rows, ten of them hot.
-func day(columns int) object {
-	step := 24 * time.Hour / time.Duration(columns)
-	covered := make([]float64, columns)
-	for i := range covered {
-		covered[i] = 1
-	}
-	var rows []object
-	for i := range 256 {
-		status, keys, base := "warm", 40, 20*noise("day", i)
-		if i%25 == 7 {
-			status, keys, base = "hot", 1, 600+200*noise("day", i)
-		}
-		units, heaviest := make([]int, columns), make([]float64, columns)
-		for j := range units {
-			heaviest[j] = math.Round(base * (0.3 + noise(i, j)) * (1 + math.Sin(float64(j)/20)))
-			units[j] = int(heaviest[j] * step.Seconds())
-		}
-		made := row(fmt.Sprintf("user#%03d", i), keys, status, base, units)
-		made["heaviest"] = heaviest
-		rows = append(rows, made)
-	}
-	return matrix(noon.Add(-24*time.Hour), step, rows, covered)
-}
