@@ -76,10 +76,3 @@ func TestStringsRoundTripThroughJSON(t *testing.T) {
 		}
 	})
 }
-
-func BenchmarkEncodeRecord(b *testing.B) {
-	for b.Loop() {
-		encodeRecord([]byte(expired), time.Unix(1480642027, 0), "arn:1")
-	}
-	b.SetBytes(int64(len(expired)))
-}

@@ -16,6 +16,18 @@ import (
 	"github.com/hotshard/hotshard/internal/base/secondary"
 )
 
+// indexes has indexes of all projections, with keys of one to four attributes.
+var indexes = []secondary.Index{
+	secondary.New("all", []string{"g"}, []string{"r"}, tableKeys, nil),
+	secondary.New("some", []string{"g"}, []string{"r"}, tableKeys, []string{"a"}),
+	secondary.New("keys", []string{"r"}, []string{"g"}, tableKeys, []string{}),
+	secondary.New("three", []string{"k", "g", "m"}, []string{"r"}, tableKeys, []string{"a"}),
+	secondary.New("four", []string{"m", "k", "r", "g"}, nil, tableKeys, nil),
+	secondary.New("sorted", []string{"m"}, []string{"g", "r", "k", "n"}, tableKeys, []string{}),
+}
+
+var tableKeys = []string{"pk", "sk"}
+
 // TestIndexWrites checks the writes of a change in indexes of each projection.
 func TestIndexWrites(t *testing.T) {
 	table, g, r := []string{"pk"}, []string{"g"}, []string{"r"}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -207,3 +208,42 @@ func drain(t *testing.T, db *dynamodb.Client, table string, names schema.Names, 
 		t.Fatalf("%d records were given up", n)
 	}
 }
+
+// tableOf returns a table with a stream and these global indexes. An index may include the attribute a or tag.
+func tableOf(name string, indexes []secondary.Index) *dynamodb.CreateTableInput {
+	in := &dynamodb.CreateTableInput{
+		TableName: &name, BillingMode: types.BillingModePayPerRequest, KeySchema: keySchema(tableKeys[:1], tableKeys[1:]),
+		StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages},
+	}
+	for _, attr := range []string{"pk", "sk", "g", "r", "k", "m", "n"} {
+		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: &attr, AttributeType: types.ScalarAttributeTypeS})
+	}
+	for _, x := range indexes {
+		projection := &types.Projection{ProjectionType: types.ProjectionTypeKeysOnly}
+		if x.Projected == nil {
+			projection.ProjectionType = types.ProjectionTypeAll
+		}
+		for _, attr := range []string{"a", "tag"} {
+			if slices.Contains(x.Projected, attr) {
+				projection = &types.Projection{ProjectionType: types.ProjectionTypeInclude, NonKeyAttributes: []string{attr}}
+			}
+		}
+		in.GlobalSecondaryIndexes = append(in.GlobalSecondaryIndexes, types.GlobalSecondaryIndex{
+			IndexName: &x.Name, KeySchema: keySchema(x.Partition, x.Sort), Projection: projection,
+		})
+	}
+	return in
+}
+
+func keySchema(partition, sort []string) (schema []types.KeySchemaElement) {
+	for i, attribute := range slices.Concat(partition, sort) {
+		kind := types.KeyTypeHash
+		if i >= len(partition) {
+			kind = types.KeyTypeRange
+		}
+		schema = append(schema, types.KeySchemaElement{AttributeName: &attribute, KeyType: kind})
+	}
+	return schema
+}
+
+func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }

@@ -252,18 +252,3 @@ func TestAddBytesDoesNotAllocate(t *testing.T) {
 		t.Errorf("%v allocations, want none", n)
 	}
 }
-
-// BenchmarkAdd adds Zipf-distributed keys to a sketch of 1,000 entries.
-func BenchmarkAdd(b *testing.B) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	zipf := rand.NewZipf(rng, 1.1, 1, 100_000)
-	keys := make([]string, 1<<16)
-	for i := range keys {
-		keys[i] = fmt.Sprintf("E#sensor-%08d#2026-01-05#0", zipf.Uint64())
-	}
-	s := topk.New(topk.Limits{Entries: 1000, Bytes: 1 << 20})
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		s.Add(keys[i%len(keys)], 1, int64(i>>12))
-	}
-}

@@ -247,9 +247,6 @@ func TestPageHasNoPrefixOfAKind(t *testing.T) {
 			t.Errorf("%s has %s: take it from kinds.ts", path, found)
 		}
 	}
-	if prefixInScript(`const prefixes = { counter: "C#" };`) == "" {
-		t.Error("prefixInScript does not find a prefix")
-	}
 }
 
 // prefixInScript returns the first text that begins with a kind's prefix, or "" if there is
@@ -260,56 +257,4 @@ func prefixInScript(script string) string {
 		prefixes = append(prefixes, regexp.QuoteMeta(kind.Of(k).Prefix))
 	}
 	return regexp.MustCompile("[\"'`](" + strings.Join(prefixes, "|") + ")").FindString(script)
-}
-
-// TestKindRuleFindsBreaches checks the number of faults in files that break the rule, and that others have none.
-func TestKindRuleFindsBreaches(t *testing.T) {
-	table := kindTable(t)
-	of := func(name, value string) string {
-		var pairs []string
-		for _, constant := range table[name] {
-			pairs = append(pairs, "kind."+constant+": "+value)
-		}
-		return strings.Join(pairs, ", ")
-	}
-	var names []string
-	for _, k := range kind.All() {
-		names = append(names, string(k))
-	}
-	elsewhere, registry := "internal/query/service.go", registries[0]
-	for _, c := range []struct {
-		name, path, code string
-		want             int
-	}{
-		{"a switch over kinds", elsewhere, `func f(k kind.Kind) { switch k { case kind.Counter, kind.Board: } }`, 1},
-		{"a switch over their names", elsewhere, `func f(k string) { switch k { case "counter": case "board": } }`, 1},
-		{"a switch without a value", elsewhere, `func f(k kind.Kind) { switch { case k == kind.Counter: } }`, 1},
-		{"a map by kind", elsewhere, `var m = map[kind.Kind]int{` + of("Kind", "1") + `}`, 1},
-		{"a map by name", elsewhere, `var m = map[string]int{"counter": 1, "entity": 2, "board": 3}`, 1},
-		{"a comparison", elsewhere, `func f(k kind.Kind) bool { return k != kind.Limit }`, 1},
-		{"a comparison of names", elsewhere, `func f(k string) bool { return k == string(kind.Limit) || "sessions" == k }`, 2},
-		{"a prefix", elsewhere, `var pk = "C#page/home#0"`, 1},
-		{"an enum that lacks kinds", elsewhere, "type in struct { Type string `query:\"type\" enum:\"counter,entity\"` }", 1},
-		{"a map by bucket that lacks some", elsewhere, `var m = map[kind.Bucket]int{kind.NoBucket: 1, kind.Day: 2}`, 2},
-		{"a map by summary that lacks one", elsewhere, `var m = map[kind.Summary]int{kind.Partials: 1, kind.Rollups: 2}`, len(table["Summary"]) - 2},
-		{"a registry that lacks kinds", registry, `var m = map[kind.Kind]int{kind.Counter: 1, kind.Event: 2}`, len(table["Kind"]) - 2},
-
-		{"a key of one kind", elsewhere, `var key = schema.BaseKey{Type: kind.Counter, Name: "x"}`, 0},
-		{"a trait", elsewhere, `func f(k kind.Kind) bool { return kind.Of(k).Placement == kind.Timed && kind.Of(k).Bucket != kind.Day }`, 0},
-		{"a map of all summaries", elsewhere, `var m = map[kind.Summary]int{` + of("Summary", "1") + `}`, 0},
-		{"a registry of all kinds", registry, `var m = map[kind.Kind]int{` + of("Kind", "1") + `}`, 0},
-		{"an enum of all kinds", elsewhere, fmt.Sprintf("type in struct { Type string `query:\"type\" enum:%q` }", strings.Join(append(names, "other"), ",")), 0},
-		{"fields of a request", elsewhere, `var query = map[string]string{"board": name, "limit": "5"}`, 0},
-		{"another prefix", elsewhere, `var pk = "K#2026"`, 0},
-	} {
-		set := token.NewFileSet()
-		file, err := parser.ParseFile(set, c.path, "package p\n"+c.code, 0)
-		require.NoError(t, err)
-		if faults := kindFaults(set, c.path, file, table); len(faults) != c.want {
-			t.Errorf("%s: found %q, want %d", c.name, faults, c.want)
-		}
-	}
-	if len(table) != 5 {
-		t.Errorf("the types of constants are %v", table)
-	}
 }

@@ -1,12 +1,8 @@
 package enginepool
 
 import (
-	"io"
-	"net"
 	"os"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/test/lane"
@@ -53,27 +49,4 @@ func TestEnginesEndWithTheirLastUser(t *testing.T) {
 		t.Error(err)
 	}
 	<-second.Done()
-}
-
-// TestReasonWhyNoEngineStarts checks that a user gets the error of an engine that can't start.
-func TestReasonWhyNoEngineStarts(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	pool := &Pool{
-		options: dynamolocal.Options{Dir: t.TempDir()}, listener: listener,
-		current: &lent{users: 1}, maxAge: time.Minute, // since the year 1
-	}
-	go pool.serve(t.Context())
-	defer listener.Close()
-	t.Setenv(Variable, pool.Addr())
-	if _, err := Borrow(); err == nil || !strings.Contains(err.Error(), "start DynamoDB Local") {
-		t.Errorf("an engine without its files: %v", err)
-	}
-	for _, conn := range kept {
-		if _, err := io.Copy(io.Discard, conn); err != nil {
-			t.Error(err)
-		}
-		conn.Close()
-	}
-	kept = nil
 }
