@@ -1,18 +1,24 @@
 package ingest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 )
 
@@ -104,88 +110,96 @@ func always(err error) func(string) error { return func(string) error { return e
 func eventsBody(n int, entity string) string {
 	var list []string
 	for i := range n {
-		list = append(list, fmt.Sprintf(`{"entity":%q,"id":"%d","time":"2026-01-05T00:00:00Z"}`, entity, i))
+		list = append(list, fmt.Sprintf(`{"entity":%q,"id":"%d","time":"1999-01-05T00:00:00Z"}`, entity, i))
 	}
 	return `{"events":[` + strings.Join(list, ",") + `]}`
 }
 
-// TestExhaustedCapacityIs429 checks that a throttled call, with and without a key, is a 429 and writes nothing.
-func TestExhaustedCapacityIs429(t *testing.T) {
-	r := newRig(t)
-	f := &faults{Client: r.client, before: always(errThrottled), keep: func(int) bool { return false }}
-	r.use(f)
-	r.service.settings.Deadline = 2 * time.Second
-	for _, c := range []struct{ method, path, body string }{
-		{"POST", "/v1/events", eventsBody(1, "e")},
-		{"POST", "/v1/events", eventsBody(60, "e")},
-		{"POST", "/v1/counters", `{"increments":[{"counter":"c","delta":1}]}`},
-		{"PUT", "/v1/sessions", `{"group":"g","id":"i","ttl":"1h"}`},
-		{"POST", "/v1/limits", `{"key":"k","limit":1,"window":"1h"}`},
+// offline returns a rig without an engine: each call that the faults let through gets an empty response. In a bubble of
+// synctest, deadlines take no time.
+func offline(t *testing.T, f *faults) *rig {
+	t.Helper()
+	f.Client = dynamodb.New(dynamodb.Options{Region: "local", Credentials: aws.AnonymousCredentials{}, HTTPClient: nothing{}})
+	r := &rig{t: t, log: &bytes.Buffer{}}
+	r.use(f, func(s *Settings) { s.Deadline = Deadline })
+	return r
+}
+
+type nothing struct{}
+
+func (nothing) Do(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("{}"))}, nil
+}
+
+// TestFailedWritesAreAnswered checks the response of each call, with and without a key, if all writes fail: the status,
+// the detail, and that only the log has the error.
+func TestFailedWritesAreAnswered(t *testing.T) {
+	const maybe = "DynamoDB is unavailable; it may have been written"
+	for _, c := range []struct{ method, path, body, unknown string }{
+		{"POST", "/v1/events", eventsBody(1, "e"), maybe},
+		{"POST", "/v1/events", eventsBody(60, "e"), maybe},
+		{"POST", "/v1/counters", `{"increments":[{"counter":"c","delta":1}]}`, maybe},
+		{"POST", "/v1/scores", scoresBody("g", "ann", "1"), maybe},
+		{"PUT", "/v1/sessions", `{"group":"g","id":"i","ttl":"1h"}`, maybe},
+		{"DELETE", "/v1/sessions?group=g&id=i", ``, maybe},
+		{"POST", "/v1/limits", `{"key":"k","limit":1,"window":"1h"}`, maybe},
+		{"PUT", "/v1/leaderboards", `{"board":"g","size":10}`, "DynamoDB is unavailable"},
+		{"PUT", "/v1/shards", `{"type":"counter","name":"c","shards":4}`, "DynamoDB is unavailable"},
 	} {
 		for _, key := range [][]string{nil, {"Idempotency-Key", "k"}} {
-			got := r.send(c.method, c.path, c.body, key...)
-			if got.status != 429 || got.header.Get("Retry-After") == "" || !strings.Contains(string(got.body), "no capacity") {
-				t.Errorf("%s %v: %d %v %s, want a 429", c.path, key, got.status, got.header, got.body)
+			if key != nil {
+				c.unknown = "DynamoDB is unavailable" // a retry with the key is safe
 			}
+			wantFailure(t, c.method, c.path, c.body, key, errThrottled, 429, "no capacity")
+			wantFailure(t, c.method, c.path, c.body, key, errLost, 503, c.unknown)
+			wantFailure(t, c.method, c.path, c.body, key, errors.New("secret"), 500, "internal error; the request's id is ")
 		}
 	}
-	r.wantNothingWritten()
 }
 
-// TestUnreachableIs503 checks that a write with an unknown outcome is a 503 that says so, without the network error.
-func TestUnreachableIs503(t *testing.T) {
-	r := newRig(t)
-	r.use(&faults{Client: r.client, before: always(errLost)})
-	r.service.settings.Deadline = 2 * time.Second
-	got := r.post("/v1/events", eventsBody(1, "e"))
-	if got.status != 503 || got.header.Get("Retry-After") == "" || strings.Contains(string(got.body), errLost.Error()) ||
-		!strings.Contains(string(got.body), "it may have been written") {
-		t.Errorf("got %d %s, want a 503", got.status, got.body)
-	}
-}
-
-// TestInternalErrorIsLoggedAndNotReturned checks that a 500 has the request's id, and the log has the id and the error.
-func TestInternalErrorIsLoggedAndNotReturned(t *testing.T) {
-	r := newRig(t)
-	r.use(&faults{Client: r.client, before: always(errors.New("secret"))})
-	got := r.post("/v1/events", eventsBody(1, "e"))
-	id := got.header.Get("X-Request-Id")
-	if got.status != 500 || strings.Contains(string(got.body), "secret") || !strings.Contains(string(got.body), id) {
-		t.Errorf("got %d %s, want a 500 with the id %s", got.status, got.body, id)
-	}
-	if log := r.log.String(); !strings.Contains(log, "secret") || !strings.Contains(log, id) {
-		t.Errorf("the log lacks the error or the id: %s", log)
-	}
+// wantFailure sends a call whose writes all fail with err, and checks its response.
+func wantFailure(t *testing.T, method, path, body string, key []string, err error, status int, detail string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		r := offline(t, &faults{before: always(err)})
+		got := r.send(method, path, body, key...)
+		var problem struct{ Detail string }
+		got.decode(t, &problem)
+		if status == 500 {
+			detail += got.header.Get("X-Request-Id")
+		}
+		if got.status != status || problem.Detail != detail || (got.header.Get("Retry-After") != "") != (status != 500) {
+			t.Errorf("%s %s %v after %v: %d %v %s, want %d, %q", method, path, key, err, got.status, got.header, got.body, status, detail)
+		}
+		if log := r.log.String(); status == 500 && !(strings.Contains(log, "secret") && strings.Contains(log, got.header.Get("X-Request-Id"))) {
+			t.Errorf("%s %s: the log lacks the error or the id: %s", method, path, log)
+		}
+		time.Sleep(time.Hour) // ends the background work of pins
+	})
 }
 
 // TestPartlyProcessedBatches checks that unprocessed events are repeated, and that at the deadline the response has the
 // outcome of each event.
 func TestPartlyProcessedBatches(t *testing.T) {
-	r := newRig(t)
-	calls := 0
-	f := &faults{Client: r.client, keep: func(i int) bool { calls++; return (i+calls)%3 != 0 }}
-	r.use(f)
-	var out eventsAnswer
-	got := r.post("/v1/events", eventsBody(25, "e"))
-	got.decode(t, &out)
-	if out.Accepted != 25 || r.items() != 25 {
-		t.Fatalf("got %s and %d items, want 25 accepted events", got.body, r.items())
-	}
-	r.service.settings.Deadline = 2 * time.Second
-	calls = 0
-	f.keep = func(i int) bool { calls++; return calls <= 10 }
-	got = r.post("/v1/events", eventsBody(25, "f"))
-	got.decode(t, &out)
-	if got.status != 200 || out.Accepted == 0 || out.Rejected == 0 || out.Accepted+out.Rejected != 25 {
-		t.Fatalf("got %d %s, want accepted and rejected events", got.status, got.body)
-	}
-	for i, result := range out.Results {
-		if (result.Status == Rejected) != (result.Detail != "") {
-			t.Errorf("result %d is %+v, want a detail exactly if it is rejected", i, result)
-		}
-	}
-	if n := r.items(); n != 25+out.Accepted {
-		t.Errorf("%d items, want 25 and the %d accepted", n, out.Accepted)
+	for name, keep := range map[string]func(i, calls int) bool{
+		"all in the end": func(i, calls int) bool { return (i+calls)%3 != 0 },
+		"ten":            func(_, calls int) bool { return calls <= 10 },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			calls := 0
+			r := offline(t, &faults{keep: func(i int) bool { calls++; return keep(i, calls) }})
+			var out eventsAnswer
+			got := r.post("/v1/events", eventsBody(25, "e"))
+			got.decode(t, &out)
+			if got.status != 200 || (out.Rejected == 0) != (name == "all in the end") || out.Accepted == 0 || out.Accepted+out.Rejected != 25 {
+				t.Fatalf("%s: got %d %s", name, got.status, got.body)
+			}
+			for i, result := range out.Results {
+				if (result.Status == Rejected) != (result.Detail != "") {
+					t.Errorf("%s: result %d is %+v, want a detail exactly if it is rejected", name, i, result)
+				}
+			}
+		})
 	}
 }
 
@@ -212,22 +226,23 @@ func TestLostAnswersOfKeyedCalls(t *testing.T) {
 		return nil
 	}
 	r.use(f)
-	for i := range 100 {
+	calls := lane.Runs(25, 100)
+	for i := range calls {
 		body := `{"increments":[{"counter":"a","delta":3},{"counter":"b","delta":1}]}`
 		for r.post("/v1/counters", body, "Idempotency-Key", fmt.Sprint(i)).status != 200 {
 		}
 	}
 	// Events are in another table than the marker, and without an id each attempt would put another event.
-	for i := range 40 {
+	for i := range calls / 2 {
 		for r.post("/v1/events", `{"events":[{"entity":"door"},{"entity":"gate"}]}`, "Idempotency-Key", fmt.Sprint("e", i)).status != 200 {
 		}
 	}
 	out, err := r.client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &r.names.Events})
-	if err != nil || len(out.Items) != 80 {
-		t.Errorf("%d events, want 80; %v", len(out.Items), err)
+	if err != nil || len(out.Items) != 2*(calls/2) {
+		t.Errorf("%d events, want %d; %v", len(out.Items), 2*(calls/2), err)
 	}
-	if r.sum("a") != "300" || r.sum("b") != "100" {
-		t.Errorf("a is %s, want 300; b is %s, want 100; %d answers lost", r.sum("a"), r.sum("b"), f.lost)
+	if r.sum("a") != fmt.Sprint(3*calls) || r.sum("b") != fmt.Sprint(calls) {
+		t.Errorf("a is %s, and b is %s after %d calls; %d answers lost", r.sum("a"), r.sum("b"), calls, f.lost)
 	}
 	if f.lost == 0 {
 		t.Error("no answer was lost")

@@ -84,7 +84,7 @@ func TestRepeatsUnderOneKeyGrowNothing(t *testing.T) {
 	limits, err := throttle.New(throttle.Options{Partitions: 4, PartitionWCU: 100_000, TransactionHold: 5 * time.Millisecond, Base: dynamolocal.Transport()})
 	require.NoError(t, err)
 	r.use(dynamodb.New(r.client.Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: limits} }))
-	increments := lane.Runs(10, 40)
+	increments := lane.Runs(3, 40)
 	for i := range increments {
 		var senders sync.WaitGroup
 		for range 30 {

@@ -38,9 +38,9 @@ func (e newEvent) parse(now time.Time, ahead time.Duration) (events.Event, *huma
 	return out, fault
 }
 
-// timeField returns the name of the field that the event's time comes from.
+// timeField returns the name of the field that an invalid time comes from. The current time is valid.
 func (e newEvent) timeField() string {
-	if e.Time == nil && e.ID != "" {
+	if e.Time == nil {
 		return "id"
 	}
 	return "time"
@@ -71,14 +71,12 @@ func parseData(text json.RawMessage) (document.Object, *huma.ErrorDetail) {
 	}
 	data, err := document.Parse(text)
 	if err != nil {
+		e, _ := errors.AsType[*document.Error](err) // as all errors of Parse
 		at := "data"
-		if e, ok := errors.AsType[*document.Error](err); ok {
-			if e.Path != "" {
-				at += "." + e.Path
-			}
-			return nil, &huma.ErrorDetail{Location: at, Message: e.Reason, Value: e.Value}
+		if e.Path != "" {
+			at += "." + e.Path
 		}
-		return nil, &huma.ErrorDetail{Location: at, Message: err.Error()}
+		return nil, &huma.ErrorDetail{Location: at, Message: e.Reason, Value: e.Value}
 	}
 	if size := dynamo.Size(data); size > maxData {
 		return nil, &huma.ErrorDetail{Location: "data", Message: fmt.Sprintf("it has more than %d KB as DynamoDB counts them, so it does not fit in an item with its keys", maxData/1024), Value: size}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -84,8 +85,10 @@ func TestTheDocumentSaysWhatIsTrue(t *testing.T) {
 	got := r.send(http.MethodGet, "/openapi.json", "")
 	var document struct {
 		Paths map[string]map[string]struct {
-			Parameters  []struct{ Name, In string }
-			RequestBody *struct {
+			OperationID          string `json:"operationId"`
+			Summary, Description string
+			Parameters           []struct{ Name, In string }
+			RequestBody          *struct {
 				Content map[string]json.RawMessage
 			} `json:"requestBody"`
 			Responses map[string]struct {
@@ -97,9 +100,13 @@ func TestTheDocumentSaysWhatIsTrue(t *testing.T) {
 	if strings.Contains(string(got.body), "octet-stream") || strings.Contains(string(got.body), `"array","null"`) {
 		t.Error("the document has a body of bytes, or a list that may be null")
 	}
+	identifier, sentence := regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`), regexp.MustCompile(`^[A-Z].*[a-z?]$`)
 	writes := 0
 	for path, methods := range document.Paths {
 		for method, op := range methods {
+			if !identifier.MatchString(op.OperationID) || !sentence.MatchString(op.Summary) || !strings.HasSuffix(op.Description, ".") {
+				t.Errorf("%s %s has the id %q, the summary %q and the description %q", method, path, op.OperationID, op.Summary, op.Description)
+			}
 			for _, status := range []string{"405", "422", "429", "503"} {
 				if _, ok := op.Responses[status]; !ok {
 					t.Errorf("%s %s lacks a %s", method, path, status)
