@@ -125,8 +125,7 @@ func IsConflict(err error) bool {
 		return HasReason(canceled, "TransactionConflict")
 	}
 	_, conflict := errors.AsType[*types.TransactionConflictException](err)
-	_, inProgress := errors.AsType[*types.TransactionInProgressException](err)
-	return conflict || inProgress
+	return conflict
 }
 
 // Kind returns an error of the SDK wrapped in its kind: ErrThrottled, ErrContended or ErrUnavailable. It
@@ -165,8 +164,7 @@ func limits(err error) string {
 
 // MayApply reports whether a failed write may have been applied, or may still be.
 func MayApply(err error) bool {
-	kind := Kind(err)
-	return errors.Is(kind, shard.ErrUnavailable) && !isUnsent(err) || isTimeout(err)
+	return errors.Is(Kind(err), shard.ErrUnavailable) && !isUnsent(err)
 }
 
 func isTimeout(err error) bool {

@@ -1,15 +1,15 @@
 package dynamo_test
 
 import (
-	"errors"
+	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/test/libtest"
 )
 
 // TestReads checks what each accessor returns for attributes of its type, of other types, and for missing ones.
@@ -41,23 +41,173 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// TestThrottleScope checks the scope of throttles with one reason or several.
-func TestThrottleScope(t *testing.T) {
-	for _, c := range []struct {
-		err  error
-		want dynamo.Scope
+// set returns an attribute of type NS.
+func set(numbers ...string) types.AttributeValue {
+	return &types.AttributeValueMemberNS{Value: numbers}
+}
+
+// TestNumbersOfItems checks what is read as a whole number of any size, as one of 64 bits, and as a set.
+func TestNumbersOfItems(t *testing.T) {
+	for name, c := range map[string]struct {
+		value                   types.AttributeValue
+		whole, integer, largest string // "" for an error
 	}{
-		{errors.New("other"), dynamo.NotThrottled},
-		{libtest.Hot(), dynamo.Unknown},
-		{libtest.Hot(libtest.TableHot), dynamo.KeyRange},
-		{libtest.Hot(libtest.IndexHot), dynamo.IndexKeyRange},
-		{libtest.Hot(libtest.TableHot, libtest.IndexHot, "TableWriteAccountLimitExceeded"), dynamo.IndexKeyRange},
-		{libtest.Hot("IndexWriteMaxOnDemandThroughputExceeded", libtest.TableHot), dynamo.KeyRange},
-		{libtest.Hot("IndexWriteProvisionedThroughputExceeded"), dynamo.WholeTable},
-		{libtest.Hot("TableWriteAccountLimitExceeded"), dynamo.WholeTable},
+		"absent":    {nil, "", "0", "0"},
+		"zero":      {dynamo.Number(0), "0", "0", ""},
+		"negative":  {dynamo.Number(-7), "-7", "-7", ""},
+		"64 bits":   {dynamo.Decimal("9223372036854775807"), "9223372036854775807", "9223372036854775807", ""},
+		"more bits": {dynamo.Decimal("9223372036854775808"), "9223372036854775808", "", ""},
+		"half":      {dynamo.Decimal("0.5"), "", "", ""},
+		"text":      {dynamo.String("7"), "", "", ""},
+		"set":       {set("3", "12", "5"), "", "", "12"},
+		"negatives": {set("-3"), "", "", "0"},
+		"half set":  {set("3", "0.5"), "", "", ""},
 	} {
-		if got := dynamo.ThrottleScope(c.err); got != c.want {
-			t.Errorf("%v: %d, want %d", c.err, got, c.want)
+		it := dynamo.Item{}
+		if c.value != nil {
+			it["n"] = c.value
+		}
+		whole, wholeErr := dynamo.WholeNumber(it, "n")
+		integer, integerErr := dynamo.Integer(it, "n")
+		largest, largestErr := dynamo.Largest(it, "n")
+		for i, got := range []struct {
+			value, want string
+			err         error
+		}{{fmt.Sprint(whole), c.whole, wholeErr}, {fmt.Sprint(integer), c.integer, integerErr}, {fmt.Sprint(largest), c.largest, largestErr}} {
+			if (got.err != nil) != (got.want == "") || got.err == nil && got.value != got.want || got.err != nil && !strings.Contains(got.err.Error(), "attribute n") {
+				t.Errorf("%s, read %d: %s, %v; want %q", name, i, got.value, got.err, got.want)
+			}
+		}
+	}
+}
+
+// TestExpired checks that an item expires at its second.
+func TestExpired(t *testing.T) {
+	at := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		it   dynamo.Item
+		now  time.Time
+		want bool
+	}{
+		{dynamo.Item{"expires_at": dynamo.Number(at.Unix())}, at.Add(-time.Millisecond), false},
+		{dynamo.Item{"expires_at": dynamo.Number(at.Unix())}, at, true},
+		{dynamo.Item{"expires_at": dynamo.String("1")}, at, false},
+		{dynamo.Item{}, at, false},
+	} {
+		if got := dynamo.Expired(c.it, c.now); got != c.want {
+			t.Errorf("%v at %v: %t", c.it, c.now, got)
+		}
+	}
+}
+
+// TestTextsOfAttributes checks the text of a key's attribute, and the one that orders items with equal sort keys.
+func TestTextsOfAttributes(t *testing.T) {
+	for _, c := range []struct {
+		value     types.AttributeValue
+		text, tie string
+	}{
+		{dynamo.String("a"), "a", "S:a"},
+		{dynamo.String(""), "", "S:"},
+		{dynamo.Decimal("1.7e3"), "1700", "N:1700"},
+		{dynamo.Decimal("x"), "", ""},
+		{&types.AttributeValueMemberB{Value: []byte("a")}, "", ""},
+		{nil, "", ""},
+	} {
+		it := dynamo.Item{"a": c.value}
+		text, ok := dynamo.Attribute(it, "a")
+		if ok && text != c.text || ok != (c.tie != "") || dynamo.TieValue(it, "a") != c.tie {
+			t.Errorf("%v: %q, %t, %q", c.value, text, ok, dynamo.TieValue(it, "a"))
+		}
+	}
+}
+
+// values are attribute values with their sizes, by
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
+var values = []struct {
+	value types.AttributeValue
+	size  int
+}{
+	{dynamo.String("äb"), 3},
+	{dynamo.Decimal("-1.2"), 4},
+	{dynamo.Decimal("x"), 1},
+	{&types.AttributeValueMemberB{Value: []byte("abc")}, 3},
+	{&types.AttributeValueMemberBOOL{Value: true}, 1},
+	{&types.AttributeValueMemberNULL{Value: true}, 1},
+	{&types.AttributeValueMemberSS{Value: []string{"a", "bc"}}, 3},
+	{set("1", "12", "1.2"), 7},
+	{&types.AttributeValueMemberBS{Value: [][]byte{[]byte("a"), []byte("bcd")}}, 4},
+	{&types.AttributeValueMemberL{}, 3},
+	{&types.AttributeValueMemberL{Value: []types.AttributeValue{dynamo.String("ab"), dynamo.Number(1)}}, 9},
+	{&types.AttributeValueMemberM{}, 3},
+	{&types.AttributeValueMemberM{Value: dynamo.Item{"name": dynamo.String("ab"), "n": dynamo.Number(1)}}, 14},
+}
+
+// TestSize checks the sizes of all types of attributes, alone and together.
+func TestSize(t *testing.T) {
+	all, sum := dynamo.Item{}, 0
+	for i, v := range values {
+		name := strings.Repeat("n", i+1)
+		all[name], sum = v.value, sum+len(name)+v.size
+		if got := dynamo.Size(dynamo.Item{"n": v.value}); got != 1+v.size {
+			t.Errorf("%T %v: %d, want %d", v.value, v.value, got, 1+v.size)
+		}
+	}
+	if got := dynamo.Size(all); got != sum {
+		t.Errorf("all: %d, want %d", got, sum)
+	}
+}
+
+// TestEqualValues checks that each value equals a copy and no other value, and numbers in other forms.
+func TestEqualValues(t *testing.T) {
+	list := func(v ...types.AttributeValue) types.AttributeValue { return &types.AttributeValueMemberL{Value: v} }
+	document := func(it dynamo.Item) types.AttributeValue { return &types.AttributeValueMemberM{Value: it} }
+	for i, a := range values {
+		for j, b := range values {
+			if got := dynamo.EqualValues(a.value, b.value); got != (i == j) {
+				t.Errorf("%v and %v: %t", a.value, b.value, got)
+			}
+		}
+	}
+	for _, c := range []struct {
+		a, b types.AttributeValue
+		want bool
+	}{
+		{dynamo.Decimal("1.0"), dynamo.Decimal("1"), true},
+		{dynamo.Decimal("x"), dynamo.Decimal("x"), true},
+		{list(dynamo.Decimal("1.0")), list(dynamo.Decimal("1")), true},
+		{list(dynamo.Number(1)), list(dynamo.Number(1), dynamo.Number(1)), false},
+		{document(dynamo.Item{"a": dynamo.Decimal("1.0")}), document(dynamo.Item{"a": dynamo.Decimal("1")}), true},
+		{document(dynamo.Item{"a": dynamo.Number(1)}), document(dynamo.Item{"b": dynamo.Number(1)}), false},
+		{nil, nil, true},
+		{nil, dynamo.Number(0), false},
+	} {
+		if got := dynamo.EqualValues(c.a, c.b); got != c.want {
+			t.Errorf("%v and %v: %t", c.a, c.b, got)
+		}
+	}
+}
+
+// TestCompareValues checks the order of sort keys of each type.
+func TestCompareValues(t *testing.T) {
+	bytes := func(s string) types.AttributeValue { return &types.AttributeValueMemberB{Value: []byte(s)} }
+	for _, c := range []struct {
+		a, b types.AttributeValue
+		want int
+	}{
+		{dynamo.String("10"), dynamo.String("9"), -1},
+		{dynamo.String("a"), dynamo.String("a"), 0},
+		{dynamo.Decimal("10"), dynamo.Decimal("9"), 1},
+		{dynamo.Decimal("-10"), dynamo.Decimal("9e-1"), -1},
+		{dynamo.Decimal("1.0"), dynamo.Decimal("1"), 0},
+		{dynamo.Decimal("x"), dynamo.Decimal("1"), 1},
+		{dynamo.Decimal("10"), dynamo.Decimal("9x"), -1},
+		{bytes("\x01"), bytes("\xff"), -1},
+		{dynamo.String("a"), dynamo.Number(1), 0},
+		{dynamo.Number(1), dynamo.String("a"), 0},
+		{bytes("a"), dynamo.Number(1), 0},
+	} {
+		if got := dynamo.CompareValues(c.a, c.b); got != c.want {
+			t.Errorf("%v and %v: %d, want %d", c.a, c.b, got, c.want)
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -70,13 +72,20 @@ func TestAnEndedContextIsNamed(t *testing.T) {
 }
 
 // slow is a table that reads this many keys in one attempt.
-type slow struct{ keys, attempts int }
+type slow struct {
+	mu             sync.Mutex
+	keys, attempts int
+	sizes          []int // of the requests
+}
 
 func (s *slow) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.attempts++
 	out := &dynamodb.BatchGetItemOutput{Responses: map[string][]dynamo.Item{}, UnprocessedKeys: map[string]types.KeysAndAttributes{}}
 	for table, asked := range in.RequestItems {
 		n := min(s.keys, len(asked.Keys))
+		s.sizes = append(s.sizes, len(asked.Keys))
 		out.Responses[table] = asked.Keys[:n]
 		if asked.Keys = asked.Keys[n:]; len(asked.Keys) > 0 {
 			out.UnprocessedKeys[table] = asked
@@ -126,5 +135,25 @@ func TestBatchGetOfASlowTable(t *testing.T) {
 				t.Errorf("%+v: %d attempts in %v", c, client.attempts, time.Since(begun))
 			}
 		})
+	}
+}
+
+// TestBatchesOfReads checks that a read is split into DynamoDB's batches, and that their items are joined.
+func TestBatchesOfReads(t *testing.T) {
+	for n, sizes := range map[int][]int{0: nil, 1: {1}, 100: {100}, 101: {100, 1}, 201: {100, 100, 1}} {
+		client := &slow{keys: 100}
+		keys := make([]dynamo.Item, n)
+		for i := range keys {
+			keys[i] = dynamo.Key(fmt.Sprint(i), "-")
+		}
+		found, err := dynamo.BatchGet(t.Context(), client, "t", keys, true)
+		slices.Sort(client.sizes)
+		slices.Reverse(client.sizes)
+		if err != nil || len(found) != n || !slices.Equal(client.sizes, sizes) {
+			t.Errorf("%d keys: %d found by requests of %v, %v", n, len(found), client.sizes, err)
+		}
+	}
+	if dynamo.MaxBatchWrite != 25 || dynamo.MaxActions != 99 || dynamo.MaxItem != 409600 {
+		t.Error("DynamoDB's limits are wrong")
 	}
 }

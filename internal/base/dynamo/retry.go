@@ -60,9 +60,7 @@ func repeat(ctx context.Context, retryable func(context.Context, error) bool, at
 		if last == nil {
 			return struct{}{}, nil
 		}
-		if !IsThrottle(last) && !IsConflict(last) && !errors.Is(last, shard.ErrThrottled) {
-			mayHaveApplied = true
-		}
+		mayHaveApplied = mayHaveApplied || MayApply(last)
 		again = !isSpent(last) && retryable(ctx, last)
 		if !again {
 			return struct{}{}, backoff.Permanent(last)
@@ -106,9 +104,6 @@ func (e *unknownOutcomeError) Error() string {
 
 // Unwrap leaves out the last error's kind.
 func (e *unknownOutcomeError) Unwrap() []error {
-	if failed, ok := errors.AsType[*smithy.OperationError](e.last); ok {
-		return []error{shard.ErrUnavailable, failed}
-	}
 	if failed, ok := errors.AsType[smithy.APIError](e.last); ok {
 		return []error{shard.ErrUnavailable, failed}
 	}

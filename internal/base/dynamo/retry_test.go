@@ -1,15 +1,20 @@
-package dynamo
+package dynamo_test
 
 import (
 	"context"
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -20,9 +25,9 @@ func TestLostThenThrottled(t *testing.T) {
 	throttle := &types.ProvisionedThroughputExceededException{}
 	for name, last := range map[string]error{
 		"as received":      &smithy.OperationError{ServiceID: "DynamoDB", OperationName: "UpdateItem", Err: throttle},
-		"with its kind":    Kind(throttle),
-		"not an API error": ErrUnsent,
-		"transaction":      &types.TransactionCanceledException{CancellationReasons: []types.CancellationReason{{Code: ptr("ThrottlingError")}, {Code: ptr("TransactionConflict")}}},
+		"with its kind":    dynamo.Kind(throttle),
+		"not an API error": dynamo.ErrUnsent,
+		"transaction":      libtest.CanceledFor("ThrottlingError", "TransactionConflict"),
 	} {
 		for depth := range 2 {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -37,59 +42,201 @@ func TestLostThenThrottled(t *testing.T) {
 			}
 			for range depth {
 				inner := attempt
-				attempt = func(ctx context.Context) error { return Persist(ctx, inner) }
+				attempt = func(ctx context.Context) error { return dynamo.Persist(ctx, inner) }
 			}
-			err := Persist(ctx, attempt)
+			err := dynamo.Persist(ctx, attempt)
 			_, api := errors.AsType[smithy.APIError](err)
-			if !errors.Is(err, shard.ErrUnavailable) || errors.Is(err, shard.ErrThrottled) || ThrottleScope(err) != NotThrottled || api != (last != ErrUnsent) {
+			if !errors.Is(err, shard.ErrUnavailable) || errors.Is(err, shard.ErrThrottled) || dynamo.ThrottleScope(err) != dynamo.NotThrottled || dynamo.IsConflict(err) || api != (last != dynamo.ErrUnsent) {
 				t.Errorf("%s, depth %d: %v", name, depth, err)
 			}
 		}
 	}
 }
 
-func ptr(s string) *string { return &s }
-
-// lasts is a table with the LastEvaluatedKey of each page. A page has one item.
-type lasts []Item
-
-func (l lasts) page(after Item) ([]Item, Item) {
-	n := slices.IndexFunc(l, func(last Item) bool { return len(last) > 0 && Text(last, "sk") == Text(after, "sk") }) + 1
-	if len(after) == 0 {
-		n = 0
+// TestRetriesOfReadsAndSums checks which attempts follow others, and the kind of the last error.
+func TestRetriesOfReadsAndSums(t *testing.T) {
+	hot, lost, broken, condition := libtest.Hot(), error(libtest.LostAnswer{}), &types.InternalServerError{}, &types.ConditionalCheckFailedException{}
+	for name, c := range map[string]struct {
+		attempts  []error // the attempts after these succeed
+		reads     int     // attempts
+		readKind  error   // nil for success
+		sums      int
+		sumKind   error
+		throttled bool // the sum's error is also a throttle
+	}{
+		"at once":              {nil, 1, nil, 1, nil, false},
+		"throttled":            {[]error{hot, hot}, 3, nil, 3, nil, false},
+		"never sent":           {[]error{unsent, unsent, unsent}, 4, nil, 4, nil, false},
+		"lost once":            {[]error{lost}, 2, nil, 2, nil, false},
+		"lost, then throttled": {[]error{lost, hot}, 3, nil, 3, nil, false},
+		"lost twice":           {[]error{lost, hot, lost}, 4, nil, 3, shard.ErrUnavailable, false},
+		"500":                  {[]error{hot, broken}, 3, nil, 2, shard.ErrUnavailable, false},
+		"timed out":            {[]error{context.DeadlineExceeded}, 2, nil, 1, shard.ErrUnavailable, false},
+		"condition":            {[]error{hot, condition}, 2, condition, 2, condition, false},
+		"always throttled":     {slices.Repeat([]error{hot}, 12), 12, shard.ErrThrottled, 12, shard.ErrThrottled, true},
+		"not sent, throttled":  {append(slices.Repeat([]error{hot}, 11), unsent, hot)[1:], 12, shard.ErrThrottled, 12, shard.ErrThrottled, true},
+		"lost, throttled":      {append([]error{lost}, slices.Repeat([]error{hot}, 11)...), 12, shard.ErrUnavailable, 12, shard.ErrUnavailable, false},
+	} {
+		for isSum, persist := range []func(context.Context, func(context.Context) error) error{dynamo.Persist, dynamo.PersistSum} {
+			synctest.Test(t, func(t *testing.T) {
+				n := 0
+				err := persist(t.Context(), func(context.Context) error {
+					if n++; n > len(c.attempts) {
+						return nil
+					}
+					return c.attempts[n-1]
+				})
+				want, kind := c.reads, c.readKind
+				if isSum == 1 {
+					want, kind = c.sums, c.sumKind
+				}
+				if n != want || !errors.Is(err, kind) || (err == nil) != (kind == nil) || errors.Is(err, shard.ErrThrottled) != c.throttled {
+					t.Errorf("%s, sum %d: %d attempts, %v; want %d, %v", name, isSum, n, err, want, kind)
+				}
+			})
+		}
 	}
-	return []Item{Key("p", string(rune('a'+n)))}, l[n]
 }
 
-func (l lasts) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	items, last := l.page(in.ExclusiveStartKey)
-	return &dynamodb.QueryOutput{Items: items, LastEvaluatedKey: last}, nil
-}
-
-func (l lasts) Scan(_ context.Context, in *dynamodb.ScanInput, _ ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
-	items, last := l.page(in.ExclusiveStartKey)
-	return &dynamodb.ScanOutput{Items: items, LastEvaluatedKey: last}, nil
-}
-
-// TestPagesEnd checks that an empty LastEvaluatedKey ends a query and a scan, as a missing one does.
-func TestPagesEnd(t *testing.T) {
-	t.Parallel()
-	for name, end := range map[string]Item{"nil": nil, "empty": {}} {
-		table := lasts{Key("p", "a"), Key("p", "b"), end}
-		var queried, scanned []string
-		for item, err := range Items(t.Context(), table, &dynamodb.QueryInput{}) {
-			if queried = append(queried, Text(item, "sk")); err != nil || len(queried) > len(table) {
-				t.Fatalf("%s: queried %v: %v", name, queried, err)
+// TestNoAttemptStartsShortlyBeforeTheDeadline checks the time that is reserved, and that attempts keep to it.
+func TestNoAttemptStartsShortlyBeforeTheDeadline(t *testing.T) {
+	for _, c := range []struct{ deadline, startBy time.Duration }{
+		{0, time.Minute}, // no deadline
+		{10 * time.Second, 9500 * time.Millisecond},
+		{2 * time.Second, 1500 * time.Millisecond},
+		{time.Second, 750 * time.Millisecond},
+		{100 * time.Millisecond, 75 * time.Millisecond},
+		{-time.Second, time.Nanosecond},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, begun := t.Context(), time.Now()
+			if c.deadline != 0 {
+				bounded, cancel := context.WithTimeout(ctx, c.deadline)
+				defer cancel()
+				ctx = bounded
 			}
-		}
-		for page, err := range ScanPages(t.Context(), table, &dynamodb.ScanInput{}) {
-			if err != nil || len(scanned) >= len(table) {
-				t.Fatalf("%s: scanned %v: %v", name, scanned, err)
+			if got := dynamo.StartBy(ctx).Sub(begun); got != c.startBy {
+				t.Errorf("%v: attempts may start for %v, want %v", c.deadline, got, c.startBy)
 			}
-			scanned = append(scanned, Text(page.Items[0], "sk"))
+			err := dynamo.Persist(ctx, func(context.Context) error {
+				if after := time.Since(begun); after > max(0, c.startBy) {
+					t.Errorf("%v: an attempt starts after %v", c.deadline, after)
+				}
+				return libtest.Hot()
+			})
+			if took := time.Since(begun); !errors.Is(err, shard.ErrThrottled) || took > c.startBy {
+				t.Errorf("%v: took %v, %v", c.deadline, took, err)
+			}
+		})
+	}
+}
+
+// TestPauses checks that the pauses between attempts double from 25 ms to 1 s, each within a half.
+func TestPauses(t *testing.T) {
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			begun, mean, n := time.Now(), 25*time.Millisecond, 0
+			_ = dynamo.Persist(t.Context(), func(context.Context) error {
+				if n++; n > 1 {
+					if pause := time.Since(begun); pause < mean/2 || pause > mean*3/2 {
+						t.Errorf("pause %d of %v, want %v to %v", n-1, pause, mean/2, mean*3/2)
+					}
+					mean = min(2*mean, time.Second)
+				}
+				begun = time.Now()
+				return libtest.Hot()
+			})
+		})
+	}
+}
+
+// TestWorthRetrying checks that a timeout is retried only if it is the attempt's own.
+func TestWorthRetrying(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, c := range []struct {
+		ctx  context.Context
+		err  error
+		want bool
+	}{
+		{t.Context(), context.DeadlineExceeded, true},
+		{ended, context.DeadlineExceeded, false},
+		{ended, libtest.Hot(), true},
+		{t.Context(), nil, false},
+	} {
+		if got := dynamo.WorthRetrying(c.ctx, c.err); got != c.want {
+			t.Errorf("%v, context %v: %t", c.err, c.ctx.Err(), got)
 		}
-		if want := []string{"a", "b", "c"}; !slices.Equal(queried, want) || !slices.Equal(scanned, want) {
-			t.Errorf("%s: queried %v, scanned %v, want %v", name, queried, scanned, want)
+	}
+}
+
+// TestClock checks that a call's clock starts at the given time and runs, and that a pause ends with its context.
+func TestClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		given := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+		clock := dynamo.StartClock(given)
+		if !dynamo.Pause(t.Context(), time.Second) || clock.Now() != given.Add(time.Second) {
+			t.Errorf("%v after a second", clock.Now())
 		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if dynamo.Pause(ctx, time.Hour) || clock.Now() != given.Add(2*time.Second) {
+			t.Errorf("%v after a pause whose context ended", clock.Now())
+		}
+		if err := dynamo.CheckNow(given); err != nil || !errors.Is(dynamo.CheckNow(time.Time{}), shard.ErrMisused) {
+			t.Errorf("%v; the zero time: %v", err, dynamo.CheckNow(time.Time{}))
+		}
+	})
+}
+
+// TestGuarded checks a conditional update with scripted results.
+func TestGuarded(t *testing.T) {
+	stored := dynamo.Key("p", "s")
+	condition, conflict, other := &types.ConditionalCheckFailedException{Item: stored}, &types.TransactionConflictException{}, errors.New("other")
+	for name, c := range map[string]struct {
+		updates         []error
+		nextErr         error
+		rejectErr       error
+		calls, rejected int
+		want            error
+	}{
+		"done":                     {nil, nil, nil, 1, 0, nil},
+		"condition":                {[]error{condition}, nil, nil, 2, 1, nil},
+		"conflict":                 {[]error{conflict, conflict}, nil, nil, 3, 0, nil},
+		"other":                    {[]error{other}, nil, nil, 1, 0, other},
+		"too many":                 {[]error{condition, conflict, condition, condition}, nil, nil, 3, 2, dynamo.ErrOutrun},
+		"nothing to do":            {nil, nil, nil, 1, 0, nil},
+		"next fails":               {nil, other, nil, 1, 0, other},
+		"rejected is rejected too": {[]error{condition}, nil, other, 1, 1, other},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			client, calls, rejected, begun := &libtest.Scripted{Updates: c.updates}, 0, 0, time.Now()
+			err := dynamo.Guarded(t.Context(), client, 3, func() (*dynamodb.UpdateItemInput, error) {
+				if calls++; name == "nothing to do" {
+					return nil, nil
+				}
+				return &dynamodb.UpdateItemInput{}, c.nextErr
+			}, func(it dynamo.Item) error {
+				if rejected++; it == nil {
+					t.Errorf("%s: rejected with no item", name)
+				}
+				return c.rejectErr
+			})
+			if calls != c.calls || rejected != c.rejected || !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
+				t.Errorf("%s: %d calls, %d rejected, %v", name, calls, rejected, err)
+			}
+			if paused := time.Since(begun) > 0; paused != slices.Contains(c.updates, error(conflict)) {
+				t.Errorf("%s: took %v", name, time.Since(begun))
+			}
+		})
+	}
+}
+
+// TestNoRetry checks that the SDK makes one attempt.
+func TestNoRetry(t *testing.T) {
+	var o dynamodb.Options
+	dynamo.NoRetry(&o)
+	if _, is := o.Retryer.(aws.NopRetryer); !is {
+		t.Errorf("%T", o.Retryer)
 	}
 }
