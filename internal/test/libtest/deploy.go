@@ -37,13 +37,18 @@ func Deploy(t *testing.T) *Deployment {
 // SetShards puts a key's item into the shard map, as the AWS blog's writers do.
 func (d *Deployment) SetShards(t *testing.T, key string, history ...string) {
 	t.Helper()
+	enginetest.Put(t, d.Client, d.Names.ShardMap, mapItem(key, history))
+}
+
+// mapItem returns a key's item in the shard map, with changes as 1800000000:4.
+func mapItem(key string, history []string) dynamo.Item {
 	list := make([]types.AttributeValue, len(history))
 	for i, h := range history {
 		list[i] = dynamo.String(h)
 	}
 	item := dynamo.Key(schema.MapKey(key))
 	item["shard_history"], item["version"] = &types.AttributeValueMemberL{Value: list}, dynamo.Number(1)
-	enginetest.Put(t, d.Client, d.Names.ShardMap, item)
+	return item
 }
 
 // Within returns a context that ends after a minute.

@@ -2,6 +2,7 @@ package libtest
 
 import (
 	"context"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -41,12 +42,19 @@ func (l *Listener) Outcomes(key string) (list []shard.Outcome) {
 	return list
 }
 
-// Scripted is a client whose writes return scripted results in order, and succeed after the last.
+// Scripted is a client whose writes return scripted results in order, and succeed after the last. They change no item.
 type Scripted struct {
 	Transactions []error
 	Updates      []error
 	Probe        error
-	Probes       int
+	Items        []dynamo.Item // what batches read
+	Unread       error         // the error of a batch; may be nil
+
+	// What was requested.
+	Transacted []*dynamodb.TransactWriteItemsInput
+	Updated    []*dynamodb.UpdateItemInput
+	Probed     []*dynamodb.PutItemInput
+	Read       []*dynamodb.BatchGetItemInput
 }
 
 func next(list *[]error) error {
@@ -58,23 +66,34 @@ func next(list *[]error) error {
 	return err
 }
 
-func (s *Scripted) TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+func (s *Scripted) TransactWriteItems(_ context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	s.Transacted = append(s.Transacted, in)
 	return nil, next(&s.Transactions)
 }
 
-func (s *Scripted) UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+func (s *Scripted) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	s.Updated = append(s.Updated, in)
 	if err := next(&s.Updates); err != nil {
 		return nil, err
 	}
 	return &dynamodb.UpdateItemOutput{Attributes: dynamo.Item{"used": dynamo.Number(1)}}, nil
 }
 
-func (s *Scripted) BatchGetItem(context.Context, *dynamodb.BatchGetItemInput, ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
-	return &dynamodb.BatchGetItemOutput{}, nil
+func (s *Scripted) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	s.Read = append(s.Read, in)
+	out := &dynamodb.BatchGetItemOutput{Responses: map[string][]dynamo.Item{}}
+	for table, asked := range in.RequestItems {
+		for _, it := range s.Items {
+			if slices.ContainsFunc(asked.Keys, func(key dynamo.Item) bool { return mapfake.Slot(key) == mapfake.Slot(it) }) {
+				out.Responses[table] = append(out.Responses[table], it)
+			}
+		}
+	}
+	return out, s.Unread
 }
 
-func (s *Scripted) PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
-	s.Probes++
+func (s *Scripted) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	s.Probed = append(s.Probed, in)
 	return nil, s.Probe
 }
 
@@ -89,3 +108,12 @@ func CanceledFor(codes ...string) error {
 
 // EmptyMap is a view of a shard map without entries.
 func EmptyMap() *shardmap.Map { return shardmap.New(mapfake.New(10, 0, 0), "m", shardmap.Options{}) }
+
+// MapOf returns a view of a shard map in memory with one key's changes, as SetShards puts them.
+func MapOf(key string, history ...string) *shardmap.Map {
+	table := mapfake.New(10, 0, 0)
+	if len(history) > 0 {
+		table.Put(mapItem(key, history))
+	}
+	return shardmap.New(table, "m", shardmap.Options{})
+}

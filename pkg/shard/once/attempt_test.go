@@ -81,15 +81,66 @@ func TestAttemptsUnderOneKeyAreOneRequest(t *testing.T) {
 	}
 }
 
-// TestRepeatedCallIsObservedAsInconclusive checks that the writes of a repeated call are observed as inconclusive.
-func TestRepeatedCallIsObservedAsInconclusive(t *testing.T) {
-	shards, w := libtest.EmptyMap(), &libtest.Listener{}
-	c, now := counters.NewWriter(nil, "t", shards, counters.Options{Observer: w}), time.Unix(1_800_000_000, 0)
-	before, err := once.New(&libtest.Scripted{Transactions: []error{markerFound()}}, "t", once.Options{Observer: w}).Do(t.Context(), once.Call{Key: "k", Digest: []byte("d")}, now, func(ctx context.Context) ([]shardmap.Write, error) {
-		return []shardmap.Write{c.AddTransact(ctx, "a", 1, now)}, nil
-	})
-	if err != nil || string(before) != "a" || len(w.Attempts) != 0 || w.All != 1 {
-		t.Errorf("answer %q, %v, observed %+v; want answer a and one inconclusive attempt", before, err, w.Attempts)
+// TestObservedWrites checks how many attempts of the library's two writes of a call are observed, and their outcomes for the
+// counter a. The caller's own write is never observed. Without an observer, no throttled partition is probed.
+func TestObservedWrites(t *testing.T) {
+	conflict, hot := libtest.CanceledFor("None", "TransactionConflict", "None"), libtest.CanceledFor("None", "ThrottlingError", "None")
+	for name, c := range map[string]struct {
+		transactions []error
+		fails        int  // the attempt whose writes can't be built; 0 is none
+		marker       bool // exists then
+		all          int
+		want         []shard.Outcome
+	}{
+		"applied":              {nil, 0, false, 2, []shard.Outcome{shard.Accepted}},
+		"invalid":              {[]error{shard.ErrMisused}, 0, false, 0, nil},
+		"invalid after one":    {[]error{conflict, shard.ErrMisused}, 0, false, 2, []shard.Outcome{shard.Conflicted}},
+		"applied by another":   {[]error{conflict}, 2, true, 2, nil},
+		"not applied before":   {[]error{conflict}, 2, false, 2, []shard.Outcome{shard.Conflicted}},
+		"throttled once":       {[]error{hot}, 0, false, 4, []shard.Outcome{shard.Throttled, shard.Accepted}},
+		"conflicts to the end": {slices.Repeat([]error{conflict}, 96), 0, false, 2 * 96, slices.Repeat([]shard.Outcome{shard.Conflicted}, 96)},
+	} {
+		for _, observed := range []bool{true, false} {
+			synctest.Test(t, func(t *testing.T) {
+				client, w, now, attempts := &libtest.Scripted{Transactions: c.transactions, Probe: libtest.Hot(libtest.TableHot)}, &libtest.Listener{}, time.Now(), 0
+				o := once.Options{}
+				if observed {
+					o.Observer = w
+				}
+				if c.marker {
+					client.Items = []dynamo.Item{stored([]byte("d"), []byte("a"), now.Add(time.Hour))}
+				}
+				counter := counters.NewWriter(nil, "t", libtest.EmptyMap(), counters.Options{})
+				_, _ = once.New(client, "t", o).Do(t.Context(), once.Call{Key: "k", Digest: []byte("d")}, now, func(ctx context.Context) ([]shardmap.Write, error) {
+					if attempts++; attempts == c.fails {
+						return nil, shard.ErrMisused
+					}
+					a, b := counter.AddTransact(ctx, "a", 1, now), counter.AddTransact(ctx, "a", 1, now)
+					a.Attempt.Items, b.Attempt.Items = 3, 4
+					return []shardmap.Write{{}, a, b}, nil
+				})
+				if !observed {
+					if len(client.Probed) > 0 {
+						t.Errorf("%s: %d probes without an observer", name, len(client.Probed))
+					}
+					return
+				}
+				var got []shard.Outcome
+				for _, a := range w.Attempts {
+					if a.Items != 7 {
+						t.Errorf("%s: an attempt of %d items, want the call's 7", name, a.Items)
+					}
+				}
+				for i, o := range w.Outcomes("C#a") {
+					if o != shard.Accepted || i%2 == 0 { // both of the counter's writes are accepted
+						got = append(got, o)
+					}
+				}
+				if w.All != c.all || !slices.Equal(got, c.want) {
+					t.Errorf("%s: %d attempts observed, of them %v; want %d and %v", name, w.All, got, c.all, c.want)
+				}
+			})
+		}
 	}
 }
 

@@ -49,7 +49,7 @@ func newCondition(table, expression *string, key dynamo.Item, names map[string]s
 // library's writes, which read their items again. The caller's own have no attempt to observe.
 func (t *onceTry) failsAgain(writes []shardmap.Write, err error) bool {
 	for _, i := range dynamo.FailedConditions(err) {
-		if i >= len(writes) || writes[i].Attempt.Key != "" {
+		if writes[i].Attempt.Key != "" {
 			continue
 		}
 		c := conditionOf(writes[i].Action)

@@ -74,36 +74,3 @@ func TestFailedConditionOfCallerIsReturned(t *testing.T) {
 		t.Errorf("%d sold, %d sold out, %d transactions; want 5, 15 and at most 35", sold.Load(), soldOut.Load(), client.sent.Load())
 	}
 }
-
-// TestOptimisticWriteIsRetried checks that 8 concurrent callers increment an item whose condition is the value that they
-// have read. Do reads and writes again until the condition holds.
-func TestOptimisticWriteIsRetried(t *testing.T) {
-	t.Parallel()
-	d := libtest.Deploy(t)
-	calls := once.New(d.Client, d.Names.Items, once.Options{})
-	key := dynamo.Key("n", "-")
-	read := func(ctx context.Context) (int64, error) {
-		it, err := dynamo.Get(ctx, d.Client, d.Names.Items, "n", "-")
-		n, _ := dynamo.Whole(it, "n")
-		return n, err
-	}
-	var callers sync.WaitGroup
-	for i := range 8 {
-		callers.Go(func() {
-			_, err := calls.Do(libtest.Within(t), once.Call{Key: fmt.Sprint(i)}, libtest.Later, func(ctx context.Context) ([]shardmap.Write, error) {
-				n, err := read(ctx)
-				return []shardmap.Write{{Action: types.TransactWriteItem{Update: &types.Update{
-					TableName: &d.Names.Items, Key: key, UpdateExpression: aws.String("SET n = :next"), ConditionExpression: aws.String("attribute_not_exists(n) OR n = :n"),
-					ExpressionAttributeValues: dynamo.Item{":n": libtest.Num(n), ":next": libtest.Num(n + 1)},
-				}}}}, err
-			})
-			if err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	callers.Wait()
-	if n, err := read(t.Context()); n != 8 || err != nil {
-		t.Errorf("%d of 8 increments; %v", n, err)
-	}
-}

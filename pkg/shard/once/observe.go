@@ -142,15 +142,14 @@ func (p *probes) cachedOrClaim(key string, now time.Time) (full, cached bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	isOld := func(_ string, r probed) bool { return now.Sub(r.at).Abs() >= probeAge }
-	last, known := p.probed[key]
-	if known && !isOld(key, last) {
+	if last := p.probed[key]; !isOld(key, last) {
 		return last.full, true
 	}
-	if !known && len(p.probed) >= maxProbed {
+	if len(p.probed) >= maxProbed {
 		maps.DeleteFunc(p.probed, isOld)
-		if len(p.probed) >= maxProbed {
-			return false, true
-		}
+	}
+	if len(p.probed) >= maxProbed {
+		return false, true
 	}
 	if p.probed == nil {
 		p.probed = map[string]probed{}

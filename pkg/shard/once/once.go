@@ -183,8 +183,7 @@ func (t *onceTry) attempt(ctx context.Context) (before []byte, err error) {
 		TransactItems: append(actions, t.marker(t.call, t.now)),
 	}, dynamo.NoRetry)
 	t.observe(ctx, writes, err)
-	marker, exists := dynamo.ActionFailed(err, len(writes))
-	if exists && marker != nil {
+	if marker, exists := dynamo.ActionFailed(err, len(writes)); exists {
 		return answerOf(marker, t.call)
 	}
 	if dynamo.Outrun(err, len(writes)) && !t.failsAgain(writes, err) {
@@ -200,7 +199,7 @@ func (t *onceTry) beforeOr(ctx context.Context, decideErr error) ([]byte, error)
 	}
 	before, err := t.Before(ctx, t.call, t.now)
 	if before == nil && err == nil {
-		return nil, decideErr
+		err = decideErr
 	}
 	return before, err
 }

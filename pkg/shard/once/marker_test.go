@@ -1,0 +1,244 @@
+package once_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/once"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// stored returns the marker of the key k with a digest, an answer and the time at which it expires. It has no digest or
+// answer if that is nil.
+func stored(digest, answer []byte, expires time.Time) dynamo.Item {
+	it := dynamo.Key("I#k", "-")
+	it["expires_at"] = dynamo.Number(expires.Unix())
+	for name, value := range map[string][]byte{"digest": digest, "answer": answer} {
+		if value != nil {
+			it[name] = &types.AttributeValueMemberB{Value: value}
+		}
+	}
+	return it
+}
+
+var (
+	errDamaged = errors.New("any error but those of once and shard")
+	errRead    = errors.New("not read")
+)
+
+// TestMarkerDecidesAnswer checks what Before returns by the key's marker, and that Do returns the same if the call's writes
+// can't be built, or the transaction meets the marker. An expired marker counts as absent.
+func TestMarkerDecidesAnswer(t *testing.T) {
+	now, d := libtest.Later, []byte("d")
+	notBuilt := errors.New("not built")
+	for name, c := range map[string]struct {
+		marker dynamo.Item
+		answer []byte
+		err    error
+		absent bool
+	}{
+		"no marker":           {nil, nil, nil, true},
+		"applied":             {stored(d, []byte("a"), now.Add(time.Second)), []byte("a"), nil, false},
+		"applied, no answer":  {stored(d, []byte{}, now.Add(time.Hour)), []byte{}, nil, false},
+		"expired":             {stored(d, []byte("a"), now), nil, nil, true},
+		"expired, other call": {stored([]byte("e"), []byte("a"), now), nil, nil, true},
+		"other call":          {stored([]byte("e"), []byte("a"), now.Add(time.Hour)), nil, once.ErrOtherCall, false},
+		"other call, no hash": {stored([]byte{}, []byte("a"), now.Add(time.Hour)), nil, once.ErrOtherCall, false},
+		"without a digest":    {stored(nil, []byte("a"), now.Add(time.Hour)), nil, errDamaged, false},
+		"without an answer":   {stored(d, nil, now.Add(time.Hour)), nil, errDamaged, false},
+		"not read":            {nil, nil, errRead, false},
+	} {
+		check := func(what string, got []byte, err error, absent error) {
+			t.Helper()
+			want := c.err
+			if c.absent {
+				want = absent
+			}
+			damaged := err != nil && !errors.Is(err, once.ErrOtherCall) && !errors.Is(err, notBuilt)
+			if !reflect.DeepEqual(got, c.answer) || !errors.Is(err, want) && !(want == errDamaged && damaged) || (err == nil) != (want == nil) {
+				t.Errorf("%s, %s: %q, %v; want %q, %v", name, what, got, err, c.answer, want)
+			}
+		}
+		client, call := &libtest.Scripted{}, once.Call{Key: "k", Digest: d}
+		if c.marker != nil {
+			client.Items = []dynamo.Item{c.marker}
+		}
+		if c.err == errRead {
+			client.Unread = errRead
+		}
+		calls := once.New(client, "t", once.Options{})
+		got, err := calls.Before(t.Context(), call, now)
+		check("Before", got, err, nil)
+		if !*client.Read[0].RequestItems["t"].ConsistentRead {
+			t.Errorf("%s: the marker's read is eventually consistent", name)
+		}
+		got, err = calls.Do(t.Context(), call, now, func(context.Context) ([]shardmap.Write, error) { return nil, notBuilt })
+		check("Do without writes", got, err, notBuilt)
+		if c.absent || c.err == errRead {
+			continue // the transaction's condition does not fail
+		}
+		met := libtest.CanceledFor("ConditionalCheckFailed").(*types.TransactionCanceledException)
+		met.CancellationReasons[0].Item = c.marker
+		client.Transactions = []error{met}
+		got, err = calls.Do(t.Context(), call, now, func(context.Context) ([]shardmap.Write, error) { return nil, nil })
+		check("Do", got, err, nil)
+	}
+}
+
+// TestMarkerIsWrittenWithTheCall checks the transaction of a call: its writes and then the marker, which is written if there
+// is none that has not expired.
+func TestMarkerIsWrittenWithTheCall(t *testing.T) {
+	now, client := libtest.Later, &libtest.Scripted{}
+	write := shardmap.Write{Action: types.TransactWriteItem{Delete: &types.Delete{TableName: aws.String("u")}}}
+	calls := once.New(client, "t", once.Options{})
+	_, err := calls.Decide(t.Context(), once.Call{Key: "k", Digest: []byte("d"), Answer: []byte("replaced")}, now, func(context.Context) ([]shardmap.Write, []byte, error) {
+		return []shardmap.Write{write}, []byte("a"), nil
+	})
+	marker := stored([]byte("d"), []byte("a"), now.Add(24*time.Hour))
+	marker["v"] = dynamo.Number(1)
+	want := []types.TransactWriteItem{write.Action, {Put: &types.Put{
+		TableName: aws.String("t"), Item: marker, ConditionExpression: aws.String("attribute_not_exists(pk) OR expires_at <= :now"),
+		ExpressionAttributeValues: dynamo.Item{":now": dynamo.Number(now.Unix())}, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}}}
+	if err != nil || len(client.Transacted) != 1 || !reflect.DeepEqual(client.Transacted[0].TransactItems, want) {
+		t.Errorf("%v; sent %+v, want %+v", err, client.Transacted, want)
+	}
+}
+
+// caller returns a caller's write with this condition on an item. The values that it doesn't use differ in each attempt.
+func caller(action int, pk, condition string, n, attempt int64) shardmap.Write {
+	key, values := dynamo.Key(pk, "-"), dynamo.Item{":n": dynamo.Number(n), ":at": dynamo.Number(attempt)}
+	var a types.TransactWriteItem
+	switch action {
+	case 0:
+		a.Update = &types.Update{TableName: &pk, Key: key, ConditionExpression: &condition, ExpressionAttributeValues: values}
+	case 1:
+		a.Delete = &types.Delete{TableName: &pk, Key: key, ConditionExpression: &condition, ExpressionAttributeValues: values}
+	case 2:
+		a.ConditionCheck = &types.ConditionCheck{TableName: &pk, Key: key, ConditionExpression: &condition, ExpressionAttributeValues: values}
+	case 3:
+		a.Put = &types.Put{TableName: &pk, Item: key, ConditionExpression: &condition, ExpressionAttributeValues: values}
+	}
+	return shardmap.Write{Action: a}
+}
+
+// TestAConditionThatFailsAgainEndsTheCall checks that a call whose conditions all fail ends after two transactions if the
+// second has the same condition of the caller's on the same item, and goes on if it differs, or is the library's.
+func TestAConditionThatFailsAgainEndsTheCall(t *testing.T) {
+	const some = "n = :n"
+	for name, c := range map[string]struct {
+		write func(attempt int64) shardmap.Write
+		ends  bool
+	}{
+		"an update":               {func(i int64) shardmap.Write { return caller(0, "a", some, 1, i) }, true},
+		"a delete":                {func(i int64) shardmap.Write { return caller(1, "a", some, 1, i) }, true},
+		"a check":                 {func(i int64) shardmap.Write { return caller(2, "a", some, 1, i) }, true},
+		"a put":                   {func(i int64) shardmap.Write { return caller(3, "a", some, 1, i) }, true},
+		"another item":            {func(i int64) shardmap.Write { return caller(0, string(rune('a'+i)), some, 1, 0) }, false},
+		"another value":           {func(i int64) shardmap.Write { return caller(0, "a", some, i, 0) }, false},
+		"another value to put":    {func(i int64) shardmap.Write { return caller(3, "a", some, i, 0) }, false},
+		"another value to check":  {func(i int64) shardmap.Write { return caller(2, "a", some, i, 0) }, false},
+		"another value to delete": {func(i int64) shardmap.Write { return caller(1, "a", some, i, 0) }, false},
+		"another condition":       {func(i int64) shardmap.Write { return caller(0, "a", some+string(rune('a'+i)), 1, 0) }, false},
+		"another item to put":     {func(i int64) shardmap.Write { return caller(3, string(rune('a'+i)), some, 1, 0) }, false},
+		"another item to check":   {func(i int64) shardmap.Write { return caller(2, string(rune('a'+i)), some, 1, 0) }, false},
+		"another item to delete":  {func(i int64) shardmap.Write { return caller(1, string(rune('a'+i)), some, 1, 0) }, false},
+		"the library's": {func(i int64) shardmap.Write {
+			w := caller(0, "a", some, 1, i)
+			w.Attempt.Key = "C#a"
+			return w
+		}, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			failed := libtest.CanceledFor("ConditionalCheckFailed", "None")
+			client, attempt := &libtest.Scripted{Transactions: []error{failed, failed, failed, failed}}, int64(0)
+			_, err := once.New(client, "t", once.Options{}).Do(t.Context(), once.Call{Key: "k"}, libtest.Later, func(context.Context) ([]shardmap.Write, error) {
+				attempt++
+				return []shardmap.Write{c.write(attempt)}, nil
+			})
+			_, canceled := errors.AsType[*types.TransactionCanceledException](err)
+			if c.ends && (attempt != 2 || !canceled || errors.Is(err, shard.ErrThrottled)) || !c.ends && (attempt != 5 || err != nil) {
+				t.Errorf("%s: %d attempts, %v; want an end after two: %t", name, attempt, err, c.ends)
+			}
+		})
+	}
+}
+
+// TestRetriesOfACall checks how often the call's writes are built and the marker is read: an error of build that can be
+// retried needs no marker. Between two attempts in conflict is a pause of at most 20 ms.
+func TestRetriesOfACall(t *testing.T) {
+	conflict := libtest.CanceledFor("TransactionConflict")
+	for name, c := range map[string]struct {
+		built        []error
+		transactions []error
+		attempts     int
+		reads        int
+		pauses       bool
+	}{
+		"at once":              {nil, nil, 1, 0, false},
+		"conflicts for ever":   {nil, slices.Repeat([]error{conflict}, 100), 8 * dynamo.MaxAttempts, 0, true},
+		"throttled while read": {[]error{libtest.Hot(libtest.TableHot)}, nil, 2, 0, true},
+		"rejected":             {[]error{shard.ErrMisused}, nil, 1, 1, false},
+		"conflicts":            {nil, []error{conflict, conflict, conflict}, 4, 0, true},
+		"a conflict":           {nil, []error{conflict}, 2, 0, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			begun := time.Now()
+			for range 3 { // one pause of 0 is possible
+				attempts, client := 0, &libtest.Scripted{Transactions: c.transactions}
+				_, _ = once.New(client, "t", once.Options{}).Do(t.Context(), once.Call{Key: "k"}, time.Now(), func(context.Context) ([]shardmap.Write, error) {
+					if attempts++; attempts <= len(c.built) {
+						return nil, c.built[attempts-1]
+					}
+					return nil, nil
+				})
+				if attempts != c.attempts || len(client.Read) != c.reads {
+					t.Errorf("%s: %d attempts, %d reads of the marker; want %d, %d", name, attempts, len(client.Read), c.attempts, c.reads)
+				}
+			}
+			if took := time.Since(begun); (took > 0) != c.pauses || len(c.transactions) < 9 && len(c.built) == 0 && took > 3*60*time.Millisecond {
+				t.Errorf("%s: three calls took %v, want pauses: %t", name, took, c.pauses)
+			}
+		})
+	}
+}
+
+// slowConflicts is a client whose transactions take 200 ms and conflict.
+type slowConflicts struct {
+	libtest.Scripted
+	begun int
+}
+
+func (c *slowConflicts) TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	c.begun++
+	time.Sleep(200 * time.Millisecond)
+	return nil, libtest.CanceledFor("TransactionConflict")
+}
+
+// TestNoAttemptStartsBeforeDeadline checks that no attempt starts in the last quarter of a second before the deadline, and
+// none after the context's end.
+func TestNoAttemptStartsBeforeDeadline(t *testing.T) {
+	for within, want := range map[time.Duration]int{time.Second: 4, 410 * time.Millisecond: 2} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), within)
+			defer cancel()
+			client := &slowConflicts{}
+			_, err := once.New(client, "t", once.Options{}).Do(ctx, once.Call{Key: "k"}, time.Now(), func(context.Context) ([]shardmap.Write, error) { return nil, nil })
+			if client.begun != want || !errors.Is(err, shard.ErrContended) {
+				t.Errorf("within %v: %d transactions, %v; want %d", within, client.begun, err, want)
+			}
+		})
+	}
+}
