@@ -50,35 +50,6 @@ func TestKeyedHitsCountOnce(t *testing.T) {
 	}
 }
 
-// TestKeyedHitsUseNewWriteShardsAtOnce checks that keyed hits use new write shards as soon as the count grows within a
-// window, and that exactly the limit is allowed.
-func TestKeyedHitsUseNewWriteShardsAtOnce(t *testing.T) {
-	t.Parallel()
-	d := deploy(t)
-	d.SetShards(t, "R#k", fmt.Sprintf("%d:10", libtest.Later.Add(time.Minute).Unix()))
-	client := &touched{Client: d.Client, writes: map[string]int{}}
-	l, keyed := d.limiter(d.Client, nil), once.New(client, d.Names.Items, once.Options{})
-	limit := limits.Limit{Key: "k", Max: 150, Window: 24 * time.Hour}
-	for i := range 60 {
-		if got := keyedHit(t, l, keyed, fmt.Sprint(i), limit); got != "yes" {
-			t.Fatalf("hit %d: %q", i, got)
-		}
-	}
-	first := fmt.Sprintf("R#k#86400#%d#0", l.Start(limit, libtest.Later).Unix())
-	if n := client.writes[first]; n > 30 || len(client.writes) < 8 {
-		t.Errorf("%d of 60 hits wrote to the first write shard; writes: %v", n, client.writes)
-	}
-	allowed := 60
-	for i := range 100 {
-		if keyedHit(t, l, keyed, fmt.Sprint("more", i), limit) == "yes" {
-			allowed++
-		}
-	}
-	if used := d.used(t, l, limit, libtest.Later, 10); allowed != 150 || used != 150 {
-		t.Errorf("%d allowed and %d used, want %d", allowed, used, limit.Max)
-	}
-}
-
 // keyedHit repeats a keyed hit until it is answered, and returns the answer: yes or no.
 func keyedHit(t *testing.T, l *limits.Limiter, keyed *once.Applier, key string, limit limits.Limit) string {
 	for range 30 {
@@ -102,27 +73,24 @@ func keyedHit(t *testing.T, l *limits.Limiter, keyed *once.Applier, key string, 
 // TestUsedCountsHits checks that a process which makes all hits reports their exact number, keyed or not, while quota is
 // transferred.
 func TestUsedCountsHits(t *testing.T) {
-	t.Parallel()
-	d := deploy(t)
-	d.SetShards(t, "R#spread", fmt.Sprintf("%d:7", libtest.Later.Add(time.Minute).Unix()))
-	for _, key := range []string{"one", "spread"} {
-		l := d.limiter(d.Client, nil)
-		limit := limits.Limit{Key: key, Max: 1000, Window: 24 * time.Hour}
+	for name, history := range map[string][]string{"one write shard": nil, "seven": {"1:7"}, "it grows to seven": {later(7)}} {
+		s := newStore(history...)
+		l, limit := s.limiter(nil), limits.Limit{Key: "k", Max: 1000, Window: 24 * time.Hour}
 		for i := range int64(40) {
 			if v := mustHit(t, l, limit, libtest.Later); v.Used != i+1 || v.Remaining != 1000-v.Used {
-				t.Errorf("%s, hit %d: %d used, %d left", key, i+1, v.Used, v.Remaining)
+				t.Errorf("%s, hit %d: %d used, %d left", name, i+1, v.Used, v.Remaining)
 			}
 		}
 		for i := range int64(20) {
 			actions, v, err := l.HitTransact(t.Context(), limit, libtest.Later)
 			if err != nil || v.Used != i+41 || v.Remaining != 1000-v.Used {
-				t.Errorf("%s, keyed hit %d: %d used, %d left, %v", key, i+41, v.Used, v.Remaining, err)
+				t.Errorf("%s, keyed hit %d: %d used, %d left, %v", name, i+41, v.Used, v.Remaining, err)
 			}
 			in := &dynamodb.TransactWriteItemsInput{}
 			for _, w := range actions {
 				in.TransactItems = append(in.TransactItems, w.Action)
 			}
-			if _, err := d.Client.TransactWriteItems(t.Context(), in); err != nil {
+			if _, err := s.TransactWriteItems(t.Context(), in); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -1,0 +1,176 @@
+package limits_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/limits"
+)
+
+// peek and keyed stand for the calls Peek and HitTransact in place of a number of hits.
+const peek, keyed = 0, -1
+
+// do makes a call of n hits, peek or keyed.
+func do(t *testing.T, l *limits.Limiter, limit limits.Limit, n int64, now time.Time) (v limits.Verdict, err error) {
+	switch n {
+	case peek:
+		return l.Peek(t.Context(), limit, now)
+	case keyed:
+		_, v, err = l.HitTransact(t.Context(), limit, now)
+		return v, err
+	case 1:
+		return l.Hit(t.Context(), limit, now)
+	}
+	return l.HitN(t.Context(), limit, n, now)
+}
+
+// later is a change of the shard count after the windows of a day have begun.
+func later(count int) string {
+	return fmt.Sprintf("%d:%d", libtest.Later.Add(time.Second).Unix(), count)
+}
+
+// TestCallsOfHits checks the calls of DynamoDB that hits of a window of a day cost, and their verdicts, step by step.
+func TestCallsOfHits(t *testing.T) {
+	type step struct {
+		by      int   // the process
+		n       int64 // hits, peek or keyed
+		times   int
+		after   time.Duration
+		allowed bool
+		used    int64
+		want    calls // of all times
+	}
+	for name, c := range map[string]struct {
+		history []string
+		used    []int64 // by write shard, at first
+		limit   int64
+		steps   []step
+	}{
+		"one write shard": {nil, nil, 3, []step{
+			{0, peek, 1, 0, true, 0, calls{0, 0, 1}}, {0, 1, 3, 0, true, 3, calls{3, 0, 0}}, {0, 1, 9, 0, false, 3, calls{}}, {0, 2, 1, 0, false, 3, calls{}},
+			{0, peek, 1, 0, false, 3, calls{}}, {1, 1, 1, 0, false, 3, calls{1, 0, 0}}, {1, 1, 1, 0, false, 3, calls{}},
+			{2, keyed, 1, 0, false, 3, calls{0, 0, 1}}, {2, keyed, 1, 0, false, 3, calls{}}, {3, 2, 1, 0, false, 3, calls{1, 0, 1}},
+		}},
+		"eight, used by this process": {[]string{"1:8"}, nil, 80, []step{
+			{0, 1, 1, 0, true, 1, calls{1, 0, 8}}, {0, 1, 1, 999 * time.Millisecond, true, 2, calls{1, 0, 0}}, {0, 1, 1, time.Second, true, 3, calls{1, 0, 8}},
+			{0, 77, 1, time.Second, true, 80, calls{0, 1, 0}}, {0, 1, 1, time.Second, false, 80, calls{}}, {0, peek, 1, time.Hour, false, 80, calls{}},
+		}},
+		"eight, used by others": {[]string{"1:8"}, []int64{10, 10, 10, 10, 10, 10, 10, 10}, 80, []step{
+			{0, 1, 1, 0, false, 80, calls{3, 0, 8}}, {0, 1, 1, 0, false, 80, calls{}}, {1, 5, 1, 0, false, 80, calls{1, 0, 8}}, {1, 5, 1, 0, false, 80, calls{}},
+			{2, peek, 1, 0, false, 80, calls{0, 0, 8}}, {2, peek, 1, 0, false, 80, calls{}}, {3, keyed, 1, 0, false, 80, calls{0, 0, 8}},
+		}},
+		"64": {[]string{"1:64"}, nil, 6400, []step{
+			{0, 1, 1, 0, true, 1, calls{1, 0, 64}}, {0, 1, 1, 3999 * time.Millisecond, true, 2, calls{1, 0, 0}}, {0, 1, 1, 4 * time.Second, true, 3, calls{1, 0, 64}},
+			{0, keyed, 1, 0, true, 4, calls{0, 0, 64}},
+		}},
+		// Hits go to write shard 1, with quota that write shard 0 gives: half of what it has.
+		"it grows to two": {[]string{later(2)}, nil, 100, []step{
+			{0, 1, 1, 0, true, 1, calls{1, 1, 2}}, {0, 1, 49, 0, true, 50, calls{49, 0, 0}}, {0, 1, 25, 0, true, 75, calls{24, 1, 0}}, {0, 1, 12, 0, true, 87, calls{11, 1, 0}},
+			{0, 1, 6, 0, true, 93, calls{5, 1, 0}}, {0, 1, 3, 0, true, 96, calls{2, 1, 0}}, {0, 1, 2, 0, true, 98, calls{1, 1, 0}}, {0, 1, 2, 0, true, 100, calls{2, 0, 0}},
+			{0, 1, 1, 0, false, 100, calls{1, 0, 0}}, {0, 1, 1, 0, false, 100, calls{}},
+		}},
+		"it grows, several hits": {[]string{later(2)}, nil, 100, []step{
+			{0, 7, 1, 0, true, 7, calls{0, 1, 2}}, {0, 43, 1, 0, true, 50, calls{1, 0, 0}}, {0, 20, 1, 0, true, 70, calls{0, 1, 0}}, {0, 40, 1, 0, false, 70, calls{0, 0, 2}}, {0, 30, 1, 0, true, 100, calls{0, 1, 0}},
+		}},
+		"it has grown":                  {[]string{later(2)}, []int64{50, -49}, 100, []step{{0, 1, 1, 0, true, 2, calls{1, 0, 2}}, {0, 48, 1, 0, true, 50, calls{1, 0, 0}}}},
+		"it has grown, used by others":  {[]string{later(2)}, []int64{100, 0}, 100, []step{{0, 1, 1, 0, false, 100, calls{2, 1, 0}}, {0, 1, 1, 0, false, 100, calls{}}, {1, 1, 1, 0, false, 100, calls{2, 1, 0}}}},
+		"it has grown, read before":     {[]string{later(2)}, []int64{100, 0}, 100, []step{{0, peek, 1, 0, false, 100, calls{0, 0, 2}}, {0, 1, 1, 0, false, 100, calls{}}}},
+		"it has grown, quota is left":   {[]string{later(2)}, []int64{100, -5}, 100, []step{{0, peek, 1, 0, true, 95, calls{0, 0, 2}}, {0, 1, 5, 0, true, 100, calls{5, 0, 2}}, {0, 1, 1, 0, false, 100, calls{1, 0, 0}}}},
+		"it has grown, several at once": {[]string{later(2)}, []int64{100, -5}, 100, []step{{0, 6, 1, 0, false, 95, calls{0, 1, 2}}, {0, 5, 1, 0, true, 100, calls{1, 0, 2}}}},
+		"it shrinks":                    {[]string{"1:3", later(1)}, nil, 9, []step{{0, 1, 9, 0, true, 9, calls{9, 0, 3}}, {0, 1, 1, 0, false, 9, calls{}}}},
+	} {
+		s, processes := newStore(c.history...), map[int]*limits.Limiter{}
+		s.set(c.used...)
+		limit := limits.Limit{Key: "k", Max: c.limit, Window: 24 * time.Hour}
+		for i, step := range c.steps {
+			if processes[step.by] == nil {
+				processes[step.by] = s.limiter(nil)
+			}
+			var v limits.Verdict
+			var err error
+			for range step.times {
+				v, err = do(t, processes[step.by], limit, step.n, libtest.Later.Add(2*time.Second+step.after))
+				if err != nil || v.Allowed != step.allowed {
+					t.Fatalf("%s, step %d: %+v, %v; want allowed: %t", name, i, v, err, step.allowed)
+				}
+			}
+			want := limits.Verdict{Allowed: step.allowed, Used: step.used, Remaining: c.limit - step.used, Resets: libtest.Later.Add(12 * time.Hour)}
+			if got := s.reset(); v != want || got != step.want {
+				t.Errorf("%s, step %d: %+v after %+v; want %+v after %+v", name, i, v, got, want, step.want)
+			}
+		}
+	}
+}
+
+// TestUsedIsOfNoDelay checks that a hit is answered although the other write shards can't be read to know Used.
+func TestUsedIsOfNoDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, begun := newStore("1:8"), time.Now()
+		s.hangs = true
+		v, err := s.limiter(nil).Hit(t.Context(), limits.Limit{Key: "k", Max: 80, Window: 24 * time.Hour}, libtest.Later)
+		if took := time.Since(begun); err != nil || !v.Allowed || v.Used != 1 || took != 250*time.Millisecond {
+			t.Errorf("%+v, %v after %v; want one hit after 250ms", v, err, took)
+		}
+	})
+}
+
+// TestAnyOrderOfHits checks I20 in 100 worlds of three processes, of which one makes hits while another one's write is in
+// flight. Writes are throttled or lose their answers. In the end the limit is used up, and a new process knows.
+func TestAnyOrderOfHits(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	for world := range uint64(100) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, world))
+			s := newStore(fmt.Sprint("1:", 1+random.IntN(4)), later(1+random.IntN(6)))
+			limit := limits.Limit{Key: "k", Max: 1 + random.Int64N(60), Window: 24 * time.Hour}
+			processes := []*limits.Limiter{s.limiter(nil), s.limiter(nil), s.limiter(nil)}
+			allowed, lost := int64(0), int64(0)
+			hit := func(n int64) {
+				v, err := do(t, processes[random.IntN(3)], limit, n, libtest.Later)
+				switch {
+				case errors.Is(err, shard.ErrUnavailable), errors.Is(err, shard.ErrThrottled):
+				case err != nil || v.Used > limit.Max || v.Remaining != limit.Max-v.Used || v.Allowed && v.Used < n:
+					t.Errorf("seed %d, world %d: %d hits: %+v, %v", seed, world, n, v, err)
+				case v.Allowed:
+					allowed += n
+				}
+			}
+			size := func() int64 { return 1 + random.Int64N(min(3, limit.Max)) }
+			depth := 0
+			s.before = func() error {
+				if depth++; depth < 4 && random.IntN(4) == 0 {
+					hit(size())
+				}
+				depth--
+				if random.IntN(20) == 0 {
+					return libtest.Hot(libtest.TableHot)
+				}
+				return nil
+			}
+			s.after = func() error {
+				if random.IntN(20) == 0 {
+					lost += 3
+					return libtest.LostAnswer{}
+				}
+				return nil
+			}
+			for range limit.Max {
+				hit(size())
+			}
+			s.before, s.after = nil, nil
+			for range limit.Max + 1 {
+				hit(1)
+			}
+			v, err := s.limiter(nil).Hit(t.Context(), limit, libtest.Later)
+			if s.total() != limit.Max || allowed > limit.Max || allowed+lost < limit.Max || err != nil || v.Allowed || v.Used != limit.Max {
+				t.Errorf("seed %d, world %d: %d allowed, at most %d lost and %d used of %d; a new process: %+v, %v", seed, world, allowed, lost, s.total(), limit.Max, v, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,160 @@
+package limits_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/limits"
+)
+
+// store is a table in memory that knows the conditions of limits. It counts its calls.
+type store struct {
+	limits.Client               // has no probe
+	history       []string      // of the key k
+	before, after func() error  // an error fails a write before or after it is made; may be nil
+	answers       time.Duration // how long a transaction's answer takes
+	hangs         bool          // reads end with their context
+	mu            sync.Mutex
+	used          map[string]int64 // by partition key
+	calls         calls
+	consistent    int // keys that were read strongly consistent
+}
+
+// calls are the number of calls, and the keys of all batches.
+type calls struct{ updates, transactions, keys int }
+
+func newStore(history ...string) *store { return &store{history: history, used: map[string]int64{}} }
+
+// limiter returns a Limiter with its own caches, like another process.
+func (s *store) limiter(o shard.Observer) *limits.Limiter {
+	return limits.New(s, "t", libtest.MapOf("R#k", s.history...), limits.Options{Observer: o})
+}
+
+// reset returns the calls since the last reset.
+func (s *store) reset() calls {
+	got := s.calls
+	s.calls = calls{}
+	return got
+}
+
+// total returns the sum of used over all items.
+func (s *store) total() (sum int64) {
+	for _, used := range s.used {
+		sum += used
+	}
+	return sum
+}
+
+func (s *store) item(key dynamo.Item) dynamo.Item {
+	pk := dynamo.Text(key, "pk")
+	used, exists := s.used[pk]
+	if !exists {
+		return nil
+	}
+	it := dynamo.Key(pk, "-")
+	it["used"] = dynamo.Number(used)
+	return it
+}
+
+// fails reports whether an update's condition fails.
+func (s *store) fails(key dynamo.Item, condition *string, values dynamo.Item) bool {
+	used, exists := s.used[dynamo.Text(key, "pk")]
+	most, _ := dynamo.Whole(values, ":most")
+	mayBeAbsent := condition == nil || strings.HasPrefix(*condition, "attribute_not_exists(#used) OR ")
+	return !exists && !mayBeAbsent || exists && condition != nil && used > most
+}
+
+func (s *store) add(key, values dynamo.Item) {
+	used, _ := dynamo.Whole(values, ":used")
+	s.used[dynamo.Text(key, "pk")] += used
+}
+
+func call(hook func() error) error {
+	if hook == nil {
+		return nil
+	}
+	return hook()
+}
+
+func (s *store) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	if err := call(s.before); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls.updates++
+	if s.fails(in.Key, in.ConditionExpression, in.ExpressionAttributeValues) {
+		return nil, &types.ConditionalCheckFailedException{Item: s.item(in.Key)}
+	}
+	s.add(in.Key, in.ExpressionAttributeValues)
+	return &dynamodb.UpdateItemOutput{Attributes: s.item(in.Key)}, call(s.after)
+}
+
+func (s *store) TransactWriteItems(_ context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	if err := call(s.before); err != nil {
+		return nil, err
+	}
+	defer time.Sleep(s.answers)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls.transactions++
+	failed := &types.TransactionCanceledException{}
+	for _, a := range in.TransactItems {
+		reason := types.CancellationReason{Code: aws.String("None")}
+		if u := a.Update; s.fails(u.Key, u.ConditionExpression, u.ExpressionAttributeValues) {
+			reason = types.CancellationReason{Code: aws.String("ConditionalCheckFailed"), Item: s.item(u.Key)}
+		}
+		failed.CancellationReasons = append(failed.CancellationReasons, reason)
+	}
+	if len(dynamo.FailedConditions(failed)) > 0 {
+		return nil, failed
+	}
+	for _, a := range in.TransactItems {
+		s.add(a.Update.Key, a.Update.ExpressionAttributeValues)
+	}
+	return &dynamodb.TransactWriteItemsOutput{}, call(s.after)
+}
+
+func (s *store) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	if s.hangs {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := &dynamodb.BatchGetItemOutput{Responses: map[string][]dynamo.Item{}}
+	for table, asked := range in.RequestItems {
+		s.calls.keys += len(asked.Keys)
+		if aws.ToBool(asked.ConsistentRead) {
+			s.consistent += len(asked.Keys)
+		}
+		for _, key := range asked.Keys {
+			if it := s.item(key); it != nil {
+				out.Responses[table] = append(out.Responses[table], it)
+			}
+		}
+	}
+	return out, nil
+}
+
+// set sets the use of the first write shards of a window of a day of the key k.
+func (s *store) set(used ...int64) {
+	for n, u := range used {
+		s.used[dayKey(n)] = u
+	}
+}
+
+// dayKey is the partition key of a write shard of the window of a day that begins at libtest.Later's midnight.
+func dayKey(n int) string {
+	return fmt.Sprintf("R#k#86400#%d#%d", libtest.Later.Truncate(24*time.Hour).Unix(), n)
+}
