@@ -28,18 +28,3 @@ func TestCounterSumsItsShards(t *testing.T) {
 		t.Fatalf("a counter without a write: %v, %v; want 0 over 1 shard", sum, err)
 	}
 }
-
-// TestCounterBeyond53Bits checks that sums are exact beyond 64 bits.
-func TestCounterBeyond53Bits(t *testing.T) {
-	d := libtest.Deploy(t)
-	writer := counters.NewWriter(d.Client, d.Names.Items, d.Shards, counters.Options{})
-	for range 3 {
-		if err := writer.Add(libtest.Within(t), "big", 1<<62+1, libtest.Later); err != nil {
-			t.Fatal(err)
-		}
-	}
-	sum, err := counters.NewReader(d.Client, d.Names.Items, d.Shards).Sum(libtest.Within(t), "big")
-	if err != nil || sum.Value.String() != "13835058055282163715" {
-		t.Fatalf("got %v, %v; want 13835058055282163715", sum.Value, err)
-	}
-}

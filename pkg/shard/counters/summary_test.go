@@ -1,10 +1,12 @@
 package counters_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/big"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -13,60 +15,71 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/mapfake"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-type item = map[string]types.AttributeValue
+// twoTables has the items of a counter's write shard 0 and its partial summaries.
+type twoTables struct{ items, rollups libtest.Scripted }
 
-func number(n int64) types.AttributeValue { return dynamo.Number(n) }
+func (c *twoTables) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	if _, ok := in.RequestItems["rollups"]; ok {
+		return c.rollups.BatchGetItem(ctx, in, o...)
+	}
+	return c.items.BatchGetItem(ctx, in, o...)
+}
+
+// keys returns the number of keys that were read of both tables. It reports strongly consistent reads.
+func (c *twoTables) keys(t *testing.T) (n int) {
+	for _, in := range append(c.items.Read, c.rollups.Read...) {
+		for _, asked := range in.RequestItems {
+			if n += len(asked.Keys); *asked.ConsistentRead {
+				t.Error("a summary is read strongly consistent")
+			}
+		}
+	}
+	return n
+}
+
+// zero adds write shard 0. value may be nil; counts are the shard counts that writers have stored, if not nil.
+func (c *twoTables) zero(name string, value, counts types.AttributeValue) {
+	it := dynamo.Key(schema.CounterKey(name, 0))
+	if value != nil {
+		it["value"] = value
+	}
+	if counts != nil {
+		it[schema.Counts] = counts
+	}
+	c.items.Items = append(c.items.Items, it)
+}
+
+// partial adds the partial summary of a write shard.
+func (c *twoTables) partial(name string, source int, value types.AttributeValue, folded int64) {
+	it := dynamo.Key(schema.SummaryKey(name, source), schema.SoleSK)
+	it[schema.ValueAttr(source)], it[schema.AsOf] = value, dynamo.Number(folded)
+	c.rollups.Items = append(c.rollups.Items, it)
+}
+
+func (c *twoTables) summaries(shards *shardmap.Map) *counters.Summaries {
+	return counters.NewSummaries(c, "items", "rollups", shards)
+}
 
 // maxima returns the attribute with the shard counts that writers have stored.
 func maxima(list ...string) types.AttributeValue { return &types.AttributeValueMemberNS{Value: list} }
 
-// put stores an item of a counter.
-func put(t *testing.T, d *libtest.Deployment, table, pk, sk string, it item) {
-	t.Helper()
-	stored := dynamo.Key(pk, sk)
-	for name, value := range it {
-		stored[name] = value
-	}
-	if _, err := d.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: stored}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// zero stores write shard 0.
-func zero(t *testing.T, d *libtest.Deployment, name string, it item) {
-	t.Helper()
-	pk, sk := schema.CounterKey(name, 0)
-	put(t, d, d.Names.Items, pk, sk, it)
-}
-
-// partial stores the partial of a write shard, folded a second after 1970.
-func partial(t *testing.T, d *libtest.Deployment, name string, source int, value types.AttributeValue) {
-	t.Helper()
-	put(t, d, d.Names.Rollups, schema.SummaryKey(name, source), schema.SoleSK, item{
-		schema.ValueAttr(source): value, schema.AsOf: number(1000),
-	})
-}
-
 // TestRepeatedNamesHaveSeparateValues checks that a name which is read twice has its value twice, and that the values
 // don't share memory.
 func TestRepeatedNamesHaveSeparateValues(t *testing.T) {
-	d := libtest.Deploy(t)
-	zero(t, d, "a", item{"value": number(5)})
-	zero(t, d, "b", item{"value": number(7)})
-	now := libtest.Later
-	source := counters.NewSummaries(d.Client, d.Names.Items, d.Names.Rollups, d.Shards)
-	for name, read := range map[string]func(names []string) ([]counters.Summary, error){
-		"summaries": func(names []string) ([]counters.Summary, error) { return source.Read(libtest.Within(t), names, now) },
-		"cached": func(names []string) ([]counters.Summary, error) {
-			return counters.NewCachedSummaries(source, time.Second).Read(libtest.Within(t), names, now)
-		},
+	tables, now := &twoTables{}, libtest.Later
+	tables.zero("a", dynamo.Number(5), nil)
+	tables.zero("b", dynamo.Number(7), nil)
+	source := tables.summaries(libtest.EmptyMap())
+	for name, read := range map[string]func(context.Context, []string, time.Time) ([]counters.Summary, error){
+		"summaries": source.Read, "cached": counters.NewCachedSummaries(source, time.Second).Read,
 	} {
-		list, err := read([]string{"a", "b", "a", "never", "a", "never"})
+		list, err := read(t.Context(), []string{"a", "b", "a", "never", "a", "never"}, now)
 		require.NoError(t, err)
 		for i, want := range []int64{5, 7, 5, 0, 5, 0} {
 			if s := list[i]; s.Value.Int64() != want || s.Shards != 1 || !s.ReadAt.Equal(now.Round(0)) || !s.AsOf.Equal(s.ReadAt) || s.Err != nil {
@@ -79,118 +92,130 @@ func TestRepeatedNamesHaveSeparateValues(t *testing.T) {
 	}
 }
 
+// lostMap is a view of a shard map that can't be read. Its reads are counted.
+func lostMap(reads *int) *shardmap.Map {
+	table := mapfake.New(10, 0, 0)
+	table.Down = func() error {
+		*reads++
+		return &types.InternalServerError{}
+	}
+	return shardmap.New(table, "m", shardmap.Options{})
+}
+
 // TestSummaryReadsNeededPartialsOnly checks which partials a read needs by the shard map. If the map can't be read, the shard
 // counts on write shard 0 decide.
 func TestSummaryReadsNeededPartialsOnly(t *testing.T) {
-	d := libtest.Deploy(t)
-	began := time.UnixMilli(100_000_000).UTC()
-	d.SetShards(t, "C#grown", "100000:70")
-	d.SetShards(t, "C#young", "100000:4")
-	zero(t, d, "grown", item{"value": number(1), schema.Counts: maxima("4", "70", "16")})
-	zero(t, d, "told", item{"value": number(1), schema.Counts: maxima("70")})
-	zero(t, d, "young", item{"value": number(1)})
-	zero(t, d, "cold", item{"value": number(1)})
-	zero(t, d, "unfolded", item{"value": number(1), schema.Counts: maxima("70")})
-	for _, name := range []string{"grown", "told", "cold", "removed"} {
-		partial(t, d, name, 3, number(10))
-		partial(t, d, name, 69, number(100))
-	}
-	folded := time.UnixMilli(1000).UTC()
-	lost := shardmap.New(d.Client, "nowhere", shardmap.Options{})
-	for _, c := range []struct {
-		name     string
-		shards   *shardmap.Map
-		want     int64
-		asOf     time.Time
-		requests int // keys of both tables
+	began, folded := time.Unix(100_000, 0).Add(-5*time.Second), time.UnixMilli(1000)
+	for name, c := range map[string]struct {
+		history []string // nil if the map can't be read
+		counts  types.AttributeValue
+		written bool
+		folded  bool // there are partials of write shards 3 and 69
+		want    int64
+		asOf    time.Time
+		keys    int // of both tables
 	}{
-		{"grown", d.Shards, 111, began.Add(-5 * time.Second), 3},
-		{"grown", lost, 111, folded, 3},
-		{"told", d.Shards, 111, folded, 3},
-		{"young", d.Shards, 1, began.Add(-5 * time.Second), 2},
-		{"young", lost, 1, libtest.Later, 1},
-		{"unfolded", d.Shards, 1, libtest.Later, 3},
-		{"unfolded", lost, 1, libtest.Later, 3},
-		{"cold", d.Shards, 1, libtest.Later, 1},
-		{"cold", lost, 1, libtest.Later, 1},
-		{"removed", lost, 10, folded, 2}, // the first partial
-		{"never", d.Shards, 0, libtest.Later, 2},
+		"grown":                   {[]string{"100000:70"}, maxima("4", "70", "16"), true, true, 111, began, 3},
+		"grown, no map":           {nil, maxima("4", "70", "16"), true, true, 111, folded, 3},
+		"grown, folded later":     {[]string{"3:70"}, nil, true, true, 111, folded, 3},
+		"known to writers only":   {[]string{}, maxima("70"), true, true, 111, folded, 3},
+		"young":                   {[]string{"100000:4"}, nil, true, false, 1, began, 2},
+		"young, no map":           {nil, nil, true, false, 1, libtest.Later, 1},
+		"64":                      {[]string{"100000:64"}, nil, true, true, 11, began, 2},
+		"65":                      {[]string{"100000:65"}, nil, true, true, 111, began, 3},
+		"after a decrease":        {[]string{"100000:70", "100010:2"}, nil, true, true, 111, began, 3},
+		"not folded":              {[]string{}, maxima("70"), true, false, 1, libtest.Later, 3},
+		"not folded, no map":      {nil, maxima("70"), true, false, 1, libtest.Later, 3},
+		"always one":              {[]string{}, nil, true, true, 1, libtest.Later, 1},
+		"always one, no map":      {nil, nil, true, true, 1, libtest.Later, 1},
+		"write shard 0 is absent": {nil, nil, false, true, 10, folded, 2}, // the first partial
+		"never written":           {[]string{}, nil, false, false, 0, libtest.Later, 2},
 	} {
-		counted := &libtest.Reads{Client: d.Client}
-		list, err := counters.NewSummaries(counted, d.Names.Items, d.Names.Rollups, c.shards).Read(libtest.Within(t), []string{c.name}, libtest.Later)
-		require.NoError(t, err)
-		if s := list[0]; s.Value.Int64() != c.want || !s.AsOf.Equal(c.asOf) || int(counted.Keys.Load()) != c.requests {
-			t.Errorf("%s: %+v after %d keys, want %d as of %v after %d", c.name, s, counted.Keys.Load(), c.want, c.asOf, c.requests)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			tables, reads := &twoTables{}, 0
+			shards := libtest.MapOf("C#c", c.history...)
+			if c.history == nil {
+				shards = lostMap(&reads)
+			}
+			if c.written {
+				tables.zero("c", dynamo.Number(1), c.counts)
+			}
+			if c.folded {
+				tables.partial("c", 3, dynamo.Number(10), 999)
+				tables.partial("c", 69, dynamo.Number(100), 1000)
+				if c.asOf.Equal(folded) && c.keys == 2 {
+					tables.rollups.Items[0][schema.AsOf] = dynamo.Number(1000)
+				}
+			}
+			list, err := tables.summaries(shards).Read(t.Context(), []string{"c"}, libtest.Later)
+			require.NoError(t, err)
+			if s, keys := list[0], tables.keys(t); s.Value.Int64() != c.want || !s.AsOf.Equal(c.asOf) || keys != c.keys || s.Err != nil {
+				t.Errorf("%s: %+v after %d keys, want %d as of %v after %d", name, s, keys, c.want, c.asOf, c.keys)
+			}
+			time.Sleep(time.Hour) // ends the map's load
+		})
+	}
+}
+
+// TestSummariesWaitBrieflyForMap checks how long a read of many counters waits for a shard map that does not answer: a
+// second, or half the time until the deadline.
+func TestSummariesWaitBrieflyForMap(t *testing.T) {
+	for within, want := range map[time.Duration]time.Duration{time.Hour: time.Second, 3 * time.Second: time.Second, time.Second: time.Second / 2} {
+		synctest.Test(t, func(t *testing.T) {
+			tables, names := &twoTables{}, make([]string, 50)
+			for i := range names {
+				names[i] = fmt.Sprint("c", i)
+				tables.zero(names[i], dynamo.Number(3), nil)
+			}
+			slow := mapfake.New(10, time.Minute, time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), within)
+			defer cancel()
+			begun := time.Now()
+			list, err := tables.summaries(shardmap.New(slow, "m", shardmap.Options{})).Read(ctx, names, libtest.Later)
+			if took := time.Since(begun); err != nil || took != want || list[49].Value.Int64() != 3 {
+				t.Errorf("within %v: %v after %v, want an answer after %v", within, err, took, want)
+			}
+			time.Sleep(time.Hour) // ends the map's load
+		})
 	}
 }
 
 // TestADamagedCounterFailsAlone checks that damaged counters of a call have ErrUnreadable, and the others their values.
 func TestADamagedCounterFailsAlone(t *testing.T) {
-	d := libtest.Deploy(t)
-	names := make([]string, 100)
+	tables, names := &twoTables{}, make([]string, 100)
 	for i := range names {
 		names[i] = fmt.Sprint("c", i)
-		zero(t, d, names[i], item{"value": number(int64(i)), schema.Counts: maxima("2")})
+		value, counts := types.AttributeValue(dynamo.Number(int64(i))), maxima("2")
+		switch i {
+		case 1:
+			value = nil
+		case 2:
+			counts = dynamo.Number(3)
+		case 3:
+			tables.partial("c3", 1, dynamo.String("x"), 1000)
+		case 4:
+			tables.partial("c4", 1, dynamo.Number(0), 1000)
+			tables.rollups.Items[1][schema.AsOf] = dynamo.String("x")
+		}
+		tables.zero(names[i], value, counts)
 	}
-	zero(t, d, "c1", item{"rev": number(1)})
-	zero(t, d, "c2", item{"value": number(1), schema.Counts: number(3)})
-	partial(t, d, "c3", 1, dynamo.String("x"))
-	reader := counters.NewReader(d.Client, d.Names.Items, d.Shards)
-	list, err := counters.NewSummaries(d.Client, d.Names.Items, d.Names.Rollups, d.Shards).Read(libtest.Within(t), names, libtest.Later)
+	list, err := tables.summaries(libtest.EmptyMap()).Read(t.Context(), names, libtest.Later)
 	require.NoError(t, err)
 	for i, s := range list {
-		damaged := i > 0 && i < 4
-		if damaged != errors.Is(s.Err, counters.ErrUnreadable) || !damaged && s.Value.Int64() != int64(i) {
+		damaged := i > 0 && i < 5
+		if damaged != errors.Is(s.Err, counters.ErrUnreadable) || damaged && s.Value.Sign() != 0 || !damaged && s.Value.Int64() != int64(i) {
 			t.Errorf("c%d: %+v, want ErrUnreadable: %t", i, s, damaged)
 		}
 	}
-	if _, err := reader.Sum(libtest.Within(t), "c1"); !errors.Is(err, counters.ErrUnreadable) {
-		t.Errorf("Sum of c1: error %v, want ErrUnreadable", err)
-	}
 }
 
-// TestWriteShard0HasHighestCount checks that writers store the highest shard count on write shard 0, also after a writer
-// with an older view and a keyed write.
-func TestWriteShard0HasHighestCount(t *testing.T) {
-	d := libtest.Deploy(t)
-	old := shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})
-	now := libtest.Later
-	add := func(shards *shardmap.Map, now time.Time, times int) {
-		w := counters.NewWriter(d.Client, d.Names.Items, shards, counters.Options{})
-		for range times {
-			require.NoError(t, w.Add(libtest.Within(t), "c", 1, now))
+// TestReadsOfSummariesFail checks that Read returns the error of either table.
+func TestReadsOfSummariesFail(t *testing.T) {
+	for name, tables := range map[string]*twoTables{
+		"items": {items: libtest.Scripted{Unread: errBroken}}, "rollups": {rollups: libtest.Scripted{Unread: errBroken}},
+	} {
+		if _, err := tables.summaries(libtest.MapOf("C#c", "1:2")).Read(t.Context(), []string{"c"}, libtest.Later); !errors.Is(err, errBroken) {
+			t.Errorf("%s: error %v, want %v", name, err, errBroken)
 		}
-	}
-	most := func() int {
-		n, err := dynamo.Largest(d.Item(t, "C#c#0", "-"), schema.Counts)
-		require.NoError(t, err)
-		return n
-	}
-	add(d.Shards, now, 1)
-	if n := most(); n != 0 {
-		t.Errorf("one write shard: the stored count is %d, want none", n)
-	}
-	d.Pin(t, "C#c", 2, now)
-	add(old, now, 1) // loads a view with two write shards
-	d.Pin(t, "C#c", 3, now.Add(time.Minute/2))
-	add(shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}), now, 200) // in 1 of 10^35 runs, no write goes to write shard 0
-	if n := most(); n != 3 {
-		t.Errorf("the stored count is %d, want 3", n)
-	}
-	add(old, now, 60) // in 1 of 10^18 runs, no write goes to write shard 0
-	w := counters.NewWriter(d.Client, d.Names.Items, old, counters.Options{})
-	for shard := -1; shard != 0; {
-		keyed := w.AddTransact(libtest.Within(t), "c", 1, now)
-		shard = keyed.Attempt.Shard
-		if _, err := d.Client.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{keyed.Action}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if set := d.Item(t, "C#c#0", "-")[schema.Counts].(*types.AttributeValueMemberNS).Value; len(set) != 2 {
-		t.Errorf("counts %q after writers with an older view, want 2 and 3", set)
-	}
-	if n := most(); n != 3 {
-		t.Errorf("the stored count is %d after writers with an older view, want 3", n)
 	}
 }
