@@ -59,9 +59,9 @@ func TestMergesHistograms(t *testing.T) {
 	for _, period := range []string{"all", "2026-W02"} {
 		expires := map[string]time.Time{"2026-W02": later}[period]
 		for i := range 3 {
-			r.cellsOf(t, "b#1", period, fmt.Sprint("s", i), int64(1+i), r.ago(rest+time.Second), expires, 10, 20)
+			r.cellsOf(t, "b#1", period, fmt.Sprint("s", i), int64(1+i), r.ago(48*time.Hour+time.Second), expires, 10, 20)
 		}
-		r.cellsOf(t, "b#1", period, "young", 10, r.ago(rest-time.Second), expires, 10)
+		r.cellsOf(t, "b#1", period, "young", 10, r.ago(48*time.Hour-time.Second), expires, 10)
 	}
 	r.cellsOf(t, "b", "all", "s", 5, r.ago(60*day), time.Time{}, 1)
 	top := dynamo.Key(schema.BoardRollupKey("b#1", "all"), schema.TopSK)

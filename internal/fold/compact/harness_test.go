@@ -35,7 +35,7 @@ type rig struct {
 // hooks are called before the calls with these names. A hook's error is the call's.
 type hooks struct {
 	scan, query, transact, write func() error
-	get                          func(table string) error
+	get                          func(table, pk string) error
 }
 
 // before calls the hook of a call.
@@ -52,7 +52,7 @@ func (h *hooks) before(in any) error {
 		hook = h.write
 	case *dynamodb.GetItemInput:
 		if h.get != nil {
-			return h.get(*in.TableName)
+			return h.get(*in.TableName, dynamo.Text(in.Key, "pk"))
 		}
 	}
 	if hook == nil {

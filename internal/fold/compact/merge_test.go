@@ -21,10 +21,11 @@ func TestMergesWhatRests(t *testing.T) {
 	r := newRig(t, nil)
 	old := bucketAt("old", r.ago(60*day))
 	for i := range 3 {
-		r.fragment(t, old, fmt.Sprint("s", i), int64(1+i), r.ago(rest+time.Second))
+		r.fragment(t, old, fmt.Sprint("s", i), int64(1+i), r.ago(48*time.Hour+time.Second))
 	}
-	r.fragment(t, old, "young", 10, r.ago(rest-time.Second))
+	r.fragment(t, old, "young", 10, r.ago(48*time.Hour-time.Second))
 	r.fragment(t, old, "empty", 0, r.ago(60*day))
+	r.fragment(t, old, "undated", 20, time.Time{})
 	alone := bucketAt("alone", r.ago(60*day))
 	r.fragment(t, alone, "s", 5, r.ago(60*day))
 	undated := bucketAt("undated", r.ago(60*day))
@@ -32,8 +33,8 @@ func TestMergesWhatRests(t *testing.T) {
 		r.fragment(t, undated, fmt.Sprint("s", i), 1, time.Time{})
 	}
 	r.want(t, Answer{Buckets: 1, Merged: 3, Done: true})
-	if got := r.holding(t, old); !maps.Equal(got, map[string]int64{"young": 10, schema.MergedPart: 6}) {
-		t.Errorf("events by fragment %v, want 10 in young and 6 in the merged one", got)
+	if got := r.holding(t, old); !maps.Equal(got, map[string]int64{"young": 10, "undated": 20, schema.MergedPart: 6}) {
+		t.Errorf("events by fragment %v, want 10 in young, 20 in undated and 6 in the merged one", got)
 	}
 	if got := r.holding(t, alone); !maps.Equal(got, map[string]int64{"s": 5}) {
 		t.Errorf("a single fragment: %v, want it unchanged", got)
@@ -45,7 +46,7 @@ func TestMergesWhatRests(t *testing.T) {
 	r.want(t, Answer{Done: true})
 	r.clock = r.clock.Add(time.Second)
 	r.want(t, Answer{Buckets: 1, Merged: 1, Done: true}) // the young one into the merged one
-	if got := r.holding(t, old); !maps.Equal(got, map[string]int64{schema.MergedPart: 16}) {
+	if got := r.holding(t, old); !maps.Equal(got, map[string]int64{"undated": 20, schema.MergedPart: 16}) {
 		t.Errorf("a round later: %v, want 16 in the merged fragment", got)
 	}
 	r.clock = r.clock.Add(roundEvery)
@@ -195,7 +196,10 @@ func TestFaults(t *testing.T) {
 	}
 	r.clock, r.on = r.clock.Add(roundEvery), hooks{}
 	r.want(t, Answer{Buckets: 1, Merged: 2, Done: true})
-	r.on.get = func(string) error { return errBroken }
+	r.clock, r.on = r.clock.Add(roundEvery), hooks{query: broken}
+	r.fragment(t, one, "c", 1, r.ago(59*day))
+	r.want(t, Answer{Failed: 1, Done: true})
+	r.on.get = func(string, string) error { return errBroken }
 	if _, err := r.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "reading the cursor") {
 		t.Errorf("a failed read of the cursor: %v", err)
 	}

@@ -70,11 +70,17 @@ func (r *run) compact(ctx context.Context, page []item, last bool) {
 		}
 		// A summary may have fragments on other pages if it is the first or last, or has several partitions.
 		edge := i == 0 || i == len(found)-1 && !last || len(s.of.Key().Partitions) > 1
-		crowded := r.crowded(s.of, s.counting) || edge && s.counting > 0 && s.of.over(r.now)
-		if crowded || s.resting > 0 && (edge || s.resting+s.merged > 1) {
+		if r.due(s, edge) {
 			r.noteFailure(ctx, "merging fragments of "+s.of.Key().Target, s.of.merge(ctx, r))
 		}
 	}
+}
+
+// due reports whether a summary must be read, because it may have fragments to merge. Edge is whether it may have
+// fragments on other pages.
+func (r *run) due(s *sighting, edge bool) bool {
+	crowded := r.crowded(s.of, s.counting) || edge && s.counting > 0 && s.of.over(r.now)
+	return crowded || s.resting > 0 && (edge || s.resting+s.merged > 1)
 }
 
 // noteFailure logs and counts a failure. It ignores the end of the run, which pages reports.

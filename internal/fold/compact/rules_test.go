@@ -1,0 +1,187 @@
+package compact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/parts"
+)
+
+// at is a run at a set time, without a client.
+func at(now time.Time, o Options) *run {
+	return &run{Compactor: New(o, nil, slog.New(slog.DiscardHandler), nil), now: now}
+}
+
+func TestDefaults(t *testing.T) {
+	got, want := New(Options{}, nil, nil, nil).options, Options{Budget: 5 * time.Minute, ReadUnits: 200, WriteUnits: 100, PageItems: 500, MaxFragments: 16}
+	if got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	own := Options{"r", "i", time.Hour, time.Second, 1, 2, 3, 4}
+	if got := New(own, nil, nil, nil).options; got != own {
+		t.Errorf("got %+v, want %+v", got, own)
+	}
+}
+
+// TestWhatHasTombstones checks in which items of the rollups table tombstones are removed. A stream keeps a record for 24 h,
+// and a tombstone rests 48 h (I14).
+func TestWhatHasTombstones(t *testing.T) {
+	for _, c := range []struct {
+		pk, sk, items string
+		rested        time.Duration
+		want          bool
+	}{
+		{"C#a#0", "-", "items", 48*time.Hour + time.Millisecond, true},
+		{"C#a#1#12", "-", "items", 48*time.Hour + time.Millisecond, true},
+		{"C#a#0", "-", "items", 48 * time.Hour, false},
+		{"C#a#0", "-", "", 49 * time.Hour, false},
+		{"C#a#0", "+", "items", 49 * time.Hour, false},
+		{"E#a#2026-01", "-", "items", 49 * time.Hour, false},
+		{"B#a#all", "-", "items", 49 * time.Hour, false},
+		{"a", "-", "items", 49 * time.Hour, false},
+	} {
+		it := dynamo.Key(c.pk, c.sk)
+		it[schema.Gone] = dynamo.Number(hour.Add(-c.rested).UnixMilli())
+		if got := at(hour, Options{ItemsTable: c.items}).removable(c.pk, it); got != c.want {
+			t.Errorf("%+v: %t", c, got)
+		}
+	}
+	if at(hour, Options{ItemsTable: "items"}).removable("C#a#0", dynamo.Key("C#a#0", "-")) {
+		t.Error("a partial that never lost a write shard has tombstones")
+	}
+}
+
+// TestFragmentsOfAPage checks how the fragments of a page are counted, by summary.
+func TestFragmentsOfAPage(t *testing.T) {
+	r := at(hour, Options{})
+	fragment := func(entity, streamShard, sequence string, rested, expires time.Duration) item {
+		it := dynamo.Key(schema.RollupKey(entity, bucketAt(entity, hour).Width, hour, streamShard))
+		it[schema.RollupSequence] = dynamo.String(sequence)
+		if rested != 0 {
+			it[schema.AsOf] = dynamo.Number(hour.Add(-rested).UnixMilli())
+		}
+		if expires != 0 {
+			it[schema.ExpiresAt] = dynamo.Number(hour.Add(expires).Unix())
+		}
+		return it
+	}
+	const old = 49 * time.Hour
+	found := r.sightings([]item{
+		dynamo.Key("C#c#0", "-"),
+		fragment("a", "s1", "1", 48*time.Hour, 0), // does not rest yet
+		fragment("a", "s2", "1", 48*time.Hour+time.Millisecond, 0),
+		fragment("a", "s3", "1", old, time.Second),
+		fragment("a", "s4", "1", old, -time.Second),
+		fragment("a", "s5", "1"+schema.EmptiedSuffix, old, time.Second),
+		fragment("a", "s6", "1", 0, 0),
+		fragment("a", schema.MergedPart, "1", old, 0),
+		fragment("b", schema.MergedPart, "1", old, -time.Second),
+		dynamo.Key(schema.CompactionPK, schema.SoleSK),
+		dynamo.Key(schema.HistogramKey("g", "all", "s1")),
+	})
+	var got []string
+	for _, s := range found {
+		got = append(got, fmt.Sprintf("%s: %d counting, %d resting, %d merged", s.of.Key().Target, s.counting, s.resting, s.merged))
+	}
+	want := []string{
+		bucketAt("a", hour).Key().Target + ": 4 counting, 2 resting, 1 merged",
+		bucketAt("b", hour).Key().Target + ": 0 counting, 0 resting, 0 merged",
+		parts.Period{Board: "g", Label: "all"}.Key().Target + ": 1 counting, 0 resting, 0 merged",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestWhatIsDue checks which summaries are read, by the numbers of their fragments on a page.
+func TestWhatIsDue(t *testing.T) {
+	over := rollup{bucketAt("e", hour.Add(-2*time.Hour))}
+	open := over
+	open.Start = open.Start.Add(1) // an hour after its end
+	for _, c := range []struct {
+		of                        summary
+		counting, resting, merged int
+		edge, want                bool
+	}{
+		{over, 16, 0, 0, false, false},
+		{over, 17, 0, 0, false, true},
+		{open, 17, 0, 0, false, false},
+		{histogram{}, 17, 0, 0, false, false},
+		{over, 1, 0, 1, true, true},
+		{over, 0, 0, 1, true, false},
+		{open, 1, 0, 1, true, false},
+		{histogram{}, 1, 0, 1, true, false},
+		{open, 1, 1, 0, false, false},
+		{open, 1, 1, 1, false, true},
+		{open, 2, 2, 0, false, true},
+		{open, 1, 1, 0, true, true},
+		{open, 2, 0, 2, false, false},
+	} {
+		if got := at(hour, Options{}).due(&sighting{c.of, c.counting, c.resting, c.merged}, c.edge); got != c.want {
+			t.Errorf("%+v: %t", c, got)
+		}
+	}
+}
+
+// pagedTable is a table whose pages take 100 ms and 50 read units, and whose cursor is not stored.
+type pagedTable struct {
+	Client
+	begun []time.Duration
+	first time.Time
+	pages int
+}
+
+func (p *pagedTable) GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	return &dynamodb.GetItemOutput{}, nil
+}
+
+func (p *pagedTable) PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	return nil, errors.New("not stored")
+}
+
+func (p *pagedTable) Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
+	p.begun = append(p.begun, time.Since(p.first))
+	time.Sleep(100 * time.Millisecond)
+	out := &dynamodb.ScanOutput{ConsumedCapacity: &types.ConsumedCapacity{CapacityUnits: aws.Float64(50)}}
+	if len(p.begun) < p.pages {
+		out.LastEvaluatedKey = dynamo.Key("a", "b")
+	}
+	return out, nil
+}
+
+// TestScanIsPaced checks when a run begins its pages, and that it ends with its budget or the table.
+func TestScanIsPaced(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		pages  int
+		budget time.Duration
+		begun  []time.Duration
+		ended  time.Duration
+		done   bool
+	}{
+		{3, time.Hour, []time.Duration{0, 500 * ms, 1000 * ms}, 1100 * ms, true},
+		{9, 1200 * ms, []time.Duration{0, 500 * ms, 1000 * ms}, 1100 * ms, false},
+		{9, 500 * ms, []time.Duration{0}, 100 * ms, false},
+		{9, 501 * ms, []time.Duration{0, 500 * ms}, 600 * ms, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			table := &pagedTable{first: time.Now(), pages: c.pages}
+			answer, err := New(Options{Budget: c.budget, ReadUnits: 100}, table, slog.New(slog.DiscardHandler), time.Now).Run(t.Context())
+			if got := time.Since(table.first); !slices.Equal(table.begun, c.begun) || got != c.ended || answer.Done != c.done || err == nil {
+				t.Errorf("%d pages in %v: begun at %v, ended at %v with %+v, %v; want %v and %v", c.pages, c.budget, table.begun, got, answer, err, c.begun, c.ended)
+			}
+		})
+	}
+}
