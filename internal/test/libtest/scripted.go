@@ -48,6 +48,7 @@ type Scripted struct {
 	Updates      []error
 	Probe        error
 	Items        []dynamo.Item // what batches read
+	Stored       dynamo.Item   // what updates return; by default a limit's use of 1
 	Unread       error         // the error of a batch; may be nil
 
 	// What was requested.
@@ -75,6 +76,9 @@ func (s *Scripted) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _
 	s.Updated = append(s.Updated, in)
 	if err := next(&s.Updates); err != nil {
 		return nil, err
+	}
+	if s.Stored != nil {
+		return &dynamodb.UpdateItemOutput{Attributes: s.Stored}, nil
 	}
 	return &dynamodb.UpdateItemOutput{Attributes: dynamo.Item{"used": dynamo.Number(1)}}, nil
 }

@@ -8,9 +8,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/once"
@@ -49,17 +46,6 @@ func (d *deployment) reader(client sessions.ReaderClient) *sessions.Reader {
 // pin pins a group's shard count.
 func (d *deployment) pin(t *testing.T, group string, n int, now time.Time) {
 	d.Pin(t, "S#"+group, n, now)
-}
-
-// items returns the items of the items table by sort key.
-func (d *deployment) items(t *testing.T) map[string][]item {
-	t.Helper()
-	found := map[string][]item{}
-	for _, it := range enginetest.Scan(t, d.Client, d.Names.Items) {
-		sk := dynamo.Text(it, schema.SK)
-		found[sk] = append(found[sk], it)
-	}
-	return found
 }
 
 func data(s string) item { return item{"text": libtest.Str(s)} }
