@@ -1,7 +1,6 @@
 package spread_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -95,72 +93,6 @@ func (d *deployment) putItem(t *testing.T, pk, sk string, expires int64) {
 	}
 }
 
-// TestSpreadOfEventsRejectsRanges checks that an empty range and a range of two years are rejected.
-func TestSpreadOfEventsRejectsRanges(t *testing.T) {
-	d := deploy(t)
-	now := libtest.Later
-	if _, err := d.ofEvents().Events(libtest.Within(t), "x", now, now, now); err == nil {
-		t.Error("Events accepts an empty range")
-	}
-	if _, err := d.ofEvents().Events(libtest.Within(t), "x", now.AddDate(-2, 0, 0), now, now); err == nil {
-		t.Error("Events accepts a range of two years")
-	}
-}
-
-// TestSpreadOfACounter checks that Counter counts exactly the writes between its two reads, whatever their values. A write
-// shard that is created meanwhile is Unknown.
-func TestSpreadOfACounter(t *testing.T) {
-	d := deploy(t)
-	d.SetShards(t, "C#hits", "1:3")
-	for n, writes := range []int{40, 1} { // write shard 2 has no item yet
-		d.raise(t, n, writes)
-	}
-	type outcome struct {
-		spread spread.Result
-		err    error
-	}
-	done := make(chan outcome)
-	reads := &stagedClient{Client: d.Client, read: make(chan struct{}), raised: make(chan struct{})}
-	go func() {
-		s, err := spread.NewReader(reads, d.Names.Items, d.Shards).Counter(t.Context(), "hits", time.Millisecond, libtest.Later)
-		done <- outcome{s, err}
-	}()
-	select {
-	case <-reads.read: // the first read was made
-	case got := <-done:
-		t.Fatalf("Counter returned before its second read: %+v, %v", got.spread, got.err)
-	}
-	d.SetShards(t, "C#hits", "1:3", "2:6") // it grows
-	for n, writes := range []int{7, 9, 2, 0, 5} {
-		d.raise(t, n, writes)
-	}
-	close(reads.raised)
-	got := <-done
-	if got.err != nil || !slices.Equal(got.spread.Counts, []int64{7, 9, 0}) || !slices.Equal(got.spread.Unknown, []int{2, 4}) {
-		t.Errorf("Counter = %+v, %v; want counts [7 9 0] and unknown [2 4]", got.spread, got.err)
-	}
-}
-
-// raise makes writes to a counter's write shard.
-func (d *deployment) raise(t *testing.T, n, writes int) {
-	t.Helper()
-	pk, sk := schema.CounterKey("hits", n)
-	for range writes {
-		update := "SET rev = if_not_exists(rev, :now) + :one ADD #value :delta"
-		_, err := d.Client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-			TableName: &d.Names.Items, UpdateExpression: &update, ExpressionAttributeNames: map[string]string{"#value": "value"},
-			Key: map[string]types.AttributeValue{
-				"pk": &types.AttributeValueMemberS{Value: pk}, "sk": &types.AttributeValueMemberS{Value: sk},
-			},
-			ExpressionAttributeValues: map[string]types.AttributeValue{
-				":now": &types.AttributeValueMemberN{Value: fmt.Sprint(libtest.Later.UnixMicro())}, ":one": &types.AttributeValueMemberN{Value: "1"},
-				":delta": &types.AttributeValueMemberN{Value: "-5"},
-			},
-		})
-		require.NoError(t, err)
-	}
-}
-
 // TestSpreadOfABoard checks that Board counts the rows in the index, and entries that have not moved yet as strays.
 func TestSpreadOfABoard(t *testing.T) {
 	d := deploy(t)
@@ -233,23 +165,4 @@ func TestSpreadOfSessions(t *testing.T) {
 	if err != nil || !slices.Equal(got.Counts, want) {
 		t.Errorf("Sessions = %+v, %v; want %v", got, err, want)
 	}
-}
-
-// stagedClient is a client whose first batch closes read, and returns when raised is closed.
-type stagedClient struct {
-	*dynamodb.Client
-	batches      int
-	read, raised chan struct{}
-}
-
-func (c *stagedClient) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
-	out, err := c.Client.BatchGetItem(ctx, in, o...)
-	if c.batches++; c.batches == 1 {
-		close(c.read)
-		select {
-		case <-c.raised:
-		case <-ctx.Done():
-		}
-	}
-	return out, err
 }
