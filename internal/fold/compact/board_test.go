@@ -89,30 +89,6 @@ func TestMergesHistograms(t *testing.T) {
 	r.want(t, Answer{Done: true})
 }
 
-// TestManyLargeFragments checks a merge that needs several transactions, for the number of fragments and
-// for their size.
-func TestManyLargeFragments(t *testing.T) {
-	r := newRig(t, nil)
-	var scores []uint64
-	for i := range uint64(board.MaxCells) {
-		scores = append(scores, i<<44|i)
-	}
-	const fragments = 230
-	for i := range fragments {
-		at := scores
-		if i >= 150 {
-			at = scores[:1]
-		}
-		r.cellsOf(t, "b", "all", fmt.Sprintf("s%03d", i), 1<<40, r.ago(59*day), time.Time{}, at...)
-	}
-	transactions := 0
-	r.on.transact = func() error { transactions++; return nil }
-	r.want(t, Answer{Boards: 1, Merged: fragments, Done: true})
-	if got := r.counted(t, "b", "all"); !maps.Equal(got, map[string]int64{schema.MergedPart: (150*board.MaxCells + 80) << 40}) || transactions < 3 {
-		t.Errorf("entries by fragment %v after %d transactions, want all merged after 3 or more", got, transactions)
-	}
-}
-
 // TestDamagedHistograms checks that unreadable fragments are logged and the others merged. If the merged
 // fragment is unreadable, nothing is merged.
 func TestDamagedHistograms(t *testing.T) {

@@ -3,7 +3,6 @@ package parts_test
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/fold/parts"
-	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -156,52 +154,4 @@ func TestLowWatermarks(t *testing.T) {
 	if _, err := r.store.Replace(t.Context(), bucketOf("none").Key(), nil, total, 0, many); err == nil || errors.Is(err, parts.ErrMoved) {
 		t.Errorf("more watermarks than a transaction takes: %v, want another error than ErrMoved", err)
 	}
-}
-
-// TestExpiry checks that the merged fragment expires with the last of the fragments that it replaces. It
-// lasts at least for the retention after the bucket's end.
-func TestExpiry(t *testing.T) {
-	r := newRig(t)
-	const retention = 72 * time.Hour
-	end := hour.Add(time.Hour)
-	later := end.Add(100 * time.Hour).Unix()
-	past := hour.Add(-time.Hour).Unix()
-	for name, c := range map[string]struct {
-		now       time.Time
-		retention time.Duration
-		expires   []int64 // of fragments with events
-		want      int64
-	}{
-		"for ever":           {end, 0, []int64{later}, 0},
-		"by the bucket":      {end, retention, []int64{end.Unix()}, end.Add(retention).Unix()},
-		"by a fragment":      {end, retention, []int64{later, end.Unix()}, later},
-		"a fragment is kept": {end, retention, []int64{later, 0}, 0},
-		"no fragments":       {end.Add(time.Minute), retention, nil, end.Add(time.Minute + retention).Unix()},
-		"before its end":     {hour, retention, nil, end.Add(retention).Unix()},
-		"expired fragments":  {end.Add(200 * time.Hour), retention, []int64{past, later}, end.Add(200*time.Hour + retention).Unix()},
-	} {
-		store := parts.NewEvents(r.db, r.table, func() time.Time { return c.now })
-		var read []parts.Part[measures.Part]
-		for i, at := range c.expires {
-			read = append(read, parts.Part[measures.Part]{StreamShard: fmt.Sprint(i), Sequence: "1", ExpiresAt: at, Value: measures.Part{Events: 1}})
-			r.put(t, name, read[i])
-		}
-		if _, err := store.Replace(t.Context(), bucketOf(name).Key(), read, measures.Part{Events: 1}, bucketOf(name).Expiry(read, c.retention, c.now), nil); err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		list := r.read(t, name)
-		if got := list[len(list)-1]; got.StreamShard != schema.MergedPart || got.ExpiresAt != c.want {
-			t.Errorf("%s: expires at %d, want %d", name, got.ExpiresAt, c.want)
-		}
-	}
-}
-
-// put stores a fragment without an expiry, so that the engine does not delete it.
-func (r *rig) put(t *testing.T, entity string, p parts.Part[measures.Part]) {
-	t.Helper()
-	item := p.Value.Attributes()
-	item["seq"] = dynamo.String(p.Sequence)
-	maps.Copy(item, dynamo.Key(schema.RollupKey(entity, shard.Hour, hour, p.StreamShard)))
-	enginetest.Put(t, r.db, r.table, item)
 }

@@ -56,7 +56,8 @@ func (s *Store[V]) Refresh(ctx context.Context, db client.Updater, key, at Key, 
 	if err != nil {
 		return false, fmt.Errorf("storing the sum of %q: %w", key.Target, err)
 	}
-	return next.Counts(s.now()) && !was.Counts(s.now()), damaged(key, damage)
+	counted := len(stored) > 0 && was.Counts(s.now())
+	return next.Counts(s.now()) && !counted, damaged(key, damage)
 }
 
 // mergeTime is the time after which a query sees all changes of a transaction or none. Before, it may

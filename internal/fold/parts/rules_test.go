@@ -1,0 +1,445 @@
+package parts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/internal/fold/measures"
+	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+var now = time.Date(2126, 1, 5, 12, 0, 0, 0, time.UTC)
+
+// table is a client with fixed query results, by partition key, which records its writes.
+type table struct {
+	items   map[string][]item
+	queries int
+	err     error // of all writes
+	puts    []types.TransactWriteItem
+	update  *dynamodb.UpdateItemInput
+}
+
+func (f *table) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	f.queries++
+	found, known := f.items[dynamo.Text(in.ExpressionAttributeValues, ":pk")]
+	if !known {
+		return nil, errors.New("no such partition")
+	}
+	return &dynamodb.QueryOutput{Items: found}, nil
+}
+
+func (f *table) TransactWriteItems(_ context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	f.puts = in.TransactItems
+	return &dynamodb.TransactWriteItemsOutput{ConsumedCapacity: []types.ConsumedCapacity{{CapacityUnits: aws.Float64(7)}, {CapacityUnits: aws.Float64(4)}, {}}}, f.err
+}
+
+func (f *table) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	f.update = in
+	return &dynamodb.UpdateItemOutput{}, f.err
+}
+
+func events(f *table) *Store[measures.Part] {
+	return NewEvents(f, "t", func() time.Time { return now })
+}
+
+// part returns a fragment of n events.
+func part(streamShard, sequence string, n int64) Part[measures.Part] {
+	return Part[measures.Part]{StreamShard: streamShard, Sequence: sequence, Value: measures.Part{Events: n}}
+}
+
+func TestWhatCounts(t *testing.T) {
+	for _, c := range []struct {
+		p      Part[measures.Part]
+		counts bool
+	}{
+		{part("s", "1", 1), true},
+		{part("s", "1~", 0), false},
+		{part("s", "1~~", 0), false},
+		{Part[measures.Part]{Sequence: "1", ExpiresAt: now.Unix() + 1}, true},
+		{Part[measures.Part]{Sequence: "1", ExpiresAt: now.Unix()}, false},
+		{Part[measures.Part]{Sequence: "1", Damage: errors.New("x")}, false},
+	} {
+		if got := c.p.Counts(now); got != c.counts {
+			t.Errorf("%+v counts: %t", c.p, got)
+		}
+	}
+	for asOf, want := range map[time.Time]bool{{}: false, now.Add(-48 * time.Hour): false, now.Add(-48*time.Hour - 1): true} {
+		if got := (Part[int]{AsOf: asOf}).rested(now); got != want {
+			t.Errorf("a fragment of %v rested: %t", asOf, got)
+		}
+	}
+}
+
+func TestSame(t *testing.T) {
+	read := []Part[measures.Part]{part("a", "1", 1), part("b", "2", 1)}
+	for name, c := range map[string]struct {
+		again []Part[measures.Part]
+		want  bool
+	}{
+		"equal":    {[]Part[measures.Part]{part("a", "1", 9), part("b", "2", 1)}, true},
+		"folded":   {[]Part[measures.Part]{part("a", "1", 1), part("b", "3", 1)}, false},
+		"replaced": {[]Part[measures.Part]{part("a", "1", 1), part("c", "2", 1)}, false},
+		"one more": {append(read, part("c", "1", 1)), false},
+		"damaged":  {[]Part[measures.Part]{part("a", "1", 1), {StreamShard: "b", Sequence: "2", Damage: errors.New("x")}}, false},
+	} {
+		if got := Same(read, c.again); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+func TestSequence(t *testing.T) {
+	for text, want := range map[string]string{
+		"7": strings.Repeat("0", 39) + "7", strings.Repeat("9", 40): strings.Repeat("9", 40), "": strings.Repeat("0", 40),
+		strings.Repeat("9", 41): "", "1x": "", "x1": "", "-1": "",
+	} {
+		if got, err := Sequence(text); got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v; want %q", text, got, err, want)
+		}
+	}
+}
+
+// TestReplacedRecently checks for how long a query may have seen half of a transaction.
+func TestReplacedRecently(t *testing.T) {
+	for age, want := range map[time.Duration]bool{0: true, 29 * time.Second: true, 30 * time.Second: false, time.Hour: false} {
+		at := now.Add(-age)
+		merged := Part[measures.Part]{StreamShard: schema.MergedPart, Sequence: "1", AsOf: at}
+		emptied := Part[measures.Part]{StreamShard: "s", Sequence: "1~", ExpiresAt: at.Add(48 * time.Hour).Unix()}
+		folded := Part[measures.Part]{StreamShard: "s", Sequence: "1", AsOf: at}
+		s := events(nil)
+		if s.replacedRecently(merged) != want || s.replacedRecently(emptied) != want || s.replacedRecently(folded) {
+			t.Errorf("after %v: merged %t, emptied %t, folded %t; want %t, %t and false", age, s.replacedRecently(merged), s.replacedRecently(emptied), s.replacedRecently(folded), want, want)
+		}
+	}
+}
+
+// stored returns a fragment's item.
+func stored(streamShard, sequence string, n int64, asOf time.Time) item {
+	it := measures.Part{Events: n}.Attributes()
+	maps.Copy(it, dynamo.Key("p", streamShard))
+	it[schema.RollupSequence] = dynamo.String(sequence)
+	if !asOf.IsZero() {
+		it[schema.AsOf] = dynamo.Number(asOf.UnixMilli())
+	}
+	return it
+}
+
+// TestRefresh checks which sum is stored for which fragments, if more than one is not few.
+func TestRefresh(t *testing.T) {
+	old, older := now.Add(-time.Hour), now.Add(-2*time.Hour)
+	a, b := stored("a", "1", 1, older), stored("b", "1", 2, old)
+	emptied := stored("c", "1~", 0, time.Time{})
+	damaged := stored("d", "", 4, old)
+	merged := stored(schema.MergedPart, "1", 3, now.Add(-29*time.Second))
+	sumOfTwo, none := stored("", "5", 3, old), stored("", "5~", 0, old)
+	for name, c := range map[string]struct {
+		sum, parts []item
+		begun      bool
+		events     int64 // in the stored sum; -1 if none is stored
+		fails      string
+	}{
+		"no fragments":             {nil, nil, false, -1, ""},
+		"emptied ones":             {nil, []item{emptied}, false, -1, ""},
+		"damaged, no sum":          {nil, []item{a, b, damaged}, false, -1, "can't be read"},
+		"damaged, a sum":           {[]item{sumOfTwo}, []item{a, b, damaged}, false, 0, "can't be read"},
+		"few":                      {nil, []item{a}, false, 0, ""},
+		"few, and emptied ones":    {nil, []item{a, emptied}, false, 0, ""},
+		"more, for the first time": {nil, []item{a, b}, true, 3, ""},
+		"more, again":              {[]item{sumOfTwo}, []item{a, b}, false, 3, ""},
+		"more, after few":          {[]item{none}, []item{a, b}, true, 3, ""},
+		"few, after more":          {[]item{sumOfTwo}, []item{b}, false, 0, ""},
+		"none, after more":         {[]item{sumOfTwo}, nil, false, 0, ""},
+		"just merged":              {nil, []item{a, b, merged}, false, -1, "has changed since"},
+	} {
+		f := &table{items: map[string][]item{"sum": c.sum, "p": c.parts}}
+		begun, err := events(f).Refresh(t.Context(), f, Key{Partitions: []string{"p"}}, Key{Partitions: []string{"sum"}}, 1)
+		if begun != c.begun || (err == nil) != (c.fails == "") || err != nil && !strings.Contains(err.Error(), c.fails) || (f.update != nil) != (c.events >= 0) {
+			t.Errorf("%s: begun %t, %v, stored %t", name, begun, err, f.update != nil)
+			continue
+		}
+		if f.update == nil {
+			continue
+		}
+		values := f.update.ExpressionAttributeValues
+		n, _ := dynamo.Whole(values, ":events")
+		asOf, _ := dynamo.Millis(values, ":as_of")
+		sequence := dynamo.Text(values, ":seq")
+		if n != c.events || strings.HasSuffix(sequence, "~") != (n == 0) || len(c.parts) > 1 && c.fails == "" && n > 0 && !asOf.Equal(old) {
+			t.Errorf("%s: %d events with sequence %s of %v, want %d", name, n, sequence, asOf, c.events)
+		}
+		condition := aws.ToString(f.update.ConditionExpression)
+		if want := map[bool]string{true: "seq = :was", false: "attribute_not_exists(seq)"}[c.sum != nil]; condition != want {
+			t.Errorf("%s: on the condition %q, want %q", name, condition, want)
+		}
+	}
+}
+
+// TestRefreshFails checks what a failed call of a refresh returns.
+func TestRefreshFails(t *testing.T) {
+	two := []item{stored("a", "1", 1, now.Add(-time.Hour)), stored("b", "1", 1, now.Add(-time.Hour))}
+	for name, c := range map[string]struct {
+		items map[string][]item
+		err   error
+		moved bool
+		says  string
+	}{
+		"the sum":       {map[string][]item{"p": two}, nil, false, "no such partition"},
+		"the fragments": {map[string][]item{"sum": nil}, nil, false, "no such partition"},
+		"another sum":   {map[string][]item{"p": two, "sum": nil}, &types.ConditionalCheckFailedException{}, true, ""},
+		"the update":    {map[string][]item{"p": two, "sum": nil}, errors.New("down"), false, "down"},
+	} {
+		f := &table{items: c.items, err: c.err}
+		begun, err := events(f).Refresh(t.Context(), f, Key{Partitions: []string{"p"}}, Key{Partitions: []string{"sum"}}, 1)
+		if begun || err == nil || errors.Is(err, ErrMoved) != c.moved || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %t, %v", name, begun, err)
+		}
+	}
+}
+
+// TestTransactions checks what each result of a transaction means, and that its write units are at least two for each
+// action.
+func TestTransactions(t *testing.T) {
+	for _, c := range []struct {
+		err     error
+		actions int
+		units   float64
+		moved   bool
+	}{
+		{nil, 1, 11, false},
+		{nil, 5, 11, false},
+		{nil, 6, 12, false},
+		{libtest.CanceledFor("None", "ConditionalCheckFailed"), 2, 0, true},
+		{libtest.CanceledFor("TransactionConflict", "None"), 2, 0, true},
+		{libtest.CanceledFor("ValidationError", "None"), 2, 0, false},
+		{errors.New("down"), 2, 0, false},
+	} {
+		units, err := events(&table{err: c.err}).transact(t.Context(), make([]types.TransactWriteItem, c.actions))
+		if units != c.units || errors.Is(err, ErrMoved) != c.moved || (err == nil) != (c.err == nil) {
+			t.Errorf("%d actions, %v: %v units, %v", c.actions, c.err, units, err)
+		}
+	}
+}
+
+// TestChoose checks which fragments one transaction merges: 99 with 3 MB at most.
+func TestChoose(t *testing.T) {
+	merged := part(schema.MergedPart, "1", 5)
+	emptied, damaged, large := merged, merged, merged
+	emptied.Sequence, damaged.Damage, large.Value = "1~", errors.New("x"), wide(measures.MaxMeasures)
+	many := func(n int, p Part[measures.Part]) (list []Part[measures.Part]) {
+		for i := range n {
+			p.StreamShard = fmt.Sprint("s", i)
+			list = append(list, p)
+		}
+		return list
+	}
+	one := part("", "1", 1)
+	for name, c := range map[string]struct {
+		read []Part[measures.Part]
+		want int // with the merged one
+	}{
+		"none":                     {nil, 0},
+		"one":                      {many(1, one), 0},
+		"two":                      {many(2, one), 2},
+		"one into a merged one":    {append(many(1, one), merged), 2},
+		"only a merged one":        {[]Part[measures.Part]{merged}, 0},
+		"one, and an emptied sum":  {append(many(1, one), emptied), 0},
+		"two, and an emptied sum":  {append(many(2, one), emptied), 3},
+		"two, and a damaged sum":   {append(many(2, one), damaged), 0},
+		"99":                       {many(99, one), 99},
+		"100":                      {many(100, one), 99},
+		"99 into a merged one":     {append(many(99, one), merged), 100},
+		"emptied ones":             {many(3, part("", "1~", 0)), 0},
+		"unwanted ones":            {many(3, part("", "2", 1)), 0},
+		"200 fields and more":      {append(many(11, Part[measures.Part]{Sequence: "1", Value: measures.Part{Events: 1, Measures: fields("a", 200)}}), Part[measures.Part]{StreamShard: "z", Sequence: "1", Value: wide(1)}), 11},
+		"fields of the merged one": {append(many(1, Part[measures.Part]{Sequence: "1", Value: measures.Part{Measures: fields("a", 181)}}), large), 0},
+	} {
+		got := events(nil).Choose(c.read, func(p Part[measures.Part]) bool { return p.Sequence == "1" })
+		if len(got) != c.want {
+			t.Errorf("%s: %d chosen, want %d", name, len(got), c.want)
+		}
+	}
+	var full board.Histogram
+	for i := range uint64(board.MaxCells) {
+		full.Add(i<<44|i, 1)
+	}
+	var read []Part[board.Histogram]
+	for i := range 99 {
+		read = append(read, Part[board.Histogram]{StreamShard: fmt.Sprint(i), Sequence: "1", Value: full})
+	}
+	each := 2<<10 + 20*full.Cells()
+	got := NewHistograms(nil, "", func() time.Time { return now }).Choose(read, func(Part[board.Histogram]) bool { return true })
+	if want := 3 << 20 / each; len(got) != want || want >= 99 {
+		t.Errorf("%d fragments of %d bytes chosen, want %d", len(got), each, want)
+	}
+}
+
+// fields returns n measures with these names and a number.
+func fields(name string, n int) map[string]measures.Measure {
+	list := map[string]measures.Measure{}
+	for i := range n {
+		list[fmt.Sprint(name, i)] = measures.Measure{N: 1}
+	}
+	return list
+}
+
+func wide(n int) measures.Part { return measures.Part{Events: 1, Measures: fields("w", n)} }
+
+// TestExpiryOfMerged checks when a merged fragment expires, by those that it replaces.
+func TestExpiryOfMerged(t *testing.T) {
+	const retention = 72 * time.Hour
+	b := Bucket{Entity: "e", Width: shard.Hour, Start: now.Add(-time.Hour)} // it ends now
+	end, later, past := now, now.Add(100*time.Hour), now.Add(-2*time.Hour)
+	for name, c := range map[string]struct {
+		now       time.Time
+		retention time.Duration
+		expires   []int64
+		want      int64
+	}{
+		"for ever":           {end, 0, []int64{later.Unix()}, 0},
+		"by the bucket":      {end, retention, []int64{end.Unix() + 1}, end.Add(retention).Unix()},
+		"by a fragment":      {end, retention, []int64{later.Unix(), end.Unix() + 1}, later.Unix()},
+		"a fragment is kept": {end, retention, []int64{later.Unix(), 0}, 0},
+		"none, at its end":   {end, retention, nil, end.Add(retention).Unix()},
+		"none, later":        {end.Add(time.Minute), retention, nil, end.Add(time.Minute + retention).Unix()},
+		"none, before":       {end.Add(-time.Minute), retention, nil, end.Add(retention).Unix()},
+		"expired ones":       {end.Add(200 * time.Hour), retention, []int64{past.Unix(), later.Unix()}, end.Add(200*time.Hour + retention).Unix()},
+	} {
+		var read []Part[measures.Part]
+		for _, at := range c.expires {
+			read = append(read, Part[measures.Part]{Sequence: "1", ExpiresAt: at})
+		}
+		if got := b.Expiry(read, c.retention, c.now); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+// TestFragmentsForReaders checks the fragment in an item for readers without a Store.
+func TestFragmentsForReaders(t *testing.T) {
+	expired, broken := stored("s", "1", 2, now), stored("s", "1", 2, now)
+	expired[schema.ExpiresAt], broken["events"] = dynamo.Number(now.Unix()), dynamo.String("x")
+	for name, c := range map[string]struct {
+		stored item
+		events int64
+		fails  bool
+	}{
+		"counts": {stored("s", "1", 2, now), 2, false}, "emptied": {stored("s", "1~", 0, now), 0, false},
+		"expired": {expired, 0, false}, "broken": {broken, 0, true},
+	} {
+		p, err := RollupPart(c.stored, now)
+		if (err != nil) != c.fails || (p != nil) != (c.events > 0) || p != nil && (p.Value.Events != c.events || !p.AsOf.Equal(now)) {
+			t.Errorf("%s: %+v, %v", name, p, err)
+		}
+	}
+}
+
+// TestSummariesOfItems checks which items are fragments, and of which summary.
+func TestSummariesOfItems(t *testing.T) {
+	b := Bucket{Entity: "e#1", Width: shard.Hour, Start: now}
+	pk, sk := schema.RollupKey(b.Entity, b.Width, b.Start, "s")
+	if got, streamShard, ok := BucketOf(pk, sk); got != b || streamShard != "s" || !ok || BucketFor(b.Target()) != b || b.Label() != "2126-01-05T12" || !b.End().Equal(now.Add(time.Hour)) {
+		t.Errorf("%+v, %q, %t; target %v, label %s, end %v", got, streamShard, ok, BucketFor(b.Target()), b.Label(), b.End())
+	}
+	p := Period{"g#1", "2026-W02"}
+	hpk, hsk := schema.HistogramKey(p.Board, p.Label, "s")
+	if got, streamShard, ok := PeriodOf(hpk, hsk); got != p || streamShard != "s" || !ok || p.Target().Period != p.Label || p.SumKey().Partitions[0] != p.PK() {
+		t.Errorf("%+v, %q, %t; target %v", got, streamShard, ok, p.Target())
+	}
+	for _, key := range [][2]string{{hpk, sk}, {pk, hsk}, {hpk, schema.TopSK}, {"C#a#0", "-"}, {"", ""}, {strings.Replace(hpk, "L#", "C#", 1), hsk}} {
+		_, _, bucket := BucketOf(key[0], key[1])
+		_, _, period := PeriodOf(key[0], key[1])
+		if bucket || period {
+			t.Errorf("%q is a fragment: bucket %t, period %t", key, bucket, period)
+		}
+	}
+}
+
+// TestReadsAreBounded checks that a summary with too many fragments is an error, and that all of its partitions are read.
+func TestReadsAreBounded(t *testing.T) {
+	var many []item
+	for i := range maxParts {
+		many = append(many, dynamo.Key("p", fmt.Sprint("s", i)))
+	}
+	f := &table{items: map[string][]item{"p": many, "q": nil, "r": {dynamo.Key("r", "z")}}}
+	read, err := events(f).Read(t.Context(), Key{Partitions: []string{"p", "q"}, Target: "e"})
+	require.NoError(t, err)
+	if len(read) != maxParts || f.queries != 2 {
+		t.Errorf("%d fragments in %d queries", len(read), f.queries)
+	}
+	if _, err := events(f).Read(t.Context(), Key{Partitions: []string{"p", "r"}, Target: "e"}); err == nil || !strings.Contains(err.Error(), "more than 20000") {
+		t.Errorf("one more: %v", err)
+	}
+}
+
+// TestFoldWithoutAStreamShard checks that a fold whose fragment is unknown is an error.
+func TestFoldWithoutAStreamShard(t *testing.T) {
+	f := &table{}
+	if added, err := events(f).Folder(f).Fold(t.Context(), Key{Partitions: []string{"p"}}, "", now, nil); added || !errors.Is(err, errNoStreamShard) {
+		t.Errorf("%t, %v", added, err)
+	}
+}
+
+// TestAdvance checks which records a fold adds, and to which sequence number.
+func TestAdvance(t *testing.T) {
+	for _, c := range []struct {
+		known   string
+		records []string
+		want    string
+		events  int64
+	}{
+		{"", []string{"1", "2"}, "2", 7}, {"1", []string{"1", "2"}, "2", 6}, {"2", []string{"1", "2"}, "2", 5},
+		{"1~", []string{"1", "2"}, "2", 6}, {"", []string{"1", "1"}, "1", 6}, {"3", nil, "3", 5},
+	} {
+		f := events(nil).Folder(nil)
+		var records []Record[measures.Part]
+		for _, s := range c.records {
+			records = append(records, Record[measures.Part]{s, func(p *measures.Part) { p.Events++ }})
+		}
+		known := part("s", c.known, 5)
+		next, news := f.advance(known, records)
+		if next.Sequence != c.want || next.Value.Events != c.events || news != (c.events > 5) || next.StreamShard != "s" || known.Value.Events != 5 {
+			t.Errorf("%+v: %+v, %t", c, next, news)
+		}
+	}
+}
+
+// TestUpdateOfAFragment checks the update of a fold, and which change of a fragment it requires.
+func TestUpdateOfAFragment(t *testing.T) {
+	for _, c := range []struct {
+		was       string
+		expires   time.Time
+		condition string
+		removes   bool
+		added     bool
+	}{
+		{"", time.Time{}, "attribute_not_exists(seq)", true, true},
+		{"0~", now, "seq = :was", false, true},
+		{"0", now, "seq = :was", false, false},
+	} {
+		f := &table{}
+		folder := events(f).Folder(f)
+		folder.known.Set("p\x00s", part("s", c.was, 1))
+		added, err := folder.Fold(t.Context(), Key{Partitions: []string{"p"}}, "s", c.expires, []Record[measures.Part]{{"2", func(p *measures.Part) { p.Events++ }}, {"1", func(p *measures.Part) { p.Events++ }}})
+		values := f.update.ExpressionAttributeValues
+		expires, _ := dynamo.Whole(values, ":expires_at")
+		n, _ := dynamo.Whole(values, ":events")
+		if err != nil || added != c.added || *f.update.ConditionExpression != c.condition || strings.Contains(*f.update.UpdateExpression, "REMOVE expires_at") != c.removes ||
+			dynamo.Text(values, ":was") != c.was || dynamo.Text(values, ":seq") != "2" || n != 3 || expires != max(0, c.expires.Unix()) {
+			t.Errorf("after %q: %t, %v, %s if %s, %v", c.was, added, err, *f.update.UpdateExpression, *f.update.ConditionExpression, values)
+		}
+	}
+}
