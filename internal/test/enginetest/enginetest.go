@@ -41,16 +41,6 @@ var Yesterday = sync.OnceValue(func() time.Time {
 	return time.Now().UTC().Truncate(24 * time.Hour).Add(-12 * time.Hour)
 })
 
-// LastingWindow returns the length of a limit's window that lasts for another hour by the
-// machine's clock. Windows begin at multiples of their length.
-func LastingWindow() time.Duration {
-	for d := 24 * time.Hour; ; d += time.Hour {
-		if now := time.Now(); now.Truncate(d).Add(d).Sub(now) > time.Hour {
-			return d
-		}
-	}
-}
-
 // Prefix returns a new prefix for the tables of a system.
 func Prefix(name string) string { return name + rand.Text() + "-" }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -100,22 +99,6 @@ func TestLogIsSentAndVerified(t *testing.T) {
 		if len(events) != entities[entity] {
 			t.Errorf("%d events of %s, want %d", len(events), entity, entities[entity])
 		}
-	}
-}
-
-// TestEventOnTheWire checks the time and the data of an event.
-func TestEventOnTheWire(t *testing.T) {
-	f := newFake(t)
-	run(t, f, load.Options{Source: logged(t, 1)})
-	const sk = "2015-05-17T10:05:03.000Z#"
-	for key, e := range f.events["83.149.9.216"] {
-		want := `{"method":"GET","path":"/presentations/logstash-monitorama-2013/images/kibana-search.png","status":200,"bytes":203023}`
-		if !strings.HasPrefix(key, sk) || string(e.Data) != want {
-			t.Errorf("event %s with %s, want %s", key, e.Data, want)
-		}
-	}
-	if len(f.events["83.149.9.216"]) != 1 {
-		t.Errorf("events = %v, want one", f.events)
 	}
 }
 
@@ -325,23 +308,6 @@ func TestCountersOnly(t *testing.T) {
 	if len(f.events) != 0 || len(f.counters) != 1 || f.counters["/viral/0"] != 50 {
 		t.Errorf("the events are %v and the counters %v, want one counter of 50", f.events, f.counters)
 	}
-}
-
-// TestVerifyIsSigned checks that every call of a verified load is signed.
-func TestVerifyIsSigned(t *testing.T) {
-	f := newFake(t)
-	api := f.Config.Handler
-	f.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "signed" {
-			t.Errorf("%s %s is not signed", r.Method, r.URL)
-		}
-		api.ServeHTTP(w, r)
-	})
-	sign := func(_ context.Context, r *http.Request, _ []byte) error {
-		r.Header.Set("Authorization", "signed")
-		return nil
-	}
-	wantClean(t, run(t, f, load.Options{Source: logged(t, 20), Sign: sign, Keyed: true}), 20)
 }
 
 // TestVerifyEndsThoughSummariesGetCloser checks that verification ends while a summary gets closer and closer.

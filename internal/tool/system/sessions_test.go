@@ -8,7 +8,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
@@ -29,37 +28,6 @@ func send(t *testing.T, method, url, body string) (int, string) {
 		t.Error(err)
 	}
 	return response.StatusCode, string(text)
-}
-
-// TestSessionsAndLimits checks the calls of sessions and limits through the whole system.
-func TestSessionsAndLimits(t *testing.T) {
-	s, stop := start(t)
-	defer stop()
-	expect := func(method, path, body string, status int, part string) {
-		t.Helper()
-		got, text := send(t, method, s.URL()+path, body)
-		for n := 1; n < 10 && method+path == "PUT/v1/shards" && got == 503; n++ { // a 503 may be retried
-			got, text = send(t, method, s.URL()+path, body)
-		}
-		if got != status || !strings.Contains(text, part) {
-			t.Errorf("%s %s: %d %s; want %d and %s", method, path, got, text, status, part)
-		}
-	}
-	for i := range 3 {
-		expect("PUT", "/v1/sessions", fmt.Sprintf(`{"group":"shop","id":"u-%d","ttl":"30m","data":{"n":%d}}`, i, i), 200, `"expires_at"`)
-	}
-	expect("PUT", "/v1/sessions", `{"group":"shop","id":"u-0","ttl":"1h"}`, 200, `"started_at"`)
-	expect("GET", "/v1/sessions?group=shop", "", 200, `{"active":3}`)
-	expect("DELETE", "/v1/sessions?group=shop&id=u-1", "", 204, "")
-	expect("DELETE", "/v1/sessions?group=shop&id=u-1", "", 204, "")
-	expect("PUT", "/v1/shards", `{"type":"sessions","name":"shop","shards":4}`, 200, `"shards":4`)
-	expect("GET", "/v1/sessions?group=shop", "", 200, `{"active":2}`)
-	hit := fmt.Sprintf(`{"key":"login/ann","limit":2,"window":%q}`, enginetest.LastingWindow())
-	for i := range 3 {
-		expect("POST", "/v1/limits", hit, 200, fmt.Sprintf(`"allowed":%v,"used":%d,"remaining":%d`, i < 2, min(i+1, 2), max(1-i, 0)))
-	}
-	expect("PUT", "/v1/shards", `{"type":"limit","name":"login/ann","shards":3}`, 200, `"shards":3`)
-	expect("GET", "/v1/shards?type=limit&name=login/ann", "", 200, `"pinned":true`)
 }
 
 // TestHotGroupsAndLimitsGrow checks that session groups and limits get write shards on partitions of 10 WCU/s.
