@@ -19,7 +19,10 @@ type step struct {
 // sequence begins the sequence numbers of the records in events/.
 const sequence = `1116000000000123456789`
 
-const folded = `{"state":{},"batchItemFailures":[]}`
+const (
+	folded = `{"state":{},"batchItemFailures":[]}`
+	open   = `{"state":{"v":"1"},"batchItemFailures":[]}` // the window has keys
+)
 
 func failed(record string) string {
 	return `{"state":{},"batchItemFailures":[{"itemIdentifier":"` + sequence + record + `"}]}`
@@ -93,6 +96,14 @@ var steps = []step{
 	{"aggregator", "bad-counter", folded, ""},
 	{"aggregator", "bad-state", `{"state":{"v":"1","window":"%%%"},"batchItemFailures":[]}`, ""},
 	{"hotkeys", "bad-record", folded, ""},
+	{"hotkeys", "bad-counter", folded, ""},
+	{"hotkeys", "bad-state", open, ""},
+
+	// Deliveries with a tumbling window. The states in events/ are hotkeys' responses to the previous events.
+	{"hotkeys", "window-first", open, ""},
+	{"hotkeys", "window-state", open, ""},
+	{"hotkeys", "window-final", folded, ""},
+	{"hotkeys", "window-early", folded, ""},
 
 	// Unreadable payloads are errors of the function.
 	{"ingest", "bad-base64", "", "illegal base64 data"},

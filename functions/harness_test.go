@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,17 +25,18 @@ import (
 type deployment struct {
 	db        *dynamodb.Client
 	tables    schema.Names
-	metrics   *cloudWatch
 	functions map[string]*runtimeapi.Function
 }
 
 func deploy(t *testing.T) *deployment {
 	t.Helper()
-	d := &deployment{db: enginetest.Client(t), metrics: newCloudWatch(t), functions: map[string]*runtimeapi.Function{}}
+	d := &deployment{db: enginetest.Client(t), functions: map[string]*runtimeapi.Function{}}
 	d.tables = enginetest.Tables(t, d.db)
+	cloudWatch := httptest.NewServer(http.NotFoundHandler()) // hotkeys continues without it
+	t.Cleanup(cloudWatch.Close)
 	keys, err := d.db.Options().Credentials.Retrieve(t.Context())
 	require.NoError(t, err)
-	env := append(runtimeapi.Env(enginetest.Endpoint(t), keys.AccessKeyID, d.metrics.url, d.tables),
+	env := append(runtimeapi.Env(enginetest.Endpoint(t), keys.AccessKeyID, cloudWatch.URL, d.tables),
 		"AWS_REGION="+dynamolocal.Region, "HOME="+t.TempDir(),
 		"HOTSHARD_PARTITION_WCU=1", "HOTSHARD_THRESHOLD=0.5")
 	for _, name := range names {

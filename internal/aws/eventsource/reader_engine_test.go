@@ -9,7 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/go-json-experiment/json"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
 	"github.com/hotshard/hotshard/internal/base/schema"
@@ -59,42 +58,6 @@ func TestReaderOpenedBeforeFirstRecord(t *testing.T) {
 	})
 	if !slices.Equal(got, want) {
 		t.Errorf("read %v, want %v", got, want)
-	}
-}
-
-// TestConcurrentDeletesMakeOneRecord checks that concurrent deletes of an item are one record in the stream.
-func TestConcurrentDeletesMakeOneRecord(t *testing.T) {
-	b := newBench(t, nil)
-	const items = 20
-	for _, sk := range b.put(t, 0, items) {
-		key := map[string]types.AttributeValue{schema.PK: &types.AttributeValueMemberS{Value: "k"}, schema.SK: &types.AttributeValueMemberS{Value: sk}}
-		var deletes errgroup.Group
-		for range 8 {
-			deletes.Go(func() error {
-				_, err := b.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &b.names.Items, Key: key})
-				return err
-			})
-		}
-		require.NoError(t, deletes.Wait())
-	}
-	last := b.put(t, items, items+1)[0]
-	shards, err := b.options.Source.Shards(t.Context())
-	require.NoError(t, err)
-	r := b.options.Source.Open(shards[0].ID, "")
-	removed, done := 0, false
-	eventually(t, "the records", func() bool {
-		records, _, err := r.Next(t.Context(), 1000)
-		require.NoError(t, err)
-		for _, rec := range records {
-			if change(t, rec).EventName == "REMOVE" {
-				removed++
-			}
-			done = done || change(t, rec).Change.Keys[schema.SK].String() == last
-		}
-		return done
-	})
-	if removed != items {
-		t.Errorf("%d records of removals, want %d", removed, items)
 	}
 }
 

@@ -1,13 +1,11 @@
 package workload_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/tool/workload"
@@ -77,80 +75,6 @@ func TestParseLineNamesTheField(t *testing.T) {
 			t.Errorf("ParseLine(%q) = %v, want %q", line, err, want)
 		}
 	}
-}
-
-// format returns the line that a web server logs for a request.
-func format(r workload.Request, user, agent string) string {
-	size := "-"
-	if r.Bytes > 0 {
-		size = fmt.Sprint(r.Bytes)
-	}
-	return fmt.Sprintf(`%s - %s [%s] "%s" %03d %s "-" "%s"`, r.Client, user, r.Time.Format(workload.TimeLayout),
-		escape(r.Method+" "+r.Path+" HTTP/1.1"), r.Status, size, escape(agent))
-}
-
-func escape(text string) string {
-	var b strings.Builder
-	for _, c := range []byte(text) {
-		switch {
-		case c == '"' || c == '\\':
-			b.WriteByte('\\')
-			b.WriteByte(c)
-		case c < ' ' || c >= 0x7f:
-			fmt.Fprintf(&b, `\x%02x`, c)
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
-}
-
-// TestParseLineInvertsFormat checks that any logged request is read as it was.
-func TestParseLineInvertsFormat(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		zone := time.FixedZone("", rapid.IntRange(-12, 14).Draw(t, "zone")*3600)
-		want := workload.Request{
-			Time:   time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "time"), 0).In(zone),
-			Client: rapid.StringMatching(`[0-9a-f.:]{1,40}`).Draw(t, "client"),
-			Method: rapid.StringMatching(`[A-Z]{1,8}`).Draw(t, "method"),
-			Path:   "/" + string(rapid.SliceOf(rapid.Byte()).Draw(t, "path")),
-			Status: rapid.IntRange(100, 599).Draw(t, "status"),
-			Bytes:  rapid.Int64Min(0).Draw(t, "bytes"),
-		}
-		user := rapid.SampledFrom([]string{"-", "frank", "Jean d'Arc"}).Draw(t, "user")
-		line := format(want, user, rapid.String().Draw(t, "agent"))
-		got, err := workload.ParseLine(line)
-		if err != nil {
-			t.Fatalf("%s: %v", line, err)
-		}
-		want.Time = want.Time.UTC()
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", line, diff)
-		}
-	})
-}
-
-// FuzzParseLine checks that a parsed line can be sent: its names are valid, and its time and numbers in range.
-func FuzzParseLine(f *testing.F) {
-	f.Add(goodLine)
-	f.Add(`c - - [17/May/2015:08:05:03 +0000] "\x16\x0` + "\xff" + `\"" 400 226`)
-	f.Fuzz(func(t *testing.T, line string) {
-		request, err := workload.ParseLine(line)
-		if err != nil {
-			return
-		}
-		for _, name := range []string{request.Entity(), request.Counter()} {
-			if workload.Name(name) != name {
-				t.Errorf("%q is not a name", name)
-			}
-		}
-		if _, err := request.Time.MarshalText(); err != nil {
-			t.Errorf("time: %v", err)
-		}
-		if request.Status < 0 || request.Status > 999 || request.Bytes < 0 {
-			t.Errorf("status %d, bytes %d", request.Status, request.Bytes)
-		}
-	})
 }
 
 // TestName checks that a text which is no valid name is replaced by its hash.

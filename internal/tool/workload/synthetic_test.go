@@ -1,7 +1,6 @@
 package workload_test
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
@@ -95,19 +94,4 @@ func TestSyntheticRejectsOptions(t *testing.T) {
 	if n := len(collect(t, source.Requests())); n != 1 {
 		t.Errorf("%d requests, want 1", n)
 	}
-}
-
-func ExampleSynthetic() {
-	source, err := workload.Synthetic{Kind: workload.Zipf, Seed: 1, Count: 3, Keys: 1000}.Source()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for r := range source.Requests() {
-		fmt.Println(r.ID, r.Entity(), r.Counter(), r.Bytes)
-	}
-	// Output:
-	// zipf-1-00000000 zipf/client-713 /zipf/713 7059
-	// zipf-1-00000001 zipf/client-24 /zipf/24 2187
-	// zipf-1-00000002 zipf/client-51 /zipf/51 15033
 }

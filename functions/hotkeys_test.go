@@ -9,63 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/hotshard/hotshard/internal/test/require"
 )
-
-// batch is a delivery to hotkeys, with the metrics that hotkeys then sends.
-type batch struct {
-	event   string
-	state   string // members that the response's state must have
-	metrics map[string]float64
-}
-
-const open = `{"state":{"v":"1"},"batchItemFailures":[]}`
-
-// hot returns the metrics of a window with one hot key.
-func hot(key string, rate float64) map[string]float64 {
-	const table = " hotshard-items"
-	return map[string]float64{"HotKeys" + table: 1, "SaturatedKeys" + table: 0, "HotPartitions" + table: 0, "KeyWriteUnitsPerSecond" + table + " " + key: rate}
-}
-
-// early adds the metric of a window that Lambda ended early.
-func early(metrics map[string]float64) map[string]float64 {
-	metrics["WindowsTerminatedEarly hotshard-items"] = 1
-	return metrics
-}
-
-// TestWindows checks the responses and the metrics of hotkeys for deliveries with and without a tumbling window. The states
-// in events/ are its responses to the previous events.
-func TestWindows(t *testing.T) {
-	d := deploy(t)
-	dropped := map[string]float64{"WindowStatesDropped hotshard-items": 1}
-	for _, b := range []batch{
-		{"stream-insert", folded, nil},
-		{"stream-modify", folded, nil},
-		{"stream-remove", folded, nil},
-		{"stream-ttl-remove", folded, nil},
-		{"window-first", open, nil},
-		{"window-state", open, map[string]float64{"KeyWriteUnitsPerSecond hotshard-items C#viral": 0.6}}, // hot before the window's end
-		{"window-final", folded, hot("C#viral", 0.6)},
-		{"window-early", folded, early(hot("C#viral", 0.7))},
-		{"bad-state", open, dropped},
-		{"bad-counter", folded, nil},
-	} {
-		t.Run(b.event, func(t *testing.T) {
-			d.check(t, "hotkeys", d.payload(t, b.event), b.state, "")
-			got, err := d.metrics.takeValues(d.tables)
-			require.NoError(t, err)
-			want := b.metrics
-			if want == nil {
-				want = map[string]float64{}
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("metrics (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
 
 // TestHotKeyIsNamed passes a window's state from each response to the next delivery. Then query must return the hot
 // keys.
