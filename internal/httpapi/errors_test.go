@@ -359,23 +359,6 @@ func TestUnknownPaths(t *testing.T) {
 	}
 }
 
-// counted counts how often it is marshalled.
-type counted struct{ times *int }
-
-func (c counted) MarshalJSON() ([]byte, error) { *c.times++; return []byte(`"some text"`), nil }
-
-// TestLongValueIsNotMarshalledWhole checks that only the shown beginning of a long value is marshalled.
-func TestLongValueIsNotMarshalledWhole(t *testing.T) {
-	var times int
-	list := make([]counted, 100_000)
-	for i := range list {
-		list[i].times = &times
-	}
-	if text, _ := shownValue(list).(string); len(text) > maxEcho+len("…") || !strings.HasPrefix(text, `["some text","some`) || times > len(list)/5 {
-		t.Errorf("%d of %d elements were marshalled for %q", times, len(list), text)
-	}
-}
-
 // TestDetailOfUnsentWrites checks that a write that waited too long does not blame DynamoDB's capacity alone.
 func TestDetailOfUnsentWrites(t *testing.T) {
 	err := fmt.Errorf("score of %q: %w", "ann", dynamo.ErrUnsent)

@@ -157,17 +157,3 @@ func TestLateIncrement(t *testing.T) {
 		return items.Int64() == 10 && summary.Int64() == 10
 	})
 }
-
-// TestUngrownCounter checks that the delete of a counter that never grew writes no summary.
-func TestUngrownCounter(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	stop := r.run(t, false)
-	defer stop()
-	r.add(t, "c", 7)
-	r.erase(t, base(kind.Counter, "c"))
-	items, _ := r.sum(t, "c")
-	if summaries := r.all(t, r.names.Rollups); items.Sign() != 0 || len(summaries) > 0 {
-		t.Errorf("the items have %v and the rollups table %v, want 0 and nothing", items, summaries)
-	}
-}

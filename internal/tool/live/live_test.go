@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/secondary"
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
@@ -196,32 +195,4 @@ func TestFirstWindowIsComplete(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestHotOnlyInIndex checks that the first window names a key that is hot only in an index with three partition
-// attributes. Each write has another partition key in the table.
-func TestHotOnlyInIndex(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{
-			attributes: `,"country":{"S":"de"},"city":{"S":"berlin"},"status":{"N":"1"}`,
-			indexes:    []secondary.Index{secondary.New("by_place", []string{"country", "city", "status"}, []string{"sk"}, []string{"pk", "sk"}, nil)},
-		}
-		s, n := f.open(""), 0
-		r := f.reader(t, Options{PartitionWCU: 200, AtOnce: true})
-		seconds(16, func(int) {
-			for range 147 {
-				n++
-				f.write(s, fmt.Sprint("order-", n), 1)
-			}
-		})
-		var hot []string
-		for _, row := range heat.Merge(firstWindow(t, r).Items) {
-			if row.Status > heat.Warm {
-				hot = append(hot, fmt.Sprintf("%s %s %.0f", row.Index, row.Key, row.WriteUnitsPerSecond))
-			}
-		}
-		if diff := cmp.Diff([]string{"by_place de|berlin|1 147"}, hot); diff != "" {
-			t.Errorf("hot keys (-want +got):\n%s", diff)
-		}
-	})
 }

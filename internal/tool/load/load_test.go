@@ -159,20 +159,6 @@ func TestUnknownOutcomesWithoutKey(t *testing.T) {
 	}
 }
 
-// TestOnlyAmbiguousIncrementsAreUnknown checks that increments which were certainly not applied are retried without a key.
-func TestOnlyAmbiguousIncrementsAreUnknown(t *testing.T) {
-	t.Parallel()
-	for _, doubtful := range []fault{unsure, unsureNot} {
-		f := newFake(t)
-		f.fault = f.surely("/v1/counters", doubtful, sometimes(3, doubtful, half))
-		result := run(t, f, load.Options{Source: generated(t, workload.Uniform, 300), Batch: 9})
-		if result.Unknown == 0 || result.Accepted == 0 || result.Rejected != 0 || result.Retries == 0 {
-			t.Errorf("fault %d: %+v, want some unknown, accepted and retried, and none rejected", doubtful, result)
-		}
-		wantDifferences(t, result)
-	}
-}
-
 // TestRejectionAfterAmbiguousResult checks that an event which may have been written stays unknown although later attempts
 // are rejected.
 func TestRejectionAfterAmbiguousResult(t *testing.T) {
@@ -307,24 +293,5 @@ func TestCountersOnly(t *testing.T) {
 	}
 	if len(f.events) != 0 || len(f.counters) != 1 || f.counters["/viral/0"] != 50 {
 		t.Errorf("the events are %v and the counters %v, want one counter of 50", f.events, f.counters)
-	}
-}
-
-// TestVerifyEndsThoughSummariesGetCloser checks that verification ends while a summary gets closer and closer.
-func TestVerifyEndsThoughSummariesGetCloser(t *testing.T) {
-	f := newFake(t)
-	f.onWrite = func(string) { clear(f.lag) }
-	missing := int64(1_000_000)
-	f.summary = func(name string, value int64) int64 {
-		if name == load.ProbeCounter {
-			return value
-		}
-		missing--
-		return value - missing
-	}
-	begin := time.Now()
-	wantDifferences(t, run(t, f, load.Options{Source: generated(t, workload.Viral, 5)}), `counter "/viral/0": summary -`)
-	if took := time.Since(begin); took < 3*time.Second || took > 20*time.Second {
-		t.Errorf("the load and its verification took %v, want 20 times Settle, which is 150ms, and a little more", took)
 	}
 }
