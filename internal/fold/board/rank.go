@@ -48,7 +48,7 @@ func (c Cell) Rank() (rank, margin int64) {
 
 // bounds returns the rank keys of a cell. Rank keys run from high scores to low.
 func (h Histogram) bounds(cell uint64) (from, to string) {
-	if h.level > 0 && cell >= math.MaxUint64>>h.level {
+	if cell >= math.MaxUint64>>h.level {
 		return "", boundary(cell << h.level) // the last cell has no next
 	}
 	return boundary((cell + 1) << h.level), boundary(cell << h.level)
@@ -76,30 +76,17 @@ func boundary(place uint64) string {
 	middle.Add(middle, new(big.Rat).SetFloat64(unorder(place-1)))
 	middle.Mul(middle, big.NewRat(nanos, 2))
 	lowest := new(big.Int).Div(middle.Num(), middle.Denom()) // rounded down
-	for {
-		score, err := scoreOf(lowest)
-		switch {
-		case err != nil && lowest.Sign() > 0:
-			return ""
-		case err == nil && Order(score.Float()) >= place:
-			return boundBelow(lowest)
-		}
+	for Order(scoreOf(lowest).Float()) < place {
 		lowest.Add(lowest, big.NewInt(1))
 	}
-}
-
-// boundBelow returns the least rank key of the scores below lowest.
-func boundBelow(lowest *big.Int) string {
-	score, err := scoreOf(new(big.Int).Sub(lowest, big.NewInt(1)))
-	if err != nil {
-		return beyond
-	}
-	return boards.ScoreBound(score)
+	return boards.ScoreBound(scoreOf(lowest.Sub(lowest, big.NewInt(1))))
 }
 
 // nanos is the number of the smallest units in a score of 1.
 const nanos = 1_000_000_000
 
-func scoreOf(smallest *big.Int) (boards.Score, error) {
-	return boards.ParseScore(new(big.Rat).SetFrac(smallest, big.NewInt(nanos)).FloatString(9))
+// scoreOf returns the score of so many smallest units, which must be less than highest.
+func scoreOf(smallest *big.Int) boards.Score {
+	score, _ := boards.ParseScore(new(big.Rat).SetFrac(smallest, big.NewInt(nanos)).FloatString(9))
+	return score
 }

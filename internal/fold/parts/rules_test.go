@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
@@ -127,89 +125,6 @@ func TestReplacedRecently(t *testing.T) {
 	}
 }
 
-// stored returns a fragment's item.
-func stored(streamShard, sequence string, n int64, asOf time.Time) item {
-	it := measures.Part{Events: n}.Attributes()
-	maps.Copy(it, dynamo.Key("p", streamShard))
-	it[schema.RollupSequence] = dynamo.String(sequence)
-	if !asOf.IsZero() {
-		it[schema.AsOf] = dynamo.Number(asOf.UnixMilli())
-	}
-	return it
-}
-
-// TestRefresh checks which sum is stored for which fragments, if more than one is not few.
-func TestRefresh(t *testing.T) {
-	old, older := now.Add(-time.Hour), now.Add(-2*time.Hour)
-	a, b := stored("a", "1", 1, older), stored("b", "1", 2, old)
-	emptied := stored("c", "1~", 0, time.Time{})
-	damaged := stored("d", "", 4, old)
-	merged := stored(schema.MergedPart, "1", 3, now.Add(-29*time.Second))
-	sumOfTwo, none := stored("", "5", 3, old), stored("", "5~", 0, old)
-	for name, c := range map[string]struct {
-		sum, parts []item
-		begun      bool
-		events     int64 // in the stored sum; -1 if none is stored
-		fails      string
-	}{
-		"no fragments":             {nil, nil, false, -1, ""},
-		"emptied ones":             {nil, []item{emptied}, false, -1, ""},
-		"damaged, no sum":          {nil, []item{a, b, damaged}, false, -1, "can't be read"},
-		"damaged, a sum":           {[]item{sumOfTwo}, []item{a, b, damaged}, false, 0, "can't be read"},
-		"few":                      {nil, []item{a}, false, 0, ""},
-		"few, and emptied ones":    {nil, []item{a, emptied}, false, 0, ""},
-		"more, for the first time": {nil, []item{a, b}, true, 3, ""},
-		"more, again":              {[]item{sumOfTwo}, []item{a, b}, false, 3, ""},
-		"more, after few":          {[]item{none}, []item{a, b}, true, 3, ""},
-		"few, after more":          {[]item{sumOfTwo}, []item{b}, false, 0, ""},
-		"none, after more":         {[]item{sumOfTwo}, nil, false, 0, ""},
-		"just merged":              {nil, []item{a, b, merged}, false, -1, "has changed since"},
-	} {
-		f := &table{items: map[string][]item{"sum": c.sum, "p": c.parts}}
-		begun, err := events(f).Refresh(t.Context(), f, Key{Partitions: []string{"p"}}, Key{Partitions: []string{"sum"}}, 1)
-		if begun != c.begun || (err == nil) != (c.fails == "") || err != nil && !strings.Contains(err.Error(), c.fails) || (f.update != nil) != (c.events >= 0) {
-			t.Errorf("%s: begun %t, %v, stored %t", name, begun, err, f.update != nil)
-			continue
-		}
-		if f.update == nil {
-			continue
-		}
-		values := f.update.ExpressionAttributeValues
-		n, _ := dynamo.Whole(values, ":events")
-		asOf, _ := dynamo.Millis(values, ":as_of")
-		sequence := dynamo.Text(values, ":seq")
-		if n != c.events || strings.HasSuffix(sequence, "~") != (n == 0) || len(c.parts) > 1 && c.fails == "" && n > 0 && !asOf.Equal(old) {
-			t.Errorf("%s: %d events with sequence %s of %v, want %d", name, n, sequence, asOf, c.events)
-		}
-		condition := aws.ToString(f.update.ConditionExpression)
-		if want := map[bool]string{true: "seq = :was", false: "attribute_not_exists(seq)"}[c.sum != nil]; condition != want {
-			t.Errorf("%s: on the condition %q, want %q", name, condition, want)
-		}
-	}
-}
-
-// TestRefreshFails checks what a failed call of a refresh returns.
-func TestRefreshFails(t *testing.T) {
-	two := []item{stored("a", "1", 1, now.Add(-time.Hour)), stored("b", "1", 1, now.Add(-time.Hour))}
-	for name, c := range map[string]struct {
-		items map[string][]item
-		err   error
-		moved bool
-		says  string
-	}{
-		"the sum":       {map[string][]item{"p": two}, nil, false, "no such partition"},
-		"the fragments": {map[string][]item{"sum": nil}, nil, false, "no such partition"},
-		"another sum":   {map[string][]item{"p": two, "sum": nil}, &types.ConditionalCheckFailedException{}, true, ""},
-		"the update":    {map[string][]item{"p": two, "sum": nil}, errors.New("down"), false, "down"},
-	} {
-		f := &table{items: c.items, err: c.err}
-		begun, err := events(f).Refresh(t.Context(), f, Key{Partitions: []string{"p"}}, Key{Partitions: []string{"sum"}}, 1)
-		if begun || err == nil || errors.Is(err, ErrMoved) != c.moved || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %t, %v", name, begun, err)
-		}
-	}
-}
-
 // TestTransactions checks what each result of a transaction means, and that its write units are at least two for each
 // action.
 func TestTransactions(t *testing.T) {
@@ -233,70 +148,6 @@ func TestTransactions(t *testing.T) {
 		}
 	}
 }
-
-// TestChoose checks which fragments one transaction merges: 99 with 3 MB at most.
-func TestChoose(t *testing.T) {
-	merged := part(schema.MergedPart, "1", 5)
-	emptied, damaged, large := merged, merged, merged
-	emptied.Sequence, damaged.Damage, large.Value = "1~", errors.New("x"), wide(measures.MaxMeasures)
-	many := func(n int, p Part[measures.Part]) (list []Part[measures.Part]) {
-		for i := range n {
-			p.StreamShard = fmt.Sprint("s", i)
-			list = append(list, p)
-		}
-		return list
-	}
-	one := part("", "1", 1)
-	for name, c := range map[string]struct {
-		read []Part[measures.Part]
-		want int // with the merged one
-	}{
-		"none":                     {nil, 0},
-		"one":                      {many(1, one), 0},
-		"two":                      {many(2, one), 2},
-		"one into a merged one":    {append(many(1, one), merged), 2},
-		"only a merged one":        {[]Part[measures.Part]{merged}, 0},
-		"one, and an emptied sum":  {append(many(1, one), emptied), 0},
-		"two, and an emptied sum":  {append(many(2, one), emptied), 3},
-		"two, and a damaged sum":   {append(many(2, one), damaged), 0},
-		"99":                       {many(99, one), 99},
-		"100":                      {many(100, one), 99},
-		"99 into a merged one":     {append(many(99, one), merged), 100},
-		"emptied ones":             {many(3, part("", "1~", 0)), 0},
-		"unwanted ones":            {many(3, part("", "2", 1)), 0},
-		"200 fields and more":      {append(many(11, Part[measures.Part]{Sequence: "1", Value: measures.Part{Events: 1, Measures: fields("a", 200)}}), Part[measures.Part]{StreamShard: "z", Sequence: "1", Value: wide(1)}), 11},
-		"fields of the merged one": {append(many(1, Part[measures.Part]{Sequence: "1", Value: measures.Part{Measures: fields("a", 181)}}), large), 0},
-	} {
-		got := events(nil).Choose(c.read, func(p Part[measures.Part]) bool { return p.Sequence == "1" })
-		if len(got) != c.want {
-			t.Errorf("%s: %d chosen, want %d", name, len(got), c.want)
-		}
-	}
-	var full board.Histogram
-	for i := range uint64(board.MaxCells) {
-		full.Add(i<<44|i, 1)
-	}
-	var read []Part[board.Histogram]
-	for i := range 99 {
-		read = append(read, Part[board.Histogram]{StreamShard: fmt.Sprint(i), Sequence: "1", Value: full})
-	}
-	each := 2<<10 + 20*full.Cells()
-	got := NewHistograms(nil, "", func() time.Time { return now }).Choose(read, func(Part[board.Histogram]) bool { return true })
-	if want := 3 << 20 / each; len(got) != want || want >= 99 {
-		t.Errorf("%d fragments of %d bytes chosen, want %d", len(got), each, want)
-	}
-}
-
-// fields returns n measures with these names and a number.
-func fields(name string, n int) map[string]measures.Measure {
-	list := map[string]measures.Measure{}
-	for i := range n {
-		list[fmt.Sprint(name, i)] = measures.Measure{N: 1}
-	}
-	return list
-}
-
-func wide(n int) measures.Part { return measures.Part{Events: 1, Measures: fields("w", n)} }
 
 // TestExpiryOfMerged checks when a merged fragment expires, by those that it replaces.
 func TestExpiryOfMerged(t *testing.T) {

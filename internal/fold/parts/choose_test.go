@@ -1,0 +1,76 @@
+package parts
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/internal/fold/measures"
+)
+
+// TestChoose checks which fragments one transaction merges: 99 with 3 MB at most.
+func TestChoose(t *testing.T) {
+	merged := part(schema.MergedPart, "1", 5)
+	emptied, damaged, large := merged, merged, merged
+	emptied.Sequence, damaged.Damage, large.Value = "1~", errors.New("x"), wide(measures.MaxMeasures)
+	many := func(n int, p Part[measures.Part]) (list []Part[measures.Part]) {
+		for i := range n {
+			p.StreamShard = fmt.Sprint("s", i)
+			list = append(list, p)
+		}
+		return list
+	}
+	one := part("", "1", 1)
+	for name, c := range map[string]struct {
+		read []Part[measures.Part]
+		want int // with the merged one
+	}{
+		"none":                     {nil, 0},
+		"one":                      {many(1, one), 0},
+		"two":                      {many(2, one), 2},
+		"one into a merged one":    {append(many(1, one), merged), 2},
+		"only a merged one":        {[]Part[measures.Part]{merged}, 0},
+		"one, and an emptied sum":  {append(many(1, one), emptied), 0},
+		"two, and an emptied sum":  {append(many(2, one), emptied), 3},
+		"two, and a damaged sum":   {append(many(2, one), damaged), 0},
+		"99":                       {many(99, one), 99},
+		"100":                      {many(100, one), 99},
+		"99 into a merged one":     {append(many(99, one), merged), 100},
+		"emptied ones":             {many(3, part("", "1~", 0)), 0},
+		"unwanted ones":            {many(3, part("", "2", 1)), 0},
+		"200 fields and more":      {append(many(11, Part[measures.Part]{Sequence: "1", Value: measures.Part{Events: 1, Measures: fields("a", 200)}}), Part[measures.Part]{StreamShard: "z", Sequence: "1", Value: wide(1)}), 11},
+		"fields of the merged one": {append(many(1, Part[measures.Part]{Sequence: "1", Value: measures.Part{Measures: fields("a", 181)}}), large), 0},
+	} {
+		got := events(nil).Choose(c.read, func(p Part[measures.Part]) bool { return p.Sequence == "1" })
+		if len(got) != c.want {
+			t.Errorf("%s: %d chosen, want %d", name, len(got), c.want)
+		}
+	}
+	var full board.Histogram
+	for i := range uint64(board.MaxCells) {
+		full.Add(i<<44|i, 1)
+	}
+	var read []Part[board.Histogram]
+	for i := range 99 {
+		read = append(read, Part[board.Histogram]{StreamShard: fmt.Sprint(i), Sequence: "1", Value: full})
+	}
+	each := 2<<10 + 20*full.Cells()
+	got := NewHistograms(nil, "", func() time.Time { return now }).Choose(read, func(Part[board.Histogram]) bool { return true })
+	if want := 3 << 20 / each; len(got) != want || want >= 99 {
+		t.Errorf("%d fragments of %d bytes chosen, want %d", len(got), each, want)
+	}
+}
+
+// fields returns n measures with these names and a number.
+func fields(name string, n int) map[string]measures.Measure {
+	list := map[string]measures.Measure{}
+	for i := range n {
+		list[fmt.Sprint(name, i)] = measures.Measure{N: 1}
+	}
+	return list
+}
+
+func wide(n int) measures.Part { return measures.Part{Events: 1, Measures: fields("w", n)} }
