@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -114,21 +113,6 @@ func TestInvokePassesContext(t *testing.T) {
 	}
 }
 
-// TestConcurrentInvokes checks that each of several concurrent invocations gets its own response.
-func TestConcurrentInvokes(t *testing.T) {
-	f := start(t, runtimeapi.Options{})
-	var g sync.WaitGroup
-	for i := range 8 {
-		g.Go(func() {
-			out, err := f.Invoke(t.Context(), fmt.Appendf(nil, `{"Do":"number %d"}`, i))
-			if err != nil || !bytes.Contains(out, fmt.Appendf(nil, `"number %d"`, i)) {
-				t.Errorf("invocation %d: response %s, %v", i, out, err)
-			}
-		})
-	}
-	g.Wait()
-}
-
 // TestInvokeErrors checks the errors of invocations. A function survives its own error, but not the end of its process.
 func TestInvokeErrors(t *testing.T) {
 	tests := []struct {
@@ -172,19 +156,4 @@ func TestCancelledInvoke(t *testing.T) {
 		t.Errorf("error = %v, want context.DeadlineExceeded", err)
 	}
 	<-f.Done()
-}
-
-func TestStartFails(t *testing.T) {
-	for how, want := range map[string]string{
-		"ends":        "ended before it asked for a payload: exit status 3",
-		"can't start": "Broken: no settings",
-	} {
-		_, err := runtimeapi.Start(t.Context(), runtimeapi.Options{Binary: os.Args[0], Env: []string{function + "=" + how}})
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v, want %q", how, err, want)
-		}
-	}
-	if _, err := runtimeapi.Start(t.Context(), runtimeapi.Options{Binary: t.TempDir() + "/bootstrap"}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("no binary: error %v, want %v", err, os.ErrNotExist)
-	}
 }
