@@ -10,9 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
@@ -162,43 +159,5 @@ func TestKeyedScoresCountOnce(t *testing.T) {
 	}
 	if client.Lost == 0 {
 		t.Error("no answer was lost")
-	}
-}
-
-// TestChangedEntryIsRetried checks that a transaction whose entry changed is built and sent again. A condition that fails
-// twice in the same way is returned.
-func TestChangedEntryIsRetried(t *testing.T) {
-	d := deploy(t)
-	boards, now := d.boards(d.Client, nil), libtest.Later
-	keyed := once.New(d.Client, d.Names.Items, once.Options{})
-	attempts := 0
-	actions := func(ctx context.Context) ([]shardmap.Write, error) {
-		list, err := boards.SubmitTransact(ctx, "b", scoresOf(t, "ann 5"), now, now)
-		if attempts++; attempts < 3 { // another process is faster
-			submit(t, d.boards(d.Client, nil), "b", now, fmt.Sprint("ann ", attempts))
-		}
-		return list, err
-	}
-	call := once.Call{Key: "k", Digest: []byte("d"), Answer: []byte("a")}
-	if before, err := keyed.Do(libtest.Within(t), call, now, actions); before != nil || err != nil || attempts != 3 {
-		t.Fatalf("%d attempts: %q, %v; want success after 3", attempts, before, err)
-	}
-	if got := d.entry(t, "b", "all", "ann", now).Score.String(); got != "5" {
-		t.Errorf("the score is %s, want 5", got)
-	}
-	if before, err := keyed.Do(libtest.Within(t), call, now, actions); string(before) != "a" || err != nil || attempts != 4 {
-		t.Errorf("the call again, %d attempts: %q, %v; want the first answer after 4", attempts, before, err)
-	}
-	attempts = 0
-	never := func(context.Context) ([]shardmap.Write, error) {
-		attempts++
-		return []shardmap.Write{{Action: types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
-			TableName: &d.Names.Items, ConditionExpression: aws.String("attribute_exists(pk)"),
-			Key: map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "x"}, "sk": &types.AttributeValueMemberS{Value: "-"}},
-		}}}}, nil
-	}
-	_, err := keyed.Do(libtest.Within(t), once.Call{Key: "l", Digest: []byte("d"), Answer: []byte("a")}, now, never)
-	if _, canceled := errors.AsType[*types.TransactionCanceledException](err); !canceled || attempts != 2 {
-		t.Errorf("a condition that never holds, %d attempts: error %v, want a canceled transaction after 2", attempts, err)
 	}
 }
