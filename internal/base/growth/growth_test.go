@@ -157,6 +157,9 @@ func TestObserve(t *testing.T) {
 		"two of many added":             {kind.Random, func(w *writer) Answer { w.grown(16, 64); return w.on(20, 21, 20, 21) }, Refresh},
 		"three of many added":           {kind.Random, func(w *writer) Answer { w.grown(16, 64); return w.on(20, 21, 22) }, Ask},
 		"a count that shrank":           {kind.Random, func(w *writer) Answer { w.grown(64, 4); return w.on(0, 1, 2) }, Ask},
+		"equal counts":                  {kind.Random, func(w *writer) Answer { w.grown(4, 4); return w.on(0, 1, 2) }, Ask},
+		"an older entry, at once":       {kind.Random, func(w *writer) Answer { return w.older(recentTime - 1) }, Nothing},
+		"an older entry, later":         {kind.Random, func(w *writer) Answer { return w.older(recentTime) }, Ask},
 		"throttles before the change": {kind.Random, func(w *writer) Answer {
 			w.grown(1, 4)
 			w.on(1, 2)
@@ -172,6 +175,15 @@ func TestObserve(t *testing.T) {
 			t.Errorf("%s: answer %d, want %d", name, got, c.want)
 		}
 	}
+}
+
+// older makes a write with the entry's version, and then others with a lower version.
+func (w *writer) older(later time.Duration) Answer {
+	w.Version = 9
+	w.write(1, true)
+	w.pass(later)
+	w.Version = 1
+	return w.writes(3, false)
 }
 
 // grown changes the shard count in the process's view.
@@ -273,6 +285,60 @@ func TestAsksBackOff(t *testing.T) {
 	w.pass(minPause)
 	if n := asks(2 * time.Second); n != 3 {
 		t.Errorf("%d Asks in two seconds with the new version, want 3", n)
+	}
+}
+
+// TestRefreshesBackOff checks that the pause between two Refreshes doubles, up to five seconds, and that ten quiet seconds
+// reset it.
+func TestRefreshesBackOff(t *testing.T) {
+	w := newWriter(kind.Random)
+	w.grown(1, 4)
+	refreshes := func(lasting time.Duration) (n int) {
+		for end := w.now.Add(lasting); w.now.Before(end); w.pass(50 * time.Millisecond) {
+			if w.on(2) == Refresh {
+				n++
+			}
+		}
+		return n
+	}
+	for _, c := range []struct {
+		quiet, lasting time.Duration
+		want           int
+	}{
+		{0, 10 * time.Second, 5},                      // after 0.05, 0.65, 1.85, 4.25 and 9.05 s
+		{8950 * time.Millisecond, 5 * time.Second, 1}, // 9.95 s after the last one
+		{2 * maxPause, 5 * time.Second, 4},            // after 0.05, 0.65, 1.85 and 4.25 s
+	} {
+		w.pass(c.quiet)
+		if n := refreshes(c.lasting); n != c.want {
+			t.Errorf("%d Refreshes in %v after %v of quiet, want %d", n, c.lasting, c.quiet, c.want)
+		}
+	}
+}
+
+// TestControls checks the names of the controls.
+func TestControls(t *testing.T) {
+	for c, want := range map[Control]bool{"act": true, "observe": true, "off": true, "": false, "on": false} {
+		if c.Valid() != want {
+			t.Errorf("%q: valid %t", c, c.Valid())
+		}
+	}
+}
+
+// TestBoundsOfTheEvidence checks how the times and numbers relate.
+func TestBoundsOfTheEvidence(t *testing.T) {
+	for name, ok := range map[string]bool{
+		"all calls that are wanted are kept": minCalls <= maxCalls && minCallsTight <= maxCalls && minAttempts <= maxAttempts,
+		"two write shards are added":         promptSteps[0]-1 >= minThrottled && slowSteps[0]-1 >= minThrottled,
+		"many added have three":              manyAdded > minThrottled+1,
+		"a call outlasts its attempts":       callAge > attemptAge,
+		"a wait is shorter than a pause":     MaxWait < minPause && minPause < maxPause,
+		"a pause ends while calls are kept":  maxPause <= callAge,
+		"an old version ends after retries":  recentTime > callAge,
+	} {
+		if !ok {
+			t.Error(name)
+		}
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 // request at a time. Partitions take 50 WCU/s.
 type storm struct {
 	placement  kind.Placement
-	limit      bool          // the key is a limit, whose window lasts longer than the storm: see [world.hit]
 	partitions int           // of the table; default 64
 	rate       float64       // of the storm's requests a second
 	quota      int           // containers, at most
@@ -26,7 +25,6 @@ type storm struct {
 	quietRate  float64       // their requests a second, in total; default 50
 	one        bool          // all of the storm's requests write one item
 	spread     bool          // requests go to any idle container, not to the newest
-	frozen     bool          // no count changes
 	past       bool          // the storm's events are of yesterday
 	again      time.Duration // from the storm's end to a second one; 0 for none. Only the second one is measured
 	shrunk     bool          // the count is 1 again before the second storm
@@ -73,8 +71,6 @@ type world struct {
 
 	buckets []bucket
 	places  map[place]int
-	used    map[int]float64         // used quota by write shard of the limit
-	held    map[place]time.Duration // the end of a transaction that holds the item
 	entries map[string]*entry
 	idle    []*container
 	started int
@@ -112,8 +108,6 @@ type container struct {
 type view struct {
 	entry
 	polled time.Duration
-	used   map[int]float64 // used quota by write shard of the limit, as last read
-	read   time.Duration   // when all of it was read
 }
 
 // call is one request.
@@ -168,7 +162,7 @@ func (s storm) run(seed uint64) result {
 	setDefault(&s.warm, partitionLimit/2)
 	setDefault(&s.quiet, 20_000)
 	setDefault(&s.quietRate, 50)
-	w := &world{storm: s, rng: rand.New(rand.NewPCG(seed, 1)), places: map[place]int{}, used: map[int]float64{}, held: map[place]time.Duration{}, entries: map[string]*entry{}}
+	w := &world{storm: s, rng: rand.New(rand.NewPCG(seed, 1)), places: map[place]int{}, entries: map[string]*entry{}}
 	w.rejectedBySecond = map[int]int{}
 	w.buckets = make([]bucket, s.partitions)
 	for i := range w.buckets {
@@ -317,7 +311,7 @@ func (w *world) serve(box *container, c *call) {
 	c.dead = w.now + deadline
 	v := box.views[c.key]
 	if v == nil {
-		v = &view{entry: entry{count: 1, effective: never, changed: never}, polled: never, used: map[int]float64{}, read: never}
+		v = &view{entry: entry{count: 1, effective: never, changed: never}, polled: never}
 		box.views[c.key] = v
 	}
 	w.calls++
@@ -341,10 +335,6 @@ func (w *world) entry(key string) *entry {
 
 // attempt sends a write to a partition.
 func (w *world) attempt(box *container, c *call) {
-	if w.limit && c.hot {
-		w.hit(box, c)
-		return
-	}
 	sent := box.views[c.key].entry
 	to := place{key: c.key, shard: w.rng.IntN(sent.count)}
 	if w.placement != kind.Random {
@@ -386,30 +376,20 @@ func (w *world) consume(units float64, places ...place) bool {
 // observe passes an attempt to the container's Keys, acts on the answer, and then calls then.
 func (w *world) observe(box *container, c *call, sent entry, n int, o shard.Outcome, then func()) {
 	a := shard.Attempt{
-		Key: c.key, Kind: w.kind(), Shard: n, Version: sent.version, Shards: sent.count, Before: sent.before,
+		Key: c.key, Kind: kindOf(w.placement), Shard: n, Version: sent.version, Shards: sent.count, Before: sent.before,
 		Effective: clockAt(sent.effective), Changed: clockAt(sent.changed), At: clockAt(c.at), Call: c.number, Items: c.id(), Outcome: o,
 	}
 	switch box.keys.Observe(a, Bound(w.partitions), clockAt(w.now)) {
 	case Bounded:
 		w.bounded++
 	case Refresh:
-		if !w.limit {
-			w.in(callTime, func() { w.refresh(box, c.key); then() })
-			return
-		}
+		w.in(callTime, func() { w.refresh(box, c.key); then() })
+		return
 	case Ask:
 		w.in(w.random(MaxWait)+callTime, func() { w.consider(box, c.key, a); then() })
 		return
 	}
 	then()
-}
-
-// kind returns the name of the keys' kind.
-func (w *world) kind() string {
-	if w.limit {
-		return string(kind.Limit)
-	}
-	return kindOf(w.placement)
 }
 
 // goOn ends a request that succeeded or has no time left, and retries any other.
@@ -443,7 +423,7 @@ func (w *world) consider(box *container, key string, a shard.Attempt) {
 	v, e, now := box.views[key], w.entry(key), clockAt(w.now)
 	w.reads++
 	v.polled = w.now
-	if e.version == v.version && !w.frozen && box.keys.Entitled(a, now) {
+	if e.version == v.version && box.keys.Entitled(a, now) {
 		*e = entry{
 			version: e.version + 1, count: Next(kind.Of(kind.Kind(a.Kind)), e.count, Bound(w.partitions)), before: e.count,
 			effective: w.now + w.lead, changed: w.now,
