@@ -272,21 +272,3 @@ func TestProgressForm(t *testing.T) {
 		t.Error("ParseLate accepts no attributes")
 	}
 }
-
-// BenchmarkFold folds a window of 64 stream shards with 200 keys each.
-func BenchmarkFold(b *testing.B) {
-	var items []heat.Item
-	for shard := range 64 {
-		it := heat.Item{Start: noon, Window: 10 * time.Second, StreamShard: fmt.Sprint("s", shard), Limit: 1000, HotRate: 700, Rest: 3}
-		for n := range 200 {
-			it.Keys = append(it.Keys, key(fmt.Sprintf("C#page/item-%05d#0", (shard*200+n)*7919%12_800), 1000/uint64(n+1), 1, 5, n%10))
-		}
-		items = append(items, it)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		for _, it := range heat.ByWindow.Fold(items, noon) {
-			heat.ByWindow.Stored(&it, noon)
-		}
-	}
-}

@@ -44,6 +44,8 @@ type Map struct {
 	cells   int
 	dropped bool
 
+	maxKeys, maxCells int // beyond which keys are dropped
+
 	tallier    tallier
 	newest     *Item // an item of the newest window, without its keys
 	indexUnits map[string]uint64
@@ -95,7 +97,7 @@ type cell struct {
 // NewMap returns an empty map with at least one column.
 func NewMap(o MapOptions) *Map {
 	n := int((o.To.Sub(o.From) + o.Step - 1) / o.Step)
-	m := &Map{o: o, filter: strings.ToLower(o.Filter), columns: make([]column, max(n, 1)), keys: make(map[string]int), indexUnits: make(map[string]uint64)}
+	m := &Map{o: o, filter: strings.ToLower(o.Filter), columns: make([]column, max(n, 1)), keys: make(map[string]int), indexUnits: make(map[string]uint64), maxKeys: maxMapKeys, maxCells: maxMapCells}
 	for i := range m.columns {
 		begin := o.From.Add(time.Duration(i) * o.Step)
 		if read := overlap(begin, begin.Add(o.Step), o.Read, o.AsOf); !o.Read.IsZero() && read > 0 {
@@ -127,7 +129,7 @@ func (m *Map) Add(items []Item) {
 			m.columns[column].total += share.unitsOf(t.units)
 		}
 	}
-	if len(m.lines) > maxMapKeys || m.cells > maxMapCells {
+	if len(m.lines) > m.maxKeys || m.cells > m.maxCells {
 		m.dropColdest()
 	}
 }
@@ -190,7 +192,7 @@ func (m *Map) dropColdest() {
 		return cmp.Or(cmp.Compare(b.Worst, a.Worst), cmp.Compare(b.rate, a.rate), cmp.Compare(b.units, a.units), cmp.Compare(a.key, b.key))
 	})
 	kept, cells := 0, 0
-	for kept < len(m.lines) && kept < maxMapKeys/2 && cells+len(m.lines[kept].cells) <= maxMapCells/2 {
+	for kept < len(m.lines) && kept < m.maxKeys/2 && cells+len(m.lines[kept].cells) <= m.maxCells/2 {
 		cells += len(m.lines[kept].cells)
 		kept++
 	}

@@ -1,0 +1,208 @@
+package heat
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotshard/hotshard/internal/base/jsontime"
+)
+
+// rowText returns a row with its verdicts and numbers: key, keys, status, worst, rate, current, peak, units, errors, heaviest.
+func rowText(r Row) string {
+	return fmt.Sprintf("%s %d %v %v %v %v %d %v%v%v", r.Key, r.Keys, r.Status, r.Worst, r.Rate, r.Current, r.Peak, r.Units, r.Error, r.Heaviest)
+}
+
+// matrixText returns all of a matrix but its times.
+func matrixText(m Matrix) (lines []string) {
+	lines = append(lines, fmt.Sprint(m.Table, " ", m.Indexes, " ", m.PartitionWCU, " ", m.HotWCU, " rest", m.Rest, " total", m.Total, " covered", m.Covered))
+	for _, r := range m.Rows {
+		lines = append(lines, rowText(r))
+		for _, s := range r.WriteShards {
+			lines = append(lines, "- "+rowText(s))
+		}
+	}
+	return lines
+}
+
+// counted returns the item of a window of 10 s of own tables.
+func counted(second int, rest, unlisted uint64, keys ...Key) Item {
+	it := tenSeconds(second, "s", rest, keys...)
+	it.Units += unlisted
+	it.IndexUnits = map[string]uint64{"idle": 0}
+	for _, k := range keys {
+		if k.Index != "" {
+			it.IndexUnits[k.Index] += k.Units
+		}
+	}
+	return it
+}
+
+// TestMatrix checks all numbers of small maps.
+func TestMatrix(t *testing.T) {
+	items := []Item{
+		counted(0, 3, 30, Key{Key: "C#a#0", Units: 800, Err: 2, Peak: 90, PeakAt: at(2)}, Key{Key: "C#a#1", Units: 100, Peak: 20, PeakAt: at(3)}, Key{Key: "C#b#0", Units: 50, Err: 1, Peak: 9, PeakAt: at(2)}, Key{Index: "i", Key: "x", Units: 70, Err: 4, Peak: 9, PeakAt: at(2)}),
+		counted(10, 4, 0, Key{Key: "C#a#1", Units: 40, Peak: 20, PeakAt: at(13)}, Key{Key: "z", Units: 5, Peak: 1, PeakAt: at(12)}),
+		counted(20, 0, 7, Key{Key: "C#a#0", Units: 60, Peak: 8, PeakAt: at(22)}),
+		counted(-10, 0, 0, Key{Key: "C#b#0", Units: 710, Peak: 80, PeakAt: at(-5)}),
+	}
+	growth := map[string][]Change{"C#b": {{Time: jsontime.Time{Time: at(12)}, Before: 1, Shards: 4, By: "ingest"}}}
+	o := MapOptions{From: zero, To: at(40), Step: 20 * time.Second, Rows: 10}
+	with := func(change func(*MapOptions)) MapOptions {
+		o := o
+		change(&o)
+		return o
+	}
+	for name, c := range map[string]struct {
+		o    MapOptions
+		want []string
+	}{
+		"partition keys": {o, []string{
+			" [i] 100 70 rest[30 7] total[1025 67] covered[1 0.5]",
+			"C#a#0 1 hot hot 80 0 90 [800 60][6 0][80 6]",
+			"C#a#1 1 warm warm 10 0 20 [140 0][0 0][10 0]",
+			"C#b#0 1 warm warm 5 0 9 [50 0][5 0][5 0]",
+			"z 1 warm warm 0.5 0 1 [5 0][3 0][0.5 0]",
+		}},
+		"one row": {with(func(o *MapOptions) { o.Rows = 1 }), []string{
+			" [i] 100 70 rest[225 7] total[1025 67] covered[1 0.5]", "C#a#0 1 hot hot 80 0 90 [800 60][6 0][80 6]",
+		}},
+		"two rows": {with(func(o *MapOptions) { o.Rows = 2 }), []string{
+			" [i] 100 70 rest[30 7] total[1025 67] covered[1 0.5]", "C#a#0 1 hot hot 80 0 90 [800 60][6 0][80 6]", " 3 warm warm 10 0 20 [195 0][8 0][10 0]",
+		}},
+		"an index":      {with(func(o *MapOptions) { o.Index = "i" }), []string{" [i] 100 70 rest[0 0] total[70 0] covered[1 0.5]", "x 1 warm warm 7 0 9 [70 0][0 0][7 0]"}},
+		"a filter":      {with(func(o *MapOptions) { o.Filter = "C#B" }), []string{" [i] 100 70 rest[975 67] total[1025 67] covered[1 0.5]", "C#b#0 1 warm warm 5 0 9 [50 0][5 0][5 0]"}},
+		"another table": {with(func(o *MapOptions) { o.Table = "orders" }), []string{"orders [] 0 0 rest[0 0] total[0 0] covered[0 0]"}},
+		"base keys": {with(func(o *MapOptions) { o.ByBase, o.Unfold = true, []string{"C#b"} }), []string{
+			" [i] 100 70 rest[30 7] total[1025 67] covered[1 0.5]",
+			"C#a 1 hot hot 80 0 90 [940 60][6 0][80 6]",
+			"C#b 1 warm warm 5 0 9 [50 0][5 0][5 0]", "- C#b#0 1 warm warm 5 0 9 [50 0][5 0][5 0]",
+			"z 1 warm warm 0.5 0 1 [5 0][3 0][0.5 0]",
+		}},
+		"a growth": {with(func(o *MapOptions) { o.ByBase, o.Changes, o.Rows = true, growth, 2 }), []string{
+			" [i] 100 70 rest[35 7] total[1025 67] covered[1 0.5]",
+			"C#a 1 hot hot 80 0 90 [940 60][6 0][80 6]", "C#b 1 hot hot 5 0 9 [50 0][5 0][5 0]",
+		}},
+		"an earlier window": {with(func(o *MapOptions) { o.Since, o.Filter, o.AsOf = at(-10), "b", at(30) }), []string{
+			" [i] 100 70 rest[975 67] total[1025 67] covered[1 0.5]", "C#b#0 1 warm hot 71 0 80 [50 0][5 0][5 0]",
+		}},
+		"read without windows": {with(func(o *MapOptions) { o.Read, o.AsOf, o.Filter = at(10), at(40), "none" }), []string{" [i] 100 70 rest[1025 67] total[1025 67] covered[1 1]"}},
+		"read in part":         {with(func(o *MapOptions) { o.Read, o.AsOf, o.Filter = at(25), at(40), "none" }), []string{" [i] 100 70 rest[1025 67] total[1025 67] covered[1 0.75]"}},
+	} {
+		m := NewMap(c.o)
+		for _, it := range items {
+			m.Add([]Item{it})
+		}
+		if diff := cmp.Diff(c.want, matrixText(m.Matrix())); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestMatrixTimes checks when a matrix is as of, and what open and unreadable windows add.
+func TestMatrixTimes(t *testing.T) {
+	m := NewMap(MapOptions{From: zero, To: at(40), Step: 20 * time.Second, Rows: 10})
+	m.AddUnread(Window{Start: at(20), Unreadable: []error{ErrVersion}}) // of the usual length
+	m.Add([]Item{counted(0, 0, 0, Key{Key: "a", Units: 5, PeakAt: zero}), counted(10, 0, 0)})
+	m.Add([]Item{counted(20, 0, 0), counted(30, 0, 0)})
+	m.AddOpen([]Item{counted(40, 0, 0, Key{Key: "b", Units: 700, PeakAt: at(40)}, Key{Key: "c", Units: 5, PeakAt: at(40)}, Key{Index: "i", Key: "d", Units: 700, PeakAt: at(40)})})
+	m.AddUnread(Window{Start: zero, Items: []Item{{Window: 40 * time.Second}}, Unreadable: []error{ErrVersion}})
+	got := m.Matrix()
+	if want := []float64{0.5, 0}; !slices.Equal(got.Covered, want) || !got.AsOf.Equal(at(40)) || !got.From.Equal(zero) || !got.To.Equal(at(40)) || got.Step != jsontime.Duration(20*time.Second) {
+		t.Errorf("covered %v, as of %v", got.Covered, got.AsOf)
+	}
+	if want := []string{"a 1 warm warm 0.5 0 0 [5 0][0 0][0.5 0]", "b 1 hot hot 0 0 0 [0 0][0 0][0 0]"}; !slices.Equal(matrixText(got)[1:], want) {
+		t.Error(matrixText(got))
+	}
+	if n := len(NewMap(MapOptions{From: zero, To: at(41), Step: 20 * time.Second}).columns); n != 3 {
+		t.Errorf("%d columns of 41 s", n)
+	}
+}
+
+// TestFullMap checks that a full map keeps the hottest keys, and that a dropped key that is added again has its units in the
+// error.
+func TestFullMap(t *testing.T) {
+	for name, bound := range map[string]func(*Map){"keys": func(m *Map) { m.maxKeys = 4 }, "cells": func(m *Map) { m.maxCells = 5 }} {
+		m := NewMap(MapOptions{From: zero, To: at(40), Step: 20 * time.Second, Rows: 10})
+		bound(m)
+		m.Add([]Item{counted(0, 0, 0, Key{Key: "hot", Units: 800, PeakAt: zero}, Key{Key: "warm", Units: 600, PeakAt: zero}, Key{Key: "b", Units: 6, PeakAt: zero}, Key{Key: "a", Units: 6, Err: 3, PeakAt: zero})})
+		if len(m.lines) != 4 {
+			t.Errorf("%s: %d keys are kept, want 4", name, len(m.lines))
+		}
+		m.Add([]Item{counted(20, 0, 0, Key{Key: "c", Units: 1, PeakAt: at(20)}, Key{Key: "d", Units: 2, PeakAt: at(20)})})
+		m.Add([]Item{counted(30, 0, 0, Key{Key: "a", Units: 4, PeakAt: at(30)}, Key{Key: "warm", Units: 5, PeakAt: at(30)})})
+		want := []string{
+			" [] 100 70 rest[12 3] total[1412 12] covered[0.5 1]",
+			"a 1 warm warm 0.4 0 0 [0 4][9 2][0 0.4]", "hot 1 hot hot 80 0 0 [800 0][0 0][80 0]", "warm 1 warm warm 60 0 0 [600 5][0 0][60 0.5]",
+		}
+		if diff := cmp.Diff(want, matrixText(m.Matrix())); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestRefine checks that a row of folded items gets the rates of its hottest window's full items, and no row of another
+// window.
+func TestRefine(t *testing.T) {
+	full := []Item{
+		tenSeconds(0, "1", 5, Key{Key: "C#a#0", Units: 700, Writes: 70, PeakAt: zero}, Key{Key: "C#a#1", Units: 50, PeakAt: zero}, Key{Key: "other", Units: 99, PeakAt: zero}, Key{Key: "warm", Units: 100, PeakAt: zero}),
+		tenSeconds(0, "2", 0, Key{Key: "C#a#0", Units: 60, Err: 1, Writes: 6, PeakAt: zero}),
+	}
+	rows := []KeyHeat{
+		{Key: "later", WriteUnitsPerSecond: 75, Start: at(10), Window: 10 * time.Second, Folded: true},
+		{Key: "C#a#0", WriteUnitsPerSecond: 70, Start: zero, Window: 10 * time.Second, Folded: true},
+		{Key: "warm", WriteUnitsPerSecond: 9, Start: at(10), Window: 10 * time.Second, Folded: true},
+		{Key: "C#a#1", WriteUnitsPerSecond: 4, Start: zero, Window: time.Minute, Folded: true},
+	}
+	Refine(rows, full)
+	want := KeyHeat{Key: "C#a#0", WriteUnitsPerSecond: 76, Error: 0.1, Start: zero, Window: 10 * time.Second, Status: Hot, Verdicts: Verdicts{Worst: Hot}, UnitsPerWrite: 10, Siblings: Siblings{Seen: 2, Low: 81, High: 81.1, Rest: 0.5}}
+	if diff := cmp.Diff(want, rows[0]); diff != "" {
+		t.Errorf("refined row (-want +got):\n%s", diff)
+	}
+	if rows[1].Key != "later" || !rows[1].Folded || rows[2].WriteUnitsPerSecond != 9 || rows[3].WriteUnitsPerSecond != 4 {
+		t.Errorf("rows of other windows: %+v", rows[1:])
+	}
+	if n := len(full[0].Keys); n != 3 {
+		t.Errorf("%d keys are relevant, want those of C#a and the warm one", n)
+	}
+}
+
+// TestRowJSON checks the form of a short row, and rates' hundredths.
+func TestRowJSON(t *testing.T) {
+	n := 3
+	for _, c := range []struct {
+		row  Row
+		want string
+	}{
+		{Row{Row: &n, Key: "a", Units: []uint64{1, 2}, Error: []uint64{0, 0}, Heaviest: []float64{0, 0}}, `{"row":3,"units":[1,2]}`},
+		{Row{Row: &n, Key: "a", Units: []uint64{1, 2}, Error: []uint64{0, 1}, Heaviest: []float64{0, 0.5}}, `{"row":3,"units":[1,2],"error":[0,1],"heaviest":[0,0.5]}`},
+	} {
+		if text, _ := json.Marshal(c.row); !strings.Contains(string(text), `"key":"a","keys":0`) {
+			t.Errorf("whole: %s", text)
+		}
+		c.row.Shorten()
+		if text, err := json.Marshal(c.row); err != nil || string(text) != c.want {
+			t.Errorf("%s, want %s", text, c.want)
+		}
+	}
+	for rate, want := range map[float64]float64{0.999: 0.99, 1: 1, 0: 0} {
+		if got := Hundredths(rate); got != want {
+			t.Errorf("%v: %v", rate, got)
+		}
+	}
+	for n, want := range map[float64]string{0: "0", 999.9: "999", 1000: "1,000", 123456: "123,456", 1234567: "1,234,567"} {
+		if got := Grouped(n); got != want {
+			t.Errorf("%v: %s", n, got)
+		}
+	}
+	for _, c := range []struct{ a, b, want string }{{"user#ä", "user#ö", "user#"}, {"ab", "abc", "ab"}, {"", "a", ""}, {"abc", "ab", "ab"}, {"x", "y", ""}} {
+		if got := commonPrefix(c.a, c.b); got != c.want {
+			t.Errorf("%s and %s: %q", c.a, c.b, got)
+		}
+	}
+}
