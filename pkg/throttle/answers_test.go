@@ -98,3 +98,122 @@ func unprocessed(t *testing.T, operation string, text []byte) (count int64) {
 	}
 	return count
 }
+
+// scripted returns a limiter before an engine that describes the table t, reads its item as before, and answers any other
+// request with this text.
+func scripted(t *testing.T, status int, before, answer string) (l *throttle.Limiter, call func(operation, body string) (int, string)) {
+	base := roundTrip(func(r *http.Request) (*http.Response, error) {
+		sent, err := io.ReadAll(r.Body)
+		require.NoError(t, err)
+		text, code := answer, status
+		switch {
+		case strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".DescribeTable"):
+			text, code = describedTable, http.StatusOK
+		case strings.Contains(string(sent), `"ConsistentRead":true`):
+			text, code = `{"Responses":{"t":[`+before+`]}}`, http.StatusOK
+		}
+		return &http.Response{StatusCode: code, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(text))}, nil
+	})
+	l, err := throttle.New(throttle.Options{Partitions: 1, PartitionWCU: 1, Base: base, Now: func() time.Time { return time.Unix(1_800_000_000, 0) }})
+	require.NoError(t, err)
+	return l, func(operation, body string) (int, string) {
+		req := httptest.NewRequestWithContext(t.Context(), "POST", "http://engine/", strings.NewReader(body))
+		req.Header.Set("X-Amz-Target", "DynamoDB_20120810."+operation)
+		resp, err := l.RoundTrip(req)
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		return resp.StatusCode, string(text)
+	}
+}
+
+// TestChargesByAnswer checks what a call costs by the engine's answer. The item before the call has 2,500 bytes.
+func TestChargesByAnswer(t *testing.T) {
+	large := `{"id":{"S":"a"},"d":{"S":"` + strings.Repeat("x", 2500-4) + `"}}`
+	failed := func(exception string) string {
+		return `{"__type":"com.amazonaws.dynamodb.v20120810#` + exception + `","Item":` + large + `}`
+	}
+	cancelled := func(code string) string {
+		return `{"__type":"x#TransactionCanceledException","CancellationReasons":[{"Code":"` + code + `"}]}`
+	}
+	const key, get, put = `"Key":{"id":{"S":"a"}}`, `{"Get":{"TableName":"t","Key":{"id":{"S":"a"}}}}`, `{"Put":{"TableName":"t","Item":{"id":{"S":"a"}}}}`
+	projected := strings.TrimSuffix(get, "}}") + `,"ProjectionExpression":"id"}}`
+	for name, c := range map[string]struct {
+		operation, body string
+		status          int
+		answer          string
+		writes, reads   float64
+	}{
+		"batch get, rejected":      {"BatchGetItem", `{"RequestItems":{"t":{"Keys":[{"id":{"S":"a"}}]}}}`, 400, failed("ValidationException"), 0, 0},
+		"batch get":                {"BatchGetItem", `{"RequestItems":{"t":{"Keys":[{"id":{"S":"a"}}]}}}`, 200, `{"Responses":{"t":[` + large + `]}}`, 0, 0.5},
+		"batch get, unreadable":    {"BatchGetItem", `{"RequestItems":{"t":{"Keys":[{"id":{"S":"a"}}]}}}`, 200, `[]`, 0, 0.5},
+		"batch get, unprocessed":   {"BatchGetItem", `{"RequestItems":{"t":{"Keys":[{"id":{"S":"a"}}]}}}`, 200, `{"UnprocessedKeys":{"t":{"Keys":[{"id":{"S":"a"}}]}}}`, 0, 0},
+		"batch get, projected":     {"BatchGetItem", `{"RequestItems":{"t":{"ProjectionExpression":"id","Keys":[{"id":{"S":"a"}}]}}}`, 200, `{"Responses":{"t":[{"id":{"S":"a"}}]},"ConsumedCapacity":[{"TableName":"t","CapacityUnits":2},{"TableName":"u","CapacityUnits":7}]}`, 0, 2},
+		"batch write, rejected":    {"BatchWriteItem", `{"RequestItems":{"t":[{"DeleteRequest":{"Key":{"id":{"S":"a"}}}}]}}`, 400, failed("ValidationException"), 0, 0},
+		"batch write":              {"BatchWriteItem", `{"RequestItems":{"t":[{"DeleteRequest":{"Key":{"id":{"S":"a"}}}}]}}`, 200, `{}`, 3, 0},
+		"batch write, unreadable":  {"BatchWriteItem", `{"RequestItems":{"t":[{"DeleteRequest":{"Key":{"id":{"S":"a"}}}}]}}`, 200, `[]`, 3, 0},
+		"put, failed condition":    {"PutItem", `{"TableName":"t","Item":{"id":{"S":"a"}}}`, 400, failed("ConditionalCheckFailedException"), 3, 0},
+		"put, rejected":            {"PutItem", `{"TableName":"t","Item":{"id":{"S":"a"}}}`, 400, failed("ValidationException"), 0, 0},
+		"small put":                {"PutItem", `{"TableName":"t","Item":{"id":{"S":"a"}}}`, 200, `{"Attributes":` + large + `}`, 3, 0},
+		"update, not reported":     {"UpdateItem", `{"TableName":"t",` + key + `}`, 200, `{}`, 1, 0},
+		"update, of two tables":    {"UpdateItem", `{"TableName":"t",` + key + `}`, 200, `{"ConsumedCapacity":[{"Table":{"CapacityUnits":9}},{"Table":{"CapacityUnits":9}}]}`, 1, 0},
+		"update":                   {"UpdateItem", `{"TableName":"t",` + key + `}`, 200, `{"ConsumedCapacity":{"Table":{"CapacityUnits":4},"LocalSecondaryIndexes":{"l":{"CapacityUnits":2}}}}`, 6, 0},
+		"get":                      {"GetItem", `{"TableName":"t",` + key + `}`, 200, `{"ConsumedCapacity":{"CapacityUnits":3}}`, 0, 3},
+		"get of nothing":           {"GetItem", `{"TableName":"t",` + key + `}`, 200, `{"ConsumedCapacity":{"CapacityUnits":0}}`, 0, 0.5},
+		"get, not reported":        {"GetItem", `{"TableName":"t",` + key + `}`, 200, `{}`, 0, 0.5},
+		"get, rejected":            {"GetItem", `{"TableName":"t",` + key + `}`, 400, `{"ConsumedCapacity":{"CapacityUnits":3}}`, 0, 0},
+		"transaction of reads":     {"TransactGetItems", `{"TransactItems":[` + get + `,` + projected + `]}`, 200, `{"Responses":[{"Item":` + large + `},{"Item":{"id":{"S":"a"}}}],"ConsumedCapacity":[{"CapacityUnits":8}]}`, 0, 8},
+		"reads without responses":  {"TransactGetItems", `{"TransactItems":[` + get + `,` + projected + `]}`, 200, `{"Responses":[{}],"ConsumedCapacity":[{"CapacityUnits":8}]}`, 0, 0},
+		"transaction":              {"TransactWriteItems", `{"TransactItems":[` + put + `]}`, 200, `{}`, 6, 0},
+		"cancelled by a condition": {"TransactWriteItems", `{"TransactItems":[` + put + `]}`, 400, cancelled("ConditionalCheckFailed"), 6, 0},
+		"cancelled by a throttle":  {"TransactWriteItems", `{"TransactItems":[` + put + `]}`, 400, cancelled("ThrottlingError"), 0, 0},
+		"transaction, rejected":    {"TransactWriteItems", `{"TransactItems":[` + put + `]}`, 400, failed("ValidationException"), 0, 0},
+	} {
+		l, call := scripted(t, c.status, large, c.answer)
+		if status, text := call(c.operation, c.body); status != c.status {
+			t.Errorf("%s: %d %s", name, status, text)
+		}
+		if s := l.Stats(); s.WriteUnits != c.writes || s.ReadUnits != c.reads {
+			t.Errorf("%s: charged %v and %v units, want %v and %v", name, s.WriteUnits, s.ReadUnits, c.writes, c.reads)
+		}
+	}
+}
+
+// TestInvalidPass checks that requests that the engine will reject are passed on and cost nothing.
+func TestInvalidPass(t *testing.T) {
+	list := func(n int, text string) string { return strings.TrimSuffix(strings.Repeat(text+",", n), ",") }
+	const get, put = `{"Get":{"TableName":"t","Key":{"id":{"S":"a"}}}}`, `{"Put":{"TableName":"t","Item":{"id":{"S":"a"}}}}`
+	for _, c := range []struct{ operation, body string }{
+		{"BatchGetItem", `{"RequestItems":{}}`}, {"BatchGetItem", `{"RequestItems":{"t":{"Keys":[` + list(101, `{"id":{"S":"a"}}`) + `]}}}`}, {"BatchGetItem", `{"RequestItems":{"t":{"Keys":[7]}}}`}, {"BatchGetItem", `{"RequestItems":{"t":{"Keys":[{"other":{"S":"a"}}]}}}`},
+		{"BatchWriteItem", `{"RequestItems":{}}`}, {"BatchWriteItem", `{"RequestItems":{"t":[` + list(101, `{"DeleteRequest":{"Key":{"id":{"S":"a"}}}}`) + `]}}`}, {"BatchWriteItem", `{"RequestItems":{"t":[{}]}}`},
+		{"TransactGetItems", `{"TransactItems":[]}`}, {"TransactGetItems", `{"TransactItems":[` + list(101, get) + `]}`}, {"TransactWriteItems", `{"TransactItems":[]}`}, {"TransactWriteItems", `{"TransactItems":[` + list(101, put) + `]}`}, {"TransactWriteItems", `{"TransactItems":[{}]}`},
+		{"Query", `{"TableName":"t","IndexName":"absent"}`}, {"PutItem", `{"TableName":"t","Item":{}}`}, {"GetItem", `{"TableName":7}`},
+	} {
+		l, call := scripted(t, http.StatusBadRequest, "", "rejected")
+		if status, text := call(c.operation, c.body); status != http.StatusBadRequest || text != "rejected" || l.Stats().WriteUnits+l.Stats().ReadUnits != 0 || len(l.Report().Throttled) > 0 {
+			t.Errorf("%s %.100s: %d %s, %+v", c.operation, c.body, status, text, l.Stats().Operations)
+		}
+	}
+}
+
+// TestReportAfterTheTable checks that throttles of scans have no key and no partition, and that those of a deleted table stay.
+func TestReportAfterTheTable(t *testing.T) {
+	l, call := scripted(t, http.StatusOK, "", `{"ConsumedCapacity":{"CapacityUnits":9}}`)
+	for range 2 {
+		call("Scan", `{"TableName":"t"}`)
+		call("PutItem", `{"TableName":"t","Item":{"id":{"S":"a"}}}`)
+	}
+	for _, known := range []bool{true, false} {
+		report := l.Report()
+		if len(report.Throttled) != 2 || len(report.Totals) != 2 || (len(report.Tables) == 1) != known {
+			t.Fatalf("%+v", report)
+		}
+		for _, k := range report.Throttled {
+			if (k.Partition != nil) != (known && k.Key == "a") || k.Table != "t" || k.Count != 1 {
+				t.Errorf("%+v", k)
+			}
+		}
+		call("DeleteTable", `{"TableName":"t"}`)
+	}
+}

@@ -105,13 +105,7 @@ func (b *batchReads) sendAdmitted(report capacity) (*http.Response, error) {
 		for _, read := range b.sent {
 			sent[read.name] = append(sent[read.name], read.text)
 		}
-		part, err := b.part(sent)
-		if err != nil {
-			return nil, err
-		}
-		if changed["RequestItems"], err = encode(part); err != nil {
-			return nil, err
-		}
+		changed["RequestItems"] = encode(b.part(sent))
 	}
 	r, err := b.forward(changed, report, b.reserved)
 	if err != nil {
@@ -127,9 +121,7 @@ func (b *batchReads) sendAdmitted(report capacity) (*http.Response, error) {
 	}
 	b.settleCharges(b.reserved, b.charges(r, got))
 	if len(b.held) > 0 {
-		if err := b.addHeld(r); err != nil {
-			return nil, err
-		}
+		b.addHeld(r)
 	}
 	return r.response(report)
 }
@@ -140,40 +132,33 @@ type batchGetAnswer struct {
 }
 
 // addHeld adds the throttled keys to the response's UnprocessedKeys.
-func (b *batchReads) addHeld(r *reply) error {
+func (b *batchReads) addHeld(r *reply) {
 	var got struct{ UnprocessedKeys map[string]object }
 	if !decode(r.text, &got) {
 		got.UnprocessedKeys = nil
 	}
-	part, err := b.part(b.held)
-	if err != nil {
-		return err
-	}
+	part := b.part(b.held)
 	left := mergeHeld(b.tables, got.UnprocessedKeys, b.held, func(name string, left object, held []jsontext.Value) object {
 		var keys []jsontext.Value
 		if left["Keys"] == nil || !decode(left["Keys"], &keys) {
 			return part[name]
 		}
-		left["Keys"], _ = encode(append(held, keys...)) // texts of values
+		left["Keys"] = encode(append(held, keys...))
 		return left
 	})
-	return r.setMember("UnprocessedKeys", left)
+	r.setMember("UnprocessedKeys", left)
 }
 
 // part returns the request's RequestItems with only these keys, by the names in the request.
-func (b *batchReads) part(keys map[string][]jsontext.Value) (map[string]object, error) {
+func (b *batchReads) part(keys map[string][]jsontext.Value) map[string]object {
 	var whole struct{ RequestItems map[string]object }
 	decode(b.body, &whole) // decoded before
 	part := map[string]object{}
 	for name, texts := range keys {
-		text, err := encode(texts)
-		if err != nil {
-			return nil, err
-		}
 		part[name] = whole.RequestItems[name]
-		part[name]["Keys"] = text
+		part[name]["Keys"] = encode(texts)
 	}
-	return part, nil
+	return part
 }
 
 // charges returns the cost of the keys that were read, by the items' sizes. If a projection

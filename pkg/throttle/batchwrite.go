@@ -136,11 +136,7 @@ func (b *batchWrites) endWrites() {
 func (b *batchWrites) sendAdmitted() (*http.Response, error) {
 	changed := object{}
 	if len(b.held) > 0 {
-		text, err := encode(b.sent())
-		if err != nil {
-			return nil, err
-		}
-		changed["RequestItems"] = text
+		changed["RequestItems"] = encode(b.sent())
 	}
 	r, err := b.forward(changed, capacity{}, b.reserved)
 	if err != nil {
@@ -161,9 +157,7 @@ func (b *batchWrites) sendAdmitted() (*http.Response, error) {
 		left := mergeHeld(b.tables, got.UnprocessedItems, b.held, func(_ string, left, held []jsontext.Value) []jsontext.Value {
 			return append(held, left...)
 		})
-		if err := r.setMember("UnprocessedItems", left); err != nil {
-			return nil, err
-		}
+		r.setMember("UnprocessedItems", left)
 	}
 	return r.response(capacity{})
 }

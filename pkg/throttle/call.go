@@ -25,7 +25,14 @@ var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.Allo
 // decode decodes JSON and reports whether that succeeded.
 func decode(text []byte, into any) bool { return json.Unmarshal(text, into, lenient) == nil }
 
-func encode(v any) ([]byte, error) { return json.Marshal(v, lenient) }
+// encode returns the JSON of a value that was decoded, or consists of texts and numbers.
+func encode(v any) []byte {
+	text, err := json.Marshal(v, lenient)
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
 
 // quoted returns a JSON string of plain letters.
 func quoted(word string) jsontext.Value { return jsontext.Value(`"` + word + `"`) }
@@ -125,11 +132,7 @@ func (e *exchange) send(changed object) (*reply, error) {
 
 // query sends a request of the limiter's own and returns the response.
 func (e *exchange) query(operation string, members any) (*reply, error) {
-	body, err := encode(members)
-	if err != nil {
-		return nil, fmt.Errorf("writing %s: %w", operation, err)
-	}
-	return e.sendBody(operation, body)
+	return e.sendBody(operation, encode(members))
 }
 
 func (e *exchange) sendBody(operation string, body []byte) (*reply, error) {
@@ -198,14 +201,7 @@ func (r *reply) remove(name string) {
 }
 
 // setMember replaces a member of the response.
-func (r *reply) setMember(name string, value any) error {
-	text, err := encode(value)
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", name, err)
-	}
-	r.changed[name] = text
-	return nil
-}
+func (r *reply) setMember(name string, value any) { r.changed[name] = encode(value) }
 
 // response returns the response for the caller, with a new checksum if it was changed.
 func (r *reply) response(report capacity) (*http.Response, error) {

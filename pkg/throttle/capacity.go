@@ -54,7 +54,7 @@ func (c capacity) hide(r *reply) error {
 			return fmt.Errorf("can't decode the engine's ConsumedCapacity: %.200s", text)
 		}
 		consumed.Table, consumed.LocalSecondaryIndexes, consumed.GlobalSecondaryIndexes = nil, nil, nil
-		return r.setMember("ConsumedCapacity", consumed)
+		r.setMember("ConsumedCapacity", consumed)
 	}
 	return nil
 }

@@ -39,48 +39,6 @@ func TestThrottledWritesAreKept(t *testing.T) {
 	}
 }
 
-// TestOldThrottledWritesAreCoarse checks that the number of throttled writes stays exact for a day, while their
-// times get coarser.
-func TestOldThrottledWritesAreCoarse(t *testing.T) {
-	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 1})
-	begin := b.Now()
-	throttled := int64(0)
-	for range 10 {
-		for range 3 {
-			if b.put(t, keyOf("a", "1")) != nil {
-				throttled++
-			}
-		}
-		b.advance(7 * time.Second / 4)
-	}
-	for _, age := range []time.Duration{0, 10 * time.Minute, 15 * time.Minute, 40 * time.Minute, 61 * time.Minute, 23 * time.Hour} {
-		b.advance(begin.Add(age).Add(20 * time.Second).Sub(b.Now()))
-		if got := writesOf(b.ThrottledWrites(tableName, begin.Add(-time.Minute), b.Now())); got != throttled || throttled == 0 {
-			t.Errorf("after %v: %d throttled writes, want %d", age, got, throttled)
-		}
-	}
-	b.advance(2 * time.Hour)
-	if got := b.ThrottledWrites(tableName, begin, b.Now()); len(got) != 0 {
-		t.Errorf("after a day: %+v", got)
-	}
-}
-
-// TestThrottledWritesAreKnownSince checks that Since is the limiter's start, and at most a day ago.
-func TestThrottledWritesAreKnownSince(t *testing.T) {
-	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 1})
-	begin := b.Since()
-	for _, age := range []time.Duration{0, time.Hour, 23 * time.Hour, 25 * time.Hour, 100 * time.Hour} {
-		b.advance(begin.Add(age).Sub(b.Now()))
-		want := begin
-		if kept := b.Now().Add(-24 * time.Hour); kept.After(begin) {
-			want = kept
-		}
-		if got := b.Since(); got.Before(want) || got.Sub(want) > 2*time.Minute {
-			t.Errorf("after %v: %v, want %v", age, got, want)
-		}
-	}
-}
-
 // writesOf returns the number of throttled writes, or -1 if the keys do not add up to it.
 func writesOf(slots []throttle.ThrottledWrites) (sum int64) {
 	for _, s := range slots {

@@ -191,3 +191,14 @@ func TestIndexKeyOfSeveralAttributes(t *testing.T) {
 		t.Errorf("reads cost %v, want 0.5 in %s", reads, "g|cold")
 	}
 }
+
+// place is a partition key of the table or its index.
+type place struct{ index, key string }
+
+func charged(keys []throttle.KeyUnits) map[place]float64 {
+	units := map[place]float64{}
+	for _, k := range keys {
+		units[place{k.Index, k.Key}] = k.Units
+	}
+	return units
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -22,6 +23,19 @@ import (
 
 // TestMain fails if a test of this package leaks a goroutine.
 func TestMain(m *testing.M) { libtest.Main(m) }
+
+var seed = flag.Uint64("seed", 1, "seed of the random calls; 0 takes the clock")
+
+// seedOf returns the seed and logs it.
+func seedOf(t *testing.T) uint64 {
+	t.Helper()
+	seed := *seed
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("seed %d", seed)
+	return seed
+}
 
 // Points at which a caller leaves, which cancels its context.
 const (

@@ -140,10 +140,7 @@ func (e *exchange) errorResponse(members any) (*http.Response, error) {
 
 // respond returns a response of the limiter's own in DynamoDB's form.
 func (e *exchange) respond(status int, members any) (*http.Response, error) {
-	body, err := encode(members)
-	if err != nil {
-		return nil, fmt.Errorf("encoding a response: %w", err)
-	}
+	body := encode(members)
 	resp := &http.Response{
 		Status:     fmt.Sprint(status, " ", http.StatusText(status)),
 		StatusCode: status,

@@ -1,0 +1,424 @@
+package throttle
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/hotshard/hotshard/internal/test/require"
+	"github.com/hotshard/hotshard/internal/throttle/partitions"
+)
+
+// TestOptionsBounds checks each option at its bounds and beyond, and its default.
+func TestOptionsBounds(t *testing.T) {
+	good := Options{Partitions: 1, PartitionWCU: 1}
+	for name, c := range map[string]struct {
+		set  func(*Options, int)
+		good []int
+		bad  []int
+	}{
+		"partitions": {func(o *Options, n int) { o.Partitions = n }, []int{1, 10_000}, []int{0, 10_001}},
+		"WCU":        {func(o *Options, n int) { o.PartitionWCU = n }, []int{1, 100_000}, []int{0, 100_001}},
+		"RCU":        {func(o *Options, n int) { o.PartitionRCU = n }, []int{0, 1, 300_000}, []int{-1, 300_001}},
+		"table":      {func(o *Options, n int) { o.TableWCU = n }, []int{0, 1_000_000}, []int{-1, 1_000_001}},
+		"quota":      {func(o *Options, n int) { o.TableQuota = n }, []int{0, 1, 1_000_000}, []int{-1, 1_000_001}},
+		"keys":       {func(o *Options, n int) { o.TopKeys = n }, []int{0, 1, 10_000}, []int{-1, 10_001}},
+		"burst":      {func(o *Options, n int) { o.Burst = time.Duration(n) * time.Millisecond }, []int{0, 1, 3_600_000}, []int{-1, 3_600_001}},
+		"split":      {func(o *Options, n int) { o.SplitAfter = time.Duration(n) * time.Second }, []int{0, 86_400}, []int{-1, 86_401}},
+		"hold":       {func(o *Options, n int) { o.TransactionHold = time.Duration(n) * time.Millisecond }, []int{0, 1000}, []int{-1, 1001}},
+	} {
+		for i, n := range append(slices.Clone(c.good), c.bad...) {
+			o := good
+			c.set(&o, n)
+			if err := o.Validate(); (err == nil) != (i < len(c.good)) {
+				t.Errorf("%s of %d: %v", name, n, err)
+			}
+		}
+	}
+	o := good.withDefaults()
+	if o.PartitionRCU != 3 || o.TableQuota != 40_000 || o.Burst != time.Second || o.TopKeys != 100 || o.Now == nil || o.Sleep == nil || o.Base != http.DefaultTransport {
+		t.Errorf("defaults: %+v", o)
+	}
+}
+
+// TestUnits checks the cost of items by their sizes, and the least cost of a read.
+func TestUnits(t *testing.T) {
+	for _, c := range []struct{ size, block, want int }{{0, 1024, 1}, {1, 1024, 1}, {1024, 1024, 1}, {1025, 1024, 2}, {4096, 4096, 1}, {4097, 4096, 2}, {409_600, 1024, 400}} {
+		if got := blocks(c.size, c.block); got != partitions.Units(c.want)*partitions.Unit {
+			t.Errorf("%d bytes in blocks of %d: %v", c.size, c.block, got.Float())
+		}
+	}
+	if leastRead(true).Float() != 1 || leastRead(false).Float() != 0.5 {
+		t.Error("the least cost of a read is wrong")
+	}
+}
+
+// charges returns charges of these units.
+func charges(units ...float64) (list []partitions.Charge) {
+	for _, u := range units {
+		list = append(list, partitions.Charge{Units: partitions.ToUnits(u)})
+	}
+	return list
+}
+
+// unitsOf returns the charges' units as a text.
+func unitsOf(list []partitions.Charge) string {
+	var texts []string
+	for _, c := range list {
+		texts = append(texts, fmt.Sprint(c.Units.Float()))
+	}
+	return strings.Join(texts, " ")
+}
+
+// TestSpread checks how the capacity that the engine reports is distributed.
+func TestSpread(t *testing.T) {
+	for _, c := range []struct {
+		costs   []float64
+		surplus float64
+		want    string
+	}{
+		{[]float64{0.5}, 0, "0.5"}, {[]float64{0.5}, -1, "0.5"}, {[]float64{0.5}, 0.4, "0.5"}, {[]float64{0.5}, 1.5, "2"},
+		{[]float64{1, 1, 1}, 1, "2 1 1"}, {[]float64{1, 1, 1}, 5, "3 3 2"}, {[]float64{2, 2}, 4, "4 4"}, {[]float64{2, 2}, 2, "4 2"},
+	} {
+		if got := unitsOf(spreadSurplus(charges(c.costs...), partitions.Units(c.surplus*float64(partitions.Unit)))); got != c.want {
+			t.Errorf("a surplus of %v over %v: %s, want %s", c.surplus, c.costs, got, c.want)
+		}
+	}
+	l, err := New(Options{Partitions: 2, PartitionWCU: 1})
+	require.NoError(t, err)
+	space := l.gate.NewSpace(partitions.Resource{Table: "t"}, partitions.Throughput{})
+	for _, c := range []struct {
+		costs []float64
+		total float64
+		want  string
+	}{
+		{nil, 3, "3"}, {[]float64{1}, 3, "3"}, {[]float64{1, 1}, 3, "1 2"}, {[]float64{1, 1}, 1, "1 0"}, {[]float64{2, 1}, 1, "1 0"}, {[]float64{1, 2, 1}, 5, "1 2 2"},
+	} {
+		if got := unitsOf(spread(charges(c.costs...), partitions.ToUnits(c.total), space)); got != c.want {
+			t.Errorf("%v over %v: %s, want %s", c.total, c.costs, got, c.want)
+		}
+	}
+}
+
+// TestThroughput checks the limits of a whole table or index by its description and the options.
+func TestThroughput(t *testing.T) {
+	described := func(read, write, maxRead, maxWrite int) (d throughput) {
+		d.ProvisionedThroughput.ReadCapacityUnits, d.ProvisionedThroughput.WriteCapacityUnits = read, write
+		d.OnDemandThroughput.MaxReadRequestUnits, d.OnDemandThroughput.MaxWriteRequestUnits = maxRead, maxWrite
+		return d
+	}
+	o := Options{Burst: time.Minute, TableQuota: 7}
+	for _, c := range []struct {
+		described     throughput
+		onDemand      bool
+		reads, writes partitions.Limit
+	}{
+		{described(5, 6, 1, 1), false, partitions.Limit{Cause: partitions.Provisioned, PerSecond: 5, Burst: time.Minute}, partitions.Limit{Cause: partitions.Provisioned, PerSecond: 6, Burst: time.Minute}},
+		{described(-1, 1_000_001, 0, 0), false, partitions.Limit{Cause: partitions.Provisioned, Burst: time.Minute}, partitions.Limit{Cause: partitions.Provisioned, PerSecond: 1_000_000, Burst: time.Minute}},
+		{described(5, 6, 0, -1), true, partitions.Limit{Cause: partitions.Account, PerSecond: 7}, partitions.Limit{Cause: partitions.Account, PerSecond: 7}},
+		{described(5, 6, 1, 1_000_001), true, partitions.Limit{Cause: partitions.MaxOnDemand, PerSecond: 1}, partitions.Limit{Cause: partitions.MaxOnDemand, PerSecond: 1_000_000}},
+	} {
+		if got := c.described.limits(o, c.onDemand); got.Reads != c.reads || got.Writes != c.writes || got.Together {
+			t.Errorf("%+v, on demand %t: %+v", c.described, c.onDemand, got)
+		}
+	}
+}
+
+// TestTableNames checks the name of a table that is given by its name or ARN.
+func TestTableNames(t *testing.T) {
+	for named, want := range map[string]string{
+		"orders": "orders", "": "", "arn:aws:dynamodb:eu-west-1:1:table/orders": "orders", "arn:aws-cn:dynamodb:cn-north-1:1:table/orders": "orders",
+		"arn:aws:dynamodb:eu-west-1:1:stream/orders": "arn:aws:dynamodb:eu-west-1:1:stream/orders", "table/orders": "table/orders",
+	} {
+		if got := tableName(named); got != want {
+			t.Errorf("%q: %q, want %q", named, got, want)
+		}
+	}
+}
+
+// newNamed returns a table of a database.
+func newNamed(database, name, arn string) *table {
+	return &table{Space: &partitions.Space{Resource: partitions.Resource{Table: name, ARN: arn}}, database: database}
+}
+
+// TestCachedTables checks which table a description means, and that tables and names are bounded.
+func TestCachedTables(t *testing.T) {
+	var cached tables
+	one, other, unknown := newNamed("db", "t", "arn1"), newNamed("db", "t", "arn2"), newNamed("db2", "t", "")
+	for _, known := range []*table{one, other, unknown, one} {
+		cached.add("t", known)
+	}
+	for _, c := range []struct {
+		database, name, arn string
+		want                *table
+	}{
+		{"db", "t", "arn1", one}, {"db", "t", "arn2", other}, {"db", "t", "", one}, {"db", "t", "arn3", nil}, {"db", "u", "arn1", nil}, {"db2", "t", "arn1", unknown}, {"db3", "t", "arn1", nil},
+	} {
+		if got := cached.find(c.database, c.name, c.arn); got != c.want {
+			t.Errorf("%+v: another table", c)
+		}
+	}
+	if len(cached.all) != 3 || len(cached.names) != 2 || cached.names["db\x00t"] != one || cached.names["db2\x00t"] != unknown {
+		t.Errorf("%d tables by %d names", len(cached.all), len(cached.names))
+	}
+	cached.remove(one)
+	if len(cached.all) != 2 || len(cached.names) != 1 || cached.find("db", "t", "arn1") != nil {
+		t.Errorf("%d tables by %d names after one was removed", len(cached.all), len(cached.names))
+	}
+	for i := range 2 * maxTables {
+		name := fmt.Sprint("t", i)
+		cached.add(name, newNamed("db", name, ""))
+		for j := range 5 {
+			cached.add(fmt.Sprint(name, "/", j), cached.all[len(cached.all)-1])
+		}
+		if len(cached.all) > maxTables || len(cached.names) > maxNames {
+			t.Fatalf("%d tables by %d names", len(cached.all), len(cached.names))
+		}
+	}
+	if len(cached.all) != maxTables || cached.find("db", "t0", "") != nil || cached.find("db", fmt.Sprint("t", maxTables), "") == nil {
+		t.Errorf("%d tables are cached, want the newest %d", len(cached.all), maxTables)
+	}
+}
+
+// TestHeldOfTwoNames checks what is merged if the engine answers with another name than the request's.
+func TestHeldOfTwoNames(t *testing.T) {
+	const arn, other = "arn:aws:dynamodb:eu-west-1:1:table/orders", "arn:aws:dynamodb:eu-west-1:2:table/others"
+	orders, others := newNamed("", "orders", ""), newNamed("", "others", "")
+	b := batchTables{arn: orders, other: others}
+	for answered, want := range map[string]*table{arn: orders, "orders": orders, "others": others, other: others, "arn:aws:dynamodb:eu-west-1:9:table/orders": orders, "none": nil} {
+		if b.find(answered) != want {
+			t.Errorf("%s: another table", answered)
+		}
+	}
+	join := func(_ string, left string, held []jsontext.Value) string { return left + string(held[0]) }
+	for _, c := range []struct {
+		left map[string]string
+		want string
+	}{
+		{nil, "map[" + arn + ":1 " + other + ":2]"},
+		{map[string]string{"orders": "a"}, "map[" + other + ":2 orders:a1]"},
+		{map[string]string{"none": "a"}, "map[" + arn + ":1 " + other + ":2 none:a]"},
+	} {
+		got := mergeHeld(b, c.left, map[string][]jsontext.Value{arn: {jsontext.Value("1")}, other: {jsontext.Value("2")}}, join)
+		if fmt.Sprint(got) != c.want {
+			t.Errorf("%v: %v, want %s", c.left, got, c.want)
+		}
+	}
+}
+
+// TestCapacityOfRequestAndResponse checks what the limiter asks the engine for, and what the caller then gets, by what it
+// asked for.
+func TestCapacityOfRequestAndResponse(t *testing.T) {
+	const full = `{"ConsumedCapacity":{"TableName":"t","CapacityUnits":2,"Table":{"CapacityUnits":2}}}`
+	for _, c := range []struct {
+		asked, wanted string
+		request       string // "" for unchanged
+		response      string
+	}{
+		{"", "", "", full}, {"TOTAL", "", "", full},
+		{"", "TOTAL", `"TOTAL"`, `{}`}, {"NONE", "INDEXES", `"INDEXES"`, `{}`},
+		{"TOTAL", "TOTAL", "", full}, {"INDEXES", "TOTAL", "", full}, {"INDEXES", "INDEXES", "", full}, {"other", "INDEXES", "", full},
+		{"TOTAL", "INDEXES", `"INDEXES"`, `{"ConsumedCapacity":{"TableName":"t","CapacityUnits":2}}`},
+	} {
+		report, changed := capacity{c.asked, c.wanted}, object{}
+		report.requestCapacity(changed)
+		if got := string(changed["ReturnConsumedCapacity"]); got != c.request {
+			t.Errorf("%+v: the request has %s", c, got)
+		}
+		d, _ := newDocument([]byte(full))
+		r := &reply{&http.Response{StatusCode: http.StatusOK, Header: http.Header{}}, d, object{}}
+		resp, err := r.response(report)
+		require.NoError(t, err)
+		if got, _ := io.ReadAll(resp.Body); string(got) != c.response {
+			t.Errorf("%+v: the response is %s", c, got)
+		}
+	}
+	d, _ := newDocument([]byte(`{"ConsumedCapacity":7}`))
+	if err := (capacity{totalCapacity, indexesCapacity}).hide(&reply{document: d, changed: object{}}); err == nil {
+		t.Error("a number is a capacity")
+	}
+	if err := (capacity{totalCapacity, indexesCapacity}).hide(&reply{changed: object{}}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestExceptions checks the reasons and the exception of denials.
+func TestExceptions(t *testing.T) {
+	for _, c := range []struct {
+		causes []partitions.Cause
+		want   string
+	}{
+		{[]partitions.Cause{partitions.KeyRange}, "ProvisionedThroughputExceededException ThrottlingReasons"},
+		{[]partitions.Cause{partitions.Provisioned}, "ProvisionedThroughputExceededException ThrottlingReasons"},
+		{[]partitions.Cause{partitions.Account}, "RequestLimitExceeded ThrottlingReasons"},
+		{[]partitions.Cause{partitions.MaxOnDemand}, "ThrottlingException throttlingReasons"},
+		{[]partitions.Cause{partitions.MaxOnDemand, partitions.Account}, "RequestLimitExceeded ThrottlingReasons"},
+		{[]partitions.Cause{partitions.MaxOnDemand, partitions.Account, partitions.KeyRange}, "ProvisionedThroughputExceededException ThrottlingReasons"},
+	} {
+		var denied []partitions.Denial
+		for _, cause := range c.causes {
+			denied = append(denied, partitions.Denial{Cause: cause})
+		}
+		if got := exceptionOf(denied); got.name+" "+got.reasons != c.want || got.message == "" {
+			t.Errorf("%v: %+v", c.causes, got)
+		}
+	}
+	for want, c := range map[string]struct {
+		index string
+		write bool
+	}{
+		"TableWriteKeyRangeThroughputExceeded": {"", true}, "TableReadKeyRangeThroughputExceeded": {"", false},
+		"IndexWriteKeyRangeThroughputExceeded": {"i", true}, "IndexReadKeyRangeThroughputExceeded": {"i", false},
+	} {
+		space := &partitions.Space{Resource: partitions.Resource{Table: "t", Index: c.index, ARN: "arn"}}
+		d := partitions.Denial{Charge: partitions.Charge{Place: partitions.Place{Space: space}, Write: c.write}, Cause: partitions.KeyRange}
+		if got := reasonOf(d); got.Reason != want || got.Resource != "arn" {
+			t.Errorf("%+v: %+v, want %s", c, got, want)
+		}
+	}
+}
+
+// denialOf returns a throttled write of a key.
+func denialOf(table, index, key string) partitions.Denial {
+	place := partitions.Place{Space: &partitions.Space{Resource: partitions.Resource{Table: table, Index: index}}, Key: key}
+	return partitions.Denial{Charge: partitions.Charge{Place: place, Write: true}, Cause: partitions.KeyRange}
+}
+
+// TestThrottledWritesGetCoarser checks the slots of a throttled write by its age, and since when writes are known.
+func TestThrottledWritesGetCoarser(t *testing.T) {
+	const start = 1_800_000_000 // a full minute
+	for _, c := range []struct {
+		age    int64
+		length time.Duration // 0 if it is no longer kept
+		begins int64         // after start
+	}{
+		{0, time.Second, 17}, {14 * 60, time.Second, 17}, {15*60 + 59, 10 * time.Second, 10}, {59 * 60, 10 * time.Second, 10}, {61 * 60, time.Minute, 0}, {23*3600 + 59*60, time.Minute, 0}, {24*3600 + 60, 0, 0},
+	} {
+		h, now := newHistory(time.Unix(start, 0)), start+17+c.age
+		h.throttled(start+17, denialOf("t", "", "a"))
+		slots := h.slots("t", time.Unix(start, 0), time.Unix(now+1, 0), now)
+		if c.length == 0 != (len(slots) == 0) || len(slots) > 1 || len(slots) == 1 && (slots[0].Length != c.length || slots[0].Start.Unix() != start+c.begins || slots[0].Writes != 1) {
+			t.Errorf("after %d s: %+v", c.age, slots)
+		}
+	}
+	now := time.Unix(start, 0).UTC()
+	l, err := New(Options{Partitions: 1, PartitionWCU: 1, Now: func() time.Time { return now }})
+	require.NoError(t, err)
+	for _, c := range []struct{ age, since time.Duration }{{0, 0}, {23 * time.Hour, 0}, {23*time.Hour + 59*time.Minute, 0}, {24 * time.Hour, time.Minute}, {100 * time.Hour, 76*time.Hour + time.Minute}} {
+		now = time.Unix(start, 0).UTC().Add(c.age)
+		if got := l.Since().Unix() - start; got != int64(c.since.Seconds()) {
+			t.Errorf("after %v: known since %d s, want %v", c.age, got, c.since)
+		}
+	}
+}
+
+// TestSlotsOfThrottledWrites checks the range, the order and the bounds of slots and their keys.
+func TestSlotsOfThrottledWrites(t *testing.T) {
+	const start = 1_800_000_000
+	h := newHistory(time.Unix(start, 0))
+	for _, w := range []struct {
+		at         int64
+		index, key string
+	}{{1, "", "b"}, {0, "", "a"}, {1, "i", "a"}, {1, "", "b"}, {1, "", "a"}, {2, "", "c"}} {
+		h.throttled(start+w.at, denialOf("t", w.index, w.key))
+	}
+	h.throttled(start+1, denialOf("other", "", "x"))
+	got := h.slots("t", time.Unix(start, 0), time.Unix(start+2, 0), start+2)
+	if len(got) != 2 || fmt.Sprint(got[0].Keys, got[1].Keys, got[1].Writes) != "[{ a 1}] [{ b 2} { a 1} {i a 1}] 4" {
+		t.Errorf("%+v", got)
+	}
+	if got = h.slots("t", time.Unix(start+1, 0), time.Unix(start+3, 0), start+3); len(got) != 2 || got[0].Start.Unix() != start+1 {
+		t.Errorf("from the second on: %+v", got)
+	}
+	h.throttled(start+900, denialOf("t", "", "new")) // replaces the first slot of seconds
+	h.throttled(start, denialOf("t", "", "late"))
+	if got = h.slots("t", time.Unix(start+900, 0), time.Unix(start+901, 0), start+900); len(got) != 1 || got[0].Writes != 1 {
+		t.Errorf("after the clock went back: %+v", got)
+	}
+	r := newRing(1, 10)
+	for i := range 2 * maxSlotKeys {
+		r.add(5, keyName{"t", "", fmt.Sprint(i)})
+		r.add(5, keyName{fmt.Sprint("t", i%100), "", "k"})
+		r.add(6, keyName{"t", "", strings.Repeat("x", 1000) + fmt.Sprint(i)})
+	}
+	five, six := &r.slots[5], &r.slots[6]
+	if len(five.keys) != maxSlotKeys || len(five.tables) != maxSlotTables || five.tables["t"] != 2*maxSlotKeys || six.tables["t"] != 2*maxSlotKeys || six.bytes > maxSlotBytes || six.bytes < maxSlotBytes-1003 {
+		t.Errorf("%d keys of %d tables, %d bytes", len(five.keys), len(five.tables), six.bytes)
+	}
+}
+
+// TestDatabase checks which requests are for one database.
+func TestDatabase(t *testing.T) {
+	for authorization, want := range map[string]string{
+		"AWS4-HMAC-SHA256 Credential=key/20260101/eu-west-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0": "engine\x00key\x00eu-west-1",
+		"AWS4-HMAC-SHA256 Credential=key": "engine\x00key\x00", "": "engine\x00\x00",
+	} {
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://engine/", nil)
+		req.Header.Set("Authorization", authorization)
+		if got := (&exchange{req: req}).database(); got != want {
+			t.Errorf("%q: %q", authorization, got)
+		}
+	}
+}
+
+// TestProxiedRequest checks the URL and the headers of a request to the engine.
+func TestProxiedRequest(t *testing.T) {
+	target, err := url.Parse("http://user@engine:8000/base/")
+	require.NoError(t, err)
+	in := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://proxy/path?q=1", nil)
+	in.Header = http.Header{"Connection": {"X-One, X-Two", "close"}, "X-One": {"1"}, "X-Two": {"2"}, "X-Three": {"3"}, "Expect": {"100-continue"}, "Te": {"x"}, "Keep-Alive": {"x"}, "Upgrade": {"x"}, "Trailer": {"x"}, "Transfer-Encoding": {"x"}, "Proxy-Connection": {"x"}}
+	out := engineRequest(in, target)
+	if out.URL.String() != "http://user@engine:8000/base/path?q=1" || out.Host != "" || out.RequestURI != "" || len(out.Header) != 1 || out.Header.Get("X-Three") != "3" || len(in.Header) != 11 {
+		t.Errorf("%v with %v", out.URL, out.Header)
+	}
+}
+
+// TestReply checks the exception of a response, and what is read of a body.
+func TestReply(t *testing.T) {
+	for _, c := range []struct {
+		status          int
+		text, exception string
+	}{
+		{200, `{"__type":"a#B"}`, ""}, {400, `{"__type":"a#B"}`, "B"}, {400, `{"__type":"B"}`, "B"}, {500, `nonsense`, "unknown"}, {400, `{}`, "unknown"},
+	} {
+		r, err := readReply(&http.Response{StatusCode: c.status, ContentLength: -1, Body: io.NopCloser(strings.NewReader(c.text))})
+		if err != nil || r.exception() != c.exception {
+			t.Errorf("%d %s: %q, %v", c.status, c.text, r.exception(), err)
+		}
+	}
+	for _, c := range []struct {
+		size, limit int64
+		want        string
+		fails       bool
+	}{{5, 10, "", true}, {4, 10, "text", false}, {3, 10, "tex", false}, {0, 10, "text", false}, {-1, 3, "tex", false}, {4, 4, "text", false}, {4, 3, "tex", false}} {
+		got, err := readAll(strings.NewReader("text"), c.size, c.limit)
+		if (err != nil) != c.fails || err == nil && string(got) != c.want {
+			t.Errorf("%+v: %q, %v", c, got, err)
+		}
+	}
+}
+
+// TestStatsAreBounded checks that tables beyond the bound share their counters, and that totals are in order.
+func TestStatsAreBounded(t *testing.T) {
+	c := newCounts(time.Unix(0, 0))
+	for i := range maxSpaces + 10 {
+		c.denied([]partitions.Denial{denialOf(fmt.Sprintf("t%05d", i), "", "k")})
+	}
+	totals := c.totals()
+	if len(c.spaces) != maxSpaces+1 || len(totals) != maxSpaces+1 || totals[0].Table != "" || totals[0].Count != 10 || totals[1].Table != "t00000" || totals[1].Count != 1 {
+		t.Errorf("%d tables, totals %+v", len(c.spaces), totals[:2])
+	}
+	c = newCounts(time.Unix(0, 0))
+	c.denied([]partitions.Denial{denialOf("b", "", "k"), denialOf("a", "y", "k"), denialOf("a", "x", "k"), denialOf("a", "x", "k")})
+	if got := fmt.Sprint(c.totals()); got != "[{IndexWriteKeyRangeThroughputExceeded a x 2} {IndexWriteKeyRangeThroughputExceeded a y 1} {TableWriteKeyRangeThroughputExceeded b  1}]" {
+		t.Error(got)
+	}
+}
