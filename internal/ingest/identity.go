@@ -20,7 +20,7 @@ var epoch = time.Unix(0, 0)
 // parse returns the event with its id, time and data. The time may be up to ahead later than now. The fault's location
 // is relative to the event.
 func (e newEvent) parse(now time.Time, ahead time.Duration) (events.Event, *huma.ErrorDetail) {
-	out := events.Event{Entity: string(e.Entity), ID: string(e.ID)}
+	out := events.Event{Entity: string(e.Entity), ID: string(e.ID), New: e.ID == ""}
 	t, fault := e.time(now)
 	if fault != nil {
 		return out, fault

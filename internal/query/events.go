@@ -56,6 +56,12 @@ func (e *eventReader) list(ctx context.Context, in *eventsInput, now time.Time) 
 		return nil, err
 	}
 	list, next, err := fitPage(page)
+	if err == nil && next != "" && page.Next == "" { // the reader must know that the page has a cursor
+		r.Limit = len(list)
+		if page, err = e.events.Query(ctx, r, now); err == nil {
+			list, next, err = fitPage(page)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

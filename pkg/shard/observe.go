@@ -21,14 +21,15 @@ type Attempt struct {
 	Shard   int       // the write shard
 	Call    uint64    // the call's number in this process; all attempts of one call have it
 	Items   uint64    // hash of the items that the call writes to the key; 0 if write shards are random
+	New     bool      // no other process can name the item yet, so the newest count is in force for it at once
 	At      time.Time // the time for which the write shard was chosen: an event's, a limit call's, else the attempt's
 	Outcome Outcome
 
 	// The key's entry in the shard map when the attempt was sent.
 	Version   int64
-	Shards    int       // the newest shard count; for an event the count at At if that is larger
+	Shards    int       // the newest shard count; for an event the count at At, or near it if it is New, if that is larger
 	Before    int       // the count before Shards; 0 if there was none
-	Effective time.Time // when Shards takes effect for events; zero if the count never changed
+	Effective time.Time // when Shards takes effect for events that are not New; zero if the count never changed
 	Changed   time.Time // when the entry last changed; zero if it never did
 	Pinned    bool
 

@@ -87,7 +87,7 @@ func (e *evidence) observe(a shard.Attempt, p kind.Placement, now time.Time) boo
 	if a.Version != e.version {
 		e.startVersion(a.Version, now)
 	}
-	if p == kind.Timed && a.At.Before(a.Effective) || !isAdded(a) {
+	if p == kind.Timed && !a.New && a.At.Before(a.Effective) || !isAdded(a) {
 		return false
 	}
 	throttled := a.Outcome != shard.Accepted

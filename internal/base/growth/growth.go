@@ -14,7 +14,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// The counts to which keys grow. slowSteps are for keys that a larger count does not relieve at once,
+// The counts to which keys grow. slowSteps are for keys that a larger count may not relieve at once,
 // but after the lead, or, for rows of an index, with their next write. So their first step is larger.
 // Each step adds two write shards or more: evidence.busy wants throttles on two of them.
 var (
@@ -26,7 +26,7 @@ var (
 // at least twice the count, and at most bound.
 func Next(t kind.Traits, count, bound int) int {
 	steps := slowSteps
-	if t.Placement == kind.Random && !t.Leads {
+	if t.Placement == kind.Random && !t.LargeSteps {
 		steps = promptSteps
 	}
 	for _, step := range steps {

@@ -144,6 +144,8 @@ func TestObserve(t *testing.T) {
 		"events nine seconds old":       {kind.Timed, func(w *writer) Answer { return w.dated(-9 * time.Second) }, Ask},
 		"events ahead":                  {kind.Timed, func(w *writer) Answer { return w.dated(2 * time.Second) }, Ask},
 		"events before the change":      {kind.Timed, func(w *writer) Answer { w.Effective = w.now.Add(time.Second); return w.dated(0) }, Nothing},
+		"new events before the change":  {kind.Timed, func(w *writer) Answer { w.New, w.Effective = true, w.now.Add(time.Second); return w.dated(0) }, Ask},
+		"new events, throttled twice":   {kind.Timed, func(w *writer) Answer { w.New = true; return w.write(2, false) }, Refresh},
 		"events at the change":          {kind.Timed, func(w *writer) Answer { w.Effective = w.now; return w.dated(0) }, Ask},
 		"a board just changed":          {kind.Indexed, func(w *writer) Answer { w.Changed = w.now.Add(-59 * time.Second); return w.writes(9, false) }, Nothing},
 		"a board changed a minute ago":  {kind.Indexed, func(w *writer) Answer { w.Changed = w.now.Add(-time.Minute); return w.writes(9, false) }, Ask},

@@ -55,7 +55,7 @@ func (k *Keys) Observe(a shard.Attempt, bound int, now time.Time) Answer {
 		return Nothing
 	}
 	if !e.entitled(a, p, k.tight(now), now) {
-		if p == kind.Random && a.Shards < bound && e.startRefresh(now) {
+		if (p == kind.Random || a.New) && a.Shards < bound && e.startRefresh(now) {
 			return Refresh
 		}
 		return Nothing

@@ -49,9 +49,8 @@ type Traits struct {
 	// PlacedBy is, in the plural, what a write's write shard is calculated from. It is "" with random placement.
 	PlacedBy string
 
-	// Leads means that a larger count takes effect after the lead, although a write may use any write
-	// shard. By then no reader has the smaller count, so a consistent read finds all items.
-	Leads bool
+	// LargeSteps means that a key grows in few, large steps, although a write may use any write shard.
+	LargeSteps bool
 
 	// Timeless means that no item's write shard depends on a past shard count. The shard map then
 	// keeps only the newest changes.

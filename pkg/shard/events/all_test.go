@@ -99,6 +99,10 @@ func (s *slowly) Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.
 	return &dynamodb.QueryOutput{}, nil
 }
 
+func (*slowly) GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	return &dynamodb.GetItemOutput{}, nil
+}
+
 // TestLongStreamRefreshesShardMap checks that the last page of a stream looks up the shard map at its own time, and not at
 // the stream's begin.
 func TestLongStreamRefreshesShardMap(t *testing.T) {

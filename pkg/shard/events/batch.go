@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -20,31 +21,36 @@ import (
 // writeBatch puts items with BatchWriteItem, 25 per call, in parallel. If several items have one
 // key, it writes the last, and all share its outcome.
 type writeBatch struct {
-	client   WriterClient
-	table    string
-	call     observe.Call
-	items    []dynamo.Item
-	indices  [][]int         // for each item, the indices of its events in the caller's list
-	attempts []shard.Attempt // for each item, the attempt that observers receive
-	byKey    map[string]int  // index in items, by primary key
+	*Writer
+	clock dynamo.Clock
+	call  observe.Call
+	items []*batchItem
+	byKey map[string]*batchItem // by the primary key before any move
 }
 
-func newWriteBatch(client WriterClient, table string, o shard.Observer) *writeBatch {
-	return &writeBatch{client: client, table: table, call: observe.Begin(o), byKey: map[string]int{}}
+// batchItem is an item of a batch.
+type batchItem struct {
+	event   Event
+	item    dynamo.Item
+	attempt shard.Attempt // what observers receive
+	indices []int         // of its events in the caller's list
+	stays   bool          // the item never moves to another write shard
+}
+
+func newWriteBatch(w *Writer, now time.Time) *writeBatch {
+	return &writeBatch{Writer: w, clock: dynamo.StartClock(now), call: observe.Begin(w.observer), byKey: map[string]*batchItem{}}
 }
 
 // addWrite adds the put of an event to the batch; index is the event's in the caller's list.
-func (b *writeBatch) addWrite(w shardmap.Write, index int) {
-	it := w.Action.Put.Item
-	key := keyText(it)
-	at, known := b.byKey[key]
-	if !known {
-		at = len(b.items)
-		b.byKey[key] = at
-		b.items, b.indices, b.attempts = append(b.items, nil), append(b.indices, nil), append(b.attempts, shard.Attempt{})
+func (b *writeBatch) addWrite(ev Event, w shardmap.Write, index int) {
+	key := keyText(w.Action.Put.Item)
+	it := b.byKey[key]
+	if it == nil {
+		it = &batchItem{}
+		b.byKey[key], b.items = it, append(b.items, it)
 	}
-	b.items[at], b.attempts[at] = it, w.Attempt
-	b.indices[at] = append(b.indices[at], index)
+	it.event, it.item, it.attempt, it.stays = ev, w.Action.Put.Item, w.Attempt, it.stays || !ev.New
+	it.indices = append(it.indices, index)
 }
 
 // keyText returns an item's primary key as one text.
@@ -54,18 +60,21 @@ func keyText(it dynamo.Item) string {
 
 // write puts all items, and sets the error of each failed event in outcomes.
 func (b *writeBatch) write(ctx context.Context, outcomes []error) {
-	observe.SumItems(b.attempts)
+	attempts := make([]shard.Attempt, len(b.items))
+	for i, it := range b.items {
+		attempts[i] = it.attempt
+	}
+	observe.SumItems(attempts)
+	for i, it := range b.items {
+		it.attempt.Items = attempts[i].Items
+	}
 	var group errgroup.Group
 	group.SetLimit(dynamo.MaxParallel)
-	for first := 0; first < len(b.items); first += dynamo.MaxBatchWrite {
-		last := min(first+dynamo.MaxBatchWrite, len(b.items))
+	for some := range slices.Chunk(b.items, dynamo.MaxBatchWrite) {
 		group.Go(func() error {
-			left, err := b.putItems(ctx, b.items[first:last])
-			for i := first; i < last; i++ {
-				if err == nil || !slices.ContainsFunc(left, sameKey(b.items[i])) {
-					continue
-				}
-				for _, index := range b.indices[i] {
+			left, err := b.putItems(ctx, some)
+			for _, it := range left {
+				for _, index := range it.indices {
 					outcomes[index] = err
 				}
 			}
@@ -76,8 +85,15 @@ func (b *writeBatch) write(ctx context.Context, outcomes []error) {
 }
 
 // putItems writes up to 25 items, and returns those that failed with the error.
-func (b *writeBatch) putItems(ctx context.Context, left []dynamo.Item) ([]dynamo.Item, error) {
+func (b *writeBatch) putItems(ctx context.Context, left []*batchItem) ([]*batchItem, error) {
+	first := true
 	err := dynamo.Persist(ctx, func(ctx context.Context) (err error) {
+		for _, it := range left {
+			if !first && !it.stays {
+				b.move(ctx, it)
+			}
+		}
+		first = false
 		left, err = b.attempt(ctx, left)
 		return err
 	})
@@ -87,15 +103,23 @@ func (b *writeBatch) putItems(ctx context.Context, left []dynamo.Item) ([]dynamo
 	return nil, nil
 }
 
+// move places a throttled new item by the current count. It stays where it is if that can't be read.
+func (b *writeBatch) move(ctx context.Context, it *batchItem) {
+	if w, err := b.PutTransact(ctx, it.event, b.clock.Now()); err == nil {
+		w.Attempt.Items = it.attempt.Items
+		it.item, it.attempt = w.Action.Put.Item, w.Attempt
+	}
+}
+
 // attempt makes one call, and returns the unprocessed items with the error. It writes a single item with
 // PutItem, whose throttles have a reason.
-func (b *writeBatch) attempt(ctx context.Context, items []dynamo.Item) ([]dynamo.Item, error) {
+func (b *writeBatch) attempt(ctx context.Context, items []*batchItem) ([]*batchItem, error) {
 	if len(items) == 1 {
 		return items, b.putItem(ctx, items[0])
 	}
 	requests := make([]types.WriteRequest, len(items))
 	for i, it := range items {
-		requests[i].PutRequest = &types.PutRequest{Item: it}
+		requests[i].PutRequest = &types.PutRequest{Item: it.item}
 	}
 	out, err := b.client.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{
 		RequestItems: map[string][]types.WriteRequest{b.table: requests},
@@ -103,23 +127,24 @@ func (b *writeBatch) attempt(ctx context.Context, items []dynamo.Item) ([]dynamo
 	if err != nil {
 		return b.writeSingly(ctx, items, err)
 	}
-	var left []dynamo.Item
+	unprocessed := map[string]bool{}
 	for _, r := range out.UnprocessedItems[b.table] {
-		left = append(left, r.PutRequest.Item)
+		unprocessed[keyText(r.PutRequest.Item)] = true
 	}
+	var left []*batchItem
 	for _, it := range items {
-		if !slices.ContainsFunc(left, sameKey(it)) {
-			b.call.Observe(ctx, b.attemptOf(it), nil)
+		if !unprocessed[keyText(it.item)] {
+			b.call.Observe(ctx, it.attempt, nil)
+			continue
 		}
+		it.stays = true // it may be unprocessed after an internal failure, and written
+		left = append(left, it)
 	}
 	if len(left) > 0 {
 		return b.writeSingly(ctx, left, fmt.Errorf("%w: %d of %d items were left unprocessed", shard.ErrThrottled, len(left), len(items)))
 	}
 	return nil, nil
 }
-
-// attemptOf returns the attempt that observers receive of a write of an item.
-func (b *writeBatch) attemptOf(it dynamo.Item) shard.Attempt { return b.attempts[b.byKey[keyText(it)]] }
 
 // maxSingles bounds the items written singly after a batch was throttled.
 const maxSingles = 4
@@ -128,22 +153,23 @@ const maxSingles = 4
 // unprocessed. If that is throttled, the partition's other items are observed as throttled, too. The
 // batch and the single write are observed as one attempt of each item. It returns the items that are
 // left, and batchErr or the error of a single write with an unknown outcome.
-func (b *writeBatch) writeSingly(ctx context.Context, items []dynamo.Item, batchErr error) ([]dynamo.Item, error) {
+func (b *writeBatch) writeSingly(ctx context.Context, items []*batchItem, batchErr error) ([]*batchItem, error) {
 	if !dynamo.IsThrottle(batchErr) && !errors.Is(batchErr, shard.ErrThrottled) {
 		for _, it := range items {
-			b.call.ObserveAs(ctx, b.attemptOf(it), shard.Inconclusive)
+			it.stays = true // an attempt may have been applied
+			b.call.ObserveAs(ctx, it.attempt, shard.Inconclusive)
 		}
 		return items, batchErr
 	}
 	results := map[string]error{} // of single writes, by partition key
 	var unknown error             // of a single write that may have been applied
-	left := slices.DeleteFunc(slices.Clone(items), func(it dynamo.Item) bool {
-		pk := dynamo.Text(it, schema.PK)
+	left := slices.DeleteFunc(slices.Clone(items), func(it *batchItem) bool {
+		pk := dynamo.Text(it.item, schema.PK)
 		if result, tried := results[pk]; tried || len(results) == maxSingles {
 			if dynamo.IsThrottle(result) {
-				b.call.Observe(ctx, b.attemptOf(it), result)
+				b.call.Observe(ctx, it.attempt, result)
 			} else {
-				b.call.ObserveAs(ctx, b.attemptOf(it), shard.Inconclusive)
+				b.call.ObserveAs(ctx, it.attempt, shard.Inconclusive)
 			}
 			return false
 		}
@@ -161,8 +187,4 @@ func (b *writeBatch) writeSingly(ctx context.Context, items []dynamo.Item, batch
 		return nil, nil
 	}
 	return left, batchErr
-}
-
-func sameKey(a dynamo.Item) func(dynamo.Item) bool {
-	return func(b dynamo.Item) bool { return keyText(a) == keyText(b) }
 }

@@ -39,9 +39,9 @@ func TestEveryItemOfBatchIsObserved(t *testing.T) {
 		throttled int
 	}{"the partition's limit": {full, 16}, "another limit": {account, 0}} {
 		w := &libtest.Listener{}
-		b := newWriteBatch(&partly{libtest.Scripted{Probe: c.single}}, "items", w)
+		b := newWriteBatch(NewWriter(&partly{libtest.Scripted{Probe: c.single}}, "items", nil, Options{Observer: w}), libtest.Epoch)
 		for i := range 24 {
-			b.addWrite(writeOf("E#e#2026-11-22#0", fmt.Sprint("2026-11-22T10:00:00.000Z#", i)), i)
+			b.addWrite(Event{}, writeOf("E#e#2026-11-22#0", fmt.Sprint("2026-11-22T10:00:00.000Z#", i)), i)
 		}
 		left, _ := b.attempt(t.Context(), b.items)
 		seen := map[shard.Outcome]int{}
@@ -76,9 +76,9 @@ func (l *lossy) PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamo
 // if later items of its batch conflict.
 func TestAmbiguousResultIsNotObservedAsConflict(t *testing.T) {
 	w := &libtest.Listener{}
-	b := newWriteBatch(&lossy{}, "items", w)
+	b := newWriteBatch(NewWriter(&lossy{}, "items", nil, Options{Observer: w}), libtest.Epoch)
 	for i := range 3 {
-		b.addWrite(writeOf(fmt.Sprint("E#e#2026-11-22#", i), "2026-11-22T10:00:00.000Z#a"), i)
+		b.addWrite(Event{}, writeOf(fmt.Sprint("E#e#2026-11-22#", i), "2026-11-22T10:00:00.000Z#a"), i)
 	}
 	left, err := b.attempt(t.Context(), b.items)
 	if len(left) != 3 || w.All != 3 || dynamo.IsConflict(err) || !errors.Is(dynamo.Kind(err), shard.ErrUnavailable) {

@@ -13,6 +13,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/client"
 	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 	"github.com/hotshard/hotshard/pkg/shard/internal/place"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
@@ -41,7 +42,9 @@ const defaultPage = 100
 const MaxQueries = 1000
 
 // Query returns a page of a range by eventually consistent reads. It reads all write shards
-// that the entity had in the range, in parallel, and returns each event once.
+// that the entity had in the range, in parallel, and returns each event once. A page without a cursor, neither After
+// nor Next, may lack events of about the last second. If a page has one and the range ends recently, Query also
+// reads the entity's entry in the shard map, at 1 RCU, so that no cursor passes an event that was stored before.
 func (e *Reader) Query(ctx context.Context, r Range, now time.Time) (Page, error) {
 	if err := given.Check(e.client, e.shards, r.Entity); err != nil {
 		return Page{}, fmt.Errorf("reading events: %w", err)
@@ -53,11 +56,34 @@ func (e *Reader) Query(ctx context.Context, r Range, now time.Time) (Page, error
 	if err != nil {
 		return Page{}, err
 	}
-	page, err := e.readPage(ctx, r, of, now)
+	key := Key(r.Entity)
+	entry, err := e.shards.Lookup(ctx, key, now)
+	var page Page
+	if err == nil {
+		page, err = e.readPage(ctx, r, of, entry, now)
+	}
+	if err == nil && r.isUnsettled(page, now) {
+		var current shardmap.Entry
+		if current, err = e.shards.Current(ctx, key); err == nil && current.Version != entry.Version {
+			page, err = e.readPage(ctx, r, of, current, now)
+		}
+	}
 	if err != nil {
 		return Page{}, fmt.Errorf("reading events of %q: %w", r.Entity, err)
 	}
 	return page, nil
+}
+
+// isUnsettled reports whether a cursor of the page may pass new events on write shards that a view does not have yet.
+func (r Range) isUnsettled(page Page, now time.Time) bool {
+	end, last := r.To, page.Next
+	if r.Desc {
+		last = r.After
+	}
+	if at, _, err := shard.Millis.ParseBound(last); err == nil && at.Before(end) {
+		end = at
+	}
+	return (r.After != "" || page.Next != "") && end.After(now.Add(-shardmap.Unsettled))
 }
 
 // places returns the range from its position on, without stream markers, which an audit writes among the
@@ -84,9 +110,9 @@ func (r Range) places(now time.Time) (place.Range, error) {
 	}, nil
 }
 
-// readPage reads a page.
-func (e *Reader) readPage(ctx context.Context, r Range, of place.Range, now time.Time) (page Page, err error) {
-	items, rest := place.ReadRange(ctx, e.days(), Key(r.Entity), of, now)
+// readPage reads a page by the entity's counts.
+func (e *Reader) readPage(ctx context.Context, r Range, of place.Range, entry shardmap.Entry, now time.Time) (page Page, err error) {
+	items, rest := place.ReadRange(ctx, e.days(entry), Key(r.Entity), of, now)
 	last, size := "", 0
 	for found, err := range items {
 		if err != nil {
@@ -110,12 +136,29 @@ func (e *Reader) readPage(ctx context.Context, r Range, of place.Range, now time
 	return page, nil
 }
 
-// days returns the events as a table with a bucket for each day. Only ranges are read from it.
-func (e *Reader) days() *table.Table {
+// days returns the events of an entity as a table with a bucket for each day. Only ranges are read from it.
+func (e *Reader) days(entry shardmap.Entry) *table.Table {
 	return &table.Table{
-		Client: querier{queries: e.client}, Name: e.table, PartitionKey: schema.PK, SortKey: schema.SK, Shards: e.shards,
-		Layout: table.TimeBuckets{Bucket: schema.EventBucket, By: schema.SK},
+		Client: querier{queries: e.client}, Name: e.table, PartitionKey: schema.PK, SortKey: schema.SK, Shards: known(entry),
+		Layout: table.TimeBuckets{Bucket: schema.EventBucket, By: schema.SK}, Calculate: calculate,
 	}
+}
+
+// known is the counts of one entity.
+type known shardmap.Entry
+
+// Lookup returns the entry.
+func (k known) Lookup(context.Context, string, time.Time) (shardmap.Entry, error) {
+	return shardmap.Entry(k), nil
+}
+
+// calculate returns the write shard of the event with a sort key.
+func calculate(sk string, n int) int {
+	_, id, err := schema.ParseEventSortKey(sk)
+	if err != nil {
+		return 0
+	}
+	return shard.Calculated(id, n)
 }
 
 // querier is a client with the one operation that a range needs.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -36,36 +37,48 @@ func NewReader(db ReaderClient, table string, shards *shardmap.Map) *Reader {
 
 // Get returns one event, read strongly consistent, or an error that wraps ErrNotFound. It first reads the
 // write shard by the shard count at the event's time, and then those by the other counts near that
-// time.
+// time. Before it returns ErrNotFound for a recent time, it also reads the entity's entry in the shard map.
 func (e *Reader) Get(ctx context.Context, entity, id string, t, now time.Time) (Event, error) {
 	if err := cmp.Or(dynamo.CheckNow(now), given.Check(e.client, e.shards, entity, id)); err != nil {
 		return Event{}, err
 	}
 	entry, stale := e.shards.Lookup(ctx, Key(entity), now)
-	keys := candidates(entry, entity, id, t)
-	for _, some := range [][]dynamo.Item{keys[:1], keys[1:]} {
-		items, err := dynamo.BatchGet(ctx, e.client, e.table, some, true)
-		if err != nil {
-			return Event{}, fmt.Errorf("reading event %q of %q: %w", id, entity, err)
+	it, err := e.find(ctx, entry, entity, id, t, now)
+	if err == nil && it == nil && (stale != nil || t.After(now.Add(-shardmap.Unsettled))) {
+		var current shardmap.Entry
+		if current, err = e.shards.Current(ctx, Key(entity)); err == nil && current.Version != entry.Version {
+			it, err = e.find(ctx, current, entity, id, t, now)
 		}
-		for _, it := range items {
-			if !dynamo.Expired(it, now) {
-				return parseEvent(entity, it)
+	}
+	switch {
+	case err != nil:
+		return Event{}, fmt.Errorf("reading event %q of %q: %w", id, entity, err)
+	case it == nil:
+		return Event{}, fmt.Errorf("event %q of %q at %s: %w", id, entity, t.Format(schema.TimeLayout), shard.ErrNotFound)
+	}
+	return parseEvent(entity, it)
+}
+
+// find returns the item of an event, or nil if no write shard by these counts has it.
+func (e *Reader) find(ctx context.Context, entry shardmap.Entry, entity, id string, t, now time.Time) (dynamo.Item, error) {
+	places := entry.PlacesAt(shard.Calculated, id, t)
+	for _, some := range [][]int{places[:1], places[1:]} {
+		keys := make([]dynamo.Item, len(some))
+		for i, n := range some {
+			keys[i] = eventKey(entity, id, t, n)
+		}
+		items, err := dynamo.BatchGet(ctx, e.client, e.table, keys, true)
+		if err != nil {
+			return nil, err
+		}
+		items = slices.DeleteFunc(items, func(it dynamo.Item) bool { return dynamo.Expired(it, now) })
+		for _, key := range keys { // the copy on the lowest write shard, as in ranges
+			if i := slices.IndexFunc(items, func(it dynamo.Item) bool { return keyText(it) == keyText(key) }); i >= 0 {
+				return items[i], nil
 			}
 		}
 	}
-	if stale != nil { // the event may be on a write shard of a newer count
-		return Event{}, fmt.Errorf("reading event %q of %q: %w", id, entity, stale)
-	}
-	return Event{}, fmt.Errorf("event %q of %q at %s: %w", id, entity, t.Format(schema.TimeLayout), shard.ErrNotFound)
-}
-
-// candidates returns the keys under which an event may be stored, the most likely one first.
-func candidates(entry shardmap.Entry, entity, id string, t time.Time) (keys []dynamo.Item) {
-	for _, n := range entry.PlacesAt(shard.Calculated, id, t) {
-		keys = append(keys, eventKey(entity, id, t, n))
-	}
-	return keys
+	return nil, nil
 }
 
 func parseEvent(entity string, it dynamo.Item) (Event, error) {

@@ -21,20 +21,26 @@ const maxOutrun = 4
 // putItem puts an item if there is none. It replaces an item with other attributes on condition that they are unchanged,
 // which costs another WCU. So an attempt that is applied late replaces no newer data. Of calls with one event, rev tells
 // equal data apart; the other puts leave no rev.
-func (b *writeBatch) putItem(ctx context.Context, it dynamo.Item) error {
-	put := &types.Put{Item: it, ConditionExpression: aws.String("attribute_not_exists(pk)")}
+func (b *writeBatch) putItem(ctx context.Context, it *batchItem) error {
+	err := b.putUnlessThere(ctx, it)
+	it.stays = it.stays || err != nil && !dynamo.IsThrottle(err)
+	return err
+}
+
+func (b *writeBatch) putUnlessThere(ctx context.Context, it *batchItem) error {
+	put := &types.Put{Item: it.item, ConditionExpression: aws.String("attribute_not_exists(pk)")}
 	for range maxOutrun {
 		put.TableName, put.ReturnValuesOnConditionCheckFailure = &b.table, types.ReturnValuesOnConditionCheckFailureAllOld
 		_, err := b.client.PutItem(ctx, dynamo.PutInput(put), dynamo.NoRetry)
-		b.call.Observe(ctx, b.attemptOf(it), err)
+		b.call.Observe(ctx, it.attempt, err)
 		there, failed := dynamo.ConditionFailed(err)
 		switch {
 		case !failed:
 			return err
-		case hasAll(there, it):
+		case hasAll(there, it.item):
 			return nil
 		}
-		if put, err = replacement(there, it); err != nil {
+		if put, err = replacement(there, it.item); err != nil {
 			return err
 		}
 	}

@@ -30,6 +30,12 @@ type Event struct {
 	ID     string
 	Time   time.Time // kept to the millisecond
 	Data   map[string]types.AttributeValue
+
+	// New means that the ID was made for this write, and that nobody else knows it before the write's end. A new event
+	// uses added write shards at once; others wait until all processes know of them. After an error that is not
+	// ErrThrottled, a write with another ID may make a second event, and so may a write of the same ID that is not New.
+	// Readers leave New false.
+	New bool
 }
 
 // Writer writes the events of entities: time series with one bucket per UTC day, spread over
@@ -86,21 +92,22 @@ func (e *Writer) Put(ctx context.Context, events []Event, now time.Time) []error
 		}
 		return outcomes
 	}
-	batch := newWriteBatch(e.client, e.table, e.observer)
+	batch := newWriteBatch(e, now)
 	for i, ev := range events {
 		w, err := e.PutTransact(ctx, ev, now)
 		if err != nil {
 			outcomes[i] = err
 			continue
 		}
-		batch.addWrite(w, i)
+		batch.addWrite(ev, w, i)
 	}
 	batch.write(ctx, outcomes)
 	return outcomes
 }
 
 // PutTransact returns the write of one event for a transaction of package once. The write shard is
-// calculated from the event's id, by the shard count at its time. Its errors are those of Put.
+// calculated from the event's id, by the shard count at its time, or for a new event by [shardmap.Entry.CountOfNew].
+// Its errors are those of Put.
 func (e *Writer) PutTransact(ctx context.Context, ev Event, now time.Time) (shardmap.Write, error) {
 	if err := given.Map(e.shards, ev.Entity, ev.ID); err != nil {
 		return shardmap.Write{}, fmt.Errorf("writing event %q of entity %q: %w", ev.ID, ev.Entity, err)
@@ -115,7 +122,11 @@ func (e *Writer) PutTransact(ctx context.Context, ev Event, now time.Time) (shar
 	if err != nil {
 		return shardmap.Write{}, fmt.Errorf("writing an event of %q: %w", ev.Entity, err)
 	}
-	n := shard.Calculated(ev.ID, entry.History.At(ev.Time))
+	count, sent := entry.History.At(ev.Time), observe.Sent
+	if ev.New {
+		count, sent = entry.CountOfNew(ev.Time), observe.SentNew
+	}
+	n := shard.Calculated(ev.ID, count)
 	it := eventKey(ev.Entity, ev.ID, ev.Time, n)
 	if len(ev.Data) > 0 {
 		it["data"] = &types.AttributeValueMemberM{Value: ev.Data}
@@ -123,7 +134,7 @@ func (e *Writer) PutTransact(ctx context.Context, ev Event, now time.Time) (shar
 	if e.retention > 0 {
 		it[schema.ExpiresAt] = dynamo.Number(expiry(ev, now, e.retention).Unix())
 	}
-	attempt := observe.Sent(kind.Event, Key(ev.Entity), entry, n, ev.Time)
+	attempt := sent(kind.Event, Key(ev.Entity), entry, n, ev.Time)
 	attempt.Items = observe.Hash(dynamo.Text(it, schema.SK))
 	return shardmap.Write{
 		Action:  types.TransactWriteItem{Put: &types.Put{TableName: &e.table, Item: it}},

@@ -81,9 +81,6 @@ func waitAWhile(ctx context.Context) bool { return dynamo.Pause(ctx, rand.N(grow
 // ObserveAttempt records an attempt, and grows the key if the evidence is then sufficient.
 func (g *Grower) ObserveAttempt(ctx context.Context, a shard.Attempt) {
 	traits := kind.Of(kind.Kind(a.Kind))
-	if traits.Leads && a.At.Before(a.Effective) {
-		a.Outcome = shard.Inconclusive // it used the previous count
-	}
 	partitions := g.o.Partitions(cmp.Or(a.Table, traits.Table))
 	useful := growth.Bound(partitions)
 	bound := min(useful, g.o.Max)
@@ -95,9 +92,8 @@ func (g *Grower) ObserveAttempt(ctx context.Context, a shard.Attempt) {
 			"key", g.o.Shown(a.Key), "shards", a.Shards, "partitions", partitions)
 	case a.Pinned:
 	case answer == growth.Refresh:
-		// A kind with a lead needs no refresh: all views have the change when it takes effect. If a limit's
-		// waiting hits refreshed, more of them would transfer quota at the same time.
-		if !traits.Leads && !traits.Divides && g.wait(ctx) {
+		// If a limit's waiting hits refreshed, more of them would transfer quota at the same time.
+		if !traits.Divides && g.wait(ctx) {
 			g.refresh(ctx, a.Key)
 		}
 	case answer == growth.Ask:

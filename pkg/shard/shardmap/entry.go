@@ -2,7 +2,6 @@ package shardmap
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -49,9 +48,8 @@ type Entry struct {
 type Note struct {
 	By, Why string
 	Made    time.Time
-	// Kind is the key's kind, as [shard.Attempt] has it, or "" if it is unknown. It is not stored. It shortens the lead
-	// of keys whose items depend on the count in force at their write: see [Options]. A key of a kind whose items depend on
-	// no past count, such as a counter, keeps only its newest changes.
+	// Kind is the key's kind, as [shard.Attempt] has it, or "" if it is unknown. It is not stored. A key of a kind whose
+	// items depend on no past count, such as a counter, keeps only its newest changes.
 	Kind string
 }
 
@@ -65,12 +63,26 @@ func (e Entry) Effective() time.Time {
 
 // Active returns the entry without its changes after t if they lower the count. So the newest count of
 // the result is at least the count at t.
-func (e Entry) Active(t time.Time) Entry {
-	if h := e.History; h.At(t) > h.Newest() {
-		e.History = h[:slices.IndexFunc(h, func(c shard.Change) bool { return c.At.After(t) })]
+func (e Entry) Active(t time.Time) Entry { return e.activeFor(t, e.History.At(t)) }
+
+// activeFor returns the entry up to the last change to count until t, if later changes lower the count.
+func (e Entry) activeFor(t time.Time, count int) Entry {
+	if count > e.History.Newest() {
+		last := len(e.History) - 1
+		for ; e.History[last].At.After(t) || e.History[last].Count != count; last-- {
+		}
+		e.History = e.History[:last+1]
 	}
 	return e
 }
+
+// CountOfNew returns the shard count for a new item of time t, which no other process can name before it is stored. It is
+// the largest count in force from t to [Margin] later, so that a growth counts at once. Readers consider all counts of
+// that time, and a decrease that some views don't have yet takes effect later.
+func (e Entry) CountOfNew(t time.Time) int { return e.History.Max(t, t.Add(Margin)) }
+
+// ActiveOfNew is Active for new items: the newest count of the result is at least CountOfNew.
+func (e Entry) ActiveOfNew(t time.Time) Entry { return e.activeFor(t.Add(Margin), e.CountOfNew(t)) }
 
 // Most returns the largest shard count that the key ever had, at least 1.
 func (e Entry) Most() int { return max(1, e.Max) }

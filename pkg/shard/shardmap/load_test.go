@@ -145,9 +145,9 @@ func TestLeadFollowsFromOptions(t *testing.T) {
 		lead, ahead time.Duration
 	}{
 		{Options{}, LeadTime, MaxAhead},
-		{Options{ViewAge: 3 * time.Second}, 7 * time.Second, MaxAhead},
-		{Options{ViewAge: 500 * time.Millisecond, EventAhead: 4 * time.Second}, 6500 * time.Millisecond, 4 * time.Second},
-		{Options{ViewAge: time.Hour, EventAhead: time.Hour}, MaxViewAge + MaxEventAhead + CommitTime + Clocks, MaxEventAhead},
+		{Options{ViewAge: 3 * time.Second}, 5750 * time.Millisecond, MaxAhead},
+		{Options{ViewAge: 500 * time.Millisecond, EventAhead: 4 * time.Second}, 5250 * time.Millisecond, 4 * time.Second},
+		{Options{ViewAge: time.Hour, EventAhead: time.Hour}, MaxViewAge + MaxEventAhead + CommitTime + HostClocks, MaxEventAhead},
 	} {
 		f := mapfake.New(10, 0, 0)
 		view := New(f, "m", c.o)

@@ -64,8 +64,9 @@ type Map struct {
 	times   mapTimes
 
 	mu       sync.Mutex
-	view     *view    // replaced by each load
-	inFlight *renewal // may be nil
+	view     *view                   // replaced by each load
+	inFlight *renewal                // may be nil
+	reads    map[string]*currentRead // in flight, by key
 
 	loading *mapLoad // an unfinished load; only the renewal uses it
 
@@ -86,7 +87,7 @@ const maxEarly = 1000
 func New(db Client, table string, o Options) *Map {
 	return &Map{
 		stored: stored{db, table, schema.MapLog(rand.N(schema.MapLogs))}, options: o.withDefaults(), times: soundTimes,
-		view: &view{}, early: memo.New[earlyEntry](maxEarly),
+		view: &view{}, reads: map[string]*currentRead{}, early: memo.New[earlyEntry](maxEarly),
 	}
 }
 

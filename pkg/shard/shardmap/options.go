@@ -12,14 +12,17 @@ const (
 	// its time.
 	MaxAhead = 2 * time.Second
 	// LeadTime is how long after its change a shard count takes effect.
-	LeadTime = ViewAge + MaxAhead + CommitTime + Clocks
+	LeadTime = ViewAge + MaxAhead + CommitTime + HostClocks
 )
 
 // Times that no option changes.
 const (
 	// CommitTime bounds the time from a change's date to its commit. A later commit is not attempted.
-	CommitTime = time.Second
-	// Clocks bounds the difference between the clocks of two processes.
+	CommitTime = 500 * time.Millisecond
+	// HostClocks bounds the difference between the clocks of two processes that write items whose write shard follows
+	// from their time. NTP keeps hosts within milliseconds.
+	HostClocks = 250 * time.Millisecond
+	// Clocks bounds that difference for everything else.
 	Clocks = time.Second
 )
 
@@ -29,12 +32,12 @@ const (
 	MaxEventAhead = 8 * time.Second
 )
 
-// Margin is how far before and after an item's time readers consider the shard counts. It is the
-// longest possible lead, since readers don't know the writers' options.
-const Margin = MaxViewAge + MaxEventAhead + CommitTime + Clocks
+// Margin is how far before and after an item's time readers consider the shard counts, and how far after it a new item
+// takes the largest. It is at least the longest possible lead, since processes don't know each other's options.
+const Margin = MaxViewAge + MaxEventAhead + 2*Clocks
 
 // LateMargin is Margin for changes that are committed late. They may be committed LateTime after
-// their date, and views may have them another LateTime later. Look-ups use it for an item that is
+// their date, and views have them within another LateTime. Look-ups use it for an item that is
 // not where it is expected.
 const LateMargin = 2*LateTime + Margin
 
@@ -42,9 +45,9 @@ const LateMargin = 2*LateTime + Margin
 // The zero value is ready to use.
 //
 // A changed shard count takes effect after the lead, the sum of ViewAge, EventAhead, [CommitTime]
-// and [Clocks]: the age of a view, how far ahead an item's time may be, the time to commit, and the
+// and [HostClocks]: the age of a view, how far ahead an item's time may be, the time to commit, and the
 // difference of clocks. So all processes agree on the count at t before any of them writes an item
-// of time t. A random suffix depends on the count in force at the write, so its lead lacks EventAhead.
+// of time t. New items don't wait for the lead: see [Entry.CountOfNew].
 type Options struct {
 	// ViewAge is the age beyond which a view is renewed; at most MaxViewAge, default 1 s.
 	// Each active process makes one read per ViewAge. All go to one partition, which takes
@@ -66,7 +69,7 @@ func (o Options) withDefaults() Options {
 }
 
 // lead returns how long after its change a count takes effect.
-func (o Options) lead() time.Duration { return o.ViewAge + o.EventAhead + CommitTime + Clocks }
+func (o Options) lead() time.Duration { return o.ViewAge + o.EventAhead + CommitTime + HostClocks }
 
 // mapTimes keep a view from missing a change. Only tests change them.
 type mapTimes struct {
@@ -78,10 +81,14 @@ type mapTimes struct {
 
 // A log item has the time at which its commit began. It appears within CommitTime, and its writer's
 // clock may be off by Clocks. So a change that a poll missed is less than 2 s older than the poll; the
-// rest of overlap covers slow polls. Once in lookBack, a poll also finds changes that were committed up
+// rest of overlap covers slow polls. Once in LookBack, a poll also finds changes that were committed up
 // to LateTime late because their Changer died. A load reads at most reload, maxLoadTime, loadBack and
 // RenewTime of the log. TTL deletes log items after logTime, which is twice as long.
-var soundTimes = mapTimes{overlap: 5 * time.Second, lookBack: LateTime, loadBack: 2 * time.Minute, reload: 30 * time.Minute}
+var soundTimes = mapTimes{overlap: 5 * time.Second, lookBack: LookBack, loadBack: 2 * time.Minute, reload: 30 * time.Minute}
+
+// LookBack is how long after a late commit all views have it, except their age. A view of a busy process reads two
+// minutes of the log as often.
+const LookBack = 5 * time.Second
 
 const (
 	logTime       = 2 * time.Hour  // how long log items are kept

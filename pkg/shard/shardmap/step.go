@@ -8,14 +8,6 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// leadOf returns the lead of a kind's changes.
-func (c *Changer) leadOf(k string) time.Duration {
-	if kind.Of(kind.Kind(k)).Leads {
-		return max(0, c.lead-c.options.EventAhead)
-	}
-	return c.lead
-}
-
 // nextEntry returns the entry after a change at now. A growth takes effect after the lead. A decrease takes
 // effect after all processes have read it, even if it is committed late because its Changer died.
 //
@@ -26,7 +18,7 @@ func (c *Changer) nextEntry(e Entry, count int, note Note, now time.Time) (Entry
 	if count < 1 || count > shard.MaxShards {
 		return e, fmt.Errorf("%w: shard count %d: want 1 to %d", shard.ErrMisused, count, shard.MaxShards)
 	}
-	at := now.Add(c.leadOf(note.Kind) + time.Millisecond - 1).Round(0).Truncate(time.Millisecond).UTC()
+	at := now.Add(c.lead + time.Millisecond - 1).Round(0).Truncate(time.Millisecond).UTC()
 	timeless := kind.Of(kind.Kind(note.Kind)).Timeless
 	if count < e.History.Newest() && !timeless {
 		at = at.Add(c.longer)

@@ -17,7 +17,7 @@ import (
 const LateTime = time.Minute
 
 // shrinkLead is how much longer the lead of a decrease is. A decrease may be committed LateTime late,
-// and views look back every LateTime. The third LateTime is a reserve.
+// and views have it within another LateTime. The third LateTime is a reserve.
 const shrinkLead = 3 * LateTime
 
 // resolveUnknown finds out whether a change with an unknown outcome was made, and returns its entry. If it was

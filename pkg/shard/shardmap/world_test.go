@@ -16,15 +16,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/mapfake"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// world simulates processes with views of one shard map. Clocks differ by up to a second, and commits take up to a
-// second. Processes freeze, restart, load during changes and die in a transaction. Some partitions are throttled
+// world simulates processes with views of one shard map. Clocks differ by up to HostClocks, and commits take up to
+// CommitTime. Processes freeze, restart, load during changes and die in a transaction. Some partitions are throttled
 // for a while, and TTL deletes expired items at once.
 type world struct {
 	strictMap
@@ -35,7 +34,6 @@ type world struct {
 	lateTaken bool // a snapshot has the time of its storing, not of its keys' reading
 	oneLog    bool // changes are in the first log only
 	restarts  bool // processes restart in each period
-	ownOnly   bool // only ownName is changed and read
 
 	freezing int // how many of 1,000 calls or answers find the process frozen
 
@@ -180,9 +178,9 @@ func (w *world) throttles(part string) bool {
 
 var errDied = errors.New("the process died during its call")
 
-// TransactWriteItems commits within a second, at the latest at the caller's deadline.
+// TransactWriteItems commits within CommitTime, at the latest at the caller's deadline.
 func (w *world) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
-	if err := w.Wait(ctx, w.within(0, 950*time.Millisecond)); err != nil && w.chance(50) {
+	if err := w.Wait(ctx, w.within(0, CommitTime-50*time.Millisecond)); err != nil && w.chance(50) {
 		return nil, err
 	}
 	if w.chance(5) {
@@ -249,7 +247,7 @@ type process struct {
 }
 
 func (w *world) process() *process {
-	p := &process{world: w, skew: w.within(-Clocks/2, Clocks/2)}
+	p := &process{world: w, skew: w.within(-HostClocks/2, HostClocks/2)}
 	p.begin()
 	return p
 }
@@ -262,37 +260,23 @@ func (p *process) begin() {
 	p.changer.lead, p.changer.bound = p.lead, p.bound
 }
 
-// kept are the keys that are never deleted. Processes must agree on their counts. Times of ownName are not ahead.
-var kept = []string{"E#a", "E#b", ownName}
+// kept are the keys that are never deleted. Processes must agree on their counts.
+var kept = []string{"E#a", "E#b", "orders/acme"}
 
-const (
-	deletable = "C#d"
-	ownName   = "orders/acme"
-)
-
-// noteOf returns the note for changes of a key.
-func noteOf(key string) Note {
-	if key == ownName {
-		return Note{Kind: string(kind.OwnRandom)}
-	}
-	return Note{}
-}
+const deletable = "C#d"
 
 func (p *process) step() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	key := append(kept, deletable)[p.below(4)]
-	if p.ownOnly {
-		key = ownName
-	}
 	switch now := time.Now().Add(p.skew); p.below(20) {
 	case 0:
 		p.begin()
 	case 1, 2:
-		_, _ = p.changer.Pin(ctx, key, 1+p.below(60), noteOf(key), now) // may fail
+		_, _ = p.changer.Pin(ctx, key, 1+p.below(60), Note{}, now) // may fail
 	case 3:
 		if seen, err := p.changer.Lookup(ctx, key, now); err == nil {
-			_, _ = p.changer.GrowFrom(ctx, seen, 1+p.below(60), noteOf(key), time.Now().Add(p.skew))
+			_, _ = p.changer.GrowFrom(ctx, seen, 1+p.below(60), Note{}, time.Now().Add(p.skew))
 		}
 	case 4:
 		_, _ = p.changer.Reset(ctx, deletable, now)
@@ -326,11 +310,7 @@ func (p *process) lookUp(ctx context.Context, key string, now time.Time) {
 	if !known {
 		p.fail(fmt.Errorf("at %v %s has version %d and %d write shards in a view, and its states are %+v, of which %d are older than ViewAge", begun, key, e.Version, e.History.Newest(), states, must))
 	}
-	ahead := MaxAhead
-	if key == ownName {
-		ahead = 0
-	}
-	for _, t := range []time.Time{now, now.Add(ahead), now.Add(-p.within(0, time.Minute))} {
+	for _, t := range []time.Time{now, now.Add(MaxAhead), now.Add(-p.within(0, time.Minute))} {
 		p.mu.Lock()
 		p.observed = append(p.observed, observed{key, t, e.History.At(t), begun})
 		p.mu.Unlock()
@@ -421,7 +401,6 @@ func TestEachRuleIsNeeded(t *testing.T) {
 		"an old view is loaded again":                      func(w *world) { w.times.reload = never },
 		"a change that is not committed soon is abandoned": func(w *world) { w.bound, w.freezing = never, 50 },
 		"a change takes effect after all know it":          func(w *world) { w.lead = 2 * time.Second },
-		"a random suffix's change, MaxAhead earlier":       func(w *world) { w.lead, w.ownOnly = 2*time.Second+MaxAhead, true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			const most = 2000 // without the rule of snapshots, 1 % have a fault

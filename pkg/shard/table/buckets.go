@@ -13,6 +13,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/internal/place"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // TimeBuckets divides a name's items into time buckets, name#2026-01-05#0 to
@@ -25,8 +26,8 @@ type TimeBuckets struct {
 	Bucket shard.Bucket // the width of a bucket; required
 	Stamp  shard.Stamp  // how sort keys begin, as Stamp.Key makes them; default [shard.Millis]
 	// By is the attribute from which an item's write shard is calculated, as in
-	// CalculatedSuffix: let sort keys end in it. With "", write shards are random and single
-	// items can't be looked up.
+	// CalculatedSuffix: let sort keys end in it. With "", write shards are random, single
+	// items can't be looked up, and puts use a larger count at once, as with a RandomSuffix.
 	By string
 	// Offset starts each name's buckets at an offset of its own ([shard.Bucket.Offset]), so
 	// that not all names begin a new partition key in the same second. It is part of the
@@ -46,35 +47,36 @@ func (b TimeBuckets) tieBreaker(t *Table) string { return t.tieBreaker(b.By) }
 
 func (b TimeBuckets) places(ctx context.Context, r raw, name string, it Item) ([]place.Place, error) {
 	t := r.t
-	at, err := stamped(r, b.Stamp, it)
-	if err != nil {
-		return nil, err
-	}
-	entry, err := r.lookup(ctx, name)
+	by, at, entry, err := r.findOwn(ctx, name, it)
 	if err != nil {
 		return nil, err
 	}
 	base := t.bucketed(name, b.Bucket.Label(at, b.offset(name)))
 	if b.By == "" {
-		n := shard.Random(entry.History.At(at))
+		n := shard.Random(entry.CountOfNew(at))
 		return []place.Place{{PK: t.join(base, n), Sort: it[t.SortKey], Sent: r.sent(kind.OwnTimed, name, entry, n, at, place.SortText(it[t.SortKey]))}}, nil
-	}
-	by, err := t.by(it, b.By)
-	if err != nil {
-		return nil, err
 	}
 	return r.calculated(name, base, it[t.SortKey], entry, by, at), nil
 }
 
+func (TimeBuckets) countKey(name string) string { return name }
+
+// own returns an empty value if write shards are random.
+func (b TimeBuckets) own(t *Table, _ string, it Item) (by string, at time.Time, err error) {
+	if b.By != "" {
+		by, err = t.by(it, b.By)
+	}
+	if err == nil {
+		at, err = t.stamped(b.Stamp, it)
+	}
+	return by, at, err
+}
+
 func (b TimeBuckets) offset(name string) time.Duration { return bucketOffset(b.Bucket, b.Offset, name) }
 
-func (b TimeBuckets) partitions(ctx context.Context, r raw, name string, s Span) (iter.Seq[[]partition], error) {
-	entry, err := r.lookup(ctx, name)
-	if err != nil {
-		return nil, err
-	}
+func (b TimeBuckets) partitions(t *Table, entry shardmap.Entry, name string, s Span) (iter.Seq[[]partition], error) {
 	return inBuckets(b.Bucket, b.Stamp, b.offset(name), s, func(w window) []partition {
-		return r.t.numbered(r.t.bucketed(name, w.label), entry.RangeShards(w.from, w.to))
+		return t.numbered(t.bucketed(name, w.label), entry.RangeShards(w.from, w.to))
 	})
 }
 
@@ -115,11 +117,7 @@ func (h HybridBuckets) places(ctx context.Context, r raw, name string, it Item) 
 	if err != nil {
 		return nil, err
 	}
-	at, err := stamped(r, h.Stamp, it)
-	if err != nil {
-		return nil, err
-	}
-	entry, err := r.lookup(ctx, h.Group)
+	_, at, entry, err := r.findOwn(ctx, name, it)
 	if err != nil {
 		return nil, err
 	}
@@ -130,6 +128,13 @@ func (h HybridBuckets) places(ctx context.Context, r raw, name string, it Item) 
 		list = append(list, place.Place{PK: h.key(t, n, label), Sort: sort, Sent: r.sent(kind.OwnTimed, h.Group, entry, n, at, name)})
 	}
 	return list, nil
+}
+
+func (h HybridBuckets) countKey(string) string { return h.Group }
+
+func (h HybridBuckets) own(t *Table, name string, it Item) (by string, at time.Time, err error) {
+	at, err = t.stamped(h.Stamp, it)
+	return name, at, err
 }
 
 // prefix returns the name and the separator, which precede the name's sort keys.
@@ -145,13 +150,8 @@ func (h HybridBuckets) key(t *Table, n int, label string) string {
 	return strconv.Itoa(t.First+n) + t.keyFormat().Separator() + label
 }
 
-func (h HybridBuckets) partitions(ctx context.Context, r raw, name string, s Span) (iter.Seq[[]partition], error) {
-	t := r.t
+func (h HybridBuckets) partitions(t *Table, entry shardmap.Entry, name string, s Span) (iter.Seq[[]partition], error) {
 	prefix, err := h.prefix(t, name)
-	if err != nil {
-		return nil, err
-	}
-	entry, err := r.lookup(ctx, h.Group)
 	if err != nil {
 		return nil, err
 	}
@@ -197,8 +197,7 @@ func bucketOffset(b shard.Bucket, on bool, name string) time.Duration {
 }
 
 // stamped returns the time with which an item's sort key begins.
-func stamped(r raw, s shard.Stamp, it Item) (time.Time, error) {
-	t := r.t
+func (t *Table) stamped(s shard.Stamp, it Item) (time.Time, error) {
 	if _, number := it[t.SortKey].(*types.AttributeValueMemberN); number != s.Number() {
 		return time.Time{}, fmt.Errorf("%w: the type of %s does not match the stamp %q", shard.ErrMisused, t.SortKey, string(s))
 	}
@@ -207,5 +206,5 @@ func stamped(r raw, s shard.Stamp, it Item) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, fmt.Errorf("%w: %s: %w", shard.ErrMisused, t.SortKey, err)
 	}
-	return at, r.notAhead(at)
+	return at, nil
 }

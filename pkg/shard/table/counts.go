@@ -124,6 +124,34 @@ func countsFault(c Counts) error {
 	return nil
 }
 
+// current returns counts that have all changes which were committed before a look-up: each reads the key's entry from the
+// shard map's table. Counts that come from no shardmap.Map stay as they are.
+func current(c Counts) Counts {
+	switch c := c.(type) {
+	case reread:
+		return currentCounts{c}
+	case Namespace:
+		c.Counts = current(c.Counts)
+		return c
+	case AtLeast:
+		c.Counts = current(c.Counts)
+		return c
+	}
+	return c
+}
+
+// reread is a shardmap.Map, or its Changer.
+type reread interface {
+	Current(ctx context.Context, key string) (shardmap.Entry, error)
+}
+
+type currentCounts struct{ reread }
+
+// Lookup returns the entry that the shard map's table has.
+func (c currentCounts) Lookup(ctx context.Context, key string, _ time.Time) (shardmap.Entry, error) {
+	return c.Current(ctx, key)
+}
+
 // constant returns the count if it never changes.
 func constant(c Counts) (n Fixed, ok bool) {
 	switch c := c.(type) {

@@ -18,6 +18,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 	"github.com/hotshard/hotshard/pkg/shard/internal/place"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // gather reads a range of a name's items from all partitions of the range.
@@ -31,7 +32,8 @@ type gather struct {
 	twice bool            // yields an item on two write shards twice
 	drop  func(Item) bool // items to skip; may be nil
 
-	rest *place.Position // where the read stopped at the maximum; nil if it did not
+	entry shardmap.Entry  // the name's counts
+	rest  *place.Position // where the read stopped at the maximum; nil if it did not
 }
 
 func (r raw) gather(name string, s Span) (*gather, error) {
@@ -42,6 +44,9 @@ func (r raw) gather(name string, s Span) (*gather, error) {
 		return nil, err
 	}
 	g := &gather{raw: r, name: name, span: s}
+	if s.Consistent || s.After != "" {
+		g.readCurrent()
+	}
 	if s.After == "" {
 		return g, nil
 	}
@@ -85,7 +90,7 @@ func (g *gather) all(ctx context.Context) iter.Seq2[place.Stored, error] {
 		if g.span.empty() {
 			return
 		}
-		groups, err := g.t.Layout.partitions(ctx, g.raw, g.name, g.span)
+		groups, err := g.groups(ctx)
 		if err != nil {
 			yield(place.Stored{}, err)
 			return
@@ -102,6 +107,14 @@ func (g *gather) all(ctx context.Context) iter.Seq2[place.Stored, error] {
 			}
 		}
 	}
+}
+
+// groups looks up the name's counts, and returns the range's partitions.
+func (g *gather) groups(ctx context.Context) (groups iter.Seq[[]partition], err error) {
+	if g.entry, err = g.lookup(ctx, g.t.Layout.countKey(g.name)); err != nil {
+		return nil, err
+	}
+	return g.t.Layout.partitions(g.t, g.entry, g.name, g.span)
 }
 
 // batches combines one group, then two, four and so on: a dense range makes few needless
@@ -140,7 +153,7 @@ func (g *gather) merge(ctx context.Context, parts []partition, yield func(place.
 	if merged.Ahead = g.span.Limit == 0; !merged.Ahead {
 		merged.Want = g.span.Limit + 2 // also the last item of the previous page and the first of the next
 	}
-	var last *place.Position
+	var last *place.Stored // not yet yielded, since a copy of it may follow; nil if there is none
 	for {
 		from := merged.NextOrder()
 		it, err := merged.Next(ctx)
@@ -152,15 +165,23 @@ func (g *gather) merge(ctx context.Context, parts []partition, yield func(place.
 			yield(place.Stored{}, err)
 			return false
 		case it == nil:
-			return true
+			return last == nil || yield(*last, nil)
 		}
 		s := g.stored(parts[from], it)
-		if g.repeats(last, s) {
-			continue
-		}
-		last = &s.At
-		if !yield(s, nil) {
-			return false
+		switch {
+		case !g.hasCopies():
+			if !yield(s, nil) {
+				return false
+			}
+		case last == nil:
+			last = &s
+		case !g.repeats(*last, s):
+			if !yield(*last, nil) {
+				return false
+			}
+			last = &s
+		case g.prefers(s, *last):
+			last = &s
 		}
 	}
 }

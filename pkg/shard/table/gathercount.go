@@ -18,7 +18,8 @@ func (g *gather) count(ctx context.Context) (n int, err error) {
 	if g.span.empty() {
 		return 0, nil
 	}
-	groups, err := g.t.Layout.partitions(ctx, g.raw, g.name, g.span)
+	g.readCurrent()
+	groups, err := g.groups(ctx)
 	if err != nil {
 		return 0, err
 	}

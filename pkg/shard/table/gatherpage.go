@@ -5,6 +5,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/pkg/shard/internal/place"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // passed reports whether an item lies before the cursor, which earlier pages have read.
@@ -33,10 +34,46 @@ func (g *gather) stored(p partition, it dynamo.Item) place.Stored {
 	return s
 }
 
-// repeats reports whether an item repeats the last one, from a second write shard. That happens only if
-// writers disagreed on a change of the shard count.
-func (g *gather) repeats(last *place.Position, s place.Stored) bool {
-	return !g.twice && g.findable() && last != nil && last.Tie == s.At.Tie && dynamo.CompareValues(last.Sort, s.At.Sort) == 0
+// hasCopies reports whether an item may be read from two write shards. That happens only if writers disagreed on a change
+// of the shard count, or if a new event was written again by its id.
+func (g *gather) hasCopies() bool { return !g.twice && g.findable() && g.entry.Most() > 1 }
+
+// repeats reports whether an item is another copy of the last one.
+func (g *gather) repeats(last, s place.Stored) bool {
+	return last.At.Tie == s.At.Tie && dynamo.CompareValues(last.At.Sort, s.At.Sort) == 0
+}
+
+// prefers reports whether reads return copy a of an item, not b: the one on the write shard by the count at its time, or
+// else the one on the lower write shard.
+func (g *gather) prefers(a, b place.Stored) bool {
+	if by, at, err := g.t.Layout.own(g.t, g.name, a.Item); err == nil {
+		home := g.t.calculate(by, g.entry.History.At(at))
+		if a.At.Shard == home || b.At.Shard == home {
+			return a.At.Shard == home
+		}
+	}
+	return a.At.Shard < b.At.Shard
+}
+
+// readCurrent makes the range read the name's entry first, if items may be on write shards of a change that a view does not
+// have yet: if write shards are random, and the range ends recently.
+func (g *gather) readCurrent() {
+	if g.isUnsettled() {
+		g.counts = current(g.t.Shards)
+	}
+}
+
+// isUnsettled reports whether a change of the count may have moved new items of the range.
+func (g *gather) isUnsettled() bool {
+	if g.findable() || !g.t.changing() {
+		return false
+	}
+	b, is := g.t.Layout.(TimeBuckets)
+	if !is {
+		return true
+	}
+	end, _, err := boundTime(b.Stamp, g.span.High)
+	return err != nil || end.After(g.time().Add(-shardmap.Unsettled))
 }
 
 // cursor returns the position at which the page after an item begins.

@@ -76,13 +76,13 @@ func (t *Table) nameFault(name string) error {
 	return nil
 }
 
-// clear implements shard.Attempt.Clear for a name. With time buckets it reads the current bucket, and
-// those that begin within twice the lead.
+// clear implements shard.Attempt.Clear for a name. With time buckets it reads those whose ranges will include the new
+// write shards, up to the farthest time ahead of items.
 func (t *Table) clear(ctx context.Context, name string, from, to int, now time.Time) error {
 	bases := []string{name}
 	if b, is := t.Layout.(TimeBuckets); is {
 		bases = nil
-		for _, label := range b.Bucket.Labels(now, now.Add(2*shardmap.LeadTime), b.offset(name)) {
+		for _, label := range b.Bucket.Labels(now.Add(-shardmap.LateMargin), now.Add(aheadOf(t.Shards)+shardmap.Margin), b.offset(name)) {
 			bases = append(bases, t.bucketed(name, label))
 		}
 	}

@@ -31,9 +31,14 @@ type Layout interface {
 	// tieBreaker returns the attribute that distinguishes items with equal sort keys, "" if the
 	// sort key alone identifies an item.
 	tieBreaker(t *Table) string
-	// partitions returns the range's partitions in groups. The groups are in the range's
+	// countKey returns the key in Table.Shards of a name's counts.
+	countKey(name string) string
+	// own returns the value from which an item's write shard is calculated, and the item's time. Only layouts that are
+	// findable have them.
+	own(t *Table, name string, it Item) (by string, at time.Time, err error)
+	// partitions returns the range's partitions in groups, by a name's counts. The groups are in the range's
 	// order; the items of a group's partitions have to be merged.
-	partitions(ctx context.Context, r raw, name string, s Span) (iter.Seq[[]partition], error)
+	partitions(t *Table, entry shardmap.Entry, name string, s Span) (iter.Seq[[]partition], error)
 }
 
 // partition is one partition key of a range.
@@ -49,8 +54,9 @@ type partition struct {
 // item that is put again may be on two write shards, and is then read twice.
 //
 // With the count from a [shardmap.Map], N may grow and shrink at any time: reads query the
-// largest N that the name ever had. Lowering a Fixed count hides items. With PlainFirst, puts go to
-// the plain key while the map can't be read; reads fail.
+// largest N that the name ever had. Puts use a larger N at once, so a read that is not Consistent and has no cursor may
+// miss items of the last second. Lowering a Fixed count hides items. With PlainFirst, puts go to the plain key while the
+// map can't be read; reads fail.
 type RandomSuffix struct{}
 
 func (RandomSuffix) fault(*Table) error { return nil }
@@ -68,17 +74,19 @@ func (RandomSuffix) places(ctx context.Context, r raw, name string, it Item) ([]
 		return nil, err
 	}
 	now := r.time()
-	n := shard.Random(entry.History.At(now))
+	n := shard.Random(entry.CountOfNew(now))
 	return []place.Place{{PK: r.t.join(name, n), Sort: it[r.t.SortKey], Sent: r.sent(kind.OwnRandom, name, entry, n, now, "")}}, nil
 }
 
+func (RandomSuffix) countKey(name string) string { return name }
+
+func (RandomSuffix) own(*Table, string, Item) (by string, at time.Time, err error) {
+	return "", at, nil
+}
+
 // partitions returns one group: all write shards that the name ever had.
-func (RandomSuffix) partitions(ctx context.Context, r raw, name string, _ Span) (iter.Seq[[]partition], error) {
-	entry, err := r.lookup(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	all := r.t.numbered(name, entry.Most())
+func (RandomSuffix) partitions(t *Table, entry shardmap.Entry, name string, _ Span) (iter.Seq[[]partition], error) {
+	all := t.numbered(name, entry.Most())
 	return func(yield func([]partition) bool) { yield(all) }, nil
 }
 
@@ -130,32 +138,37 @@ func (c CalculatedSuffix) by(t *Table) string {
 }
 
 func (c CalculatedSuffix) places(ctx context.Context, r raw, name string, it Item) ([]place.Place, error) {
-	by, err := r.t.by(it, c.by(r.t))
-	if err != nil {
-		return nil, err
-	}
-	at, err := c.time(r, it, by)
-	if err != nil {
-		return nil, err
-	}
-	entry, err := r.lookup(ctx, name)
+	by, at, entry, err := r.findOwn(ctx, name, it)
 	if err != nil {
 		return nil, err
 	}
 	return r.calculated(name, name, it[r.t.SortKey], entry, by, at), nil
 }
 
-// time returns the item's own time, or the zero time without CalculatedSuffix.Time. Check it
-// before the counts are read: after that a time too far ahead for them might pass.
-func (c CalculatedSuffix) time(r raw, it Item, by string) (time.Time, error) {
-	if c.Time == nil {
-		return time.Time{}, nil
+func (CalculatedSuffix) countKey(name string) string { return name }
+
+// own returns the zero time without CalculatedSuffix.Time.
+func (c CalculatedSuffix) own(t *Table, _ string, it Item) (by string, at time.Time, err error) {
+	if by, err = t.by(it, c.by(t)); err != nil || c.Time == nil {
+		return by, at, err
 	}
-	at, err := c.Time(it)
-	if err != nil {
-		return at, fmt.Errorf("%w: the time of item %q: %w", shard.ErrMisused, by, err)
+	if at, err = c.Time(it); err != nil {
+		err = fmt.Errorf("%w: the time of item %q: %w", shard.ErrMisused, by, err)
 	}
-	return at, r.notAhead(at)
+	return by, at, err
+}
+
+// findOwn returns what an item's write shard is calculated from: its value, its time and the counts of its name. It checks
+// the time before it reads the counts: after that a time too far ahead for them might pass.
+func (r raw) findOwn(ctx context.Context, name string, it Item) (by string, at time.Time, entry shardmap.Entry, err error) {
+	by, at, err = r.t.Layout.own(r.t, name, it)
+	if err == nil && !at.IsZero() {
+		err = r.notAhead(at)
+	}
+	if err == nil {
+		entry, err = r.lookup(ctx, r.t.Layout.countKey(name))
+	}
+	return by, at, entry, err
 }
 
 // by returns the value from which an item's write shard is calculated.
@@ -177,8 +190,8 @@ func (r raw) calculated(name, base string, sort types.AttributeValue, entry shar
 	return list
 }
 
-func (CalculatedSuffix) partitions(ctx context.Context, r raw, name string, s Span) (iter.Seq[[]partition], error) {
-	return RandomSuffix{}.partitions(ctx, r, name, s)
+func (CalculatedSuffix) partitions(t *Table, entry shardmap.Entry, name string, s Span) (iter.Seq[[]partition], error) {
+	return RandomSuffix{}.partitions(t, entry, name, s)
 }
 
 // SortTime returns a CalculatedSuffix.Time for sort keys that begin with a stamp.

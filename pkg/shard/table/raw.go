@@ -23,10 +23,11 @@ import (
 
 // raw is a Table during one call, addressed by the places of its items.
 type raw struct {
-	t     *Table
-	now   time.Time
-	clock dynamo.Clock
-	call  observe.Call
+	t      *Table
+	counts Counts // the table's, or what current returns
+	now    time.Time
+	clock  dynamo.Clock
+	call   observe.Call
 }
 
 // check returns an error if the table's fields are wrong or the call's time is zero.
@@ -39,7 +40,7 @@ func (r raw) check() error {
 
 // raw returns the table during a call that began at now.
 func (t *Table) raw(now time.Time) raw {
-	return raw{t, now, dynamo.StartClock(now), observe.Begin(t.Observer)}
+	return raw{t, t.Shards, now, dynamo.StartClock(now), observe.Begin(t.Observer)}
 }
 
 // time returns the call's start plus the time since.
@@ -76,7 +77,7 @@ func (r raw) identity(it Item) place.Identity {
 }
 
 func (r raw) lookup(ctx context.Context, key string) (shardmap.Entry, error) {
-	entry, err := r.t.Shards.Lookup(ctx, key, r.time())
+	entry, err := r.counts.Lookup(ctx, key, r.time())
 	if err != nil {
 		return shardmap.Entry{}, fmt.Errorf("looking up the shard count of %q: %w", key, err)
 	}
@@ -86,7 +87,7 @@ func (r raw) lookup(ctx context.Context, key string) (shardmap.Entry, error) {
 // sent returns the attempt that observers receive of a write to write shard n. The key is a name;
 // identity is "", or distinguishes the items if write shards are calculated.
 func (r raw) sent(k kind.Kind, key string, e shardmap.Entry, n int, at time.Time, identity string) shard.Attempt {
-	a := sent(k, r.t.Name, r.t.Shards, key, e, n, at)
+	a := sent(k, r.t.Name, r.t.Shards, key, e, n, at, !r.findable())
 	if identity != "" {
 		a.Items = observe.Hash(identity)
 	}
@@ -99,9 +100,13 @@ func (r raw) sent(k kind.Kind, key string, e shardmap.Entry, n int, at time.Time
 }
 
 // sent returns the attempt that observers receive of a write to write shard n of a table. A count that
-// never changes is pinned.
-func sent(k kind.Kind, table string, counts Counts, key string, e shardmap.Entry, n int, at time.Time) shard.Attempt {
-	a := observe.Sent(k, cmp.Or(e.Key, key), e, n, at)
+// never changes is pinned. New items use the newest count at once.
+func sent(k kind.Kind, table string, counts Counts, key string, e shardmap.Entry, n int, at time.Time, isNew bool) shard.Attempt {
+	send := observe.Sent
+	if isNew {
+		send = observe.SentNew
+	}
+	a := send(k, cmp.Or(e.Key, key), e, n, at)
 	_, fixed := constant(counts)
 	a.Table, a.Pinned = table, a.Pinned || fixed
 	return a
@@ -180,9 +185,27 @@ func (r raw) target(ctx context.Context, places []place.Place, id place.Identity
 	return places[0], nil
 }
 
-// write makes a conditional write at the place that has the item, or else where it belongs.
-func (r raw) write(ctx context.Context, places []place.Place, id place.Identity, send func(context.Context, place.Place) error) error {
+// deleteTarget is target for a delete. It first removes the item's other copies, so that none reappears.
+func (r raw) deleteTarget(ctx context.Context, places []place.Place, id place.Identity) (place.Place, error) {
 	at, err := r.target(ctx, places, id)
+	for _, p := range places {
+		if err != nil || p.PK == at.PK {
+			continue
+		}
+		var it Item
+		if it, err = r.readAt(ctx, p); err == nil && id.Matches(it) {
+			err = r.removeAt(ctx, p, id)
+		}
+	}
+	return at, err
+}
+
+// findTarget is raw.target or raw.deleteTarget.
+type findTarget func(r raw, ctx context.Context, places []place.Place, id place.Identity) (place.Place, error)
+
+// write makes a conditional write at the place that find returns.
+func (r raw) write(ctx context.Context, places []place.Place, id place.Identity, find findTarget, send func(context.Context, place.Place) error) error {
+	at, err := find(r, ctx, places, id)
 	if err != nil {
 		return err
 	}

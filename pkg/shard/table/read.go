@@ -61,15 +61,37 @@ func (t *Table) Page(ctx context.Context, name string, s Span, now time.Time) (P
 		s.Limit = 100
 	}
 	g, err := t.raw(now).gather(name, s)
+	var page Page
+	if err == nil {
+		page, err = g.page(ctx)
+	}
+	if err == nil && page.Next != "" && s.After == "" && !s.Consistent && g.isUnsettled() {
+		page, err = g.pageAgain(ctx, page)
+	}
 	if err != nil {
 		return Page{}, t.describe("reading a page of", name, err)
 	}
-	g.most = MaxQueries
-	var page Page
+	return page, nil
+}
+
+// pageAgain reads a first page again if a change of the count may have hidden items before its cursor.
+func (g *gather) pageAgain(ctx context.Context, page Page) (Page, error) {
+	g.readCurrent()
+	entry, err := g.lookup(ctx, g.t.Layout.countKey(g.name))
+	if err != nil || entry.Version == g.entry.Version {
+		return page, err
+	}
+	return g.page(ctx)
+}
+
+// page reads a page.
+func (g *gather) page(ctx context.Context) (page Page, err error) {
+	g.most, g.rest = MaxQueries, nil
+	name, s := g.name, g.span
 	var last place.Position
 	for found, err := range g.all(ctx) {
 		if err != nil {
-			return Page{}, t.describe("reading a page of", name, err)
+			return Page{}, err
 		}
 		if len(page.Items) == s.Limit {
 			page.Next = cursorOf(name, s.Desc) + g.cursor(last).String()

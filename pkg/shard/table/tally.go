@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/kind"
@@ -111,8 +112,8 @@ func (c *Tally) write(ctx context.Context, name string, delta int64, last int, n
 	entry, err := c.Shards.Lookup(ctx, name, now)
 	switch {
 	case err == nil:
-		n = shard.Another(entry.History.At(now), last)
-		attempt = sent(kind.OwnRandom, c.Table, c.Shards, name, entry, n, now)
+		n = shard.Another(entry.CountOfNew(now), last)
+		attempt = sent(kind.OwnRandom, c.Table, c.Shards, name, entry, n, now, true)
 	case !c.PlainFirst || !errors.Is(err, shard.ErrStale): // otherwise write shard 0 exists at any count
 		return shardmap.Write{}, err
 	}
@@ -144,7 +145,8 @@ func (c *Tally) clear(ctx context.Context, name string, from, to int) error {
 }
 
 // Sum returns the total of all write shards of the names, strongly consistent, at one read
-// unit each. A name that was never counted is 0, and a repeated name counts once.
+// unit each, and one for each name's entry in a shard map. A name that was never counted is 0, and a repeated name counts
+// once.
 func (c *Tally) Sum(ctx context.Context, names []string, now time.Time) (*big.Int, error) {
 	return c.sum(ctx, names, now, true)
 }
@@ -159,16 +161,9 @@ func (c *Tally) sum(ctx context.Context, names []string, now time.Time, consiste
 	if err := c.fault(now, names...); err != nil {
 		return nil, err
 	}
-	var keys []dynamo.Item
-	clock := dynamo.StartClock(now)
-	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
-		entry, err := c.Shards.Lookup(ctx, name, clock.Now())
-		if err != nil {
-			return nil, fmt.Errorf("summing %q of table %s: %w", name, c.Table, err)
-		}
-		for n := range entry.Most() {
-			keys = append(keys, c.key(name, n))
-		}
+	keys, err := c.allKeys(ctx, slices.Compact(slices.Sorted(slices.Values(names))), now, consistent)
+	if err != nil {
+		return nil, err
 	}
 	items, err := dynamo.BatchGet(ctx, c.Client, c.Table, keys, consistent)
 	if err != nil {
@@ -183,6 +178,31 @@ func (c *Tally) sum(ctx context.Context, names []string, now time.Time, consiste
 		sum.Add(sum, value)
 	}
 	return sum, nil
+}
+
+// allKeys returns the keys of all write shards that the names ever had; consistent is as for current.
+func (c *Tally) allKeys(ctx context.Context, names []string, now time.Time, consistent bool) ([]dynamo.Item, error) {
+	counts := c.Shards
+	if consistent {
+		counts = current(counts)
+	}
+	clock, keys := dynamo.StartClock(now), make([][]dynamo.Item, len(names))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(dynamo.MaxParallel)
+	for i, name := range names {
+		group.Go(func() error {
+			entry, err := counts.Lookup(ctx, name, clock.Now())
+			if err != nil {
+				return fmt.Errorf("summing %q of table %s: %w", name, c.Table, err)
+			}
+			for n := range entry.Most() {
+				keys[i] = append(keys[i], c.key(name, n))
+			}
+			return nil
+		})
+	}
+	err := group.Wait()
+	return slices.Concat(keys...), err
 }
 
 func (c *Tally) key(name string, n int) dynamo.Item {

@@ -26,7 +26,7 @@ type Condition struct {
 // fails, the error wraps a *types.ConditionalCheckFailedException. After an ambiguous result PutIf
 // returns ErrUnavailable, and the item may be written. The layout must allow look-ups of single items.
 func (t *Table) PutIf(ctx context.Context, it Item, c Condition, now time.Time) error {
-	return t.writeIf(ctx, "putting an item of", it, now, func(ctx context.Context, r raw, at place.Place, id place.Identity) error {
+	return t.writeIf(ctx, "putting an item of", it, now, raw.target, func(ctx context.Context, r raw, at place.Place, id place.Identity) error {
 		p := r.put(it, at, id)
 		g := id.Unoccupied(t.PartitionKey).And(&c.Expression, c.Names, c.Values)
 		p.ConditionExpression, p.ExpressionAttributeNames, p.ExpressionAttributeValues = g.Condition, g.Names, g.Values
@@ -37,7 +37,7 @@ func (t *Table) PutIf(ctx context.Context, it Item, c Condition, now time.Time) 
 
 // DeleteIf deletes an item on a condition. The key is as for Get; the errors are PutIf's.
 func (t *Table) DeleteIf(ctx context.Context, key Item, c Condition, now time.Time) error {
-	return t.writeIf(ctx, "deleting an item of", key, now, func(ctx context.Context, r raw, at place.Place, id place.Identity) error {
+	return t.writeIf(ctx, "deleting an item of", key, now, raw.deleteTarget, func(ctx context.Context, r raw, at place.Place, id place.Identity) error {
 		d := r.deletion(at, id)
 		g := id.Unoccupied(t.PartitionKey).And(&c.Expression, c.Names, c.Values)
 		d.ConditionExpression, d.ExpressionAttributeNames, d.ExpressionAttributeValues = g.Condition, g.Names, g.Values
@@ -46,15 +46,15 @@ func (t *Table) DeleteIf(ctx context.Context, key Item, c Condition, now time.Ti
 	})
 }
 
-// writeIf makes a conditional write at the place that has the item, or else where it belongs.
-func (t *Table) writeIf(ctx context.Context, operation string, key Item, now time.Time, write func(context.Context, raw, place.Place, place.Identity) error) error {
+// writeIf makes a conditional write at the place that find returns.
+func (t *Table) writeIf(ctx context.Context, operation string, key Item, now time.Time, find findTarget, write func(context.Context, raw, place.Place, place.Identity) error) error {
 	r := t.raw(now)
 	name, places, err := r.find(ctx, operation, key)
 	if err != nil {
 		return err
 	}
 	id := r.identity(key)
-	err = r.write(ctx, places, id, func(ctx context.Context, at place.Place) error { return write(ctx, r, at, id) })
+	err = r.write(ctx, places, id, find, func(ctx context.Context, at place.Place) error { return write(ctx, r, at, id) })
 	if err != nil {
 		return t.describe(operation, name, err)
 	}
@@ -85,7 +85,7 @@ func (t *Table) PutTransact(ctx context.Context, it Item, now time.Time) (shardm
 // UpdateTransact returns Update's write for a transaction of package once. The transaction returns no
 // attributes.
 func (t *Table) UpdateTransact(ctx context.Context, key Item, in *dynamodb.UpdateItemInput, now time.Time) (shardmap.Write, error) {
-	return t.transact(ctx, "updating an item of", key, now, func(r raw, at place.Place) (types.TransactWriteItem, error) {
+	return t.transact(ctx, "updating an item of", key, now, raw.target, func(r raw, at place.Place) (types.TransactWriteItem, error) {
 		filled, err := r.filled(in, key, at)
 		if err != nil {
 			return types.TransactWriteItem{}, err
@@ -101,19 +101,19 @@ func (t *Table) UpdateTransact(ctx context.Context, key Item, in *dynamodb.Updat
 // DeleteTransact returns the write that deletes an item, for a transaction of package once. The key is
 // as for Get.
 func (t *Table) DeleteTransact(ctx context.Context, key Item, now time.Time) (shardmap.Write, error) {
-	return t.transact(ctx, "deleting an item of", key, now, func(r raw, at place.Place) (types.TransactWriteItem, error) {
+	return t.transact(ctx, "deleting an item of", key, now, raw.deleteTarget, func(r raw, at place.Place) (types.TransactWriteItem, error) {
 		return types.TransactWriteItem{Delete: r.deletion(at, r.identity(key))}, nil
 	})
 }
 
-// transact returns a write at the place that has the item, or else where it belongs.
-func (t *Table) transact(ctx context.Context, operation string, key Item, now time.Time, action func(raw, place.Place) (types.TransactWriteItem, error)) (shardmap.Write, error) {
+// transact returns a write at the place that find returns.
+func (t *Table) transact(ctx context.Context, operation string, key Item, now time.Time, find findTarget, action func(raw, place.Place) (types.TransactWriteItem, error)) (shardmap.Write, error) {
 	r := t.raw(now)
 	name, places, err := r.find(ctx, operation, key)
 	if err != nil {
 		return shardmap.Write{}, err
 	}
-	at, err := r.target(ctx, places, r.identity(key))
+	at, err := find(r, ctx, places, r.identity(key))
 	w := shardmap.Write{Attempt: at.Sent}
 	if err == nil {
 		w.Action, err = action(r, at)

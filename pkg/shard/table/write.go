@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -90,7 +91,7 @@ func (t *Table) Update(ctx context.Context, key Item, in *dynamodb.UpdateItemInp
 func (r raw) update(ctx context.Context, key Item, places []place.Place, in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
 	id := r.identity(key)
 	var out *dynamodb.UpdateItemOutput
-	err := r.write(ctx, places, id, func(ctx context.Context, at place.Place) error {
+	err := r.write(ctx, places, id, raw.target, func(ctx context.Context, at place.Place) error {
 		filled, err := r.filled(in, key, at)
 		if err == nil {
 			out, err = r.t.Client.UpdateItem(ctx, filled, dynamo.NoRetry)
@@ -123,6 +124,7 @@ func (t *Table) Delete(ctx context.Context, key Item, now time.Time) error {
 	if err != nil {
 		return err
 	}
+	slices.Reverse(places) // the place that reads prefer last: an older copy must not reappear
 	for _, p := range places {
 		if err := r.removeAt(ctx, p, r.identity(key)); err != nil {
 			return t.describe(operation, name, err)

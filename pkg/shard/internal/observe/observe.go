@@ -37,6 +37,17 @@ func Sent(k kind.Kind, key string, e shardmap.Entry, n int, at time.Time) shard.
 	if kind.Of(k).Placement == kind.Timed {
 		e = e.Active(at)
 	}
+	return sent(k, key, e, n, at)
+}
+
+// SentNew is Sent for a new item, which does not wait for a change to take effect.
+func SentNew(k kind.Kind, key string, e shardmap.Entry, n int, at time.Time) shard.Attempt {
+	a := sent(k, key, e.ActiveOfNew(at), n, at)
+	a.New = true
+	return a
+}
+
+func sent(k kind.Kind, key string, e shardmap.Entry, n int, at time.Time) shard.Attempt {
 	before := 0
 	if last := len(e.History) - 1; last >= 0 {
 		before = e.History[:last].Newest()
