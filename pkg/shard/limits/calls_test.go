@@ -83,6 +83,7 @@ func TestCallsOfHits(t *testing.T) {
 		"it has grown, read before":     {[]string{later(2)}, []int64{100, 0}, 100, []step{{0, peek, 1, 0, false, 100, calls{0, 0, 2}}, {0, 1, 1, 0, false, 100, calls{}}}},
 		"it has grown, quota is left":   {[]string{later(2)}, []int64{100, -5}, 100, []step{{0, peek, 1, 0, true, 95, calls{0, 0, 2}}, {0, 1, 5, 0, true, 100, calls{5, 0, 2}}, {0, 1, 1, 0, false, 100, calls{1, 0, 0}}}},
 		"it has grown, several at once": {[]string{later(2)}, []int64{100, -5}, 100, []step{{0, 6, 1, 0, false, 95, calls{0, 1, 2}}, {0, 5, 1, 0, true, 100, calls{1, 0, 2}}}},
+		"it has grown, by two plans":    {[]string{later(2)}, []int64{5}, 8, []step{{0, 3, 1, 0, true, 8, calls{1, 1, 4}}}},
 		"it shrinks":                    {[]string{"1:3", later(1)}, nil, 9, []step{{0, 1, 9, 0, true, 9, calls{9, 0, 3}}, {0, 1, 1, 0, false, 9, calls{}}}},
 	} {
 		s, processes := newStore(c.history...), map[int]*limits.Limiter{}

@@ -51,4 +51,9 @@ func TestQuotaSuffices(t *testing.T) {
 			t.Errorf("%d stream shards: %d of a quota of %d", streamShards, got, quota)
 		}
 	}
+	for streamShards, want := range map[int]int{1: 1000, 127: 1000, 128: 1100, 142: 1100, 143: 1210} { // 1,100 have 178 for 142
+		if got := plan.Quota(streamShards); got != want {
+			t.Errorf("%d stream shards: a quota of %d, want %d", streamShards, got, want)
+		}
+	}
 }

@@ -132,11 +132,11 @@ func New(d Demand, prices Prices) (Plan, error) {
 		return Needed(rate, PartitionWriteUnits, share), roundUp(rate/(share*PartitionWriteUnits)) > shard.MaxShards
 	}
 	p := Plan{WriteUnits: d.WriteUnits, Partitions: partitions(d)}
-	var capped [3]bool
-	p.Shards, capped[0] = shards(d.WriteUnits*d.Safety, 1)
-	p.RandomShards, capped[1] = shards(d.WriteUnits, RandomShare)
-	p.CalculatedShards, capped[2] = shards(d.WriteUnits, CalculatedShare)
-	p.Capped = capped[0] || capped[1] || capped[2]
+	var byPeak, calculated bool
+	p.Shards, byPeak = shards(d.WriteUnits*d.Safety, 1)
+	p.RandomShards, _ = shards(d.WriteUnits, RandomShare)
+	p.CalculatedShards, calculated = shards(d.WriteUnits, CalculatedShare)
+	p.Capped = byPeak || calculated // random ones need fewer than calculated ones
 	p.Read = Gather(p.Shards, d.ReadItems, d.ItemBytes)
 	p.OnDemand, p.Provisioned = prices.onDemand(d), prices.provisioned(d)
 	return p, nil

@@ -61,6 +61,8 @@ func TestShardsOfADemand(t *testing.T) {
 		{plan.Demand{WriteUnits: 125_000, Safety: 2}, 250, 500, 1000, false},
 		{plan.Demand{WriteUnits: 125_001, Safety: 2}, 251, 501, 1000, true},
 		{plan.Demand{WriteUnits: 2_000_000}, 1000, 1000, 1000, true},
+		{plan.Demand{WriteUnits: 100_000, Safety: 10}, 1000, 400, 800, false},
+		{plan.Demand{WriteUnits: 100_001, Safety: 10}, 1000, 401, 801, true}, // only for the peak
 	} {
 		got := sized(t, c.demand)
 		if got.Shards != c.shards || got.RandomShards != c.random || got.CalculatedShards != c.calculated || got.Capped != c.capped {
@@ -108,43 +110,77 @@ func TestGather(t *testing.T) {
 	}
 }
 
-// TestInvalidDemandsNameTheField checks that the error of an invalid demand or price names its field.
-func TestInvalidDemandsNameTheField(t *testing.T) {
-	good := plan.Demand{WriteUnits: 100}
-	for field, change := range map[string]func(*plan.Demand){
-		"WriteUnits":      func(d *plan.Demand) { d.WriteUnits = -1 },
-		"Rate":            func(d *plan.Demand) { d.Rate = math.NaN() },
-		"ItemBytes":       func(d *plan.Demand) { d.ItemBytes = 409_601 },
-		"Safety":          func(d *plan.Demand) { d.Safety = 0.9 },
-		"TableWriteUnits": func(d *plan.Demand) { d.TableWriteUnits = math.Inf(1) },
-		"TableReadUnits":  func(d *plan.Demand) { d.TableReadUnits = -1 },
-		"TableGB":         func(d *plan.Demand) { d.TableGB = -0.1 },
-		"LoadFactor":      func(d *plan.Demand) { d.LoadFactor = 1.01 },
-		"ReadItems":       func(d *plan.Demand) { d.ReadItems = -1 },
+// TestDefaultsOfADemand checks that a demand without defaults has the plan of one that names them.
+func TestDefaultsOfADemand(t *testing.T) {
+	short := sized(t, plan.Demand{Rate: 10_000})
+	long := sized(t, plan.Demand{Rate: 10_000, ItemBytes: 1024, Safety: 1.5, TableWriteUnits: 10_000, LoadFactor: 1, ReadItems: 100})
+	if diff := cmp.Diff(long, short); diff != "" || long.Shards != 15 || long.Read.StrongReadUnits != 30 {
+		t.Errorf("want -, got +\n%s", diff)
+	}
+	if got := (plan.PartitionLimits{ReadUnits: 3000, WriteUnits: 1000}).Partitions(3000, 1000, 1e12); got != (plan.Partitions{Throughput: 2, Expected: 2}) {
+		t.Errorf("partitions without a limit of their bytes: %+v", got)
+	}
+}
+
+// TestBoundsOfDemands checks the values of each field of a demand and of prices on both sides of their bounds. The error
+// of an invalid one names the field.
+func TestBoundsOfDemands(t *testing.T) {
+	for _, c := range []struct {
+		field          string
+		set            func(*plan.Demand, float64)
+		valid, invalid []float64
+	}{
+		{"WriteUnits", func(d *plan.Demand, v float64) { d.WriteUnits = v }, []float64{1e-9, 1e12}, []float64{-1, 0, 1.1e12}},
+		{"Rate", func(d *plan.Demand, v float64) { d.WriteUnits, d.Rate = 0, v }, []float64{1e-9, 1e12}, []float64{-1, 1.1e12, math.NaN()}},
+		{"ItemBytes", func(d *plan.Demand, v float64) { d.ItemBytes = int(v) }, []float64{0, 1, 409_600}, []float64{-1, 409_601}},
+		{"Safety", func(d *plan.Demand, v float64) { d.Safety = v }, []float64{0, 1, 1000}, []float64{0.99, 1000.01}},
+		{"TableWriteUnits", func(d *plan.Demand, v float64) { d.TableWriteUnits = v }, []float64{0, 100, 1e12}, []float64{-1, 99.9, math.Inf(1)}},
+		{"TableReadUnits", func(d *plan.Demand, v float64) { d.TableReadUnits = v }, []float64{0, 1e12}, []float64{-0.1, 1.1e12}},
+		{"TableGB", func(d *plan.Demand, v float64) { d.TableGB = v }, []float64{0, 1e12}, []float64{-0.1, 1.1e12}},
+		{"LoadFactor", func(d *plan.Demand, v float64) { d.LoadFactor = v }, []float64{0, 1e-9, 1}, []float64{-0.1, 1.01}},
+		{"ReadItems", func(d *plan.Demand, v float64) { d.ReadItems = int(v) }, []float64{0, 1, 1e9}, []float64{-1, 1e9 + 1}},
+		{"WriteUnits", func(d *plan.Demand, v float64) { d.Rate = v }, []float64{0}, []float64{1}}, // one of both
 	} {
-		bad := good
-		change(&bad)
-		_, err := plan.New(bad, plan.DefaultPrices())
-		if fault, ok := errors.AsType[*plan.DemandError](err); !ok || fault.Field != field {
-			t.Errorf("%s: error %v, want a DemandError of this field", field, err)
+		for i, v := range append(c.valid, c.invalid...) {
+			d := plan.Demand{WriteUnits: 100}
+			c.set(&d, v)
+			_, err := plan.New(d, plan.DefaultPrices())
+			fault, ok := errors.AsType[*plan.DemandError](err)
+			if valid := i < len(c.valid); valid != (err == nil) || !valid && (!ok || fault.Field != c.field) {
+				t.Errorf("%s of %v: error %v, want valid: %t", c.field, v, err, valid)
+			}
 		}
 	}
-	for _, d := range []plan.Demand{{WriteUnits: 100, TableWriteUnits: 99.9}, {Rate: 50, ItemBytes: 2000, TableWriteUnits: 50}} {
-		_, err := plan.New(d, plan.DefaultPrices())
-		if fault, ok := errors.AsType[*plan.DemandError](err); !ok || fault.Field != "TableWriteUnits" {
-			t.Errorf("a table's peak below its key's: error %v, want a DemandError of TableWriteUnits", err)
+	for field, of := range map[string]func(*plan.Prices) *float64{
+		"OnDemandWrite": func(p *plan.Prices) *float64 { return &p.OnDemandWrite }, "OnDemandRead": func(p *plan.Prices) *float64 { return &p.OnDemandRead },
+		"ProvisionedWrite": func(p *plan.Prices) *float64 { return &p.ProvisionedWrite }, "ProvisionedRead": func(p *plan.Prices) *float64 { return &p.ProvisionedRead },
+		"Storage": func(p *plan.Prices) *float64 { return &p.Storage },
+	} {
+		for v, valid := range map[float64]bool{0: true, 1e12: true, -0.1: false, 1.1e12: false} {
+			prices := plan.DefaultPrices()
+			*of(&prices) = v
+			_, err := plan.New(plan.Demand{WriteUnits: 1}, prices)
+			if fault, ok := errors.AsType[*plan.DemandError](err); valid != (err == nil) || !valid && (!ok || fault.Field != field) {
+				t.Errorf("price %s of %v: error %v, want valid: %t", field, v, err, valid)
+			}
 		}
 	}
-	for _, d := range []plan.Demand{{}, {WriteUnits: 1, Rate: 1}} {
-		if _, err := plan.New(d, plan.DefaultPrices()); err == nil {
-			t.Errorf("New accepts %+v", d)
+	if _, err := plan.New(plan.Demand{Rate: 50, ItemBytes: 2000, TableWriteUnits: 99}, plan.DefaultPrices()); err == nil {
+		t.Error("a table's peak is below its key's, of 100 units")
+	}
+}
+
+// TestGrownCounts checks the count of a key that needs more write shards: at least twice as many.
+func TestGrownCounts(t *testing.T) {
+	for _, c := range [][3]int{{1, 1, 2}, {4, 8, 8}, {4, 9, 9}, {4, 2, 8}, {400, 900, 900}, {500, 900, 1000}, {600, 1, 1000}, {1, 2000, 1000}} {
+		if got := plan.Grown(c[0], c[1]); got != c[2] {
+			t.Errorf("%d write shards that need %d grow to %d, want %d", c[0], c[1], got, c[2])
 		}
 	}
-	prices := plan.DefaultPrices()
-	prices.ProvisionedRead = -1
-	_, err := plan.New(good, prices)
-	if fault, ok := errors.AsType[*plan.DemandError](err); !ok || fault.Field != "ProvisionedRead" {
-		t.Errorf("a negative price: error %v, want a DemandError of ProvisionedRead", err)
+	for bytes, want := range map[int]int{0: 1, 1: 1, 1024: 1, 1025: 2, 2048: 2, 409_600: 400} {
+		if got := plan.WriteUnits(bytes); got != want {
+			t.Errorf("an item of %d bytes: %d write units, want %d", bytes, got, want)
+		}
 	}
 }
 

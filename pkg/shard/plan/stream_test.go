@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"cmp"
 	"math"
 	"testing"
 	"time"
@@ -23,6 +24,42 @@ func TestStreamShards(t *testing.T) {
 	for shards, want := range map[int]time.Duration{4: time.Second, 50: time.Second, 51: 5 * time.Second, 8000: 5 * time.Second} {
 		if got := plan.BatchingWindow(shards); got != want {
 			t.Errorf("%d stream shards: batching window %v, want %v", shards, got, want)
+		}
+	}
+}
+
+// TestTumblingWindows checks the tumbling window: a multiple of the detector's windows, and no shorter than one.
+func TestTumblingWindows(t *testing.T) {
+	for _, c := range []struct {
+		streamShards int
+		window, want time.Duration
+	}{
+		{8, 10 * time.Second, 10 * time.Second}, {9, 10 * time.Second, time.Minute}, {250, 10 * time.Second, time.Minute}, {251, 10 * time.Second, 5 * time.Minute},
+		{9, 7 * time.Second, 56 * time.Second}, {251, 7 * time.Second, 294 * time.Second}, {9, 2 * time.Minute, 2 * time.Minute}, {1, 2 * time.Minute, 2 * time.Minute},
+	} {
+		if got := plan.TumblingWindow(c.streamShards, c.window); got != c.want {
+			t.Errorf("%d stream shards, windows of %v: %v, want %v", c.streamShards, c.window, got, c.want)
+		}
+	}
+}
+
+// TestFoldsOfFewEvents compares write units with figures that the comments calculate.
+func TestFoldsOfFewEvents(t *testing.T) {
+	for _, c := range []struct {
+		f    plan.Folds
+		want float64
+	}{
+		{plan.Folds{Rate: 1, Targets: 1}, 1},
+		{plan.Folds{Rate: 2, Targets: 1}, 0.43233235838169365},                                // (1 - e^-2) / 2
+		{plan.Folds{Rate: 2, Targets: 2, Uniform: true}, 0.6321205588285577},                  // 1 - e^-1
+		{plan.Folds{Rate: 2, Targets: 2}, 0.6075096513485072},                                 // of the shares 1 and 2^-1.1
+		{plan.Folds{Rate: 8, Targets: 1, StreamShards: 2, BatchSize: 2}, 0.24542109027781644}, // (1 - e^-4) / 4, of half a second
+		{plan.Folds{Rate: 1000, Targets: 1}, 0.004},                                           // in four stream shards
+		{plan.Folds{Rate: 1000, Targets: 1, StreamShards: 90}, 0.008},                         // in eight of 90: 125 units each
+	} {
+		c.f.StreamShards, c.f.BatchSize, c.f.BatchingWindow = cmp.Or(c.f.StreamShards, 4), cmp.Or(c.f.BatchSize, 1000), time.Second
+		if got := c.f.UnitsPerEvent(); math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("%+v: %v units an event, want %v", c.f, got, c.want)
 		}
 	}
 }

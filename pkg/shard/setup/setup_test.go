@@ -1,6 +1,7 @@
 package setup_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -30,6 +31,36 @@ func TestRequiredNames(t *testing.T) {
 	list, err := client.ListTables(t.Context(), &dynamodb.ListTablesInput{})
 	if err != nil || len(list.TableNames) > 0 {
 		t.Errorf("tables %v, %v; want none", list, err)
+	}
+}
+
+// maker is a client that records the tables to create. CreateTable fails for one of them.
+type maker struct {
+	setup.Client
+	fails   string
+	created []string
+}
+
+var errBroken = errors.New("broken")
+
+func (m *maker) CreateTable(_ context.Context, in *dynamodb.CreateTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.CreateTableOutput, error) {
+	m.created = append(m.created, *in.TableName)
+	if *in.TableName == m.fails {
+		return nil, errBroken
+	}
+	return &dynamodb.CreateTableOutput{}, nil
+}
+
+// TestCreateStopsAtAnError checks which names suffice, and that Create returns the first error, without further tables.
+func TestCreateStopsAtAnError(t *testing.T) {
+	for _, names := range []setup.Names{{Items: "a", ShardMap: "a-map"}, {Events: "a", ShardMap: "a-map"}} {
+		m := &maker{fails: "a"}
+		if err := setup.Create(t.Context(), m, names); !errors.Is(err, errBroken) || !slices.Equal(m.created, []string{"a"}) {
+			t.Errorf("%+v: error %v after the tables %v, want %v after a", names, err, m.created, errBroken)
+		}
+	}
+	if got, want := setup.WithPrefix("x-"), (setup.Names{"x-items", "x-events", "x-rollups", "x-shard-map", "x-heat"}); got != want {
+		t.Errorf("WithPrefix = %+v, want %+v", got, want)
 	}
 }
 
