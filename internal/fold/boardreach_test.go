@@ -109,7 +109,7 @@ func TestCachedReaches(t *testing.T) {
 	db := enginetest.Client(t)
 	names := enginetest.Tables(t, db)
 	loads, deliveries := 0, 0
-	for seed := range lane.Runs(6, 200) {
+	for seed := range lane.Runs(3, 200) {
 		t.Logf("seed %d", seed)
 		random := rand.New(rand.NewPCG(uint64(seed), 7))
 		a := newArena(t, db, names, random, seed)
