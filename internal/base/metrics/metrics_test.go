@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 	"github.com/google/go-cmp/cmp"
@@ -19,11 +20,15 @@ import (
 
 // fakeCloudWatch records calls.
 type fakeCloudWatch struct {
-	calls []*cloudwatch.PutMetricDataInput
-	fail  map[int]error // by the call's index
+	calls   []*cloudwatch.PutMetricDataInput
+	fail    map[int]error // by the call's index
+	options cloudwatch.Options
 }
 
-func (f *fakeCloudWatch) PutMetricData(_ context.Context, in *cloudwatch.PutMetricDataInput, _ ...func(*cloudwatch.Options)) (*cloudwatch.PutMetricDataOutput, error) {
+func (f *fakeCloudWatch) PutMetricData(_ context.Context, in *cloudwatch.PutMetricDataInput, options ...func(*cloudwatch.Options)) (*cloudwatch.PutMetricDataOutput, error) {
+	for _, o := range options {
+		o(&f.options)
+	}
 	f.calls = append(f.calls, in)
 	return nil, f.fail[len(f.calls)-1]
 }
@@ -60,6 +65,9 @@ func TestCloudWatchDatum(t *testing.T) {
 	if err != nil || len(fake.calls) != 1 || *fake.calls[0].Namespace != "Hotshard" || len(fake.calls[0].MetricData) != 1 {
 		t.Fatalf("error %v, calls %v; want one of one datum", err, fake.calls)
 	}
+	if _, once := fake.options.Retryer.(aws.NopRetryer); !once {
+		t.Error("the SDK repeats the call, which counts twice")
+	}
 	d := fake.calls[0].MetricData[0]
 	var dims []string
 	for _, dim := range d.Dimensions {
@@ -80,7 +88,8 @@ func TestCloudWatchBatches(t *testing.T) {
 		{nil, nil},
 		{data(1000, "t"), []int{1000}},
 		{data(2001, "t"), []int{1000, 1000, 1}},
-		{data(600, strings.Repeat("x", 1000)), []int{285, 285, 30}}, // 3,504 bytes each at most
+		{data(600, strings.Repeat("x", 1000)), []int{285, 285, 30}}, // 3,498 bytes each at most
+		{data(301, strings.Repeat("x", 945)), []int{300, 1}},        // 3,333
 	} {
 		fake := new(fakeCloudWatch)
 		if err := metrics.NewCloudWatch(fake).Put(t.Context(), c.data); err != nil {
@@ -108,6 +117,23 @@ func TestCloudWatchErrors(t *testing.T) {
 	}
 }
 
+// TestLimitsOfData checks the largest values and the most dimensions that CloudWatch takes.
+func TestLimitsOfData(t *testing.T) {
+	for _, c := range []struct {
+		value      float64
+		dimensions int
+		sent       int
+	}{
+		{math.Exp2(360), 0, 1}, {-math.Exp2(360), 0, 1}, {math.Nextafter(math.Exp2(360), math.Inf(1)), 0, 0}, {math.Inf(-1), 0, 0}, {math.NaN(), 0, 0}, {1, 30, 1}, {1, 31, 0},
+	} {
+		fake := new(fakeCloudWatch)
+		err := metrics.NewCloudWatch(fake).Put(t.Context(), []metrics.Datum{{Name: "n", Value: c.value, Dimensions: make([]metrics.Dimension, c.dimensions)}})
+		if len(fake.calls) != c.sent || (err == nil) != (c.sent == 1) {
+			t.Errorf("%+v: %d calls, %v", c, len(fake.calls), err)
+		}
+	}
+}
+
 // TestDimensionValues checks that every key has a valid dimension value of its own, which is the key if that is valid.
 func TestDimensionValues(t *testing.T) {
 	long := strings.Repeat("é", 600)
@@ -130,9 +156,11 @@ func TestDimensionValues(t *testing.T) {
 		}
 		seen[value] = text
 	}
-	for _, plain := range []string{"C#page/home", "a:b"} {
-		if seen[plain] != plain {
-			t.Errorf("the dimension value %q is of %q, want it to be the key itself", plain, seen[plain])
+	for value, text := range map[string]string{
+		"C#page/home": "C#page/home", "a:b": "a:b", "100%25": "100%", "100%2525": "100%25", "%": "", "%25": "%", "%20": " ", "%20 ": "  ", "%3Ax": ":x", "%C3%A9": "é", "%7F": "\x7f", "tab%09": "tab\t", strings.Repeat("x", 1024): strings.Repeat("x", 1024),
+	} {
+		if got, ok := seen[value]; !ok || got != text {
+			t.Errorf("the dimension value %q is of %q, want it to be of %q", value, got, text)
 		}
 	}
 }
@@ -147,6 +175,13 @@ func TestMemory(t *testing.T) {
 	group.Wait()
 	if n := len(m.Data()); n != 5 {
 		t.Errorf("%d data kept, want 5", n)
+	}
+	for bound, want := range map[int]int{-1: 0, 0: 0, 7: 7, 8: 7} {
+		m := metrics.NewMemory(bound)
+		m.Put(t.Context(), data(7, "t"))
+		if n := len(m.Data()); n != want {
+			t.Errorf("%d data kept of 7, at most %d", n, bound)
+		}
 	}
 	m.Put(t.Context(), data(7, "t"))
 	if diff := cmp.Diff(data(7, "t")[2:], m.Data()); diff != "" {

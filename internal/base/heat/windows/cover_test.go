@@ -1,0 +1,130 @@
+package windows
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/heat"
+)
+
+var start = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+
+// at returns the time some seconds after start.
+func at(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
+
+// TestCover checks from which layers a time range is read.
+func TestCover(t *testing.T) {
+	folded := heat.Progress{From: at(60), To: at(1930)}
+	names := map[heat.Layer]string{full: "full", heat.ByWindow: "window", heat.ByMinute: "minute", heat.ByTenMinutes: "ten"}
+	for _, c := range []struct {
+		from, to int
+		step     time.Duration
+		p        heat.Progress
+		want     string
+	}{
+		{0, 2000, 10 * time.Minute, folded, "full 0-60, minute 60-600, ten 600-1800, minute 1800-1920, window 1920-1930, full 1930-2000"},
+		{0, 2000, 10*time.Minute - 1, folded, "full 0-60, minute 60-1920, window 1920-1930, full 1930-2000"},
+		{0, 2000, time.Second, folded, "full 0-60, window 60-1930, full 1930-2000"},
+		{630, 640, time.Hour, folded, "window 630-640"},
+		{600, 1200, time.Hour, folded, "ten 600-1200"},
+		{601, 1200, time.Hour, folded, "window 601-660, minute 660-1200"},
+		{0, 60, time.Hour, folded, "full 0-60"},
+		{1930, 2000, time.Hour, folded, "full 1930-2000"},
+		{0, 2000, time.Hour, heat.Progress{}, "full 0-2000"},
+		{5, 5, time.Hour, folded, ""},
+		{6, 5, time.Hour, folded, ""},
+	} {
+		var texts []string
+		for _, s := range cover(at(c.from), at(c.to), c.step, c.p, heat.ByTenMinutes) {
+			texts = append(texts, fmt.Sprintf("%s %v-%v", names[s.layer], s.from.Sub(start).Seconds(), s.to.Sub(start).Seconds()))
+		}
+		if got := strings.Join(texts, ", "); got != c.want {
+			t.Errorf("%d to %d by %v: %s, want %s", c.from, c.to, c.step, got, c.want)
+		}
+	}
+}
+
+// windowsOf returns the windows, by second, of one partition with these items in pages, read from one second to another.
+func windowsOf(t *testing.T, from, to int, pages ...[]dynamo.Item) string {
+	t.Helper()
+	f := &feed{pk: "pk", from: at(from), to: at(to), next: func() (*dynamodb.QueryOutput, error, bool) {
+		if len(pages) == 0 {
+			return nil, nil, false
+		}
+		page := pages[0]
+		pages = pages[1:]
+		if page == nil {
+			return nil, errors.New("broken"), true
+		}
+		return &dynamodb.QueryOutput{Items: page}, nil, true
+	}}
+	var texts []string
+	for {
+		w, err := nextWindow([]*feed{f})
+		switch {
+		case err != nil:
+			return strings.Join(append(texts, err.Error()), ", ")
+		case w.Start.IsZero():
+			return strings.Join(texts, ", ")
+		}
+		texts = append(texts, fmt.Sprintf("%v:%d/%d", w.Start.Sub(start).Seconds(), len(w.Items), len(w.Unreadable)))
+	}
+}
+
+// window returns the stored item of a window of ten seconds.
+func window(second int, part string) dynamo.Item {
+	it := heat.Item{Start: at(second), Window: 10 * time.Second, StreamShard: "s", Part: part, Limit: 1, HotRate: 1}
+	return it.Stored(at(100))
+}
+
+// held returns the stored item of several windows.
+func held(second, windows int) dynamo.Item {
+	var items []heat.Item
+	for n := range windows {
+		items = append(items, heat.Item{Start: at(second + 10*n), Window: 10 * time.Second, StreamShard: "s", Limit: 1, HotRate: 1})
+	}
+	return heat.StoredHeld(items, at(60), at(100))
+}
+
+// with returns an item with another attribute.
+func with(it dynamo.Item, name string, value types.AttributeValue) dynamo.Item {
+	it[name] = value
+	return it
+}
+
+// TestFeed checks the windows of one partition, however its items are on pages.
+func TestFeed(t *testing.T) {
+	const bad = "x"
+	damaged := func(second int) dynamo.Item { return with(window(second, ""), "windows", dynamo.String(bad)) }
+	type pages = [][]dynamo.Item
+	for _, c := range []struct {
+		from, to int
+		pages    pages
+		want     string
+	}{
+		{0, 100, nil, ""},
+		{0, 100, pages{{}, {window(0, "")}, {}}, "0:1/0"},
+		{0, 100, pages{{window(0, ""), window(0, "b")}, {window(10, "")}}, "0:2/0, 10:1/0"},
+		{0, 100, pages{{window(0, "")}, {window(0, "b"), window(20, "")}}, "0:2/0, 20:1/0"},
+		{0, 100, pages{{held(0, 3), window(10, "")}, {window(20, "")}}, "0:1/0, 10:2/0, 20:2/0"},
+		{10, 25, pages{{held(0, 6)}}, "10:1/0, 20:1/0"},
+		{10, 30, pages{{held(0, 6)}}, "10:1/0, 20:1/0"},
+		{0, 100, pages{{held(0, 2)}, {held(10, 2)}}, "0:1/0, 10:2/0, 20:1/0"},
+		{0, 100, pages{{damaged(0), window(0, "b"), window(10, "")}}, "0:1/1, 10:1/0"},
+		{5, 100, pages{{damaged(0), window(10, "")}}, "5:0/1, 10:1/0"},
+		{0, 100, pages{{with(damaged(0), "sk", dynamo.String("no time")), window(10, "")}}, "100:0/1, 10:1/0"},
+		{0, 100, pages{{window(0, "")}, nil}, `heat: reading items of "pk": broken`},
+		{0, 100, pages{{window(0, ""), window(10, ""), window(20, "")}, nil}, `0:1/0, heat: reading items of "pk": broken`},
+	} {
+		if got := windowsOf(t, c.from, c.to, c.pages...); got != c.want {
+			t.Errorf("%d to %d: %s, want %s", c.from, c.to, got, c.want)
+		}
+	}
+}
