@@ -99,6 +99,9 @@ func unprocessed(t *testing.T, operation string, text []byte) (count int64) {
 	return count
 }
 
+// unreadable is the key of an item whose read the engine rejects.
+const unreadable = "unreadable"
+
 // scripted returns a limiter before an engine that describes the table t, reads its item as before, and answers any other
 // request with this text.
 func scripted(t *testing.T, status int, before, answer string) (l *throttle.Limiter, call func(operation, body string) (int, string)) {
@@ -109,6 +112,8 @@ func scripted(t *testing.T, status int, before, answer string) (l *throttle.Limi
 		switch {
 		case strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".DescribeTable"):
 			text, code = describedTable, http.StatusOK
+		case strings.Contains(string(sent), `"ConsistentRead":true`) && strings.Contains(string(sent), unreadable):
+			text, code = "no", http.StatusBadRequest
 		case strings.Contains(string(sent), `"ConsistentRead":true`):
 			text, code = `{"Responses":{"t":[`+before+`]}}`, http.StatusOK
 		}
@@ -168,6 +173,8 @@ func TestChargesByAnswer(t *testing.T) {
 		"transaction":              {"TransactWriteItems", `{"TransactItems":[` + put + `]}`, 200, `{}`, 6, 0},
 		"cancelled by a condition": {"TransactWriteItems", `{"TransactItems":[` + put + `]}`, 400, cancelled("ConditionalCheckFailed"), 6, 0},
 		"cancelled by a throttle":  {"TransactWriteItems", `{"TransactItems":[` + put + `]}`, 400, cancelled("ThrottlingError"), 0, 0},
+		"read before, rejected":    {"TransactWriteItems", `{"TransactItems":[{"Put":{"TableName":"t","Item":{"id":{"S":"` + unreadable + `"}}}}]}`, 400, failed("ValidationException"), 0, 0},
+		"batch's read, rejected":   {"BatchWriteItem", `{"RequestItems":{"t":[{"DeleteRequest":{"Key":{"id":{"S":"` + unreadable + `"}}}}]}}`, 400, failed("ValidationException"), 0, 0},
 		"transaction, rejected":    {"TransactWriteItems", `{"TransactItems":[` + put + `]}`, 400, failed("ValidationException"), 0, 0},
 	} {
 		l, call := scripted(t, c.status, large, c.answer)
@@ -194,6 +201,29 @@ func TestInvalidPass(t *testing.T) {
 		if status, text := call(c.operation, c.body); status != http.StatusBadRequest || text != "rejected" || l.Stats().WriteUnits+l.Stats().ReadUnits != 0 || len(l.Report().Throttled) > 0 {
 			t.Errorf("%s %.100s: %d %s, %+v", c.operation, c.body, status, text, l.Stats().Operations)
 		}
+	}
+}
+
+// TestThrottledTransactions checks how transactions without capacity are counted.
+func TestThrottledTransactions(t *testing.T) {
+	l, call := scripted(t, http.StatusOK, "", `{"Responses":[{}],"ConsumedCapacity":[{"CapacityUnits":2}]}`)
+	for i := range 3 {
+		for operation, body := range map[string]string{
+			"TransactWriteItems": `{"TransactItems":[{"Put":{"TableName":"t","Item":{"id":{"S":"a"}}}}]}`,
+			"TransactGetItems":   `{"TransactItems":[{"Get":{"TableName":"t","Key":{"id":{"S":"a"}}}}]}`,
+		} {
+			if status, text := call(operation, body); (status == http.StatusOK) != (i == 0 || i == 1 && operation == "TransactGetItems") {
+				t.Errorf("%s %d: %d %s", operation, i, status, text)
+			}
+		}
+	}
+	for _, o := range l.Stats().Operations {
+		if want := map[string]int64{"TransactWriteItems": 2, "TransactGetItems": 1}[o.Operation]; o.ThrottledRequests != want || o.ThrottledItems != 0 || o.Conflicts != 0 {
+			t.Errorf("%+v, want %d throttled", o, want)
+		}
+	}
+	if writes := l.ThrottledWrites("t", time.Unix(1_800_000_000, 0), time.Unix(1_800_000_001, 0)); len(writes) != 1 || writes[0].Writes != 2 {
+		t.Errorf("throttled writes: %+v", writes)
 	}
 }
 

@@ -116,9 +116,7 @@ func (b *batchReads) sendAdmitted(report capacity) (*http.Response, error) {
 		return r.response(report)
 	}
 	var got batchGetAnswer
-	if !decode(r.text, &got) {
-		got = batchGetAnswer{}
-	}
+	decode(r.text, &got) // what can't be decoded was not read
 	b.settleCharges(b.reserved, b.charges(r, got))
 	if len(b.held) > 0 {
 		b.addHeld(r)

@@ -51,11 +51,10 @@ var errUnsent = errors.New("the request was not sent")
 // error is errUnsent.
 func (c *call) forward(changed object, report capacity, reserved []partitions.Charge) (*reply, error) {
 	report.requestCapacity(changed)
-	c.sent = nil
 	r, err := c.send(changed)
 	if err != nil {
 		charges := reserved
-		if c.sent == nil || !c.sent.Load() {
+		if !c.sent.Load() {
 			charges, err = nil, fmt.Errorf("%w: %w", errUnsent, err)
 		}
 		c.settleCharges(reserved, charges)
@@ -79,7 +78,7 @@ type exchange struct {
 	req       *http.Request
 	operation string
 	body      []byte
-	sent      *atomic.Bool // whether the engine may have received any of the last request; nil for none
+	sent      *atomic.Bool // whether the engine may have received any of the last request with a body
 }
 
 // sending is a body that counts as sent when the transport reads it.

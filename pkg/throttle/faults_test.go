@@ -2,63 +2,15 @@ package throttle_test
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
-	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
-
-var errLost = errors.New("the response is lost")
-
-// losing is an engine that loses the responses of one operation.
-type losing struct{ operation string }
-
-func (l losing) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := dynamolocal.Transport().RoundTrip(req)
-	if err == nil && strings.HasSuffix(req.Header.Get("X-Amz-Target"), "."+l.operation) {
-		io.Copy(io.Discard, resp.Body)
-		resp.Body.Close()
-		return nil, errLost
-	}
-	return resp, err
-}
-
-// TestLostResponses checks that a request whose response is lost costs the minimum, and a request that was
-// not sent nothing.
-func TestLostResponses(t *testing.T) {
-	const item = `{"pk":{"S":"a"},"sk":{"S":"1"}}`
-	b := newBench(t, roomy)
-	for operation, call := range map[string]struct {
-		body  string
-		units float64
-	}{
-		"PutItem":            {`{"TableName":"limited","Item":` + item + `}`, 1},
-		"GetItem":            {`{"TableName":"limited","Key":` + item + `}`, 0.5},
-		"BatchWriteItem":     {`{"RequestItems":{"limited":[{"PutRequest":{"Item":` + item + `}}]}}`, 1},
-		"BatchGetItem":       {`{"RequestItems":{"limited":{"Keys":[` + item + `]}}}`, 0.5},
-		"TransactWriteItems": {`{"TransactItems":[{"Put":{"TableName":"limited","Item":` + item + `}}]}`, 2},
-		"TransactGetItems":   {`{"TransactItems":[{"Get":{"TableName":"limited","Key":` + item + `}}]}`, 2},
-	} {
-		for _, lost := range []string{operation, "DescribeTable"} {
-			l, err := throttle.New(throttle.Options{Partitions: 1, PartitionWCU: 10, Base: losing{lost}})
-			require.NoError(t, err)
-			req := b.request(t, enginetest.Endpoint(t), operation, strings.NewReader(call.body))
-			if _, err := l.RoundTrip(req); !errors.Is(err, errLost) {
-				t.Errorf("%s: got %v, want the transport's error", operation, err)
-			}
-			units := map[bool]float64{true: call.units}[lost == operation]
-			if s := l.Stats(); s.WriteUnits+s.ReadUnits != units {
-				t.Errorf("%s without a response to %s: charged %v and %v units, want %v", operation, lost, s.WriteUnits, s.ReadUnits, units)
-			}
-		}
-	}
-}
 
 // leaving is an engine whose callers get these responses of batches, which leave items unprocessed.
 type leaving struct{ answers map[string]string }

@@ -77,7 +77,7 @@ func (l *Limiter) partitions(name spaceName) int {
 
 // wait waits until a hold ends.
 func (l *Limiter) wait(ctx context.Context, until int64) {
-	if d := until - l.options.Now().UnixNano(); until != 0 && d > 0 {
+	if d := until - l.options.Now().UnixNano(); d > 0 {
 		l.options.Sleep(ctx, time.Duration(d))
 	}
 }

@@ -381,6 +381,77 @@ func TestProxiedRequest(t *testing.T) {
 	}
 }
 
+// TestEngineRequest checks the headers of a request with another body.
+func TestEngineRequest(t *testing.T) {
+	in := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://engine/", nil)
+	in.Header = http.Header{"Content-Length": {"999"}, "Authorization": {"x"}, "X-Amz-Target": {"other"}}
+	var sent *http.Request
+	e := &exchange{base: roundTripFunc(func(r *http.Request) (*http.Response, error) {
+		sent = r
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("{}"))}, nil
+	}), req: in}
+	if _, err := e.query("DescribeTable", map[string]string{"TableName": "t"}); err != nil {
+		t.Fatal(err)
+	}
+	body, _ := io.ReadAll(sent.Body)
+	if string(body) != `{"TableName":"t"}` || sent.ContentLength != int64(len(body)) || fmt.Sprint(sent.Header) != "map[Accept-Encoding:[identity] Authorization:[x] X-Amz-Target:[DynamoDB_20120810.DescribeTable]]" || !e.sent.Load() {
+		t.Errorf("%s with %v", body, sent.Header)
+	}
+	if in.Header.Get("X-Amz-Target") != "other" || len(in.Header) != 3 {
+		t.Errorf("the caller's headers became %v", in.Header)
+	}
+	if none := e.request("ListTables", nil); none.Body != http.NoBody || none.ContentLength != 0 {
+		t.Errorf("no body: %v, %d", none.Body, none.ContentLength)
+	}
+}
+
+type roundTripFunc func(*http.Request) (*http.Response, error)
+
+func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestOrderOfTables checks the order of tables and indexes in a report, and that one without a limit has no reason.
+func TestOrderOfTables(t *testing.T) {
+	l, err := New(Options{Partitions: 1, PartitionWCU: 1})
+	require.NoError(t, err)
+	add := func(database, name, arn string, limit int, indexes ...string) {
+		whole := partitions.Throughput{Reads: partitions.Limit{Cause: partitions.Provisioned, PerSecond: limit}, Writes: partitions.Limit{Cause: partitions.Account, PerSecond: 2 * limit}}
+		of := &table{Space: l.gate.NewSpace(partitions.Resource{Table: name, ARN: arn}, whole), database: "host\x00" + database + "\x00region"}
+		for _, index := range indexes {
+			of.global = append(of.global, l.gate.NewSpace(partitions.Resource{Table: name, Index: index, ARN: arn + "/" + index}, whole))
+		}
+		l.tables.add(name, of)
+	}
+	add("k2", "b", "1", 0)
+	add("k1", "b", "3", 5, "y", "x")
+	add("k1", "b", "2", 0)
+	add("k3", "a", "1", 0)
+	var texts []string
+	for _, r := range l.Report().Tables {
+		texts = append(texts, fmt.Sprint(r.Table, " ", r.AccessKey, " ", r.Region, " ", r.ARN, " ", r.Index, " ", r.ReadReason, " ", r.WriteReason, " ", r.RCU, " ", r.WCU, " ", len(r.Partitions)))
+	}
+	want := []string{
+		"a k3 region 1    0 0 1", "b k1 region 2    0 0 1", "b k1 region 3  TableReadProvisionedThroughputExceeded TableWriteAccountLimitExceeded 5 10 2",
+		"b k1 region 3/x x IndexReadProvisionedThroughputExceeded IndexWriteAccountLimitExceeded 5 10 2", "b k1 region 3/y y IndexReadProvisionedThroughputExceeded IndexWriteAccountLimitExceeded 5 10 2", "b k2 region 1    0 0 1",
+	}
+	if !slices.Equal(texts, want) {
+		t.Errorf("%q", texts)
+	}
+}
+
+// TestOwnErrors checks the form of the proxy's own errors.
+func TestOwnErrors(t *testing.T) {
+	w := httptest.NewRecorder()
+	writeError(w, http.StatusNotFound, "ResourceNotFoundException", "none")
+	if w.Code != http.StatusNotFound || w.Header().Get("Content-Type") != "application/x-amz-json-1.0" || !strings.Contains(w.Body.String(), `"__type":"com.amazonaws.dynamodb.v20120810#ResourceNotFoundException"`) || !strings.Contains(w.Body.String(), `"message":"none"`) {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+	w = httptest.NewRecorder()
+	writeJSON(w, []int{1})
+	if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "application/json" || w.Header().Get("Cache-Control") != "no-store" || w.Body.String() != "[1]\n" {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+}
+
 // TestReply checks the exception of a response, and what is read of a body.
 func TestReply(t *testing.T) {
 	for _, c := range []struct {
