@@ -114,44 +114,6 @@ func TestBounds(t *testing.T) {
 	})
 }
 
-// TestStreams checks that all bounds hold for long streams that occur in practice, and for adversarial ones.
-func TestStreams(t *testing.T) {
-	const updates = 60_000
-	limits := topk.Limits{Entries: 500, Bytes: 40_000}
-	rng := rand.New(rand.NewPCG(1, 2))
-	zipf := rand.NewZipf(rng, 1.1, 1, 100_000)
-	wide := strings.Repeat("w", 2000)
-	streams := map[string]func(i int) string{
-		"zipf":    func(int) string { return fmt.Sprintf("E#sensor-%d#2026-01-05#0", zipf.Uint64()) },
-		"uniform": func(int) string { return fmt.Sprint("C#", rng.IntN(20_000), "#0") },
-		// Each key occurs once, except one that recurs after all entries were evicted.
-		"distinct": func(i int) string {
-			if i%400 == 0 {
-				return "recurring"
-			}
-			return fmt.Sprint(i)
-		},
-		// Each key of 2 KB evicts forty short ones.
-		"widths": func(i int) string {
-			if i%41 == 0 {
-				return wide + fmt.Sprint(i)
-			}
-			return fmt.Sprint(i % 997)
-		},
-		// The next key is always the one to be evicted.
-		"cycle": func(i int) string { return fmt.Sprint(i % (limits.Entries + 1)) },
-	}
-	for name, next := range streams {
-		x := newExact(limits)
-		for i := range updates {
-			x.add(next(i), 1+uint64(i%3), int64(i/1000))
-		}
-		if err := x.check(true); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 // TestNoEvictionIsExact checks that all entries are exact before the first eviction, which raises the floor.
 func TestNoEvictionIsExact(t *testing.T) {
 	s := topk.New(topk.Limits{Entries: 3, Bytes: 1000})
