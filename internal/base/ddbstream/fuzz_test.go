@@ -102,7 +102,6 @@ func TestGenerated(t *testing.T) {
 	t.Run("agrees with stock", generated(genPayload, agreesWithStock))
 	t.Run("records together", generated(genRecords, together))
 	t.Run("truncated", generated(genPayload, truncated))
-	t.Run("index writes", generated(genIndexChange, indexWrites))
 }
 
 func generated[T any](gen func(*rapid.T) T, check func(T) error) func(*testing.T) {
