@@ -225,25 +225,3 @@ func TestTableIsRecreated(t *testing.T) {
 		}
 	})
 }
-
-// TestChildrenAfterAnOutage checks a stream shard that ends just before an outage. Its children must be found, although
-// the outage lasts longer than the search for them.
-func TestChildrenAfterAnOutage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{}
-		s := f.open("")
-		down := false
-		f.failIf(fault{500, "InternalServerError"}, func(operation string) bool { return down && operation == "DescribeStream" })
-		r := f.reader(t, Options{})
-		seconds(5, func(int) { f.write(s, "key", 1) })
-		f.locked(func() { down = true })
-		child := f.end(s, 1)[0]
-		seconds(60, func(int) { f.write(child, "key", 1) })
-		f.locked(func() { down = false })
-		seconds(20, func(int) { f.write(child, "key", 1) })
-		time.Sleep(time.Minute)
-		if got := counted(t, r)["key"]; got != 84 && got != 85 {
-			t.Errorf("%d records are counted, want 84 or 85", got)
-		}
-	})
-}

@@ -26,32 +26,3 @@ func TestSplits(t *testing.T) {
 		}
 	})
 }
-
-// TestWindowsAreComplete checks that windows are returned only after their end. An idle window has one item without
-// keys and without a gap.
-func TestWindowsAreComplete(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{}
-		s := f.open("")
-		r := f.reader(t, Options{AtOnce: true})
-		seen := 0
-		seconds(62, func(second int) {
-			if second < 30 {
-				f.write(s, "key", 1)
-			}
-			seen = 0
-			for w := range r.Windows(t.Context(), time.Time{}, time.Now().Add(time.Hour), Window) {
-				seen++
-				if w.Start.Add(Window).After(time.Now()) {
-					t.Errorf("the window of %v is returned before its end, at %v", w.Start, time.Now())
-				}
-				if idle := w.Start.After(r.windows.begin.Add(30 * time.Second)); len(w.Items) != 1 || w.Items[0].Coverage != 0 || idle && len(w.Items[0].Keys) > 0 {
-					t.Errorf("%v: %+v", w.Start, w.Items)
-				}
-			}
-		})
-		if seen != 5 && seen != 6 {
-			t.Errorf("%d windows in a minute, want 5 or 6", seen)
-		}
-	})
-}
