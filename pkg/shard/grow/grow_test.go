@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/kind"
@@ -133,6 +134,11 @@ func TestThrottlesGrowAKey(t *testing.T) {
 		rechecks := shards.reads - len(shards.changes)
 		if atOnce := key == "C#hot" || key == "clicks/hot"; !atOnce && rechecks > 0 || atOnce && rechecks != len(shards.changes) {
 			t.Errorf("%s: %d rechecks in %d changes, want one for each change that new items use at once and none else", key, rechecks, len(shards.changes))
+		}
+		for i, why := range []string{"(1 shard)", "(4 shards)", "(16 shards)"} {
+			if key[0] == 'C' && strings.Count(p.log.String(), "were throttled "+why) != 1 {
+				t.Errorf("%s: no log line of change %d is of %s", key, i, why)
+			}
 		}
 		if !slices.Equal(shards.changes, want) || p.waits != shards.reads || len(want) > 0 && !strings.Contains(p.log.String(), "msg=grown key="+key) {
 			t.Errorf("%s: %v, want %v; %d waits, %d reads; log:\n%s", key, shards.changes, want, p.waits, shards.reads, p.log)
@@ -385,6 +391,24 @@ func TestNewRejectsInvalidOptions(t *testing.T) {
 			t.Errorf("case %d: %v, error %v, want ErrMisused", i, g, err)
 		}
 	}
+}
+
+// TestZeroOptionsAreReady checks that a Grower with the zero Options grows a key, by the real clock.
+func TestZeroOptionsAreReady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shards := newShards()
+		g, err := New(shards, Options{Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for call := range uint64(10) {
+			g.ObserveAttempt(t.Context(), shard.Attempt{Key: "C#k", Kind: string(kind.Counter), Call: call, Items: call, At: time.Now(), Outcome: shard.Throttled, Shards: 1})
+			time.Sleep(100 * time.Millisecond)
+		}
+		if !slices.Equal(shards.changes, []int{4}) {
+			t.Errorf("changes %v, want [4]", shards.changes)
+		}
+	})
 }
 
 // TestLogHidesKeys checks that log lines have the text that Shown returns, and not the key.

@@ -19,6 +19,17 @@ import (
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
+// oneAttempt is a Grower that ends a call's context after its first attempt.
+type oneAttempt struct {
+	*grow.Grower
+	end context.CancelFunc
+}
+
+func (o *oneAttempt) ObserveAttempt(ctx context.Context, a shard.Attempt) {
+	o.Grower.ObserveAttempt(ctx, a)
+	o.end()
+}
+
 // TestPlainNameGrowsWhenKeysAreFree storms a name of a PlainFirst table on the engine, by the test's clock. The name grows
 // only after a foreign item under a new write shard's key was deleted, and all accepted items are read.
 func TestPlainNameGrowsWhenKeysAreFree(t *testing.T) {
