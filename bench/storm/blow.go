@@ -66,7 +66,7 @@ func (s scenario) run(ctx context.Context, n int) (_ run, err error) {
 // options returns the system's options, with the fleet's model. Binaries are built below dir.
 func (st *storm) options(ctx context.Context, n int, dir string) (o system.Options, err error) {
 	o = system.Options{
-		Addr: "127.0.0.1:0", Prefix: prefix, Window: 10 * time.Second, Control: "act", Limits: limits(n), Ahead: st.Ahead,
+		Addr: "127.0.0.1:0", Prefix: prefix, Window: 10 * time.Second, Control: "act", Limits: limits(n),
 		Failures: filepath.Join(dir, "failures.jsonl"), Notices: os.Stderr,
 		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: quietLog})),
 	}

@@ -13,8 +13,7 @@ type scenario struct {
 	Kind   writes
 	Phases []phase
 	Served served
-	Ahead  time.Duration // how far in the future events may be; 0 is the default
-	Fixed  bool          // shard counts don't change
+	Fixed  bool // shard counts don't change
 }
 
 // phase is a time with a rate of writes to the key.
@@ -89,10 +88,11 @@ func scenarios() []scenario {
 		s.Name, s.Phases = s.Kind.name+name, stormPhases(10, warmUp)
 		list = append(list, s)
 	}
-	for _, k := range []writes{counter, event, board, limit} {
+	for _, k := range []writes{counter, event, named, board, limit} {
 		tenfold("10x-40", scenario{Kind: k, Served: fortyContainers})
 	}
 	tenfold("10x-fixed", scenario{Kind: counter, Served: fortyContainers, Fixed: true})
+	tenfold("10x-200", scenario{Kind: named, Served: enoughContainers})
 	for _, k := range []writes{counter, event} {
 		tenfold("10x-200", scenario{Kind: k, Served: enoughContainers})
 		tenfold("10x-processes", scenario{Kind: k, Served: twelveProcesses})
@@ -102,7 +102,7 @@ func scenarios() []scenario {
 			scenario{Name: k.name + "-ramp", Kind: k, Phases: ramp(), Served: fortyContainers},
 		)
 	}
-	return append(list, scenario{Name: "now10x-40", Kind: event, Phases: stormPhases(10, warmUp), Served: fortyContainers, Ahead: time.Millisecond})
+	return list
 }
 
 func twoStorms() []phase {
@@ -126,9 +126,6 @@ func (s scenario) about() string {
 			text += fmt.Sprintf(" to %g", p.To)
 		}
 		text += " a second"
-	}
-	if s.Ahead > 0 {
-		text += fmt.Sprintf("; events may be %v ahead", s.Ahead)
 	}
 	if s.Fixed {
 		return text + "; N stays 1"

@@ -32,6 +32,9 @@ var (
 	event = writes{"event", "events of now", kind.Event, "/v1/events", func() string {
 		return fmt.Sprintf(`{"events":[{"entity":%q}]}`, key)
 	}}
+	named = writes{"named", "events of now with the caller's ids", kind.Event, "/v1/events", func() string {
+		return fmt.Sprintf(`{"events":[{"entity":%q,"id":"%d","time":%q}]}`, key, rand.Uint64(), time.Now().Format(time.RFC3339Nano))
+	}}
 	board = writes{"board", "a board of sums", kind.Board, "/v1/scores", func() string {
 		return fmt.Sprintf(`{"board":%q,"scores":[{"player":"player-%d","score":1}]}`, key, rand.IntN(players))
 	}}
@@ -97,10 +100,11 @@ func (st *storm) scores(ctx context.Context) (int, error) {
 	return sum, err
 }
 
-// events returns the ids of the entity's events. twice means that a read repeated one.
+// events returns the ids of the entity's events. twice means that a read repeated one. The first page is short, so that it
+// has a cursor: a page without may lag.
 func (st *storm) events(ctx context.Context) (found map[string]bool, twice bool, err error) {
 	found = map[string]bool{}
-	query := url.Values{"entity": {key}, "limit": {"1000"}, "from": {st.began.Add(-time.Hour).UTC().Format(time.RFC3339)}}
+	query := url.Values{"entity": {key}, "limit": {"50"}, "from": {st.began.Add(-time.Hour).UTC().Format(time.RFC3339)}}
 	for {
 		var page struct {
 			Events []struct{ ID string }
@@ -117,5 +121,6 @@ func (st *storm) events(ctx context.Context) (found map[string]bool, twice bool,
 			return found, twice, nil
 		}
 		query.Set("cursor", page.Cursor)
+		query.Set("limit", "1000")
 	}
 }

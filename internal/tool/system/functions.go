@@ -56,9 +56,6 @@ func (f *functions) environment() map[string]string {
 		"HOTSHARD_CONTROL":         f.options.Control,
 		"HOTSHARD_PARTITION_WCU":   strconv.Itoa(f.limited.partitionWCU()),
 	}
-	if f.options.Ahead > 0 {
-		set["HOTSHARD_EVENT_AHEAD"] = f.options.Ahead.String()
-	}
 	return set
 }
 

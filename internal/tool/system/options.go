@@ -28,7 +28,6 @@ type Options struct {
 	Window   time.Duration // the detector's windows, 1 s to 15 min in whole seconds
 	Idle     time.Duration // how long a window stays open after its end without records; 0 is Lambda's two minutes
 	Quiet    time.Duration // time with low load after which counters and limits shrink; 0 is the function's default
-	Ahead    time.Duration // how far ahead the times of events may be; 0 is the function's default
 	Control  string        // of shard counts: act, observe or off
 	Limits   Limits        // between the functions and the engine
 	Attach   string        // another table of the engine to watch; "" for none

@@ -630,8 +630,8 @@ func TestEveryItemIsFoundAfterAnyChange(t *testing.T) {
 		})
 	}
 	group.Wait()
-	t.Logf("%d changes, %d of them growths committed late, %d decreases; %d items, %d reads, %d excused; %d events stored twice after a put by name",
-		commits.Load(), late.Load(), decreases.Load(), items.Load(), reads.Load(), excused.Load(), twice.Load())
+	t.Logf("%d worlds, %d with a fault: %d changes, %d of them growths committed late, %d decreases; %d items, %d reads, %d excused; %d events stored twice after a put by name",
+		min(next.Load(), uint64(n)), faults.Load(), commits.Load(), late.Load(), decreases.Load(), items.Load(), reads.Load(), excused.Load(), twice.Load())
 	if late.Load() == 0 || decreases.Load() == 0 {
 		t.Error("the worlds lack late growths or decreases")
 	}
