@@ -182,7 +182,7 @@ func (s shownSpread) words(counted string) string {
 		text += "\nChance does not explain this. Perhaps most writes have the same id, or another program writes items."
 	}
 	if s.Strays > 0 {
-		text += fmt.Sprintf("\n%d more on write shards of an earlier count", s.Strays)
+		text += fmt.Sprintf("\n%d more on write shards of another count", s.Strays)
 	}
 	if len(s.Unknown) > 0 {
 		text += fmt.Sprintf("\nWrite shards %v were added during the count and are not included.", s.Unknown)

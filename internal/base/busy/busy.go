@@ -13,6 +13,3 @@ var SetCommit func(changer any, bound time.Duration)
 
 // AnyTime makes a changer date its changes by the times that its callers pass, however wrong.
 var AnyTime func(changer any)
-
-// SetLead sets the time after which a changed count takes effect.
-var SetLead func(changer any, lead time.Duration)

@@ -40,8 +40,8 @@ type ChangerClient interface {
 
 // Changer changes shard counts. A change is one transaction: the key's item, on condition of its
 // version, and an item in each of four copies of the log. For counters, a change takes effect at
-// once. For events, it takes effect after the lead (see [Options]), and a decrease three minutes after
-// that.
+// once, as do growths for new events and items with a random suffix. For others, it takes effect after the lead (see
+// [Options]), and a decrease three minutes after that.
 type Changer struct {
 	*Map
 	client ChangerClient
@@ -66,7 +66,6 @@ type ChangerOptions struct {
 func init() {
 	busy.SetCommit = func(changer any, bound time.Duration) { changer.(*Changer).bound = bound }
 	busy.AnyTime = func(changer any) { changer.(*Changer).o.Clock = nil }
-	busy.SetLead = func(changer any, lead time.Duration) { changer.(*Changer).lead = lead }
 }
 
 // NewChanger returns a Changer that reads and updates the view of a Map. With a nil client or Map

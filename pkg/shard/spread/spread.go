@@ -51,8 +51,8 @@ type Result struct {
 	From time.Time `json:"from,omitzero"`
 	To   time.Time `json:"to,omitzero"`
 	// Strays is the number of items on write shards beyond the shard count in effect; the Spread
-	// leaves them out. Writers with an outdated shard map wrote them. Those of boards and sessions may
-	// also be older than a decrease.
+	// leaves them out. New events of the 15 s before a growth took effect are strays. Writers with an outdated shard map
+	// wrote the others. Those of boards and sessions may also be older than a decrease.
 	Strays int64 `json:"strays"`
 	// Unknown are a counter's write shards that were created, or created again, while writes were
 	// counted. Their number of writes is unknown and counts as 0.
