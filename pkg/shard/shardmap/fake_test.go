@@ -95,3 +95,14 @@ func soon(t *testing.T, m *Map, key string, d time.Duration) (Entry, error) {
 
 // newForm is a history in an unknown form.
 var newForm = &types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberS{Value: "v2;1000000000;40"}}}
+
+// counted is a map that counts reads of keys' items.
+type counted struct {
+	*mapfake.Table
+	gets int // one at a time
+}
+
+func (c *counted) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	c.gets++
+	return c.Table.GetItem(ctx, in, o...)
+}
