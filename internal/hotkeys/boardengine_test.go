@@ -73,13 +73,13 @@ func playBoards(t *testing.T, db *dynamodb.Client, names schema.Names) {
 	for i, mode := range []boards.Mode{boards.Best, boards.Latest, boards.Total} {
 		board := string(mode)
 		require.NoError(t, rankings.Configure(t.Context(), board, boards.Settings{Mode: mode, Size: 10, Periods: []boards.Period{boards.AllTime, boards.Daily}[:1+i%2]}))
-		for n := range 40 {
+		for n := range 20 {
 			player, now := fmt.Sprint(rng.IntN(10)), enginetest.Later
 			score, err := boards.ParseScore(fmt.Sprint(rng.IntN(20) - 5))
-			if err == nil && n == 20 {
+			if err == nil && n == 10 {
 				_, err = insist(func() (shardmap.Entry, error) { return changer.Pin(t.Context(), "L#"+board, 3, shardmap.Note{}, now) })
 			}
-			if err == nil && n%10 == 9 {
+			if err == nil && n%5 == 4 {
 				err = rankings.Remove(t.Context(), board, player, now)
 			}
 			if err == nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/test/lane"
 )
 
 // picture is a response of GET /v1/heat as a client keeps it.
@@ -155,7 +156,7 @@ func getPicture(t *testing.T, handler http.Handler, known picture) (p picture) {
 // layout, and servers' clocks differ.
 func TestDeltasEqualFullResponse(t *testing.T) {
 	deltas := 0
-	for seed := range uint64(6) {
+	for seed := range uint64(lane.Runs(2, 6)) {
 		random := rand.New(rand.NewPCG(seed, 13))
 		f := newFixture(settings())
 		var servers []http.Handler

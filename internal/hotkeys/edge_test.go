@@ -14,6 +14,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat/windows"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/query"
+	"github.com/hotshard/hotshard/internal/test/lane"
 )
 
 // edge has the fields of a response of GET /v1/heat that the test reads.
@@ -44,7 +45,7 @@ func getHeat(t *testing.T, handler http.Handler, parameters url.Values, response
 // lags and the layers task's schedule. Columns after the last write are covered and 0, and those without a detector not
 // covered.
 func TestSteadyHeatHasNoEdge(t *testing.T) {
-	for seed := range uint64(8) {
+	for seed := range uint64(lane.Runs(3, 8)) {
 		random := rand.New(rand.NewPCG(seed, 12))
 		f := newFixture(settings())
 		handler := heatAPI(f.reader(), func() time.Time { return f.now })

@@ -43,7 +43,7 @@ func (r *rig) send(path string) []byte {
 // are quotation marks, which are escaped twice.
 func TestLargeEventsFillPagesByBytes(t *testing.T) {
 	r := newRig(t)
-	const many = 16
+	const many = 8
 	var want []string
 	start := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	for i := range many {
