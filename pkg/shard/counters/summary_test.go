@@ -17,6 +17,7 @@ import (
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/mapfake"
 	"github.com/hotshard/hotshard/internal/test/require"
+	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -105,7 +106,8 @@ func lostMap(reads *int) *shardmap.Map {
 // TestSummaryReadsNeededPartialsOnly checks which partials a read needs by the shard map. If the map can't be read, the shard
 // counts on write shard 0 decide.
 func TestSummaryReadsNeededPartialsOnly(t *testing.T) {
-	began, folded := time.Unix(100_000, 0).Add(-5*time.Second), time.UnixMilli(1000)
+	single := libtest.EmptyMap().Single(shardmap.Entry{History: shard.History{{At: time.Unix(100_000, 0), Count: 70}}}) // the lead before
+	folded := time.UnixMilli(1000)
 	for name, c := range map[string]struct {
 		history []string // nil if the map can't be read
 		counts  types.AttributeValue
@@ -115,15 +117,15 @@ func TestSummaryReadsNeededPartialsOnly(t *testing.T) {
 		asOf    time.Time
 		keys    int // of both tables
 	}{
-		"grown":                   {[]string{"100000:70"}, maxima("4", "70", "16"), true, true, 111, began, 3},
+		"grown":                   {[]string{"100000:70"}, maxima("4", "70", "16"), true, true, 111, single, 3},
 		"grown, no map":           {nil, maxima("4", "70", "16"), true, true, 111, folded, 3},
 		"grown, folded later":     {[]string{"3:70"}, nil, true, true, 111, folded, 3},
 		"known to writers only":   {[]string{}, maxima("70"), true, true, 111, folded, 3},
-		"young":                   {[]string{"100000:4"}, nil, true, false, 1, began, 2},
+		"young":                   {[]string{"100000:4"}, nil, true, false, 1, single, 2},
 		"young, no map":           {nil, nil, true, false, 1, libtest.Later, 1},
-		"64":                      {[]string{"100000:64"}, nil, true, true, 11, began, 2},
-		"65":                      {[]string{"100000:65"}, nil, true, true, 111, began, 3},
-		"after a decrease":        {[]string{"100000:70", "100010:2"}, nil, true, true, 111, began, 3},
+		"64":                      {[]string{"100000:64"}, nil, true, true, 11, single, 2},
+		"65":                      {[]string{"100000:65"}, nil, true, true, 111, single, 3},
+		"after a decrease":        {[]string{"100000:70", "100010:2"}, nil, true, true, 111, single, 3},
 		"not folded":              {[]string{}, maxima("70"), true, false, 1, libtest.Later, 3},
 		"not folded, no map":      {nil, maxima("70"), true, false, 1, libtest.Later, 3},
 		"always one":              {[]string{}, nil, true, true, 1, libtest.Later, 1},

@@ -1,0 +1,166 @@
+package shard
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestBoundsOfVerdicts checks the mean, the probability and the deviation at which a verdict changes.
+func TestBoundsOfVerdicts(t *testing.T) {
+	two := []int64{1, 1}
+	for _, c := range []struct {
+		spread Spread
+		want   Verdict
+	}{
+		{Spread{Counts: two[:1], Mean: 9}, Unsharded}, {Spread{Counts: two, Mean: 4.99, MaxDeviation: 1}, TooFew}, {Spread{Counts: two, Mean: 5, MaxDeviation: 1}, Uneven},
+		{Spread{Counts: two, Mean: 5, P: 0.001, MaxDeviation: 1}, Even}, {Spread{Counts: two, Mean: 5, P: 0.00099, MaxDeviation: 1}, Uneven},
+		{Spread{Counts: two, Mean: 5, MaxDeviation: 0.1}, Uneven}, {Spread{Counts: two, Mean: 5, MaxDeviation: 0.0999}, Even},
+	} {
+		if got := c.spread.Verdict(); got != c.want {
+			t.Errorf("%+v: %s, want %s", c.spread, got, c.want)
+		}
+	}
+	for _, c := range []struct {
+		x       float64
+		degrees int
+	}{{0, 5}, {-1, 5}, {5, 0}, {5, -1}} {
+		if got := chiSquareTail(c.x, c.degrees); got != 1 {
+			t.Errorf("the tail of %v with %d degrees is %v, want 1", c.x, c.degrees, got)
+		}
+	}
+	if s := SpreadOf([]int64{5, 9, 1}); s.Furthest != 1 { // equally far as the last
+		t.Errorf("the furthest write shard is %d, want the first of two", s.Furthest)
+	}
+}
+
+// TestCountsOfARange checks the counts in effect between two times, both included.
+func TestCountsOfARange(t *testing.T) {
+	at := func(s int64) time.Time { return time.Unix(s, 0) }
+	h := History{{At: at(10), Count: 4}, {At: at(20), Count: 8}, {At: at(30), Count: 4}, {At: at(40), Count: 2}}
+	for _, c := range []struct {
+		from, to int64
+		want     []int
+	}{{1, 9, []int{1}}, {1, 10, []int{1, 4}}, {9, 40, []int{1, 4, 8, 2}}, {10, 19, []int{4}}, {10, 20, []int{4, 8}}, {20, 30, []int{8, 4}}, {40, 99, []int{2}}, {20, 15, []int{8}}} {
+		if got := h.Counts(at(c.from), at(c.to)); !slices.Equal(got, c.want) || h.Max(at(c.from), at(c.to)) != slices.Max(c.want) {
+			t.Errorf("from %d to %d: %v, at most %d; want %v", c.from, c.to, got, h.Max(at(c.from), at(c.to)), c.want)
+		}
+	}
+}
+
+// TestEpochs checks the text of times and its parsing.
+func TestEpochs(t *testing.T) {
+	for text, nanos := range map[string]int64{"0": 0, "1763808123": 1763808123e9, "1763808123.250": 1763808123_250e6, "1.001": 1_001e6} {
+		if got, err := ParseEpoch(text); err != nil || got.UnixNano() != nanos || FormatEpoch(got) != text {
+			t.Errorf("%s: %v, %v, %s", text, got, err, FormatEpoch(got))
+		}
+	}
+	for text, millis := range map[string]int64{"5.5": 5500, "5.05": 5050, "5.25": 5250} {
+		if got, err := ParseEpoch(text); err != nil || got.UnixMilli() != millis {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+	for _, bad := range []string{"", "x", "1.", ".5", "1.2345", "1.x", "1.-1", "1.2.3"} {
+		if got, err := ParseEpoch(bad); err == nil {
+			t.Errorf("ParseEpoch(%q) = %v, want an error", bad, got)
+		}
+	}
+	if got := FormatEpoch(time.Unix(5, 999_999)); got != "5" {
+		t.Errorf("a time before the first millisecond is %s, want 5", got)
+	}
+}
+
+// TestAnotherWriteShard checks which write shards follow the last one, each about equally often in 4,000 draws. A count may
+// differ by 350, more than 11 standard deviations.
+func TestAnotherWriteShard(t *testing.T) {
+	for _, c := range []struct {
+		n, last int
+		want    map[int]int
+	}{
+		{1, 0, map[int]int{0: 4000}}, {1, -1, map[int]int{0: 4000}}, {2, 0, map[int]int{1: 4000}}, {2, 1, map[int]int{0: 4000}}, {3, 1, map[int]int{0: 2000, 2: 2000}}, {3, 2, map[int]int{0: 2000, 1: 2000}},
+		{2, -1, map[int]int{0: 2000, 1: 2000}}, {2, 2, map[int]int{0: 2000, 1: 2000}}, {2, 9, map[int]int{0: 2000, 1: 2000}},
+	} {
+		got := map[int]int{}
+		for range 4000 {
+			got[Another(c.n, c.last)]++
+		}
+		for n := range c.n + 1 {
+			if off := got[n] - c.want[n]; off > 350 || off < -350 || (got[n] > 0) != (c.want[n] > 0) {
+				t.Errorf("%d write shards after %d: %v, want %v", c.n, c.last, got, c.want)
+			}
+		}
+	}
+	for attr, want := range map[string]int{"": 0, "a": 97 % 7, "ab": (97 + 98) % 7, "é": 233 % 7} {
+		if got := Summed(attr, 7); got != want {
+			t.Errorf("Summed(%q, 7) = %d, want %d", attr, got, want)
+		}
+	}
+}
+
+// TestLabelsOfARange checks the buckets of a range whose end is not included, and the widths and offsets of buckets.
+func TestLabelsOfARange(t *testing.T) {
+	at := func(hour, minute int) time.Time { return time.Date(2026, 1, 5, hour, minute, 0, 0, time.UTC) }
+	for _, c := range []struct {
+		from, to time.Time
+		offset   time.Duration
+		want     []string
+	}{
+		{at(12, 30), at(14, 0), 0, []string{"2026-01-05T12", "2026-01-05T13"}}, {at(12, 30), at(14, 0).Add(1), 0, []string{"2026-01-05T12", "2026-01-05T13", "2026-01-05T14"}},
+		{at(12, 0), at(12, 0).Add(1), 0, []string{"2026-01-05T12"}}, {at(12, 0), at(12, 0), 0, nil}, {at(12, 0), at(11, 0), 0, nil},
+		{at(12, 29), at(13, 30), 30 * time.Minute, []string{"2026-01-05T11", "2026-01-05T12"}}, {at(12, 30), at(13, 31), 30 * time.Minute, []string{"2026-01-05T12", "2026-01-05T13"}},
+	} {
+		if got := Hour.Labels(c.from, c.to, c.offset); !slices.Equal(got, c.want) {
+			t.Errorf("from %v to %v, offset %v: %v, want %v", c.from, c.to, c.offset, got, c.want)
+		}
+	}
+	digest := sha256.Sum256([]byte("sensor-1"))
+	for bucket, width := range map[Bucket]time.Duration{Minute: time.Minute, Hour: time.Hour, Day: 24 * time.Hour, Hour.Labeled("2006-01-02-15"): time.Hour} {
+		want := time.Duration(binary.BigEndian.Uint64(digest[:8])%uint64(width.Milliseconds())) * time.Millisecond
+		if got := bucket.Offset("sensor-1"); got != want || bucket.Width() != width {
+			t.Errorf("%s: offset %v of %v, want %v of %v", bucket, got, bucket.Width(), want, width)
+		}
+	}
+}
+
+// TestUnitsOfStamps checks each stamp's unit and form.
+func TestUnitsOfStamps(t *testing.T) {
+	at := time.Date(2026, 1, 5, 13, 0, 7, 543_931_001, time.FixedZone("", 3600))
+	for stamp, c := range map[Stamp]struct {
+		unit   time.Duration
+		number bool
+		text   string
+	}{
+		"": {time.Millisecond, false, "2026-01-05T12:00:07.543Z"}, Millis: {time.Millisecond, false, "2026-01-05T12:00:07.543Z"}, Seconds: {time.Second, false, "2026-01-05T12:00:07Z"},
+		Micros: {time.Microsecond, false, "2026-01-05T12:00:07.543931Z"}, Nanos: {time.Nanosecond, false, "2026-01-05T12:00:07.543931001Z"},
+		UnixSeconds: {time.Second, true, fmt.Sprint(at.Unix())}, UnixMillis: {time.Millisecond, true, fmt.Sprint(at.UnixMilli())},
+	} {
+		if stamp.Unit() != c.unit || stamp.Number() != c.number || stamp.Key(at, "#", "") != c.text || stamp.Key(at, "#", "id") != c.text+"#id" || stamp.Valid() != nil {
+			t.Errorf("%q: unit %v, number %t, %s, %v; want %+v", stamp, stamp.Unit(), stamp.Number(), stamp.Format(at), stamp.Valid(), c)
+		}
+		if back, rest, err := stamp.Parse(stamp.Format(at)); err != nil || rest != "" || !back.Equal(at.Truncate(c.unit)) {
+			t.Errorf("%q: Parse = %v, %q, %v", stamp, back, rest, err)
+		}
+	}
+	if _, _, ok := Seconds.Bounds(at, at); ok {
+		t.Error("an empty range has bounds")
+	}
+	if first, last, ok := UnixMillis.Bounds(time.UnixMilli(5).Add(1), time.UnixMilli(8)); first != "6" || last != "7" || !ok {
+		t.Errorf("bounds %s to %s, %t; want 6 to 7", first, last, ok)
+	}
+}
+
+// TestErrorsOfItems checks that an ItemError has its reason and its key, and that contention is a throttle.
+func TestErrorsOfItems(t *testing.T) {
+	reason := errors.New("no number")
+	err := &ItemError{PK: "a", SK: "b", Err: reason}
+	if !errors.Is(err, reason) || err.Error() != `item "a" "b" can't be read: no number` {
+		t.Errorf("error %v", err)
+	}
+	if !errors.Is(ErrContended, ErrThrottled) || errors.Is(ErrContended, ErrUnavailable) || errors.Is(ErrThrottled, ErrContended) {
+		t.Error("ErrContended must be an ErrThrottled, and nothing else")
+	}
+}
