@@ -1,6 +1,7 @@
 package dynamo_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,9 +19,10 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// paged is a table whose partitions are texts, one letter for each item's sort key, read in pages of at most two items.
+// paged is a table whose partitions are texts, one letter for each item's sort key, read in pages.
 type paged struct {
 	parts map[string]string
+	size  int         // of a page; 0 is 2
 	end   dynamo.Item // the last page's LastEvaluatedKey
 	fail  string      // the partition whose second page can't be read
 	mu    sync.Mutex
@@ -39,13 +41,14 @@ func (p *paged) page(pk string, after dynamo.Item, limit *int32) ([]dynamo.Item,
 		}
 	}
 	var items []dynamo.Item
-	for _, letter := range left[:min(len(left), 2)] {
+	size := cmp.Or(p.size, 2)
+	for _, letter := range left[:min(len(left), size)] {
 		items = append(items, dynamo.Key(pk, string(letter)))
 	}
-	if len(left) <= 2 {
+	if len(left) <= size {
 		return items, p.end, nil
 	}
-	return items, items[1], nil
+	return items, items[size-1], nil
 }
 
 func (p *paged) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
@@ -178,6 +181,32 @@ func TestMerge(t *testing.T) {
 		}
 		if asked := strings.Join(table.asked, " "); items != c.items || asked != c.asked {
 			t.Errorf("%s: %s\nafter %s; want\n%s\nafter %s", name, items, asked, c.items, c.asked)
+		}
+	}
+}
+
+// TestMergeAhead checks that the next page of a stream is read with another's if at most a quarter of its last one is left.
+func TestMergeAhead(t *testing.T) {
+	for q, c := range map[string]struct {
+		ahead bool
+		pages string // of the first refill, sorted
+	}{"bdfhjlnp": {true, "p0 q0"}, "bdhijlnp": {true, "p0"}, "bdfh": {true, "p0"}, "bdfhjlnq": {false, "p0"}} {
+		table := &paged{parts: map[string]string{"p": "acegikmo", "q": q}, size: 4}
+		m, err := dynamo.NewMerge(t.Context(), table.streams("p", "q"), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := ""
+		for table.asked, m.Ahead = nil, c.ahead; len(table.asked) == 0; {
+			it, err := m.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			read += dynamo.Text(it, "sk")
+		}
+		slices.Sort(table.asked)
+		if got := strings.Join(table.asked, " "); got != c.pages || read[len(read)-1] != 'g' {
+			t.Errorf("%s: after %s, read %s, want %s", q, read, got, c.pages)
 		}
 	}
 }

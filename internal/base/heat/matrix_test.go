@@ -146,6 +146,91 @@ func TestFullMap(t *testing.T) {
 	}
 }
 
+// TestFullMapAgain checks that a key that was dropped twice has the units of both times in its error.
+func TestFullMapAgain(t *testing.T) {
+	m := NewMap(MapOptions{From: zero, To: at(10), Step: 10 * time.Second, Rows: 10})
+	m.maxKeys = 2
+	others := []Key{{Key: "b", Units: 50, PeakAt: zero}, {Key: "c", Units: 40, PeakAt: zero}}
+	for _, units := range []uint64{3, 5, 7} {
+		it := counted(0, 0, 0, append(slices.Clone(others), Key{Key: "a", Units: units, PeakAt: zero})...)
+		it.Window = time.Second
+		it.Start = at(int(units))
+		if units == 7 {
+			it.Keys = it.Keys[2:]
+		}
+		m.Add([]Item{it})
+	}
+	m.maxKeys = 9
+	want := []string{"a 1 warm warm 7 0 0 [7][85][7]", "b 1 warm warm 50 0 0 [100][0][50]"} // 8 are a's, 85 bound any dropped key's
+	if rows := matrixText(m.Matrix())[1:]; !slices.Equal(rows, want) {
+		t.Errorf("%q", rows)
+	}
+}
+
+// TestLayWithQuietRows checks the rows of a poll: of a hot key without new counts, of a range, and of an unfolded key.
+func TestLayWithQuietRows(t *testing.T) {
+	o := MapOptions{From: zero, To: at(10), Step: 10 * time.Second, Rows: 3, ByBase: true, Unfold: []string{"C#h"}}
+	first := NewMap(o)
+	first.Add([]Item{counted(0, 0, 0, Key{Key: "C#h#0", Units: 800, PeakAt: zero}, Key{Key: "C#h#1", Units: 5, PeakAt: zero}, Key{Key: "C#a#0", Units: 9, PeakAt: zero}, Key{Key: "C#b#0", Units: 1, PeakAt: zero}, Key{Key: "C#x#0", Units: 3, PeakAt: zero})})
+	layout := Bare(first.Matrix().Rows)
+	if len(layout) != 3 || layout[0].Units != nil || layout[1].WriteShards[0].Units != nil {
+		t.Fatalf("layout %+v", layout)
+	}
+	o.From, o.To = at(600), at(610)
+	for name, c := range map[string]struct {
+		keys []Key
+		want []string // nil if the layout does not fit
+	}{
+		"nothing":        {nil, []string{"1 C#h 1 warm hot 80 0 0 [0][0][0]", "- C#h#0 1 warm hot 80 0 0 [0][0][0]"}},
+		"in the range":   {[]Key{{Key: "C#aa#0", Units: 30, PeakAt: at(600)}}, []string{"0 C# 2 warm warm 3 0 0 [30][0][3]", "1 C#h 1 warm hot 80 0 0 [0][0][0]", "- C#h#0 1 warm hot 80 0 0 [0][0][0]"}},
+		"after all":      {[]Key{{Key: "z", Units: 30, PeakAt: at(600)}}, []string{"1 C#h 1 warm hot 80 0 0 [0][0][0]", "- C#h#0 1 warm hot 80 0 0 [0][0][0]"}},
+		"hot in a range": {[]Key{{Key: "C#aa#0", Units: 700, PeakAt: at(600)}}, nil},
+		"a hot new key":  {[]Key{{Key: "z", Units: 700, PeakAt: at(600)}}, nil},
+	} {
+		next := NewMap(o)
+		next.Add([]Item{counted(600, 0, 0, c.keys...)})
+		m, ok := next.Lay(layout)
+		var got []string
+		for _, r := range m.Rows {
+			got = append(got, fmt.Sprint(*r.Row, " ", rowText(r)))
+			for _, s := range r.WriteShards {
+				got = append(got, "- "+rowText(s))
+			}
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" || ok != (c.want != nil) {
+			t.Errorf("%s: fits %t (-want +got):\n%s", name, ok, diff)
+		}
+	}
+}
+
+// TestMergedRows checks the times of a row whose windows come in any order, and the tops of two parts of one folded window.
+func TestMergedRows(t *testing.T) {
+	for _, order := range [][]int{{10, 0, 20}, {0, 10, 20}, {20, 10, 0}} {
+		var m Merger
+		for _, second := range order {
+			m.Add([]Item{tenSeconds(second, "s", 0, Key{Key: "a", Units: 5, PeakAt: at(second)})})
+		}
+		if rows := m.Rows(); len(rows) != 1 || rows[0].FirstSeen != at(0) || rows[0].LastSeen != at(30) || rows[0].Start != at(order[0]) {
+			t.Errorf("%v: %+v", order, rows)
+		}
+	}
+	part := func(units, errs uint64, top int) Item {
+		k := Key{Key: "a", Units: units, Err: errs, Top: units, TopErr: errs, TopAt: at(top), TopMost: units + errs, PeakAt: zero}
+		return Item{Start: zero, Window: 10 * time.Second, Base: 10 * time.Second, Limit: 100, HotRate: 70, Keys: []Key{k}}
+	}
+	for _, c := range []struct {
+		items []Item
+		rate  float64
+		error float64
+	}{
+		{[]Item{part(30, 1, 0), part(20, 2, 0)}, 5, 0.3}, {[]Item{part(30, 1, 0), part(20, 2, 5)}, 3, 0.1},
+	} {
+		if rows := Merge(c.items); len(rows) != 1 || rows[0].WriteUnitsPerSecond != c.rate || rows[0].Error != c.error {
+			t.Errorf("%+v", rows)
+		}
+	}
+}
+
 // TestRefine checks that a row of folded items gets the rates of its hottest window's full items, and no row of another
 // window.
 func TestRefine(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/base/jsontime"
+	"github.com/hotshard/hotshard/internal/base/kind"
 )
 
 var zero = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
@@ -373,6 +374,9 @@ func TestHeldAndUnalignedWindowsComplete(t *testing.T) {
 			t.Errorf("%+v: %v", c, got.Sub(zero))
 		}
 	}
+	if got := (&Reports{}).Complete(at(3), at(100), OnTime); !got.Equal(at(3)) {
+		t.Errorf("without a window's length: complete up to %v", got)
+	}
 	for _, c := range []struct{ seconds, up, down int }{{0, 0, 0}, {1, 10, 0}, {9, 10, 0}, {10, 10, 10}, {11, 20, 10}} {
 		if up, down := alignUp(at(c.seconds), 10*time.Second), AlignDown(at(c.seconds), 10*time.Second); !up.Equal(at(c.up)) || !down.Equal(at(c.down)) {
 			t.Errorf("%d: %v and %v", c.seconds, up, down)
@@ -435,5 +439,66 @@ func TestNamesOfRows(t *testing.T) {
 		if got := CompareShards(c.a, c.b); got != c.want {
 			t.Errorf("%s and %s: %d", c.a, c.b, got)
 		}
+	}
+}
+
+// TestAdviceOnMoments checks which window advice is for, and what it says without one or for single hot seconds.
+func TestAdviceOnMoments(t *testing.T) {
+	changed := Sharding{Kind: kind.Counter, Shards: 4, Before: 1, Changed: at(10), Partitions: 100}
+	windows := []KeyHeat{
+		{Start: at(0), WriteUnitsPerSecond: 99, Verdicts: Verdicts{Worst: Saturated}}, {Start: at(10), WriteUnitsPerSecond: 30}, {Start: at(20), WriteUnitsPerSecond: 20, Verdicts: Verdicts{Worst: Hot}}, {Start: at(30), WriteUnitsPerSecond: 19, Verdicts: Verdicts{Worst: Hot}}, {Start: at(40), WriteUnitsPerSecond: 60},
+	}
+	if most := changed.Moment(windows); most != &windows[2] {
+		t.Errorf("the moment is %+v", most)
+	}
+	if most := changed.Moment(windows[:1]); most != nil {
+		t.Errorf("the moment before the change is %+v", most)
+	}
+	hot := KeyHeat{Key: "C#a#0", Limit: 100, WriteUnitsPerSecond: 80, Peak: 100, Start: at(20), Verdicts: Verdicts{Worst: Hot, Now: Hot, Current: 80}}
+	second := hot
+	second.WriteUnitsPerSecond, second.Status = 20, Warm
+	skewed := hot
+	skewed.Index, skewed.Key, skewed.Status, skewed.Siblings = "by_rank", "L#a#all#3", Hot, Siblings{Seen: 4, Low: 81, High: 81}
+	for _, c := range []struct {
+		now  *KeyHeat
+		s    Sharding
+		want string
+	}{
+		{nil, changed, "Resharded to 4 at 12:00:10; watching whether it cools."},
+		{nil, Sharding{}, "Its heaviest second took 0 WCU, and a partition takes 100 WCU/s; its mean stays below. No action needed unless its writes are throttled."},
+		{&second, Sharding{Kind: kind.Counter, Shards: 4}, "Its heaviest second took 100 WCU, and a partition takes 100 WCU/s; its mean stays below. It grows by itself when writes are throttled."},
+		{&second, changed, "Its heaviest second took 100 WCU, and a partition takes 100 WCU/s; its mean stays below. It grows by itself when writes are throttled."},
+		{&windows[1], changed, "Resharded to 4 at 12:00:10; watching whether it cools."},
+		{&skewed, Sharding{Kind: kind.Board, Shards: 4, Partitions: 100}, "Using at least 80% of a partition's 100 WCU/s. Its 4 write shards together take 81.0 WCU/s, most of that in write shard 3, so more of them would stand idle: spread its writes over more " + kind.Of(kind.Board).PlacedBy + "."},
+	} {
+		if got := hot.Advice(c.now, c.s); got != c.want {
+			t.Errorf("%+v: %s", c.s, got)
+		}
+	}
+	if got := evenOut(kind.Counter); !strings.Contains(got, "at random") {
+		t.Error(got)
+	}
+}
+
+// TestKeysOfOwnTables checks the base keys of keys and rows, and that items of layers have no crowd.
+func TestKeysOfOwnTables(t *testing.T) {
+	for _, c := range []struct {
+		key  Key
+		want string
+	}{{Key{Key: "C#a#3"}, "C#a"}, {Key{Index: "by_rank", Key: "L#a#all#3"}, "L#a"}, {Key{Key: "L#a#all#3"}, ""}, {Key{Key: "x"}, ""}} {
+		if base, ok := c.key.Base(); ok != (c.want != "") || ok && base.String() != c.want {
+			t.Errorf("%+v: %v, %t", c.key, base, ok)
+		}
+	}
+	if base := (&Row{Type: kind.Counter, Name: "a"}).Base(); base.String() != "C#a" {
+		t.Errorf("a row has the base key %v", base)
+	}
+	crowd := tenSeconds(0, "s", 0, Key{Key: "a", Units: 400}, Key{Key: "b", Units: 400})
+	folded := Fold([]Item{crowd}, zero, 10*time.Second)
+	if crowd.Crowd().Keys != 2 || folded.Crowd().Keys != 0 {
+		t.Errorf("crowds of %d and %d keys", crowd.Crowd().Keys, folded.Crowd().Keys)
+	}
+	if HeldPartition("K#2026-01-05T12#0") || !HeldPartition("Q#2026-01-05T12#0") {
+		t.Error("HeldPartition is wrong")
 	}
 }

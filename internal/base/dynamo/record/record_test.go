@@ -3,6 +3,7 @@ package record_test
 import (
 	"errors"
 	"maps"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -134,6 +135,10 @@ func TestDamaged(t *testing.T) {
 		if err := record.Read(item{"n": n(digits)}, new(count)); (err == nil) != good || err != nil && !strings.Contains(err.Error(), "attribute n: ") {
 			t.Errorf("a uint64 of %s: %v", digits, err)
 		}
+	}
+	var syntax *strconv.NumError
+	if err := record.Read(item{"n": n("-1")}, new(count)); !errors.As(err, &syntax) {
+		t.Errorf("a uint64 of -1: %v, want the reason of package strconv", err)
 	}
 	if record.Read(nil, new(note)) == nil {
 		t.Error("a nil item was accepted")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -136,6 +137,58 @@ func TestWindows(t *testing.T) {
 			rt.Fatalf("%v to %v by %v: the longest window is %v, want 10m", from, to, step, longest)
 		}
 	})
+}
+
+// TestFullItems checks which full items are read with and without windows that are stored together, and that an error of the
+// progress ends the iteration.
+func TestFullItems(t *testing.T) {
+	f := newTable()
+	f.put((&heat.Progress{From: noon, To: noon.Add(time.Hour), Held: time.Minute}).Attributes())
+	alone, together := item(noon.Add(time.Minute), "a"), []heat.Item{item(noon.Add(time.Minute), "b"), item(noon.Add(70*time.Second), "b"), item(noon.Add(80*time.Second), "b")}
+	f.put(alone.Stored(noon))
+	f.put(heat.StoredHeld(together, noon, noon))
+	reader := windows.Reader{Client: f, Table: "heat", Consistent: true}
+	from, to := noon.Add(70*time.Second), noon.Add(time.Hour)
+	for name, c := range map[string]struct {
+		read iter.Seq2[heat.Window, error]
+		want string
+	}{
+		"all":      {reader.All(t.Context(), noon, to), "60:2 70:1 80:1 "},
+		"from 70":  {reader.All(t.Context(), from, to), "70:1 80:1 "},
+		"alone":    {reader.Alone(t.Context(), noon, to), "60:1 "},
+		"the held": {reader.Alone(t.Context(), from, to), ""},
+		"layers":   {reader.Layer(t.Context(), heat.ByMinute, noon, to), ""},
+	} {
+		got := ""
+		for w, err := range c.read {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got += fmt.Sprint(w.Start.Sub(noon).Seconds(), ":", len(w.Items), " ")
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+	in := reader.Query("K#x", noon, to)
+	if *in.TableName != "heat" || !*in.ConsistentRead || dynamo.Text(in.ExpressionAttributeValues, ":pk") != "K#x" || dynamo.Text(in.ExpressionAttributeValues, ":low") >= dynamo.Text(in.ExpressionAttributeValues, ":high") {
+		t.Errorf("query %+v", in)
+	}
+	f.broken = heat.ProgressPartition
+	n := 0
+	for _, err := range reader.All(t.Context(), noon, to) {
+		if n++; err == nil {
+			t.Error("the error was dropped")
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d results after the progress failed", n)
+	}
+	f.broken = ""
+	f.items[heat.ProgressPartition]["-"]["v"] = dynamo.Number(2)
+	if p, err := reader.Progress(t.Context()); err != nil || !p.From.IsZero() {
+		t.Errorf("a progress of another release: %+v, %v", p, err)
+	}
 }
 
 // TestWindowsWithoutLayers checks that without a progress, all windows are read from their own items.
