@@ -138,7 +138,7 @@ func TestLimitsOfData(t *testing.T) {
 func TestDimensionValues(t *testing.T) {
 	long := strings.Repeat("é", 600)
 	texts := []string{
-		"C#page/home", "100%", "100%25", "", " ", "  ", "%20", ":x", "%3Ax", "a:b", "é", "e\u0301", "\x00", "\x7f", "tab\t",
+		"C#page/home", "a b", "100%", "100%25", "", " ", "  ", "%20", ":x", "%3Ax", "a:b", "é", "e\u0301", "\x00", "\x7f", "tab\t",
 		long, long + "1", long + "2", strings.Repeat("x", 1024), strings.Repeat("x", 1025), "%",
 	}
 	seen := make(map[string]string)
@@ -157,7 +157,7 @@ func TestDimensionValues(t *testing.T) {
 		seen[value] = text
 	}
 	for value, text := range map[string]string{
-		"C#page/home": "C#page/home", "a:b": "a:b", "100%25": "100%", "100%2525": "100%25", "%": "", "%25": "%", "%20": " ", "%20 ": "  ", "%3Ax": ":x", "%C3%A9": "é", "%7F": "\x7f", "tab%09": "tab\t", strings.Repeat("x", 1024): strings.Repeat("x", 1024),
+		"C#page/home": "C#page/home", "a b": "a b", "a:b": "a:b", "100%25": "100%", "100%2525": "100%25", "%": "", "%25": "%", "%20": " ", "%20 ": "  ", "%3Ax": ":x", "%C3%A9": "é", "%7F": "\x7f", "tab%09": "tab\t", strings.Repeat("x", 1024): strings.Repeat("x", 1024),
 	} {
 		if got, ok := seen[value]; !ok || got != text {
 			t.Errorf("the dimension value %q is of %q, want it to be of %q", value, got, text)

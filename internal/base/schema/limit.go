@@ -24,11 +24,8 @@ func LimitBucket(start time.Time, window time.Duration) string {
 
 // cutLimitBucket splits a window's label from the end of a name.
 func cutLimitBucket(name string) (key, bucket string, ok bool) {
-	rest, start, ok := cutLast(name, isWhole)
-	if !ok {
-		return "", "", false
-	}
-	key, window, ok := cutLast(rest, isWhole)
+	rest, start, _ := cutLast(name, isWhole)
+	key, window, ok := cutLast(rest, isWhole) // nothing is left if there was no start
 	return key, window + "#" + start, ok
 }
 
