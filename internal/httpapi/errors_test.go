@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -163,23 +161,6 @@ func TestAnyAcceptIsAnswered(t *testing.T) {
 	}
 }
 
-// gone is the connection of a client that left before its response.
-type gone struct{ http.ResponseWriter }
-
-func (gone) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
-
-// TestGoneClientIsNoError checks that a response that can't be sent logs no error.
-func TestGoneClientIsNoError(t *testing.T) {
-	var log bytes.Buffer
-	handler, accepted := things(&log)
-	request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/things", strings.NewReader(good))
-	request.Header.Set("Content-Type", "application/json")
-	handler.ServeHTTP(gone{httptest.NewRecorder()}, request)
-	if *accepted != 1 || log.Len() > 0 {
-		t.Errorf("%d items were accepted, want 1; the log is %q, want none", *accepted, log.String())
-	}
-}
-
 // TestMediaTypes checks that a body must be declared as JSON, which other sites' pages can't send.
 func TestMediaTypes(t *testing.T) {
 	handler, accepted := things(&bytes.Buffer{})
@@ -220,21 +201,6 @@ func TestBodiesCutOff(t *testing.T) {
 	answer, problem := send(t, handler, "/things", io.MultiReader(strings.NewReader(good[:10]), broken{}))
 	if answer.Code != 400 || problem.Status != 400 || len(problem.Errors) != 1 || problem.Errors[0].Location != "body" || problem.Errors[0].Value != nil {
 		t.Errorf("%d %s, want a 400 at body", answer.Code, answer.Body)
-	}
-}
-
-// TestClientGoneWithinItsBody checks that an incomplete body of a client that left is a 400 and logs nothing.
-func TestClientGoneWithinItsBody(t *testing.T) {
-	var log bytes.Buffer
-	handler, accepted := things(&log)
-	left, leave := context.WithCancel(t.Context())
-	leave()
-	request := httptest.NewRequestWithContext(left, http.MethodPost, "/things", io.MultiReader(strings.NewReader(good[:10]), broken{}))
-	request.Header.Set("Content-Type", "application/json")
-	answer := httptest.NewRecorder()
-	handler.ServeHTTP(answer, request)
-	if answer.Code != 400 || *accepted != 0 || log.Len() > 0 {
-		t.Errorf("%d %s, %d items were accepted; the log is %q", answer.Code, answer.Body, *accepted, log.String())
 	}
 }
 
@@ -308,19 +274,6 @@ func TestPlacesOfFaults(t *testing.T) {
 		if e := problem.Errors; problem.Status != c.status || len(e) != 1 || e[0].Location != c.location || !strings.Contains(e[0].Message, c.message) {
 			t.Errorf("%s: %+v, want %+v", c.body, problem, c)
 		}
-	}
-}
-
-// TestBrokenBodyKeepsOtherFaults checks that the errors for an incomplete body include the faults before its end.
-func TestBrokenBodyKeepsOtherFaults(t *testing.T) {
-	handler, _ := things(&bytes.Buffer{})
-	answer, problem := send(t, handler, "/things?at=noon", strings.NewReader(`{"things":[{"name":"\u0000","n":1`))
-	var places []string
-	for _, e := range problem.Errors {
-		places = append(places, e.Location)
-	}
-	if want := []string{"query.at", "body.things[0]", "body.things[0].name"}; answer.Code != 400 || !slices.Equal(places, want) {
-		t.Errorf("%d %s: places %q, want %q", answer.Code, answer.Body, places, want)
 	}
 }
 
