@@ -39,9 +39,8 @@ func tablesAt(t *testing.T) (db *dynamodb.Client, names schema.Names, flags []st
 
 func putItem(t *testing.T, db *dynamodb.Client, table string, it item) {
 	t.Helper()
-	if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: it}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: it})
+	require.NoError(t, err)
 }
 
 // TestShardsCheck checks that an uneven spread is reported by the exit code, the table and the JSON.

@@ -43,9 +43,8 @@ func indexedTable(t *testing.T, db *dynamodb.Client, name string) {
 		index.KeySchema = append(index.KeySchema, types.KeySchemaElement{AttributeName: &name, KeyType: types.KeyTypeHash})
 	}
 	in.GlobalSecondaryIndexes = []types.GlobalSecondaryIndex{index}
-	if _, err := db.CreateTable(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
+	_, err := db.CreateTable(t.Context(), in)
+	require.NoError(t, err)
 	t.Cleanup(func() { _, _ = db.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &name}) })
 }
 

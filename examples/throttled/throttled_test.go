@@ -56,13 +56,12 @@ func newProxied(t *testing.T) *proxied {
 	p.url = server.URL
 	id := aws.String("id")
 	db := dynamolocal.DynamoDB(p.url, "x", func(o *dynamodb.Options) { o.Region = "eu-west-1" }) // the programs' database
-	if _, err := db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+	_, err = db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 		TableName: &p.table, BillingMode: types.BillingModePayPerRequest,
 		KeySchema:            []types.KeySchemaElement{{AttributeName: id, KeyType: types.KeyTypeHash}},
 		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: id, AttributeType: types.ScalarAttributeTypeS}},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
+	require.NoError(t, err)
 	return p
 }
 

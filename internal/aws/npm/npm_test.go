@@ -28,9 +28,8 @@ func tarball(t *testing.T, files map[string]string) []byte {
 	w := tar.NewWriter(gz)
 	for name, content := range files {
 		require.NoError(t, w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(content))}))
-		if _, err := w.Write([]byte(content)); err != nil {
-			t.Fatal(err)
-		}
+		_, err := w.Write([]byte(content))
+		require.NoError(t, err)
 	}
 	if w.Close() != nil || gz.Close() != nil {
 		t.Fatal("the tarball could not be written")

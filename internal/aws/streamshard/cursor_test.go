@@ -115,15 +115,14 @@ func TestUnknownIterator(t *testing.T) {
 	for _, from := range []Position{TrimHorizon, Latest} {
 		s := &service{records: 3, unknown: true}
 		c := s.stream(engineARN).Cursor("s", from)
-		if _, err := c.Locate(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		_, err := c.Locate(t.Context())
+		require.NoError(t, err)
 		s.epoch++
 		s.records++
 		if _, err := c.Next(t.Context(), new(Buffer), 9); err == nil || IsStale(err) {
 			t.Fatalf("error = %v, want the rejection", err)
 		}
-		_, err := c.Next(t.Context(), new(Buffer), 9)
+		_, err = c.Next(t.Context(), new(Buffer), 9)
 		if (err == nil) != (from == TrimHorizon) {
 			t.Errorf("from %v: error = %v, want one only from the end", from, err)
 		}
@@ -149,9 +148,8 @@ func TestTrimmed(t *testing.T) {
 func TestTrimmedBeforeFirstRecord(t *testing.T) {
 	s := &service{records: 3}
 	c := s.stream(engineARN).Cursor("s", TrimHorizon)
-	if _, err := c.Locate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	_, err := c.Locate(t.Context())
+	require.NoError(t, err)
 	s.trimmed = 1
 	if _, err := c.Next(t.Context(), new(Buffer), 9); !IsStale(err) || IsTrimmed(err) {
 		t.Fatalf("error = %v, want one for a stale iterator", err)

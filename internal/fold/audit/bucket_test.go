@@ -241,9 +241,8 @@ func TestMoreFragmentsThanATransactionTakes(t *testing.T) {
 	folder := parts.NewEvents(r.db, r.names.Rollups, time.Now).Folder(r.db)
 	const wrong = 120
 	for n := range wrong {
-		if _, err := folder.Fold(t.Context(), key, fmt.Sprint("gone", n), time.Time{}, one); err != nil {
-			t.Fatal(err)
-		}
+		_, err := folder.Fold(t.Context(), key, fmt.Sprint("gone", n), time.Time{}, one)
+		require.NoError(t, err)
 	}
 	if there := len(r.parts(t, "e", at)); there <= wrong {
 		t.Fatalf("%d fragments, want more than %d", there, wrong)
@@ -253,9 +252,8 @@ func TestMoreFragmentsThanATransactionTakes(t *testing.T) {
 	r.folded(t, "e", at, 7)
 	for n := range wrong { // redelivered
 		again := parts.NewEvents(r.db, r.names.Rollups, time.Now).Folder(r.db)
-		if _, err := again.Fold(t.Context(), key, fmt.Sprint("gone", n), time.Time{}, one); err != nil {
-			t.Fatal(err)
-		}
+		_, err := again.Fold(t.Context(), key, fmt.Sprint("gone", n), time.Time{}, one)
+		require.NoError(t, err)
 	}
 	enginetest.Deliver(t, r.db, r.names, "again", r.aggregator(t, r.db), nil)()
 	if found := check(t, r.auditor(nil), hourTarget("e", at)); len(found) != 0 {

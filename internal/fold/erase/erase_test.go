@@ -44,9 +44,8 @@ func (r *rig) fill(t *testing.T, k schema.BaseKey, shards int) {
 	now := time.Now()
 	if shards > 1 {
 		r.pin(t, k, shards, now.Add(-96*time.Hour))
-		if _, err := r.shards.Lookup(t.Context(), k.String(), now.Add(shardmap.ViewAge+time.Second)); err != nil {
-			t.Fatal(err)
-		}
+		_, err := r.shards.Lookup(t.Context(), k.String(), now.Add(shardmap.ViewAge+time.Second))
+		require.NoError(t, err)
 	}
 	switch k.Type {
 	case kind.Counter:
@@ -69,15 +68,13 @@ func (r *rig) fill(t *testing.T, k schema.BaseKey, shards int) {
 		r.putItem(t, r.names.Items, pk, schema.BoardMarkSK(now, "01ARZ3NDEKTSV4RRFFQ69G5FAV", 3))
 	case kind.Session:
 		for i := range 10 {
-			if _, err := r.leases.Put(t.Context(), sessions.Lease{Group: k.Name, ID: fmt.Sprint("id", i), TTL: time.Hour}, now); err != nil {
-				t.Fatal(err)
-			}
+			_, err := r.leases.Put(t.Context(), sessions.Lease{Group: k.Name, ID: fmt.Sprint("id", i), TTL: time.Hour}, now)
+			require.NoError(t, err)
 		}
 	case kind.Limit:
 		for range 5 {
-			if _, err := r.limiter.Hit(t.Context(), limits.Limit{Key: k.Name, Max: 100, Window: time.Minute}, now); err != nil {
-				t.Fatal(err)
-			}
+			_, err := r.limiter.Hit(t.Context(), limits.Limit{Key: k.Name, Max: 100, Window: time.Minute}, now)
+			require.NoError(t, err)
 		}
 	}
 }

@@ -23,9 +23,8 @@ type TB interface {
 // Put stores an item.
 func Put(t TB, db *dynamodb.Client, table string, it dynamo.Item) {
 	t.Helper()
-	if _, err := db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &table, Item: it}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &table, Item: it})
+	require.NoError(t, err)
 }
 
 var placeholder = regexp.MustCompile(`#\w+`)
@@ -44,17 +43,15 @@ func Update(t TB, db *dynamodb.Client, table, pk, sk, expression string, values 
 	if len(values) > 0 {
 		in.ExpressionAttributeValues = values
 	}
-	if _, err := db.UpdateItem(context.Background(), in); err != nil {
-		t.Fatal(err)
-	}
+	_, err := db.UpdateItem(context.Background(), in)
+	require.NoError(t, err)
 }
 
 // Delete deletes an item, if it exists.
 func Delete(t TB, db *dynamodb.Client, table, pk, sk string) {
 	t.Helper()
-	if _, err := db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &table, Key: dynamo.Key(pk, sk)}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &table, Key: dynamo.Key(pk, sk)})
+	require.NoError(t, err)
 }
 
 // Get returns an item, read strongly consistent; nil if there is none.

@@ -33,9 +33,8 @@ func fill(t *testing.T, client *dynamodb.Client, sort types.ScalarAttributeType,
 	t.Helper()
 	name := libtest.Theirs(t, client, sort)
 	for _, it := range items {
-		if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: it}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: it})
+		require.NoError(t, err)
 	}
 	return name
 }
@@ -201,11 +200,10 @@ func main() {}
 func TestNotes(t *testing.T) {
 	client := enginetest.Client(t)
 	name := fill(t, client, "S", orders("acme", 3, millis)...)
-	if _, err := client.UpdateTimeToLive(t.Context(), &dynamodb.UpdateTimeToLiveInput{TableName: &name, TimeToLiveSpecification: &types.TimeToLiveSpecification{
+	_, err := client.UpdateTimeToLive(t.Context(), &dynamodb.UpdateTimeToLiveInput{TableName: &name, TimeToLiveSpecification: &types.TimeToLiveSpecification{
 		AttributeName: aws.String("gone"), Enabled: aws.Bool(true),
-	}}); err != nil {
-		t.Fatal(err)
-	}
+	}})
+	require.NoError(t, err)
 	keys := func(partition, sort string) []types.KeySchemaElement {
 		return []types.KeySchemaElement{{AttributeName: &partition, KeyType: "HASH"}, {AttributeName: &sort, KeyType: "RANGE"}}
 	}

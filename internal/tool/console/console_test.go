@@ -62,9 +62,8 @@ func TestBundleIsSmall(t *testing.T) {
 		require.NoError(t, err)
 		packed, err := gzip.NewWriterLevel(&size, gzip.BestCompression)
 		require.NoError(t, err)
-		if _, err := packed.Write(text); err != nil {
-			t.Fatal(err)
-		}
+		_, err = packed.Write(text)
+		require.NoError(t, err)
 		require.NoError(t, packed.Close())
 	}
 	if size > maxBundle || size < 10<<10 {

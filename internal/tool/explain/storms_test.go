@@ -67,9 +67,8 @@ func newStorm(t *testing.T, c capacity) *storm {
 	}
 	s.db = client(meter{s.cloud, s.limiter, c.o.Now, s.logs})
 	s.reader = client(dynamoDB{s.cloud, dynamolocal.Transport()})
-	if _, err := s.db.CreateTable(t.Context(), c.input()); err != nil {
-		t.Fatal(err)
-	}
+	_, err = s.db.CreateTable(t.Context(), c.input())
+	require.NoError(t, err)
 	seen := map[int]bool{}
 	for i := 0; len(s.spread) < 32; i++ {
 		key := fmt.Sprint("key", i)

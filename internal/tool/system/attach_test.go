@@ -46,9 +46,8 @@ func TestAttachedDetectorAdvises(t *testing.T) {
 	for deadline, n := time.Now().Add(2*time.Minute), 0; ; n++ {
 		now := <-tick.C
 		item := map[string]types.AttributeValue{"customer": &types.AttributeValueMemberS{Value: "acme"}, "placed": &types.AttributeValueMemberS{Value: shard.Millis.Key(now, "#", "order")}}
-		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: item}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: item})
+		require.NoError(t, err)
 		if n%limit == 0 && advises(t, s.URL(), name) {
 			return
 		}

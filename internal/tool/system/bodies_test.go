@@ -68,9 +68,8 @@ func TestLargeBodiesGetAResponse(t *testing.T) {
 	conn, err := net.Dial("tcp", server.Listener.Addr().String())
 	require.NoError(t, err)
 	defer conn.Close()
-	if _, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 20000000\r\n\r\n"+strings.Repeat("x", 20_000_000)); err != nil {
-		t.Fatal(err)
-	}
+	_, err = io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 20000000\r\n\r\n"+strings.Repeat("x", 20_000_000))
+	require.NoError(t, err)
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	require.NoError(t, err)
 	defer resp.Body.Close()
