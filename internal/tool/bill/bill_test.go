@@ -2,6 +2,7 @@ package bill_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/hotshard/hotshard/internal/tool/bill"
@@ -103,5 +104,60 @@ func TestSettings(t *testing.T) {
 	want := bill.Settings{StreamShards: 52, AccountConcurrency: 1000, PeakWrites: 10_000, WarmEvents: 20_000, WarmRollups: 15_739}
 	if got.Settings != want {
 		t.Errorf("settings %+v, want %+v", got.Settings, want)
+	}
+}
+
+// TestMoreWritesNeverCostLess checks this for the day's sum, and that no amount is negative, infinite or NaN.
+func TestMoreWritesNeverCostLess(t *testing.T) {
+	before := 0.0
+	for _, writes := range []float64{0, 0.001, 1, 999, 1000, 1001, 50_000, 1e6, bill.MaxWrites} {
+		day := bill.Estimate(bill.Load{Events: writes, Increments: writes, ItemBytes: 1024, Batch: 25, Targets: 1000}, 1, bill.Default())
+		for _, l := range day.Lines {
+			if !(l.USD >= 0) || math.IsInf(l.USD, 0) || strings.TrimSpace(l.Item) == "" {
+				t.Errorf("%v writes a second: %+v", writes, l)
+			}
+		}
+		if sum := day.Total(); sum < before {
+			t.Errorf("%v writes a second cost %.2f, fewer cost %.2f", writes, sum, before)
+		} else {
+			before = sum
+		}
+	}
+}
+
+// TestIncrementsCostNoFolds checks that increments of counters with one write shard add nothing to the cost of folds.
+func TestIncrementsCostNoFolds(t *testing.T) {
+	folds := func(l bill.Load) float64 { return lineOf(bill.Estimate(l, 1, bill.Default()), "folds").USD }
+	events := bill.Load{Events: 1000, ItemBytes: 100, Batch: 25, Targets: 100_000, Uniform: true}
+	both, increments := events, events
+	both.Increments, increments.Events, increments.Increments = 1000, 0, 1000
+	if got := folds(events); got < 40 || folds(both) != got || folds(increments) != 0 {
+		t.Errorf("folds of events cost %.2f USD a day, with increments %.2f, of increments %.2f; want the same, and 0", got, folds(both), folds(increments))
+	}
+}
+
+// TestLargeTableCostsTheSame checks that day 30 costs at most 1.1 times as much as day 1, without storage.
+func TestLargeTableCostsTheSame(t *testing.T) {
+	for name, load := range map[string]bill.Load{
+		"1,000/s, 1,000 entities":           busy,
+		"1,000/s, 100,000 entities":         {Events: 1000, ItemBytes: 500, Batch: 25, Targets: 100_000},
+		"1,000/s, 100,000 uniform entities": {Events: 1000, ItemBytes: 500, Batch: 25, Targets: 100_000, Uniform: true},
+		"1,000/s, one a call":               {Events: 1000, ItemBytes: 500, Batch: 1, Targets: 1000},
+		"100/s":                             {Events: 100, ItemBytes: 500, Batch: 25, Targets: 1000},
+		"50,000/s":                          {Events: 50_000, ItemBytes: 500, Batch: 25, Targets: 200_000},
+	} {
+		var sums []float64
+		for _, day := range []int{1, 30} {
+			sum := 0.0
+			for _, l := range bill.Estimate(load, day, bill.Default()).Lines {
+				if l.Item != "storage" {
+					sum += l.USD
+				}
+			}
+			sums = append(sums, sum)
+		}
+		if sums[1] > 1.1*sums[0] {
+			t.Errorf("%s: %.2f USD on day 1, %.2f on day 30", name, sums[0], sums[1])
+		}
 	}
 }
