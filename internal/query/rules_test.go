@@ -1,0 +1,245 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/jsontime"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/pkg/shard/client"
+	"github.com/hotshard/hotshard/pkg/shard/events"
+)
+
+// TestCursors checks which texts are cursors, and of which range.
+func TestCursors(t *testing.T) {
+	at := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	key, asc, desc := schema.EventSortKey(at, "x"), events.Range{Entity: "e"}, events.Range{Entity: "e", Desc: true}
+	digest := rangeDigest(asc)
+	for _, c := range []struct {
+		text, after, fails string
+	}{
+		{encodeCursor(asc, key), key, ""},
+		{encodeCursor(asc, at.Format(schema.TimeLayout)), at.Format(schema.TimeLayout), ""},
+		{encodeCursor(desc, key), "", "another entity or order"},
+		{encodeCursor(events.Range{Entity: "f"}, key), "", "another entity or order"},
+		{encodeCursor(asc, ""), "", "not a cursor"},
+		{encodeCursor(asc, "x"), "", "not a cursor"},
+		{encodeCursor(asc, schema.EventSortKey(at, "a\x00")), "", "not a cursor"},
+		{cursorText(cursor{2, digest, key}), "", "not a cursor"},
+		{"~", "", "not a cursor"}, {"e30", "", "not a cursor"}, {"bm90IEpTT04", "", "not a cursor"},
+	} {
+		after, err := decodeCursor(asc, c.text)
+		if after != c.after || (err == nil) != (c.fails == "") || err != nil && !strings.Contains(err.Error(), c.fails) {
+			t.Errorf("%q: %q, %v; want %q, %q", c.text, after, err, c.after, c.fails)
+		}
+	}
+	for text, want := range map[string]string{"": "", encodeListCursor("C#a"): "C#a", encodeListCursor("x"): "-", cursorText(listCursor{2, "C#a"}): "-", "~": "-"} {
+		after, err := decodeListCursor(text)
+		if (err != nil) != (want == "-") || err == nil && after != want {
+			t.Errorf("list %q: %q, %v; want %q", text, after, err, want)
+		}
+	}
+}
+
+// TestColumnsOfMaps checks the length of a map's columns, and which parameters are invalid.
+func TestColumnsOfMaps(t *testing.T) {
+	const day = 24 * time.Hour
+	for _, c := range []struct {
+		span time.Duration
+		step string
+		want time.Duration // 0 is invalid
+	}{
+		{0, "", 0}, {-1, "", 0}, {1, "", 10 * time.Second}, {40 * time.Minute, "", 10 * time.Second}, {40*time.Minute + 1, "", 20 * time.Second},
+		{80*time.Minute + 1, "", 30 * time.Second}, {4*time.Hour + 1, "", 2 * time.Minute}, {7 * day, "", time.Hour}, {7*day + 1, "", 0},
+		{time.Minute, "1s", time.Second}, {time.Minute, "999ms", 0}, {time.Minute, "1500ms", 0}, {time.Hour, "10m", 10 * time.Minute}, {time.Hour, "601s", 0},
+		{24 * time.Minute, "1s", time.Second}, {24*time.Minute + 1, "1s", 0}, {time.Minute, "x", 0},
+	} {
+		got, err := (&heatInput{Step: httpapi.DurationText(c.step)}).columnLength(c.span)
+		if got != c.want || (err == nil) != (c.want > 0) {
+			t.Errorf("%v in steps of %q: %v, %v; want %v", c.span, c.step, got, err, c.want)
+		}
+	}
+	now := time.Date(2026, 1, 5, 12, 0, 7, 0, time.UTC)
+	o, err := (&heatInput{Rows: 9, Group: "base"}).options(now)
+	if err != nil || !o.From.Equal(now.Add(-15*time.Minute-7*time.Second)) || !o.To.Equal(now.Add(3*time.Second)) || o.Step != 10*time.Second || !o.ByBase || o.Rows != 9 {
+		t.Errorf("by default %+v, %v", o, err)
+	}
+	in := &heatInput{From: httpapi.Time{Time: now.Add(-time.Minute)}, To: httpapi.Time{Time: now.Add(3 * time.Second)}, Step: "10s"}
+	if o, err = in.options(now); err != nil || !o.From.Equal(now.Add(-67*time.Second)) || !o.To.Equal(in.To.Time) || o.ByBase {
+		t.Errorf("with bounds %+v, %v", o, err)
+	}
+	in.To.Time = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+	in.From.Time = in.To.Add(-time.Second)
+	if o, err = in.options(now); err == nil {
+		t.Errorf("a column in the year 10000 is accepted: %+v", o)
+	}
+}
+
+// TestLayoutsOfPolls checks which polls are answered in the layout of an earlier answer.
+func TestLayoutsOfPolls(t *testing.T) {
+	now := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	at := func(d time.Duration) httpapi.Time { return httpapi.Time{Time: now.Add(d)} }
+	for name, c := range map[string]struct {
+		change func(in *heatInput, o *heat.MapOptions)
+		after  time.Duration // the answer
+		want   bool
+	}{
+		"the same":         {func(*heatInput, *heat.MapOptions) {}, 0, true},
+		"a minute later":   {func(*heatInput, *heat.MapOptions) {}, time.Minute, true},
+		"later":            {func(*heatInput, *heat.MapOptions) {}, time.Minute + 1, false},
+		"before":           {func(*heatInput, *heat.MapOptions) {}, -1, false},
+		"no layout":        {func(in *heatInput, _ *heat.MapOptions) { in.Layout = "" }, 0, false},
+		"another layout":   {func(in *heatInput, _ *heat.MapOptions) { in.Layout = "x" }, 0, false},
+		"no after":         {func(in *heatInput, _ *heat.MapOptions) { in.After = httpapi.Time{} }, 0, false},
+		"after its start":  {func(in *heatInput, _ *heat.MapOptions) { in.After = at(-time.Hour) }, 0, true},
+		"after before it":  {func(in *heatInput, _ *heat.MapOptions) { in.After = at(-time.Hour - 1) }, 0, false},
+		"after the end":    {func(in *heatInput, _ *heat.MapOptions) { in.After = at(time.Second) }, 0, true},
+		"after too late":   {func(in *heatInput, _ *heat.MapOptions) { in.After = at(time.Second + 1) }, 0, false},
+		"an earlier start": {func(_ *heatInput, o *heat.MapOptions) { o.From = o.From.Add(-1) }, 0, false},
+		"a later start":    {func(_ *heatInput, o *heat.MapOptions) { o.From = o.From.Add(time.Minute) }, 0, true},
+		"another step":     {func(_ *heatInput, o *heat.MapOptions) { o.Step++ }, 0, false},
+		"other rows":       {func(in *heatInput, _ *heat.MapOptions) { in.Rows++ }, 0, false},
+		"another table":    {func(in *heatInput, _ *heat.MapOptions) { in.Table = "t" }, 0, false},
+		"another index":    {func(in *heatInput, _ *heat.MapOptions) { in.Index = "i" }, 0, false},
+		"another filter":   {func(in *heatInput, _ *heat.MapOptions) { in.Filter = "f" }, 0, false},
+		"another group":    {func(in *heatInput, _ *heat.MapOptions) { in.Group = "base" }, 0, false},
+		"other unfolded":   {func(in *heatInput, _ *heat.MapOptions) { in.Unfold = []string{"k"} }, 0, false},
+	} {
+		h := NewHeat(nil, HeatOptions{Deadline: time.Minute, Now: func() time.Time { return now }})
+		in := &heatInput{Rows: 9, Group: "key"}
+		m := &heat.Matrix{From: jsontime.Time{Time: now.Add(-time.Hour)}, AsOf: jsontime.Time{Time: now}, Step: jsontime.Duration(time.Minute)}
+		in.Layout = h.storeLayout(in, m, time.Minute, nil, now)
+		in.After = at(-time.Minute)
+		o := heat.MapOptions{From: now.Add(-time.Hour), To: now.Add(time.Second), Step: time.Minute}
+		c.change(in, &o)
+		if got := h.findLayout(in, o, now.Add(c.after)); (got != nil) != c.want {
+			t.Errorf("%s: found %t", name, got != nil)
+		}
+		m.AsOf = jsontime.Time{}
+		if got := h.storeLayout(in, m, time.Minute, nil, now); got != "" {
+			t.Errorf("a layout without a complete time is %q", got)
+		}
+	}
+}
+
+// TestNewestWindowsBegin checks from which time windows are read one by one.
+func TestNewestWindowsBegin(t *testing.T) {
+	end := time.Date(2026, 1, 5, 12, 3, 0, 0, time.UTC)
+	for _, c := range []struct {
+		from, to, window time.Duration // before end; the window's length
+		isFolded         bool
+		want             time.Duration // before end
+	}{
+		{time.Hour, 2 * time.Minute, 0, true, 3 * time.Minute},
+		{time.Hour, 2 * time.Minute, 45 * time.Second, true, 3*time.Minute + 30*time.Second},
+		{time.Hour, 20 * time.Minute, 0, true, 11 * time.Minute},
+		{time.Hour, -time.Minute, 0, true, time.Minute},
+		{time.Minute, 2 * time.Minute, 0, true, time.Minute},
+		{time.Hour, 1000 * time.Hour, 0, false, 13 * time.Minute},
+		{12 * time.Minute, 1000 * time.Hour, 0, false, 12 * time.Minute},
+	} {
+		p := heat.Progress{To: end.Add(-c.to), Window: c.window}
+		if got := end.Sub(startOfNewest(end.Add(-c.from), end, p, c.isFolded)); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
+// TestCompleteWindows checks which windows are complete, and where they end.
+func TestCompleteWindows(t *testing.T) {
+	start := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	window := func(after time.Duration, base time.Duration) heat.Window {
+		at := start.Add(after)
+		return heat.Window{Start: at, Items: []heat.Item{{Start: at, Window: 10 * time.Second, Base: base}}}
+	}
+	list := []heat.Window{window(0, time.Second), window(10*time.Second, 0), window(20*time.Second, 0)}
+	r := newestWindows{complete: slices.Clone(list)}
+	r.splitAt(start.Add(10 * time.Second))
+	if len(r.complete) != 1 || len(r.open) != 2 {
+		t.Errorf("%d complete, %d open", len(r.complete), len(r.open))
+	}
+	if got := newestEnd(list); !got.Equal(start.Add(30*time.Second)) || !newestEnd(nil).IsZero() {
+		t.Errorf("the newest ends at %v", got)
+	}
+	if got := foldedTo(list[0]); !got.Equal(list[0].Items[0].End()) || !foldedTo(list[1]).IsZero() {
+		t.Errorf("folded up to %v and %v", got, foldedTo(list[1]))
+	}
+}
+
+// TestHottestFirst checks the order of rows.
+func TestHottestFirst(t *testing.T) {
+	row := func(key string, now heat.Status, rate float64) heat.KeyHeat {
+		r := heat.KeyHeat{WriteUnitsPerSecond: rate}
+		r.Key, r.Now = key, now
+		return r
+	}
+	rows := []heat.KeyHeat{row("e", 0, 9), row("d", heat.Hot, 1), row("c", heat.Hot, 5), row("b", heat.Hot+1, 5), row("a", 0, 9)}
+	sortHottest(rows)
+	var keys []string
+	for _, r := range rows {
+		keys = append(keys, r.Key)
+	}
+	if got := strings.Join(keys, ""); got != "bcdae" {
+		t.Errorf("got %s, want bcdae", got)
+	}
+}
+
+// oneItem is a client that returns the same item for every GetItem.
+type oneItem struct {
+	client.Querier
+	item dynamo.Item
+	err  error
+}
+
+func (c oneItem) GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	return &dynamodb.GetItemOutput{Item: c.item}, c.err
+}
+
+// TestSettingsOfBoards checks by a board's stored settings whether its scores may fall, and which periods it has.
+func TestSettingsOfBoards(t *testing.T) {
+	settings := func(attribute, value string) dynamo.Item { return dynamo.Item{attribute: dynamo.String(value)} }
+	down := errors.New("down")
+	for _, c := range []struct {
+		oneItem
+		fall   bool
+		period bool // whether it may have the day
+	}{
+		{oneItem{}, true, false}, {oneItem{item: settings("x", "y")}, false, true},
+		{oneItem{item: settings(schema.BoardMode, "best")}, false, true}, {oneItem{item: settings(schema.BoardMode, "latest")}, true, true}, {oneItem{item: settings(schema.BoardMode, "sum")}, true, true},
+		{oneItem{item: settings(schema.BoardPeriods, "all,day")}, false, true}, {oneItem{item: settings(schema.BoardPeriods, "all,week")}, false, false},
+		{oneItem{err: down}, true, false},
+	} {
+		r := &boardReader{client: c.oneItem}
+		fall, err := r.scoresMayFall(t.Context(), "b")
+		if fall != c.fall || (err != nil) != (c.err != nil) {
+			t.Errorf("%v, %v: scores may fall %t, %v", c.item, c.err, fall, err)
+		}
+		if err := r.checkPeriod(t.Context(), "b", "day"); (err == nil) != c.period {
+			t.Errorf("%v, %v: the day is valid %t", c.item, c.err, err == nil)
+		}
+	}
+	top := dynamo.Item{schema.Version: dynamo.Number(1), schema.AsOf: dynamo.Number(5)}
+	for name, c := range map[string]struct {
+		oneItem
+		fails bool
+	}{"none": {oneItem{}, false}, "damaged": {oneItem{item: top}, true}, "down": {oneItem{err: down}, true}} {
+		got, at, err := (&boardReader{client: c.oneItem}).readTop(t.Context(), "b", "all")
+		if got != (*board.Top)(nil) || (err != nil) != c.fails || at.IsZero() == (name == "damaged") {
+			t.Errorf("%s: %v of %v, %v", name, got, at, err)
+		}
+	}
+	if !asOf(nil).IsZero() || asOf(top).UnixMilli() != 5 {
+		t.Error(fmt.Sprint("the time of a fold is ", asOf(nil), " and ", asOf(top)))
+	}
+}
