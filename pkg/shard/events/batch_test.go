@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -12,6 +15,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/mapfake"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -83,5 +87,93 @@ func TestAmbiguousResultIsNotObservedAsConflict(t *testing.T) {
 	left, err := b.attempt(t.Context(), b.items)
 	if len(left) != 3 || w.All != 3 || dynamo.IsConflict(err) || !errors.Is(dynamo.Kind(err), shard.ErrUnavailable) {
 		t.Errorf("%d items are left and %d observed, error %v; want 3, 3 and ErrUnavailable", len(left), w.All, err)
+	}
+}
+
+// growing is a client whose first attempt fails, or leaves all items unprocessed. Meanwhile N grows to 24. It records where
+// the items of all attempts are.
+type growing struct {
+	libtest.Scripted
+	first   error
+	changer *shardmap.Changer
+	places  []string
+}
+
+func (g *growing) try(ctx context.Context, items ...dynamo.Item) error {
+	for _, it := range items {
+		g.places = append(g.places, dynamo.Text(it, "pk"))
+	}
+	if g.first == nil {
+		return nil
+	}
+	if e, err := g.changer.Current(ctx, "E#e"); err == nil && e.Version == 0 {
+		_, _ = g.changer.Pin(ctx, "E#e", 24, shardmap.Note{}, time.Now())
+		return g.first
+	}
+	return nil
+}
+
+func (g *growing) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	return &dynamodb.PutItemOutput{}, g.try(ctx, in.Item)
+}
+
+func (g *growing) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchWriteItemOutput, error) {
+	var items []dynamo.Item
+	for _, r := range in.RequestItems["items"] {
+		items = append(items, r.PutRequest.Item)
+	}
+	err := g.try(ctx, items...)
+	if errors.Is(err, errUnprocessed) {
+		return &dynamodb.BatchWriteItemOutput{UnprocessedItems: in.RequestItems}, nil
+	}
+	return &dynamodb.BatchWriteItemOutput{}, err
+}
+
+var errUnprocessed = errors.New("left unprocessed")
+
+// TestOnlyThrottledNewEventsMove checks that an event moves to another write shard only if it is new, and every attempt
+// before was certainly throttled.
+func TestOnlyThrottledNewEventsMove(t *testing.T) {
+	full := &types.ProvisionedThroughputExceededException{ThrottlingReasons: []types.ThrottlingReason{{Reason: aws.String("TableWriteKeyRangeThroughputExceeded")}}}
+	for name, c := range map[string]struct {
+		events int
+		isNew  bool
+		first  error
+		moves  bool
+	}{
+		"accepted":                    {1, true, nil, false},
+		"throttled":                   {1, true, full, true},
+		"throttled, named":            {1, false, full, false},
+		"an ambiguous result":         {1, true, &types.InternalServerError{}, false},
+		"a conflict":                  {1, true, &types.TransactionConflictException{}, false},
+		"a throttled batch":           {3, true, full, true},
+		"a throttled batch, named":    {3, false, full, false},
+		"an ambiguous batch":          {3, true, &types.InternalServerError{}, false},
+		"a batch left unprocessed":    {3, true, errUnprocessed, false},
+		"named, and left unprocessed": {3, false, errUnprocessed, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := mapfake.New(10, 0, 0)
+			view := shardmap.New(f, "m", shardmap.Options{})
+			client := &growing{first: c.first, changer: shardmap.NewChanger(f, view, shardmap.ChangerOptions{})}
+			list := make([]Event, c.events)
+			for i := range list {
+				list[i] = Event{Entity: "e", ID: string("cde"[i]), Time: time.Now(), New: c.isNew} // not on write shard 0 of 24
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			if err := errors.Join(NewWriter(client, "items", view, Options{}).Put(ctx, list, time.Now())...); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			stay := c.events // the first attempt's, and a throttled batch's single put
+			if stay > 1 {
+				stay++
+			}
+			for i, pk := range client.places {
+				if moved := !strings.HasSuffix(pk, "#0"); moved != (c.moves && i >= stay) {
+					t.Errorf("%s: attempt %d is at %s; want it moved: %t", name, i, pk, c.moves)
+				}
+			}
+		})
 	}
 }

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"math/big"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/once"
@@ -98,5 +100,60 @@ func TestTransactionsAndConditions(t *testing.T) {
 	atRandom.Layout = table.RandomSuffix{}
 	if err := atRandom.PutIf(ctx, second, fresh, libtest.Later); !errors.Is(err, shard.ErrMisused) {
 		t.Errorf("PutIf with a RandomSuffix: error %v, want ErrMisused", err)
+	}
+}
+
+// deletes is a client that records the partition keys of its deletes.
+type deletes struct {
+	*dynamodb.Client
+	keys []string
+}
+
+func (d *deletes) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, o ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+	d.keys = append(d.keys, libtest.Text(in.Key["customer"]))
+	return d.Client.DeleteItem(ctx, in, o...)
+}
+
+// TestDeletesRemoveCopiesFirst checks that every delete of an item that is on two write shards removes the copy that reads
+// don't return before the other.
+func TestDeletesRemoveCopiesFirst(t *testing.T) {
+	t.Parallel()
+	db := &deletes{Client: enginetest.Client(t)}
+	orders := &table.Table{
+		Client: db, Name: libtest.Theirs(t, db.Client, "S"), PartitionKey: "customer", SortKey: "placed",
+		Shards: &libtest.Steps{History: shard.History{{At: libtest.Epoch.Add(-time.Second), Count: 8}}},
+		Layout: table.CalculatedSuffix{Time: table.SortTime("placed", "")},
+	}
+	exists := table.Condition{Expression: "attribute_exists(customer)"}
+	for name, remove := range map[string]func(table.Item) error{
+		"Delete":   func(key table.Item) error { return orders.Delete(t.Context(), key, libtest.Epoch) },
+		"DeleteIf": func(key table.Item) error { return orders.DeleteIf(t.Context(), key, exists, libtest.Epoch) },
+		"DeleteTransact": func(key table.Item) error {
+			w, err := orders.DeleteTransact(t.Context(), key, libtest.Epoch)
+			if err == nil {
+				_, err = db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{w.Action}})
+			}
+			return err
+		},
+	} {
+		sort := ""
+		for i := 0; sort == "" || shard.Calculated(sort, 8) == 0; i++ {
+			sort = shard.Millis.Key(libtest.Epoch, "#", fmt.Sprint(name, i))
+		}
+		key := table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str(sort)}
+		home := shard.Hash.Join("acme", shard.Calculated(sort, 8))
+		for _, pk := range []string{"acme#0", home} {
+			enginetest.Put(t, db.Client, orders.Name, table.Item{"customer": libtest.Str(pk), "placed": libtest.Str(sort)})
+		}
+		db.keys = nil
+		if err := remove(key); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := orders.Get(t.Context(), key, libtest.Epoch); !errors.Is(err, shard.ErrNotFound) {
+			t.Errorf("%s: Get returns %v, want ErrNotFound", name, err)
+		}
+		if db.keys[0] != "acme#0" || len(db.keys) > 1 && db.keys[1] != home {
+			t.Errorf("%s deletes from %v, want first acme#0 and last %s", name, db.keys, home)
+		}
 	}
 }
