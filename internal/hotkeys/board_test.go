@@ -7,10 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
 // scores returns scores of n players in one write shard of a board's period, changed or new.
@@ -67,26 +64,6 @@ func TestBoardHotAtHalfTheRate(t *testing.T) {
 	}
 }
 
-// TestPlayersAreNoWriteShards checks that the table's key of a player called 7 is no write shard, even if the index has
-// the same key.
-func TestPlayersAreNoWriteShards(t *testing.T) {
-	f := newFixture(settings())
-	all := append(repeat("L#b#all#7", 899, 1), scores("all", 7, 10, 1, false)...)
-	deliver(t, f, all, 5000)
-	rows := f.rows(t)
-	if len(rows) < 2 || rows[0].Index != "" || rows[0].Key != "L#b#all#7" || rows[0].Status != heat.Hot || rows[0].WriteUnitsPerSecond != 90 {
-		t.Errorf("rows %+v", rows)
-	}
-	at := slices.IndexFunc(rows, func(r heat.KeyHeat) bool { return r.Index == schema.ByRank })
-	if at < 0 || rows[at].Key != "L#b#all#7" || rows[at].Status != heat.Warm || rows[at].WriteUnitsPerSecond != 1 {
-		t.Errorf("rows %+v", rows)
-	}
-	want := map[string][]float64{"hotshard-items L#b#all#7": {90, 90}} // when it becomes hot, and at the window's end
-	if diff := cmp.Diff(want, f.values("KeyWriteUnitsPerSecond")); diff != "" || len(f.shards.changes) > 0 {
-		t.Errorf("changes %v, metrics (-want +got):\n%s", f.shards.changes, diff)
-	}
-}
-
 // TestBoardOverStreamShards checks that a board grows by the sum of several stream shards, each of which counts a
 // fraction of its heat. Another stream shard's report of the window may be unreadable.
 func TestBoardOverStreamShards(t *testing.T) {
@@ -137,50 +114,6 @@ func TestBoardInEarlyEndedWindow(t *testing.T) {
 	f.must(t, batch{writes: scores("all", 0, 200, 1, true), first: 1, early: true}.payload())
 	f.must(t, batch{writes: scores("all", 0, 200, 2, true), first: 201, final: true}.payload())
 	if want := []string{"L#b 1>7"}; !slices.Equal(f.shards.changes, want) {
-		t.Errorf("changes %v, want %v", f.shards.changes, want)
-	}
-}
-
-// TestBoardSkew checks that a board does not grow if only one of its write shards is hot.
-func TestBoardSkew(t *testing.T) {
-	for _, even := range []bool{false, true} {
-		f := newFixture(settings())
-		f.shards.set("L#b", 4, start.Add(-time.Hour))
-		all := scores("all", 0, 400, 1, true)
-		for n := 1; n < 4 && even; n++ {
-			all = append(all, scores("all", n, 300, 1, true)...)
-		}
-		f.must(t, batch{writes: all, first: 1, final: true}.payload())
-		var want []string
-		if even {
-			want = []string{"L#b 4>21"} // 260 units a second
-		}
-		if !slices.Equal(f.shards.changes, want) || strings.Contains(f.logs.String(), "skew") == even {
-			t.Errorf("even %v: changes %v, want %v\n%s", even, f.shards.changes, want, f.logs)
-		}
-	}
-}
-
-// TestForeignTableHasNoIndexRows checks that attributes of another table that have hotshard's names are no index keys.
-func TestForeignTableHasNoIndexRows(t *testing.T) {
-	s := settings()
-	s.ItemsTable = "other"
-	f := newFixture(s)
-	f.must(t, batch{writes: scores("all", 0, 700, 1, true), first: 1, final: true}.payload())
-	for _, row := range f.rows(t) {
-		if row.Index != "" {
-			t.Errorf("row %+v is of an index", row)
-		}
-	}
-}
-
-// TestBoardAfterOthers checks that all writes of a board count if the first ones follow other keys' in the window.
-func TestBoardAfterOthers(t *testing.T) {
-	f := newFixture(settings())
-	state := f.must(t, batch{writes: repeat("C#a#0", 5, 1), first: 1}.payload())
-	state = f.must(t, batch{writes: scores("all", 0, 300, 1, true), first: 6, state: state}.payload())
-	f.must(t, batch{writes: scores("all", 0, 50, 2, true), first: 500, state: state, final: true}.payload())
-	if want := []string{"L#b 1>6"}; !slices.Equal(f.shards.changes, want) {
 		t.Errorf("changes %v, want %v", f.shards.changes, want)
 	}
 }

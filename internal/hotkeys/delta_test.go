@@ -1,10 +1,12 @@
 package hotkeys_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -12,6 +14,9 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/heat/windows"
+	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/query"
 	"github.com/hotshard/hotshard/internal/test/lane"
 )
 
@@ -137,6 +142,22 @@ func (p *picture) differs(full *picture) string {
 		}
 	}
 	return ""
+}
+
+// heatAPI serves the heat of a table by a clock.
+func heatAPI(reader windows.Reader, now func() time.Time) http.Handler {
+	source := query.NewHeat(reader, query.HeatOptions{Deadline: time.Minute, Now: now})
+	return httpapi.New(discard, query.HeatRoutes(source))
+}
+
+// getHeat decodes the response of GET /v1/heat.
+func getHeat(t *testing.T, handler http.Handler, parameters url.Values, response any) {
+	t.Helper()
+	recorder := httptest.NewRecorder()
+	handler.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/heat?"+parameters.Encode(), nil))
+	if err := json.Unmarshal(recorder.Body.Bytes(), response); err != nil || recorder.Code != http.StatusOK {
+		t.Fatalf("GET /v1/heat?%s: status %d, %v: %s", parameters.Encode(), recorder.Code, err, recorder.Body)
+	}
 }
 
 // getPicture reads the heat from start on, as a delta to known if that has columns.

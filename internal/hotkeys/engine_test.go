@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
@@ -108,23 +107,5 @@ func TestOnTheEngine(t *testing.T) {
 	}
 	if n := d.count(t, "C#a"); n != 1 {
 		t.Errorf("%d write shards after the quiet period, want 1\n%s", n, d.logs)
-	}
-}
-
-// TestControlOnTheEngine checks that no shard count changes in DynamoDB Local with control observe or off, nor by a
-// backlog.
-func TestControlOnTheEngine(t *testing.T) {
-	for _, control := range []growth.Control{growth.Observe, growth.Off} {
-		d := deploy(t, func(s *hotkeys.Settings) { s.Control = control })
-		d.must(t, unwindowed(repeat("C#a#0", 900, 1), 1))
-		if n := d.count(t, "C#a"); n != 1 {
-			t.Errorf("%s: %d write shards, want 1", control, n)
-		}
-	}
-	d := deploy(t, func(*hotkeys.Settings) {})
-	d.now = start.Add(time.Hour)
-	d.must(t, unwindowed(repeat("C#a#0", 900, 1), 1))
-	if n := d.count(t, "C#a"); n != 1 {
-		t.Errorf("a backlog: %d write shards, want 1", n)
 	}
 }

@@ -3,7 +3,6 @@ package hotkeys_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -73,26 +72,6 @@ func TestWindowReport(t *testing.T) {
 	}
 }
 
-// TestUnwindowed checks that batches without a tumbling window give the same rows as batches with one.
-func TestUnwindowed(t *testing.T) {
-	with, without := newFixture(settings()), newFixture(settings())
-	all := slices.Concat(repeat("C#a#0", 400, 1), repeat("C#b#0", 30, 2), repeat("C#a#0", 500, 7))
-	deliver(t, with, all, 300)
-	for i, part := range slices.Collect(slices.Chunk(all, 300)) {
-		without.must(t, unwindowed(part, 1+300*i))
-	}
-	if diff := cmp.Diff(with.rows(t), without.rows(t)); diff != "" {
-		t.Errorf("rows (-with +without):\n%s", diff)
-	}
-	if len(without.table.items) != 4 {
-		t.Errorf("%d heat items, want 4", len(without.table.items))
-	}
-	without.foldSoon(t)
-	if v := without.values("WriteUnits"); !slices.Equal(v["hotshard-items"], []float64{930}) {
-		t.Errorf("metric WriteUnits %v, want 930", v)
-	}
-}
-
 // TestBacklog checks that an hour's records count at the rate at which they were written, even if one batch or one
 // tumbling window has them all.
 func TestBacklog(t *testing.T) {
@@ -137,24 +116,6 @@ func TestEmptyWindow(t *testing.T) {
 	f.must(t, batch{final: true}.payload())
 	if len(f.table.items) != 0 || len(f.sink.Data()) != 0 {
 		t.Errorf("%d heat items and %d metrics, want none", len(f.table.items), len(f.sink.Data()))
-	}
-}
-
-// TestMetricKeys checks that the budget bounds the number of keys with a metric, and not the number of values. A key
-// has a value when it becomes hot, and another with the window's report.
-func TestMetricKeys(t *testing.T) {
-	s := settings()
-	s.MetricKeys = 2
-	f := newFixture(s)
-	var all writes
-	for i := range 4 {
-		all = append(all, repeat(fmt.Sprintf("C#%d#0", i), 800-i, 1)...)
-	}
-	deliver(t, f, all, 5000)
-	deliver(t, f, all, 5000)
-	want := map[string][]float64{"hotshard-items C#0": {80, 80, 80, 80}, "hotshard-items C#1": {79.9, 79.9, 79.9, 79.9}}
-	if diff := cmp.Diff(want, f.values("KeyWriteUnitsPerSecond")); diff != "" {
-		t.Errorf("metrics (-want +got):\n%s", diff)
 	}
 }
 

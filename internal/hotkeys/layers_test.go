@@ -215,39 +215,6 @@ func TestReadFollowsRetention(t *testing.T) {
 	}
 }
 
-// TestLateItems checks that a late item, and no other, is noted, and that its window is folded again once.
-func TestLateItems(t *testing.T) {
-	f := newFixture(settings())
-	f.layersTask(t)
-	f.must(t, unwindowed(units(f.now, "C#a#0", 100), 1))
-	f.now = start.Add(14 * time.Second)
-	f.must(t, unwindowed(units(start, "C#a#0", 20), 1000))
-	if len(f.notes()) != 0 {
-		t.Fatalf("notes %v before the window was folded, want none", f.notes())
-	}
-	f.now = start.Add(time.Hour)
-	for range 7 {
-		f.layersTask(t)
-	}
-	f.must(t, unwindowed(units(start, "C#a#0", 300), 2000))
-	if n := len(f.notes()); n != 1 {
-		t.Fatalf("%d notes of a late item, want 1", n)
-	}
-	f.now = f.now.Add(time.Minute)
-	if got := f.layersTask(t); got.Late != 1 {
-		t.Errorf("first run %+v, want one late window", got)
-	}
-	for _, step := range []time.Duration{time.Second, time.Minute, 10 * time.Minute} {
-		if rows := f.merged(t, start, start.Add(10*time.Minute), step); len(rows) != 1 || rows[0].WriteUnitsPerSecond != 42 || !rows[0].Folded {
-			t.Errorf("step %v: rows %+v, want a folded one of 42 WCU/s", step, rows)
-		}
-	}
-	f.now = f.now.Add(time.Minute)
-	if got := f.layersTask(t); got.Late != 0 {
-		t.Errorf("second run %+v, want no late window", got)
-	}
-}
-
 // TestMetricsOfLayers checks that the task's metrics count each record once, for both tables, also of late and
 // redelivered items. A run with new items makes one call, and any other run none.
 func TestMetricsOfLayers(t *testing.T) {

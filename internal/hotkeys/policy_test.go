@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/hotkeys"
@@ -123,54 +121,6 @@ func TestDecideGrowthIsBounded(t *testing.T) {
 	}
 }
 
-func drawEvidence(t *rapid.T) hotkeys.Evidence {
-	e := evidence()
-	e.Base.Type = rapid.SampledFrom([]kind.Kind{kind.Counter, kind.Event, kind.Session, kind.Board}).Draw(t, "type")
-	for n := range rapid.IntRange(0, 8).Draw(t, "listed") {
-		low := rapid.Float64Range(0, 200).Draw(t, "low")
-		e.Shards[n] = hotkeys.Load{Low: low, High: low + rapid.Float64Range(0, 50).Draw(t, "err"), Peak: rapid.Float64Range(0, 1000).Draw(t, "peak")}
-	}
-	e.Running = rapid.Bool().Draw(t, "running")
-	e.Rest = rapid.Float64Range(0, 20).Draw(t, "rest")
-	e.Partial = rapid.Bool().Draw(t, "partial")
-	return e
-}
-
-// TestDecideGrowthProperties checks that every growth at least doubles the count, up to the bound, and that pinned keys
-// and old evidence cause no action. Evidence from before a change took effect causes none either.
-func TestDecideGrowthProperties(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		e := drawEvidence(t)
-		at := start.Add(time.Duration(rapid.IntRange(-100, 20).Draw(t, "last change")) * time.Second)
-		was := entry(rapid.SampledFrom([]int{1, 2, 3, 10, 501, 999, 1000}).Draw(t, "count"), at)
-		was.Pinned = rapid.Bool().Draw(t, "pinned")
-		now := start.Add(time.Duration(rapid.IntRange(0, 60).Draw(t, "now")) * time.Second)
-		policy := policy
-		policy.Partitions = rapid.IntRange(1, 300).Draw(t, "partitions")
-		bound := min(4*policy.Partitions, shard.MaxShards)
-		d := policy.DecideGrowth(e, was, now)
-		n := was.History.Newest()
-		switch {
-		case d.Why == "" || d.From != n || d.Action == hotkeys.Shrink:
-			t.Fatalf("%+v, want a reason and the count %d before it", d, n)
-		case d.Action != hotkeys.Grow && d.To != n:
-			t.Fatalf("%+v changes the count without a growth", d)
-		case d.Action == hotkeys.Grow && (d.To > bound || d.To < min(2*n, bound) || d.To <= n):
-			t.Fatalf("%+v, want twice %d write shards or more, up to %d", d, n, bound)
-		case d.Action != hotkeys.None && (was.Pinned || e.Start.Before(was.Effective()) || now.Sub(e.End) > 20*time.Second):
-			t.Fatalf("%+v at %v by %+v of %+v, want no action", d, now, e, was)
-		}
-		if d.Action != hotkeys.Grow {
-			return
-		}
-		was.History = append(was.History, shard.Change{At: now.Add(lead), Count: d.To})
-		later := now.Add(time.Duration(rapid.IntRange(0, 100).Draw(t, "later")) * time.Second)
-		if again := policy.DecideGrowth(e, was, later); again.Action != hotkeys.None {
-			t.Fatalf("after %+v the same evidence causes %+v", d, again)
-		}
-	})
-}
-
 // calm returns the load of a counter whose heaviest window had a peak in WCU/s.
 func calm(peak float64) hotkeys.PastLoad {
 	return hotkeys.PastLoad{Base: schema.BaseKey{Type: kind.Counter, Name: "a"}, From: start, Peak: peak}
@@ -209,31 +159,6 @@ func TestDecideShrink(t *testing.T) {
 			t.Errorf("%s: %+v; want %d because %q", name, d, c.to, c.why)
 		}
 	}
-}
-
-// TestDecideShrinkProperties checks that a shrink leaves half of the write shards or fewer, and enough that the peak
-// does not make the key grow again. Doubt, a pin and a recent change prevent it.
-func TestDecideShrinkProperties(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		c := calm(rapid.Float64Range(0, 2000).Draw(t, "peak"))
-		c.Base.Type = rapid.SampledFrom([]kind.Kind{kind.Counter, kind.Event, kind.Board}).Draw(t, "type")
-		if rapid.IntRange(0, 9).Draw(t, "doubt") == 0 {
-			c.Doubt = "windows are missing"
-		}
-		was := entry(rapid.IntRange(1, 1000).Draw(t, "count"), start.Add(time.Duration(rapid.IntRange(-60, 10).Draw(t, "change"))*time.Minute))
-		was.Pinned = rapid.IntRange(0, 9).Draw(t, "pinned") == 0
-		d := policy.DecideShrink(c, was)
-		switch n := was.History.Newest(); {
-		case d.Action == hotkeys.None:
-			if d.To != n {
-				t.Fatalf("%+v changes the count without a shrink", d)
-			}
-		case d.Action != hotkeys.Shrink || c.Doubt != "" || c.From.Before(was.Effective()) || was.Pinned || 2*d.To > n || d.To < 1 || float64(d.To)*25 < c.Peak:
-			t.Fatalf("%+v by %+v of %+v", d, c, was)
-		case c.Peak/float64(d.To) >= policy.Threshold*policy.Limit:
-			t.Fatalf("after %+v the key is hot at its peak of %v WCU/s", d, c.Peak)
-		}
-	})
 }
 
 func ExamplePolicy_DecideGrowth() {

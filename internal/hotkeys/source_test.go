@@ -44,8 +44,8 @@ func keys(partition, sort attribute) (list []types.KeySchemaElement) {
 	return list
 }
 
-// newForeign creates a table in DynamoDB Local, which more may extend by indexes, and its detector.
-func newForeign(t *testing.T, view types.StreamViewType, partition, sort attribute, more func(*dynamodb.CreateTableInput)) *foreign {
+// newForeign creates a table in DynamoDB Local and its detector.
+func newForeign(t *testing.T, view types.StreamViewType, partition, sort attribute) *foreign {
 	t.Helper()
 	f := &foreign{db: enginetest.Client(t), table: "orders"}
 	f.names = enginetest.Tables(t, f.db)
@@ -57,9 +57,6 @@ func newForeign(t *testing.T, view types.StreamViewType, partition, sort attribu
 		if a.name != "" {
 			in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: &a.name, AttributeType: a.kind})
 		}
-	}
-	if more != nil {
-		more(in)
 	}
 	if _, err := f.db.CreateTable(t.Context(), in); err != nil {
 		t.Fatal(err)
@@ -82,7 +79,6 @@ func (f *foreign) attach(t *testing.T) {
 }
 
 // existing returns settings for a table that hotshard did not shard.
-
 func existing(heat, table string) hotkeys.Settings {
 	s := settings()
 	s.SourceTable, s.ItemsTable, s.EventsTable, s.ShardMapTable, s.HeatTable = table, "", "", "", heat
@@ -127,62 +123,18 @@ func (f *foreign) heatItems(t *testing.T) (items []heat.Item) {
 }
 
 func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-func num(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
 func raw(s string) types.AttributeValue { return &types.AttributeValueMemberB{Value: []byte(s)} }
-
-// TestExistingTable checks the counted units of a table with a numeric partition key, a binary sort key, and global and
-// local indexes of all projections.
-func TestExistingTable(t *testing.T) {
-	region := attribute{"region", types.ScalarAttributeTypeS}
-	tenant, at := attribute{"tenant", types.ScalarAttributeTypeN}, attribute{"at", types.ScalarAttributeTypeB}
-	f := newForeign(t, types.StreamViewTypeNewAndOldImages, tenant, at, func(in *dynamodb.CreateTableInput) {
-		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: &region.name, AttributeType: region.kind})
-		global := func(name string, p *types.Projection) types.GlobalSecondaryIndex {
-			return types.GlobalSecondaryIndex{IndexName: &name, KeySchema: keys(region, attribute{}), Projection: p}
-		}
-		in.GlobalSecondaryIndexes = []types.GlobalSecondaryIndex{
-			global("all", &types.Projection{ProjectionType: types.ProjectionTypeAll}),
-			global("some", &types.Projection{ProjectionType: types.ProjectionTypeInclude, NonKeyAttributes: []string{"state"}}),
-		}
-		in.LocalSecondaryIndexes = []types.LocalSecondaryIndex{{IndexName: aws.String("local"), KeySchema: keys(tenant, region), Projection: &types.Projection{ProjectionType: types.ProjectionTypeKeysOnly}}}
-	})
-	order := func(tenant, at, region, body string) map[string]types.AttributeValue {
-		item := map[string]types.AttributeValue{"tenant": num(tenant), "at": raw(at), "state": str("open"), "body": str(body)}
-		if region != "" {
-			item["region"] = str(region)
-		}
-		return item
-	}
-	f.put(t,
-		order("7", "a", "", strings.Repeat("x", 3000)),   // 3 units of the table
-		order("7", "b", "eu", strings.Repeat("x", 1500)), // 2, 1 of the local index, 2 of all, 1 of some
-		order("7", "b", "eu", strings.Repeat("y", 1500)), // 2, none, 2 and none
-		order("1.5e2", "a", "us", "x"),                   // 1, 1, 1 and 1
-	)
-	units, rows := f.counted(t)
-	want := map[string]float64{"7": 8, "150": 2, "all eu": 4, "some eu": 1, "all us": 1, "some us": 1}
-	if diff := cmp.Diff(want, units); diff != "" {
-		t.Errorf("write units (-want +got):\n%s", diff)
-	}
-	if len(rows) != 6 || rows[0].Table != "orders" || rows[0].Key != "7" {
-		t.Errorf("rows %+v, want 6, of table orders, first key 7", rows)
-	}
-	f.foldSoon(t)
-	if len(f.values("WriteUnits")["orders"]) == 0 {
-		t.Errorf("metrics %v, want WriteUnits of table orders", f.sink.Data())
-	}
-}
 
 // TestExistingKeys checks that binary keys, and keys with hotshard's form, are reported unchanged and get advice.
 func TestExistingKeys(t *testing.T) {
 	id := attribute{"id", types.ScalarAttributeTypeB}
-	f := newForeign(t, types.StreamViewTypeNewImage, id, attribute{}, nil)
+	f := newForeign(t, types.StreamViewTypeNewImage, id, attribute{})
 	f.put(t, map[string]types.AttributeValue{"id": raw("\x00\xff")})
 	if units, _ := f.counted(t); !maps.Equal(units, map[string]float64{"AP8=": 1}) {
 		t.Errorf("write units %v, want 1 of AP8=", units)
 	}
 
-	g := newForeign(t, types.StreamViewTypeKeysOnly, attribute{"pk", types.ScalarAttributeTypeS}, attribute{"sk", types.ScalarAttributeTypeS}, nil)
+	g := newForeign(t, types.StreamViewTypeKeysOnly, attribute{"pk", types.ScalarAttributeTypeS}, attribute{"sk", types.ScalarAttributeTypeS})
 	for i := range 150 {
 		g.put(t, map[string]types.AttributeValue{"pk": str("C#a#0"), "sk": str(fmt.Sprint(i)), "large": str(strings.Repeat("x", 4000))})
 	}

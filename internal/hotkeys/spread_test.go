@@ -64,23 +64,6 @@ func TestRatesOfTheWindowBefore(t *testing.T) {
 	}
 }
 
-// TestBurstsOnOneWriteShard checks that bursts on one write shard of an entity, a minute apart, are skew each time.
-func TestBurstsOnOneWriteShard(t *testing.T) {
-	f := newFixture(settings())
-	f.shards.set("E#e", 8, start.Add(-time.Hour))
-	for minute := range 3 {
-		for window := range 2 {
-			later := time.Duration(minute)*time.Minute + time.Duration(window)*10*time.Second
-			f.must(t, batch{later: later, writes: writes{{key: "other", at: 1 + later.Seconds()}}, first: 1, shard: "b", final: true}.payload())
-			f.now = start.Add(later + 10*time.Second)
-			f.must(t, batch{later: later, writes: repeat("E#e#2026-01-05#3", 800, 1+later.Seconds()), first: 1, final: true}.payload())
-		}
-	}
-	if len(f.shards.changes) > 0 || strings.Count(f.logs.String(), "skew among") != 3 {
-		t.Errorf("changes %v, want none and three logs of skew\n%s", f.shards.changes, f.logs)
-	}
-}
-
 // TestSpreadEntity checks that an entity whose write shards are on different stream shards grows when the last one has
 // reported a window. Without readable reports it does not grow.
 func TestSpreadEntity(t *testing.T) {
@@ -100,21 +83,5 @@ func TestSpreadEntity(t *testing.T) {
 		if unknown := strings.Contains(f.logs.String(), "other stream shards unknown"); unknown == readable {
 			t.Errorf("readable %v: unknown stream shards are logged: %v\n%s", readable, unknown, f.logs)
 		}
-	}
-}
-
-// TestManyHotKeys checks that each of 30 hot keys with long names grows once.
-func TestManyHotKeys(t *testing.T) {
-	s := settings()
-	s.TopK = 100
-	f := newFixture(s)
-	var all writes
-	for key := range 30 {
-		all = append(all, repeat(fmt.Sprintf("C#%s%d#0", strings.Repeat("n", 500), key), 800, 1)...)
-	}
-	state := f.must(t, batch{writes: all, first: 1}.payload())
-	f.must(t, batch{state: state, final: true}.payload())
-	if n := len(f.shards.changes); n != 30 {
-		t.Errorf("%d changes, want 30", n)
 	}
 }
