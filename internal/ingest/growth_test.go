@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -18,7 +17,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/keyname"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
@@ -120,30 +118,6 @@ func TestThrottledRequestLearnsOfOthersGrowth(t *testing.T) {
 	require.NoError(t, err)
 	if a := r.post("/v1/counters", `{"increments":[{"counter":"hot","delta":1}]}`); a.status != http.StatusOK {
 		t.Errorf("%d %s; log:\n%s", a.status, a.body, r.log)
-	}
-}
-
-// TestTheShardMapAsAGrowerNeedsIt checks what package grow assumes of a shard map with the real one.
-func TestTheShardMapAsAGrowerNeedsIt(t *testing.T) {
-	r := newRig(t)
-	one, two := r.shardMap(), r.shardMap()
-	now, ctx := enginetest.Later, t.Context()
-	seen, err := one.Refresh(ctx, "C#k")
-	if err != nil || seen.Version != 0 || seen.Key != "C#k" {
-		t.Fatalf("a key without an entry: %+v, %v", seen, err)
-	}
-	grown, err := one.GrowFrom(ctx, seen, 4, shardmap.Note{By: "test"}, now)
-	if err != nil || grown.Version != 1 || grown.History.Newest() != 4 {
-		t.Fatalf("the grown entry is %+v, %v", grown, err)
-	}
-	if lost, err := two.GrowFrom(ctx, seen, 4, shardmap.Note{By: "test"}, now); !errors.Is(err, shardmap.ErrNoChange) || lost.Version != 1 {
-		t.Errorf("a concurrent change: %+v, %v; want version 1 and ErrNoChange", lost, err)
-	}
-	if again, err := two.Refresh(ctx, "C#k"); err != nil || again.Version != 1 {
-		t.Errorf("the winner's entry as others read it: %+v, %v", again, err)
-	}
-	if n := one.Partitions(kind.Items); n != shardmap.FewPartitions {
-		t.Errorf("%d partitions by default, want %d", n, shardmap.FewPartitions)
 	}
 }
 

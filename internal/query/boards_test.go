@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -198,19 +197,4 @@ func TestRankOfFreshScores(t *testing.T) {
 	check("the first are not folded", 0, 5, 9, 11)
 	r.putSummaries("g", nil, 0)
 	check("the top is empty and whole", 0, 5, 11)
-}
-
-// TestRankBehindManyOthers checks that the histogram gives the number of players in higher cells. Those in the
-// player's own cell are counted in the index.
-func TestRankBehindManyOthers(t *testing.T) {
-	r := newRig(t)
-	places := r.submitScores("g", 20)
-	high := places[0]
-	high.Score = score(t, "1000000")
-	folded := append(slices.Repeat([]boards.Place{high}, 3000), places...)
-	r.putSummaries("g", folded, 1)
-	page := r.rank("p7", 2)
-	if page.Rank < 3000+8-page.RankError || page.Rank > 3000+8+page.RankError || page.RankError > 1 || len(page.Neighbors) != 4 {
-		t.Errorf("got %+v, want rank 3008 with 4 neighbours", page)
-	}
 }

@@ -127,15 +127,6 @@ func TestRankInTopWithTooFewNeighbours(t *testing.T) {
 	}
 }
 
-// TestRankBeforeItIsFolded checks that a rank is exact although no score is folded yet.
-func TestRankBeforeItIsFolded(t *testing.T) {
-	r := newRig(t)
-	places := r.submitEqualScores("g", 2600)
-	if page := r.rank(places[2599].Player, 2); page.Rank != 2600 || page.RankError != 0 {
-		t.Errorf("got %+v, want exactly 2600", page)
-	}
-}
-
 // before returns n items of the index with the score of the given place.
 func before(n int, first boards.Place) (list []dynamo.Item) {
 	for i := range n {

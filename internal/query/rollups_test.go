@@ -135,23 +135,6 @@ func TestRollupsByDay(t *testing.T) {
 	r.wantInvalid("/v1/rollups?entity=e&from=2026-01-05T12:00:00Z&to=2026-01-05T13:00:00Z", "query.every")
 }
 
-// TestRollupsWithoutARange checks that the default range is the last 30 days, and that times far from now have no rollups.
-func TestRollupsWithoutARange(t *testing.T) {
-	r := newRig(t)
-	now := r.now
-	for i := range 3 {
-		r.putRollup("e", shard.Hour, now.AddDate(0, 0, -i*20), "s", nil, "1")
-	}
-	for query, want := range map[string]int{
-		"": 2, "&to=9999-12-31T00:00:00Z&every=1d&from=" + now.AddDate(0, 0, -50).Format(time.RFC3339): 3,
-		"&from=9999-01-01T00:00:00Z": 0, "&to=0001-01-02T00:00:00Z": 0,
-	} {
-		if got := r.rollups("entity=e" + query); len(got) != want {
-			t.Errorf("%q: %v, want %d rollups", query, got, want)
-		}
-	}
-}
-
 func TestInvalidRollupParameters(t *testing.T) {
 	r := newRig(t)
 	for query, location := range map[string]string{
