@@ -120,19 +120,6 @@ func TestCalculatedIsTheDigestModuloN(t *testing.T) {
 	})
 }
 
-// TestRandomReachesEveryShard checks that each of 16 write shards gets at least half of its share of 16,000 writes.
-func TestRandomReachesEveryShard(t *testing.T) {
-	var seen [16]int
-	for range 16_000 {
-		seen[shard.Random(len(seen))]++
-	}
-	for n, count := range seen {
-		if count < 500 {
-			t.Errorf("write shard %d got %d of 16,000 writes, want about 1,000", n, count)
-		}
-	}
-}
-
 // TestCountsBelowOneAreOne checks that each function returns write shard 0 for a count of 1 or less.
 func TestCountsBelowOneAreOne(t *testing.T) {
 	for _, n := range []int{1, 0, -1, math.MinInt} {

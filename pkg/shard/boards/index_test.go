@@ -16,35 +16,6 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// TestReadsOfUnevenWriteShards checks reads of 50 write shards of which one has all entries, as after a growth.
-func TestReadsOfUnevenWriteShards(t *testing.T) {
-	t.Parallel()
-	d := deploy(t)
-	boards, now := d.boards(d.Client, nil), libtest.Later
-	var texts []string
-	for i := range 60 {
-		texts = append(texts, fmt.Sprintf("p%02d %d", i, 100-i))
-	}
-	submit(t, boards, "b", now, texts...)
-	d.SetShards(t, "L#b", "1:50")
-	top, err := boards.Top(libtest.Within(t), "b", "all", 55, now)
-	if err != nil || len(top) != 55 {
-		t.Fatalf("%d places, %v; want 55", len(top), err)
-	}
-	for i, p := range top {
-		if p.Player != texts[i][:3] {
-			t.Errorf("place %d: %v, want %s", i, p, texts[i])
-		}
-	}
-	above, below, err := boards.Around(libtest.Within(t), "b", "all", top[30], 20, now)
-	if err != nil || !slices.Equal(above, top[10:30]) || !slices.Equal(below, top[31:51]) {
-		t.Errorf("Around = %v, %v, %v; want places 10 to 29 and 31 to 50", above, below, err)
-	}
-	if n, more, err := boards.Count(libtest.Within(t), "b", "all", "", top[50].RankKey(), 100, now); n != 50 || more || err != nil {
-		t.Errorf("Count = %d, more %v, %v; want 50", n, more, err)
-	}
-}
-
 // behind is a client whose index lags: it returns old rows of changed entries and lacks rows of new ones.
 type behind struct {
 	*dynamodb.Client

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
@@ -18,6 +19,19 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
+
+// crowded is a client whose index throttles one partition key.
+type crowded struct {
+	*dynamodb.Client
+	full string
+}
+
+func (c *crowded) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	if place, ok := in.Item["board_shard"].(*types.AttributeValueMemberS); ok && place.Value == c.full {
+		return nil, libtest.Hot(libtest.IndexHot)
+	}
+	return c.Client.PutItem(ctx, in, o...)
+}
 
 // TestThrottledWriteDefersItsRow checks that a write which the index throttles is made without the index. MoveRows moves its
 // row later.

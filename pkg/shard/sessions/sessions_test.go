@@ -16,7 +16,6 @@ import (
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // TestSessionPutRenewExpireEnd checks the times and data of a session that is started, renewed, expired, started again
@@ -142,29 +141,5 @@ func TestRowMovedToReadShardIsCounted(t *testing.T) {
 		if n, err := d.reader(client).Active(libtest.Within(t), "g", now); err != nil || n != want {
 			t.Errorf("ended %v: Active = %d, %v; want %d", ended, n, err, want)
 		}
-	}
-}
-
-// TestKeyedPutRetriesAfterConcurrentChange checks that a keyed put reads the session again if another
-// call changed it between the put's read and write.
-func TestKeyedPutRetriesAfterConcurrentChange(t *testing.T) {
-	t.Parallel()
-	d := deploy(t)
-	s, tries := d.store(), 0
-	lease := sessions.Lease{Group: "g", ID: "z", TTL: time.Hour}
-	put(t, s, lease, later)
-	var returned sessions.Session
-	err := d.once(libtest.Within(t), d.Client, nil, "k", later, func(ctx context.Context) (action shardmap.Write, err error) {
-		action, returned, err = s.PutTransact(ctx, lease, later.Add(time.Minute))
-		if tries++; tries == 1 {
-			if err := s.End(ctx, "g", "z", later); err != nil {
-				t.Error(err)
-			}
-		}
-		return action, err
-	})
-	got := check(t, s.Reader, "g", later.Add(time.Minute), 1)["z"]
-	if err != nil || tries < 2 || !returned.Started.Equal(returned.Renewed) || show(got) != show(returned) {
-		t.Errorf("%d tries, %v: returned %s, stored %s; want a retry, and both equal", tries, err, show(returned), show(got))
 	}
 }

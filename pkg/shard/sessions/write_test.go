@@ -220,8 +220,14 @@ func TestAttemptsOfAPut(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			db := &oneItem{Scripted: libtest.Scripted{Updates: c.updates, Stored: stored(before, noon, hour)}}
-			one, err := storeOf(db).Put(t.Context(), Lease{Group: "g", ID: "z", TTL: time.Hour}, noon)
-			if len(db.Updated) != c.attempts || (err == nil) != (c.err == nil) || c.err != nil && c.err != errDamaged && !errors.Is(err, c.err) {
+			w := &libtest.Listener{}
+			one, err := New(db, "t", libtest.MapOf("S#g", "1:5"), Options{Observer: w}).Put(t.Context(), Lease{Group: "g", ID: "z", TTL: time.Hour}, noon)
+			for _, a := range w.Attempts {
+				if a.Key != "S#g" || a.Shard != 4 || a.Call != w.Attempts[0].Call || a.Items == 0 {
+					t.Errorf("%s: attempt %+v", name, a)
+				}
+			}
+			if len(db.Updated) != c.attempts || w.All != c.attempts || len(w.Attempts) != c.attempts || (err == nil) != (c.err == nil) || c.err != nil && c.err != errDamaged && !errors.Is(err, c.err) {
 				t.Errorf("%s: %d attempts, %v; want %d, %v", name, len(db.Updated), err, c.attempts, c.err)
 			}
 			if want := noon.Add(c.renewed); err == nil && (!one.Renewed.Equal(want) || one.Ends.Before(hour) || one.ID != "z") {

@@ -13,17 +13,9 @@ import (
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/events"
-	"github.com/hotshard/hotshard/pkg/shard/sessions"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/pkg/shard/spread"
 )
-
-// ofItems returns a reader of the items table.
-func (d *deployment) ofItems() *spread.Reader {
-	return spread.NewReader(d.Client, d.Names.Items, d.Shards)
-}
 
 // ofEvents returns a reader of the events table.
 func (d *deployment) ofEvents() *spread.Reader {
@@ -90,79 +82,5 @@ func (d *deployment) putItem(t *testing.T, pk, sk string, expires int64) {
 	}
 	if _, err := d.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &d.Names.Events, Item: it}); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestSpreadOfABoard checks that Board counts the rows in the index, and entries that have not moved yet as strays.
-func TestSpreadOfABoard(t *testing.T) {
-	d := deploy(t)
-	now := libtest.Later
-	rankings := boards.New(d.Client, d.Names.Items, d.Shards, boards.Options{})
-	d.SetShards(t, "L#game", "1:4")
-	submit := func(from, to int, score string) {
-		if _, err := d.Shards.Lookup(libtest.Within(t), "L#game", libtest.Later); err != nil { // writers don't wait for a load
-			t.Fatal(err)
-		}
-		var list []boards.PlayerScore
-		for i := from; i < to; i++ {
-			s, err := boards.ParseScore(score)
-			require.NoError(t, err)
-			list = append(list, boards.PlayerScore{Player: fmt.Sprint("player", i), Score: s})
-		}
-		for _, err := range rankings.Submit(libtest.Within(t), "game", list, now) {
-			require.NoError(t, err)
-		}
-	}
-	submit(0, 100, "1")
-	d.SetShards(t, "L#game", "1:4", "2:2")
-	d.Shards = shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})
-	rankings = boards.New(d.Client, d.Names.Items, d.Shards, boards.Options{})
-	submit(0, 50, "2")
-	counts, strays := make([]int64, 2), int64(0)
-	for i := range 100 {
-		player := fmt.Sprint("player", i)
-		switch n := shard.Calculated(player, 4); {
-		case i < 50:
-			counts[shard.Calculated(player, 2)]++
-		case n < 2:
-			counts[n]++
-		default:
-			strays++
-		}
-	}
-	got, err := d.ofItems().Board(libtest.Within(t), "game", "all", now)
-	if err != nil || !slices.Equal(got.Counts, counts) || got.Strays != strays {
-		t.Errorf("Board = %+v, %v; want %v and %d strays", got, err, counts, strays)
-	}
-}
-
-// TestSpreadOfSessions checks that Sessions counts active sessions where their rows are, before and after a move.
-func TestSpreadOfSessions(t *testing.T) {
-	t.Parallel()
-	d := deploy(t)
-	s, now := sessions.New(d.Client, d.Names.Items, d.Shards, sessions.Options{}), libtest.Later
-	begin := func(from, to int, ttl time.Duration) {
-		for i := from; i < to; i++ {
-			if _, err := s.Put(libtest.Within(t), sessions.Lease{Group: "room", ID: fmt.Sprint("id", i), TTL: ttl}, now); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	begin(0, 20, time.Hour)
-	now = d.Pin(t, "S#room", 3, now)
-	begin(10, 40, time.Hour)   // moves ten sessions and starts twenty
-	begin(50, 60, time.Second) // end before the count
-	now = now.Add(time.Minute)
-	want := make([]int64, 3)
-	for i := range 40 {
-		n := 0
-		if i >= 10 {
-			n = shard.Calculated(fmt.Sprint("id", i), 3)
-		}
-		want[n]++
-	}
-	got, err := spread.NewReader(d.Client, d.Names.Items, shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})).Sessions(libtest.Within(t), "room", now)
-	if err != nil || !slices.Equal(got.Counts, want) {
-		t.Errorf("Sessions = %+v, %v; want %v", got, err, want)
 	}
 }

@@ -34,6 +34,8 @@ func TestOutcomesOfAttempts(t *testing.T) {
 		"a board's own item":      {kind.Board, "L#a", libtest.Hot(libtest.TableHot), shard.Inconclusive},
 		"a board's partition":     {kind.Board, "L#a", libtest.Hot(libtest.IndexHot), shard.Throttled},
 		"a session's partition":   {kind.Session, "S#a", libtest.Hot(libtest.IndexHot), shard.Throttled},
+		"a table's index":         {kind.OwnTimed, "orders/a", libtest.Hot(libtest.IndexHot), shard.Inconclusive},
+		"a table's partition":     {kind.OwnRandom, "clicks/a", libtest.Hot(libtest.TableHot), shard.Throttled},
 		"the whole table":         {kind.Counter, "C#a", libtest.Hot("TableWriteAccountLimitExceeded"), shard.Inconclusive},
 		"a conflict":              {kind.Counter, "C#a", &types.TransactionConflictException{}, shard.Conflicted},
 		"an unknown result":       {kind.Counter, "C#a", libtest.LostAnswer{}, shard.Inconclusive},
