@@ -2,6 +2,7 @@ package record_test
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"strconv"
 	"strings"
@@ -163,12 +164,30 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// TestNoRecord checks that Item panics for a value that is no struct.
+// broken can't be stored.
+type broken struct{}
+
+func (broken) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
+	return nil, errors.New("it is broken")
+}
+
+// TestNoRecord checks that Item and Read panic for values that can't be stored.
 func TestNoRecord(t *testing.T) {
-	defer func() {
-		if recover() == nil {
-			t.Error("a number was stored as an item")
-		}
-	}()
-	record.Item(1)
+	type unstored struct {
+		B broken `dynamodbav:"b"`
+	}
+	for want, call := range map[string]func(){
+		"record: a int can't be stored":                       func() { record.Item(1) },
+		"record: a record_test.unstored can't be stored: it ": func() { record.Item(unstored{}) },
+		"record: a record_test.unstored can't be read: it ":   func() { _ = record.Read(item{}, new(unstored)) },
+	} {
+		func() {
+			defer func() {
+				if text := fmt.Sprint(recover()); !strings.HasPrefix(text, want) {
+					t.Errorf("%s, want %s", text, want)
+				}
+			}()
+			call()
+		}()
+	}
 }
