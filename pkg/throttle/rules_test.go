@@ -438,12 +438,43 @@ func TestOrderOfTables(t *testing.T) {
 	}
 }
 
+// TestEqualsOfQueries checks which attributes a query requires to equal a value, in both forms of conditions.
+func TestEqualsOfQueries(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"KeyConditionExpression":"pk = :p","ExpressionAttributeValues":{":p":{"S":"a"}}}`:                                        "a",
+		`{"KeyConditionExpression":"#p = :p","ExpressionAttributeNames":{"#p":"pk"},"ExpressionAttributeValues":{":p":{"S":"a"}}}`: "a",
+		`{"KeyConditionExpression":"other = :p","ExpressionAttributeValues":{":p":{"S":"a"}}}`:                                     "",
+		`{"KeyConditions":{"pk":{"ComparisonOperator":"EQ","AttributeValueList":[{"S":"a"}]}}}`:                                    "a",
+		`{"KeyConditions":{"pk":{"ComparisonOperator":"LE","AttributeValueList":[{"S":"a"}]}}}`:                                    "",
+		`{"KeyConditions":{"pk":{"ComparisonOperator":"EQ","AttributeValueList":[{"S":"a"},{"S":"b"}]}}}`:                          "",
+		`{"KeyConditions":{"other":{"ComparisonOperator":"EQ","AttributeValueList":[{"S":"a"}]}}}`:                                 "",
+		`{}`: "",
+	} {
+		var in readRequest
+		if !decode([]byte(body), &in) {
+			t.Fatal(body)
+		}
+		if got, ok := in.equals([]string{"pk"}).Key("pk"); string(got) != want || ok != (want != "") {
+			t.Errorf("%s: %q, %t", body, got, ok)
+		}
+	}
+}
+
 // TestOwnErrors checks the form of the proxy's own errors.
 func TestOwnErrors(t *testing.T) {
 	w := httptest.NewRecorder()
 	writeError(w, http.StatusNotFound, "ResourceNotFoundException", "none")
 	if w.Code != http.StatusNotFound || w.Header().Get("Content-Type") != "application/x-amz-json-1.0" || !strings.Contains(w.Body.String(), `"__type":"com.amazonaws.dynamodb.v20120810#ResourceNotFoundException"`) || !strings.Contains(w.Body.String(), `"message":"none"`) {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+	w = httptest.NewRecorder()
+	l, err := New(Options{Partitions: 1, PartitionWCU: 1, Base: roundTripFunc(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusTeapot, Header: http.Header{"X-Amz-Crc32": {"1"}, "Connection": {"X-One"}, "X-One": {"1"}}, Body: io.NopCloser(strings.NewReader("body"))}, nil
+	})})
+	require.NoError(t, err)
+	l.Proxy(&url.URL{Scheme: "http", Host: "engine"}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://proxy/", nil))
+	if w.Code != http.StatusTeapot || fmt.Sprint(w.Header()) != "map[X-Amz-Crc32:[1]]" || w.Body.String() != "body" {
+		t.Errorf("the engine's response became %d %v %s", w.Code, w.Header(), w.Body)
 	}
 	w = httptest.NewRecorder()
 	writeJSON(w, []int{1})
@@ -486,6 +517,16 @@ func TestStatsAreBounded(t *testing.T) {
 	totals := c.totals()
 	if len(c.spaces) != maxSpaces+1 || len(totals) != maxSpaces+1 || totals[0].Table != "" || totals[0].Count != 10 || totals[1].Table != "t00000" || totals[1].Count != 1 {
 		t.Errorf("%d tables, totals %+v", len(c.spaces), totals[:2])
+	}
+	l, err := New(Options{Partitions: 1, PartitionWCU: 1})
+	require.NoError(t, err)
+	l.stats.denied([]partitions.Denial{denialOf("b", "", "k"), denialOf("a", "z", "k"), denialOf("a", "", "k"), denialOf("a", "x", "k")})
+	var order []string
+	for _, s := range l.Stats().Spaces {
+		order = append(order, s.Table+"/"+s.Index)
+	}
+	if got := strings.Join(order, " "); got != "a/ a/x a/z b/" {
+		t.Error(got)
 	}
 	c = newCounts(time.Unix(0, 0))
 	c.denied([]partitions.Denial{denialOf("b", "", "k"), denialOf("a", "y", "k"), denialOf("a", "x", "k"), denialOf("a", "x", "k")})
