@@ -3,7 +3,6 @@ package parts_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -91,11 +90,6 @@ func (r *rig) replace(entity string, read []parts.Part[measures.Part]) error {
 	return err
 }
 
-func (r *rig) merge(t rapid.TB, entity string) {
-	t.Helper()
-	require.NoError(t, r.replace(entity, r.read(t, entity)))
-}
-
 func sum(list []parts.Part[measures.Part]) (total measures.Part) {
 	for _, p := range list {
 		total.Merge(p.Value)
@@ -118,20 +112,6 @@ func (r *rig) check(t rapid.TB, entity string, folded ...int) {
 	if events > 0 && (m.N != int64(events) || m.Sum.String() != fmt.Sprint(temperatures) || m.Min.String() != "0" || m.Max.String() != fmt.Sprint(highest)) {
 		t.Fatalf("got %+v, want n %d, sum %d, max %d", m, events, temperatures, highest)
 	}
-}
-
-// item returns a stored fragment.
-func (r *rig) item(t rapid.TB, entity, streamShard string) item {
-	t.Helper()
-	pk, sk := schema.RollupKey(entity, shard.Hour, hour, streamShard)
-	return enginetest.Get(t, r.db, r.table, pk, sk)
-}
-
-func asJSON(t rapid.TB, v any) string {
-	t.Helper()
-	text, err := json.Marshal(v)
-	require.NoError(t, err)
-	return string(text)
 }
 
 // watermark returns the sequence number of a stream shard's n-th event.

@@ -186,6 +186,13 @@ func TestMoreFragmentsThanATransactionTakes(t *testing.T) {
 	if err := r.replace(r.read(), 9, nil); err != nil || r.Sum(r.read()).Total() != 9 {
 		t.Errorf("the second call: %v, and %d entries; want 9", err, r.Sum(r.read()).Total())
 	}
+	many := map[string]string{}
+	for i := range parts.MaxReplaced + 1 {
+		many[fmt.Sprint("w", i)] = "05"
+	}
+	if err := r.replace(nil, 9, many); err == nil || errors.Is(err, parts.ErrMoved) {
+		t.Errorf("more low watermarks than a transaction takes: %v, want another error than ErrMoved", err)
+	}
 }
 
 // TestSum checks the sum and the last expiry of the fragments that count.

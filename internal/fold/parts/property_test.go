@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -68,60 +67,26 @@ func TestMergesAndFoldsInAnyOrder(t *testing.T) {
 	})
 }
 
-// TestMergesWhileFolding folds three stream shards, with redeliveries, while another goroutine merges.
-func TestMergesWhileFolding(t *testing.T) {
+// TestReplaceByAnyTotal checks that the merged fragment has the caller's total, and that an empty total
+// leaves nothing.
+func TestReplaceByAnyTotal(t *testing.T) {
 	r := newRig(t)
-	streams := []string{"shardId-a", "shardId-b", "shardId-c"}
-	events := lane.Runs(60, 120)
-	var folders, merger sync.WaitGroup
-	ended := make(chan struct{})
-	for i, s := range streams {
-		random := rand.New(rand.NewPCG(uint64(i), 0))
-		folders.Go(func() {
-			for done := 0; done < events; {
-				from, to := random.IntN(done+1), min(events, done+1+random.IntN(4))
-				if _, err := r.containers[random.IntN(2)].Invoke(context.Background(), payload("e", s, from, to)); err != nil {
-					t.Error(err)
-					return
-				}
-				done = to
-			}
-		})
+	b := bucketOf("e").Key()
+	var total measures.Part
+	total = total.Clone()
+	total.Add(map[string]string{"t": "0"})
+	if _, err := r.store.Replace(t.Context(), b, nil, total, 0, nil); err != nil {
+		t.Fatal(err)
 	}
-	merged, moved := 0, 0
-	merger.Go(func() {
-		for {
-			select {
-			case <-ended:
-				return
-			default:
-			}
-			read, err := r.store.Read(context.Background(), bucketOf("e").Key())
-			if err == nil {
-				err = r.replace("e", read)
-			}
-			switch {
-			case err == nil:
-				merged++
-			case errors.Is(err, parts.ErrMoved):
-				moved++
-			default:
-				t.Error(err)
-				return
-			}
+	r.check(t, "e", 1)
+	r.fold(t, 0, "e", "a", 0, 3)
+	if _, err := r.store.Replace(t.Context(), b, r.read(t, "e"), measures.Part{}, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	r.check(t, "e")
+	for _, p := range r.read(t, "e") {
+		if !p.Emptied() || p.ExpiresAt == 0 {
+			t.Errorf("a fragment is not emptied: %+v", p)
 		}
-	})
-	folders.Wait()
-	close(ended)
-	merger.Wait()
-	for i := range streams {
-		r.fold(t, 0, "e", streams[i], 0, events)
-	}
-	t.Logf("%d merges, %d gave way to folds", merged, moved)
-	r.check(t, "e", events, events, events)
-	r.merge(t, "e")
-	r.check(t, "e", events, events, events)
-	if last := r.read(t, "e"); last[len(last)-1].Value.Events != int64(3*events) {
-		t.Errorf("the fragments after the last merge: %+v, want %d events in the merged one", last, 3*events)
 	}
 }
