@@ -79,20 +79,6 @@ func TestUnreadableEntry(t *testing.T) {
 	}
 }
 
-// TestBoardsWithoutAStreamShard checks that a record without a stream shard changes the top and fails for the
-// histogram.
-func TestBoardsWithoutAStreamShard(t *testing.T) {
-	a := calm(t, 0)
-	a.score1("p1", 5)
-	i := a.stream("p1")
-	failed, err := hand(a.containers[0], []byte(`{"Records":[`+a.streams[i][0]+`]}`))
-	if err != nil || !failed[a.numbers[i][0]] || a.first() != "p1" {
-		t.Errorf("failed: %v, %v; first %q; want the record failed, and p1 first", failed, err, a.first())
-	}
-	a.rest()
-	a.compare()
-}
-
 // TestSummariesOfPeriodsExpire checks that a period's top expires with the last of its entries, and its
 // fragments only if the entries do.
 func TestSummariesOfPeriodsExpire(t *testing.T) {

@@ -67,35 +67,6 @@ func (a *arena) first() string {
 	return ""
 }
 
-// TestStaleIndex lets p19 rise to a place that the top does not cover yet. Then the top widens to there, by an
-// index that misses the rise. Only the recheck finds it.
-func TestStaleIndex(t *testing.T) {
-	a := staleArena(t, 20, 3)
-	a.score1("p19", -35)
-	a.fold()
-	a.leave("p0", "p1", "p2")
-	a.fold()
-	if got := a.first(); got != "p3" {
-		t.Fatalf("the first is %q; the test wants p3", got)
-	}
-	a.leave("p3") // the index still has p3, and the top must not
-	a.fold()
-	if got := a.first(); got != "p4" {
-		t.Fatalf("the first is %q, want p4 while the index lags", got)
-	}
-	a.clock = a.clock.Add(recheck / 2)
-	if got := a.task(); got != `{"looked":0,"failed":0,"later":2,"moved":0}` {
-		t.Errorf("a task before the recheck age: %s, want both notes later", got)
-	}
-	a.frozen = false
-	a.clock = a.clock.Add(recheck)
-	if got := a.task(); got != `{"looked":2,"failed":0,"later":0,"moved":0}` || a.first() != "p19" {
-		t.Errorf("%s, and the first is %q; want p19", got, a.first())
-	}
-	a.rest()
-	a.compare()
-}
-
 // TestNoteOutlivesAnEarlyRecheck checks that a recheck keeps a note if the index was read too recently. The
 // read came after the note, and less than the recheck age ago.
 func TestNoteOutlivesAnEarlyRecheck(t *testing.T) {
@@ -147,23 +118,4 @@ func TestIndexFullOfRemovedPlayers(t *testing.T) {
 	a.frozen = false
 	a.rest()
 	a.compare()
-}
-
-// TestRaisedSize checks that the task lengthens the top after a board's size was raised.
-func TestRaisedSize(t *testing.T) {
-	a := staleArena(t, 20, 3)
-	a.frozen = false
-	for _, h := range a.containers {
-		h.tops.hold = board.Hold
-	}
-	a.resize(6)
-	a.fold()
-	if n := len(a.top().Entries()); n != 3 {
-		t.Errorf("the top has %d players before the task, want 3", n)
-	}
-	a.rest()
-	a.compare()
-	if n := len(a.top().Entries()); n < 6 {
-		t.Errorf("the top has %d players, want 6 or more", n)
-	}
 }

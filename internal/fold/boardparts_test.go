@@ -47,17 +47,3 @@ func (a *arena) merge() {
 	}
 	a.merges++
 }
-
-// mergeAll merges all fragments of the histogram.
-func (a *arena) mergeAll() {
-	a.t.Helper()
-	ctx, store, key := context.Background(), a.store(), a.period().Key()
-	read, err := store.Read(ctx, key)
-	chosen := store.Choose(read, func(parts.Part[board.Histogram]) bool { return true })
-	if err == nil {
-		_, _, err = store.Merge(ctx, key, read, chosen, 0)
-	}
-	if err != nil || len(chosen) < 2 {
-		a.t.Fatalf("%d fragments merged, want 2 or more; %v", len(chosen), err)
-	}
-}

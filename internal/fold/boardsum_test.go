@@ -16,7 +16,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
-	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
@@ -82,42 +81,6 @@ func TestSumFollowsItsFragments(t *testing.T) {
 	a.compare()
 }
 
-// TestFewFragmentsHaveNoSum checks that a sum is stored only from one fragment above the limit on. At rest it has
-// the folds of a container that has cached its absence.
-func TestFewFragmentsHaveNoSum(t *testing.T) {
-	a := calm(t, 20)
-	a.score1("p0", 1)
-	a.fold()
-	a.rest()
-	if _, ok := a.sum(); ok {
-		t.Fatal("there is a sum of few fragments")
-	}
-	for _, h := range a.containers {
-		h.rechecks.fewFragments = 3
-	}
-	a.cuts[0] = append(a.cuts[0], len(a.streams[0])) // a fourth fragment
-	for i := 20; len(a.streams[0]) == a.done[0]; i++ {
-		a.score1(fmt.Sprint("p", i), -1000)
-	}
-	a.by(a.containers[0])
-	i := a.stream("p1") // by a container that caches from now on that there is no sum
-	a.score1("p1", -1001)
-	a.by(a.containers[1])
-	a.pass(recheck - 2*time.Second)
-	a.score1("p1", -1002)
-	a.by(a.containers[1])
-	a.pass(3 * time.Second)
-	a.task()
-	a.holdsSum(true)
-	a.score1("p1", -1003)
-	a.by(a.containers[1])
-	if a.done[i] != len(a.streams[i]) {
-		t.Fatal("the last record is not folded")
-	}
-	a.rest()
-	a.holdsSum(true)
-}
-
 // TestTwoRefreshers checks that a slow refresh stores no older sum over a newer one, whose note is deleted.
 func TestTwoRefreshers(t *testing.T) {
 	a := summed(t)
@@ -139,128 +102,6 @@ func TestTwoRefreshers(t *testing.T) {
 	a.holdsSum(true)
 	a.rest()
 	a.compare()
-}
-
-// TestFragmentsMergedDuringARefresh checks that each record is in the sum once, although a merge moves it
-// during the refresh.
-func TestFragmentsMergedDuringARefresh(t *testing.T) {
-	a := summed(t)
-	one := a.containers[0]
-	secondPartition := func(in any) bool {
-		query, ok := in.(*dynamodb.QueryInput)
-		return ok && dynamo.Text(query.ExpressionAttributeValues, ":pk") == a.period().Key().Partitions[1]
-	}
-	one.tops.client = beforeFirst(a.db, secondPartition, a.mergeAll)
-	a.score1("p11", -1100)
-	a.by(a.containers[1])
-	for _, h := range a.containers {
-		h.rechecks.fewFragments = 0 // the merged one is enough for a sum
-	}
-	if got := a.runs(one); !strings.Contains(got, `"looked":0,"failed":0,"later":1`) {
-		t.Errorf("the refresh answered %s, want the sum later", got)
-	}
-	a.rest()
-	a.holdsSum(true)
-}
-
-// halfMerged is a client whose queries return half of a merge: the emptied fragments, or the merged one.
-type halfMerged struct {
-	Client
-	before map[string]dynamo.Item // the fragments, by key
-	merged bool                   // the merged fragment is returned
-}
-
-func place(it dynamo.Item) string {
-	return dynamo.Text(it, schema.PK) + " " + dynamo.Text(it, schema.SK)
-}
-
-func (h *halfMerged) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	out, err := h.Client.Query(ctx, in, o...)
-	if err != nil || !strings.HasPrefix(dynamo.Text(in.ExpressionAttributeValues, ":pk"), "L#") {
-		return out, err
-	}
-	var half []dynamo.Item
-	for _, it := range out.Items {
-		if merged := strings.HasSuffix(dynamo.Text(it, schema.SK), schema.MergedPart); merged != h.merged {
-			it = h.before[place(it)]
-		}
-		if it != nil {
-			half = append(half, it)
-		}
-	}
-	out.Items = half
-	return out, nil
-}
-
-// TestHalfAMergeIsNoSum checks that a refresh which reads half of a merge stores nothing, and that the sum is right
-// at rest. A query is not isolated from a transaction.
-func TestHalfAMergeIsNoSum(t *testing.T) {
-	for _, merged := range []bool{false, true} {
-		a := summed(t)
-		one := a.containers[0]
-		for _, h := range a.containers {
-			h.rechecks.fewFragments = 0
-		}
-		a.score1("p11", -1100)
-		a.by(a.containers[1])
-		a.pass(recheck + time.Second)
-		half := &halfMerged{Client: a.db, before: map[string]dynamo.Item{}, merged: merged}
-		for _, pk := range a.period().Key().Partitions {
-			for _, it := range enginetest.Query(t, a.db, a.names.Rollups, pk) {
-				half.before[place(it)] = it
-			}
-		}
-		before, _ := a.sum()
-		a.mergeAll()
-		client := one.tops.client
-		one.tops.client = half
-		if out, err := one.Invoke(t.Context(), []byte(BoardsTask)); err != nil || !strings.Contains(string(out), `"failed":0,"later":1`) {
-			t.Errorf("merged fragment returned: %t: the task answered %s, %v; want the sum later", merged, out, err)
-		}
-		if sum, ok := a.sum(); !ok || !sum.Same(before) {
-			t.Errorf("merged fragment returned: %t: a sum of half a merge is stored", merged)
-		}
-		one.tops.client = client
-		a.rest()
-		a.holdsSum(true)
-	}
-}
-
-// TestOldestSumsFirst checks that a run refreshes at most maxSums sums, the oldest notes first, and that the next
-// run refreshes the others.
-func TestOldestSumsFirst(t *testing.T) {
-	a := calm(t, 1)
-	a.rest()
-	const more = 5
-	for i := range maxSums + more {
-		require.NoError(t, NoteSum(t.Context(), a.db, a.names.Rollups, fmt.Sprint("b", i), "all", a.clock.Add(-time.Duration(i)*time.Millisecond)))
-	}
-	for _, want := range []string{fmt.Sprintf(`{"looked":%d,"failed":0,"later":%d,`, maxSums, more), fmt.Sprintf(`{"looked":%d,"failed":0,"later":0,`, more)} {
-		if got := a.runs(a.containers[0]); !strings.HasPrefix(got, want) {
-			t.Errorf("got %s, want %s", got, want)
-		}
-		for i := range more {
-			pk, sk := schema.SumNoteKey(fmt.Sprint("b", i), "all")
-			it, err := dynamo.Get(t.Context(), a.db, a.names.Rollups, pk, sk)
-			if err != nil || (len(it) > 0) != strings.Contains(want, `"later":5`) {
-				t.Errorf("note %d of the newest after %s: %v, %v", i, want, it, err)
-			}
-		}
-	}
-}
-
-// TestDamagedFragmentEmptiesTheSum checks that no rank is read from a sum that can't be refreshed.
-func TestDamagedFragmentEmptiesTheSum(t *testing.T) {
-	a := summed(t)
-	streamShard, _ := a.shard(a.stream("p9"), 0)
-	a.damage(schema.HistogramPrefix+streamShard, map[string]types.AttributeValue{schema.HistogramCells: &types.AttributeValueMemberB{Value: []byte("x")}})
-	require.NoError(t, NoteSum(t.Context(), a.db, a.names.Rollups, a.name, "all", a.clock))
-	if got := a.runs(a.containers[0]); !strings.Contains(got, "adding up the fragments") && !strings.Contains(got, `"failed":1`) {
-		t.Errorf("the refresh: %s", got)
-	}
-	if _, ok := a.sum(); ok {
-		t.Error("the sum counts, though a fragment is damaged")
-	}
 }
 
 // ledger is a client that stores a sum and a note, and counts calls.

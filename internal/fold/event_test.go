@@ -143,27 +143,6 @@ func TestWhatAnEventAdds(t *testing.T) {
 	}
 }
 
-// TestRewritesAndRemovals checks that a rewrite or removal changes no rollup. A rewrite with other data marks
-// it as restated.
-func TestRewritesAndRemovals(t *testing.T) {
-	h, db := newEvents(t, nil)
-	first := inserted("e", "1", `{"M":{"t":{"N":"1"},"u":{"N":"2"}}}`, "1")
-	same := happening{kind: "MODIFY", entity: "e", id: "1", at: start, old: first.new, new: `{"M":{"u":{"N":"2"},"t":{"N":"1"}}}`, sequence: "2"}
-	gone := happening{kind: "REMOVE", entity: "e", id: "1", at: start, old: first.new, sequence: "3"}
-	must(t, h, windowed("s", first, same))
-	must(t, h, windowed("s", gone))
-	got := rollups(t, db, h.table, "e")["2026-01-31T22"]
-	if got.Events != 1 || got.Restated || got.Measures["t"].Sum.String() != "1" {
-		t.Fatalf("unchanged and removed: %+v", got)
-	}
-	other := happening{kind: "MODIFY", entity: "e", id: "1", at: start, old: first.new, new: `{"M":{"t":{"N":"5"}}}`, sequence: "4"}
-	must(t, h, windowed("t", other))
-	got = rollups(t, db, h.table, "e")["2026-01-31T22"]
-	if got.Events != 1 || !got.Restated || got.Measures["t"].Sum.String() != "1" {
-		t.Errorf("changed, on another stream shard: %+v", got)
-	}
-}
-
 // TestRulesDecide checks that an entity's rule decides on the width and the fields of its rollups.
 func TestRulesDecide(t *testing.T) {
 	h, db := newEvents(t, func(s *Settings) {
@@ -183,31 +162,5 @@ func TestRulesDecide(t *testing.T) {
 	}
 	if none := rollups(t, db, h.table, "other"); len(none) != 0 {
 		t.Errorf("without a rule: %+v", none)
-	}
-}
-
-// TestRetention checks that each fold sets when the rollup expires.
-func TestRetention(t *testing.T) {
-	const keep = 20 * 365 * 24 * time.Hour // the engine removes what has expired
-	h, db := newEvents(t, func(s *Settings) { s.RollupRetention = keep })
-	expiry := func() string {
-		pk, sk := schema.RollupKey("e", "hour", start, "s")
-		return dynamo.Digits(enginetest.Get(t, db, h.table, pk, sk), schema.ExpiresAt)
-	}
-	end := start.Truncate(time.Hour).Add(time.Hour)
-	for i, step := range []struct {
-		now  time.Time
-		keep time.Duration
-		want string
-	}{
-		{start, keep, fmt.Sprint(end.Add(keep).Unix())},
-		{end.Add(time.Minute), keep, fmt.Sprint(end.Add(keep + time.Minute).Unix())},
-		{end.Add(time.Hour), 0, ""},
-	} {
-		h.events.now, h.events.retention = func() time.Time { return step.now }, step.keep
-		must(t, h, windowed("s", inserted("e", fmt.Sprint(i), `{"M":{}}`, fmt.Sprint(i+1))))
-		if got := expiry(); got != step.want {
-			t.Errorf("step %d: expires at %q, want %q", i, got, step.want)
-		}
 	}
 }

@@ -1,7 +1,6 @@
 package fold
 
 import (
-	"fmt"
 	"sync"
 	"testing"
 
@@ -45,39 +44,4 @@ func (c *counts) client(db *dynamodb.Client) *dynamodb.Client {
 		}
 		return err
 	})
-}
-
-// TestOneUpdatePerBatch checks that a container which has cached a fragment folds a batch in one update. The
-// first fold of another container costs one failed condition.
-func TestOneUpdatePerBatch(t *testing.T) {
-	h, db := newEvents(t, nil)
-	var one, two counts
-	h.events = newEventFolder(one.client(db), Settings{RollupsTable: h.table}, h.now)
-	other := newHandler(t, Settings{RollupsTable: h.table, Rules: h.rules}, two.client(db))
-	sequence := 0
-	batch := func() []byte {
-		var list []happening
-		for range 5 {
-			sequence++
-			list = append(list, inserted("e", fmt.Sprint(sequence), `{"M":{"t":{"N":"1"}}}`, fmt.Sprint(sequence)))
-		}
-		return windowed("s", list...)
-	}
-	for range 4 {
-		last := batch()
-		must(t, h, last)
-		must(t, h, last) // a redelivery needs no update
-	}
-	if one.updates != 4 || one.failed != 0 {
-		t.Errorf("%d updates, %d failed; want 4 and none", one.updates, one.failed)
-	}
-	for range 3 {
-		must(t, other, batch())
-	}
-	if two.updates != 4 || two.failed != 1 {
-		t.Errorf("the other container: %d updates, %d failed conditions; want 4 and 1", two.updates, two.failed)
-	}
-	if got := rollups(t, db, h.table, "e")["2026-01-31T22"]; got.Events != 35 {
-		t.Errorf("%d events, want 35", got.Events)
-	}
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
@@ -172,24 +171,6 @@ func TestOneUpdateForEachCounter(t *testing.T) {
 	}
 }
 
-// TestSeveralPartials checks the summary of 200 write shards, which has several partials.
-func TestSeveralPartials(t *testing.T) {
-	b, db := newBench(t, nil)
-	names := schema.NamesFor(strings.TrimSuffix(b.handler.folder.table, "rollups"))
-	entry := dynamo.Key(schema.MapKey("C#wide"))
-	entry["shard_history"] = &types.AttributeValueMemberL{Value: []types.AttributeValue{dynamo.String("1:200")}}
-	entry["version"] = dynamo.Number(1)
-	enginetest.Put(t, db, names.ShardMap, entry)
-	var writes []write
-	for i := range 200 {
-		writes = append(writes, write{counter: "wide", shard: i, rev: 5, value: int64(i), seq: i})
-	}
-	b.deliver(t, writes)
-	if got := b.value(t, "wide"); got != "19900" {
-		t.Fatalf("summary %s, want 19900", got)
-	}
-}
-
 // failing returns a client whose updates of these partition keys fail with err; without keys, all do.
 func failing(db *dynamodb.Client, err error, pks ...string) *dynamodb.Client {
 	return enginetest.Before(db, func(in any) error {
@@ -240,27 +221,5 @@ func TestFailuresAreReportedBySequenceNumber(t *testing.T) {
 	b.deliver(t, writes[1:])
 	if good, bad := b.value(t, "good"), b.value(t, "bad"); good != "2" || bad != "2" {
 		t.Fatalf("after the redelivery: good %s, bad %s; want 2 and 2", good, bad)
-	}
-}
-
-// TestOtherItemsAreLeftAlone checks that items without a summary are no failures. A payload that is cut off
-// is an error.
-func TestOtherItemsAreLeftAlone(t *testing.T) {
-	b, db := newBench(t, nil)
-	out, err := b.handler.Invoke(t.Context(), []byte(`{"Records":[
-		{"eventName":"INSERT","dynamodb":{"SequenceNumber":"1","Keys":{"pk":{"S":"E#e#2026-01-05#0"},"sk":{"S":"x"}}}},
-		{"eventName":"INSERT","dynamodb":{"SequenceNumber":"2","Keys":{"pk":{"S":"I#key"},"sk":{"S":"-"}}}},
-		{"eventName":"INSERT","dynamodb":{"SequenceNumber":"3","Keys":{"pk":{"S":"C#c#0"},"sk":{"S":"-"}},"NewImage":{"pk":{"S":"C#c#0"},"rev":{"N":"1"}}}},
-		{"eventName":"INSERT","dynamodb":{"SequenceNumber":"4","Keys":{"pk":{"S":"C#c#0"},"sk":{"S":"+"}},"NewImage":{"pk":{"S":"C#c#0"},"rev":{"N":"1"}}}},
-		{"eventName":"INSERT","dynamodb":{"SequenceNumber":"5","Keys":{"pk":{"S":"C#c#1"},"sk":{"S":"-"}},"NewImage":{"pk":{"S":"C#c#1"},"rev":{"N":"1"}}}},
-		{"eventName":"INSERT","dynamodb":{"SequenceNumber":"6","Keys":{"pk":{"S":"C#c#1"},"sk":{"S":"+"}},"NewImage":{"pk":{"S":"C#c#1"},"rev":{"N":"1"}}}}]}`))
-	if err != nil || strings.Contains(string(out), "itemIdentifier") {
-		t.Fatalf("the handler returned %s, %v; want no failed records", out, err)
-	}
-	if got := failures(t, db, b.handler.table); len(got) != 1 || got["C#c#0"].sequence != "6" {
-		t.Fatalf("failures %+v; want that of the counter without a value", got)
-	}
-	if _, err := b.handler.Invoke(t.Context(), []byte(`{"Records":`)); err == nil {
-		t.Fatal("the handler accepts half a payload")
 	}
 }

@@ -91,34 +91,6 @@ func TestOrder(t *testing.T) {
 	})
 }
 
-// TestCellsAreBounded checks that many different scores raise the level instead of the number of cells.
-func TestCellsAreBounded(t *testing.T) {
-	var h Histogram
-	for i := range 20_000 {
-		h.AddScore(score(t, fmt.Sprint(i*7-70_000)), 1)
-		h.Limit(MaxCells)
-	}
-	if h.Cells() > MaxCells || h.Cells() < MaxCells/4 || h.Total() != 20_000 {
-		t.Errorf("%d cells at level %d, %d entries; want at most %d cells, and 20,000 entries", h.Cells(), h.level, h.Total(), MaxCells)
-	}
-	other := h.Clone()
-	other.AddScore(score(t, "1"), 1)
-	if h.Total() != 20_000 || other.Total() != 20_001 {
-		t.Errorf("after a change of the clone the histogram has %d entries and the clone %d, want 20,000 and 20,001", h.Total(), other.Total())
-	}
-}
-
-// TestCountsBelowZero checks the ranks by a fragment that subtracts entries which another counts.
-func TestCountsBelowZero(t *testing.T) {
-	var h Histogram
-	h.AddScore(score(t, "5"), -3)
-	for _, text := range []string{"1", "5"} {
-		if rank, margin := h.Locate(score(t, text)).Rank(); rank != 1 || margin != 0 {
-			t.Errorf("score %s: rank %d +- %d, want 1 +- 0", text, rank, margin)
-		}
-	}
-}
-
 func FuzzParseHistogram(f *testing.F) {
 	var h Histogram
 	for i := range 50 {

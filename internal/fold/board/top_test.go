@@ -219,32 +219,6 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// TestUnknownTop checks what a top without a known reach ignores, and how its reach widens.
-func TestUnknownTop(t *testing.T) {
-	top := UnknownTop()
-	p := boards.Place{Player: "a", At: time.UnixMilli(1).UTC()}
-	if top.Offer(State{p, 1, true}) != Ignored || !top.Short(1) {
-		t.Errorf("a new unknown top must ignore records and be short: %+v", top)
-	}
-	top.Widen(DownTo(p))
-	if top.Offer(State{p, 1, true}) != Asks {
-		t.Errorf("a top down to a place must ask for it: %+v", top)
-	}
-	before, behind := boards.Place{Player: "0", At: p.At}, boards.Place{Player: "b", At: p.At}
-	top.Widen(DownTo(before))
-	if top.Exceeds(DownTo(p)) || top.Exceeds(DownTo(behind)) || !top.Exceeds(DownTo(before)) || !top.Exceeds(Reach{}) {
-		t.Errorf("the reach down to 0 must be wider than nothing, and not than a or b: %+v", top)
-	}
-	top.Widen(Everything())
-	if !top.Whole() || !top.Exceeds(DownTo(behind)) || top.Exceeds(Everything()) {
-		t.Errorf("a whole top must be wider than any place: %+v", top)
-	}
-	top.Widen(DownTo(behind))
-	if !top.Whole() {
-		t.Errorf("a smaller reach must leave a whole top whole: %+v", top)
-	}
-}
-
 func FuzzParseTop(f *testing.F) {
 	top := NewTop()
 	top.Take(State{boards.Place{Player: "p", At: time.UnixMilli(5).UTC()}, 7, true})

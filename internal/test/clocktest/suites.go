@@ -40,9 +40,9 @@ var suites = []suite{
 	{"internal/hotkeys", "^(TestPresentAndPast|TestBudget.*|TestShrink|TestDecideGrowth.*|TestDecideShrink|TestTaskFaults)$"},
 	{"internal/ingest", "^(Test.*Sessions.*|Test.*Hits.*|TestEventsAreAnswered|TestKeyedScoresCountOnce|TestScores|TestALate.*)$"},
 	{"internal/query", "^(TestDefault.*|TestRollups.*|TestHot.*|TestActiveSessions|TestWideRanges.*|TestShards)$"},
-	{"internal/fold", "^(TestSummariesOfPeriodsExpire|TestALostTopOfAWeek|TestRetention|TestWhatAnEventAdds|TestRulesDecide|TestTasks|TestMarkers.*)$"},
+	{"internal/fold", "^(TestSummariesOfPeriodsExpire|TestALostTopOfAWeek|TestWhatAnEventAdds|TestRulesDecide|TestTasks|TestMarkers.*)$"},
 	{"internal/fold/audit", "^(TestPeriods.*|TestExpiringPeriods.*|TestBucketsOfAnEntity)$"},
-	{"internal/fold/compact", "^(TestWhatAMergeCosts|TestDeadlines)$"},
+	{"internal/fold/compact", "^TestDeadlines$"},
 	{"cmd/hotshard", "^(TestShardsCheck|TestChecks.*)$"},
 }
 
