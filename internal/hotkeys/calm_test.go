@@ -116,22 +116,3 @@ func TestPeakBesideABackfill(t *testing.T) {
 		}
 	}
 }
-
-// TestSkewOnManyStreamShards checks that skew is detected on 64 stream shards, because an unlisted write shard counts
-// the rests of only two.
-func TestSkewOnManyStreamShards(t *testing.T) {
-	items := hidden(64, noon)
-	for n, units := range []uint64{9000, 50} { // two write shards are not listed
-		items[n].Keys = []heat.Key{{Key: fmt.Sprint("E#e#2026-11-22#", n), Units: units}}
-	}
-	for i := range items {
-		items[i].Rest, items[i].Limit = 300, 1000 // 30 units a second
-	}
-	l := loadsOf(items)
-	s := l.suspects(700)
-	entry := shardmap.Entry{Key: "E#e", History: shard.History{{At: noon.Add(-time.Hour), Count: 4}}, Max: 4}
-	d := Policy{Limit: 1000, Threshold: 0.7, Partitions: 64}.DecideGrowth(l.evidence(s[0], false), entry, l.end)
-	if d.Action != Advise {
-		t.Errorf("decision %+v by %+v, want %s", d, l.evidence(s[0], false), Advise)
-	}
-}

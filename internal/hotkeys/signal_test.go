@@ -14,7 +14,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/keyname"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
@@ -42,17 +41,6 @@ func TestHotPartition(t *testing.T) {
 	}
 	if v := f.values("HotKeys")["hotshard-items"]; !slices.Equal(v, []float64{0}) || len(f.shards.changes) > 0 {
 		t.Errorf("HotKeys %v, changes %v; want 0 and none", v, f.shards.changes)
-	}
-}
-
-// TestLargeItems checks that a row has the mean write units of a key's writes, and that the advice names the item size.
-func TestLargeItems(t *testing.T) {
-	f := newFixture(settings())
-	large := write{key: "C#a#0", at: 1, sk: "-", image: `{"data":{"S":"` + strings.Repeat("x", 12_000) + `"}}`}
-	deliver(t, f, slices.Repeat(writes{large}, 70), 30)
-	row := f.rows(t)[0]
-	if row.WriteUnitsPerSecond != 84 || row.UnitsPerWrite != 12 || !strings.Contains(row.Advice(&row, heat.ShardingOf(kind.Counter, nil, 250)), "its ~12 KB items") {
-		t.Errorf("row %+v, want 84 WCU/s at 12 units a write", row)
 	}
 }
 

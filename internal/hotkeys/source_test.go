@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/kind"
@@ -180,58 +179,6 @@ type described types.TableDescription
 func (d described) DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
 	table := types.TableDescription(d)
 	return &dynamodb.DescribeTableOutput{Table: &table}, nil
-}
-
-// placed describes a table with an index of three partition attributes.
-func placed() described {
-	element := func(name string, kind types.KeyType) types.KeySchemaElement {
-		return types.KeySchemaElement{AttributeName: &name, KeyType: kind}
-	}
-	return described{
-		KeySchema:           []types.KeySchemaElement{element("pk", types.KeyTypeHash), element("sk", types.KeyTypeRange)},
-		StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(true)},
-		GlobalSecondaryIndexes: []types.GlobalSecondaryIndexDescription{{
-			IndexName: aws.String("by_place"), Projection: &types.Projection{ProjectionType: types.ProjectionTypeKeysOnly},
-			KeySchema: []types.KeySchemaElement{
-				element("country", types.KeyTypeHash), element("city", types.KeyTypeHash), element("status", types.KeyTypeHash),
-				element("sk", types.KeyTypeRange), element("pk", types.KeyTypeRange),
-			},
-		}},
-	}
-}
-
-// TestHotIndexKeyOfThreeAttributes checks that a key that is hot in an index with three partition attributes is
-// reported by its whole key. A key that shares two of the attributes is warm.
-func TestHotIndexKeyOfThreeAttributes(t *testing.T) {
-	attached := existing("heat", "hotshard-orders")
-	source, err := hotkeys.FindSource(t.Context(), placed(), attached)
-	require.NoError(t, err)
-	f := newFixture(settings())
-	f.rebuild(t, attached, func(deps *hotkeys.Deps) { deps.Source, deps.Shards = source, nil })
-	var all writes
-	for i := range 100 {
-		status := "open"
-		if i%5 == 0 {
-			status = "closed"
-		}
-		key := fmt.Sprint("order-", i)
-		all = append(all, write{key: key, sk: "x", at: float64(i % 10), image: fmt.Sprintf(
-			`{"pk":{"S":"%s"},"sk":{"S":"x"},"country":{"S":"de"},"city":{"S":"a|b"},"status":{"S":"%s"}}`, key, status)})
-	}
-	f.must(t, batch{writes: all, first: 1, final: true, table: "orders"}.payload())
-	var hot []string
-	for _, row := range f.rows(t) {
-		if row.Status > heat.Warm {
-			hot = append(hot, fmt.Sprint(row.Index, " ", row.Key, " ", row.WriteUnitsPerSecond, " ", row.Start.Sub(start), " ", row.Advice(&row, heat.Sharding{})))
-		}
-	}
-	want := []string{`by_place de|a\|b|open 8 0s Using at least 80% of a partition's 10 WCU/s. Split it across 7 partition keys of the index by_place.`}
-	if diff := cmp.Diff(want, hot); diff != "" {
-		t.Errorf("hot rows (-want +got):\n%s", diff)
-	}
-	if logs := f.logs.String(); !strings.Contains(logs, "index=by_place") {
-		t.Errorf("logs do not name the index by_place:\n%s", logs)
-	}
 }
 
 // TestGlobalTableWarning checks that a global table, and no other, is warned about with its replicas' regions.

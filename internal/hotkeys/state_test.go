@@ -47,20 +47,6 @@ func TestUnreadableState(t *testing.T) {
 	}
 }
 
-// TestIndexUnits checks that a window's item has each index's units, in one batch or several.
-func TestIndexUnits(t *testing.T) {
-	for _, n := range []int{1000, 7} {
-		f := newFixture(settings())
-		deliver(t, f, slices.Concat(renewals("g", 0, 20, 1), repeat("C#a#0", 5, 2)), n)
-		want := map[string]uint64{"by_group": 20}
-		for _, item := range parsed(t, f) {
-			if got := item.IndexUnits; !maps.Equal(got, want) || item.Units != 25 {
-				t.Errorf("batches of %d: index units %v, want %v; %d units, want 25", n, got, want, item.Units)
-			}
-		}
-	}
-}
-
 // TestDroppedStateAlone checks that a window whose state was dropped has an incomplete item, although no record
 // followed.
 func TestDroppedStateAlone(t *testing.T) {

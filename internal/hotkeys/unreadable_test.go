@@ -58,21 +58,6 @@ func TestUnreadableHeatItem(t *testing.T) {
 	}
 }
 
-// TestUnreadableSortKey checks that a heat item whose sort key is unreadable invalidates the whole hour of its
-// partition.
-func TestUnreadableSortKey(t *testing.T) {
-	f := newFixture(settings())
-	f.shards.set("C#a", 8, start)
-	f.spoil(t, heat.Partitions(start, start.Add(time.Minute), false)[0], "2026-01-05T13:05")
-	l := life{fixture: f, every: 10 * time.Minute, load: others}
-	if l.run(t, 2*time.Hour); len(f.shards.changes) > 0 {
-		t.Errorf("after two hours: changes %v, want none\n%s", f.shards.changes, f.logs)
-	}
-	if l.run(t, time.Hour); !slices.Equal(f.shards.changes, []string{"C#a 8>1"}) {
-		t.Errorf("after three hours: changes %v, want C#a 8>1\n%s", f.shards.changes, f.logs)
-	}
-}
-
 // TestUnreadableReport checks that an entity's unreported write shards are cold once all stream shards have had the
 // time to report, but unknown if a report of the window is unreadable.
 func TestUnreadableReport(t *testing.T) {

@@ -16,7 +16,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
@@ -28,8 +27,7 @@ type faults struct {
 	mu     sync.Mutex
 	before func(operation string) error // nil lets the call through
 	after  func(operation string) error
-	keep   func(i int) bool // whether the item i of a batch is processed; nil for all
-	lost   int              // number of lost responses
+	lost   int // number of lost responses
 }
 
 func (f *faults) wrap(operation string, call func() error) error {
@@ -73,31 +71,9 @@ func (f *faults) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInpu
 	return out, err
 }
 
-// BatchWriteItem writes the items for which keep returns true, and leaves the rest unprocessed.
 func (f *faults) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItemInput, o ...func(*dynamodb.Options)) (out *dynamodb.BatchWriteItemOutput, err error) {
-	f.mu.Lock()
-	keep := f.keep
-	f.mu.Unlock()
-	if keep == nil {
-		err = f.wrap("BatchWriteItem", func() error { out, err = f.Client.BatchWriteItem(ctx, in, o...); return err })
-		return out, err
-	}
-	kept, left := map[string][]types.WriteRequest{}, map[string][]types.WriteRequest{}
-	for table, requests := range in.RequestItems {
-		for i, r := range requests {
-			if keep(i) {
-				kept[table] = append(kept[table], r)
-			} else {
-				left[table] = append(left[table], r)
-			}
-		}
-	}
-	if len(kept) > 0 {
-		if _, err := f.Client.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: kept}, o...); err != nil {
-			return nil, err
-		}
-	}
-	return &dynamodb.BatchWriteItemOutput{UnprocessedItems: left}, nil
+	err = f.wrap("BatchWriteItem", func() error { out, err = f.Client.BatchWriteItem(ctx, in, o...); return err })
+	return out, err
 }
 
 var (
@@ -178,31 +154,6 @@ func wantFailure(t *testing.T, method, path, body string, key []string, err erro
 	})
 }
 
-// TestPartlyProcessedBatches checks that unprocessed events are repeated, and that at the deadline the response has the
-// outcome of each event.
-func TestPartlyProcessedBatches(t *testing.T) {
-	for name, keep := range map[string]func(i, calls int) bool{
-		"all in the end": func(i, calls int) bool { return (i+calls)%3 != 0 },
-		"ten":            func(_, calls int) bool { return calls <= 10 },
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			calls := 0
-			r := offline(t, &faults{keep: func(i int) bool { calls++; return keep(i, calls) }})
-			var out eventsAnswer
-			got := r.post("/v1/events", eventsBody(25, "e"))
-			got.decode(t, &out)
-			if got.status != 200 || (out.Rejected == 0) != (name == "all in the end") || out.Accepted == 0 || out.Accepted+out.Rejected != 25 {
-				t.Fatalf("%s: got %d %s", name, got.status, got.body)
-			}
-			for i, result := range out.Results {
-				if (result.Status == Rejected) != (result.Detail != "") {
-					t.Errorf("%s: result %d is %+v, want a detail exactly if it is rejected", name, i, result)
-				}
-			}
-		})
-	}
-}
-
 // TestLostAnswersOfKeyedCalls checks that keyed calls, repeated until they succeed, are applied once. A quarter of their
 // requests is throttled, and a third of the responses is lost.
 func TestLostAnswersOfKeyedCalls(t *testing.T) {
@@ -269,28 +220,5 @@ func TestLostAnswersOfUnkeyedCallsCountOnceMoreAtMost(t *testing.T) {
 	}
 	if got := r.sum("a"); got != fmt.Sprint(accepted+f.lost) {
 		t.Errorf("%d accepted, %d answers lost, sum %s", accepted, f.lost, got)
-	}
-}
-
-// TestAmbiguousResultBeforeThrottles checks that a call whose first attempt has an unknown outcome is a 503, even if all
-// later attempts are throttled.
-func TestAmbiguousResultBeforeThrottles(t *testing.T) {
-	r := newRig(t)
-	n := 0
-	f := &faults{Client: r.client}
-	f.before = func(string) error {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if n++; n > 1 {
-			return errThrottled
-		}
-		return nil
-	}
-	f.after = func(string) error { return errLost }
-	r.use(f)
-	r.service.settings.Deadline = 2 * time.Second
-	got := r.post("/v1/counters", `{"increments":[{"counter":"a","delta":1}]}`)
-	if got.status != 503 || !strings.Contains(string(got.body), "it may have been written") || r.sum("a") != "1" {
-		t.Errorf("got %d %s, sum %s; want a 503 and 1", got.status, got.body, r.sum("a"))
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,13 +18,12 @@ import (
 	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/lane"
-	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// crowded is a client whose writes to one partition key fail: updates are throttled, and transactions are in conflict.
+// crowded is a client whose updates of one partition key are throttled.
 type crowded struct {
 	*dynamodb.Client
 	pk string
@@ -36,43 +34,6 @@ func (c *crowded) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, 
 		return nil, errThrottled
 	}
 	return c.Client.UpdateItem(ctx, in, o...)
-}
-
-func (c *crowded) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
-	codes := slices.Repeat([]string{"None"}, len(in.TransactItems))
-	for i, action := range in.TransactItems {
-		if action.Update != nil && dynamo.Text(action.Update.Key, "pk") == c.pk {
-			codes[i] = "TransactionConflict"
-		}
-	}
-	if slices.Contains(codes, "TransactionConflict") {
-		return nil, libtest.CanceledFor(codes...)
-	}
-	return c.Client.TransactWriteItems(ctx, in, o...)
-}
-
-// TestARequestGoesOnByTheNewCount calls a counter whose only write shard is throttled or in conflict. Two calls are a 429.
-// The third adds write shards and is then accepted itself.
-func TestARequestGoesOnByTheNewCount(t *testing.T) {
-	for name, keyed := range map[string]bool{"throttled": false, "in conflict": true} {
-		r := newRig(t)
-		r.use(&crowded{r.client, "C#hot#0"})
-		r.service.settings.Deadline = 200 * time.Millisecond
-		var statuses []int
-		for i := range 3 {
-			if i == 2 {
-				r.service.settings.Deadline = 10 * time.Second // for a busy machine
-			}
-			var key []string
-			if keyed {
-				key = []string{"Idempotency-Key", fmt.Sprint("k", i)}
-			}
-			statuses = append(statuses, r.post("/v1/counters", `{"increments":[{"counter":"hot","delta":1}]}`, key...).status)
-		}
-		if !slices.Equal(statuses, []int{429, 429, http.StatusOK}) || !strings.Contains(r.log.String(), "msg=grown key=C#hot shards=4") || r.sum("hot") != "1" {
-			t.Errorf("%s: statuses %v and sum %s, want 429, 429, 200 and 1; log:\n%s", name, statuses, r.sum("hot"), r.log)
-		}
-	}
 }
 
 // TestRepeatsUnderOneKeyGrowNothing sends each keyed increment 30 times at once, while a transaction holds its items for

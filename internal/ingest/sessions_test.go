@@ -172,14 +172,3 @@ func TestKeyedSessionsAndHits(t *testing.T) {
 		}
 	}
 }
-
-// TestPinsOfLimits checks that limits and sessions can be pinned.
-func TestPinsOfLimits(t *testing.T) {
-	r := newRig(t)
-	for _, kind := range []string{"limit", "sessions"} {
-		got := r.set("/v1/shards", fmt.Sprintf(`{"type":%q,"name":"k#60","shards":5}`, kind))
-		if got.status != 200 || !strings.Contains(string(got.body), `"shards":5`) {
-			t.Errorf("%s: %d %s", kind, got.status, got.body)
-		}
-	}
-}

@@ -2,10 +2,8 @@ package ingest
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -114,29 +112,6 @@ func TestContentionIs429(t *testing.T) {
 	}
 	if log := r.log.String(); strings.Contains(log, "ERROR") || !strings.Contains(log, "INFO") {
 		t.Errorf("the log lacks an INFO line or has an ERROR: %s", log)
-	}
-}
-
-// TestConcurrentKeyedScoresOfOnePlayer checks that concurrent keyed scores of one player all count, and none is a 5xx.
-func TestConcurrentKeyedScoresOfOnePlayer(t *testing.T) {
-	r := newRig(t)
-	r.send(http.MethodPut, "/v1/leaderboards", `{"board":"g","mode":"sum"}`)
-	const calls = 24
-	var group sync.WaitGroup
-	for i := range calls {
-		group.Go(func() {
-			for status := 0; status != 200; {
-				status = r.post("/v1/scores", scoresBody("g", "ann", "1"), "Idempotency-Key", fmt.Sprint(i)).status
-				if status == 503 || status == 500 {
-					t.Errorf("call %d: %d", i, status)
-					return
-				}
-			}
-		})
-	}
-	group.Wait()
-	if got := r.places("g"); got != fmt.Sprint("ann ", calls) {
-		t.Errorf("got %s, want ann %d", got, calls)
 	}
 }
 

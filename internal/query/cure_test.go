@@ -99,22 +99,3 @@ func TestAStormIsHotAndThenCooled(t *testing.T) {
 		}
 	}
 }
-
-// TestAdviceAfterAShrink checks that the advice names the growth that cooled the key, and not a later shrink.
-func TestAdviceAfterAShrink(t *testing.T) {
-	hotUntil := time.Date(2026, 1, 5, 12, 31, 20, 0, time.UTC)
-	grown, shrunk := hotUntil.Add(-4*time.Second), hotUntil.Add(time.Hour)
-	entry := shardmap.Entry{Key: "C#viral", History: shard.History{{At: grown, Count: 58}, {At: shrunk, Count: 16}}}
-	row := heat.KeyHeat{Key: "C#viral#0", Limit: 20, FirstSeen: hotUntil.Add(-time.Minute), Verdicts: heat.Verdicts{Worst: heat.Hot, HotUntil: hotUntil}}
-	h := NewHeat(liveHeat{}, HeatOptions{Shards: oneEntry{entry}})
-	for name, changed := range map[string]changes{
-		"growth and shrink in range": {"C#viral": {{Before: 1, Shards: 58, Time: jsontime.Time{Time: grown}}, {Before: 58, Shards: 16, Time: jsontime.Time{Time: shrunk}}}},
-		"only the shrink in range":   {"C#viral": {{Before: 58, Shards: 16, Time: jsontime.Time{Time: shrunk}}}},
-		"no changes in range":        nil,
-	} {
-		key, err := h.describe(t.Context(), row, nil, changed, shrunk.Add(time.Minute))
-		if err != nil || !strings.HasPrefix(key.Advice, "Cooled: resharded to 58 at 12:31:16, ") || key.Shards != 16 {
-			t.Errorf("%s: %v, %+v", name, err, key)
-		}
-	}
-}

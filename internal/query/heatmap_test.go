@@ -2,14 +2,12 @@ package query
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
@@ -229,22 +227,6 @@ func TestInvalidHeatParameters(t *testing.T) {
 	}
 }
 
-// TestUnreadableHeatItemIsAnError checks that a heat map with an unreadable item in its range is a 500.
-func TestUnreadableHeatItemIsAnError(t *testing.T) {
-	r := newRig(t)
-	stored := r.window(60, "s1", heat.Key{Key: "k", Units: 1})
-	item := stored.Stored(r.now)
-	item["windows"] = &types.AttributeValueMemberB{Value: []byte{9}}
-	r.putHeat(item)
-	var p problem
-	if got := r.get("/v1/heat", &p); got != http.StatusInternalServerError {
-		t.Errorf("%d %+v, want a 500", got, p)
-	}
-	if m := r.heat("?to=" + r.now.Add(-5*time.Minute).Format(time.RFC3339)); len(m.Rows) != 0 {
-		t.Errorf("%+v", m)
-	}
-}
-
 // TestItemsOfAnotherReleaseAreLeftOut checks that items in another release's form, folded or not, are no error. Their time
 // is not covered, and /v1/hot-keys has their number.
 func TestItemsOfAnotherReleaseAreLeftOut(t *testing.T) {
@@ -279,83 +261,5 @@ func TestItemsOfAnotherReleaseAreLeftOut(t *testing.T) {
 	another(progress.Attributes()) // so that no layer is read
 	if m = r.heat("?step=1m"); m.Covered[3] != 1 || m.Covered[13] != 0.5 {
 		t.Errorf("without the progress, covered is %v", m.Covered)
-	}
-}
-
-// foldLayers folds windows of ten seconds into all layers, as the detector's task does.
-func (r *rig) foldLayers(items []heat.Item, p heat.Progress) {
-	r.t.Helper()
-	for _, l := range []heat.Layer{heat.ByWindow, heat.ByMinute, heat.ByTenMinutes} {
-		length := max(l.Length(), 10*time.Second)
-		times := make(map[time.Time][]heat.Item)
-		for _, it := range items {
-			if start := it.Start.Truncate(length); !start.Before(p.From) && !start.Add(length).After(p.To) {
-				times[start] = append(times[start], it)
-			}
-		}
-		for start, list := range times {
-			for _, it := range l.Fold(list, start) {
-				r.putHeat(l.Stored(&it, r.now.Add(time.Hour)))
-			}
-		}
-	}
-	r.putHeat(p.Attributes())
-}
-
-// TestLayersAnswerAlike checks that hot keys and heat maps are the same whether no, some or all windows are folded.
-func TestLayersAnswerAlike(t *testing.T) {
-	r := newRig(t)
-	r.now = r.now.Truncate(10 * time.Minute)
-	r.pin("C#viral", 10, r.now.Add(-2*time.Hour))
-	random := rand.New(rand.NewPCG(9, 9))
-	var items []heat.Item
-	for ago := 10; ago <= 4000; ago += 10 {
-		for shard := range 3 {
-			keys := []heat.Key{{Key: fmt.Sprint("C#viral#", shard), Units: 60 + uint64(ago/100), Err: 1, Peak: 9, PeakAt: r.now.Add(-time.Duration(ago) * time.Second)}}
-			if shard == 0 && ago > 1000 && ago < 2000 {
-				keys[0].Units = 7000 + random.Uint64N(2500)
-			}
-			for n := range 30 {
-				keys = append(keys, heat.Key{Key: fmt.Sprintf("C#cold-%d-%d#0", shard, n), Units: random.Uint64N(100)})
-			}
-			it := r.window(ago, fmt.Sprint("s", shard), keys...)
-			items = append(items, it)
-			r.putWindow(it)
-		}
-	}
-	type key struct {
-		Key, Status, Advice string
-		Rate                float64 `json:"write_units_per_second"`
-		Error, Peak         float64
-	}
-	var first struct{ Keys []key }
-	var before []matrix
-	paths := []string{"", "?rows=20&step=1m", "?from=" + r.now.Add(-time.Hour).Format(time.RFC3339) + "&step=10m&filter=c%23v"}
-	for i, upTo := range []time.Duration{0, 1990 * time.Second, 20 * time.Second} {
-		if upTo > 0 {
-			r.foldLayers(items, heat.Progress{From: r.now.Add(-time.Hour), To: r.now.Add(-upTo), Late: r.now})
-		}
-		for _, since := range []string{"1h", "4h"} {
-			var got struct{ Keys []key }
-			if status := r.get("/v1/hot-keys?limit=30&since="+since, &got); status != 200 || len(got.Keys) != 30 || !strings.HasPrefix(got.Keys[0].Advice, "Cooled: hot until 11:4") {
-				t.Fatalf("%d %+v", status, got)
-			}
-			got.Keys[0].Advice = "" // layers have the end of the last hot window to the minute, or to ten
-			if first.Keys == nil {
-				first = got
-			}
-			if diff := cmp.Diff(first, got); diff != "" && since == "1h" || got.Keys[0] != first.Keys[0] {
-				t.Errorf("folded up to %v ago, since %s: %s", upTo, since, diff)
-			}
-		}
-		for n, path := range paths {
-			m := r.heat(path)
-			if i == 0 {
-				before = append(before, m)
-			}
-			if diff := cmp.Diff(before[n], m); diff != "" {
-				t.Errorf("folded up to %v ago, %s: %s", upTo, path, diff)
-			}
-		}
 	}
 }

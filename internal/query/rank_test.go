@@ -195,45 +195,6 @@ func rankWithOutdatedScore(t *testing.T, mode boards.Mode, off int) {
 	}
 }
 
-// TestExpiredHistogramsDoNotCount checks that an expired fragment of a histogram does not count, although DynamoDB has
-// not deleted it yet.
-func TestExpiredHistogramsDoNotCount(t *testing.T) {
-	r := newRig(t)
-	player := r.submitEqualScores("g", 3)[2]
-	var cells board.Histogram
-	cells.AddScore(score(t, "1000000"), 3000)
-	cells.AddScore(player.Score, 3)
-	r.putHistogram("g", "s", cells, foldedAt(r.now))
-	want := r.rank(player.Player, 0)
-	if want.Rank < 3000 {
-		t.Fatalf("rank %d, want one behind 3,000 others", want.Rank)
-	}
-	r.putHistogram("g", "gone", cells, dynamo.Item{schema.ExpiresAt: dynamo.Number(r.now.Unix())})
-	if got := r.rank(player.Player, 0); got.Rank != want.Rank || got.AsOf != want.AsOf {
-		t.Errorf("rank %d as of %s, want %d as of %s", got.Rank, got.AsOf, want.Rank, want.AsOf)
-	}
-}
-
-// TestRankWithoutNeighboursCostsNoQueries checks that only neighbours need queries of the index, two for each write
-// shard.
-func TestRankWithoutNeighboursCostsNoQueries(t *testing.T) {
-	r := newRig(t)
-	client := &queries{Client: r.client}
-	r.serve(client)
-	r.pin("L#g", 8, r.now.Add(-time.Hour))
-	player := r.submitEqualScores("g", 3)[2]
-	var cells board.Histogram
-	cells.AddScore(player.Score, 1_000_000) // too many to count
-	r.putHistogram("g", "s", cells, foldedAt(r.now))
-	for around, want := range map[int]int64{0: 0, 5: 16} {
-		before := client.n.Load()
-		r.rank(player.Player, around)
-		if got := client.n.Load() - before; got != want {
-			t.Errorf("around %d: %d queries of the index, want %d", around, got, want)
-		}
-	}
-}
-
 // TestRanksWhileRowsAreOutdated checks that the error of a count in the index includes its outdated rows, and that no
 // cell is counted there.
 func TestRanksWhileRowsAreOutdated(t *testing.T) {

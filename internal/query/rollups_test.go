@@ -107,20 +107,6 @@ func TestRollupsExpireWhole(t *testing.T) {
 		hour.Add(-23*time.Hour).Format("2006-01-02T15:04:05.000Z")+" 1: 2 of 1, 2 to 2, mean 2")
 }
 
-// TestExpiredRollupsDoNotCount checks that a fragment does not count from the second at which it expires. DynamoDB deletes
-// it up to two days later.
-func TestExpiredRollupsDoNotCount(t *testing.T) {
-	r := newRig(t)
-	expires := func(seconds int64) dynamo.Item {
-		return dynamo.Item{"expires_at": dynamo.Decimal(fmt.Sprint(r.now.Unix() + seconds))}
-	}
-	hour := r.now.Add(-2 * time.Hour).Truncate(time.Hour)
-	r.putRollup("e", shard.Hour, hour, "s1", expires(0), "1")
-	r.putRollup("e", shard.Hour, hour, "s2", expires(1), "2")
-	r.putRollup("e", shard.Hour, hour.Add(-time.Hour), "s1", expires(-1), "4")
-	r.wantRollups("entity=e&from="+hour.Add(-9*time.Hour).Format(time.RFC3339), hour.Format("2006-01-02T15:04:05.000Z")+" 1: 2 of 1, 2 to 2, mean 2")
-}
-
 // TestRollupsByDay checks that a day adds up daily and hourly rollups, and that a daily rollup can't be read by the hour.
 func TestRollupsByDay(t *testing.T) {
 	r := newRig(t)

@@ -63,17 +63,6 @@ func TestCounters(t *testing.T) {
 	}
 }
 
-// TestCountersWithoutTheMap checks that eventual reads need no shard map.
-func TestCountersWithoutTheMap(t *testing.T) {
-	r := newRig(t)
-	r.increment("x", 7)
-	r.serve(r.client, func(s *Settings) { s.ShardMapTable = "nowhere" })
-	var one counterAnswerJSON
-	if got := r.get("/v1/counters?name=x", &one); got != 200 || one.Value.String() != "7" {
-		t.Errorf("%d %+v", got, one)
-	}
-}
-
 type counterAnswerJSON struct {
 	Counter, Consistency string
 	Value                json.Number
