@@ -43,6 +43,7 @@ type world struct {
 	windows map[time.Time][]used // counts in force at the begins of limits' windows
 	added   int64                // to the tally
 	counts  struct{ reads, twice, excused int }
+	grown   time.Time // when N was last raised
 	fault   error
 }
 
@@ -138,7 +139,14 @@ func (p *program) step() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	name := tableNames[p.below(len(tableNames))]
-	switch n := p.below(40); {
+	n := p.below(40)
+	p.mu.Lock()
+	if time.Since(p.grown) < shardmap.ViewAge {
+		n = []int{5, 17, 24, 25, 28, 28, 36, 36}[n%8] // views differ: puts of new items, and reads
+		name = []string{"random", "newbuckets"}[n%2]
+	}
+	p.mu.Unlock()
+	switch {
 	case n < 4:
 		p.change(ctx)
 	case n < 9:
@@ -154,6 +162,7 @@ func (p *program) step() {
 	case n < 24:
 		p.deleteItem(ctx, name)
 	case n < 25:
+		p.sum(ctx)
 		p.add(ctx)
 	case n < 28:
 		p.get(ctx)
@@ -186,6 +195,20 @@ func (p *program) change(ctx context.Context) {
 	default:
 		_, _ = p.changer.ShrinkFrom(ctx, seen, count, libtest.Note, p.now())
 	}
+	if entry, err := p.changer.Lookup(ctx, worldKey, p.now()); err == nil && entry.History.Newest() > seen.History.Newest() {
+		p.useGrowth(ctx)
+	}
+}
+
+// useGrowth puts new items right after a growth, which the other programs may not know yet.
+func (p *program) useGrowth(ctx context.Context) {
+	p.mu.Lock()
+	p.grown = time.Now()
+	p.mu.Unlock()
+	p.putEvents(ctx, 1, true)
+	p.putItem(ctx, "random")
+	p.putItem(ctx, "newbuckets")
+	p.add(ctx)
 }
 
 // item returns a new item. New ones are of now, most of them.
@@ -304,13 +327,18 @@ func (p *program) pick(qualifies func(*written) bool) *written {
 	return nil
 }
 
-// add adds to the tally, and checks a strong sum. An addition whose answer is lost may count twice.
+// add adds to the tally. An addition whose answer is lost may count twice.
 func (p *program) add(ctx context.Context) {
-	err := p.tally.Add(ctx, "e", 1, p.now())
-	p.mu.Lock()
-	if err == nil {
+	if p.tally.Add(ctx, "e", 1, p.now()) == nil {
+		p.mu.Lock()
 		p.added++
+		p.mu.Unlock()
 	}
+}
+
+// sum checks a strong sum of the tally.
+func (p *program) sum(ctx context.Context) {
+	p.mu.Lock()
 	least := p.added
 	p.mu.Unlock()
 	sum, err := p.tally.Sum(ctx, []string{"e"}, p.now())
@@ -581,8 +609,8 @@ func playWorld(t *testing.T, seed uint64) (w *world, err error) {
 		for range 3 {
 			group.Go(func() {
 				p := w.program()
-				for range 50 {
-					time.Sleep(p.within(0, []time.Duration{time.Second, time.Second, time.Second, 20 * time.Second}[p.below(4)]))
+				for range 60 {
+					time.Sleep(p.within(0, []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 300 * time.Millisecond, time.Second, 20 * time.Second}[p.below(5)]))
 					if p.client.isDead() {
 						p = w.program()
 					}
