@@ -107,13 +107,3 @@ func TestLateReportsCountWithTheNextWindow(t *testing.T) {
 		t.Errorf("changes %v, want one for the window from 13:00:00", f.shards.changes)
 	}
 }
-
-// TestBoardInEarlyEndedWindow checks that a board grows by the sum of a window that Lambda ended early and its rest.
-func TestBoardInEarlyEndedWindow(t *testing.T) {
-	f := newFixture(settings())
-	f.must(t, batch{writes: scores("all", 0, 200, 1, true), first: 1, early: true}.payload())
-	f.must(t, batch{writes: scores("all", 0, 200, 2, true), first: 201, final: true}.payload())
-	if want := []string{"L#b 1>7"}; !slices.Equal(f.shards.changes, want) {
-		t.Errorf("changes %v, want %v", f.shards.changes, want)
-	}
-}

@@ -31,21 +31,6 @@ func peak(base schema.BaseKey, writeShards int, items []heat.Item) float64 {
 	return all[base].Peak
 }
 
-// TestPeakOfManyStreamShards checks that a counter's peak does not rise with the number of stream shards, since a
-// partition key's records come from one or two. A board's does: an index key's records come from all.
-func TestPeakOfManyStreamShards(t *testing.T) {
-	base := schema.BaseKey{Type: kind.Counter, Name: "k"}
-	for _, n := range []int{2, 4, 64, 250} {
-		if got := peak(base, 64, hidden(n, noon)); got != 64*2*2 {
-			t.Errorf("%d stream shards: %v WCU/s, want 256", n, got)
-		}
-	}
-	board := schema.BaseKey{Type: kind.Board, Name: "b"}
-	if got := peak(board, 4, hidden(64, noon)); got != 4*3*64*0.1 {
-		t.Errorf("a board: %v WCU/s, want 76.8", got)
-	}
-}
-
 // TestPeakOfUnlistedWriteShards checks that an unlisted write shard counts up to the two highest rests of all stream
 // shards, and a listed one its units and error. Items of one stream shard are summed.
 func TestPeakOfUnlistedWriteShards(t *testing.T) {

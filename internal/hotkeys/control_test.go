@@ -172,14 +172,3 @@ func TestPresentAndPast(t *testing.T) {
 		t.Errorf("changes %v, want %v\n%s", f.shards.changes, want, f.logs)
 	}
 }
-
-// TestRedeliveredRecordsCountOnce checks that records that an earlier batch of the window had are not counted again.
-func TestRedeliveredRecordsCountOnce(t *testing.T) {
-	f := newFixture(settings())
-	state := f.must(t, batch{writes: repeat("C#a#0", 400, 1), first: 8}.payload())
-	state = f.must(t, batch{writes: repeat("C#a#0", 500, 1), first: 8, state: state}.payload()) // 100 of them are new
-	f.must(t, batch{state: state, final: true}.payload())
-	if rows := f.rows(t); len(rows) != 1 || rows[0].WriteUnitsPerSecond != 50 {
-		t.Errorf("rows %+v, want 500 units in 10 s", rows)
-	}
-}

@@ -116,23 +116,6 @@ func parsed(t testing.TB, f *fixture) map[string]heat.Item {
 	return items
 }
 
-// TestUnwindowedSplit checks that the counts are right if a batch whose put failed is delivered in halves.
-func TestUnwindowedSplit(t *testing.T) {
-	all := slices.Concat(repeat("C#a#0", 30, 1), repeat("C#a#0", 50, 15))
-	f := newFixture(settings())
-	f.table.failPuts([]int{2}) // the first window's item is stored, and replaced later
-	if _, err := f.invoke(t, unwindowed(all, 1)); !errors.Is(err, errPut) {
-		t.Fatalf("error %v, want %v", err, errPut)
-	}
-	f.must(t, unwindowed(all[:20], 1))
-	f.must(t, unwindowed(all[20:], 21))
-	whole := newFixture(settings())
-	whole.must(t, unwindowed(all, 1))
-	if diff := cmp.Diff(whole.rows(t), f.rows(t)); diff != "" {
-		t.Errorf("rows (-whole +split):\n%s", diff)
-	}
-}
-
 // TestFailedPut checks that a failed put fails the batch with the item's key, is counted, and sends no other metrics.
 func TestFailedPut(t *testing.T) {
 	f := newFixture(settings())
@@ -199,16 +182,6 @@ func TestOnlyBadRecords(t *testing.T) {
 			if len(items) != 1 {
 				t.Errorf("%s, %s: %d items, want 1", name, form, len(items))
 			}
-		}
-	}
-}
-
-// TestBadPayload checks that a payload without records, or with an unreadable one, is an error of the whole batch.
-func TestBadPayload(t *testing.T) {
-	f := newFixture(settings())
-	for _, payload := range []string{``, `{}`, `null`, `{"Records":[{}]}`, `{"Records":[`} {
-		if r, err := f.invoke(t, []byte(payload)); err == nil || !strings.Contains(err.Error(), "reading the batch") {
-			t.Errorf("payload %q: %v, %v; want an error", payload, r, err)
 		}
 	}
 }

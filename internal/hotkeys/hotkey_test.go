@@ -110,15 +110,6 @@ func TestEarlyTermination(t *testing.T) {
 	}
 }
 
-// TestEmptyWindow checks that a window without records has no heat item and sends no metrics.
-func TestEmptyWindow(t *testing.T) {
-	f := newFixture(settings())
-	f.must(t, batch{final: true}.payload())
-	if len(f.table.items) != 0 || len(f.sink.Data()) != 0 {
-		t.Errorf("%d heat items and %d metrics, want none", len(f.table.items), len(f.sink.Data()))
-	}
-}
-
 // brokenSink fails every put.
 type brokenSink struct{ puts int }
 

@@ -1,7 +1,6 @@
 package hotkeys_test
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -170,34 +169,5 @@ func TestFindSource(t *testing.T) {
 	deps := newFixture(settings()).deps()
 	if _, err := hotkeys.New(existing("r", "orders"), deps); err == nil || !strings.Contains(err.Error(), "dependency") {
 		t.Errorf("New for an existing table without a source: error %v", err)
-	}
-}
-
-// described is a client that returns a table's description.
-type described types.TableDescription
-
-func (d described) DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
-	table := types.TableDescription(d)
-	return &dynamodb.DescribeTableOutput{Table: &table}, nil
-}
-
-// TestGlobalTableWarning checks that a global table, and no other, is warned about with its replicas' regions.
-func TestGlobalTableWarning(t *testing.T) {
-	table := described{
-		KeySchema:           []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},
-		StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(true)},
-		Replicas:            []types.ReplicaDescription{{RegionName: aws.String("eu-west-1")}, {RegionName: aws.String("us-east-1")}},
-	}
-	for _, replicas := range [][]types.ReplicaDescription{table.Replicas, nil} {
-		table.Replicas = replicas
-		source, err := hotkeys.FindSource(t.Context(), table, existing("heat", "orders"))
-		if err != nil || len(source.Replicas) != len(replicas) {
-			t.Fatalf("%+v, %v", source, err)
-		}
-		f := newFixture(settings())
-		f.rebuild(t, existing("heat", "orders"), func(deps *hotkeys.Deps) { deps.Source = source })
-		if warned := strings.Contains(f.logs.String(), "global table") && strings.Contains(f.logs.String(), "[eu-west-1 us-east-1]"); warned != (replicas != nil) {
-			t.Errorf("%d replicas: warned %v\n%s", len(replicas), warned, f.logs)
-		}
 	}
 }

@@ -1,7 +1,6 @@
 package hotkeys_test
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -61,27 +60,5 @@ func TestRatesOfTheWindowBefore(t *testing.T) {
 	f.must(t, batch{later: later, writes: even("E#e#2026-01-05", 75), first: 1, final: true}.payload())
 	if len(f.shards.changes) > 0 {
 		t.Errorf("hot write shards before a change: changes %v, want none\n%s", f.shards.changes, f.logs)
-	}
-}
-
-// TestSpreadEntity checks that an entity whose write shards are on different stream shards grows when the last one has
-// reported a window. Without readable reports it does not grow.
-func TestSpreadEntity(t *testing.T) {
-	for _, readable := range []bool{true, false} {
-		f := newFixture(settings())
-		f.shards.set("E#e", 3, start.Add(-time.Hour))
-		if !readable {
-			f.table.failQuery = errPut
-		}
-		f.now = start.Add(10 * time.Second)
-		for n := range 3 {
-			f.must(t, batch{writes: repeat(fmt.Sprint("E#e#2026-01-05#", n), 750, 1), first: 1, shard: fmt.Sprint(n), final: true}.payload())
-			if grown := slices.Equal(f.shards.changes, []string{"E#e 3>18"}); grown != (readable && n == 2) { // 225 WCU/s
-				t.Errorf("readable %v, after %d of 3: changes %v\n%s", readable, n+1, f.shards.changes, f.logs)
-			}
-		}
-		if unknown := strings.Contains(f.logs.String(), "other stream shards unknown"); unknown == readable {
-			t.Errorf("readable %v: unknown stream shards are logged: %v\n%s", readable, unknown, f.logs)
-		}
 	}
 }

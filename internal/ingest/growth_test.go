@@ -2,25 +2,17 @@ package ingest
 
 import (
 	"context"
-	"fmt"
-	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/base/busy"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/keyname"
-	"github.com/hotshard/hotshard/internal/test/enginetest"
-	"github.com/hotshard/hotshard/internal/test/lane"
-	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
-	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 // crowded is a client whose updates of one partition key are throttled.
@@ -34,52 +26,6 @@ func (c *crowded) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, 
 		return nil, errThrottled
 	}
 	return c.Client.UpdateItem(ctx, in, o...)
-}
-
-// TestRepeatsUnderOneKeyGrowNothing sends each keyed increment 30 times at once, while a transaction holds its items for
-// 5 ms. Conflicts of one call with its own repeats are no load, so the counter must not grow.
-func TestRepeatsUnderOneKeyGrowNothing(t *testing.T) {
-	r := newRig(t)
-	limits, err := throttle.New(throttle.Options{Partitions: 4, PartitionWCU: 100_000, TransactionHold: 5 * time.Millisecond, Base: dynamolocal.Transport()})
-	require.NoError(t, err)
-	r.use(dynamodb.New(r.client.Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: limits} }))
-	increments := lane.Runs(3, 40)
-	for i := range increments {
-		var senders sync.WaitGroup
-		for range 30 {
-			senders.Go(func() {
-				if got := r.post("/v1/counters", `{"increments":[{"counter":"a","delta":1}]}`, "Idempotency-Key", fmt.Sprint(i)); got.status != http.StatusOK {
-					t.Errorf("%d %s", got.status, got.body)
-				}
-			})
-		}
-		senders.Wait()
-	}
-	if entry, err := r.shardMap().Refresh(t.Context(), "C#a"); err != nil || entry.Version != 0 || r.sum("a") != fmt.Sprint(increments) {
-		t.Errorf("the entry is %+v, %v; the sum is %s, want %d", entry, err, r.sum("a"), increments)
-	}
-	var conflicts int64
-	for _, o := range limits.Stats().Operations {
-		conflicts += o.Conflicts
-	}
-	if conflicts == 0 {
-		t.Error("no transaction was in conflict")
-	}
-}
-
-// TestThrottledRequestLearnsOfOthersGrowth checks that a throttled request refreshes its process's view, even if the view
-// is young.
-func TestThrottledRequestLearnsOfOthersGrowth(t *testing.T) {
-	r := newRig(t)
-	r.use(&crowded{r.client, "C#hot#0"}, func(s *Settings) { s.ViewAge, s.Deadline = shardmap.MaxViewAge, 4*time.Second })
-	if a := r.post("/v1/counters", `{"increments":[{"counter":"other","delta":1}]}`); a.status != http.StatusOK { // loads the view
-		t.Fatalf("%d %s", a.status, a.body)
-	}
-	_, err := r.shardMap().GrowFrom(t.Context(), shardmap.Entry{Key: "C#hot"}, 4, shardmap.Note{By: "another"}, enginetest.Later)
-	require.NoError(t, err)
-	if a := r.post("/v1/counters", `{"increments":[{"counter":"hot","delta":1}]}`); a.status != http.StatusOK {
-		t.Errorf("%d %s; log:\n%s", a.status, a.body, r.log)
-	}
 }
 
 func (r *rig) shardMap() *shardmap.Changer {

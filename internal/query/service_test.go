@@ -115,17 +115,6 @@ func TestInvalidParameters(t *testing.T) {
 	}
 }
 
-// TestMalformedQueryStrings checks that a query string that can't be parsed is a 400.
-func TestMalformedQueryStrings(t *testing.T) {
-	r := newRig(t)
-	for _, path := range []string{"/v1/events?entity=e&from=%zz", "/v1/counters?name=a;b", "/v1/counters?name=%zz"} {
-		var p problem
-		if got := r.get(path, &p); got != 400 || len(p.Errors) != 1 || p.Errors[0].Location != "query" {
-			t.Errorf("%s: %d %+v, want a 400 at query", path, got, p)
-		}
-	}
-}
-
 // TestWideRangesAreNarrowed checks that no time before 1970 or far ahead is searched, since no event has such a time.
 func TestWideRangesAreNarrowed(t *testing.T) {
 	r := newRig(t)
