@@ -29,19 +29,6 @@ func TestPartialBatchWrite(t *testing.T) {
 	wantEqual(t, "statistics", []throttle.OperationStats{want}, b.Stats().Operations)
 }
 
-// TestBatchWriteOfTwoTables checks that a dry partition of one table does not throttle the other table.
-func TestBatchWriteOfTwoTables(t *testing.T) {
-	other := onDemandTable()
-	other.TableName = aws.String("other")
-	b := newBench(t, throttle.Options{Partitions: 64, PartitionWCU: 1}, onDemandTable(), other)
-	require.NoError(t, b.put(t, keyOf("a", "1")))
-	requests := putRequests(keyOf("a", "2"))
-	requests["other"] = requests[tableName]
-	left, err := b.batchWrite(t, requests)
-	require.NoError(t, err)
-	wantEqual(t, "unprocessed items", putRequests(keyOf("a", "2")), left, ignoreUnexported)
-}
-
 // TestPartialBatchGet checks that a batch reads what fits and leaves the rest unprocessed. It is throttled if nothing fits.
 func TestPartialBatchGet(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 64, PartitionWCU: 20, PartitionRCU: 2})
@@ -128,27 +115,4 @@ func TestFailedTransaction(t *testing.T) {
 		t.Errorf("a failed condition cost %v units, want twice the items' 1 and 3", got)
 	}
 	wantCancelled(t, "beyond the limit", transact(keyOf("a", "1")), "None", "ThrottlingError")
-}
-
-// TestTransactGet checks that transactional reads cost twice, also if a projection hides the sizes.
-func TestTransactGet(t *testing.T) {
-	b := newBench(t, throttle.Options{Partitions: 64, PartitionWCU: 10, PartitionRCU: 6})
-	keys := b.apart(t, 2)
-	require.NoError(t, b.put(t, itemOf(keys[0], "1", sized(6))))
-	b.Reset()
-	get := func(projection *string, wanted ...values) error {
-		var gets []types.TransactGetItem
-		for _, key := range wanted {
-			gets = append(gets, types.TransactGetItem{Get: &types.Get{TableName: aws.String(tableName), Key: key, ProjectionExpression: projection}})
-		}
-		return errorOf(b.db.TransactGetItems(t.Context(), &dynamodb.TransactGetItemsInput{TransactItems: gets}))
-	}
-	for _, projection := range []*string{nil, aws.String("sk")} {
-		require.NoError(t, get(projection, keyOf(keys[0], "1"), keyOf(keys[1], "none")))
-	}
-	if got := b.Stats().ReadUnits; got != 2*(4+2) {
-		t.Errorf("two transactions cost %v units, want 12", got)
-	}
-	err := get(nil, keyOf(keys[1], "none"), keyOf(keys[0], "1"))
-	wantCancelled(t, "beyond the limit", err, "None", "ThrottlingError")
 }

@@ -187,33 +187,6 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestTotals checks that the report has all throttles by resource and reason, although it lists only the heaviest keys.
-func TestTotals(t *testing.T) {
-	b := newBench(t, throttle.Options{Partitions: 64, PartitionWCU: 1, PartitionRCU: 1, TopKeys: 2})
-	keys := b.apart(t, 5)
-	for i, key := range keys {
-		for range 1 + 10 + i { // 1 is admitted
-			_ = b.put(t, keyOf(key, "1"))
-		}
-	}
-	for range 1 + 3 {
-		_ = b.get(t, keys[0], "1", true)
-	}
-	_, _, got := b.control(t).call(t, "GET", "/_throttle", "")
-	want := []throttle.Total{
-		{Reason: "TableReadKeyRangeThroughputExceeded", Table: tableName, Count: 3},
-		{Reason: "TableWriteKeyRangeThroughputExceeded", Table: tableName, Count: 10 + 11 + 12 + 13 + 14},
-	}
-	wantEqual(t, "totals", want, got.Totals)
-	if len(got.Throttled) != 2 {
-		t.Errorf("%d keys are listed, want 2", len(got.Throttled))
-	}
-	b.Reset()
-	if got := b.Report().Totals; got == nil || len(got) != 0 {
-		t.Errorf("totals %+v after a reset, want an empty list", got)
-	}
-}
-
 // TestControlIsNotForPages checks that another site's page can't reset the limits, and that the engine gets no
 // request below /_throttle.
 func TestControlIsNotForPages(t *testing.T) {

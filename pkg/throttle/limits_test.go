@@ -1,7 +1,6 @@
 package throttle_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -22,24 +21,6 @@ func admitted(t *testing.T, call func() error) (int, error) {
 	}
 	t.Fatal("nothing was throttled")
 	return 0, nil
-}
-
-// TestHotPartition checks that a dry partition throttles writes, and neither its reads nor other partitions.
-func TestHotPartition(t *testing.T) {
-	b := newBench(t, throttle.Options{Partitions: 8, PartitionWCU: 4})
-	keys := b.apart(t, 2)
-	hot, cold := keys[0], keys[1]
-	count, err := admitted(t, func() error { return b.put(t, keyOf(hot, "1")) })
-	if count != 4 {
-		t.Errorf("a full bucket admitted %d writes, want 4", count)
-	}
-	wantThrottled(t, "a write beyond that", err, tableWriteThrottled)
-	if err := b.put(t, keyOf(cold, "1")); err != nil {
-		t.Errorf("another partition: %v", err)
-	}
-	if err := b.get(t, hot, "1", true); err != nil {
-		t.Errorf("a read of the hot partition: %v", err)
-	}
 }
 
 // TestBucketIsExact checks that a bucket fills to the nanosecond, and that a write is admitted if any tokens are left.
@@ -128,53 +109,9 @@ func TestScanNeedsTheMean(t *testing.T) {
 	}
 }
 
-// TestTableLimit checks that TableWCU limits the whole table, whose local index counts and whose global index does not.
-func TestTableLimit(t *testing.T) {
-	const limit = 3
-	for _, test := range []struct {
-		table        *dynamodb.CreateTableInput
-		code, reason string
-	}{
-		{onDemandTable(), "ThrottlingException", "TableWriteMaxOnDemandThroughputExceeded"},
-		{provisionedTable(), "ProvisionedThroughputExceededException", "TableWriteProvisionedThroughputExceeded"},
-	} {
-		b := newBench(t, throttle.Options{Partitions: 64, PartitionWCU: 10, TableWCU: limit}, test.table)
-		keys := b.apart(t, limit+1)
-		count, err := admitted(t, func() error {
-			key := keys[0]
-			keys = keys[1:]
-			return b.put(t, itemOf(key, "1", grouped(key, "1"))) // a unit in the table, and one in each index
-		})
-		if count != (limit+1)/2 {
-			t.Errorf("%s: %d writes admitted, want %d", test.reason, count, (limit+1)/2)
-		}
-		code, reasons := throttleOf(t, err)
-		wantEqual(t, "the throttle", []string{test.code, test.reason + " " + tableARN}, append([]string{code}, reasons...))
-	}
-}
-
 // TestBothLimits checks that the exception has both reasons if the partition and the table are dry.
 func TestBothLimits(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 1, TableWCU: 1})
 	_, err := admitted(t, func() error { return b.put(t, keyOf("a", "1")) })
 	wantThrottled(t, "a second write", err, tableWriteThrottled, "TableWriteMaxOnDemandThroughputExceeded "+tableARN)
-}
-
-// TestOptions checks that the error for invalid options names each of them.
-func TestOptions(t *testing.T) {
-	bad := throttle.Options{Partitions: 10_001, PartitionWCU: -1, PartitionRCU: 300_001, TableWCU: -1, TableQuota: -1, Burst: -time.Second, TopKeys: -1,
-		SplitAfter: 25 * time.Hour, TransactionHold: -1}
-	_, err := throttle.New(bad)
-	if err == nil {
-		t.Fatal("no error")
-	}
-	for _, part := range []string{
-		"the number of partitions is 10001", "a partition's write units a second is -1", "a partition's read units a second is 300001",
-		"a table's write units a second is -1", "the burst is -1s", "the quota of a table is -1", "the number of keys in statistics is -1",
-		"the time to a split is 25h0m0s: want up to 24h0m0s", "the hold of a transaction is -1ns: want up to 1s",
-	} {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("%q is not in: %v", part, err)
-		}
-	}
 }

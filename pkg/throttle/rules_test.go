@@ -43,6 +43,9 @@ func TestOptionsBounds(t *testing.T) {
 			}
 		}
 	}
+	if _, err := New(Options{}); err == nil {
+		t.Error("no partitions and no units: no error")
+	}
 	o := good.withDefaults()
 	if o.PartitionRCU != 3 || o.TableQuota != 40_000 || o.Burst != time.Second || o.TopKeys != 100 || o.Now == nil || o.Sleep == nil || o.Base != http.DefaultTransport {
 		t.Errorf("defaults: %+v", o)

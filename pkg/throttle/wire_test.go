@@ -1,7 +1,6 @@
 package throttle_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,42 +13,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
-
-// TestThrottleOnTheWire checks the body and the headers of a throttled response, which are AWS's.
-func TestThrottleOnTheWire(t *testing.T) {
-	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 1})
-	if _, err := admitted(t, func() error { return b.put(t, keyOf("a", "1")) }); err == nil {
-		t.Fatal("nothing was throttled")
-	}
-	var got map[string]any
-	require.NoError(t, json.Unmarshal(b.wire.body, &got))
-	if message, _ := got["message"].(string); message == "" {
-		t.Error("there is no message")
-	}
-	delete(got, "message")
-	want := map[string]any{
-		"__type": "com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException",
-		"ThrottlingReasons": []any{map[string]any{
-			"reason": "TableWriteKeyRangeThroughputExceeded", "resource": tableARN,
-		}},
-	}
-	wantEqual(t, "the response", want, got)
-	for _, name := range []string{"X-Amz-Crc32", "X-Amzn-Requestid"} {
-		if b.wire.head.Get(name) == "" {
-			t.Errorf("the response has no %s", name)
-		}
-	}
-	if got := b.wire.head.Get("Content-Type"); got != "application/x-amz-json-1.0" {
-		t.Errorf("the response's type is %s", got)
-	}
-}
 
 // TestFailedCondition checks that a failed condition costs the existing item's size. The item is returned only if the
 // caller asked for it.
@@ -90,25 +59,6 @@ func TestFailedCondition(t *testing.T) {
 			t.Errorf("%+v: three failures cost %v units, want %v", test, got, 3*test.want)
 		}
 		b.Reset()
-	}
-}
-
-// TestCapacityAsAsked checks that the response of each operation equals the engine's for each ReturnConsumedCapacity.
-func TestCapacityAsAsked(t *testing.T) {
-	b := newBench(t, roomy)
-	plain := newBench(t, roomy)
-	for _, asked := range []types.ReturnConsumedCapacity{"", "NONE", "TOTAL", "INDEXES"} {
-		for _, db := range []*dynamodb.Client{b.db, plain.direct} { // if no item is deleted, the engine returns the capacity unasked
-			_, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(tableName), Item: itemOf("deleted", "1", grouped("g", "1"))})
-			require.NoError(t, err)
-		}
-		for _, in := range requests() {
-			got, err := send(t.Context(), b.db, asking(asked, in))
-			require.NoError(t, err)
-			want, err := send(t.Context(), plain.direct, in)
-			require.NoError(t, err)
-			wantEqual(t, fmt.Sprintf("%s with capacity %q", operationOf(in), asked), want, got, ignoreUnexported, ignoreMetadata)
-		}
 	}
 }
 
@@ -213,27 +163,5 @@ func TestProxyWithoutEngine(t *testing.T) {
 	_, err = db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String(tableName), Key: keyOf("a", "1")})
 	if _, ok := errors.AsType[*types.InternalServerError](err); !ok {
 		t.Errorf("got %v, want an InternalServerError", err)
-	}
-}
-
-// ignoreMetadata ignores the request's id and timing.
-var ignoreMetadata = cmp.FilterPath(func(p cmp.Path) bool {
-	return p.Last().String() == ".ResultMetadata"
-}, cmp.Ignore())
-
-// requests returns an input of each operation. Most writes change the index.
-func requests() []any {
-	name := aws.String(tableName)
-	return []any{
-		&dynamodb.PutItemInput{TableName: name, Item: itemOf("a", "1", grouped("g", "1"))},
-		updateOf("a2", "SET #g = :g, #r = :r", values{":g": s("g"), ":r": n("2")}),
-		&dynamodb.DeleteItemInput{TableName: name, Key: keyOf("deleted", "1")},
-		&dynamodb.GetItemInput{TableName: name, Key: keyOf("x", "1")},
-		&dynamodb.QueryInput{TableName: name, KeyConditionExpression: aws.String("pk = :p"), ExpressionAttributeValues: values{":p": s("x")}},
-		&dynamodb.ScanInput{TableName: name, IndexName: aws.String(byGroup), Limit: aws.Int32(1), ExclusiveStartKey: itemOf("zz", "z", grouped("zz", "9"))},
-		&dynamodb.BatchWriteItemInput{RequestItems: putRequests(itemOf("b", "1", grouped("g", "1")))},
-		&dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{tableName: {Keys: []values{keyOf("x", "1"), keyOf("y", "1")}}}},
-		&dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{{Put: &types.Put{TableName: name, Item: itemOf("c", "1", grouped("g", "1"))}}}},
-		&dynamodb.TransactGetItemsInput{TransactItems: []types.TransactGetItem{{Get: &types.Get{TableName: name, Key: keyOf("x", "1")}}}},
 	}
 }
