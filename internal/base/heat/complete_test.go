@@ -1,12 +1,8 @@
 package heat_test
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
@@ -67,65 +63,4 @@ func TestCompleteByFoldedWindows(t *testing.T) {
 			t.Errorf("after %d s: windows of %v, complete up to %v; want %v, %v", second, r.Window, got, minute, noon)
 		}
 	}
-}
-
-// TestCompleteLacksNothing checks that no complete window lacks an item of a stream shard whose lag at most triples
-// from window to window, up to a minute. Once all have caught up, all windows are complete. A stream shard that was
-// quiet puts its first item in time.
-func TestCompleteLacksNothing(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		seed := rapid.Uint64().Draw(rt, "seed")
-		random := rand.New(rand.NewPCG(seed, 11))
-		const windows = 30
-		type putItem struct {
-			heat.Item
-			at time.Time // of the put
-		}
-		var all []putItem
-		for s := range 1 + random.IntN(6) {
-			last, lag, active := time.Time{}, time.Duration(0), false
-			for n := range windows {
-				before := active
-				it := reportOf(10*n, fmt.Sprint("s", s), "")
-				if active = random.IntN(5) > 0 && (before || last.Before(it.End())); !active {
-					continue
-				}
-				most := heat.OnTime
-				if before {
-					most = max(most, min(3*lag, heat.Patience))
-				}
-				at := it.End().Add(time.Duration(random.Int64N(int64(most))))
-				if at.Before(last) {
-					at = last
-				}
-				last, lag = at, at.Sub(it.End())
-				it.Lag = lag
-				all = append(all, putItem{it, at})
-			}
-		}
-		for second := range 10*windows + 70 {
-			now := noon.Add(time.Duration(second) * time.Second)
-			r := heat.Reports{Window: 10 * time.Second}
-			if random.IntN(2) == 0 {
-				r.Ran = now
-			}
-			for _, it := range all {
-				if !it.at.After(now) {
-					r.Add([]heat.Item{it.Item})
-				}
-			}
-			upTo := r.Complete(noon, now, heat.OnTime)
-			if upTo.After(now.Add(-heat.OnTime)) && upTo.After(noon) {
-				rt.Fatalf("seed %d: complete up to %v at %v already", seed, upTo, now)
-			}
-			for _, it := range all {
-				if it.at.After(now) && it.Start.Before(upTo) && it.at.Sub(it.End()) > heat.OnTime {
-					rt.Fatalf("seed %d: complete up to %v at %v without %s of %v, which is put at %v", seed, upTo.Sub(noon), now.Sub(noon), it.StreamShard, it.Start.Sub(noon), it.at.Sub(noon))
-				}
-			}
-			if caughtUp := second >= 10*windows+66; caughtUp && !r.Ran.IsZero() && upTo.Before(noon.Add(10*windows*time.Second)) {
-				rt.Fatalf("seed %d: all stream shards have caught up, and windows are complete up to %v after noon", seed, upTo.Sub(noon))
-			}
-		}
-	})
 }

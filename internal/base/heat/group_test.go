@@ -164,28 +164,3 @@ func TestAdviceNamesTheGrowth(t *testing.T) {
 		}
 	}
 }
-
-// TestErrorOnManyStreamShards checks that the error of a table's key has the rests of two stream shards, and that of an
-// index key the rests of all. The rests of items without a stream shard are summed.
-func TestErrorOnManyStreamShards(t *testing.T) {
-	var items []heat.Item
-	for n := range 64 {
-		item := counted(string(rune('A'+n)), 900)
-		item.Rest, item.IndexRest = 30, 1
-		items = append(items, item)
-	}
-	items[5].Keys = []heat.Key{key("C#a#0", 800, 0, 80, 0), {Index: "by_rank", Key: "L#b#all#0", Units: 70, PeakAt: noon}}
-	row := find(t, "C#a#0", items...)
-	if row.Error != 3 || row.Siblings.Rest != 6 || !strings.Contains(advice(row, 4), "most of that in write shard 0") {
-		t.Errorf("row %+v, want an error of 3 and a rest of 6; advice %q", row, advice(row, 4))
-	}
-	if row := find(t, "L#b#all#0", items...); row.Error != 6.3 || row.Siblings.Rest != 6.4 {
-		t.Errorf("index key: row %+v, want an error of 6.3 and a rest of 6.4", row)
-	}
-	for i := range items {
-		items[i].StreamShard = ""
-	}
-	if row := find(t, "C#a#0", items...); row.Error != 63*3 || row.Siblings.Rest != 64*3 {
-		t.Errorf("without stream shards: row %+v, want an error of %d and a rest of %d", row, 63*3, 64*3)
-	}
-}

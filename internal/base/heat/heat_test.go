@@ -2,10 +2,8 @@ package heat_test
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -282,28 +280,6 @@ func TestAdvice(t *testing.T) {
 			t.Errorf("%s at %v: %q, want %q", c.key, c.rate, got, c.want)
 		}
 	}
-}
-
-// TestMergerByWindow checks that a Merger's rows are the same for windows one by one as for all items at once.
-func TestMergerByWindow(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		windows := make(map[int64][]heat.Item)
-		var all []heat.Item
-		for i := range rapid.IntRange(0, 8).Draw(t, "items") {
-			item := genItem(t)
-			item.Start = noon.Add(time.Duration(i/3) * time.Minute)
-			item.Part = strconv.Itoa(i) // so that primary keys differ
-			windows[item.Start.UnixMilli()] = append(windows[item.Start.UnixMilli()], item)
-			all = append(all, item)
-		}
-		m := heat.Merger{Max: 10_000}
-		for _, start := range slices.Sorted(maps.Keys(windows)) {
-			m.Add(windows[start])
-		}
-		if diff := cmp.Diff(heat.Merge(all), m.Rows()); diff != "" {
-			t.Fatalf("rows (-at once +by window):\n%s", diff)
-		}
-	})
 }
 
 // TestMergerIsBounded checks that a Merger with a bound keeps the hottest rows, and at most twice as many as its bound.
