@@ -10,24 +10,13 @@ import (
 	"github.com/hotshard/hotshard/internal/base/secondary"
 )
 
-// indexes has indexes of all projections, with keys of one to four attributes.
-var indexes = []secondary.Index{
-	secondary.New("all", []string{"g"}, []string{"r"}, tableKeys, nil),
-	secondary.New("some", []string{"g"}, []string{"r"}, tableKeys, []string{"a"}),
-	secondary.New("keys", []string{"r"}, []string{"g"}, tableKeys, []string{}),
-	secondary.New("three", []string{"k", "g", "m"}, []string{"r"}, tableKeys, []string{"a"}),
-	secondary.New("four", []string{"m", "k", "r", "g"}, nil, tableKeys, nil),
-	secondary.New("sorted", []string{"m"}, []string{"g", "r", "k", "n"}, tableKeys, []string{}),
-}
-
-var tableKeys = []string{"pk", "sk"}
-
 // TestIndexWrites checks the writes of a change in indexes of each projection.
 func TestIndexWrites(t *testing.T) {
 	table, g, r := []string{"pk"}, []string{"g"}, []string{"r"}
 	all := []secondary.Index{secondary.New("all", g, r, table, nil)}
 	keys := []secondary.Index{secondary.New("keys", g, nil, table, []string{})}
 	some := []secondary.Index{secondary.New("some", g, r, table, []string{"a"})}
+	three := []secondary.Index{secondary.New("three", []string{"k", "g", "m"}, r, table, []string{"a"})}
 	item := func(more string) string { return `{"pk":{"S":"p"}` + more + `}` }
 	entry := func(g, r, more string) string { return item(`,"g":{"S":"` + g + `"},"r":{"N":"` + r + `"}` + more) }
 	large := `,"a":{"S":"` + strings.Repeat("x", 2000) + `"}`
@@ -62,6 +51,9 @@ func TestIndexWrites(t *testing.T) {
 		"escaped":                {all, "", item(`,"\u0067":{"S":"x"},"r":{"N":"1"}`), []secondary.Write{w("x", 1)}},
 		"an empty key":           {all, "", entry("", "1", ""), nil},
 		"another type":           {all, "", item(`,"g":{"M":{}},"r":{"N":"1"}`), nil},
+		"several attributes":     {three, "", item(`,"k":{"S":"1|2"},"g":{"S":"x\\y"},"m":{"N":"7"},"r":{"N":"1"}`), []secondary.Write{w(`1\|2|x\\y|7`, 1)}},
+		"two of three":           {three, "", item(`,"k":{"S":"1"},"g":{"S":"x"},"r":{"N":"1"}`), nil},
+		"one of three changes":   {three, entry("x", "1", `,"k":{"S":"1"},"m":{"N":"7"}`), entry("x", "1", `,"k":{"S":"2"},"m":{"N":"7"}`), []secondary.Write{d("1|x|7", 1), w("2|x|7", 1)}},
 		"two indexes": {append(keys, all[0]), entry("x", "1", ""), entry("x", "2", ""),
 			[]secondary.Write{d("x", 1), w("x", 1)}},
 	} {

@@ -115,7 +115,7 @@ func TestDecoderForgets(t *testing.T) {
 func TestAllocations(t *testing.T) {
 	payload := hotPayload(1000)
 	var decoder ddbstream.Decoder
-	indexes := []secondary.Index{indexes[0], secondary.New("two", []string{"g", "pk"}, []string{"r"}, []string{"pk", "sk"}, nil)}
+	indexes := []secondary.Index{secondary.New("all", []string{"g"}, []string{"r"}, []string{"pk", "sk"}, nil), secondary.New("two", []string{"g", "pk"}, []string{"r"}, []string{"pk", "sk"}, nil)}
 	var writes secondary.Writes
 	n := testing.AllocsPerRun(10, func() {
 		batch, err := decoder.Decode(payload)
