@@ -129,28 +129,6 @@ func TestNoProcessWritesUnderAnOldMode(t *testing.T) {
 	}
 }
 
-// TestSumsOutOfRangeAreRejected checks that a sum out of range rejects the scores of its player in all periods, and no
-// other player's.
-func TestSumsOutOfRangeAreRejected(t *testing.T) {
-	d := deploy(t)
-	d.configure(t, "b", boards.Settings{Mode: boards.Total, Periods: []boards.Period{boards.AllTime, boards.Daily}})
-	rankings, now := d.boards(d.Client, nil), libtest.Later
-	const high = "999999999999999999"
-	submit(t, rankings, "b", now.Add(-24*time.Hour), "ann "+high)
-	errs := rankings.Submit(libtest.Within(t), "b", scoresOf(t, "ann 1", "bob 2", "cid "+high, "cid 1", "dan -5"), now)
-	for i, rejected := range []bool{true, false, true, true, false} {
-		if errors.Is(errs[i], boards.ErrScoreRange) != rejected || !rejected && errs[i] != nil {
-			t.Errorf("score %d: error %v, want ErrScoreRange: %t", i, errs[i], rejected)
-		}
-	}
-	if _, err := rankings.Entry(libtest.Within(t), "b", boards.Daily.Label(now), "ann", now); !errors.Is(err, shard.ErrNotFound) {
-		t.Errorf("the daily entry of a rejected score: error %v, want ErrNotFound", err)
-	}
-	if _, err := rankings.SubmitTransact(libtest.Within(t), "b", scoresOf(t, "ann 1", "bob 2"), now, now); !errors.Is(err, boards.ErrScoreRange) {
-		t.Errorf("SubmitTransact: error %v, want ErrScoreRange", err)
-	}
-}
-
 // TestRevsRise checks that revs rise in the order of the writes, also after removals.
 func TestRevsRise(t *testing.T) {
 	d := deploy(t)
