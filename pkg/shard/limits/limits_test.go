@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -58,32 +57,6 @@ func (d *deployment) used(t *testing.T, l *limits.Limiter, limit limits.Limit, n
 		}
 	}
 	return sum
-}
-
-// TestALimitOfOneWriteShard checks the verdicts of two processes, and that windows are separate.
-func TestALimitOfOneWriteShard(t *testing.T) {
-	s := newStore()
-	l, limit := s.limiter(nil), limits.Limit{Key: "a#1#2", Max: 3, Window: time.Minute}
-	now := libtest.Later.Add(17 * time.Second)
-	for i, want := range []limits.Verdict{{true, 1, 2, libtest.Later.Add(time.Minute)}, {true, 2, 1, libtest.Later.Add(time.Minute)},
-		{true, 3, 0, libtest.Later.Add(time.Minute)}, {false, 3, 0, libtest.Later.Add(time.Minute)}, {false, 3, 0, libtest.Later.Add(time.Minute)}} {
-		if got := mustHit(t, l, limit, now); got != want {
-			t.Errorf("hit %d: %+v, want %+v", i, got, want)
-		}
-	}
-	if got := mustHit(t, s.limiter(nil), limit, now); got.Allowed || got.Used != 3 {
-		t.Errorf("another process: %+v, want 3 used and not allowed", got)
-	}
-	if n := s.total(); n != 3 {
-		t.Errorf("%d used after rejected hits, want 3", n)
-	}
-	if got := mustHit(t, l, limit, libtest.Later.Add(time.Minute)); !got.Allowed || got.Used != 1 {
-		t.Errorf("the next window: %+v, want 1 used", got)
-	}
-	limit.Window = 30 * time.Second
-	if got := mustHit(t, l, limit, now); !got.Allowed || got.Used != 1 || !got.Resets.Equal(libtest.Later.Add(30*time.Second)) {
-		t.Errorf("a window of 30 s: %+v, want 1 used", got)
-	}
 }
 
 // TestBoundsOfLimits checks the bounds of keys, hits and windows, and of the hits of a call, on both sides.
@@ -189,24 +162,6 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestAProcessUsesAllQuota checks that concurrent hits of one process use the whole limit, also if they read transferred
-// quota before the transfer's answer arrives.
-func TestAProcessUsesAllQuota(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStore(later(4))
-		s.answers = 10 * time.Millisecond
-		storm := &limitStorm{limit: limits.Limit{Key: "k", Max: 300, Window: 24 * time.Hour}, now: libtest.Later.Add(2 * time.Second), most: 1}
-		l := s.limiter(nil)
-		for range 10 { // 30 goroutines share the Limiter
-			storm.processes = append(storm.processes, l)
-		}
-		storm.hit(t, 400)
-		if used, allowed := s.total(), storm.allowed.Load(); allowed != 300 || used != allowed {
-			t.Errorf("%d allowed and %d used, want 300", allowed, used)
-		}
-	})
 }
 
 // limitStorm makes many hits of one limit.

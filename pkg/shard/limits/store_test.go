@@ -19,11 +19,10 @@ import (
 
 // store is a table in memory that knows the conditions of limits. It counts its calls.
 type store struct {
-	limits.Client               // has no probe
-	history       []string      // of the key k
-	before, after func() error  // an error fails a write before or after it is made; may be nil
-	answers       time.Duration // how long a transaction's answer takes
-	hangs         bool          // reads end with their context
+	limits.Client              // has no probe
+	history       []string     // of the key k
+	before, after func() error // an error fails a write before or after it is made; may be nil
+	hangs         bool         // reads end with their context
 	mu            sync.Mutex
 	used          map[string]int64 // by partition key
 	calls         calls
@@ -104,7 +103,6 @@ func (s *store) TransactWriteItems(_ context.Context, in *dynamodb.TransactWrite
 	if err := call(s.before); err != nil {
 		return nil, err
 	}
-	defer time.Sleep(s.answers)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls.transactions++

@@ -67,29 +67,6 @@ func put(t *testing.T, s *sessions.Store, l sessions.Lease, now time.Time) sessi
 	return one
 }
 
-// check compares all reads of a group with the wanted number, and returns its sessions by id.
-func check(t testing.TB, r *sessions.Reader, group string, now time.Time, want int) map[string]sessions.Session {
-	t.Helper()
-	n, err := r.Active(libtest.Within(t), group, now)
-	if err != nil || n != want {
-		t.Fatalf("Active = %d at %s, %v; want %d", n, now.Format(time.StampMilli), err, want)
-	}
-	all, last := map[string]sessions.Session{}, ""
-	for id, err := range r.IDs(libtest.Within(t), group, now) {
-		if err != nil || id <= last {
-			t.Fatalf("IDs: %q after %q, %v", id, last, err)
-		}
-		last = id
-		if all[id], err = r.Get(libtest.Within(t), group, id, now); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(all) != want {
-		t.Fatalf("IDs: %d sessions at %s, want %d", len(all), now.Format(time.StampMilli), want)
-	}
-	return all
-}
-
 // faulty returns a client whose writes may fail before or after they are applied.
 func (d *deployment) faulty(before, after func() error) libtest.Faulty {
 	return libtest.Faulty{Flaky: &libtest.Flaky{Client: d.Client, Before: before, After: after}}

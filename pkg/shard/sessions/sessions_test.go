@@ -2,7 +2,6 @@ package sessions_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -13,48 +12,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
-	"github.com/hotshard/hotshard/internal/test/require"
-	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
 )
-
-// TestSessionPutRenewExpireEnd checks the times and data of a session that is started, renewed, expired, started again
-// and ended.
-func TestSessionPutRenewExpireEnd(t *testing.T) {
-	t.Parallel()
-	s := deploy(t).store()
-	lease := sessions.Lease{Group: "a#b/é", ID: "~beat#7", TTL: time.Minute, Data: data("one")}
-	first := put(t, s, lease, later.Add(123*time.Millisecond))
-	if !first.Started.Equal(first.Renewed) || first.ID != "~beat#7" || first.Group != "a#b/é" {
-		t.Fatalf("the first Put returns %+v", first)
-	}
-	lease.Data = nil
-	one := put(t, s, lease, first.Ends.Add(-2*slowest))
-	if !one.Started.Equal(first.Started) || len(one.Data) != 1 {
-		t.Fatalf("renewed: %+v; want the same Started and data", one)
-	}
-	check(t, s.Reader, "a#b/é", one.Ends.Add(-time.Millisecond), 1)
-	check(t, s.Reader, "a#b/é", one.Ends, 0)
-	if _, err := s.Get(libtest.Within(t), "a#b/é", "~beat#7", one.Ends); !errors.Is(err, shard.ErrNotFound) {
-		t.Errorf("Get at its end: error %v, want ErrNotFound", err)
-	}
-	again := put(t, s, lease, one.Ends) // its item still exists
-	if !again.Started.Equal(again.Renewed) || again.Data != nil {
-		t.Fatalf("started again: %+v; want a new Started and no data", again)
-	}
-	lease.Data = data("two")
-	now := put(t, s, lease, again.Renewed.Add(100*time.Millisecond)).Renewed
-	if got, err := s.Get(libtest.Within(t), "a#b/é", "~beat#7", now); err != nil || dynamo.Text(got.Data, "text") != "two" || !got.Started.Equal(again.Started) {
-		t.Fatalf("Get = %+v, %v; want data two, started at %v", got, err, again.Started)
-	}
-	for range 2 {
-		require.NoError(t, s.End(libtest.Within(t), "a#b/é", "~beat#7", now))
-		check(t, s.Reader, "a#b/é", now, 0)
-	}
-	if one = put(t, s, sessions.Lease{Group: "a#b/é", ID: "~beat#7", TTL: time.Hour}, now); one.Data != nil || !one.Started.Equal(one.Renewed) {
-		t.Fatalf("started after End: %+v; want a new Started and no data", one)
-	}
-}
 
 // TestCountWhileIndexRowsMove checks that Active counts each session once while rows move to other write shards.
 func TestCountWhileIndexRowsMove(t *testing.T) {
