@@ -1,12 +1,8 @@
 package fold
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"strings"
 	"testing"
 	"time"
 
@@ -20,7 +16,6 @@ import (
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // withoutTops returns a client that fails updates of tops, and counts them. A nil err is a failed condition.
@@ -69,33 +64,6 @@ func TestBusyTop(t *testing.T) {
 	}
 }
 
-// TestThrottledCellsFailNoBatch checks that a throttled fold of a histogram is retried within its delivery, and
-// counts each entry once.
-func TestThrottledCellsFailNoBatch(t *testing.T) {
-	a := calm(t, 8)
-	h := a.containers[0]
-	throttles := 4
-	client := enginetest.Before(a.db, func(in any) error {
-		update, ok := in.(*dynamodb.UpdateItemInput)
-		if ok && strings.HasPrefix(dynamo.Text(update.Key, schema.SK), schema.HistogramPrefix) && throttles > 0 {
-			throttles--
-			return &types.ProvisionedThroughputExceededException{}
-		}
-		return nil
-	})
-	h.cells = newCellsFolder(client, Settings{RollupsTable: h.table}, h.now)
-	a.score1("p9", 7)
-	i := a.stream("p9")
-	id, _ := a.shard(i, a.done[i])
-	must(t, h, enginetest.WindowedBatch(id, append(a.streams[i][a.done[i]:], write{counter: "other", rev: 1, value: 5}.record())...))
-	a.done[i] = len(a.streams[i])
-	if throttles > 0 {
-		t.Errorf("%d throttles are left of 4", throttles)
-	}
-	a.rest()
-	a.compare()
-}
-
 // TestNoteClearedTooSoon checks that a fold writes its note again if a recheck deleted it before the fold stored
 // the top.
 func TestNoteClearedTooSoon(t *testing.T) {
@@ -134,47 +102,6 @@ func TestFailedRechecks(t *testing.T) {
 		if got := a.task(); got != `{"looked":0,"failed":0,"later":1,"moved":0}` {
 			t.Errorf("the next run: %s, want the note later", got)
 		}
-	}
-}
-
-// brokenFor fails reads of one board.
-type brokenFor struct {
-	Boards
-	board string
-}
-
-func (b brokenFor) Entries(ctx context.Context, board, label string, players []string, now time.Time) (map[string]boards.Entry, error) {
-	if board == b.board {
-		return nil, shard.ErrUnavailable
-	}
-	return b.Boards.Entries(ctx, board, label, players, now)
-}
-
-func (b brokenFor) Settings(ctx context.Context, board string, now time.Time) (boards.Settings, error) {
-	if board == b.board {
-		return boards.Settings{}, shard.ErrUnavailable
-	}
-	return b.Boards.Settings(ctx, board, now)
-}
-
-// TestSomeRechecksFail checks that a run does all rechecks, and reports how many failed.
-func TestSomeRechecksFail(t *testing.T) {
-	a := calm(t, 3)
-	a.rest()
-	h := a.containers[0]
-	var logs bytes.Buffer
-	h.log = slog.New(slog.NewTextHandler(&logs, nil))
-	for _, name := range []string{a.name, "b"} {
-		require.NoError(t, h.tops.noteRecheck(t.Context(), &boardChanges{Period: parts.Period{Board: name, Label: "all"}}))
-	}
-	h.tops.boards = brokenFor{h.tops.boards, a.name}
-	a.clock = a.clock.Add(recheck + time.Second)
-	out, err := h.Invoke(t.Context(), []byte(BoardsTask))
-	if err != nil || string(out) != `{"looked":2,"failed":1,"later":0,"moved":0}` {
-		t.Errorf("the task answered %s, %v; want 2 looked, 1 failed", out, err)
-	}
-	if want := `msg="boards task done" looked=2 failed=1 later=0`; !strings.Contains(logs.String(), want) {
-		t.Errorf("logged %s, want %s", &logs, want)
 	}
 }
 

@@ -151,25 +151,6 @@ func (a *arena) damage(sk string, with map[string]types.AttributeValue) {
 	enginetest.Put(a.t, a.db, a.names.Rollups, it)
 }
 
-// TestDamagedTopIsReplacedOnce checks that only one of two containers that read a damaged top can replace it.
-func TestDamagedTopIsReplacedOnce(t *testing.T) {
-	a := calm(t, 3)
-	f := a.containers[0].tops
-	for _, version := range []types.AttributeValue{nil, dynamo.Number(7)} {
-		a.damage(schema.TopSK, map[string]types.AttributeValue{schema.TopVersion: version, schema.TopPlaces: nil})
-		s := &boardChanges{Period: a.period()}
-		top, err := f.load(t.Context(), s)
-		if err != nil || top.damaged == nil {
-			t.Fatalf("the top is %+v, %v; want a damaged one", top, err)
-		}
-		for _, want := range []bool{true, false} {
-			if _, err := f.client.UpdateItem(t.Context(), f.update(s, top, top.nextTop(board.NewTop(), s.lifetime, f.now()))); (err == nil) != want {
-				t.Errorf("replacing the top: %v, want success %t", err, want)
-			}
-		}
-	}
-}
-
 // TestLostTop checks that a top which was lost is right again after a recheck. Before, it has only later scores.
 func TestLostTop(t *testing.T) {
 	a := calm(t, 20)

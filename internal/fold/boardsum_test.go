@@ -4,15 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
@@ -102,52 +97,6 @@ func TestTwoRefreshers(t *testing.T) {
 	a.holdsSum(true)
 	a.rest()
 	a.compare()
-}
-
-// ledger is a client that stores a sum and a note, and counts calls.
-type ledger struct {
-	Client
-	sum, note                 dynamo.Item
-	noteReads, sumReads, puts int
-}
-
-func (l *ledger) GetItem(_ context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	if in.Key[schema.SK].(*types.AttributeValueMemberS).Value == schema.SumSK {
-		l.sumReads++
-		return &dynamodb.GetItemOutput{Item: l.sum}, nil
-	}
-	l.noteReads++
-	return &dynamodb.GetItemOutput{Item: l.note}, nil
-}
-
-func (l *ledger) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	l.puts++
-	l.note = dynamo.Item{schema.NoteLast: in.ExpressionAttributeValues[":now"]}
-	return &dynamodb.UpdateItemOutput{}, nil
-}
-
-// TestWhatNotesOfSumsCost counts an hour's reads and writes for a board's sum. Each stream shard has a container of
-// its own, which folds once a second.
-func TestWhatNotesOfSumsCost(t *testing.T) {
-	for _, c := range []struct{ shards, notes, noteReads int }{{4, 240, 960}, {160, 240, 38_400}} {
-		now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-		client := &ledger{sum: dynamo.Item{schema.RollupSequence: dynamo.String("0"), schema.Version: dynamo.Decimal(schema.BoardVersion), schema.HistogramCells: board.Histogram{}.Attributes()[schema.HistogramCells]}}
-		var tops []*topFolder
-		for range c.shards {
-			tops = append(tops, newTopFolder(client, Settings{RollupsTable: "r", BoardRecheck: recheck}, nil, func() time.Time { return now }, slog.New(slog.DiscardHandler)))
-		}
-		s := &boardChanges{Period: parts.Period{Board: "b", Label: "all"}}
-		for range 3600 {
-			for _, f := range tops {
-				require.NoError(t, f.noteFolded(t.Context(), s, false))
-			}
-			now = now.Add(time.Second)
-		}
-		t.Logf("%d stream shards: %d notes of one write unit, %d reads of half a unit, and %d of the sum", c.shards, client.puts, client.noteReads, client.sumReads)
-		if client.puts != c.notes || client.sumReads != c.notes || client.noteReads > c.noteReads {
-			t.Errorf("%d notes, %d reads of the sum and %d of notes; want %d, %[4]d and at most %[5]d", client.puts, client.sumReads, client.noteReads, c.notes, c.noteReads)
-		}
-	}
 }
 
 // TestLateNoteKeepsTheNewer checks that a late note of a sum does not set back the time of a newer one.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 )
 
 // images are attributes of every type, as GetRecords writes them.
@@ -65,14 +64,4 @@ func TestMalformedRecordsAreDeliveredUnchanged(t *testing.T) {
 			t.Errorf("%s became %s", odd, got)
 		}
 	}
-}
-
-func TestStringsRoundTripThroughJSON(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := rapid.String().Draw(t, "s")
-		var got string
-		if err := json.Unmarshal(appendString(nil, s), &got); err != nil || got != s {
-			t.Fatalf("%q came back as %q, %v", s, got, err)
-		}
-	})
 }

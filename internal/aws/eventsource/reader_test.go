@@ -73,15 +73,3 @@ func TestReaderRestartsAtTrimHorizon(t *testing.T) {
 		t.Errorf("records %v, %v after the error; want record 7", records, err)
 	}
 }
-
-// TestEmptyGetRecordsResponseClosesNoShard checks that a response with neither records nor an iterator is an error.
-func TestEmptyGetRecordsResponseClosesNoShard(t *testing.T) {
-	a := &responses{{`"TRIM_HORIZON"`, `{"ShardIterator":"i"}`}, {"GetRecords", `{}`}, {"GetRecords", someRecord}}
-	r := a.reader("")
-	if _, closed, err := r.Next(t.Context(), 10); err == nil || closed {
-		t.Fatalf("empty response: closed %t, %v; want an error", closed, err)
-	}
-	if records, closed, err := r.Next(t.Context(), 10); len(records) != 1 || closed || err != nil {
-		t.Errorf("next response: records %v, closed %t, %v; want one record", records, closed, err)
-	}
-}

@@ -154,24 +154,6 @@ func TestLargeStateEndsWindowEarly(t *testing.T) {
 	}
 }
 
-// TestWindowedResponseNeedsState checks that a response without a state fails, and that retries get the window's last state.
-func TestWindowedResponseNeedsState(t *testing.T) {
-	h := &recorder{reply: func(e events.DynamoDBTimeWindowEvent) (string, error) {
-		if len(e.Records) > 0 && sortKeys(e)[0] == "1" {
-			return `{"state":{"n":"5"}}`, nil
-		}
-		return `{"state":null}`, nil
-	}}
-	b := newBench(t, h)
-	b.options.BatchSize = 1
-	b.play(oneShard(record(1, at(1)), record(2, at(2))), 3)
-	b.drain(t)
-	f := b.failures(t)
-	if len(f) != 2 || f[0].BatchInfo.First != "2" || f[1].BatchInfo.Size != 0 || !strings.Contains(string(f[1].Payload), `"state":{"n":"5"}`) {
-		t.Errorf("failures %+v, want record 2 and the window's end with the state 5", f)
-	}
-}
-
 func TestRecordsOverMaxAgeAreDiscarded(t *testing.T) {
 	h := counting()
 	b := newBench(t, h)

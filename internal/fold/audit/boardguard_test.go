@@ -88,30 +88,6 @@ func (r *rig) wantRight(t *testing.T, name, when string) {
 	t.Errorf("%s: findings %+v, want none", when, check(t, a, boardTarget(name)))
 }
 
-// TestBoardFailureIsReplayed checks that a replay counts the records which a damaged fragment could not
-// take, and deletes the failure.
-func TestBoardFailureIsReplayed(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.run(t, nil)
-	r.score(t, "b", players(10)...)
-	a := r.auditor(quick(repairing))
-	r.wantRight(t, "b", "before")
-	r.damage(t, "b", r.openFragment(t, "b"), item{"seq": dynamo.String("x")})
-	enginetest.Eventually(t, func() bool {
-		r.score(t, "b", fmt.Sprint("late", time.Now().UnixNano(), " 5"))
-		return len(r.failures(t, a)) == 1
-	})
-	report, left, err := a.Replay(t.Context(), r.failures(t, a), nil, nil)
-	if err != nil || report.Targets != 1 || report.Repaired != 1 {
-		t.Fatalf("%+v, left %+v, %v", report, left, err)
-	}
-	r.wantRight(t, "b", "replayed")
-	if report, left, err = a.Replay(t.Context(), r.failures(t, a), nil, nil); err != nil || len(left) != 0 || len(r.failures(t, a)) != 0 {
-		t.Errorf("the second replay: %+v, left %+v, %v", report, left, err)
-	}
-}
-
 // TestAllHasBoards checks that All yields boards with entries and boards with summaries only.
 func TestAllHasBoards(t *testing.T) {
 	r := newRig(t)

@@ -227,44 +227,6 @@ func TestMixedWidths(t *testing.T) {
 	}
 }
 
-// TestMoreFragmentsThanATransactionTakes checks the repair of such a rollup. Records that are folded
-// later, or redelivered, count once.
-func TestMoreFragmentsThanATransactionTakes(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	at := hour()
-	r.run(t, nil)
-	r.put(t, "e", at, 4)
-	r.folded(t, "e", at, 4)
-	key := parts.Bucket{Entity: "e", Width: shard.Hour, Start: at}.Key()
-	one := []parts.Record[measures.Part]{{Sequence: strings.Repeat("0", 39) + "1", Apply: func(p *measures.Part) { p.Add(map[string]string{"t": "1"}) }}}
-	folder := parts.NewEvents(r.db, r.names.Rollups, time.Now).Folder(r.db)
-	const wrong = 120
-	for n := range wrong {
-		_, err := folder.Fold(t.Context(), key, fmt.Sprint("gone", n), time.Time{}, one)
-		require.NoError(t, err)
-	}
-	if there := len(r.parts(t, "e", at)); there <= wrong {
-		t.Fatalf("%d fragments, want more than %d", there, wrong)
-	}
-	r.wantFound(t, 20*time.Second, hourTarget("e", at), audit.Fewer, `124 events; "t": 124, sum 130, min 1, max 4`, `4 events; "t": 4, sum 10, min 1, max 4`)
-	r.put(t, "e", at.Add(time.Minute), 3)
-	r.folded(t, "e", at, 7)
-	for n := range wrong { // redelivered
-		again := parts.NewEvents(r.db, r.names.Rollups, time.Now).Folder(r.db)
-		_, err := again.Fold(t.Context(), key, fmt.Sprint("gone", n), time.Time{}, one)
-		require.NoError(t, err)
-	}
-	enginetest.Deliver(t, r.db, r.names, "again", r.aggregator(t, r.db), nil)()
-	if found := check(t, r.auditor(nil), hourTarget("e", at)); len(found) != 0 {
-		t.Fatalf("findings after three more events: %+v", found)
-	}
-	sum := parts.NewEvents(r.db, r.names.Rollups, time.Now).Sum(r.parts(t, "e", at))
-	if m := sum.Measures["t"]; sum.Events != 7 || m.Sum.String() != "16" {
-		t.Errorf("the sum is %+v, want 7 events, t 16", sum)
-	}
-}
-
 // TestBusyBucket checks that an audit gives up a rollup into which something is folded after each read. It
 // counts as bad from an hour after its end.
 func TestBusyBucket(t *testing.T) {

@@ -2,18 +2,13 @@ package audit_test
 
 import (
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/audit"
-	"github.com/hotshard/hotshard/internal/fold/measures"
-	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
@@ -74,37 +69,6 @@ func TestRepairKeepsEventsWithoutItems(t *testing.T) {
 	}
 }
 
-// show returns fragments as text, for comparisons.
-func show(list []parts.Part[measures.Part]) (text string) {
-	for _, p := range list {
-		text += fmt.Sprintf("%s %s %v %d %+v\n", p.StreamShard, p.Sequence, p.AsOf, p.ExpiresAt, p.Value)
-	}
-	return text
-}
-
-// TestWithoutARule checks that a replay leaves a rollup for which there is no rule as it is, and keeps
-// its failure.
-func TestWithoutARule(t *testing.T) {
-	r := newRig(t)
-	at := hour()
-	r.put(t, "e", at, 4)
-	r.fold(t)
-	pk, sk := schema.FailureKey(nameOf(hourTarget("e", at)))
-	r.update(t, r.names.Rollups, pk, sk, "SET last_at = :at", item{":at": num(5)})
-	before := show(r.parts(t, "e", at))
-	for _, text := range []string{`[]`, `[{"prefix":"f","every":"1h"}]`, `[{"every":"1d"}]`} {
-		r.rules = rules(t, text)
-		a := audit.New(audit.Options{Names: r.names, Rules: r.rules, Repair: true, Fewer: true, Wait: time.Second}, r.acknowledging(r.db, 1e9))
-		report, left, err := a.Replay(t.Context(), r.failures(t, a), nil, nil)
-		if err != nil || report.Bad() != 1 || report.States[audit.NoRule] != 1 || len(left) != 1 || len(r.failures(t, a)) != 1 {
-			t.Errorf("%s: %+v, left %+v, %v", text, report, left, err)
-		}
-		if after := show(r.parts(t, "e", at)); after != before || !strings.Contains(after, "Sum:") {
-			t.Errorf("%s: %s became %s", text, before, after)
-		}
-	}
-}
-
 // TestLateBatchCountsOnce checks that an event counts once if its batch is folded only after an audit has
 // counted it. The stream shard has a fragment or none.
 func TestLateBatchCountsOnce(t *testing.T) {
@@ -136,36 +100,6 @@ func TestLateBatchCountsOnce(t *testing.T) {
 				t.Errorf("findings after another event: %+v; want none, and 5 events", found)
 			}
 		})
-	}
-}
-
-// TestFragmentRepairedByHand checks that a fragment which was repaired as docs/audit.md says counts no
-// redelivered record again.
-func TestFragmentRepairedByHand(t *testing.T) {
-	r := newRig(t)
-	at := hour()
-	container := r.aggregator(t, r.db)
-	for i := 1; i <= 3; i++ {
-		r.event(t, at, i)
-	}
-	deliver(t, container, at, 1, 2, 3)
-	pk, sk := r.part(t, "e", at)
-	r.update(t, r.names.Rollups, pk, sk, "SET measures = :x, skipped = :x", item{":x": dynamo.String("x")})
-	a := audit.New(audit.Options{Names: r.names, Rules: r.rules, Repair: true, Wait: time.Second, Poll: time.Millisecond}, r.acknowledging(r.db, 0))
-	if found := check(t, a, hourTarget("e", at)); len(found) != 1 || found[0].State != audit.Unreadable {
-		t.Fatalf("findings %+v, want an unreadable fragment", found)
-	}
-	seq := fmt.Sprintf("%0*d", schema.RollupSequenceDigits, 3)
-	r.update(t, r.names.Rollups, pk, sk, "SET v = :one, seq = :seq, events = :zero, measures = :none REMOVE skipped, restated, as_of, expires_at",
-		item{":one": num(1), ":zero": num(0), ":none": &types.AttributeValueMemberM{Value: item{}}, ":seq": dynamo.String(seq + "~")})
-	if found := check(t, a, hourTarget("e", at)); len(found) != 1 || !found[0].Repaired {
-		t.Fatalf("findings after the repair by hand: %+v, want one that was repaired", found)
-	}
-	r.event(t, at, 4)
-	deliver(t, container, at, 2, 3, 4)
-	deliver(t, r.aggregator(t, r.db), at, 1, 2, 3, 4)
-	if found := check(t, a, hourTarget("e", at)); len(found) != 0 || r.eventsIn(t, "e", at) != 4 {
-		t.Errorf("findings after the redelivery: %+v; want none, and 4 events", found)
 	}
 }
 

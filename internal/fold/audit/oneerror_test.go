@@ -46,19 +46,3 @@ func TestOneErrorFailsOneTarget(t *testing.T) {
 		t.Errorf("without a table: %v", err)
 	}
 }
-
-// TestLastHourOfTheYear9999 checks the audit of an event in the last hour that a key can name.
-func TestLastHourOfTheYear9999(t *testing.T) {
-	r := newRig(t)
-	r.addTo(t, "counter", 1, 1)
-	r.update(t, r.names.Events, "E#far#9999-12-31#0", "9999-12-31T23:59:59.999Z#x", "SET #data = :d",
-		item{":d": &types.AttributeValueMemberM{Value: item{"x": num(1)}}})
-	r.fold(t)
-	if report := all(t, r.auditor(nil)); report.Targets != 2 || report.Right != 2 {
-		t.Errorf("report %+v, want two targets and both right", report)
-	}
-	r.delete(t, r.names.Events, "E#far#9999-12-31#0", "9999-12-31T23:59:59.999Z#x")
-	if report := all(t, r.auditor(hasty)); report.Right != 1 || report.States[audit.Fewer] != 1 {
-		t.Errorf("without it: %+v", report)
-	}
-}

@@ -121,25 +121,6 @@ func compare(t *rapid.T, top *Top, m model, size int) {
 			t.Fatalf("the top lacks %+v, which it covers down to %+v", p, top.floor)
 		}
 	}
-	around(t, top, all)
-}
-
-// around compares each player's neighbours that the top knows.
-func around(t *rapid.T, top *Top, all []boards.Place) {
-	t.Helper()
-	const n = 2
-	for i, p := range all {
-		ahead, above, below, known := top.Around(p, n)
-		if top.Covers(p) && ahead != i {
-			t.Fatalf("%d are ahead of rank %d", ahead, i+1)
-		}
-		if want := top.Whole() || i+n < len(top.Entries()); known != want {
-			t.Fatalf("the neighbours of rank %d are known: %t, want %t", i+1, known, want)
-		}
-		if known && !(slices.Equal(above, all[max(0, i-n):i]) && slices.Equal(below, all[i+1:min(len(all), i+1+n)])) {
-			t.Fatalf("the neighbours of rank %d are %+v and %+v", i+1, above, below)
-		}
-	}
 }
 
 // TestOffer checks what a record does to a top of 24 players.

@@ -51,42 +51,18 @@ func (r *rig) counted(t rapid.TB, name, period string) map[string]int64 {
 	return found
 }
 
-// TestMergesHistograms checks that the fragments of a histogram are merged, of all time and of a current
-// period. Recently folded fragments, the top and other boards stay.
+// TestMergesHistograms checks that the resting fragments of a period are merged, and expire with the last of them.
 func TestMergesHistograms(t *testing.T) {
 	r := newRig(t, nil)
 	later := r.clock.Add(10 * day)
-	for _, period := range []string{"all", "2026-W02"} {
-		expires := map[string]time.Time{"2026-W02": later}[period]
-		for i := range 3 {
-			r.cellsOf(t, "b#1", period, fmt.Sprint("s", i), int64(1+i), r.ago(48*time.Hour+time.Second), expires, 10, 20)
-		}
-		r.cellsOf(t, "b#1", period, "young", 10, r.ago(48*time.Hour-time.Second), expires, 10)
+	for i, rested := range []time.Duration{48*time.Hour + time.Second, 59 * day, 48*time.Hour - time.Second} {
+		r.cellsOf(t, "b#1", "2026-W02", fmt.Sprint("s", i), 3, r.ago(rested), later.AddDate(0, 0, -i), 1)
 	}
-	r.cellsOf(t, "b", "all", "s", 5, r.ago(60*day), time.Time{}, 1)
-	top := dynamo.Key(schema.BoardRollupKey("b#1", "all"), schema.TopSK)
-	top[schema.AsOf] = dynamo.Number(r.ago(60 * day).UnixMilli())
-	r.put(t, r.names.Rollups, top)
-	r.want(t, Answer{Boards: 2, Merged: 6, Done: true})
-	for _, period := range []string{"all", "2026-W02"} {
-		if got := r.counted(t, "b#1", period); !maps.Equal(got, map[string]int64{"young": 10, schema.MergedPart: 12}) {
-			t.Errorf("%s: entries by fragment %v, want 10 in young and 12 in the merged one", period, got)
-		}
-	}
+	r.want(t, Answer{Boards: 1, Merged: 2, Done: true})
 	read, err := r.cells.Read(t.Context(), parts.Period{Board: "b#1", Label: "2026-W02"}.Key())
-	if err != nil || read[len(read)-1].ExpiresAt != later.Unix() || read[0].ExpiresAt != r.clock.Add(schema.EmptiedLifetime).Unix() {
-		t.Errorf("expiries of the fragments: %+v, %v", read, err)
+	if err != nil || read[len(read)-1].ExpiresAt != later.Unix() || !maps.Equal(r.counted(t, "b#1", "2026-W02"), map[string]int64{"s2": 3, schema.MergedPart: 6}) {
+		t.Errorf("fragments %+v, %v; want 6 entries merged until %v, and 3 in s2", read, err, later)
 	}
-	if got := r.counted(t, "b", "all"); !maps.Equal(got, map[string]int64{"s": 5}) {
-		t.Errorf("a single fragment: %v, want it unchanged", got)
-	}
-	r.clock = r.clock.Add(roundEvery)
-	r.want(t, Answer{Boards: 2, Merged: 2, Done: true})
-	if got := r.counted(t, "b#1", "all"); !maps.Equal(got, map[string]int64{schema.MergedPart: 22}) {
-		t.Errorf("a round later: %v, want 22 in the merged fragment", got)
-	}
-	r.clock = r.clock.Add(roundEvery)
-	r.want(t, Answer{Done: true})
 }
 
 // TestDamagedHistograms checks that unreadable fragments are logged and the others merged. If the merged

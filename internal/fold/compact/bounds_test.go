@@ -8,7 +8,6 @@ import (
 
 	"github.com/aws/smithy-go"
 
-	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
@@ -23,41 +22,6 @@ func TestMergesArePaced(t *testing.T) {
 	r.want(t, Answer{Buckets: 1, Merged: parts.MaxReplaced})
 	r.want(t, Answer{Buckets: 1, Merged: 50})
 	r.want(t, Answer{Done: true})
-}
-
-// TestFieldsOfAMergedFragment checks that a merged fragment has at most parts.MaxFields fields. Fragments
-// that would add more stay, so that readers see all fields.
-func TestFieldsOfAMergedFragment(t *testing.T) {
-	r := newRig(t, nil)
-	b := bucketAt("e", r.ago(60*day))
-	const stored = 12
-	for i := range stored {
-		p := measures.Part{}.Clone()
-		numbers := map[string]string{}
-		for n := range measures.MaxMeasures {
-			numbers[fmt.Sprint("f", i, "-", n)] = "1"
-		}
-		p.Add(numbers)
-		r.store(t, b, fmt.Sprintf("s%03d", i), p, r.ago(59*day))
-	}
-	const fit = parts.MaxFields / measures.MaxMeasures
-	r.want(t, Answer{Buckets: 1, Merged: fit, Done: true})
-	r.clock = r.clock.Add(roundEvery)
-	r.want(t, Answer{Done: true})
-	read, err := r.events.Read(t.Context(), b.Key())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var sum measures.Part
-	for _, p := range read {
-		if len(p.Value.Measures) > parts.MaxFields {
-			t.Errorf("%s has %d fields", p.StreamShard, len(p.Value.Measures))
-		}
-		sum.Merge(p.Value)
-	}
-	if len(sum.Measures) != stored*measures.MaxMeasures || sum.Events != stored || sum.Skipped != 0 {
-		t.Errorf("readers see %d fields of %d events, and %d skipped", len(sum.Measures), sum.Events, sum.Skipped)
-	}
 }
 
 // TestRejectedMerge checks that fragments whose merge DynamoDB rejects are logged and stay. The run does

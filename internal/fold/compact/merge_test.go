@@ -15,91 +15,24 @@ import (
 
 const day = 24 * time.Hour
 
-// TestMergesWhatRests checks that only fragments are merged that were not folded into recently, and only
-// several at a time.
+// TestMergesWhatRests checks that only fragments are merged that were not folded into recently, and that a
+// round begins a while after the last.
 func TestMergesWhatRests(t *testing.T) {
 	r := newRig(t, nil)
-	old := bucketAt("old", r.ago(60*day))
+	b := bucketAt("old", r.ago(60*day))
 	for i := range 3 {
-		r.fragment(t, old, fmt.Sprint("s", i), int64(1+i), r.ago(48*time.Hour+time.Second))
+		r.fragment(t, b, fmt.Sprint("s", i), int64(1+i), r.ago(48*time.Hour+time.Second))
 	}
-	r.fragment(t, old, "young", 10, r.ago(48*time.Hour-time.Second))
-	r.fragment(t, old, "empty", 0, r.ago(60*day))
-	r.fragment(t, old, "undated", 20, time.Time{})
-	alone := bucketAt("alone", r.ago(60*day))
-	r.fragment(t, alone, "s", 5, r.ago(60*day))
-	undated := bucketAt("undated", r.ago(60*day))
-	for i := range 2 {
-		r.fragment(t, undated, fmt.Sprint("s", i), 1, time.Time{})
-	}
+	r.fragment(t, b, "young", 10, r.ago(48*time.Hour-time.Second))
+	r.fragment(t, b, "undated", 20, time.Time{})
 	r.want(t, Answer{Buckets: 1, Merged: 3, Done: true})
-	if got := r.holding(t, old); !maps.Equal(got, map[string]int64{"young": 10, "undated": 20, schema.MergedPart: 6}) {
+	if got := r.holding(t, b); !maps.Equal(got, map[string]int64{"young": 10, "undated": 20, schema.MergedPart: 6}) {
 		t.Errorf("events by fragment %v, want 10 in young, 20 in undated and 6 in the merged one", got)
-	}
-	if got := r.holding(t, alone); !maps.Equal(got, map[string]int64{"s": 5}) {
-		t.Errorf("a single fragment: %v, want it unchanged", got)
-	}
-	if got := r.holding(t, undated); len(got) != 2 {
-		t.Errorf("fragments without a time: %v, want both unchanged", got)
 	}
 	r.clock = r.clock.Add(roundEvery - time.Second)
 	r.want(t, Answer{Done: true})
 	r.clock = r.clock.Add(time.Second)
 	r.want(t, Answer{Buckets: 1, Merged: 1, Done: true}) // the young one into the merged one
-	if got := r.holding(t, old); !maps.Equal(got, map[string]int64{"undated": 20, schema.MergedPart: 16}) {
-		t.Errorf("a round later: %v, want 16 in the merged fragment", got)
-	}
-	r.clock = r.clock.Add(roundEvery)
-	r.want(t, Answer{Done: true})
-}
-
-// TestMoreThanATransactionTakes checks that one read is enough for a merge of several transactions.
-func TestMoreThanATransactionTakes(t *testing.T) {
-	r := newRig(t, nil)
-	b := bucketAt("e", r.ago(60*day))
-	for i := range 230 {
-		r.fragment(t, b, fmt.Sprintf("s%03d", i), 1, r.ago(59*day))
-	}
-	reads := 0
-	r.on.query = func() error { reads++; return nil }
-	r.want(t, Answer{Buckets: 1, Merged: 230, Done: true})
-	if reads != 1 {
-		t.Errorf("the rollup was read %d times, want once", reads)
-	}
-	if got := r.holding(t, b); !maps.Equal(got, map[string]int64{schema.MergedPart: 230}) {
-		t.Errorf("events by fragment %v, want 230 in the merged one", got)
-	}
-}
-
-// TestManyFragmentsDoNotWaitForRest checks that an event rollup with more than 16 fragments is merged an hour
-// after its end, although it does not rest. One with 16 waits.
-func TestManyFragmentsDoNotWaitForRest(t *testing.T) {
-	r := newRig(t, func(o *Options) { o.PageItems = 7 }) // a rollup is on several pages
-	over, few, early := bucketAt("over", r.ago(2*time.Hour)), bucketAt("few", r.ago(2*time.Hour)), bucketAt("early", r.ago(time.Hour))
-	for i := range 17 {
-		r.fragment(t, over, fmt.Sprintf("s%02d", i), 1, r.ago(time.Minute))
-		r.fragment(t, early, fmt.Sprintf("s%02d", i), 1, r.ago(time.Minute))
-		if i < 16 {
-			r.fragment(t, few, fmt.Sprintf("s%02d", i), 1, r.ago(time.Minute))
-		}
-	}
-	r.fragment(t, few, schema.MergedPart, 5, r.ago(time.Minute))
-	r.want(t, Answer{Buckets: 1, Merged: 17, Done: true})
-	if got := r.holding(t, over); !maps.Equal(got, map[string]int64{schema.MergedPart: 17}) {
-		t.Errorf("events by fragment %v, want 17 in the merged one", got)
-	}
-	if x, y := len(r.holding(t, few)), len(r.holding(t, early)); x != 17 || y != 17 {
-		t.Errorf("%d fragments of few and %d of early, want 17 of each", x, y)
-	}
-	read, err := r.events.Read(t.Context(), over.Key())
-	if err != nil || len(read) != 18 {
-		t.Fatalf("%d fragments, %v", len(read), err)
-	}
-	for _, p := range read[:17] {
-		if p.Sequence != sequence+schema.EmptiedSuffix || p.ExpiresAt != r.clock.Add(schema.EmptiedLifetime).Unix() {
-			t.Errorf("%s keeps %q until %d", p.StreamShard, p.Sequence, p.ExpiresAt)
-		}
-	}
 }
 
 // TestRunsContinue checks that a run without time stops after a page, and that the next run continues
@@ -144,24 +77,6 @@ func TestFoldDuringAMerge(t *testing.T) {
 	r.want(t, Answer{Done: true})
 	if got := r.holding(t, b); !maps.Equal(got, map[string]int64{"a": 1, "b": 3}) || r.logs.Len() > 0 {
 		t.Errorf("events by fragment %v, want 1 in a and 3 in b; logs: %s", got, &r.logs)
-	}
-}
-
-// TestExpiredFragmentsAreNotMerged checks that neither an expired fragment nor an expired merged one is
-// in the new sum.
-func TestExpiredFragmentsAreNotMerged(t *testing.T) {
-	r := newRig(t, func(o *Options) { o.Retention = 70 * day })
-	b := bucketAt("e", r.ago(60*day))
-	for i, s := range []string{"a", "b", "c", schema.MergedPart} {
-		r.fragment(t, b, s, 1<<i, r.ago(59*day))
-	}
-	for _, s := range []string{"c", schema.MergedPart} {
-		pk, sk := schema.RollupKey(b.Entity, b.Width, b.Start, s)
-		r.expire(t, pk, sk, r.ago(time.Second))
-	}
-	r.want(t, Answer{Buckets: 1, Merged: 2, Done: true})
-	if got := r.holding(t, b); !maps.Equal(got, map[string]int64{"c": 4, schema.MergedPart: 3}) {
-		t.Errorf("events by fragment %v, want 4 in c and 3 in the merged one", got)
 	}
 }
 

@@ -116,21 +116,6 @@ func TestFoldsDuringARemoval(t *testing.T) {
 	r.want(t, Answer{Done: true})
 }
 
-// TestFoldBesideARemoval checks that an increment of another write shard does not keep a tombstone.
-func TestFoldBesideARemoval(t *testing.T) {
-	r := newRig(t, nil)
-	r.summary(t, "C#c#0", map[string]int64{"r1": 8, "x1": 0, "r2": 3, "x2": 4, "gone": hour.UnixMilli()})
-	r.on.write = func() error {
-		r.on.write = nil
-		r.set(t, "C#c#0", "SET r2 = :r, x2 = :x", item{":r": dynamo.Number(4), ":x": dynamo.Number(5)})
-		return nil
-	}
-	r.want(t, Answer{Tombstones: 1, Done: true})
-	if got := r.attributes(t, "C#c#0"); !maps.Equal(got, map[string]string{"r2": "4", "x2": "5"}) {
-		t.Errorf("the partial has %v, want r2 4 and x2 5", got)
-	}
-}
-
 // TestTombstonesThatStay checks that unreadable partials, and those whose calls fail, keep their tombstones.
 func TestTombstonesThatStay(t *testing.T) {
 	r := newRig(t, nil)

@@ -2,9 +2,7 @@ package marks
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -133,23 +131,6 @@ func TestRangesAreProven(t *testing.T) {
 			t.Fatalf("%d markers for %d partition keys", markers, len(partitions))
 		}
 	})
-}
-
-// TestHashesAreProven checks that each stream shard acknowledges a marker if a hash spreads the items.
-func TestHashesAreProven(t *testing.T) {
-	for seed := range uint64(100) {
-		random := rand.New(rand.NewPCG(seed, 0))
-		n := 3 + random.IntN(6)
-		b := parts.Bucket{Entity: "e", Width: shard.Hour, Start: anHour}
-		l := &layout{streamShard: func(pk, sk string) string {
-			sum := sha256.Sum256(fmt.Append(nil, seed, pk, sk))
-			return fmt.Sprint(int(sum[0]) * n / 256)
-		}}
-		missing, acknowledged, markers := l.prove(t, b, partitionsOf(b, 1+random.IntN(12)))
-		if missing != "" || len(acknowledged) != n || markers > 1000 {
-			t.Errorf("seed %d: %d of %d stream shards acknowledged %d markers: %s", seed, len(acknowledged), n, markers, missing)
-		}
-	}
 }
 
 // TestNoProof checks the reasons why there is no proof, and that no events need no markers.
