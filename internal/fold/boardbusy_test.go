@@ -64,28 +64,6 @@ func TestBusyTop(t *testing.T) {
 	}
 }
 
-// TestNoteClearedTooSoon checks that a fold writes its note again if a recheck deleted it before the fold stored
-// the top.
-func TestNoteClearedTooSoon(t *testing.T) {
-	a := calm(t, 20)
-	a.rest()
-	a.size = 15 // raised
-	cleared := false
-	a.containers[0].tops.client = beforeFirst(a.db, updateOf(schema.TopSK), func() {
-		cleared = true
-		a.size = 5 // and lowered
-		a.pass(recheck + time.Second)
-		if got := a.task(); got != `{"looked":2,"failed":0,"later":0,"moved":0}` || a.noted() != 0 {
-			t.Errorf("%s, %d notes; the test wants none", got, a.noted())
-		}
-		a.size = 15
-	})
-	must(t, a.containers[0], enginetest.WindowedBatch("shardId-0-0", a.streams[0][0])) // a redelivery
-	if n := len(a.top().Entries()); n < 15 || a.noted() != 1 || !cleared {
-		t.Errorf("the top has %d players, %d notes; want 15 or more, and one; a recheck came before: %t", n, a.noted(), cleared)
-	}
-}
-
 // TestFailedRechecks checks that a failed recheck is due again after the recheck age, so that it delays no other.
 func TestFailedRechecks(t *testing.T) {
 	a := calm(t, 3)

@@ -149,28 +149,6 @@ func history(random *rand.Rand, counter string, n int) ([]write, int64) {
 	return writes, sum
 }
 
-// TestOneUpdateForEachCounter checks that a batch costs one update for each counter, whatever its records and
-// write shards. A redelivery to another container costs one failed condition each.
-func TestOneUpdateForEachCounter(t *testing.T) {
-	b, db := newBench(t, nil)
-	var one, two counts
-	settings := Settings{RollupsTable: b.handler.folder.table}
-	var writes []write
-	for i := range 200 {
-		writes = append(writes, write{counter: fmt.Sprint("c", i%5), shard: 1 + i%16, rev: int64(i + 1), value: int64(i), seq: i})
-	}
-	first := &bench{handler: newHandler(t, settings, one.client(db)), reader: b.reader}
-	first.deliver(t, writes)
-	first.deliver(t, writes)
-	if one.updates != 5 || one.failed != 0 {
-		t.Errorf("%d updates, %d failed; want 5 and none", one.updates, one.failed)
-	}
-	(&bench{handler: newHandler(t, settings, two.client(db)), reader: b.reader}).deliver(t, writes)
-	if two.updates != 5 || two.failed != 5 {
-		t.Errorf("another container: %d updates, %d failed conditions; want 5 and 5", two.updates, two.failed)
-	}
-}
-
 // failing returns a client whose updates of these partition keys fail with err; without keys, all do.
 func failing(db *dynamodb.Client, err error, pks ...string) *dynamodb.Client {
 	return enginetest.Before(db, func(in any) error {

@@ -120,3 +120,18 @@ func TestRecordWithoutAKey(t *testing.T) {
 		t.Errorf("failures %+v, want one of each stream and that of C#c#1", got)
 	}
 }
+
+// TestWithoutAStreamShard checks that events fail if a mapping has no tumbling window, and that counters don't.
+func TestWithoutAStreamShard(t *testing.T) {
+	h, db := newEvents(t, nil)
+	event := inserted("e", "1", `{"M":{}}`, "7")
+	unwindowed := []byte(`{"Records":[` + write{counter: "c", rev: 1, value: 5}.record() + "," + event.record() + `]}`)
+	failed, err := hand(h, unwindowed)
+	if err != nil || len(failed) != 1 || !failed["7"] {
+		t.Fatalf("failed: %v, %v; want the event", failed, err)
+	}
+	if got := rollups(t, db, h.table, "e"); len(got) != 0 {
+		t.Fatalf("rollups %+v, want none", got)
+	}
+	must(t, newHandler(t, Settings{RollupsTable: h.table}, db), unwindowed) // without rules no event is folded
+}

@@ -14,7 +14,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
-	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
@@ -231,25 +230,6 @@ func TestThirdMappingOfStreamIsRejected(t *testing.T) {
 	}
 	b.options.Name = "three"
 	b.drain(t)
-}
-
-func TestMappingOptionsAreValidated(t *testing.T) {
-	_, err := eventsource.NewMapping(eventsource.MappingOptions{
-		Name: "x", BatchSize: 10_001, TumblingWindow: 1500 * time.Millisecond, Attempts: -1, BatchingWindow: time.Hour, IdleWindow: time.Hour,
-	})
-	for _, want := range []string{"Source", "Handler", "Checkpoints", "FailureFile", "BatchSize", "TumblingWindow", "Attempts", "BatchingWindow", "IdleWindow"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("the error does not name %s: %v", want, err)
-		}
-	}
-}
-
-func TestOpenStreamNeedsStream(t *testing.T) {
-	b := newBench(t, &recorder{})
-	_, err := eventsource.OpenStream(t.Context(), b.db, enginetest.Streams(t, b.db), b.names.Rollups)
-	if err == nil || !strings.Contains(err.Error(), b.names.Rollups+" has no stream") {
-		t.Errorf("error = %v, want a missing stream", err)
-	}
 }
 
 // endless is a stream shard that always has another record, created at this time.
