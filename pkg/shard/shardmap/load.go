@@ -79,10 +79,10 @@ func (m *Map) load(ctx context.Context, now time.Time) (*view, error) {
 		l = m.newLoad(now)
 		m.loading = l
 	}
-	if err := m.readBuckets(ctx, l, m.times.reload); err != nil {
+	if err := m.readBuckets(ctx, l, reload); err != nil {
 		return nil, fmt.Errorf("reading the shard map: %w", err)
 	}
-	if err := m.followLog(ctx, l.view, slices.MinFunc(l.since, time.Time.Compare).Add(-m.times.loadBack)); err != nil {
+	if err := m.followLog(ctx, l.view, slices.MinFunc(l.since, time.Time.Compare).Add(-loadBack)); err != nil {
 		return nil, err
 	}
 	m.loading, l.view.lookedBack = nil, now

@@ -61,7 +61,6 @@ const (
 type Map struct {
 	stored
 	options Options
-	times   mapTimes
 
 	mu       sync.Mutex
 	view     *view                   // replaced by each load
@@ -86,7 +85,7 @@ const maxEarly = 1000
 // bounds are set to the bounds.
 func New(db Client, table string, o Options) *Map {
 	return &Map{
-		stored: stored{db, table, schema.MapLog(rand.N(schema.MapLogs))}, options: o.withDefaults(), times: soundTimes,
+		stored: stored{db, table, schema.MapLog(rand.N(schema.MapLogs))}, options: o.withDefaults(),
 		view: &view{}, reads: map[string]*currentRead{}, early: memo.New[earlyEntry](maxEarly),
 	}
 }

@@ -71,28 +71,21 @@ func (o Options) withDefaults() Options {
 // lead returns how long after its change a count takes effect.
 func (o Options) lead() time.Duration { return o.ViewAge + o.EventAhead + CommitTime + HostClocks }
 
-// mapTimes keep a view from missing a change. Only tests change them.
-type mapTimes struct {
-	overlap  time.Duration // a poll reads the log from this long before the last poll
-	lookBack time.Duration // how often a poll looks back for late commits
-	loadBack time.Duration // a load reads the log from this long before its keys, and a look back from this long before the last one
-	reload   time.Duration // the age beyond which a view is loaded again, and a snapshot is not used
-}
-
-// A log item has the time at which its commit began. It appears within CommitTime, and its writer's
-// clock may be off by Clocks. So a change that a poll missed is less than 2 s older than the poll; the
-// rest of overlap covers slow polls. Once in LookBack, a poll also finds changes that were committed up
-// to LateTime late because their Changer died. A load reads at most reload, maxLoadTime, loadBack and
-// RenewTime of the log. TTL deletes log items after logTime, which is twice as long.
-var soundTimes = mapTimes{overlap: 5 * time.Second, lookBack: LookBack, loadBack: 2 * time.Minute, reload: 30 * time.Minute}
-
 // LookBack is how long after a late commit all views have it, except their age. A view of a busy process reads two
 // minutes of the log as often.
 const LookBack = 5 * time.Second
 
+// Times that keep a view from missing a change. A log item has the time at which its commit began. It appears within
+// CommitTime, and its writer's clock may be off by Clocks. So a change that a poll missed is less than 2 s older than the
+// poll; the rest of overlap covers slow polls. Once in LookBack, a poll also finds changes that were committed up to
+// LateTime late because their Changer died. A load reads at most reload, maxLoadTime, loadBack and RenewTime of the log. TTL
+// deletes log items after logTime, which is twice as long.
 const (
-	logTime       = 2 * time.Hour  // how long log items are kept
-	tombstoneTime = 24 * time.Hour // how long the item of a deleted key is kept
+	overlap       = 5 * time.Second  // a poll reads the log from this long before the last poll
+	loadBack      = 2 * time.Minute  // a load reads the log from this long before its keys, and a look back from this long before the last one
+	reload        = 30 * time.Minute // the age beyond which a view is loaded again, and a snapshot is not used
+	logTime       = 2 * time.Hour    // how long log items are kept
+	tombstoneTime = 24 * time.Hour   // how long the item of a deleted key is kept
 )
 
 // LongestLife is the longest window of a limit. A limit is divided by the shard count at its

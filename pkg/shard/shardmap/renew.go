@@ -93,13 +93,13 @@ func (m *Map) renew(ctx context.Context, now time.Time) error {
 // one call is in flight at a time.
 func (m *Map) pollOrLoad(ctx context.Context, now time.Time) (*view, error) {
 	v := m.current()
-	if !v.younger(now, m.times.reload) {
+	if !v.younger(now, reload) {
 		return m.load(ctx, now)
 	}
-	if v.lookedBack.IsZero() || now.Sub(v.lookedBack).Abs() < m.times.lookBack {
-		return v, m.followLog(ctx, v, v.polled().Add(-m.times.overlap))
+	if v.lookedBack.IsZero() || now.Sub(v.lookedBack).Abs() < LookBack {
+		return v, m.followLog(ctx, v, v.polled().Add(-overlap))
 	}
-	if err := m.followLog(ctx, v, v.lookedBack.Add(-m.times.loadBack)); err != nil {
+	if err := m.followLog(ctx, v, v.lookedBack.Add(-loadBack)); err != nil {
 		return v, err
 	}
 	v.lookedBack = now

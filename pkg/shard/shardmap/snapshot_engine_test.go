@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
@@ -155,30 +154,4 @@ func (k *keyReads) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func
 		k.ofKeys.Add(1)
 	}
 	return k.Client.Query(ctx, in, o...)
-}
-
-// TestReadUnitsOfStart checks that a start with 10,000 keys and 300 changes since the snapshot takes at most 200 read
-// units.
-func TestReadUnitsOfStart(t *testing.T) {
-	t.Parallel()
-	client := enginetest.Client(t)
-	names := enginetest.Tables(t, client)
-	fillMap(t, client, names.ShardMap, 10_000)
-	units := map[string]float64{}
-	now := libtest.Later
-	for _, start := range []string{"without a snapshot", "with a snapshot"} {
-		m := &metered{Client: client}
-		view := shardmap.New(m, names.ShardMap, shardmap.Options{})
-		require.NoError(t, view.Load(libtest.Within(t), now))
-		if e, err := view.Lookup(libtest.Within(t), "E#tenant/device-009999", now); err != nil || e.Version != 3 {
-			t.Errorf("%s: %+v, %v; want version 3", start, e, err)
-		}
-		_, units[start] = m.takeCounts()
-		require.NoError(t, shardmap.NewChanger(client, view, shardmap.ChangerOptions{Clock: func() time.Time { return now }}).StoreSnapshot(libtest.Within(t), now))
-		now = now.Add(9 * time.Minute)
-		logChanges(t, client, names.ShardMap, 300, now)
-	}
-	if units["without a snapshot"] < 1000 || units["with a snapshot"] > 200 {
-		t.Errorf("read units of a start: %v; want at least 1000 without a snapshot, at most 200 with it", units)
-	}
 }

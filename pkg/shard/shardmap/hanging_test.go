@@ -3,55 +3,18 @@ package shardmap_test
 import (
 	"context"
 	"errors"
-	"strconv"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
-
-// counting is an empty shard map that counts its reads.
-type counting struct{ reads atomic.Int64 }
-
-func (c *counting) GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	c.reads.Add(1)
-	return &dynamodb.GetItemOutput{}, nil
-}
-
-func (c *counting) Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	c.reads.Add(1)
-	return &dynamodb.QueryOutput{}, nil
-}
-
-// TestMapReadsAreFewPerWrite checks that 1,000 events a second of unsharded entities cost less than one read of the
-// map for 100 writes.
-func TestMapReadsAreFewPerWrite(t *testing.T) {
-	t.Parallel()
-	const perSecond = 1000
-	writes := lane.Runs(200_000, 1_000_000)
-	client := &counting{}
-	writer := events.NewWriter(nil, "items", shardmap.New(client, "map", shardmap.Options{}), events.Options{})
-	now := time.Unix(1_800_000_000, 0)
-	for n := range writes {
-		at := now.Add(time.Duration(n) * time.Second / perSecond)
-		if _, err := writer.PutTransact(t.Context(), events.Event{Entity: strconv.Itoa(n), ID: "x", Time: at}, at); err != nil {
-			t.Fatal(err)
-		}
-	}
-	reads := client.reads.Load()
-	if reads*100 >= int64(writes) {
-		t.Errorf("%d reads of the shard map for %d writes, want less than 1 %%", reads, writes)
-	}
-}
 
 // hanging is a shard map whose reads hang until the channel is closed.
 type hanging chan struct{}
