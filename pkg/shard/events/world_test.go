@@ -32,11 +32,13 @@ const (
 	worldKey   = "E#e" // all items have the counts of this key
 )
 
-// world has three programs at a time that write, read and delete the items of one key while its count changes.
+// world has three programs at a time that write, read and delete the items of one key while its count changes. In half the
+// worlds the tables had a fixed count before.
 type world struct {
 	*store
 	changes *changes
 	begin   time.Time
+	fixed   table.Fixed // 0 is none
 
 	mu      sync.Mutex
 	written []*written
@@ -120,11 +122,32 @@ func (w *world) program() *program {
 	p := &program{world: w, client: c, tables: map[string]*table.Table{}}
 	p.changer = shardmap.NewChanger(c, view, shardmap.ChangerOptions{Clock: p.now})
 	p.writer, p.reader = events.NewWriter(w.store, eventTable, view, events.Options{}), events.NewReader(w.store, eventTable, view)
-	for name, layout := range layouts {
-		p.tables[name] = &table.Table{Client: w.store, Name: name, PartitionKey: schema.PK, SortKey: schema.SK, Shards: oneKey{p.changer}, Layout: layout}
+	for name := range layouts {
+		p.tables[name] = w.table(name, oneKey{p.changer})
+		if w.fixed > 0 {
+			p.tables[name].Shards = table.AtLeast{N: w.fixed, Counts: oneKey{p.changer}}
+		}
 	}
 	p.tally = table.Tally{Client: w.store, Table: "tally", PartitionKey: schema.PK, Value: "n", Shards: oneKey{p.changer}}
 	return p
+}
+
+func (w *world) table(name string, counts table.Counts) *table.Table {
+	return &table.Table{Client: w.store, Name: name, PartitionKey: schema.PK, SortKey: schema.SK, Shards: counts, Layout: layouts[name]}
+}
+
+// fixedCounts begins with items that a program with fixed counts puts, if there is one.
+func (w *world) fixedCounts(p *program) {
+	if w.fixed == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for i := range 10 {
+		name := tableNames[i%len(tableNames)]
+		it := p.item(name, isNew(name))
+		p.ended(it, "1", w.table(name, w.fixed).Put(ctx, it.stored(), p.now()))
+	}
 }
 
 func (p *program) now() time.Time { return time.Now().Add(p.client.skew) }
@@ -605,6 +628,8 @@ func playWorld(t *testing.T, seed uint64) (w *world, err error) {
 	synctest.Test(t, func(*testing.T) {
 		s := &store{random: rand.New(rand.NewPCG(seed, 5)), tables: map[string]map[string]dynamo.Item{}}
 		w = &world{store: s, changes: &changes{Table: mapfake.New(100, 0, 0), store: s}, begin: time.Now(), windows: map[time.Time][]used{}}
+		w.fixed = table.Fixed(seed % 2 * 4)
+		w.fixedCounts(w.program())
 		var group sync.WaitGroup
 		for range 3 {
 			group.Go(func() {
@@ -627,7 +652,7 @@ func playWorld(t *testing.T, seed uint64) (w *world, err error) {
 
 // TestEveryItemIsFoundAfterAnyChange checks that each accepted item is found once by look-ups, pages with cursors, strong
 // reads, counts and sums, whatever changes meanwhile, and that deleted ones are not. Programs write events and items of
-// all layouts, with and without a name. Calls are throttled, lose their answers, take seconds and are applied late;
+// all layouts, with and without a name, also in tables that get a map after a fixed count. Calls are throttled, lose their answers, take seconds and are applied late;
 // changes of N are committed late, and programs die. Reads may differ as docs/limits.md allows.
 func TestEveryItemIsFoundAfterAnyChange(t *testing.T) {
 	n := lane.Runs(300, 5000)
