@@ -14,7 +14,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
@@ -93,20 +92,6 @@ func FuzzSyntax(f *testing.F) {
 				t.Errorf("%q: %v, valid JSON: %v", payload, err, valid(payload))
 			}
 		}
-	})
-}
-
-// TestGenerated makes the fuzz targets' checks on some generated inputs.
-func TestGenerated(t *testing.T) {
-	lane.Checks(t, 25)
-	t.Run("agrees with stock", generated(genPayload, agreesWithStock))
-	t.Run("records together", generated(genRecords, together))
-	t.Run("truncated", generated(genPayload, truncated))
-}
-
-func generated[T any](gen func(*rapid.T) T, check func(T) error) func(*testing.T) {
-	return rapid.MakeCheck(func(t *rapid.T) {
-		require.NoError(t, check(gen(t)))
 	})
 }
 
