@@ -67,11 +67,6 @@ func put(t *testing.T, s *sessions.Store, l sessions.Lease, now time.Time) sessi
 	return one
 }
 
-// faulty returns a client whose writes may fail before or after they are applied.
-func (d *deployment) faulty(before, after func() error) libtest.Faulty {
-	return libtest.Faulty{Flaky: &libtest.Flaky{Client: d.Client, Before: before, After: after}}
-}
-
 // insist repeats a call while it returns ErrUnavailable or ErrThrottled, up to 30 times.
 func insist(t testing.TB, call func(context.Context) error) (err error) {
 	for range 30 {

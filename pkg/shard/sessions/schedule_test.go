@@ -47,7 +47,7 @@ func newSchedule(t testing.TB, d *deployment, seed uint64) *schedule {
 	}
 	for range 3 {
 		view := d.view()
-		client := d.faulty(libtest.Sometimes(s.random, 20, libtest.Hot(libtest.IndexHot)), nil)
+		client := libtest.Faulty{Flaky: &libtest.Flaky{Client: d.Client, Before: libtest.Sometimes(s.random, 20, libtest.Hot(libtest.IndexHot))}}
 		changer := shardmap.NewChanger(d.Client, view, shardmap.ChangerOptions{})
 		busy.AnyTime(changer)
 		s.processes = append(s.processes, &process{
