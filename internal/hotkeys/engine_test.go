@@ -1,8 +1,6 @@
 package hotkeys_test
 
 import (
-	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -13,7 +11,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
-	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -37,30 +35,9 @@ func deploy(t *testing.T, change func(*hotkeys.Settings)) *deployed {
 	change(&s)
 	d.fixture = newFixture(settings())
 	d.rebuild(t, s, func(deps *hotkeys.Deps) {
-		deps.Heat, deps.Shards = d.db, insistent{shardmap.NewChanger(d.db, d.view, shardmap.ChangerOptions{Clock: deps.Now})}
+		deps.Heat, deps.Shards = d.db, libtest.Patient(shardmap.NewChanger(d.db, d.view, shardmap.ChangerOptions{}))
 	})
 	return d
-}
-
-// insistent retries changes that time out on a busy machine.
-type insistent struct{ *shardmap.Changer }
-
-func (c insistent) GrowFrom(ctx context.Context, seen shardmap.Entry, count int, note shardmap.Note, now time.Time) (shardmap.Entry, error) {
-	return insist(func() (shardmap.Entry, error) { return c.Changer.GrowFrom(ctx, seen, count, note, now) })
-}
-
-func (c insistent) ShrinkFrom(ctx context.Context, seen shardmap.Entry, count int, note shardmap.Note, now time.Time) (shardmap.Entry, error) {
-	return insist(func() (shardmap.Entry, error) { return c.Changer.ShrinkFrom(ctx, seen, count, note, now) })
-}
-
-// insist retries a change up to 20 times while the shard map is unavailable.
-func insist(change func() (shardmap.Entry, error)) (entry shardmap.Entry, err error) {
-	for range 20 {
-		if entry, err = change(); !errors.Is(err, shard.ErrUnavailable) {
-			break
-		}
-	}
-	return entry, err
 }
 
 // keepAll turns TTL off. The tests' clock is in the past, so DynamoDB Local would expire their items.

@@ -8,10 +8,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/internal/base/busy"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/keyname"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -29,9 +29,7 @@ func (c *crowded) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, 
 }
 
 func (r *rig) shardMap() *shardmap.Changer {
-	changer := shardmap.NewChanger(r.client, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{})
-	busy.AnyTime(changer)
-	return changer
+	return libtest.Patient(shardmap.NewChanger(r.client, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{}))
 }
 
 // TestControl checks that a throttled counter grows under growth.Act, is only logged under Observe, and neither under

@@ -1,7 +1,6 @@
 package query
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -9,8 +8,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
-	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -58,13 +57,10 @@ func (r *rig) putHeat(item dynamo.Item) {
 	r.putItem(r.names.Heat, item)
 }
 
-// pin pins a shard count. It retries while a busy machine can't make the change within its second.
+// pin pins a shard count.
 func (r *rig) pin(key string, n int, now time.Time) {
 	r.t.Helper()
-	changer := shardmap.NewChanger(r.client, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{Clock: func() time.Time { return now }})
-	err := shard.ErrUnavailable
-	for tries := 0; errors.Is(err, shard.ErrUnavailable) && tries < 20; tries++ {
-		_, err = changer.Pin(r.t.Context(), key, n, shardmap.Note{By: "test", Why: "peak"}, now)
-	}
+	changer := libtest.Patient(shardmap.NewChanger(r.client, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{}))
+	_, err := changer.Pin(r.t.Context(), key, n, shardmap.Note{By: "test", Why: "peak"}, now)
 	require.NoError(r.t, err)
 }

@@ -14,20 +14,17 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/audit"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// pin sets a key's number of write shards. It repeats a change that took more than a second.
+// pin sets a key's number of write shards.
 func (r *rig) pin(t testing.TB, key string, n int) {
 	t.Helper()
-	changer := shardmap.NewChanger(r.db, shardmap.New(r.db, r.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{})
-	var err error
-	for range 10 {
-		if _, err = changer.Pin(context.Background(), key, n, shardmap.Note{By: "test", Why: "test"}, time.Now()); err == nil {
-			return
-		}
-	}
-	t.Fatal(err)
+	changer := libtest.Patient(shardmap.NewChanger(r.db, shardmap.New(r.db, r.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{}))
+	_, err := changer.Pin(context.Background(), key, n, libtest.Note, time.Now())
+	require.NoError(t, err)
 }
 
 // source stores a write shard of a counter, and its state in the summary.

@@ -2,7 +2,6 @@ package erase_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -19,8 +18,8 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/erase"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
-	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/events"
@@ -103,17 +102,9 @@ func (r *rig) eraseAll(t *testing.T, base schema.BaseKey) (report *erase.Report,
 // pin sets a key's number of write shards from a time on. If it is in the past, events use them at once.
 func (r *rig) pin(t *testing.T, base schema.BaseKey, n int, at time.Time) {
 	t.Helper()
-	changer := shardmap.NewChanger(r.db, shardmap.New(r.db, r.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{Clock: func() time.Time { return at }})
-	for range 20 {
-		_, err := changer.Pin(t.Context(), base.String(), n, shardmap.Note{By: "test", Why: "to see it"}, at)
-		if err == nil {
-			return
-		}
-		if !errors.Is(err, shard.ErrUnavailable) {
-			t.Fatal(err)
-		}
-	}
-	t.Fatalf("the number of write shards of %s was not set in 20 attempts", base)
+	changer := libtest.Patient(shardmap.NewChanger(r.db, shardmap.New(r.db, r.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{}))
+	_, err := changer.Pin(t.Context(), base.String(), n, libtest.Note, at)
+	require.NoError(t, err)
 }
 
 func (r *rig) add(t testing.TB, name string, delta int64) {

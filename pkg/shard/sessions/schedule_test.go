@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hotshard/hotshard/internal/base/busy"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
@@ -48,8 +47,7 @@ func newSchedule(t testing.TB, d *deployment, seed uint64) *schedule {
 	for range 3 {
 		view := d.view()
 		client := libtest.Faulty{Flaky: &libtest.Flaky{Client: d.Client, Before: libtest.Sometimes(s.random, 20, libtest.Hot(libtest.IndexHot))}}
-		changer := shardmap.NewChanger(d.Client, view, shardmap.ChangerOptions{})
-		busy.AnyTime(changer)
+		changer := libtest.Patient(shardmap.NewChanger(d.Client, view, shardmap.ChangerOptions{}))
 		s.processes = append(s.processes, &process{
 			skew:    time.Duration(s.random.IntN(1000)-500) * time.Millisecond,
 			client:  client,
