@@ -18,7 +18,7 @@ const (
 // Times that no option changes.
 const (
 	// CommitTime bounds the time from a change's date to its commit. A later commit is not attempted.
-	CommitTime = 500 * time.Millisecond
+	CommitTime = time.Second
 	// HostClocks bounds the difference between the clocks of two processes that write items whose write shard follows
 	// from their time. NTP keeps hosts within milliseconds.
 	HostClocks = 250 * time.Millisecond
