@@ -185,9 +185,3 @@ func (r *rig) set(t rapid.TB, pk, expression string, values item) {
 }
 
 var emptyMap = measures.Part{}.Attributes()[schema.RollupMeasures]
-
-// expire sets the time at which a fragment expires.
-func (r *rig) expire(t rapid.TB, pk, sk string, at time.Time) {
-	t.Helper()
-	enginetest.Update(t, r.db, r.names.Rollups, pk, sk, "SET expires_at = :at", item{":at": dynamo.Number(at.Unix())})
-}

@@ -38,11 +38,6 @@ func readings(t *testing.T) (list []reading) {
 	return list
 }
 
-// item returns the reading as Python stored it.
-func (r reading) item() table.Item {
-	return table.Item{"customer": libtest.Str(r.pk16), "placed": libtest.Str(r.sk), "n": libtest.Num(1)}
-}
-
 // shard16 returns the write shard of the reading among 16.
 func (r reading) shard16() string {
 	n, _, _ := strings.Cut(r.pk16, "#")

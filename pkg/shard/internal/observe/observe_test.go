@@ -109,7 +109,7 @@ func TestSumsAndProbes(t *testing.T) {
 	if got := observe.IndexProbe("session_shard", "S#g#3"); !reflect.DeepEqual(got, want) {
 		t.Errorf("IndexProbe = %v, want %v", got, want)
 	}
-	if observe.Hash("a") != observe.Hash("a") || observe.Hash("a") == observe.Hash("b") {
+	if a := observe.Hash("a"); a != observe.Hash("a") || a == observe.Hash("b") {
 		t.Error("Hash does not tell items apart")
 	}
 }
