@@ -16,7 +16,7 @@ import (
 	"github.com/hotshard/hotshard/bench/rig"
 	"github.com/hotshard/hotshard/internal/base/decimal"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/audit"
+	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/test/virtualstream"
 )
 
@@ -125,14 +125,14 @@ func (s *system) outage(ctx context.Context) error {
 // rebuildLost rebuilds targets until all are right, or the load has ended. None may pass
 // for right at first. One whose repair has lost its answer is right the next time.
 func (s *system) rebuildLost(ctx context.Context, lost []schema.Target) error {
-	auditor, err := s.auditor(audit.Options{Repair: true})
+	auditor, err := s.auditor(rebuild.Options{Repair: true})
 	for first := true; err == nil && len(lost) > 0; first = false {
 		var left []schema.Target
 		for some := range slices.Chunk(lost, s.auditors()) {
 			if s.settling.Load() {
 				return nil
 			}
-			_, err = auditor.Run(ctx, audit.List(some...), func(target schema.Target, result audit.Result) {
+			_, err = auditor.Run(ctx, rebuild.List(some...), func(target schema.Target, result rebuild.Result) {
 				if len(result.Findings) > 0 { // under load an audit may not come so far as to call it wrong
 					s.count(auditsFound, 1)
 				} else if first {
@@ -163,30 +163,30 @@ func (s *system) repair(ctx context.Context) error {
 	if err := s.settle(ctx); err != nil {
 		return err
 	}
-	auditor, err := s.auditor(audit.Options{Repair: true, Eager: true})
+	auditor, err := s.auditor(rebuild.Options{Repair: true, Eager: true})
 	if err != nil {
 		return err
 	}
 	if err := s.replay(ctx, auditor); err != nil {
 		return err
 	}
-	report, err := auditor.Run(ctx, auditor.All(audit.Range{}), nil)
+	report, err := auditor.Run(ctx, auditor.All(rebuild.Range{}), nil)
 	if err != nil {
 		return err
 	}
 	s.count(rebuiltAtRest, report.Repaired)
 	s.wantRight(report, report.Right+report.Repaired, "rebuild")
-	if auditor, err = s.auditor(audit.Options{}); err != nil {
+	if auditor, err = s.auditor(rebuild.Options{}); err != nil {
 		return err
 	}
-	if report, err = auditor.Run(ctx, auditor.All(audit.Range{}), nil); err != nil {
+	if report, err = auditor.Run(ctx, auditor.All(rebuild.Range{}), nil); err != nil {
 		return err
 	}
 	s.wantRight(report, report.Right, "audit")
 	return nil
 }
 
-func (s *system) wantRight(report *audit.Report, right int, what string) {
+func (s *system) wantRight(report *rebuild.Report, right int, what string) {
 	if right != report.Targets || report.Targets == 0 {
 		s.differ("after the %s %d of %d targets are right: %+v", what, right, report.Targets, report.Findings[:min(3, len(report.Findings))])
 	}
@@ -197,7 +197,7 @@ func (s *system) wantRight(report *audit.Report, right int, what string) {
 const replays = 5
 
 // replay mends what the failure destination has.
-func (s *system) replay(ctx context.Context, auditor *audit.Auditor) error {
+func (s *system) replay(ctx context.Context, auditor *rebuild.Checker) error {
 	for range replays {
 		failures, err := auditor.Failures(ctx)
 		if err != nil {
@@ -251,9 +251,9 @@ func (s *system) auditors() int {
 const eventRetention = 720 * time.Hour
 
 // auditor makes one whose writes fail now and then.
-func (s *system) auditor(o audit.Options) (*audit.Auditor, error) {
+func (s *system) auditor(o rebuild.Options) (*rebuild.Checker, error) {
 	o.Names, o.Rules, o.EventRetention = s.Names, s.rules, eventRetention
 	o.Wait, o.Poll, o.Concurrency = time.Minute, 50*time.Millisecond, s.auditors()
 	_, client := s.newProcess(ofAudits)
-	return audit.New(o, client), nil
+	return rebuild.New(o, client), nil
 }

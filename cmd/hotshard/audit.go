@@ -12,7 +12,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
-	"github.com/hotshard/hotshard/internal/fold/audit"
+	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/tool/terminal"
 )
 
@@ -75,19 +75,19 @@ func (d *deployment) Validate() error {
 	return d.tables.Validate()
 }
 
-func (d *deployment) options() audit.Options {
-	return audit.Options{
+func (d *deployment) options() rebuild.Options {
+	return rebuild.Options{
 		Names: schema.NamesFor(d.Prefix), Rules: d.Rules, EventRetention: d.EventRetention, RollupRetention: d.RollupRetention,
 		Fewer: d.Fewer, IndexLag: d.IndexLag, Wait: d.Wait, Concurrency: d.Concurrency,
 	}
 }
 
-func (d *deployment) auditor(ctx context.Context, o audit.Options) (*audit.Auditor, error) {
+func (d *deployment) auditor(ctx context.Context, o rebuild.Options) (*rebuild.Checker, error) {
 	client, err := d.client(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return audit.New(o, client), nil
+	return rebuild.New(o, client), nil
 }
 
 // targets has the flags that select summaries.
@@ -112,17 +112,17 @@ func (t *targets) Validate() error {
 	return t.scanning.Validate()
 }
 
-func (t *targets) source(a *audit.Auditor) (audit.Source, error) {
-	r := audit.Range{From: t.From, To: t.To}
+func (t *targets) source(a *rebuild.Checker) (rebuild.Source, error) {
+	r := rebuild.Range{From: t.From, To: t.To}
 	if t.Type == "" {
 		return a.All(r), nil
 	}
 	list, err := a.Targets(schema.BaseKey{Type: kind.Kind(t.Type), Name: t.Name}, r)
-	return audit.List(list...), err
+	return rebuild.List(list...), err
 }
 
 // audit audits targets, and prints its findings, also after an error.
-func (d *deployment) audit(ctx context.Context, std streams, o audit.Options, t targets) (*audit.Report, error) {
+func (d *deployment) audit(ctx context.Context, std streams, o rebuild.Options, t targets) (*rebuild.Report, error) {
 	o.ReadUnits = t.ReadUnits
 	a, err := d.auditor(ctx, o)
 	if err != nil {
@@ -133,7 +133,7 @@ func (d *deployment) audit(ctx context.Context, std streams, o audit.Options, t 
 		return nil, err
 	}
 	progress, finish := terminal.Progress(std.err, -1, "summaries")
-	report, err := a.Run(ctx, source, func(schema.Target, audit.Result) { progress(1) })
+	report, err := a.Run(ctx, source, func(schema.Target, rebuild.Result) { progress(1) })
 	finish()
 	if err = d.explain(err); err != nil && report.Targets == 0 {
 		return nil, err
@@ -141,7 +141,7 @@ func (d *deployment) audit(ctx context.Context, std streams, o audit.Options, t 
 	return report, errors.Join(err, d.print(std.out, report))
 }
 
-func (d *deployment) print(out io.Writer, report *audit.Report) error {
+func (d *deployment) print(out io.Writer, report *rebuild.Report) error {
 	if d.JSON {
 		return printJSON(out, report)
 	}
@@ -165,7 +165,7 @@ func printJSON(out io.Writer, value any) error {
 	return encoder.Encode(value)
 }
 
-func findingsTable(list []audit.Finding) string {
+func findingsTable(list []rebuild.Finding) string {
 	t := terminal.NewTable("type", "name", "of", "found", "summary", "items", "why")
 	for _, f := range list {
 		of := f.Bucket + f.Period // a finding has at most one of them

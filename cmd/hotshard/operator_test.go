@@ -14,7 +14,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/audit"
+	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
@@ -45,8 +45,8 @@ func TestAuditRebuildReplay(t *testing.T) {
 	out, err := d.run(exitBad, "audit", "--wait", "0s")
 	wantText(t, out+err, "│ counter │ a    │ write shard 1 │ wrong      │ 8 (rev ", "the item C#b#1: it has no rev", "2 of 4 summaries are wrong or unknown")
 	out, _ = d.run(exitBad, "audit", "--wait", "0s", "--json", "--type", "counter", "--name", "a")
-	var report audit.Report
-	if err := json.Unmarshal([]byte(out), &report); err != nil || report.Bad() != 1 || report.Findings[0].State != audit.Wrong || report.Findings[0].Summary.Value.Int64() != 8 {
+	var report rebuild.Report
+	if err := json.Unmarshal([]byte(out), &report); err != nil || report.Bad() != 1 || report.Findings[0].State != rebuild.Wrong || report.Findings[0].Summary.Value.Int64() != 8 {
 		t.Errorf("report %s, %v; want one wrong summary of 8", out, err)
 	}
 	out, _ = d.run(exitOK, "audit", "--repair", "--type", "counter", "--name", "a")

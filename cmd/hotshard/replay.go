@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/audit"
+	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/tool/terminal"
 )
 
@@ -30,10 +30,10 @@ func (c *ReplayCmd) Validate() error {
 
 // replayed is the result.
 type replayed struct {
-	Failures  int             `json:"failures"`  // number of failures
-	Forgotten int             `json:"forgotten"` // number of failures that were deleted
-	Left      []audit.Failure `json:"left"`
-	Report    *audit.Report   `json:"report"`
+	Failures  int               `json:"failures"`  // number of failures
+	Forgotten int               `json:"forgotten"` // number of failures that were deleted
+	Left      []rebuild.Failure `json:"left"`
+	Report    *rebuild.Report   `json:"report"`
 }
 
 // Run recomputes the summaries that lack records, and deletes their failures.
@@ -55,7 +55,7 @@ func (c *ReplayCmd) Run(ctx context.Context, std streams) error {
 	result := replayed{Failures: len(failures)}
 	progress, finish := terminal.Progress(std.err, -1, "summaries")
 	tooOld := map[schema.Target]bool{}
-	result.Report, result.Left, err = a.Replay(ctx, failures, others, func(t schema.Target, r audit.Result) {
+	result.Report, result.Left, err = a.Replay(ctx, failures, others, func(t schema.Target, r rebuild.Result) {
 		tooOld[t] = r.TooOld()
 		progress(1)
 	})
@@ -81,7 +81,7 @@ func (c *ReplayCmd) Run(ctx context.Context, std streams) error {
 }
 
 // given reads the files.
-func (c *ReplayCmd) given(a *audit.Auditor, std streams) (targets []schema.Target, err error) {
+func (c *ReplayCmd) given(a *rebuild.Checker, std streams) (targets []schema.Target, err error) {
 	for _, path := range c.Files {
 		file, err := os.Open(path)
 		if err != nil {
@@ -101,8 +101,8 @@ func (c *ReplayCmd) given(a *audit.Auditor, std streams) (targets []schema.Targe
 }
 
 // forget deletes the failures that can't be replayed and that an audit which began at c.Forget has covered.
-func (c *ReplayCmd) forget(ctx context.Context, a *audit.Auditor, list []audit.Failure, tooOld map[schema.Target]bool) (left []audit.Failure, err error) {
-	left = []audit.Failure{}
+func (c *ReplayCmd) forget(ctx context.Context, a *rebuild.Checker, list []rebuild.Failure, tooOld map[schema.Target]bool) (left []rebuild.Failure, err error) {
+	left = []rebuild.Failure{}
 	for _, f := range list {
 		forgotten := false
 		if err == nil && f.Last.Before(c.Forget) && (!f.Known || tooOld[f.Target]) {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/audit"
+	"github.com/hotshard/hotshard/internal/rebuild"
 )
 
 // leaderboard has a board's traces.
@@ -33,7 +33,7 @@ func (b leaderboard) classify(k key) (what What, ok bool) {
 // aggregator has folded the deletes of their entries. Before that, a fold may still create a period's
 // summaries. If this run has deleted no entries, and no settings show that an earlier run may have, it
 // does not wait.
-func (b leaderboard) summaries(ctx context.Context) (audit.Source, error) {
+func (b leaderboard) summaries(ctx context.Context) (rebuild.Source, error) {
 	settings, err := b.hasSettings(ctx)
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (b leaderboard) summaries(ctx context.Context) (audit.Source, error) {
 		}
 	}
 	now := b.o.Now()
-	current, err := b.auditor.Targets(b.base, audit.Range{From: now, To: now.Add(1)})
+	current, err := b.auditor.Targets(b.base, rebuild.Range{From: now, To: now.Add(1)})
 	return b.auditor.Stored(b.base, current...), err
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
-	"github.com/hotshard/hotshard/internal/fold/audit"
+	"github.com/hotshard/hotshard/internal/rebuild"
 )
 
 // counter has a counter's traces.
@@ -53,6 +53,6 @@ func (c counter) dropped(ctx context.Context, what What, k key, old item) error 
 // summaries returns the counter. Its audit makes the tombstones that a killed process did not make. It
 // also raises the rev of a write shard that a delayed increment created again, if the rev is lower than
 // the tombstone's.
-func (c counter) summaries(context.Context) (audit.Source, error) {
-	return audit.List(schema.Target{Base: c.base}), nil
+func (c counter) summaries(context.Context) (rebuild.Source, error) {
+	return rebuild.List(schema.Target{Base: c.base}), nil
 }

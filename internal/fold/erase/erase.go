@@ -26,14 +26,14 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/audit"
 	"github.com/hotshard/hotshard/internal/fold/marks"
 	"github.com/hotshard/hotshard/internal/fold/scan"
+	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // Client has the DynamoDB calls of an Eraser. The client must retry by itself.
-type Client interface{ audit.Client }
+type Client interface{ rebuild.Client }
 
 // Options configure an Eraser. Numbers and times are not negative.
 type Options struct {
@@ -93,7 +93,7 @@ type Eraser struct {
 	client  Client
 	scanner *scan.Scanner
 	writes  *scan.Pace
-	auditor *audit.Auditor
+	auditor *rebuild.Checker
 	marker  *marks.Marker
 	changer *shardmap.Changer
 }
@@ -101,7 +101,7 @@ type Eraser struct {
 // New returns an Eraser.
 func New(o Options, client Client) *Eraser {
 	o = o.withDefaults()
-	auditor := audit.New(audit.Options{
+	auditor := rebuild.New(rebuild.Options{
 		Names: o.Names, Repair: true, Gone: true, Wait: o.Wait, Poll: o.Poll, Now: o.Now, IndexLag: o.IndexLag,
 		ReadUnits: o.ReadUnits, Concurrency: maxAudits,
 	}, client)
@@ -147,7 +147,7 @@ type traces interface {
 	dropped(ctx context.Context, what What, k key, old item) error
 	// summaries returns the key's summaries, once all records of the deleted items are folded. If it can't
 	// prove that, it adds to what is left.
-	summaries(ctx context.Context) (audit.Source, error)
+	summaries(ctx context.Context) (rebuild.Source, error)
 	// last deletes the items that show that something may be left.
 	last(ctx context.Context) error
 }

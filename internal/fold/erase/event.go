@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/audit"
 	"github.com/hotshard/hotshard/internal/fold/marks"
+	"github.com/hotshard/hotshard/internal/rebuild"
 )
 
 // entity has an entity's traces. Before it deletes the first event of a partition, it puts a stream
@@ -56,7 +56,7 @@ const maxDays = 4
 
 // summaries returns the entity's rollups, after the aggregator has folded all events of the days that have
 // stream markers.
-func (e *entity) summaries(ctx context.Context) (audit.Source, error) {
+func (e *entity) summaries(ctx context.Context) (rebuild.Source, error) {
 	days := map[string][]string{}
 	for k := range e.notes {
 		parsed, err := schema.ParseKey(k.pk)

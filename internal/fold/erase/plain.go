@@ -6,7 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/audit"
+	"github.com/hotshard/hotshard/internal/rebuild"
 )
 
 // plain has the traces of a kind that has neither an index nor summaries, such as limits. The types of
@@ -30,6 +30,6 @@ func (plain) dropping(context.Context, What, key) (spare bool, err error) { retu
 
 func (plain) dropped(context.Context, What, key, item) error { return nil }
 
-func (plain) summaries(context.Context) (audit.Source, error) { return audit.List(), nil }
+func (plain) summaries(context.Context) (rebuild.Source, error) { return rebuild.List(), nil }
 
 func (plain) last(context.Context) error { return nil }

@@ -10,9 +10,9 @@ import (
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
-	"github.com/hotshard/hotshard/internal/fold/audit"
 	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/scan"
+	"github.com/hotshard/hotshard/internal/rebuild"
 )
 
 // firstPeriod is before every period of every board.
@@ -60,7 +60,7 @@ func (t *departure) erase(ctx context.Context) error {
 
 // labels returns the labels of all periods up to tomorrow's, each once.
 func (t *departure) labels() (list []string, err error) {
-	periods, err := t.auditor.Targets(schema.BaseKey{Type: kind.Board, Name: t.board}, audit.Range{From: firstPeriod, To: t.o.Now().Add(24 * time.Hour)})
+	periods, err := t.auditor.Targets(schema.BaseKey{Type: kind.Board, Name: t.board}, rebuild.Range{From: firstPeriod, To: t.o.Now().Add(24 * time.Hour)})
 	for _, p := range periods {
 		list = append(list, p.Period)
 	}

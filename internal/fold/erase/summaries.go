@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/audit"
 	"github.com/hotshard/hotshard/internal/fold/parts"
+	"github.com/hotshard/hotshard/internal/rebuild"
 )
 
 // emptySummaries audits the key's summaries, which empties those whose items are gone.
@@ -15,7 +15,7 @@ func (t *task) emptySummaries(ctx context.Context) error {
 	if err != nil || t.again {
 		return err
 	}
-	_, err = t.auditor.Run(ctx, source, func(target schema.Target, r audit.Result) {
+	_, err = t.auditor.Run(ctx, source, func(target schema.Target, r rebuild.Result) {
 		t.o.Progress(1)
 		t.audited(target, r)
 	})
@@ -23,7 +23,7 @@ func (t *task) emptySummaries(ctx context.Context) error {
 }
 
 // audited adds the outcome of a summary to the report.
-func (t *task) audited(target schema.Target, r audit.Result) {
+func (t *task) audited(target schema.Target, r rebuild.Result) {
 	if r.Items > 0 {
 		t.kept("%d %s of %s, written meanwhile", r.Items, itemsOf(target), target)
 	}
@@ -36,7 +36,7 @@ func (t *task) audited(target schema.Target, r audit.Result) {
 			b := parts.BucketFor(target)
 			t.leftTo("the rollup of %s may count deleted events beside those that were written meanwhile: once that %s is over, hotshard rebuild --fewer --type entity --name %q --from %s --to %s",
 				b.Label(), b.Width, b.Entity, b.Start.Format(time.RFC3339), b.End().Format(time.RFC3339))
-		case r.Items > 0 && (r.Open() || f.State == audit.Busy) && target.Period != "":
+		case r.Items > 0 && (r.Open() || f.State == rebuild.Busy) && target.Period != "":
 			t.kept("what ranks it has in period %s: whether they count others, too, is not known (%s): hotshard audit --repair --type board --name %q, while it is quiet", target.Period, f.Detail, t.base.Name)
 		default:
 			t.left("the summary %q: %s: %s", target, f.State, f.Detail)

@@ -12,8 +12,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/audit"
 	"github.com/hotshard/hotshard/internal/fold/scan"
+	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -137,7 +137,7 @@ func (t *task) failures(ctx context.Context) error {
 
 // failure deletes a failure and reports whether it did. While something is kept, it deletes no
 // failure that was stored, or stored again, meanwhile.
-func (t *task) failure(ctx context.Context, f audit.Failure) (gone bool, err error) {
+func (t *task) failure(ctx context.Context, f rebuild.Failure) (gone bool, err error) {
 	if len(t.report.Kept) == 0 {
 		pk, sk := schema.FailureKey(f.Text)
 		old, err := t.remove(ctx, t.o.Names.Rollups, key{pk, sk})

@@ -16,9 +16,9 @@ import (
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
-	"github.com/hotshard/hotshard/internal/fold/audit"
 	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/erase"
+	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
@@ -152,18 +152,18 @@ func (r *rig) audited(t *testing.T, game, entity schema.BaseKey) {
 	t.Helper()
 	rules, err := fold.ParseRules(`[{"every":"1h"}]`)
 	require.NoError(t, err)
-	a := audit.New(audit.Options{
+	a := rebuild.New(rebuild.Options{
 		Names: r.names, Rules: rules, Wait: 20 * time.Second, Poll: 200 * time.Millisecond, IndexLag: time.Second, Repair: true, Fewer: true,
 	}, r.db)
 	now := time.Now()
-	targets, err := a.Targets(entity, audit.Range{From: now.Add(-72 * time.Hour), To: now.Add(time.Hour)})
+	targets, err := a.Targets(entity, rebuild.Range{From: now.Add(-72 * time.Hour), To: now.Add(time.Hour)})
 	require.NoError(t, err)
-	report, err := a.Run(t.Context(), audit.List(append(targets, schema.Target{Base: game, Period: "all"})...), nil)
+	report, err := a.Run(t.Context(), rebuild.List(append(targets, schema.Target{Base: game, Period: "all"})...), nil)
 	if err != nil || report.Bad() > 0 {
 		t.Errorf("the repair: %+v, %v; want no bad target", report, err)
 	}
 	for _, f := range report.Findings {
-		if f.State != audit.Fewer && f.State != audit.Restated {
+		if f.State != rebuild.Fewer && f.State != rebuild.Restated {
 			t.Errorf("a summary of kept items was wrong: %+v", f)
 		}
 	}

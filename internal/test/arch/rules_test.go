@@ -8,7 +8,7 @@ var layers = [][]string{
 	{"internal/throttle/..."},
 	{"pkg/..."},
 	{"internal/httpapi/..."},
-	{"internal/ingest", "internal/hotkeys", "internal/fold/...", "internal/query"},
+	{"internal/ingest", "internal/hotkeys", "internal/fold/...", "internal/rebuild", "internal/query"},
 	{"internal/aws/..."},
 	{"internal/tool/..."},
 	{"cmd/...", "functions/...", "examples/..."},

@@ -41,7 +41,7 @@ var suites = []suite{
 	{"internal/ingest", "^(Test.*Sessions.*|Test.*Hits.*|TestEventsAreAnswered|TestKeyedScoresCountOnce|TestScores|TestALate.*)$"},
 	{"internal/query", "^(TestDefault.*|TestRollups.*|TestHot.*|TestActiveSessions|TestWideRanges.*|TestShards)$"},
 	{"internal/fold", "^(TestSummariesOfPeriodsExpire|TestALostTopOfAWeek|TestWhatAnEventAdds|TestRulesDecide|TestTasks|TestMarkers.*)$"},
-	{"internal/fold/audit", "^(TestPeriods.*|TestExpiringPeriods.*|TestBucketsOfAnEntity)$"},
+	{"internal/rebuild", "^(TestPeriods.*|TestExpiringPeriods.*|TestBucketsOfAnEntity)$"},
 	{"internal/fold/compact", "^TestDeadlines$"},
 	{"cmd/hotshard", "^(TestShardsCheck|TestChecks.*)$"},
 }

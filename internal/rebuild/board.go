@@ -1,0 +1,171 @@
+package rebuild
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold"
+	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/internal/fold/marks"
+	"github.com/hotshard/hotshard/internal/fold/parts"
+	"github.com/hotshard/hotshard/internal/fold/scan"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+)
+
+// rankings checks boards, period by period.
+type rankings struct {
+	*tools
+	cells *parts.Store[board.Histogram]
+}
+
+func (b *rankings) check(ctx context.Context, t schema.Target) (Result, error) {
+	p := &period{rankings: b, Period: parts.Period{Board: t.Base.Name, Label: t.Period}, last: &reading{entries: &ranking{}}}
+	result, err := proved(ctx, b.tools, p)
+	if err == nil && b.o.Gone {
+		result, err = b.repeat(ctx, maxRounds, Busy, func(int) (Result, error) { return p.clear(ctx, result) })
+	}
+	result.Items = p.last.entries.n
+	return result, err
+}
+
+// periodKinds lists the kinds of periods that a board has.
+var periodKinds = []boards.Period{boards.AllTime, boards.Daily, boards.Weekly}
+
+// period is a board's period that is checked. Its players are read from the index, which lags, and
+// so may their entries, which are read from the table: rows in the index may be outdated.
+//
+// The proof at proveOnce also holds for a lagging index. A write before the markers was folded before the first reading.
+// The second reading is after IndexLag, so the index has that write by then. A write after the markers came after the first
+// reading of the index. If the second reading lacks it, so do its figures. It is folded later, because the markers have
+// lower sequence numbers.
+type period struct {
+	*rankings
+	parts.Period
+	last *reading
+}
+
+// reading is one reading of a period: of its stored summaries, then of its entries in the index.
+type reading struct {
+	begun   time.Time
+	kept    *kept
+	entries *ranking
+}
+
+// maxBoardRounds bounds the proofs of one board's period. Each takes as long as the index may lag.
+const maxBoardRounds = 3
+
+func (p *period) restless() (rounds int, state State) {
+	now := p.o.Now()
+	for _, of := range periodKinds {
+		if p.Label == of.Label(now) || p.Label == of.Label(now.Add(-lately)) {
+			return maxBoardRounds, Open
+		}
+	}
+	return maxBoardRounds, Busy
+}
+
+func (p *period) readAll(ctx context.Context) (s *reading, err error) {
+	s = &reading{begun: p.o.Now()}
+	if s.kept, err = p.readKept(ctx); err != nil {
+		return nil, err
+	}
+	if s.entries, err = p.readRanking(ctx, s.kept.places()); err != nil {
+		return nil, err
+	}
+	p.last = s
+	return s, nil
+}
+
+func (p *period) evaluate(s *reading) (r Result, done bool) {
+	now := p.o.Now()
+	switch {
+	case s.entries.fault != nil:
+		return finding(Unreadable, s.entries.fault.Error()), true
+	case tooOld(s.entries.soonest, now) || s.entries.n == 0 && tooOld(s.kept.expires, now):
+		return finding(TooOld, ""), true
+	}
+	return Result{}, len(s.kept.compare(s.entries)) == 0
+}
+
+// tooOld reports whether an expiry is past or closer than safety, so that items may be deleted. 0 means no expiry.
+func tooOld(expires int64, now time.Time) bool {
+	return expires != 0 && expires <= now.Add(safety).Unix()
+}
+
+func (p *period) prove(ctx context.Context, s *reading) (marks.Proof, error) {
+	proof, err := p.marker.Beside(ctx, p.Period, s.entries.players)
+	if proof.Missing != "" || err != nil {
+		return proof, err
+	}
+	return proof, scan.Wait(ctx, s.begun.Add(p.o.IndexLag).Sub(p.o.Now()))
+}
+
+func (p *period) unchanged(first, second *reading) bool {
+	return first.kept.unchanged(second.kept) && first.entries.samePlaces(second.entries)
+}
+
+// repair returns the differences of a period at rest, and repairs them if Options.Repair is set. It repairs a top, a sum
+// or outdated rows by a note to the aggregator.
+func (p *period) repair(ctx context.Context, s *reading, floors map[string]string) (result Result, err error) {
+	result.Findings = s.kept.compare(s.entries)
+	if !p.o.Repair {
+		return result, nil
+	}
+	if s.kept.cellsDiffer(s.entries) {
+		_, err = p.cells.Replace(ctx, p.Key(), s.kept.parts, s.entries.cells, s.entries.expires, floors)
+	}
+	if err == nil && len(s.kept.summed) > 0 && (s.kept.sumFault != "" || s.kept.cellsDiffer(s.entries)) {
+		err = fold.NoteSum(ctx, p.client, p.o.Names.Rollups, p.Board, p.Label, p.o.Now())
+	}
+	if err == nil && len(s.entries.late) > 0 && !s.kept.rows {
+		err = fold.NoteRows(ctx, p.client, p.o.Names.Rollups, p.Period, "check", ulid.Make().String(), s.entries.late, p.o.Now())
+	}
+	if err == nil && s.kept.whyTop(s.entries) != "" {
+		err = p.noteTop(ctx)
+	}
+	for i := range result.Findings {
+		result.Findings[i].Repaired = err == nil
+	}
+	return result, err
+}
+
+// noteTop notes the board, so that the aggregator rechecks its top.
+func (p *period) noteTop(ctx context.Context) error {
+	return fold.NoteBoard(ctx, p.client, p.o.Names.Rollups, p.Board, p.Label, p.o.Now())
+}
+
+// maxPeriods bounds the days of one board that one check covers.
+const maxPeriods = 10_000
+
+// boardSpan is the age up to which days and weeks of a board are checked by default: the default retention of past
+// periods, and some days.
+const boardSpan = 38 * oneDay
+
+// targets returns a board's periods: all time, and the days and weeks that overlap a range. Without
+// a From the range begins 38 days ago, without a To it ends now.
+func (b *rankings) targets(name string, r Range) ([]schema.Target, error) {
+	if r.To.IsZero() {
+		r.To = b.o.Now()
+	}
+	if r.From.IsZero() {
+		r.From = r.To.Add(-boardSpan)
+	}
+	if n := r.To.Sub(r.From) / oneDay; n > maxPeriods {
+		return nil, fmt.Errorf("there are %d days from %s to %s: at most %d can be checked at a time", n, r.From.Format(time.DateOnly), r.To.Format(time.DateOnly), maxPeriods)
+	}
+	var list []schema.Target
+	seen := map[string]bool{}
+	for _, of := range periodKinds {
+		for at := r.From.UTC().Truncate(oneDay); at.Before(r.To); at = at.Add(oneDay) {
+			if label := of.Label(at); !seen[label] {
+				seen[label] = true
+				list = append(list, parts.Period{Board: name, Label: label}.Target())
+			}
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,246 @@
+package rebuild
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/marks"
+	"github.com/hotshard/hotshard/internal/fold/measures"
+	"github.com/hotshard/hotshard/internal/fold/parts"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// events checks event rollups, bucket by bucket.
+type events struct {
+	*tools
+	store *parts.Store[measures.Part]
+}
+
+// hasRule reports whether the rules would make an event rollup.
+func (e *events) hasRule(t schema.Target) bool {
+	width, ok := e.o.Rules.Bucket(t.Base.Name)
+	return ok && width == t.Bucket
+}
+
+func (e *events) check(ctx context.Context, t schema.Target) (Result, error) {
+	b := &bucket{events: e, Bucket: parts.BucketFor(t)}
+	switch {
+	case e.o.Gone:
+	case !e.hasRule(t):
+		return finding(NoRule, fmt.Sprintf("no rule rolls up its events by the %s", t.Bucket)), nil
+	case e.tooOld(b.Bucket):
+		return finding(TooOld, ""), nil
+	}
+	result, err := proved(ctx, e.tools, b)
+	result.Items = b.items
+	return result, err
+}
+
+// safety is the time before its expiry from which an event counts as deleted.
+const safety = 10 * time.Minute
+
+const oneDay = 24 * time.Hour
+
+// oldest returns the time before which events, or rollups, may have been deleted. Days that begin
+// before it are not checked. It is zero if all are kept for ever.
+func (e *events) oldest() time.Time {
+	if e.o.EventRetention == 0 {
+		return time.Time{}
+	}
+	return e.o.Now().Add(safety - e.o.EventRetention)
+}
+
+// tooOld reports whether some events or the rollup of a bucket may be deleted already. The events
+// of a day begin to expire one retention after its end.
+func (e *events) tooOld(b parts.Bucket) bool {
+	events := !b.Start.Truncate(oneDay).Add(oneDay).After(e.oldest())
+	rollup := e.o.RollupRetention > 0 && !b.End().Add(e.o.RollupRetention).After(e.o.Now())
+	return events || rollup
+}
+
+// readFragments returns the fragments of a rollup, or an error if any of them can't be read.
+func (e *events) readFragments(ctx context.Context, b parts.Bucket) (read []parts.Part[measures.Part], err error) {
+	read, err = e.store.Read(ctx, b.Key())
+	if err == nil {
+		err = parts.Damage(read)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the rollup %q: %w", b.Key().Target, err)
+	}
+	return read, nil
+}
+
+// maxBuckets bounds the buckets of one entity that one check covers.
+const maxBuckets = 100_000
+
+// targets returns the buckets of an entity in a range. Without a From the range begins with the
+// oldest bucket that can be checked. Without a To it ends with the current bucket.
+func (e *events) targets(entity string, r Range) ([]schema.Target, error) {
+	width, ok := e.o.Rules.Bucket(entity)
+	if !ok {
+		return nil, fmt.Errorf("no rule rolls up the events of %q", entity)
+	}
+	if r.From.IsZero() && e.o.EventRetention == 0 {
+		return nil, fmt.Errorf("events are kept forever: set a start of the check of %q", entity)
+	}
+	if r.From.IsZero() {
+		r.From = e.oldest().Truncate(oneDay)
+	}
+	step := width.Width()
+	if r.To.IsZero() {
+		r.To = e.o.Now().UTC().Truncate(step).Add(step)
+	}
+	start := r.From.UTC().Truncate(step)
+	if start.Before(r.From) {
+		start = start.Add(step)
+	}
+	if n := r.To.Sub(start) / step; n > maxBuckets {
+		return nil, fmt.Errorf("there are %d %ss from %s to %s: at most %d can be checked at a time", n, width, r.From.Format(time.DateOnly), r.To.Format(time.DateOnly), maxBuckets)
+	}
+	var list []schema.Target
+	for ; !start.Add(step).After(r.To); start = start.Add(step) {
+		list = append(list, parts.Bucket{Entity: entity, Width: width, Start: start}.Target())
+	}
+	return list, nil
+}
+
+// bucket is an event rollup that is checked.
+type bucket struct {
+	*events
+	parts.Bucket
+	items int64 // events at the last reading; with Options.Gone they are only counted
+}
+
+// comparison is one reading of a rollup and then of its events. In this order, the rollup counts no unread event.
+type comparison struct {
+	read   []parts.Part[measures.Part]
+	rollup measures.Part
+	events *happened
+}
+
+// state returns how a rollup differs from its events.
+func (c *comparison) state() State {
+	switch {
+	case c.events.sum.Events < c.rollup.Events:
+		return Fewer
+	case c.rollup.Restated:
+		return Restated
+	}
+	return Wrong
+}
+
+// whyFewer explains an event rollup that has more events than items.
+const whyFewer = "events were deleted or have expired, or the rollup counted some twice"
+
+func (c *comparison) finding() Result {
+	f := Finding{State: c.state(), Summary: figuresOfEvents(c.rollup), Items: figuresOfEvents(c.events.sum)}
+	if f.State == Fewer {
+		f.Detail = whyFewer
+	}
+	return Result{Findings: []Finding{f}}
+}
+
+// maxRounds bounds the restarts of one target's check after changes. Folds into a bucket are expected until lately after
+// its end.
+const (
+	maxRounds = 6
+	lately    = time.Hour
+)
+
+func (b *bucket) restless() (rounds int, state State) {
+	if b.End().Add(lately).After(b.o.Now()) {
+		return maxRounds, Open
+	}
+	return maxRounds, Busy
+}
+
+func (b *bucket) readAll(ctx context.Context) (c *comparison, err error) {
+	c = &comparison{}
+	if c.read, err = b.readFragments(ctx, b.Bucket); err != nil {
+		return nil, err
+	}
+	c.rollup = b.store.Sum(c.read)
+	if c.events, err = b.readEvents(ctx); err != nil {
+		return nil, err
+	}
+	b.items = c.events.sum.Events
+	return c, nil
+}
+
+// evaluate returns the result of a comparison that needs no proof; done is false if the rollup differs from
+// the events.
+func (b *bucket) evaluate(c *comparison) (r Result, done bool) {
+	switch {
+	case c.events.unreadable > 0:
+		return finding(Unreadable, c.events.faults()), true
+	case b.o.Gone:
+		return Result{}, !slices.ContainsFunc(c.read, func(p parts.Part[measures.Part]) bool { return p.Counts(b.o.Now()) })
+	case tooOld(c.events.expires, b.o.Now()):
+		return finding(TooOld, "an event has expired, so that others may be deleted"), true
+	case c.rollup.Restated && !b.o.Repair:
+		return c.finding(), true
+	}
+	return Result{}, !c.rollup.Restated && equal(c.rollup, c.events.sum)
+}
+
+func (b *bucket) prove(ctx context.Context, c *comparison) (marks.Proof, error) {
+	if b.o.Gone && c.events.sum.Events == 0 {
+		return marks.Proof{}, nil // see retract
+	}
+	return b.marker.Around(ctx, b.Bucket, c.events.places)
+}
+
+// unchanged reports whether the fragments and the events are unchanged. Both matter: a fold must never
+// have counted an event that was written meanwhile. A repair also declares all events before the
+// markers as counted.
+func (b *bucket) unchanged(first, second *comparison) bool {
+	return parts.Same(first.read, second.read) && second.events.unreadable == 0 && first.events.sum.Same(second.events.sum)
+}
+
+// repair returns how a rollup at rest differs from its events, and repairs it if the options allow
+// that.
+func (b *bucket) repair(ctx context.Context, c *comparison, floors map[string]string) (Result, error) {
+	if b.o.Gone {
+		return b.retract(ctx, c, floors)
+	}
+	result := c.finding()
+	f := &result.Findings[0]
+	other, err := b.inOtherWidth(ctx)
+	switch {
+	case err != nil:
+		return Result{}, err
+	case other != "":
+		f.State, f.Detail = Mixed, "there is also a rollup of "+other
+		return result, nil
+	case !b.o.Repair, f.State == Fewer && !b.o.Fewer:
+		return result, nil
+	}
+	_, err = b.store.Replace(ctx, b.Key(), c.read, c.events.total(c.rollup), b.Expiry(c.read, b.o.RollupRetention, b.o.Now()), floors)
+	f.Repaired = err == nil
+	return result, err
+}
+
+// inOtherWidth returns the label of a rollup that overlaps the bucket and has the other width, hour or day; "" if there is
+// none. After a change of the rules, that rollup may count some of the bucket's events.
+func (b *bucket) inOtherWidth(ctx context.Context) (string, error) {
+	others := []parts.Bucket{{Entity: b.Entity, Width: shard.Day, Start: b.Start.Truncate(oneDay)}}
+	if b.Width == shard.Day {
+		others = nil
+		for start := b.Start; start.Before(b.End()); start = start.Add(time.Hour) {
+			others = append(others, parts.Bucket{Entity: b.Entity, Width: shard.Hour, Start: start})
+		}
+	}
+	for _, o := range others {
+		read, err := b.readFragments(ctx, o)
+		if err != nil {
+			return "", err
+		}
+		if slices.ContainsFunc(read, func(p parts.Part[measures.Part]) bool { return p.Value.Events > 0 && p.Counts(b.o.Now()) }) {
+			return o.Label(), nil
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,242 @@
+package rebuild_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/rebuild"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// pin sets a key's number of write shards.
+func (r *rig) pin(t testing.TB, key string, n int) {
+	t.Helper()
+	changer := libtest.Patient(shardmap.NewChanger(r.db, shardmap.New(r.db, r.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{}))
+	_, err := changer.Pin(context.Background(), key, n, libtest.Note, time.Now())
+	require.NoError(t, err)
+}
+
+// source stores a write shard of a counter, and its state in the summary.
+func (r *rig) source(t testing.TB, counter string, n int, rev, value int) {
+	t.Helper()
+	pk, sk := schema.CounterKey(counter, n)
+	r.putItem(t, r.names.Items, pk, sk, item{"rev": num(rev), "value": num(value)})
+	if n == 0 {
+		return
+	}
+	r.update(t, r.names.Rollups, schema.SummaryKey(counter, n), "-",
+		fmt.Sprintf("SET v = :one, as_of = :one, r%d = :r, x%[1]d = :x", n), item{":one": num(1), ":r": num(rev), ":x": num(value)})
+}
+
+// addTo increments a counter on a write shard, as a writer does.
+func (r *rig) addTo(t testing.TB, counter string, n, delta int) {
+	t.Helper()
+	pk, sk := schema.CounterKey(counter, n)
+	r.update(t, r.names.Items, pk, sk, "SET rev = if_not_exists(rev, :now) + :one ADD #value :delta",
+		item{":now": num(time.Now().UnixMicro()), ":one": num(1), ":delta": num(delta)})
+}
+
+// counterFaults damage write shard 1 of a counter, or its summary. Both have value 7 at rev 100.
+var counterFaults = []struct {
+	name           string
+	state          rebuild.State
+	inject         func(t testing.TB, r *rig, name string)
+	summary, items string
+}{
+	{"an old state", rebuild.Stale, func(t testing.TB, r *rig, name string) {
+		r.update(t, r.names.Rollups, "C#"+name+"#0", "-", "SET r1 = :r, x1 = :x", item{":r": num(90), ":x": num(5)})
+	}, "5 (rev 90)", "7 (rev 100)"},
+	{"no state", rebuild.Stale, func(t testing.TB, r *rig, name string) {
+		r.update(t, r.names.Rollups, "C#"+name+"#0", "-", "REMOVE r1, x1", nil)
+	}, "nothing", "7 (rev 100)"},
+	{"no summary", rebuild.Stale, func(t testing.TB, r *rig, name string) { r.delete(t, r.names.Rollups, "C#"+name+"#0", "-") }, "nothing", "7 (rev 100)"},
+	{"another value", rebuild.Wrong, func(t testing.TB, r *rig, name string) {
+		r.update(t, r.names.Rollups, "C#"+name+"#0", "-", "SET x1 = :x", item{":x": num(-8)})
+	}, "-8 (rev 100)", "7 (rev 100)"},
+	{"a removed item", rebuild.Removed, func(t testing.TB, r *rig, name string) { r.delete(t, r.names.Items, "C#"+name+"#1", "+") }, "7 (rev 100)", "nothing"},
+	{"a restored item", rebuild.Ahead, func(t testing.TB, r *rig, name string) {
+		r.putItem(t, r.names.Items, "C#"+name+"#1", "+", item{"rev": num(60), "value": num(3)})
+	}, "7 (rev 100)", "3 (rev 60)"},
+}
+
+// TestCounterFaults checks that a check finds each fault of a counter's summary, and repairs it.
+func TestCounterFaults(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for i, c := range counterFaults {
+		t.Run(c.name, func(t *testing.T) {
+			name := fmt.Sprintf("c#%d", i)
+			r.pin(t, "C#"+name, 2)
+			r.source(t, name, 1, 100, 7)
+			if found := check(t, r.checker(hasty), counterTarget(name)); len(found) != 0 {
+				t.Fatalf("findings before the fault: %+v", found)
+			}
+			c.inject(t, r, name)
+			r.wantFound(t, 50*time.Millisecond, counterTarget(name), c.state, c.summary, c.items)
+			// Folds go on after the repair.
+			r.addTo(t, name, 1, 10)
+			r.fold(t)
+			if found := check(t, r.checker(hasty), counterTarget(name)); len(found) != 0 {
+				t.Fatalf("findings after another increment: %+v", found)
+			}
+		})
+	}
+}
+
+// TestRepairLeavesADatedTombstone checks that the repair of a removed write shard leaves a tombstone
+// with the time that the compaction needs.
+func TestRepairLeavesADatedTombstone(t *testing.T) {
+	r := newRig(t)
+	r.source(t, "c", 1, 100, 7)
+	r.delete(t, r.names.Items, "C#c#1", "+")
+	check(t, r.checker(hastyRepair), counterTarget("c"))
+	summary := r.get(t, r.names.Rollups, "C#c#0", "-")
+	if summary[schema.Gone] == nil || summary["r1"].(*types.AttributeValueMemberN).Value != "101" || summary["x1"].(*types.AttributeValueMemberN).Value != "0" {
+		t.Errorf("the summary is %v, want rev 101, value 0 and the time of the removal", summary)
+	}
+}
+
+// TestManyWriteShards checks that a check finds and repairs faults in all partials of a summary. One write
+// shard is not in the shard map. Unreadable ones stay as they are.
+func TestManyWriteShards(t *testing.T) {
+	r := newRig(t)
+	r.pin(t, "C#c", 70)
+	for n := range 70 {
+		r.source(t, "c", n, 100+n, n)
+	}
+	r.source(t, "c", 130, 5, 5)
+	for _, n := range []int{1, 63} {
+		r.update(t, r.names.Rollups, "C#c#0", "-", fmt.Sprintf("SET x%d = :x", n), item{":x": num(1000)})
+	}
+	r.delete(t, r.names.Items, "C#c#69", "+")
+	r.update(t, r.names.Rollups, "C#c#1", "-", "SET r64 = :r", item{":r": dynamo.String("x")})
+	r.update(t, r.names.Items, "C#c#2", "+", "REMOVE rev", nil)
+	r.update(t, r.names.Rollups, "C#c#1", "-", "SET r90 = :r, x90 = :r", item{":r": num(3)}) // beyond the shard map's
+	want := map[int]rebuild.State{1: rebuild.Wrong, 2: rebuild.Unreadable, 63: rebuild.Wrong, 64: rebuild.Unreadable, 69: rebuild.Removed, 90: rebuild.Removed}
+	for _, repair := range []bool{false, true} {
+		found := check(t, r.checker(func(o *rebuild.Options) { o.Wait, o.Repair = 0, repair }), counterTarget("c"))
+		got := map[int]rebuild.State{}
+		for _, f := range found {
+			got[*f.WriteShard] = f.State
+			if f.Repaired != (repair && f.State != rebuild.Unreadable) {
+				t.Errorf("repair %t: repaired is wrong in %+v", repair, f)
+			}
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("repair %t: found %v, want %v", repair, got, want)
+		}
+	}
+	found := check(t, r.checker(hasty), counterTarget("c"))
+	if len(found) != 2 || !strings.Contains(found[0].Detail, `the item C#c#2: it has no rev`) || !strings.Contains(found[1].Detail, "the summary C#c#1: its r64 is not a whole number") {
+		t.Fatalf("findings after the repair: %+v, want the two unreadable write shards", found)
+	}
+}
+
+// TestRepairsGiveWay checks that a repair undoes no write or fold that comes after the check's read,
+// and starts over.
+func TestRepairsGiveWay(t *testing.T) {
+	r := newRig(t)
+	for i, c := range counterFaults {
+		tables := map[string]string{"summary": r.names.Rollups}
+		if c.state == rebuild.Wrong || c.state == rebuild.Ahead {
+			tables["item"] = r.names.Items // its rev is raised first
+		}
+		for what, table := range tables {
+			t.Run(c.name+", update of the "+what, func(t *testing.T) {
+				name, written := fmt.Sprint("g", i, what), false
+				r.pin(t, "C#"+name, 2)
+				r.source(t, name, 1, 100, 7)
+				c.inject(t, r, name)
+				client := enginetest.Before(r.db, func(in any) error {
+					if in, ok := in.(*dynamodb.UpdateItemInput); ok && *in.TableName == table && !written {
+						written = true
+						r.addTo(t, name, 1, 1)
+						r.addTo(t, name, 1, 1) // above the rev of the repair
+						r.fold(t)
+					}
+					return nil
+				})
+				a := rebuild.New(rebuild.Options{Names: r.names, Rules: r.rules, Repair: true, Eager: true, Poll: time.Millisecond}, client)
+				for _, f := range check(t, a, counterTarget(name)) {
+					if !f.Repaired {
+						t.Errorf("not repaired: %+v", f)
+					}
+				}
+				if found := check(t, r.checker(hasty), counterTarget(name)); len(found) != 0 || !written {
+					t.Errorf("findings after the repair: %+v; written %t", found, written)
+				}
+			})
+		}
+	}
+}
+
+// TestFoldsDuringTheWait checks that a check has no finding if the missing folds come while it waits.
+func TestFoldsDuringTheWait(t *testing.T) {
+	r := newRig(t)
+	r.addTo(t, "stale", 1, 1)
+	r.addTo(t, "removed", 1, 1)
+	r.addTo(t, "made again", 1, 1)
+	r.fold(t)
+	r.addTo(t, "stale", 1, 1)
+	r.delete(t, r.names.Items, "C#removed#1", "+")
+	r.delete(t, r.names.Items, "C#made again#1", "+")
+	names := []string{"stale", "removed", "made again"}
+	for _, name := range names {
+		if found := check(t, r.checker(hasty), counterTarget(name)); len(found) != 1 {
+			t.Fatalf("findings of %s before its fold: %+v, want one", name, found)
+		}
+	}
+	a := r.checker(nil)
+	done := make(chan string)
+	for _, name := range names {
+		go func() {
+			result, err := a.Check(context.Background(), counterTarget(name))
+			done <- fmt.Sprint(name, result.Findings, err)
+		}()
+	}
+	time.Sleep(100 * time.Millisecond) // the checks begin to wait
+	r.addTo(t, "made again", 1, 5)
+	r.addTo(t, "stale", 1, 1)
+	r.fold(t)
+	for range names {
+		if got := <-done; !strings.HasSuffix(got, "[] <nil>") {
+			t.Error(got)
+		}
+	}
+}
+
+// TestWriteShard0 checks that a check finds an unreadable write shard 0, which is never folded. Repair
+// and discovery leave out a counter that never grew.
+func TestWriteShard0(t *testing.T) {
+	r := newRig(t)
+	r.pin(t, "C#grown", 2)
+	r.source(t, "grown", 0, 100, 7)
+	r.source(t, "grown", 1, 100, 7)
+	r.source(t, "small", 0, 100, 7)
+	before := r.get(t, r.names.Rollups, "C#small#0", "-")
+	if report := all(t, r.checker(hastyRepair)); report.Targets != 1 || report.Right != 1 {
+		t.Errorf("report %+v, want one target, and that right", report)
+	}
+	if found := check(t, r.checker(hastyRepair), counterTarget("small")); len(found) != 0 || before != nil || r.get(t, r.names.Rollups, "C#small#0", "-") != nil {
+		t.Errorf("findings %+v, or the repair wrote a summary", found)
+	}
+	for attribute, value := range map[string]types.AttributeValue{"#value": dynamo.String("x"), "n": num(4), "rev": dynamo.String("x")} {
+		r.source(t, "small", 0, 100, 7)
+		r.update(t, r.names.Items, "C#small#0", "-", "SET "+attribute+" = :x", item{":x": value})
+		report := all(t, r.checker(hastyRepair))
+		if report.Targets != 2 || report.States[rebuild.Unreadable] != 1 || !strings.Contains(report.Findings[0].Detail, "the item C#small#0") {
+			t.Errorf("damaged %s: %+v, want C#small#0 unreadable", attribute, report)
+		}
+	}
+}

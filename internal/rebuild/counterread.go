@@ -1,0 +1,123 @@
+package rebuild
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+)
+
+// readSources reads the partials of a summary and then the write shards: the first most, and others
+// that the summary has.
+func (c *counters) readSources(ctx context.Context, name string, most int) ([]source, error) {
+	sources := make([]source, most)
+	for n := range sources {
+		sources[n].n = n
+	}
+	partials, err := c.readPartials(ctx, name, sources)
+	if err != nil {
+		return nil, err
+	}
+	for _, it := range partials {
+		for _, n := range schema.SourcesOf(it) {
+			if n >= most {
+				sources = append(sources, source{n: n})
+			}
+		}
+	}
+	slices.SortFunc(sources, func(x, y source) int { return x.n - y.n })
+	sources = slices.CompactFunc(sources, func(x, y source) bool { return x.n == y.n })
+	return sources, c.readStates(ctx, name, sources, partials)
+}
+
+// readPartials returns the partials of these sources by partition key.
+func (c *counters) readPartials(ctx context.Context, name string, sources []source) (map[string]item, error) {
+	return c.readItems(ctx, c.o.Names.Rollups, sources, func(n int) (pk, sk string) { return schema.SummaryKey(name, n), schema.SoleSK })
+}
+
+// readItems returns the items of these sources by partition key. Its consistent reads run one batch
+// after the other.
+func (c *counters) readItems(ctx context.Context, table string, sources []source, keyOf func(n int) (pk, sk string)) (map[string]item, error) {
+	keys := map[string]item{}
+	for _, s := range sources {
+		pk, sk := keyOf(s.n)
+		keys[pk] = dynamo.Key(pk, sk)
+	}
+	found := map[string]item{}
+	for chunk := range slices.Chunk(slices.Collect(maps.Values(keys)), dynamo.MaxBatchGet) {
+		list, err := dynamo.BatchGet(ctx, c.client, table, chunk, true)
+		if err != nil {
+			return nil, fmt.Errorf("reading %d items of %s: %w", len(keys), table, err)
+		}
+		for _, it := range list {
+			found[dynamo.Text(it, schema.PK)] = it
+		}
+	}
+	return found, nil
+}
+
+// readStates sets the states that the summary has, and then those of the write shards.
+func (c *counters) readStates(ctx context.Context, name string, sources []source, partials map[string]item) error {
+	items, err := c.readItems(ctx, c.o.Names.Items, sources, func(n int) (pk, sk string) { return schema.CounterKey(name, n) })
+	if err != nil {
+		return err
+	}
+	for i := range sources {
+		s := &sources[i]
+		*s = source{n: s.n}
+		s.setSummary(name, partials)
+		pk, _ := schema.CounterKey(name, s.n)
+		if it := items[pk]; it != nil {
+			s.readItem(it, pk)
+		}
+	}
+	return nil
+}
+
+// setSummary sets the source's state in the summary.
+func (s *source) setSummary(name string, partials map[string]item) {
+	pk := schema.SummaryKey(name, s.n)
+	it := partials[pk]
+	rev, value := schema.RevAttr(s.n), schema.ValueAttr(s.n)
+	if it[rev] != nil || it[value] != nil {
+		s.summary = s.parseItem(it, rev, value, "the summary "+pk)
+	}
+}
+
+// readItem sets the source's state in the write shard's item.
+func (s *source) readItem(it item, pk string) {
+	s.item = s.parseItem(it, "rev", "value", "the item "+pk)
+	if _, err := dynamo.Largest(it, schema.Counts); err != nil && s.fault == nil {
+		s.fault = fmt.Errorf("the item %s: %w", pk, err)
+	}
+}
+
+// parseItem returns the rev and value of an item. If it can't, it returns nil and sets the fault.
+func (s *source) parseItem(it item, revName, valueName, what string) *state {
+	rev, err := whole(it, revName)
+	if err == nil {
+		var value *big.Int
+		if value, err = whole(it, valueName); err == nil {
+			return &state{rev, value}
+		}
+	}
+	if s.fault == nil {
+		s.fault = fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+func whole(it item, name string) (*big.Int, error) {
+	value, ok := new(big.Int).SetString(dynamo.Digits(it, name), 10)
+	switch {
+	case it[name] == nil:
+		return nil, fmt.Errorf("it has no %s", name)
+	case !ok:
+		return nil, fmt.Errorf("its %s is not a whole number", name)
+	}
+	return value, nil
+}

@@ -1,0 +1,124 @@
+package rebuild
+
+import (
+	"context"
+	"crypto/sha256"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold"
+	"github.com/hotshard/hotshard/internal/fold/parts"
+)
+
+// Range bounds the checked buckets of events: those that start at From or later, and end at To or
+// earlier. A zero time is no bound. Counters have no time, and of boards all periods that are found
+// are checked.
+type Range struct{ From, To time.Time }
+
+func (r Range) holds(b parts.Bucket) bool {
+	return !b.Start.Before(r.From) && (r.To.IsZero() || !b.End().After(r.To))
+}
+
+// All returns the source of all counters that have or had several write shards, all boards' periods,
+// and all buckets in a range that have items or summaries. It also has other counters whose item can't
+// be read. It scans the tables consistently, and keeps about 60 bytes for each target.
+func (a *Checker) All(r Range) Source {
+	return func(ctx context.Context, emit func(schema.Target) error) error {
+		d := &discovery{r: r, emit: emit, seen: map[[16]byte]struct{}{}}
+		group, ctx := errgroup.WithContext(ctx)
+		scan := func(table, attributes string, targetOf func(it item, pk, sk string) (schema.Target, bool)) {
+			group.Go(func() error {
+				return a.scanner.Table(ctx, table, attributes, func(page []item) error { return d.emitPage(page, targetOf) })
+			})
+		}
+		for _, table := range kind.Tables() {
+			scan(a.o.Names.Table(table), "pk, sk, rev, value, "+schema.Counts, a.itemTarget)
+		}
+		scan(a.o.Names.Rollups, "pk, sk", func(_ item, pk, sk string) (schema.Target, bool) { return a.ruled(pk, sk) })
+		return group.Wait()
+	}
+}
+
+// Stored returns the source of these targets, and of a key's targets that have summaries. It scans the rollups
+// table, and skips emptied fragments of event rollups.
+func (a *Checker) Stored(base schema.BaseKey, also ...schema.Target) Source {
+	return func(ctx context.Context, emit func(schema.Target) error) error {
+		d := &discovery{emit: emit, seen: map[[16]byte]struct{}{}}
+		if err := List(also...)(ctx, d.emitOnce); err != nil {
+			return err
+		}
+		return a.scanner.Table(ctx, a.o.Names.Rollups, "pk, sk, "+schema.RollupSequence, func(page []item) error {
+			return d.emitPage(page, func(it item, pk, sk string) (schema.Target, bool) {
+				t, ok := fold.TargetOf(pk, sk)
+				emptied := t.Bucket != "" && strings.HasSuffix(dynamo.Text(it, schema.RollupSequence), schema.EmptiedSuffix)
+				return t, ok && t.Base == base && !emptied
+			})
+		})
+	}
+}
+
+// itemTarget returns the target that an item folds into, or the counter whose write shard 0 it is if
+// that can't be read.
+func (a *Checker) itemTarget(it item, pk, sk string) (schema.Target, bool) {
+	if t, ok := a.o.Rules.Target(pk, sk); ok {
+		return t, ok
+	}
+	key, err := schema.ParseKey(pk)
+	if err != nil || kind.Of(key.Base.Type).Summary != kind.Partials || key.Shard > 0 || sk != schema.SoleSK {
+		return schema.Target{}, false
+	}
+	s := source{}
+	s.readItem(it, pk)
+	return schema.Target{Base: key.Base}, s.fault != nil
+}
+
+// ruled returns the target that an item of the rollups table sums up. It skips buckets that the
+// rules would not make.
+func (a *Checker) ruled(pk, sk string) (t schema.Target, ok bool) {
+	t, ok = fold.TargetOf(pk, sk)
+	return t, ok && (t.Bucket == "" || a.events.hasRule(t))
+}
+
+// discovery finds targets, and emits each once.
+type discovery struct {
+	r    Range
+	emit func(schema.Target) error
+
+	mu   sync.Mutex
+	seen map[[16]byte]struct{} // digests of targets
+}
+
+// emitPage emits the targets that the items of a page belong to.
+func (d *discovery) emitPage(page []item, targetOf func(it item, pk, sk string) (schema.Target, bool)) error {
+	for _, it := range page {
+		t, ok := targetOf(it, dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK))
+		t.Partial = 0 // the whole counter is checked
+		if !ok || t.Bucket != "" && !d.r.holds(parts.BucketFor(t)) {
+			continue
+		}
+		if err := d.emitOnce(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// emitOnce emits a target that has not been seen before.
+func (d *discovery) emitOnce(t schema.Target) error {
+	sum := sha256.Sum256([]byte(t.String()))
+	digest := [16]byte(sum[:16])
+	d.mu.Lock()
+	_, seen := d.seen[digest]
+	d.seen[digest] = struct{}{}
+	d.mu.Unlock()
+	if seen {
+		return nil
+	}
+	return d.emit(t)
+}

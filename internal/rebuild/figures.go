@@ -1,0 +1,92 @@
+package rebuild
+
+import (
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/hotshard/hotshard/internal/fold/measures"
+)
+
+// Figures are the numbers of a summary or of its items: the rev and value of a counter's write
+// shard, the events of a bucket, or the entries of a board.
+type Figures struct {
+	Rev      *big.Int                    `json:"rev,omitempty"`
+	Value    *big.Int                    `json:"value,omitempty"`
+	Events   *int64                      `json:"events,omitempty"`
+	Entries  *int64                      `json:"entries,omitempty"`
+	Measures map[string]measures.Measure `json:"measures,omitempty"` // by field
+	Skipped  int64                       `json:"skipped,omitempty"`
+	Restated bool                        `json:"restated,omitempty"`
+}
+
+// figuresOf returns nil for a nil state.
+func figuresOf(s *state) *Figures {
+	if s == nil {
+		return nil
+	}
+	return &Figures{Rev: s.rev, Value: s.value}
+}
+
+func figuresOfEvents(p measures.Part) *Figures {
+	return &Figures{Events: &p.Events, Skipped: p.Skipped, Restated: p.Restated, Measures: p.Measures}
+}
+
+func figuresOfEntries(n int64) *Figures { return &Figures{Entries: &n} }
+
+// Texts returns short texts for the two figures of a finding, with at most three of the measures that
+// differ.
+func (f Finding) Texts() (summary, items string) {
+	return f.Summary.text(f.Items), f.Items.text(f.Summary)
+}
+
+func (f *Figures) text(other *Figures) string {
+	switch {
+	case f == nil && other == nil:
+		return ""
+	case f == nil:
+		return "nothing"
+	case f.Rev != nil:
+		return fmt.Sprintf("%s (rev %s)", f.Value, f.Rev)
+	case f.Entries != nil:
+		return fmt.Sprintf("%d entries", *f.Entries)
+	case f.Events == nil:
+		return ""
+	}
+	words := []string{fmt.Sprintf("%d events", *f.Events)}
+	if *f.Events == 1 {
+		words[0] = "1 event"
+	}
+	for _, field := range f.differing(other) {
+		m, ok := f.Measures[field]
+		if !ok {
+			words = append(words, fmt.Sprintf("no %.40q", field))
+			continue
+		}
+		words = append(words, fmt.Sprintf("%.40q: %d, sum %s, min %s, max %s", field, m.N, m.Sum, m.Min, m.Max))
+	}
+	if other == nil || f.Skipped != other.Skipped {
+		words = append(words, fmt.Sprintf("%d numbers skipped", f.Skipped))
+	}
+	return strings.Join(words, "; ")
+}
+
+// maxDiffering bounds the measures that a text shows.
+const maxDiffering = 3
+
+func (f *Figures) differing(other *Figures) (fields []string) {
+	if other == nil {
+		return nil
+	}
+	all := map[string]measures.Measure{}
+	maps.Copy(all, f.Measures)
+	maps.Copy(all, other.Measures)
+	for _, field := range slices.Sorted(maps.Keys(all)) {
+		if !f.Measures[field].Same(other.Measures[field]) && len(fields) < maxDiffering {
+			fields = append(fields, field)
+		}
+	}
+	return fields
+}

@@ -1,0 +1,89 @@
+package rebuild
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hotshard/hotshard/internal/fold/marks"
+	"github.com/hotshard/hotshard/internal/fold/parts"
+)
+
+// subject is a summary that stores only each stream shard's last folded sequence number. So it can be compared only at
+// rest. L is one reading of the summary and then of its items.
+type subject[L any] interface {
+	readAll(context.Context) (L, error)
+	// judge returns the result of a reading that needs no proof; done is false for others.
+	evaluate(L) (r Result, done bool)
+	// prove waits until all earlier writes are folded, or returns what is missing.
+	prove(context.Context, L) (marks.Proof, error)
+	unchanged(first, second L) bool
+	// repair handles a summary that is at rest and differs from its items. It returns
+	// parts.ErrMoved if the summary has changed since.
+	repair(ctx context.Context, second L, floors map[string]string) (Result, error)
+	// restless returns how many rounds a summary may change, and the state of the finding after
+	// them.
+	restless() (rounds int, state State)
+}
+
+// proved checks a subject, and starts over if it has changed. With Options.Wait it first reads without a proof, since folds
+// may be in flight.
+func proved[L any](ctx context.Context, t *tools, s subject[L]) (Result, error) {
+	rounds, state := s.restless()
+	return t.repeat(ctx, 1+rounds, state, func(round int) (Result, error) { return proveOnce(ctx, s, round > 0 || t.o.Wait == 0) })
+}
+
+// repeat makes an attempt until it returns another error than parts.ErrMoved. After that many rounds, it returns a finding
+// of the state.
+func (t *tools) repeat(ctx context.Context, rounds int, state State, attempt func(round int) (Result, error)) (Result, error) {
+	for round := range rounds {
+		if round > 0 {
+			if err := t.pause(ctx); err != nil {
+				return Result{}, err
+			}
+		}
+		result, err := attempt(round)
+		if !errors.Is(err, parts.ErrMoved) {
+			return result, err
+		}
+	}
+	return finding(state, fmt.Sprintf("it changed during each of %d readings: check it again later", rounds)), nil
+}
+
+// proveOnce compares a summary with its items, and repairs it. It returns parts.ErrMoved if the
+// summary has changed, or differs and prove is false: then the caller starts again.
+//
+// Two equal readings, with markers written and acknowledged in between, prove the comparison. A write before the markers
+// was folded when they were acknowledged. No fragment has changed, so the write was folded before the first reading.
+func proveOnce[L any](ctx context.Context, s subject[L], prove bool) (Result, error) {
+	first, err := s.readAll(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	result, done := s.evaluate(first)
+	switch {
+	case done:
+		return result, nil
+	case !prove:
+		return Result{}, parts.ErrMoved
+	}
+	proof, err := s.prove(ctx, first)
+	switch {
+	case err != nil:
+		return Result{}, err
+	case proof.Missing != "":
+		return finding(Unsettled, proof.Missing), nil
+	}
+	second, err := s.readAll(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	if !s.unchanged(first, second) {
+		return Result{}, parts.ErrMoved
+	}
+	result, err = s.repair(ctx, second, proof.Floors)
+	if err != nil && !errors.Is(err, parts.ErrMoved) && !ofCall(err) {
+		return finding(Failed, err.Error()), nil
+	}
+	return result, err
+}

@@ -1,0 +1,120 @@
+package rebuild
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/internal/fold/marks"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+)
+
+// ranking is a board's period: the entries of the players in the index. An entry has one row there,
+// which may be outdated.
+type ranking struct {
+	n       int64
+	cells   board.Histogram
+	first   []boards.Place // by rank
+	players []string       // some of them, from all write shards
+	digest  uint64         // of all places: a sum of hashes, independent of their order
+	expires int64          // latest expiry, Unix seconds; 0 if any entry never expires, or there is none
+	soonest int64          // earliest expiry; 0 if none expires
+	late    []string       // players with outdated rows
+	fault   error          // why one of the entries can't be read
+}
+
+var seed = maphash.MakeSeed()
+
+// samePlaces reports whether two readings have the same places.
+func (r *ranking) samePlaces(other *ranking) bool {
+	return r.fault == nil && other.fault == nil && r.n == other.n && r.digest == other.digest && r.cells.Same(other.cells)
+}
+
+// readRanking reads all entries of a board's period, and keeps the first places.
+func (p *period) readRanking(ctx context.Context, first int) (*ranking, error) {
+	most, err := p.mostShards(ctx, schema.BaseKey{Type: kind.Board, Name: p.Board})
+	if err != nil {
+		return nil, err
+	}
+	all := &ranking{}
+	var mu sync.Mutex
+	return all, eachOf(ctx, most, func(ctx context.Context, n int) error {
+		in := &dynamodb.QueryInput{
+			TableName: &p.o.Names.Items, IndexName: aws.String(schema.ByRank), KeyConditionExpression: aws.String("board_shard = :shard"),
+			ExpressionAttributeValues: item{":shard": dynamo.String(schema.BoardShardKey(p.Board, p.Label, n))},
+		}
+		own := 0 // players sampled from this write shard
+		for page, err := range dynamo.Pages(ctx, p.client, in) {
+			if err != nil {
+				return fmt.Errorf("reading the entries of board %q, period %s: %w", p.Board, p.Label, err)
+			}
+			entries, err := p.readEntries(ctx, page.Items)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			for _, it := range entries {
+				player, ok := all.addItem(it)
+				if ok && own <= marks.MaxOwn/most {
+					all.players = append(all.players, player)
+					own++
+				}
+			}
+			slices.SortFunc(all.first, board.Compare)
+			all.first = all.first[:min(first, len(all.first))]
+			all.cells.Limit(board.MaxCells)
+			mu.Unlock()
+		}
+		return nil
+	})
+}
+
+// readEntries reads the entries of rows in the index, half a read unit each. It ignores probes. Like
+// the index, the entries may lag.
+func (p *period) readEntries(ctx context.Context, rows []item) (entries []item, err error) {
+	keys := map[string]item{} // a moving row may be there twice
+	for _, it := range rows {
+		pk, sk := dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK)
+		if _, _, _, entry := schema.ParseEntryKey(pk, sk); entry {
+			keys[pk] = dynamo.Key(pk, sk)
+		}
+	}
+	if entries, err = dynamo.BatchGet(ctx, p.client, p.o.Names.Items, slices.Collect(maps.Values(keys)), false); err != nil {
+		return nil, fmt.Errorf("reading entries of board %q, period %s: %w", p.Board, p.Label, err)
+	}
+	return entries, nil
+}
+
+// addItem adds an entry, and returns its player.
+func (r *ranking) addItem(it item) (player string, ok bool) {
+	e, err := boards.ParseEntry(it)
+	if err != nil {
+		r.fault = cmp.Or(r.fault, fmt.Errorf("the entry %q: %w", dynamo.Text(it, schema.PK), err))
+		return "", false
+	}
+	r.n++
+	r.first = append(r.first, e.Place)
+	r.cells.AddScore(e.Score, 1)
+	if e.Late() {
+		r.cells.AddLate(1)
+		r.late = append(r.late, e.Player)
+	}
+	r.digest += maphash.String(seed, e.RankKey())
+	expires, _ := dynamo.Integer(it, schema.ExpiresAt) // 0 for never
+	if r.n == 1 || r.expires != 0 && (expires == 0 || expires > r.expires) {
+		r.expires = expires
+	}
+	r.soonest = sooner(r.soonest, expires)
+	return e.Player, true
+}

@@ -1,0 +1,188 @@
+// Package rebuild compares summaries with the items that they sum up, and repairs them, while
+// writes and folds go on.
+//
+//	checker := rebuild.New(rebuild.Options{Names: names, Rules: rules, Repair: true}, client)
+//	report, err := checker.Run(ctx, checker.All(rebuild.Range{}), nil)
+//	fmt.Println(report.Bad(), report.Findings)
+//
+// A counter is compared write shard by write shard: an item's rev identifies the state that
+// the summary must have.
+//
+// An event rollup records only how far each stream shard was folded, so a check must prove
+// that the rollup is at rest. It reads the rollup, then the events. If they differ, it writes
+// stream markers among the events, waits until the aggregator acknowledges them, and reads
+// both again. A rollup that did not change between the readings and still differs is wrong.
+//
+// A board's period is compared with its index, which lags, and proved in the same way. Its
+// histogram is rebuilt while nobody writes to the board. Its top is rebuilt by the
+// aggregator, which rechecks the boards that are noted.
+//
+// Every repair is conditional on the state that was read, so it never undoes a fold.
+package rebuild
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold"
+	"github.com/hotshard/hotshard/internal/fold/marks"
+	"github.com/hotshard/hotshard/internal/fold/parts"
+	"github.com/hotshard/hotshard/internal/fold/scan"
+	"github.com/hotshard/hotshard/pkg/shard/client"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// Client has the DynamoDB calls that a check makes. It must retry failed calls itself.
+type Client interface {
+	parts.Client
+	marks.Client
+	shardmap.Client
+	client.BatchGetter
+	client.Scanner
+	client.Updater
+}
+
+// Options configure a Checker. Numbers and times are not negative. The first four fields must have the values of the deployed
+// functions.
+type Options struct {
+	Names           schema.Names
+	Rules           fold.Rules    // of the event rollups
+	EventRetention  time.Duration // the shortest retention that any event was written with; 0 keeps events for ever
+	RollupRetention time.Duration // of event rollups; 0 keeps them for ever
+
+	Repair bool // write the figures that a summary should have
+	// Gone checks keys whose items were deleted, and needs Repair. Summaries without items are emptied,
+	// whatever the rules and the retentions say. An event rollup with newer events is not repaired.
+	Gone bool
+	// Fewer also repairs an event rollup that has more events than there are items. Events may have
+	// been deleted, or have expired: a repair then drops them from the rollup.
+	Fewer bool
+	// Eager repairs a counter's summary without waiting for folds that may be in flight. It is as
+	// exact, and faster when many summaries are behind.
+	Eager       bool
+	IndexLag    time.Duration    // upper bound on the lag of the boards' index; default 30 s
+	Wait        time.Duration    // how long to wait for folds in flight; 0 doesn't wait
+	Poll        time.Duration    // between two reads while waiting; default 500 ms
+	Concurrency int              // targets at a time; default 32
+	ReadUnits   int              // RCU/s that table scans consume at most; default scan.ReadUnits
+	Now         func() time.Time // default time.Now
+}
+
+// Defaults of Options.
+const (
+	defaultIndexLag    = 30 * time.Second
+	defaultPoll        = 500 * time.Millisecond
+	defaultConcurrency = 32
+)
+
+// withDefaults returns the options with their defaults.
+func (o Options) withDefaults() Options {
+	o.IndexLag, o.Poll = cmp.Or(o.IndexLag, defaultIndexLag), cmp.Or(o.Poll, defaultPoll)
+	o.Concurrency, o.ReadUnits = cmp.Or(o.Concurrency, defaultConcurrency), cmp.Or(o.ReadUnits, scan.ReadUnits)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// Checker compares and repairs. It is safe for concurrent use.
+type Checker struct {
+	*tools
+	counters *counters
+	events   *events
+	boards   *rankings
+	checks   map[kind.Summary]summaryCheck // the same three, by form of summary
+	scanner  *scan.Scanner
+}
+
+// New returns a Checker.
+func New(o Options, client Client) *Checker {
+	o = o.withDefaults()
+	t := &tools{
+		o: o, client: client, shards: shardmap.New(client, o.Names.ShardMap, shardmap.Options{}),
+		marker: marks.New(marks.Options{Names: o.Names, Wait: o.Wait, Poll: o.Poll, Now: o.Now}, client),
+	}
+	a := &Checker{
+		tools: t, counters: &counters{t}, scanner: scan.New(client, o.ReadUnits),
+		events: &events{t, parts.NewEvents(client, o.Names.Rollups, o.Now)},
+		boards: &rankings{t, parts.NewHistograms(client, o.Names.Rollups, o.Now)},
+	}
+	a.checks = map[kind.Summary]summaryCheck{kind.Partials: a.counters, kind.Rollups: a.events, kind.Ranking: a.boards}
+	return a
+}
+
+// summaryCheck checks the summaries of one form.
+type summaryCheck interface {
+	// check compares a target with its items, and repairs it if Options.Repair is set.
+	check(ctx context.Context, t schema.Target) (Result, error)
+	// targets returns the targets of a name in a range.
+	targets(name string, r Range) ([]schema.Target, error)
+}
+
+// Targets returns a base key's targets in a range. The kind sets the default of a bound that is
+// zero. It returns an error for a range with too many targets.
+func (a *Checker) Targets(base schema.BaseKey, r Range) ([]schema.Target, error) {
+	check, known := a.checks[kind.Of(base.Type).Summary]
+	if !known {
+		return nil, fmt.Errorf("rebuild: there are no summaries of type %q", base.Type)
+	}
+	return check.targets(base.Name, r)
+}
+
+// Check checks one target: a counter (whatever its partial), an entity's bucket or a board's
+// period. The result has what is wrong with the target. An error is about DynamoDB or ctx, and
+// means that the check of the target did not finish.
+func (a *Checker) Check(ctx context.Context, t schema.Target) (Result, error) {
+	check, known := a.checks[kind.Of(t.Base.Type).Summary]
+	if !known {
+		return Result{}, fmt.Errorf("rebuild: there are no summaries of type %q", t.Base.Type)
+	}
+	r, err := check.check(ctx, t)
+	if err != nil && !ofCall(err) {
+		r, err = r.with(finding(Unreadable, err.Error())), nil
+	}
+	r.describe(t)
+	return r, err
+}
+
+// tools has what the checks of all kinds share.
+type tools struct {
+	o      Options
+	client Client
+	shards *shardmap.Map
+	marker *marks.Marker
+}
+
+type item = dynamo.Item
+
+// pause waits for Options.Poll, or until ctx ends.
+func (t *tools) pause(ctx context.Context) error { return scan.Wait(ctx, t.o.Poll) }
+
+// mostShards returns the highest number of write shards that a base key ever had.
+func (t *tools) mostShards(ctx context.Context, base schema.BaseKey) (int, error) {
+	entry, err := t.shards.Read(ctx, base.String())
+	if err != nil {
+		return 0, fmt.Errorf("reading the shard map entry of %q: %w", base, err)
+	}
+	return entry.Most(), nil
+}
+
+// maxReads bounds the concurrent calls for one target.
+const maxReads = 16
+
+// eachOf calls do for the numbers below n, maxReads at a time, and returns the first error.
+func eachOf(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxReads)
+	for i := range n {
+		group.Go(func() error { return do(ctx, i) })
+	}
+	return group.Wait()
+}

@@ -1,0 +1,131 @@
+package rebuild
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+)
+
+// Failure is a target that lacks records, as the aggregator noted it.
+type Failure struct {
+	Text    string        `json:"target"`  // as stored
+	Target  schema.Target `json:"-"`       // the zero Target if Known is false
+	Known   bool          `json:"known"`   // whether Text could be parsed
+	Reason  string        `json:"reason"`  // of the newest record
+	Records int64         `json:"records"` // deliveries of records
+	Last    time.Time     `json:"last_at"`
+
+	stored item // the item, for the condition of Forget
+}
+
+// Failures returns all noted failures.
+func (a *Checker) Failures(ctx context.Context) ([]Failure, error) {
+	return a.readFailures(ctx, "", nil)
+}
+
+// FailuresOf returns the noted failures of a key's summaries.
+func (a *Checker) FailuresOf(ctx context.Context, base schema.BaseKey) ([]Failure, error) {
+	list, err := a.readFailures(ctx, " AND begins_with(sk, :sk)", item{":sk": dynamo.String(base.String() + "#")})
+	return slices.DeleteFunc(list, func(f Failure) bool { return !f.Known || f.Target.Base != base }), err
+}
+
+// readFailures returns the failures under the key condition that more adds to the partition key.
+func (a *Checker) readFailures(ctx context.Context, more string, values item) ([]Failure, error) {
+	var list []Failure
+	for _, pk := range schema.FailurePartitions() {
+		in := &dynamodb.QueryInput{
+			TableName: &a.o.Names.Rollups, ConsistentRead: aws.Bool(true),
+			KeyConditionExpression:    aws.String("pk = :pk" + more),
+			ExpressionAttributeValues: item{":pk": dynamo.String(pk)},
+		}
+		maps.Copy(in.ExpressionAttributeValues, values)
+		for it, err := range dynamo.Items(ctx, a.client, in) {
+			if err != nil {
+				return nil, fmt.Errorf("reading the failures %q: %w", pk, err)
+			}
+			list = append(list, failureOf(it))
+		}
+	}
+	return list, nil
+}
+
+func failureOf(it item) Failure {
+	f := Failure{
+		Text: dynamo.Text(it, schema.SK), Reason: dynamo.Text(it, schema.FailureReason),
+		stored: item{schema.FailureLast: it[schema.FailureLast], schema.FailureCount: it[schema.FailureCount]},
+	}
+	f.Records, _ = dynamo.Whole(it, schema.FailureCount)
+	last, known := dynamo.Millis(it, schema.FailureLast)
+	if known {
+		f.Last = last
+	}
+	t, err := schema.ParseTarget(f.Text)
+	f.Target, f.Known = t, err == nil
+	f.Target.Partial = 0 // the whole counter is checked
+	return f
+}
+
+// Forget deletes a failure, and reports whether it did. It keeps a failure that has more records
+// than when it was read.
+func (a *Checker) Forget(ctx context.Context, f Failure) (bool, error) {
+	unchanged, names, values := dynamo.Unchanged(f.stored, schema.FailureLast, schema.FailureCount)
+	_, err := a.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+		TableName: &a.o.Names.Rollups, Key: dynamo.Key(schema.FailureKey(f.Text)),
+		ConditionExpression:      aws.String("attribute_not_exists(pk) OR (" + *unchanged + ")"),
+		ExpressionAttributeNames: names, ExpressionAttributeValues: values,
+	})
+	if _, newer := dynamo.ConditionFailed(err); newer {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("deleting the failure of %q: %w", f.Text, err)
+	}
+	return true, nil
+}
+
+// Replay checks the targets of failures, and others, and forgets the failures whose targets are
+// right then. It needs a Checker that repairs, and calls each as Run does. It returns the failures
+// that it did not forget.
+func (a *Checker) Replay(ctx context.Context, failures []Failure, others []schema.Target, each func(schema.Target, Result)) (report *Report, left []Failure, err error) {
+	right := map[schema.Target]bool{}
+	var targets []schema.Target
+	add := func(t schema.Target) {
+		if _, again := right[t]; !again {
+			right[t] = false
+			targets = append(targets, t)
+		}
+	}
+	for _, f := range failures {
+		if f.Known {
+			add(f.Target)
+		}
+	}
+	for _, t := range others {
+		add(t)
+	}
+	report, err = a.Run(ctx, List(targets...), func(t schema.Target, r Result) {
+		right[t] = r.Right()
+		if each != nil {
+			each(t, r)
+		}
+	})
+	left = []Failure{}
+	for _, f := range failures {
+		forgotten := false
+		if err == nil && f.Known && right[f.Target] {
+			forgotten, err = a.Forget(ctx, f)
+		}
+		if !forgotten {
+			left = append(left, f)
+		}
+	}
+	return report, left, err
+}

@@ -1,0 +1,224 @@
+package rebuild
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aws/smithy-go"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// State is what a check found wrong with a counter's write shard, a bucket or a board's period.
+type State string
+
+// States that can be repaired.
+const (
+	Stale    State = "stale"    // the summary lacks a write shard's newest state, and no fold added it
+	Wrong    State = "wrong"    // the summary has other figures than the items
+	Removed  State = "removed"  // the summary has the value of a write shard that is gone
+	Ahead    State = "ahead"    // the summary is newer than the item, as after a restore
+	Restated State = "restated" // an event was redelivered with other data, which is not in the rollup
+	Fewer    State = "fewer"    // the rollup has more events than there are items: repaired with Options.Fewer only
+)
+
+// States that can't be repaired, or not now.
+const (
+	Mixed      State = "mixed"      // the rollup is in hours and in days
+	NoRule     State = "no rule"    // the rules don't make such a rollup
+	Busy       State = "busy"       // the summary changed during each reading
+	Open       State = "open"       // busy, and the bucket or period is current or has just ended
+	Unsettled  State = "unsettled"  // the stream was not folded as far as the events that were read
+	Unreadable State = "unreadable" // an item or a summary has an invalid form; repaired for a board's summaries
+	Failed     State = "failed"     // a call to DynamoDB failed
+	TooOld     State = "too old"    // the events or the rollup may have expired
+)
+
+// Finding describes a target that is, or was, not right.
+type Finding struct {
+	Type       kind.Kind `json:"type"`
+	Name       string    `json:"name"`
+	Bucket     string    `json:"bucket,omitempty"`      // 2026-01-05T13 or 2026-01-05; of an entity
+	Period     string    `json:"period,omitempty"`      // of a board
+	WriteShard *int      `json:"write_shard,omitempty"` // of a counter
+	State      State     `json:"state"`
+	Repaired   bool      `json:"repaired"`
+	Summary    *Figures  `json:"summary,omitempty"` // as found; absent if there is none
+	Items      *Figures  `json:"items,omitempty"`   // as found; absent if there are none
+	Detail     string    `json:"detail,omitempty"`
+}
+
+// describe names the target in all findings.
+func (r Result) describe(t schema.Target) {
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		f.Type, f.Name, f.Period = t.Base.Type, t.Base.Name, t.Period
+		if t.Bucket != "" {
+			f.Bucket = t.Bucket.Label(t.Start, 0)
+		}
+	}
+}
+
+// compare orders findings by their targets.
+func (f Finding) compare(g Finding) int {
+	byName := cmp.Or(cmp.Compare(f.Type, g.Type), cmp.Compare(f.Name, g.Name), cmp.Compare(f.Bucket, g.Bucket), cmp.Compare(f.Period, g.Period))
+	if byName != 0 || f.WriteShard == nil || g.WriteShard == nil {
+		return byName
+	}
+	return cmp.Compare(*f.WriteShard, *g.WriteShard)
+}
+
+// Result is the outcome of one target, which is right if there are no findings.
+type Result struct {
+	Findings []Finding
+	Items    int64 // write shards of a counter, events of a bucket, or entries of a period
+}
+
+// with returns the result with the findings of another one.
+func (r Result) with(other Result) Result {
+	r.Findings = append(r.Findings, other.Findings...)
+	return r
+}
+
+func finding(state State, detail string) Result {
+	return Result{Findings: []Finding{{State: state, Detail: detail}}}
+}
+
+// Right reports whether the target is right now.
+func (r Result) Right() bool {
+	return !slices.ContainsFunc(r.Findings, func(f Finding) bool { return !f.Repaired })
+}
+
+// TooOld reports whether the target was not checked because some of it may have expired.
+func (r Result) TooOld() bool { return r.only(TooOld) }
+
+// Open reports whether the target could not be checked because its time is not over.
+func (r Result) Open() bool { return r.only(Open) }
+
+func (r Result) only(state State) bool { return len(r.Findings) == 1 && r.Findings[0].State == state }
+
+// Report is the outcome of many targets.
+type Report struct {
+	Begun    time.Time     `json:"begun_at"`
+	Targets  int           `json:"targets"`  // checked
+	Right    int           `json:"right"`    // as found
+	Repaired int           `json:"repaired"` // right after a repair
+	TooOld   int           `json:"too_old"`  // not checked
+	Open     int           `json:"open"`     // still folded into, because their time is not over
+	States   map[State]int `json:"states"`   // findings, repaired ones too
+	Findings []Finding     `json:"findings"` // the first MaxFindings, without buckets older than a retention
+	More     int           `json:"more"`     // findings beyond the first MaxFindings
+}
+
+// MaxFindings bounds the findings that a Report describes; all are counted.
+const MaxFindings = 1000
+
+// Bad returns the number of targets that are wrong or could not be checked, except targets that are too old or open.
+func (r *Report) Bad() int { return r.Targets - r.Right - r.Repaired - r.TooOld - r.Open }
+
+func (r *Report) add(result Result) {
+	r.Targets++
+	switch {
+	case len(result.Findings) == 0:
+		r.Right++
+	case result.TooOld():
+		r.TooOld++
+	case result.Open():
+		r.Open++
+	case result.Right():
+		r.Repaired++
+	}
+	for _, f := range result.Findings {
+		r.States[f.State]++
+		switch {
+		case f.State == TooOld && f.Detail == "":
+		case len(r.Findings) < MaxFindings:
+			r.Findings = append(r.Findings, f)
+		default:
+			r.More++
+		}
+	}
+}
+
+// Source passes targets to emit, from one or more goroutines, and stops at an error of emit.
+type Source func(ctx context.Context, emit func(schema.Target) error) error
+
+// List returns the source of the given targets.
+func List(targets ...schema.Target) Source {
+	return func(_ context.Context, emit func(schema.Target) error) error {
+		for _, t := range targets {
+			if err := emit(t); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// Run checks the targets of a source, Options.Concurrency at a time. If each is not nil, Run calls
+// it after each target, one call at a time.
+//
+// Run stops if ctx ends, or if DynamoDB rejects something that all targets need (a table, a
+// permission). The report then covers the targets that were finished. Any other error makes its
+// target Failed, and the others go on.
+func (a *Checker) Run(ctx context.Context, source Source, each func(schema.Target, Result)) (*Report, error) {
+	report := &Report{Begun: a.o.Now().UTC().Truncate(time.Millisecond), States: map[State]int{}, Findings: []Finding{}}
+	var mu sync.Mutex
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(a.o.Concurrency)
+	err := source(ctx, func(t schema.Target) error {
+		group.Go(func() error {
+			result, err := a.checkTarget(ctx, t)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			report.add(result)
+			if each != nil {
+				each(t, result)
+			}
+			return nil
+		})
+		return ctx.Err()
+	})
+	if failed := group.Wait(); failed != nil {
+		err = failed // which has stopped the source
+	}
+	slices.SortStableFunc(report.Findings, Finding.compare)
+	return report, err
+}
+
+// checkTarget is Check, but returns an error only if every target would meet it. Other errors become findings.
+func (a *Checker) checkTarget(ctx context.Context, t schema.Target) (Result, error) {
+	result, err := a.Check(ctx, t)
+	if err == nil || ctx.Err() != nil || ofCall(err) && !ofOne(err) {
+		return result, err
+	}
+	result = result.with(finding(Failed, err.Error()))
+	result.describe(t)
+	return result, nil
+}
+
+// ofOne reports whether a call's error may not affect other targets: the key is invalid, or capacity was exhausted.
+func ofOne(err error) bool {
+	kind := dynamo.Kind(err)
+	api, ok := errors.AsType[smithy.APIError](err)
+	return ok && api.ErrorCode() == "ValidationException" ||
+		errors.Is(kind, shard.ErrThrottled) || errors.Is(kind, shard.ErrUnavailable) || errors.Is(kind, shard.ErrContended)
+}
+
+// ofCall reports whether an error comes from a call, not from the data that was read.
+func ofCall(err error) bool {
+	_, sdk := errors.AsType[*smithy.OperationError](err)
+	return sdk || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, shard.ErrThrottled) || errors.Is(err, shard.ErrUnavailable)
+}
