@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/tool/adopt"
 	"github.com/hotshard/hotshard/internal/tool/system"
 	"github.com/hotshard/hotshard/internal/tool/terminal"
@@ -20,7 +21,7 @@ import (
 
 // AdoptCmd is hotshard adopt.
 type AdoptCmd struct {
-	Table    string `required:"" placeholder:"NAME" help:"A table of yours. It is only read."`
+	Table    string `required:"" placeholder:"NAME" help:"A table of yours, or its ARN. It is only read."`
 	Format   string `required:"" placeholder:"TEXT" help:"Text between a name and a write shard's number, such as #SHARD_."`
 	Layout   string `enum:",calculated,buckets,random" default:"" placeholder:"NAME" help:"calculated, buckets or random. Default: the one of calculated and buckets that fits the items."`
 	Endpoint string `env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"URL of a DynamoDB-compatible engine. Default: DynamoDB, with the AWS Region and credentials of the environment."`
@@ -34,12 +35,27 @@ func (c *AdoptCmd) Validate() error {
 	if c.Format == "" && c.Table != "" { // without a table, Kong says which flags are missing
 		return errors.New("--format is missing: with no text before the number, a write shard's key would be a name")
 	}
+	if err := c.checkTable(); err != nil {
+		return err
+	}
 	if c.Endpoint != "" {
 		if err := system.CheckEndpoint(c.Endpoint); err != nil {
 			return err
 		}
 	}
 	return c.scanning.Validate()
+}
+
+// checkTable returns an error for a wrong ARN, or one of another Region than --region.
+func (c *AdoptCmd) checkTable() error {
+	_, region, _, err := dynamo.TableName(c.Table)
+	if err != nil {
+		return fmt.Errorf("--table: %w", err)
+	}
+	if region != "" && c.Region != "" && region != c.Region {
+		return fmt.Errorf("--region is %s, and the table's ARN has %s", c.Region, region)
+	}
+	return nil
 }
 
 // Run examines the table, and prints what it found. A table that can't be adopted is an error.
@@ -76,6 +92,9 @@ func (c *AdoptCmd) client(ctx context.Context) (*dynamodb.Client, error) {
 		}
 	}
 	from := heatFrom{Endpoint: c.Endpoint, Region: c.Region}
+	if _, region, _, _ := dynamo.TableName(c.Table); region != "" && c.Endpoint == "" {
+		from.Region = region
+	}
 	settings, err := from.config(ctx)
 	if err != nil {
 		return nil, err

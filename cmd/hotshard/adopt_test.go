@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -37,6 +38,14 @@ func TestAdopt(t *testing.T) {
 			t.Errorf("a table that fits: exit %d with %q, want 0 and %q in\n%s", code, errText, want, out)
 		}
 	}
+	args[2] = "arn:aws:dynamodb:ddblocal:000000000000:table/" + name
+	code, out, errText = hotshard(t, args...)
+	for _, want := range []string{"1 items scanned", fmt.Sprintf("shardmap.New(client, %q", name+"-shard-map"), fmt.Sprintf("Name: %q", args[2])} {
+		if code != exitOK || errText != "" || !strings.Contains(out, want) {
+			t.Errorf("by ARN: exit %d with %q, want 0 and %q in\n%s", code, errText, want, out)
+		}
+	}
+	args[2] = name
 	put("acme#SHARD_2")
 	code, out, errText = hotshard(t, args...)
 	if code != exitBad || !strings.Contains(errText, "can't be adopted") || !strings.Contains(errText, `"acme#SHARD_2"`) || strings.Contains(out, "PlainFirst") {

@@ -34,7 +34,7 @@ type Client interface {
 
 // Options select the table, the format and the layout to examine.
 type Options struct {
-	Table     string
+	Table     string       // its name or ARN
 	Format    shard.Format // separates a name from a write shard's number; required
 	Layout    string       // Calculated, Buckets or Random; "" is the first that fits
 	ReadUnits int          // RCU/s of the scan
@@ -44,7 +44,7 @@ type Options struct {
 
 // Report has the findings of Examine.
 type Report struct {
-	Table        string   `json:"table"`
+	Table        string   `json:"table"` // as in Options
 	PartitionKey string   `json:"partition_key"`
 	SortKey      string   `json:"sort_key"`
 	SortType     string   `json:"sort_type"` // S, N or B
@@ -57,8 +57,9 @@ type Report struct {
 	Layouts      []Fit    `json:"layouts"`           // which layouts fit, best first
 	Lines        string   `json:"go,omitempty"`      // the Go lines for this table
 	Sampled      int      `json:"sampled,omitempty"` // items of which all attributes were read
-	layout       string   // the Go expression of the chosen layout
-	ttl          string   // the attribute by which the table's items expire, or ""
+	name         string
+	layout       string // the Go expression of the chosen layout
+	ttl          string // the attribute by which the table's items expire, or ""
 }
 
 // Found has partition keys that were found.
@@ -91,11 +92,15 @@ func (f *Found) addKey(key string) {
 // Examine reads a table's description, 100 whole items, and the keys of all items. It returns an error only
 // if a call fails; the report of a table that can't be adopted has Refusals.
 func Examine(ctx context.Context, db Client, o Options) (*Report, error) {
+	name, _, _, err := dynamo.TableName(o.Table)
+	if err != nil {
+		return nil, err
+	}
 	out, err := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &o.Table})
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Table: o.Table, Format: string(o.Format), Refusals: []string{}, Notes: []string{}, Layouts: []Fit{}}
+	r := &Report{Table: o.Table, name: name, Format: string(o.Format), Refusals: []string{}, Notes: []string{}, Layouts: []Fit{}}
 	r.describe(out.Table)
 	if err := o.Format.Valid(); err != nil {
 		r.refuse("The format %q has nothing but digits, so a write shard's key may be another name's: choose one such as #SHARD_.", r.Format)

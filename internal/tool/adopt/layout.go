@@ -148,5 +148,5 @@ orders := table.Table{
 }
 err = orders.Put(ctx, item, now) // was: client.PutItem
 for item, err := range orders.Query(ctx, name, %s, now) { // was: client.Query
-`, r.Table+"-shard-map", r.Table, r.PartitionKey, r.SortKey, r.layout, format, span)
+`, r.name+"-shard-map", r.Table, r.PartitionKey, r.SortKey, r.layout, format, span)
 }
