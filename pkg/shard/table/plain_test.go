@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -49,21 +50,28 @@ func plain(client table.Client, name string, layout table.Layout, counts table.C
 // asked records the partition keys of all calls.
 type asked struct {
 	table.Client
+	mu   sync.Mutex
 	keys []string
 }
 
+func (a *asked) add(call, key string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.keys = append(a.keys, call+" "+key)
+}
+
 func (a *asked) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
-	a.keys = append(a.keys, "put "+libtest.Text(in.Item["customer"]))
+	a.add("put", libtest.Text(in.Item["customer"]))
 	return a.Client.PutItem(ctx, in, o...)
 }
 
 func (a *asked) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	a.keys = append(a.keys, "get "+libtest.Text(in.Key["customer"]))
+	a.add("get", libtest.Text(in.Key["customer"]))
 	return a.Client.GetItem(ctx, in, o...)
 }
 
 func (a *asked) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	a.keys = append(a.keys, "query "+libtest.Text(in.ExpressionAttributeValues[":pk"]))
+	a.add("query", libtest.Text(in.ExpressionAttributeValues[":pk"]))
 	return a.Client.Query(ctx, in, o...)
 }
 
