@@ -79,8 +79,11 @@ func calls(now time.Time) map[string]func(context.Context) error {
 			return errorOf(spreads.Events(ctx, "e", now, now.Add(time.Hour), now))
 		},
 		"spread.Reader.Board": func(ctx context.Context) error { return errorOf(spreads.Board(ctx, "b", "all", now)) },
-		"table.Tally.Add":     func(ctx context.Context) error { return tally.Add(ctx, "a", 1, now) },
-		"table.Tally.Sum":     func(ctx context.Context) error { return errorOf(tally.Sum(ctx, []string{"a"}, now)) },
+		"spread.Reader.Counter": func(ctx context.Context) error {
+			return errorOf(spreads.Counter(ctx, "c", time.Millisecond, now))
+		},
+		"table.Tally.Add": func(ctx context.Context) error { return tally.Add(ctx, "a", 1, now) },
+		"table.Tally.Sum": func(ctx context.Context) error { return errorOf(tally.Sum(ctx, []string{"a"}, now)) },
 	}
 	for name, t := range map[string]*table.Table{"table.Table": &other, "table.Table at random": &own} {
 		calls[name+".Put"] = func(ctx context.Context) error { return t.Put(ctx, item, now) }
@@ -163,6 +166,9 @@ func named(db *dynamodb.Client, shards *shardmap.Map, name string) map[string]fu
 		"sessions.End":  func(ctx context.Context) error { return session.End(ctx, "g", name, now) },
 		"limits.Hit": func(ctx context.Context) error {
 			return errorOf(limits.New(db, "t", shards, limits.Options{}).Hit(ctx, limits.Limit{Key: name, Max: 1, Window: time.Second}, now))
+		},
+		"spread.Counter": func(ctx context.Context) error {
+			return errorOf(spreads.Counter(ctx, name, time.Millisecond, now))
 		},
 		"spread.Board": func(ctx context.Context) error { return errorOf(spreads.Board(ctx, name, "all", now)) },
 		"Table.Put":    func(ctx context.Context) error { return own.Put(ctx, item, now) },

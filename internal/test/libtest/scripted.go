@@ -113,11 +113,16 @@ func CanceledFor(codes ...string) error {
 // EmptyMap is a view of a shard map without entries.
 func EmptyMap() *shardmap.Map { return shardmap.New(mapfake.New(10, 0, 0), "m", shardmap.Options{}) }
 
-// MapOf returns a view of a shard map in memory with one key's changes, as SetShards puts them.
-func MapOf(key string, history ...string) *shardmap.Map {
+// MapTable is a shard-map table in memory with one key's changes, as SetShards puts them.
+func MapTable(key string, history ...string) *mapfake.Table {
 	table := mapfake.New(10, 0, 0)
 	if len(history) > 0 {
 		table.Put(mapItem(key, history))
 	}
-	return shardmap.New(table, "m", shardmap.Options{})
+	return table
+}
+
+// MapOf returns a view of a MapTable.
+func MapOf(key string, history ...string) *shardmap.Map {
+	return shardmap.New(MapTable(key, history...), "m", shardmap.Options{})
 }

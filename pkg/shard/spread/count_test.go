@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -141,22 +142,23 @@ func TestQueriesOfEvents(t *testing.T) {
 // TestRangesOfEvents checks the bounds of a range on both sides, and that an unknown count and a failed query are errors.
 func TestRangesOfEvents(t *testing.T) {
 	year := 366 * 24 * time.Hour
+	clock := func(hours int) string { return noon.Add(time.Duration(hours) * time.Hour).Format(time.RFC3339) }
 	for name, c := range map[string]struct {
 		entity    string
 		from, to  time.Duration // before noon
 		forgotten time.Duration // changes before this time before noon were dropped; 0 for none
 		fails     bool
-		err       bool
+		err       string
 	}{
-		"a millisecond":    {"e", time.Millisecond, 0, 0, false, false},
-		"empty":            {"e", time.Hour, time.Hour, 0, false, true},
-		"the wrong way":    {"e", time.Hour, 2 * time.Hour, 0, false, true},
-		"a year":           {"e", year, 0, 0, false, false},
-		"more than a year": {"e", year + time.Millisecond, 0, 0, false, true},
-		"known":            {"e", time.Hour, 0, time.Hour, false, false},
-		"forgotten":        {"e", time.Hour, 0, time.Hour - time.Second, false, true},
-		"not queried":      {"e", time.Hour, 0, 0, true, true},
-		"of an empty name": {"", time.Hour, 0, 0, false, true},
+		"a millisecond":    {"e", time.Millisecond, 0, 0, false, ""},
+		"empty":            {"e", time.Hour, time.Hour, 0, false, clock(-1) + " is not before to " + clock(-1)},
+		"the wrong way":    {"e", time.Hour, 2 * time.Hour, 0, false, clock(-1) + " is not before to " + clock(-2)},
+		"a year":           {"e", year, 0, 0, false, ""},
+		"more than a year": {"e", year + time.Millisecond, 0, 0, false, noon.Add(-year-time.Second).Format(time.RFC3339) + " to " + clock(0) + " are more than 366 days"},
+		"known":            {"e", time.Hour, 0, time.Hour, false, ""},
+		"forgotten":        {"e", time.Hour, 0, time.Hour - time.Second, false, "before " + noon.Add(-time.Hour+time.Second).Format(time.RFC3339)},
+		"not queried":      {"e", time.Hour, 0, 0, true, errBroken.Error()},
+		"of an empty name": {"", time.Hour, 0, 0, false, shard.ErrMisused.Error()},
 	} {
 		table := mapfake.New(10, 0, 0)
 		if c.forgotten > 0 {
@@ -170,8 +172,27 @@ func TestRangesOfEvents(t *testing.T) {
 			client.fails = "E#e#" + day(0) + "#0"
 		}
 		list, err := NewReader(client, "t", shardmap.New(table, "m", shardmap.Options{})).Events(t.Context(), c.entity, noon.Add(-c.from), noon.Add(-c.to), noon)
-		if (err != nil) != c.err || c.err == (len(list) > 0) {
-			t.Errorf("%s: %+v, %v; want an error: %t", name, list, err, c.err)
+		if (err != nil) != (c.err != "") || !strings.Contains(fmt.Sprint(err), c.err) || (err != nil) == (len(list) > 0) {
+			t.Errorf("%s: %+v, %v; want an error: %q", name, list, err, c.err)
+		}
+	}
+}
+
+// TestMisusedSpreads checks that an empty name and the zero time are ErrMisused, before any request.
+func TestMisusedSpreads(t *testing.T) {
+	r := NewReader(&counting{}, "t", libtest.EmptyMap())
+	for _, c := range []struct {
+		name string
+		now  time.Time
+	}{{"", noon}, {"a", time.Time{}}} {
+		_, events := r.Events(t.Context(), c.name, noon.Add(-1), noon, c.now)
+		_, sessions := r.Sessions(t.Context(), c.name, c.now)
+		_, board := r.Board(t.Context(), c.name, "all", c.now)
+		_, counter := r.Counter(t.Context(), c.name, 0, c.now)
+		for _, err := range []error{events, sessions, board, counter} {
+			if !errors.Is(err, shard.ErrMisused) {
+				t.Errorf("%+v: errors %v, %v, %v, %v", c, events, sessions, board, counter)
+			}
 		}
 	}
 }
@@ -239,36 +260,42 @@ func revOf(n int, rev types.AttributeValue) dynamo.Item {
 }
 
 // TestWatchedCounter checks what Counter returns after it watched three write shards, of which two count now, for 2 s. A read
-// that fails, a damaged item and an ended context are errors.
+// that fails, a damaged item, an ended context and a shard map that doesn't answer are errors.
 func TestWatchedCounter(t *testing.T) {
 	number := dynamo.Number
 	for name, c := range map[string]struct {
 		first, second []dynamo.Item
 		unread        int
 		within        time.Duration
+		mapped        time.Duration // how long the shard map answers
 		counts        []int64
 		strays        int64
 		unknown       []int
-		err           bool
+		err           string
 	}{
-		"written":        {[]dynamo.Item{revOf(0, number(7)), revOf(1, number(8)), revOf(2, number(9))}, []dynamo.Item{revOf(0, number(7)), revOf(1, number(11)), revOf(2, number(29_010))}, 0, time.Hour, []int64{0, 3}, 29_001, nil, false},
-		"created":        {nil, []dynamo.Item{revOf(1, number(11))}, 0, time.Hour, []int64{0, 0}, 0, []int{1}, false},
-		"damaged before": {[]dynamo.Item{revOf(1, dynamo.String("x"))}, nil, 0, time.Hour, nil, 0, nil, true},
-		"damaged after":  {nil, []dynamo.Item{revOf(1, dynamo.String("x"))}, 0, time.Hour, nil, 0, nil, true},
-		"not read":       {nil, nil, 1, time.Hour, nil, 0, nil, true},
-		"not read again": {nil, nil, 2, time.Hour, nil, 0, nil, true},
-		"ended":          {nil, nil, 0, time.Second, nil, 0, nil, true},
+		"written":         {[]dynamo.Item{revOf(0, number(7)), revOf(1, number(8)), revOf(2, number(9))}, []dynamo.Item{revOf(0, number(7)), revOf(1, number(11)), revOf(2, number(29_010))}, 0, time.Hour, time.Hour, []int64{0, 3}, 29_001, nil, ""},
+		"created":         {nil, []dynamo.Item{revOf(1, number(11))}, 0, time.Hour, time.Hour, []int64{0, 0}, 0, []int{1}, ""},
+		"damaged before":  {[]dynamo.Item{revOf(1, dynamo.String("x"))}, nil, 0, time.Hour, time.Hour, nil, 0, nil, "write shard 1: attribute rev"},
+		"damaged after":   {nil, []dynamo.Item{revOf(1, dynamo.String("x"))}, 0, time.Hour, time.Hour, nil, 0, nil, "write shard 1: attribute rev"},
+		"not read":        {nil, nil, 1, time.Hour, time.Hour, nil, 0, nil, errBroken.Error()},
+		"not read again":  {nil, nil, 2, time.Hour, time.Hour, nil, 0, nil, errBroken.Error()},
+		"ended":           {nil, nil, 0, time.Second, time.Hour, nil, 0, nil, context.DeadlineExceeded.Error()},
+		"no map":          {nil, nil, 0, time.Hour, 0, nil, 0, nil, shard.ErrUnavailable.Error()},
+		"no map any more": {nil, nil, 0, time.Hour, time.Second, nil, 0, nil, shard.ErrUnavailable.Error()},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), c.within)
 			defer cancel()
+			table := libtest.MapTable("C#hits", "1:3", "2:2")
+			defer time.AfterFunc(c.mapped, func() { table.Answer(0, 24*time.Hour) }).Stop()
+			synctest.Wait()
 			client := &counting{Scripted: libtest.Scripted{Items: c.first}, later: c.second, unread: c.unread}
 			begun := time.Now()
-			got, err := NewReader(client, "t", libtest.MapOf("C#hits", "1:3", "2:2")).Counter(ctx, "hits", 2*time.Second, noon)
-			if (err != nil) != c.err || !slices.Equal(got.Counts, c.counts) || got.Strays != c.strays || !slices.Equal(got.Unknown, c.unknown) {
-				t.Errorf("%s: %+v, %v; want %v, %d strays, unknown %v, an error: %t", name, got, err, c.counts, c.strays, c.unknown, c.err)
+			got, err := NewReader(client, "t", shardmap.New(table, "m", shardmap.Options{})).Counter(ctx, "hits", 2*time.Second, noon)
+			if (err != nil) != (c.err != "") || !strings.Contains(fmt.Sprint(err), c.err) || !slices.Equal(got.Counts, c.counts) || got.Strays != c.strays || !slices.Equal(got.Unknown, c.unknown) {
+				t.Errorf("%s: %+v, %v; want %v, %d strays, unknown %v, an error: %q", name, got, err, c.counts, c.strays, c.unknown, c.err)
 			}
-			if !c.err && (!got.From.Equal(noon) || !got.To.Equal(noon.Add(2*time.Second)) || time.Since(begun) != 2*time.Second || !*client.Read[1].RequestItems["t"].ConsistentRead) {
+			if c.err == "" && (!got.From.Equal(noon) || !got.To.Equal(noon.Add(2*time.Second)) || time.Since(begun) != 2*time.Second || !*client.Read[1].RequestItems["t"].ConsistentRead) {
 				t.Errorf("%s: from %v to %v after %v, want 2 s from noon", name, got.From, got.To, time.Since(begun))
 			}
 		})

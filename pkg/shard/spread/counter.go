@@ -1,6 +1,7 @@
 package spread
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/big"
@@ -10,6 +11,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 )
 
 // Counter waits for watch, and returns the exact number of writes to each of a counter's write shards in
@@ -22,6 +24,9 @@ import (
 func (r *Reader) Counter(ctx context.Context, name string, watch time.Duration, now time.Time) (Result, error) {
 	base := schema.BaseKey{Type: kind.Counter, Name: name}
 	fault := func(err error) error { return fmt.Errorf("watching counter %q: %w", name, err) }
+	if err := cmp.Or(dynamo.CheckNow(now), given.Check(r.client, r.shards, name)); err != nil {
+		return Result{}, fault(err)
+	}
 	entry, err := r.shards.Read(ctx, base.String())
 	if err != nil {
 		return Result{}, fault(err)
