@@ -37,12 +37,8 @@ func WriteUnits(itemBytes int) int { return max(1, (itemBytes+1023)/1024) }
 // takes limit units a second, of which a write shard may use the fraction share. The result is 1 to
 // [shard.MaxShards]; it is 1 if an argument is NaN.
 func Needed(rate, limit, share float64) int {
-	n := roundUp(rate / (share * limit))
-	switch {
-	case n >= shard.MaxShards:
-		return shard.MaxShards
-	case n > 1:
-		return int(n)
+	if n := roundUp(rate / (share * limit)); n > 1 {
+		return int(min(n, shard.MaxShards))
 	}
 	return 1
 }

@@ -2,7 +2,9 @@ package plan_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -146,7 +148,7 @@ func TestBoundsOfDemands(t *testing.T) {
 			c.set(&d, v)
 			_, err := plan.New(d, plan.DefaultPrices())
 			fault, ok := errors.AsType[*plan.DemandError](err)
-			if valid := i < len(c.valid); valid != (err == nil) || !valid && (!ok || fault.Field != c.field) {
+			if valid := i < len(c.valid); valid != (err == nil) || !valid && (!ok || fault.Field != c.field || !strings.HasPrefix(fault.Error(), fmt.Sprintf("shard: plan: %s %v: ", c.field, fault.Value))) {
 				t.Errorf("%s of %v: error %v, want valid: %t", c.field, v, err, valid)
 			}
 		}

@@ -50,15 +50,16 @@ func TestFoldsOfFewEvents(t *testing.T) {
 		want float64
 	}{
 		{plan.Folds{Rate: 1, Targets: 1}, 1},
-		{plan.Folds{Rate: 2, Targets: 1}, 0.43233235838169365},                                // (1 - e^-2) / 2
-		{plan.Folds{Rate: 2, Targets: 2, Uniform: true}, 0.6321205588285577},                  // 1 - e^-1
-		{plan.Folds{Rate: 2, Targets: 2}, 0.6075096513485072},                                 // of the shares 1 and 2^-1.1
-		{plan.Folds{Rate: 8, Targets: 1, StreamShards: 2, BatchSize: 2}, 0.24542109027781644}, // (1 - e^-4) / 4, of half a second
-		{plan.Folds{Rate: 1000, Targets: 1}, 0.004},                                           // in four stream shards
-		{plan.Folds{Rate: 1000, Targets: 1, StreamShards: 90}, 0.008},                         // in eight of 90: 125 units each
+		{plan.Folds{Rate: 2, Targets: 1}, 0.43233235838169365},                                                                  // (1 - e^-2) / 2
+		{plan.Folds{Rate: 2, Targets: 2, Uniform: true}, 0.6321205588285577},                                                    // 1 - e^-1
+		{plan.Folds{Rate: 2, Targets: 2}, 0.6075096513485072},                                                                   // of the shares 1 and 2^-1.1
+		{plan.Folds{Rate: 8, Targets: 1, StreamShards: 2, BatchSize: 2}, 0.24542109027781644},                                   // (1 - e^-4) / 4, of half a second
+		{plan.Folds{Rate: 8, Targets: 1, StreamShards: 2, BatchSize: 10, BatchingWindow: 4 * time.Second}, 0.04999999989694232}, // (1 - e^-20) / 20, of 2.5 s
+		{plan.Folds{Rate: 1000, Targets: 1}, 0.004},                                                                             // in four stream shards
+		{plan.Folds{Rate: 1000, Targets: 1, StreamShards: 90}, 0.008},                                                           // in eight of 90: 125 units each
 	} {
-		c.f.StreamShards, c.f.BatchSize, c.f.BatchingWindow = cmp.Or(c.f.StreamShards, 4), cmp.Or(c.f.BatchSize, 1000), time.Second
-		if got := c.f.UnitsPerEvent(); math.Abs(got-c.want) > 1e-12 {
+		c.f.StreamShards, c.f.BatchSize, c.f.BatchingWindow = cmp.Or(c.f.StreamShards, 4), cmp.Or(c.f.BatchSize, 1000), cmp.Or(c.f.BatchingWindow, time.Second)
+		if got := c.f.UnitsPerEvent(); !(math.Abs(got-c.want) <= 1e-12) { // also for NaN
 			t.Errorf("%+v: %v units an event, want %v", c.f, got, c.want)
 		}
 	}
