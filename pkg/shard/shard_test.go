@@ -26,6 +26,7 @@ var formats = []shard.Format{shard.Hash, shard.HashShard, shard.Underscore}
 // FuzzJoinAndSplitAreInverse checks that Split returns what Join joined, and that no other key parses as a write shard.
 func FuzzJoinAndSplitAreInverse(f *testing.F) {
 	for _, name := range []string{"", "a", "a#7", "a#SHARD_3", "_", "a_b_", "日本#", "\xff#1"} {
+		f.Add(name, 0)
 		f.Add(name, 7)
 	}
 	f.Fuzz(func(t *testing.T, name string, n int) {
@@ -66,8 +67,8 @@ func TestSplitRejects(t *testing.T) {
 // TestAmbiguousFormats checks that Valid rejects formats with which two write shards have one key.
 func TestAmbiguousFormats(t *testing.T) {
 	for _, f := range []shard.Format{"", "1", "007"} {
-		if f.Valid() == nil {
-			t.Errorf("format %q is valid, and %s is write shard 11 of a and 1 of a1", f, f.Join("a", 11))
+		if err := f.Valid(); err == nil || !strings.Contains(err.Error(), strconv.Quote(string(f))) {
+			t.Errorf("format %q: error %v, and %s is write shard 11 of a and 1 of a1", f, err, f.Join("a", 11))
 		}
 	}
 	for _, f := range append(formats, "x1", "1x", "v1_") {

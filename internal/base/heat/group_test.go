@@ -53,6 +53,8 @@ func TestCrowd(t *testing.T) {
 		"less":             {counted("1", 690, warm...), heat.Crowd{}},
 		"two partitions":   {counted("1", 1200, warm...), heat.Crowd{}},
 		"and small keys":   {counted("1", 1100, warm[0], warm[1], key("c", 99, 0, 9, 0)), heat.Crowd{Keys: 2, Rate: 110}},
+		"half of it":       {counted("1", 1000, key("a", 250, 0, 30, 0), warm[1]), heat.Crowd{Keys: 2, Rate: 100}},
+		"less than half":   {counted("1", 1000, key("a", 249, 0, 30, 0), warm[1]), heat.Crowd{}},
 		"one warm key":     {counted("1", 1100, warm[0], warm[2]), heat.Crowd{}},
 		"one hot key":      {counted("1", 1010, warm[0], hot), heat.Crowd{}},
 		"keys of an index": {counted("1", 800, heat.Key{Index: "i", Key: "a", Units: 400}, heat.Key{Index: "i", Key: "b", Units: 400}), heat.Crowd{}},

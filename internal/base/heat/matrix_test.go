@@ -119,8 +119,8 @@ func TestMatrixTimes(t *testing.T) {
 	if want := []string{"a 1 warm warm 0.5 0 0 [5 0][0 0][0.5 0]", "b 1 hot hot 0 0 0 [0 0][0 0][0 0]"}; !slices.Equal(matrixText(got)[1:], want) {
 		t.Error(matrixText(got))
 	}
-	if n := len(NewMap(MapOptions{From: zero, To: at(41), Step: 20 * time.Second}).columns); n != 3 {
-		t.Errorf("%d columns of 41 s", n)
+	if n := len(NewMap(MapOptions{From: zero, To: at(40).Add(1), Step: 20 * time.Second}).columns); n != 3 {
+		t.Errorf("%d columns of 40 s and a nanosecond", n)
 	}
 }
 
@@ -142,6 +142,19 @@ func TestFullMap(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, matrixText(m.Matrix())); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestColdestKeysAreDropped checks by what a full map with room for one key chooses the key that it keeps.
+func TestColdestKeysAreDropped(t *testing.T) {
+	for by, kept := range map[string]line{
+		"status": {key: "b", rate: 1, units: 1, Verdicts: Verdicts{Worst: Hot}}, "rate": {key: "b", rate: 3, units: 1}, "units": {key: "b", rate: 2, units: 3}, "key": {key: "a", rate: 2, units: 2},
+	} {
+		m := NewMap(MapOptions{From: zero, To: at(10), Step: 10 * time.Second})
+		m.maxKeys, m.lines = 2, []line{{key: "aa", rate: 2, units: 2}, kept}
+		if m.dropColdest(); len(m.lines) != 1 || m.lines[0].key != kept.key || m.keys[kept.key] != 0 || len(m.keys) != 1 {
+			t.Errorf("by %s: %+v", by, m.lines)
 		}
 	}
 }
@@ -229,13 +242,17 @@ func TestMergedRows(t *testing.T) {
 			t.Errorf("%+v", rows)
 		}
 	}
+	full := tenSeconds(0, "s", 0, Key{Key: "a", Units: 30, PeakAt: zero})
+	if rows := Merge([]Item{part(30, 1, 0), full}); len(rows) != 1 || rows[0].Folded {
+		t.Errorf("a window that is not only folded: %+v", rows)
+	}
 }
 
 // TestRefine checks that a row of folded items gets the rates of its hottest window's full items, and no row of another
 // window.
 func TestRefine(t *testing.T) {
 	full := []Item{
-		tenSeconds(0, "1", 5, Key{Key: "C#a#0", Units: 700, Writes: 70, PeakAt: zero}, Key{Key: "C#a#1", Units: 50, PeakAt: zero}, Key{Key: "other", Units: 99, PeakAt: zero}, Key{Key: "warm", Units: 100, PeakAt: zero}),
+		tenSeconds(0, "1", 5, Key{Key: "C#a#0", Units: 700, Writes: 70, PeakAt: zero}, Key{Key: "C#a#1", Units: 50, PeakAt: zero}, Key{Key: "other", Units: 99, PeakAt: zero}, Key{Key: "crowd", Units: 100, PeakAt: zero}, Key{Key: "warm", Units: 100, PeakAt: zero}),
 		tenSeconds(0, "2", 0, Key{Key: "C#a#0", Units: 60, Err: 1, Writes: 6, PeakAt: zero}),
 	}
 	rows := []KeyHeat{
@@ -252,8 +269,8 @@ func TestRefine(t *testing.T) {
 	if rows[1].Key != "later" || !rows[1].Folded || rows[2].WriteUnitsPerSecond != 9 || rows[3].WriteUnitsPerSecond != 4 {
 		t.Errorf("rows of other windows: %+v", rows[1:])
 	}
-	if n := len(full[0].Keys); n != 3 {
-		t.Errorf("%d keys are relevant, want those of C#a and the warm one", n)
+	if n := len(full[0].Keys); n != 4 {
+		t.Errorf("%d keys are relevant, want those of C#a and two warm ones", n)
 	}
 }
 
@@ -285,7 +302,7 @@ func TestRowJSON(t *testing.T) {
 			t.Errorf("%v: %s", n, got)
 		}
 	}
-	for _, c := range []struct{ a, b, want string }{{"user#ä", "user#ö", "user#"}, {"ab", "abc", "ab"}, {"", "a", ""}, {"abc", "ab", "ab"}, {"x", "y", ""}} {
+	for _, c := range []struct{ a, b, want string }{{"user#ä", "user#ö", "user#"}, {"ab", "abc", "ab"}, {"", "a", ""}, {"abc", "ab", "ab"}, {"x", "y", ""}, {"ä", "ö", ""}} {
 		if got := commonPrefix(c.a, c.b); got != c.want {
 			t.Errorf("%s and %s: %q", c.a, c.b, got)
 		}

@@ -182,6 +182,9 @@ func TestFoldOfTwoWindows(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("folded item (-want +got):\n%s", diff)
 	}
+	if diff := cmp.Diff(got, Fold([]Item{got}, zero, time.Minute)); diff != "" {
+		t.Errorf("folded again (-want +got):\n%s", diff)
+	}
 	most := got.AtMost()
 	if most.Window != 10*time.Second || most.Base != 0 || most.Rest != 9 || most.IndexRest != 4 || most.Keys[0].Units != 123 || most.Keys[0].Err != 0 || most.Keys[1].Units != 44 || most.Keys[2].Units != 9 {
 		t.Errorf("at most %+v", most)
