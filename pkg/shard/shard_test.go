@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"math/big"
 	"os"
@@ -55,7 +56,7 @@ func FuzzJoinAndSplitAreInverse(f *testing.F) {
 func TestSplitRejects(t *testing.T) {
 	for _, key := range []string{"", "a", "a#", "a#-1", "a#+1", "a#01", "a# 1", "a#1x", "a#99999999999999999999", "7"} {
 		_, _, err := shard.Hash.Split(key)
-		if fault, ok := errors.AsType[*shard.KeyError](err); !ok || fault.Key != key {
+		if fault, ok := errors.AsType[*shard.KeyError](err); !ok || fault.Key != key || err.Error() != fmt.Sprintf("shard: key %q: %s", key, fault.Reason) {
 			t.Errorf("Split(%q): error %v, want a KeyError", key, err)
 		}
 	}

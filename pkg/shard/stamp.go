@@ -130,8 +130,8 @@ func (s Stamp) Key(t time.Time, sep, id string) string {
 // Bounds returns ends for DynamoDB's BETWEEN that contain the sort keys of all times in [from,
 // to). Both are rounded up to the stamp's unit. ok is false if the range is empty.
 //
-// Ends of text have no Z, and no trailing zeros in a fraction. So 12:00:07 and 12:00:07.543 sort
-// correctly among stamps of any precision. A range also finds items with another stamp if from and
+// Ends of text have no Z, so that 12:00:07 and 12:00:07.543 sort correctly among stamps of any
+// precision. A range also finds items with another stamp if from and
 // to are whole units of both stamps. Otherwise it may miss, or include, such items within a unit of
 // an end.
 func (s Stamp) Bounds(from, to time.Time) (first, last string, ok bool) {
@@ -151,11 +151,7 @@ func (s Stamp) Bounds(from, to time.Time) (first, last string, ok bool) {
 // textBound returns a text that sorts before the stamps of t with any precision, and after those of
 // earlier times.
 func (s Stamp) textBound(t time.Time) string {
-	text := strings.TrimSuffix(s.Format(t), "Z")
-	if strings.Contains(text, ".") {
-		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
-	}
-	return text
+	return strings.TrimSuffix(s.Format(t), "Z")
 }
 
 // afterAll sorts after every separator that follows a stamp.

@@ -83,6 +83,9 @@ func TestBoundsAtTheEndOfTime(t *testing.T) {
 	if key := "9999-12-31T23:59:59Z#x"; !ok || first > key || key > last {
 		t.Errorf("bounds %q to %q, want them to contain %s", first, last, "9999-12-31T23:59:59Z#x")
 	}
+	if _, last, _ := shard.Seconds.Bounds(end.Add(-2*time.Hour), end.Add(-time.Hour)); last != "9999-12-31T23:00:00" {
+		t.Errorf("the last bound of the year is %q", last)
+	}
 	if at, open, err := shard.Seconds.ParseBound(last); err != nil || open || !at.Equal(end.Add(-time.Second)) {
 		t.Errorf("ParseBound(%q) = %s, %t, %v", last, at, open, err)
 	}
@@ -92,8 +95,8 @@ func TestBoundsAtTheEndOfTime(t *testing.T) {
 // invalid times.
 func TestParseErrorNamesStampOfKey(t *testing.T) {
 	_, _, err := shard.Millis.Parse("2026-11-22T09:00:07.543931Z#x")
-	if err == nil || !strings.Contains(err.Error(), string(shard.Micros)) {
-		t.Errorf("error %v, want one that names %q", err, shard.Micros)
+	if err == nil || !strings.HasSuffix(err.Error(), "like "+string(shard.Millis)+", but with one like "+string(shard.Micros)) {
+		t.Errorf("error %v, want one that names %q and no other", err, shard.Micros)
 	}
 	for _, bad := range []string{"", "2026-11-22", "2026-11-22T09:00:07.Z", "2026-13-22T09:00:07"} {
 		if at, _, err := shard.Millis.ParseBound(bad); err == nil {
@@ -127,8 +130,8 @@ func TestStampRejects(t *testing.T) {
 			}
 		}
 	}
-	if err := shard.Stamp("15:04").Valid(); err == nil {
-		t.Error("Valid accepts 15:04, which does not sort")
+	if err := shard.Stamp("15:04").Valid(); err == nil || !strings.Contains(err.Error(), `"15:04"`) {
+		t.Errorf("error %v of 15:04, which does not sort", err)
 	}
 }
 

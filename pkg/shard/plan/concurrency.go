@@ -29,7 +29,7 @@ func Reserve(quota int) Reservations {
 func Quota(streamShards int) int {
 	quota := 1000
 	for need := StreamConcurrency(streamShards); Reserve(quota).Stream < need; {
-		quota += max(100, quota/10)
+		quota += quota / 10
 	}
 	return quota
 }

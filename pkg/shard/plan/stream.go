@@ -92,5 +92,5 @@ func (f Folds) UnitsPerEvent() float64 {
 		hit := -math.Expm1(-events * share / shards) // the probability of an event in each, if they are a Poisson process
 		updates += shards * hit
 	}
-	return min(1, updates/events)
+	return updates / events
 }
