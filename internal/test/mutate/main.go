@@ -26,7 +26,7 @@ import (
 )
 
 var (
-	sample = flag.Int("n", 80, "about how many faults of a package")
+	sample = flag.Int("n", 80, "about how many faults of a package, with those that don't compile")
 	seed   = flag.Uint64("seed", 1, "which faults")
 	at     = flag.String("at", "", "a pattern of file:line: only faults there")
 )
@@ -95,9 +95,11 @@ func load(path, program string) *pkg {
 		p.sources = append(p.sources, &source{name, string(text), file})
 		p.collect(p.sources[len(p.sources)-1], fset)
 	}
-	p.buildAll()
+	where := regexp.MustCompile(*at)
+	p.faults = slices.DeleteFunc(p.faults, func(f *fault) bool { return !where.MatchString(fmt.Sprint(f.source.name, ":", f.line)) })
 	random, found := rand.New(rand.NewPCG(*seed, 0)), len(p.faults)
 	p.faults = slices.DeleteFunc(p.faults, func(*fault) bool { return random.IntN(found) >= *sample })
+	p.buildAll()
 	return p
 }
 
@@ -196,16 +198,14 @@ func (p *pkg) build(program string, texts map[string]string) ([]byte, error) {
 
 // buildAll builds the test program with all faults of functions that compile, and drops the others.
 func (p *pkg) buildAll() {
-	for at, failed := regexp.MustCompile(*at), regexp.MustCompile(`fault\d+\.go:`); ; {
+	for failed := regexp.MustCompile(`fault\d+\.go:`); ; {
 		texts := map[string]string{"selected.go": "package " + p.name + "\nimport (\"os\"; \"strconv\")\nvar selectedFault, _ = strconv.Atoi(os.Getenv(\"HOTSHARD_FAULT\"))"}
 		for _, s := range p.sources {
 			texts[s.name] = p.withFaults(s)
 		}
 		said, err := p.build(p.program, texts)
 		bad := failed.FindAllString(string(said), -1)
-		p.faults = slices.DeleteFunc(p.faults, func(f *fault) bool {
-			return slices.Contains(bad, fmt.Sprintf("fault%d.go:", f.id)) || !at.MatchString(fmt.Sprint(f.source.name, ":", f.line))
-		})
+		p.faults = slices.DeleteFunc(p.faults, func(f *fault) bool { return slices.Contains(bad, fmt.Sprintf("fault%d.go:", f.id)) })
 		if bad == nil {
 			check(err, said)
 			return
