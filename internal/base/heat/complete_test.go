@@ -40,7 +40,7 @@ func TestComplete(t *testing.T) {
 		"a quiet window between":               {append(both[:2:2], reportOf(20, "a", ""), reportOf(20, "b", "")), 36, false, 30},
 		"after two hours without a detector":   {[]heat.Item{reportOf(-7200, "a", ""), reportOf(0, "a", "")}, 16, false, 10},
 	} {
-		r := heat.Reports{Window: 10 * time.Second}
+		r := heat.Reports{Window: 10 * time.Second, Hold: 10 * time.Second} // holds no window longer
 		if c.running {
 			r.Ran = noon.Add(time.Duration(c.now) * time.Second)
 		}

@@ -47,7 +47,7 @@ func (m *Map) matrix(sorted []*rowGroup, spans []span) Matrix {
 	for i, s := range spans {
 		row := &out.Rows[i]
 		m.setErrors(row, sorted[s.from:s.to], excess[i], out.Rest)
-		if m.o.ByBase && sorted[s.from].alone && s.to == s.from+1 && slices.Contains(m.o.Unfold, row.Key) {
+		if m.o.ByBase && s.to == s.from+1 && slices.Contains(m.o.Unfold, row.Key) {
 			row.WriteShards = m.writeShards(sorted[s.from], out.Rest)
 		}
 	}

@@ -75,6 +75,12 @@ func TestMatrix(t *testing.T) {
 		"two rows": {with(func(o *MapOptions) { o.Rows = 2 }), []string{
 			" [i] 100 70 rest[30 7] total[1025 67] covered[1 0.5]", "C#a#0 1 hot hot 80 0 90 [800 60][6 0][80 6]", " 3 warm warm 10 0 20 [195 0][8 0][10 0]",
 		}},
+		"a range with an unfolded key's name": {with(func(o *MapOptions) { o.Rows, o.ByBase, o.Unfold = 2, true, []string{""} }), []string{
+			" [i] 100 70 rest[30 7] total[1025 67] covered[1 0.5]", "C#a 1 hot hot 80 0 90 [940 60][6 0][80 6]", " 2 warm warm 5 0 9 [55 0][8 0][5 0]",
+		}},
+		"unfolded partition keys": {with(func(o *MapOptions) { o.Filter, o.Unfold = "C#b", []string{"C#b#0"} }), []string{
+			" [i] 100 70 rest[975 67] total[1025 67] covered[1 0.5]", "C#b#0 1 warm warm 5 0 9 [50 0][5 0][5 0]",
+		}},
 		"an index":      {with(func(o *MapOptions) { o.Index = "i" }), []string{" [i] 100 70 rest[0 0] total[70 0] covered[1 0.5]", "x 1 warm warm 7 0 9 [70 0][0 0][7 0]"}},
 		"a filter":      {with(func(o *MapOptions) { o.Filter = "C#B" }), []string{" [i] 100 70 rest[975 67] total[1025 67] covered[1 0.5]", "C#b#0 1 warm warm 5 0 9 [50 0][5 0][5 0]"}},
 		"another table": {with(func(o *MapOptions) { o.Table = "orders" }), []string{"orders [] 0 0 rest[0 0] total[0 0] covered[0 0]"}},
@@ -108,16 +114,23 @@ func TestMatrix(t *testing.T) {
 func TestMatrixTimes(t *testing.T) {
 	m := NewMap(MapOptions{From: zero, To: at(40), Step: 20 * time.Second, Rows: 10})
 	m.AddUnread(Window{Start: at(20), Unreadable: []error{ErrVersion}}) // of the usual length
-	m.Add([]Item{counted(0, 0, 0, Key{Key: "a", Units: 5, PeakAt: zero}), counted(10, 0, 0)})
 	m.Add([]Item{counted(20, 0, 0), counted(30, 0, 0)})
+	m.Add([]Item{counted(0, 0, 0, Key{Key: "a", Units: 5, PeakAt: zero}), counted(10, 0, 0)})
 	m.AddOpen([]Item{counted(40, 0, 0, Key{Key: "b", Units: 700, PeakAt: at(40)}, Key{Key: "c", Units: 5, PeakAt: at(40)}, Key{Index: "i", Key: "d", Units: 700, PeakAt: at(40)})})
-	m.AddUnread(Window{Start: zero, Items: []Item{{Window: 40 * time.Second}}, Unreadable: []error{ErrVersion}})
+	m.AddUnread(Window{Start: zero, Items: []Item{{Window: 40 * time.Second}, {}, {}}, Unreadable: []error{ErrVersion}})
 	got := m.Matrix()
-	if want := []float64{0.5, 0}; !slices.Equal(got.Covered, want) || !got.AsOf.Equal(at(40)) || !got.From.Equal(zero) || !got.To.Equal(at(40)) || got.Step != jsontime.Duration(20*time.Second) {
+	if want := []float64{0.75, 0.25}; !slices.Equal(got.Covered, want) || !got.AsOf.Equal(at(40)) || !got.From.Equal(zero) || !got.To.Equal(at(40)) || got.Step != jsontime.Duration(20*time.Second) {
 		t.Errorf("covered %v, as of %v", got.Covered, got.AsOf)
 	}
 	if want := []string{"a 1 warm warm 0.5 0 0 [5 0][0 0][0.5 0]", "b 1 hot hot 0 0 0 [0 0][0 0][0 0]"}; !slices.Equal(matrixText(got)[1:], want) {
 		t.Error(matrixText(got))
+	}
+	long := counted(0, 0, 0)
+	long.Window = 40 * time.Second
+	m = NewMap(MapOptions{From: zero, To: at(40), Step: 20 * time.Second})
+	m.Add([]Item{long})
+	if m.AddUnread(Window{Start: zero, Unreadable: []error{ErrVersion}}); !slices.Equal(m.covered(), []float64{0, 0}) {
+		t.Errorf("an unread window of the others' length: covered %v", m.covered())
 	}
 	if n := len(NewMap(MapOptions{From: zero, To: at(40).Add(1), Step: 20 * time.Second}).columns); n != 3 {
 		t.Errorf("%d columns of 40 s and a nanosecond", n)

@@ -203,6 +203,23 @@ func TestFoldOfTwoWindows(t *testing.T) {
 	}
 }
 
+// TestStoredTopsOfKeys checks that a folded item's key keeps its top, whichever part of it differs from the whole.
+func TestStoredTopsOfKeys(t *testing.T) {
+	for _, k := range []Key{{Top: 10, TopErr: 2, TopMost: 12, TopAt: zero}, {Top: 9, TopErr: 2, TopMost: 12, TopAt: zero}, {Top: 10, TopErr: 1, TopMost: 12, TopAt: zero}, {Top: 10, TopErr: 2, TopMost: 11, TopAt: zero}, {Top: 10, TopErr: 2, TopMost: 12, TopAt: at(10)}} {
+		k.Key, k.Units, k.Err, k.Writes, k.PeakAt = "a", 10, 2, 10, zero
+		it := Item{Start: zero, Window: time.Minute, Base: 10 * time.Second, Limit: 100, HotRate: 70, Units: 10, Keys: []Key{k}}
+		if got, err := Parse(ByMinute.Stored(&it, zero)); err != nil || !slices.Equal(got.Keys, it.Keys) {
+			t.Errorf("%+v is read as %+v, %v", k, got.Keys, err)
+		}
+	}
+	for writes, want := range map[uint64]uint64{0: 0, 1: 4} { // of a second entry
+		tally := tally{entries: []entry{{key: &Key{Writes: 3}}, {key: &Key{Writes: writes}}}}
+		if got := tally.writes(); got != want {
+			t.Errorf("3 and %d writes are %d, want %d", writes, got, want)
+		}
+	}
+}
+
 // TestOrderOfKeys checks that keys of the table come first, then the heavier ones, by the top if it is known.
 func TestOrderOfKeys(t *testing.T) {
 	keys := []Key{{Index: "i", Key: "x", Units: 99}, {Key: "b", Units: 5}, {Key: "a", Units: 5}, {Key: "c", Units: 7}, {Key: "d", Units: 1, Top: 9, TopAt: zero}, {Index: "j", Key: "x", Units: 99}, {Index: "i", Key: "y", Units: 100}}
