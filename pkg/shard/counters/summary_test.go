@@ -129,6 +129,7 @@ func TestSummaryReadsNeededPartialsOnly(t *testing.T) {
 		"after a decrease":        {[]string{"100000:70", "100010:2"}, nil, true, true, 111, single, 3},
 		"not folded":              {[]string{}, maxima("70"), true, false, 1, libtest.Later, 3},
 		"not folded, no map":      {nil, maxima("70"), true, false, 1, libtest.Later, 3},
+		"pinned to one":           {[]string{"100000:1"}, nil, true, true, 1, libtest.Later, 1},
 		"always one":              {[]string{}, nil, true, true, 1, libtest.Later, 1},
 		"always one, no map":      {nil, nil, true, true, 1, libtest.Later, 1},
 		"write shard 0 is absent": {nil, nil, false, true, 10, folded, 2}, // the first partial
