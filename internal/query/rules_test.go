@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
@@ -17,8 +18,10 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
 	"github.com/hotshard/hotshard/pkg/shard/events"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // TestCursors checks which texts are cursors, and of which range.
@@ -52,6 +55,16 @@ func TestCursors(t *testing.T) {
 	}
 }
 
+// faultOf returns the location, the message and the value of a 422's only fault, or the error's text.
+func faultOf(err error) string {
+	problem, ok := errors.AsType[*huma.ErrorModel](err)
+	if !ok || len(problem.Errors) != 1 {
+		return fmt.Sprint(err)
+	}
+	fault := problem.Errors[0]
+	return fmt.Sprint(fault.Location, " ", fault.Message, " ", fault.Value)
+}
+
 // TestColumnsOfMaps checks the length of a map's columns, and which parameters are invalid.
 func TestColumnsOfMaps(t *testing.T) {
 	const day = 24 * time.Hour
@@ -81,8 +94,8 @@ func TestColumnsOfMaps(t *testing.T) {
 	}
 	in.To.Time = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 	in.From.Time = in.To.Add(-time.Second)
-	if o, err = in.options(now); err == nil {
-		t.Errorf("a column in the year 10000 is accepted: %+v", o)
+	if o, err = in.options(now); faultOf(err) != "query.to a column lies outside the years 0000 to 9999 9999-12-31T23:59:59.000Z" {
+		t.Errorf("a column in the year 10000: %+v, %q", o, faultOf(err))
 	}
 }
 
@@ -130,6 +143,79 @@ func TestLayoutsOfPolls(t *testing.T) {
 		if got := h.storeLayout(in, m, time.Minute, nil, now); got != "" {
 			t.Errorf("a layout without a complete time is %q", got)
 		}
+	}
+}
+
+// TestRowsOfDeltas checks which rows of a delta are whole.
+func TestRowsOfDeltas(t *testing.T) {
+	at := new(int)
+	was := heat.Row{Changes: make([]heat.Change, 1)}
+	hot := was
+	hot.Status = heat.Hot
+	for name, c := range map[string]struct {
+		was, row heat.Row
+		want     bool
+	}{
+		"the same":       {was, heat.Row{Changes: was.Changes}, false},
+		"a change":       {was, heat.Row{}, true},
+		"it was hot":     {hot, heat.Row{Changes: was.Changes}, true},
+		"it is hot":      {was, heat.Row{Changes: was.Changes, Worst: heat.Hot}, true},
+		"it is unfolded": {was, heat.Row{Changes: was.Changes, WriteShards: make([]heat.Row, 1)}, true},
+	} {
+		c.row.Row = at
+		if got := (&layout{rows: []heat.Row{c.was}}).mayDiffer(&c.row); got != c.want {
+			t.Errorf("%s: whole %t", name, got)
+		}
+	}
+}
+
+// failing is a shard map with one key, whose calls may fail.
+type failing struct {
+	oneEntry
+	since, read error
+}
+
+func (f failing) Since(ctx context.Context, from, now time.Time) ([]shardmap.Entry, error) {
+	list, _ := f.oneEntry.Since(ctx, from, now)
+	return list, f.since
+}
+
+func (f failing) Read(context.Context, string) (shardmap.Entry, error) { return f.Entry, f.read }
+
+// TestChangesOfARange checks the changes that took effect in a range of time, and that failed reads of the map are errors.
+func TestChangesOfARange(t *testing.T) {
+	start, down := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC), errors.New("down")
+	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
+	history := shard.History{{At: at(0), Count: 4}, {At: at(10), Count: 4}, {At: at(20), Count: 8}}
+	for name, c := range map[string]struct {
+		key         string
+		from, to    int
+		since, read error
+		want        string // counts before and after
+	}{
+		"both":            {"R#a", 0, 21, nil, nil, "1-4 4-8 "},
+		"the first":       {"R#a", 0, 20, nil, nil, "1-4 "},
+		"the second":      {"R#a", 1, 21, nil, nil, "4-8 "},
+		"none":            {"R#a", 1, 20, nil, nil, ""},
+		"of another kind": {"a", 0, 21, nil, nil, ""},
+		"no map":          {"R#a", 0, 21, down, nil, down.Error()},
+		"no notes":        {"R#a", 0, 21, nil, down, down.Error()},
+	} {
+		h := NewHeat(nil, HeatOptions{Shards: failing{oneEntry{shardmap.Entry{Key: c.key, History: history}}, c.since, c.read}})
+		found, err := h.changesIn(t.Context(), at(c.from), at(c.to), start)
+		got := ""
+		for _, change := range found[c.key] {
+			got += fmt.Sprint(change.Before, "-", change.Shards, " ")
+		}
+		if errors.Is(err, down) {
+			got = down.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
+		}
+	}
+	if found, err := NewHeat(nil, HeatOptions{}).changesIn(t.Context(), at(0), at(21), start); found != nil || err != nil {
+		t.Errorf("without a map: %v, %v", found, err)
 	}
 }
 

@@ -151,6 +151,9 @@ func TestUnitsOfStamps(t *testing.T) {
 	if first, last, ok := UnixMillis.Bounds(time.UnixMilli(5).Add(1), time.UnixMilli(8)); first != "6" || last != "7" || !ok {
 		t.Errorf("bounds %s to %s, %t; want 6 to 7", first, last, ok)
 	}
+	if at, open, err := UnixMillis.ParseBound("7"); at.UnixMilli() != 7 || open || err != nil {
+		t.Errorf("ParseBound of a number: %v, %t, %v", at, open, err)
+	}
 }
 
 // TestErrorsOfItems checks that an ItemError has its reason and its key, and that contention is a throttle.
