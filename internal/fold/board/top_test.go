@@ -36,6 +36,11 @@ func TestCompareIsTheOrderOfRankKeys(t *testing.T) {
 			t.Fatalf("Compare(%+v, %+v) = %d, want %d", a, b, got, want)
 		}
 	})
+	first, second := at(t, "b", "9"), at(t, "a", "9")
+	second.At = second.At.Add(time.Millisecond)
+	if got := Compare(first, second); got >= 0 || got != strings.Compare(first.RankKey(), second.RankKey()) {
+		t.Errorf("the earlier of two equal scores: %d", got)
+	}
 }
 
 // model has all entries by player.
@@ -188,9 +193,12 @@ func TestLongNames(t *testing.T) {
 	top := NewTop()
 	for i := range 1000 {
 		name := fmt.Sprintf("%04d", i) + strings.Repeat("x", 508)
-		top.Take(State{boards.Place{Player: name, At: time.UnixMilli(int64(i)).UTC()}, 1, true})
+		top.Take(State{boards.Place{Player: name, At: time.UnixMilli(int64(1000 + i)).UTC()}, 1, true}) // all have the same size
 	}
 	top.Trim(Hold(1000))
+	if got, want := len(top.Entries()), (maxTopBytes-maxOverhead)/entrySize(top.entries[0]); got != want {
+		t.Errorf("%d entries fit, want %d", got, want)
+	}
 	if n := len(top.Bytes()); n > maxTopBytes || n < maxTopBytes*9/10 || top.Whole() || top.Short(1000) {
 		t.Errorf("%d bytes of at most %d, whole: %t, short: %t; want neither", n, maxTopBytes, top.Whole(), top.Short(1000))
 	}
