@@ -47,7 +47,7 @@ func TestThrottle(t *testing.T) {
 	hot := item{"id": str("hot")}
 	require.NoError(t, putLarge(t, db, table, hot))
 	for range 3 {
-		e, ok := errors.AsType[*types.ProvisionedThroughputExceededException](putLarge(t, db, table, hot))
+		e, ok := errors.AsType[*types.ThrottlingException](putLarge(t, db, table, hot))
 		if !ok || len(e.ThrottlingReasons) != 1 || *e.ThrottlingReasons[0].Reason != "TableWriteKeyRangeThroughputExceeded" ||
 			!strings.HasSuffix(*e.ThrottlingReasons[0].Resource, ":table/"+table) {
 			t.Fatalf("error %v, want a throttle of the key range", e)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
@@ -115,13 +116,18 @@ func (l *Limiter) splitOnRequest(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, "ValidationException", `want {"table":NAME,"index":NAME,"partition":NUMBER}; index and partition may be missing`)
 		return
 	}
+	table, _, _, err := dynamo.TableName(body.Table)
+	if err != nil {
+		writeError(w, http.StatusBadRequest, "ValidationException", err.Error())
+		return
+	}
 	number := -1
 	if body.Partition != nil {
 		number = *body.Partition
 	}
 	found, split := false, 0
 	for _, s := range l.spaces() {
-		if s.Table == tableName(body.Table) && s.Index == body.Index {
+		if s.Table == table && s.Index == body.Index {
 			found = true
 			split += s.Split(number)
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // describe returns a table, given by its name or ARN. The first call for a name asks the engine, whose description tells
-// which table it is. It returns errInvalid if the engine does not describe the table.
+// which table it is. It returns a rejection, which is errInvalid, if the engine does not describe the table.
 func (c *call) describe(name string) (*table, error) {
 	database := c.database()
 	c.l.mu.Lock()
@@ -38,7 +38,7 @@ func (c *call) description(name string) (d description, err error) {
 		return d, fmt.Errorf("describing table %s: %w", name, err)
 	}
 	if !r.ok() || !decode(r.text, &d) || newKeys(d.Table.KeySchema).hash == "" {
-		return d, errInvalid
+		return d, rejection{r.exception()}
 	}
 	d.Table.TableName = tableName(cmp.Or(d.Table.TableName, name))
 	return d, nil

@@ -41,7 +41,7 @@ func ExampleLimiter() {
 		_, err := db.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName: aws.String("orders"), Item: map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "hot"}},
 		})
-		if e, ok := errors.AsType[*types.ProvisionedThroughputExceededException](err); ok {
+		if e, ok := errors.AsType[*types.ThrottlingException](err); ok {
 			fmt.Println("throttled:", *e.ThrottlingReasons[0].Reason)
 			return
 		}

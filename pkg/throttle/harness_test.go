@@ -210,18 +210,18 @@ func wantEqual(t testing.TB, what string, want, got any, options ...cmp.Option) 
 	}
 }
 
-// wantThrottled checks that err is a ProvisionedThroughputExceededException with these reasons.
+// wantThrottled checks that err is a throttle of an on-demand or a provisioned table with these reasons.
 func wantThrottled(t testing.TB, what string, err error, want ...string) {
 	t.Helper()
 	wantEqual(t, what, want, throttled(t, err))
 }
 
-// throttled returns the reasons of a ProvisionedThroughputExceededException.
+// throttled returns the reasons of a throttle of an on-demand or a provisioned table.
 func throttled(t testing.TB, err error) []string {
 	t.Helper()
 	code, reasons := throttleOf(t, err)
-	if code != "ProvisionedThroughputExceededException" {
-		t.Fatalf("got %v, want a ProvisionedThroughputExceededException", err)
+	if code != "ThrottlingException" && code != "ProvisionedThroughputExceededException" {
+		t.Fatalf("got %v, want a throttle", err)
 	}
 	return reasons
 }

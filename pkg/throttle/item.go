@@ -19,6 +19,13 @@ type item struct {
 // errInvalid reports that the engine will reject a request; its response is passed on.
 var errInvalid = errors.New("the engine will reject the request")
 
+// rejection is errInvalid with the exception by which the engine rejected a description; "" if it sent none.
+type rejection struct{ exception string }
+
+func (rejection) Error() string { return errInvalid.Error() }
+
+func (rejection) Is(target error) bool { return target == errInvalid }
+
 // passOrFail passes the request to the engine if err is errInvalid, and otherwise returns err.
 func (c *call) passOrFail(err error) (*http.Response, error) {
 	if errors.Is(err, errInvalid) {

@@ -110,8 +110,7 @@ var errBody = errors.New("the request's body can't be read")
 // RoundTrip sends a request to the engine, or throttles it as AWS would. It does not change
 // req. An error is the base transport's, or that of reading the body.
 func (l *Limiter) RoundTrip(req *http.Request) (*http.Response, error) {
-	operation, _ := strings.CutPrefix(req.Header.Get("X-Amz-Target"), targetPrefix)
-	handle, ok := handlers[operation]
+	operation, ok := strings.CutPrefix(req.Header.Get("X-Amz-Target"), targetPrefix)
 	if !ok || req.Body == nil || req.ContentLength > maxRequest {
 		return l.options.Base.RoundTrip(req)
 	}
@@ -132,5 +131,8 @@ func (l *Limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 	if jsontext.Value(body).Kind() != '{' {
 		return c.passThrough() // the engine will reject it
 	}
-	return handle(c)
+	if do, ok := handlers[operation]; ok {
+		return c.handle(do)
+	}
+	return c.handle((*call).passThrough)
 }

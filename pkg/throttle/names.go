@@ -3,16 +3,15 @@ package throttle
 import (
 	"maps"
 	"slices"
-	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws/arn"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
 // tableName returns the name of a table that is given by its name or its ARN. It returns any other text as it is.
 func tableName(named string) string {
-	parsed, err := arn.Parse(named)
-	if name, ok := strings.CutPrefix(parsed.Resource, "table/"); err == nil && ok {
+	if name, _, _, err := dynamo.TableName(named); err == nil {
 		return name
 	}
 	return named

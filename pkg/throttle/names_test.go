@@ -38,7 +38,7 @@ func TestNameAndARNShareLimits(t *testing.T) {
 		}
 		for _, name := range namings {
 			got := b.post(t, b.Limiter, call.operation, fmt.Sprintf(call.body, name))
-			if !strings.Contains(got, "ProvisionedThroughputExceeded") && !strings.Contains(got, "ThrottlingError") {
+			if !strings.Contains(got, "#ThrottlingException") && !strings.Contains(got, "ThrottlingError") {
 				t.Errorf("%s of %s with another name's capacity: %.300s", call.operation, name, got)
 			}
 		}
@@ -54,10 +54,10 @@ func TestChangesByARN(t *testing.T) {
 		b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 1})
 		put := func() string { return b.post(t, b.Limiter, "PutItem", fmt.Sprintf(namedCalls[0].body, tableName)) }
 		put()
-		if got := put(); !strings.Contains(got, "ProvisionedThroughputExceeded") {
+		if got := put(); !strings.Contains(got, "#ThrottlingException") {
 			t.Fatal(got)
 		}
-		if got := b.post(t, b.Limiter, "UpdateTable", `{"TableName":"`+name+`"}`); !strings.HasPrefix(got, "400") || !strings.Contains(put(), "ProvisionedThroughputExceeded") {
+		if got := b.post(t, b.Limiter, "UpdateTable", `{"TableName":"`+name+`"}`); !strings.HasPrefix(got, "400") || !strings.Contains(put(), "#ThrottlingException") {
 			t.Errorf("a rejected change of %s reset the table, or was not rejected: %s", name, got)
 		}
 		if status, text, _ := b.control(t).call(t, "POST", "/_throttle/split", `{"table":"`+name+`"}`); status != http.StatusOK || b.Partitions(name) != 2 || len(b.Splits(name)) != 1 {

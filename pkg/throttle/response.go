@@ -11,17 +11,9 @@ import (
 	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
-// AWS's messages.
+// AWS's texts that have nothing to do with limits.
 const (
-	exceptionPrefix    = "com.amazonaws.dynamodb.v20120810#"
-	provisionedMessage = "The level of configured provisioned throughput for the table was exceeded. " +
-		"Consider increasing your provisioning level with the UpdateTable API."
-	onDemandMessage = "Throughput exceeds the current capacity of your table or index. " +
-		"DynamoDB is automatically scaling your table or index so please try again shortly. " +
-		"If exceptions persist, check if you have a hot key: " +
-		"https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html"
-	accountMessage = "Throughput exceeds the current throughput quota for your account. " +
-		"Contact AWS Support to request a quota increase."
+	exceptionPrefix  = "com.amazonaws.dynamodb.v20120810#"
 	conflictMessage  = "Transaction is ongoing for the item"
 	cancelledMessage = "Transaction cancelled, please refer cancellation reasons for specific reasons [%s]"
 )
@@ -55,27 +47,8 @@ func (c *call) throttle(denied []partitions.Denial) (*http.Response, error) {
 			reasons = append(reasons, reason)
 		}
 	}
-	x := exceptionOf(denied)
-	return c.errorResponse(map[string]any{"__type": exceptionPrefix + x.name, "message": x.message, x.reasons: reasons})
-}
-
-// exception is an exception that throttles: its name, its message, and the name of the member with its reasons.
-type exception struct{ name, message, reasons string }
-
-// exceptionOf returns the exception of a partition's limit or a provisioned table's. Otherwise an
-// account's quota has a RequestLimitExceeded, and an on-demand table's maximum a
-// ThrottlingException, which spells its reasons in lower case.
-func exceptionOf(denied []partitions.Denial) exception {
-	has := func(causes ...partitions.Cause) bool {
-		return slices.ContainsFunc(denied, func(d partitions.Denial) bool { return slices.Contains(causes, d.Cause) })
-	}
-	switch {
-	case has(partitions.KeyRange, partitions.Provisioned):
-		return exception{"ProvisionedThroughputExceededException", provisionedMessage, "ThrottlingReasons"}
-	case has(partitions.Account):
-		return exception{"RequestLimitExceeded", accountMessage, "ThrottlingReasons"}
-	}
-	return exception{"ThrottlingException", onDemandMessage, "throttlingReasons"}
+	a := answerTo(denied)
+	return c.errorResponse(map[string]any{"__type": a.exception.namespace + a.exception.name, "message": a.text, a.exception.reasons: reasons})
 }
 
 type cancellationReason struct {
@@ -90,7 +63,8 @@ func (c *call) cancel(denied [][]partitions.Denial) (*http.Response, error) {
 	reasons := make([]cancellationReason, len(denied))
 	for i, d := range denied {
 		if d != nil {
-			reasons[i] = cancellationReason{"ThrottlingError", onDemandMessage}
+			a := answerTo(d)
+			reasons[i] = cancellationReason{a.code, a.text}
 		}
 	}
 	return c.cancelled(reasons)

@@ -253,27 +253,8 @@ func TestCapacityOfRequestAndResponse(t *testing.T) {
 	}
 }
 
-// TestExceptions checks the reasons and the exception of denials.
-func TestExceptions(t *testing.T) {
-	for _, c := range []struct {
-		causes []partitions.Cause
-		want   string
-	}{
-		{[]partitions.Cause{partitions.KeyRange}, "ProvisionedThroughputExceededException ThrottlingReasons"},
-		{[]partitions.Cause{partitions.Provisioned}, "ProvisionedThroughputExceededException ThrottlingReasons"},
-		{[]partitions.Cause{partitions.Account}, "RequestLimitExceeded ThrottlingReasons"},
-		{[]partitions.Cause{partitions.MaxOnDemand}, "ThrottlingException throttlingReasons"},
-		{[]partitions.Cause{partitions.MaxOnDemand, partitions.Account}, "RequestLimitExceeded ThrottlingReasons"},
-		{[]partitions.Cause{partitions.MaxOnDemand, partitions.Account, partitions.KeyRange}, "ProvisionedThroughputExceededException ThrottlingReasons"},
-	} {
-		var denied []partitions.Denial
-		for _, cause := range c.causes {
-			denied = append(denied, partitions.Denial{Cause: cause})
-		}
-		if got := exceptionOf(denied); got.name+" "+got.reasons != c.want || got.message == "" {
-			t.Errorf("%v: %+v", c.causes, got)
-		}
-	}
+// TestReasons checks the reason of a denial.
+func TestReasons(t *testing.T) {
 	for want, c := range map[string]struct {
 		index string
 		write bool

@@ -120,7 +120,7 @@ func TestConcurrentUse(t *testing.T) {
 				err := b.update(t, updateOf(fmt.Sprint("key", i), "ADD #x :n", values{":n": n("1")}))
 				if err == nil {
 					counts[w]++
-				} else if _, ok := errors.AsType[*types.ProvisionedThroughputExceededException](err); !ok {
+				} else if _, ok := errors.AsType[*types.ThrottlingException](err); !ok {
 					t.Error(err)
 				}
 				b.advance(time.Millisecond)

@@ -148,7 +148,7 @@ func newTable(gate *partitions.Gate, o Options, database string, d description) 
 	limits := d.Table.limits(o, onDemand)
 	limits.Together = len(d.Table.LocalSecondaryIndexes) > 0
 	t := &table{
-		Space: gate.NewSpace(partitions.Resource{Table: d.Table.TableName, ARN: d.Table.TableArn}, limits),
+		Space: gate.NewSpace(partitions.Resource{Table: d.Table.TableName, ARN: d.Table.TableArn, OnDemand: onDemand}, limits),
 		key:   newKeys(d.Table.KeySchema),
 
 		database: database,
@@ -157,7 +157,7 @@ func newTable(gate *partitions.Gate, o Options, database string, d description) 
 		t.indexes = append(t.indexes, newIndex(t.Space, d.Table.KeySchema, x))
 	}
 	for _, x := range d.Table.GlobalSecondaryIndexes {
-		own := gate.NewSpace(partitions.Resource{Table: d.Table.TableName, Index: x.IndexName, ARN: x.IndexArn}, x.limits(o, onDemand))
+		own := gate.NewSpace(partitions.Resource{Table: d.Table.TableName, Index: x.IndexName, ARN: x.IndexArn, OnDemand: onDemand}, x.limits(o, onDemand))
 		t.global = append(t.global, own)
 		t.indexes = append(t.indexes, newIndex(own, d.Table.KeySchema, x))
 	}

@@ -9,9 +9,10 @@ import (
 
 // Resource is a table, or one of its global indexes.
 type Resource struct {
-	Table string
-	Index string // "" for the table itself
-	ARN   string
+	Table    string
+	Index    string // "" for the table itself
+	ARN      string
+	OnDemand bool // the table's billing mode
 }
 
 // Cause is a kind of limit, as the names of AWS's throttling reasons end.
