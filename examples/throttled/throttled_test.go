@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -12,7 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -28,15 +29,29 @@ import (
 
 const (
 	attempts   = 3 // of a throttled call
-	exception  = "ProvisionedThroughputExceededException"
 	reason     = "TableWriteKeyRangeThroughputExceeded"
 	javaScript = "@aws-sdk/client-dynamodb@3.1169.0"
 )
 
-// proxied is a throttling proxy with a table, and its count of PutItem calls.
+// exceptions are those of a hot key, by the billing of its table.
+var exceptions = map[types.BillingMode]string{
+	types.BillingModeProvisioned: "ProvisionedThroughputExceededException", types.BillingModePayPerRequest: "ThrottlingException",
+}
+
+// use is a table as a program names it.
+type use struct {
+	table   string // its name or ARN
+	billing types.BillingMode
+	admits  int64 // calls before the first throttle: by its ARN the table has the capacity that is left
+}
+
+// proxied is a throttling proxy with two tables, and its count of PutItem calls by the name in them.
 type proxied struct {
-	url, table string
-	puts       atomic.Int64
+	url  string
+	uses []use
+
+	mu   sync.Mutex
+	puts map[string]int64
 }
 
 func newProxied(t *testing.T) *proxied {
@@ -45,53 +60,95 @@ func newProxied(t *testing.T) *proxied {
 	require.NoError(t, err)
 	limiter, err := throttle.New(throttle.Options{Partitions: 1, PartitionWCU: 1})
 	require.NoError(t, err)
-	p, proxy := &proxied{table: enginetest.Prefix("sdk")}, limiter.Proxy(engine)
+	p, proxy := &proxied{puts: map[string]int64{}}, limiter.Proxy(engine)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body) // the proxy fails if it is cut off
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".PutItem") {
-			p.puts.Add(1)
+			p.count(body)
 		}
 		proxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
 	p.url = server.URL
-	id := aws.String("id")
-	db := dynamolocal.DynamoDB(p.url, "x", func(o *dynamodb.Options) { o.Region = "eu-west-1" }) // the programs' database
-	_, err = db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
-		TableName: &p.table, BillingMode: types.BillingModePayPerRequest,
-		KeySchema:            []types.KeySchemaElement{{AttributeName: id, KeyType: types.KeyTypeHash}},
-		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: id, AttributeType: types.ScalarAttributeTypeS}},
-	})
-	require.NoError(t, err)
+	for _, billing := range []types.BillingMode{types.BillingModeProvisioned, types.BillingModePayPerRequest} {
+		p.addTable(t, billing)
+	}
 	return p
 }
 
-// check runs a program that prints its SDK's error of a throttled PutItem.
+func (p *proxied) addTable(t *testing.T, billing types.BillingMode) {
+	t.Helper()
+	id, name := aws.String("id"), enginetest.Prefix("sdk")
+	db := dynamolocal.DynamoDB(p.url, "x", func(o *dynamodb.Options) { o.Region = "eu-west-1" }) // the programs' database
+	in := &dynamodb.CreateTableInput{
+		TableName: &name, BillingMode: billing,
+		KeySchema:            []types.KeySchemaElement{{AttributeName: id, KeyType: types.KeyTypeHash}},
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: id, AttributeType: types.ScalarAttributeTypeS}},
+	}
+	if billing == types.BillingModeProvisioned {
+		in.ProvisionedThroughput = &types.ProvisionedThroughput{ReadCapacityUnits: aws.Int64(1000), WriteCapacityUnits: aws.Int64(1000)}
+	}
+	_, err := db.CreateTable(t.Context(), in)
+	require.NoError(t, err)
+	p.uses = append(p.uses, use{name, billing, 1}, use{"arn:aws:dynamodb:eu-west-1:123456789012:table/" + name, billing, 0})
+}
+
+func (p *proxied) count(body []byte) {
+	var in struct{ TableName string }
+	if json.Unmarshal(body, &in) == nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.puts[in.TableName]++
+	}
+}
+
+// checkCalls checks that the proxy received the calls of a use.
+func (p *proxied) checkCalls(t *testing.T, u use) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := p.puts[u.table]; n != u.admits+attempts {
+		t.Errorf("%s: %d calls reached the proxy, want %d", u.table, n, u.admits+attempts)
+	}
+}
+
+// check runs a program that prints its SDK's error of a throttled PutItem for each table.
 func (p *proxied) check(t *testing.T, reasons bool, name string, args ...string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), name, append(args, p.url, p.table)...)
+	args = append(args, p.url)
+	for _, u := range p.uses {
+		args = append(args, u.table)
+	}
+	cmd := exec.CommandContext(t.Context(), name, args...)
 	var errOut bytes.Buffer
 	cmd.Stderr = &errOut
 	out, err := cmd.Output()
-	var got struct {
-		Code       string
-		Attempts   int
-		Throttling *bool // by the SDK's own detection; nil if the program does not print it
-		Reasons    []string
-	}
-	if err != nil || json.Unmarshal(out, &got) != nil {
+	if err != nil {
 		t.Fatalf("%v: %s%s", err, out, errOut.String())
 	}
-	if got.Code != exception || got.Attempts != attempts || got.Throttling != nil && !*got.Throttling || reasons && !slices.Equal(got.Reasons, []string{reason}) {
-		t.Errorf("the SDK reports %+v, want %s after %d attempts for %s", got, exception, attempts, reason)
-	}
-	if n := p.puts.Load(); n != 1+attempts { // the first call is not throttled
-		t.Errorf("%d calls reached the proxy, want %d", n, 1+attempts)
+	lines := json.NewDecoder(bytes.NewReader(out))
+	for _, u := range p.uses {
+		var got struct {
+			Class, Code string
+			Attempts    int
+			Throttling  *bool // by the SDK's own detection; nil if the program does not print it
+			Reasons     []string
+		}
+		if err := lines.Decode(&got); err != nil {
+			t.Fatalf("%v: %s%s", err, out, errOut.String())
+		}
+		want := exceptions[u.billing]
+		if got.Class != want || got.Code != want || got.Attempts != attempts || got.Throttling != nil && !*got.Throttling || reasons && !slices.Equal(got.Reasons, []string{reason}) {
+			t.Errorf("%s: the SDK reports %+v, want %s after %d attempts for %s", u.table, got, want, attempts, reason)
+		}
+		p.checkCalls(t, u)
 	}
 }
 
 func TestPython(t *testing.T) {
 	p := newProxied(t)
-	const knows = "import boto3; print('ThrottlingReasons' in boto3.client('dynamodb', region_name='x').meta.service_model.shape_for('" + exception + "').members)"
+	const knows = "import boto3; print('ThrottlingReasons' in boto3.client('dynamodb', region_name='x').meta.service_model.shape_for('ProvisionedThroughputExceededException').members)"
 	out, err := exec.CommandContext(t.Context(), "python3", "-c", knows).Output()
 	if err != nil {
 		t.Skipf("python3 has no boto3, which missing.sh reports: %v", err)
@@ -133,19 +190,34 @@ func TestCLI(t *testing.T) {
 		t.Skipf("aws --version, which missing.sh reports: %v %s", err, out)
 	}
 	item := fmt.Sprintf(`{"id":{"S":"hot"},"text":{"S":%q}}`, strings.Repeat("x", 100_000))
-	put := func() (string, error) {
-		cmd := exec.CommandContext(t.Context(), "aws", "dynamodb", "put-item", "--endpoint-url", p.url, "--region", "eu-west-1", "--table-name", p.table, "--item", item)
+	put := func(table string) (string, error) {
+		cmd := exec.CommandContext(t.Context(), "aws", "dynamodb", "put-item", "--endpoint-url", p.url, "--region", "eu-west-1", "--table-name", table, "--item", item)
 		cmd.Env = append(os.Environ(), "AWS_ACCESS_KEY_ID=x", "AWS_SECRET_ACCESS_KEY=x", "AWS_RETRY_MODE=standard", fmt.Sprint("AWS_MAX_ATTEMPTS=", attempts))
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	if out, err := put(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	for _, u := range p.uses {
+		for range u.admits {
+			if out, err := put(u.table); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+		}
+		if out, err := put(u.table); err == nil || !strings.Contains(out, "("+exceptions[u.billing]+")") || !strings.Contains(out, fmt.Sprint("reached max retries: ", attempts-1)) {
+			t.Errorf("the CLI reports %v: %s", err, out)
+		}
+		p.checkCalls(t, u)
 	}
-	if out, err := put(); err == nil || !strings.Contains(out, exception) || !strings.Contains(out, fmt.Sprint("reached max retries: ", attempts-1)) {
-		t.Errorf("the CLI reports %v: %s", err, out)
-	}
-	if n := p.puts.Load(); n != 1+attempts {
-		t.Errorf("%d calls reached the proxy, want %d", n, 1+attempts)
+}
+
+// TestPythonOfTheDocument checks that the program reads the reasons as docs/throttle.md says.
+func TestPythonOfTheDocument(t *testing.T) {
+	page, err := os.ReadFile("../../docs/throttle.md")
+	require.NoError(t, err)
+	program, err := os.ReadFile("sdk.py")
+	require.NoError(t, err)
+	_, rest, _ := strings.Cut(string(page), "```python\n")
+	sample, _, ok := strings.Cut(rest, "\n```")
+	if !ok || !strings.Contains(string(program), sample+"\n") {
+		t.Errorf("sdk.py lacks the sample %q", sample)
 	}
 }
