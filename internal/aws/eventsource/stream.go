@@ -67,7 +67,7 @@ func (r *reader) Next(ctx context.Context, limit int) (records []Record, closed 
 	now := r.stream.now().UTC().Truncate(time.Second)
 	for _, record := range r.stream.Real(page.Records) {
 		created := record.Created
-		if r.stream.IsEngine() {
+		if !r.stream.Exact() {
 			created = dynamolocal.Stamp(created, now)
 		}
 		records = append(records, Record{

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
-	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
 // DynamoDB Local bounds only the number of a page's records, and large records could fill its heap. So the cursor requests
@@ -108,7 +106,7 @@ func (c *Cursor) handleError(err error) error {
 	if expired || trimmed || unknown {
 		c.iterator = ""
 	}
-	if answer, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && answer.HTTPStatusCode() >= http.StatusInternalServerError {
+	if serverFault(err) {
 		c.limit = max(1, c.limit/8) // the engine may lack the memory for a page
 	}
 	// A trimmed iterator before the first read means no lost records: in DynamoDB Local the iterator of an empty stream

@@ -213,25 +213,36 @@ func TestPagesOfEngine(t *testing.T) {
 	}
 }
 
-// TestFindsTimes checks whether a service supports AT_TIMESTAMP, which DynamoDB Local is known not to. Only a rejection
-// counts as no.
+// TestFindsTimes checks whether a service supports AT_TIMESTAMP. It does not if it rejects that, or if it fails with that
+// iterator only, as DynamoDB Local does and emulators with another ARN.
 func TestFindsTimes(t *testing.T) {
 	s := &service{records: 1}
 	list := []Shard{{ID: "s"}}
 	for _, c := range []struct {
 		arn   string
 		fault fault
+		other fault // of every second iterator, which is no AT_TIMESTAMP after a failed one
 		want  bool
 		fails bool
 	}{
-		{awsARN, fault{}, true, false},
-		{awsARN, noObject, true, false},
-		{awsARN, rejection("ValidationException"), false, false},
-		{awsARN, rejection("SerializationException"), false, false},
-		{awsARN, throttled, false, true},
-		{engineARN, throttled, false, false},
+		{awsARN, fault{}, fault{}, true, false},
+		{awsARN, noObject, noObject, true, false},
+		{awsARN, rejection("ValidationException"), fault{}, false, false},
+		{awsARN, rejection("SerializationException"), fault{}, false, false},
+		{awsARN, throttled, fault{}, false, true},
+		{engineARN, throttled, fault{}, false, true},
+		{awsARN, broken, broken, false, true},
+		{awsARN, broken, throttled, false, true},
+		{awsARN, broken, fault{}, false, false},
+		{engineARN, broken, fault{}, false, false},
 	} {
-		s.fault = func(string) fault { return c.fault }
+		calls := 0
+		s.fault = func(string) fault {
+			if calls++; calls%2 == 0 {
+				return c.other
+			}
+			return c.fault
+		}
 		if got, err := s.stream(c.arn).FindsTimes(t.Context(), list, epoch); got != c.want || (err != nil) != c.fails {
 			t.Errorf("%+v: %t, %v", c, got, err)
 		}

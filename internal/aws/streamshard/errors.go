@@ -56,6 +56,12 @@ func rejected(err error) bool {
 	return ok && strings.HasSuffix(fault.ErrorCode(), "ValidationException") || ok && fault.ErrorCode() == "SerializationException"
 }
 
+// serverFault reports that the service failed.
+func serverFault(err error) bool {
+	answer, ok := errors.AsType[*smithyhttp.ResponseError](err)
+	return ok && answer.HTTPStatusCode() >= http.StatusInternalServerError
+}
+
 // Cause returns why a call failed, in few words.
 func Cause(err error) string {
 	if fault, ok := errors.AsType[smithy.APIError](err); ok && fault.ErrorCode() != "UnknownError" {

@@ -63,6 +63,7 @@ func (s *Stream) getRecords(ctx context.Context, iterator string, limit int, b *
 	if err != nil {
 		return nil, sent, fmt.Errorf("%w: %w", errGarbage, err)
 	}
+	s.observeTimes(batch.Records)
 	return batch, madeAt(out.ResultMetadata, sent), nil
 }
 
@@ -104,7 +105,7 @@ func raw(body *bytes.Buffer) func(*dynamodbstreams.Options) {
 // the item came first.
 func (s *Stream) Real(records []ddbstream.Record) []ddbstream.Record {
 	olds := s.view == types.StreamViewTypeNewAndOldImages || s.view == types.StreamViewTypeOldImage
-	if !s.IsEngine() || !olds {
+	if !olds {
 		return records
 	}
 	kept := records[:0]

@@ -16,6 +16,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -24,6 +25,7 @@ import (
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
@@ -51,6 +53,7 @@ type Stream struct {
 
 	listing   chan struct{} // admits one listing at a time
 	described time.Time     // when DescribeStream was last called
+	exact     atomic.Bool   // a record's time had seconds
 }
 
 // New returns the stream of this ARN and view type. It makes no call.
@@ -61,10 +64,27 @@ func New(client Client, arn string, view types.StreamViewType) *Stream {
 // ARN returns the stream's ARN.
 func (s *Stream) ARN() string { return s.arn }
 
-// IsEngine reports whether the stream is DynamoDB Local's, which stamps records to the minute.
+// Exact reports whether a record was read whose creation time has seconds. DynamoDB Local truncates the times to the
+// minute, and so do emulators that contain it.
+func (s *Stream) Exact() bool { return s.exact.Load() }
+
+// observeTimes looks for a time with seconds.
+func (s *Stream) observeTimes(records []ddbstream.Record) {
+	if s.Exact() {
+		return
+	}
+	for i := range records {
+		if created := records[i].Created; !created.Equal(created.Truncate(time.Minute)) {
+			s.exact.Store(true)
+		}
+	}
+}
+
+// IsEngine reports whether the stream is DynamoDB Local's, which needs no pauses between calls, and whose pages have no
+// maximum size.
 func (s *Stream) IsEngine() bool { return IsEngine(s.arn) }
 
-// IsEngine reports whether the ARN is that of a stream of DynamoDB Local.
+// IsEngine reports whether the ARN is that of a stream of DynamoDB Local. Emulators that contain it may change the ARN.
 func IsEngine(streamARN string) bool {
 	return strings.Contains(streamARN, ":"+dynamolocal.EngineRegion+":")
 }
@@ -184,22 +204,25 @@ func (s *Stream) iterator(ctx context.Context, shard string, p Position) (string
 const sureTries = 3
 
 // FindsTimes reports whether the service supports [AtTimestamp], by requesting such an iterator for one of these shards.
-// For DynamoDB Local it returns false without a call, which would answer 500.
+// DynamoDB Local answers 500, and so may emulators that contain it.
 func (s *Stream) FindsTimes(ctx context.Context, list []Shard, at time.Time) (bool, error) {
-	if s.IsEngine() {
-		return false, nil
-	}
 	if len(list) == 0 {
 		return true, nil
 	}
+	shard, broken := list[len(list)-1].ID, 0
 	for range sureTries { // an answer without an iterator may be garbage
-		iterator, err := s.iterator(ctx, list[len(list)-1].ID, AtTimestamp(at))
-		if rejected(err) {
+		iterator, err := s.iterator(ctx, shard, AtTimestamp(at))
+		switch {
+		case rejected(err):
 			return false, nil
-		}
-		if err != nil || iterator != "" {
+		case serverFault(err):
+			if _, other := s.iterator(ctx, shard, TrimHorizon); other != nil {
+				return false, err
+			}
+			broken++
+		case err != nil || iterator != "":
 			return err == nil, err
 		}
 	}
-	return true, nil
+	return broken < sureTries, nil
 }

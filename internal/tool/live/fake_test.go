@@ -37,6 +37,7 @@ type fake struct {
 	calls  []call
 
 	noTimes    bool          // AT_TIMESTAMP and ShardFilter are rejected
+	emulates   bool          // records have the times of minutes, AT_TIMESTAMP is a 500, and each item is deleted twice
 	noneAtEnd  bool          // a closed stream shard has no iterator at its end
 	listDelay  time.Duration // from a stream shard's start to its first listing
 	ahead      time.Duration // of the service's clock to this machine's
@@ -133,10 +134,25 @@ func (f *fake) writeOpen(s *fakeShard, key string, units int) bool {
 		data += fmt.Sprintf(`,"data":{"S":"%s"}`, strings.Repeat("x", 1024*(units-1)))
 	}
 	keys := fmt.Sprintf(`"pk":{"S":%s},"sk":{"S":"%s"}`, quoted(key), sequence)
+	stamp := now
+	if f.emulates {
+		stamp = now.Truncate(time.Minute)
+	}
 	s.records = append(s.records, fakeRecord{now, sequence, key, units, fmt.Sprintf(
 		`{"eventID":"%s","eventName":"INSERT","eventVersion":"1.1","eventSource":"aws:dynamodb","awsRegion":"eu-west-1","dynamodb":{"ApproximateCreationDateTime":%d,"Keys":{%s},"NewImage":{%s%s},"SequenceNumber":"%s","SizeBytes":100,"StreamViewType":"NEW_AND_OLD_IMAGES"}}`,
-		sequence, now.Unix(), keys, keys, data, sequence)})
+		sequence, stamp.Unix(), keys, keys, data, sequence)})
+	if f.emulates {
+		f.addPhantom(s, keys, stamp)
+	}
 	return true
+}
+
+// addPhantom adds a record as DynamoDB Local does when a delete finds no item, because another delete came first.
+func (f *fake) addPhantom(s *fakeShard, keys string, stamp time.Time) {
+	sequence := fmt.Sprintf("%d%020d", 1000+len(f.shards), len(s.records)+1)
+	s.records = append(s.records, fakeRecord{f.now(), sequence, "phantom", 0, fmt.Sprintf(
+		`{"eventID":"%s","eventName":"REMOVE","eventVersion":"1.1","eventSource":"aws:dynamodb","awsRegion":"eu-west-1","dynamodb":{"ApproximateCreationDateTime":%d,"Keys":{%s},"SequenceNumber":"%s","SizeBytes":100,"StreamViewType":"NEW_AND_OLD_IMAGES"}}`,
+		sequence, stamp.Unix(), keys, sequence)})
 }
 
 func quoted(text string) string {
@@ -243,6 +259,9 @@ func (f *fake) answer(request *http.Request) (*http.Response, error) {
 		case "AT_TIMESTAMP":
 			if f.noTimes {
 				return rejection("Invalid ShardIteratorType."), nil
+			}
+			if f.emulates {
+				return answer(500, `{"__type":"x#InternalFailure"}`), nil
 			}
 			for at < len(s.records) && s.records[at].created.Unix() < int64(in.Timestamp) {
 				at++

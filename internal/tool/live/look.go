@@ -129,9 +129,6 @@ func (f Found) TooMany() error {
 		why, map[int]string{1: "1 reader", 2: "2 readers"}[f.allowed()]))
 }
 
-// OfEngine reports whether the stream is DynamoDB Local's, which stamps records to the minute.
-func (f Found) OfEngine() bool { return streamshard.IsEngine(f.Stream) }
-
 // Indexes returns the names of the table's global indexes.
 func (f Found) Indexes() (names []string) {
 	for _, x := range f.Source.Indexes {

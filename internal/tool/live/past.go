@@ -23,8 +23,8 @@ type PastOptions struct {
 	Streams streamshard.Client
 	Found   Found
 
-	// From and To bound the time. ReadPast extends them to whole windows; at DynamoDB Local, whose records have the
-	// time of their minute, To to a whole minute.
+	// From and To bound the time. ReadPast extends them to whole windows, and To to a whole minute if the records have
+	// the time of their minute.
 	From, To time.Time
 
 	Within       time.Duration // how long reading may take
@@ -94,10 +94,9 @@ func ReadPast(ctx context.Context, o PastOptions) (*Past, error) {
 	o.PartitionWCU = cmp.Or(o.PartitionWCU, plan.PartitionWriteUnits)
 	r := &pastReader{o: o, began: time.Now(), link: newLink(o.Notify), random: rand.New(rand.NewPCG(o.Seed, 0))}
 	r.past = &Past{From: o.From.UTC().Truncate(Window), To: o.To.UTC().Truncate(Window)}
-	if o.Found.OfEngine() {
-		r.past.To = o.To.UTC().Truncate(time.Minute).Add(time.Minute)
-	} else if enabled := streamEnabled(o.Found.Stream); enabled.After(r.past.From) && enabled.Before(r.past.To) {
-		r.past.From, r.past.young = enabled.Truncate(Window), true
+	enabled := streamEnabled(o.Found.Stream)
+	if !streamshard.IsEngine(o.Found.Stream) && enabled.After(r.past.From) && enabled.Before(r.past.To) {
+		r.past.From, r.past.young = enabled.Truncate(time.Minute), true
 	}
 	inTime, stop := context.WithDeadline(ctx, r.began.Add(o.Within))
 	defer stop()
@@ -140,7 +139,17 @@ func (r *pastReader) run(ctx context.Context) error {
 	if err := r.list(ctx); err != nil {
 		return err
 	}
-	for start := r.past.From; start.Before(r.past.To); {
+	err := r.readTo(ctx, r.past.From, r.past.To)
+	if read := r.past.To; err == nil && !r.stream.Exact() && slices.ContainsFunc(r.shards, func(s *pastShard) bool { return s.spread }) {
+		r.past.To = r.o.To.UTC().Truncate(time.Minute).Add(time.Minute)
+		err = r.readTo(ctx, read, r.past.To)
+	}
+	return err
+}
+
+// readTo reads windows from start to end.
+func (r *pastReader) readTo(ctx context.Context, start, end time.Time) error {
+	for start.Before(end) {
 		if r.seeks && time.Since(start) > keptFor { // reading an expired time would begin at the oldest record
 			start = start.Add(Window)
 			continue

@@ -18,6 +18,7 @@ type pastShard struct {
 	buffer     streamshard.Buffer
 	polled     time.Time
 	first      time.Time // time of the first record
+	spread     bool      // records had the times of minutes
 
 	from, to time.Time // the time that was read without a gap
 	open     map[int64]*count.Window
@@ -101,8 +102,10 @@ func (s *pastShard) pollPage(ctx context.Context) (page streamshard.Page, err er
 // count counts records in their windows.
 func (s *pastShard) count(records []ddbstream.Record) {
 	precision := time.Second
-	if s.r.stream.IsEngine() {
-		records, precision = stampEach(s.r.stream.Real(records), spread(s.polled)), time.Minute
+	records = s.r.stream.Real(records)
+	if !s.r.stream.Exact() && (s.spread || !s.r.seeks || crowded(records)) {
+		precision, s.spread = time.Minute, true
+		stampEach(records, spread(s.polled))
 	}
 	for w := range count.Decode(records, s.r.o.Found.Source) {
 		if w.At.IsZero() { // it may belong to any window

@@ -35,7 +35,7 @@ type shard struct {
 	cursor   *streamshard.Cursor
 	began    time.Time // start of reading
 	polled   time.Time // the last call
-	made     time.Time // time of DynamoDB Local's last page
+	made     time.Time // the service's time of the last page
 
 	retry *backoff.ExponentialBackOff
 	wait  time.Duration // before the next call after a failure; else 0
@@ -156,22 +156,22 @@ func (s *shard) handleError(ctx context.Context, err error) error {
 // count counts a poll's records.
 func (s *shard) count(page streamshard.Page) {
 	s.full = page.Full
-	records := page.Records
-	if s.stream.IsEngine() {
-		records = s.stamp(page)
+	records := s.stream.Real(page.Records)
+	if !s.stream.Exact() {
+		s.stamp(records, page.Made)
 	}
+	s.made = later(s.made, page.Made)
 	s.counting.countWrites(count.Decode(records, s.stream.found.Source))
 	s.keepUp(len(page.Records) > 0)
 }
 
-// stamp returns the records of a page of DynamoDB Local with their times.
-func (s *shard) stamp(page streamshard.Page) []ddbstream.Record {
-	records, second := s.stream.Real(page.Records), spread(s.polled)
+// stamp sets the seconds of records that have the times of minutes.
+func (s *shard) stamp(records []ddbstream.Record, made time.Time) {
+	second := spread(s.polled)
 	if s.live {
-		second = arrivals(s.made, page.Made, len(records))
+		second = arrivals(s.made, made, len(records))
 	}
-	s.made = later(s.made, page.Made)
-	return stampEach(records, second)
+	stampEach(records, second)
 }
 
 // keepUp compares the newest record with the clock, and jumps to the end if the reader falls further
@@ -191,7 +191,7 @@ func (s *shard) keepUp(some bool) {
 	switch {
 	case s.live && s.lag <= grace:
 		upTo = now
-	case !s.live && s.stream.IsEngine(): // more records of the same minute may come
+	case !s.live && !s.stream.Exact(): // more records of the same minute may come
 		upTo = upTo.Truncate(time.Minute)
 	}
 	s.counting.readTo(upTo)
