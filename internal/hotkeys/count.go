@@ -27,6 +27,7 @@ type counts struct {
 	held     []heat.Item             // of quiet windows, in order of time
 
 	dropped error // why the batch's state was dropped; nil if it was not
+	lost    bool  // a state of the tumbling window was dropped, so all its later windows are incomplete
 
 	// An unreadable record does not fail the batch: retries would delay the detector and not make it readable. Its
 	// windows are marked incomplete, so that they prove nothing.
@@ -34,8 +35,11 @@ type counts struct {
 	unread     error // the error of the first unreadable record
 }
 
-// heldField is the field of the window state that has the held windows in base64.
-const heldField = "held"
+// Fields of the window state: the held windows in base64, and whether an earlier state was dropped.
+const (
+	heldField = "held"
+	lostField = "lost"
+)
 
 // newCounts resumes the batch's window from its state.
 func newCounts(s Settings, batch *ddbstream.Batch) *counts {
@@ -55,23 +59,22 @@ func newCounts(s Settings, batch *ddbstream.Batch) *counts {
 		c.held, err = heat.DecodeHeld(held, batch.StreamShard())
 	}
 	if err == nil {
-		c.own = own
-		return c
+		c.own, c.lost = own, batch.State[lostField] != ""
+	} else {
+		c.dropped, c.lost, c.own.Incomplete = err, true, true
 	}
-	c.dropped, c.own.Incomplete = err, true
-	if c.over() {
+	if c.lost && c.over() {
 		c.advance(batch.WindowEnd.Add(-c.length))
 	}
 	return c
 }
 
-// advance makes the window that begins at start the own one. If the state was dropped, all windows up to it are
-// incomplete.
+// advance makes the window that begins at start the own one.
 func (c *counts) advance(start time.Time) {
 	for c.own.Start.Before(start) {
 		c.past = append(c.past, c.own)
 		c.own = count.NewWindow(c.own.Start.Add(c.length), c.length, c.settings.TopK)
-		c.own.Incomplete = c.dropped != nil
+		c.own.Incomplete = c.lost
 	}
 }
 
@@ -171,12 +174,13 @@ func (c *counts) ended(now time.Time) []heat.Item {
 	for _, w := range c.others {
 		items = append(items, c.item(w, c.batch.StreamShard(), w.First()))
 	}
-	own, part := c.past, ""
+	own := c.past
 	if c.own != nil && c.over() {
 		own = append(own, c.own)
 	}
 	for _, w := range own {
-		if w == c.own && c.batch.TerminatedEarly {
+		part := ""
+		if c.batch.TerminatedEarly && (w == c.own || c.lost) { // the window may continue
 			part = cmp.Or(w.First(), "none") // none if a state was dropped and the window has no record
 		}
 		switch it := c.item(w, c.batch.StreamShard(), part); {
@@ -226,6 +230,9 @@ func (c *counts) state() map[string]string {
 	state := c.own.State()
 	if len(c.held) > 0 {
 		state[heldField] = heat.EncodeHeld(c.held)
+	}
+	if c.lost {
+		state[lostField] = "1"
 	}
 	return state
 }

@@ -14,9 +14,6 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/heat/windows"
-	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/query"
 	"github.com/hotshard/hotshard/internal/test/lane"
 )
 
@@ -142,12 +139,6 @@ func (p *picture) differs(full *picture) string {
 		}
 	}
 	return ""
-}
-
-// heatAPI serves the heat of a table by a clock.
-func heatAPI(reader windows.Reader, now func() time.Time) http.Handler {
-	source := query.NewHeat(reader, query.HeatOptions{Deadline: time.Minute, Now: now})
-	return httpapi.New(discard, query.HeatRoutes(source))
 }
 
 // getHeat decodes the response of GET /v1/heat.

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
@@ -62,60 +60,6 @@ func (f *fixture) held() (n int) {
 		}
 	}
 	return n
-}
-
-// TestHeldWindowsLoseNothing checks that windows count the same whether they are held or not. Batches have any size,
-// fail and are bisected, or are redelivered after a lost response, and tumbling windows end early.
-func TestHeldWindowsLoseNothing(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		var all writes
-		for second := 0; second < 120; second += rapid.IntRange(1, 9).Draw(rt, "pause") {
-			n := rapid.SampledFrom([]int{1, 2, 7, 60}).Draw(rt, "writes")
-			all = append(all, repeat(fmt.Sprintf("C#%d#0", rapid.IntRange(0, 9).Draw(rt, "key")), n, float64(second))...)
-		}
-		alone, held := newFixture(settings()), newFixture(holding())
-		alone.must(t, unwindowed(all, 1))
-
-		held.table.failPuts(rapid.SliceOfN(rapid.IntRange(1, 12), 0, 4).Draw(rt, "failing puts"))
-		for minute := range 2 {
-			later := time.Duration(minute) * time.Minute
-			first := slices.IndexFunc(all, func(w write) bool { return w.at >= later.Seconds() })
-			if first < 0 {
-				break
-			}
-			of := all[first:]
-			if end := slices.IndexFunc(of, func(w write) bool { return w.at >= (later + time.Minute).Seconds() }); end >= 0 {
-				of = of[:end]
-			}
-			l := lambda{held, batch{later: later, length: time.Minute}}
-			for at := 0; at < len(of); {
-				n := rapid.IntRange(1, len(of)-at).Draw(rt, "batch")
-				if before := l.state; rapid.IntRange(0, 3).Draw(rt, "response lost") == 0 {
-					l.deliver(rt, of[at:at+n], 1+first+at)
-					l.state = before
-				}
-				l.deliver(rt, of[at:at+n], 1+first+at)
-				if at += n; rapid.IntRange(0, 5).Draw(rt, "early") == 0 {
-					l.early = true
-					l.deliver(rt, nil, 0)
-					l.early, l.state = false, nil
-				}
-			}
-			l.final = true
-			before := l.state
-			l.deliver(rt, nil, 0)
-			l.state = before // the response is lost
-			l.deliver(rt, nil, 0)
-		}
-		end := start.Add(3 * time.Minute)
-		if diff := cmp.Diff(alone.windows(t, start, end), held.windows(t, start, end)); diff != "" {
-			rt.Fatalf("windows (-alone +held):\n%s", diff)
-		}
-		mid := start.Add(30 * time.Second)
-		if diff := cmp.Diff(alone.windows(t, mid, end), held.windows(t, mid, end)); diff != "" {
-			rt.Fatalf("windows from %v on (-alone +held):\n%s", mid, diff)
-		}
-	})
 }
 
 // TestHotWindowsAreNotHeld checks that a key that is hot among held windows grows and is reported before its window
@@ -179,28 +123,6 @@ func TestHeldIndexHeat(t *testing.T) {
 		f.must(t, batch{length: time.Minute, writes: w, first: 1, final: true}.payload())
 		if f.held() != want || len(f.table.items) != 1 {
 			t.Errorf("%d scores: %d items, want 1; %d held, want %d", n, len(f.table.items), f.held(), want)
-		}
-	}
-}
-
-// TestHeldStateDropped checks that all windows whose counts are lost with a dropped state are incomplete.
-func TestHeldStateDropped(t *testing.T) {
-	for _, final := range []bool{false, true} {
-		f := newFixture(holding())
-		b := batch{length: time.Minute, writes: repeat("C#a#0", 5, 35), first: 1, state: map[string]string{"v": "other"}, final: final}
-		b.state = f.must(t, b.payload())
-		b.writes, b.final = repeat("C#a#0", 5, 55), true
-		if !final {
-			f.must(t, b.payload())
-		}
-		incomplete := 0
-		for _, w := range f.windows(t, start, start.Add(time.Minute)) {
-			if w.Incomplete {
-				incomplete++
-			}
-		}
-		if want := map[bool]int{false: 4, true: 6}[final]; incomplete != want {
-			t.Errorf("final %v: %d windows are incomplete, want %d", final, incomplete, want)
 		}
 	}
 }

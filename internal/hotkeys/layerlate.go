@@ -36,9 +36,10 @@ func (f *folder) refoldLate(ctx context.Context, j *journal, p *heat.Progress, n
 }
 
 // listLate returns the folded minutes with windows of late items, and the time up to which it read notes. It stops
-// after maxLate minutes.
+// after maxLate minutes and all notes of one time, since the next run begins with a time.
 func (f *folder) listLate(ctx context.Context, j *journal, p heat.Progress, notedBefore time.Time) (minutes map[time.Time]bool, upTo time.Time, err error) {
 	minutes = make(map[time.Time]bool)
+	last := time.Time{}
 	for item, err := range f.heat.items(ctx, heat.LatePartition, p.Late, notedBefore) {
 		if err != nil {
 			return nil, upTo, fmt.Errorf("hotkeys: reading the notes of late items: %w", err)
@@ -49,9 +50,10 @@ func (f *folder) listLate(ctx context.Context, j *journal, p heat.Progress, note
 			continue
 		}
 		first := late.Start.Truncate(time.Minute)
-		if len(minutes) >= maxLate && !minutes[first] {
+		if len(minutes) >= maxLate && !minutes[first] && late.Noted.After(last) {
 			return minutes, late.Noted, nil
 		}
+		last = late.Noted
 		for minute := first; minute.Before(late.End); minute = minute.Add(time.Minute) {
 			if !minute.Before(p.From) && minute.Before(p.To) {
 				minutes[minute] = true

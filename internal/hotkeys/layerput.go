@@ -55,14 +55,15 @@ func (f *folder) putLayer(ctx context.Context, j *journal, layer heat.Layer, win
 		it := &folded[i]
 		it.Incomplete = it.Incomplete || len(window.Unreadable) > 0
 		group.Go(func() (err error) {
-			stored := layer.Stored(it, it.End().Add(f.settings.HeatRetention))
-			replaced[i], err = f.heat.client.PutItem(ctx, &dynamodb.PutItemInput{
-				TableName: &f.heat.Table, Item: stored,
-				ConditionExpression:       aws.String("attribute_not_exists(pk) OR #records <= :records"),
-				ExpressionAttributeNames:  map[string]string{"#records": "records"},
-				ExpressionAttributeValues: map[string]types.AttributeValue{":records": stored["records"]},
-				ReturnValues:              types.ReturnValueAllOld,
-			})
+			put := &dynamodb.PutItemInput{
+				TableName: &f.heat.Table, Item: layer.Stored(it, it.End().Add(f.settings.HeatRetention)), ReturnValues: types.ReturnValueAllOld,
+			}
+			if !it.Incomplete { // an incomplete item may have lost records that were folded before
+				put.ConditionExpression = aws.String("attribute_not_exists(pk) OR #records <= :records")
+				put.ExpressionAttributeNames = map[string]string{"#records": "records"}
+				put.ExpressionAttributeValues = map[string]types.AttributeValue{":records": put.Item["records"]}
+			}
+			replaced[i], err = f.heat.client.PutItem(ctx, put)
 			if _, newer := dynamo.ConditionFailed(err); err == nil || newer {
 				return nil // if newer, another run has read more records
 			}

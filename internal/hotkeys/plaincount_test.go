@@ -1,0 +1,504 @@
+package hotkeys_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/heat/windows"
+	"github.com/hotshard/hotshard/internal/hotkeys"
+	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/query"
+	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
+)
+
+var (
+	schedules    = flag.Int("schedules", 0, "schedules of TestHeatIsAPlainCount; 0 chooses their number")
+	scheduleSeed = flag.Uint64("schedule-seed", 0, "seed of its first schedule; 0 chooses one")
+)
+
+// TestHeatIsAPlainCount checks that heat at rest is a plain count of the writes by window and key, for any schedule of
+// deliveries and of the task: see [schedule]. A window may have fewer units only if it is incomplete, and may be
+// incomplete only if its state was lost.
+func TestHeatIsAPlainCount(t *testing.T) {
+	n, first := *schedules, *scheduleSeed
+	if n == 0 {
+		n = lane.Runs(lane.UnlessShort(60, 15), 1000)
+	}
+	if first == 0 {
+		first = rand.Uint64()
+	}
+	for i := range n {
+		s := newSchedule(t, first+uint64(i))
+		s.run()
+		s.check()
+		if t.Failed() {
+			t.Fatalf("the schedule of -schedule-seed=%d failed: %+v\n%s", s.seed, s.traits, s.logs)
+		}
+	}
+}
+
+// traits are what a schedule has in its whole time.
+type traits struct {
+	hold    time.Duration // 0 without tumbling windows, 10s if windows are not held
+	length  time.Duration // of the time with writes
+	streams int
+	faults  uint64 // one of so many puts fails before or after it takes effect; 0 for none
+	stalls  int    // so many of 1,000 steps stall a stream shard
+	losses  int    // so many of 1,000 deliveries that are no retries have lost their window's state
+
+	// A tumbling window that ended early may continue with a window that is stored already. A late write to that window
+	// would replace its counts, so a schedule has only one of these: so many of 1,000 deliveries end the tumbling window,
+	// or so many of 1,000 writes have a time up to 70 s before they reach the stream.
+	early, behind int
+
+	off, end time.Duration // the task does not run between these times
+}
+
+// schedule has the writes to some stream shards, in steps of ten seconds. It delivers them as Lambda does: batches of
+// any size that fail are bisected or retried later, responses are lost, stream shards stall, tumbling windows end early
+// or late, and their states may be lost. The task misses runs, dies at any put, and stalls while another run overtakes
+// it.
+type schedule struct {
+	*fixture
+	traits
+	t        *testing.T
+	settings hotkeys.Settings
+	seed     uint64
+	random   *rand.Rand
+	queues   []*shardQueue
+
+	writes map[time.Time]map[string]uint64 // units by window and key
+	lost   map[time.Time]bool              // windows of a tumbling window whose state was lost
+	sent   uint64
+
+	mu        sync.Mutex
+	tries     map[string]int // puts by key
+	inTask    bool
+	overtaken bool
+	nothing   bool // fails any more
+}
+
+// shardQueue has the records of one stream shard that are not delivered yet.
+type shardQueue struct {
+	batch
+	records []queued
+	begun   bool          // a delivery of the tumbling window was successful
+	failed  int           // records at the front of which a delivery failed
+	idle    time.Duration // how late Lambda ends the tumbling window
+	stalled time.Time
+}
+
+// queued is a record that reached its stream some time after start, and maybe some seconds after the write.
+type queued struct {
+	write
+	since time.Duration
+}
+
+func newSchedule(t *testing.T, seed uint64) *schedule {
+	random := rand.New(rand.NewPCG(seed, 1))
+	s := &schedule{t: t, seed: seed, random: random, writes: map[time.Time]map[string]uint64{}, lost: map[time.Time]bool{}, tries: map[string]int{}}
+	minutes := func(n int) time.Duration { return time.Duration(random.IntN(n)) * time.Minute }
+	s.traits = traits{
+		hold: []time.Duration{0, 10 * time.Second, time.Minute, heat.MaxHold}[random.IntN(4)], length: 2*time.Minute + minutes(22), streams: 1 + random.IntN(4),
+		faults: []uint64{0, 10, 60}[random.IntN(3)], stalls: []int{0, 10, 40}[random.IntN(3)], losses: []int{0, 0, 5, 50}[random.IntN(4)], off: minutes(20),
+	}
+	if random.IntN(2) == 0 {
+		s.early = 20
+	} else {
+		s.behind = 100
+	}
+	s.end = s.off + minutes(20)
+	s.settings = settings()
+	s.settings.PartitionWCU = 10 // 70 units of a window are hot, and fewer than 10 quiet
+	if s.hold > s.settings.Window {
+		s.settings.Hold = s.hold
+	}
+	s.fixture = newFixture(s.settings)
+	s.restart()
+	for i := range s.streams {
+		s.queues = append(s.queues, &shardQueue{batch: batch{shard: fmt.Sprint(i), first: 1 + i*1_000_000, length: max(s.hold, s.settings.Window)}})
+	}
+	return s
+}
+
+// restart replaces the detector, as if its containers had ended.
+func (s *schedule) restart() {
+	s.rebuild(s.t, s.settings, func(d *hotkeys.Deps) { d.Heat = &faulty{s.table, s} })
+}
+
+// once reports true in n of 1,000 cases.
+func (s *schedule) once(n int) bool { return s.random.IntN(1000) < n }
+
+func (s *schedule) since() time.Duration { return s.now.Sub(start) }
+
+func (s *schedule) run() {
+	for s.since() < s.length {
+		s.step()
+	}
+	s.nothing, s.length = true, s.since()
+	for range 45 {
+		for range 6 {
+			s.deliverAll()
+			s.now = s.now.Add(10 * time.Second)
+		}
+		s.layersTask(s.t)
+	}
+}
+
+// step makes ten seconds of writes and deliveries, and starts a run of the task each minute.
+func (s *schedule) step() {
+	for _, q := range s.queues {
+		if s.once(700) {
+			s.write(q)
+		}
+		if s.once(s.stalls) {
+			q.stalled = s.now.Add(time.Duration(s.random.IntN(20*60)) * time.Second)
+		}
+	}
+	s.now = s.now.Add(10 * time.Second)
+	s.deliverAll()
+	if down := s.since() >= s.off && s.since() < s.end; s.now.Second() == 0 && !s.inTask && !down && !s.once(100) {
+		s.inTask = true
+		s.runTask()
+		s.inTask = false
+	}
+}
+
+// runTask runs the task. If it dies, the next run is in another process.
+func (s *schedule) runTask() {
+	if _, err := s.handler.Invoke(s.t.Context(), []byte(hotkeys.LayersTask)); errors.Is(err, errPut) {
+		s.restart()
+	} else if err != nil {
+		s.t.Fatal(s.seed, err)
+	}
+}
+
+// write adds the writes of a step to a stream shard's queue.
+func (s *schedule) write(q *shardQueue) {
+	for range 1 + s.random.IntN(3) {
+		at := float64(s.random.IntN(10))
+		if s.once(s.behind) {
+			at -= float64(s.random.IntN(70))
+		}
+		at = max(0, at+s.since().Seconds())
+		key, n := fmt.Sprintf("C#%d#0", s.random.IntN(9)), []int{1, 3, 8, 80}[s.random.IntN(4)]
+		for range n {
+			q.records = append(q.records, queued{write{key: key, at: at}, s.since()})
+		}
+		window := heat.AlignDown(start.Add(time.Duration(at)*time.Second), 10*time.Second)
+		if s.writes[window] == nil {
+			s.writes[window] = map[string]uint64{}
+		}
+		s.writes[window][key] += uint64(n)
+		s.sent += uint64(n)
+	}
+}
+
+func (s *schedule) deliverAll() {
+	for _, q := range s.queues {
+		for (s.nothing || !s.now.Before(q.stalled)) && s.deliver(q) {
+		}
+	}
+}
+
+// deliver makes the next delivery of a stream shard. It returns false if there is none, or if it failed and is retried
+// later.
+func (s *schedule) deliver(q *shardQueue) bool {
+	n := 0
+	for n < len(q.records) && (s.hold == 0 || q.records[n].since < q.later+q.length) {
+		n++
+	}
+	ended := s.hold > 0 && s.since() >= q.later+q.length+q.idle
+	switch {
+	case n > 0 && q.failed == 0 && s.once(s.early) && s.hold > 0:
+		return s.send(q, 0, func(b *batch) { b.early = true })
+	case n > 0:
+		return s.send(q, 1+s.random.IntN(n), func(*batch) {})
+	case ended && q.begun:
+		return s.send(q, 0, func(b *batch) { b.final = true })
+	case ended:
+		q.later = s.since().Truncate(q.length)
+		if len(q.records) > 0 {
+			q.later = q.records[0].since.Truncate(q.length)
+		}
+		q.idle = time.Duration(s.random.IntN(2)*s.random.IntN(120)) * time.Second
+		return len(q.records) > 0
+	}
+	return false
+}
+
+// send delivers the first n records of a queue. If that fails it delivers fewer, or returns false.
+func (s *schedule) send(q *shardQueue, n int, change func(*batch)) bool {
+	if s.once(s.losses) && len(q.state) > 0 && q.failed == 0 && !s.nothing {
+		q.state = []map[string]string{{"v": "other"}, {"v": q.state["v"], "window": q.state["window"], "held": "?"}}[s.random.IntN(2)]
+		for at := q.later; at < q.later+q.length; at += 10 * time.Second {
+			s.lost[start.Add(at)] = true
+		}
+	}
+	for {
+		b := q.batch
+		b.writes = nil
+		for _, r := range q.records[:n] {
+			b.writes = append(b.writes, r.write)
+		}
+		change(&b)
+		payload := b.payload()
+		if s.hold == 0 {
+			payload = unwindowed(b.writes, b.first)
+		}
+		r, err := s.invoke(s.t, payload)
+		if err != nil && !errors.Is(err, errPut) {
+			s.t.Fatal(s.seed, err)
+		}
+		if err == nil && (s.nothing || !s.once(60)) { // else the response is lost
+			q.records, q.first, q.state, q.begun = q.records[n:], q.first+n, r.State, !b.final
+			q.failed = max(0, q.failed-n)
+			return true
+		}
+		q.failed = max(q.failed, n)
+		switch {
+		case !b.early && s.once(200): // Lambda repeats an early end
+			q.stalled = s.now.Add(time.Duration(s.random.IntN(10*60)) * time.Second)
+			return false
+		case n > 1:
+			n -= s.random.IntN(2) * n / 2
+		}
+	}
+}
+
+// faulty is the heat table of a schedule. Whether a put fails depends only on the seed and the item's key.
+type faulty struct {
+	*fakeTable
+	s *schedule
+}
+
+func (f *faulty) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	chance, task := f.s.chance(in.Item)
+	if task && chance%20 == 7 {
+		f.s.overtake()
+	}
+	if f.s.faults > 0 && !f.s.nothing && chance%f.s.faults == 0 {
+		return nil, errPut
+	}
+	out, err := f.fakeTable.PutItem(ctx, in, o...)
+	if f.s.faults > 0 && !f.s.nothing && chance%f.s.faults == 1 {
+		return nil, errPut // and it took effect
+	}
+	return out, err
+}
+
+// chance returns a random number for a put, and whether a run of the task makes it that may be overtaken.
+func (s *schedule) chance(item dynamo.Item) (uint64, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := dynamo.Text(item, "pk") + " " + dynamo.Text(item, "sk")
+	s.tries[key]++
+	hash := fnv.New64a()
+	fmt.Fprint(hash, s.seed, key, s.tries[key])
+	return rand.New(rand.NewPCG(hash.Sum64(), 1)).Uint64(), s.inTask && !s.overtaken
+}
+
+// overtake makes up to a minute of steps, and runs the task in another process.
+func (s *schedule) overtake() {
+	s.overtaken = true
+	s.restart()
+	for range s.random.IntN(6) {
+		s.step()
+	}
+	s.runTask()
+	s.overtaken = false
+}
+
+// check compares heat with the plain count: for windows of each length, and for the two calls that show it.
+func (s *schedule) check() {
+	s.t.Helper()
+	for _, step := range []time.Duration{time.Second, time.Minute, 10 * time.Minute} {
+		s.checkWindows(step)
+	}
+	if len(s.lost) == 0 {
+		s.checkMap()
+		s.checkHotKeys()
+	}
+	sum := 0.0
+	for _, v := range s.values("WriteUnits")["hotshard-items"] {
+		sum += v
+	}
+	all := s.faults == 0 && len(s.lost) == 0 && !s.progress(s.t).From.After(start)
+	if sum > float64(s.sent) || sum < float64(s.sent) && all {
+		s.t.Errorf("metric WriteUnits has a sum of %v for %d writes", sum, s.sent)
+	}
+}
+
+// span is the time of an item of heat: a window, or several windows that are folded.
+type span struct {
+	start  time.Time
+	length time.Duration
+}
+
+// windows iterates over the starts of the span's windows.
+func (x span) windows(yield func(time.Time) bool) {
+	for at := x.start; at.Before(x.start.Add(x.length)); at = at.Add(10 * time.Second) {
+		if !yield(at) {
+			return
+		}
+	}
+}
+
+// spanUnits are a span's units by key, and by key those of its heaviest window.
+type spanUnits struct {
+	Sums, Tops map[string]uint64
+	incomplete bool
+}
+
+// checkWindows compares the units of windows, and of folded items the units in the heaviest window.
+func (s *schedule) checkWindows(step time.Duration) {
+	s.t.Helper()
+	left := maps.Clone(s.writes)
+	for x, got := range s.spans(step) {
+		want := spanUnits{map[string]uint64{}, map[string]uint64{}, false}
+		mayLack := false
+		for at := range x.windows {
+			for key, n := range left[at] {
+				want.Sums[key] += n
+				want.Tops[key] = max(want.Tops[key], n)
+			}
+			delete(left, at) // so that another item of this time has too many units
+			mayLack = mayLack || s.lost[at]
+		}
+		switch diff := cmp.Diff(want, *got, cmpopts.IgnoreUnexported(spanUnits{})); {
+		case got.incomplete && !mayLack:
+			s.t.Errorf("step %v: %v from %v is incomplete, and no state was lost", step, x.length, x.start)
+		case got.incomplete:
+			for key, n := range got.Sums {
+				if n > want.Sums[key] || got.Tops[key] > want.Tops[key] {
+					s.t.Errorf("step %v: %v from %v has %d units of %s, want at most %d", step, x.length, x.start, n, key, want.Sums[key])
+				}
+			}
+		case diff != "":
+			s.t.Errorf("step %v: %v from %v (-writes +heat):\n%s", step, x.length, x.start, diff)
+		}
+	}
+	for at, keys := range left {
+		s.t.Errorf("step %v: no item has %v at %v", step, keys, at)
+	}
+}
+
+// spans returns the units of all items of heat, of all stream shards together.
+func (s *schedule) spans(step time.Duration) map[span]*spanUnits {
+	spans := map[span]*spanUnits{}
+	for w, err := range s.reader().Windows(s.t.Context(), start.Add(-time.Hour), s.now, step) {
+		require.NoError(s.t, err)
+		for _, it := range w.Items {
+			x := span{it.Start, it.Window}
+			if spans[x] == nil {
+				spans[x] = &spanUnits{map[string]uint64{}, map[string]uint64{}, false}
+			}
+			spans[x].incomplete = spans[x].incomplete || it.Incomplete
+			for _, k := range it.Keys {
+				if it.Base == 0 {
+					k.Top = k.Units
+				}
+				spans[x].Sums[k.Key] += k.Units
+				spans[x].Tops[k.Key] += k.Top
+			}
+		}
+	}
+	return spans
+}
+
+// heatAPI serves the heat of a table by a clock.
+func heatAPI(reader windows.Reader, now func() time.Time) http.Handler {
+	source := query.NewHeat(reader, query.HeatOptions{Deadline: time.Minute, Now: now})
+	return httpapi.New(discard, query.HeatRoutes(source))
+}
+
+// get decodes the response of a call.
+func (s *schedule) get(path string, parameters url.Values, response any) {
+	s.t.Helper()
+	recorder := httptest.NewRecorder()
+	heatAPI(s.reader(), func() time.Time { return s.now }).ServeHTTP(recorder, httptest.NewRequestWithContext(s.t.Context(), "GET", path+"?"+parameters.Encode(), nil))
+	require.NoError(s.t, json.Unmarshal(recorder.Body.Bytes(), response))
+}
+
+// checkMap compares GET /v1/heat: each row of one key, in each column, and whether the key was ever hot.
+func (s *schedule) checkMap() {
+	s.t.Helper()
+	var got struct {
+		Rows []struct {
+			Key   string
+			Keys  int
+			Worst string
+			Units []uint64
+		}
+		Total []uint64
+	}
+	columns := int(s.length / (10 * time.Second))
+	s.get("/v1/heat", url.Values{"from": {start.Format(time.RFC3339)}, "to": {start.Add(s.length).Format(time.RFC3339)}, "step": {"10s"}}, &got)
+	want, totals, hot := map[string][]uint64{}, make([]uint64, columns), map[string]bool{}
+	for at, keys := range s.writes {
+		for key, n := range keys {
+			if want[key] == nil {
+				want[key] = make([]uint64, columns)
+			}
+			want[key][at.Sub(start)/(10*time.Second)] = n
+			totals[at.Sub(start)/(10*time.Second)] += n
+			hot[key] = hot[key] || n >= 70
+		}
+	}
+	for _, row := range got.Rows {
+		if row.Keys == 1 && (!slices.Equal(row.Units, want[row.Key]) || row.Worst == "warm" && hot[row.Key] || row.Worst != "warm" && slices.Max(row.Units) < 10) {
+			s.t.Errorf("GET /v1/heat: %+v, want %v, hot %t", row, want[row.Key], hot[row.Key])
+		}
+		delete(hot, row.Key)
+	}
+	for key := range hot {
+		s.t.Errorf("GET /v1/heat has no row of %s", key)
+	}
+	if !slices.Equal(got.Total, totals) {
+		s.t.Errorf("GET /v1/heat: total %v, want %v", got.Total, totals)
+	}
+}
+
+// checkHotKeys compares GET /v1/hot-keys: the rate of each key's hottest window.
+func (s *schedule) checkHotKeys() {
+	s.t.Helper()
+	var response struct {
+		Keys []struct {
+			Key  string
+			Rate float64 `json:"write_units_per_second"`
+		}
+	}
+	s.get("/v1/hot-keys", url.Values{"since": {"24h"}}, &response)
+	got, want := map[string]float64{}, map[string]float64{}
+	for _, k := range response.Keys {
+		got[k.Key] = k.Rate
+	}
+	for _, keys := range s.writes {
+		for key, n := range keys {
+			want[key] = max(want[key], heat.Hundredths(float64(n)/10))
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		s.t.Errorf("GET /v1/hot-keys (-writes +rates):\n%s", diff)
+	}
+}
