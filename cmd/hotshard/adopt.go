@@ -114,7 +114,11 @@ func (c *AdoptCmd) explain(err error) error {
 // printAdoption prints a report as text.
 func printAdoption(out io.Writer, r *adopt.Report) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%d items scanned, %d read whole. Partition key %s, sort key %s (%s).\n", r.Items, r.Sampled, r.PartitionKey, r.SortKey, r.SortType)
+	sort := "no sort key"
+	if r.SortKey != "" {
+		sort = fmt.Sprintf("sort key %s (%s)", r.SortKey, r.SortType)
+	}
+	fmt.Fprintf(&text, "%d items scanned, %d read whole. Partition key %s, %s.\n", r.Items, r.Sampled, r.PartitionKey, sort)
 	fmt.Fprintf(&text, "Stored partition keys that read as write shards above 0 by %q: %d\n", r.Format, r.InTheWay.Keys)
 	for _, key := range r.InTheWay.First {
 		fmt.Fprintf(&text, "  %s\n", key)

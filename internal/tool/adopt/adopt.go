@@ -58,7 +58,7 @@ type Report struct {
 	Lines        string   `json:"go,omitempty"`      // the Go lines for this table
 	Sampled      int      `json:"sampled,omitempty"` // items of which all attributes were read
 	name         string
-	layout       string // the Go expression of the chosen layout
+	chosen       Fit    // the layout of the lines
 	ttl          string // the attribute by which the table's items expire, or ""
 }
 
@@ -117,7 +117,7 @@ func Examine(ctx context.Context, db Client, o Options) (*Report, error) {
 		return nil, err
 	}
 	r.fit(ctx, some.Items, o)
-	if len(r.Refusals) == 0 {
+	if r.chosen.expression != "" {
 		r.Lines = r.lines()
 	}
 	return r, nil
@@ -139,17 +139,15 @@ func (r *Report) describe(d *types.TableDescription) {
 	}
 	r.PartitionKey, r.SortKey = KeysOf(d.KeySchema)
 	r.SortType = kinds[r.SortKey]
-	if d.TableStatus != types.TableStatusActive {
-		r.refuse("The table is %s: wait until it is ACTIVE.", d.TableStatus)
-	}
+	r.refuseStatus(d)
 	if kind := kinds[r.PartitionKey]; kind != "S" {
-		r.refuse("The partition key %s has type %s: only a string (S) can have the suffix of a write shard.", r.PartitionKey, kind)
+		r.refuse("The partition key %s has type %s: only a string (S) can have the suffix of a write shard. Copy the items to a table with a string key.", r.PartitionKey, kind)
 	}
 	if r.SortKey == "" {
-		r.refuse("The table has no sort key: a name has only one item, which can't be spread over write shards.")
+		r.refuse("The table has no sort key: a name has only one item, which can't be spread over write shards. If the item is a counter, use a table.Tally with PlainFirst.")
 	}
-	if len(d.Replicas) > 0 {
-		r.refuse("The table is a global table, which is not supported: the Regions' shard maps would differ.")
+	if len(d.Replicas) > 0 || aws.ToString(d.GlobalTableVersion) == "2017.11.29" { // whose description has no replicas
+		r.refuse("The table is a global table, which is not supported: the Regions' shard maps would differ. Remove its replicas first.")
 	}
 	if r.PartitionKey == schema.PK && r.SortKey == schema.SK && isHotshards(d) {
 		r.refuse("The table is one of hotshard's own, whose keys have write shards already.")
@@ -169,8 +167,32 @@ func (r *Report) describe(d *types.TableDescription) {
 	if s := d.StreamSpecification; s != nil && aws.ToBool(s.StreamEnabled) {
 		r.addNote("The stream's records have stored partition keys: shard.Format.SplitPlain returns the name.")
 	}
+	r.addCapacity(d)
+}
+
+// refuseStatus refuses a table that can't be read at present.
+func (r *Report) refuseStatus(d *types.TableDescription) {
+	switch d.TableStatus {
+	case types.TableStatusActive, types.TableStatusUpdating: // which serves all calls
+	case types.TableStatusInaccessibleEncryptionCredentials:
+		r.refuse("The table's KMS key can't be used: enable the key, and wait until the table is ACTIVE.")
+	case types.TableStatusArchived, types.TableStatusArchiving, types.TableStatusDeleting:
+		r.refuse("The table is %s: restore it from its backup.", d.TableStatus)
+	default:
+		r.refuse("The table is %s: wait until it is ACTIVE.", d.TableStatus)
+	}
+}
+
+// addCapacity adds notes about the table's capacity and encryption.
+func (r *Report) addCapacity(d *types.TableDescription) {
 	if p := d.ProvisionedThroughput; p != nil && aws.ToInt64(p.WriteCapacityUnits) > 0 {
 		r.addNote("The table's provisioned %d WCU/s are shared by all write shards.", *p.WriteCapacityUnits)
+	}
+	if o := d.OnDemandThroughput; o != nil && aws.ToInt64(o.MaxWriteRequestUnits) > 0 {
+		r.addNote("The table's maximum of %d WCU/s is shared by all write shards.", *o.MaxWriteRequestUnits)
+	}
+	if s := d.SSEDescription; s != nil && s.SSEType == types.SSETypeKms {
+		r.addNote("The table is encrypted with the KMS key %s. The shard map's table, which has the names, is not unless you create it so.", aws.ToString(s.KMSMasterKeyArn))
 	}
 }
 

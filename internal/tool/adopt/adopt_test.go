@@ -84,18 +84,24 @@ func TestTablesThatCanNotBeAdopted(t *testing.T) {
 		format shard.Format                  // "" for #SHARD_
 		layout string
 		want   string
+		fillIn bool // the lines have a Time to fill in
 	}{
 		"no sort key":       {spoil: func(d *types.TableDescription) { d.KeySchema = d.KeySchema[:1] }, want: "no sort key"},
 		"a number":          {spoil: func(d *types.TableDescription) { retype(d, "customer", "N") }, want: "has type N"},
 		"binary":            {spoil: func(d *types.TableDescription) { retype(d, "customer", "B") }, want: "has type B"},
-		"being created":     {spoil: func(d *types.TableDescription) { d.TableStatus = types.TableStatusCreating }, want: "is CREATING"},
+		"being created":     {spoil: func(d *types.TableDescription) { d.TableStatus = types.TableStatusCreating }, want: "is CREATING: wait"},
+		"being deleted":     {spoil: func(d *types.TableDescription) { d.TableStatus = types.TableStatusDeleting }, want: "restore it from its backup"},
+		"archived":          {spoil: func(d *types.TableDescription) { d.TableStatus = types.TableStatusArchived }, want: "restore it from its backup"},
+		"no KMS key":        {spoil: func(d *types.TableDescription) { d.TableStatus = types.TableStatusInaccessibleEncryptionCredentials }, want: "enable the key"},
 		"a global table":    {spoil: func(d *types.TableDescription) { d.Replicas = make([]types.ReplicaDescription, 1) }, want: "a global table"},
+		"one of 2017":       {spoil: func(d *types.TableDescription) { d.GlobalTableVersion = aws.String("2017.11.29") }, want: "a global table"},
 		"hotshard's own":    {spoil: own, want: "one of hotshard's own"},
 		"only digits":       {format: "7", want: "nothing but digits"},
 		"suffixed keys":     {table: fill(t, client, "S", append(orders("acme", 3, millis), orders("acme#SHARD_2", 3, millis)...)...), want: `1 stored partition keys, such as "acme#SHARD_2"`},
 		"long names":        {table: fill(t, client, "S", orders(long, 2, millis)...), want: "are too long"},
-		"without a time":    {table: fill(t, client, "S", created...), want: "The items have no time of their own"},
-		"calculated anyway": {table: fill(t, client, "S", created...), layout: "calculated", want: "The layout calculated does not fit"},
+		"without a time":    {table: fill(t, client, "S", created...), want: "The items have no time of their own", fillIn: true},
+		"a binary sort key": {table: fill(t, client, "B", item{"customer": libtest.Str("acme"), "placed": &types.AttributeValueMemberB{Value: []byte("x")}, "made": libtest.Num(now.Unix())}), want: "The sort key is binary"},
+		"calculated anyway": {table: fill(t, client, "S", created...), layout: "calculated", want: "The layout calculated does not fit", fillIn: true},
 		"no buckets":        {layout: "buckets", want: "The layout buckets does not fit"},
 		"a bucket's dash":   {table: fill(t, client, "S", orders("acme-2026-01-05", 3, millis)...), format: "-", layout: "buckets", want: "may read the plain key of a time bucket"},
 	} {
@@ -107,7 +113,7 @@ func TestTablesThatCanNotBeAdopted(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if len(r.Refusals) != 1 || !strings.Contains(r.Refusals[0], c.want) || !strings.Contains(r.Refusals[0], ".") || r.Lines != "" {
+		if len(r.Refusals) != 1 || !strings.Contains(r.Refusals[0], c.want) || !strings.Contains(r.Refusals[0], ".") || c.fillIn != strings.Contains(r.Lines, fillIn) || !c.fillIn && r.Lines != "" {
 			t.Errorf("%s: refusals %q and lines %q, want only %q", name, r.Refusals, r.Lines, c.want)
 		}
 	}
@@ -136,17 +142,17 @@ func TestProposedLinesCompile(t *testing.T) {
 		created[i]["made"] = libtest.Num(now.Unix() - int64(i))
 	}
 	bucketed := append(orders("acme#2026-01-05", 5, millis), orders("beta#2026-01-05", 5, millis)...)
-	programs := map[string]string{}
+	programs := map[string]string{"to fill in": examine(t, client, fill(t, client, "S"), now).Lines}
 	for name, c := range map[string]struct {
 		sort   types.ScalarAttributeType
 		items  []item
 		layout string
 		want   string
 	}{
-		"time and id":  {"S", orders("acme", 5, millis), "", `Layout: table.CalculatedSuffix{Time: table.SortTime("placed", shard.Millis)},`},
-		"time alone":   {"S", orders("acme", 5, bare), "", `Layout: table.CalculatedSuffix{By: "order", Time: table.SortTime("placed", shard.Seconds)},`},
-		"unix":         {"N", orders("acme", 5, unix), "", `Layout: table.CalculatedSuffix{By: "order", Time: table.SortTime("placed", shard.UnixSeconds)},`},
-		"an attribute": {"S", created, "", `Layout: table.CalculatedSuffix{Time: table.AttributeTime("made")},`},
+		"time and id":  {"S", orders("acme", 5, millis), "", `Layout: table.CalculatedSuffix{Time: table.AttributeTime("placed", table.ISO)},`},
+		"time alone":   {"S", orders("acme", 5, bare), "", `Layout: table.CalculatedSuffix{Time: table.AttributeTime("placed", table.ISO)},`},
+		"unix":         {"N", orders("acme", 5, unix), "", `Layout: table.CalculatedSuffix{Time: table.AttributeTime("placed", table.Unix)},`},
+		"an attribute": {"S", created, "", `Layout: table.CalculatedSuffix{Time: table.AttributeTime("made", table.Unix)},`},
 		"random":       {"S", orders("acme", 5, onlyID), "random", `Layout: table.RandomSuffix{},`},
 		"buckets":      {"S", bucketed, "buckets", `Layout: table.TimeBuckets{Bucket: shard.Day, Stamp: shard.Millis, By: "placed"},`},
 	} {
@@ -170,6 +176,7 @@ func compile(t *testing.T, texts map[string]string) {
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -180,7 +187,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-var _, _ = time.Hour, shard.Millis
+var _, _, _ = time.Hour, shard.Millis, errors.New
 
 func main() {}
 `)

@@ -32,7 +32,7 @@ type Fit struct {
 func (r *Report) fit(ctx context.Context, items []item, o Options) {
 	r.Sampled = len(items)
 	of := r.times(items, o.Now)
-	r.Layouts = []Fit{r.calculated(items, of), r.buckets(items, of, o.Format), {
+	r.Layouts = []Fit{r.calculated(of), r.buckets(items, of, o.Format), {
 		Layout: Random, Fits: true, expression: "table.RandomSuffix{}", layout: table.RandomSuffix{},
 		Why: "Only for items that are never put again, looked up singly or put on a condition: a repeated put may create a second item.",
 	}}
@@ -45,7 +45,7 @@ func (r *Report) fit(ctx context.Context, items []item, o Options) {
 		return
 	}
 	for i, f := range r.Layouts {
-		if err := r.try(ctx, f, items, of, o); f.Fits && err != nil {
+		if err := r.try(ctx, f, items, of, o); err != nil {
 			r.Layouts[i].Fits, r.Layouts[i].Why = false, fmt.Sprintf("A trial of its lines with the sampled items failed: %v.", err)
 		}
 	}
@@ -57,17 +57,28 @@ func (r *Report) choose(want string, of times) {
 	chosen := slices.IndexFunc(r.Layouts, func(f Fit) bool { return f.Layout == want || want == "" && f.Fits && f.Layout != Random })
 	switch {
 	case chosen >= 0 && r.Layouts[chosen].Fits:
-		r.layout = r.Layouts[chosen].expression
+		r.chosen = r.Layouts[chosen]
+		return
 	case chosen >= 0:
 		r.refuse("The layout %s does not fit: %s", want, r.Layouts[chosen].Why)
+	case of.own != nil || r.SortType == "B":
+		r.refuse("No layout fits: %s Use --layout random if items are only ever added.", r.Layouts[0].Why)
 	case r.Sampled == 0:
-		r.refuse("The table is empty, so nothing shows where its items have their times: examine it again when it has items, or use --layout random if they are only ever added.")
-	case of.own != nil:
-		r.refuse("No layout fits: %s", r.Layouts[0].Why)
+		r.refuse("The table is empty, so nothing shows where its items have their times: %s", toDo)
 	default:
-		r.refuse("The items have no time of their own that was found (%s): write a CalculatedSuffix.Time, a function that returns an item's time of creation from its key, or use --layout random if items are only ever added.", of.why())
+		r.refuse("The items have no time of their own that was found (%s): %s", of.why(), toDo)
+	}
+	if of.own == nil && r.SortType != "B" && want != Buckets {
+		r.chosen.expression = fillIn
 	}
 }
+
+const toDo = "fill in the function Time of the lines, which returns an item's time of creation, or use --layout random if items are only ever added."
+
+// fillIn is a CalculatedSuffix whose Time is still to be written.
+const fillIn = `table.CalculatedSuffix{Time: func(it table.Item) (time.Time, error) {
+		return time.Time{}, errors.New("return the item's time of creation, from its keys or an attribute that never changes")
+	}}`
 
 func counted(f Found) string {
 	if f.Keys == MaxKeys {
@@ -77,33 +88,34 @@ func counted(f Found) string {
 }
 
 // calculated returns whether CalculatedSuffix fits.
-func (r *Report) calculated(items []item, of times) Fit {
-	f, layout := Fit{Layout: Calculated, Fits: true}, table.CalculatedSuffix{}
-	var parts []string
-	f.Why = "By the sort key. "
-	if by := r.idOf(items); of.bare && by != "" { // it distinguishes items with equal times
-		layout.By, parts = by, append(parts, "By: "+strconv.Quote(by))
-		f.Why = fmt.Sprintf("By attribute %s, which the keys of Get, Update and Delete must have, too. ", by)
-	}
-	switch own := of.own; {
+func (r *Report) calculated(of times) Fit {
+	own := of.own
+	switch {
 	case r.SortType == "B":
 		return Fit{Layout: Calculated, Why: "The sort key is binary; write shards are calculated from a string or a number."}
 	case own == nil:
 		return Fit{Layout: Calculated, Why: fmt.Sprintf("The sampled items have no time of their own (%s), without which an item's write shard can't be calculated after a growth.", of.why())}
-	case own.attr == r.SortKey:
-		f.Why += "Sort keys begin with the item's time."
-	default:
-		f.Why += fmt.Sprintf("Check that %s is the item's own time and never changes. Keys of Get, Update and Delete must have it, too.", own.attr)
 	}
-	layout.Time = table.SortTime(of.own.attr, of.own.Stamp)
-	f.layout, f.expression = layout, "table.CalculatedSuffix{"+strings.Join(append(parts, "Time: "+of.own.expression(r.SortKey)), ", ")+"}"
-	return f
+	why := own.describe()
+	if own.attr != r.SortKey {
+		why += fmt.Sprintf(" Check that it never changes. Keys of Get, Update and Delete must have %s, too.", own.attr)
+	}
+	if own.days {
+		why += " These are whole days, so a growth takes effect with the next day's items."
+	}
+	if len(own.without) > 0 {
+		why += fmt.Sprintf(" Sort keys without a time, such as %.40q, stay under the plain name.", own.without[0])
+	}
+	return Fit{
+		Layout: Calculated, Fits: true, Why: why, layout: table.CalculatedSuffix{Time: own.read()},
+		expression: "table.CalculatedSuffix{Time: " + own.expression() + "}",
+	}
 }
 
 // buckets returns whether TimeBuckets fits: all sampled partition keys end in the time bucket of their items.
 func (r *Report) buckets(items []item, of times, f shard.Format) Fit {
 	none := Fit{Layout: Buckets, Why: "The partition keys do not end in the time bucket of their items, such as acme" + f.Separator() + "2026-01-05."}
-	if of.own == nil || of.own.attr != r.SortKey {
+	if of.own == nil || of.own.attr != r.SortKey || of.stamp == nil {
 		if len(of.rejected) > 0 {
 			none.Why = fmt.Sprintf("The sort key has no time of the item (%s).", of.why())
 		}
@@ -111,13 +123,13 @@ func (r *Report) buckets(items []item, of times, f shard.Format) Fit {
 	}
 	for name, b := range map[string]shard.Bucket{"Minute": shard.Minute, "Hour": shard.Hour, "Day": shard.Day} {
 		if slices.ContainsFunc(items, func(it item) bool {
-			return !strings.HasSuffix(keyText(it, r.PartitionKey), f.Separator()+b.Label(of.own.time(it), 0))
+			return !strings.HasSuffix(keyText(it, r.PartitionKey), f.Separator()+b.Label(of.stamp.time(it, r.SortKey), 0))
 		}) {
 			continue
 		}
 		return Fit{
-			Layout: Buckets, Fits: true, layout: table.TimeBuckets{Bucket: b, Stamp: of.own.Stamp, By: r.SortKey},
-			expression: fmt.Sprintf("table.TimeBuckets{Bucket: shard.%s, Stamp: shard.%s, By: %q}", name, of.own.name, r.SortKey),
+			Layout: Buckets, Fits: true, layout: table.TimeBuckets{Bucket: b, Stamp: of.stamp.Stamp, By: r.SortKey},
+			expression: fmt.Sprintf("table.TimeBuckets{Bucket: shard.%s, Stamp: shard.%s, By: %q}", name, of.stamp.name, r.SortKey),
 			Why:        "Partition keys end in the time bucket of their items. A name that has cooled costs nothing in later buckets.",
 		}
 	}
@@ -134,7 +146,7 @@ func (r *Report) lines() string {
 		format = strconv.Quote(r.Format)
 	}
 	span := "table.Span{}"
-	if bounds := strings.SplitN(r.layout, "Stamp: ", 2); len(bounds) == 2 { // time buckets are read between two times
+	if bounds := strings.SplitN(r.chosen.expression, "Stamp: ", 2); len(bounds) == 2 { // time buckets are read between two times
 		stamp, _, _ := strings.Cut(bounds[1], ",")
 		span = "table.During(" + stamp + ", now.Add(-time.Hour), now)"
 	}
@@ -148,5 +160,5 @@ orders := table.Table{
 }
 err = orders.Put(ctx, item, now) // was: client.PutItem
 for item, err := range orders.Query(ctx, name, %s, now) { // was: client.Query
-`, r.name+"-shard-map", r.Table, r.PartitionKey, r.SortKey, r.layout, format, span)
+`, r.name+"-shard-map", r.Table, r.PartitionKey, r.SortKey, r.chosen.expression, format, span)
 }

@@ -1,7 +1,7 @@
 package adopt
 
 import (
-	"fmt"
+	"cmp"
 	"maps"
 	"regexp"
 	"slices"
@@ -17,114 +17,137 @@ import (
 
 type item = map[string]types.AttributeValue
 
-// stampedAttr is an attribute that begins with a time in each sampled item.
-type stampedAttr struct {
-	shard.Stamp
-	name string // of the stamp's constant
-	attr string
-}
-
-var stamps = []stampedAttr{
-	{Stamp: shard.Millis, name: "Millis"}, {Stamp: shard.Seconds, name: "Seconds"}, {Stamp: shard.Micros, name: "Micros"}, {Stamp: shard.Nanos, name: "Nanos"},
-	{Stamp: shard.UnixMillis, name: "UnixMillis"}, {Stamp: shard.UnixSeconds, name: "UnixSeconds"},
-}
-
-func (s *stampedAttr) time(it item) time.Time {
-	at, _, _ := s.Parse(keyText(it, s.attr))
-	return at
-}
-
-// expression returns the CalculatedSuffix.Time in Go.
-func (s *stampedAttr) expression(sortKey string) string {
-	if s.attr != sortKey && s.Stamp == shard.UnixSeconds {
-		return fmt.Sprintf("table.AttributeTime(%q)", s.attr)
-	}
-	return fmt.Sprintf("table.SortTime(%q, shard.%s)", s.attr, s.name)
-}
-
 // times are the times in sampled items.
 type times struct {
-	own      *stampedAttr // the items' own time; nil if none was found
-	bare     bool         // sort keys are times, without ids
-	rejected []string     // why other times are not the items' own
+	own      *ownTime    // the items' own time; nil if none was found
+	stamp    *namedStamp // with which all sort keys begin, or nil
+	rejected []string    // why other times are not the items' own
 }
 
 // why returns why no time was found.
 func (t times) why() string {
 	if len(t.rejected) == 0 {
-		return "no sort key or attribute begins with a time"
+		return "no sort key or attribute has a time of ISO 8601, Unix time, a ULID, a KSUID or a UUID of version 1, 6 or 7 in all items"
 	}
 	return strings.Join(t.rejected, "; ")
 }
 
-// expiry matches names of attributes whose times are in the future when items are put.
-var expiry = regexp.MustCompile(`(?i)expir|(^|_)ttl($|_)`)
+// Names of attributes that have no time of creation.
+var (
+	expiry  = regexp.MustCompile(`(?i)expir|(^|[_.])ttl($|[_.])`)
+	changed = regexp.MustCompile(`(?i)updat|modif|chang|last|seen|access|edit`)
+	planned = regexp.MustCompile(`(?i)birth|due|deadline|schedul`)
+)
 
-// times finds the items' own time. It is in the sort key, or else in the attribute with the earliest times: an item is
-// created before it is changed, and expires later.
+// created matches names of attributes that probably have the time of creation.
+var created = regexp.MustCompile(`(?i)creat|insert|occur|ingest|receiv|recorded|(^|[_.])(event_?)?(ts|time|timestamp)$`)
+
+// times finds the items' own time: in the sort key, or else in an attribute, first by its name, then the one with the
+// earliest times: an item is created before it is changed, and expires later.
 func (r *Report) times(items []item, now time.Time) (found times) {
 	if len(items) == 0 {
 		return found
 	}
-	names := slices.Sorted(maps.Keys(items[0]))
-	names = append([]string{r.SortKey}, slices.DeleteFunc(names, func(n string) bool { return n == r.SortKey || n == r.PartitionKey })...)
-	var earliest time.Time
-	for _, name := range names {
-		s, bare := stampOf(items, name)
-		if s == nil {
-			continue
-		}
-		found.bare = found.bare || bare && name == r.SortKey
-		_, last := s.span(items)
+	found.stamp = stampOf(items, r.SortKey)
+	for _, attr := range append([]string{r.SortKey}, r.attributes(items)...) {
+		own, reason := r.ownTime(items, attr, now)
 		switch {
-		case name == r.ttl:
-			found.rejected = append(found.rejected, name+" is the table's TTL attribute")
-		case expiry.MatchString(name):
-			found.rejected = append(found.rejected, name+" is the time of an expiry, by its name")
-		case last.After(now.Add(shardmap.MaxAhead)):
-			found.rejected = append(found.rejected, name+" has times in the future, such as "+last.Format(time.RFC3339)+", so puts of such items would be rejected")
-		case found.own == nil || found.own.attr != r.SortKey && last.Before(earliest):
-			found.own, earliest = s, last
+		case reason != "":
+			found.rejected = append(found.rejected, attr+" "+reason)
+		case own != nil && (found.own == nil || found.own.attr != r.SortKey && own.compare(found.own) < 0):
+			found.own = own
 		}
 	}
 	return found
 }
 
-// span returns the earliest and the latest time of the items.
-func (s *stampedAttr) span(items []item) (first, last time.Time) {
-	first = s.time(items[0])
-	for _, it := range items {
-		switch at := s.time(it); {
-		case at.Before(first):
-			first = at
-		case at.After(last):
-			last = at
+// compare orders the times of attributes, the most probable time of creation first.
+func (o *ownTime) compare(other *ownTime) int {
+	after := func(b bool) int {
+		if b {
+			return 1
 		}
+		return 0
 	}
-	if last.Before(first) {
-		last = first
-	}
-	return first, last
+	return cmp.Or(
+		after(!created.MatchString(o.attr))-after(!created.MatchString(other.attr)),
+		after(o.days)-after(other.days), o.last.Compare(other.last), strings.Compare(o.attr, other.attr))
 }
 
-// stampOf returns the stamp with which an attribute of all items begins, or nil. bare means that an attribute is only the
-// stamp.
-func stampOf(items []item, attr string) (stamp *stampedAttr, bare bool) {
-	for _, s := range stamps {
-		all := true
-		bare = false
-		for _, it := range items {
-			_, number := it[attr].(*types.AttributeValueMemberN)
-			at, rest, err := s.Parse(keyText(it, attr))
-			all = all && err == nil && s.Number() == number && plausible(at)
-			bare = bare || rest == ""
-		}
-		if all {
-			s.attr = attr
-			return &s, bare
+// ownTime returns the time of an attribute. It returns nil if there is none, or the reason why it isn't the items' own.
+func (r *Report) ownTime(items []item, attr string, now time.Time) (own *ownTime, reason string) {
+	own, reason = findTime(items, attr, attr == r.SortKey, now)
+	switch {
+	case own == nil:
+		return nil, reason
+	case attr == r.ttl:
+		return nil, "is the table's TTL attribute"
+	case attr == r.SortKey:
+	case expiry.MatchString(attr):
+		return nil, "is the time of an expiry, by its name"
+	case changed.MatchString(attr):
+		return nil, "changes, by its name"
+	case planned.MatchString(attr):
+		return nil, "is not the time of creation, by its name"
+	case own.ids() && own.distinct < len(items):
+		return nil, "is another item's id, since several items have the same"
+	}
+	if own.last.After(now.Add(shardmap.MaxAhead)) {
+		return nil, "has times in the future, such as " + own.last.Format(time.RFC3339) + ", so puts of such items would be rejected"
+	}
+	return own, ""
+}
+
+// attributes returns the names of all attributes of type S and N except the keys, sorted. Those in maps have a path.
+func (r *Report) attributes(items []item) []string {
+	names := map[string]bool{}
+	for _, it := range items {
+		addNames(names, "", it)
+	}
+	delete(names, r.PartitionKey)
+	delete(names, r.SortKey)
+	return slices.Sorted(maps.Keys(names))
+}
+
+func addNames(names map[string]bool, path string, it item) {
+	for name, value := range it {
+		switch v := value.(type) {
+		case *types.AttributeValueMemberS, *types.AttributeValueMemberN:
+			names[path+name] = true
+		case *types.AttributeValueMemberM:
+			addNames(names, path+name+".", v.Value)
 		}
 	}
-	return nil, false
+}
+
+// namedStamp is a stamp with the name of its constant.
+type namedStamp struct {
+	shard.Stamp
+	name string
+}
+
+var stamps = []namedStamp{
+	{shard.Millis, "Millis"}, {shard.Seconds, "Seconds"}, {shard.Micros, "Micros"}, {shard.Nanos, "Nanos"},
+	{shard.UnixMillis, "UnixMillis"}, {shard.UnixSeconds, "UnixSeconds"},
+}
+
+// stampOf returns the stamp with which an attribute of all items begins, or nil.
+func stampOf(items []item, attr string) *namedStamp {
+	for _, s := range stamps {
+		if !slices.ContainsFunc(items, func(it item) bool {
+			_, number := it[attr].(*types.AttributeValueMemberN)
+			at, _, err := s.Parse(keyText(it, attr))
+			return err != nil || s.Number() != number || !plausible(at)
+		}) {
+			return &s
+		}
+	}
+	return nil
+}
+
+func (s *namedStamp) time(it item, attr string) time.Time {
+	at, _, _ := s.Parse(keyText(it, attr))
+	return at
 }
 
 func keyText(it item, attr string) string {
@@ -134,23 +157,3 @@ func keyText(it item, attr string) string {
 
 // plausible reports whether t is probably a time, and not another number.
 func plausible(t time.Time) bool { return t.Year() >= 2000 && t.Year() < 2100 }
-
-// idOf returns a string attribute, other than the keys and times, with a different value in each item, or "".
-func (r *Report) idOf(items []item) string {
-	if len(items) < 2 {
-		return ""
-	}
-	for _, name := range slices.Sorted(maps.Keys(items[0])) {
-		seen := map[string]bool{}
-		for _, it := range items {
-			if text, is := it[name].(*types.AttributeValueMemberS); is {
-				seen[text.Value] = true
-			}
-		}
-		stamp, _ := stampOf(items, name)
-		if len(seen) == len(items) && stamp == nil && name != r.PartitionKey && name != r.SortKey && name != r.ttl {
-			return name
-		}
-	}
-	return ""
-}

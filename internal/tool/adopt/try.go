@@ -47,8 +47,7 @@ func (r *Report) try(ctx context.Context, f Fit, items []item, of times, o Optio
 	if of.own == nil {
 		return nil
 	}
-	first, last := of.own.span(items)
-	for _, at := range []time.Time{first, last} {
+	for _, at := range []time.Time{of.own.first, of.own.last} {
 		if err := r.tryGrowth(ctx, f, memory{r.PartitionKey, r.SortKey, nil}, items, growth(at), of, o); err != nil {
 			return err
 		}
@@ -56,20 +55,25 @@ func (r *Report) try(ctx context.Context, f Fit, items []item, of times, o Optio
 	return nil
 }
 
+// sharded returns the table of a layout's lines with other shard counts.
+func (r *Report) sharded(db table.Client, counts table.Counts, layout table.Layout) *table.Table {
+	return &table.Table{
+		Client: db, Name: r.Table, PartitionKey: r.PartitionKey, SortKey: r.SortKey,
+		Shards: counts, Layout: layout, Format: shard.Format(r.Format), PlainFirst: true,
+	}
+}
+
 // tryGrowth puts, reads and queries the items. Puts of random write shards are tried only on an empty table, since they create
 // second items.
 func (r *Report) tryGrowth(ctx context.Context, f Fit, db memory, items []item, counts table.Counts, of times, o Options) error {
 	adopted := len(db.items) > 0
-	t := table.Table{
-		Client: &db, Name: r.Table, PartitionKey: r.PartitionKey, SortKey: r.SortKey,
-		Shards: counts, Layout: f.layout, Format: o.Format, PlainFirst: true,
-	}
+	t := r.sharded(&db, counts, f.layout)
 	names := map[string][]item{}
 	for _, stored := range items {
 		it := maps.Clone(stored)
 		name := keyText(it, r.PartitionKey)
 		if b, is := f.layout.(table.TimeBuckets); is {
-			name = strings.TrimSuffix(name, o.Format.Separator()+b.Bucket.Label(of.own.time(it), 0))
+			name = strings.TrimSuffix(name, o.Format.Separator()+b.Bucket.Label(of.stamp.time(it, r.SortKey), 0))
 		}
 		it[r.PartitionKey] = dynamo.String(name)
 		names[name] = append(names[name], it)
@@ -79,7 +83,7 @@ func (r *Report) tryGrowth(ctx context.Context, f Fit, db memory, items []item, 
 			}
 		}
 		if f.Layout != Random {
-			if _, err := t.Get(ctx, r.keyOf(f, it, of), o.Now); err != nil {
+			if _, err := t.Get(ctx, r.keyOf(it, of), o.Now); err != nil {
 				return err
 			}
 		}
@@ -91,9 +95,9 @@ func (r *Report) tryGrowth(ctx context.Context, f Fit, db memory, items []item, 
 		span := table.Span{}
 		if f.Layout == Buckets {
 			first, last := of.own.span(list)
-			span = table.During(of.own.Stamp, first, last.Add(of.own.Unit()))
+			span = table.During(of.stamp.Stamp, first, last.Add(of.stamp.Unit()))
 		}
-		if err := r.tryRange(ctx, &t, name, span, list, o.Now); err != nil {
+		if err := r.tryRange(ctx, t, name, span, list, o.Now); err != nil {
 			return err
 		}
 	}
@@ -101,10 +105,13 @@ func (r *Report) tryGrowth(ctx context.Context, f Fit, db memory, items []item, 
 }
 
 // keyOf returns the attributes of an item that the keys of Get need.
-func (r *Report) keyOf(f Fit, it item, of times) item {
-	key := item{r.PartitionKey: it[r.PartitionKey], r.SortKey: it[r.SortKey], of.own.attr: it[of.own.attr]}
-	if c, is := f.layout.(table.CalculatedSuffix); is && c.By != "" {
-		key[c.By] = it[c.By]
+func (r *Report) keyOf(it item, of times) item {
+	key := item{r.PartitionKey: it[r.PartitionKey], r.SortKey: it[r.SortKey]}
+	name, _, _ := strings.Cut(of.own.attr, ".") // it may be in a map
+	for _, attr := range []string{name, of.own.attr} {
+		if it[attr] != nil {
+			key[attr] = it[attr]
+		}
 	}
 	return key
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -192,28 +191,6 @@ func (r raw) calculated(name, base string, sort types.AttributeValue, entry shar
 
 func (CalculatedSuffix) partitions(t *Table, entry shardmap.Entry, name string, s Span) (iter.Seq[[]partition], error) {
 	return RandomSuffix{}.partitions(t, entry, name, s)
-}
-
-// SortTime returns a CalculatedSuffix.Time for sort keys that begin with a stamp.
-func SortTime(sortKey string, stamp shard.Stamp) func(Item) (time.Time, error) {
-	return func(it Item) (time.Time, error) {
-		text, _ := dynamo.Attribute(it, sortKey)
-		at, _, err := stamp.Parse(text)
-		return at, err
-	}
-}
-
-// AttributeTime returns a CalculatedSuffix.Time for a number attribute of Unix seconds.
-// Keys must have the attribute, too.
-func AttributeTime(name string) func(Item) (time.Time, error) {
-	return func(it Item) (time.Time, error) {
-		text, _ := dynamo.Attribute(it, name)
-		seconds, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return time.Time{}, fmt.Errorf("attribute %s is not a number of Unix seconds: %w", name, err)
-		}
-		return time.Unix(seconds, 0), nil
-	}
 }
 
 // tieBreaker implements Layout.tieBreaker for write shards calculated from an attribute.

@@ -1,0 +1,258 @@
+package adopt
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/shard/table"
+)
+
+// ownTime is a time that sampled items have in an attribute.
+type ownTime struct {
+	attr string
+	place
+	forms       []form
+	first, last time.Time // of the sampled items
+	days        bool      // all times are whole days
+	distinct    int       // number of different values of the attribute
+	without     []string  // values without a time, which table.Untimed reads
+}
+
+// place is where a time stands in a text: after the nth sep, the last one if nth is 0, or at the beginning if sep is "".
+type place struct {
+	sep string
+	nth int
+}
+
+// form is a form of times with the name of its function.
+type form struct {
+	name string
+	read table.TimeForm
+	id   bool // each item has another value
+}
+
+var forms = []form{
+	{"ISO", table.ISO, false}, {"Unix", table.Unix, false},
+	{"ULID", table.ULID, true}, {"KSUID", table.KSUID, true}, {"UUID", table.UUID, true},
+}
+
+// at returns the form of times at the place.
+func (p place) at(f table.TimeForm) table.TimeForm {
+	if p.sep == "" {
+		return f
+	}
+	return table.After(p.sep, p.nth, f)
+}
+
+// read returns a CalculatedSuffix.Time.
+func (o *ownTime) read() func(table.Item) (time.Time, error) {
+	var list []table.TimeForm
+	for _, f := range o.forms {
+		list = append(list, o.at(f.read))
+	}
+	if len(o.without) > 0 {
+		list = append(list, table.Untimed)
+	}
+	return table.AttributeTime(o.attr, list...)
+}
+
+// expression returns the CalculatedSuffix.Time in Go.
+func (o *ownTime) expression() string {
+	var list []string
+	for _, f := range o.forms {
+		text := "table." + f.name
+		if o.sep != "" {
+			text = fmt.Sprintf("table.After(%q, %d, %s)", o.sep, o.nth, text)
+		}
+		list = append(list, text)
+	}
+	if len(o.without) > 0 {
+		list = append(list, "table.Untimed")
+	}
+	return fmt.Sprintf("table.AttributeTime(%q, %s)", o.attr, strings.Join(list, ", "))
+}
+
+// describe returns where the items' times are, in which form, and from when to when.
+func (o *ownTime) describe() string {
+	var names []string
+	for _, f := range o.forms {
+		names = append(names, f.name)
+	}
+	where := ""
+	switch {
+	case o.sep != "" && o.nth == 0:
+		where = fmt.Sprintf(" after the last %q", o.sep)
+	case o.sep != "":
+		where = fmt.Sprintf(" after %q number %d", o.sep, o.nth)
+	}
+	return fmt.Sprintf("%s has the item's time (%s%s), in the sampled items from %s to %s.",
+		o.attr, strings.Join(names, " or "), where, o.first.Format(time.RFC3339), o.last.Format(time.RFC3339))
+}
+
+// ids reports whether all times are those of ids.
+func (o *ownTime) ids() bool {
+	return !slices.ContainsFunc(o.forms, func(f form) bool { return !f.id })
+}
+
+// span returns the earliest and the latest time of items that have one.
+func (o *ownTime) span(items []item) (first, last time.Time) {
+	read := o.read()
+	for _, it := range items {
+		at, err := read(it)
+		if err != nil || !plausible(at) {
+			continue
+		}
+		if first.IsZero() || at.Before(first) {
+			first = at
+		}
+		if at.After(last) {
+			last = at
+		}
+	}
+	return first, last
+}
+
+// texts returns the texts that an AttributeTime of items reads.
+func texts(items []item, attr string) (list []string) {
+	read := table.AttributeTime(attr, func(text string) (time.Time, error) {
+		list = append(list, text)
+		return time.Time{}, nil
+	})
+	for _, it := range items {
+		_, _ = read(it) // an item may be without it
+	}
+	return list
+}
+
+// findTime returns the time in an attribute of items, or nil and, if most items have one, why it can't be used. Some values of
+// the sort key may be without a time.
+func findTime(items []item, attr string, sortKey bool, now time.Time) (own *ownTime, reason string) {
+	list := texts(items, attr)
+	for _, p := range placesIn(list) {
+		if o := match(list, attr, p); o != nil && (own == nil || o.better(own, now)) {
+			own = o
+		}
+	}
+	switch {
+	case own == nil:
+		return nil, ""
+	case len(list) < len(items):
+		return nil, fmt.Sprintf("has a time, and is missing in %d of %d sampled items", len(items)-len(list), len(items))
+	case len(own.without) > 0 && !sortKey:
+		return nil, fmt.Sprintf("has no time in %d of %d sampled items, such as %.40q", len(own.without), len(items), own.without[0])
+	}
+	own.first, own.last = own.span(items)
+	return own, ""
+}
+
+const (
+	longest   = 1024 // bytes of a text with a time; sort keys have no more
+	maxPlaces = 64
+)
+
+// placesIn returns places at which texts may have a time: the beginning, after each separator, and after letters at the
+// beginning.
+func placesIn(texts []string) []place {
+	var list, ends []place
+	add := func(to *[]place, p place) {
+		if !slices.Contains(*to, p) && len(*to) < maxPlaces {
+			*to = append(*to, p)
+		}
+	}
+	add(&list, place{})
+	for _, text := range texts {
+		if len(text) > longest {
+			continue
+		}
+		if n := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }); n > 0 {
+			add(&list, place{text[:n], 1})
+		}
+		nth := map[string]int{}
+		for _, r := range text {
+			if sep := string(r); !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+				nth[sep]++
+				add(&list, place{sep, nth[sep]})
+				add(&ends, place{sep, 0})
+			}
+		}
+	}
+	return append(list, ends...)
+}
+
+// dynamoDB is when DynamoDB began. Unix times that all are older are other numbers, such as ids of ten digits.
+var dynamoDB = time.Date(2012, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// match returns the time that at least half of the texts have at a place, or nil. Some of the numbers of ten digits look like
+// a Unix time, and some of the texts of 27 characters like a KSUID, so all have to, except texts without the separator.
+func match(list []string, attr string, p place) *ownTime {
+	o := &ownTime{attr: attr, place: p, days: true}
+	used, values, alike := map[string]bool{}, map[string]bool{}, false
+	for _, text := range list {
+		f, at := formOf(text, p)
+		if f == nil {
+			if o.without = append(o.without, text); 2*len(o.without) > len(list) {
+				return nil
+			}
+			_, err := p.at(table.Untimed)(text)
+			alike = alike || err == nil
+			continue
+		}
+		used[f.name], values[text] = true, true
+		o.days = o.days && f.name == "ISO" && at.Equal(at.Truncate(24*time.Hour))
+		if at.After(o.last) {
+			o.last = at
+		}
+	}
+	for _, f := range forms {
+		if used[f.name] {
+			o.forms = append(o.forms, f)
+		}
+	}
+	o.distinct = len(values)
+	number := used["Unix"] && (alike || o.last.Before(dynamoDB))
+	random := used["KSUID"] && (alike || len(values) < 2)
+	if len(values) == 0 || number || random || !o.certain(list) {
+		return nil
+	}
+	return o
+}
+
+// formOf returns the form and the time of a text at a place, or nil.
+func formOf(text string, p place) (f *form, at time.Time) {
+	for i := range forms {
+		if at, err := p.at(forms[i].read)(text); err == nil && plausible(at) {
+			return &forms[i], at
+		}
+	}
+	return nil, at
+}
+
+// certain reports whether several forms together read the same times as formOf.
+func (o *ownTime) certain(list []string) bool {
+	read := o.read()
+	for _, text := range list {
+		f, want := formOf(text, o.place)
+		got, err := read(item{o.attr: dynamo.String(text)})
+		if f != nil && (err != nil || !got.Equal(want)) || f == nil && err == nil && plausible(got) {
+			return false
+		}
+	}
+	return true
+}
+
+// better reports whether a time is more probably the item's own than another one of the same attribute.
+func (o *ownTime) better(other *ownTime, now time.Time) bool {
+	limit := now.Add(shardmap.MaxAhead)
+	if len(o.without) != len(other.without) {
+		return len(o.without) < len(other.without)
+	}
+	if ahead := o.last.After(limit); ahead != other.last.After(limit) {
+		return !ahead
+	}
+	return !o.days && other.days
+}
