@@ -329,3 +329,36 @@ func TestSettingsOfBoards(t *testing.T) {
 		t.Error(fmt.Sprint("the time of a fold is ", asOf(nil), " and ", asOf(top)))
 	}
 }
+
+// oneFragment is a client that returns the same item for every Query.
+type oneFragment struct {
+	client.Getter
+	item dynamo.Item
+}
+
+func (c oneFragment) Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	return &dynamodb.QueryOutput{Items: []dynamo.Item{c.item}}, nil
+}
+
+// TestFragmentsThatCount checks which fragments are in the sum of a histogram.
+func TestFragmentsThatCount(t *testing.T) {
+	now := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	var one board.Histogram
+	one.Add(1, 1)
+	partitions := int64(len(schema.HistogramPartitions("b", "all")))
+	for name, c := range map[string]struct {
+		seq     string
+		expires time.Duration // after now; 0 for never
+		want    int64
+	}{"counting": {"5", 0, partitions}, "not yet expired": {"5", time.Second, partitions}, "expired": {"5", -time.Second, 0}, "emptied": {"5" + schema.EmptiedSuffix, 0, 0}} {
+		it := one.Attributes()
+		it[schema.SK], it[schema.RollupSequence], it[schema.AsOf] = dynamo.String(schema.HistogramPrefix+"s"), dynamo.String(c.seq), dynamo.Number(now.UnixMilli())
+		if c.expires != 0 {
+			it[schema.ExpiresAt] = dynamo.Number(now.Add(c.expires).Unix())
+		}
+		got, at, err := (&boardReader{client: oneFragment{item: it}}).readHistogram(t.Context(), "b", "all", now)
+		if err != nil || got.Total() != c.want || at.Equal(now) != (c.want > 0) {
+			t.Errorf("%s: %d players as of %v, %v; want %d", name, got.Total(), at, err, c.want)
+		}
+	}
+}
