@@ -2,7 +2,6 @@
 //
 //	go -C bench run .                          # lists the experiments
 //	go -C bench run . storm -help              # an experiment's flags
-//	go -C bench run . folds -seeds 4
 //
 // It is a module of its own, so that what hotshard is compared with is no dependency of
 // hotshard's.
@@ -16,13 +15,12 @@ import (
 	"slices"
 
 	"github.com/hotshard/hotshard/bench/decoding"
-	"github.com/hotshard/hotshard/bench/folds"
 	"github.com/hotshard/hotshard/bench/rig"
 	"github.com/hotshard/hotshard/bench/storm"
 )
 
 // programs are the experiments.
-var programs = []rig.Program{decoding.Program, folds.Program, storm.Program}
+var programs = []rig.Program{decoding.Program, storm.Program}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

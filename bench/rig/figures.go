@@ -5,14 +5,6 @@ import (
 	"time"
 )
 
-// Sleep waits, or until ctx ends.
-func Sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
-}
-
 const (
 	tick     = 2 * time.Millisecond
 	rounding = 1e-6 // of floating point numbers that should come to a whole call

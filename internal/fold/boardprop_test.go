@@ -1,11 +1,14 @@
 package fold
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
@@ -119,4 +122,32 @@ func (a *arena) step() {
 	default:
 		a.turn()
 	}
+}
+
+// unreliable returns a client of which some updates fail before they are sent, or lose their results. The
+// number of faults is bounded.
+func unreliable(db *dynamodb.Client, random *rand.Rand, faults int) *dynamodb.Client {
+	var mu sync.Mutex
+	fault := func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if faults == 0 || random.IntN(6) > 0 {
+			return false
+		}
+		faults--
+		return true
+	}
+	return enginetest.Around(db, func(in any, call func() error) error {
+		if _, update := in.(*dynamodb.UpdateItemInput); !update {
+			return call()
+		}
+		if fault() {
+			return errors.New("not sent")
+		}
+		err := call()
+		if fault() {
+			return errors.New("unknown outcome")
+		}
+		return err
+	})
 }

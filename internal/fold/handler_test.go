@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -18,7 +17,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -95,58 +93,6 @@ func (b *bench) value(t rapid.TB, counter string) string {
 	got, err := b.reader.Read(context.Background(), []string{counter}, enginetest.Later)
 	require.NoError(t, err)
 	return got[0].Value.String()
-}
-
-// TestFoldsOnceHoweverDelivered delivers the writes of a counter's write shards to two containers, in random
-// batches, out of order, with redeliveries. The summary is the sum of the last values.
-func TestFoldsOnceHoweverDelivered(t *testing.T) {
-	lane.Checks(t, 30)
-	one, db := newBench(t, nil)
-	round := 0
-	rapid.Check(t, func(t *rapid.T) {
-		round++
-		counter := fmt.Sprintf("c%d", round)
-		two := &bench{handler: newHandler(t, Settings{RollupsTable: one.handler.folder.table}, db), reader: one.reader}
-		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		writes, want := history(random, counter, rapid.IntRange(1, 40).Draw(t, "writes"))
-		for range 8 {
-			from := random.IntN(len(writes))
-			to := from + 1 + random.IntN(len(writes)-from)
-			[]*bench{one, two}[random.IntN(2)].deliver(t, writes[from:to])
-		}
-		two.deliver(t, writes)
-		one.deliver(t, writes[:1+random.IntN(len(writes))])
-		if got := one.value(t, counter); got != fmt.Sprint(want) {
-			t.Fatalf("summary %s, want %d", got, want)
-		}
-	})
-}
-
-// history returns writes of four write shards, and the sum of their last values.
-func history(random *rand.Rand, counter string, n int) ([]write, int64) {
-	var current [4]write
-	var writes []write
-	for seq := range n {
-		i := random.IntN(len(current))
-		w := &current[i]
-		switch {
-		case w.rev > 0 && !w.removed && random.IntN(8) == 0:
-			w.removed = true
-		case w.removed: // made again, with a rev of the clock, above the old one
-			*w = write{rev: w.rev + 1000, value: random.Int64N(100)}
-		default:
-			w.rev, w.value = w.rev+1, w.value+random.Int64N(100)-30
-		}
-		w.counter, w.shard, w.seq = counter, i+1, seq
-		writes = append(writes, *w)
-	}
-	var sum int64
-	for _, w := range current {
-		if !w.removed {
-			sum += w.value
-		}
-	}
-	return writes, sum
 }
 
 // failing returns a client whose updates of these partition keys fail with err; without keys, all do.
