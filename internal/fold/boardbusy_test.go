@@ -50,7 +50,7 @@ func TestBusyTop(t *testing.T) {
 		a.score1("p2", -500)
 		for i := range a.streams {
 			if from := a.done[i]; from < len(a.streams[i]) {
-				id, _ := a.shard(i, from)
+				id := shardID(i)
 				must(t, h, enginetest.WindowedBatch(id, append(a.streams[i][from:], write{counter: name, rev: int64(i + 1), value: 5}.record())...))
 				a.done[i] = len(a.streams[i])
 			}

@@ -118,7 +118,7 @@ func TestUnreadableTop(t *testing.T) {
 		a := calm(t, 8)
 		h := newHandler(t, Settings{RollupsTable: a.names.Rollups}, a.db)
 		h.tops.boards, h.tops.hold, h.tops.now = a.containers[0].tops.boards, a.containers[0].tops.hold, a.containers[0].tops.now
-		streamShard, _ := a.shard(a.stream("p9"), 0)
+		streamShard := shardID(a.stream("p9"))
 		for _, sk := range []string{schema.TopSK, schema.HistogramPrefix + streamShard} {
 			a.damage(sk, damage)
 		}

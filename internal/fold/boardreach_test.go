@@ -13,7 +13,7 @@ func reached(t *testing.T) (a *arena, one, other *Handler) {
 	a.rest()
 	one, other = a.containers[0], a.containers[1]
 	for _, h := range a.containers {
-		h.tops.client = a.racing(a.db)
+		h.tops.client = a.counting(a.db)
 		a.score1("p19", -190)
 		a.by(h)
 	}

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
@@ -18,7 +17,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/board"
-	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
@@ -27,43 +25,26 @@ import (
 // arena is one period of a board. It has entries in the engine, three stream shards with their records, a
 // clock, and an index that lags.
 type arena struct {
-	t       rapid.TB
-	db      *dynamodb.Client
-	names   schema.Names
-	random  *rand.Rand
-	name    string
-	size    int
-	shards  int // write shards
-	players int
-	mu      sync.Mutex // a task rechecks several periods concurrently
-	clock   time.Time
+	t      rapid.TB
+	db     *dynamodb.Client
+	names  schema.Names
+	random *rand.Rand
+	name   string
+	size   int
+	mu     sync.Mutex // a task rechecks several periods concurrently
+	clock  time.Time
 
 	entries map[string]board.State
-	rows    map[string]board.State        // in the index, of stored entries
-	defers  bool                          // the index throttles some writes, so that rows become outdated
-	streams [3][]string                   // records
-	numbers [3][]string                   // their sequence numbers
-	cuts    [3][]int                      // where a stream shard was closed, and its child begins
-	done    [3]int                        // records that Lambda takes as done
-	parts   []parts.Part[board.Histogram] // an old read of the histogram
+	streams [3][]string // records
+	numbers [3][]string // their sequence numbers
+	done    [3]int      // records that Lambda takes as done
 
 	lags   bool // the index is the arena's, and not the engine's
 	frozen bool // the index misses all later writes
 	index  map[string]*seen
 
 	containers [2]*Handler
-	nested     bool
-	slow       bool     // folds are slow
-	races      int      // interventions left
-	read       []string // players whose entries a fold read last
-	widened    int      // readings of the index by folds
-	loads      int      // reads of the top by folds
-	deliveries int
-	merges     int
-	sums       int // sums compared at rest
-	faulty     int // moves of rows that fail
-	deferred   int // writes that left an outdated row
-	moved      int
+	loads      int // reads of the top by folds
 }
 
 // seen is a player's row in the lagging index.
@@ -80,8 +61,8 @@ const (
 
 func newArena(t rapid.TB, db *dynamodb.Client, names schema.Names, random *rand.Rand, round int) *arena {
 	a := &arena{
-		t: t, db: db, names: names, random: random, name: fmt.Sprintf("b#%d", round), shards: 1,
-		clock: enginetest.Later, entries: map[string]board.State{}, rows: map[string]board.State{}, index: map[string]*seen{},
+		t: t, db: db, names: names, random: random, name: fmt.Sprintf("b#%d", round),
+		clock: enginetest.Later, entries: map[string]board.State{}, index: map[string]*seen{},
 	}
 	for i := range a.containers {
 		h := newHandler(t, Settings{RollupsTable: names.Rollups, BoardRecheck: recheck}, db)
@@ -94,94 +75,26 @@ func newArena(t rapid.TB, db *dynamodb.Client, names schema.Names, random *rand.
 	return a
 }
 
-func (a *arena) player() string { return fmt.Sprintf("p#%d", a.random.IntN(a.players)) }
-
-// write changes a random player's entry, or one of the first players' so that the top gets shorter.
-func (a *arena) write() {
-	player := a.player()
-	if first := a.ranked(); len(first) > 0 && a.random.IntN(3) == 0 {
-		player = first[a.random.IntN(min(len(first), a.size+2))].Player
-	}
-	a.change(player)
-}
-
-// change changes a player's entry. It may remove an entry, and does not remove an absent one.
-func (a *arena) change(player string) {
-	old := a.entries[player]
-	next := board.State{Place: boards.Place{Player: player}, Rev: old.Rev + 1, Present: a.random.IntN(5) > 0}
-	if !next.Present {
-		next.Rev = old.Rev
-	}
-	if !old.Present {
-		if !next.Present {
-			return
-		}
-		next.Rev = old.Rev + 1000 // of the clock, and higher
-	}
-	if next.Present {
-		next.Score = a.score()
-		next.At = time.UnixMilli(a.clock.UnixMilli() - int64(a.random.IntN(3))).UTC()
-	}
-	a.put(next)
-}
-
-// score draws one of few scores, so that many tie.
-func (a *arena) score() boards.Score {
-	text := fmt.Sprint(a.random.IntN(12) - 4)
-	if a.random.IntN(4) == 0 {
-		text += fmt.Sprintf(".%d", 1+a.random.IntN(9))
-	}
-	s, err := boards.ParseScore(text)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return s
-}
-
-// put writes an entry, and appends the record. All records of a player are in one stream shard.
+// put writes an entry with its row, and appends the record. All records of a player are in one stream shard.
 func (a *arena) put(next board.State) {
-	old := a.entries[next.Player]
 	a.pass(time.Duration(a.random.IntN(1000)) * time.Millisecond)
-	row, pk := next, dynamo.Key(schema.EntryKey(a.name, "all", next.Player))
-	keep := a.defers && old.Present && next.Present && a.random.IntN(2) == 0
-	if keep {
-		a.deferred++
-		row = a.rows[next.Player]
+	if next.Present {
+		enginetest.Put(a.t, a.db, a.names.Items, a.item(next))
+	} else {
+		pk, sk := schema.EntryKey(a.name, "all", next.Player)
+		enginetest.Delete(a.t, a.db, a.names.Items, pk, sk)
 	}
-	var err error
-	switch {
-	case keep:
-		_, err = a.db.UpdateItem(context.Background(), &dynamodb.UpdateItemInput{
-			TableName: &a.names.Items, Key: pk, UpdateExpression: aws.String("SET score = :score, #at = :at, rev = :rev"),
-			ExpressionAttributeNames: map[string]string{"#at": schema.EntryAt},
-			ExpressionAttributeValues: dynamo.Item{
-				":score": dynamo.Decimal(next.Score.String()), ":at": dynamo.Number(next.At.UnixMilli()), ":rev": dynamo.Number(next.Rev),
-			},
-		})
-	case next.Present:
-		_, err = a.db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &a.names.Items, Item: a.item(next)})
-	default:
-		_, err = a.db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &a.names.Items, Key: pk})
-	}
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	a.written(next, row)
-}
-
-// written appends the record of a write, after which the entry is next and its row is row.
-func (a *arena) written(next, row board.State) {
-	old, was := a.entries[next.Player], a.rows[next.Player]
-	a.record(a.stream(next.Player), func(sequence string) string {
-		return rowRecord(a.name, "all", old, next, was.Rev, row.Rev, sequence, "")
-	})
-	a.entries[next.Player], a.rows[next.Player] = next, row
+	old := a.entries[next.Player]
+	a.record(a.stream(next.Player), func(sequence string) string { return entryRecord(a.name, "all", old, next, sequence, "") })
+	a.entries[next.Player] = next
 	if s := a.index[next.Player]; s == nil {
 		a.index[next.Player] = &seen{stale: a.clock}
-	} else if s.stale.IsZero() && row != was {
+	} else if s.stale.IsZero() {
 		s.stale = a.clock
 	}
 }
+
+func shardID(stream int) string { return fmt.Sprint("shardId-", stream) }
 
 // stream returns the number of the stream shard with a player's records.
 func (a *arena) stream(player string) int { return shard.Calculated(player, len(a.streams)) }
@@ -203,7 +116,7 @@ func (a *arena) item(s board.State) map[string]types.AttributeValue {
 	it := dynamo.Key(schema.EntryKey(a.name, "all", s.Player))
 	it[schema.EntryScore] = dynamo.Decimal(s.Score.String())
 	it[schema.EntryAt], it[schema.EntryRev] = dynamo.Number(s.At.UnixMilli()), dynamo.Number(s.Rev)
-	it[schema.BoardShard] = dynamo.String(schema.BoardShardKey(a.name, "all", shard.Calculated(s.Player, a.shards)))
+	it[schema.BoardShard] = dynamo.String(schema.BoardShardKey(a.name, "all", 0))
 	it[schema.RankKey] = dynamo.String(s.RankKey())
 	it[schema.EntryRowRev] = it[schema.EntryRev]
 	return it
@@ -211,57 +124,26 @@ func (a *arena) item(s board.State) map[string]types.AttributeValue {
 
 // entryRecord returns the record of a write of an entry with its row.
 func entryRecord(name, period string, old, next board.State, sequence, more string) string {
-	return rowRecord(name, period, old, next, old.Rev, next.Rev, sequence, more)
-}
-
-// rowRecord returns the record of a write after which the entry's row has rev is, and had rev was.
-func rowRecord(name, period string, old, next board.State, was, is int64, sequence, more string) string {
 	pk, sk := schema.EntryKey(name, period, next.Player)
 	keys := fmt.Sprintf(`"pk":{"S":%q},"sk":{"S":%q}`, pk, sk)
-	image := func(s board.State, row int64) string {
-		return fmt.Sprintf(`{%s,"score":{"N":%q},"at":{"N":"%d"},"rev":{"N":"%d"},"row_rev":{"N":"%d"}%s}`, keys, s.Score, s.At.UnixMilli(), s.Rev, row, more)
+	image := func(s board.State) string {
+		return fmt.Sprintf(`{%s,"score":{"N":%q},"at":{"N":"%d"},"rev":{"N":"%d"},"row_rev":{"N":"%d"}%s}`, keys, s.Score, s.At.UnixMilli(), s.Rev, s.Rev, more)
 	}
 	kind, images := "INSERT", ""
 	if old.Present {
-		kind, images = "MODIFY", `,"OldImage":`+image(old, was)
+		kind, images = "MODIFY", `,"OldImage":`+image(old)
 	}
 	if next.Present {
-		images += `,"NewImage":` + image(next, is)
+		images += `,"NewImage":` + image(next)
 	} else {
 		kind = "REMOVE"
 	}
 	return fmt.Sprintf(`{"eventName":%q,"dynamodb":{"Keys":{%s},"SequenceNumber":%q%s}}`, kind, keys, sequence, images)
 }
 
-// grow changes the number of write shards.
-func (a *arena) grow() {
-	a.shards = 1 + a.random.IntN(9)
-	key := dynamo.Key(schema.MapKey("L#" + a.name))
-	key["number_of_shards"], key["max_shards"], key["version"] = dynamo.Number(int64(a.shards)), dynamo.Number(9), dynamo.Number(1)
-	key["shard_history"] = &types.AttributeValueMemberL{Value: []types.AttributeValue{dynamo.String(fmt.Sprintf("1:%d", a.shards))}}
-	enginetest.Put(a.t, a.db, a.names.ShardMap, key)
-}
-
-// turn delivers some records of a stream shard, from the first that is not done or from before.
-func (a *arena) turn() {
-	i := a.random.IntN(len(a.streams))
-	if len(a.streams[i]) == 0 {
-		return
-	}
-	from := a.done[i]
-	if a.random.IntN(3) == 0 {
-		from = a.random.IntN(from + 1)
-	}
-	if to := min(len(a.streams[i]), from+1+a.random.IntN(12)); from < to {
-		a.deliver(i, from, to)
-	}
-}
-
 func (a *arena) deliver(i, from, to int) {
 	h := a.containers[a.random.IntN(2)]
-	id, end := a.shard(i, from)
-	to = min(to, end)
-	a.deliveries++
+	id := shardID(i)
 	failed, err := hand(h, enginetest.WindowedBatch(id, a.streams[i][from:to]...))
 	if err != nil {
 		a.t.Fatal(err)
@@ -277,7 +159,6 @@ func (a *arena) deliver(i, from, to int) {
 
 // rest delivers the remaining records, and runs the task until no note is left.
 func (a *arena) rest() {
-	a.races = 0
 	for range 20 { // more than the remaining faults need
 		a.drain()
 		a.clock = a.clock.Add(recheck + time.Second)
