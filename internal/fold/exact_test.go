@@ -65,8 +65,8 @@ func play(t *testing.T, seed uint64) {
 				v.turn()
 			}
 		}
-		if w.random.IntN(12) == 0 {
-			w.days(time.Duration(w.random.IntN(60)) * time.Hour)
+		if w.random.IntN(4) == 0 {
+			w.hours(w.random.IntN([]int{6, 60}[w.random.IntN(2)]))
 		}
 	}
 	w.end()
@@ -85,14 +85,16 @@ func play(t *testing.T, seed uint64) {
 		seed, len(w.streams[0].log)+len(w.streams[1].log), len(w.rollups), len(w.variants), calls, sum, time.Since(began).Seconds(), all)
 }
 
-// days lets time pass. Before a stream loses records, they are delivered.
-func (w *world) days(d time.Duration) {
+// hours lets time pass. Before a stream loses records, they are delivered.
+func (w *world) hours(n int) {
 	w.commit()
 	w.pull()
 	for _, v := range w.variants {
-		v.drain()
+		if v.oldest().Before(w.now().Add(time.Duration(n-23) * time.Hour)) {
+			v.drain()
+		}
 	}
-	w.pass(d)
+	w.pass(time.Duration(n) * time.Hour)
 	for _, v := range w.variants {
 		v.expire()
 	}
@@ -101,7 +103,7 @@ func (w *world) days(d time.Duration) {
 // end delivers everything, the last of it without faults, and compacts it after days without writes. A write reaches
 // write shard 0 of each counter that grew.
 func (w *world) end() {
-	w.days(0)
+	w.hours(23)
 	w.ended = true
 	w.commit()
 	w.views["fresh"] = w.view(w.db)

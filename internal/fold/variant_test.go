@@ -176,7 +176,7 @@ func (v *variant) turn() {
 		v.split(i)
 	case v.happens("container started", v.Faults/2):
 		v.containers[v.intN(len(v.containers))] = v.start()
-	case v.happens("compacted", v.Faults/2):
+	case v.Faults > 0 && v.intN(12) == 0:
 		v.compact()
 	case v.intN(10) == 0:
 		v.task()
@@ -266,6 +266,19 @@ func (v *variant) container() *container {
 		v.containers[i] = v.start()
 	}
 	return v.containers[i]
+}
+
+// oldest returns the time of the oldest record that is not done; now if there is none.
+func (v *variant) oldest() time.Time {
+	oldest := v.now()
+	for i, lanes := range v.lanes {
+		for _, l := range lanes {
+			if log := v.streams[i].log; !l.ended() && l.done < len(log) && log[l.done].at.Before(oldest) {
+				oldest = log[l.done].at
+			}
+		}
+	}
+	return oldest
 }
 
 // drain delivers all records.

@@ -43,10 +43,8 @@ func deliver(t testing.TB, db *dynamodb.Client, names schema.Names, table kind.T
 	t.Helper()
 	source, err := eventsource.OpenStream(t.Context(), db, Streams(t, db), names.Table(table))
 	require.NoError(t, err)
-	virtual, err := virtualstream.New(source, virtualstream.Options{Shards: StreamShards, Seed: 7, Spread: virtualstream.ByItem})
-	require.NoError(t, err)
 	o := eventsource.MappingOptions{
-		Name: name + "-" + table, Source: virtual, Handler: handler,
+		Name: name + "-" + table, Source: virtualstream.New(source, virtualstream.Options{Shards: StreamShards, Seed: 7}), Handler: handler,
 		Checkpoints: db, CheckpointTable: dynamolocal.CheckpointTable(names), FailureFile: filepath.Join(t.TempDir(), "failures.jsonl"),
 		BatchSize: 100, BatchingWindow: 20 * time.Millisecond, TumblingWindow: time.Second, IdleWindow: time.Second,
 		PollInterval: 50 * time.Millisecond, Bisect: true, PartialFailures: true, Logger: slog.New(slog.DiscardHandler),
