@@ -27,10 +27,10 @@ import (
 var (
 	seeds     = flag.Int("seeds", lane.Runs(1, 16), "worlds")
 	seed      = flag.Uint64("seed", 0, "the first world's seed; 0 is a new one")
-	rounds    = flag.Int("rounds", lane.Runs(20, 100), "rounds of each world: some writes, then some deliveries")
+	rounds    = flag.Int("rounds", lane.Runs(20, 50), "rounds of each world: some writes, then some deliveries")
 	faults    = flag.Int("faults", 80, "faults in 1,000 calls of variants with faults")
 	keys      = flag.Int("counters", 8, "counters of each world")
-	tormented = flag.Int("variants", lane.Runs(2, 4), "variants of each world with faults")
+	tormented = flag.Int("variants", lane.Runs(2, 3), "variants of each world with faults")
 )
 
 // TestFoldsAreExact writes counters, events and boards, and folds the records of the engine's stream in several
@@ -44,10 +44,11 @@ func TestFoldsAreExact(t *testing.T) {
 		first = rand.Uint64()
 	}
 	for n := range uint64(*seeds) {
-		t.Run(fmt.Sprint("seed ", first+n), func(t *testing.T) { play(t, first+n) })
+		t.Run(fmt.Sprint("seed ", first+n), func(t *testing.T) { t.Parallel(); play(t, first+n) })
 	}
 }
 
+// play plays one world, and compares its summaries.
 func play(t *testing.T, seed uint64) {
 	began := time.Now()
 	w := newWorld(t, seed)
