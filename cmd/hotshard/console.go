@@ -116,10 +116,10 @@ func (c *ConsoleCmd) handler(ctx context.Context, std streams, line commandLine)
 	if err != nil {
 		return nil, nil, err
 	}
-	about.Mode, about.Table, about.Signals = "table", c.Table, c.signals(configured, c.Table)
+	about.Mode, about.Table, about.Signals = "table", c.tableName(), c.signals(configured, c.tableName())
 	if reader, ok := w.Source.(*live.Reader); ok {
 		about.Signals = withSplits(about.Signals, reader.Splits)
 	}
-	heat := query.NewHeat(w.Source, query.HeatOptions{Table: c.Table, Deadline: consoleDeadline, Now: time.Now})
+	heat := query.NewHeat(w.Source, query.HeatOptions{Table: c.tableName(), Deadline: consoleDeadline, Now: time.Now})
 	return console.Handler(httpapi.New(log, query.HeatRoutes(heat)), about), w.Run, nil
 }

@@ -141,10 +141,10 @@ func (c *ConsoleCmd) pageOf(ctx context.Context, std streams, past *live.Past) (
 	if err != nil {
 		return nil, err
 	}
-	heat := query.NewHeat(past, query.HeatOptions{Table: c.Table, Deadline: fileDeadline, Now: func() time.Time { return past.To }})
+	heat := query.NewHeat(past, query.HeatOptions{Table: c.tableName(), Deadline: fileDeadline, Now: func() time.Time { return past.To }})
 	about := console.About{
-		Mode: "table", Table: c.Table, Where: c.where(configured), Version: thisVersion().Version,
-		Signals: withSplits(c.signals(configured, c.Table), past.Splits),
+		Mode: "table", Table: c.tableName(), Where: c.where(configured), Version: thisVersion().Version,
+		Signals: withSplits(c.signals(configured, c.tableName()), past.Splits),
 		File:    &console.FileInfo{Made: time.Now().UTC().Truncate(time.Second), Coverage: past.Coverage()},
 	}
 	log := slog.New(slog.NewTextHandler(std.err, &slog.HandlerOptions{Level: slog.LevelWarn}))

@@ -54,6 +54,7 @@ func TestExplain(t *testing.T) {
 		notes   string
 	}{
 		"the proxy":            {nil, "hot", 1, 0, "has no stream"},
+		"the proxy, by ARN":    {[]string{"--table", "arn:aws:dynamodb:eu-west-1:123456789012:table/" + name}, "hot", 1, 0, "has no stream"},
 		"a log and the engine": {[]string{"--endpoint", engine.String(), "--log", log}, "", 0.5, 0.5, "The engine has no CloudWatch"},
 	} {
 		code, out, errText := hotshard(t, append(args, append(c.more, "--json")...)...)

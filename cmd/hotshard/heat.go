@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/aws/streamshard"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat/windows"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/tool/apicall"
@@ -31,7 +33,7 @@ import (
 
 // heatFrom has the flags for the source of heat: a table's stream, or the counts of a hotshard deployment.
 type heatFrom struct {
-	Table        string `placeholder:"NAME" help:"A table with a stream (explain needs none). Nothing is deployed, and the table is not changed."`
+	Table        string `placeholder:"NAME" help:"A table with a stream (explain needs none), by its name or ARN. Nothing is deployed, and the table is not changed."`
 	Stack        bool   `help:"Instead of --table: the counts of a hotshard deployment, or of hotshard local."`
 	Region       string `placeholder:"NAME" help:"AWS Region. Default: the environment's."`
 	Endpoint     string `env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"DynamoDB-compatible engine instead of AWS."`
@@ -47,6 +49,8 @@ func (h *heatFrom) Validate() error {
 		return errors.New("want one of --table and --stack")
 	case h.Force && h.Stack:
 		return errors.New("--force needs --table")
+	case h.nameFault() != nil:
+		return h.nameFault()
 	case h.PartitionWCU < 1:
 		return fmt.Errorf("--partition-wcu %d: want at least 1", h.PartitionWCU)
 	case h.PartitionWCU != awsPartitionWCU && h.Stack:
@@ -57,10 +61,33 @@ func (h *heatFrom) Validate() error {
 	return nil
 }
 
+// nameFault returns an error if --table is an ARN of something else, or of another Region than --region.
+func (h *heatFrom) nameFault() error {
+	_, region, _, err := dynamo.TableName(h.Table)
+	switch {
+	case err != nil:
+		return fmt.Errorf("--table: %w", err)
+	case h.Endpoint == "" && h.Region != "" && region != "" && region != h.Region:
+		return fmt.Errorf("--region %s: the table of this ARN is in %s", h.Region, region)
+	}
+	return nil
+}
+
+// tableName returns the table's name, which CloudWatch's dimensions have. --table may be an ARN, which calls of DynamoDB
+// need for a table of another account.
+func (h *heatFrom) tableName() string {
+	name, _, _, _ := dynamo.TableName(h.Table) // Validate found no error
+	return name
+}
+
 // config returns the AWS configuration, or that of the endpoint. An engine gets the environment's credentials too, if
 // there are any: some engines keep a database for each access key.
 func (h *heatFrom) config(ctx context.Context) (aws.Config, error) {
-	options := []func(*config.LoadOptions) error{config.WithHTTPClient(streamClient()), config.WithRegion(h.Region)}
+	_, region, _, _ := dynamo.TableName(h.Table) // Validate found no error
+	if h.Endpoint != "" {
+		region = "" // an engine's ARNs may have any
+	}
+	options := []func(*config.LoadOptions) error{config.WithHTTPClient(streamClient()), config.WithRegion(cmp.Or(h.Region, region))}
 	if h.Endpoint != "" {
 		options = append(options, config.WithBaseEndpoint(h.Endpoint), config.WithEC2IMDSClientEnableState(imds.ClientDisabled), config.WithDefaultRegion(dynamolocal.Region))
 	}
@@ -172,7 +199,7 @@ func (h *heatFrom) openTable(ctx context.Context, std streams, c aws.Config, o l
 		return nil, err
 	}
 	w := &heatview.Watched{
-		Transient: streamshard.Passing, Name: h.Table, Where: h.where(c), Indexes: found.Indexes(),
+		Transient: streamshard.Passing, Name: h.tableName(), Where: h.where(c), Indexes: found.Indexes(),
 	}
 	var mu sync.Mutex
 	o.Streams, o.Found, o.Find, o.PartitionWCU = dynamodbstreams.NewFromConfig(c), found, h.findAgain(c), float64(h.PartitionWCU)

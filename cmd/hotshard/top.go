@@ -46,7 +46,7 @@ func (c *TopCmd) Run(ctx context.Context, std streams) error {
 	if c.Index != "" && c.Table != "" && !slices.Contains(w.Indexes, c.Index) {
 		return sentence("Table %q has no index %q. Check --index: %s.", c.Table, c.Index, cmp.Or(strings.Join(w.Indexes, ", "), "it has none"))
 	}
-	err = heatview.Print(ctx, std.out, w, heatview.Options{Table: c.Table, Index: c.Index, Prefix: c.Prefix, JSON: c.JSON, Hash: c.Hash})
+	err = heatview.Print(ctx, std.out, w, heatview.Options{Table: c.tableName(), Index: c.Index, Prefix: c.Prefix, JSON: c.JSON, Hash: c.Hash})
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) { // --duration
 		return nil
 	}

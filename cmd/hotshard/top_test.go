@@ -28,26 +28,30 @@ import (
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-// TestTopOfForeignTable checks that top finds the hot key of a table which another client writes.
+// TestTopOfForeignTable checks that top finds the hot key of a table which another client writes, by its name and its ARN.
 func TestTopOfForeignTable(t *testing.T) {
 	t.Parallel()
 	endpoint, table := enginetest.Endpoint(t), enginetest.Prefix("foreign")
 	db := dynamolocal.DynamoDB(endpoint, "")
 	createTable(t, db, table, types.StreamViewTypeNewAndOldImages, "customer", "order")
 	ctx, interrupt := context.WithCancelCause(t.Context())
-	var out, errOut syncBuffer
-	code := make(chan int, 1)
-	go func() {
-		code <- run(ctx, []string{"top", "--table", table, "--endpoint", endpoint, "--json", "--partition-wcu", "20", "--duration", "60s"}, streams{out: &out, err: &errOut})
-	}()
+	var outs, errOuts [2]syncBuffer
+	code := make(chan int, 2)
+	for i, named := range []string{table, "arn:aws:dynamodb:eu-west-1:123456789012:table/" + table} {
+		go func() {
+			code <- run(ctx, []string{"top", "--table", named, "--endpoint", endpoint, "--json", "--partition-wcu", "20", "--duration", "60s"}, streams{out: &outs[i], err: &errOuts[i]})
+		}()
+	}
 	isHot := regexp.MustCompile(`"keys":\[\{"key":"customer-7","status":"(hot|saturated)"`)
-	for n := 0; len(code) == 0 && !isHot.MatchString(out.String()); n++ { // up to 40 WCU/s; it is hot from 14
+	for n := 0; len(code) == 0 && (!isHot.MatchString(outs[0].String()) || !isHot.MatchString(outs[1].String())); n++ { // up to 40 WCU/s; it is hot from 14
 		putItem(t, db, table, item{"customer": str("customer-7"), "order": str(fmt.Sprint(n))})
 		time.Sleep(25 * time.Millisecond)
 	}
 	interrupt(interruption{os.Interrupt})
-	if got := <-code; got != 130 || !strings.Contains(errOut.String(), "Local engine: can't check for other stream readers") {
-		t.Errorf("exit %d, want 130 with the hot key: %s%s", got, out.String(), errOut.String())
+	for i := range outs {
+		if got := <-code; got != 130 || !strings.Contains(errOuts[i].String(), "Local engine: can't check for other stream readers") {
+			t.Errorf("exit %d, want 130 with the hot key: %s%s", got, outs[i].String(), errOuts[i].String())
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/heat/count"
@@ -113,6 +114,11 @@ func (s Settings) Validate() error {
 	check(!own || s.EventsTable != "", "HOTSHARD_EVENTS_TABLE", "empty", "a table's name")
 	check(s.HeatTable != "", "HOTSHARD_HEAT_TABLE", "empty", "a table's name")
 	check(!own || s.ShardMapTable != "", "HOTSHARD_SHARD_MAP_TABLE", "empty", "a table's name")
+	for _, table := range []string{s.SourceTable, s.ItemsTable, s.EventsTable, s.HeatTable, s.ShardMapTable} {
+		if _, _, _, err := dynamo.TableName(table); err != nil {
+			faults = append(faults, fmt.Errorf("a variable HOTSHARD_..._TABLE: %w", err))
+		}
+	}
 	check(s.Window >= time.Second && s.Window <= maxWindow && s.Window%time.Second == 0,
 		"HOTSHARD_WINDOW", s.Window, "whole seconds, 1s to 15m")
 	check(s.Hold == 0 || s.Hold == s.Window || s.Window > 0 && s.Hold > s.Window && s.Hold%s.Window == 0 && s.Hold <= heat.MaxHold,
@@ -158,7 +164,11 @@ const idleTime = 2 * time.Minute
 
 // names returns the names of hotshard's tables.
 func (s Settings) names() schema.Names {
-	return schema.Names{Items: s.ItemsTable, Events: s.EventsTable, ShardMap: s.ShardMapTable, Heat: s.HeatTable}
+	name := func(nameOrARN string) string {
+		name, _, _, _ := dynamo.TableName(nameOrARN) // Validate found no error
+		return name
+	}
+	return schema.Names{Items: name(s.ItemsTable), Events: name(s.EventsTable), ShardMap: name(s.ShardMapTable), Heat: name(s.HeatTable)}
 }
 
 // policy returns the controller's policy.

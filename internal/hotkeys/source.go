@@ -25,6 +25,5 @@ func FindSource(ctx context.Context, client Describer, s Settings) (count.Source
 	if err != nil {
 		return count.Source{}, fmt.Errorf("hotkeys: table %s: %w", s.SourceTable, err)
 	}
-	source.Table = s.SourceTable // as configured, which may be an ARN
 	return source, nil
 }

@@ -166,6 +166,18 @@ func TestFindSource(t *testing.T) {
 		got.Indexes[1].Name != "by_group" || !slices.Equal(got.Indexes[1].Projected, []string{"ends_at", "pk", "session_shard", "sk"}) {
 		t.Errorf("FindSource of hotshard's own table: %v, %+v", err, got)
 	}
+	const arn = "arn:aws:dynamodb:eu-west-1:123456789012:table/"
+	if got, err = hotkeys.FindSource(t.Context(), db, existing("r", arn+names.Items)); err != nil || got.Table != names.Items || len(got.Indexes) != 2 { // as in the stream's ARN and in metrics
+		t.Errorf("FindSource by ARN: %v, %+v", err, got)
+	}
+	own := settings()
+	own.ItemsTable = arn + own.ItemsTable
+	if got, err = hotkeys.FindSource(t.Context(), nil, own); err != nil || got.Table != "hotshard-items" || len(got.Indexes) != 2 {
+		t.Errorf("FindSource of hotshard's own table by ARN: %v, %+v", err, got)
+	}
+	if err := existing("r", arn+"orders/stream/2026-01-05T00:00:00.000").Validate(); err == nil || !strings.Contains(err.Error(), "leave out /stream/") {
+		t.Errorf("the ARN of a stream: %v", err)
+	}
 	deps := newFixture(settings()).deps()
 	if _, err := hotkeys.New(existing("r", "orders"), deps); err == nil || !strings.Contains(err.Error(), "dependency") {
 		t.Errorf("New for an existing table without a source: error %v", err)

@@ -53,8 +53,8 @@ func batchGetPart(ctx context.Context, db client.BatchGetter, table string, left
 			if err != nil {
 				return err
 			}
-			found = append(found, out.Responses[table]...)
-			if left = out.UnprocessedKeys[table]; len(left.Keys) == asked {
+			found = append(found, OfOneTable(out.Responses)...)
+			if left = OfOneTable(out.UnprocessedKeys); len(left.Keys) == asked {
 				return notRead()
 			}
 			return nil
@@ -66,6 +66,15 @@ func batchGetPart(ctx context.Context, db client.BatchGetter, table string, left
 			return found, fmt.Errorf("%w: %w", notRead(), cmp.Or(ctx.Err(), context.DeadlineExceeded))
 		}
 	}
+}
+
+// OfOneTable returns the only value of a batch's response, the zero value if there is none. An engine may answer a request
+// by a table's ARN with the table's name.
+func OfOneTable[V any](byTable map[string]V) (only V) {
+	for _, only = range byTable {
+		break
+	}
+	return only
 }
 
 // MaxActions is the limit of a transaction's actions, less one for the marker of [once.Applier].

@@ -94,6 +94,27 @@ func (s *slow) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemInput, _
 	return out, nil
 }
 
+// nameless answers a batch by a table's ARN with the table's name.
+type nameless struct{ calls int }
+
+func (n *nameless) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	n.calls++
+	keys := dynamo.OfOneTable(in.RequestItems).Keys
+	return &dynamodb.BatchGetItemOutput{
+		Responses: map[string][]dynamo.Item{"t": keys[:1]}, UnprocessedKeys: map[string]types.KeysAndAttributes{"t": {Keys: keys[1:]}},
+	}, nil
+}
+
+// TestBatchGetByARN checks that no item is missing if the engine answers with the table's name.
+func TestBatchGetByARN(t *testing.T) {
+	client := &nameless{}
+	keys := []dynamo.Item{dynamo.Key("a", "-"), dynamo.Key("b", "-"), dynamo.Key("c", "-")}
+	found, err := dynamo.BatchGet(t.Context(), client, "arn:aws:dynamodb:eu-west-1:123456789012:table/t", keys, true)
+	if err != nil || len(found) != len(keys) || client.calls != len(keys) {
+		t.Errorf("found %d items by %d calls, %v", len(found), client.calls, err)
+	}
+}
+
 // TestBatchGetOfASlowTable checks that attempts go on while they read some keys, until the deadline. The number of attempts
 // that read none is bounded.
 func TestBatchGetOfASlowTable(t *testing.T) {

@@ -124,7 +124,7 @@ func (g *group) findKeys() string {
 		index = " --index-name " + g.Index
 	}
 	return fmt.Sprintf("Retry with backoff, and find the key with Contributor Insights (billed by the throttled requests): aws dynamodb update-contributor-insights --table-name %s%s --contributor-insights-action ENABLE --contributor-insights-mode THROTTLED_KEYS",
-		g.Table, index)
+		g.Call(), index)
 }
 
 // spread reports whether many keys are throttled, none is hot and none leads. The sources may list fewer keys than had
@@ -167,9 +167,9 @@ func (e *Evidence) relieve(g *group, k Key) string {
 // update returns the command that sets a table's throughput, or an index's.
 func (g *group) update(table, index string) string {
 	if g.Index == "" {
-		return fmt.Sprintf("aws dynamodb update-table --table-name %s %s", g.Table, table)
+		return fmt.Sprintf("aws dynamodb update-table --table-name %s %s", g.Call(), table)
 	}
-	return fmt.Sprintf(`aws dynamodb update-table --table-name %s --global-secondary-index-updates '[{"Update":{"IndexName":"%s",%s}}]'`, g.Table, g.Index, index)
+	return fmt.Sprintf(`aws dynamodb update-table --table-name %s --global-secondary-index-updates '[{"Update":{"IndexName":"%s",%s}}]'`, g.Call(), g.Index, index)
 }
 
 // object returns values such as A=1,B=2 as JSON.

@@ -8,6 +8,7 @@
 package throttles
 
 import (
+	"cmp"
 	"strings"
 	"time"
 )
@@ -93,6 +94,7 @@ type Evidence struct {
 type Resource struct {
 	ID
 	ARN          string
+	Asked        string // what calls name the table by: its name, its ARN, or "" for its name
 	PartitionKey string // the attribute; of several, the first
 	OnDemand     bool
 	ProjectsAll  bool // an index whose projection is ALL
@@ -108,6 +110,9 @@ type Capacity struct {
 	Throttled float64 // units a second in the least busy minute with throttles
 	Requests  float64 // successful requests
 }
+
+// Call returns what calls name the table by: its name, or the ARN by which it was asked for.
+func (r *Resource) Call() string { return cmp.Or(r.Asked, r.Table) }
 
 // Of returns the capacity for an operation.
 func (r *Resource) Of(op Operation) Capacity {

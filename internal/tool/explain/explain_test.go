@@ -41,6 +41,12 @@ func TestContributors(t *testing.T) {
 	if f := r.Findings[0]; len(f.Keys) != 0 || !strings.Contains(f.Cure, "update-contributor-insights --table-name orders --contributor-insights-action ENABLE") || !strings.Contains(strings.Join(notes, "\n"), "Contributor Insights is off for table orders") {
 		t.Errorf("Contributor Insights is off: %+v, notes %q", f, notes)
 	}
+	byARN := s.options()
+	byARN.Tables = []string{arn}
+	r, err := collect.Run(t.Context(), collect.Sources{CloudWatch: s.client(t), DynamoDB: s.reader}, byARN) // CloudWatch knows the name
+	if f := r.Findings; err != nil || len(f) != 1 || f[0].Resource != arn || !strings.Contains(f[0].Cure, "--table-name "+arn+" ") {
+		t.Errorf("by ARN: %+v, %v", f, err)
+	}
 	var rising, falling []contributor
 	for i := range 5 {
 		rising = append(rising, contributor{[]string{hot, fmt.Sprintf("2026-%02d", i)}, times(s.now.Add(time.Duration(i)*time.Minute), 30, time.Second)})

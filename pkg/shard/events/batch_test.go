@@ -58,6 +58,26 @@ func TestEveryItemOfBatchIsObserved(t *testing.T) {
 	}
 }
 
+// nameless is a client that processes no item of a batch, and says so by the name of the table.
+type nameless struct{ partly }
+
+func (n *nameless) BatchWriteItem(_ context.Context, in *dynamodb.BatchWriteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchWriteItemOutput, error) {
+	return &dynamodb.BatchWriteItemOutput{UnprocessedItems: map[string][]types.WriteRequest{"events": dynamo.OfOneTable(in.RequestItems)}}, nil
+}
+
+// TestUnprocessedByARN checks that unprocessed items are not lost if the engine answers a table's ARN with its name.
+func TestUnprocessedByARN(t *testing.T) {
+	w, full := &libtest.Listener{}, &types.ThrottlingException{ThrottlingReasons: []types.ThrottlingReason{{Reason: aws.String("TableWriteKeyRangeThroughputExceeded")}}}
+	client := &nameless{partly{libtest.Scripted{Probe: full}}}
+	b := newWriteBatch(NewWriter(client, "arn:aws:dynamodb:eu-west-1:123456789012:table/events", nil, Options{Observer: w}), libtest.Epoch)
+	for i := range 3 {
+		b.addWrite(Event{}, writeOf("E#e#2026-11-22#0", fmt.Sprint("2026-11-22T10:00:00.000Z#", i)), i)
+	}
+	if left, err := b.attempt(t.Context(), b.items); len(left) != 3 || !errors.Is(err, shard.ErrThrottled) {
+		t.Errorf("%d items are left, %v", len(left), err)
+	}
+}
+
 // lossy is a client that processes no item of a batch. Its first single put has an ambiguous result, and the others
 // conflict with a transaction.
 type lossy struct {

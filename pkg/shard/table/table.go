@@ -38,7 +38,7 @@ type Client interface {
 // "acme#3".
 type Table struct {
 	Client       Client
-	Name         string
+	Name         string       // or ARN
 	PartitionKey string       // the attribute's name; its type is S
 	SortKey      string       // the attribute's name; its type is S, N or B
 	Format       shard.Format // default [shard.Hash]
@@ -77,6 +77,8 @@ func (t *Table) Check() error {
 		return fmt.Errorf("%w: Table.Client is nil", shard.ErrMisused)
 	case t.Name == "":
 		return fmt.Errorf("%w: Table.Name is empty", shard.ErrMisused)
+	case nameFault(t.Name) != nil:
+		return fmt.Errorf("%w: Table.Name: %w", shard.ErrMisused, nameFault(t.Name))
 	case t.PartitionKey == "", t.SortKey == "", t.PartitionKey == t.SortKey:
 		return fmt.Errorf("%w: table %s: PartitionKey %q and SortKey %q must name two attributes", shard.ErrMisused, t.Name, t.PartitionKey, t.SortKey)
 	case t.Shards == nil:
@@ -94,6 +96,12 @@ func (t *Table) Check() error {
 		return fmt.Errorf("%w: table %s: %w", shard.ErrMisused, t.Name, err)
 	}
 	return nil
+}
+
+// nameFault returns an error if a table's name is the ARN of something else.
+func nameFault(name string) error {
+	_, _, _, err := dynamo.TableName(name)
+	return err
 }
 
 // calculate panics if Table.Calculate returns a number out of range, which is a bug of the

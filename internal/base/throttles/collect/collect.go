@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/throttles"
 )
 
@@ -60,7 +61,7 @@ type Limited struct {
 // Options say what to explain.
 type Options struct {
 	Name         string   // for the report
-	Tables       []string // their names
+	Tables       []string // their names or ARNs
 	Deployment   bool     // Tables are a deployment's: those of Watched are added, and then Tables may be missing
 	Index        string   // only this index; "" for tables and all indexes
 	From, To     time.Time
@@ -86,6 +87,7 @@ func (e NoIndex) Error() string {
 // Run returns the report, with a note for each unreadable source. It returns an error if a table or index does
 // not exist, if the log can't be read, or if ctx is done.
 func Run(ctx context.Context, s Sources, o Options) (throttles.Report, error) {
+	o.Tables = slices.Clone(o.Tables)
 	c := &collection{Sources: s, options: o, Evidence: throttles.Evidence{Name: o.Name, From: o.From, To: o.To, PartitionWCU: o.PartitionWCU}}
 	if err := c.describeAll(ctx); err != nil {
 		return throttles.Report{}, err
@@ -144,8 +146,13 @@ func (c *collection) describeAll(ctx context.Context) error {
 		c.options.Tables = slices.Concat(c.options.Tables, watched)
 		c.Name = strings.Join(append([]string{c.Name}, watched...), ", ")
 	}
-	for _, table := range c.options.Tables {
-		err := c.describe(ctx, table)
+	for i, asked := range c.options.Tables {
+		name, _, _, err := dynamo.TableName(asked)
+		if err != nil {
+			return err
+		}
+		c.options.Tables[i] = name
+		err = c.describe(ctx, name, asked)
 		if _, absent := errors.AsType[*types.ResourceNotFoundException](err); err != nil && !(absent && len(watched) > 0) {
 			return err
 		}

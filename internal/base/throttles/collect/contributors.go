@@ -40,7 +40,7 @@ func (c *collection) readContributors(ctx context.Context) {
 		if c.Counted && !slices.ContainsFunc(c.Counts, func(n throttles.Count) bool { return n.ID == r.ID }) {
 			continue
 		}
-		in := &dynamodb.DescribeContributorInsightsInput{TableName: aws.String(r.Table)}
+		in := &dynamodb.DescribeContributorInsightsInput{TableName: aws.String(r.Call())}
 		of := "table " + r.Table
 		if r.Index != "" {
 			in.IndexName, of = aws.String(r.Index), "index "+r.Index

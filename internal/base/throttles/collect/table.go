@@ -12,20 +12,21 @@ import (
 	"github.com/hotshard/hotshard/internal/base/throttles"
 )
 
-// describe adds a table and its global indexes. Without the permission it adds the table's name only.
-func (c *collection) describe(ctx context.Context, table string) error {
-	out, err := c.DynamoDB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
+// describe adds a table, which calls name by its name or ARN, and its global indexes. Without the permission it adds the
+// table's name only.
+func (c *collection) describe(ctx context.Context, table, call string) error {
+	out, err := c.DynamoDB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &call})
 	if err != nil {
 		if _, absent := errors.AsType[*types.ResourceNotFoundException](err); absent || !denied(err) {
 			return fmt.Errorf("describing table %s: %w", table, err)
 		}
 		c.noteError(err, "Indexes, capacities and limits of "+table+" are unknown", "dynamodb:DescribeTable")
-		c.addResource(throttles.Resource{ID: throttles.ID{Table: table, Index: c.options.Index}})
+		c.addResource(throttles.Resource{ID: throttles.ID{Table: table, Index: c.options.Index}, Asked: call})
 		return nil
 	}
 	t := out.Table
 	onDemand := t.BillingModeSummary != nil && t.BillingModeSummary.BillingMode == types.BillingModePayPerRequest
-	r := throttles.Resource{ID: throttles.ID{Table: table}, ARN: aws.ToString(t.TableArn), PartitionKey: partitionKey(t.KeySchema), OnDemand: onDemand}
+	r := throttles.Resource{ID: throttles.ID{Table: table}, Asked: call, ARN: aws.ToString(t.TableArn), PartitionKey: partitionKey(t.KeySchema), OnDemand: onDemand}
 	setProvisioned(&r, t.ProvisionedThroughput)
 	setMaximum(&r, t.OnDemandThroughput)
 	if w := t.WarmThroughput; w != nil {
@@ -33,7 +34,7 @@ func (c *collection) describe(ctx context.Context, table string) error {
 	}
 	c.addResource(r)
 	for _, x := range t.GlobalSecondaryIndexes {
-		r := throttles.Resource{ID: throttles.ID{Table: table, Index: aws.ToString(x.IndexName)}, ARN: aws.ToString(x.IndexArn), PartitionKey: partitionKey(x.KeySchema), OnDemand: onDemand}
+		r := throttles.Resource{ID: throttles.ID{Table: table, Index: aws.ToString(x.IndexName)}, Asked: call, ARN: aws.ToString(x.IndexArn), PartitionKey: partitionKey(x.KeySchema), OnDemand: onDemand}
 		r.ProjectsAll = x.Projection != nil && x.Projection.ProjectionType == types.ProjectionTypeAll
 		setProvisioned(&r, x.ProvisionedThroughput)
 		setMaximum(&r, x.OnDemandThroughput)
