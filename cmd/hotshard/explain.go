@@ -90,7 +90,7 @@ func (c *ExplainCmd) report(ctx context.Context) (throttles.Report, error) {
 
 // throttled returns the options for the throttles of a time.
 func (h *heatFrom) throttled(from, to time.Time, index string) collect.Options {
-	o := collect.Options{Name: h.Table, Tables: []string{h.Table}, Index: index, From: from, To: to, PartitionWCU: float64(h.PartitionWCU)}
+	o := collect.Options{Name: h.tableName(), Tables: []string{h.Table}, Index: index, From: from, To: to, PartitionWCU: float64(h.PartitionWCU)}
 	if h.Stack {
 		names := schema.NamesFor(h.TablesPrefix)
 		o.Name, o.Deployment, o.Tables = h.TablesPrefix+"*", true, []string{names.Items, names.Events, names.Rollups, names.ShardMap, names.Heat}
@@ -120,12 +120,9 @@ func (h *heatFrom) evidence(ctx context.Context, configured aws.Config) collect.
 
 // hotKeys reads hot keys from a source of heat.
 func (h *heatFrom) hotKeys(source heat.Source) explain.HotKeys {
-	keys := explain.HotKeys{Source: source, Table: func(string) string { return h.Table }}
-	switch {
-	case h.Stack:
+	keys := explain.HotKeys{Source: source, Table: func(string) string { return h.tableName() }}
+	if h.Stack {
 		keys.Table = schema.NamesFor(h.TablesPrefix).OfKey
-	case h.Endpoint != "":
-		keys.Scale = live.Window.Seconds() / time.Minute.Seconds()
 	}
 	return keys
 }

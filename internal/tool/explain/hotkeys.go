@@ -24,15 +24,10 @@ import (
 type HotKeys struct {
 	Source heat.Source
 	Table  func(key string) string // returns the table of a row that names none
-
-	// Scale multiplies the rates if it is not 0. DynamoDB Local stamps all records of a minute with the minute's start,
-	// so that one window has them all.
-	Scale float64
 }
 
 const (
 	warmShare = 0.5    // share of a partition's limit from which a key is listed
-	hotShare  = 0.7    // share from which a scaled rate is hot
 	maxHeat   = 50     // listed keys
 	maxRows   = 10_000 // keys in memory, of about 300 bytes each
 )
@@ -79,15 +74,10 @@ func readable(w heat.Window, err error) error {
 
 // evidenceOf returns a row as evidence.
 func (h HotKeys) evidenceOf(row *heat.KeyHeat) throttles.Key {
-	k := throttles.Key{
+	return throttles.Key{
 		Reason: throttles.Reason{ID: throttles.ID{Table: cmp.Or(row.Table, h.Table(row.Key)), Index: row.Index}, Operation: throttles.Write, Cause: throttles.KeyRange},
 		Key:    row.Key, UnitsPerSecond: row.WriteUnitsPerSecond, Hot: row.Status >= heat.Hot, UnitsPerWrite: row.UnitsPerWrite, Source: "heat of the stream",
 	}
-	if h.Scale > 0 {
-		k.UnitsPerSecond *= h.Scale
-		k.Hot = k.UnitsPerSecond >= hotShare*row.Limit
-	}
-	return k
 }
 
 // WriteShards has the reads of the shard map for [Advice]; [*shardmap.Map] implements it.
