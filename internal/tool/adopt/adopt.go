@@ -58,8 +58,9 @@ type Report struct {
 	Lines        string   `json:"go,omitempty"`      // the Go lines for this table
 	Sampled      int      `json:"sampled,omitempty"` // items of which all attributes were read
 	name         string
-	chosen       Fit    // the layout of the lines
-	ttl          string // the attribute by which the table's items expire, or ""
+	scanned      scanned // the sort keys of all items
+	chosen       Fit     // the layout of the lines
+	ttl          string  // the attribute by which the table's items expire, or ""
 }
 
 // Found has partition keys that were found.
@@ -113,10 +114,12 @@ func Examine(ctx context.Context, db Client, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.scan(ctx, db, o); err != nil {
+	of := r.times(some.Items, o.Now)
+	if err := r.scan(ctx, db, o, of.own); err != nil {
 		return nil, err
 	}
-	r.fit(ctx, some.Items, o)
+	of.add(r.scanned)
+	r.fit(ctx, some.Items, of, o)
 	if r.chosen.expression != "" {
 		r.Lines = r.lines()
 	}
@@ -233,14 +236,16 @@ func isHotshards(d *types.TableDescription) bool {
 }
 
 // scan reads the keys of all items.
-func (r *Report) scan(ctx context.Context, db Client, o Options) error {
+func (r *Report) scan(ctx context.Context, db Client, o Options, own *ownTime) error {
 	var mu sync.Mutex
-	return scan.New(db, cmp.Or(o.ReadUnits, scan.ReadUnits)).Table(ctx, o.Table, r.PartitionKey, func(page []map[string]types.AttributeValue) error {
+	check := r.checkOf(own, o.Now)
+	return scan.New(db, cmp.Or(o.ReadUnits, scan.ReadUnits)).Table(ctx, o.Table, r.PartitionKey+", "+r.SortKey, func(page []map[string]types.AttributeValue) error {
 		mu.Lock()
 		defer mu.Unlock()
 		r.Items += int64(len(page))
 		for _, it := range page {
 			r.keepExample(dynamo.Text(it, r.PartitionKey), o.Format)
+			check(it)
 		}
 		if o.Progress != nil {
 			o.Progress(len(page))

@@ -29,9 +29,8 @@ type Fit struct {
 }
 
 // fit adds which layouts fit the sampled items, and chooses one.
-func (r *Report) fit(ctx context.Context, items []item, o Options) {
+func (r *Report) fit(ctx context.Context, items []item, of times, o Options) {
 	r.Sampled = len(items)
-	of := r.times(items, o.Now)
 	r.Layouts = []Fit{r.calculated(of), r.buckets(items, of, o.Format), {
 		Layout: Random, Fits: true, expression: "table.RandomSuffix{}", layout: table.RandomSuffix{},
 		Why: "Only for items that are never put again, looked up singly or put on a condition: a repeated put may create a second item.",
@@ -115,7 +114,7 @@ func (r *Report) calculated(of times) Fit {
 // buckets returns whether TimeBuckets fits: all sampled partition keys end in the time bucket of their items.
 func (r *Report) buckets(items []item, of times, f shard.Format) Fit {
 	none := Fit{Layout: Buckets, Why: "The partition keys do not end in the time bucket of their items, such as acme" + f.Separator() + "2026-01-05."}
-	if of.own == nil || of.own.attr != r.SortKey || of.stamp == nil {
+	if of.own == nil || of.own.attr != r.SortKey || of.stamp == nil || len(of.own.without) > 0 {
 		if len(of.rejected) > 0 {
 			none.Why = fmt.Sprintf("The sort key has no time of the item (%s).", of.why())
 		}

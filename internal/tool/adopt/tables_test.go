@@ -35,26 +35,19 @@ type theirs struct {
 	make func(at time.Time, n int) row
 }
 
-func item1(name string, r row) item {
-	it := item{"customer": libtest.Str(name)}
+func (r row) item() item {
+	it := item{}
 	for attr, v := range r {
-		it[attr] = valueOf(v)
+		switch v := v.(type) {
+		case string:
+			it[attr] = libtest.Str(v)
+		case json.Number:
+			it[attr] = dynamo.Decimal(v.String())
+		case row:
+			it[attr] = &types.AttributeValueMemberM{Value: v.item()}
+		}
 	}
 	return it
-}
-
-func valueOf(v any) types.AttributeValue {
-	switch v := v.(type) {
-	case json.Number:
-		return dynamo.Decimal(v.String())
-	case row:
-		m := item{}
-		for attr, v := range v {
-			m[attr] = valueOf(v)
-		}
-		return &types.AttributeValueMemberM{Value: m}
-	}
-	return libtest.Str(v.(string))
 }
 
 func num(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
@@ -210,7 +203,9 @@ func TestAdoptULIDsPrefixesOffsetsAndCreatedAt(t *testing.T) {
 			all := c.items(now)
 			later := growth.Add(8 * 24 * time.Hour) // a week later, for times of whole weeks
 			for n := range 6 {
-				it := item1("acme", c.make(later.Add(time.Duration(n)*time.Minute), 100+n))
+				added := c.make(later.Add(time.Duration(n)*time.Minute), 100+n)
+				added["customer"] = "acme"
+				it := added.item()
 				require.NoError(t, orders.Put(t.Context(), it, later.Add(time.Hour)))
 				all = append(all, it)
 			}
@@ -283,11 +278,17 @@ func TestTablesWithoutATimeOfTheirOwn(t *testing.T) {
 
 const toDo = "fill in the function Time of the lines"
 
-// items returns eight items of two names, one every 7 minutes before now.
+// row returns one of eight rows of two names, one every 7 minutes before now.
+func (c theirs) row(now time.Time, n int) row {
+	at := now.Add(time.Duration(-7*n-7)*time.Minute + time.Duration(n)*1_001_001*time.Nanosecond)
+	r := c.make(at, n)
+	r["customer"] = []string{"acme", "beta"}[n/6]
+	return r
+}
+
 func (c theirs) items(now time.Time) (list []item) {
 	for n := range 8 {
-		at := now.Add(time.Duration(-7*n-7)*time.Minute + time.Duration(n)*1_001_001*time.Nanosecond)
-		list = append(list, item1([]string{"acme", "beta"}[n/6], c.make(at, n)))
+		list = append(list, c.row(now, n).item())
 	}
 	return list
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +62,41 @@ func dated(items []item, name string, d time.Duration, form attribute) []item {
 
 // fillIn is in the lines of a table without a time.
 const fillIn = "Time: func(it table.Item) (time.Time, error) {"
+
+// TestSortKeysBeyondTheSample checks that the keys of all items count, not only those of the sampled ones.
+func TestSortKeysBeyondTheSample(t *testing.T) {
+	client := enginetest.Client(t)
+	for name, c := range map[string]struct {
+		last types.AttributeValue
+		want string
+	}{
+		"with a time":    {millis(now, "last"), `table.AttributeTime("placed", table.ISO)}`},
+		"without a time": {libtest.Str("PROFILE"), `table.AttributeTime("placed", table.ISO, table.Untimed)}`},
+		"in the future":  {millis(now.Add(week), "last"), "placed has times in the future, such as 2026-01-12T22:00:00.000Z#last"},
+	} {
+		items := append(orders("acme", 3, millis), item{"customer": libtest.Str("acme"), "placed": c.last})
+		table := fill(t, client, "S", items...)
+		r := examine(t, sampling{client, 3}, table, now)
+		if got := r.Lines + strings.Join(r.Refusals, "\n"); r.Items != 4 || r.Sampled != 3 || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %d items, %d sampled, lines %q, refusals %q; want %q", name, r.Items, r.Sampled, r.Lines, r.Refusals, c.want)
+		}
+	}
+}
+
+// sampling is a client whose sample has fewer items.
+type sampling struct {
+	*dynamodb.Client
+	size int
+}
+
+func (s sampling) Scan(ctx context.Context, in *dynamodb.ScanInput, o ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
+	out, err := s.Client.Scan(ctx, in, o...)
+	if err == nil && in.ProjectionExpression == nil {
+		slices.SortFunc(out.Items, func(a, b item) int { return strings.Compare(libtest.Text(a["placed"]), libtest.Text(b["placed"])) })
+		out.Items = out.Items[:s.size]
+	}
+	return out, err
+}
 
 const week = 7 * 24 * time.Hour
 

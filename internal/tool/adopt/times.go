@@ -61,6 +61,39 @@ func (r *Report) times(items []item, now time.Time) (found times) {
 	return found
 }
 
+// scanned has the sort keys of all items that are not like those of the sample.
+type scanned struct {
+	without string // a sort key without a time, "" if there is none
+	ahead   string // one with a time in the future
+}
+
+// checkOf returns a function that checks an item's sort key, if the items' own time is there.
+func (r *Report) checkOf(own *ownTime, now time.Time) func(item) {
+	if own == nil || own.attr != r.SortKey {
+		return func(item) {}
+	}
+	read, limit := own.read(), now.Add(shardmap.MaxAhead)
+	return func(it item) {
+		switch at, err := read(it); {
+		case err != nil:
+			r.scanned.without = keyText(it, r.SortKey)
+		case at.After(limit):
+			r.scanned.ahead = keyText(it, r.SortKey)
+		}
+	}
+}
+
+// add adds what the scan of all items shows about the sort keys' times.
+func (t *times) add(s scanned) {
+	switch {
+	case s.ahead != "":
+		t.rejected = append(t.rejected, t.own.attr+" has times in the future, such as "+s.ahead+", so puts of such items would be rejected")
+		t.own = nil
+	case s.without != "":
+		t.own.without = append(t.own.without, s.without)
+	}
+}
+
 // compare orders the times of attributes, the most probable time of creation first.
 func (o *ownTime) compare(other *ownTime) int {
 	after := func(b bool) int {
