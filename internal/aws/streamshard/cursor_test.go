@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
@@ -277,4 +278,28 @@ func TestChildrenWithoutFilter(t *testing.T) {
 			t.Errorf("stream shards %v, %v; want %v", list, err, s.list)
 		}
 	})
+}
+
+// TestTimesAreMeasured checks which records make a stream's times exact, whatever Region its ARN has.
+func TestTimesAreMeasured(t *testing.T) {
+	const minute = 1_800_000_000
+	for name, c := range map[string]struct {
+		milliseconds []int64
+		want         bool
+	}{
+		"no record": {nil, false}, "a minute": {[]int64{0}, false}, "minutes": {[]int64{0, 60_000, 180_000}, false}, "the last second": {[]int64{59_000}, true},
+		"a part of the first second": {[]int64{1}, true}, "a minute and a second": {[]int64{0, 60_000, 61_000}, true}, "before 1970": {[]int64{-1000 * minute}, false},
+	} {
+		for _, arn := range []string{awsARN, engineARN} {
+			stream, records := (&service{}).stream(arn), []ddbstream.Record{{}} // one without a time
+			for _, after := range c.milliseconds {
+				records = append(records, ddbstream.Record{Created: time.Unix(minute, 0).Add(time.Duration(after) * time.Millisecond)})
+			}
+			stream.observeTimes(records)
+			stream.observeTimes(nil)
+			if stream.Exact() != c.want {
+				t.Errorf("%s, %s: exact %t", name, arn, stream.Exact())
+			}
+		}
+	}
 }
