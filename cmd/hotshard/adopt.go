@@ -78,7 +78,7 @@ func (c *AdoptCmd) Run(ctx context.Context, std streams) error {
 		err = printAdoption(std.out, r)
 	}
 	if err == nil && len(r.Refusals) > 0 {
-		err = sentence("Table %s can't be adopted. %s", c.Table, strings.Join(r.Refusals, " "))
+		err = sentence("Table %s can't be adopted as it is. %s", c.Table, strings.Join(r.Refusals, " "))
 	}
 	return err
 }

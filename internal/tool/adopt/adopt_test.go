@@ -52,8 +52,6 @@ func millis(at time.Time, id string) types.AttributeValue {
 	return libtest.Str(shard.Millis.Key(at, "#", id))
 }
 
-func bare(at time.Time, _ string) types.AttributeValue { return libtest.Str(shard.Seconds.Format(at)) }
-
 func unix(at time.Time, _ string) types.AttributeValue { return libtest.Num(at.Unix()) }
 
 func onlyID(_ time.Time, id string) types.AttributeValue { return libtest.Str(id) }
@@ -137,10 +135,6 @@ func own(d *types.TableDescription) {
 // TestProposedLinesCompile checks the proposed layout for each kind of item, and that the proposed lines compile.
 func TestProposedLinesCompile(t *testing.T) {
 	client := enginetest.Client(t)
-	created := orders("acme", 5, onlyID)
-	for i := range created {
-		created[i]["made"] = libtest.Num(now.Unix() - int64(i))
-	}
 	bucketed := append(orders("acme#2026-01-05", 5, millis), orders("beta#2026-01-05", 5, millis)...)
 	programs := map[string]string{"to fill in": examine(t, client, fill(t, client, "S"), now).Lines}
 	for name, c := range map[string]struct {
@@ -149,12 +143,10 @@ func TestProposedLinesCompile(t *testing.T) {
 		layout string
 		want   string
 	}{
-		"time and id":  {"S", orders("acme", 5, millis), "", `Layout: table.CalculatedSuffix{Time: table.AttributeTime("placed", table.ISO)},`},
-		"time alone":   {"S", orders("acme", 5, bare), "", `Layout: table.CalculatedSuffix{Time: table.AttributeTime("placed", table.ISO)},`},
-		"unix":         {"N", orders("acme", 5, unix), "", `Layout: table.CalculatedSuffix{Time: table.AttributeTime("placed", table.Unix)},`},
-		"an attribute": {"S", created, "", `Layout: table.CalculatedSuffix{Time: table.AttributeTime("made", table.Unix)},`},
-		"random":       {"S", orders("acme", 5, onlyID), "random", `Layout: table.RandomSuffix{},`},
-		"buckets":      {"S", bucketed, "buckets", `Layout: table.TimeBuckets{Bucket: shard.Day, Stamp: shard.Millis, By: "placed"},`},
+		"time and id": {"S", orders("acme", 5, millis), "", `Layout: table.CalculatedSuffix{Time: table.AttributeTime("placed", table.ISO)},`},
+		"unix":        {"N", orders("acme", 5, unix), "", `Layout: table.CalculatedSuffix{Time: table.AttributeTime("placed", table.Unix)},`},
+		"random":      {"S", orders("acme", 5, onlyID), "random", `Layout: table.RandomSuffix{},`},
+		"buckets":     {"S", bucketed, "buckets", `Layout: table.TimeBuckets{Bucket: shard.Day, Stamp: shard.Millis, By: "placed"},`},
 	} {
 		r, err := adopt.Examine(t.Context(), client, adopt.Options{Table: fill(t, client, c.sort, c.items...), Format: shard.HashShard, Layout: c.layout, ReadUnits: 1000, Now: now})
 		if err != nil || len(r.Refusals) > 0 || r.Items != int64(len(c.items)) {

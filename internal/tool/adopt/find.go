@@ -88,7 +88,7 @@ func (o *ownTime) describe() string {
 	case o.sep != "" && o.nth == 0:
 		where = fmt.Sprintf(" after the last %q", o.sep)
 	case o.sep != "":
-		where = fmt.Sprintf(" after %q number %d", o.sep, o.nth)
+		where = fmt.Sprintf(" after the %s %q", []string{"1st", "2nd", "3rd", fmt.Sprint(o.nth, "th")}[min(o.nth, 4)-1], o.sep)
 	}
 	return fmt.Sprintf("%s has the item's time (%s%s), in the sampled items from %s to %s.",
 		o.attr, strings.Join(names, " or "), where, o.first.Format(time.RFC3339), o.last.Format(time.RFC3339))

@@ -93,7 +93,7 @@ func (r *Report) calculated(of times) Fit {
 	case r.SortType == "B":
 		return Fit{Layout: Calculated, Why: "The sort key is binary; write shards are calculated from a string or a number."}
 	case own == nil:
-		return Fit{Layout: Calculated, Why: fmt.Sprintf("The sampled items have no time of their own (%s), without which an item's write shard can't be calculated after a growth.", of.why())}
+		return Fit{Layout: Calculated, Why: fmt.Sprintf("There is no time of the items' own (%s), without which an item's write shard can't be calculated after a growth.", of.why())}
 	}
 	why := own.describe()
 	if own.attr != r.SortKey {

@@ -20,12 +20,16 @@ type item = map[string]types.AttributeValue
 // times are the times in sampled items.
 type times struct {
 	own      *ownTime    // the items' own time; nil if none was found
+	empty    bool        // there are no items
 	stamp    *namedStamp // with which all sort keys begin, or nil
 	rejected []string    // why other times are not the items' own
 }
 
 // why returns why no time was found.
 func (t times) why() string {
+	if t.empty {
+		return "the table is empty"
+	}
 	if len(t.rejected) == 0 {
 		return "no sort key or attribute has a time of ISO 8601, Unix time, a ULID, a KSUID or a UUID of version 1, 6 or 7 in all items"
 	}
@@ -46,7 +50,7 @@ var created = regexp.MustCompile(`(?i)creat|insert|occur|ingest|receiv|recorded|
 // earliest times: an item is created before it is changed, and expires later.
 func (r *Report) times(items []item, now time.Time) (found times) {
 	if len(items) == 0 {
-		return found
+		return times{empty: true}
 	}
 	found.stamp = stampOf(items, r.SortKey)
 	for _, attr := range append([]string{r.SortKey}, r.attributes(items)...) {
