@@ -22,7 +22,7 @@ import (
 // AdoptCmd is hotshard adopt.
 type AdoptCmd struct {
 	Table    string `required:"" placeholder:"NAME" help:"A table of yours, or its ARN. It is only read."`
-	Format   string `required:"" placeholder:"TEXT" help:"Text between a name and a write shard's number, such as #SHARD_."`
+	Format   string `default:"#SHARD_" placeholder:"TEXT" help:"Text between a name and a write shard's number."`
 	Layout   string `enum:",calculated,buckets,random" default:"" placeholder:"NAME" help:"calculated, buckets or random. Default: the one of calculated and buckets that fits the items."`
 	Endpoint string `env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"URL of a DynamoDB-compatible engine. Default: DynamoDB, with the AWS Region and credentials of the environment."`
 	Region   string `placeholder:"REGION" help:"The table's AWS Region. Default: the environment's."`
@@ -32,8 +32,8 @@ type AdoptCmd struct {
 
 // Validate returns an error for a wrong command line.
 func (c *AdoptCmd) Validate() error {
-	if c.Format == "" && c.Table != "" { // without a table, Kong says which flags are missing
-		return errors.New("--format is missing: with no text before the number, a write shard's key would be a name")
+	if c.Format == "" {
+		return errors.New("--format is empty: with no text before the number, a write shard's key would be a name")
 	}
 	if err := c.checkTable(); err != nil {
 		return err

@@ -106,7 +106,7 @@ func TestAdoptEmptyTableNoSortKeyAndOnlyTTL(t *testing.T) {
 		t.Cleanup(func() {
 			_, _ = client.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &name})
 		})
-		code, out, fault := hotshard(t, "adopt", "--table", name, "--format", "#SHARD_", "--endpoint", endpoint)
+		code, out, fault := hotshard(t, "adopt", "--table", name, "--endpoint", endpoint)
 		fill := name != single
 		if code != exitBad || !strings.Contains(out, want.out) || !strings.Contains(fault, want.fault) || fill != strings.Contains(out, "Time: func(it table.Item) (time.Time, error) {") {
 			t.Errorf("%s: exit %d with %q and\n%s", name, code, fault, out)
