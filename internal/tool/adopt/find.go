@@ -133,7 +133,8 @@ func texts(items []item, attr string) (list []string) {
 // the sort key may be without a time.
 func findTime(items []item, attr string, sortKey bool, now time.Time) (own *ownTime, reason string) {
 	list := texts(items, attr)
-	for _, p := range placesIn(list) {
+	places := placesIn(list)
+	for _, p := range places {
 		if o := match(list, attr, p); o != nil && (own == nil || o.better(own, now)) {
 			own = o
 		}
@@ -146,8 +147,23 @@ func findTime(items []item, attr string, sortKey bool, now time.Time) (own *ownT
 	case len(own.without) > 0 && !sortKey:
 		return nil, fmt.Sprintf("has no time in %d of %d sampled items, such as %.40q", len(own.without), len(items), own.without[0])
 	}
+	if text := own.elsewhere(places); text != "" {
+		return nil, fmt.Sprintf("has times at several places, such as in %.40q", text)
+	}
 	own.first, own.last = own.span(items)
 	return own, ""
+}
+
+// elsewhere returns a value without a time at the place which has one at another place, or "".
+func (o *ownTime) elsewhere(places []place) string {
+	for _, text := range o.without {
+		for _, p := range places {
+			if f, _ := formOf(text, p); f != nil {
+				return text
+			}
+		}
+	}
+	return ""
 }
 
 const (

@@ -39,7 +39,7 @@ func (t times) why() string {
 // Names of attributes that have no time of creation.
 var (
 	expiry  = regexp.MustCompile(`(?i)expir|(^|[_.])ttl($|[_.])`)
-	changed = regexp.MustCompile(`(?i)updat|modif|chang|last|seen|access|edit`)
+	changed = regexp.MustCompile(`(?i)updat|modif|(^|[^x])chang|last|seen|access|(^|[^r])edit`)
 	planned = regexp.MustCompile(`(?i)birth|due|deadline|schedul`)
 )
 
