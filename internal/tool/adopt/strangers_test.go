@@ -186,6 +186,7 @@ var adoptable = []theirs{
 var refused = []theirs{
 	{"UUIDs of version 4", "has a time of ISO 8601", ksk(uuid4)},
 	{"random texts of a KSUID's length", "has a time of ISO 8601", ksk(func(_ time.Time, n int) string { return draw(n, base62, 27) })},
+	{"KSUIDs beside other random texts", "has a time of ISO 8601", ksk(func(at time.Time, n int) string { return []string{ksuid(at, n), draw(n, base62, 27)}[n%2] })},
 	{"random texts of a ULID's length", "has a time of ISO 8601", ksk(func(_ time.Time, n int) string { return draw(n, base62[:32], 26) })},
 	{"random digests", "has a time of ISO 8601", ksk(func(_ time.Time, n int) string { return draw(n, "0123456789abcdef", 32) })},
 	{"random numbers of ten digits", "has a time of ISO 8601", ksk(func(_ time.Time, n int) string { return draw(n, "0123456789", 10) })},

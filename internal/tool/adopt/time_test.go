@@ -140,6 +140,8 @@ func TestTimeOfItems(t *testing.T) {
 		"buckets ahead":              {items: orders("acme#2026-01-12", 5, ahead), layout: "buckets", want: "placed has times in the future"},
 		"sort key is the TTL":        {sort: "N", items: orders("acme", 5, bareAhead), ttl: "placed", want: "placed is the table's TTL attribute"},
 		"sort key was the TTL":       {sort: "N", items: orders("acme", 5, unix), ttl: "placed", want: "placed is the table's TTL attribute"},
+		"one KSUID":                  {items: []item{{"customer": libtest.Str("acme"), "placed": libtest.Str(ksuid(now, 1))}}, want: "no sort key or attribute has a time"},
+		"two KSUIDs":                 {items: []item{{"customer": libtest.Str("acme"), "placed": libtest.Str(ksuid(now, 1))}, {"customer": libtest.Str("acme"), "placed": libtest.Str(ksuid(now, 2))}}, want: `table.KSUID`},
 		"no items":                   {want: "The table is empty"},
 	} {
 		theirs := fill(t, client, cmp.Or(c.sort, "S"), c.items...)
