@@ -7,7 +7,6 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
@@ -232,7 +231,7 @@ func match(list []string, attr string, p place) *ownTime {
 	o.distinct = len(values)
 	number := used["Unix"] && (alike || o.last.Before(dynamoDB))
 	random := used["KSUID"] && (alike || len(values) < 2)
-	if len(values) == 0 || number || random || !o.certain(list) {
+	if len(values) == 0 || number || random {
 		return nil
 	}
 	return o
@@ -246,19 +245,6 @@ func formOf(text string, p place) (f *form, at time.Time) {
 		}
 	}
 	return nil, at
-}
-
-// certain reports whether several forms together read the same times as formOf.
-func (o *ownTime) certain(list []string) bool {
-	read := o.read()
-	for _, text := range list {
-		f, want := formOf(text, o.place)
-		got, err := read(item{o.attr: dynamo.String(text)})
-		if f != nil && (err != nil || !got.Equal(want)) || f == nil && err == nil && plausible(got) {
-			return false
-		}
-	}
-	return true
 }
 
 // better reports whether a time is more probably the item's own than another one of the same attribute.
