@@ -1,191 +1,249 @@
 package main
 
 import (
-	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold"
+	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/tool/terminal"
-	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/boards"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
-	"github.com/hotshard/hotshard/pkg/shard/spread"
 )
 
-// ShardsCheckCmd is hotshard shards check.
-type ShardsCheckCmd struct {
+// CheckCmd is hotshard check.
+type CheckCmd struct {
+	selection
+	Repair bool `help:"Repair the summaries that differ. Writes and folds may continue meanwhile."`
+	Lower  bool `help:"With --repair: also lower rollups that have more events than are stored. They then no longer count events that were deleted or have expired."`
+	JSON   bool `name:"json" help:"Print the result as JSON."`
+
 	tables
-	baseKey
-	From   time.Time     `placeholder:"TIME" help:"RFC 3339. For an entity: count events from then on. Default: 24h before --to."`
-	To     time.Time     `placeholder:"TIME" help:"RFC 3339. For an entity: count events before then. Default: now."`
-	Period string        `enum:",all,day,week" default:"" help:"For a board: all, or the current day or week. Default: all."`
-	Watch  time.Duration `placeholder:"10s" help:"For a counter: how long to count its writes, 1s to 1h. Earlier writes leave no trace per write shard. Default: 10s."`
-	JSON   bool          `name:"json" help:"Print the result as JSON."`
+	scanning
+	Rules           fold.Rules    `env:"HOTSHARD_ROLLUP_RULES" default:"[{\"every\":\"1h\"}]" placeholder:"JSON" help:"The aggregator's rollup rules. Default: all events, by the hour."`
+	EventRetention  time.Duration `env:"HOTSHARD_EVENT_RETENTION" default:"720h" help:"The shortest event retention that ingest ever had. 0 means for ever. Older events are not compared."`
+	RollupRetention time.Duration `env:"HOTSHARD_ROLLUP_RETENTION" default:"0" help:"The aggregator's retention of event rollups. 0 means for ever."`
+	Wait            time.Duration `default:"30s" help:"How long to wait for folds in flight, up to 1h."`
 }
 
-// defaultWatch is long enough for a counter with one write a second on each of a few write shards.
-const defaultWatch = 10 * time.Second
+// selection has the arguments that select summaries.
+type selection struct {
+	Files  []string  `arg:"" optional:"" type:"path" help:"Check only the summaries of these records, and of noted failures: failure files of hotshard local, or documents of a failure destination in S3."`
+	Type   string    `enum:"${summarized}," default:"" placeholder:"TYPE" help:"With --name: ${summarized_text}."`
+	Name   string    `help:"With --type: check only this key."`
+	All    bool      `help:"Check all counters and boards, and all events that are rolled up. This is the default."`
+	Failed bool      `help:"Check only the summaries that lack records, as the aggregator noted them."`
+	From   time.Time `placeholder:"TIME" help:"RFC 3339. For events: only hours or days that start then or later. For boards: days and weeks from then on; default 38 days back."`
+	To     time.Time `placeholder:"TIME" help:"RFC 3339. For events: only hours or days that end then or earlier. For boards: days and weeks before."`
+}
+
+// all reports whether all keys are selected.
+func (s *selection) all() bool { return s.Type == "" && !s.Failed && len(s.Files) == 0 }
+
+// Validate returns an error if the arguments are invalid.
+func (s *selection) Validate() error {
+	ways := 0
+	for _, given := range []bool{s.All, s.Type != "", s.Failed || len(s.Files) > 0} {
+		if given {
+			ways++
+		}
+	}
+	switch {
+	case (s.Type == "") != (s.Name == ""):
+		return errors.New("--type and --name are used together")
+	case ways > 1:
+		return errors.New("want one of --all, --type with --name, and --failed or files")
+	case s.Type != "" && kind.Of(kind.Kind(s.Type)).Bucket == kind.NoBucket && !(s.From.IsZero() && s.To.IsZero()):
+		return errors.New("--from and --to are for events and boards: a counter has no time")
+	case !s.From.IsZero() && !s.To.IsZero() && !s.From.Before(s.To):
+		return errors.New("--from must be before --to")
+	}
+	return nil
+}
 
 // Validate returns an error if the flags are invalid.
-func (c *ShardsCheckCmd) Validate() error {
-	check := checks[kind.Kind(c.Type)]
+func (c *CheckCmd) Validate() error {
 	switch {
-	case check.read == nil:
-		return fmt.Errorf("--type %s can't be checked: a limit's windows are too short to measure how evenly its writes are spread", c.Type)
-	case !check.span && !(c.From.IsZero() && c.To.IsZero()):
-		return errors.New("--from and --to need --type entity")
-	case !c.From.IsZero() && !c.To.IsZero() && !c.From.Before(c.To):
-		return errors.New("--from must be before --to")
-	case !check.watch && c.Watch != 0:
-		return errors.New("--watch needs --type counter")
-	case !check.period && c.Period != "":
-		return errors.New("--period needs --type board")
-	case c.Watch != 0 && (c.Watch < time.Second || c.Watch > time.Hour):
-		return fmt.Errorf("--watch %v: want 1s to 1h", c.Watch)
+	case c.Lower && !c.Repair:
+		return errors.New("--lower needs --repair")
+	case c.EventRetention != 0 && c.EventRetention < time.Hour:
+		return fmt.Errorf("--event-retention %v: want 0 or at least 1h", c.EventRetention)
+	case c.RollupRetention != 0 && c.RollupRetention < 24*time.Hour:
+		return fmt.Errorf("--rollup-retention %v: want 0 or at least 24h", c.RollupRetention)
+	case c.Wait < 0 || c.Wait > time.Hour:
+		return fmt.Errorf("--wait %v: want 0 to 1h", c.Wait)
 	}
-	return c.tables.Validate()
+	return errors.Join(c.selection.Validate(), c.tables.Validate(), c.scanning.Validate())
 }
 
-// checked is the result.
-type checked struct {
-	Type    string        `json:"type"`
-	Name    string        `json:"name"`
-	Counted string        `json:"counted"` // events, writes, entries or sessions
-	Spreads []shownSpread `json:"spreads"`
+func (c *CheckCmd) options() rebuild.Options {
+	return rebuild.Options{
+		Names: schema.NamesFor(c.Prefix), Rules: c.Rules, EventRetention: c.EventRetention, RollupRetention: c.RollupRetention,
+		Repair: c.Repair, Lower: c.Lower, Wait: c.Wait, ReadUnits: c.ReadUnits,
+	}
 }
 
-// shownSpread is one spread of the result.
-type shownSpread struct {
-	spread.Result
-	Shards  int           `json:"shards"`
-	Verdict shard.Verdict `json:"verdict"`
-}
-
-// Run counts, and prints the spread of the counts.
-func (c *ShardsCheckCmd) Run(ctx context.Context, std streams) error {
+// Run checks, and prints what it found, also after an error.
+func (c *CheckCmd) Run(ctx context.Context, std streams) error {
 	client, err := c.client(ctx)
 	if err != nil {
 		return err
 	}
-	names := schema.NamesFor(c.Prefix)
-	reader := spread.NewReader(client, names.Of(kind.Kind(c.Type)), shardmap.New(client, names.ShardMap, shardmap.Options{}))
-	check := checks[kind.Kind(c.Type)]
-	result := checked{Type: c.Type, Name: c.Name, Counted: check.counted}
-	spreads, err := check.read(c, ctx, reader, time.Now())
+	checker := rebuild.New(c.options(), client)
+	work, err := c.work(ctx, checker, std)
 	if err != nil {
 		return c.explain(err)
 	}
-	bad := 0
-	for _, s := range spreads {
-		result.Spreads = append(result.Spreads, shownSpread{s, len(s.Counts), s.Verdict()})
-		if s.Verdict() == shard.Uneven {
-			bad++
-		}
-	}
-	if err := c.printSpread(std.out, result); err != nil {
+	progress, finish := terminal.Progress(std.err, -1, "summaries")
+	report, err := checker.Do(ctx, work, func(schema.Target, rebuild.Result) { progress(1) })
+	finish()
+	if err = c.explain(err); err != nil && report.Targets+report.Forgotten == 0 {
 		return err
 	}
-	if bad > 0 {
-		return fmt.Errorf("%d of %d spreads are uneven", bad, len(spreads))
+	if err := errors.Join(err, c.print(std.out, report)); err != nil {
+		return err
+	}
+	return c.verdict(report)
+}
+
+// work returns the selected summaries.
+func (c *CheckCmd) work(ctx context.Context, checker *rebuild.Checker, std streams) (w rebuild.Work, err error) {
+	r := rebuild.Range{From: c.From, To: c.To}
+	if c.Type != "" {
+		base := schema.BaseKey{Type: kind.Kind(c.Type), Name: c.Name}
+		list, err := checker.Targets(base, r)
+		if err == nil {
+			w.Failures, err = checker.FailuresOf(ctx, base)
+		}
+		w.Rest = rebuild.List(list...)
+		return w, err
+	}
+	if w.Given, err = c.given(checker, std); err != nil {
+		return w, err
+	}
+	if c.all() {
+		w.Rest, w.All = checker.All(r), r == rebuild.Range{}
+	}
+	w.Failures, err = checker.Failures(ctx)
+	return w, err
+}
+
+// given reads the files.
+func (c *CheckCmd) given(checker *rebuild.Checker, std streams) (targets []schema.Target, err error) {
+	for _, path := range c.Files {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		found, err := checker.ReadGivenUp(file)
+		_ = file.Close() // it was only read
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		if found.Unknown > 0 {
+			fmt.Fprintf(std.err, "hotshard: %s: %d of %d records name no key: run hotshard check --all\n", path, found.Unknown, found.Records)
+		}
+		targets = append(targets, found.Targets...)
+	}
+	return targets, nil
+}
+
+// verdict returns an error if something differs. What is too old, or still open, differs only if it was selected.
+func (c *CheckCmd) verdict(r *rebuild.Report) error {
+	n := r.Bad()
+	if !c.all() {
+		n += r.Open
+	}
+	if c.Failed || len(c.Files) > 0 || c.Type != "" && !c.From.IsZero() {
+		n += r.TooOld
+	}
+	switch {
+	case n > 0 && c.Repair:
+		return fmt.Errorf("%d of %d summaries were not repaired", n, r.Targets)
+	case n > 0:
+		return fmt.Errorf("%d of %d summaries differ or are unknown", n, r.Targets)
+	case c.Repair && len(r.Left) > 0:
+		return fmt.Errorf("%d of %d failures are left", len(r.Left), r.Failures)
 	}
 	return nil
 }
 
-// check has how the spread of a kind is counted, and the flags that apply to it.
-type check struct {
-	counted string
-	read    func(c *ShardsCheckCmd, ctx context.Context, r *spread.Reader, now time.Time) ([]spread.Result, error)
-
-	span, watch, period bool
-}
-
-var checks = map[kind.Kind]check{
-	kind.Counter: {counted: "writes", read: (*ShardsCheckCmd).writes, watch: true},
-	kind.Event:   {counted: "events", read: (*ShardsCheckCmd).events, span: true},
-	kind.Board:   {counted: "entries", read: (*ShardsCheckCmd).entries, period: true},
-	kind.Session: {counted: "sessions", read: (*ShardsCheckCmd).sessions},
-	kind.Limit:   {}, // see Validate
-}
-
-func (c *ShardsCheckCmd) writes(ctx context.Context, r *spread.Reader, now time.Time) ([]spread.Result, error) {
-	return one(r.Counter(ctx, c.Name, cmp.Or(c.Watch, defaultWatch), now))
-}
-
-func (c *ShardsCheckCmd) events(ctx context.Context, r *spread.Reader, now time.Time) ([]spread.Result, error) {
-	from, to := c.From, c.To
-	if to.IsZero() {
-		to = now
-	}
-	if from.IsZero() {
-		from = to.Add(-24 * time.Hour)
-	}
-	return r.Events(ctx, c.Name, from, to, now)
-}
-
-func (c *ShardsCheckCmd) entries(ctx context.Context, r *spread.Reader, now time.Time) ([]spread.Result, error) {
-	return one(r.Board(ctx, c.Name, cmp.Or(boards.Period(c.Period), boards.AllTime).Label(now), now))
-}
-
-func (c *ShardsCheckCmd) sessions(ctx context.Context, r *spread.Reader, now time.Time) ([]spread.Result, error) {
-	return one(r.Sessions(ctx, c.Name, now))
-}
-
-func one(s spread.Result, err error) ([]spread.Result, error) { return []spread.Result{s}, err }
-
-func (c *ShardsCheckCmd) printSpread(out io.Writer, r checked) error {
+func (c *CheckCmd) print(out io.Writer, r *rebuild.Report) error {
 	if c.JSON {
 		return printJSON(out, r)
 	}
-	for _, s := range r.Spreads {
-		if err := s.print(out, r.Counted); err != nil {
-			return err
-		}
+	var text strings.Builder
+	if len(r.Findings) > 0 {
+		fmt.Fprintln(&text, findingsTable(r.Findings))
 	}
-	return nil
-}
-
-// print prints a spread: each write shard's count, and the verdict.
-func (s shownSpread) print(out io.Writer, counted string) error {
-	t := terminal.NewTable("write shard", counted, "against the mean")
-	for n, count := range s.Counts {
-		t.Row(n, count, s.share(count))
+	if r.More > 0 {
+		fmt.Fprintf(&text, "and %d more\n", r.More)
 	}
-	title := fmt.Sprintf("%d %s on %d write shards", s.Total, counted, s.Shards)
-	if !s.From.IsZero() {
-		title += fmt.Sprintf(", %s to %s", s.From.Format(time.RFC3339), s.To.Format(time.RFC3339))
+	for _, line := range nextSteps(r.Findings) {
+		fmt.Fprintln(&text, line)
 	}
-	_, err := fmt.Fprintf(out, "%s\n%s\n%s\n", title, t.Render(), s.words(counted))
+	if len(r.Left) > 0 {
+		fmt.Fprintln(&text, failuresTable(r.Left))
+	}
+	if slices.ContainsFunc(r.Left, func(f rebuild.Failure) bool { return !f.Known }) {
+		fmt.Fprintln(&text, "Failures with a ? name no summary. A run of hotshard check --all --repair that leaves no summary wrong or open forgets them.")
+	}
+	if r.Failures > 0 {
+		fmt.Fprintf(&text, "failures: %d, %d forgotten, %d left\n", r.Failures, r.Forgotten, len(r.Left))
+	}
+	fmt.Fprintf(&text, "summaries: %d checked, %d right, %d repaired, %d wrong or unknown, %d too old to judge, %d still open\n",
+		r.Targets, r.Right, r.Repaired, r.Bad(), r.TooOld, r.Open)
+	_, err := io.WriteString(out, text.String())
 	return err
 }
 
-func (s shownSpread) share(count int64) string {
-	if s.Mean == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%+.1f%%", 100*(float64(count)/s.Mean-1))
+func printJSON(out io.Writer, value any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
 }
 
-// words returns the verdict in words.
-func (s shownSpread) words(counted string) string {
-	text := fmt.Sprintf("%s: write shard %d deviates most, by %.1f%% of the mean; chi-square %.2f, p = %.3g", s.Verdict, s.Furthest, 100*s.MaxDeviation, s.ChiSquare, s.P)
-	switch s.Verdict {
-	case shard.Unsharded:
-		text = "not sharded: one write shard"
-	case shard.TooFew:
-		text = fmt.Sprintf("too few to judge: %d %s on %d write shards; at least five each are needed", s.Total, counted, s.Shards)
-	case shard.Uneven:
-		text += "\nChance does not explain this. Perhaps most writes have the same id, or another program writes items."
+func findingsTable(list []rebuild.Finding) string {
+	t := terminal.NewTable("type", "name", "of", "found", "summary", "items", "why")
+	for _, f := range list {
+		of := f.Bucket + f.Period // a finding has at most one of them
+		if f.WriteShard != nil {
+			of = fmt.Sprintf("write shard %d", *f.WriteShard)
+		}
+		found := string(f.State)
+		if f.Repaired {
+			found += ", repaired"
+		}
+		summary, items := f.Texts()
+		t.Row(f.Type, terminal.Name(f.Name), of, found, summary, items, f.Detail)
 	}
-	if s.Strays > 0 {
-		text += fmt.Sprintf("\n%d more on write shards of another count", s.Strays)
+	t.SuppressEmptyColumns()
+	return t.Render()
+}
+
+// nextSteps returns a line for each state of the findings that were not repaired.
+func nextSteps(list []rebuild.Finding) (lines []string) {
+	for _, f := range list {
+		line := string(f.State) + ": " + f.Next
+		if f.Next != "" && !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
 	}
-	if len(s.Unknown) > 0 {
-		text += fmt.Sprintf("\nWrite shards %v were added during the count and are not included.", s.Unknown)
+	slices.Sort(lines)
+	return lines
+}
+
+func failuresTable(list []rebuild.Failure) string {
+	t := terminal.NewTable("failure left", "records", "last", "reason")
+	for _, f := range list {
+		t.Row(terminal.Name(f.Text), f.Records, f.Last.Format("2006-01-02T15:04:05Z"), f.Reason)
 	}
-	return text
+	return t.Render()
 }

@@ -1,101 +1,121 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/alecthomas/kong"
+	"github.com/caarlos0/env/v11"
 
-	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold"
+	"github.com/hotshard/hotshard/internal/ingest"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-// tablesAt creates a deployment's tables where commands find them, and deletes them after the test.
-func tablesAt(t *testing.T) (db *dynamodb.Client, names schema.Names, flags []string) {
-	t.Helper()
-	endpoint := enginetest.Endpoint(t)
-	db = dynamolocal.DynamoDB(endpoint, "")
-	prefix := enginetest.Prefix("cli")
-	names = schema.NamesFor(prefix)
-	require.NoError(t, dynamolocal.CreateTables(t.Context(), db, names))
-	t.Cleanup(func() {
-		for _, table := range dynamolocal.Tables(names) {
-			if _, err := db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &table.Name}); err != nil {
-				t.Error(err)
-			}
-		}
-	})
-	return db, names, []string{"--endpoint", endpoint, "--prefix", prefix}
-}
-
-func putItem(t *testing.T, db *dynamodb.Client, table string, it item) {
-	t.Helper()
-	_, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: it})
-	require.NoError(t, err)
-}
-
-// TestShardsCheck checks that an uneven spread is reported by the exit code, the table and the JSON.
-func TestShardsCheck(t *testing.T) {
-	t.Parallel()
-	db, names, flags := tablesAt(t)
-	pk, sk := schema.MapKey("E#sensor")
-	putItem(t, db, names.ShardMap, item{
-		"pk": str(pk), "sk": str(sk), "version": num(1), "shard_history": &types.AttributeValueMemberL{Value: []types.AttributeValue{str("1:3")}},
-	})
-	at := enginetest.Yesterday()
-	for i := range 60 {
-		key := schema.Key{Base: schema.BaseKey{Type: kind.Event, Name: "sensor"}, Bucket: schema.EventBucket.Label(at, 0), Shard: i % 6 / 5}
-		putItem(t, db, names.Events, item{"pk": str(key.String()), "sk": str(schema.EventSortKey(at, fmt.Sprint(i)))})
-	}
-	args := append([]string{"shards", "check", "--type", "entity", "--name", "sensor", "--from", at.Add(-time.Hour).Format(time.RFC3339), "--to", at.Add(time.Hour).Format(time.RFC3339)}, flags...)
-	code, out, err := hotshard(t, args...)
-	if code != exitBad || err != "hotshard: 1 of 1 spreads are uneven\n" {
-		t.Errorf("exit %d with %q, want 1 and one uneven spread", code, err)
-	}
-	wantText(t, out, "60 events on 3 write shards, ", "│           0 │     50 │ +150.0%          │", "uneven: write shard 0 deviates most, by 150.0% of the mean; chi-square 70.00, p = 6.31e-16")
-	code, out, _ = hotshard(t, append(args, "--json")...)
-	var got checked
-	if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitBad {
-		t.Fatalf("exit %d, %v in %s", code, err, out)
-	}
-	if s := got.Spreads; len(s) != 1 || !slices.Equal(s[0].Counts, []int64{50, 10, 0}) || s[0].ChiSquare != 70 || s[0].Verdict != "uneven" {
-		t.Errorf("JSON %s, want one uneven spread of 50, 10 and 0", out)
-	}
-	for _, other := range []struct{ args, want string }{
-		{"--type counter --name none --watch 1s", "0 writes on 1 write shards"},
-		{"--type board --name none --period week", "not sharded"},
-		{"--type sessions --name none", "not sharded"},
-	} {
-		code, out, err := hotshard(t, append(append([]string{"shards", "check"}, strings.Fields(other.args)...), flags...)...)
-		if code != exitOK || !strings.Contains(out, other.want) {
-			t.Errorf("%s: exit %d with %s%s, want %s", other.args, code, out, err, other.want)
-		}
-	}
-}
-
 func TestChecksWrongUsageIsOneLine(t *testing.T) {
-	checkOneLine(t, exitUsage, "shards check ", map[string]string{
-		"--type entity": "missing flags: --name=STRING",
-		"--type counter --name x --from 2026-01-05T00:00:00Z":                          "--from and --to need --type entity",
-		"--type counter --name x --watch 1ms":                                          "--watch 1ms: want 1s to 1h",
-		"--type board --name x --period month":                                         "--period must be one of",
-		"--type counter --name x --watch=-1s":                                          "--watch -1s: want 1s to 1h",
-		"--type entity --name x --watch 10s":                                           "--watch needs --type counter",
-		"--type counter --name x --period all":                                         "--period needs --type board",
-		"--type limit --name x":                                                        "--type limit can't be checked",
-		"--type entity --name x --endpoint nonsense":                                   `endpoint "nonsense": want a URL`,
-		"--type entity --name x --from 2026-01-05T00:00:00Z --to 2026-01-05T00:00:00Z": "--from must be before --to",
+	const oneOf = "want one of --all, --type with --name, and --failed or files"
+	checkOneLine(t, exitUsage, "check ", map[string]string{
+		"--type counter":        "--type and --name are used together",
+		"--name x":              "--type and --name are used together",
+		"--type group --name x": "--type must be one of",
+		"--type counter --name x --from 2026-01-05T00:00:00Z":   "a counter has no time",
+		"--from 2026-01-05T00:00:00Z --to 2026-01-05T00:00:00Z": "--from must be before --to",
+		"--from yesterday":               "--from: want a time such as 2026-01-05T12:00:00Z, not \"yesterday\" (see hotshard check --help)",
+		"--from 2026-01-05T1:00:05Z":     "want a time such as",
+		"--wait soon":                    "--wait: want a duration such as 90s, 30m or 1h30m, not \"soon\"",
+		"--event-retention 1m":           "--event-retention 1m0s: want 0 or at least 1h",
+		"--rollup-retention 1h":          "--rollup-retention 1h0m0s: want 0 or at least 24h",
+		"--wait 2h":                      "--wait 2h0m0s: want 0 to 1h",
+		"--read-units 0":                 "--read-units 0: want 1 to 1000000",
+		"--rules x":                      "rollup rules",
+		"--endpoint nonsense":            `endpoint "nonsense": want a URL`,
+		"--all --type counter --name x":  oneOf,
+		"--all --failed":                 oneOf,
+		"--all check.go":                 oneOf,
+		"--failed --type board --name x": oneOf,
+		"--lower":                        "--lower needs --repair",
 	})
-	checkOneLine(t, exitBad, "shards check ", map[string]string{
-		"--type entity --name x --prefix nowhere- --endpoint " + enginetest.Endpoint(t): `no tables of hotshard with the prefix "nowhere-"`,
+}
+
+func TestChecksFailInOneLine(t *testing.T) {
+	t.Setenv("AWS_REGION", "")
+	t.Setenv("AWS_DEFAULT_REGION", "")
+	t.Setenv("AWS_CONFIG_FILE", filepath.Join(t.TempDir(), "none"))
+	bad := filepath.Join(t.TempDir(), "bad")
+	require.NoError(t, os.WriteFile(bad, []byte("nonsense"), 0o600))
+	endpoint := " --endpoint " + enginetest.Endpoint(t)
+	checkOneLine(t, exitBad, "check ", map[string]string{
+		"--endpoint http://127.0.0.1:1":                        "no DynamoDB-compatible engine at http://127.0.0.1:1: ",
+		"--prefix nowhere-" + endpoint:                         `no tables of hotshard with the prefix "nowhere-": `,
+		"--prefix nowhere- --failed" + endpoint:                `no tables of hotshard with the prefix "nowhere-": `,
+		"--prefix nowhere- --type counter --name x" + endpoint: `no tables of hotshard with the prefix "nowhere-": `,
+		bad + endpoint:        "bad: document 1: ",
+		"/nowhere" + endpoint: "open /nowhere: ",
+		"--type entity --name x --rules []" + endpoint: `no rule rolls up the events of "x"`,
 	})
+	t.Setenv("HOTSHARD_ENDPOINT", "") // restored after the test
+	os.Unsetenv("HOTSHARD_ENDPOINT")
+	if code, _, err := hotshard(t, "check"); code != exitBad || !strings.Contains(err, "no AWS Region is set") {
+		t.Errorf("without a Region: exit %d with %q", code, err)
+	}
+}
+
+// TestNoCredentialsForTheTables checks that commands for a deployment's tables say how to get AWS credentials.
+func TestNoCredentialsForTheTables(t *testing.T) {
+	for name, value := range map[string]string{
+		"HOTSHARD_ENDPOINT": "", "AWS_REGION": "eu-west-1", "AWS_PROFILE": "", "AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "",
+		"AWS_SHARED_CREDENTIALS_FILE": "/nowhere", "AWS_CONFIG_FILE": "/nowhere", "AWS_EC2_METADATA_DISABLED": "true",
+	} {
+		t.Setenv(name, value)
+	}
+	os.Unsetenv("HOTSHARD_ENDPOINT")
+	const want = "hotshard: No AWS credentials for the tables hotshard-*. Set AWS_PROFILE, run aws sso login"
+	for _, command := range []string{
+		"check", "console --stack --addr 127.0.0.1:0", "delete --type counter --name x --yes", "shards spread --type counter --name x",
+	} {
+		if code, _, text := hotshard(t, strings.Fields(command)...); code != exitBad || !strings.HasPrefix(text, want) {
+			t.Errorf("%s: exit %d with %s", command, code, text)
+		}
+	}
+}
+
+// TestCheckDefaultsEqualFunctions checks that flags have the functions' defaults, and the values of their environment.
+func TestCheckDefaultsEqualFunctions(t *testing.T) {
+	var c CheckCmd
+	parse(t, &c)
+	names := map[string]string{"HOTSHARD_ITEMS_TABLE": "x", "HOTSHARD_EVENTS_TABLE": "x", "HOTSHARD_ROLLUPS_TABLE": "x", "HOTSHARD_SHARD_MAP_TABLE": "x"}
+	writes, err := env.ParseAsWithOptions[ingest.Settings](env.Options{Environment: names})
+	require.NoError(t, err)
+	folds, err := env.ParseAsWithOptions[fold.Settings](env.Options{Environment: names})
+	require.NoError(t, err)
+	if c.EventRetention != writes.EventRetention || c.RollupRetention != folds.RollupRetention || fmt.Sprint(c.Rules) != fmt.Sprint(folds.Rules) {
+		t.Errorf("flags %+v, want the defaults of %+v and %+v", c, writes, folds)
+	}
+	t.Setenv("HOTSHARD_EVENT_RETENTION", "2h")
+	t.Setenv("HOTSHARD_ROLLUP_RETENTION", "25h")
+	t.Setenv("HOTSHARD_ROLLUP_RULES", `[{"every":"1d"}]`)
+	t.Setenv("HOTSHARD_ENDPOINT", "http://127.0.0.1:2")
+	parse(t, &c, "--prefix", "p-", "--wait", "1m", "--read-units", "5", "--json")
+	got := c.options()
+	width, _ := got.Rules.Bucket("x")
+	if got.EventRetention != 2*time.Hour || got.RollupRetention != 25*time.Hour || width != "day" || got.Names != schema.NamesFor("p-") ||
+		got.Wait != time.Minute || got.ReadUnits != 5 || !c.JSON || c.Endpoint != "http://127.0.0.1:2" || got.Repair || got.Lower {
+		t.Errorf("%+v became %+v", c, got)
+	}
+}
+
+// parse parses flags into a struct of a command.
+func parse(t *testing.T, into any, args ...string) {
+	t.Helper()
+	parser, err := kong.New(into, kindVars())
+	if err == nil {
+		_, err = parser.Parse(args)
+	}
+	require.NoError(t, err)
 }

@@ -30,7 +30,7 @@ type deployed struct {
 
 func deploy(t *testing.T) *deployed {
 	t.Helper()
-	endpoint, prefix := enginetest.Endpoint(t), enginetest.Prefix("audit")
+	endpoint, prefix := enginetest.Endpoint(t), enginetest.Prefix("check")
 	s := systemtest.Run(t, system.Options{Prefix: prefix, Window: time.Second, Idle: time.Second, Control: "off", Notices: os.Stderr})
 	return &deployed{t: t, url: s.URL(), db: dynamolocal.DynamoDB(endpoint, ""), names: schema.NamesFor(prefix), flags: []string{"--endpoint", endpoint, "--prefix", prefix}}
 }

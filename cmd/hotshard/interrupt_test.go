@@ -58,7 +58,7 @@ func TestInterruptedCommands(t *testing.T) {
 	cancel(interruption{os.Interrupt})
 	target := forgetful(t)
 	for _, args := range [][]string{
-		append([]string{"audit"}, flags...), append([]string{"rebuild", "--all"}, flags...), append([]string{"replay"}, flags...),
+		append([]string{"check"}, flags...), append([]string{"check", "--failed"}, flags...),
 		append([]string{"delete", "--type", "counter", "--name", "x", "--yes"}, flags...),
 		{"load", "--workload", "viral", "--seed", "1", "--target", target}, {"shards", "list", "--target", target},
 	} {

@@ -38,9 +38,7 @@ type cli struct {
 	Demo     DemoCmd     `cmd:"" help:"Make one counter hot on this machine and show how it cools, in the console, within two minutes."`
 	Load     LoadCmd     `cmd:"" help:"Send an access log or generated traffic to the API, and verify the outcome."`
 	Shards   ShardsCmd   `cmd:"" help:"Read and set the number of write shards."`
-	Audit    AuditCmd    `cmd:"" help:"Compare summaries with the items they sum up; repair them with --repair."`
-	Rebuild  RebuildCmd  `cmd:"" help:"Recompute summaries after a gap in the stream or a restore."`
-	Replay   ReplayCmd   `cmd:"" help:"Recompute summaries that lack records, and clear the failure destination."`
+	Check    CheckCmd    `cmd:"" help:"Compare summaries with the items that they sum up, failed records' first; repair them with --repair."`
 	Delete   DeleteCmd   `cmd:"" help:"Delete every trace of a key, or of one player of a board."`
 	Plan     PlanCmd     `cmd:"" help:"Estimate write shards, partitions, read cost and monthly cost for a peak."`
 	Top      TopCmd      `cmd:"" help:"Show the hot keys of any table, or of a deployment, live."`

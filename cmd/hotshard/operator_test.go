@@ -21,8 +21,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// TestAuditRebuildReplay damages summaries and items, and checks what audit, rebuild and replay find, repair and report.
-func TestAuditRebuildReplay(t *testing.T) {
+// TestCheck damages summaries and items, and checks what hotshard check finds, repairs, forgets and reports.
+func TestCheck(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	at := enginetest.Yesterday()
@@ -36,73 +36,64 @@ func TestAuditRebuildReplay(t *testing.T) {
 	}
 	d.post("/v1/events", fmt.Sprintf(`{"events":[{"entity":"room/1","id":"x","time":%q,"data":{"t":1.5}},{"entity":"room/1","id":"y","time":%[1]q},`+
 		`{"entity":"old","id":"x","time":"2020-01-05T12:00:00Z"}]}`, at.Format(time.RFC3339)))
-	out, _ := d.run(exitOK, "audit")
-	wantText(t, out, "summaries: 4 checked, 3 right, 0 repaired, 0 wrong or unknown, 1 too old to judge")
-
-	d.damage(d.names.Rollups, "C#a#0", "-", "SET x1 = :x", item{":x": num(8)})
-	d.damage(d.names.Items, "C#b#1", "+", "REMOVE rev", nil)
-	d.awaitFailure("C#b#0")
-	out, err := d.run(exitBad, "audit", "--wait", "0s")
-	wantText(t, out+err, "│ counter │ a    │ write shard 1 │ wrong      │ 8 (rev ", "the item C#b#1: it has no rev", "2 of 4 summaries are wrong or unknown")
-	out, _ = d.run(exitBad, "audit", "--wait", "0s", "--json", "--type", "counter", "--name", "a")
-	var report rebuild.Report
-	if err := json.Unmarshal([]byte(out), &report); err != nil || report.Bad() != 1 || report.Findings[0].State != rebuild.Wrong || report.Findings[0].Summary.Value.Int64() != 8 {
-		t.Errorf("report %s, %v; want one wrong summary of 8", out, err)
-	}
-	out, _ = d.run(exitOK, "audit", "--repair", "--type", "counter", "--name", "a")
-	wantText(t, out, "wrong, repaired", "0 right, 1 repaired")
-	out, err = d.run(exitBad, "rebuild", "--all")
-	wantText(t, out+err, "1 of 4 summaries could not be rebuilt")
-
-	out, err = d.run(exitBad, "replay")
-	wantText(t, out+err, "C#b#0", "the item lacks rev or value", "failures: 1, 0 forgotten, 1 left", "1 of 1 failures are left")
-	d.damage(d.names.Items, "C#b#1", "+", "SET rev = :r", item{":r": num(9e15)})
-	pk, sk := schema.FailureKey(schema.UnknownTarget("shardId-1", "17"))
-	d.damage(d.names.Rollups, pk, sk, "SET last_at = :at", item{":at": num(5)})
-	out, err = d.run(exitBad, "replay")
-	wantText(t, out+err, "?shardId-1#17", "Run hotshard audit --repair, then hotshard replay --forget with", "failures: 2, 1 forgotten, 1 left")
-	out, _ = d.run(exitBad, "replay", "--forget", "1970-01-01T00:00:00Z")
-	wantText(t, out, "failures: 1, 0 forgotten, 1 left")
-	out, _ = d.run(exitOK, "audit", "--repair")
-	_, begun, _ := strings.Cut(strings.TrimSpace(out), "\nstarted at ")
-	out, _ = d.run(exitOK, "replay", "--forget", begun, "--json")
-	var r replayed
-	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Failures != 1 || r.Forgotten != 1 || len(r.Left) != 0 || r.Report.Targets != 0 {
-		t.Errorf("replayed %s, %v; want one failure forgotten", out, err)
-	}
-
+	unknownPK, unknownSK := schema.FailureKey(schema.UnknownTarget("shardId-1", "17"))
+	oldPK, oldSK := schema.FailureKey("E#old#2020-01-05T12")
 	given := filepath.Join(t.TempDir(), "given")
 	payload := `{"Records":[{"eventName":"INSERT","dynamodb":{"SequenceNumber":"1","Keys":{"pk":{"S":"C#a#1"},"sk":{"S":"+"}}}},{"eventName":"INSERT","dynamodb":{"SequenceNumber":"1"}}]}`
 	require.NoError(t, os.WriteFile(given, fmt.Appendf(nil, `{"payload":%s}`, payload), 0o600))
-	d.damage(d.names.Rollups, "C#a#0", "-", "SET x1 = :x", item{":x": num(9)})
-	code, out, err := hotshard(t, append([]string{"replay", given}, d.flags...)...)
-	if code != exitOK || !strings.Contains(err, "1 of 2 records name no key") || !strings.Contains(out, "wrong, repaired") {
-		t.Errorf("replay of a file: exit %d with %q and %s", code, err, out)
+	damageA := func() { d.damage(d.names.Rollups, "C#a#0", "-", "SET x1 = :x", item{":x": num(8)}) }
+	for _, step := range []struct {
+		before func()
+		args   string
+		exit   int
+		texts  []string
+	}{
+		{nil, "", exitOK, []string{"summaries: 4 checked, 3 right, 0 repaired, 0 wrong or unknown, 1 too old to judge"}},
+		{func() {
+			damageA()
+			d.damage(d.names.Items, "C#b#1", "+", "REMOVE rev", nil)
+			d.awaitFailure("C#b#0")
+		}, "--wait 0s", exitBad, []string{"│ counter │ a    │ write shard 1 │ wrong      │ 8 (rev ", "the item C#b#1: it has no rev", "wrong: add --repair\n", "unreadable: fix or delete what it names", "2 of 4 summaries differ or are unknown"}},
+		{nil, "--repair --type counter --name a", exitOK, []string{"wrong, repaired", "0 right, 1 repaired"}},
+		{nil, "--all --repair", exitBad, []string{"C#b#0", "the item lacks rev or value", "failures: 1, 0 forgotten, 1 left", "1 of 4 summaries were not repaired"}},
+		{func() {
+			d.damage(d.names.Items, "C#b#1", "+", "SET rev = :r", item{":r": num(9e15)})
+			d.damage(d.names.Rollups, unknownPK, unknownSK, "SET last_at = :at", item{":at": num(5)})
+			d.damage(d.names.Rollups, oldPK, oldSK, "SET last_at = :at", item{":at": num(5)})
+		}, "--failed", exitBad, []string{"failures: 3, 0 forgotten, 3 left"}},
+		{nil, "--failed --repair", exitBad, []string{"?shardId-1#17", "Failures with a ? name no summary.", "1 too old to judge", "failures: 3, 1 forgotten, 2 left"}},
+		{nil, "--repair --from 2020-01-01T00:00:00Z", exitBad, []string{"failures: 2, 0 forgotten, 2 left", "2 of 2 failures are left"}},
+		{nil, "--repair", exitOK, []string{"failures: 2, 2 forgotten, 0 left"}},
+		{damageA, "--repair " + given, exitOK, []string{"1 of 2 records name no key", "wrong, repaired", "summaries: 1 checked"}},
+		{nil, "--type entity --name old --from 2020-01-05T12:00:00Z --to 2020-01-05T13:00:00Z", exitBad, []string{"1 of 1 summaries differ or are unknown"}},
+		{nil, "--all --event-retention 0", exitOK, []string{"summaries: 4 checked, 4 right"}},
+		{func() {
+			d.remove(d.names.Events, "E#room/1#"+at.Format(time.DateOnly)+"#0", schema.EventSortKey(at, "x"))
+		}, "--repair", exitBad, []string{"fewer ", "2 events", "add --repair --lower"}},
+		{nil, "--repair --lower", exitOK, []string{"fewer, repaired", "1 repaired"}},
+		{nil, "", exitOK, []string{"4 checked, 3 right"}},
+	} {
+		if step.before != nil {
+			step.before()
+		}
+		code, out, err := hotshard(t, append(append([]string{"check"}, strings.Fields(step.args)...), d.flags...)...)
+		if code != step.exit {
+			t.Errorf("check %s: exit %d, want %d", step.args, code, step.exit)
+		}
+		wantText(t, out+err, step.texts...)
 	}
-	pk, sk = schema.FailureKey("E#old#2020-01-05T12")
-	d.damage(d.names.Rollups, pk, sk, "SET last_at = :at", item{":at": num(5)})
-	out, _ = d.run(exitBad, "replay")
-	wantText(t, out, "1 too old to judge", "failures: 1, 0 forgotten, 1 left")
-	out, _ = d.run(exitOK, "replay", "--forget", begun)
-	wantText(t, out, "failures: 1, 1 forgotten, 0 left")
-	out, err = d.run(exitBad, "rebuild", "--type", "entity", "--name", "old", "--from", "2020-01-05T12:00:00Z", "--to", "2020-01-05T13:00:00Z")
-	wantText(t, out+err, "1 of 1 summaries are older than the retention")
-	out, _ = d.run(exitOK, "rebuild", "--all", "--event-retention", "0")
-	wantText(t, out, "summaries: 4 checked, 4 right")
-
-	d.remove(d.names.Events, "E#room/1#"+at.Format(time.DateOnly)+"#0", schema.EventSortKey(at, "x"))
-	for _, command := range []string{"audit --repair", "rebuild --all"} {
-		out, _ = d.run(exitBad, strings.Fields(command)...)
-		wantText(t, out, "fewer ", "2 events", "events were deleted or have expired")
+	damageA()
+	out, _ := d.run(exitBad, "check", "--wait", "0s", "--json", "--type", "counter", "--name", "a")
+	var report rebuild.Report
+	if err := json.Unmarshal([]byte(out), &report); err != nil || report.Bad() != 1 || report.Findings[0].State != rebuild.Wrong || report.Findings[0].Summary.Value.Int64() != 8 || report.Findings[0].Next == "" {
+		t.Errorf("report %s, %v; want one wrong summary of 8", out, err)
 	}
-	out, _ = d.run(exitOK, "audit", "--repair", "--fewer")
-	wantText(t, out, "fewer, repaired", "1 repaired")
 }
 
-// TestReplayPrintsPartialResults checks that results are printed even if the last call fails.
-func TestReplayPrintsPartialResults(t *testing.T) {
+// TestChecksPrintPartialResults checks that results are printed even if the last call fails.
+func TestChecksPrintPartialResults(t *testing.T) {
 	endpoint := enginetest.Endpoint(t)
-	prefix := enginetest.Prefix("replay")
+	prefix := enginetest.Prefix("check")
 	d := &deployed{t: t, db: dynamolocal.DynamoDB(endpoint, ""), names: schema.NamesFor(prefix), flags: []string{"--endpoint", endpoint, "--prefix", prefix}}
 	require.NoError(t, dynamolocal.CreateTables(t.Context(), d.db, d.names))
 	drop := func(table string) {
@@ -130,6 +121,6 @@ func TestReplayPrintsPartialResults(t *testing.T) {
 			break
 		}
 	}
-	out, err := d.run(exitBad, "replay", "--concurrency", "1")
+	out, err := d.run(exitBad, "check", "--failed", "--repair")
 	wantText(t, out+err, "no rule rolls up its events by the day", "failures: 2, 0 forgotten, 2 left", "no tables of hotshard with the prefix")
 }

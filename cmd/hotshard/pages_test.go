@@ -30,7 +30,6 @@ var notRun = []struct{ command, why string }{
 	{`^aws |^uuid=|^find given-up|^curl --aws-sigv4|--target "\$api" *$`, "it needs an AWS account"},
 	{`^(bin/)?hotshard demo\b`, "TestDemo runs it"},
 	{`# +asks first, on a terminal`, "it asks on a terminal; TestAsk answers"},
-	{`^hotshard rebuild --type entity --name room/1`, "it follows a repair of damaged data, which audit's tests make"},
 }
 
 // TestPagesCommands runs the commands in the sh blocks of README.md and docs/*.md against hotshard local, page by page.
@@ -97,7 +96,7 @@ type site struct{ folder, api, engine string }
 const wrapper = `#!/bin/bash
 [ "$1" = load ] && set -- "${@/%%000/00}"
 case "$1" in
-load|shards) case " $* " in *--endpoint*|*" check "*) ;; *) set -- "$@" --target %[2]s ;; esac ;;
+load|shards) case " $* " in *--endpoint*|*" spread "*) ;; *) set -- "$@" --target %[2]s ;; esac ;;
 top) case " $* " in *--duration*) set -- "${@/60s/15s}" ;; *) set -- "$@" --duration 15s ;; esac ;;
 delete) case " $* " in *--settle*|*--dry-run*) ;; *) set -- "$@" --settle 10s ;; esac ;;
 console|throttle) timeout --signal=INT 3 %[1]s "$@" --addr 127.0.0.1:0; code=$?; [ $code = 124 ] && exit 0; exit $code ;;

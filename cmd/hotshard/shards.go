@@ -15,10 +15,10 @@ import (
 
 // ShardsCmd is hotshard shards.
 type ShardsCmd struct {
-	List  ShardsListCmd  `cmd:"" help:"List every key that ever had more than one write shard."`
-	Get   ShardsGetCmd   `cmd:"" help:"Show a key's write shards and their history."`
-	Set   ShardsSetCmd   `cmd:"" help:"Pin a key's number of write shards ahead of a known peak, or unpin it."`
-	Check ShardsCheckCmd `cmd:"" help:"Check how evenly a key's write shards are used."`
+	List   ShardsListCmd   `cmd:"" help:"List every key that ever had more than one write shard."`
+	Get    ShardsGetCmd    `cmd:"" help:"Show a key's write shards and their history."`
+	Set    ShardsSetCmd    `cmd:"" help:"Pin a key's number of write shards ahead of a known peak, or unpin it."`
+	Spread ShardsSpreadCmd `cmd:"" help:"Measure how evenly a key uses its write shards."`
 }
 
 // baseKey names a base key on the command line.

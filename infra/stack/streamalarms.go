@@ -77,9 +77,9 @@ const longestLag = 2 * time.Minute
 
 // streamAlarms returns the alarms on a function's event source mappings.
 func streamAlarms(c *config.Config, f function, mappings []mapping) []alarm {
-	lost := "Counts of those windows are missing, and there is nothing to replay."
+	lost := "Counts of those windows are missing, and nothing can repair them."
 	if f.name == grants.Aggregator {
-		lost = "Then run hotshard replay with the bucket's files."
+		lost = "Then run hotshard check --repair with the bucket's files."
 	}
 	var lostOf []awscloudwatch.Metric
 	for _, m := range mappings {
@@ -122,9 +122,9 @@ func fullAlarms(c *config.Config) []alarm {
 // summaryAlarms returns the alarms on records that the aggregator could not fold.
 func summaryAlarms(s awscdk.Stack, c *config.Config, aggregator function) []alarm {
 	return []alarm{{
-		name: "summaries-to-replay", from: 1, periods: 1,
-		metric: logged(s, c, aggregator, "SummariesToReplay", "not folded: targets must be computed anew", "$.targets"),
-		text:   "Records could not be folded and were set aside, so summaries lack them. Run hotshard replay after the cause is repaired.",
+		name: "summaries-to-repair", from: 1, periods: 1,
+		metric: logged(s, c, aggregator, "SummariesToRepair", "not folded: targets must be computed anew", "$.targets"),
+		text:   "Records could not be folded and were set aside, so summaries lack them. Run hotshard check --failed --repair after the cause is repaired.",
 	}}
 }
 

@@ -27,7 +27,7 @@ var mapped = map[string]func(kind.Table) []filter{
 }
 
 // summarized returns filters for a table's records that fold into summaries. They also match a board's settings, because
-// the aggregator must know when a board keeps more entries. Audits' stream markers match too.
+// the aggregator must know when a board keeps more entries. Stream markers match too.
 func summarized(table kind.Table) (list []filter) {
 	all := filter{}
 	for _, k := range kind.Summarized() {
@@ -107,7 +107,7 @@ func newFailures(s awscdk.Stack, c *config.Config) awss3.Bucket {
 	return bucket
 }
 
-// keptDays is how long discarded records are kept: time to repair the cause and replay them.
+// keptDays is how long discarded records are kept: time to repair the cause and the summaries.
 const keptDays = 30
 
 // The bounds of a delivery and of its retries, from

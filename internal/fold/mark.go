@@ -20,7 +20,7 @@ func (d *delivery) acknowledge(ctx context.Context) {
 	}
 	each(list, func(m marks.Mark) {
 		err := m.Acknowledge(ctx, d.client, d.table, d.batch.ShardID, d.now())
-		if err != nil && !permanent(err) { // no audit can wait for a marker with a permanent error
+		if err != nil && !permanent(err) { // no check can wait for a marker with a permanent error
 			d.retry(fmt.Errorf("acknowledging a stream marker of %q: %w", m.PK, err), m.Sequence)
 		}
 	})

@@ -13,13 +13,13 @@ import (
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
-// markerRecord returns the record of a stream marker of audit a.
+// markerRecord returns the record of a stream marker of check a.
 func markerRecord(n int, sequence string) string {
 	return fmt.Sprintf(`{"eventName":"INSERT","dynamodb":{"SequenceNumber":%q,"Keys":{"pk":{"S":"E#e#2026-01-31#0"},"sk":{"S":"2026-01-31T22!a#%d"}},`+
 		`"NewImage":{"pk":{"S":"E#e#2026-01-31#0"},"sk":{"S":"2026-01-31T22!a#%d"}}}}`, sequence, n, n)
 }
 
-// acks returns the stream shards of the acknowledgements of audit a, by marker.
+// acks returns the stream shards of the acknowledgements of check a, by marker.
 func acks(t *testing.T, db *dynamodb.Client, table string) map[string]string {
 	t.Helper()
 	found := map[string]string{}

@@ -113,7 +113,7 @@ func (a countersAnswer) explainMissing(i int, err error) error {
 	if len(a) == 1 {
 		return err
 	}
-	a[i].Value, a[i].Detail = whole{}, "an item of this counter can't be read: run hotshard audit, which names it"
+	a[i].Value, a[i].Detail = whole{}, "an item of this counter can't be read: run hotshard check, which names it"
 	return nil
 }
 

@@ -93,7 +93,7 @@ func (r *boardReader) readState(ctx context.Context, name, period string, now ti
 		switch {
 		case err != nil:
 		case dynamo.Text(item, schema.SK) == schema.SumSK:
-			if sum, err := parts.HistogramPart(item, now); err == nil { // else the fragments are read; an audit reports it
+			if sum, err := parts.HistogramPart(item, now); err == nil { // else the fragments are read; a check reports it
 				v.sum = sum
 			}
 		case dynamo.Text(item, schema.SK) == schema.TopSK:

@@ -15,11 +15,9 @@ import (
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
-	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
@@ -102,90 +100,6 @@ func (r *rig) rechecked(t testing.TB) {
 	})
 }
 
-// TestBoards checks that a check finds each damage of a board's histogram and top, and repairs it while
-// the aggregator runs.
-func TestBoards(t *testing.T) {
-	t.Parallel()
-	var off board.Histogram
-	off.Add(5, 3)
-	for name, c := range map[string]struct {
-		sk     string
-		damage item
-		state  rebuild.State
-	}{
-		"other counts":      {"h", item{"cells": bin(off.Bytes())}, rebuild.Wrong},
-		"one fragment more": {"h#lost", item{"v": num(1), "seq": dynamo.String("05"), "cells": bin(off.Bytes())}, rebuild.Wrong},
-		"unreadable cells":  {"h", item{"cells": bin([]byte("x"))}, rebuild.Unreadable},
-		"no seq":            {"h", item{"seq": nil}, rebuild.Unreadable},
-		"unreadable merged": {"h#" + schema.MergedPart, item{"v": num(1), "seq": dynamo.String("x"), "cells": nil}, rebuild.Unreadable},
-		"other places":      {"top", item{"places": bin(board.NewTop().Bytes())}, rebuild.Wrong},
-		"an unreadable top": {"top", item{"places": nil}, rebuild.Unreadable},
-		"no top's version":  {"top", item{"version": nil}, rebuild.Unreadable},
-	} {
-		if !lane.Long && (c.state != rebuild.Wrong || name == "one fragment more") {
-			continue // the long lane has these; other tests add a fragment
-		}
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t)
-			r.pin(t, "L#b", 3)
-			r.run(t, nil)
-			a := r.checker(quick(nil))
-			r.score(t, "b", players(30)...)
-			enginetest.Eventually(t, func() bool { return len(check(t, a, boardTarget("b"))) == 0 })
-			r.rechecked(t)
-			if c.sk == "h" {
-				c.sk = r.openFragment(t, "b")
-			}
-			r.damage(t, "b", c.sk, c.damage)
-			if found := check(t, a, boardTarget("b")); len(found) != 1 || found[0].State != c.state || found[0].Repaired || found[0].Period != "all" {
-				t.Fatalf("findings %+v, want one, %s and not repaired", found, c.state)
-			}
-			if found := check(t, r.checker(quick(repairing)), boardTarget("b")); len(found) != 1 || found[0].State != c.state || !found[0].Repaired {
-				t.Fatalf("the repair's findings are %+v, want one, %s and repaired", found, c.state)
-			}
-			r.rechecked(t)
-			if found := check(t, a, boardTarget("b")); len(found) != 0 {
-				t.Fatalf("findings after the repair: %+v, want none", found)
-			}
-			r.score(t, "b", "p3 1001", "new 4")
-			enginetest.Eventually(t, func() bool { return len(check(t, a, boardTarget("b"))) == 0 })
-			r.wantNoMarkers(t)
-		})
-	}
-}
-
-// TestStoredSumOfABoard checks that a stored sum which differs from the fragments is found and refreshed,
-// unless a note says that it lags.
-func TestStoredSumOfABoard(t *testing.T) {
-	r := newRig(t)
-	r.run(t, nil)
-	r.score(t, "b", players(3)...)
-	enginetest.Eventually(t, func() bool { return len(check(t, r.checker(quick(nil)), boardTarget("b"))) == 0 })
-	r.rechecked(t)
-	var off board.Histogram
-	off.Add(5, 3)
-	for _, cells := range [][]byte{off.Bytes(), []byte("x")} {
-		r.damage(t, "b", schema.SumSK, item{"v": num(1), "seq": dynamo.String("1"), "as_of": num(1), "cells": bin(cells)})
-		for _, repaired := range []bool{false, true} {
-			o := quick(nil)
-			if repaired {
-				o = quick(repairing)
-			}
-			if found := check(t, r.checker(o), boardTarget("b")); len(found) != 1 || found[0].State != rebuild.Wrong || found[0].Repaired != repaired {
-				t.Fatalf("repair %t: findings %+v, want a wrong sum", repaired, found)
-			}
-		}
-		if found := check(t, r.checker(quick(nil)), boardTarget("b")); len(found) != 0 {
-			t.Errorf("findings while a note asks for a refresh: %+v, want none", found)
-		}
-		r.rechecked(t)
-		if sum := r.get(t, r.names.Rollups, schema.BoardRollupKey("b", "all"), schema.SumSK); !strings.HasSuffix(dynamo.Text(sum, "seq"), schema.EmptiedSuffix) {
-			t.Errorf("the sum is %+v; want it empty, for few fragments", sum)
-		}
-	}
-}
-
 // TestUnreadableEntry checks that a check names the entry and repairs nothing.
 func TestUnreadableEntry(t *testing.T) {
 	r := newRig(t)
@@ -200,44 +114,4 @@ func TestUnreadableEntry(t *testing.T) {
 		}
 		enginetest.Put(t, r.db, r.names.Items, before)
 	}
-}
-
-// TestOutdatedRows checks that a check counts entries as they are, whatever their rows in the index. Its
-// repair has rows moved whose note was lost.
-func TestOutdatedRows(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.run(t, nil)
-	a := r.checker(quick(nil))
-	r.score(t, "b", players(20)...)
-	for _, p := range []string{"p1", "p3"} {
-		pk, sk := schema.EntryKey("b", "all", p)
-		r.update(t, r.names.Items, pk, sk, "SET score = :s, rev = rev + :one", item{":s": num(1_000_000), ":one": num(1)})
-	}
-	enginetest.Eventually(t, func() bool { return len(check(t, a, boardTarget("b"))) == 0 })
-	notes := 0
-	for _, pk := range schema.NotePartitions() {
-		for _, it := range enginetest.Query(t, r.db, r.names.Rollups, pk) {
-			if _, rows := schema.ParseRowsNote(dynamo.Text(it, "sk")); rows {
-				r.delete(t, r.names.Rollups, pk, dynamo.Text(it, "sk"))
-				notes++
-			}
-		}
-	}
-	for _, repaired := range []bool{false, true} {
-		o := quick(nil)
-		if repaired {
-			o = quick(repairing)
-		}
-		found := check(t, r.checker(o), boardTarget("b"))
-		if notes == 0 || len(found) != 1 || !strings.HasPrefix(found[0].Detail, "2 entries have outdated rows") || found[0].Repaired != repaired {
-			t.Fatalf("after %d notes were lost: %+v", notes, found)
-		}
-	}
-	r.rechecked(t)
-	pk, sk := schema.EntryKey("b", "all", "p3")
-	if p3 := r.get(t, r.names.Items, pk, sk); dynamo.Digits(p3, "rev") != dynamo.Digits(p3, "row_rev") {
-		t.Errorf("the row of p3 is still outdated: %+v", p3)
-	}
-	enginetest.Eventually(t, func() bool { return len(check(t, a, boardTarget("b"))) == 0 })
 }

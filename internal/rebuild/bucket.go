@@ -124,21 +124,20 @@ type comparison struct {
 // state returns how a rollup differs from its events.
 func (c *comparison) state() State {
 	switch {
-	case c.events.sum.Events < c.rollup.Events:
+	case c.events.all().Events < c.rollup.Events:
 		return Fewer
+	case len(c.events.twice) > 0:
+		return Copy
 	case c.rollup.Restated:
 		return Restated
 	}
 	return Wrong
 }
 
-// whyFewer explains an event rollup that has more events than items.
-const whyFewer = "events were deleted or have expired, or the rollup counted some twice"
-
 func (c *comparison) finding() Result {
 	f := Finding{State: c.state(), Summary: figuresOfEvents(c.rollup), Items: figuresOfEvents(c.events.sum)}
-	if f.State == Fewer {
-		f.Detail = whyFewer
+	if len(c.events.twice) > 0 {
+		f.Detail = c.events.whereTwice()
 	}
 	return Result{Findings: []Finding{f}}
 }
@@ -180,10 +179,10 @@ func (b *bucket) evaluate(c *comparison) (r Result, done bool) {
 		return Result{}, !slices.ContainsFunc(c.read, func(p parts.Part[measures.Part]) bool { return p.Counts(b.o.Now()) })
 	case tooOld(c.events.expires, b.o.Now()):
 		return finding(TooOld, "an event has expired, so that others may be deleted"), true
-	case c.rollup.Restated && !b.o.Repair:
+	case (c.rollup.Restated || len(c.events.twice) > 0) && !b.o.Repair:
 		return c.finding(), true
 	}
-	return Result{}, !c.rollup.Restated && equal(c.rollup, c.events.sum)
+	return Result{}, !c.rollup.Restated && len(c.events.twice) == 0 && equal(c.rollup, c.events.sum)
 }
 
 func (b *bucket) prove(ctx context.Context, c *comparison) (marks.Proof, error) {
@@ -197,7 +196,7 @@ func (b *bucket) prove(ctx context.Context, c *comparison) (marks.Proof, error) 
 // have counted an event that was written meanwhile. A repair also declares all events before the
 // markers as counted.
 func (b *bucket) unchanged(first, second *comparison) bool {
-	return parts.Same(first.read, second.read) && second.events.unreadable == 0 && first.events.sum.Same(second.events.sum)
+	return parts.Same(first.read, second.read) && first.events.same(second.events)
 }
 
 // repair returns how a rollup at rest differs from its events, and repairs it if the options allow
@@ -215,11 +214,13 @@ func (b *bucket) repair(ctx context.Context, c *comparison, floors map[string]st
 	case other != "":
 		f.State, f.Detail = Mixed, "there is also a rollup of "+other
 		return result, nil
-	case !b.o.Repair, f.State == Fewer && !b.o.Fewer:
+	case !b.o.Repair, f.State == Fewer && !b.o.Lower:
 		return result, nil
 	}
 	_, err = b.store.Replace(ctx, b.Key(), c.read, c.events.total(c.rollup), b.Expiry(c.read, b.o.RollupRetention, b.o.Now()), floors)
-	f.Repaired = err == nil
+	if err == nil {
+		f.Repaired, err = b.removeCopies(ctx, c.events)
+	}
 	return result, err
 }
 

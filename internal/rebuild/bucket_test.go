@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/kind"
@@ -20,7 +19,6 @@ import (
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
 func (r *rig) parts(t testing.TB, entity string, at time.Time) []parts.Part[measures.Part] {
@@ -47,45 +45,6 @@ func (r *rig) part(t testing.TB, entity string, at time.Time) (pk, sk string) {
 	return "", ""
 }
 
-// bucketFaults damage the rollup of an hour with four events, whose t is 1 to 4, or its items.
-var bucketFaults = []struct {
-	name           string
-	state          rebuild.State
-	inject         func(t testing.TB, r *rig, entity string, at time.Time)
-	summary, items string
-}{
-	{"more events", rebuild.Fewer, func(t testing.TB, r *rig, entity string, at time.Time) {
-		pk, sk := r.part(t, entity, at)
-		r.update(t, r.names.Rollups, pk, sk, "SET events = events + :n", item{":n": num(3)})
-	}, "7 events", "4 events"},
-	{"another sum", rebuild.Wrong, func(t testing.TB, r *rig, entity string, at time.Time) {
-		pk, sk := r.part(t, entity, at)
-		r.update(t, r.names.Rollups, pk, sk, "SET measures.t.#sum = measures.t.#sum + :n", item{":n": num(90)})
-	}, `4 events; "t": 4, sum 100, min 1, max 4`, `4 events; "t": 4, sum 10, min 1, max 4`},
-	{"an unknown field", rebuild.Wrong, func(t testing.TB, r *rig, entity string, at time.Time) {
-		pk, sk := r.part(t, entity, at)
-		one := &types.AttributeValueMemberM{Value: item{"n": num(1), "sum": num(1), "min": num(1), "max": num(1)}}
-		r.update(t, r.names.Rollups, pk, sk, "SET measures.u = :u", item{":u": one})
-	}, `4 events; "u": 1, sum 1, min 1, max 1`, `4 events; no "u"`},
-	{"no rollup", rebuild.Wrong, func(t testing.TB, r *rig, entity string, at time.Time) {
-		for _, p := range r.parts(t, entity, at) {
-			pk, sk := schema.RollupKey(entity, shard.Hour, at, p.StreamShard)
-			r.delete(t, r.names.Rollups, pk, sk)
-		}
-	}, `0 events; no "t"`, `4 events; "t": 4, sum 10, min 1, max 4`},
-	{"no event any more", rebuild.Fewer, func(t testing.TB, r *rig, entity string, at time.Time) {
-		for i := range 4 {
-			event := at.Add(time.Duration(i) * time.Second)
-			r.delete(t, r.names.Events, "E#"+entity+"#"+at.Format(time.DateOnly)+"#0", schema.EventSortKey(event, fmt.Sprint("id", i)))
-		}
-	}, `4 events; "t": 4, sum 10, min 1, max 4`, `0 events; no "t"`},
-	{"other data", rebuild.Restated, func(t testing.TB, r *rig, entity string, at time.Time) {
-		again := []events.Event{{Entity: entity, ID: "id0", Time: at, Data: item{"t": num(-5)}}}
-		require.NoError(t, r.events.Put(context.Background(), again, time.Now())[0])
-		r.awaitRestated(t, entity, at)
-	}, `4 events; "t": 4, sum 10, min 1, max 4`, `4 events; "t": 4, sum 4, min -5, max 4`},
-}
-
 // awaitRestated waits until a fold saw that an event of an hour was replaced.
 func (r *rig) awaitRestated(t testing.TB, entity string, at time.Time) {
 	t.Helper()
@@ -98,31 +57,6 @@ func (r *rig) awaitRestated(t testing.TB, entity string, at time.Time) {
 func (r *rig) folded(t testing.TB, entity string, at time.Time, events int64) {
 	t.Helper()
 	enginetest.Eventually(t, func() bool { return r.eventsIn(t, entity, at) == events })
-}
-
-// TestBucketFaults checks that a check finds each fault of an event rollup, and repairs it.
-func TestBucketFaults(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.run(t, nil)
-	for i, c := range bucketFaults {
-		t.Run(c.name, func(t *testing.T) {
-			entity, at := fmt.Sprintf("e#%d", i), hour()
-			r.put(t, entity, at, 4)
-			r.folded(t, entity, at, 4)
-			if found := check(t, r.checker(nil), hourTarget(entity, at)); len(found) != 0 {
-				t.Fatalf("findings before the fault: %+v", found)
-			}
-			c.inject(t, r, entity, at)
-			r.wantFound(t, 20*time.Second, hourTarget(entity, at), c.state, c.summary, c.items)
-			// Folds go on after the repair.
-			r.put(t, entity, at.Add(time.Minute), 3)
-			if found := check(t, r.checker(nil), hourTarget(entity, at)); len(found) != 0 {
-				t.Fatalf("findings after three more events: %+v", found)
-			}
-		})
-	}
-	r.wantNoMarkers(t)
 }
 
 // wantNoMarkers checks that checks deleted their stream markers.
@@ -240,14 +174,14 @@ func TestBusyBucket(t *testing.T) {
 	client := beforePut(r.acknowledging(r.db, 0), func() {
 		r.update(t, r.names.Rollups, pk, sk, "SET seq = :s", item{":s": dynamo.String(fmt.Sprintf("%040d", time.Now().UnixNano()))})
 	})
-	a := rebuild.New(rebuild.Options{Names: r.names, Rules: r.rules, Repair: true, Fewer: true, Wait: 20 * time.Second, Poll: time.Millisecond}, client)
+	a := rebuild.New(rebuild.Options{Names: r.names, Rules: r.rules, Repair: true, Lower: true, Wait: 20 * time.Second, Poll: time.Millisecond}, client)
 	if found := check(t, a, hourTarget("e", at)); len(found) != 1 || found[0].State != rebuild.Busy || found[0].Repaired {
 		t.Fatalf("findings %+v, want one, busy and not repaired", found)
 	}
 	for now, bad := range map[time.Time]int{at.Add(119 * time.Minute): 0, at.Add(121 * time.Minute): 1} {
 		begun := time.Now()
 		a := rebuild.New(rebuild.Options{
-			Names: r.names, Rules: r.rules, Repair: true, Fewer: true, Wait: 20 * time.Second, Poll: time.Millisecond,
+			Names: r.names, Rules: r.rules, Repair: true, Lower: true, Wait: 20 * time.Second, Poll: time.Millisecond,
 			Now: func() time.Time { return now.Add(time.Since(begun)) },
 		}, client)
 		report, err := a.Run(t.Context(), rebuild.List(hourTarget("e", at)), nil)

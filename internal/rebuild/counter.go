@@ -17,14 +17,14 @@ type counters struct{ *tools }
 // check checks a counter on the write shards of the shard map, and on others that the summary has. With
 // Options.Gone it checks all that can exist.
 func (c *counters) check(ctx context.Context, t schema.Target) (Result, error) {
-	most, err := shard.MaxShards, error(nil)
-	if !c.o.Gone {
-		most, err = c.mostShards(ctx, t.Base)
+	if c.o.Gone {
+		return c.on(ctx, t.Base.Name, shard.MaxShards)
 	}
+	entry, err := c.entryOf(ctx, t.Base)
 	if err != nil {
 		return Result{}, err
 	}
-	return c.on(ctx, t.Base.Name, most)
+	return c.on(ctx, t.Base.Name, entry.Most())
 }
 
 // targets returns the whole counter: it has no time.
@@ -50,8 +50,10 @@ func (c *counters) on(ctx context.Context, name string, most int) (Result, error
 	return all.with(last), err
 }
 
+// once compares the sources, and repairs the summary. Only a dry run waits for folds in flight: a repair folds the same
+// states, each once by its rev.
 func (c *counters) once(ctx context.Context, name string, sources []source) (result Result, err error) {
-	if !c.o.Eager {
+	if !c.o.Repair {
 		if sources, err = c.await(ctx, name, sources); err != nil {
 			return Result{}, err
 		}

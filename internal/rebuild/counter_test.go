@@ -47,53 +47,6 @@ func (r *rig) addTo(t testing.TB, counter string, n, delta int) {
 		item{":now": num(time.Now().UnixMicro()), ":one": num(1), ":delta": num(delta)})
 }
 
-// counterFaults damage write shard 1 of a counter, or its summary. Both have value 7 at rev 100.
-var counterFaults = []struct {
-	name           string
-	state          rebuild.State
-	inject         func(t testing.TB, r *rig, name string)
-	summary, items string
-}{
-	{"an old state", rebuild.Stale, func(t testing.TB, r *rig, name string) {
-		r.update(t, r.names.Rollups, "C#"+name+"#0", "-", "SET r1 = :r, x1 = :x", item{":r": num(90), ":x": num(5)})
-	}, "5 (rev 90)", "7 (rev 100)"},
-	{"no state", rebuild.Stale, func(t testing.TB, r *rig, name string) {
-		r.update(t, r.names.Rollups, "C#"+name+"#0", "-", "REMOVE r1, x1", nil)
-	}, "nothing", "7 (rev 100)"},
-	{"no summary", rebuild.Stale, func(t testing.TB, r *rig, name string) { r.delete(t, r.names.Rollups, "C#"+name+"#0", "-") }, "nothing", "7 (rev 100)"},
-	{"another value", rebuild.Wrong, func(t testing.TB, r *rig, name string) {
-		r.update(t, r.names.Rollups, "C#"+name+"#0", "-", "SET x1 = :x", item{":x": num(-8)})
-	}, "-8 (rev 100)", "7 (rev 100)"},
-	{"a removed item", rebuild.Removed, func(t testing.TB, r *rig, name string) { r.delete(t, r.names.Items, "C#"+name+"#1", "+") }, "7 (rev 100)", "nothing"},
-	{"a restored item", rebuild.Ahead, func(t testing.TB, r *rig, name string) {
-		r.putItem(t, r.names.Items, "C#"+name+"#1", "+", item{"rev": num(60), "value": num(3)})
-	}, "7 (rev 100)", "3 (rev 60)"},
-}
-
-// TestCounterFaults checks that a check finds each fault of a counter's summary, and repairs it.
-func TestCounterFaults(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	for i, c := range counterFaults {
-		t.Run(c.name, func(t *testing.T) {
-			name := fmt.Sprintf("c#%d", i)
-			r.pin(t, "C#"+name, 2)
-			r.source(t, name, 1, 100, 7)
-			if found := check(t, r.checker(hasty), counterTarget(name)); len(found) != 0 {
-				t.Fatalf("findings before the fault: %+v", found)
-			}
-			c.inject(t, r, name)
-			r.wantFound(t, 50*time.Millisecond, counterTarget(name), c.state, c.summary, c.items)
-			// Folds go on after the repair.
-			r.addTo(t, name, 1, 10)
-			r.fold(t)
-			if found := check(t, r.checker(hasty), counterTarget(name)); len(found) != 0 {
-				t.Fatalf("findings after another increment: %+v", found)
-			}
-		})
-	}
-}
-
 // TestRepairLeavesADatedTombstone checks that the repair of a removed write shard leaves a tombstone
 // with the time that the compaction needs.
 func TestRepairLeavesADatedTombstone(t *testing.T) {
@@ -147,7 +100,10 @@ func TestManyWriteShards(t *testing.T) {
 // and starts over.
 func TestRepairsGiveWay(t *testing.T) {
 	r := newRig(t)
-	for i, c := range counterFaults {
+	for i, c := range faults {
+		if c.kind != "counter" {
+			continue
+		}
 		tables := map[string]string{"summary": r.names.Rollups}
 		if c.state == rebuild.Wrong || c.state == rebuild.Ahead {
 			tables["item"] = r.names.Items // its rev is raised first
@@ -167,7 +123,7 @@ func TestRepairsGiveWay(t *testing.T) {
 					}
 					return nil
 				})
-				a := rebuild.New(rebuild.Options{Names: r.names, Rules: r.rules, Repair: true, Eager: true, Poll: time.Millisecond}, client)
+				a := rebuild.New(rebuild.Options{Names: r.names, Rules: r.rules, Repair: true, Poll: time.Millisecond}, client)
 				for _, f := range check(t, a, counterTarget(name)) {
 					if !f.Repaired {
 						t.Errorf("not repaired: %+v", f)

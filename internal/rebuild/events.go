@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -17,39 +16,70 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/fold/parts"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // happened has the sums of a bucket's events, as they are stored.
 type happened struct {
-	sum        measures.Part
-	places     []string // partition keys that have events
-	expires    int64    // earliest expiry of any of their days, Unix seconds; 0 if none expires
-	unreadable int      // events
-	fault      string   // of the first unreadable event
+	sum        measures.Part // each event once
+	copies     measures.Part // the other copies of events that are on several write shards
+	twice      []copied      // where those are, the first maxCopies
+	places     []string      // partition keys that have events
+	expires    int64         // earliest expiry of any of their days, Unix seconds; 0 if none expires
+	unreadable int           // events
+	fault      string        // of the first unreadable event
 }
 
+// stored is an event's item on a write shard.
+type stored struct {
+	writeShard int
+	item       item
+}
+
+// eventSums adds up the events of a bucket.
+type eventSums struct {
+	*bucket
+	entry shardmap.Entry
+	sums  []*measures.Part // by write shard; nil for one without events
+	found *happened
+}
+
+// pageItems bounds the items that are buffered for one bucket, with a page of at least minPage for each write shard.
+const (
+	pageItems = 4000
+	minPage   = 20
+)
+
 // readEvents sums up a bucket's events on all write shards that exist by now, with consistent
-// reads: a key may grow meanwhile. Stream markers and the controller's probes don't count.
+// reads: a key may grow meanwhile. It merges the write shards in the order of time and id, so that the
+// copies of an event follow each other, and buffers a page of each write shard. Stream markers and the
+// controller's probes don't count.
 func (b *bucket) readEvents(ctx context.Context) (*happened, error) {
-	most, err := b.mostShards(ctx, schema.BaseKey{Type: kind.Event, Name: b.Entity})
+	entry, err := b.entryOf(ctx, schema.BaseKey{Type: kind.Event, Name: b.Entity})
 	if err != nil {
 		return nil, err
 	}
-	all := &happened{sum: measures.Part{}.Clone()}
-	var mu sync.Mutex
-	err = eachOf(ctx, most, func(ctx context.Context, n int) error {
-		pk := placeOf(b.Bucket, n)
-		found, err := b.readPlace(ctx, pk)
-		if err != nil {
-			return fmt.Errorf("reading the events of %q: %w", pk, err)
+	streams := make([]*dynamo.Stream, entry.Most())
+	for n := range streams {
+		streams[n] = b.stream(n, max(minPage, pageItems/len(streams)))
+	}
+	r := &eventSums{bucket: b, entry: entry, sums: make([]*measures.Part, len(streams)), found: &happened{}}
+	merged, err := dynamo.NewMerge(ctx, streams, false)
+	if err == nil {
+		merged.Ahead = true
+		err = r.addAll(ctx, merged)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the events of %q: %w", b.Key().Target, err)
+	}
+	for n, sum := range r.sums {
+		if sum != nil {
+			r.found.sum.Merge(*sum)
+			r.found.places = append(r.found.places, placeOf(b.Bucket, n))
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		all.merge(found)
-		return nil
-	})
-	slices.Sort(all.places)
-	return all, err
+	}
+	return r.found, nil
 }
 
 // placeOf returns the partition key of a bucket's events on a write shard.
@@ -60,26 +90,19 @@ func placeOf(b parts.Bucket, writeShard int) string {
 	}.String()
 }
 
-// readPlace sums up a partition's events in the bucket's time, with consistent reads.
-func (b *bucket) readPlace(ctx context.Context, pk string) (found *happened, err error) {
-	found = &happened{sum: measures.Part{}.Clone()}
-	in := &dynamodb.QueryInput{
-		TableName: aws.String(b.o.Names.Of(kind.Event)), ConsistentRead: aws.Bool(true),
+// stream reads the events of a write shard in the bucket's time, so many a page. It drops other items, as folds do.
+func (b *bucket) stream(writeShard, page int) *dynamo.Stream {
+	return &dynamo.Stream{Client: b.client, Sort: schema.SK, Order: writeShard, Input: &dynamodb.QueryInput{
+		TableName: aws.String(b.o.Names.Of(kind.Event)), ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(page)),
 		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
 		ExpressionAttributeValues: item{
-			":pk": dynamo.String(pk), ":low": dynamo.String(b.Start.Format(schema.TimeLayout)), ":high": dynamo.String(highOf(b.Bucket)),
+			":pk":  dynamo.String(placeOf(b.Bucket, writeShard)),
+			":low": dynamo.String(b.Start.Format(schema.TimeLayout)), ":high": dynamo.String(highOf(b.Bucket)),
 		},
-	}
-	for it, err := range dynamo.Items(ctx, b.client, in) {
-		if err != nil {
-			return nil, err
-		}
-		b.addItem(found, pk, it)
-	}
-	if found.sum.Events > 0 || found.unreadable > 0 {
-		found.places = []string{pk}
-	}
-	return found, nil
+	}, Drop: func(it item) bool {
+		_, _, err := schema.ParseEventSortKey(dynamo.Text(it, schema.SK))
+		return err != nil
+	}}
 }
 
 // highOf returns the upper bound of the sort keys of a bucket's events. Year 10000 would sort before all others.
@@ -90,25 +113,68 @@ func highOf(b parts.Bucket) string {
 	return b.End().Format(schema.TimeLayout)
 }
 
-// addItem adds an event, as a fold does. It ignores other items, as folds do.
-func (b *bucket) addItem(found *happened, pk string, it item) {
-	sk := dynamo.Text(it, schema.SK)
-	_, id, err := schema.ParseEventSortKey(sk)
-	if err != nil {
-		return
+// addAll adds all events of a merge. Items with the same sort key are copies of one event.
+func (r *eventSums) addAll(ctx context.Context, merged *dynamo.Merge) error {
+	var same []stored
+	for {
+		next := stored{writeShard: merged.NextOrder()}
+		var err error
+		if next.item, err = merged.Next(ctx); err != nil {
+			return err
+		}
+		if len(same) > 0 && dynamo.Text(next.item, schema.SK) != dynamo.Text(same[0].item, schema.SK) {
+			r.addEvent(same)
+			same = same[:0]
+		}
+		if next.item == nil {
+			return ctx.Err()
+		}
+		same = append(same, next)
+	}
+}
+
+// addEvent adds an event once, as a fold does: the copy that reads return.
+func (r *eventSums) addEvent(same []stored) {
+	sk := dynamo.Text(same[0].item, schema.SK)
+	at, id, _ := schema.ParseEventSortKey(sk) // the stream dropped others
+	slices.SortFunc(same, func(s, t stored) int {
+		if r.entry.Prefers(shard.Calculated, id, at, s.writeShard, t.writeShard) {
+			return -1
+		}
+		return 1
+	})
+	for i, s := range same {
+		if r.sums[s.writeShard] == nil {
+			sum := measures.Part{}.Clone()
+			r.sums[s.writeShard] = &sum
+		}
+		r.addItem(s, id, i > 0)
+		if i > 0 {
+			r.found.addCopy(copied{sk: sk, at: at, kept: same[0].writeShard, other: s.writeShard})
+		}
+	}
+}
+
+// addItem adds the item of an event, or a further copy of it. A copy that can't be read was never folded.
+func (r *eventSums) addItem(s stored, id string, another bool) {
+	if expires, known := dynamo.Whole(s.item, schema.ExpiresAt); known {
+		r.found.expires = sooner(r.found.expires, expires-int64(schema.ExpirySpread(id)/time.Second))
 	}
 	var numbers map[string]string
-	if !b.o.Gone {
-		numbers, err = b.o.Rules.Numbers(b.Entity, it)
+	var err error
+	if !r.o.Gone {
+		numbers, err = r.o.Rules.Numbers(r.Entity, s.item)
 	}
-	if err != nil {
-		found.unreadable++
-		found.fault = cmp.Or(found.fault, fmt.Sprintf("the event %q, %q: %v", pk, sk, err))
-		return
-	}
-	found.sum.Add(numbers)
-	if expires, known := dynamo.Whole(it, schema.ExpiresAt); known {
-		found.expires = sooner(found.expires, expires-int64(schema.ExpirySpread(id)/time.Second))
+	switch {
+	case err == nil && another:
+		one := measures.Part{}.Clone()
+		one.Add(numbers)
+		r.found.copies.Merge(one)
+	case err == nil:
+		r.sums[s.writeShard].Add(numbers)
+	case !another:
+		r.found.unreadable++
+		r.found.fault = cmp.Or(r.found.fault, fmt.Sprintf("the event %q, %q: %v", placeOf(r.Bucket, s.writeShard), dynamo.Text(s.item, schema.SK), err))
 	}
 }
 
@@ -119,12 +185,16 @@ func (e *happened) faults() string {
 	return fmt.Sprintf("%s, and %d more", e.fault, e.unreadable-1)
 }
 
-func (e *happened) merge(other *happened) {
-	e.sum.Merge(other.sum)
-	e.places = append(e.places, other.places...)
-	e.unreadable += other.unreadable
-	e.fault = cmp.Or(e.fault, other.fault)
-	e.expires = sooner(e.expires, other.expires)
+// all returns the sum of all copies, as folds add them up.
+func (e *happened) all() measures.Part {
+	all := e.sum.Clone()
+	all.Merge(e.copies)
+	return all
+}
+
+// same reports whether two readings found the same events and copies.
+func (e *happened) same(other *happened) bool {
+	return other.unreadable == 0 && e.sum.Same(other.sum) && e.copies.Same(other.copies) && slices.Equal(e.twice, other.twice)
 }
 
 // total returns the figures that a rollup should have. If the events have more fields than a fold

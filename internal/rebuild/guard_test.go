@@ -22,7 +22,7 @@ func (r *rig) eventsIn(t testing.TB, entity string, at time.Time) (n int64) {
 }
 
 // TestRepairKeepsEventsWithoutItems checks that a repair leaves a rollup of deleted events alone unless
-// Options.Fewer is set. A retention shorter than the check's may have deleted them.
+// Options.Lower is set. A retention shorter than the check's may have deleted them.
 func TestRepairKeepsEventsWithoutItems(t *testing.T) {
 	r := newRig(t)
 	at := hour()
@@ -47,7 +47,7 @@ func TestRepairKeepsEventsWithoutItems(t *testing.T) {
 		for _, repair := range []bool{false, true} {
 			a := rebuild.New(rebuild.Options{Names: r.names, Rules: r.rules, Repair: repair, Wait: time.Second, Poll: time.Millisecond}, r.acknowledging(r.db, 1e9))
 			found := check(t, a, hourTarget(entity, at))
-			if len(found) != 1 || found[0].State != rebuild.Fewer || found[0].Repaired || found[0].Detail == "" {
+			if len(found) != 1 || found[0].State != rebuild.Fewer || found[0].Repaired || found[0].Next == "" {
 				t.Errorf("%s, repair %t: %+v", entity, repair, found)
 			}
 			if after := r.stored(t, entity, at); after != before {
@@ -55,17 +55,17 @@ func TestRepairKeepsEventsWithoutItems(t *testing.T) {
 			}
 		}
 	}
-	replay := func(fewer bool) (*rebuild.Report, []rebuild.Failure) {
-		a := rebuild.New(rebuild.Options{Names: r.names, Rules: r.rules, Repair: true, Fewer: fewer, Wait: time.Second, Poll: time.Millisecond}, r.acknowledging(r.db, 1e9))
-		report, left, err := a.Replay(t.Context(), r.failures(t, a), nil, nil)
+	repair := func(lower bool) *rebuild.Report {
+		a := rebuild.New(rebuild.Options{Names: r.names, Rules: r.rules, Repair: true, Lower: lower, Wait: time.Second, Poll: time.Millisecond}, r.acknowledging(r.db, 1e9))
+		report, err := a.Do(t.Context(), rebuild.Work{Failures: r.failures(t, a)}, nil)
 		require.NoError(t, err)
-		return report, left
+		return report
 	}
-	if report, left := replay(false); report.Bad() != 2 || len(left) != 2 || r.eventsIn(t, "deleted", at) != 4 {
-		t.Errorf("replay without Fewer: %+v, left %+v", report, left)
+	if report := repair(false); report.Bad() != 2 || len(report.Left) != 2 || r.eventsIn(t, "deleted", at) != 4 {
+		t.Errorf("without Lower: %+v", report)
 	}
-	if report, left := replay(true); report.Repaired != 2 || len(left) != 0 || r.eventsIn(t, "deleted", at) != 1 || r.eventsIn(t, "restated", at) != 1 {
-		t.Errorf("replay with Fewer: %+v, left %+v", report, left)
+	if report := repair(true); report.Repaired != 2 || len(report.Left) != 0 || r.eventsIn(t, "deleted", at) != 1 || r.eventsIn(t, "restated", at) != 1 {
+		t.Errorf("with Lower: %+v", report)
 	}
 }
 

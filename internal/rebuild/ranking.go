@@ -43,10 +43,11 @@ func (r *ranking) samePlaces(other *ranking) bool {
 
 // readRanking reads all entries of a board's period, and keeps the first places.
 func (p *period) readRanking(ctx context.Context, first int) (*ranking, error) {
-	most, err := p.mostShards(ctx, schema.BaseKey{Type: kind.Board, Name: p.Board})
+	entry, err := p.entryOf(ctx, schema.BaseKey{Type: kind.Board, Name: p.Board})
 	if err != nil {
 		return nil, err
 	}
+	most := entry.Most()
 	all := &ranking{}
 	var mu sync.Mutex
 	return all, eachOf(ctx, most, func(ctx context.Context, n int) error {

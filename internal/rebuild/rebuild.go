@@ -58,17 +58,15 @@ type Options struct {
 	RollupRetention time.Duration // of event rollups; 0 keeps them for ever
 
 	Repair bool // write the figures that a summary should have
+	// Lower also repairs an event rollup that has more events than are stored. Events may have been
+	// deleted, or have expired: the rollup then has the stored ones only.
+	Lower bool
 	// Gone checks keys whose items were deleted, and needs Repair. Summaries without items are emptied,
 	// whatever the rules and the retentions say. An event rollup with newer events is not repaired.
 	Gone bool
-	// Fewer also repairs an event rollup that has more events than there are items. Events may have
-	// been deleted, or have expired: a repair then drops them from the rollup.
-	Fewer bool
-	// Eager repairs a counter's summary without waiting for folds that may be in flight. It is as
-	// exact, and faster when many summaries are behind.
-	Eager       bool
+
 	IndexLag    time.Duration    // upper bound on the lag of the boards' index; default 30 s
-	Wait        time.Duration    // how long to wait for folds in flight; 0 doesn't wait
+	Wait        time.Duration    // how long to wait for folds in flight, of which a repair of a counter needs none; 0 doesn't wait
 	Poll        time.Duration    // between two reads while waiting; default 500 ms
 	Concurrency int              // targets at a time; default 32
 	ReadUnits   int              // RCU/s that table scans consume at most; default scan.ReadUnits
@@ -165,13 +163,13 @@ type item = dynamo.Item
 // pause waits for Options.Poll, or until ctx ends.
 func (t *tools) pause(ctx context.Context) error { return scan.Wait(ctx, t.o.Poll) }
 
-// mostShards returns the highest number of write shards that a base key ever had.
-func (t *tools) mostShards(ctx context.Context, base schema.BaseKey) (int, error) {
+// entryOf returns a base key's entry in the shard map.
+func (t *tools) entryOf(ctx context.Context, base schema.BaseKey) (shardmap.Entry, error) {
 	entry, err := t.shards.Read(ctx, base.String())
 	if err != nil {
-		return 0, fmt.Errorf("reading the shard map entry of %q: %w", base, err)
+		return entry, fmt.Errorf("reading the shard map entry of %q: %w", base, err)
 	}
-	return entry.Most(), nil
+	return entry, nil
 }
 
 // maxReads bounds the concurrent calls for one target.

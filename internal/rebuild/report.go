@@ -27,7 +27,8 @@ const (
 	Removed  State = "removed"  // the summary has the value of a write shard that is gone
 	Ahead    State = "ahead"    // the summary is newer than the item, as after a restore
 	Restated State = "restated" // an event was redelivered with other data, which is not in the rollup
-	Fewer    State = "fewer"    // the rollup has more events than there are items: repaired with Options.Fewer only
+	Copy     State = "copy"     // an event is stored on two write shards; readers return one copy, and a rollup has both
+	Fewer    State = "fewer"    // fewer events are stored than the rollup has: repaired with Options.Lower only
 )
 
 // States that can't be repaired, or not now.
@@ -42,6 +43,23 @@ const (
 	TooOld     State = "too old"    // the events or the rollup may have expired
 )
 
+// next says what to do about a finding that was not repaired.
+var next = map[State]string{
+	Stale: repairIt, Wrong: repairIt, Removed: repairIt, Ahead: repairIt, Restated: repairIt,
+	Copy:       repairIt + "; copies of events of the last minutes stay until they are older",
+	Fewer:      "events were deleted or have expired, or the rollup counted some twice: if the rollup should have the stored ones only, add --repair --lower",
+	Mixed:      "nothing: the rules changed in this time, and readers add both rollups up; later times are right",
+	NoRule:     "set --rules, or HOTSHARD_ROLLUP_RULES, as the aggregator has it",
+	Busy:       "check it again later",
+	Open:       "check it again after its hour or day has ended, or a board while it gets no scores",
+	Unsettled:  "start the aggregator, or let it catch up, and check again",
+	Unreadable: "fix or delete what it names, and then add --repair",
+	Failed:     "correct what the error names, and check again",
+	TooOld:     "nothing, if its items have expired; if they are kept for longer, set --event-retention or HOTSHARD_EVENT_RETENTION",
+}
+
+const repairIt = "add --repair"
+
 // Finding describes a target that is, or was, not right.
 type Finding struct {
 	Type       kind.Kind `json:"type"`
@@ -54,13 +72,17 @@ type Finding struct {
 	Summary    *Figures  `json:"summary,omitempty"` // as found; absent if there is none
 	Items      *Figures  `json:"items,omitempty"`   // as found; absent if there are none
 	Detail     string    `json:"detail,omitempty"`
+	Next       string    `json:"next,omitempty"` // what to do; absent once it is repaired
 }
 
-// describe names the target in all findings.
+// describe names the target in all findings, and what to do.
 func (r Result) describe(t schema.Target) {
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		f.Type, f.Name, f.Period = t.Base.Type, t.Base.Name, t.Period
+		if !f.Repaired {
+			f.Next = next[f.State]
+		}
 		if t.Bucket != "" {
 			f.Bucket = t.Bucket.Label(t.Start, 0)
 		}
@@ -116,6 +138,10 @@ type Report struct {
 	States   map[State]int `json:"states"`   // findings, repaired ones too
 	Findings []Finding     `json:"findings"` // the first MaxFindings, without buckets older than a retention
 	More     int           `json:"more"`     // findings beyond the first MaxFindings
+
+	Failures  int       `json:"failures"`  // read before the run
+	Forgotten int       `json:"forgotten"` // failures that were deleted
+	Left      []Failure `json:"left"`      // failures that were not
 }
 
 // MaxFindings bounds the findings that a Report describes; all are counted.
@@ -170,7 +196,7 @@ func List(targets ...schema.Target) Source {
 // permission). The report then covers the targets that were finished. Any other error makes its
 // target Failed, and the others go on.
 func (a *Checker) Run(ctx context.Context, source Source, each func(schema.Target, Result)) (*Report, error) {
-	report := &Report{Begun: a.o.Now().UTC().Truncate(time.Millisecond), States: map[State]int{}, Findings: []Finding{}}
+	report := &Report{Begun: a.o.Now().UTC().Truncate(time.Millisecond), States: map[State]int{}, Findings: []Finding{}, Left: []Failure{}}
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(a.o.Concurrency)

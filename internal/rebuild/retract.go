@@ -23,7 +23,7 @@ func (a *Checker) SettleDay(ctx context.Context, entity string, day time.Time, p
 // was written before the rollup was read. A later fold changes a fragment, which then isn't emptied, or
 // it comes after that, fails its condition, and starts from zero.
 func (b *bucket) retract(ctx context.Context, c *comparison, floors map[string]string) (Result, error) {
-	if c.events.sum.Events > 0 && c.events.sum.Events == c.rollup.Events {
+	if c.events.sum.Events > 0 && c.events.all().Events == c.rollup.Events {
 		return Result{}, nil
 	}
 	result := c.finding()

@@ -39,7 +39,7 @@ func (r *rig) counted(t *testing.T, entity string, day time.Time) map[int]int64 
 }
 
 // addFragments adds n fragments of one event each to an hour's rollup.
-func (r *rig) addFragments(t *testing.T, entity string, hour time.Time, n int) {
+func (r *rig) addFragments(t testing.TB, entity string, hour time.Time, n int) {
 	t.Helper()
 	for i := range n {
 		pk, sk := schema.RollupKey(entity, shard.Hour, hour, fmt.Sprintf("gone-%03d", i))
@@ -95,14 +95,14 @@ func TestRetract(t *testing.T) {
 		t.Errorf("events in the rollups: %v, want 6 in hour 4 and 1 in hour 23", left)
 	}
 	// The remedy that a delete's report names.
-	found := check(t, r.checker(func(o *rebuild.Options) { o.Repair, o.Fewer = true, true }), hourTarget("e", at(4)))
+	found := check(t, r.checker(func(o *rebuild.Options) { o.Repair, o.Lower = true, true }), hourTarget("e", at(4)))
 	if len(found) != 1 || !found[0].Repaired {
 		t.Errorf("findings %+v, want one that was repaired", found)
 	}
 }
 
 // TestFoldDuringARetract checks that an event which is folded before the rollup is emptied still counts.
-// After a repair with Fewer, no deleted event does.
+// After a repair with Lower, no deleted event does.
 func TestFoldDuringARetract(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -132,7 +132,7 @@ func TestFoldDuringARetract(t *testing.T) {
 	if err != nil || got.Items != 1 || got.Right() {
 		t.Fatalf("the check returned %+v, %v; want the new event, and a finding", got, err)
 	}
-	check(t, r.checker(func(o *rebuild.Options) { o.Repair, o.Fewer = true, true }), hourTarget("e", day))
+	check(t, r.checker(func(o *rebuild.Options) { o.Repair, o.Lower = true, true }), hourTarget("e", day))
 	if n := r.counted(t, "e", day); n[0] != 1 {
 		t.Errorf("events in the rollups: %v, want 1 in hour 0; the retract returned %+v", n, got)
 	}

@@ -60,15 +60,19 @@ func rules(t testing.TB, text string) fold.Rules {
 
 // checker returns a checker that waits up to 20 s for folds in flight. set, which may be nil, sets
 // other options.
-func (r *rig) checker(set func(*rebuild.Options)) *rebuild.Checker {
+func (r *rig) checker(set func(*rebuild.Options)) *rebuild.Checker { return r.checkerOver(r.db, set) }
+
+// checkerOver is checker with another client.
+func (r *rig) checkerOver(client *dynamodb.Client, set func(*rebuild.Options)) *rebuild.Checker {
 	o := rebuild.Options{Names: r.names, Rules: r.rules, EventRetention: retention, Wait: 20 * time.Second, Poll: 100 * time.Millisecond}
 	if set != nil {
 		set(&o)
 	}
-	return rebuild.New(o, r.db)
+	return rebuild.New(o, client)
 }
 
 func repairing(o *rebuild.Options)   { o.Repair = true }
+func lowering(o *rebuild.Options)    { o.Repair, o.Lower = true, true }
 func gone(o *rebuild.Options)        { o.Repair, o.Gone = true, true }
 func hasty(o *rebuild.Options)       { o.Wait = 0 }
 func hastyRepair(o *rebuild.Options) { o.Repair, o.Wait = true, 0 }
@@ -160,27 +164,4 @@ func all(t testing.TB, a *rebuild.Checker) *rebuild.Report {
 	report, err := a.Run(context.Background(), a.All(rebuild.Range{}), nil)
 	require.NoError(t, err)
 	return report
-}
-
-// wantFound checks that a check has one finding, that a repair reports it as repaired, and that a
-// third check finds nothing. Each waits so long for folds in flight.
-func (r *rig) wantFound(t *testing.T, wait time.Duration, target schema.Target, state rebuild.State, summary, items string) {
-	t.Helper()
-	set := func(repair bool) func(*rebuild.Options) {
-		return func(o *rebuild.Options) { o.Repair, o.Fewer, o.Wait = repair, repair, wait }
-	}
-	found := check(t, r.checker(set(false)), target)
-	if len(found) != 1 || found[0].State != state || found[0].Repaired {
-		t.Fatalf("findings %+v, want one, %s and not repaired", found, state)
-	}
-	if gotSummary, gotItems := found[0].Texts(); gotSummary != summary || gotItems != items {
-		t.Errorf("summary %q, items %q; want %q, %q", gotSummary, gotItems, summary, items)
-	}
-	found = check(t, r.checker(set(true)), target)
-	if len(found) != 1 || found[0].State != state || !found[0].Repaired {
-		t.Fatalf("the repair's findings are %+v, want one, %s and repaired", found, state)
-	}
-	if found = check(t, r.checker(set(false)), target); len(found) != 0 {
-		t.Fatalf("findings after the repair: %+v, want none", found)
-	}
 }

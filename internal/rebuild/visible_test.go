@@ -30,7 +30,7 @@ func TestStreamMarkersAreInvisible(t *testing.T) {
 	r.folded(t, "e", at, 4)
 	pk, sk := r.part(t, "e", at)
 	r.update(t, r.names.Rollups, pk, sk, "SET events = :n", item{":n": num(50)})
-	a := rebuild.New(rebuild.Options{Names: r.names, Rules: r.rules, Repair: true, Fewer: true, Wait: 20 * time.Second, Poll: time.Millisecond}, lingering{r.db})
+	a := rebuild.New(rebuild.Options{Names: r.names, Rules: r.rules, Repair: true, Lower: true, Wait: 20 * time.Second, Poll: time.Millisecond}, lingering{r.db})
 	if found := check(t, a, hourTarget("e", at)); len(found) != 1 || !found[0].Repaired {
 		t.Fatalf("findings %+v, want one that was repaired", found)
 	}

@@ -60,7 +60,7 @@ type Traits struct {
 	// more hits would transfer quota at the same time.
 	Divides bool
 
-	// Summary is what the kind's stream records fold into. Audits compare it with the items.
+	// Summary is what the kind's stream records fold into. Checks compare it with the items.
 	Summary Summary
 
 	// StreamEvents are the names of the stream events that the aggregator needs. Nil means all.

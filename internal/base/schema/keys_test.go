@@ -123,8 +123,8 @@ func TestNoEventIsAMark(t *testing.T) {
 		SoleSK:                              "",
 		"2026-01-05T13:00:00.000Zlater!a#1": "",
 	} {
-		if audit, ok := ParseMark(sk); audit != want || ok != (want != "") {
-			t.Errorf("%q: %q, %v; want %q", sk, audit, ok, want)
+		if check, ok := ParseMark(sk); check != want || ok != (want != "") {
+			t.Errorf("%q: %q, %v; want %q", sk, check, ok, want)
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
@@ -163,8 +163,8 @@ func TestTargetsAreReadBack(t *testing.T) {
 func TestMarksBesideEntries(t *testing.T) {
 	at := time.Date(2026, 1, 5, 23, 0, 0, 0, time.UTC)
 	sk := BoardMarkSK(at, "a", 7)
-	if audit, ok := ParseMark(sk); audit != "a" || !ok {
-		t.Errorf("%q is of %q, %t", sk, audit, ok)
+	if check, ok := ParseMark(sk); check != "a" || !ok {
+		t.Errorf("%q is of %q, %t", sk, check, ok)
 	}
 	pk, entry := EntryKey("b#1", "all", "p#1")
 	for _, c := range []struct {

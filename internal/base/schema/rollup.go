@@ -25,7 +25,7 @@ import (
 //
 // Folds are conditional on the seq that they read, and replace the item. So any other change of a
 // fragment must change its seq too; text appended to a seq keeps its order among sequence numbers,
-// which are compared as text. Fragments that have not changed for long, and those that an audit
+// which are compared as text. Fragments that have not changed for long, and those that a check
 // found wrong, are merged into the fragment MergedPart. The emptied fragments keep their seq.
 const (
 	RollupSequence = "seq"

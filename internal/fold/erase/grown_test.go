@@ -69,7 +69,7 @@ func TestGrowthDuringADelete(t *testing.T) {
 		return nil
 	})
 	report, err := erase.New(r.options(), client).Key(t.Context(), k)
-	if err != nil || len(report.Left) != 1 || !strings.Contains(report.Left[0], "hotshard rebuild --fewer") {
+	if err != nil || len(report.Left) != 1 || !strings.Contains(report.Left[0], "hotshard check --repair --lower") {
 		t.Fatalf("%+v, %v; want the rollup left", report, err)
 	}
 	if !strings.HasPrefix(report.Kept[0], "6 events of ") {

@@ -34,10 +34,10 @@ func (t *task) audited(target schema.Target, r rebuild.Result) {
 		case f.Repaired:
 		case r.Items > 0 && target.Bucket != "":
 			b := parts.BucketFor(target)
-			t.leftTo("the rollup of %s may count deleted events beside those that were written meanwhile: once that %s is over, hotshard rebuild --fewer --type entity --name %q --from %s --to %s",
+			t.leftTo("the rollup of %s may count deleted events beside those that were written meanwhile: once that %s is over, hotshard check --repair --lower --type entity --name %q --from %s --to %s",
 				b.Label(), b.Width, b.Entity, b.Start.Format(time.RFC3339), b.End().Format(time.RFC3339))
 		case r.Items > 0 && (r.Open() || f.State == rebuild.Busy) && target.Period != "":
-			t.kept("what ranks it has in period %s: whether they count others, too, is not known (%s): hotshard audit --repair --type board --name %q, while it is quiet", target.Period, f.Detail, t.base.Name)
+			t.kept("what ranks it has in period %s: whether they count others, too, is not known (%s): hotshard check --repair --type board --name %q, while it is quiet", target.Period, f.Detail, t.base.Name)
 		default:
 			t.left("the summary %q: %s: %s", target, f.State, f.Detail)
 		}

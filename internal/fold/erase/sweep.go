@@ -130,7 +130,7 @@ func (t *task) failures(ctx context.Context) error {
 		}
 	}
 	if newer > 0 {
-		t.kept("%d failures that were noted meanwhile: hotshard replay", newer)
+		t.kept("%d failures that were noted meanwhile: hotshard check --failed --repair", newer)
 	}
 	return nil
 }

@@ -140,7 +140,7 @@ func (r *rig) eraseUsed(t *testing.T, client erase.Client, k schema.BaseKey, o e
 		t.Errorf("%s %q: %+v, %v", k.Type, k.Name, report, err)
 	}
 	for _, left := range report.Left {
-		if k.Type != kind.Event || !strings.Contains(left, "hotshard rebuild --fewer --type entity") {
+		if k.Type != kind.Event || !strings.Contains(left, "hotshard check --repair --lower --type entity") {
 			t.Errorf("%s %q: left: %s", k.Type, k.Name, left)
 		}
 	}
@@ -153,7 +153,7 @@ func (r *rig) audited(t *testing.T, game, entity schema.BaseKey) {
 	rules, err := fold.ParseRules(`[{"every":"1h"}]`)
 	require.NoError(t, err)
 	a := rebuild.New(rebuild.Options{
-		Names: r.names, Rules: rules, Wait: 20 * time.Second, Poll: 200 * time.Millisecond, IndexLag: time.Second, Repair: true, Fewer: true,
+		Names: r.names, Rules: rules, Wait: 20 * time.Second, Poll: 200 * time.Millisecond, IndexLag: time.Second, Repair: true, Lower: true,
 	}, r.db)
 	now := time.Now()
 	targets, err := a.Targets(entity, rebuild.Range{From: now.Add(-72 * time.Hour), To: now.Add(time.Hour)})

@@ -35,11 +35,11 @@ func (l *layout) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	pk, sk := dynamo.Text(in.Item, "pk"), dynamo.Text(in.Item, "sk")
-	audit, ok := schema.ParseMark(sk)
+	check, ok := schema.ParseMark(sk)
 	if !ok || in.Item[schema.ExpiresAt] == nil {
 		return nil, fmt.Errorf("%v is no stream marker that expires", in.Item)
 	}
-	ackPK, ackSK := schema.AckKey(audit, pk, sk)
+	ackPK, ackSK := schema.AckKey(check, pk, sk)
 	ack := dynamo.Key(ackPK, ackSK)
 	if s := l.streamShard(pk, sk); s != "" {
 		ack[schema.StreamShard] = dynamo.String(s)

@@ -43,7 +43,7 @@ var suites = []suite{
 	{"internal/fold", "^(TestSummariesOfPeriodsExpire|TestALostTopOfAWeek|TestWhatAnEventAdds|TestRulesDecide|TestTasks|TestMarkers.*)$"},
 	{"internal/rebuild", "^(TestPeriods.*|TestExpiringPeriods.*|TestBucketsOfAnEntity)$"},
 	{"internal/fold/compact", "^TestDeadlines$"},
-	{"cmd/hotshard", "^(TestShardsCheck|TestChecks.*)$"},
+	{"cmd/hotshard", "^(TestShardsSpread|TestSpreads.*)$"},
 }
 
 // patience bounds one suite at one moment.

@@ -19,7 +19,7 @@ import (
 )
 
 // StreamShards is the number of stream shards of Deliver. Each is read on its own and has its
-// own markers in every audit.
+// own markers in every check.
 var StreamShards = lane.Runs(2, 4)
 
 // Deliver runs a handler on each table's stream until the test ends or stop is called. Both

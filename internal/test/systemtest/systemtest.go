@@ -1,6 +1,6 @@
 // Package systemtest runs the whole local system for tests.
 //
-//	s := systemtest.Run(t, system.Options{Prefix: enginetest.Prefix("audit"), Window: time.Second, Control: "off"})
+//	s := systemtest.Run(t, system.Options{Prefix: enginetest.Prefix("check"), Window: time.Second, Control: "off"})
 //	answer, err := http.Get(s.URL() + "/healthz")
 package systemtest
 

@@ -86,7 +86,7 @@ func (r Range) isUnsettled(page Page, now time.Time) bool {
 	return (r.After != "" || page.Next != "") && end.After(now.Add(-shardmap.Unsettled))
 }
 
-// places returns the range from its position on, without stream markers, which an audit writes among the
+// places returns the range from its position on, without stream markers, which a check writes among the
 // events, and expired events.
 func (r Range) places(now time.Time) (place.Range, error) {
 	if _, _, err := shard.Millis.ParseBound(r.After); r.After != "" && err != nil {

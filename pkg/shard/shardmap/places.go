@@ -14,6 +14,15 @@ func (e Entry) PlacesAt(calculate func(attr string, n int) int, attr string, t t
 	return append([]int{first}, slices.DeleteFunc(rest, func(n int) bool { return n == first })...)
 }
 
+// Prefers reports whether reads return the copy of an item of time t that is on write shard a, not the one on b: the copy
+// on the write shard by the count at t, or else the one on the lower write shard. calculate and attr are those of PlacesAt.
+func (e Entry) Prefers(calculate func(attr string, n int) int, attr string, t time.Time, a, b int) bool {
+	if home := calculate(attr, e.History.At(t)); a == home || b == home {
+		return a == home
+	}
+	return a < b
+}
+
 // PlacesDuring returns the write shards, sorted, that may have items with the attribute value
 // attr and times between from and to, both included.
 func (e Entry) PlacesDuring(calculate func(attr string, n int) int, attr string, from, to time.Time) []int {

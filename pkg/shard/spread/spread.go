@@ -66,7 +66,7 @@ const maxSpreadDays = 366
 
 // Events counts an entity's events with from <= time < to by write shard. It returns a Result for
 // each period in which the shard count did not change. It leaves out expired events, but counts the
-// stream markers that an audit writes among the events.
+// stream markers that a check writes among the events.
 //
 // It makes a query for each day, write shard and change of the count on that day. The range is
 // at most 366 days.

@@ -43,16 +43,13 @@ func (g *gather) repeats(last, s place.Stored) bool {
 	return last.At.Tie == s.At.Tie && dynamo.CompareValues(last.At.Sort, s.At.Sort) == 0
 }
 
-// prefers reports whether reads return copy a of an item, not b: the one on the write shard by the count at its time, or
-// else the one on the lower write shard.
+// prefers reports whether reads return copy a of an item, not b: see shardmap.Entry.Prefers.
 func (g *gather) prefers(a, b place.Stored) bool {
-	if by, at, err := g.t.Layout.own(g.t, g.name, a.Item); err == nil {
-		home := g.t.calculate(by, g.entry.History.At(at))
-		if a.At.Shard == home || b.At.Shard == home {
-			return a.At.Shard == home
-		}
+	by, at, err := g.t.Layout.own(g.t, g.name, a.Item)
+	if err != nil {
+		return a.At.Shard < b.At.Shard
 	}
-	return a.At.Shard < b.At.Shard
+	return g.entry.Prefers(g.t.calculate, by, at, a.At.Shard, b.At.Shard)
 }
 
 // readCurrent makes the range read the name's entry first, if items may be on write shards of a change that a view does not

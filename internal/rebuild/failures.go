@@ -91,41 +91,71 @@ func (a *Checker) Forget(ctx context.Context, f Failure) (bool, error) {
 	return true, nil
 }
 
-// Replay checks the targets of failures, and others, and forgets the failures whose targets are
-// right then. It needs a Checker that repairs, and calls each as Run does. It returns the failures
-// that it did not forget.
-func (a *Checker) Replay(ctx context.Context, failures []Failure, others []schema.Target, each func(schema.Target, Result)) (report *Report, left []Failure, err error) {
-	right := map[schema.Target]bool{}
-	var targets []schema.Target
+// Work is what a run checks, in the order of its fields, and each target once.
+type Work struct {
+	Failures []Failure
+	Given    []schema.Target
+	Rest     Source // may be nil
+	All      bool   // whether Rest has all summaries
+}
+
+// source returns all targets. first has those that Rest need not emit again.
+func (w Work) source(first map[schema.Target]bool) Source {
+	var list []schema.Target
 	add := func(t schema.Target) {
-		if _, again := right[t]; !again {
-			right[t] = false
-			targets = append(targets, t)
+		if !first[t] {
+			first[t] = true
+			list = append(list, t)
 		}
 	}
-	for _, f := range failures {
+	for _, f := range w.Failures {
 		if f.Known {
 			add(f.Target)
 		}
 	}
-	for _, t := range others {
+	for _, t := range w.Given {
 		add(t)
 	}
-	report, err = a.Run(ctx, List(targets...), func(t schema.Target, r Result) {
-		right[t] = r.Right()
+	return func(ctx context.Context, emit func(schema.Target) error) error {
+		if err := List(list...)(ctx, emit); err != nil || w.Rest == nil {
+			return err
+		}
+		return w.Rest(ctx, func(t schema.Target) error {
+			if first[t] {
+				return nil
+			}
+			return emit(t)
+		})
+	}
+}
+
+// Do checks work as Run does. With Options.Repair it then forgets the failures whose targets are right. A run of all
+// summaries that leaves each of them right, or too old, also forgets the failures that name no summary, or one that is too
+// old: their records were written before the failures were read, so the run has compared them. The report has the failures
+// that are left.
+func (a *Checker) Do(ctx context.Context, w Work, each func(schema.Target, Result)) (*Report, error) {
+	results := map[schema.Target]Result{} // of the first
+	first := map[schema.Target]bool{}
+	report, err := a.Run(ctx, w.source(first), func(t schema.Target, r Result) {
+		if first[t] {
+			results[t] = r
+		}
 		if each != nil {
 			each(t, r)
 		}
 	})
-	left = []Failure{}
-	for _, f := range failures {
-		forgotten := false
-		if err == nil && f.Known && right[f.Target] {
-			forgotten, err = a.Forget(ctx, f)
+	report.Failures = len(w.Failures)
+	clean := err == nil && w.All && report.Bad()+report.Open == 0
+	for _, f := range w.Failures {
+		r, checked := results[f.Target]
+		forget := f.Known && checked && r.Right() || clean && (!f.Known || r.TooOld())
+		if err == nil && a.o.Repair && forget {
+			if forget, err = a.Forget(ctx, f); forget {
+				report.Forgotten++
+				continue
+			}
 		}
-		if !forgotten {
-			left = append(left, f)
-		}
+		report.Left = append(report.Left, f)
 	}
-	return report, left, err
+	return report, err
 }

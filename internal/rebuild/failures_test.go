@@ -22,9 +22,9 @@ func (r *rig) failures(t testing.TB, a *rebuild.Checker) []rebuild.Failure {
 	return list
 }
 
-// TestPoisonIsReplayed checks that records which can't be folded leave failures of their targets. After
-// the items are repaired, a replay corrects the summaries and deletes the failures.
-func TestPoisonIsReplayed(t *testing.T) {
+// TestPoisonIsRepaired checks that records which can't be folded leave failures of their targets. After the items are
+// repaired, a repair corrects the summaries and forgets the failures; of one that names no summary only a repair of all.
+func TestPoisonIsRepaired(t *testing.T) {
 	r := newRig(t)
 	r.pin(t, "C#c#1", 2)
 	at := hour()
@@ -33,35 +33,41 @@ func TestPoisonIsReplayed(t *testing.T) {
 	r.update(t, r.names.Events, "E#e#"+at.Format(time.DateOnly)+"#0", schema.EventSortKey(at, "bad"), "SET #data = :d", item{":d": dynamo.String("x")})
 	r.put(t, "e", at.Add(time.Minute), 3)
 	r.addTo(t, "good", 1, 1)
-	a := r.checker(repairing)
-	enginetest.Eventually(t, func() bool { return len(r.failures(t, a)) == 2 })
+	enginetest.Eventually(t, func() bool { return len(r.failures(t, r.checker(nil))) == 2 })
 	unknownPK, unknownSK := schema.FailureKey(schema.UnknownTarget("shardId-1", "17"))
 	r.update(t, r.names.Rollups, unknownPK, unknownSK, "SET last_at = :at, failures = :n", item{":at": num(5), ":n": num(1)})
-
-	replay := func() (*rebuild.Report, []rebuild.Failure) {
-		report, left, err := a.Replay(t.Context(), r.failures(t, a), nil, nil)
-		require.NoError(t, err)
-		return report, left
+	mend := func() {
+		r.update(t, r.names.Items, "C#c#1#1", "+", "SET rev = :rev, #value = :rev", item{":rev": num(11)})
+		r.update(t, r.names.Events, "E#e#"+at.Format(time.DateOnly)+"#0", schema.EventSortKey(at, "bad"), "REMOVE #data", nil)
 	}
-	if report, left := replay(); report.Bad() != 2 || len(left) != 3 || report.States[rebuild.Unreadable] != 2 {
-		t.Fatalf("with poison: %+v, left %+v", report, left)
-	}
-	r.update(t, r.names.Items, "C#c#1#1", "+", "SET rev = :rev, #value = :rev", item{":rev": num(11)})
-	r.update(t, r.names.Events, "E#e#"+at.Format(time.DateOnly)+"#0", schema.EventSortKey(at, "bad"), "REMOVE #data", nil)
-	report, left := replay()
-	if report.Bad() != 0 || len(left) != 1 || left[0].Known {
-		t.Fatalf("with repaired items: %+v, left %+v", report, left)
-	}
-	if list := r.failures(t, a); len(list) != 1 || list[0].Text != "?shardId-1#17" {
-		t.Fatalf("failures %+v, want the one without a target", list)
-	}
-	if forgotten, err := a.Forget(t.Context(), left[0]); !forgotten || err != nil || len(r.failures(t, a)) != 0 {
-		t.Errorf("forgotten %t, %v", forgotten, err)
+	for _, step := range []struct {
+		before             func()
+		set                func(*rebuild.Options)
+		all                bool
+		targets, bad, left int
+	}{
+		{nil, repairing, false, 2, 2, 3},
+		{nil, repairing, true, 3, 2, 3},
+		{mend, nil, true, 3, 1, 3}, // a dry run forgets nothing; the hour lacks an event
+		{nil, repairing, false, 2, 0, 1},
+		{nil, nil, true, 3, 0, 1},
+		{nil, repairing, true, 3, 0, 0},
+	} {
+		if step.before != nil {
+			step.before()
+		}
+		a := r.checker(step.set)
+		work := rebuild.Work{Failures: r.failures(t, a), All: step.all}
+		if step.all {
+			work.Rest = a.All(rebuild.Range{})
+		}
+		var order []schema.Target
+		report, err := a.Do(t.Context(), work, func(target schema.Target, _ rebuild.Result) { order = append(order, target) })
+		if err != nil || report.Targets != step.targets || report.Bad() != step.bad || len(report.Left) != step.left || len(order) != step.targets {
+			t.Fatalf("step %+v: %+v, %v", step, report, err)
+		}
 	}
 	stop()
-	if report := all(t, r.checker(hasty)); report.Bad() != 0 || report.Targets != 3 {
-		t.Errorf("a check after the replay: %+v, want three targets and all right", report)
-	}
 }
 
 // TestGivenUpRecordsNameTheirTargets reads batches that a mapping gave up, in each form of the file.

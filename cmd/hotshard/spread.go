@@ -1,0 +1,191 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/tool/terminal"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/shard/spread"
+)
+
+// ShardsSpreadCmd is hotshard shards spread.
+type ShardsSpreadCmd struct {
+	tables
+	baseKey
+	From   time.Time     `placeholder:"TIME" help:"RFC 3339. For an entity: count events from then on. Default: 24h before --to."`
+	To     time.Time     `placeholder:"TIME" help:"RFC 3339. For an entity: count events before then. Default: now."`
+	Period string        `enum:",all,day,week" default:"" help:"For a board: all, or the current day or week. Default: all."`
+	Watch  time.Duration `placeholder:"10s" help:"For a counter: how long to count its writes, 1s to 1h. Earlier writes leave no trace per write shard. Default: 10s."`
+	JSON   bool          `name:"json" help:"Print the result as JSON."`
+}
+
+// defaultWatch is long enough for a counter with one write a second on each of a few write shards.
+const defaultWatch = 10 * time.Second
+
+// Validate returns an error if the flags are invalid.
+func (c *ShardsSpreadCmd) Validate() error {
+	counting := spreadOf[kind.Kind(c.Type)]
+	switch {
+	case counting.read == nil:
+		return fmt.Errorf("--type %s can't be measured: a limit's windows are too short to measure how evenly its writes are spread", c.Type)
+	case !counting.span && !(c.From.IsZero() && c.To.IsZero()):
+		return errors.New("--from and --to need --type entity")
+	case !c.From.IsZero() && !c.To.IsZero() && !c.From.Before(c.To):
+		return errors.New("--from must be before --to")
+	case !counting.watch && c.Watch != 0:
+		return errors.New("--watch needs --type counter")
+	case !counting.period && c.Period != "":
+		return errors.New("--period needs --type board")
+	case c.Watch != 0 && (c.Watch < time.Second || c.Watch > time.Hour):
+		return fmt.Errorf("--watch %v: want 1s to 1h", c.Watch)
+	}
+	return c.tables.Validate()
+}
+
+// spreadResult is the result.
+type spreadResult struct {
+	Type    string        `json:"type"`
+	Name    string        `json:"name"`
+	Counted string        `json:"counted"` // events, writes, entries or sessions
+	Spreads []shownSpread `json:"spreads"`
+}
+
+// shownSpread is one spread of the result.
+type shownSpread struct {
+	spread.Result
+	Shards  int           `json:"shards"`
+	Verdict shard.Verdict `json:"verdict"`
+}
+
+// Run counts, and prints the spread of the counts.
+func (c *ShardsSpreadCmd) Run(ctx context.Context, std streams) error {
+	client, err := c.client(ctx)
+	if err != nil {
+		return err
+	}
+	names := schema.NamesFor(c.Prefix)
+	reader := spread.NewReader(client, names.Of(kind.Kind(c.Type)), shardmap.New(client, names.ShardMap, shardmap.Options{}))
+	counting := spreadOf[kind.Kind(c.Type)]
+	result := spreadResult{Type: c.Type, Name: c.Name, Counted: counting.counted}
+	spreads, err := counting.read(c, ctx, reader, time.Now())
+	if err != nil {
+		return c.explain(err)
+	}
+	bad := 0
+	for _, s := range spreads {
+		result.Spreads = append(result.Spreads, shownSpread{s, len(s.Counts), s.Verdict()})
+		if s.Verdict() == shard.Uneven {
+			bad++
+		}
+	}
+	if err := c.printSpread(std.out, result); err != nil {
+		return err
+	}
+	if bad > 0 {
+		return fmt.Errorf("%d of %d spreads are uneven", bad, len(spreads))
+	}
+	return nil
+}
+
+// counting has how the spread of a kind is counted, and the flags that apply to it.
+type counting struct {
+	counted string
+	read    func(c *ShardsSpreadCmd, ctx context.Context, r *spread.Reader, now time.Time) ([]spread.Result, error)
+
+	span, watch, period bool
+}
+
+var spreadOf = map[kind.Kind]counting{
+	kind.Counter: {counted: "writes", read: (*ShardsSpreadCmd).writes, watch: true},
+	kind.Event:   {counted: "events", read: (*ShardsSpreadCmd).events, span: true},
+	kind.Board:   {counted: "entries", read: (*ShardsSpreadCmd).entries, period: true},
+	kind.Session: {counted: "sessions", read: (*ShardsSpreadCmd).sessions},
+	kind.Limit:   {}, // see Validate
+}
+
+func (c *ShardsSpreadCmd) writes(ctx context.Context, r *spread.Reader, now time.Time) ([]spread.Result, error) {
+	return one(r.Counter(ctx, c.Name, cmp.Or(c.Watch, defaultWatch), now))
+}
+
+func (c *ShardsSpreadCmd) events(ctx context.Context, r *spread.Reader, now time.Time) ([]spread.Result, error) {
+	from, to := c.From, c.To
+	if to.IsZero() {
+		to = now
+	}
+	if from.IsZero() {
+		from = to.Add(-24 * time.Hour)
+	}
+	return r.Events(ctx, c.Name, from, to, now)
+}
+
+func (c *ShardsSpreadCmd) entries(ctx context.Context, r *spread.Reader, now time.Time) ([]spread.Result, error) {
+	return one(r.Board(ctx, c.Name, cmp.Or(boards.Period(c.Period), boards.AllTime).Label(now), now))
+}
+
+func (c *ShardsSpreadCmd) sessions(ctx context.Context, r *spread.Reader, now time.Time) ([]spread.Result, error) {
+	return one(r.Sessions(ctx, c.Name, now))
+}
+
+func one(s spread.Result, err error) ([]spread.Result, error) { return []spread.Result{s}, err }
+
+func (c *ShardsSpreadCmd) printSpread(out io.Writer, r spreadResult) error {
+	if c.JSON {
+		return printJSON(out, r)
+	}
+	for _, s := range r.Spreads {
+		if err := s.print(out, r.Counted); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// print prints a spread: each write shard's count, and the verdict.
+func (s shownSpread) print(out io.Writer, counted string) error {
+	t := terminal.NewTable("write shard", counted, "against the mean")
+	for n, count := range s.Counts {
+		t.Row(n, count, s.share(count))
+	}
+	title := fmt.Sprintf("%d %s on %d write shards", s.Total, counted, s.Shards)
+	if !s.From.IsZero() {
+		title += fmt.Sprintf(", %s to %s", s.From.Format(time.RFC3339), s.To.Format(time.RFC3339))
+	}
+	_, err := fmt.Fprintf(out, "%s\n%s\n%s\n", title, t.Render(), s.words(counted))
+	return err
+}
+
+func (s shownSpread) share(count int64) string {
+	if s.Mean == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%+.1f%%", 100*(float64(count)/s.Mean-1))
+}
+
+// words returns the verdict in words.
+func (s shownSpread) words(counted string) string {
+	text := fmt.Sprintf("%s: write shard %d deviates most, by %.1f%% of the mean; chi-square %.2f, p = %.3g", s.Verdict, s.Furthest, 100*s.MaxDeviation, s.ChiSquare, s.P)
+	switch s.Verdict {
+	case shard.Unsharded:
+		text = "not sharded: one write shard"
+	case shard.TooFew:
+		text = fmt.Sprintf("too few to judge: %d %s on %d write shards; at least five each are needed", s.Total, counted, s.Shards)
+	case shard.Uneven:
+		text += "\nChance does not explain this. Perhaps most writes have the same id, or another program writes items."
+	}
+	if s.Strays > 0 {
+		text += fmt.Sprintf("\n%d more on write shards of another count", s.Strays)
+	}
+	if len(s.Unknown) > 0 {
+		text += fmt.Sprintf("\nWrite shards %v were added during the count and are not included.", s.Unknown)
+	}
+	return text
+}

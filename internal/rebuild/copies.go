@@ -1,0 +1,93 @@
+package rebuild
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/parts"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// copied is a copy of an event that reads don't return.
+type copied struct {
+	sk          string
+	at          time.Time // of the event
+	kept, other int       // write shards: of the copy that reads return, and of this one
+}
+
+// maxCopies bounds the copies that one reading remembers, and one repair removes.
+const maxCopies = 10_000
+
+func (e *happened) addCopy(c copied) {
+	if len(e.twice) < maxCopies {
+		e.twice = append(e.twice, c)
+	}
+}
+
+// whereTwice names the first event with another copy, and their number.
+func (e *happened) whereTwice() string {
+	c := e.twice[0]
+	text := fmt.Sprintf("the event %q is on write shards %d and %d", c.sk, c.kept, c.other)
+	if more := len(e.twice) - 1; more > 0 {
+		text += fmt.Sprintf(", and %d more are on two", more)
+	}
+	return text
+}
+
+// settled is the age from which all processes agree on the shard count at an event's time.
+const settled = shardmap.LateMargin
+
+// removeCopies removes the copies that reads don't return, and reports whether none is left. It is called after the
+// rollup was replaced: a rollup that counts each event once is right whether or not its copies are removed, while one
+// that counts them twice could no longer be told from one with deleted events. The watermarks of that replacement also
+// reject the copies' records if they are redelivered.
+//
+// No removal deletes the last copy of an event:
+//   - It is a transaction that requires the copy which reads return. If a delete, an expiry or another repair has removed
+//     that one first, nothing is deleted. If it is deleted later, that delete is meant for the event.
+//   - Two repairs that prefer different copies can't delete both: the later transaction lacks the copy that it requires.
+//   - A growth does not change which copy reads return: the count at a time is agreed on before that time, or within
+//     LateMargin if its process died. Copies of younger events stay for a later repair.
+//   - A late attempt of a writer may put the removed copy again. Then the event has two copies, which the next check finds.
+func (b *bucket) removeCopies(ctx context.Context, e *happened) (all bool, err error) {
+	young := b.o.Now().Add(-settled)
+	all = len(e.twice) < maxCopies
+	for _, c := range e.twice {
+		if c.at.After(young) {
+			all = false
+			continue
+		}
+		if err := b.removeCopy(ctx, c); err != nil {
+			return false, err
+		}
+	}
+	return all, nil
+}
+
+// removeCopy deletes a copy if the copy that reads return is stored; otherwise it returns parts.ErrMoved.
+func (b *bucket) removeCopy(ctx context.Context, c copied) error {
+	table := aws.String(b.o.Names.Of(kind.Event))
+	_, err := b.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
+		{ConditionCheck: &types.ConditionCheck{
+			TableName: table, Key: dynamo.Key(placeOf(b.Bucket, c.kept), c.sk), ConditionExpression: aws.String("attribute_exists(" + schema.PK + ")"),
+		}},
+		{Delete: &types.Delete{TableName: table, Key: dynamo.Key(placeOf(b.Bucket, c.other), c.sk)}},
+	}})
+	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
+	if ok && dynamo.HasReason(canceled, "ConditionalCheckFailed", "TransactionConflict") {
+		return parts.ErrMoved
+	}
+	if err != nil {
+		return fmt.Errorf("removing a copy of the event %q: %w", c.sk, err)
+	}
+	return nil
+}

@@ -1,0 +1,269 @@
+package rebuild_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/internal/rebuild"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/events"
+)
+
+// fault damages a summary, or its items.
+type fault struct {
+	kind, name string
+	state      rebuild.State
+	inject     func(t testing.TB, r *rig, name string)
+	summary    string // figures of the finding
+	items      string
+}
+
+// A counter of the faults has write shard 1 with the value 7 at rev 100. An entity has four events in hour(), whose t is
+// 1 to 4. A board has 30 players.
+var faults = []fault{
+	{"counter", "an old state", rebuild.Stale, summary("SET r1 = :r, x1 = :x", 90, 5), "5 (rev 90)", "7 (rev 100)"},
+	{"counter", "no state", rebuild.Stale, summary("REMOVE r1, x1"), "nothing", "7 (rev 100)"},
+	{"counter", "no summary", rebuild.Stale, func(t testing.TB, r *rig, name string) { r.delete(t, r.names.Rollups, "C#"+name+"#0", "-") }, "nothing", "7 (rev 100)"},
+	{"counter", "another value", rebuild.Wrong, summary("SET r1 = :r, x1 = :x", 100, -8), "-8 (rev 100)", "7 (rev 100)"},
+	{"counter", "counted twice", rebuild.Wrong, summary("SET r1 = :r, x1 = :x", 100, 14), "14 (rev 100)", "7 (rev 100)"},
+	{"counter", "another counter's write shard", rebuild.Removed, summary("SET r9 = :r, x9 = :x", 100, 5), "5 (rev 100)", "nothing"},
+	{"counter", "a removed item", rebuild.Removed, func(t testing.TB, r *rig, name string) { r.delete(t, r.names.Items, "C#"+name+"#1", "+") }, "7 (rev 100)", "nothing"},
+	{"counter", "a restored item", rebuild.Ahead, func(t testing.TB, r *rig, name string) {
+		r.putItem(t, r.names.Items, "C#"+name+"#1", "+", item{"rev": num(60), "value": num(3)})
+	}, "7 (rev 100)", "3 (rev 60)"},
+
+	{"entity", "another sum", rebuild.Wrong, fragment("SET measures.t.#sum = measures.t.#sum + :n", 90), `4 events; "t": 4, sum 100, min 1, max 4`, fourEvents},
+	{"entity", "an old fragment", rebuild.Wrong, fragment("SET events = events - :n", 1), "3 events", "4 events"},
+	{"entity", "an unknown field", rebuild.Wrong, func(t testing.TB, r *rig, name string) {
+		pk, sk := r.part(t, name, hour())
+		one := &types.AttributeValueMemberM{Value: item{"n": num(1), "sum": num(1), "min": num(1), "max": num(1)}}
+		r.update(t, r.names.Rollups, pk, sk, "SET measures.u = :u", item{":u": one})
+	}, `4 events; "u": 1, sum 1, min 1, max 1`, `4 events; no "u"`},
+	{"entity", "an expired fragment", rebuild.Wrong, func(t testing.TB, r *rig, name string) {
+		for _, p := range r.parts(t, name, hour()) {
+			pk, sk := schema.RollupKey(name, shard.Hour, hour(), p.StreamShard)
+			r.update(t, r.names.Rollups, pk, sk, "SET expires_at = :at", item{":at": num(time.Now().Add(-time.Minute).Unix())})
+		}
+	}, noEvents, fourEvents},
+	{"entity", "no rollup", rebuild.Wrong, func(t testing.TB, r *rig, name string) {
+		for _, p := range r.parts(t, name, hour()) {
+			pk, sk := schema.RollupKey(name, shard.Hour, hour(), p.StreamShard)
+			r.delete(t, r.names.Rollups, pk, sk)
+		}
+	}, noEvents, fourEvents},
+	{"entity", "another stream shard's fragment", rebuild.Fewer, func(t testing.TB, r *rig, name string) {
+		r.addFragments(t, name, hour(), 3)
+	}, "7 events", "4 events"},
+	{"entity", "no event any more", rebuild.Fewer, func(t testing.TB, r *rig, name string) {
+		for i := range 4 {
+			r.delete(t, r.names.Events, dayOf(name, 0), sortKey(i))
+		}
+	}, fourEvents, noEvents},
+	{"entity", "other data", rebuild.Restated, func(t testing.TB, r *rig, name string) {
+		require.NoError(t, r.events.Put(t.Context(), []events.Event{{Entity: name, ID: "id0", Time: hour(), Data: item{"t": num(-5)}}}, time.Now())[0])
+		r.awaitRestated(t, name, hour())
+	}, fourEvents, `4 events; "t": 4, sum 4, min -5, max 4`},
+	{"entity", "an event on two write shards", rebuild.Copy, copies(1), `5 events; "t": 5, sum 12, min 1, max 4`, fourEvents},
+	{"entity", "an event on two write shards, and a deleted one", rebuild.Fewer, func(t testing.TB, r *rig, name string) {
+		copies(1)(t, r, name)
+		r.delete(t, r.names.Events, dayOf(name, 0), sortKey(3))
+	}, `5 events; "t": 5, sum 12, min 1, max 4`, `3 events; "t": 3, sum 6, min 1, max 3`},
+
+	{"board", "other counts", rebuild.Wrong, histogram(item{"cells": offCells}), "", ""},
+	{"board", "another stream shard's fragment", rebuild.Wrong, rowOf(schema.HistogramPrefix+"lost", item{"v": num(1), "seq": dynamo.String("05"), "cells": offCells}), "", ""},
+	{"board", "an expired fragment", rebuild.Wrong, histogram(item{"expires_at": num(5)}), "", ""},
+	{"board", "unreadable cells", rebuild.Unreadable, histogram(item{"cells": bin([]byte("x"))}), "", ""},
+	{"board", "no seq", rebuild.Unreadable, histogram(item{"seq": nil}), "", ""},
+	{"board", "an unreadable merged fragment", rebuild.Unreadable, rowOf(schema.HistogramPrefix+schema.MergedPart, item{"v": num(1), "seq": dynamo.String("x"), "cells": nil}), "", ""},
+	{"board", "another sum", rebuild.Wrong, rowOf(schema.SumSK, item{"v": num(1), "seq": dynamo.String("1"), "as_of": num(1), "cells": offCells}), "", ""},
+	{"board", "an unreadable sum", rebuild.Wrong, rowOf(schema.SumSK, item{"v": num(1), "seq": dynamo.String("1"), "as_of": num(1), "cells": bin([]byte("x"))}), "", ""},
+	{"board", "other places", rebuild.Wrong, rowOf(schema.TopSK, item{"places": bin(board.NewTop().Bytes())}), "", ""},
+	{"board", "no top", rebuild.Wrong, func(t testing.TB, r *rig, name string) {
+		r.delete(t, r.names.Rollups, schema.BoardRollupKey(name, "all"), schema.TopSK)
+	}, "", ""},
+	{"board", "an unreadable top", rebuild.Unreadable, rowOf(schema.TopSK, item{"places": nil}), "", ""},
+	{"board", "no top's version", rebuild.Unreadable, rowOf(schema.TopSK, item{"version": nil}), "", ""},
+	{"board", "an outdated row of the index", rebuild.Wrong, outdatedRow, "", ""},
+}
+
+const (
+	fourEvents = `4 events; "t": 4, sum 10, min 1, max 4`
+	noEvents   = `0 events; no "t"`
+)
+
+var offCells = func() types.AttributeValue {
+	var off board.Histogram
+	off.Add(5, 3)
+	return bin(off.Bytes())
+}()
+
+// dayOf returns the partition key of an entity's events in hour() on a write shard.
+func dayOf(entity string, writeShard int) string {
+	return fmt.Sprintf("E#%s#%s#%d", entity, hour().Format(time.DateOnly), writeShard)
+}
+
+// sortKey returns the sort key of an event of rig.put in hour().
+func sortKey(i int) string {
+	return schema.EventSortKey(hour().Add(time.Duration(i)*time.Second), fmt.Sprint("id", i))
+}
+
+// summary updates a counter's summary.
+func summary(expression string, state ...int) func(t testing.TB, r *rig, name string) {
+	return func(t testing.TB, r *rig, name string) {
+		var values item
+		if len(state) > 0 {
+			values = item{":r": num(state[0]), ":x": num(state[1])}
+		}
+		r.update(t, r.names.Rollups, "C#"+name+"#0", "-", expression, values)
+	}
+}
+
+// fragment updates a fragment with events of an entity's rollup.
+func fragment(expression string, n int) func(t testing.TB, r *rig, name string) {
+	return func(t testing.TB, r *rig, name string) {
+		pk, sk := r.part(t, name, hour())
+		r.update(t, r.names.Rollups, pk, sk, expression, item{":n": num(n)})
+	}
+}
+
+// copies stores these events on write shard 1, too, and waits until they are folded. Their home is write shard 0.
+func copies(ids ...int) func(t testing.TB, r *rig, name string) {
+	return func(t testing.TB, r *rig, name string) {
+		r.pin(t, "E#"+name, 2)
+		for _, i := range ids {
+			r.putItem(t, r.names.Events, dayOf(name, 1), sortKey(i), item{"data": &types.AttributeValueMemberM{Value: item{"t": num(i + 1)}}})
+		}
+		r.folded(t, name, hour(), int64(4+len(ids)))
+	}
+}
+
+// histogram changes an open stream shard's fragment of a board's histogram.
+func histogram(with item) func(t testing.TB, r *rig, name string) {
+	return func(t testing.TB, r *rig, name string) { r.damage(t, name, r.openFragment(t, name), with) }
+}
+
+// rowOf changes a board's summary item.
+func rowOf(sk string, with item) func(t testing.TB, r *rig, name string) {
+	return func(t testing.TB, r *rig, name string) { r.damage(t, name, sk, with) }
+}
+
+// outdatedRow changes scores without moving their rows in the index, and drops the fold's note to move them.
+func outdatedRow(t testing.TB, r *rig, name string) {
+	pk, sk := schema.EntryKey(name, "all", "p1")
+	r.update(t, r.names.Items, pk, sk, "SET score = :s, rev = rev + :one", item{":s": num(1_000_000), ":one": num(1)})
+	enginetest.Eventually(t, func() bool { return len(check(t, r.checker(quick(nil)), boardTarget(name))) == 0 })
+	for _, pk := range schema.NotePartitions() {
+		for _, it := range enginetest.Query(t, r.db, r.names.Rollups, pk) {
+			if of, rows := schema.ParseRowsNote(dynamo.Text(it, "sk")); rows && strings.HasPrefix(of, "L#"+name+"#") {
+				r.delete(t, r.names.Rollups, pk, dynamo.Text(it, "sk"))
+			}
+		}
+	}
+}
+
+// summarized is how the faults' tests write a kind of key.
+type summarized struct {
+	target func(name string) schema.Target
+	write  func(t testing.TB, r *rig, name string) // the first items
+	again  func(t testing.TB, r *rig, name string) // more items
+}
+
+var kindsOfFaults = map[string]summarized{
+	"counter": {
+		counterTarget,
+		func(t testing.TB, r *rig, name string) {
+			r.pin(t, "C#"+name, 2)
+			r.source(t, name, 1, 100, 7)
+		},
+		func(t testing.TB, r *rig, name string) {
+			r.addTo(t, name, 1, 10)
+			r.fold(t)
+		},
+	},
+	"entity": {
+		func(name string) schema.Target { return hourTarget(name, hour()) },
+		func(t testing.TB, r *rig, name string) { r.put(t, name, hour(), 4) },
+		func(t testing.TB, r *rig, name string) { r.put(t, name, hour().Add(time.Minute), 3) },
+	},
+	"board": {
+		boardTarget,
+		func(t testing.TB, r *rig, name string) {
+			r.pin(t, "L#"+name, 3)
+			r.score(t, name, players(30)...)
+		},
+		func(t testing.TB, r *rig, name string) { r.score(t, name, "p3 1001", "new 4") },
+	},
+}
+
+// TestFaults checks that a check finds each fault and changes nothing, that a repair repairs it, that a second check finds
+// nothing, and that folds go on. The aggregator runs, but not for the counters: it would repair some of them.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	running, still := newRig(t), newRig(t)
+	running.run(t, nil)
+	t.Run("each", func(t *testing.T) {
+		for i, f := range faults {
+			if !lane.Long && f.kind == "board" && f.state == rebuild.Unreadable && f.name != "an unreadable top" {
+				continue // the long lane has these
+			}
+			t.Run(f.kind+" "+f.name, func(t *testing.T) {
+				r := still
+				if f.kind != "counter" {
+					t.Parallel()
+					r = running
+				}
+				r.wantRepaired(t, f, fmt.Sprintf("f#%d", i))
+			})
+		}
+	})
+	running.wantNoMarkers(t)
+}
+
+// wantRepaired checks one fault, on a key with this name.
+func (r *rig) wantRepaired(t *testing.T, f fault, name string) {
+	of := kindsOfFaults[f.kind]
+	target := of.target(name)
+	dry := r.checker(quick(nil))
+	settled := func() {
+		t.Helper()
+		enginetest.Eventually(t, func() bool { return len(check(t, dry, target)) == 0 })
+		if f.kind == "board" {
+			r.rechecked(t)
+		}
+	}
+	of.write(t, r, name)
+	settled()
+	f.inject(t, r, name)
+	for _, repaired := range []bool{false, true} {
+		found := check(t, r.checker(quick(func(o *rebuild.Options) {
+			o.Repair, o.Lower = repaired, repaired
+			if !repaired && f.kind == "counter" {
+				o.Wait = 50 * time.Millisecond
+			}
+		})), target)
+		if len(found) != 1 || found[0].State != f.state || found[0].Repaired != repaired || (found[0].Next == "") != repaired {
+			t.Fatalf("repair %t: findings %+v, want one, %s", repaired, found, f.state)
+		}
+		if sum, items := found[0].Texts(); f.summary != "" && (sum != f.summary || items != f.items) {
+			t.Errorf("summary %q, items %q; want %q, %q", sum, items, f.summary, f.items)
+		}
+	}
+	if f.kind == "board" {
+		r.rechecked(t)
+	}
+	if found := check(t, dry, target); len(found) != 0 {
+		t.Fatalf("findings after the repair: %+v, want none", found)
+	}
+	of.again(t, r, name)
+	settled()
+}
