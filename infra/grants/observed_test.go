@@ -269,7 +269,8 @@ var rarelyUsed = map[string]map[string]string{
 		"GetItem " + ShardMap:                  "for the write shards of such a board",
 	},
 	cli: {
-		"UpdateItem " + Items: "for the repair of a counter, which raises a write shard's rev",
+		"UpdateItem " + Items:          "for the repair of a counter, which raises a write shard's rev",
+		"ConditionCheckItem " + Events: "for the repair of an event on two write shards, which keeps the copy that reads return",
 	},
 }
 
