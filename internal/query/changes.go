@@ -3,8 +3,6 @@ package query
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
@@ -83,18 +81,4 @@ func throttledAt(changes []heat.Change) (at jsontime.Time) {
 		}
 	}
 	return at
-}
-
-// mergeChanges returns all changes, and those of fresh that are later.
-func mergeChanges(all, fresh changes) changes {
-	merged := make(changes, len(all))
-	maps.Copy(merged, all)
-	for key, list := range fresh {
-		for _, c := range list {
-			if before := merged[key]; len(before) == 0 || c.Time.After(before[len(before)-1].Time.Time) {
-				merged[key] = append(slices.Clip(before), c)
-			}
-		}
-	}
-	return merged
 }

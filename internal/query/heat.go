@@ -9,7 +9,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/memo"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -22,8 +21,6 @@ type Heat struct {
 	source  heat.Source
 	options HeatOptions
 	notes   noteCache
-
-	layouts memo.Memo[*layout]
 }
 
 // HeatOptions configure a [Heat]. Deadline and Now are required.
@@ -44,7 +41,7 @@ type ShardCounts interface {
 
 // NewHeat returns a Heat.
 func NewHeat(source heat.Source, o HeatOptions) *Heat {
-	return &Heat{source, o, newNoteCache(), memo.New[*layout](maxLayouts)}
+	return &Heat{source, o, newNoteCache()}
 }
 
 // HeatRoutes registers the calls of a Heat.
@@ -54,7 +51,7 @@ func HeatRoutes(h *Heat) httpapi.Routes {
 		get(c, httpapi.ForOperators, "/v1/hot-keys", "list-hot-keys", "Name the hottest keys",
 			"Returns the keys with the highest write rates, each base key once. Keys that are hot now come first. Each has its highest and current rate, and advice.", h.listHotKeys)
 		get(c, httpapi.ForOperators, "/v1/heat", "get-heat", "Read the heat of keys over time",
-			"Returns a matrix with the write units of keys (rows) over time (columns). A key that was hot in the time range has a row of its own. The others are merged into ranges by common prefix. A poll that sends the layout of the last full answer gets only the newest columns.", h.getHeat)
+			"Returns a matrix with the write units of keys (rows) over time (columns). A key that was hot in the time range has a row of its own. The others are merged into ranges by common prefix.", h.getHeat)
 	}
 }
 

@@ -36,8 +36,6 @@ type heatInput struct {
 	Index  string               `query:"index" maxLength:"255" doc:"The index whose partition keys are shown. Default: the table's own"`
 	Filter string               `query:"filter" maxLength:"2048" doc:"Only keys that contain this text have rows; the others are in rest. Case is ignored"`
 	Group  string               `query:"group" enum:"key,base" default:"key" doc:"base: a row is a base key with all its write shards, time buckets and periods. In a table without write shards a row is always a partition key"`
-	Layout string               `query:"layout" maxLength:"64" doc:"The layout of the last full answer, with after: requests only the newest columns of its rows. The answer is full again if the layout is unknown, which it is after a minute, or if other keys have become hot. The other parameters must be the same, except that from and to may advance"`
-	After  httpapi.Time         `query:"after" doc:"With layout: as_of of the last answer, from which on the delta has columns"`
 	Unfold []string             `query:"unfold,explode" maxItems:"8" maxLength:"2048" doc:"With group=base: keys whose rows list their write shards; may be repeated"`
 }
 
@@ -49,12 +47,7 @@ func (h *Heat) getHeat(ctx context.Context, in *heatInput, now time.Time) (*heat
 		return nil, err
 	}
 	o.Table = cmp.Or(in.Table, h.options.Table)
-	if l := h.findLayout(in, o, now); l != nil {
-		if out, err := h.getDelta(ctx, in, l, o, now.UTC()); out != nil || err != nil {
-			return out, err
-		}
-	}
-	m, span, changed, err := h.heatMap(ctx, o, now.UTC())
+	m, changed, err := h.heatMap(ctx, o, now.UTC())
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +56,6 @@ func (h *Heat) getHeat(ctx context.Context, in *heatInput, now time.Time) (*heat
 	if err := h.finish(ctx, &out.Body.Matrix, changed, now); err != nil {
 		return nil, err
 	}
-	out.Body.Layout = h.storeLayout(in, &out.Body.Matrix, span, changed, now)
 	if weight, err := httpapi.WeightOf(out.Body); err != nil || weight > httpapi.MaxAnswer {
 		return nil, cmp.Or(err, httpapi.InvalidAt("query.rows", "the matrix is more than 5 MB: ask for fewer rows or columns", in.Rows))
 	}
@@ -94,25 +86,20 @@ func (h *Heat) finish(ctx context.Context, m *heat.Matrix, changed changes, now 
 	return nil
 }
 
-// heatMap returns the map for the options, and the changes of shard counts. Windows that end within span before the
-// newest complete window's end decide which keys are currently hot.
-func (h *Heat) heatMap(ctx context.Context, o heat.MapOptions, now time.Time) (m *heat.Map, span time.Duration, changed changes, err error) {
-	from := o.From
-	if !o.Since.IsZero() {
-		from = earlier(from, o.Since)
-	}
-	newest, err := h.readNewest(ctx, from, o.To, now)
+// heatMap returns the map for the options, and the changes of shard counts.
+func (h *Heat) heatMap(ctx context.Context, o heat.MapOptions, now time.Time) (m *heat.Map, changed changes, err error) {
+	newest, err := h.readNewest(ctx, o.From, o.To, now)
 	if err != nil {
-		return nil, 0, nil, err
+		return nil, nil, err
 	}
-	if changed, err = h.changesIn(ctx, from, o.To, now); err != nil {
-		return nil, 0, nil, err
+	if changed, err = h.changesIn(ctx, o.From, o.To, now); err != nil {
+		return nil, nil, err
 	}
 	o.AsOf, o.Read, o.Changes = newest.asOf, newest.read, changed
 	m = heat.NewMap(o)
-	for window, err := range h.source.Windows(ctx, from, newest.from, o.Step) {
+	for window, err := range h.source.Windows(ctx, o.From, newest.from, o.Step) {
 		if err := windowError(window, err); err != nil {
-			return nil, 0, nil, err
+			return nil, nil, err
 		}
 		m.Add(window.Items)
 		m.AddUnread(window)
@@ -124,7 +111,7 @@ func (h *Heat) heatMap(ctx context.Context, o heat.MapOptions, now time.Time) (m
 	for _, window := range newest.open {
 		m.AddOpen(window.Items)
 	}
-	return m, newest.span, changed, nil
+	return m, changed, nil
 }
 
 // options validates the parameters, and returns the map's options without the table. Columns start at multiples of the

@@ -21,7 +21,6 @@ type newestWindows struct {
 	from           time.Time     // earlier windows are complete, and not in here
 	complete, open []heat.Window // sorted by time
 	asOf           time.Time     // end of the newest complete window; zero if none is known
-	span           time.Duration // windows that end within span before asOf decide which keys are currently hot
 	read           time.Time     // from read to asOf, a time without a window had no writes; zero if unknown
 }
 
@@ -55,7 +54,7 @@ func (h *Heat) readNewest(ctx context.Context, from, to, now time.Time) (r newes
 		r.complete = append(r.complete, window)
 	}
 	if !isFolded {
-		r.asOf, r.span = newestEnd(r.complete), recentSpan(reports.Window)
+		r.asOf = newestEnd(r.complete)
 		return r, nil
 	}
 	upTo, err := h.completeUpTo(ctx, source, &reports, p, now)
@@ -63,7 +62,7 @@ func (h *Heat) readNewest(ctx context.Context, from, to, now time.Time) (r newes
 		return r, err
 	}
 	r.splitAt(upTo)
-	r.read, r.asOf, r.span = p.Read, earlier(earlier(upTo, to), now), recentSpan(reports.Window)
+	r.read, r.asOf = p.Read, earlier(earlier(upTo, to), now)
 	return r, nil
 }
 

@@ -90,19 +90,10 @@ func TestLongWindowsThatAreAllFolded(t *testing.T) {
 		})
 	}
 	handler := heatHandler(source, nil, &now)
-	var full, delta struct {
-		matrix
-		Layout string
-		Delta  bool
-	}
+	var full matrix
 	mustGet(t, handler, "/v1/heat", &full)
 	if want := httpapi.FormatTime(minute(20)); full.AsOf != want || len(full.Rows) != 1 || full.Rows[0].Status != "hot" {
 		t.Errorf("as of %s, want %s: %+v", full.AsOf, want, full.Rows)
-	}
-	now = now.Add(10 * time.Second)
-	mustGet(t, handler, "/v1/heat?layout="+full.Layout+"&after="+full.AsOf, &delta)
-	if !delta.Delta || len(delta.Rows) != 1 || delta.Rows[0].Status != "hot" {
-		t.Errorf("a poll: %+v, want a delta with a hot key", delta)
 	}
 }
 

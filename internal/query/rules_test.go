@@ -14,7 +14,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/jsontime"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/httpapi"
@@ -96,76 +95,6 @@ func TestColumnsOfMaps(t *testing.T) {
 	in.From.Time = in.To.Add(-time.Second)
 	if o, err = in.options(now); faultOf(err) != "query.to a column lies outside the years 0000 to 9999 9999-12-31T23:59:59.000Z" {
 		t.Errorf("a column in the year 10000: %+v, %q", o, faultOf(err))
-	}
-}
-
-// TestLayoutsOfPolls checks which polls are answered in the layout of an earlier answer.
-func TestLayoutsOfPolls(t *testing.T) {
-	now := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
-	at := func(d time.Duration) httpapi.Time { return httpapi.Time{Time: now.Add(d)} }
-	for name, c := range map[string]struct {
-		change func(in *heatInput, o *heat.MapOptions)
-		after  time.Duration // the answer
-		want   bool
-	}{
-		"the same":         {func(*heatInput, *heat.MapOptions) {}, 0, true},
-		"a minute later":   {func(*heatInput, *heat.MapOptions) {}, time.Minute, true},
-		"later":            {func(*heatInput, *heat.MapOptions) {}, time.Minute + 1, false},
-		"before":           {func(*heatInput, *heat.MapOptions) {}, -1, false},
-		"no layout":        {func(in *heatInput, _ *heat.MapOptions) { in.Layout = "" }, 0, false},
-		"another layout":   {func(in *heatInput, _ *heat.MapOptions) { in.Layout = "x" }, 0, false},
-		"no after":         {func(in *heatInput, _ *heat.MapOptions) { in.After = httpapi.Time{} }, 0, false},
-		"after its start":  {func(in *heatInput, _ *heat.MapOptions) { in.After = at(-time.Hour) }, 0, true},
-		"after before it":  {func(in *heatInput, _ *heat.MapOptions) { in.After = at(-time.Hour - 1) }, 0, false},
-		"after the end":    {func(in *heatInput, _ *heat.MapOptions) { in.After = at(time.Second) }, 0, true},
-		"after too late":   {func(in *heatInput, _ *heat.MapOptions) { in.After = at(time.Second + 1) }, 0, false},
-		"an earlier start": {func(_ *heatInput, o *heat.MapOptions) { o.From = o.From.Add(-1) }, 0, false},
-		"a later start":    {func(_ *heatInput, o *heat.MapOptions) { o.From = o.From.Add(time.Minute) }, 0, true},
-		"another step":     {func(_ *heatInput, o *heat.MapOptions) { o.Step++ }, 0, false},
-		"other rows":       {func(in *heatInput, _ *heat.MapOptions) { in.Rows++ }, 0, false},
-		"another table":    {func(in *heatInput, _ *heat.MapOptions) { in.Table = "t" }, 0, false},
-		"another index":    {func(in *heatInput, _ *heat.MapOptions) { in.Index = "i" }, 0, false},
-		"another filter":   {func(in *heatInput, _ *heat.MapOptions) { in.Filter = "f" }, 0, false},
-		"another group":    {func(in *heatInput, _ *heat.MapOptions) { in.Group = "base" }, 0, false},
-		"other unfolded":   {func(in *heatInput, _ *heat.MapOptions) { in.Unfold = []string{"k"} }, 0, false},
-	} {
-		h := NewHeat(nil, HeatOptions{Deadline: time.Minute, Now: func() time.Time { return now }})
-		in := &heatInput{Rows: 9, Group: "key"}
-		m := &heat.Matrix{From: jsontime.Time{Time: now.Add(-time.Hour)}, AsOf: jsontime.Time{Time: now}, Step: jsontime.Duration(time.Minute)}
-		in.Layout = h.storeLayout(in, m, time.Minute, nil, now)
-		in.After = at(-time.Minute)
-		o := heat.MapOptions{From: now.Add(-time.Hour), To: now.Add(time.Second), Step: time.Minute}
-		c.change(in, &o)
-		if got := h.findLayout(in, o, now.Add(c.after)); (got != nil) != c.want {
-			t.Errorf("%s: found %t", name, got != nil)
-		}
-		m.AsOf = jsontime.Time{}
-		if got := h.storeLayout(in, m, time.Minute, nil, now); got != "" {
-			t.Errorf("a layout without a complete time is %q", got)
-		}
-	}
-}
-
-// TestRowsOfDeltas checks which rows of a delta are whole.
-func TestRowsOfDeltas(t *testing.T) {
-	at := new(int)
-	was := heat.Row{Changes: make([]heat.Change, 1)}
-	hot := was
-	hot.Status = heat.Hot
-	for name, c := range map[string]struct {
-		was, row heat.Row
-		want     bool
-	}{
-		"the same":       {was, heat.Row{Changes: was.Changes}, false},
-		"a change":       {was, heat.Row{}, true},
-		"it was hot":     {hot, heat.Row{Changes: was.Changes}, true},
-		"it is hot":      {was, heat.Row{Changes: was.Changes, Worst: heat.Hot}, true},
-		"it is unfolded": {was, heat.Row{Changes: was.Changes, WriteShards: make([]heat.Row, 1)}, true},
-	} {
-		c.row.Row = at
-		if got := (&layout{rows: []heat.Row{c.was}}).mayDiffer(&c.row); got != c.want {
-			t.Errorf("%s: whole %t", name, got)
-		}
 	}
 }
 

@@ -26,10 +26,6 @@ type MapOptions struct {
 	// to AsOf was read, so times without a window had no writes. With a zero Read, only windows show what was read.
 	AsOf, Read time.Time
 
-	// Since is the start of earlier windows, up to From, that count for verdicts, rates and peaks but have no columns.
-	// The zero time means none.
-	Since time.Time
-
 	Changes map[string][]Change // by base key; a writer's change means that the key was hot
 }
 
@@ -111,8 +107,7 @@ func NewMap(o MapOptions) *Map {
 // columns is divided among them in proportion to the time. In these columns units are a mean and no lower bound.
 func (m *Map) Add(items []Item) {
 	shown := slices.DeleteFunc(slices.Clone(items), func(it Item) bool {
-		before := !it.End().After(m.o.From) && (m.o.Since.IsZero() || it.Start.Before(m.o.Since))
-		return it.Table != m.o.Table || before || !it.Start.Before(m.o.To)
+		return it.Table != m.o.Table || !it.End().After(m.o.From) || !it.Start.Before(m.o.To)
 	})
 	m.tallier.reset(shown)
 	m.addTotals(shown)

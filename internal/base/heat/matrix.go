@@ -20,8 +20,6 @@ type Matrix struct {
 	Indexes      []string          `json:"indexes" doc:"The table's indexes with writes in this time"`
 	Rows         []Row             `json:"rows" doc:"In key order"`
 	Rest         []uint64          `json:"rest" doc:"Write units in no row, in each column. rest and the units of all rows add up to total"`
-	Layout       string            `json:"layout,omitempty" doc:"Identifies the rows; send it with after to poll for a delta"`
-	Delta        bool              `json:"delta,omitempty" doc:"The answer has only the newest columns, which begin at from, and only the rows that changed"`
 	Total        []uint64          `json:"total" doc:"Write units of the table or index, in each column"`
 	Covered      []float64         `json:"covered" doc:"The share of each column's time and records that was read: 1 if all was read, even without writes; 0 if nothing was"`
 }
@@ -29,13 +27,8 @@ type Matrix struct {
 // Matrix returns the matrix of all items added. Keys that were hot have their own rows, the hottest of them if there
 // are more than rows. The others are in ranges of neighbours: see ranges.go.
 func (m *Map) Matrix() Matrix {
-	sorted := m.groups()
-	return m.matrix(sorted, ranges(sorted, m.o.Rows))
-}
-
-// matrix returns the matrix with a row for each span of groups.
-func (m *Map) matrix(sorted []*rowGroup, spans []span) Matrix {
-	out := m.blank()
+	sorted, out := m.groups(), m.blank()
+	spans := ranges(sorted, m.o.Rows)
 	var excess [][]int64
 	for _, s := range spans {
 		row, own := m.row(sorted[s.from:s.to])

@@ -1,10 +1,8 @@
 package heat
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -93,9 +91,6 @@ func TestMatrix(t *testing.T) {
 		"a growth": {with(func(o *MapOptions) { o.ByBase, o.Changes, o.Rows = true, growth, 2 }), []string{
 			" [i] 100 70 rest[35 7] total[1025 67] covered[1 0.5]",
 			"C#a 1 hot hot 80 0 90 [940 60][6 0][80 6]", "C#b 1 hot hot 5 0 9 [50 0][5 0][5 0]",
-		}},
-		"an earlier window": {with(func(o *MapOptions) { o.Since, o.Filter, o.AsOf = at(-10), "b", at(30) }), []string{
-			" [i] 100 70 rest[975 67] total[1025 67] covered[1 0.5]", "C#b#0 1 warm hot 71 0 80 [50 0][5 0][5 0]",
 		}},
 		"read without windows": {with(func(o *MapOptions) { o.Read, o.AsOf, o.Filter = at(10), at(40), "none" }), []string{" [i] 100 70 rest[1025 67] total[1025 67] covered[1 1]"}},
 		"read in part":         {with(func(o *MapOptions) { o.Read, o.AsOf, o.Filter = at(25), at(40), "none" }), []string{" [i] 100 70 rest[1025 67] total[1025 67] covered[1 0.75]"}},
@@ -193,42 +188,6 @@ func TestFullMapAgain(t *testing.T) {
 	}
 }
 
-// TestLayWithQuietRows checks the rows of a poll: of a hot key without new counts, of a range, and of an unfolded key.
-func TestLayWithQuietRows(t *testing.T) {
-	o := MapOptions{From: zero, To: at(10), Step: 10 * time.Second, Rows: 3, ByBase: true, Unfold: []string{"C#h"}}
-	first := NewMap(o)
-	first.Add([]Item{counted(0, 0, 0, Key{Key: "C#h#0", Units: 800, PeakAt: zero}, Key{Key: "C#h#1", Units: 5, PeakAt: zero}, Key{Key: "C#a#0", Units: 9, PeakAt: zero}, Key{Key: "C#b#0", Units: 1, PeakAt: zero}, Key{Key: "C#x#0", Units: 3, PeakAt: zero})})
-	layout := Bare(first.Matrix().Rows)
-	if len(layout) != 3 || layout[0].Units != nil || layout[1].WriteShards[0].Units != nil {
-		t.Fatalf("layout %+v", layout)
-	}
-	o.From, o.To = at(600), at(610)
-	for name, c := range map[string]struct {
-		keys []Key
-		want []string // nil if the layout does not fit
-	}{
-		"nothing":        {nil, []string{"1 C#h 1 warm hot 80 0 0 [0][0][0]", "- C#h#0 1 warm hot 80 0 0 [0][0][0]"}},
-		"in the range":   {[]Key{{Key: "C#aa#0", Units: 30, PeakAt: at(600)}}, []string{"0 C# 2 warm warm 3 0 0 [30][0][3]", "1 C#h 1 warm hot 80 0 0 [0][0][0]", "- C#h#0 1 warm hot 80 0 0 [0][0][0]"}},
-		"after all":      {[]Key{{Key: "z", Units: 30, PeakAt: at(600)}}, []string{"1 C#h 1 warm hot 80 0 0 [0][0][0]", "- C#h#0 1 warm hot 80 0 0 [0][0][0]"}},
-		"hot in a range": {[]Key{{Key: "C#aa#0", Units: 700, PeakAt: at(600)}}, nil},
-		"a hot new key":  {[]Key{{Key: "z", Units: 700, PeakAt: at(600)}}, nil},
-	} {
-		next := NewMap(o)
-		next.Add([]Item{counted(600, 0, 0, c.keys...)})
-		m, ok := next.Lay(layout)
-		var got []string
-		for _, r := range m.Rows {
-			got = append(got, fmt.Sprint(*r.Row, " ", rowText(r)))
-			for _, s := range r.WriteShards {
-				got = append(got, "- "+rowText(s))
-			}
-		}
-		if diff := cmp.Diff(c.want, got); diff != "" || ok != (c.want != nil) {
-			t.Errorf("%s: fits %t (-want +got):\n%s", name, ok, diff)
-		}
-	}
-}
-
 // TestMergedRows checks the times of a row whose windows come in any order, and the tops of two parts of one folded window.
 func TestMergedRows(t *testing.T) {
 	for _, order := range [][]int{{10, 0, 20}, {0, 10, 20}, {20, 10, 0}} {
@@ -287,24 +246,8 @@ func TestRefine(t *testing.T) {
 	}
 }
 
-// TestRowJSON checks the form of a short row, and rates' hundredths.
-func TestRowJSON(t *testing.T) {
-	n := 3
-	for _, c := range []struct {
-		row  Row
-		want string
-	}{
-		{Row{Row: &n, Key: "a", Units: []uint64{1, 2}, Error: []uint64{0, 0}, Heaviest: []float64{0, 0}}, `{"row":3,"units":[1,2]}`},
-		{Row{Row: &n, Key: "a", Units: []uint64{1, 2}, Error: []uint64{0, 1}, Heaviest: []float64{0, 0.5}}, `{"row":3,"units":[1,2],"error":[0,1],"heaviest":[0,0.5]}`},
-	} {
-		if text, _ := json.Marshal(c.row); !strings.Contains(string(text), `"key":"a","keys":0`) {
-			t.Errorf("whole: %s", text)
-		}
-		c.row.Shorten()
-		if text, err := json.Marshal(c.row); err != nil || string(text) != c.want {
-			t.Errorf("%s, want %s", text, c.want)
-		}
-	}
+// TestNumbers checks rates' hundredths, thousands and common prefixes.
+func TestNumbers(t *testing.T) {
 	for rate, want := range map[float64]float64{0.999: 0.99, 1: 1, 0: 0} {
 		if got := Hundredths(rate); got != want {
 			t.Errorf("%v: %v", rate, got)

@@ -1,9 +1,7 @@
 package heat
 
 import (
-	"encoding/json"
 	"math"
-	"slices"
 
 	"github.com/hotshard/hotshard/internal/base/jsontime"
 	"github.com/hotshard/hotshard/internal/base/kind"
@@ -13,7 +11,6 @@ import (
 // Row is one key of a [Matrix], or a range of neighbouring keys that were not hot. With [MapOptions.ByBase] its keys
 // are base keys. The HTTP API, reports and the console use this form.
 type Row struct {
-	Row      *int          `json:"row,omitempty" doc:"In a delta: the row's index in the full answer. A row without a key has only the numbers of these columns; its other fields are unchanged. error and heaviest are absent if all are 0"`
 	Key      string        `json:"key" doc:"The partition key; with group=base the stored base key, such as C#page/home; for a range the common prefix of its keys"`
 	Keys     int           `json:"keys" doc:"1, or the number of known keys in the range"`
 	First    string        `json:"first,omitempty" doc:"The first key of a range"`
@@ -30,13 +27,10 @@ type Row struct {
 	CooledAt jsontime.Time `json:"cooled_at,omitzero" format:"date-time" doc:"End of the last hot window; absent if the key is hot or never was"`
 	Units    []uint64      `json:"units" doc:"Write units in each column, a lower bound"`
 	Error    []uint64      `json:"error" doc:"Upper bound of the error in each column: the true number is at most units plus error"`
-	Heaviest []float64     `json:"heaviest,omitempty" required:"true" doc:"WCU/s of the row's hottest partition key in each column's heaviest window"`
+	Heaviest []float64     `json:"heaviest" doc:"WCU/s of the row's hottest partition key in each column's heaviest window"`
 	Changes  []Change      `json:"changes,omitempty" doc:"Changes of the base key's shard count in this time, oldest first"`
 
 	WriteShards []Row `json:"write_shards,omitempty" doc:"An unfolded row's partition keys, by time bucket, period and number"`
-
-	verdicts Verdicts
-	brief    bool // its JSON has only the numbers
 }
 
 // Change is one change of a base key's shard count.
@@ -59,31 +53,5 @@ func (r *Row) Base() schema.BaseKey { return schema.BaseKey{Type: r.Type, Name: 
 
 // setVerdicts sets the row's verdicts.
 func (r *Row) setVerdicts(v Verdicts) {
-	r.verdicts = v
 	r.Status, r.Worst, r.Current, r.CooledAt = v.Now, v.Worst, Hundredths(v.Current), jsontime.Time{Time: v.CooledAt()}
-}
-
-// Shorten reduces the row's JSON to its index and its numbers; it drops errors and heaviest windows that are all 0.
-func (r *Row) Shorten() {
-	r.brief = true
-	if slices.Max(r.Error) == 0 {
-		r.Error = nil
-	}
-	if slices.Max(r.Heaviest) == 0 {
-		r.Heaviest = nil
-	}
-}
-
-// MarshalJSON implements [json.Marshaler].
-func (r Row) MarshalJSON() ([]byte, error) {
-	if !r.brief {
-		type whole Row
-		return json.Marshal(whole(r))
-	}
-	return json.Marshal(struct {
-		Row      *int      `json:"row"`
-		Units    []uint64  `json:"units"`
-		Error    []uint64  `json:"error,omitempty"`
-		Heaviest []float64 `json:"heaviest,omitempty"`
-	}{r.Row, r.Units, r.Error, r.Heaviest})
 }

@@ -36,8 +36,6 @@ type fake struct {
 	shards object
 	status int                 // of each response; 0 for a complete one
 	asked  map[string]int      // calls by path
-	deltas int                 // responses that were deltas
-	bytes  int                 // size of the last response of GET /v1/heat
 	seen   func(*http.Request) // receives each request; may be nil
 }
 
@@ -104,21 +102,6 @@ func (f *fake) heatQuery(r *http.Request) heatQuery {
 	return q
 }
 
-// heatResponse returns the full response, or a delta if the request has the layout of the last response.
-func (f *fake) heatResponse(r *http.Request) object {
-	q := f.heatQuery(r)
-	full := f.heat(q)
-	full["layout"] = fmt.Sprint(q.filter, q.index, q.unfold, full["step"])
-	after, err := time.Parse(time.RFC3339, r.URL.Query().Get("after"))
-	if err != nil || r.URL.Query().Get("layout") != full["layout"] {
-		return full
-	}
-	f.deltas++
-	from, _ := time.Parse(time.RFC3339, full["from"].(string))
-	step, _ := time.ParseDuration(full["step"].(string))
-	return newest(full, min(len(full["total"].([]int)), max(0, int(after.Sub(from)/step)-1)))
-}
-
 func (f *fake) answer(w http.ResponseWriter, r *http.Request) {
 	f.asked[r.URL.Path]++
 	if f.seen != nil {
@@ -134,7 +117,7 @@ func (f *fake) answer(w http.ResponseWriter, r *http.Request) {
 	var out any
 	switch r.URL.Path {
 	case "/v1/heat":
-		out = f.heatResponse(r)
+		out = f.heat(f.heatQuery(r))
 	case "/v1/hot-keys":
 		out = object{"keys": f.hot}
 	case "/v1/shards":
@@ -157,9 +140,6 @@ func (f *fake) answer(w http.ResponseWriter, r *http.Request) {
 	text, err := json.Marshal(out)
 	if err != nil {
 		panic(err)
-	}
-	if r.URL.Path == "/v1/heat" {
-		f.bytes = len(text)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(text)
@@ -185,51 +165,4 @@ var hostile = []string{
 	"שלום עולם مرحبا",
 	strings.Repeat("long/", 410),
 	"a'b\"c`d$(e)\\f & g\u2028h",
-}
-
-// newest returns the delta of a full response from a column on. It omits rows without new writes, and all but the numbers
-// of ranges.
-func newest(full object, first int) object {
-	tail := func(r object) object {
-		out := object{}
-		for name, value := range r {
-			switch list := value.(type) {
-			case []int:
-				value = list[first:]
-			case []float64:
-				value = list[first:]
-			}
-			out[name] = value
-		}
-		return out
-	}
-	some := func(r object) bool {
-		return slices.ContainsFunc(r["units"].([]int)[first:], func(u int) bool { return u > 0 })
-	}
-	delta, rows := tail(full), []object{}
-	for i, r := range full["rows"].([]object) {
-		if !some(r) && r["changes"] == nil {
-			continue
-		}
-		if r["keys"].(int) > 1 {
-			rows = append(rows, object{"row": i, "units": r["units"].([]int)[first:], "heaviest": r["heaviest"].([]float64)[first:]})
-			continue
-		}
-		cut := tail(r)
-		cut["row"] = i
-		if shards, ok := r["write_shards"].([]object); ok {
-			fresh := []object{}
-			for _, s := range shards {
-				if some(s) {
-					fresh = append(fresh, tail(s))
-				}
-			}
-			cut["write_shards"] = fresh
-		}
-		rows = append(rows, cut)
-	}
-	from, _ := time.Parse(time.RFC3339, full["from"].(string))
-	step, _ := time.ParseDuration(full["step"].(string))
-	delta["rows"], delta["delta"], delta["from"] = rows, true, stamp(from.Add(time.Duration(first)*step))
-	return delta
 }

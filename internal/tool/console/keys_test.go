@@ -132,7 +132,7 @@ func TestPauseAndTheme(t *testing.T) {
 	p.until(theme + " == 'dark'")
 	p.do(chromedp.Click(chromedp.CSS("#theme")))
 	p.until(theme + " == 'light'")
-	p.do(chromedp.Sleep(3500 * time.Millisecond)) // polls are 3 s apart
+	p.do(chromedp.Sleep(10500 * time.Millisecond)) // polls are 10 s apart
 	if got := f.calls("/v1/heat"); got != paused {
 		t.Errorf("the paused page made %d calls", got-paused)
 	}

@@ -63,10 +63,11 @@ func waitFor(t *testing.T, condition func() bool) {
 	}
 }
 
-// nextPoll waits until the page shows the response of a later poll.
+// nextPoll makes the page poll at once, and waits until it shows the response.
 func (p *tab) nextPoll(f *fake) {
 	p.t.Helper()
 	before := f.calls("/v1/heat")
+	p.do(script("document.dispatchEvent(new Event('visibilitychange'))"))
 	waitFor(p.t, func() bool { return f.calls("/v1/heat") > before })
 	p.do(chromedp.Sleep(settle))
 }

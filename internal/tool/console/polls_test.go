@@ -31,68 +31,15 @@ func TestPollsKeepThePage(t *testing.T) {
 		getSelection().selectAllChildren(document.querySelector('.hot-list .advice span'));
 	}`))
 	before := value[string](p, state)
-	deltas := f.deltas
 	for range 3 {
 		p.later(f, 10*time.Second)
 		if after := value[string](p, state); after != before {
 			t.Fatalf("a poll changed the page from\n%s to\n%s", before, after)
 		}
 	}
-	f.with(func() {
-		if f.deltas < deltas+3 {
-			t.Errorf("%d of three polls got a delta", f.deltas-deltas)
-		}
-		t.Logf("the last response has %d bytes", f.bytes)
-	})
 	if selected := value[string](p, "getSelection().toString()"); selected != "Using at least 87% of its partition's 1,000 WCU/s: increase from 2 to 8 write shards." {
 		t.Errorf("the selected text is %q", selected)
 	}
-	p.healthy()
-}
-
-// TestDeltas checks that a page which got deltas shows the same rows and pixels as one with the full response.
-func TestDeltas(t *testing.T) {
-	t.Parallel()
-	f := serve(t)
-	f.with(func() { f.now = noon.Add(-453 * time.Second) }) // before the storm
-	at := f.URL + "/#/?unfold=C%23video%2F7"
-	p := open(t, 1360, 1000)
-	p.do(chromedp.Navigate(at))
-	p.until("document.querySelectorAll('#rows tr.shard').length == 1")
-	for range 4 {
-		p.later(f, 30*time.Second)
-	}
-	p.until("document.querySelectorAll('#rows tr.shard').length == 64")
-	fresh := open(t, 1360, 1000)
-	fresh.do(chromedp.Navigate(at))
-	fresh.until("document.querySelectorAll('#rows tr.shard').length == 64")
-	rows, cells := "document.getElementById('rows').innerText", "document.querySelector('#map canvas').toDataURL()"
-	for _, page := range []*tab{p, fresh} {
-		page.nextPoll(f)
-		page.do(chromedp.Click(chromedp.CSS("#pause")))
-		page.healthy()
-	}
-	if byDeltas, whole := value[string](p, rows), value[string](fresh, rows); byDeltas != whole {
-		t.Errorf("the rows by deltas are\n%.3000s\nand by a full response\n%.3000s", byDeltas, whole)
-	}
-	if value[string](p, cells) != value[string](fresh, cells) {
-		t.Error("the map by deltas differs from the map by a full response")
-	}
-	f.with(func() {
-		if f.deltas < 4 {
-			t.Errorf("the page got %d deltas, want 4 or more", f.deltas)
-		}
-	})
-}
-
-// TestDeltaThatDoesNotFit checks that the page requests the full response if a delta begins after its columns.
-func TestDeltaThatDoesNotFit(t *testing.T) {
-	t.Parallel()
-	f := serve(t)
-	p := openMap(t, f)
-	p.later(f, time.Hour)
-	p.until("document.querySelector('#map').dataset.columns == '90'")
-	p.rowAt("C#video/7")
 	p.healthy()
 }
 

@@ -33,15 +33,14 @@ export function note(changes: Changes): void {
 interface Range {
   text: string;
   seconds: number;
-  every: number; // seconds between polls
 }
 
 /** ranges are the relative time ranges. */
 export const ranges: Record<string, Range> = {
-  "15m": { text: "15 min", seconds: 900, every: 3 },
-  "1h": { text: "1 h", seconds: 3600, every: 5 },
-  "6h": { text: "6 h", seconds: 6 * 3600, every: 10 },
-  "24h": { text: "24 h", seconds: 24 * 3600, every: 30 },
+  "15m": { text: "15 min", seconds: 900 },
+  "1h": { text: "1 h", seconds: 3600 },
+  "6h": { text: "6 h", seconds: 6 * 3600 },
+  "24h": { text: "24 h", seconds: 24 * 3600 },
 };
 
 /** Time is the time range shown: either a relative range, or from and to in RFC 3339. An empty to means now. */
@@ -71,8 +70,7 @@ export function asked(time: Time): Record<string, string> {
 
 /** interval returns the time between two polls in ms; undefined if the range has ended, so that its data can't change. */
 export function interval(time: Time): number | undefined {
-  if (time.range) return ranges[time.range]!.every * 1000;
-  return time.to && Date.parse(time.to) < Date.now() - 120_000 ? undefined : 5000;
+  return !time.range && time.to && Date.parse(time.to) < Date.now() - 120_000 ? undefined : 10_000;
 }
 
 const kept = ["range", "from", "to"]; // parameters that links keep

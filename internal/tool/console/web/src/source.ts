@@ -1,6 +1,5 @@
 import { asked, type Time } from "./address";
 import { get, Problem } from "./api";
-import { applied } from "./delta";
 import type { Matrix, SignalsAnswer } from "./types";
 
 /** Question has the parameters of GET /v1/heat. */
@@ -11,26 +10,12 @@ export interface Question {
   unfold: string[];
 }
 
-/** Source reads heat: the full answer first, then deltas. */
+/** Source reads heat, and what CloudWatch shows beside it. */
 export class Source {
-  private question = "";
-  private known: Matrix | undefined;
   private signals: { at: number; answer: SignalsAnswer | undefined } = { at: 0, answer: undefined };
 
-  /** heat returns the current full answer. */
-  async heat(q: Question, signal: AbortSignal): Promise<Matrix> {
-    const id = JSON.stringify(q);
-    const known = id === this.question ? this.known : undefined;
-    const after: Record<string, string> = known?.layout && known.as_of ? { layout: known.layout, after: known.as_of } : {};
-    let answer = await this.ask(q, after, signal);
-    let whole = answer.delta ? known && applied(known, answer, q.time.range !== "") : answer;
-    if (!whole) whole = answer = await this.ask(q, {}, signal);
-    [this.question, this.known] = [id, whole];
-    return whole;
-  }
-
-  private ask(q: Question, after: Record<string, string>, signal: AbortSignal): Promise<Matrix> {
-    const query = new URLSearchParams({ ...asked(q.time), group: "base", ...(q.filter ? { filter: q.filter } : {}), ...(q.index ? { index: q.index } : {}), ...after });
+  heat(q: Question, signal: AbortSignal): Promise<Matrix> {
+    const query = new URLSearchParams({ ...asked(q.time), group: "base", ...(q.filter ? { filter: q.filter } : {}), ...(q.index ? { index: q.index } : {}) });
     for (const key of q.unfold) query.append("unfold", key);
     return get<Matrix>("/v1/heat", query, signal);
   }

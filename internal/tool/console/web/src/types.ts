@@ -187,10 +187,6 @@ export interface Matrix {
    */
   covered: number[];
   /**
-   * The answer has only the newest columns, which begin at from, and only the rows that changed
-   */
-  delta?: boolean;
-  /**
    * Start of the first column
    */
   from: string;
@@ -202,10 +198,6 @@ export interface Matrix {
    * The table's indexes with writes in this time
    */
   indexes: string[];
-  /**
-   * Identifies the rows; send it with after to poll for a delta
-   */
-  layout?: string;
   /**
    * A partition's limit in WCU/s, from the newest window; 0 without windows
    */
@@ -284,10 +276,6 @@ export interface HeatRow {
    * WCU in a partition key's heaviest second
    */
   peak: number;
-  /**
-   * In a delta: the row's index in the full answer. A row without a key has only the numbers of these columns; its other fields are unchanged. error and heaviest are absent if all are 0
-   */
-  row?: number;
   /**
    * The base key's newest shard count, if it has a type
    */
