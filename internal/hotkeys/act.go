@@ -10,7 +10,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -48,31 +47,30 @@ type controller struct {
 	heat *table
 }
 
-// act decides on the keys that are hot in the windows, and raises their shard counts. Its failures are logged and
-// counted, and never fail the batch.
-func (c *controller) act(ctx context.Context, j *journal, ended, running []Report) {
+// grow raises the shard counts of keys that are hot in the windows. Its failures are logged and counted, and never fail
+// the batch.
+func (c *controller) grow(ctx context.Context, j *journal, windows []window) {
 	if c.settings.Control == growth.Off || j.source.Own == "" {
 		return // a table without write shards only gets advice
 	}
 	ctx, cancel := context.WithTimeout(ctx, decideTime)
 	defer cancel()
-	recent := sync.OnceValue(func() []*loads { return c.recent(ctx, j, ended) })
-	for i, report := range slices.Concat(ended, running) {
-		own := loadsOf([]heat.Item{report.Item})
-		own.running = i >= len(ended)
+	recent := sync.OnceValue(func() []*loads { return c.recent(ctx, j, windows[0].item.Window) })
+	for i := range windows {
+		own := windows[i].loads()
 		for _, s := range own.suspects(c.settings.hotRate()) {
 			if ctx.Err() != nil {
 				j.WarnContext(ctx, "no time to decide on all hot keys")
 				j.countEvents("ShardCountChangeFailures", 1)
 				return
 			}
-			c.actOn(ctx, j, s, own, recent)
+			c.growKey(ctx, j, s, own, recent)
 		}
 	}
 }
 
-// actOn decides on one key. It makes the change, or logs the decision.
-func (c *controller) actOn(ctx context.Context, j *journal, s suspect, own *loads, recent func() []*loads) {
+// growKey decides on one key. It makes the change, or logs the decision.
+func (c *controller) growKey(ctx context.Context, j *journal, s suspect, own *loads, recent func() []*loads) {
 	now, key := j.now(), s.base.String()
 	entry, err := c.shards.Lookup(ctx, key, now)
 	if err != nil {
@@ -81,58 +79,40 @@ func (c *controller) actOn(ctx context.Context, j *journal, s suspect, own *load
 		return
 	}
 	entry.Key = key
-	window, d := c.decide(j, s, entry, own, recent)
-	onlyLogged := d.Action == Advise || c.settings.Control != growth.Act
-	if d.Action == None || onlyLogged && !c.logged.changed("hot "+s.name, window.start.String()) {
-		return
-	}
-	c.execute(ctx, j, entry, d)
-}
-
-// decide decides from this stream shard's counts. If they call for no action and the window has ended, it decides from the
-// recent windows of all stream shards. It returns the first decision that has an action, and its window.
-func (c *controller) decide(j *journal, s suspect, entry shardmap.Entry, own *loads, recent func() []*loads) (*loads, Decision) {
-	now, policy := j.now(), c.settings.policy()
+	policy := c.settings.policy()
 	policy.Partitions = c.shards.Partitions(j.source.Own)
-	d := policy.DecideGrowth(own.evidence(s, true), entry, now)
-	if d.Action != None || own.running || !s.onManyStreamShards(entry) {
-		return own, d
+	d, by, open := policy.decide(s, own, nil, entry, now)
+	if open {
+		d, by, _ = policy.decide(s, own, recent(), entry, now)
 	}
-	for _, window := range recent() {
-		d = policy.DecideGrowth(window.evidence(s, !window.allReported(now)), entry, now)
-		if d.Action != None {
-			return window, d
-		}
+	onlyLogged := d.Action == Advise || c.settings.Control != growth.Act
+	if d.Action != None && (!onlyLogged || c.logged.changed("hot "+s.name, by.start.String())) {
+		c.execute(ctx, j, entry, d)
 	}
-	return own, d
 }
 
-// onManyStreamShards reports whether other stream shards may count writes of the key that matter. With random placement
-// they don't: all write shards have the same load.
-func (s suspect) onManyStreamShards(entry shardmap.Entry) bool {
-	return kind.Of(s.base.Type).Indexed() || entry.History.Newest() > 1 && kind.Of(s.base.Type).Placement != kind.Random
-}
-
-// recent returns the reports of all stream shards, newest first, for windows as long as those that ended here. It
-// leaves out windows that are too old to act on, and returns nil if the reports can't be read. A key whose counts are
-// held counts as unlisted, with up to [Settings.quietRate].
-func (c *controller) recent(ctx context.Context, j *journal, ended []Report) (recent []*loads) {
-	now, length := j.now(), ended[0].Item.Window
-	for window, err := range c.heat.Alone(ctx, now.Add(-3*length), now.Add(length)) {
+// recent returns what all stream shards counted in windows of a length, newest first. It leaves out windows that are too
+// old to act on, and returns nil if the items can't be read. A key whose counts are held counts as unlisted, with up to
+// [Settings.quietRate].
+func (c *controller) recent(ctx context.Context, j *journal, length time.Duration) (recent []*loads) {
+	now := j.now()
+	for w, err := range c.heat.Alone(ctx, now.Add(-3*length), now.Add(length)) {
 		if err != nil {
 			j.WarnContext(ctx, "other stream shards unknown", "error", err)
 			return nil
 		}
-		c.heat.logUnreadable(ctx, j, window.Unreadable)
-		if items := itemsByLength(tableOf(&j.source), window)[length]; len(items) > 0 {
-			l := loadsOf(items)
-			l.unreadable = len(window.Unreadable) > 0
-			if c.settings.holds() {
-				table, index := c.settings.quietRate()
-				l.rest, l.indexRest = max(l.rest, table), max(l.indexRest, index)
-			}
-			recent = append(recent, l)
+		c.heat.logUnreadable(ctx, j, w.Unreadable)
+		items := itemsByLength(tableOf(&j.source), w)[length]
+		if len(items) == 0 {
+			continue
 		}
+		l := loadsOf(items, heat.Merge(items))
+		l.unreadable = len(w.Unreadable) > 0
+		if c.settings.holds() {
+			table, index := c.settings.quietRate()
+			l.rest, l.indexRest = max(l.rest, table), max(l.indexRest, index)
+		}
+		recent = append(recent, l)
 	}
 	slices.Reverse(recent)
 	return recent

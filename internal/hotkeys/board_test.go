@@ -64,23 +64,6 @@ func TestBoardHotAtHalfTheRate(t *testing.T) {
 	}
 }
 
-// TestBoardOverStreamShards checks that a board grows by the sum of several stream shards, each of which counts a
-// fraction of its heat. Another stream shard's report of the window may be unreadable.
-func TestBoardOverStreamShards(t *testing.T) {
-	for _, unreadable := range []bool{false, true} {
-		f := newFixture(settings())
-		if unreadable {
-			f.spoilWindow(t, start)
-		}
-		for i, shard := range []string{"a", "b", "c", "d"} {
-			f.must(t, batch{writes: scores("all", 0, 100, 1, true), first: 1, shard: shard, final: true}.payload())
-			if grown := slices.Equal(f.shards.changes, []string{"L#b 1>7"}); grown != (i == 3) {
-				t.Errorf("unreadable %v, after %d of 4 stream shards with 200 units of 700 each: changes %v, want L#b 1>7 after the last", unreadable, i+1, f.shards.changes)
-			}
-		}
-	}
-}
-
 // TestLateReportsCountWithTheNextWindow checks that a board grows by reports of a window that were unreadable when the
 // window ended here. The next window's end decides on them, once.
 func TestLateReportsCountWithTheNextWindow(t *testing.T) {

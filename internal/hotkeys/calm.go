@@ -2,8 +2,10 @@ package hotkeys
 
 import (
 	"context"
+	"fmt"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
@@ -11,6 +13,36 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/limits"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
+
+// PastLoad is the load of a key from a time up to now.
+type PastLoad struct {
+	Base  schema.BaseKey
+	From  time.Time
+	Peak  float64 // WCU/s in the heaviest window, at most
+	Doubt string  // why the load may have been higher; "" for no doubt
+}
+
+// DecideShrink decides whether a key shrinks. It does if half of its write shards were enough for the heaviest window.
+// The new count is what that window needs, with the planned reserve of a partition's limit.
+func (p Policy) DecideShrink(c PastLoad, entry shardmap.Entry) Decision {
+	n := entry.History.Newest()
+	d := Decision{From: n, To: n}
+	switch {
+	case n <= 1:
+		return d.with(None, "it has one write shard")
+	case entry.Pinned:
+		return d.with(None, "its shard count is pinned")
+	case c.From.Before(entry.Effective()):
+		return d.with(None, "the last change is too recent")
+	case c.Doubt != "":
+		return d.with(None, c.Doubt)
+	case 2*growth.Needed(c.Base.Type, c.Peak, p.Limit) > n:
+		return d.with(None, "the quiet time's peak needs more than half of the write shards")
+	}
+	d.To = growth.Needed(c.Base.Type, c.Peak, p.Limit)
+	return d.with(Shrink, fmt.Sprintf("no window since %s had more than %.1f WCU/s; a partition takes %.0f",
+		c.From.UTC().Format(time.DateTime), c.Peak, p.Limit))
+}
 
 // The values of [PastLoad.Doubt].
 const (

@@ -1,7 +1,6 @@
 package hotkeys_test
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -10,7 +9,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // TestGrowthAheadOfThrottling checks that a key grows in the invocation that makes it hot, by its heaviest second, and
@@ -90,18 +88,9 @@ func TestGrowthControl(t *testing.T) {
 	}
 }
 
-// even returns the writes of a 10 s window, by the rates of the write shards in WCU/s.
-func even(name string, rates ...int) (all writes) {
-	for n, rate := range rates {
-		all = append(all, repeat(fmt.Sprintf("%s#%d", name, n), 10*rate, 1)...)
-	}
-	return all
-}
-
 // TestNotGrown lists conditions under which a hot key does not grow. Its window is stored nevertheless.
 func TestNotGrown(t *testing.T) {
 	hot := repeat("C#a#0", 800, 1)
-	long := start.Add(-time.Hour)
 	for name, c := range map[string]struct {
 		writes
 		table string
@@ -109,20 +98,13 @@ func TestNotGrown(t *testing.T) {
 		set   func(*fakeShards)
 		log   string // the reason; "" if no decision is logged
 	}{
-		"a backlog":          {writes: hot, now: 31 * time.Second},
-		"an old part":        {writes: repeat("C#a#0", 800, -25), now: time.Second},
-		"a backfill":         {writes: repeat("E#e#2025-12-24#0", 800, 1), log: "events of past days"},
-		"no write shard":     {writes: repeat("user-7", 800, 1)},
-		"a player":           {writes: repeat("L#board#all#7", 800, 1)},
-		"another table":      {writes: hot, table: "other"},
-		"in effect just now": {writes: repeat("C#a#1", 800, 1), set: func(f *fakeShards) { f.set("C#a", 2, start.Add(time.Second)) }},
-		"skew":               {writes: even("E#e#2026-01-05", 90, 5, 5, 5), set: func(f *fakeShards) { f.set("E#e", 4, long) }, log: "do not cure skew"},
-		"not all reported":   {writes: repeat("E#e#2026-01-05#0", 800, 1), set: func(f *fakeShards) { f.set("E#e", 8, long) }},
-		"pinned":             {writes: hot, set: func(f *fakeShards) { f.entries["C#a"] = shardmap.Entry{Pinned: true} }},
-		"no map":             {writes: hot, set: func(f *fakeShards) { f.fail = shard.ErrStale }, log: "shard count unknown"},
-		"a failure":          {writes: hot, set: func(f *fakeShards) { f.failChange = shard.ErrUnavailable }, log: "shard count not changed"},
-		"another change":     {writes: hot, set: func(f *fakeShards) { f.before = func() { f.set("C#a", 4, start) } }, log: "shard count left alone"},
-		"at the bound":       {writes: hot, set: func(f *fakeShards) { f.partitions = 1; f.set("C#a", 4, long) }, log: "the table's 1 partitions"},
+		"a backlog":      {writes: hot, now: 31 * time.Second},
+		"an old part":    {writes: repeat("C#a#0", 800, -25), now: time.Second},
+		"another table":  {writes: hot, table: "other"},
+		"no map":         {writes: hot, set: func(f *fakeShards) { f.fail = shard.ErrStale }, log: "shard count unknown"},
+		"a failure":      {writes: hot, set: func(f *fakeShards) { f.failChange = shard.ErrUnavailable }, log: "shard count not changed"},
+		"at the bound":   {writes: hot, set: func(f *fakeShards) { f.partitions = 1; f.set("C#a", 4, start.Add(-time.Hour)) }, log: "the table's 1 partitions"},
+		"another change": {writes: hot, set: func(f *fakeShards) { f.before = func() { f.set("C#a", 4, start) } }, log: "shard count left alone"},
 	} {
 		f := newFixture(settings())
 		f.now = start.Add(c.now)
@@ -157,18 +139,5 @@ func TestFailedGrowth(t *testing.T) {
 		if len(f.shards.changes) != 1 {
 			t.Errorf("%s: changes %v after the next delivery, want one\n%s", log, f.shards.changes, f.logs)
 		}
-	}
-}
-
-// TestPresentAndPast checks that an entity grows by its current day, regardless of writes to past days.
-func TestPresentAndPast(t *testing.T) {
-	f := newFixture(settings())
-	all := repeat("E#e#2026-01-05#0", 750, 1)
-	for day := range 20 {
-		all = append(all, repeat(fmt.Sprintf("E#e#2025-12-%02d#0", day+1), 50, 1)...)
-	}
-	f.must(t, batch{writes: all, first: 1, final: true}.payload())
-	if want := []string{"E#e 1>6"}; !slices.Equal(f.shards.changes, want) {
-		t.Errorf("changes %v, want %v\n%s", f.shards.changes, want, f.logs)
 	}
 }

@@ -12,13 +12,11 @@
 // It is also the controller of shard counts. It raises the count of a key that nears a partition's limit, and lowers it
 // after a quiet period with a low load. [Policy] decides; the controller gathers the evidence and makes the changes.
 //
-// A batch goes through five stages:
+// A batch goes through three stages:
 //
-//	package count what a record wrote                     payload -> writes
-//	count.go   units by partition key, in windows         writes  -> heat items
-//	judge.go   which keys are hot, and how certainly      items   -> reports
-//	report.go  the heat table, log lines, metrics         reports
-//	act.go     growth of what is hot                      reports -> decisions
+//	count.go   units by partition key, in windows       records -> heat items
+//	decide.go  what to do about a hot key (loads.go)    heat items, entry of the shard map, time -> decision
+//	act.go     changes of shard counts; report.go has the heat table, log lines and metrics
 //
 // A scheduled task merges heat items into layers, over all stream shards and over time (layers.go). Another one lowers
 // shard counts (shrink.go).
@@ -137,58 +135,19 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	return ddbstream.Answer(state)
 }
 
-// task runs a scheduled task.
-func (h *Handler) task(ctx context.Context, j *journal, name string) ([]byte, error) {
-	switch name {
-	case "layers":
-		return h.layersTask(ctx, j)
-	case "shrink":
-		return h.shrinker.task(ctx, j)
-	}
-	return nil, fmt.Errorf("hotkeys: unknown task %.40q: want layers or shrink", name)
-}
-
-// snapshotTime bounds how long a snapshot of the shard map may delay the layers task.
-const snapshotTime = 20 * time.Second
-
-// storeSnapshot stores a snapshot of the shard map if one is due. It only logs a failure: without a snapshot, starting
-// processes read the map's keys.
-func (h *Handler) storeSnapshot(ctx context.Context, j *journal) {
-	if j.source.Own == "" {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, snapshotTime)
-	defer cancel()
-	if err := h.deps.Shards.StoreSnapshot(ctx, j.now()); err != nil {
-		j.WarnContext(ctx, "snapshot of the shard map not stored", "error", err)
-	}
-}
-
-// layersTask folds heat items, counts partitions concurrently, and stores a snapshot of the shard map.
-func (h *Handler) layersTask(ctx context.Context, j *journal) ([]byte, error) {
-	counted := make(chan []metrics.Datum, 1)
-	go func() { counted <- h.partitionCounter.update(ctx, j) }()
-	answer, err := h.folder.task(ctx, j)
-	h.storeSnapshot(ctx, j)
-	j.data = append(j.data, <-counted...)
-	return answer, err
-}
-
 // deliver counts a batch, reports the windows that have ended, and acts on hot keys. It returns the state for the next
 // delivery.
 func (h *Handler) deliver(ctx context.Context, j *journal, batch *ddbstream.Batch) (state map[string]string, err error) {
 	counts := newCounts(h.settings, batch)
-	before := judgeStream(&j.source, counts.running())
+	before := windowsOf(&j.source, true, counts.running()...)
 	counts.addWrites(count.Decode(batch.Records, j.source), j.now())
-	running, ended := judgeStream(&j.source, counts.running()), judgeStream(&j.source, counts.ended(j.now()))
+	ended, running := windowsOf(&j.source, false, counts.ended(j.now())...), windowsOf(&j.source, true, counts.running()...)
 	j.logCounts(ctx, counts)
-	if err := h.reporter.report(ctx, j, ended, counts.release(j.now())); err != nil {
+	if err := h.reporter.store(ctx, j, ended, counts.release(j.now())); err != nil {
 		return nil, err
 	}
-	for _, report := range newlyHot(running, before) {
-		h.reporter.logHot(ctx, j, &report)
-	}
-	h.controller.act(ctx, j, ended, running)
+	h.reporter.report(ctx, j, ended, running, before)
+	h.controller.grow(ctx, j, append(ended, running...))
 	return counts.state(), nil
 }
 

@@ -3,6 +3,7 @@ package hotkeys
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -21,7 +22,7 @@ const (
 	adviceTime = time.Second     // bounds how long the lookup for an advice may delay a batch
 )
 
-// reporter stores reports as heat items, logs hot keys, and adds metrics.
+// reporter stores heat items, logs hot keys, and adds metrics.
 type reporter struct {
 	settings Settings
 	heat     *table
@@ -29,14 +30,13 @@ type reporter struct {
 	budget   *budget
 }
 
-// report stores the reports of windows that have ended, and the lists of held items. Then it logs and measures the
-// reports. It fails only if a heat item can't be put.
-func (r *reporter) report(ctx context.Context, j *journal, reports []Report, held [][]heat.Item) error {
+// store stores the windows that have ended, and the lists of held items. It fails if a heat item can't be put.
+func (r *reporter) store(ctx context.Context, j *journal, ended []window, held [][]heat.Item) error {
 	group, puts := errgroup.WithContext(ctx)
 	group.SetLimit(maxPuts)
-	for i := range reports {
+	for i := range ended {
 		group.Go(func() error {
-			item := &reports[i].Item
+			item := &ended[i].item
 			item.Lag = max(0, j.now().Sub(item.End()))
 			return r.putItem(puts, j, item, item, item.Stored(item.End().Add(r.settings.HeatRetention)))
 		})
@@ -50,21 +50,44 @@ func (r *reporter) report(ctx context.Context, j *journal, reports []Report, hel
 			return r.putItem(puts, j, first, last, heat.StoredHeld(items, j.now(), last.End().Add(r.settings.HeatRetention)))
 		})
 	}
-	if err := group.Wait(); err != nil {
+	err := group.Wait()
+	if err != nil {
 		j.countEvents("HeatItemFailures", 1)
 		j.ErrorContext(ctx, "heat item not written", "error", err)
-		return err
 	}
-	for i := range reports {
-		r.logHot(ctx, j, &reports[i])
-		hotMetrics(j, &reports[i])
-		if item := &reports[i].Item; reports[i].mayHideHot() {
-			j.WarnContext(ctx, "hot keys may be hidden", "table", j.source.Table, "streamShard", item.StreamShard,
-				"window", item.Start, "rest", item.Rest, "indexRest", item.IndexRest)
+	return err
+}
+
+// report logs and measures the hot keys of windows that have ended, and of running windows those that were not hot
+// before.
+func (r *reporter) report(ctx context.Context, j *journal, ended, running, before []window) {
+	for i := range ended {
+		w := &ended[i]
+		hot := w.hot()
+		r.logHot(ctx, j, w, hot)
+		hotMetrics(j, w, hot)
+		if w.mayHideHot() {
+			j.WarnContext(ctx, "hot keys may be hidden", "table", j.source.Table, "streamShard", w.item.StreamShard,
+				"window", w.item.Start, "rest", w.item.Rest, "indexRest", w.item.IndexRest)
 			j.countEvents("UncertainWindows", 1)
 		}
 	}
-	return nil
+	for i := range running {
+		if hot := newlyHot(&running[i], before); len(hot) > 0 {
+			r.logHot(ctx, j, &running[i], hot)
+		}
+	}
+}
+
+// newlyHot returns the rows of a running window that were not hot before in the same window.
+func newlyHot(w *window, before []window) []heat.KeyHeat {
+	return slices.DeleteFunc(w.hot(), func(row heat.KeyHeat) bool {
+		return slices.ContainsFunc(before, func(b window) bool {
+			return slices.ContainsFunc(b.rows, func(r heat.KeyHeat) bool {
+				return r.Status >= heat.Hot && r.Start.Equal(row.Start) && r.Index == row.Index && r.Key == row.Key
+			})
+		})
+	})
 }
 
 // putItem puts a heat item with the windows from first to last. If they may have been folded already, it also puts a
@@ -82,33 +105,33 @@ func (r *reporter) putItem(ctx context.Context, j *journal, first, last *heat.It
 }
 
 // logHot logs the hot keys of a window, which may still be running, and adds their metrics.
-func (r *reporter) logHot(ctx context.Context, j *journal, report *Report) {
-	for _, row := range report.Hot[:min(len(report.Hot), maxLogged)] {
+func (r *reporter) logHot(ctx context.Context, j *journal, w *window, hot []heat.KeyHeat) {
+	for _, row := range hot[:min(len(hot), maxLogged)] {
 		name := row.Key
 		if r.settings.MetricNames != keyname.Plain {
 			name = r.settings.displayName(row.MetricName())
 		}
 		j.InfoContext(ctx, "hot key", "table", j.source.Table, "index", row.Index, "key", name,
 			"status", row.Status.String(), "writeUnitsPerSecond", row.WriteUnitsPerSecond, "error", row.Error,
-			"peak", row.Peak, "peakAt", row.PeakAt, "window", report.Item.Start, "hotKeys", len(report.Hot),
+			"peak", row.Peak, "peakAt", row.PeakAt, "window", w.item.Start, "hotKeys", len(hot),
 			"advice", r.advice(ctx, j, &row))
 	}
-	if c := report.Item.Crowd(); c.Keys > 0 {
-		j.InfoContext(ctx, "hot partition", "table", j.source.Table, "streamShard", report.Item.StreamShard,
-			"warmKeys", c.Keys, "writeUnitsPerSecond", c.Rate, "window", report.Item.Start)
+	if c := w.item.Crowd(); c.Keys > 0 {
+		j.InfoContext(ctx, "hot partition", "table", j.source.Table, "streamShard", w.item.StreamShard,
+			"warmKeys", c.Keys, "writeUnitsPerSecond", c.Rate, "window", w.item.Start)
 	}
-	r.keyMetrics(ctx, j, report)
+	r.keyMetrics(ctx, j, w, hot)
 }
 
 // keyMetrics adds a metric for each hot base key, if the settings name keys and the budget of names allows it.
-func (r *reporter) keyMetrics(ctx context.Context, j *journal, report *Report) {
+func (r *reporter) keyMetrics(ctx context.Context, j *journal, w *window, hot []heat.KeyHeat) {
 	if r.settings.MetricNames == keyname.Unnamed {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, claimTime)
 	defer cancel()
 	sent := make(map[string]bool)
-	for _, row := range report.Hot {
+	for _, row := range hot {
 		name := r.settings.displayName(row.MetricName())
 		if sent[name] { // the hottest partition key of a base key came first
 			continue
@@ -119,27 +142,27 @@ func (r *reporter) keyMetrics(ctx context.Context, j *journal, report *Report) {
 			j.WarnContext(ctx, "budget of metric names unknown", "error", err)
 		}
 		if ok {
-			j.addMetric("KeyWriteUnitsPerSecond", row.WriteUnitsPerSecond, metrics.CountPerSecond, report.Item.Start, metrics.Dimension{Name: "Key", Value: name})
+			j.addMetric("KeyWriteUnitsPerSecond", row.WriteUnitsPerSecond, metrics.CountPerSecond, w.item.Start, metrics.Dimension{Name: "Key", Value: name})
 		}
 	}
 }
 
 // hotMetrics adds the numbers of hot keys and partitions of a window that has any. [folder.layerMetrics] adds the units
 // of all windows.
-func hotMetrics(j *journal, r *Report) {
-	crowd := r.Item.Crowd()
-	if len(r.Hot) == 0 && crowd.Keys == 0 {
+func hotMetrics(j *journal, w *window, hot []heat.KeyHeat) {
+	crowd := w.item.Crowd()
+	if len(hot) == 0 && crowd.Keys == 0 {
 		return
 	}
 	saturated := 0.0
-	for _, row := range r.Hot {
+	for _, row := range hot {
 		if row.Status == heat.Saturated {
 			saturated++
 		}
 	}
-	j.addMetric("HotKeys", float64(len(r.Hot)), metrics.Count, r.Item.Start)
-	j.addMetric("SaturatedKeys", saturated, metrics.Count, r.Item.Start)
-	j.addMetric("HotPartitions", float64(min(crowd.Keys, 1)), metrics.Count, r.Item.Start)
+	j.addMetric("HotKeys", float64(len(hot)), metrics.Count, w.item.Start)
+	j.addMetric("SaturatedKeys", saturated, metrics.Count, w.item.Start)
+	j.addMetric("HotPartitions", float64(min(crowd.Keys, 1)), metrics.Count, w.item.Start)
 }
 
 // advice returns the advice for a row, by its base key's number of write shards. It assumes one write shard after the

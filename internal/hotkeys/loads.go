@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/heat/count"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -32,50 +33,90 @@ type group struct {
 	sum    Load
 }
 
-// writeShard is a parsed partition key.
-type writeShard struct {
-	base   schema.BaseKey
-	bucket string
-	past   bool
-	n      int
-	name   string // the partition key without the write shard's number
+// window is what this stream shard counted in one window, or in a batch's share of it.
+type window struct {
+	item    heat.Item // as it is stored
+	running bool
+	rows    []heat.KeyHeat // of all listed keys, the hottest first
 }
 
-// parseShard parses a row's partition key. The row is of a window that begins at start. It returns false if the key is
-// no write shard.
-func parseShard(row *heat.KeyHeat, start time.Time) (w writeShard, ok bool) {
-	w.base, ok = row.Base()
-	var err error
-	if w.name, w.n, err = shard.Hash.Split(row.Key); !ok || err != nil {
-		return w, false
+// windowsOf returns the windows of a source's items.
+func windowsOf(source *count.Source, running bool, items ...heat.Item) (list []window) {
+	for _, item := range items {
+		item.Table, item.Own = tableOf(source), source.Own
+		list = append(list, window{item, running, heat.Merge([]heat.Item{item})})
 	}
-	key, _ := schema.ParseKey(row.Key)
-	w.bucket, w.past = key.Bucket, past(w.base, key.Bucket, start, start.Add(row.Window))
-	return w, true
+	return list
 }
 
-// loadsOf merges the items of one window. There must be at least one.
-func loadsOf(items []heat.Item) *loads {
+// tableOf returns the [heat.Item.Table] of a source's items, which is "" for hotshard's own tables.
+func tableOf(source *count.Source) string {
+	if source.Own != "" {
+		return ""
+	}
+	return source.Table
+}
+
+// hot returns the rows of keys that are hot or saturated. A write shard's siblings are usually on other stream shards, so
+// the rows have none.
+func (w *window) hot() (rows []heat.KeyHeat) {
+	for _, row := range w.rows {
+		if row.Status >= heat.Hot {
+			row.Siblings = heat.Siblings{}
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// mayHideHot reports whether a key that is not certainly hot may be hot: a listed one with its error, or an unlisted
+// one.
+func (w *window) mayHideHot() bool {
+	hotUnits := w.item.HotRate * w.item.Window.Seconds()
+	for _, k := range w.item.Keys {
+		if float64(k.Units) < hotUnits && float64(k.Units+k.Err) >= hotUnits {
+			return true
+		}
+	}
+	return float64(max(w.item.Rest, w.item.IndexRest)) >= hotUnits
+}
+
+// loads returns the rates in the window.
+func (w *window) loads() *loads {
+	l := loadsOf([]heat.Item{w.item}, w.rows)
+	l.running = w.running
+	return l
+}
+
+// loadsOf returns the rates in one window by its items, of which there is at least one, and their merged rows.
+func loadsOf(items []heat.Item, rows []heat.KeyHeat) *loads {
 	l := &loads{start: items[0].Start, end: items[0].End(), groups: make(map[string]*group)}
 	var rests heat.Rests
 	for i := range items {
 		rests.Add(&items[i])
 	}
-	l.rest = float64(rests.Of(false)) / items[0].Window.Seconds()
-	l.indexRest = float64(rests.Of(true)) / items[0].Window.Seconds()
-	for _, row := range heat.Merge(items) {
-		w, ok := parseShard(&row, l.start)
-		if !ok {
-			continue
-		}
-		if l.groups[w.name] == nil {
-			l.groups[w.name] = &group{base: w.base, bucket: w.bucket, past: w.past, shards: make(map[int]Load)}
-		}
-		load := Load{Low: row.WriteUnitsPerSecond, High: row.WriteUnitsPerSecond + row.Error, Peak: float64(row.Peak)}
-		l.groups[w.name].shards[w.n] = load
-		l.groups[w.name].sum.addLoad(load)
+	seconds := items[0].Window.Seconds()
+	l.rest, l.indexRest = float64(rests.Of(false))/seconds, float64(rests.Of(true))/seconds
+	for i := range rows {
+		l.add(&rows[i])
 	}
 	return l
+}
+
+// add adds a row if its key is a write shard.
+func (l *loads) add(row *heat.KeyHeat) {
+	base, ok := row.Base()
+	name, n, err := shard.Hash.Split(row.Key)
+	if !ok || err != nil {
+		return
+	}
+	if l.groups[name] == nil {
+		key, _ := schema.ParseKey(row.Key)
+		l.groups[name] = &group{base: base, bucket: key.Bucket, past: past(base, key.Bucket, l.start, l.end), shards: make(map[int]Load)}
+	}
+	load := Load{Low: row.WriteUnitsPerSecond, High: row.WriteUnitsPerSecond + row.Error, Peak: float64(row.Peak)}
+	l.groups[name].shards[n] = load
+	l.groups[name].sum.addLoad(load)
 }
 
 // allReported reports whether the window's reports are readable and probably complete: enough time has passed for all
@@ -122,23 +163,19 @@ func (l *loads) suspects(hotRate float64) []suspect {
 
 // evidence returns what the window shows of a suspect. Partial means that other stream shards may not have reported
 // yet. It does not matter for an indexed key, of which each stream shard sees a sample of all writes.
+//
+// For a board, the evidence is the hottest period's rates; Beside is the rate of the others. All periods share the same
+// partitions of the index.
 func (l *loads) evidence(s suspect, partial bool) Evidence {
 	e := Evidence{Base: s.base, Start: l.start, End: l.end, Running: l.running}
-	if kind.Of(s.base.Type).Indexed() {
-		e.Rest = l.indexRest
-		l.addIndexed(&e)
+	if !kind.Of(s.base.Type).Indexed() {
+		e.Rest, e.Partial = l.rest, partial
+		if g := l.groups[s.name]; g != nil {
+			e.Shards, e.Past = g.shards, g.past
+		}
 		return e
 	}
-	e.Rest, e.Partial = l.rest, partial
-	if g := l.groups[s.name]; g != nil {
-		e.Shards, e.Past = g.shards, g.past
-	}
-	return e
-}
-
-// addIndexed sets the evidence of a key whose write shards are in an index. For a board, the evidence is the hottest
-// period's rates; Beside is the rate of the others. All periods share the same partitions of the index.
-func (l *loads) addIndexed(e *Evidence) {
+	e.Rest = l.indexRest
 	periods := slices.DeleteFunc(slices.Collect(maps.Values(l.groups)), func(g *group) bool { return g.base != e.Base })
 	slices.SortFunc(periods, func(a, b *group) int {
 		return cmp.Or(cmp.Compare(b.sum.Low, a.sum.Low), cmp.Compare(a.bucket, b.bucket))
@@ -150,6 +187,7 @@ func (l *loads) addIndexed(e *Evidence) {
 			e.Beside.addLoad(g.sum)
 		}
 	}
+	return e
 }
 
 // past reports whether a time bucket is an entity's day to which no event that is written in the window belongs.

@@ -1,0 +1,168 @@
+package hotkeys
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/growth"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// Policy decides on shard counts. It is a value and does nothing by itself: counts, an entry of the shard map and the
+// time go in, and a [Decision] comes out.
+type Policy struct {
+	Limit      float64 // of a partition, in WCU/s
+	Threshold  float64 // share of Limit from which a write shard is hot; above 0, up to 1
+	Partitions int     // partitions of the table: see [growth.Bound] for the write shards that they can use
+}
+
+// Action is what a decision does with a key.
+type Action string
+
+// The actions.
+const (
+	None   Action = ""
+	Advise Action = "advise" // the key is hot, and more write shards don't help
+	Grow   Action = "grow"
+	Shrink Action = "shrink"
+)
+
+// Decision is what a policy decides about one key.
+type Decision struct {
+	Action   Action
+	From, To int    // shard counts; equal unless Action is Grow or Shrink
+	Why      string // the reason, with the figures
+}
+
+// Evidence is what one window shows of one base key. Rates are units divided by the window's whole length in seconds,
+// also while it is running.
+type Evidence struct {
+	Base       schema.BaseKey
+	Start, End time.Time    // of the window
+	Running    bool         // the window has not ended
+	Past       bool         // the writes are to a time bucket that has ended
+	Shards     map[int]Load // the listed write shards, by number
+	Rest       float64      // upper bound for a write shard that is not listed
+	Partial    bool         // an unlisted write shard may be counted on another stream shard, and then exceed Rest
+	Beside     Load         // for a board: the rate of its other periods
+}
+
+// Load is the rate of one write shard, between Low and High. Peak is a lower bound of its heaviest second's units.
+type Load struct{ Low, High, Peak float64 }
+
+// addLoad adds the lower bounds and the peaks of another load.
+func (l *Load) addLoad(m Load) {
+	l.Low += m.Low
+	l.Peak += max(m.Low, m.Peak)
+}
+
+// decide decides whether a suspect grows, by what this stream shard counted in a window. If that calls for no action, the
+// recent windows of all stream shards decide, newest first. decide returns the window that decided, and reports whether
+// recent windows may decide otherwise.
+func (p Policy) decide(s suspect, own *loads, recent []*loads, entry shardmap.Entry, now time.Time) (d Decision, by *loads, open bool) {
+	d = p.DecideGrowth(own.evidence(s, true), entry, now)
+	traits := kind.Of(s.base.Type)
+	// With random placement all write shards have the same load, so no other stream shard's counts matter.
+	spread := traits.Indexed() || entry.History.Newest() > 1 && traits.Placement != kind.Random
+	if d.Action != None || own.running || !spread {
+		return d, own, false
+	}
+	for _, window := range recent {
+		if d := p.DecideGrowth(window.evidence(s, !window.allReported(now)), entry, now); d.Action != None {
+			return d, window, false
+		}
+	}
+	return d, own, true
+}
+
+// DecideGrowth decides whether a key grows.
+//
+// A key grows if a write shard has reached the threshold. The new count is what its rate needs, up to [growth.Bound].
+// Evidence from before the last change took effect is ignored, because that change responded to it. So is evidence
+// older than two windows. If a few write shards are hot among much cooler ones, more write shards don't help, and the
+// decision is to advise.
+func (p Policy) DecideGrowth(e Evidence, entry shardmap.Entry, now time.Time) Decision {
+	placement := kind.Of(e.Base.Type).Placement
+	if placement == kind.Timed {
+		entry = entry.Active(now) // a pending decrease does not delay a growth
+	}
+	since := entry.Updated // of a reset
+	if len(entry.History) > 0 {
+		since = entry.Effective()
+	}
+	hot, unseen := e.hot(entry.History.Newest())
+	hot.Limit = p.Limit
+	remedy, count := hot.Remedy(p.Partitions)
+	d := Decision{From: hot.Shards, To: hot.Shards}
+	figures := fmt.Sprintf("from %s the hottest write shard of %d took %.1f of a partition's %.0f WCU/s; all took %.1f",
+		e.Start.UTC().Format(time.TimeOnly), hot.Shards, hot.Hottest, p.Limit, hot.Total)
+	switch {
+	case hot.Hottest < p.Threshold*p.Limit:
+		return d.with(None, "not hot: "+figures)
+	case entry.Pinned:
+		return d.with(None, "its shard count is pinned: "+figures)
+	case e.Start.Before(since):
+		return d.with(None, "answered by the change of "+since.Format(time.TimeOnly)+": "+figures)
+	case e.End.Before(now.Add(-2 * e.End.Sub(e.Start))):
+		return d.with(None, "too long ago: "+figures)
+	case remedy == growth.Pace:
+		return d.with(Advise, "events of past days keep their write shards: "+figures)
+	case unseen > 0 && placement != kind.Random:
+		return d.with(None, "its other write shards have not reported yet: "+figures)
+	case remedy == growth.Spread:
+		return d.with(Advise, "more write shards do not cure skew among them: "+figures)
+	case remedy == growth.Split:
+		return d.with(Advise, fmt.Sprintf("more than %d write shards do not help on the table's %d partitions: %s", growth.Bound(p.Partitions), p.Partitions, figures))
+	}
+	d.To = count
+	return d.with(Grow, figures)
+}
+
+func (d Decision) with(a Action, why string) Decision {
+	d.Action, d.Why = a, why
+	return d
+}
+
+// hot returns the rates of a key with n write shards, and how many of these may be counted on another stream shard.
+//
+// Former write shards, which late events go to, are never the hottest. The total includes a board's other periods, which
+// share the index's partitions, and each unseen write shard counts as much as the hottest. For a running window, whose
+// mean still rises, it is the sum of the peaks.
+func (e Evidence) hot(n int) (hot growth.Hot, unseen int) {
+	hot = growth.Hot{Type: e.Base.Type, Shards: n, Past: e.Past, Others: math.Inf(1)}
+	sum, most := e.Beside, Load{}
+	if e.Partial {
+		unseen = n
+	}
+	for i, load := range e.Shards {
+		sum.addLoad(load)
+		most = Load{Low: max(most.Low, load.Low), Peak: max(most.Peak, load.Low, load.Peak)}
+		if i < n {
+			hot.Hottest = max(hot.Hottest, load.Low)
+			unseen = max(0, unseen-1)
+		}
+	}
+	hot.Total = sum.Low + float64(unseen)*most.Low
+	if e.Running {
+		hot.Total = sum.Peak + float64(unseen)*most.Peak
+	}
+	if unseen == 0 {
+		hot.Others = e.most(n) - hot.Hottest
+	}
+	return hot, unseen
+}
+
+// most returns an upper bound for the rate of the first n write shards.
+func (e Evidence) most(n int) (sum float64) {
+	for i := range n {
+		load, seen := e.Shards[i]
+		if !seen {
+			load.High = e.Rest
+		}
+		sum += max(load.Low, load.High)
+	}
+	return sum
+}

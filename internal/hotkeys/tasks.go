@@ -1,0 +1,46 @@
+package hotkeys
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/metrics"
+)
+
+// task runs a scheduled task.
+func (h *Handler) task(ctx context.Context, j *journal, name string) ([]byte, error) {
+	switch name {
+	case "layers":
+		return h.layersTask(ctx, j)
+	case "shrink":
+		return h.shrinker.task(ctx, j)
+	}
+	return nil, fmt.Errorf("hotkeys: unknown task %.40q: want layers or shrink", name)
+}
+
+// snapshotTime bounds how long a snapshot of the shard map may delay the layers task.
+const snapshotTime = 20 * time.Second
+
+// storeSnapshot stores a snapshot of the shard map if one is due. It only logs a failure: without a snapshot, starting
+// processes read the map's keys.
+func (h *Handler) storeSnapshot(ctx context.Context, j *journal) {
+	if j.source.Own == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, snapshotTime)
+	defer cancel()
+	if err := h.deps.Shards.StoreSnapshot(ctx, j.now()); err != nil {
+		j.WarnContext(ctx, "snapshot of the shard map not stored", "error", err)
+	}
+}
+
+// layersTask folds heat items, counts partitions concurrently, and stores a snapshot of the shard map.
+func (h *Handler) layersTask(ctx context.Context, j *journal) ([]byte, error) {
+	counted := make(chan []metrics.Datum, 1)
+	go func() { counted <- h.partitionCounter.update(ctx, j) }()
+	answer, err := h.folder.task(ctx, j)
+	h.storeSnapshot(ctx, j)
+	j.data = append(j.data, <-counted...)
+	return answer, err
+}
