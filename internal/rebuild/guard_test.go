@@ -1,7 +1,6 @@
 package rebuild_test
 
 import (
-	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -9,7 +8,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/rebuild"
-	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // eventsIn returns the number of events in an hour's rollup.
@@ -19,54 +17,6 @@ func (r *rig) eventsIn(t testing.TB, entity string, at time.Time) (n int64) {
 		n += p.Value.Events
 	}
 	return n
-}
-
-// TestRepairKeepsEventsWithoutItems checks that a repair leaves a rollup of deleted events alone unless
-// Options.Lower is set. A retention shorter than the check's may have deleted them.
-func TestRepairKeepsEventsWithoutItems(t *testing.T) {
-	r := newRig(t)
-	at := hour()
-	stop := r.run(t, nil)
-	r.put(t, "deleted", at, 4)
-	r.put(t, "restated", at, 4)
-	r.folded(t, "deleted", at, 4)
-	r.folded(t, "restated", at, 4)
-	for _, entity := range []string{"deleted", "restated"} {
-		for i := range 3 {
-			event := at.Add(time.Duration(i) * time.Second)
-			r.delete(t, r.names.Events, "E#"+entity+"#"+at.Format(time.DateOnly)+"#0", schema.EventSortKey(event, fmt.Sprint("id", i)))
-		}
-	}
-	r.update(t, r.names.Events, "E#restated#"+at.Format(time.DateOnly)+"#0", schema.EventSortKey(at.Add(3*time.Second), "id3"), "SET #data.t = :n", item{":n": num(9)})
-	r.awaitRestated(t, "restated", at)
-	stop()
-	for _, entity := range []string{"deleted", "restated"} {
-		pk, sk := schema.FailureKey(nameOf(hourTarget(entity, at)))
-		r.update(t, r.names.Rollups, pk, sk, "SET last_at = :at", item{":at": num(5)})
-		before := r.stored(t, entity, at)
-		for _, repair := range []bool{false, true} {
-			a := rebuild.New(rebuild.Options{Names: r.names, Rules: r.rules, Repair: repair, Wait: time.Second, Poll: time.Millisecond}, r.acknowledging(r.db, 1e9))
-			found := check(t, a, hourTarget(entity, at))
-			if len(found) != 1 || found[0].State != rebuild.Fewer || found[0].Repaired || found[0].Next == "" {
-				t.Errorf("%s, repair %t: %+v", entity, repair, found)
-			}
-			if after := r.stored(t, entity, at); after != before {
-				t.Errorf("%s, repair %t: %s became %s", entity, repair, before, after)
-			}
-		}
-	}
-	repair := func(lower bool) *rebuild.Report {
-		a := rebuild.New(rebuild.Options{Names: r.names, Rules: r.rules, Repair: true, Lower: lower, Wait: time.Second, Poll: time.Millisecond}, r.acknowledging(r.db, 1e9))
-		report, err := a.Do(t.Context(), rebuild.Work{Failures: r.failures(t, a)}, nil)
-		require.NoError(t, err)
-		return report
-	}
-	if report := repair(false); report.Bad() != 2 || len(report.Left) != 2 || r.eventsIn(t, "deleted", at) != 4 {
-		t.Errorf("without Lower: %+v", report)
-	}
-	if report := repair(true); report.Repaired != 2 || len(report.Left) != 0 || r.eventsIn(t, "deleted", at) != 1 || r.eventsIn(t, "restated", at) != 1 {
-		t.Errorf("with Lower: %+v", report)
-	}
 }
 
 // TestLateBatchCountsOnce checks that an event counts once if its batch is folded only after a check has

@@ -1,0 +1,115 @@
+package rebuild_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/parts"
+)
+
+// around runs a call of a check. Something may happen before it; what it writes into the items and events is recorded.
+func (w *world) around(t testing.TB) func(in any, call func() error) error {
+	return func(in any, call func() error) error {
+		w.mu.Lock()
+		if !w.calm && w.random.IntN(6) == 0 {
+			w.turn(t)
+		}
+		if w.reads(t, in) {
+			w.mu.Unlock()
+			return call()
+		}
+		defer w.mu.Unlock()
+		err := call()
+		if err == nil {
+			w.recordCall(t, in)
+		}
+		return err
+	}
+}
+
+// reads reports whether a call reads. If it may wait for folds, it may find records delivered.
+func (w *world) reads(t testing.TB, in any) bool {
+	waits := false
+	switch in := in.(type) {
+	case *dynamodb.QueryInput:
+		waits = strings.HasPrefix(dynamo.Text(in.ExpressionAttributeValues, ":pk"), schema.AckPrefix)
+	case *dynamodb.BatchGetItemInput:
+		waits = true
+	case *dynamodb.GetItemInput:
+	default:
+		return false
+	}
+	if waits && (w.calm || w.random.IntN(2) == 0) {
+		w.deliverAll(t)
+	}
+	return true
+}
+
+// recordCall records a stream marker, or a counter's raised rev.
+func (w *world) recordCall(t testing.TB, in any) {
+	switch in := in.(type) {
+	case *dynamodb.PutItemInput:
+		if pk, sk := dynamo.Text(in.Item, "pk"), dynamo.Text(in.Item, "sk"); schema.HasMarks(pk, sk) {
+			w.record("INSERT", pk, sk, `,"NewImage":{KEYS}`)
+		}
+	case *dynamodb.UpdateItemInput:
+		if key, err := schema.ParseKey(dynamo.Text(in.Key, "pk")); err == nil && *in.TableName == w.names.Items {
+			w.recordCount(t, key.Base.Name, key.Shard)
+		}
+	}
+}
+
+// wantSums compares an entity's rollup with its events, and a counter's summary with its write shards.
+func (w *world) wantSums(t testing.TB, name string) {
+	t.Helper()
+	var want, got int64
+	for _, value := range w.events[name] {
+		want += int64(value)
+	}
+	rollup := parts.NewEvents(w.db, w.names.Rollups, time.Now).Sum(w.parts(t, name, hour()))
+	sum := rollup.Measures["t"].Sum
+	if rollup.Events != int64(len(w.events[name])) || fmt.Sprint(sum) != fmt.Sprint(want) && !w.unsure(name) {
+		t.Errorf("%s: the rollup has %d events and the sum %v, want %d and %d", name, rollup.Events, sum, len(w.events[name]), want)
+	}
+	want = 0
+	for n := 1; n < 3; n++ {
+		pk, sk := schema.CounterKey(name, n)
+		item, _ := dynamo.Whole(w.get(t, w.names.Items, pk, sk), "value")
+		summary, _ := dynamo.Whole(w.get(t, w.names.Rollups, schema.SummaryKey(name, n), "-"), schema.ValueAttr(n))
+		want, got = want+item, got+summary
+	}
+	if got != want {
+		t.Errorf("%s: the counter's summary has %d, want %d", name, got, want)
+	}
+}
+
+// unsure reports whether which copy reads return is not modeled: none is on its home.
+func (w *world) unsure(name string) bool {
+	return slices.Contains(slices.Collect(maps.Values(w.events[name])), -1)
+}
+
+// wantEachOnce checks that each event is stored once, on its home if it ever was there.
+func (w *world) wantEachOnce(t testing.TB) {
+	t.Helper()
+	for _, entity := range []string{w.sound, w.hurt} {
+		for sk := range w.events[entity] {
+			var at []int
+			for n := range 3 {
+				if w.get(t, w.names.Events, dayOf(entity, n), sk) != nil {
+					at = append(at, n)
+				}
+			}
+			if len(at) != 1 || slices.Contains(w.places[entity][sk], home(sk)) && at[0] != home(sk) {
+				t.Errorf("the event %s of %s is on write shards %v; it was put on %v, and its home is %d", sk, entity, at, w.places[entity][sk], home(sk))
+			}
+		}
+	}
+}
