@@ -26,8 +26,9 @@ type counts struct {
 	others   map[int64]*count.Window // by their index: see window
 	held     []heat.Item             // of quiet windows, in order of time
 
-	dropped error // why the batch's state was dropped; nil if it was not
-	lost    bool  // a state of the tumbling window was dropped, so all its later windows are incomplete
+	dropped  error // why the batch's state was dropped; nil if it was not
+	lost     bool  // a state of the tumbling window was dropped, so all its later windows are incomplete
+	timeless int   // counted records without a creation time
 
 	// An unreadable record does not fail the batch: retries would delay the detector and not make it readable. Its
 	// windows are marked incomplete, so that they prove nothing.
@@ -78,7 +79,8 @@ func (c *counts) advance(start time.Time) {
 	}
 }
 
-// addWrites counts the writes. It skips records that the state has counted already, since Lambda may redeliver them.
+// addWrites counts the writes. It skips records that the state has counted already, since Lambda may redeliver them. A
+// record without a time, as in a test event, is counted at the time of the invocation.
 func (c *counts) addWrites(writes iter.Seq[count.Write], now time.Time) {
 	timeless, last := "", "" // sequence numbers of the last record without a time, and of the last record
 	for w := range writes {
@@ -86,24 +88,49 @@ func (c *counts) addWrites(writes iter.Seq[count.Write], now time.Time) {
 			continue
 		}
 		last = string(w.Sequence)
-		if w.Err == nil {
-			c.window(w.At).Add(&w)
-			continue
-		}
-		if c.unreadable++; c.unread == nil {
-			c.unread = w.Err
-		}
 		if w.At.IsZero() {
 			timeless = last
-			continue
 		}
-		c.window(w.At).Miss(last)
+		switch {
+		case w.Err == nil && w.At.IsZero():
+			c.timeless++
+			w.At = c.within(now)
+			c.window(w.At).Add(&w)
+		case w.Err == nil:
+			c.window(w.At).Add(&w)
+		default:
+			c.miss(&w)
+		}
 	}
 	if timeless != "" {
 		c.missEverywhere(timeless, now)
 	}
 	if last != "" && c.own != nil {
 		c.own.Delivered(last)
+	}
+}
+
+// within returns the instant of the tumbling window, if there is one, that is nearest to now. So redelivered records
+// are counted in the same window.
+func (c *counts) within(now time.Time) time.Time {
+	switch {
+	case c.own == nil:
+		return now
+	case now.Before(c.batch.WindowStart):
+		return c.batch.WindowStart
+	case !now.Before(c.batch.WindowEnd):
+		return c.batch.WindowEnd.Add(-time.Millisecond)
+	}
+	return now
+}
+
+// miss notes a record that can't be counted.
+func (c *counts) miss(w *count.Write) {
+	if c.unreadable++; c.unread == nil {
+		c.unread = w.Err
+	}
+	if !w.At.IsZero() {
+		c.window(w.At).Miss(string(w.Sequence))
 	}
 }
 

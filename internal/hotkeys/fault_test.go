@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -136,7 +137,7 @@ var badRecords = map[string]string{
 	"empty key":        `{"eventName":"INSERT","dynamodb":{"SequenceNumber":"4","ApproximateCreationDateTime":1767618001,"Keys":{"pk":{"S":""}}}}`,
 	"unknown event":    `{"eventName":"UPSERT","dynamodb":{"SequenceNumber":"4","ApproximateCreationDateTime":1767618001,"Keys":{"pk":{"S":"x"}}}}`,
 	"bad image":        `{"eventName":"INSERT","dynamodb":{"SequenceNumber":"4","ApproximateCreationDateTime":1767618001,"Keys":{"pk":{"S":"x"}},"NewImage":{"a":{"Q":1}}}}`,
-	"no time":          `{"eventName":"INSERT","dynamodb":{"SequenceNumber":"4","Keys":{"pk":{"S":"x"}}}}`,
+	"no time":          `{"eventName":"UPSERT","dynamodb":{"SequenceNumber":"4","Keys":{"pk":{"S":"x"}}}}`,
 }
 
 // TestBadRecord checks that an unreadable record is counted as such, that its window is incomplete, and that all other
@@ -159,6 +160,37 @@ func TestBadRecord(t *testing.T) {
 		}
 		if v := f.values("RecordsUnreadable")["hotshard-items"]; !slices.Equal(v, []float64{1}) || !strings.Contains(f.logs.String(), "records not counted") {
 			t.Errorf("%s: want one unreadable record: metrics %v\n%s", name, f.sink.Data(), f.logs)
+		}
+	}
+}
+
+// TestRecordsWithoutTime checks that records without ApproximateCreationDateTime, as in AWS's sample event, are counted in
+// the window of the invocation or else of the batch, that their windows are incomplete, and that one line says so.
+func TestRecordsWithoutTime(t *testing.T) {
+	sample := writes{{raw: `{"eventName":"INSERT","dynamodb":{"SequenceNumber":"4","Keys":{"pk":{"S":"C#a#0"}},"StreamViewType":"KEYS_ONLY"}}`}}
+	windowed := func(w writes) []byte { return batch{writes: w, first: 4, final: true}.payload() }
+	for name, c := range map[string]struct {
+		payload []byte
+		now     time.Time
+		want    time.Time // the start of the record's window
+		records uint64
+	}{
+		"unwindowed":            {unwindowed(sample, 4), start.Add(25 * time.Second), start.Add(20 * time.Second), 1},
+		"in the window":         {windowed(sample), start.Add(5 * time.Second), start, 1},
+		"after the window":      {windowed(sample), start.Add(time.Hour), start, 1},
+		"before the window":     {windowed(sample), start.Add(-time.Hour), start, 1},
+		"after one with a time": {windowed(append(repeat("C#a#0", 3, 1), sample...)), start.Add(time.Minute), start, 4},
+	} {
+		f := newFixture(settings())
+		f.now = c.now
+		f.must(t, c.payload)
+		f.must(t, c.payload)
+		items := slices.Collect(maps.Values(parsed(t, f)))
+		if len(items) != 1 || !items[0].Start.Equal(c.want) || items[0].Records != c.records || !items[0].Incomplete {
+			t.Errorf("%s: items %+v, want an incomplete one of %d records from %v", name, items, c.records, c.want)
+		}
+		if n := strings.Count(f.logs.String(), "without ApproximateCreationDateTime"); n != 1 || len(f.values("RecordsUnreadable")) != 0 {
+			t.Errorf("%s: %d lines about times in 2 invocations, want 1, and no unreadable record:\n%s", name, n, f.logs)
 		}
 	}
 }

@@ -65,6 +65,7 @@ type Handler struct {
 	shrinker         shrinker
 	folder           folder
 	decoders         sync.Pool // of *ddbstream.Decoder
+	said             lastTexts // what is logged once
 }
 
 // New returns a Handler, or an error that names all wrong settings.
@@ -165,5 +166,5 @@ func (h *Handler) sourceOf(table string) count.Source {
 }
 
 func (h *Handler) newJournal(source count.Source) *journal {
-	return &journal{Logger: h.deps.Log, source: source, now: h.deps.Now}
+	return &journal{Logger: h.deps.Log, source: source, now: h.deps.Now, said: &h.said}
 }

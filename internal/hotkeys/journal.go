@@ -17,6 +17,7 @@ type journal struct {
 	source count.Source // of the batch
 	now    func() time.Time
 	data   []metrics.Datum
+	said   *lastTexts // what the process logged once
 
 	mapUnread bool // reading the shard map failed, so this invocation reads it no more
 }
@@ -46,6 +47,9 @@ func (j *journal) logCounts(ctx context.Context, c *counts) {
 	if c.unreadable > 0 {
 		j.ErrorContext(ctx, "records not counted", "records", c.unreadable, "error", c.unread)
 		j.countEvents("RecordsUnreadable", c.unreadable)
+	}
+	if c.timeless > 0 && j.said.changed("records without a time", j.source.Table) {
+		j.WarnContext(ctx, "records without ApproximateCreationDateTime are counted at the time of the invocation, and their windows marked incomplete", "table", j.source.Table, "records", c.timeless)
 	}
 	if c.batch.TerminatedEarly {
 		j.countEvents("WindowsTerminatedEarly", 1)

@@ -176,12 +176,15 @@ func TestDecode(t *testing.T) {
 		for _, x := range w.Indexes {
 			text += fmt.Sprint(" ", x.Index, ":", string(x.Key), ":", x.Units)
 		}
-		if w.Err != nil {
+		switch {
+		case w.Err != nil:
 			text = "error"
+		case w.At.IsZero():
+			text = "no time"
 		}
 		got = append(got, text)
 	}
-	want := []string{"7 a 4 1 g:x:2 :a:2", "7 a 1 1", "error", "error", "error", "error"}
+	want := []string{"7 a 4 1 g:x:2 :a:2", "7 a 1 1", "no time", "error", "error", "error"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}

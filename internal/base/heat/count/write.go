@@ -1,7 +1,6 @@
 package count
 
 import (
-	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -13,14 +12,12 @@ import (
 // Write is the write that one stream record describes.
 type Write struct {
 	Sequence []byte
-	At       time.Time // zero if unknown
+	At       time.Time // zero if the record has no time
 	Key      []byte    // the table's partition key, as [ddbstream.Image.Key] returns it
 	Units    int       // of the table's partition, local indexes included
 	Indexes  []secondary.Write
 	Err      error // set if the write can't be counted
 }
-
-var errNoTime = errors.New("it has no creation time")
 
 // Decode iterates over the writes of records, in order. A write is valid until the next one.
 func Decode(records []ddbstream.Record, source Source) iter.Seq[Write] {
@@ -44,9 +41,6 @@ func (w *Write) readRecord(rec *ddbstream.Record, source Source, writes *seconda
 	var ok bool
 	if w.Key, ok = rec.Keys.Key(source.PartitionKey); !ok || len(w.Key) == 0 {
 		return fmt.Errorf("count: record %.60s: its keys have no %q", rec.Sequence, source.PartitionKey)
-	}
-	if rec.Created.IsZero() {
-		return fmt.Errorf("count: record %.60s: %w", rec.Sequence, errNoTime)
 	}
 	if w.Units, err = rec.WriteUnits(); err != nil {
 		return err
