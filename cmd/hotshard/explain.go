@@ -27,7 +27,7 @@ type ExplainCmd struct {
 	heatFrom
 	Since time.Duration `default:"15m" help:"How far back to look, 1m to 24h."`
 	Index string        `placeholder:"NAME" help:"Only this global index."`
-	Log   string        `placeholder:"FILE" type:"path" help:"File with errors of an SDK and their ThrottlingReasons, as text or JSON; - is the standard input."`
+	Log   []string      `placeholder:"FILE" sep:"none" type:"path" help:"File with errors of an SDK, as text or JSON; - is the standard input. It may be repeated."`
 	JSON  bool          `name:"json" help:"Print the report as JSON, and notes to the standard error, too."`
 }
 
@@ -71,17 +71,17 @@ func (c *ExplainCmd) report(ctx context.Context) (throttles.Report, error) {
 	sources.Heat = func(ctx context.Context, from, to time.Time) ([]throttles.Key, error) {
 		return c.pastHeat(ctx, configured, from, to)
 	}
-	switch c.Log {
-	case "":
-	case "-":
-		sources.Log, sources.LogName = os.Stdin, "standard input"
-	default:
-		file, err := os.Open(c.Log)
+	for _, name := range c.Log {
+		if name == "-" {
+			sources.Logs = append(sources.Logs, collect.Log{Name: "standard input", Text: os.Stdin})
+			continue
+		}
+		file, err := os.Open(name)
 		if err != nil {
 			return throttles.Report{}, fmt.Errorf("--log: %w", err)
 		}
 		defer file.Close()
-		sources.Log, sources.LogName = file, c.Log
+		sources.Logs = append(sources.Logs, collect.Log{Name: name, Text: file})
 	}
 	to := time.Now().UTC()
 	report, err := collect.Run(ctx, sources, c.throttled(to.Add(-c.Since), to, c.Index))

@@ -210,4 +210,12 @@ func number(x float64) string {
 	return text
 }
 
+// Several returns a number of things, such as 1 throttle or 2 throttles.
+func Several(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
 func percent(share float64) string { return fmt.Sprintf("%.2g", 100*share) }

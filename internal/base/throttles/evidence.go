@@ -66,14 +66,22 @@ func Parse(text, arn string) (r Reason, ok bool) {
 		return r, false
 	}
 	r.Table, r.Index, _ = strings.Cut(path, "/index/")
-	for _, r.Operation = range []Operation{Read, Write} {
-		for _, r.Cause = range Causes {
-			if r.String() == text {
-				return r, true
+	if r.Operation, r.Cause = Suffix(text); r.Cause != "" && r.String() == text {
+		return r, true
+	}
+	return Reason{}, false
+}
+
+// Suffix returns what DynamoDB's text of a reason says behind Table or Index, or "" for another text.
+func Suffix(text string) (Operation, Cause) {
+	for _, op := range []Operation{Read, Write} {
+		for _, cause := range Causes {
+			if strings.HasSuffix(text, Reason{Operation: op, Cause: cause}.String()[len("Table"):]) {
+				return op, cause
 			}
 		}
 	}
-	return Reason{}, false
+	return "", ""
 }
 
 // Evidence has what the sources know about the throttles from From to To.

@@ -113,9 +113,9 @@ func TestQuietTable(t *testing.T) {
 	s := newStorm(t, capacity{o: throttle.Options{Partitions: 64, PartitionWCU: 1000}})
 	s.put(t, hot, "1", "Rome")
 	for want, sources := range map[string]collect.Sources{
-		"orders was not throttled from":       {CloudWatch: s.client(t), Log: strings.NewReader("all is well\n")},
+		"orders was not throttled from":       {CloudWatch: s.client(t), Logs: logOf("all is well\n")},
 		"Whether orders was throttled from":   {},
-		"nothing that was read counts thrott": {Log: strings.NewReader("all is well\n")},
+		"nothing that was read counts thrott": {Logs: logOf("all is well\n")},
 	} {
 		r, _ := s.explain(t, sources)
 		var out strings.Builder
@@ -182,7 +182,7 @@ func TestOnlyDocumentedCalls(t *testing.T) {
 	}
 	for _, call := range s.made() {
 		s.denied = map[string]bool{call: true}
-		r, notes := s.explain(t, collect.Sources{CloudWatch: s.client(t), Log: strings.NewReader(s.logs["boto3"].String()), LogName: "app.log"})
+		r, notes := s.explain(t, collect.Sources{CloudWatch: s.client(t), Logs: logOf(s.logs["boto3"].String())})
 		about := slices.IndexFunc(notes, func(n string) bool { return strings.Contains(n, "allow "+call) })
 		if about < 0 || len(notes) != 1 || len(r.Findings) != 1 || r.Findings[0].Reason != label.String() {
 			t.Errorf("without %s: notes %q, findings %+v", call, notes, r.Findings)
@@ -205,15 +205,15 @@ func TestLogs(t *testing.T) {
 		"no reason":       {"operation error DynamoDB: PutItem, ProvisionedThroughputExceededException: The level of configured\n", 1, 1, ""},
 		"another service": {"operation error Lambda: Invoke, ThrottlingException: Rate exceeded\n", 0, 1, ""},
 		"half":            {"An error occurred (ThrottlingException) when calling the PutItem operation\nx " + pair(reason, arn) + "\nAn error occurred (ThrottlingException) when calling the PutItem operation\nProvisionedThroughputExceededException in DynamoDB\n", 3, 0.6667, ""},
-		"another table":   {pair(reason, arn+"2") + "\n", 0, 1, "1 throttles are of other tables"},
-		"old":             {stamp(-time.Hour) + " " + pair(reason, arn) + "\n" + stamp(0) + " " + pair(reason, arn) + "\n", 1, 0, "1 throttles are outside this time"},
+		"another table":   {pair(reason, arn+"2") + "\n", 0, 1, "1 throttle is of other tables"},
+		"old":             {stamp(-time.Hour) + " " + pair(reason, arn) + "\n" + stamp(0) + " " + pair(reason, arn) + "\n", 1, 0, "1 throttle is outside this time"},
 		"unlike resource": {pair("IndexWriteKeyRangeThroughputExceeded", arn) + "\n", 1, 1, ""},
 		"two of one call": {`{"ThrottlingReasons":[` + pair(reason, arn) + "," + pair("TableWriteMaxOnDemandThroughputExceeded", arn) + "]}\n", 2, 0, ""},
 		"a long line":     {strings.Repeat("x", 3<<20) + "\n" + pair(reason, arn) + "\n", 1, 0, ""},
 		"no line end":     {pair(reason, arn), 1, 0, ""},
-		"cut":             {`{"reason":"` + reason, 1, 1, ""},
+		"cut":             {`{"reason":"` + reason, 1, 0, ""},
 	} {
-		r, notes := s.explain(t, collect.Sources{Log: strings.NewReader(c.log), LogName: "app.log"})
+		r, notes := s.explain(t, collect.Sources{Logs: logOf(c.log)})
 		if r.Throttles != c.all || r.Unknown != c.unknown || c.note != "" && !strings.Contains(strings.Join(notes, " "), c.note) {
 			t.Errorf("%s: %v throttles, unknown %v, notes %q; want %v, %v and %q", name, r.Throttles, r.Unknown, notes, c.all, c.unknown, c.note)
 		}

@@ -110,6 +110,11 @@ func (c capacity) input() *dynamodb.CreateTableInput {
 	return in
 }
 
+// logOf returns a log with a text.
+func logOf(text string) []collect.Log {
+	return []collect.Log{{Name: "app.log", Text: strings.NewReader(text)}}
+}
+
 func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
 // Requests ignore errors: these are throttles, which the meter counts.
@@ -236,10 +241,10 @@ func TestStorms(t *testing.T) {
 		cases := map[string]collect.Sources{
 			"CloudWatch": {CloudWatch: s.client(t)},
 			"the proxy":  {Limiter: proxy},
-			"both":       {CloudWatch: s.client(t), Limiter: proxy, Log: strings.NewReader(s.logs["go"].String()), LogName: "app.log"},
+			"both":       {CloudWatch: s.client(t), Limiter: proxy, Logs: logOf(s.logs["go"].String())},
 		}
 		for sdk, text := range s.logs {
-			cases["a log of "+sdk] = collect.Sources{Log: strings.NewReader(text.String()), LogName: "app.log"}
+			cases["a log of "+sdk] = collect.Sources{Logs: logOf(text.String())}
 		}
 		for source, sources := range cases {
 			total++
@@ -298,7 +303,7 @@ func TestTwoThrottles(t *testing.T) {
 	s := newStorm(t, capacity{o: throttle.Options{Partitions: 256, PartitionWCU: 1000, PartitionRCU: 6}, table: 1000, index: 6, provisioned: true})
 	requests["IndexWrite"](t, s)
 	requests["TableRead"](t, s)
-	for _, sources := range []collect.Sources{{CloudWatch: s.client(t)}, {Log: strings.NewReader(s.logs["js"].String())}} {
+	for _, sources := range []collect.Sources{{CloudWatch: s.client(t)}, {Logs: logOf(s.logs["js"].String())}} {
 		r, _ := s.explain(t, sources)
 		var found []string
 		sum := r.Unknown

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -43,8 +42,7 @@ type Sources struct {
 	Heat       func(ctx context.Context, from, to time.Time) ([]throttles.Key, error) // the hot keys of the time
 	HeatCalls  string                                                                 // the actions to allow for Heat
 	Advise     func(context.Context, throttles.Key) string                            // the cure for a throttled key, "" for the usual one
-	Log        io.Reader                                                              // error lines of SDKs
-	LogName    string
+	Logs       []Log                                                                  // with errors of SDKs
 
 	// Watched returns the tables whose streams an attached detector counted. It makes HeatCalls.
 	Watched func(ctx context.Context, from, to time.Time) ([]string, error)
@@ -98,7 +96,7 @@ func Run(ctx context.Context, s Sources, o Options) (throttles.Report, error) {
 	if s.Limiter != nil {
 		c.askLimiter(ctx)
 	}
-	if err := c.readLog(); err != nil {
+	if err := c.readLogs(); err != nil {
 		return throttles.Report{}, err
 	}
 	if s.CloudWatch != nil {

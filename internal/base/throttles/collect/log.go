@@ -2,9 +2,11 @@ package collect
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,158 +15,299 @@ import (
 	"github.com/hotshard/hotshard/internal/base/throttles"
 )
 
-// token matches the parts of a logged throttle: one of the reasons, an ARN, an exception, or an exception's text.
-var token = regexp.MustCompile(`(Table|Index)(Read|Write)(ProvisionedThroughput|AccountLimit|KeyRangeThroughput|MaxOnDemandThroughput)Exceeded\b` +
-	`|arn:[\w-]+:dynamodb:[\w-]*:\w*:table/[\w.-]+(/index/[\w.-]+)?` +
-	`|\b(ProvisionedThroughputExceeded(Exception)?|ThrottlingException|ThrottlingError|RequestLimitExceeded)\b` +
-	`|level of configured provisioned throughput|Throughput exceeds the current `)
-
-// ofDynamoDB matches a line about DynamoDB. Other services have a ThrottlingException, too.
-var ofDynamoDB = regexp.MustCompile(`(?i)dynamo|configured provisioned throughput|throughput for the table|capacity of your table|your table or index|throughput quota for your account|\b(Put|Get|Update|Delete|BatchGet|BatchWrite|TransactGet|TransactWrite)Items?\b`)
-
-// ofOthers matches the text of other services' throttles.
-var ofOthers = regexp.MustCompile(`(?i)rate exceeded`)
+// Log is a log of a program that calls DynamoDB.
+type Log struct {
+	Name string
+	Text io.Reader
+}
 
 // timestamp matches a time with its offset. Without an offset, the instant is unknown.
 var timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 
-// maxLine is the number of bytes of a line that are read.
-const maxLine = 1 << 20
+// Bounds of a log.
+const (
+	maxLine    = 1 << 20   // bytes of a line that are read
+	maxSources = 200       // threads and requests whose events are read at a time
+	maxLogged  = 1_000_000 // request ids, and 10,000 keys, that are told apart
+	maxKeys    = 10_000
+)
 
-// logReader counts the throttles of a log.
+// logReader counts the throttles of a log. Events of different sources may be interleaved.
 type logReader struct {
 	c       *collection
-	counts  map[throttles.Reason]int
-	errors  int  // throttles within the time, on the tables or without a reason
-	others  int  // throttles of other tables
-	old     int  // throttles outside the time
+	name    string
 	outside bool // the newest timestamp is outside the time
-	event   logEvent
+
+	document document
+	open     map[string]*logEvent // by source
+	newest   *logEvent
+
+	seen map[string][]throttles.Reason // what was counted of a request, by its id
+	logCounts
 }
 
-// logEvent is one event of a log. It is at most one throttle.
-type logEvent struct {
-	eventLines
-	outside     bool
-	throttled   bool
-	unnamed     bool // an exception is named, and no service on its line
-	dynamo      bool // a line names DynamoDB
-	reasons     []throttles.Reason
-	reason, arn string // the newest, if not paired yet
+// logCounts has the throttles of a log.
+type logCounts struct {
+	counts  map[throttles.Reason]int // the cause may be unknown
+	keys    map[throttles.Key]int
+	errors  int // throttles within the time, on the tables or without a reason
+	others  int // throttles of other tables
+	old     int // throttles outside the time
+	unnamed int // throttles of an index, of which the log doesn't say which
 }
 
-// readLog counts the reasons in the log.
-func (c *collection) readLog() error {
-	if c.Log == nil {
-		return nil
+// readLogs counts the throttles in the logs.
+func (c *collection) readLogs() error {
+	for _, log := range c.Logs {
+		l := &logReader{
+			c: c, name: log.Name, open: map[string]*logEvent{}, seen: map[string][]throttles.Reason{},
+			logCounts: logCounts{counts: map[throttles.Reason]int{}, keys: map[throttles.Key]int{}},
+		}
+		if err := l.read(log.Text); err != nil {
+			return fmt.Errorf("reading --log %s: %w", log.Name, err)
+		}
+		l.addCounts()
 	}
-	l := &logReader{c: c, counts: map[throttles.Reason]int{}}
-	in := bufio.NewReaderSize(c.Log, maxLine)
-	for {
-		line, err := in.ReadSlice('\n')
-		l.readLine(string(line))
-		for errors.Is(err, bufio.ErrBufferFull) { // the rest of a long line
-			_, err = in.ReadSlice('\n')
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			return fmt.Errorf("reading --log %s: %w", c.LogName, err)
-		}
-		if err != nil {
-			break
-		}
-	}
-	l.finish()
-	l.addCounts()
 	return nil
 }
 
-// readLine reads one line. A line with reasons and without an exception belongs to the exception before it.
+// read reads a log to its end.
+func (l *logReader) read(log io.Reader) error {
+	in := bufio.NewReaderSize(log, maxLine)
+	for {
+		line, err := in.ReadSlice('\n')
+		l.collect(string(line))
+		for errors.Is(err, bufio.ErrBufferFull) { // the rest of a long line
+			_, err = in.ReadSlice('\n')
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			l.readDocument()
+			l.finishAll()
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// collect reads a line, or adds it to the document that the newest lines began.
+func (l *logReader) collect(line string) {
+	line = unwrapped(line)
+	begun := len(l.document.lines) > 0
+	if !begun && !l.document.begins(line) {
+		l.readLine(line)
+		return
+	}
+	if begun && line != "" && !indented(line) && !strings.ContainsAny(line[:1], "]}") { // it is no document
+		l.readDocument()
+		l.collect(line)
+		return
+	}
+	if !l.document.add(line) {
+		l.readDocument()
+	}
+}
+
+// readDocument reads the collected document: its events if it is JSON, or else its lines.
+func (l *logReader) readDocument() {
+	lines := l.document.lines
+	l.document = document{}
+	if records := recordsOf(strings.Join(lines, "\n")); records != nil {
+		for _, r := range records {
+			l.readRecord(r)
+		}
+		return
+	}
+	for _, line := range lines {
+		l.readLine(line)
+	}
+}
+
+// readLine reads one line, which may be a record in JSON.
 func (l *logReader) readLine(line string) {
+	l.setTime(line)
+	text, source := cutTransport(line)
+	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[{") {
+		if records := recordsOf(text); records != nil {
+			for _, r := range records {
+				r.source += source
+				l.readRecord(r)
+			}
+			return
+		}
+	}
+	parsed := parseLine(text, source)
+	words := token.FindAllString(parsed.text, -1)
+	l.eventOf(&parsed, words).add(&parsed, words)
+}
+
+// readRecord reads a record, whose message may be one line of a stack.
+func (l *logReader) readRecord(r record) {
+	l.setTime(r.text)
+	line := parseLine(r.line, r.source)
+	line.headed = true
+	if e := l.open[line.source]; e == nil || !e.has(&line, nil) {
+		line.text, line.headed = r.text, false
+		l.begin(line.source)
+	}
+	l.newest = l.open[line.source]
+	l.newest.add(&line, token.FindAllString(line.text, -1))
+}
+
+// setTime notes whether a line's time, if it has one, is outside the time that is explained.
+func (l *logReader) setTime(line string) {
 	if at, err := time.Parse(time.RFC3339, timestamp.FindString(line)); err == nil {
 		l.outside = at.Before(l.c.From) || at.After(l.c.To)
 	}
-	line = text(line)
-	words := token.FindAllString(line, -1)
-	throws := slices.ContainsFunc(words, isException)
-	reasonsOf := !throws && slices.ContainsFunc(words, isReason) && !strings.HasPrefix(line, "{") && l.event.waits()
-	if !l.event.has(line, throws) && !reasonsOf {
-		l.finish()
-		l.event = logEvent{outside: l.outside}
-	}
-	l.event.add(line, throws)
-	l.event.read(line, words)
 }
 
-func isReason(word string) bool {
-	return strings.HasPrefix(word, "Table") || strings.HasPrefix(word, "Index")
+// eventOf returns the event to which a line belongs: that of its source, the newest, or one with the same request id;
+// else a new one.
+func (l *logReader) eventOf(line *logLine, words []string) *logEvent {
+	e := l.newest
+	if line.source != "" || line.headed {
+		e = l.open[line.source]
+	}
+	ids := requestIDs(line.text)
+	if same := l.withID(ids); same != nil && !line.headed {
+		e = same
+	} else if e == nil || !e.has(line, words) || !line.headed && e.conflicts(line, ids) {
+		l.begin(line.source)
+		e = l.newest
+	}
+	l.newest = e
+	return e
 }
 
-func isException(word string) bool { return !isReason(word) && !strings.HasPrefix(word, "arn:") }
-
-// waits reports whether the event names an exception and no reason.
-func (e *logEvent) waits() bool { return (e.throttled || e.unnamed) && len(e.reasons) == 0 }
-
-// read reads the parts of a throttle in a line.
-func (e *logEvent) read(line string, words []string) {
-	for _, word := range words {
-		switch {
-		case strings.HasPrefix(word, "arn:"):
-			e.arn = word
-		case isReason(word):
-			e.reason, e.throttled = word, true
-		case ofDynamoDB.MatchString(line):
-			e.throttled = true
-		default:
-			e.unnamed = e.unnamed || !ofOthers.MatchString(line)
-		}
-		e.pair()
-	}
-	e.dynamo = e.dynamo || ofDynamoDB.MatchString(line)
-}
-
-// pair adds a reason on its resource to the event, which may repeat it for each cause.
-func (e *logEvent) pair() {
-	if e.reason == "" || e.arn == "" {
-		return
-	}
-	if reason, ok := throttles.Parse(e.reason, e.arn); ok {
-		e.reason, e.arn = "", ""
-		if !slices.Contains(e.reasons, reason) {
-			e.reasons = append(e.reasons, reason)
-		}
-	}
-}
-
-// finish counts the current event if it is a throttle.
-func (l *logReader) finish() {
-	e := l.event
-	ours := slices.ContainsFunc(e.reasons, func(r throttles.Reason) bool { return l.c.wanted(r.ID) })
-	switch {
-	case !e.throttled && !(e.unnamed && e.dynamo):
-	case e.outside:
-		l.old++
-	case len(e.reasons) > 0 && !ours:
-		l.others++
-	default:
-		l.errors++
-		for _, r := range e.reasons {
-			if l.c.wanted(r.ID) {
-				l.counts[r]++
+// withID returns the open event with one of the request ids, or nil.
+func (l *logReader) withID(ids []string) *logEvent {
+	for _, id := range ids {
+		for _, e := range l.open {
+			if slices.Contains(e.ids, id) {
+				return e
 			}
 		}
+	}
+	return nil
+}
+
+// begin ends the open event of a source, and begins a new one.
+func (l *logReader) begin(source string) {
+	if old := l.open[source]; old != nil {
+		l.finish(old)
+	} else if len(l.open) >= maxSources {
+		l.finishAll()
+	}
+	l.newest = &logEvent{outside: l.outside}
+	l.open[source] = l.newest
+}
+
+func (l *logReader) finishAll() {
+	for _, source := range slices.Sorted(maps.Keys(l.open)) {
+		l.finish(l.open[source])
+	}
+	clear(l.open)
+	l.newest = nil
+}
+
+// finish counts an event if it is a throttle. If earlier events were of the same requests, it only counts the reason that
+// they lacked.
+func (l *logReader) finish(e *logEvent) {
+	if !e.throttled && !(e.unnamed && e.dynamo) {
+		return
+	}
+	reasons, index := e.reasons, false
+	if len(reasons) == 0 {
+		reasons, index = l.c.reasonOf(e)
+	}
+	ours := slices.DeleteFunc(slices.Clone(reasons), func(r throttles.Reason) bool { return !l.c.wanted(r.ID) })
+	before, repeated := l.counted(e)
+	switch {
+	case e.outside:
+		l.old++
+	case len(reasons) > 0 && len(ours) == 0:
+		l.others++
+	case repeated && (len(e.reasons) == 0 || slices.ContainsFunc(before, func(r throttles.Reason) bool { return r.Cause != "" })):
+		return
+	case repeated:
+		for _, r := range before {
+			l.counts[r]--
+		}
+	default:
+		l.errors++
+		if index {
+			l.unnamed++
+		}
+	}
+	if e.outside || len(ours) == 0 {
+		return
+	}
+	for _, r := range ours {
+		l.countReason(r, e.text.String())
+	}
+	for _, id := range e.ids {
+		l.seen[id] = ours
+	}
+}
+
+// counted reports whether all requests of an event were counted before, and with which reasons. It notes the others.
+func (l *logReader) counted(e *logEvent) (before []throttles.Reason, repeated bool) {
+	repeated = len(e.ids) > 0
+	for _, id := range e.ids {
+		reasons, ok := l.seen[id]
+		if repeated = repeated && ok; ok {
+			before = reasons
+		} else if len(l.seen) < maxLogged {
+			l.seen[id] = nil
+		}
+	}
+	return before, repeated
+}
+
+// countReason counts a throttle. One without an operation has no reason that could be counted.
+func (l *logReader) countReason(r throttles.Reason, text string) {
+	if r.Operation == "" {
+		return
+	}
+	l.counts[r]++
+	if key := l.c.keyOf(text, r.ID); key != "" && len(l.keys) < maxKeys {
+		l.keys[throttles.Key{Reason: r, Key: key, Source: l.name}]++
 	}
 }
 
 // addCounts adds the counts to the evidence.
 func (l *logReader) addCounts() {
-	l.c.Logged = float64(l.errors)
+	l.c.Logged += float64(l.errors)
 	for r, n := range l.counts {
-		l.c.Counts = append(l.c.Counts, throttles.Count{Reason: r, Events: float64(n), Source: throttles.Source{Name: l.c.LogName, Text: fmt.Sprintf("%d errors with %s", n, r)}})
+		if n <= 0 {
+			continue
+		}
+		of := r.String()
+		if r.Cause == "" {
+			of = fmt.Sprintf("throttled %ss of %s, without a reason", r.Operation, cmp.Or(r.Index, r.Table))
+		}
+		l.c.Counts = append(l.c.Counts, throttles.Count{Reason: r, Events: float64(n), Source: throttles.Source{Name: l.name, Text: throttles.Several(n, "error") + " with " + of}})
+	}
+	for k, n := range l.keys {
+		k.Throttles = float64(n)
+		l.c.Keys = append(l.c.Keys, k)
 	}
 	if l.old > 0 {
-		l.c.addNote("%s: %d throttles are outside this time. Pass --since to count older ones.", l.c.LogName, l.old)
+		l.c.addNote("%s: %s outside this time. Pass --since to count older ones.", l.name, are(l.old, "throttle"))
 	}
 	if l.others > 0 {
-		l.c.addNote("%s: %d throttles are of other tables or indexes.", l.c.LogName, l.others)
+		l.c.addNote("%s: %s of other tables or indexes.", l.name, are(l.others, "throttle"))
 	}
+	if l.unnamed > 0 {
+		l.c.addNote("%s: %s of an index, and the text doesn't say of which. Log the ThrottlingReasons to know.", l.name, are(l.unnamed, "throttle"))
+	}
+}
+
+// are returns a number of things as the subject of a sentence: "1 throttle is", "2 throttles are".
+func are(n int, noun string) string {
+	if n == 1 {
+		return throttles.Several(n, noun) + " is"
+	}
+	return throttles.Several(n, noun) + " are"
 }

@@ -1,11 +1,16 @@
 package collect
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/throttles"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
@@ -53,10 +58,11 @@ func TestReasonsOfOneEvent(t *testing.T) {
 
 func readText(t *testing.T, log string) *collection {
 	t.Helper()
-	c := &collection{Sources: Sources{Log: strings.NewReader(log), LogName: "app.log"}, options: Options{Tables: []string{"orders"}}}
+	c := &collection{Sources: Sources{Logs: []Log{{"app.log", strings.NewReader(log)}}}, options: Options{Tables: []string{"orders"}}}
+	c.Resources = []throttles.Resource{{ID: throttles.ID{Table: "orders"}, PartitionKey: "customer"}, {ID: throttles.ID{Table: "orders", Index: "by_city"}, PartitionKey: "city"}}
 	c.From = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 	c.To = c.From.Add(24 * time.Hour)
-	require.NoError(t, c.readLog())
+	require.NoError(t, c.readLogs())
 	return c
 }
 
@@ -80,3 +86,51 @@ func prefixed(prefix, log string) string {
 
 // cri returns a log as Kubernetes keeps it, with a time for each line.
 func cri(log string) string { return prefixed("2026-01-05T12:00:00.123456789Z stderr F ", log) }
+
+// TestStrangersLogs checks the logs in events/strangers. The first lines of a file, which begin with #, are what must be
+// found in the rest: the throttles, then those of other tables, those by reason (or operation) and resource, and by key.
+func TestStrangersLogs(t *testing.T) {
+	files, err := filepath.Glob("../../../../events/strangers/*.log")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no logs, %v", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		want, log := []string{}, string(text)
+		for strings.HasPrefix(log, "# ") {
+			var line string
+			line, log, _ = strings.Cut(log, "\n")
+			want = append(want, line[2:])
+		}
+		slices.Sort(want)
+		if got := found(readText(t, log)); !slices.Equal(got, want) {
+			t.Errorf("%s: found\n%q, want\n%q", filepath.Base(file), got, want)
+		}
+	}
+}
+
+// found returns what was found in a log, in the form of the files of events/strangers.
+func found(c *collection) []string {
+	list := []string{fmt.Sprint("throttles ", c.Logged)}
+	for _, n := range c.Counts {
+		of, resource := n.String(), n.Table
+		if n.Cause == "" {
+			of = string(n.Operation)
+		}
+		if n.Index != "" {
+			resource += "/" + n.Index
+		}
+		list = append(list, fmt.Sprint(of, " ", resource, " ", n.Events))
+	}
+	for _, k := range c.Keys {
+		list = append(list, fmt.Sprint("key ", k.Key, " ", k.Throttles))
+	}
+	for _, note := range c.notes {
+		if n, _, ok := strings.Cut(strings.TrimPrefix(note, "app.log: "), " throttle"); ok && strings.Contains(note, "of other tables") {
+			list = append(list, "other "+n)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
