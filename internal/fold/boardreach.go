@@ -2,10 +2,12 @@ package fold
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
@@ -64,7 +66,7 @@ func (f *topFolder) widen(ctx context.Context, s *boardChanges, top *board.Top, 
 // index returns the first n places, and how far down they reach.
 func (f *topFolder) index(ctx context.Context, s *boardChanges, n int) (places []boards.Place, reach board.Reach, err error) {
 	places, err = f.boards.Top(ctx, s.Board, s.Label, n, f.now())
-	if err != nil {
+	if err != nil && !errors.Is(err, shard.ErrNotFound) { // the board may have been deleted
 		return nil, reach, f.unreadableErr(ctx, err)
 	}
 	if len(places) < n {

@@ -6,12 +6,12 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// Score is a number that keeps all its digits when it is parsed and formatted.
+// Score is a number that keeps nine decimal places when it is parsed and formatted.
 type Score struct{ boards.Score }
 
 // Schema describes the score in the OpenAPI document.
 func (Score) Schema(huma.Registry) *huma.Schema {
-	return NumberSchema("Below 10^18, above -10^18, with up to nine decimal places, all of which are kept")
+	return NumberSchema("Below 10^18, above -10^18, with up to 38 digits. More than nine decimal places are rounded to nine, half to even")
 }
 
 // UnmarshalJSON parses a number.

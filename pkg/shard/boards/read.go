@@ -87,7 +87,8 @@ func (l *Reader) Entries(ctx context.Context, board, label string, players []str
 }
 
 // Top returns the first n places of a period from the index, in rank order. It costs 0.5 RCU per
-// 4 KB read on each write shard. If n is 0 or less, it reads nothing.
+// 4 KB read on each write shard. If n is 0 or less, it reads nothing. A board that has neither
+// settings nor scores is an error of kind ErrNotFound; Top reads the settings if there is no place.
 func (l *Reader) Top(ctx context.Context, board, label string, n int, now time.Time) ([]Place, error) {
 	if n <= 0 {
 		return nil, nil
@@ -100,7 +101,15 @@ func (l *Reader) Top(ctx context.Context, board, label string, n int, now time.T
 	if err := scan.readSides(ctx, n, all); err != nil {
 		return nil, scan.describe("top", err)
 	}
-	return all.places(n), nil
+	places := all.places(n)
+	if len(places) > 0 {
+		return places, nil
+	}
+	settings, err := l.readSettings(ctx, board)
+	if err == nil && settings == nil {
+		err = shard.ErrNotFound
+	}
+	return nil, scan.describe("top", err)
 }
 
 // Around returns the n places before a place and the n places after it, from the index and in rank

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Score is an exact decimal number between -10^18 and 10^18, both excluded, with up to nine
-// decimal places. Equal scores are ==; Cmp orders them. The zero Score is 0.
+// Score is a decimal number between -10^18 and 10^18, both excluded, with up to nine decimal
+// places. Equal scores are ==; Cmp orders them. The zero Score is 0.
 type Score struct {
 	whole int64 // rounded down
 	nano  int32 // billionths to add, 0 to 999,999,999
@@ -17,34 +17,52 @@ type Score struct {
 const (
 	nanos     = 1_000_000_000
 	maxWhole  = 1_000_000_000_000_000_000
-	maxDigits = 64 // of a score's text
+	maxDigits = 38 // those of DynamoDB's numbers
+	maxText   = 64
 	maxExp    = 30
+	minExp    = -400 // below that of any float64
 )
 
-// ParseScore returns the score of a text in JSON's or DynamoDB's form: 12, -0.5, 1.5e3.
+// ParseScore returns the score of a text in JSON's or DynamoDB's form: 12, -0.5, 1.5e3. Of more than nine decimal
+// places it rounds the number to nine, half to even. More than 38 significant digits are an error.
 func ParseScore(text string) (Score, error) {
 	fault := func() (Score, error) {
-		return Score{}, fmt.Errorf("%.40q is not a number between -10^18 and 10^18 with at most nine decimal places", text)
+		return Score{}, fmt.Errorf("%.40q is not a number between -10^18 and 10^18 with at most %d digits", text, maxDigits)
 	}
-	_, exponent, _ := strings.Cut(strings.ToLower(text), "e")
-	if e, err := strconv.Atoi(exponent); len(text) > maxDigits || exponent != "" && (err != nil || e < -maxExp || e > maxExp) ||
-		strings.Trim(text, "0123456789+-.eE") != "" {
+	digits, exponent, _ := strings.Cut(strings.ToLower(text), "e")
+	if e, err := strconv.Atoi(exponent); len(text) > maxText || exponent != "" && (err != nil || e < minExp || e > maxExp) ||
+		strings.Trim(text, "0123456789+-.eE") != "" || significant(digits) > maxDigits {
 		return fault()
 	}
 	value, ok := new(big.Rat).SetString(text)
 	if !ok {
 		return fault()
 	}
-	value.Mul(value, big.NewRat(nanos, 1))
-	if !value.IsInt() {
-		return fault()
-	}
-	whole, nano := new(big.Int).DivMod(value.Num(), big.NewInt(nanos), new(big.Int))
+	whole, nano := new(big.Int).DivMod(roundEven(value.Mul(value, big.NewRat(nanos, 1))), big.NewInt(nanos), new(big.Int))
 	s := Score{nano: int32(nano.Int64())}
 	if s.whole = whole.Int64(); !whole.IsInt64() || !s.fits() {
 		return fault()
 	}
 	return s, nil
+}
+
+// significant returns the number of digits of a number without those zeros before and after them that have no effect.
+func significant(number string) int {
+	number = strings.TrimLeft(number, "+-")
+	if strings.Contains(number, ".") {
+		number = strings.TrimRight(number, "0")
+	}
+	return len(strings.TrimLeft(strings.Replace(number, ".", "", 1), "0"))
+}
+
+// roundEven returns the nearest whole number, and the even one of two that are equally near.
+func roundEven(x *big.Rat) *big.Int {
+	whole, rest := new(big.Int).DivMod(x.Num(), x.Denom(), new(big.Int))
+	switch half := rest.Lsh(rest, 1).Cmp(x.Denom()); {
+	case half > 0, half == 0 && whole.Bit(0) == 1:
+		return whole.Add(whole, big.NewInt(1))
+	}
+	return whole
 }
 
 // fits reports whether a score is within its bounds, which are symmetric.

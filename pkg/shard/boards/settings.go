@@ -70,7 +70,7 @@ func (l *Boards) settingsOf(ctx context.Context, board string, now time.Time) (k
 }
 
 // readSettings returns the item of a board's settings, nil if there is none.
-func (l *Boards) readSettings(ctx context.Context, board string) (dynamo.Item, error) {
+func (l *Reader) readSettings(ctx context.Context, board string) (dynamo.Item, error) {
 	items, err := dynamo.BatchGet(ctx, l.client, l.table, []dynamo.Item{settingsKey(board)}, true)
 	if err != nil {
 		return nil, fmt.Errorf("reading the settings of board %q: %w", board, err)

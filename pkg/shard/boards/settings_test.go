@@ -227,6 +227,24 @@ func rowOf(player, score string, rev int64) dynamo.Item {
 	return dynamo.Item{"rank_key": dynamo.String(Place{Player: player, Score: parsed(score), At: time.UnixMilli(5)}.RankKey()), "row_rev": dynamo.Number(rev)}
 }
 
+// TestTopOfNoBoard checks that the top of a board without places is empty if the board has settings, and otherwise an
+// error of kind ErrNotFound.
+func TestTopOfNoBoard(t *testing.T) {
+	for name, c := range map[string]struct {
+		settings []dynamo.Item
+		want     error
+	}{
+		"no board": {nil, shard.ErrNotFound},
+		"a board":  {[]dynamo.Item{settingsItem("best", 9, "all", false, 1)}, nil},
+	} {
+		s := &scripted{}
+		s.Items = c.settings
+		if places, err := of(s, Options{}).Top(t.Context(), "b", "all", 9, noon); len(places) != 0 || !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, %v; want %v", name, places, err, c.want)
+		}
+	}
+}
+
 // TestReadsOfTheIndex checks the queries of reads of a board, what they return, and that they pass errors on. Expired and
 // damaged rows, and older rows of a player, are left out.
 func TestReadsOfTheIndex(t *testing.T) {
