@@ -60,6 +60,17 @@ func keys(p object) string {
 
 func replica(p object) object { return p.objects("Replicas")[0] }
 
+// TestTablesHaveTags checks that each replica of a table has the stack's tags, which CloudFormation may not pass on to it.
+func TestTablesHaveTags(t *testing.T) {
+	for id, r := range with(t, map[string]any{"tags": "team=data,cost center=42 a/b"}).of(t, "AWS::DynamoDB::GlobalTable") {
+		for _, replica := range r.Properties.objects("Replicas") {
+			if got := fmt.Sprint(replica["Tags"]); got != "[map[Key:cost center Value:42 a/b] map[Key:team Value:data]]" {
+				t.Errorf("%s: tags %s", id, got)
+			}
+		}
+	}
+}
+
 // TestTablesAreProtectedAfterCreation checks that a parameter decides about deletion protection, and that its default is
 // false, so that the rollback of a first deployment can delete the tables. `make deploy` sets it afterwards.
 func TestTablesAreProtectedAfterCreation(t *testing.T) {

@@ -45,12 +45,18 @@ func New(scope constructs.Construct, c *config.Config, dist string) awscdk.Stack
 	return s
 }
 
-func newStack(scope constructs.Construct, c *config.Config) awscdk.Stack {
+// tagsOf returns the values of the stack's tags, by their keys.
+func tagsOf(c *config.Config) map[string]*string {
 	tags := map[string]*string{}
 	for _, t := range c.Tags {
 		key, value, _ := strings.Cut(t, "=")
 		tags[key] = &value
 	}
+	return tags
+}
+
+func newStack(scope constructs.Construct, c *config.Config) awscdk.Stack {
+	tags := tagsOf(c)
 	s := awscdk.NewStack(scope, jsii.String(Name(c)), &awscdk.StackProps{
 		StackName: jsii.String(Name(c)), Tags: &tags,
 		Description: jsii.String("hotshard keeps DynamoDB tables ahead of their hot keys."),

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -66,6 +67,11 @@ func newTable(s awscdk.Stack, c *config.Config, t schema.Table) awsdynamodb.Tabl
 		indexes = append(indexes, index(c, i))
 	}
 	props.GlobalSecondaryIndexes = &indexes
+	var tags []*awscdk.CfnTag // CloudFormation may not give a replica those of the stack
+	for _, key := range slices.Sorted(maps.Keys(tagsOf(c))) {
+		tags = append(tags, &awscdk.CfnTag{Key: &key, Value: tagsOf(c)[key]})
+	}
+	props.Tags = &tags
 	made := awsdynamodb.NewTableV2(s, id("table", t.Name[len(c.Prefix):]), props)
 	if c.Removal != "destroy" {
 		protect(made)
