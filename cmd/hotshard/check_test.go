@@ -28,7 +28,7 @@ func TestChecksWrongUsageIsOneLine(t *testing.T) {
 		"--from 2026-01-05T00:00:00Z --to 2026-01-05T00:00:00Z": "--from must be before --to",
 		"--from yesterday":               "--from: want a time such as 2026-01-05T12:00:00Z, not \"yesterday\" (see hotshard check --help)",
 		"--from 2026-01-05T1:00:05Z":     "want a time such as",
-		"--wait soon":                    "--wait: want a duration such as 90s, 30m or 1h30m, not \"soon\"",
+		"--wait soon":                    "--wait: want a duration such as 90s, 1h30m, 7d or 1d12h, not \"soon\"",
 		"--event-retention 1m":           "--event-retention 1m0s: want 0 or at least 1h",
 		"--rollup-retention 1h":          "--rollup-retention 1h0m0s: want 0 or at least 24h",
 		"--wait 2h":                      "--wait 2h0m0s: want 0 to 1h",

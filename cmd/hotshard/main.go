@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
+	"slices"
 	"syscall"
 	"time"
 
@@ -108,7 +109,7 @@ func run(ctx context.Context, args []string, std streams) int {
 		fmt.Fprintln(std.err, "hotshard:", err)
 		return exitUsage
 	}
-	command, err := parser.Parse(args)
+	command, err := parser.Parse(withHelp(args))
 	if helped {
 		return exitOK
 	}
@@ -117,6 +118,14 @@ func run(ctx context.Context, args []string, std streams) int {
 		return exitUsage
 	}
 	return outcome(ctx, command.Run(), std)
+}
+
+// withHelp returns a command line of which `help COMMAND` means `COMMAND --help`.
+func withHelp(args []string) []string {
+	if len(args) == 0 || args[0] != "help" {
+		return args
+	}
+	return append(slices.Clone(args[1:]), "--help")
 }
 
 // outcome prints a command's error and returns the exit code. A command that was interrupted and finished cleanly, such

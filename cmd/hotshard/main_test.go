@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,10 +64,15 @@ func forgetful(t *testing.T) string {
 	return server.URL
 }
 
+// TestHelp checks that hotshard help COMMAND prints what COMMAND --help does.
 func TestHelp(t *testing.T) {
-	for _, args := range [][]string{{"--help"}, {"load", "--help"}, {"local", "--help"}} {
-		if code, out, _ := hotshard(t, args...); code != exitOK || !strings.Contains(out, "Usage: hotshard") {
+	for _, args := range [][]string{{}, {"load"}, {"demo"}, {"shards", "set"}} {
+		code, out, _ := hotshard(t, append(slices.Clone(args), "--help")...)
+		if code != exitOK || !strings.Contains(out, "Usage: hotshard "+strings.Join(args, " ")) {
 			t.Errorf("%q: exit %d with %q", args, code, out)
+		}
+		if again, text, _ := hotshard(t, append([]string{"help"}, args...)...); again != code || text != out {
+			t.Errorf("help %q: exit %d with %q", args, again, text)
 		}
 	}
 }
@@ -75,6 +81,7 @@ func TestWrongUsageIsOneLine(t *testing.T) {
 	checkOneLine(t, exitUsage, "", map[string]string{
 		"":                                                "expected one of",
 		"nope":                                            "unexpected argument nope",
+		"help nope":                                       "unexpected argument nope",
 		"load":                                            "want one of --access-log and --workload",
 		"load --nope":                                     "unknown flag --nope",
 		"load --workload zipf --access-log x":             "want one of --access-log and --workload",

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/hotshard/hotshard/internal/base/jsontime"
 )
 
 // rfc3339 is stricter than package time, which accepts an hour of one digit and a comma.
@@ -33,9 +35,9 @@ func durationFlag(ctx *kong.DecodeContext, into reflect.Value) error {
 	if err := ctx.Scan.PopValueInto("duration", &text); err != nil {
 		return err
 	}
-	d, err := time.ParseDuration(text)
+	d, err := jsontime.ParseDuration(text)
 	if err != nil {
-		return fmt.Errorf("want a duration such as 90s, 30m or 1h30m, not %q", text)
+		return fmt.Errorf("%w, not %q", err, text)
 	}
 	into.SetInt(int64(d))
 	return nil

@@ -25,13 +25,13 @@ func TestDefaults(t *testing.T) {
 
 func TestSettingsReachFunctions(t *testing.T) {
 	c, err := Parse(map[string]any{
-		"prefix": "a-", "window": "20s", "threshold": 0.5, "control": "observe", "topK": "500", "pitr": false, "email": "ops@example.com",
+		"prefix": "a-", "window": "20s", "threshold": 0.5, "control": "observe", "topK": "500", "pitr": false, "email": "ops@example.com", "eventRetention": "45d",
 		"rollupRules": `[{"every":"1d"}]`, "@aws-cdk/core:something": true, "aws:cdk:enable-asset-metadata": []any{}, "cli-telemetry": false,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Hotkeys.Window != 20*time.Second || c.Hotkeys.Threshold != 0.5 || c.Hotkeys.Control != growth.Observe ||
+	if c.Hotkeys.Window != 20*time.Second || c.Ingest.EventRetention != 45*24*time.Hour || c.Hotkeys.Threshold != 0.5 || c.Hotkeys.Control != growth.Observe ||
 		c.Ingest.Control != growth.Observe || c.Hotkeys.TopK != 500 || c.PITR || c.Environment("aggregator")["HOTSHARD_ROLLUP_RULES"] != `[{"every":"1d"}]` ||
 		c.Query.ItemsTable != "a-items" {
 		t.Errorf("settings %+v", c)

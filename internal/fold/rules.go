@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/hotshard/hotshard/internal/base/jsontime"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/measures"
@@ -32,10 +34,10 @@ type width shard.Bucket
 
 // UnmarshalText parses 1h or 1d.
 func (w *width) UnmarshalText(text []byte) error {
-	switch string(text) {
-	case "1h":
+	switch every, _ := jsontime.ParseDuration(string(text)); every {
+	case time.Hour:
 		*w = width(shard.Hour)
-	case "1d":
+	case 24 * time.Hour:
 		*w = width(shard.Day)
 	default:
 		return fmt.Errorf("%.20q is not 1h or 1d", text)

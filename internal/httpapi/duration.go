@@ -10,25 +10,25 @@ import (
 	"github.com/hotshard/hotshard/internal/base/jsontime"
 )
 
-// Duration is a duration in a request or a response: 90s, 30m, 1h30m.
+// Duration is a duration in a request or a response: 90s, 1h30m, 7d.
 type Duration struct{ time.Duration }
 
 // Schema describes the duration in the OpenAPI document.
 func (Duration) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		Type: huma.TypeString, Examples: []any{"30m"}, Extensions: map[string]any{"pattern": durationForm.String()},
-		Description: "A duration such as 90s, 30m or 1h30m, of hours (h), minutes (m), seconds (s) and milliseconds (ms)",
+		Description: "A duration such as 90s, 1h30m, 7d or 1d12h, of days (d) first, then hours (h), minutes (m), seconds (s) and milliseconds (ms)",
 	}
 }
 
 // durationForm matches the durations that UnmarshalText accepts. The OpenAPI document has it as a pattern.
-var durationForm = regexp.MustCompile(`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`)
+var durationForm = regexp.MustCompile(`^([0-9]+(\.[0-9]+)?(d|ms|s|m|h))([0-9]+(\.[0-9]+)?(ms|s|m|h))*$`)
 
 // UnmarshalText parses a duration.
 func (d *Duration) UnmarshalText(text []byte) error {
-	parsed, err := time.ParseDuration(string(text))
+	parsed, err := jsontime.ParseDuration(string(text))
 	if err != nil || !durationForm.Match(text) {
-		return fault("it must be a duration such as 90s, 30m or 1h30m")
+		return fault("it must be a duration such as 90s, 1h30m, 7d or 1d12h")
 	}
 	d.Duration = parsed
 	return nil

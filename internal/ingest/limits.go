@@ -2,6 +2,9 @@ package ingest
 
 import (
 	"context"
+	"fmt"
+	"math"
+	"strconv"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
@@ -24,7 +27,13 @@ type limitAnswer struct {
 	ResetsAt  string `json:"resets_at" format:"date-time" doc:"End of the window"`
 }
 
-type limitOutput struct{ Body limitAnswer }
+// limitOutput has headers for a rejected hit only. Those of the quota are of draft-ietf-httpapi-ratelimit-headers.
+type limitOutput struct {
+	RetryAfter string `header:"Retry-After" doc:"For a rejected hit: seconds until the window ends"`
+	Policy     string `header:"RateLimit-Policy" doc:"For a rejected hit: the quota q of the limit, and its window w in seconds"`
+	Left       string `header:"RateLimit" doc:"For a rejected hit: the remaining quota r, and the seconds t until the window ends"`
+	Body       limitAnswer
+}
 
 // hitLimit counts a hit if the limit allows it. A denied hit is a response and not an error.
 func (s *Service) hitLimit(ctx context.Context, in *limitInput) (*limitOutput, error) {
@@ -37,13 +46,27 @@ func (s *Service) hitLimit(ctx context.Context, in *limitInput) (*limitOutput, e
 			writes, v, err := s.limiter.HitTransact(ctx, limit, now)
 			return writes, answerOfHit(v), err
 		})
-		return &limitOutput{answer}, err
+		return outputOfHit(limit, answer, now), err
 	}
 	v, err := s.limiter.Hit(ctx, limit, now)
 	if err != nil {
 		return nil, noneAccepted(ctx, []error{err})
 	}
-	return &limitOutput{answerOfHit(v)}, nil
+	return outputOfHit(limit, answerOfHit(v), now), nil
+}
+
+// outputOfHit returns the output of a hit at a time.
+func outputOfHit(limit limits.Limit, answer limitAnswer, now time.Time) *limitOutput {
+	out := &limitOutput{Body: answer}
+	if answer.Allowed {
+		return out
+	}
+	resets, _ := time.Parse(time.RFC3339, answer.ResetsAt)
+	left := int64(math.Ceil(max(0, resets.Sub(now).Seconds())))
+	out.RetryAfter = strconv.FormatInt(left, 10)
+	out.Policy = fmt.Sprintf(`"limit";q=%d;w=%d`, limit.Max, int64(limit.Window.Seconds()))
+	out.Left = fmt.Sprintf(`"limit";r=%d;t=%d`, answer.Remaining, left)
+	return out
 }
 
 func answerOfHit(v limits.Verdict) limitAnswer {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +63,33 @@ func TestSessionsAreAnswered(t *testing.T) {
 	}
 }
 
+// TestRejectedHitHasHeaders checks the headers of a hit that a limit rejects, and that an allowed hit has none.
+func TestRejectedHitHasHeaders(t *testing.T) {
+	r := newRig(t)
+	body := `{"key":"k","limit":2,"window":"1d"}`
+	for i, key := range []string{"", "", "", "a", "a"} {
+		var keyed []string
+		if key != "" {
+			keyed = []string{"Idempotency-Key", key}
+		}
+		got := r.post("/v1/limits", body, keyed...)
+		var v limitAnswer
+		got.decode(t, &v)
+		left := got.header.Get("Retry-After")
+		want := []string{"", ""}
+		if i >= 2 {
+			want = []string{`"limit";q=2;w=86400`, `"limit";r=0;t=` + left}
+			seconds, err := strconv.Atoi(left)
+			if err != nil || !sameTime(t, v.ResetsAt, r.service.now().Add(time.Duration(seconds-1)*time.Second)) {
+				t.Errorf("hit %d: Retry-After %q, and the window ends at %s", i, left, v.ResetsAt)
+			}
+		}
+		if have := []string{got.header.Get("RateLimit-Policy"), got.header.Get("RateLimit")}; v.Allowed != (i < 2) || v.Allowed != (left == "") || !slices.Equal(have, want) {
+			t.Errorf("hit %d: %+v with %q; want %q", i, v, have, want)
+		}
+	}
+}
+
 // sameTime reports whether a text is the wanted time in milliseconds, or up to 20 s later.
 func sameTime(t *testing.T, text string, want time.Time) bool {
 	t.Helper()
@@ -88,7 +117,8 @@ func TestMalformedSessionsAndLimits(t *testing.T) {
 		{"PUT", "/v1/sessions", session(`"ttl":""`), "body.ttl"},
 		{"PUT", "/v1/sessions", session(`"ttl":"soon"`), "body.ttl"},
 		{"PUT", "/v1/sessions", session(`"ttl":"-1m"`), "body.ttl"},
-		{"PUT", "/v1/sessions", session(`"ttl":"1d"`), "body.ttl"},
+		{"PUT", "/v1/sessions", session(`"ttl":"12h1d"`), "body.ttl"},
+		{"PUT", "/v1/sessions", session(`"ttl":"30d1s"`), "body.ttl"},
 		{"PUT", "/v1/sessions", session(`"ttl":"999ms"`), "body.ttl"},
 		{"PUT", "/v1/sessions", session(`"ttl":"720h1ms"`), "body.ttl"},
 		{"PUT", "/v1/sessions", session(`"ttl":"99999999999999999h"`), "body.ttl"},

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/jsontime"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/fold/parts"
@@ -107,7 +107,10 @@ type bucketRange struct {
 
 // rangeOf validates the parameters, and returns the range with its defaults.
 func (r *rollupReader) rangeOf(in *rollupsInput, now time.Time) (*bucketRange, error) {
-	every := lengthOf(in.Every)
+	every, err := jsontime.ParseDuration(in.Every)
+	if err != nil {
+		return nil, httpapi.InvalidAt("query.every", err.Error(), in.Every)
+	}
 	if !in.From.IsZero() && !in.To.IsZero() && in.To.Before(in.From.Time) {
 		return nil, httpapi.InvalidAt("query.to", "it is before from", httpapi.FormatTime(in.To.Time))
 	}
@@ -128,15 +131,6 @@ func (r *rollupReader) rangeOf(in *rollupsInput, now time.Time) (*bucketRange, e
 		buckets.oldest = now.Add(-r.retention)
 	}
 	return buckets, nil
-}
-
-// lengthOf returns the length of a bucket, such as 2h or 1d.
-func lengthOf(every string) time.Duration {
-	if every == "1d" {
-		return oneDay
-	}
-	hours, _ := strconv.Atoi(strings.TrimSuffix(every, "h"))
-	return time.Duration(hours) * time.Hour
 }
 
 func roundUp(t time.Time, every time.Duration) time.Time {

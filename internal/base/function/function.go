@@ -16,13 +16,15 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/caarlos0/env/v11"
+
+	"github.com/hotshard/hotshard/internal/base/jsontime"
 )
 
 // Run reads the settings, builds a handler in any form that lambda.Start takes, and serves
 // until Lambda ends the process. It logs all missing or wrong settings and exits with 1.
 func Run[S any](name string, build func(context.Context, S, *slog.Logger) (any, error)) {
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
-	settings, err := env.ParseAs[S]()
+	settings, err := env.ParseAsWithOptions[S](env.Options{FuncMap: jsontime.EnvParsers})
 	if err == nil {
 		var handler any
 		if handler, err = build(context.Background(), settings, log); err == nil {

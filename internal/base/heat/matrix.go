@@ -12,7 +12,7 @@ import (
 type Matrix struct {
 	From         jsontime.Time     `json:"from" format:"date-time" doc:"Start of the first column"`
 	To           jsontime.Time     `json:"to" format:"date-time" doc:"End of the last column"`
-	Step         jsontime.Duration `json:"step" pattern:"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$" example:"30m" doc:"A column's length, such as 10s or 1m"`
+	Step         jsontime.Duration `json:"step" pattern:"^([0-9]+(\\.[0-9]+)?(d|ms|s|m|h))([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$" example:"30m" doc:"A column's length, such as 10s or 1m"`
 	PartitionWCU float64           `json:"partition_wcu" doc:"A partition's limit in WCU/s, from the newest window; 0 without windows"`
 	HotWCU       float64           `json:"hot_wcu" doc:"Lowest WCU/s of a hot key, from the newest window; 0 without windows"`
 	AsOf         jsontime.Time     `json:"as_of,omitzero" format:"date-time" doc:"End of the newest complete window; absent without windows. Later columns are empty and not covered"`

@@ -1,9 +1,14 @@
-// Package jsontime has the JSON forms of times and durations in the API's responses.
+// Package jsontime has the JSON forms of times and durations in the API, and parses the durations of settings and flags.
 package jsontime
 
 import (
+	"errors"
+	"math"
+	"reflect"
 	"strings"
 	"time"
+
+	"github.com/caarlos0/env/v11"
 )
 
 // Time is a time whose JSON is RFC 3339 in UTC with milliseconds.
@@ -34,7 +39,40 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (d *Duration) UnmarshalText(text []byte) error {
-	parsed, err := time.ParseDuration(string(text))
+	parsed, err := ParseDuration(string(text))
 	*d = Duration(parsed)
 	return err
+}
+
+// EnvParsers parse the durations of settings by [ParseDuration].
+var EnvParsers = map[reflect.Type]env.ParserFunc{
+	reflect.TypeFor[time.Duration](): func(text string) (any, error) { return ParseDuration(text) },
+}
+
+var errDuration = errors.New("want a duration such as 90s, 1h30m, 7d or 1d12h")
+
+// ParseDuration parses a duration in Go's form, which may begin with days of 24 hours: 7d, 1d12h.
+func ParseDuration(text string) (time.Duration, error) {
+	number, rest, inDays := strings.Cut(text, "d")
+	if !inDays {
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			return 0, errDuration
+		}
+		return d, nil
+	}
+	bare := strings.TrimLeft(number, "+-")
+	hours, err := time.ParseDuration(number + "h")
+	if err != nil || strings.Trim(bare, "0123456789.") != "" || hours.Abs() > math.MaxInt64/24 {
+		return 0, errDuration
+	}
+	days := 24 * hours
+	if rest == "" {
+		return days, nil
+	}
+	more, err := time.ParseDuration(number[:len(number)-len(bare)] + rest)
+	if sum := days + more; err == nil && (sum < 0) == (days < 0 || more < 0) {
+		return sum, nil
+	}
+	return 0, errDuration
 }

@@ -27,3 +27,22 @@ func TestJSON(t *testing.T) {
 		}
 	}
 }
+
+// TestParseDuration checks durations with days, and texts that are none.
+func TestParseDuration(t *testing.T) {
+	const day = 24 * time.Hour
+	for text, want := range map[string]time.Duration{
+		"0": 0, "90s": 90 * time.Second, "1h30m": 90 * time.Minute, "7d": 7 * day, "1d12h": 36 * time.Hour, "0.5d": 12 * time.Hour, "1.5d30m": 36*time.Hour + 30*time.Minute,
+		"0d": 0, "-1d12h": -36 * time.Hour, "106751d": 106751 * day, "720h": 30 * day,
+	} {
+		var d Duration
+		if got, err := ParseDuration(text); err != nil || got != want || d.UnmarshalText([]byte(text)) != nil || time.Duration(d) != want {
+			t.Errorf("%s: %v, %v; want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "d", "1", "1w", "soon", "12h1d", "1d2d", "1d-2h", "1h1d", "1d ", "1d12", ".d", "106752d", "106751d24h", "9e9d", "1_0d"} {
+		if got, err := ParseDuration(text); err == nil {
+			t.Errorf("%q is %v, want an error", text, got)
+		}
+	}
+}

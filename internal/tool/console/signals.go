@@ -95,7 +95,7 @@ func parseSpan(query url.Values, now time.Time) (Span, error) {
 	}
 	var err error
 	if text := query.Get("step"); text != "" {
-		if s.Step, err = time.ParseDuration(text); err != nil || s.Step < time.Second || s.Step%time.Second != 0 {
+		if s.Step, err = jsontime.ParseDuration(text); err != nil || s.Step < time.Second || s.Step%time.Second != 0 {
 			return s, fmt.Errorf("step %.40q: want whole seconds, such as 10s", text)
 		}
 	}

@@ -116,8 +116,9 @@ type printer struct {
 	out  io.Writer
 	heat *query.Heat
 
-	next             time.Time // start of the next read from the source
-	written, matched bool      // whether a key was written, and one that the options select
+	next             time.Time     // start of the next read from the source
+	written, matched bool          // whether a key was written, and one that the options select
+	quiet            time.Duration // no write was seen for so long, before the end of the newest window
 }
 
 // run prints until ctx ends.
@@ -172,6 +173,9 @@ func (p *printer) failed(ctx context.Context, err error) error {
 func (p *printer) text(ctx context.Context, w heat.Window) (string, error) {
 	rows := heat.Merge(w.Items)
 	p.written = p.written || len(rows) > 0
+	if p.quiet += live.Window; len(rows) > 0 {
+		p.quiet = 0
+	}
 	selected := rows[:0]
 	for _, row := range rows {
 		if p.o.selects(row.Key, row.Index) {
@@ -186,7 +190,15 @@ func (p *printer) text(ctx context.Context, w heat.Window) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return screenOf(p.out).table(p.title(w), limitOf(w), keys, p.o.nameOf), nil
+	return screenOf(p.out).table(p.title(w), p.quietLine(), limitOf(w), keys, p.o.nameOf), nil
+}
+
+// quietLine returns the line for a time without writes, or "".
+func (p *printer) quietLine() string {
+	if p.quiet == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s: no writes seen for %.0f s", p.w.Name, p.quiet.Seconds())
 }
 
 // Bounds of a table.

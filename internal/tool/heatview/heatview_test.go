@@ -157,7 +157,7 @@ func TestTables(t *testing.T) {
 	if strings.Contains(text, "\x1b") || strings.Contains(tables[8], "user#9: ") || strings.Count(tables[8], "\n") > 20 {
 		t.Errorf("the output has an escape, advice for a cooled key, or too many lines:\n%s", tables[8])
 	}
-	if text, _ := printed(t, 15*time.Second, Options{}, nil); !strings.Contains(text, "No recent writes.") {
+	if text, _ := printed(t, 15*time.Second, Options{}, nil); !strings.Contains(text, "no writes seen for 10 s\n") {
 		t.Errorf("a table without writes: %s", text)
 	}
 }
@@ -173,7 +173,7 @@ func TestScreens(t *testing.T) {
 		keys = append(keys, query.HotKey{Key: fmt.Sprint(i), Type: "other"})
 	}
 	for _, s := range []screen{{40, 12, true, false}, {80, 24, true, true}, {200, 50, true, true}, {20, 3, true, false}} {
-		text := s.table("orders, "+strings.Repeat("here ", 50), 1000, keys, (&Options{}).nameOf)
+		text := s.table("orders, "+strings.Repeat("here ", 50), "", 1000, keys, (&Options{}).nameOf)
 		body, ok := strings.CutPrefix(text, "\x1b[H\x1b[J")
 		lines := strings.Split(strings.TrimSuffix(body, "\n"), "\n")
 		if !ok || len(lines) >= max(s.height, 4) {

@@ -37,11 +37,15 @@ const (
 	reset  = "\x1b[0m"
 )
 
-// table returns the table of some keys of a table whose partitions take limit WCU/s. Its lines fit the screen.
-func (s screen) table(title string, limit float64, keys []query.HotKey, named func(*query.HotKey) string) string {
+// table returns the table of some keys of a table whose partitions take limit WCU/s. Its lines fit the screen. quiet is
+// a line for a time without writes, or "".
+func (s screen) table(title, quiet string, limit float64, keys []query.HotKey, named func(*query.HotKey) string) string {
 	lines := []string{terminal.Cut(terminal.Visible(title), s.width)}
+	if quiet != "" {
+		lines = append(lines, terminal.Cut(terminal.Visible(quiet), s.width))
+	}
 	advice := s.advice(keys, named)
-	room := max(1, s.height-3-len(advice))
+	room := max(1, s.height-2-len(lines)-len(advice))
 	sharded := false
 	for _, k := range keys {
 		sharded = sharded || k.Type != "other"
@@ -58,9 +62,6 @@ func (s screen) table(title string, limit float64, keys []query.HotKey, named fu
 		}
 		line := s.row(sharded, rateText(k.Current), percent(k.Current/limit), heat.Grouped(k.Peak), statusText(&k), shards, name)
 		lines = append(lines, s.coloured(line, k.Status))
-	}
-	if len(keys) == 0 {
-		lines = append(lines, "No recent writes.")
 	}
 	text := strings.Join(append(lines, advice...), "\n") + "\n"
 	if s.redraws {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/base/heat/count"
+	"github.com/hotshard/hotshard/internal/base/jsontime"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/metrics"
 	"github.com/hotshard/hotshard/internal/base/schema"
@@ -34,7 +35,7 @@ type functions struct {
 
 // settings parses a function's settings as the function does.
 func settings[T any](f *functions) (T, error) {
-	return env.ParseAsWithOptions[T](env.Options{Environment: f.environment()})
+	return env.ParseAsWithOptions[T](env.Options{Environment: f.environment(), FuncMap: jsontime.EnvParsers})
 }
 
 // detectorSettings returns the settings of the detector.

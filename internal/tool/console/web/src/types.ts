@@ -51,7 +51,7 @@ export interface PlaceAnswer {
    */
   rank: number;
   /**
-   * Below 10^18, above -10^18, with up to nine decimal places, all of which are kept
+   * Below 10^18, above -10^18, with up to 38 digits. More than nine decimal places are rounded to nine, half to even
    */
   score: number;
   /**
