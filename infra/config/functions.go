@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/caarlos0/env/v11"
 
@@ -110,7 +111,7 @@ func function[S validator](c *Config, name string, settings *S) error {
 
 // parse parses a struct by its tags. Its errors begin with the key.
 func parse(settings any, values map[string]string) error {
-	err := env.ParseWithOptions(settings, env.Options{Environment: values, FuncMap: jsontime.EnvParsers})
+	err := env.ParseWithOptions(settings, env.Options{Environment: values, FuncMap: map[reflect.Type]env.ParserFunc{reflect.TypeFor[time.Duration](): jsontime.ParseAny}})
 	if err == nil {
 		return nil
 	}

@@ -13,6 +13,8 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"reflect"
+	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/caarlos0/env/v11"
@@ -24,7 +26,7 @@ import (
 // until Lambda ends the process. It logs all missing or wrong settings and exits with 1.
 func Run[S any](name string, build func(context.Context, S, *slog.Logger) (any, error)) {
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
-	settings, err := env.ParseAsWithOptions[S](env.Options{FuncMap: jsontime.EnvParsers})
+	settings, err := env.ParseAsWithOptions[S](env.Options{FuncMap: map[reflect.Type]env.ParserFunc{reflect.TypeFor[time.Duration](): jsontime.ParseAny}})
 	if err == nil {
 		var handler any
 		if handler, err = build(context.Background(), settings, log); err == nil {

@@ -4,11 +4,8 @@ package jsontime
 import (
 	"errors"
 	"math"
-	"reflect"
 	"strings"
 	"time"
-
-	"github.com/caarlos0/env/v11"
 )
 
 // Time is a time whose JSON is RFC 3339 in UTC with milliseconds.
@@ -44,10 +41,8 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return err
 }
 
-// EnvParsers parse the durations of settings by [ParseDuration].
-var EnvParsers = map[reflect.Type]env.ParserFunc{
-	reflect.TypeFor[time.Duration](): func(text string) (any, error) { return ParseDuration(text) },
-}
+// ParseAny is [ParseDuration] in the form of package env's parsers.
+func ParseAny(text string) (any, error) { return ParseDuration(text) }
 
 var errDuration = errors.New("want a duration such as 90s, 1h30m, 7d or 1d12h")
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -35,7 +36,7 @@ type functions struct {
 
 // settings parses a function's settings as the function does.
 func settings[T any](f *functions) (T, error) {
-	return env.ParseAsWithOptions[T](env.Options{Environment: f.environment(), FuncMap: jsontime.EnvParsers})
+	return env.ParseAsWithOptions[T](env.Options{Environment: f.environment(), FuncMap: map[reflect.Type]env.ParserFunc{reflect.TypeFor[time.Duration](): jsontime.ParseAny}})
 }
 
 // detectorSettings returns the settings of the detector.
