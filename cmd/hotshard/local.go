@@ -17,7 +17,7 @@ import (
 type LocalCmd struct {
 	Addr     string        `default:"127.0.0.1:8080" help:"Address of the API, as host:port; port 0 picks a free one."`
 	Endpoint string        `env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"DynamoDB-compatible engine to use instead of starting one."`
-	Data     string        `placeholder:"DIR" type:"path" help:"Folder for the engine's data. This is slow: the engine syncs each write. Default: in memory."`
+	Data     string        `placeholder:"DIR" type:"path" help:"Folder for the engine's data. This is slow: the engine syncs each write. If the engine is killed, the last keyed calls may be lost. Default: in memory."`
 	Duration time.Duration `placeholder:"60s" help:"Stop after this time. Default: run until Ctrl-C."`
 	Prefix   string        `default:"hotshard-" help:"Prefix of the tables' names."`
 	Window   time.Duration `default:"10s" help:"The hot-key detector's window, whole seconds."`

@@ -27,6 +27,16 @@ func ForHostsOf(listen string, next http.Handler) http.Handler {
 	})
 }
 
+// SameOrigin returns a handler that rejects, with a 403, requests by which a page of another web site would change
+// something. Programs are not restricted: browsers name a page's origin, programs don't.
+func SameOrigin(next http.Handler) http.Handler {
+	protection := http.NewCrossOriginProtection()
+	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		writeProblem(w, newProblem(http.StatusForbidden, "a page of another origin sent this request: only this server's own pages may write"))
+	}))
+	return protection.Handler(next)
+}
+
 // hostOf returns a Host header without its port and brackets.
 func hostOf(header string) string {
 	if host, _, err := net.SplitHostPort(header); err == nil {

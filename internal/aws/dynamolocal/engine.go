@@ -47,7 +47,7 @@ type Engine struct {
 
 const (
 	startTimeout = 4 * time.Minute // for a JVM on a very busy machine; 1.5 s is usual
-	stopTimeout  = 3 * time.Second // 0.3 s is usual; a kill loses nothing, because each write is synced
+	stopTimeout  = 3 * time.Second // 0.3 s is usual; a kill may lose the last transactions, which are answered before they are synced
 	startTries   = 5               // attempts to find a free port
 )
 

@@ -61,7 +61,7 @@ func TestEngineExitSaysWhatIsLost(t *testing.T) {
 }
 
 // TestServersCheckTheHost checks that a web site whose name resolves to this machine reaches neither the API nor the
-// limiter's proxy.
+// limiter's proxy, and that a page of another site can't write.
 func TestServersCheckTheHost(t *testing.T) {
 	s, stop := startWith(t, func(o *Options) { o.Limits = Limits{Partitions: 4, PartitionWCU: 10} })
 	defer stop()
@@ -77,5 +77,15 @@ func TestServersCheckTheHost(t *testing.T) {
 				t.Errorf("%s with the host %q: %s, want 421: %t", url, host, answer.Status, rejected)
 			}
 		}
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL()+"/v1/counters", strings.NewReader(`{"increments":[{"counter":"c","delta":1}]}`))
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Sec-Fetch-Site", "cross-site")
+	answer, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusForbidden {
+		t.Errorf("an increment by a page of another site: %s, want 403", answer.Status)
 	}
 }

@@ -39,7 +39,7 @@ func (s *System) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.server.Handler = httpapi.ForHostsOf(s.options.Addr, drainBodies(s.withConsole(api)))
+	s.server.Handler = httpapi.ForHostsOf(s.options.Addr, httpapi.SameOrigin(drainBodies(s.withConsole(api))))
 	if err := s.wireAggregator(ctx, f); err != nil {
 		return err
 	}
