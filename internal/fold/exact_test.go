@@ -27,7 +27,7 @@ import (
 var (
 	seeds     = flag.Int("seeds", lane.Runs(1, 16), "worlds")
 	seed      = flag.Uint64("seed", 0, "the first world's seed; 0 is a new one")
-	rounds    = flag.Int("rounds", lane.Runs(20, 50), "rounds of each world: some writes, then some deliveries")
+	rounds    = flag.Int("rounds", lane.Runs(15, 50), "rounds of each world: some writes, then some deliveries")
 	faults    = flag.Int("faults", 80, "faults in 1,000 calls of variants with faults")
 	keys      = flag.Int("counters", 8, "counters of each world")
 	tormented = flag.Int("variants", lane.Runs(2, 3), "variants of each world with faults")
@@ -44,7 +44,7 @@ func TestFoldsAreExact(t *testing.T) {
 		first = rand.Uint64()
 	}
 	for n := range uint64(*seeds) {
-		t.Run(fmt.Sprint("seed ", first+n), func(t *testing.T) { t.Parallel(); play(t, first+n) })
+		t.Run(fmt.Sprint("seed ", first+n), func(t *testing.T) { play(t, first+n) })
 	}
 }
 
@@ -91,7 +91,7 @@ func (w *world) hours(n int) {
 	w.commit()
 	w.pull()
 	for _, v := range w.variants {
-		if v.oldest().Before(w.now().Add(time.Duration(n-23) * time.Hour)) {
+		if n == 0 || v.oldest().Before(w.now().Add(time.Duration(n-23)*time.Hour)) {
 			v.drain()
 		}
 	}
@@ -104,7 +104,7 @@ func (w *world) hours(n int) {
 // end delivers everything, the last of it without faults, and compacts it after days without writes. A write reaches
 // write shard 0 of each counter that grew.
 func (w *world) end() {
-	w.hours(23)
+	w.hours(0)
 	w.ended = true
 	w.commit()
 	w.views["fresh"] = w.view(w.db)
@@ -120,6 +120,7 @@ func (w *world) end() {
 		w.pull()
 		for _, v := range w.variants {
 			v.rest()
+			v.again()
 		}
 	}
 	w.pass(73 * time.Hour)
@@ -157,12 +158,21 @@ func (v *variant) compareCounters(differ func(string, ...any)) {
 	for i := range *keys {
 		names = append(names, fmt.Sprint("c#", i))
 	}
+	strong := counters.NewReader(v.db, v.names.Items, v.views["fresh"])
 	for _, view := range slices.Sorted(maps.Keys(v.views)) {
-		read, err := counters.NewSummaries(v.db, v.names.Items, v.table, v.views[view]).Read(context.Background(), names, v.now())
-		require.NoError(v.t, err)
+		var read []counters.Summary
+		enginetest.Eventually(v.t, func() bool { // a busy engine may be too slow
+			var err error
+			read, err = counters.NewSummaries(v.db, v.names.Items, v.table, v.views[view]).Read(context.Background(), names, v.now())
+			return err == nil
+		})
 		for i, name := range names {
-			sum, err := counters.NewReader(v.db, v.names.Items, v.views["fresh"]).Sum(context.Background(), name)
-			require.NoError(v.t, err)
+			var sum counters.Sum
+			enginetest.Eventually(v.t, func() bool {
+				var err error
+				sum, err = strong.Sum(context.Background(), name)
+				return err == nil
+			})
 			if read[i].Err != nil || read[i].Value.Cmp(sum.Value) != 0 {
 				differ("counter %s, view %s: summary %s, %v; write shards %s", name, view, read[i].Value, read[i].Err, sum.Value)
 			}
@@ -190,7 +200,7 @@ func (v *variant) compareRollups(differ func(string, ...any)) {
 		}
 	}
 	for target, part := range have {
-		if want := v.world.rollups[target]; want == nil || !part.Same(*want) {
+		if want := v.world.rollups[target]; want == nil || !part.Same(*want) || part.Restated != want.Restated {
 			differ("rollup %s: %+v, want %+v", target, part, want)
 		}
 	}

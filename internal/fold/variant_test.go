@@ -143,6 +143,10 @@ var errBroken = &types.InternalServerError{}
 // call makes a container's call of DynamoDB, or fails.
 func (v *variant) call(c *container, in any, call func() error) error {
 	_, update := in.(*dynamodb.UpdateItemInput)
+	meanwhile := v.Faults / 8
+	if _, ofEntries := in.(*dynamodb.BatchGetItemInput); ofEntries || updateOf(schema.TopSK)(in) {
+		meanwhile = v.Faults * 3 / 2
+	}
 	switch {
 	case c.dead.Load():
 		return errBroken
@@ -153,12 +157,11 @@ func (v *variant) call(c *container, in any, call func() error) error {
 	case v.happens("died before a call", v.Faults/20):
 		c.dead.Store(true)
 		return errBroken
-	case v.happens("written meanwhile", v.Faults/4) && v.busy.TryLock():
-		v.write()
-		v.busy.Unlock()
 	}
 	v.calls.Add(1)
+	v.intervene(meanwhile)
 	err := call()
+	v.intervene(meanwhile)
 	if v.happens("died after a call", v.Faults/20) {
 		c.dead.Store(true)
 	}
@@ -166,6 +169,18 @@ func (v *variant) call(c *container, in any, call func() error) error {
 		return errBroken
 	}
 	return err
+}
+
+// intervene writes and folds, at times, during a call.
+func (v *variant) intervene(perMille int) {
+	if v.busy.TryLock() {
+		defer v.busy.Unlock()
+		if v.happens("writes and folds meanwhile", perMille) {
+			v.write()
+			v.pull()
+			v.turn()
+		}
+	}
 }
 
 // turn delivers some records, or changes the stream shards, or runs a task.
@@ -181,7 +196,12 @@ func (v *variant) turn() {
 	case v.intN(10) == 0:
 		v.task()
 	default:
-		v.deliver(i, v.lanes[i][v.intN(len(v.lanes[i]))])
+		l := v.lanes[i][v.intN(len(v.lanes[i]))]
+		from := l.done
+		if v.happens("delivery: old records", v.Faults*4) {
+			from = l.from + v.intN(l.done-l.from+1)
+		}
+		v.deliver(i, l, from)
 	}
 }
 
@@ -204,23 +224,20 @@ func (v *variant) split(stream int) {
 	}
 }
 
-// deliver delivers a batch of a stream shard, if its parent is done. Some batches are delivered to two containers
-// concurrently, some begin with records that were delivered before, and of some Lambda gets no answer.
-func (v *variant) deliver(stream int, l *streamShard) {
+// deliver delivers a batch of a stream shard from a place in the log, if its parent is done. Some batches are
+// delivered to two containers concurrently, and of some Lambda gets no answer.
+func (v *variant) deliver(stream int, l *streamShard, from int) {
 	if l.parent != nil && !l.parent.ended() {
 		return
 	}
-	log, from := v.streams[stream].log, l.done
+	log := v.streams[stream].log
 	end := len(log)
 	if l.to >= 0 {
 		end = l.to
 	}
-	if v.happens("delivery: old records", v.Faults*4) {
-		from = l.from + v.intN(l.done-l.from+1)
-	}
 	var texts []string
 	var at []int
-	for ; from < end && len(texts) <= v.intN(v.Batch); from++ {
+	for n := 1 + v.intN(v.Batch); from < end && len(texts) < n; from++ {
 		if r := log[from]; r.hash >= l.low && r.hash <= l.high && (from >= l.done || v.now().Sub(r.at) < 23*time.Hour) {
 			texts, at = append(texts, r.text), append(at, from)
 		}
@@ -289,7 +306,22 @@ func (v *variant) drain() {
 				if tries > 2000 {
 					v.t.Fatalf("%+v: stream shard %s is not done after 2,000 deliveries", v.config, l.id)
 				}
-				v.deliver(i, l)
+				v.deliver(i, l, l.done)
+			}
+		}
+	}
+}
+
+// again delivers old records to containers that cache nothing, the oldest last.
+func (v *variant) again() {
+	for i := range v.containers {
+		v.containers[i] = v.start()
+	}
+	for i, lanes := range v.lanes {
+		for _, l := range lanes {
+			for from := l.done; from > l.from; {
+				from = l.from + v.intN(from-l.from)
+				v.deliver(i, l, from)
 			}
 		}
 	}

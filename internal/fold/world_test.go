@@ -96,7 +96,7 @@ func newWorld(t testing.TB, seed uint64) *world {
 		return nil
 	})
 	w.views = map[string]*shardmap.Map{"current": w.view(w.db), "old": w.view(unread), "none": w.view(unread)}
-	require.NoError(t, w.views["old"].Load(t.Context(), w.clock))
+	enginetest.Eventually(t, func() bool { return w.views["old"].Load(t.Context(), w.clock) == nil })
 	w.down = true
 	for _, view := range []string{"current", "old"} {
 		w.writers = append(w.writers, counters.NewWriter(w.losing(50), w.names.Items, w.views[view], counters.Options{}))
