@@ -2,6 +2,7 @@ package fold
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -137,8 +138,11 @@ func (v *variant) intN(n int) int {
 	return v.random.IntN(n)
 }
 
-// errBroken is the error of calls that are not sent, have an unknown outcome, or whose process died.
-var errBroken = &types.InternalServerError{}
+// Errors of calls. The first, of calls that are not sent or have an unknown outcome, is retried.
+var (
+	errBroken = &types.InternalServerError{}
+	errDied   = errors.New("the process died")
+)
 
 // call makes a container's call of DynamoDB, or fails.
 func (v *variant) call(c *container, in any, call func() error) error {
@@ -149,14 +153,14 @@ func (v *variant) call(c *container, in any, call func() error) error {
 	}
 	switch {
 	case c.dead.Load():
-		return errBroken
+		return errDied
 	case v.happens("not sent", v.Faults/3):
 		return errBroken
 	case v.happens("throttled", v.Faults/4):
 		return throttled("TableWriteKeyRangeThroughputExceeded")
 	case v.happens("died before a call", v.Faults/20):
 		c.dead.Store(true)
-		return errBroken
+		return errDied
 	}
 	v.calls.Add(1)
 	v.intervene(meanwhile)
@@ -165,7 +169,10 @@ func (v *variant) call(c *container, in any, call func() error) error {
 	if v.happens("died after a call", v.Faults/20) {
 		c.dead.Store(true)
 	}
-	if c.dead.Load() || update && v.happens("answer lost", v.Faults/2) {
+	switch {
+	case c.dead.Load():
+		return errDied
+	case update && v.happens("answer lost", v.Faults/2):
 		return errBroken
 	}
 	return err
@@ -269,7 +276,7 @@ func (v *variant) hand(streamShard string, texts []string) (map[string]bool, err
 	c := v.container()
 	failed, err := hand(c.Handler, enginetest.WindowedBatch(streamShard, texts...))
 	if c.dead.Load() {
-		return nil, errBroken
+		return nil, errDied
 	}
 	return failed, err
 }
