@@ -10,7 +10,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/heat/windows"
@@ -55,9 +54,6 @@ func (f *fixture) merged(t testing.TB, from, to time.Time, step time.Duration) [
 	}
 	return m.Rows()
 }
-
-// sameRates ignores the fields that layers don't store, or store with less precision.
-var sameRates = cmpopts.IgnoreFields(heat.KeyHeat{}, "FirstSeen", "LastSeen", "Folded", "UnitsPerWrite", "Siblings", "Crowd", "HotUntil")
 
 // TestLayersWaitForLaggingStreamShard checks that a window is not folded before a lagging stream shard's item of it.
 // The time after the last item is folded once no item has followed for long enough.

@@ -38,7 +38,6 @@ type world struct {
 	sound, hurt string                      // names of the entities and of the counters
 	events      map[string]map[string]int   // by entity and sort key: the number that reads return
 	places      map[string]map[string][]int // by entity and sort key: write shards
-	counts      map[string]map[int][2]int64 // by counter and write shard: rev, value
 }
 
 // growths is the history of the entities' shard counts: 1, and 3 in the second half of hour().
