@@ -115,7 +115,7 @@ func TestInvalidScoresWriteNothing(t *testing.T) {
 		"null scores":    {"/v1/scores", "POST", `{"board":"g","scores":null}`, "body.scores"},
 		"no player":      {"/v1/scores", "POST", `{"board":"g","scores":[{"player":"ann","score":1},{"score":1}]}`, "body.scores[1]"},
 		"text":           {"/v1/scores", "POST", scoresBody("g", "ann", "1", "bob", `"2"`), "body.scores[1].score"},
-		"too fine":       {"/v1/scores", "POST", scoresBody("g", "ann", "1", "bob", "0.0000000001"), "body.scores[1].score"},
+		"39 digits":      {"/v1/scores", "POST", scoresBody("g", "ann", "1", "bob", "1."+strings.Repeat("1", 38)), "body.scores[1].score"},
 		"too large":      {"/v1/scores", "POST", scoresBody("g", "ann", "1", "bob", "1e18"), "body.scores[1].score"},
 		"a mode":         {"/v1/leaderboards", "PUT", `{"board":"g","mode":"worst"}`, "body.mode"},
 		"a size":         {"/v1/leaderboards", "PUT", `{"board":"g","size":1001}`, "body.size"},

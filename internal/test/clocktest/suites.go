@@ -37,7 +37,7 @@ var suites = []suite{
 	{"internal/base/metrics", ""},
 	{"internal/tool/workload", ""},
 	{"internal/base/schedule", ""},
-	{"internal/hotkeys", "^(TestPresentAndPast|TestBudget.*|TestShrink|TestDecideGrowth.*|TestDecideShrink|TestTaskFaults)$"},
+	{"internal/hotkeys", "^(TestDecide.*|TestBudget.*|TestShrink|TestTaskFaults)$"},
 	{"internal/ingest", "^(Test.*Sessions.*|Test.*Hits.*|TestEventsAreAnswered|TestKeyedScoresCountOnce|TestScores|TestALate.*)$"},
 	{"internal/query", "^(TestDefault.*|TestRollups.*|TestHot.*|TestActiveSessions|TestWideRanges.*|TestShards)$"},
 	{"internal/fold", "^(TestSummariesOfPeriodsExpire|TestALostTopOfAWeek|TestWhatAnEventAdds|TestRulesDecide|TestTasks|TestMarkers.*)$"},
