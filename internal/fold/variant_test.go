@@ -57,6 +57,14 @@ type streamShard struct {
 
 func (l *streamShard) ended() bool { return l.to >= 0 && l.done >= l.to }
 
+// unfinished returns the oldest ancestor that is not done, or the stream shard itself.
+func (l *streamShard) unfinished() *streamShard {
+	if l.parent != nil && !l.parent.ended() {
+		return l.parent.unfinished()
+	}
+	return l
+}
+
 // container is an aggregator's process.
 type container struct {
 	*Handler
@@ -313,7 +321,8 @@ func (v *variant) drain() {
 				if tries > 2000 {
 					v.t.Fatalf("%+v: stream shard %s is not done after 2,000 deliveries", v.config, l.id)
 				}
-				v.deliver(i, l, l.done)
+				next := l.unfinished() // a fold during a call may have rotated the parent since its turn
+				v.deliver(i, next, next.done)
 			}
 		}
 	}
