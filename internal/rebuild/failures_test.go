@@ -36,7 +36,7 @@ func TestPoisonIsRepaired(t *testing.T) {
 	enginetest.Eventually(t, func() bool { return len(r.failures(t, r.checker(nil))) == 2 })
 	unknownPK, unknownSK := schema.FailureKey(schema.UnknownTarget("shardId-1", "17"))
 	r.update(t, r.names.Rollups, unknownPK, unknownSK, "SET last_at = :at, failures = :n", item{":at": num(5), ":n": num(1)})
-	mend := func() {
+	repair := func() {
 		r.update(t, r.names.Items, "C#c#1#1", "+", "SET rev = :rev, #value = :rev", item{":rev": num(11)})
 		r.update(t, r.names.Events, "E#e#"+at.Format(time.DateOnly)+"#0", schema.EventSortKey(at, "bad"), "REMOVE #data", nil)
 	}
@@ -48,7 +48,7 @@ func TestPoisonIsRepaired(t *testing.T) {
 	}{
 		{nil, repairing, false, 2, 2, 3},
 		{nil, repairing, true, 3, 2, 3},
-		{mend, nil, true, 3, 1, 3}, // a dry run forgets nothing; the hour lacks an event
+		{repair, nil, true, 3, 1, 3}, // a dry run forgets nothing; the hour lacks an event
 		{nil, repairing, false, 2, 0, 1},
 		{nil, nil, true, 3, 0, 1},
 		{nil, repairing, true, 3, 0, 0},

@@ -2,7 +2,6 @@ package collect
 
 import (
 	"bufio"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -28,7 +27,7 @@ var timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-
 const (
 	maxLine    = 1 << 20   // bytes of a line that are read
 	maxSources = 200       // threads and requests whose events are read at a time
-	maxLogged  = 1_000_000 // request ids, and 10,000 keys, that are told apart
+	maxLogged  = 1_000_000 // request ids, and 10,000 keys, that are distinguished
 	maxKeys    = 10_000
 )
 
@@ -44,16 +43,6 @@ type logReader struct {
 
 	seen map[string][]throttles.Reason // what was counted of a request, by its id
 	logCounts
-}
-
-// logCounts has the throttles of a log.
-type logCounts struct {
-	counts  map[throttles.Reason]int // the cause may be unknown
-	keys    map[throttles.Key]int
-	errors  int // throttles within the time, on the tables or without a reason
-	others  int // throttles of other tables
-	old     int // throttles outside the time
-	unnamed int // throttles of an index, of which the log doesn't say which
 }
 
 // readLogs counts the throttles in the logs.
@@ -274,40 +263,4 @@ func (l *logReader) countReason(r throttles.Reason, text string) {
 	if key := l.c.keyOf(text, r.ID); key != "" && len(l.keys) < maxKeys {
 		l.keys[throttles.Key{Reason: r, Key: key, Source: l.name}]++
 	}
-}
-
-// addCounts adds the counts to the evidence.
-func (l *logReader) addCounts() {
-	l.c.Logged += float64(l.errors)
-	for r, n := range l.counts {
-		if n <= 0 {
-			continue
-		}
-		of := r.String()
-		if r.Cause == "" {
-			of = fmt.Sprintf("throttled %ss of %s, without a reason", r.Operation, cmp.Or(r.Index, r.Table))
-		}
-		l.c.Counts = append(l.c.Counts, throttles.Count{Reason: r, Events: float64(n), Source: throttles.Source{Name: l.name, Text: throttles.Several(n, "error") + " with " + of}})
-	}
-	for k, n := range l.keys {
-		k.Throttles = float64(n)
-		l.c.Keys = append(l.c.Keys, k)
-	}
-	if l.old > 0 {
-		l.c.addNote("%s: %s outside this time. Pass --since to count older ones.", l.name, are(l.old, "throttle"))
-	}
-	if l.others > 0 {
-		l.c.addNote("%s: %s of other tables or indexes.", l.name, are(l.others, "throttle"))
-	}
-	if l.unnamed > 0 {
-		l.c.addNote("%s: %s of an index, and the text doesn't say of which. Log the ThrottlingReasons to know.", l.name, are(l.unnamed, "throttle"))
-	}
-}
-
-// are returns a number of things as the subject of a sentence: "1 throttle is", "2 throttles are".
-func are(n int, noun string) string {
-	if n == 1 {
-		return throttles.Several(n, noun) + " is"
-	}
-	return throttles.Several(n, noun) + " are"
 }
