@@ -123,7 +123,7 @@ func fullAlarms(c *config.Config) []alarm {
 func summaryAlarms(s awscdk.Stack, c *config.Config, aggregator function) []alarm {
 	return []alarm{{
 		name: "summaries-to-repair", from: 1, periods: 1,
-		metric: logged(s, c, aggregator, "SummariesToRepair", "not folded: targets must be computed anew", "$.targets"),
+		metric: logged(s, c, aggregator, "SummariesToRepair", "not folded: targets must be recomputed", "$.targets"),
 		text:   "Records could not be folded and were set aside, so summaries lack them. Run hotshard check --failed --repair after the cause is repaired.",
 	}}
 }

@@ -193,6 +193,6 @@ func (d *delivery) report() {
 	}
 	if len(d.lost) > 0 {
 		target := slices.Min(slices.Collect(maps.Keys(d.lost)))
-		d.log.Error("not folded: targets must be computed anew", "targets", len(d.lost), "one target", target, "error", d.lost[target].reason)
+		d.log.Error("not folded: targets must be recomputed", "targets", len(d.lost), "one target", target, "error", d.lost[target].reason)
 	}
 }
