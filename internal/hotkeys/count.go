@@ -194,8 +194,8 @@ func (c *counts) running() []heat.Item {
 
 // ended returns the items to report, in order of time, and holds the quiet ones. It is called once, after addWrites.
 //
-// The item of a whole window has no part. The item of a batch's share has its first record as its part, which is the
-// same after a redelivery.
+// An item's part is its first record, which is the same after a redelivery. So a window that continues after an early end
+// has an item for each of its parts.
 func (c *counts) ended(now time.Time) []heat.Item {
 	var items []heat.Item
 	for _, w := range c.others {
@@ -206,11 +206,7 @@ func (c *counts) ended(now time.Time) []heat.Item {
 		own = append(own, c.own)
 	}
 	for _, w := range own {
-		part := ""
-		if c.batch.TerminatedEarly && (w == c.own || c.lost) { // the window may continue
-			part = cmp.Or(w.First(), "none") // none if a state was dropped and the window has no record
-		}
-		switch it := c.item(w, c.batch.StreamShard(), part); {
+		switch it := c.item(w, c.batch.StreamShard(), cmp.Or(w.First(), "none")); { // none if a state was dropped
 		case w.Records == 0 && !w.Incomplete:
 		case c.settings.holds() && c.length < c.settings.Hold && c.settings.quiet(w):
 			c.held = append(c.held, it.Heaviest(heat.HeldKeys))

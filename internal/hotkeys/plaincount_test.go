@@ -50,10 +50,7 @@ type traits struct {
 	stalls  int    // so many of 1,000 steps stall a stream shard
 	losses  int    // so many of 1,000 deliveries that are no retries have lost their window's state
 
-	// A tumbling window that ended early may continue with a window that is stored already. A late write to that window
-	// would replace its counts, so a schedule has only one of these: so many of 1,000 deliveries end the tumbling window,
-	// or so many of 1,000 writes have a time up to 70 s before they reach the stream.
-	early, behind int
+	early, behind int // so many of 1,000 deliveries end the tumbling window; so many of 1,000 writes have a time up to 70 s before they reach the stream
 
 	off, end time.Duration // the task does not run between these times
 }
@@ -106,11 +103,7 @@ func newSchedule(t *testing.T, seed uint64) *schedule {
 		hold: []time.Duration{0, 10 * time.Second, time.Minute, heat.MaxHold}[random.IntN(4)], length: 2*time.Minute + minutes(22), streams: 1 + random.IntN(4),
 		faults: []uint64{0, 10, 60}[random.IntN(3)], stalls: []int{0, 10, 40}[random.IntN(3)], losses: []int{0, 0, 5, 50}[random.IntN(4)], off: minutes(20),
 	}
-	if random.IntN(2) == 0 {
-		s.early = 20
-	} else {
-		s.behind = 100
-	}
+	s.early, s.behind = []int{0, 20}[random.IntN(2)], []int{0, 100}[random.IntN(2)]
 	s.end = s.off + minutes(20)
 	s.settings = settings()
 	s.settings.PartitionWCU = 10 // 70 units of a window are hot, and fewer than 10 quiet

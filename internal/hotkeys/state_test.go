@@ -54,7 +54,7 @@ func TestDroppedStateAlone(t *testing.T) {
 		f := newFixture(settings())
 		f.must(t, batch{state: map[string]string{"v": "9"}, final: true, early: early}.payload())
 		items := slices.Collect(maps.Values(parsed(t, f)))
-		if len(items) != 1 || !items[0].Incomplete || (items[0].Part == "") == early {
+		if len(items) != 1 || !items[0].Incomplete || items[0].Part != "none" {
 			t.Errorf("early %v: items %+v, want an incomplete one", early, items)
 		}
 	}

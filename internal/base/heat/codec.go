@@ -42,7 +42,9 @@ func (it *Item) Stored(expires time.Time) map[string]types.AttributeValue {
 }
 
 func (it *Item) stored(pk, sk string, expires time.Time) stored {
-	windows := encode([]Item{*it}, it.End().Add(it.Lag), false)
+	item := *it
+	item.Part = "" // the sort key has it
+	windows := encode([]Item{item}, it.End().Add(it.Lag), false)
 	return stored{Key: record.Key{PK: pk, SK: sk}, Version: version, Windows: windows, Expires: expires.Unix()}
 }
 
@@ -60,7 +62,7 @@ func Open(attributes map[string]types.AttributeValue) (*Decoder, error) {
 	d := decoder(s.Windows)
 	d.sk = sortKey(attributes)
 	if d.common.Base == 0 {
-		d.common.StreamShard = streamShard(d.sk)
+		d.common.StreamShard, d.common.Part = sourceOf(d.sk)
 	}
 	return d, d.fault(err)
 }
@@ -123,10 +125,11 @@ func Start(attributes map[string]types.AttributeValue) (time.Time, bool) {
 	return start, err == nil
 }
 
-// streamShard returns the stream shard in a sort key: see [Item.key].
-func streamShard(sk string) string {
+// sourceOf returns the stream shard and the part in a sort key: see [Item.key].
+func sourceOf(sk string) (streamShard, part string) {
 	_, source, _ := strings.Cut(sk, "#")
-	return source[:max(0, strings.LastIndex(source, "#"))]
+	at := max(0, strings.LastIndex(source, "#"))
+	return source[:at], strings.TrimPrefix(source[at:], "#")
 }
 
 // sortKey returns an item's sort key, or "" if it has none of the right type.

@@ -45,12 +45,12 @@ func (c *coder) header() {
 	c.time(&it.Start, time.UnixMilli(0), time.Millisecond)
 	c.time(&c.put, it.Start, time.Millisecond)
 	c.flag(&c.several)
+	c.Text(&it.Part)
 }
 
 // window encodes or decodes a window. Its start is a number of windows after the first.
 func (c *coder) window(it *Item) {
 	c.time(&it.Start, c.common.Start, c.common.Window)
-	c.Text(&it.Part)
 	for _, n := range []*uint64{&it.Records, &it.Units, &it.Rest, &it.IndexRest} {
 		c.Uint(n)
 	}

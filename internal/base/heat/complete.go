@@ -44,11 +44,10 @@ type Reports struct {
 	last   time.Time // start of the newest
 }
 
-// reported is an item that a stream shard has put. Whole is false for a part of a window, which more parts may follow.
+// reported is an item that a stream shard has put.
 type reported struct {
 	start, end time.Time
 	lag        time.Duration
-	whole      bool
 }
 
 // Add adds items of windows, in any order. Folded items name no stream shards, so Add uses only the length of their
@@ -66,7 +65,7 @@ func (r *Reports) Add(items []Item) {
 			continue
 		}
 		id := it.StreamShard
-		r.shards[id] = append(r.shards[id], reported{it.Start, it.End(), it.Lag, it.Part == ""})
+		r.shards[id] = append(r.shards[id], reported{it.Start, it.End(), it.Lag})
 		if it.Start.After(r.last) {
 			r.last = it.Start
 		}
@@ -116,7 +115,7 @@ func (r *Reports) wait(start time.Time) (wait time.Duration) {
 			if it.start.Before(start) && !it.end.Before(start) {
 				expected, lag = true, max(lag, it.lag)
 			}
-			passed = passed || it.start.After(start) || it.whole && it.start.Equal(start)
+			passed = passed || !it.start.Before(start)
 		}
 		if expected && !passed {
 			wait = max(wait, OnTime, lagging*lag)

@@ -35,7 +35,6 @@ func TestComplete(t *testing.T) {
 		"it is quiet":                          {append(both[:1:1], slow, reportOf(10, "a", "")), 41, false, 20},
 		"it was never late":                    {append(both[:2:2], reportOf(10, "a", "")), 25, false, 20},
 		"it has put a later item":              {append(both[:1:1], slow, reportOf(10, "a", ""), reportOf(20, "b", "")), 29, false, 20},
-		"a part of a window":                   {append(both[:1:1], slow, reportOf(10, "a", ""), reportOf(10, "b", "x")), 29, false, 10},
 		"a new stream shard":                   {append(both[:2:2], reportOf(10, "a", ""), reportOf(10, "b", ""), reportOf(10, "c", "")), 29, false, 20},
 		"a quiet window between":               {append(both[:2:2], reportOf(20, "a", ""), reportOf(20, "b", "")), 36, false, 30},
 		"after two hours without a detector":   {[]heat.Item{reportOf(-7200, "a", ""), reportOf(0, "a", "")}, 16, false, 10},

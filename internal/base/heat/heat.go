@@ -53,8 +53,8 @@ type Item struct {
 	Base time.Duration
 
 	// StreamShard and Part identify the item among those of its window. StreamShard is unique among all streams, as
-	// [ddbstream.Batch.StreamShard] is. Part is empty unless the window was counted in several parts, which add up to
-	// it. An item that is put again replaces the first one.
+	// [ddbstream.Batch.StreamShard] is. Part is the sequence number of the item's first record; the parts of a window add
+	// up to it. An item that is put again replaces the first one.
 	StreamShard string
 	Part        string
 

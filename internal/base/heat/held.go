@@ -34,6 +34,8 @@ const (
 // that fit; the others are in the windows' rests.
 func StoredHeld(items []Item, put, expires time.Time) map[string]types.AttributeValue {
 	pk, sk := items[0].key()
+	items = slices.Clone(items)
+	items[0].Part = "" // the sort key has it
 	windows := encode(items, put, true)
 	for keys := 2 * HeldKeys; keys > 1 && len(windows) > heldBytes; keys-- {
 		windows = encode(keepHeaviest(items, keys-1), put, true)

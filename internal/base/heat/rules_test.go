@@ -90,9 +90,9 @@ func TestSortKeys(t *testing.T) {
 	if _, ok := Start(map[string]types.AttributeValue{"sk": &types.AttributeValueMemberN{Value: "1"}}); ok {
 		t.Error("a number has a time")
 	}
-	for sk, want := range map[string]string{"t#s#": "s", "t#s#p": "s", "t#a#b#p": "a#b", "t##": "", "t": "", "t#s": ""} {
-		if got := streamShard(sk); got != want {
-			t.Errorf("%q: %q", sk, got)
+	for sk, want := range map[string][2]string{"t#s#": {"s", ""}, "t#s#p": {"s", "p"}, "t#a#b#p": {"a#b", "p"}, "t##": {}, "t": {}, "t#s": {"", "s"}} {
+		if shard, part := sourceOf(sk); shard != want[0] || part != want[1] {
+			t.Errorf("%q: %q, %q", sk, shard, part)
 		}
 	}
 	late := Item{Start: zero, StreamShard: "s", Part: "p"}
