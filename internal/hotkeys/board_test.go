@@ -46,7 +46,7 @@ func TestBoardHotAtHalfTheRate(t *testing.T) {
 		f.must(t, batch{writes: c.scores, first: 1, final: true}.payload())
 		var hot []string
 		for _, row := range f.rows(t) {
-			if row.Status != heat.Warm {
+			if row.Status != heat.Normal {
 				hot = append(hot, fmt.Sprint(row.Index, " ", row.Key, " ", row.Status, " ", row.WriteUnitsPerSecond))
 			}
 		}

@@ -162,7 +162,7 @@ func (s *schedule) checkMap() {
 		}
 	}
 	for _, row := range got.Rows {
-		if row.Keys == 1 && (!slices.Equal(row.Units, want[row.Key]) || row.Worst == "warm" && hot[row.Key] || row.Worst != "warm" && slices.Max(row.Units) < 10) {
+		if row.Keys == 1 && (!slices.Equal(row.Units, want[row.Key]) || row.Worst == "normal" && hot[row.Key] || row.Worst != "normal" && slices.Max(row.Units) < 10) {
 			s.t.Errorf("GET /v1/heat: %+v, want %v, hot %t", row, want[row.Key], hot[row.Key])
 		}
 		delete(hot, row.Key)

@@ -125,7 +125,7 @@ func TestHeat(t *testing.T) {
 	if entity.Status != "saturated" || entity.Type != "entity" || entity.Name != "x" {
 		t.Errorf("%+v", entity)
 	}
-	if foreign := m.row("not a key of hotshard's"); foreign.Type != "" || foreign.Name != "" || foreign.Status != "warm" {
+	if foreign := m.row("not a key of hotshard's"); foreign.Type != "" || foreign.Name != "" || foreign.Status != "normal" {
 		t.Errorf("%+v", foreign)
 	}
 	if m = r.heat("?rows=4"); len(m.Rows) != 4 || m.Rows[0].Key != "C#cold-" || m.Rows[0].Keys != 2 || m.Rows[0].First != "C#cold-1#0" || m.Rows[0].Last != "C#cold-2#0" || m.Rows[0].Name != "" || m.Rows[0].Units[84] != 30 {

@@ -30,8 +30,8 @@ type HotKey struct {
 	Index        string        `json:"index,omitempty" doc:"The index of the partition key; absent for the table's own keys. A board's write shards are in by_rank, those of a group of sessions in by_group"`
 	Type         string        `json:"type" enum:"entity,counter,board,sessions,limit,other" doc:"The base key's type; other for a key without a base key"`
 	Name         string        `json:"name" doc:"The base key's name; for type other the partition key, such as a player's entry on a board"`
-	Status       heat.Status   `json:"status" enum:"hot,saturated,warm" doc:"The current status, from the two newest complete windows and what is known of later ones. saturated: at the partition's limit; hot: near it, or one second reached it, or a writer was throttled; warm: below that"`
-	Worst        heat.Status   `json:"worst" enum:"hot,saturated,warm" doc:"The worst status in any window"`
+	Status       heat.Status   `json:"status" enum:"hot,saturated,normal" doc:"The current status, from the two newest complete windows and what is known of later ones. saturated: at the partition's limit; hot: near it, or one second reached it, or a writer was throttled and one second took half of it; normal: below that"`
+	Worst        heat.Status   `json:"worst" enum:"hot,saturated,normal" doc:"The worst status in any window"`
 	Rate         float64       `json:"write_units_per_second" doc:"WCU/s of the key's hottest window: a measured mean, and a lower bound"`
 	Current      float64       `json:"current" doc:"WCU/s of the key's hottest write shard in the newest complete window"`
 	Error        float64       `json:"error" doc:"Upper bound of the error, in WCU/s: the true rate of recorded writes is at most this much higher"`

@@ -220,7 +220,7 @@ func TestHotKeys(t *testing.T) {
 	if hot.Type != "counter" || hot.Name != "a#b" || hot.Status != heat.Hot || hot.Rate != 700 || hot.Shards != 1 || hot.Advice == "" {
 		t.Errorf("got %+v", hot)
 	}
-	if warm.Type != "entity" || warm.Name != "sensor" || warm.Status != heat.Warm || warm.Rate != 10 || warm.Error != 2 {
+	if warm.Type != "entity" || warm.Name != "sensor" || warm.Status != heat.Normal || warm.Rate != 10 || warm.Error != 2 {
 		t.Errorf("got %+v", warm)
 	}
 	if r.get("/v1/hot-keys?since=10s", &out); len(out.Keys) != 0 {

@@ -56,13 +56,13 @@ func (r *KeyHeat) Advice(now *KeyHeat, s Sharding) string {
 	switch {
 	case now.Crowd.Keys > 0:
 		return now.load() + now.Crowd.advice(now.Limit)
-	case r.Worst == Warm:
+	case r.Worst == Normal:
 		return fmt.Sprintf("%.0f%% of the partition limit. No action needed.", r.percent(r.Current))
-	case r.Now == Warm:
+	case r.Now == Normal:
 		return r.cooled(s.Grown)
 	case s.resharded(now):
 		return s.watching()
-	case now.Status == Warm:
+	case now.Status == Normal:
 		return now.burst(s.Kind)
 	}
 	return now.load() + now.cure(s)
@@ -71,7 +71,7 @@ func (r *KeyHeat) Advice(now *KeyHeat, s Sharding) string {
 // resharded reports whether the newest shard count took effect after the key was hot last. A window that it took effect
 // in has the rates of both counts.
 func (s *Sharding) resharded(now *KeyHeat) bool {
-	return !s.Changed.IsZero() && (now.Worst == Warm || now.Start.Before(s.Changed))
+	return !s.Changed.IsZero() && (now.Worst == Normal || now.Start.Before(s.Changed))
 }
 
 // watching returns the advice for a key that was resharded while it was hot.
@@ -105,7 +105,7 @@ func (r *KeyHeat) burst(t kind.Kind) string {
 
 // load returns, as text, the share of the partition limit that the key uses.
 func (r *KeyHeat) load() string {
-	if r.Status == Warm {
+	if r.Status == Normal {
 		return ""
 	}
 	text := fmt.Sprintf("Using at least %.0f%% of a partition's %s WCU/s", r.percent(r.WriteUnitsPerSecond), wcu(r.Limit))
@@ -142,7 +142,7 @@ func Grouped(n float64) string {
 }
 
 func (c Crowd) advice(limit float64) string {
-	return fmt.Sprintf("It is one of %d warm keys on a stream shard that takes %.0f%% of the partition limit, and none is hot by itself. If that stream shard is one partition, the partition is hot, and more write shards of one key don't cure it: DynamoDB splits it, unless writes go to ever greater sort keys. Until then, pace the writes.",
+	return fmt.Sprintf("It is one of %d keys on a stream shard that takes %.0f%% of the partition limit, and none is hot by itself. If that stream shard is one partition, the partition is hot, and more write shards of one key don't cure it: DynamoDB splits it, unless writes go to ever greater sort keys. Until then, pace the writes.",
 		c.Keys, math.Floor(100*c.Rate/limit))
 }
 

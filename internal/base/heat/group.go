@@ -92,10 +92,10 @@ func unitsPerWrite(entries []entry) float64 {
 	return float64(units) / float64(writes)
 }
 
-// Crowd is a stream shard that is hot because of several warm keys. On AWS a stream shard normally has the records of
+// Crowd is a stream shard that is hot because of several keys that are not hot. On AWS a stream shard normally has the records of
 // one partition, so that this partition is hot.
 type Crowd struct {
-	Keys int     // number of warm keys; 0 for no crowd
+	Keys int     // number of these keys; 0 for no crowd
 	Rate float64 // WCU/s of the stream shard
 }
 

@@ -39,7 +39,7 @@ func adviceWith(row heat.KeyHeat, history shard.History, partitions int) string 
 	return row.Advice(&row, heat.ShardingOf(base.Type, history, partitions))
 }
 
-// TestCrowd checks that several warm keys that fill a stream shard are a crowd, unless one is hot or the stream shard
+// TestCrowd checks that several normal keys that fill a stream shard are a crowd, unless one is hot or the stream shard
 // has more units than a partition takes. Only rows of those keys name it.
 func TestCrowd(t *testing.T) {
 	warm := []heat.Key{key("a", 300, 0, 30, 0), key("b", 250, 0, 30, 0), key("c", 20, 0, 2, 0)}
@@ -64,7 +64,7 @@ func TestCrowd(t *testing.T) {
 		}
 	}
 	items := []heat.Item{counted("1", 800, warm...), counted("2", 300, key("a", 20, 0, 2, 0), key("d", 200, 0, 20, 0))}
-	if got := find(t, "a", items...); got.Crowd.Keys != 2 || !strings.Contains(advice(got, 1), "one of 2 warm keys on a stream shard that takes 80% of the partition limit") {
+	if got := find(t, "a", items...); got.Crowd.Keys != 2 || !strings.Contains(advice(got, 1), "one of 2 keys on a stream shard that takes 80% of the partition limit") {
 		t.Errorf("a: crowd %+v, want 2 keys; advice %q", got.Crowd, advice(got, 1))
 	}
 	for _, alone := range []string{"c", "d"} {
@@ -148,7 +148,7 @@ func TestAdviceNamesTheGrowth(t *testing.T) {
 	at := func(minute int) time.Time { return noon.Add(time.Duration(minute) * time.Minute) }
 	hot := find(t, "C#a#0", counted("1", 1600, key("C#a#0", 800, 0, 80, 0), key("C#a#1", 780, 0, 78, 0)))
 	cooled := hot
-	cooled.Verdicts = heat.Verdicts{Worst: heat.Hot, Now: heat.Warm, Current: 20, HotUntil: at(5)}
+	cooled.Verdicts = heat.Verdicts{Worst: heat.Hot, Now: heat.Normal, Current: 20, HotUntil: at(5)}
 	for name, c := range map[string]struct {
 		row     heat.KeyHeat
 		history shard.History

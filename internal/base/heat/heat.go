@@ -144,7 +144,7 @@ type Status uint8
 
 // The verdicts.
 const (
-	Warm      Status = iota // below the threshold
+	Normal    Status = iota // below the threshold
 	Hot                     // its certified rate has reached the threshold
 	Saturated               // its certified rate is at a partition's limit, so demand may be higher
 )
@@ -161,10 +161,10 @@ func Verdict(rate, limit, hotRate float64) Status {
 	case rate >= hotRate:
 		return Hot
 	}
-	return Warm
+	return Normal
 }
 
-var statuses = []string{"warm", "hot", "saturated"}
+var statuses = []string{"normal", "hot", "saturated"}
 
 // String returns the status's name in the API.
 func (s Status) String() string {

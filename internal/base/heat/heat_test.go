@@ -241,7 +241,7 @@ func TestMerge(t *testing.T) {
 	if rows := heat.Merge([]heat.Item{ // a key of the table, and one of an index with the same text
 		{Start: noon, Window: time.Second, Limit: 9, HotRate: 6, Rest: 2, IndexRest: 4, Keys: []heat.Key{{Key: "k", Units: 7, PeakAt: noon}}},
 		{Start: noon, Window: time.Second, Limit: 9, HotRate: 6, Rest: 1, IndexRest: 5, Keys: []heat.Key{{Index: "i", Key: "k", Units: 5, PeakAt: noon}}},
-	}); len(rows) != 2 || rows[0].Index != "" || rows[0].Status != heat.Hot || rows[0].Error != 1 || rows[1].Index != "i" || rows[1].Status != heat.Warm || rows[1].Error != 4 {
+	}); len(rows) != 2 || rows[0].Index != "" || rows[0].Status != heat.Hot || rows[0].Error != 1 || rows[1].Index != "i" || rows[1].Status != heat.Normal || rows[1].Error != 4 {
 		t.Errorf("a text that is a key of the table and of an index has the rows %+v, want two", rows)
 	}
 	if rows := heat.Merge(nil); len(rows) != 0 {
@@ -257,7 +257,7 @@ func TestAdvice(t *testing.T) {
 		status heat.Status
 		want   string
 	}{
-		{"C#a#0", 12.9, heat.Warm, "1% of the partition limit. No action needed."},
+		{"C#a#0", 12.9, heat.Normal, "1% of the partition limit. No action needed."},
 		{"C#a#0", 1000, heat.Saturated, "Using at least 100% of a partition's 1,000 WCU/s, so writes may be throttled. Increase from 4 to 16 write shards."},
 		{"by_rank L#a#all#3", 0, heat.Saturated, "Increase from 4 to 8 write shards."},
 		{"by_rank L#a#all#3", 700, heat.Hot, "Increase from 4 to 23 write shards."},

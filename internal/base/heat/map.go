@@ -26,7 +26,7 @@ type MapOptions struct {
 	// to AsOf was read, so times without a window had no writes. With a zero Read, only windows show what was read.
 	AsOf, Read time.Time
 
-	Changes map[string][]Change // by base key; a writer's change means that the key was hot
+	Changes map[string][]Change // by base key; see [KeyHeat.Grown]
 }
 
 // Map builds the matrix of keys and columns from items, in any order. If it holds too many keys, it drops the colder

@@ -53,8 +53,9 @@ func (m *Map) blank() Matrix {
 		From: jsontime.Time{Time: m.o.From}, To: jsontime.Time{Time: m.o.To}, Step: jsontime.Duration(m.o.Step), Table: m.o.Table,
 		AsOf: jsontime.Time{Time: m.asOf()}, Indexes: []string{}, Rows: []Row{}, Covered: m.covered(),
 	}
+	out.PartitionWCU = m.limit()
 	if m.newest != nil {
-		out.PartitionWCU, out.HotWCU = m.newest.Limit, m.newest.HotRate
+		out.HotWCU = m.newest.HotRate
 	}
 	for index, units := range m.indexUnits {
 		if units > 0 {
@@ -75,6 +76,14 @@ func (m *Map) asOf() time.Time {
 		return m.newest.End()
 	}
 	return m.o.AsOf
+}
+
+// limit returns a partition's limit in WCU/s, from the newest window; 0 without windows.
+func (m *Map) limit() float64 {
+	if m.newest == nil {
+		return 0
+	}
+	return m.newest.Limit
 }
 
 // length returns the length of windows.

@@ -44,12 +44,15 @@ func counted(second int, rest, unlisted uint64, keys ...Key) Item {
 // TestMatrix checks all numbers of small maps.
 func TestMatrix(t *testing.T) {
 	items := []Item{
-		counted(0, 3, 30, Key{Key: "C#a#0", Units: 800, Err: 2, Peak: 90, PeakAt: at(2)}, Key{Key: "C#a#1", Units: 100, Peak: 20, PeakAt: at(3)}, Key{Key: "C#b#0", Units: 50, Err: 1, Peak: 9, PeakAt: at(2)}, Key{Index: "i", Key: "x", Units: 70, Err: 4, Peak: 9, PeakAt: at(2)}),
+		counted(0, 3, 30, Key{Key: "C#a#0", Units: 800, Err: 2, Peak: 90, PeakAt: at(2)}, Key{Key: "C#a#1", Units: 100, Peak: 20, PeakAt: at(3)}, Key{Key: "C#b#0", Units: 50, Err: 1, Peak: 50, PeakAt: at(2)}, Key{Index: "i", Key: "x", Units: 70, Err: 4, Peak: 9, PeakAt: at(2)}),
 		counted(10, 4, 0, Key{Key: "C#a#1", Units: 40, Peak: 20, PeakAt: at(13)}, Key{Key: "z", Units: 5, Peak: 1, PeakAt: at(12)}),
 		counted(20, 0, 7, Key{Key: "C#a#0", Units: 60, Peak: 8, PeakAt: at(22)}),
 		counted(-10, 0, 0, Key{Key: "C#b#0", Units: 710, Peak: 80, PeakAt: at(-5)}),
 	}
-	growth := map[string][]Change{"C#b": {{Time: jsontime.Time{Time: at(12)}, Before: 1, Shards: 4, By: "ingest"}}}
+	growth := map[string][]Change{}
+	for _, base := range []string{"C#a", "C#b"} { // C#a#1 takes 20 of 100 WCU in its heaviest second: its writers were throttled for a neighbour
+		growth[base] = []Change{{Time: jsontime.Time{Time: at(12)}, Before: 4, Shards: 16, By: "ingest"}}
+	}
 	o := MapOptions{From: zero, To: at(40), Step: 20 * time.Second, Rows: 10}
 	with := func(change func(*MapOptions)) MapOptions {
 		o := o
@@ -63,34 +66,39 @@ func TestMatrix(t *testing.T) {
 		"partition keys": {o, []string{
 			" [i] 100 70 rest[30 7] total[1025 67] covered[1 0.5]",
 			"C#a#0 1 hot hot 80 0 90 [800 60][6 0][80 6]",
-			"C#a#1 1 warm warm 10 0 20 [140 0][0 0][10 0]",
-			"C#b#0 1 warm warm 5 0 9 [50 0][5 0][5 0]",
-			"z 1 warm warm 0.5 0 1 [5 0][3 0][0.5 0]",
+			"C#a#1 1 normal normal 10 0 20 [140 0][0 0][10 0]",
+			"C#b#0 1 normal normal 5 0 50 [50 0][5 0][5 0]",
+			"z 1 normal normal 0.5 0 1 [5 0][3 0][0.5 0]",
 		}},
 		"one row": {with(func(o *MapOptions) { o.Rows = 1 }), []string{
 			" [i] 100 70 rest[225 7] total[1025 67] covered[1 0.5]", "C#a#0 1 hot hot 80 0 90 [800 60][6 0][80 6]",
 		}},
 		"two rows": {with(func(o *MapOptions) { o.Rows = 2 }), []string{
-			" [i] 100 70 rest[30 7] total[1025 67] covered[1 0.5]", "C#a#0 1 hot hot 80 0 90 [800 60][6 0][80 6]", " 3 warm warm 10 0 20 [195 0][8 0][10 0]",
+			" [i] 100 70 rest[30 7] total[1025 67] covered[1 0.5]", "C#a#0 1 hot hot 80 0 90 [800 60][6 0][80 6]", " 3 normal normal 10 0 50 [195 0][8 0][10 0]",
 		}},
 		"a range with an unfolded key's name": {with(func(o *MapOptions) { o.Rows, o.ByBase, o.Unfold = 2, true, []string{""} }), []string{
-			" [i] 100 70 rest[30 7] total[1025 67] covered[1 0.5]", "C#a 1 hot hot 80 0 90 [940 60][6 0][80 6]", " 2 warm warm 5 0 9 [55 0][8 0][5 0]",
+			" [i] 100 70 rest[30 7] total[1025 67] covered[1 0.5]", "C#a 1 hot hot 80 0 90 [940 60][6 0][80 6]", " 2 normal normal 5 0 50 [55 0][8 0][5 0]",
 		}},
 		"unfolded partition keys": {with(func(o *MapOptions) { o.Filter, o.Unfold = "C#b", []string{"C#b#0"} }), []string{
-			" [i] 100 70 rest[975 67] total[1025 67] covered[1 0.5]", "C#b#0 1 warm warm 5 0 9 [50 0][5 0][5 0]",
+			" [i] 100 70 rest[975 67] total[1025 67] covered[1 0.5]", "C#b#0 1 normal normal 5 0 50 [50 0][5 0][5 0]",
 		}},
-		"an index":      {with(func(o *MapOptions) { o.Index = "i" }), []string{" [i] 100 70 rest[0 0] total[70 0] covered[1 0.5]", "x 1 warm warm 7 0 9 [70 0][0 0][7 0]"}},
-		"a filter":      {with(func(o *MapOptions) { o.Filter = "C#B" }), []string{" [i] 100 70 rest[975 67] total[1025 67] covered[1 0.5]", "C#b#0 1 warm warm 5 0 9 [50 0][5 0][5 0]"}},
+		"an index":      {with(func(o *MapOptions) { o.Index = "i" }), []string{" [i] 100 70 rest[0 0] total[70 0] covered[1 0.5]", "x 1 normal normal 7 0 9 [70 0][0 0][7 0]"}},
+		"a filter":      {with(func(o *MapOptions) { o.Filter = "C#B" }), []string{" [i] 100 70 rest[975 67] total[1025 67] covered[1 0.5]", "C#b#0 1 normal normal 5 0 50 [50 0][5 0][5 0]"}},
 		"another table": {with(func(o *MapOptions) { o.Table = "orders" }), []string{"orders [] 0 0 rest[0 0] total[0 0] covered[0 0]"}},
 		"base keys": {with(func(o *MapOptions) { o.ByBase, o.Unfold = true, []string{"C#b"} }), []string{
 			" [i] 100 70 rest[30 7] total[1025 67] covered[1 0.5]",
 			"C#a 1 hot hot 80 0 90 [940 60][6 0][80 6]",
-			"C#b 1 warm warm 5 0 9 [50 0][5 0][5 0]", "- C#b#0 1 warm warm 5 0 9 [50 0][5 0][5 0]",
-			"z 1 warm warm 0.5 0 1 [5 0][3 0][0.5 0]",
+			"C#b 1 normal normal 5 0 50 [50 0][5 0][5 0]", "- C#b#0 1 normal normal 5 0 50 [50 0][5 0][5 0]",
+			"z 1 normal normal 0.5 0 1 [5 0][3 0][0.5 0]",
 		}},
 		"a growth": {with(func(o *MapOptions) { o.ByBase, o.Changes, o.Rows = true, growth, 2 }), []string{
 			" [i] 100 70 rest[35 7] total[1025 67] covered[1 0.5]",
-			"C#a 1 hot hot 80 0 90 [940 60][6 0][80 6]", "C#b 1 hot hot 5 0 9 [50 0][5 0][5 0]",
+			"C#a 1 hot hot 80 0 90 [940 60][6 0][80 6]", "C#b 1 hot hot 5 0 50 [50 0][5 0][5 0]",
+		}},
+		"growths of write shards": {with(func(o *MapOptions) { o.Changes = growth }), []string{
+			" [i] 100 70 rest[30 7] total[1025 67] covered[1 0.5]",
+			"C#a#0 1 hot hot 80 0 90 [800 60][6 0][80 6]", "C#a#1 1 normal normal 10 0 20 [140 0][0 0][10 0]",
+			"C#b#0 1 hot hot 5 0 50 [50 0][5 0][5 0]", "z 1 normal normal 0.5 0 1 [5 0][3 0][0.5 0]",
 		}},
 		"read without windows": {with(func(o *MapOptions) { o.Read, o.AsOf, o.Filter = at(10), at(40), "none" }), []string{" [i] 100 70 rest[1025 67] total[1025 67] covered[1 1]"}},
 		"read in part":         {with(func(o *MapOptions) { o.Read, o.AsOf, o.Filter = at(25), at(40), "none" }), []string{" [i] 100 70 rest[1025 67] total[1025 67] covered[1 0.75]"}},
@@ -117,7 +125,7 @@ func TestMatrixTimes(t *testing.T) {
 	if want := []float64{0.75, 0.25}; !slices.Equal(got.Covered, want) || !got.AsOf.Equal(at(40)) || !got.From.Equal(zero) || !got.To.Equal(at(40)) || got.Step != jsontime.Duration(20*time.Second) {
 		t.Errorf("covered %v, as of %v", got.Covered, got.AsOf)
 	}
-	if want := []string{"a 1 warm warm 0.5 0 0 [5 0][0 0][0.5 0]", "b 1 hot hot 0 0 0 [0 0][0 0][0 0]"}; !slices.Equal(matrixText(got)[1:], want) {
+	if want := []string{"a 1 normal normal 0.5 0 0 [5 0][0 0][0.5 0]", "b 1 hot hot 0 0 0 [0 0][0 0][0 0]"}; !slices.Equal(matrixText(got)[1:], want) {
 		t.Error(matrixText(got))
 	}
 	long := counted(0, 0, 0)
@@ -146,7 +154,7 @@ func TestFullMap(t *testing.T) {
 		m.Add([]Item{counted(30, 0, 0, Key{Key: "a", Units: 4, PeakAt: at(30)}, Key{Key: "warm", Units: 5, PeakAt: at(30)})})
 		want := []string{
 			" [] 100 70 rest[12 3] total[1412 12] covered[0.5 1]",
-			"a 1 warm warm 0.4 0 0 [0 4][9 2][0 0.4]", "hot 1 hot hot 80 0 0 [800 0][0 0][80 0]", "warm 1 warm warm 60 0 0 [600 5][0 0][60 0.5]",
+			"a 1 normal normal 0.4 0 0 [0 4][9 2][0 0.4]", "hot 1 hot hot 80 0 0 [800 0][0 0][80 0]", "warm 1 normal normal 60 0 0 [600 5][0 0][60 0.5]",
 		}
 		if diff := cmp.Diff(want, matrixText(m.Matrix())); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -182,7 +190,7 @@ func TestFullMapAgain(t *testing.T) {
 		m.Add([]Item{it})
 	}
 	m.maxKeys = 9
-	want := []string{"a 1 warm warm 7 0 0 [7][85][7]", "b 1 warm warm 50 0 0 [100][0][50]"} // 8 are a's, 85 bound any dropped key's
+	want := []string{"a 1 normal normal 7 0 0 [7][85][7]", "b 1 normal normal 50 0 0 [100][0][50]"} // 8 are a's, 85 bound any dropped key's
 	if rows := matrixText(m.Matrix())[1:]; !slices.Equal(rows, want) {
 		t.Errorf("%q", rows)
 	}
@@ -242,7 +250,7 @@ func TestRefine(t *testing.T) {
 		t.Errorf("rows of other windows: %+v", rows[1:])
 	}
 	if n := len(full[0].Keys); n != 4 {
-		t.Errorf("%d keys are relevant, want those of C#a and two warm ones", n)
+		t.Errorf("%d keys are relevant, want those of C#a and two others of the crowd", n)
 	}
 }
 

@@ -19,8 +19,8 @@ type Row struct {
 	Type     kind.Kind     `json:"type,omitempty" enum:"entity,counter,board,sessions,limit" doc:"The base key's type; absent for a range and for a key without a base key"`
 	Name     string        `json:"name,omitempty" doc:"The base key's name, if it has a type"`
 	Shards   int           `json:"shards,omitempty" doc:"The base key's newest shard count, if it has a type"`
-	Status   Status        `json:"status" enum:"hot,saturated,warm" doc:"The current status, from the two newest complete windows and what is known of later ones. saturated: at the partition's limit; hot: near it, or one second reached it, or a writer was throttled; warm: below that"`
-	Worst    Status        `json:"worst" enum:"hot,saturated,warm" doc:"The worst status in any window. No key of a range was hot"`
+	Status   Status        `json:"status" enum:"hot,saturated,normal" doc:"The current status, from the two newest complete windows and what is known of later ones. saturated: at the partition's limit; hot: near it, or one second reached it, or a writer was throttled and one second took half of it; normal: below that"`
+	Worst    Status        `json:"worst" enum:"hot,saturated,normal" doc:"The worst status in any window. No key of a range was hot"`
 	Rate     float64       `json:"write_units_per_second" doc:"WCU/s of the row's hottest partition key in its hottest window: a measured lower bound"`
 	Current  float64       `json:"current" doc:"WCU/s of the row's hottest partition key in the newest complete window"`
 	Peak     uint64        `json:"peak" doc:"WCU in a partition key's heaviest second"`

@@ -38,7 +38,7 @@ func (m *Map) groups() []*rowGroup {
 	}
 	list := make([]*rowGroup, 0, len(byKey))
 	for _, g := range byKey {
-		if m.o.ByBase {
+		if m.o.ByBase && ownLoad(g.peak, m.limit()) {
 			g.addGrowths(m.o.Changes[g.key], -1, m.length(), m.asOf())
 		}
 		g.alone = g.Worst >= Hot || m.o.ByBase && slices.Contains(m.o.Unfold, g.key)
@@ -48,9 +48,9 @@ func (m *Map) groups() []*rowGroup {
 	return list
 }
 
-// addGrowths adds the growths of the line's base key to its verdicts.
+// addGrowths adds the growths of the line's base key to its verdicts, if its own load can be the reason.
 func (m *Map) addGrowths(l *line) {
-	if len(m.o.Changes) == 0 {
+	if len(m.o.Changes) == 0 || !ownLoad(l.peak, m.limit()) {
 		return
 	}
 	base, ok := baseOf(m.o.Table, m.o.Index, l.key)

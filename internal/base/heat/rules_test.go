@@ -32,7 +32,7 @@ func TestTimesRelate(t *testing.T) {
 		"a minute has whole windows":                 time.Minute%usualWindow == 0,
 		"a layer keeps more keys than a busy window": layers[ByWindow].keys > BusyKeys && BusyKeys > HeldKeys,
 		"a stored item fits into DynamoDB's":         maxBytes+maxIndexBytes < 400*1024,
-		"a crowd's keys are warm":                    crowdKey < crowdShare && crowdShare < atLimit && atLimit < 1 && 1 < overLimit,
+		"a crowd's keys are normal":                  crowdKey < crowdShare && crowdShare < atLimit && atLimit < 1 && 1 < overLimit,
 		"the largest packed key fits into an item":   2048+maxPackedNumbers+maxPackedTop < maxIndexBytes,
 	} {
 		if !ok {
@@ -47,13 +47,13 @@ func TestVerdict(t *testing.T) {
 		rate, limit, hot float64
 		want             Status
 	}{
-		{69.9, 100, 70, Warm}, {70, 100, 70, Hot}, {94.9, 100, 70, Hot}, {95, 100, 70, Saturated}, {96, 100, 97, Warm}, {97, 100, 97, Saturated}, {0, 100, 70, Warm},
+		{69.9, 100, 70, Normal}, {70, 100, 70, Hot}, {94.9, 100, 70, Hot}, {95, 100, 70, Saturated}, {96, 100, 97, Normal}, {97, 100, 97, Saturated}, {0, 100, 70, Normal},
 	} {
 		if got := Verdict(c.rate, c.limit, c.hot); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
-	for s, want := range map[Status]string{Warm: `"warm"`, Hot: `"hot"`, Saturated: `"saturated"`, 3: `"status 3"`} {
+	for s, want := range map[Status]string{Normal: `"normal"`, Hot: `"hot"`, Saturated: `"saturated"`, 3: `"status 3"`} {
 		text, err := json.Marshal(s)
 		var back Status
 		if backErr := json.Unmarshal(text, &back); err != nil || string(text) != want || (backErr == nil) != (s <= Saturated) || backErr == nil && back != s {
@@ -297,8 +297,8 @@ func TestVerdictsOfAWindow(t *testing.T) {
 		asOf        int // seconds after the window's start
 		want        Verdicts
 	}{
-		"warm":                    {699, 99, 3, 10, Verdicts{Current: 69.9}},
-		"warm, later":             {699, 99, 3, 11, Verdicts{}},
+		"normal":                  {699, 99, 3, 10, Verdicts{Current: 69.9}},
+		"normal, later":           {699, 99, 3, 11, Verdicts{}},
 		"open":                    {699, 99, 3, 0, Verdicts{}},
 		"half open":               {699, 99, 3, 1, Verdicts{Current: 69.9}},
 		"hot":                     {700, 99, 3, 10, Verdicts{Worst: Hot, Now: Hot, Current: 70, HotUntil: at(10)}},
@@ -325,7 +325,7 @@ func TestVerdictsOfAWindow(t *testing.T) {
 	var a tallier
 	a.reset([]Item{folded})
 	for tally := range a.tallies() {
-		if got := tally.verdicts(at(60)); !got.HotUntil.Equal(at(30)) || got.Now != Warm {
+		if got := tally.verdicts(at(60)); !got.HotUntil.Equal(at(30)) || got.Now != Normal {
 			t.Errorf("a second of a folded item: %+v", got)
 		}
 	}
@@ -333,11 +333,11 @@ func TestVerdictsOfAWindow(t *testing.T) {
 
 // TestJoinedVerdicts checks the verdicts of several rows and windows, and when a key has cooled.
 func TestJoinedVerdicts(t *testing.T) {
-	v := Verdicts{Worst: Hot, Now: Warm, Current: 5, HotUntil: at(10)}
+	v := Verdicts{Worst: Hot, Now: Normal, Current: 5, HotUntil: at(10)}
 	for _, c := range []struct{ other, want Verdicts }{
 		{Verdicts{}, v},
 		{Verdicts{Worst: Saturated, Now: Hot, Current: 4, HotUntil: at(9)}, Verdicts{Saturated, Hot, 5, at(10)}},
-		{Verdicts{Worst: Warm, Current: 6, HotUntil: at(11)}, Verdicts{Hot, Warm, 6, at(11)}},
+		{Verdicts{Worst: Normal, Current: 6, HotUntil: at(11)}, Verdicts{Hot, Normal, 6, at(11)}},
 	} {
 		got := v
 		if got.join(c.other); got != c.want {
@@ -353,7 +353,7 @@ func TestJoinedVerdicts(t *testing.T) {
 		}
 	}
 	row := KeyHeat{Status: Hot, Peak: 5, PeakAt: at(1), FirstSeen: at(10), LastSeen: at(20), WriteUnitsPerSecond: 3}
-	row.Join(&KeyHeat{Status: Warm, Peak: 5, PeakAt: at(2), FirstSeen: at(11), LastSeen: at(19), WriteUnitsPerSecond: 9})
+	row.Join(&KeyHeat{Status: Normal, Peak: 5, PeakAt: at(2), FirstSeen: at(11), LastSeen: at(19), WriteUnitsPerSecond: 9})
 	if row.Status != Hot || row.PeakAt != at(1) || row.FirstSeen != at(10) || row.LastSeen != at(20) || row.WriteUnitsPerSecond != 3 {
 		t.Errorf("joined a lighter row: %+v", row)
 	}
@@ -366,12 +366,16 @@ func TestJoinedVerdicts(t *testing.T) {
 		window time.Duration
 		until  time.Time
 	}{{0, at(10)}, {time.Minute, at(60)}} {
-		row := KeyHeat{Window: c.window}
+		row := KeyHeat{Window: c.window, Limit: 20, Peak: 10}
 		if row.Grown(growth, at(10)); row.Worst != Hot || row.Now != Hot || !row.HotUntil.Equal(c.until) {
 			t.Errorf("windows of %v, grown: %+v", c.window, row.Verdicts)
 		}
 	}
-	for shard, want := range map[int]Status{-1: Hot, 0: Hot, 3: Hot, 4: Warm} {
+	neighbour := KeyHeat{Limit: 20, Peak: 9}
+	if neighbour.Grown(growth, at(10)); neighbour.Worst != Normal {
+		t.Errorf("a key that takes less than half a partition, grown: %+v", neighbour.Verdicts)
+	}
+	for shard, want := range map[int]Status{-1: Hot, 0: Hot, 3: Hot, 4: Normal} {
 		var v Verdicts
 		if v.addGrowths(growth, shard, 10*time.Second, at(10)); v.Worst != want {
 			t.Errorf("write shard %d after a growth from 4: %v", shard, v.Worst)
@@ -476,7 +480,7 @@ func TestAdviceOnMoments(t *testing.T) {
 	}
 	hot := KeyHeat{Key: "C#a#0", Limit: 100, WriteUnitsPerSecond: 80, Peak: 100, Start: at(20), Verdicts: Verdicts{Worst: Hot, Now: Hot, Current: 80}}
 	second := hot
-	second.WriteUnitsPerSecond, second.Status = 20, Warm
+	second.WriteUnitsPerSecond, second.Status = 20, Normal
 	skewed := hot
 	skewed.Index, skewed.Key, skewed.Status, skewed.Siblings = "by_rank", "L#a#all#3", Hot, Siblings{Seen: 4, Low: 81, High: 81}
 	for _, c := range []struct {

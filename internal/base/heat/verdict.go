@@ -21,9 +21,9 @@ type Verdicts struct {
 	HotUntil time.Time
 }
 
-// CooledAt returns the end of the last hot window of a key that was hot and is warm now, or zero.
+// CooledAt returns the end of the last hot window of a key that was hot and is normal now, or zero.
 func (v *Verdicts) CooledAt() time.Time {
-	if v.Now > Warm || v.Worst == Warm {
+	if v.Now > Normal || v.Worst == Normal {
 		return time.Time{}
 	}
 	return v.HotUntil
@@ -87,8 +87,19 @@ func (r *KeyHeat) Join(o *KeyHeat) {
 	}
 }
 
-// Grown marks the windows as hot in which throttled writers raised the base key's shard count.
+// ownShare is the least share of a partition's limit that the heaviest second of a hot key takes. A key below it was
+// throttled for a neighbour on its partition.
+const ownShare = 0.5
+
+// ownLoad reports whether a key with this heaviest second can be throttled for its own load.
+func ownLoad(peak uint64, limit float64) bool { return float64(peak) >= ownShare*limit }
+
+// Grown marks the windows as hot in which throttled writers raised the base key's shard count, unless the throttles were
+// for a neighbour's load.
 func (r *KeyHeat) Grown(changes []Change, asOf time.Time) {
+	if !ownLoad(r.Peak, r.Limit) {
+		return
+	}
 	length := r.Window
 	if length == 0 {
 		length = usualWindow

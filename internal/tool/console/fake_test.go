@@ -53,12 +53,12 @@ func serve(t *testing.T) *fake {
 		lag := 0.4
 		return []Reader{{Name: "hotkeys", Lag: &lag}, {Name: "aggregator", Lag: &lag}}
 	}
-	cured := hotKey("C#video/7#0", "video/7", "warm", 990, 64)
+	cured := hotKey("C#video/7#0", "video/7", "normal", 990, 64)
 	cured["worst"], cured["current"], cured["shards_before"], cured["throttled_at"] = "saturated", 13, 1, stamp(noon.Add(-6*time.Minute))
 	cured["cooled_at"], cured["advice"] = stamp(noon.Add(-6*time.Minute)), "2% of the partition limit. No action needed."
 	burning := hotKey("C#checkout#0", "checkout", "hot", 872.5, 2)
 	burning["shards_before"] = 1
-	f.hot = []object{burning, cured, hotKey("E#sensor-3#2026-11-23#0", "sensor-3", "warm", 120, 1)}
+	f.hot = []object{burning, cured, hotKey("E#sensor-3#2026-11-23#0", "sensor-3", "normal", 120, 1)}
 	f.setN("video/7", 1, 4, 16, 64)
 	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()

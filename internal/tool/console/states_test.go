@@ -105,7 +105,7 @@ func TestTableMode(t *testing.T) {
 		f.hot = []object{hot}
 		f.heat = func(q heatQuery) object {
 			covered := []float64{1, 1, 1, 1, 1, 1}
-			return only(matrix(q.from, time.Minute, []object{row("user#", 90, "warm", 3, []int{9, 9, 9, 9, 9, 9}), row("user#7", 1, "hot", 810, []int{9, 90, 900, 48000, 48000, 48000})}, covered), q.filter)
+			return only(matrix(q.from, time.Minute, []object{row("user#", 90, "normal", 3, []int{9, 9, 9, 9, 9, 9}), row("user#7", 1, "hot", 810, []int{9, 90, 900, 48000, 48000, 48000})}, covered), q.filter)
 		}
 	})
 	p := open(t, 1360, 1000)

@@ -155,7 +155,7 @@ func (a axis) rated(r object, heaviest []float64) object {
 		case rate >= hotWCU:
 			return "hot"
 		}
-		return "warm"
+		return "normal"
 	}
 	r["heaviest"], r["write_units_per_second"], r["peak"], r["current"] = heaviest, top, math.Round(1.04*top), newest
 	r["status"], r["worst"] = verdict(newest), verdict(top)
@@ -165,7 +165,7 @@ func (a axis) rated(r object, heaviest []float64) object {
 // shardRow returns the row of a write shard.
 func (p protagonist) shardRow(a axis, shard int) object {
 	units, heaviest := a.sums(func(t time.Time) float64 { return p.taken(t, shard) })
-	return a.rated(row(fmt.Sprintf("C#%s#%d", p.name, shard), 1, "warm", 0, units), heaviest)
+	return a.rated(row(fmt.Sprintf("C#%s#%d", p.name, shard), 1, "normal", 0, units), heaviest)
 }
 
 // row returns the base key's row, with its write shards if it is unfolded.
@@ -173,7 +173,7 @@ func (p protagonist) row(a axis, unfold []string) object {
 	end := a.asOf.Add(-time.Second)
 	units, _ := a.sums(p.all)
 	_, heaviest := a.sums(func(t time.Time) float64 { return max(p.taken(t, 0), p.taken(t, 1)) })
-	r := a.rated(row("C#"+p.name, 1, "warm", 0, units), heaviest)
+	r := a.rated(row("C#"+p.name, 1, "normal", 0, units), heaviest)
 	r["type"], r["name"], r["shards"] = "counter", p.name, p.shards(end)
 	changes := []object{}
 	for _, c := range p.changes {
@@ -182,7 +182,7 @@ func (p protagonist) row(a axis, unfold []string) object {
 		}
 	}
 	r["changes"] = changes
-	if r["status"] == "warm" && r["worst"] != "warm" {
+	if r["status"] == "normal" && r["worst"] != "normal" {
 		r["cooled_at"] = stamp(noon.Add(-400 * time.Second))
 	}
 	if slices.Contains(unfold, "C#"+p.name) {
@@ -203,7 +203,7 @@ func storm(q heatQuery) object {
 		key := fmt.Sprintf("%s%02d", prefix, i)
 		base := 2 + most*math.Pow(noise(prefix, i), 4)
 		units, heaviest := a.sums(func(t time.Time) float64 { return base * (1 + 0.6*math.Sin(float64(t.Unix())/90+float64(i))) })
-		rows = append(rows, a.rated(row(key, 30+i, "warm", 0, units), heaviest))
+		rows = append(rows, a.rated(row(key, 30+i, "normal", 0, units), heaviest))
 	}
 	rows = append(rows, protagonists[0].row(a, q.unfold))
 	for i := range 60 {

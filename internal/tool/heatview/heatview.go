@@ -17,6 +17,8 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/query"
 	"github.com/hotshard/hotshard/internal/tool/live"
 )
@@ -61,13 +63,13 @@ func (o *Options) selects(key, index string) bool {
 	return strings.HasPrefix(key, o.Prefix) && (o.Index == "" || index == o.Index)
 }
 
-// nameOf returns a key as a table shows it: a base key with its type, another key as it is, or a pseudonym.
+// nameOf returns a key as a table shows it: a base key or another key as it is stored, or a pseudonym.
 func (o *Options) nameOf(k *query.HotKey) string {
 	switch {
 	case o.Hash:
 		return k.Hash
 	case k.Type != "other":
-		return k.Type + " " + k.Name
+		return schema.BaseKey{Type: kind.Kind(k.Type), Name: k.Name}.String()
 	}
 	return k.Key
 }

@@ -99,9 +99,9 @@ func TestLines(t *testing.T) {
 		want    []LineKey
 	}{
 		{Options{}, []LineKey{
-			{Key: "user#7", Status: "hot", Rate: 751.2, Share: 0.7512}, {Key: "Rome", Index: "by_city", Status: "warm", Rate: 30, Share: 0.03}, {Key: "other", Status: "warm", Rate: 1, Share: 0.001},
+			{Key: "user#7", Status: "hot", Rate: 751.2, Share: 0.7512}, {Key: "Rome", Index: "by_city", Status: "normal", Rate: 30, Share: 0.03}, {Key: "other", Status: "normal", Rate: 1, Share: 0.001},
 		}},
-		{Options{Index: "by_city"}, []LineKey{{Key: "Rome", Index: "by_city", Status: "warm", Rate: 30, Share: 0.03}}},
+		{Options{Index: "by_city"}, []LineKey{{Key: "Rome", Index: "by_city", Status: "normal", Rate: 30, Share: 0.03}}},
 		{Options{Prefix: "use", Hash: true}, []LineKey{{Key: keyname.Pseudonym("user#7"), Status: "hot", Rate: 751.2, Share: 0.7512}}},
 	} {
 		c.options.JSON = true
@@ -154,6 +154,7 @@ func TestTables(t *testing.T) {
 	}
 	check(tables[0], "orders, eu-west-1: 00:00:00 to 00:00:10 UTC, 1,790 WCU/s\n", "   990.0    99%      990  saturated user#9\n   800.0    80%      800  hot       user#7\n", "\nuser#9: ")
 	check(tables[8], "     0.0     0%      990  cooled    user#9\n", `    60.0     6%       60  normal    esc\x1b[31m\u202e<img onerror>`, "Rome (by_city)")
+	check(tables[0], "     NOW  LIMIT     PEAK  STATUS    KEY\n")
 	if strings.Contains(text, "\x1b") || strings.Contains(tables[8], "user#9: ") || strings.Count(tables[8], "\n") > 20 {
 		t.Errorf("the output has an escape, advice for a cooled key, or too many lines:\n%s", tables[8])
 	}
@@ -184,7 +185,7 @@ func TestScreens(t *testing.T) {
 				t.Errorf("%+v: a line of %d columns: %q", s, w, line)
 			}
 		}
-		if !strings.Contains(lines[2], "  c") || !strings.Contains(lines[2], "12,345") || !strings.Contains(lines[2], "…") || !strings.HasSuffix(strings.TrimSuffix(lines[2], reset), "7") {
+		if !strings.Contains(lines[2], "  C#") || !strings.Contains(lines[2], "12,345") || !strings.Contains(lines[2], "…") || !strings.HasSuffix(strings.TrimSuffix(lines[2], reset), "7") {
 			t.Errorf("%+v: the first key's line is %q", s, lines[2])
 		}
 		if coloured := strings.HasPrefix(lines[2], red) && strings.HasSuffix(lines[2], reset); coloured != s.colours {

@@ -50,7 +50,7 @@ func (s screen) table(title, quiet string, limit float64, keys []query.HotKey, n
 	for _, k := range keys {
 		sharded = sharded || k.Type != "other"
 	}
-	lines = append(lines, s.row(sharded, "WCU/S", "LIMIT", "PEAK", "STATUS", "N", "KEY"))
+	lines = append(lines, s.row(sharded, "NOW", "LIMIT", "PEAK", "STATUS", "SHARDS", "KEY"))
 	for _, k := range keys[:min(len(keys), room)] {
 		shards := ""
 		if k.Type != "other" {
@@ -78,7 +78,7 @@ func (s screen) row(sharded bool, rate, share, peak, status, shards, key string)
 	}
 	line += "  " + pretty.Pad(status, 10, ' ')
 	if sharded {
-		line += right(shards, 4) + "  "
+		line += right(shards, 6) + "  "
 	}
 	return line + terminal.Cut(key, max(4, s.width-pretty.StringWidth(line)-1))
 }
@@ -89,7 +89,7 @@ const maxAdvice = 3
 // advice returns the lines of the advice for the first hot keys, in at most a third of the screen.
 func (s screen) advice(keys []query.HotKey, named func(*query.HotKey) string) (lines []string) {
 	for _, k := range keys[:min(len(keys), maxAdvice)] {
-		if k.Status == heat.Warm {
+		if k.Status == heat.Normal {
 			break
 		}
 		text := terminal.Cut(terminal.Visible(named(&k)), max(8, s.width/3)) + ": " + terminal.Visible(k.Advice)
@@ -103,7 +103,7 @@ func (s screen) advice(keys []query.HotKey, named func(*query.HotKey) string) (l
 // coloured returns a line in the colour of a status.
 func (s screen) coloured(line string, status heat.Status) string {
 	switch {
-	case !s.colours || status == heat.Warm:
+	case !s.colours || status == heat.Normal:
 		return line
 	case status == heat.Saturated:
 		return red + line + reset

@@ -67,7 +67,7 @@ func advises(t *testing.T, url, table string) bool {
 		Keys []struct{ Table, Key, Status, Advice string }
 	}
 	require.NoError(t, json.NewDecoder(response.Body).Decode(&got))
-	if len(got.Keys) == 0 || got.Keys[0].Status == "warm" {
+	if len(got.Keys) == 0 || got.Keys[0].Status == "normal" {
 		return false
 	}
 	if k := got.Keys[0]; k.Table != table || k.Key != "acme" || !strings.Contains(k.Advice, "Split it across ") || !strings.Contains(k.Advice, "times as many write shards") {

@@ -143,9 +143,9 @@ export interface HotKey {
    */
   shards_before: number;
   /**
-   * The current status, from the two newest complete windows and what is known of later ones. saturated: at the partition's limit; hot: near it, or one second reached it, or a writer was throttled; warm: below that
+   * The current status, from the two newest complete windows and what is known of later ones. saturated: at the partition's limit; hot: near it, or one second reached it, or a writer was throttled and one second took half of it; normal: below that
    */
-  status: "hot" | "saturated" | "warm";
+  status: "hot" | "saturated" | "normal";
   /**
    * The table of the key: items or events for hotshard's own tables, else the table's name
    */
@@ -161,7 +161,7 @@ export interface HotKey {
   /**
    * The worst status in any window
    */
-  worst: "hot" | "saturated" | "warm";
+  worst: "hot" | "saturated" | "normal";
   /**
    * WCU/s of the key's hottest window: a measured mean, and a lower bound
    */
@@ -281,9 +281,9 @@ export interface HeatRow {
    */
   shards?: number;
   /**
-   * The current status, from the two newest complete windows and what is known of later ones. saturated: at the partition's limit; hot: near it, or one second reached it, or a writer was throttled; warm: below that
+   * The current status, from the two newest complete windows and what is known of later ones. saturated: at the partition's limit; hot: near it, or one second reached it, or a writer was throttled and one second took half of it; normal: below that
    */
-  status: "hot" | "saturated" | "warm";
+  status: "hot" | "saturated" | "normal";
   /**
    * The base key's type; absent for a range and for a key without a base key
    */
@@ -295,7 +295,7 @@ export interface HeatRow {
   /**
    * The worst status in any window. No key of a range was hot
    */
-  worst: "hot" | "saturated" | "warm";
+  worst: "hot" | "saturated" | "normal";
   /**
    * An unfolded row's partition keys, by time bucket, period and number
    */

@@ -6,12 +6,12 @@ type Judged = Pick<HeatRow, "status" | "worst">;
 
 /** hot reports whether a key is hot or saturated now. */
 export function hot(row: Judged): boolean {
-  return row.status !== "warm";
+  return row.status !== "normal";
 }
 
 /** cooled reports whether a key was hot in the time shown, and is no longer. */
 export function cooled(row: Judged): boolean {
-  return !hot(row) && row.worst !== "warm";
+  return !hot(row) && row.worst !== "normal";
 }
 
 /** sign returns the character that shows a key's status without colour, and its CSS class. */
