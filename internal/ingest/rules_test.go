@@ -17,6 +17,7 @@ import (
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/pkg/shard/once"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -96,8 +97,11 @@ func TestWorstErrorDecides(t *testing.T) {
 		{shard.ErrUnavailable, "DynamoDB is unavailable; it may have been written"},
 		{errors.New("other"), "internal error; it may have been written"},
 	}
+	for i := range ranked {
+		ranked[i].err = fmt.Errorf("more: %w", ranked[i].err)
+	}
 	for i, low := range ranked {
-		if got := rejection(fmt.Errorf("more: %w", low.err)); got != low.detail {
+		if got := rejection(low.err); got != low.detail {
 			t.Errorf("%v is shown as %q, want %q", low.err, got, low.detail)
 		}
 		for _, high := range ranked[i+1:] {
@@ -209,6 +213,18 @@ func TestTimesOfEvents(t *testing.T) {
 		if location != c.fault || fault == nil && (got.Time.UnixMilli() != c.time || got.ID == "") {
 			t.Errorf("%+v: %v of %q, fault at %q; want %d ms, %q", c.event, got.Time, got.ID, location, c.time, c.fault)
 		}
+	}
+}
+
+// TestDistinctEvents checks that of events with one identity the last one counts, at the place of the first.
+func TestDistinctEvents(t *testing.T) {
+	at := time.UnixMilli(1_763_808_123_250)
+	kept := distinct([]events.Event{
+		{Entity: "a", ID: "x", Time: at}, {Entity: "b", ID: "x", Time: at}, {Entity: "a", ID: "y", Time: at}, {Entity: "a", ID: "x", Time: at.Add(time.Millisecond)},
+		{Entity: "a", ID: "x", Time: at.Add(1), New: true}, {Entity: "a", ID: "x", Time: at.Add(2)}, {Entity: "a", ID: "y", Time: at, New: true},
+	})
+	if len(kept) != 4 || kept[0].Time != at.Add(2) || kept[1].Entity != "b" || !kept[2].New || kept[3].Time != at.Add(time.Millisecond) {
+		t.Errorf("%+v", kept)
 	}
 }
 

@@ -183,8 +183,8 @@ func rankWithOutdatedScore(t *testing.T, mode boards.Mode, off int) {
 		}
 	}
 	r.putHistogram("g", "s", cells, foldedAt(r.now.Add(time.Second)))
-	for _, around := range []int{0, 2} {
-		if page := r.rank("p7", around); page.Rank-page.RankError > 3008 || page.Rank+page.RankError < 3008 || page.RankError != off {
+	for _, around := range []int{0, 2, 3} {
+		if page := r.rank("p7", around); len(page.Neighbors) != 2*around || page.Rank-page.RankError > 3008 || page.Rank+page.RankError < 3008 || page.RankError != off {
 			t.Errorf("around %d: %+v, want 3008 within %d", around, page, off)
 		}
 	}

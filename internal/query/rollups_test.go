@@ -184,6 +184,9 @@ func TestDefaultRangeOfManyBuckets(t *testing.T) {
 	if err != nil || span.to.Sub(span.from) != maxBuckets*time.Hour || !span.to.After(now) {
 		t.Errorf("the default range of 90 days is %+v, %v; want %d hours", span, err, maxBuckets)
 	}
+	if _, err := rollups.rangeOf(&rollupsInput{Every: "x"}, now); !strings.HasPrefix(faultOf(err), "query.every ") {
+		t.Errorf("buckets of no length: %q", faultOf(err))
+	}
 }
 
 // TestTheZeroTimeIsATime checks that Go's zero time as from or to is not taken for an absent parameter.

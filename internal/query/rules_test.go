@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
@@ -17,6 +20,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
 	"github.com/hotshard/hotshard/pkg/shard/events"
@@ -39,7 +43,7 @@ func TestCursors(t *testing.T) {
 		{encodeCursor(asc, "x"), "", "not a cursor"},
 		{encodeCursor(asc, schema.EventSortKey(at, "a\x00")), "", "not a cursor"},
 		{cursorText(cursor{2, digest, key}), "", "not a cursor"},
-		{"~", "", "not a cursor"}, {"e30", "", "not a cursor"}, {"bm90IEpTT04", "", "not a cursor"},
+		{encodeCursor(asc, key) + "~", "", "not a cursor"}, {"~", "", "not a cursor"}, {"e30", "", "not a cursor"}, {"bm90IEpTT04", "", "not a cursor"},
 	} {
 		after, err := decodeCursor(asc, c.text)
 		if after != c.after || (err == nil) != (c.fails == "") || err != nil && !strings.Contains(err.Error(), c.fails) {
@@ -288,6 +292,58 @@ func TestFragmentsThatCount(t *testing.T) {
 		got, at, err := (&boardReader{client: oneFragment{item: it}}).readHistogram(t.Context(), "b", "all", now)
 		if err != nil || got.Total() != c.want || at.Equal(now) != (c.want > 0) {
 			t.Errorf("%s: %d players as of %v, %v; want %d", name, got.Total(), at, err, c.want)
+		}
+	}
+}
+
+// unreadable is a client of empty tables whose calls fail from the nth on.
+type unreadable struct {
+	ShardMapClient
+	calls atomic.Int32
+	n     int32
+}
+
+func (u *unreadable) fault() error {
+	if u.calls.Add(1) >= u.n && u.n > 0 {
+		return &types.ResourceNotFoundException{}
+	}
+	return nil
+}
+
+func (u *unreadable) GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	return &dynamodb.GetItemOutput{}, u.fault()
+}
+
+func (u *unreadable) BatchGetItem(context.Context, *dynamodb.BatchGetItemInput, ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	return &dynamodb.BatchGetItemOutput{}, u.fault()
+}
+
+func (u *unreadable) Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	return &dynamodb.QueryOutput{}, u.fault()
+}
+
+// TestEachReadIsNeeded checks that a response is a 5xx if any read for it fails for good.
+func TestEachReadIsNeeded(t *testing.T) {
+	now := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	cursor := encodeCursor(events.Range{Entity: "e"}, schema.EventSortKey(now, "x"))
+	for path, want := range map[string]int{
+		"/v1/counters?name=a": 200, "/v1/counters?name=a&consistency=strong": 200,
+		"/v1/events?entity=e": 200, "/v1/events?entity=e&cursor=" + cursor: 200, "/v1/events/x?entity=e&time=2026-01-05T12:00:00Z": 404,
+		"/v1/rollups?entity=e": 200, "/v1/leaderboards?board=b": 404, "/v1/leaderboards/rank?board=b&player=p": 404,
+		"/v1/sessions?group=g": 200, "/v1/shards?type=counter&name=a": 200, "/v1/shards": 200, "/v1/heat": 200, "/v1/hot-keys": 200,
+	} {
+		for n, total := int32(0), int32(0); n <= total; n++ {
+			client := &unreadable{n: n}
+			service, err := New(Settings{ItemsTable: "i", EventsTable: "e", RollupsTable: "r", HeatTable: "h", ShardMapTable: "s"}, client)
+			require.NoError(t, err)
+			service.setClock(func() time.Time { return now })
+			status := getJSON(t, httpapi.New(slog.New(slog.DiscardHandler), Routes(service)), path, nil)
+			if n == 0 {
+				total = client.calls.Load()
+			}
+			if n == 0 && (status != want || total == 0) || n > 0 && status < 500 {
+				t.Errorf("%s: %d with the reads from %d of %d on failed", path, status, n, total)
+			}
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 const unreadable = "unreadable"
 
 // scripted returns a limiter before an engine that describes the table t, reads its item as before, and answers any other
-// request with this text.
+// request with this text. The engine breaks off with status 0.
 func scripted(t *testing.T, status int, before, answer string) (l *throttle.Limiter, call func(operation, body string) (int, string)) {
 	base := roundTrip(func(r *http.Request) (*http.Response, error) {
 		sent, err := io.ReadAll(r.Body)
@@ -33,6 +33,9 @@ func scripted(t *testing.T, status int, before, answer string) (l *throttle.Limi
 		case strings.Contains(string(sent), `"ConsistentRead":true`):
 			text, code = `{"Responses":{"t":[`+before+`]}}`, http.StatusOK
 		}
+		if code == 0 {
+			return nil, io.ErrUnexpectedEOF
+		}
 		return &http.Response{StatusCode: code, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(text))}, nil
 	})
 	l, err := throttle.New(throttle.Options{Partitions: 1, PartitionWCU: 1, Base: base, Now: func() time.Time { return time.Unix(1_800_000_000, 0) }})
@@ -41,7 +44,9 @@ func scripted(t *testing.T, status int, before, answer string) (l *throttle.Limi
 		req := httptest.NewRequestWithContext(t.Context(), "POST", "http://engine/", strings.NewReader(body))
 		req.Header.Set("X-Amz-Target", "DynamoDB_20120810."+operation)
 		resp, err := l.RoundTrip(req)
-		require.NoError(t, err)
+		if err != nil {
+			return 0, err.Error()
+		}
 		defer resp.Body.Close()
 		text, err := io.ReadAll(resp.Body)
 		require.NoError(t, err)
@@ -67,6 +72,12 @@ func TestChargesByAnswer(t *testing.T) {
 		writes, reads   float64
 	}{
 		"batch get, rejected":      {"BatchGetItem", `{"RequestItems":{"t":{"Keys":[{"id":{"S":"a"}}]}}}`, 400, failed("ValidationException"), 0, 0},
+		"batch get, broken off":    {"BatchGetItem", `{"RequestItems":{"t":{"Keys":[{"id":{"S":"a"}}]}}}`, 0, "", 0, 0.5},
+		"batch write, broken off":  {"BatchWriteItem", `{"RequestItems":{"t":[{"DeleteRequest":{"Key":{"id":{"S":"a"}}}}]}}`, 0, "", 3, 0},
+		"put, broken off":          {"PutItem", `{"TableName":"t","Item":{"id":{"S":"a"}}}`, 0, "", 1, 0},
+		"get, broken off":          {"GetItem", `{"TableName":"t",` + key + `}`, 0, "", 0, 0.5},
+		"reads, broken off":        {"TransactGetItems", `{"TransactItems":[` + get + `]}`, 0, "", 0, 2},
+		"transaction, broken off":  {"TransactWriteItems", `{"TransactItems":[` + put + `]}`, 0, "", 6, 0},
 		"batch get":                {"BatchGetItem", `{"RequestItems":{"t":{"Keys":[{"id":{"S":"a"}}]}}}`, 200, `{"Responses":{"t":[` + large + `]}}`, 0, 0.5},
 		"batch get, unreadable":    {"BatchGetItem", `{"RequestItems":{"t":{"Keys":[{"id":{"S":"a"}}]}}}`, 200, `[]`, 0, 0.5},
 		"batch get, unprocessed":   {"BatchGetItem", `{"RequestItems":{"t":{"Keys":[{"id":{"S":"a"}}]}}}`, 200, `{"UnprocessedKeys":{"t":{"Keys":[{"id":{"S":"a"}}]}}}`, 0, 0},
@@ -74,6 +85,7 @@ func TestChargesByAnswer(t *testing.T) {
 		"batch write, rejected":    {"BatchWriteItem", `{"RequestItems":{"t":[{"DeleteRequest":{"Key":{"id":{"S":"a"}}}}]}}`, 400, failed("ValidationException"), 0, 0},
 		"batch write":              {"BatchWriteItem", `{"RequestItems":{"t":[{"DeleteRequest":{"Key":{"id":{"S":"a"}}}}]}}`, 200, `{}`, 3, 0},
 		"batch write, unreadable":  {"BatchWriteItem", `{"RequestItems":{"t":[{"DeleteRequest":{"Key":{"id":{"S":"a"}}}}]}}`, 200, `[]`, 3, 0},
+		"batch write, cut off":     {"BatchWriteItem", `{"RequestItems":{"t":[{"DeleteRequest":{"Key":{"id":{"S":"a"}}}}]}}`, 200, `{"UnprocessedItems":{"t":[{"DeleteRequest":{"Key":{"id":{"S":"a"}}}}]}`, 3, 0},
 		"batch of two accounts":    {"BatchWriteItem", `{"RequestItems":{"arn:aws:dynamodb:x:1:table/t":[{"DeleteRequest":{"Key":{"id":{"S":"a"}}}}],"arn:aws:dynamodb:x:2:table/t":[{"DeleteRequest":{"Key":{"id":{"S":"a"}}}}]}}`, 200, `{}`, 6, 0},
 		"put, failed condition":    {"PutItem", `{"TableName":"t","Item":{"id":{"S":"a"}}}`, 400, failed("ConditionalCheckFailedException"), 3, 0},
 		"put, rejected":            {"PutItem", `{"TableName":"t","Item":{"id":{"S":"a"}}}`, 400, failed("ValidationException"), 0, 0},

@@ -1,6 +1,7 @@
 package throttle
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -143,6 +144,25 @@ func TestTableNames(t *testing.T) {
 	} {
 		if got := tableName(named); got != want {
 			t.Errorf("%q: %q, want %q", named, got, want)
+		}
+	}
+}
+
+// TestRenamedTables checks where requests and responses name tables. A map by tables can't have one name twice.
+func TestRenamedTables(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"TableName":"abc","Item":{"TableName":"abc"}}`:            `{"Item":{"TableName":"abc"},"TableName":"ABC"}`,
+		`{"TableName":7,"TransactItems":7,"Responses":[{"abc":1}]}`: `{"TableName":7,"TransactItems":7,"Responses":[{"abc":1}]}`,
+		`{"RequestItems":{"abc":1,"def":2}}`:                        `{"RequestItems":{"ABC":1,"DEF":2}}`,
+		`{"UnprocessedKeys":{"abc":1,"ABC":2}}`:                     "",
+		`{"TransactItems":[{"Put":{"TableName":"abc"}},{}]}`:        `{"TransactItems":[{"Put":{"TableName":"ABC"}},{}]}`,
+		`{"ConsumedCapacity":{"TableName":"abc"}}`:                  `{"ConsumedCapacity":{"TableName":"ABC"}}`,
+		`{"Statement":"SELECT x FROM \"abc\" WHERE y = '\"abc\"'"}`: `{"Statement":"SELECT x FROM \"ABC\" WHERE y = '\"abc\"'"}`,
+		`[]`: "",
+	} {
+		got, ok := (&naming{}).rename([]byte(text), strings.ToUpper)
+		if ok != (want != "") || string(got) != cmp.Or(want, text) {
+			t.Errorf("%s: %s, %t", text, got, ok)
 		}
 	}
 }
@@ -367,7 +387,7 @@ func TestProxiedRequest(t *testing.T) {
 
 // TestEngineRequest checks the headers of a request with another body.
 func TestEngineRequest(t *testing.T) {
-	in := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://engine/", nil)
+	in := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://engine/", strings.NewReader("read before"))
 	in.Header = http.Header{"Content-Length": {"999"}, "Authorization": {"x"}, "X-Amz-Target": {"other"}}
 	var sent *http.Request
 	e := &exchange{base: roundTripFunc(func(r *http.Request) (*http.Response, error) {

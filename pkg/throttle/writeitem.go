@@ -164,7 +164,7 @@ func (s *single) indexCharges(r *reply, consumed map[string]used) []partitions.C
 	known := false
 	for _, x := range s.indexes {
 		total := partitions.ToUnits(consumed[x.name].CapacityUnits)
-		if x.local() || total == 0 {
+		if total == 0 { // a local index has no capacity of its own
 			continue
 		}
 		if !known {

@@ -155,8 +155,7 @@ var exchanged = map[string]struct{ operator, text string }{
 	"<": {"boundary", "<="}, "<=": {"boundary", "<"}, ">": {"boundary", ">="}, ">=": {"boundary", ">"},
 	"==": {"negation", "!="}, "!=": {"negation", "=="}, "&&": {"condition", "||"}, "||": {"condition", "&&"},
 	"+": {"arithmetic", "-"}, "-": {"arithmetic", "+"}, "*": {"arithmetic", "/"}, "/": {"arithmetic", "*"}, "%": {"arithmetic", "*"},
-	"min": {"constant", "max"}, "max": {"constant", "min"}, "true": {"constant", "false"}, "false": {"constant", "true"},
-	"err": {"error", "nil"},
+	"min": {"constant", "max"}, "max": {"constant", "min"}, "true": {"constant", "false"}, "false": {"constant", "true"}, "err": {"error", "nil"},
 }
 
 // withFaults returns a source's text with all faults of its functions. A function begins with a
@@ -245,6 +244,7 @@ func (p *pkg) try(f *fault, tests string, limit time.Duration) {
 			f.operator = ""
 		}
 	}
-	_, err := p.run(program, f.id, limit, tests)
+	said, err := p.run(program, f.id, limit, tests)
 	f.survives = err == nil
+	f.operator += regexp.MustCompile(" test timed out").FindString(string(said)) // which counts as noticed
 }
