@@ -136,6 +136,63 @@ func TestThroughput(t *testing.T) {
 	}
 }
 
+// describe returns a table with the key id and a global index by g and r.
+func describe(t *testing.T, o Options, billing string) *table {
+	t.Helper()
+	var d description
+	if !decode([]byte(`{"Table":{"TableName":"t","BillingModeSummary":{"BillingMode":"`+billing+`"},"KeySchema":[{"AttributeName":"id","KeyType":"HASH"}],
+		"ProvisionedThroughput":{"ReadCapacityUnits":5,"WriteCapacityUnits":5},"GlobalSecondaryIndexes":[{"IndexName":"i","Projection":{"ProjectionType":"ALL"},
+		"KeySchema":[{"AttributeName":"g","KeyType":"HASH"},{"AttributeName":"r","KeyType":"RANGE"}]}]}}`), &d) {
+		t.Fatal("the description is malformed")
+	}
+	l, err := New(o)
+	require.NoError(t, err)
+	return newTable(l.gate, l.options, "db", d)
+}
+
+// TestTableWCU checks that the option replaces the table's write capacity, whatever its billing.
+func TestTableWCU(t *testing.T) {
+	for billing, want := range map[string][2]int64{"PROVISIONED": {5, 9}, "PAY_PER_REQUEST": {40_000, 9}} {
+		state := describe(t, Options{Partitions: 1, PartitionWCU: 1, TableWCU: 9}, billing).State()
+		if state.Reads.Limit != want[0] || state.Writes.Limit != want[1] {
+			t.Errorf("%s: %d reads and %d writes", billing, state.Reads.Limit, state.Writes.Limit)
+		}
+	}
+}
+
+// TestIndexCharges checks over which of an index's partition keys the capacity that the engine reports is distributed.
+func TestIndexCharges(t *testing.T) {
+	of := describe(t, Options{Partitions: 2, PartitionWCU: 1}, "PAY_PER_REQUEST")
+	for _, c := range []struct {
+		kind, returns, after, attributes string
+		looked                           bool
+		total                            float64
+		want                             string
+	}{
+		{put, oldValues, `{"id":{"S":"a"},"g":{"S":"y"},"r":{"S":"1"}}`, `{"id":{"S":"a"},"g":{"S":"x"},"r":{"S":"1"}}`, false, 4, "x 1 y 3 "},
+		{put, oldValues, `{"id":{"S":"a"},"g":{"S":"y"},"r":{"S":"1"}}`, `{}`, false, 4, "y 4 "},
+		{put, oldValues, `{"id":{"S":"a"},"g":{"S":"y"},"r":{"S":"1"}}`, `{}`, false, 0, ""},
+		{put, oldValues, `{"id":{"S":"a"},"r":{"S":"1"}}`, `{"id":{"S":"a"},"g":{"S":"y"}}`, false, 2, ""}, // never in the index
+		{update, newValues, `null`, `{"id":{"S":"a"},"g":{"S":"y"},"r":{"S":"1"}}`, false, 2, "y 2 "},
+		{update, newValues, `null`, `{"id":{"S":"a"},"g":{"S":"y"}}`, false, 2, ""},
+		{update, updatedNew, `{"id":{"S":"a"},"g":{"S":"y"},"r":{"S":"1"}}`, `{"g":{"S":"z"}}`, true, 2, "z 2 "},
+	} {
+		s := &single{write: &write{item: item{table: of}, kind: c.kind, looked: c.looked}, returns: c.returns}
+		if !decode([]byte(c.after), &s.after) {
+			t.Fatal(c.after)
+		}
+		r, err := readReply(&http.Response{StatusCode: 200, ContentLength: -1, Body: io.NopCloser(strings.NewReader(`{"Attributes":` + c.attributes + `}`))})
+		require.NoError(t, err)
+		got := ""
+		for _, charge := range s.indexCharges(r, map[string]used{"i": {c.total}}) {
+			got += fmt.Sprint(charge.Key, " ", charge.Units.Float(), " ")
+		}
+		if got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
+
 // TestTableNames checks the name of a table that is given by its name or ARN.
 func TestTableNames(t *testing.T) {
 	for named, want := range map[string]string{

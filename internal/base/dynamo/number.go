@@ -23,7 +23,7 @@ func compareNumbers(a, b string) int {
 }
 
 // CompareValues compares sort keys as DynamoDB does: text and binary by their bytes, numbers by
-// value. Both values must have the same type.
+// value. Both values must have the same type; nil is equal to any.
 func CompareValues(a, b types.AttributeValue) int {
 	switch a := a.(type) {
 	case *types.AttributeValueMemberS:

@@ -1,6 +1,7 @@
 package table_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -97,5 +98,20 @@ func TestMinimumOfHistory(t *testing.T) {
 		if got := entry.History.At(at(s)); got != want {
 			t.Errorf("at %d: %d write shards, want %d", s, got, want)
 		}
+	}
+}
+
+// byKey are counts of some keys.
+type byKey map[string]int
+
+func (c byKey) Lookup(_ context.Context, key string, _ time.Time) (shardmap.Entry, error) {
+	return shardmap.Entry{History: shard.History{{Count: c[key]}}}, nil
+}
+
+// TestNamespaceOfCounts checks that a name's count is that of its key in the namespace.
+func TestNamespaceOfCounts(t *testing.T) {
+	entry, err := table.Namespace{Prefix: "x/", Counts: byKey{"a": 3, "x/a": 7}}.Lookup(t.Context(), "a", time.Unix(0, 0))
+	if err != nil || entry.Key != "x/a" || entry.History.Newest() != 7 {
+		t.Error(entry, err)
 	}
 }

@@ -79,10 +79,8 @@ func (g *gather) narrow() {
 	}
 }
 
-// empty reports whether no key lies in the span; DynamoDB rejects such a condition.
-func (s Span) empty() bool {
-	return s.Low != nil && s.High != nil && dynamo.CompareValues(s.Low, s.High) > 0
-}
+// empty reports whether no key lies in the span; DynamoDB rejects such a condition. A missing end compares as equal.
+func (s Span) empty() bool { return dynamo.CompareValues(s.Low, s.High) > 0 }
 
 // all yields the range's items in order. It stops at the first error.
 func (g *gather) all(ctx context.Context) iter.Seq2[place.Stored, error] {

@@ -1,0 +1,196 @@
+package shardmap
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/test/mapfake"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// entryAt returns an entry with one change, made two seconds before it takes effect.
+func entryAt(seconds int64, count int) Entry {
+	at := time.Unix(seconds, 0).UTC()
+	return Entry{Key: "E#a", Version: 5, Updated: at.Add(-2 * time.Second), Max: count, History: shard.History{{At: at, Count: count}}}
+}
+
+// TestMadeIn checks by which parts of an entry a change is found again. Its version may have been raised.
+func TestMadeIn(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(e *Entry)
+		want   bool
+	}{
+		"the same":         {func(*Entry) {}, true},
+		"raised":           {func(e *Entry) { e.Version++ }, true},
+		"before":           {func(e *Entry) { e.Version-- }, false},
+		"made later":       {func(e *Entry) { e.Updated = e.Updated.Add(time.Millisecond) }, false},
+		"deleted":          {func(e *Entry) { e.gone = true }, false},
+		"pinned":           {func(e *Entry) { e.Pinned = true }, false},
+		"another count":    {func(e *Entry) { e.History[0].Count++ }, false},
+		"another date":     {func(e *Entry) { e.History[0].At = e.History[0].At.Add(time.Millisecond) }, false},
+		"unreadable":       {func(e *Entry) { e.fault = errors.New("damaged") }, false},
+		"with other notes": {func(e *Entry) { e.Notes, e.Max = map[int64]Note{1: {}}, 99 }, true},
+	} {
+		made, there := entryAt(100, 4), entryAt(100, 4)
+		c.change(&there)
+		if got := made.madeIn(there); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+	made, there := entryAt(100, 4), entryAt(100, 4)
+	if made.gone, there.gone = true, true; !made.madeIn(there) {
+		t.Error("a deletion is not found again")
+	}
+}
+
+// TestNewerEntries checks which of two entries of a key a view keeps.
+func TestNewerEntries(t *testing.T) {
+	version := func(v int64, change func(e *Entry)) Entry {
+		e := entryAt(100, 4)
+		e.Version = v
+		change(&e)
+		return e
+	}
+	same := func(*Entry) {}
+	damaged := func(e *Entry) { e.fault = errors.New("damaged") }
+	gone := func(e *Entry) { e.gone = true }
+	madeAgain := func(after time.Duration) func(e *Entry) { return func(e *Entry) { e.Updated = e.Updated.Add(after) } }
+	for i, c := range []struct {
+		found, held Entry
+		want        bool
+	}{
+		{version(5, same), version(5, same), false}, {version(6, same), version(5, same), true}, {version(4, same), version(5, same), false},
+		{version(5, same), version(5, damaged), true}, {version(5, damaged), version(5, damaged), false}, {version(5, damaged), version(5, same), false}, {version(4, same), version(5, damaged), false},
+		{version(1, madeAgain(tombstoneTime/2)), version(5, gone), false}, {version(1, madeAgain(tombstoneTime/2+1)), version(5, gone), true}, {version(1, madeAgain(tombstoneTime)), version(5, same), false},
+	} {
+		if got := c.found.newer(c.held); got != c.want {
+			t.Errorf("row %d: %t", i, got)
+		}
+		held := &view{keys: map[string]Entry{"E#a": c.held}}
+		if held.mergeEntry(c.found); (held.findEntry("E#a").Updated == c.found.Updated && held.findEntry("E#a").Version == c.found.Version) != (c.want || c.found.Version == c.held.Version) {
+			t.Errorf("row %d: the view has %+v", i, held.findEntry("E#a"))
+		}
+	}
+}
+
+// TestAgesOfViews checks which views may be used, which need a renewal, and which time a poll sets.
+func TestAgesOfViews(t *testing.T) {
+	polled := time.Unix(1000, 0)
+	v := &view{at: polled, keys: map[string]Entry{}}
+	for _, c := range []struct {
+		after         time.Duration
+		usable, fresh bool
+	}{{time.Minute, true, true}, {time.Minute + 1, false, false}, {0, true, true}, {-otherClock, true, true}, {-otherClock - 1, true, false}} {
+		if now := polled.Add(c.after); v.younger(now, time.Minute) != c.usable || v.fresh(now, time.Minute) != c.fresh {
+			t.Errorf("after %v: usable %t, fresh %t", c.after, v.younger(now, time.Minute), v.fresh(now, time.Minute))
+		}
+	}
+	if (&view{at: polled}).younger(polled, time.Minute) {
+		t.Error("a view is usable before its first load")
+	}
+	for _, c := range []struct {
+		at   time.Duration
+		sets bool
+	}{{1, true}, {-1, false}, {-otherClock, false}, {-otherClock - 1, true}} {
+		v := &view{at: polled}
+		if v.setPolled(polled.Add(c.at)); v.polled().Equal(polled.Add(c.at)) != c.sets {
+			t.Errorf("a poll at %v sets %v", c.at, v.polled())
+		}
+	}
+}
+
+// TestEntriesSince checks which keys of a view changed since a time.
+func TestEntriesSince(t *testing.T) {
+	since := time.Unix(100, 0)
+	v := &view{keys: map[string]Entry{}}
+	for key, e := range map[string]Entry{
+		"at": entryAt(102, 4), "later": entryAt(103, 4), "before": entryAt(101, 4), "none": {Updated: since}, notePrefix + "t": entryAt(102, 4),
+		"gone": {Updated: since, History: entryAt(102, 4).History, gone: true}, "damaged": {Updated: since, History: entryAt(102, 4).History, fault: errors.New("damaged")},
+	} {
+		e.Key = key
+		v.replace(e, true)
+	}
+	var keys []string
+	for _, e := range v.since(since) {
+		keys = append(keys, e.Key)
+	}
+	if slices.Sort(keys); !slices.Equal(keys, []string{"at", "later"}) {
+		t.Errorf("%q", keys)
+	}
+	if v.replace(Entry{Key: "at"}, false); v.size() != 6 {
+		t.Errorf("%d keys are left", v.size())
+	}
+	empty := &view{}
+	if empty.replace(entryAt(1, 2), true); empty.keys != nil {
+		t.Error("an entry makes a view that was not loaded")
+	}
+}
+
+// TestTimeLimitOfCalls checks that a call that exceeds its limit may be repeated, unless its caller has left.
+func TestTimeLimitOfCalls(t *testing.T) {
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	down := errors.New("down")
+	wait := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	for name, c := range map[string]struct {
+		ctx    context.Context
+		within time.Duration
+		call   func(context.Context) error
+		want   error
+	}{
+		"success": {t.Context(), time.Hour, func(context.Context) error { return nil }, nil},
+		"failure": {t.Context(), time.Hour, func(context.Context) error { return down }, down},
+		"slow":    {t.Context(), 1, wait, shard.ErrUnavailable},
+		"left":    {left, time.Hour, wait, context.Canceled},
+		"late":    {t.Context(), 1, func(ctx context.Context) error { <-ctx.Done(); return nil }, nil},
+	} {
+		if err := withTimeLimit(c.ctx, c.within, c.call); !errors.Is(err, c.want) || c.want == nil && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, m := range map[string]*Map{"no client": New(nil, "m", Options{}), "no map": nil} {
+		if err := m.renew(t.Context(), time.Unix(1, 0)); !errors.Is(err, shard.ErrMisused) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := New(mapfake.New(10, 0, 0), "m", Options{}).renew(t.Context(), time.Time{}); !errors.Is(err, shard.ErrMisused) {
+		t.Errorf("without a time: %v", err)
+	}
+}
+
+// TestUnreadableItems checks which items of the map are entries. One that is none has its version, so that a newer one replaces it.
+func TestUnreadableItems(t *testing.T) {
+	most := entryAt(100, shard.MaxShards)
+	most.Notes = map[int64]Note{100_000: {By: "a", Why: "b", Made: time.Unix(98, 0).UTC()}, 200_000: {By: "c"}}
+	got, err := parseEntry("E#a", most.attributes())
+	if err != nil || !most.madeIn(got) || got.Max != shard.MaxShards || got.Notes[100_000] != most.Notes[100_000] || got.Notes[200_000] != most.Notes[200_000] || got.Forgotten {
+		t.Errorf("%+v, %v", got, err)
+	}
+	deleted := Entry{Key: "E#a", Version: 5, Updated: most.Updated, gone: true}.attributes()
+	if got, err := parseEntry("E#a", deleted); err != nil || !got.gone || got.Max != 0 {
+		t.Errorf("a deletion: %+v, %v", got, err)
+	}
+	for name, change := range map[string]func(dynamo.Item){
+		"a number in the history": func(it dynamo.Item) {
+			it[attrHistory] = &types.AttributeValueMemberL{Value: []types.AttributeValue{dynamo.Number(1)}}
+		},
+		"a text as maximum": func(it dynamo.Item) { it[attrMax] = dynamo.String("4") },
+		"1,001 as maximum":  func(it dynamo.Item) { it[attrMax] = dynamo.Number(shard.MaxShards + 1) },
+		"a text as time":    func(it dynamo.Item) { it[attrUpdated] = dynamo.String("1") },
+		"a malformed change": func(it dynamo.Item) {
+			it[attrHistory] = &types.AttributeValueMemberL{Value: []types.AttributeValue{dynamo.String("x")}}
+		},
+	} {
+		it := most.attributes()
+		change(it)
+		if got := readEntry("E#a", it); got.fault == nil || got.Version != 5 || got.Key != "E#a" || got.History != nil {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
