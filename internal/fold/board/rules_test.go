@@ -2,10 +2,12 @@ package board
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/packed"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
@@ -53,6 +55,16 @@ func TestSameHistograms(t *testing.T) {
 		if h.Limit(limit); h.level != level || h.Total() != 5 || wide.level != 0 {
 			t.Errorf("limited to %d: level %d of %v", limit, h.level, h.cells)
 		}
+	}
+}
+
+// TestPackedEntries checks the highest rev, and the size by which a top is cut.
+func TestPackedEntries(t *testing.T) {
+	e := Entry{Place: at(t, "ann", "1.5"), Rev: MaxRev, Unsure: true}
+	packedEntry := appendEntry(nil, e)
+	r := &reader{packed.Reader{Left: packedEntry}}
+	if p, rev := r.place(), r.Uint(); p != e.Place || rev>>1 != MaxRev || rev&1 != 1 || rev != math.MaxInt64 || entrySize(e) != len(packedEntry) {
+		t.Errorf("%+v has %d bytes, and is read as %+v with the rev %d", e, entrySize(e), p, rev)
 	}
 }
 
