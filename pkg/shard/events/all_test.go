@@ -2,7 +2,6 @@ package events_test
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -11,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/test/libtest"
-	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -40,48 +38,6 @@ func TestAllStreamsEventsInOrder(t *testing.T) {
 		if err == nil {
 			t.Fatal("All accepts an invalid cursor")
 		}
-	}
-}
-
-// TestPageDefaultLimit checks that a limit of 0 or less means 100, also on later pages.
-func TestPageDefaultLimit(t *testing.T) {
-	d := deploy(t)
-	start := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
-	now := start.Add(time.Hour)
-	d.put(t, spread("e", 250, start, time.Second), now)
-	reader := events.NewReader(d.Client, d.Names.Events, d.Shards)
-	for _, limit := range []int{0, -7} {
-		r := events.Range{Entity: "e", From: start, To: now, Limit: limit}
-		for _, want := range []int{100, 100, 50} {
-			page, err := reader.Query(libtest.Within(t), r, now)
-			if err != nil || len(page.Events) != want || (page.Next == "") != (want == 50) {
-				t.Fatalf("limit %d: %d events, next %q, %v; want %d", limit, len(page.Events), page.Next, err, want)
-			}
-			r.After = page.Next
-		}
-	}
-}
-
-// TestEventsTooFarAheadAreRejected checks that events more than MaxAhead ahead are rejected. A change of the shard count
-// may take effect before them.
-func TestEventsTooFarAheadAreRejected(t *testing.T) {
-	d := deploy(t)
-	now := libtest.Later.Truncate(time.Second)
-	writer := events.NewWriter(d.Client, d.Names.Events, d.Shards, events.Options{})
-	list := []events.Event{
-		{Entity: "e", ID: "on time", Time: now.Add(shardmap.MaxAhead)},
-		{Entity: "e", ID: "ahead", Time: now.Add(shardmap.MaxAhead + time.Millisecond)},
-	}
-	outcomes := writer.Put(libtest.Within(t), list, now)
-	if outcomes[0] != nil || !errors.Is(outcomes[1], shard.ErrMisused) {
-		t.Errorf("Put = %v, want nil and ErrMisused", outcomes)
-	}
-	if _, err := writer.PutTransact(libtest.Within(t), list[1], now); !errors.Is(err, shard.ErrMisused) {
-		t.Errorf("PutTransact: error %v, want ErrMisused", err)
-	}
-	page, err := events.NewReader(d.Client, d.Names.Events, d.Shards).Query(libtest.Within(t), events.Range{Entity: "e", From: now, To: now.Add(time.Hour)}, now)
-	if err != nil || len(page.Events) != 1 || page.Events[0].ID != "on time" {
-		t.Errorf("stored events: %+v, %v; want only \"on time\"", page, err)
 	}
 }
 

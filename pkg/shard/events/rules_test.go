@@ -62,7 +62,7 @@ func (s sameItems) Query(context.Context, *dynamodb.QueryInput, ...func(*dynamod
 	return &dynamodb.QueryOutput{Items: s.items}, nil
 }
 
-// TestPageEnds checks with which event a page ends by its limits, and which items are no events.
+// TestPageEnds checks with which event a page ends by its limits, and which items are no events. A limit of 0 or less is 100.
 func TestPageEnds(t *testing.T) {
 	at := libtest.Later
 	key := func(id string) string { return schema.EventSortKey(at, id) }
@@ -96,6 +96,17 @@ func TestPageEnds(t *testing.T) {
 		}
 		if got := strings.Join(ids, ""); err != nil || got != c.want || page.Next != c.next {
 			t.Errorf("%+v: %s, then %q, %v; want %s and %q", c.r, got, page.Next, err, c.want, c.next)
+		}
+	}
+	items = nil
+	for i := range 101 {
+		items = append(items, eventKey("e", fmt.Sprintf("%03d", i), at, 0))
+	}
+	reader := NewReader(sameItems{items: items}, "events", shardmap.New(mapfake.New(10, 0, 0), "map", shardmap.Options{}))
+	for _, limit := range []int{0, -7} {
+		page, err := reader.Query(t.Context(), Range{Entity: "e", From: at, To: at.Add(time.Second), Limit: limit}, at)
+		if err != nil || len(page.Events) != 100 || page.Next != key("099") {
+			t.Errorf("a limit of %d: %d events, then %q, %v", limit, len(page.Events), page.Next, err)
 		}
 	}
 }

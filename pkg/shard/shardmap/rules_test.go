@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
@@ -192,5 +193,51 @@ func TestUnreadableItems(t *testing.T) {
 		if got := readEntry("E#a", it); got.fault == nil || got.Version != 5 || got.Key != "E#a" || got.History != nil {
 			t.Errorf("%s: %+v", name, got)
 		}
+	}
+}
+
+// TestClocksOfChanges checks how far a caller's time and a key's newest change may be from the Changer's clock.
+func TestClocksOfChanges(t *testing.T) {
+	clock := time.Unix(1000, 0)
+	c := &Changer{o: ChangerOptions{Clock: func() time.Time { return clock }}}
+	for off, valid := range map[time.Duration]bool{0: true, clockError: true, clockError + 1: false, -clockError: true, -clockError - 1: false} {
+		if now, err := c.changeTime(clock.Add(off)); (err == nil) != valid || valid && !now.Equal(clock) {
+			t.Errorf("a time %v from the clock: %v, %v", off, now, err)
+		}
+		if err := checkNewest(Entry{Updated: clock.Add(off)}, clock); (err == nil) != (valid || off < 0) {
+			t.Errorf("a change %v from the clock: %v", off, err)
+		}
+	}
+	if now, err := (&Changer{}).changeTime(clock.Add(time.Hour)); err != nil || !now.Equal(clock.Add(time.Hour)) {
+		t.Errorf("without a clock: %v, %v", now, err)
+	}
+}
+
+// TestActiveEntries checks which change an entry's newest write shard count at a time is from.
+func TestActiveEntries(t *testing.T) {
+	at := func(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }
+	e := Entry{History: shard.History{{At: at(10), Count: 8}, {At: at(20), Count: 4}, {At: at(30), Count: 8}, {At: at(40), Count: 2}}}
+	for seconds, want := range map[int64]int64{5: 40, 10: 10, 19: 10, 20: 20, 30: 30, 39: 30, 40: 40, 50: 40} {
+		if got := e.Active(at(seconds)).Effective(); !got.Equal(at(want)) {
+			t.Errorf("at %d s: the change at %v, want %d", seconds, got.Unix(), want)
+		}
+	}
+	if !(Entry{}).Effective().IsZero() || (Entry{}).Most() != 1 || (Entry{Max: 3}).Most() != 3 {
+		t.Error("a key without a history has a change")
+	}
+}
+
+// unread is a client that can't read an item.
+type unread struct{ *strictMap }
+
+func (unread) GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	return nil, errors.New("down")
+}
+
+// TestSnapshotNeedsItsAge checks that no snapshot is stored if the age of the stored one can't be read.
+func TestSnapshotNeedsItsAge(t *testing.T) {
+	f := unread{&strictMap{mapfake.New(10, 0, 0)}}
+	if err := NewChanger(f, New(f, "m", Options{}), ChangerOptions{}).StoreSnapshot(t.Context(), time.Now()); err == nil || len(f.Items) > 0 {
+		t.Errorf("%d items, %v", len(f.Items), err)
 	}
 }
