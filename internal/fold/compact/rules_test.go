@@ -185,3 +185,24 @@ func TestScanIsPaced(t *testing.T) {
 		})
 	}
 }
+
+// TestMergesAreSpent checks that a run merges on only if its units fit the rate before its end, and its call goes on.
+func TestMergesAreSpent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := at(time.Now(), Options{WriteUnits: 10})
+		r.end = time.Now().Add(time.Second)
+		left, leave := context.WithCancel(t.Context())
+		leave()
+		for i, c := range []struct {
+			ctx   context.Context
+			units float64
+			want  bool
+			takes time.Duration
+		}{{t.Context(), 10, false, 0}, {left, 5, false, 0}, {t.Context(), 5, true, 500 * time.Millisecond}, {t.Context(), 5, false, 0}, {t.Context(), 4.9, true, 490 * time.Millisecond}} {
+			begin := time.Now()
+			if got := r.spend(c.ctx, c.units); got != c.want || time.Since(begin) != c.takes {
+				t.Errorf("row %d: %t after %v", i, got, time.Since(begin))
+			}
+		}
+	})
+}
