@@ -94,35 +94,6 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// TestBurst checks that a provisioned table saves unused throughput for Options.Burst, which does not
-// lift a partition's limit.
-func TestBurst(t *testing.T) {
-	b := newBench(t, throttle.Options{Partitions: 64, PartitionWCU: 20, Burst: 10 * time.Second}, provisionedTable()) // 5 WCU/s
-	keys := b.apart(t, 3)
-	burst := func(keys ...string) (int, error) {
-		i := 0
-		return admitted(t, func() error {
-			i++
-			return b.put(t, keyOf(keys[i%len(keys)], "1"))
-		})
-	}
-	if count, _ := burst(keys...); count != 5 {
-		t.Errorf("a new table admitted %d writes, want 5", count)
-	}
-	b.advance(4 * time.Second)
-	if count, _ := burst(keys...); count != 20 {
-		t.Errorf("%d writes admitted after 4 s, want 20", count)
-	}
-	b.advance(time.Minute)
-	if count, err := burst(keys...); count != 50 || throttled(t, err)[0] != "TableWriteProvisionedThroughputExceeded "+tableARN {
-		t.Errorf("%d writes admitted after a minute, then %v, want 50", count, err)
-	}
-	b.advance(time.Minute)
-	if count, err := burst(keys[0]); count != 20 || throttled(t, err)[0] != "TableWriteKeyRangeThroughputExceeded "+tableARN {
-		t.Errorf("%d writes of one key admitted, then %v, want 20", count, err)
-	}
-}
-
 // TestReport checks that the report names the hot key, its partition and the remaining tokens. A split moves
 // the key to another partition, and a reset clears the report.
 func TestReport(t *testing.T) {

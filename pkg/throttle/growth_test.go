@@ -5,9 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/throttle"
@@ -36,18 +34,6 @@ func TestSplitWithinKey(t *testing.T) {
 		if parts := b.Report().Tables[0].Partitions; want == 2 && (parts[0].To != parts[1].From || parts[1].FromSortKey == "") {
 			t.Errorf("the partitions are %+v", parts)
 		}
-	}
-}
-
-// TestProvisionedPartitions checks that a provisioned table has partitions for its throughput from the start.
-func TestProvisionedPartitions(t *testing.T) {
-	table := sortedTable()
-	table.BillingMode = types.BillingModeProvisioned
-	table.ProvisionedThroughput = &types.ProvisionedThroughput{ReadCapacityUnits: aws.Int64(10), WriteCapacityUnits: aws.Int64(70)}
-	b := newBench(t, throttle.Options{Partitions: 4, PartitionWCU: 10}, table)
-	require.NoError(t, b.put(t, keyOf("a", "1")))
-	if got := b.Partitions(tableName); got != 7 {
-		t.Errorf("%d partitions, want 7", got)
 	}
 }
 

@@ -23,43 +23,6 @@ func admitted(t *testing.T, call func() error) (int, error) {
 	return 0, nil
 }
 
-// TestBucketIsExact checks that a bucket fills to the nanosecond, and that a write is admitted if any tokens are left.
-func TestBucketIsExact(t *testing.T) {
-	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 4})
-	write := func() error { return b.put(t, keyOf("a", "1")) }
-	steps := []struct {
-		wait time.Duration
-		size float64 // KB of the first write
-		want int
-	}{
-		{0, 0, 4},                 // the tokens of one second
-		{0, 0, 0},                 // 0 tokens are left
-		{1, 0, 1},                 // from 4e-9 tokens to almost -1
-		{time.Second / 4, 0, 1},   // from 4e-9 tokens again
-		{time.Second / 4, 0, 1},   // from 4e-9 tokens again
-		{time.Second/4 - 1, 0, 0}, // exactly 0 tokens
-		{1, 0, 1},
-		{time.Second + time.Second/4 - 2, 0, 4}, // full but for 4e-9 tokens
-		{time.Hour, 5.9, 1},                     // 6 units, from 4 tokens to -2
-		{time.Second / 2, 0, 0},                 // exactly 0 tokens
-		{time.Second / 2, 0, 2},
-	}
-	for i, step := range steps {
-		b.advance(step.wait)
-		first := step.size > 0
-		count, _ := admitted(t, func() error {
-			if first {
-				first = false
-				return b.put(t, itemOf("big", "1", sized(step.size)))
-			}
-			return write()
-		})
-		if count != step.want {
-			t.Errorf("step %d, after %v: %d writes admitted, want %d", i, step.wait, count, step.want)
-		}
-	}
-}
-
 // TestHotReads checks the costs of reads, and the reasons with which a dry bucket throttles them.
 func TestHotReads(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 10, PartitionRCU: 2})

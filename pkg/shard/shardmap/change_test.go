@@ -2,7 +2,6 @@ package shardmap_test
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -63,38 +62,6 @@ func (d *deployment) storm(t *testing.T, count int, now time.Time) int {
 	}
 	wg.Wait()
 	return int(made.Load())
-}
-
-// TestPollHasAllConcurrentChanges checks that a held and a new view have all changes of eight keys at once.
-func TestPollHasAllConcurrentChanges(t *testing.T) {
-	d := deploy(t)
-	now := libtest.Later
-	held := shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})
-	if entry, err := held.Lookup(libtest.Within(t), "C#0", now); err != nil || entry.Most() != 1 {
-		t.Fatalf("an empty map: %+v, %v", entry, err)
-	}
-	var wg sync.WaitGroup
-	for i := range 8 {
-		wg.Go(func() {
-			for errs := 0; errs < 50; errs++ {
-				_, err := libtest.Grow(libtest.Within(t), d.Changer(shardmap.ChangerOptions{}), fmt.Sprintf("C#%d", i), i+2, now)
-				if err == nil || errors.Is(err, shardmap.ErrNoChange) { // the change was made, and its answer was lost
-					return
-				}
-			}
-			t.Errorf("key %d was not grown", i)
-		})
-	}
-	wg.Wait()
-	later := now.Add(shardmap.ViewAge + time.Millisecond)
-	for name, view := range map[string]*shardmap.Map{"held": held, "new": shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})} {
-		for i := range 8 {
-			entry, err := view.Lookup(libtest.Within(t), fmt.Sprintf("C#%d", i), later)
-			if err != nil || entry.History.Newest() != i+2 {
-				t.Errorf("%s view, key %d: %+v, %v; want %d write shards", name, i, entry, err, i+2)
-			}
-		}
-	}
 }
 
 // TestShrinkFailsAfterGrowth checks that a shrink fails if another process grew the key after the evidence was
@@ -199,22 +166,5 @@ func TestRefreshUpdatesView(t *testing.T) {
 	}
 	if entry, err = view.Refresh(libtest.Within(t), "C#never"); err != nil || entry.Most() != 1 || entry.Version != 0 {
 		t.Errorf("a key that never changed: %+v, %v", entry, err)
-	}
-}
-
-// TestDamagedItemFailsLookupsOfItsKey checks that an unreadable history fails lookups of its own key only.
-func TestDamagedItemFailsLookupsOfItsKey(t *testing.T) {
-	d := deploy(t)
-	d.SetShards(t, "E#bad", "soon:4")
-	d.SetShards(t, "E#huge", "1:50000")
-	d.SetShards(t, "E#good", "1:4")
-	view := shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})
-	for _, key := range []string{"E#bad", "E#huge"} {
-		if _, err := view.Lookup(libtest.Within(t), key, libtest.Later); !errors.Is(err, shard.ErrStale) {
-			t.Errorf("%s: error %v, want ErrStale", key, err)
-		}
-	}
-	if entry, err := view.Lookup(libtest.Within(t), "E#good", libtest.Later); err != nil || entry.History.Newest() != 4 {
-		t.Errorf("E#good: %+v, %v; want 4 write shards", entry, err)
 	}
 }

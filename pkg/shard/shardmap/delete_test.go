@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"testing"
 	"time"
 
@@ -173,49 +172,6 @@ func TestForgetCompletesInterruptedOne(t *testing.T) {
 		}
 		if n := d.named(t, key); n != 0 {
 			t.Errorf("dying after %d: %d permanent items still contain the key", dies, n)
-		}
-	}
-}
-
-// TestLoadsDuringDeletions checks that a view that was loaded while keys were deleted has none of them
-// after its next poll.
-func TestLoadsDuringDeletions(t *testing.T) {
-	t.Parallel()
-	d := deploy(t)
-	now := libtest.Later
-	var views []*shardmap.Map
-	var wg sync.WaitGroup
-	stop := make(chan struct{})
-	wg.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			view := shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})
-			if _, err := view.Lookup(libtest.Within(t), "C#0", now); err != nil {
-				t.Error(err)
-			}
-			views = append(views, view)
-		}
-	})
-	for i := range 15 {
-		key := fmt.Sprintf("C#%d", i%4)
-		d.Pin(t, key, 9, now)
-		d.forget(t, key, now)
-	}
-	close(stop)
-	wg.Wait()
-	if len(views) == 0 {
-		t.Fatal("no view was loaded")
-	}
-	later := now.Add(shardmap.ViewAge + time.Second)
-	for i, view := range views {
-		for n := range 4 {
-			if entry, err := view.Lookup(libtest.Within(t), fmt.Sprintf("C#%d", n), later); err != nil || entry.Most() != 1 {
-				t.Fatalf("view %d: %+v, %v", i, entry, err)
-			}
 		}
 	}
 }
