@@ -108,6 +108,9 @@ func TestManyShardCountsArePaged(t *testing.T) {
 	if err != nil || first.Cursor == "" {
 		t.Fatalf("%d keys, cursor %q, %v", len(first.Keys), first.Cursor, err)
 	}
+	if after, err := decodeListCursor(first.Cursor); err != nil || after != entries[len(first.Keys)-1].Key {
+		t.Errorf("the second page begins after %.10q, %v", after, err)
+	}
 	rest, err := listOf(entries[len(first.Keys):])
 	if err != nil || rest.Cursor != "" || len(first.Keys)+len(rest.Keys) != len(entries) {
 		t.Errorf("%d and %d keys of %d, cursor %q, %v", len(first.Keys), len(rest.Keys), len(entries), rest.Cursor, err)

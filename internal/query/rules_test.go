@@ -296,6 +296,28 @@ func TestFragmentsThatCount(t *testing.T) {
 	}
 }
 
+// TestFullPages checks how many events fit into a response, and after which the next page begins.
+func TestFullPages(t *testing.T) {
+	at := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		kb   []int
+		want int
+	}{{[]int{1, 1, 1}, 3}, {[]int{2000, 2000, 2000}, 2}, {[]int{6000, 1}, 1}, {[]int{1, 1, 6000, 1, 1}, 2}, {nil, 0}} {
+		page := events.Page{Next: "next"}
+		for i, kb := range c.kb {
+			data := dynamo.Item{"a": dynamo.String(strings.Repeat("x", 1000*kb))}
+			page.Events = append(page.Events, events.Event{ID: fmt.Sprint(i), Time: at, Data: data})
+		}
+		next := "next"
+		if c.want < len(c.kb) {
+			next = schema.EventSortKey(at, fmt.Sprint(c.want-1))
+		}
+		if list, got, err := fitPage(page); err != nil || len(list) != c.want || got != next {
+			t.Errorf("events of %d KB: %d fit, then %q, %v; want %d, then %q", c.kb, len(list), got, err, c.want, next)
+		}
+	}
+}
+
 // unreadable is a client of empty tables whose calls fail from the nth on.
 type unreadable struct {
 	ShardMapClient

@@ -61,7 +61,7 @@ func main() {
 		var running errgroup.Group
 		running.SetLimit(2)
 		for _, f := range p.faults {
-			running.Go(func() error { p.try(f, tests, 2*quick+10*time.Second); return nil })
+			running.Go(func() error { p.try(f, tests, 3*quick+20*time.Second); return nil })
 		}
 		check(running.Wait(), nil)
 		tried, survived := map[string]int{}, map[string]int{}
