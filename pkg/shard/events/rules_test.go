@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -39,7 +40,7 @@ func TestMisusedCalls(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, err := range NewWriter(nil, "events", shards, Options{}).Put(t.Context(), make([]Event, 2), libtest.Later) {
+	for _, err := range NewWriter(nil, "events", shards, Options{}).Put(t.Context(), []Event{{Entity: "e", ID: "x", Time: libtest.Later}}, libtest.Later) {
 		if !errors.Is(err, shard.ErrMisused) {
 			t.Errorf("a put without a client: %v", err)
 		}
@@ -133,6 +134,96 @@ func TestUnsettledPages(t *testing.T) {
 	}
 }
 
+// TestBoundsOfPages checks between which sort keys a page reads, and which cursors are malformed.
+func TestBoundsOfPages(t *testing.T) {
+	from, to := libtest.Later, libtest.Later.Add(time.Minute)
+	key := func(after time.Duration) string { return schema.EventSortKey(from.Add(after), "x") }
+	for _, c := range []struct {
+		after     string
+		desc      bool
+		low, high string
+	}{
+		{"", false, schema.EventBound(from), schema.EventBound(to)}, {key(time.Second), false, key(time.Second), schema.EventBound(to)}, {key(-time.Second), false, schema.EventBound(from), schema.EventBound(to)},
+		{"", true, schema.EventBound(from), schema.EventBound(to)}, {key(time.Second), true, schema.EventBound(from), key(time.Second)}, {key(time.Hour), true, schema.EventBound(from), schema.EventBound(to)},
+		{"x", false, "", ""},
+	} {
+		of, err := Range{Entity: "e", From: from, To: to, After: c.after, Desc: c.desc}.places(from)
+		if c.low == "" != errors.Is(err, shard.ErrMisused) || err == nil && (!dynamo.EqualValues(of.Low, dynamo.String(c.low)) || !dynamo.EqualValues(of.High, dynamo.String(c.high))) {
+			t.Errorf("%+v: %v to %v, %v", c, of.Low, of.High, err)
+		}
+	}
+	if calculate(key(0), 8) != shard.Calculated("x", 8) || shard.Calculated("x", 8) == 0 || calculate("x", 8) != 0 {
+		t.Errorf("calculated %d, and %d for no event", calculate(key(0), 8), calculate("x", 8))
+	}
+}
+
+// stored is a client of a table with one item.
+type stored struct{ item dynamo.Item }
+
+func (s stored) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	out := &dynamodb.QueryOutput{}
+	for _, v := range in.ExpressionAttributeValues {
+		if dynamo.EqualValues(v, s.item[schema.PK]) {
+			out.Items = []dynamo.Item{s.item}
+		}
+	}
+	return out, nil
+}
+
+func (s stored) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	out := &dynamodb.BatchGetItemOutput{Responses: map[string][]dynamo.Item{}}
+	for table, asked := range in.RequestItems {
+		for _, key := range asked.Keys {
+			if keyText(key) == keyText(s.item) {
+				out.Responses[table] = []dynamo.Item{s.item}
+			}
+		}
+	}
+	return out, nil
+}
+
+// torn is a shard map whose items can't be read once it is down.
+type torn struct {
+	*mapfake.Table
+	down bool
+}
+
+func (m *torn) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	if m.down {
+		return nil, errors.New("down")
+	}
+	return m.Table.GetItem(ctx, in, o...)
+}
+
+// TestReadsByTheCurrentCount checks that an event on a write shard that the view does not know is found, or the read fails.
+func TestReadsByTheCurrentCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table, now := &torn{Table: mapfake.New(10, 0, 0)}, time.Now()
+		view := shardmap.New(table, "m", shardmap.Options{})
+		changer := shardmap.NewChanger(table, shardmap.New(table, "m", shardmap.Options{}), shardmap.ChangerOptions{})
+		if err := view.Load(t.Context(), now); err != nil {
+			t.Fatal(err)
+		}
+		entry, err := changer.Pin(t.Context(), "E#e", 24, shardmap.Note{}, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := entry.Effective()
+		reader := NewReader(stored{eventKey("e", "c", at, shard.Calculated("c", 24))}, "events", view)
+		r := Range{Entity: "e", From: at, To: at.Add(time.Second), After: schema.EventBound(at)}
+		for _, table.down = range []bool{true, false} {
+			ev, err := reader.Get(t.Context(), "e", "c", at, now)
+			if (err != nil) != table.down || errors.Is(err, shard.ErrNotFound) || err == nil && ev.ID != "c" {
+				t.Errorf("down %t: %+v, %v", table.down, ev, err)
+			}
+			page, err := reader.Query(t.Context(), r, now)
+			if (err != nil) != table.down || err == nil && len(page.Events) != 1 {
+				t.Errorf("down %t: %+v, %v", table.down, page, err)
+			}
+		}
+	})
+}
+
 // TestMoveWithoutMap checks that an event whose new write shard can't be found stays where it is.
 func TestMoveWithoutMap(t *testing.T) {
 	down := mapfake.New(10, 0, 0)
@@ -140,6 +231,9 @@ func TestMoveWithoutMap(t *testing.T) {
 	b := newWriteBatch(NewWriter(nil, "events", shardmap.New(down, "map", shardmap.Options{}), Options{}), libtest.Later)
 	b.addWrite(Event{Entity: "e", ID: "x", Time: libtest.Later, New: true}, writeOf("E#e#0", "x"), 0)
 	before := fmt.Sprint(b.items[0].item, b.items[0].attempt)
+	if _, err := b.PutTransact(t.Context(), Event{Entity: "e", ID: "x", Time: libtest.Later}, libtest.Later); !errors.Is(err, shard.ErrStale) {
+		t.Errorf("a write without the map: %v", err)
+	}
 	if b.move(t.Context(), b.items[0]); fmt.Sprint(b.items[0].item, b.items[0].attempt) != before {
 		t.Errorf("%v", b.items[0])
 	}
