@@ -185,6 +185,16 @@ func TestInvalidSettings(t *testing.T) {
 	}
 }
 
+// TestDeadlineOfCalls checks that a setting of 0 is the usual deadline.
+func TestDeadlineOfCalls(t *testing.T) {
+	for set, want := range map[time.Duration]time.Duration{0: Deadline, Deadline + 1: Deadline + 1} {
+		s, err := New(Settings{EventAhead: time.Second, Control: growth.Off, MetricNames: keyname.Plain, Deadline: set}, nil, nil)
+		if err != nil || s.settings.Deadline != want {
+			t.Errorf("a deadline of %v: %v, %v", set, s.settings.Deadline, err)
+		}
+	}
+}
+
 // TestTimesOfEvents checks the earliest and the latest time, and which field an error names.
 func TestTimesOfEvents(t *testing.T) {
 	now := time.UnixMilli(1_763_808_123_250)
