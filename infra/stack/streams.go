@@ -33,8 +33,8 @@ func summarized(table kind.Table) (list []filter) {
 	for _, k := range kind.Summarized() {
 		switch traits := kind.Of(k); {
 		case traits.Table != table:
-		case traits.StreamEvents != nil || traits.FoldedSK != "":
-			list = append(list, filter{[]string{traits.Prefix}, traits.FoldedSK, traits.StreamEvents})
+		case traits.FoldedSK != "":
+			list = append(list, filter{[]string{traits.Prefix}, traits.FoldedSK})
 		default:
 			all.prefixes = append(all.prefixes, traits.Prefix)
 		}
@@ -56,11 +56,10 @@ func readers(c *config.Config) []string {
 	})
 }
 
-// filter matches records by the prefix of their partition key, and optionally by their sort key and event name.
+// filter matches records by the prefix of their partition key, and optionally by their sort key.
 type filter struct {
 	prefixes []string
 	sk       string
-	names    []string
 }
 
 // streams are the streams that the functions read.
@@ -185,11 +184,7 @@ func (f filter) pattern() string {
 	if f.sk != "" {
 		keys[schema.SK] = map[string]any{"S": []string{f.sk}}
 	}
-	pattern := map[string]any{"dynamodb": map[string]any{"Keys": keys}}
-	if f.names != nil {
-		pattern["eventName"] = f.names
-	}
-	content, err := json.Marshal(pattern)
+	content, err := json.Marshal(map[string]any{"dynamodb": map[string]any{"Keys": keys}})
 	if err != nil {
 		panic(err) // strings can always be marshaled
 	}

@@ -97,13 +97,19 @@ func eventStored(pk, sk string) (schema.Target, bool) {
 // data is the attribute that has the caller's part of an event.
 const data = "data"
 
-// changeOf returns the change that a record makes to a rollup, or nil. Deleted and expired
-// events stay counted, and an event that is put again after its deletion counts again.
+// changeOf returns the change that a record makes to a rollup, or nil. A deleted event is subtracted, and an
+// event that was deleted by TTL stays counted.
 func (r rule) changeOf(record *ddbstream.Record) (apply func(*measures.Part), err error) {
 	switch record.Name {
 	case ddbstream.Insert:
 		numbers, err := r.numbers(record.New)
 		return func(p *measures.Part) { p.Add(numbers) }, err
+	case ddbstream.Remove:
+		numbers, err := r.numbers(record.Old)
+		if record.Expired || err != nil && record.Old.Present() { // an event that can't be read was not added
+			return nil, nil
+		}
+		return func(p *measures.Part) { p.Subtract(numbers) }, err
 	case ddbstream.Modify:
 		if !record.New.Present() || !record.Old.Present() {
 			return nil, errors.New("its record lacks an image")
@@ -118,7 +124,7 @@ func (r rule) changeOf(record *ddbstream.Record) (apply func(*measures.Part), er
 // numbers returns the numbers of an event that the rule rolls up, by field.
 func (r rule) numbers(image ddbstream.Image) (map[string]string, error) {
 	if !image.Present() {
-		return nil, errors.New("its record lacks the new image")
+		return nil, errors.New("its record lacks an image")
 	}
 	if !image.Has(data) {
 		return nil, nil

@@ -195,7 +195,7 @@ func (w *world) write() {
 		pk, sk := schema.CounterKey(w.counter(), w.random.IntN(4))
 		enginetest.Delete(w.t, w.db, w.names.Items, pk, sk)
 	case n < 98:
-		if log := w.streams[1].log; len(log) > 0 { // an event expires
+		if log := w.streams[1].log; len(log) > 0 { // an event is deleted, or expires
 			r := log[w.random.IntN(len(log))]
 			enginetest.Delete(w.t, w.db, w.names.Events, r.pk, r.sk)
 		}
@@ -305,14 +305,23 @@ func (w *world) learn(s *stream, record eventsource.Record) string {
 	pk, sk := r.Dynamodb.Keys[schema.PK].S, r.Dynamodb.Keys[schema.SK].S
 	hash := fnv.New32a()
 	_, _ = fmt.Fprint(hash, pk, sk)
-	s.log = append(s.log, logged{string(record.JSON), record.Sequence, pk, sk, hash.Sum32(), w.now()})
-	target, ok := w.rules.Target(pk, sk)
-	if !ok || r.EventName == "REMOVE" {
-		return sk
+	text, expired := string(record.JSON), r.EventName == "REMOVE" && s == w.streams[1] && w.random.IntN(3) == 0
+	if expired {
+		text = `{"userIdentity":{"type":"Service","principalId":"dynamodb.amazonaws.com"},` + text[1:]
 	}
+	s.log = append(s.log, logged{text, record.Sequence, pk, sk, hash.Sum32(), w.now()})
+	target, ok := w.rules.Target(pk, sk)
 	image := r.Dynamodb.NewImage
+	if r.EventName == "REMOVE" {
+		image = r.Dynamodb.OldImage
+	}
 	data, isMap := image["data"]["M"].(map[string]any)
 	switch isEvent := target.Base.Type == kind.Event; {
+	case !ok:
+	case r.EventName == "REMOVE":
+		if isEvent && isMap && !expired {
+			w.rollup(target.String()).Subtract(numbersOf(target.Base.Name, data))
+		}
 	case isEvent && !isMap, target.Base.Type == kind.Counter && image["value"] == nil:
 		w.poison[target.String()] = true
 	case isEvent && r.EventName == "INSERT":

@@ -216,14 +216,16 @@ func (b *bucketRange) answer() []rollupAnswer {
 	list := []rollupAnswer{}
 	for _, start := range slices.SortedFunc(maps.Keys(b.sums), time.Time.Compare) {
 		sum := b.sums[start]
-		if sum.Events == 0 {
-			continue // it only notes that an event in another fragment was put again
+		if sum.Events <= 0 {
+			continue // its events were deleted
 		}
 		measures := map[string]measureAnswer{}
 		for field, m := range sum.Measures {
-			measures[field] = measureAnswer{m.N, exact{m.Sum}, exact{m.Min}, exact{m.Max}, exact{m.Avg()}}
+			if m.N > 0 {
+				measures[field] = measureAnswer{m.N, exact{m.Sum}, exact{m.Min}, exact{m.Max}, exact{m.Avg()}}
+			}
 		}
-		list = append(list, rollupAnswer{httpapi.FormatTime(start), sum.Events, measures, sum.Skipped, sum.Restated})
+		list = append(list, rollupAnswer{httpapi.FormatTime(start), sum.Events, measures, max(0, sum.Skipped), sum.Restated})
 	}
 	return list
 }

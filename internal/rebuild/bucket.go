@@ -28,7 +28,6 @@ func (e *events) hasRule(t schema.Target) bool {
 func (e *events) check(ctx context.Context, t schema.Target) (Result, error) {
 	b := &bucket{events: e, Bucket: parts.BucketFor(t)}
 	switch {
-	case e.o.Gone:
 	case !e.hasRule(t):
 		return finding(NoRule, fmt.Sprintf("no rule rolls up its events by the %s", t.Bucket)), nil
 	case e.tooOld(b.Bucket):
@@ -111,7 +110,7 @@ func (e *events) targets(entity string, r Range) ([]schema.Target, error) {
 type bucket struct {
 	*events
 	parts.Bucket
-	items int64 // events at the last reading; with Options.Gone they are only counted
+	items int64 // events at the last reading
 }
 
 // comparison is one reading of a rollup and then of its events. In this order, the rollup counts no unread event.
@@ -175,8 +174,6 @@ func (b *bucket) evaluate(c *comparison) (r Result, done bool) {
 	switch {
 	case c.events.unreadable > 0:
 		return finding(Unreadable, c.events.faults()), true
-	case b.o.Gone:
-		return Result{}, !slices.ContainsFunc(c.read, func(p parts.Part[measures.Part]) bool { return p.Counts(b.o.Now()) })
 	case tooOld(c.events.expires, b.o.Now()):
 		return finding(TooOld, "an event has expired, so that others may be deleted"), true
 	case (c.rollup.Restated || len(c.events.twice) > 0) && !b.o.Repair:
@@ -186,9 +183,6 @@ func (b *bucket) evaluate(c *comparison) (r Result, done bool) {
 }
 
 func (b *bucket) prove(ctx context.Context, c *comparison) (marks.Proof, error) {
-	if b.o.Gone && c.events.sum.Events == 0 {
-		return marks.Proof{}, nil // see retract
-	}
 	return b.marker.Around(ctx, b.Bucket, c.events.places)
 }
 
@@ -202,9 +196,6 @@ func (b *bucket) unchanged(first, second *comparison) bool {
 // repair returns how a rollup at rest differs from its events, and repairs it if the options allow
 // that.
 func (b *bucket) repair(ctx context.Context, c *comparison, floors map[string]string) (Result, error) {
-	if b.o.Gone {
-		return b.retract(ctx, c, floors)
-	}
 	result := c.finding()
 	f := &result.Findings[0]
 	other, err := b.inOtherWidth(ctx)
@@ -217,7 +208,9 @@ func (b *bucket) repair(ctx context.Context, c *comparison, floors map[string]st
 	case !b.o.Repair, f.State == Fewer && !b.o.Lower:
 		return result, nil
 	}
-	_, err = b.store.Replace(ctx, b.Key(), c.read, c.events.total(c.rollup), b.Expiry(c.read, b.o.RollupRetention, b.o.Now()), floors)
+	if c.rollup.Restated || !equal(c.rollup, c.events.all()) {
+		_, err = b.store.Replace(ctx, b.Key(), c.read, c.events.total(c.rollup), b.Expiry(c.read, b.o.RollupRetention, b.o.Now()), floors)
+	}
 	if err == nil {
 		f.Repaired, err = b.removeCopies(ctx, c.events)
 	}
@@ -239,7 +232,7 @@ func (b *bucket) inOtherWidth(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if slices.ContainsFunc(read, func(p parts.Part[measures.Part]) bool { return p.Value.Events > 0 && p.Counts(b.o.Now()) }) {
+		if slices.ContainsFunc(read, func(p parts.Part[measures.Part]) bool { return p.Value.Events != 0 && p.Counts(b.o.Now()) }) {
 			return o.Label(), nil
 		}
 	}

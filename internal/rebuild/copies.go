@@ -46,10 +46,8 @@ func (e *happened) whereTwice() string {
 // settled is the age from which all processes agree on the shard count at an event's time.
 const settled = shardmap.LateMargin
 
-// removeCopies removes the copies that reads don't return, and reports whether none is left. It is called after the
-// rollup was replaced: a rollup that counts each event once is right whether or not its copies are removed, while one
-// that counts them twice could no longer be told from one with deleted events. The watermarks of that replacement also
-// reject the copies' records if they are redelivered.
+// removeCopies removes the copies that reads don't return, and reports whether none is left. The rollup counts all
+// copies, since each was folded: the aggregator subtracts the removed ones.
 //
 // No removal deletes the last copy of an event:
 //   - It is a transaction that requires the copy which reads return. If a delete, an expiry or another repair has removed

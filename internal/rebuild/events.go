@@ -25,7 +25,7 @@ type happened struct {
 	sum        measures.Part // each event once
 	copies     measures.Part // the other copies of events that are on several write shards
 	twice      []copied      // where those are, the first maxCopies
-	places     []string      // partition keys that have events
+	places     []string      // partition keys that may have, or had, events
 	expires    int64         // earliest expiry of any of their days, Unix seconds; 0 if none expires
 	unreadable int           // events
 	fault      string        // of the first unreadable event
@@ -74,9 +74,9 @@ func (b *bucket) readEvents(ctx context.Context) (*happened, error) {
 		return nil, fmt.Errorf("reading the events of %q: %w", b.Key().Target, err)
 	}
 	for n, sum := range r.sums {
+		r.found.places = append(r.found.places, placeOf(b.Bucket, n))
 		if sum != nil {
 			r.found.sum.Merge(*sum)
-			r.found.places = append(r.found.places, placeOf(b.Bucket, n))
 		}
 	}
 	return r.found, nil
@@ -160,11 +160,7 @@ func (r *eventSums) addItem(s stored, id string, another bool) {
 	if expires, known := dynamo.Whole(s.item, schema.ExpiresAt); known {
 		r.found.expires = sooner(r.found.expires, expires-int64(schema.ExpirySpread(id)/time.Second))
 	}
-	var numbers map[string]string
-	var err error
-	if !r.o.Gone {
-		numbers, err = r.o.Rules.Numbers(r.Entity, s.item)
-	}
+	numbers, err := r.o.Rules.Numbers(r.Entity, s.item)
 	switch {
 	case err == nil && another:
 		one := measures.Part{}.Clone()
@@ -197,10 +193,10 @@ func (e *happened) same(other *happened) bool {
 	return other.unreadable == 0 && e.sum.Same(other.sum) && e.copies.Same(other.copies) && slices.Equal(e.twice, other.twice)
 }
 
-// total returns the figures that a rollup should have. If the events have more fields than a fold
+// total returns the figures that a rollup should have, whose copies the aggregator subtracts when they are removed. If the events have more fields than a fold
 // keeps, the rollup's fields stay, so that readers keep seeing them, and then the first by name.
 func (e *happened) total(rollup measures.Part) measures.Part {
-	total := e.sum.Clone()
+	total := e.all()
 	var seen, others []string
 	for _, field := range slices.Sorted(maps.Keys(total.Measures)) {
 		if rollup.Measures[field].N > 0 {

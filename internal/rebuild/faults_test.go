@@ -65,11 +65,6 @@ var faults = []fault{
 	{"entity", "another stream shard's fragment", rebuild.Fewer, func(t testing.TB, r *rig, name string) {
 		r.addFragments(t, name, hour(), 3)
 	}, "7 events", "4 events"},
-	{"entity", "no event any more", rebuild.Fewer, func(t testing.TB, r *rig, name string) {
-		for i := range 4 {
-			r.delete(t, r.names.Events, dayOf(name, 0), sortKey(i))
-		}
-	}, fourEvents, noEvents},
 	{"entity", "other data", rebuild.Restated, func(t testing.TB, r *rig, name string) {
 		require.NoError(t, r.events.Put(t.Context(), []events.Event{{Entity: name, ID: "id0", Time: hour(), Data: item{"t": num(-5)}}}, time.Now())[0])
 		r.awaitRestated(t, name, hour())

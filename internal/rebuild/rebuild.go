@@ -61,8 +61,8 @@ type Options struct {
 	// Lower also repairs an event rollup that has more events than are stored. Events may have been
 	// deleted, or have expired: the rollup then has the stored ones only.
 	Lower bool
-	// Gone checks keys whose items were deleted, and needs Repair. Summaries without items are emptied,
-	// whatever the rules and the retentions say. An event rollup with newer events is not repaired.
+	// Gone checks counters and boards whose items were deleted, and needs Repair. Summaries without items are
+	// emptied, whatever the retentions say.
 	Gone bool
 
 	IndexLag    time.Duration    // upper bound on the lag of the boards' index; default 30 s

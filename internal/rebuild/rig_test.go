@@ -73,7 +73,6 @@ func (r *rig) checkerOver(client *dynamodb.Client, set func(*rebuild.Options)) *
 
 func repairing(o *rebuild.Options)   { o.Repair = true }
 func lowering(o *rebuild.Options)    { o.Repair, o.Lower = true, true }
-func gone(o *rebuild.Options)        { o.Repair, o.Gone = true, true }
 func hasty(o *rebuild.Options)       { o.Wait = 0 }
 func hastyRepair(o *rebuild.Options) { o.Repair, o.Wait = true, 0 }
 
@@ -164,4 +163,15 @@ func all(t testing.TB, a *rebuild.Checker) *rebuild.Report {
 	report, err := a.Run(context.Background(), a.All(rebuild.Range{}), nil)
 	require.NoError(t, err)
 	return report
+}
+
+// addFragments adds n fragments of one event each to an hour's rollup.
+func (r *rig) addFragments(t testing.TB, entity string, hour time.Time, n int) {
+	t.Helper()
+	for i := range n {
+		pk, sk := schema.RollupKey(entity, shard.Hour, hour, fmt.Sprintf("gone-%03d", i))
+		r.putItem(t, r.names.Rollups, pk, sk, item{
+			"v": num(1), "events": num(1), "seq": dynamo.String(fmt.Sprintf("%040d", i)), "measures": &types.AttributeValueMemberM{},
+		})
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
@@ -27,12 +28,36 @@ func (w *world) around(t testing.TB) func(in any, call func() error) error {
 			return call()
 		}
 		defer w.mu.Unlock()
+		removals := w.removals(t, in)
 		err := call()
 		if err == nil {
 			w.recordCall(t, in)
+			for _, record := range removals {
+				record()
+			}
 		}
 		return err
 	}
+}
+
+// removals returns functions that record the removals of a transaction.
+func (w *world) removals(t testing.TB, in any) (list []func()) {
+	transaction, _ := in.(*dynamodb.TransactWriteItemsInput)
+	if transaction == nil {
+		return nil
+	}
+	for _, action := range transaction.TransactItems {
+		if action.Delete == nil {
+			continue
+		}
+		pk, sk := dynamo.Text(action.Delete.Key, "pk"), dynamo.Text(action.Delete.Key, "sk")
+		data, ok := w.get(t, w.names.Events, pk, sk)["data"].(*types.AttributeValueMemberM)
+		if ok {
+			value, _ := dynamo.Whole(data.Value, "t")
+			list = append(list, func() { w.record("REMOVE", pk, sk, image("Old", int(value))) })
+		}
+	}
+	return list
 }
 
 // reads reports whether a call reads. If it may wait for folds, it may find records delivered.

@@ -63,9 +63,6 @@ type Traits struct {
 	// Summary is what the kind's stream records fold into. Checks compare it with the items.
 	Summary Summary
 
-	// StreamEvents are the names of the stream events that the aggregator needs. Nil means all.
-	StreamEvents []string
-
 	// FoldedSK is the only sort key of items that fold into summaries. "" means any.
 	FoldedSK string
 }
@@ -126,8 +123,7 @@ var traits = []Traits{
 	},
 	{
 		Kind: Event, Table: Events, Prefix: "E#", Bucket: Day, Placement: Timed, PlacedBy: "event ids",
-		// A deleted event stays in its rollups, and TTL deletes every event.
-		Summary: Rollups, StreamEvents: []string{"INSERT", "MODIFY"},
+		Summary: Rollups,
 	},
 	{
 		Kind: Board, Table: Items, Prefix: "L#", Index: "by_rank", Bucket: Period, Placement: Indexed, PlacedBy: "players", Timeless: true,

@@ -29,14 +29,14 @@ func (b leaderboard) classify(k key) (what What, ok bool) {
 	return "", false
 }
 
-// summaries returns the board's current periods, and all others with a top or a histogram, after the
+// settle audits the board's current periods, and all others with a top or a histogram, after the
 // aggregator has folded the deletes of their entries. Before that, a fold may still create a period's
 // summaries. If this run has deleted no entries, and no settings show that an earlier run may have, it
 // does not wait.
-func (b leaderboard) summaries(ctx context.Context) (rebuild.Source, error) {
+func (b leaderboard) settle(ctx context.Context) error {
 	settings, err := b.hasSettings(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if settings || b.report.Deleted[Entries] > 0 {
 		missing, err := b.auditor.Settle(ctx, b.base.Name)
@@ -44,12 +44,15 @@ func (b leaderboard) summaries(ctx context.Context) (rebuild.Source, error) {
 			b.left("its summaries: whether all is folded is not known: %s", missing)
 		}
 		if missing != "" || err != nil {
-			return nil, err
+			return err
 		}
 	}
 	now := b.o.Now()
 	current, err := b.auditor.Targets(b.base, rebuild.Range{From: now, To: now.Add(1)})
-	return b.auditor.Stored(b.base, current...), err
+	if err != nil {
+		return err
+	}
+	return b.audit(ctx, b.auditor.Stored(b.base, current...))
 }
 
 // last deletes the board's settings, unless scores were kept: these depend on them.

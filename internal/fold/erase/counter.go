@@ -50,9 +50,8 @@ func (c counter) dropped(ctx context.Context, what What, k key, old item) error 
 	return fold.FoldStates(ctx, c.client, c.o.Names.Rollups, c.base.Name, map[int]fold.State{parsed.Shard: was.Removal()}, c.o.Now)
 }
 
-// summaries returns the counter. Its audit makes the tombstones that a killed process did not make. It
-// also raises the rev of a write shard that a delayed increment created again, if the rev is lower than
-// the tombstone's.
-func (c counter) summaries(context.Context) (rebuild.Source, error) {
-	return rebuild.List(schema.Target{Base: c.base}), nil
+// settle audits the counter. That makes the tombstones that a killed process did not make. It also raises
+// the rev of a write shard that a delayed increment created again, if the rev is lower than the tombstone's.
+func (c counter) settle(ctx context.Context) error {
+	return c.audit(ctx, rebuild.List(schema.Target{Base: c.base}))
 }

@@ -27,6 +27,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/marks"
+	"github.com/hotshard/hotshard/internal/fold/measures"
+	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/fold/scan"
 	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -94,6 +96,7 @@ type Eraser struct {
 	scanner *scan.Scanner
 	writes  *scan.Pace
 	auditor *rebuild.Checker
+	rollups *parts.Store[measures.Part]
 	marker  *marks.Marker
 	changer *shardmap.Changer
 }
@@ -108,7 +111,8 @@ func New(o Options, client Client) *Eraser {
 	view := shardmap.New(client, o.Names.ShardMap, shardmap.Options{})
 	return &Eraser{
 		o: o, client: client, scanner: scan.New(client, o.ReadUnits), writes: scan.NewPace(o.WriteUnits), auditor: auditor,
-		marker:  marks.New(marks.Options{Names: o.Names, Now: o.Now}, client),
+		rollups: parts.NewEvents(client, o.Names.Rollups, o.Now),
+		marker:  marks.New(marks.Options{Names: o.Names, Wait: o.Wait, Poll: o.Poll, Now: o.Now}, client),
 		changer: shardmap.NewChanger(client, view, shardmap.ChangerOptions{Clock: o.Now}),
 	}
 }
@@ -125,9 +129,7 @@ type task struct {
 // tracesOf has the traces of each kind of key.
 var tracesOf = map[kind.Kind]func(*task) traces{
 	kind.Counter: func(t *task) traces { return counter{plain{t}} },
-	kind.Event: func(t *task) traces {
-		return &entity{plain: plain{t}, noted: map[string]bool{}, notes: map[key]bool{}}
-	},
+	kind.Event:   func(t *task) traces { return &entity{plain: plain{t}, days: days{}} },
 	kind.Board:   func(t *task) traces { return leaderboard{plain{t}} },
 	kind.Session: func(t *task) traces { return group{plain{t}} },
 	kind.Limit:   func(t *task) traces { return plain{t} },
@@ -141,13 +143,11 @@ type traces interface {
 	// match returns the kind of trace that an item of the items table is; ok is false for items of
 	// other keys.
 	classify(k key) (what What, ok bool)
-	// dropping is called before an item is deleted. If it reports spare, the item is kept.
-	dropping(ctx context.Context, what What, k key) (spare bool, err error)
 	// dropped is called after an item was deleted, with the deleted item.
 	dropped(ctx context.Context, what What, k key, old item) error
-	// summaries returns the key's summaries, once all records of the deleted items are folded. If it can't
-	// prove that, it adds to what is left.
-	summaries(ctx context.Context) (rebuild.Source, error)
+	// settle removes deleted items from the key's summaries, once all records of the deletes are folded. If it
+	// can't prove that, it adds to what is left.
+	settle(ctx context.Context) error
 	// last deletes the items that show that something may be left.
 	last(ctx context.Context) error
 }
@@ -191,7 +191,7 @@ func (t *task) erase(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := t.emptySummaries(ctx); err != nil || t.again { // the map still says where to look
+	if err := t.traces.settle(ctx); err != nil || t.again { // the map still says where to look
 		return err
 	}
 	if err := t.failures(ctx); err != nil {
@@ -205,10 +205,8 @@ func (t *task) erase(ctx context.Context) error {
 
 // count counts the traces, for a dry run.
 func (t *task) count(ctx context.Context) error {
-	if err := t.findItems(ctx, func(what What, k key) error {
-		if !marks.WasLeft(k.sk) {
-			t.deleted(what, 1)
-		}
+	if err := t.findItems(ctx, func(what What, _ key) error {
+		t.deleted(what, 1)
 		return nil
 	}); err != nil {
 		return err

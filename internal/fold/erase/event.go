@@ -2,23 +2,37 @@ package erase
 
 import (
 	"context"
+	"maps"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/marks"
-	"github.com/hotshard/hotshard/internal/rebuild"
+	"github.com/hotshard/hotshard/internal/fold/parts"
+	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// entity has an entity's traces. Before it deletes the first event of a partition, it puts a stream
-// marker there, which shows later runs that the rollups of that day must still be emptied.
+// entity has an entity's traces. The aggregator subtracts the deleted events from the rollups.
 type entity struct {
 	plain
 
-	noting sync.Mutex
-	noted  map[string]bool // partition keys with such a marker
-	notes  map[key]bool    // those markers
+	mu   sync.Mutex
+	days days // of the deleted events
+}
+
+// days has partition keys of events, by the start of their day.
+type days map[time.Time]map[string]bool
+
+// add adds a day, and a partition key if it is not "".
+func (d days) add(day time.Time, pk string) {
+	if d[day] == nil {
+		d[day] = map[string]bool{}
+	}
+	if pk != "" {
+		d[day][pk] = true
+	}
 }
 
 func (e *entity) classify(k key) (what What, ok bool) {
@@ -29,68 +43,93 @@ func (e *entity) classify(k key) (what What, ok bool) {
 	return Others, ok
 }
 
-func (e *entity) dropping(ctx context.Context, _ What, k key) (spare bool, err error) {
-	e.noting.Lock()
-	defer e.noting.Unlock() // the partition's other events wait for the marker
-	if marks.WasLeft(k.sk) {
-		e.noted[k.pk], e.notes[k] = true, true
-		return true, nil
-	}
-	if e.noted[k.pk] {
-		return false, nil
+func (e *entity) dropped(_ context.Context, what What, k key, _ item) error {
+	if what != Events {
+		return nil
 	}
 	parsed, err := schema.ParseKey(k.pk)
 	if err != nil {
-		return false, err
+		return err
 	}
-	sk, err := e.marker.Leave(ctx, k.pk, parsed.Bucket)
-	if err != nil {
-		return false, err
-	}
-	e.noted[k.pk], e.notes[key{k.pk, sk}] = true, true
-	return false, nil
-}
-
-// maxDays bounds the days that are settled at a time.
-const maxDays = 4
-
-// summaries returns the entity's rollups, after the aggregator has folded all events of the days that have
-// stream markers.
-func (e *entity) summaries(ctx context.Context) (rebuild.Source, error) {
-	days := map[string][]string{}
-	for k := range e.notes {
-		parsed, err := schema.ParseKey(k.pk)
-		if err != nil {
-			return nil, err
-		}
-		days[parsed.Bucket] = append(days[parsed.Bucket], k.pk)
-	}
-	group, settling := errgroup.WithContext(ctx)
-	group.SetLimit(maxDays)
-	for day, partitions := range days {
-		group.Go(func() error { return e.settleRollup(settling, day, partitions) })
-	}
-	return e.auditor.Stored(e.base), group.Wait()
-}
-
-func (e *entity) settleRollup(ctx context.Context, day string, partitions []string) error {
-	start, err := schema.EventBucket.Start(day, 0)
+	day, err := schema.EventBucket.Start(parsed.Bucket, 0)
 	if err != nil {
 		return err
 	}
-	missing, err := e.auditor.SettleDay(ctx, e.base.Name, start, partitions)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.days.add(day.UTC(), k.pk)
+	return nil
+}
+
+// settle settles the rollups of all days, once the aggregator has folded all earlier writes of events. A run
+// that was killed may have deleted events of any day that has rollups.
+func (e *entity) settle(ctx context.Context) error {
+	if err := e.await(ctx, e.days); err != nil || e.again {
+		return err
+	}
+	stored, err := e.storedDays(ctx)
+	if err != nil {
+		return err
+	}
+	maps.DeleteFunc(stored, func(day time.Time, _ map[string]bool) bool { return e.days[day] != nil })
+	if err := e.await(ctx, stored); err != nil || e.again {
+		return err
+	}
+	maps.Copy(stored, e.days)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxSettled)
+	for day := range stored {
+		group.Go(func() error { return e.settleDay(ctx, day) })
+	}
+	return group.Wait()
+}
+
+// await waits until the aggregator has folded all earlier writes of these days' events, or adds to what is left.
+func (e *entity) await(ctx context.Context, list days) error {
+	if len(list) == 0 {
+		return nil
+	}
+	most, err := e.mostShards(ctx)
+	if err != nil {
+		return err
+	}
+	var places []marks.Place
+	for day, pks := range list {
+		b := parts.Bucket{Entity: e.base.Name, Width: shard.Day, Start: day}
+		for n := range most {
+			pks[e.partitionOf(b, n)] = true
+		}
+		for pk := range pks {
+			places = append(places, marks.Place{Bucket: b, PK: pk})
+		}
+	}
+	missing, err := e.marker.AroundAll(ctx, places)
 	if missing != "" {
-		e.left("the rollups of %s: %s", day, missing)
+		e.left("its rollups: whether all deletes are folded is not known: %s", missing)
 	}
 	return err
 }
 
-// last deletes the stream markers of the days whose rollups are emptied.
-func (e *entity) last(ctx context.Context) error {
-	for k := range e.notes {
-		if _, err := e.remove(ctx, e.o.Names.Of(e.base.Type), k); err != nil {
-			return err
-		}
-	}
-	return nil
+// mostShards returns the highest number of write shards that the entity ever had.
+func (e *entity) mostShards(ctx context.Context) (int, error) {
+	entry, err := e.changer.Read(ctx, e.base.String())
+	return entry.Most(), err
+}
+
+// partitionOf returns the partition key of a bucket's events on a write shard.
+func (e *entity) partitionOf(b parts.Bucket, writeShard int) string {
+	return schema.Key{Base: e.base, Bucket: schema.EventBucket.Label(b.Start, 0), Shard: writeShard}.String()
+}
+
+// storedDays returns the days that have rollups.
+func (e *entity) storedDays(ctx context.Context) (days, error) {
+	found := days{}
+	var mu sync.Mutex
+	err := e.auditor.Stored(e.base)(ctx, func(t schema.Target) error {
+		mu.Lock()
+		defer mu.Unlock()
+		found.add(t.Start.UTC().Truncate(shard.Day.Width()), "")
+		return nil
+	})
+	return found, err
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/rebuild"
 )
 
 // plain has the traces of a kind that has neither an index nor summaries, such as limits. The types of
@@ -26,10 +25,8 @@ func (p plain) classify(k key) (what What, ok bool) {
 	return Windows, true
 }
 
-func (plain) dropping(context.Context, What, key) (spare bool, err error) { return false, nil }
-
 func (plain) dropped(context.Context, What, key, item) error { return nil }
 
-func (plain) summaries(context.Context) (rebuild.Source, error) { return rebuild.List(), nil }
+func (plain) settle(context.Context) error { return nil }
 
 func (plain) last(context.Context) error { return nil }

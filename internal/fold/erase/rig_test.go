@@ -40,6 +40,7 @@ type rig struct {
 	boards  *boards.Boards
 	leases  *sessions.Store
 	limiter *limits.Limiter
+	rules   fold.Rules
 	handler *fold.Handler
 }
 
@@ -55,7 +56,7 @@ func newRig(t *testing.T) *rig {
 	}, db, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	return &rig{
-		db: db, names: names, shards: shards, handler: handler,
+		db: db, names: names, shards: shards, rules: rules, handler: handler,
 		counter: counters.NewWriter(db, names.Items, shards, counters.Options{}),
 		events:  events.NewWriter(db, names.Events, shards, events.Options{Retention: 720 * time.Hour}),
 		boards:  boards.New(db, names.Items, shards, boards.Options{Retention: 720 * time.Hour}),
@@ -102,9 +103,13 @@ func (r *rig) eraseAll(t *testing.T, base schema.BaseKey) (report *erase.Report,
 // pin sets a key's number of write shards from a time on. If it is in the past, events use them at once.
 func (r *rig) pin(t *testing.T, base schema.BaseKey, n int, at time.Time) {
 	t.Helper()
+	require.NoError(t, r.pinned(t.Context(), base, n, at))
+}
+
+func (r *rig) pinned(ctx context.Context, base schema.BaseKey, n int, at time.Time) error {
 	changer := libtest.Patient(shardmap.NewChanger(r.db, shardmap.New(r.db, r.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{}))
-	_, err := changer.Pin(t.Context(), base.String(), n, libtest.Note, at)
-	require.NoError(t, err)
+	_, err := changer.Pin(ctx, base.String(), n, libtest.Note, at)
+	return err
 }
 
 func (r *rig) add(t testing.TB, name string, delta int64) {
@@ -186,7 +191,7 @@ func (r *rig) mayStay(t testing.TB, table string, it item) bool {
 		}
 		return it["gone"] != nil
 	case strings.HasPrefix(pk, "E#"):
-		return it["expires_at"] != nil && dynamo.Digits(it, "events") == "0" && it["skipped"] == nil && it["restated"] == nil
+		return it["expires_at"] != nil && dynamo.Digits(it, "events") == "0" && dynamo.Digits(it, "skipped") == "0" && it["restated"] == nil
 	case strings.HasPrefix(pk, "L#"):
 		part, err := board.StoredHistogram(it)
 		return err == nil && part.Cells() == 0 && it["expires_at"] != nil

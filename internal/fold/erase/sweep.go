@@ -29,10 +29,6 @@ func (t *task) sweep(ctx context.Context) error {
 	deletes, deleting := errgroup.WithContext(ctx)
 	deletes.SetLimit(maxDeletes)
 	err := t.findItems(deleting, func(what What, k key) error {
-		spare, err := t.traces.dropping(ctx, what, k)
-		if spare || err != nil {
-			return err
-		}
 		deletes.Go(func() error { return t.deleteItem(deleting, what, k) })
 		return nil
 	})

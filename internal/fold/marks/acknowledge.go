@@ -2,12 +2,10 @@ package marks
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/oklog/ulid/v2"
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
@@ -50,21 +48,4 @@ func (m Mark) Acknowledge(ctx context.Context, client client.Updater, table, str
 		UpdateExpression: aws.String(update), ExpressionAttributeValues: values,
 	})
 	return err
-}
-
-// left is the prefix of the ids of markers that stay until their task is done.
-const left = "delete-"
-
-// Leave writes a marker that stays for a day into a partition of events. It records, also if this
-// process is killed, that events of its day are deleted and that the day's rollups must still be
-// emptied. It returns the marker's sort key.
-func (m *Marker) Leave(ctx context.Context, pk, day string) (sk string, err error) {
-	sk = day + schema.MarkBefore + left + ulid.Make().String() + "#0"
-	return sk, m.putMarker(ctx, pk, sk)
-}
-
-// WasLeft reports whether the item with this sort key is a marker of Leave.
-func WasLeft(sk string) bool {
-	id, ok := schema.ParseMark(sk)
-	return ok && strings.HasPrefix(id, left)
 }

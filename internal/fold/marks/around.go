@@ -12,6 +12,26 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
+// Place is a partition key that has, or had, events of a bucket.
+type Place struct {
+	parts.Bucket
+	PK string
+}
+
+// maxPlaces bounds the places of a proof, so that it needs few more than maxMarks markers at worst.
+const maxPlaces = 128
+
+// AroundAll proves the same as Around, of many places. It returns what is missing, or "".
+func (m *Marker) AroundAll(ctx context.Context, places []Place) (missing string, err error) {
+	for some := range slices.Chunk(places, maxPlaces) {
+		proof, err := m.prove(ctx, around(some).more)
+		if err != nil || proof.Missing != "" {
+			return proof.Missing, err
+		}
+	}
+	return "", nil
+}
+
 // Around proves that all earlier writes of a bucket's events on these partition keys are folded.
 // Without partition keys there is nothing to prove.
 //
@@ -24,15 +44,15 @@ import (
 // distributes them by hash. Then Around writes so many markers that each stream shard very probably
 // gets one.
 func (m *Marker) Around(ctx context.Context, b parts.Bucket, places []string) (Proof, error) {
-	around := around{b, places}
-	return m.prove(ctx, around.more)
+	var list around
+	for _, pk := range places {
+		list = append(list, Place{b, pk})
+	}
+	return m.prove(ctx, list.more)
 }
 
-// around has the places of the markers for a bucket's events.
-type around struct {
-	parts.Bucket
-	places []string // partition keys
-}
+// around has the places of the markers.
+type around []Place
 
 // more adds the markers that are still needed, once all others were acknowledged.
 func (a around) more(f *fence) {
@@ -53,31 +73,39 @@ func (a around) more(f *fence) {
 		a.scatter(f, shardMarks*f.shards()-len(f.marks))
 		return
 	}
-	for _, pk := range a.places {
-		a.narrow(f, byPlace[pk])
+	for _, p := range a {
+		p.narrow(f, byPlace[p.PK])
 	}
 }
 
 // edges adds the first markers: some before the first instant and as many after the last.
 func (a around) edges(f *fence) {
-	for _, pk := range a.places {
-		for range (edgeMarks/2 + len(a.places) - 1) / len(a.places) {
-			a.addFence(f, pk, a.Start)
-			a.addFence(f, pk, a.End())
+	for _, p := range a {
+		for range (edgeMarks/2 + len(a) - 1) / len(a) {
+			p.addFence(f, p.Start)
+			p.addFence(f, p.End())
 		}
 	}
 }
 
+// scatter adds n markers all over the buckets.
+func (a around) scatter(f *fence, n int) {
+	for i := range n {
+		p := a[i%len(a)]
+		p.addFence(f, within(p.Start, p.End(), i+1, n+1))
+	}
+}
+
 // addFence adds a marker before all events of its millisecond or, at the bucket's end, after all events.
-func (a around) addFence(f *fence, pk string, at time.Time) {
+func (p Place) addFence(f *fence, at time.Time) {
 	place := at.Format(schema.TimeLayout) + schema.MarkBefore
 	switch {
-	case at.Equal(a.Start):
-		place = a.Label() + schema.MarkBefore
-	case at.Equal(a.End()):
-		place = a.Label() + schema.MarkAfter
+	case at.Equal(p.Start):
+		place = p.Label() + schema.MarkBefore
+	case at.Equal(p.End()):
+		place = p.Label() + schema.MarkAfter
 	}
-	f.marks = append(f.marks, &mark{pk: pk, at: at, sk: place + f.id + "#" + strconv.Itoa(len(f.marks))})
+	f.marks = append(f.marks, &mark{pk: p.PK, at: at, sk: place + f.id + "#" + strconv.Itoa(len(f.marks))})
 }
 
 // recurs reports whether a stream shard appears again after another one.
@@ -95,15 +123,8 @@ func recurs(list []*mark) bool {
 	return false
 }
 
-// scatter adds n markers all over the bucket.
-func (a around) scatter(f *fence, n int) {
-	for i := range n {
-		a.addFence(f, a.places[i%len(a.places)], within(a.Start, a.End(), i+1, n+1))
-	}
-}
-
 // narrow adds markers between neighbours that came through different stream shards.
-func (a around) narrow(f *fence, list []*mark) {
+func (p Place) narrow(f *fence, list []*mark) {
 	for i := 1; i < len(list); i++ {
 		from, to := list[i-1], list[i]
 		steps := min(gapMarks, int(to.at.Sub(from.at)/time.Millisecond)-1)
@@ -111,7 +132,7 @@ func (a around) narrow(f *fence, list []*mark) {
 			continue
 		}
 		for step := range max(0, steps) {
-			a.addFence(f, from.pk, within(from.at, to.at, step+1, steps+1))
+			p.addFence(f, within(from.at, to.at, step+1, steps+1))
 		}
 	}
 }

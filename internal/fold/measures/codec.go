@@ -22,13 +22,17 @@ type stored struct {
 }
 
 // Attributes returns the fragment as it is stored, without its keys, its sequence number and its
-// times. It omits Skipped and Restated if they are 0 or false. A fold never resets them, so an update
-// that sets the attributes leaves nothing of an older state.
+// times. It omits Restated if it is false: a fold never resets it, so an update that sets the attributes
+// leaves nothing of an older state.
 func (p Part) Attributes() item {
 	if p.Measures == nil {
 		p.Measures = map[string]Measure{}
 	}
-	return record.Item(stored{version, p})
+	attributes := record.Item(stored{version, p})
+	if p.Skipped == 0 { // a fold may have subtracted all
+		attributes[schema.RollupSkipped] = &types.AttributeValueMemberN{Value: "0"}
+	}
+	return attributes
 }
 
 // Parse returns the fragment in the attributes that Attributes returns. It returns an error for
@@ -49,9 +53,6 @@ func Parse(attributes item) (Part, error) {
 	if _, ok := s.Measures[""]; ok {
 		return Part{}, errors.New("a measure has no name")
 	}
-	if s.Events < 0 || s.Skipped < 0 {
-		return Part{}, errors.New("a count is below 0")
-	}
 	return s.Part, nil
 }
 
@@ -62,11 +63,7 @@ func (m *Measure) UnmarshalDynamoDBAttributeValue(v types.AttributeValue) error 
 	if !ok {
 		return errors.New("a measure is not a map")
 	}
-	err := record.Read(stored.Value, (*plain)(m))
-	if err == nil && m.N < 1 {
-		err = errors.New("a measure has no numbers")
-	}
-	return err
+	return record.Read(stored.Value, (*plain)(m))
 }
 
 // MarshalDynamoDBAttributeValue returns a number with all digits.

@@ -23,6 +23,9 @@ type Decimal struct {
 	scaled *big.Int // in units of 1e-15; nil is 0; never changed
 }
 
+// largest is the largest number that can be rolled up.
+var largest = scale("1", maxDigits, false)
+
 // Measurable parses a number that can be rolled up: up to 15 significant digits, a magnitude up to
 // 1e15, and up to 15 decimal places. ok is false for others.
 func Measurable(text string) (Decimal, bool) {
@@ -77,6 +80,8 @@ func (d Decimal) int() *big.Int {
 
 // Cmp returns -1, 0 or 1 if d is less than, equal to or greater than e.
 func (d Decimal) Cmp(e Decimal) int { return d.int().Cmp(e.int()) }
+
+func (d Decimal) negated() Decimal { return Decimal{new(big.Int).Neg(d.int())} }
 
 func (d Decimal) add(e Decimal) Decimal { return Decimal{new(big.Int).Add(d.int(), e.int())} }
 

@@ -3,8 +3,10 @@ package measures_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/big"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -151,6 +153,67 @@ func TestSumsFitIntoANumber(t *testing.T) {
 	}
 }
 
+// TestSubtract subtracts events from the fragment that they were added to, or from another one, and narrows the sum.
+// Numbers are as they are written by showPart.
+func TestSubtract(t *testing.T) {
+	type numbers = map[string]string
+	one, two, wide := numbers{"x": "1"}, numbers{"x": "2", "y": "-5"}, numbers{"x": "3", "w": "1234567890123456"}
+	for _, c := range []struct {
+		added, gone []numbers
+		sum, narrow string
+		left        []numbers
+	}{
+		{[]numbers{one, two}, []numbers{one}, "1, 0 skipped, x 1 2 1 2, y 1 -5 -5 -5", "1, 0 skipped, x 1 2 2 2, y 1 -5 -5 -5", []numbers{two}},
+		{[]numbers{one, two}, []numbers{two}, "1, 0 skipped, x 1 1 1 2, y 0 0 -5 -5", "1, 0 skipped, x 1 1 1 1", []numbers{one}},
+		{[]numbers{one, wide}, []numbers{wide}, "1, 0 skipped, x 1 1 1 3", "1, 0 skipped, x 1 1 1 1", []numbers{one}},
+		{[]numbers{one, wide}, []numbers{one}, "1, 1 skipped, x 1 3 1 3", "1, 1 skipped, x 1 3 3 3", []numbers{wide}},
+		{[]numbers{two, one}, []numbers{one, two}, "0, 0 skipped, x 0 0 1 2, y 0 0 -5 -5", "0, 0 skipped", nil},
+		{nil, []numbers{two}, "-1, 0 skipped, x -1 -2 1000000000000000 -1000000000000000, y -1 5 1000000000000000 -1000000000000000", "", nil},
+		{[]numbers{one}, []numbers{two, wide}, "-1, -1 skipped, x -1 -4 1 1, y -1 5 1000000000000000 -1000000000000000", "", nil},
+	} {
+		together, apart := measures.Part{}.Clone(), [2]measures.Part{measures.Part{}.Clone(), measures.Part{}.Clone()}
+		for _, n := range c.added {
+			together.Add(n)
+			apart[0].Add(n)
+		}
+		for _, n := range c.gone {
+			together.Subtract(n)
+			apart[1].Subtract(n)
+		}
+		var sum measures.Part
+		for _, p := range apart {
+			read, err := measures.Parse(p.Attributes())
+			require.NoError(t, err)
+			sum.Merge(read)
+		}
+		if got := showPart(together); got != c.sum || showPart(sum) != c.sum {
+			t.Errorf("%v without %v: %s in one fragment, %s in two; want %s", c.added, c.gone, got, showPart(sum), c.sum)
+		}
+		extremes, want := measures.Extremes{}, measures.Part{}.Clone()
+		for _, n := range c.left {
+			extremes.Add(n)
+			want.Add(n)
+		}
+		narrow, changed := sum.Narrow(extremes)
+		if got := showPart(narrow); c.narrow != "" && (got != c.narrow || !changed || !narrow.Same(want)) {
+			t.Errorf("%v without %v: narrowed to %s, %t; want %s", c.added, c.gone, got, changed, c.narrow)
+		}
+		if again, changed := narrow.Narrow(extremes); changed || !again.Same(narrow) {
+			t.Errorf("%v without %v: narrowed again to %s", c.added, c.gone, showPart(again))
+		}
+	}
+}
+
+// showPart returns the events, skipped numbers, and n, sum, min and max of each field.
+func showPart(p measures.Part) string {
+	text := fmt.Sprintf("%d, %d skipped", p.Events, p.Skipped)
+	for _, field := range slices.Sorted(maps.Keys(p.Measures)) {
+		m := p.Measures[field]
+		text += fmt.Sprintf(", %s %d %s %s %s", field, m.N, m.Sum, m.Min, m.Max)
+	}
+	return text
+}
+
 // TestCloneIsIndependent checks that a change of a fragment does not change its clone.
 func TestCloneIsIndependent(t *testing.T) {
 	p := measures.Part{}.Clone()
@@ -180,7 +243,7 @@ func TestStoredForm(t *testing.T) {
 		t.Errorf("stored as %s, want %s", show(t, got), show(t, want))
 	}
 	for name, bad := range map[string]types.AttributeValue{
-		"v": n("2"), "events": n("-1"), "measures": n("1"), "skipped": n("x"),
+		"v": n("2"), "events": n("x"), "measures": n("1"), "skipped": n("x"),
 	} {
 		attributes := p.Attributes()
 		for _, bad := range []types.AttributeValue{bad, &types.AttributeValueMemberNULL{Value: true}} {

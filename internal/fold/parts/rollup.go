@@ -18,7 +18,7 @@ const MaxFields = 200
 var rollupCodec = codec[measures.Part]{
 	encode: measures.Part.Attributes, decode: measures.Parse, clone: measures.Part.Clone, merge: (*measures.Part).Merge,
 	holds: func(p measures.Part) bool {
-		return p.Events > 0 || p.Skipped > 0 || p.Restated || len(p.Measures) > 0
+		return p.Events != 0 || p.Skipped != 0 || p.Restated || len(p.Measures) > 0
 	},
 	fits: func(total, p measures.Part) bool {
 		fields := maps.Clone(p.Measures)

@@ -1,0 +1,200 @@
+package erase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/measures"
+	"github.com/hotshard/hotshard/internal/fold/parts"
+	"github.com/hotshard/hotshard/internal/fold/scan"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// Bounds of settling rollups.
+const (
+	maxSettled  = 8  // days at a time
+	maxAttempts = 20 // readings of a rollup that changes
+	maxMerges   = 500
+)
+
+// fragments are the fragments of a rollup.
+type fragments = []parts.Part[measures.Part]
+
+// settleDay settles a day's rollups, after all deletes are folded.
+func (e *entity) settleDay(ctx context.Context, day time.Time) error {
+	buckets, err := e.bucketsOf(ctx, day)
+	if err != nil {
+		return err
+	}
+	mixed := slices.ContainsFunc(buckets, func(b parts.Bucket) bool { return b.Width != buckets[0].Width })
+	if mixed { // deletes were subtracted from the width of the newest rule
+		whole := parts.Bucket{Entity: e.base.Name, Width: shard.Day, Start: day}
+		found, err := e.readEvents(ctx, whole, nil)
+		if err != nil {
+			return err
+		}
+		if found.n > 0 {
+			e.keptEvents(whole, found)
+			e.inexact(whole, "it is in hours and in days")
+			return nil
+		}
+	}
+	for _, b := range buckets {
+		if err := e.settleRollup(ctx, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bucketsOf returns the buckets of a day whose rollups have fragments that are not emptied.
+func (e *entity) bucketsOf(ctx context.Context, day time.Time) (list []parts.Bucket, err error) {
+	pk, sk := schema.RollupKey(e.base.Name, shard.Day, day, "")
+	in := &dynamodb.QueryInput{
+		TableName: &e.o.Names.Rollups, ConsistentRead: aws.Bool(true),
+		KeyConditionExpression:    aws.String("pk = :pk AND begins_with(sk, :day)"),
+		ExpressionAttributeValues: item{":pk": dynamo.String(pk), ":day": dynamo.String(sk[:len(sk)-1])},
+	}
+	for it, err := range dynamo.Items(ctx, e.client, in) {
+		if err != nil {
+			return nil, fmt.Errorf("reading the rollups of %q, %s: %w", pk, sk, err)
+		}
+		b, _, ok := parts.BucketOf(pk, dynamo.Text(it, schema.SK))
+		if ok && !strings.HasSuffix(dynamo.Text(it, schema.RollupSequence), schema.EmptiedSuffix) && !slices.Contains(list, b) {
+			list = append(list, b)
+		}
+	}
+	return list, nil
+}
+
+// settleRollup empties a rollup without events. Otherwise it gives the rollup the minima and maxima of its
+// events, since counts and sums are right.
+func (e *entity) settleRollup(ctx context.Context, b parts.Bucket) error {
+	var found *remaining
+	err := parts.ErrMoved
+	for attempt := 0; attempt < maxAttempts && errors.Is(err, parts.ErrMoved); attempt++ {
+		if attempt > 0 {
+			if err := scan.Wait(ctx, e.o.Poll); err != nil {
+				return err
+			}
+		}
+		found, err = e.settleOnce(ctx, b)
+	}
+	e.keptEvents(b, found)
+	if errors.Is(err, parts.ErrMoved) {
+		e.left("the rollup of %s: it changed during each of %d readings", b.Label(), maxAttempts)
+		return nil
+	}
+	return err
+}
+
+// settleOnce is settleRollup, and returns the events that it read. It returns parts.ErrMoved after a concurrent change.
+//
+// It reads the fragments before the events, so all that they count is deleted if there are no events. A fold or merge
+// since then makes the change fail.
+func (e *entity) settleOnce(ctx context.Context, b parts.Bucket) (found *remaining, err error) {
+	read, err := e.rollups.Read(ctx, b.Key())
+	if err != nil {
+		return nil, err
+	}
+	if damage := parts.Damage(read); damage != nil {
+		e.left("the rollup of %s: %s", b.Label(), damage)
+		return nil, nil
+	}
+	sum := e.rollups.Sum(read)
+	if found, err = e.readEvents(ctx, b, sum.Measures); err != nil {
+		return nil, err
+	}
+	why := found.doubt(sum)
+	switch {
+	case !slices.ContainsFunc(read, func(p parts.Part[measures.Part]) bool { return p.Counts(e.o.Now()) }):
+	case found.n == 0:
+		if _, err = e.rollups.Replace(ctx, b.Key(), read, measures.Part{}, 0, nil); err == nil {
+			e.deleted(Summaries, 1)
+		}
+	case found.expiring:
+		e.left("the rollup of %s may count events that have expired: run it again when its other events have", b.Label())
+	case why != "":
+		e.inexact(b, why)
+	default:
+		if _, wide := sum.Narrow(found.extremes); wide {
+			found, err = e.narrow(ctx, b)
+		}
+	}
+	return found, err
+}
+
+// narrow gives a rollup the minima and maxima of the events that exist, while folds go on. First it moves all fragments
+// into the merged one, into which nothing is folded. So the events may be read for as long as that takes: events that are
+// folded meanwhile were not deleted, and have their numbers in other fragments.
+func (e *entity) narrow(ctx context.Context, b parts.Bucket) (found *remaining, err error) {
+	merged, err := e.merge(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	if found, err = e.readEvents(ctx, b, merged.Value.Measures); err != nil {
+		return nil, err
+	}
+	if narrowed, wide := merged.Value.Narrow(found.extremes); wide {
+		_, err = e.rollups.Replace(ctx, b.Key(), fragments{merged}, narrowed, merged.ExpiresAt, nil)
+	}
+	return found, err
+}
+
+// merge moves all that the fragments of a rollup count into the merged fragment, in several transactions if folds are so
+// frequent that one fails. What is folded into a fragment after its move stays there.
+func (e *entity) merge(ctx context.Context, b parts.Bucket) (merged parts.Part[measures.Part], err error) {
+	moved, size := map[string]bool{}, parts.MaxReplaced
+	for range maxMerges {
+		read, err := e.rollups.Read(ctx, b.Key())
+		if err != nil {
+			return merged, err
+		}
+		chosen := fragments{}
+		for _, p := range read {
+			switch {
+			case p.Merged():
+				merged = p
+				chosen = append(chosen, p)
+			case p.Counts(e.o.Now()) && !moved[p.StreamShard] && len(chosen) < size:
+				chosen = append(chosen, p)
+			}
+		}
+		if !slices.ContainsFunc(chosen, func(p parts.Part[measures.Part]) bool { return !p.Merged() }) {
+			return merged, nil
+		}
+		expires, _ := parts.Last(chosen, e.o.Now())
+		switch _, _, err := e.rollups.Merge(ctx, b.Key(), read, chosen, expires); {
+		case errors.Is(err, parts.ErrMoved):
+			size = max(1, size/2)
+			continue
+		case err != nil:
+			return merged, err
+		}
+		for _, p := range chosen {
+			moved[p.StreamShard] = true
+		}
+	}
+	return merged, parts.ErrMoved
+}
+
+// inexact adds to what is left a rollup that only a repair can make right.
+func (e *entity) inexact(b parts.Bucket, why string) {
+	e.leftTo("the rollup of %s may count deleted events, because %s: once that %s is over, hotshard check --repair --lower --type entity --name %q --from %s --to %s",
+		b.Label(), why, b.Width, b.Entity, b.Start.Format(time.RFC3339), b.End().Format(time.RFC3339))
+}
+
+func (e *entity) keptEvents(b parts.Bucket, found *remaining) {
+	if found != nil && found.n > 0 {
+		e.kept("%d %s of %s, written meanwhile", found.n, Events, b.Key().Target)
+	}
+}
