@@ -120,8 +120,8 @@ func TestRemovalsThatWait(t *testing.T) {
 				repair = r.checkerOver(client, repairing)
 			}
 			found, err := repair.Check(t.Context(), hourTarget(name, hour()))
-			if n := r.eventsIn(t, name, hour()); err == nil && found.Right() || n != 5 || len(r.holders(t, name)) != 2 {
-				t.Fatalf("the first repair: %+v, %v, %d events in the rollup; want it unfinished, and 5", found, err, n)
+			if n := r.eventsIn(t, name, hour()); err == nil && found.Right() || n != 6 || len(r.holders(t, name)) != 2 {
+				t.Fatalf("the first repair: %+v, %v, %d events in the rollup; want it unfinished, and 6", found, err, n)
 			}
 			again := check(t, r.checker(repairing), hourTarget(name, hour()))
 			if len(again) != 1 || again[0].State != rebuild.Copy || !again[0].Repaired || !strings.HasPrefix(again[0].Detail, "the event ") {

@@ -147,7 +147,7 @@ func (w *world) play(ctx context.Context) error {
 // erase deletes the entity, after it was killed a few times.
 func (w *world) erase(ctx context.Context) error {
 	o := w.options()
-	o.Settle, o.Wait, o.Poll, o.WriteUnits = time.Millisecond, 20*time.Second, 5*time.Millisecond, 1_000_000
+	o.Settle, o.Wait, o.Poll, o.WriteUnits = time.Millisecond, 5*time.Minute, 5*time.Millisecond, 1_000_000
 	for kills := w.random.IntN(4); kills > 0; kills-- {
 		client := &streamed{Client: w.db, w: w, left: 1 + w.random.IntN(150)}
 		if _, err := erase.New(o, client).Key(ctx, w.base); err != nil && !errors.Is(err, errKilled) {
