@@ -98,13 +98,6 @@ func wantText(t *testing.T, out string, parts ...string) {
 	}
 }
 
-func (d *deployed) remove(table, pk, sk string) {
-	d.t.Helper()
-	if _, err := d.db.DeleteItem(d.t.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: item{"pk": str(pk), "sk": str(sk)}}); err != nil {
-		d.t.Fatal(err)
-	}
-}
-
 // awaitFailure waits until the aggregator has stored a failure of a target.
 func (d *deployed) awaitFailure(target string) {
 	d.t.Helper()

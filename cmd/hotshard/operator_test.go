@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/base/schema"
@@ -18,6 +19,7 @@ import (
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
+	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -68,8 +70,11 @@ func TestCheck(t *testing.T) {
 		{nil, "--type entity --name old --from 2020-01-05T12:00:00Z --to 2020-01-05T13:00:00Z", exitBad, []string{"1 of 1 summaries differ or are unknown"}},
 		{nil, "--all --event-retention 0", exitOK, []string{"summaries: 4 checked, 4 right"}},
 		{func() {
-			d.remove(d.names.Events, "E#room/1#"+at.Format(time.DateOnly)+"#0", schema.EventSortKey(at, "x"))
-		}, "--repair", exitBad, []string{"fewer ", "2 events", "add --repair --lower"}},
+			pk, sk := schema.RollupKey("room/1", shard.Hour, at, "gone")
+			d.damage(d.names.Rollups, pk, sk, "SET v = :one, events = :one, seq = :seq, measures = :none", item{
+				":one": num(1), ":seq": str("1"), ":none": &types.AttributeValueMemberM{Value: item{}},
+			})
+		}, "--repair", exitBad, []string{"fewer ", "3 events", "add --repair --lower"}},
 		{nil, "--repair --lower", exitOK, []string{"fewer, repaired", "1 repaired"}},
 		{nil, "", exitOK, []string{"4 checked, 3 right"}},
 	} {
