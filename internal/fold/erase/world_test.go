@@ -29,7 +29,7 @@ import (
 )
 
 var (
-	schedules = flag.Int("schedules", 0, "how many worlds TestEntitiesUnderTraffic plays: 0 is 8, in the long run 300")
+	schedules = flag.Int("schedules", 0, "how many worlds TestEntitiesUnderTraffic plays: 0 is 4, in the long run 300")
 	seed      = flag.Uint64("seed", 0, "seed of the first world; 0 draws one")
 )
 
@@ -44,7 +44,7 @@ func TestEntitiesUnderTraffic(t *testing.T) {
 	}
 	worlds := *schedules
 	if worlds == 0 {
-		worlds = lane.Runs(8, 300)
+		worlds = lane.Runs(4, 300)
 	}
 	var kept, killed int
 	for i := range uint64(worlds) {
