@@ -167,9 +167,11 @@ func (w *world) commit() {
 	w.views["joined"] = w.view(w.db) // of a process that starts now
 }
 
-// write makes one of many changes.
+// write makes one of many changes. A call's clock runs on while it retries, so as much time passes here: else a player
+// who was removed could come back with a lower rev.
 func (w *world) write() {
 	w.pass(time.Duration(1+w.random.IntN(1500)) * time.Millisecond)
+	defer func(began time.Time) { w.pass(time.Since(began)) }(time.Now())
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	w.died = cancel

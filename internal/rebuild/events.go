@@ -193,8 +193,9 @@ func (e *happened) same(other *happened) bool {
 	return other.unreadable == 0 && e.sum.Same(other.sum) && e.copies.Same(other.copies) && slices.Equal(e.twice, other.twice)
 }
 
-// total returns the figures that a rollup should have, whose copies the aggregator subtracts when they are removed. If the events have more fields than a fold
-// keeps, the rollup's fields stay, so that readers keep seeing them, and then the first by name.
+// total returns the figures that a rollup should have. Copies are in it, since the aggregator subtracts
+// those that are removed. If the events have more fields than a fold keeps, the rollup's fields stay, so
+// that readers keep seeing them, and then the first by name.
 func (e *happened) total(rollup measures.Part) measures.Part {
 	total := e.all()
 	var seen, others []string

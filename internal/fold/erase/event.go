@@ -22,6 +22,9 @@ type entity struct {
 	days days // of the deleted events
 }
 
+// streamAge is how long a stream keeps records.
+const streamAge = 24 * time.Hour
+
 // days has partition keys of events, by the start of their day.
 type days map[time.Time]map[string]bool
 
@@ -62,8 +65,11 @@ func (e *entity) dropped(_ context.Context, what What, k key, _ item) error {
 }
 
 // settle settles the rollups of all days, once the aggregator has folded all earlier writes of events. A run
-// that was killed may have deleted events of any day that has rollups.
+// that was killed may have deleted events of any day that has rollups, or of a recent one that has none yet.
 func (e *entity) settle(ctx context.Context) error {
+	for _, at := range []time.Time{e.o.Now(), e.o.Now().Add(-streamAge)} {
+		e.days.add(at.UTC().Truncate(shard.Day.Width()), "")
+	}
 	if err := e.await(ctx, e.days); err != nil || e.again {
 		return err
 	}
