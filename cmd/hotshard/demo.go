@@ -19,6 +19,7 @@ import (
 type DemoCmd struct {
 	Addr     string        `default:"127.0.0.1:8080" help:"Address of the console and the API, as host:port; port 0 picks a free one."`
 	For      time.Duration `default:"90s" help:"How long the ramp lasts, 40s to 10m, in windows of 10s."`
+	Keep     bool          `help:"Keep the console and the system until Ctrl-C."`
 	Endpoint string        `env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"DynamoDB-compatible engine to use instead of starting one."`
 	Prefix   string        `default:"hotshard-demo-" help:"Prefix of the tables' names. A table of an earlier demo shows no heat: its counter already has its write shards."`
 	Browser  bool          `negatable:"" default:"true" help:"Open the console in a browser if there is one and the output is a terminal."`
@@ -38,55 +39,82 @@ func (c *DemoCmd) options(start string) system.Options {
 	return system.Options{
 		Addr: c.Addr, Endpoint: c.Endpoint, Prefix: c.Prefix, Window: demo.Window, Idle: demo.IdleWindow, Quiet: time.Hour, Control: "act",
 		Limits:  system.Limits{Partitions: demo.Partitions, PartitionWCU: demo.PartitionWCU, TransactionHold: transactionHold},
-		Version: thisVersion().Version, Start: start,
+		Version: thisVersion().Version, Start: start, Demo: (&demo.Options{For: c.For}).Notice(),
 	}
 }
 
 // Run starts the system, makes a counter hot, and prints its story. It returns an error if the counter was not hot or
-// has not cooled.
+// has not cooled, or if too many outcomes are unknown. With Keep it first waits for the end of ctx.
 func (c *DemoCmd) Run(ctx context.Context, std streams, line commandLine) error {
-	story, err := c.runDemo(ctx, std, line)
+	var errs demo.Errors
+	running, err := c.start(ctx, std, line, &errs)
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		err = printJSON(std.out, story)
-	} else {
-		for _, text := range story.Lines() {
-			fmt.Fprintln(std.out, text)
-		}
-	}
-	return errors.Join(err, story.Err())
-}
-
-// runDemo runs the demo on a new system, which has stopped when runDemo returns.
-func (c *DemoCmd) runDemo(ctx context.Context, std streams, line commandLine) (story demo.Story, err error) {
-	options := c.options(line.withFlag("endpoint", c.Endpoint))
-	if options.Failures, err = (&LocalCmd{}).failureFile(); err != nil {
-		return story, err
-	}
-	options.Notices = std.err
-	options.Log = slog.New(slog.NewTextHandler(std.err, &slog.HandlerOptions{Level: slog.LevelError}))
-	running, err := system.Start(ctx, options)
-	if err != nil {
-		return story, err
-	}
+	var verdict error
 	group, working := errgroup.WithContext(ctx)
 	serving, stop := context.WithCancel(working)
 	group.Go(func() error { return running.Run(serving) })
 	group.Go(func() error {
 		defer stop()
-		console := running.URL() + "/#/?from=" + time.Now().UTC().Truncate(demo.Window).Format(time.RFC3339)
-		fmt.Fprintf(c.notices(std), "the console is at %s for the next %.0f s\n", console, c.For.Seconds())
-		c.open(std, console)
-		add, finish := terminal.Progress(std.err, int(c.For.Seconds()), "ramp on counter "+demo.Counter)
-		defer finish()
-		var err error
-		story, err = demo.Run(serving, demo.Options{URL: running.URL(), For: c.For, Progress: add})
-		return err
+		story, err := c.ramp(serving, std, running.URL())
+		if err != nil {
+			return err
+		}
+		printLines(std.err, errs.Take())
+		verdict = story.Err()
+		if err := c.print(std, &story); err != nil || !c.Keep {
+			return err
+		}
+		<-serving.Done()
+		return nil
 	})
 	err = group.Wait()
-	return story, err
+	printLines(std.err, errs.Take())
+	return errors.Join(err, verdict)
+}
+
+// start starts a new system.
+func (c *DemoCmd) start(ctx context.Context, std streams, line commandLine, errs *demo.Errors) (*system.System, error) {
+	options := c.options(line.withFlag("endpoint", c.Endpoint))
+	failures, err := (&LocalCmd{}).failureFile()
+	if err != nil {
+		return nil, err
+	}
+	options.Failures, options.Notices, options.Log = failures, std.err, slog.New(errs)
+	return system.Start(ctx, options)
+}
+
+// ramp prints the console's address, opens the console, and runs the demo.
+func (c *DemoCmd) ramp(ctx context.Context, std streams, url string) (demo.Story, error) {
+	console := url + "/#/?from=" + time.Now().UTC().Truncate(demo.Window).Format(time.RFC3339)
+	until := fmt.Sprintf("for the next %.0f s", c.For.Seconds())
+	if c.Keep {
+		until = "until Ctrl-C"
+	}
+	fmt.Fprintf(c.notices(std), "the console is at %s %s\n", console, until)
+	c.open(std, console)
+	add, finish := terminal.Progress(std.err, int(c.For.Seconds()), "ramp on counter "+demo.Counter)
+	defer finish()
+	return demo.Run(ctx, demo.Options{URL: url, For: c.For, Progress: add})
+}
+
+// print prints the story. With Keep it also prints the verdict, which would otherwise come at the end.
+func (c *DemoCmd) print(std streams, story *demo.Story) error {
+	if err := story.Err(); err != nil && c.Keep {
+		printLines(std.err, []string{err.Error()})
+	}
+	if c.JSON {
+		return printJSON(std.out, story)
+	}
+	printLines(std.out, story.Lines())
+	return nil
+}
+
+func printLines(out io.Writer, lines []string) {
+	for _, line := range lines {
+		fmt.Fprintln(out, terminal.Visible(line))
+	}
 }
 
 // notices returns the output for the console's address: standard error with --json, so that standard output has only

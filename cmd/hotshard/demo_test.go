@@ -3,8 +3,10 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -15,19 +17,22 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
+	"github.com/hotshard/hotshard/internal/tool/console"
 	"github.com/hotshard/hotshard/internal/tool/demo"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // TestDemo runs the shortest demo. It compares the story with the shard map and with the limiter's counts during the
-// run.
+// run. The console stays until an interruption.
 func TestDemo(t *testing.T) {
 	endpoint, prefix := enginetest.Endpoint(t), enginetest.Prefix("demo")
 	var out, errOut syncBuffer
 	code := make(chan int, 1)
+	ctx, interrupt := context.WithCancelCause(t.Context())
+	defer interrupt(nil)
 	go func() {
-		code <- run(t.Context(), []string{"demo", "--for", "40s", "--addr", "127.0.0.1:0", "--endpoint", endpoint, "--prefix", prefix, "--json"}, streams{out: &out, err: &errOut})
+		code <- run(ctx, []string{"demo", "--keep", "--for", "40s", "--addr", "127.0.0.1:0", "--endpoint", endpoint, "--prefix", prefix, "--json"}, streams{out: &out, err: &errOut})
 	}()
 	throttled := int64(0)
 	exit := -1
@@ -36,6 +41,10 @@ func TestDemo(t *testing.T) {
 		case exit = <-code:
 		case <-time.After(time.Second / 2):
 			throttled = max(throttled, throttledSoFar(errOut.String()))
+			if strings.HasSuffix(out.String(), "}\n") && ctx.Err() == nil {
+				checkKept(t, errOut.String())
+				interrupt(interruption{os.Interrupt})
+			}
 		}
 	}
 	var story demo.Story
@@ -52,6 +61,20 @@ func TestDemo(t *testing.T) {
 	checkHistory(t, endpoint, prefix, story)
 	if *story.HotAfter > *story.CoolAfter || story.HottestWCU < story.HotWCU || story.CoolWCU >= story.HotWCU || story.Requests < 500 {
 		t.Errorf("story %+v, want a hot key that cooled", story)
+	}
+}
+
+// checkKept checks that the console is there after the story, with the demo's line.
+func checkKept(t *testing.T, notices string) {
+	t.Helper()
+	_, url, _ := strings.Cut(notices, "the console is at ")
+	url, _, _ = strings.Cut(url, "/#")
+	answer, err := http.Get(url + "/console/about")
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	var about console.About
+	if err := json.NewDecoder(answer.Body).Decode(&about); err != nil || !strings.HasPrefix(about.Demo, "demo: watch "+demo.Counter+". For 40 s its writes rise from 18 to 120 a second") {
+		t.Errorf("after the story the console says %q, %v", about.Demo, err)
 	}
 }
 

@@ -22,7 +22,8 @@ type About struct {
 	Where   string `json:"where"`                              // "this machine", or a Region
 	Command string `json:"command"`                            // the start of commands that set a shard count: "bin/hotshard shards set --target http://127.0.0.1:8080"; empty if no key has write shards
 	Version string `json:"version"`
-	Start   string `json:"start"` // the command line that started this server
+	Start   string `json:"start"`          // the command line that started this server
+	Demo    string `json:"demo,omitempty"` // what a demo shows; empty without one
 
 	// File is nil if a server answers the page's calls.
 	File *FileInfo `json:"file,omitempty"`

@@ -28,8 +28,8 @@ var pictures = []struct {
 	theme, at     string // at is a path and query after #
 	ready         string
 }{
-	{"console-light.png", 1360, 1000, "light", "/?unfold=C%23page%2Flaunch&", "document.querySelectorAll('#rows tr.shard').length > 10"},
-	{"console-dark.png", 1360, 1000, "dark", "/?unfold=C%23page%2Flaunch&", "document.querySelectorAll('#rows tr.shard').length > 10"},
+	{"console-light.png", 1360, 1000, "light", "/?unfold=C%23page%2Flaunch&", "document.querySelectorAll('#rows tr.shard').length == 6"},
+	{"console-dark.png", 1360, 1000, "dark", "/?unfold=C%23page%2Flaunch&", "document.querySelectorAll('#rows tr.shard').length == 6"},
 	{"console-400.png", 400, 1000, "light", "/?", "document.querySelectorAll('#rows tr.row').length > 10"},
 	{"key.png", 1200, 1000, "light", "/key?type=counter&name=page%2Flaunch&", "document.querySelectorAll('.spread tbody tr').length > 10"},
 }

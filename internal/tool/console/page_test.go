@@ -83,7 +83,7 @@ func TestViralRow(t *testing.T) {
 	}
 	x, y := p.rowAt("C#video/7")
 	tip := value[string](p, theTip+".innerText")
-	for _, want := range []string{"saturated → cooled · 1 → 64 write shards", "Maximum", "on one partition key", "% of its limit", "Mean", "UTC"} {
+	for _, want := range []string{"cooled · 1 → 64 write shards", "Maximum", "on one partition key", "% of its limit", "Mean", "UTC"} {
 		if !strings.Contains(tip, want) {
 			t.Errorf("the tip lacks %q: %s", want, tip)
 		}
@@ -125,7 +125,7 @@ func TestKeyboard(t *testing.T) {
 		t.Error("the map has no frame around the row")
 	}
 	p.do(chromedp.KeyEvent(kb.ArrowRight))
-	p.until("document.querySelectorAll('#rows tr.shard').length == 64")
+	p.until("document.querySelectorAll('#rows tr.shard').length == 6")
 	p.do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.ArrowDown))
 	if at := value[string](p, active); !strings.Contains(at, "#1") {
 		t.Errorf("two down arrows in an unfolded row led to %q, want #1", at)

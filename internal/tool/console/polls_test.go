@@ -20,7 +20,7 @@ func TestPollsKeepThePage(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
 	p := open(t, 1360, 700)
-	p.do(chromedp.Navigate(f.URL + "/#/?unfold=C%23video%2F7&zoom=1795434600-1795434900"))
+	p.do(chromedp.Navigate(f.URL + "/#/?unfold=C%23video%2F7&all=C%23video%2F7&zoom=1795434600-1795434900"))
 	p.until("document.querySelectorAll('#rows tr.shard').length == 64")
 	p.rowAt("C#video/7#3")
 	state := `JSON.stringify([getSelection().toString(), scrollY, document.getElementById('rows').scrollTop, document.activeElement.dataset.at,
@@ -60,7 +60,7 @@ func TestAddress(t *testing.T) {
 		t.Errorf("the address is %s", at)
 	}
 	p.do(chromedp.Reload())
-	p.until("document.querySelectorAll('#rows tr.shard').length == 64")
+	p.until("document.querySelectorAll('#rows tr.shard').length == 6")
 	state := value[string](p, "[document.querySelector('[data-metric=throttled]').ariaPressed, document.getElementById('gain').value, document.querySelector('.c-shards').ariaSort].join()")
 	if state != "true,2,descending" || value[string](p, "location.hash") != at {
 		t.Errorf("after a reload: %s at %s", state, value[string](p, "location.hash"))

@@ -123,9 +123,15 @@ func (m *measured) cooling(s *Story) {
 	}
 }
 
-// Err returns nil if the key became hot and cooled, or else an error with the reason.
+// maxUnknown is the highest share of calls with an unknown outcome with which the figures say something.
+const maxUnknown = 0.02
+
+// Err returns nil if the key became hot and cooled and nearly all outcomes are known, or else an error with the reason.
 func (s *Story) Err() error {
 	switch {
+	case float64(s.UnknownRequests) > maxUnknown*float64(s.Requests):
+		return fmt.Errorf("this machine is too busy: %d of the counter's %d calls (%.1f%%) have an unknown outcome; run the demo again when the machine is less busy",
+			s.UnknownRequests, s.Requests, 100*float64(s.UnknownRequests)/float64(s.Requests))
 	case s.HotAfter == nil:
 		return fmt.Errorf("the counter never became hot: its hottest write shard took %.1f of %g WCU/s; the machine may be too busy, so run it again when it is not", s.HottestWCU, s.PartitionWCU)
 	case s.CoolAfter == nil:

@@ -49,6 +49,19 @@ func TestStoryBeginsWithAThrottleBeforeTheVerdict(t *testing.T) {
 	}
 }
 
+// TestStoryOfABusyMachine checks that more than 2 % of calls with an unknown outcome are an error, also if the key has cooled.
+func TestStoryOfABusyMachine(t *testing.T) {
+	m := measuredOf(18, 3, 3, 3, 3, 3)
+	m.verdict = noon
+	for unknown, busy := range map[int]bool{0: false, 20: false, 21: true, 1000: true} {
+		m.load = load.Result{Requests: 1000, Accepted: 1000 - unknown, Unknown: unknown}
+		s := m.story()
+		if err := s.Err(); busy != (err != nil && strings.HasPrefix(err.Error(), "this machine is too busy: ")) {
+			t.Errorf("%d of 1,000 calls have an unknown outcome: %v", unknown, err)
+		}
+	}
+}
+
 // TestStoriesWithoutCure checks the errors of ramps without heat, and with heat or throttles to the end. A last window
 // that was not fully counted is an error too.
 func TestStoriesWithoutCure(t *testing.T) {

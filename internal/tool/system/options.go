@@ -36,6 +36,7 @@ type Options struct {
 	Log      *slog.Logger
 	Version  string // version of this program, which the console shows
 	Start    string // command line of this program, which the console shows when it can't reach the API
+	Demo     string // line of a demo that the console shows; "" without one
 
 	// Serve returns the API's handler, which may run functions as Lambda does, for measurements; nil is one process.
 	Serve func(context.Context, Deployment) (http.Handler, error)

@@ -68,9 +68,9 @@ export function asked(time: Time): Record<string, string> {
   return time.range === "15m" ? {} : { from: new Date(Date.now() - ranges[time.range]!.seconds * 1000).toISOString() };
 }
 
-/** interval returns the time between two polls in ms; undefined if the range has ended, so that its data can't change. */
-export function interval(time: Time): number | undefined {
-  return !time.range && time.to && Date.parse(time.to) < Date.now() - 120_000 ? undefined : 10_000;
+/** ended reports whether a time range has ended, so that its data can't change. */
+export function ended(time: Time): boolean {
+  return time.range === "" && time.to !== "" && Date.parse(time.to) < Date.now() - 120_000;
 }
 
 const kept = ["range", "from", "to"]; // parameters that links keep

@@ -1,17 +1,19 @@
 // The console: a header, and below it the overview or a key's page.
-import { address, chosenTime, interval } from "./address";
+import { address, chosenTime, ended } from "./address";
 import { get, inFile } from "./api";
 import { at, fill, h } from "./dom";
 import { faultNotice } from "./faults";
 import { KeyPage } from "./key";
 import { Overview } from "./overview";
+import { Pace, pollInterval } from "./pace";
 import { moment, visible } from "./text";
 import { themed } from "./theme";
 import type { About } from "./types";
 
 /** View is the overview or a key's page. */
 interface View {
-  poll(signal: AbortSignal): Promise<void>;
+  /** poll reads and shows the data. It returns the end of the newest complete window, if there is one. */
+  poll(signal: AbortSignal): Promise<string | undefined>;
   /** changed applies a change of the address. It returns false if the address names another view. */
   changed(): boolean;
   end(): void;
@@ -22,6 +24,7 @@ let view: View | undefined;
 let paused = false;
 let timer: ReturnType<typeof setTimeout> | undefined;
 let running: AbortController | undefined;
+const pace = new Pace();
 
 function connected(state: string): void {
   at("state").textContent = state;
@@ -33,8 +36,9 @@ async function once(): Promise<void> {
   clearTimeout(timer);
   running?.abort();
   const mine = (running = new AbortController());
+  let wait = pollInterval;
   try {
-    await view?.poll(mine.signal);
+    wait = pace.next(await view?.poll(mine.signal));
     if (!mine.signal.aborted && !inFile) connected(paused ? "Paused" : "Live");
   } catch (fault) {
     if (mine.signal.aborted) return;
@@ -42,13 +46,7 @@ async function once(): Promise<void> {
     const place = document.getElementById("notice");
     if (place) fill(place, faultNotice(fault, about));
   }
-  if (!mine.signal.aborted) schedule();
-}
-
-function schedule(): void {
-  clearTimeout(timer);
-  const wait = interval(chosenTime());
-  if (!inFile && !paused && !document.hidden && wait !== undefined) timer = setTimeout(() => void once(), wait);
+  if (!mine.signal.aborted && !inFile && !paused && !document.hidden && !ended(chosenTime())) timer = setTimeout(() => void once(), wait);
 }
 
 function show(): void {

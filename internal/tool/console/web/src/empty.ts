@@ -28,7 +28,7 @@ export function noHeat(about: About, heat: Matrix): HTMLElement {
 
 /** limited reports whether the local system throttles, so that load makes a key hot. */
 function limited(about: About, heat?: Matrix): boolean {
-  return /--(partitions|partition-wcu)\b/.test(about.start) || (heat !== undefined && heat.partition_wcu > 0 && heat.partition_wcu < 1000);
+  return about.demo !== undefined || /--(partitions|partition-wcu)\b/.test(about.start) || (heat !== undefined && heat.partition_wcu > 0 && heat.partition_wcu < 1000);
 }
 
 /** heating returns a command that makes a key hot: load if this server has a limiter, else the demo, which has its own. */
@@ -47,6 +47,6 @@ export function steps(about: About): DocumentFragment {
 /** freshness is the line with the data's age, and the share of the range that was read if it is below 98%; or a file's coverage. */
 export function freshness(about: About, heat: Matrix, known: number): HTMLElement {
   if (about.file) return h("p", { id: "coverage" }, about.file.coverage);
-  const parts = [heat.as_of ? `Updated ${ago(heat.as_of)}` : "", known < 0.98 ? `data for ${percent(known)} of this range` : ""].filter(Boolean);
+  const parts = [heat.as_of ? `Newest complete window: ${ago(heat.as_of)}` : "", known < 0.98 ? `data for ${percent(known)} of this range` : ""].filter(Boolean);
   return h("p", { class: "quiet fresh" }, parts.join(" · "));
 }

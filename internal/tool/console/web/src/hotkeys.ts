@@ -4,7 +4,7 @@ import { copier, fill, h } from "./dom";
 import { failed, panel, type Panel } from "./panels";
 import { ago, cut, figure, visible } from "./text";
 import type { About, HotKey, HotKeysOutputBody } from "./types";
-import { cooled, growth, hot, sign, verdict } from "./words";
+import { baseKey, cooled, growth, hot, sign, verdict } from "./words";
 
 const shown = 50; // maximum number of hot keys in the list
 const normal = 5; // lines to fill with the heaviest other keys
@@ -41,15 +41,15 @@ function entry(k: HotKey, about: About): HTMLElement {
   const mark = sign(k);
   const sharded = about.mode !== "table" && k.type !== "other";
   const shards = sharded ? `${growth(k.shards, k.shards_before)} write shard${k.shards === 1 ? "" : "s"}` : "";
-  const base = sharded && k.name !== "" ? `${k.type} ${visible(k.name)}` : visible(k.key);
+  const name = visible(sharded && k.name !== "" ? baseKey(k.type, k.name) : k.key);
   const advice = visible(k.advice);
   return h("li", { "data-at": `${k.index ?? ""} ${k.type} ${k.name || k.key}` },
     h("div", { class: "line" },
       h("span", { class: mark.class, "aria-hidden": "true" }, mark.text),
-      h("a", { href: link(k), title: `${base}, hottest partition key ${visible(k.key)}` }, h("bdi", { class: "key" }, cut(sharded && k.name !== "" ? visible(k.name) : visible(k.key), 42))),
+      h("a", { href: link(k), title: `${name}, hottest partition key ${visible(k.key)}` }, h("bdi", { class: "key" }, cut(name, 42))),
       sharded && h("span", { class: "quiet" }, k.type), copier(() => k.key, `the key ${visible(k.key)}`)),
     h("div", { class: "state" }, [verdict(k), shards, k.index && `index ${visible(k.index)}`].filter(Boolean).join(" · ")),
-    h("div", { class: "rates" }, figures("Peak", k.peak), figures("Peak window", k.write_units_per_second, k.error), figures("Now", k.current), h("span", { class: "quiet" }, "WCU/s")),
+    h("div", { class: "rates" }, figures("Peak", k.peak), figures("Hottest window", k.write_units_per_second, k.error), figures("Now", k.current), h("span", { class: "quiet" }, "WCU/s")),
     throttled(k),
     (hot(k) || cooled(k)) && h("div", { class: "advice" }, h("span", {}, advice), copier(() => k.advice, "the advice")));
 }

@@ -11,7 +11,7 @@ import { Source } from "./source";
 import { spread } from "./spread";
 import { clock, count, cut, figure, hovered, percent, visible, wcu } from "./text";
 import type { About, HeatRow, HotKey, HotKeysOutputBody, ShardCount } from "./types";
-import { before, growth, hot, sign, verdict } from "./words";
+import { baseKey, before, growth, hot, sign, verdict } from "./words";
 
 /** Asked is the key that the address names. */
 interface Asked {
@@ -23,7 +23,7 @@ interface Asked {
 function askedKey(query: URLSearchParams, about: About): Asked {
   const [type, name] = [query.get("type"), query.get("name")];
   const base = type && name !== null && kinds[type] && about.mode !== "table" ? { type, name } : undefined;
-  if (base) return { base, key: kinds[base.type]!.prefix + base.name, index: kinds[base.type]!.index };
+  if (base) return { base, key: baseKey(base.type, base.name), index: kinds[base.type]!.index };
   return { base, key: query.get("key") ?? name ?? "", index: query.get("index") ?? "" };
 }
 
@@ -58,11 +58,10 @@ export class KeyPage {
   }
 
   private head({ base, key, index }: Asked): HTMLElement {
-    const shown = base?.name ?? key;
     const what = base ? base.type : index ? `partition key of the index ${visible(index)}` : "partition key";
     return h("div", { class: "panel wide" }, h("div", { class: "head" }, h("a", { href: "#/", class: "back" }, "← Heat map"), this.ranges),
-      h("h2", { title: visible(shown), class: "title" }, h("bdi", { class: "key" }, cut(visible(shown), 120)), copier(() => key, "the key"), h("span", { class: "quiet" }, what)),
-      shown.length > 120 ? h("details", {}, h("summary", {}, `all ${shown.length} characters`), h("p", { class: "key whole" }, h("bdi", {}, visible(shown)))) : null,
+      h("h2", { title: visible(key), class: "title" }, h("bdi", { class: "key" }, cut(visible(key), 120)), copier(() => key, "the key"), h("span", { class: "quiet" }, what)),
+      key.length > 120 ? h("details", {}, h("summary", {}, `all ${key.length} characters`), h("p", { class: "key whole" }, h("bdi", {}, visible(key)))) : null,
       this.facts, this.advice);
   }
 
@@ -78,7 +77,7 @@ export class KeyPage {
     for (const c of this.charts) c.end();
   }
 
-  async poll(signal: AbortSignal): Promise<void> {
+  async poll(signal: AbortSignal): Promise<string | undefined> {
     const { base, key, index } = this.asked;
     const [heat, hotKeys, shards] = await Promise.all([
       this.source.heat({ time: chosenTime(), filter: base?.name ?? key, index, unfold: base ? [key] : [] }, signal),
@@ -95,6 +94,7 @@ export class KeyPage {
     if (base) spread(this.spread, p.scale, line?.row);
     if (shards) history(this.history, shards);
     this.pin?.propose(line && hot(line.row) ? now?.advice : undefined);
+    return heat.as_of;
   }
 
   private say(row: HeatRow | undefined, now: HotKey | undefined, shards: ShardCount | undefined): void {
@@ -102,8 +102,8 @@ export class KeyPage {
     const of = row ?? now;
     fill(this.facts,
       stat("Status", of ? `${sign(of).text} ${verdict(of)}`.trim() : "No recent writes", row?.cooled_at ? `cooled at ${clock(Date.parse(row.cooled_at))}` : ""),
-      of?.current !== undefined && stat("Measured rate", wcu(of.current), limit > 0 ? `${percent(of.current / limit)} of the partition limit` : ""),
-      of && stat("Peak window", wcu(of.write_units_per_second), now && now.error > 0 ? `±${figure(now.error)} (upper bound)` : ""),
+      of?.current !== undefined && stat("Now", wcu(of.current), limit > 0 ? `${percent(of.current / limit)} of the partition limit` : ""),
+      of && stat("Hottest window", wcu(of.write_units_per_second), now && now.error > 0 ? `±${figure(now.error)} (upper bound)` : ""),
       of?.peak !== undefined && stat("Peak", wcu(of.peak), "in its heaviest second"),
       shards && stat("Write shards", growth(shards.shards, row && before(row)), [shards.pinned ? "pinned" : "", `most so far: ${shards.max_shards}`].filter(Boolean).join(" · ")));
     const text = now?.advice ?? (row ? "" : "No recent writes");

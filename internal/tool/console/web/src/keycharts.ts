@@ -12,9 +12,9 @@ export interface KeyData {
   shards: ShardCount | undefined;
 }
 
-function frame(scale: Scale): Record<string, unknown> {
+function frame(scale: Scale, top = 30): Record<string, unknown> {
   return {
-    animation: false, textStyle: { fontFamily: colour("--font") }, grid: { left: 46, right: 40, top: 30, bottom: 24, outerBoundsMode: "none" },
+    animation: false, textStyle: { fontFamily: colour("--font") }, grid: { left: 46, right: 40, top, bottom: 24, outerBoundsMode: "none" },
     xAxis: timeAxis(scale.from, scale.to), tooltip: tip(scale.span, { "write shards": "", "throttled writes": "/s" }),
   };
 }
@@ -31,7 +31,7 @@ export function hottest(data: KeyData): Option {
   const rate = scale.series((i) => line?.row.heaviest[i] ?? 0);
   const marks = { silent: true, symbol: "none", data: [level(`threshold ${figure(heat.hot_wcu)}`, heat.hot_wcu, "--hot"), level(`limit ${figure(heat.partition_wcu)}`, heat.partition_wcu, "--saturated"), ...changes(data)] };
   return {
-    ...frame(scale), yAxis: { ...rateAxis(`WCU/s, maximum · local time (${zone(scale.to)})`), max: (v: { max: number }) => (v.max > heat.partition_wcu ? null : heat.partition_wcu * 1.1) },
+    ...frame(scale, 44), yAxis: { ...rateAxis(`WCU/s, maximum · local time (${zone(scale.to)})`), nameGap: 22, max: (v: { max: number }) => (v.max > heat.partition_wcu ? null : heat.partition_wcu * 1.1) },
     series: [area("hottest write shard", rate, "--series", { lineStyle: { width: 1.8, color: colour("--series") }, markLine: marks })],
   } as unknown as Option;
 }

@@ -40,7 +40,7 @@ function lineHeights(p: Picture, named: Set<Line>, room: number): number[] {
   const high = Math.min(tall, (0.6 * room) / Math.max(1, tallRows));
   const others = Math.min(tallest, Math.max(0.5, (room - high * tallRows) / Math.max(1, rows.length - tallRows)));
   return p.lines.map((line) => {
-    if (line.parent) return Math.min(shardHeight, shardsHeight / Math.max(1, line.parent.write_shards?.length ?? 1));
+    if (line.parent) return Math.min(shardHeight, shardsHeight / p.lines.filter((l) => l.parent === line.parent).length);
     return named.has(line) ? (others > tall ? others : high) : others;
   });
 }

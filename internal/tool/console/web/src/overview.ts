@@ -33,9 +33,11 @@ export class Overview {
     if (about.mode === "local") at("side").append(steps(about));
     const { query } = address();
     const unfold = (line: Line) => this.unfold(line);
-    this.map = new HeatMap(at("map"), { open: open, unfold, zoomed: (zoom) => note({ zoom: written(zoom) }) }, read(query.get("zoom") ?? ""));
+    const open = (line: Line) => (line.more ? unfold(line) : opened(line));
+    this.map = new HeatMap(at("map"), { open, unfold, zoomed: (zoom) => note({ zoom: written(zoom) }) }, read(query.get("zoom") ?? ""));
     this.list = new RowList(at("rows"), { point: (line) => this.map.point(line), unfold, sort: (sort) => note({ sort: sort === "-status" ? "" : sort }) }, query.get("sort") ?? "-status");
     at("filter").hidden = inFile; // the server filters
+    fill(at("demo"), about.demo ?? "");
     this.controls();
     this.settings();
   }
@@ -53,7 +55,7 @@ export class Overview {
     at("zoom-in").addEventListener("click", () => this.map.narrow(0.5));
     at("zoom-out").addEventListener("click", () => this.map.narrow(2));
     at("zoom-reset").addEventListener("click", () => this.map.zoomTo(undefined));
-    at("index").addEventListener("change", () => go({ index: at<HTMLSelectElement>("index").value, unfold: [] }));
+    at("index").addEventListener("change", () => go({ index: at<HTMLSelectElement>("index").value, unfold: [], all: [] }));
     fill(at("metrics"), ...Object.entries(metrics).map(([id, m]) => h("button", { type: "button", "data-metric": id, title: `Brightness shows ${m.means}`, onclick: (() => go({ metric: id === "max" ? "" : id })) as EventListener }, m.text)));
     const gain = at<HTMLInputElement>("gain");
     gain.addEventListener("input", () => {
@@ -88,18 +90,24 @@ export class Overview {
   }
 
   private unfold(line: Line): void {
-    const { unfolded } = chosenLook();
-    if (!unfolded.delete(line.row.key)) unfolded.add(line.row.key);
-    go({ unfold: [...unfolded].slice(-mostUnfolded) });
+    const { unfolded, all } = chosenLook();
+    const { key } = line.parent ?? line.row;
+    if (line.more) all.add(key);
+    else {
+      all.delete(key);
+      if (!unfolded.delete(key)) unfolded.add(key);
+    }
+    go({ unfold: [...unfolded].slice(-mostUnfolded), all: [...all] });
   }
 
-  async poll(signal: AbortSignal): Promise<void> {
+  async poll(signal: AbortSignal): Promise<string | undefined> {
     const beside = this.panels.map((p) => p.poll(signal));
     const heat = await this.source.heat(question(), signal);
     const signals = await this.source.beside(heat, question().index, signal);
     this.last = { heat, signals };
     this.redraw();
     await Promise.all(beside);
+    return heat.as_of;
   }
 
   private redraw(): void {
@@ -128,7 +136,8 @@ export class Overview {
   }
 }
 
-function open(line: Line): void {
+/** opened opens the page of a line's key. */
+function opened(line: Line): void {
   const to = link(line.parent ?? line.row);
   if (to) location.hash = to;
 }
@@ -145,7 +154,7 @@ function chosenLook(): Look {
   const hidden = query.getAll("hide");
   return {
     metric: metric in metrics ? (metric as Metric) : "max", gain: 2 ** (Number(query.get("gain")) || 0),
-    layers: { throttled: !hidden.includes("throttled"), events: !hidden.includes("events") }, unfolded: new Set(query.getAll("unfold")),
+    layers: { throttled: !hidden.includes("throttled"), events: !hidden.includes("events") }, unfolded: new Set(query.getAll("unfold")), all: new Set(query.getAll("all")),
   };
 }
 

@@ -78,8 +78,15 @@ function names(c: CanvasRenderingContext2D, p: Picture, area: Area): void {
     c.fillStyle = colour(mark.text && !line.parent ? "--text" : "--quiet");
     const indent = line.parent ? 36 : 30;
     if (line.parent) c.fillText(mark.text, 24, y);
-    c.fillText(lineLabel(line, Math.floor((area.left - indent - 6) / 6.7)), indent, y);
+    c.fillText(fitted(c, line, area.left - indent - 6), indent, y);
   });
+}
+
+/** fitted returns a line's name, with its middle cut if it is wider than width. */
+function fitted(c: CanvasRenderingContext2D, line: Line, width: number): string {
+  let n = Math.floor(width / 6.6);
+  while (n > 3 && c.measureText(lineLabel(line, n)).width > width) n--;
+  return lineLabel(line, n);
 }
 
 /** unread hatches columns that were not fully read; in a file, which may be a sample, those that were not read at all. */

@@ -7,7 +7,7 @@ export type Metric = "max" | "mean" | "throttled";
 
 /** metrics are the metrics that brightness can show. */
 export const metrics: Record<Metric, { text: string; means: string }> = {
-  max: { text: "Maximum", means: "the hottest partition key of a row, in each column's heaviest window" },
+  max: { text: "Maximum", means: "the hottest partition key of a row, in each column's hottest window" },
   mean: { text: "Mean", means: "all keys of a row together, over the whole column" },
   throttled: { text: "Throttled", means: "writes that were throttled" },
 };
@@ -18,15 +18,17 @@ export interface Look {
   gain: number; // factor on brightness
   layers: { throttled: boolean; events: boolean };
   unfolded: Set<string>; // keys that show their write shards
+  all: Set<string>; // those of them that show more than the hottest
 }
 
-export const plain: Look = { metric: "max", gain: 1, layers: { throttled: true, events: true }, unfolded: new Set() };
+export const plain: Look = { metric: "max", gain: 1, layers: { throttled: true, events: true }, unfolded: new Set(), all: new Set() };
 
 /** Line is a line of the picture: a row of the matrix, or a write shard of an unfolded row. */
 export interface Line {
   id: string;
   row: HeatRow;
   parent?: HeatRow;
+  more?: number; // the line stands for so many write shards
   unfolds: boolean; // has write shards to show
   open: boolean;
   throttled: (number | null)[] | undefined; // writes throttled in each column; null where unknown
@@ -76,7 +78,30 @@ function unfolded(row: HeatRow, look: Look, throttled: (row: HeatRow) => (number
   const id = `${row.index ?? ""} ${row.key} ${row.keys > 1 ? row.first ?? "" : ""}`;
   const line: Line = { id, row, unfolds, open, throttled: throttled(row) };
   if (!open) return [line];
-  return [line, ...(row.write_shards ?? []).map((shard): Line => ({ id: `${id}/${shard.key}`, row: shard, parent: row, unfolds: false, open: false, throttled: undefined }))];
+  const under = (shards: HeatRow[]) => shards.map((shard): Line => ({ id: `${id}/${shard.key}`, row: shard, parent: row, unfolds: false, open: false, throttled: undefined }));
+  const all = row.write_shards ?? [];
+  if (all.length <= hottest + 1 || look.all.has(row.key)) return [line, ...under(all)];
+  const sorted = [...all].sort(hotter);
+  const [most, others] = [sorted.slice(0, hottest), sorted.slice(hottest)];
+  return [line, ...under(all.filter((shard) => most.includes(shard))), { id: `${id}/more`, row: together(others), parent: row, more: others.length, unfolds: true, open: false, throttled: undefined }];
+}
+
+const hottest = 5; // write shards of an open row that has more
+
+/** hotter sorts write shards that are hot now first, then by their hottest windows. */
+function hotter(a: HeatRow, b: HeatRow): number {
+  return Number(hot(b)) - Number(hot(a)) || b.write_units_per_second - a.write_units_per_second;
+}
+
+/** together returns one row for some write shards, hottest first. It has a sign only if one is hot now. */
+function together(shards: HeatRow[]): HeatRow {
+  const first = shards[0]!;
+  const each = (of: (row: HeatRow) => number[], join: (a: number, b: number) => number) => of(first).map((_, i) => shards.reduce((sum, row) => join(sum, of(row)[i] ?? 0), 0));
+  const add = (a: number, b: number) => a + b;
+  return {
+    ...first, key: `${shards.length} more write shards`, worst: first.status, current: Math.max(...shards.map((s) => s.current)), peak: Math.max(...shards.map((s) => s.peak)),
+    units: each((s) => s.units, add), error: each((s) => s.error, add), heaviest: each((s) => s.heaviest, Math.max),
+  };
 }
 
 /** throttledOf returns a row's throttled writes in each column, summed over a range's keys; undefined if unknown. */

@@ -17,7 +17,7 @@ const rank = (line: Line) => (hot(line.row) ? 1e12 : 0) + line.row.write_units_p
 
 const state: Column = { id: "status", text: "Status", why: "Current status, from the newest complete windows", value: rank, cell: (l) => (verdict(l.row) === "normal" && l.row.keys > 1 ? "" : verdict(l.row)) };
 const now: Column = { id: "now", text: "Now", why: "WCU/s of the hottest partition key in the newest complete window", value: (l) => l.row.current, cell: (l) => figure(l.row.current) };
-const peak: Column = { id: "peak", text: "Peak window", why: "WCU/s of the hottest partition key in its hottest window", value: (l) => l.row.write_units_per_second, cell: (l) => figure(l.row.write_units_per_second) };
+const peak: Column = { id: "peak", text: "Hottest window", why: "WCU/s of the hottest partition key in its hottest window", value: (l) => l.row.write_units_per_second, cell: (l) => figure(l.row.write_units_per_second) };
 const shards: Column = { id: "shards", text: "Write shards", why: "Shard count, with the previous count if it changed in the time shown", value: (l) => l.row.shards ?? 0, cell: (l) => (l.parent ? "" : growth(l.row.shards, before(l.row))) };
 const throttled: Column = { id: "throttled", text: "Throttled", why: "Writes that were throttled in the time shown", value: throttledSum, cell: (l) => (l.throttled ? figure(throttledSum(l)) : "") };
 
@@ -32,6 +32,7 @@ export interface List {
 export class RowList {
   private picture: Picture | undefined;
   private current = ""; // id of the row in the tab order
+  private width = 0;
 
   /** sort is a column's id, with a - before it for descending order. "key" is the map's order. */
   constructor(private readonly place: HTMLElement, private readonly on: List, private sort = "-status") {
@@ -40,6 +41,7 @@ export class RowList {
     place.addEventListener("focusout", () => on.point(undefined));
     place.addEventListener("pointerover", (e) => this.over(e));
     place.addEventListener("pointerleave", () => on.point(undefined));
+    new ResizeObserver(() => this.resized()).observe(place);
   }
 
   show(p: Picture): void {
@@ -50,6 +52,13 @@ export class RowList {
     fill(this.place, h("table", { role: "treegrid", "aria-label": "Keys", class: "rows" },
       h("thead", {}, h("tr", {}, this.header("key", "Key", "The map's order"), ...columns.map((c) => this.header(c.id, c.text, c.why)))),
       h("tbody", {}, ...lines.map((line) => this.entry(line, p.lines.indexOf(line), columns)))));
+    fit(this.place);
+  }
+
+  private resized(): void {
+    if (this.width === this.place.clientWidth) return;
+    this.width = this.place.clientWidth;
+    if (this.picture) this.show(this.picture);
   }
 
   order(sort: string): void {
@@ -89,7 +98,7 @@ export class RowList {
     const { row, parent } = line;
     const mark = sign(row);
     const name = h("bdi", { class: "key" }, parent ? lineLabel(line, 64) : label(row, 64));
-    const to = link(parent ?? row);
+    const to = line.more ? "" : link(parent ?? row);
     const full = row.keys > 1 ? `${cut(visible(row.first ?? ""), 200)} … ${cut(visible(row.last ?? ""), 200)}` : visible(row.key);
     return h("tr", {
       class: `row${parent ? " shard" : ""}`, "data-at": line.id, "data-row": String(i), tabindex: line.id === this.current ? "0" : "-1",
@@ -98,13 +107,13 @@ export class RowList {
     h("td", { class: "name", title: full }, h("span", { class: "cell" },
       this.disclosure(line), h("span", { class: mark.class, "aria-hidden": "true" }, mark.text),
       to ? h("a", { href: to, tabindex: "-1" }, name) : name,
-      row.keys === 1 && copier(() => row.key, `the key ${title(row)}`))),
+      row.keys === 1 && !line.more && copier(() => row.key, `the key ${title(row)}`))),
     ...columns.map((c) => h("td", { class: `c-${c.id}` }, c.cell(line))));
   }
 
   private disclosure(line: Line): HTMLElement {
     if (!line.unfolds || !this.on.unfold) return h("span", { class: "fold" });
-    const name = `${line.open ? "Fold" : "Unfold"} the write shards of ${title(line.row)}`;
+    const name = line.more ? `Unfold ${title(line.row)}` : `${line.open ? "Fold" : "Unfold"} the write shards of ${title(line.row)}`;
     return h("button", { type: "button", class: "fold", tabindex: "-1", "aria-label": name, onclick: (() => this.on.unfold!(line)) as EventListener }, line.open ? "▼" : "▶");
   }
 
@@ -142,5 +151,14 @@ export class RowList {
     row.tabIndex = 0;
     this.current = row.dataset["at"]!;
     row.focus();
+  }
+}
+
+/** fit cuts the middle of names that are wider than their place. The style sheet would cut their ends. */
+function fit(place: HTMLElement): void {
+  const names = [...place.querySelectorAll<HTMLElement>(".cell > a, .cell > .key")].map((box) => ({ box, share: box.clientWidth / Math.max(1, box.scrollWidth) }));
+  for (const { box, share } of names) {
+    const name = box.querySelector("bdi") ?? box;
+    if (box.clientWidth > 0 && share < 1) name.textContent = cut(name.textContent ?? "", Math.floor(share * [...(name.textContent ?? "")].length));
   }
 }

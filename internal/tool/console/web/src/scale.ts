@@ -48,11 +48,13 @@ export class Scale {
     }).flat();
   }
 
-  /** known returns the share of the whole time that was read. */
+  /** known returns the share of the time up to the newest complete window that was read. */
   known(): number {
+    const upTo = this.heat.as_of ? Math.floor((Date.parse(this.heat.as_of) - this.from) / this.step) : this.columns;
+    const last = Math.min(this.columns, upTo);
     let sum = 0;
-    for (let i = 0; i < this.columns; i++) sum += this.covered(i);
-    return sum / Math.max(1, this.columns);
+    for (let i = 0; i < last; i++) sum += this.covered(i);
+    return sum / Math.max(1, last);
   }
 }
 

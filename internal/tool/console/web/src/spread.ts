@@ -36,7 +36,7 @@ export function spread(place: HTMLElement, scale: Scale, row: HeatRow | undefine
   fill(place,
     h("p", { class: "quiet" }, `${when}${count(written.length, "write shard")} took ${figure(mean)} WCU/s on average, the hottest ${figure(mean > 0 ? most / mean : 0)} times as much.`),
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Write shards" }, h("table", { class: "facts spread" },
-      h("thead", {}, h("tr", {}, ...["Write shard", "Mean", "", "Peak window"].map((t) => h("th", { scope: "col" }, t)))),
+      h("thead", {}, h("tr", {}, ...["Write shard", "Mean", "", "Hottest window"].map((t) => h("th", { scope: "col" }, t)))),
       h("tbody", {}, ...rows.slice(0, 256).map((r) => entry(row, r.shard, r.mean, r.mean / most))))));
 }
 

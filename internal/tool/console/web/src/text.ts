@@ -9,12 +9,13 @@ export function visible(text: string): string {
   return text.replace(unseen, (c) => `\\u{${c.codePointAt(0)!.toString(16).padStart(2, "0")}}`);
 }
 
-/** cut replaces the middle of a text that has more than n characters by an ellipsis. */
+/** cut replaces the middle of a text that has more than n characters by an ellipsis. It keeps as much of the end, where names differ, as of the start. */
 export function cut(text: string, n: number): string {
   const all = [...text];
   if (all.length <= n) return text;
-  const head = Math.ceil((n - 1) * 0.6);
-  return all.slice(0, head).join("") + "…" + all.slice(all.length - (n - 1 - head)).join("");
+  const head = Math.ceil(Math.max(1, n - 1) / 2);
+  const tail = Math.max(0, n - 1 - head);
+  return all.slice(0, head).join("") + "…" + all.slice(all.length - tail).join("");
 }
 
 /** quoted quotes a text as one POSIX shell word. A text with invisible characters needs bash or zsh. */

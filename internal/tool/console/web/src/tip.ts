@@ -25,7 +25,7 @@ function said(p: Picture, at: Place, near: string[]): Said {
   if (at.line === above) return { title: "All keys", under: time, lines: [...allLines(p, at.column), ...near] };
   const { row } = p.lines[at.line]!;
   const range = row.keys > 1 ? [`${visible(row.first ?? "")} … ${visible(row.last ?? "")}`] : [];
-  return { title: title(row), under: [...range, state(row), ...time], lines: at.column < 0 ? peakLines(p, p.lines[at.line]!) : cellLines(p, p.lines[at.line]!, at.column) };
+  return { title: title(row), under: [...range, state(row), ...time], lines: at.column < 0 ? hottestLines(p, p.lines[at.line]!) : cellLines(p, p.lines[at.line]!, at.column) };
 }
 
 /** allLines returns the lines with the sums over all keys in a column. */
@@ -40,11 +40,11 @@ function allLines(p: Picture, column: number): string[] {
   ];
 }
 
-/** peakLines returns the lines about the brightest cell of a line. */
-function peakLines(p: Picture, line: Line): string[] {
+/** hottestLines returns the lines about the brightest cell of a line. */
+function hottestLines(p: Picture, line: Line): string[] {
   const list = line.row.heaviest;
   const best = list.reduce((top, n, i) => (n > list[top]! ? i : top), 0);
-  return [`Peak at ${clock(p.scale.start(best), p.scale.span)}:`, ...cellLines(p, line, best)];
+  return [`Hottest at ${clock(p.scale.start(best), p.scale.span)}:`, ...cellLines(p, line, best)];
 }
 
 /** Tip is the box that describes the cell under the pointer or the keyboard's cursor. */

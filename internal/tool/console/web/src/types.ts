@@ -16,6 +16,7 @@ export interface Page {
 }
 export interface About {
   command: string;
+  demo?: string;
   file?: FileInfo;
   mode: "local" | "deployment" | "table";
   start: string;

@@ -1,3 +1,4 @@
+import { kinds } from "./kinds";
 import type { Picture, Line } from "./picture";
 import { count, cut, figure, percent, visible, wcu } from "./text";
 import type { HeatRow } from "./types";
@@ -24,7 +25,12 @@ export function sign(row: Judged): { text: string; class: string } {
 /** verdict returns a key's status in words. */
 export function verdict(row: Judged): string {
   if (hot(row)) return row.status;
-  return cooled(row) ? `${row.worst} → cooled` : "normal";
+  return cooled(row) ? "cooled" : "normal";
+}
+
+/** baseKey returns a base key as it is stored, which is its name everywhere: C#page/home. */
+export function baseKey(type: string, name: string): string {
+  return (kinds[type]?.prefix ?? "") + name;
 }
 
 /** growth returns a key's shard count, such as 4, or 1 → 4 if it changed in the time shown. */
@@ -48,6 +54,7 @@ export function label(row: HeatRow, n: number): string {
 
 /** lineLabel returns a line's name in at most n characters. A write shard's name leaves out its base key. */
 export function lineLabel(line: Line, n: number): string {
+  if (line.more) return `${line.more} more`;
   const base = line.parent?.key;
   return base !== undefined && line.row.key.startsWith(base) ? cut(visible(line.row.key.slice(base.length)), n) : label(line.row, n);
 }
@@ -57,7 +64,7 @@ export function title(row: HeatRow): string {
   return row.keys > 1 ? `${visible(row.key)}* — ${row.keys.toLocaleString("en-US")} keys together` : visible(row.key);
 }
 
-/** state returns a row's verdict and shard count, such as hot → cooled · 1 → 64 write shards. */
+/** state returns a row's verdict and shard count, such as cooled · 1 → 64 write shards. */
 export function state(row: HeatRow): string {
   const shards = row.shards === undefined ? "" : before(row) === undefined ? count(row.shards, "write shard") : `${growth(row.shards, before(row))} write shards`;
   return [verdict(row), shards, row.index && `index ${visible(row.index)}`].filter(Boolean).join(" · ");

@@ -1,0 +1,65 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+)
+
+// Errors is a [slog.Handler] that counts errors by their message, so that a thousand errors of one kind are one line. It
+// drops entries below [slog.LevelError]. The zero value is ready to use, by several goroutines too.
+type Errors struct {
+	mu    sync.Mutex
+	kinds []errorKind // in order of their first errors
+}
+
+// errorKind has the errors with one message.
+type errorKind struct {
+	message, first string // first has the first error's attributes
+	count          int
+}
+
+// Enabled implements [slog.Handler].
+func (e *Errors) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelError }
+
+// WithAttrs implements [slog.Handler]. It ignores the attributes.
+func (e *Errors) WithAttrs([]slog.Attr) slog.Handler { return e }
+
+// WithGroup implements [slog.Handler]. It ignores the group.
+func (e *Errors) WithGroup(string) slog.Handler { return e }
+
+// Handle implements [slog.Handler]. It counts the record.
+func (e *Errors) Handle(_ context.Context, r slog.Record) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i := range e.kinds {
+		if e.kinds[i].message == r.Message {
+			e.kinds[i].count++
+			return nil
+		}
+	}
+	var first []string
+	r.Attrs(func(a slog.Attr) bool {
+		first = append(first, a.String())
+		return true
+	})
+	e.kinds = append(e.kinds, errorKind{r.Message, strings.Join(first, " "), 1})
+	return nil
+}
+
+// Take returns a line for each kind of error since the last call.
+func (e *Errors) Take() (lines []string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, k := range e.kinds {
+		count := "1 error"
+		if k.count > 1 {
+			count = fmt.Sprintf("%d errors, the first", k.count)
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s %s", count, k.message, k.first))
+	}
+	e.kinds = nil
+	return lines
+}
