@@ -20,7 +20,7 @@ import (
 
 // api has the flags of commands that call the API.
 type api struct {
-	Target string `default:"http://127.0.0.1:8080" help:"Base URL of the API."`
+	Target string `copied:"target" default:"http://127.0.0.1:8080" help:"Base URL of the API."`
 	JSON   bool   `name:"json" help:"Print the answer as JSON."`
 	auth
 }
@@ -60,7 +60,7 @@ const (
 
 // auth has the flag for the authorization of calls.
 type auth struct {
-	Auth string `enum:"auto,iam,none" default:"auto" help:"iam signs calls with the AWS credentials of the environment, as a deployed API requires; none sends them unsigned; auto means none for a target on this machine and iam for any other."`
+	Auth string `copied:"auth" enum:"auto,iam,none" default:"auto" help:"iam signs calls with the AWS credentials of the environment, as a deployed API requires; none sends them unsigned; auto means none for a target on this machine and iam for any other."`
 }
 
 // signer returns a signer of calls to a target, or nil if the target needs none.

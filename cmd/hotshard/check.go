@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
@@ -27,9 +28,9 @@ type CheckCmd struct {
 
 	tables
 	scanning
-	Rules           fold.Rules    `env:"HOTSHARD_ROLLUP_RULES" default:"[{\"every\":\"1h\"}]" placeholder:"JSON" help:"The aggregator's rollup rules. Default: all events, by the hour."`
-	EventRetention  time.Duration `env:"HOTSHARD_EVENT_RETENTION" default:"720h" help:"The shortest event retention that ingest ever had. 0 means for ever. Older events are not compared."`
-	RollupRetention time.Duration `env:"HOTSHARD_ROLLUP_RETENTION" default:"0" help:"The aggregator's retention of event rollups. 0 means for ever."`
+	Rules           fold.Rules    `copied:"rules" env:"HOTSHARD_ROLLUP_RULES" default:"[{\"every\":\"1h\"}]" placeholder:"JSON" help:"The aggregator's rollup rules. Default: all events, by the hour."`
+	EventRetention  time.Duration `copied:"event-retention" env:"HOTSHARD_EVENT_RETENTION" default:"720h" help:"The shortest event retention that ingest ever had. 0 means for ever. Older events are not compared."`
+	RollupRetention time.Duration `copied:"rollup-retention" env:"HOTSHARD_ROLLUP_RETENTION" default:"0" help:"The aggregator's retention of event rollups. 0 means for ever."`
 	Wait            time.Duration `default:"30s" help:"How long to wait for folds in flight, up to 1h."`
 }
 
@@ -91,13 +92,13 @@ func (c *CheckCmd) options() rebuild.Options {
 }
 
 // Run checks, and prints what it found, also after an error.
-func (c *CheckCmd) Run(ctx context.Context, std streams) error {
+func (c *CheckCmd) Run(ctx context.Context, std streams, commands keyname.Commands) error {
 	client, err := c.client(ctx)
 	if err != nil {
 		return err
 	}
 	checker := rebuild.New(c.options(), client)
-	work, err := c.work(ctx, checker, std)
+	work, err := c.work(ctx, checker, std, commands)
 	if err != nil {
 		return c.explain(err)
 	}
@@ -107,14 +108,14 @@ func (c *CheckCmd) Run(ctx context.Context, std streams) error {
 	if err = c.explain(err); err != nil && report.Targets+report.Forgotten == 0 {
 		return err
 	}
-	if err := errors.Join(err, c.print(std.out, report)); err != nil {
+	if err := errors.Join(err, c.print(std.out, report, commands)); err != nil {
 		return err
 	}
 	return c.verdict(report)
 }
 
 // work returns the selected summaries.
-func (c *CheckCmd) work(ctx context.Context, checker *rebuild.Checker, std streams) (w rebuild.Work, err error) {
+func (c *CheckCmd) work(ctx context.Context, checker *rebuild.Checker, std streams, commands keyname.Commands) (w rebuild.Work, err error) {
 	r := rebuild.Range{From: c.From, To: c.To}
 	if c.Type != "" {
 		base := schema.BaseKey{Type: kind.Kind(c.Type), Name: c.Name}
@@ -125,7 +126,7 @@ func (c *CheckCmd) work(ctx context.Context, checker *rebuild.Checker, std strea
 		w.Rest = rebuild.List(list...)
 		return w, err
 	}
-	if w.Given, err = c.given(checker, std); err != nil {
+	if w.Given, err = c.given(checker, std, commands); err != nil {
 		return w, err
 	}
 	if c.all() {
@@ -136,7 +137,7 @@ func (c *CheckCmd) work(ctx context.Context, checker *rebuild.Checker, std strea
 }
 
 // given reads the files.
-func (c *CheckCmd) given(checker *rebuild.Checker, std streams) (targets []schema.Target, err error) {
+func (c *CheckCmd) given(checker *rebuild.Checker, std streams, commands keyname.Commands) (targets []schema.Target, err error) {
 	for _, path := range c.Files {
 		file, err := os.Open(path)
 		if err != nil {
@@ -148,7 +149,7 @@ func (c *CheckCmd) given(checker *rebuild.Checker, std streams) (targets []schem
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		if found.Unknown > 0 {
-			fmt.Fprintf(std.err, "hotshard: %s: %d of %d records name no key: run hotshard check --all\n", path, found.Unknown, found.Records)
+			fmt.Fprintf(std.err, "hotshard: %s: %d of %s without a key: run %s\n", path, found.Unknown, keyname.Several(found.Records, "record"), commands.Line("check", "--all"))
 		}
 		targets = append(targets, found.Targets...)
 	}
@@ -166,16 +167,16 @@ func (c *CheckCmd) verdict(r *rebuild.Report) error {
 	}
 	switch {
 	case n > 0 && c.Repair:
-		return fmt.Errorf("%d of %d summaries were not repaired", n, r.Targets)
+		return fmt.Errorf("not repaired: %d of %s", n, keyname.Several(r.Targets, "summary"))
 	case n > 0:
-		return fmt.Errorf("%d of %d summaries differ or are unknown", n, r.Targets)
+		return fmt.Errorf("different or unknown: %d of %s", n, keyname.Several(r.Targets, "summary"))
 	case c.Repair && len(r.Left) > 0:
-		return fmt.Errorf("%d of %d failures are left", len(r.Left), r.Failures)
+		return fmt.Errorf("left: %d of %s", len(r.Left), keyname.Several(r.Failures, "failure"))
 	}
 	return nil
 }
 
-func (c *CheckCmd) print(out io.Writer, r *rebuild.Report) error {
+func (c *CheckCmd) print(out io.Writer, r *rebuild.Report, commands keyname.Commands) error {
 	if c.JSON {
 		return printJSON(out, r)
 	}
@@ -193,7 +194,7 @@ func (c *CheckCmd) print(out io.Writer, r *rebuild.Report) error {
 		fmt.Fprintln(&text, failuresTable(r.Left))
 	}
 	if slices.ContainsFunc(r.Left, func(f rebuild.Failure) bool { return !f.Known }) {
-		fmt.Fprintln(&text, "Failures with a ? name no summary. A run of hotshard check --all --repair that leaves no summary wrong or open forgets them.")
+		fmt.Fprintln(&text, "Failures with a ? name no summary. A run that leaves no summary wrong or open forgets them: "+commands.Line("check", "--all", "--repair"))
 	}
 	if r.Failures > 0 {
 		fmt.Fprintf(&text, "failures: %d, %d forgotten, %d left\n", r.Failures, r.Forgotten, len(r.Left))

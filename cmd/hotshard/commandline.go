@@ -1,10 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"slices"
 	"strings"
 
+	"github.com/alecthomas/kong"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/keyname"
 )
 
@@ -32,4 +36,84 @@ func (l commandLine) withFlag(flag, value string) string {
 		words = append(words, "--"+flag, keyname.ShellWord(value))
 	}
 	return strings.Join(words, " ")
+}
+
+// printedBy returns what builds the command lines that a run prints. They have its flags that say where its tables are:
+// flags with the same tag copied have the same meaning in all commands.
+func printedBy(run *kong.Context, args commandLine) keyname.Commands {
+	given := map[string]string{}
+	for _, f := range run.Flags() {
+		if to := copied(f); to != "" {
+			given[to] = args.value(f)
+		}
+	}
+	complete := func(command string, args []string) []string {
+		return completed(leaf(run.Model.Node, command), args, given)
+	}
+	return keyname.Commands{Program: programName(), Complete: complete, AWS: flagsOfAWS(given)}
+}
+
+// copied returns the meaning of a flag that printed command lines copy, or "".
+func copied(f *kong.Flag) string {
+	if f.Tag == nil {
+		return ""
+	}
+	return f.Tag.Get("copied")
+}
+
+// value returns the text of a flag, on the command line or in the environment.
+func (l commandLine) value(f *kong.Flag) (value string) {
+	for _, name := range f.Envs {
+		value = os.Getenv(name)
+	}
+	for i, arg := range l {
+		if text, ok := strings.CutPrefix(arg, "--"+f.Name+"="); ok {
+			value = text
+		} else if arg == "--"+f.Name && i+1 < len(l) {
+			value = l[i+1]
+		}
+	}
+	return value
+}
+
+// leaf returns the node of a command, such as shards set.
+func leaf(node *kong.Node, command string) *kong.Node {
+	for word := range strings.FieldsSeq(command) {
+		if i := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == word }); i >= 0 {
+			node = node.Children[i]
+		}
+	}
+	return node
+}
+
+// completed returns the arguments of a command with the given flags that it has, too. A table's name is replaced by the
+// ARN by which this run names the table.
+func completed(command *kong.Node, args []string, given map[string]string) []string {
+	args = slices.Clone(args)
+	for _, f := range command.Flags {
+		value, flag := given[copied(f)], "--"+f.Name
+		at := slices.Index(args, flag)
+		switch {
+		case value == "":
+		case f.Name == "table":
+			if name, _, _, _ := dynamo.TableName(value); at >= 0 && args[at+1] == name {
+				args[at+1] = value
+			}
+		case at < 0:
+			args = append(args, flag, value)
+		}
+	}
+	return args
+}
+
+// flagsOfAWS returns the given flags as those of the AWS CLI.
+func flagsOfAWS(given map[string]string) (flags []string) {
+	_, region, _, _ := dynamo.TableName(given["table"])
+	if region = cmp.Or(given["region"], region); region != "" {
+		flags = append(flags, "--region", region)
+	}
+	if endpoint := given["endpoint"]; endpoint != "" {
+		flags = append(flags, "--endpoint-url", endpoint)
+	}
+	return flags
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/query"
@@ -43,11 +44,11 @@ func (c *ConsoleCmd) Validate() error {
 }
 
 // Run serves the console until it is interrupted, which is no error; or it writes a file.
-func (c *ConsoleCmd) Run(ctx context.Context, std streams, line commandLine) error {
+func (c *ConsoleCmd) Run(ctx context.Context, std streams, line commandLine, commands keyname.Commands) error {
 	if c.Out != "" {
-		return c.writeFile(ctx, std)
+		return c.writeFile(ctx, std, commands)
 	}
-	handler, run, err := c.handler(ctx, std, line)
+	handler, run, err := c.handler(ctx, std, line, commands)
 	if err != nil {
 		return err
 	}
@@ -87,7 +88,7 @@ func (c *ConsoleCmd) signals(configured aws.Config, tables ...string) func(conte
 }
 
 // handler returns the console of a deployment, or of a table's stream. run reads the stream until its context ends.
-func (c *ConsoleCmd) handler(ctx context.Context, std streams, line commandLine) (handler http.Handler, run func(context.Context) error, err error) {
+func (c *ConsoleCmd) handler(ctx context.Context, std streams, line commandLine, commands keyname.Commands) (handler http.Handler, run func(context.Context) error, err error) {
 	log := slog.New(slog.NewTextHandler(std.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	configured, err := c.config(ctx)
 	if err != nil {
@@ -99,7 +100,7 @@ func (c *ConsoleCmd) handler(ctx context.Context, std streams, line commandLine)
 		names := schema.NamesFor(c.TablesPrefix)
 		service, err := query.New(query.Settings{
 			ItemsTable: names.Items, EventsTable: names.Events, RollupsTable: names.Rollups, ShardMapTable: names.ShardMap, HeatTable: names.Heat,
-			Deadline: consoleDeadline, ViewAge: shardmap.MaxViewAge,
+			Deadline: consoleDeadline, ViewAge: shardmap.MaxViewAge, Commands: commands,
 		}, client)
 		if err != nil {
 			return nil, nil, err
@@ -107,7 +108,7 @@ func (c *ConsoleCmd) handler(ctx context.Context, std streams, line commandLine)
 		if err := service.Load(ctx); err != nil {
 			return nil, nil, (&tables{Prefix: c.TablesPrefix}).explain(err)
 		}
-		about.Command = `hotshard shards set --target "$api"`
+		about.Command = commands.Line("shards set") + apiVariable
 		about.Signals = c.signals(configured, names.Items, names.Events)
 		wait := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 		return console.Handler(httpapi.New(log, query.Routes(service)), about), wait, nil
@@ -120,6 +121,6 @@ func (c *ConsoleCmd) handler(ctx context.Context, std streams, line commandLine)
 	if reader, ok := w.Source.(*live.Reader); ok {
 		about.Signals = withSplits(about.Signals, reader.Splits)
 	}
-	heat := query.NewHeat(w.Source, query.HeatOptions{Table: c.tableName(), Deadline: consoleDeadline, Now: time.Now})
+	heat := query.NewHeat(w.Source, query.HeatOptions{Table: c.tableName(), Deadline: consoleDeadline, Now: time.Now, Commands: commands})
 	return console.Handler(httpapi.New(log, query.HeatRoutes(heat)), about), w.Run, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/hotshard/hotshard/internal/base/jsontime"
+	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/query"
 	"github.com/hotshard/hotshard/internal/tool/console"
@@ -44,7 +45,7 @@ func (f *consoleFile) validate(stack bool) error {
 	case f.Out == "":
 		return nil
 	case stack:
-		return errors.New("--out needs --table: a deployment keeps its counts, which hotshard console --stack shows for the last 7 days")
+		return errors.New("--out needs --table: a deployment keeps its counts, which the console shows for the last 7 days without --out")
 	}
 	f.Since, f.Within = cmp.Or(f.Since, maxSince), cmp.Or(f.Within, defaultWithin)
 	switch {
@@ -82,13 +83,13 @@ func replaceFile(path string, write func() ([]byte, error)) (err error) {
 }
 
 // writeFile reads a table's stream and writes the page with its heat.
-func (c *ConsoleCmd) writeFile(ctx context.Context, std streams) error {
+func (c *ConsoleCmd) writeFile(ctx context.Context, std streams, commands keyname.Commands) error {
 	var past *live.Past
 	err := replaceFile(c.Out, func() (page []byte, err error) {
 		if past, err = c.readPast(ctx, std); err != nil {
 			return nil, err
 		}
-		return c.pageOf(ctx, std, past)
+		return c.pageOf(ctx, std, past, commands)
 	})
 	if err != nil {
 		return err
@@ -112,19 +113,12 @@ func (c *ConsoleCmd) readPast(ctx context.Context, std streams) (*live.Past, err
 	}
 	fmt.Fprintf(std.err, "Reading for at most %v.\n", jsontime.Duration(c.Within))
 	now := time.Now()
-	add, finish, done := func(int) {}, func() {}, 0
-	defer func() { finish() }()
+	progress, finish := windowsProgress(std)
+	defer finish()
 	past, err := live.ReadPast(ctx, live.PastOptions{
 		Streams: dynamodbstreams.NewFromConfig(configured), Found: found,
 		From: now.Add(-c.Since), To: now, Within: c.Within, PartitionWCU: float64(c.PartitionWCU), Seed: rand.Uint64(),
-		Notify: func(sentence string) { fmt.Fprintln(std.err, terminal.Visible(sentence)) },
-		Progress: func(passed, of int) {
-			if done == 0 {
-				add, finish = terminal.Progress(std.err, of, "windows")
-			}
-			add(passed - done)
-			done = passed
-		},
+		Notify: func(sentence string) { fmt.Fprintln(std.err, terminal.Visible(sentence)) }, Progress: progress,
 	})
 	if err != nil {
 		return nil, c.explain(ctx, configured, err)
@@ -136,12 +130,12 @@ func (c *ConsoleCmd) readPast(ctx context.Context, std streams) (*live.Past, err
 const fileDeadline = 5 * time.Minute
 
 // pageOf returns the page with the heat that was read.
-func (c *ConsoleCmd) pageOf(ctx context.Context, std streams, past *live.Past) ([]byte, error) {
+func (c *ConsoleCmd) pageOf(ctx context.Context, std streams, past *live.Past, commands keyname.Commands) ([]byte, error) {
 	configured, err := c.config(ctx)
 	if err != nil {
 		return nil, err
 	}
-	heat := query.NewHeat(past, query.HeatOptions{Table: c.tableName(), Deadline: fileDeadline, Now: func() time.Time { return past.To }})
+	heat := query.NewHeat(past, query.HeatOptions{Table: c.tableName(), Deadline: fileDeadline, Now: func() time.Time { return past.To }, Commands: commands})
 	about := console.About{
 		Mode: "table", Table: c.tableName(), Where: c.where(configured), Version: thisVersion().Version,
 		Signals: withSplits(c.signals(configured, c.tableName()), past.Splits),

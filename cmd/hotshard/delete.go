@@ -12,6 +12,7 @@ import (
 
 	pretty "github.com/jedib0t/go-pretty/v6/text"
 
+	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/erase"
@@ -54,7 +55,7 @@ func (c *DeleteCmd) Validate() error {
 }
 
 // Run deletes, and prints what was deleted.
-func (c *DeleteCmd) Run(ctx context.Context, std streams) error {
+func (c *DeleteCmd) Run(ctx context.Context, std streams, commands keyname.Commands) error {
 	client, err := c.client(ctx)
 	if err != nil {
 		return err
@@ -65,7 +66,7 @@ func (c *DeleteCmd) Run(ctx context.Context, std streams) error {
 	progress, finish := terminal.Progress(std.err, -1, "items")
 	eraser := erase.New(erase.Options{
 		Names: schema.NamesFor(c.Prefix), Settle: c.Settle, Wait: c.Wait, IndexLag: c.IndexLag,
-		ReadUnits: c.ReadUnits, WriteUnits: c.WriteUnits, DryRun: c.DryRun, Progress: progress,
+		ReadUnits: c.ReadUnits, WriteUnits: c.WriteUnits, DryRun: c.DryRun, Progress: progress, Commands: commands,
 	}, client)
 	report, err := c.erase(ctx, eraser)
 	finish()
@@ -76,7 +77,7 @@ func (c *DeleteCmd) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	if len(report.Left) > 0 {
-		return errors.New("the delete is not complete: run hotshard delete again after the aggregator has caught up, or the command that the table names")
+		return fmt.Errorf("the delete is not complete: run the command that a line left names, or after the aggregator has caught up %s", commands.Line("delete", c.arguments()...))
 	}
 	return nil
 }
@@ -86,6 +87,15 @@ func (c *DeleteCmd) erase(ctx context.Context, eraser *erase.Eraser) (*erase.Rep
 		return eraser.Player(ctx, c.Name, c.Player)
 	}
 	return eraser.Key(ctx, schema.BaseKey{Type: kind.Kind(c.Type), Name: c.Name})
+}
+
+// arguments returns the arguments that name what is deleted.
+func (c *DeleteCmd) arguments() []string {
+	args := []string{"--type", c.Type, "--name", c.Name}
+	if c.Player != "" {
+		args = append(args, "--player", c.Player)
+	}
+	return args
 }
 
 func (c *DeleteCmd) what() string {

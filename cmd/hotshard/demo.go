@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/tool/demo"
 	"github.com/hotshard/hotshard/internal/tool/system"
 	"github.com/hotshard/hotshard/internal/tool/terminal"
@@ -20,8 +21,8 @@ type DemoCmd struct {
 	Addr     string        `default:"127.0.0.1:8080" help:"Address of the console and the API, as host:port; port 0 picks a free one."`
 	For      time.Duration `default:"90s" help:"How long the ramp lasts, 40s to 10m, in windows of 10s."`
 	Keep     bool          `help:"Keep the console and the system until Ctrl-C."`
-	Endpoint string        `env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"DynamoDB-compatible engine to use instead of starting one."`
-	Prefix   string        `default:"hotshard-demo-" help:"Prefix of the tables' names. A table of an earlier demo shows no heat: its counter already has its write shards."`
+	Endpoint string        `copied:"endpoint" env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"DynamoDB-compatible engine to use instead of starting one."`
+	Prefix   string        `copied:"prefix" default:"hotshard-demo-" help:"Prefix of the tables' names. A table of an earlier demo shows no heat: its counter already has its write shards."`
 	Browser  bool          `negatable:"" default:"true" help:"Open the console in a browser if there is one and the output is a terminal."`
 	JSON     bool          `name:"json" help:"Print the story as one JSON object: times in seconds since the ramp began (hot_after_seconds, cool_after_seconds, ...), rates in WCU/s (hottest_write_shard_wcu_per_second, ...), write_shard_changes with the shard map's times, throttled_share_of_attempts of write_attempts."`
 }
@@ -45,9 +46,9 @@ func (c *DemoCmd) options(start string) system.Options {
 
 // Run starts the system, makes a counter hot, and prints its story. It returns an error if the counter was not hot or
 // has not cooled, or if too many outcomes are unknown. With Keep it first waits for the end of ctx.
-func (c *DemoCmd) Run(ctx context.Context, std streams, line commandLine) error {
+func (c *DemoCmd) Run(ctx context.Context, std streams, line commandLine, commands keyname.Commands) error {
 	var errs demo.Errors
-	running, err := c.start(ctx, std, line, &errs)
+	running, err := c.start(ctx, std, line, commands, &errs)
 	if err != nil {
 		return err
 	}
@@ -75,13 +76,13 @@ func (c *DemoCmd) Run(ctx context.Context, std streams, line commandLine) error 
 }
 
 // start starts a new system.
-func (c *DemoCmd) start(ctx context.Context, std streams, line commandLine, errs *demo.Errors) (*system.System, error) {
+func (c *DemoCmd) start(ctx context.Context, std streams, line commandLine, commands keyname.Commands, errs *demo.Errors) (*system.System, error) {
 	options := c.options(line.withFlag("endpoint", c.Endpoint))
 	failures, err := (&LocalCmd{}).failureFile()
 	if err != nil {
 		return nil, err
 	}
-	options.Failures, options.Notices, options.Log = failures, std.err, slog.New(errs)
+	options.Failures, options.Notices, options.Log, options.Commands = failures, std.err, slog.New(errs), commands
 	return system.Start(ctx, options)
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/heat/windows"
+	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/base/throttles"
 	"github.com/hotshard/hotshard/internal/base/throttles/collect"
@@ -47,29 +50,29 @@ func (c *ExplainCmd) Validate() error {
 }
 
 // Run prints why requests were throttled.
-func (c *ExplainCmd) Run(ctx context.Context, std streams) error {
-	report, err := c.report(ctx)
+func (c *ExplainCmd) Run(ctx context.Context, std streams, commands keyname.Commands) error {
+	report, err := c.report(ctx, std, commands)
 	if err != nil {
 		return err
 	}
 	if !c.JSON {
 		return explain.Print(std.out, report)
 	}
-	for _, n := range report.Notes {
+	for _, n := range slices.Concat(report.Next, report.Notes) {
 		fmt.Fprintln(std.err, terminal.Visible(n))
 	}
 	return printJSON(std.out, report)
 }
 
 // report returns why requests were throttled.
-func (c *ExplainCmd) report(ctx context.Context) (throttles.Report, error) {
+func (c *ExplainCmd) report(ctx context.Context, std streams, commands keyname.Commands) (throttles.Report, error) {
 	configured, err := c.config(ctx)
 	if err != nil {
 		return throttles.Report{}, err
 	}
-	sources := c.evidence(ctx, configured)
-	sources.Heat = func(ctx context.Context, from, to time.Time) ([]throttles.Key, error) {
-		return c.pastHeat(ctx, configured, from, to)
+	sources := c.evidence(ctx, configured, commands)
+	sources.Heat = func(ctx context.Context, from, to time.Time, partitionWCU float64) ([]throttles.Key, error) {
+		return c.pastHeat(ctx, std, configured, live.PastOptions{From: from, To: to, PartitionWCU: partitionWCU})
 	}
 	for _, name := range c.Log {
 		if name == "-" {
@@ -84,7 +87,9 @@ func (c *ExplainCmd) report(ctx context.Context) (throttles.Report, error) {
 		sources.Logs = append(sources.Logs, collect.Log{Name: name, Text: file})
 	}
 	to := time.Now().UTC()
-	report, err := collect.Run(ctx, sources, c.throttled(to.Add(-c.Since), to, c.Index))
+	options := c.throttled(to.Add(-c.Since), to, c.Index)
+	options.Commands = commands
+	report, err := collect.Run(ctx, sources, options)
 	return report, c.explain(ctx, configured, err)
 }
 
@@ -100,7 +105,7 @@ func (h *heatFrom) throttled(from, to time.Time, index string) collect.Options {
 
 // evidence returns the sources of explanations, without the heat. An engine has CloudWatch's metrics only if the
 // environment names an endpoint for CloudWatch.
-func (h *heatFrom) evidence(ctx context.Context, configured aws.Config) collect.Sources {
+func (h *heatFrom) evidence(ctx context.Context, configured aws.Config, commands keyname.Commands) collect.Sources {
 	client := h.dynamoDB(configured)
 	s := collect.Sources{DynamoDB: client, HeatCalls: "dynamodb:DescribeStream, GetShardIterator and GetRecords"}
 	if h.Endpoint == "" || os.Getenv("AWS_ENDPOINT_URL_CLOUDWATCH") != "" {
@@ -113,10 +118,25 @@ func (h *heatFrom) evidence(ctx context.Context, configured aws.Config) collect.
 		names := schema.NamesFor(h.TablesPrefix)
 		s.HeatCalls = "dynamodb:Query on table " + names.Heat
 		s.Watched = h.hotKeys(windows.Reader{Client: client, Table: names.Heat}).Watched
-		s.Advise = explain.Advice(names, shardmap.New(client, names.ShardMap, shardmap.Options{}), time.Now)
+		s.Advise = explain.Advice(names, shardmap.New(client, names.ShardMap, shardmap.Options{}), h.setShards(commands), time.Now)
 	}
 	return s
 }
+
+// setShards returns what builds the command line that sets a shard count. A deployment's API is in the variable api, as
+// in docs/deploy.md.
+func (h *heatFrom) setShards(commands keyname.Commands) func(schema.BaseKey, int) string {
+	return func(base schema.BaseKey, n int) string {
+		line := commands.Line("shards set", "--type", string(base.Type), "--name", base.Name, "--shards", strconv.Itoa(n))
+		if h.Endpoint == "" {
+			line += apiVariable
+		}
+		return line
+	}
+}
+
+// apiVariable is the flag for a deployment's API.
+const apiVariable = ` --target "$api"`
 
 // hotKeys reads hot keys from a source of heat.
 func (h *heatFrom) hotKeys(source heat.Source) explain.HotKeys {
@@ -128,24 +148,38 @@ func (h *heatFrom) hotKeys(source heat.Source) explain.HotKeys {
 }
 
 // pastHeat returns the keys that took much of a partition's limit: those of a deployment's heat table, or of the past of
-// a stream, which it reads for up to heatTime.
-func (h *heatFrom) pastHeat(ctx context.Context, c aws.Config, from, to time.Time) ([]throttles.Key, error) {
+// a stream, which it reads for up to heatTime, with progress.
+func (h *heatFrom) pastHeat(ctx context.Context, std streams, c aws.Config, o live.PastOptions) ([]throttles.Key, error) {
 	if h.Stack {
 		w, err := h.openStack(ctx, c)
 		if err != nil {
 			return nil, err
 		}
-		return h.hotKeys(w.Source).Read(ctx, from, time.Now())
+		return h.hotKeys(w.Source).Read(ctx, o.From, time.Now(), 0)
 	}
 	found, err := h.findStream(ctx, streams{out: io.Discard, err: io.Discard}, c)
 	if err != nil {
 		return nil, err
 	}
-	past, err := live.ReadPast(ctx, live.PastOptions{
-		Streams: dynamodbstreams.NewFromConfig(c), Found: found, From: from, To: to, Within: heatTime, PartitionWCU: float64(h.PartitionWCU),
-	})
+	fmt.Fprintf(std.err, "Reading the stream of %s for at most %v.\n", terminal.Visible(h.tableName()), heatTime)
+	progress, finish := windowsProgress(std)
+	o.Streams, o.Found, o.Within, o.Progress = dynamodbstreams.NewFromConfig(c), found, heatTime, progress
+	past, err := live.ReadPast(ctx, o)
+	finish()
 	if err != nil {
 		return nil, h.explain(ctx, c, err)
 	}
-	return h.hotKeys(past).Read(ctx, from, time.Now())
+	return h.hotKeys(past).Read(ctx, o.From, time.Now(), 0)
+}
+
+// windowsProgress returns a progress bar for the windows of a stream's past, and what ends it.
+func windowsProgress(std streams) (progress func(passed, of int), finish func()) {
+	add, end, done := func(int) {}, func() {}, 0
+	return func(passed, of int) {
+		if done == 0 {
+			add, end = terminal.Progress(std.err, of, "windows")
+		}
+		add(passed - done)
+		done = passed
+	}, func() { end() }
 }

@@ -22,7 +22,7 @@ type LoadCmd struct {
 	AccessLog string        `placeholder:"FILE" help:"Replay an access log in the combined log format, plain or gzip; this or --workload. Each request becomes an event of its client and an increment of its path's counter. A path or client that can't be a name (over 512 bytes, control characters, invalid UTF-8) gets the name sha256:<hex digest>."`
 	Workload  workload.Kind `placeholder:"KIND" help:"Generate traffic; this or --access-log. zipf has the exponent 1.1; flash-crowd is uniform in its first half, then sends nine in ten requests to one key; viral has one counter; uniform draws each key equally often."`
 
-	Target      string        `default:"http://127.0.0.1:8080" help:"Base URL of the API."`
+	Target      string        `copied:"target" default:"http://127.0.0.1:8080" help:"Base URL of the API."`
 	Rate        float64       `default:"0" help:"Requests a second; 0 means as fast as possible."`
 	Count       int           `default:"0" help:"Stop after this many requests; 0 means the whole log, or 10000 generated requests. At most 10000000."`
 	Seed        uint64        `default:"0" help:"Seed of generated traffic; 0 picks a seed and prints it."`

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/aws/npm"
+	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/tool/system"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
@@ -16,10 +17,10 @@ import (
 // LocalCmd runs the whole system on this machine.
 type LocalCmd struct {
 	Addr     string        `default:"127.0.0.1:8080" help:"Address of the API, as host:port; port 0 picks a free one."`
-	Endpoint string        `env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"DynamoDB-compatible engine to use instead of starting one."`
+	Endpoint string        `copied:"endpoint" env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"DynamoDB-compatible engine to use instead of starting one."`
 	Data     string        `placeholder:"DIR" type:"path" help:"Folder for the engine's data. This is slow: the engine syncs each write. If the engine is killed, the last keyed calls may be lost. Default: in memory."`
 	Duration time.Duration `placeholder:"60s" help:"Stop after this time. Default: run until Ctrl-C."`
-	Prefix   string        `default:"hotshard-" help:"Prefix of the tables' names."`
+	Prefix   string        `copied:"prefix" default:"hotshard-" help:"Prefix of the tables' names."`
 	Window   time.Duration `default:"10s" help:"The hot-key detector's window, whole seconds."`
 	Idle     time.Duration `name:"idle-window" default:"2m" help:"How long a window stays open after its end if no write follows, up to 2m as on Lambda. make run sets 1s, so that the end of a storm shows at once."`
 	Quiet    time.Duration `default:"1h" help:"How long a counter or limit must be quiet before its shard count shrinks, 1m to 24h. Other keys need a day."`
@@ -111,13 +112,14 @@ func (c *LocalCmd) options() system.Options {
 }
 
 // Run starts the system, prints its addresses, and returns when it has stopped.
-func (c *LocalCmd) Run(ctx context.Context, std streams, line commandLine) error {
+func (c *LocalCmd) Run(ctx context.Context, std streams, line commandLine, commands keyname.Commands) error {
 	failures, err := c.failureFile()
 	if err != nil {
 		return err
 	}
 	options := c.options()
 	options.Failures, options.Notices, options.Start = failures, std.err, line.withFlag("endpoint", c.Endpoint)
+	options.Commands = commands
 	options.Log = slog.New(slog.NewTextHandler(std.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	running, err := system.Start(ctx, options)
 	if err != nil {
@@ -137,7 +139,7 @@ func (c *LocalCmd) Run(ctx context.Context, std streams, line commandLine) error
 	}
 	err = running.Run(ctx)
 	if n := running.GivenUp(); n > 0 {
-		fmt.Fprintf(std.err, "hotshard: %d records were discarded; see %s\n", n, failures)
+		fmt.Fprintf(std.err, "hotshard: discarded %s; see %s\n", keyname.Several(int(n), "record"), failures)
 	}
 	if err == nil {
 		fmt.Fprintln(std.out, "hotshard has stopped; the stream is drained")

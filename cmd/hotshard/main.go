@@ -92,16 +92,9 @@ func (i interruption) exitCode() int {
 // run runs a command line and returns the exit code.
 func run(ctx context.Context, args []string, std streams) int {
 	helped := false
-	parser, err := kong.New(&cli{},
-		kong.Name("hotshard"),
-		kong.Description("Keeps DynamoDB tables ahead of their hot keys. Exit codes: 0 done, 1 failed or found differences, 2 wrong usage, 130 interrupted."),
+	parser, err := newParser(&cli{},
 		kong.Writers(std.out, std.err),
 		kong.Exit(func(int) { helped = true }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.TypeMapper(reflect.TypeFor[time.Time](), kong.MapperFunc(timeFlag)),
-		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(durationFlag)),
-		kong.Vars{"version": thisVersion().String()},
-		kindVars(),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(std, commandLine(append([]string{programName()}, args...))),
 	)
@@ -117,7 +110,20 @@ func run(ctx context.Context, args []string, std streams) int {
 		fmt.Fprintln(std.err, "hotshard:", terminal.Lines(wrongUsage(err)))
 		return exitUsage
 	}
-	return outcome(ctx, command.Run(), std)
+	return outcome(ctx, command.Run(printedBy(command, args)), std)
+}
+
+// newParser returns the parser of command lines.
+func newParser(commands *cli, options ...kong.Option) (*kong.Kong, error) {
+	return kong.New(commands, append(options,
+		kong.Name("hotshard"),
+		kong.Description("Keeps DynamoDB tables ahead of their hot keys. Exit codes: 0 done, 1 failed or found differences, 2 wrong usage, 130 interrupted."),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.TypeMapper(reflect.TypeFor[time.Time](), kong.MapperFunc(timeFlag)),
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(durationFlag)),
+		kong.Vars{"version": thisVersion().String()},
+		kindVars(),
+	)...)
 }
 
 // withHelp returns a command line of which `help COMMAND` means `COMMAND --help`.

@@ -17,8 +17,8 @@ import (
 
 // tables has the flags for the tables that a command uses without the API.
 type tables struct {
-	Endpoint string `env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"URL of a DynamoDB-compatible engine, such as hotshard local prints. Default: DynamoDB, with the AWS Region and credentials of the environment."`
-	Prefix   string `default:"hotshard-" help:"Prefix of the tables' names."`
+	Endpoint string `copied:"endpoint" env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"URL of a DynamoDB-compatible engine, such as hotshard local prints. Default: DynamoDB, with the AWS Region and credentials of the environment."`
+	Prefix   string `copied:"prefix" default:"hotshard-" help:"Prefix of the tables' names."`
 }
 
 // Validate returns an error if the flags are invalid.
@@ -31,7 +31,7 @@ func (d *tables) Validate() error {
 
 // scanning has the flag for the rate of scans.
 type scanning struct {
-	ReadUnits int `default:"1000" help:"Upper bound on the scans' RCU/s, up to 1000000. A partition has 3,000."`
+	ReadUnits int `copied:"read-units" default:"1000" help:"Upper bound on the scans' RCU/s, up to 1000000. A partition has 3,000."`
 }
 
 // Validate returns an error if the flags are invalid.

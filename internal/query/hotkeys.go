@@ -105,7 +105,7 @@ func (h *Heat) describe(ctx context.Context, row heat.KeyHeat, current []heat.Ke
 	}
 	base, ok := row.Base()
 	if !ok || h.options.Shards == nil {
-		var none heat.Sharding
+		none := heat.Sharding{Commands: h.options.Commands}
 		out.Advice = row.Advice(none.Moment(current), none)
 		return out, nil
 	}
@@ -116,6 +116,7 @@ func (h *Heat) describe(ctx context.Context, row heat.KeyHeat, current []heat.Ke
 	out.Type, out.Name, out.Shards = string(base.Type), base.Name, entry.History.Newest()
 	out.ShardsBefore = out.Shards
 	s := heat.ShardingOf(base.Type, entry.History, h.options.Shards.Partitions(kind.Of(base.Type).Table))
+	s.Commands = h.options.Commands
 	for i, c := range changed[base.String()] {
 		if i == 0 {
 			out.ShardsBefore = c.Before

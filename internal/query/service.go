@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/heat/windows"
+	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/httpapi"
@@ -42,8 +43,9 @@ type Settings struct {
 	PartitionWCU int `env:"HOTSHARD_PARTITION_WCU" envDefault:"1000"`
 
 	// These are no variables.
-	Deadline time.Duration // of one request; 0 is the constant
-	ViewAge  time.Duration // age at which the view of the shard map is refreshed, up to 5s; 0 is the library's
+	Deadline time.Duration    // of one request; 0 is the constant
+	ViewAge  time.Duration    // age at which the view of the shard map is refreshed, up to 5s; 0 is the library's
+	Commands keyname.Commands // for the command lines in advice
 }
 
 // Deadline bounds the work for one request, with retries: a range over all write shards of many days takes seconds.
@@ -109,7 +111,7 @@ func New(settings Settings, client Client) (*Service, error) {
 		sessions: sessionReader{sessions.NewReader(client, names.Of(kind.Session), view)},
 		shards:   shardReader{view: view},
 		heat: NewHeat(source, HeatOptions{
-			Shards: view, Deadline: settings.Deadline, Now: time.Now,
+			Shards: view, Deadline: settings.Deadline, Now: time.Now, Commands: settings.Commands,
 		}),
 		now: time.Now,
 	}, nil

@@ -69,6 +69,9 @@ type Total struct {
 	Table  string `json:"table"`
 	Index  string `json:"index,omitempty"`
 	Count  int64  `json:"count"`
+
+	Units   float64 `json:"units"`   // capacity units that the denied requests needed: a lower bound
+	Seconds int64   `json:"seconds"` // different seconds that had such denials
 }
 
 // Throttled counts the denials of one partition key for one reason, most first. Key is empty

@@ -75,7 +75,13 @@ type counts struct {
 	writes     *topk.Sketch // weights in half units
 	reads      *topk.Sketch
 	throttled  *topk.Sketch // weights in halves of a denial
-	denials    map[denialName]int64
+	denials    map[denialName]*denials
+}
+
+// denials counts what was denied for one reason.
+type denials struct {
+	number, seconds, last int64 // last is the newest second, in Unix time
+	units                 partitions.Units
 }
 
 type spaceName struct{ table, index string }
@@ -92,7 +98,7 @@ func newCounts(since time.Time) *counts {
 	limits := topk.Limits{Entries: maxKeys, Bytes: maxKeyBytes}
 	return &counts{
 		since, map[string]*OperationStats{}, map[spaceName]*SpaceStats{},
-		topk.New(limits), topk.New(limits), topk.New(limits), map[denialName]int64{},
+		topk.New(limits), topk.New(limits), topk.New(limits), map[denialName]*denials{},
 	}
 }
 
@@ -138,7 +144,7 @@ func (l *Limiter) countThrottled(operation string, denied []partitions.Denial) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stats.operation(operation).ThrottledRequests++
-	l.stats.denied(denied)
+	l.stats.denied(denied, l.options.Now())
 }
 
 // countUnprocessed counts the items of a batch that were left unprocessed.
@@ -146,7 +152,7 @@ func (l *Limiter) countUnprocessed(operation string, items int, denied []partiti
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stats.operation(operation).ThrottledItems += int64(items)
-	l.stats.denied(denied)
+	l.stats.denied(denied, l.options.Now())
 }
 
 // countConflicts counts items in conflict with a transaction.
@@ -156,12 +162,27 @@ func (l *Limiter) countConflicts(operation string, items int) {
 	l.stats.operation(operation).Conflicts += int64(items)
 }
 
-func (c *counts) denied(denied []partitions.Denial) {
+func (c *counts) denied(denied []partitions.Denial, now time.Time) {
 	for _, d := range denied {
 		reason, s := reasonOf(d).Reason, c.space(d.Space)
 		s.Throttled++
-		c.denials[denialName{spaceName{s.Table, s.Index}, reason}]++
+		c.denial(denialName{spaceName{s.Table, s.Index}, reason}).add(d.Units, now.Unix())
 		c.throttled.Add(keyOf(d.Place, reason), 2, 0)
+	}
+}
+
+// denial returns the counters of one reason.
+func (c *counts) denial(name denialName) *denials {
+	if c.denials[name] == nil {
+		c.denials[name] = &denials{}
+	}
+	return c.denials[name]
+}
+
+func (d *denials) add(units partitions.Units, second int64) {
+	d.number, d.units = d.number+1, d.units+max(units, partitions.Unit/2)
+	if second != d.last {
+		d.seconds, d.last = d.seconds+1, second
 	}
 }
 
@@ -169,7 +190,7 @@ func (c *counts) denied(denied []partitions.Denial) {
 func (c *counts) totals() []Total {
 	totals := []Total{}
 	for name, n := range c.denials {
-		totals = append(totals, Total{name.reason, name.table, name.index, n})
+		totals = append(totals, Total{name.reason, name.table, name.index, n.number, n.units.Float(), n.seconds})
 	}
 	slices.SortFunc(totals, func(a, b Total) int {
 		return cmp.Or(strings.Compare(a.Table, b.Table), strings.Compare(a.Index, b.Index), strings.Compare(a.Reason, b.Reason))

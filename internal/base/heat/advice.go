@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/growth"
+	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -23,6 +24,8 @@ type Sharding struct {
 	Changed    time.Time    // when it took effect; zero if it never changed
 	Grown      shard.Change // see [NewestGrowth]
 	Partitions int          // of the table
+
+	Commands keyname.Commands // for the command lines in advice
 }
 
 // ShardingOf returns the Sharding of a base key with this history.
@@ -149,7 +152,7 @@ func (c Crowd) advice(limit float64) string {
 // cure returns the advice for a hot key.
 func (r *KeyHeat) cure(s Sharding) string {
 	if s.Kind == "" {
-		return r.adviseSplit()
+		return r.adviseSplit(s.Commands)
 	}
 	remedy, count := r.baseLoad(s.Kind, s.Shards).Remedy(s.Partitions)
 	text := fmt.Sprintf("Increase from %d to %d write shards.", s.Shards, count)
@@ -162,7 +165,7 @@ func (r *KeyHeat) cure(s Sharding) string {
 	case s.Shards >= shard.MaxShards:
 		text = fmt.Sprintf("It has %d write shards, the most that a key can have.", s.Shards)
 	case remedy == growth.Split:
-		text = fmt.Sprintf("More write shards do not help: the table's %d partitions are the limit. Raise its warm throughput, or wait some minutes for DynamoDB to split them.", s.Partitions)
+		text = fmt.Sprintf("More write shards do not help while the table has %s. Raise its warm throughput, or wait some minutes for DynamoDB to split them.", keyname.Several(s.Partitions, "partition"))
 	}
 	if size := r.itemSize(); size != "" {
 		text += " Or shrink its " + size + " items: they cost less then."
@@ -185,7 +188,7 @@ func evenOut(t kind.Kind) string {
 }
 
 // adviseSplit returns the advice for a hot key without a known number of write shards.
-func (r *KeyHeat) adviseSplit() string {
+func (r *KeyHeat) adviseSplit(commands keyname.Commands) string {
 	ofIndex := ""
 	if r.Index != "" {
 		ofIndex = " of the index " + r.Index
@@ -197,7 +200,7 @@ func (r *KeyHeat) adviseSplit() string {
 	}
 	text += "."
 	if r.Index == "" && r.Table != "" {
-		text += fmt.Sprintf(" `hotshard adopt --table %s` prints the lines to change. If a program shards it already, it needs %d times as many write shards.", r.Table, keys)
+		text += fmt.Sprintf(" `%s` prints the lines to change. If a program shards it already, it needs %d times as many write shards.", commands.Line("adopt", "--table", r.Table), keys)
 	}
 	return text
 }

@@ -122,7 +122,7 @@ func TestAdviceOnOtherCauses(t *testing.T) {
 	}{
 		{4, 2, "Increase from 2 to 7 write shards."},
 		{4, 6, "Increase from 6 to 16 write shards."}, // 20 would be planned
-		{4, 16, "More write shards do not help: the table's 4 partitions are the limit. Raise its warm throughput, or wait some minutes for DynamoDB to split them."},
+		{4, 16, "More write shards do not help while the table has 4 partitions. Raise its warm throughput, or wait some minutes for DynamoDB to split them."},
 		{5, 16, "Increase from 16 to 20 write shards."},
 	} {
 		if got := adviceWith(row, shard.History{{Count: c.shards}}, c.partitions); !strings.Contains(got, c.want+" Or shrink") {

@@ -1,4 +1,5 @@
-// Package keyname names keys in metrics and log lines: in plain text, by a pseudonym, or not at all.
+// Package keyname names keys in metrics and log lines: in plain text, by a pseudonym, or not at all. It also
+// has other words of messages: counts, and command lines.
 //
 //	log.Warn("grown", "key", settings.MetricNames.Shown(key))
 package keyname
@@ -6,7 +7,7 @@ package keyname
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"regexp"
+	"fmt"
 	"strings"
 )
 
@@ -41,13 +42,21 @@ func Pseudonym(name string) string {
 	return hex.EncodeToString(digest[:8])
 }
 
-// plainWord needs no quotes in any shell.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=,@%+-]+$`)
-
-// ShellWord quotes a word for a POSIX shell if it must be quoted.
-func ShellWord(word string) string {
-	if plainWord.MatchString(word) {
-		return word
+// Several returns a number of things, such as 1 throttle, 2 throttles or 3 summaries.
+func Several(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
 	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	if stem, ok := strings.CutSuffix(noun, "ry"); ok {
+		noun = stem + "rie"
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Are returns a number of things as the subject of a sentence: "1 throttle is", "2 throttles are".
+func Are(n int, noun string) string {
+	if n == 1 {
+		return Several(n, noun) + " is"
+	}
+	return Several(n, noun) + " are"
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
 
@@ -24,25 +25,28 @@ const (
 // cure returns one sentence with the first cure that applies: retries, a higher limit, warm throughput, a change of the
 // index, smaller items, other sort keys, write shards.
 func (e *Evidence) cure(g *group, t *tally, keys []Key) string {
+	if has, absent := e.absent(g.ID); absent {
+		return g.noIndex(has)
+	}
 	if text := g.retry(t, keys); text != "" {
 		return text
 	}
 	switch t.cause {
 	case Provisioned:
-		return g.provision(t)
+		return e.provision(g, t)
 	case MaxOnDemand:
-		return g.raiseMaximum(t)
+		return e.raiseMaximum(g, t)
 	case Account:
 		return fmt.Sprintf("Request a higher quota %q of DynamoDB in Service Quotas, and pace the sender of the %s until it is granted.",
 			"Table-level "+string(g.op)+" throughput limit", g.what())
 	}
 	switch {
 	case len(keys) == 0:
-		return g.findKeys()
+		return e.findKeys(g)
 	case keys[0].Advice != "":
 		return keys[0].Advice
 	case spread(keys, t.events):
-		return g.warm(t, keys)
+		return e.warm(g, t, keys)
 	case g.op == Read:
 		return fmt.Sprintf("Cache the reads of %s (DAX, or in the caller), or read it eventually consistently at half the cost: a partition reads %s RCU/s whatever the table's capacity is.", keys[0].Key, number(e.partition(Read)))
 	}
@@ -55,15 +59,27 @@ func (g *group) retry(t *tally, keys []Key) string {
 	if requests == 0 || t.minutes == 0 || t.minutes > fewMinutes || t.events > fewShare*(requests+t.events) || len(keys) > 0 && keys[0].Hot {
 		return ""
 	}
-	return fmt.Sprintf("Retry with backoff, and pace the burst: only %s%% of the %ss were throttled, in %d minutes; the SDKs do it with AWS_RETRY_MODE=adaptive and AWS_MAX_ATTEMPTS=10.",
-		percent(t.events/(requests+t.events)), g.op, t.minutes)
+	return fmt.Sprintf("Retry with backoff, and pace the burst: only %s%% of the %ss were throttled, in %s; the SDKs do it with AWS_RETRY_MODE=adaptive and AWS_MAX_ATTEMPTS=10.",
+		percent(t.events/(requests+t.events)), g.op, keyname.Several(t.minutes, "minute"))
 }
 
-// raised returns a sufficient value of a limit that was too low: for the demand of the busiest minute, or twice the limit
-// if the demand is unknown. It is N if both are unknown.
+// noIndex returns the cure for throttles of an index that the table lacks.
+func (g *group) noIndex(has []string) string {
+	of := "it has none"
+	if len(has) > 0 {
+		of = "it has " + strings.Join(has, ", ")
+	}
+	return fmt.Sprintf("Check whose errors these are: table %s has no index %s (%s). If the index was deleted, nothing throttles any more; else the errors are of another table, Region or account.", g.Table, g.Index, of)
+}
+
+// raised returns a sufficient value of a limit that was too low: for the demand of the seconds or minutes with throttles,
+// or twice the limit if the demand is unknown. It is N if both are unknown.
 func (g *group) raised(t *tally, limit float64) string {
-	to := 2 * limit
-	if t.minutes > 0 {
+	to, used := 2*limit, max(limit, g.Of(g.op).Peak)
+	switch {
+	case t.rate > 0:
+		to = headroom * (used + t.rate)
+	case t.minutes > 0:
 		to = headroom * max(limit, g.Of(g.op).Peak+t.events/(60*float64(t.minutes)))
 	}
 	if to == 0 {
@@ -72,7 +88,7 @@ func (g *group) raised(t *tally, limit float64) string {
 	return fmt.Sprintf("%.0f", math.Ceil(to))
 }
 
-func (g *group) provision(t *tally) string {
+func (e *Evidence) provision(g *group, t *tally) string {
 	limit := g.Of(g.op).Provisioned
 	to := g.raised(t, limit)
 	reads, writes := known(g.Reads.Provisioned), known(g.Writes.Provisioned)
@@ -83,14 +99,14 @@ func (g *group) provision(t *tally) string {
 	}
 	values := "ReadCapacityUnits=" + reads + ",WriteCapacityUnits=" + writes
 	return fmt.Sprintf("Raise the %s capacity of the %s%s to %s %s (or auto scaling's minimum, or switch to on-demand)%s: %s", g.op, g.what(), from(" from %s", limit), to, units(g.op),
-		g.pressure(), g.update("--provisioned-throughput "+values, `"ProvisionedThroughput":`+object(values)))
+		g.pressure(), e.update(g, "--provisioned-throughput "+values, `"ProvisionedThroughput":`+object(values)))
 }
 
-func (g *group) raiseMaximum(t *tally) string {
+func (e *Evidence) raiseMaximum(g *group, t *tally) string {
 	limit := g.Of(g.op).MaxOnDemand
 	values := fmt.Sprintf("Max%sRequestUnits=%s", title(g.op), g.raised(t, limit))
 	return fmt.Sprintf("Raise the on-demand maximum of the %s%s, or remove it with -1%s: %s", g.what(), from(", which is %s "+units(g.op), limit), g.pressure(),
-		g.update("--on-demand-throughput "+values, `"OnDemandThroughput":`+object(values)))
+		e.update(g, "--on-demand-throughput "+values, `"OnDemandThroughput":`+object(values)))
 }
 
 // known returns a limit, or N if it is unknown.
@@ -118,13 +134,13 @@ func (g *group) pressure() string {
 }
 
 // findKeys returns how to find the throttled key, on which the cure depends.
-func (g *group) findKeys() string {
+func (e *Evidence) findKeys(g *group) string {
 	index := ""
 	if g.Index != "" {
 		index = " --index-name " + g.Index
 	}
-	return fmt.Sprintf("Retry with backoff, and find the key with Contributor Insights (billed by the throttled requests): aws dynamodb update-contributor-insights --table-name %s%s --contributor-insights-action ENABLE --contributor-insights-mode THROTTLED_KEYS",
-		g.Call(), index)
+	return "Retry with backoff, and find the key with Contributor Insights (billed by the throttled requests): " + e.Commands.OfAWS(fmt.Sprintf(
+		"dynamodb update-contributor-insights --table-name %s%s --contributor-insights-action ENABLE --contributor-insights-mode THROTTLED_KEYS", g.Call(), index))
 }
 
 // spread reports whether many keys are throttled, none is hot and none leads. The sources may list fewer keys than had
@@ -140,11 +156,11 @@ func spread(keys []Key, throttles float64) bool {
 	return len(keys) >= crowd && keys[0].Throttles < leading*max(sum, throttles)
 }
 
-func (g *group) warm(t *tally, keys []Key) string {
+func (e *Evidence) warm(g *group, t *tally, keys []Key) string {
 	c := g.Of(g.op)
 	values := fmt.Sprintf("%sUnitsPerSecond=%s", title(g.op), g.raised(t, c.Warm))
 	return fmt.Sprintf("Raise the warm throughput, so that DynamoDB splits the partitions: at least %d keys are throttled and none leads; or pace the sender while it splits them by itself: %s",
-		len(keys), g.update("--warm-throughput "+values, `"WarmThroughput":`+object(values)))
+		len(keys), e.update(g, "--warm-throughput "+values, `"WarmThroughput":`+object(values)))
 }
 
 // relieve returns the cure for one hot key's writes.
@@ -159,17 +175,22 @@ func (e *Evidence) relieve(g *group, k Key) string {
 	case k.UnitsPerWrite >= largeWrite:
 		return fmt.Sprintf("Shrink the items of %s, whose writes take %.0f WCU each (move large attributes to S3 or items of their own), or shard it over %d partition keys.", k.Key, k.UnitsPerWrite, n)
 	case k.Rising:
-		return fmt.Sprintf("Put a hash or a device before the rising sort keys of %s, which keep DynamoDB from splitting its items, or shard it over %d partition keys: hotshard plan --peak-wcu %.0f.", k.Key, n, max(limit, k.UnitsPerSecond))
+		return fmt.Sprintf("Put a hash or a device before the rising sort keys of %s, which keep DynamoDB from splitting its items, or shard it over %d partition keys: %s", k.Key, n, e.plan(k))
 	}
-	return fmt.Sprintf("Shard %s over %d partition keys (docs/patterns.md; hotshard plan --peak-wcu with its true peak), since one takes %s WCU/s whatever the table's capacity is.", k.Key, n, number(limit))
+	return fmt.Sprintf("Shard %s over %d partition keys (docs/patterns.md), since one takes %s WCU/s whatever the table's capacity is; with its true peak: %s", k.Key, n, number(limit), e.plan(k))
 }
 
-// update returns the command that sets a table's throughput, or an index's.
-func (g *group) update(table, index string) string {
+// plan returns the command line that plans the write shards of a key.
+func (e *Evidence) plan(k Key) string {
+	return e.Commands.Line("plan", "--peak-wcu", fmt.Sprintf("%.0f", math.Ceil(max(e.partition(Write), k.UnitsPerSecond))))
+}
+
+// update returns the command line that sets a table's throughput, or an index's.
+func (e *Evidence) update(g *group, table, index string) string {
 	if g.Index == "" {
-		return fmt.Sprintf("aws dynamodb update-table --table-name %s %s", g.Call(), table)
+		return e.Commands.OfAWS(fmt.Sprintf("dynamodb update-table --table-name %s %s", g.Call(), table))
 	}
-	return fmt.Sprintf(`aws dynamodb update-table --table-name %s --global-secondary-index-updates '[{"Update":{"IndexName":"%s",%s}}]'`, g.Call(), g.Index, index)
+	return e.Commands.OfAWS(fmt.Sprintf(`dynamodb update-table --table-name %s --global-secondary-index-updates '[{"Update":{"IndexName":"%s",%s}}]'`, g.Call(), g.Index, index))
 }
 
 // object returns values such as A=1,B=2 as JSON.
@@ -210,12 +231,12 @@ func number(x float64) string {
 	return text
 }
 
-// Several returns a number of things, such as 1 throttle or 2 throttles.
-func Several(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 func percent(share float64) string { return fmt.Sprintf("%.2g", 100*share) }
+
+// several returns a rate or count with its noun.
+func several(x float64, noun string) string {
+	if text := number(x); text != "1" {
+		return text + " " + noun + "s"
+	}
+	return "1 " + noun
+}

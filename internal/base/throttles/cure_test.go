@@ -78,3 +78,55 @@ func TestInference(t *testing.T) {
 		}
 	}
 }
+
+// TestMeasuredDemand checks that a raised limit follows from the rate that was throttled, that a partition's limit is the
+// measured one, and that an index which the table lacks is named.
+func TestMeasuredDemand(t *testing.T) {
+	id, gone := ID{Table: "orders"}, ID{Table: "orders", Index: "by_gone"}
+	table := Resource{ID: id, ARN: "arn:aws:dynamodb:eu-west-1:1:table/orders", Reads: Capacity{Provisioned: 5}, Writes: Capacity{Provisioned: 1}}
+	for what, c := range map[string]struct {
+		count     Count
+		partition float64
+		key       Key
+		want      string
+	}{
+		"58 of 60 in 2 s":       {Count{Reason: Reason{id, Write, Provisioned}, Events: 58, Rate: 29}, 0, Key{}, "from 1 to 38 WCU/s"},
+		"of 2 units each":       {Count{Reason: Reason{id, Write, Provisioned}, Events: 10, Rate: 20}, 0, Key{}, "from 1 to 27 WCU/s"},
+		"reads":                 {Count{Reason: Reason{id, Read, Provisioned}, Events: 10, Rate: 3}, 0, Key{}, "ReadCapacityUnits=10,WriteCapacityUnits=1"},
+		"one in a minute":       {Count{Reason: Reason{id, Write, Provisioned}, Events: 1, Minutes: 1}, 0, Key{}, "from 1 to 2 WCU/s"},
+		"a partition of 10":     {Count{Reason: Reason{id, Write, KeyRange}, Events: 9}, 10, Key{Key: "acme", Throttles: 9}, "one takes 10 WCU/s"},
+		"a hotter key than it":  {Count{Reason: Reason{id, Write, KeyRange}, Events: 9}, 10, Key{Key: "acme", Throttles: 9, UnitsPerSecond: 42.5}, "hotshard plan --peak-wcu 43"},
+		"an index that is gone": {Count{Reason: Reason{gone, Read, KeyRange}, Events: 9}, 0, Key{}, "table orders has no index by_gone (it has by_city)"},
+	} {
+		c.key.Reason = c.count.Reason
+		r := Explain(Evidence{
+			Counted: true, Resources: []Resource{table, {ID: ID{Table: "orders", Index: "by_city"}, ARN: table.ARN + "/index/by_city"}},
+			Counts: []Count{c.count}, Keys: []Key{c.key}, PartitionWCU: c.partition,
+		})
+		if len(r.Findings) != 1 || !strings.Contains(r.Findings[0].Cure, c.want) {
+			t.Errorf("%s: %+v, want %q", what, r.Findings, c.want)
+		}
+		if c.count.Index != "" && r.Findings[0].Resource != table.ARN+"/index/by_gone" {
+			t.Errorf("%s: on %s", what, r.Findings[0].Resource)
+		}
+	}
+}
+
+// TestOneAndMany checks that numbers agree with their nouns.
+func TestOneAndMany(t *testing.T) {
+	id := ID{Table: "orders"}
+	reason := Reason{ID: id, Operation: Write, Cause: KeyRange}
+	for n, want := range map[float64][]string{
+		1: {"in 1 minute;", "acme was throttled 1 time; 1 other key less"},
+		2: {"in 2 minutes;", "acme was throttled 2 times; 2 other keys less"},
+	} {
+		e := Evidence{Counted: true, Resources: []Resource{{ID: id, Writes: Capacity{Requests: 1e6}}}, Counts: []Count{{Reason: reason, Events: n, Minutes: int(n)}}}
+		for i := range int(n) + 1 {
+			e.Keys = append(e.Keys, Key{Reason: reason, Key: []string{"acme", "b", "c"}[i], Throttles: n, Source: "s"})
+		}
+		f := Explain(e).Findings[0]
+		if got := f.Cure + f.Evidence[1].Text; !strings.Contains(got, want[0]) || !strings.Contains(got, want[1]) {
+			t.Errorf("%v: %s, want %q", n, got, want)
+		}
+	}
+}

@@ -11,6 +11,8 @@ import (
 	"cmp"
 	"strings"
 	"time"
+
+	"github.com/hotshard/hotshard/internal/base/keyname"
 )
 
 // Operation says whether a limit throttles reads or writes.
@@ -96,6 +98,8 @@ type Evidence struct {
 
 	// PartitionWCU and PartitionRCU are a partition's limits; 0 is AWS's.
 	PartitionWCU, PartitionRCU float64
+
+	Commands keyname.Commands // for the command lines in cures
 }
 
 // Resource is a table or a global index.
@@ -134,7 +138,9 @@ func (r *Resource) Of(op Operation) Capacity {
 type Count struct {
 	Reason
 	Events  float64
-	Minutes int // minutes with such throttles; 0 is unknown
+	Minutes int     // minutes with such throttles; 0 is unknown
+	Rate    float64 // capacity units a second that were throttled, in the seconds with such throttles; 0 is unknown
+	Guessed bool    // the reason follows from texts, not from ThrottlingReasons
 	Source  Source
 }
 

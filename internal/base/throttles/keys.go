@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/hotshard/hotshard/internal/base/keyname"
 )
 
 // maxKeys bounds the keys of a finding.
@@ -80,10 +82,10 @@ func (e *Evidence) describe(keys []Key) string {
 	k := slices.MinFunc(keys, compareHarm)
 	text := fmt.Sprintf("%s took %s WCU/s in its hottest window, and a partition takes %s", k.Key, number(k.UnitsPerSecond), number(e.partition(Write)))
 	if k.Throttles > 0 {
-		text = fmt.Sprintf("%s was throttled %s times", k.Key, number(k.Throttles))
+		text = fmt.Sprintf("%s was throttled %s", k.Key, several(k.Throttles, "time"))
 	}
 	if len(keys) > 1 {
-		text += fmt.Sprintf("; %d other keys less", len(keys)-1)
+		text += fmt.Sprintf("; %s less", keyname.Several(len(keys)-1, "other key"))
 	}
 	return text
 }

@@ -20,12 +20,14 @@ type Report struct {
 	Throttles float64  `json:"throttles"` // throttled requests that were counted
 	Counted   bool     `json:"counted"`   // whether a source counts all throttles: then 0 throttles means that nothing was throttled
 	Notes     []string `json:"notes"`     // what can't be known, and why: a sentence each
+	Next      []string `json:"next"`      // lines on what to do about throttles without a finding; empty if there are none
 }
 
 // Confidence says how a finding's reason is known.
 type Confidence string
 
-// A Measured reason was named by a source. A Likely reason follows from the used capacity and the limits.
+// A Measured reason was named by a source. A Likely reason follows from the used capacity and the limits, or from the
+// text of errors.
 const (
 	Measured Confidence = "measured"
 	Likely   Confidence = "likely"
@@ -58,7 +60,7 @@ type KeyRate struct {
 // Explain returns a finding for each reason that the evidence names or implies. Throttles that no reason explains, or
 // more than one, are Unknown.
 func Explain(e Evidence) Report {
-	r := Report{Table: e.Name, From: jsontime.Time{Time: e.From}, To: jsontime.Time{Time: e.To}, Findings: []Finding{}, Counted: e.Counted, Notes: []string{}}
+	r := Report{Table: e.Name, From: jsontime.Time{Time: e.From}, To: jsontime.Time{Time: e.To}, Findings: []Finding{}, Counted: e.Counted, Notes: []string{}, Next: []string{}}
 	groups := e.groups()
 	for _, g := range groups {
 		r.Throttles += g.all()
@@ -100,6 +102,7 @@ type tally struct {
 	cause      Cause
 	events     float64
 	minutes    int
+	rate       float64
 	sources    []Source
 	confidence Confidence
 }
@@ -143,10 +146,13 @@ func (g *group) addCount(c Count) {
 	at := slices.IndexFunc(g.tallies, func(t *tally) bool { return t.cause == c.Cause })
 	if at < 0 {
 		at = len(g.tallies)
-		g.tallies = append(g.tallies, &tally{cause: c.Cause, confidence: Measured})
+		g.tallies = append(g.tallies, &tally{cause: c.Cause, confidence: Likely})
 	}
 	t := g.tallies[at]
-	t.events, t.minutes, t.sources = max(t.events, c.Events), max(t.minutes, c.Minutes), append(t.sources, c.Source)
+	if !c.Guessed {
+		t.confidence = Measured
+	}
+	t.events, t.minutes, t.rate, t.sources = max(t.events, c.Events), max(t.minutes, c.Minutes), max(t.rate, c.Rate), append(t.sources, c.Source)
 }
 
 // resource returns the Resource of a table or index, without limits if the evidence has none.
@@ -215,7 +221,7 @@ func (e *Evidence) partition(op Operation) float64 {
 func (e *Evidence) finding(g *group, t *tally, share float64) Finding {
 	reason := Reason{g.ID, g.op, t.cause}
 	f := Finding{
-		Reason: reason.String(), Scope: "table", Resource: cmp.Or(g.ARN, g.Table), Operation: g.op, Share: rounded(share),
+		Reason: reason.String(), Scope: "table", Resource: e.resourceText(g.Resource), Operation: g.op, Share: rounded(share),
 		Evidence: t.sources, Confidence: t.confidence, ID: g.ID,
 	}
 	switch {
@@ -229,4 +235,28 @@ func (e *Evidence) finding(g *group, t *tally, share float64) Finding {
 	f.Keys = e.rates(keys)
 	f.Cure = e.cure(g, t, keys)
 	return f
+}
+
+// resourceText returns the ARN of a table or index, or its name if the ARN is unknown.
+func (e *Evidence) resourceText(r *Resource) string {
+	switch of := e.resource(ID{Table: r.Table}); {
+	case r.ARN != "":
+		return r.ARN
+	case r.Index != "":
+		return cmp.Or(of.ARN, r.Table) + "/index/" + r.Index
+	}
+	return r.Table
+}
+
+// absent reports whether the table was described and lacks the index. It returns the names of those that it has.
+func (e *Evidence) absent(id ID) (has []string, absent bool) {
+	if id.Index == "" || e.resource(ID{Table: id.Table}).ARN == "" || e.resource(id).ARN != "" {
+		return nil, false
+	}
+	for _, r := range e.Resources {
+		if r.Table == id.Table && r.Index != "" {
+			has = append(has, r.Index)
+		}
+	}
+	return has, true
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/marks"
@@ -61,6 +62,7 @@ type Options struct {
 	// Progress receives the number of items that were read, or deleted, from several goroutines.
 	Progress func(n int)
 	Now      func() time.Time // default time.Now
+	Commands keyname.Commands // for the command lines in the report
 }
 
 // Defaults of Options.

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/fold/parts"
@@ -189,12 +190,12 @@ func (e *entity) merge(ctx context.Context, b parts.Bucket) (merged parts.Part[m
 
 // inexact adds to what is left a rollup that only a repair can make right.
 func (e *entity) inexact(b parts.Bucket, why string) {
-	e.leftTo("the rollup of %s may count deleted events, because %s: once that %s is over, hotshard check --repair --lower --type entity --name %q --from %s --to %s",
-		b.Label(), why, b.Width, b.Entity, b.Start.Format(time.RFC3339), b.End().Format(time.RFC3339))
+	e.leftTo("the rollup of %s may count deleted events, because %s: once that %s is over, %s",
+		b.Label(), why, b.Width, e.o.Commands.Line("check", "--repair", "--lower", "--type", string(kind.Event), "--name", b.Entity, "--from", b.Start.Format(time.RFC3339), "--to", b.End().Format(time.RFC3339)))
 }
 
 func (e *entity) keptEvents(b parts.Bucket, found *remaining) {
 	if found != nil && found.n > 0 {
-		e.kept("%d %s of %s, written meanwhile", found.n, Events, b.Key().Target)
+		e.kept("%s of %s, written meanwhile: %d", Events, b.Key().Target, found.n)
 	}
 }

@@ -20,7 +20,7 @@ func (t *task) audit(ctx context.Context, source rebuild.Source) error {
 // entries. The deletes are folded, and its top has no deleted player.
 func (t *task) audited(target schema.Target, r rebuild.Result) {
 	if r.Items > 0 {
-		t.kept("%d %s of %s, written meanwhile", r.Items, itemsOf(target), target)
+		t.kept("%s of %s, written meanwhile: %d", itemsOf(target), target, r.Items)
 	}
 	for _, f := range r.Findings {
 		switch {

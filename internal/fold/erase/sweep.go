@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/scan"
@@ -126,7 +127,7 @@ func (t *task) failures(ctx context.Context) error {
 		}
 	}
 	if newer > 0 {
-		t.kept("%d failures that were noted meanwhile: hotshard check --failed --repair", newer)
+		t.kept("%s noted meanwhile: %s", keyname.Several(newer, "failure"), t.o.Commands.Line("check", "--failed", "--repair"))
 	}
 	return nil
 }

@@ -96,7 +96,7 @@ func TestKeysOfSeveralReasons(t *testing.T) {
 			t.Errorf("without heat: %+v, want no keys", f)
 		}
 	}
-	sources.Heat = func(context.Context, time.Time, time.Time) ([]throttles.Key, error) {
+	sources.Heat = func(context.Context, time.Time, time.Time, float64) ([]throttles.Key, error) {
 		return []throttles.Key{{Reason: throttles.Reason{ID: throttles.ID{Table: orders}, Operation: throttles.Write, Cause: throttles.KeyRange}, Key: hot, UnitsPerSecond: 20, Hot: true, Source: "heat"}}, nil
 	}
 	r, _ = s.explain(t, sources)
@@ -232,7 +232,7 @@ func TestIndexOnly(t *testing.T) {
 		t.Errorf("findings %+v, %v; want one, to raise the index's capacity", r.Findings, err)
 	}
 	o.Index = "none"
-	if _, err := collect.Run(t.Context(), collect.Sources{DynamoDB: s.reader}, o); err == nil || !strings.Contains(err.Error(), `no table has an index "none"`) {
+	if _, err := collect.Run(t.Context(), collect.Sources{DynamoDB: s.reader}, o); err == nil || !strings.Contains(err.Error(), `Table orders has no index "none". Check --index: by_city.`) {
 		t.Errorf("of a missing index: %v", err)
 	}
 	o.Index, o.Tables = "", []string{"nowhere"}

@@ -32,8 +32,9 @@ const (
 	maxRows   = 10_000 // keys in memory, of about 300 bytes each
 )
 
-// Read returns up to 50 keys of the time range, hottest first.
-func (h HotKeys) Read(ctx context.Context, from, to time.Time) (keys []throttles.Key, err error) {
+// Read returns up to 50 keys of the time range, hottest first. A row has its partition's limit, so the last argument is
+// unused.
+func (h HotKeys) Read(ctx context.Context, from, to time.Time, _ float64) (keys []throttles.Key, err error) {
 	merger := heat.Merger{Max: maxRows}
 	for window, err := range h.Source.Windows(ctx, from, to, query.Resolution(to.Sub(from))) {
 		if err := readable(window, err); err != nil {
@@ -94,9 +95,10 @@ func changedAt(history shard.History) string {
 	return " since " + httpapi.FormatTime(history[len(history)-1].At)
 }
 
-// Advice returns a function that returns the cure for a throttled or hot key of a deployment. The function returns ""
+// Advice returns a function that returns the cure for a throttled or hot key of a deployment, with the command line that
+// setShards returns. The function returns ""
 // for a key that has no write shards, for reads, and if the shard count can't be read.
-func Advice(names schema.Names, shards WriteShards, now func() time.Time) func(context.Context, throttles.Key) string {
+func Advice(names schema.Names, shards WriteShards, setShards func(base schema.BaseKey, shards int) string, now func() time.Time) func(context.Context, throttles.Key) string {
 	return func(ctx context.Context, k throttles.Key) string {
 		if slices.Contains([]string{names.Rollups, names.ShardMap, names.Heat}, k.Table) {
 			return "If it is brief, do nothing: hotshard itself writes this table, and retries. If it lasts, raise the table's warm throughput."
@@ -113,8 +115,8 @@ func Advice(names schema.Names, shards WriteShards, now func() time.Time) func(c
 		n, partitions := entry.History.Newest(), shards.Partitions(kind.Of(base.Type).Table)
 		allAtLimit := growth.Hot{Type: base.Type, Limit: 1, Shards: n, Hottest: 1, Others: math.Inf(1), Total: float64(n)}
 		if remedy, count := allAtLimit.Remedy(partitions); remedy == growth.Raise {
-			return fmt.Sprintf("Wait until hotshard adds write shards to %s %s, which has %d%s, or set their number ahead of a peak: hotshard shards set --type %[1]s --name %[2]s --shards %[5]d", base.Type, keyname.ShellWord(base.Name), n, changedAt(entry.History), count)
+			return fmt.Sprintf("Wait until hotshard adds write shards to %s %s, which has %d%s, or set their number ahead of a peak: %s", base.Type, base.Name, n, changedAt(entry.History), setShards(base, count))
 		}
-		return fmt.Sprintf("Pace the sender of %s %s, or raise the table's warm throughput: more write shards than %d don't help while the table has %d partitions.", base.Type, base.Name, n, partitions)
+		return fmt.Sprintf("Pace the sender of %s %s, or raise the table's warm throughput: more write shards than %d don't help while the table has %s.", base.Type, base.Name, n, keyname.Several(partitions, "partition"))
 	}
 }

@@ -37,7 +37,7 @@ func TestAttached(t *testing.T) {
 	o.Name, o.Tables, o.Deployment = "t-*", []string{names.Items, names.Events}, true
 	r, err := collect.Run(t.Context(), collect.Sources{
 		DynamoDB: s.reader, CloudWatch: s.client(t), Heat: keys.Read, Watched: keys.Watched,
-		Advise: explain.Advice(names, nil, func() time.Time { return s.now }),
+		Advise: explain.Advice(names, nil, nil, func() time.Time { return s.now }),
 	}, o)
 	require.NoError(t, err)
 	if r.Table != "t-*, orders" || len(r.Findings) != 1 || len(r.Findings[0].Keys) != 1 || r.Findings[0].Keys[0].Key != "C#page#0" || strings.Contains(r.Findings[0].Cure, "hotshard writes") {
@@ -47,7 +47,7 @@ func TestAttached(t *testing.T) {
 
 // TestAdviceForOwnTables checks that no advice is to shard a key of hotshard's own.
 func TestAdviceForOwnTables(t *testing.T) {
-	advise := explain.Advice(schema.NamesFor("t-"), nil, func() time.Time { return enginetest.Later })
+	advise := explain.Advice(schema.NamesFor("t-"), nil, nil, func() time.Time { return enginetest.Later })
 	for table, want := range map[string]string{"t-shard-map": "If it is brief, do nothing", "t-rollups": "If it is brief, do nothing", "t-heat": "If it is brief, do nothing", "t-items": ""} {
 		k := throttles.Key{Reason: throttles.Reason{ID: throttles.ID{Table: table}, Operation: throttles.Read}, Key: "C#page#0"}
 		if got := advise(t.Context(), k); !strings.HasPrefix(got, want) || want == "" && got != "" {

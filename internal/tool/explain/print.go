@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/base/throttles"
 	"github.com/hotshard/hotshard/internal/tool/terminal"
 )
@@ -24,7 +25,7 @@ func Print(out io.Writer, r throttles.Report) error {
 	span := r.From.UTC().Format(time.TimeOnly) + " to " + r.To.UTC().Format(time.TimeOnly) + " UTC"
 	switch {
 	case r.Throttles > 0:
-		fmt.Fprintf(&text, "%s, %s: %.0f throttles.\n", r.Table, span, r.Throttles)
+		fmt.Fprintf(&text, "%s, %s: %s.\n", r.Table, span, keyname.Several(int(r.Throttles), "throttle"))
 	case r.Counted:
 		fmt.Fprintf(&text, "%s was not throttled from %s.\n", r.Table, span)
 	default:
@@ -47,8 +48,11 @@ func Print(out io.Writer, r throttles.Report) error {
 	if r.Throttles > 0 && r.Unknown > 0 {
 		fmt.Fprintf(&text, "\n%s of the throttles have no known reason.\n", share(r.Unknown))
 	}
-	if len(r.Notes) > 0 {
+	if len(r.Next)+len(r.Notes) > 0 {
 		text.WriteString("\n")
+	}
+	for n, l := range r.Next {
+		fmt.Fprintf(&text, "%s%s\n", map[bool]string{true: "   "}[n > 0], l)
 	}
 	for _, n := range r.Notes {
 		fmt.Fprintf(&text, "Note: %s\n", n)
@@ -67,9 +71,17 @@ func line(k throttles.KeyRate) string {
 		parts = append(parts, rate(k.Units, 4)+" WCU/s in its hottest window")
 	}
 	if k.Throttles > 0 {
-		parts = append(parts, rate(k.Throttles, 2)+" throttles a second")
+		parts = append(parts, several(rate(k.Throttles, 2), "throttle")+" a second")
 	}
 	return strings.Join(parts, ", ")
+}
+
+// several returns a number with its noun.
+func several(number, noun string) string {
+	if number != "1" {
+		noun += "s"
+	}
+	return number + " " + noun
 }
 
 // rate returns x with this many significant digits, without an exponent.

@@ -13,6 +13,7 @@ func TestRatesHaveNoExponent(t *testing.T) {
 		want string
 	}{
 		{throttles.KeyRate{Key: "k", Throttles: 118.02}, "k, 120 throttles a second"},
+		{throttles.KeyRate{Key: "k", Throttles: 1}, "k, 1 throttle a second"},
 		{throttles.KeyRate{Key: "k", Throttles: 0.123, Units: 12345.6}, "k, 12350 WCU/s in its hottest window, 0.12 throttles a second"},
 	} {
 		if got := line(c.key); got != c.want {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/base/throttles"
 	"github.com/hotshard/hotshard/internal/base/throttles/collect"
 	"github.com/hotshard/hotshard/pkg/throttle"
@@ -56,6 +57,11 @@ func Proxy(ctx context.Context, endpoint string) func(context.Context) (collect.
 // Limited returns what a limiter throttled as evidence of the named source.
 func Limited(r throttle.Report, source string) collect.Limited {
 	out := collect.Limited{Since: r.Since}
+	for _, table := range r.Tables {
+		for _, p := range table.Partitions {
+			out.PartitionWCU, out.PartitionRCU = max(out.PartitionWCU, float64(p.WCU)), max(out.PartitionRCU, float64(p.RCU))
+		}
+	}
 	listed := map[throttles.Reason]float64{}
 	for _, k := range r.Throttled {
 		reason, ok := parse(k.Reason, k.Table, k.Index)
@@ -73,19 +79,20 @@ func Limited(r throttle.Report, source string) collect.Limited {
 		case total.Table == "":
 			out.Unnamed += float64(total.Count)
 		case ok:
-			out.Counts = append(out.Counts, count(reason, float64(total.Count), listed[reason], source))
+			out.Counts = append(out.Counts, count(reason, total, listed[reason], source))
 		}
 	}
 	return out
 }
 
 // count returns a total as evidence, with the number of throttles on listed keys if it is lower.
-func count(reason throttles.Reason, n, listed float64, source string) throttles.Count {
-	text := fmt.Sprintf("%.0f times %s since it started or was reset", n, reason)
+func count(reason throttles.Reason, total throttle.Total, listed float64, source string) throttles.Count {
+	n := float64(total.Count)
+	text := fmt.Sprintf("%s %s since it started or was reset", keyname.Several(int(total.Count), "time"), reason)
 	if listed < n {
 		text += fmt.Sprintf(", at least %.0f of them on the keys that it lists", listed)
 	}
-	return throttles.Count{Reason: reason, Events: n, Source: throttles.Source{Name: source, Text: text}}
+	return throttles.Count{Reason: reason, Events: n, Rate: total.Units / float64(max(1, total.Seconds)), Source: throttles.Source{Name: source, Text: text}}
 }
 
 // parse returns a reason of the limiter's report, and its resource.

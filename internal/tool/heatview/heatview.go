@@ -17,6 +17,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/query"
@@ -56,6 +57,8 @@ type Options struct {
 	Prefix string // only keys that begin with this text
 	JSON   bool   // lines of JSON instead of a table
 	Hash   bool   // pseudonyms instead of keys
+
+	Commands keyname.Commands // for the command lines in advice
 }
 
 // selects reports whether the options select a key.
@@ -98,7 +101,7 @@ const (
 // none of them, or else the error of ctx.
 func Print(ctx context.Context, out io.Writer, w *Watched, o Options) error {
 	p := &printer{w: w, o: o, out: out, next: w.Settled()}
-	p.heat = query.NewHeat(w.Source, query.HeatOptions{Shards: w.Shards, Table: o.Table, Now: time.Now})
+	p.heat = query.NewHeat(w.Source, query.HeatOptions{Shards: w.Shards, Table: o.Table, Now: time.Now, Commands: o.Commands})
 	group, running := errgroup.WithContext(ctx)
 	if w.Run != nil {
 		group.Go(func() error { return w.Run(running) })

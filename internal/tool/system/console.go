@@ -11,7 +11,7 @@ import (
 // withConsole returns a handler of the API and the console.
 func (s *System) withConsole(api http.Handler) http.Handler {
 	return console.Handler(api, console.About{
-		Mode: "local", Where: "this machine", Command: "bin/hotshard shards set --target " + s.URL(), Version: s.options.Version, Start: s.options.Start, Demo: s.options.Demo,
+		Mode: "local", Where: "this machine", Command: s.options.Commands.Line("shards set", "--target", s.URL()), Version: s.options.Version, Start: s.options.Start, Demo: s.options.Demo,
 		Pipeline: s.readers, Signals: s.signals,
 	})
 }

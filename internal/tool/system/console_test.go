@@ -33,7 +33,7 @@ func TestConsole(t *testing.T) {
 			t.Errorf("the API has no %s %s", call[1], call[2])
 		}
 	}
-	want := `{"mode":"local","where":"this machine","command":"bin/hotshard shards set --target ` + s.URL() + `","version":"1.2","start":"bin/hotshard local"}`
+	want := `{"mode":"local","where":"this machine","command":"hotshard shards set --target ` + s.URL() + `","version":"1.2","start":"bin/hotshard local"}`
 	if about := body(t, s.URL()+"/console/about", "json"); strings.TrimSpace(about) != want {
 		t.Errorf("about = %s, want %s", about, want)
 	}

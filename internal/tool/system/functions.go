@@ -111,6 +111,7 @@ func (f *functions) api(ctx context.Context) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	readSettings.Commands = f.options.Commands.With("adopt", "--endpoint", f.limited.target)
 	writer, err := ingest.New(writeSettings, f.db, f.options.Log)
 	if err != nil {
 		return nil, err

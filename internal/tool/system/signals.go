@@ -17,7 +17,7 @@ import (
 func (s *System) signals(_ context.Context, span console.Span) console.Signals {
 	out := console.Signals{Source: "limiter", Throttled: make([]int64, span.Columns())}
 	if s.limiter == nil {
-		out.Note = "Nothing is throttled here: hotshard local runs without --partitions."
+		out.Note = "Nothing is throttled here: there is no limiter, which --partitions of hotshard local sets."
 		return out
 	}
 	out.KnownFrom = s.limiter.Since()

@@ -5,6 +5,7 @@
 package collect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/base/throttles"
 )
 
@@ -38,15 +40,18 @@ type CloudWatch interface {
 type Sources struct {
 	DynamoDB   DynamoDB
 	CloudWatch CloudWatch
-	Limiter    func(context.Context) (Limited, error)                                 // what a limiter before an engine throttled
-	Heat       func(ctx context.Context, from, to time.Time) ([]throttles.Key, error) // the hot keys of the time
-	HeatCalls  string                                                                 // the actions to allow for Heat
-	Advise     func(context.Context, throttles.Key) string                            // the cure for a throttled key, "" for the usual one
-	Logs       []Log                                                                  // with errors of SDKs
+	Limiter    func(context.Context) (Limited, error)      // what a limiter before an engine throttled
+	Heat       HeatReader                                  // the hot keys of the time
+	HeatCalls  string                                      // the actions to allow for Heat
+	Advise     func(context.Context, throttles.Key) string // the cure for a throttled key, "" for the usual one
+	Logs       []Log                                       // with errors of SDKs
 
 	// Watched returns the tables whose streams an attached detector counted. It makes HeatCalls.
 	Watched func(ctx context.Context, from, to time.Time) ([]string, error)
 }
+
+// HeatReader reads hot keys, on partitions with this limit.
+type HeatReader func(ctx context.Context, from, to time.Time, partitionWCU float64) ([]throttles.Key, error)
 
 // Limited has all throttles of a limiter since a time.
 type Limited struct {
@@ -54,6 +59,8 @@ type Limited struct {
 	Counts  []throttles.Count
 	Keys    []throttles.Key
 	Unnamed float64 // throttles of tables beyond the limiter's bound
+
+	PartitionWCU, PartitionRCU float64 // a partition's limits; 0 is unknown
 }
 
 // Options say what to explain.
@@ -63,7 +70,8 @@ type Options struct {
 	Deployment   bool     // Tables are a deployment's: those of Watched are added, and then Tables may be missing
 	Index        string   // only this index; "" for tables and all indexes
 	From, To     time.Time
-	PartitionWCU float64
+	PartitionWCU float64          // of a limiter that doesn't report its own
+	Commands     keyname.Commands // for the command lines in the report
 }
 
 // collection is the evidence while it is collected.
@@ -72,26 +80,32 @@ type collection struct {
 	throttles.Evidence
 	options Options
 	notes   []string
-	current bool // a source has counted the newest throttles
+	indexes []string // names of the tables' indexes
+	asked   string   // the first table, by its name or ARN
+	current bool     // a source has counted the newest throttles
 }
 
-// NoIndex is the error for an index, by name, that no table has.
-type NoIndex string
+// NoIndex is the error for an index that no table has.
+type NoIndex struct {
+	Table, Index string
+	Has          []string // the tables' indexes
+}
 
-func (e NoIndex) Error() string {
-	return fmt.Sprintf("no table has an index %q: check --index", string(e))
+func (e *NoIndex) Error() string {
+	return fmt.Sprintf("Table %s has no index %q. Check --index: %s.", e.Table, e.Index, cmp.Or(strings.Join(e.Has, ", "), "it has none"))
 }
 
 // Run returns the report, with a note for each unreadable source. It returns an error if a table or index does
 // not exist, if the log can't be read, or if ctx is done.
 func Run(ctx context.Context, s Sources, o Options) (throttles.Report, error) {
+	asked := o.Tables[0]
 	o.Tables = slices.Clone(o.Tables)
-	c := &collection{Sources: s, options: o, Evidence: throttles.Evidence{Name: o.Name, From: o.From, To: o.To, PartitionWCU: o.PartitionWCU}}
+	c := &collection{Sources: s, options: o, asked: asked, Evidence: throttles.Evidence{Name: o.Name, From: o.From, To: o.To, PartitionWCU: o.PartitionWCU, Commands: o.Commands}}
 	if err := c.describeAll(ctx); err != nil {
 		return throttles.Report{}, err
 	}
 	if o.Index != "" && len(c.Resources) == 0 {
-		return throttles.Report{}, NoIndex(o.Index)
+		return throttles.Report{}, &NoIndex{o.Name, o.Index, c.indexes}
 	}
 	if s.Limiter != nil {
 		c.askLimiter(ctx)
@@ -113,10 +127,11 @@ func Run(ctx context.Context, s Sources, o Options) (throttles.Report, error) {
 		c.advise(ctx)
 	}
 	if !c.Counted && s.CloudWatch == nil {
-		c.addNote("The engine has no CloudWatch. An --endpoint of hotshard throttle or of hotshard local's limiter counts throttles, and so does explain --log.")
+		c.addNote("The engine has no CloudWatch. An --endpoint of hotshard throttle or of hotshard local's limiter counts throttles.")
 	}
 	r := throttles.Explain(c.Evidence)
 	r.Notes = append(r.Notes, c.notes...)
+	r.Next = append(r.Next, c.next(&r)...)
 	return r, ctx.Err()
 }
 
@@ -202,8 +217,9 @@ func (c *collection) askLimiter(ctx context.Context) {
 	if len(c.Counts) > 0 && c.From.Before(c.options.From) {
 		c.addNote("The limiter's counts have no times: they are all since %s UTC, when it started or was last reset.", c.From.UTC().Format(time.DateTime))
 	}
+	c.PartitionWCU, c.PartitionRCU = cmp.Or(limited.PartitionWCU, c.PartitionWCU), cmp.Or(limited.PartitionRCU, c.PartitionRCU)
 	if limited.Unnamed > 0 {
-		c.addNote("The limiter doesn't know the tables of %.0f more throttles: it had requests for too many.", limited.Unnamed)
+		c.addNote("The limiter doesn't know the tables of %s more: it had requests for too many.", keyname.Several(int(limited.Unnamed), "throttle"))
 	}
 	for _, k := range limited.Keys {
 		if c.wanted(k.ID) {
@@ -217,7 +233,7 @@ func (c *collection) readHeat(ctx context.Context) {
 	if c.Heat == nil {
 		return
 	}
-	keys, err := c.Heat(ctx, c.options.From, c.options.To)
+	keys, err := c.Heat(ctx, c.options.From, c.options.To, c.PartitionWCU)
 	if err != nil {
 		c.noteError(err, "Hot keys are unknown", c.HeatCalls)
 	}

@@ -35,7 +35,8 @@ const (
 type logReader struct {
 	c       *collection
 	name    string
-	outside bool // the newest timestamp is outside the time
+	at      time.Time // the newest timestamp
+	outside bool      // it is outside the time
 
 	document document
 	open     map[string]*logEvent // by source
@@ -50,7 +51,7 @@ func (c *collection) readLogs() error {
 	for _, log := range c.Logs {
 		l := &logReader{
 			c: c, name: log.Name, open: map[string]*logEvent{}, seen: map[string][]throttles.Reason{},
-			logCounts: logCounts{counts: map[throttles.Reason]int{}, keys: map[throttles.Key]int{}},
+			logCounts: logCounts{counts: map[throttles.Reason]int{}, seconds: map[throttles.Reason]*seconds{}, named: map[throttles.Reason]bool{}, keys: map[throttles.Key]int{}},
 		}
 		if err := l.read(log.Text); err != nil {
 			return fmt.Errorf("reading --log %s: %w", log.Name, err)
@@ -147,7 +148,7 @@ func (l *logReader) readRecord(r record) {
 // setTime notes whether a line's time, if it has one, is outside the time that is explained.
 func (l *logReader) setTime(line string) {
 	if at, err := time.Parse(time.RFC3339, timestamp.FindString(line)); err == nil {
-		l.outside = at.Before(l.c.From) || at.After(l.c.To)
+		l.at, l.outside = at, at.Before(l.c.From) || at.After(l.c.To)
 	}
 }
 
@@ -188,7 +189,7 @@ func (l *logReader) begin(source string) {
 	} else if len(l.open) >= maxSources {
 		l.finishAll()
 	}
-	l.newest = &logEvent{outside: l.outside}
+	l.newest = &logEvent{at: l.at, outside: l.outside}
 	l.open[source] = l.newest
 }
 
@@ -233,7 +234,7 @@ func (l *logReader) finish(e *logEvent) {
 		return
 	}
 	for _, r := range ours {
-		l.countReason(r, e.text.String())
+		l.countReason(r, e)
 	}
 	for _, id := range e.ids {
 		l.seen[id] = ours
@@ -255,12 +256,19 @@ func (l *logReader) counted(e *logEvent) (before []throttles.Reason, repeated bo
 }
 
 // countReason counts a throttle. One without an operation has no reason that could be counted.
-func (l *logReader) countReason(r throttles.Reason, text string) {
+func (l *logReader) countReason(r throttles.Reason, e *logEvent) {
 	if r.Operation == "" {
 		return
 	}
 	l.counts[r]++
-	if key := l.c.keyOf(text, r.ID); key != "" && len(l.keys) < maxKeys {
+	l.named[r] = l.named[r] || len(e.reasons) > 0
+	if !e.at.IsZero() {
+		if l.seconds[r] == nil {
+			l.seconds[r] = &seconds{}
+		}
+		l.seconds[r].add(e.at)
+	}
+	if key := l.c.keyOf(e.text.String(), r.ID); key != "" && len(l.keys) < maxKeys {
 		l.keys[throttles.Key{Reason: r, Key: key, Source: l.name}]++
 	}
 }

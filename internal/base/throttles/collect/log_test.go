@@ -134,3 +134,47 @@ func found(c *collection) []string {
 	slices.Sort(list)
 	return list
 }
+
+// TestNextSteps checks that a report without a cure for all throttles says what to do: how to log reasons in each SDK, and
+// with which command to pass the log.
+func TestNextSteps(t *testing.T) {
+	for what, c := range map[string]struct {
+		report throttles.Report
+		want   string
+	}{
+		"all known": {throttles.Report{Throttles: 3}, ""},
+		"none":      {throttles.Report{Counted: true}, "pass its log: hotshard explain --table orders --log FILE"},
+		"unknown":   {throttles.Report{Throttles: 3, Unknown: 0.5}, "pass the log: hotshard explain --table orders --log FILE"},
+	} {
+		collected := &collection{asked: "orders"}
+		got := collected.next(&c.report)
+		if c.want == "" && got != nil || c.want != "" && (len(got) == 0 || !strings.HasSuffix(got[0], c.want)) {
+			t.Errorf("%s: %q, want %q", what, got, c.want)
+		}
+		for _, sdk := range []string{"Python", "JavaScript", "Java ", "Go", ".NET", "Ruby", "PHP", "Rust"} {
+			if has := slices.ContainsFunc(got, func(l string) bool { return strings.HasPrefix(l, sdk) }); has != (c.report.Unknown > 0) {
+				t.Errorf("%s: says how to log reasons in %s: %t", what, sdk, has)
+			}
+		}
+	}
+	if got := (&collection{options: Options{Deployment: true}}).next(&throttles.Report{})[0]; !strings.HasSuffix(got, "hotshard explain --stack --log FILE") {
+		t.Errorf("of a deployment: %s", got)
+	}
+}
+
+// TestRateOfALog checks that throttles with times have a rate, in the seconds that had throttles.
+func TestRateOfALog(t *testing.T) {
+	line := func(second int) string {
+		return fmt.Sprintf("2026-01-05T12:00:%02dZ ERROR An error occurred (ProvisionedThroughputExceededException) when calling the PutItem operation: %s\n", second, tableText)
+	}
+	c := readText(t, line(1)+line(1)+line(1)+line(9)+line(9))
+	if len(c.Counts) != 1 || c.Counts[0].Events != 5 || c.Counts[0].Rate != 2.5 {
+		t.Errorf("counts %+v, want 5 throttles at 2.5 a second", c.Counts)
+	}
+	if !c.Counts[0].Guessed {
+		t.Errorf("a reason by its text isn't marked: %+v", c.Counts)
+	}
+	if c = readText(t, "DynamoDB PutItem: ProvisionedThroughputExceededException\n"); len(c.Counts) != 1 || c.Counts[0].Rate != 0 {
+		t.Errorf("counts %+v, want one without a rate", c.Counts)
+	}
+}

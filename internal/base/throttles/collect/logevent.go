@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hotshard/hotshard/internal/base/throttles"
 )
@@ -26,7 +27,7 @@ const inJSON = `{"log":"`
 
 // continuation matches a line at the margin that continues an event: a closing bracket, a frame, or the title of a
 // cause. Java, Python, JavaScript, Go, .NET, Ruby, PHP and Rust have titles of their own.
-var continuation = regexp.MustCompile(`^("?[}\])]|at |#\d+ [/{[]|-{3}|<-{2}|\.\.\. |\(\d+\) |\(Inner ` +
+var continuation = regexp.MustCompile(`^("?[}\])]|at |\S+:\d+:in [\x60'][^\n]*'(\n|$)|#\d+ [/{[]|-{3}|<-{2}|\.\.\. |\(\d+\) |\(Inner ` +
 	`|(?i:(root |original )?causes?( by)?:|(caused|wrapped) by\b|wraps:|error types:|suppressed:|stack ?trace\b|(inner|original|previous) ?(exception|error)?:)` +
 	`|\[(cause|errors?|stacktrace|previous exception)\]|The above exception was |During handling of the above |Next \S)`)
 
@@ -51,6 +52,7 @@ type logEvent struct {
 	ruby    string // position of the first error of Ruby
 	last    string // newest line that is not blank
 
+	at          time.Time // the newest timestamp before its first line or in it; zero for none
 	outside     bool
 	throttled   bool
 	unnamed     bool // an exception is named, and no service on its line

@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 
@@ -32,7 +33,7 @@ func requestIDs(text string) (ids []string) {
 // calls match the operation of a call as SDKs name it: what they print of an error first, then names in code.
 var calls = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)calling the (\w+) operation|dynamodb: (\w+)|executing "(\w+)"|DynamoDB_20120810\.(\w+)`),
-	regexp.MustCompile(`(?i)(?:\b|_)((?:batch_?|transact_?)?(?:get|put|update|delete|write)_?items?)(?:async|command|request|input|error|paginator)?\b`),
+	regexp.MustCompile(`(?i)(?:\b|_)((?:batch_?|transact_?)?(?:get|put|update|delete|write)_?items?)(?:async|command|request|input|error|paginator|operation\w*)?\b`),
 	regexp.MustCompile(`\b(Query|Scan)(?:Async|Command|Request|Input|Error|Paginator)?\b|\.(query|scan)\(`),
 }
 
@@ -82,7 +83,8 @@ func causeOf(text string) throttles.Cause {
 var (
 	tableName = regexp.MustCompile(`(?i)\btable_?name\W{1,8}([\w.-]{3,255})|\bon table \(([\w.-]{3,255})\)`)
 	tableLike = regexp.MustCompile(`(?i)\btable\W?[=:]\W{0,3}([\w.-]{3,255})`) // a program's own name of it
-	indexName = regexp.MustCompile(`(?i)\bindex_?name\W{1,8}([\w.-]{3,255})|\bindex\W?[=:]\W{0,3}([\w.-]{3,255})`)
+	indexName = regexp.MustCompile(`(?i)\bindex_?name\W{1,8}([\w.-]{3,255})`)
+	indexLike = regexp.MustCompile(`(?i)\bindex\W?[=:]\W{0,3}([\w.-]{3,255})`)
 	ofIndex   = regexp.MustCompile(`(?i)global secondary ind|of your index\b|under-provisioned global`)
 )
 
@@ -117,7 +119,8 @@ func (c *collection) resourceOf(text, arn string, index bool) (id throttles.ID, 
 	} else {
 		id.Table = c.tableOf(text)
 	}
-	named := name(indexName, text)
+	sure := name(indexName, text)
+	named := cmp.Or(sure, name(indexLike, text))
 	var indexes []string
 	for _, r := range c.Resources {
 		if r.Table == id.Table && r.Index != "" {
@@ -126,6 +129,10 @@ func (c *collection) resourceOf(text, arn string, index bool) (id throttles.ID, 
 			}
 			indexes = append(indexes, r.Index)
 		}
+	}
+	if sure != "" && id.Table != "" { // the table lacks it, or was not described
+		id.Index = sure
+		return id, true
 	}
 	if !index && !ofIndex.MatchString(text) {
 		return id, id.Table != ""

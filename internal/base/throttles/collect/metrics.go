@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 
+	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/base/throttles"
 )
 
@@ -157,7 +158,7 @@ func (s *series) addCounts(c *collection) {
 		}
 		if sum > 0 {
 			minutes := periods * int(c.period()/time.Minute)
-			text := fmt.Sprintf("%s: %.0f within %d minutes", m.name, sum, minutes)
+			text := fmt.Sprintf("%s: %.0f within %s", m.name, sum, keyname.Several(minutes, "minute"))
 			c.Counts = append(c.Counts, throttles.Count{Reason: m.reason, Events: sum, Minutes: minutes, Source: throttles.Source{Name: cloudWatch, Text: text}})
 		}
 	}

@@ -34,6 +34,7 @@ func (c *collection) describe(ctx context.Context, table, call string) error {
 	}
 	c.addResource(r)
 	for _, x := range t.GlobalSecondaryIndexes {
+		c.indexes = append(c.indexes, aws.ToString(x.IndexName))
 		r := throttles.Resource{ID: throttles.ID{Table: table, Index: aws.ToString(x.IndexName)}, Asked: call, ARN: aws.ToString(x.IndexArn), PartitionKey: partitionKey(x.KeySchema), OnDemand: onDemand}
 		r.ProjectsAll = x.Projection != nil && x.Projection.ProjectionType == types.ProjectionTypeAll
 		setProvisioned(&r, x.ProvisionedThroughput)
