@@ -38,14 +38,14 @@ func TestAdopt(t *testing.T) {
 	put("acme")
 	args := []string{"adopt", "--table", name, "--format", "#SHARD_", "--endpoint", endpoint}
 	code, out, errText := hotshard(t, args...)
-	for _, want := range []string{"1 items scanned", "calculated", "\n    Format: shard.HashShard, PlainFirst: true,", "docs/adopt.md"} {
+	for _, want := range []string{"1 item scanned", "calculated", "\n    Format: shard.HashShard, PlainFirst: true,", "docs/adopt.md"} {
 		if code != exitOK || errText != "" || !strings.Contains(out, want) {
 			t.Errorf("a table that fits: exit %d with %q, want 0 and %q in\n%s", code, errText, want, out)
 		}
 	}
 	args[2] = "arn:aws:dynamodb:ddblocal:000000000000:table/" + name
 	code, out, errText = hotshard(t, args...)
-	for _, want := range []string{"1 items scanned", fmt.Sprintf("shardmap.New(client, %q", name+"-shard-map"), fmt.Sprintf("Name: %q", args[2])} {
+	for _, want := range []string{"1 item scanned", fmt.Sprintf("shardmap.New(client, %q", name+"-shard-map"), fmt.Sprintf("Name: %q", args[2])} {
 		if code != exitOK || errText != "" || !strings.Contains(out, want) {
 			t.Errorf("by ARN: exit %d with %q, want 0 and %q in\n%s", code, errText, want, out)
 		}

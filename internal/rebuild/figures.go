@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/fold/measures"
 )
 
@@ -51,14 +52,11 @@ func (f *Figures) text(other *Figures) string {
 	case f.Rev != nil:
 		return fmt.Sprintf("%s (rev %s)", f.Value, f.Rev)
 	case f.Entries != nil:
-		return fmt.Sprintf("%d entries", *f.Entries)
+		return keyname.Several(int(*f.Entries), "entry")
 	case f.Events == nil:
 		return ""
 	}
-	words := []string{fmt.Sprintf("%d events", *f.Events)}
-	if *f.Events == 1 {
-		words[0] = "1 event"
-	}
+	words := []string{keyname.Several(int(*f.Events), "event")}
 	for _, field := range f.differing(other) {
 		m, ok := f.Measures[field]
 		if !ok {
@@ -68,7 +66,7 @@ func (f *Figures) text(other *Figures) string {
 		words = append(words, fmt.Sprintf("%.40q: %d, sum %s, min %s, max %s", field, m.N, m.Sum, m.Min, m.Max))
 	}
 	if other == nil || f.Skipped != other.Skipped {
-		words = append(words, fmt.Sprintf("%d numbers skipped", f.Skipped))
+		words = append(words, keyname.Several(int(f.Skipped), "number")+" skipped")
 	}
 	return strings.Join(words, "; ")
 }

@@ -47,8 +47,8 @@ func Several(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	if stem, ok := strings.CutSuffix(noun, "ry"); ok {
-		noun = stem + "rie"
+	if strings.HasSuffix(noun, "ry") {
+		noun = strings.TrimSuffix(noun, "y") + "ie"
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
