@@ -171,6 +171,8 @@ func ofCommands(x ast.Expr) bool {
 		return x.Name == "commands"
 	case *ast.SelectorExpr:
 		return x.Sel.Name == "Commands"
+	case *ast.CompositeLit:
+		return true
 	}
 	return false
 }
@@ -191,7 +193,7 @@ func calledLine(call *ast.CallExpr) string {
 			text, _ = strconv.Unquote(literal.Value)
 			constant = true
 		}
-		if !constant && call.Ellipsis == token.NoPos {
+		if !constant && call.Ellipsis == token.NoPos && len(words) > 0 {
 			text = samples[words[len(words)-1]]
 		}
 		words = append(words, text)

@@ -79,7 +79,7 @@ const longestLag = 2 * time.Minute
 func streamAlarms(c *config.Config, f function, mappings []mapping) []alarm {
 	lost := "Counts of those windows are missing, and nothing can repair them."
 	if f.name == grants.Aggregator {
-		lost = "Then run hotshard check --repair with the bucket's files."
+		lost = "Then run " + check(c, "--repair") + " with the bucket's files."
 	}
 	var lostOf []awscloudwatch.Metric
 	for _, m := range mappings {
@@ -124,8 +124,16 @@ func summaryAlarms(s awscdk.Stack, c *config.Config, aggregator function) []alar
 	return []alarm{{
 		name: "summaries-to-repair", from: 1, periods: 1,
 		metric: logged(s, c, aggregator, "SummariesToRepair", "not folded: targets must be recomputed", "$.targets"),
-		text:   "Records could not be folded and were set aside, so summaries lack them. Run hotshard check --failed --repair after the cause is repaired.",
+		text:   "Records could not be folded and were set aside, so summaries lack them. Run " + check(c, "--failed", "--repair") + " after the cause is repaired.",
 	}}
+}
+
+// check returns the command line that checks the deployment's summaries.
+func check(c *config.Config, flags ...string) string {
+	if c.Prefix != "hotshard-" { // the command's default
+		flags = append(flags, "--prefix", c.Prefix)
+	}
+	return keyname.Commands{}.Line("check", flags...)
 }
 
 // conflictsPerMinute is the alarm's threshold, five a second. A keyed call's transaction locks items for milliseconds.

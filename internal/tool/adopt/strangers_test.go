@@ -179,6 +179,13 @@ var adoptable = []theirs{
 	{"a credit and an exchange", `("creditedAt", table.ISO)`, func(at time.Time, n int) row {
 		return row{"placed": id(n), "creditedAt": at.Format(isoPlain), "exchanged": at.Add(time.Second).Format(isoPlain), "edited": at.Format(time.DateOnly)}
 	}},
+	{"a KSUID after a prefix", `("placed", table.After("_", 1, table.KSUID))`, ksk(func(at time.Time, n int) string { return "ord_" + ksuid(at, n) })},
+	{"hours", `("placed", table.ISO)`, format("2006-01-02T15", "#")},
+	{"days of digits", `("placed", table.ISO)`, format("20060102", "#")},
+	{"ISO with a space before its offset", `("placed", table.ISO)`, format("2006-01-02 15:04:05 +0000", "#")},
+	{"a name and a time", `("placed", table.After("=", 1, table.Unix))`, ksk(func(at time.Time, n int) string { return fmt.Sprintf("ts=%d&order=%d", at.UnixMilli(), n) })},
+	{"ISO after a URN", `("placed", table.After(":", 3, table.UUID))`, ksk(func(at time.Time, n int) string { return "shop:urn:uuid:" + uuid7(at, n) })},
+	{"ISO in a text of JSON", `("placed", table.After("\"", 3, table.ISO))`, ksk(func(at time.Time, n int) string { return fmt.Sprintf(`{"at":"%s","n":%d}`, at.Format(isoMillis), n) })},
 	{"a random key beside a time", `("made", table.ISO)`, func(at time.Time, n int) row { return row{"placed": uuid4(at, n), "made": at.Format(noZone)} }},
 }
 
@@ -196,6 +203,10 @@ var refused = []theirs{
 	{"numbers of years", "has a time of ISO 8601", ksk(func(_ time.Time, n int) string { return fmt.Sprintf("2026-%04d", n) })},
 	{"times that run backwards", "has a time of ISO 8601", func(at time.Time, _ int) row { return row{"placed": num(1<<63 - 1 - at.UnixMilli())} }},
 	{"negative numbers", "has a time of ISO 8601", func(_ time.Time, n int) row { return row{"placed": num(-86400 * int64(n+1))} }},
+	{"versions", "has a time of ISO 8601", ksk(func(_ time.Time, n int) string { return fmt.Sprintf("v%d.%d.0", n/3, n) })},
+	{"times of day", "has a time of ISO 8601", ksk(func(at time.Time, n int) string { return at.Format("15:04:05#") + id(n) })},
+	{"addresses", "has a time of ISO 8601", ksk(func(_ time.Time, n int) string { return fmt.Sprintf("10.20.26.%d", n) })},
+	{"ids of MongoDB", "has a time of ISO 8601", ksk(func(_ time.Time, n int) string { return draw(n, "0123456789abcdef", 24) })},
 	{"only the last change", "updated_at changes, by its name", attr("updated_at", func(at time.Time, _ int) any { return at.Format(isoMillis) })},
 	{"only a birthday", "dateOfBirth is not the time of creation", attr("dateOfBirth", func(at time.Time, n int) any { return at.AddDate(-20, 0, n).Format(time.DateOnly) })},
 	{"the buyer's ULID", "buyer is another item's id", attr("buyer", func(at time.Time, n int) any { return ulidOf(now.AddDate(-1, 0, 0), n/2) })},

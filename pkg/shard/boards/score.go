@@ -48,11 +48,7 @@ func ParseScore(text string) (Score, error) {
 
 // significant returns the number of digits of a number without those zeros before and after them that have no effect.
 func significant(number string) int {
-	number = strings.TrimLeft(number, "+-")
-	if strings.Contains(number, ".") {
-		number = strings.TrimRight(number, "0")
-	}
-	return len(strings.TrimLeft(strings.Replace(number, ".", "", 1), "0"))
+	return len(strings.Trim(strings.Replace(strings.TrimLeft(number, "+-"), ".", "", 1), "0"))
 }
 
 // roundEven returns the nearest whole number, and the even one of two that are equally near.
