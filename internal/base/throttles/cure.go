@@ -175,14 +175,17 @@ func (e *Evidence) relieve(g *group, k Key) string {
 	case k.UnitsPerWrite >= largeWrite:
 		return fmt.Sprintf("Shrink the items of %s, whose writes take %.0f WCU each (move large attributes to S3 or items of their own), or shard it over %d partition keys.", k.Key, k.UnitsPerWrite, n)
 	case k.Rising:
-		return fmt.Sprintf("Put a hash or a device before the rising sort keys of %s, which keep DynamoDB from splitting its items, or shard it over %d partition keys: %s", k.Key, n, e.plan(k))
+		return fmt.Sprintf("Put a hash or a device before the rising sort keys of %s, which keep DynamoDB from splitting its items, or shard it over %d partition keys%s", k.Key, n, e.plan(k))
 	}
-	return fmt.Sprintf("Shard %s over %d partition keys (docs/patterns.md), since one takes %s WCU/s whatever the table's capacity is; with its true peak: %s", k.Key, n, number(limit), e.plan(k))
+	return fmt.Sprintf("Shard %s over %d partition keys (docs/patterns.md), since one takes %s WCU/s whatever the table's capacity is%s", k.Key, n, number(limit), e.plan(k))
 }
 
-// plan returns the command line that plans the write shards of a key.
+// plan returns a clause with the command line that plans the write shards of a key, for AWS's limit of a partition.
 func (e *Evidence) plan(k Key) string {
-	return e.Commands.Line("plan", "--peak-wcu", fmt.Sprintf("%.0f", math.Ceil(max(e.partition(Write), k.UnitsPerSecond))))
+	if e.partition(Write) != awsPartitionWCU {
+		return "."
+	}
+	return "; with its true peak: " + e.Commands.Line("plan", "--peak-wcu", fmt.Sprintf("%.0f", math.Ceil(max(e.partition(Write), k.UnitsPerSecond))))
 }
 
 // update returns the command line that sets a table's throughput, or an index's.

@@ -90,13 +90,13 @@ func TestMeasuredDemand(t *testing.T) {
 		key       Key
 		want      string
 	}{
-		"58 of 60 in 2 s":       {Count{Reason: Reason{id, Write, Provisioned}, Events: 58, Rate: 29}, 0, Key{}, "from 1 to 38 WCU/s"},
-		"of 2 units each":       {Count{Reason: Reason{id, Write, Provisioned}, Events: 10, Rate: 20}, 0, Key{}, "from 1 to 27 WCU/s"},
-		"reads":                 {Count{Reason: Reason{id, Read, Provisioned}, Events: 10, Rate: 3}, 0, Key{}, "ReadCapacityUnits=10,WriteCapacityUnits=1"},
-		"one in a minute":       {Count{Reason: Reason{id, Write, Provisioned}, Events: 1, Minutes: 1}, 0, Key{}, "from 1 to 2 WCU/s"},
-		"a partition of 10":     {Count{Reason: Reason{id, Write, KeyRange}, Events: 9}, 10, Key{Key: "acme", Throttles: 9}, "one takes 10 WCU/s"},
-		"a hotter key than it":  {Count{Reason: Reason{id, Write, KeyRange}, Events: 9}, 10, Key{Key: "acme", Throttles: 9, UnitsPerSecond: 42.5}, "hotshard plan --peak-wcu 43"},
-		"an index that is gone": {Count{Reason: Reason{gone, Read, KeyRange}, Events: 9}, 0, Key{}, "table orders has no index by_gone (it has by_city)"},
+		"58 of 60 in 2 s":        {Count{Reason: Reason{id, Write, Provisioned}, Events: 58, Rate: 29}, 0, Key{}, "from 1 to 38 WCU/s"},
+		"of 2 units each":        {Count{Reason: Reason{id, Write, Provisioned}, Events: 10, Rate: 20}, 0, Key{}, "from 1 to 27 WCU/s"},
+		"reads":                  {Count{Reason: Reason{id, Read, Provisioned}, Events: 10, Rate: 3}, 0, Key{}, "ReadCapacityUnits=10,WriteCapacityUnits=1"},
+		"one in a minute":        {Count{Reason: Reason{id, Write, Provisioned}, Events: 1, Minutes: 1}, 0, Key{}, "from 1 to 2 WCU/s"},
+		"a partition of 10":      {Count{Reason: Reason{id, Write, KeyRange}, Events: 9}, 10, Key{Key: "acme", Throttles: 9}, "one takes 10 WCU/s whatever the table's capacity is."},
+		"a key of 1,042.5 WCU/s": {Count{Reason: Reason{id, Write, KeyRange}, Events: 9}, 0, Key{Key: "acme", Throttles: 9, UnitsPerSecond: 1042.5}, "with its true peak: hotshard plan --peak-wcu 1043"},
+		"an index that is gone":  {Count{Reason: Reason{gone, Read, KeyRange}, Events: 9}, 0, Key{}, "table orders has no index by_gone (it has by_city)"},
 	} {
 		c.key.Reason = c.count.Reason
 		r := Explain(Evidence{

@@ -29,6 +29,6 @@ func (c *collection) next(r *throttles.Report) []string {
 	case r.Throttles == 0:
 		return []string{"If a program of yours reports throttles of this time, pass its log: " + command}
 	}
-	lines := append([]string{"To know the others, log the reasons that errors of single calls have, and pass the log: " + command}, loggedBy...)
+	lines := append([]string{"To know the reasons, log those that errors of single calls have, and pass the log: " + command}, loggedBy...)
 	return append(lines, "Batches and transactions have none. For them, compare the throttled keys with those of single calls, or log the keys of unprocessed items.")
 }
