@@ -24,7 +24,6 @@ func (m *Map) groups() []*rowGroup {
 	byKey := make(map[string]*rowGroup)
 	for i := range m.lines {
 		l := &m.lines[i]
-		m.addGrowths(l)
 		key := m.rowKey(l.key)
 		g := byKey[key]
 		if g == nil {
@@ -39,25 +38,13 @@ func (m *Map) groups() []*rowGroup {
 	list := make([]*rowGroup, 0, len(byKey))
 	for _, g := range byKey {
 		if m.o.ByBase && ownLoad(g.peak, m.limit()) {
-			g.addGrowths(m.o.Changes[g.key], -1, m.length(), m.asOf())
+			g.addGrowths(m.o.Changes[g.key], m.length(), m.asOf())
 		}
 		g.alone = g.Worst >= Hot || m.o.ByBase && slices.Contains(m.o.Unfold, g.key)
 		list = append(list, g)
 	}
 	slices.SortFunc(list, func(a, b *rowGroup) int { return cmp.Compare(a.key, b.key) })
 	return list
-}
-
-// addGrowths adds the growths of the line's base key to its verdicts, if its own load can be the reason.
-func (m *Map) addGrowths(l *line) {
-	if len(m.o.Changes) == 0 || !ownLoad(l.peak, m.limit()) {
-		return
-	}
-	base, ok := baseOf(m.o.Table, m.o.Index, l.key)
-	_, n, err := shard.Hash.Split(l.key)
-	if ok && err == nil {
-		l.addGrowths(m.o.Changes[base.String()], n, m.length(), m.asOf())
-	}
 }
 
 // rowKey returns the key of a partition key's rowGroup: with ByBase its base key, if it has one, else the

@@ -375,12 +375,6 @@ func TestJoinedVerdicts(t *testing.T) {
 	if neighbour.Grown(growth, at(10)); neighbour.Worst != Normal {
 		t.Errorf("a key that takes less than half a partition, grown: %+v", neighbour.Verdicts)
 	}
-	for shard, want := range map[int]Status{-1: Hot, 0: Hot, 3: Hot, 4: Normal} {
-		var v Verdicts
-		if v.addGrowths(growth, shard, 10*time.Second, at(10)); v.Worst != want {
-			t.Errorf("write shard %d after a growth from 4: %v", shard, v.Worst)
-		}
-	}
 }
 
 // TestHeldAndUnalignedWindowsComplete checks windows that are stored together, and a time that is no window's border.

@@ -104,14 +104,14 @@ func (r *KeyHeat) Grown(changes []Change, asOf time.Time) {
 	if length == 0 {
 		length = usualWindow
 	}
-	r.addGrowths(changes, -1, length, asOf)
+	r.addGrowths(changes, length, asOf)
 }
 
-// addGrowths marks the windows as hot in which throttled writers raised the shard count. shard is the number of a write
-// shard, or -1 for the whole base key. Write shards that the growth added were not hot.
-func (v *Verdicts) addGrowths(changes []Change, shard int, length time.Duration, asOf time.Time) {
+// addGrowths marks the windows as hot in which throttled writers raised the base key's shard count. Its write shards
+// aren't marked: which of them was throttled is unknown.
+func (v *Verdicts) addGrowths(changes []Change, length time.Duration, asOf time.Time) {
 	for _, c := range changes {
-		if c.Throttled() && shard < c.Before {
+		if c.Throttled() {
 			v.addHot(Hot, AlignDown(c.Time.Time, length).Add(length), length, asOf)
 		}
 	}
