@@ -75,6 +75,24 @@ func TestRemovalsOfCopies(t *testing.T) {
 	}
 }
 
+// TestRemovedMaximum checks that a rollup doesn't keep the maximum of a removed copy.
+func TestRemovedMaximum(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.run(t, nil)
+	r.put(t, "e", hour(), 4)
+	r.pin(t, "E#e", 2)
+	r.putItem(t, r.names.Events, dayOf("e", 1), sortKey(1), item{"data": &types.AttributeValueMemberM{Value: item{"t": num(99)}}})
+	r.folded(t, "e", hour(), 5)
+	if found := check(t, r.checker(repairing), hourTarget("e", hour())); len(found) != 1 || !found[0].Repaired {
+		t.Fatalf("findings %+v, want a copy that is removed", found)
+	}
+	r.folded(t, "e", hour(), 4)
+	if found := check(t, r.checker(nil), hourTarget("e", hour())); len(found) > 0 {
+		t.Errorf("findings %+v after the repair", found)
+	}
+}
+
 // holders returns the write shards, of three, that have the event id1 of hour().
 func (r *rig) holders(t testing.TB, entity string) (list []int) {
 	t.Helper()

@@ -181,10 +181,12 @@ func (e *happened) faults() string {
 	return fmt.Sprintf("%s, and %d more", e.fault, e.unreadable-1)
 }
 
-// all returns the sum of all copies, as folds add them up.
+// all returns the sum of all copies, as folds add them up, with the minima and maxima of the events that reads return:
+// the removal of a copy subtracts none.
 func (e *happened) all() measures.Part {
 	all := e.sum.Clone()
 	all.Merge(e.copies)
+	all, _ = all.Narrow(measures.Extremes(e.sum.Measures))
 	return all
 }
 
