@@ -72,7 +72,7 @@ func TestAStormIsHotAndThenCooled(t *testing.T) {
 	for windows, want := range map[int]struct{ status, advice, cooled string }{
 		1: {"hot", "Resharded to 58 at 12:31:16; watching whether it cools.", never},
 		2: {"hot", "Resharded to 58 at 12:31:16; watching whether it cools.", never},
-		4: {"normal", "Cooled: resharded to 58 at 12:31:16, now at 15% of the partition limit. No action needed.", "2026-01-05T12:31:20.000Z"},
+		4: {"normal", "Cooled: resharded to 58 at 12:31:16, now at 16% of the partition limit. No action needed.", "2026-01-05T12:31:20.000Z"},
 	} {
 		now := source[windows-1].End().Add(2 * time.Second)
 		handler := heatHandler(source[:windows], oneEntry{entry}, &now)

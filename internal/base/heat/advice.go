@@ -60,7 +60,7 @@ func (r *KeyHeat) Advice(now *KeyHeat, s Sharding) string {
 	case now.Crowd.Keys > 0:
 		return now.load() + now.Crowd.advice(now.Limit)
 	case r.Worst == Normal:
-		return fmt.Sprintf("%.0f%% of the partition limit. No action needed.", r.percent(r.Current))
+		return fmt.Sprintf("%.0f%% of the partition limit. No action needed.", 100*r.Current/r.Limit)
 	case r.Now == Normal:
 		return r.cooled(s.Grown)
 	case s.resharded(now):
@@ -120,7 +120,7 @@ func (r *KeyHeat) load() string {
 
 // cooled returns the text on how a hot key cooled.
 func (r *KeyHeat) cooled(grown shard.Change) string {
-	now := fmt.Sprintf("now at %.0f%% of the partition limit. No action needed.", r.percent(r.Current))
+	now := fmt.Sprintf("now at %.0f%% of the partition limit. No action needed.", 100*r.Current/r.Limit)
 	if grown.At.After(r.FirstSeen) && !grown.At.After(r.HotUntil) {
 		return fmt.Sprintf("Cooled: resharded to %d at %s, %s", grown.Count, clock(grown.At), now)
 	}

@@ -43,7 +43,7 @@ const (
 func (o *Options) Notice() string {
 	length := o.For.Truncate(Window)
 	stages := stagesOf(length, PartitionWCU)
-	return fmt.Sprintf("demo: watch %s. For %.0f s its writes rise from %.0f to %.0f a second, and a partition takes %d: the counter gets hot, is split into write shards, and cools. The other keys have light traffic.",
+	return fmt.Sprintf("demo: watch %s. For %.0f s its writes rise from %.0f to %.0f a second, of which a partition takes %d: the counter gets hot, is split into write shards, and cools. The other keys have light traffic.",
 		Counter, length.Seconds(), stages[0].rate, stages[len(stages)-1].rate, PartitionWCU)
 }
 

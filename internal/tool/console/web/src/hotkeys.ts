@@ -32,7 +32,8 @@ function sections(keys: HotKey[], about: About): (HTMLElement | false)[] {
   const list = (name: string, some: HotKey[]) => some.length > 0 && h("ol", { class: "hot-list", "aria-label": name }, ...some.slice(0, shown).map((k) => entry(k, about)));
   return [
     now.length === 0 && h("p", { class: "quiet" }, was.length > 0 ? `None. Cooled in ${time}:` : others.length > 0 ? `None in ${time}. The heaviest:` : `None in ${time}.`),
-    inFile && now.length > 0 && h("h3", {}, "Hot at the end"), list("Hot now", now), now.length > 0 && was.length > 0 && h("h3", {}, "Cooled"), list("Cooled", was), list("Heaviest", others),
+    inFile && now.length > 0 && h("h3", {}, "Hot at the end"), list("Hot now", now), now.length > 0 && was.length > 0 && h("h3", {}, "Cooled"), list("Cooled", was),
+    now.length + was.length > 0 && others.length > 0 && h("h3", {}, "The heaviest others"), list("Heaviest", others),
     now.length > shown && h("p", { class: "quiet" }, `and ${figure(now.length - shown)} more, less hot`),
   ];
 }
@@ -49,7 +50,7 @@ function entry(k: HotKey, about: About): HTMLElement {
       h("a", { href: link(k), title: `${name}, hottest partition key ${visible(k.key)}` }, h("bdi", { class: "key" }, cut(name, 42))),
       sharded && h("span", { class: "quiet" }, k.type), copier(() => k.key, `the key ${visible(k.key)}`)),
     h("div", { class: "state" }, [verdict(k), shards, k.index && `index ${visible(k.index)}`].filter(Boolean).join(" · ")),
-    h("div", { class: "rates" }, figures("Peak", k.peak), figures("Hottest window", k.write_units_per_second, k.error), figures("Now", k.current), h("span", { class: "quiet" }, "WCU/s")),
+    h("div", { class: "rates" }, figures("Peak", k.peak), figures("Hottest window", k.write_units_per_second, k.error), figures("Now", k.current), h("span", { class: "quiet" }, sharded && k.shards > 1 ? "WCU/s of the hottest write shard" : "WCU/s")),
     throttled(k),
     (hot(k) || cooled(k)) && h("div", { class: "advice" }, h("span", {}, advice), copier(() => k.advice, "the advice")));
 }

@@ -100,9 +100,10 @@ export class KeyPage {
   private say(row: HeatRow | undefined, now: HotKey | undefined, shards: ShardCount | undefined): void {
     const limit = this.data!.picture.heat.partition_wcu;
     const of = row ?? now;
+    const current = now?.current ?? row?.current; // of the advice's moment
     fill(this.facts,
       stat("Status", of ? `${sign(of).text} ${verdict(of)}`.trim() : "No recent writes", row?.cooled_at ? `cooled at ${clock(Date.parse(row.cooled_at))}` : ""),
-      of?.current !== undefined && stat("Now", wcu(of.current), limit > 0 ? `${percent(of.current / limit)} of the partition limit` : ""),
+      current !== undefined && stat("Now", wcu(current), limit > 0 ? `${percent(current / limit)} of the partition limit` : ""),
       of && stat("Hottest window", wcu(of.write_units_per_second), now && now.error > 0 ? `±${figure(now.error)} (upper bound)` : ""),
       of?.peak !== undefined && stat("Peak", wcu(of.peak), "in its heaviest second"),
       shards && stat("Write shards", growth(shards.shards, row && before(row)), [shards.pinned ? "pinned" : "", `most so far: ${shards.max_shards}`].filter(Boolean).join(" · ")));

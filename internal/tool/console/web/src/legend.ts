@@ -15,7 +15,7 @@ export function legend(at: HTMLElement, p: Picture): void {
     h("span", {}, h("b", { class: "hot" }, "▲"), ` hot: ${figure(p.heat.hot_wcu)} WCU/s or more`),
     h("span", {}, h("b", { class: "saturated" }, "◆"), " saturated: at the limit"),
     h("span", {}, h("b", { class: "cooled" }, "▽"), " was hot, has cooled"),
-    p.lines.some((l) => l.row.type !== undefined) && h("span", {}, h("i", { class: "mark-change" }), " shard count changed"),
+    p.lines.some((l) => l.row.type !== undefined) && h("span", {}, h("i", { class: "mark-change" }), h("b", { class: "change" }, " ◆"), " shard count changed"),
     p.throttled !== undefined && h("span", {}, h("i", { class: "mark-throttled" }), " throttled writes"),
     p.events.some((e) => e.kind === "split") && h("span", {}, h("b", {}, "∨"), " split"),
     h("span", {}, h("i", { class: "idle" }), " idle"),
