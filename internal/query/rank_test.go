@@ -80,7 +80,7 @@ func foldedAt(at time.Time) dynamo.Item {
 
 // queries is a client that answers queries of the index with items.
 type queries struct {
-	*dynamodb.Client
+	Client
 	items []dynamo.Item
 }
 

@@ -2,9 +2,11 @@ package query
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"net"
 	"net/http/httptest"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -47,6 +49,89 @@ func (f *foldingSource) Windows(ctx context.Context, from, to time.Time, _ time.
 			if !yield(window, err) {
 				return
 			}
+		}
+	}
+}
+
+// unread is a source with an item of another release in each window.
+type unread struct{ foldingSource }
+
+func (u *unread) Windows(ctx context.Context, from, to time.Time, step time.Duration) iter.Seq2[heat.Window, error] {
+	return func(yield func(heat.Window, error) bool) {
+		for window, err := range u.foldingSource.Windows(ctx, from, to, step) {
+			if window.Unreadable = []error{heat.ErrVersion}; !yield(window, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestHottestKeysOfARange checks which windows the hottest keys are from: each since its start once, also open ones and
+// those of clocks that are ahead. The current ones are in order.
+func TestHottestKeysOfARange(t *testing.T) {
+	begin := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	second := func(n int) time.Time { return begin.Add(time.Duration(n) * time.Second) }
+	source := &unread{foldingSource{progress: heat.Progress{From: second(-600), To: second(40), Read: second(-600), Ran: second(60)}}}
+	for n := -310; n <= 190; n += 10 {
+		source.liveHeat = append(source.liveHeat, heat.Item{
+			Start: second(n), Window: 10 * time.Second, StreamShard: "s", Limit: 1000, HotRate: 700, Units: 3, Records: 3, Lag: time.Second,
+			Keys: []heat.Key{{Key: fmt.Sprint("k", n), Units: uint64(1000 + n)}},
+		})
+	}
+	h := NewHeat(source, HeatOptions{})
+	for limit, want := range map[int]int{1: 1, 49: 49, 100: 49} {
+		found, err := h.hottest(t.Context(), second(-300), second(126), limit)
+		if err != nil || len(found.rows) != want || found.rows[0].Key != "k180" || want == 49 && found.rows[48].Key != "k-300" || found.unread != 49 {
+			t.Errorf("at most %d: %+v, %v; want %d", limit, found, err, want)
+		}
+		var current []int
+		for _, window := range found.current {
+			current = append(current, int(window.Start.Sub(begin)/time.Second))
+		}
+		if !slices.Equal(current, []int{100, 110, 120, 130, 140, 150, 160, 170, 180}) {
+			t.Errorf("the current windows begin at %v", current)
+		}
+	}
+}
+
+// refined is a source that records from which times the items of windows are read.
+type refined struct {
+	foldingSource
+	read []time.Time
+}
+
+func (r *refined) All(ctx context.Context, from, to time.Time) iter.Seq2[heat.Window, error] {
+	r.read = append(r.read, from)
+	return r.foldingSource.All(ctx, from, to)
+}
+
+// TestWindowsThatAreRefined checks that the items of a current window are read if only a layer has it and a listed key is hot.
+func TestWindowsThatAreRefined(t *testing.T) {
+	at := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		base  time.Duration
+		units uint64
+		reads int
+	}{{0, 9000, 0}, {10 * time.Second, 9000, 1}, {10 * time.Second, 10, 0}} {
+		item := heat.Item{Start: at, Window: 10 * time.Second, Base: c.base, Limit: 1000, HotRate: 700, Units: c.units, Keys: []heat.Key{{Key: "k", Units: c.units, Top: c.units, TopAt: at, TopMost: c.units}}}
+		source, rows := &refined{}, heat.Merge([]heat.Item{item})
+		found := hottest{rows: rows, current: []heat.Window{{Start: at, Items: []heat.Item{item}}}}
+		moments, err := NewHeat(source, HeatOptions{}).moments(t.Context(), &found)
+		if hot := c.units > 7000; err != nil || len(source.read) != c.reads || c.reads > 0 && !source.read[0].Equal(at) || (len(moments[rowIDOf(&rows[0])]) == 1) != hot {
+			t.Errorf("%+v: read from %v, %v, %v", c, source.read, moments, err)
+		}
+	}
+}
+
+// TestLaggingShardOfTheLastFold checks that windows wait for a stream shard whose last item is folded.
+func TestLaggingShardOfTheLastFold(t *testing.T) {
+	second := func(n int) time.Time { return time.Date(2026, 1, 5, 12, 0, n, 0, time.UTC) }
+	source := &foldingSource{liveHeat: liveHeat{{Start: second(10), Window: 10 * time.Second, StreamShard: "lagging", Lag: 8 * time.Second}}}
+	for now, want := range map[int]int{52: 20, 54: 30} {
+		reports := heat.Reports{Ran: second(now)}
+		upTo, err := NewHeat(source, HeatOptions{}).completeUpTo(t.Context(), source, &reports, heat.Progress{To: second(20)}, second(now))
+		if err != nil || !upTo.Equal(second(want)) {
+			t.Errorf("at second %d: complete up to %v, %v; want second %d", now, upTo, err, want)
 		}
 	}
 }

@@ -86,6 +86,11 @@ func TestColumnsOfMaps(t *testing.T) {
 			t.Errorf("%v in steps of %q: %v, %v; want %v", c.span, c.step, got, err, c.want)
 		}
 	}
+	for since, want := range map[time.Duration]time.Duration{30 * time.Minute: time.Second, 30*time.Minute + 1: time.Minute, 3 * time.Hour: time.Minute, 3*time.Hour + 1: 10 * time.Minute} {
+		if got := Resolution(since); got != want {
+			t.Errorf("the windows of %v have %v, want %v", since, got, want)
+		}
+	}
 	now := time.Date(2026, 1, 5, 12, 0, 7, 0, time.UTC)
 	o, err := (&heatInput{Rows: 9, Group: "base"}).options(now)
 	if err != nil || !o.From.Equal(now.Add(-15*time.Minute-7*time.Second)) || !o.To.Equal(now.Add(3*time.Second)) || o.Step != 10*time.Second || !o.ByBase || o.Rows != 9 {
@@ -110,6 +115,9 @@ type failing struct {
 
 func (f failing) Since(ctx context.Context, from, now time.Time) ([]shardmap.Entry, error) {
 	list, _ := f.oneEntry.Since(ctx, from, now)
+	if !from.Before(now) {
+		return nil, f.since
+	}
 	return list, f.since
 }
 
@@ -135,7 +143,7 @@ func TestChangesOfARange(t *testing.T) {
 		"no notes":        {"R#a", 0, 21, nil, down, down.Error()},
 	} {
 		h := NewHeat(nil, HeatOptions{Shards: failing{oneEntry{shardmap.Entry{Key: c.key, History: history}}, c.since, c.read}})
-		found, err := h.changesIn(t.Context(), at(c.from), at(c.to), start)
+		found, err := h.changesIn(t.Context(), at(c.from), at(c.to), at(21))
 		got := ""
 		for _, change := range found[c.key] {
 			got += fmt.Sprint(change.Before, "-", change.Shards, " ")
@@ -263,16 +271,6 @@ func TestSettingsOfBoards(t *testing.T) {
 	}
 }
 
-// oneFragment is a client that returns the same item for every Query.
-type oneFragment struct {
-	client.Getter
-	item dynamo.Item
-}
-
-func (c oneFragment) Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	return &dynamodb.QueryOutput{Items: []dynamo.Item{c.item}}, nil
-}
-
 // TestFragmentsThatCount checks which fragments are in the sum of a histogram.
 func TestFragmentsThatCount(t *testing.T) {
 	now := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
@@ -289,7 +287,7 @@ func TestFragmentsThatCount(t *testing.T) {
 		if c.expires != 0 {
 			it[schema.ExpiresAt] = dynamo.Number(now.Add(c.expires).Unix())
 		}
-		got, at, err := (&boardReader{client: oneFragment{item: it}}).readHistogram(t.Context(), "b", "all", now)
+		got, at, err := (&boardReader{client: &unreadable{items: []dynamo.Item{it}}}).readHistogram(t.Context(), "b", "all", now)
 		if err != nil || got.Total() != c.want || at.Equal(now) != (c.want > 0) {
 			t.Errorf("%s: %d players as of %v, %v; want %d", name, got.Total(), at, err, c.want)
 		}
@@ -318,11 +316,12 @@ func TestFullPages(t *testing.T) {
 	}
 }
 
-// unreadable is a client of empty tables whose calls fail from the nth on.
+// unreadable is a client of empty tables whose calls fail from the nth on, and whose queries return some items.
 type unreadable struct {
 	ShardMapClient
 	calls atomic.Int32
 	n     int32
+	items []dynamo.Item
 }
 
 func (u *unreadable) fault() error {
@@ -341,7 +340,7 @@ func (u *unreadable) BatchGetItem(context.Context, *dynamodb.BatchGetItemInput, 
 }
 
 func (u *unreadable) Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	return &dynamodb.QueryOutput{}, u.fault()
+	return &dynamodb.QueryOutput{Items: u.items}, u.fault()
 }
 
 // TestEachReadIsNeeded checks that a response is a 5xx if any read for it fails for good.

@@ -4,17 +4,20 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // meter is a client that counts reads.
@@ -76,21 +79,40 @@ func TestARankByTheSumCostsTwoCalls(t *testing.T) {
 	}
 }
 
-// TestARankBeforeTheSumIsRefreshed checks that a rank comes from the fragments if the stored sum lacks too many scores.
-func TestARankBeforeTheSumIsRefreshed(t *testing.T) {
-	r := newRig(t)
-	of := parts.Period{Board: "g", Label: "all"}
-	player := r.submitEqualScores("g", 1)[0]
-	store := r.foldScores(of, []boards.Score{player.Score, score(t, "7")}, 2)
-	_, err := store.Refresh(t.Context(), r.client, of.Key(), of.SumKey(), 1)
-	require.NoError(t, err)
-	better := player
-	better.Score = score(t, "9")
-	var cells board.Histogram
-	cells.AddScore(better.Score, 50_000)
-	r.putHistogram("g", "s", cells, foldedAt(r.now))
-	r.serve(&queries{Client: r.client, items: before(maxFound+1, better)})
-	if page := r.rank(player.Player, 0); page.Rank != 50_002 {
-		t.Errorf("got %+v, want rank 50002", page)
+// TestRankByHistogram checks from which histogram a rank is: the stored sum's, or that of the fragments if the sum lacks too
+// many scores. The fragments have 5,000 better scores each.
+func TestRankByHistogram(t *testing.T) {
+	now := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	place, better := boards.Place{Player: "p", Score: score(t, "5"), At: now}, boards.Place{Score: score(t, "9"), At: now}
+	sum := func(n int64) *parts.Part[board.Histogram] {
+		p := &parts.Part[board.Histogram]{AsOf: now.Add(-time.Hour)}
+		p.Value.AddScore(better.Score, n)
+		return p
+	}
+	fragment := sum(5000).Value.Attributes()
+	fragment[schema.SK], fragment[schema.RollupSequence], fragment[schema.AsOf] = dynamo.String(schema.HistogramPrefix+"s"), dynamo.String("5"), dynamo.Number(now.Add(-time.Minute).UnixMilli())
+	whole := int64(5000 * len(schema.HistogramPartitions("b", "all")))
+	for _, c := range []struct {
+		sum      *parts.Part[board.Histogram]
+		found    int // in the index
+		fragment dynamo.Item
+		rank     int64
+		age      time.Duration
+		fails    string
+	}{
+		{sum(1), 3, nil, 4, 0, ""}, {sum(1), maxFound, nil, maxFound + 1, 0, ""}, {sum(5000), 3, nil, 5001, time.Hour, ""},
+		{nil, 3, fragment, whole + 4, time.Minute, ""}, {sum(1), maxFound + 1, fragment, whole + 1, time.Minute, ""},
+		{nil, 3, dynamo.Item{}, 0, 0, "version"}, {sum(1), maxFound + 1, nil, 0, 0, "not folded"},
+	} {
+		rollups := &unreadable{items: []dynamo.Item{c.fragment}}
+		client := &queries{Client: rollups, items: before(c.found, better)}
+		r := &boardReader{client: client, entries: boards.NewReader(client, "items", shardmap.New(&unreadable{}, "map", shardmap.Options{}))}
+		if c.fragment == nil {
+			rollups.items = nil
+		}
+		st, err := r.rankByHistogram(t.Context(), boardState{board: "b", period: "all", sum: c.sum, now: now}, place)
+		if (err == nil) != (c.fails == "") || err == nil && (st.rank != c.rank || !st.at.Equal(now.Add(-c.age))) || !strings.Contains(fmt.Sprint(err), c.fails) {
+			t.Errorf("%d in the index, %+v: %+v, %v; want %d as of %v ago, %q", c.found, c.sum, st, err, c.rank, c.age, c.fails)
+		}
 	}
 }
