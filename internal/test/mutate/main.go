@@ -29,6 +29,7 @@ var (
 	sample = flag.Int("n", 80, "about how many faults of a package, with those that don't compile")
 	seed   = flag.Uint64("seed", 1, "which faults")
 	at     = flag.String("at", "", "a pattern of file:line: only faults there")
+	short  = flag.Bool("short", false, "only tests that need no engine")
 )
 
 type pkg struct {
@@ -214,7 +215,7 @@ func (p *pkg) buildAll() {
 
 // run runs tests of a program with a fault, or with none if id is 0.
 func (p *pkg) run(program string, id int, limit time.Duration, tests string) ([]byte, error) {
-	c := exec.Command(program, tests, "-test.v", "-test.failfast", "-test.parallel=4", fmt.Sprint("-test.timeout=", limit))
+	c := exec.Command(program, tests, "-test.v", "-test.failfast", "-test.parallel=4", fmt.Sprint("-test.short=", *short), fmt.Sprint("-test.timeout=", limit))
 	c.Dir, c.Env = p.dir, append(os.Environ(), fmt.Sprint("HOTSHARD_FAULT=", id))
 	return c.CombinedOutput()
 }

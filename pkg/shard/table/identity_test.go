@@ -76,7 +76,7 @@ func checkKey(t *testing.T, sharded *table.Table, n int, there bool) {
 		UpdateExpression: aws.String("ADD n :more"), ExpressionAttributeValues: table.Item{":more": libtest.Num(100)}, ReturnValues: types.ReturnValueAllNew,
 	}, libtest.Epoch)
 	switch {
-	case there && (err != nil || libtest.Text(out.Attributes["n"]) != fmt.Sprint(n+100)):
+	case there && (err != nil || libtest.Text(out.Attributes["n"]) != fmt.Sprint(n+100) || libtest.Text(out.Attributes["customer"]) != "acme"):
 		t.Fatalf("Update of order %d: %v, %v; want n = %d", n, out, err, n+100)
 	case !there && err != nil && !(errors.Is(err, shard.ErrMisused) && errors.As(err, new(*types.ConditionalCheckFailedException))):
 		t.Fatalf("Update of order %d, which is not stored: error %v, want ErrMisused of a condition", n, err)

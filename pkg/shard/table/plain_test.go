@@ -123,10 +123,8 @@ func TestPlainFirstRejectsAmbiguousKeys(t *testing.T) {
 			t.Errorf("%s: Check = %v, Page = %v; want ErrMisused", what, checked, err)
 		}
 	}
-	db := enginetest.Client(t)
-	name := libtest.Theirs(t, db, "S")
 	for what, layout := range plainLayouts {
-		s := plain(db, name, layout, table.Fixed(3))
+		s := plain(empty{}, "orders", layout, table.Fixed(3))
 		longest := 2048 - len("#SHARD_999")
 		if strings.HasPrefix(what, "buckets") {
 			longest -= len("#2026-01-05")
@@ -225,25 +223,14 @@ func TestClearNamesOccupiedKey(t *testing.T) {
 // TestClearKnowsAtLeast checks that Clear expects items on the write shards that a name has by AtLeast, though the shard
 // map's own entry has fewer: else no key of such a table could grow.
 func TestClearKnowsAtLeast(t *testing.T) {
-	db, listener := enginetest.Client(t), &libtest.Listener{}
-	orders := plain(db, libtest.Theirs(t, db, "S"), table.RandomSuffix{}, table.AtLeast{N: 4, Counts: table.Fixed(1)})
+	client, listener := &asked{Client: empty{}}, &libtest.Listener{}
+	orders := plain(client, "orders", table.RandomSuffix{}, table.AtLeast{N: 4, Counts: table.Fixed(1)})
 	orders.Observer = listener
-	item := table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str("1")}
-	if err := orders.Put(t.Context(), item, libtest.Epoch); err != nil {
-		t.Fatal(err)
-	}
-	clear := listener.Attempts[0].Clear
-	for key, free := range map[string]bool{"acme#SHARD_3": true, "acme#SHARD_4": false} {
-		item["customer"] = libtest.Str(key)
-		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &orders.Name, Item: item}); err != nil {
-			t.Fatal(err)
-		}
-		if err := clear(t.Context(), 1, 24); (err == nil) != free {
-			t.Errorf("with an item of %s: %v", key, err)
-		}
-		if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &orders.Name, Key: table.Item{"customer": item["customer"], "placed": item["placed"]}}); err != nil {
-			t.Fatal(err)
-		}
+	require.NoError(t, orders.Put(t.Context(), table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str("1")}, libtest.Epoch))
+	client.keys = nil
+	require.NoError(t, listener.Attempts[0].Clear(t.Context(), 1, 6))
+	if got := sorted(client.keys); !slices.Equal(got, []string{"acme#SHARD_4", "acme#SHARD_5"}) {
+		t.Errorf("Clear reads %q, want write shards 4 and 5", got)
 	}
 }
 
@@ -257,20 +244,14 @@ func (unreadable) Lookup(context.Context, string, time.Time) (shardmap.Entry, er
 // TestUnreadableMap checks that puts with a RandomSuffix go to the plain key while the map can't be read. Reads and the
 // other layouts fail.
 func TestUnreadableMap(t *testing.T) {
-	db := enginetest.Client(t)
-	orders := libtest.Orders(t, db, db, table.RandomSuffix{}, 1)
-	orders.Shards, orders.Format, orders.PlainFirst = unreadable{}, shard.HashShard, true
+	db := &asked{Client: empty{}}
+	orders := plain(db, "orders", table.RandomSuffix{}, unreadable{})
 	it := table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str(shard.Millis.Key(libtest.Epoch, "#", "1"))}
-	if err := orders.Put(t.Context(), it, libtest.Epoch); err != nil {
-		t.Error(err)
+	if err := orders.Put(t.Context(), it, libtest.Epoch); err != nil || !slices.Equal(db.keys, []string{"put acme"}) {
+		t.Errorf("calls %q, %v; want one to the plain key", db.keys, err)
 	}
 	if _, err := orders.Count(t.Context(), "acme", table.Span{}, libtest.Epoch); !errors.Is(err, shard.ErrStale) {
 		t.Errorf("Count: error %v, want ErrStale", err)
-	}
-	plain := *orders
-	plain.Shards = table.Fixed(1)
-	if n, err := plain.Count(t.Context(), "acme", table.Span{}, libtest.Epoch); err != nil || n != 1 {
-		t.Errorf("%d items under the plain key, %v; want 1", n, err)
 	}
 	orders.Layout = table.CalculatedSuffix{Time: table.SortTime("placed", shard.Millis)}
 	if err := orders.Put(t.Context(), it, libtest.Epoch); !errors.Is(err, shard.ErrStale) {
@@ -279,6 +260,9 @@ func TestUnreadableMap(t *testing.T) {
 	orders.Layout, orders.PlainFirst = table.RandomSuffix{}, false
 	if err := orders.Put(t.Context(), it, libtest.Epoch); !errors.Is(err, shard.ErrStale) {
 		t.Errorf("a put without PlainFirst: error %v, want ErrStale", err)
+	}
+	if _, err := orders.PutTransact(t.Context(), it, libtest.Epoch); !errors.Is(err, shard.ErrStale) {
+		t.Errorf("a put in a transaction: error %v, want ErrStale", err)
 	}
 }
 

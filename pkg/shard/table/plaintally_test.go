@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/once"
@@ -114,8 +113,7 @@ func TestAdoptedTally(t *testing.T) {
 
 // TestInvalidPlainTalliesAreRejected checks that PlainFirst rejects formats, first numbers and names that are ambiguous.
 func TestInvalidPlainTalliesAreRejected(t *testing.T) {
-	db := enginetest.Client(t)
-	good := table.Tally{Client: db, Table: "t", PartitionKey: "customer", Value: "n", Format: shard.HashShard, Shards: table.Fixed(3), PlainFirst: true}
+	good := table.Tally{Client: &full{}, Table: "t", PartitionKey: "customer", Value: "n", Format: shard.HashShard, Shards: table.Fixed(3), PlainFirst: true}
 	for what, spoil := range map[string]func(*table.Tally){
 		"no format": func(c *table.Tally) { c.Format = "" }, "first 1": func(c *table.Tally) { c.First = 1 },
 	} {
@@ -133,6 +131,12 @@ func TestInvalidPlainTalliesAreRejected(t *testing.T) {
 				t.Errorf("%s of %.20q: error %v, want ErrMisused", call, name, err)
 			}
 		}
+	}
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	add, err := good.AddTransact(t.Context(), "home", 1, libtest.Epoch)
+	if err != nil || add.Attempt.Clear(canceled, 1, 9) == nil {
+		t.Errorf("AddTransact: %v, or Clear passes without a read", err)
 	}
 }
 

@@ -138,38 +138,8 @@ func TestPagesOverManyBuckets(t *testing.T) {
 	}
 }
 
-// TestQueryReadsManyPages checks that Query returns three pages of each write shard in order, and leaves no goroutine
-// after a break.
-func TestQueryReadsManyPages(t *testing.T) {
-	t.Parallel()
-	db := enginetest.Client(t)
-	sharded := libtest.Orders(t, db, db, table.CalculatedSuffix{}, 3)
-	filler := libtest.Str(strings.Repeat("x", 100_000))
-	for i := range 90 { // 3 MB and three pages for each write shard
-		require.NoError(t, sharded.Put(t.Context(), table.Item{"customer": libtest.Str("a"), "placed": libtest.Str(fmt.Sprintf("%03d", i)), "filler": filler}, libtest.Epoch))
-	}
-	for _, desc := range []bool{false, true} {
-		n := 0
-		for it, err := range sharded.Query(t.Context(), "a", table.Span{Desc: desc}, libtest.Epoch) {
-			want := n
-			if desc {
-				want = 89 - n
-			}
-			if err != nil || libtest.Text(it["placed"]) != fmt.Sprintf("%03d", want) {
-				t.Fatalf("desc %t, item %d: %v, %v; want %03d", desc, n, it["placed"], err, want)
-			}
-			n++
-		}
-		if n != 90 {
-			t.Fatalf("desc %t: %d items, want 90", desc, n)
-		}
-	}
-	for range sharded.Query(t.Context(), "a", table.Span{}, libtest.Epoch) {
-		break // TestMain checks for leaked goroutines
-	}
-}
-
-// TestQueryEndsWithItsContext checks that Query ends with the context's error, in the middle and at once.
+// TestQueryEndsWithItsContext checks that Query ends with the context's error, in the middle and at once, and leaves no
+// goroutine after a break.
 func TestQueryEndsWithItsContext(t *testing.T) {
 	db := enginetest.Client(t)
 	sharded := libtest.Orders(t, db, db, table.RandomSuffix{}, 10)
@@ -195,6 +165,9 @@ func TestQueryEndsWithItsContext(t *testing.T) {
 			t.Errorf("after the deadline: %v", err)
 		}
 	}
+	for range sharded.Query(t.Context(), "a", table.Span{}, libtest.Epoch) {
+		break // TestMain checks for leaked goroutines
+	}
 }
 
 // TestFailedConditionReturnsItem checks that a failed condition returns the item with the caller's keys if the caller
@@ -215,26 +188,6 @@ func TestFailedConditionReturnsItem(t *testing.T) {
 				t.Errorf("%T, %q: %v, %v; want item %q", layout, give, failed, err, want)
 			}
 		}
-	}
-}
-
-// TestUpdateAndDelete checks that Update and Delete find an item by an attribute.
-func TestUpdateAndDelete(t *testing.T) {
-	db := enginetest.Client(t)
-	sharded := libtest.Orders(t, db, db, table.TimeBuckets{Bucket: shard.Hour, By: "id"}, 7)
-	key := table.Item{"customer": libtest.Str("a"), "placed": libtest.Str("2026-01-05T12:00:00.000Z"), "id": libtest.Str("x")}
-	out, err := sharded.Update(t.Context(), key, &dynamodb.UpdateItemInput{
-		UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: table.Item{":one": libtest.Num(1)}, ReturnValues: types.ReturnValueAllNew,
-	}, libtest.Epoch)
-	if err != nil || libtest.Text(out.Attributes["n"]) != "1" || libtest.Text(out.Attributes["customer"]) != "a" {
-		t.Fatalf("Update = %v, %v; want n = 1 of customer a", out, err)
-	}
-	if _, err := sharded.Update(t.Context(), key, &dynamodb.UpdateItemInput{TableName: aws.String("x")}, libtest.Epoch); !errors.Is(err, shard.ErrMisused) {
-		t.Errorf("Update with a table name: error %v, want ErrMisused", err)
-	}
-	require.NoError(t, sharded.Delete(t.Context(), key, libtest.Epoch))
-	if _, err := sharded.Get(t.Context(), key, libtest.Epoch); !errors.Is(err, shard.ErrNotFound) {
-		t.Fatalf("Get after Delete: error %v, want ErrNotFound", err)
 	}
 }
 

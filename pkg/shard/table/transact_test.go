@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,7 +14,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/once"
@@ -103,57 +104,112 @@ func TestTransactionsAndConditions(t *testing.T) {
 	}
 }
 
-// deletes is a client that records the partition keys of its deletes.
-type deletes struct {
-	*dynamodb.Client
-	keys []string
+// memory is a table whose items are in memory, without conditions. It records the partition keys of deletes, and fails updates.
+type memory struct {
+	table.Client
+	items   []table.Item
+	deleted []string
+	failed  error
 }
 
-func (d *deletes) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, o ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
-	d.keys = append(d.keys, libtest.Text(in.Key["customer"]))
-	return d.Client.DeleteItem(ctx, in, o...)
+// find returns the items with these keys; without a sort key, those of the partition.
+func (m *memory) find(pk, sort types.AttributeValue) (list []table.Item) {
+	for _, it := range m.items {
+		if libtest.Text(it["customer"]) == libtest.Text(pk) && (sort == nil || libtest.Text(it["placed"]) == libtest.Text(sort)) {
+			list = append(list, maps.Clone(it))
+		}
+	}
+	return list
 }
 
-// TestDeletesRemoveCopiesFirst checks that every delete of an item that is on two write shards removes the copy that reads
-// don't return before the other.
+func (m *memory) GetItem(_ context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	return &dynamodb.GetItemOutput{Item: append(m.find(in.Key["customer"], in.Key["placed"]), nil)[0]}, nil
+}
+
+func (m *memory) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	list := m.find(in.ExpressionAttributeValues[":pk"], nil)
+	return &dynamodb.QueryOutput{Items: list, Count: int32(len(list))}, nil
+}
+
+func (m *memory) DeleteItem(_ context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+	m.deleted = append(m.deleted, libtest.Text(in.Key["customer"]))
+	m.items = slices.DeleteFunc(m.items, func(it table.Item) bool {
+		return libtest.Text(it["customer"]) == libtest.Text(in.Key["customer"]) && libtest.Text(it["placed"]) == libtest.Text(in.Key["placed"])
+	})
+	return &dynamodb.DeleteItemOutput{}, nil
+}
+
+func (m *memory) UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	return nil, m.failed
+}
+
+// TestDeletesRemoveCopiesFirst checks that an item on two write shards is read once, and that every delete removes the copy
+// that reads don't return before the other.
 func TestDeletesRemoveCopiesFirst(t *testing.T) {
-	t.Parallel()
-	db := &deletes{Client: enginetest.Client(t)}
 	orders := &table.Table{
-		Client: db, Name: libtest.Theirs(t, db.Client, "S"), PartitionKey: "customer", SortKey: "placed",
+		Name: "orders", PartitionKey: "customer", SortKey: "placed",
 		Shards: &libtest.Steps{History: shard.History{{At: libtest.Epoch.Add(-time.Second), Count: 8}}},
 		Layout: table.CalculatedSuffix{Time: table.SortTime("placed", "")},
 	}
 	exists := table.Condition{Expression: "attribute_exists(customer)"}
-	for name, remove := range map[string]func(table.Item) error{
-		"Delete":   func(key table.Item) error { return orders.Delete(t.Context(), key, libtest.Epoch) },
-		"DeleteIf": func(key table.Item) error { return orders.DeleteIf(t.Context(), key, exists, libtest.Epoch) },
-		"DeleteTransact": func(key table.Item) error {
+	for name, remove := range map[string]func(*memory, table.Item) error{
+		"Delete":   func(_ *memory, key table.Item) error { return orders.Delete(t.Context(), key, libtest.Epoch) },
+		"DeleteIf": func(_ *memory, key table.Item) error { return orders.DeleteIf(t.Context(), key, exists, libtest.Epoch) },
+		"DeleteTransact": func(db *memory, key table.Item) error {
 			w, err := orders.DeleteTransact(t.Context(), key, libtest.Epoch)
 			if err == nil {
-				_, err = db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{w.Action}})
+				_, err = db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{Key: w.Action.Delete.Key})
 			}
 			return err
 		},
 	} {
-		sort := ""
-		for i := 0; sort == "" || shard.Calculated(sort, 8) == 0; i++ {
-			sort = shard.Millis.Key(libtest.Epoch, "#", fmt.Sprint(name, i))
+		db := &memory{}
+		orders.Client = db
+		var key table.Item
+		var home string
+		for i := 0; len(db.items) < 6; i++ { // three items, each with a copy
+			sort := shard.Millis.Key(libtest.Epoch, "#", fmt.Sprint(name, i))
+			if home = shard.Hash.Join("acme", shard.Calculated(sort, 8)); home == "acme#0" {
+				continue
+			}
+			key = table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str(sort)}
+			db.items = append(db.items, table.Item{"customer": libtest.Str("acme#0"), "placed": libtest.Str(sort)}, table.Item{"customer": libtest.Str(home), "placed": libtest.Str(sort), "id": libtest.Str("home")})
 		}
-		key := table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str(sort)}
-		home := shard.Hash.Join("acme", shard.Calculated(sort, 8))
-		for _, pk := range []string{"acme#0", home} {
-			enginetest.Put(t, db.Client, orders.Name, table.Item{"customer": libtest.Str(pk), "placed": libtest.Str(sort)})
+		check := func(want ...string) {
+			t.Helper()
+			n, err := orders.Count(t.Context(), "acme", table.Span{}, libtest.Epoch)
+			if got := libtest.IDs(t, orders, table.Span{}); err != nil || n != len(want) || !slices.Equal(got, want) {
+				t.Errorf("%s: counted %d, %v, and read %q, want %q", name, n, err, got, want)
+			}
 		}
-		db.keys = nil
-		if err := remove(key); err != nil {
+		check("home", "home", "home")
+		if err := remove(db, key); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := orders.Get(t.Context(), key, libtest.Epoch); !errors.Is(err, shard.ErrNotFound) {
 			t.Errorf("%s: Get returns %v, want ErrNotFound", name, err)
 		}
-		if db.keys[0] != "acme#0" || len(db.keys) > 1 && db.keys[1] != home {
-			t.Errorf("%s deletes from %v, want first acme#0 and last %s", name, db.keys, home)
+		if !slices.Equal(db.deleted, []string{"acme#0", home}) {
+			t.Errorf("%s deletes from %v, want first acme#0 and last %s", name, db.deleted, home)
+		}
+		check("home", "home")
+		if err := remove(db, key); err != nil || db.deleted[len(db.deleted)-1] != home {
+			t.Errorf("%s of an absent item deletes from %v, %v; want last %s", name, db.deleted, err, home)
+		}
+	}
+}
+
+// TestUpdatesOfAnotherItem checks that a failed condition is ErrMisused only if another item is at the place.
+func TestUpdatesOfAnotherItem(t *testing.T) {
+	for there, misused := range map[string]bool{"": false, "order-1": false, "order-2": true} {
+		failed := &types.ConditionalCheckFailedException{}
+		if there != "" {
+			failed.Item = table.Item{"id": libtest.Str(there)}
+		}
+		orders := &table.Table{Client: &memory{failed: failed}, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(2), Layout: table.CalculatedSuffix{By: "id"}}
+		_, err := orders.Update(t.Context(), libtest.Order(1), &dynamodb.UpdateItemInput{}, libtest.Epoch)
+		if found, ok := errors.AsType[*types.ConditionalCheckFailedException](err); errors.Is(err, shard.ErrMisused) != misused || !ok || found.Item != nil {
+			t.Errorf("with item %q there: %v, want ErrMisused: %t", there, err, misused)
 		}
 	}
 }
