@@ -261,6 +261,7 @@ func TestNotesOfRows(t *testing.T) {
 
 // updates records updates, and fails them.
 type updates struct {
+	Client
 	list []*dynamodb.UpdateItemInput
 	err  error
 }

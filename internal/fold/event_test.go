@@ -142,25 +142,3 @@ func TestWhatAnEventAdds(t *testing.T) {
 		t.Errorf("measures %+v, want 3 for the quoted field", got.Measures)
 	}
 }
-
-// TestRulesDecide checks that an entity's rule decides on the width and the fields of its rollups.
-func TestRulesDecide(t *testing.T) {
-	h, db := newEvents(t, func(s *Settings) {
-		var err error
-		if s.Rules, err = ParseRules(`[{"prefix":"d","every":"1d","fields":["t"]},{"prefix":"h","every":"1h"}]`); err != nil {
-			t.Fatal(err)
-		}
-	})
-	data := `{"M":{"t":{"N":"1"},"u":{"N":"99999999999999999"}}}`
-	must(t, h, windowed("s", inserted("d1", "1", data, "1"), inserted("h1", "1", data, "2"), inserted("other", "1", data, "3")))
-	day := rollups(t, db, h.table, "d1")
-	if len(day) != 1 || day["2026-01-31"].Events != 1 || len(day["2026-01-31"].Measures) != 1 || day["2026-01-31"].Skipped != 0 {
-		t.Errorf("by day: %+v", day)
-	}
-	if hour := rollups(t, db, h.table, "h1"); hour["2026-01-31T22"].Skipped != 1 {
-		t.Errorf("by hour: %+v", hour)
-	}
-	if none := rollups(t, db, h.table, "other"); len(none) != 0 {
-		t.Errorf("without a rule: %+v", none)
-	}
-}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -65,6 +68,55 @@ func TestUpdateOfASummary(t *testing.T) {
 	}
 	if _, err := revs(dynamo.Item{"r3": dynamo.String("7")}); !errors.Is(err, parts.ErrUnreadable) {
 		t.Errorf("a rev that is no number: %v", err)
+	}
+}
+
+// TestEventChanges checks what each record of an event changes in its rollup, of 5 events before, and which records fail.
+func TestEventChanges(t *testing.T) {
+	rules, err := ParseRules(`[{"prefix":"d","every":"1d","fields":["t"]},{"prefix":"h","every":"1h"}]`)
+	require.NoError(t, err)
+	const five, six, text, long = `{"M":{"t":{"N":"5"},"u":{"N":"7"}}}`, `{"M":{"t":{"N":"6"}}}`, `{"S":"x"}`, "11111111111111111111111111111111111111111"
+	for _, c := range []struct {
+		kind, entity, old, new, sequence string
+		expired                          bool
+		want                             string
+	}{
+		{"INSERT", "h", "", five, "1", false, "E#h#2026-01-31T22: 6 events, t 5, u 7, restated false"},
+		{"INSERT", "d", "", five, "1", false, "E#d#2026-01-31: 6 events, t 5, restated false"},
+		{"INSERT", "other", "", five, "1", false, ""},
+		{"INSERT", "h", "", text, "1", false, "not a map"},
+		{"INSERT", "h", "", five, long, false, "sequence number"},
+		{"MODIFY", "h", five, five, "1", false, ""},
+		{"MODIFY", "h", five, five, long, false, ""},
+		{"MODIFY", "h", five, six, "1", false, "E#h#2026-01-31T22: 5 events, restated true"},
+		{"REMOVE", "d", five, "", "1", false, "E#d#2026-01-31: 4 events, t -5, restated false"},
+		{"REMOVE", "h", five, "", "1", true, ""},
+		{"REMOVE", "h", text, "", "1", false, ""},
+		{"REMOVE", "h", five, "", long, false, "sequence number"},
+	} {
+		batch, err := ddbstream.Decode(windowed("s", happening{kind: c.kind, entity: c.entity, id: "x", at: start, old: c.old, new: c.new, sequence: c.sequence}))
+		require.NoError(t, err)
+		batch.Records[0].Expired = c.expired
+		changes, got := newBuckets(rules, "s"), ""
+		err = changes.addRecord(&batch.Records[0])
+		for of, b := range changes.list {
+			p := measures.Part{Events: 5}.Clone()
+			b.records[0].Apply(&p)
+			got = fmt.Sprintf("%v: %d events", of.Target(), p.Events)
+			for _, field := range slices.Sorted(maps.Keys(p.Measures)) {
+				got += fmt.Sprintf(", %s %s", field, p.Measures[field].Sum)
+			}
+			got += fmt.Sprintf(", restated %t", p.Restated)
+		}
+		if err != nil && (got != "" || !strings.Contains(err.Error(), c.want) || c.want == "") || err == nil && got != c.want {
+			t.Errorf("%+v: %q, %v", c, got, err)
+		}
+	}
+	r := recordOf(t, "INSERT", "E#h#2026-01-31#0", schema.EventSortKey(start, "x"), "1", "", "")
+	for _, r.Name = range []ddbstream.Name{ddbstream.Insert, ddbstream.Modify, ddbstream.Remove} {
+		if err := newBuckets(rules, "s").addRecord(r); err == nil || !strings.Contains(err.Error(), "lacks an image") {
+			t.Errorf("%v without an image: %v", r.Name, err)
+		}
 	}
 }
 

@@ -214,6 +214,42 @@ func showPart(p measures.Part) string {
 	return text
 }
 
+// TestSameFragments checks which changes make a fragment another one.
+func TestSameFragments(t *testing.T) {
+	one := measures.Measure{N: 2, Sum: exact("3"), Min: exact("1"), Max: exact("2")}
+	for name, c := range map[string]struct {
+		change func(m *measures.Measure, p *measures.Part)
+		want   bool
+	}{
+		"equal":    {func(*measures.Measure, *measures.Part) {}, true},
+		"restated": {func(_ *measures.Measure, p *measures.Part) { p.Restated = true }, true},
+		"events":   {func(_ *measures.Measure, p *measures.Part) { p.Events++ }, false},
+		"skipped":  {func(_ *measures.Measure, p *measures.Part) { p.Skipped++ }, false},
+		"count":    {func(m *measures.Measure, _ *measures.Part) { m.N++ }, false},
+		"sum":      {func(m *measures.Measure, _ *measures.Part) { m.Sum = exact("4") }, false},
+		"minimum":  {func(m *measures.Measure, _ *measures.Part) { m.Min = exact("0") }, false},
+		"maximum":  {func(m *measures.Measure, _ *measures.Part) { m.Max = exact("3") }, false},
+		"nothing left of y": {func(_ *measures.Measure, p *measures.Part) {
+			p.Measures["y"] = measures.Measure{Min: exact("1"), Max: exact("1")}
+		}, true},
+		"numbers of y": {func(_ *measures.Measure, p *measures.Part) { p.Measures["y"] = measures.Measure{N: 1} }, false},
+		"a sum of y":   {func(_ *measures.Measure, p *measures.Part) { p.Measures["y"] = measures.Measure{Sum: exact("1")} }, false},
+	} {
+		m, p := one, measures.Part{Events: 2, Measures: map[string]measures.Measure{}}
+		c.change(&m, &p)
+		p.Measures["x"] = m
+		of := measures.Part{Events: 2, Measures: map[string]measures.Measure{"x": one}}
+		if p.Same(of) != c.want || of.Same(p) != c.want {
+			t.Errorf("%s: %t and %t", name, p.Same(of), of.Same(p))
+		}
+	}
+}
+
+func exact(text string) measures.Decimal {
+	d, _ := measures.Measurable(text)
+	return d
+}
+
 // TestCloneIsIndependent checks that a change of a fragment does not change its clone.
 func TestCloneIsIndependent(t *testing.T) {
 	p := measures.Part{}.Clone()
@@ -263,13 +299,16 @@ func TestStoredForm(t *testing.T) {
 	if got, err := measures.Parse(attributes); err == nil { // could not be stored again
 		t.Errorf("a measure without a name was read: %+v", got)
 	}
+	if got := (measures.Part{}).Attributes()["skipped"]; !reflect.DeepEqual(got, n("0")) {
+		t.Errorf("no skipped number is stored as %v", got)
+	}
 	for _, name := range []string{"n", "sum", "min", "max"} {
-		for _, bad := range []string{"0.5.5", "1e999", "-"} {
+		for _, bad := range []types.AttributeValue{n("0.5.5"), n("1e999"), n("-"), dynamo.String("1")} {
 			attributes := p.Attributes()
-			attributes["measures"].(*types.AttributeValueMemberM).Value["t"].(*types.AttributeValueMemberM).Value[name] = n(bad)
+			attributes["measures"].(*types.AttributeValueMemberM).Value["t"].(*types.AttributeValueMemberM).Value[name] = bad
 			got, err := measures.Parse(attributes)
 			if err == nil || !strings.Contains(err.Error(), `its "measures" can't be read: member "t": attribute `+name) {
-				t.Errorf("with %s %s it was read as %+v: %v", name, bad, got, err)
+				t.Errorf("with %s %+v it was read as %+v: %v", name, bad, got, err)
 			}
 		}
 	}

@@ -50,17 +50,16 @@ func TestChoose(t *testing.T) {
 		}
 	}
 	var full board.Histogram
-	for i := range uint64(board.MaxCells) {
+	for i := range uint64(1536) { // 32 KB with the overhead
 		full.Add(i<<44|i, 1)
 	}
 	var read []Part[board.Histogram]
 	for i := range 99 {
 		read = append(read, Part[board.Histogram]{StreamShard: fmt.Sprint(i), Sequence: "1", Value: full})
 	}
-	each := 2<<10 + 20*full.Cells()
 	got := NewHistograms(nil, "", func() time.Time { return now }).Choose(read, func(Part[board.Histogram]) bool { return true })
-	if want := 3 << 20 / each; len(got) != want || want >= 99 {
-		t.Errorf("%d fragments of %d bytes chosen, want %d", len(got), each, want)
+	if len(got) != 96 || full.Cells() != 1536 {
+		t.Errorf("%d fragments of %d cells chosen, want 96 with 3 MB", len(got), full.Cells())
 	}
 }
 

@@ -223,7 +223,7 @@ func (s *Store[V]) Merge(ctx context.Context, key Key, read, chosen []Part[V], e
 	if err != nil {
 		return read, done, err
 	}
-	gone := map[string]bool{schema.MergedPart: true}
+	gone := map[string]bool{}
 	for _, p := range chosen {
 		gone[p.StreamShard] = true
 	}

@@ -292,5 +292,51 @@ func TestUpdateOfAFragment(t *testing.T) {
 			dynamo.Text(values, ":was") != c.was || dynamo.Text(values, ":seq") != "2" || n != 3 || expires != max(0, c.expires.Unix()) {
 			t.Errorf("after %q: %t, %v, %s if %s, %v", c.was, added, err, *f.update.UpdateExpression, *f.update.ConditionExpression, values)
 		}
+		f.update = nil
+		if added, err := folder.Fold(t.Context(), Key{Partitions: []string{"p"}}, "s", c.expires, []Record[measures.Part]{{"2", nil}}); added || err != nil || f.update != nil {
+			t.Errorf("after %q: the same record again: %t, %v, %v", c.was, added, err, f.update)
+		}
+	}
+}
+
+// TestWhatIsEmptied checks which fragments a replacement empties, with which sequence number, and which it can't.
+func TestWhatIsEmptied(t *testing.T) {
+	damaged := func(sequence string, age time.Duration) Part[measures.Part] {
+		return Part[measures.Part]{StreamShard: "s", Sequence: sequence, AsOf: now.Add(-age), Damage: errors.New("x"), stored: stored("s", sequence, 1, now)}
+	}
+	for name, c := range map[string]struct {
+		p     Part[measures.Part]
+		floor string
+		want  string // "" for a fragment that stays
+		fails bool
+	}{
+		"folded":                        {part("s", "5", 1), "", "5~", false},
+		"below the watermark":           {part("s", "5", 1), "7", "7~", false},
+		"above the watermark":           {part("s", "8", 1), "7", "8~", false},
+		"emptied":                       {part("s", "5~", 0), "", "", false},
+		"emptied, at the watermark":     {part("s", "5~", 0), "5", "", false},
+		"emptied, below the watermark":  {part("s", "5~", 0), "7", "7~", false},
+		"damaged and emptied":           {damaged("5~", 0), "", "5~~", false},
+		"merged":                        {part(schema.MergedPart, "5", 1), "", "", false},
+		"damaged":                       {damaged("5", 0), "", "5~", false},
+		"without a sequence":            {damaged("", time.Hour), "", "", true},
+		"without one, at a watermark":   {damaged("", time.Hour), "7", "7~", false},
+		"without one, but old":          {damaged("", 49*time.Hour), "", strings.Repeat("0", 40) + "~", false},
+		"without one, old, a watermark": {damaged("", 49*time.Hour), "7", "7~", false},
+		"absent, with a watermark":      {Part[measures.Part]{StreamShard: "other", Sequence: "1~"}, "7", "7~", false},
+		"absent, with none":             {Part[measures.Part]{StreamShard: "other", Sequence: "1~"}, "", "", false},
+	} {
+		floors := map[string]string{}
+		if c.floor != "" {
+			floors["s"] = c.floor
+		}
+		actions, bytes, err := events(nil).empty(Key{Partitions: []string{"p"}}, []Part[measures.Part]{c.p}, floors, now)
+		got := ""
+		for _, a := range actions {
+			got += dynamo.Text(a.Put.Item, schema.RollupSequence)
+		}
+		if got != c.want || (err != nil) != c.fails || len(floors) != min(1, len(c.floor)) || (bytes == 2<<10) != (c.want != "" && c.p.StreamShard == "s") {
+			t.Errorf("%s: %q with %d bytes, %v; want %q", name, got, bytes, err, c.want)
+		}
 	}
 }

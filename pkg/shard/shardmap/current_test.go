@@ -46,13 +46,26 @@ func TestCurrentHasAllChangesBeforeTheCall(t *testing.T) {
 			t.Errorf("the view has version %d, %v; want 2, and no read in flight of %d", e.Version, err, len(m.reads))
 		}
 		f.Mu.Lock()
-		f.Items[mapfake.Slot(mapKey("E#a"))][attrHistory] = newForm
+		there := f.Items[mapfake.Slot(mapKey("E#a"))]
+		delete(f.Items, mapfake.Slot(there))
+		f.Mu.Unlock()
+		if e, err := m.Current(t.Context(), "E#a"); err != nil || e.Version != 0 || m.current().findEntry("E#a").Version != 0 {
+			t.Errorf("a key whose item is gone: %+v, %v, and version %d in the view", e, err, m.current().findEntry("E#a").Version)
+		}
+		f.Mu.Lock()
+		f.Put(there)
+		there[attrHistory] = newForm
 		f.Mu.Unlock()
 		if _, err := m.Current(t.Context(), "E#a"); !errors.Is(err, shard.ErrStale) {
 			t.Errorf("an unreadable entry: error %v, want ErrStale", err)
 		}
 		if _, err := m.Current(t.Context(), ""); !errors.Is(err, shard.ErrMisused) {
 			t.Errorf("an empty key: error %v, want ErrMisused", err)
+		}
+		f.Answer(0, time.Hour)
+		began := time.Now()
+		if _, err := m.Current(t.Context(), "E#b"); !errors.Is(err, shard.ErrStale) || time.Since(began) <= time.Second || time.Since(began) > 2*time.Second {
+			t.Errorf("a read that hangs: error %v after %v, want ErrStale after 2 s at most", err, time.Since(began))
 		}
 	})
 }

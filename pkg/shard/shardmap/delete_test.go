@@ -82,50 +82,6 @@ func TestForgottenKeys(t *testing.T) {
 	}
 }
 
-// TestForgetNeedsReset checks that Forget deletes only a key that was reset, and that the key can grow again later.
-func TestForgetNeedsReset(t *testing.T) {
-	t.Parallel()
-	d := deploy(t)
-	now := libtest.Later
-	c := d.Changer(shardmap.ChangerOptions{})
-	if entry, err := c.Reset(libtest.Within(t), "C#x", now); !errors.Is(err, shardmap.ErrNoChange) || entry.Version != 0 {
-		t.Errorf("resetting a key that is not there: %+v, %v", entry, err)
-	}
-	if err := c.Forget(libtest.Within(t), "C#x", now); !errors.Is(err, shardmap.ErrNoChange) {
-		t.Errorf("forgetting a key that is not there: %v", err)
-	}
-	d.Pin(t, "C#x", 7, now)
-	if err := c.Forget(libtest.Within(t), "C#x", now); !errors.Is(err, shardmap.ErrInUse) {
-		t.Errorf("forgetting a key that is in use: %v", err)
-	}
-	entry, err := c.Reset(libtest.Within(t), "C#x", now)
-	if err != nil || entry.History.Newest() != 1 || entry.Most() != 7 || entry.Pinned {
-		t.Errorf("reset: %+v, %v", entry, err)
-	}
-	if again, err := c.Reset(libtest.Within(t), "C#x", now); !errors.Is(err, shardmap.ErrNoChange) || again.Version != entry.Version {
-		t.Errorf("resetting again: %+v, %v", again, err)
-	}
-	libtest.Insist(t, func() error { _, err := libtest.Grow(libtest.Within(t), c, "C#x", 3, now); return err })
-	if err := c.Forget(libtest.Within(t), "C#x", now); !errors.Is(err, shardmap.ErrInUse) {
-		t.Errorf("forgetting a key that grew again: %v", err)
-	}
-	d.forget(t, "C#x", now)
-	if err := c.Forget(libtest.Within(t), "C#x", now); !errors.Is(err, shardmap.ErrNoChange) {
-		t.Errorf("forgetting again: %v", err)
-	}
-	gone, err := c.Read(libtest.Within(t), "C#x")
-	if err != nil || gone.Most() != 1 || gone.Version <= entry.Version {
-		t.Errorf("forgotten: %+v, %v", gone, err)
-	}
-	if list, err := c.Entries(libtest.Within(t)); err != nil || len(list) != 0 {
-		t.Errorf("listed: %+v, %v", list, err)
-	}
-	libtest.Insist(t, func() error { _, err := c.GrowFrom(libtest.Within(t), gone, 5, libtest.Note, now); return err })
-	if again, err := c.Lookup(libtest.Within(t), "C#x", now.Add(time.Minute)); err != nil || again.Most() != 5 || again.Version != gone.Version+1 {
-		t.Errorf("used again: %+v, %v", again, err)
-	}
-}
-
 // dying is a client whose transactions fail after the first left ones.
 type dying struct {
 	shardmap.ChangerClient

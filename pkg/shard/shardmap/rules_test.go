@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -173,6 +174,11 @@ func TestUnreadableItems(t *testing.T) {
 	if err != nil || !most.madeIn(got) || got.Max != shard.MaxShards || got.Notes[100_000] != most.Notes[100_000] || got.Notes[200_000] != most.Notes[200_000] || got.Forgotten {
 		t.Errorf("%+v, %v", got, err)
 	}
+	foreign := most.attributes()
+	delete(foreign, attrMax)
+	if got, err := parseEntry("E#a", foreign); err != nil || got.Max != shard.MaxShards {
+		t.Errorf("without a maximum: %+v, %v", got, err)
+	}
 	deleted := Entry{Key: "E#a", Version: 5, Updated: most.Updated, gone: true}.attributes()
 	if got, err := parseEntry("E#a", deleted); err != nil || !got.gone || got.Max != 0 {
 		t.Errorf("a deletion: %+v, %v", got, err)
@@ -225,6 +231,116 @@ func TestActiveEntries(t *testing.T) {
 	if !(Entry{}).Effective().IsZero() || (Entry{}).Most() != 1 || (Entry{Max: 3}).Most() != 3 {
 		t.Error("a key without a history has a change")
 	}
+}
+
+// TestStepsOfADeletion checks which entries of a key can be reset and forgotten, and that a forgotten key may grow again.
+func TestStepsOfADeletion(t *testing.T) {
+	changed, pinned := entryAt(100, 4), Entry{Version: 5, Max: 4, Pinned: true}
+	for name, c := range map[string]struct {
+		there         Entry
+		reset, forget error
+	}{
+		"not in the map": {Entry{}, ErrNoChange, ErrNoChange},
+		"changed":        {changed, nil, ErrInUse},
+		"only pinned":    {pinned, nil, ErrInUse},
+		"reset":          {Entry{Version: 5, Max: 4, Forgotten: true}, ErrNoChange, nil},
+		"forgotten":      {Entry{Version: 5, gone: true}, ErrNoChange, ErrNoChange},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			now, changer := time.Now(), func() *Changer {
+				f := &strictMap{mapfake.New(10, 0, 0)}
+				if c.there.Key = "E#a"; c.there.Version > 0 {
+					f.Put(c.there.attributes())
+				}
+				return NewChanger(f, New(f, "m", Options{}), ChangerOptions{})
+			}
+			entry, err := changer().Reset(t.Context(), "E#a", now)
+			if !errors.Is(err, c.reset) || err == nil && (c.reset != nil || entry.Version != 6 || entry.Max != 4 || entry.Pinned || !entry.Forgotten || entry.History != nil || !entry.Updated.Equal(now)) || err != nil && entry.Version != c.there.Version {
+				t.Errorf("%s: reset to %+v, %v", name, entry, err)
+			}
+			forget := changer()
+			if err := forget.Forget(t.Context(), "E#a", now); !errors.Is(err, c.forget) || c.forget == nil && err != nil {
+				t.Errorf("%s: forgotten: %v, want %v", name, err, c.forget)
+			}
+			gone, err := forget.Read(t.Context(), "E#a")
+			if listed, failed := forget.Entries(t.Context()); c.forget == nil && (err != nil || failed != nil || gone.Version != 6 || gone.Most() != 1 || !gone.gone || !gone.Updated.Equal(now) || len(listed) > 0) {
+				t.Errorf("%s: %+v, %v; listed %+v, %v", name, gone, err, listed, failed)
+			}
+			if again, err := forget.GrowFrom(t.Context(), gone, 5, Note{}, now); c.forget == nil && (err != nil || again.Most() != 5 || again.Version != 7) {
+				t.Errorf("%s: used again: %+v, %v", name, again, err)
+			}
+		})
+	}
+}
+
+// TestHiddenDecreases checks which pending changes a change hides, and when it takes effect.
+func TestHiddenDecreases(t *testing.T) {
+	at := func(seconds int64) time.Time { return time.Unix(1000+seconds, 0) }
+	lowered := shard.History{{At: at(-60), Count: 24}, {At: at(-1), Count: 4}, {At: at(60), Count: 2}}
+	raised := shard.History{{At: at(-60), Count: 2}, {At: at(10), Count: 24}, {At: at(60), Count: 4}}
+	for i, c := range []struct {
+		h         shard.History
+		count     int
+		hidden    int
+		effective int64
+	}{
+		{nil, 8, 0, 0}, {lowered, 96, 2, 0}, {lowered, 4, 2, 0}, {lowered, 3, 2, 60}, {lowered, 2, 2, 60}, {lowered, 1, 3, 0},
+		{raised, 96, 1, 0}, {raised, 24, 2, 60}, {raised, 5, 2, 60}, {raised, 4, 2, 60}, {raised, 3, 3, 0},
+	} {
+		if hidden, effective := hideDecreases(c.h, c.count, at(0)); hidden != c.hidden || !effective.Equal(at(c.effective)) {
+			t.Errorf("row %d: %d, %v", i, hidden, effective.Sub(at(0)))
+		}
+	}
+}
+
+// TestDatedAgain checks that a change which was committed late is made again by the current time, if it is still the newest.
+func TestDatedAgain(t *testing.T) {
+	misused := errors.New("misused")
+	for name, c := range map[string]struct {
+		there   int // the key's newest count; the change is to 4
+		decides error
+		want    int64
+		after   time.Duration
+	}{
+		"the newest":     {4, nil, 6, 3 * time.Second},
+		"another change": {5, nil, 5, 0},
+		"refused":        {4, misused, 5, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &strictMap{mapfake.New(10, 0, 0)}
+			begun := time.Now()
+			made := entryAt(begun.Unix()+2, 4)
+			f.Put(entryAt(begun.Unix()+2, c.there).attributes())
+			time.Sleep(3 * time.Second)
+			again, err := NewChanger(f, New(f, "m", Options{}), ChangerOptions{}).dateAgain(t.Context(), Entry{Key: "E#a"}, made, func(_ Entry, now time.Time) (Entry, error) {
+				e := made
+				e.Updated = now
+				return e, c.decides
+			}, begun)
+			if !errors.Is(err, c.decides) || again.Version != c.want || again.Updated.Sub(made.Updated) != c.after || time.Since(begun) != 3*time.Second {
+				t.Errorf("%s: %+v, %v after %v", name, again, err, time.Since(begun))
+			}
+		})
+	}
+}
+
+// TestEarlyReads checks for how long a process without a view uses a key's item that it has read.
+func TestEarlyReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, began := mapfake.New(10, 0, 0), time.Now()
+		f.Down = func() error { return errors.New("down") }
+		m := New(f, "m", Options{})
+		for version, c := range []struct {
+			after time.Duration
+			want  int
+		}{{0, 2}, {ViewAge, 2}, {ViewAge + 1, 4}, {1, 4}, {0, 6}} {
+			change(f, int64(version+1), "C#a", version+2)
+			if _, n := m.Newest(t.Context(), "C#a", began.Add(c.after)); n != c.want {
+				t.Errorf("after %v: %d write shards, want %d", c.after, n, c.want)
+			}
+		}
+		time.Sleep(RenewTime)
+	})
 }
 
 // unread is a client that can't read an item.

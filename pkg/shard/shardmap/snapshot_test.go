@@ -57,6 +57,9 @@ func TestSnapshotEqualsLoad(t *testing.T) {
 		for n := range 100 {
 			change(f, int64(n), fmt.Sprint("R#", n), 1+n)
 		}
+		if flagPinned != 1 || flagForgotten != 2 || flagGone != 4 {
+			t.Error("another version of the program can't read the snapshot's flags")
+		}
 		loaded, _ := loadView(t, f)
 		storeSnapshot(t, f)
 		m, pages := loadView(t, f)
@@ -119,6 +122,9 @@ func TestBucketOfUnreadableEntryHasNoSnapshot(t *testing.T) {
 		m, pages := loadView(t, f)
 		if e := m.current().findEntry("C#k7"); e.fault == nil || pages == 0 || pages > 40 || len(m.current().keys) != 200 {
 			t.Errorf("%+v, %d pages of keys, %d entries; want a fault, 1 to 40 pages and 200 entries", e, pages, len(m.current().keys))
+		}
+		if list, err := m.Entries(t.Context()); err != nil || len(list) != 199 {
+			t.Errorf("%d entries are listed, %v; want 199", len(list), err)
 		}
 	})
 }
