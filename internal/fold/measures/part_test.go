@@ -147,6 +147,9 @@ func TestSumsFitIntoANumber(t *testing.T) {
 	if p.Skipped != 1 || p.Measures["x"].Sum.Cmp(full) != 0 {
 		t.Errorf("skipped %d, sum %s; want 1, and the sum unchanged", p.Skipped, p.Measures["x"].Sum)
 	}
+	if got, err := measures.Stored("999999999999999999999999" + ".999999999999999"); err == nil {
+		t.Errorf("a number of 39 digits is read: %s", got)
+	}
 	p.Add(map[string]string{"x": "0.000000000000001"})
 	if got := p.Measures["x"].Sum.String(); got != "100000000000000000000000" || p.Skipped != 1 {
 		t.Errorf("skipped %d, sum %s; want 1, and 1e23", p.Skipped, got)
@@ -298,6 +301,12 @@ func TestStoredForm(t *testing.T) {
 	of[""] = of["t"]
 	if got, err := measures.Parse(attributes); err == nil { // could not be stored again
 		t.Errorf("a measure without a name was read: %+v", got)
+	}
+	for _, both := range [][2]bool{{false, false}, {true, false}, {false, true}, {true, true}} {
+		sum := measures.Part{Restated: both[0]}
+		if sum.Merge(measures.Part{Restated: both[1]}); sum.Restated != (both[0] || both[1]) {
+			t.Errorf("restated %v: %t", both, sum.Restated)
+		}
 	}
 	if got := (measures.Part{}).Attributes()["skipped"]; !reflect.DeepEqual(got, n("0")) {
 		t.Errorf("no skipped number is stored as %v", got)
