@@ -122,23 +122,3 @@ func newEvents(t *testing.T, change func(*Settings)) (*Handler, *dynamodb.Client
 func inserted(entity, id, data, sequence string) happening {
 	return happening{kind: "INSERT", entity: entity, id: id, at: start, new: data, sequence: sequence}
 }
-
-// TestWhatAnEventAdds checks which fields of an event its rollup has, with exact sums.
-func TestWhatAnEventAdds(t *testing.T) {
-	h, db := newEvents(t, nil)
-	must(t, h, windowed("s",
-		inserted("a#b", "1", `{"M":{"t":{"N":"21.5"},"text":{"S":"7"},"in":{"M":{"x":{"N":"1"}}},"wide":{"N":"12345678901234567"}}}`, "9"),
-		inserted("a#b", "2", `{"M":{"t":{"N":"-1E-3"},"ünï c#ödé\"\\":{"N":"3"}}}`, "10"),
-		inserted("a#b", "3", `{"M":{}}`, "11"),
-	))
-	got := rollups(t, db, h.table, "a#b")["2026-01-31T22"]
-	if got.Events != 3 || got.Skipped != 1 || got.Restated || len(got.Measures) != 2 {
-		t.Fatalf("rollup %+v, want 3 events, 2 fields and 1 skipped number", got)
-	}
-	if m := got.Measures["t"]; m.N != 2 || m.Sum.String() != "21.499" || m.Min.String() != "-0.001" || m.Max.String() != "21.5" {
-		t.Errorf("t is %+v, want n 2, sum 21.499, min -0.001, max 21.5", m)
-	}
-	if got.Measures[`ünï c#ödé"\`].Sum.String() != "3" {
-		t.Errorf("measures %+v, want 3 for the quoted field", got.Measures)
-	}
-}

@@ -75,21 +75,21 @@ func TestUpdateOfASummary(t *testing.T) {
 func TestEventChanges(t *testing.T) {
 	rules, err := ParseRules(`[{"prefix":"d","every":"1d","fields":["t"]},{"prefix":"h","every":"1h"}]`)
 	require.NoError(t, err)
-	const five, six, text, long = `{"M":{"t":{"N":"5"},"u":{"N":"7"}}}`, `{"M":{"t":{"N":"6"}}}`, `{"S":"x"}`, "11111111111111111111111111111111111111111"
+	const five, six, text, long = `{"M":{"t":{"N":"5"},"u":{"N":"7"},"text":{"S":"7"},"in":{"M":{"x":{"N":"1"}}},"wide":{"N":"12345678901234567"},"ünï c#ödé\"\\":{"N":"3"}}}`, `{"M":{"t":{"N":"6"}}}`, `{"S":"x"}`, "11111111111111111111111111111111111111111"
 	for _, c := range []struct {
 		kind, entity, old, new, sequence string
 		expired                          bool
 		want                             string
 	}{
-		{"INSERT", "h", "", five, "1", false, "E#h#2026-01-31T22: 6 events, t 5, u 7, restated false"},
-		{"INSERT", "d", "", five, "1", false, "E#d#2026-01-31: 6 events, t 5, restated false"},
+		{"INSERT", "h", "", five, "1", false, `E#h#2026-01-31T22: 6 events, t 5, u 7, ünï c#ödé"\ 3, 1 skipped, restated false`},
+		{"INSERT", "d", "", five, "1", false, "E#d#2026-01-31: 6 events, t 5, 0 skipped, restated false"},
 		{"INSERT", "other", "", five, "1", false, ""},
 		{"INSERT", "h", "", text, "1", false, "not a map"},
 		{"INSERT", "h", "", five, long, false, "sequence number"},
 		{"MODIFY", "h", five, five, "1", false, ""},
 		{"MODIFY", "h", five, five, long, false, ""},
-		{"MODIFY", "h", five, six, "1", false, "E#h#2026-01-31T22: 5 events, restated true"},
-		{"REMOVE", "d", five, "", "1", false, "E#d#2026-01-31: 4 events, t -5, restated false"},
+		{"MODIFY", "h", five, six, "1", false, "E#h#2026-01-31T22: 5 events, 0 skipped, restated true"},
+		{"REMOVE", "d", five, "", "1", false, "E#d#2026-01-31: 4 events, t -5, 0 skipped, restated false"},
 		{"REMOVE", "h", five, "", "1", true, ""},
 		{"REMOVE", "h", text, "", "1", false, ""},
 		{"REMOVE", "h", five, "", long, false, "sequence number"},
@@ -106,7 +106,7 @@ func TestEventChanges(t *testing.T) {
 			for _, field := range slices.Sorted(maps.Keys(p.Measures)) {
 				got += fmt.Sprintf(", %s %s", field, p.Measures[field].Sum)
 			}
-			got += fmt.Sprintf(", restated %t", p.Restated)
+			got += fmt.Sprintf(", %d skipped, restated %t", p.Skipped, p.Restated)
 		}
 		if err != nil && (got != "" || !strings.Contains(err.Error(), c.want) || c.want == "") || err == nil && got != c.want {
 			t.Errorf("%+v: %q, %v", c, got, err)

@@ -87,22 +87,6 @@ func (r *cellsRig) want(want ...string) {
 	}
 }
 
-// TestLowWatermarksOfHistograms checks which sequence numbers fragments have after a Replace with low
-// watermarks.
-func TestLowWatermarksOfHistograms(t *testing.T) {
-	r := newCellsRig(t)
-	for _, s := range []string{"a 05", "b 05", "c 05~", "d 05~"} {
-		name, sequence, _ := strings.Cut(s, " ")
-		r.put(name, sequence, 1, nil)
-	}
-	watermarks := map[string]string{"b": "06", "c": "06", "d": "05", "e": "06"}
-	require.NoError(t, r.replace(r.read(), 9, watermarks))
-	r.want("a 05~ 0", "b 06~ 0", "c 06~ 0", "d 05~ 1", "e 06~ 0", "~merged  9")
-	if got := r.read()[0].ExpiresAt; got != r.now.Add(schema.EmptiedLifetime).Unix() {
-		t.Errorf("an emptied fragment expires at %d, want 48 h from now", got)
-	}
-}
-
 // TestChangesBetweenReadAndReplace checks that Replace writes nothing after any change of the fragments.
 func TestChangesBetweenReadAndReplace(t *testing.T) {
 	r := newCellsRig(t)
@@ -192,32 +176,5 @@ func TestMoreFragmentsThanATransactionTakes(t *testing.T) {
 	}
 	if err := r.replace(nil, 9, many); err == nil || errors.Is(err, parts.ErrMoved) {
 		t.Errorf("more low watermarks than a transaction takes: %v, want another error than ErrMoved", err)
-	}
-}
-
-// TestSum checks the sum and the last expiry of the fragments that count.
-func TestSum(t *testing.T) {
-	now := time.Unix(1000, 0)
-	part := func(n, expires int64) parts.Part[board.Histogram] {
-		p := parts.Part[board.Histogram]{Sequence: "1", ExpiresAt: expires}
-		p.Value.Add(7, n)
-		return p
-	}
-	emptied := part(0, 9e9)
-	emptied.Sequence += schema.EmptiedSuffix
-	for _, c := range []struct {
-		list       []parts.Part[board.Histogram]
-		n, expires int64
-	}{
-		{nil, 0, 0},
-		{[]parts.Part[board.Histogram]{part(1, 2000), part(2, 3000), part(4, 999), emptied}, 3, 3000},
-		{[]parts.Part[board.Histogram]{part(1, 2000), part(2, 0), part(4, 3000)}, 7, 0},
-		{[]parts.Part[board.Histogram]{part(4, 999), {Sequence: "1", Damage: errors.New("x")}}, 0, 0},
-	} {
-		store := parts.NewHistograms(nil, "", func() time.Time { return now })
-		expires, some := parts.Last(c.list, now)
-		if got := store.Sum(c.list); got.Total() != c.n || expires != c.expires || some != (c.n > 0) {
-			t.Errorf("%+v: %d entries until %d, want %d until %d", c.list, got.Total(), expires, c.n, c.expires)
-		}
 	}
 }

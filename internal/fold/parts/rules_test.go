@@ -334,6 +334,9 @@ func TestWhatIsEmptied(t *testing.T) {
 		got := ""
 		for _, a := range actions {
 			got += dynamo.Text(a.Put.Item, schema.RollupSequence)
+			if at, _ := dynamo.Whole(a.Put.Item, schema.ExpiresAt); at != now.Add(48*time.Hour).Unix() {
+				t.Errorf("%s: it expires at %d", name, at)
+			}
 		}
 		if got != c.want || (err != nil) != c.fails || len(floors) != min(1, len(c.floor)) || (bytes == 2<<10) != (c.want != "" && c.p.StreamShard == "s") {
 			t.Errorf("%s: %q with %d bytes, %v; want %q", name, got, bytes, err, c.want)

@@ -40,7 +40,7 @@ var suites = []suite{
 	{"internal/hotkeys", "^(TestDecide.*|TestBudget.*|TestShrink|TestTaskFaults)$"},
 	{"internal/ingest", "^(Test.*Sessions.*|Test.*Hits.*|TestEventsAreAnswered|TestKeyedScoresCountOnce|TestScores|TestALate.*)$"},
 	{"internal/query", "^(TestDefault.*|TestRollups.*|TestHot.*|TestActiveSessions|TestWideRanges.*|TestShards)$"},
-	{"internal/fold", "^(TestSummariesOfPeriodsExpire|TestALostTopOfAWeek|TestWhatAnEventAdds|TestTasks|TestMarkers.*)$"},
+	{"internal/fold", "^(TestSummariesOfPeriodsExpire|TestALostTopOfAWeek|TestTasks|TestMarkers.*)$"},
 	{"internal/rebuild", "^(TestPeriods.*|TestExpiringPeriods.*|TestBucketsOfAnEntity)$"},
 	{"internal/fold/compact", "^TestDeadlines$"},
 	{"cmd/hotshard", "^(TestShardsSpread|TestSpreads.*)$"},

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -82,31 +81,6 @@ func TestShrinkFailsAfterGrowth(t *testing.T) {
 	}
 	if got, err := loser.Lookup(libtest.Within(t), "C#likes", now); err != nil || got.Version != entry.Version {
 		t.Errorf("the loser's view has %+v, %v; want %+v", got, err, entry)
-	}
-}
-
-// TestTimelessKeysKeepThirtyChanges checks that only keys whose items have a time keep more than 30 changes.
-func TestTimelessKeysKeepThirtyChanges(t *testing.T) {
-	d := deploy(t)
-	c := d.Changer(shardmap.ChangerOptions{Keep: shardmap.HistoryKept(720 * time.Hour)})
-	for key, most := range map[string]int{"C#daily": 30, "L#daily": 30, "E#daily": 40} {
-		at, entry, note := libtest.Later, shardmap.Entry{Key: key}, libtest.Note
-		base, err := schema.ParseBaseKey(key)
-		require.NoError(t, err)
-		note.Kind = string(base.Type)
-		for i := range 40 {
-			if at = at.Add(time.Hour); i%2 == 0 {
-				entry, err = c.GrowFrom(libtest.Within(t), entry, 16, note, at)
-			} else {
-				entry, err = c.ShrinkFrom(libtest.Within(t), entry, 2, note, at)
-			}
-			if err != nil || entry.Max != 16 {
-				t.Fatalf("%s: %+v, %v", key, entry, err)
-			}
-		}
-		if len(entry.History) != most {
-			t.Errorf("%s: %d changes, want %d", key, len(entry.History), most)
-		}
 	}
 }
 

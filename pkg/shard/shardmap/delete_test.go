@@ -1,9 +1,6 @@
 package shardmap_test
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -78,56 +75,6 @@ func TestForgottenKeys(t *testing.T) {
 					t.Fatalf("%s is %+v in a view, %v; want %+v", key, got, err, want)
 				}
 			}
-		}
-	}
-}
-
-// dying is a client whose transactions fail after the first left ones.
-type dying struct {
-	shardmap.ChangerClient
-	left int
-}
-
-var errDied = errors.New("it died")
-
-func (d *dying) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
-	if d.left--; d.left < 0 {
-		return nil, errDied
-	}
-	return d.ChangerClient.TransactWriteItems(ctx, in, o...)
-}
-
-// TestForgetCompletesInterruptedOne checks that Reset and Forget complete a deletion that died before or after its
-// first transaction.
-func TestForgetCompletesInterruptedOne(t *testing.T) {
-	d := deploy(t)
-	now := libtest.Later
-	for dies := range 2 {
-		key := fmt.Sprintf("C#%d", dies)
-		for n := range 3 {
-			d.Pin(t, key, 5+n, now)
-		}
-		old := shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})
-		if _, err := old.Lookup(libtest.Within(t), key, now); err != nil {
-			t.Fatal(err)
-		}
-		mortal := &dying{d.Client, dies}
-		m := libtest.Patient(shardmap.NewChanger(mortal, shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{}))
-		if _, err := m.Reset(libtest.Within(t), key, now); err == nil {
-			err = m.Forget(libtest.Within(t), key, now)
-			if err == nil {
-				t.Fatalf("Forget succeeded after %d transactions, want an error", dies)
-			}
-		}
-		d.forget(t, key, now)
-		later := now.Add(shardmap.ViewAge + time.Second)
-		for name, view := range map[string]*shardmap.Map{"old": old, "new": shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})} {
-			if entry, err := view.Lookup(libtest.Within(t), key, later); err != nil || entry.Most() != 1 || len(entry.History) != 0 {
-				t.Errorf("dying after %d: %s view: %+v, %v", dies, name, entry, err)
-			}
-		}
-		if n := d.named(t, key); n != 0 {
-			t.Errorf("dying after %d: %d permanent items still contain the key", dies, n)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package shardmap_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,59 +16,15 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// mapReads counts reads of the shard map by operation.
+// mapReads counts queries of the shard map.
 type mapReads struct {
 	*dynamodb.Client
-	gets, queries atomic.Int64
-}
-
-func (m *mapReads) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	m.gets.Add(1)
-	return m.Client.GetItem(ctx, in, o...)
+	queries atomic.Int64
 }
 
 func (m *mapReads) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	m.queries.Add(1)
 	return m.Client.Query(ctx, in, o...)
-}
-
-// TestDeletionCostsOnePoll checks that a process learns of deletions by one poll.
-func TestDeletionCostsOnePoll(t *testing.T) {
-	t.Parallel()
-	d := deploy(t)
-	now := libtest.Later
-	const keys, processes = 10, 20
-	for i := range keys {
-		d.Pin(t, fmt.Sprintf("C#%d", i), 4, now)
-	}
-	reads := &mapReads{Client: d.Client}
-	views := make([]*shardmap.Map, processes)
-	for i := range views {
-		views[i] = shardmap.New(reads, d.Names.ShardMap, shardmap.Options{})
-		if _, err := views[i].Lookup(libtest.Within(t), "C#1", now); err != nil {
-			t.Fatal(err)
-		}
-	}
-	d.forget(t, "C#3", now)
-	d.Pin(t, "C#3", 9, now)
-	d.forget(t, "C#4", now)
-	reads.gets.Store(0)
-	reads.queries.Store(0)
-	for _, view := range views {
-		for i := range keys {
-			want := map[int]int{3: 9, 4: 1}[i]
-			if want == 0 {
-				want = 4
-			}
-			entry, err := view.Lookup(libtest.Within(t), fmt.Sprintf("C#%d", i), now.Add(shardmap.ViewAge+time.Second))
-			if err != nil || entry.History.Newest() != want {
-				t.Errorf("key %d: %+v, %v; want %d", i, entry, err, want)
-			}
-		}
-	}
-	if reads.queries.Load() > processes || reads.gets.Load() != 0 {
-		t.Errorf("%d processes made %d queries and %d GetItem calls; want one query each", processes, reads.queries.Load(), reads.gets.Load())
-	}
 }
 
 // TestInvalidKeysAreRejected checks that keys which can't be stored are rejected. Keys that resemble the map's own

@@ -2,6 +2,7 @@ package shardmap_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -30,6 +31,21 @@ type snapshotRun struct {
 	random  *rand.Rand
 	acked   map[string]int64 // versions of acknowledged changes
 	started atomic.Int64     // starts that read no keys
+}
+
+// dying is a client whose transactions fail after the first left ones.
+type dying struct {
+	shardmap.ChangerClient
+	left int
+}
+
+var errDied = errors.New("it died")
+
+func (d *dying) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	if d.left--; d.left < 0 {
+		return nil, errDied
+	}
+	return d.ChangerClient.TransactWriteItems(ctx, in, o...)
 }
 
 // TestStartsMissNoChangeOnTheEngine checks that every start has every change that was acknowledged before it (I6).
