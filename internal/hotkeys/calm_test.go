@@ -101,3 +101,40 @@ func TestPeakBesideABackfill(t *testing.T) {
 		}
 	}
 }
+
+// TestIncompleteWindows checks that a window is in doubt if any of its items is incomplete.
+func TestIncompleteWindows(t *testing.T) {
+	base := schema.BaseKey{Type: kind.Counter, Name: "k"}
+	for n := range 4 {
+		items, all := hidden(3, noon), newPastLoads([]candidate{{shardmap.Entry{Key: base.String()}, PastLoad{Base: base, From: noon}}})
+		if n < 3 {
+			items[n].Incomplete = true
+		}
+		if all.addWindow(items, noon.Add(time.Minute)); (all[base].Doubt == unread) != (n < 3) {
+			t.Errorf("item %d of 3 incomplete: doubt %q", n, all[base].Doubt)
+		}
+	}
+}
+
+// TestLastTexts checks that only changed texts are logged, and that the cache is bounded.
+func TestLastTexts(t *testing.T) {
+	var last lastTexts
+	check := func(subject, text string, want bool) {
+		t.Helper()
+		if got := last.changed(subject, text); got != want {
+			t.Errorf("%s %s: changed %t, want %t", subject, text, got, want)
+		}
+	}
+	check("a", "1", true)
+	check("b", "1", true)
+	check("a", "1", false)
+	check("a", "2", true)
+	check("b", "1", false)
+	for n := range maxTexts - 1 {
+		check(fmt.Sprint(n), "1", true)
+	}
+	check("b", "1", true)
+	if len(last.texts) != 2 {
+		t.Errorf("%d texts are cached", len(last.texts))
+	}
+}

@@ -42,6 +42,8 @@ type fakeTable struct {
 	fail   func(put int) error    // the result of the nth put
 
 	failQuery  error
+	calls      int  // of Query and PutItem
+	failFrom   int  // the first of them that fails; 0 for none
 	largePages bool // pages of queries are of 1 MB
 
 	names      map[string][][]byte // digests of metric names, by hour
@@ -77,6 +79,9 @@ func (f *fakeTable) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...f
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.puts++
+	if f.isDown() {
+		return nil, errPut
+	}
 	if f.fail != nil {
 		if err := f.fail(f.puts); err != nil {
 			return nil, err
@@ -105,6 +110,12 @@ func (f *fakeTable) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...f
 	return &dynamodb.PutItemOutput{Attributes: old}, nil
 }
 
+// isDown counts a call, and reports whether it fails.
+func (f *fakeTable) isDown() bool {
+	f.calls++
+	return f.failFrom > 0 && f.calls >= f.failFrom
+}
+
 // records returns the number of stream records that an item counts.
 func records(item dynamo.Item) int {
 	n, err := strconv.Atoi(item["records"].(*types.AttributeValueMemberN).Value)
@@ -118,8 +129,8 @@ func records(item dynamo.Item) int {
 func (f *fakeTable) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.failQuery != nil {
-		return nil, f.failQuery
+	if f.isDown() || f.failQuery != nil {
+		return nil, cmp.Or(f.failQuery, errPut)
 	}
 	values, out, size := in.ExpressionAttributeValues, &dynamodb.QueryOutput{}, 0
 	pk, low, high, after := dynamo.Text(values, ":pk"), dynamo.Text(values, ":low"), dynamo.Text(values, ":high"), dynamo.Text(in.ExclusiveStartKey, "sk")

@@ -45,8 +45,11 @@ func (f *fakeShards) NotePartitions(_ context.Context, table string, n int, _ ti
 	return f.failNote
 }
 
-func (f *fakeShards) StoreSnapshot(context.Context, time.Time) error {
+func (f *fakeShards) StoreSnapshot(ctx context.Context, _ time.Time) error {
 	f.snapshots++
+	if end, ok := ctx.Deadline(); !ok || time.Until(end) < 10*time.Second {
+		return context.DeadlineExceeded
+	}
 	return f.failNote
 }
 

@@ -235,12 +235,23 @@ func TestLayersOfUnreadableItems(t *testing.T) {
 	}
 }
 
-// TestLayersFail checks that a failed run returns the error.
+// TestLayersFail checks that a run returns the error of each of its calls.
 func TestLayersFail(t *testing.T) {
-	f := newFixture(settings())
-	f.table.failQuery = errors.New("no reads")
-	if _, err := f.handler.Invoke(t.Context(), []byte(hotkeys.LayersTask)); err == nil || !strings.Contains(err.Error(), "no reads") {
-		t.Errorf("error %v, want the failed query's", err)
+	for n, total := 0, 0; n <= total; n++ {
+		f := newFixture(settings())
+		f.layersTask(t)
+		f.must(t, unwindowed(units(f.now, "C#a#0", 100), 1))
+		f.foldSoon(t)
+		f.must(t, unwindowed(units(start, "C#b#0", 300), 2000)) // late
+		f.now = f.now.Add(12 * time.Minute)
+		f.table.calls, f.table.failFrom = 0, n
+		_, err := f.handler.Invoke(t.Context(), []byte(hotkeys.LayersTask))
+		if n == 0 {
+			total = f.table.calls
+		}
+		if (err == nil) != (n == 0) || n > 0 && !errors.Is(err, errPut) || total < 10 {
+			t.Errorf("with the calls from %d of %d on failed: %v", n, total, err)
+		}
 	}
 }
 
@@ -249,6 +260,9 @@ func TestLayersFail(t *testing.T) {
 func TestLayersTaskStoresASnapshot(t *testing.T) {
 	f := newFixture(settings())
 	f.layersTask(t)
+	if strings.Contains(f.logs.String(), "not stored") {
+		t.Errorf("the snapshot had no time:\n%s", f.logs)
+	}
 	f.shards.failNote = errors.New("no snapshot")
 	f.layersTask(t)
 	if f.shards.snapshots != 2 || !strings.Contains(f.logs.String(), "no snapshot") {

@@ -23,13 +23,14 @@ type fakeStream struct {
 	closed []bool // by stream shard
 	page   int    // stream shards of a page; 3 if 0
 	fail   error
+	noList error // of ListStreams
 }
 
 func (f fakeStream) ListStreams(_ context.Context, in *dynamodbstreams.ListStreamsInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.ListStreamsOutput, error) {
 	stream := func(label string) types.Stream {
 		return types.Stream{StreamArn: aws.String("arn:" + *in.TableName + label), StreamLabel: &label}
 	}
-	return &dynamodbstreams.ListStreamsOutput{Streams: []types.Stream{stream("2025"), stream("2026"), stream("2024")}}, nil
+	return &dynamodbstreams.ListStreamsOutput{Streams: []types.Stream{stream("2025"), stream("2026"), stream("2024")}}, f.noList
 }
 
 func (f fakeStream) DescribeStream(_ context.Context, in *dynamodbstreams.DescribeStreamInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
@@ -84,6 +85,9 @@ func TestPartitionsAreOpenStreamShards(t *testing.T) {
 		}
 	}
 	var paused pauses
+	if n, err := hotkeys.CountPartitions(fakeStream{closed: []bool{false}, noList: errPut}, paused.pause)(t.Context(), "x"); n != 0 || err == nil || !strings.Contains(err.Error(), "listing the streams of table x") {
+		t.Errorf("%d partitions, error %v, want one that names the table x", n, err)
+	}
 	if _, err := hotkeys.CountPartitions(fakeStream{fail: errPut}, paused.pause)(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "describing stream arn:x2026") {
 		t.Errorf("error %v, want one that names the stream arn:x2026", err)
 	}

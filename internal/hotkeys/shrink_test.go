@@ -230,7 +230,7 @@ func TestShrinkControl(t *testing.T) {
 		f.shards.set("C#a", 8, start)
 		life{fixture: f, every: time.Minute, load: others}.run(t, 30*time.Minute)
 		would := strings.Contains(f.logs.String(), "shard count would change")
-		if len(f.shards.changes) != want || would != (control == growth.Observe) {
+		if len(f.shards.changes) != want || would != (control == growth.Observe) || strings.Contains(f.logs.String(), "shrunk=1") != (want == 1) {
 			t.Errorf("%s: changes %v, want %d\n%s", control, f.shards.changes, want, f.logs)
 		}
 	}

@@ -36,7 +36,7 @@ func TestHotPartition(t *testing.T) {
 	f := newFixture(settings())
 	all := slices.Concat(repeat("C#a#0", 300, 1), repeat("C#b#0", 250, 2), repeat("C#c#0", 200, 3))
 	f.must(t, batch{writes: all, first: 1, final: true}.payload())
-	if v := f.values("HotPartitions")["hotshard-items"]; !slices.Equal(v, []float64{1}) || !strings.Contains(f.logs.String(), `"hot partition"`) {
+	if v := f.values("HotPartitions")["hotshard-items"]; !slices.Equal(v, []float64{1}) || !strings.Contains(f.logs.String(), `"hot partition" table=hotshard-items streamShard=`) {
 		t.Errorf("HotPartitions %v, want 1\n%s", v, f.logs)
 	}
 	if v := f.values("HotKeys")["hotshard-items"]; !slices.Equal(v, []float64{0}) || len(f.shards.changes) > 0 {
