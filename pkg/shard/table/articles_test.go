@@ -245,7 +245,7 @@ func keysOf(t *testing.T, sharded *table.Table, s table.Span) (keys []string) {
 // TestCalculationBeyondCountPanics checks that Put panics if Calculate returns a write shard that does not exist.
 func TestCalculationBeyondCountPanics(t *testing.T) {
 	sharded := table.Table{
-		Client: &dynamodb.Client{}, Name: "t", PartitionKey: "pk", SortKey: "sk", Calculate: func(_ string, n int) int { return n },
+		Client: empty{}, Name: "t", PartitionKey: "pk", SortKey: "sk", Calculate: func(_ string, n int) int { return n },
 		Shards: table.Fixed(10), Layout: table.CalculatedSuffix{},
 	}
 	defer func() {

@@ -101,6 +101,30 @@ func TestMinimumOfHistory(t *testing.T) {
 	}
 }
 
+// forgotten are counts whose old changes are no longer known.
+type forgotten struct{ libtest.Steps }
+
+func (f forgotten) Lookup(ctx context.Context, key string, now time.Time) (shardmap.Entry, error) {
+	entry, err := f.Steps.Lookup(ctx, key, now)
+	entry.Forgotten = true
+	return entry, err
+}
+
+// TestMinimumOfForgottenHistory checks that AtLeast has no change before those of an entry that has forgotten older ones,
+// unless it has none.
+func TestMinimumOfForgottenHistory(t *testing.T) {
+	for want, history := range map[string]shard.History{"[10]": nil, "[10 40]": {{At: time.Unix(100, 0), Count: 4}, {At: time.Unix(200, 0), Count: 40}}} {
+		entry, err := table.AtLeast{N: 10, Counts: forgotten{libtest.Steps{History: history}}}.Lookup(t.Context(), "x", time.Unix(300, 0))
+		var counts []int
+		for _, change := range entry.History {
+			counts = append(counts, change.Count)
+		}
+		if err != nil || fmt.Sprint(counts) != want {
+			t.Errorf("%v: counts %v, %v; want %s", history, counts, err, want)
+		}
+	}
+}
+
 // byKey are counts of some keys.
 type byKey map[string]int
 

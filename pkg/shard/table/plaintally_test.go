@@ -3,6 +3,7 @@ package table_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -130,6 +132,15 @@ func TestInvalidPlainTalliesAreRejected(t *testing.T) {
 			if !errors.Is(err, shard.ErrMisused) {
 				t.Errorf("%s of %.20q: error %v, want ErrMisused", call, name, err)
 			}
+		}
+	}
+	for sortKey, want := range map[string]table.Item{"": {"customer": libtest.Str("home")}, "placed": {"customer": libtest.Str("home"), "placed": libtest.Str("total")}} {
+		one := good
+		if one.Shards = table.Fixed(1); sortKey != "" {
+			one.SortKey, one.Sort = sortKey, libtest.Str("total")
+		}
+		if w, err := one.AddTransact(t.Context(), "home", 1, libtest.Epoch); err != nil || !maps.EqualFunc(w.Action.Update.Key, want, func(a, b types.AttributeValue) bool { return libtest.Text(a) == libtest.Text(b) }) {
+			t.Errorf("with the sort key %q: %v, %v", sortKey, w.Action.Update, err)
 		}
 	}
 	canceled, cancel := context.WithCancel(t.Context())

@@ -78,6 +78,16 @@ func TestInvalidTablesAreRejected(t *testing.T) {
 			t.Errorf("an item with %s: error %v, want ErrMisused", name, err)
 		}
 	}
+	for what, layout := range map[string]table.Layout{
+		"a text instead of a number": table.TimeBuckets{Bucket: shard.Day, Stamp: shard.UnixMillis},
+		"an item without a time":     table.CalculatedSuffix{Time: table.AttributeTime("made")},
+	} {
+		sharded := whole
+		sharded.Layout = layout
+		if err := sharded.Put(t.Context(), table.Item{"customer": libtest.Str("x"), "placed": libtest.Str("1767614445000")}, libtest.Epoch); !errors.Is(err, shard.ErrMisused) {
+			t.Errorf("%s: error %v, want ErrMisused", what, err)
+		}
+	}
 	if _, err := whole.Get(t.Context(), table.Item{"customer": libtest.Str("x"), "placed": libtest.Str("y")}, libtest.Epoch); !errors.Is(err, shard.ErrMisused) {
 		t.Errorf("Get with a RandomSuffix: error %v, want ErrMisused", err)
 	}

@@ -213,3 +213,52 @@ func TestUpdatesOfAnotherItem(t *testing.T) {
 		}
 	}
 }
+
+// behind is a view of a shard map that lacks the newest count, 2. It counts reads of the map itself.
+type behind struct{ read int }
+
+func (*behind) Lookup(_ context.Context, key string, _ time.Time) (shardmap.Entry, error) {
+	return shardmap.Entry{Key: key}, nil
+}
+
+func (b *behind) Current(_ context.Context, key string) (shardmap.Entry, error) {
+	b.read++
+	return shardmap.Entry{Key: key, Version: 1, Max: 2, History: shard.History{{At: libtest.Epoch, Count: 2}}}, nil
+}
+
+// TestReadsByTheCurrentCount checks which reads of random write shards need the newest count: consistent ones, those after a
+// cursor, and counts. A first page that is not the last is read again.
+func TestReadsByTheCurrentCount(t *testing.T) {
+	counts, db := &behind{}, &memory{}
+	logs := &table.Table{Client: db, Name: "logs", PartitionKey: "customer", SortKey: "placed", Shards: counts, Layout: table.RandomSuffix{}}
+	for n, key := range []string{"acme#0", "acme#1", "acme#0", "acme#0", "acme#1"} {
+		db.items = append(db.items, table.Item{"customer": libtest.Str(key), "placed": libtest.Str(fmt.Sprint(n)), "id": libtest.Str(fmt.Sprint(n))})
+	}
+	first, err := logs.Page(t.Context(), "acme", table.Span{Limit: 2}, libtest.Epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, c := range map[string]struct {
+		span table.Span
+		want string // items, then whether there is a next page, and reads of the map
+	}{
+		"a first page":      {table.Span{Limit: 2}, "[0 1] true 2"},
+		"the next page":     {table.Span{Limit: 2, After: first.Next}, "[2 3] true 1"},
+		"a consistent page": {table.Span{Limit: 2, Consistent: true}, "[0 1] true 1"},
+		"a whole range":     {table.Span{Limit: 5}, "[0 2 3] false 0"},
+		"consistent, whole": {table.Span{Consistent: true}, "[0 1 2 3 4] false 1"},
+	} {
+		counts.read = 0
+		page, err := logs.Page(t.Context(), "acme", c.span, libtest.Epoch)
+		var ids []string
+		for _, it := range page.Items {
+			ids = append(ids, libtest.Text(it["id"]))
+		}
+		if got := fmt.Sprint(ids, " ", page.Next != "", " ", counts.read); err != nil || got != c.want {
+			t.Errorf("%s: %s, %v; want %s", what, got, err, c.want)
+		}
+	}
+	if n, err := logs.Count(t.Context(), "acme", table.Span{}, libtest.Epoch); err != nil || n != 5 {
+		t.Errorf("counted %d, %v; want 5", n, err)
+	}
+}
