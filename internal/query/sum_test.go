@@ -116,3 +116,17 @@ func TestRankByHistogram(t *testing.T) {
 		}
 	}
 }
+
+// TestPlacesInTops checks that a top has a player only at the place that it has there.
+func TestPlacesInTops(t *testing.T) {
+	at, top := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC), board.NewTop()
+	top.Take(board.State{Place: boards.Place{Player: "p", Score: score(t, "5"), At: at}, Rev: 1, Present: true})
+	for _, c := range []struct {
+		player, score string
+		want          bool
+	}{{"p", "5", true}, {"p", "6", false}, {"p", "4", false}, {"q", "5", false}} {
+		if got := hasPlace(top, boards.Place{Player: c.player, Score: score(t, c.score), At: at}); got != c.want {
+			t.Errorf("%+v: in the top %t", c, got)
+		}
+	}
+}

@@ -211,19 +211,26 @@ func TestUpdatesOfAnotherItem(t *testing.T) {
 		if found, ok := errors.AsType[*types.ConditionalCheckFailedException](err); errors.Is(err, shard.ErrMisused) != misused || !ok || found.Item != nil {
 			t.Errorf("with item %q there: %v, want ErrMisused: %t", there, err, misused)
 		}
+		if _, err := orders.Update(t.Context(), libtest.Order(1), &dynamodb.UpdateItemInput{TableName: aws.String("x")}, libtest.Epoch); !errors.Is(err, shard.ErrMisused) {
+			t.Errorf("with a table name: %v, want ErrMisused", err)
+		}
 	}
 }
 
 // behind is a view of a shard map that lacks the newest count, 2. It counts reads of the map itself.
-type behind struct{ read int }
+type behind struct {
+	version int64 // that the view has
+	read    int
+	err     error
+}
 
-func (*behind) Lookup(_ context.Context, key string, _ time.Time) (shardmap.Entry, error) {
-	return shardmap.Entry{Key: key}, nil
+func (b *behind) Lookup(_ context.Context, key string, _ time.Time) (shardmap.Entry, error) {
+	return shardmap.Entry{Key: key, Version: b.version}, nil
 }
 
 func (b *behind) Current(_ context.Context, key string) (shardmap.Entry, error) {
 	b.read++
-	return shardmap.Entry{Key: key, Version: 1, Max: 2, History: shard.History{{At: libtest.Epoch, Count: 2}}}, nil
+	return shardmap.Entry{Key: key, Version: 1, Max: 2, History: shard.History{{At: libtest.Epoch, Count: 2}}}, b.err
 }
 
 // TestReadsByTheCurrentCount checks which reads of random write shards need the newest count: consistent ones, those after a
@@ -258,6 +265,15 @@ func TestReadsByTheCurrentCount(t *testing.T) {
 			t.Errorf("%s: %s, %v; want %s", what, got, err, c.want)
 		}
 	}
+	counts.read, counts.version = 0, 1
+	if page, err := logs.Page(t.Context(), "acme", table.Span{Limit: 2}, libtest.Epoch); err != nil || counts.read != 1 || len(page.Items) != 2 {
+		t.Errorf("with a view that is not behind: %+v, %v, after %d reads of the map", page, err, counts.read)
+	}
+	counts.err = shard.ErrStale
+	if page, err := logs.Page(t.Context(), "acme", table.Span{Limit: 2}, libtest.Epoch); !errors.Is(err, shard.ErrStale) {
+		t.Errorf("without the map: %+v, %v", page, err)
+	}
+	counts.err = nil
 	if n, err := logs.Count(t.Context(), "acme", table.Span{}, libtest.Epoch); err != nil || n != 5 {
 		t.Errorf("counted %d, %v; want 5", n, err)
 	}
