@@ -96,10 +96,9 @@ func load(path, program string) *pkg {
 		p.sources = append(p.sources, &source{name, string(text), file})
 		p.collect(p.sources[len(p.sources)-1], fset)
 	}
-	where := regexp.MustCompile(*at)
+	where, random := regexp.MustCompile(*at), rand.New(rand.NewPCG(*seed, 0))
 	p.faults = slices.DeleteFunc(p.faults, func(f *fault) bool { return !where.MatchString(fmt.Sprint(f.source.name, ":", f.line)) })
-	random, found := rand.New(rand.NewPCG(*seed, 0)), len(p.faults)
-	p.faults = slices.DeleteFunc(p.faults, func(*fault) bool { return random.IntN(found) >= *sample })
+	p.faults = slices.DeleteFunc(slices.Clone(p.faults), func(*fault) bool { return random.IntN(len(p.faults)) >= *sample })
 	p.buildAll()
 	return p
 }
