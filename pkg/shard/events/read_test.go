@@ -11,7 +11,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
-	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -162,36 +161,6 @@ func TestLastPutOfEventWins(t *testing.T) {
 	got, err := events.NewReader(d.Client, d.Names.Events, d.Shards).Get(libtest.Within(t), "e", list[0].ID, now, now)
 	if err != nil || got.Data["n"].(*types.AttributeValueMemberN).Value != "1" {
 		t.Fatalf("Get = %v, %v; want n = 1", got, err)
-	}
-}
-
-// TestGetReturnsErrNotFound checks that Get of an event that was never put returns ErrNotFound.
-func TestGetReturnsErrNotFound(t *testing.T) {
-	d := deploy(t)
-	_, err := events.NewReader(d.Client, d.Names.Events, d.Shards).Get(libtest.Within(t), "e", "x", libtest.Later, libtest.Later)
-	if !errors.Is(err, shard.ErrNotFound) {
-		t.Fatalf("error %v, want ErrNotFound", err)
-	}
-}
-
-// TestReadsAfterShrinkCostLess checks the queries of ranges before, during and after a storm of the same day. A range
-// within two minutes before the storm reads all write shards, since its growth may have been dated again.
-func TestReadsAfterShrinkCostLess(t *testing.T) {
-	t.Parallel()
-	d := deploy(t)
-	noon := libtest.Later.Add(-24 * time.Hour)
-	d.SetShards(t, "E#calm", fmt.Sprintf("%d:80", noon.Unix()), fmt.Sprintf("%d:2", noon.Add(time.Hour).Unix()))
-	d.put(t, spread("calm", 500, noon.Add(-time.Minute), 2*time.Minute), libtest.Later)
-	counted := &libtest.Queries{Client: d.Client}
-	reader := events.NewReader(counted, d.Names.Events, d.Shards)
-	cost := func(from, to time.Duration) int64 {
-		counted.Made.Store(0)
-		readAll(t, reader, events.Range{Entity: "calm", From: noon.Add(from), To: noon.Add(to), Limit: 1000}, libtest.Later)
-		return counted.Made.Load()
-	}
-	before, during, after := cost(-5*time.Minute, -4*time.Minute), cost(0, 30*time.Minute), cost(2*time.Hour, 3*time.Hour)
-	if before != 1 || during != 80 || after != 2 {
-		t.Errorf("%d queries before the storm, %d in it, %d after it; want 1, 80, 2", before, during, after)
 	}
 }
 

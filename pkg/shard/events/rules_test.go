@@ -221,6 +221,9 @@ func TestReadsByTheCurrentCount(t *testing.T) {
 				t.Errorf("down %t: %+v, %v", table.down, page, err)
 			}
 		}
+		if ev, err := reader.Get(t.Context(), "e", "absent", at, now); !errors.Is(err, shard.ErrNotFound) {
+			t.Errorf("an event that was never put: %+v, %v", ev, err)
+		}
 	})
 }
 
