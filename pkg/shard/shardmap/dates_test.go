@@ -146,8 +146,8 @@ func TestNamesKeepTheirHistory(t *testing.T) {
 					e, err = c.GrowFrom(t.Context(), e, n+2, Note{Why: fmt.Sprint(n), Kind: string(of)}, time.Now())
 				}
 			}
-			if err != nil || len(e.History) != want {
-				t.Errorf("%d changes, want %d: %v", len(e.History), want, err)
+			if err != nil || len(e.History) != want || e.Forgotten != (want < 40) {
+				t.Errorf("%d changes, want %d: %v; forgotten %t", len(e.History), want, err, e.Forgotten)
 			}
 		}
 	})

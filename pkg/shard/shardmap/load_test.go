@@ -147,7 +147,7 @@ func TestLeadFollowsFromOptions(t *testing.T) {
 		{Options{}, LeadTime, MaxAhead},
 		{Options{ViewAge: 3 * time.Second}, 5750 * time.Millisecond, MaxAhead},
 		{Options{ViewAge: 500 * time.Millisecond, EventAhead: 4 * time.Second}, 5250 * time.Millisecond, 4 * time.Second},
-		{Options{ViewAge: time.Hour, EventAhead: time.Hour}, MaxViewAge + MaxEventAhead + CommitTime + HostClocks, MaxEventAhead},
+		{Options{ViewAge: time.Hour, EventAhead: time.Hour}, 14250 * time.Millisecond, 8 * time.Second},
 	} {
 		f := mapfake.New(10, 0, 0)
 		view := New(f, "m", c.o)
