@@ -109,6 +109,11 @@ func TestSequence(t *testing.T) {
 			t.Errorf("%q: %q, %v; want %q", text, got, err, want)
 		}
 	}
+	for text, want := range map[string]string{"0": "0", "9~": "9~", "9~~": "", "!5": "", "x": "", "": ""} {
+		if got := sequenceOf(stored("s", text, 1, now)); got != want {
+			t.Errorf("stored %q: %q, want %q", text, got, want)
+		}
+	}
 }
 
 // TestReplacedRecently checks for how long a query may have seen half of a transaction.
