@@ -40,6 +40,10 @@ func TestMisusedCalls(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	year10000 := time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
+	if _, err := NewWriter(nil, "events", shards, Options{}).PutTransact(t.Context(), Event{Entity: "e", ID: "x", Time: year10000}, year10000); !errors.Is(err, shard.ErrMisused) {
+		t.Errorf("in year 10000: %v", err)
+	}
 	for _, err := range NewWriter(nil, "events", shards, Options{}).Put(t.Context(), []Event{{Entity: "e", ID: "x", Time: libtest.Later}}, libtest.Later) {
 		if !errors.Is(err, shard.ErrMisused) {
 			t.Errorf("a put without a client: %v", err)
