@@ -163,13 +163,17 @@ func outdatedRow(t testing.TB, r *rig, name string) {
 	pk, sk := schema.EntryKey(name, "all", "p1")
 	r.update(t, r.names.Items, pk, sk, "SET score = :s, rev = rev + :one", item{":s": num(1_000_000), ":one": num(1)})
 	enginetest.Eventually(t, func() bool { return len(check(t, r.checker(quick(nil)), boardTarget(name))) == 0 })
-	for _, pk := range schema.NotePartitions() {
-		for _, it := range enginetest.Query(t, r.db, r.names.Rollups, pk) {
-			if of, rows := schema.ParseRowsNote(dynamo.Text(it, "sk")); rows && strings.HasPrefix(of, "L#"+name+"#") {
-				r.delete(t, r.names.Rollups, pk, dynamo.Text(it, "sk"))
+	enginetest.Eventually(t, func() (dropped bool) { // the fold may not have stored it yet
+		for _, pk := range schema.NotePartitions() {
+			for _, it := range enginetest.Query(t, r.db, r.names.Rollups, pk) {
+				if of, rows := schema.ParseRowsNote(dynamo.Text(it, "sk")); rows && strings.HasPrefix(of, "L#"+name+"#") {
+					r.delete(t, r.names.Rollups, pk, dynamo.Text(it, "sk"))
+					dropped = true
+				}
 			}
 		}
-	}
+		return dropped
+	})
 }
 
 // summarized is how the faults' tests write a kind of key.

@@ -33,20 +33,7 @@ type snapshotRun struct {
 	started atomic.Int64     // starts that read no keys
 }
 
-// dying is a client whose transactions fail after the first left ones.
-type dying struct {
-	shardmap.ChangerClient
-	left int
-}
-
 var errDied = errors.New("it died")
-
-func (d *dying) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
-	if d.left--; d.left < 0 {
-		return nil, errDied
-	}
-	return d.ChangerClient.TransactWriteItems(ctx, in, o...)
-}
 
 // TestStartsMissNoChangeOnTheEngine checks that every start has every change that was acknowledged before it (I6).
 // Meanwhile processes change and delete keys, and two store snapshots. Writes fail before or after they are made, so
