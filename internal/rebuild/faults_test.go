@@ -17,6 +17,7 @@ import (
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
@@ -158,22 +159,32 @@ func rowOf(sk string, with item) func(t testing.TB, r *rig, name string) {
 	return func(t testing.TB, r *rig, name string) { r.damage(t, name, sk, with) }
 }
 
-// outdatedRow changes scores without moving their rows in the index, and drops the fold's note to move them.
+// outdatedRow raises a score without moving its row in the index, and drops the fold's note to move it. Where the
+// boards task was faster, it raises the score again.
 func outdatedRow(t testing.TB, r *rig, name string) {
 	pk, sk := schema.EntryKey(name, "all", "p1")
-	r.update(t, r.names.Items, pk, sk, "SET score = :s, rev = rev + :one", item{":s": num(1_000_000), ":one": num(1)})
-	enginetest.Eventually(t, func() bool { return len(check(t, r.checker(quick(nil)), boardTarget(name))) == 0 })
-	enginetest.Eventually(t, func() (dropped bool) { // the fold may not have stored it yet
-		for _, pk := range schema.NotePartitions() {
-			for _, it := range enginetest.Query(t, r.db, r.names.Rollups, pk) {
-				if of, rows := schema.ParseRowsNote(dynamo.Text(it, "sk")); rows && strings.HasPrefix(of, "L#"+name+"#") {
-					r.delete(t, r.names.Rollups, pk, dynamo.Text(it, "sk"))
-					dropped = true
-				}
+	score := 1_000_000
+	enginetest.Eventually(t, func() bool {
+		if entry, err := boards.ParseEntry(r.get(t, r.names.Items, pk, sk)); err != nil || !entry.Late() {
+			require.NoError(t, err)
+			score++
+			r.update(t, r.names.Items, pk, sk, "SET score = :s, rev = rev + :one", item{":s": num(score), ":one": num(1)})
+		}
+		return r.dropsRowNotes(t, name) && len(check(t, r.checker(quick(nil)), boardTarget(name))) > 0
+	})
+}
+
+// dropsRowNotes deletes a board's notes of outdated rows, and reports whether there was one.
+func (r *rig) dropsRowNotes(t testing.TB, name string) (dropped bool) {
+	for _, pk := range schema.NotePartitions() {
+		for _, it := range enginetest.Query(t, r.db, r.names.Rollups, pk) {
+			if of, rows := schema.ParseRowsNote(dynamo.Text(it, "sk")); rows && strings.HasPrefix(of, "L#"+name+"#") {
+				r.delete(t, r.names.Rollups, pk, dynamo.Text(it, "sk"))
+				dropped = true
 			}
 		}
-		return dropped
-	})
+	}
+	return dropped
 }
 
 // summarized is how the faults' tests write a kind of key.
