@@ -64,6 +64,8 @@ var steps = []step{
 	{"query", "api-get-event-missing", `{"statusCode":404,"body":{"status":404}}`, ""},
 	{"query", "api-list-events", `{"statusCode":200,"body":{"events":[{"id":"2"},{"id":"a/b#c ü"},{"id":"3"}]}}`, ""},
 	{"query", "api-count-sessions", `{"statusCode":200,"body":{"active":1}}`, ""},
+	{"query", "api-get-session", `{"statusCode":200,"body":{"group":"shop/eu#1","id":"user ü"}}`, ""},
+	{"query", "api-list-sessions", `{"statusCode":200,"body":{"sessions":[{"id":"user ü"}]}}`, ""},
 	{"query", "api-get-leaderboard", `{"statusCode":200,"body":{"board":"game/1#eu","entries":[
 		{"rank":1,"player":"bob#1","score":40},{"rank":2,"player":"ann ü","score":12.5}]}}`, ""},
 	{"query", "api-get-rank", `{"statusCode":200,"body":{"player":"ann ü","score":12.5,"rank":2,"rank_error":0,"neighbors":[

@@ -93,11 +93,11 @@ func printActive(ctx context.Context, visitors *sessions.Store, when string, man
 }
 
 func active(ctx context.Context, visitors *sessions.Store, at time.Time) (ids []string, err error) {
-	for id, err := range visitors.IDs(ctx, "shop", at) {
+	for one, err := range visitors.List(ctx, "shop", "", at) {
 		if err != nil {
 			return nil, err
 		}
-		ids = append(ids, id)
+		ids = append(ids, one.ID)
 	}
 	return ids, nil
 }

@@ -166,7 +166,7 @@ func (s *system) read(at time.Time) {
 		{"/v1/counters", "name=viral"}, {"/v1/counters", "name=viral&consistency=strong"}, {"/v1/events", "entity=door" + day},
 		{"/v1/events/1", "entity=door&time=" + url.QueryEscape(at.Format(time.RFC3339Nano))}, {"/v1/rollups", "entity=door" + day},
 		{"/v1/leaderboards", "board=game"}, {"/v1/leaderboards", "board=game&limit=3"}, {"/v1/leaderboards/rank", "board=game&player=a&around=2"},
-		{"/v1/shards", "type=counter&name=viral"}, {"/v1/hot-keys", "since=15m"}, {"/v1/sessions", "group=shop"},
+		{"/v1/shards", "type=counter&name=viral"}, {"/v1/hot-keys", "since=15m"}, {"/v1/sessions", "group=shop"}, {"/v1/sessions", "group=shop&id=u-17"}, {"/v1/sessions/list", "group=shop"},
 	} {
 		s.call(Query, http.MethodGet, q.path, q.query, nil)
 	}

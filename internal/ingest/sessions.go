@@ -24,7 +24,7 @@ type sessionAnswer struct {
 	Group     httpapi.Name `json:"group"`
 	ID        httpapi.Name `json:"id"`
 	StartedAt string       `json:"started_at" format:"date-time" doc:"Start of the session, which renewals keep"`
-	ExpiresAt string       `json:"expires_at" format:"date-time" doc:"End of the session, if it is not renewed"`
+	EndsAt    string       `json:"ends_at" format:"date-time" doc:"End of the session, if it is not renewed"`
 }
 
 type sessionOutput struct{ Body sessionAnswer }

@@ -47,7 +47,7 @@ func TestSessionsAreAnswered(t *testing.T) {
 	now = now.Add(time.Minute)
 	got = r.send(http.MethodPut, "/v1/sessions", `{"group":"shop/ü#1","id":"~beat","ttl":"720h"}`)
 	got.decode(t, &again)
-	if again.StartedAt != first.StartedAt || !sameTime(t, first.StartedAt, began) || !sameTime(t, again.ExpiresAt, now.Add(720*time.Hour)) {
+	if again.StartedAt != first.StartedAt || !sameTime(t, first.StartedAt, began) || !sameTime(t, again.EndsAt, now.Add(720*time.Hour)) {
 		t.Errorf("%+v, then %+v", first, again)
 	}
 	if n := r.active("shop/ü#1"); n != 1 || r.items() != 1 {

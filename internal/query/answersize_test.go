@@ -108,7 +108,7 @@ func TestManyShardCountsArePaged(t *testing.T) {
 	if err != nil || first.Cursor == "" {
 		t.Fatalf("%d keys, cursor %q, %v", len(first.Keys), first.Cursor, err)
 	}
-	if after, err := decodeListCursor(first.Cursor); err != nil || after != entries[len(first.Keys)-1].Key {
+	if after, err := decodeCursor(listOfShards, first.Cursor, isBaseKey); err != nil || after != entries[len(first.Keys)-1].Key {
 		t.Errorf("the second page begins after %.10q, %v", after, err)
 	}
 	rest, err := listOf(entries[len(first.Keys):])

@@ -1,95 +1,64 @@
 package query
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
-// cursor is the encoded form of a position in a range of events.
+// cursor is the encoded form of a position in a list.
 type cursor struct {
 	Version int    `json:"v"`
-	Range   string `json:"r"` // identifies the range
-	After   string `json:"a"` // the sort key, or the time, after which the next page begins
+	List    string `json:"r"` // the digest of the list's parameters
+	After   string `json:"a"` // the position after which the next page begins
 }
 
 const cursorVersion = 1
 
-// cursorText encodes a cursor for callers.
-func cursorText(form any) string {
-	text, _ := json.Marshal(form) // a cursor has only strings and numbers
-	return base64.RawURLEncoding.EncodeToString(text)
+// text encodes the cursor for callers.
+func (c cursor) text() string {
+	form, _ := json.Marshal(c) // a cursor has only strings and numbers
+	return base64.RawURLEncoding.EncodeToString(form)
 }
 
-// readCursor decodes the text of cursorText.
-func readCursor(text string, form any) error {
-	plain, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil {
-		return err
+// encodeCursor returns a cursor for a position in the list with these parameters.
+func encodeCursor(list, after string) string {
+	return cursor{cursorVersion, digest(list), after}.text()
+}
+
+// decodeCursor returns the position of a cursor in the list with these parameters, "" for no cursor. isPosition reports
+// whether a text is a position.
+func decodeCursor(list, text string, isPosition func(string) bool) (after string, err error) {
+	if text == "" {
+		return "", nil
 	}
-	return json.Unmarshal(plain, form)
-}
-
-func encodeCursor(r events.Range, after string) string {
-	return cursorText(cursor{cursorVersion, rangeDigest(r), after})
-}
-
-func decodeCursor(r events.Range, text string) (after string, err error) {
 	var c cursor
-	if err := readCursor(text, &c); err != nil || c.Version != cursorVersion || !isPosition(c.After) {
-		return "", errors.New("it is not a cursor of this API")
+	plain, err := base64.RawURLEncoding.DecodeString(text)
+	err = cmp.Or(err, json.Unmarshal(plain, &c))
+	if err != nil || c.Version != cursorVersion || !isPosition(c.After) {
+		return "", httpapi.InvalidAt("query.cursor", "it is not a cursor of this API", text)
 	}
-	if c.Range != rangeDigest(r) {
-		return "", errors.New("it belongs to another entity or order")
+	if c.List != digest(list) {
+		return "", httpapi.InvalidAt("query.cursor", "it belongs to a list with other parameters", text)
 	}
 	return c.After, nil
 }
 
-// listCursor is the encoded form of a position in the list of shard counts.
-type listCursor struct {
-	Version int    `json:"v"`
-	Key     string `json:"k"` // the last base key of the page before
+func digest(list string) string {
+	sum := sha256.Sum256([]byte(list))
+	return base64.RawURLEncoding.EncodeToString(sum[:6])
 }
 
-func encodeListCursor(key string) string { return cursorText(listCursor{cursorVersion, key}) }
-
-// decodeListCursor returns the base key after which the list continues, or "" for the start.
-func decodeListCursor(text string) (after string, err error) {
-	if text == "" {
-		return "", nil
-	}
-	var c listCursor
-	err = readCursor(text, &c)
-	if err == nil {
-		_, err = schema.ParseBaseKey(c.Key)
-	}
-	if err != nil || c.Version != cursorVersion {
-		return "", errors.New("it is not a cursor of a list of shard counts")
-	}
-	return c.Key, nil
-}
-
-// isPosition reports whether a text is an event's sort key or a time.
-func isPosition(text string) bool {
+// isEventPosition reports whether a text is an event's sort key or a time.
+func isEventPosition(text string) bool {
 	if _, err := time.Parse(schema.TimeLayout, text); err == nil {
 		return true
 	}
 	_, id, err := schema.ParseEventSortKey(text)
 	return err == nil && httpapi.Name(id).Fault() == ""
-}
-
-// rangeDigest identifies a range by its entity and order.
-func rangeDigest(r events.Range) string {
-	order := "asc"
-	if r.Desc {
-		order = "desc"
-	}
-	sum := sha256.Sum256([]byte(order + "\x00" + r.Entity))
-	return base64.RawURLEncoding.EncodeToString(sum[:6])
 }

@@ -68,7 +68,7 @@ func (e *eventReader) list(ctx context.Context, in *eventsInput, now time.Time) 
 	out := &eventsOutput{}
 	out.Body.Events = list
 	if next != "" {
-		out.Body.Cursor = encodeCursor(r, next)
+		out.Body.Cursor = encodeCursor(listOfEvents(in), next)
 	}
 	return out, nil
 }
@@ -113,15 +113,13 @@ func (e *eventReader) rangeOf(in *eventsInput, now time.Time) (events.Range, err
 		return r, httpapi.InvalidAt("query.to", "it is before from", httpapi.FormatTime(in.To.Time))
 	}
 	r.From, r.To = clampTime(r.From, now), clampTime(r.To, now)
-	if in.Cursor != "" {
-		after, err := decodeCursor(r, in.Cursor)
-		if err != nil {
-			return r, httpapi.InvalidAt("query.cursor", err.Error(), in.Cursor)
-		}
-		r.After = after
-	}
-	return r, nil
+	var err error
+	r.After, err = decodeCursor(listOfEvents(in), in.Cursor, isEventPosition)
+	return r, err
 }
+
+// listOfEvents returns the parameters that a cursor belongs to.
+func listOfEvents(in *eventsInput) string { return in.Order + "\x00" + string(in.Entity) }
 
 // defaultFrom returns the start of a range without one: span before its end or now, whichever is earlier.
 func defaultFrom(to httpapi.Time, now time.Time, span time.Duration) time.Time {

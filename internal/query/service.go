@@ -151,8 +151,10 @@ func Routes(s *Service) httpapi.Routes {
 			"Returns the players with the best scores, as of the last fold.", s.boards.getBoard, http.StatusNotFound)
 		get(c, httpapi.ForCallers, "/v1/leaderboards/rank", "get-rank", "Read a player's rank and neighbours",
 			"Returns a player's score, which is read consistently, and its rank. The rank may be off by rank_error, and is as of as_of.", s.boards.getRank, http.StatusNotFound)
-		get(c, httpapi.ForCallers, "/v1/sessions", "count-sessions", "Count a group's active sessions",
-			"Returns the number of sessions that have not expired and were not ended. It is read from an index, which mostly has a change within a second.", s.sessions.count)
+		get(c, httpapi.ForCallers, "/v1/sessions", "get-sessions", "Read a session, or count a group's active sessions",
+			"Returns an active session, which is read consistently, or without id the number of sessions that have not expired and were not ended. The number is read from an index, which mostly has a change within a second.", s.sessions.getSessions, http.StatusNotFound)
+		get(c, httpapi.ForCallers, "/v1/sessions/list", "list-sessions", "List a group's active sessions",
+			"Returns a page of a group's active sessions, sorted by id. If the page has a cursor, there are more. A session that is active while all pages are read is in one of them. The index mostly has a change within a second.", s.sessions.list)
 		get(c, httpapi.ForOperators, "/v1/shards", "get-shards", "Read shard counts",
 			"Returns the shard count of one key with its history, or without type and name a list of all keys that ever had more than one write shard.", s.shards.getShards)
 		HeatRoutes(s.heat)(api)

@@ -263,7 +263,7 @@ func TestShards(t *testing.T) {
 	if got := r.get("/v1/shards", &list); got != 200 || len(list.Keys) != 2 || list.Keys[1].Type != "entity" {
 		t.Errorf("%d, got %+v", got, list)
 	}
-	if r.get("/v1/shards?cursor="+encodeListCursor("C#a#b"), &list); len(list.Keys) != 1 || list.Keys[0].Type != "entity" {
+	if r.get("/v1/shards?cursor="+encodeCursor(listOfShards, "C#a#b"), &list); len(list.Keys) != 1 || list.Keys[0].Type != "entity" {
 		t.Errorf("after the counter: %+v", list)
 	}
 	for _, bad := range []string{"?type=counter", "?name=x", "?type=thing&name=x"} {

@@ -2,32 +2,133 @@ package query
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/hotshard/hotshard/internal/base/document"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
 )
 
 type sessionsInput struct {
 	Group httpapi.Name `query:"group" required:"true" example:"shop"`
+	ID    httpapi.Name `query:"id" example:"u-17" doc:"Without it, the answer is the number of active sessions"`
 }
 
-type sessionsOutput struct {
+type sessionsOutput struct{ Body sessionsAnswer }
+
+// sessionsAnswer is one session, or the number of active ones.
+type sessionsAnswer struct {
+	One   *session
+	Count activeCount
+}
+
+type activeCount struct {
+	Active int `json:"active" doc:"Number of active sessions"`
+}
+
+type session struct {
+	Group     httpapi.Name   `json:"group"`
+	ID        httpapi.Name   `json:"id"`
+	Data      httpapi.Object `json:"data,omitzero" doc:"As written; absent if there was none"`
+	StartedAt string         `json:"started_at" format:"date-time" doc:"Start of the session, which renewals keep"`
+	RenewedAt string         `json:"renewed_at" format:"date-time" doc:"Time of the last PUT"`
+	EndsAt    string         `json:"ends_at" format:"date-time" doc:"End of the session, if it is not renewed"`
+}
+
+// MarshalJSON returns an object for one session, or the number.
+func (a sessionsAnswer) MarshalJSON() ([]byte, error) {
+	if a.One != nil {
+		return json.Marshal(a.One)
+	}
+	return json.Marshal(a.Count)
+}
+
+// Schema describes both forms in the OpenAPI document.
+func (sessionsAnswer) Schema(r huma.Registry) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{
+		r.Schema(reflect.TypeFor[session](), true, "Session"),
+		r.Schema(reflect.TypeFor[activeCount](), true, "ActiveSessions"),
+	}}
+}
+
+// sessionReader reads and counts the sessions of groups.
+type sessionReader struct{ sessions *sessions.Reader }
+
+// getSessions returns one active session, or the number of a group's active sessions.
+func (r *sessionReader) getSessions(ctx context.Context, in *sessionsInput, now time.Time) (*sessionsOutput, error) {
+	if in.ID != "" {
+		one, err := r.get(ctx, string(in.Group), string(in.ID), now)
+		return &sessionsOutput{sessionsAnswer{One: one}}, err
+	}
+	n, err := r.sessions.Active(ctx, string(in.Group), now)
+	return &sessionsOutput{sessionsAnswer{Count: activeCount{n}}}, err
+}
+
+func (r *sessionReader) get(ctx context.Context, group, id string, now time.Time) (*session, error) {
+	v, err := r.sessions.Get(ctx, group, id, now)
+	if errors.Is(err, shard.ErrNotFound) {
+		return nil, httpapi.Absent("group %q has no active session %q", group, id)
+	} else if err != nil {
+		return nil, err
+	}
+	one := &session{
+		Group: httpapi.Name(group), ID: httpapi.Name(id),
+		StartedAt: httpapi.FormatTime(v.Started), RenewedAt: httpapi.FormatTime(v.Renewed), EndsAt: httpapi.FormatTime(v.Ends),
+	}
+	if v.Data != nil {
+		one.Data.RawMessage, err = document.Append(nil, v.Data)
+	}
+	if err != nil {
+		err = fmt.Errorf("session %q of group %q: %w", id, group, err)
+	}
+	return one, err
+}
+
+type sessionListInput struct {
+	Group  httpapi.Name `query:"group" required:"true" example:"shop"`
+	Limit  int          `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Maximum number of sessions in a page"`
+	Cursor string       `query:"cursor" doc:"Cursor of the previous page, with the same group"`
+}
+
+type sessionListOutput struct {
 	Body struct {
-		Active int `json:"active" doc:"Number of active sessions"`
+		Sessions []listedSession `json:"sessions" doc:"Sorted by id, in byte order"`
+		Cursor   string          `json:"cursor,omitempty" doc:"Requests the next page; absent on the last"`
 	}
 }
 
-// sessionReader counts the sessions of groups.
-type sessionReader struct{ sessions *sessions.Reader }
+type listedSession struct {
+	ID        httpapi.Name `json:"id"`
+	StartedAt string       `json:"started_at" format:"date-time" doc:"Start of the session, which renewals keep"`
+	EndsAt    string       `json:"ends_at" format:"date-time" doc:"End of the session, if it is not renewed"`
+}
 
-// count returns the number of a group's active sessions. It reads a row of an index for each.
-func (r *sessionReader) count(ctx context.Context, in *sessionsInput, now time.Time) (*sessionsOutput, error) {
-	n, err := r.sessions.Active(ctx, string(in.Group), now)
+// list returns a page of a group's active sessions.
+func (r *sessionReader) list(ctx context.Context, in *sessionListInput, now time.Time) (*sessionListOutput, error) {
+	group := "sessions\x00" + string(in.Group)
+	after, err := decodeCursor(group, in.Cursor, func(id string) bool { return httpapi.Name(id).Fault() == "" })
 	if err != nil {
 		return nil, err
 	}
-	out := &sessionsOutput{}
-	out.Body.Active = n
+	out := &sessionListOutput{}
+	page := []listedSession{}
+	for one, err := range r.sessions.List(ctx, string(in.Group), after, now) {
+		if err != nil {
+			return nil, err
+		}
+		if len(page) == in.Limit {
+			out.Body.Cursor = encodeCursor(group, string(page[in.Limit-1].ID))
+			break
+		}
+		page = append(page, listedSession{httpapi.Name(one.ID), httpapi.FormatTime(one.Started), httpapi.FormatTime(one.Ends)})
+	}
+	out.Body.Sessions = page
 	return out, nil
 }

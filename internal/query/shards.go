@@ -82,9 +82,9 @@ func (r *shardReader) getShards(ctx context.Context, in *shardsInput, now time.T
 
 // list returns a page of the shard counts after a cursor, sorted by stored key.
 func (r *shardReader) list(ctx context.Context, cursor string, now time.Time) (*shardsOutput, error) {
-	after, err := decodeListCursor(cursor)
+	after, err := decodeCursor(listOfShards, cursor, isBaseKey)
 	if err != nil {
-		return nil, httpapi.InvalidAt("query.cursor", err.Error(), cursor)
+		return nil, err
 	}
 	entries, err := r.view.Entries(ctx)
 	if err != nil {
@@ -97,15 +97,24 @@ func (r *shardReader) list(ctx context.Context, cursor string, now time.Time) (*
 	return &shardsOutput{shardsAnswer{List: list}}, err
 }
 
+// listOfShards has the parameters of a list of shard counts: none.
+const listOfShards = "shards"
+
+// isBaseKey reports whether a text is a base key.
+func isBaseKey(key string) bool {
+	_, err := schema.ParseBaseKey(key)
+	return err == nil
+}
+
 // ownKeys returns the entries without those of other programs, which it logs once.
 func (r *shardReader) ownKeys(ctx context.Context, entries []shardmap.Entry) []shardmap.Entry {
 	var foreign []string
 	entries = slices.DeleteFunc(entries, func(e shardmap.Entry) bool {
-		_, err := schema.ParseBaseKey(e.Key)
-		if err != nil && len(foreign) < maxForeign {
+		own := isBaseKey(e.Key)
+		if !own && len(foreign) < maxForeign {
 			foreign = append(foreign, e.Key)
 		}
-		return err != nil
+		return !own
 	})
 	if len(foreign) > 0 {
 		r.foreignLogged.Do(func() {
@@ -134,7 +143,7 @@ func listOf(entries []shardmap.Entry) (shardsList, error) {
 		}
 		left -= weight
 		if left < 0 && i > 0 {
-			list.Cursor = encodeListCursor(entries[i-1].Key)
+			list.Cursor = encodeCursor(listOfShards, entries[i-1].Key)
 			break
 		}
 		list.Keys = append(list.Keys, count)

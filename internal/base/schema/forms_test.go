@@ -166,7 +166,7 @@ func TestTablesOfADeployment(t *testing.T) {
 		texts = append(texts, text)
 	}
 	want := []string{
-		"p-items pk sk expires_at true false by_rank board_shard rank_key[row_rev expires_at] by_group session_shard sk[ends_at]",
+		"p-items pk sk expires_at true false by_rank board_shard rank_key[row_rev expires_at] by_group session_shard sk[started_at ends_at]",
 		"p-events pk sk expires_at true false", "p-rollups pk sk expires_at false false", "p-shard-map pk sk expires_at false false", "p-heat pk sk expires_at false true",
 	}
 	if !slices.Equal(texts, want) {

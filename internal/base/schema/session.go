@@ -15,10 +15,9 @@ import (
 //	                 markers. Also the index's sort key
 //	session_shard S  S#<group>#<shard>; the index's partition key
 //	data          M  the caller's data, if any
-//	started_at    N  Unix milliseconds
+//	started_at    N  Unix milliseconds. The index has only this attribute, ends_at and the keys
 //	renewed_at    N  Unix milliseconds of the last write. Each write raises it
-//	ends_at       N  Unix milliseconds; from then on the session is not active. The
-//	                 index projects only this attribute and the keys
+//	ends_at       N  Unix milliseconds; from then on the session is not active
 //	expires_at    N  Unix seconds: ends_at, rounded up, or two minutes after renewed_at
 //
 // A session that a call ended leaves a mark: pk, sk, renewed_at and expires_at.

@@ -100,7 +100,7 @@ func Tables(names Names) []Table {
 			Name: names.Items, PartitionKey: PK, SortKey: SK, TTL: ExpiresAt, Stream: true,
 			Indexes: []Index{
 				{Name: ByRank, PartitionKey: BoardShard, SortKey: RankKey, Include: []string{EntryRowRev, ExpiresAt}},
-				{Name: ByGroup, PartitionKey: SessionShard, SortKey: SK, Include: []string{SessionEnds}},
+				{Name: ByGroup, PartitionKey: SessionShard, SortKey: SK, Include: []string{SessionStarted, SessionEnds}},
 			},
 		},
 		{Name: names.Events, PartitionKey: PK, SortKey: SK, TTL: ExpiresAt, Stream: true},

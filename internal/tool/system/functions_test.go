@@ -52,6 +52,8 @@ func everyKind(t *testing.T, f *functions, n int) {
 		{"GET", "/v1/counters?consistency=strong&name=d", ""},
 		{"GET", "/v1/events?entity=f", ""},
 		{"GET", "/v1/sessions?group=g", ""},
+		{"GET", fmt.Sprintf("/v1/sessions?group=g&id=s%d", n), ""},
+		{"GET", "/v1/sessions/list?group=g", ""},
 		{"GET", "/v1/shards", ""},
 		{"GET", "/v1/hot-keys", ""},
 	}

@@ -3,9 +3,9 @@ package sessions
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -54,9 +54,9 @@ func (r *Reader) Get(ctx context.Context, group, id string, now time.Time) (Sess
 	return one, nil
 }
 
-// Active returns the number of a group's sessions that are active at now. It reads what IDs reads.
+// Active returns the number of a group's sessions that are active at now, read as List reads them.
 func (r *Reader) Active(ctx context.Context, group string, now time.Time) (n int, err error) {
-	for _, err := range r.IDs(ctx, group, now) {
+	for _, err := range r.list(ctx, group, "", maxRows, now) {
 		if err != nil {
 			return 0, err
 		}
@@ -65,15 +65,21 @@ func (r *Reader) Active(ctx context.Context, group string, now time.Time) (n int
 	return n, nil
 }
 
-// IDs yields the ids of a group's sessions that are active at now, each once and in byte order. It
-// ends with the first error.
+// List yields a group's sessions that are active at now and have an id after this one, each once and in
+// byte order of the ids. They have neither data nor the time of the last renewal. It ends with the first
+// error. To read a group in pages, pass the last id of the page before.
 //
 // It reads the index, which is eventually consistent: sessions that were put or ended within about
 // the last second may appear in their old state. A session that is active during the whole read
 // appears once, even if its row moves. One that starts or ends during the read may be missing.
-func (r *Reader) IDs(ctx context.Context, group string, now time.Time) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		fail := func(err error) { yield("", fmt.Errorf("reading sessions of group %q: %w", group, err)) }
+func (r *Reader) List(ctx context.Context, group, after string, now time.Time) iter.Seq2[Session, error] {
+	return r.list(ctx, group, after, firstRows, now)
+}
+
+// list is List, with the number of rows that it reads first.
+func (r *Reader) list(ctx context.Context, group, after string, rows int, now time.Time) iter.Seq2[Session, error] {
+	return func(yield func(Session, error) bool) {
+		fail := func(err error) { yield(Session{}, fmt.Errorf("reading sessions of group %q: %w", group, err)) }
 		if err := cmp.Or(dynamo.CheckNow(now), given.Check(r.client, r.shards, group)); err != nil {
 			fail(err)
 			return
@@ -83,21 +89,31 @@ func (r *Reader) IDs(ctx context.Context, group string, now time.Time) iter.Seq2
 			fail(err)
 			return
 		}
-		scan := scan{Reader: r, group: group, now: now, shards: entry.Most(), moving: !entry.Effective().Before(now.Add(-MaxTTL))}
-		for low := lowest; low != ""; {
-			keys, next, err := scan.readChunk(ctx, low)
+		scan := scan{
+			Reader: r, group: group, now: now, shards: entry.Most(), rows: rows, moving: !entry.Effective().Before(now.Add(-MaxTTL)),
+		}
+		for low := startAfter(after); low != ""; scan.rows = min(4*scan.rows, maxRows) {
+			found, next, err := scan.readChunk(ctx, low)
 			if err != nil {
 				fail(err)
 				return
 			}
-			for _, key := range keys {
-				if !yield(strings.TrimPrefix(key, schema.SessionPrefix), nil) {
+			for _, one := range found {
+				if !yield(one, nil) {
 					return
 				}
 			}
 			low = next
 		}
 	}
+}
+
+// startAfter returns the least sort key of the sessions after an id, of all for "".
+func startAfter(id string) string {
+	if id == "" {
+		return lowest
+	}
+	return lowest + id + "\x00"
 }
 
 // readSession returns a session, active or not, read strongly consistent. Of an ended one it may have only Renewed.
@@ -128,16 +144,19 @@ func parse(group, id string, it item) (Session, error) {
 	if m, ok := it[schema.SessionData].(*types.AttributeValueMemberM); ok {
 		one.Data = m.Value
 	}
-	for name, into := range map[string]*time.Time{
-		schema.SessionStarted: &one.Started, schema.SessionRenewed: &one.Renewed, schema.SessionEnds: &one.Ends,
-	} {
-		at, ok := dynamo.Millis(it, name)
-		if !ok {
-			return Session{}, fmt.Errorf("session %q: its attribute %s is not a whole number", id, name)
-		}
-		*into = at
+	return one, errors.Join(
+		one.setTime(it, schema.SessionStarted, &one.Started), one.setTime(it, schema.SessionRenewed, &one.Renewed), one.setTime(it, schema.SessionEnds, &one.Ends),
+	)
+}
+
+// setTime sets a time from an attribute in whole milliseconds.
+func (s *Session) setTime(it item, name string, into *time.Time) error {
+	at, ok := dynamo.Millis(it, name)
+	if !ok {
+		return fmt.Errorf("session %q: its attribute %s is not a whole number", s.ID, name)
 	}
-	return one, nil
+	*into = at
+	return nil
 }
 
 // millis returns a time with the stored precision.

@@ -30,6 +30,7 @@ type index struct {
 
 	mu       sync.Mutex
 	rows     map[int][]string
+	ends     int64 // of all sessions, in milliseconds
 	queries  []*dynamodb.QueryInput
 	inFlight int
 	most     int // queries in flight
@@ -61,7 +62,7 @@ func (x *index) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dyn
 		if sk < low || sk > high || sk <= after {
 			continue
 		}
-		if out.Items = append(out.Items, item{"sk": dynamo.String(sk)}); len(out.Items) == limit {
+		if out.Items = append(out.Items, item{"sk": dynamo.String(sk), "started_at": dynamo.Number(1), "ends_at": dynamo.Number(x.ends)}); len(out.Items) == limit {
 			out.LastEvaluatedKey = item{"sk": dynamo.String(sk)}
 			break
 		}
@@ -77,15 +78,22 @@ func (x *index) reader(history ...string) *Reader {
 	return NewReader(x, "t", libtest.MapOf("S#g", history...))
 }
 
-// idsOf reads all ids at noon.
-func idsOf(t *testing.T, r *Reader) (ids []string, failed error) {
-	for id, err := range r.IDs(t.Context(), "g", noon) {
-		if err != nil {
-			return ids, err
+// idsOf reads all ids at noon, in pages of a size; 0 reads them at once.
+func idsOf(t *testing.T, r *Reader, page int) (ids []string, failed error) {
+	for after, n := "", 0; ; n = 0 {
+		for one, err := range r.List(t.Context(), "g", after, noon) {
+			if err != nil {
+				return ids, err
+			}
+			ids, after, n = append(ids, one.ID), one.ID, n+1
+			if n == page {
+				break
+			}
 		}
-		ids = append(ids, id)
+		if n == 0 || n != page {
+			return ids, nil
+		}
 	}
-	return ids, nil
 }
 
 // effective is a change of the shard count that takes effect before noon by this much.
@@ -109,12 +117,12 @@ func TestQueriesOfAGroup(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			x := &index{rows: map[int][]string{0: {"s#a"}}}
-			ids, err := idsOf(t, x.reader(c.history...))
-			if err != nil || !slices.Equal(ids, []string{"a"}) || len(x.queries) != c.shards*c.reads || x.most != min(c.shards, 16) {
-				t.Errorf("%v: %q, %v in %d queries, of them %d at once; want a in %d, %d", c.history, ids, err, len(x.queries), x.most, c.shards*c.reads, min(c.shards, 16))
+			n, err := x.reader(c.history...).Active(t.Context(), "g", noon)
+			if err != nil || n != 1 || len(x.queries) != c.shards*c.reads || x.most != min(c.shards, 16) {
+				t.Errorf("%v: Active = %d, %v in %d queries, of them %d at once; want 1 in %d, %d", c.history, n, err, len(x.queries), x.most, c.shards*c.reads, min(c.shards, 16))
 			}
 			want := &dynamodb.QueryInput{
-				TableName: aws.String("t"), IndexName: aws.String("by_group"), ProjectionExpression: aws.String("sk"), Limit: &c.limit,
+				TableName: aws.String("t"), IndexName: aws.String("by_group"), ProjectionExpression: aws.String("sk, started_at, ends_at"), Limit: &c.limit,
 				KeyConditionExpression: aws.String("session_shard = :shard AND sk BETWEEN :low AND :high"), FilterExpression: aws.String("ends_at > :now"),
 				ExpressionAttributeValues: item{
 					":shard": x.queries[0].ExpressionAttributeValues[":shard"], ":low": dynamo.String("s#"), ":high": dynamo.String("s$"), ":now": dynamo.Number(noon.UnixMilli()),
@@ -155,12 +163,12 @@ func TestPagesOfAGroupEndAnywhere(t *testing.T) {
 				history = effective(time.Hour, shards)
 			}
 			r := x.reader(history)
-			ids, err := idsOf(t, r)
+			ids, err := idsOf(t, r, random.IntN(8))
 			n, failed := r.Active(t.Context(), "g", noon)
 			if !slices.Equal(ids, want) || err != nil || n != len(want) || failed != nil {
-				t.Errorf("seed %d, world %d: IDs = %q, %v; Active = %d, %v; want %q", seed, world, ids, err, n, failed, want)
+				t.Errorf("seed %d, world %d: List = %q, %v; Active = %d, %v; want %q", seed, world, ids, err, n, failed, want)
 			}
-			if limit := 2 * (len(want)/x.page + 1) * 2 * shards * 2 * 4; len(x.queries) > limit {
+			if limit := 2 * (len(want) + 1) * 2 * shards * 2 * 4; len(x.queries) > limit {
 				t.Errorf("seed %d, world %d: %d queries, want at most %d", seed, world, len(x.queries), limit)
 			}
 		})
@@ -178,8 +186,8 @@ func TestMovedRowsAreFound(t *testing.T) {
 					x.rows[0], x.rows[19] = []string{"s#a", "s#z"}, nil
 				}
 			}
-			if ids, err := idsOf(t, x.reader(history)); err != nil || !slices.Equal(ids, want) {
-				t.Errorf("%s: IDs = %q, %v; want %q", history, ids, err, want)
+			if ids, err := idsOf(t, x.reader(history), 0); err != nil || !slices.Equal(ids, want) {
+				t.Errorf("%s: List = %q, %v; want %q", history, ids, err, want)
 			}
 		})
 	}
@@ -202,17 +210,17 @@ func TestReadsOfAGroupFail(t *testing.T) {
 				return broken
 			}
 			r := x.reader(effective(time.Hour, 2))
-			ids, err := idsOf(t, r)
+			ids, err := idsOf(t, r, 0)
 			x.queries = nil
 			n, failed := r.Active(t.Context(), "g", noon)
 			if !errors.Is(err, broken) || !errors.Is(failed, broken) || n != 0 || !slices.Equal(ids, c.want) {
-				t.Errorf("%s: IDs = %q, %v; Active = %d, %v; want the error", name, ids, err, n, failed)
+				t.Errorf("%s: List = %q, %v; Active = %d, %v; want the error", name, ids, err, n, failed)
 			}
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
 		x := &index{rows: map[int][]string{0: {"s#a", "s#b", "s#c"}}, page: 1}
-		for range x.reader().IDs(t.Context(), "g", noon) {
+		for range x.reader().List(t.Context(), "g", "", noon) {
 			break
 		}
 		if len(x.queries) != 1 {

@@ -1,9 +1,12 @@
 package sessions
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -23,6 +26,7 @@ const (
 // Bounds of the concurrent reads of a scan.
 const (
 	maxQueries = 16     // in flight
+	firstRows  = 200    // over all write shards, if minPage allows it. Each chunk has four times as many
 	maxRows    = 50_000 // over all write shards, if minPage allows it
 	minPage    = 100
 	maxPage    = 5000
@@ -39,29 +43,32 @@ type scan struct {
 	group  string
 	now    time.Time
 	shards int  // the most write shards that the group ever had
+	rows   int  // of the next chunk
 	moving bool // the count changed within MaxTTL, so rows of active sessions may move
 }
 
-// readChunk returns the next sort keys of active sessions, in order, beginning at low. It also returns the low
+// readChunk returns the next active sessions, sorted by id, whose sort keys begin at low. It also returns the low
 // of the following chunk, "" at the end.
-func (s *scan) readChunk(ctx context.Context, low string) (keys []string, next string, err error) {
-	keys, high, err := s.readShards(ctx, low, highest, true)
+func (s *scan) readChunk(ctx context.Context, low string) (found []Session, next string, err error) {
+	found, high, err := s.readShards(ctx, low, highest, true)
 	if err == nil && s.moving {
-		var again []string
+		var again []Session
 		again, _, err = s.readShards(ctx, low, high, false)
-		keys = append(keys, again...)
+		found = append(found, again...)
 	}
-	slices.Sort(keys)
+	slices.SortFunc(found, func(a, b Session) int { // of a row that moved, the newest state is first
+		return cmp.Or(cmp.Compare(a.ID, b.ID), b.Started.Compare(a.Started), b.Ends.Compare(a.Ends))
+	})
 	if high != highest {
 		next = high + "\x00" // the least text after it
 	}
-	return slices.Compact(keys), next, err
+	return slices.CompactFunc(found, func(a, b Session) bool { return a.ID == b.ID }), next, err
 }
 
-// readShards returns the sort keys from low to high, both included, on all write shards. If paged, it reads at
-// most one page of each. It returns all keys up to upTo, and none after it.
-func (s *scan) readShards(ctx context.Context, low, high string, paged bool) (keys []string, upTo string, err error) {
-	found, ends := make([][]string, s.shards), make([]string, s.shards)
+// readShards returns the sessions with sort keys from low to high, both included, on all write shards. If paged, it
+// reads at most one page of each. It returns all sessions up to upTo, and none after it.
+func (s *scan) readShards(ctx context.Context, low, high string, paged bool) (all []Session, upTo string, err error) {
+	found, ends := make([][]Session, s.shards), make([]string, s.shards)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxQueries)
 	for n := range found {
@@ -74,33 +81,43 @@ func (s *scan) readShards(ctx context.Context, low, high string, paged bool) (ke
 		return nil, "", err
 	}
 	upTo = slices.Min(ends)
-	keys = slices.DeleteFunc(slices.Concat(found...), func(key string) bool { return key > upTo })
-	return keys, upTo, nil
+	all = slices.DeleteFunc(slices.Concat(found...), func(one Session) bool { return lowest+one.ID > upTo })
+	return all, upTo, nil
 }
 
-// query returns the sort keys from low to high, both included, on one write shard. If paged, it reads at
+// query returns the sessions with sort keys from low to high, both included, on one write shard. If paged, it reads at
 // most one page. end is the key up to which it has read.
-func (s *scan) query(ctx context.Context, n int, low, high string, paged bool) (keys []string, end string, err error) {
+func (s *scan) query(ctx context.Context, n int, low, high string, paged bool) (found []Session, end string, err error) {
 	input := &dynamodb.QueryInput{
-		TableName: &s.table, IndexName: aws.String(schema.ByGroup), ProjectionExpression: aws.String("sk"),
+		TableName: &s.table, IndexName: aws.String(schema.ByGroup), ProjectionExpression: aws.String("sk, started_at, ends_at"),
 		KeyConditionExpression: aws.String("session_shard = :shard AND sk BETWEEN :low AND :high"),
 		FilterExpression:       aws.String("ends_at > :now"),
 		ExpressionAttributeValues: item{
 			":shard": dynamo.String(schema.SessionShardKey(s.group, n)), ":low": dynamo.String(low), ":high": dynamo.String(high),
 			":now": dynamo.Number(s.now.UnixMilli()),
 		},
-		Limit: aws.Int32(int32(min(max(maxRows/s.shards, minPage), maxPage))),
+		Limit: aws.Int32(int32(min(max(s.rows/s.shards, minPage), maxPage))),
 	}
 	for page, err := range dynamo.Pages(ctx, dynamo.Persistent(s.client), input) {
 		if err != nil {
 			return nil, "", fmt.Errorf("querying write shard %d: %w", n, err)
 		}
 		for _, row := range page.Items {
-			keys = append(keys, dynamo.Text(row, schema.SK))
+			one, err := s.parseRow(row)
+			if err != nil {
+				return nil, "", err
+			}
+			found = append(found, one)
 		}
 		if paged && len(page.LastEvaluatedKey) > 0 {
-			return keys, dynamo.Text(page.LastEvaluatedKey, schema.SK), nil
+			return found, dynamo.Text(page.LastEvaluatedKey, schema.SK), nil
 		}
 	}
-	return keys, high, nil
+	return found, high, nil
+}
+
+// parseRow returns the session of a row of the index.
+func (s *scan) parseRow(row item) (Session, error) {
+	one := Session{Group: s.group, ID: strings.TrimPrefix(dynamo.Text(row, schema.SK), lowest)}
+	return one, errors.Join(one.setTime(row, schema.SessionStarted, &one.Started), one.setTime(row, schema.SessionEnds, &one.Ends))
 }

@@ -155,15 +155,15 @@ func (s *schedule) check(p *process, now time.Time) error {
 			want[id] = show(one)
 		}
 	}
-	for id, err := range p.store.IDs(s.t.Context(), s.group, now) {
-		if err != nil || got[id] != "" {
-			return fmt.Errorf("IDs: %q (again: %t): %w", id, got[id] != "", err)
+	for row, err := range p.store.List(s.t.Context(), s.group, "", now) {
+		if err != nil || got[row.ID] != "" {
+			return fmt.Errorf("List: %q (again: %t): %w", row.ID, got[row.ID] != "", err)
 		}
-		one, err := p.store.Get(s.t.Context(), s.group, id, now)
-		if err != nil {
-			return err
+		one, err := p.store.Get(s.t.Context(), s.group, row.ID, now)
+		if err != nil || !one.Started.Equal(row.Started) || !one.Ends.Equal(row.Ends) {
+			return fmt.Errorf("List: %+v, want the times of %+v: %w", row, one, err)
 		}
-		got[id] = show(one)
+		got[row.ID] = show(one)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		return fmt.Errorf("at %s: want -, got +\n%s", now, diff)

@@ -231,7 +231,7 @@ func TestDescribe(t *testing.T) {
 	names := schema.NamesFor("p-")
 	items, events := OwnSource(names, kind.Items), OwnSource(names, kind.Events)
 	if items.Table != "p-items" || items.PartitionKey != "pk" || items.SortKey != "sk" || items.Own != kind.Items || len(items.Indexes) != 2 || items.Indexes[0].Name != "by_rank" ||
-		fmt.Sprint(items.Indexes[1]) != fmt.Sprint(secondary.New("by_group", []string{"session_shard"}, []string{"sk"}, []string{"pk", "sk"}, []string{"ends_at"})) || events.Table != "p-events" || len(events.Indexes) != 0 {
+		fmt.Sprint(items.Indexes[1]) != fmt.Sprint(secondary.New("by_group", []string{"session_shard"}, []string{"sk"}, []string{"pk", "sk"}, []string{"started_at", "ends_at"})) || events.Table != "p-events" || len(events.Indexes) != 0 {
 		t.Errorf("%+v, %+v", items, events)
 	}
 	for warned, s := range map[string]Source{"": {Table: "t"}, "eu-west-1": got} {

@@ -37,7 +37,7 @@ func TestInputs(t *testing.T) {
 	if got, want := inputText(Create(small)), "t PAY_PER_REQUEST pk S a pk; x a , pk  ALL[]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	want := "test-items PAY_PER_REQUEST pk S, sk S board_shard pk rank_key session_shard sk; by_rank board_shard , rank_key  INCLUDE[row_rev expires_at]; by_group session_shard , sk  INCLUDE[ends_at]; true NEW_AND_OLD_IMAGES"
+	want := "test-items PAY_PER_REQUEST pk S, sk S board_shard pk rank_key session_shard sk; by_rank board_shard , rank_key  INCLUDE[row_rev expires_at]; by_group session_shard , sk  INCLUDE[started_at ends_at]; true NEW_AND_OLD_IMAGES"
 	if got := inputText(Create(items())); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
