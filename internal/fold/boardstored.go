@@ -101,7 +101,7 @@ func (f *topFolder) store(ctx context.Context, s *boardChanges, top *storedTop, 
 	if stored && wider { // after an error the outcome may be unknown
 		err = errors.Join(err, f.noteRecheck(ctx, s))
 	}
-	if stored && err == nil {
+	if stored {
 		*top = next
 	}
 	return stored, err
