@@ -1,7 +1,9 @@
 package query
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"iter"
 	"strings"
 	"testing"
@@ -42,6 +44,31 @@ func (o oneEntry) Since(context.Context, time.Time, time.Time) ([]shardmap.Entry
 
 func (o oneEntry) Read(context.Context, string) (shardmap.Entry, error) { return o.Entry, nil }
 func (o oneEntry) Partitions(string) int                                { return 64 }
+
+// unreadEntries is a shard map that lists one key, and can't list keys or read one.
+type unreadEntries struct {
+	oneEntry
+	since, read error
+}
+
+func (u unreadEntries) Since(ctx context.Context, from, now time.Time) ([]shardmap.Entry, error) {
+	list, _ := u.oneEntry.Since(ctx, from, now)
+	return list, u.since
+}
+
+func (u unreadEntries) Read(context.Context, string) (shardmap.Entry, error) { return u.Entry, u.read }
+
+// TestHottestKeysNeedTheShardMap checks that the hottest keys are an error if their changes can't be read.
+func TestHottestKeysNeedTheShardMap(t *testing.T) {
+	now, down := time.Date(2026, 1, 5, 12, 31, 10, 0, time.UTC), errors.New("down")
+	entry := oneEntry{shardmap.Entry{Key: "C#a", Version: 1, History: shard.History{{At: now.Add(-time.Minute), Count: 2}}}}
+	for _, row := range []unreadEntries{{entry, nil, nil}, {entry, down, nil}, {entry, nil, down}} {
+		_, err := NewHeat(liveHeat{}, HeatOptions{Shards: row}).hottest(t.Context(), now.Add(-time.Hour), now, 10)
+		if want := cmp.Or(row.since, row.read); !errors.Is(err, want) {
+			t.Errorf("%+v: %v, want %v", row, err, want)
+		}
+	}
+}
 
 // TestAStormIsHotAndThenCooled checks a counter that its writers grew within seconds. Its rate over 10 s is never hot,
 // but its heaviest second is. It is listed once, first as hot and then as cooled.

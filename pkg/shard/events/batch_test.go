@@ -110,6 +110,50 @@ func TestAmbiguousResultIsNotObservedAsConflict(t *testing.T) {
 	}
 }
 
+// refusing is a client that throttles batches, and writes single items.
+type refusing struct{ libtest.Scripted }
+
+func (*refusing) BatchWriteItem(context.Context, *dynamodb.BatchWriteItemInput, ...func(*dynamodb.Options)) (*dynamodb.BatchWriteItemOutput, error) {
+	return nil, libtest.Hot()
+}
+
+func (*refusing) PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	return &dynamodb.PutItemOutput{}, nil
+}
+
+// TestThrottledBatchIsWrittenSingly checks that nothing is left, and no error, once one item of each partition was written
+// and there are no others.
+func TestThrottledBatchIsWrittenSingly(t *testing.T) {
+	for partitions, want := range map[int]int{1: 2, 3: 0, 4: 0, 6: 2} {
+		b := newWriteBatch(NewWriter(&refusing{}, "items", nil, Options{}), libtest.Epoch)
+		for i := range max(partitions, 3) {
+			b.addWrite(Event{}, writeOf(fmt.Sprint("E#e#2026-11-22#", i%partitions), fmt.Sprint("2026-11-22T10:00:00.000Z#", i)), i)
+		}
+		if left, err := b.attempt(t.Context(), b.items); len(left) != want || (err == nil) != (want == 0) {
+			t.Errorf("%d partitions: %d items are left, %v; want %d", partitions, len(left), err, want)
+		}
+	}
+}
+
+// TestStoredEventsAreCompared checks that an event which was replaced once is equal to the one to put but for its rev.
+func TestStoredEventsAreCompared(t *testing.T) {
+	it := dynamo.Item{"data": dynamo.String("x")}
+	for _, row := range []struct {
+		stored dynamo.Item
+		want   bool
+	}{
+		{dynamo.Item{"data": dynamo.String("x")}, true},
+		{dynamo.Item{"data": dynamo.String("x"), attrRev: dynamo.Number(3)}, true},
+		{dynamo.Item{"data": dynamo.String("y"), attrRev: dynamo.Number(3)}, false},
+		{dynamo.Item{"data": dynamo.String("x"), "expires_at": dynamo.Number(3)}, false},
+		{dynamo.Item{attrRev: dynamo.Number(3)}, false},
+	} {
+		if hasAll(row.stored, it) != row.want {
+			t.Errorf("%v has all of %v: want %t", row.stored, it, row.want)
+		}
+	}
+}
+
 // growing is a client whose first attempt fails, or leaves all items unprocessed. Meanwhile N grows to 24. It records where
 // the items of all attempts are.
 type growing struct {

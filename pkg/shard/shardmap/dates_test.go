@@ -87,6 +87,26 @@ func TestGrowthHidesPendingDecreases(t *testing.T) {
 	})
 }
 
+// TestBoundsOfCountsAndHistories checks the counts that a change may set, and which past counts it keeps.
+func TestBoundsOfCountsAndHistories(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0).UTC()
+	c := NewChanger(nil, New(nil, "m", Options{}), ChangerOptions{Keep: time.Hour})
+	for count, ok := range map[int]bool{0: false, 1: true, shard.MaxShards: true, shard.MaxShards + 1: false} {
+		if _, err := c.nextEntry(Entry{Key: "E#a"}, count, Note{}, now); (err == nil) != ok {
+			t.Errorf("%d write shards: %v", count, err)
+		}
+	}
+	h := shard.History{{At: now.Add(-3 * time.Hour), Count: 1}, {At: now.Add(-2 * time.Hour), Count: 2}, {At: now.Add(-time.Hour), Count: 3}, {At: now, Count: 4}}
+	if kept := c.pruned(Entry{History: h}, now, false); !slices.Equal(kept, h[1:]) {
+		t.Errorf("kept %v, want the changes from %v on: 2 write shards ended an hour ago", kept, h[1])
+	}
+	for events, want := range map[time.Duration]time.Duration{0: 0, time.Hour: 744 * time.Hour, 744 * time.Hour: 744 * time.Hour, 745 * time.Hour: 745 * time.Hour} {
+		if kept := HistoryKept(events); kept != want {
+			t.Errorf("events kept for %v: history for %v, want %v", events, kept, want)
+		}
+	}
+}
+
 // TestPendingGrowthIsNotMoved checks that a change which raises no count does not move a pending growth, even by a slow
 // clock. If the change is committed late, processes have used the growth's first date.
 func TestPendingGrowthIsNotMoved(t *testing.T) {
