@@ -45,7 +45,6 @@ SHELL := /bin/sh
 # The command line of the CDK asks nobody about itself.
 export CDK_DISABLE_CLI_TELEMETRY := true
 export CDK_DISABLE_VERSION_CHECK := 1
-export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 # git refuses to say which commit a checkout of another user is of, which would fail every
 # build. Only the command line tells it, where git does.
 COMMIT := git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null
@@ -228,6 +227,7 @@ pictures: cli need-engine need-browser ## make docs/pictures anew from a run of 
 
 check-extra: need-cdk ## check the templates with the CDK's validator, and with cfn-lint, where it is installed
 	go -C $(INFRA) test -count=1 -tags extra -v -run Extra .
+	@command -v cfn-lint >/dev/null || echo "NOT LINTED: cfn-lint was not found, so the templates were not checked with it: pip install cfn-lint" >&2
 
 clean: ## delete what was built; the fetched engine stays
 	rm -rf dist bin $(INFRA)/cdk.out .cache/functions .cache/withengine .cache/invoke .cache/clocktest

@@ -61,7 +61,7 @@ func TestBillCountsAlarms(t *testing.T) {
 		}
 		watched += n
 	}
-	want := fmt.Sprintf("on %d metrics", watched)
+	want := fmt.Sprintf("on %d metrics, %d composite", watched, len(deployed(t).of(t, "AWS::CloudWatch::CompositeAlarm")))
 	if line := bill.Estimate(bill.Load{}, 1, bill.Default()).Lines[0]; line.Item != "alarms" || line.Basis != want {
 		t.Errorf("the bill's first line is %s %s, want alarms %s", line.Item, line.Basis, want)
 	}
@@ -184,21 +184,122 @@ func TestRunbook(t *testing.T) {
 	}
 }
 
-// TestTopic checks the alarms' topic: its subscription, its policy, and that it has no subscription by default.
-func TestTopic(t *testing.T) {
+// TestTopics checks the two topics: their subscriptions, their policies, and that they have no subscription by default.
+func TestTopics(t *testing.T) {
 	tm := with(t, map[string]any{"email": "ops@example.com"})
-	id, _ := tm.named(t, "AWS::SNS::Topic", "TopicName", "hotshard-alarms")
-	if _, s := tm.named(t, "AWS::SNS::Subscription", "Protocol", "email"); s.Properties.text("Endpoint") != "ops@example.com" || s.Properties.text("TopicArn") != "${"+id+"}" {
-		t.Errorf("subscription %v, want ops@example.com", s)
+	subscribed := map[string]bool{}
+	for _, s := range tm.of(t, "AWS::SNS::Subscription") {
+		if s.Properties.text("Protocol") == "email" && s.Properties.text("Endpoint") == "ops@example.com" {
+			subscribed[tm.at(s.Properties.text("TopicArn")).text("TopicName")] = true
+		}
 	}
-	for _, r := range tm.of(t, "AWS::SNS::TopicPolicy") {
+	if !subscribed["hotshard-page"] || !subscribed["hotshard-tell"] || len(subscribed) != 2 {
+		t.Errorf("ops@example.com is subscribed to %v, want page and tell", subscribed)
+	}
+	policies := tm.of(t, "AWS::SNS::TopicPolicy")
+	for _, r := range policies {
 		policy := text(map[string]any(r.Properties.object("PolicyDocument")))
 		if !strings.Contains(policy, `"Service":"cloudwatch.amazonaws.com"`) || !strings.Contains(policy, "aws:SourceAccount") || !strings.Contains(policy, "aws:SecureTransport") {
 			t.Errorf("policy %s, want CloudWatch, the account and TLS", policy)
 		}
 	}
-	if strings.Contains(string(deployed(t).text), "AWS::SNS::Subscription") {
-		t.Error("there is a subscription without the setting email")
+	if len(policies) != 2 || strings.Contains(string(deployed(t).text), "AWS::SNS::Subscription") {
+		t.Errorf("%d policies, or a subscription without the setting email", len(policies))
+	}
+}
+
+// notifies returns the names of the topics that an alarm notifies.
+func notifies(tm *template, a object) (names []string) {
+	for _, action := range a.list("AlarmActions") {
+		names = append(names, tm.at(text(action)).text("TopicName"))
+	}
+	return names
+}
+
+// TestEachAlarmNotifiesOnce checks that an alarm notifies by itself or is in one composite alarm, and that an alarm after
+// which data must be repaired notifies by itself: a composite alarm that is on already does not notify again.
+func TestEachAlarmNotifiesOnce(t *testing.T) {
+	alone := []string{"aggregator-gave-up", "events-hot-keys", "hot-keys", "hotkeys-gave-up", "more-stream-shards", "shard-map-full", "stream-shards", "summaries-to-repair"}
+	for name, tm := range map[string]*template{"whole": deployed(t), "attached": with(t, attached)} {
+		covered := map[string][]string{}
+		for _, r := range tm.of(t, "AWS::CloudWatch::CompositeAlarm") {
+			p := r.Properties
+			to, want := notifies(tm, p), "hotshard-tell"
+			if slices.Contains([]string{"hotshard-calls", "hotshard-stream", "hotshard-limits"}, p.text("AlarmName")) {
+				want = "hotshard-page"
+			}
+			if !slices.Equal(to, []string{want}) || len(p.list("OKActions")) != 1 || len(p.text("AlarmDescription")) > 1024 {
+				t.Errorf("%s: %s notifies %q, want %s; %s", name, p.text("AlarmName"), to, want, p.text("AlarmDescription"))
+			}
+			for _, id := range regexp.MustCompile(`ALARM\("\$\{(\w+)\.Arn\}"\)`).FindAllStringSubmatch(p.text("AlarmRule"), -1) {
+				of := tm.at(id[1]).text("AlarmName")
+				covered[of] = append(covered[of], p.text("AlarmName"))
+			}
+		}
+		for of, a := range alarms(t, tm) {
+			want := 1
+			if slices.Contains(alone, strings.TrimPrefix(of, "hotshard-")) {
+				want = 0
+			}
+			if to := notifies(tm, a); len(covered[of]) != want || len(to) != 1-want || want == 0 && to[0] != "hotshard-tell" {
+				t.Errorf("%s: %s is in the composite alarms %q and notifies %q", name, of, covered[of], to)
+			}
+		}
+	}
+}
+
+// TestOutageIsFewMails checks that an outage of DynamoDB, in which every alarm is on, sends at most 13 mails for more than 50 alarms.
+func TestOutageIsFewMails(t *testing.T) {
+	tm, mails := deployed(t), 0
+	for _, kind := range []string{"AWS::CloudWatch::Alarm", "AWS::CloudWatch::CompositeAlarm"} {
+		for _, r := range tm.of(t, kind) {
+			mails += len(r.Properties.list("AlarmActions"))
+		}
+	}
+	if all := len(alarms(t, tm)); all < 50 || mails > 13 {
+		t.Errorf("%d alarms send %d mails, want at most 13", all, mails)
+	}
+}
+
+// TestAbsenceWarmsUp checks that an alarm on missing data, and no other, waits an hour for its first data.
+func TestAbsenceWarmsUp(t *testing.T) {
+	for name, a := range alarms(t, deployed(t)) {
+		if minutes := a.object("WarmUpConfiguration").number("WarmUpPeriodDurationInMinutes"); (minutes == 60) != (a.text("TreatMissingData") == "breaching") {
+			t.Errorf("%s: missing data are %s, warm-up %v minutes", name, a.text("TreatMissingData"), minutes)
+		}
+	}
+}
+
+// TestMoreStreamShardsThanPlanned checks that the alarm fires above twice the setting: each of two idle tables has four
+// stream shards, as many as the default expects in all.
+func TestMoreStreamShardsThanPlanned(t *testing.T) {
+	for shards, want := range map[any]float64{nil: 9, 156.0: 313} {
+		context := map[string]any{}
+		if shards != nil {
+			context["streamShards"] = shards
+		}
+		if a := alarms(t, with(t, context))["hotshard-more-stream-shards"]; a.number("Threshold") != want || len(figures(map[string]any(a))) != 2 {
+			t.Errorf("streamShards=%v: the alarm is at %v, want %v", shards, a["Threshold"], want)
+		}
+	}
+}
+
+// TestSilentAggregator checks that the alarm compares the events table's writes with what its mapping delivers.
+func TestSilentAggregator(t *testing.T) {
+	tm := deployed(t)
+	a := alarms(t, tm)["hotshard-aggregator-gets-nothing"]
+	list := figures(map[string]any(a))
+	if len(list) != 2 {
+		t.Fatalf("metrics %v, want two", list)
+	}
+	slices.SortFunc(list, func(a, b object) int { return strings.Compare(a.text("MetricName"), b.text("MetricName")) })
+	source := ""
+	for _, d := range list[1].objects("Dimensions") {
+		source = tm.at(d.text("Value")).text("EventSourceArn")
+	}
+	if got := text(list[0]["Dimensions"]); !strings.Contains(got, "Value:hotshard-events") || list[0].text("MetricName") != "ConsumedWriteCapacityUnits" ||
+		list[1].text("MetricName") != "InvokedEventCount" || source != "${"+table(t, tm, "events")+".StreamArn}" {
+		t.Errorf("metrics %v of %s", list, source)
 	}
 }
 

@@ -37,7 +37,7 @@ func assembly(t *testing.T, context map[string]any) (properties object, everythi
 // TestStackProperties checks the stack's tags and the warning that no one receives the alarms. Termination protection
 // would prevent the CDK from deleting a stack whose creation failed.
 func TestStackProperties(t *testing.T) {
-	const warning = "alarms' topic has no subscription"
+	const warning = "alarms' topics have no subscription"
 	properties, everything := assembly(t, nil)
 	if properties["terminationProtection"] == true || properties["tags"] != nil || !strings.Contains(everything, warning) {
 		t.Errorf("by default: %v, warning: %t; want no protection, no tags and the warning", properties, strings.Contains(everything, warning))

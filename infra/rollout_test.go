@@ -36,3 +36,17 @@ func TestCanary(t *testing.T) {
 		}
 	}
 }
+
+// TestVersionsAreKept checks that an update keeps the previous versions of each function, so that the runbook's command
+// can move the alias back.
+func TestVersionsAreKept(t *testing.T) {
+	versions := deployed(t).of(t, "AWS::Lambda::Version")
+	if len(versions) != len(grants.Functions) {
+		t.Errorf("%d versions, want one of each function", len(versions))
+	}
+	for id, v := range versions {
+		if v.DeletionPolicy != "RetainExceptOnCreate" || v.UpdateReplacePolicy != "Retain" {
+			t.Errorf("%s: policies %s and %s", id, v.DeletionPolicy, v.UpdateReplacePolicy)
+		}
+	}
+}

@@ -31,7 +31,7 @@ type CheckCmd struct {
 	Rules           fold.Rules    `copied:"rules" env:"HOTSHARD_ROLLUP_RULES" default:"[{\"every\":\"1h\"}]" placeholder:"JSON" help:"The aggregator's rollup rules. Default: all events, by the hour."`
 	EventRetention  time.Duration `copied:"event-retention" env:"HOTSHARD_EVENT_RETENTION" default:"720h" help:"The shortest event retention that ingest ever had. 0 means for ever. Older events are not compared."`
 	RollupRetention time.Duration `copied:"rollup-retention" env:"HOTSHARD_ROLLUP_RETENTION" default:"0" help:"The aggregator's retention of event rollups. 0 means for ever."`
-	Wait            time.Duration `default:"30s" help:"How long to wait for folds in flight, up to 1h."`
+	Wait            time.Duration `default:"90s" help:"How long to wait for folds in flight, up to 1h: longer than the setting rollupWindow."`
 }
 
 // selection has the arguments that select summaries.

@@ -30,7 +30,7 @@ type DeleteCmd struct {
 	DryRun   bool          `help:"List what would be deleted, and delete nothing."`
 	Yes      bool          `help:"Don't ask for confirmation."`
 	Settle   time.Duration `default:"30s" help:"How long to wait for requests that began before the delete: the functions' longest deadline plus 5s, up to 1h."`
-	Wait     time.Duration `default:"30s" help:"How long to wait for folds in flight, up to 1h."`
+	Wait     time.Duration `default:"90s" help:"How long to wait for folds in flight, up to 1h: longer than the setting rollupWindow."`
 	IndexLag time.Duration `default:"30s" help:"Upper bound on the lag of the boards' index."`
 	JSON     bool          `name:"json" help:"Print the result as JSON."`
 }

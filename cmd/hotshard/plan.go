@@ -27,13 +27,14 @@ type PlanCmd struct {
 	JSON       bool    `name:"json" help:"Print the plan as JSON."`
 	priceFlags
 
-	Events      *float64 `placeholder:"N" help:"Cost of a day, line by line, of a deployment that takes N events a second all day; 0 for an idle one. Works with or without a key's peak."`
-	Increments  float64  `placeholder:"N" help:"With --events: increments a second in addition, of counters with one write shard, which are not folded."`
-	Days        int      `default:"30" help:"With --events: the day to show besides the first, 1 to 3650. Events pile up until they expire."`
-	Targets     int      `default:"1000" help:"With --events: entities that have events within an hour. The cost of folds depends on them."`
-	Uniform     bool     `help:"With --events: all entities have the same number of events, as sensors do. Default: by Zipf's law with the exponent 1.1."`
-	Batch       int      `default:"25" help:"With --events: events per API call."`
-	Provisioned bool     `help:"With --events: assume the setting billing=provisioned."`
+	Events       *float64 `placeholder:"N" help:"Cost of a day, line by line, of a deployment that takes N events a second all day; 0 for an idle one. Works with or without a key's peak."`
+	Increments   float64  `placeholder:"N" help:"With --events: increments a second in addition, of counters with one write shard, which are not folded."`
+	Days         int      `default:"30" help:"With --events: the day to show besides the first, 1 to 3650. Events pile up until they expire."`
+	Targets      int      `default:"1000" help:"With --events: entities that have events within an hour. The cost of folds depends on them."`
+	Uniform      bool     `help:"With --events: all entities have the same number of events, as sensors do. Default: by Zipf's law with the exponent 1.1."`
+	Batch        int      `default:"25" help:"With --events: events per API call."`
+	Provisioned  bool     `help:"With --events: assume the setting billing=provisioned."`
+	StreamShards int      `placeholder:"N" help:"With --events: the setting streamShards of the deployment, which 4 is by default. Without this flag each day has the number that it needs."`
 }
 
 // priceFlags are flags for prices. Prices without a flag are assumptions.

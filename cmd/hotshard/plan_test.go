@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/hotshard/hotshard/internal/test/require"
+	"github.com/hotshard/hotshard/internal/tool/bill"
 	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
 
@@ -106,6 +107,7 @@ func TestPlansWrongUsageIsOneLine(t *testing.T) {
 		"plan --events 5 --targets 0":               "--targets 0: want 1 to 10000000",
 		"plan --events 5 --item-bytes 500000":       "--item-bytes 500000: want 1 to 409600",
 		"plan --events 5 --batch 501":               "--batch 501: want 1 to 500",
+		"plan --events 5 --stream-shards=-1":        "--stream-shards -1: want 1 to 1000000",
 		"plan":                                      "want one of --peak-wcu and --rate",
 		"plan --peak-wcu 5 --rate 5":                "want one of --peak-wcu and --rate",
 		"plan --peak-wcu=-5":                        "--peak-wcu -5: want more than 0",
@@ -125,29 +127,53 @@ func TestPlansWrongUsageIsOneLine(t *testing.T) {
 	})
 }
 
-// TestDailyCostIsDocumented checks that docs/deploy.md has the output of its command.
+// TestDailyCostIsDocumented checks that the page has what plan prints for three days, with the default of streamShards
+// and with the number that it advises.
 func TestDailyCostIsDocumented(t *testing.T) {
-	content, err := os.ReadFile("../../docs/deploy.md")
+	content, err := os.ReadFile("../../docs/first-sixty-days.md")
 	require.NoError(t, err)
-	const args = "plan --events 1000 --item-bytes 500"
-	code, out, _ := hotshard(t, strings.Fields(args+" --json")...)
-	var got shownPlan
-	if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitOK || got.planned != nil {
-		t.Fatalf("%s: exit %d, %v:\n%s", args, code, err, out)
-	}
-	text := "bin/hotshard " + args + "\n```\n\n"
-	for n, row := range got.Cost.rows() {
-		text += "|"
-		for _, cell := range row {
-			text += strings.TrimRight(fmt.Sprintf(" %v", cell), " ") + " |"
+	cost := func(args string) []dayOfCost {
+		code, out, _ := hotshard(t, strings.Fields("plan --events 1000 --item-bytes 500 --json "+args)...)
+		var got shownPlan
+		if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitOK || len(got.Cost.Days) != 2 {
+			t.Fatalf("%s: exit %d, %v:\n%s", args, code, err, out)
 		}
-		text += "\n"
-		if n == 0 {
-			text += "| --- | --- |" + strings.Repeat(" ---: |", len(row)-2) + "\n"
-		}
+		return got.Cost.Days
 	}
-	if !strings.Contains(string(content), text) {
-		t.Errorf("docs/deploy.md lacks this:\n%s", text)
+	planned, late := cost("--days 30"), cost("--days 60")
+	columns := []dayOfCost{planned[0], cost("--days 30 --stream-shards 4")[1], planned[1], cost("--days 60 --stream-shards 4")[1], late[1]}
+	row := func(item string, of func(dayOfCost) string) (text string) {
+		text = "| " + item + " |"
+		for _, c := range columns {
+			text += " " + of(c) + " |"
+		}
+		return text + "\n"
+	}
+	text := row("USD", func(d dayOfCost) string { return fmt.Sprintf("day %d", d.Day.Day) }) + "| --- | ---: | ---: | ---: | ---: | ---: |\n" +
+		fmt.Sprintf("| with `streamShards` | 4 or %d | 4 | %d | 4 | %d |\n", planned[0].Settings.StreamShards, planned[1].Settings.StreamShards, late[1].Settings.StreamShards)
+	varied := []string{"writes", "folds", "storage", "hotkeys and aggregator", "expired events", "heat items", "layers of heat"}
+	for _, item := range varied {
+		text += row(item, func(d dayOfCost) string { return fmt.Sprintf("%.2f", lineOf(d, item).USD) })
+	}
+	text += row("other lines", func(d dayOfCost) string {
+		rest := d.Total
+		for _, item := range varied {
+			rest -= lineOf(d, item).USD
+		}
+		return fmt.Sprintf("%.2f", rest)
+	})
+	text += row("**sum**", func(d dayOfCost) string { return fmt.Sprintf("**%.2f**", d.Total) })
+	first := planned[0].Total
+	for _, want := range []string{
+		text,
+		fmt.Sprintf("makes the sum %.2f;", cost("--batch 1")[0].Total),
+		fmt.Sprintf("adds %.2f;", cost("--increments 1000")[0].Total-first),
+		fmt.Sprintf("saves %.2f.", first-cost("--provisioned")[0].Total),
+		fmt.Sprintf("An idle day costs %.2f.", bill.Estimate(bill.Load{}, 1, bill.Default()).Total()),
+	} {
+		if !strings.Contains(string(content), want) {
+			t.Errorf("docs/first-sixty-days.md lacks this:\n%s", want)
+		}
 	}
 }
 

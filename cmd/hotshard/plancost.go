@@ -23,6 +23,8 @@ func (c *PlanCmd) checkDay() error {
 		return fmt.Errorf("--days %d: want 1 to 3650", c.Days)
 	case c.Targets < 1 || c.Targets > bill.MaxTargets:
 		return fmt.Errorf("--targets %d: want 1 to %.0f", c.Targets, bill.MaxTargets)
+	case c.StreamShards < 0 || c.StreamShards > bill.MaxStreamShards:
+		return fmt.Errorf("--stream-shards %d: want 1 to %.0f", c.StreamShards, bill.MaxStreamShards)
 	case c.Batch < 1 || c.Batch > load.MaxBatch:
 		return fmt.Errorf("--batch %d: want 1 to %d", c.Batch, load.MaxBatch)
 	}
@@ -49,7 +51,7 @@ func (c *PlanCmd) cost() *dailyCost {
 	for _, day := range slices.Compact([]int{1, c.Days}) {
 		d := bill.Estimate(bill.Load{
 			Events: *c.Events, Increments: c.Increments, ItemBytes: c.ItemBytes, Batch: c.Batch,
-			Targets: c.Targets, Uniform: c.Uniform, Provisioned: c.Provisioned,
+			Targets: c.Targets, Uniform: c.Uniform, Provisioned: c.Provisioned, StreamShards: c.StreamShards,
 		}, day, p)
 		total := round(d.Total(), 100)
 		for i := range d.Lines {

@@ -117,10 +117,12 @@ func checkFunctions(c *Config, f *faults) {
 	f.oneOf("canary", c.Canary, slices.Sorted(maps.Keys(canaries))...)
 }
 
-// longestWindow is the period of alarms, so that each has the metrics of a window.
+// longestWindow is the period of alarms, so that each has the metrics of a window. A longer [Stack.RollupWindow] would
+// look like an aggregator that is behind.
 const longestWindow = time.Minute
 
 func checkStream(c *Config, f *faults) {
+	f.check(c.RollupWindow >= time.Second && c.RollupWindow <= longestWindow && c.RollupWindow%time.Second == 0, "rollupWindow", c.RollupWindow, "whole seconds, 1s to 1m")
 	f.check(c.Hotkeys.Window <= longestWindow, "window", c.Hotkeys.Window, "1s to 1m: alarms evaluate minutes, and a window's metrics have the time of its start")
 }
 
@@ -131,7 +133,7 @@ var (
 
 // unattached has the stack's settings that an attached deployment does not have.
 var unattached = []string{
-	"auth", "apiRate", "corsOrigins", "jwtIssuer", "jwtAudience", "jwtScopes", "jwtAdminScopes", "billing", "peakReads", "peakWrites", "canary",
+	"auth", "apiRate", "corsOrigins", "jwtIssuer", "jwtAudience", "jwtScopes", "jwtAdminScopes", "billing", "peakReads", "peakWrites", "canary", "rollupWindow",
 }
 
 // notAttached returns all settings that an attached deployment does not have.

@@ -87,7 +87,8 @@ func (c *Config) StreamConcurrency() int {
 	return cmp.Or(c.Reserved()["hotkeys"], c.AccountConcurrency)
 }
 
-// BatchingWindow returns how long a delivery of the stream waits for records: whole seconds, up to the detector's window.
+// BatchingWindow returns how long a delivery of the stream waits for records, except of events to the aggregator: whole
+// seconds, up to the detector's window.
 func (c *Config) BatchingWindow() time.Duration {
 	return min(plan.BatchingWindow(c.StreamShards), max(time.Second, c.Hotkeys.Window.Truncate(time.Second)))
 }

@@ -1,5 +1,7 @@
 package config
 
+import "time"
+
 // Stack holds the settings of the stack itself. The tag of a field has its key, its default and its allowed texts
 // (oneOf) or numbers (between).
 type Stack struct {
@@ -44,8 +46,11 @@ type Stack struct {
 	PeakWrites int `env:"peakWrites" envDefault:"0" between:"0 to 10000000"`
 
 	// StreamShards is the expected number of open stream shards, which `hotshard plan` estimates. It determines the
-	// batching window and the detector's Hold.
+	// other batching windows and the detector's Hold.
 	StreamShards int `env:"streamShards" envDefault:"4" between:"1 to 1000000"`
+	// RollupWindow is how long a delivery of events to the aggregator waits for more, in whole seconds, 1s to 1m. A
+	// longer one makes rollups older and fewer folds.
+	RollupWindow time.Duration `env:"rollupWindow" envDefault:"20s"`
 	// AccountConcurrency is the account's quota of Lambda's "Concurrent executions" in the Region, less what functions
 	// of others reserve; at least 10, which new accounts have. Each function's reservation follows from it.
 	AccountConcurrency int `env:"accountConcurrency" envDefault:"1000" between:"10 to 1000000"`

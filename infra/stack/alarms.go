@@ -3,13 +3,11 @@ package stack
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatchactions"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awssns"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awssnssubscriptions"
 	"github.com/aws/jsii-runtime-go"
 
 	"github.com/hotshard/hotshard/infra/config"
@@ -30,12 +28,13 @@ type alarm struct {
 	text    string  // what happened, and what to do first
 	absent  bool    // goes off below the threshold, or without data
 	series  bool    // has many series, and does not notify when one of them is OK again
+	cause   string  // the composite alarm that notifies; "" if it notifies by itself
 
 	made awscloudwatch.Alarm // set by newAlarms
 }
 
-// newAlarms makes all alarms, with the topic as their action.
-func newAlarms(s awscdk.Stack, c *config.Config, functions map[string]function, mappings map[string][]mapping, web *api, topic awssns.Topic) []alarm {
+// newAlarms makes all alarms, and the composite alarms of their causes.
+func newAlarms(s awscdk.Stack, c *config.Config, functions map[string]function, mappings map[string][]mapping, web *api, to topics) []alarm {
 	hotkeys, aggregator := functions[grants.Hotkeys], functions[grants.Aggregator]
 	list := slices.Concat(
 		keyAlarms(c),
@@ -50,18 +49,24 @@ func newAlarms(s awscdk.Stack, c *config.Config, functions map[string]function, 
 			streamAlarms(c, aggregator, mappings[grants.Aggregator]),
 			fullAlarms(c),
 			summaryAlarms(s, c, aggregator),
+			[]alarm{silentAlarm(c, mappings[grants.Aggregator])},
 			shardAlarms(s, c, functions[grants.Ingest]),
 			apiAlarms(c, web),
 			accountAlarms(c),
 		)
 	}
 	for i := range list {
-		list[i].made = newAlarm(s, c, list[i], topic)
+		list[i].made = newAlarm(s, c, list[i], to)
 	}
+	newCauses(s, c, list, to)
 	return list
 }
 
-func newAlarm(s awscdk.Stack, c *config.Config, a alarm, topic awssns.Topic) awscloudwatch.Alarm {
+// warmUp is how long an alarm on missing data waits for the first data: a mapping starts to poll within minutes, and
+// the slowest task runs every ten.
+const warmUp = time.Hour
+
+func newAlarm(s awscdk.Stack, c *config.Config, a alarm, to topics) awscloudwatch.Alarm {
 	compare, missing := awscloudwatch.ComparisonOperator_GREATER_THAN_OR_EQUAL_TO_THRESHOLD, awscloudwatch.TreatMissingData_NOT_BREACHING
 	if a.absent {
 		compare, missing = awscloudwatch.ComparisonOperator_LESS_THAN_THRESHOLD, awscloudwatch.TreatMissingData_BREACHING
@@ -76,29 +81,17 @@ func newAlarm(s awscdk.Stack, c *config.Config, a alarm, topic awssns.Topic) aws
 		DatapointsToAlarm:  jsii.Number(cmp.Or(a.of, a.periods)),
 		TreatMissingData:   missing,
 	})
-	action := awscloudwatchactions.NewSnsAction(topic)
+	if a.absent {
+		made.Node().DefaultChild().(awscloudwatch.CfnAlarm).SetWarmUpConfiguration(
+			&awscloudwatch.CfnAlarm_WarmUpConfigurationProperty{WarmUpPeriodDurationInMinutes: jsii.Number(warmUp.Minutes())})
+	}
+	if a.cause != "" {
+		return made
+	}
+	action := awscloudwatchactions.NewSnsAction(to.tell)
 	made.AddAlarmAction(action)
 	if !a.series {
 		made.AddOkAction(action)
 	}
 	return made
-}
-
-// newTopic makes the topic of the alarms. EnforceSSL replaces the default policy, which allows the account's alarms to
-// publish; a statement allows that again. The topic is not encrypted with a KMS key: alarms need a customer managed one
-// for a dollar a month, and their text has no secrets.
-func newTopic(s awscdk.Stack, c *config.Config) awssns.Topic {
-	topic := awssns.NewTopic(s, jsii.String("Alarms"), &awssns.TopicProps{
-		TopicName: jsii.String(c.Prefix + "alarms"), DisplayName: jsii.String(c.Prefix + "alarms"), EnforceSSL: jsii.Bool(true),
-	})
-	topic.AddToResourcePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
-		Actions:    jsii.Strings("sns:Publish"),
-		Resources:  &[]*string{topic.TopicArn()},
-		Principals: &[]awsiam.IPrincipal{awsiam.NewServicePrincipal(jsii.String("cloudwatch.amazonaws.com"), nil)},
-		Conditions: &map[string]any{"StringEquals": map[string]any{"aws:SourceAccount": s.Account()}},
-	}))
-	if c.Email != "" {
-		topic.AddSubscription(awssnssubscriptions.NewEmailSubscription(jsii.String(c.Email), nil))
-	}
-	return topic
 }

@@ -14,11 +14,15 @@ import (
 // functionAlarms returns the alarms on Lambda's invocations.
 func functionAlarms(c *config.Config, functions map[string]function) (list []alarm) {
 	for _, f := range deployed(c) {
+		by := calls
+		if _, reads := mapped[f]; reads {
+			by = readStream
+		}
 		list = append(list, alarm{
-			name: f + "-errors", section: "function-errors", metric: ofFunction(functions[f], "Errors", sum), from: 1, periods: 5, of: 3,
+			name: f + "-errors", section: "function-errors", cause: by, metric: ofFunction(functions[f], "Errors", sum), from: 1, periods: 5, of: 3,
 			text: "Invocations of " + f + " fail. Its log has the reason. A batch of the stream is retried until it succeeds or is discarded.",
 		}, alarm{
-			name: f + "-throttles", section: "function-throttles", metric: ofFunction(functions[f], "Throttles", sum), from: 1, periods: 5, of: 3,
+			name: f + "-throttles", section: "function-throttles", cause: by, metric: ofFunction(functions[f], "Throttles", sum), from: 1, periods: 5, of: 3,
 			text: "Lambda throttles invocations of " + f + ": the concurrency of the account, or that reserved for the function, is used up.",
 		})
 	}
@@ -37,7 +41,7 @@ func accountAlarms(c *config.Config) []alarm {
 		left -= reserved
 	}
 	return []alarm{{
-		name: "account-concurrency", metric: metric("AWS/Lambda", "UnreservedConcurrentExecutions", maximum, nil),
+		name: "account-concurrency", cause: limits, metric: metric("AWS/Lambda", "UnreservedConcurrentExecutions", maximum, nil),
 		from: usedUp * float64(left), periods: 5, of: 3,
 		text: fmt.Sprintf("%.0f %% or more of the account's unreserved concurrency is used (%d, by accountConcurrency). "+
 			"Invocations beyond it are throttled. Request a higher quota, or find out which function needs so much.", 100*usedUp, left),
@@ -54,10 +58,10 @@ func apiAlarms(c *config.Config, web *api) []alarm {
 		UsingMetrics: &map[string]awscloudwatch.IMetric{"failed": ofAPI(web, "5xx", sum), "calls": ofAPI(web, "Count", sum)},
 	})
 	return []alarm{{
-		name: "api-errors", metric: failed, from: 1, periods: 5, of: 3,
+		name: "api-errors", cause: calls, metric: failed, from: 1, periods: 5, of: 3,
 		text: "1 % or more of the API's calls fail with 5xx. 503 means that DynamoDB is unreachable or the shard map is stale; the logs have the other reasons.",
 	}, {
-		name: "api-slow", metric: ofAPI(web, "Latency", p99), from: float64(slow.Milliseconds()), periods: 5, of: 3,
+		name: "api-slow", cause: calls, metric: ofAPI(web, "Latency", p99), from: float64(slow.Milliseconds()), periods: 5, of: 3,
 		text: "The API's p99 latency is too high. Mostly ingest is retrying throttled writes: check whether a key is hot.",
 	}}
 }
@@ -71,14 +75,14 @@ func taskAlarms(s awscdk.Stack, c *config.Config, functions map[string]function)
 		done := logged(s, c, functions[t.function], *id(t.name)+"TasksDone", t.done, "1")
 		minutes, periods := patience(t.every)
 		list = append(list, alarm{
-			name: t.name + "-not-done", section: "tasks", metric: over(minutes, done), from: 1, periods: periods, absent: true,
+			name: t.name + "-not-done", section: "tasks", cause: upkeep, metric: over(minutes, done), from: 1, periods: periods, absent: true,
 			text: fmt.Sprintf("The task %s, which %s does every %d minutes, was not done for %d minutes. Check that its schedule is enabled, and the function's log.",
 				t.name, t.function, wholeMinutes(t.every), minutes*periods),
 		})
 	}
 	for _, f := range readers(c) {
 		list = append(list, alarm{
-			name: f + "-tasks-dropped", section: "tasks", metric: over(60, ofFunction(functions[f], "AsyncEventsDropped", sum)), from: maxTasksDropped, periods: 1,
+			name: f + "-tasks-dropped", section: "tasks", cause: upkeep, metric: over(60, ofFunction(functions[f], "AsyncEventsDropped", sum)), from: maxTasksDropped, periods: 1,
 			text: fmt.Sprintf("%d or more of the tasks of %s failed in an hour. A single failure does no harm, as the next run does its work. The function's log has the reason.", maxTasksDropped, f),
 		})
 	}

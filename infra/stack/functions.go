@@ -97,6 +97,8 @@ func newLambda(s awscdk.Stack, c *config.Config, f function, code string, role a
 		SystemLogLevelV2:             awslambda.SystemLogLevel_WARN, // saves the cost of Lambda's three lines for each call
 		LogGroup:                     f.logs,
 		ReservedConcurrentExecutions: unlessZero(c.Reserved()[f.name]),
+		// An update keeps the previous versions, so that the alias can be moved back at once.
+		CurrentVersionOptions: &awslambda.VersionOptions{RemovalPolicy: awscdk.RemovalPolicy_RETAIN_ON_UPDATE_OR_DELETE},
 	})
 }
 

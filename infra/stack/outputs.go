@@ -4,7 +4,6 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awss3"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awssns"
 	"github.com/aws/jsii-runtime-go"
 
 	"github.com/hotshard/hotshard/infra/config"
@@ -12,7 +11,7 @@ import (
 )
 
 // newOutputs adds the stack's outputs for operators.
-func newOutputs(s awscdk.Stack, c *config.Config, tables map[string]awsdynamodb.TableV2, failures awss3.Bucket, web *api, topic awssns.Topic) {
+func newOutputs(s awscdk.Stack, c *config.Config, tables map[string]awsdynamodb.TableV2, failures awss3.Bucket, web *api, to topics) {
 	output := func(name, description string, value *string) {
 		awscdk.NewCfnOutput(s, jsii.String(name), &awscdk.CfnOutputProps{Description: jsii.String(description), Value: value})
 	}
@@ -27,7 +26,8 @@ func newOutputs(s awscdk.Stack, c *config.Config, tables map[string]awsdynamodb.
 		output(*id(t.Name[len(c.Prefix):], "table"), contents[variable], tables[variable].TableName())
 	}
 	output("FailureBucket", "Records that a function discarded", failures.BucketName())
-	output("AlarmTopic", "Topic of the alarms", topic.TopicArn())
+	output("PageTopic", "Topic of the alarms for which somebody must act now", to.page.TopicArn())
+	output("TellTopic", "Topic of the alarms that can wait for the next working day", to.tell.TopicArn())
 	output("DashboardUrl", "Hot keys, and changes of shard counts", jsii.String(
 		"https://"+*s.Region()+".console.aws.amazon.com/cloudwatch/home?region="+*s.Region()+"#dashboards/dashboard/"+Name(c)))
 }

@@ -37,11 +37,11 @@ func New(scope constructs.Construct, c *config.Config, dist string) awscdk.Stack
 		web = newAPI(s, c, functions)
 	}
 	newSchedules(s, c, functions)
-	topic := newTopic(s, c)
-	alarms := newAlarms(s, c, functions, mappings, web, topic)
+	topics := newTopics(s, c)
+	alarms := newAlarms(s, c, functions, mappings, web, topics)
 	newRollouts(s, c, functions, alarms)
 	newDashboard(s, c, functions, web, alarms)
-	newOutputs(s, c, tables, streams.failures, web, topic)
+	newOutputs(s, c, tables, streams.failures, web, topics)
 	return s
 }
 
@@ -62,7 +62,7 @@ func newStack(scope constructs.Construct, c *config.Config) awscdk.Stack {
 		Description: jsii.String("hotshard keeps DynamoDB tables ahead of their hot keys."),
 	})
 	if c.Email == "" {
-		awscdk.Annotations_Of(s).AddWarningV2(jsii.String("hotshard:nobody-gets-alarms"), jsii.String("the alarms' topic has no subscription: set email, or subscribe to the topic by other means"), nil)
+		awscdk.Annotations_Of(s).AddWarningV2(jsii.String("hotshard:nobody-gets-alarms"), jsii.String("the alarms' topics have no subscription: set email, or subscribe to the topics by other means"), nil)
 	}
 	return s
 }

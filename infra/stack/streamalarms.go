@@ -6,10 +6,12 @@ import (
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
+	"github.com/aws/jsii-runtime-go"
 
 	"github.com/hotshard/hotshard/infra/config"
 	"github.com/hotshard/hotshard/infra/grants"
 	"github.com/hotshard/hotshard/internal/base/keyname"
+	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/pkg/shard/plan"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -45,7 +47,7 @@ func keyAlarms(c *config.Config) []alarm {
 		return hot
 	}
 	return append(hot, alarm{
-		name: "saturated-keys", metric: detected(c, maximum, "SaturatedKeys"), from: 1, periods: 2,
+		name: "saturated-keys", cause: partitions, metric: detected(c, maximum, "SaturatedKeys"), from: 1, periods: 2,
 		text: "A key was at a partition's limit for two minutes, so writes may be throttled: growth did not keep up. " +
 			"GET /v1/hot-keys names the key; pin a higher shard count with PUT /v1/shards.",
 	})
@@ -54,19 +56,19 @@ func keyAlarms(c *config.Config) []alarm {
 // detectorAlarms returns the alarms on records that the detector could not count, and windows that it could not report.
 func detectorAlarms(s awscdk.Stack, c *config.Config, hotkeys function) []alarm {
 	return []alarm{{
-		name: "detector-state", metric: detected(c, sum, "WindowStatesDropped"), from: 1, periods: 1,
+		name: "detector-state", cause: upkeep, metric: detected(c, sum, "WindowStatesDropped"), from: 1, periods: 1,
 		text: "A window's state could not be read, and counting started again in the middle of the window: its hot keys may be missing. " +
 			"Expected once when a release changes the state's form.",
 	}, {
-		name: "detector-errors", periods: 5, of: 3, from: 1,
+		name: "detector-errors", cause: upkeep, periods: 5, of: 3, from: 1,
 		metric: detected(c, sum, "RecordsUnreadable", "HeatItemFailures"),
 		text:   "For minutes the detector could not read records, which it omits, or could not store its counts. Its log names the record or the error.",
 	}, {
-		name: "detector-windows", periods: 5, of: 3, from: 1,
+		name: "detector-windows", cause: upkeep, periods: 5, of: 3, from: 1,
 		metric: detected(c, sum, "UncertainWindows", "WindowsTerminatedEarly"),
 		text:   "The detector's windows have more keys than it counts, so that a hot key may go unnamed, or Lambda ended them early. A larger topK counts more keys; a shorter window has fewer.",
 	}, {
-		name: "metrics-not-sent", metric: logged(s, c, hotkeys, "MetricsNotSent", "metrics not sent", "1"), from: 1, periods: 5, of: 3,
+		name: "metrics-not-sent", cause: upkeep, metric: logged(s, c, hotkeys, "MetricsNotSent", "metrics not sent", "1"), from: 1, periods: 5, of: 3,
 		text: "For minutes hotkeys could not send its metrics, so alarms on them can't go off. Its log has the error.",
 	}}
 }
@@ -86,7 +88,7 @@ func streamAlarms(c *config.Config, f function, mappings []mapping) []alarm {
 		lostOf = append(lostOf, ofMapping(m.made, "OnFailureDestinationDeliveredEventCount", sum), ofMapping(m.made, "DroppedEventCount", sum))
 	}
 	list := []alarm{{
-		name: f.name + "-behind", section: "behind", metric: ofFunction(f, "IteratorAge", maximum),
+		name: f.name + "-behind", section: "behind", cause: readStream, metric: ofFunction(f, "IteratorAge", maximum),
 		from: float64(longestLag.Milliseconds()), periods: 5, of: 3,
 		text: "The function " + f.name + " is behind the stream, which keeps records for a day. First check for errors and throttles " +
 			"of the function.",
@@ -100,7 +102,7 @@ func streamAlarms(c *config.Config, f function, mappings []mapping) []alarm {
 		// A polling mapping reports 0 without records. A mapping that is disabled or lacks permissions reports nothing:
 		// https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html
 		list = append(list, alarm{
-			name: m.name + "-not-polling", section: "not-polling", metric: over(5, ofMapping(m.made, "PolledEventCount", samples)),
+			name: m.name + "-not-polling", section: "not-polling", cause: readStream, metric: over(5, ofMapping(m.made, "PolledEventCount", samples)),
 			from: 1, periods: 6, absent: true,
 			text: "The event source mapping " + m.name + " has not polled in half an hour: it is disabled, deleted, or not allowed to read the stream. " +
 				"Check its state; a stream keeps records for a day.",
@@ -109,14 +111,45 @@ func streamAlarms(c *config.Config, f function, mappings []mapping) []alarm {
 	return list
 }
 
-// fullAlarms returns the alarm on open stream shards, each of which needs a run of each reader at a window's end.
+// fullAlarms returns the alarms on open stream shards, each of which needs a run of each reader at a window's end: on
+// their number against the concurrency, and against the setting that batching and the detector's writes follow from.
 func fullAlarms(c *config.Config) []alarm {
+	open := total("open stream shards", 15, detectorMetrics(c, maximum, "StreamShards")...)
 	return []alarm{{
-		name: "stream-shards", metric: total("open stream shards", 15, detectorMetrics(c, maximum, "StreamShards")...),
+		name: "more-stream-shards", section: "stream-shards", metric: open, from: float64(2*c.StreamShards + 1), periods: 1,
+		text: fmt.Sprintf("There are more than twice as many open stream shards as streamShards (%d) expects. "+
+			"Folds, heat and runs cost more than they must until you deploy with the number that hotshard plan prints.", c.StreamShards),
+	}, {
+		name: "stream-shards", metric: open,
 		from: plan.FullShare * float64(c.StreamConcurrency()), periods: 1,
 		text: fmt.Sprintf("The number of open stream shards is %.0f %% or more of the concurrency of hotkeys or aggregator (%d). "+
 			"Raise streamShards, and the account's quota with accountConcurrency, before summaries lag.", 100*plan.FullShare, c.StreamConcurrency()),
 	}}
+}
+
+// leastWrites is how many write units of the events table in 15 minutes are more than repeated puts, of which the
+// stream has no records.
+const leastWrites = 1000
+
+// silentAlarm returns the alarm on an aggregator that gets no events while the table takes writes: then the mapping's
+// filter, or the stream, does not do what the template says, and rollups stay empty without an error. Most writes of the
+// items table are filtered out, so its mapping has no such alarm.
+func silentAlarm(c *config.Config, mappings []mapping) alarm {
+	using := map[string]awscloudwatch.IMetric{"writes": over(15, ofTable(c.Names().Events, "", "ConsumedWriteCapacityUnits"))}
+	for _, m := range mappings {
+		if m.name == grants.Aggregator+"-"+kind.Events {
+			using["invoked"] = over(15, ofMapping(m.made, "InvokedEventCount", sum))
+		}
+	}
+	return alarm{
+		name: "aggregator-gets-nothing", section: "not-polling", cause: readStream, from: 1, periods: 3, of: 2,
+		metric: awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
+			Expression: jsii.Sprintf("IF(FILL(writes, 0) >= %d AND FILL(invoked, 0) < 1, 1, 0)", leastWrites),
+			Period:     awscdk.Duration_Minutes(jsii.Number(15)), Label: jsii.String("writes, and no events"), UsingMetrics: &using,
+		}),
+		text: "The events table takes writes, and the aggregator gets none of them, so rollups stay empty. " +
+			"Check the state and the filter of its event source mapping.",
+	}
 }
 
 // summaryAlarms returns the alarms on records that the aggregator could not fold.
@@ -150,7 +183,7 @@ func conflicts(c *config.Config) (list []awscloudwatch.Metric) {
 // changeFailures returns the alarm on the detector's changes that failed.
 func changeFailures(c *config.Config) alarm {
 	return alarm{
-		name: "shard-change-failures", section: "shard-changes", metric: detected(c, sum, "ShardCountChangeFailures"), from: 1, periods: 5, of: 3,
+		name: "shard-change-failures", section: "shard-changes", cause: upkeep, metric: detected(c, sum, "ShardCountChangeFailures"), from: 1, periods: 5, of: 3,
 		text: "Changes of shard counts fail. The log of hotkeys has the reason; hot keys stay hot until they succeed.",
 	}
 }
@@ -165,18 +198,18 @@ func shardAlarms(s awscdk.Stack, c *config.Config, ingest function) []alarm {
 	full := logged(s, c, ingest, "ShardMapFull", "not grown: the shard map is full", "1")
 	changes := total("changes of shard counts", 5, append(detectorMetrics(c, sum, "ShardCountChanges"), grown)...)
 	return []alarm{{
-		name: "shard-changes", metric: changes, from: manyChanges, periods: 1,
+		name: "shard-changes", cause: upkeep, metric: changes, from: manyChanges, periods: 1,
 		text: fmt.Sprintf("Shard counts changed %d times or more in five minutes. The dashboard shows which keys; "+
 			"control=observe stops changes.", manyChanges),
 	}, changeFailures(c), {
 		name: "shard-map-full", section: "shard-changes", metric: full, from: 1, periods: 1,
 		text: fmt.Sprintf("A hot key did not grow, because %d keys have a shard count of their own. Delete keys that are no longer written.", shardmap.MaxKeys),
 	}, {
-		name: "partitions-are-the-limit", metric: limited, from: 1, periods: 5, of: 3,
+		name: "partitions-are-the-limit", cause: partitions, metric: limited, from: 1, periods: 5, of: 3,
 		text: "A key is throttled that has the maximum of useful write shards: the table has too few partitions. " +
 			"DynamoDB splits them within minutes. The runbook has the command that splits them before a launch.",
 	}, {
-		name: "conflicts", metric: filled("conflicts", conflicts(c)...), from: conflictsPerMinute, periods: 5, of: 3,
+		name: "conflicts", cause: partitions, metric: filled("conflicts", conflicts(c)...), from: conflictsPerMinute, periods: 5, of: 3,
 		text: fmt.Sprintf("Transactions conflicted %d times a minute or more, for three of five minutes. "+
 			"Counters and limits then get more write shards; a player, a session or an idempotency key with many writers does not.", conflictsPerMinute),
 	}}

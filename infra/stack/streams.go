@@ -17,6 +17,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/hotkeys"
+	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
 
 // mapped are the functions that read the streams, with the filters of a table's stream: nil for all records. A stream
@@ -112,8 +113,9 @@ const keptDays = 30
 // The bounds of a delivery and of its retries, from
 // https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html
 const (
-	batchSize = 1000 // records: decoding and folding them takes a fraction of the batching window
-	retries   = 10_000
+	batchSize   = 1000   // records: decoding and folding them takes a fraction of the batching window
+	rollupBatch = 10_000 // Lambda's maximum: a delivery of events ends with its window, or with 6 MB
+	retries     = 10_000
 	// recordAge is less than the 24 hours of a stream: Lambda stores the records that it discards, but neither stores
 	// nor counts those that expired. Retries follow each other within seconds, so only the age bounds them.
 	recordAge = 20 * time.Hour
@@ -136,6 +138,24 @@ func newMappings(s awscdk.Stack, c *config.Config, from streams, functions map[s
 	return made
 }
 
+// windows are how a mapping groups records.
+type windows struct {
+	batch              int // records at most
+	batching, tumbling time.Duration
+}
+
+// windowsOf returns the windows of a mapping. Only the rollups of events wait: a counter's or a board's summary is read
+// as often as it is written, and the detector must be prompt.
+func windowsOf(c *config.Config, function string, table kind.Table) windows {
+	switch {
+	case function == grants.Hotkeys:
+		return windows{batchSize, c.BatchingWindow(), max(c.Hotkeys.Window, c.Hotkeys.Hold)}
+	case table == kind.Events:
+		return windows{rollupBatch, c.RollupWindow, plan.FoldsTumblingWindow}
+	}
+	return windows{batchSize, c.BatchingWindow(), plan.FoldsTumblingWindow}
+}
+
 func newMapping(s awscdk.Stack, c *config.Config, from stream, failures awss3.Bucket, to function) mapping {
 	age, start := recordAge, "TRIM_HORIZON"
 	if to.name == grants.Hotkeys {
@@ -144,13 +164,14 @@ func newMapping(s awscdk.Stack, c *config.Config, from stream, failures awss3.Bu
 	if c.Attached() {
 		start = "LATEST" // an existing table's older records are too old
 	}
+	group := windowsOf(c, to.name, from.of)
 	props := &awslambda.CfnEventSourceMappingProps{
 		FunctionName:                   to.live.FunctionArn(),
 		EventSourceArn:                 from.arn,
 		StartingPosition:               &start,
-		BatchSize:                      jsii.Number(batchSize),
-		MaximumBatchingWindowInSeconds: jsii.Number(c.BatchingWindow().Seconds()),
-		TumblingWindowInSeconds:        jsii.Number(max(c.Hotkeys.Window, c.Hotkeys.Hold).Seconds()),
+		BatchSize:                      jsii.Number(group.batch),
+		MaximumBatchingWindowInSeconds: jsii.Number(group.batching.Seconds()),
+		TumblingWindowInSeconds:        jsii.Number(group.tumbling.Seconds()),
 		ParallelizationFactor:          jsii.Number(1), // tumbling windows require 1
 		BisectBatchOnFunctionError:     true,
 		FunctionResponseTypes:          jsii.Strings("ReportBatchItemFailures"),

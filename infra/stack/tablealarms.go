@@ -70,11 +70,11 @@ func tableAlarms(c *config.Config) (list []alarm) {
 			of = "the index " + w.index + " of " + w.table
 		}
 		list = append(list, alarm{
-			name: w.name + "-hot-partition", section: "hot-partition", from: 1, periods: 5, of: 3,
+			name: w.name + "-hot-partition", section: "hot-partition", cause: partitions, from: 1, periods: 5, of: 3,
 			metric: filled("throttled by key range", w.throttles(hotPartition)...),
 			text:   "A partition of " + of + " was over its limit for three of five minutes. " + w.relief(),
 		}, alarm{
-			name: w.name + "-limit", section: "table-limit", from: 1, periods: 5, of: 3,
+			name: w.name + "-limit", section: "table-limit", cause: limits, from: 1, periods: 5, of: 3,
 			metric: filled("throttled by a limit", w.throttles("MaxOnDemandThroughput", "AccountLimit", "ProvisionedThroughput")...),
 			text:   "A limit of " + of + " or of the account was reached for three of five minutes. More write shards don't help: " + w.raise(c.Attached()),
 		})

@@ -75,7 +75,7 @@ func (p Package) Fetch(ctx context.Context, cacheDir string, announce func(dir s
 	}
 	npm, err := exec.LookPath("npm")
 	if err != nil {
-		return "", fmt.Errorf("npm was not found, so %s can't be fetched: install Node 20 or newer with npm", p.Name)
+		return "", fmt.Errorf("npm was not found, so %s can't be fetched: install Node 22 or newer with npm", p.Name)
 	}
 	announce(dir)
 	if err := p.download(ctx, npm, cacheDir, dir); err != nil {

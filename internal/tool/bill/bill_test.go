@@ -28,7 +28,7 @@ func TestIndependentEstimate(t *testing.T) {
 		load bill.Load
 		want float64 // USD a day
 	}{
-		{bill.Load{}, 0.50 + 0.08}, // for 25 more metrics in alarms
+		{bill.Load{}, 0.50 + 0.09 + 0.08}, // for 29 more metrics in alarms, and composite alarms
 		{bill.Load{Events: 1000, Batch: 25, Targets: 1000}, 82 - 2.3},
 		{bill.Load{Events: 1000, Batch: 1, Targets: 1000}, 217 - 23},
 		{bill.Load{Events: 50_000, Batch: 25, Targets: 200_000}, 3910 - 47},
@@ -59,12 +59,12 @@ func TestSettingsChangeTheBill(t *testing.T) {
 		change func(*bill.Load)
 		want   float64
 	}{
-		"provisioned":       {func(l *bill.Load) { l.Provisioned = true }, -39.0},
+		"provisioned":       {func(l *bill.Load) { l.Provisioned = true }, -31.1},
 		"two units":         {func(l *bill.Load) { l.ItemBytes = 1500 }, 54 + 1.3}, // with the idle windows of 14 more stream shards
-		"many entities":     {func(l *bill.Load) { l.Targets = 100_000 }, 10.8},
-		"uniform entities":  {func(l *bill.Load) { l.Targets, l.Uniform = 100_000, true }, 38.6},
+		"many entities":     {func(l *bill.Load) { l.Targets = 100_000 }, 11.7},
+		"uniform entities":  {func(l *bill.Load) { l.Targets, l.Uniform = 100_000, true }, 46.4},
 		"counters as well":  {func(l *bill.Load) { l.Increments = 1000 }, 54 + 3.46 + 3.46 + 0.78 + 0.8}, // with 4 more stream shards
-		"only the counters": {func(l *bill.Load) { l.Events, l.Increments = 0, 1000 }, -0.78 - 0.39 - 15.16},
+		"only the counters": {func(l *bill.Load) { l.Events, l.Increments = 0, 1000 }, -0.78 - 0.3 - 2.58},
 	} {
 		if got := sum(c.change) - base; math.Abs(got-c.want) > 0.3 {
 			t.Errorf("%s: %+.2f USD a day, want %+.2f", name, got, c.want)
@@ -101,7 +101,7 @@ func TestDays(t *testing.T) {
 func TestSettings(t *testing.T) {
 	load := bill.Load{Events: 10_000, ItemBytes: 500, Batch: 25, Targets: 100_000, Uniform: true}
 	got := bill.Estimate(load, 1, bill.Default())
-	want := bill.Settings{StreamShards: 52, AccountConcurrency: 1000, PeakWrites: 10_000, WarmEvents: 20_000, WarmRollups: 15_739}
+	want := bill.Settings{StreamShards: 52, AccountConcurrency: 1000, PeakWrites: 10_000, WarmEvents: 20_000, WarmRollups: 8647}
 	if got.Settings != want {
 		t.Errorf("settings %+v, want %+v", got.Settings, want)
 	}
@@ -133,6 +133,44 @@ func TestIncrementsCostNoFolds(t *testing.T) {
 	both.Increments, increments.Events, increments.Increments = 1000, 0, 1000
 	if got := folds(events); got < 40 || folds(both) != got || folds(increments) != 0 {
 		t.Errorf("folds of events cost %.2f USD a day, with increments %.2f, of increments %.2f; want the same, and 0", got, folds(both), folds(increments))
+	}
+}
+
+// TestFoldsCostATenthOfWrites checks that folds cost at most a tenth of the writes of the first day, with the default
+// settings: those of Zipf's entities, and of sensors with an event every second.
+func TestFoldsCostATenthOfWrites(t *testing.T) {
+	for _, load := range []bill.Load{busy, {Events: 1000, ItemBytes: 500, Batch: 25, Targets: 1000, Uniform: true}, {Events: 5000, ItemBytes: 900, Batch: 25, Targets: 5000}} {
+		load.StreamShards = 4
+		day := bill.Estimate(load, 1, bill.Default())
+		if folds, writes := lineOf(day, "folds").USD, lineOf(day, "writes").USD; folds > 0.1*writes || folds == 0 {
+			t.Errorf("%+v: folds cost %.2f USD, writes %.2f", load, folds, writes)
+		}
+	}
+}
+
+// TestDefaultStreamShardsCostMore checks the difference between the default of streamShards and the number that a day
+// needs, and that the latter is what it is by default.
+func TestDefaultStreamShardsCostMore(t *testing.T) {
+	for day, want := range map[int]float64{1: 0, 30: 12.3, 60: 12.7} {
+		advised, deployed := bill.Estimate(busy, day, bill.Default()), busy
+		deployed.StreamShards = 4
+		if got := bill.Estimate(deployed, day, bill.Default()).Total() - advised.Total(); math.Abs(got-want) > 0.1 {
+			t.Errorf("day %d: the default costs %.2f USD more, want %.2f", day, got, want)
+		}
+		deployed.StreamShards = advised.Settings.StreamShards
+		if got := bill.Estimate(deployed, day, bill.Default()).Total(); got != advised.Total() {
+			t.Errorf("day %d: %.2f USD with its own number, %.2f by default", day, got, advised.Total())
+		}
+	}
+}
+
+// TestRemovalsOfExpiredEvents checks that events which expire are delivered to both functions, from the day of the first.
+func TestRemovalsOfExpiredEvents(t *testing.T) {
+	const each = 0.00006 * (1 + 1.73) * 0.0000133334 // USD: two functions read a removal for 0.06 ms
+	for day, want := range map[int]float64{1: 0, 31: 0, 32: 86.4e6 * each, 400: 86.4e6 * each} {
+		if got := lineOf(bill.Estimate(busy, day, bill.Default()), "expired events"); got.Item == "" || math.Abs(got.USD-want) > 0.001 {
+			t.Errorf("day %d: %+v, want %.3f USD", day, got, want)
+		}
 	}
 }
 

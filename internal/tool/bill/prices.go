@@ -12,6 +12,7 @@ type Prices struct {
 	LogGB       float64 // ingested
 	Metric      float64 // a custom metric, a month
 	Alarm       float64 // on one metric, a month
+	Composite   float64 // a composite alarm, a month
 	Dashboard   float64 // a month
 	PutMetrics  float64 // a thousand calls of PutMetricData
 	Recovery    float64 // point-in-time recovery, a GB and month
@@ -28,7 +29,7 @@ func Default() Prices {
 	return Prices{
 		Tables:   plan.DefaultPrices(),
 		Requests: []Step{{300, 1}, {0, 0.9}}, Invocations: 0.2, GBSecond: 0.0000133334,
-		LogGB: 0.5, Metric: 0.3, Alarm: 0.1, Dashboard: 3, PutMetrics: 0.01, Recovery: 0.2, TransferGB: 0.09,
+		LogGB: 0.5, Metric: 0.3, Alarm: 0.1, Composite: 0.5, Dashboard: 3, PutMetrics: 0.01, Recovery: 0.2, TransferGB: 0.09,
 	}
 }
 

@@ -1,6 +1,7 @@
 package bill
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -10,9 +11,17 @@ import (
 // table is the load of a table with a stream.
 type table struct {
 	writes, units float64 // per second
+	removed       float64 // expired items per second
 	gb            float64 // stored
 	shards        int     // open stream shards
-	readers       int     // number of functions that read its stream
+	readers       []reader
+}
+
+// reader is a function that reads a table's stream.
+type reader struct {
+	gb                 float64 // memory
+	batching, tumbling time.Duration
+	batch              float64 // records in a delivery, at most
 }
 
 // work has the amounts of work of a day's load.
@@ -24,14 +33,24 @@ type work struct {
 	units         float64 // write units of the tables, a day
 	folds         float64 // write units of rollups, a day
 	shards        int     // open stream shards of all tables
-	batching      time.Duration
+	deployed      int     // the setting streamShards
 }
+
+// recordBytes are the bytes of a record in a delivery beside those of its item, and maxPayload the bytes of a delivery:
+// https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
+const (
+	recordBytes = 600
+	maxPayload  = 6 << 20
+)
 
 func (l Load) work(day int) work {
 	w := work{Load: l, day: day, writes: (l.Events + l.Increments) * secondsDay}
 	w.calls = w.writes / float64(l.Batch)
 	kept := l.Events * secondsDay * float64(l.ItemBytes+itemOverhead) / 1e9 * float64(min(day, keptDays))
-	w.tables = []table{{writes: l.Events, gb: kept, readers: 2}, {writes: l.Increments, readers: 1}}
+	w.tables = []table{{writes: l.Events, gb: kept}, {writes: l.Increments}}
+	if day > keptDays {
+		w.tables[0].removed = l.Events
+	}
 	for i := range w.tables {
 		if t := &w.tables[i]; t.writes > 0 {
 			t.units = t.writes * float64(plan.WriteUnits(l.ItemBytes))
@@ -39,11 +58,14 @@ func (l Load) work(day int) work {
 			w.units, w.shards = w.units+t.units*secondsDay, w.shards+t.shards
 		}
 	}
-	w.batching = plan.BatchingWindow(w.shards)
+	w.deployed = cmp.Or(l.StreamShards, w.shards)
+	detector := reader{hotkeysGB, plan.BatchingWindow(w.deployed), plan.TumblingWindow(w.deployed, window), batchSize}
+	rollups := reader{aggregatorGB, plan.RollupWindow, plan.FoldsTumblingWindow, math.Min(rollupBatch, maxPayload/float64(l.ItemBytes+recordBytes))}
+	w.tables[0].readers, w.tables[1].readers = []reader{detector, rollups}, []reader{detector}
 	if l.Events > 0 {
 		w.folds = l.Events * secondsDay * plan.Folds{
 			Rate: l.Events, Targets: l.Targets, Uniform: l.Uniform,
-			StreamShards: w.tables[0].shards, BatchSize: batchSize, BatchingWindow: w.batching,
+			StreamShards: w.tables[0].shards, BatchSize: int(rollups.batch), BatchingWindow: rollups.batching,
 		}.UnitsPerEvent()
 	}
 	return w
@@ -62,24 +84,35 @@ func (w work) settings() Settings {
 	}
 }
 
-// ends returns the number of tumbling windows of a stream shard a day.
-func (w work) ends() float64 { return secondsDay / plan.TumblingWindow(w.shards, window).Seconds() }
+// ends returns the number of the detector's tumbling windows of a stream shard a day.
+func (w work) ends() float64 { return secondsDay / plan.TumblingWindow(w.deployed, window).Seconds() }
 
-// streamRuns returns the number of a day's runs of the stream's functions, and the mean number of records in a run. Each
-// stream shard has a run for each batching window with records, and one for the end of each tumbling window.
-func (w work) streamRuns() (runs, batch float64) {
+// streamRuns returns the number of a day's runs of the stream's functions, and their GB-seconds. Each stream shard has a
+// run for each batching window with records, and one for the end of each tumbling window.
+func (w work) streamRuns() (runs, gbSeconds float64) {
 	for _, t := range w.tables {
 		if t.writes == 0 {
 			continue // its stream is idle
 		}
 		perShard := t.writes / float64(t.shards) // per second
-		deliveries := min(perShard, max(1/w.batching.Seconds(), perShard/batchSize))
-		runs += float64(t.readers*t.shards) * (deliveries*secondsDay + w.ends())
-		batch += float64(t.readers) * t.writes * secondsDay
+		for _, r := range t.readers {
+			deliveries := min(perShard, max(1/r.batching.Seconds(), perShard/r.batch))
+			of := float64(t.shards) * secondsDay * (deliveries + 1/r.tumbling.Seconds())
+			runs, gbSeconds = runs+of, gbSeconds+r.gb*(of*runMillis+t.writes*secondsDay*recordMillis)/1000
+		}
 	}
-	return runs, batch / runs
+	return runs, gbSeconds
+}
+
+// removals returns the number of expired items that the stream delivers in a day, and the GB-seconds to skip them.
+func (w work) removals() (n, gbSeconds float64) {
+	for _, t := range w.tables {
+		n += t.removed * secondsDay
+		for _, r := range t.readers {
+			gbSeconds += r.gb * t.removed * secondsDay * recordMillis / 1000
+		}
+	}
+	return n, gbSeconds
 }
 
 func ingestMillis(batch int) float64 { return 28.75 + 1.25*float64(batch) }
-
-func streamMillis(records float64) float64 { return 5 + 0.06*records }

@@ -54,7 +54,7 @@ need_java() { # Java 8 calls itself 1.8
 
 need_node() {
 	for_what='which fetches DynamoDB Local, bundles the console and runs the CDK'
-	check Node 20 "$(version 'node --version' 's/^v\([0-9]*\)\..*/\1/p')" "Node 20 or newer, $for_what" nodejs node nodejs
+	check Node 20 "$(version 'node --version' 's/^v\([0-9]*\)\..*/\1/p')" "Node 22 or newer, $for_what" nodejs node nodejs
 	brew_npm=node # which has npm
 	case " $brew " in *' node '*) brew_npm= ;; esac
 	command -v npm >/dev/null || lack 'npm, which comes with Node: not found' npm "$brew_npm" npm

@@ -18,7 +18,7 @@ import (
 const (
 	goIs   = "Go 1.26 or newer, which builds hotshard and its tests (or 1.21 with GOTOOLCHAIN=auto): "
 	javaIs = "Java 17 or newer (a JRE is enough), which runs DynamoDB Local: "
-	nodeIs = "Node 20 or newer, which fetches DynamoDB Local, bundles the console and runs the CDK: "
+	nodeIs = "Node 22 or newer, which fetches DynamoDB Local, bundles the console and runs the CDK: "
 )
 
 // good are outputs of programs that are new enough.
