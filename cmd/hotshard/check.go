@@ -41,8 +41,8 @@ type selection struct {
 	Name   string    `help:"With --type: check only this key."`
 	All    bool      `help:"Check all counters and boards, and all events that are rolled up. This is the default."`
 	Failed bool      `help:"Check only the summaries that lack records, as the aggregator noted them."`
-	From   time.Time `placeholder:"TIME" help:"RFC 3339. For events: only hours or days that start then or later. For boards: days and weeks from then on; default 38 days back."`
-	To     time.Time `placeholder:"TIME" help:"RFC 3339. For events: only hours or days that end then or earlier. For boards: days and weeks before."`
+	From   time.Time `placeholder:"TIME" help:"RFC 3339. For events: only hours or days that start then or later. For boards: days, weeks and months from then on; default 38 days back."`
+	To     time.Time `placeholder:"TIME" help:"RFC 3339. For events: only hours or days that end then or earlier. For boards: days, weeks and months before."`
 }
 
 // all reports whether all keys are selected.

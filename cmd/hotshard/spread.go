@@ -23,7 +23,7 @@ type ShardsSpreadCmd struct {
 	baseKey
 	From   time.Time     `placeholder:"TIME" help:"RFC 3339. For an entity: count events from then on. Default: 24h before --to."`
 	To     time.Time     `placeholder:"TIME" help:"RFC 3339. For an entity: count events before then. Default: now."`
-	Period string        `enum:",all,day,week" default:"" help:"For a board: all, or the current day or week. Default: all."`
+	Period string        `enum:",all,day,week,month" default:"" help:"For a board: all, or the current day, week or month. Default: all."`
 	Watch  time.Duration `placeholder:"10s" help:"For a counter: how long to count its writes, 1s to 1h. Earlier writes leave no trace per write shard. Default: 10s."`
 	JSON   bool          `name:"json" help:"Print the result as JSON."`
 }

@@ -87,7 +87,7 @@ func TestSpreadsWrongUsageIsOneLine(t *testing.T) {
 		"--type entity": "missing flags: --name=STRING",
 		"--type counter --name x --from 2026-01-05T00:00:00Z":                          "--from and --to need --type entity",
 		"--type counter --name x --watch 1ms":                                          "--watch 1ms: want 1s to 1h",
-		"--type board --name x --period month":                                         "--period must be one of",
+		"--type board --name x --period year":                                          "--period must be one of",
 		"--type counter --name x --watch=-1s":                                          "--watch -1s: want 1s to 1h",
 		"--type entity --name x --watch 10s":                                           "--watch needs --type counter",
 		"--type counter --name x --period all":                                         "--period needs --type board",

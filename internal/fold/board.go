@@ -104,7 +104,7 @@ func (s changesByBoard) changesOf(name, period string) *boardChanges {
 // for a record that can't be folded.
 func (s changesByBoard) addRecord(r *ddbstream.Record) error {
 	if name, ok := raised(r); ok {
-		for _, period := range []boards.Period{boards.AllTime, boards.Daily, boards.Weekly} {
+		for _, period := range boards.Periods() {
 			of := s.changesOf(name, period.Label(r.Created))
 			of.raised = append(of.raised, string(r.Sequence))
 		}
@@ -172,7 +172,7 @@ func noteMissed(ctx context.Context, d *delivery, t schema.Target) error {
 	return d.tops.noteRecheck(ctx, &boardChanges{Period: parts.Period{Board: t.Base.Name, Label: t.Period}})
 }
 
-// cellsFolder folds entries' scores into the fragments of their boards' histograms. Each change of an
+// cellsFolder folds entries' merits into the fragments of their boards' histograms. Each change of an
 // entry is one record, so sequence numbers guard it as they do event rollups. Once all records are
 // folded, the sum of the fragments counts each entry once.
 type cellsFolder struct {
@@ -189,10 +189,10 @@ func (f *cellsFolder) fold(ctx context.Context, s *boardChanges, streamShard str
 	for i, t := range s.entries {
 		records[i] = parts.Record[board.Histogram]{Sequence: t.place, Apply: func(h *board.Histogram) {
 			if t.from != nil {
-				h.AddScore(*t.from, -1)
+				h.AddMerit(*t.from, -1)
 			}
 			if t.to != nil {
-				h.AddScore(*t.to, 1)
+				h.AddMerit(*t.to, 1)
 			}
 			if t.wasOutdated != t.isOutdated {
 				h.AddLate(map[bool]int64{false: -1, true: 1}[t.isOutdated])

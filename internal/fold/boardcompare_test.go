@@ -36,7 +36,7 @@ func (a *arena) compare() {
 		a.t.Fatalf("the histogram has %d entries, want %d", cells.Total(), len(all))
 	}
 	for i, p := range all {
-		rank, margin := cells.Locate(p.Score).Rank()
+		rank, margin := cells.Locate(p.Merit()).Rank()
 		if off := rank - int64(i+1); max(off, -off) > margin {
 			a.t.Fatalf("%+v: rank %d +- %d, want %d", p, rank, margin, i+1)
 		}

@@ -32,14 +32,17 @@ func staleArena(t *testing.T, players, held int) *arena {
 	return a
 }
 
-// score1 writes a player's score.
+// score1 writes a player's score. On a board where less is better, it writes its negative.
 func (a *arena) score1(player string, points int) {
+	if a.lowest {
+		points = -points
+	}
 	s, err := boards.ParseScore(fmt.Sprint(points))
 	if err != nil {
 		a.t.Fatal(err)
 	}
 	old := a.entries[player]
-	a.put(board.State{Place: boards.Place{Player: player, Score: s, At: time.UnixMilli(a.clock.UnixMilli()).UTC()}, Rev: old.Rev + 1, Present: true})
+	a.put(board.State{Place: boards.Place{Player: player, Score: s, At: time.UnixMilli(a.clock.UnixMilli()).UTC(), Lowest: a.lowest}, Rev: old.Rev + 1, Present: true})
 }
 
 // leave removes players.

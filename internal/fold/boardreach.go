@@ -28,7 +28,7 @@ func (f *topFolder) beyond(s *boardChanges) bool {
 	if age := f.now().Round(0).Sub(top.read); !ok || age < 0 || age > min(maxReachAge, f.recheck/3) {
 		return false
 	}
-	within := func(s *boards.Score) bool { return s != nil && top.reach.MayCover(*s) }
+	within := func(merit *boards.Score) bool { return merit != nil && top.reach.MayCover(*merit) }
 	return !slices.ContainsFunc(s.entries, func(t entryChange) bool { return within(t.from) || within(t.to) })
 }
 

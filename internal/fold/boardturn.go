@@ -17,7 +17,7 @@ import (
 // entryChange is the change that a record makes to a player's entry.
 type entryChange struct {
 	state                   board.State
-	from, to                *boards.Score // the entry's score before and after; nil if there was no entry
+	from, to                *boards.Score // the entry's merit before and after; nil if there was no entry
 	wasOutdated, isOutdated bool          // whether the entry's row in the index was outdated before, and is after
 	lifetime                lifetime
 	sequence                string // the record's sequence number
@@ -34,33 +34,34 @@ func entryChangeOf(r *ddbstream.Record, player string) (t entryChange, err error
 		newest = r.Old
 	}
 	var late bool
-	if t.state, t.lifetime, late, err = stateOfEntry(newest.Number, player); err != nil {
+	if t.state, t.lifetime, late, err = stateOfEntry(newest, player); err != nil {
 		return t, err
 	}
-	score := t.state.Score
+	merit := t.state.Merit()
 	switch r.Name {
 	case ddbstream.Insert:
-		t.to, t.isOutdated = &score, late
+		t.to, t.isOutdated = &merit, late
 	case ddbstream.Modify:
 		var old board.State
-		if old, _, t.wasOutdated, err = stateOfEntry(r.Old.Number, player); err != nil {
+		if old, _, t.wasOutdated, err = stateOfEntry(r.Old, player); err != nil {
 			return t, fmt.Errorf("before: %w", err)
 		}
-		t.from, t.to, t.isOutdated = &old.Score, &score, late
+		before := old.Merit()
+		t.from, t.to, t.isOutdated = &before, &merit, late
 	default:
-		t.from, t.wasOutdated = &score, late
+		t.from, t.wasOutdated = &merit, late
 		t.state = board.State{Place: boards.Place{Player: player}, Rev: t.state.Rev}
 	}
 	return t, nil
 }
 
-// stateOfEntry reads an entry's attributes, all of which are numbers. late reports whether the entry's
+// stateOfEntry reads an entry's attributes. late reports whether the entry's
 // row in the index is outdated.
-func stateOfEntry(attr func(name string) (string, bool), player string) (s board.State, l lifetime, late bool, err error) {
-	score, hasScore := attr(schema.EntryScore)
-	at, hasAt := attr(schema.EntryAt)
-	rev, hasRev := attr(schema.EntryRev)
-	rowRev, hasRowRev := attr(schema.EntryRowRev)
+func stateOfEntry(image ddbstream.Image, player string) (s board.State, l lifetime, late bool, err error) {
+	score, hasScore := image.Number(schema.EntryScore)
+	at, hasAt := image.Number(schema.EntryAt)
+	rev, hasRev := image.Number(schema.EntryRev)
+	rowRev, hasRowRev := image.Number(schema.EntryRowRev)
 	if !hasScore || !hasAt || !hasRev || !hasRowRev {
 		return s, l, false, errors.New("the entry lacks its score, at, rev or row_rev")
 	}
@@ -77,7 +78,10 @@ func stateOfEntry(attr func(name string) (string, bool), player string) (s board
 		return s, l, late, fmt.Errorf("its rev is %.40q, not a whole number up to %d", rev, int64(board.MaxRev))
 	}
 	s.At = time.UnixMilli(millis).UTC()
-	digits, has := attr(schema.ExpiresAt)
+	row, _ := image.String(schema.RankKey)
+	place, _ := boards.ParseRankKey(row) // a damaged one is found when the entry is read
+	s.Lowest = place.Lowest
+	digits, has := image.Number(schema.ExpiresAt)
 	l, err = lifetimeOf(digits, has)
 	return s, l, late, err
 }

@@ -147,8 +147,14 @@ func (v *variant) differences() (list []string) {
 	differ := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	v.compareCounters(differ)
 	v.compareRollups(differ)
-	for i := range 2 {
-		v.compareBoard(fmt.Sprint("b#", i), differ)
+	periods := map[parts.Period]bool{{Board: "b#0", Label: "all"}: true, {Board: "b#1", Label: "all"}: true}
+	for _, it := range enginetest.Scan(v.t, v.db, v.names.Items) {
+		if name, label, _, ok := schema.ParseEntryKey(dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK)); ok {
+			periods[parts.Period{Board: name, Label: label}] = true
+		}
+	}
+	for period := range periods {
+		v.compareBoard(period, differ)
 	}
 	return list
 }
@@ -214,13 +220,13 @@ func (v *variant) compareRollups(differ func(string, ...any)) {
 	}
 }
 
-// compareBoard compares a top, the rows of the index, and the histogram with a board's entries.
-func (v *variant) compareBoard(name string, differ func(string, ...any)) {
+// compareBoard compares a top, the rows of the index, and the histogram with the entries of a board's period.
+func (v *variant) compareBoard(period parts.Period, differ func(string, ...any)) {
 	var all []boards.Place
 	revs := map[string]int64{}
 	for _, it := range enginetest.Scan(v.t, v.db, v.names.Items) {
-		of, _, player, ok := schema.ParseEntryKey(dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK))
-		if !ok || of != name {
+		name, label, player, ok := schema.ParseEntryKey(dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK))
+		if (parts.Period{Board: name, Label: label}) != period || !ok {
 			continue
 		}
 		e, err := boards.ParseEntry(it)
@@ -229,24 +235,23 @@ func (v *variant) compareBoard(name string, differ func(string, ...any)) {
 	}
 	slices.SortFunc(all, board.Compare)
 	h := v.start()
-	period := parts.Period{Board: name, Label: "all"}
 	top, err := h.tops.load(context.Background(), &boardChanges{Period: period})
 	require.NoError(v.t, err)
-	settings, err := h.tops.boards.Settings(context.Background(), name, v.now())
+	settings, err := h.tops.boards.Settings(context.Background(), period.Board, v.now())
 	require.NoError(v.t, err)
 	held := top.Entries()
 	if len(held) < min(settings.Size, len(all)) || top.Whole() && len(held) != len(all) {
-		differ("board %s: the top has %d of %d players, size %d, whole: %t", name, len(held), len(all), settings.Size, top.Whole())
+		differ("board %v: the top has %d of %d players, size %d, whole: %t", period, len(held), len(all), settings.Size, top.Whole())
 		return
 	}
 	for i, e := range held {
 		if e.Place != all[i] || e.Rev != revs[e.Player] {
-			differ("board %s: rank %d is %+v, want %+v", name, i+1, e, all[i])
+			differ("board %v: rank %d is %+v, want %+v", period, i+1, e, all[i])
 		}
 	}
-	rows, err := h.tops.boards.Top(context.Background(), name, "all", len(all)+1, v.now())
+	rows, err := h.tops.boards.Top(context.Background(), period.Board, period.Label, len(all)+1, v.now())
 	if err != nil || !slices.Equal(rows, all) {
-		differ("board %s: the index has %+v, %v; want %+v", name, rows, err, all)
+		differ("board %v: the index has %+v, %v; want %+v", period, rows, err, all)
 	}
 	v.compareHistogram(period, all, differ)
 }
@@ -262,7 +267,7 @@ func (v *variant) compareHistogram(period parts.Period, all []boards.Place, diff
 		differ("the histogram of %s has %d entries, %d of them late; want %d", period.Board, cells.Total(), cells.Late(), len(all))
 	}
 	for i, p := range all {
-		rank, margin := cells.Locate(p.Score).Rank()
+		rank, margin := cells.Locate(p.Merit()).Rank()
 		if off := rank - int64(i+1); max(off, -off) > margin {
 			differ("%+v: rank %d +- %d, want %d", p, rank, margin, i+1)
 		}

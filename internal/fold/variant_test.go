@@ -115,7 +115,7 @@ func (l *lateIndex) Top(ctx context.Context, name, period string, n int, now tim
 	if age := now.Sub(l.read); !l.variant.Lag || age > maxLag/2 || l.variant.random.IntN(4) == 0 {
 		l.places, l.read = map[string][]boards.Place{}, now
 	}
-	places, known := l.places[name]
+	places, known := l.places[name+period]
 	l.variant.mu.Unlock()
 	if !known {
 		var err error
@@ -123,7 +123,7 @@ func (l *lateIndex) Top(ctx context.Context, name, period string, n int, now tim
 			return nil, err
 		}
 		l.variant.mu.Lock()
-		l.places[name] = places
+		l.places[name+period] = places
 		l.variant.mu.Unlock()
 	}
 	return slices.Clone(places[:min(n, len(places))]), nil

@@ -104,6 +104,7 @@ func newWorld(t testing.TB, seed uint64) *world {
 	w.changer = shardmap.NewChanger(w.losing(8), w.view(w.db), shardmap.ChangerOptions{Clock: w.now})
 	w.events = events.NewWriter(w.db, w.names.Events, w.views["current"], events.Options{})
 	w.boards = boards.New(w.deferring(), w.names.Items, w.views["current"], boards.Options{DeferRows: true})
+	require.NoError(t, w.boards.Configure(t.Context(), "b#1", w.settings("b#1")))
 	return w
 }
 
@@ -189,7 +190,8 @@ func (w *world) write() {
 	case n < 86:
 		_ = w.boards.Remove(ctx, w.board(), w.player(), w.now())
 	case n < 88:
-		_ = w.boards.Configure(ctx, w.board(), boards.Settings{Mode: boards.Latest, Size: 1 + w.random.IntN(8)})
+		name := w.board()
+		_ = w.boards.Configure(ctx, name, w.settings(name))
 	case n < 95:
 		w.changeCount(ctx)
 	case n < 97:
@@ -204,6 +206,15 @@ func (w *world) write() {
 	default:
 		w.putPoison()
 	}
+}
+
+// settings returns a board's settings with another size.
+func (w *world) settings(board string) boards.Settings {
+	s := boards.Settings{Mode: boards.Latest, Size: 1 + w.random.IntN(8)}
+	if board == "b#1" {
+		s.Mode, s.Periods = boards.Lowest, []boards.Period{boards.AllTime, boards.Monthly}
+	}
+	return s
 }
 
 func (w *world) counter() string { return fmt.Sprint("c#", w.random.IntN(*keys)) }

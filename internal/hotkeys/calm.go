@@ -146,19 +146,23 @@ func (c pastLoads) sumListed(items []heat.Item, end time.Time) map[schema.BaseKe
 }
 
 // bucketsOf returns the greatest number of time buckets that the writes of a window of this length may go to, from a
-// time to another. Each bucket has its own write shards. A board may have all three periods. The length of a limit's
+// time to another. Each bucket has its own write shards. A board may have all periods. The length of a limit's
 // windows is unknown, so bucketsOf assumes the shortest that is allowed.
 func bucketsOf(from, to time.Time, length time.Duration) map[kind.Bucket]uint64 {
 	seconds := from.Sub(from.Truncate(limits.MinWindow)) + length + limits.MinWindow - 1
+	periods := uint64(1) // all time
+	for _, p := range boards.Periods()[1:] {
+		periods += countPeriods(p, from, to)
+	}
 	return map[kind.Bucket]uint64{
 		kind.NoBucket: 1,
 		kind.Day:      countPeriods(boards.Daily, from, to.Add(shardmap.MaxEventAhead)),
-		kind.Period:   1 + countPeriods(boards.Daily, from, to) + countPeriods(boards.Weekly, from, to),
+		kind.Period:   periods,
 		kind.Window:   uint64(seconds / limits.MinWindow),
 	}
 }
 
-// countPeriods returns the number of days or weeks that overlap [from, to).
+// countPeriods returns the number of days, weeks or months that overlap [from, to).
 func countPeriods(p boards.Period, from, to time.Time) (n uint64) {
 	for at := from; at.Before(to); at = p.End(at) {
 		n++

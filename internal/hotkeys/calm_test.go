@@ -74,9 +74,10 @@ func TestPeakOfTimeBuckets(t *testing.T) {
 		{kind.Event, midnight.Add(-18 * time.Second), 1},
 		{kind.Event, midnight.Add(-17 * time.Second), 2}, // its events may be 8 s ahead
 		{kind.Event, midnight, 1},
-		{kind.Board, noon, 3},
-		{kind.Board, midnight.Add(-5 * time.Second), 4},
-		{kind.Board, monday.Add(-5 * time.Second), 5},
+		{kind.Board, noon, 4},
+		{kind.Board, midnight.Add(-5 * time.Second), 5},
+		{kind.Board, monday.Add(-5 * time.Second), 6},
+		{kind.Board, time.Date(2026, 11, 30, 23, 59, 55, 0, time.UTC), 6}, // the end of a month,
 		{kind.Limit, noon, 10},
 		{kind.Limit, noon.Add(time.Millisecond), 11},
 	} {

@@ -9,9 +9,9 @@ import (
 
 type board struct {
 	Board   httpapi.Name    `json:"board" example:"game/1"`
-	Mode    boards.Mode     `json:"mode,omitempty" enum:"best,latest,sum" default:"best" doc:"The counted score of a player: the best, the latest, or the sum. It can't change after the board's first score"`
+	Mode    boards.Mode     `json:"mode,omitempty" enum:"best,lowest,latest,sum" default:"best" doc:"The counted score of a player: the best (highest), the lowest, the latest, or the sum. lowest: less is better, everywhere. It can't change after the board's first score"`
 	Size    int             `json:"size,omitempty" minimum:"1" maximum:"1000" default:"100" doc:"Number of entries in the stored top"`
-	Periods []boards.Period `json:"periods,omitempty" minItems:"1" maxItems:"3" enum:"all,day,week" doc:"Ranked periods: all time, each UTC day, each ISO week. Default: all"`
+	Periods []boards.Period `json:"periods,omitempty" minItems:"1" maxItems:"4" enum:"all,day,week,month" doc:"Ranked periods: all time, each UTC day, each ISO week, each month. Default: all"`
 }
 
 type boardInput = bodyInput[board]
@@ -19,9 +19,9 @@ type boardInput = bodyInput[board]
 // boardAnswer has all settings of a board.
 type boardAnswer struct {
 	Board   httpapi.Name    `json:"board"`
-	Mode    boards.Mode     `json:"mode" enum:"best,latest,sum" doc:"The counted score of a player: the best, the latest, or the sum"`
+	Mode    boards.Mode     `json:"mode" enum:"best,lowest,latest,sum" doc:"The counted score of a player: the best (highest), the lowest, the latest, or the sum. lowest: less is better, everywhere"`
 	Size    int             `json:"size" doc:"Number of entries in the stored top"`
-	Periods []boards.Period `json:"periods" enum:"all,day,week" doc:"Ranked periods"`
+	Periods []boards.Period `json:"periods" enum:"all,day,week,month" doc:"Ranked periods"`
 }
 
 type boardOutput struct{ Body boardAnswer }

@@ -22,7 +22,7 @@ type scoresInput = bodyInput[scoresInputBody]
 
 type scoresInputBody struct {
 	Board  httpapi.Name `json:"board" example:"game/1"`
-	Scores []score      `json:"scores" minItems:"1" maxItems:"500" doc:"With an Idempotency-Key at most 99, whose players times the board's periods are at most 99 too: 33 players of a board with three"`
+	Scores []score      `json:"scores" minItems:"1" maxItems:"500" doc:"With an Idempotency-Key at most 99, whose players times the board's periods are at most 99 too: 24 players of a board with four"`
 }
 
 type scoreResult struct {

@@ -27,7 +27,8 @@ type boardPage struct {
 		Player, Time string
 		Score        float64
 	}
-	AsOf string `json:"as_of"`
+	AsOf   string `json:"as_of"`
+	Cursor string
 }
 
 type rankPage struct {
@@ -42,13 +43,20 @@ type rankPage struct {
 	}
 }
 
-// submitScores submits the scores of players p0 to p<n-1> in descending order, and returns the top.
+// submitScores submits the scores of players p0 to p<n-1>, the best first, and returns the top. They are from 1000 down,
+// or, on a board where less is better, from -1000 up.
 func (r *rig) submitScores(name string, n int) []boards.Place {
 	r.t.Helper()
 	rankings := boards.New(r.client, r.names.Items, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), boards.Options{})
+	settings, err := rankings.Settings(context.Background(), name, r.now)
+	require.NoError(r.t, err)
+	sign := 1
+	if settings.Mode == boards.Lowest {
+		sign = -1
+	}
 	var list []boards.PlayerScore
 	for i := range n {
-		list = append(list, boards.PlayerScore{Player: fmt.Sprint("p", i), Score: score(r.t, fmt.Sprint(1000-i))})
+		list = append(list, boards.PlayerScore{Player: fmt.Sprint("p", i), Score: score(r.t, fmt.Sprint(sign*(1000-i)))})
 	}
 	for _, err := range rankings.Submit(context.Background(), name, list, r.now) {
 		require.NoError(r.t, err)
@@ -65,7 +73,7 @@ func (r *rig) putSummaries(name string, places []boards.Place, size int) {
 	r.t.Helper()
 	var cells board.Histogram
 	for _, p := range places {
-		cells.AddScore(p.Score, 1)
+		cells.AddMerit(p.Merit(), 1)
 	}
 	r.putTop(name, places, size, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	r.putHistogram(name, "s", cells, nil)
@@ -96,9 +104,24 @@ func (r *rig) putHistogram(name, streamShard string, cells board.Histogram, more
 	r.putItem(r.names.Rollups, item)
 }
 
+// bothOrders runs a test on a board g of either order, with the sign of its scores.
+func bothOrders(t *testing.T, test func(t *testing.T, r *rig, sign float64)) {
+	for mode, sign := range map[boards.Mode]float64{boards.Best: 1, boards.Lowest: -1} {
+		t.Run(string(mode), func(t *testing.T) {
+			r := newRig(t)
+			rankings := boards.New(r.client, r.names.Items, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), boards.Options{})
+			for _, name := range []string{"g", "g#1"} {
+				require.NoError(t, rankings.Configure(t.Context(), name, boards.Settings{Mode: mode}))
+			}
+			test(t, r, sign)
+		})
+	}
+}
+
 // TestLeaderboard checks that the first places come from the stored top if it has enough, else from the index.
-func TestLeaderboard(t *testing.T) {
-	r := newRig(t)
+func TestLeaderboard(t *testing.T) { bothOrders(t, leaderboard) }
+
+func leaderboard(t *testing.T, r *rig, sign float64) {
 	places := r.submitScores("g#1", 30)
 	path := "/v1/leaderboards?board=" + url.QueryEscape("g#1")
 	check := func(query string, n int) boardPage {
@@ -108,7 +131,7 @@ func TestLeaderboard(t *testing.T) {
 			t.Fatalf("%s: status %d, %+v; want %d entries", query, status, page, n)
 		}
 		for i, e := range page.Entries {
-			if e.Rank != i+1 || e.Player != fmt.Sprint("p", i) || e.Score != float64(1000-i) {
+			if e.Rank != i+1 || e.Player != fmt.Sprint("p", i) || e.Score != sign*float64(1000-i) {
 				t.Errorf("%s: entry %d is %+v", query, i, e)
 			}
 		}
@@ -120,25 +143,82 @@ func TestLeaderboard(t *testing.T) {
 		t.Errorf("as of %s, want the stored top's time", page.AsOf)
 	}
 	check("&limit=20", 20) // from the index, since the top has 10
+	r.checkPages(path, 30, sign)
+	r.putTop("g#1", places, 30, r.now)
+	r.checkPages(path, 30, sign)
+	r.putTop("g#1", places[:10], 10, r.now)
+	r.checkPages(path, 10, sign)
 	var p problem
 	if status := r.get(path+"&period=day", &p); status != 422 || p.Errors[0].Location != "query.period" || !strings.Contains(p.Errors[0].Message, "keeps all") {
 		t.Errorf("a period that the board does not keep: %d %+v", status, p)
 	}
-	for query, status := range map[string]int{"?board=none": 404, "": 422, "?board=g&period=month": 422, "?board=g&limit=0": 422, "?board=g&limit=1001": 422} {
+	for query, status := range map[string]int{"?board=none": 404, "": 422, "?board=g&period=month": 422, "?board=g&period=year": 422, "?board=g%231&cursor=x": 422, "?board=g&limit=0": 422, "?board=g&limit=1001": 422} {
 		if got := r.get("/v1/leaderboards"+query, nil); got != status {
 			t.Errorf("%s: status %d, want %d", query, got, status)
 		}
 	}
 }
 
+// checkPages checks that pages of each size have the first n places, and that only the last has no cursor.
+func (r *rig) checkPages(path string, n int, sign float64) {
+	r.t.Helper()
+	for _, limit := range []int{1, 4, 7, 9, 10, 29, 30, 31} {
+		seen, cursor, pages := 0, "", 0
+		for ; pages == 0 || cursor != ""; pages++ {
+			var page boardPage
+			if status := r.get(fmt.Sprintf("%s&limit=%d&cursor=%s", path, limit, cursor), &page); status != http.StatusOK || len(page.Entries) == 0 {
+				r.t.Fatalf("limit %d, after %d: status %d, %+v", limit, seen, status, page)
+			}
+			for _, e := range page.Entries {
+				if e.Rank != seen+1 || e.Player != fmt.Sprint("p", seen) || e.Score != sign*float64(1000-seen) {
+					r.t.Fatalf("limit %d: entry %d is %+v", limit, seen, e)
+				}
+				seen++
+			}
+			cursor = page.Cursor
+		}
+		if seen != n || pages != (n+limit-1)/limit {
+			r.t.Errorf("limit %d: %d entries in %d pages, want %d", limit, seen, pages, n)
+		}
+	}
+}
+
+// TestPagesEndAtTheFirst1000 checks which places a page has.
+func TestPagesEndAtTheFirst1000(t *testing.T) {
+	places := make([]boards.Place, 1200)
+	for i := range places {
+		places[i] = boards.Place{Player: "p", Score: score(t, fmt.Sprint(-i))}
+	}
+	for _, c := range []struct {
+		held         int // places that were read
+		all          bool
+		after, limit int // after this place; 0 for the first page
+		want         string
+	}{
+		{5, true, 0, 5, "0 +5 false"}, {5, true, 0, 4, "0 +4 true"}, {5, false, 0, 5, "0 +5 true"}, {5, true, 4, 5, "4 +1 false"}, {5, true, 5, 5, "5 +0 false"},
+		{5, false, 5, 5, "5 +0 false"}, {1000, true, 999, 9, "999 +1 false"}, {1001, false, 990, 9, "990 +9 true"}, {1001, false, 990, 10, "990 +10 false"},
+		{1200, false, 0, 1000, "0 +1000 false"}, {1200, true, 990, 500, "990 +10 false"}, {1200, true, 1100, 5, "1100 +0 false"},
+	} {
+		after := ""
+		if c.after > 0 {
+			after = places[c.after-1].RankKey()
+		}
+		p := pageOf(places[:c.held], c.all, after, c.limit, time.Time{})
+		if got := fmt.Sprintf("%d +%d %t", p.before, len(p.places), p.more); got != c.want || len(p.places) > 0 && p.places[0] != places[c.after] {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}
+
 // TestRank checks the rank and the neighbours of each player of a small board, of whom 10 are in the stored top.
-func TestRank(t *testing.T) {
-	r := newRig(t)
+func TestRank(t *testing.T) { bothOrders(t, rankOfEach) }
+
+func rankOfEach(t *testing.T, r *rig, sign float64) {
 	places := r.submitScores("g", 40)
 	r.putSummaries("g", places, 10)
 	for i := range places {
 		page := r.rank(fmt.Sprint("p", i), 3)
-		if page.Rank != i+1 || page.RankError != 0 || page.Score != float64(1000-i) {
+		if page.Rank != i+1 || page.RankError != 0 || page.Score != sign*float64(1000-i) {
 			t.Errorf("p%d: %+v", i, page)
 		}
 		var want []int

@@ -25,7 +25,7 @@ import (
 type rankInput struct {
 	Board  httpapi.Name  `query:"board" required:"true" example:"game/1"`
 	Player httpapi.Name  `query:"player" required:"true" example:"ann"`
-	Period boards.Period `query:"period" enum:"all,day,week" default:"all" doc:"All time, the current UTC day or the current ISO week. A period that the board does not keep, and has no entries of, is a 422"`
+	Period boards.Period `query:"period" enum:"all,day,week,month" default:"all" doc:"All time, the current UTC day, ISO week or month. A period that the board does not keep, and has no entries of, is a 422"`
 	Around int           `query:"around" minimum:"0" maximum:"100" default:"2" doc:"Number of neighbours on each side"`
 }
 
@@ -183,7 +183,7 @@ func (r *boardReader) rankByHistogram(ctx context.Context, v boardState, place b
 // histogram is the sum, which is minutes old while scores come. Then the rank is the middle of the cell, with its
 // error.
 func (r *boardReader) rankBy(ctx context.Context, v boardState, place boards.Place, histogram board.Histogram, at time.Time) (standing, error) {
-	late, cell := max(0, histogram.Late()), histogram.Locate(place.Score)
+	late, cell := max(0, histogram.Late()), histogram.Locate(place.Merit())
 	if cell.Above+cell.Own <= maxCounted {
 		n, more, err := r.entries.Count(ctx, v.board, v.period, "", place.RankKey(), maxFound, v.now)
 		if more {
@@ -209,14 +209,14 @@ func (r *boardReader) rankBy(ctx context.Context, v boardState, place boards.Pla
 	return st, err
 }
 
-// scoresMayFall reports whether a player's score may fall. It can't on a board that keeps the best score.
+// scoresMayFall reports whether a player's score may get worse. It can, except on a board that keeps the best or the lowest score.
 func (r *boardReader) scoresMayFall(ctx context.Context, name string) (bool, error) {
 	settings, err := r.settingsOf(ctx, name)
 	if err != nil || settings == nil {
 		return true, err
 	}
 	mode := boards.Mode(dynamo.Text(settings, schema.BoardMode))
-	return mode != "" && mode != boards.Best, nil
+	return mode != "" && mode != boards.Best && mode != boards.Lowest, nil
 }
 
 // readHistogram returns the sum of the fragments of a board's period, and the time of their last fold.

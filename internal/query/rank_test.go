@@ -153,8 +153,8 @@ func TestRankBeyondWhatIsCounted(t *testing.T) {
 	}
 
 	var cells board.Histogram
-	cells.AddScore(score(t, "1000000"), 3000)
-	cells.AddScore(player.Score, 5)
+	cells.AddMerit(score(t, "1000000"), 3000)
+	cells.AddMerit(player.Score, 5)
 	folded := r.now.Add(-time.Minute)
 	r.putHistogram("g", "s", cells, foldedAt(folded))
 	if page := r.rank(player.Player, 0); page.Rank != 3003 || page.RankError != 3 || page.AsOf != folded.UTC().Format("2006-01-02T15:04:05.000Z") {
@@ -163,9 +163,9 @@ func TestRankBeyondWhatIsCounted(t *testing.T) {
 }
 
 // TestRankWithOutdatedOwnScore checks the error of a rank if the histogram still has the player in a higher cell. A
-// score can't fall on a board of best scores, so its rank is exact.
+// score can't get worse on a board of best or lowest scores, so its rank is exact.
 func TestRankWithOutdatedOwnScore(t *testing.T) {
-	for mode, off := range map[boards.Mode]int{boards.Latest: 1, boards.Total: 1, boards.Best: 0} {
+	for mode, off := range map[boards.Mode]int{boards.Latest: 1, boards.Total: 1, boards.Best: 0, boards.Lowest: 0} {
 		t.Run(string(mode), func(t *testing.T) { rankWithOutdatedScore(t, mode, off) })
 	}
 }
@@ -176,10 +176,10 @@ func rankWithOutdatedScore(t *testing.T, mode boards.Mode, off int) {
 	require.NoError(t, rankings.Configure(t.Context(), "g", boards.Settings{Mode: mode}))
 	places := r.submitScores("g", 20)
 	var cells board.Histogram
-	cells.AddScore(score(t, "1000000"), int64(3000+off)) // with the player's old score
+	cells.AddMerit(score(t, "1000000"), int64(3000+off)) // with the player's old score
 	for i, p := range places {
 		if i != 7 {
-			cells.AddScore(p.Score, 1)
+			cells.AddMerit(p.Merit(), 1)
 		}
 	}
 	r.putHistogram("g", "s", cells, foldedAt(r.now.Add(time.Second)))
@@ -200,9 +200,9 @@ func TestRanksWhileRowsAreOutdated(t *testing.T) {
 		r := newRig(t)
 		var cells board.Histogram
 		for _, p := range r.submitScores("g", 20) {
-			cells.AddScore(p.Score, 1)
+			cells.AddMerit(p.Merit(), 1)
 		}
-		cells.AddScore(score(t, "1000000"), c.before)
+		cells.AddMerit(score(t, "1000000"), c.before)
 		cells.AddLate(c.late)
 		r.putHistogram("g", "s", cells, foldedAt(r.now.Add(time.Second)))
 		for _, around := range []int{0, 2, 50} {

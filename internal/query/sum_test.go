@@ -50,7 +50,7 @@ func (r *rig) foldScores(of parts.Period, scores []boards.Score, streamShards in
 	for n := range streamShards {
 		one := parts.Record[board.Histogram]{Sequence: fmt.Sprintf("%0*d", schema.RollupSequenceDigits, 1), Apply: func(h *board.Histogram) {
 			for i := n; i < len(scores); i += streamShards {
-				h.AddScore(scores[i], 1)
+				h.AddMerit(scores[i], 1)
 				h.Limit(board.MaxCells)
 			}
 		}}
@@ -86,7 +86,7 @@ func TestRankByHistogram(t *testing.T) {
 	place, better := boards.Place{Player: "p", Score: score(t, "5"), At: now}, boards.Place{Score: score(t, "9"), At: now}
 	sum := func(n int64) *parts.Part[board.Histogram] {
 		p := &parts.Part[board.Histogram]{AsOf: now.Add(-time.Hour)}
-		p.Value.AddScore(better.Score, n)
+		p.Value.AddMerit(better.Merit(), n)
 		return p
 	}
 	fragment := sum(5000).Value.Attributes()

@@ -32,9 +32,6 @@ func (b *rankings) check(ctx context.Context, t schema.Target) (Result, error) {
 	return result, err
 }
 
-// periodKinds lists the kinds of periods that a board has.
-var periodKinds = []boards.Period{boards.AllTime, boards.Daily, boards.Weekly}
-
 // period is a board's period that is checked. Its players are read from the index, which lags, and
 // so may their entries, which are read from the table: rows in the index may be outdated.
 //
@@ -60,7 +57,7 @@ const maxBoardRounds = 3
 
 func (p *period) restless() (rounds int, state State) {
 	now := p.o.Now()
-	for _, of := range periodKinds {
+	for _, of := range boards.Periods() {
 		if p.Label == of.Label(now) || p.Label == of.Label(now.Add(-lately)) {
 			return maxBoardRounds, Open
 		}
@@ -141,11 +138,11 @@ func (p *period) noteTop(ctx context.Context) error {
 // maxPeriods bounds the days of one board that one check covers.
 const maxPeriods = 10_000
 
-// boardSpan is the age up to which days and weeks of a board are checked by default: the default retention of past
+// boardSpan is the age up to which past periods of a board are checked by default: the default retention of past
 // periods, and some days.
 const boardSpan = 38 * oneDay
 
-// targets returns a board's periods: all time, and the days and weeks that overlap a range. Without
+// targets returns a board's periods: all time, and the days, weeks and months that overlap a range. Without
 // a From the range begins 38 days ago, without a To it ends now.
 func (b *rankings) targets(name string, r Range) ([]schema.Target, error) {
 	if r.To.IsZero() {
@@ -159,7 +156,7 @@ func (b *rankings) targets(name string, r Range) ([]schema.Target, error) {
 	}
 	var list []schema.Target
 	seen := map[string]bool{}
-	for _, of := range periodKinds {
+	for _, of := range boards.Periods() {
 		for at := r.From.UTC().Truncate(oneDay); at.Before(r.To); at = at.Add(oneDay) {
 			if label := of.Label(at); !seen[label] {
 				seen[label] = true

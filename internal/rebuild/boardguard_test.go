@@ -16,6 +16,8 @@ import (
 	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // interrupted returns a client that calls before ahead of some calls, with their kind and number. They are
@@ -43,12 +45,14 @@ func (r *rig) interrupted(before func(call string)) *dynamodb.Client {
 	})
 }
 
-// TestScoresDuringARepair checks that a score which is written at any moment of a repair counts once. Its
+// TestScoresDuringARepair checks that a score which is written at any moment of a repair counts once, on a board where less is better. Its
 // fold comes during the repair, or later.
 func TestScoresDuringARepair(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.run(t, func(o *eventsource.MappingOptions) { o.BatchingWindow = 300 * time.Millisecond })
+	rankings := boards.New(r.db, r.names.Items, r.shards, boards.Options{})
+	require.NoError(t, rankings.Configure(t.Context(), "b", boards.Settings{Mode: boards.Lowest}))
 	r.score(t, "b", players(10)...)
 	points := 1000
 	for _, moment := range []string{"index 2", "transaction 1", "kept 2", "index 3", "kept 3"}[:lane.Runs(2, 5)] {
@@ -61,7 +65,7 @@ func TestScoresDuringARepair(t *testing.T) {
 				if call == moment {
 					reached = true
 					points++
-					r.score(t, "b", fmt.Sprint("p1 ", points), fmt.Sprint("new", points, " 7"))
+					r.score(t, "b", fmt.Sprint("p1 -", points), fmt.Sprint("new", points, " 7"))
 					time.Sleep(pause) // usually enough for the fold
 				}
 			})
@@ -129,10 +133,10 @@ func TestPeriodsOfABoard(t *testing.T) {
 	for _, target := range list {
 		got = append(got, target.Period)
 	}
-	if want := "all 2026-01-04 2026-01-05 2026-01-06 2026-W01 2026-W02"; err != nil || strings.Join(got, " ") != want {
+	if want := "all 2026-01-04 2026-01-05 2026-01-06 2026-W01 2026-W02 2026-01"; err != nil || strings.Join(got, " ") != want {
 		t.Errorf("%q, want %q, %v", got, want, err)
 	}
-	if list, err = a.Targets(schema.BaseKey{Type: kind.Board, Name: "b"}, rebuild.Range{}); err != nil || len(list) != 1+39+7 {
+	if list, err = a.Targets(schema.BaseKey{Type: kind.Board, Name: "b"}, rebuild.Range{}); err != nil || len(list) != 1+39+7+3 {
 		t.Errorf("%d periods, %v", len(list), err)
 	}
 	if _, err = a.Targets(schema.BaseKey{Type: kind.Board, Name: "b"}, rebuild.Range{From: at.AddDate(-100, 0, 0)}); err == nil {

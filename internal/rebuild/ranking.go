@@ -106,7 +106,7 @@ func (r *ranking) addItem(it item) (player string, ok bool) {
 	}
 	r.n++
 	r.first = append(r.first, e.Place)
-	r.cells.AddScore(e.Score, 1)
+	r.cells.AddMerit(e.Merit(), 1)
 	if e.Late() {
 		r.cells.AddLate(1)
 		r.late = append(r.late, e.Player)

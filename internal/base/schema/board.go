@@ -19,8 +19,10 @@ import (
 //	rev         N  raised by one with every write; starts at the microsecond of the
 //	               first
 //	board_shard S  L#<board>#<period>#<shard>; the index's partition key
-//	rank_key    S  <score><time>#<player>; the index's sort key, the best first:
-//	               28 digits of the score, inverted, 15 of the time in milliseconds
+//	rank_key    S  <merit><time>#<player>; the index's sort key, the best first:
+//	               28 digits of the score, inverted, 15 of the time in milliseconds. On a
+//	               board in mode lowest, 28 digits of the score's negative, and < before
+//	               the player
 //	row_rev     N  the rev whose score and time are in rank_key; if it is not rev, the row in
 //	               the index is outdated until it is moved
 //	expires_at  N  Unix seconds; absent for the period of all time
@@ -55,15 +57,20 @@ func ParseEntryKey(pk, sk string) (board, period, player string, ok bool) {
 	return sk, period, player, ok && isPeriod(period) && player != ""
 }
 
-// allLabel is the label of all time.
-const allLabel = "all"
+// allLabel is the label of all time, and monthLayout the layout of a month's.
+const (
+	allLabel    = "all"
+	monthLayout = "2006-01"
+)
 
 func isPeriod(label string) bool {
 	if label == allLabel {
 		return true
 	}
-	if _, err := time.Parse(time.DateOnly, label); err == nil {
-		return true
+	for _, layout := range []string{time.DateOnly, monthLayout} {
+		if _, err := time.Parse(layout, label); err == nil {
+			return true
+		}
 	}
 	year, week, ok := strings.Cut(label, "-W")
 	return ok && len(year) == 4 && len(week) == 2 && strings.Trim(year+week, "0123456789") == ""
@@ -85,9 +92,9 @@ func ParseBoardShardKey(key string) (board, period string, n int, err error) {
 //
 //	pk      S  B#<board>
 //	sk      S  -
-//	mode    S  best, latest or sum
+//	mode    S  best, lowest, latest or sum
 //	size    N  1 to 1000: entries that the top has
-//	periods S  the kinds, comma-separated: all,day,week
+//	periods S  the kinds, comma-separated: all,day,week,month
 //	used    BOOL  true after the first score: the mode can't change then
 //	rev     N  raised by each call for settings, which is conditional on it
 //	v       N  1

@@ -28,8 +28,8 @@ func unorder(n uint64) float64 {
 	return math.Float64frombits(^n)
 }
 
-// Histogram counts entries by cells of their scores. Scores are in one cell if their [Order] is equal
-// without its lowest level bits. So each doubling of the score is divided into about equal cells.
+// Histogram counts entries by cells of their merits. Merits are in one cell if their [Order] is equal
+// without its lowest level bits. So each doubling of the merit is divided into about equal cells.
 //
 // A fragment may have negative counts, for entries that were added in another fragment. The zero
 // Histogram counts no entries.
@@ -59,12 +59,12 @@ func (h Histogram) Total() (n int64) {
 	return n
 }
 
-// Add counts n more entries, or fewer, at a place in the [Order] of scores. It does not bound the cells:
+// Add counts n more entries, or fewer, at a place in the [Order] of merits. It does not bound the cells:
 // see Limit.
 func (h *Histogram) Add(place uint64, n int64) { h.count(place>>h.level, n) }
 
-// AddScore is Add for entries with a score.
-func (h *Histogram) AddScore(s boards.Score, n int64) { h.Add(Order(s.Float()), n) }
+// AddMerit is Add for entries with a [boards.Place.Merit].
+func (h *Histogram) AddMerit(merit boards.Score, n int64) { h.Add(Order(merit.Float()), n) }
 
 func (h *Histogram) count(cell uint64, n int64) {
 	if h.cells == nil {

@@ -25,12 +25,12 @@ func anyScore(t *rapid.T) boards.Score {
 func split(t *rapid.T, scores []boards.Score, cells int) Histogram {
 	parts := make([]Histogram, 3)
 	for _, s := range scores {
-		parts[rapid.IntRange(0, 2).Draw(t, "part")].AddScore(s, 1)
+		parts[rapid.IntRange(0, 2).Draw(t, "part")].AddMerit(s, 1)
 	}
 	for range rapid.IntRange(0, 5).Draw(t, "moves") {
 		s := anyScore(t)
-		parts[0].AddScore(s, 1)
-		parts[1].AddScore(s, -1)
+		parts[0].AddMerit(s, 1)
+		parts[1].AddMerit(s, -1)
 	}
 	var whole Histogram
 	for _, p := range parts {
@@ -50,9 +50,10 @@ func TestRankIsWithinItsMargin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		scores := make([]boards.Score, rapid.IntRange(1, 80).Draw(t, "players"))
 		places := make([]boards.Place, len(scores))
+		lowest := rapid.Bool().Draw(t, "lowest")
 		for i := range scores {
-			scores[i] = anyScore(t)
-			places[i] = boards.Place{Player: fmt.Sprint("p", i), Score: scores[i], At: time.UnixMilli(3).UTC()}
+			places[i] = boards.Place{Player: fmt.Sprint("p", i), Score: anyScore(t), At: time.UnixMilli(3).UTC(), Lowest: lowest}
+			scores[i] = places[i].Merit()
 		}
 		h := split(t, scores, rapid.IntRange(1, 60).Draw(t, "cells"))
 		if h.Total() != int64(len(scores)) {
@@ -60,7 +61,7 @@ func TestRankIsWithinItsMargin(t *testing.T) {
 		}
 		slices.SortFunc(places, Compare)
 		for i, p := range places {
-			c := h.Locate(p.Score)
+			c := h.Locate(p.Merit())
 			rank, margin := c.Rank()
 			if off := rank - int64(i+1); max(off, -off) > margin {
 				t.Fatalf("%v: rank %d +- %d, want %d", p.Score, rank, margin, i+1)

@@ -17,5 +17,5 @@
 // A [Histogram] counts scores in cells. A reader merges the fragments of all stream
 // shards and asks for a rank:
 //
-//	rank, margin := histogram.Locate(score).Rank()
+//	rank, margin := histogram.Locate(place.Merit()).Rank()
 package board

@@ -10,7 +10,7 @@ import (
 // Compare returns a negative number if a ranks before b. It has the order of [boards.Place.RankKey]
 // as text, without building the key.
 func Compare(a, b boards.Place) int {
-	return cmp.Or(b.Score.Cmp(a.Score), cmp.Compare(a.At.UnixMilli(), b.At.UnixMilli()), strings.Compare(a.Player, b.Player))
+	return cmp.Or(b.Merit().Cmp(a.Merit()), cmp.Compare(a.At.UnixMilli(), b.At.UnixMilli()), strings.Compare(a.Player, b.Player))
 }
 
 // MaxRev is the highest rev that an entry may have: twice it fits in 64 bits.

@@ -7,25 +7,25 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// Cell is the cell of a histogram that a score lies in.
+// Cell is the cell of a histogram that a merit lies in.
 type Cell struct {
 	Above int64 // entries in higher cells
 	Own   int64 // entries in this one
-	// From (included) and To (excluded) bound the rank keys of places with a score of this cell. If
+	// From (included) and To (excluded) bound the rank keys of places with a merit of this cell. If
 	// the cell has no end, they are beyond all rank keys.
 	From, To string
 }
 
-// Locate returns the cell of a score. Its counts are never negative, although those of fragments may
+// Locate returns the cell of a merit. Its counts are never negative, although those of fragments may
 // be until all records are folded.
-func (h Histogram) Locate(s boards.Score) Cell {
-	place := Order(s.Float())
+func (h Histogram) Locate(merit boards.Score) Cell {
+	place := Order(merit.Float())
 	c := h.At(place)
 	c.From, c.To = h.bounds(place >> h.level)
 	return c
 }
 
-// At returns the cell of a place in the [Order] of scores, without rank keys.
+// At returns the cell of a place in the [Order] of merits, without rank keys.
 func (h Histogram) At(place uint64) (c Cell) {
 	own := place >> h.level
 	for cell, n := range h.cells {
@@ -39,14 +39,14 @@ func (h Histogram) At(place uint64) (c Cell) {
 // Rank returns the rank of an entry in the cell, 1 for the first, and the largest error that it may
 // have. The bound holds once the records of all entries were folded, if the entry is one of them.
 //
-// The rank is the middle of the cell. A guess from the score's position in the cell would mostly be
+// The rank is the middle of the cell. A guess from the merit's position in the cell would mostly be
 // nearer, but a bound that always holds would then be wider.
 func (c Cell) Rank() (rank, margin int64) {
 	others := max(0, c.Own-1)
 	return c.Above + 1 + others/2, others - others/2
 }
 
-// bounds returns the rank keys of a cell. Rank keys run from high scores to low.
+// bounds returns the rank keys of a cell. Rank keys run from high merits to low.
 func (h Histogram) bounds(cell uint64) (from, to string) {
 	if cell >= math.MaxUint64>>h.level {
 		return "", boundary(cell << h.level) // the last cell has no next
@@ -60,10 +60,10 @@ const beyond = "~"
 // highest is the Order's bound for scores of the greatest amount.
 const highest = 1e18
 
-// boundary returns the text that separates rank keys: those of scores at or above a place in their
+// boundary returns the text that separates rank keys: those of merits at or above a place in their
 // [Order] come before it.
 //
-// A float64 stands for all scores that are nearest to it. So the lowest score at a place is
+// A float64 stands for all merits that are nearest to it. So the lowest merit at a place is
 // half-way to the float64 before it, or the next one up.
 func boundary(place uint64) string {
 	switch {
@@ -79,7 +79,7 @@ func boundary(place uint64) string {
 	for Order(scoreOf(lowest).Float()) < place {
 		lowest.Add(lowest, big.NewInt(1))
 	}
-	return boards.ScoreBound(scoreOf(lowest.Sub(lowest, big.NewInt(1))))
+	return boards.MeritBound(scoreOf(lowest.Sub(lowest, big.NewInt(1))))
 }
 
 // nanos is the number of the smallest units in a score of 1.

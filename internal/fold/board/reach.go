@@ -22,9 +22,9 @@ func (r Reach) Covers(p boards.Place) bool {
 	return r.whole || r.floor != nil && Compare(p, *r.floor) <= 0
 }
 
-// MayCover reports whether an entry with this score would be known, if it was early enough.
-func (r Reach) MayCover(s boards.Score) bool {
-	return r.whole || r.floor != nil && s.Cmp(r.floor.Score) >= 0
+// MayCover reports whether an entry with this merit would be known, if it was early enough.
+func (r Reach) MayCover(merit boards.Score) bool {
+	return r.whole || r.floor != nil && merit.Cmp(r.floor.Merit()) >= 0
 }
 
 // Exceeds reports whether r covers places that other doesn't.

@@ -53,6 +53,15 @@ func readable(item map[string]types.AttributeValue) error {
 	return nil
 }
 
+// Places returns the places of the entries by rank.
+func (t *Top) Places() []boards.Place {
+	list := make([]boards.Place, len(t.entries))
+	for i, e := range t.entries {
+		list[i] = e.Place
+	}
+	return list
+}
+
 // Around returns how many other players are ahead of a place that the top covers, and up to n
 // places before it and n after it, by rank. ok is false if the top may lack some of them.
 func (t *Top) Around(of boards.Place, n int) (ahead int, above, below []boards.Place, ok bool) {

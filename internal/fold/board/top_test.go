@@ -21,19 +21,24 @@ func score(t rapid.TB, text string) boards.Score {
 	return s
 }
 
-// placed draws a player's place. Few scores and times let many places tie.
-func placed(t *rapid.T, player string) boards.Place {
+// placed draws a player's place on a board whose mode may be lowest. Few scores and times let many places tie.
+func placed(t *rapid.T, player string, lowest bool) boards.Place {
 	s := score(t, fmt.Sprint(rapid.IntRange(-6, 6).Draw(t, "score")))
-	return boards.Place{Player: player, Score: s, At: time.UnixMilli(rapid.Int64Range(0, 2).Draw(t, "at")).UTC()}
+	return boards.Place{Player: player, Score: s, At: time.UnixMilli(rapid.Int64Range(0, 2).Draw(t, "at")).UTC(), Lowest: lowest}
 }
 
 func player(t *rapid.T) string { return fmt.Sprint("p", rapid.IntRange(0, 40).Draw(t, "player")) }
 
 func TestCompareIsTheOrderOfRankKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		a, b := placed(t, rapid.StringN(1, 4, 8).Draw(t, "a")), placed(t, rapid.StringN(1, 4, 8).Draw(t, "b"))
+		lowest := rapid.Bool().Draw(t, "lowest")
+		a, b := placed(t, rapid.StringN(1, 4, 8).Draw(t, "a"), lowest), placed(t, rapid.StringN(1, 4, 8).Draw(t, "b"), lowest)
 		if got, want := Compare(a, b), strings.Compare(a.RankKey(), b.RankKey()); got != want {
 			t.Fatalf("Compare(%+v, %+v) = %d, want %d", a, b, got, want)
+		}
+		b.At = time.UnixMilli(0).UTC()
+		if c := b.Score.Cmp(a.Score); DownTo(a).MayCover(b.Merit()) != (c == 0 || (c < 0) == lowest) {
+			t.Fatalf("a reach down to %+v may cover %v: %t", a, b.Score, c != 0)
 		}
 	})
 	first, second := at(t, "b", "9"), at(t, "a", "9")
@@ -58,8 +63,8 @@ func (m model) ranked() []boards.Place {
 }
 
 // write changes a player's entry.
-func (m model) write(t *rapid.T, rev int64) State {
-	s := State{Place: placed(t, player(t)), Rev: rev, Present: rapid.IntRange(0, 4).Draw(t, "gone") > 0}
+func (m model) write(t *rapid.T, rev int64, lowest bool) State {
+	s := State{Place: placed(t, player(t), lowest), Rev: rev, Present: rapid.IntRange(0, 4).Draw(t, "gone") > 0}
 	if old := m[s.Player]; !s.Present {
 		s = State{Place: boards.Place{Player: s.Player}, Rev: old.Rev}
 	}
@@ -94,10 +99,10 @@ func fold(top *Top, m model, record State, size int) {
 func TestTopIsTheFirstInRank(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.SampledFrom([]int{1, 3, 5}).Draw(t, "size")
-		top, m := NewTop(), model{}
+		top, m, lowest := NewTop(), model{}, rapid.Bool().Draw(t, "lowest")
 		var records []State
 		for rev := range rapid.Int64Range(1, 150).Draw(t, "writes") {
-			records = append(records, m.write(t, rev+1))
+			records = append(records, m.write(t, rev+1, lowest))
 			fold(top, m, records[len(records)-1], size)
 			again := records[rapid.IntRange(0, len(records)-1).Draw(t, "again")]
 			fold(top, m, again, size)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/packed"
@@ -18,12 +19,14 @@ import (
 //	floor    1 byte, 0 for none; 1 and a place
 //
 // A place is the player and the score's text, each with its length as uvarint before
-// it, and the time in Unix milliseconds as uvarint.
+// it, and the time in Unix milliseconds as uvarint. If less is better, < is before the
+// score.
 const (
 	topVersion = 1
 	maxEntries = 4096 // most entries that can be read; at most Hold(schema.MaxBoardSize) are written
 	// maxOverhead is the size of a top beside its entries: the count and the floor.
 	maxOverhead = 1 << 10
+	lowestFirst = "<"
 )
 
 // Bytes returns the packed form, which does not include whether the top is whole.
@@ -47,7 +50,11 @@ func appendEntry(b []byte, e Entry) []byte {
 }
 
 func appendPlace(b []byte, p boards.Place) []byte {
-	b = packed.AppendText(packed.AppendText(b, p.Player), p.Score.String())
+	score := p.Score.String()
+	if p.Lowest {
+		score = lowestFirst + score
+	}
+	b = packed.AppendText(packed.AppendText(b, p.Player), score)
 	return binary.AppendUvarint(b, uint64(p.At.UnixMilli()))
 }
 
@@ -125,9 +132,10 @@ func (r *reader) place() boards.Place {
 	if r.Err != nil {
 		return boards.Place{}
 	}
+	digits, lowest := strings.CutPrefix(digits, lowestFirst)
 	score, err := boards.ParseScore(digits)
 	if err != nil || player == "" || millis > maxMillis {
 		r.Fail("a place in it can't be read")
 	}
-	return boards.Place{Player: player, Score: score, At: time.UnixMilli(int64(millis)).UTC()}
+	return boards.Place{Player: player, Score: score, At: time.UnixMilli(int64(millis)).UTC(), Lowest: lowest}
 }

@@ -36,7 +36,7 @@ func cells(t *testing.T, times int64) []byte {
 	var h board.Histogram
 	score, err := boards.ParseScore("77")
 	require.NoError(t, err)
-	h.AddScore(score, times)
+	h.AddMerit(score, times)
 	return h.Bytes()
 }
 

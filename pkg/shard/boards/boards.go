@@ -47,7 +47,7 @@ type Client interface {
 //	                      read units  write units: table  index
 //	new                            1                   1      1
 //	changed                        1                   1      2
-//	best, not beaten               1                   0      0
+//	best or lowest, not beaten     1                   0      0
 //
 // Each period costs that much; a transaction costs twice the WCU.
 //

@@ -45,6 +45,7 @@ func ParseEntry(it map[string]types.AttributeValue) (e Entry, err error) {
 	if err := cmp.Or(err, err2, err3, err4, err5); err != nil {
 		return e, err
 	}
+	e.Lowest = row.Lowest
 	if row.Player != e.Player || !e.late && row != e.Place {
 		return e, errors.New("its rank key is not that of its player, score and time")
 	}
@@ -100,7 +101,7 @@ func (s span) row(p Place, rev int64, n int) dynamo.Item {
 // nextPlace returns a player's place after a score at a time, and whether it differs from that of held,
 // the player's entry. held is nil for a player without an entry.
 func nextPlace(mode Mode, held *Entry, p PlayerScore, at time.Time) (next Place, changed bool, err error) {
-	next = Place{Player: p.Player, Score: p.Score, At: at}
+	next = Place{Player: p.Player, Score: p.Score, At: at, Lowest: mode == Lowest}
 	if held == nil {
 		return next, true, nil
 	}
@@ -118,7 +119,7 @@ func nextPlace(mode Mode, held *Entry, p PlayerScore, at time.Time) (next Place,
 		next.Score = sum
 		return next, sum != held.Score, nil
 	}
-	return next, p.Score.Cmp(held.Score) > 0, nil
+	return next, mode.isBetter(p.Score, held.Score), nil
 }
 
 // playerCall is one player's part of a call.
@@ -129,7 +130,7 @@ type playerCall struct {
 	writes      []*entryWrite // one per period
 }
 
-// combineByPlayer combines the scores of each player to the highest, the last or the sum. Players are in
+// combineByPlayer combines the scores of each player to the highest, the lowest, the last or the sum. Players are in
 // the order of their first scores.
 func combineByPlayer(mode Mode, scores []PlayerScore) []*playerCall {
 	var list []*playerCall
@@ -157,7 +158,7 @@ func (p *playerCall) addScore(mode Mode, s Score) {
 		} else {
 			p.Score = sum
 		}
-	case mode == Latest, s.Cmp(p.Score) > 0:
+	case mode == Latest, mode.isBetter(s, p.Score):
 		p.Score = s
 	}
 }

@@ -15,11 +15,22 @@ type Mode string
 const (
 	// Best keeps the highest score, and the time at which it was first reached.
 	Best Mode = "best"
+	// Lowest keeps the lowest score, and the time at which it was first reached. Less is better: the lowest score ranks
+	// first.
+	Lowest Mode = "lowest"
 	// Latest keeps the newest score by the time of the call.
 	Latest Mode = "latest"
 	// Total adds scores up. The entry's time is that of the newest score other than 0.
 	Total Mode = "sum"
 )
+
+// isBetter reports whether a score is better than another by a mode that keeps a player's best.
+func (m Mode) isBetter(s, than Score) bool {
+	if m == Lowest {
+		s, than = than, s
+	}
+	return s.Cmp(than) > 0
+}
 
 // Period is a kind of period. The constants are its only values.
 type Period string
@@ -29,9 +40,13 @@ const (
 	AllTime Period = "all"
 	Daily   Period = "day"
 	Weekly  Period = "week"
+	Monthly Period = "month"
 )
 
-// Label returns the label of the period that contains t, as in keys: all, 2026-01-05 or 2026-W02.
+// Periods returns all periods, in the order of stored settings.
+func Periods() []Period { return []Period{AllTime, Daily, Weekly, Monthly} }
+
+// Label returns the label of the period that contains t, as in keys: all, 2026-01-05, 2026-W02 or 2026-01.
 func (p Period) Label(t time.Time) string {
 	switch t = t.UTC(); p {
 	case Daily:
@@ -39,6 +54,8 @@ func (p Period) Label(t time.Time) string {
 	case Weekly:
 		year, week := t.ISOWeek()
 		return fmt.Sprintf("%04d-W%02d", year, week)
+	case Monthly:
+		return t.Format("2006-01")
 	}
 	return string(AllTime)
 }
@@ -51,6 +68,8 @@ func (p Period) End(t time.Time) time.Time {
 		return day.AddDate(0, 0, 1)
 	case Weekly:
 		return day.AddDate(0, 0, 7-(int(day.Weekday())+6)%7)
+	case Monthly:
+		return day.AddDate(0, 1, 1-day.Day())
 	}
 	return time.Time{}
 }
@@ -60,30 +79,51 @@ type Place struct {
 	Player string
 	Score  Score
 	At     time.Time // to the millisecond
+	Lowest bool      // less is better, as on a board with that mode
 }
 
-// RankKey returns a sort key by rank: higher scores sort first, then earlier times, then players.
-func (p Place) RankKey() string {
-	return p.Score.rankText() + fmt.Sprintf("%0*d", timeDigits, max(0, p.At.UnixMilli())) + "#" + p.Player
+// Merit returns the number that ranks the place, the highest first: the score, or its negative if less is better.
+func (p Place) Merit() Score {
+	if p.Lowest {
+		return p.Score.negative()
+	}
+	return p.Score
 }
+
+// RankKey returns a sort key by rank: higher merits sort first, then earlier times, then players.
+func (p Place) RankKey() string {
+	end := highestFirst
+	if p.Lowest {
+		end = lowestFirst
+	}
+	return p.Merit().rankText() + fmt.Sprintf("%0*d", timeDigits, max(0, p.At.UnixMilli())) + string(end) + p.Player
+}
+
+// The separators before the player in a rank key.
+const (
+	highestFirst byte = '#'
+	lowestFirst  byte = '<'
+)
 
 // ParseRankKey returns the place of a RankKey.
 func ParseRankKey(key string) (Place, error) {
 	const n = rankDigits + timeDigits
 	fault := &shard.KeyError{Key: key, Reason: "it is not a rank key"}
-	if len(key) <= n || key[n] != '#' {
+	if len(key) <= n || key[n] != highestFirst && key[n] != lowestFirst {
 		return Place{}, fault
 	}
-	score, err := parseRankText(key[:rankDigits])
+	merit, err := parseRankText(key[:rankDigits])
 	millis, err2 := strconv.ParseInt(key[rankDigits:n], 10, 64)
 	if err != nil || err2 != nil {
 		return Place{}, fault
 	}
-	return Place{Player: key[n+1:], Score: score, At: time.UnixMilli(millis).UTC()}, nil
+	p := Place{Player: key[n+1:], Score: merit, At: time.UnixMilli(millis).UTC(), Lowest: key[n] == lowestFirst}
+	p.Score = p.Merit() // the negative's negative
+	return p, nil
 }
 
-// ScoreBound returns the least rank key of a score. It sorts before all places with the score,
-// and after all places with higher scores. Use it with [Reader.Count].
-func ScoreBound(s Score) string { return s.rankText() }
+// MeritBound returns the least rank key of a merit. It sorts before all places with the merit, and
+// after all places with higher ones. Use it with [Reader.Count].
+func MeritBound(merit Score) string { return merit.rankText() }
 
 const timeDigits = 15

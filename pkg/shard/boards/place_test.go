@@ -39,7 +39,7 @@ func TestScoresAreExactAndInOrder(t *testing.T) {
 				minus = b.String()[1:]
 			}
 			less, err := ParseScore(minus)
-			if back, ok := sum.Add(less); err != nil || !ok || back != a {
+			if back, ok := sum.Add(less); err != nil || !ok || back != a || less != b.negative() {
 				t.Fatalf("%v + %v - %v = %v, %v", a, b, b, back, err)
 			}
 		}
@@ -65,11 +65,18 @@ func TestScoresAreExactAndInOrder(t *testing.T) {
 // TestRankKeysOrderByScoreThenTimeThenPlayer checks the order of rank keys, their parsing, and the bound of a score.
 func TestRankKeysOrderByScoreThenTimeThenPlayer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
+		lowest := rapid.Bool().Draw(t, "lowest")
 		place := func(label string) Place {
-			return Place{rapid.StringN(1, 5, 20).Draw(t, label), scores(t, label+" score"), time.UnixMilli(rapid.Int64Range(0, 3).Draw(t, label+" at")).UTC()}
+			return Place{
+				Player: rapid.StringN(1, 5, 20).Draw(t, label), Score: scores(t, label+" score"),
+				At: time.UnixMilli(rapid.Int64Range(0, 3).Draw(t, label+" at")).UTC(), Lowest: lowest,
+			}
 		}
 		a, b := place("a"), place("b")
 		want := b.Score.Cmp(a.Score)
+		if lowest {
+			want = -want
+		}
 		if want == 0 {
 			want = a.At.Compare(b.At)
 		}
@@ -82,27 +89,33 @@ func TestRankKeysOrderByScoreThenTimeThenPlayer(t *testing.T) {
 		if got, err := ParseRankKey(a.RankKey()); err != nil || got != a {
 			t.Fatalf("ParseRankKey(%q) = %+v, %v; want %+v", a.RankKey(), got, err, a)
 		}
-		if bound := ScoreBound(a.Score); bound > a.RankKey() || a.Score.Cmp(b.Score) < 0 && bound < b.RankKey() {
+		if bound := MeritBound(a.Merit()); bound > a.RankKey() || a.Merit().Cmp(b.Merit()) < 0 && bound < b.RankKey() {
 			t.Fatalf("bound %q of %v, rank keys %q and %q", bound, a.Score, a.RankKey(), b.RankKey())
 		}
 	})
 }
 
-// TestPeriods checks labels and ends of days and ISO weeks in UTC.
+// TestPeriods checks labels and ends of days, ISO weeks and months in UTC.
 func TestPeriods(t *testing.T) {
 	for _, c := range []struct {
-		at, day, week, dayEnd, weekEnd string
+		at, day, week, month, dayEnd, weekEnd, monthEnd string
 	}{
-		{"2026-01-05T00:00:00Z", "2026-01-05", "2026-W02", "2026-01-06T00:00:00Z", "2026-01-12T00:00:00Z"},
-		{"2026-01-04T23:59:59Z", "2026-01-04", "2026-W01", "2026-01-05T00:00:00Z", "2026-01-05T00:00:00Z"},
-		{"2027-01-02T12:00:00+14:00", "2027-01-01", "2026-W53", "2027-01-02T00:00:00Z", "2027-01-04T00:00:00Z"},
+		{"2026-01-05T00:00:00Z", "2026-01-05", "2026-W02", "2026-01", "2026-01-06T00:00:00Z", "2026-01-12T00:00:00Z", "2026-02-01T00:00:00Z"},
+		{"2026-01-04T23:59:59Z", "2026-01-04", "2026-W01", "2026-01", "2026-01-05T00:00:00Z", "2026-01-05T00:00:00Z", "2026-02-01T00:00:00Z"},
+		{"2027-01-02T12:00:00+14:00", "2027-01-01", "2026-W53", "2027-01", "2027-01-02T00:00:00Z", "2027-01-04T00:00:00Z", "2027-02-01T00:00:00Z"},
+		{"2028-01-31T23:59:59Z", "2028-01-31", "2028-W05", "2028-01", "2028-02-01T00:00:00Z", "2028-02-07T00:00:00Z", "2028-02-01T00:00:00Z"},
+		{"2028-03-01T00:30:00+01:00", "2028-02-29", "2028-W09", "2028-02", "2028-03-01T00:00:00Z", "2028-03-06T00:00:00Z", "2028-03-01T00:00:00Z"},
+		{"2027-12-31T00:00:00Z", "2027-12-31", "2027-W52", "2027-12", "2028-01-01T00:00:00Z", "2028-01-03T00:00:00Z", "2028-01-01T00:00:00Z"},
 	} {
 		at, err := time.Parse(time.RFC3339, c.at)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := []string{Daily.Label(at), Weekly.Label(at), Daily.End(at).Format(time.RFC3339), Weekly.End(at).Format(time.RFC3339)}
-		if want := []string{c.day, c.week, c.dayEnd, c.weekEnd}; strings.Join(got, " ") != strings.Join(want, " ") {
+		var got []string
+		for _, p := range Periods()[1:] {
+			got = append(got, p.Label(at), p.End(at).Format(time.RFC3339))
+		}
+		if want := []string{c.day, c.dayEnd, c.week, c.weekEnd, c.month, c.monthEnd}; strings.Join(got, " ") != strings.Join(want, " ") {
 			t.Errorf("%s: %v, want %v", c.at, got, want)
 		}
 	}

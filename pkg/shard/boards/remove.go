@@ -20,7 +20,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// Remove deletes a player's entries of all time, of this day and of this week, whatever the board's
+// Remove deletes a player's entries of all time and of this day, week and month, whatever the board's
 // settings; entries of past periods stay until they expire. It returns no error if there is no
 // entry. A later score creates a new entry. So does the first attempt of an earlier score that timed out and is applied
 // late, if it was to create the entry.
@@ -29,7 +29,7 @@ func (l *Boards) Remove(ctx context.Context, board, player string, now time.Time
 		return err
 	}
 	var group errgroup.Group
-	for _, s := range l.spans(board, allPeriods, now) {
+	for _, s := range l.spans(board, Periods(), now) {
 		group.Go(func() error { return l.remove(ctx, s, player, now) })
 	}
 	if err := group.Wait(); err != nil {

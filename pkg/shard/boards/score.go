@@ -75,6 +75,14 @@ func (s Score) Add(other Score) (sum Score, ok bool) {
 	return sum, sum.fits()
 }
 
+// negative returns 0 - s. The bounds of scores are symmetric, so it is in range.
+func (s Score) negative() Score {
+	if s.nano == 0 {
+		return Score{-s.whole, 0}
+	}
+	return Score{-s.whole - 1, nanos - s.nano}
+}
+
 // Cmp returns a negative number if s is below other, a positive one if above, 0 if equal.
 func (s Score) Cmp(other Score) int {
 	switch {

@@ -44,9 +44,6 @@ type knownBoard struct {
 	at   time.Time
 }
 
-// allPeriods lists the periods in the order of stored settings.
-var allPeriods = []Period{AllTime, Daily, Weekly}
-
 // Settings returns a board's settings, at most 3 s old.
 func (l *Boards) Settings(ctx context.Context, board string, now time.Time) (Settings, error) {
 	known, err := l.settingsOf(ctx, board, now)
@@ -117,8 +114,8 @@ func (s Settings) complete() (Settings, error) {
 	if s.Mode == "" {
 		s.Mode = Best
 	}
-	if !slices.Contains([]Mode{Best, Latest, Total}, s.Mode) {
-		faults = append(faults, fmt.Errorf("mode %q: want best, latest or sum", s.Mode))
+	if !slices.Contains([]Mode{Best, Lowest, Latest, Total}, s.Mode) {
+		faults = append(faults, fmt.Errorf("mode %q: want best, lowest, latest or sum", s.Mode))
 	}
 	if s.Size == 0 {
 		s.Size = schema.DefaultBoardSize
@@ -130,11 +127,11 @@ func (s Settings) complete() (Settings, error) {
 		s.Periods = []Period{AllTime}
 	}
 	for _, p := range s.Periods {
-		if !slices.Contains(allPeriods, p) {
-			faults = append(faults, fmt.Errorf("period %q: want all, day or week", p))
+		if !slices.Contains(Periods(), p) {
+			faults = append(faults, fmt.Errorf("period %q: want all, day, week or month", p))
 		}
 	}
-	s.Periods = slices.DeleteFunc(slices.Clone(allPeriods), func(p Period) bool { return !slices.Contains(s.Periods, p) })
+	s.Periods = slices.DeleteFunc(Periods(), func(p Period) bool { return !slices.Contains(s.Periods, p) })
 	return s, errors.Join(faults...)
 }
 

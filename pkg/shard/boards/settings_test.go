@@ -33,7 +33,8 @@ func TestStoredSettings(t *testing.T) {
 		"too large":      {settingsItem("best", 1001, "all", true, 1), Settings{}},
 		"negative":       {settingsItem("best", -1, "all", true, 1), Settings{}},
 		"another mode":   {settingsItem("worst", 5, "all", true, 1), Settings{}},
-		"another period": {settingsItem("best", 5, "month", true, 1), Settings{}},
+		"another period": {settingsItem("best", 5, "year", true, 1), Settings{}},
+		"less is better": {settingsItem("lowest", 5, "month,all", true, 1), Settings{Lowest, 5, []Period{AllTime, Monthly}}},
 		"damaged":        {ownSize, Settings{}},
 	} {
 		s := &scripted{}
@@ -144,7 +145,7 @@ func TestConfigure(t *testing.T) {
 	if after, err := l.Settings(t.Context(), "b", noon); before.Size != 5 || after.Size != 6 || err != nil {
 		t.Errorf("size %d before Configure and %d after it, %v; want 5 and 6", before.Size, after.Size, err)
 	}
-	for _, bad := range []Settings{{Mode: "worst"}, {Size: 1001}, {Size: -1}, {Periods: []Period{"month"}}} {
+	for _, bad := range []Settings{{Mode: "worst"}, {Size: 1001}, {Size: -1}, {Periods: []Period{"year"}}} {
 		if err := l.Configure(t.Context(), "b", bad); !errors.Is(err, shard.ErrMisused) {
 			t.Errorf("%+v: error %v, want ErrMisused", bad, err)
 		}

@@ -20,7 +20,7 @@ import (
 const maxEntryWrites = 32
 
 // Submit writes the scores of players. Several scores of one player count as one: the highest,
-// the last or the sum, by the board's mode. It returns for each score, in order, nil once it is
+// the lowest, the last or the sum, by the board's mode. It returns for each score, in order, nil once it is
 // durable in all current periods of the board, or an error:
 //
 //   - ErrThrottled: none of the player's scores was written;
@@ -29,7 +29,7 @@ const maxEntryWrites = 32
 //
 // [errors.Join] makes one error of all, nil if all are durable.
 //
-// Repeating a call is harmless with Best and Latest. With Total, each repeated call counts again, and
+// Repeating a call is harmless with Best, Lowest and Latest. With Total, each repeated call counts again, and
 // a score may count twice after a lost connection. SubmitTransact with package once avoids that.
 //
 // Without conflicts and throttles, a call makes two round trips: it reads the entries, 100 per

@@ -484,8 +484,8 @@ func TestRemovals(t *testing.T) {
 		})
 	}
 	s := &scripted{}
-	if err := of(s, Options{}).Remove(t.Context(), "b", "ann", noon); err != nil || len(s.deleted) != 3 {
-		t.Errorf("Remove: %v after %d deletions, want 3", err, len(s.deleted))
+	if err := of(s, Options{}).Remove(t.Context(), "b", "ann", noon); err != nil || len(s.deleted) != 4 {
+		t.Errorf("Remove: %v after %d deletions, want 4", err, len(s.deleted))
 	}
 }
 
