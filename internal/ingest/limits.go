@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
+
+	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard/limits"
@@ -14,61 +17,194 @@ import (
 
 type limitInput = bodyInput[limitInputBody]
 
+// limitInputBody is one limit, or a list of them.
 type limitInputBody struct {
-	Key    httpapi.Name     `json:"key" example:"login/ann"`
-	Limit  int64            `json:"limit" minimum:"1" maximum:"1000000000" example:"100" doc:"Allowed hits in a window"`
-	Window httpapi.Duration `json:"window" doc:"Whole seconds, 1s to 720h. Windows are multiples of it since the Unix epoch"`
+	Key     httpapi.Name  `json:"key,omitempty" example:"login/ann"`
+	Limit   int64         `json:"limit,omitempty" minimum:"1" maximum:"1000000000" example:"100" doc:"Allowed hits in a window"`
+	Window  *limitWindow  `json:"window,omitempty"`
+	Hits    *int64        `json:"hits,omitempty" nullable:"false" doc:"A whole number other than 0, 1 by default. A negative number gives hits back; used never falls below 0"`
+	Sliding *bool         `json:"sliding,omitempty" nullable:"false" doc:"Also counts the previous window's hits, weighted by the part of that window which the last window still covers"`
+	Limits  []limitedHits `json:"limits,omitempty" minItems:"1" maxItems:"10" doc:"Several limits, instead of the other members. All hits are counted, or none"`
+}
+
+// TransformSchema documents that a body has one of two forms.
+func (limitInputBody) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	s.Extensions = map[string]any{"oneOf": []map[string]any{{"required": limitMembers}, {"required": []string{"limits"}}}}
+	return s
+}
+
+var limitMembers = []string{"key", "limit", "window"}
+
+// limitedHits are hits of one of several limits.
+type limitedHits struct {
+	Key     httpapi.Name `json:"key" example:"tokens/ann"`
+	Limit   int64        `json:"limit" minimum:"1" maximum:"1000000000" example:"10000" doc:"Allowed hits in a window"`
+	Window  limitWindow  `json:"window"`
+	Hits    *int64       `json:"hits,omitempty" nullable:"false" doc:"As for one limit" example:"250"`
+	Sliding *bool        `json:"sliding,omitempty" nullable:"false" doc:"As for one limit"`
+}
+
+// limitWindow is a window's length.
+type limitWindow struct{ httpapi.Duration }
+
+// Schema describes the window in the OpenAPI document.
+func (limitWindow) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{
+		Type: huma.TypeString, Examples: []any{"1h"},
+		Description: "A duration of whole seconds, 1s to 720h, or month. Windows are multiples of it since the Unix epoch, or calendar months in UTC",
+	}
+}
+
+// UnmarshalText parses a window.
+func (w *limitWindow) UnmarshalText(text []byte) error {
+	if string(text) == "month" {
+		w.Duration.Duration = limits.Month
+		return nil
+	}
+	return w.Duration.UnmarshalText(text)
+}
+
+// list returns the hits of either form, or what is wrong with them.
+func (b *limitInputBody) list() ([]limits.Hits, error) {
+	list := b.Limits
+	var faults []error
+	given := map[string]bool{"key": b.Key != "", "limit": b.Limit != 0, "window": b.Window != nil}
+	switch {
+	case list != nil && (given["key"] || given["limit"] || given["window"] || b.Hits != nil || b.Sliding != nil):
+		faults = append(faults, &huma.ErrorDetail{Location: "body.limits", Message: "it must not be given beside the members of one limit"})
+	case list == nil:
+		for _, name := range limitMembers {
+			if !given[name] {
+				faults = append(faults, &huma.ErrorDetail{Location: "body", Message: "expected required property " + name + " to be present"})
+			}
+		}
+	}
+	if faults != nil {
+		return nil, httpapi.Invalid(faults...)
+	}
+	if list == nil {
+		list = []limitedHits{{b.Key, b.Limit, *b.Window, b.Hits, b.Sliding}}
+	}
+	var hits []limits.Hits
+	for i, each := range list {
+		of, fault := each.hits()
+		if fault == nil {
+			fault = repeated(of, hits)
+		}
+		if fault != nil {
+			at := "body."
+			if b.Limits != nil {
+				at = fmt.Sprintf("body.limits[%d].", i)
+			}
+			fault.Location = at + fault.Location
+			faults = append(faults, fault)
+		}
+		hits = append(hits, of)
+	}
+	if faults != nil {
+		return nil, httpapi.Invalid(faults...)
+	}
+	return hits, nil
+}
+
+// hits returns the hits, or what is wrong with them.
+func (b limitedHits) hits() (limits.Hits, *huma.ErrorDetail) {
+	window, n := b.Window.Duration, int64(1)
+	if b.Hits != nil {
+		n = *b.Hits
+	}
+	if fault := window.Within(limits.MinWindow, limits.MaxWindow, time.Second); fault != "" && window.Duration != limits.Month {
+		return limits.Hits{}, &huma.ErrorDetail{Location: "window", Message: fault + ", or month", Value: window.String()}
+	}
+	if n == 0 {
+		return limits.Hits{}, &huma.ErrorDetail{Location: "hits", Message: "it must not be 0", Value: n}
+	}
+	limit := limits.Limit{Key: string(b.Key), Max: b.Limit, Window: window.Duration, Sliding: b.Sliding != nil && *b.Sliding}
+	return limits.Hits{Limit: limit, N: n}, nil
+}
+
+// repeated returns the fault of hits with a key and window that came before; nil if there is none.
+func repeated(of limits.Hits, before []limits.Hits) *huma.ErrorDetail {
+	first := slices.IndexFunc(before, func(h limits.Hits) bool { return h.Key == of.Key && h.Window == of.Window })
+	if first < 0 {
+		return nil
+	}
+	return &huma.ErrorDetail{Location: "key", Message: fmt.Sprintf("limits[%d] has the same key and window", first), Value: of.Key}
 }
 
 type limitAnswer struct {
-	Allowed   bool   `json:"allowed" doc:"True if the hit is allowed"`
-	Used      int64  `json:"used" doc:"Allowed hits in the window, with this one. With several write shards, recent hits may be missing: of the last second, or of the last N/16 seconds with more than 16"`
-	Remaining int64  `json:"remaining" doc:"The limit minus used"`
-	ResetsAt  string `json:"resets_at" format:"date-time" doc:"End of the window"`
+	Allowed   bool         `json:"allowed" doc:"True if the hits are allowed, of all limits"`
+	Used      *int64       `json:"used,omitempty" doc:"Of one limit: as for several"`
+	Remaining *int64       `json:"remaining,omitempty" doc:"Of one limit: as for several"`
+	ResetsAt  string       `json:"resets_at,omitempty" format:"date-time" doc:"Of one limit: as for several"`
+	Limits    []limitState `json:"limits,omitempty" doc:"Of several limits, in their order"`
+}
+
+type limitState struct {
+	Key       httpapi.Name `json:"key"`
+	Allowed   bool         `json:"allowed" doc:"False if this limit rejects its hits"`
+	Used      int64        `json:"used" doc:"Allowed hits in the window, with this call's, and the weighted ones of the previous window if the limit slides. With several limits or write shards, recent hits of other processes may be missing: of the last second, or of the last N/16 seconds with more than 16"`
+	Remaining int64        `json:"remaining" doc:"The limit minus used"`
+	ResetsAt  string       `json:"resets_at" format:"date-time" doc:"End of the window"`
 }
 
 // limitOutput has headers for a rejected hit only. Those of the quota are of draft-ietf-httpapi-ratelimit-headers.
 type limitOutput struct {
-	RetryAfter string `header:"Retry-After" doc:"For a rejected hit: seconds until the window ends"`
-	Policy     string `header:"RateLimit-Policy" doc:"For a rejected hit: the quota q of the limit, and its window w in seconds"`
-	Left       string `header:"RateLimit" doc:"For a rejected hit: the remaining quota r, and the seconds t until the window ends"`
+	RetryAfter string `header:"Retry-After" doc:"For a rejected hit: seconds until it would be allowed, if no others come"`
+	Policy     string `header:"RateLimit-Policy" doc:"For a rejected hit: the quota q of the limit that rejects it for the longest time, and its window w in seconds"`
+	Left       string `header:"RateLimit" doc:"For a rejected hit: the remaining quota r of this limit, and the seconds t of Retry-After"`
 	Body       limitAnswer
 }
 
-// hitLimit counts a hit if the limit allows it. A denied hit is a response and not an error.
+// hitLimit counts hits if all limits allow them. A rejected hit is a response and not an error.
 func (s *Service) hitLimit(ctx context.Context, in *limitInput) (*limitOutput, error) {
-	if fault := in.Body.Window.Within(limits.MinWindow, limits.MaxWindow, time.Second); fault != "" {
-		return nil, httpapi.InvalidAt("body.window", fault, in.Body.Window.String())
-	}
-	limit, now := limits.Limit{Key: string(in.Body.Key), Max: in.Body.Limit, Window: in.Body.Window.Duration}, s.now()
-	if in.keyed() {
-		answer, err := decideOnce(ctx, s, &in.CallKey, now, func(ctx context.Context) ([]shardmap.Write, limitAnswer, error) {
-			writes, v, err := s.limiter.HitTransact(ctx, limit, now)
-			return writes, answerOfHit(v), err
-		})
-		return outputOfHit(limit, answer, now), err
-	}
-	v, err := s.limiter.Hit(ctx, limit, now)
+	hits, err := in.Body.list()
 	if err != nil {
+		return nil, err
+	}
+	now := s.now()
+	var verdicts []limits.Verdict
+	if in.keyed() {
+		verdicts, err = decideOnce(ctx, s, &in.CallKey, now, func(ctx context.Context) ([]shardmap.Write, []limits.Verdict, error) {
+			return s.limiter.HitTransact(ctx, hits, now)
+		})
+		if err != nil {
+			return nil, err
+		}
+	} else if verdicts, err = s.limiter.HitAll(ctx, hits, now); err != nil {
 		return nil, noneAccepted(ctx, []error{err})
 	}
-	return outputOfHit(limit, answerOfHit(v), now), nil
-}
-
-// outputOfHit returns the output of a hit at a time.
-func outputOfHit(limit limits.Limit, answer limitAnswer, now time.Time) *limitOutput {
-	out := &limitOutput{Body: answer}
-	if answer.Allowed {
-		return out
+	out := &limitOutput{Body: answerOfHits(hits, verdicts)}
+	if in.Body.Limits == nil {
+		v := out.Body.Limits[0]
+		out.Body = limitAnswer{Allowed: v.Allowed, Used: &v.Used, Remaining: &v.Remaining, ResetsAt: v.ResetsAt}
 	}
-	resets, _ := time.Parse(time.RFC3339, answer.ResetsAt)
-	left := int64(math.Ceil(max(0, resets.Sub(now).Seconds())))
-	out.RetryAfter = strconv.FormatInt(left, 10)
-	out.Policy = fmt.Sprintf(`"limit";q=%d;w=%d`, limit.Max, int64(limit.Window.Seconds()))
-	out.Left = fmt.Sprintf(`"limit";r=%d;t=%d`, answer.Remaining, left)
-	return out
+	if !out.Body.Allowed {
+		out.reject(hits, verdicts, now)
+	}
+	return out, nil
 }
 
-func answerOfHit(v limits.Verdict) limitAnswer {
-	return limitAnswer{v.Allowed, v.Used, v.Remaining, httpapi.FormatTime(v.Resets)}
+func answerOfHits(hits []limits.Hits, verdicts []limits.Verdict) limitAnswer {
+	answer := limitAnswer{Allowed: true}
+	for i, v := range verdicts {
+		answer.Allowed = answer.Allowed && v.Allowed
+		answer.Limits = append(answer.Limits, limitState{httpapi.Name(hits[i].Key), v.Allowed, v.Used, v.Remaining, httpapi.FormatTime(v.Resets)})
+	}
+	return answer
+}
+
+// reject sets the headers of the limit that rejects its hits for the longest time.
+func (out *limitOutput) reject(hits []limits.Hits, verdicts []limits.Verdict, now time.Time) {
+	longest := 0
+	for i, v := range verdicts {
+		if v.Retry.After(verdicts[longest].Retry) {
+			longest = i
+		}
+	}
+	v, limit := verdicts[longest], hits[longest].Limit
+	left := int64(math.Ceil(max(0, v.Retry.Sub(now).Seconds())))
+	out.RetryAfter = strconv.FormatInt(left, 10)
+	out.Policy = fmt.Sprintf(`"limit";q=%d;w=%d`, limit.Max, int64(v.Resets.Sub(limit.Start(v.Resets.Add(-1))).Seconds()))
+	out.Left = fmt.Sprintf(`"limit";r=%d;t=%d`, v.Remaining, left)
 }

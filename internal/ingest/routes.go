@@ -29,8 +29,8 @@ func Routes(s *Service) httpapi.Routes {
 			"Starts a session, or renews it. It is active for its ttl after the last renewal.", s.putSession)
 		write(api, s, httpapi.ForCallers, http.MethodDelete, "/v1/sessions", "end-session", "End a session",
 			"Ends a session now. It also succeeds if there is no such session.", s.endSession)
-		write(api, s, httpapi.ForCallers, http.MethodPost, "/v1/limits", "hit-limit", "Count a hit against a limit",
-			"Allows and counts a hit if the window has fewer allowed hits than the limit. It never allows more hits than the limit.", s.hitLimit)
+		write(api, s, httpapi.ForCallers, http.MethodPost, "/v1/limits", "hit-limit", "Count hits against limits",
+			"Allows and counts hits of 1 to 10 limits if none of their windows then has more allowed hits than the limit, and counts none otherwise. It never allows more hits than the limit. Without an Idempotency-Key, hits may count twice if the call is retried; so may hits that are given back, which allows more than the limit.", s.hitLimit)
 		write(api, s, httpapi.ForOperators, http.MethodPut, "/v1/shards", "put-shards", "Pin a shard count",
 			"Sets a key's number of write shards, for example ahead of a known peak. The number stays until the pin ends; then the controller may change it.", s.putShards)
 	}

@@ -106,6 +106,9 @@ func TestMalformedSessionsAndLimits(t *testing.T) {
 	r := newRig(t)
 	session := func(rest string) string { return `{"group":"g","id":"i",` + rest + `}` }
 	limit := func(rest string) string { return `{"key":"k",` + rest + `}` }
+	several := func(key, window string) string {
+		return fmt.Sprintf(`{"key":%q,"limit":9,"window":%q}`, key, window)
+	}
 	for _, c := range []struct{ method, path, body, location string }{
 		{"PUT", "/v1/sessions", `{"id":"i","ttl":"1m"}`, "body"},
 		{"PUT", "/v1/sessions", `{"group":"g","ttl":"1m"}`, "body"},
@@ -144,6 +147,24 @@ func TestMalformedSessionsAndLimits(t *testing.T) {
 		{"POST", "/v1/limits", limit(`"limit":9,"window":"0s"`), "body.window"},
 		{"POST", "/v1/limits", limit(`"limit":9,"window":"1500ms"`), "body.window"},
 		{"POST", "/v1/limits", limit(`"limit":9,"window":"721h"`), "body.window"},
+		{"POST", "/v1/limits", limit(`"limit":9,"window":"MONTH"`), "body.window"},
+		{"POST", "/v1/limits", limit(`"limit":9,"window":"-1ns"`), "body.window"},
+		{"POST", "/v1/limits", limit(`"limit":9,"window":"1m","hits":0`), "body.hits"},
+		{"POST", "/v1/limits", limit(`"limit":9,"window":"1m","hits":1.5`), "body.hits"},
+		{"POST", "/v1/limits", limit(`"limit":9,"window":"1m","sliding":1`), "body.sliding"},
+		{"POST", "/v1/limits", `{}`, "body"},
+		{"POST", "/v1/limits", `{"limits":[]}`, "body.limits"},
+		{"POST", "/v1/limits", `{"limits":[` + strings.Repeat(several("a", "1m")+",", 10) + several("b", "1m") + `]}`, "body.limits"},
+		{"POST", "/v1/limits", `{"limits":[` + several("a", "1m") + `,` + several("b", "1m") + `,` + several("a", "60s") + `]}`, "body.limits[2].key"},
+		{"POST", "/v1/limits", `{"limits":[` + several("a", "month") + `,` + several("a", "month") + `]}`, "body.limits[1].key"},
+		{"POST", "/v1/limits", `{"limits":[` + several("a", "1m") + `,` + several("b", "2weeks") + `]}`, "body.limits[1].window"},
+		{"POST", "/v1/limits", `{"limits":[` + several("a", "1m") + `,` + several("b", "721h") + `]}`, "body.limits[1].window"},
+		{"POST", "/v1/limits", `{"limits":[{"key":"a","limit":1,"window":"1m","hits":0}]}`, "body.limits[0].hits"},
+		{"POST", "/v1/limits", `{"limits":[{"key":"a","window":"1m"}]}`, "body.limits[0]"},
+		{"POST", "/v1/limits", `{"limits":[{"key":"a","limit":1,"window":"1m","of":1}]}`, "body.limits[0].of"},
+		{"POST", "/v1/limits", `{"limits":[` + several("a", "1m") + `],"key":"b"}`, "body.limits"},
+		{"POST", "/v1/limits", `{"limits":[` + several("a", "1m") + `],"hits":2}`, "body.limits"},
+		{"POST", "/v1/limits", `{"limits":[` + several("a", "1m") + `],"key":"b","limit":1,"window":"1m"}`, "body.limits"},
 		{"POST", "/v1/limits", limit(`"limit":9,"window":60`), "body.window"},
 	} {
 		wantProblem(t, fmt.Sprintf("%s %s %.80s", c.method, c.path, c.body), r.send(c.method, c.path, c.body), 422, c.location)
@@ -157,11 +178,51 @@ func TestHitsAreAnswered(t *testing.T) {
 	now := time.Date(2126, 1, 5, 12, 34, 56, 0, time.UTC)
 	r.service.now = func() time.Time { return now }
 	for i := 1; i <= 4; i++ {
-		var out limitAnswer
 		got := r.post("/v1/limits", `{"key":"login/ann#1","limit":3,"window":"1h"}`)
-		got.decode(t, &out)
-		if want := (limitAnswer{i <= 3, int64(min(i, 3)), int64(max(0, 3-i)), "2126-01-05T13:00:00.000Z"}); got.status != 200 || out != want {
-			t.Errorf("hit %d: %d %s, want %+v", i, got.status, got.body, want)
+		if want := fmt.Sprintf(`{"allowed":%t,"used":%d,"remaining":%d,"resets_at":"2126-01-05T13:00:00.000Z"}`, i <= 3, min(i, 3), max(0, 3-i)); got.status != 200 || strings.TrimSpace(string(got.body)) != want {
+			t.Errorf("hit %d: %d %s, want %s", i, got.status, got.body, want)
+		}
+	}
+}
+
+// TestSeveralLimitsInOneCall checks the answers and headers of calls with several limits, some keyed: hits above one, hits given
+// back, a month and a sliding window. A call that one limit rejects counts nothing.
+func TestSeveralLimitsInOneCall(t *testing.T) {
+	r := newRig(t)
+	now := time.Date(2124, 2, 10, 12, 30, 0, 0, time.UTC)
+	r.service.now = func() time.Time { return now }
+	const day, month, hour = "2124-02-11T00:00:00.000Z", "2124-03-01T00:00:00.000Z", "2124-02-10T13:00:00.000Z"
+	state := func(key string, allowed bool, used, of int64, resets string) string {
+		return fmt.Sprintf(`{"key":%q,"allowed":%t,"used":%d,"remaining":%d,"resets_at":%q}`, key, allowed, used, of-used, resets)
+	}
+	calls := func(requests, tokens, sliding int) string {
+		return fmt.Sprintf(`{"limits":[{"key":"requests","limit":3,"window":"1d","hits":%d},{"key":"tokens/#é","limit":1000,"window":"month","hits":%d},{"key":"tokens/#é","limit":600,"window":"1h","sliding":true,"hits":%d}]}`, requests, tokens, sliding)
+	}
+	for i, c := range []struct {
+		body, key string
+		allowed   bool
+		used      [3]int64
+		rejects   [3]bool
+		policy    string // and the rest of the headers
+	}{
+		{calls(1, 400, 400), "", true, [3]int64{1, 400, 400}, [3]bool{}, ""},
+		{calls(1, 601, 1), "", false, [3]int64{1, 400, 400}, [3]bool{1: true}, `"limit";q=1000;w=2505600 "limit";r=600;t=1683000`},
+		{calls(3, 601, 1), "a", false, [3]int64{1, 400, 400}, [3]bool{true, true, false}, `"limit";q=1000;w=2505600 "limit";r=600;t=1683000`},
+		{calls(1, 600, 200), "b", true, [3]int64{2, 1000, 600}, [3]bool{}, ""},
+		{calls(1, 600, 200), "b", true, [3]int64{2, 1000, 600}, [3]bool{}, ""},
+		{calls(-9, -700, -300), "", true, [3]int64{0, 300, 300}, [3]bool{}, ""},
+		{calls(-1, -50, -400), "c", true, [3]int64{0, 250, 0}, [3]bool{}, ""},
+		{calls(2, 5, 601), "", false, [3]int64{0, 250, 0}, [3]bool{2: true}, `"limit";q=600;w=3600 "limit";r=600;t=1800`},
+	} {
+		var keyed []string
+		if c.key != "" {
+			keyed = []string{"Idempotency-Key", c.key}
+		}
+		got := r.post("/v1/limits", c.body, keyed...)
+		want := fmt.Sprintf(`{"allowed":%t,"limits":[%s,%s,%s]}`, c.allowed, state("requests", !c.rejects[0], c.used[0], 3, day), state("tokens/#é", !c.rejects[1], c.used[1], 1000, month), state("tokens/#é", !c.rejects[2], c.used[2], 600, hour))
+		headers := strings.TrimSpace(got.header.Get("RateLimit-Policy") + " " + got.header.Get("RateLimit"))
+		if got.status != 200 || strings.TrimSpace(string(got.body)) != want || headers != c.policy || (got.header.Get("Retry-After") == "") != c.allowed {
+			t.Errorf("call %d: %d %s %q, Retry-After %s; want %s %q", i, got.status, got.body, headers, got.header.Get("Retry-After"), want, c.policy)
 		}
 	}
 }
@@ -186,7 +247,7 @@ func TestKeyedSessionsAndHits(t *testing.T) {
 	}
 	var out limitAnswer
 	r.post("/v1/limits", `{"key":"k","limit":1,"window":"720h"}`, "Idempotency-Key", "post-2").decode(t, &out)
-	if out.Allowed || out.Used != 1 {
+	if out.Allowed || *out.Used != 1 {
 		t.Errorf("a hit with another key: %+v, want one that is not allowed", out)
 	}
 	put := r.send(http.MethodPut, "/v1/sessions", `{"group":"g","id":"i","ttl":"1h"}`)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -143,6 +144,27 @@ func StartBy(ctx context.Context) time.Time { return time.Now().Add(retryTime(ct
 
 // ErrUnsent is the error of a write that waited for earlier writes until it was too late to start.
 var ErrUnsent = fmt.Errorf("%w: it was not sent, since earlier writes of the call took too long", shard.ErrThrottled)
+
+// Bounds of RepeatConflicts.
+const (
+	maxConflicts     = 8 // attempts
+	maxConflictPause = 20 * time.Millisecond
+)
+
+// RepeatConflicts calls attempt until it does not conflict with other transactions, at most 8 times and not after startBy.
+// It pauses briefly after a conflict. After a throttle it returns, since throttled writes wait longer.
+func RepeatConflicts(ctx context.Context, startBy time.Time, attempt func(context.Context) error) (err error) {
+	for i := range maxConflicts {
+		if i > 0 && !Pause(ctx, rand.N(maxConflictPause)) {
+			break
+		}
+		err = attempt(ctx)
+		if IsThrottle(err) || !IsConflict(err) || time.Now().After(startBy) {
+			break
+		}
+	}
+	return err
+}
 
 // WorthRetrying reports whether another attempt may succeed. That includes an attempt's own timeout,
 // after which most likely its connection was dead.

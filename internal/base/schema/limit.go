@@ -7,17 +7,22 @@ import (
 
 // The use of a limit in one window is spread over write shards:
 //
-//	pk         S  R#<key>#<window's length in seconds>#<its start, Unix seconds>#<shard>
+//	pk         S  R#<key>#<window's length in seconds, 0 for a month>#<its start, Unix seconds>#<shard>
 //	sk         S  -
-//	used       N  hits; below 0 if another write shard transferred quota to it
-//	expires_at N  Unix seconds, LimitLifetime after the window's end
-const LimitUsed = "used"
+//	hits       N  hits, 0 or more
+//	used       N  hits, and quota that was transferred to other write shards, less what they transferred to it
+//	expires_at N  Unix seconds, LimitLifetime after the window's end, or after the next one's if the limit slides
+const (
+	LimitHits = "hits"
+	LimitUsed = "used"
+)
 
 // LimitLifetime is how long the use is kept after its window, for processes whose clocks are
 // behind.
 const LimitLifetime = time.Hour
 
-// LimitBucket labels the window of a limit that begins at start, a whole second.
+// LimitBucket labels the window of a limit that begins at start, a whole second. A window below a second stands for
+// a calendar month.
 func LimitBucket(start time.Time, window time.Duration) string {
 	return strconv.FormatInt(int64(window/time.Second), 10) + "#" + strconv.FormatInt(start.Unix(), 10)
 }

@@ -38,6 +38,7 @@ func calls(now time.Time) map[string]func(context.Context) error {
 	board := boards.New(db, "t", shards, boards.Options{})
 	session := sessions.New(db, "t", shards, sessions.Options{})
 	limiter, limit := limits.New(db, "t", shards, limits.Options{}), limits.Limit{Key: "k", Max: 1, Window: time.Second}
+	hits := []limits.Hits{{Limit: limit, N: 1}}
 	writer, reader := events.NewWriter(db, "t", shards, events.Options{}), events.NewReader(db, "t", shards)
 	applier, spreads := once.New(db, "t", once.Options{}), spread.NewReader(db, "t", shards)
 	lease, scores := sessions.Lease{Group: "g", ID: "i", TTL: time.Minute}, []boards.PlayerScore{{Player: "p"}}
@@ -72,7 +73,8 @@ func calls(now time.Time) map[string]func(context.Context) error {
 		"limits.Limiter.Hit":           func(ctx context.Context) error { return errorOf(limiter.Hit(ctx, limit, now)) },
 		"limits.Limiter.HitN":          func(ctx context.Context) error { return errorOf(limiter.HitN(ctx, limit, 1, now)) },
 		"limits.Limiter.Peek":          func(ctx context.Context) error { return errorOf(limiter.Peek(ctx, limit, now)) },
-		"limits.Limiter.HitTransact":   func(ctx context.Context) error { _, _, err := limiter.HitTransact(ctx, limit, now); return err },
+		"limits.Limiter.HitAll":        func(ctx context.Context) error { return errorOf(limiter.HitAll(ctx, hits, now)) },
+		"limits.Limiter.HitTransact":   func(ctx context.Context) error { _, _, err := limiter.HitTransact(ctx, hits, now); return err },
 		"once.Applier.Do":              func(ctx context.Context) error { return errorOf(applier.Do(ctx, once.Call{Key: "k"}, now, build)) },
 		"once.Applier.Before":          func(ctx context.Context) error { return errorOf(applier.Before(ctx, once.Call{Key: "k"}, now)) },
 		"spread.Reader.Events": func(ctx context.Context) error {

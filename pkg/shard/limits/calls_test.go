@@ -22,8 +22,11 @@ func do(t *testing.T, l *limits.Limiter, limit limits.Limit, n int64, now time.T
 	case peek:
 		return l.Peek(t.Context(), limit, now)
 	case keyed:
-		_, v, err = l.HitTransact(t.Context(), limit, now)
-		return v, err
+		_, list, err := l.HitTransact(t.Context(), []limits.Hits{{Limit: limit, N: 1}}, now)
+		if err != nil {
+			return v, err
+		}
+		return list[0], nil
 	case 1:
 		return l.Hit(t.Context(), limit, now)
 	}
@@ -55,11 +58,11 @@ func TestCallsOfHits(t *testing.T) {
 		"one write shard": {nil, nil, 3, []step{
 			{0, peek, 1, 0, true, 0, calls{0, 0, 1}}, {0, 1, 3, 0, true, 3, calls{3, 0, 0}}, {0, 1, 9, 0, false, 3, calls{}}, {0, 2, 1, 0, false, 3, calls{}},
 			{0, peek, 1, 0, false, 3, calls{}}, {1, 1, 1, 0, false, 3, calls{1, 0, 0}}, {1, 1, 1, 0, false, 3, calls{}},
-			{2, keyed, 1, 0, false, 3, calls{0, 0, 1}}, {2, keyed, 1, 0, false, 3, calls{}}, {3, 2, 1, 0, false, 3, calls{1, 0, 1}},
+			{2, keyed, 1, 0, false, 3, calls{0, 0, 1}}, {2, keyed, 1, 0, false, 3, calls{}}, {3, 2, 1, 0, false, 3, calls{1, 0, 0}},
 		}},
 		"eight, used by this process": {[]string{"1:8"}, nil, 80, []step{
 			{0, 1, 1, 0, true, 1, calls{1, 0, 8}}, {0, 1, 1, 999 * time.Millisecond, true, 2, calls{1, 0, 0}}, {0, 1, 1, time.Second, true, 3, calls{1, 0, 8}},
-			{0, 77, 1, time.Second, true, 80, calls{0, 1, 0}}, {0, 1, 1, time.Second, false, 80, calls{}}, {0, peek, 1, time.Hour, false, 80, calls{}},
+			{0, 77, 1, time.Second, true, 80, calls{0, 1, 0}}, {0, 1, 1, time.Second, false, 80, calls{}}, {0, peek, 1, time.Hour, false, 80, calls{0, 0, 8}},
 		}},
 		"eight, used by others": {[]string{"1:8"}, []int64{10, 10, 10, 10, 10, 10, 10, 10}, 80, []step{
 			{0, 1, 1, 0, false, 80, calls{3, 0, 8}}, {0, 1, 1, 0, false, 80, calls{}}, {1, 5, 1, 0, false, 80, calls{1, 0, 8}}, {1, 5, 1, 0, false, 80, calls{}},
@@ -79,11 +82,11 @@ func TestCallsOfHits(t *testing.T) {
 			{0, 7, 1, 0, true, 7, calls{0, 1, 2}}, {0, 43, 1, 0, true, 50, calls{1, 0, 0}}, {0, 20, 1, 0, true, 70, calls{0, 1, 0}}, {0, 40, 1, 0, false, 70, calls{0, 0, 2}}, {0, 30, 1, 0, true, 100, calls{0, 1, 0}},
 		}},
 		"it has grown":                  {[]string{later(2)}, []int64{50, -49}, 100, []step{{0, 1, 1, 0, true, 2, calls{1, 0, 2}}, {0, 48, 1, 0, true, 50, calls{1, 0, 0}}}},
-		"it has grown, used by others":  {[]string{later(2)}, []int64{100, 0}, 100, []step{{0, 1, 1, 0, false, 100, calls{2, 1, 0}}, {0, 1, 1, 0, false, 100, calls{}}, {1, 1, 1, 0, false, 100, calls{2, 1, 0}}}},
+		"it has grown, used by others":  {[]string{later(2)}, []int64{100, 0}, 100, []step{{0, 1, 1, 0, false, 100, calls{2, 1, 2}}, {0, 1, 1, 0, false, 100, calls{}}, {1, 1, 1, 0, false, 100, calls{2, 1, 2}}}},
 		"it has grown, read before":     {[]string{later(2)}, []int64{100, 0}, 100, []step{{0, peek, 1, 0, false, 100, calls{0, 0, 2}}, {0, 1, 1, 0, false, 100, calls{}}}},
-		"it has grown, quota is left":   {[]string{later(2)}, []int64{100, -5}, 100, []step{{0, peek, 1, 0, true, 95, calls{0, 0, 2}}, {0, 1, 5, 0, true, 100, calls{5, 0, 2}}, {0, 1, 1, 0, false, 100, calls{1, 0, 0}}}},
-		"it has grown, several at once": {[]string{later(2)}, []int64{100, -5}, 100, []step{{0, 6, 1, 0, false, 95, calls{0, 1, 2}}, {0, 5, 1, 0, true, 100, calls{1, 0, 2}}}},
-		"it has grown, by two plans":    {[]string{later(2)}, []int64{5}, 8, []step{{0, 3, 1, 0, true, 8, calls{1, 1, 4}}}},
+		"it has grown, quota is left":   {[]string{later(2)}, []int64{100, -5}, 100, []step{{0, peek, 1, 0, true, 95, calls{0, 0, 2}}, {0, 1, 5, 0, true, 100, calls{5, 0, 0}}, {0, 1, 1, 0, false, 100, calls{1, 0, 0}}}},
+		"it has grown, several at once": {[]string{later(2)}, []int64{100, -5}, 100, []step{{0, 6, 1, 0, false, 95, calls{0, 1, 2}}, {0, 5, 1, 0, true, 100, calls{1, 0, 0}}}},
+		"it has grown, by two plans":    {[]string{later(2)}, []int64{5}, 8, []step{{0, 3, 1, 0, true, 8, calls{1, 1, 2}}}},
 		"it shrinks":                    {[]string{"1:3", later(1)}, nil, 9, []step{{0, 1, 9, 0, true, 9, calls{9, 0, 3}}, {0, 1, 1, 0, false, 9, calls{}}}},
 	} {
 		s, processes := newStore(c.history...), map[int]*limits.Limiter{}
@@ -102,6 +105,9 @@ func TestCallsOfHits(t *testing.T) {
 				}
 			}
 			want := limits.Verdict{Allowed: step.allowed, Used: step.used, Remaining: c.limit - step.used, Resets: libtest.Later.Add(12 * time.Hour)}
+			if !step.allowed {
+				want.Retry = want.Resets
+			}
 			if got := s.reset(); v != want || got != step.want {
 				t.Errorf("%s, step %d: %+v after %+v; want %+v after %+v", name, i, v, got, want, step.want)
 			}
@@ -169,8 +175,8 @@ func TestAnyOrderOfHits(t *testing.T) {
 				hit(1)
 			}
 			v, err := s.limiter(nil).Hit(t.Context(), limit, libtest.Later)
-			if s.total() != limit.Max || allowed > limit.Max || allowed+lost < limit.Max || err != nil || v.Allowed || v.Used != limit.Max {
-				t.Errorf("seed %d, world %d: %d allowed, at most %d lost and %d used of %d; a new process: %+v, %v", seed, world, allowed, lost, s.total(), limit.Max, v, err)
+			if s.total("") != limit.Max || allowed > limit.Max || allowed+lost < limit.Max || err != nil || v.Allowed || v.Used != limit.Max {
+				t.Errorf("seed %d, world %d: %d allowed, at most %d lost and %d used of %d; a new process: %+v, %v", seed, world, allowed, lost, s.total(""), limit.Max, v, err)
 			}
 		})
 	}

@@ -15,7 +15,6 @@ import (
 type division struct {
 	Limit
 	items  string    // the table
-	bucket string    // the window's label
 	start  time.Time // of the window
 	first  int       // the number of write shards with a share of Max: the shard count at start
 	newest int       // the newest shard count: hits go to write shards below it
@@ -38,35 +37,50 @@ func (d *division) share(n int) int64 {
 	}
 }
 
-// takeQuota returns the update that takes quota from a write shard, on condition that this much remains
-// there. Hits use it up, or the same transaction adds it to another write shard. So the total use is
-// always the number of hits.
-func (d *division) takeQuota(n int, quota int64) *types.Update {
-	u, most := d.addUsed(n, quota), d.share(n)-quota
-	u.ConditionExpression = aws.String("#used <= :most")
-	if most >= 0 {
-		u.ConditionExpression = aws.String("attribute_not_exists(#used) OR #used <= :most")
+// update returns the update of a change. Its condition is that this much quota remains on the write shard, or
+// this many hits. Hits use quota up, or the same transaction adds it to another write shard. So the total use
+// is always the number of hits.
+func (d *division) update(c change) *types.Update {
+	u := &types.Update{
+		TableName: &d.items, Key: d.itemKey(c.n),
+		UpdateExpression:         aws.String("SET expires_at = :expires ADD #used :used, #hits :hits"),
+		ExpressionAttributeNames: map[string]string{"#used": schema.LimitUsed, "#hits": schema.LimitHits},
+		ExpressionAttributeValues: dynamo.Item{
+			":used": dynamo.Number(c.used), ":hits": dynamo.Number(c.hits), ":expires": dynamo.Number(d.expires().Unix()),
+		},
 	}
-	u.ExpressionAttributeValues[":most"] = dynamo.Number(most)
+	bound := int64(0)
+	switch {
+	case c.hits < 0:
+		bound, u.ConditionExpression = -c.hits, aws.String("#hits >= :bound")
+	case c.used <= 0: // it receives quota
+		return u
+	default:
+		bound, u.ConditionExpression = d.share(c.n)-c.used, aws.String("#used <= :bound")
+		if bound >= 0 {
+			u.ConditionExpression = aws.String("attribute_not_exists(#used) OR #used <= :bound")
+		}
+	}
+	u.ExpressionAttributeValues[":bound"] = dynamo.Number(bound)
 	u.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
 	return u
 }
 
-// addUsed returns the update that adds to a write shard's use. A negative number adds to its quota.
-func (d *division) addUsed(n int, used int64) *types.Update {
-	return &types.Update{
-		TableName: &d.items, Key: d.itemKey(n),
-		UpdateExpression:         aws.String("SET expires_at = :expires ADD #used :used"),
-		ExpressionAttributeNames: map[string]string{"#used": schema.LimitUsed},
-		ExpressionAttributeValues: dynamo.Item{
-			":used": dynamo.Number(used), ":expires": dynamo.Number(d.end().Add(schema.LimitLifetime).Unix()),
-		},
+// expires returns when the use is no longer needed. The next window of a sliding limit needs it.
+func (d *division) expires() time.Time {
+	needed := d.end()
+	if d.Sliding {
+		needed = d.after(needed)
 	}
+	return needed.Add(schema.LimitLifetime)
 }
 
-func (d *division) end() time.Time { return d.start.Add(d.Window) }
+func (d *division) end() time.Time { return d.after(d.start) }
+
+// bucket returns the window's label.
+func (d *division) bucket() string { return schema.LimitBucket(d.start, d.Window) }
 
 func (d *division) itemKey(n int) dynamo.Item {
 	base := schema.BaseKey{Type: kind.Limit, Name: d.Key}
-	return dynamo.Key(schema.Key{Base: base, Bucket: d.bucket, Shard: n}.String(), schema.SoleSK)
+	return dynamo.Key(schema.Key{Base: base, Bucket: d.bucket(), Shard: n}.String(), schema.SoleSK)
 }

@@ -16,7 +16,7 @@ func ExampleLimiter() {
 	client := libtest.ExampleTables()
 	limiter := limits.New(client, "hotshard-items", shardmap.New(client, "hotshard-shard-map", shardmap.Options{}), limits.Options{})
 	login := limits.Limit{Key: "login/ann", Max: 2, Window: time.Minute}
-	now := limiter.Start(login, time.Now())
+	now := login.Start(time.Now())
 	for range 3 {
 		v, err := limiter.Hit(ctx, login, now)
 		fmt.Println(v.Allowed, v.Used, v.Resets.Sub(now), err)
@@ -33,7 +33,7 @@ func ExampleLimiter_HitN() {
 	client := libtest.ExampleTables()
 	limiter := limits.New(client, "hotshard-items", shardmap.New(client, "hotshard-shard-map", shardmap.Options{}), limits.Options{})
 	rows := limits.Limit{Key: "export/ann", Max: 100, Window: time.Minute}
-	now := limiter.Start(rows, time.Now())
+	now := rows.Start(time.Now())
 	for _, page := range []int64{60, 60, 40} {
 		v, err := limiter.HitN(ctx, rows, page, now)
 		fmt.Println(v.Allowed, v.Used, v.Remaining, err)

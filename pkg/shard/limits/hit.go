@@ -1,36 +1,42 @@
 package limits
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// hit is the state of one call of a Limiter.
+// hit is the state of one limit in a call.
 type hit struct {
 	*Limiter
 	division
-	hits   int64  // the number of hits of the call
+	most   int64  // the limit; Max of the division is less if it slides
+	before int64  // hits of the previous window, if it slides
+	weight int64  // how many of them count now
+	n      int64  // the hits of the call; negative gives back
 	base   string // the base key in the shard map
-	call   observe.Call
-	entry  shardmap.Entry // the base key's entry in the shard map
+	entry  shardmap.Entry
 	now    time.Time
 	window *limitWindow
+	budget int // the number of changes that a transaction has for this limit
 
-	last    int   // the write shard of the last attempt, -1 before the first
-	misses  int   // attempts that found no remaining quota
-	used    int64 // the write shard's use after the hits
-	allowed bool
+	changes []change
+	fits    bool // the limit does not reject the hits
+	planned bool // the verdict is of the changes before they are made
+	last    int  // the write shard of the last attempt, -1 before the first
+	misses  int  // attempts since the last read that found no remaining quota
+	exact   *use // of the only write that was made; nil if there are several
 }
 
 // farAhead is later than any change.
@@ -39,36 +45,28 @@ var farAhead = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 // maxMisses is how many full write shards a hit finds before it reads them all.
 const maxMisses = 3
 
+// newHit returns the state of hits, with the key's entry in the shard map.
+func (l *Limiter) newHit(ctx context.Context, hits Hits, now time.Time) (*hit, error) {
+	base := schema.BaseKey{Type: kind.Limit, Name: hits.Key}
+	entry, err := l.shards.Lookup(ctx, Key(hits.Key), now)
+	if err != nil {
+		return nil, err
+	}
+	start := hits.Start(now)
+	h := &hit{
+		Limiter: l, base: Key(hits.Key), most: hits.Max, n: max(hits.N, -MaxHits), now: now, last: -1,
+		division: division{Limit: hits.Limit, items: l.table, start: start},
+	}
+	h.useEntry(entry)
+	name := schema.Key{Base: base, Bucket: h.bucket()}.String()
+	h.window = l.windows.GetOr(name, newLimitWindow)
+	return h, nil
+}
+
 // useEntry sets the shard map's entry that the hit uses.
 func (h *hit) useEntry(entry shardmap.Entry) {
 	h.entry, h.first, h.newest = entry, entry.History.At(h.start), entry.History.Newest()
 	h.all = max(h.first, entry.Shards(h.start, farAhead))
-}
-
-// countHit makes one attempt to count the hit, and sets allowed if it succeeds. It uses the newest
-// cached entry of the shard map, and refreshes no view. When waiting hits did refresh their views,
-// more of them transferred quota at once, and fewer hits of a storm were answered in time
-// (docs/performance/storm-limits.txt).
-func (h *hit) countHit(ctx context.Context) error {
-	h.lookUp(ctx)
-	for range h.all + 4*maxMisses {
-		n, ok := h.window.chooseShard(&h.division, h.last)
-		if !ok {
-			return nil
-		}
-		h.last = n
-		took, err := h.tryShard(ctx, n)
-		if took || err != nil {
-			h.allowed = took
-			return err
-		}
-		if h.misses++; h.misses%maxMisses == 0 && h.all > 1 {
-			if err := h.readAll(ctx, true); err != nil {
-				return err
-			}
-		}
-	}
-	return h.errOutrun()
 }
 
 // lookUp sets the newest cached entry of the shard map.
@@ -78,142 +76,148 @@ func (h *hit) lookUp(ctx context.Context) {
 	}
 }
 
-func (h *hit) errOutrun() error {
-	return fmt.Errorf("limit %q: %w: other hits used the remaining quota first; retry the call", h.Key, dynamo.ErrOutrun)
+// change adds to a write shard's use. A negative used without hits adds to its quota.
+type change struct {
+	n          int
+	used, hits int64
 }
 
-// observedWrite returns an update of write shard n with its attempt and probe.
-func (h *hit) observedWrite(n int, u *types.Update) shardmap.Write {
+// counted returns the number of hits that the changes count.
+func (h *hit) counted() (n int64) {
+	for _, c := range h.changes {
+		n += c.hits
+	}
+	return n
+}
+
+// observedWrite returns the write of a change with its attempt and probe.
+func (h *hit) observedWrite(c change) shardmap.Write {
+	u := h.update(c)
 	return shardmap.Write{
-		Action:  types.TransactWriteItem{Update: u},
-		Attempt: observe.Sent(kind.Limit, h.base, h.entry, n, h.now),
-		Probe:   observe.TableProbe(u.Key),
+		Action:   types.TransactWriteItem{Update: u},
+		Attempt:  observe.Sent(kind.Limit, h.base, h.entry, c.n, h.now),
+		Probe:    observe.TableProbe(u.Key),
+		Transfer: len(h.changes) > 1,
 	}
 }
 
-// change adds to a write shard's use. A negative change adds to its quota.
-type change struct {
-	n    int
-	used int64
+// plan sets the changes, and fits unless the limit rejects the hits. It reads the write shards if the
+// cache is not enough to reject hits, or too old: others may have given hits back.
+func (h *hit) plan(ctx context.Context) error {
+	if err := h.weigh(ctx); err != nil {
+		return err
+	}
+	fresh := h.all > 1 && (h.misses >= maxMisses || h.misses > 0 && h.n != 1)
+	if !fresh {
+		certain := h.planFromCache(false)
+		if h.fits || certain && !h.window.claimRead(h.now, h.readAge()) {
+			return nil
+		}
+	}
+	if err := h.readAll(ctx, true); err != nil {
+		return err
+	}
+	h.planFromCache(true)
+	return nil
+}
+
+// planFromCache plans by the cached use. It reports whether the cache proves that the limit rejects the
+// hits. fresh means that all write shards have just been read.
+func (h *hit) planFromCache(fresh bool) (certain bool) {
+	h.changes = nil
+	if h.n < 0 {
+		changes, rest := takeTogether(h.window.hits(h.all), h.budget, -h.n)
+		for i := range changes {
+			changes[i].used, changes[i].hits = -changes[i].used, -changes[i].hits
+		}
+		h.changes, h.fits = changes, rest == 0 || fresh
+		return false
+	}
+	if n, ok := h.window.chooseShard(&h.division, h.last); ok {
+		h.last, h.changes = n, h.changesOn(n)
+	}
+	h.fits = h.changes != nil
+	return h.all == h.first || h.full()
+}
+
+// changesOn returns the changes that count the hits, by the cached use of the write shards. Write shard n
+// takes the hits if it has quota, or gets it by a transfer. A single hit first tries a write shard that may have
+// got quota from other processes. Otherwise as few
+// write shards as possible take the hits together. changesOn returns nil if the quota that one transaction
+// can take is too little.
+func (h *hit) changesOn(n int) []change {
+	left := h.window.remaining(&h.division)
+	_, known := h.window.knownUse(n)
+	if left[n] >= h.n || h.n == 1 && !h.hasShare(n) && (!known || h.sharesFull()) {
+		return []change{{n, h.n, h.n}}
+	}
+	if !h.hasShare(n) {
+		donor := byQuota(left[:h.first])[0]
+		if share := left[donor] / int64(h.all); share > h.n {
+			return h.transferAndHit(n, donor, share)
+		}
+	}
+	if changes, rest := takeTogether(left, h.budget, h.n); rest == 0 {
+		return changes
+	}
+	return nil
 }
 
 // transferAndHit returns the two changes that transfer share hits of the donor's quota to write shard n,
 // and count the call's hits there.
 func (h *hit) transferAndHit(n, donor int, share int64) []change {
-	return []change{{donor, share}, {n, h.hits - share}}
+	return []change{{donor, share, 0}, {n, h.n - share, h.n}}
 }
 
-// writes returns the writes of changes, which make up one transaction.
-func (h *hit) writes(changes []change) []shardmap.Write {
-	list := make([]shardmap.Write, len(changes))
-	for i, c := range changes {
-		update := h.addUsed
-		if c.used > 0 {
-			update = h.takeQuota
+// byQuota returns the write shards, the one with the most quota first. The order of equal ones is random.
+func byQuota(left []int64) []int {
+	order := rand.Perm(len(left))
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(left[b], left[a]) })
+	return order
+}
+
+// takeTogether returns the changes that count hits, on at most budget write shards, and how many hits
+// are too many.
+func takeTogether(left []int64, budget int, hits int64) (changes []change, rest int64) {
+	for _, n := range byQuota(left) {
+		quota := min(left[n], hits)
+		if quota <= 0 || len(changes) == budget {
+			break
 		}
-		list[i] = h.observedWrite(c.n, update(c.n, c.used))
-		list[i].Transfer = len(changes) > 1
+		changes = append(changes, change{n, quota, quota})
+		hits -= quota
 	}
-	return list
+	return changes, hits
 }
 
 // sharesFull reports whether all write shards with a share are known to be full. Then no more quota
 // is transferred.
 func (h *hit) sharesFull() bool { return h.window.full(&h.division, h.first) }
 
-// full reports whether the hit is known to exceed the limit.
+// full reports whether a hit is known to exceed the limit.
 func (h *hit) full() bool { return h.window.full(&h.division, h.all) }
 
-// tryShard counts the hit on one write shard, and reports whether it had remaining quota.
-func (h *hit) tryShard(ctx context.Context, n int) (bool, error) {
-	if h.hasShare(n) {
-		return h.countOn(ctx, n)
-	}
-	final := h.sharesFull() // before the attempt: no more quota can arrive after it
-	used, known := h.window.knownUse(n)
-	noQuota := known && used >= 0
-	if noQuota && !final {
-		return h.transferQuota(ctx, n)
-	}
-	took, err := h.countOn(ctx, n)
-	switch {
-	case took, err != nil:
-		return took, err
-	case !final:
-		return h.transferQuota(ctx, n)
-	}
-	h.window.setSpent(n, h.Max)
-	return false, nil
-}
-
-// countOn counts the hits on write shard n, and reports whether it had quota for them.
-func (h *hit) countOn(ctx context.Context, n int) (bool, error) {
-	w := h.observedWrite(n, h.takeQuota(n, h.hits))
-	in := dynamo.UpdateInput(w.Action.Update)
-	in.ReturnValues = types.ReturnValueUpdatedNew
-	out, err := h.client.UpdateItem(ctx, in, dynamo.NoRetry)
-	h.call.Observe(ctx, w.Attempt, err)
-	if there, failed := dynamo.ConditionFailed(err); failed {
-		return false, h.cacheItem(n, there)
-	}
-	if err != nil {
-		return false, err
-	}
-	if h.used, err = dynamo.Integer(out.Attributes, schema.LimitUsed); err != nil {
-		return false, err
-	}
-	return true, h.cacheItem(n, out.Attributes)
-}
-
-// cacheItem adds a write shard's item to the window's cache; no item means no use.
-func (h *hit) cacheItem(n int, it dynamo.Item) error {
+// cacheItem adds a write shard's item to the window's cache, and returns its use; no item means no use.
+func (h *hit) cacheItem(n int, it dynamo.Item) (*use, error) {
 	used, err := dynamo.Integer(it, schema.LimitUsed)
-	if err != nil {
-		return fmt.Errorf("limit %q, write shard %d: %w", h.Key, n, err)
+	hits, err2 := dynamo.Integer(it, schema.LimitHits)
+	if err = cmp.Or(err, err2); err != nil {
+		return nil, fmt.Errorf("limit %q, write shard %d: %w", h.Key, n, err)
 	}
-	h.window.cacheUsed(n, used, h.hasShare(n))
-	return nil
+	h.window.cacheUse(n, use{used, hits})
+	if h.all == 1 {
+		h.window.claimRead(h.now, 0)
+	}
+	return &use{used, hits}, nil
 }
 
-// transferQuota transfers part of another write shard's quota to write shard n, and counts the hit
-// there. It reports whether there was quota.
-func (h *hit) transferQuota(ctx context.Context, n int) (bool, error) {
-	donor, share := h.window.donor(&h.division)
-	if share <= 1 {
-		h.last = donor
-		return h.tryShard(ctx, donor)
+// cacheMiss adds the item of a write shard without quota for the hits. final means that no more quota could
+// arrive on it.
+func (h *hit) cacheMiss(n int, it dynamo.Item, final bool) error {
+	h.misses++
+	there, err := h.cacheItem(n, it)
+	if err == nil && final && there.used >= 0 {
+		h.window.setSpent(n, h.Max)
 	}
-	return h.transact(ctx, h.transferAndHit(n, donor, share))
-}
-
-// transact makes several changes at once, and reports whether all write shards had the quota.
-func (h *hit) transact(ctx context.Context, changes []change) (bool, error) {
-	// The known use is read before the transaction. After it, another hit of this process may
-	// already have cached a change, which would then be added twice.
-	known := make([]int64, len(changes))
-	in, writes := &dynamodb.TransactWriteItemsInput{}, h.writes(changes)
-	for i, c := range changes {
-		known[i], _ = h.window.knownUse(c.n)
-		in.TransactItems = append(in.TransactItems, writes[i].Action)
-	}
-	_, err := h.client.TransactWriteItems(ctx, in, dynamo.NoRetry)
-	h.call.ObserveAs(ctx, writes[len(writes)-1].Attempt, shard.Inconclusive)
-	if failed := dynamo.FailedConditions(err); len(failed) > 0 {
-		for _, i := range failed {
-			there, _ := dynamo.ActionFailed(err, i)
-			if err := h.cacheItem(changes[i].n, there); err != nil {
-				return false, err
-			}
-		}
-		return false, nil
-	}
-	for i, c := range changes {
-		switch {
-		case err == nil:
-			h.window.cacheUsed(c.n, known[i]+c.used, h.hasShare(c.n))
-		case !h.hasShare(c.n): // this or another process's transaction may have transferred quota to it
-			h.window.forget(c.n)
-		}
-	}
-	return err == nil, err
+	return err
 }

@@ -22,8 +22,11 @@ func TestUsedCountsHits(t *testing.T) {
 			}
 		}
 		for i := range int64(20) {
-			actions, v, err := l.HitTransact(t.Context(), limit, libtest.Later)
-			if err != nil || v.Used != i+41 || v.Remaining != 1000-v.Used {
+			actions, list, err := l.HitTransact(t.Context(), []limits.Hits{{Limit: limit, N: 1}}, libtest.Later)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v := list[0]; v.Used != i+41 || v.Remaining != 1000-v.Used {
 				t.Errorf("%s, keyed hit %d: %d used, %d left, %v", name, i+41, v.Used, v.Remaining, err)
 			}
 			in := &dynamodb.TransactWriteItemsInput{}

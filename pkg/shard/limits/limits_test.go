@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -43,10 +44,10 @@ func mustHit(t hitter, l *limits.Limiter, limit limits.Limit, now time.Time) lim
 }
 
 // used returns the sum of used over a window's items.
-func (d *deployment) used(t *testing.T, l *limits.Limiter, limit limits.Limit, now time.Time, shards int) (sum int64) {
+func (d *deployment) used(t *testing.T, limit limits.Limit, now time.Time, shards int) (sum int64) {
 	t.Helper()
 	for n := range shards {
-		pk := fmt.Sprintf("R#%s#%d#%d#%d", limit.Key, int(limit.Window.Seconds()), l.Start(limit, now).Unix(), n)
+		pk := fmt.Sprintf("R#%s#%d#%d#%d", limit.Key, int(limit.Window.Seconds()), limit.Start(now).Unix(), n)
 		it := d.Item(t, pk, "-")
 		if used, ok := it["used"].(*types.AttributeValueMemberN); ok {
 			var value int64
@@ -72,8 +73,9 @@ func TestBoundsOfLimits(t *testing.T) {
 		{limits.Limit{Key: "k", Max: -1, Window: time.Minute}, 1, false}, {limits.Limit{Key: "k", Max: 1_000_000_001, Window: time.Minute}, 1, false},
 		{limits.Limit{Key: "k", Max: 1}, 1, false}, {limits.Limit{Key: "k", Max: 1, Window: time.Second - 1}, 1, false},
 		{limits.Limit{Key: "k", Max: 1, Window: 1500 * time.Millisecond}, 1, false}, {limits.Limit{Key: "k", Max: 1, Window: 720*time.Hour + time.Second}, 1, false},
-		{limits.Limit{Key: "k", Max: 5, Window: time.Minute}, 5, true}, {limits.Limit{Key: "k", Max: 5, Window: time.Minute}, 6, false},
-		{limits.Limit{Key: "k", Max: 5, Window: time.Minute}, 0, false}, {limits.Limit{Key: "k", Max: 5, Window: time.Minute}, -1, false},
+		{limits.Limit{Key: "k", Max: 5, Window: time.Minute}, 5, true}, {limits.Limit{Key: "k", Max: 5, Window: time.Minute}, 6, true},
+		{limits.Limit{Key: "k", Max: 5, Window: time.Minute}, 0, false}, {limits.Limit{Key: "k", Max: 5, Window: time.Minute}, math.MinInt64, true},
+		{limits.Limit{Key: "k", Max: 5, Window: limits.Month}, 1, true}, {limits.Limit{Key: "k", Max: 5, Window: -2}, 1, false},
 	} {
 		if _, err := l.HitN(t.Context(), c.limit, c.n, libtest.Later); errors.Is(err, shard.ErrMisused) == c.valid || c.valid != (err == nil) {
 			t.Errorf("%d hits of %+v: error %v, want ErrMisused: %t", c.n, c.limit, err, !c.valid)
@@ -81,7 +83,7 @@ func TestBoundsOfLimits(t *testing.T) {
 	}
 	limit := limits.Limit{Key: "k", Max: 1, Window: time.Minute}
 	_, peeked := l.Peek(t.Context(), limits.Limit{Key: "k"}, libtest.Later)
-	_, _, keyed := l.HitTransact(t.Context(), limits.Limit{Key: "k"}, libtest.Later)
+	_, _, keyed := l.HitTransact(t.Context(), []limits.Hits{{Limit: limits.Limit{Key: "k"}, N: 1}}, libtest.Later)
 	_, early := l.Hit(t.Context(), limit, time.Time{})
 	_, alone := limits.New(nil, "t", libtest.EmptyMap(), limits.Options{}).Hit(t.Context(), limit, libtest.Later)
 	for what, err := range map[string]error{"Peek": peeked, "HitTransact": keyed, "the zero time": early, "no client": alone} {
@@ -93,18 +95,17 @@ func TestBoundsOfLimits(t *testing.T) {
 
 // TestWindows checks that windows contain their times, follow each other and are aligned with the Unix epoch.
 func TestWindows(t *testing.T) {
-	plain := newStore().limiter(nil)
 	rapid.Check(t, func(t *rapid.T) {
 		limit := limits.Limit{Key: rapid.StringN(1, 5, 20).Draw(t, "key"), Max: 1, Window: time.Duration(rapid.IntRange(1, 720*3600).Draw(t, "s")) * time.Second}
 		now := time.UnixMilli(rapid.Int64Range(1.7e12, 4e12).Draw(t, "now"))
-		start := plain.Start(limit, now)
+		start := limit.Start(now)
 		if start.After(now) || !now.Before(start.Add(limit.Window)) || start.Nanosecond() != 0 {
 			t.Fatalf("%s is not in the window from %s", now, start)
 		}
-		if next := plain.Start(limit, start.Add(limit.Window)); !next.Equal(start.Add(limit.Window)) {
+		if next := limit.Start(start.Add(limit.Window)); !next.Equal(start.Add(limit.Window)) {
 			t.Fatalf("the window after %s begins at %s", start, next)
 		}
-		if plain.Start(limit, now).Unix()%int64(limit.Window.Seconds()) != 0 {
+		if limit.Start(now).Unix()%int64(limit.Window.Seconds()) != 0 {
 			t.Fatalf("the window from %s is not aligned with the epoch", start)
 		}
 	})
@@ -152,7 +153,7 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 			s.most = 1
 			s.hit(t, c.limit/2+20) // also the rest, which is too little for three
 			lost, allowed := 3*int64(flaky.Lost), s.allowed.Load()
-			used := d.used(t, s.processes[0], s.limit, s.now, slices.Max(append(c.before, append(c.within, 1)...)))
+			used := d.used(t, s.limit, s.now, slices.Max(append(c.before, append(c.within, 1)...)))
 			if used != c.limit || allowed > c.limit || allowed < c.limit-lost || c.faults && enough && lost == 0 {
 				t.Errorf("%d allowed and %d used, want %d; %d hits lost at most", allowed, used, c.limit, lost)
 			}

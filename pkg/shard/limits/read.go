@@ -7,62 +7,51 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
-
-// HitTransact returns a hit's writes for a transaction of package once, and the verdict if they are
-// applied. There is one write, or two if quota is transferred, on condition that quota remains. There
-// is none if the limit rejects the hit. HitTransact reads all write shards strongly consistent, at
-// 1 RCU each. If the quota is used up meanwhile, package once calls it again, and the verdict may
-// change.
-func (l *Limiter) HitTransact(ctx context.Context, limit Limit, now time.Time) ([]shardmap.Write, Verdict, error) {
-	h, err := l.newHitAfterRead(ctx, limit, now)
-	if err != nil {
-		return nil, Verdict{}, fmt.Errorf("hit of limit %q: %w", limit.Key, err)
-	}
-	changes := h.plan()
-	if changes == nil {
-		return nil, h.verdict(), nil
-	}
-	h.allowed = true
-	v := h.verdict()
-	v.Used = h.window.totalUsed(h.Max) + 1
-	v.Remaining = max(0, h.Max-v.Used)
-	return h.writes(changes), v, nil
-}
 
 // Peek returns the verdict without counting a hit: Allowed reports whether a hit remains. It reads all
 // write shards strongly consistent, at 1 RCU each, or none if this process has cached that the limit is
 // used up. Used may or may not include hits in flight. The errors are those of Hit.
 func (l *Limiter) Peek(ctx context.Context, limit Limit, now time.Time) (Verdict, error) {
-	h, err := l.newHitAfterRead(ctx, limit, now)
+	c, err := l.newCall(ctx, []Hits{{limit, 1}}, now)
+	if err == nil {
+		err = c.hits[0].readUnlessFull(ctx)
+	}
 	if err != nil {
 		return Verdict{}, fmt.Errorf("reading limit %q: %w", limit.Key, err)
 	}
-	left := h.totalLeft()
-	return Verdict{Allowed: left > 0, Used: h.Max - left, Remaining: left, Resets: h.end()}, nil
+	v := c.hits[0].verdict(false)
+	if v.Allowed = v.Remaining > 0; v.Allowed {
+		v.Retry = time.Time{}
+	}
+	return v, nil
 }
 
-// newHitAfterRead returns the state of a call of one hit, after reading all write shards unless they are
-// known to be full.
-func (l *Limiter) newHitAfterRead(ctx context.Context, limit Limit, now time.Time) (*hit, error) {
-	h, err := l.newHit(ctx, limit, 1, now)
-	if err == nil && !h.full() {
-		err = h.readAll(ctx, true)
+// readUnlessFull reads all write shards unless they are known to be full.
+func (h *hit) readUnlessFull(ctx context.Context) error {
+	if err := h.weigh(ctx); err != nil {
+		return err
 	}
-	return h, err
+	if h.n > 0 && h.full() && !h.window.claimRead(h.now, h.readAge()) {
+		return nil
+	}
+	return h.readAll(ctx, true)
 }
 
 // readAll reads the use of all write shards. Those with a share come first: if a consistent
 // read finds them full, the others get no more quota, and their use is final.
 func (h *hit) readAll(ctx context.Context, consistent bool) error {
-	begin := h.window.own.Load()
+	begin := h.window.ownHits()
+	h.misses = 0
+	if consistent {
+		h.window.forgetSpent()
+	}
 	err := h.readFrom(ctx, 0, h.first, consistent, false)
 	if err == nil && h.all > h.first {
 		err = h.readFrom(ctx, h.first, h.all, consistent, consistent && h.sharesFull())
 	}
 	if err == nil {
-		h.window.setTotal(h.all, begin)
+		h.window.setTotal(h.all, begin, h.now)
 	}
 	return err
 }
@@ -84,10 +73,11 @@ func (h *hit) readFrom(ctx context.Context, from, to int, consistent, final bool
 	}
 	for i, key := range keys {
 		it := found[dynamo.Text(key, schema.PK)]
-		if err := h.cacheItem(from+i, it); err != nil {
+		there, err := h.cacheItem(from+i, it)
+		if err != nil {
 			return err
 		}
-		if used, _ := dynamo.Integer(it, schema.LimitUsed); final && used >= 0 {
+		if final && there.used >= 0 {
 			h.window.setSpent(from+i, h.Max)
 		}
 	}
@@ -100,11 +90,17 @@ const (
 	refreshUnits = 8 // RCU/s of a process for each limit
 )
 
-// refresh reads the use of all write shards, at 0.5 RCU each, if the last read is over 1 s old, or
-// longer so that reads stay below refreshUnits. After refreshTime it gives up, and Used stays as it was.
-func (h *hit) refresh(ctx context.Context) {
-	every := max(time.Second, time.Duration(h.all)*time.Second/(2*refreshUnits))
-	if h.all == 1 || !h.allowed || !h.window.claimRead(h.now, every) {
+// readAge returns how old the last read of all write shards may be: 1 s, or longer so that reads stay
+// below refreshUnits.
+func (h *hit) readAge() time.Duration {
+	return max(time.Second, time.Duration(h.all)*time.Second/(2*refreshUnits))
+}
+
+// refresh reads the use of all write shards, at 0.5 RCU each, if the last read is too old to know Used, which
+// only a single hit of one write shard returns. After refreshTime it gives up, and Used stays as it was.
+func (h *hit) refresh(ctx context.Context, allowed, several bool) {
+	needed := several || h.all > 1 && allowed
+	if !needed || h.exact != nil && h.all == 1 || !h.window.claimRead(h.now, h.readAge()) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, refreshTime)
@@ -120,17 +116,24 @@ func (h *hit) totalLeft() (all int64) {
 	return all
 }
 
-// verdict returns the result of the hits.
-func (h *hit) verdict() Verdict {
-	v := Verdict{Allowed: h.allowed, Used: h.window.totalUsed(h.Max), Resets: h.end()}
+// verdict returns the result of the hits in a call that is allowed or not. In a call with several limits,
+// this one may not be the one that rejects them.
+func (h *hit) verdict(allowed bool) Verdict {
+	v := Verdict{Allowed: allowed || h.fits, Used: h.window.totalUsed(h.Max), Resets: h.end()}
 	switch {
-	case !h.allowed:
+	case h.exact != nil && h.all == 1:
+		v.Used = h.exact.hits
+	case h.planned:
+		v.Used += h.counted()
+	case allowed:
+		v.Used = max(v.Used, h.n)
+	case !h.fits:
 		v.Used = max(v.Used, h.Max-h.totalLeft())
-	case h.all == 1:
-		v.Used = h.used
-	default:
-		v.Used = max(v.Used, h.hits)
 	}
-	v.Remaining = max(0, h.Max-v.Used)
+	if !v.Allowed {
+		v.Retry = h.retry(v.Used)
+	}
+	v.Used += h.weight
+	v.Remaining = max(0, h.most-v.Used)
 	return v
 }

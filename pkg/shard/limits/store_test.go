@@ -24,15 +24,18 @@ type store struct {
 	before, after func() error // an error fails a write before or after it is made; may be nil
 	hangs         bool         // reads end with their context
 	mu            sync.Mutex
-	used          map[string]int64 // by partition key
+	used          map[string]use // by partition key
 	calls         calls
 	consistent    int // keys that were read strongly consistent
 }
 
+// use is what an item has.
+type use struct{ used, hits int64 }
+
 // calls are the number of calls, and the keys of all batches.
 type calls struct{ updates, transactions, keys int }
 
-func newStore(history ...string) *store { return &store{history: history, used: map[string]int64{}} }
+func newStore(history ...string) *store { return &store{history: history, used: map[string]use{}} }
 
 // limiter returns a Limiter with its own caches, like another process.
 func (s *store) limiter(o shard.Observer) *limits.Limiter {
@@ -46,12 +49,22 @@ func (s *store) reset() calls {
 	return got
 }
 
-// total returns the sum of used over all items.
-func (s *store) total() (sum int64) {
-	for _, used := range s.used {
-		sum += used
+// total returns the sum of used over all items of a window, whose keys begin with prefix; -1 if hits differ or are negative.
+func (s *store) total(prefix string) int64 {
+	used, hits := int64(0), int64(0)
+	for key, u := range s.used {
+		if !strings.HasPrefix(key, prefix) {
+			continue
+		}
+		if u.hits < 0 {
+			return -1
+		}
+		used, hits = used+u.used, hits+u.hits
 	}
-	return sum
+	if used != hits {
+		return -1
+	}
+	return used
 }
 
 func (s *store) item(key dynamo.Item) dynamo.Item {
@@ -61,21 +74,33 @@ func (s *store) item(key dynamo.Item) dynamo.Item {
 		return nil
 	}
 	it := dynamo.Key(pk, "-")
-	it["used"] = dynamo.Number(used)
+	it["used"], it["hits"] = dynamo.Number(used.used), dynamo.Number(used.hits)
 	return it
 }
 
 // fails reports whether an update's condition fails.
 func (s *store) fails(key dynamo.Item, condition *string, values dynamo.Item) bool {
-	used, exists := s.used[dynamo.Text(key, "pk")]
-	most, _ := dynamo.Whole(values, ":most")
-	mayBeAbsent := condition == nil || strings.HasPrefix(*condition, "attribute_not_exists(#used) OR ")
-	return !exists && !mayBeAbsent || exists && condition != nil && used > most
+	is, exists := s.used[dynamo.Text(key, "pk")]
+	bound, _ := dynamo.Whole(values, ":bound")
+	switch text := aws.ToString(condition); text {
+	case "":
+		return false
+	case "#hits >= :bound":
+		return is.hits < bound
+	case "#used <= :bound":
+		return !exists || is.used > bound
+	case "attribute_not_exists(#used) OR #used <= :bound":
+		return exists && is.used > bound
+	default:
+		panic("unknown condition " + text)
+	}
 }
 
 func (s *store) add(key, values dynamo.Item) {
 	used, _ := dynamo.Whole(values, ":used")
-	s.used[dynamo.Text(key, "pk")] += used
+	hits, _ := dynamo.Whole(values, ":hits")
+	is := s.used[dynamo.Text(key, "pk")]
+	s.used[dynamo.Text(key, "pk")] = use{is.used + used, is.hits + hits}
 }
 
 func call(hook func() error) error {
@@ -145,10 +170,16 @@ func (s *store) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput
 	return out, nil
 }
 
-// set sets the use of the first write shards of a window of a day of the key k.
+// set sets the use of the first write shards of a window of a day of the key k. What is below 0 was transferred from write
+// shard 0.
 func (s *store) set(used ...int64) {
+	hits := int64(0)
 	for n, u := range used {
-		s.used[dayKey(n)] = u
+		s.used[dayKey(n)] = use{u, max(u, 0)}
+		hits += min(u, 0)
+	}
+	if len(used) > 0 {
+		s.used[dayKey(0)] = use{used[0], used[0] + hits}
 	}
 }
 

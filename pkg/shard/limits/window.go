@@ -3,7 +3,6 @@ package limits
 import (
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -11,57 +10,100 @@ import (
 // empty cache gives the same results.
 type limitWindow struct {
 	mu    sync.Mutex
-	used  map[int]int64 // by write shard: its last known use; negative if quota was transferred to it
+	used  map[int]use   // by write shard: its last known use
 	spent map[int]int64 // by write shard without a share or quota: the Max for which it gets no more quota
 	read  time.Time     // the last read of all write shards
-	all   int64         // total use at that read, less this process's hits until then
-	own   atomic.Int64  // hits of this process
+	all   int64         // hits at that read, less this process's hits until then
+	own   int64         // hits of this process, less those that it gave back
 
-	highest int64 // highest Max of this process's calls
+	highest  int64 // highest Max of this process's calls
+	previous previous
+}
+
+// use is the use of a write shard.
+type use struct {
+	used int64 // hits, and quota that was transferred to others; negative if quota was transferred to it
+	hits int64 // never negative
 }
 
 func newLimitWindow() *limitWindow {
-	return &limitWindow{used: map[int]int64{}, spent: map[int]int64{}}
+	return &limitWindow{used: map[int]use{}, spent: map[int]int64{}}
 }
 
-// cacheUsed caches a write shard's use. If the write shard has a share, its use only rises, so the
-// highest value is the newest.
-func (w *limitWindow) cacheUsed(n int, used int64, hasShare bool) {
+// cacheUse caches a write shard's use.
+func (w *limitWindow) cacheUse(n int, u use) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if old, known := w.used[n]; known && hasShare {
-		used = max(used, old)
-	}
-	w.used[n] = used
+	w.used[n] = u
 }
 
-// setTotal sets the total use of all write shards, which have just been read. own is the number of
+// cacheChange caches a change that a transaction made, or may have made. before is the use that was cached
+// before: if it has changed, the change may be in it already. Without a share, the write shard may have got
+// quota by this or another process's transaction.
+func (w *limitWindow) cacheChange(c change, before use, made, hasShare bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case made && w.used[c.n] == before:
+		w.used[c.n] = use{before.used + c.used, before.hits + c.hits}
+	case made || !hasShare:
+		delete(w.used, c.n)
+	}
+}
+
+// addOwn adds hits of this process. Hits that it gave back are quota again, which may be transferred.
+func (w *limitWindow) addOwn(hits int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.own += hits
+	if hits < 0 {
+		clear(w.spent)
+	}
+}
+
+// ownHits returns the number of hits of this process.
+func (w *limitWindow) ownHits() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.own
+}
+
+// setTotal sets the hits on all write shards, which have just been read. own is the number of
 // this process's hits when the read began.
-func (w *limitWindow) setTotal(shards int, own int64) {
+func (w *limitWindow) setTotal(shards int, own int64, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.all = -own
+	w.read, w.all = now, -own
 	for n := range shards {
-		w.all += w.used[n]
+		w.all += w.used[n].hits
 	}
 }
 
-// totalUsed returns the total use at the last read plus this process's hits since. A hit or a transfer
-// that was in flight at the read may count twice, so the result is at most this process's highest Max.
-// It ignores the use that writes returned for single write shards: a donor's use includes transferred
-// quota, which is no hit.
+// totalUsed returns the hits at the last read plus this process's hits since. A hit that was in flight at
+// the read may count twice, so the result is at most this process's highest Max.
 func (w *limitWindow) totalUsed(limit int64) int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.highest = max(w.highest, limit)
-	return min(max(w.all+w.own.Load(), 0), w.highest)
+	return min(max(w.all+w.own, 0), w.highest)
 }
 
-// forget deletes a write shard's cached use, so that the next hit reads it.
-func (w *limitWindow) forget(n int) {
+// hits returns the cached hits on each write shard.
+func (w *limitWindow) hits(shards int) []int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.used, n)
+	list := make([]int64, shards)
+	for n := range list {
+		list[n] = w.used[n].hits
+	}
+	return list
+}
+
+// forgetSpent lets write shards without a share get quota again, since hits may have been given back.
+func (w *limitWindow) forgetSpent() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	clear(w.spent)
 }
 
 // setSpent caches that a write shard without a share has no quota, and gets none. The caller must
@@ -100,7 +142,7 @@ func (w *limitWindow) chooseShard(d *division, last int) (n int, ok bool) {
 			older = append(older, n)
 		case d.hasShare(n):
 			withShare = append(withShare, n)
-		case w.used[n] < 0 && n != last:
+		case w.used[n].used < 0 && n != last:
 			withQuota = append(withQuota, n)
 		default:
 			withoutQuota = append(withoutQuota, n)
@@ -130,7 +172,7 @@ func (w *limitWindow) isFull(d *division, n int) bool {
 		return spent && d.Max <= limit
 	}
 	used, known := w.used[n]
-	return d.share(n) == 0 || known && used >= d.share(n)
+	return d.share(n) == 0 || known && used.used >= d.share(n)
 }
 
 // remaining returns an upper bound of each write shard's remaining quota: other processes may have used
@@ -141,7 +183,7 @@ func (w *limitWindow) remaining(d *division) []int64 {
 	left := make([]int64, d.all)
 	for n := range left {
 		if !w.isFull(d, n) {
-			left[n] = max(0, d.share(n)-w.used[n])
+			left[n] = max(0, d.share(n)-w.used[n].used)
 		}
 	}
 	return left
@@ -160,23 +202,9 @@ func (w *limitWindow) full(d *division, count int) bool {
 }
 
 // knownUse returns a write shard's use, if it is cached.
-func (w *limitWindow) knownUse(n int) (used int64, ok bool) {
+func (w *limitWindow) knownUse(n int) (u use, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	used, ok = w.used[n]
-	return used, ok
-}
-
-// donor returns a write shard with a share that is not known to be full, if there is one, and how much
-// of its remaining quota a transfer takes: a fraction that leaves some for all other write shards.
-func (w *limitWindow) donor(d *division) (n int, share int64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	from := rand.IntN(d.first)
-	for i := range d.first {
-		if n = (from + i) % d.first; !w.isFull(d, n) {
-			break
-		}
-	}
-	return n, (d.share(n) - w.used[n]) / int64(d.all)
+	u, ok = w.used[n]
+	return u, ok
 }

@@ -25,14 +25,16 @@ var windowStart = time.Unix(1_800_000_000, 0)
 func divisionOf(limit int64, first, newest, all int) *division {
 	return &division{
 		Limit: Limit{Key: "k", Max: limit, Window: 2 * time.Hour},
-		items: "t", bucket: "7200#1800000000", start: windowStart, first: first, newest: newest, all: all,
+		items: "t", start: windowStart, first: first, newest: newest, all: all,
 	}
 }
 
 // windowOf returns a window with the cached use of write shards, and those that are spent for a Max.
 func windowOf(used, spent map[int]int64) *limitWindow {
 	w := newLimitWindow()
-	maps.Copy(w.used, used)
+	for n, u := range used {
+		w.used[n] = use{u, max(u, 0)}
+	}
 	maps.Copy(w.spent, spent)
 	return w
 }
@@ -61,47 +63,58 @@ func TestMaxIsDivided(t *testing.T) {
 	}
 }
 
-// TestExpiryCountsFromWindowsEnd checks that use is kept for an hour after its window, whatever its length.
+// TestExpiryCountsFromWindowsEnd checks that use is kept for an hour after its window, or the next one if the limit slides.
 func TestExpiryCountsFromWindowsEnd(t *testing.T) {
-	for _, window := range []time.Duration{time.Second, time.Minute, time.Hour, 2 * time.Hour, 720 * time.Hour} {
+	february := time.Date(2028, 2, 1, 0, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		window  time.Duration
+		sliding bool
+		start   time.Time
+		want    time.Time
+	}{
+		{time.Second, false, windowStart, windowStart.Add(time.Second + time.Hour)},
+		{720 * time.Hour, false, windowStart, windowStart.Add(721 * time.Hour)},
+		{time.Minute, true, windowStart, windowStart.Add(2*time.Minute + time.Hour)},
+		{Month, false, february, time.Date(2028, 3, 1, 1, 0, 0, 0, time.UTC)},
+		{Month, true, february, time.Date(2028, 4, 1, 1, 0, 0, 0, time.UTC)},
+	} {
 		d := divisionOf(10, 1, 1, 1)
-		d.Window = window
-		want := fmt.Sprint(windowStart.Add(window + time.Hour).Unix())
-		for name, u := range map[string]*types.Update{"takeQuota": d.takeQuota(0, 1), "addUsed": d.addUsed(0, 1)} {
-			if got := dynamo.Digits(u.ExpressionAttributeValues, ":expires"); got != want || !strings.Contains(*u.UpdateExpression, "expires_at = :expires") {
-				t.Errorf("window %v: %s sets expires_at to %s, want %s", window, name, got, want)
-			}
+		d.Window, d.Sliding, d.start = c.window, c.sliding, c.start
+		u := d.update(change{0, 1, 1})
+		if got := dynamo.Digits(u.ExpressionAttributeValues, ":expires"); got != fmt.Sprint(c.want.Unix()) || !strings.Contains(*u.UpdateExpression, "expires_at = :expires") {
+			t.Errorf("%+v: expires_at is %s", c, got)
 		}
 	}
 }
 
-// TestTakeQuota checks the condition under which a write shard of shares 4, 3, 3 and 0 gives quota: it may be absent only if
-// it has a share that large.
-func TestTakeQuota(t *testing.T) {
+// TestUpdates checks the condition of each change of write shards with shares 4, 3, 3 and 0: an item may be absent only if its
+// share is large enough. What receives quota has no condition.
+func TestUpdates(t *testing.T) {
+	absent, used, hits := "attribute_not_exists(#used) OR #used <= :bound", "#used <= :bound", "#hits >= :bound"
 	for _, c := range []struct {
-		n           int
-		quota, most int64
-		absent      bool
-	}{{0, 1, 3, true}, {1, 1, 2, true}, {0, 4, 0, true}, {0, 5, -1, false}, {1, 4, -1, false}, {3, 1, -1, false}, {3, 7, -7, false}} {
-		condition := "#used <= :most"
-		if c.absent {
-			condition = "attribute_not_exists(#used) OR #used <= :most"
-		}
+		change    change
+		bound     int64
+		condition string
+	}{
+		{change{0, 1, 1}, 3, absent}, {change{1, 1, 1}, 2, absent}, {change{0, 4, 4}, 0, absent}, {change{0, 5, 5}, -1, used},
+		{change{1, 4, 4}, -1, used}, {change{3, 1, 1}, -1, used}, {change{3, 7, 7}, -7, used}, {change{0, 4, 0}, 0, absent},
+		{change{0, -2, -2}, 2, hits}, {change{3, -7, -7}, 7, hits}, {change{3, -5, 1}, 0, ""},
+	} {
 		want := &types.Update{
-			TableName: aws.String("t"), Key: dynamo.Key(fmt.Sprint("R#k#7200#1800000000#", c.n), "-"),
-			UpdateExpression: aws.String("SET expires_at = :expires ADD #used :used"), ConditionExpression: &condition,
-			ExpressionAttributeNames: map[string]string{"#used": "used"},
+			TableName: aws.String("t"), Key: dynamo.Key(fmt.Sprint("R#k#7200#1800000000#", c.change.n), "-"),
+			UpdateExpression:         aws.String("SET expires_at = :expires ADD #used :used, #hits :hits"),
+			ExpressionAttributeNames: map[string]string{"#used": "used", "#hits": "hits"},
 			ExpressionAttributeValues: dynamo.Item{
-				":used": dynamo.Number(c.quota), ":most": dynamo.Number(c.most), ":expires": dynamo.Number(windowStart.Add(3 * time.Hour).Unix()),
+				":used": dynamo.Number(c.change.used), ":hits": dynamo.Number(c.change.hits), ":expires": dynamo.Number(windowStart.Add(3 * time.Hour).Unix()),
 			},
-			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 		}
-		if got := divisionOf(10, 3, 4, 4).takeQuota(c.n, c.quota); !reflect.DeepEqual(got, want) {
-			t.Errorf("%d of write shard %d: %+v, want %+v", c.quota, c.n, got, want)
+		if c.condition != "" {
+			want.ConditionExpression, want.ReturnValuesOnConditionCheckFailure = &c.condition, types.ReturnValuesOnConditionCheckFailureAllOld
+			want.ExpressionAttributeValues[":bound"] = dynamo.Number(c.bound)
 		}
-	}
-	if u := divisionOf(10, 3, 4, 4).addUsed(3, -5); u.ConditionExpression != nil || dynamo.Digits(u.ExpressionAttributeValues, ":used") != "-5" {
-		t.Errorf("addUsed: %+v, want -5 without a condition", u)
+		if got := divisionOf(10, 3, 4, 4).update(c.change); !reflect.DeepEqual(got, want) {
+			t.Errorf("%+v: %+v, want %+v", c.change, got, want)
+		}
 	}
 }
 
@@ -149,27 +162,22 @@ func TestRemainingQuota(t *testing.T) {
 	}
 }
 
-// TestCachedUse checks that the use of a write shard with a share never falls in the cache, and that of another may.
-func TestCachedUse(t *testing.T) {
+// TestCachedChange checks what is cached after a transaction: if the cached use has changed meanwhile, or if the outcome is
+// unknown and the write shard has no share, its use is forgotten.
+func TestCachedChange(t *testing.T) {
 	for _, c := range []struct {
-		cached   map[int]int64
-		used     int64
-		hasShare bool
-		want     int64
+		cached, before use
+		made, hasShare bool
+		want           map[int]use
 	}{
-		{nil, -5, false, -5}, {nil, 2, true, 2}, {map[int]int64{1: 3}, 2, true, 3}, {map[int]int64{1: 3}, 4, true, 4},
-		{map[int]int64{1: 3}, -2, false, -2}, {map[int]int64{1: -2}, 1, false, 1},
+		{use{3, 3}, use{3, 3}, true, true, map[int]use{1: {5, 4}}}, {use{-4, 0}, use{-4, 0}, true, false, map[int]use{1: {-2, 1}}},
+		{use{4, 4}, use{3, 3}, true, true, map[int]use{}}, {use{-9, 0}, use{-4, 0}, true, false, map[int]use{}},
+		{use{3, 3}, use{3, 3}, false, true, map[int]use{1: {3, 3}}}, {use{-4, 0}, use{-4, 0}, false, false, map[int]use{}},
 	} {
-		w := windowOf(c.cached, nil)
-		w.cacheUsed(1, c.used, c.hasShare)
-		if got, ok := w.knownUse(1); got != c.want || !ok {
-			t.Errorf("%+v: the cached use is %d, %t", c, got, ok)
-		}
-		if w.forget(1); len(w.used) > 0 {
-			t.Errorf("%+v: forget leaves %v", c, w.used)
-		}
-		if got, ok := w.knownUse(1); ok {
-			t.Errorf("%+v: the use is %d after forget, want none", c, got)
+		w := newLimitWindow()
+		w.cacheUse(1, c.cached)
+		if w.cacheChange(change{1, 2, 1}, c.before, c.made, c.hasShare); !maps.Equal(w.used, c.want) {
+			t.Errorf("%+v: cached %v", c, w.used)
 		}
 	}
 }
@@ -178,18 +186,18 @@ func TestCachedUse(t *testing.T) {
 // 0 to the highest Max of the process.
 func TestTotalUse(t *testing.T) {
 	w := windowOf(map[int]int64{0: 30, 1: 12, 2: -9, 3: 100}, nil)
-	w.own.Store(4)
-	w.setTotal(3, 4)
+	w.used[2] = use{-9, 3} // it has used 3 of 12 that it got
+	w.setTotal(3, 4, windowStart)
 	for _, c := range []struct {
 		own, limit, want int64
-	}{{4, 100, 33}, {6, 100, 35}, {6, 30, 35}, {80, 100, 100}, {80, 101, 101}, {80, 10, 101}} {
-		w.own.Store(c.own)
+	}{{4, 100, 45}, {6, 100, 47}, {6, 30, 47}, {80, 100, 100}, {80, 101, 101}, {80, 10, 101}} {
+		w.own = c.own
 		if got := w.totalUsed(c.limit); got != c.want {
 			t.Errorf("%+v: totalUsed = %d", c, got)
 		}
 	}
 	empty := newLimitWindow()
-	empty.setTotal(1, 3)
+	empty.setTotal(1, 3, windowStart)
 	if got := empty.totalUsed(10); got != 0 {
 		t.Errorf("totalUsed = %d before the process's hits are read, want 0", got)
 	}
@@ -260,56 +268,29 @@ func TestChosenWriteShards(t *testing.T) {
 	}
 }
 
-// TestDonor checks which write shards of a division give quota, and how much: a fraction of what is left.
-func TestDonor(t *testing.T) {
-	for name, c := range map[string]struct {
-		division *division
-		used     map[int]int64
-		want     map[int]int64 // the quota given by each donor
-	}{
-		"one":              {divisionOf(100, 1, 4, 4), nil, map[int]int64{0: 25}},
-		"one, partly used": {divisionOf(100, 1, 4, 4), map[int]int64{0: 40}, map[int]int64{0: 15}},
-		"of two":           {divisionOf(100, 2, 5, 5), map[int]int64{0: 10}, map[int]int64{0: 8, 1: 10}},
-		"one of two":       {divisionOf(100, 2, 5, 5), map[int]int64{0: 50}, map[int]int64{1: 10}},
-		"too little":       {divisionOf(4, 1, 5, 5), nil, map[int]int64{0: 0}},
-		"three":            {divisionOf(90, 3, 6, 6), map[int]int64{1: 30}, map[int]int64{0: 5, 2: 5}},
-	} {
-		w, got := windowOf(c.used, nil), map[int]int64{}
-		for range 100 {
-			n, share := w.donor(c.division)
-			got[n] = share
-		}
-		if !maps.Equal(got, c.want) {
-			t.Errorf("%s: donors %v, want %v", name, got, c.want)
-		}
-	}
-}
-
-// TestTakeTogether checks which changes take the quota for hits from write shards in order.
+// TestTakeTogether checks which changes take the quota for hits, the largest first, and how many hits are too many.
 func TestTakeTogether(t *testing.T) {
 	left := []int64{5, 3, 0, 2}
 	for _, c := range []struct {
-		shards []int
+		budget int
 		hits   int64
 		want   []change
+		rest   int64
 	}{
-		{[]int{0, 1, 3}, 5, []change{{0, 5}}}, {[]int{0, 1, 3}, 6, []change{{0, 5}, {1, 1}}},
-		{[]int{0, 1, 3}, 10, []change{{0, 5}, {1, 3}, {3, 2}}}, {[]int{0, 1, 3}, 11, nil},
-		{[]int{3, 0}, 3, []change{{3, 2}, {0, 1}}}, {[]int{0, 2, 3}, 6, nil}, {nil, 1, nil},
+		{9, 5, []change{{0, 5, 5}}, 0}, {9, 6, []change{{0, 5, 5}, {1, 1, 1}}, 0}, {9, 10, []change{{0, 5, 5}, {1, 3, 3}, {3, 2, 2}}, 0},
+		{9, 11, []change{{0, 5, 5}, {1, 3, 3}, {3, 2, 2}}, 1}, {2, 10, []change{{0, 5, 5}, {1, 3, 3}}, 2}, {2, 8, []change{{0, 5, 5}, {1, 3, 3}}, 0},
 	} {
-		if got := takeTogether(c.shards, left, c.hits); !slices.Equal(got, c.want) {
-			t.Errorf("%d hits on %v of %v: %v, want %v", c.hits, c.shards, left, got, c.want)
+		if got, rest := takeTogether(left, c.budget, c.hits); !slices.Equal(got, c.want) || rest != c.rest {
+			t.Errorf("%d hits on %v: %v and %d, want %v and %d", c.hits, left, got, rest, c.want, c.rest)
 		}
 	}
 }
 
-// TestPlans checks the changes that count several hits by the cached use, each of those that a random write shard gives.
+// TestPlans checks the changes that count hits, or give them back, by the cached use: each of those that a random order gives.
+// They are nil if the limit rejects the hits, or if the write shards must be read first.
 func TestPlans(t *testing.T) {
 	hundred := divisionOf(150, 150, 150, 150)
-	many := make([]change, 99)
-	for i := range many {
-		many[i] = change{i, 1}
-	}
+	take := func(n int, hits int64) change { return change{n, hits, hits} }
 	for name, c := range map[string]struct {
 		division *division
 		used     map[int]int64
@@ -317,31 +298,35 @@ func TestPlans(t *testing.T) {
 		last     int
 		want     [][]change // nil if the plan must be nil
 	}{
-		"one has them":              {divisionOf(10, 1, 1, 1), nil, 10, -1, [][]change{{{0, 10}}}},
-		"none has them":             {divisionOf(10, 1, 1, 1), map[int]int64{0: 1}, 10, -1, nil},
-		"any of two":                {divisionOf(20, 2, 2, 2), nil, 10, -1, [][]change{{{0, 10}}, {{1, 10}}}},
-		"not the last":              {divisionOf(20, 2, 2, 2), nil, 10, 0, [][]change{{{1, 10}}}},
-		"the most first":            {divisionOf(20, 2, 2, 2), map[int]int64{0: 8, 1: 3}, 8, -1, [][]change{{{1, 7}, {0, 1}}}},
-		"a transfer":                {divisionOf(40, 1, 2, 2), nil, 3, -1, [][]change{{{0, 20}, {1, -17}}}},
-		"a transfer, one more":      {divisionOf(8, 1, 2, 2), nil, 3, -1, [][]change{{{0, 4}, {1, -1}}}},
-		"no transfer for as many":   {divisionOf(6, 1, 2, 2), nil, 3, -1, [][]change{{{0, 3}}}},
-		"from the fullest quota":    {divisionOf(80, 2, 3, 3), map[int]int64{0: 4}, 2, -1, [][]change{{{1, 13}, {2, -11}}}},
-		"new ones only":             {divisionOf(80, 2, 4, 4), map[int]int64{2: -9, 3: -5}, 5, -1, [][]change{{{2, 5}}, {{3, 5}}}},
-		"another new one":           {divisionOf(80, 2, 4, 4), map[int]int64{2: -9, 3: -5}, 5, 3, [][]change{{{2, 5}}}},
-		"new ones have more":        {divisionOf(80, 2, 3, 3), map[int]int64{0: 40, 1: 30, 2: -20}, 30, -1, [][]change{{{2, 20}, {1, 10}}}},
-		"the transaction's maximum": {hundred, nil, 99, -1, [][]change{many}},
-		"more than the maximum":     {hundred, nil, 100, -1, nil},
+		"one has them":            {divisionOf(10, 1, 1, 1), nil, 10, -1, [][]change{{take(0, 10)}}},
+		"none has them":           {divisionOf(10, 1, 1, 1), map[int]int64{0: 1}, 10, -1, nil},
+		"any of two":              {divisionOf(20, 2, 2, 2), nil, 10, -1, [][]change{{take(0, 10)}, {take(1, 10)}}},
+		"the most first":          {divisionOf(20, 2, 2, 2), map[int]int64{0: 8, 1: 3}, 8, -1, [][]change{{take(1, 7), take(0, 1)}}},
+		"a transfer":              {divisionOf(40, 1, 2, 2), nil, 3, -1, [][]change{{{0, 20, 0}, {1, -17, 3}}}},
+		"a transfer, one more":    {divisionOf(8, 1, 2, 2), nil, 3, -1, [][]change{{{0, 4, 0}, {1, -1, 3}}}},
+		"no transfer for as many": {divisionOf(6, 1, 2, 2), nil, 3, -1, [][]change{{take(0, 3)}}},
+		"from the fullest quota":  {divisionOf(80, 2, 3, 3), map[int]int64{0: 4}, 2, -1, [][]change{{{1, 13, 0}, {2, -11, 2}}}},
+		"new ones only":           {divisionOf(80, 2, 4, 4), map[int]int64{2: -9, 3: -5}, 5, -1, [][]change{{take(2, 5)}, {take(3, 5)}}},
+		"one more than the quota": {divisionOf(80, 2, 3, 3), map[int]int64{0: 40, 1: 30, 2: -20}, 30, -1, [][]change{{take(2, 20), take(1, 10)}}},
+		"one hit, unknown":        {divisionOf(80, 2, 3, 3), nil, 1, -1, [][]change{{take(2, 1)}}},
+		"one hit, no quota yet":   {divisionOf(80, 1, 2, 2), map[int]int64{1: 0}, 1, -1, [][]change{{{0, 40, 0}, {1, -39, 1}}}},
+		"more than the maximum":   {hundred, nil, 100, -1, nil},
+		"given back":              {divisionOf(80, 2, 2, 2), map[int]int64{0: 4, 1: 9}, -8, -1, [][]change{{take(1, -8)}}},
+		"given back by two":       {divisionOf(80, 2, 2, 2), map[int]int64{0: 4, 1: 9}, -10, -1, [][]change{{take(1, -9), take(0, -1)}}},
+		"given back by either":    {divisionOf(80, 2, 3, 3), map[int]int64{0: 9, 1: 9, 2: -5}, -8, -1, [][]change{{take(0, -8)}, {take(1, -8)}}},
+		"more than is known":      {divisionOf(80, 2, 2, 2), map[int]int64{0: 4}, -8, -1, nil},
 	} {
 		seen := map[string]bool{}
 		for range 200 {
-			h := &hit{division: *c.division, hits: c.hits, last: c.last, window: windowOf(c.used, nil)}
-			got := h.plan()
+			h := &hit{division: *c.division, n: c.hits, last: c.last, window: windowOf(c.used, nil), budget: dynamo.MaxActions}
+			h.planFromCache(false)
+			got := h.changes
+			if !h.fits {
+				got = nil
+			}
 			seen[fmt.Sprint(got)] = true
 			if !slices.ContainsFunc(c.want, func(want []change) bool { return slices.Equal(got, want) }) && (got != nil || c.want != nil) {
 				t.Fatalf("%s: %v, want one of %v", name, got, c.want)
-			}
-			if h.last < 0 || h.last >= c.division.newest {
-				t.Fatalf("%s: last = %d", name, h.last)
 			}
 		}
 		if len(seen) != max(1, len(c.want)) {
@@ -350,89 +335,77 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// TestWritesOfChanges checks that a change that uses quota is conditional, and that only several changes are a transfer,
-// which is no evidence: more write shards would cause more of them.
-func TestWritesOfChanges(t *testing.T) {
-	l := New(&libtest.Scripted{}, "t", libtest.EmptyMap(), Options{})
-	h, err := l.newHit(t.Context(), Limit{Key: "k", Max: 100, Window: time.Minute}, 1, windowStart)
-	if err != nil {
-		t.Fatal(err)
-	}
-	both := h.writes(h.transferAndHit(3, 0, 5))
-	hit := h.writes([]change{{0, 1}})[0]
-	for i, c := range []struct {
-		got         bool
-		want        bool
-		n, from     int
-		used        string
-		conditional bool
-	}{
-		{both[0].Transfer, true, both[0].Attempt.Shard, 0, "5", true}, {both[1].Transfer, true, both[1].Attempt.Shard, 3, "-4", false},
-		{hit.Transfer, false, hit.Attempt.Shard, 0, "1", true},
-	} {
-		u := append(slices.Clone(both), hit)[i].Action.Update
-		if c.got != c.want || c.n != c.from || dynamo.Digits(u.ExpressionAttributeValues, ":used") != c.used || (u.ConditionExpression != nil) != c.conditional {
-			t.Errorf("write %d: Transfer %t on write shard %d: %+v; want %+v", i, c.got, c.n, u, c)
-		}
-	}
-	if !reflect.DeepEqual(hit.Probe, dynamo.Key("R#k#60#1800000000#0", "~probe")) {
-		t.Errorf("the probe is %v", hit.Probe)
-	}
-}
-
-// newTestHit returns the state of a call of one hit on a division, with these results of calls.
-func newTestHit(t *testing.T, client *libtest.Scripted, d *division, used map[int]int64) (*hit, *libtest.Listener) {
+// newTestCall returns a call of one hit on a division, with these results of calls.
+func newTestCall(t *testing.T, client *libtest.Scripted, d *division, used map[int]int64, changes ...change) (*call, *libtest.Listener) {
 	t.Helper()
 	w := &libtest.Listener{}
-	h, err := New(client, "t", libtest.EmptyMap(), Options{Observer: w}).newHit(t.Context(), d.Limit, 1, windowStart)
+	c, err := New(client, "t", libtest.EmptyMap(), Options{Observer: w}).newCall(t.Context(), []Hits{{d.Limit, 1}}, windowStart)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.division, h.window = *d, windowOf(used, nil)
-	return h, w
+	h := c.hits[0]
+	h.division, h.window, h.changes = *d, windowOf(used, nil), changes
+	return c, w
+}
+
+// TestWritesOfChanges checks that only several changes are a transfer, which is no evidence: more write shards would cause
+// more of them.
+func TestWritesOfChanges(t *testing.T) {
+	d := divisionOf(100, 1, 4, 4)
+	both, _ := newTestCall(t, &libtest.Scripted{}, d, nil, change{0, 5, 0}, change{3, -4, 1})
+	one, _ := newTestCall(t, &libtest.Scripted{}, d, nil, change{0, 1, 1})
+	if w := both.writes(); len(w) != 2 || !w[0].Transfer || !w[1].Transfer || w[0].Attempt.Shard != 0 || w[1].Attempt.Shard != 3 {
+		t.Errorf("a transfer: %+v", w)
+	}
+	if w := one.writes(); len(w) != 1 || w[0].Transfer || !reflect.DeepEqual(w[0].Probe, dynamo.Key("R#k#7200#1800000000#0", "~probe")) {
+		t.Errorf("a hit: %+v", w)
+	}
 }
 
 // damaged is an item whose use is no number.
 var damaged = dynamo.Item{"used": dynamo.String("x")}
 
-// canceled returns the error of a transaction in which the condition of one of two actions failed on an item.
-func canceled(failed int, it dynamo.Item) error {
-	codes := []string{"None", "None"}
-	codes[failed] = "ConditionalCheckFailed"
-	err := libtest.CanceledFor(codes...).(*types.TransactionCanceledException)
-	err.CancellationReasons[failed].Item = it
-	return err
+func item(used, hits int64) dynamo.Item {
+	return dynamo.Item{"used": dynamo.Number(used), "hits": dynamo.Number(hits)}
 }
 
-// bothCanceled returns the error of a transaction in which both conditions failed, on items with this use.
-func bothCanceled(first, second int64) error {
-	err := canceled(0, dynamo.Item{"used": dynamo.Number(first)}).(*types.TransactionCanceledException)
-	err.CancellationReasons[1] = canceled(1, dynamo.Item{"used": dynamo.Number(second)}).(*types.TransactionCanceledException).CancellationReasons[1]
+// canceled returns the error of a transaction of two actions in which conditions failed on these items. An action without an
+// item did not fail.
+func canceled(items ...dynamo.Item) error {
+	codes := []string{"None", "None"}
+	for i, it := range items {
+		if it != nil {
+			codes[i] = "ConditionalCheckFailed"
+		}
+	}
+	err := libtest.CanceledFor(codes...).(*types.TransactionCanceledException)
+	for i, it := range items {
+		err.CancellationReasons[i].Item = it
+	}
 	return err
 }
 
 // TestCacheAfterTransfer checks what is cached after a transfer from write shard 0, the only one with a share, to write
-// shard 3. If its outcome is unknown, the use of write shard 3 is forgotten. Each transfer is one inconclusive attempt.
+// shard 3. If its outcome is unknown, the use of write shard 3 is forgotten. Its writes are inconclusive attempts.
 func TestCacheAfterTransfer(t *testing.T) {
 	for name, c := range map[string]struct {
 		err   error
 		took  bool
 		fails bool
-		want  map[int]int64
+		want  map[int]use
 	}{
-		"made":                  {nil, true, false, map[int]int64{0: 15, 3: -6}},
-		"no quota":              {canceled(0, dynamo.Item{"used": dynamo.Number(99)}), false, false, map[int]int64{0: 99, 3: -2}},
-		"the other has changed": {canceled(1, dynamo.Item{"used": dynamo.Number(-7)}), false, false, map[int]int64{0: 10, 3: -7}},
-		"absent":                {canceled(1, nil), false, false, map[int]int64{0: 10, 3: 0}},
-		"both have changed":     {bothCanceled(99, -7), false, false, map[int]int64{0: 99, 3: -7}},
-		"damaged":               {canceled(0, damaged), false, true, map[int]int64{0: 10, 3: -2}},
-		"throttled":             {libtest.CanceledFor("ThrottlingError", "None"), false, true, map[int]int64{0: 10}},
-		"unknown":               {libtest.LostAnswer{}, false, true, map[int]int64{0: 10}},
+		"made":             {nil, true, false, map[int]use{0: {15, 10}, 3: {-6, 1}}},
+		"no quota":         {canceled(item(99, 12), nil), false, false, map[int]use{0: {99, 12}, 3: {-2, 0}}},
+		"both have failed": {canceled(item(99, 12), item(-7, 1)), false, false, map[int]use{0: {99, 12}, 3: {-7, 1}}},
+		"absent":           {canceled(nil, dynamo.Item{}), false, false, map[int]use{0: {10, 10}, 3: {}}},
+		"damaged":          {canceled(damaged, nil), false, true, map[int]use{0: {10, 10}, 3: {-2, 0}}},
+		"throttled":        {libtest.CanceledFor("ThrottlingError", "None"), false, true, map[int]use{0: {10, 10}}},
+		"unknown":          {libtest.LostAnswer{}, false, true, map[int]use{0: {10, 10}}},
 	} {
-		h, w := newTestHit(t, &libtest.Scripted{Transactions: []error{c.err}}, divisionOf(100, 1, 4, 4), map[int]int64{0: 10, 3: -2})
-		took, err := h.transact(t.Context(), h.transferAndHit(3, 0, 5))
-		if took != c.took || (err != nil) != c.fails || !maps.Equal(h.window.used, c.want) || w.All != 1 || len(w.Attempts) > 0 {
-			t.Errorf("%s: %t, %v; cached %v, %d attempts observed, conclusive %v; want %t, an error: %t, %v, one and none", name, took, err, h.window.used, w.All, w.Attempts, c.took, c.fails, c.want)
+		call, w := newTestCall(t, &libtest.Scripted{Transactions: []error{c.err}}, divisionOf(100, 1, 4, 4), map[int]int64{0: 10, 3: -2}, change{0, 5, 0}, change{3, -4, 1})
+		took, err := call.apply(t.Context())
+		if cached := call.hits[0].window.used; took != c.took || (err != nil) != c.fails || !maps.Equal(cached, c.want) || w.All != 2 || len(w.Attempts) > 0 {
+			t.Errorf("%s: %t, %v; cached %v, %d attempts observed, conclusive %v; want %+v", name, took, err, cached, w.All, w.Attempts, c)
 		}
 	}
 }
@@ -443,20 +416,20 @@ func TestHitOnAWriteShard(t *testing.T) {
 		err    error
 		took   bool
 		fails  bool
-		cached int64
+		cached use
 		want   []shard.Outcome
 	}{
-		"counted":   {nil, true, false, 2, []shard.Outcome{shard.Accepted}}, // 1, by the script
-		"no quota":  {&types.ConditionalCheckFailedException{Item: dynamo.Item{"used": dynamo.Number(5)}}, false, false, 5, []shard.Outcome{shard.Accepted}},
-		"damaged":   {&types.ConditionalCheckFailedException{Item: damaged}, false, true, 2, []shard.Outcome{shard.Accepted}},
-		"throttled": {libtest.Hot(libtest.TableHot), false, true, 2, []shard.Outcome{shard.Throttled}},
-		"unknown":   {libtest.LostAnswer{}, false, true, 2, nil},
+		"counted":   {nil, true, false, use{3, 3}, []shard.Outcome{shard.Accepted}},
+		"no quota":  {&types.ConditionalCheckFailedException{Item: item(5, 4)}, false, false, use{5, 4}, []shard.Outcome{shard.Accepted}},
+		"damaged":   {&types.ConditionalCheckFailedException{Item: damaged}, false, true, use{2, 2}, []shard.Outcome{shard.Accepted}},
+		"throttled": {libtest.Hot(libtest.TableHot), false, true, use{2, 2}, []shard.Outcome{shard.Throttled}},
+		"unknown":   {libtest.LostAnswer{}, false, true, use{2, 2}, nil},
 	} {
-		client := &libtest.Scripted{Updates: []error{c.err}}
-		h, w := newTestHit(t, client, divisionOf(100, 1, 4, 4), map[int]int64{0: 2})
-		took, err := h.countOn(t.Context(), 0)
-		if took != c.took || (err != nil) != c.fails || h.window.used[0] != c.cached || !slices.Equal(w.Outcomes("R#k"), c.want) || w.All != 1 {
-			t.Errorf("%s: %t, %v; cached %v, observed %v; want %+v", name, took, err, h.window.used, w.Attempts, c)
+		client := &libtest.Scripted{Updates: []error{c.err}, Stored: item(3, 3)}
+		call, w := newTestCall(t, client, divisionOf(100, 1, 4, 4), map[int]int64{0: 2}, change{0, 1, 1})
+		took, err := call.apply(t.Context())
+		if cached := call.hits[0].window.used[0]; took != c.took || (err != nil) != c.fails || cached != c.cached || !slices.Equal(w.Outcomes("R#k"), c.want) || w.All != 1 {
+			t.Errorf("%s: %t, %v; cached %v, observed %v; want %+v", name, took, err, cached, w.Attempts, c)
 		}
 		if in := client.Updated[0]; in.ReturnValues != types.ReturnValueUpdatedNew {
 			t.Errorf("%s: the update returns %v", name, in.ReturnValues)
@@ -468,43 +441,78 @@ func TestHitOnAWriteShard(t *testing.T) {
 // the read is strongly consistent, the share was used up before, and it has no quota.
 func TestReadsOfUse(t *testing.T) {
 	for name, c := range map[string]struct {
-		first      int64 // the use of write shard 0
+		first      dynamo.Item
 		consistent bool
-		last       types.AttributeValue // of write shard 3, whose quota is 4 at first
-		used       map[int]int64
+		last       dynamo.Item // of write shard 3, whose quota is 4 at first
 		spent      map[int]int64
+		total      int64
 		fails      bool
 	}{
-		"quota is left":         {99, true, dynamo.Number(-4), map[int]int64{0: 99, 1: 0, 2: 0, 3: -4}, map[int]int64{}, false},
-		"full":                  {100, true, dynamo.Number(-4), map[int]int64{0: 100, 1: 0, 2: 0, 3: -4}, map[int]int64{1: 100, 2: 100}, false},
-		"all full":              {100, true, dynamo.Number(0), map[int]int64{0: 100, 1: 0, 2: 0, 3: 0}, map[int]int64{1: 100, 2: 100, 3: 100}, false},
-		"eventually consistent": {100, false, dynamo.Number(0), map[int]int64{0: 100, 1: 0, 2: 0, 3: 0}, map[int]int64{}, false},
-		"damaged":               {100, true, dynamo.String("x"), map[int]int64{0: 100, 1: 0, 2: 0, 3: -4}, map[int]int64{1: 100, 2: 100}, true},
-		"the first is damaged":  {-1, true, dynamo.Number(0), map[int]int64{3: -4}, map[int]int64{}, true},
+		"quota is left":         {item(99, 95), true, item(-4, 0), map[int]int64{}, 95, false},
+		"full":                  {item(100, 90), true, item(-4, 6), map[int]int64{1: 100, 2: 100}, 96, false},
+		"all full":              {item(100, 90), true, item(0, 10), map[int]int64{1: 100, 2: 100, 3: 100}, 100, false},
+		"eventually consistent": {item(100, 90), false, item(0, 10), map[int]int64{}, 100, false},
+		"damaged":               {item(100, 90), true, damaged, map[int]int64{1: 100, 2: 100}, 0, true},
+		"the first is damaged":  {damaged, true, item(0, 10), map[int]int64{}, 0, true},
 	} {
 		client := &libtest.Scripted{}
-		h, _ := newTestHit(t, client, divisionOf(100, 1, 4, 4), map[int]int64{3: -4})
-		first := types.AttributeValue(dynamo.Number(c.first))
-		if c.first < 0 {
-			first = dynamo.String("x")
-		}
-		for n, used := range map[int]types.AttributeValue{0: first, 3: c.last} {
-			it := h.itemKey(n)
-			it["used"] = used
+		call, _ := newTestCall(t, client, divisionOf(100, 1, 4, 4), map[int]int64{3: -4})
+		h := call.hits[0]
+		for n, it := range map[int]dynamo.Item{0: c.first, 3: c.last} {
+			it = maps.Clone(it)
+			maps.Copy(it, h.itemKey(n))
 			client.Items = append(client.Items, it)
 		}
-		h.window.own.Store(3)
+		h.window.own = 3
 		err := h.readAll(t.Context(), c.consistent)
-		if (err != nil) != c.fails || !maps.Equal(h.window.used, c.used) || !maps.Equal(h.window.spent, c.spent) || len(client.Read) != 2 && c.first >= 0 {
-			t.Errorf("%s: %v, cached %v, spent %v in %d reads; want %v, %v, an error: %t", name, err, h.window.used, h.window.spent, len(client.Read), c.used, c.spent, c.fails)
+		h.window.own = 5
+		if got := h.window.totalUsed(1000); (err != nil) != c.fails || !maps.Equal(h.window.spent, c.spent) || !c.fails && got != c.total+2 {
+			t.Errorf("%s: %v, spent %v, total %d after two more hits; want %+v", name, err, h.window.spent, got, c)
 		}
-		h.window.own.Store(5)
-		want := c.first + 2
-		for _, used := range c.used {
-			want += min(0, used)
+	}
+}
+
+// TestSlidingWeight checks how much of the previous window's use counts, rounded up, and when rejected hits are tried again.
+func TestSlidingWeight(t *testing.T) {
+	const hour = time.Hour
+	for _, c := range []struct {
+		before, used, n int64
+		at              time.Duration // of two hours
+		weight          int64
+		retry           time.Duration // after the window's start
+	}{
+		{0, 100, 1, hour, 0, 2*hour + 72*time.Second}, {100, 0, 1, 0, 100, 72 * time.Second}, {100, 50, 1, hour, 50, hour + 72*time.Second},
+		{100, 25, 1, hour / 2, 75, hour/2 + 72*time.Second}, {100, 0, 50, 0, 100, hour}, {1, 100, 1, 2*hour - 1, 1, 2*hour + 72*time.Second},
+		{1_000_000, 0, 1, hour, 100, 2*hour - 712800*time.Microsecond}, {100, 100, 100, 0, 100, 4 * hour}, {0, 0, 101, 0, 0, 2 * hour},
+	} {
+		h := &hit{division: *divisionOf(100, 1, 1, 1), most: 100, n: c.n, now: windowStart.Add(c.at), window: newLimitWindow()}
+		h.Sliding = true
+		h.window.setPrevious(previous{c.before, h.now, true})
+		err := h.weigh(t.Context())
+		if retry := h.retry(c.used).Sub(windowStart); err != nil || h.weight != c.weight || h.Max != 100-c.weight || retry != c.retry {
+			t.Errorf("%+v: weight %d, Max %d, retry after %v, %v", c, h.weight, h.Max, retry, err)
 		}
-		if got := h.window.totalUsed(1000); !c.fails && got != want {
-			t.Errorf("%s: totalUsed = %d after two more hits, want %d", name, got, want)
+	}
+}
+
+// TestPreviousUse checks how long the previous window's use is cached: a second until it is final.
+func TestPreviousUse(t *testing.T) {
+	w := newLimitWindow()
+	for i, c := range []struct {
+		at    time.Duration
+		set   previous
+		known bool
+		hits  int64
+	}{
+		{0, previous{5, windowStart, false}, false, 0}, {999 * time.Millisecond, previous{}, true, 5}, {time.Second, previous{7, windowStart.Add(time.Second), true}, false, 5},
+		{time.Hour, previous{9, windowStart, true}, true, 7}, {time.Hour, previous{}, true, 7},
+	} {
+		hits, known := w.previousHits(windowStart.Add(c.at))
+		if known != c.known || hits != c.hits {
+			t.Errorf("step %d: %d, %t; want %+v", i, hits, known, c)
+		}
+		if c.set != (previous{}) {
+			w.setPrevious(c.set)
 		}
 	}
 }

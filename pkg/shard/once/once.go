@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 	"unicode/utf8"
 
@@ -44,7 +43,7 @@ type Applier struct {
 	client   Client
 	table    string
 	observer shard.Observer
-	probes   probes
+	probes   *observe.Probes
 }
 
 // Options are an Applier's settings. The zero value is ready to use.
@@ -54,7 +53,7 @@ type Options struct {
 
 // New returns an Applier that keeps its markers in this table.
 func New(db Client, table string, o Options) *Applier {
-	return &Applier{client: db, table: table, observer: o.Observer, probes: probes{client: db, table: table}}
+	return &Applier{client: db, table: table, observer: o.Observer, probes: observe.NewProbes(db, table, o.Observer)}
 }
 
 // Call is a call to apply once. It may make up to 99 writes.
@@ -123,8 +122,10 @@ func (o *Applier) Decide(ctx context.Context, call Call, now time.Time,
 	try := &onceTry{Applier: o, call: call, observed: observe.Begin(o.observer), now: now, decide: decide}
 	startBy := dynamo.StartBy(ctx)
 	err = dynamo.Persist(ctx, func(ctx context.Context) error {
-		before, err = try.doWithConflicts(ctx, startBy)
-		return err
+		return dynamo.RepeatConflicts(ctx, startBy, func(ctx context.Context) error {
+			before, err = try.attempt(ctx)
+			return err
+		})
 	})
 	try.duplicate = try.duplicate || before != nil
 	try.observeConflicts(ctx)
@@ -132,27 +133,6 @@ func (o *Applier) Decide(ctx context.Context, call Call, now time.Time,
 		return nil, fmt.Errorf("applying the call with the idempotency key %q: %w", call.Key, err)
 	}
 	return before, nil
-}
-
-// Bounds of doWithConflicts.
-const (
-	maxConflicts     = 8 // attempts
-	maxConflictPause = 20 * time.Millisecond
-)
-
-// doWithConflicts makes attempts until one does not conflict with other calls. It pauses briefly after a
-// conflict. After a throttle it returns, since throttled writes wait longer.
-func (t *onceTry) doWithConflicts(ctx context.Context, startBy time.Time) (before []byte, err error) {
-	for i := range maxConflicts {
-		if i > 0 && !dynamo.Pause(ctx, rand.N(maxConflictPause)) {
-			break
-		}
-		before, err = t.attempt(ctx)
-		if dynamo.IsThrottle(err) || !dynamo.IsConflict(err) || time.Now().After(startBy) {
-			break
-		}
-	}
-	return before, err
 }
 
 // onceTry makes the attempts of one call.

@@ -88,9 +88,9 @@ const (
 	tombstoneTime = 24 * time.Hour   // how long the item of a deleted key is kept
 )
 
-// LongestLife is the longest window of a limit. A limit is divided by the shard count at its
-// window's begin, so that count must be known until the window's end.
-const LongestLife = 720 * time.Hour
+// LongestLife is the longest window of a limit, a month of 31 days. A limit is divided by the shard count at
+// its window's begin, so that count must be known until the window's end.
+const LongestLife = 31 * 24 * time.Hour
 
 // HistoryKept returns the least [ChangerOptions].Keep for a retention of events and for limits. 0 means
 // forever, in both.
