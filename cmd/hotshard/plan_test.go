@@ -151,7 +151,7 @@ func TestDailyCostIsDocumented(t *testing.T) {
 	}
 	text := row("USD", func(d dayOfCost) string { return fmt.Sprintf("day %d", d.Day.Day) }) + "| --- | ---: | ---: | ---: | ---: | ---: |\n" +
 		fmt.Sprintf("| with `streamShards` | 4 or %d | 4 | %d | 4 | %d |\n", planned[0].Settings.StreamShards, planned[1].Settings.StreamShards, late[1].Settings.StreamShards)
-	varied := []string{"writes", "folds", "storage", "hotkeys and aggregator", "expired events", "heat items", "layers of heat"}
+	varied := []string{"writes", "folds", "storage", "hotkeys and aggregator", "expired events", "heat items", "folds of heat"}
 	for _, item := range varied {
 		text += row(item, func(d dayOfCost) string { return fmt.Sprintf("%.2f", lineOf(d, item).USD) })
 	}

@@ -64,7 +64,7 @@ var Of = map[string][]Grant{
 		{ShardMap, "", operations[query.ShardMapClient]()},        // shard counts
 	},
 	Hotkeys: {
-		// Heat items of all stream shards; layers; summaries of hours; the budget of metric names.
+		// Heat items of all stream shards; minutes and blocks; the budget of metric names.
 		{Heat, "", operations[hotkeys.HeatTable]()},
 		// Keys and indexes of the table that the deployment is attached to.
 		{Source, "", operations[hotkeys.Describer]()},

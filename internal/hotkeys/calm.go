@@ -64,7 +64,7 @@ func newPastLoads(keys []candidate) pastLoads {
 	return all
 }
 
-// readWindows adds the windows that start in [from, to), or layers of up to the length of step.
+// readWindows adds the windows that start in [from, to), or blocks if step allows them.
 func (c pastLoads) readWindows(ctx context.Context, j *journal, heat *table, from, to, now time.Time, step time.Duration) error {
 	for w, err := range heat.Windows(ctx, from, to, step) {
 		if err != nil {
@@ -75,7 +75,7 @@ func (c pastLoads) readWindows(ctx context.Context, j *journal, heat *table, fro
 		}
 		if len(w.Unreadable) > 0 {
 			heat.logUnreadable(ctx, j, w.Unreadable)
-			c.markUnread(w.Start.Add(maxWindow))
+			c.markUnread(w.Start.Add(maxWindow)) // also longer than a block
 		}
 	}
 	return nil
@@ -94,7 +94,7 @@ func (c pastLoads) markUnread(end time.Time) {
 // board's periods). Its units are an upper bound. Its rest sums the rests of the items that list such a partition key.
 type listed struct{ units, rest uint64 }
 
-// addWindow raises the keys' peaks by all items of one window, or of one time of a layer.
+// addWindow raises the keys' peaks by all items of one window, or of a block.
 func (c pastLoads) addWindow(items []heat.Item, now time.Time) {
 	start, end := items[0].Start, items[0].End()
 	var rests heat.Rests

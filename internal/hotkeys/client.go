@@ -16,7 +16,7 @@ import (
 // The DynamoDB calls that hotkeys makes, by table. infra/grants grants them to its role. The actions of a transaction
 // need grants on their own tables.
 type (
-	// HeatTable reads and writes heat items, layers, and the budget of metric names.
+	// HeatTable reads and writes heat items, minutes, blocks, and the budget of metric names.
 	HeatTable interface {
 		client.Putter
 		client.Querier

@@ -199,14 +199,18 @@ func (c *counts) running() []heat.Item {
 func (c *counts) ended(now time.Time) []heat.Item {
 	var items []heat.Item
 	for _, w := range c.others {
-		items = append(items, c.item(w, c.batch.StreamShard(), w.First()))
+		items = append(items, c.share(w))
 	}
 	own := c.past
 	if c.own != nil && c.over() {
 		own = append(own, c.own)
 	}
 	for _, w := range own {
-		switch it := c.item(w, c.batch.StreamShard(), cmp.Or(w.First(), "none")); { // none if a state was dropped
+		it := c.item(w, c.batch.StreamShard(), cmp.Or(w.First(), "none")) // none if a state was dropped
+		if c.batch.TerminatedEarly && w == c.own {
+			it = c.share(w)
+		}
+		switch {
 		case w.Records == 0 && !w.Incomplete:
 		case c.settings.holds() && c.length < c.settings.Hold && c.settings.quiet(w):
 			c.held = append(c.held, it.Heaviest(heat.HeldKeys))
@@ -258,6 +262,16 @@ func (c *counts) state() map[string]string {
 		state[lostField] = "1"
 	}
 	return state
+}
+
+// share returns the item of a window of which other deliveries may have more records. If less of the batch is
+// redelivered, the item has other parts.
+func (c *counts) share(w *count.Window) heat.Item {
+	it := c.item(w, c.batch.StreamShard(), cmp.Or(w.First(), "none"))
+	if n := len(c.batch.Records); n > 0 {
+		it.Last = string(c.batch.Records[n-1].Sequence)
+	}
+	return it
 }
 
 func (c *counts) item(w *count.Window, streamShard, part string) heat.Item {

@@ -88,7 +88,7 @@ const (
 	metricPrice = 16  // of a call of PutMetricData
 )
 
-// TestDetectorCost checks that heat items, layers and metrics cost at most 1 % of the writes with any number of stream
+// TestDetectorCost checks that heat items, minutes and metrics cost at most 1 % of the writes with any number of stream
 // shards, that a response costs about as much with 160 as with 4 (in the long run), and that exactly the hot keys have metrics.
 //
 // Events of one unit have 1,000 Zipf-distributed entities with the exponent 1.1, for ten minutes of a given clock. In
@@ -381,7 +381,7 @@ func (s *scale) check(t testing.TB, length time.Duration) {
 		}
 	}
 	if found != s.sent || layered != s.sent {
-		t.Errorf("%d events were sent, heat items have %d, layers %d", s.sent, found, layered)
+		t.Errorf("%d events were sent, heat items have %d, blocks and minutes %d", s.sent, found, layered)
 	}
 	named := slices.Sorted(maps.Keys(s.values("KeyWriteUnitsPerSecond")))
 	if diff := cmp.Diff([]string{"hotshard-events E#hot-0", "hotshard-events E#hot-1", "hotshard-events E#hot-2"}, named); diff != "" {

@@ -18,8 +18,8 @@
 //	decide.go  what to do about a hot key (loads.go)    heat items, entry of the shard map, time -> decision
 //	act.go     changes of shard counts; report.go has the heat table, log lines and metrics
 //
-// A scheduled task merges heat items into layers, over all stream shards and over time (layers.go). Another one lowers
-// shard counts (shrink.go).
+// A scheduled task folds heat items over all stream shards into minutes, and these into blocks (layers.go). Another one
+// lowers shard counts (shrink.go).
 //
 // A stream has only writes that succeeded and changed something. A throttled key looks flat in it, just below a
 // partition's limit. So all rates here are lower bounds of the demand, and writers respond to throttling themselves.

@@ -7,11 +7,16 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/metrics"
 )
 
 // LayersTask is the payload with which a schedule invokes [Handler.Invoke] every [LayersInterval]. The answer is
-// {"windows":6,"late":0}: the number of folded windows, and of those that were folded again because of late items.
+// {"windows":6,"blocks":0}: the number of folded windows of minutes, and of folded blocks.
 const LayersTask = `{"task":"layers"}`
 
 // LayersInterval is the time between two runs of the layers task. For the time since the last run, readers of heat read
@@ -21,31 +26,36 @@ const LayersInterval = time.Minute
 // layersAnswer is the JSON of the task's answer.
 type layersAnswer struct {
 	Windows int `json:"windows"`
-	Late    int `json:"late"`
+	Blocks  int `json:"blocks"`
 }
 
 const (
-	// settleTime is the shortest time between a window's end and its fold: see [heat.Reports]. An item that is put
-	// within [heat.OnTime] is in the fold, if clocks differ by at most settleTime - OnTime. A later item gets a note,
-	// after which the next run folds its window again.
+	// settleTime is the time between a window's end and the fold of its minute. An item that was put within
+	// [heat.OnTime] is in the fold, if its put takes up to slowPut and clocks differ by the rest.
 	settleTime = 10 * time.Second
+	slowPut    = 2 * time.Second
 
 	// catchUp bounds the length of the time range that one run folds after an outage.
 	catchUp = 10 * time.Minute
 
 	// streamRetention is how long DynamoDB keeps a stream's records.
 	streamRetention = 24 * time.Hour
-
-	// maxLate bounds the minutes that one run folds again.
-	maxLate = 10
 )
 
-// folder is the scheduled task that merges heat items into layers. Concurrent runs are safe: an item's key depends only
-// on its time, its content only on the items that were read, and an item with more records is not replaced.
+// folder is the scheduled task that folds heat items. Each minute and each block is put when its items no longer change,
+// so a run that repeats another one puts the same.
 type folder struct {
 	settings Settings
 	heat     *table
 	mu       sync.Mutex // locked while the task runs
+}
+
+// folding is a run of the task.
+type folding struct {
+	*folder
+	*journal
+	heat.Progress
+	answer layersAnswer
 }
 
 // task runs the scheduled task.
@@ -57,51 +67,85 @@ func (f *folder) task(ctx context.Context, j *journal) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Read, p.Ran, p.Window, p.Hold = f.readSince(p, now), now, f.settings.Window, f.settings.Hold
-	if err := f.noteHold(ctx, &p); err != nil {
+	r := &folding{folder: f, journal: j, Progress: p}
+	r.Read, r.Ran, r.Window, r.Hold = f.readSince(p, now), now, f.settings.Window, f.settings.Hold
+	r.noteHold()
+	err = r.foldAll(ctx, now)
+	if _, overtaken := dynamo.ConditionFailed(err); overtaken {
+		j.InfoContext(ctx, "another run of the layers task goes on")
+	} else if err != nil {
 		return nil, err
 	}
-	var answer layersAnswer
-	if answer.Late, err = f.refoldLate(ctx, j, &p, now.Add(-settleTime)); err != nil {
-		return nil, err
+	// An alarm waits for this line.
+	j.InfoContext(ctx, "layers task done", "windows", r.answer.Windows, "blocks", r.answer.Blocks, "upTo", r.To)
+	return json.Marshal(r.answer)
+}
+
+// foldAll folds what is due, and sends the sums. It first stores the progress, because readers find held items by
+// [heat.Progress.Held].
+func (r *folding) foldAll(ctx context.Context, now time.Time) error {
+	err := r.putProgress(ctx)
+	step := max(time.Minute, r.settings.Hold)
+	for until := earlier(r.settings.foldedBy(now), r.To.Add(catchUp)); err == nil && r.To.Before(until); {
+		end := earlier(heat.AlignDown(r.To, step).Add(step), until)
+		if err = r.foldMinutes(ctx, r.To, end); err == nil {
+			r.To = end
+			err = r.putProgress(ctx)
+		}
 	}
-	before := p.To
-	answer.Windows, err = f.foldNew(ctx, j, &p, now)
-	if err == nil && p.To.Equal(before) { // else foldNew has stored the progress
-		err = f.putProgress(ctx, p)
+	for n := 0; err == nil && n < blocksEach && r.blockDue(now); n++ {
+		if err = r.foldBlock(ctx); err == nil {
+			r.Blocks = r.Blocks.Add(heat.Blocks.Length())
+			err = r.putProgress(ctx)
+		}
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	answer.Windows += answer.Late
-	// An alarm waits for this line.
-	j.InfoContext(ctx, "layers task done", "windows", answer.Windows, "late", answer.Late, "upTo", p.To)
-	return json.Marshal(answer)
+	return r.sendSums(ctx, earlier(r.To, heat.AlignDown(now.Add(-idleTime-settleTime), time.Minute)))
 }
 
-// noteHold stores a changed [Settings.Hold] before anything is read, because readers find held items by it.
-func (f *folder) noteHold(ctx context.Context, p *heat.Progress) error {
-	switch {
-	case !f.settings.holds() || p.Held == f.settings.Hold || p.Held == heat.MaxHold:
-		return nil
-	case p.Held == 0:
-		p.Held = f.settings.Hold
-	default:
-		p.Held = heat.MaxHold
-	}
-	return f.putProgress(ctx, *p)
+// blocksEach bounds the blocks of a run.
+const blocksEach = 3
+
+// blockDue reports whether the next block's items no longer change. Puts take less than an interval of the task, and
+// clocks differ by less than another.
+func (r *folding) blockDue(now time.Time) bool {
+	return !r.Blocks.Add(heat.Blocks.Length()).After(r.To) && now.After(r.Blocks.Add(r.settings.blockTime()+2*LayersInterval))
 }
 
-// begin returns the stored progress. If there is none, or its items have expired, the layers begin ten minutes ago.
+// foldedBy returns the minute before which all windows' items in time have been put.
+func (s Settings) foldedBy(now time.Time) time.Time {
+	ended := heat.AlignDown(now.Add(-settleTime), s.Window)
+	if s.holds() { // quiet windows are put by then: see storedBy
+		ended = heat.AlignDown(now.Add(-idleTime-settleTime), s.Hold)
+	}
+	return ended.Truncate(time.Minute)
+}
+
+// noteHold notes the length of held windows.
+func (r *folding) noteHold() {
+	hold := heat.NeverHeld
+	if r.settings.holds() {
+		hold = r.settings.Hold
+	}
+	if r.Held == 0 {
+		r.Held = hold
+	} else if r.Held != hold {
+		r.Held = heat.MaxHold
+	}
+}
+
+// begin returns the stored progress. If there is none, or its items have expired, folds begin ten minutes ago.
 func (f *folder) begin(ctx context.Context, j *journal, now time.Time) (heat.Progress, error) {
 	p, err := f.heat.Progress(ctx)
 	if err != nil {
 		return p, fmt.Errorf("hotkeys: %w", err)
 	}
 	if p.To.Before(now.Add(-f.settings.HeatRetention)) {
-		j.InfoContext(ctx, "layers begin")
-		first := now.Add(-catchUp).Truncate(heat.ByTenMinutes.Length()) // so that the first item of ten minutes is whole
-		p = heat.Progress{From: first, To: first, Late: now.Add(-settleTime), Read: heat.AlignDown(now.Add(-settleTime), f.settings.Window)}
+		j.InfoContext(ctx, "folds of heat begin")
+		first := now.Add(-catchUp).Truncate(heat.Blocks.Length()) // so that the first block is whole
+		p = heat.Progress{From: first, To: first, Blocks: first, Sums: first, Ran: p.Ran, Held: p.Held, Puts: p.Puts, Read: heat.AlignDown(now.Add(-settleTime), f.settings.Window)}
 	}
 	return p, nil
 }
@@ -119,70 +163,116 @@ func (f *folder) readSince(p heat.Progress, now time.Time) time.Time {
 	return p.Read
 }
 
-// foldNew folds the windows that have ended since the last run, and the minutes that they complete. It returns the
-// number of windows.
-func (f *folder) foldNew(ctx context.Context, j *journal, p *heat.Progress, now time.Time) (n int, err error) {
-	until, err := f.complete(ctx, p.To, now)
-	if err != nil {
-		return 0, err
+// foldMinutes folds the items of whole minutes that were put in time, and puts each minute, also one without items.
+func (r *folding) foldMinutes(ctx context.Context, from, to time.Time) error {
+	minutes := make(map[time.Time]*heat.Span)
+	for at := from; at.Before(to); at = at.Add(time.Minute) {
+		minutes[at] = &heat.Span{Start: at}
 	}
-	if most := p.To.Add(catchUp); until.After(most) {
-		until = most
-	}
-	step := max(heat.ByMinute.Length(), f.settings.Hold)
-	for p.To.Before(until) {
-		end := heat.AlignDown(p.To, step).Add(step)
-		if end.After(until) {
-			end = until
-		}
-		windows, err := f.foldAll(ctx, j, p.To, end, end)
-		n += windows
+	for w, err := range r.heat.Prompt(ctx, r.Progress, from, to) {
 		if err != nil {
-			return n, err
+			return fmt.Errorf("hotkeys: reading items to fold: %w", err)
 		}
-		p.To = end
-		if err := f.putProgress(ctx, *p); err != nil {
-			return n, err
+		minute := minutes[earlier(w.Start, to.Add(-1)).Truncate(time.Minute)] // an item without a time is in a window at to
+		r.add(ctx, minute, w)
+		r.answer.Windows++
+	}
+	for at := from; at.Before(to); at = at.Add(time.Minute) {
+		if err := r.put(ctx, heat.Minutes, minutes[at]); err != nil {
+			return err
 		}
-	}
-	return n, nil
-}
-
-// foldAll folds the windows from a time to another, and the minutes and ten minutes with any of them that end at most at
-// upTo. It returns the number of windows.
-func (f *folder) foldAll(ctx context.Context, j *journal, from, to, upTo time.Time) (windows int, err error) {
-	windows, err = f.fold(ctx, j, heat.ByWindow, from, to)
-	for _, layer := range []heat.Layer{heat.ByMinute, heat.ByTenMinutes} {
-		length := layer.Length()
-		for at := from.Truncate(length); err == nil && at.Before(to) && !at.Add(length).After(upTo); at = at.Add(length) {
-			_, err = f.fold(ctx, j, layer, at, at.Add(length))
-		}
-	}
-	return windows, err
-}
-
-// complete returns the time up to which windows are complete; at least from, if windows are not held.
-func (f *folder) complete(ctx context.Context, from, now time.Time) (time.Time, error) {
-	if f.settings.holds() { // quiet windows are put by then: see storedBy
-		return heat.AlignDown(now.Add(-idleTime-settleTime), f.settings.Hold), nil
-	}
-	reports := heat.Reports{Window: f.settings.Window, Ran: now}
-	since := now.Add(-heat.Patience) // windows that ended earlier count as complete
-	if from.After(since) {
-		since = from
-	}
-	for window, err := range f.heat.Alone(ctx, since.Add(-2*f.settings.Window), now) {
-		if err != nil {
-			return from, fmt.Errorf("hotkeys: reading which stream shards have reported: %w", err)
-		}
-		reports.Add(window.Items)
-	}
-	return reports.Complete(from, now, settleTime), nil
-}
-
-func (f *folder) putProgress(ctx context.Context, p heat.Progress) error {
-	if err := f.heat.putItem(ctx, p.Attributes()); err != nil {
-		return fmt.Errorf("hotkeys: storing the progress of the layers: %w", err)
 	}
 	return nil
+}
+
+// foldBlock folds the minutes and late items of the next block.
+func (r *folding) foldBlock(ctx context.Context) error {
+	block := &heat.Span{Start: r.Blocks}
+	for w, err := range r.heat.Folded(ctx, r.Progress, r.Blocks, r.Blocks.Add(heat.Blocks.Length())) {
+		if err != nil {
+			return fmt.Errorf("hotkeys: reading minutes to fold: %w", err)
+		}
+		r.add(ctx, block, w)
+	}
+	block.Windows = heat.FoldAll(block.Windows, block.Start, heat.Blocks.Length())
+	r.answer.Blocks++
+	return r.put(ctx, heat.Blocks, block)
+}
+
+// add folds a window's items into one for each table.
+func (r *folding) add(ctx context.Context, x *heat.Span, w heat.Window) {
+	r.heat.logUnreadable(ctx, r.journal, w.Unreadable)
+	x.Windows = append(x.Windows, heat.FoldAll(w.Items, w.Start, 0)...)
+	x.Incomplete = x.Incomplete || len(w.Unreadable) > 0
+}
+
+func (r *folding) put(ctx context.Context, series heat.Series, x *heat.Span) error {
+	if err := r.heat.putItem(ctx, series.Stored(x, x.Start.Add(series.Length()+r.settings.HeatRetention))); err != nil {
+		return fmt.Errorf("hotkeys: putting the folded item of %s: %w", x.Start.Format(time.RFC3339), err)
+	}
+	return nil
+}
+
+// putProgress stores the progress. If another run has stored its own meanwhile, the condition fails.
+func (r *folding) putProgress(ctx context.Context) error {
+	seen := dynamo.Number(int64(r.Puts))
+	r.Puts++
+	item := r.Attributes()
+	_, err := r.heat.client.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName: &r.heat.Table, Item: item,
+		ConditionExpression:       aws.String("attribute_not_exists(pk) OR v <> :v OR puts = :seen"),
+		ExpressionAttributeValues: dynamo.Item{":v": item["v"], ":seen": seen},
+	})
+	if err != nil {
+		return fmt.Errorf("hotkeys: storing the progress of the folds: %w", err)
+	}
+	return nil
+}
+
+// sendSums adds the metrics of the windows up to a time, with items that were put up to [idleTime] late. It stores the
+// progress first, so that each record is in the metrics at most once.
+func (r *folding) sendSums(ctx context.Context, to time.Time) error {
+	from := r.Sums
+	if !from.Before(to) {
+		return nil
+	}
+	var data []metrics.Datum
+	for w, err := range r.heat.Folded(ctx, r.Progress, from, to) {
+		if err != nil {
+			return fmt.Errorf("hotkeys: reading minutes for metrics: %w", err)
+		}
+		for i := range w.Items {
+			data = append(data, r.settings.sums(&w.Items[i])...)
+		}
+	}
+	r.Sums = to
+	err := r.putProgress(ctx)
+	if err == nil {
+		r.data = append(r.data, data...)
+	}
+	return err
+}
+
+// sums returns the metrics of a window of all stream shards.
+func (s Settings) sums(it *heat.Item) []metrics.Datum {
+	table := it.Table
+	if it.Own != "" {
+		table = s.names().Table(it.Own)
+	}
+	fastest := 0.0
+	for _, row := range heat.Merge([]heat.Item{*it}) {
+		fastest = max(fastest, row.WriteUnitsPerSecond)
+	}
+	return []metrics.Datum{
+		tableMetric(table, "WriteUnits", float64(it.Units), metrics.Count, it.Start),
+		tableMetric(table, "Records", float64(it.Records), metrics.Count, it.Start),
+		tableMetric(table, "MaxKeyWriteUnitsPerSecond", fastest, metrics.CountPerSecond, it.Start),
+	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }

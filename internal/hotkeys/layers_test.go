@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
@@ -18,10 +17,11 @@ import (
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-// foldSoon folds the current windows, a minute later. It runs the task twice, since one run folds up to ten minutes.
+// foldSoon folds the current windows, once their metrics are due. It runs the task twice, since one run folds up to ten
+// minutes.
 func (f *fixture) foldSoon(t tester) {
 	t.Helper()
-	f.now = f.now.Add(time.Minute)
+	f.now = f.now.Add(4 * time.Minute)
 	f.layersTask(t)
 	f.layersTask(t)
 }
@@ -37,7 +37,7 @@ func (f *fixture) progress(t testing.TB) heat.Progress {
 	return p
 }
 
-// merged returns the rows of a time range, merged from the layers and the windows after them.
+// merged returns the rows of a time range, merged from minutes or blocks and the windows after them.
 func (f *fixture) merged(t testing.TB, from, to time.Time, step time.Duration) []heat.KeyHeat {
 	t.Helper()
 	var m heat.Merger
@@ -55,36 +55,6 @@ func (f *fixture) merged(t testing.TB, from, to time.Time, step time.Duration) [
 	return m.Rows()
 }
 
-// TestLayersWaitForLaggingStreamShard checks that a window is not folded before a lagging stream shard's item of it.
-// The time after the last item is folded once no item has followed for long enough.
-func TestLayersWaitForLaggingStreamShard(t *testing.T) {
-	f := newFixture(settings())
-	f.layersTask(t)
-	put := func(second int, streamShard string, lag time.Duration) {
-		item := heat.Item{Start: start.Add(time.Duration(second) * time.Second), Window: 10 * time.Second, StreamShard: streamShard, Limit: 1000, HotRate: 700, Records: 1, Units: 1, Lag: lag}
-		f.putHeat(t, item.Stored(start.Add(time.Hour)))
-	}
-	to := func(second int) time.Duration {
-		f.now = start.Add(time.Duration(second) * time.Second)
-		f.layersTask(t)
-		return f.progress(t).To.Sub(start)
-	}
-	put(0, "prompt", time.Second)
-	put(0, "lagging", 8*time.Second)
-	put(10, "prompt", time.Second)
-	for _, c := range []struct{ at, want int }{{20, 10}, {31, 10}, {43, 10}, {44, 20}} {
-		if got := to(c.at); got != time.Duration(c.want)*time.Second {
-			t.Errorf("at %d s the layers reach %v, want %d s", c.at, got, c.want)
-		}
-	}
-	put(20, "lagging", 16*time.Second)
-	for _, c := range []struct{ at, want int }{{46, 30}, {59, 30}, {87, 30}, {88, 60}} {
-		if got := to(c.at); got != time.Duration(c.want)*time.Second {
-			t.Errorf("at %d s the layers reach %v, want %d s", c.at, got, c.want)
-		}
-	}
-}
-
 // TestLayersCatchUp checks that each run of a backlog folds ten minutes, and that windows before an outage longer than
 // their retention are skipped.
 func TestLayersCatchUp(t *testing.T) {
@@ -99,13 +69,13 @@ func TestLayersCatchUp(t *testing.T) {
 	for range 4 {
 		runs = append(runs, f.layersTask(t).Windows)
 	}
-	if want := []int{58, 60, 31, 0}; !slices.Equal(runs, want) {
+	if want := []int{54, 60, 30, 0}; !slices.Equal(runs, want) {
 		t.Errorf("runs folded %v windows, want %v", runs, want)
 	}
 	f.now = f.now.Add(settings().HeatRetention + time.Hour)
 	f.layersTask(t)
 	f.layersTask(t)
-	if p := f.progress(t); p.From.Before(f.now.Add(-20*time.Minute)) || p.To.Before(f.now.Add(-21*time.Second)) {
+	if p := f.progress(t); p.From.Before(f.now.Add(-20*time.Minute)) || p.To.Before(f.now.Add(-70*time.Second)) {
 		t.Errorf("after a long outage, at %v: progress %+v", f.now, p)
 	}
 }
@@ -142,7 +112,7 @@ func TestReadFollowsRetention(t *testing.T) {
 }
 
 // TestMetricsOfLayers checks that the task's metrics count each record once, for both tables, also of late and
-// redelivered items. A run with new items makes one call, and any other run none.
+// redelivered items. A run with windows makes one call, and any other run none.
 func TestMetricsOfLayers(t *testing.T) {
 	f := newFixture(settings())
 	sink := &countingSink{Memory: f.sink}
@@ -151,23 +121,24 @@ func TestMetricsOfLayers(t *testing.T) {
 	items, events := batch{writes: repeat("C#a#0", 30, 1), first: 1, final: true}, batch{table: "events", writes: repeat("E#a#2026-01-05#0", 20, 1), first: 1, final: true}
 	f.must(t, items.payload())
 	f.must(t, events.payload())
-	f.foldSoon(t)
+	f.now = f.now.Add(time.Minute)
+	f.layersTask(t)
 	items.shard, items.writes = "late", repeat("C#b#0", 50, 1)
 	f.must(t, items.payload())
 	f.must(t, items.payload()) // redelivered
 	f.foldSoon(t)
 	f.foldSoon(t)
 	for name, want := range map[string]map[string][]float64{
-		"WriteUnits":                {"hotshard-items": {30, 50}, "hotshard-events": {20}},
-		"Records":                   {"hotshard-items": {30, 50}, "hotshard-events": {20}},
-		"MaxKeyWriteUnitsPerSecond": {"hotshard-items": {3, 5}, "hotshard-events": {2}},
+		"WriteUnits":                {"hotshard-items": {80}, "hotshard-events": {20}},
+		"Records":                   {"hotshard-items": {80}, "hotshard-events": {20}},
+		"MaxKeyWriteUnitsPerSecond": {"hotshard-items": {5}, "hotshard-events": {2}},
 	} {
 		if diff := cmp.Diff(want, f.values(name)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if sink.calls != 2 {
-		t.Errorf("%d calls, want one for each of two runs with new items", sink.calls)
+	if sink.calls != 1 {
+		t.Errorf("%d calls, want one", sink.calls)
 	}
 }
 
@@ -182,42 +153,7 @@ func (c *countingSink) Put(ctx context.Context, data []metrics.Datum) error {
 	return c.Memory.Put(ctx, data)
 }
 
-// notes returns the keys of the notes about late items.
-func (f *fixture) notes() (list []string) {
-	for key := range f.table.layers {
-		if strings.HasPrefix(key, heat.LatePartition+" ") {
-			list = append(list, key)
-		}
-	}
-	return list
-}
-
-// TestManyLateItems checks that late windows beyond one run's bound are folded by the next runs, and that one run folds
-// all that were noted at one time.
-func TestManyLateItems(t *testing.T) {
-	for between, want := range map[time.Duration][]int{100 * time.Millisecond: {60, 60, 30, 0}, 0: {150, 0, 0, 0}} {
-		f := newFixture(settings())
-		f.layersTask(t)
-		f.now = start.Add(time.Hour)
-		for range 7 {
-			f.layersTask(t)
-		}
-		for n := range 150 {
-			f.must(t, unwindowed(units(start.Add(time.Duration(n)*10*time.Second), "C#a#0", 20), 1000*n+1))
-			f.now = f.now.Add(between)
-		}
-		var runs []int
-		for range 4 {
-			f.now = f.now.Add(time.Minute)
-			runs = append(runs, f.layersTask(t).Late)
-		}
-		if !slices.Equal(runs, want) {
-			t.Errorf("%v between notes: runs folded %v late windows, want %v", between, runs, want)
-		}
-	}
-}
-
-// TestLayersOfUnreadableItems checks that a folded item is incomplete, and logged, if one of its items is unreadable.
+// TestLayersOfUnreadableItems checks that a minute is incomplete, and logged, if one of its items is unreadable.
 func TestLayersOfUnreadableItems(t *testing.T) {
 	f := newFixture(settings())
 	f.layersTask(t)
@@ -225,9 +161,9 @@ func TestLayersOfUnreadableItems(t *testing.T) {
 	f.spoilWindow(t, start)
 	f.now = start.Add(2 * time.Minute)
 	f.layersTask(t)
-	for _, prefix := range []string{"H#w#", "H#1m#"} {
-		if it, err := heat.Parse(f.layerItem(t, prefix)); err != nil || !it.Incomplete || it.Units != 100 {
-			t.Errorf("layer %s: %v, %+v; want an incomplete item of 100 units", prefix, err, it)
+	for w, err := range f.reader().Windows(t.Context(), start, start.Add(time.Minute), time.Minute) {
+		if err != nil || len(w.Items) != 1 || w.Items[0].Units != 100 || len(w.Unreadable) != 1 || !errors.Is(w.Unreadable[0], heat.ErrIncomplete) {
+			t.Errorf("%v, window %+v; want 100 units and an error", err, w)
 		}
 	}
 	if logs := f.logs.String(); !strings.Contains(logs, "not readable") {
@@ -270,23 +206,7 @@ func TestLayersTaskStoresASnapshot(t *testing.T) {
 	}
 }
 
-// layerItem returns the only item of a layer.
-func (f *fixture) layerItem(t *testing.T, prefix string) (item map[string]types.AttributeValue) {
-	t.Helper()
-	n := 0
-	for k, it := range f.table.layers {
-		if strings.HasPrefix(k, prefix) {
-			item = it
-			n++
-		}
-	}
-	if n != 1 {
-		t.Fatalf("%d items of the layer %s, want 1", n, prefix)
-	}
-	return item
-}
-
-// TestLayersOnTheEngine checks that windows are folded, and folded again with a late item, in DynamoDB Local.
+// TestLayersOnTheEngine checks minutes and blocks with a late item, in DynamoDB Local.
 func TestLayersOnTheEngine(t *testing.T) {
 	d := deploy(t, func(*hotkeys.Settings) {})
 	d.layersTask(t)
@@ -295,15 +215,19 @@ func TestLayersOnTheEngine(t *testing.T) {
 	d.layersTask(t)
 	d.layersTask(t)
 	d.must(t, unwindowed(units(start, "C#a#0", 300), 2000))
-	d.now = d.now.Add(time.Minute)
-	if got := d.layersTask(t); got.Late != 1 {
-		t.Errorf("the task returns %+v, want one late window", got)
+	d.must(t, unwindowed(units(start, "C#a#0", 300), 2000)) // redelivered
+	for range 12 {
+		d.now = d.now.Add(10 * time.Minute)
+		d.layersTask(t)
 	}
 	reader := windows.Reader{Client: d.db, Table: d.names.Heat}
 	for _, step := range []time.Duration{time.Second, time.Minute, 10 * time.Minute} {
-		n := 0
+		n, length := 0, 10*time.Second
+		if step == heat.Blocks.Length() {
+			length = step
+		}
 		for w, err := range reader.Windows(t.Context(), start, start.Add(10*time.Minute), step) {
-			if n++; err != nil || len(w.Items) != 1 || w.Items[0].Units != 400 || w.Items[0].Base != 10*time.Second || w.Items[0].Window != max(step, 10*time.Second) {
+			if n++; err != nil || len(w.Items) != 1 || w.Items[0].Units != 400 || w.Items[0].Base != 10*time.Second || w.Items[0].Window != length {
 				t.Errorf("step %v: %v, window %+v; want one item of 400 units", step, err, w)
 			}
 		}

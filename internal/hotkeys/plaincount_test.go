@@ -6,12 +6,18 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 var (
@@ -21,7 +27,7 @@ var (
 
 // TestHeatIsAPlainCount checks that heat at rest is a plain count of the writes by window and key, for any schedule of
 // deliveries and of the task: see [schedule]. A window may have fewer units only if it is incomplete, and may be
-// incomplete only if its state was lost.
+// incomplete only if its state was lost, a put of it ended late, or its records came half an hour late.
 func TestHeatIsAPlainCount(t *testing.T) {
 	n, first := *schedules, *scheduleSeed
 	if first == 0 && n > 0 {
@@ -51,8 +57,10 @@ type traits struct {
 	losses  int    // so many of 1,000 deliveries that are no retries have lost their window's state
 
 	early, behind int // so many of 1,000 deliveries end the tumbling window; so many of 1,000 writes have a time up to 70 s before they reach the stream
+	slow, regroup int // so many of 1,000 deliveries have puts that end half a minute late; so many that failed are retried in batches of another size
 
 	off, end time.Duration // the task does not run between these times
+	away     time.Duration // the first stream shard is not read so long after the writes; 0 for no pause
 }
 
 // schedule has the writes to some stream shards, in steps of ten seconds. It delivers them as Lambda does: batches of
@@ -69,11 +77,14 @@ type schedule struct {
 	queues   []*shardQueue
 
 	writes map[time.Time]map[string]uint64 // units by window and key
-	lost   map[time.Time]bool              // windows of a tumbling window whose state was lost
+	lost   map[time.Time]bool              // windows that may be incomplete
 	sent   uint64
+	pause  atomic.Int64 // how long the puts of the current delivery have taken
 
 	mu        sync.Mutex
 	tries     map[string]int // puts by key
+	isSlow    bool           // the puts of the current delivery end late
+	pending   []dynamo.Item  // their items
 	inTask    bool
 	overtaken bool
 	nothing   bool // fails any more
@@ -84,7 +95,7 @@ type shardQueue struct {
 	batch
 	records []queued
 	begun   bool          // a delivery of the tumbling window was successful
-	failed  int           // records at the front of which a delivery failed
+	pieces  []int         // records of a batch that failed, as it was bisected
 	idle    time.Duration // how late Lambda ends the tumbling window
 	stalled time.Time
 }
@@ -105,6 +116,8 @@ func newSchedule(t *testing.T, seed uint64) *schedule {
 	}
 	s.early, s.behind = []int{0, 20}[random.IntN(2)], []int{0, 100}[random.IntN(2)]
 	s.end = s.off + minutes(20)
+	s.slow, s.regroup = []int{0, 0, 0, 10}[random.IntN(4)], []int{0, 0, 100}[random.IntN(3)]
+	s.away = []time.Duration{0, 0, 0, minutes(150)}[random.IntN(4)]
 	s.settings = settings()
 	s.settings.PartitionWCU = 10 // 70 units of a window are hot, and fewer than 10 quiet
 	if s.hold > s.settings.Window {
@@ -115,12 +128,18 @@ func newSchedule(t *testing.T, seed uint64) *schedule {
 	for i := range s.streams {
 		s.queues = append(s.queues, &shardQueue{batch: batch{shard: fmt.Sprint(i), first: 1 + i*1_000_000, length: max(s.hold, s.settings.Window)}})
 	}
+	if s.away > 0 {
+		s.queues[0].stalled = start.Add(s.length + s.away)
+	}
 	return s
 }
 
 // restart replaces the detector, as if its containers had ended.
 func (s *schedule) restart() {
-	s.rebuild(s.t, s.settings, func(d *hotkeys.Deps) { d.Heat = &faulty{s.table, s} })
+	s.rebuild(s.t, s.settings, func(d *hotkeys.Deps) {
+		d.Heat = &faulty{s.table, s}
+		d.Now = func() time.Time { return s.now.Add(time.Duration(s.pause.Load())) }
+	})
 }
 
 // once reports true in n of 1,000 cases.
@@ -138,6 +157,11 @@ func (s *schedule) run() {
 			s.deliverAll()
 			s.now = s.now.Add(10 * time.Second)
 		}
+		s.layersTask(s.t)
+	}
+	for range 36 { // until the blocks are folded
+		s.now = s.now.Add(5 * time.Minute)
+		s.deliverAll()
 		s.layersTask(s.t)
 	}
 }
@@ -193,8 +217,21 @@ func (s *schedule) write(q *shardQueue) {
 
 func (s *schedule) deliverAll() {
 	for _, q := range s.queues {
-		for (s.nothing || !s.now.Before(q.stalled)) && s.deliver(q) {
+		for (s.nothing && !s.isAway(q) || !s.now.Before(q.stalled)) && s.deliver(q) {
 		}
+	}
+}
+
+// isAway reports whether a stream shard is not read yet.
+func (s *schedule) isAway(q *shardQueue) bool { return q == s.queues[0] && s.since() < s.length+s.away }
+
+// split bisects the first piece at n records.
+func (q *shardQueue) split(n int) {
+	switch {
+	case len(q.pieces) == 0:
+		q.pieces = []int{n}
+	case n < q.pieces[0]:
+		q.pieces = append([]int{n, q.pieces[0] - n}, q.pieces[1:]...)
 	}
 }
 
@@ -205,9 +242,16 @@ func (s *schedule) deliver(q *shardQueue) bool {
 	for n < len(q.records) && (s.hold == 0 || q.records[n].since < q.later+q.length) {
 		n++
 	}
+	if len(q.pieces) > 0 && s.once(s.regroup) {
+		s.mayLack(q, n)
+		q.pieces = nil
+	}
+	if len(q.pieces) > 0 {
+		n = min(n, q.pieces[0])
+	}
 	ended := s.hold > 0 && s.since() >= q.later+q.length+q.idle
 	switch {
-	case n > 0 && q.failed == 0 && s.once(s.early) && s.hold > 0:
+	case n > 0 && len(q.pieces) == 0 && s.once(s.early) && s.hold > 0:
 		return s.send(q, 0, func(b *batch) { b.early = true })
 	case n > 0:
 		return s.send(q, 1+s.random.IntN(n), func(*batch) {})
@@ -224,15 +268,26 @@ func (s *schedule) deliver(q *shardQueue) bool {
 	return false
 }
 
+// mayLack notes that the windows of the first n records and of the tumbling window may be incomplete.
+func (s *schedule) mayLack(q *shardQueue, n int) {
+	for _, r := range q.records[:n] {
+		s.lost[heat.AlignDown(start.Add(time.Duration(r.at)*time.Second), 10*time.Second)] = true
+	}
+	for at := q.later; s.hold > 0 && at < q.later+q.length; at += 10 * time.Second {
+		s.lost[start.Add(at)] = true
+	}
+}
+
 // send delivers the first n records of a queue. If that fails it delivers fewer, or returns false.
 func (s *schedule) send(q *shardQueue, n int, change func(*batch)) bool {
-	if s.once(s.losses) && len(q.state) > 0 && q.failed == 0 && !s.nothing {
+	if s.once(s.losses) && len(q.state) > 0 && len(q.pieces) == 0 && !s.nothing {
 		q.state = []map[string]string{{"v": "other"}, {"v": q.state["v"], "window": q.state["window"], "held": "?"}}[s.random.IntN(2)]
-		for at := q.later; at < q.later+q.length; at += 10 * time.Second {
-			s.lost[start.Add(at)] = true
-		}
+		s.mayLack(q, 0)
 	}
 	for {
+		if s.since()-q.later > 30*time.Minute || n > 0 && s.since()-q.records[0].since > 28*time.Minute { // and the write up to 70 s earlier
+			s.mayLack(q, n)
+		}
 		b := q.batch
 		b.writes = nil
 		for _, r := range q.records[:n] {
@@ -243,16 +298,19 @@ func (s *schedule) send(q *shardQueue, n int, change func(*batch)) bool {
 		if s.hold == 0 {
 			payload = unwindowed(b.writes, b.first)
 		}
+		s.isSlow = s.once(s.slow) && !s.inTask
 		r, err := s.invoke(s.t, payload)
+		s.endPuts()
 		if err != nil && !errors.Is(err, errPut) {
 			s.t.Fatal(s.seed, err)
 		}
 		if err == nil && (s.nothing || !s.once(60)) { // else the response is lost
 			q.records, q.first, q.state, q.begun = q.records[n:], q.first+n, r.State, !b.final
-			q.failed = max(0, q.failed-n)
+			q.split(n)
+			q.pieces = q.pieces[1:]
 			return true
 		}
-		q.failed = max(q.failed, n)
+		q.split(n)
 		switch {
 		case !b.early && s.once(200): // Lambda repeats an early end
 			q.stalled = s.now.Add(time.Duration(s.random.IntN(10*60)) * time.Second)
@@ -261,4 +319,27 @@ func (s *schedule) send(q *shardQueue, n int, change func(*batch)) bool {
 			n -= s.random.IntN(2) * n / 2
 		}
 	}
+}
+
+// endPuts makes the puts of a slow delivery take effect, after a run of the task.
+func (s *schedule) endPuts() {
+	s.isSlow, s.now = false, s.now.Add(time.Duration(s.pause.Swap(0)))
+	if len(s.pending) == 0 {
+		return
+	}
+	s.inTask, s.overtaken = true, true
+	s.runTask()
+	s.inTask, s.overtaken = false, false
+	for _, item := range s.pending {
+		_, err := s.table.PutItem(s.t.Context(), &dynamodb.PutItemInput{TableName: aws.String("heat"), Item: item})
+		require.NoError(s.t, err)
+		list, _, err := heat.Open(item)
+		require.NoError(s.t, err)
+		for list[0].More() {
+			it, err := list[0].Next()
+			require.NoError(s.t, err)
+			s.lost[it.Start] = true
+		}
+	}
+	s.pending = nil
 }

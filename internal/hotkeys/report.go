@@ -38,7 +38,7 @@ func (r *reporter) store(ctx context.Context, j *journal, ended []window, held [
 		group.Go(func() error {
 			item := &ended[i].item
 			item.Lag = max(0, j.now().Sub(item.End()))
-			return r.putItem(puts, j, item, item, item.Stored(item.End().Add(r.settings.HeatRetention)))
+			return r.putItem(puts, j, []heat.Item{*item}, item.Stored)
 		})
 	}
 	for _, items := range held {
@@ -46,8 +46,7 @@ func (r *reporter) store(ctx context.Context, j *journal, ended []window, held [
 			for i := range items {
 				items[i].Table, items[i].Own = tableOf(&j.source), j.source.Own
 			}
-			first, last := &items[0], &items[len(items)-1]
-			return r.putItem(puts, j, first, last, heat.StoredHeld(items, j.now(), last.End().Add(r.settings.HeatRetention)))
+			return r.putItem(puts, j, items, func(expires time.Time) dynamo.Item { return heat.StoredHeld(items, j.now(), expires) })
 		})
 	}
 	err := group.Wait()
@@ -90,18 +89,63 @@ func newlyHot(w *window, before []window) []heat.KeyHeat {
 	})
 }
 
-// putItem puts a heat item with the windows from first to last. If they may have been folded already, it also puts a
-// note about the late item.
-func (r *reporter) putItem(ctx context.Context, j *journal, first, last *heat.Item, stored dynamo.Item) error {
-	err := r.heat.putItem(ctx, stored)
-	if now := j.now(); err == nil && now.After(r.settings.storedBy(first.Start)) {
-		err = r.heat.putItem(ctx, first.LateNote(last.End(), now, now.Add(r.settings.HeatRetention)))
+// putItem puts an item of windows. Once their minutes may have been folded, it is a late item. An item in time is put by
+// the fold, or not at all; else its windows are marked, since the fold may not have read it.
+func (r *reporter) putItem(ctx context.Context, j *journal, windows []heat.Item, stored func(expires time.Time) dynamo.Item) error {
+	first := &windows[0]
+	item := stored(windows[len(windows)-1].End().Add(r.settings.HeatRetention))
+	due := r.settings.storedBy(first.Start)
+	var err error
+	if j.now().After(due) {
+		err = r.putLate(ctx, j, windows, item)
+	} else {
+		inTime, cancel := context.WithTimeout(ctx, due.Add(slowPut).Sub(j.now()))
+		defer cancel()
+		if err = r.heat.putItem(inTime, item); err == nil && j.now().After(due.Add(slowPut)) {
+			err = r.markWindows(ctx, j, windows)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("hotkeys: putting the heat item of window %s, stream shard %q: %w",
 			first.Start.Format(time.RFC3339), first.StreamShard, err)
 	}
 	return nil
+}
+
+// putLate puts a late item, unless an earlier delivery has put an item with its records. If that delivery had fewer of
+// the records, putLate marks the windows.
+func (r *reporter) putLate(ctx context.Context, j *journal, windows []heat.Item, item dynamo.Item) error {
+	first, all, err := r.heat.counts(ctx, windows)
+	switch {
+	case err != nil || all:
+		return err
+	case first:
+		return r.markWindows(ctx, j, windows)
+	}
+	return r.putBeside(ctx, j, &windows[0], item)
+}
+
+// markWindows puts a late item without counts, with which the windows are incomplete. It is beside any item of the windows.
+func (r *reporter) markWindows(ctx context.Context, j *journal, windows []heat.Item) error {
+	var blank []heat.Item
+	for _, w := range windows {
+		blank = append(blank, heat.Item{
+			Table: w.Table, Own: w.Own, Start: w.Start, Window: w.Window, StreamShard: w.StreamShard, Part: w.Part + "+", Limit: w.Limit, HotRate: w.HotRate, Incomplete: true,
+		})
+	}
+	return r.putBeside(ctx, j, &blank[0], heat.StoredHeld(blank, j.now(), windows[len(windows)-1].End().Add(r.settings.HeatRetention)))
+}
+
+// putBeside puts a late item. It first marks the block of the first window as incomplete if the block may have been
+// folded.
+func (r *reporter) putBeside(ctx context.Context, j *journal, first *heat.Item, item dynamo.Item) error {
+	if block := heat.AlignDown(first.Start, heat.Blocks.Length()); j.now().After(block.Add(r.settings.blockTime())) {
+		if err := r.heat.putItem(ctx, heat.LateMark(first.Start, block.Add(heat.Blocks.Length()+r.settings.HeatRetention))); err != nil {
+			return err
+		}
+	}
+	first.MakeLate(item)
+	return r.heat.putItem(ctx, item)
 }
 
 // logHot logs the hot keys of a window, which may still be running, and adds their metrics.
@@ -147,8 +191,8 @@ func (r *reporter) keyMetrics(ctx context.Context, j *journal, w *window, hot []
 	}
 }
 
-// hotMetrics adds the numbers of hot keys and partitions of a window that has any. [folder.layerMetrics] adds the units
-// of all windows.
+// hotMetrics adds the numbers of hot keys and partitions of a window that has any. [Settings.sums] adds the units of all
+// windows.
 func hotMetrics(j *journal, w *window, hot []heat.KeyHeat) {
 	crowd := w.item.Crowd()
 	if len(hot) == 0 && crowd.Keys == 0 {

@@ -54,10 +54,13 @@ func (r *shrinker) task(ctx context.Context, j *journal) ([]byte, error) {
 // and their windows end soon after.
 func (s Settings) lastItems() time.Duration { return RecordAge + 2*max(s.Window, s.Hold) }
 
-// settled returns the full hour before which all windows have their final counts, and the layers have them.
+// settled returns the full hour before which all windows have their final counts.
 func (s Settings) settled(now time.Time) time.Time {
 	return now.Add(-s.lastItems() - 2*LayersInterval).Truncate(time.Hour)
 }
+
+// blockTime is how long after a block's start its last items are put, if windows are within it.
+func (s Settings) blockTime() time.Duration { return heat.Blocks.Length() + s.lastItems() + idleTime }
 
 // longQuiet is the quiet period of keys without random placement. It is long because a later growth of such a key takes
 // effect only after some seconds.
@@ -118,29 +121,23 @@ func (r *shrinker) shrink(ctx context.Context, j *journal, now time.Time) (answe
 	return answer, nil
 }
 
-// readLoads sets the loads of the keys in their quiet periods. It reads the layers of settled hours, and every window
-// since. Settled hours are in doubt while the layers lack late items.
+// readLoads sets the loads of the keys in their quiet periods. It reads the blocks of settled hours, and every window
+// since.
 func (r *shrinker) readLoads(ctx context.Context, j *journal, keys []candidate, now time.Time) error {
 	settled := r.settings.settled(now)
 	from := settled
 	for _, c := range keys {
-		if begin := c.From.Truncate(heat.ByTenMinutes.Length()); begin.Before(from) {
+		if begin := c.From.Truncate(heat.Blocks.Length()); begin.Before(from) {
 			from = begin
 		}
 	}
 	loads := newPastLoads(keys)
-	layers, err := r.heat.Progress(ctx)
+	err := loads.readWindows(ctx, j, r.heat, from, settled, now, heat.Blocks.Length())
 	if err == nil {
-		err = loads.readWindows(ctx, j, r.heat, from, settled, now, heat.ByTenMinutes.Length())
-	}
-	if err == nil {
-		err = loads.readWindows(ctx, j, r.heat, settled, now.Add(r.settings.Window), now, heat.ByWindow.Length())
+		err = loads.readWindows(ctx, j, r.heat, settled, now.Add(r.settings.Window), now, 0)
 	}
 	if err != nil {
 		return fmt.Errorf("hotkeys: reading the loads of sharded keys: %w", err)
-	}
-	if !layers.To.IsZero() && layers.Late.Before(settled.Add(r.settings.lastItems())) {
-		loads.markUnread(settled)
 	}
 	return nil
 }

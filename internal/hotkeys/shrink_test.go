@@ -24,7 +24,7 @@ type tester interface {
 }
 
 // taskResult is the result of the shrink task or of the layers task.
-type taskResult struct{ Keys, Shrunk, Windows, Late int }
+type taskResult struct{ Keys, Shrunk, Windows, Blocks int }
 
 func (f *fixture) runTask(t tester, task string) (result taskResult) {
 	t.Helper()
@@ -265,26 +265,6 @@ func TestLateWindows(t *testing.T) {
 				t.Errorf("%v late: incomplete %v, want %v", late, item.Incomplete, want)
 			}
 		}
-	}
-}
-
-// TestNoShrinkWhileLayersLackLateItems checks that a key does not shrink by layers into which late items are not folded
-// yet.
-func TestNoShrinkWhileLayersLackLateItems(t *testing.T) {
-	f := newFixture(settings())
-	f.shards.set("E#e", 8, start)
-	life{fixture: f, every: 20 * time.Minute, load: others, layers: true}.run(t, 25*time.Hour)
-	f.now = start.Add(25*time.Hour + 30*time.Minute)
-	f.must(t, unwindowed(others(f.now), 1+int(f.now.Unix())))
-	p := f.progress(t)
-	p.Late = start.Add(23 * time.Hour)
-	f.putHeat(t, p.Attributes())
-	if f.shrinkTask(t); len(f.shards.changes) > 0 || !strings.Contains(f.logs.String(), "may not have been counted") {
-		t.Errorf("before the fold: changes %v, want none\n%s", f.shards.changes, f.logs)
-	}
-	f.layersTask(t)
-	if f.shrinkTask(t); !slices.Equal(f.shards.changes, []string{"E#e 8>1"}) {
-		t.Errorf("after the fold: changes %v, want E#e 8>1\n%s", f.shards.changes, f.logs)
 	}
 }
 

@@ -3,7 +3,6 @@ package hotkeys
 import (
 	"cmp"
 	"context"
-	"iter"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -30,9 +29,20 @@ func (t *table) putItem(ctx context.Context, item dynamo.Item) error {
 	return err
 }
 
-// items returns a partition's items from a time range.
-func (t *table) items(ctx context.Context, pk string, from, to time.Time) iter.Seq2[dynamo.Item, error] {
-	return dynamo.Items(ctx, t.client, t.Query(pk, from, to))
+// counts reports whether a stored item of the first window's stream shard counts the first record of windows, and
+// whether one counts all records.
+func (t *table) counts(ctx context.Context, windows []heat.Item) (first, all bool, err error) {
+	partitions, low, high := windows[0].Others()
+	for _, pk := range partitions {
+		for stored, err := range dynamo.Items(ctx, t.client, t.Query(pk, low, high)) {
+			if err != nil {
+				return false, false, err
+			}
+			some, whole := heat.Counts(stored, windows)
+			first, all = first || some, all || whole
+		}
+	}
+	return first, all, nil
 }
 
 // logUnreadable logs each unreadable item once.

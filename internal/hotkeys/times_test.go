@@ -8,16 +8,16 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// TestTimesOfHeatRelate checks how the times of the detector, of its layers and of the shrink task relate.
+// TestTimesOfHeatRelate checks how the times of the detector, of its folds and of the shrink task relate.
 func TestTimesOfHeatRelate(t *testing.T) {
 	slowest := Settings{Window: maxWindow, Hold: heat.MaxHold}
 	oldest := longQuiet + time.Hour + slowest.lastItems() + 2*LayersInterval // of what the shrink task reads; settled rounds to an hour
 	for name, ok := range map[string]bool{
-		"an item that is put in time is in the fold, if clocks differ": settleTime >= heat.OnTime+shardmap.Clocks,
+		"an item that is put in time is in the fold, if clocks differ": settleTime >= heat.OnTime+slowPut+shardmap.Clocks,
 		"a report waits no longer than an item may take":               reportTime <= heat.OnTime,
 		"a fold waits for no silent stream shard":                      settleTime < heat.Silence,
 		"a window is folded by the second run":                         settleTime < LayersInterval,
-		"a run can catch up with the layers' coarsest items":           catchUp >= heat.ByTenMinutes.Length() && catchUp%heat.ByTenMinutes.Length() == 0 && catchUp > LayersInterval,
+		"a run can catch up with blocks":                               blocksEach*heat.Blocks.Length() > catchUp && catchUp%heat.Blocks.Length() == 0 && catchUp > LayersInterval,
 		"held windows are put within a minute's runs":                  heat.MaxHold <= catchUp && idleTime > heat.OnTime,
 		"records expire after the mapping discards them":               RecordAge < streamRetention,
 		"a window's last items come before it is settled":              slowest.lastItems() >= RecordAge+slowest.Window+heat.OnTime,

@@ -25,7 +25,8 @@ func (f *fixture) spoilWindow(t tester, at time.Time) (sk string) {
 	t.Helper()
 	sk, _ = heat.SortBounds(at, at)
 	sk += "#other#"
-	f.spoil(t, heat.Partitions(at, at.Add(time.Minute), false)[0], sk)
+	partitions, _ := heat.Prompt.Partitions(at)
+	f.spoil(t, partitions[0], sk)
 	return sk
 }
 

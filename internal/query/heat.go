@@ -153,7 +153,7 @@ func sortHottest(rows []heat.KeyHeat) {
 	})
 }
 
-// moments returns, for each row, its rows in the current windows. If layers lack details of a window with a hot key, it
+// moments returns, for each row, its rows in the current windows. If minutes lack details of a window with a hot key, it
 // reads the window's items.
 func (h *Heat) moments(ctx context.Context, found *hottest) (map[rowID][]heat.KeyHeat, error) {
 	hot := make(map[rowID]bool)

@@ -234,7 +234,7 @@ func TestItemsOfAnotherReleaseAreLeftOut(t *testing.T) {
 	r.now = r.now.Truncate(10 * time.Minute)
 	ago := func(minutes int) time.Time { return r.now.Add(-time.Duration(minutes) * time.Minute) }
 	another := func(item dynamo.Item) {
-		r.putHeat(dynamo.Item{schema.PK: item[schema.PK], schema.SK: item[schema.SK], schema.Version: dynamo.Decimal("2")})
+		r.putHeat(dynamo.Item{schema.PK: item[schema.PK], schema.SK: item[schema.SK], schema.Version: dynamo.Decimal("1")})
 	}
 	for seconds := 10; seconds <= 900; seconds += 10 {
 		known, other := r.window(seconds, "known", heat.Key{Key: "k", Units: 1}), r.window(seconds, "other")
@@ -243,8 +243,8 @@ func TestItemsOfAnotherReleaseAreLeftOut(t *testing.T) {
 			another(other.Stored(r.now))
 		}
 	}
-	folded := heat.Item{Start: ago(12), Window: time.Minute, Base: 10 * time.Second}
-	another(heat.ByMinute.Stored(&folded, r.now))
+	another(heat.Minutes.Stored(&heat.Span{Start: ago(12)}, r.now))
+	r.putHeat(heat.Minutes.Stored(&heat.Span{Start: ago(11)}, r.now))
 	progress := heat.Progress{From: ago(12), To: ago(10), Read: ago(60), Ran: r.now}
 	r.putHeat(progress.Attributes())
 	m := r.heat("?step=1m")

@@ -9,7 +9,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
-// foldedSource is a source whose windows a task folds into layers. It knows how far they are complete.
+// foldedSource is a source whose windows a task folds. It knows how far they are complete.
 type foldedSource interface {
 	itemSource
 	Alone(ctx context.Context, from, to time.Time) iter.Seq2[heat.Window, error]
@@ -26,7 +26,7 @@ type newestWindows struct {
 
 const (
 	minRecent = time.Minute      // newestWindows begins at least so long before the newest complete window
-	maxLag    = 10 * time.Minute // lag of the layers beyond which newestWindows lacks windows, to bound memory
+	maxLag    = 10 * time.Minute // lag of the folds beyond which newestWindows lacks windows, to bound memory
 	longest   = 10 * time.Minute // longest folded window of any source
 )
 
@@ -34,7 +34,7 @@ const (
 // keys are currently hot.
 func recentSpan(window time.Duration) time.Duration { return max(minRecent, 2*window) }
 
-// readNewest reads the newest windows of a time range. All windows of a source without layers are complete.
+// readNewest reads the newest windows of a time range. All windows of another source are complete.
 func (h *Heat) readNewest(ctx context.Context, from, to, now time.Time) (r newestWindows, err error) {
 	end, p := earlier(to, now.Add(maxAhead)), heat.Progress{}
 	source, isFolded := h.source.(foldedSource)
@@ -66,7 +66,7 @@ func (h *Heat) readNewest(ctx context.Context, from, to, now time.Time) (r newes
 	return r, nil
 }
 
-// startOfNewest returns the time from which windows are read one by one: some time before the end of the layers, but at
+// startOfNewest returns the time from which windows are read one by one: some time before the end of the folds, but at
 // most maxLag and some time before end.
 func startOfNewest(from, end time.Time, p heat.Progress, isFolded bool) time.Time {
 	upTo := earlier(later(p.To, end.Add(-maxLag)), end)

@@ -44,7 +44,7 @@ func (f *foldingSource) Windows(ctx context.Context, from, to time.Time, _ time.
 	return func(yield func(heat.Window, error) bool) {
 		for window, err := range f.All(ctx, from, to) {
 			if window.Start.Before(f.progress.To) {
-				window.Items = heat.ByWindow.Fold(window.Items, window.Start)
+				window.Items = heat.FoldAll(window.Items, window.Start, 0)
 			}
 			if !yield(window, err) {
 				return

@@ -16,7 +16,7 @@ import (
 )
 
 // version is the version of all stored forms.
-const version = 1
+const version = 2
 
 // stored is an item of the heat table: one window, or several of a stream shard.
 type stored struct {
@@ -38,15 +38,54 @@ const (
 func (it *Item) Stored(expires time.Time) map[string]types.AttributeValue {
 	pk, sk := it.key()
 	kept := it.trimmed(cut{MaxKeys, math.Inf(1), maxBytes}, cut{MaxIndexKeys, math.Inf(1), maxIndexBytes})
-	return record.Item(kept.stored(pk, sk, expires))
+	kept.Part = "" // the sort key has it
+	windows := encode([]Item{kept}, it.End().Add(it.Lag), false)
+	return record.Item(stored{Key: record.Key{PK: pk, SK: sk}, Version: version, Windows: windows, Expires: expires.Unix()})
 }
 
-func (it *Item) stored(pk, sk string, expires time.Time) stored {
-	item := *it
-	item.Part = "" // the sort key has it
-	windows := encode([]Item{item}, it.End().Add(it.Lag), false)
-	return stored{Key: record.Key{PK: pk, SK: sk}, Version: version, Windows: windows, Expires: expires.Unix()}
+// MakeLate moves a stored item of [Prompt] to [Late]. The item is that of its first window.
+func (it *Item) MakeLate(attributes map[string]types.AttributeValue) {
+	attributes[schema.PK] = &types.AttributeValueMemberS{Value: Late.partition(it)}
 }
+
+// Others returns the partition keys and the bounds of the sort keys that items of the item's window and stream shard
+// have, put in time or late.
+func (it *Item) Others() (partitions [2]string, low, high string) {
+	for i, s := range []Series{Prompt, Late} {
+		partitions[i] = s.partition(it)
+	}
+	low = bound(it.Start) + "#" + it.StreamShard + "#"
+	return partitions, low, low + "~"
+}
+
+// Counts reports whether a stored item counts the first record of windows, which would be an item of the same first
+// window and stream shard, and whether it counts all records of them.
+func Counts(attributes map[string]types.AttributeValue, windows []Item) (first, all bool) {
+	list, _, _ := Open(attributes)
+	if len(list) == 0 { // nothing can read it
+		return false, false
+	}
+	stored, it := list[0], &windows[0]
+	if part, last := stored.common.Part, stored.common.Last; it.Part != part {
+		first = last != "" && before(part, it.Part) && !before(last, it.Part)
+		return first, first && !before(last, it.Last)
+	}
+	counted, records := uint64(0), uint64(0)
+	for stored.More() {
+		w, err := stored.Next()
+		if err != nil {
+			return true, false
+		}
+		counted += w.Records
+	}
+	for _, w := range windows {
+		records += w.Records
+	}
+	return true, counted >= records
+}
+
+// before compares sequence numbers of one stream shard. They have either no leading zeros or all the same length.
+func before(a, b string) bool { return len(a) < len(b) || len(a) == len(b) && a < b }
 
 // ErrVersion means that an item has the form of another release. Its text follows the item's version.
 var ErrVersion = errors.New("is not known")
@@ -54,17 +93,28 @@ var ErrVersion = errors.New("is not known")
 // Decoder decodes the windows of a stored item, one with each call of Next.
 type Decoder struct{ coder }
 
-// Open returns the decoder of a stored item. An item of another version or a damaged one is an error that names its
-// sort key.
-func Open(attributes map[string]types.AttributeValue) (*Decoder, error) {
-	var s stored
-	err := read(attributes, &s)
-	d := decoder(s.Windows)
-	d.sk = sortKey(attributes)
-	if d.common.Base == 0 {
-		d.common.StreamShard, d.common.Part = sourceOf(d.sk)
+// Open returns the decoders of a stored item, one for each table of a folded one, and reports whether windows may be
+// missing. An item of another version or a damaged one is an error that names its sort key.
+func Open(attributes map[string]types.AttributeValue) (list []*Decoder, incomplete bool, err error) {
+	var span storedSpan
+	if _, ok := attributes["tables"]; ok {
+		err = read(attributes, &span)
+	} else {
+		var s stored
+		err = read(attributes, &s)
+		span.Tables = []encoded{s.Windows}
 	}
-	return d, d.fault(err)
+	for _, windows := range span.Tables {
+		d := decoder(windows)
+		d.sk = sortKey(attributes)
+		if d.common.Base == 0 {
+			d.common.StreamShard, d.common.Part = sourceOf(d.sk)
+		}
+		if err = d.fault(err); err == nil {
+			list = append(list, d)
+		}
+	}
+	return list, span.Incomplete, err
 }
 
 // decoder returns the decoder of encoded windows.
@@ -101,11 +151,11 @@ func (d *Decoder) Next() (Item, error) {
 
 // Parse decodes an item that Stored encoded. Errors name its sort key.
 func Parse(attributes map[string]types.AttributeValue) (Item, error) {
-	d, err := Open(attributes)
-	if err != nil {
+	list, _, err := Open(attributes)
+	if err != nil || len(list) == 0 {
 		return Item{}, err
 	}
-	return d.Next()
+	return list[0].Next()
 }
 
 // read decodes a record of the known version. A record of another version may have other attributes.

@@ -10,12 +10,12 @@ import (
 )
 
 // coder encodes or decodes the windows of a stored item, which have one table, stream shard, length, base, limit and hot
-// rate. Several windows have no peaks, and name each key once: the name's number follows, from 1.
+// rate. They name each key once: the name's number follows, from 1.
 type coder struct {
 	packed.Coder
-	common  Item      // the fields of all windows, and the first window's start
-	put     time.Time // when the item was put
-	several bool
+	common  Item            // the fields of all windows, and the first window's start
+	put     time.Time       // when the item was put
+	held    bool            // several windows of one stream shard, of which a peak is the mean rate
 	numbers map[name]uint64 // of the names that were encoded
 	names   []name          // that were decoded
 	sk      string
@@ -25,8 +25,8 @@ type coder struct {
 type name struct{ index, key string }
 
 // encode encodes one or more windows, which were put at a time.
-func encode(items []Item, put time.Time, several bool) []byte {
-	c := coder{common: items[0], put: put, several: several, numbers: make(map[name]uint64)}
+func encode(items []Item, put time.Time, held bool) []byte {
+	c := coder{common: items[0], put: put, held: held, numbers: make(map[name]uint64)}
 	c.header()
 	for _, it := range items {
 		c.window(&it)
@@ -44,13 +44,20 @@ func (c *coder) header() {
 	c.milliseconds(&it.Base)
 	c.time(&it.Start, time.UnixMilli(0), time.Millisecond)
 	c.time(&c.put, it.Start, time.Millisecond)
-	c.flag(&c.several)
+	c.flag(&c.held)
 	c.Text(&it.Part)
+	if !c.held { // these are whole
+		c.Text(&it.Last)
+	}
 }
 
-// window encodes or decodes a window. Its start is a number of windows after the first.
+// window encodes or decodes a window.
 func (c *coder) window(it *Item) {
-	c.time(&it.Start, c.common.Start, c.common.Window)
+	unit := time.Millisecond
+	if c.held {
+		unit = c.common.Window
+	}
+	c.time(&it.Start, c.common.Start, unit)
 	for _, n := range []*uint64{&it.Records, &it.Units, &it.Rest, &it.IndexRest} {
 		c.Uint(n)
 	}
@@ -151,7 +158,7 @@ func (c *coder) name(k *Key, number uint64) {
 	if c.From != nil && k.Key == "" {
 		c.From.Fail("a key has no name")
 	}
-	if number > 0 || !c.several {
+	if number > 0 {
 		return
 	}
 	if c.From != nil {
@@ -161,9 +168,9 @@ func (c *coder) name(k *Key, number uint64) {
 	}
 }
 
-// peak encodes or decodes a key's heaviest second. Several windows have none: then the peak is the mean rate.
+// peak encodes or decodes a key's heaviest second.
 func (c *coder) peak(it *Item, k *Key) {
-	if c.several {
+	if c.held {
 		k.Peak, k.PeakAt = uint64(float64(k.Units)/it.Window.Seconds()), it.Start.Truncate(time.Second)
 		return
 	}

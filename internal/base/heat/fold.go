@@ -30,7 +30,7 @@ func Fold(items []Item, start time.Time, length time.Duration) Item {
 	for _, r := range a.rests {
 		f.Rest += r.Of(false)
 		f.IndexRest += r.Of(true)
-		if items[0].Base == 0 {
+		if items[0].base() == items[0].Window {
 			f.TopRest, f.TopIndexRest = max(f.TopRest, r.Of(false)), max(f.TopIndexRest, r.Of(true))
 		}
 	}

@@ -1,7 +1,8 @@
 package heat_test
 
 import (
-	"slices"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,34 +11,64 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-// TestFoldedForm pins the primary keys of stored folded items, by layer, and checks that they decode to the same items.
-func TestFoldedForm(t *testing.T) {
-	for layer, pk := range map[heat.Layer]string{heat.ByWindow: "H#w#2026-01-05T12", heat.ByMinute: "H#1m#2026-01-05", heat.ByTenMinutes: "H#10m#2026-01-05"} {
-		it := heat.Fold(heldItems(6, 2), noon, time.Hour)
-		it.Table = "orders"
-		attributes := layer.Stored(&it, noon)
-		if got := dynamo.Text(attributes, "pk"); got != pk || !slices.Contains(layer.Partitions(noon, noon.Add(time.Minute)), got) {
-			t.Errorf("pk %q, want %q", got, pk)
-		}
-		if got, want := dynamo.Text(attributes, "sk"), "2026-01-05T12:00:00.000Z#orders#10000"; got != want {
-			t.Errorf("sk %q, want %q", got, want)
-		}
-		back, err := heat.Parse(attributes)
-		if diff := cmp.Diff(it, back, cmpopts.EquateApprox(0, 0.01)); err != nil || diff != "" {
-			t.Errorf("error %v, item (-put +got):\n%s", err, diff)
+// TestSpanForm pins the primary keys of minutes and blocks, and checks that the windows of several tables decode to the
+// same items.
+func TestSpanForm(t *testing.T) {
+	var windows []heat.Item
+	for n, it := range heldItems(6, 2) {
+		it.Table = []string{"orders", ""}[n%2]
+		windows = append(windows, heat.Fold([]heat.Item{it}, it.Start, it.Window))
+	}
+	for series, pk := range map[heat.Series]string{heat.Minutes: "H#1m#2026-01-05T12", heat.Blocks: "H#10m#2026-01-05"} {
+		for _, incomplete := range []bool{false, true} {
+			attributes := series.Stored(&heat.Span{Start: noon, Windows: windows, Incomplete: incomplete}, noon)
+			if gotPK, sk := dynamo.Text(attributes, "pk"), dynamo.Text(attributes, "sk"); gotPK != pk || sk != "2026-01-05T12:00:00.000Z#" {
+				t.Errorf("primary key %q, %q, want %q", gotPK, sk, pk)
+			}
+			tables, got, err := heat.Open(attributes)
+			require.NoError(t, err)
+			var back []heat.Item
+			for _, d := range tables {
+				for d.More() {
+					it, err := d.Next()
+					require.NoError(t, err)
+					back = append(back, it)
+				}
+			}
+			sorted := cmpopts.SortSlices(func(a, b heat.Item) bool { return a.Start.Before(b.Start) })
+			if diff := cmp.Diff(windows, back, cmpopts.EquateApprox(0, 0.01), sorted, cmpopts.IgnoreFields(heat.Item{}, "Lag")); diff != "" || got != incomplete {
+				t.Errorf("incomplete %t, items (-put +got):\n%s", got, diff)
+			}
 		}
 	}
 }
 
-// TestLayerFold checks that windows of different tables or lengths are folded into separate items.
-func TestLayerFold(t *testing.T) {
+// TestSpanFits checks that a minute of windows with the longest keys fits into an item.
+func TestSpanFits(t *testing.T) {
+	var windows []heat.Item
+	for n := range 60 {
+		it := heat.Item{Start: noon.Add(time.Duration(n) * time.Second), Window: time.Second, Limit: 1000, HotRate: 1}
+		for k := range 40 {
+			it.Keys = append(it.Keys, key(fmt.Sprint(n, k, strings.Repeat("x", 2000)), 900, 0, 900, n))
+		}
+		windows = append(windows, heat.Fold([]heat.Item{it}, it.Start, time.Second))
+	}
+	stored := heat.Minutes.Stored(&heat.Span{Start: noon, Windows: windows}, noon)
+	if size := dynamo.Size(stored); size > 400*1024 || size < 100*1024 {
+		t.Errorf("%d bytes", size)
+	}
+}
+
+// TestFoldAll checks that windows of different tables or lengths are folded into separate items.
+func TestFoldAll(t *testing.T) {
 	item := func(table string, second int, length time.Duration) heat.Item {
 		return heat.Item{Table: table, Start: noon.Add(time.Duration(second) * time.Second), Window: length, Limit: 1000, HotRate: 700, Units: 1, Keys: []heat.Key{key("a", 1, 0, 1, 0)}}
 	}
 	items := []heat.Item{item("", 0, 10*time.Second), item("", 10, 10*time.Second), item("t", 0, 10*time.Second), item("", 30, 15*time.Minute)}
-	got := heat.ByMinute.Fold(items, noon)
+	got := heat.FoldAll(items, noon, time.Minute)
 	type form struct {
 		Table                string
 		Start                int
@@ -54,23 +85,14 @@ func TestLayerFold(t *testing.T) {
 	}
 }
 
-// TestProgressForm checks that a stored progress and a late note decode to the same values. Missing attributes are
-// errors.
+// TestProgressForm checks that a stored progress decodes to the same values. Missing attributes are errors.
 func TestProgressForm(t *testing.T) {
-	want := heat.Progress{From: noon, To: noon.Add(time.Hour), Late: noon.Add(time.Minute)}
+	want := heat.Progress{From: noon, To: noon.Add(time.Hour), Blocks: noon.Add(time.Minute)}
 	got, err := heat.ParseProgress(want.Attributes())
 	if err != nil || got != want {
 		t.Errorf("progress %+v, %v; want %+v", got, err, want)
 	}
 	if _, err := heat.ParseProgress(nil); err == nil {
 		t.Error("ParseProgress accepts no attributes")
-	}
-	it := heat.Item{Start: noon, StreamShard: "s"}
-	late, err := heat.ParseLate(it.LateNote(noon.Add(time.Second), noon.Add(time.Minute), noon.Add(time.Hour)))
-	if err != nil || late != (heat.Late{Start: noon, End: noon.Add(time.Second), Noted: noon.Add(time.Minute)}) {
-		t.Errorf("late note %+v, %v", late, err)
-	}
-	if _, err := heat.ParseLate(nil); err == nil {
-		t.Error("ParseLate accepts no attributes")
 	}
 }

@@ -107,7 +107,7 @@ const (
 	overLimit  = 1.1
 )
 
-// Crowd returns the crowd of a window's counts of one stream shard. An item of a layer has counts of all stream shards,
+// Crowd returns the crowd of a window's counts of one stream shard. A folded item has counts of all stream shards,
 // and no crowd.
 func (it *Item) Crowd() Crowd {
 	if it.Base > 0 {

@@ -1,25 +1,17 @@
-// Package heat defines the items of the heat table, where they are stored, and how they are merged: into rows, layers
-// and maps. It does no input or output.
+// Package heat defines the items of the heat table, where they are stored, and how they are merged: into rows, minutes,
+// blocks and maps. It does no input or output.
 //
 // The detector puts an item for each window and stream shard:
 //
 //	put(item.Stored(item.End().Add(retention)))
 //
-// A reader queries a fixed number of partitions for each hour, and merges the windows that start at from or later and
-// before to:
+// Package windows reads them, and merges them into rows:
 //
-//	low, high := heat.SortBounds(from, to)
-//	for _, pk := range heat.Partitions(from, to, false) {
-//		for _, attributes := range query(pk, low, high) { // sk BETWEEN low AND high
-//			item, err := heat.Parse(attributes)
-//			items = append(items, item)
-//		}
-//	}
 //	rows := heat.Merge(items) // one for each partition key, hottest first
 //
 // Quiet windows of a stream shard are stored together: see [StoredHeld].
 //
-// Items are folded over all stream shards, by window, minute and ten minutes: see [Layer]. Merging the far fewer folded
+// Items are folded over all stream shards, into minutes and ten minutes: see [Series]. Merging the far fewer folded
 // items has the same result.
 package heat
 
@@ -33,7 +25,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // Item has the counts of one window on one stream shard. Units are write units.
@@ -54,9 +45,10 @@ type Item struct {
 
 	// StreamShard and Part identify the item among those of its window. StreamShard is unique among all streams, as
 	// [ddbstream.Batch.StreamShard] is. Part is the sequence number of the item's first record; the parts of a window add
-	// up to it. An item that is put again replaces the first one.
+	// up to it. An item that is put again replaces the first one. If Part is of a batch, Last is the batch's last sequence
+	// number: a redelivery of less of the batch has other parts up to it.
 	StreamShard string
-	Part        string
+	Part, Last  string
 
 	Records uint64 // of listed and unlisted keys
 	Units   uint64 // write units of all records in the table
@@ -105,7 +97,7 @@ type Key struct {
 	TopMost uint64
 }
 
-// Window has the items of all windows that start at one time: the items of all stream shards, or those of a layer.
+// Window has the items of all windows that start at one time: the items of all stream shards, or folded ones.
 type Window struct {
 	Start time.Time
 	Items []Item
@@ -115,12 +107,12 @@ type Window struct {
 	// Window of its own, which starts at the end of the time that was read.
 	Unreadable []error
 
-	Length time.Duration // length of a layer's items; 0 if this is no layer
+	Length time.Duration // of the minute or block that is unreadable, or lacks windows; else 0
 }
 
-// Damaged returns the error of a damaged item, or nil if all unreadable items are of another release.
+// Damaged returns the error of a damaged item, or nil if all unreadable items are missing or of another release.
 func (w *Window) Damaged() error {
-	at := slices.IndexFunc(w.Unreadable, func(err error) bool { return !errors.Is(err, ErrVersion) })
+	at := slices.IndexFunc(w.Unreadable, func(err error) bool { return !errors.Is(err, ErrVersion) && !errors.Is(err, ErrIncomplete) })
 	if at < 0 {
 		return nil
 	}
@@ -198,39 +190,17 @@ func (it *Item) base() time.Duration {
 	return it.Window
 }
 
-// Salts is the number of partition keys of an hour's items. A stream shard writes to one of them, up to 310 write units
-// a window and normally a few.
-const Salts = 8
-
-// prefix begins the partition keys of windows' items.
-const prefix = "K#"
-
-func partition(prefix, hour string, salt int) string { return shard.Hash.Join(prefix+hour, salt) }
+// Numbers of partition keys of an hour's items. A stream shard writes to one of them, up to 310 write units a window and
+// normally a few.
+const (
+	Salts     = 8
+	lateSalts = 2
+)
 
 // key returns the primary key of a window's item. It depends only on the table, the window's start, the stream shard
 // and the part.
 func (it *Item) key() (pk, sk string) {
-	source := it.source()
-	pk = partition(prefix, shard.Hour.Label(it.Start, 0), shard.Calculated(source, Salts))
-	return pk, it.Start.UTC().Format(schema.TimeLayout) + "#" + source
-}
-
-// source identifies the item within its window.
-func (it *Item) source() string { return it.StreamShard + "#" + it.Part }
-
-// Partitions returns the partition keys that hold the items of the windows that start at from or later and before to:
-// for each hour begun, [Salts] with windows that were stored alone and, if held is set, as many with windows that were
-// stored together. It is empty if to is not after from. The caller bounds the range.
-func Partitions(from, to time.Time, held bool) (list []string) {
-	for _, hour := range shard.Hour.Labels(from, to, 0) {
-		for salt := range Salts {
-			list = append(list, partition(prefix, hour, salt))
-		}
-		for salt := 0; held && salt < Salts; salt++ {
-			list = append(list, partition(heldPrefix, hour, salt))
-		}
-	}
-	return list
+	return Prompt.partition(it), it.Start.UTC().Format(schema.TimeLayout) + "#" + it.StreamShard + "#" + it.Part
 }
 
 // SortBounds returns the bounds of the sort keys, in each of these partitions, of the windows that start at from or

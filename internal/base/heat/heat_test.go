@@ -25,6 +25,7 @@ func genItem(t *rapid.T) heat.Item {
 		Window:      time.Duration(rapid.Int64Range(1, 900_000).Draw(t, "window")) * time.Millisecond,
 		StreamShard: rapid.SampledFrom([]string{"", "shardId-1", "shardId-2"}).Draw(t, "shard"),
 		Part:        rapid.SampledFrom([]string{"", "100000000000000000000001"}).Draw(t, "part"),
+		Last:        rapid.SampledFrom([]string{"", "100000000000000000000009"}).Draw(t, "last"),
 		Records:     uint64(rapid.Uint32().Draw(t, "records")), Units: uint64(rapid.Uint32().Draw(t, "units")),
 		Table: rapid.SampledFrom([]string{"", "orders"}).Draw(t, "table"),
 		Limit: 1000, HotRate: 700, Rest: uint64(rapid.Uint16().Draw(t, "rest")), IndexRest: uint64(rapid.Uint16().Draw(t, "index rest")),
@@ -65,7 +66,7 @@ func TestStoredForm(t *testing.T) {
 func TestKeyForm(t *testing.T) {
 	item := heat.Item{Start: noon.Add(10 * time.Second), Window: 10 * time.Second, StreamShard: "shardId-1", Part: "77"}
 	attributes := item.Stored(item.End().Add(time.Hour))
-	if pk, sk := dynamo.Text(attributes, "pk"), dynamo.Text(attributes, "sk"); pk != "K#2026-01-05T12#4" || sk != "2026-01-05T12:00:10.000Z#shardId-1#77" {
+	if pk, sk := dynamo.Text(attributes, "pk"), dynamo.Text(attributes, "sk"); pk != "K#2026-01-05T12#0" || sk != "2026-01-05T12:00:10.000Z#shardId-1#77" {
 		t.Errorf("primary key %s, %s", pk, sk)
 	}
 	if v := attributes["expires_at"].(*types.AttributeValueMemberN).Value; v != fmt.Sprint(noon.Unix()+3620) {
@@ -95,21 +96,21 @@ func TestQueriesFindWindows(t *testing.T) {
 		attributes := item.Stored(noon)
 		pk, sk := dynamo.Text(attributes, "pk"), dynamo.Text(attributes, "sk")
 		low, high := heat.SortBounds(from, to)
-		found := slices.Contains(heat.Partitions(from, to, false), pk) && low <= sk && sk <= high
+		partitions, _ := heat.Prompt.Partitions(item.Start)
+		found := slices.Contains(partitions, pk) && low <= sk && sk <= high
 		if want := !item.Start.Before(from) && item.Start.Before(to); found != want {
 			rt.Fatalf("%s in [%v, %v): found %v, want %v", sk, from, to, found, want)
 		}
 	})
 }
 
-// TestPartitions checks the partition keys of two hours: all salts, of windows that are stored alone and of held ones.
+// TestPartitions checks the partition keys of an hour, and of a day of blocks.
 func TestPartitions(t *testing.T) {
-	list := heat.Partitions(noon.Add(-time.Second), noon.Add(time.Second), true)
-	if len(list) != 4*heat.Salts || list[0] != "K#2026-01-05T11#0" || list[heat.Salts] != "Q#2026-01-05T11#0" || list[len(list)-1] != "Q#2026-01-05T12#7" {
-		t.Errorf("got %v", list)
-	}
-	if list := heat.Partitions(noon, noon, true); len(list) != 0 {
-		t.Errorf("an empty range has the partitions %v, want none", list)
+	for s, want := range map[heat.Series]string{heat.Prompt: "K#2026-01-05T12#0", heat.Late: "K#late#2026-01-05T12#0", heat.Minutes: "H#1m#2026-01-05T12", heat.Blocks: "H#10m#2026-01-05"} {
+		list, end := s.Partitions(noon.Add(time.Second))
+		if each := map[heat.Series]int{heat.Prompt: heat.Salts, heat.Late: 2, heat.Minutes: 1, heat.Blocks: 1}[s]; len(list) != each || list[0] != want || !end.Equal(end.Truncate(time.Hour)) || !end.After(noon) {
+			t.Errorf("%v up to %v, want %s", list, end, want)
+		}
 	}
 }
 
@@ -160,7 +161,7 @@ func TestParseDamaged(t *testing.T) {
 		want  string
 	}
 	cases := []damage{
-		{"v", number("2"), "version 2"},
+		{"v", number("3"), "version 3"},
 		{"v", nil, "attribute v"},
 		{"windows", number("1"), "attribute windows"},
 		{"windows", null, "attribute windows"},

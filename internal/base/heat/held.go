@@ -25,7 +25,7 @@ const (
 	heldBytes = 540
 
 	// BusyKeys is the number of heaviest keys that a window stored alone keeps while quiet windows are held, of the
-	// table and of indexes each. With so many stream shards, layers still have more keys than they keep.
+	// table and of indexes each. With so many stream shards, minutes still have more keys than they keep.
 	BusyKeys = 32
 )
 
@@ -41,7 +41,7 @@ func StoredHeld(items []Item, put, expires time.Time) map[string]types.Attribute
 		windows = encode(keepHeaviest(items, keys-1), put, true)
 	}
 	return record.Item(stored{
-		Key: record.Key{PK: heldPrefix + strings.TrimPrefix(pk, prefix), SK: sk}, Version: version, Windows: windows, Expires: expires.Unix(),
+		Key: record.Key{PK: pk, SK: sk}, Version: version, Windows: windows, Expires: expires.Unix(),
 	})
 }
 
@@ -101,9 +101,3 @@ func DecodeHeld(text, streamShard string) (items []Item, err error) {
 	}
 	return items, d.fault(nil)
 }
-
-// heldPrefix begins the partition keys of windows that are stored together.
-const heldPrefix = "Q#"
-
-// HeldPartition reports whether a partition key has windows that were stored together.
-func HeldPartition(pk string) bool { return strings.HasPrefix(pk, heldPrefix) }

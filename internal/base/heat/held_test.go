@@ -34,8 +34,9 @@ func heldItems(windows, keys int) (items []heat.Item) {
 // heldWindows decodes all windows of a stored item.
 func heldWindows(t *testing.T, stored map[string]types.AttributeValue) (items []heat.Item) {
 	t.Helper()
-	held, err := heat.Open(stored)
+	list, _, err := heat.Open(stored)
 	require.NoError(t, err)
+	held := list[0]
 	for held.More() {
 		it, err := held.Next()
 		require.NoError(t, err)
@@ -94,7 +95,7 @@ func TestDamagedHeld(t *testing.T) {
 	if _, err := heat.DecodeHeld("?", "s"); err == nil {
 		t.Error("DecodeHeld accepts a text that is not base64")
 	}
-	if _, err := heat.Open(map[string]types.AttributeValue{"sk": &types.AttributeValueMemberS{Value: "x"}}); err == nil {
+	if _, _, err := heat.Open(map[string]types.AttributeValue{"sk": &types.AttributeValueMemberS{Value: "x"}}); err == nil {
 		t.Error("Open accepts an item without windows")
 	}
 }

@@ -2,8 +2,8 @@ package heat
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -13,73 +13,129 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// Layer is a series of items that are folded over all stream shards. An item has one window, or the windows that start
-// in one minute, or in ten minutes. A window that is longer has an item of its own, with its own start.
-type Layer int
+// Series is a kind of stored items. Each window is in [Blocks], or in [Minutes] and [Late], or in [Prompt] and [Late]:
+// [Progress] has the bounds.
+type Series int
 
-// The layers.
+// The series.
 const (
-	ByWindow Layer = iota
-	ByMinute
-	ByTenMinutes
+	Prompt  Series = iota // items of stream shards that were put before their minute was folded
+	Late                  // items of stream shards that were put later
+	Minutes               // the windows that start in a minute, folded over all stream shards from Prompt
+	Blocks                // the windows that start in ten minutes, folded over all stream shards and time
 )
 
-// layers has the properties of each layer.
-var layers = [...]struct {
+// seriesTraits has the properties of each series.
+var seriesTraits = [...]struct {
 	prefix string
 	bucket shard.Bucket
-	length time.Duration
-	keys   int // number of the table's heaviest keys that an item keeps, and of indexes' keys
+	each   time.Duration // length of the bucket
+	salts  int           // partition keys of a bucket; 0 for one without a salt
+	length time.Duration // time of an item; 0 for items of stream shards
+	keys   int           // number of the table's heaviest keys that a folded window keeps, and of indexes' keys
 }{
-	ByWindow:     {"H#w#", shard.Hour, 0, 256},
-	ByMinute:     {"H#1m#", shard.Day, time.Minute, 512},
-	ByTenMinutes: {"H#10m#", shard.Day, 10 * time.Minute, 512},
+	Prompt:  {"K#", shard.Hour, time.Hour, Salts, 0, 0},
+	Late:    {"K#late#", shard.Hour, time.Hour, lateSalts, 0, 0},
+	Minutes: {"H#1m#", shard.Hour, time.Hour, 0, time.Minute, 256},
+	Blocks:  {"H#10m#", shard.Day, 24 * time.Hour, 0, 10 * time.Minute, 512},
 }
 
-// Length returns the time that an item covers; 0 for [ByWindow], whose windows have any length.
-func (l Layer) Length() time.Duration { return layers[l].length }
+// Length returns the time that an item covers; 0 for [Prompt] and [Late].
+func (s Series) Length() time.Duration { return seriesTraits[s].length }
 
-// Partitions returns the partition keys of the layer's items that start at from or later
-// and before to, in order of time.
-func (l Layer) Partitions(from, to time.Time) (list []string) {
-	for _, label := range layers[l].bucket.Labels(from, to, 0) {
-		list = append(list, layers[l].prefix+label)
+// Partitions returns the partition keys of the items that start in the hour of a time, or in its day for [Blocks]. It
+// also returns the end of the hour or day.
+func (s Series) Partitions(at time.Time) (list []string, end time.Time) {
+	t := seriesTraits[s]
+	pk, end := t.prefix+t.bucket.Label(at, 0), at.Truncate(t.each).Add(t.each)
+	if t.salts == 0 {
+		return []string{pk}, end
 	}
-	return list
+	for salt := range t.salts {
+		list = append(list, shard.Hash.Join(pk, salt))
+	}
+	return list, end
 }
 
-// key returns the primary key of a layer's item. It depends only on the table whose stream was read, the item's start
-// and the length of its base windows.
-func (l Layer) key(it *Item) (pk, sk string) {
-	pk = layers[l].prefix + layers[l].bucket.Label(it.Start, 0)
-	return pk, bound(it.Start) + "#" + cmp.Or(it.Table, it.Own) + "#" + strconv.FormatInt(it.Base.Milliseconds(), 10)
+// partition returns the partition key of a stream shard's item in [Prompt] or [Late].
+func (s Series) partition(it *Item) string {
+	list, _ := s.Partitions(it.Start)
+	return list[shard.Calculated(it.StreamShard, len(list))]
 }
 
-// Fold folds items into the layer's items for the time that begins at start, one for each group of foldGroups.
-func (l Layer) Fold(items []Item, start time.Time) (folded []Item) {
+// Span has the windows that start in a minute or in a block, folded over all stream shards. A window that is longer has
+// its own start.
+type Span struct {
+	Start      time.Time
+	Windows    []Item // of any tables; in order of time for each
+	Incomplete bool   // windows may be missing
+}
+
+// ErrIncomplete means that a minute or a block is missing or may lack windows.
+var ErrIncomplete = errors.New("lacks windows")
+
+// storedSpan is the stored form of a span. The windows of each table are encoded together.
+type storedSpan struct {
+	record.Key
+	Version    uint64    `dynamodbav:"v"`
+	Tables     []encoded `dynamodbav:"tables"`
+	Incomplete bool      `dynamodbav:"incomplete"`
+	Expires    int64     `dynamodbav:"expires_at"` // Unix seconds
+}
+
+// encoded has encoded windows: see coder. It is a type because DynamoDB's sets of bytes can't be empty.
+type encoded []byte
+
+// maxSpanBytes bounds the windows of a stored span.
+const maxSpanBytes = 300_000
+
+// Stored returns the attributes of a span of [Minutes] or [Blocks]; TTL deletes it some time after expires. Its windows
+// keep the heaviest keys, 256 in Minutes and 512 in Blocks, and all hot keys, as far as they fit.
+func (s Series) Stored(x *Span, expires time.Time) map[string]types.AttributeValue {
+	keys := seriesTraits[s].keys
+	tables := []encoded{} // not nil, which is stored as NULL
+	for bytes := maxBytes; ; bytes /= 2 {
+		size := 0
+		tables = tables[:0]
+		for _, list := range foldGroups(x.Windows) {
+			for i, it := range list {
+				list[i] = it.trimmed(cut{keys, it.HotRate, bytes}, cut{keys, it.HotRate, bytes / 2})
+				list[0].Limit, list[0].HotRate = min(list[0].Limit, it.Limit), min(list[0].HotRate, it.HotRate)
+			}
+			tables = append(tables, encode(list, x.Start, false))
+			size += len(tables[len(tables)-1])
+		}
+		if size <= maxSpanBytes {
+			break
+		}
+	}
+	return record.Item(storedSpan{s.key(x.Start, ""), version, tables, x.Incomplete, expires.Unix()})
+}
+
+// LateMark returns the attributes of a note that the block of a window may lack an item, which is put when the block may
+// have been folded.
+func LateMark(start, expires time.Time) map[string]types.AttributeValue {
+	start = AlignDown(start, Blocks.Length())
+	return record.Item(storedSpan{Blocks.key(start, "late"), version, []encoded{}, true, expires.Unix()})
+}
+
+// key returns the primary key of an item that is folded over all stream shards.
+func (s Series) key(start time.Time, what string) record.Key {
+	partitions, _ := s.Partitions(start)
+	return record.Key{PK: partitions[0], SK: bound(start) + "#" + what}
+}
+
+// FoldAll folds items, one table's and base window's together: those that start in the time from start to start+length,
+// or at the start of a longer window.
+func FoldAll(items []Item, start time.Time, length time.Duration) (folded []Item) {
 	for _, kind := range foldGroups(items) {
-		if base := kind[0].base(); base > l.Length() { // at most one such window starts in the time
+		if base := kind[0].base(); base > length { // at most one such window starts in the time
 			folded = append(folded, Fold(kind, kind[0].Start, base))
 		} else {
-			folded = append(folded, Fold(kind, start, l.Length()))
+			folded = append(folded, Fold(kind, start, length))
 		}
 	}
 	return folded
-}
-
-// Stored returns the attributes of a folded item; TTL deletes it some time after expires. The item keeps the 256
-// heaviest keys, 512 in [ByMinute] and [ByTenMinutes], and all hot keys, as far as they fit into about 100 KB. It keeps
-// as many keys of indexes, in 50 KB.
-func (l Layer) Stored(it *Item, expires time.Time) map[string]types.AttributeValue {
-	pk, sk := l.key(it)
-	kept := it.Heaviest(layers[l].keys)
-	return record.Item(storedLayer{kept.stored(pk, sk, expires), it.Records})
-}
-
-// storedLayer is a stored item of a layer. An item with more records is not replaced.
-type storedLayer struct {
-	stored
-	Records uint64 `dynamodbav:"records"`
 }
 
 // Heaviest returns a folded item with that number of the table's heaviest keys and all its hot keys, as far as they fit
@@ -88,18 +144,23 @@ func (it Item) Heaviest(keys int) Item {
 	return it.trimmed(cut{keys, it.HotRate, maxBytes}, cut{keys, it.HotRate, maxIndexBytes})
 }
 
-// Progress is how far the layers are complete. Zero values are unknown.
+// Progress is how far heat is folded. Zero values are unknown.
 type Progress struct {
-	From time.Time `dynamodbav:"from"` // the layers have the windows that start at From or later
-	To   time.Time `dynamodbav:"to"`   // and before To
-	Late time.Time `dynamodbav:"late"` // up to this time the task has added items that were put late
-	Read time.Time `dynamodbav:"read"` // a time from Read to To without an item had no writes
-	Ran  time.Time `dynamodbav:"ran"`  // the last run of the task
+	From   time.Time `dynamodbav:"from"`   // the windows that start at From or later
+	To     time.Time `dynamodbav:"to"`     // and before To are in Minutes and Late,
+	Blocks time.Time `dynamodbav:"blocks"` // and those before Blocks also in Blocks
+	Sums   time.Time `dynamodbav:"sums"`   // the task has sent the metrics of windows before Sums
+	Read   time.Time `dynamodbav:"read"`   // a time from Read to To without an item had no writes
+	Ran    time.Time `dynamodbav:"ran"`    // the last run of the task
+	Puts   uint64    `dynamodbav:"puts"`   // how often the progress was stored; a run ends if another one has stored it
 
 	Window time.Duration `dynamodbav:"window"` // length of the detector's windows at Ran
 	Hold   time.Duration `dynamodbav:"hold"`   // quiet windows are stored together after each Hold; 0 if each is stored alone
-	Held   time.Duration `dynamodbav:"held"`   // the only Hold that there ever was, or MaxHold after a change
+	Held   time.Duration `dynamodbav:"held"`   // the only Hold that there ever was, NeverHeld without one, or MaxHold after a change
 }
+
+// NeverHeld is the [Progress.Held] of a detector that stores each window alone.
+const NeverHeld = time.Millisecond
 
 // HeldSince returns the earliest start that a stored item of several windows can have if one of them contains t.
 func (p *Progress) HeldSince(t time.Time) time.Time { return AlignDown(t, cmp.Or(p.Held, MaxHold)) }
@@ -123,41 +184,7 @@ func (p *Progress) Attributes() map[string]types.AttributeValue {
 func ParseProgress(attributes map[string]types.AttributeValue) (Progress, error) {
 	var s storedProgress
 	if err := read(attributes, &s); err != nil {
-		return Progress{}, fmt.Errorf("heat: progress of the layers: %w", err)
+		return Progress{}, fmt.Errorf("heat: progress of the folds: %w", err)
 	}
 	return s.Progress, nil
-}
-
-// Late is a note that an item was put after its windows may have been folded.
-type Late struct {
-	Start time.Time `dynamodbav:"start"` // of the windows
-	End   time.Time `dynamodbav:"end"`   // of the windows
-	Noted time.Time `dynamodbav:"noted"` // after the item was put
-}
-
-// LatePartition is the partition key of all such notes. The sort key is the time of the note, as in [SortBounds], the
-// windows' start, and the item's source.
-const LatePartition = "H#late"
-
-// storedLate is the stored form of Late.
-type storedLate struct {
-	record.Key
-	Version uint64 `dynamodbav:"v"`
-	Late
-	Expires int64 `dynamodbav:"expires_at"` // Unix seconds
-}
-
-// LateNote returns the attributes of a note about the item, whose windows end at end.
-func (it *Item) LateNote(end, noted, expires time.Time) map[string]types.AttributeValue {
-	key := record.Key{PK: LatePartition, SK: bound(noted) + "#" + bound(it.Start) + "#" + it.source()}
-	return record.Item(storedLate{key, version, Late{it.Start, end, schema.CeilMilli(noted)}, expires.Unix()})
-}
-
-// ParseLate decodes a note.
-func ParseLate(attributes map[string]types.AttributeValue) (Late, error) {
-	var s storedLate
-	if err := read(attributes, &s); err != nil {
-		return Late{}, fmt.Errorf("heat: note %q of a late item: %w", sortKey(attributes), err)
-	}
-	return s.Late, nil
 }

@@ -9,7 +9,7 @@ import (
 // with Add.
 func (m *Map) AddUnread(w Window) {
 	window := Item{Start: w.Start, Window: cmp.Or(w.Length, m.length())}
-	if len(w.Items) > 0 {
+	if w.Length == 0 && len(w.Items) > 0 {
 		window.Window = w.Items[0].Window
 	}
 	for column, share := range m.shares(&window) {

@@ -211,15 +211,11 @@ func TestMergedRows(t *testing.T) {
 		rate  float64
 		error float64
 	}{
-		{[]Item{part(30, 1, 0), part(20, 2, 0)}, 5, 0.3}, {[]Item{part(30, 1, 0), part(20, 2, 5)}, 3, 0.1},
+		{[]Item{part(30, 1, 0), part(20, 2, 0)}, 5, 0.3},
 	} {
 		if rows := Merge(c.items); len(rows) != 1 || rows[0].WriteUnitsPerSecond != c.rate || rows[0].Error != c.error {
 			t.Errorf("%+v", rows)
 		}
-	}
-	full := tenSeconds(0, "s", 0, Key{Key: "a", Units: 30, PeakAt: zero})
-	if rows := Merge([]Item{part(30, 1, 0), full}); len(rows) != 1 || rows[0].Folded {
-		t.Errorf("a window that is not only folded: %+v", rows)
 	}
 }
 

@@ -21,19 +21,19 @@ var zero = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 // at returns the time some seconds after zero.
 func at(seconds int) time.Time { return zero.Add(time.Duration(seconds) * time.Second) }
 
-// TestTimesRelate checks how the times of windows and layers relate.
+// TestTimesRelate checks how the times of windows, minutes and blocks relate.
 func TestTimesRelate(t *testing.T) {
 	for name, ok := range map[string]bool{
-		"a window waits for late items":              OnTime < Silence && Silence <= Patience && lagging*OnTime <= Patience,
-		"held windows have the time of others":       heldTime > OnTime && heldTime <= Patience,
-		"held windows are in one hour's partition":   time.Hour%MaxHold == 0,
-		"ten minutes have whole minutes":             ByTenMinutes.Length()%ByMinute.Length() == 0 && 24*time.Hour%ByTenMinutes.Length() == 0,
-		"held windows end within ten minutes' layer": ByTenMinutes.Length()%MaxHold == 0,
-		"a minute has whole windows":                 time.Minute%usualWindow == 0,
-		"a layer keeps more keys than a busy window": layers[ByWindow].keys > BusyKeys && BusyKeys > HeldKeys,
-		"a stored item fits into DynamoDB's":         maxBytes+maxIndexBytes < 400*1024,
-		"a crowd's keys are normal":                  crowdKey < crowdShare && crowdShare < atLimit && atLimit < 1 && 1 < overLimit,
-		"the largest packed key fits into an item":   2048+maxPackedNumbers+maxPackedTop < maxIndexBytes,
+		"a window waits for late items":               OnTime < Silence && Silence <= Patience && lagging*OnTime <= Patience,
+		"held windows have the time of others":        heldTime > OnTime && heldTime <= Patience,
+		"held windows are in one hour's partition":    time.Hour%MaxHold == 0,
+		"blocks have whole minutes":                   Blocks.Length()%Minutes.Length() == 0 && 24*time.Hour%Blocks.Length() == 0,
+		"held windows end within a block":             Blocks.Length()%MaxHold == 0,
+		"a minute has whole windows":                  time.Minute%usualWindow == 0,
+		"a minute keeps more keys than a busy window": seriesTraits[Minutes].keys > BusyKeys && BusyKeys > HeldKeys,
+		"a stored item fits into DynamoDB's":          max(maxBytes+maxIndexBytes, maxSpanBytes) < 400*1024,
+		"a crowd's keys are normal":                   crowdKey < crowdShare && crowdShare < atLimit && atLimit < 1 && 1 < overLimit,
+		"the largest packed key fits into an item":    2048+maxPackedNumbers+maxPackedTop < maxIndexBytes,
 	} {
 		if !ok {
 			t.Error(name)
@@ -95,10 +95,8 @@ func TestSortKeys(t *testing.T) {
 			t.Errorf("%q: %q, %q", sk, shard, part)
 		}
 	}
-	late := Item{Start: zero, StreamShard: "s", Part: "p"}
-	note := late.LateNote(at(10), at(60).Add(time.Microsecond), at(3600))
-	if pk, sk := note["pk"].(*types.AttributeValueMemberS).Value, sortKey(note); pk != LatePartition || sk != "2026-01-05T12:01:00.001Z#2026-01-05T12:00:00.000Z#s#p" {
-		t.Errorf("late note at %s, %s", pk, sk)
+	if pk := LateMark(at(599), zero)["pk"].(*types.AttributeValueMemberS).Value; pk != "H#10m#2026-01-05" || sortKey(LateMark(at(599), zero)) != "2026-01-05T12:00:00.000Z#late" {
+		t.Errorf("a mark at %s", pk)
 	}
 	for _, c := range []struct {
 		held time.Duration
@@ -107,10 +105,6 @@ func TestSortKeys(t *testing.T) {
 		if got := (&Progress{Held: c.held}).HeldSince(at(299)); !got.Equal(c.want) {
 			t.Errorf("held for %v: since %v", c.held, got)
 		}
-	}
-	own := Item{Own: "events", Start: zero, Base: time.Minute}
-	if _, sk := ByMinute.key(&own); sk != "2026-01-05T12:00:00.000Z#events#60000" {
-		t.Errorf("a layer's item of own tables at %s", sk)
 	}
 }
 
@@ -208,7 +202,7 @@ func TestStoredTopsOfKeys(t *testing.T) {
 	for _, k := range []Key{{Top: 10, TopErr: 2, TopMost: 12, TopAt: zero}, {Top: 9, TopErr: 2, TopMost: 12, TopAt: zero}, {Top: 10, TopErr: 1, TopMost: 12, TopAt: zero}, {Top: 10, TopErr: 2, TopMost: 11, TopAt: zero}, {Top: 10, TopErr: 2, TopMost: 12, TopAt: at(10)}} {
 		k.Key, k.Units, k.Err, k.Writes, k.PeakAt = "a", 10, 2, 10, zero
 		it := Item{Start: zero, Window: time.Minute, Base: 10 * time.Second, Limit: 100, HotRate: 70, Units: 10, Keys: []Key{k}}
-		if got, err := Parse(ByMinute.Stored(&it, zero)); err != nil || !slices.Equal(got.Keys, it.Keys) {
+		if got, err := Parse(Blocks.Stored(&Span{Start: zero, Windows: []Item{it}}, zero)); err != nil || !slices.Equal(got.Keys, it.Keys) {
 			t.Errorf("%+v is read as %+v, %v", k, got.Keys, err)
 		}
 	}
@@ -498,7 +492,7 @@ func TestAdviceOnMoments(t *testing.T) {
 	}
 }
 
-// TestKeysOfOwnTables checks the base keys of keys and rows, and that items of layers have no crowd.
+// TestKeysOfOwnTables checks the base keys of keys and rows, and that folded items have no crowd.
 func TestKeysOfOwnTables(t *testing.T) {
 	for _, c := range []struct {
 		key  Key
@@ -516,7 +510,57 @@ func TestKeysOfOwnTables(t *testing.T) {
 	if crowd.Crowd().Keys != 2 || folded.Crowd().Keys != 0 {
 		t.Errorf("crowds of %d and %d keys", crowd.Crowd().Keys, folded.Crowd().Keys)
 	}
-	if HeldPartition("K#2026-01-05T12#0") || !HeldPartition("Q#2026-01-05T12#0") {
-		t.Error("HeldPartition is wrong")
+}
+
+// TestCounts checks which items of a window, put in time or late, have the records of a redelivered one: none, some or
+// all.
+func TestCounts(t *testing.T) {
+	item := func(part, last string, records uint64) Item {
+		it := tenSeconds(0, "s", 0)
+		it.Part, it.Last, it.Records = part, last, records
+		return it
+	}
+	none, some, all := [2]bool{}, [2]bool{true, false}, [2]bool{true, true}
+	for _, c := range []struct {
+		stored, again Item
+		want          [2]bool
+	}{
+		{item("7", "", 5), item("7", "", 5), all},
+		{item("7", "", 5), item("7", "", 4), all},
+		{item("7", "", 5), item("7", "", 6), some},
+		{item("7", "", 5), item("8", "", 5), none},
+		{item("9", "12", 4), item("8", "12", 4), none},
+		{item("9", "12", 4), item("9", "15", 4), all}, // later records are of other windows
+		{item("9", "12", 4), item("9", "15", 5), some},
+		{item("9", "12", 4), item("10", "12", 3), all},
+		{item("9", "12", 4), item("10", "11", 2), all},
+		{item("9", "12", 4), item("10", "13", 1), some},
+		{item("9", "12", 4), item("12", "", 1), all},
+		{item("9", "12", 4), item("13", "14", 1), none},
+		{item("9", "12", 4), item("none", "", 0), none},
+		{item("none", "", 0), item("none", "", 0), all},
+	} {
+		stored := c.stored.Stored(zero)
+		partitions, low, high := c.again.Others()
+		if sk := sortKey(stored); stored["pk"].(*types.AttributeValueMemberS).Value != partitions[Prompt] || sk < low || sk > high {
+			t.Errorf("%s is not in %v from %s to %s", sk, partitions, low, high)
+		}
+		c.stored.MakeLate(stored)
+		first, whole := Counts(stored, []Item{c.again})
+		if stored["pk"].(*types.AttributeValueMemberS).Value != partitions[Late] || first != c.want[0] || whole != c.want[1] {
+			t.Errorf("%s to %s, again %s to %s of %d: %t, %t, want %t", c.stored.Part, c.stored.Last, c.again.Part, c.again.Last, c.again.Records, first, whole, c.want)
+		}
+	}
+	two := []Item{item("7", "", 2), item("8", "", 3)}
+	two[1].Start = at(10)
+	stored := StoredHeld(two, zero, zero)
+	if first, whole := Counts(stored, two); !first || !whole {
+		t.Errorf("held windows: %t, %t", first, whole)
+	}
+	if first, whole := Counts(stored, append(two, item("9", "", 1))); !first || whole {
+		t.Errorf("a held window more: %t, %t", first, whole)
+	}
+	if first, whole := Counts(nil, two); first || whole {
+		t.Error("an unreadable item counts")
 	}
 }

@@ -27,7 +27,7 @@ type window struct {
 }
 
 func (it *Item) window() window {
-	return window{table: it.Table, start: it.Start.UnixMilli(), length: it.Window, base: it.Base}
+	return window{table: it.Table, start: it.Start.UnixMilli(), length: it.Window, base: it.base()}
 }
 
 func (e entry) window() window {
@@ -105,17 +105,8 @@ func tallyOf(entries []entry, rest uint64) tally {
 	t.err += unlisted
 	first := entries[0]
 	t.top, t.topErr, t.topAt, t.topMost = t.units, t.err, first.item.Start, t.units+t.err
-	if base := first.item.Base; base > 0 {
+	if first.item.base() < first.item.Window {
 		t.top, t.topErr, t.topAt, t.topMost = first.key.Top, first.key.TopErr, first.key.TopAt, first.key.TopMost
-		if base == first.item.Window { // other items may have parts of the same base window
-			t.topErr += unlisted
-			for _, e := range entries[1:] {
-				if e.key.TopAt.Equal(t.topAt) {
-					t.top += e.key.Top
-					t.topErr += e.key.TopErr
-				}
-			}
-		}
 	}
 	return t
 }
@@ -133,7 +124,7 @@ func compareEntries(a, b entry) int {
 		strings.Compare(a.item.Table, b.item.Table),
 		a.item.Start.Compare(b.item.Start),
 		cmp.Compare(a.item.Window, b.item.Window),
-		cmp.Compare(a.item.Base, b.item.Base),
+		cmp.Compare(a.item.base(), b.item.base()),
 		a.key.PeakAt.Compare(b.key.PeakAt),
 	)
 }

@@ -99,7 +99,7 @@ const (
 	pageSeconds     = 0.5   // pause after a page
 	maxPages        = 100
 	standingUnits   = 44_000 // RCU a day of tasks and polls
-	layerUnits      = 96_000 // WCU a day: an item of 8 KB each window, 17 a minute, 18 each ten minutes
+	foldUnits       = 39_000 // WCU a day: an item of 22 KB each minute, three of the progress, 18 KB each ten minutes
 	detectorMetrics = 4      // of each table, without metrics of hot keys and faults
 	hotKeys         = 100    // maximum number of keys with metrics
 	utilization     = 0.7    // of provisioned capacity
@@ -189,13 +189,13 @@ func (w work) watching(p Prices) []Line {
 	if plan.TumblingWindow(w.deployed, window) == window {
 		size = 10
 	}
-	layerReads := (reports*size*2 + layerUnits) / 4 // consistent reads, of most items two
+	foldReads := (reports*size + foldUnits*2) / 4 // consistent reads, of minutes two
 	pauses := layerRuns * pageSeconds * min(maxPages, math.Floor(float64(closedShards*w.shards)/pageShards))
 	lines := []Line{
 		{"heat items", fmt.Sprintf("%.0f of %.0f KB", reports, size), reports * size * p.Tables.OnDemandWrite / million},
 		{
-			"layers of heat", fmt.Sprintf("%d write units, %.2f million read units; %.0f s of pauses", layerUnits, layerReads/million, pauses),
-			(layerUnits*p.Tables.OnDemandWrite+layerReads*p.Tables.OnDemandRead)/million + pauses*p.GBSecond,
+			"folds of heat", fmt.Sprintf("%d write units, %.2f million read units; %.0f s of pauses", foldUnits, foldReads/million, pauses),
+			(foldUnits*p.Tables.OnDemandWrite+foldReads*p.Tables.OnDemandRead)/million + pauses*p.GBSecond,
 		},
 		{"metrics", fmt.Sprintf("%d PutMetricData, %d metrics of each table", layerRuns, detectorMetrics), layerRuns/1000.0*p.PutMetrics + 2*detectorMetrics*p.Metric/daysAMonth},
 		{"metrics of hot keys", fmt.Sprintf("%d names, with their alarm", hotKeys), hotKeys * (p.Metric + p.Alarm) / daysAMonth},

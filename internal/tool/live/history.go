@@ -16,14 +16,13 @@ type history struct {
 
 // kept has the layers, with the time and the number of keys that each keeps.
 var kept = [...]struct {
-	layer  heat.Layer
 	length time.Duration
 	keys   int
 	keep   time.Duration
 }{
-	{heat.ByWindow, Window, 256, time.Hour},
-	{heat.ByMinute, heat.ByMinute.Length(), 128, 24 * time.Hour},
-	{heat.ByTenMinutes, heat.ByTenMinutes.Length(), 128, 7 * 24 * time.Hour},
+	{Window, 256, time.Hour},
+	{time.Minute, 128, 24 * time.Hour},
+	{10 * time.Minute, 128, 7 * 24 * time.Hour},
 }
 
 // addWindow appends a window, which must follow the last one.
@@ -49,7 +48,7 @@ func (h *history) foldIntoLayer(layer int, start time.Time, items []heat.Item) {
 }
 
 func fold(layer int, start time.Time, items []heat.Item) []heat.Item {
-	folded := kept[layer].layer.Fold(items, start)
+	folded := heat.FoldAll(items, start, kept[layer].length)
 	for i := range folded {
 		folded[i] = folded[i].Heaviest(kept[layer].keys)
 	}
@@ -58,7 +57,7 @@ func fold(layer int, start time.Time, items []heat.Item) []heat.Item {
 
 // amend adds late items to a window, and to the coarser windows that contain it.
 func (h *history) amend(start time.Time, items []heat.Item) {
-	late := heat.ByWindow.Fold(items, start)
+	late := heat.FoldAll(items, start, Window)
 	for i := range h.layers {
 		w := h.windowAt(i, start)
 		if w == nil {

@@ -217,7 +217,7 @@ func (r *pastReader) addWindow(start time.Time) {
 	if len(items) == 0 {
 		items = []heat.Item{blank}
 	}
-	items = heat.ByWindow.Fold(items, start)
+	items = heat.FoldAll(items, start, Window)
 	for i := range items {
 		items[i] = items[i].Heaviest(pastKeys)
 	}

@@ -162,7 +162,7 @@ func (s *System) counted(t *testing.T) (low, high map[string]uint64) {
 		require.NoError(t, err)
 		for _, attributes := range page.Items {
 			if pk := attributes["pk"].(*types.AttributeValueMemberS).Value; pk < "K#2" || pk > "K#3" {
-				continue // layers, summaries of hours, metric names
+				continue // late items, minutes, metric names
 			}
 			item, err := heat.Parse(attributes)
 			require.NoError(t, err)

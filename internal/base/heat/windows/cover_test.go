@@ -19,31 +19,29 @@ var start = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 // at returns the time some seconds after start.
 func at(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 
-// TestCover checks from which layers a time range is read.
+// TestCover checks from which series a time range is read.
 func TestCover(t *testing.T) {
-	folded := heat.Progress{From: at(60), To: at(1930)}
-	names := map[heat.Layer]string{full: "full", heat.ByWindow: "window", heat.ByMinute: "minute", heat.ByTenMinutes: "ten"}
+	folded := heat.Progress{From: at(60), To: at(1920), Blocks: at(1800)}
 	for _, c := range []struct {
 		from, to int
 		step     time.Duration
 		p        heat.Progress
 		want     string
 	}{
-		{0, 2000, 10 * time.Minute, folded, "full 0-60, minute 60-600, ten 600-1800, minute 1800-1920, window 1920-1930, full 1930-2000"},
-		{0, 2000, 10*time.Minute - 1, folded, "full 0-60, minute 60-1920, window 1920-1930, full 1930-2000"},
-		{0, 2000, time.Second, folded, "full 0-60, window 60-1930, full 1930-2000"},
-		{630, 640, time.Hour, folded, "window 630-640"},
-		{600, 1200, time.Hour, folded, "ten 600-1200"},
-		{601, 1200, time.Hour, folded, "window 601-660, minute 660-1200"},
-		{0, 60, time.Hour, folded, "full 0-60"},
-		{1930, 2000, time.Hour, folded, "full 1930-2000"},
-		{0, 2000, time.Hour, heat.Progress{}, "full 0-2000"},
+		{0, 2000, 10 * time.Minute, folded, "prompt 0-60, minute 60-600, block 600-1800, minute 1800-1920, prompt 1920-2000"},
+		{0, 2000, 10*time.Minute - 1, folded, "prompt 0-60, minute 60-1920, prompt 1920-2000"},
+		{630, 640, time.Hour, folded, "minute 630-640"},
+		{600, 1200, time.Hour, folded, "block 600-1200"},
+		{601, 1200, time.Hour, folded, "minute 601-1200"},
+		{0, 60, time.Hour, folded, "prompt 0-60"},
+		{1930, 2000, time.Hour, folded, "prompt 1930-2000"},
+		{0, 2000, time.Hour, heat.Progress{}, "prompt 0-2000"},
 		{5, 5, time.Hour, folded, ""},
 		{6, 5, time.Hour, folded, ""},
 	} {
 		var texts []string
-		for _, s := range cover(at(c.from), at(c.to), c.step, c.p, heat.ByTenMinutes) {
-			texts = append(texts, fmt.Sprintf("%s %v-%v", names[s.layer], s.from.Sub(start).Seconds(), s.to.Sub(start).Seconds()))
+		for _, s := range cover(at(c.from), at(c.to), c.step, c.p) {
+			texts = append(texts, fmt.Sprintf("%s %v-%v", []string{"prompt", "late", "minute", "block"}[s.of[0]], s.from.Sub(start).Seconds(), s.to.Sub(start).Seconds()))
 		}
 		if got := strings.Join(texts, ", "); got != c.want {
 			t.Errorf("%d to %d by %v: %s, want %s", c.from, c.to, c.step, got, c.want)
@@ -51,10 +49,32 @@ func TestCover(t *testing.T) {
 	}
 }
 
+// TestMissingMinutes checks that a missing minute, or a mark, is a window that can't be read.
+func TestMissingMinutes(t *testing.T) {
+	minute := func(second int, windows ...heat.Item) dynamo.Item {
+		return heat.Minutes.Stored(&heat.Span{Start: at(second), Windows: windows}, at(100))
+	}
+	it := heat.Item{Start: at(70), Window: 10 * time.Second, Base: 10 * time.Second, Limit: 1, HotRate: 1}
+	for want, items := range map[string][]dynamo.Item{
+		"30:0/1, 60:0/1, 120:0/1": {},
+		"60:0/1, 120:0/1":         {minute(0)},
+		"70:1/0, 120:0/1":         {minute(0), minute(60, it)},
+		"30:0/1, 70:1/0":          {minute(60, it), minute(120)},
+	} {
+		if got := windowsOfFeed(&feed{pk: "pk", from: at(30), to: at(140), every: time.Minute, due: at(0)}, [][]dynamo.Item{items}); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 // windowsOf returns the windows, by second, of one partition with these items in pages, read from one second to another.
-func windowsOf(t *testing.T, from, to int, pages ...[]dynamo.Item) string {
-	t.Helper()
-	f := &feed{pk: "pk", from: at(from), to: at(to), next: func() (*dynamodb.QueryOutput, error, bool) {
+func windowsOf(from, to int, pages ...[]dynamo.Item) string {
+	return windowsOfFeed(&feed{pk: "pk", from: at(from), to: at(to)}, pages)
+}
+
+// windowsOfFeed returns the windows of a feed with these pages.
+func windowsOfFeed(f *feed, pages [][]dynamo.Item) string {
+	f.next = func() (*dynamodb.QueryOutput, error, bool) {
 		if len(pages) == 0 {
 			return nil, nil, false
 		}
@@ -64,7 +84,7 @@ func windowsOf(t *testing.T, from, to int, pages ...[]dynamo.Item) string {
 			return nil, errors.New("broken"), true
 		}
 		return &dynamodb.QueryOutput{Items: page}, nil, true
-	}}
+	}
 	var texts []string
 	for {
 		w, err := nextWindow([]*feed{f})
@@ -123,7 +143,7 @@ func TestFeed(t *testing.T) {
 		{0, 100, pages{{window(0, "")}, nil}, `heat: reading items of "pk": broken`},
 		{0, 100, pages{{window(0, ""), window(10, ""), window(20, "")}, nil}, `0:1/0, heat: reading items of "pk": broken`},
 	} {
-		if got := windowsOf(t, c.from, c.to, c.pages...); got != c.want {
+		if got := windowsOf(c.from, c.to, c.pages...); got != c.want {
 			t.Errorf("%d to %d: %s, want %s", c.from, c.to, got, c.want)
 		}
 	}

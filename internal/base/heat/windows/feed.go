@@ -21,6 +21,9 @@ type feed struct {
 	reached  time.Time       // later pages have no window before reached
 	done     bool            // there is no later page
 	undated  []error         // errors of items without a time
+
+	every time.Duration // length of folded items; 0 for items of stream shards
+	due   time.Time     // start of the next folded item
 }
 
 // storedWindow is a window's item, or the error of an unreadable item.
@@ -29,6 +32,7 @@ type storedWindow struct {
 	item  heat.Item
 	err   error
 	rest  *heat.Decoder // of the stored item's later windows
+	every time.Duration // with an error: length of the folded item
 }
 
 // fillBuffer reads pages until the first window is certainly the partition's next one.
@@ -37,6 +41,7 @@ func (f *feed) fillBuffer() error {
 		page, err, more := f.next()
 		if !more {
 			f.done = true
+			f.expect(f.to)
 			return nil
 		}
 		if err != nil {
@@ -49,16 +54,30 @@ func (f *feed) fillBuffer() error {
 	return nil
 }
 
-// addItem inserts the first window of a stored item.
+// expect inserts faults for the folded items that are due before a time, and are missing.
+func (f *feed) expect(before time.Time) {
+	for ; f.every > 0 && f.due.Before(before); f.due = f.due.Add(f.every) {
+		f.insertFault(f.due, fmt.Errorf("the item of %s %w: it is missing", f.due.Format(time.RFC3339), heat.ErrIncomplete))
+	}
+}
+
+// addItem inserts the first windows of a stored item.
 func (f *feed) addItem(attributes dynamo.Item) {
 	start, ok := heat.Start(attributes)
-	windows, err := heat.Open(attributes)
+	tables, incomplete, err := heat.Open(attributes)
 	if ok {
 		f.reached = start
+		f.expect(start)
+		f.due = start.Add(f.every)
+	}
+	if incomplete && err == nil {
+		f.insertFault(start, fmt.Errorf("the item of %s %w", start.Format(time.RFC3339), heat.ErrIncomplete))
 	}
 	switch {
 	case err == nil:
-		f.insertNext(windows)
+		for _, windows := range tables {
+			f.insertNext(windows)
+		}
 	case ok:
 		f.insertFault(start, err)
 	default:
@@ -93,7 +112,7 @@ func (f *feed) insertNext(windows *heat.Decoder) {
 }
 
 func (f *feed) insertFault(start time.Time, err error) {
-	f.insert(&storedWindow{start: later(start, f.from), err: fmt.Errorf("partition %q: %w", f.pk, err)})
+	f.insert(&storedWindow{start: later(start, f.from), err: fmt.Errorf("partition %q: %w", f.pk, err), every: f.every})
 }
 
 func (f *feed) insert(r *storedWindow) {
@@ -135,6 +154,7 @@ func nextWindow(feeds []*feed) (w heat.Window, err error) {
 		for len(f.list) > 0 && f.list[0].start.Equal(w.Start) {
 			if f.list[0].err != nil {
 				w.Unreadable = append(w.Unreadable, f.list[0].err)
+				w.Length = max(w.Length, f.list[0].every)
 			} else {
 				w.Items = append(w.Items, f.list[0].item)
 			}

@@ -23,16 +23,23 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
-// Reader reads the heat table. It is a [heat.Source]: it reads layers for the time that is folded, and full items for
-// the rest. Consistent selects consistent reads.
+// Reader reads the heat table. It is a [heat.Source]. Consistent selects consistent reads.
 type Reader struct {
 	Client     client.Querier
 	Table      string
 	Consistent bool
 }
 
-// All iterates over the full items of the windows that start at from or later and before to, in order of time. Only
-// some pages of an hour are in memory. It ends after an error.
+// Which series each span of time is read from.
+var (
+	full    = []heat.Series{heat.Prompt, heat.Late}
+	prompt  = []heat.Series{heat.Prompt}
+	minutes = []heat.Series{heat.Minutes, heat.Late}
+	blocks  = []heat.Series{heat.Blocks}
+)
+
+// All iterates over the items of all stream shards, of the windows that start at from or later and before to, in order
+// of time. Only some pages of an hour are in memory. It ends after an error.
 func (r Reader) All(ctx context.Context, from, to time.Time) iter.Seq2[heat.Window, error] {
 	return func(yield func(heat.Window, error) bool) {
 		p, err := r.Progress(ctx)
@@ -40,27 +47,28 @@ func (r Reader) All(ctx context.Context, from, to time.Time) iter.Seq2[heat.Wind
 			yield(heat.Window{}, err)
 			return
 		}
-		r.readFull(ctx, p, from, to)(yield)
+		r.read(ctx, span{full, from, to}, p)(yield)
 	}
 }
 
-// readFull iterates over full items, given the progress.
-func (r Reader) readFull(ctx context.Context, p heat.Progress, from, to time.Time) iter.Seq2[heat.Window, error] {
-	return r.readPartitions(ctx, heat.Partitions(from, to, true), 2*heat.Salts, from, p.HeldSince(from), to)
-}
-
-// Alone is [Reader.All] without the quiet windows that are stored together (see [heat.MaxHold]).
+// Alone is [Reader.All] without items of several windows (see [heat.MaxHold]) that begin before from.
 func (r Reader) Alone(ctx context.Context, from, to time.Time) iter.Seq2[heat.Window, error] {
-	return r.readPartitions(ctx, heat.Partitions(from, to, false), heat.Salts, from, from, to)
+	return r.read(ctx, span{full, from, to}, heat.Progress{Held: heat.NeverHeld})
 }
 
-// Layer is [Reader.All] for a layer's items.
-func (r Reader) Layer(ctx context.Context, layer heat.Layer, from, to time.Time) iter.Seq2[heat.Window, error] {
-	return r.readPartitions(ctx, layer.Partitions(from, to), 1, from, from, to)
+// Prompt is [Reader.All] without late items, given the progress.
+func (r Reader) Prompt(ctx context.Context, p heat.Progress, from, to time.Time) iter.Seq2[heat.Window, error] {
+	return r.read(ctx, span{prompt, from, to}, p)
 }
 
-// Windows implements [heat.Source]. It reads the coarsest layers that are fine enough for step, and full items of the
-// time that no layer has: normally the last minute or two.
+// Folded iterates over the windows of minutes, with the late items of these windows folded into them.
+func (r Reader) Folded(ctx context.Context, p heat.Progress, from, to time.Time) iter.Seq2[heat.Window, error] {
+	return r.read(ctx, span{minutes, from, to}, p)
+}
+
+// Windows implements [heat.Source]. It reads blocks if the step allows it, minutes and late items since the last block,
+// and items of stream shards since the last minute: normally the last two minutes. A minute or block that is missing is
+// a window with an unreadable item.
 func (r Reader) Windows(ctx context.Context, from, to time.Time, step time.Duration) iter.Seq2[heat.Window, error] {
 	return func(yield func(heat.Window, error) bool) {
 		progress, err := r.Progress(ctx)
@@ -68,15 +76,8 @@ func (r Reader) Windows(ctx context.Context, from, to time.Time, step time.Durat
 			yield(heat.Window{}, err)
 			return
 		}
-		for _, s := range cover(from, to, step, progress, heat.ByTenMinutes) {
-			windows := r.readFull(ctx, progress, s.from, s.to)
-			if s.layer != full {
-				windows = r.Layer(ctx, s.layer, s.from, s.to)
-			}
-			for window, err := range windows {
-				if s.layer != full {
-					window.Length = s.layer.Length()
-				}
+		for _, s := range cover(from, to, step, progress) {
+			for window, err := range r.read(ctx, s, progress) {
 				if !yield(window, err) || err != nil {
 					return
 				}
@@ -85,46 +86,47 @@ func (r Reader) Windows(ctx context.Context, from, to time.Time, step time.Durat
 	}
 }
 
-// full stands for full items, which are finer than all layers.
-const full = heat.ByWindow - 1
-
-// span is a time range to read from one layer.
+// span is a time range to read from some series.
 type span struct {
-	layer    heat.Layer
+	of       []heat.Series
 	from, to time.Time
 }
 
-// cover divides a time range into spans to read, in order. If the layer is fine enough for step, the spans cover as
-// much as possible by it, and the ends by finer layers.
-func cover(from, to time.Time, step time.Duration, p heat.Progress, layer heat.Layer) []span {
-	if !from.Before(to) {
-		return nil
+// cover divides a time range into spans to read, in order.
+func cover(from, to time.Time, step time.Duration, p heat.Progress) (spans []span) {
+	within := func(t time.Time) time.Time { return earlier(later(t, from), to) }
+	add := func(of []heat.Series, from, to time.Time) {
+		if from.Before(to) {
+			spans = append(spans, span{of, from, to})
+		}
 	}
-	if layer == full {
-		return []span{{full, from, to}}
+	length := heat.Blocks.Length()
+	first := within(p.From)
+	last := later(first, within(p.To))
+	begin, end := first.Add(length-1).Truncate(length), earlier(p.Blocks, last).Truncate(length)
+	if step < length || !begin.Before(end) {
+		begin, end = last, last
 	}
-	first, last := from, to
-	if first.Before(p.From) {
-		first = p.From
-	}
-	if last.After(p.To) {
-		last = p.To
-	}
-	if length := layer.Length(); length > 0 {
-		first, last = first.Add(length-1).Truncate(length), last.Truncate(length)
-	}
-	if layer.Length() > step || !first.Before(last) {
-		return cover(from, to, step, p, layer-1)
-	}
-	spans := append(cover(from, first, step, p, layer-1), span{layer, first, last})
-	return append(spans, cover(last, to, step, p, layer-1)...)
+	add(full, from, first)
+	add(minutes, first, begin)
+	add(blocks, begin, end)
+	add(minutes, end, last)
+	add(full, last, to)
+	return spans
 }
 
-// Progress returns the progress of the layers. It is zero if there are no layers, or if another release wrote them.
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// Progress returns how far heat is folded. It is zero if nothing is, or if another release wrote it.
 func (r Reader) Progress(ctx context.Context) (p heat.Progress, err error) {
-	for item, err := range dynamo.Items(ctx, r.Client, r.query(heat.ProgressPartition, schema.SoleSK, schema.SoleSK)) {
+	for item, err := range dynamo.Items(ctx, r.Client, r.Query(heat.ProgressPartition, schema.SoleSK, schema.SoleSK)) {
 		if err != nil {
-			return p, fmt.Errorf("heat: reading the progress of the layers: %w", err)
+			return p, fmt.Errorf("heat: reading the progress of the folds: %w", err)
 		}
 		if p, err = heat.ParseProgress(item); errors.Is(err, heat.ErrVersion) {
 			return heat.Progress{}, nil
@@ -134,13 +136,8 @@ func (r Reader) Progress(ctx context.Context) (p heat.Progress, err error) {
 	return p, nil
 }
 
-// Query returns the query for the items of one partition.
-func (r Reader) Query(pk string, from, to time.Time) *dynamodb.QueryInput {
-	low, high := heat.SortBounds(from, to)
-	return r.query(pk, low, high)
-}
-
-func (r Reader) query(pk, low, high string) *dynamodb.QueryInput {
+// Query returns the query for the items of one partition, with sort keys from low to high.
+func (r Reader) Query(pk, low, high string) *dynamodb.QueryInput {
 	return &dynamodb.QueryInput{
 		TableName:              &r.Table,
 		ConsistentRead:         &r.Consistent,
@@ -151,35 +148,48 @@ func (r Reader) query(pk, low, high string) *dynamodb.QueryInput {
 	}
 }
 
-// readPartitions iterates over the windows of partitions, in order of time. Each hour or day has salts partitions, which it reads
-// concurrently. Stored items with several windows are read from held on.
-func (r Reader) readPartitions(ctx context.Context, partitions []string, salts int, from, held, to time.Time) iter.Seq2[heat.Window, error] {
+// read iterates over the windows of a span, in order of time. It reads the partitions of each hour or day concurrently.
+func (r Reader) read(ctx context.Context, s span, p heat.Progress) iter.Seq2[heat.Window, error] {
 	return func(yield func(heat.Window, error) bool) {
-		for together := range slices.Chunk(partitions, salts) {
-			if !r.readTogether(ctx, together, from, held, to, yield) {
+		for s.from.Before(s.to) {
+			part := s
+			_, end := s.of[0].Partitions(s.from)
+			part.to = earlier(s.to, end)
+			if !r.readTogether(ctx, part, p, yield) {
 				return
 			}
+			s.from = part.to
 		}
 	}
 }
 
-// readTogether yields the windows of several partitions, merged by time. It holds about a page of each in memory. It
-// returns false if the iteration must end.
-func (r Reader) readTogether(ctx context.Context, partitions []string, from, held, to time.Time, yield func(heat.Window, error) bool) bool {
+// readTogether yields the windows of a span in an hour or day, merged by time. It holds about a page of each partition
+// in memory. It returns false if the iteration must end.
+func (r Reader) readTogether(ctx context.Context, s span, p heat.Progress, yield func(heat.Window, error) bool) bool {
 	var feeds []*feed
-	for _, pk := range partitions {
-		first := from
-		if heat.HeldPartition(pk) { // an item with several windows has the first one's sort key
-			first = held
+	for _, series := range s.of {
+		f := feed{from: s.from, to: s.to, every: series.Length(), due: p.HeldSince(s.from)}
+		if f.every > 0 {
+			f.due = heat.AlignDown(s.from, f.every)
 		}
-		next, stop := iter.Pull2(dynamo.Pages(ctx, r.Client, r.Query(pk, first, to)))
-		defer stop()
-		feeds = append(feeds, &feed{pk: pk, next: next, from: from, to: to})
+		low, high := heat.SortBounds(f.due, s.to) // an item with several windows has the first one's sort key
+		partitions, _ := series.Partitions(s.from)
+		for _, pk := range partitions {
+			next, stop := iter.Pull2(dynamo.Pages(ctx, r.Client, r.Query(pk, low, high)))
+			defer stop()
+			of := f
+			of.pk, of.next = pk, next
+			feeds = append(feeds, &of)
+		}
 	}
 	for {
 		window, err := nextWindow(feeds)
 		if err == nil && window.Start.IsZero() {
 			return true
+		}
+		late := func(it heat.Item) bool { return it.Base == 0 }
+		if feeds[0].every > 0 && slices.ContainsFunc(window.Items, late) {
+			window.Items = heat.FoldAll(window.Items, window.Start, 0)
 		}
 		if !yield(window, err) || err != nil {
 			return false

@@ -67,40 +67,45 @@ func item(start time.Time, streamShard string) heat.Item {
 	return heat.Item{Start: start, Window: 10 * time.Second, StreamShard: streamShard, Limit: 1000, HotRate: 700, Units: 1, Records: 1}
 }
 
-// fold stores a progress, and the items within it in all layers.
-func (f *table) fold(items []heat.Item, p heat.Progress) {
-	f.put(p.Attributes())
-	for _, l := range []heat.Layer{heat.ByWindow, heat.ByMinute, heat.ByTenMinutes} {
-		length := max(l.Length(), 10*time.Second)
-		byStart := make(map[time.Time][]heat.Item)
-		for _, it := range items {
-			if start := it.Start.Truncate(length); !start.Before(p.From) && !start.Add(length).After(p.To) {
-				byStart[start] = append(byStart[start], it)
-			}
+// fold stores items in a series, in the time from from to to.
+func (f *table) fold(series heat.Series, items []heat.Item, from, to time.Time) {
+	for start := from; start.Before(to); start = start.Add(series.Length()) {
+		span := heat.Span{Start: start}
+		for at := start; at.Before(start.Add(series.Length())); at = at.Add(10 * time.Second) {
+			list := slices.DeleteFunc(slices.Clone(items), func(it heat.Item) bool { return !it.Start.Equal(at) })
+			span.Windows = append(span.Windows, heat.FoldAll(list, at, 0)...)
 		}
-		for start, list := range byStart {
-			for _, folded := range l.Fold(list, start) {
-				f.put(l.Stored(&folded, noon.Add(24*time.Hour)))
-			}
+		if series == heat.Blocks {
+			span.Windows = heat.FoldAll(span.Windows, start, series.Length())
 		}
+		f.put(series.Stored(&span, noon.Add(24*time.Hour)))
 	}
 }
 
-// TestWindows checks that each window of a range is returned once, in order, from the coarsest layer whose windows are
-// not longer than the step.
+// TestWindows checks that each window of a range is returned once, in order, from blocks if the step allows it. Some items
+// are late.
 func TestWindows(t *testing.T) {
 	f := newTable()
-	var items []heat.Item
+	var items, lateItems []heat.Item
 	const all = 3 * 360
 	for n := range all {
 		for shard := range 2 {
 			it := item(noon.Add(time.Duration(n)*10*time.Second), fmt.Sprint("s", shard))
-			f.put(it.Stored(noon.Add(24 * time.Hour)))
-			items = append(items, it)
+			stored := it.Stored(noon.Add(24 * time.Hour))
+			if late := n%7 == shard; late {
+				it.MakeLate(stored)
+				lateItems = append(lateItems, it)
+			} else {
+				items = append(items, it)
+			}
+			f.put(stored)
 		}
 	}
-	progress := heat.Progress{From: noon.Add(20 * time.Minute), To: noon.Add(2*time.Hour + 47*time.Minute + 30*time.Second), Late: noon}
-	f.fold(items, progress)
+	progress := heat.Progress{From: noon.Add(20 * time.Minute), To: noon.Add(2*time.Hour + 47*time.Minute)}
+	progress.Blocks = noon.Add(2 * time.Hour)
+	f.put(progress.Attributes())
+	f.fold(heat.Minutes, items, progress.From, progress.To)
+	f.fold(heat.Blocks, slices.Concat(items, lateItems), progress.From, progress.Blocks)
 	reader := windows.Reader{Client: f, Table: "heat"}
 	rapid.Check(t, func(rt *rapid.T) {
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 8))
@@ -133,7 +138,7 @@ func TestWindows(t *testing.T) {
 		if units != want {
 			rt.Fatalf("%v to %v by %v: %d units, want %d", from, to, step, units, want)
 		}
-		if inner := to.Sub(from) > time.Hour && from.After(progress.From) && to.Before(progress.To); inner && step >= 10*time.Minute && longest != 10*time.Minute {
+		if inner := to.Sub(from) > time.Hour && from.After(progress.From) && to.Before(progress.Blocks); inner && step >= 10*time.Minute && longest != 10*time.Minute {
 			rt.Fatalf("%v to %v by %v: the longest window is %v, want 10m", from, to, step, longest)
 		}
 	})
@@ -155,9 +160,8 @@ func TestFullItems(t *testing.T) {
 	}{
 		"all":      {reader.All(t.Context(), noon, to), "60:2 70:1 80:1 "},
 		"from 70":  {reader.All(t.Context(), from, to), "70:1 80:1 "},
-		"alone":    {reader.Alone(t.Context(), noon, to), "60:1 "},
+		"alone":    {reader.Alone(t.Context(), noon, to), "60:2 70:1 80:1 "},
 		"the held": {reader.Alone(t.Context(), from, to), ""},
-		"layers":   {reader.Layer(t.Context(), heat.ByMinute, noon, to), ""},
 	} {
 		got := ""
 		for w, err := range c.read {
@@ -170,7 +174,7 @@ func TestFullItems(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
-	in := reader.Query("K#x", noon, to)
+	in := reader.Query("K#x", "a", "b")
 	if *in.TableName != "heat" || !*in.ConsistentRead || dynamo.Text(in.ExpressionAttributeValues, ":pk") != "K#x" || dynamo.Text(in.ExpressionAttributeValues, ":low") >= dynamo.Text(in.ExpressionAttributeValues, ":high") {
 		t.Errorf("query %+v", in)
 	}
@@ -185,7 +189,7 @@ func TestFullItems(t *testing.T) {
 		t.Errorf("%d results after the progress failed", n)
 	}
 	f.broken = ""
-	f.items[heat.ProgressPartition]["-"]["v"] = dynamo.Number(2)
+	f.items[heat.ProgressPartition]["-"]["v"] = dynamo.Number(3)
 	if p, err := reader.Progress(t.Context()); err != nil || !p.From.IsZero() {
 		t.Errorf("a progress of another release: %+v, %v", p, err)
 	}
@@ -213,11 +217,11 @@ func TestWindowsWithoutLayers(t *testing.T) {
 // iteration.
 func TestWindowsFail(t *testing.T) {
 	f := newTable()
-	progress := heat.Progress{From: noon, To: noon.Add(30 * time.Minute), Late: noon}
+	progress := heat.Progress{From: noon, To: noon.Add(time.Minute)}
 	f.put(progress.Attributes())
 	damaged := item(noon, "s")
 	stored := damaged.Stored(noon)
-	stored["pk"], stored["windows"] = &types.AttributeValueMemberS{Value: heat.ByWindow.Partitions(noon, noon.Add(1))[0]}, &types.AttributeValueMemberN{Value: "1"}
+	stored["pk"], stored["windows"] = &types.AttributeValueMemberS{Value: "H#1m#2026-01-05T12"}, &types.AttributeValueMemberN{Value: "1"}
 	f.put(stored)
 	read := func() (all []heat.Window, errs []error) {
 		for w, err := range (windows.Reader{Client: f}).Windows(t.Context(), noon, noon.Add(time.Hour), time.Second) {
@@ -232,7 +236,7 @@ func TestWindowsFail(t *testing.T) {
 	if all, errs := read(); len(errs) != 0 || len(all) != 1 || len(all[0].Unreadable) != 1 {
 		t.Errorf("a damaged item: %v, %v; want one window with an unreadable item", all, errs)
 	}
-	for _, pk := range []string{heat.ProgressPartition, "H#w#2026-01-05T12", "K#2026-01-05T12#3"} {
+	for _, pk := range []string{heat.ProgressPartition, "H#1m#2026-01-05T12", "K#2026-01-05T12#3"} {
 		f.broken = pk
 		if _, errs := read(); len(errs) != 1 {
 			t.Errorf("a failed query of %s: errors %v, want one", pk, errs)
