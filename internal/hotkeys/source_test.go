@@ -163,7 +163,7 @@ func TestFindSource(t *testing.T) {
 	}
 	got, err := hotkeys.FindSource(t.Context(), nil, settings())
 	if err != nil || got.Own != kind.Items || got.Table != "hotshard-items" || got.PartitionKey != "pk" || len(got.Indexes) != 2 || got.Indexes[0].Name != "by_rank" || !slices.Equal(got.Indexes[0].Projected, []string{"board_shard", "expires_at", "pk", "rank_key", "row_rev", "sk"}) ||
-		got.Indexes[1].Name != "by_group" || !slices.Equal(got.Indexes[1].Projected, []string{"ends_at", "pk", "session_shard", "sk"}) {
+		got.Indexes[1].Name != "by_group" || !slices.Equal(got.Indexes[1].Projected, []string{"ends_at", "pk", "session_shard", "sk", "started_at"}) {
 		t.Errorf("FindSource of hotshard's own table: %v, %+v", err, got)
 	}
 	const arn = "arn:aws:dynamodb:eu-west-1:123456789012:table/"
