@@ -88,7 +88,7 @@ func scenarios() []scenario {
 		s.Name, s.Phases = s.Kind.name+name, stormPhases(10, warmUp)
 		list = append(list, s)
 	}
-	for _, k := range []writes{counter, event, named, board, limit} {
+	for _, k := range []writes{counter, event, named, board, limit, twoLimits} {
 		tenfold("10x-40", scenario{Kind: k, Served: fortyContainers})
 	}
 	tenfold("10x-fixed", scenario{Kind: counter, Served: fortyContainers, Fixed: true})

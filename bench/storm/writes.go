@@ -41,6 +41,9 @@ var (
 	limit = writes{"limit", "a rate limit that is never reached", kind.Limit, "/v1/limits", func() string {
 		return fmt.Sprintf(`{"key":%q,"limit":1000000000,"window":"720h"}`, key)
 	}}
+	twoLimits = writes{"limits", "the same limit and one of 1,000 others in one call", kind.Limit, "/v1/limits", func() string {
+		return fmt.Sprintf(`{"limits":[%s,{"key":"user-%d","limit":1000000000,"window":"720h"}]}`, limit.body(), rand.IntN(1000))
+	}}
 )
 
 const (
@@ -70,7 +73,7 @@ func (st *storm) found(ctx context.Context) (int, error) {
 	case kind.Limit:
 		time.Sleep(usedAge)
 		var answer struct{ Used int }
-		err := st.mustSend(ctx, http.MethodPost, st.Kind.path, st.Kind.body(), &answer)
+		err := st.mustSend(ctx, http.MethodPost, limit.path, limit.body(), &answer)
 		return answer.Used - 1, err // without the hit of this read
 	}
 	var answer struct{ Value int }

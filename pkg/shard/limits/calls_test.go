@@ -1,15 +1,12 @@
 package limits_test
 
 import (
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/test/libtest"
-	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/limits"
 )
 
@@ -125,59 +122,4 @@ func TestUsedIsOfNoDelay(t *testing.T) {
 			t.Errorf("%+v, %v after %v; want one hit after 250ms", v, err, took)
 		}
 	})
-}
-
-// TestAnyOrderOfHits checks I20 in 100 worlds of three processes, of which one makes hits while another one's write is in
-// flight. Writes are throttled or lose their answers. In the end the limit is used up, and a new process knows.
-func TestAnyOrderOfHits(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	for world := range uint64(100) {
-		synctest.Test(t, func(t *testing.T) {
-			random := rand.New(rand.NewPCG(seed, world))
-			s := newStore(fmt.Sprint("1:", 1+random.IntN(4)), later(1+random.IntN(6)))
-			limit := limits.Limit{Key: "k", Max: 1 + random.Int64N(60), Window: 24 * time.Hour}
-			processes := []*limits.Limiter{s.limiter(nil), s.limiter(nil), s.limiter(nil)}
-			allowed, lost := int64(0), int64(0)
-			hit := func(n int64) {
-				v, err := do(t, processes[random.IntN(3)], limit, n, libtest.Later)
-				switch {
-				case errors.Is(err, shard.ErrUnavailable), errors.Is(err, shard.ErrThrottled):
-				case err != nil || v.Used > limit.Max || v.Remaining != limit.Max-v.Used || v.Allowed && v.Used < n:
-					t.Errorf("seed %d, world %d: %d hits: %+v, %v", seed, world, n, v, err)
-				case v.Allowed:
-					allowed += n
-				}
-			}
-			size := func() int64 { return 1 + random.Int64N(min(3, limit.Max)) }
-			depth := 0
-			s.before = func() error {
-				if depth++; depth < 4 && random.IntN(4) == 0 {
-					hit(size())
-				}
-				depth--
-				if random.IntN(20) == 0 {
-					return libtest.Hot(libtest.TableHot)
-				}
-				return nil
-			}
-			s.after = func() error {
-				if random.IntN(20) == 0 {
-					lost += 3
-					return libtest.LostAnswer{}
-				}
-				return nil
-			}
-			for range limit.Max {
-				hit(size())
-			}
-			s.before, s.after = nil, nil
-			for range limit.Max + 1 {
-				hit(1)
-			}
-			v, err := s.limiter(nil).Hit(t.Context(), limit, libtest.Later)
-			if s.total("") != limit.Max || allowed > limit.Max || allowed+lost < limit.Max || err != nil || v.Allowed || v.Used != limit.Max {
-				t.Errorf("seed %d, world %d: %d allowed, at most %d lost and %d used of %d; a new process: %+v, %v", seed, world, allowed, lost, s.total(""), limit.Max, v, err)
-			}
-		})
-	}
 }

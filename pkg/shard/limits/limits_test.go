@@ -47,7 +47,7 @@ func mustHit(t hitter, l *limits.Limiter, limit limits.Limit, now time.Time) lim
 func (d *deployment) used(t *testing.T, limit limits.Limit, now time.Time, shards int) (sum int64) {
 	t.Helper()
 	for n := range shards {
-		pk := fmt.Sprintf("R#%s#%d#%d#%d", limit.Key, int(limit.Window.Seconds()), limit.Start(now).Unix(), n)
+		pk := fmt.Sprintf("R#%s#%d#%d#%d", limit.Key, limit.Window/time.Second, limit.Start(now).Unix(), n)
 		it := d.Item(t, pk, "-")
 		if used, ok := it["used"].(*types.AttributeValueMemberN); ok {
 			var value int64
@@ -112,7 +112,8 @@ func TestWindows(t *testing.T) {
 }
 
 // TestNeverMoreThanTheLimit checks I20 on the engine with concurrent processes, calls of one to three hits, throttles and
-// lost answers, while the shard count changes before and within the window.
+// lost answers, while the shard count changes before and within the window. Some calls also hit a limit of the month, which then
+// must have the same hits, and give hits back.
 func TestNeverMoreThanTheLimit(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -122,12 +123,16 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 		before, within []int // shard counts
 		limit          int64
 		faults         bool
+		month          bool
 	}{
-		"more than hits":               {[]int{50}, nil, 20, false},
-		"it grows twice":               {[]int{2}, []int{5, 20}, 200, false},
-		"it grows and shrinks":         {[]int{3}, []int{12, 1}, 150, false},
-		"one write shard, with faults": {nil, nil, 100, true},
-		"it grows and shrinks, faults": {[]int{3}, []int{12, 4}, 100, true},
+		"more than hits":               {[]int{50}, nil, 20, false, false},
+		"it grows twice":               {[]int{2}, []int{5, 20}, 200, false, false},
+		"it grows and shrinks":         {[]int{3}, []int{12, 1}, 150, false, false},
+		"one write shard, with faults": {nil, nil, 100, true, false},
+		"it grows and shrinks, faults": {[]int{3}, []int{12, 4}, 100, true, false},
+		"two limits":                   {nil, nil, 60, false, true},
+		"two limits, it grows":         {[]int{2}, []int{9}, 100, false, true},
+		"two limits, faults":           {[]int{3}, []int{12, 4}, 100, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
@@ -137,7 +142,10 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 			if c.faults {
 				flaky.Before, flaky.After = libtest.Sometimes(random, 6, libtest.Hot(libtest.TableHot)), libtest.Sometimes(random, 8, libtest.LostAnswer{})
 			}
-			s := &limitStorm{deployment: d, limit: limits.Limit{Key: name, Max: c.limit, Window: time.Hour}, now: libtest.Later, most: 3}
+			s := &limitStorm{deployment: d, limit: limits.Limit{Key: name, Max: c.limit, Window: time.Hour}, now: libtest.Later, most: 3, gives: c.month && !c.faults}
+			if c.month {
+				s.month = []limits.Limit{{Key: name, Max: limits.MaxHits, Window: limits.Month}}
+			}
 			s.change(t, c.before...)
 			s.now = libtest.Later.Add(time.Hour)
 			for range 4 {
@@ -149,6 +157,7 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 				s.change(t, n)
 				s.hit(t, c.limit/int64(2+len(c.within)))
 			}
+			s.gives = false
 			s.hit(t, c.limit)
 			s.most = 1
 			s.hit(t, c.limit/2+20) // also the rest, which is too little for three
@@ -156,6 +165,11 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 			used := d.used(t, s.limit, s.now, slices.Max(append(c.before, append(c.within, 1)...)))
 			if used != c.limit || allowed > c.limit || allowed < c.limit-lost || c.faults && enough && lost == 0 {
 				t.Errorf("%d allowed and %d used, want %d; %d hits lost at most", allowed, used, c.limit, lost)
+			}
+			for _, month := range s.month {
+				if got := d.used(t, month, s.now, 50); got != used {
+					t.Errorf("%d hits of the month, and %d of the hour", got, used)
+				}
 			}
 			fresh := d.limiter(d.Client, nil)
 			if v := mustHit(t, fresh, s.limit, s.now); v.Allowed || v.Used != c.limit || v.Remaining != 0 {
@@ -171,7 +185,9 @@ type limitStorm struct {
 	limit     limits.Limit
 	now       time.Time
 	processes []*limits.Limiter
-	most      int64 // hits of a call
+	month     []limits.Limit // hit by each call, too
+	gives     bool           // some calls are given back
+	most      int64          // hits of a call
 	allowed   atomic.Int64
 }
 
@@ -194,7 +210,7 @@ func (s *limitStorm) hit(t *testing.T, hits int64) {
 			wg.Go(func() {
 				for left.Load() > 0 {
 					n := 1 + rand.Int64N(s.most)
-					v, err := l.HitN(libtest.Within(t), s.limit, n, s.now)
+					v, err := s.count(t, l, n)
 					switch {
 					case errors.Is(err, shard.ErrUnavailable), errors.Is(err, shard.ErrThrottled):
 						continue
@@ -205,6 +221,12 @@ func (s *limitStorm) hit(t *testing.T, hits int64) {
 						t.Errorf("invalid verdict %+v of %d hits of %+v", v, n, s.limit)
 					case v.Allowed:
 						s.allowed.Add(n)
+						if s.gives && rand.IntN(4) == 0 {
+							if back, err := s.count(t, l, -n); err != nil || !back.Allowed {
+								t.Errorf("giving %d back: %+v, %v", n, back, err)
+							}
+							s.allowed.Add(-n)
+						}
 					}
 					left.Add(-n)
 				}
@@ -212,6 +234,19 @@ func (s *limitStorm) hit(t *testing.T, hits int64) {
 		}
 	}
 	wg.Wait()
+}
+
+// count makes a call with hits of all limits, and returns the verdict of the first.
+func (s *limitStorm) count(t *testing.T, l *limits.Limiter, n int64) (limits.Verdict, error) {
+	hits := []limits.Hits{{Limit: s.limit, N: n}}
+	for _, month := range s.month {
+		hits = append(hits, limits.Hits{Limit: month, N: n})
+	}
+	list, err := l.HitAll(libtest.Within(t), hits, s.now)
+	if err != nil {
+		return limits.Verdict{}, err
+	}
+	return list[0], nil
 }
 
 // TestMaxChangesWithinWindow checks that a rising and falling Max never allows more than the highest one.

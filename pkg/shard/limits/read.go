@@ -133,7 +133,7 @@ func (h *hit) verdict(allowed bool) Verdict {
 	if !v.Allowed {
 		v.Retry = h.retry(v.Used)
 	}
-	v.Used += h.weight
+	v.Used = max(v.Used, min(v.Used+h.weight, h.most)) // more is used if late hits raised the weight
 	v.Remaining = max(0, h.most-v.Used)
 	return v
 }

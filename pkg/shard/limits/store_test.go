@@ -19,10 +19,12 @@ import (
 
 // store is a table in memory that knows the conditions of limits. It counts its calls.
 type store struct {
-	limits.Client              // has no probe
-	history       []string     // of the key k
-	before, after func() error // an error fails a write before or after it is made; may be nil
-	hangs         bool         // reads end with their context
+	limits.Client                                // has no probe
+	history       []string                       // of the key k
+	before, after func() error                   // an error fails a write before or after it is made; may be nil
+	around        func(write func() error) error // replaces before and after; may be nil
+	read          func()                         // comes before a read; may be nil
+	hangs         bool                           // reads end with their context
 	mu            sync.Mutex
 	used          map[string]use // by partition key
 	calls         calls
@@ -110,48 +112,66 @@ func call(hook func() error) error {
 	return hook()
 }
 
-func (s *store) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+// do makes a write with the hooks.
+func (s *store) do(write func() error) error {
+	locked := func() error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return write()
+	}
+	if s.around != nil {
+		return s.around(locked)
+	}
 	if err := call(s.before); err != nil {
-		return nil, err
+		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.calls.updates++
-	if s.fails(in.Key, in.ConditionExpression, in.ExpressionAttributeValues) {
-		return nil, &types.ConditionalCheckFailedException{Item: s.item(in.Key)}
+	if err := locked(); err != nil {
+		return err
 	}
-	s.add(in.Key, in.ExpressionAttributeValues)
-	return &dynamodb.UpdateItemOutput{Attributes: s.item(in.Key)}, call(s.after)
+	return call(s.after)
+}
+
+func (s *store) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (out *dynamodb.UpdateItemOutput, err error) {
+	err = s.do(func() error {
+		s.calls.updates++
+		if s.fails(in.Key, in.ConditionExpression, in.ExpressionAttributeValues) {
+			return &types.ConditionalCheckFailedException{Item: s.item(in.Key)}
+		}
+		s.add(in.Key, in.ExpressionAttributeValues)
+		out = &dynamodb.UpdateItemOutput{Attributes: s.item(in.Key)}
+		return nil
+	})
+	return out, err
 }
 
 func (s *store) TransactWriteItems(_ context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
-	if err := call(s.before); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.calls.transactions++
-	failed := &types.TransactionCanceledException{}
-	for _, a := range in.TransactItems {
-		reason := types.CancellationReason{Code: aws.String("None")}
-		if u := a.Update; s.fails(u.Key, u.ConditionExpression, u.ExpressionAttributeValues) {
-			reason = types.CancellationReason{Code: aws.String("ConditionalCheckFailed"), Item: s.item(u.Key)}
+	return &dynamodb.TransactWriteItemsOutput{}, s.do(func() error {
+		s.calls.transactions++
+		failed := &types.TransactionCanceledException{}
+		for _, a := range in.TransactItems {
+			reason := types.CancellationReason{Code: aws.String("None")}
+			if u := a.Update; s.fails(u.Key, u.ConditionExpression, u.ExpressionAttributeValues) {
+				reason = types.CancellationReason{Code: aws.String("ConditionalCheckFailed"), Item: s.item(u.Key)}
+			}
+			failed.CancellationReasons = append(failed.CancellationReasons, reason)
 		}
-		failed.CancellationReasons = append(failed.CancellationReasons, reason)
-	}
-	if len(dynamo.FailedConditions(failed)) > 0 {
-		return nil, failed
-	}
-	for _, a := range in.TransactItems {
-		s.add(a.Update.Key, a.Update.ExpressionAttributeValues)
-	}
-	return &dynamodb.TransactWriteItemsOutput{}, call(s.after)
+		if len(dynamo.FailedConditions(failed)) > 0 {
+			return failed
+		}
+		for _, a := range in.TransactItems {
+			s.add(a.Update.Key, a.Update.ExpressionAttributeValues)
+		}
+		return nil
+	})
 }
 
 func (s *store) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
 	if s.hangs {
 		<-ctx.Done()
 		return nil, ctx.Err()
+	}
+	if s.read != nil {
+		s.read()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
