@@ -84,8 +84,10 @@ func calls(now time.Time) map[string]func(context.Context) error {
 		"spread.Reader.Counter": func(ctx context.Context) error {
 			return errorOf(spreads.Counter(ctx, "c", time.Millisecond, now))
 		},
-		"table.Tally.Add": func(ctx context.Context) error { return tally.Add(ctx, "a", 1, now) },
-		"table.Tally.Sum": func(ctx context.Context) error { return errorOf(tally.Sum(ctx, []string{"a"}, now)) },
+		"table.Tally.Add":    func(ctx context.Context) error { return tally.Add(ctx, "a", 1, now) },
+		"table.Tally.AddAll": func(ctx context.Context) error { return tally.AddAll(ctx, "a", map[string]int64{"v": 1}, now) },
+		"table.Tally.Sums":   func(ctx context.Context) error { return errorOf(tally.Sums(ctx, []string{"a"}, []string{"v"}, now)) },
+		"table.Tally.Sum":    func(ctx context.Context) error { return errorOf(tally.Sum(ctx, []string{"a"}, now)) },
 	}
 	for name, t := range map[string]*table.Table{"table.Table": &other, "table.Table at random": &own} {
 		calls[name+".Put"] = func(ctx context.Context) error { return t.Put(ctx, item, now) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strings"
@@ -242,6 +243,31 @@ func TestTallySums(t *testing.T) {
 	}, "format of digits": {Client: db, Table: "t", PartitionKey: "p", Value: "v", Shards: table.Fixed(1), Format: "1"}} {
 		if err := bad.Add(t.Context(), "x", 1, libtest.Epoch); !errors.Is(err, shard.ErrMisused) {
 			t.Errorf("%s: error %v, want ErrMisused", name, err)
+		}
+	}
+	mails, opens := tally, map[string]int64{}
+	mails.Value = ""
+	for i := range 40 {
+		deltas := map[string]int64{"opens": 1, "clicks": int64(i % 3), "bounces": -2}
+		if i%4 == 0 {
+			delete(deltas, "clicks")
+		}
+		for attribute, delta := range deltas {
+			opens[attribute] += delta
+		}
+		require.NoError(t, mails.AddAll(t.Context(), fmt.Sprint("mail-", i%2), deltas, libtest.Epoch))
+	}
+	sums, err := mails.Sums(t.Context(), []string{"mail-0", "mail-1", "mail-2"}, []string{"opens", "clicks", "bounces", "other"}, libtest.Epoch)
+	if got := fmt.Sprint(sums); err != nil || got != fmt.Sprintf("map[bounces:%d clicks:%d opens:%d other:0]", opens["bounces"], opens["clicks"], opens["opens"]) {
+		t.Errorf("Sums = %s, %v; want %v", got, err, opens)
+	}
+	for _, deltas := range []map[string]int64{nil, {"": 1}, {"opens": 1, "customer": 1}, {"placed": 1}} {
+		_, transactErr := mails.AddAllTransact(t.Context(), "home", deltas, libtest.Epoch)
+		_, sumErr := mails.Sums(t.Context(), []string{"home"}, slices.Sorted(maps.Keys(deltas)), libtest.Epoch)
+		for call, err := range map[string]error{"AddAll": mails.AddAll(t.Context(), "home", deltas, libtest.Epoch), "AddAllTransact": transactErr, "Sums": sumErr} {
+			if !errors.Is(err, shard.ErrMisused) {
+				t.Errorf("%s of %v: error %v, want ErrMisused", call, deltas, err)
+			}
 		}
 	}
 	tally.Shards = table.Fixed(0)

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -36,6 +38,9 @@ type TallyClient interface {
 // raised, in readers first; a lowered one loses what the other write shards have counted.
 // Replacing a Fixed count with a [shardmap.Map] needs [AtLeast].
 //
+// AddAll adds to several attributes in one write, for the price of one: an item with the opens and
+// clicks of a mail. Sums reads them together.
+//
 // To count by the minute, use names that contain the minute: home#2026-01-05T12:04.
 type Tally struct {
 	Client       TallyClient
@@ -43,7 +48,7 @@ type Tally struct {
 	PartitionKey string               // the attribute's name; its type is S
 	SortKey      string               // the attribute's name; "" for a table without
 	Sort         types.AttributeValue // the sort key of all its items; required with SortKey
-	Value        string               // the attribute that holds the count, a number
+	Value        string               // the attribute of Add and Sum, a number; AddAll and Sums don't need it
 	Format       shard.Format         // default [shard.Hash]
 	First        int                  // the number of the first write shard, as in a Table
 	Shards       Counts
@@ -58,12 +63,15 @@ func (c *Tally) keys() *Table {
 	return &Table{Name: c.Table, Format: c.Format, First: c.First, Layout: RandomSuffix{}, PlainFirst: c.PlainFirst}
 }
 
-func (c *Tally) fault(now time.Time, names ...string) error {
+// fault returns ErrMisused if the Tally, the time, an attribute or a name is invalid.
+func (c *Tally) fault(now time.Time, attributes []string, names ...string) error {
 	switch {
 	case now.IsZero():
 		return dynamo.CheckNow(now)
-	case dynamo.CheckClient(c.Client) != nil, c.Table == "", c.PartitionKey == "", c.Value == "", c.Shards == nil:
-		return fmt.Errorf("%w: a Tally needs Client, Table, PartitionKey, Value and Shards", shard.ErrMisused)
+	case dynamo.CheckClient(c.Client) != nil, c.Table == "", c.PartitionKey == "", c.Shards == nil, len(attributes) == 0, slices.Contains(attributes, ""):
+		return fmt.Errorf("%w: a Tally needs Client, Table, PartitionKey, Shards, and Value or the call's attributes", shard.ErrMisused)
+	case slices.Contains(attributes, c.PartitionKey), c.SortKey != "" && slices.Contains(attributes, c.SortKey):
+		return fmt.Errorf("%w: a Tally can't count in the key's attributes", shard.ErrMisused)
 	case c.First < 0:
 		return fmt.Errorf("%w: a Tally's First is %d: want 0 or more", shard.ErrMisused, c.First)
 	case (c.SortKey == "") != (c.Sort == nil):
@@ -85,12 +93,18 @@ func (c *Tally) fault(now time.Time, names ...string) error {
 // throttled. After a timeout or a 5xx of DynamoDB it returns ErrUnavailable, and the delta may count.
 // After a lost connection it makes one more attempt, so the delta may count twice.
 func (c *Tally) Add(ctx context.Context, name string, delta int64, now time.Time) error {
-	if err := c.fault(now, name); err != nil {
+	return c.AddAll(ctx, name, map[string]int64{c.Value: delta}, now)
+}
+
+// AddAll adds to several attributes of one write shard in one write, as Add does. The deltas are by the
+// attribute's name, and Value has no effect.
+func (c *Tally) AddAll(ctx context.Context, name string, deltas map[string]int64, now time.Time) error {
+	if err := c.fault(now, slices.Sorted(maps.Keys(deltas)), name); err != nil {
 		return err
 	}
 	call, n, clock := observe.Begin(c.Observer), -1, dynamo.StartClock(now)
 	err := dynamo.PersistSum(ctx, func(ctx context.Context) error {
-		w, err := c.write(ctx, name, delta, n, clock.Now())
+		w, err := c.write(ctx, name, deltas, n, clock.Now())
 		if err != nil {
 			return err
 		}
@@ -105,8 +119,8 @@ func (c *Tally) Add(ctx context.Context, name string, delta int64, now time.Time
 	return nil
 }
 
-// write returns the write of delta to a random write shard other than last.
-func (c *Tally) write(ctx context.Context, name string, delta int64, last int, now time.Time) (shardmap.Write, error) {
+// write returns the write of deltas to a random write shard other than last.
+func (c *Tally) write(ctx context.Context, name string, deltas map[string]int64, last int, now time.Time) (shardmap.Write, error) {
 	var n int
 	var attempt shard.Attempt
 	entry, err := c.Shards.Lookup(ctx, name, now)
@@ -120,15 +134,17 @@ func (c *Tally) write(ctx context.Context, name string, delta int64, last int, n
 	if c.PlainFirst {
 		attempt.Clear = func(ctx context.Context, from, to int) error { return c.clear(ctx, name, max(from, entry.Most()), to) }
 	}
-	return shardmap.Write{
-		Action: types.TransactWriteItem{Update: &types.Update{
-			TableName: &c.Table, Key: c.key(name, n),
-			UpdateExpression:          aws.String("ADD #value :delta"),
-			ExpressionAttributeNames:  map[string]string{"#value": c.Value},
-			ExpressionAttributeValues: dynamo.Item{":delta": dynamo.Number(delta)},
-		}},
-		Attempt: attempt,
-	}, nil
+	update := &types.Update{
+		TableName: &c.Table, Key: c.key(name, n), ExpressionAttributeNames: map[string]string{}, ExpressionAttributeValues: dynamo.Item{},
+	}
+	var terms []string
+	for i, attribute := range slices.Sorted(maps.Keys(deltas)) {
+		terms = append(terms, fmt.Sprintf("#a%d :d%d", i, i))
+		update.ExpressionAttributeNames[fmt.Sprint("#a", i)] = attribute
+		update.ExpressionAttributeValues[fmt.Sprint(":d", i)] = dynamo.Number(deltas[attribute])
+	}
+	update.UpdateExpression = aws.String("ADD " + strings.Join(terms, ", "))
+	return shardmap.Write{Action: types.TransactWriteItem{Update: update}, Attempt: attempt}, nil
 }
 
 // clear implements shard.Attempt.Clear for a name.
@@ -148,17 +164,24 @@ func (c *Tally) clear(ctx context.Context, name string, from, to int) error {
 // unit each, and one for each name's entry in a shard map. A name that was never counted is 0, and a repeated name counts
 // once.
 func (c *Tally) Sum(ctx context.Context, names []string, now time.Time) (*big.Int, error) {
-	return c.sum(ctx, names, now, true)
+	sums, err := c.sums(ctx, names, []string{c.Value}, now, true)
+	return sums[c.Value], err
+}
+
+// Sums returns the totals of several attributes by name, as Sum does for Value, at the cost of one.
+func (c *Tally) Sums(ctx context.Context, names, attributes []string, now time.Time) (map[string]*big.Int, error) {
+	return c.sums(ctx, names, attributes, now, true)
 }
 
 // EventualSum returns the same as Sum by eventually consistent reads, at half the read units.
 // Additions of about the last second may be missing.
 func (c *Tally) EventualSum(ctx context.Context, names []string, now time.Time) (*big.Int, error) {
-	return c.sum(ctx, names, now, false)
+	sums, err := c.sums(ctx, names, []string{c.Value}, now, false)
+	return sums[c.Value], err
 }
 
-func (c *Tally) sum(ctx context.Context, names []string, now time.Time, consistent bool) (*big.Int, error) {
-	if err := c.fault(now, names...); err != nil {
+func (c *Tally) sums(ctx context.Context, names, attributes []string, now time.Time, consistent bool) (map[string]*big.Int, error) {
+	if err := c.fault(now, attributes, names...); err != nil {
 		return nil, err
 	}
 	keys, err := c.allKeys(ctx, slices.Compact(slices.Sorted(slices.Values(names))), now, consistent)
@@ -169,15 +192,23 @@ func (c *Tally) sum(ctx context.Context, names []string, now time.Time, consiste
 	if err != nil {
 		return nil, fmt.Errorf("summing %q of table %s: %w", names, c.Table, err)
 	}
-	sum := new(big.Int)
-	for _, it := range items {
-		value, err := dynamo.WholeNumber(it, c.Value)
-		if err != nil {
-			return nil, fmt.Errorf("summing %q of table %s: %w", names, c.Table, err)
-		}
-		sum.Add(sum, value)
+	sums := map[string]*big.Int{}
+	for _, attribute := range attributes {
+		sums[attribute] = new(big.Int)
 	}
-	return sum, nil
+	for _, it := range items {
+		for attribute, sum := range sums {
+			if it[attribute] == nil { // nothing was added to it on this write shard
+				continue
+			}
+			value, err := dynamo.WholeNumber(it, attribute)
+			if err != nil {
+				return nil, fmt.Errorf("summing %q of table %s: %w", names, c.Table, err)
+			}
+			sum.Add(sum, value)
+		}
+	}
+	return sums, nil
 }
 
 // allKeys returns the keys of all write shards that the names ever had; consistent is as for current.

@@ -3,6 +3,8 @@ package table
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -138,10 +140,15 @@ func (r raw) filled(in *dynamodb.UpdateItemInput, key Item, at place.Place) (*dy
 // AddTransact returns Add's write for a transaction of package once. Each call chooses a random write
 // shard.
 func (c *Tally) AddTransact(ctx context.Context, name string, delta int64, now time.Time) (shardmap.Write, error) {
-	if err := c.fault(now, name); err != nil {
+	return c.AddAllTransact(ctx, name, map[string]int64{c.Value: delta}, now)
+}
+
+// AddAllTransact returns AddAll's write for a transaction of package once, as AddTransact does.
+func (c *Tally) AddAllTransact(ctx context.Context, name string, deltas map[string]int64, now time.Time) (shardmap.Write, error) {
+	if err := c.fault(now, slices.Sorted(maps.Keys(deltas)), name); err != nil {
 		return shardmap.Write{}, err
 	}
-	w, err := c.write(ctx, name, delta, -1, now)
+	w, err := c.write(ctx, name, deltas, -1, now)
 	if err != nil {
 		return shardmap.Write{}, fmt.Errorf("adding to %q of table %s: %w", name, c.Table, err)
 	}

@@ -46,7 +46,8 @@ func TestTransactionsAndConditions(t *testing.T) {
 	twice("put", func(ctx context.Context) ([]shardmap.Write, error) {
 		put, err1 := orders.PutTransact(ctx, key, libtest.Later)
 		add, err2 := count.AddTransact(ctx, "orders", 3, libtest.Later)
-		return []shardmap.Write{put, add}, errors.Join(err1, err2)
+		all, err3 := count.AddAllTransact(ctx, "mail", map[string]int64{"opens": 2, "clicks": 1}, libtest.Later)
+		return []shardmap.Write{put, add, all}, errors.Join(err1, err2, err3)
 	})
 	twice("update", func(ctx context.Context) ([]shardmap.Write, error) {
 		w, err := orders.UpdateTransact(ctx, key, &dynamodb.UpdateItemInput{
@@ -57,6 +58,9 @@ func TestTransactionsAndConditions(t *testing.T) {
 	sum, err := count.Sum(ctx, []string{"orders"}, libtest.Later)
 	if err != nil || sum.Cmp(big.NewInt(3)) != 0 {
 		t.Errorf("Sum = %v, %v; want 3", sum, err)
+	}
+	if sums, err := count.Sums(ctx, []string{"mail"}, []string{"opens", "clicks"}, libtest.Later); err != nil || fmt.Sprint(sums) != "map[clicks:1 opens:2]" {
+		t.Errorf("Sums = %v, %v; want 2 opens and 1 click", sums, err)
 	}
 	version := func() string {
 		it, err := orders.Get(ctx, key, libtest.Later)
