@@ -40,7 +40,7 @@ func (in *bodyInput[T]) Resolve(ctx huma.Context) []error {
 
 // CallKey is the header that makes a call apply once, with what identifies the call.
 type CallKey struct {
-	Key    keyText `header:"Idempotency-Key" doc:"Applies the call once within 24 hours, however often it is sent, and returns the first answer again: 1 to 255 letters, digits, or any of -._~:/+=. The call may then have at most 99 items. The key stands for the exact bytes of the body: the same JSON with other white space is another call, which gets a 409. Each caller has its own keys: an IAM user, an IAM role with all its sessions, or a token's subject."`
+	Key    keyText `header:"Idempotency-Key" doc:"Applies the call once within 24 hours (a setting of the deployment, keyLifetime), however often it is sent, and returns the first answer again: 1 to 255 letters, digits, or any of -._~:/+=. The call may then have at most 99 items. The key stands for the exact bytes of the body: the same JSON with other white space is another call, which gets a 409. Each caller has its own keys: an IAM user, an IAM role with all its sessions, or a token's subject."`
 	path   string
 	body   []byte
 	caller string

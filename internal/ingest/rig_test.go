@@ -51,7 +51,7 @@ func (r *rig) use(client Client, change ...func(*Settings)) {
 	settings := Settings{
 		ItemsTable: r.names.Items, EventsTable: r.names.Events, ShardMapTable: r.names.ShardMap,
 		EventRetention: 720 * time.Hour, Deadline: 20 * time.Second,
-		Control: growth.Act, MetricNames: keyname.Plain, EventAhead: shardmap.MaxAhead, ViewAge: shardmap.ViewAge,
+		Control: growth.Act, MetricNames: keyname.Plain, EventAhead: shardmap.MaxAhead, KeyLifetime: 24 * time.Hour, ViewAge: shardmap.ViewAge,
 	}
 	for _, c := range change {
 		c(&settings)

@@ -150,7 +150,7 @@ func TestFirstAnswers(t *testing.T) {
 
 // TestInvalidSettings checks the bounds of each setting, and that neither a service nor a handler is made of invalid ones.
 func TestInvalidSettings(t *testing.T) {
-	good := Settings{EventAhead: time.Second, Control: growth.Act, MetricNames: keyname.Plain}
+	good := Settings{EventAhead: time.Second, KeyLifetime: 24 * time.Hour, Control: growth.Act, MetricNames: keyname.Plain}
 	for _, c := range []struct {
 		name   string
 		change func(*Settings)
@@ -162,6 +162,10 @@ func TestInvalidSettings(t *testing.T) {
 		{"EVENT_RETENTION", func(s *Settings) { s.EventRetention = -1 }, false},
 		{"BOARD_RETENTION", func(s *Settings) { s.BoardRetention = time.Hour }, true},
 		{"BOARD_RETENTION", func(s *Settings) { s.BoardRetention = time.Hour - 1 }, false},
+		{"KEY_LIFETIME", func(s *Settings) { s.KeyLifetime = time.Hour }, true},
+		{"KEY_LIFETIME", func(s *Settings) { s.KeyLifetime = time.Hour - 1 }, false},
+		{"KEY_LIFETIME", func(s *Settings) { s.KeyLifetime = 720 * time.Hour }, true},
+		{"KEY_LIFETIME", func(s *Settings) { s.KeyLifetime = 720*time.Hour + 1 }, false},
 		{"EVENT_AHEAD", func(s *Settings) { s.EventAhead = 1 }, true},
 		{"EVENT_AHEAD", func(s *Settings) { s.EventAhead = shardmap.MaxEventAhead }, true},
 		{"EVENT_AHEAD", func(s *Settings) { s.EventAhead = shardmap.MaxEventAhead + 1 }, false},
@@ -188,7 +192,7 @@ func TestInvalidSettings(t *testing.T) {
 // TestDeadlineOfCalls checks that a setting of 0 is the usual deadline.
 func TestDeadlineOfCalls(t *testing.T) {
 	for set, want := range map[time.Duration]time.Duration{0: Deadline, Deadline + 1: Deadline + 1} {
-		s, err := New(Settings{EventAhead: time.Second, Control: growth.Off, MetricNames: keyname.Plain, Deadline: set}, nil, nil)
+		s, err := New(Settings{EventAhead: time.Second, KeyLifetime: time.Hour, Control: growth.Off, MetricNames: keyname.Plain, Deadline: set}, nil, nil)
 		if err != nil || s.settings.Deadline != want {
 			t.Errorf("a deadline of %v: %v, %v", set, s.settings.Deadline, err)
 		}

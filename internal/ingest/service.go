@@ -54,7 +54,7 @@ func New(settings Settings, client Client, log *slog.Logger) (*Service, error) {
 		boards:   boards.New(client, names.Of(kind.Board), view, boards.Options{Observer: observer, Retention: settings.BoardRetention, DeferRows: true}),
 		sessions: sessions.New(client, names.Of(kind.Session), view, sessions.Options{Observer: observer}),
 		limiter:  limits.New(client, names.Of(kind.Limit), view, limits.Options{Observer: observer}),
-		once:     once.New(client, names.Items, once.Options{Observer: observer}),
+		once:     once.New(client, names.Items, once.Options{Observer: observer, Lifetime: settings.KeyLifetime}),
 		changer:  changer,
 		now:      time.Now,
 	}, nil

@@ -20,9 +20,11 @@ type Settings struct {
 	// EventRetention is how long events are kept after the UTC day on which they happened or were written, whichever is
 	// later. 0 keeps them for ever, else 1h or more.
 	EventRetention time.Duration `env:"HOTSHARD_EVENT_RETENTION" envDefault:"720h"`
-	// BoardRetention is how long the entries of a board's day or week are kept after its end. Those of all time are
+	// BoardRetention is how long the entries of a board's day, week or month are kept after its end. Those of all time are
 	// always kept. 0 keeps all for ever, else 1h or more.
 	BoardRetention time.Duration `env:"HOTSHARD_BOARD_RETENTION" envDefault:"720h"`
+	// KeyLifetime is for how long an Idempotency-Key applies its call once, 1h to 720h.
+	KeyLifetime time.Duration `env:"HOTSHARD_KEY_LIFETIME" envDefault:"24h"`
 	// Control is what happens to a throttled key: act adds write shards, observe only logs, and off does nothing.
 	Control growth.Control `env:"HOTSHARD_CONTROL" envDefault:"act"`
 	// EventAhead is how far in the future the times of events may lie, up to 8s. A change of an entity's shard count
@@ -41,6 +43,8 @@ type Settings struct {
 // waiting request occupies a container, so it is short: two attempts.
 const Deadline = 2 * time.Second
 
+const maxKeyLifetime = 720 * time.Hour
+
 // names returns the names of the tables.
 func (s Settings) names() schema.Names {
 	return schema.Names{Items: s.ItemsTable, Events: s.EventsTable, ShardMap: s.ShardMapTable}
@@ -54,6 +58,9 @@ func (s Settings) Validate() error {
 	}
 	if s.BoardRetention != 0 && s.BoardRetention < time.Hour {
 		faults = append(faults, fmt.Errorf("HOTSHARD_BOARD_RETENTION is %v: want 0 or at least 1h", s.BoardRetention))
+	}
+	if s.KeyLifetime < time.Hour || s.KeyLifetime > maxKeyLifetime {
+		faults = append(faults, fmt.Errorf("HOTSHARD_KEY_LIFETIME is %v: want 1h to %v", s.KeyLifetime, maxKeyLifetime))
 	}
 	if s.EventAhead <= 0 || s.EventAhead > shardmap.MaxEventAhead {
 		faults = append(faults, fmt.Errorf("HOTSHARD_EVENT_AHEAD is %v: want above 0, up to %v", s.EventAhead, shardmap.MaxEventAhead))

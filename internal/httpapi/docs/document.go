@@ -17,7 +17,7 @@ func document(api huma.API) []byte {
 	doc := api.OpenAPI()
 	doc.Servers = []*huma.Server{{URL: "/", Description: "Where this document came from"}}
 	doc.Tags = []*huma.Tag{
-		{Name: "writes", Description: "Calls that change something. With an Idempotency-Key they apply once within 24 hours, whatever is retried."},
+		{Name: "writes", Description: "Calls that change something. With an Idempotency-Key they apply once within 24 hours (a setting, keyLifetime), whatever is retried."},
 		{Name: "reads", Description: "Calls that change nothing. HEAD is answered too, as GET is, without a body."},
 		{Name: httpapi.OperatorsTag, Description: "Calls that set what holds for all callers, or tell of everybody's keys. A deployment may let only some people make them. With an Idempotency-Key those that change something apply once, as writes do."},
 	}

@@ -198,7 +198,7 @@ func posted(path, body string, header ...string) func(*testing.T, *rig) func(con
 		log := slog.New(slog.DiscardHandler)
 		service, err := ingest.New(ingest.Settings{
 			ItemsTable: r.Names.Items, EventsTable: r.Names.Events, ShardMapTable: r.Names.ShardMap, EventRetention: 720 * time.Hour,
-			Deadline: 20 * time.Second, Control: growth.Act, MetricNames: keyname.Plain, EventAhead: shardmap.MaxAhead, ViewAge: shardmap.ViewAge,
+			Deadline: 20 * time.Second, Control: growth.Act, MetricNames: keyname.Plain, EventAhead: shardmap.MaxAhead, KeyLifetime: 24 * time.Hour, ViewAge: shardmap.ViewAge,
 		}, r.client, log)
 		require.NoError(t, err)
 		handler := httpapi.New(log, ingest.Routes(service))

@@ -151,7 +151,7 @@ type Options struct {
 func New(db Client, table string, shards *shardmap.Map, o Options) *Limiter {
 	return &Limiter{
 		client: db, table: table, shards: shards, observer: o.Observer,
-		windows: memo.New[*limitWindow](maxLimitWindows), probes: observe.NewProbes(db, table, o.Observer),
+		windows: memo.New[*limitWindow](maxLimitWindows), probes: observe.NewProbes(db, o.Observer),
 	}
 }
 

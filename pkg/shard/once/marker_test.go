@@ -109,7 +109,7 @@ func TestMarkerIsWrittenWithTheCall(t *testing.T) {
 	marker := stored([]byte("d"), []byte("a"), now.Add(24*time.Hour))
 	marker["v"] = dynamo.Number(1)
 	want := []types.TransactWriteItem{write.Action, {Put: &types.Put{
-		TableName: aws.String("t"), Item: marker, ConditionExpression: aws.String("attribute_not_exists(pk) OR expires_at <= :now"),
+		TableName: aws.String("t"), Item: marker, ConditionExpression: aws.String("attribute_not_exists(#pk) OR #ttl <= :now"), ExpressionAttributeNames: map[string]string{"#pk": "pk", "#ttl": "expires_at"},
 		ExpressionAttributeValues: dynamo.Item{":now": dynamo.Number(now.Unix())}, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}}}
 	if err != nil || len(client.Transacted) != 1 || !reflect.DeepEqual(client.Transacted[0].TransactItems, want) {

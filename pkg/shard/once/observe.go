@@ -16,7 +16,7 @@ import (
 // observe reports an attempt of each write of a transaction that ended with err. It holds conflicts back
 // until the next attempt, which may show why.
 func (t *onceTry) observe(ctx context.Context, writes []shardmap.Write, err error) {
-	if t.observer == nil {
+	if t.options.Observer == nil {
 		return
 	}
 	t.duplicate = t.duplicate || markerFailed(err, len(writes))

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -31,7 +32,7 @@ type Client interface {
 // Applier applies each call once per key, however often it is sent. The call's writes and a
 // marker item are one transaction, so either all of them exist or none.
 //
-// A marker is one item:
+// A marker is one item. The names of its keys and of the expiry are in Options:
 //
 //	pk         S  I#<key>
 //	sk         S  -
@@ -40,20 +41,41 @@ type Client interface {
 //	v          N  1
 //	expires_at N  Unix seconds; an expired marker counts as absent
 type Applier struct {
-	client   Client
-	table    string
-	observer shard.Observer
-	probes   *observe.Probes
+	client  Client
+	table   string
+	options Options
+	probes  *observe.Probes
 }
 
 // Options are an Applier's settings. The zero value is ready to use.
 type Options struct {
 	Observer shard.Observer // receives every attempt of each write; may be nil
+	// PartitionKey and SortKey name the key attributes of the markers' table, of type S. SortKey is "" for a table
+	// without one. If both are "", they are pk and sk.
+	PartitionKey, SortKey string
+	// TTL names the table's TTL attribute; default expires_at.
+	TTL string
+	// Lifetime is how long a key's marker is kept; default KeyLifetime. A call that is repeated later is applied again.
+	Lifetime time.Duration
 }
 
 // New returns an Applier that keeps its markers in this table.
 func New(db Client, table string, o Options) *Applier {
-	return &Applier{client: db, table: table, observer: o.Observer, probes: observe.NewProbes(db, table, o.Observer)}
+	if o.PartitionKey == "" && o.SortKey == "" {
+		o.PartitionKey, o.SortKey = schema.PK, schema.SK
+	}
+	o.TTL, o.Lifetime = cmp.Or(o.TTL, schema.ExpiresAt), cmp.Or(o.Lifetime, KeyLifetime)
+	return &Applier{client: db, table: table, options: o, probes: observe.NewProbes(db, o.Observer)}
+}
+
+// check returns ErrMisused if two attributes of a marker have one name, a name is missing, or the lifetime is negative.
+func (o Options) check() error {
+	names := slices.Compact(slices.Sorted(slices.Values([]string{o.PartitionKey, o.SortKey, o.TTL, "digest", "answer", schema.Version})))
+	if o.PartitionKey == "" || len(names) < 6 || o.Lifetime < 0 {
+		return fmt.Errorf("%w: once.Options: PartitionKey %q, SortKey %q and TTL %q must be other names than each other, digest, answer and v, and Lifetime %v must not be negative",
+			shard.ErrMisused, o.PartitionKey, o.SortKey, o.TTL, o.Lifetime)
+	}
+	return nil
 }
 
 // Call is a call to apply once. It may make up to 99 writes.
@@ -82,7 +104,7 @@ func (c Call) check(now time.Time) error {
 	return nil
 }
 
-// KeyLifetime is how long a key's marker is kept. A call that is repeated later is applied again.
+// KeyLifetime is the default of Options.Lifetime.
 const KeyLifetime = 24 * time.Hour
 
 // ErrOtherCall means that the key was used for a call with another digest.
@@ -116,10 +138,10 @@ func (o *Applier) Do(ctx context.Context, call Call, now time.Time,
 func (o *Applier) Decide(ctx context.Context, call Call, now time.Time,
 	decide func(context.Context) ([]shardmap.Write, []byte, error),
 ) (before []byte, err error) {
-	if err := cmp.Or(dynamo.CheckClient(o.client), call.check(now)); err != nil {
+	if err := cmp.Or(dynamo.CheckClient(o.client), o.options.check(), call.check(now)); err != nil {
 		return nil, err
 	}
-	try := &onceTry{Applier: o, call: call, observed: observe.Begin(o.observer), now: now, decide: decide}
+	try := &onceTry{Applier: o, call: call, observed: observe.Begin(o.options.Observer), now: now, decide: decide}
 	startBy := dynamo.StartBy(ctx)
 	err = dynamo.Persist(ctx, func(ctx context.Context) error {
 		return dynamo.RepeatConflicts(ctx, startBy, func(ctx context.Context) error {
@@ -188,31 +210,38 @@ func (t *onceTry) beforeOr(ctx context.Context, decideErr error) ([]byte, error)
 // call with the same key it returns ErrOtherCall, and for a key that Do rejects [shard.ErrMisused]. It
 // costs 1 RCU.
 func (o *Applier) Before(ctx context.Context, call Call, now time.Time) (answer []byte, err error) {
-	if err := cmp.Or(dynamo.CheckClient(o.client), call.check(now)); err != nil {
+	if err := cmp.Or(dynamo.CheckClient(o.client), o.options.check(), call.check(now)); err != nil {
 		return nil, err
 	}
-	items, err := dynamo.BatchGet(ctx, o.client, o.table, []dynamo.Item{markerKey(call)}, true)
+	items, err := dynamo.BatchGet(ctx, o.client, o.table, []dynamo.Item{o.markerKey(call)}, true)
 	if err != nil {
 		return nil, fmt.Errorf("reading the marker of the call with key %q: %w", call.Key, err)
 	}
-	if len(items) == 0 || dynamo.Expired(items[0], now) {
+	if len(items) == 0 || dynamo.Expired(dynamo.Item{schema.ExpiresAt: items[0][o.options.TTL]}, now) {
 		return nil, nil
 	}
 	return answerOf(items[0], call)
 }
 
-func markerKey(call Call) dynamo.Item { return dynamo.Key(schema.CallPrefix+call.Key, schema.SoleSK) }
+func (o *Applier) markerKey(call Call) dynamo.Item {
+	key := dynamo.Item{o.options.PartitionKey: dynamo.String(schema.CallPrefix + call.Key)}
+	if o.options.SortKey != "" {
+		key[o.options.SortKey] = dynamo.String(schema.SoleSK)
+	}
+	return key
+}
 
 func (o *Applier) marker(call Call, now time.Time) types.TransactWriteItem {
-	it := markerKey(call)
+	it := o.markerKey(call)
 	it["digest"] = binary(call.Digest)
 	it["answer"] = binary(call.Answer)
 	it[schema.Version] = dynamo.Number(1)
-	it[schema.ExpiresAt] = dynamo.Number(now.Add(KeyLifetime).Unix())
+	it[o.options.TTL] = dynamo.Number(now.Add(o.options.Lifetime).Unix())
 	return types.TransactWriteItem{Put: &types.Put{
 		TableName:                           &o.table,
 		Item:                                it,
-		ConditionExpression:                 aws.String("attribute_not_exists(pk) OR expires_at <= :now"),
+		ConditionExpression:                 aws.String("attribute_not_exists(#pk) OR #ttl <= :now"),
+		ExpressionAttributeNames:            map[string]string{"#pk": o.options.PartitionKey, "#ttl": o.options.TTL},
 		ExpressionAttributeValues:           dynamo.Item{":now": dynamo.Number(now.Unix())},
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}}

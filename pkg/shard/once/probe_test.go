@@ -12,20 +12,20 @@ import (
 )
 
 // TestKeyIsProbedOncePerSecond checks that a key is probed once a second, and that the result is used for all throttles of
-// this second.
+// this second. The probe is in the table of the writes.
 func TestKeyIsProbedOncePerSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for probe, want := range map[error]bool{libtest.Hot(libtest.TableHot): true, libtest.Hot("TableWriteAccountLimitExceeded"): false, nil: false} {
 			client, w, shards := &libtest.Scripted{Probe: probe}, &libtest.Listener{}, libtest.EmptyMap()
 			try := &onceTry{Applier: New(client, "t", Options{Observer: w}), observed: observe.Begin(w)}
-			c := counters.NewWriter(nil, "t", shards, counters.Options{})
+			c := counters.NewWriter(nil, "items", shards, counters.Options{})
 			for range 20 { // in two seconds
 				writes := []shardmap.Write{c.AddTransact(t.Context(), "a", 1, time.Now()), c.AddTransact(t.Context(), "b", 1, time.Now())}
 				try.observe(t.Context(), writes, libtest.CanceledFor("ThrottlingError", "ProvisionedThroughputExceeded", "None"))
 				time.Sleep(100 * time.Millisecond)
 			}
-			if len(client.Probed) != 2*2 {
-				t.Errorf("%v: %d probes in two seconds for two keys", probe, len(client.Probed))
+			if len(client.Probed) != 2*2 || *client.Probed[0].TableName != "items" {
+				t.Errorf("%v: %d probes in two seconds for two keys, the first of %+v", probe, len(client.Probed), client.Probed[0])
 			}
 			if got := len(w.Outcomes("C#a")); got != 20 && want || got != 0 && !want {
 				t.Errorf("%v: observed %d of 20 throttles, want all: %t", probe, got, want)

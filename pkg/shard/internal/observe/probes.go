@@ -46,16 +46,15 @@ func (p *Probes) Outcome(ctx context.Context, w shardmap.Write, i int, err error
 // give the reason.
 type Probes struct {
 	client   client.Putter
-	table    string
 	observed bool // otherwise nothing is probed
 
 	mu     sync.Mutex
 	probed map[string]probed // by base key
 }
 
-// NewProbes returns Probes that put items into the table, if there is an observer.
-func NewProbes(db client.Putter, table string, o shard.Observer) *Probes {
-	return &Probes{client: db, table: table, observed: o != nil}
+// NewProbes returns Probes that put items into the writes' tables, if there is an observer.
+func NewProbes(db client.Putter, o shard.Observer) *Probes {
+	return &Probes{client: db, observed: o != nil}
 }
 
 // probed is the result of a probe.
@@ -80,12 +79,23 @@ func (p *Probes) full(ctx context.Context, w shardmap.Write) bool {
 	}
 	probe := maps.Clone(w.Probe) // the caller may use the write again
 	probe[schema.ExpiresAt] = dynamo.Number(now.Add(probeLifetime).Unix())
-	_, err := p.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &p.table, Item: probe}, dynamo.NoRetry)
+	_, err := p.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: tableOf(w.Action), Item: probe}, dynamo.NoRetry)
 	full = PartitionFull(w.Attempt.Kind, err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.probed[key] = probed{now, full}
 	return full
+}
+
+// tableOf returns the table of a put or an update. Other writes have no probe.
+func tableOf(a types.TransactWriteItem) *string {
+	switch {
+	case a.Put != nil:
+		return a.Put.TableName
+	case a.Update != nil:
+		return a.Update.TableName
+	}
+	return nil
 }
 
 // cachedOrClaim returns the cached result of a key's probe, or false if too many keys have one. If

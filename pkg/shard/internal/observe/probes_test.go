@@ -33,7 +33,7 @@ func (n *nested) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...fu
 func TestProbesPerSecondAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := &nested{Scripted: libtest.Scripted{Probe: libtest.Hot(libtest.TableHot)}}
-		p := observe.NewProbes(client, "t", &recorder{})
+		p := observe.NewProbes(client, &recorder{})
 		full := func(key string) bool {
 			w := shardmap.Write{Attempt: shard.Attempt{Key: key, Kind: string(kind.Counter)}, Probe: dynamo.Item{}}
 			return p.Outcome(t.Context(), w, 0, libtest.CanceledFor("ThrottlingError")) == shard.Throttled
@@ -86,7 +86,7 @@ func TestOutcomeOfAWrite(t *testing.T) {
 		"its condition":                 {libtest.CanceledFor("None", "ConditionalCheckFailed"), probe, false, shard.Inconclusive},
 	} {
 		client := &libtest.Scripted{Probe: libtest.Hot(libtest.TableHot)}
-		p := observe.NewProbes(client, "t", &recorder{})
+		p := observe.NewProbes(client, &recorder{})
 		w := shardmap.Write{Attempt: shard.Attempt{Key: "C#a", Kind: string(kind.Counter)}, Probe: c.probe, Transfer: c.transfer}
 		if got := p.Outcome(t.Context(), w, 1, c.err); got != c.want || len(client.Probed) > 0 != (got == shard.Throttled) {
 			t.Errorf("%s: outcome %v after %d probes, want %v", name, got, len(client.Probed), c.want)
