@@ -78,6 +78,7 @@ type schedule struct {
 
 	writes map[time.Time]map[string]uint64 // units by window and key
 	lost   map[time.Time]bool              // windows that may be incomplete
+	slowed map[time.Time]bool              // those with a put that ended late, which may count redelivered records twice
 	sent   uint64
 	pause  atomic.Int64 // how long the puts of the current delivery have taken
 
@@ -108,7 +109,7 @@ type queued struct {
 
 func newSchedule(t *testing.T, seed uint64) *schedule {
 	random := rand.New(rand.NewPCG(seed, 1))
-	s := &schedule{t: t, seed: seed, random: random, writes: map[time.Time]map[string]uint64{}, lost: map[time.Time]bool{}, tries: map[string]int{}}
+	s := &schedule{t: t, seed: seed, random: random, writes: map[time.Time]map[string]uint64{}, lost: map[time.Time]bool{}, slowed: map[time.Time]bool{}, tries: map[string]int{}}
 	minutes := func(n int) time.Duration { return time.Duration(random.IntN(n)) * time.Minute }
 	s.traits = traits{
 		hold: []time.Duration{0, 10 * time.Second, time.Minute, heat.MaxHold}[random.IntN(4)], length: 2*time.Minute + minutes(22), streams: 1 + random.IntN(4),
@@ -338,7 +339,7 @@ func (s *schedule) endPuts() {
 		for list[0].More() {
 			it, err := list[0].Next()
 			require.NoError(s.t, err)
-			s.lost[it.Start] = true
+			s.lost[it.Start], s.slowed[it.Start] = true, true
 		}
 	}
 	s.pending = nil

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/growth"
+	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -267,6 +268,48 @@ func TestLateWindows(t *testing.T) {
 		}
 	}
 }
+
+// TestHolesProveNothing checks that an entity does not shrink by a quiet day of which a minute or a block is missing, or a
+// block is marked, and that hours of quiet don't outweigh a storm in the newest minutes.
+func TestHolesProveNothing(t *testing.T) {
+	missing := func(pk string, at time.Time) func(t *testing.T, f *fixture) {
+		return func(t *testing.T, f *fixture) {
+			sk, _ := heat.SortBounds(at, at)
+			at, found := slices.BinarySearch(f.table.byPK[pk], pk+" "+sk+"#")
+			if !found {
+				t.Fatalf("no item at %s in %s", sk, pk)
+			}
+			f.table.byPK[pk] = slices.Delete(f.table.byPK[pk], at, at+1)
+		}
+	}
+	noon := start.Add(23 * time.Hour)
+	for name, c := range map[string]struct {
+		hole func(t *testing.T, f *fixture)
+		want []string
+		log  string
+	}{
+		"none":             {func(*testing.T, *fixture) {}, []string{"E#e 8>1"}, "no window since"},
+		"a missing block":  {missing("H#10m#2026-01-06", noon), nil, unreadDoubt},
+		"a mark":           {func(t *testing.T, f *fixture) { f.putHeat(t, heat.LateMark(noon.Add(9*time.Minute), f.now)) }, nil, unreadDoubt},
+		"a missing minute": {missing("H#1m#2026-01-06T14", start.Add(25*time.Hour+10*time.Minute)), nil, unreadDoubt},
+		"a storm since then": {func(t *testing.T, f *fixture) {
+			f.must(t, unwindowed(units(f.now, "E#e#2026-01-06#0", 600), 9_000_000))
+		}, nil, "more than half"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(settings())
+			life{fixture: f, every: time.Minute, load: others, layers: true}.run(t, 25*time.Hour+30*time.Minute)
+			f.shards.set("E#e", 8, start)
+			c.hole(t, f)
+			if f.shrinkTask(t); !slices.Equal(f.shards.changes, c.want) || !strings.Contains(f.logs.String(), c.log) {
+				t.Errorf("changes %v, want %v, and %q in the logs:\n%.3000s", f.shards.changes, c.want, c.log, f.logs)
+			}
+		})
+	}
+}
+
+// unreadDoubt is in the logs if a hole keeps a key from shrinking.
+const unreadDoubt = "may not have been counted"
 
 // TestTaskFaults checks the errors of unknown tasks, and of a shrink task that can't read heat items or the shard map.
 func TestTaskFaults(t *testing.T) {
