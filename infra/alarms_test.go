@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -231,7 +232,7 @@ func TestEachAlarmNotifiesOnce(t *testing.T) {
 			if !slices.Equal(to, []string{want}) || len(p.list("OKActions")) != 1 || len(p.text("AlarmDescription")) > 1024 {
 				t.Errorf("%s: %s notifies %q, want %s; %s", name, p.text("AlarmName"), to, want, p.text("AlarmDescription"))
 			}
-			for _, id := range regexp.MustCompile(`ALARM\("\$\{(\w+)\.Arn\}"\)`).FindAllStringSubmatch(p.text("AlarmRule"), -1) {
+			for _, id := range alarmIDs.FindAllStringSubmatch(p.text("AlarmRule"), -1) {
 				of := tm.at(id[1]).text("AlarmName")
 				covered[of] = append(covered[of], p.text("AlarmName"))
 			}
@@ -247,6 +248,52 @@ func TestEachAlarmNotifiesOnce(t *testing.T) {
 		}
 	}
 }
+
+// causesRow matches a row of causes in docs/first-sixty-days.md.
+var causesRow = regexp.MustCompile("(?m)^\\| (`[a-z]+`|by themselves) \\| (page|tell) \\| [^|]+ \\| ([^|]+) \\|$")
+
+// TestCausesAreDocumented checks that the page has each alarm in the row of its composite alarm, with its topic.
+func TestCausesAreDocumented(t *testing.T) {
+	content, err := os.ReadFile("../docs/first-sixty-days.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string][]string{} // patterns by cause and topic
+	for _, row := range causesRow.FindAllStringSubmatch(string(content), -1) {
+		for _, pattern := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[3], -1) {
+			of := strings.Trim(row[1], "`") + " " + row[2]
+			rows[of] = append(rows[of], pattern[1])
+		}
+	}
+	tm := deployed(t)
+	check := func(name, cause string, of object) {
+		t.Helper()
+		row := cause + strings.TrimPrefix(strings.Join(notifies(tm, of), ""), "hotshard-")
+		if !slices.ContainsFunc(rows[row], func(pattern string) bool {
+			ok, _ := path.Match(pattern, strings.TrimPrefix(name, "hotshard-"))
+			return ok
+		}) {
+			t.Errorf("docs/first-sixty-days.md lacks %s in the row %s: %q", name, row, rows[row])
+		}
+	}
+	for name, a := range alarms(t, tm) {
+		if notifies(tm, a) != nil {
+			check(name, "by themselves ", a)
+		}
+	}
+	composite := tm.of(t, "AWS::CloudWatch::CompositeAlarm")
+	for _, r := range composite {
+		for _, id := range alarmIDs.FindAllStringSubmatch(r.Properties.text("AlarmRule"), -1) {
+			check(tm.at(id[1]).text("AlarmName"), strings.TrimPrefix(r.Properties.text("AlarmName"), "hotshard-")+" ", r.Properties)
+		}
+	}
+	if len(rows) != len(composite)+1 {
+		t.Errorf("%d rows, want one of each composite alarm and one more", len(rows))
+	}
+}
+
+// alarmIDs matches the ids of the alarms in a composite alarm's rule.
+var alarmIDs = regexp.MustCompile(`ALARM\("\$\{(\w+)\.Arn\}"\)`)
 
 // TestOutageIsFewMails checks that an outage of DynamoDB, in which every alarm is on, sends at most 13 mails for more than 50 alarms.
 func TestOutageIsFewMails(t *testing.T) {

@@ -15,6 +15,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"github.com/danielgtaylor/huma/v2/validation"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
 // API registers calls, to serve them or to document them.
@@ -31,14 +33,15 @@ type Routes func(api *API)
 const MaxBody = 3 << 20
 
 // New returns a handler for the routes and for GET /healthz. Every error response is problem JSON. It logs internal
-// errors with the request's id, and does not show them to the caller.
+// errors with the request's id, and does not show them to the caller. The writes of all requests share a quota of retries.
 func New(log *slog.Logger, routes ...Routes) http.Handler {
 	setFramework()
 	api := &API{calls: map[string]map[string]http.Handler{}}
 	registerAll(api, routes)
+	quota := dynamo.NewQuota()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path, id := route(r.URL.Path)
-		r = withRequestID(w, r, log, path)
+		r = withRequestID(w, r.WithContext(quota.Context(r.Context())), log, path)
 		r.SetPathValue("id", id)
 		defer recoverPanic(w, r)
 		api.serve(w, r, path)

@@ -55,14 +55,15 @@ func PersistSum(ctx context.Context, attempt func(ctx context.Context) error) er
 // repeat calls attempt as Persist does; retryable reports whether an error can be retried.
 func repeat(ctx context.Context, retryable func(context.Context, error) bool, attempt func(ctx context.Context) error) error {
 	var last error
-	tries, mayHaveApplied, again := 0, false, true
+	paid, mayHaveApplied, again := retriesOf(ctx), false, true
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		last, tries = attempt(ctx), tries+1
+		last, paid.tries = attempt(ctx), paid.tries+1
 		if last == nil {
+			paid.succeeded()
 			return struct{}{}, nil
 		}
 		mayHaveApplied = mayHaveApplied || MayApply(last)
-		again = !isSpent(last) && retryable(ctx, last)
+		again = !IsLast(last) && retryable(ctx, last) && paid.pay(last)
 		if !again {
 			return struct{}{}, backoff.Permanent(last)
 		}
@@ -78,19 +79,23 @@ func repeat(ctx context.Context, retryable func(context.Context, error) bool, at
 	switch {
 	case !again:
 		return kind
-	case tries < MaxAttempts || ctx.Err() != nil:
+	case paid.tries < MaxAttempts || ctx.Err() != nil:
 		return fmt.Errorf("%w: %w", kind, cmp.Or(ctx.Err(), context.DeadlineExceeded))
 	}
 	return spentError{kind}
 }
 
-// spentError is the error of a call after MaxAttempts. An enclosing Persist makes no further attempt.
+// spentError is the error of a call after MaxAttempts, or after its last sensible attempt. An enclosing Persist makes no further attempt.
 type spentError struct{ error }
 
 // Unwrap returns the last attempt's error.
 func (e spentError) Unwrap() error { return e.error }
 
-func isSpent(err error) bool {
+// Last returns an error after which Persist makes no further attempt.
+func Last(err error) error { return spentError{err} }
+
+// IsLast reports whether an error is of a call that makes no further attempt.
+func IsLast(err error) bool {
 	_, spent := errors.AsType[spentError](err)
 	return spent
 }

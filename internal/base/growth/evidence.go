@@ -45,6 +45,7 @@ type evidence struct {
 	refreshed    time.Time     // when the entry was last read for other processes' changes
 	refreshPause time.Duration // least time between two such reads
 	warned       time.Time     // when the answer was last Bounded
+	full         saturation
 }
 
 type attempt struct {
@@ -74,6 +75,7 @@ func (e *evidence) startVersion(version int64, now time.Time) {
 // in force. A conflict is evidence only if write shards are random. If they are calculated, it is a
 // conflict over one item, which a larger count does not relieve.
 func (e *evidence) observe(a shard.Attempt, p kind.Placement, now time.Time) bool {
+	e.full.observe(a, now)
 	if p == kind.Timed && !recent(a.At, now) {
 		return false
 	}

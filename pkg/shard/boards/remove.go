@@ -55,7 +55,7 @@ func (l *Boards) remove(ctx context.Context, s span, player string, now time.Tim
 			entry, count := l.shards.Newest(ctx, Key(s.board), at)
 			attempt := observe.Sent(kind.Board, Key(s.board), entry, shard.Calculated(player, count), at)
 			attempt.Items = observe.Hash(player)
-			call.Observe(ctx, attempt, err)
+			err = call.Observe(ctx, attempt, err)
 			there, failed := dynamo.ConditionFailed(err)
 			if !failed {
 				return err

@@ -122,7 +122,7 @@ func (w *entryWrite) attempt(ctx context.Context) error {
 			return err
 		}
 		_, err = w.l.client.PutItem(ctx, dynamo.PutInput(write.Action.Put), dynamo.NoRetry)
-		w.observe(ctx, write.Attempt, err)
+		err = w.observe(ctx, write.Attempt, err)
 		if w.l.deferRows && w.held != nil && observe.PartitionFull(write.Attempt.Kind, err) {
 			_, err = w.l.client.UpdateItem(ctx, w.updateWithoutRow(write.Action.Put), dynamo.NoRetry)
 		}
@@ -155,10 +155,10 @@ func (w *entryWrite) updateWithoutRow(put *types.Put) *dynamodb.UpdateItemInput 
 
 // observe reports an attempt. If it failed, it reports the write shard that the entry's row has now. After
 // a growth that is the one that was hot, so most likely its partition throttled the move of the row.
-func (w *entryWrite) observe(ctx context.Context, a shard.Attempt, err error) {
+func (w *entryWrite) observe(ctx context.Context, a shard.Attempt, err error) error {
 	a.Items = w.items
 	if err != nil && w.held != nil {
 		a.Shard = w.held.shard
 	}
-	w.call.Observe(ctx, a, err)
+	return w.call.Observe(ctx, a, err)
 }

@@ -68,8 +68,7 @@ func (c *Writer) Add(ctx context.Context, name string, delta int64, now time.Tim
 		w := c.write(ctx, name, delta, n, clock.Now()) // a late attempt must not start a rev below a tombstone's
 		n = w.Attempt.Shard
 		_, err := c.client.UpdateItem(ctx, dynamo.UpdateInput(w.Action.Update), dynamo.NoRetry)
-		call.Observe(ctx, w.Attempt, err)
-		return err
+		return call.Observe(ctx, w.Attempt, err)
 	})
 	if err != nil {
 		return fmt.Errorf("adding to counter %q: %w", name, err)

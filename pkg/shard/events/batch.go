@@ -186,5 +186,8 @@ func (b *writeBatch) writeSingly(ctx context.Context, items []*batchItem, batchE
 	if len(left) == 0 {
 		return nil, nil
 	}
+	if !slices.ContainsFunc(left, func(it *batchItem) bool { return !dynamo.IsLast(results[dynamo.Text(it.item, schema.PK)]) }) {
+		batchErr = dynamo.Last(batchErr) // no item's key gets capacity soon
+	}
 	return left, batchErr
 }

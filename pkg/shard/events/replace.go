@@ -32,7 +32,7 @@ func (b *writeBatch) putUnlessThere(ctx context.Context, it *batchItem) error {
 	for range maxOutrun {
 		put.TableName, put.ReturnValuesOnConditionCheckFailure = &b.table, types.ReturnValuesOnConditionCheckFailureAllOld
 		_, err := b.client.PutItem(ctx, dynamo.PutInput(put), dynamo.NoRetry)
-		b.call.Observe(ctx, it.attempt, err)
+		err = b.call.Observe(ctx, it.attempt, err)
 		there, failed := dynamo.ConditionFailed(err)
 		switch {
 		case !failed:

@@ -101,6 +101,15 @@ func (g *Grower) ObserveAttempt(ctx context.Context, a shard.Attempt) {
 	}
 }
 
+// Hopeless reports whether a throttled attempt's key has been throttled for a while, with no larger count in sight. A
+// writer then returns ErrThrottled at once, and does not wait for capacity.
+func (g *Grower) Hopeless(a shard.Attempt) bool {
+	traits := kind.Of(kind.Kind(a.Kind))
+	bound := min(growth.Bound(g.o.Partitions(cmp.Or(a.Table, traits.Table))), g.o.Max)
+	fixed := a.Pinned || g.o.Observe || a.Shards >= bound || traits.Placement == kind.Timed && !a.New
+	return g.keys.Hopeless(a, !fixed, g.o.Clock())
+}
+
 // refreshAndGrow reads the key's entry, and raises its count unless the entry is newer than the attempt. It
 // returns the newest version that it has seen.
 func (g *Grower) refreshAndGrow(ctx context.Context, a shard.Attempt, bound int) (version int64) {

@@ -442,3 +442,36 @@ func TestZeroOptionsAreReady(t *testing.T) {
 		}
 	})
 }
+
+// TestHopelessWithoutGrowth checks which attempts have no larger count in sight, so that a call waits only briefly.
+func TestHopelessWithoutGrowth(t *testing.T) {
+	for name, c := range map[string]struct {
+		attempt    shard.Attempt
+		observe    bool
+		partitions int
+		want       bool
+	}{
+		"it may grow":                {shard.Attempt{Kind: string(kind.Counter), Shards: 1}, false, 64, false},
+		"pinned":                     {shard.Attempt{Kind: string(kind.Counter), Shards: 1, Pinned: true}, false, 64, true},
+		"only observed":              {shard.Attempt{Kind: string(kind.Counter), Shards: 1}, true, 64, true},
+		"the partitions are few":     {shard.Attempt{Kind: string(kind.Counter), Shards: 4}, false, 1, true},
+		"an event with its own time": {shard.Attempt{Kind: string(kind.Event), Shards: 1}, false, 64, true},
+		"a new event":                {shard.Attempt{Kind: string(kind.Event), Shards: 1, New: true}, false, 64, false},
+	} {
+		now := time.Unix(1_700_000_000, 0)
+		shards := &fakeShards{entries: map[string]shardmap.Entry{}, partitions: c.partitions}
+		g, err := New(shards, Options{Observe: c.observe, Logger: slog.New(slog.DiscardHandler), Partitions: shards.Partitions, Clock: func() time.Time { return now }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.wait = func(context.Context) bool { return true }
+		c.attempt.Key, c.attempt.Outcome, c.attempt.At = "k", shard.Throttled, now
+		for range 4 { // of one call, so that the key doesn't grow
+			g.ObserveAttempt(t.Context(), c.attempt)
+			now = now.Add(150 * time.Millisecond)
+		}
+		if got := g.Hopeless(c.attempt); got != c.want {
+			t.Errorf("%s: hopeless %t after 0.6 s, want %t", name, got, c.want)
+		}
+	}
+}

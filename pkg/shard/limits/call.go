@@ -151,7 +151,7 @@ func (c *call) update(ctx context.Context, w write) (bool, error) {
 	in := dynamo.UpdateInput(w.Action.Update)
 	in.ReturnValues = types.ReturnValueUpdatedNew
 	out, err := c.client.UpdateItem(ctx, in, dynamo.NoRetry)
-	c.observed.Observe(ctx, w.Attempt, err)
+	err = c.observed.Observe(ctx, w.Attempt, err)
 	if there, failed := dynamo.ConditionFailed(err); failed {
 		return false, w.hit.cacheMiss(w.n, there, w.final)
 	}
@@ -169,8 +169,12 @@ func (c *call) transact(ctx context.Context, writes []write) (bool, error) {
 		in.TransactItems = append(in.TransactItems, w.Action)
 	}
 	_, err := c.client.TransactWriteItems(ctx, in, dynamo.NoRetry)
+	hopeless := false
 	for i, w := range writes {
-		c.observed.ObserveAs(ctx, w.Attempt, c.probes.Outcome(ctx, w.Write, i, err))
+		hopeless = c.observed.ObserveAs(ctx, w.Attempt, c.probes.Outcome(ctx, w.Write, i, err)) || hopeless
+	}
+	if hopeless {
+		err = dynamo.Last(err)
 	}
 	failed := dynamo.FailedConditions(err)
 	for _, i := range failed {

@@ -14,15 +14,15 @@ import (
 )
 
 // observe reports an attempt of each write of a transaction that ended with err. It holds conflicts back
-// until the next attempt, which may show why.
-func (t *onceTry) observe(ctx context.Context, writes []shardmap.Write, err error) {
+// until the next attempt, which may show why. It reports whether a write's key gets no capacity soon.
+func (t *onceTry) observe(ctx context.Context, writes []shardmap.Write, err error) (hopeless bool) {
 	if t.options.Observer == nil {
-		return
+		return false
 	}
 	t.duplicate = t.duplicate || markerFailed(err, len(writes))
 	t.observeConflicts(ctx)
 	if dynamo.IsInvalid(err) {
-		return
+		return false
 	}
 	attempts := make([]shard.Attempt, len(writes))
 	for i, w := range writes {
@@ -38,8 +38,9 @@ func (t *onceTry) observe(ctx context.Context, writes []shardmap.Write, err erro
 			t.conflicts = append(t.conflicts, a)
 			continue
 		}
-		t.observed.ObserveAs(ctx, a, outcome)
+		hopeless = t.observed.ObserveAs(ctx, a, outcome) || hopeless
 	}
+	return hopeless
 }
 
 // observeConflicts reports the conflicts of the previous attempt. If the same request was sent twice, they

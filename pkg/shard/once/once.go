@@ -184,7 +184,9 @@ func (t *onceTry) attempt(ctx context.Context) (before []byte, err error) {
 	_, err = t.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
 		TransactItems: append(actions, t.marker(t.call, t.now)),
 	}, dynamo.NoRetry)
-	t.observe(ctx, writes, err)
+	if t.observe(ctx, writes, err) {
+		err = dynamo.Last(err)
+	}
 	if marker, exists := dynamo.ActionFailed(err, len(writes)); exists {
 		return answerOf(marker, t.call)
 	}

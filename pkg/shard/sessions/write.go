@@ -62,7 +62,7 @@ func (c *call) attempt(ctx context.Context) (Session, error) {
 		in := dynamo.UpdateInput(c.update(held, attempt.Shard))
 		in.ReturnValues = types.ReturnValueAllNew
 		out, err := c.client.UpdateItem(ctx, in, dynamo.NoRetry)
-		c.Observe(ctx, attempt, err)
+		err = c.Observe(ctx, attempt, err)
 		if err == nil {
 			return parse(c.group, c.id, out.Attributes)
 		}

@@ -211,8 +211,7 @@ func (r raw) write(ctx context.Context, places []place.Place, id place.Identity,
 	}
 	return dynamo.PersistSum(ctx, func(ctx context.Context) error {
 		err := send(ctx, at)
-		r.call.Observe(ctx, at.Sent, err)
-		return err
+		return r.call.Observe(ctx, at.Sent, err)
 	})
 }
 
@@ -247,8 +246,7 @@ func (r raw) removeAt(ctx context.Context, at place.Place, id place.Identity) er
 	in := dynamo.DeleteInput(r.deletion(at, id))
 	err := dynamo.Persist(ctx, func(ctx context.Context) error {
 		_, err := r.t.Client.DeleteItem(ctx, in, dynamo.NoRetry)
-		r.call.Observe(ctx, at.Sent, err)
-		return err
+		return r.call.Observe(ctx, at.Sent, err)
 	})
 	if _, another := dynamo.ConditionFailed(err); another {
 		return nil

@@ -110,8 +110,7 @@ func (c *Tally) AddAll(ctx context.Context, name string, deltas map[string]int64
 		}
 		n = w.Attempt.Shard
 		_, err = c.Client.UpdateItem(ctx, dynamo.UpdateInput(w.Action.Update), dynamo.NoRetry)
-		call.Observe(ctx, w.Attempt, err)
-		return err
+		return call.Observe(ctx, w.Attempt, err)
 	})
 	if err != nil {
 		return fmt.Errorf("adding to %q of table %s: %w", name, c.Table, err)

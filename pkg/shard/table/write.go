@@ -53,7 +53,7 @@ func (t *Table) Put(ctx context.Context, it Item, now time.Time) error {
 func (r raw) putAt(ctx context.Context, it Item, at place.Place) error {
 	id := r.identity(it)
 	_, err := r.t.Client.PutItem(ctx, dynamo.PutInput(r.put(it, at, id)), dynamo.NoRetry)
-	r.call.Observe(ctx, at.Sent, err)
+	err = r.call.Observe(ctx, at.Sent, err)
 	if _, failed := dynamo.ConditionFailed(err); failed {
 		return id.TakenError()
 	}

@@ -70,21 +70,28 @@ func SumItems(attempts []shard.Attempt) {
 }
 
 // Observe reports an attempt to write a single item, which ended with err. It ignores an attempt
-// without a key, and one with an invalid input, which DynamoDB did not try to write.
-func (c Call) Observe(ctx context.Context, a shard.Attempt, err error) {
+// without a key, and one with an invalid input, which DynamoDB did not try to write. It returns err. If the
+// observer knows that the key gets no capacity soon, Persist makes no further attempt after that error.
+func (c Call) Observe(ctx context.Context, a shard.Attempt, err error) error {
 	if a.Key == "" || dynamo.IsInvalid(err) {
-		return
+		return err
 	}
-	c.ObserveAs(ctx, a, outcomeOf(a.Kind, err))
+	if c.ObserveAs(ctx, a, outcomeOf(a.Kind, err)) {
+		return dynamo.Last(err)
+	}
+	return err
 }
 
-// ObserveAs reports an attempt with its outcome.
-func (c Call) ObserveAs(ctx context.Context, a shard.Attempt, o shard.Outcome) {
+// ObserveAs reports an attempt with its outcome. It returns true if the attempt was throttled, and the observer knows that
+// the key gets no capacity soon.
+func (c Call) ObserveAs(ctx context.Context, a shard.Attempt, o shard.Outcome) (hopeless bool) {
 	if c.observer == nil {
-		return
+		return false
 	}
 	a.Call, a.Outcome = c.number, o
 	c.observer.ObserveAttempt(ctx, a)
+	knows, ok := c.observer.(interface{ Hopeless(shard.Attempt) bool })
+	return ok && o == shard.Throttled && knows.Hopeless(a)
 }
 
 func outcomeOf(kindName string, err error) shard.Outcome {

@@ -2,6 +2,7 @@ package observe_test
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"slices"
 	"testing"
@@ -68,6 +69,38 @@ type recorder struct{ attempts []shard.Attempt }
 
 func (r *recorder) ObserveAttempt(_ context.Context, a shard.Attempt) {
 	r.attempts = append(r.attempts, a)
+}
+
+// pessimist is an observer that has no hope for a key.
+type pessimist struct{ recorder }
+
+func (p *pessimist) Hopeless(a shard.Attempt) bool { return a.Key == "C#a" }
+
+// TestHopelessAttemptIsLast checks that a throttled attempt is a call's last if the observer says so, and that other errors
+// and other observers change nothing.
+func TestHopelessAttemptIsLast(t *testing.T) {
+	for name, c := range map[string]struct {
+		observer shard.Observer
+		key      string
+		err      error
+		want     int // attempts
+	}{
+		"hopeless":         {&pessimist{}, "C#a", libtest.Hot(libtest.TableHot), 1},
+		"another key":      {&pessimist{}, "C#b", libtest.Hot(libtest.TableHot), 2},
+		"another limit":    {&pessimist{}, "C#a", &types.InternalServerError{}, 2},
+		"nothing is known": {&recorder{}, "C#a", libtest.Hot(libtest.TableHot), 2},
+	} {
+		call, attempts := observe.Begin(c.observer), 0
+		err := dynamo.Persist(t.Context(), func(ctx context.Context) error {
+			if attempts++; attempts == 2 {
+				return nil
+			}
+			return call.Observe(ctx, shard.Attempt{Key: c.key, Kind: string(kind.Counter)}, c.err)
+		})
+		if attempts != c.want || (err == nil) != (c.want == 2) || err != nil && !errors.Is(err, shard.ErrThrottled) {
+			t.Errorf("%s: %d attempts, %v; want %d", name, attempts, err, c.want)
+		}
+	}
 }
 
 // TestSentAttempt checks an attempt's values by the key's entry.

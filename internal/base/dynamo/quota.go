@@ -1,0 +1,63 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// Quota is a process's quota of retries, with the costs of the SDK's standard retryer. Retries can't multiply the calls
+// while DynamoDB fails: a failed retry lowers the quota, and a call without retries raises it.
+type Quota struct{ bucket *ratelimit.TokenRateLimit }
+
+// NewQuota returns a full quota.
+func NewQuota() Quota { return Quota{ratelimit.NewTokenRateLimit(retry.DefaultRetryRateTokens)} }
+
+type quotaKey struct{}
+
+// Context returns a context whose retries are of this quota. Without one retries are not bounded together.
+func (q Quota) Context(ctx context.Context) context.Context {
+	return context.WithValue(ctx, quotaKey{}, q)
+}
+
+// retries pays for the retries of one call.
+type retries struct {
+	Quota
+	tries   int
+	release func() error // returns what the latest retry cost
+}
+
+func retriesOf(ctx context.Context) *retries {
+	q, _ := ctx.Value(quotaKey{}).(Quota)
+	return &retries{Quota: q}
+}
+
+// pay reports whether the quota allows a retry after an attempt that failed with err. The first is free if nothing was
+// written, since it mostly goes to another write shard.
+func (r *retries) pay(err error) bool {
+	if r.bucket == nil || r.tries == 1 && errors.Is(Kind(err), shard.ErrThrottled) {
+		return true
+	}
+	cost := retry.DefaultRetryCost
+	if isTimeout(err) {
+		cost = retry.DefaultRetryTimeoutCost
+	}
+	release, err := r.bucket.GetToken(context.Background(), cost)
+	r.release = release
+	return err == nil
+}
+
+// succeeded returns the cost of the successful attempt.
+func (r *retries) succeeded() {
+	switch {
+	case r.bucket == nil:
+	case r.release != nil:
+		_ = r.release() // it returns no error
+	case r.tries == 1:
+		_ = r.bucket.AddTokens(retry.DefaultNoRetryIncrement)
+	}
+}

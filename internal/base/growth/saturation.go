@@ -1,0 +1,49 @@
+package growth
+
+import (
+	"time"
+
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// Bounds of the evidence that a key has no capacity.
+const (
+	minSaturated = 3 // throttles more than twice the accepted attempts
+	runPause     = 2 * time.Second
+	// A larger count is usually in force within a second. Without one in sight a short wait shows whether the throttles
+	// last.
+	patience      = time.Second
+	patienceFixed = 300 * time.Millisecond
+)
+
+// saturation is a key's latest run of throttles with one version of its entry.
+type saturation struct {
+	version     int64
+	since, last time.Time // the run's first and latest throttle
+	throttles   int       // more than twice the accepted attempts
+}
+
+func (s *saturation) observe(a shard.Attempt, now time.Time) {
+	switch {
+	case a.Outcome == shard.Accepted:
+		s.throttles = max(0, s.throttles-2)
+	case a.Outcome != shard.Throttled:
+	case a.Version != s.version, s.throttles == 0, now.Sub(s.last).Abs() > runPause:
+		*s = saturation{a.Version, now, now, 1}
+	default:
+		s.last, s.throttles = now, s.throttles+1
+	}
+}
+
+// Hopeless reports whether a throttled attempt's key has been throttled for so long that another attempt of the same call
+// would only occupy the process. grows reports whether a larger count may come in force for the attempt.
+func (k *Keys) Hopeless(a shard.Attempt, grows bool, now time.Time) bool {
+	wait := patienceFixed
+	if grows {
+		wait = patience
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s := k.evidenceOf(a.Key).full
+	return s.version == a.Version && s.throttles >= minSaturated && now.Round(0).Sub(s.since) >= wait
+}
