@@ -38,6 +38,10 @@ export interface BoardOutputBody {
    */
   board: string;
   /**
+   * Requests the next page; absent on the last
+   */
+  cursor?: string;
+  /**
    * The best entries. Equal scores are sorted by time, earlier first, then by player
    */
   entries: PlaceAnswer[];
