@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
@@ -78,6 +79,8 @@ func parameterFault(op *huma.Operation, name string, values []string) string {
 		case p.In != "query" || p.Name != name:
 		case len(values) > 1 && p.Schema.Type != huma.TypeArray:
 			return "it is given more than once"
+		case p.Schema.MinLength != nil && slices.Contains(values, ""): // the framework takes it for absent
+			return "it is empty"
 		default:
 			return ""
 		}

@@ -120,7 +120,7 @@ func TestInvalidScoresWriteNothing(t *testing.T) {
 		"a mode":         {"/v1/leaderboards", "PUT", `{"board":"g","mode":"worst"}`, "body.mode"},
 		"a size":         {"/v1/leaderboards", "PUT", `{"board":"g","size":1001}`, "body.size"},
 		"no size":        {"/v1/leaderboards", "PUT", `{"board":"g","size":0}`, "body.size"},
-		"a period":       {"/v1/leaderboards", "PUT", `{"board":"g","periods":["month"]}`, "body.periods[0]"},
+		"a period":       {"/v1/leaderboards", "PUT", `{"board":"g","periods":["year"]}`, "body.periods[0]"},
 		"no periods":     {"/v1/leaderboards", "PUT", `{"board":"g","periods":[]}`, "body.periods"},
 		"no board":       {"/v1/leaderboards", "PUT", `{"mode":"best"}`, "body"},
 		"unknown member": {"/v1/leaderboards", "PUT", `{"board":"g","color":"red"}`, "body.color"},

@@ -74,7 +74,7 @@ func TestOneSession(t *testing.T) {
 	if status := r.get(path, &p); status != 404 || p.Detail != `group "shop/ü#1&b" has no active session "u/17#ü"` {
 		t.Errorf("after its end: %d %+v", status, p)
 	}
-	for _, query := range []string{"id=a", "group=a&id=%00", "group=a&id=b&id=c"} {
+	for _, query := range []string{"id=a", "group=a&id=", "group=a&id=%00", "group=a&id=b&id=c"} {
 		if status := r.get("/v1/sessions?"+query, nil); status != 422 {
 			t.Errorf("%q: %d", query, status)
 		}
