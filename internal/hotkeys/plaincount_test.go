@@ -97,6 +97,7 @@ type shardQueue struct {
 	records []queued
 	begun   bool          // a delivery of the tumbling window was successful
 	pieces  []int         // records of a batch that failed, as it was bisected
+	tried   int           // sequence number after the last record of a batch that failed
 	idle    time.Duration // how late Lambda ends the tumbling window
 	stalled time.Time
 }
@@ -281,7 +282,7 @@ func (s *schedule) mayLack(q *shardQueue, n int) {
 
 // send delivers the first n records of a queue. If that fails it delivers fewer, or returns false.
 func (s *schedule) send(q *shardQueue, n int, change func(*batch)) bool {
-	if s.once(s.losses) && len(q.state) > 0 && len(q.pieces) == 0 && !s.nothing {
+	if s.once(s.losses) && len(q.state) > 0 && q.first >= q.tried && !s.nothing {
 		q.state = []map[string]string{{"v": "other"}, {"v": q.state["v"], "window": q.state["window"], "held": "?"}}[s.random.IntN(2)]
 		s.mayLack(q, 0)
 	}
@@ -311,6 +312,7 @@ func (s *schedule) send(q *shardQueue, n int, change func(*batch)) bool {
 			q.pieces = q.pieces[1:]
 			return true
 		}
+		q.tried = max(q.tried, q.first+n)
 		q.split(n)
 		switch {
 		case !b.early && s.once(200): // Lambda repeats an early end
