@@ -57,8 +57,8 @@ func (l *Limiter) HitAll(ctx context.Context, hits []Hits, now time.Time) ([]Ver
 		if c.allowed {
 			h.window.addOwn(h.counted())
 		}
-		h.refresh(ctx, c.allowed, len(c.hits) > 1)
 	}
+	c.refresh(ctx)
 	return c.verdicts(), nil
 }
 

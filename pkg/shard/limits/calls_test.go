@@ -112,6 +112,37 @@ func TestCallsOfHits(t *testing.T) {
 	}
 }
 
+// TestCallsOfSeveralLimits checks the calls of DynamoDB that hits of two limits of the key k cost, one of a day and one of a month.
+func TestCallsOfSeveralLimits(t *testing.T) {
+	for shards, steps := range map[int][]struct {
+		day, month int64
+		after      time.Duration
+		allowed    bool
+		used       int64 // of the day
+		want       calls
+	}{
+		1: {
+			{1, 5, 0, true, 1, calls{0, 1, 2}}, {2, 5, 0, true, 3, calls{0, 1, 0}}, {1, 100, 0, false, 3, calls{0, 0, 0}}, {98, 1, 0, false, 3, calls{0, 0, 0}},
+			{-2, -10, 0, true, 1, calls{0, 1, 0}}, {-9, 3, 0, true, 0, calls{0, 1, 1}}, {1, 1, time.Second, true, 1, calls{0, 1, 2}},
+		},
+		8: {{1, 5, 0, true, 1, calls{0, 1, 16}}, {1, 1, 0, true, 2, calls{0, 1, 0}}, {80, 1, 0, true, 82, calls{0, 1, 0}}, {60, 1, 0, false, 82, calls{0, 0, 0}}},
+	} {
+		s := newStore(fmt.Sprint("1:", shards))
+		l := s.limiter(nil)
+		for i, c := range steps {
+			list, err := l.HitAll(t.Context(), []limits.Hits{
+				{Limit: limits.Limit{Key: "k", Max: 100, Window: 24 * time.Hour}, N: c.day}, {Limit: limits.Limit{Key: "k", Max: 100, Window: limits.Month}, N: c.month},
+			}, libtest.Later.Add(c.after))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := s.reset(); list[0].Allowed && list[1].Allowed != c.allowed || list[0].Used != c.used || got != c.want {
+				t.Errorf("%d write shards, step %d: %+v after %+v; want %+v", shards, i, list, got, c)
+			}
+		}
+	}
+}
+
 // TestUsedIsOfNoDelay checks that a hit is answered although the other write shards can't be read to know Used.
 func TestUsedIsOfNoDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -97,15 +97,16 @@ func (h *hit) readAge() time.Duration {
 }
 
 // refresh reads the use of all write shards, at 0.5 RCU each, if the last read is too old to know Used, which
-// only a single hit of one write shard returns. After refreshTime it gives up, and Used stays as it was.
-func (h *hit) refresh(ctx context.Context, allowed, several bool) {
-	needed := several || h.all > 1 && allowed
-	if !needed || h.exact != nil && h.all == 1 || !h.window.claimRead(h.now, h.readAge()) {
-		return
-	}
+// only a single change of one write shard returns. After refreshTime it gives up, and Used stays as it was.
+func (c *call) refresh(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, refreshTime)
 	defer cancel()
-	_ = h.readAll(ctx, false)
+	for _, h := range c.hits {
+		needed := len(c.hits) > 1 || h.all > 1 && c.allowed
+		if needed && (h.exact == nil || h.all > 1) && h.window.claimRead(h.now, h.readAge()) {
+			_ = h.readAll(ctx, false)
+		}
+	}
 }
 
 // totalLeft returns an upper bound of the quota that all write shards have left.
