@@ -26,6 +26,8 @@ type LocalCmd struct {
 	Quiet    time.Duration `default:"1h" help:"How long a counter or limit must be quiet before its shard count shrinks, 1m to 24h. Other keys need a day."`
 	Control  string        `default:"act" enum:"act,observe,off" help:"What happens to hot keys: act raises their shard counts, observe only logs, off does neither."`
 
+	Readers string `default:"two" enum:"two,one" help:"Functions that read the streams: two, or one that does the work of both and leaves the stream's second place to a function of yours."`
+
 	Partitions      int           `help:"Put a partition limiter before the engine: each table (items, events, the others) and each index begins with this many partitions. A new on-demand table has about 4 on AWS. Without it nothing throttles."`
 	PartitionWCU    int           `name:"partition-wcu" default:"1000" help:"With --partitions: limit of each, in WCU/s. Its RCU/s are three times that. The detector's threshold scales with it."`
 	TableWCU        int           `name:"table-wcu" help:"With --partitions: limit of each table, in WCU/s; 0 is no limit."`
@@ -101,7 +103,7 @@ func (c *LocalCmd) needsPartitions() error {
 // options returns the options of the command line.
 func (c *LocalCmd) options() system.Options {
 	return system.Options{
-		Addr: c.Addr, Endpoint: c.Endpoint, DataDir: c.Data, Prefix: c.Prefix, Window: c.Window, Idle: c.Idle, Quiet: c.Quiet, Control: c.Control,
+		Addr: c.Addr, Endpoint: c.Endpoint, DataDir: c.Data, Prefix: c.Prefix, Window: c.Window, Idle: c.Idle, Quiet: c.Quiet, Control: c.Control, OneReader: c.Readers == "one",
 		Limits: system.Limits{
 			Partitions: c.Partitions, PartitionWCU: c.PartitionWCU, TableWCU: c.TableWCU,
 			SplitAfter: c.SplitAfter, TransactionHold: c.TransactionHold,

@@ -74,24 +74,29 @@ func New(settings Settings, client Client, log *slog.Logger) (*Handler, error) {
 //
 // For a schedule's payload, [compact.Task] or [BoardsTask], it returns the task's result.
 func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
-	if task, ok := schedule.Parse(payload); ok {
-		return h.task(ctx, task)
+	if name, ok := schedule.Parse(payload); ok {
+		return h.Task(ctx, name)
 	}
 	batch, err := ddbstream.Decode(payload)
 	if err != nil {
 		return nil, fmt.Errorf("reading the batch: %w", err)
 	}
+	return ddbstream.Answer(batch.State, h.Deliver(ctx, batch)...)
+}
+
+// Deliver folds a decoded batch as Invoke does, and returns the sequence numbers of the records that must be redelivered.
+func (h *Handler) Deliver(ctx context.Context, batch *ddbstream.Batch) (again []string) {
 	d := &delivery{Handler: h, batch: batch, lost: map[string]*loss{}}
 	jobs := d.jobs()
 	each(jobs, func(j job) { d.addOutcome(j, j.fold(ctx)) })
 	each(slices.Sorted(maps.Keys(d.lost)), func(target string) { d.storeFailure(ctx, target) })
 	d.acknowledge(ctx)
 	d.report()
-	return ddbstream.Answer(batch.State, d.again...)
+	return d.again
 }
 
-// task runs a scheduled task. Alarms watch the log lines of finished tasks.
-func (h *Handler) task(ctx context.Context, name string) ([]byte, error) {
+// Task runs the scheduled task with this name. Alarms watch the log lines of finished tasks.
+func (h *Handler) Task(ctx context.Context, name string) ([]byte, error) {
 	switch name {
 	case boardsTask:
 		answer, err := h.rechecks.run(ctx)

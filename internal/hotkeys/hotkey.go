@@ -115,10 +115,8 @@ func (d *Deps) check() error {
 // A state or a record that can't be read is dropped and counted, and its window is marked as incomplete. If a heat item
 // can't be written, Invoke fails, and Lambda may retry it. Metrics are sent last and once.
 func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
-	if task, ok := schedule.Parse(payload); ok {
-		j := h.newJournal(h.deps.Source)
-		defer j.sendMetrics(ctx, h.deps.Metrics)
-		return h.task(ctx, j, task)
+	if name, ok := schedule.Parse(payload); ok {
+		return h.Task(ctx, name)
 	}
 	decoder := h.decoders.Get().(*ddbstream.Decoder)
 	defer h.decoders.Put(decoder)
@@ -127,14 +125,22 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("hotkeys: reading the batch: %w", err)
 	}
-	j := h.newJournal(h.sourceOf(batch.TableName()))
-	defer j.sendMetrics(ctx, h.deps.Metrics)
-	state, err := h.deliver(ctx, j, batch)
+	state, err := h.Deliver(ctx, batch)
 	if err != nil {
 		return nil, err
 	}
 	return ddbstream.Answer(state)
 }
+
+// Deliver does what Invoke does with a decoded batch, and returns the window's state.
+func (h *Handler) Deliver(ctx context.Context, batch *ddbstream.Batch) (state map[string]string, err error) {
+	j := h.newJournal(h.sourceOf(batch.TableName()))
+	defer j.sendMetrics(ctx, h.deps.Metrics)
+	return h.deliver(ctx, j, batch)
+}
+
+// Lost returns the state of a tumbling window that lacks a batch: its further windows are incomplete.
+func Lost() map[string]string { return map[string]string{lostField: "1"} }
 
 // deliver counts a batch, reports the windows that have ended, and acts on hot keys. It returns the state for the next
 // delivery.

@@ -8,8 +8,10 @@ import (
 	"github.com/hotshard/hotshard/internal/base/metrics"
 )
 
-// task runs a scheduled task.
-func (h *Handler) task(ctx context.Context, j *journal, name string) ([]byte, error) {
+// Task runs the scheduled task with this name.
+func (h *Handler) Task(ctx context.Context, name string) ([]byte, error) {
+	j := h.newJournal(h.deps.Source)
+	defer j.sendMetrics(ctx, h.deps.Metrics)
 	switch name {
 	case "layers":
 		return h.layersTask(ctx, j)

@@ -9,6 +9,7 @@ var layers = [][]string{
 	{"pkg/..."},
 	{"internal/httpapi/..."},
 	{"internal/ingest", "internal/hotkeys", "internal/fold/...", "internal/rebuild", "internal/query"},
+	{"internal/reader"},
 	{"internal/aws/..."},
 	{"internal/tool/..."},
 	{"cmd/...", "functions/...", "examples/..."},

@@ -18,6 +18,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/metrics"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/httpapi/docs"
@@ -178,4 +179,13 @@ func (f *functions) detector(o hotkeys.Settings, source count.Source) (*hotkeys.
 		}
 	}
 	return hotkeys.New(o, deps)
+}
+
+// aggregator returns the aggregator function.
+func (f *functions) aggregator() (*fold.Handler, error) {
+	settings, err := settings[fold.Settings](f)
+	if err != nil {
+		return nil, err
+	}
+	return fold.New(settings, f.db, f.options.Log)
 }

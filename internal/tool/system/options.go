@@ -22,22 +22,23 @@ import (
 
 // Options configures a system.
 type Options struct {
-	Addr     string        // address to listen on, as host:port
-	Endpoint string        // URL of a DynamoDB-compatible engine; "" starts one
-	DataDir  string        // folder of the started engine's data; "" is memory
-	Prefix   string        // prefix of the tables' names: up to 244 of their characters
-	Window   time.Duration // the detector's windows, 1 s to 15 min in whole seconds
-	Idle     time.Duration // how long a window stays open after its end without records; 0 is Lambda's two minutes
-	Quiet    time.Duration // time with low load after which counters and limits shrink; 0 is the function's default
-	Control  string        // of shard counts: act, observe or off
-	Limits   Limits        // between the functions and the engine
-	Attach   string        // another table of the engine to watch; "" for none
-	Failures string        // file for the records that a function discarded; its folder is made
-	Notices  io.Writer     // progress and the engine's licence line
-	Log      *slog.Logger
-	Version  string // version of this program, which the console shows
-	Start    string // command line of this program, which the console shows when it can't reach the API
-	Demo     string // line of a demo that the console shows; "" without one
+	Addr      string        // address to listen on, as host:port
+	Endpoint  string        // URL of a DynamoDB-compatible engine; "" starts one
+	DataDir   string        // folder of the started engine's data; "" is memory
+	Prefix    string        // prefix of the tables' names: up to 244 of their characters
+	Window    time.Duration // the detector's windows, 1 s to 15 min in whole seconds
+	Idle      time.Duration // how long a window stays open after its end without records; 0 is Lambda's two minutes
+	Quiet     time.Duration // time with low load after which counters and limits shrink; 0 is the function's default
+	Control   string        // of shard counts: act, observe or off
+	Limits    Limits        // between the functions and the engine
+	OneReader bool          // one function reads the streams, and leaves their second place to another
+	Attach    string        // another table of the engine to watch; "" for none
+	Failures  string        // file for the records that a function discarded; its folder is made
+	Notices   io.Writer     // progress and the engine's licence line
+	Log       *slog.Logger
+	Version   string // version of this program, which the console shows
+	Start     string // command line of this program, which the console shows when it can't reach the API
+	Demo      string // line of a demo that the console shows; "" without one
 
 	Commands keyname.Commands // for the command lines that the console shows
 

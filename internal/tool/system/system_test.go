@@ -58,14 +58,20 @@ func startWith(t *testing.T, set func(*Options)) (s *System, stop func()) {
 }
 
 // TestHottestKeysOfLog replays real requests. The detector must count the log's hottest paths and clients within the
-// certified error.
+// certified error, and the aggregator all requests, with two readers of the streams and with one.
 func TestHottestKeysOfLog(t *testing.T) {
 	enginetest.Endpoint(t) // has its own goroutines
+	for _, one := range []bool{false, true} {
+		t.Run(fmt.Sprintf("one reader %t", one), func(t *testing.T) { testHottestKeysOfLog(t, one) })
+	}
+}
+
+func testHottestKeysOfLog(t *testing.T, oneReader bool) {
 	defer noLeak(t, goleak.IgnoreCurrent())
 	count, keys := lane.Runs(200, 2000), lane.Runs(100, 200)
 	source, err := workload.Log("../../../events/access.log.gz", count)
 	require.NoError(t, err)
-	s, stop := start(t)
+	s, stop := startWith(t, func(o *Options) { o.OneReader = oneReader })
 	result, err := load.Run(t.Context(), load.Options{Target: s.URL(), Source: source, Verify: true})
 	if err != nil || result.Accepted != count || result.Verify.Differences != 0 {
 		t.Fatalf("result %+v, verification %+v, %v; want %d accepted and no differences", result, result.Verify, err, count)

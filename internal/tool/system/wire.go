@@ -2,6 +2,7 @@ package system
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -14,12 +15,14 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/compact"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/reader"
 )
 
 // Names of the functions of the stream.
 const (
 	detectorName   = "hotkeys"
 	aggregatorName = "aggregator"
+	readerName     = "reader" // instead of the two
 )
 
 // Timeouts of connections to the API and to the limiter's proxy.
@@ -40,47 +43,36 @@ func (s *System) wire(ctx context.Context) error {
 		return err
 	}
 	s.server.Handler = httpapi.ForHostsOf(s.options.Addr, httpapi.SameOrigin(drainBodies(s.withConsole(api))))
-	if err := s.wireAggregator(ctx, f); err != nil {
-		return err
-	}
-	if err := s.wireDetector(ctx, f); err != nil || s.options.Attach == "" {
+	if err := s.wireReaders(ctx, f); err != nil || s.options.Attach == "" {
 		return err
 	}
 	return s.wireAttached(ctx, f)
 }
 
-// wireAggregator connects the aggregator and its tasks.
-func (s *System) wireAggregator(ctx context.Context, f *functions) error {
-	settings, err := settings[fold.Settings](f)
+// wireReaders connects the detector and the aggregator to the streams, and their tasks.
+func (s *System) wireReaders(ctx context.Context, f *functions) error {
+	tasks, err := f.detectorSettings()
 	if err != nil {
 		return err
 	}
-	aggregator, err := fold.New(settings, f.db, s.options.Log)
+	detector, err := f.detector(tasks, count.Source{})
+	if err != nil {
+		return err
+	}
+	aggregator, err := f.aggregator()
 	if err != nil {
 		return err
 	}
 	s.schedules = append(s.schedules,
 		&schedule{aggregator, compact.Task, compact.Interval},
 		&schedule{aggregator, fold.BoardsTask, fold.BoardRecheck},
-	)
-	return s.deliver(ctx, f, aggregatorName, aggregator)
-}
-
-// wireDetector connects the hotkeys function and its tasks.
-func (s *System) wireDetector(ctx context.Context, f *functions) error {
-	settings, err := f.detectorSettings()
-	if err != nil {
-		return err
-	}
-	detector, err := f.detector(settings, count.Source{})
-	if err != nil {
-		return err
-	}
-	s.schedules = append(s.schedules,
 		&schedule{detector, hotkeys.LayersTask, layersEvery},
-		&schedule{detector, hotkeys.ShrinkTask, settings.TaskInterval()},
+		&schedule{detector, hotkeys.ShrinkTask, tasks.TaskInterval()},
 	)
-	return s.deliver(ctx, f, detectorName, detector)
+	if s.options.OneReader {
+		return s.deliver(ctx, f, readerName, reader.New(detector, aggregator, s.options.Log, time.Now))
+	}
+	return errors.Join(s.deliver(ctx, f, aggregatorName, aggregator), s.deliver(ctx, f, detectorName, detector))
 }
 
 // deliver maps each table's stream to a function.

@@ -1,0 +1,38 @@
+package hotkeys
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/function"
+	"github.com/hotshard/hotshard/internal/base/function/watch"
+)
+
+// Deployed returns the Handler of a deployed function, with AWS clients of the environment.
+func Deployed(ctx context.Context, settings Settings, log *slog.Logger) (*Handler, error) {
+	if err := settings.Validate(); err != nil {
+		return nil, err
+	}
+	db, err := function.DynamoDB()
+	if err != nil {
+		return nil, err
+	}
+	sink, err := watch.Metrics()
+	if err != nil {
+		return nil, err
+	}
+	source, err := FindSource(ctx, db, settings)
+	if err != nil {
+		return nil, err
+	}
+	streams, err := watch.Streams()
+	if err != nil {
+		return nil, err
+	}
+	return New(settings, Deps{
+		Source: source, Heat: db, Shards: OpenShards(db, settings),
+		Partitions: CountPartitions(streams, dynamo.Pause), Metrics: sink, Log: log, Now: time.Now,
+	})
+}

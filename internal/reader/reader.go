@@ -1,0 +1,88 @@
+// Package reader joins the two readers of a table's stream in one function. DynamoDB allows a stream two readers, so the
+// second place is left for a function of the user.
+//
+//	lambda.Start(reader.New(detector, aggregator, log, time.Now))
+package reader
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/ddbstream"
+	"github.com/hotshard/hotshard/internal/base/schedule"
+	"github.com/hotshard/hotshard/internal/fold"
+	"github.com/hotshard/hotshard/internal/fold/compact"
+	"github.com/hotshard/hotshard/internal/hotkeys"
+)
+
+// Detector counts batches: see [hotkeys.Handler].
+type Detector interface {
+	Deliver(ctx context.Context, batch *ddbstream.Batch) (state map[string]string, err error)
+	Task(ctx context.Context, name string) ([]byte, error)
+}
+
+// Aggregator folds batches: see [fold.Handler].
+type Aggregator interface {
+	Deliver(ctx context.Context, batch *ddbstream.Batch) (again []string)
+	Task(ctx context.Context, name string) ([]byte, error)
+}
+
+// Handler hands each batch of the streams to the detector and to the aggregator.
+type Handler struct {
+	detector   Detector
+	aggregator Aggregator
+	log        *slog.Logger
+	now        func() time.Time
+	tasks      map[string]func(context.Context, string) ([]byte, error) // by name
+}
+
+// New returns a Handler. It also runs the scheduled tasks of both.
+func New(detector Detector, aggregator Aggregator, log *slog.Logger, now func() time.Time) *Handler {
+	h := &Handler{detector, aggregator, log, now, map[string]func(context.Context, string) ([]byte, error){}}
+	for task, run := range map[string]func(context.Context, string) ([]byte, error){
+		hotkeys.LayersTask: detector.Task, hotkeys.ShrinkTask: detector.Task, compact.Task: aggregator.Task, fold.BoardsTask: aggregator.Task,
+	} {
+		name, _ := schedule.Parse([]byte(task))
+		h.tasks[name] = run
+	}
+	return h
+}
+
+// Invoke takes Lambda's payload and returns its response: the window state of the detector, and the records that the
+// aggregator could not fold.
+//
+// Both get every batch, and neither waits for the other. Lambda redelivers the records from the lowest failed one. The
+// detector has counted those, which its state says, so it skips them. An error of the detector fails the batch, and the
+// aggregator folds it again, which changes nothing. Later records of the stream shard wait in either case. The detector
+// gets no batch that is older than [hotkeys.RecordAge]: after an hour its errors hold up no fold.
+func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	if name, ok := schedule.Parse(payload); ok {
+		if run := h.tasks[name]; run != nil {
+			return run(ctx, name)
+		}
+		return nil, fmt.Errorf("reader: unknown task %.40q", name)
+	}
+	batch, err := ddbstream.Decode(payload)
+	if err != nil {
+		return nil, fmt.Errorf("reader: reading the batch: %w", err)
+	}
+	folded := make(chan []string, 1)
+	go func() { folded <- h.aggregator.Deliver(ctx, batch) }()
+	state, err := h.count(ctx, batch)
+	again := <-folded
+	if err != nil {
+		return nil, err
+	}
+	return ddbstream.Answer(state, again...)
+}
+
+// count hands a batch to the detector unless it is too old.
+func (h *Handler) count(ctx context.Context, batch *ddbstream.Batch) (state map[string]string, err error) {
+	if age := h.now().Sub(batch.WindowEnd); batch.Windowed && age > hotkeys.RecordAge {
+		h.log.WarnContext(ctx, "batch not counted: it is too old", "records", len(batch.Records), "streamShard", batch.StreamShard(), "age", age.Round(time.Second).String())
+		return hotkeys.Lost(), nil
+	}
+	return h.detector.Deliver(ctx, batch)
+}
