@@ -18,7 +18,7 @@
 #   HOTSHARD_ENDPOINT another DynamoDB-compatible endpoint than the fetched engine
 #   HOTSHARD_BROWSER  another browser for the tests; none leaves out the tests that need one
 
-FUNCTIONS   := ingest hotkeys aggregator query
+FUNCTIONS   := ingest hotkeys aggregator reader query
 ARCHS       := arm64 amd64
 DIST        := dist
 SOURCES     := cmd examples functions internal pkg

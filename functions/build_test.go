@@ -17,7 +17,7 @@ import (
 
 const root = ".." // of the module
 
-var names = []string{"ingest", "hotkeys", "aggregator", "query"}
+var names = []string{"ingest", "hotkeys", "aggregator", "reader", "query"}
 
 func TestMain(m *testing.M) {
 	code := m.Run()

@@ -12,7 +12,7 @@ import (
 func TestStartWithoutSettings(t *testing.T) {
 	for name, setting := range map[string]string{
 		"ingest": "HOTSHARD_SHARD_MAP_TABLE", "query": "HOTSHARD_ITEMS_TABLE",
-		"hotkeys": "HOTSHARD_HEAT_TABLE", "aggregator": "HOTSHARD_ROLLUPS_TABLE",
+		"hotkeys": "HOTSHARD_HEAT_TABLE", "aggregator": "HOTSHARD_ROLLUPS_TABLE", "reader": "HOTSHARD_ROLLUPS_TABLE",
 	} {
 		var log bytes.Buffer
 		_, err := runtimeapi.Start(t.Context(), runtimeapi.Options{Binary: binary(t, name), Log: &log})

@@ -25,10 +25,9 @@ func TestDeadlinesFitTogether(t *testing.T) {
 
 // TestFunctionsGetTheirVariables checks that a function gets exactly the variables that its settings read.
 func TestFunctionsGetTheirVariables(t *testing.T) {
-	tm := deployed(t)
 	read := config.Variables()
 	for _, name := range grants.Functions {
-		_, p := tm.function(t, name)
+		_, p := settingOf(t, name).function(t, name)
 		given := slices.DeleteFunc(sorted(p.object("Environment").object("Variables")), func(v string) bool { return v == "GOMEMLIMIT" }) // Go reads it
 		if !slices.Equal(given, read[name]) || len(given) < 3 {
 			t.Errorf("%s gets %q, but reads %q", name, given, read[name])
@@ -36,6 +35,58 @@ func TestFunctionsGetTheirVariables(t *testing.T) {
 	}
 	if got := sorted(read); !slices.Equal(got, slices.Sorted(slices.Values(grants.Functions))) {
 		t.Errorf("settings of the functions %q, want %q", got, grants.Functions)
+	}
+}
+
+// settingOf returns the template of a deployment that has this function.
+func settingOf(t *testing.T, function string) *template {
+	t.Helper()
+	if function == grants.Reader {
+		return with(t, map[string]any{"readers": "one"})
+	}
+	return deployed(t)
+}
+
+// TestOneReader checks that a deployment with one reader has no function, mapping, schedule or alarm of the two.
+func TestOneReader(t *testing.T) {
+	tm := settingOf(t, grants.Reader)
+	if functions, mappings := tm.of(t, "AWS::Lambda::Function"), tm.of(t, "AWS::Lambda::EventSourceMapping"); len(functions) != 3 || len(mappings) != 2 {
+		t.Errorf("%d functions and %d mappings, want 3 and 2", len(functions), len(mappings))
+	}
+	for _, from := range streamed {
+		p := mapping(t, tm, grants.Reader, from)
+		if p.number("MaximumBatchingWindowInSeconds") != 1 || p.number("MaximumRecordAgeInSeconds") != 20*3600 || p.number("TumblingWindowInSeconds") != 10 || p["FilterCriteria"] != nil {
+			t.Errorf("mapping of %s %v: want all records, after a second, for 20 hours, in windows of 10 s", from, p)
+		}
+	}
+	live := "${" + live(t, tm, grants.Reader) + "}"
+	tasks := map[string]bool{}
+	for id, r := range tm.of(t, "AWS::Scheduler::Schedule") {
+		target := r.Properties.object("Target")
+		tasks[target.text("Input")] = true
+		if target.text("Arn") != live {
+			t.Errorf("%s invokes %s, want the reader", id, target.text("Arn"))
+		}
+	}
+	if len(tasks) != 4 {
+		t.Errorf("tasks %v, want 4", tasks)
+	}
+	got, two := sorted(alarms(t, tm)), sorted(alarms(t, deployed(t)))
+	for _, name := range got {
+		if other := strings.Replace(name, "-reader", "-aggregator", 1); !slices.Contains(two, name) && !slices.Contains(two, other) {
+			t.Errorf("the alarm %s has no equal in a deployment with two readers", name)
+		}
+	}
+	for _, name := range two {
+		own := strings.NewReplacer("-hotkeys-", "-reader-", "-aggregator-", "-reader-").Replace(name)
+		if !slices.Contains(got, own) && !slices.Contains(got, name) {
+			t.Errorf("there is no alarm %s", own)
+		}
+	}
+	for _, word := range []string{"hotshard-hotkeys", "hotshard-aggregator-", "function hotkeys", "function aggregator"} {
+		if strings.Contains(string(tm.text), word) {
+			t.Errorf("the template has %q", word)
+		}
 	}
 }
 
@@ -132,13 +183,13 @@ func table(t *testing.T, tm *template, name string) string {
 
 // TestRolesAreTheGrants checks that each function's role has exactly its grants on tables, and what Lambda needs to run it.
 func TestRolesAreTheGrants(t *testing.T) {
-	tm := deployed(t)
-	tables := map[string]string{
-		grants.Items: table(t, tm, "items"), grants.Events: table(t, tm, "events"), grants.Rollups: table(t, tm, "rollups"), grants.ShardMap: table(t, tm, "shard-map"), grants.Heat: table(t, tm, "heat"),
-	}
-	bucket, _ := tm.named(t, "AWS::S3::Bucket", "BucketName", "<nil>")
 	seen := map[string]bool{}
 	for _, name := range grants.Functions {
+		tm := settingOf(t, name)
+		tables := map[string]string{
+			grants.Items: table(t, tm, "items"), grants.Events: table(t, tm, "events"), grants.Rollups: table(t, tm, "rollups"), grants.ShardMap: table(t, tm, "shard-map"), grants.Heat: table(t, tm, "heat"),
+		}
+		bucket, _ := tm.named(t, "AWS::S3::Bucket", "BucketName", "<nil>")
 		_, function := tm.function(t, name)
 		role := function.text("Role")
 		if seen[role] {
@@ -153,7 +204,11 @@ func TestRolesAreTheGrants(t *testing.T) {
 			}
 		}
 		add("${"+logs+".Arn}", "logs:CreateLogStream", "logs:PutLogEvents")
-		for _, g := range grants.Of[name] {
+		of := grants.Of[name]
+		if name == grants.Reader {
+			of = slices.Concat(grants.Of[grants.Hotkeys], grants.Of[grants.Aggregator])
+		}
+		for _, g := range of {
 			if tables[g.Table] == "" {
 				continue // only in an attached deployment: see TestAttached
 			}
@@ -161,10 +216,10 @@ func TestRolesAreTheGrants(t *testing.T) {
 				add(strings.TrimSuffix("${"+tables[g.Table]+".Arn}/index/"+g.Index, "/index/"), "dynamodb:"+a)
 			}
 		}
-		if name == grants.Hotkeys {
+		if name == grants.Hotkeys || name == grants.Reader {
 			add("*", "cloudwatch:PutMetricData")
 		}
-		if name == grants.Hotkeys || name == grants.Aggregator {
+		if name != grants.Ingest && name != grants.Query {
 			for _, from := range []string{tables[grants.Items], tables[grants.Events]} {
 				add("${"+from+".StreamArn}", "dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator")
 				add("${"+from+".Arn}/stream/*", "dynamodb:ListStreams")
@@ -176,6 +231,7 @@ func TestRolesAreTheGrants(t *testing.T) {
 			got = append(got, s.action+" "+s.resource)
 		}
 		slices.Sort(want)
+		want = slices.Compact(want)
 		slices.Sort(got)
 		if !slices.Equal(got, want) {
 			t.Errorf("%s may\n%s\nwant\n%s", name, strings.Join(got, "\n"), strings.Join(want, "\n"))

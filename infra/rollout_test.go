@@ -14,6 +14,9 @@ func TestCanary(t *testing.T) {
 	} {
 		tm := with(t, map[string]any{"canary": canary})
 		for _, function := range grants.Functions {
+			if function == grants.Reader { // a deployment has either this or the other two
+				continue
+			}
 			update := tm.Resources[live(t, tm, function)].UpdatePolicy.object("CodeDeployLambdaAliasUpdate")
 			if function != grants.Ingest && function != grants.Query {
 				if update != nil {
@@ -41,7 +44,7 @@ func TestCanary(t *testing.T) {
 // can move the alias back.
 func TestVersionsAreKept(t *testing.T) {
 	versions := deployed(t).of(t, "AWS::Lambda::Version")
-	if len(versions) != len(grants.Functions) {
+	if len(versions) != len(grants.Functions)-1 { // without the reader
 		t.Errorf("%d versions, want one of each function", len(versions))
 	}
 	for id, v := range versions {

@@ -133,7 +133,7 @@ var (
 
 // unattached has the stack's settings that an attached deployment does not have.
 var unattached = []string{
-	"auth", "apiRate", "corsOrigins", "jwtIssuer", "jwtAudience", "jwtScopes", "jwtAdminScopes", "billing", "peakReads", "peakWrites", "canary", "rollupWindow",
+	"auth", "apiRate", "corsOrigins", "jwtIssuer", "jwtAudience", "jwtScopes", "jwtAdminScopes", "billing", "peakReads", "peakWrites", "canary", "rollupWindow", "readers",
 }
 
 // notAttached returns all settings that an attached deployment does not have.

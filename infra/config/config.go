@@ -53,6 +53,9 @@ func (c *Config) Names() schema.Names { return schema.NamesFor(c.Prefix) }
 // Attached reports whether the deployment only watches an existing table.
 func (c *Config) Attached() bool { return c.SourceStreamARN != "" }
 
+// OneReader reports whether one function reads the streams.
+func (c *Config) OneReader() bool { return c.Readers == "one" }
+
 // SourceTable returns the name of the existing table, or "".
 func (c *Config) SourceTable() string {
 	if match := streamARN.FindStringSubmatch(c.SourceStreamARN); match != nil {
@@ -78,13 +81,17 @@ func (c *Config) Reserved() map[string]int {
 	if c.Attached() {
 		return map[string]int{"hotkeys": r.Stream}
 	}
+	if c.OneReader() {
+		return map[string]int{"ingest": r.Ingest, "query": r.Query, "reader": r.Stream}
+	}
 	return map[string]int{"ingest": r.Ingest, "query": r.Query, "hotkeys": r.Stream, "aggregator": r.Stream}
 }
 
 // StreamConcurrency returns how many stream shards can be read at once: the concurrency that each function of the
 // stream reserves, or the account's if none is reserved.
 func (c *Config) StreamConcurrency() int {
-	return cmp.Or(c.Reserved()["hotkeys"], c.AccountConcurrency)
+	reserved := c.Reserved()
+	return cmp.Or(reserved["hotkeys"], reserved["reader"], c.AccountConcurrency)
 }
 
 // BatchingWindow returns how long a delivery of the stream waits for records, except of events to the aggregator: whole
@@ -94,7 +101,14 @@ func (c *Config) BatchingWindow() time.Duration {
 }
 
 // Environment returns the environment variables of a function.
-func (c *Config) Environment(function string) map[string]string { return maps.Clone(c.env[function]) }
+func (c *Config) Environment(function string) map[string]string {
+	if function == "reader" {
+		both := maps.Clone(c.env["hotkeys"])
+		maps.Copy(both, c.env["aggregator"])
+		return both
+	}
+	return maps.Clone(c.env[function])
+}
 
 // Parse parses a context. Unknown keys are faults. It ignores keys with other characters than letters and digits, which
 // are the CDK's.

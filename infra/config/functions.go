@@ -149,6 +149,7 @@ func Variables() map[string][]string {
 			all[name] = append(all[name], p.Key)
 		}
 		slices.Sort(all[name])
+		all[name] = slices.Compact(all[name]) // the reader's functions share some
 	}
 	return all
 }
@@ -157,5 +158,9 @@ func Variables() map[string][]string {
 func readers() map[string]any {
 	return map[string]any{
 		"ingest": &ingest.Settings{}, "query": &query.Settings{}, "hotkeys": &hotkeys.Settings{}, "aggregator": &fold.Settings{},
+		"reader": &struct {
+			Detector   hotkeys.Settings
+			Aggregator fold.Settings
+		}{},
 	}
 }

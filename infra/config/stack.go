@@ -45,6 +45,9 @@ type Stack struct {
 	PeakReads  int `env:"peakReads" envDefault:"0" between:"0 to 10000000"`
 	PeakWrites int `env:"peakWrites" envDefault:"0" between:"0 to 10000000"`
 
+	// Readers are the functions that read the streams: two, or one that does the work of both, which leaves the second
+	// reader of each stream to a function of yours. RollupWindow has no effect then.
+	Readers string `env:"readers" envDefault:"two" oneOf:"two or one"`
 	// StreamShards is the expected number of open stream shards, which `hotshard plan` estimates. It determines the
 	// other batching windows and the detector's Hold.
 	StreamShards int `env:"streamShards" envDefault:"4" between:"1 to 1000000"`

@@ -9,6 +9,7 @@ package grants
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
@@ -22,11 +23,12 @@ const (
 	Ingest     = "ingest"
 	Hotkeys    = "hotkeys"
 	Aggregator = "aggregator"
+	Reader     = "reader" // does the work of Hotkeys and Aggregator
 	Query      = "query"
 )
 
-// Functions lists all functions.
-var Functions = []string{Ingest, Hotkeys, Aggregator, Query}
+// Functions lists all functions. A deployment has either Reader or Hotkeys and Aggregator.
+var Functions = []string{Ingest, Hotkeys, Aggregator, Reader, Query}
 
 // The tables, by the environment variable that has their name.
 const (
@@ -47,6 +49,7 @@ type Grant struct {
 
 // Of has each function's grants on tables. A transaction needs only the grants of its actions.
 var Of = map[string][]Grant{
+	Reader: union(detection, folds),
 	Ingest: {
 		// Writes of all other kinds, batch reads of boards' settings and entries, and a keyed call's session.
 		{Items, "", operations[ingest.ItemsClient]()},
@@ -63,20 +66,41 @@ var Of = map[string][]Grant{
 		{Heat, "", operations[query.HeatClient]()},                // the detector's counts
 		{ShardMap, "", operations[query.ShardMapClient]()},        // shard counts
 	},
-	Hotkeys: {
+	Hotkeys:    detection,
+	Aggregator: folds,
+}
+
+var (
+	detection = []Grant{
 		// Heat items of all stream shards; minutes and blocks; the budget of metric names.
 		{Heat, "", operations[hotkeys.HeatTable]()},
 		// Keys and indexes of the table that the deployment is attached to.
 		{Source, "", operations[hotkeys.Describer]()},
 		// Reads and changes of shard counts.
 		{ShardMap, "", operations[hotkeys.ShardMapTable]()},
-	},
-	Aggregator: {
+	}
+	folds = []Grant{
 		{Items, "", operations[fold.ItemsClient]()},            // boards' settings, entries and their rows, and removed write shards
 		{Items, schema.ByRank, operations[fold.RanksClient]()}, // for tops that have lost entries
 		{Rollups, "", operations[fold.RollupsClient]()},        // folds, failures and the compaction
 		{ShardMap, "", operations[fold.ShardMapClient]()},      // the maximum number of a board's write shards
-	},
+	}
+)
+
+// union returns grants with the actions of both lists.
+func union(list, other []Grant) []Grant {
+	list = slices.Clone(list)
+	for _, g := range other {
+		at := slices.IndexFunc(list, func(l Grant) bool { return l.Table == g.Table && l.Index == g.Index })
+		if at < 0 {
+			list = append(list, g)
+			continue
+		}
+		list[at].Actions = slices.Concat(list[at].Actions, slices.DeleteFunc(slices.Clone(g.Actions), func(action string) bool {
+			return slices.Contains(list[at].Actions, action)
+		}))
+	}
+	return list
 }
 
 // operations returns the names of an interface's methods, which are DynamoDB's actions.
@@ -88,4 +112,4 @@ func operations[Client any]() (names []string) {
 }
 
 // Metrics lists the functions that may call PutMetricData, which IAM can restrict to a namespace but not to a resource.
-var Metrics = []string{Hotkeys}
+var Metrics = []string{Hotkeys, Reader}

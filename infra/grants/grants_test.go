@@ -65,6 +65,15 @@ func TestClientsHaveOnlyGrants(t *testing.T) {
 	}
 }
 
+// TestReaderMayDoTheWorkOfBoth checks that the reader has the grants of hotkeys and of aggregator, each once.
+func TestReaderMayDoTheWorkOfBoth(t *testing.T) {
+	both := slices.Concat(granted(Hotkeys), granted(Aggregator))
+	slices.Sort(both)
+	if got := slices.Sorted(slices.Values(granted(Reader))); !slices.Equal(got, slices.Compact(both)) {
+		t.Errorf("granted %q, want %q", got, slices.Compact(both))
+	}
+}
+
 // TestGuard checks that calls without a grant are denied: on the table, on its index, in a batch and in a transaction.
 func TestGuard(t *testing.T) {
 	reached := 0

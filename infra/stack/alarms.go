@@ -35,21 +35,22 @@ type alarm struct {
 
 // newAlarms makes all alarms, and the composite alarms of their causes.
 func newAlarms(s awscdk.Stack, c *config.Config, functions map[string]function, mappings map[string][]mapping, web *api, to topics) []alarm {
-	hotkeys, aggregator := functions[grants.Hotkeys], functions[grants.Aggregator]
-	list := slices.Concat(
-		keyAlarms(c),
-		streamAlarms(c, hotkeys, mappings[grants.Hotkeys]),
-		detectorAlarms(s, c, hotkeys),
+	list := keyAlarms(c)
+	for _, name := range readers(c) {
+		list = append(list, streamAlarms(c, functions[name], mappings[name])...)
+	}
+	list = slices.Concat(list,
+		detectorAlarms(s, c, functions[grants.Hotkeys]),
 		functionAlarms(c, functions),
 		tableAlarms(c),
 		taskAlarms(s, c, functions),
 	)
 	if !c.Attached() {
+		folds := functions[grants.Aggregator].name
 		list = slices.Concat(list,
-			streamAlarms(c, aggregator, mappings[grants.Aggregator]),
 			fullAlarms(c),
-			summaryAlarms(s, c, aggregator),
-			[]alarm{silentAlarm(c, mappings[grants.Aggregator])},
+			summaryAlarms(s, c, functions[grants.Aggregator]),
+			[]alarm{silentAlarm(c, folds, mappings[folds])},
 			shardAlarms(s, c, functions[grants.Ingest]),
 			apiAlarms(c, web),
 			accountAlarms(c),

@@ -77,7 +77,7 @@ func taskAlarms(s awscdk.Stack, c *config.Config, functions map[string]function)
 		list = append(list, alarm{
 			name: t.name + "-not-done", section: "tasks", cause: upkeep, metric: over(minutes, done), from: 1, periods: periods, absent: true,
 			text: fmt.Sprintf("The task %s, which %s does every %d minutes, was not done for %d minutes. Check that its schedule is enabled, and the function's log.",
-				t.name, t.function, wholeMinutes(t.every), minutes*periods),
+				t.name, functions[t.function].name, wholeMinutes(t.every), minutes*periods),
 		})
 	}
 	for _, f := range readers(c) {

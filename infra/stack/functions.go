@@ -56,10 +56,11 @@ func traitsOf(c *config.Config, function string) traits {
 		grants.Query:      {"Answers reads from the API", memory, query.Deadline + answerTime},
 		grants.Hotkeys:    {"Counts write units per key in the stream, reports hot keys, changes shard counts", memory, hotkeysTimeout},
 		grants.Aggregator: {"Folds the stream into summaries", wholeCPU, aggregatorTimeout},
+		grants.Reader:     {"Does the work of hotkeys and of aggregator as the stream's one reader", wholeCPU, aggregatorTimeout},
 	}[function]
 }
 
-// newFunctions makes the deployment's functions, by name. dist is the folder of their code. Their roles refer to the
+// newFunctions makes the deployment's functions, by name, and by the names of those whose work the reader does. dist is the folder of their code. Their roles refer to the
 // tables and the stream.
 func newFunctions(s awscdk.Stack, c *config.Config, dist string, tables map[string]awsdynamodb.TableV2, from streams) map[string]function {
 	made := map[string]function{}
@@ -70,6 +71,9 @@ func newFunctions(s awscdk.Stack, c *config.Config, dist string, tables map[stri
 		f.lambda = newLambda(s, c, f, filepath.Join(dist, name), role)
 		f.live = newAlias(s, f)
 		made[name] = f
+	}
+	if c.OneReader() {
+		made[grants.Hotkeys], made[grants.Aggregator] = made[grants.Reader], made[grants.Reader]
 	}
 	return made
 }

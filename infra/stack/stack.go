@@ -12,6 +12,7 @@
 package stack
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -72,7 +73,11 @@ func deployed(c *config.Config) []string {
 	if c.Attached() {
 		return []string{grants.Hotkeys}
 	}
-	return grants.Functions
+	idle := []string{grants.Reader}
+	if c.OneReader() {
+		idle = []string{grants.Hotkeys, grants.Aggregator}
+	}
+	return slices.DeleteFunc(slices.Clone(grants.Functions), func(name string) bool { return slices.Contains(idle, name) })
 }
 
 // id returns a construct's id for a name: ShardMap for shard-map.

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -80,7 +81,7 @@ const longestLag = 2 * time.Minute
 // streamAlarms returns the alarms on a function's event source mappings.
 func streamAlarms(c *config.Config, f function, mappings []mapping) []alarm {
 	lost := "Counts of those windows are missing, and nothing can repair them."
-	if f.name == grants.Aggregator {
+	if f.name != grants.Hotkeys {
 		lost = "Then run " + check(c, "--repair") + " with the bucket's files."
 	}
 	var lostOf []awscloudwatch.Metric
@@ -134,15 +135,15 @@ const leastWrites = 1000
 // silentAlarm returns the alarm on an aggregator that gets no events while the table takes writes: then the mapping's
 // filter, or the stream, does not do what the template says, and rollups stay empty without an error. Most writes of the
 // items table are filtered out, so its mapping has no such alarm.
-func silentAlarm(c *config.Config, mappings []mapping) alarm {
+func silentAlarm(c *config.Config, reader string, mappings []mapping) alarm {
 	using := map[string]awscloudwatch.IMetric{"writes": over(15, ofTable(c.Names().Events, "", "ConsumedWriteCapacityUnits"))}
 	for _, m := range mappings {
-		if m.name == grants.Aggregator+"-"+kind.Events {
+		if strings.HasSuffix(m.name, "-"+kind.Events) {
 			using["invoked"] = over(15, ofMapping(m.made, "InvokedEventCount", sum))
 		}
 	}
 	return alarm{
-		name: "aggregator-gets-nothing", section: "not-polling", cause: readStream, from: 1, periods: 3, of: 2,
+		name: reader + "-gets-nothing", section: "not-polling", cause: readStream, from: 1, periods: 3, of: 2,
 		metric: awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
 			Expression: jsii.Sprintf("IF(FILL(writes, 0) >= %d AND FILL(invoked, 0) < 1, 1, 0)", leastWrites),
 			Period:     awscdk.Duration_Minutes(jsii.Number(15)), Label: jsii.String("writes, and no events"), UsingMetrics: &using,

@@ -25,6 +25,7 @@ import (
 var mapped = map[string]func(kind.Table) []filter{
 	grants.Hotkeys:    func(kind.Table) []filter { return nil },
 	grants.Aggregator: summarized,
+	grants.Reader:     func(kind.Table) []filter { return nil },
 }
 
 // summarized returns filters for a table's records that fold into summaries. They also match a board's settings, because
@@ -148,7 +149,7 @@ type windows struct {
 // as often as it is written, and the detector must be prompt.
 func windowsOf(c *config.Config, function string, table kind.Table) windows {
 	switch {
-	case function == grants.Hotkeys:
+	case function != grants.Aggregator:
 		return windows{batchSize, c.BatchingWindow(), max(c.Hotkeys.Window, c.Hotkeys.Hold)}
 	case table == kind.Events:
 		return windows{rollupBatch, c.RollupWindow, plan.FoldsTumblingWindow}
