@@ -107,6 +107,15 @@ var steps = []step{
 	{"hotkeys", "window-final", folded, ""},
 	{"hotkeys", "window-early", folded, ""},
 
+	// One function does both: the state is hotkeys', the failed record the aggregator's.
+	{"reader", "stream-insert", failed("0003"), ""},
+	{"reader", "stream-modify", folded, ""},
+	{"reader", "window-first", `{"state":{"lost":"1"},"batchItemFailures":[]}`, ""}, // too old to be counted
+	{"reader", "bad-record", folded, ""},
+	{"reader", "bad-empty", "", "it has no Records"},
+	{"reader", "schedule-compact", `{"done":true}`, ""},
+	{"reader", "schedule-shrink", `{"shrunk":0}`, ""},
+
 	// Unreadable payloads are errors of the function.
 	{"ingest", "bad-base64", "", "illegal base64 data"},
 	{"ingest", "bad-rest-api", "", "not an HTTP API request of payload format 2.0"},

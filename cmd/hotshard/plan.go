@@ -35,6 +35,7 @@ type PlanCmd struct {
 	Batch        int      `default:"25" help:"With --events: events per API call."`
 	Provisioned  bool     `help:"With --events: assume the setting billing=provisioned."`
 	StreamShards int      `placeholder:"N" help:"With --events: the setting streamShards of the deployment, which 4 is by default. Without this flag each day has the number that it needs."`
+	Readers      string   `default:"two" enum:"two,one" help:"With --events: the setting readers of the deployment."`
 }
 
 // priceFlags are flags for prices. Prices without a flag are assumptions.

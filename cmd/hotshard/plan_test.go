@@ -151,7 +151,7 @@ func TestDailyCostIsDocumented(t *testing.T) {
 	}
 	text := row("USD", func(d dayOfCost) string { return fmt.Sprintf("day %d", d.Day.Day) }) + "| --- | ---: | ---: | ---: | ---: | ---: |\n" +
 		fmt.Sprintf("| with `streamShards` | 4 or %d | 4 | %d | 4 | %d |\n", planned[0].Settings.StreamShards, planned[1].Settings.StreamShards, late[1].Settings.StreamShards)
-	varied := []string{"writes", "folds", "storage", "hotkeys and aggregator", "expired events", "heat items", "folds of heat"}
+	varied := []string{"writes", "folds", "storage", "stream functions", "expired events", "heat items", "folds of heat"}
 	for _, item := range varied {
 		text += row(item, func(d dayOfCost) string { return fmt.Sprintf("%.2f", lineOf(d, item).USD) })
 	}
@@ -174,6 +174,11 @@ func TestDailyCostIsDocumented(t *testing.T) {
 		if !strings.Contains(string(content), want) {
 			t.Errorf("docs/first-sixty-days.md lacks this:\n%s", want)
 		}
+	}
+	one := cost("--days 30 --readers one")
+	readers := fmt.Sprintf("%.2f, %.2f | %.2f, %.2f: more folds", first, planned[1].Total, one[0].Total, one[1].Total)
+	if content, err = os.ReadFile("../../docs/deploy.md"); err != nil || !strings.Contains(string(content), readers) {
+		t.Errorf("docs/deploy.md lacks %q, %v", readers, err)
 	}
 }
 

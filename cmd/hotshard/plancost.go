@@ -51,7 +51,7 @@ func (c *PlanCmd) cost() *dailyCost {
 	for _, day := range slices.Compact([]int{1, c.Days}) {
 		d := bill.Estimate(bill.Load{
 			Events: *c.Events, Increments: c.Increments, ItemBytes: c.ItemBytes, Batch: c.Batch,
-			Targets: c.Targets, Uniform: c.Uniform, Provisioned: c.Provisioned, StreamShards: c.StreamShards,
+			Targets: c.Targets, Uniform: c.Uniform, Provisioned: c.Provisioned, StreamShards: c.StreamShards, OneReader: c.Readers == "one",
 		}, day, p)
 		total := round(d.Total(), 100)
 		for i := range d.Lines {

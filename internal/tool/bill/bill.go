@@ -25,6 +25,7 @@ type Load struct {
 
 	Provisioned  bool // the setting billing
 	StreamShards int  // the setting that is deployed; 0 is the day's own number
+	OneReader    bool // the setting readers is one
 }
 
 // Maxima of [Load.Events] and [Load.Increments], of [Load.Targets], and of [Load.StreamShards].
@@ -175,7 +176,7 @@ func (w work) functions(p Prices) []Line {
 			w.calls * (p.Invocations/million + ingestMillis(w.Batch)/1000*p.GBSecond),
 		},
 		{
-			"hotkeys and aggregator", fmt.Sprintf("%.1f million runs on %d stream shards, assumed %v ms and %v a record", runs/million, w.shards, runMillis, recordMillis),
+			"stream functions", fmt.Sprintf("%.1f million runs on %d stream shards, assumed %v ms and %v a record", runs/million, w.shards, runMillis, recordMillis),
 			runs*p.Invocations/million + gbSeconds*p.GBSecond,
 		},
 		{"expired events", fmt.Sprintf("%.1f million removals in the stream", removed/million), skipped * p.GBSecond},

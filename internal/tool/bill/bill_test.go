@@ -148,6 +148,27 @@ func TestFoldsCostATenthOfWrites(t *testing.T) {
 	}
 }
 
+// TestOneReaderCostsMoreFoldsAndFewerRuns checks that rollups which don't wait cost more folds than they save runs.
+func TestOneReaderCostsMoreFoldsAndFewerRuns(t *testing.T) {
+	line := func(d bill.Day, item string) float64 {
+		for _, l := range d.Lines {
+			if l.Item == item {
+				return l.USD
+			}
+		}
+		t.Fatalf("no line %q in %+v", item, d.Lines)
+		return 0
+	}
+	load := bill.Load{Events: 1000, ItemBytes: 500, Batch: 25, Targets: 1000}
+	two := bill.Estimate(load, 1, bill.Default())
+	load.OneReader = true
+	one := bill.Estimate(load, 1, bill.Default())
+	const runs, folds = "stream functions", "folds"
+	if line(one, runs) >= line(two, runs) || line(one, folds) <= line(two, folds) {
+		t.Errorf("one reader: runs %v, folds %v; two: %v, %v", line(one, runs), line(one, folds), line(two, runs), line(two, folds))
+	}
+}
+
 // TestDefaultStreamShardsCostMore checks the difference between the default of streamShards and the number that a day
 // needs, and that the latter is what it is by default.
 func TestDefaultStreamShardsCostMore(t *testing.T) {

@@ -62,6 +62,10 @@ func (l Load) work(day int) work {
 	detector := reader{hotkeysGB, plan.BatchingWindow(w.deployed), plan.TumblingWindow(w.deployed, window), batchSize}
 	rollups := reader{aggregatorGB, plan.RollupWindow, plan.FoldsTumblingWindow, math.Min(rollupBatch, maxPayload/float64(l.ItemBytes+recordBytes))}
 	w.tables[0].readers, w.tables[1].readers = []reader{detector, rollups}, []reader{detector}
+	if l.OneReader {
+		rollups = reader{aggregatorGB, detector.batching, detector.tumbling, detector.batch}
+		w.tables[0].readers, w.tables[1].readers = []reader{rollups}, []reader{rollups}
+	}
 	if l.Events > 0 {
 		w.folds = l.Events * secondsDay * plan.Folds{
 			Rate: l.Events, Targets: l.Targets, Uniform: l.Uniform,
