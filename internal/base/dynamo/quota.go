@@ -10,7 +10,14 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// Quota is a process's quota of retries, with the costs of the SDK's standard retryer. Retries can't multiply the calls
+// Costs of retries. The SDK's standard retryer has had these for years; its new ones, 14 and for a throttle 5, would use
+// up a quota within two minutes in which a sixth of the calls fail.
+const (
+	retryCost   = 5
+	timeoutCost = 10
+)
+
+// Quota is a process's quota of retries, of the SDK's standard size. Retries can't multiply the calls
 // while DynamoDB fails: a failed retry lowers the quota, and a call without retries raises it.
 type Quota struct{ bucket *ratelimit.TokenRateLimit }
 
@@ -42,9 +49,9 @@ func (r *retries) pay(err error) bool {
 	if r.bucket == nil || r.tries == 1 && errors.Is(Kind(err), shard.ErrThrottled) {
 		return true
 	}
-	cost := retry.DefaultRetryCost
+	cost := uint(retryCost)
 	if isTimeout(err) {
-		cost = retry.DefaultRetryTimeoutCost
+		cost = timeoutCost
 	}
 	release, err := r.bucket.GetToken(context.Background(), cost)
 	r.release = release

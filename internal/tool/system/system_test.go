@@ -25,13 +25,7 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/workload"
 )
 
-// start runs a system on tables of its own. Calling stop ends it and waits.
-func start(t *testing.T) (s *System, stop func()) {
-	t.Helper()
-	return startWith(t, func(*Options) {})
-}
-
-// startWith runs a system with changed options.
+// startWith runs a system on tables of its own, with changed options. Calling stop ends it and waits.
 func startWith(t *testing.T, set func(*Options)) (s *System, stop func()) {
 	t.Helper()
 	prefix := enginetest.Prefix("system")
