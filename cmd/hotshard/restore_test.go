@@ -133,7 +133,7 @@ func TestRestore(t *testing.T) {
 	s := systemtest.Run(t, system.Options{Prefix: prefix, Window: time.Second, Idle: time.Second, Control: "off", Notices: os.Stderr})
 	restored := &deployed{t: t, url: s.URL(), db: old.db, names: names, flags: []string{"--endpoint", enginetest.Endpoint(t), "--prefix", prefix}}
 	repeat(t, "the check finds everything repaired", func() string {
-		code, out, _ := hotshard(t, append([]string{"check", "--repair", "--all"}, restored.flags...)...)
+		code, out, _ := hotshard(t, append([]string{"check", "--repair", "--all", "--wait", "10s"}, restored.flags...)...)
 		if code == exitOK {
 			return ""
 		}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log"
 	"log/slog"
 	"net/http"
 	"os"
@@ -15,7 +16,12 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 )
 
-func main() { lambda.Start(send) }
+func main() {
+	if os.Getenv("TARGET") == "" {
+		log.Fatal("set TARGET to a URL")
+	}
+	lambda.Start(send)
+}
 
 // send sends a batch. Lambda delivers it again from the record that could not be sent.
 func send(ctx context.Context, batch events.DynamoDBEvent) (answer events.DynamoDBEventResponse, err error) {

@@ -33,7 +33,8 @@ type Routes func(api *API)
 const MaxBody = 3 << 20
 
 // New returns a handler for the routes and for GET /healthz. Every error response is problem JSON. It logs internal
-// errors with the request's id, and does not show them to the caller. The writes of all requests share a quota of retries.
+// errors with the request's id, and does not show them to the caller. All requests share a quota of
+// retries.
 func New(log *slog.Logger, routes ...Routes) http.Handler {
 	setFramework()
 	api := &API{calls: map[string]map[string]http.Handler{}}

@@ -44,7 +44,7 @@ func decodeCursor(list, text string, isPosition func(string) bool) (after string
 		return "", httpapi.InvalidAt("query.cursor", "it is not a cursor of this API", text)
 	}
 	if c.List != digest(list) {
-		return "", httpapi.InvalidAt("query.cursor", "it belongs to a list with other parameters", text)
+		return "", httpapi.InvalidAt("query.cursor", "it belongs to a list with other parameters, or to a period that has ended", text)
 	}
 	return c.After, nil
 }

@@ -50,13 +50,13 @@ func New(detector Detector, aggregator Aggregator, log *slog.Logger, now func() 
 	return h
 }
 
-// Invoke takes Lambda's payload and returns its response: the window state of the detector, and the records that the
-// aggregator could not fold.
+// Invoke takes Lambda's payload and returns its response: the window state of the detector, or the first record if the
+// aggregator could not fold all.
 //
-// Both get every batch, and neither waits for the other. Lambda redelivers the records from the lowest failed one. The
-// detector has counted those, which its state says, so it skips them. An error of the detector fails the batch, and the
-// aggregator folds it again, which changes nothing. Later records of the stream shard wait in either case. The detector
-// gets no batch that is older than [hotkeys.RecordAge]: after an hour its errors hold up no fold.
+// Both get every batch, and neither waits for the other. If one fails, Lambda redelivers the whole batch with the state
+// that it came with: AWS doesn't say whether it keeps the state of an answer with failed records. The detector counts the
+// same again, and folds change nothing. Later records of the stream shard wait meanwhile. The detector gets no batch that
+// is older than [hotkeys.RecordAge]: after an hour its errors hold up no fold.
 func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if name, ok := schedule.Parse(payload); ok {
 		if run := h.tasks[name]; run != nil {
@@ -75,7 +75,10 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ddbstream.Answer(state, again...)
+	if len(again) > 0 {
+		return ddbstream.Answer(batch.State, string(batch.Records[0].Sequence))
+	}
+	return ddbstream.Answer(state)
 }
 
 // count hands a batch to the detector unless it is too old.

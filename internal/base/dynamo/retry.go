@@ -63,7 +63,7 @@ func repeat(ctx context.Context, retryable func(context.Context, error) bool, at
 			return struct{}{}, nil
 		}
 		mayHaveApplied = mayHaveApplied || MayApply(last)
-		again = !IsLast(last) && retryable(ctx, last) && paid.pay(last)
+		again = !IsLast(last) && retryable(ctx, last) && (paid.tries == MaxAttempts || paid.pay(last))
 		if !again {
 			return struct{}{}, backoff.Permanent(last)
 		}

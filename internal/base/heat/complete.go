@@ -3,8 +3,7 @@ package heat
 import "time"
 
 const (
-	// OnTime is the time after a window's end within which its items are normally put. A later item gets a note: see
-	// [Late].
+	// OnTime is the time after a window's end within which its items are normally put. A later one may be in [Late].
 	OnTime = 5 * time.Second
 
 	// Silence is how long after its end a window waits for its first item if no later window has an item. Then either

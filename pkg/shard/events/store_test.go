@@ -156,7 +156,7 @@ func (s *store) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ ..
 		s.change(*in.TableName, in.Key, func(there dynamo.Item) dynamo.Item {
 			it := maps.Clone(in.Key)
 			before, _ := dynamo.Integer(there, "n")
-			delta, _ := dynamo.Integer(in.ExpressionAttributeValues, ":delta")
+			delta, _ := dynamo.Integer(in.ExpressionAttributeValues, ":d0")
 			it["n"] = dynamo.Number(before + delta)
 			return it
 		})

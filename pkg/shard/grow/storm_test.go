@@ -69,7 +69,7 @@ func (s *stored) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func
 func (s *stored) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	err := s.write(dynamo.Text(in.Key, "customer"), "", func(old table.Item) table.Item {
 		before, _ := dynamo.Integer(old, "n")
-		delta, _ := dynamo.Integer(in.ExpressionAttributeValues, ":delta")
+		delta, _ := dynamo.Integer(in.ExpressionAttributeValues, ":d0")
 		return table.Item{"customer": in.Key["customer"], "n": dynamo.Number(before + delta)}
 	})
 	return &dynamodb.UpdateItemOutput{}, err

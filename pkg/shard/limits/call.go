@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
@@ -23,6 +22,7 @@ type call struct {
 	observed observe.Call
 	hits     []*hit
 	gives    bool // some hits are given back
+	unknown  bool // an attempt may have counted the hits
 	allowed  bool
 }
 
@@ -85,7 +85,11 @@ func (c *call) attempt(ctx context.Context) error {
 		most = max(most, h.all)
 	}
 	for range most + 4*maxMisses {
-		if fits, err := c.plan(ctx); !fits || err != nil {
+		fits, err := c.plan(ctx)
+		if err == nil && !fits && c.unknown {
+			err = fmt.Errorf("%w: an attempt lost its answer, and may have counted the hits that no quota remains for now", shard.ErrUnavailable)
+		}
+		if !fits || err != nil {
 			return err
 		}
 		took, err := c.apply(ctx)
@@ -120,6 +124,7 @@ func (c *call) apply(ctx context.Context) (took bool, err error) {
 	default:
 		took, err = c.transact(ctx, writes)
 	}
+	c.unknown = c.unknown || dynamo.MayApply(err)
 	if c.gives && dynamo.MayApply(err) { // a second attempt might give back twice, and allow more hits than the limit
 		err = fmt.Errorf("%w: %v", shard.ErrUnavailable, err)
 	}
@@ -159,6 +164,9 @@ func (c *call) update(ctx context.Context, w write) (bool, error) {
 		return false, err
 	}
 	w.hit.exact, err = w.hit.cacheItem(w.n, out.Attributes)
+	if err == nil && w.hit.all == 1 { // all hits are read, this call's among them, which HitAll adds
+		w.hit.window.setTotal(1, w.hit.window.ownHits()+w.hits, w.hit.now)
+	}
 	return true, err
 }
 
@@ -241,14 +249,17 @@ func checkAll(hits []Hits) error {
 	if len(hits) < 1 || len(hits) > MaxLimits {
 		return fmt.Errorf("%w: %d limits in a call: want 1 to %d", shard.ErrMisused, len(hits), MaxLimits)
 	}
-	seen := map[string]bool{}
+	type window struct {
+		key    string
+		length time.Duration
+	}
+	seen := map[window]bool{}
 	for _, h := range hits {
-		err := h.check()
-		if window := h.Key + schema.LimitBucket(time.Time{}, h.Window); err == nil && seen[window] {
+		err, w := h.check(), window{h.Key, h.Window}
+		if err == nil && seen[w] {
 			err = fmt.Errorf("limit %q, window %v: it comes twice in a call", h.Key, h.Window)
-		} else {
-			seen[window] = true
 		}
+		seen[w] = true
 		if err != nil {
 			return fmt.Errorf("%w: %w", shard.ErrMisused, err)
 		}

@@ -1,12 +1,15 @@
 package limits_test
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/limits"
 )
 
@@ -153,4 +156,88 @@ func TestUsedIsOfNoDelay(t *testing.T) {
 			t.Errorf("%+v, %v after %v; want one hit after 250ms", v, err, took)
 		}
 	})
+}
+
+// TestRejectedHitsAreNotUsed checks that a call whose first attempt was made, and lost its answer, is no rejection.
+func TestRejectedHitsAreNotUsed(t *testing.T) {
+	day, month := limits.Limit{Key: "k", Max: 5, Window: 24 * time.Hour}, limits.Limit{Key: "k", Max: 9, Window: limits.Month}
+	for _, hits := range [][]limits.Hits{{{Limit: day, N: 5}}, {{Limit: day, N: 3}, {Limit: month, N: 9}}} {
+		s, lost := newStore(), false
+		s.after = func() error {
+			if lost {
+				return nil
+			}
+			lost = true
+			return libtest.LostAnswer{}
+		}
+		if list, err := s.limiter(nil).HitAll(t.Context(), hits, libtest.Later); !errors.Is(err, shard.ErrUnavailable) {
+			t.Errorf("%+v: %+v, %v; want ErrUnavailable", hits, list, err)
+		}
+	}
+}
+
+// TestUsedOfOneWriteShardIsExact checks Used after hits of others, also of calls that write nothing or several limits.
+func TestUsedOfOneWriteShardIsExact(t *testing.T) {
+	s := newStore()
+	one, other := s.limiter(nil), s.limiter(nil)
+	limit, month := limits.Limit{Key: "k", Max: 20, Window: 24 * time.Hour}, limits.Limit{Key: "k", Max: 20, Window: limits.Month}
+	for i, step := range []struct {
+		by      *limits.Limiter
+		n       int64
+		also    bool // one hit of the month
+		allowed bool
+		used    int64
+	}{
+		{one, 10, false, true, 10}, {other, -9, false, true, 1}, {one, 1, false, true, 2}, {one, 19, false, false, 2},
+		{other, 8, false, true, 10}, {one, 1, false, true, 11}, {one, 1, true, true, 12},
+	} {
+		hits := []limits.Hits{{Limit: limit, N: step.n}}
+		if step.also {
+			hits = append(hits, limits.Hits{Limit: month, N: 1})
+		}
+		list, err := step.by.HitAll(t.Context(), hits, libtest.Later)
+		if err != nil || list[0].Allowed != step.allowed || list[0].Used != step.used {
+			t.Errorf("step %d: %+v, %v; want %+v", i, list, err, step)
+		}
+	}
+}
+
+// TestLimitsOfACall checks which limits are the same, and hits that are too many for a transaction or for the limit.
+func TestLimitsOfACall(t *testing.T) {
+	of := func(key string, window time.Duration) limits.Hits {
+		return limits.Hits{Limit: limits.Limit{Key: key, Max: 9, Window: window}, N: 1}
+	}
+	for _, row := range []struct {
+		hits []limits.Hits
+		ok   bool
+	}{
+		{[]limits.Hits{of("u1", time.Hour), of("u13", 10*time.Minute)}, true},
+		{[]limits.Hits{of("a", time.Minute), of("a6", limits.Month)}, true},
+		{[]limits.Hits{of("a", time.Minute), of("a", 60*time.Second)}, false},
+	} {
+		if _, err := newStore().limiter(nil).HitAll(t.Context(), row.hits, libtest.Later); (err == nil) != row.ok {
+			t.Errorf("%+v: %v", row.hits, err)
+		}
+	}
+
+	s, give := newStore("1:16"), []limits.Hits{{Limit: limits.Limit{Key: "k", Max: 1600, Window: 24 * time.Hour}, N: -16}}
+	s.set(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)
+	for i := range limits.MaxLimits - 1 {
+		give = append(give, of(fmt.Sprint("other", i), time.Hour))
+	}
+	before := s.total("R#k")
+	if list, err := s.limiter(nil).HitAll(t.Context(), give, libtest.Later); err != nil || list[0].Allowed || s.total("R#k") != before {
+		t.Errorf("more write shards than a transaction has for it give back: %+v, %v, %d of %d hits left", list[0], err, s.total("R#k"), before)
+	}
+
+	sliding := limits.Limit{Key: "k", Max: 1000, Window: time.Hour, Sliding: true}
+	l := newStore().limiter(nil)
+	now := libtest.Later.Add(10 * time.Minute)
+	if _, err := l.HitN(t.Context(), sliding, 3, now); err != nil {
+		t.Fatal(err)
+	}
+	sliding.Max = 1
+	if v, err := l.HitN(t.Context(), sliding, math.MaxInt64, now); err != nil || v.Allowed || !v.Retry.After(now) {
+		t.Errorf("%+v, %v; want a rejection until later than %v", v, err, now)
+	}
 }

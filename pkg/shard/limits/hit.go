@@ -54,7 +54,7 @@ func (l *Limiter) newHit(ctx context.Context, hits Hits, now time.Time) (*hit, e
 	}
 	start := hits.Start(now)
 	h := &hit{
-		Limiter: l, base: Key(hits.Key), most: hits.Max, n: max(hits.N, -MaxHits), now: now, last: -1,
+		Limiter: l, base: Key(hits.Key), most: hits.Max, n: min(max(hits.N, -MaxHits), MaxHits+1), now: now, last: -1,
 		division: division{Limit: hits.Limit, items: l.table, start: start},
 	}
 	h.useEntry(entry)
@@ -130,7 +130,7 @@ func (h *hit) planFromCache(fresh bool) (certain bool) {
 		for i := range changes {
 			changes[i].used, changes[i].hits = -changes[i].used, -changes[i].hits
 		}
-		h.changes, h.fits = changes, rest == 0 || fresh
+		h.changes, h.fits = changes, rest == 0 || fresh && len(changes) < h.budget
 		return false
 	}
 	if n, ok := h.window.chooseShard(&h.division, h.last); ok {
@@ -205,9 +205,6 @@ func (h *hit) cacheItem(n int, it dynamo.Item) (*use, error) {
 		return nil, fmt.Errorf("limit %q, write shard %d: %w", h.Key, n, err)
 	}
 	h.window.cacheUse(n, use{used, hits})
-	if h.all == 1 {
-		h.window.claimRead(h.now, 0)
-	}
 	return &use{used, hits}, nil
 }
 
@@ -218,6 +215,9 @@ func (h *hit) cacheMiss(n int, it dynamo.Item, final bool) error {
 	there, err := h.cacheItem(n, it)
 	if err == nil && final && there.used >= 0 {
 		h.window.setSpent(n, h.Max)
+	}
+	if err == nil && h.all == 1 {
+		h.window.setTotal(1, h.window.ownHits(), h.now)
 	}
 	return err
 }

@@ -60,7 +60,7 @@ type Verdict struct {
 	Used      int64     // allowed hits in the window, including this call's; see [Limiter] for how exact
 	Remaining int64     // Max less Used, 0 or more
 	Resets    time.Time // the window's end
-	Retry     time.Time // of hits that are not allowed: when they would fit, if no others are counted until then
+	Retry     time.Time // of hits that are not allowed: when they would fit, if no others are counted until then; more than Max never fit
 }
 
 // Limiter counts hits against limits in fixed or sliding windows, over all processes.
@@ -126,7 +126,7 @@ type Verdict struct {
 // second in the first five.
 //
 // A transaction has at most 99 write shards, divided by the number of limits. If more would have to give quota
-// together, several hits may be rejected although as many single hits would be allowed.
+// together, several hits may be rejected although as many single hits would be allowed. So may hits that are given back.
 //
 // # Heat
 //

@@ -87,7 +87,7 @@ func TestMarkersInACallersTable(t *testing.T) {
 	if _, err := once.New(scripted, "t", once.Options{PartitionKey: "id"}).Before(t.Context(), once.Call{Key: "k"}, libtest.Later); err != nil || len(scripted.Read[0].RequestItems["t"].Keys[0]) != 1 {
 		t.Errorf("without a sort key: %v, %v", scripted.Read, err)
 	}
-	for _, o := range []once.Options{{SortKey: "s"}, {PartitionKey: "p", SortKey: "p"}, {PartitionKey: "answer"}, {TTL: "pk"}, {TTL: "v"}, {Lifetime: -1}} {
+	for _, o := range []once.Options{{SortKey: "s"}, {PartitionKey: "p", SortKey: "p"}, {PartitionKey: "answer"}, {TTL: "pk"}, {TTL: "v"}, {Lifetime: -1}, {Lifetime: 999 * time.Millisecond}} {
 		if _, err := once.New(scripted, "t", o).Before(t.Context(), once.Call{Key: "k"}, libtest.Later); !errors.Is(err, shard.ErrMisused) {
 			t.Errorf("%+v: %v, want ErrMisused", o, err)
 		}

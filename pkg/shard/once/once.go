@@ -68,11 +68,11 @@ func New(db Client, table string, o Options) *Applier {
 	return &Applier{client: db, table: table, options: o, probes: observe.NewProbes(db, o.Observer)}
 }
 
-// check returns ErrMisused if two attributes of a marker have one name, a name is missing, or the lifetime is negative.
+// check returns ErrMisused if two attributes of a marker have one name, a name is missing, or the lifetime is below 1s.
 func (o Options) check() error {
 	names := slices.Compact(slices.Sorted(slices.Values([]string{o.PartitionKey, o.SortKey, o.TTL, "digest", "answer", schema.Version})))
-	if o.PartitionKey == "" || len(names) < 6 || o.Lifetime < 0 {
-		return fmt.Errorf("%w: once.Options: PartitionKey %q, SortKey %q and TTL %q must be other names than each other, digest, answer and v, and Lifetime %v must not be negative",
+	if o.PartitionKey == "" || len(names) < 6 || o.Lifetime < time.Second {
+		return fmt.Errorf("%w: once.Options: PartitionKey %q, SortKey %q and TTL %q must differ from each other and from digest, answer and v, and Lifetime %v must be 1s or more",
 			shard.ErrMisused, o.PartitionKey, o.SortKey, o.TTL, o.Lifetime)
 	}
 	return nil

@@ -134,7 +134,8 @@ func (s Session) active(at time.Time) bool { return s.Ends.UnixMilli() > at.Unix
 
 type item = map[string]types.AttributeValue
 
-// parse returns the session of an item. One that End ended, or none, has no times but perhaps Renewed.
+// parse returns the session of an item. One that End ended has no times but
+// perhaps Renewed; without an item it has none.
 func parse(group, id string, it item) (Session, error) {
 	one := Session{Group: group, ID: id}
 	if it[schema.SessionEnds] == nil {

@@ -100,7 +100,7 @@ func TestBoundsOfCountsAndHistories(t *testing.T) {
 	if kept := c.pruned(Entry{History: h}, now, false); !slices.Equal(kept, h[1:]) {
 		t.Errorf("kept %v, want the changes from %v on: 2 write shards ended an hour ago", kept, h[1])
 	}
-	for events, want := range map[time.Duration]time.Duration{0: 0, time.Hour: 744 * time.Hour, 744 * time.Hour: 744 * time.Hour, 745 * time.Hour: 745 * time.Hour} {
+	for events, want := range map[time.Duration]time.Duration{0: 0, time.Hour: 768 * time.Hour, 768 * time.Hour: 768 * time.Hour, 769 * time.Hour: 769 * time.Hour} {
 		if kept := HistoryKept(events); kept != want {
 			t.Errorf("events kept for %v: history for %v, want %v", events, kept, want)
 		}
