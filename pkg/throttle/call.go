@@ -27,7 +27,7 @@ func decode(text []byte, into any) bool { return json.Unmarshal(text, into, leni
 
 // encode returns the JSON of a value that was decoded, or consists of texts and numbers.
 func encode(v any) []byte {
-	text, err := json.Marshal(v, lenient)
+	text, err := json.Marshal(v, lenient, json.Deterministic(true))
 	if err != nil {
 		panic(err)
 	}
