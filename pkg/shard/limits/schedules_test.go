@@ -156,7 +156,7 @@ func (s *schedule) prefix(limit limits.Limit, start time.Time) string {
 }
 
 // exhaust makes hits until not even one is allowed, and checks that the limit is reached exactly. A new process makes those of a
-// sliding limit, since others may not know of late hits of the previous window.
+// sliding limit, since other processes may have cached the previous window before late hits.
 func (s *schedule) exhaust(limit limits.Limit) {
 	l, want := s.processes[1+s.IntN(2)], limit.Max
 	if limit.Sliding {
