@@ -139,17 +139,25 @@ func visit(s *source, n ast.Node, add func(operator string, from, to token.Pos, 
 	case *ast.AssignStmt, *ast.ExprStmt, *ast.IncDecStmt, *ast.DeferStmt, *ast.SendStmt, *ast.BranchStmt:
 		add("statement", n.Pos(), n.End(), "")
 	case *ast.CallExpr:
-		for i := 1; i < len(n.Args); i++ {
+		for i := 1; i < len(n.Args) && !slices.Contains(anyOrder, s.at(n.Fun)); i++ {
 			add("arguments", n.Args[i-1].Pos(), n.Args[i].End(), s.at(n.Args[i])+", "+s.at(n.Args[i-1]))
 		}
 	case *ast.Ident:
-		exchange(n.Pos(), n.Name)
+		if !declared.MatchString(s.text[s.offset(n.End()):]) {
+			exchange(n.Pos(), n.Name)
+		}
 	case *ast.BasicLit:
 		if i, err := strconv.Atoi(n.Value); err == nil {
 			add("constant", n.Pos(), n.End(), strconv.Itoa(max(i/2, 3-i)))
 		}
 	}
 }
+
+// anyOrder has functions whose arguments' order changes nothing, or only an error's text.
+var anyOrder = []string{"fmt.Errorf", "max", "min"}
+
+// declared matches what follows a name that is declared or assigned.
+var declared = regexp.MustCompile(`^(, \w+)* (:?= |error)`)
 
 var exchanged = map[string]struct{ operator, text string }{
 	"<": {"boundary", "<="}, "<=": {"boundary", "<"}, ">": {"boundary", ">="}, ">=": {"boundary", ">"},
