@@ -43,13 +43,15 @@ type recheckTask struct {
 }
 
 func newRecheckTask(tops *topFolder) *recheckTask {
-	return &recheckTask{tops, maxRechecks, parts.FewFragments, memo.New[bool](maxTops)}
+	return &recheckTask{tops, maxRechecks, fewFragments, memo.New[bool](maxTops)}
 }
 
-// Bounds of one run: the tops that it rechecks, and the sums that it refreshes.
+// Bounds of one run: the tops that it rechecks, the sums that it refreshes, and the largest number of a histogram's
+// fragments that a rank reads without a stored sum.
 const (
-	maxRechecks = 500
-	maxSums     = 100
+	maxRechecks  = 500
+	maxSums      = 100
+	fewFragments = 8
 )
 
 const (

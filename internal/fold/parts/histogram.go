@@ -55,9 +55,9 @@ func (p Period) Target() schema.Target {
 // PeriodOf returns the period whose histogram has a fragment in an item of the rollups table; ok is
 // false for other items.
 func PeriodOf(pk, sk string) (p Period, streamShard string, ok bool) {
-	boardPeriod, streamShard, ok := schema.ParseHistogramKey(pk, sk)
-	target, err := schema.ParseTarget(boardPeriod)
-	if !ok || err != nil || kind.Of(target.Base.Type).Summary != kind.Ranking {
+	boardPeriod, streamShard, _ := schema.ParseHistogramKey(pk, sk)
+	target, _ := schema.ParseTarget(boardPeriod) // the zero Target, of no kind, for other items
+	if kind.Of(target.Base.Type).Summary != kind.Ranking {
 		return p, "", false
 	}
 	return Period{target.Base.Name, target.Period}, streamShard, true

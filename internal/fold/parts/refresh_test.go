@@ -47,6 +47,7 @@ func TestRefresh(t *testing.T) {
 		"few":                      {nil, []item{a}, false, 0, ""},
 		"few, and emptied ones":    {nil, []item{a, emptied}, false, 0, ""},
 		"more, for the first time": {nil, []item{a, b}, true, 3, ""},
+		"the older fold last":      {nil, []item{b, a}, true, 3, ""},
 		"more, again":              {[]item{sumOfTwo}, []item{a, b}, false, 3, ""},
 		"more, after few":          {[]item{none}, []item{a, b}, true, 3, ""},
 		"few, after more":          {[]item{sumOfTwo}, []item{b}, false, 0, ""},
@@ -109,11 +110,15 @@ func TestFailedFolds(t *testing.T) {
 	}{
 		{errors.New("down"), false, "down"},
 		{&types.ConditionalCheckFailedException{Item: broken}, true, `folding into "p", "s"`},
+		{&types.ConditionalCheckFailedException{}, false, ""}, // it was deleted
 	} {
 		f := &table{err: c.err}
-		added, err := events(f).Folder(f).Fold(t.Context(), Key{Partitions: []string{"p"}}, "s", now, []Record[measures.Part]{{"1", func(*measures.Part) {}}})
-		if added || err == nil || errors.Is(err, ErrUnreadable) != c.unreadable || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("after %v: %t, %v", c.err, added, err)
+		folder := events(f).Folder(f)
+		folder.known.Set("p\x00s", part("s", "0", 7))
+		added, err := folder.Fold(t.Context(), Key{Partitions: []string{"p"}}, "s", now, []Record[measures.Part]{{"1", func(*measures.Part) {}}})
+		n, _ := dynamo.Whole(f.update.ExpressionAttributeValues, ":events")
+		if added || err == nil || errors.Is(err, ErrUnreadable) != c.unreadable || !strings.Contains(err.Error(), c.says) || (n == 0) != (c.says == "") {
+			t.Errorf("after %v: %t, %v, then %d events", c.err, added, err, n)
 		}
 	}
 }
@@ -146,9 +151,9 @@ func TestWhatHolds(t *testing.T) {
 	}{
 		{measures.Part{}, false}, {measures.Part{Events: 1}, true}, {measures.Part{Skipped: 1}, true}, {measures.Part{Restated: true}, true}, {wide(1), true},
 	} {
-		merged, err := events(nil).merged(c.p, 7, now)
-		if err != nil || merged.Emptied() == c.want || (merged.ExpiresAt == 7) != c.want || !c.want && merged.ExpiresAt != now.Add(48*time.Hour).Unix() {
-			t.Errorf("%+v: %+v, %v", c.p, merged, err)
+		merged := events(nil).merged(c.p, 7, now)
+		if merged.Emptied() == c.want || (merged.ExpiresAt == 7) != c.want || !c.want && merged.ExpiresAt != now.Add(48*time.Hour).Unix() {
+			t.Errorf("%+v: %+v", c.p, merged)
 		}
 	}
 }

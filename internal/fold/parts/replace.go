@@ -66,10 +66,7 @@ func (s *Store[V]) Replace(ctx context.Context, key Key, read []Part[V], total V
 		err = s.squeeze(ctx, key, read, tooMany)
 	}
 	if err == nil {
-		done.Merged, err = s.merged(total, expires, now)
-	}
-	if err == nil {
-		done.Emptied = len(actions)
+		done.Merged, done.Emptied = s.merged(total, expires, now), len(actions)
 		done.WriteUnits, err = s.transact(ctx, append(actions, s.putUnchanged(key, done.Merged, mergedIn(read))))
 	}
 	if err != nil {
@@ -108,17 +105,13 @@ func (s *Store[V]) transact(ctx context.Context, actions []types.TransactWriteIt
 
 // merged returns a new merged fragment. Its sequence number differs each time, so that only one of
 // two concurrent replacements succeeds.
-func (s *Store[V]) merged(total V, expires int64, now time.Time) (p Part[V], err error) {
-	id, err := ulid.New(ulid.Timestamp(now), ulid.DefaultEntropy())
-	if err != nil {
-		return p, fmt.Errorf("making a sequence number: %w", err)
-	}
-	p = Part[V]{StreamShard: schema.MergedPart, Sequence: id.String(), AsOf: now, ExpiresAt: expires, Value: total}
+func (s *Store[V]) merged(total V, expires int64, now time.Time) Part[V] {
+	p := Part[V]{StreamShard: schema.MergedPart, Sequence: ulid.Make().String(), AsOf: now, ExpiresAt: expires, Value: total}
 	if !s.codec.holds(total) {
 		p.Sequence += schema.EmptiedSuffix
 		p.ExpiresAt = now.Add(schema.EmptiedLifetime).Unix()
 	}
-	return p, nil
+	return p
 }
 
 // empty returns the actions that empty the changed fragments, except the merged one, and their

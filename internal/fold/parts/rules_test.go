@@ -65,14 +65,15 @@ func TestWhatCounts(t *testing.T) {
 		counts bool
 	}{
 		{part("s", "1", 1), true},
-		{part("s", "1~", 0), false},
-		{part("s", "1~~", 0), false},
-		{Part[measures.Part]{Sequence: "1", ExpiresAt: now.Unix() + 1}, true},
-		{Part[measures.Part]{Sequence: "1", ExpiresAt: now.Unix()}, false},
-		{Part[measures.Part]{Sequence: "1", Damage: errors.New("x")}, false},
+		{part("s", "1~", 1), false},
+		{part("s", "1~~", 1), false},
+		{Part[measures.Part]{Sequence: "1", ExpiresAt: now.Unix() + 1, Value: measures.Part{Events: 1}}, true},
+		{Part[measures.Part]{Sequence: "1", ExpiresAt: now.Unix(), Value: measures.Part{Events: 1}}, false},
+		{Part[measures.Part]{Sequence: "1", Damage: errors.New("x"), Value: measures.Part{Events: 1}}, false},
 	} {
-		if got := c.p.Counts(now); got != c.counts {
-			t.Errorf("%+v counts: %t", c.p, got)
+		total := events(nil).Sum([]Part[measures.Part]{c.p, c.p})
+		if got := c.p.Counts(now); got != c.counts || total.Events != map[bool]int64{true: 2}[c.counts] {
+			t.Errorf("%+v counts: %t, in a sum of %d events", c.p, got, total.Events)
 		}
 	}
 	for asOf, want := range map[time.Time]bool{{}: false, now.Add(-48 * time.Hour): false, now.Add(-48*time.Hour - 1): true} {

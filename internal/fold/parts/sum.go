@@ -12,9 +12,6 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
-// FewFragments is the largest number of a histogram's fragments that a rank reads without a stored sum.
-const FewFragments = 8
-
 // Refresh stores the sum of a summary's fragments at another key. If few fragments or fewer count, it
 // stores a sum that counts nothing, and readers add up the fragments. begun is true if the stored sum
 // counts now and did not before.
@@ -41,10 +38,7 @@ func (s *Store[V]) Refresh(ctx context.Context, db client.Updater, key, at Key, 
 	if slices.ContainsFunc(read, s.replacedRecently) {
 		return false, fmt.Errorf("adding up the fragments of %q: %w", key.Target, ErrMoved)
 	}
-	next, err := s.sum(read, few)
-	if err != nil {
-		return false, err
-	}
+	next := s.sum(read, few)
 	var was Part[V]
 	if len(stored) > 0 {
 		was = stored[0]
@@ -87,27 +81,23 @@ func damaged(key Key, err error) error {
 }
 
 // sum returns the sum of the fragments that count, or a sum that counts nothing if few or fewer do.
-func (s *Store[V]) sum(read []Part[V], few int) (next Part[V], err error) {
+func (s *Store[V]) sum(read []Part[V], few int) Part[V] {
 	now := s.now()
-	counting := 0
-	for _, p := range read {
-		if !p.Counts(now) {
-			continue
-		}
-		counting++
+	var total V
+	counting := slices.DeleteFunc(slices.Clone(read), func(p Part[V]) bool { return !p.Counts(now) })
+	if len(counting) > few {
+		total = s.Sum(counting)
+	}
+	expires, _ := Last(counting, now)
+	next := s.merged(total, expires, now)
+	if len(counting) > few {
+		next.Sequence, next.ExpiresAt = strings.TrimSuffix(next.Sequence, schema.EmptiedSuffix), expires
+	}
+	next.StreamShard, next.AsOf = "", time.Time{}
+	for _, p := range counting {
 		if p.AsOf.After(next.AsOf) {
 			next.AsOf = p.AsOf
 		}
 	}
-	asOf, total := next.AsOf, next.Value
-	if counting > few {
-		total = s.Sum(read)
-	}
-	expires, _ := Last(read, now)
-	next, err = s.merged(total, expires, now)
-	if counting > few {
-		next.Sequence, next.ExpiresAt = strings.TrimSuffix(next.Sequence, schema.EmptiedSuffix), expires
-	}
-	next.StreamShard, next.AsOf = "", asOf
-	return next, err
+	return next
 }
