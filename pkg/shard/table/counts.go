@@ -79,10 +79,6 @@ func (a AtLeast) Lookup(ctx context.Context, key string, now time.Time) (shardma
 	if err := countsFault(a); err != nil {
 		return shardmap.Entry{}, err
 	}
-	floor, err := a.N.Lookup(ctx, key, now)
-	if err != nil {
-		return shardmap.Entry{}, err
-	}
 	entry, err := a.Counts.Lookup(ctx, key, now)
 	if err != nil {
 		return shardmap.Entry{}, err
@@ -93,7 +89,7 @@ func (a AtLeast) Lookup(ctx context.Context, key string, now time.Time) (shardma
 	}
 	// An entry that has forgotten old changes keeps newer ones, unless the name was reset.
 	if len(raised) == 0 || !entry.Forgotten {
-		raised = slices.Concat(floor.History, raised)
+		raised = slices.Insert(raised, 0, shard.Change{At: always, Count: int(a.N)})
 	}
 	entry.History, entry.Max = raised, max(entry.Most(), int(a.N))
 	return entry, nil

@@ -138,4 +138,9 @@ func TestNamespaceOfCounts(t *testing.T) {
 	if err != nil || entry.Key != "x/a" || entry.History.Newest() != 7 {
 		t.Error(entry, err)
 	}
+	for _, counts := range []table.Counts{table.Namespace{Prefix: "x/"}, table.AtLeast{N: 1}, table.Fixed(0)} {
+		if _, err := counts.Lookup(t.Context(), "a", time.Unix(0, 0)); !errors.Is(err, shard.ErrMisused) {
+			t.Errorf("%#v: %v", counts, err)
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"context"
 	"fmt"
 	"iter"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
@@ -86,6 +88,13 @@ func TestCursors(t *testing.T) {
 			if (g.span.Low != nil) == desc || (g.span.High != nil) != desc {
 				t.Errorf("after %+v, descending %t: the span %+v", c.last, desc, g.span)
 			}
+			for _, bound := range []string{"a", "c"} {
+				g.span.Low, g.span.High = dynamo.String(bound), dynamo.String(bound)
+				g.narrow()
+				if low, high := text(g.span.Low), text(g.span.High); !desc && (low != max(bound, "b") || high != bound) || desc && (high != min(bound, "b") || low != bound) {
+					t.Errorf("after %+v, descending %t: %s to %s", c.last, desc, low, high)
+				}
+			}
 		}
 	}
 	if cursorOf("a", false) == cursorOf("a", true) || cursorOf("a", false) == cursorOf("b", false) {
@@ -108,6 +117,13 @@ func TestBucketsOfRanges(t *testing.T) {
 				table := &Table{Name: "t", PartitionKey: "name", SortKey: "sort", Layout: layout, Shards: Fixed(1)}
 				span := During("", c.from, c.to)
 				span.Desc = desc
+				cut, err := cutSpan(shard.Hour, "", 0, span)
+				require.NoError(t, err)
+				for w := range cut.windows(desc) {
+					if want := min(c.to.Add(-1).UnixNano(), w.end.UnixNano()); w.from.UnixNano() != max(c.from.UnixNano(), w.start.UnixNano()) || w.to.UnixNano() != want {
+						t.Errorf("%v to %v: a window from %v to %v of %s", c.from, c.to, w.from, w.to, w.label)
+					}
+				}
 				entry, err := Fixed(1).Lookup(t.Context(), "acme", noon)
 				require.NoError(t, err)
 				groups, err := layout.partitions(table, entry, "acme", span)
@@ -141,9 +157,93 @@ func TestBucketsOfRanges(t *testing.T) {
 		t.Error("a name with the separator is valid")
 	}
 	for _, s := range []Span{{}, {Low: dynamo.String("2026-01-05")}, {Low: dynamo.String("x"), High: dynamo.String("2026-01-05")}} {
-		if _, err := cutSpan(shard.Hour, "", 0, s); err == nil {
+		if _, err := (TimeBuckets{Bucket: shard.Hour}).partitions(&Table{}, shardmap.Entry{}, "acme", s); err == nil {
 			t.Errorf("%+v is valid", s)
 		}
+	}
+}
+
+// TestUnsettledRanges checks for which ranges a change of the count may have moved new items.
+func TestUnsettledRanges(t *testing.T) {
+	buckets := TimeBuckets{Bucket: shard.Hour}
+	ending := func(d time.Duration) Span { return During("", noon.Add(-time.Hour), noon.Add(d)) }
+	for i, c := range []struct {
+		counts Counts
+		layout Layout
+		span   Span
+		want   bool
+	}{
+		{changes{}, RandomSuffix{}, Span{}, true}, {Fixed(2), RandomSuffix{}, Span{}, false}, {changes{}, CalculatedSuffix{}, Span{}, false},
+		{changes{}, buckets, Span{}, true}, {changes{}, buckets, ending(-shardmap.Unsettled), false}, {changes{}, buckets, ending(time.Second - shardmap.Unsettled), true}, {Fixed(2), buckets, Span{}, false},
+	} {
+		table := &Table{Name: "t", PartitionKey: "name", SortKey: "sort", Layout: c.layout, Shards: c.counts}
+		if got := (&gather{raw: table.raw(noon), span: c.span}).isUnsettled(); got != c.want {
+			t.Errorf("row %d: %t", i, got)
+		}
+	}
+}
+
+// changes are counts that may change.
+type changes struct{}
+
+func (changes) Lookup(context.Context, string, time.Time) (shardmap.Entry, error) {
+	return shardmap.Entry{History: shard.History{{Count: 2}}}, nil
+}
+
+// paged is a client of a partition whose pages have one item. It records the queries' limits, and fails the one with a number.
+type paged struct {
+	Client
+	limits []int32
+	fails  int
+}
+
+func (p *paged) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	p.limits = append(p.limits, aws.ToInt32(in.Limit))
+	n := len(p.limits)
+	if n == p.fails {
+		return nil, &types.ResourceNotFoundException{}
+	}
+	out := &dynamodb.QueryOutput{Items: []Item{{"name": dynamo.String("acme#0"), "sort": dynamo.String(fmt.Sprint(n))}}}
+	if n < 4 {
+		out.LastEvaluatedKey = out.Items[0]
+	}
+	return out, nil
+}
+
+// TestQueriesOfLargeRanges checks the limits of the queries for ranges of four pages, and what a failed one leaves.
+func TestQueriesOfLargeRanges(t *testing.T) {
+	for _, c := range []struct {
+		limit, fails int
+		layout       Layout
+		items        int
+		limits       string
+	}{
+		{0, 0, RandomSuffix{}, 4, "[0 0 0 0]"}, {0, 0, CalculatedSuffix{}, 4, "[0 0 0 0]"},
+		{2, 0, RandomSuffix{}, 2, "[5 6 5]"}, {2, 0, CalculatedSuffix{}, 2, "[5 6 5 4]"},
+		{0, 1, RandomSuffix{}, 0, "[0]"}, {0, 3, RandomSuffix{}, 1, "[0 0 0]"}, {0, 4, CalculatedSuffix{}, 1, "[0 0 0 0]"},
+	} {
+		client := &paged{fails: c.fails}
+		table := &Table{Client: client, Name: "t", PartitionKey: "name", SortKey: "sort", Layout: c.layout, Shards: Fixed(1)}
+		n, failed := 0, 0
+		for it, err := range table.Query(t.Context(), "acme", Span{Limit: c.limit}, noon) {
+			if n++; err != nil {
+				failed++
+			} else if text(it["sort"]) != fmt.Sprint(n) || text(it["name"]) != "acme" {
+				t.Errorf("%+v: item %d is %v", c, n, it)
+			}
+		}
+		if got := fmt.Sprint(client.limits); n-failed != c.items || failed != min(c.fails, 1) || got != c.limits {
+			t.Errorf("%+v: %d items and %d errors by queries with the limits %s", c, n-failed, failed, got)
+		}
+	}
+	canceled, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	table := &Table{Client: &paged{}, Name: "t", PartitionKey: "name", SortKey: "sort", Layout: RandomSuffix{}, Shards: Fixed(1)}
+	for _, err := range table.Query(canceled, "acme", Span{}, noon) {
+		if (err != nil) != (canceled.Err() != nil) {
+			t.Errorf("%v after the context ended with %v", err, canceled.Err())
+		}
+		cancel()
 	}
 }
 

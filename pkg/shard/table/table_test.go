@@ -66,7 +66,7 @@ func TestInvalidTablesAreRejected(t *testing.T) {
 		if !errors.Is(err, shard.ErrMisused) {
 			t.Errorf("%s: error %v, want ErrMisused", name, err)
 		}
-		if strings.HasPrefix(name, "no ") && strings.Contains("no namespace, no minimum, no map, no nested map", name) || strings.HasPrefix(name, "count ") {
+		if strings.HasPrefix(name, "no ") && strings.Contains("no namespace, no minimum, no map, no nested map, no group", name) || strings.HasPrefix(name, "count ") {
 			if err := sharded.Check(); !errors.Is(err, shard.ErrMisused) {
 				t.Errorf("Check of %s: error %v, want ErrMisused", name, err)
 			}
@@ -82,6 +82,7 @@ func TestInvalidTablesAreRejected(t *testing.T) {
 	for what, layout := range map[string]table.Layout{
 		"a text instead of a number": table.TimeBuckets{Bucket: shard.Day, Stamp: shard.UnixMillis},
 		"an item without a time":     table.CalculatedSuffix{Time: table.AttributeTime("made")},
+		"an item without By":         table.CalculatedSuffix{By: "id", Time: table.SortTime("placed", "")},
 	} {
 		sharded := whole
 		sharded.Layout = layout
@@ -273,6 +274,74 @@ func TestTallySums(t *testing.T) {
 	tally.Shards = table.Fixed(0)
 	if _, err := tally.Sum(t.Context(), []string{"home"}, libtest.Epoch); !errors.Is(err, shard.ErrMisused) {
 		t.Errorf("Sum of 0 write shards: error %v, want ErrMisused", err)
+	}
+}
+
+// ledger is a client of a Tally that throttles the first update, and returns the same items for each read.
+type ledger struct {
+	updates []*dynamodb.UpdateItemInput
+	items   []table.Item
+}
+
+func (l *ledger) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	if l.updates = append(l.updates, in); len(l.updates) == 1 {
+		return nil, libtest.Hot(libtest.TableHot)
+	}
+	return &dynamodb.UpdateItemOutput{}, nil
+}
+
+func (l *ledger) BatchGetItem(context.Context, *dynamodb.BatchGetItemInput, ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	return &dynamodb.BatchGetItemOutput{Responses: map[string][]table.Item{"t": l.items}}, nil
+}
+
+// pinned are counts whose entries are pinned.
+type pinned struct{ libtest.Steps }
+
+func (p pinned) Lookup(ctx context.Context, key string, now time.Time) (shardmap.Entry, error) {
+	entry, err := p.Steps.Lookup(ctx, key, now)
+	entry.Pinned = true
+	return entry, err
+}
+
+// TestTallyRequests checks the updates and the attempts of an addition that is throttled once, and what sums add up.
+func TestTallyRequests(t *testing.T) {
+	steps := libtest.Steps{History: shard.History{{At: libtest.Epoch, Count: 3}}}
+	for name, c := range map[string]struct {
+		counts table.Counts
+		pinned bool
+	}{"fixed": {table.Fixed(3), true}, "in a map": {steps, false}, "pinned in a map": {pinned{steps}, true}} {
+		db, listener := &ledger{}, &libtest.Listener{}
+		tally := table.Tally{Client: db, Table: "t", PartitionKey: "customer", Value: "opens", Shards: c.counts, Observer: listener}
+		if err := tally.AddAll(t.Context(), "home", map[string]int64{"opens": 1, "clicks": -2}, libtest.Epoch); err != nil || len(db.updates) != 2 || len(listener.Attempts) != 2 {
+			t.Fatalf("%s: %v after %d updates and %d attempts", name, err, len(db.updates), len(listener.Attempts))
+		}
+		for i, in := range db.updates {
+			a, names, values := listener.Attempts[i], in.ExpressionAttributeNames, in.ExpressionAttributeValues
+			if libtest.Text(in.Key["customer"]) != shard.Hash.Join("home", a.Shard) || *in.UpdateExpression != "ADD #a0 :d0, #a1 :d1" || names["#a0"] != "clicks" || names["#a1"] != "opens" ||
+				libtest.Text(values[":d0"]) != "-2" || libtest.Text(values[":d1"]) != "1" || a.Key != "home" || a.Table != "t" || a.Pinned != c.pinned || (a.Outcome == shard.Accepted) != (i == 1) {
+				t.Errorf("%s: update %d of %v is %s, %v, %v; observed %+v", name, i, in.Key, *in.UpdateExpression, names, values, a)
+			}
+		}
+		if listener.Attempts[0].Shard == listener.Attempts[1].Shard {
+			t.Errorf("%s: the retry is on the throttled write shard", name)
+		}
+		for want, items := range map[string][]table.Item{
+			"12 0": {{"opens": libtest.Num(5)}, {"opens": libtest.Num(7)}, {"clicks": libtest.Num(9)}}, "0 0": nil, "": {{"opens": libtest.Num(5)}, {"opens": libtest.Str("x")}},
+		} {
+			db.items = items
+			sums, err := tally.Sums(t.Context(), []string{"home"}, []string{"opens", "none"}, libtest.Epoch)
+			if (err == nil) != (want != "") || err == nil && fmt.Sprint(sums["opens"], " ", sums["none"]) != want {
+				t.Errorf("%s: the sum of %v is %v, %v; want %s", name, items, sums, err, want)
+			}
+		}
+		tally.Shards = unreadable{}
+		_, transactErr := tally.AddTransact(t.Context(), "home", 1, libtest.Epoch)
+		_, sumErr := tally.Sum(t.Context(), []string{"home"}, libtest.Epoch)
+		for call, err := range map[string]error{"Add": tally.Add(t.Context(), "home", 1, libtest.Epoch), "AddTransact": transactErr, "Sum": sumErr} {
+			if !errors.Is(err, shard.ErrStale) {
+				t.Errorf("%s without the map: %v", call, err)
+			}
+		}
 	}
 }
 

@@ -218,6 +218,10 @@ func TestUpdatesOfAnotherItem(t *testing.T) {
 		if _, err := orders.Update(t.Context(), libtest.Order(1), &dynamodb.UpdateItemInput{TableName: aws.String("x")}, libtest.Epoch); !errors.Is(err, shard.ErrMisused) {
 			t.Errorf("with a table name: %v, want ErrMisused", err)
 		}
+		n := shard.Calculated("order-1", 2)
+		if w, err := orders.PutTransact(t.Context(), libtest.Order(1), libtest.Epoch); err != nil || w.Attempt.Shard != n || libtest.Text(w.Action.Put.Item["customer"]) != shard.Hash.Join("acme", n) {
+			t.Errorf("PutTransact: %+v, %v; want write shard %d", w, err, n)
+		}
 	}
 }
 
