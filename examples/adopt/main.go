@@ -66,7 +66,7 @@ func adopt(ctx context.Context, client *dynamodb.Client) error {
 	}
 	fmt.Printf("%d orders of acme and %d of %d other customers, written by the SDK alone\n", ofAcme, 10*customers, customers)
 
-	if err := setup.CreateShardMap(ctx, client, mapName); err != nil {
+	if err := setup.Create(ctx, client, setup.Names{ShardMap: mapName}); err != nil {
 		return err
 	}
 	limits, err := throttle.New(throttle.Options{Partitions: 64, PartitionWCU: 20, Base: http.DefaultTransport})

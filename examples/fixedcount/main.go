@@ -49,7 +49,7 @@ func main() {
 
 func grow(ctx context.Context, client *dynamodb.Client) error {
 	begin := time.Now().Add(-time.Hour).Truncate(time.Second)
-	if err := errors.Join(create(ctx, client), setup.CreateShardMap(ctx, client, mapName), python(ctx, client, begin)); err != nil {
+	if err := errors.Join(create(ctx, client), setup.Create(ctx, client, setup.Names{ShardMap: mapName}), python(ctx, client, begin)); err != nil {
 		return err
 	}
 	fmt.Println("2 sensors have 2 readings each, written by Python over 16 write shards")

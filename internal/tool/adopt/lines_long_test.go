@@ -126,7 +126,7 @@ func main() {
 }
 
 func (t tried) grow(ctx context.Context, client *dynamodb.Client, i int) error {
-	if err := setup.CreateShardMap(ctx, client, t.Table+"-shard-map"); err != nil {
+	if err := setup.Create(ctx, client, setup.Names{ShardMap: t.Table + "-shard-map"}); err != nil {
 		return err
 	}
 	orders, found, err := opens[i](ctx, client, item(t.Old[0]), "acme", time.Now())

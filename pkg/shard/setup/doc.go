@@ -1,6 +1,6 @@
-// Package setup creates hotshard's tables:
+// Package setup creates hotshard's tables, with the caller's names of tables and keys:
 //
-//	err := setup.Create(ctx, client, setup.WithPrefix("hotshard-"))
-//
-// Programs that create tables by other means use the inputs that [Tables] and [Expiry] return.
+//	names := setup.Names{Items: "shop", ShardMap: "shop-shards", PartitionKey: "PK", SortKey: "SK"}
+//	db := dynamodb.NewFromConfig(cfg, names.RenameKeys)
+//	err := setup.Create(ctx, db, names)
 package setup

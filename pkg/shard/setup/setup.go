@@ -24,52 +24,50 @@ type Names struct {
 	Rollups  string // read by counters.Summaries
 	ShardMap string // read by a shardmap.Map
 	Heat     string // the detector's counts
+	// PartitionKey and SortKey are the names of the keys of all tables; default pk and sk. Programs that use tables with
+	// other names need a client with RenameKeys.
+	PartitionKey, SortKey string
 }
 
 // WithPrefix returns the names that hotshard's programs use: <prefix>items, <prefix>events,
 // <prefix>rollups, <prefix>shard-map and <prefix>heat.
-func WithPrefix(prefix string) Names { return Names(schema.NamesFor(prefix)) }
+func WithPrefix(prefix string) Names {
+	n := schema.NamesFor(prefix)
+	return Names{Items: n.Items, Events: n.Events, Rollups: n.Rollups, ShardMap: n.ShardMap, Heat: n.Heat}
+}
 
 // tables returns the tables that have a name.
 func (n Names) tables() []schema.Table {
-	return slices.DeleteFunc(schema.Tables(schema.Names(n)), func(t schema.Table) bool { return t.Name == "" })
+	all := schema.Tables(schema.Names{Items: n.Items, Events: n.Events, Rollups: n.Rollups, ShardMap: n.ShardMap, Heat: n.Heat})
+	return slices.DeleteFunc(all, func(t schema.Table) bool { return t.Name == "" })
 }
 
 // Create creates hotshard's tables, waits until they are active, and enables TTL. All keys are of type S.
-// Every table has the keys pk and sk. Items has the indexes by_rank (board_shard, rank_key) and by_group
-// (session_shard, sk). Items and Events have a stream of new and old images, which only hotshard's functions
-// read. Without TTL results are correct, but expired items are not deleted. For an
+// Items has the indexes by_rank (board_shard, rank_key) and by_group (session_shard, the table's sort key). Items and
+// Events have a stream of new and old images, which only hotshard's functions read. Tables of the caller's own need only
+// ShardMap. Without TTL results are correct, but expired items are not deleted. For an
 // existing table, it returns an error if the keys, indexes, stream or TTL attribute differ. So
 // programs may call Create at each start, also concurrently. AWS does not enable TTL while it is
 // being disabled; a later call of Create does.
 func Create(ctx context.Context, db Client, names Names) error {
-	if names.Items == "" && names.Events == "" || names.ShardMap == "" {
-		return fmt.Errorf("%w: setup needs names for ShardMap, and for Items or Events", shard.ErrMisused)
+	k, err := names.keys()
+	if err != nil {
+		return err
+	}
+	if names.ShardMap == "" {
+		return fmt.Errorf("%w: setup.Names needs ShardMap", shard.ErrMisused)
 	}
 	used := map[string]bool{}
 	for _, t := range names.tables() {
 		if used[t.Name] {
-			return fmt.Errorf("%w: setup needs another name for each table: %s is used twice", shard.ErrMisused, t.Name)
+			return fmt.Errorf("%w: setup.Names needs another name for each table: %s is used twice", shard.ErrMisused, t.Name)
 		}
 		used[t.Name] = true
 	}
-	return names.create(ctx, db)
-}
-
-func (n Names) create(ctx context.Context, db Client) error {
-	for _, t := range n.tables() {
-		if err := tableinput.Make(ctx, db, t); err != nil {
+	for _, t := range names.tables() {
+		if err := tableinput.Make(ctx, db, k.table(t)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// CreateShardMap creates only the table of a shardmap.Map, for tables of the caller's own. It checks
-// an existing table, as Create does.
-func CreateShardMap(ctx context.Context, db Client, name string) error {
-	if name == "" {
-		return fmt.Errorf("%w: setup needs a name for the shard map", shard.ErrMisused)
-	}
-	return Names{ShardMap: name}.create(ctx, db)
 }
