@@ -1,5 +1,5 @@
 // Package bill estimates the cost of a deployment's day, item by item, from its load. The amounts of work are from
-// docs/performance.md, except those that a [Line] calls assumed. The prices are assumptions, too.
+// docs/performance, except those that a [Line] calls assumed. The prices are assumptions, too.
 //
 //	day := bill.Estimate(bill.Load{Events: 1000, ItemBytes: 500, Batch: 25, Targets: 1000}, 30, bill.Default())
 //	fmt.Println(day.Settings.StreamShards, day.Total())

@@ -8,7 +8,7 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/bill"
 )
 
-// busy is the busy day of docs/deploy.md.
+// busy is the day of docs/first-sixty-days.md.
 var busy = bill.Load{Events: 1000, ItemBytes: 500, Batch: 25, Targets: 1000}
 
 // lineOf returns a line of a day's bill, or the zero Line.

@@ -71,7 +71,7 @@ type Folds struct {
 	BatchingWindow time.Duration // how long a delivery waits for records
 }
 
-// zipf is the exponent of the measured folds, see docs/performance.md.
+// zipf is the exponent of the measured folds: docs/performance/folds-cost.txt.
 const zipf = 1.1
 
 // UnitsPerEvent returns the expected write units of rollups per event, from 0 to 1: each distinct target of a delivery

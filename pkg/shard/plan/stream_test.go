@@ -74,7 +74,7 @@ func TestStreamConcurrency(t *testing.T) {
 	}
 }
 
-// TestFoldsAgainstMeasurements compares calculated write units with the measured ones in docs/performance.md, section Folds:
+// TestFoldsAgainstMeasurements compares calculated write units with the measured ones in docs/performance/folds-cost.txt:
 // one stream shard, Zipf 1.1, batches of a fixed size.
 func TestFoldsAgainstMeasurements(t *testing.T) {
 	for _, c := range []struct {
@@ -88,7 +88,7 @@ func TestFoldsAgainstMeasurements(t *testing.T) {
 	}
 }
 
-// TestFoldsByTargets checks the range of write units that docs/deploy.md gives for 1,000 events a second.
+// TestFoldsByTargets checks the write units of 1,000 events a second.
 func TestFoldsByTargets(t *testing.T) {
 	for _, c := range []struct {
 		f    plan.Folds
