@@ -21,14 +21,24 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/workload"
 )
 
-// build compiles the command, and returns the binary's path.
-func build(t *testing.T) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "hotshard")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("building: %v\n%s", err, out)
+// asCommand makes this test program run its arguments as the command line.
+const asCommand = "HOTSHARD_TEST_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
 	}
-	return binary
+	os.Exit(m.Run())
+}
+
+// command returns the path of a program that runs the command line.
+func command(t *testing.T) string {
+	t.Helper()
+	program, err := os.Executable()
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "hotshard")
+	require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, "#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", asCommand, program), 0o755))
+	return path
 }
 
 // process is a command that the test may kill.
@@ -102,7 +112,7 @@ func TestKilledAndStartedAgain(t *testing.T) {
 	t.Parallel()
 	lane.NeedsEngine(t)
 	kills, count := lane.Runs(1, 3), lane.Runs(150, 3000)
-	binary, addr := build(t), freeAddr(t)
+	binary, addr := command(t), freeAddr(t)
 	args := []string{
 		"--addr", addr, "--endpoint", enginetest.Endpoint(t), "--window", "1s",
 		"--prefix", enginetest.Prefix("killed"),

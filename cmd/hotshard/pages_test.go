@@ -106,7 +106,7 @@ exec %[1]s "$@"
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	binary, addr := build(t), freeAddr(t)
+	binary, addr := command(t), freeAddr(t)
 	s := &site{folder: t.TempDir(), api: "http://" + addr}
 	running := exec.Command(binary, "local", "--idle-window", "1s", "--addr", addr, "--failures", filepath.Join(t.TempDir(), "failures.jsonl"))
 	running.Env = append(os.Environ(), "HOTSHARD_ENDPOINT=")

@@ -102,6 +102,7 @@ func (r *rig) rechecked(t testing.TB) {
 
 // TestUnreadableEntry checks that a check names the entry and repairs nothing.
 func TestUnreadableEntry(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.score(t, "b", players(3)...)
 	r.fold(t)

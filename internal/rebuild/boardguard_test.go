@@ -55,7 +55,7 @@ func TestScoresDuringARepair(t *testing.T) {
 	require.NoError(t, rankings.Configure(t.Context(), "b", boards.Settings{Mode: boards.Lowest}))
 	r.score(t, "b", players(10)...)
 	points := 1000
-	for _, moment := range []string{"index 2", "transaction 1", "kept 2", "index 3", "kept 3"}[:lane.Runs(2, 5)] {
+	for _, moment := range []string{"index 2", "transaction 1", "kept 2", "index 3", "kept 3"}[:lane.Runs(lane.UnlessQuick(2, 1), 5)] {
 		for _, pause := range []time.Duration{0, time.Second}[:lane.Runs(1, 2)] {
 			var off board.Histogram
 			off.Add(5, 3)
@@ -94,6 +94,7 @@ func (r *rig) wantRight(t *testing.T, name, when string) {
 
 // TestAllHasBoards checks that All yields boards with entries and boards with summaries only.
 func TestAllHasBoards(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.score(t, "a", players(3)...)
 	r.fold(t)

@@ -73,6 +73,7 @@ func (r *rig) wantNoMarkers(t *testing.T) {
 
 // TestBucketsThatCannotBeCompared checks that a check names why, and that a repair leaves the rollup as it is.
 func TestBucketsThatCannotBeCompared(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	at := hour()
 	r.put(t, "unreadable", at, 2)

@@ -155,6 +155,7 @@ func TestRemovalsThatWait(t *testing.T) {
 // TestRightSummariesCostNoWrite checks that neither a check nor a repair writes anything for summaries that are right, nor a
 // check for what differs without need of a proof.
 func TestRightSummariesCostNoWrite(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	stop := r.run(t, nil)
 	r.pin(t, "C#c", 2)

@@ -63,6 +63,7 @@ func TestRepairLeavesADatedTombstone(t *testing.T) {
 // TestManyWriteShards checks that a check finds and repairs faults in all partials of a summary. One write
 // shard is not in the shard map. Unreadable ones stay as they are.
 func TestManyWriteShards(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.pin(t, "C#c", 70)
 	for n := range 70 {
@@ -99,6 +100,7 @@ func TestManyWriteShards(t *testing.T) {
 // TestRepairsGiveWay checks that a repair undoes no write or fold that comes after the check's read,
 // and starts over.
 func TestRepairsGiveWay(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for i, c := range faults {
 		if c.kind != "counter" {
@@ -139,6 +141,7 @@ func TestRepairsGiveWay(t *testing.T) {
 
 // TestFoldsDuringTheWait checks that a check has no finding if the missing folds come while it waits.
 func TestFoldsDuringTheWait(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.addTo(t, "stale", 1, 1)
 	r.addTo(t, "removed", 1, 1)
@@ -175,6 +178,7 @@ func TestFoldsDuringTheWait(t *testing.T) {
 // TestWriteShard0 checks that a check finds an unreadable write shard 0, which is never folded. Repair
 // and discovery leave out a counter that never grew.
 func TestWriteShard0(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.pin(t, "C#grown", 2)
 	r.source(t, "grown", 0, 100, 7)

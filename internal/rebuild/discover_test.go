@@ -27,6 +27,7 @@ func nameOf(t schema.Target) string {
 // TestAllTargetsAreFoundOnce checks that All yields each target once: those with items, with summaries
 // and with both. Rules and the range bound the rollups.
 func TestAllTargetsAreFoundOnce(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.rules = rules(t, `[{"every":"1h"},{"prefix":"daily/","every":"1d"}]`)
 	at := hour()

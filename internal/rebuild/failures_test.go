@@ -25,6 +25,7 @@ func (r *rig) failures(t testing.TB, a *rebuild.Checker) []rebuild.Failure {
 // TestPoisonIsRepaired checks that records which can't be folded leave failures of their targets. After the items are
 // repaired, a repair corrects the summaries and forgets the failures; of one that names no summary only a repair of all.
 func TestPoisonIsRepaired(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.pin(t, "C#c#1", 2)
 	at := hour()

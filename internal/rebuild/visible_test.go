@@ -23,6 +23,7 @@ func (lingering) DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(
 // TestStreamMarkersAreInvisible checks that remaining stream markers are no events to readers, folds and
 // checks.
 func TestStreamMarkersAreInvisible(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.run(t, nil)
 	at := hour()

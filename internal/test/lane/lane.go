@@ -2,6 +2,7 @@
 //
 //	go test -short ./...    without an engine, within half a minute
 //	make test               every kind of promise, against DynamoDB Local
+//	make test-full          the same in larger worlds, as .ci/run does
 //	make test-storms        storms, one at a time: they need the whole machine
 //	make test-long          all with the race detector, more seeds, longer faults
 //
@@ -21,6 +22,17 @@ import (
 
 	"github.com/hotshard/hotshard/internal/test/require"
 )
+
+// Full is true in the full and in the long run.
+var Full = Long || os.Getenv("HOTSHARD_TESTS") == "full"
+
+// UnlessQuick returns usual in the full and in the long run, and else quick.
+func UnlessQuick(usual, quick int) int {
+	if Full {
+		return usual
+	}
+	return quick
+}
 
 // Runs returns how often a test repeats itself with other seeds: few times, or many in the long
 // run.
