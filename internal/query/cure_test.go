@@ -45,27 +45,15 @@ func (o oneEntry) Since(context.Context, time.Time, time.Time) ([]shardmap.Entry
 func (o oneEntry) Read(context.Context, string) (shardmap.Entry, error) { return o.Entry, nil }
 func (o oneEntry) Partitions(string) int                                { return 64 }
 
-// unreadEntries is a shard map that lists one key, and can't list keys or read one.
-type unreadEntries struct {
-	oneEntry
-	since, read error
-}
-
-func (u unreadEntries) Since(ctx context.Context, from, now time.Time) ([]shardmap.Entry, error) {
-	list, _ := u.oneEntry.Since(ctx, from, now)
-	return list, u.since
-}
-
-func (u unreadEntries) Read(context.Context, string) (shardmap.Entry, error) { return u.Entry, u.read }
-
 // TestHottestKeysNeedTheShardMap checks that the hottest keys are an error if their changes can't be read.
 func TestHottestKeysNeedTheShardMap(t *testing.T) {
 	now, down := time.Date(2026, 1, 5, 12, 31, 10, 0, time.UTC), errors.New("down")
 	entry := oneEntry{shardmap.Entry{Key: "C#a", Version: 1, History: shard.History{{At: now.Add(-time.Minute), Count: 2}}}}
-	for _, row := range []unreadEntries{{entry, nil, nil}, {entry, down, nil}, {entry, nil, down}} {
-		_, err := NewHeat(liveHeat{}, HeatOptions{Shards: row}).hottest(t.Context(), now.Add(-time.Hour), now, 10)
-		if want := cmp.Or(row.since, row.read); !errors.Is(err, want) {
-			t.Errorf("%+v: %v, want %v", row, err, want)
+	hot := liveHeat{{Start: now.Add(-30 * time.Second), Window: 10 * time.Second, Limit: 20, HotRate: 14, Units: 9, Keys: []heat.Key{{Key: "C#a#0", Units: 9}}}}
+	for _, row := range []failing{{entry, nil, nil, nil}, {entry, down, nil, nil}, {entry, nil, down, nil}, {entry, nil, nil, down}} {
+		keys, err := NewHeat(hot, HeatOptions{Shards: row}).HotKeys(t.Context(), time.Hour, 10, now)
+		if want := cmp.Or(row.since, row.read, row.lookup); !errors.Is(err, want) || want == nil && (len(keys) != 1 || keys[0].Shards != 2) {
+			t.Errorf("%+v: %+v, %v, want %v", row, keys, err, want)
 		}
 	}
 }

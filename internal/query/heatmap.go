@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
@@ -158,12 +159,7 @@ func (in *heatInput) columnLength(span time.Duration) (time.Duration, error) {
 	return step, nil
 }
 
-// usualStep returns the shortest of steps with which a time range has at most usualColumns.
+// usualStep returns the shortest of steps with which a time range of up to maxHeatSpan has at most usualColumns.
 func usualStep(span time.Duration) time.Duration {
-	for _, step := range steps {
-		if span <= usualColumns*step {
-			return step
-		}
-	}
-	return steps[len(steps)-1]
+	return steps[slices.IndexFunc(steps, func(step time.Duration) bool { return span <= usualColumns*step })]
 }

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"net"
@@ -53,13 +54,16 @@ func (f *foldingSource) Windows(ctx context.Context, from, to time.Time, _ time.
 	}
 }
 
-// unread is a source with an item of another release in each window.
-type unread struct{ foldingSource }
+// unread is a source with an item that can't be read in each window.
+type unread struct {
+	foldingSource
+	fault error
+}
 
 func (u *unread) Windows(ctx context.Context, from, to time.Time, step time.Duration) iter.Seq2[heat.Window, error] {
 	return func(yield func(heat.Window, error) bool) {
 		for window, err := range u.foldingSource.Windows(ctx, from, to, step) {
-			if window.Unreadable = []error{heat.ErrVersion}; !yield(window, err) {
+			if window.Unreadable = []error{u.fault}; !yield(window, err) {
 				return
 			}
 		}
@@ -71,7 +75,7 @@ func (u *unread) Windows(ctx context.Context, from, to time.Time, step time.Dura
 func TestHottestKeysOfARange(t *testing.T) {
 	begin := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	second := func(n int) time.Time { return begin.Add(time.Duration(n) * time.Second) }
-	source := &unread{foldingSource{progress: heat.Progress{From: second(-600), To: second(40), Read: second(-600), Ran: second(60)}}}
+	source := &unread{foldingSource{progress: heat.Progress{From: second(-600), To: second(40), Read: second(-600), Ran: second(60)}}, heat.ErrVersion}
 	for n := -310; n <= 190; n += 10 {
 		source.liveHeat = append(source.liveHeat, heat.Item{
 			Start: second(n), Window: 10 * time.Second, StreamShard: "s", Limit: 1000, HotRate: 700, Units: 3, Records: 3, Lag: time.Second,
@@ -91,6 +95,10 @@ func TestHottestKeysOfARange(t *testing.T) {
 		if !slices.Equal(current, []int{100, 110, 120, 130, 140, 150, 160, 170, 180}) {
 			t.Errorf("the current windows begin at %v", current)
 		}
+	}
+	source.fault = errors.New("damaged")
+	if _, err := h.readNewest(t.Context(), second(-300), second(126), second(126)); !errors.Is(err, source.fault) {
+		t.Errorf("with damaged windows: %v", err)
 	}
 }
 

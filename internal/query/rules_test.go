@@ -18,11 +18,14 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/jsontime"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/client"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -111,7 +114,12 @@ func TestColumnsOfMaps(t *testing.T) {
 // failing is a shard map with one key, whose calls may fail.
 type failing struct {
 	oneEntry
-	since, read error
+	since, read, lookup error
+}
+
+func (f failing) Lookup(ctx context.Context, key string, now time.Time) (shardmap.Entry, error) {
+	entry, _ := f.oneEntry.Lookup(ctx, key, now)
+	return entry, f.lookup
 }
 
 func (f failing) Since(ctx context.Context, from, now time.Time) ([]shardmap.Entry, error) {
@@ -143,7 +151,7 @@ func TestChangesOfARange(t *testing.T) {
 		"no map":          {"R#a", 0, 21, down, nil, down.Error()},
 		"no notes":        {"R#a", 0, 21, nil, down, down.Error()},
 	} {
-		h := NewHeat(nil, HeatOptions{Shards: failing{oneEntry{shardmap.Entry{Key: c.key, History: history}}, c.since, c.read}})
+		h := NewHeat(nil, HeatOptions{Shards: failing{oneEntry{shardmap.Entry{Key: c.key, History: history}}, c.since, c.read, nil}})
 		found, err := h.changesIn(t.Context(), at(c.from), at(c.to), at(21))
 		got := ""
 		for _, change := range found[c.key] {
@@ -158,6 +166,22 @@ func TestChangesOfARange(t *testing.T) {
 	}
 	if found, err := NewHeat(nil, HeatOptions{}).changesIn(t.Context(), at(0), at(21), start); found != nil || err != nil {
 		t.Errorf("without a map: %v, %v", found, err)
+	}
+	notes, entry := newNoteCache(), shardmap.Entry{Key: "R#a", Version: 5}
+	for i, c := range []struct {
+		seen  int64
+		down  error
+		fails bool
+	}{{5, nil, false}, {5, down, false}, {4, down, false}, {6, down, true}} {
+		if got, err := notes.entry(t.Context(), failing{oneEntry{entry}, nil, c.down, nil}, shardmap.Entry{Key: "R#a", Version: c.seen}); (err != nil) != c.fails || err == nil && got.Version != 5 {
+			t.Errorf("notes of row %d: %+v, %v", i, got, err)
+		}
+	}
+	made := func(seconds, before int) heat.Change {
+		return heat.Change{Time: jsontime.Time{Time: at(seconds)}, By: "ingest", Before: before, Shards: 4}
+	}
+	if got := throttledAt([]heat.Change{made(1, 2), made(2, 3), made(3, 4)}); !got.Equal(at(2)) || !throttledAt(nil).IsZero() {
+		t.Errorf("throttled at %v", got)
 	}
 }
 
@@ -199,6 +223,9 @@ func TestCompleteWindows(t *testing.T) {
 	}
 	if got := newestEnd(list); !got.Equal(start.Add(30*time.Second)) || !newestEnd(nil).IsZero() {
 		t.Errorf("the newest ends at %v", got)
+	}
+	if err := windowError(heat.Window{}, &types.TransactionConflictException{}); !errors.Is(err, shard.ErrContended) || windowError(heat.Window{}, nil) != nil {
+		t.Errorf("the error of a window that can't be read is %v", err)
 	}
 	if got := foldedTo(list[0]); !got.Equal(list[0].Items[0].End()) || !foldedTo(list[1]).IsZero() {
 		t.Errorf("folded up to %v and %v", got, foldedTo(list[1]))
@@ -267,6 +294,16 @@ func TestSettingsOfBoards(t *testing.T) {
 			t.Errorf("%s: %v of %v, %v", name, got, at, err)
 		}
 	}
+	for _, c := range []struct {
+		settings dynamo.Item
+		says     string
+	}{{nil, "no board"}, {settings("x", "y"), `player "p"`}, {settings(schema.BoardPeriods, "all"), "validation"}} {
+		client := &unreadable{}
+		r := &boardReader{client: oneItem{client, c.settings, nil}, entries: boards.NewReader(client, "items", shardmap.New(client, "map", shardmap.Options{}))}
+		if _, err := r.getRank(t.Context(), &rankInput{Board: "b", Player: "p", Period: "day"}, time.Unix(1e9, 0)); !strings.Contains(fmt.Sprint(err), c.says) {
+			t.Errorf("the rank of an absent player, with the settings %v: %v, want %q", c.settings, err, c.says)
+		}
+	}
 	if !asOf(nil).IsZero() || asOf(top).UnixMilli() != 5 {
 		t.Error(fmt.Sprint("the time of a fold is ", asOf(nil), " and ", asOf(top)))
 	}
@@ -291,6 +328,78 @@ func TestFragmentsThatCount(t *testing.T) {
 		got, at, err := (&boardReader{client: &unreadable{items: []dynamo.Item{it}}}).readHistogram(t.Context(), "b", "all", now)
 		if err != nil || got.Total() != c.want || at.Equal(now) != (c.want > 0) {
 			t.Errorf("%s: %d players as of %v, %v; want %d", name, got.Total(), at, err, c.want)
+		}
+	}
+}
+
+// TestPagesOfTops checks which pages are from the stored top, which has two of four places, and which from the index.
+func TestPagesOfTops(t *testing.T) {
+	now, folded, top := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC), time.Date(2026, 1, 5, 11, 0, 0, 0, time.UTC), board.NewTop()
+	var index []dynamo.Item
+	var places []boards.Place
+	for i := range 4 {
+		p := boards.Place{Player: fmt.Sprint("p", i), Score: score(t, fmt.Sprint(9-i)), At: folded}
+		places, index = append(places, p), append(index, dynamo.Item{schema.RankKey: dynamo.String(p.RankKey()), schema.EntryRowRev: dynamo.Number(1)})
+		top.Take(board.State{Place: p, Rev: 1, Present: true})
+	}
+	top.Trim(2)
+	stored := dynamo.Item{
+		schema.Version: dynamo.Decimal(schema.BoardVersion), schema.AsOf: dynamo.Number(folded.UnixMilli()),
+		schema.TopPlaces: &types.AttributeValueMemberB{Value: top.Bytes()}, schema.TopWhole: &types.AttributeValueMemberBOOL{Value: top.Whole()},
+	}
+	client := &queries{Client: &unreadable{}, items: index}
+	r := &boardReader{client: oneItem{client, stored, nil}, entries: boards.NewReader(client, "items", shardmap.New(&unreadable{}, "map", shardmap.Options{}))}
+	for i, c := range []struct {
+		after, limit, first, n int
+		inTop, more            bool
+	}{{0, 2, 0, 2, true, true}, {0, 3, 0, 3, false, true}, {1, 1, 1, 1, true, true}, {1, 2, 1, 2, false, true}, {0, 4, 0, 4, false, false}, {2, 9, 2, 2, false, false}} {
+		after := ""
+		if c.after > 0 {
+			after = places[c.after-1].RankKey()
+		}
+		page, err := r.readPage(t.Context(), "b", "all", after, c.limit, now)
+		list := placeAnswers(page.places, int64(page.before)+1)
+		if err != nil || len(list) != c.n || list[c.n-1].Rank != int64(c.first+c.n) || string(list[0].Player) != places[c.first].Player || page.more != c.more || page.at.Equal(now) == c.inTop {
+			t.Errorf("row %d: %+v, %v", i, page, err)
+		}
+	}
+	sum := dynamo.Item{schema.SK: dynamo.String(schema.SumSK), schema.RollupSequence: dynamo.String("5")}
+	maps.Copy(sum, board.Histogram{}.Attributes())
+	stored[schema.SK] = dynamo.String(schema.TopSK)
+	r.client = &unreadable{items: []dynamo.Item{sum, stored}}
+	if v, err := r.readState(t.Context(), "b", "all", now); err != nil || v.sum == nil || v.top == nil || !v.at.Equal(folded) {
+		t.Errorf("the state of a board: %+v, %v", v, err)
+	}
+}
+
+// TestBrokenFragments checks that a rollup with a fragment that can't be read is an error.
+func TestBrokenFragments(t *testing.T) {
+	at := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	b := &bucketRange{from: at, to: at.Add(time.Hour), every: time.Hour, now: at, sums: map[time.Time]*measures.Part{}}
+	broken := dynamo.Key(schema.RollupKey("e", shard.Hour, at, "s"))
+	broken["events"] = dynamo.String("x")
+	for name, it := range map[string]dynamo.Item{"a fragment": broken, "a sort key": dynamo.Key("p", "x")} {
+		if err := b.addFragment(it); err == nil || len(b.sums) > 0 {
+			t.Errorf("%s: %v, %v", name, err, b.sums)
+		}
+	}
+}
+
+// TestEventsLongerAsJSON checks the second read of a page whose events fit by their size, but not as JSON.
+func TestEventsLongerAsJSON(t *testing.T) {
+	at := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	client := &unreadable{}
+	for _, id := range []string{"a", "b"} {
+		it := dynamo.Key("E#e#2026-01-05#0", schema.EventSortKey(at, id))
+		it["data"] = &types.AttributeValueMemberM{Value: dynamo.Item{"a": dynamo.String(strings.Repeat("\x01", 1e6))}}
+		client.items = append(client.items, it)
+	}
+	reader := &eventReader{events: events.NewReader(client, "events", shardmap.New(&unreadable{}, "map", shardmap.Options{}))}
+	in := &eventsInput{Entity: "e", From: httpapi.Time{Time: at}, To: httpapi.Time{Time: at.Add(time.Second)}, Order: "asc", Limit: 9}
+	for _, client.n = range []int32{0, 1, 2} {
+		client.calls.Store(0)
+		if out, err := reader.list(t.Context(), in, at.Add(time.Hour)); (err != nil) != (client.n > 0) || err == nil && (len(out.Body.Events) != 1 || out.Body.Cursor == "" || client.calls.Load() != 2) {
+			t.Errorf("read %d fails: %+v, %v after %d reads", client.n, out, err, client.calls.Load())
 		}
 	}
 }

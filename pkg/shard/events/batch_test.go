@@ -152,6 +152,12 @@ func TestStoredEventsAreCompared(t *testing.T) {
 			t.Errorf("%v has all of %v: want %t", row.stored, it, row.want)
 		}
 	}
+	broken := &types.ConditionalCheckFailedException{Item: dynamo.Item{attrRev: dynamo.String("x")}}
+	b := newWriteBatch(NewWriter(&partly{libtest.Scripted{Probe: broken}}, "items", nil, Options{}), libtest.Epoch)
+	b.addWrite(Event{}, writeOf("E#e#0", "x"), 0)
+	if err := b.putItem(t.Context(), b.items[0]); err == nil || errors.Is(err, dynamo.ErrOutrun) {
+		t.Errorf("in place of an event whose rev is no number: %v", err)
+	}
 }
 
 // growing is a client whose first attempt fails, or leaves all items unprocessed. Meanwhile N grows to 24. It records where

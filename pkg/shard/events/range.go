@@ -152,12 +152,9 @@ func (k known) Lookup(context.Context, string, time.Time) (shardmap.Entry, error
 	return shardmap.Entry(k), nil
 }
 
-// calculate returns the write shard of the event with a sort key.
+// calculate returns the write shard of the event with a sort key; the number for other sort keys has no meaning.
 func calculate(sk string, n int) int {
-	_, id, err := schema.ParseEventSortKey(sk)
-	if err != nil {
-		return 0
-	}
+	_, id, _ := schema.ParseEventSortKey(sk)
 	return shard.Calculated(id, n)
 }
 
