@@ -46,7 +46,7 @@ func (n Names) tables() []schema.Table {
 // Items has the indexes by_rank (board_shard, rank_key) and by_group (session_shard, the table's sort key). Items and
 // Events have a stream of new and old images, which only hotshard's functions read. Tables of the caller's own need only
 // ShardMap. Without TTL results are correct, but expired items are not deleted. For an
-// existing table, it returns an error if the keys, indexes, stream or TTL attribute differ. So
+// existing table, it returns an error if the keys, stream or TTL attribute differ, or an index lacks something. So
 // programs may call Create at each start, also concurrently. AWS does not enable TTL while it is
 // being disabled; a later call of Create does.
 func Create(ctx context.Context, db Client, names Names) error {

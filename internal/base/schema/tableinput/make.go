@@ -17,9 +17,9 @@ import (
 // usableWithin bounds the wait for a table to become usable.
 const usableWithin = 2 * time.Minute
 
-// Make creates a table, waits until it is usable, and enables its TTL. It changes nothing else of
-// an existing table; it returns an error if the table's keys, indexes, stream or TTL attribute
-// differ from the schema. Programs may make the same table at the same time.
+// Make creates a table, waits until it is usable, and enables its TTL. It changes nothing else of an existing table; it
+// returns an error if the table's keys, stream or TTL attribute differ from the schema, or an index or a projected
+// attribute is missing. Programs may make the same table at the same time.
 //
 // While AWS disables a table's TTL, it rejects enabling it, so Make leaves it off. A later call
 // enables it.

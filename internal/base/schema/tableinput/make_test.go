@@ -38,7 +38,7 @@ func (e *existing) DescribeTable(context.Context, *dynamodb.DescribeTableInput, 
 		StreamSpecification: e.table.StreamSpecification,
 	}
 	for _, index := range e.table.GlobalSecondaryIndexes {
-		d.GlobalSecondaryIndexes = append(d.GlobalSecondaryIndexes, types.GlobalSecondaryIndexDescription{IndexName: index.IndexName, KeySchema: index.KeySchema})
+		d.GlobalSecondaryIndexes = append(d.GlobalSecondaryIndexes, types.GlobalSecondaryIndexDescription{IndexName: index.IndexName, KeySchema: index.KeySchema, Projection: index.Projection})
 	}
 	return &dynamodb.DescribeTableOutput{Table: d}, nil
 }
