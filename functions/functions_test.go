@@ -141,7 +141,7 @@ var steps = []step{
 	{"hotkeys", "stream-modify", folded, ""},
 	{"aggregator", "schedule-compact", `{"buckets":0,"merged":0,"tombstones":0,"done":true}`, ""},
 	{"aggregator", "schedule-boards", `{"looked":0,"failed":0}`, ""},
-	{"hotkeys", "schedule-layers", `{"windows":0,"blocks":0}`, ""},
+	{"hotkeys", "schedule-heat", `{"windows":0,"blocks":0}`, ""},
 	{"hotkeys", "schedule-shrink", `{"keys":0,"shrunk":0}`, ""},
 }
 

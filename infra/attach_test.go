@@ -44,8 +44,8 @@ func TestAttached(t *testing.T) {
 	if strings.Contains(string(tm.text), `"AWS::ApiGatewayV2::Api"`) {
 		t.Error("there is an API")
 	}
-	if list := tm.of(t, "AWS::Scheduler::Schedule"); len(list) != 1 || list["LayersSchedule"].Properties.object("Target").text("Input") != hotkeys.LayersTask {
-		t.Errorf("schedules %v, want only layers", list)
+	if list := tm.of(t, "AWS::Scheduler::Schedule"); len(list) != 1 || list["HeatSchedule"].Properties.object("Target").text("Input") != hotkeys.HeatTask {
+		t.Errorf("schedules %v, want only heat", list)
 	}
 	_, function := tm.function(t, "hotkeys")
 	variables := function.object("Environment").object("Variables")
@@ -79,7 +79,7 @@ func TestAttached(t *testing.T) {
 func TestAttachedAlarms(t *testing.T) {
 	got := alarms(t, with(t, attached))
 	for _, name := range []string{"hot-keys", "source-hot-partition", "source-limit", "heat-hot-partition", "heat-limit", "hotkeys-behind", "hotkeys-gave-up", "hotkeys-not-polling",
-		"hotkeys-errors", "hotkeys-throttles", "detector-state", "detector-errors", "detector-windows", "metrics-not-sent", "layers-not-done", "hotkeys-tasks-dropped"} {
+		"hotkeys-errors", "hotkeys-throttles", "detector-state", "detector-errors", "detector-windows", "metrics-not-sent", "heat-not-done", "hotkeys-tasks-dropped"} {
 		if got["hotshard-"+name] == nil {
 			t.Errorf("there is no alarm %s", name)
 		}

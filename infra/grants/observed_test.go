@@ -220,7 +220,7 @@ func TestGrantsAreEnough(t *testing.T) {
 	catchUp := s.deliver()
 	s.write(at)
 	catchUp()
-	s.invoke(Hotkeys, hotkeys.LayersTask)
+	s.invoke(Hotkeys, hotkeys.HeatTask)
 	s.invoke(Hotkeys, hotkeys.ShrinkTask)
 	s.invoke(Aggregator, compact.Task)
 	s.invoke(Aggregator, fold.BoardsTask)

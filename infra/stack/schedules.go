@@ -23,12 +23,12 @@ type task struct {
 }
 
 func tasks(c *config.Config) []task {
-	layers := task{"layers", grants.Hotkeys, hotkeys.LayersTask, "layers task done", hotkeys.LayersInterval}
+	heat := task{"heat", grants.Hotkeys, hotkeys.HeatTask, "heat task done", hotkeys.HeatInterval}
 	if c.Attached() {
-		return []task{layers}
+		return []task{heat}
 	}
 	return []task{
-		layers,
+		heat,
 		{"shrink", grants.Hotkeys, hotkeys.ShrinkTask, "shrink task done", c.Hotkeys.TaskInterval()},
 		{"compact", grants.Aggregator, compact.Task, "compaction task done", compact.Interval},
 		{"boards", grants.Aggregator, fold.BoardsTask, "boards task done", fold.BoardRecheck},

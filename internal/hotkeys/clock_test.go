@@ -33,7 +33,7 @@ func TestStormByTheClock(t *testing.T) {
 				b.later, b.state = at+each, nil
 			}
 			if since := f.now.Sub(start); since%time.Minute == 0 {
-				f.layersTask(t)
+				f.heatTask(t)
 			} else if since%s.TaskInterval() < each {
 				f.shrinkTask(t)
 			}

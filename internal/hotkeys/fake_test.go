@@ -39,7 +39,7 @@ type fakeTable struct {
 	byPK  map[string][]string // sorted keys of items, by partition key
 	puts  int
 
-	layers map[string]dynamo.Item // items whose partition key begins with H#
+	folded map[string]dynamo.Item // items whose partition key begins with H#
 	fail   func(put int) error    // the result of the nth put
 
 	failQuery  error
@@ -95,7 +95,7 @@ func (f *fakeTable) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...f
 	key := pk + " " + dynamo.Text(in.Item, "sk")
 	items := f.items
 	if strings.HasPrefix(pk, "H#") {
-		items = f.layers
+		items = f.folded
 	}
 	old := items[key]
 	if in.ConditionExpression != nil && old != nil && !reflect.DeepEqual(old["puts"], in.ExpressionAttributeValues[":seen"]) {
@@ -127,7 +127,7 @@ func (f *fakeTable) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(
 	for _, key := range f.byPK[pk][first:] {
 		item, ok := f.items[key]
 		if !ok {
-			item = f.layers[key]
+			item = f.folded[key]
 		}
 		sk := dynamo.Text(item, "sk")
 		if sk > high {
@@ -168,7 +168,7 @@ func settings() hotkeys.Settings {
 // newFixture returns a detector with these settings, whose tables are empty.
 func newFixture(s hotkeys.Settings) *fixture {
 	f := &fixture{
-		table:  &fakeTable{layers: map[string]dynamo.Item{}, items: map[string]dynamo.Item{}, byPK: map[string][]string{}, names: map[string][][]byte{}},
+		table:  &fakeTable{folded: map[string]dynamo.Item{}, items: map[string]dynamo.Item{}, byPK: map[string][]string{}, names: map[string][][]byte{}},
 		shards: &fakeShards{entries: map[string]shardmap.Entry{}, partitions: 250},
 		sink:   metrics.NewMemory(10_000), logs: new(bytes.Buffer), now: start,
 	}

@@ -143,11 +143,11 @@ type scale struct {
 	of       int // stream shards at the start
 
 	hotAt                    time.Duration // start of the window with hot keys
-	pages, invocations, runs int           // runs of the layers task
-	paused                   time.Duration // in a run of the layers task
+	pages, invocations, runs int           // runs of the heat task
+	paused                   time.Duration // in a run of the heat task
 	sent                     uint64
-	cpu, layersCPU           time.Duration // in total, and of the longest run of the layers task
-	layersHeap               uint64        // heap bytes that a run of the layers task added, at most
+	cpu, heatCPU             time.Duration // in total, and of the longest run of the heat task
+	taskHeap                 uint64        // heap bytes that a run of the heat task added, at most
 	responses                map[string]responseCost
 }
 
@@ -205,15 +205,15 @@ func (s *scale) invoke(t testing.TB, b *batch) map[string]string {
 	return state
 }
 
-func (s *scale) layers(t testing.TB) {
+func (s *scale) heatRun(t testing.TB) {
 	s.runs++
 	s.table.heap, s.paused = 0, 0
 	heap, before := heapBytes(), cputime.Used()
-	s.layersTask(t)
+	s.heatTask(t)
 	used := cputime.Used() - before
 	s.cpu += used
-	s.layersCPU = max(s.layersCPU, used)
-	s.layersHeap = max(s.layersHeap, s.table.heap-min(heap, s.table.heap))
+	s.heatCPU = max(s.heatCPU, used)
+	s.taskHeap = max(s.taskHeap, s.table.heap-min(heap, s.table.heap))
 }
 
 // describer counts calls of DescribeStream. The table events has its own stream.
@@ -341,7 +341,7 @@ func (s *scale) run(t testing.TB, length time.Duration) {
 			s.measureResponses(t)
 		}
 		if s.now.Truncate(time.Minute).Equal(s.now) {
-			s.layers(t)
+			s.heatRun(t)
 		}
 	}
 	for _, b := range s.shards {
@@ -350,22 +350,22 @@ func (s *scale) run(t testing.TB, length time.Duration) {
 		}
 	}
 	s.now = start.Add(length + 2*time.Minute)
-	s.layers(t)
+	s.heatRun(t)
 	s.now = s.now.Add(9 * time.Second)
 	s.measureResponses(t)
 	s.now = start.Add(length + s.settings.Hold + 3*time.Minute)
-	s.layers(t)
-	s.layers(t)
+	s.heatRun(t)
+	s.heatRun(t)
 	s.check(t, length)
 }
 
 func (s *scale) check(t testing.TB, length time.Duration) {
-	found, layered, minutes := uint64(0), uint64(0), length.Minutes()
+	found, folded, minutes := uint64(0), uint64(0), length.Minutes()
 	share := (s.table.writes + readPrice*s.table.reads + metricPrice*float64(s.sink.calls)) / float64(s.sent)
 	t.Logf("%d stream shards, %d events/s, tumbling window %v: a minute %.0f invocations, %.0f heat WCU, %.0f RCU, %.1f PutMetricData, %.1f DescribeStream; %.2f %% of the writes; "+
-		"CPU %.0f ms a minute, layers task %d ms and %d MB at most; %.0f WCU at once to one partition key",
+		"CPU %.0f ms a minute, heat task %d ms and %d MB at most; %.0f WCU at once to one partition key",
 		s.of, s.rate, s.settings.Hold, float64(s.invocations)/minutes, s.table.writes/minutes, s.table.reads/minutes, float64(s.sink.calls)/minutes, float64(s.pages)/float64(s.runs), 100*share,
-		float64(s.cpu.Milliseconds())/minutes, s.layersCPU.Milliseconds(), s.layersHeap>>20, s.table.most)
+		float64(s.cpu.Milliseconds())/minutes, s.heatCPU.Milliseconds(), s.taskHeap>>20, s.table.most)
 	for path, c := range s.responses {
 		t.Logf("%d stream shards, %d events/s: GET %s %v", s.of, s.rate, path, c)
 	}
@@ -377,11 +377,11 @@ func (s *scale) check(t testing.TB, length time.Duration) {
 			t.Fatal(err)
 		}
 		for _, it := range w.Items {
-			layered += it.Records
+			folded += it.Records
 		}
 	}
-	if found != s.sent || layered != s.sent {
-		t.Errorf("%d events were sent, heat items have %d, blocks and minutes %d", s.sent, found, layered)
+	if found != s.sent || folded != s.sent {
+		t.Errorf("%d events were sent, heat items have %d, blocks and minutes %d", s.sent, found, folded)
 	}
 	named := slices.Sorted(maps.Keys(s.values("KeyWriteUnitsPerSecond")))
 	if diff := cmp.Diff([]string{"hotshard-events E#hot-0", "hotshard-events E#hot-1", "hotshard-events E#hot-2"}, named); diff != "" {

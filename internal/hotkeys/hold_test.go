@@ -131,31 +131,31 @@ func TestHeldIndexHeat(t *testing.T) {
 	}
 }
 
-// TestLayersOfHeldWindows checks that minutes wait for held windows, that readers and blocks have late ones, and that
+// TestFoldsOfHeldWindows checks that minutes wait for held windows, that readers and blocks have late ones, and that
 // the metrics count each record that was put in time.
-func TestLayersOfHeldWindows(t *testing.T) {
+func TestFoldsOfHeldWindows(t *testing.T) {
 	f := newFixture(holding())
-	f.layersTask(t)
+	f.heatTask(t)
 	send := func(shard string) {
 		f.must(t, batch{length: time.Minute, shard: shard, writes: slices.Concat(repeat("C#a#0", 20, 1), repeat("C#b#0", 30, 31), repeat("C#a#0", 40, 51)), first: 1, final: true}.payload())
 	}
 	f.now = start.Add(time.Minute + 10*time.Second)
 	send("a")
 	f.now = start.Add(3 * time.Minute)
-	f.layersTask(t)
-	f.layersTask(t)
+	f.heatTask(t)
+	f.heatTask(t)
 	if p := f.progress(t); p.To.After(start) || p.Hold != time.Minute {
 		t.Fatalf("folded too early: progress %+v", p)
 	}
 	f.now = start.Add(3*time.Minute + 10*time.Second)
-	f.layersTask(t)
+	f.heatTask(t)
 	if p := f.progress(t); !p.To.Equal(start.Add(time.Minute)) {
 		t.Fatalf("folded up to %v, want %v", p.To, start.Add(time.Minute))
 	}
 	send("late")
 	for f.now.Before(start.Add(90 * time.Minute)) {
 		f.now = f.now.Add(10 * time.Minute)
-		f.layersTask(t)
+		f.heatTask(t)
 	}
 	for _, step := range []time.Duration{time.Second, time.Minute, 10 * time.Minute} {
 		rows := f.merged(t, start, start.Add(10*time.Minute), step)
@@ -209,12 +209,12 @@ func TestReadsGoBackOneHold(t *testing.T) {
 	f.now = start.Add(8 * time.Minute)
 	put(7*time.Minute, time.Minute)
 	check(start.Add(5*time.Minute), 1)
-	f.layersTask(t)
+	f.heatTask(t)
 	check(start.Add(7*time.Minute), 1)
 	longer := holding()
 	longer.Hold = 5 * time.Minute
 	f.rebuild(t, longer, nil)
-	f.layersTask(t)
+	f.heatTask(t)
 	put(5*time.Minute, longer.Hold)
 	check(start.Add(5*time.Minute), 1)
 	if p := f.progress(t); p.Hold != longer.Hold || p.Held != heat.MaxHold || len(f.table.items) != 2 {

@@ -18,7 +18,7 @@
 //	decide.go  what to do about a hot key (loads.go)    heat items, entry of the shard map, time -> decision
 //	act.go     changes of shard counts; report.go has the heat table, log lines and metrics
 //
-// A scheduled task folds heat items over all stream shards into minutes, and these into blocks (layers.go). Another one
+// A scheduled task folds heat items over all stream shards into minutes, and these into blocks (heat.go). Another one
 // lowers shard counts (shrink.go).
 //
 // A stream has only writes that succeeded and changed something. A throttled key looks flat in it, just below a
@@ -105,7 +105,7 @@ func (d *Deps) check() error {
 	return nil
 }
 
-// Invoke counts one batch: it takes Lambda's payload and returns its response. It also runs [LayersTask] and
+// Invoke counts one batch: it takes Lambda's payload and returns its response. It also runs [HeatTask] and
 // [ShrinkTask].
 //
 // With a tumbling window the counts are carried in the window's state, and reported when the window ends. Without one,

@@ -95,7 +95,7 @@ const (
 	maxDoubling = 4                // how often failures double countWait
 )
 
-// partitionCounter stores the tables' numbers of partitions in the shard map. It is part of the layers task, so one
+// partitionCounter stores the tables' numbers of partitions in the shard map. It is part of the heat task, so one
 // process counts for all.
 type partitionCounter struct {
 	settings Settings

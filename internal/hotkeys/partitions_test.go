@@ -111,7 +111,7 @@ func TestPartitionCountContinues(t *testing.T) {
 	}
 }
 
-// counting returns a fixture whose layers task counts partitions.
+// counting returns a fixture whose heat task counts partitions.
 func counting(t *testing.T, s hotkeys.Settings, count func(table string) (int, error)) *fixture {
 	f := newFixture(s)
 	f.rebuild(t, s, func(deps *hotkeys.Deps) {
@@ -120,7 +120,7 @@ func counting(t *testing.T, s hotkeys.Settings, count func(table string) (int, e
 	return f
 }
 
-// TestPartitionsAreNoted checks that the layers task, and no batch, notes each table's partitions and sends them as a
+// TestPartitionsAreNoted checks that the heat task, and no batch, notes each table's partitions and sends them as a
 // metric, once a minute and with control act only.
 func TestPartitionsAreNoted(t *testing.T) {
 	for control, want := range map[growth.Control][]string{growth.Act: {"items 14", "events 15", "items 14", "events 15"}, growth.Observe: nil, growth.Off: nil} {
@@ -128,11 +128,11 @@ func TestPartitionsAreNoted(t *testing.T) {
 		s.Control = control
 		f := counting(t, s, func(table string) (int, error) { return len(table), nil })
 		f.must(t, batch{writes: repeat("C#a#0", 1, 1), first: 1}.payload())
-		f.layersTask(t)
+		f.heatTask(t)
 		f.now = f.now.Add(time.Second) // the schedule invokes the task twice
-		f.layersTask(t)
+		f.heatTask(t)
 		f.now = f.now.Add(time.Minute)
-		f.layersTask(t)
+		f.heatTask(t)
 		if !slices.Equal(f.shards.noted, want) {
 			t.Errorf("%s: noted %v, want %v", control, f.shards.noted, want)
 		}
@@ -160,7 +160,7 @@ func TestPartitionsUnknown(t *testing.T) {
 		return 7, nil
 	})
 	for range 60 {
-		f.layersTask(t)
+		f.heatTask(t)
 		f.now = f.now.Add(time.Minute)
 	}
 	if n := counts["hotshard-items"]; n < 6 || n > 8 || counts["hotshard-events"] != 60 || strings.Count(f.logs.String(), "partitions not noted") != n {
@@ -168,14 +168,14 @@ func TestPartitionsUnknown(t *testing.T) {
 	}
 	down = false
 	for range 30 {
-		f.layersTask(t)
+		f.heatTask(t)
 		f.now = f.now.Add(time.Minute)
 	}
 	if counts["hotshard-items"] < 20 {
 		t.Errorf("calls by table %v, want 20 or more of items after it recovered", counts)
 	}
 	f.shards.failNote = errPut
-	f.layersTask(t)
+	f.heatTask(t)
 	if !strings.Contains(f.logs.String(), "partitions=7") {
 		t.Errorf("a count that could not be noted is not in the logs:\n%s", f.logs)
 	}

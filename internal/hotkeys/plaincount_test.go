@@ -159,12 +159,12 @@ func (s *schedule) run() {
 			s.deliverAll()
 			s.now = s.now.Add(10 * time.Second)
 		}
-		s.layersTask(s.t)
+		s.heatTask(s.t)
 	}
 	for range 36 { // until the blocks are folded
 		s.now = s.now.Add(5 * time.Minute)
 		s.deliverAll()
-		s.layersTask(s.t)
+		s.heatTask(s.t)
 	}
 }
 
@@ -189,7 +189,7 @@ func (s *schedule) step() {
 
 // runTask runs the task. If it dies, the next run is in another process.
 func (s *schedule) runTask() {
-	if _, err := s.handler.Invoke(s.t.Context(), []byte(hotkeys.LayersTask)); errors.Is(err, errPut) {
+	if _, err := s.handler.Invoke(s.t.Context(), []byte(hotkeys.HeatTask)); errors.Is(err, errPut) {
 		s.restart()
 	} else if err != nil {
 		s.t.Fatal(s.seed, err)

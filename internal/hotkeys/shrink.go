@@ -56,7 +56,7 @@ func (s Settings) lastItems() time.Duration { return RecordAge + 2*max(s.Window,
 
 // settled returns the full hour before which all windows have their final counts.
 func (s Settings) settled(now time.Time) time.Time {
-	return now.Add(-s.lastItems() - 2*LayersInterval).Truncate(time.Hour)
+	return now.Add(-s.lastItems() - 2*HeatInterval).Truncate(time.Hour)
 }
 
 // blockTime is how long after a block's start its last items are put, if windows are within it.

@@ -24,7 +24,7 @@ type tester interface {
 	Fatalf(format string, args ...any)
 }
 
-// taskResult is the result of the shrink task or of the layers task.
+// taskResult is the result of the shrink task or of the heat task.
 type taskResult struct{ Keys, Shrunk, Windows, Blocks int }
 
 func (f *fixture) runTask(t tester, task string) (result taskResult) {
@@ -41,7 +41,7 @@ func (f *fixture) runTask(t tester, task string) (result taskResult) {
 
 func (f *fixture) shrinkTask(t tester) taskResult { return f.runTask(t, hotkeys.ShrinkTask) }
 
-func (f *fixture) layersTask(t tester) taskResult { return f.runTask(t, hotkeys.LayersTask) }
+func (f *fixture) heatTask(t tester) taskResult { return f.runTask(t, hotkeys.HeatTask) }
 
 // life simulates a stream and the task's schedule. Each step delivers the writes of load and runs the task.
 type life struct {
@@ -51,7 +51,7 @@ type life struct {
 	down  func(at time.Time) bool // no writes are delivered; may be nil
 	off   func(at time.Time) bool // the task does not run; may be nil
 
-	layers bool // the layers task also runs
+	heat bool // the heat task also runs
 }
 
 // run simulates some time. It returns the time of the last shrink.
@@ -63,8 +63,8 @@ func (l life) run(t tester, lasting time.Duration) (shrunk time.Time) {
 		}
 		before := len(l.shards.changes)
 		if l.off == nil || !l.off(l.now) {
-			if l.layers {
-				l.layersTask(t)
+			if l.heat {
+				l.heatTask(t)
 			}
 			l.shrinkTask(t)
 		}
@@ -99,7 +99,7 @@ type shrinkCase struct {
 	log     string        // a fragment of the logs
 }
 
-func (c shrinkCase) check(t *testing.T, every time.Duration, layers bool) {
+func (c shrinkCase) check(t *testing.T, every time.Duration, heat bool) {
 	t.Helper()
 	s := settings()
 	s.PartitionWCU = 10
@@ -108,7 +108,7 @@ func (c shrinkCase) check(t *testing.T, every time.Duration, layers bool) {
 	if c.load == nil {
 		c.load = others
 	}
-	at := life{f, every, c.load, c.down, c.off, layers}.run(t, c.lasting)
+	at := life{f, every, c.load, c.down, c.off, heat}.run(t, c.lasting)
 	var want []string
 	if c.want != "" {
 		want = []string{c.key + " " + c.want}
@@ -298,7 +298,7 @@ func TestHolesProveNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(settings())
-			life{fixture: f, every: time.Minute, load: others, layers: true}.run(t, 25*time.Hour+30*time.Minute)
+			life{fixture: f, every: time.Minute, load: others, heat: true}.run(t, 25*time.Hour+30*time.Minute)
 			f.shards.set("E#e", 8, start)
 			c.hole(t, f)
 			if f.shrinkTask(t); !slices.Equal(f.shards.changes, c.want) || !strings.Contains(f.logs.String(), c.log) {

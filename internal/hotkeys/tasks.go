@@ -13,15 +13,15 @@ func (h *Handler) Task(ctx context.Context, name string) ([]byte, error) {
 	j := h.newJournal(h.deps.Source)
 	defer j.sendMetrics(ctx, h.deps.Metrics)
 	switch name {
-	case "layers":
-		return h.layersTask(ctx, j)
+	case "heat":
+		return h.heatTask(ctx, j)
 	case "shrink":
 		return h.shrinker.task(ctx, j)
 	}
-	return nil, fmt.Errorf("hotkeys: unknown task %.40q: want layers or shrink", name)
+	return nil, fmt.Errorf("hotkeys: unknown task %.40q: want heat or shrink", name)
 }
 
-// snapshotTime bounds how long a snapshot of the shard map may delay the layers task.
+// snapshotTime bounds how long a snapshot of the shard map may delay the heat task.
 const snapshotTime = 20 * time.Second
 
 // storeSnapshot stores a snapshot of the shard map if one is due. It only logs a failure: without a snapshot, starting
@@ -37,8 +37,8 @@ func (h *Handler) storeSnapshot(ctx context.Context, j *journal) {
 	}
 }
 
-// layersTask folds heat items, counts partitions concurrently, and stores a snapshot of the shard map.
-func (h *Handler) layersTask(ctx context.Context, j *journal) ([]byte, error) {
+// heatTask folds heat items, counts partitions concurrently, and stores a snapshot of the shard map.
+func (h *Handler) heatTask(ctx context.Context, j *journal) ([]byte, error) {
 	counted := make(chan []metrics.Datum, 1)
 	go func() { counted <- h.partitionCounter.update(ctx, j) }()
 	answer, err := h.folder.task(ctx, j)

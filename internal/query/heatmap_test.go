@@ -258,7 +258,7 @@ func TestItemsOfAnotherReleaseAreLeftOut(t *testing.T) {
 	if status := r.get("/v1/hot-keys?since=40m", &keys); status != http.StatusOK || len(keys.Keys) != 1 || keys.Unread != 13 {
 		t.Errorf("%d %+v", status, keys)
 	}
-	another(progress.Attributes()) // so that no layer is read
+	another(progress.Attributes()) // so that no minute is read
 	if m = r.heat("?step=1m"); m.Covered[3] != 1 || m.Covered[13] != 0.5 {
 		t.Errorf("without the progress, covered is %v", m.Covered)
 	}

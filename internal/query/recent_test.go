@@ -113,7 +113,7 @@ func (r *refined) All(ctx context.Context, from, to time.Time) iter.Seq2[heat.Wi
 	return r.foldingSource.All(ctx, from, to)
 }
 
-// TestWindowsThatAreRefined checks that the items of a current window are read if only a layer has it and a listed key is hot.
+// TestWindowsThatAreRefined checks that the items of a current window are read if only a minute or block has it and a listed key is hot.
 func TestWindowsThatAreRefined(t *testing.T) {
 	at := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
@@ -200,7 +200,7 @@ func (f *failingSource) Progress(context.Context) (heat.Progress, error) {
 	return heat.Progress{}, f.err
 }
 
-// TestHeatOfUnreachableTable checks that errors of the first read, of the progress of the layers, have the API's status.
+// TestHeatOfUnreachableTable checks that errors of the first read, of the progress of the folds, have the API's status.
 func TestHeatOfUnreachableTable(t *testing.T) {
 	now := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	for want, err := range map[int]error{

@@ -42,7 +42,7 @@ type Handler struct {
 func New(detector Detector, aggregator Aggregator, log *slog.Logger, now func() time.Time) *Handler {
 	h := &Handler{detector, aggregator, log, now, map[string]func(context.Context, string) ([]byte, error){}}
 	for task, run := range map[string]func(context.Context, string) ([]byte, error){
-		hotkeys.LayersTask: detector.Task, hotkeys.ShrinkTask: detector.Task, compact.Task: aggregator.Task, fold.BoardsTask: aggregator.Task,
+		hotkeys.HeatTask: detector.Task, hotkeys.ShrinkTask: detector.Task, compact.Task: aggregator.Task, fold.BoardsTask: aggregator.Task,
 	} {
 		name, _ := schedule.Parse([]byte(task))
 		h.tasks[name] = run

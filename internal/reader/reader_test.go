@@ -90,7 +90,7 @@ func TestTasksOfBoth(t *testing.T) {
 	d, a := &detector{}, &aggregator{}
 	h := reader.New(d, a, slog.New(slog.DiscardHandler), time.Now)
 	for payload, want := range map[string]string{
-		hotkeys.LayersTask: "detector layers", hotkeys.ShrinkTask: "detector shrink", compact.Task: "aggregator compact", fold.BoardsTask: "aggregator boards",
+		hotkeys.HeatTask: "detector heat", hotkeys.ShrinkTask: "detector shrink", compact.Task: "aggregator compact", fold.BoardsTask: "aggregator boards",
 		`{"task":"other"}`: "", `{"Records":`: "", `{}`: "",
 	} {
 		if answer, err := h.Invoke(t.Context(), []byte(payload)); string(answer) != want || (err != nil) != (want == "") {

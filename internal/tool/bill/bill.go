@@ -94,7 +94,7 @@ const (
 	mappingMetrics  = 14    // of the event source mappings
 	scheduleRuns    = 3192  // of tasks, a day
 	taskGBSeconds   = 0.068 // of a task's run, without pauses between pages of DescribeStream
-	layerRuns       = 1440  // runs of the layers task a day, each with a call of PutMetricData
+	heatRuns        = 1440  // runs of the heat task a day, each with a call of PutMetricData
 	closedShards    = 7     // stream shards that DescribeStream lists for each open one: they rotate every four hours
 	pageShards      = 100   // stream shards in a page of DescribeStream
 	pageSeconds     = 0.5   // pause after a page
@@ -191,14 +191,14 @@ func (w work) watching(p Prices) []Line {
 		size = 10
 	}
 	foldReads := (reports*size + foldUnits*2) / 4 // consistent reads, of minutes two
-	pauses := layerRuns * pageSeconds * min(maxPages, math.Floor(float64(closedShards*w.shards)/pageShards))
+	pauses := heatRuns * pageSeconds * min(maxPages, math.Floor(float64(closedShards*w.shards)/pageShards))
 	lines := []Line{
 		{"heat items", fmt.Sprintf("%.0f of %.0f KB", reports, size), reports * size * p.Tables.OnDemandWrite / million},
 		{
 			"folds of heat", fmt.Sprintf("%d write units, %.2f million read units; %.0f s of pauses", foldUnits, foldReads/million, pauses),
 			(foldUnits*p.Tables.OnDemandWrite+foldReads*p.Tables.OnDemandRead)/million + pauses*p.GBSecond,
 		},
-		{"metrics", fmt.Sprintf("%d PutMetricData, %d metrics of each table", layerRuns, detectorMetrics), layerRuns/1000.0*p.PutMetrics + 2*detectorMetrics*p.Metric/daysAMonth},
+		{"metrics", fmt.Sprintf("%d PutMetricData, %d metrics of each table", heatRuns, detectorMetrics), heatRuns/1000.0*p.PutMetrics + 2*detectorMetrics*p.Metric/daysAMonth},
 		{"metrics of hot keys", fmt.Sprintf("%d names, with their alarm", hotKeys), hotKeys * (p.Metric + p.Alarm) / daysAMonth},
 	}
 	gb := w.calls * logLine / 1e9

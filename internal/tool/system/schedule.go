@@ -16,8 +16,8 @@ type schedule struct {
 	every   time.Duration // between two runs
 }
 
-// layersEvery is the interval of the layers task, shorter than in a deployment.
-const layersEvery = 10 * time.Second
+// heatEvery is the interval of the heat task, shorter than in a deployment.
+const heatEvery = 10 * time.Second
 
 // run invokes the function until ctx ends. It logs a failed run and continues.
 func (sc *schedule) run(ctx context.Context, log *slog.Logger) {

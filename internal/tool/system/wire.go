@@ -66,7 +66,7 @@ func (s *System) wireReaders(ctx context.Context, f *functions) error {
 	s.schedules = append(s.schedules,
 		&schedule{aggregator, compact.Task, compact.Interval},
 		&schedule{aggregator, fold.BoardsTask, fold.BoardRecheck},
-		&schedule{detector, hotkeys.LayersTask, layersEvery},
+		&schedule{detector, hotkeys.HeatTask, heatEvery},
 		&schedule{detector, hotkeys.ShrinkTask, tasks.TaskInterval()},
 	)
 	if s.options.OneReader {

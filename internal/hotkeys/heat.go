@@ -15,16 +15,16 @@ import (
 	"github.com/hotshard/hotshard/internal/base/metrics"
 )
 
-// LayersTask is the payload with which a schedule invokes [Handler.Invoke] every [LayersInterval]. The answer is
+// HeatTask is the payload with which a schedule invokes [Handler.Invoke] every [HeatInterval]. The answer is
 // {"windows":6,"blocks":0}: the number of folded windows of minutes, and of folded blocks.
-const LayersTask = `{"task":"layers"}`
+const HeatTask = `{"task":"heat"}`
 
-// LayersInterval is the time between two runs of the layers task. For the time since the last run, readers of heat read
+// HeatInterval is the time between two runs of the heat task. For the time since the last run, readers of heat read
 // the items of all stream shards.
-const LayersInterval = time.Minute
+const HeatInterval = time.Minute
 
-// layersAnswer is the JSON of the task's answer.
-type layersAnswer struct {
+// heatAnswer is the JSON of the task's answer.
+type heatAnswer struct {
 	Windows int `json:"windows"`
 	Blocks  int `json:"blocks"`
 }
@@ -55,7 +55,7 @@ type folding struct {
 	*folder
 	*journal
 	heat.Progress
-	answer layersAnswer
+	answer heatAnswer
 }
 
 // task runs the scheduled task.
@@ -72,12 +72,12 @@ func (f *folder) task(ctx context.Context, j *journal) ([]byte, error) {
 	r.noteHold()
 	err = r.foldAll(ctx, now)
 	if _, overtaken := dynamo.ConditionFailed(err); overtaken {
-		j.InfoContext(ctx, "another run of the layers task goes on")
+		j.InfoContext(ctx, "another run of the heat task goes on")
 	} else if err != nil {
 		return nil, err
 	}
 	// An alarm waits for this line.
-	j.InfoContext(ctx, "layers task done", "windows", r.answer.Windows, "blocks", r.answer.Blocks, "upTo", r.To)
+	j.InfoContext(ctx, "heat task done", "windows", r.answer.Windows, "blocks", r.answer.Blocks, "upTo", r.To)
 	return json.Marshal(r.answer)
 }
 
@@ -111,7 +111,7 @@ const blocksEach = 3
 // blockDue reports whether the next block's items no longer change. Puts take less than an interval of the task, and
 // clocks differ by less than another.
 func (r *folding) blockDue(now time.Time) bool {
-	return !r.Blocks.Add(heat.Blocks.Length()).After(r.To) && now.After(r.Blocks.Add(r.settings.blockTime()+2*LayersInterval))
+	return !r.Blocks.Add(heat.Blocks.Length()).After(r.To) && now.After(r.Blocks.Add(r.settings.blockTime()+2*HeatInterval))
 }
 
 // foldedBy returns the minute before which all windows' items in time have been put.

@@ -22,8 +22,8 @@ import (
 func (f *fixture) foldSoon(t tester) {
 	t.Helper()
 	f.now = f.now.Add(4 * time.Minute)
-	f.layersTask(t)
-	f.layersTask(t)
+	f.heatTask(t)
+	f.heatTask(t)
 }
 
 func (f *fixture) reader() windows.Reader {
@@ -55,26 +55,26 @@ func (f *fixture) merged(t testing.TB, from, to time.Time, step time.Duration) [
 	return m.Rows()
 }
 
-// TestLayersCatchUp checks that each run of a backlog folds ten minutes, and that windows before an outage longer than
+// TestFoldsCatchUp checks that each run of a backlog folds ten minutes, and that windows before an outage longer than
 // their retention are skipped.
-func TestLayersCatchUp(t *testing.T) {
+func TestFoldsCatchUp(t *testing.T) {
 	f := newFixture(settings())
 	f.must(t, unwindowed(others(f.now), 1))
-	f.layersTask(t)
+	f.heatTask(t)
 	for n := range 25 * 6 {
 		f.must(t, unwindowed(others(f.now), 1000*(n+1)))
 		f.now = f.now.Add(10 * time.Second)
 	}
 	var runs []int
 	for range 4 {
-		runs = append(runs, f.layersTask(t).Windows)
+		runs = append(runs, f.heatTask(t).Windows)
 	}
 	if want := []int{54, 60, 30, 0}; !slices.Equal(runs, want) {
 		t.Errorf("runs folded %v windows, want %v", runs, want)
 	}
 	f.now = f.now.Add(settings().HeatRetention + time.Hour)
-	f.layersTask(t)
-	f.layersTask(t)
+	f.heatTask(t)
+	f.heatTask(t)
 	if p := f.progress(t); p.From.Before(f.now.Add(-20*time.Minute)) || p.To.Before(f.now.Add(-70*time.Second)) {
 		t.Errorf("after a long outage, at %v: progress %+v", f.now, p)
 	}
@@ -86,11 +86,11 @@ func TestReadFollowsRetention(t *testing.T) {
 	s := settings()
 	s.HeatRetention = 48 * time.Hour
 	f := newFixture(s)
-	f.layersTask(t)
+	f.heatTask(t)
 	first := f.progress(t).Read
 	at := func(since time.Duration) time.Time {
 		f.now = start.Add(since)
-		f.layersTask(t)
+		f.heatTask(t)
 		return f.progress(t).Read
 	}
 	if got := at(23 * time.Hour); !got.Equal(first) {
@@ -101,7 +101,7 @@ func TestReadFollowsRetention(t *testing.T) {
 	}
 
 	f = newFixture(settings())
-	f.layersTask(t)
+	f.heatTask(t)
 	first = f.progress(t).Read
 	for n := range 30 {
 		got, want := at(time.Duration(n)*10*time.Minute), f.now.Add(-settings().HeatRetention)
@@ -111,18 +111,18 @@ func TestReadFollowsRetention(t *testing.T) {
 	}
 }
 
-// TestMetricsOfLayers checks that the task's metrics count each record once, for both tables, also of late and
+// TestMetricsOfFolds checks that the task's metrics count each record once, for both tables, also of late and
 // redelivered items. A run with windows makes one call, and any other run none.
-func TestMetricsOfLayers(t *testing.T) {
+func TestMetricsOfFolds(t *testing.T) {
 	f := newFixture(settings())
 	sink := &countingSink{Memory: f.sink}
 	f.rebuild(t, settings(), func(deps *hotkeys.Deps) { deps.Metrics = sink })
-	f.layersTask(t)
+	f.heatTask(t)
 	items, events := batch{writes: repeat("C#a#0", 30, 1), first: 1, final: true}, batch{table: "events", writes: repeat("E#a#2026-01-05#0", 20, 1), first: 1, final: true}
 	f.must(t, items.payload())
 	f.must(t, events.payload())
 	f.now = f.now.Add(time.Minute)
-	f.layersTask(t)
+	f.heatTask(t)
 	items.shard, items.writes = "late", repeat("C#b#0", 50, 1)
 	f.must(t, items.payload())
 	f.must(t, items.payload()) // redelivered
@@ -153,14 +153,14 @@ func (c *countingSink) Put(ctx context.Context, data []metrics.Datum) error {
 	return c.Memory.Put(ctx, data)
 }
 
-// TestLayersOfUnreadableItems checks that a minute is incomplete, and logged, if one of its items is unreadable.
-func TestLayersOfUnreadableItems(t *testing.T) {
+// TestFoldsOfUnreadableItems checks that a minute is incomplete, and logged, if one of its items is unreadable.
+func TestFoldsOfUnreadableItems(t *testing.T) {
 	f := newFixture(settings())
-	f.layersTask(t)
+	f.heatTask(t)
 	f.must(t, unwindowed(units(f.now, "C#a#0", 100), 1))
 	f.spoilWindow(t, start)
 	f.now = start.Add(2 * time.Minute)
-	f.layersTask(t)
+	f.heatTask(t)
 	for w, err := range f.reader().Windows(t.Context(), start, start.Add(time.Minute), time.Minute) {
 		if err != nil || len(w.Items) != 1 || w.Items[0].Units != 100 || len(w.Unreadable) != 1 || !errors.Is(w.Unreadable[0], heat.ErrIncomplete) {
 			t.Errorf("%v, window %+v; want 100 units and an error", err, w)
@@ -171,17 +171,17 @@ func TestLayersOfUnreadableItems(t *testing.T) {
 	}
 }
 
-// TestLayersFail checks that a run returns the error of each of its calls.
-func TestLayersFail(t *testing.T) {
+// TestFoldsFail checks that a run returns the error of each of its calls.
+func TestFoldsFail(t *testing.T) {
 	for n, total := 0, 0; n <= total; n++ {
 		f := newFixture(settings())
-		f.layersTask(t)
+		f.heatTask(t)
 		f.must(t, unwindowed(units(f.now, "C#a#0", 100), 1))
 		f.foldSoon(t)
 		f.must(t, unwindowed(units(start, "C#b#0", 300), 2000)) // late
 		f.now = f.now.Add(12 * time.Minute)
 		f.table.calls, f.table.failFrom = 0, n
-		_, err := f.handler.Invoke(t.Context(), []byte(hotkeys.LayersTask))
+		_, err := f.handler.Invoke(t.Context(), []byte(hotkeys.HeatTask))
 		if n == 0 {
 			total = f.table.calls
 		}
@@ -191,16 +191,16 @@ func TestLayersFail(t *testing.T) {
 	}
 }
 
-// TestLayersTaskStoresASnapshot checks that each run calls StoreSnapshot of the shard map, and that an error is logged
+// TestHeatTaskStoresASnapshot checks that each run calls StoreSnapshot of the shard map, and that an error is logged
 // and does not fail the run.
-func TestLayersTaskStoresASnapshot(t *testing.T) {
+func TestHeatTaskStoresASnapshot(t *testing.T) {
 	f := newFixture(settings())
-	f.layersTask(t)
+	f.heatTask(t)
 	if strings.Contains(f.logs.String(), "not stored") {
 		t.Errorf("the snapshot had no time:\n%s", f.logs)
 	}
 	f.shards.failNote = errors.New("no snapshot")
-	f.layersTask(t)
+	f.heatTask(t)
 	if f.shards.snapshots != 2 || !strings.Contains(f.logs.String(), "no snapshot") {
 		t.Errorf("%d calls of StoreSnapshot, want 2, and the error in the logs:\n%s", f.shards.snapshots, f.logs)
 	}
@@ -209,16 +209,16 @@ func TestLayersTaskStoresASnapshot(t *testing.T) {
 // TestLayersOnTheEngine checks minutes and blocks with a late item, in DynamoDB Local.
 func TestLayersOnTheEngine(t *testing.T) {
 	d := deploy(t, func(*hotkeys.Settings) {})
-	d.layersTask(t)
+	d.heatTask(t)
 	d.must(t, unwindowed(units(d.now, "C#a#0", 100), 1))
 	d.now = d.now.Add(11 * time.Minute)
-	d.layersTask(t)
-	d.layersTask(t)
+	d.heatTask(t)
+	d.heatTask(t)
 	d.must(t, unwindowed(units(start, "C#a#0", 300), 2000))
 	d.must(t, unwindowed(units(start, "C#a#0", 300), 2000)) // redelivered
 	for range 12 {
 		d.now = d.now.Add(10 * time.Minute)
-		d.layersTask(t)
+		d.heatTask(t)
 	}
 	reader := windows.Reader{Client: d.db, Table: d.names.Heat}
 	for _, step := range []time.Duration{time.Second, time.Minute, 10 * time.Minute} {
