@@ -74,12 +74,12 @@ PARALLEL    := -p 3 -parallel 4 -vet=off
 test: need.go.java.node.git.curl.browser $(WITH_ENGINE) ## run the tests: every kind of promise, against DynamoDB Local
 	@$(WITH_ENGINE) -browser $(MAKE) --no-print-directory test-all
 
-test-full: ## run make test in larger worlds, as .ci/run does
+test-full: ## run make test in larger worlds, and bench's tests, as .ci/run does
 	@HOTSHARD_TESTS=full $(MAKE) --no-print-directory test
+	go -C $(BENCH) test $(PARALLEL) -timeout 15m $(TESTFLAGS) ./...
 
 test-all:
 	go test $(PARALLEL) -timeout 15m $(TESTFLAGS) ./...
-	go -C $(BENCH) test $(PARALLEL) -timeout 15m $(TESTFLAGS) ./...
 	@sh examples/throttled/missing.sh
 
 # The race detector has something to find in packages that start goroutines or lock. test-clock has

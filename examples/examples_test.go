@@ -35,12 +35,14 @@ func TestMain(m *testing.M) {
 
 // TestExamples runs each program on a database of its own, and compares its output with its comment.
 func TestExamples(t *testing.T) {
+	t.Parallel()
 	endpoint := enginetest.Endpoint(t)
 	list, err := programs()
 	require.NoError(t, err)
 	dir := built(t)
 	for _, name := range list {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			env := environment(endpoint, rand.Text())
 			if got, want := run(t, filepath.Join(dir, name), env), promised(t, name); got != want {
 				t.Errorf("the program prints\n%sbut its comment says\n%s", got, want)

@@ -147,6 +147,7 @@ func (p *proxied) check(t *testing.T, reasons bool, name string, args ...string)
 }
 
 func TestPython(t *testing.T) {
+	t.Parallel()
 	p := newProxied(t)
 	const knows = "import boto3; print('ThrottlingReasons' in boto3.client('dynamodb', region_name='x').meta.service_model.shape_for('ProvisionedThroughputExceededException').members)"
 	out, err := exec.CommandContext(t.Context(), "python3", "-c", knows).Output()
@@ -158,6 +159,7 @@ func TestPython(t *testing.T) {
 }
 
 func TestJavaScript(t *testing.T) {
+	t.Parallel()
 	p := newProxied(t)
 	cache, err := npm.CacheDir()
 	require.NoError(t, err)
@@ -175,6 +177,7 @@ func TestJavaScript(t *testing.T) {
 
 // TestJava uses the SDK that is part of DynamoDB Local.
 func TestJava(t *testing.T) {
+	t.Parallel()
 	p := newProxied(t)
 	if out, err := exec.CommandContext(t.Context(), "javac", "-version").CombinedOutput(); err != nil {
 		t.Skipf("javac -version, which missing.sh reports: %v %s", err, out)
@@ -185,6 +188,7 @@ func TestJava(t *testing.T) {
 }
 
 func TestCLI(t *testing.T) {
+	t.Parallel()
 	p := newProxied(t)
 	if out, err := exec.CommandContext(t.Context(), "aws", "--version").CombinedOutput(); err != nil {
 		t.Skipf("aws --version, which missing.sh reports: %v %s", err, out)
