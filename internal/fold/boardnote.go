@@ -112,8 +112,8 @@ func parseNote(item dynamo.Item) (n dueNote, err error) {
 		}
 		top, n.kind, n.players = of, rowsNote, players.Value
 	}
-	target, err := schema.ParseTarget(top)
-	if err != nil || kind.Of(target.Base.Type).Summary != kind.Ranking {
+	target, _ := schema.ParseTarget(top) // the zero Target, of no kind, for other texts
+	if kind.Of(target.Base.Type).Summary != kind.Ranking {
 		return n, fmt.Errorf("its sort key is %.80q, not a board's period", sk)
 	}
 	n.Period = parts.Period{Board: target.Base.Name, Label: target.Period}

@@ -32,7 +32,7 @@ func (f *topFolder) noteFolded(ctx context.Context, s *boardChanges, added bool)
 	last, _ := dynamo.Millis(note, schema.NoteLast)
 	if now.Sub(last) >= lasts {
 		wanted, err := f.wantsSum(ctx, s, added, now)
-		if err == nil && wanted {
+		if wanted {
 			err = NoteSum(ctx, f.client, f.table, s.Board, s.Label, now)
 		}
 		if err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"math/big"
 	"slices"
 	"strings"
 	"testing"
@@ -234,6 +236,60 @@ func TestStoredNotes(t *testing.T) {
 		}
 		if c.fails != "" || n.kind != c.kind || n.Board != "b" || n.Label != "all" || n.since != 3 || n.last != 4 || (len(n.players) == 2) != c.players || dynamo.Text(n.key, "sk") != dynamo.Text(it, "sk") {
 			t.Errorf("%v: %+v", it, n)
+		}
+	}
+}
+
+// manyNotes is a rollups table with one more note of a board in each partition than a run reads.
+type manyNotes struct{ Client }
+
+func (manyNotes) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	_, sk := schema.SumNoteKey("b", "all")
+	note := dynamo.Item{schema.PK: in.ExpressionAttributeValues[":pk"], schema.SK: dynamo.String(sk), schema.NoteSince: dynamo.Number(3), schema.NoteLast: dynamo.Number(4)}
+	return &dynamodb.QueryOutput{Items: slices.Repeat([]dynamo.Item{note}, maxNotes+1)}, nil
+}
+
+// TestNotesOfARun checks that a run reads up to maxNotes notes of each partition.
+func TestNotesOfARun(t *testing.T) {
+	f := newRecheckTask(newTopFolder(manyNotes{}, Settings{}, nil, time.Now, slog.New(slog.DiscardHandler)))
+	if notes, err := f.notes(t.Context()); err != nil || len(notes) != maxNotes*len(schema.NotePartitions()) {
+		t.Errorf("%d notes, %v", len(notes), err)
+	}
+}
+
+// TestHistogramsOfChanges checks what a change of an entry changes in a histogram.
+func TestHistogramsOfChanges(t *testing.T) {
+	five, err5 := boards.ParseScore("5")
+	six, err6 := boards.ParseScore("6")
+	require.NoError(t, errors.Join(err5, err6))
+	for _, c := range []struct {
+		change      entryChange
+		total, late int64
+	}{
+		{entryChange{to: &five}, 1, 0}, {entryChange{to: &five, isOutdated: true}, 1, 1}, {entryChange{from: &five, to: &six, isOutdated: true}, 0, 1},
+		{entryChange{from: &five, to: &six, wasOutdated: true, isOutdated: true}, 0, 0}, {entryChange{from: &five, wasOutdated: true}, -1, -1},
+	} {
+		client := &updates{}
+		c.change.place = "1"
+		s := &boardChanges{Period: parts.Period{Board: "b", Label: "all"}, entries: []entryChange{c.change}}
+		added, err := newCellsFolder(client, Settings{}, time.Now).fold(t.Context(), s, "s")
+		require.NoError(t, err)
+		stored := dynamo.Item{}
+		for name, value := range client.list[0].ExpressionAttributeValues {
+			stored[strings.TrimPrefix(name, ":")] = value
+		}
+		if h, err := board.StoredHistogram(stored); err != nil || !added || h.Total() != c.total || h.Late() != c.late {
+			t.Errorf("%+v: %d entries, %d late, %v", c.change, h.Total(), h.Late(), err)
+		}
+	}
+}
+
+// TestFailedStates checks that a summary's failed update is returned.
+func TestFailedStates(t *testing.T) {
+	for _, want := range []error{nil, errors.New("down")} {
+		client := &updates{err: want}
+		if err := FoldStates(t.Context(), client, "t", "c", map[int]State{1: {Rev: big.NewInt(1), Value: "2"}}, time.Now); !errors.Is(err, want) || len(client.list) != 1 {
+			t.Errorf("%d updates, %v; want %v", len(client.list), err, want)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/heat/count"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -113,6 +114,20 @@ func TestIncompleteWindows(t *testing.T) {
 		}
 		if all.addWindow(items, noon.Add(time.Minute)); (all[base].Doubt == unread) != (n < 3) {
 			t.Errorf("item %d of 3 incomplete: doubt %q", n, all[base].Doubt)
+		}
+	}
+}
+
+// TestLoadsOfItems checks the rates in a window, and of which source partitions are counted.
+func TestLoadsOfItems(t *testing.T) {
+	items := []heat.Item{{Start: noon, Window: 10 * time.Second, Rest: 30, IndexRest: 70, Units: 100, Keys: []heat.Key{{Key: "C#a#1", Units: 50, Err: 20, Peak: 9}}}}
+	l := loadsOf(items, heat.Merge(items))
+	if got := l.groups["C#a"].shards[1]; l.rest != 3 || l.indexRest != 7 || got != (Load{Low: 5, High: 7, Peak: 9}) {
+		t.Errorf("rests of %v and %v, and %+v", l.rest, l.indexRest, got)
+	}
+	for own, want := range map[string]int{"": 0, "items": 2} {
+		if got := new(partitionCounter).tables(&journal{source: count.Source{Own: own}}); len(got) != want {
+			t.Errorf("from a batch of %q: the partitions of %v", own, got)
 		}
 	}
 }

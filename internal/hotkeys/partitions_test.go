@@ -51,6 +51,8 @@ func (f fakeStream) DescribeStream(_ context.Context, in *dynamodbstreams.Descri
 		numbers := &types.SequenceNumberRange{StartingSequenceNumber: aws.String("1")}
 		if f.closed[n] {
 			numbers.EndingSequenceNumber = aws.String("2")
+		} else if n%3 == 1 {
+			numbers = nil
 		}
 		out.Shards = append(out.Shards, types.Shard{ShardId: aws.String(strconv.Itoa(n)), SequenceNumberRange: numbers})
 	}

@@ -139,7 +139,7 @@ func visit(s *source, n ast.Node, add func(operator string, from, to token.Pos, 
 	case *ast.AssignStmt, *ast.ExprStmt, *ast.IncDecStmt, *ast.DeferStmt, *ast.SendStmt, *ast.BranchStmt:
 		add("statement", n.Pos(), n.End(), "")
 	case *ast.CallExpr:
-		for i := 1; i < len(n.Args) && !slices.Contains(anyOrder, s.at(n.Fun)); i++ {
+		for i := 1; i < len(n.Args) && !anyOrder.MatchString(s.at(n.Fun)); i++ {
 			add("arguments", n.Args[i-1].Pos(), n.Args[i].End(), s.at(n.Args[i])+", "+s.at(n.Args[i-1]))
 		}
 	case *ast.Ident:
@@ -153,8 +153,8 @@ func visit(s *source, n ast.Node, add func(operator string, from, to token.Pos, 
 	}
 }
 
-// anyOrder has functions whose arguments' order changes nothing, or only an error's text.
-var anyOrder = []string{"fmt.Errorf", "max", "min"}
+// anyOrder matches functions whose arguments' order changes nothing, or only the text of an error or a log line.
+var anyOrder = regexp.MustCompile(`^(fmt\.Errorf|max|min)$|\.(Info|Warn|Error)(Context)?$`)
 
 // declared matches what follows a name that is declared or assigned.
 var declared = regexp.MustCompile(`^(, \w+)* (:?= |error)`)

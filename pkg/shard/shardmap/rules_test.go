@@ -170,8 +170,9 @@ func TestTimeLimitOfCalls(t *testing.T) {
 func TestUnreadableItems(t *testing.T) {
 	most := entryAt(100, shard.MaxShards)
 	most.Notes = map[int64]Note{100_000: {By: "a", Why: "b", Made: time.Unix(98, 0).UTC()}, 200_000: {By: "c"}}
+	most.Forgotten, most.Pinned = true, true
 	got, err := parseEntry("E#a", most.attributes())
-	if err != nil || !most.madeIn(got) || got.Max != shard.MaxShards || got.Notes[100_000] != most.Notes[100_000] || got.Notes[200_000] != most.Notes[200_000] || got.Forgotten {
+	if err != nil || !most.madeIn(got) || got.Max != shard.MaxShards || !got.Pinned || got.Notes[100_000] != most.Notes[100_000] || got.Notes[200_000] != most.Notes[200_000] || !got.Forgotten {
 		t.Errorf("%+v, %v", got, err)
 	}
 	foreign := most.attributes()
@@ -202,6 +203,79 @@ func TestUnreadableItems(t *testing.T) {
 	}
 }
 
+// TestUnreadableLogItems checks which log items name a key whose entry can't be read, and which are no change.
+func TestUnreadableLogItems(t *testing.T) {
+	a, b := entryAt(100, 4), entryAt(100, 4)
+	b.Key = "E#b"
+	for name, c := range map[string]struct {
+		packed []byte
+		fault  bool
+	}{
+		"the entry": {appendEntry(nil, a), false}, "another key's": {appendEntry(nil, b), true}, "two": {appendEntry(appendEntry(nil, a), a), true},
+		"damaged": {[]byte("damaged"), true}, "empty": {nil, true},
+	} {
+		it := new(stored).logPuts(a)[0].Put.Item
+		it[attrEntry] = &types.AttributeValueMemberB{Value: c.packed}
+		if e, ok := parseLogItem(it); !ok || e.Key != "E#a" || (e.fault != nil) != c.fault {
+			t.Errorf("%s: %+v, %t", name, e, ok)
+		}
+	}
+	if e, ok := parseLogItem(dynamo.Key("log#0", "x")); ok {
+		t.Errorf("an item that is no change: %+v", e)
+	}
+	if logTime < 2*(reload+maxLoadTime+loadBack+RenewTime) || tombstoneTime <= logTime || LookBack >= LateTime || overlap < 2*(CommitTime+Clocks) {
+		t.Error("a view may miss a change")
+	}
+}
+
+// stuck is a map whose first raise of a version fails, and whose second finds a change that was committed meanwhile.
+type stuck struct {
+	*strictMap
+	puts int
+	made dynamo.Item
+}
+
+func (s *stuck) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	switch s.puts++; s.puts {
+	case 1:
+		return nil, errors.New("down")
+	case 2:
+		s.Put(s.made)
+		return nil, &types.ConditionalCheckFailedException{}
+	}
+	return s.strictMap.PutItem(ctx, in, o...)
+}
+
+// TestChangesCommittedLate checks which changes with an unknown outcome are dated again if they were committed after the
+// commit's bound: those that raise the count, and resets.
+func TestChangesCommittedLate(t *testing.T) {
+	for name, c := range map[string]struct {
+		old, next   int // 0 for a reset
+		late, again bool
+	}{
+		"a growth": {2, 4, true, true}, "a growth in time": {2, 4, false, false}, "a decrease": {8, 4, true, false}, "the same count": {4, 4, true, false}, "a reset": {4, 0, true, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			begun := time.Now()
+			old, next := entryAt(begun.Unix()-100, c.old), entryAt(begun.Unix()+2, c.next)
+			if next.Version++; c.next == 0 {
+				next.History = nil
+			}
+			f := &stuck{strictMap: &strictMap{mapfake.New(10, 0, 0)}, made: next.attributes()}
+			f.Put(old.attributes())
+			decide := func(_ Entry, now time.Time) (Entry, error) {
+				e := next
+				e.Updated = dated(now)
+				return e, nil
+			}
+			got, err := NewChanger(f, New(f, "m", Options{}), ChangerOptions{}).void(t.Context(), old, next, decide, begun, func() bool { return c.late })
+			if err != nil || got.Updated.After(next.Updated) != c.again || f.puts != 2 {
+				t.Errorf("%s: %+v, %v after %d puts", name, got, err, f.puts)
+			}
+		})
+	}
+}
+
 // TestClocksOfChanges checks how far a caller's time and a key's newest change may be from the Changer's clock.
 func TestClocksOfChanges(t *testing.T) {
 	clock := time.Unix(1000, 0)
@@ -226,6 +300,12 @@ func TestActiveEntries(t *testing.T) {
 	for seconds, want := range map[int64]int64{5: 40, 10: 10, 19: 10, 20: 20, 30: 30, 39: 30, 40: 40, 50: 40} {
 		if got := e.Active(at(seconds)).Effective(); !got.Equal(at(want)) {
 			t.Errorf("at %d s: the change at %v, want %d", seconds, got.Unix(), want)
+		}
+	}
+	for _, c := range []struct{ forgotten, want bool }{{false, false}, {true, true}} {
+		e.Forgotten = c.forgotten
+		if e.Forgot(at(9)) != c.want || e.Forgot(at(10)) || (Entry{Forgotten: true}).Forgot(at(9)) {
+			t.Errorf("forgotten %t: before the first change %t", c.forgotten, e.Forgot(at(9)))
 		}
 	}
 	if !(Entry{}).Effective().IsZero() || (Entry{}).Most() != 1 || (Entry{Max: 3}).Most() != 3 {
@@ -350,10 +430,15 @@ func (unread) GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb
 	return nil, errors.New("down")
 }
 
-// TestSnapshotNeedsItsAge checks that no snapshot is stored if the age of the stored one can't be read.
+// TestSnapshotNeedsItsAge checks that no snapshot is stored if the age of the stored one, or the keys, can't be read.
 func TestSnapshotNeedsItsAge(t *testing.T) {
 	f := unread{&strictMap{mapfake.New(10, 0, 0)}}
 	if err := NewChanger(f, New(f, "m", Options{}), ChangerOptions{}).StoreSnapshot(t.Context(), time.Now()); err == nil || len(f.Items) > 0 {
 		t.Errorf("%d items, %v", len(f.Items), err)
+	}
+	down := &strictMap{mapfake.New(10, 0, 0)}
+	down.Down = func() error { return &types.ResourceNotFoundException{} }
+	if err := NewChanger(down, New(down, "m", Options{}), ChangerOptions{}).StoreSnapshot(t.Context(), time.Now()); err == nil || len(down.Items) > 0 {
+		t.Errorf("without the keys: %d items, %v", len(down.Items), err)
 	}
 }
