@@ -266,6 +266,23 @@ func TestUnreadableMap(t *testing.T) {
 	}
 }
 
+// TestPagesWithoutItems checks that a page of MaxQueries empty time buckets continues in the next bucket, for its name only.
+func TestPagesWithoutItems(t *testing.T) {
+	db := &asked{Client: empty{}}
+	logs := &table.Table{Client: db, Name: "logs", PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(1), Layout: table.TimeBuckets{Bucket: shard.Minute, Stamp: shard.Seconds}}
+	span := table.During(shard.Seconds, libtest.Epoch, libtest.Epoch.Add((table.MaxQueries+10)*time.Minute))
+	page, err := logs.Page(t.Context(), "acme", span, libtest.Epoch)
+	if span.After = page.Next; err != nil || page.Next == "" || len(db.keys) > table.MaxQueries {
+		t.Errorf("%+v, %v after %d queries", page, err, len(db.keys))
+	}
+	if page, err := logs.Page(t.Context(), "acme", span, libtest.Epoch); err != nil || page.Next != "" || len(db.keys) != table.MaxQueries+10 {
+		t.Errorf("the next page: %+v, %v after %d queries", page, err, len(db.keys))
+	}
+	if _, err := logs.Page(t.Context(), "other", span, libtest.Epoch); !errors.Is(err, shard.ErrMisused) {
+		t.Errorf("another name's page: %v", err)
+	}
+}
+
 // TestPinToOne checks how an adopted name goes back: after a Pin to 1, items on all write shards are read, changed and
 // deleted, and new items are under the plain key. A range of later time buckets costs one query.
 func TestPinToOne(t *testing.T) {

@@ -105,7 +105,7 @@ func TestCursors(t *testing.T) {
 // TestBucketsOfRanges checks the partitions of a range over time buckets, and the positions before their first items.
 func TestBucketsOfRanges(t *testing.T) {
 	at := func(hour, minute int) time.Time { return time.Date(2026, 1, 5, hour, minute, 0, 0, time.UTC) }
-	keys := map[string]Layout{"acme#%s#0": TimeBuckets{Bucket: shard.Hour}, "0#%s": HybridBuckets{Bucket: shard.Hour}}
+	keys := map[string]Layout{"acme#%s#1": TimeBuckets{Bucket: shard.Hour}, "1#%s": HybridBuckets{Bucket: shard.Hour}}
 	for _, c := range []struct {
 		from, to time.Time
 		want     string
@@ -114,7 +114,7 @@ func TestBucketsOfRanges(t *testing.T) {
 	} {
 		for form, layout := range keys {
 			for _, desc := range []bool{false, true} {
-				table := &Table{Name: "t", PartitionKey: "name", SortKey: "sort", Layout: layout, Shards: Fixed(1)}
+				table := &Table{Name: "t", PartitionKey: "name", SortKey: "sort", Layout: layout, Shards: Fixed(1), First: 1}
 				span := During("", c.from, c.to)
 				span.Desc = desc
 				cut, err := cutSpan(shard.Hour, "", 0, span)
@@ -151,6 +151,14 @@ func TestBucketsOfRanges(t *testing.T) {
 					t.Errorf("%T, %v to %v, descending %t: buckets %v, want %s", layout, c.from, c.to, desc, got, c.want)
 				}
 			}
+		}
+	}
+	grown := shardmap.Entry{Max: 4, History: shard.History{{At: at(11, 0), Count: 1}, {At: at(12, 30), Count: 4}, {At: at(12, 31), Count: 1}}}
+	groups, err := TimeBuckets{Bucket: shard.Hour}.partitions(&Table{}, grown, "acme", During("", at(12, 0), at(13, 0)))
+	require.NoError(t, err)
+	for parts := range groups {
+		if len(parts) != 4 {
+			t.Errorf("%d write shards of an hour with four for a minute", len(parts))
 		}
 	}
 	if _, err := (HybridBuckets{Bucket: shard.Hour}).partitions(&Table{}, shardmap.Entry{}, "a#b", During("", noon, noon.Add(1))); err == nil {

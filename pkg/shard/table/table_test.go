@@ -294,6 +294,15 @@ func (l *ledger) BatchGetItem(context.Context, *dynamodb.BatchGetItemInput, ...f
 	return &dynamodb.BatchGetItemOutput{Responses: map[string][]table.Item{"t": l.items}}, nil
 }
 
+var errBroken = errors.New("broken")
+
+// broken are counts that fail for good.
+type broken struct{}
+
+func (broken) Lookup(context.Context, string, time.Time) (shardmap.Entry, error) {
+	return shardmap.Entry{}, errBroken
+}
+
 // pinned are counts whose entries are pinned.
 type pinned struct{ libtest.Steps }
 
@@ -334,7 +343,11 @@ func TestTallyRequests(t *testing.T) {
 				t.Errorf("%s: the sum of %v is %v, %v; want %s", name, items, sums, err, want)
 			}
 		}
-		tally.Shards = unreadable{}
+		tally.Shards, tally.PlainFirst, tally.Format = broken{}, true, shard.HashShard
+		if err := tally.Add(t.Context(), "home", 1, libtest.Epoch); !errors.Is(err, errBroken) {
+			t.Errorf("%s with broken counts: %v", name, err)
+		}
+		tally.Shards, tally.PlainFirst = unreadable{}, false
 		_, transactErr := tally.AddTransact(t.Context(), "home", 1, libtest.Epoch)
 		_, sumErr := tally.Sum(t.Context(), []string{"home"}, libtest.Epoch)
 		for call, err := range map[string]error{"Add": tally.Add(t.Context(), "home", 1, libtest.Epoch), "AddTransact": transactErr, "Sum": sumErr} {
