@@ -152,6 +152,16 @@ func TestStoredEventsAreCompared(t *testing.T) {
 			t.Errorf("%v has all of %v: want %t", row.stored, it, row.want)
 		}
 	}
+	if put, err := replacement(dynamo.Item{attrRev: dynamo.Number(3)}, it); err != nil || dynamo.Digits(put.Item, attrRev) != "4" {
+		t.Errorf("in place of an event with rev 3: %+v, %v", put, err)
+	}
+	same := writeOf("E#e#0", "x").Action.Put.Item
+	same[attrRev] = dynamo.Number(3)
+	equal := newWriteBatch(NewWriter(&partly{libtest.Scripted{Probe: &types.ConditionalCheckFailedException{Item: same}}}, "items", nil, Options{}), libtest.Epoch)
+	equal.addWrite(Event{}, writeOf("E#e#0", "x"), 0)
+	if err := equal.putItem(t.Context(), equal.items[0]); err != nil {
+		t.Errorf("an event that is stored: %v", err)
+	}
 	broken := &types.ConditionalCheckFailedException{Item: dynamo.Item{attrRev: dynamo.String("x")}}
 	b := newWriteBatch(NewWriter(&partly{libtest.Scripted{Probe: broken}}, "items", nil, Options{}), libtest.Epoch)
 	b.addWrite(Event{}, writeOf("E#e#0", "x"), 0)

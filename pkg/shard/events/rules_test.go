@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
@@ -23,6 +24,7 @@ import (
 // TestMisusedCalls checks which events can't be written, and that calls without a client are errors.
 func TestMisusedCalls(t *testing.T) {
 	shards := shardmap.New(mapfake.New(10, 0, 0), "map", shardmap.Options{})
+	errs := 0
 	for name, c := range map[string]struct {
 		event Event
 		valid bool
@@ -52,6 +54,10 @@ func TestMisusedCalls(t *testing.T) {
 	if outcomes := NewWriter(&refusing{}, "items", shards, Options{}).Put(t.Context(), mixed, libtest.Later); !errors.Is(outcomes[0], shard.ErrMisused) || outcomes[1] != nil {
 		t.Errorf("an invalid event and a valid one: %v", outcomes)
 	}
+	absent := &types.ResourceNotFoundException{}
+	if outcomes := NewWriter(&partly{libtest.Scripted{Probe: absent}}, "items", shards, Options{}).Put(t.Context(), mixed[1:], libtest.Later); !errors.Is(outcomes[0], absent) {
+		t.Errorf("without the table: %v", outcomes)
+	}
 	for _, err := range NewWriter(nil, "events", shards, Options{}).Put(t.Context(), []Event{{Entity: "e", ID: "x", Time: libtest.Later}}, libtest.Later) {
 		if !errors.Is(err, shard.ErrMisused) {
 			t.Errorf("a put without a client: %v", err)
@@ -59,6 +65,14 @@ func TestMisusedCalls(t *testing.T) {
 	}
 	if _, err := NewReader(nil, "events", shards).Query(t.Context(), Range{Entity: "e"}, libtest.Later); !errors.Is(err, shard.ErrMisused) {
 		t.Errorf("a range without a client: %v", err)
+	}
+	for ev, err := range NewReader(nil, "events", shards).All(t.Context(), Range{Entity: "e"}, libtest.Later) {
+		if errs++; !errors.Is(err, shard.ErrMisused) {
+			t.Errorf("a stream without a client: %v, %v", ev, err)
+		}
+	}
+	if errs != 1 {
+		t.Errorf("a stream without a client has %d errors", errs)
 	}
 	if _, err := NewReader(nil, "events", shards).Get(t.Context(), "e", "x", libtest.Later, libtest.Later); !errors.Is(err, shard.ErrMisused) {
 		t.Errorf("an event without a client: %v", err)
