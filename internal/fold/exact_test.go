@@ -27,7 +27,7 @@ import (
 var (
 	seeds     = flag.Int("seeds", lane.Runs(1, 16), "worlds")
 	seed      = flag.Uint64("seed", 0, "the first world's seed; 0 is a new one")
-	rounds    = flag.Int("rounds", lane.Runs(15, 50), "rounds of each world: some writes, then some deliveries")
+	rounds    = flag.Int("rounds", lane.Runs(lane.UnlessQuick(15, 10), 50), "rounds of each world: some writes, then some deliveries")
 	faults    = flag.Int("faults", 80, "faults in 1,000 calls of variants with faults")
 	keys      = flag.Int("counters", 8, "counters of each world")
 	tormented = flag.Int("variants", lane.Runs(2, 3), "variants of each world with faults")

@@ -35,7 +35,7 @@ func TestHeatIsAPlainCount(t *testing.T) {
 	}
 	first = max(first, 1)
 	if n == 0 {
-		n = lane.Runs(lane.UnlessShort(60, 15), 1000)
+		n = lane.Runs(lane.UnlessShort(lane.UnlessQuick(60, 25), 15), 1000)
 	}
 	for i := range n {
 		s := newSchedule(t, first+uint64(i))

@@ -95,7 +95,7 @@ func TestNoProcessWritesUnderAnOldMode(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	now := libtest.Later
-	for round := range lane.Runs(8, 20) {
+	for round := range lane.Runs(lane.UnlessQuick(8, 4), 20) {
 		board := fmt.Sprint("b", round)
 		var wg sync.WaitGroup
 		var set error

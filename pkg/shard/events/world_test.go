@@ -655,7 +655,7 @@ func playWorld(t *testing.T, seed uint64) (w *world, err error) {
 // all layouts, with and without a name, also in tables that get a map after a fixed count. Calls are throttled, lose their answers, take seconds and are applied late;
 // changes of N are committed late, and programs die. Reads may differ as docs/limits.md allows.
 func TestEveryItemIsFoundAfterAnyChange(t *testing.T) {
-	n := lane.Runs(300, 5000)
+	n := lane.Runs(lane.UnlessQuick(300, 120), 5000)
 	if *schedules > 0 {
 		n = *schedules
 	}
