@@ -13,8 +13,6 @@ import (
 	"github.com/bytedance/sonic"
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
-	"github.com/hotshard/hotshard/internal/base/secondary"
-	"github.com/hotshard/hotshard/internal/base/topk"
 )
 
 // method counts a payload's keys, without removals by TTL. The floor counts none.
@@ -86,16 +84,16 @@ func minimal(unmarshal func([]byte, any) error) func([]byte) (map[string]int, er
 
 // newHotshard returns a handler that counts write units of keys and of an index, as the detector does.
 func newHotshard() func([]byte) (map[string]int, error) {
-	indexes := []secondary.Index{secondary.New("by_rank", []string{"board_shard"}, []string{"rank_key"}, nil, nil)}
+	indexes := []ddbstream.Index{ddbstream.NewIndex("by_rank", []string{"board_shard"}, []string{"rank_key"}, nil, nil)}
 	var decoder ddbstream.Decoder
-	var writes secondary.Writes
+	var writes ddbstream.IndexWrites
 	var counts map[string]int // of the first payload only, so that the sketch is measured alone
 	return func(payload []byte) (map[string]int, error) {
 		batch, err := decoder.Decode(payload)
 		if err != nil {
 			return nil, err
 		}
-		sketch := topk.New(topk.Limits{Entries: 2000, Bytes: 350_000})
+		sketch := ddbstream.NewSketch(ddbstream.SketchLimits{Entries: 2000, Bytes: 350_000})
 		for i := range batch.Records {
 			r := &batch.Records[i]
 			key, ok := r.Keys.Key("pk")

@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/httpapi"
 )
 
@@ -57,7 +57,7 @@ func (st *storm) shards(ctx context.Context) (answer httpapi.ShardCount, err err
 // read reads all events repeatedly during the storm, and counts reads that repeated an event or missed one that was accepted
 // before. It ignores reads that found no capacity.
 func (st *storm) read(ctx context.Context, over <-chan struct{}) {
-	for st.Kind.typ == kind.Event {
+	for st.Kind.typ == schema.Event {
 		select {
 		case <-over:
 			return

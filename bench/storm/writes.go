@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -20,28 +19,28 @@ import (
 type writes struct {
 	name string
 	what string
-	typ  kind.Kind // the key's kind in the shard map
+	typ  schema.Kind // the key's kind in the shard map
 	path string
 	body func() string // of one write
 }
 
 var (
-	counter = writes{"counter", "a counter", kind.Counter, "/v1/counters", func() string {
+	counter = writes{"counter", "a counter", schema.Counter, "/v1/counters", func() string {
 		return fmt.Sprintf(`{"increments":[{"counter":%q,"delta":1}]}`, key)
 	}}
-	event = writes{"event", "events of now", kind.Event, "/v1/events", func() string {
+	event = writes{"event", "events of now", schema.Event, "/v1/events", func() string {
 		return fmt.Sprintf(`{"events":[{"entity":%q}]}`, key)
 	}}
-	named = writes{"named", "events of now with the caller's ids", kind.Event, "/v1/events", func() string {
+	named = writes{"named", "events of now with the caller's ids", schema.Event, "/v1/events", func() string {
 		return fmt.Sprintf(`{"events":[{"entity":%q,"id":"%d","time":%q}]}`, key, rand.Uint64(), time.Now().Format(time.RFC3339Nano))
 	}}
-	board = writes{"board", "a board of sums", kind.Board, "/v1/scores", func() string {
+	board = writes{"board", "a board of sums", schema.Board, "/v1/scores", func() string {
 		return fmt.Sprintf(`{"board":%q,"scores":[{"player":"player-%d","score":1}]}`, key, rand.IntN(players))
 	}}
-	limit = writes{"limit", "a rate limit that is never reached", kind.Limit, "/v1/limits", func() string {
+	limit = writes{"limit", "a rate limit that is never reached", schema.Limit, "/v1/limits", func() string {
 		return fmt.Sprintf(`{"key":%q,"limit":1000000000,"window":"720h"}`, key)
 	}}
-	twoLimits = writes{"limits", "the same limit and one of 1,000 others in one call", kind.Limit, "/v1/limits", func() string {
+	twoLimits = writes{"limits", "the same limit and one of 1,000 others in one call", schema.Limit, "/v1/limits", func() string {
 		return fmt.Sprintf(`{"limits":[%s,{"key":"user-%d","limit":1000000000,"window":"720h"}]}`, limit.body(), rand.IntN(1000))
 	}}
 )
@@ -55,7 +54,7 @@ const (
 
 // prepare sets a board's mode to sum, so that every score changes its entry.
 func (st *storm) prepare(ctx context.Context) error {
-	if st.Kind.typ != kind.Board {
+	if st.Kind.typ != schema.Board {
 		return nil
 	}
 	body := fmt.Sprintf(`{"board":%q,"mode":"sum","size":100,"periods":["all"]}`, key)
@@ -65,12 +64,12 @@ func (st *storm) prepare(ctx context.Context) error {
 // found returns the number of writes that strong reads find.
 func (st *storm) found(ctx context.Context) (int, error) {
 	switch st.Kind.typ {
-	case kind.Event:
+	case schema.Event:
 		found, _, err := st.events(ctx)
 		return len(found), err
-	case kind.Board:
+	case schema.Board:
 		return st.scores(ctx)
-	case kind.Limit:
+	case schema.Limit:
 		time.Sleep(usedAge)
 		var answer struct{ Used int }
 		err := st.mustSend(ctx, http.MethodPost, limit.path, limit.body(), &answer)

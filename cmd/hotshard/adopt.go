@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/tool/adopt"
 	"github.com/hotshard/hotshard/internal/tool/system"
 	"github.com/hotshard/hotshard/internal/tool/terminal"
@@ -119,7 +119,7 @@ func printAdoption(out io.Writer, r *adopt.Report) error {
 	if r.SortKey != "" {
 		sort = fmt.Sprintf("sort key %s (%s)", r.SortKey, r.SortType)
 	}
-	fmt.Fprintf(&text, "%s scanned, %d read whole. Partition key %s, %s.\n", keyname.Several(int(r.Items), "item"), r.Sampled, r.PartitionKey, sort)
+	fmt.Fprintf(&text, "%s scanned, %d read whole. Partition key %s, %s.\n", display.Several(int(r.Items), "item"), r.Sampled, r.PartitionKey, sort)
 	fmt.Fprintf(&text, "Stored partition keys that read as write shards above 0 by %q: %d\n", r.Format, r.InTheWay.Keys)
 	for _, key := range r.InTheWay.First {
 		fmt.Fprintf(&text, "  %s\n", key)

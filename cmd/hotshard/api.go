@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/tool/apicall"
 	"github.com/hotshard/hotshard/internal/tool/load"
 	"github.com/hotshard/hotshard/internal/tool/terminal"
 )
@@ -39,7 +38,7 @@ func (a api) callAPI(ctx context.Context, method, path string, body, into any) e
 	if err != nil {
 		return err
 	}
-	client := &apicall.Client{Base: strings.TrimSuffix(a.Target, "/"), Sign: sign, HTTP: http.DefaultClient}
+	client := &load.APIClient{Base: strings.TrimSuffix(a.Target, "/"), Sign: sign, HTTP: http.DefaultClient}
 	return client.Call(ctx, method, path, body, into)
 }
 
@@ -64,7 +63,7 @@ type auth struct {
 }
 
 // signer returns a signer of calls to a target, or nil if the target needs none.
-func (a auth) signer(ctx context.Context, target string) (apicall.Sign, error) {
+func (a auth) signer(ctx context.Context, target string) (load.Sign, error) {
 	to, err := url.Parse(target)
 	if err != nil {
 		return nil, fmt.Errorf("--target %q: %w", target, err)
@@ -83,7 +82,7 @@ func (a auth) signer(ctx context.Context, target string) (apicall.Sign, error) {
 	if _, err := c.Credentials.Retrieve(ctx); err != nil {
 		return nil, fmt.Errorf("no AWS credentials to sign the call with; set them, or use --auth none: %w", err)
 	}
-	return apicall.SignAs(c.Credentials, "execute-api", c.Region), nil
+	return load.SignAs(c.Credentials, "execute-api", c.Region), nil
 }
 
 // regionOf matches the Region in API Gateway's host names.

@@ -11,8 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/keyname"
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/rebuild"
@@ -61,7 +60,7 @@ func (s *selection) Validate() error {
 		return errors.New("--type and --name are used together")
 	case ways > 1:
 		return errors.New("want one of --all, --type with --name, and --failed or files")
-	case s.Type != "" && kind.Of(kind.Kind(s.Type)).Bucket == kind.NoBucket && !(s.From.IsZero() && s.To.IsZero()):
+	case s.Type != "" && schema.TraitsOf(schema.Kind(s.Type)).Bucket == schema.NoBucket && !(s.From.IsZero() && s.To.IsZero()):
 		return errors.New("--from and --to are for events and boards: a counter has no time")
 	case !s.From.IsZero() && !s.To.IsZero() && !s.From.Before(s.To):
 		return errors.New("--from must be before --to")
@@ -92,7 +91,7 @@ func (c *CheckCmd) options() rebuild.Options {
 }
 
 // Run checks, and prints what it found, also after an error.
-func (c *CheckCmd) Run(ctx context.Context, std streams, commands keyname.Commands) error {
+func (c *CheckCmd) Run(ctx context.Context, std streams, commands display.Commands) error {
 	client, err := c.client(ctx)
 	if err != nil {
 		return err
@@ -115,10 +114,10 @@ func (c *CheckCmd) Run(ctx context.Context, std streams, commands keyname.Comman
 }
 
 // work returns the selected summaries.
-func (c *CheckCmd) work(ctx context.Context, checker *rebuild.Checker, std streams, commands keyname.Commands) (w rebuild.Work, err error) {
+func (c *CheckCmd) work(ctx context.Context, checker *rebuild.Checker, std streams, commands display.Commands) (w rebuild.Work, err error) {
 	r := rebuild.Range{From: c.From, To: c.To}
 	if c.Type != "" {
-		base := schema.BaseKey{Type: kind.Kind(c.Type), Name: c.Name}
+		base := schema.BaseKey{Type: schema.Kind(c.Type), Name: c.Name}
 		list, err := checker.Targets(base, r)
 		if err == nil {
 			w.Failures, err = checker.FailuresOf(ctx, base)
@@ -137,7 +136,7 @@ func (c *CheckCmd) work(ctx context.Context, checker *rebuild.Checker, std strea
 }
 
 // given reads the files.
-func (c *CheckCmd) given(checker *rebuild.Checker, std streams, commands keyname.Commands) (targets []schema.Target, err error) {
+func (c *CheckCmd) given(checker *rebuild.Checker, std streams, commands display.Commands) (targets []schema.Target, err error) {
 	for _, path := range c.Files {
 		file, err := os.Open(path)
 		if err != nil {
@@ -149,7 +148,7 @@ func (c *CheckCmd) given(checker *rebuild.Checker, std streams, commands keyname
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		if found.Unknown > 0 {
-			fmt.Fprintf(std.err, "hotshard: %s: %d of %s without a key: run %s\n", path, found.Unknown, keyname.Several(found.Records, "record"), commands.Line("check", "--all"))
+			fmt.Fprintf(std.err, "hotshard: %s: %d of %s without a key: run %s\n", path, found.Unknown, display.Several(found.Records, "record"), commands.Line("check", "--all"))
 		}
 		targets = append(targets, found.Targets...)
 	}
@@ -167,16 +166,16 @@ func (c *CheckCmd) verdict(r *rebuild.Report) error {
 	}
 	switch {
 	case n > 0 && c.Repair:
-		return fmt.Errorf("not repaired: %d of %s", n, keyname.Several(r.Targets, "summary"))
+		return fmt.Errorf("not repaired: %d of %s", n, display.Several(r.Targets, "summary"))
 	case n > 0:
-		return fmt.Errorf("different or unknown: %d of %s", n, keyname.Several(r.Targets, "summary"))
+		return fmt.Errorf("different or unknown: %d of %s", n, display.Several(r.Targets, "summary"))
 	case c.Repair && len(r.Left) > 0:
-		return fmt.Errorf("left: %d of %s", len(r.Left), keyname.Several(r.Failures, "failure"))
+		return fmt.Errorf("left: %d of %s", len(r.Left), display.Several(r.Failures, "failure"))
 	}
 	return nil
 }
 
-func (c *CheckCmd) print(out io.Writer, r *rebuild.Report, commands keyname.Commands) error {
+func (c *CheckCmd) print(out io.Writer, r *rebuild.Report, commands display.Commands) error {
 	if c.JSON {
 		return printJSON(out, r)
 	}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/keyname"
 )
 
 // commandLine is the program's name and arguments, for a user to run again.
@@ -21,7 +21,7 @@ func programName() string {
 	if strings.Contains(os.Args[0], "/go-build") {
 		return "go run ./cmd/hotshard"
 	}
-	return keyname.ShellWord(os.Args[0])
+	return display.ShellWord(os.Args[0])
 }
 
 // withFlag returns the command line, quoted for a shell. It adds a flag whose value came from the environment, unless the
@@ -29,18 +29,18 @@ func programName() string {
 func (l commandLine) withFlag(flag, value string) string {
 	words := []string{l[0]}
 	for _, arg := range l[1:] {
-		words = append(words, keyname.ShellWord(arg))
+		words = append(words, display.ShellWord(arg))
 	}
 	given := slices.ContainsFunc(l, func(arg string) bool { return arg == "--"+flag || strings.HasPrefix(arg, "--"+flag+"=") })
 	if value != "" && !given {
-		words = append(words, "--"+flag, keyname.ShellWord(value))
+		words = append(words, "--"+flag, display.ShellWord(value))
 	}
 	return strings.Join(words, " ")
 }
 
 // printedBy returns what builds the command lines that a run prints. They have its flags that say where its tables are:
 // flags with the same tag copied have the same meaning in all commands.
-func printedBy(run *kong.Context, args commandLine) keyname.Commands {
+func printedBy(run *kong.Context, args commandLine) display.Commands {
 	given := map[string]string{}
 	for _, f := range run.Flags() {
 		if to := copied(f); to != "" {
@@ -50,7 +50,7 @@ func printedBy(run *kong.Context, args commandLine) keyname.Commands {
 	complete := func(command string, args []string) []string {
 		return completed(leaf(run.Model.Node, command), args, given)
 	}
-	return keyname.Commands{Program: programName(), Complete: complete, AWS: flagsOfAWS(given)}
+	return display.Commands{Program: programName(), Complete: complete, AWS: flagsOfAWS(given)}
 }
 
 // copied returns the meaning of a flag that printed command lines copy, or "".

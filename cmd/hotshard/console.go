@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hotshard/hotshard/internal/base/keyname"
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/query"
@@ -44,7 +44,7 @@ func (c *ConsoleCmd) Validate() error {
 }
 
 // Run serves the console until it is interrupted, which is no error; or it writes a file.
-func (c *ConsoleCmd) Run(ctx context.Context, std streams, line commandLine, commands keyname.Commands) error {
+func (c *ConsoleCmd) Run(ctx context.Context, std streams, line commandLine, commands display.Commands) error {
 	if c.Out != "" {
 		return c.writeFile(ctx, std, commands)
 	}
@@ -88,7 +88,7 @@ func (c *ConsoleCmd) signals(configured aws.Config, tables ...string) func(conte
 }
 
 // handler returns the console of a deployment, or of a table's stream. run reads the stream until its context ends.
-func (c *ConsoleCmd) handler(ctx context.Context, std streams, line commandLine, commands keyname.Commands) (handler http.Handler, run func(context.Context) error, err error) {
+func (c *ConsoleCmd) handler(ctx context.Context, std streams, line commandLine, commands display.Commands) (handler http.Handler, run func(context.Context) error, err error) {
 	log := slog.New(slog.NewTextHandler(std.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	configured, err := c.config(ctx)
 	if err != nil {

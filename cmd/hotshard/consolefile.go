@@ -12,8 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
-	"github.com/hotshard/hotshard/internal/base/jsontime"
-	"github.com/hotshard/hotshard/internal/base/keyname"
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/query"
 	"github.com/hotshard/hotshard/internal/tool/console"
@@ -50,9 +49,9 @@ func (f *consoleFile) validate(stack bool) error {
 	f.Since, f.Within = cmp.Or(f.Since, maxSince), cmp.Or(f.Within, defaultWithin)
 	switch {
 	case f.Since < minSince || f.Since > maxSince:
-		return fmt.Errorf("--since %v: want 1m to 24h, for which a stream keeps its records", jsontime.Duration(f.Since))
+		return fmt.Errorf("--since %v: want 1m to 24h, for which a stream keeps its records", display.Duration(f.Since))
 	case f.Within < minWithin || f.Within > maxWithin:
-		return fmt.Errorf("--within %v: want 10s to 6h", jsontime.Duration(f.Within))
+		return fmt.Errorf("--within %v: want 10s to 6h", display.Duration(f.Within))
 	}
 	return nil
 }
@@ -83,7 +82,7 @@ func replaceFile(path string, write func() ([]byte, error)) (err error) {
 }
 
 // writeFile reads a table's stream and writes the page with its heat.
-func (c *ConsoleCmd) writeFile(ctx context.Context, std streams, commands keyname.Commands) error {
+func (c *ConsoleCmd) writeFile(ctx context.Context, std streams, commands display.Commands) error {
 	var past *live.Past
 	err := replaceFile(c.Out, func() (page []byte, err error) {
 		if past, err = c.readPast(ctx, std); err != nil {
@@ -111,7 +110,7 @@ func (c *ConsoleCmd) readPast(ctx context.Context, std streams) (*live.Past, err
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(std.err, "Reading for at most %v.\n", jsontime.Duration(c.Within))
+	fmt.Fprintf(std.err, "Reading for at most %v.\n", display.Duration(c.Within))
 	now := time.Now()
 	progress, finish := windowsProgress(std)
 	defer finish()
@@ -130,7 +129,7 @@ func (c *ConsoleCmd) readPast(ctx context.Context, std streams) (*live.Past, err
 const fileDeadline = 5 * time.Minute
 
 // pageOf returns the page with the heat that was read.
-func (c *ConsoleCmd) pageOf(ctx context.Context, std streams, past *live.Past, commands keyname.Commands) ([]byte, error) {
+func (c *ConsoleCmd) pageOf(ctx context.Context, std streams, past *live.Past, commands display.Commands) ([]byte, error) {
 	configured, err := c.config(ctx)
 	if err != nil {
 		return nil, err

@@ -12,8 +12,7 @@ import (
 
 	pretty "github.com/jedib0t/go-pretty/v6/text"
 
-	"github.com/hotshard/hotshard/internal/base/keyname"
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/erase"
 	"github.com/hotshard/hotshard/internal/tool/terminal"
@@ -40,7 +39,7 @@ func (c *DeleteCmd) Validate() error {
 	switch {
 	case c.Name == "":
 		return errors.New("--name must not be empty")
-	case c.Player != "" && kind.Of(kind.Kind(c.Type)).Bucket != kind.Period:
+	case c.Player != "" && schema.TraitsOf(schema.Kind(c.Type)).Bucket != schema.PeriodBucket:
 		return errors.New("--player needs --type board")
 	case c.WriteUnits < 1 || c.WriteUnits > 1_000_000:
 		return fmt.Errorf("--write-units %d: want 1 to 1000000", c.WriteUnits)
@@ -55,7 +54,7 @@ func (c *DeleteCmd) Validate() error {
 }
 
 // Run deletes, and prints what was deleted.
-func (c *DeleteCmd) Run(ctx context.Context, std streams, commands keyname.Commands) error {
+func (c *DeleteCmd) Run(ctx context.Context, std streams, commands display.Commands) error {
 	client, err := c.client(ctx)
 	if err != nil {
 		return err
@@ -86,7 +85,7 @@ func (c *DeleteCmd) erase(ctx context.Context, eraser *erase.Eraser) (*erase.Rep
 	if c.Player != "" {
 		return eraser.Player(ctx, c.Name, c.Player)
 	}
-	return eraser.Key(ctx, schema.BaseKey{Type: kind.Kind(c.Type), Name: c.Name})
+	return eraser.Key(ctx, schema.BaseKey{Type: schema.Kind(c.Type), Name: c.Name})
 }
 
 // arguments returns the arguments that name what is deleted.

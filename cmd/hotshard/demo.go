@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hotshard/hotshard/internal/base/keyname"
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/tool/demo"
 	"github.com/hotshard/hotshard/internal/tool/system"
 	"github.com/hotshard/hotshard/internal/tool/terminal"
@@ -46,7 +46,7 @@ func (c *DemoCmd) options(start string) system.Options {
 
 // Run starts the system, makes a counter hot, and prints its story. It returns an error if the counter was not hot or
 // has not cooled, or if too many outcomes are unknown. With Keep it first waits for the end of ctx.
-func (c *DemoCmd) Run(ctx context.Context, std streams, line commandLine, commands keyname.Commands) error {
+func (c *DemoCmd) Run(ctx context.Context, std streams, line commandLine, commands display.Commands) error {
 	var errs demo.Errors
 	running, err := c.start(ctx, std, line, commands, &errs)
 	if err != nil {
@@ -76,7 +76,7 @@ func (c *DemoCmd) Run(ctx context.Context, std streams, line commandLine, comman
 }
 
 // start starts a new system.
-func (c *DemoCmd) start(ctx context.Context, std streams, line commandLine, commands keyname.Commands, errs *demo.Errors) (*system.System, error) {
+func (c *DemoCmd) start(ctx context.Context, std streams, line commandLine, commands display.Commands, errs *demo.Errors) (*system.System, error) {
 	options := c.options(line.withFlag("endpoint", c.Endpoint))
 	failures, err := (&LocalCmd{}).failureFile()
 	if err != nil {

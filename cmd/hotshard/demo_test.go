@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
@@ -116,7 +115,7 @@ const mapLead = 8 * time.Second
 func checkHistory(t *testing.T, endpoint, prefix string, story demo.Story) {
 	t.Helper()
 	m := shardmap.New(dynamolocal.DynamoDB(endpoint, ""), schema.NamesFor(prefix).ShardMap, shardmap.Options{})
-	entry, err := m.Lookup(t.Context(), schema.BaseKey{Type: kind.Counter, Name: demo.Counter}.String(), story.Began.Add(time.Minute))
+	entry, err := m.Lookup(t.Context(), schema.BaseKey{Type: schema.Counter, Name: demo.Counter}.String(), story.Began.Add(time.Minute))
 	require.NoError(t, err)
 	if got := entry.History.Newest(); got != story.ShardsAfter || got == 1 || len(story.Changes) == 0 {
 		t.Errorf("the shard map has %d write shards, the story is %+v", got, story)

@@ -13,12 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/heat/windows"
-	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/base/throttles"
-	"github.com/hotshard/hotshard/internal/base/throttles/collect"
 	"github.com/hotshard/hotshard/internal/tool/explain"
 	"github.com/hotshard/hotshard/internal/tool/live"
 	"github.com/hotshard/hotshard/internal/tool/terminal"
@@ -50,7 +47,7 @@ func (c *ExplainCmd) Validate() error {
 }
 
 // Run prints why requests were throttled.
-func (c *ExplainCmd) Run(ctx context.Context, std streams, commands keyname.Commands) error {
+func (c *ExplainCmd) Run(ctx context.Context, std streams, commands display.Commands) error {
 	report, err := c.report(ctx, std, commands)
 	if err != nil {
 		return err
@@ -65,37 +62,37 @@ func (c *ExplainCmd) Run(ctx context.Context, std streams, commands keyname.Comm
 }
 
 // report returns why requests were throttled.
-func (c *ExplainCmd) report(ctx context.Context, std streams, commands keyname.Commands) (throttles.Report, error) {
+func (c *ExplainCmd) report(ctx context.Context, std streams, commands display.Commands) (explain.Report, error) {
 	configured, err := c.config(ctx)
 	if err != nil {
-		return throttles.Report{}, err
+		return explain.Report{}, err
 	}
 	sources := c.evidence(ctx, configured, commands)
-	sources.Heat = func(ctx context.Context, from, to time.Time, partitionWCU float64) ([]throttles.Key, error) {
+	sources.Heat = func(ctx context.Context, from, to time.Time, partitionWCU float64) ([]explain.Key, error) {
 		return c.pastHeat(ctx, std, configured, live.PastOptions{From: from, To: to, PartitionWCU: partitionWCU})
 	}
 	for _, name := range c.Log {
 		if name == "-" {
-			sources.Logs = append(sources.Logs, collect.Log{Name: "standard input", Text: os.Stdin})
+			sources.Logs = append(sources.Logs, explain.Log{Name: "standard input", Text: os.Stdin})
 			continue
 		}
 		file, err := os.Open(name)
 		if err != nil {
-			return throttles.Report{}, fmt.Errorf("--log: %w", err)
+			return explain.Report{}, fmt.Errorf("--log: %w", err)
 		}
 		defer file.Close()
-		sources.Logs = append(sources.Logs, collect.Log{Name: name, Text: file})
+		sources.Logs = append(sources.Logs, explain.Log{Name: name, Text: file})
 	}
 	to := time.Now().UTC()
 	options := c.throttled(to.Add(-c.Since), to, c.Index)
 	options.Commands = commands
-	report, err := collect.Run(ctx, sources, options)
+	report, err := explain.Run(ctx, sources, options)
 	return report, c.explain(ctx, configured, err)
 }
 
 // throttled returns the options for the throttles of a time.
-func (h *heatFrom) throttled(from, to time.Time, index string) collect.Options {
-	o := collect.Options{Name: h.tableName(), Tables: []string{h.Table}, Index: index, From: from, To: to, PartitionWCU: float64(h.PartitionWCU)}
+func (h *heatFrom) throttled(from, to time.Time, index string) explain.Options {
+	o := explain.Options{Name: h.tableName(), Tables: []string{h.Table}, Index: index, From: from, To: to, PartitionWCU: float64(h.PartitionWCU)}
 	if h.Stack {
 		names := schema.NamesFor(h.TablesPrefix)
 		o.Name, o.Deployment, o.Tables = h.TablesPrefix+"*", true, []string{names.Items, names.Events, names.Rollups, names.ShardMap, names.Heat}
@@ -105,9 +102,9 @@ func (h *heatFrom) throttled(from, to time.Time, index string) collect.Options {
 
 // evidence returns the sources of explanations, without the heat. An engine has CloudWatch's metrics only if the
 // environment names an endpoint for CloudWatch.
-func (h *heatFrom) evidence(ctx context.Context, configured aws.Config, commands keyname.Commands) collect.Sources {
+func (h *heatFrom) evidence(ctx context.Context, configured aws.Config, commands display.Commands) explain.Sources {
 	client := h.dynamoDB(configured)
-	s := collect.Sources{DynamoDB: client, HeatCalls: "dynamodb:DescribeStream, GetShardIterator and GetRecords"}
+	s := explain.Sources{DynamoDB: client, HeatCalls: "dynamodb:DescribeStream, GetShardIterator and GetRecords"}
 	if h.Endpoint == "" || os.Getenv("AWS_ENDPOINT_URL_CLOUDWATCH") != "" {
 		s.CloudWatch = cloudwatch.NewFromConfig(configured)
 	}
@@ -117,7 +114,7 @@ func (h *heatFrom) evidence(ctx context.Context, configured aws.Config, commands
 	if h.Stack {
 		names := schema.NamesFor(h.TablesPrefix)
 		s.HeatCalls = "dynamodb:Query on table " + names.Heat
-		s.Watched = h.hotKeys(windows.Reader{Client: client, Table: names.Heat}).Watched
+		s.Watched = h.hotKeys(heat.WindowReader{Client: client, Table: names.Heat}).Watched
 		s.Advise = explain.Advice(names, shardmap.New(client, names.ShardMap, shardmap.Options{}), h.setShards(commands), time.Now)
 	}
 	return s
@@ -125,7 +122,7 @@ func (h *heatFrom) evidence(ctx context.Context, configured aws.Config, commands
 
 // setShards returns what builds the command line that sets a shard count. A deployment's API is in the variable api, as
 // in docs/deploy.md.
-func (h *heatFrom) setShards(commands keyname.Commands) func(schema.BaseKey, int) string {
+func (h *heatFrom) setShards(commands display.Commands) func(schema.BaseKey, int) string {
 	return func(base schema.BaseKey, n int) string {
 		line := commands.Line("shards set", "--type", string(base.Type), "--name", base.Name, "--shards", strconv.Itoa(n))
 		if h.Endpoint == "" {
@@ -149,7 +146,7 @@ func (h *heatFrom) hotKeys(source heat.Source) explain.HotKeys {
 
 // pastHeat returns the keys that took much of a partition's limit: those of a deployment's heat table, or of the past of
 // a stream, which it reads for up to heatTime, with progress.
-func (h *heatFrom) pastHeat(ctx context.Context, std streams, c aws.Config, o live.PastOptions) ([]throttles.Key, error) {
+func (h *heatFrom) pastHeat(ctx context.Context, std streams, c aws.Config, o live.PastOptions) ([]explain.Key, error) {
 	if h.Stack {
 		w, err := h.openStack(ctx, c)
 		if err != nil {

@@ -19,13 +19,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
-	"github.com/hotshard/hotshard/internal/aws/streamshard"
+	"github.com/hotshard/hotshard/internal/aws/eventsource"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/heat/windows"
+	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/tool/apicall"
-	"github.com/hotshard/hotshard/internal/tool/heatview"
 	"github.com/hotshard/hotshard/internal/tool/live"
+	"github.com/hotshard/hotshard/internal/tool/load"
 	"github.com/hotshard/hotshard/internal/tool/system"
 	"github.com/hotshard/hotshard/internal/tool/terminal"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -128,17 +127,17 @@ func (h *heatFrom) where(c aws.Config) string {
 }
 
 // openStack returns the counts of a deployment. It returns an error if there is no deployment.
-func (h *heatFrom) openStack(ctx context.Context, c aws.Config) (*heatview.Watched, error) {
+func (h *heatFrom) openStack(ctx context.Context, c aws.Config) (*live.Watched, error) {
 	client, names := h.dynamoDB(c), schema.NamesFor(h.TablesPrefix)
-	reader, shards := windows.Reader{Client: client, Table: names.Heat}, shardmap.New(client, names.ShardMap, shardmap.Options{})
+	reader, shards := heat.WindowReader{Client: client, Table: names.Heat}, shardmap.New(client, names.ShardMap, shardmap.Options{})
 	now := time.Now()
 	for _, err := range reader.Windows(ctx, now.Add(-live.Window), now, live.Window) {
 		if err != nil {
 			return nil, h.explain(ctx, c, err)
 		}
 	}
-	w := heatview.Counted(reader, shards, h.TablesPrefix+"*", h.where(c))
-	w.Transient = streamshard.Passing
+	w := live.Counted(reader, shards, h.TablesPrefix+"*", h.where(c))
+	w.Transient = eventsource.Passing
 	w.Explain = func(ctx context.Context, err error) error { return h.explain(ctx, c, err) }
 	return w, nil
 }
@@ -170,7 +169,7 @@ func (h *heatFrom) findTable(ctx context.Context, c aws.Config) (live.Found, err
 }
 
 // lambdaClient returns a client of AWS Lambda.
-func lambdaClient(c aws.Config) *apicall.Client {
+func lambdaClient(c aws.Config) *load.APIClient {
 	base := "https://lambda." + c.Region + ".amazonaws.com"
 	if strings.HasPrefix(c.Region, "cn-") {
 		base += ".cn"
@@ -178,7 +177,7 @@ func lambdaClient(c aws.Config) *apicall.Client {
 	if c.BaseEndpoint != nil {
 		base = *c.BaseEndpoint
 	}
-	return &apicall.Client{Base: base, Sign: apicall.SignAs(c.Credentials, "lambda", c.Region), HTTP: &http.Client{Timeout: pollTime}}
+	return &load.APIClient{Base: base, Sign: load.SignAs(c.Credentials, "lambda", c.Region), HTTP: &http.Client{Timeout: pollTime}}
 }
 
 // findAgain returns a function that finds the table's current stream after an earlier one is gone.
@@ -193,13 +192,13 @@ func (h *heatFrom) findAgain(c aws.Config) func(context.Context) (live.Found, er
 }
 
 // openTable reads a table's stream with these options.
-func (h *heatFrom) openTable(ctx context.Context, std streams, c aws.Config, o live.Options) (*heatview.Watched, error) {
+func (h *heatFrom) openTable(ctx context.Context, std streams, c aws.Config, o live.Options) (*live.Watched, error) {
 	found, err := h.findStream(ctx, std, c)
 	if err != nil {
 		return nil, err
 	}
-	w := &heatview.Watched{
-		Transient: streamshard.Passing, Name: h.tableName(), Where: h.where(c), Indexes: found.Indexes(),
+	w := &live.Watched{
+		Transient: eventsource.Passing, Name: h.tableName(), Where: h.where(c), Indexes: found.Indexes(),
 	}
 	var mu sync.Mutex
 	o.Streams, o.Found, o.Find, o.PartitionWCU = dynamodbstreams.NewFromConfig(c), found, h.findAgain(c), float64(h.PartitionWCU)

@@ -19,7 +19,7 @@ import (
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/hotshard/hotshard/internal/aws/streamshard"
+	"github.com/hotshard/hotshard/internal/aws/eventsource"
 	"github.com/hotshard/hotshard/internal/tool/live"
 )
 
@@ -41,9 +41,9 @@ type credentialsError struct{ err error }
 func (e *credentialsError) Error() string { return "retrieve AWS credentials: " + e.err.Error() }
 func (e *credentialsError) Unwrap() error { return e.err }
 
-// Is reports that the error is streamshard.ErrNoCredentials, unless it is transient and readers shall reconnect.
+// Is reports that the error is eventsource.ErrNoCredentials, unless it is transient and readers shall reconnect.
 func (e *credentialsError) Is(target error) bool {
-	return target == streamshard.ErrNoCredentials && !e.transient()
+	return target == eventsource.ErrNoCredentials && !e.transient()
 }
 
 // transient reports whether the connection to the provider's service failed, or the service
@@ -83,7 +83,7 @@ func (e *credentialsError) cause() string {
 	case call.Service() == imds.ServiceID:
 		return ""
 	}
-	text := fmt.Sprintf(": %s %s: %s", call.Service(), call.Operation(), streamshard.Cause(call.Err))
+	text := fmt.Sprintf(": %s %s: %s", call.Service(), call.Operation(), eventsource.Cause(call.Err))
 	if fault, ok := errors.AsType[smithy.APIError](call.Err); ok && fault.ErrorCode() != "UnknownError" && fault.ErrorMessage() != "" {
 		text += ": " + strings.TrimSuffix(fault.ErrorMessage(), ".")
 	}
@@ -213,7 +213,7 @@ func (h *heatFrom) unreachable(c aws.Config, err error) error {
 		place, check = "at "+h.Endpoint, "Check --endpoint, and that the engine runs."
 	}
 	if sent, ok := errors.AsType[*url.Error](err); ok {
-		why := streamshard.Cause(sent)
+		why := eventsource.Cause(sent)
 		if unresolved, ok := errors.AsType[*net.DNSError](err); ok {
 			why = fmt.Sprintf("%s: no such host", unresolved.Name)
 		}

@@ -18,7 +18,6 @@ import (
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/tool/load"
-	"github.com/hotshard/hotshard/internal/tool/workload"
 )
 
 // asCommand makes this test program run its arguments as the command line.
@@ -118,7 +117,7 @@ func TestKilledAndStartedAgain(t *testing.T) {
 		"--prefix", enginetest.Prefix("killed"),
 		"--failures", filepath.Join(t.TempDir(), "failures.jsonl"),
 	}
-	source, err := workload.Synthetic{Kind: workload.Zipf, Seed: 7, Count: count, Keys: 200}.Source()
+	source, err := load.Synthetic{Kind: load.Zipf, Seed: 7, Count: count, Keys: 200}.Source()
 	require.NoError(t, err)
 	var done atomic.Int64
 	type outcome struct {

@@ -5,14 +5,14 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
 // kindVars returns the variables of flags that take a kind: ${kinds} and ${summarized} for their
 // enums, and the same with _text for their help.
 func kindVars() kong.Vars {
 	vars := kong.Vars{}
-	for name, kinds := range map[string][]kind.Kind{"kinds": kind.All(), "summarized": kind.Summarized()} {
+	for name, kinds := range map[string][]schema.Kind{"kinds": schema.Kinds(), "summarized": schema.Summarized()} {
 		var names []string
 		for _, k := range kinds {
 			names = append(names, string(k))

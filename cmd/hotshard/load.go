@@ -14,13 +14,12 @@ import (
 
 	"github.com/hotshard/hotshard/internal/tool/load"
 	"github.com/hotshard/hotshard/internal/tool/terminal"
-	"github.com/hotshard/hotshard/internal/tool/workload"
 )
 
 // LoadCmd is hotshard load.
 type LoadCmd struct {
-	AccessLog string        `placeholder:"FILE" help:"Replay an access log in the combined log format, plain or gzip; this or --workload. Each request becomes an event of its client and an increment of its path's counter. A path or client that can't be a name (over 512 bytes, control characters, invalid UTF-8) gets the name sha256:<hex digest>."`
-	Workload  workload.Kind `placeholder:"KIND" help:"Generate traffic; this or --access-log. zipf has the exponent 1.1; flash-crowd is uniform in its first half, then sends nine in ten requests to one key; viral has one counter; uniform draws each key equally often."`
+	AccessLog string           `placeholder:"FILE" help:"Replay an access log in the combined log format, plain or gzip; this or --workload. Each request becomes an event of its client and an increment of its path's counter. A path or client that can't be a name (over 512 bytes, control characters, invalid UTF-8) gets the name sha256:<hex digest>."`
+	Workload  load.RequestKind `placeholder:"KIND" help:"Generate traffic; this or --access-log. zipf has the exponent 1.1; flash-crowd is uniform in its first half, then sends nine in ten requests to one key; viral has one counter; uniform draws each key equally often."`
 
 	Target      string        `copied:"target" default:"http://127.0.0.1:8080" help:"Base URL of the API."`
 	Rate        float64       `default:"0" help:"Requests a second; 0 means as fast as possible."`
@@ -47,8 +46,8 @@ func (c *LoadCmd) Validate() error {
 	switch {
 	case (c.AccessLog == "") == (c.Workload == ""):
 		return errors.New("want one of --access-log and --workload")
-	case c.Workload != "" && !slices.Contains(workload.Kinds, c.Workload):
-		return fmt.Errorf("--workload %q: want one of %s", c.Workload, strings.Trim(fmt.Sprint(workload.Kinds), "[]"))
+	case c.Workload != "" && !slices.Contains(load.RequestKinds, c.Workload):
+		return fmt.Errorf("--workload %q: want one of %s", c.Workload, strings.Trim(fmt.Sprint(load.RequestKinds), "[]"))
 	case c.Count < 0 || c.Count > maxCount:
 		return fmt.Errorf("--count %d: want 0 to %d", c.Count, maxCount)
 	case c.Keys < 1 || c.Keys > maxCount:
@@ -60,7 +59,7 @@ func (c *LoadCmd) Validate() error {
 	case c.Retries < 0:
 		return fmt.Errorf("--retries %d: want 0 to %d", c.Retries, load.MaxRetries)
 	}
-	return c.options(workload.Source{}).Validate()
+	return c.options(load.Source{}).Validate()
 }
 
 // Run sends the load and prints the result.
@@ -91,11 +90,11 @@ func (c *LoadCmd) Run(ctx context.Context, std streams) error {
 	return err
 }
 
-func (c *LoadCmd) source() (workload.Source, error) {
+func (c *LoadCmd) source() (load.Source, error) {
 	if c.AccessLog != "" {
-		return workload.Log(c.AccessLog, c.Count)
+		return load.LogSource(c.AccessLog, c.Count)
 	}
-	s := workload.Synthetic{Kind: c.Workload, Seed: c.Seed, Count: c.Count, Keys: c.Keys}
+	s := load.Synthetic{Kind: c.Workload, Seed: c.Seed, Count: c.Count, Keys: c.Keys}
 	if s.Count == 0 {
 		s.Count = defaultCount
 	}
@@ -105,7 +104,7 @@ func (c *LoadCmd) source() (workload.Source, error) {
 	return s.Source()
 }
 
-func (c *LoadCmd) options(source workload.Source) load.Options {
+func (c *LoadCmd) options(source load.Source) load.Options {
 	keyed := c.Verify
 	if c.Keyed != nil {
 		keyed = *c.Keyed

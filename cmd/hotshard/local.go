@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/aws/npm"
-	"github.com/hotshard/hotshard/internal/base/keyname"
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/tool/system"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
@@ -114,7 +114,7 @@ func (c *LocalCmd) options() system.Options {
 }
 
 // Run starts the system, prints its addresses, and returns when it has stopped.
-func (c *LocalCmd) Run(ctx context.Context, std streams, line commandLine, commands keyname.Commands) error {
+func (c *LocalCmd) Run(ctx context.Context, std streams, line commandLine, commands display.Commands) error {
 	failures, err := c.failureFile()
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func (c *LocalCmd) Run(ctx context.Context, std streams, line commandLine, comma
 	}
 	err = running.Run(ctx)
 	if n := running.GivenUp(); n > 0 {
-		fmt.Fprintf(std.err, "hotshard: discarded %s; see %s\n", keyname.Several(int(n), "record"), failures)
+		fmt.Fprintf(std.err, "hotshard: discarded %s; see %s\n", display.Several(int(n), "record"), failures)
 	}
 	if err == nil {
 		fmt.Fprintln(std.out, "hotshard has stopped; the stream is drained")
@@ -156,7 +156,7 @@ func (c *LocalCmd) failureFile() (string, error) {
 	folder := c.Data
 	if folder == "" {
 		var err error
-		if folder, err = npm.CacheDir(); err != nil {
+		if folder, err = dynamolocal.CacheDir(); err != nil {
 			return "", err
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"io"
 	"math"
 
-	"github.com/hotshard/hotshard/internal/base/keyname"
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/tool/terminal"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/plan"
@@ -214,7 +214,7 @@ func (p planned) print(out io.Writer) error {
 		{"peak of the key", fmt.Sprintf("%v WCU/s", p.PeakWriteUnits)},
 		{"write shards", fmt.Sprintf("%d, if each has its own partition: %v times the peak%s", p.Shards, p.Safety, capped)},
 		{"with shared partitions", fmt.Sprintf("%d for counters, %d for events: write shards fall on partitions by chance", p.RandomShards, p.CalculatedShards)},
-		{"one read", fmt.Sprintf("%s, %v RCU for %s (%v RCU strongly consistent)", keyname.Several(p.Read.Queries, "query"), p.Read.ReadUnits, keyname.Several(p.Read.Items, "item"), p.Read.StrongReadUnits)},
+		{"one read", fmt.Sprintf("%s, %v RCU for %s (%v RCU strongly consistent)", display.Several(p.Read.Queries, "query"), p.Read.ReadUnits, display.Several(p.Read.Items, "item"), p.Read.StrongReadUnits)},
 		{"partitions of the table", fmt.Sprintf("%d: %d for throughput, %d for size", p.Partitions.Expected, p.Partitions.Throughput, p.Partitions.Size)},
 		{"monthly cost, on-demand", costText(p.MonthlyCost.OnDemand)},
 		{"monthly cost, provisioned", costText(p.MonthlyCost.Provisioned)},

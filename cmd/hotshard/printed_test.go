@@ -22,7 +22,7 @@ import (
 type commandsAt map[string][]string // by position
 
 // TestPrintedCommandsParse collects all command lines of hotshard in the sources, in the console's page and in the
-// documents, and parses each with the parser that would get it. Lines with flags are built by keyname.Commands, whose
+// documents, and parses each with the parser that would get it. Lines with flags are built by display.Commands, whose
 // other arguments are replaced by samples here.
 func TestPrintedCommandsParse(t *testing.T) {
 	found := commandsAt{}
@@ -137,7 +137,7 @@ func model() *kong.Node {
 	return parser.Model.Node
 }
 
-// addGo adds the commands in the strings of a file, and the calls of keyname.Commands.Line in it.
+// addGo adds the commands in the strings of a file, and the calls of display.Commands.Line in it.
 func (c commandsAt) addGo(path string) error {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, path, nil, 0)
@@ -164,7 +164,7 @@ func (c commandsAt) addGo(path string) error {
 
 func (c commandsAt) add(at string, lines ...string) { c[at] = append(c[at], lines...) }
 
-// ofCommands reports whether an expression is one of the variables and fields that hold keyname.Commands.
+// ofCommands reports whether an expression is one of the variables and fields that hold display.Commands.
 func ofCommands(x ast.Expr) bool {
 	switch x := x.(type) {
 	case *ast.Ident:

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 	"github.com/aws/smithy-go"
 
-	"github.com/hotshard/hotshard/internal/aws/streamshard"
+	"github.com/hotshard/hotshard/internal/aws/eventsource"
 	"github.com/hotshard/hotshard/internal/tool/console"
 )
 
@@ -169,7 +169,7 @@ func whyUnknown(err error) string {
 }
 
 // withSplits adds the splits of stream shards.
-func withSplits(signals func(context.Context, console.Span) console.Signals, splits func() []streamshard.Split) func(context.Context, console.Span) console.Signals {
+func withSplits(signals func(context.Context, console.Span) console.Signals, splits func() []eventsource.Split) func(context.Context, console.Span) console.Signals {
 	return func(ctx context.Context, span console.Span) console.Signals {
 		out := signals(ctx, span)
 		for _, s := range splits() {

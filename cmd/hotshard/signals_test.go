@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 	"github.com/aws/smithy-go"
 
-	"github.com/hotshard/hotshard/internal/aws/streamshard"
+	"github.com/hotshard/hotshard/internal/aws/eventsource"
 	"github.com/hotshard/hotshard/internal/tool/console"
 )
 
@@ -125,8 +125,8 @@ func TestIncompleteDataOfCloudWatch(t *testing.T) {
 }
 
 func TestSplitsOfStreamShardsAreSignals(t *testing.T) {
-	splits := func() []streamshard.Split {
-		return []streamshard.Split{{Time: noonOfMay, Parent: "shardId-7", Children: 2}}
+	splits := func() []eventsource.Split {
+		return []eventsource.Split{{Time: noonOfMay, Parent: "shardId-7", Children: 2}}
 	}
 	got := withSplits(noMetrics, splits)(t.Context(), console.Span{From: noonOfMay, To: noonOfMay.Add(time.Minute), Step: time.Second})
 	if len(got.Splits) != 1 || got.Splits[0].What != "stream shard" || got.Splits[0].Text != "Stream shard shardId-7 split into 2." || got.Note == "" {

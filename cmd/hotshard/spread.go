@@ -8,7 +8,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/tool/terminal"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -33,7 +32,7 @@ const defaultWatch = 10 * time.Second
 
 // Validate returns an error if the flags are invalid.
 func (c *ShardsSpreadCmd) Validate() error {
-	counting := spreadOf[kind.Kind(c.Type)]
+	counting := spreadOf[schema.Kind(c.Type)]
 	switch {
 	case counting.read == nil:
 		return fmt.Errorf("--type %s can't be measured: a limit's windows are too short to measure how evenly its writes are spread", c.Type)
@@ -73,8 +72,8 @@ func (c *ShardsSpreadCmd) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	names := schema.NamesFor(c.Prefix)
-	reader := spread.NewReader(client, names.Of(kind.Kind(c.Type)), shardmap.New(client, names.ShardMap, shardmap.Options{}))
-	counting := spreadOf[kind.Kind(c.Type)]
+	reader := spread.NewReader(client, names.Of(schema.Kind(c.Type)), shardmap.New(client, names.ShardMap, shardmap.Options{}))
+	counting := spreadOf[schema.Kind(c.Type)]
 	result := spreadResult{Type: c.Type, Name: c.Name, Counted: counting.counted}
 	spreads, err := counting.read(c, ctx, reader, time.Now())
 	if err != nil {
@@ -104,12 +103,12 @@ type counting struct {
 	span, watch, period bool
 }
 
-var spreadOf = map[kind.Kind]counting{
-	kind.Counter: {counted: "writes", read: (*ShardsSpreadCmd).writes, watch: true},
-	kind.Event:   {counted: "events", read: (*ShardsSpreadCmd).events, span: true},
-	kind.Board:   {counted: "entries", read: (*ShardsSpreadCmd).entries, period: true},
-	kind.Session: {counted: "sessions", read: (*ShardsSpreadCmd).sessions},
-	kind.Limit:   {}, // see Validate
+var spreadOf = map[schema.Kind]counting{
+	schema.Counter: {counted: "writes", read: (*ShardsSpreadCmd).writes, watch: true},
+	schema.Event:   {counted: "events", read: (*ShardsSpreadCmd).events, span: true},
+	schema.Board:   {counted: "entries", read: (*ShardsSpreadCmd).entries, period: true},
+	schema.Session: {counted: "sessions", read: (*ShardsSpreadCmd).sessions},
+	schema.Limit:   {}, // see Validate
 }
 
 func (c *ShardsSpreadCmd) writes(ctx context.Context, r *spread.Reader, now time.Time) ([]spread.Result, error) {

@@ -9,8 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/keyname"
-	"github.com/hotshard/hotshard/internal/tool/heatview"
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/tool/live"
 )
 
@@ -34,7 +33,7 @@ func (c *TopCmd) Validate() error {
 
 // Run shows hot keys until the duration is over or it is interrupted. The end of the duration is an
 // error only if the index or prefix matched no key; an interruption always is.
-func (c *TopCmd) Run(ctx context.Context, std streams, commands keyname.Commands) error {
+func (c *TopCmd) Run(ctx context.Context, std streams, commands display.Commands) error {
 	if c.Duration > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, c.Duration)
@@ -47,7 +46,7 @@ func (c *TopCmd) Run(ctx context.Context, std streams, commands keyname.Commands
 	if c.Index != "" && c.Table != "" && !slices.Contains(w.Indexes, c.Index) {
 		return sentence("Table %q has no index %q. Check --index: %s.", c.Table, c.Index, cmp.Or(strings.Join(w.Indexes, ", "), "it has none"))
 	}
-	err = heatview.Print(ctx, std.out, w, heatview.Options{Table: c.tableName(), Index: c.Index, Prefix: c.Prefix, JSON: c.JSON, Hash: c.Hash, Commands: commands})
+	err = live.Print(ctx, std.out, w, live.ViewOptions{Table: c.tableName(), Index: c.Index, Prefix: c.Prefix, JSON: c.JSON, Hash: c.Hash, Commands: commands})
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) { // --duration
 		return nil
 	}
@@ -55,7 +54,7 @@ func (c *TopCmd) Run(ctx context.Context, std streams, commands keyname.Commands
 }
 
 // open returns the heat from now on.
-func (c *TopCmd) open(ctx context.Context, std streams) (*heatview.Watched, error) {
+func (c *TopCmd) open(ctx context.Context, std streams) (*live.Watched, error) {
 	account, err := c.config(ctx)
 	if err != nil {
 		return nil, err

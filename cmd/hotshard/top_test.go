@@ -23,7 +23,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
-	"github.com/hotshard/hotshard/internal/aws/streamshard"
+	"github.com/hotshard/hotshard/internal/aws/eventsource"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
@@ -133,8 +133,8 @@ func TestTopErrorsOfCredentials(t *testing.T) {
 			config, err := from.config(t.Context())
 			require.NoError(t, err)
 			_, err = dynamodb.NewFromConfig(config).ListTables(t.Context(), &dynamodb.ListTablesInput{})
-			if streamshard.Passing(err) != c.passing || errors.Is(err, streamshard.ErrNoCredentials) == c.passing {
-				t.Errorf("Passing(%v) = %t, want %t", err, streamshard.Passing(err), c.passing)
+			if eventsource.Passing(err) != c.passing || errors.Is(err, eventsource.ErrNoCredentials) == c.passing {
+				t.Errorf("Passing(%v) = %t, want %t", err, eventsource.Passing(err), c.passing)
 			}
 			text := from.explain(t.Context(), config, err).Error()
 			if !strings.HasPrefix(text, `No AWS credentials for table "orders" in eu-west-1`) || !strings.Contains(text, c.want) {
@@ -143,7 +143,7 @@ func TestTopErrorsOfCredentials(t *testing.T) {
 		})
 	}
 	elsewhere := &credentialsError{&smithy.OperationError{ServiceID: imds.ServiceID, OperationName: "GetMetadata", Err: &url.Error{Op: "Get", URL: "http://169.254.169.254", Err: syscall.ECONNREFUSED}}}
-	if !errors.Is(elsewhere, streamshard.ErrNoCredentials) || elsewhere.cause() != "" {
+	if !errors.Is(elsewhere, eventsource.ErrNoCredentials) || elsewhere.cause() != "" {
 		t.Errorf("a machine that is no EC2 instance: cause %q, want none", elsewhere.cause())
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/hotshard/hotshard/internal/base/jsontime"
+	"github.com/hotshard/hotshard/internal/base/display"
 )
 
 // rfc3339 is stricter than package time, which accepts an hour of one digit and a comma.
@@ -35,7 +35,7 @@ func durationFlag(ctx *kong.DecodeContext, into reflect.Value) error {
 	if err := ctx.Scan.PopValueInto("duration", &text); err != nil {
 		return err
 	}
-	d, err := jsontime.ParseDuration(text)
+	d, err := display.ParseDuration(text)
 	if err != nil {
 		return fmt.Errorf("%w, not %q", err, text)
 	}

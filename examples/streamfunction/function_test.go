@@ -18,13 +18,11 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
-	"github.com/hotshard/hotshard/internal/aws/streamshard"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/tool/load"
 	"github.com/hotshard/hotshard/internal/tool/system"
-	"github.com/hotshard/hotshard/internal/tool/workload"
 )
 
 // ending is a stream whose stream shard has a child from its tenth record on.
@@ -38,7 +36,7 @@ type ending struct {
 
 const parentRecords = 10
 
-func (e *ending) Shards(ctx context.Context) ([]streamshard.Shard, error) {
+func (e *ending) Shards(ctx context.Context) ([]eventsource.Shard, error) {
 	list, err := e.Source.Shards(ctx)
 	if err != nil || len(list) != 1 {
 		return nil, errors.Join(err, fmt.Errorf("%d stream shards, want one", len(list)))
@@ -46,9 +44,9 @@ func (e *ending) Shards(ctx context.Context) ([]streamshard.Shard, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.base = list[0].ID
-	shards := []streamshard.Shard{{ID: "parent"}}
+	shards := []eventsource.Shard{{ID: "parent"}}
 	if e.last != "" {
-		shards = append(shards, streamshard.Shard{ID: "child", Parent: "parent"})
+		shards = append(shards, eventsource.Shard{ID: "child", Parent: "parent"})
 	}
 	return shards, nil
 }
@@ -120,7 +118,7 @@ func TestEveryChangeIsSent(t *testing.T) {
 	require.NoError(t, err)
 	go func() { ended <- mapping.Run(ctx) }()
 
-	source, err := workload.Log("../../events/access.log.gz", 100)
+	source, err := load.LogSource("../../events/access.log.gz", 100)
 	require.NoError(t, err)
 	result, err := load.Run(ctx, load.Options{Target: local.URL(), Source: source, Verify: true})
 	if err != nil || result.Verify.Differences != 0 {

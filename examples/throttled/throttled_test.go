@@ -21,7 +21,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
-	"github.com/hotshard/hotshard/internal/aws/npm"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/throttle"
@@ -161,7 +160,7 @@ func TestPython(t *testing.T) {
 func TestJavaScript(t *testing.T) {
 	t.Parallel()
 	p := newProxied(t)
-	cache, err := npm.CacheDir()
+	cache, err := dynamolocal.CacheDir()
 	require.NoError(t, err)
 	dir := filepath.Join(cache, "sdk-javascript")
 	require.NoError(t, os.MkdirAll(dir, 0o755))

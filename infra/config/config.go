@@ -26,7 +26,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/hotkeys"
@@ -69,7 +68,7 @@ func (c *Config) Sources() (list []string) {
 	if c.Attached() {
 		return []string{c.SourceTable()}
 	}
-	for _, t := range kind.Tables() {
+	for _, t := range schema.StreamTables() {
 		list = append(list, c.Names().Table(t))
 	}
 	return list

@@ -11,7 +11,7 @@ import (
 
 	"github.com/caarlos0/env/v11"
 
-	"github.com/hotshard/hotshard/internal/base/jsontime"
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/hotkeys"
@@ -111,7 +111,7 @@ func function[S validator](c *Config, name string, settings *S) error {
 
 // parse parses a struct by its tags. Its errors begin with the key.
 func parse(settings any, values map[string]string) error {
-	err := env.ParseWithOptions(settings, env.Options{Environment: values, FuncMap: map[reflect.Type]env.ParserFunc{reflect.TypeFor[time.Duration](): jsontime.ParseAny}})
+	err := env.ParseWithOptions(settings, env.Options{Environment: values, FuncMap: map[reflect.Type]env.ParserFunc{reflect.TypeFor[time.Duration](): display.ParseAny}})
 	if err == nil {
 		return nil
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
 	"github.com/hotshard/hotshard/internal/aws/runtimeapi"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/fold/compact"
@@ -179,7 +178,7 @@ func (s *system) read(at time.Time) {
 func (s *system) deliver() (catchUp func()) {
 	s.t.Helper()
 	mappings := map[string]*eventsource.Mapping{}
-	for _, table := range kind.Tables() {
+	for _, table := range schema.StreamTables() {
 		source, err := eventsource.OpenStream(s.t.Context(), s.db, enginetest.Streams(s.t, s.db), s.names.Table(table))
 		if err != nil {
 			s.t.Fatal(err)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/hotshard/hotshard/infra/grants"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/httpapi/docs"
 	"github.com/hotshard/hotshard/internal/ingest"
 	"github.com/hotshard/hotshard/internal/query"
 )
@@ -54,7 +53,7 @@ func routes() []route {
 // callsOf returns the calls of the OpenAPI document, by path and method.
 func callsOf(routes httpapi.Routes) map[string]map[string]struct{ Tags []string } {
 	answer := httptest.NewRecorder()
-	handler := docs.With(httpapi.New(slog.New(slog.DiscardHandler), routes), routes)
+	handler := query.WithDocs(httpapi.New(slog.New(slog.DiscardHandler), routes), routes)
 	handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/openapi.json", nil))
 	var document struct {
 		Paths map[string]map[string]struct{ Tags []string }

@@ -11,8 +11,8 @@ import (
 
 	"github.com/hotshard/hotshard/infra/config"
 	"github.com/hotshard/hotshard/infra/grants"
-	"github.com/hotshard/hotshard/internal/base/keyname"
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/display"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard/plan"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -37,7 +37,7 @@ func keyAlarms(c *config.Config) []alarm {
 			hot[len(hot)-1].name, hot[len(hot)-1].section = "events-hot-keys", "hot-keys"
 		}
 	}
-	if c.Hotkeys.MetricNames == keyname.Unnamed {
+	if c.Hotkeys.MetricNames == display.Unnamed {
 		hot = []alarm{{
 			name: "hot-keys", metric: detected(c, maximum, "HotKeys"), from: 1, periods: 1,
 			text: "A partition key takes more writes than its share of a partition. Metrics by key are off: " +
@@ -138,7 +138,7 @@ const leastWrites = 1000
 func silentAlarm(c *config.Config, reader string, mappings []mapping) alarm {
 	using := map[string]awscloudwatch.IMetric{"writes": over(15, ofTable(c.Names().Events, "", "ConsumedWriteCapacityUnits"))}
 	for _, m := range mappings {
-		if strings.HasSuffix(m.name, "-"+kind.Events) {
+		if strings.HasSuffix(m.name, "-"+schema.EventsTable) {
 			using["invoked"] = over(15, ofMapping(m.made, "InvokedEventCount", sum))
 		}
 	}
@@ -167,7 +167,7 @@ func check(c *config.Config, flags ...string) string {
 	if c.Prefix != "hotshard-" { // the command's default
 		flags = append(flags, "--prefix", c.Prefix)
 	}
-	return keyname.Commands{}.Line("check", flags...)
+	return display.Commands{}.Line("check", flags...)
 }
 
 // conflictsPerMinute is the alarm's threshold, five a second. A keyed call's transaction locks items for milliseconds.

@@ -14,7 +14,6 @@ import (
 
 	"github.com/hotshard/hotshard/infra/config"
 	"github.com/hotshard/hotshard/infra/grants"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/pkg/shard/plan"
@@ -22,18 +21,18 @@ import (
 
 // mapped are the functions that read the streams, with the filters of a table's stream: nil for all records. A stream
 // shard allows two readers.
-var mapped = map[string]func(kind.Table) []filter{
-	grants.Hotkeys:    func(kind.Table) []filter { return nil },
+var mapped = map[string]func(schema.StreamTable) []filter{
+	grants.Hotkeys:    func(schema.StreamTable) []filter { return nil },
 	grants.Aggregator: summarized,
-	grants.Reader:     func(kind.Table) []filter { return nil },
+	grants.Reader:     func(schema.StreamTable) []filter { return nil },
 }
 
 // summarized returns filters for a table's records that fold into summaries. They also match a board's settings, because
 // the aggregator must know when a board keeps more entries. Stream markers match too.
-func summarized(table kind.Table) (list []filter) {
+func summarized(table schema.StreamTable) (list []filter) {
 	all := filter{}
-	for _, k := range kind.Summarized() {
-		switch traits := kind.Of(k); {
+	for _, k := range schema.Summarized() {
+		switch traits := schema.TraitsOf(k); {
 		case traits.Table != table:
 		case traits.FoldedSK != "":
 			list = append(list, filter{[]string{traits.Prefix}, traits.FoldedSK})
@@ -41,7 +40,7 @@ func summarized(table kind.Table) (list []filter) {
 			all.prefixes = append(all.prefixes, traits.Prefix)
 		}
 	}
-	if table == kind.Of(kind.Board).Table {
+	if table == schema.TraitsOf(schema.Board).Table {
 		all.prefixes = append(all.prefixes, schema.BoardPrefix)
 	}
 	if all.prefixes != nil {
@@ -72,8 +71,8 @@ type streams struct {
 
 // stream is a table's stream.
 type stream struct {
-	of         kind.Table // "" for the attached table
-	arn, table *string    // ARNs of the stream and its table
+	of         schema.StreamTable // "" for the attached table
+	arn, table *string            // ARNs of the stream and its table
 }
 
 // newStreams returns the streams of the deployment's tables, or of the attached table, and makes the failure bucket.
@@ -84,7 +83,7 @@ func newStreams(s awscdk.Stack, c *config.Config, tables map[string]awsdynamodb.
 		made.list = []stream{{"", jsii.String(c.SourceStreamARN), &table}}
 		return made
 	}
-	for _, t := range kind.Tables() {
+	for _, t := range schema.StreamTables() {
 		table := tables[c.TableVariable(c.Names().Table(t))]
 		made.list = append(made.list, stream{t, table.TableStreamArn(), table.TableArn()})
 	}
@@ -147,11 +146,11 @@ type windows struct {
 
 // windowsOf returns the windows of a mapping. Only the rollups of events wait: a counter's or a board's summary is read
 // as often as it is written, and the detector must be prompt.
-func windowsOf(c *config.Config, function string, table kind.Table) windows {
+func windowsOf(c *config.Config, function string, table schema.StreamTable) windows {
 	switch {
 	case function != grants.Aggregator:
 		return windows{batchSize, c.BatchingWindow(), max(c.Hotkeys.Window, c.Hotkeys.Hold)}
-	case table == kind.Events:
+	case table == schema.EventsTable:
 		return windows{rollupBatch, c.RollupWindow, plan.FoldsTumblingWindow}
 	}
 	return windows{batchSize, c.BatchingWindow(), plan.FoldsTumblingWindow}
@@ -191,7 +190,7 @@ func newMapping(s awscdk.Stack, c *config.Config, from stream, failures awss3.Bu
 		props.FilterCriteria = awslambda.CfnEventSourceMapping_FilterCriteriaProperty{Filters: patterns}
 	}
 	name := to.name
-	if from.of == kind.Events {
+	if from.of == schema.EventsTable {
 		name += "-" + from.of
 	}
 	return mapping{name, awslambda.NewCfnEventSourceMapping(s, id(name, "mapping"), props)}

@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/pkg/shard/client"
@@ -113,7 +112,7 @@ func parseNote(item dynamo.Item) (n dueNote, err error) {
 		top, n.kind, n.players = of, rowsNote, players.Value
 	}
 	target, _ := schema.ParseTarget(top) // the zero Target, of no kind, for other texts
-	if kind.Of(target.Base.Type).Summary != kind.Ranking {
+	if schema.TraitsOf(target.Base.Type).Summary != schema.RankingSummary {
 		return n, fmt.Errorf("its sort key is %.80q, not a board's period", sk)
 	}
 	n.Period = parts.Period{Board: target.Base.Name, Label: target.Period}

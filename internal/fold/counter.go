@@ -17,7 +17,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/memo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/parts"
@@ -96,9 +95,9 @@ func (c counterChanges) jobs(d *delivery) (jobs []job) {
 // write shard 0, which is never folded.
 func counterTarget(_ Rules, pk, sk string) (t schema.Target, ok bool) {
 	key, err := schema.ParseKey(pk)
-	traits := kind.Of(key.Base.Type)
+	traits := schema.TraitsOf(key.Base.Type)
 	t = schema.Target{Base: key.Base, Partial: key.Shard / schema.SourcesPerPartial}
-	return t, err == nil && traits.Summary == kind.Partials && sk == traits.FoldedSK && key.Shard > 0
+	return t, err == nil && traits.Summary == schema.PartialSummary && sk == traits.FoldedSK && key.Shard > 0
 }
 
 func counterStored(pk, sk string) (schema.Target, bool) {

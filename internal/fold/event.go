@@ -9,9 +9,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
@@ -20,7 +18,7 @@ import (
 type bucket struct {
 	parts.Bucket
 	streamShard string
-	records     []parts.Record[measures.Part]
+	records     []parts.Record[parts.Rollup]
 	all         []string // the records' sequence numbers
 }
 
@@ -44,7 +42,7 @@ func (b *buckets) addRecord(r *ddbstream.Record) error {
 	pk, _ := r.Keys.String(schema.PK)
 	sk, _ := r.Keys.String(schema.SK)
 	t, ok := b.rules.Target(pk, sk)
-	if !ok || kind.Of(t.Base.Type).Summary != kind.Rollups {
+	if !ok || schema.TraitsOf(t.Base.Type).Summary != schema.RollupSummary {
 		return nil
 	}
 	rule, _ := b.rules.ruleOf(t.Base.Name) // a record with a target has a rule
@@ -62,7 +60,7 @@ func (b *buckets) addRecord(r *ddbstream.Record) error {
 	}
 	to := b.list[key]
 	to.all = append(to.all, string(r.Sequence))
-	to.records = append(to.records, parts.Record[measures.Part]{Sequence: place, Apply: apply})
+	to.records = append(to.records, parts.Record[parts.Rollup]{Sequence: place, Apply: apply})
 	return nil
 }
 
@@ -99,23 +97,23 @@ const data = "data"
 
 // changeOf returns the change that a record makes to a rollup, or nil. A deleted event is subtracted, and an
 // event that was deleted by TTL stays counted.
-func (r rule) changeOf(record *ddbstream.Record) (apply func(*measures.Part), err error) {
+func (r rule) changeOf(record *ddbstream.Record) (apply func(*parts.Rollup), err error) {
 	switch record.Name {
 	case ddbstream.Insert:
 		numbers, err := r.numbers(record.New)
-		return func(p *measures.Part) { p.Add(numbers) }, err
+		return func(p *parts.Rollup) { p.Add(numbers) }, err
 	case ddbstream.Remove:
 		numbers, err := r.numbers(record.Old)
 		if record.Expired || err != nil && record.Old.Present() { // an event that can't be read was not added
 			return nil, nil
 		}
-		return func(p *measures.Part) { p.Subtract(numbers) }, err
+		return func(p *parts.Rollup) { p.Subtract(numbers) }, err
 	case ddbstream.Modify:
 		if !record.New.Present() || !record.Old.Present() {
 			return nil, errors.New("its record lacks an image")
 		}
 		if !record.New.Same(record.Old, data) {
-			return func(p *measures.Part) { p.Restated = true }, nil
+			return func(p *parts.Rollup) { p.Restated = true }, nil
 		}
 	}
 	return nil, nil
@@ -139,7 +137,7 @@ func (r rule) numbers(image ddbstream.Image) (map[string]string, error) {
 
 // eventFolder folds events into the fragments of their rollups.
 type eventFolder struct {
-	*parts.Folder[measures.Part]
+	*parts.Folder[parts.Rollup]
 	retention time.Duration // 0 keeps them for ever
 	now       func() time.Time
 }

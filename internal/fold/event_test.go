@@ -13,7 +13,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/measures"
+	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
@@ -88,12 +88,12 @@ func hourly(t rapid.TB) Rules {
 }
 
 // rollups returns an entity's rollups by the bucket's label.
-func rollups(t rapid.TB, db *dynamodb.Client, table, entity string) map[string]measures.Part {
+func rollups(t rapid.TB, db *dynamodb.Client, table, entity string) map[string]parts.Rollup {
 	t.Helper()
-	found := map[string]measures.Part{}
+	found := map[string]parts.Rollup{}
 	for _, pk := range schema.RollupPartitions(entity, start.AddDate(0, -1, 0), start.AddDate(0, 2, 0)) {
 		for _, item := range enginetest.Query(t, db, table, pk) {
-			part, err := measures.Parse(item)
+			part, err := parts.ParseRollup(item)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,7 +14,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/board"
-	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/lane"
@@ -187,7 +186,7 @@ func (v *variant) compareCounters(differ func(string, ...any)) {
 }
 
 func (v *variant) compareRollups(differ func(string, ...any)) {
-	have, failures := map[string]*measures.Part{}, map[string]bool{}
+	have, failures := map[string]*parts.Rollup{}, map[string]bool{}
 	for _, it := range enginetest.Scan(v.t, v.db, v.table) {
 		pk, sk := dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK)
 		if strings.HasPrefix(pk, schema.FailurePrefix) {
@@ -197,7 +196,7 @@ func (v *variant) compareRollups(differ func(string, ...any)) {
 		if !ok {
 			continue
 		}
-		part, err := measures.Parse(it)
+		part, err := parts.ParseRollup(it)
 		require.NoError(v.t, err)
 		if target := b.Target().String(); have[target] == nil {
 			have[target] = &part

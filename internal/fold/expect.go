@@ -17,7 +17,7 @@ func (r Rules) Bucket(entity string) (width shard.Bucket, ok bool) {
 }
 
 // Numbers returns the numbers of a stored event that are rolled up, by field, for
-// measures.Part.Add. The item needs only the event's data attribute, if the event has data. Numbers
+// parts.Rollup.Add. The item needs only the event's data attribute, if the event has data. Numbers
 // returns an error if the event can't be folded or the entity has no rule.
 func (r Rules) Numbers(entity string, item map[string]types.AttributeValue) (map[string]string, error) {
 	rule, ok := r.ruleOf(entity)

@@ -16,7 +16,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -100,7 +99,7 @@ func TestEventChanges(t *testing.T) {
 		changes, got := newBuckets(rules, "s"), ""
 		err = changes.addRecord(&batch.Records[0])
 		for of, b := range changes.list {
-			p := measures.Part{Events: 5}.Clone()
+			p := parts.Rollup{Events: 5}.Clone()
 			b.records[0].Apply(&p)
 			got = fmt.Sprintf("%v: %d events", of.Target(), p.Events)
 			for _, field := range slices.Sorted(maps.Keys(p.Measures)) {

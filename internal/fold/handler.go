@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
-	"github.com/hotshard/hotshard/internal/base/schedule"
 	"github.com/hotshard/hotshard/internal/fold/compact"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/client"
@@ -74,7 +73,7 @@ func New(settings Settings, client Client, log *slog.Logger) (*Handler, error) {
 //
 // For a schedule's payload, [compact.Task] or [BoardsTask], it returns the task's result.
 func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
-	if name, ok := schedule.Parse(payload); ok {
+	if name, ok := ddbstream.ParseTask(payload); ok {
 		return h.Task(ctx, name)
 	}
 	batch, err := ddbstream.Decode(payload)

@@ -10,7 +10,6 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
@@ -109,7 +108,7 @@ func TestUnstoredFailure(t *testing.T) {
 // sequence number. Both streams have a stream shard s.
 func TestRecordWithoutAKey(t *testing.T) {
 	h, db := newEvents(t, nil)
-	for _, table := range kind.Tables() {
+	for _, table := range schema.StreamTables() {
 		must(t, h, []byte(`{"Records":[{"eventName":"INSERT","dynamodb":{"SequenceNumber":"5"}},
 		{"eventName":"LOST","dynamodb":{"SequenceNumber":"6","Keys":{"pk":{"S":"S#group#0"},"sk":{"S":"x"}}}},
 		{"eventName":"LOST","dynamodb":{"SequenceNumber":"7","Keys":{"pk":{"S":"C#c#70"},"sk":{"S":"+"}}}}],

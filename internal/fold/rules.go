@@ -8,10 +8,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/hotshard/hotshard/internal/base/jsontime"
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/measures"
+	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -34,7 +33,7 @@ type width shard.Bucket
 
 // UnmarshalText parses 1h or 1d.
 func (w *width) UnmarshalText(text []byte) error {
-	switch every, _ := jsontime.ParseDuration(string(text)); every {
+	switch every, _ := display.ParseDuration(string(text)); every {
 	case time.Hour:
 		*w = width(shard.Hour)
 	case 24 * time.Hour:
@@ -68,8 +67,8 @@ func ParseRules(text string) (Rules, error) {
 		switch {
 		case r.Every == "":
 			return Rules{}, fmt.Errorf("rollup rules: rule %d has no every", i)
-		case len(r.Fields) > measures.MaxMeasures:
-			return Rules{}, fmt.Errorf("rollup rules: rule %d has %d fields, and at most %d are allowed", i, len(r.Fields), measures.MaxMeasures)
+		case len(r.Fields) > parts.MaxMeasures:
+			return Rules{}, fmt.Errorf("rollup rules: rule %d has %d fields, and at most %d are allowed", i, len(r.Fields), parts.MaxMeasures)
 		case seen[r.Prefix]:
 			return Rules{}, fmt.Errorf("rollup rules: two are for prefix %q", r.Prefix)
 		}
@@ -98,7 +97,7 @@ func (r Rules) ruleOf(entity string) (found rule, ok bool) {
 // are not folded: those beside an entity's events, for example, and events on another day than
 // their time, which no reader finds.
 func (r Rules) Target(pk, sk string) (t schema.Target, ok bool) {
-	k, _, _ := kind.Cut(pk)
+	k, _, _ := schema.CutKind(pk)
 	if s, ok := summaryOf(k); ok {
 		return s.targetOf(r, pk, sk)
 	}

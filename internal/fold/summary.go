@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
@@ -25,31 +24,31 @@ type summary struct {
 	missed func(ctx context.Context, d *delivery, t schema.Target) error
 }
 
-var summaries = map[kind.Summary]summary{
-	kind.Partials: {
+var summaries = map[schema.Summary]summary{
+	schema.PartialSummary: {
 		targetOf: counterTarget, storedTarget: counterStored,
 		gather: func(*delivery) changeSet { return counterChanges{} },
 	},
-	kind.Rollups: {
+	schema.RollupSummary: {
 		targetOf: eventTarget, storedTarget: eventStored,
 		gather: func(d *delivery) changeSet { return newBuckets(d.rules, d.batch.ShardID) },
 	},
-	kind.Ranking: {
+	schema.RankingSummary: {
 		targetOf: boardTarget, storedTarget: boardStored,
 		gather: func(*delivery) changeSet { return changesByBoard{} }, expires: true, missed: noteMissed,
 	},
 }
 
 // summaryOf returns how the summaries of a kind are folded; ok is false for a kind without any.
-func summaryOf(k kind.Kind) (s summary, ok bool) {
-	s, ok = summaries[kind.Of(k).Summary]
+func summaryOf(k schema.Kind) (s summary, ok bool) {
+	s, ok = summaries[schema.TraitsOf(k).Summary]
 	return s, ok
 }
 
 // TargetOf returns the target whose summary, or a fragment of it, an item of the rollups table is.
 // ok is false for other items.
 func TargetOf(pk, sk string) (t schema.Target, ok bool) {
-	k, _, _ := kind.Cut(pk)
+	k, _, _ := schema.CutKind(pk)
 	if s, ok := summaryOf(k); ok {
 		return s.storedTarget(pk, sk)
 	}

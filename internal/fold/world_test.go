@@ -18,9 +18,8 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/measures"
+	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
@@ -56,8 +55,8 @@ type world struct {
 	late    []any // updates and transactions that are applied later
 	grown   map[string]bool
 
-	rollups map[string]*measures.Part // by target, as the stream's records have them
-	poison  map[string]bool           // targets of records that can't be folded
+	rollups map[string]*parts.Rollup // by target, as the stream's records have them
+	poison  map[string]bool          // targets of records that can't be folded
 }
 
 // stream is the stream of a table.
@@ -77,12 +76,12 @@ const entities, dayPrefix = 4, "day/"
 
 func newWorld(t testing.TB, seed uint64) *world {
 	w := &world{t: t, db: enginetest.Client(t), random: rand.New(rand.NewPCG(seed, 0)), clock: enginetest.Later,
-		grown: map[string]bool{}, rollups: map[string]*measures.Part{}, poison: map[string]bool{}}
+		grown: map[string]bool{}, rollups: map[string]*parts.Rollup{}, poison: map[string]bool{}}
 	w.names = enginetest.Tables(t, w.db)
 	var err error
 	w.rules, err = ParseRules(`[{"prefix":"day/","every":"1d","fields":["t","w"]},{"every":"1h"}]`)
 	require.NoError(t, err)
-	for _, table := range kind.Tables() {
+	for _, table := range schema.StreamTables() {
 		source, err := eventsource.OpenStream(t.Context(), w.db, enginetest.Streams(t, w.db), w.names.Table(table))
 		require.NoError(t, err)
 		shards, err := source.Shards(t.Context())
@@ -285,14 +284,14 @@ func (w *world) putPoison() {
 		return
 	}
 	at := w.now().Truncate(time.Hour)
-	it := dynamo.Key(schema.Key{Base: schema.BaseKey{Type: kind.Event, Name: w.entity()}, Bucket: at.Format(time.DateOnly)}.String(), schema.EventSortKey(at, fmt.Sprint("poison", w.random.Uint64())))
+	it := dynamo.Key(schema.Key{Base: schema.BaseKey{Type: schema.Event, Name: w.entity()}, Bucket: at.Format(time.DateOnly)}.String(), schema.EventSortKey(at, fmt.Sprint("poison", w.random.Uint64())))
 	it["data"] = dynamo.String("poison")
 	enginetest.Put(w.t, w.db, w.names.Events, it)
 }
 
 // pull reads all records of the streams.
 func (w *world) pull() {
-	for i, table := range kind.Tables() {
+	for i, table := range schema.StreamTables() {
 		s, fence := w.streams[i], fmt.Sprint(w.random.Uint64())
 		enginetest.Put(w.t, w.db, w.names.Table(table), dynamo.Key("fence", fence))
 		for last := ""; last != fence; {
@@ -329,13 +328,13 @@ func (w *world) learn(s *stream, record eventsource.Record) string {
 		image = r.Dynamodb.OldImage
 	}
 	data, isMap := image["data"]["M"].(map[string]any)
-	switch isEvent := target.Base.Type == kind.Event; {
+	switch isEvent := target.Base.Type == schema.Event; {
 	case !ok:
 	case r.EventName == "REMOVE":
 		if isEvent && isMap && !expired {
 			w.rollup(target.String()).Subtract(numbersOf(target.Base.Name, data))
 		}
-	case isEvent && !isMap, target.Base.Type == kind.Counter && image["value"] == nil:
+	case isEvent && !isMap, target.Base.Type == schema.Counter && image["value"] == nil:
 		w.poison[target.String()] = true
 	case isEvent && r.EventName == "INSERT":
 		w.rollup(target.String()).Add(numbersOf(target.Base.Name, data))
@@ -345,9 +344,9 @@ func (w *world) learn(s *stream, record eventsource.Record) string {
 	return sk
 }
 
-func (w *world) rollup(target string) *measures.Part {
+func (w *world) rollup(target string) *parts.Rollup {
 	if w.rollups[target] == nil {
-		part := measures.Part{}.Clone()
+		part := parts.Rollup{}.Clone()
 		w.rollups[target] = &part
 	}
 	return w.rollups[target]

@@ -7,7 +7,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/limits"
@@ -110,7 +109,7 @@ func (c pastLoads) addWindow(items []heat.Item, now time.Time) {
 		if !end.After(key.From) {
 			continue
 		}
-		traits := kind.Of(base.Type)
+		traits := schema.TraitsOf(base.Type)
 		unlisted := uint64(key.History.Newest()) * buckets[traits.Bucket] * rests.Of(traits.Indexed())
 		units := sums[base].units + unlisted - min(sums[base].rest, unlisted)
 		key.Peak = max(key.Peak, float64(units)/length.Seconds())
@@ -148,17 +147,17 @@ func (c pastLoads) sumListed(items []heat.Item, end time.Time) map[schema.BaseKe
 // bucketsOf returns the greatest number of time buckets that the writes of a window of this length may go to, from a
 // time to another. Each bucket has its own write shards. A board may have all periods. The length of a limit's
 // windows is unknown, so bucketsOf assumes the shortest that is allowed.
-func bucketsOf(from, to time.Time, length time.Duration) map[kind.Bucket]uint64 {
+func bucketsOf(from, to time.Time, length time.Duration) map[schema.Bucket]uint64 {
 	seconds := from.Sub(from.Truncate(limits.MinWindow)) + length + limits.MinWindow - 1
 	periods := uint64(1) // all time
 	for _, p := range boards.Periods()[1:] {
 		periods += countPeriods(p, from, to)
 	}
-	return map[kind.Bucket]uint64{
-		kind.NoBucket: 1,
-		kind.Day:      countPeriods(boards.Daily, from, to.Add(shardmap.MaxEventAhead)),
-		kind.Period:   periods,
-		kind.Window:   uint64(seconds / limits.MinWindow),
+	return map[schema.Bucket]uint64{
+		schema.NoBucket:     1,
+		schema.DayBucket:    countPeriods(boards.Daily, from, to.Add(shardmap.MaxEventAhead)),
+		schema.PeriodBucket: periods,
+		schema.WindowBucket: uint64(seconds / limits.MinWindow),
 	}
 }
 

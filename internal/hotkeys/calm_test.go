@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/heat/count"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -35,7 +33,7 @@ func peak(base schema.BaseKey, writeShards int, items []heat.Item) float64 {
 // TestPeakOfUnlistedWriteShards checks that an unlisted write shard counts up to the two highest rests of all stream
 // shards, and a listed one its units and error. Items of one stream shard are summed.
 func TestPeakOfUnlistedWriteShards(t *testing.T) {
-	base := schema.BaseKey{Type: kind.Counter, Name: "k"}
+	base := schema.BaseKey{Type: schema.Counter, Name: "k"}
 	part := func(streamShard, part string, rest uint64, keys ...heat.Key) heat.Item {
 		return heat.Item{Start: noon, Window: 10 * time.Second, StreamShard: streamShard, Part: part, Rest: rest, Keys: keys}
 	}
@@ -64,26 +62,26 @@ func TestPeakOfTimeBuckets(t *testing.T) {
 	midnight := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC) // a Sunday
 	monday := midnight.AddDate(0, 0, 1)
 	for _, c := range []struct {
-		kind kind.Kind
+		kind schema.Kind
 		at   time.Time
 		want float64 // partition keys for each write shard
 	}{
-		{kind.Counter, midnight.Add(-5 * time.Second), 1},
-		{kind.Session, midnight.Add(-5 * time.Second), 1},
-		{kind.Event, noon, 1},
-		{kind.Event, midnight.Add(-5 * time.Second), 2},
-		{kind.Event, midnight.Add(-18 * time.Second), 1},
-		{kind.Event, midnight.Add(-17 * time.Second), 2}, // its events may be 8 s ahead
-		{kind.Event, midnight, 1},
-		{kind.Board, noon, 4},
-		{kind.Board, midnight.Add(-5 * time.Second), 5},
-		{kind.Board, monday.Add(-5 * time.Second), 6},
-		{kind.Board, time.Date(2026, 11, 30, 23, 59, 55, 0, time.UTC), 6}, // the end of a month,
-		{kind.Limit, noon, 10},
-		{kind.Limit, noon.Add(time.Millisecond), 11},
+		{schema.Counter, midnight.Add(-5 * time.Second), 1},
+		{schema.Session, midnight.Add(-5 * time.Second), 1},
+		{schema.Event, noon, 1},
+		{schema.Event, midnight.Add(-5 * time.Second), 2},
+		{schema.Event, midnight.Add(-18 * time.Second), 1},
+		{schema.Event, midnight.Add(-17 * time.Second), 2}, // its events may be 8 s ahead
+		{schema.Event, midnight, 1},
+		{schema.Board, noon, 4},
+		{schema.Board, midnight.Add(-5 * time.Second), 5},
+		{schema.Board, monday.Add(-5 * time.Second), 6},
+		{schema.Board, time.Date(2026, 11, 30, 23, 59, 55, 0, time.UTC), 6}, // the end of a month,
+		{schema.Limit, noon, 10},
+		{schema.Limit, noon.Add(time.Millisecond), 11},
 	} {
 		rate := 2.0 // WCU/s of an unlisted partition key
-		if kind.Of(c.kind).Indexed() {
+		if schema.TraitsOf(c.kind).Indexed() {
 			rate = 0.1
 		}
 		if got := peak(schema.BaseKey{Type: c.kind, Name: "k"}, 5, hidden(1, c.at)); got != 5*c.want*rate {
@@ -94,7 +92,7 @@ func TestPeakOfTimeBuckets(t *testing.T) {
 
 // TestPeakBesideABackfill checks that listed partition keys of a past day do not bound today's unlisted ones.
 func TestPeakBesideABackfill(t *testing.T) {
-	base := schema.BaseKey{Type: kind.Event, Name: "e"}
+	base := schema.BaseKey{Type: schema.Event, Name: "e"}
 	for day, want := range map[string]float64{"2026-11-22": 30 + 20, "2026-11-01": 30 + 40} {
 		items := hidden(1, noon)
 		items[0].Keys = []heat.Key{{Key: "E#e#" + day + "#0", Units: 30}}
@@ -106,7 +104,7 @@ func TestPeakBesideABackfill(t *testing.T) {
 
 // TestIncompleteWindows checks that a window is in doubt if any of its items is incomplete.
 func TestIncompleteWindows(t *testing.T) {
-	base := schema.BaseKey{Type: kind.Counter, Name: "k"}
+	base := schema.BaseKey{Type: schema.Counter, Name: "k"}
 	for n := range 4 {
 		items, all := hidden(3, noon), newPastLoads([]candidate{{shardmap.Entry{Key: base.String()}, PastLoad{Base: base, From: noon}}})
 		if n < 3 {
@@ -126,7 +124,7 @@ func TestLoadsOfItems(t *testing.T) {
 		t.Errorf("rests of %v and %v, and %+v", l.rest, l.indexRest, got)
 	}
 	for own, want := range map[string]int{"": 0, "items": 2} {
-		if got := new(partitionCounter).tables(&journal{source: count.Source{Own: own}}); len(got) != want {
+		if got := new(partitionCounter).tables(&journal{source: heat.CountSource{Own: own}}); len(got) != want {
 			t.Errorf("from a batch of %q: the partitions of %v", own, got)
 		}
 	}

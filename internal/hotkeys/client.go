@@ -7,8 +7,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
-	"github.com/hotshard/hotshard/internal/base/heat/count"
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard/client"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -54,17 +54,17 @@ func OpenShards(client interface {
 // FindSource returns the table that the settings name, or the items table for hotshard's own tables. An existing table
 // is described only here, so a new index is counted after a restart. FindSource returns an error if the table has no
 // stream.
-func FindSource(ctx context.Context, client Describer, s Settings) (count.Source, error) {
+func FindSource(ctx context.Context, client Describer, s Settings) (heat.CountSource, error) {
 	if s.SourceTable == "" {
-		return count.OwnSource(s.names(), kind.Items), nil
+		return heat.OwnSource(s.names(), schema.ItemsTable), nil
 	}
 	out, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.SourceTable})
 	if err != nil {
-		return count.Source{}, fmt.Errorf("hotkeys: describing table %s: %w", s.SourceTable, err)
+		return heat.CountSource{}, fmt.Errorf("hotkeys: describing table %s: %w", s.SourceTable, err)
 	}
-	source, err := count.Describe(out.Table)
+	source, err := heat.DescribeSource(out.Table)
 	if err != nil {
-		return count.Source{}, fmt.Errorf("hotkeys: table %s: %w", s.SourceTable, err)
+		return heat.CountSource{}, fmt.Errorf("hotkeys: table %s: %w", s.SourceTable, err)
 	}
 	return source, nil
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/heat/count"
 )
 
 // counts adds the writes of a batch to the windows in which they were made, so that late records make no key hot.
@@ -20,11 +19,11 @@ import (
 type counts struct {
 	settings Settings
 	batch    *ddbstream.Batch
-	length   time.Duration           // of windows
-	own      *count.Window           // nil without a tumbling window
-	past     []*count.Window         // were own earlier in this batch
-	others   map[int64]*count.Window // by their index: see window
-	held     []heat.Item             // of quiet windows, in order of time
+	length   time.Duration                 // of windows
+	own      *heat.WindowCounter           // nil without a tumbling window
+	past     []*heat.WindowCounter         // were own earlier in this batch
+	others   map[int64]*heat.WindowCounter // by their index: see window
+	held     []heat.Item                   // of quiet windows, in order of time
 
 	dropped  error // why the batch's state was dropped; nil if it was not
 	lost     bool  // a state of the tumbling window was dropped, so all its later windows are incomplete
@@ -44,18 +43,18 @@ const (
 
 // newCounts resumes the batch's window from its state.
 func newCounts(s Settings, batch *ddbstream.Batch) *counts {
-	c := &counts{settings: s, batch: batch, length: s.Window, others: make(map[int64]*count.Window)}
+	c := &counts{settings: s, batch: batch, length: s.Window, others: make(map[int64]*heat.WindowCounter)}
 	if !batch.Windowed {
 		return c
 	}
 	if tumbling := batch.WindowEnd.Sub(batch.WindowStart); !s.holds() || tumbling != s.Hold {
 		c.length = tumbling
 	}
-	c.own = count.NewWindow(batch.WindowStart, c.length, s.TopK)
+	c.own = heat.NewWindowCounter(batch.WindowStart, c.length, s.TopK)
 	if len(batch.State) == 0 {
 		return c
 	}
-	own, err := count.Resume(batch.State, batch.WindowStart, batch.WindowEnd, c.length, s.TopK)
+	own, err := heat.ResumeWindow(batch.State, batch.WindowStart, batch.WindowEnd, c.length, s.TopK)
 	if held := batch.State[heldField]; err == nil && held != "" {
 		c.held, err = heat.DecodeHeld(held, batch.StreamShard())
 	}
@@ -74,14 +73,14 @@ func newCounts(s Settings, batch *ddbstream.Batch) *counts {
 func (c *counts) advance(start time.Time) {
 	for c.own.Start.Before(start) {
 		c.past = append(c.past, c.own)
-		c.own = count.NewWindow(c.own.Start.Add(c.length), c.length, c.settings.TopK)
+		c.own = heat.NewWindowCounter(c.own.Start.Add(c.length), c.length, c.settings.TopK)
 		c.own.Incomplete = c.lost
 	}
 }
 
 // addWrites counts the writes. It skips records that the state has counted already, since Lambda may redeliver them. A
 // record without a time, as in a test event, is counted at the time of the invocation.
-func (c *counts) addWrites(writes iter.Seq[count.Write], now time.Time) {
+func (c *counts) addWrites(writes iter.Seq[heat.Write], now time.Time) {
 	timeless, last := "", "" // sequence numbers of the last record without a time, and of the last record
 	for w := range writes {
 		if c.own != nil && !c.own.Follows(w.Sequence) {
@@ -125,7 +124,7 @@ func (c *counts) within(now time.Time) time.Time {
 }
 
 // miss notes a record that can't be counted.
-func (c *counts) miss(w *count.Write) {
+func (c *counts) miss(w *heat.Write) {
 	if c.unreadable++; c.unread == nil {
 		c.unread = w.Err
 	}
@@ -145,7 +144,7 @@ func (c *counts) missEverywhere(sequence string, now time.Time) {
 	}
 }
 
-func (c *counts) all() []*count.Window {
+func (c *counts) all() []*heat.WindowCounter {
 	all := slices.AppendSeq(slices.Clone(c.past), maps.Values(c.others))
 	if c.own != nil {
 		all = append(all, c.own)
@@ -155,7 +154,7 @@ func (c *counts) all() []*count.Window {
 
 // window returns the window that contains an instant. Windows are aligned with the tumbling window, or else with the
 // Unix epoch.
-func (c *counts) window(at time.Time) *count.Window {
+func (c *counts) window(at time.Time) *heat.WindowCounter {
 	base := int64(0) // milliseconds of the Unix epoch
 	if c.own != nil {
 		base = c.batch.WindowStart.UnixMilli()
@@ -171,7 +170,7 @@ func (c *counts) window(at time.Time) *count.Window {
 		return c.own
 	}
 	if c.others[n] == nil {
-		c.others[n] = count.NewWindow(start, c.length, c.settings.TopK)
+		c.others[n] = heat.NewWindowCounter(start, c.length, c.settings.TopK)
 	}
 	return c.others[n]
 }
@@ -266,7 +265,7 @@ func (c *counts) state() map[string]string {
 
 // share returns the item of a window of which other deliveries may have more records. If less of the batch is
 // redelivered, the item has other parts.
-func (c *counts) share(w *count.Window) heat.Item {
+func (c *counts) share(w *heat.WindowCounter) heat.Item {
 	it := c.item(w, c.batch.StreamShard(), cmp.Or(w.First(), "none"))
 	if n := len(c.batch.Records); n > 0 {
 		it.Last = string(c.batch.Records[n-1].Sequence)
@@ -274,6 +273,6 @@ func (c *counts) share(w *count.Window) heat.Item {
 	return it
 }
 
-func (c *counts) item(w *count.Window, streamShard, part string) heat.Item {
+func (c *counts) item(w *heat.WindowCounter, streamShard, part string) heat.Item {
 	return w.Item(streamShard, part, float64(c.settings.PartitionWCU), c.settings.hotRate())
 }

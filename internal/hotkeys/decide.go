@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/growth"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -64,9 +63,9 @@ func (l *Load) addLoad(m Load) {
 // recent windows may decide otherwise.
 func (p Policy) decide(s suspect, own *loads, recent []*loads, entry shardmap.Entry, now time.Time) (d Decision, by *loads, open bool) {
 	d = p.DecideGrowth(own.evidence(s, true), entry, now)
-	traits := kind.Of(s.base.Type)
+	traits := schema.TraitsOf(s.base.Type)
 	// With random placement all write shards have the same load, so no other stream shard's counts matter.
-	spread := traits.Indexed() || entry.History.Newest() > 1 && traits.Placement != kind.Random
+	spread := traits.Indexed() || entry.History.Newest() > 1 && traits.Placement != schema.RandomPlacement
 	if d.Action != None || own.running || !spread {
 		return d, own, false
 	}
@@ -85,8 +84,8 @@ func (p Policy) decide(s suspect, own *loads, recent []*loads, entry shardmap.En
 // older than two windows. If a few write shards are hot among much cooler ones, more write shards don't help, and the
 // decision is to advise.
 func (p Policy) DecideGrowth(e Evidence, entry shardmap.Entry, now time.Time) Decision {
-	placement := kind.Of(e.Base.Type).Placement
-	if placement == kind.Timed {
+	placement := schema.TraitsOf(e.Base.Type).Placement
+	if placement == schema.TimedPlacement {
 		entry = entry.Active(now) // a pending decrease does not delay a growth
 	}
 	since := entry.Updated // of a reset
@@ -110,7 +109,7 @@ func (p Policy) DecideGrowth(e Evidence, entry shardmap.Entry, now time.Time) De
 		return d.with(None, "too long ago: "+figures)
 	case remedy == growth.Pace:
 		return d.with(Advise, "events of past days keep their write shards: "+figures)
-	case unseen > 0 && placement != kind.Random:
+	case unseen > 0 && placement != schema.RandomPlacement:
 		return d.with(None, "its other write shards have not reported yet: "+figures)
 	case remedy == growth.Spread:
 		return d.with(Advise, "more write shards do not cure skew among them: "+figures)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/function"
-	"github.com/hotshard/hotshard/internal/base/function/watch"
 )
 
 // Deployed returns the Handler of a deployed function, with AWS clients of the environment.
@@ -19,7 +18,7 @@ func Deployed(ctx context.Context, settings Settings, log *slog.Logger) (*Handle
 	if err != nil {
 		return nil, err
 	}
-	sink, err := watch.Metrics()
+	sink, err := MetricSink()
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +26,7 @@ func Deployed(ctx context.Context, settings Settings, log *slog.Logger) (*Handle
 	if err != nil {
 		return nil, err
 	}
-	streams, err := watch.Streams()
+	streams, err := StreamsClient()
 	if err != nil {
 		return nil, err
 	}

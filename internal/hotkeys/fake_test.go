@@ -20,10 +20,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/base/metrics"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/hotkeys"
@@ -160,7 +160,7 @@ func settings() hotkeys.Settings {
 	return hotkeys.Settings{
 		ItemsTable: "hotshard-items", EventsTable: "hotshard-events", HeatTable: "heat", ShardMapTable: "shard-map",
 		Window: 10 * time.Second, PartitionWCU: 100, Threshold: 0.7, TopK: 2000,
-		HeatRetention: 28 * time.Hour, MetricKeys: 100, MetricNames: keyname.Plain, Control: growth.Act, Quiet: 10 * time.Minute,
+		HeatRetention: 28 * time.Hour, MetricKeys: 100, MetricNames: display.Plain, Control: growth.Act, Quiet: 10 * time.Minute,
 		EventAhead: 2 * time.Second,
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 )
 
@@ -223,7 +223,7 @@ func TestSettings(t *testing.T) {
 	defaults, err := env.ParseAsWithOptions[hotkeys.Settings](env.Options{Environment: map[string]string{
 		"HOTSHARD_ITEMS_TABLE": "items", "HOTSHARD_EVENTS_TABLE": "events", "HOTSHARD_HEAT_TABLE": "heat", "HOTSHARD_SHARD_MAP_TABLE": "shard-map",
 	}})
-	if err = errors.Join(err, defaults.Validate()); err != nil || defaults.Window != 10*time.Second || defaults.MetricNames != keyname.Plain {
+	if err = errors.Join(err, defaults.Validate()); err != nil || defaults.Window != 10*time.Second || defaults.MetricNames != display.Plain {
 		t.Errorf("defaults: %v, %+v", err, defaults)
 	}
 	if _, err := hotkeys.New(hotkeys.Settings{}, hotkeys.Deps{}); err == nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/heat/windows"
 	"github.com/hotshard/hotshard/internal/base/metrics"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/test/require"
@@ -26,8 +25,8 @@ func (f *fixture) foldSoon(t tester) {
 	f.heatTask(t)
 }
 
-func (f *fixture) reader() windows.Reader {
-	return windows.Reader{Client: f.table, Table: "heat"}
+func (f *fixture) reader() heat.WindowReader {
+	return heat.WindowReader{Client: f.table, Table: "heat"}
 }
 
 func (f *fixture) progress(t testing.TB) heat.Progress {
@@ -220,7 +219,7 @@ func TestLayersOnTheEngine(t *testing.T) {
 		d.now = d.now.Add(10 * time.Minute)
 		d.heatTask(t)
 	}
-	reader := windows.Reader{Client: d.db, Table: d.names.Heat}
+	reader := heat.WindowReader{Client: d.db, Table: d.names.Heat}
 	for _, step := range []time.Duration{time.Second, time.Minute, 10 * time.Minute} {
 		n, length := 0, 10*time.Second
 		if step == heat.Blocks.Length() {

@@ -21,7 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/heat/windows"
+	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/test/cputime"
 	"github.com/hotshard/hotshard/internal/test/lane"
@@ -239,7 +239,7 @@ func streamOf(open int) fakeStream {
 
 // measureResponses measures GET /v1/heat and GET /v1/hot-keys. Of several calls it keeps the highest costs.
 func (s *scale) measureResponses(t testing.TB) {
-	api := heatAPI(windows.Reader{Client: s.table, Table: "heat"}, func() time.Time { return s.now })
+	api := heatAPI(heat.WindowReader{Client: s.table, Table: "heat"}, func() time.Time { return s.now })
 	for _, path := range []string{"/v1/heat", "/v1/hot-keys"} {
 		runtime.GC()
 		s.table.heap = 0

@@ -35,16 +35,15 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
-	"github.com/hotshard/hotshard/internal/base/heat/count"
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/metrics"
-	"github.com/hotshard/hotshard/internal/base/schedule"
+	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
 // Deps holds what a Handler works with. All fields are required except Partitions, and except Shards for a table
 // without write shards.
 type Deps struct {
-	Source  count.Source // see [FindSource]; hotshard's own tables need none
+	Source  heat.CountSource // see [FindSource]; hotshard's own tables need none
 	Heat    HeatTable
 	Shards  Shards
 	Metrics metrics.Sink
@@ -75,7 +74,7 @@ func New(settings Settings, deps Deps) (*Handler, error) {
 		return nil, fmt.Errorf("hotkeys: settings: %w", err)
 	}
 	if settings.SourceTable == "" && deps.Source.Table == "" {
-		deps.Source = count.OwnSource(settings.names(), kind.Items)
+		deps.Source = heat.OwnSource(settings.names(), schema.ItemsTable)
 	}
 	if err := deps.check(); err != nil {
 		return nil, fmt.Errorf("hotkeys: %w", err)
@@ -115,7 +114,7 @@ func (d *Deps) check() error {
 // A state or a record that can't be read is dropped and counted, and its window is marked as incomplete. If a heat item
 // can't be written, Invoke fails, and Lambda may retry it. Metrics are sent last and once.
 func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
-	if name, ok := schedule.Parse(payload); ok {
+	if name, ok := ddbstream.ParseTask(payload); ok {
 		return h.Task(ctx, name)
 	}
 	decoder := h.decoders.Get().(*ddbstream.Decoder)
@@ -147,7 +146,7 @@ func Lost() map[string]string { return map[string]string{lostField: "1"} }
 func (h *Handler) deliver(ctx context.Context, j *journal, batch *ddbstream.Batch) (state map[string]string, err error) {
 	counts := newCounts(h.settings, batch)
 	before := windowsOf(&j.source, true, counts.running()...)
-	counts.addWrites(count.Decode(batch.Records, j.source), j.now())
+	counts.addWrites(heat.DecodeWrites(batch.Records, j.source), j.now())
 	ended, running := windowsOf(&j.source, false, counts.ended(j.now())...), windowsOf(&j.source, true, counts.running()...)
 	j.logCounts(ctx, counts)
 	if err := h.reporter.store(ctx, j, ended, counts.release(j.now())); err != nil {
@@ -160,17 +159,17 @@ func (h *Handler) deliver(ctx context.Context, j *journal, batch *ddbstream.Batc
 
 // sourceOf returns the source of a batch by the name of its table, where "" is the settings' table. A table that the
 // settings don't name gets reports and no changes.
-func (h *Handler) sourceOf(table string) count.Source {
+func (h *Handler) sourceOf(table string) heat.CountSource {
 	s := h.deps.Source
 	if table == "" || table == s.Table {
 		return s
 	}
 	if own, ok := h.settings.names().Streamed(table); ok && s.Own != "" {
-		return count.OwnSource(h.settings.names(), own)
+		return heat.OwnSource(h.settings.names(), own)
 	}
-	return count.Source{Table: table, PartitionKey: s.PartitionKey, SortKey: s.SortKey}
+	return heat.CountSource{Table: table, PartitionKey: s.PartitionKey, SortKey: s.SortKey}
 }
 
-func (h *Handler) newJournal(source count.Source) *journal {
+func (h *Handler) newJournal(source heat.CountSource) *journal {
 	return &journal{Logger: h.deps.Log, source: source, now: h.deps.Now, said: &h.said}
 }

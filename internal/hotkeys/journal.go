@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/heat/count"
+	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/metrics"
 )
 
@@ -14,7 +14,7 @@ import (
 // ends.
 type journal struct {
 	*slog.Logger
-	source count.Source // of the batch
+	source heat.CountSource // of the batch
 	now    func() time.Time
 	data   []metrics.Datum
 	said   *lastTexts // what the process logged once

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/heat/count"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -41,7 +39,7 @@ type window struct {
 }
 
 // windowsOf returns the windows of a source's items.
-func windowsOf(source *count.Source, running bool, items ...heat.Item) (list []window) {
+func windowsOf(source *heat.CountSource, running bool, items ...heat.Item) (list []window) {
 	for _, item := range items {
 		item.Table, item.Own = tableOf(source), source.Own
 		list = append(list, window{item, running, heat.Merge([]heat.Item{item})})
@@ -50,7 +48,7 @@ func windowsOf(source *count.Source, running bool, items ...heat.Item) (list []w
 }
 
 // tableOf returns the [heat.Item.Table] of a source's items, which is "" for hotshard's own tables.
-func tableOf(source *count.Source) string {
+func tableOf(source *heat.CountSource) string {
 	if source.Own != "" {
 		return ""
 	}
@@ -143,7 +141,7 @@ func (l *loads) suspects(hotRate float64) []suspect {
 	oneUnit := 1 / l.end.Sub(l.start).Seconds()
 	found := make(map[string]suspect)
 	for name, g := range l.groups {
-		least, indexed := hotRate, kind.Of(g.base.Type).Indexed()
+		least, indexed := hotRate, schema.TraitsOf(g.base.Type).Indexed()
 		if indexed {
 			name = g.base.String()
 		}
@@ -168,7 +166,7 @@ func (l *loads) suspects(hotRate float64) []suspect {
 // partitions of the index.
 func (l *loads) evidence(s suspect, partial bool) Evidence {
 	e := Evidence{Base: s.base, Start: l.start, End: l.end, Running: l.running}
-	if !kind.Of(s.base.Type).Indexed() {
+	if !schema.TraitsOf(s.base.Type).Indexed() {
 		e.Rest, e.Partial = l.rest, partial
 		if g := l.groups[s.name]; g != nil {
 			e.Shards, e.Past = g.shards, g.past
@@ -193,5 +191,5 @@ func (l *loads) evidence(s suspect, partial bool) Evidence {
 // past reports whether a time bucket is an entity's day to which no event that is written in the window belongs.
 func past(base schema.BaseKey, bucket string, start, end time.Time) bool {
 	day := func(at time.Time) string { return schema.EventBucket.Label(at, 0) }
-	return kind.Of(base.Type).Bucket == kind.Day && bucket != day(start) && bucket != day(end.Add(shardmap.MaxEventAhead))
+	return schema.TraitsOf(base.Type).Bucket == schema.DayBucket && bucket != day(start) && bucket != day(end.Add(shardmap.MaxEventAhead))
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/hotshard/hotshard/internal/base/growth"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/metrics"
+	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
 const (
@@ -115,7 +115,7 @@ func (c *partitionCounter) tables(j *journal) (all []countedTable) {
 	if j.source.Own == "" {
 		return nil
 	}
-	for _, table := range kind.Tables() {
+	for _, table := range schema.StreamTables() {
 		all = append(all, countedTable{c.settings.names().Table(table), table})
 	}
 	return all

@@ -20,7 +20,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/heat/windows"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/query"
 	"github.com/hotshard/hotshard/internal/test/require"
@@ -138,7 +137,7 @@ func (s *schedule) checkUnreadable(w heat.Window) {
 }
 
 // heatAPI serves the heat of a table by a clock.
-func heatAPI(reader windows.Reader, now func() time.Time) http.Handler {
+func heatAPI(reader heat.WindowReader, now func() time.Time) http.Handler {
 	source := query.NewHeat(reader, query.HeatOptions{Deadline: time.Minute, Now: now})
 	return httpapi.New(discard, query.HeatRoutes(source))
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -26,7 +25,7 @@ func entry(count int, at time.Time) shardmap.Entry {
 // evidence returns evidence of a counter whose write shards have these certified rates, in WCU/s.
 func evidence(rates ...float64) hotkeys.Evidence {
 	e := hotkeys.Evidence{
-		Base: schema.BaseKey{Type: kind.Counter, Name: "a"}, Start: start, End: start.Add(10 * time.Second),
+		Base: schema.BaseKey{Type: schema.Counter, Name: "a"}, Start: start, End: start.Add(10 * time.Second),
 		Shards: map[int]hotkeys.Load{},
 	}
 	for n, rate := range rates {
@@ -42,7 +41,7 @@ func with(e hotkeys.Evidence, change func(*hotkeys.Evidence)) hotkeys.Evidence {
 
 // TestDecideGrowth lists evidence and entries with the decision, and a fragment of its reason.
 func TestDecideGrowth(t *testing.T) {
-	entity := func(e *hotkeys.Evidence) { e.Base.Type = kind.Event }
+	entity := func(e *hotkeys.Evidence) { e.Base.Type = schema.Event }
 	partial := func(e *hotkeys.Evidence) { e.Partial = true }
 	old := start.Add(-time.Hour)
 	pinned := entry(2, old)
@@ -94,7 +93,7 @@ func TestDecideGrowth(t *testing.T) {
 // TestDecideGrowthDuringDecrease checks that a key grows by evidence about the count in effect while a decrease is
 // pending.
 func TestDecideGrowthDuringDecrease(t *testing.T) {
-	e := with(evidence(90, 90, 90, 90), func(e *hotkeys.Evidence) { e.Base.Type = kind.Event })
+	e := with(evidence(90, 90, 90, 90), func(e *hotkeys.Evidence) { e.Base.Type = schema.Event })
 	pending := entry(4, start.Add(-time.Hour))
 	pending.History = append(pending.History, shard.Change{At: e.End.Add(time.Minute), Count: 2})
 	if d := policy.DecideGrowth(e, pending, e.End); d.Action != hotkeys.Grow || d.From != 4 || d.To < 8 {
@@ -123,7 +122,7 @@ func TestDecideGrowthIsBounded(t *testing.T) {
 
 // calm returns the load of a counter whose heaviest window had a peak in WCU/s.
 func calm(peak float64) hotkeys.PastLoad {
-	return hotkeys.PastLoad{Base: schema.BaseKey{Type: kind.Counter, Name: "a"}, From: start, Peak: peak}
+	return hotkeys.PastLoad{Base: schema.BaseKey{Type: schema.Counter, Name: "a"}, From: start, Peak: peak}
 }
 
 // TestDecideShrink lists loads and entries with the decided count, and a fragment of the reason.
@@ -147,7 +146,7 @@ func TestDecideShrink(t *testing.T) {
 		"half":             {calm(100), entry(8, old), 4, ""},
 		"more than half":   {calm(101), entry(8, old), 8, "more than half"},
 		"grown too far":    {calm(700), entry(1000, old), 28, ""},
-		"an entity's half": {change(func(c *hotkeys.PastLoad) { c.Peak, c.Base.Type = 51, kind.Event }), entry(8, old), 8, "more than half"},
+		"an entity's half": {change(func(c *hotkeys.PastLoad) { c.Peak, c.Base.Type = 51, schema.Event }), entry(8, old), 8, "more than half"},
 		"one write shard":  {calm(0), entry(1, old), 1, "one write shard"},
 		"pinned":           {calm(0), pinned, 8, "pinned"},
 		"just changed":     {calm(0), entry(8, start), 1, ""},
@@ -164,7 +163,7 @@ func TestDecideShrink(t *testing.T) {
 func ExamplePolicy_DecideGrowth() {
 	p := hotkeys.Policy{Limit: 1000, Threshold: 0.7, Partitions: 4}
 	e := hotkeys.Evidence{
-		Base: schema.BaseKey{Type: kind.Counter, Name: "page/home"}, Start: start, End: start.Add(10 * time.Second),
+		Base: schema.BaseKey{Type: schema.Counter, Name: "page/home"}, Start: start, End: start.Add(10 * time.Second),
 		Shards: map[int]hotkeys.Load{0: {Low: 800, High: 800}},
 	}
 	d := p.DecideGrowth(e, shardmap.Entry{}, e.End)

@@ -8,9 +8,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/base/metrics"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -152,7 +152,7 @@ func (r *reporter) putBeside(ctx context.Context, j *journal, first *heat.Item, 
 func (r *reporter) logHot(ctx context.Context, j *journal, w *window, hot []heat.KeyHeat) {
 	for _, row := range hot[:min(len(hot), maxLogged)] {
 		name := row.Key
-		if r.settings.MetricNames != keyname.Plain {
+		if r.settings.MetricNames != display.Plain {
 			name = r.settings.displayName(row.MetricName())
 		}
 		j.InfoContext(ctx, "hot key", "table", j.source.Table, "index", row.Index, "key", name,
@@ -169,7 +169,7 @@ func (r *reporter) logHot(ctx context.Context, j *journal, w *window, hot []heat
 
 // keyMetrics adds a metric for each hot base key, if the settings name keys and the budget of names allows it.
 func (r *reporter) keyMetrics(ctx context.Context, j *journal, w *window, hot []heat.KeyHeat) {
-	if r.settings.MetricNames == keyname.Unnamed {
+	if r.settings.MetricNames == display.Unnamed {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, claimTime)

@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/heat/count"
-	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -52,9 +51,9 @@ type Settings struct {
 	// of 1 MB.
 	TopK int `env:"HOTSHARD_TOP_K" envDefault:"2000"`
 
-	// MetricNames is how metrics and log lines name a hot key: plain, hashed (see [keyname.Pseudonym]; GET /v1/hot-keys
+	// MetricNames is how metrics and log lines name a hot key: plain, hashed (see [display.Pseudonym]; GET /v1/hot-keys
 	// shows both), or off. With off there are no metrics of single keys. Errors of AWS calls always name keys.
-	MetricNames keyname.Style `env:"HOTSHARD_METRIC_NAMES" envDefault:"plain"`
+	MetricNames display.Style `env:"HOTSHARD_METRIC_NAMES" envDefault:"plain"`
 
 	// Control is what decisions on shard counts do: act makes the changes, observe only logs and counts them, and off
 	// makes no decisions.
@@ -138,7 +137,7 @@ func (s Settings) holds() bool { return s.Hold > s.Window }
 
 // quiet reports whether a window's counts may be held, because no key can be near hot in the window or in one second of
 // it.
-func (s Settings) quiet(w *count.Window) bool {
+func (s Settings) quiet(w *heat.WindowCounter) bool {
 	table, index := s.quietRate()
 	units, ofIndexes := w.Units()
 	return float64(units) < table*w.Length.Seconds() && float64(ofIndexes) < index/maxSpread*w.Length.Seconds()

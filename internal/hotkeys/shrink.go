@@ -9,7 +9,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -68,7 +67,7 @@ const longQuiet = 24 * time.Hour
 
 // quietFrom returns the start of a key's quiet period.
 func (s Settings) quietFrom(base schema.BaseKey, now time.Time) time.Time {
-	if kind.Of(base.Type).Placement == kind.Random {
+	if schema.TraitsOf(base.Type).Placement == schema.RandomPlacement {
 		return now.Add(-s.Quiet)
 	}
 	return s.settled(now).Add(-longQuiet)

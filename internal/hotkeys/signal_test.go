@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
@@ -78,8 +78,8 @@ func TestUncertainWindows(t *testing.T) {
 // TestMetricNames checks that with hashed or no names, a key's name is in neither metrics nor logs. The hash is the one
 // of package keyname.
 func TestMetricNames(t *testing.T) {
-	for naming, want := range map[keyname.Style]map[string][]float64{
-		keyname.Hashed: {"hotshard-items " + keyname.Pseudonym("C#secret"): {75}}, keyname.Unnamed: {},
+	for naming, want := range map[display.Style]map[string][]float64{
+		display.Hashed: {"hotshard-items " + display.Pseudonym("C#secret"): {75}}, display.Unnamed: {},
 	} {
 		s := settings()
 		s.MetricNames = naming

@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
@@ -162,7 +161,7 @@ func TestFindSource(t *testing.T) {
 		t.Errorf("FindSource of a table without a stream: error %v", err)
 	}
 	got, err := hotkeys.FindSource(t.Context(), nil, settings())
-	if err != nil || got.Own != kind.Items || got.Table != "hotshard-items" || got.PartitionKey != "pk" || len(got.Indexes) != 2 || got.Indexes[0].Name != "by_rank" || !slices.Equal(got.Indexes[0].Projected, []string{"board_shard", "expires_at", "pk", "rank_key", "row_rev", "sk"}) ||
+	if err != nil || got.Own != schema.ItemsTable || got.Table != "hotshard-items" || got.PartitionKey != "pk" || len(got.Indexes) != 2 || got.Indexes[0].Name != "by_rank" || !slices.Equal(got.Indexes[0].Projected, []string{"board_shard", "expires_at", "pk", "rank_key", "row_rev", "sk"}) ||
 		got.Indexes[1].Name != "by_group" || !slices.Equal(got.Indexes[1].Projected, []string{"ends_at", "pk", "session_shard", "sk", "started_at"}) {
 		t.Errorf("FindSource of hotshard's own table: %v, %+v", err, got)
 	}

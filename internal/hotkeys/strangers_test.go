@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hotshard/hotshard/internal/base/heat/count"
+	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
@@ -72,7 +72,7 @@ func strangersDetector(t *testing.T, partitionKey string) *fixture {
 	f := newFixture(settings())
 	if partitionKey != "" {
 		f.rebuild(t, existing("heat", "parcels"), func(d *hotkeys.Deps) {
-			d.Source, d.Shards = count.Source{Table: "parcels", PartitionKey: partitionKey}, nil
+			d.Source, d.Shards = heat.CountSource{Table: "parcels", PartitionKey: partitionKey}, nil
 		})
 	}
 	return f

@@ -9,18 +9,17 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/heat/windows"
 )
 
 // table is the heat table.
 type table struct {
-	windows.Reader // with consistent reads
-	client         HeatTable
-	logged         lastTexts // by an unreadable item's error
+	heat.WindowReader // with consistent reads
+	client            HeatTable
+	logged            lastTexts // by an unreadable item's error
 }
 
 func openTable(client HeatTable, s Settings) *table {
-	return &table{Reader: windows.Reader{Client: client, Table: s.HeatTable, Consistent: true}, client: client}
+	return &table{WindowReader: heat.WindowReader{Client: client, Table: s.HeatTable, Consistent: true}, client: client}
 }
 
 // putItem stores an item, and replaces one with the same key.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/hotshard/hotshard/internal/base/jsontime"
+	"github.com/hotshard/hotshard/internal/base/display"
 )
 
 // Duration is a duration in a request or a response: 90s, 1h30m, 7d.
@@ -26,7 +26,7 @@ var durationForm = regexp.MustCompile(`^([0-9]+(\.[0-9]+)?(d|ms|s|m|h))([0-9]+(\
 
 // UnmarshalText parses a duration.
 func (d *Duration) UnmarshalText(text []byte) error {
-	parsed, err := jsontime.ParseDuration(string(text))
+	parsed, err := display.ParseDuration(string(text))
 	if err != nil || !durationForm.Match(text) {
 		return fault("it must be a duration such as 90s, 1h30m, 7d or 1d12h")
 	}
@@ -36,16 +36,16 @@ func (d *Duration) UnmarshalText(text []byte) error {
 
 // MarshalText writes the duration.
 func (d Duration) MarshalText() ([]byte, error) {
-	return []byte(jsontime.Duration(d.Duration).String()), nil
+	return []byte(display.Duration(d.Duration).String()), nil
 }
 
 // Within returns why the duration is not a multiple of step from least to most, both included, or "" if it is.
 func (d Duration) Within(least, most, step time.Duration) string {
 	switch {
 	case d.Duration < least || d.Duration > most:
-		return fmt.Sprintf("it must be %s to %s", jsontime.Duration(least), jsontime.Duration(most))
+		return fmt.Sprintf("it must be %s to %s", display.Duration(least), display.Duration(most))
 	case d.Duration%step != 0:
-		return fmt.Sprintf("it must be a multiple of %s", jsontime.Duration(step))
+		return fmt.Sprintf("it must be a multiple of %s", display.Duration(step))
 	}
 	return ""
 }

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -17,7 +16,7 @@ type BaseKey struct {
 
 // Base returns the base key as package schema has it.
 func (k BaseKey) Base() schema.BaseKey {
-	return schema.BaseKey{Type: kind.Kind(k.Type), Name: string(k.Name)}
+	return schema.BaseKey{Type: schema.Kind(k.Type), Name: string(k.Name)}
 }
 
 // ShardCount is a base key's entry in the shard map as callers see it.
@@ -54,9 +53,9 @@ func ShowShards(key schema.BaseKey, e shardmap.Entry) ShardCount {
 // InForce returns when a change of an entry's history takes effect. For kinds whose write shards depend on
 // time it is the change's own time, which is after it was made. For others it is when the change was
 // made, or the change's own time if its note is missing.
-func InForce(of kind.Kind, e shardmap.Entry, c shard.Change) time.Time {
+func InForce(of schema.Kind, e shardmap.Entry, c shard.Change) time.Time {
 	made := e.Notes[c.At.UnixMilli()].Made
-	if kind.Of(of).Placement == kind.Timed || made.IsZero() {
+	if schema.TraitsOf(of).Placement == schema.TimedPlacement || made.IsZero() {
 		return c.At
 	}
 	return made

@@ -9,11 +9,11 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/hotshard/hotshard/internal/base/jsontime"
+	"github.com/hotshard/hotshard/internal/base/display"
 )
 
 // FormatTime returns a time as in responses: RFC 3339 in UTC, with milliseconds.
-func FormatTime(t time.Time) string { return jsontime.Time{Time: t}.String() }
+func FormatTime(t time.Time) string { return display.Time{Time: t}.String() }
 
 // Time is a time that a caller sends in a body or a parameter. It must be RFC 3339, with T and Z in upper or lower
 // case. A leap second is read as the first second of the next month, as in POSIX time.

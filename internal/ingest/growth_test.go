@@ -8,9 +8,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/growth"
-	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -37,14 +37,14 @@ func (r *rig) shardMap() *shardmap.Changer {
 func TestControl(t *testing.T) {
 	for _, c := range []struct {
 		control growth.Control
-		names   keyname.Style
+		names   display.Style
 		want    string
 	}{
-		{growth.Act, keyname.Plain, "msg=grown key=C#hot shards=4"},
-		{growth.Act, keyname.Hashed, "msg=grown key=" + keyname.Pseudonym("C#hot") + " shards=4"},
-		{growth.Act, keyname.Unnamed, `msg=grown key="" shards=4`},
-		{growth.Observe, keyname.Plain, `msg="would grow" key=C#hot shards=4`},
-		{growth.Off, keyname.Plain, ""},
+		{growth.Act, display.Plain, "msg=grown key=C#hot shards=4"},
+		{growth.Act, display.Hashed, "msg=grown key=" + display.Pseudonym("C#hot") + " shards=4"},
+		{growth.Act, display.Unnamed, `msg=grown key="" shards=4`},
+		{growth.Observe, display.Plain, `msg="would grow" key=C#hot shards=4`},
+		{growth.Off, display.Plain, ""},
 	} {
 		r := newRig(t)
 		r.use(&crowded{r.client, "C#hot#0"}, func(s *Settings) { s.Control, s.MetricNames = c.control, c.names })

@@ -9,7 +9,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/oklog/ulid/v2"
 
-	"github.com/hotshard/hotshard/internal/base/document"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard/events"
@@ -65,13 +64,13 @@ func (e newEvent) time(now time.Time) (time.Time, *huma.ErrorDetail) {
 const maxData = dynamo.MaxItem - 4*1024
 
 // parseData parses the JSON of an item's data. The fault's location begins with data.
-func parseData(text json.RawMessage) (document.Object, *huma.ErrorDetail) {
+func parseData(text json.RawMessage) (httpapi.Document, *huma.ErrorDetail) {
 	if len(text) == 0 || string(text) == "null" {
 		return nil, nil
 	}
-	data, err := document.Parse(text)
+	data, err := httpapi.ParseDocument(text)
 	if err != nil {
-		e, _ := errors.AsType[*document.Error](err) // as all errors of Parse
+		e, _ := errors.AsType[*httpapi.DocumentError](err) // as all errors of Parse
 		at := "data"
 		if e.Path != "" {
 			at += "." + e.Path

@@ -14,9 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/growth"
-	"github.com/hotshard/hotshard/internal/base/keyname"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
@@ -51,7 +50,7 @@ func (r *rig) use(client Client, change ...func(*Settings)) {
 	settings := Settings{
 		ItemsTable: r.names.Items, EventsTable: r.names.Events, ShardMapTable: r.names.ShardMap,
 		EventRetention: 720 * time.Hour, Deadline: 20 * time.Second,
-		Control: growth.Act, MetricNames: keyname.Plain, EventAhead: shardmap.MaxAhead, KeyLifetime: 24 * time.Hour, ViewAge: shardmap.ViewAge,
+		Control: growth.Act, MetricNames: display.Plain, EventAhead: shardmap.MaxAhead, KeyLifetime: 24 * time.Hour, ViewAge: shardmap.ViewAge,
 	}
 	for _, c := range change {
 		c(&settings)
@@ -105,7 +104,7 @@ func (a answer) decode(t *testing.T, into any) {
 func (r *rig) items() int {
 	r.t.Helper()
 	n := 0
-	for _, table := range kind.Tables() {
+	for _, table := range schema.StreamTables() {
 		out, err := r.client.Scan(r.t.Context(), &dynamodb.ScanInput{TableName: aws.String(r.names.Table(table))})
 		require.NoError(r.t, err)
 		n += len(out.Items)

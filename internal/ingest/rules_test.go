@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/growth"
-	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -150,7 +150,7 @@ func TestFirstAnswers(t *testing.T) {
 
 // TestInvalidSettings checks the bounds of each setting, and that neither a service nor a handler is made of invalid ones.
 func TestInvalidSettings(t *testing.T) {
-	good := Settings{EventAhead: time.Second, KeyLifetime: 24 * time.Hour, Control: growth.Act, MetricNames: keyname.Plain}
+	good := Settings{EventAhead: time.Second, KeyLifetime: 24 * time.Hour, Control: growth.Act, MetricNames: display.Plain}
 	for _, c := range []struct {
 		name   string
 		change func(*Settings)
@@ -192,7 +192,7 @@ func TestInvalidSettings(t *testing.T) {
 // TestDeadlineOfCalls checks that a setting of 0 is the usual deadline.
 func TestDeadlineOfCalls(t *testing.T) {
 	for set, want := range map[time.Duration]time.Duration{0: Deadline, Deadline + 1: Deadline + 1} {
-		s, err := New(Settings{EventAhead: time.Second, KeyLifetime: time.Hour, Control: growth.Off, MetricNames: keyname.Plain, Deadline: set}, nil, nil)
+		s, err := New(Settings{EventAhead: time.Second, KeyLifetime: time.Hour, Control: growth.Off, MetricNames: display.Plain, Deadline: set}, nil, nil)
 		if err != nil || s.settings.Deadline != want {
 			t.Errorf("a deadline of %v: %v, %v", set, s.settings.Deadline, err)
 		}

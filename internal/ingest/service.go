@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/growth"
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
@@ -49,11 +49,11 @@ func New(settings Settings, client Client, log *slog.Logger) (*Service, error) {
 	names := settings.names()
 	return &Service{
 		settings: settings,
-		events:   events.NewWriter(client, names.Of(kind.Event), view, events.Options{Retention: settings.EventRetention, Observer: observer}),
-		counter:  counters.NewWriter(client, names.Of(kind.Counter), view, counters.Options{Observer: observer}),
-		boards:   boards.New(client, names.Of(kind.Board), view, boards.Options{Observer: observer, Retention: settings.BoardRetention, DeferRows: true}),
-		sessions: sessions.New(client, names.Of(kind.Session), view, sessions.Options{Observer: observer}),
-		limiter:  limits.New(client, names.Of(kind.Limit), view, limits.Options{Observer: observer}),
+		events:   events.NewWriter(client, names.Of(schema.Event), view, events.Options{Retention: settings.EventRetention, Observer: observer}),
+		counter:  counters.NewWriter(client, names.Of(schema.Counter), view, counters.Options{Observer: observer}),
+		boards:   boards.New(client, names.Of(schema.Board), view, boards.Options{Observer: observer, Retention: settings.BoardRetention, DeferRows: true}),
+		sessions: sessions.New(client, names.Of(schema.Session), view, sessions.Options{Observer: observer}),
+		limiter:  limits.New(client, names.Of(schema.Limit), view, limits.Options{Observer: observer}),
 		once:     once.New(client, names.Items, once.Options{Observer: observer, Lifetime: settings.KeyLifetime}),
 		changer:  changer,
 		now:      time.Now,

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotshard/hotshard/internal/base/document"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/test/require"
@@ -206,7 +205,7 @@ func TestKeyedCallsAreLimited(t *testing.T) {
 // TestLargestDataFits checks that the engine takes an event and a session with the largest data and the longest names.
 func TestLargestDataFits(t *testing.T) {
 	r := newRig(t)
-	empty, err := document.Parse([]byte(`{"a":""}`))
+	empty, err := httpapi.ParseDocument([]byte(`{"a":""}`))
 	require.NoError(t, err)
 	most := maxData - dynamo.Size(empty)
 	name := strings.Repeat("n", 512)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/growth"
-	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -30,9 +30,9 @@ type Settings struct {
 	// EventAhead is how far in the future the times of events may lie, up to 8s. A change of an entity's shard count
 	// takes effect 3s later. All functions must have the same value.
 	EventAhead time.Duration `env:"HOTSHARD_EVENT_AHEAD" envDefault:"2s"`
-	// MetricNames is how log lines about shard counts name a key: plain, hashed (see [keyname.Pseudonym]) or off.
+	// MetricNames is how log lines about shard counts name a key: plain, hashed (see [display.Pseudonym]) or off.
 	// Errors of AWS calls always name keys.
-	MetricNames keyname.Style `env:"HOTSHARD_METRIC_NAMES" envDefault:"plain"`
+	MetricNames display.Style `env:"HOTSHARD_METRIC_NAMES" envDefault:"plain"`
 
 	// These are no variables.
 	Deadline time.Duration // of one request; 0 is the constant

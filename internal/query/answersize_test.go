@@ -13,10 +13,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/base/document"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/measures"
+	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -47,7 +46,7 @@ func TestLargeEventsFillPagesByBytes(t *testing.T) {
 	var want []string
 	start := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	for i := range many {
-		data, err := document.Parse([]byte(`{"a":"` + strings.Repeat([]string{"x", `\"`}[i%2], 390_000) + `"}`))
+		data, err := httpapi.ParseDocument([]byte(`{"a":"` + strings.Repeat([]string{"x", `\"`}[i%2], 390_000) + `"}`))
 		require.NoError(t, err)
 		want = append(want, fmt.Sprintf("%02d", i))
 		r.putEvents(events.Event{Entity: "e", ID: want[i], Time: start, Data: data})
@@ -83,11 +82,11 @@ func TestManyRollupsAreRejected(t *testing.T) {
 	r := newRig(t)
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	values := map[string]string{}
-	for i := range measures.MaxMeasures {
-		values[fmt.Sprint(i, strings.Repeat(`"`, measures.MaxFieldName-2))] = "12345.6789"
+	for i := range parts.MaxMeasures {
+		values[fmt.Sprint(i, strings.Repeat(`"`, parts.MaxFieldName-2))] = "12345.6789"
 	}
 	for hour := range 300 {
-		part := measures.Part{}.Clone()
+		part := parts.Rollup{}.Clone()
 		part.Add(values)
 		item := part.Attributes()
 		pk, sk := schema.RollupKey("e", shard.Hour, start.Add(time.Duration(hour)*time.Hour), "s")

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/jsontime"
 	"github.com/hotshard/hotshard/internal/base/memo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/httpapi"
@@ -65,7 +65,7 @@ func (h *Heat) changesIn(ctx context.Context, from, to, now time.Time) (changes,
 		for _, c := range entry.History {
 			note, at := entry.Notes[c.At.UnixMilli()], httpapi.InForce(base.Type, entry, c)
 			if !at.Before(from) && at.Before(to) && c.Count != before {
-				found[entry.Key] = append(found[entry.Key], heat.Change{Time: jsontime.Time{Time: at}, Shards: c.Count, Before: before, By: note.By, Why: note.Why})
+				found[entry.Key] = append(found[entry.Key], heat.Change{Time: display.Time{Time: at}, Shards: c.Count, Before: before, By: note.By, Why: note.Why})
 			}
 			before = c.Count
 		}
@@ -74,7 +74,7 @@ func (h *Heat) changesIn(ctx context.Context, from, to, now time.Time) (changes,
 }
 
 // throttledAt returns when a writer last raised a key's count, or zero if none did.
-func throttledAt(changes []heat.Change) (at jsontime.Time) {
+func throttledAt(changes []heat.Change) (at display.Time) {
 	for _, c := range changes {
 		if c.Throttled() {
 			at = c.Time

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/jsontime"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -83,7 +83,7 @@ func TestAStormIsHotAndThenCooled(t *testing.T) {
 		c, note := changed(4+2*i, count)
 		entry.History, entry.Notes[c.At.UnixMilli()] = append(entry.History, c), note
 	}
-	never := jsontime.Time{}.String()
+	never := display.Time{}.String()
 	for windows, want := range map[int]struct{ status, advice, cooled string }{
 		1: {"hot", "Resharded to 58 at 12:31:16; watching whether it cools.", never},
 		2: {"hot", "Resharded to 58 at 12:31:16; watching whether it cools.", never},

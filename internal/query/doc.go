@@ -2,8 +2,8 @@
 // rollups, leaderboards, sessions, shard counts, hot keys, heat maps and explanations
 // of throttles.
 //
-//	service, err := query.New(settings, client, collect.Sources{DynamoDB: client})
+//	service, err := query.New(settings, client, explain.Sources{DynamoDB: client})
 //	http.ListenAndServe(addr, httpapi.New(log, query.Routes(service)))
 //
-// It only reads.
+// It only reads. WithDocs adds the OpenAPI document, and a page that shows it.
 package query

@@ -8,7 +8,6 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/hotshard/hotshard/internal/base/document"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -150,7 +149,7 @@ func earlier(a, b time.Time) time.Time {
 }
 
 func answerOfEvent(ev events.Event) (event, error) {
-	data, err := document.Append(nil, ev.Data)
+	data, err := httpapi.AppendDocument(nil, ev.Data)
 	if err != nil {
 		return event{}, fmt.Errorf("event %q of %q: %w", ev.ID, ev.Entity, &shard.ItemError{SK: schema.EventSortKey(ev.Time, ev.ID), Err: err})
 	}

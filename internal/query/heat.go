@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -30,7 +30,7 @@ type HeatOptions struct {
 	Table    string        // default table of a request; "" for hotshard's own
 	Deadline time.Duration // bounds the work for one request
 	Now      func() time.Time
-	Commands keyname.Commands // for the command lines in advice
+	Commands display.Commands // for the command lines in advice
 }
 
 // ShardCounts has the reads of the shard map for a [Heat]; [*shardmap.Map] implements it.

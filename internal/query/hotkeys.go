@@ -4,10 +4,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/jsontime"
-	"github.com/hotshard/hotshard/internal/base/keyname"
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -25,26 +24,26 @@ type hotKeysInput struct {
 
 // HotKey is the JSON of one of the hottest keys.
 type HotKey struct {
-	Key          string        `json:"key" doc:"The partition key; for a base key its hottest write shard's"`
-	Table        string        `json:"table" doc:"The table of the key: items or events for hotshard's own tables, else the table's name"`
-	Index        string        `json:"index,omitempty" doc:"The index of the partition key; absent for the table's own keys. A board's write shards are in by_rank, those of a group of sessions in by_group"`
-	Type         string        `json:"type" enum:"entity,counter,board,sessions,limit,other" doc:"The base key's type; other for a key without a base key"`
-	Name         string        `json:"name" doc:"The base key's name; for type other the partition key, such as a player's entry on a board"`
-	Status       heat.Status   `json:"status" enum:"hot,saturated,normal" doc:"The current status, from the two newest complete windows and what is known of later ones. saturated: at the partition's limit; hot: near it, or one second reached it, or a writer was throttled and one second took half of it; normal: below that"`
-	Worst        heat.Status   `json:"worst" enum:"hot,saturated,normal" doc:"The worst status in any window"`
-	Rate         float64       `json:"write_units_per_second" doc:"WCU/s of the key's hottest window: a measured mean, and a lower bound"`
-	Current      float64       `json:"current" doc:"WCU/s of the key's hottest write shard in the newest complete window"`
-	Error        float64       `json:"error" doc:"Upper bound of the error, in WCU/s: the true rate of recorded writes is at most this much higher"`
-	Peak         float64       `json:"peak" doc:"Write units in the key's heaviest second"`
-	PeakAt       jsontime.Time `json:"peak_at" format:"date-time" doc:"The heaviest second"`
-	CooledAt     jsontime.Time `json:"cooled_at,omitzero" format:"date-time" doc:"End of the last hot window; absent if the key is hot or never was"`
-	ThrottledAt  jsontime.Time `json:"throttled_at,omitzero" format:"date-time" doc:"When a throttled writer last raised the shard count; absent if none did"`
-	Shards       int           `json:"shards" doc:"The base key's newest shard count"`
-	ShardsBefore int           `json:"shards_before" doc:"The base key's shard count before the first change in this time; equal to shards if it did not change"`
-	First        jsontime.Time `json:"first_seen" format:"date-time" doc:"Start of the first window with the key"`
-	Last         jsontime.Time `json:"last_seen" format:"date-time" doc:"End of the last window with the key"`
-	Advice       string        `json:"advice" doc:"How many write shards the key needs, or why more don't help"`
-	Hash         string        `json:"metric_hash" doc:"The key's hash, which metrics and logs show if names are hashed"`
+	Key          string       `json:"key" doc:"The partition key; for a base key its hottest write shard's"`
+	Table        string       `json:"table" doc:"The table of the key: items or events for hotshard's own tables, else the table's name"`
+	Index        string       `json:"index,omitempty" doc:"The index of the partition key; absent for the table's own keys. A board's write shards are in by_rank, those of a group of sessions in by_group"`
+	Type         string       `json:"type" enum:"entity,counter,board,sessions,limit,other" doc:"The base key's type; other for a key without a base key"`
+	Name         string       `json:"name" doc:"The base key's name; for type other the partition key, such as a player's entry on a board"`
+	Status       heat.Status  `json:"status" enum:"hot,saturated,normal" doc:"The current status, from the two newest complete windows and what is known of later ones. saturated: at the partition's limit; hot: near it, or one second reached it, or a writer was throttled and one second took half of it; normal: below that"`
+	Worst        heat.Status  `json:"worst" enum:"hot,saturated,normal" doc:"The worst status in any window"`
+	Rate         float64      `json:"write_units_per_second" doc:"WCU/s of the key's hottest window: a measured mean, and a lower bound"`
+	Current      float64      `json:"current" doc:"WCU/s of the key's hottest write shard in the newest complete window"`
+	Error        float64      `json:"error" doc:"Upper bound of the error, in WCU/s: the true rate of recorded writes is at most this much higher"`
+	Peak         float64      `json:"peak" doc:"Write units in the key's heaviest second"`
+	PeakAt       display.Time `json:"peak_at" format:"date-time" doc:"The heaviest second"`
+	CooledAt     display.Time `json:"cooled_at,omitzero" format:"date-time" doc:"End of the last hot window; absent if the key is hot or never was"`
+	ThrottledAt  display.Time `json:"throttled_at,omitzero" format:"date-time" doc:"When a throttled writer last raised the shard count; absent if none did"`
+	Shards       int          `json:"shards" doc:"The base key's newest shard count"`
+	ShardsBefore int          `json:"shards_before" doc:"The base key's shard count before the first change in this time; equal to shards if it did not change"`
+	First        display.Time `json:"first_seen" format:"date-time" doc:"Start of the first window with the key"`
+	Last         display.Time `json:"last_seen" format:"date-time" doc:"End of the last window with the key"`
+	Advice       string       `json:"advice" doc:"How many write shards the key needs, or why more don't help"`
+	Hash         string       `json:"metric_hash" doc:"The key's hash, which metrics and logs show if names are hashed"`
 }
 
 type hotKeysOutput struct {
@@ -100,8 +99,8 @@ func (h *Heat) describe(ctx context.Context, row heat.KeyHeat, current []heat.Ke
 	out := HotKey{
 		Key: row.Key, Table: row.TableName(), Index: row.Index, Type: "other", Name: row.Key, Status: row.Now, Worst: row.Worst, Shards: 1, ShardsBefore: 1,
 		Rate: heat.Hundredths(row.WriteUnitsPerSecond), Current: heat.Hundredths(row.Current), Error: heat.Hundredths(row.Error), Peak: float64(row.Peak),
-		PeakAt: jsontime.Time{Time: row.PeakAt}, CooledAt: jsontime.Time{Time: row.CooledAt()}, First: jsontime.Time{Time: row.FirstSeen}, Last: jsontime.Time{Time: row.LastSeen},
-		Hash: keyname.Pseudonym(row.MetricName()),
+		PeakAt: display.Time{Time: row.PeakAt}, CooledAt: display.Time{Time: row.CooledAt()}, First: display.Time{Time: row.FirstSeen}, Last: display.Time{Time: row.LastSeen},
+		Hash: display.Pseudonym(row.MetricName()),
 	}
 	base, ok := row.Base()
 	if !ok || h.options.Shards == nil {
@@ -115,7 +114,7 @@ func (h *Heat) describe(ctx context.Context, row heat.KeyHeat, current []heat.Ke
 	}
 	out.Type, out.Name, out.Shards = string(base.Type), base.Name, entry.History.Newest()
 	out.ShardsBefore = out.Shards
-	s := heat.ShardingOf(base.Type, entry.History, h.options.Shards.Partitions(kind.Of(base.Type).Table))
+	s := heat.ShardingOf(base.Type, entry.History, h.options.Shards.Partitions(schema.TraitsOf(base.Type).Table))
 	s.Commands = h.options.Commands
 	for i, c := range changed[base.String()] {
 		if i == 0 {

@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
@@ -40,7 +40,7 @@ func TestHotBoards(t *testing.T) {
 	}
 	want := "Using at least 70% of a partition's 1,000 WCU/s. Increase from 4 to 16 write shards." // 23 are needed, but the bound for four known partitions is 16
 	if board.Type != "board" || board.Index != "by_rank" || board.Name != "a#b" || board.Shards != 4 || board.Rate != 700 || board.Advice != want ||
-		board.PeakAt.String() != now.Format(schema.TimeLayout) || board.Hash != keyname.Pseudonym("L#a#b") {
+		board.PeakAt.String() != now.Format(schema.TimeLayout) || board.Hash != display.Pseudonym("L#a#b") {
 		t.Errorf("a board: %+v", board)
 	}
 }

@@ -15,10 +15,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/jsontime"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -54,7 +53,7 @@ type measureAnswer struct {
 }
 
 // exact is a number with all its digits.
-type exact struct{ measures.Decimal }
+type exact struct{ parts.Decimal }
 
 // Schema describes the number in the OpenAPI document.
 func (exact) Schema(huma.Registry) *huma.Schema { return httpapi.NumberSchema("With all its digits") }
@@ -101,13 +100,13 @@ type bucketRange struct {
 	oldest   time.Time // buckets that ended earlier have expired, although fragments of them may exist
 
 	mu    sync.Mutex
-	sums  map[time.Time]*measures.Part // by start
-	daily bool                         // some rollups are of days
+	sums  map[time.Time]*parts.Rollup // by start
+	daily bool                        // some rollups are of days
 }
 
 // rangeOf validates the parameters, and returns the range with its defaults.
 func (r *rollupReader) rangeOf(in *rollupsInput, now time.Time) (*bucketRange, error) {
-	every, err := jsontime.ParseDuration(in.Every)
+	every, err := display.ParseDuration(in.Every)
 	if err != nil {
 		return nil, httpapi.InvalidAt("query.every", err.Error(), in.Every)
 	}
@@ -126,7 +125,7 @@ func (r *rollupReader) rangeOf(in *rollupsInput, now time.Time) (*bucketRange, e
 	if to.Sub(from) > maxBuckets*every {
 		return nil, httpapi.InvalidAt("query.from", "the range has more than "+strconv.Itoa(maxBuckets)+" buckets", httpapi.FormatTime(in.From.Time))
 	}
-	buckets := &bucketRange{from: from, to: to, every: every, now: now, sums: map[time.Time]*measures.Part{}}
+	buckets := &bucketRange{from: from, to: to, every: every, now: now, sums: map[time.Time]*parts.Rollup{}}
 	if r.retention > 0 {
 		buckets.oldest = now.Add(-r.retention)
 	}
@@ -206,7 +205,7 @@ func (b *bucketRange) addFragment(item dynamo.Item) error {
 	b.daily = b.daily || bucket == shard.Day
 	start = start.Truncate(b.every)
 	if b.sums[start] == nil {
-		b.sums[start] = &measures.Part{}
+		b.sums[start] = &parts.Rollup{}
 	}
 	b.sums[start].Merge(part.Value)
 	return nil

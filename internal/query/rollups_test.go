@@ -14,7 +14,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/measures"
+	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -23,7 +23,7 @@ import (
 // putRollup stores a stream shard's fragment of a rollup, of one event for each number.
 func (r *rig) putRollup(entity string, width shard.Bucket, at time.Time, streamShard string, more dynamo.Item, numbers ...string) {
 	r.t.Helper()
-	p := measures.Part{}.Clone()
+	p := parts.Rollup{}.Clone()
 	for _, n := range numbers {
 		p.Add(map[string]string{"t": n})
 	}

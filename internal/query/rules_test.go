@@ -16,12 +16,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/jsontime"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/board"
-	"github.com/hotshard/hotshard/internal/fold/measures"
+	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -178,7 +178,7 @@ func TestChangesOfARange(t *testing.T) {
 		}
 	}
 	made := func(seconds, before int) heat.Change {
-		return heat.Change{Time: jsontime.Time{Time: at(seconds)}, By: "ingest", Before: before, Shards: 4}
+		return heat.Change{Time: display.Time{Time: at(seconds)}, By: "ingest", Before: before, Shards: 4}
 	}
 	if got := throttledAt([]heat.Change{made(1, 2), made(2, 3), made(3, 4)}); !got.Equal(at(2)) || !throttledAt(nil).IsZero() {
 		t.Errorf("throttled at %v", got)
@@ -375,7 +375,7 @@ func TestPagesOfTops(t *testing.T) {
 // TestBrokenFragments checks that a rollup with a fragment that can't be read is an error.
 func TestBrokenFragments(t *testing.T) {
 	at := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
-	b := &bucketRange{from: at, to: at.Add(time.Hour), every: time.Hour, now: at, sums: map[time.Time]*measures.Part{}}
+	b := &bucketRange{from: at, to: at.Add(time.Hour), every: time.Hour, now: at, sums: map[time.Time]*parts.Rollup{}}
 	broken := dynamo.Key(schema.RollupKey("e", shard.Hour, at, "s"))
 	broken["events"] = dynamo.String("x")
 	for name, it := range map[string]dynamo.Item{"a fragment": broken, "a sort key": dynamo.Key("p", "x")} {

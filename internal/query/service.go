@@ -9,12 +9,10 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/heat/windows"
-	"github.com/hotshard/hotshard/internal/base/keyname"
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/display"
+	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/httpapi/docs"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/events"
@@ -45,7 +43,7 @@ type Settings struct {
 	// These are no variables.
 	Deadline time.Duration    // of one request; 0 is the constant
 	ViewAge  time.Duration    // age at which the view of the shard map is refreshed, up to 5s; 0 is the library's
-	Commands keyname.Commands // for the command lines in advice
+	Commands display.Commands // for the command lines in advice
 }
 
 // Deadline bounds the work for one request, with retries: a range over all write shards of many days takes seconds.
@@ -96,19 +94,19 @@ func New(settings Settings, client Client) (*Service, error) {
 	settings.Deadline = cmp.Or(settings.Deadline, Deadline)
 	names, span := settings.names(), cmp.Or(settings.EventRetention, usualSpan)
 	view := shardmap.New(client, settings.ShardMapTable, shardmap.Options{ViewAge: settings.ViewAge})
-	summaries := counters.NewSummaries(client, names.Of(kind.Counter), settings.RollupsTable, view)
-	source := windows.Reader{Client: client, Table: settings.HeatTable}
+	summaries := counters.NewSummaries(client, names.Of(schema.Counter), settings.RollupsTable, view)
+	source := heat.WindowReader{Client: client, Table: settings.HeatTable}
 	return &Service{
 		settings: settings,
 		view:     view,
 		counters: counterReader{
 			summaries: counters.NewCachedSummaries(summaries, settings.SummaryAge),
-			shards:    counters.NewReader(client, names.Of(kind.Counter), view),
+			shards:    counters.NewReader(client, names.Of(schema.Counter), view),
 		},
-		events:   eventReader{events: events.NewReader(client, names.Of(kind.Event), view), span: span},
+		events:   eventReader{events: events.NewReader(client, names.Of(schema.Event), view), span: span},
 		rollups:  rollupReader{client: client, table: settings.RollupsTable, span: span, retention: settings.RollupRetention},
-		boards:   boardReader{client: client, items: names.Of(kind.Board), rollups: settings.RollupsTable, entries: boards.NewReader(client, names.Of(kind.Board), view)},
-		sessions: sessionReader{sessions.NewReader(client, names.Of(kind.Session), view)},
+		boards:   boardReader{client: client, items: names.Of(schema.Board), rollups: settings.RollupsTable, entries: boards.NewReader(client, names.Of(schema.Board), view)},
+		sessions: sessionReader{sessions.NewReader(client, names.Of(schema.Session), view)},
 		shards:   shardReader{view: view},
 		heat: NewHeat(source, HeatOptions{
 			Shards: view, Deadline: settings.Deadline, Now: time.Now, Commands: settings.Commands,
@@ -126,7 +124,7 @@ func Handler(ctx context.Context, settings Settings, client Client, log *slog.Lo
 	}
 	httpapi.Early(ctx, log, "reading the shard map", service.Load)
 	reads := Routes(service)
-	return docs.With(httpapi.New(log, reads), append(others, reads)...), nil
+	return WithDocs(httpapi.New(log, reads), append(others, reads)...), nil
 }
 
 // Load reads the shard map, so that the first call does not wait for it.

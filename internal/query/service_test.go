@@ -10,10 +10,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/base/document"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 )
@@ -144,7 +144,7 @@ type eventsJSON struct {
 func TestEventsPageThroughEqualTimes(t *testing.T) {
 	r := newRig(t)
 	start := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
-	data, err := document.Parse([]byte(`{"b":12345678901234567890,"a":[1.5,null,{"x":"ü"}]}`))
+	data, err := httpapi.ParseDocument([]byte(`{"b":12345678901234567890,"a":[1.5,null,{"x":"ü"}]}`))
 	require.NoError(t, err)
 	for i := range 20 {
 		r.putEvents(events.Event{Entity: "a/b", ID: fmt.Sprintf("%02d", i), Time: start, Data: data})

@@ -10,7 +10,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/hotshard/hotshard/internal/base/document"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
@@ -83,7 +82,7 @@ func (r *sessionReader) get(ctx context.Context, group, id string, now time.Time
 		StartedAt: httpapi.FormatTime(v.Started), RenewedAt: httpapi.FormatTime(v.Renewed), EndsAt: httpapi.FormatTime(v.Ends),
 	}
 	if v.Data != nil {
-		one.Data.RawMessage, err = document.Append(nil, v.Data)
+		one.Data.RawMessage, err = httpapi.AppendDocument(nil, v.Data)
 	}
 	if err != nil {
 		err = fmt.Errorf("session %q of group %q: %w", id, group, err)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -71,7 +70,7 @@ func (r *shardReader) getShards(ctx context.Context, in *shardsInput, now time.T
 	case in.Name == "":
 		return nil, httpapi.InvalidAt("query.name", "type needs a name", nil)
 	}
-	base := schema.BaseKey{Type: kind.Kind(in.Type), Name: string(in.Name)}
+	base := schema.BaseKey{Type: schema.Kind(in.Type), Name: string(in.Name)}
 	entry, err := r.view.Read(ctx, base.String())
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/heat/windows"
+	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/metrics"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
@@ -143,7 +143,7 @@ func deliver(t *testing.T, one bool, client faulty, names schema.Names) (stop fu
 func counted(t *testing.T, db *dynamodb.Client, names schema.Names, from time.Time) map[string]uint64 {
 	t.Helper()
 	units := map[string]uint64{}
-	for window, err := range (windows.Reader{Client: db, Table: names.Heat, Consistent: true}).All(t.Context(), from.Add(-time.Minute), time.Now().Add(time.Minute)) {
+	for window, err := range (heat.WindowReader{Client: db, Table: names.Heat, Consistent: true}).All(t.Context(), from.Add(-time.Minute), time.Now().Add(time.Minute)) {
 		require.NoError(t, errors.Join(append(window.Unreadable, err)...))
 		for _, it := range window.Items {
 			for _, k := range it.Keys {

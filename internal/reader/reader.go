@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
-	"github.com/hotshard/hotshard/internal/base/schedule"
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/fold/compact"
 	"github.com/hotshard/hotshard/internal/hotkeys"
@@ -44,7 +43,7 @@ func New(detector Detector, aggregator Aggregator, log *slog.Logger, now func() 
 	for task, run := range map[string]func(context.Context, string) ([]byte, error){
 		hotkeys.HeatTask: detector.Task, hotkeys.ShrinkTask: detector.Task, compact.Task: aggregator.Task, fold.BoardsTask: aggregator.Task,
 	} {
-		name, _ := schedule.Parse([]byte(task))
+		name, _ := ddbstream.ParseTask([]byte(task))
 		h.tasks[name] = run
 	}
 	return h
@@ -58,7 +57,7 @@ func New(detector Detector, aggregator Aggregator, log *slog.Logger, now func() 
 // same again, and folds change nothing. Later records of the stream shard wait meanwhile. The detector gets no batch that
 // is older than [hotkeys.RecordAge]: after an hour its errors hold up no fold.
 func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
-	if name, ok := schedule.Parse(payload); ok {
+	if name, ok := ddbstream.ParseTask(payload); ok {
 		if run := h.tasks[name]; run != nil {
 			return run(ctx, name)
 		}

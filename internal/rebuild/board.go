@@ -7,12 +7,11 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/fold/board"
-	"github.com/hotshard/hotshard/internal/fold/marks"
 	"github.com/hotshard/hotshard/internal/fold/parts"
-	"github.com/hotshard/hotshard/internal/fold/scan"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
@@ -93,12 +92,12 @@ func tooOld(expires int64, now time.Time) bool {
 	return expires != 0 && expires <= now.Add(safety).Unix()
 }
 
-func (p *period) prove(ctx context.Context, s *reading) (marks.Proof, error) {
+func (p *period) prove(ctx context.Context, s *reading) (parts.Proof, error) {
 	proof, err := p.marker.Beside(ctx, p.Period, s.entries.players)
 	if proof.Missing != "" || err != nil {
 		return proof, err
 	}
-	return proof, scan.Wait(ctx, s.begun.Add(p.o.IndexLag).Sub(p.o.Now()))
+	return proof, dynamo.WaitFor(ctx, s.begun.Add(p.o.IndexLag).Sub(p.o.Now()))
 }
 
 func (p *period) unchanged(first, second *reading) bool {

@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/fold/parts"
@@ -23,7 +22,7 @@ import (
 )
 
 func boardTarget(name string) schema.Target {
-	return schema.Target{Base: schema.BaseKey{Type: kind.Board, Name: name}, Period: "all"}
+	return schema.Target{Base: schema.BaseKey{Type: schema.Board, Name: name}, Period: "all"}
 }
 
 // score writes scores, each as "player points".

@@ -10,7 +10,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/rebuild"
@@ -129,7 +128,7 @@ func TestExpiringPeriodsAreLeft(t *testing.T) {
 func TestPeriodsOfABoard(t *testing.T) {
 	at := time.Date(2026, 1, 6, 12, 0, 0, 0, time.UTC)
 	a := newRig(t).checker(func(o *rebuild.Options) { o.Now = func() time.Time { return at } })
-	list, err := a.Targets(schema.BaseKey{Type: kind.Board, Name: "b"}, rebuild.Range{From: at.Add(-48 * time.Hour)})
+	list, err := a.Targets(schema.BaseKey{Type: schema.Board, Name: "b"}, rebuild.Range{From: at.Add(-48 * time.Hour)})
 	var got []string
 	for _, target := range list {
 		got = append(got, target.Period)
@@ -137,10 +136,10 @@ func TestPeriodsOfABoard(t *testing.T) {
 	if want := "all 2026-01-04 2026-01-05 2026-01-06 2026-W01 2026-W02 2026-01"; err != nil || strings.Join(got, " ") != want {
 		t.Errorf("%q, want %q, %v", got, want, err)
 	}
-	if list, err = a.Targets(schema.BaseKey{Type: kind.Board, Name: "b"}, rebuild.Range{}); err != nil || len(list) != 1+39+7+3 {
+	if list, err = a.Targets(schema.BaseKey{Type: schema.Board, Name: "b"}, rebuild.Range{}); err != nil || len(list) != 1+39+7+3 {
 		t.Errorf("%d periods, %v", len(list), err)
 	}
-	if _, err = a.Targets(schema.BaseKey{Type: kind.Board, Name: "b"}, rebuild.Range{From: at.AddDate(-100, 0, 0)}); err == nil {
+	if _, err = a.Targets(schema.BaseKey{Type: schema.Board, Name: "b"}, rebuild.Range{From: at.AddDate(-100, 0, 0)}); err == nil {
 		t.Error("Targets accepts a range of a century")
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/marks"
-	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -16,7 +14,7 @@ import (
 // events checks event rollups, bucket by bucket.
 type events struct {
 	*tools
-	store *parts.Store[measures.Part]
+	store *parts.Store[parts.Rollup]
 }
 
 // hasRule reports whether the rules would make an event rollup.
@@ -61,7 +59,7 @@ func (e *events) tooOld(b parts.Bucket) bool {
 }
 
 // readFragments returns the fragments of a rollup, or an error if any of them can't be read.
-func (e *events) readFragments(ctx context.Context, b parts.Bucket) (read []parts.Part[measures.Part], err error) {
+func (e *events) readFragments(ctx context.Context, b parts.Bucket) (read []parts.Part[parts.Rollup], err error) {
 	read, err = e.store.Read(ctx, b.Key())
 	if err == nil {
 		err = parts.Damage(read)
@@ -115,8 +113,8 @@ type bucket struct {
 
 // comparison is one reading of a rollup and then of its events. In this order, the rollup counts no unread event.
 type comparison struct {
-	read   []parts.Part[measures.Part]
-	rollup measures.Part
+	read   []parts.Part[parts.Rollup]
+	rollup parts.Rollup
 	events *happened
 }
 
@@ -182,7 +180,7 @@ func (b *bucket) evaluate(c *comparison) (r Result, done bool) {
 	return Result{}, !c.rollup.Restated && len(c.events.twice) == 0 && equal(c.rollup, c.events.sum)
 }
 
-func (b *bucket) prove(ctx context.Context, c *comparison) (marks.Proof, error) {
+func (b *bucket) prove(ctx context.Context, c *comparison) (parts.Proof, error) {
 	return b.marker.Around(ctx, b.Bucket, c.events.places)
 }
 
@@ -232,7 +230,7 @@ func (b *bucket) inOtherWidth(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if slices.ContainsFunc(read, func(p parts.Part[measures.Part]) bool { return p.Value.Events != 0 && p.Counts(b.o.Now()) }) {
+		if slices.ContainsFunc(read, func(p parts.Part[parts.Rollup]) bool { return p.Value.Events != 0 && p.Counts(b.o.Now()) }) {
 			return o.Label(), nil
 		}
 	}

@@ -11,9 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
@@ -21,12 +19,12 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-func (r *rig) parts(t testing.TB, entity string, at time.Time) []parts.Part[measures.Part] {
+func (r *rig) parts(t testing.TB, entity string, at time.Time) []parts.Part[parts.Rollup] {
 	t.Helper()
 	return r.read(t, parts.Bucket{Entity: entity, Width: shard.Hour, Start: at})
 }
 
-func (r *rig) read(t testing.TB, b parts.Bucket) []parts.Part[measures.Part] {
+func (r *rig) read(t testing.TB, b parts.Bucket) []parts.Part[parts.Rollup] {
 	t.Helper()
 	list, err := parts.NewEvents(r.db, r.names.Rollups, time.Now).Read(context.Background(), b.Key())
 	require.NoError(t, err)
@@ -49,7 +47,7 @@ func (r *rig) part(t testing.TB, entity string, at time.Time) (pk, sk string) {
 func (r *rig) awaitRestated(t testing.TB, entity string, at time.Time) {
 	t.Helper()
 	enginetest.Eventually(t, func() bool {
-		return slices.ContainsFunc(r.parts(t, entity, at), func(p parts.Part[measures.Part]) bool { return p.Value.Restated })
+		return slices.ContainsFunc(r.parts(t, entity, at), func(p parts.Part[parts.Rollup]) bool { return p.Value.Restated })
 	})
 }
 
@@ -62,7 +60,7 @@ func (r *rig) folded(t testing.TB, entity string, at time.Time, events int64) {
 // wantNoMarkers checks that checks deleted their stream markers.
 func (r *rig) wantNoMarkers(t *testing.T) {
 	t.Helper()
-	for _, table := range kind.Tables() {
+	for _, table := range schema.StreamTables() {
 		for _, it := range enginetest.Scan(t, r.db, r.names.Table(table)) {
 			if _, ok := schema.ParseMark(dynamo.Text(it, schema.SK)); ok {
 				t.Errorf("a stream marker is left in %s: %v", table, it)

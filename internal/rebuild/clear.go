@@ -7,8 +7,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
@@ -55,7 +55,7 @@ func (p *period) checkPlayers(ctx context.Context, k *kept, checked Result) (Res
 	}
 	found, err := dynamo.BatchGet(ctx, p.client, p.o.Names.Items, keys, true)
 	if gone := len(keys) - len(found); gone > 0 && err == nil {
-		return finding(Wrong, fmt.Sprintf("the top has %s gone from the board: the aggregator looks at it again within minutes", keyname.Several(gone, "player"))), p.noteTop(ctx)
+		return finding(Wrong, fmt.Sprintf("the top has %s gone from the board: the aggregator looks at it again within minutes", display.Several(gone, "player"))), p.noteTop(ctx)
 	}
 	return checked, err
 }

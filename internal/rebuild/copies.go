@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -73,7 +72,7 @@ func (b *bucket) removeCopies(ctx context.Context, e *happened) (all bool, err e
 
 // removeCopy deletes a copy if the copy that reads return is stored; otherwise it returns parts.ErrMoved.
 func (b *bucket) removeCopy(ctx context.Context, c copied) error {
-	table := aws.String(b.o.Names.Of(kind.Event))
+	table := aws.String(b.o.Names.Of(schema.Event))
 	_, err := b.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
 		{ConditionCheck: &types.ConditionCheck{
 			TableName: table, Key: dynamo.Key(placeOf(b.Bucket, c.kept), c.sk), ConditionExpression: aws.String("attribute_exists(" + schema.PK + ")"),

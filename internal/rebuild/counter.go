@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -29,7 +28,7 @@ func (c *counters) check(ctx context.Context, t schema.Target) (Result, error) {
 
 // targets returns the whole counter: it has no time.
 func (c *counters) targets(name string, _ Range) ([]schema.Target, error) {
-	return []schema.Target{{Base: schema.BaseKey{Type: kind.Counter, Name: name}}}, nil
+	return []schema.Target{{Base: schema.BaseKey{Type: schema.Counter, Name: name}}}, nil
 }
 
 // on checks a counter on its first most write shards. If a concurrent change prevents a repair, it checks them again.

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/fold/parts"
@@ -37,7 +36,7 @@ func (a *Checker) All(r Range) Source {
 				return a.scanner.Table(ctx, table, attributes, func(page []item) error { return d.emitPage(page, targetOf) })
 			})
 		}
-		for _, table := range kind.Tables() {
+		for _, table := range schema.StreamTables() {
 			scan(a.o.Names.Table(table), "pk, sk, rev, value, "+schema.Counts, a.itemTarget)
 		}
 		scan(a.o.Names.Rollups, "pk, sk", func(_ item, pk, sk string) (schema.Target, bool) { return a.ruled(pk, sk) })
@@ -70,7 +69,7 @@ func (a *Checker) itemTarget(it item, pk, sk string) (schema.Target, bool) {
 		return t, ok
 	}
 	key, err := schema.ParseKey(pk)
-	if err != nil || kind.Of(key.Base.Type).Summary != kind.Partials || key.Shard > 0 || sk != schema.SoleSK {
+	if err != nil || schema.TraitsOf(key.Base.Type).Summary != schema.PartialSummary || key.Shard > 0 || sk != schema.SoleSK {
 		return schema.Target{}, false
 	}
 	s := source{}

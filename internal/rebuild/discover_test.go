@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/test/require"
@@ -18,7 +17,7 @@ import (
 )
 
 func nameOf(t schema.Target) string {
-	if t.Base.Type == kind.Counter {
+	if t.Base.Type == schema.Counter {
 		return t.Base.String()
 	}
 	return schema.EventTarget(t.Base.Name, t.Bucket, t.Start)
@@ -112,7 +111,7 @@ func TestBucketsOfAnEntity(t *testing.T) {
 		{"e", time.Hour, rebuild.Range{From: now.Add(-48 * time.Hour), To: now}, "2026-01-03T14", "2026-01-05T12", 47},
 		{"d/x", time.Hour, rebuild.Range{From: now.Add(-2 * time.Hour), To: now.Add(-time.Hour)}, "2026-01-05T12", "2026-01-05T12", 0},
 	} {
-		list, err := a(c.retention).Targets(schema.BaseKey{Type: kind.Event, Name: c.entity}, c.r)
+		list, err := a(c.retention).Targets(schema.BaseKey{Type: schema.Event, Name: c.entity}, c.r)
 		if err != nil || len(list) != c.n {
 			t.Errorf("%+v: %d buckets, %v", c, len(list), err)
 			continue
@@ -121,14 +120,14 @@ func TestBucketsOfAnEntity(t *testing.T) {
 			t.Errorf("%+v: from %v to %v", c, list[0].Start, list[c.n-1].Start)
 		}
 	}
-	if _, err := a(0).Targets(schema.BaseKey{Type: kind.Event, Name: "e"}, rebuild.Range{}); err == nil || !strings.Contains(err.Error(), "set a start") {
+	if _, err := a(0).Targets(schema.BaseKey{Type: schema.Event, Name: "e"}, rebuild.Range{}); err == nil || !strings.Contains(err.Error(), "set a start") {
 		t.Errorf("without a start: %v", err)
 	}
-	if _, err := a(0).Targets(schema.BaseKey{Type: kind.Event, Name: "e"}, rebuild.Range{From: now.AddDate(-12, 0, 0)}); err == nil || !strings.Contains(err.Error(), "at most 100000") {
+	if _, err := a(0).Targets(schema.BaseKey{Type: schema.Event, Name: "e"}, rebuild.Range{From: now.AddDate(-12, 0, 0)}); err == nil || !strings.Contains(err.Error(), "at most 100000") {
 		t.Errorf("too many: %v", err)
 	}
 	r.rules = rules(t, `[]`)
-	if _, err := a(0).Targets(schema.BaseKey{Type: kind.Event, Name: "e"}, rebuild.Range{From: now}); err == nil || !strings.Contains(err.Error(), "no rule") {
+	if _, err := a(0).Targets(schema.BaseKey{Type: schema.Event, Name: "e"}, rebuild.Range{From: now}); err == nil || !strings.Contains(err.Error(), "no rule") {
 		t.Errorf("without a rule: %v", err)
 	}
 }

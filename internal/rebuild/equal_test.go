@@ -7,14 +7,14 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/hotshard/hotshard/internal/fold/measures"
+	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
 // TestOrderIsNoDifference adds the same events to fragments in two orders and splits. Some have more
 // fields than a fragment keeps, or numbers that it skips. The sums are equal, also after a repair.
 func TestOrderIsNoDifference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		fields := rapid.SampledFrom([]int{1, measures.MaxMeasures - 1, measures.MaxMeasures, measures.MaxMeasures + 1, 3 * measures.MaxMeasures}).Draw(t, "fields")
+		fields := rapid.SampledFrom([]int{1, parts.MaxMeasures - 1, parts.MaxMeasures, parts.MaxMeasures + 1, 3 * parts.MaxMeasures}).Draw(t, "fields")
 		var list []map[string]string
 		for range rapid.IntRange(1, 60).Draw(t, "events") {
 			numbers := map[string]string{}
@@ -24,10 +24,10 @@ func TestOrderIsNoDifference(t *testing.T) {
 			}
 			list = append(list, numbers)
 		}
-		split := func(order []map[string]string) (sum measures.Part) {
-			var stored [3]measures.Part
+		split := func(order []map[string]string) (sum parts.Rollup) {
+			var stored [3]parts.Rollup
 			for i := range stored {
-				stored[i] = measures.Part{}.Clone()
+				stored[i] = parts.Rollup{}.Clone()
 			}
 			for _, numbers := range order {
 				stored[rapid.IntRange(0, 2).Draw(t, "part")].Add(numbers)
@@ -52,7 +52,7 @@ func TestOrderIsNoDifference(t *testing.T) {
 				t.Fatalf("%s is no longer in %+v", field, total)
 			}
 		}
-		if want := min(len(e.sum.Measures), max(measures.MaxMeasures, seen)); len(total.Measures) != want {
+		if want := min(len(e.sum.Measures), max(parts.MaxMeasures, seen)); len(total.Measures) != want {
 			t.Fatalf("%d fields, want %d", len(total.Measures), want)
 		}
 		if !equal(total, e.sum) || !equal(total, rollup) && !crowded(rollup) {
@@ -63,7 +63,7 @@ func TestOrderIsNoDifference(t *testing.T) {
 }
 
 // wantDifferent checks that each change of a rollup is a difference.
-func wantDifferent(t *rapid.T, rollup, events measures.Part) {
+func wantDifferent(t *rapid.T, rollup, events parts.Rollup) {
 	changed := rollup.Clone()
 	changed.Events++
 	if equal(changed, events) {

@@ -12,9 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -22,13 +20,13 @@ import (
 
 // happened has the sums of a bucket's events, as they are stored.
 type happened struct {
-	sum        measures.Part // each event once
-	copies     measures.Part // the other copies of events that are on several write shards
-	twice      []copied      // where those are, the first maxCopies
-	places     []string      // partition keys that may have, or had, events
-	expires    int64         // earliest expiry of any of their days, Unix seconds; 0 if none expires
-	unreadable int           // events
-	fault      string        // of the first unreadable event
+	sum        parts.Rollup // each event once
+	copies     parts.Rollup // the other copies of events that are on several write shards
+	twice      []copied     // where those are, the first maxCopies
+	places     []string     // partition keys that may have, or had, events
+	expires    int64        // earliest expiry of any of their days, Unix seconds; 0 if none expires
+	unreadable int          // events
+	fault      string       // of the first unreadable event
 }
 
 // stored is an event's item on a write shard.
@@ -41,7 +39,7 @@ type stored struct {
 type eventSums struct {
 	*bucket
 	entry shardmap.Entry
-	sums  []*measures.Part // by write shard; nil for one without events
+	sums  []*parts.Rollup // by write shard; nil for one without events
 	found *happened
 }
 
@@ -56,7 +54,7 @@ const (
 // copies of an event follow each other, and buffers a page of each write shard. Stream markers and the
 // controller's probes don't count.
 func (b *bucket) readEvents(ctx context.Context) (*happened, error) {
-	entry, err := b.entryOf(ctx, schema.BaseKey{Type: kind.Event, Name: b.Entity})
+	entry, err := b.entryOf(ctx, schema.BaseKey{Type: schema.Event, Name: b.Entity})
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +62,7 @@ func (b *bucket) readEvents(ctx context.Context) (*happened, error) {
 	for n := range streams {
 		streams[n] = b.stream(n, max(minPage, pageItems/len(streams)))
 	}
-	r := &eventSums{bucket: b, entry: entry, sums: make([]*measures.Part, len(streams)), found: &happened{}}
+	r := &eventSums{bucket: b, entry: entry, sums: make([]*parts.Rollup, len(streams)), found: &happened{}}
 	merged, err := dynamo.NewMerge(ctx, streams, false)
 	if err == nil {
 		merged.Ahead = true
@@ -85,7 +83,7 @@ func (b *bucket) readEvents(ctx context.Context) (*happened, error) {
 // placeOf returns the partition key of a bucket's events on a write shard.
 func placeOf(b parts.Bucket, writeShard int) string {
 	return schema.Key{
-		Base:   schema.BaseKey{Type: kind.Event, Name: b.Entity},
+		Base:   schema.BaseKey{Type: schema.Event, Name: b.Entity},
 		Bucket: schema.EventBucket.Label(b.Start, 0), Shard: writeShard,
 	}.String()
 }
@@ -93,7 +91,7 @@ func placeOf(b parts.Bucket, writeShard int) string {
 // stream reads the events of a write shard in the bucket's time, so many a page. It drops other items, as folds do.
 func (b *bucket) stream(writeShard, page int) *dynamo.Stream {
 	return &dynamo.Stream{Client: b.client, Sort: schema.SK, Order: writeShard, Input: &dynamodb.QueryInput{
-		TableName: aws.String(b.o.Names.Of(kind.Event)), ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(page)),
+		TableName: aws.String(b.o.Names.Of(schema.Event)), ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(page)),
 		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
 		ExpressionAttributeValues: item{
 			":pk":  dynamo.String(placeOf(b.Bucket, writeShard)),
@@ -145,7 +143,7 @@ func (r *eventSums) addEvent(same []stored) {
 	})
 	for i, s := range same {
 		if r.sums[s.writeShard] == nil {
-			sum := measures.Part{}.Clone()
+			sum := parts.Rollup{}.Clone()
 			r.sums[s.writeShard] = &sum
 		}
 		r.addItem(s, id, i > 0)
@@ -163,7 +161,7 @@ func (r *eventSums) addItem(s stored, id string, another bool) {
 	numbers, err := r.o.Rules.Numbers(r.Entity, s.item)
 	switch {
 	case err == nil && another:
-		one := measures.Part{}.Clone()
+		one := parts.Rollup{}.Clone()
 		one.Add(numbers)
 		r.found.copies.Merge(one)
 	case err == nil:
@@ -183,10 +181,10 @@ func (e *happened) faults() string {
 
 // all returns the sum of all copies, as folds add them up, with the minima and maxima of the events that reads return:
 // the removal of a copy subtracts none.
-func (e *happened) all() measures.Part {
+func (e *happened) all() parts.Rollup {
 	all := e.sum.Clone()
 	all.Merge(e.copies)
-	all, _ = all.Narrow(measures.Extremes(e.sum.Measures))
+	all, _ = all.Narrow(parts.Extremes(e.sum.Measures))
 	return all
 }
 
@@ -198,7 +196,7 @@ func (e *happened) same(other *happened) bool {
 // total returns the figures that a rollup should have. Copies are in it, since the aggregator subtracts
 // those that are removed. If the events have more fields than a fold keeps, the rollup's fields stay, so
 // that readers keep seeing them, and then the first by name.
-func (e *happened) total(rollup measures.Part) measures.Part {
+func (e *happened) total(rollup parts.Rollup) parts.Rollup {
 	total := e.all()
 	var seen, others []string
 	for _, field := range slices.Sorted(maps.Keys(total.Measures)) {
@@ -208,7 +206,7 @@ func (e *happened) total(rollup measures.Part) measures.Part {
 			others = append(others, field)
 		}
 	}
-	free := max(0, measures.MaxMeasures-len(seen))
+	free := max(0, parts.MaxMeasures-len(seen))
 	dropped := slices.Concat(seen[min(len(seen), parts.MaxFields):], others[min(len(others), free):])
 	for _, field := range dropped {
 		total.Skipped += total.Measures[field].N
@@ -222,7 +220,7 @@ func (e *happened) total(rollup measures.Part) measures.Part {
 // If the events have more fields than a fragment keeps, their order decides which fields and
 // numbers a fragment has, and the others are skipped. Then equal can only check that every number
 // is in a measure or skipped.
-func equal(rollup, events measures.Part) bool {
+func equal(rollup, events parts.Rollup) bool {
 	if !crowded(rollup) && !crowded(events) {
 		return rollup.Same(events)
 	}
@@ -230,11 +228,11 @@ func equal(rollup, events measures.Part) bool {
 }
 
 // crowded reports whether fields may have been left out of measures.
-func crowded(p measures.Part) bool {
-	return len(p.Measures) > measures.MaxMeasures || len(p.Measures) == measures.MaxMeasures && p.Skipped > 0
+func crowded(p parts.Rollup) bool {
+	return len(p.Measures) > parts.MaxMeasures || len(p.Measures) == parts.MaxMeasures && p.Skipped > 0
 }
 
-func numbersIn(p measures.Part) int64 {
+func numbersIn(p parts.Rollup) int64 {
 	n := p.Skipped
 	for _, m := range p.Measures {
 		n += m.N

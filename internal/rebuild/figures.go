@@ -7,20 +7,20 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hotshard/hotshard/internal/base/keyname"
-	"github.com/hotshard/hotshard/internal/fold/measures"
+	"github.com/hotshard/hotshard/internal/base/display"
+	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
 // Figures are the numbers of a summary or of its items: the rev and value of a counter's write
 // shard, the events of a bucket, or the entries of a board.
 type Figures struct {
-	Rev      *big.Int                    `json:"rev,omitempty"`
-	Value    *big.Int                    `json:"value,omitempty"`
-	Events   *int64                      `json:"events,omitempty"`
-	Entries  *int64                      `json:"entries,omitempty"`
-	Measures map[string]measures.Measure `json:"measures,omitempty"` // by field
-	Skipped  int64                       `json:"skipped,omitempty"`
-	Restated bool                        `json:"restated,omitempty"`
+	Rev      *big.Int                 `json:"rev,omitempty"`
+	Value    *big.Int                 `json:"value,omitempty"`
+	Events   *int64                   `json:"events,omitempty"`
+	Entries  *int64                   `json:"entries,omitempty"`
+	Measures map[string]parts.Measure `json:"measures,omitempty"` // by field
+	Skipped  int64                    `json:"skipped,omitempty"`
+	Restated bool                     `json:"restated,omitempty"`
 }
 
 // figuresOf returns nil for a nil state.
@@ -31,7 +31,7 @@ func figuresOf(s *state) *Figures {
 	return &Figures{Rev: s.rev, Value: s.value}
 }
 
-func figuresOfEvents(p measures.Part) *Figures {
+func figuresOfEvents(p parts.Rollup) *Figures {
 	return &Figures{Events: &p.Events, Skipped: p.Skipped, Restated: p.Restated, Measures: p.Measures}
 }
 
@@ -52,11 +52,11 @@ func (f *Figures) text(other *Figures) string {
 	case f.Rev != nil:
 		return fmt.Sprintf("%s (rev %s)", f.Value, f.Rev)
 	case f.Entries != nil:
-		return keyname.Several(int(*f.Entries), "entry")
+		return display.Several(int(*f.Entries), "entry")
 	case f.Events == nil:
 		return ""
 	}
-	words := []string{keyname.Several(int(*f.Events), "event")}
+	words := []string{display.Several(int(*f.Events), "event")}
 	for _, field := range f.differing(other) {
 		m, ok := f.Measures[field]
 		if !ok {
@@ -66,7 +66,7 @@ func (f *Figures) text(other *Figures) string {
 		words = append(words, fmt.Sprintf("%.40q: %d, sum %s, min %s, max %s", field, m.N, m.Sum, m.Min, m.Max))
 	}
 	if other == nil || f.Skipped != other.Skipped {
-		words = append(words, keyname.Several(int(f.Skipped), "number")+" skipped")
+		words = append(words, display.Several(int(f.Skipped), "number")+" skipped")
 	}
 	return strings.Join(words, "; ")
 }
@@ -78,7 +78,7 @@ func (f *Figures) differing(other *Figures) (fields []string) {
 	if other == nil {
 		return nil
 	}
-	all := map[string]measures.Measure{}
+	all := map[string]parts.Measure{}
 	maps.Copy(all, f.Measures)
 	maps.Copy(all, other.Measures)
 	for _, field := range slices.Sorted(maps.Keys(all)) {

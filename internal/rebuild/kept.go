@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
@@ -56,7 +56,7 @@ func (p *period) readKept(ctx context.Context) (k *kept, err error) {
 		case sum.Damage != nil:
 			k.sumFault = sum.Damage.Error()
 		case sum.Counts(p.o.Now()) && !sum.Value.Same(k.sum):
-			k.sumFault = "it has " + keyname.Several(int(sum.Value.Total()), "entry")
+			k.sumFault = "it has " + display.Several(int(sum.Value.Total()), "entry")
 		}
 	}
 	for _, part := range k.parts {
@@ -131,7 +131,7 @@ func (k *kept) compare(entries *ranking) (list []Finding) {
 		list = append(list, Finding{State: Wrong, Detail: "the stored sum of the histogram: " + k.sumFault})
 	}
 	if len(entries.late) > 0 && !k.rows {
-		list = append(list, Finding{State: Wrong, Detail: "outdated rows in the index, which no task moves, of " + keyname.Several(len(entries.late), "entry")})
+		list = append(list, Finding{State: Wrong, Detail: "outdated rows in the index, which no task moves, of " + display.Several(len(entries.late), "entry")})
 	}
 	if why := k.whyTop(entries); why != "" {
 		f := Finding{State: Wrong, Detail: "the top: " + why}

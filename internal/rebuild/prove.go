@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/hotshard/hotshard/internal/fold/marks"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
@@ -16,7 +15,7 @@ type subject[L any] interface {
 	// judge returns the result of a reading that needs no proof; done is false for others.
 	evaluate(L) (r Result, done bool)
 	// prove waits until all earlier writes are folded, or returns what is missing.
-	prove(context.Context, L) (marks.Proof, error)
+	prove(context.Context, L) (parts.Proof, error)
 	unchanged(first, second L) bool
 	// repair handles a summary that is at rest and differs from its items. It returns
 	// parts.ErrMoved if the summary has changed since.

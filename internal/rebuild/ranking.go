@@ -13,10 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/board"
-	"github.com/hotshard/hotshard/internal/fold/marks"
+	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
@@ -43,7 +42,7 @@ func (r *ranking) samePlaces(other *ranking) bool {
 
 // readRanking reads all entries of a board's period, and keeps the first places.
 func (p *period) readRanking(ctx context.Context, first int) (*ranking, error) {
-	entry, err := p.entryOf(ctx, schema.BaseKey{Type: kind.Board, Name: p.Board})
+	entry, err := p.entryOf(ctx, schema.BaseKey{Type: schema.Board, Name: p.Board})
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +66,7 @@ func (p *period) readRanking(ctx context.Context, first int) (*ranking, error) {
 			mu.Lock()
 			for _, it := range entries {
 				player, ok := all.addItem(it)
-				if ok && own <= marks.MaxOwn/most {
+				if ok && own <= parts.MaxOwn/most {
 					all.players = append(all.players, player)
 					own++
 				}

@@ -29,12 +29,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
-	"github.com/hotshard/hotshard/internal/fold/marks"
 	"github.com/hotshard/hotshard/internal/fold/parts"
-	"github.com/hotshard/hotshard/internal/fold/scan"
 	"github.com/hotshard/hotshard/pkg/shard/client"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -42,7 +39,7 @@ import (
 // Client has the DynamoDB calls that a check makes. It must retry failed calls itself.
 type Client interface {
 	parts.Client
-	marks.Client
+	parts.MarkerClient
 	shardmap.Client
 	client.BatchGetter
 	client.Scanner
@@ -69,7 +66,7 @@ type Options struct {
 	Wait        time.Duration    // how long to wait for folds in flight, of which a repair of a counter needs none; 0 doesn't wait
 	Poll        time.Duration    // between two reads while waiting; default 500 ms
 	Concurrency int              // targets at a time; default 32
-	ReadUnits   int              // RCU/s that table scans consume at most; default scan.ReadUnits
+	ReadUnits   int              // RCU/s that table scans consume at most; default dynamo.ScanUnits
 	Now         func() time.Time // default time.Now
 }
 
@@ -83,7 +80,7 @@ const (
 // withDefaults returns the options with their defaults.
 func (o Options) withDefaults() Options {
 	o.IndexLag, o.Poll = cmp.Or(o.IndexLag, defaultIndexLag), cmp.Or(o.Poll, defaultPoll)
-	o.Concurrency, o.ReadUnits = cmp.Or(o.Concurrency, defaultConcurrency), cmp.Or(o.ReadUnits, scan.ReadUnits)
+	o.Concurrency, o.ReadUnits = cmp.Or(o.Concurrency, defaultConcurrency), cmp.Or(o.ReadUnits, dynamo.ScanUnits)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -96,8 +93,8 @@ type Checker struct {
 	counters *counters
 	events   *events
 	boards   *rankings
-	checks   map[kind.Summary]summaryCheck // the same three, by form of summary
-	scanner  *scan.Scanner
+	checks   map[schema.Summary]summaryCheck // the same three, by form of summary
+	scanner  *dynamo.Scanner
 }
 
 // New returns a Checker.
@@ -105,14 +102,14 @@ func New(o Options, client Client) *Checker {
 	o = o.withDefaults()
 	t := &tools{
 		o: o, client: client, shards: shardmap.New(client, o.Names.ShardMap, shardmap.Options{}),
-		marker: marks.New(marks.Options{Names: o.Names, Wait: o.Wait, Poll: o.Poll, Now: o.Now}, client),
+		marker: parts.NewMarker(parts.MarkerOptions{Names: o.Names, Wait: o.Wait, Poll: o.Poll, Now: o.Now}, client),
 	}
 	a := &Checker{
-		tools: t, counters: &counters{t}, scanner: scan.New(client, o.ReadUnits),
+		tools: t, counters: &counters{t}, scanner: dynamo.NewScanner(client, o.ReadUnits),
 		events: &events{t, parts.NewEvents(client, o.Names.Rollups, o.Now)},
 		boards: &rankings{t, parts.NewHistograms(client, o.Names.Rollups, o.Now)},
 	}
-	a.checks = map[kind.Summary]summaryCheck{kind.Partials: a.counters, kind.Rollups: a.events, kind.Ranking: a.boards}
+	a.checks = map[schema.Summary]summaryCheck{schema.PartialSummary: a.counters, schema.RollupSummary: a.events, schema.RankingSummary: a.boards}
 	return a
 }
 
@@ -127,7 +124,7 @@ type summaryCheck interface {
 // Targets returns a base key's targets in a range. The kind sets the default of a bound that is
 // zero. It returns an error for a range with too many targets.
 func (a *Checker) Targets(base schema.BaseKey, r Range) ([]schema.Target, error) {
-	check, known := a.checks[kind.Of(base.Type).Summary]
+	check, known := a.checks[schema.TraitsOf(base.Type).Summary]
 	if !known {
 		return nil, fmt.Errorf("rebuild: there are no summaries of type %q", base.Type)
 	}
@@ -138,7 +135,7 @@ func (a *Checker) Targets(base schema.BaseKey, r Range) ([]schema.Target, error)
 // period. The result has what is wrong with the target. An error is about DynamoDB or ctx, and
 // means that the check of the target did not finish.
 func (a *Checker) Check(ctx context.Context, t schema.Target) (Result, error) {
-	check, known := a.checks[kind.Of(t.Base.Type).Summary]
+	check, known := a.checks[schema.TraitsOf(t.Base.Type).Summary]
 	if !known {
 		return Result{}, fmt.Errorf("rebuild: there are no summaries of type %q", t.Base.Type)
 	}
@@ -155,13 +152,13 @@ type tools struct {
 	o      Options
 	client Client
 	shards *shardmap.Map
-	marker *marks.Marker
+	marker *parts.Marker
 }
 
 type item = dynamo.Item
 
 // pause waits for Options.Poll, or until ctx ends.
-func (t *tools) pause(ctx context.Context) error { return scan.Wait(ctx, t.o.Poll) }
+func (t *tools) pause(ctx context.Context) error { return dynamo.WaitFor(ctx, t.o.Poll) }
 
 // entryOf returns a base key's entry in the shard map.
 func (t *tools) entryOf(ctx context.Context, base schema.BaseKey) (shardmap.Entry, error) {

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -62,17 +61,17 @@ const repairIt = "add --repair"
 
 // Finding describes a target that is, or was, not right.
 type Finding struct {
-	Type       kind.Kind `json:"type"`
-	Name       string    `json:"name"`
-	Bucket     string    `json:"bucket,omitempty"`      // 2026-01-05T13 or 2026-01-05; of an entity
-	Period     string    `json:"period,omitempty"`      // of a board
-	WriteShard *int      `json:"write_shard,omitempty"` // of a counter
-	State      State     `json:"state"`
-	Repaired   bool      `json:"repaired"`
-	Summary    *Figures  `json:"summary,omitempty"` // as found; absent if there is none
-	Items      *Figures  `json:"items,omitempty"`   // as found; absent if there are none
-	Detail     string    `json:"detail,omitempty"`
-	Next       string    `json:"next,omitempty"` // what to do; absent once it is repaired
+	Type       schema.Kind `json:"type"`
+	Name       string      `json:"name"`
+	Bucket     string      `json:"bucket,omitempty"`      // 2026-01-05T13 or 2026-01-05; of an entity
+	Period     string      `json:"period,omitempty"`      // of a board
+	WriteShard *int        `json:"write_shard,omitempty"` // of a counter
+	State      State       `json:"state"`
+	Repaired   bool        `json:"repaired"`
+	Summary    *Figures    `json:"summary,omitempty"` // as found; absent if there is none
+	Items      *Figures    `json:"items,omitempty"`   // as found; absent if there are none
+	Detail     string      `json:"detail,omitempty"`
+	Next       string      `json:"next,omitempty"` // what to do; absent once it is repaired
 }
 
 // describe names the target in all findings, and what to do.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/rebuild"
@@ -142,11 +141,11 @@ func (r *rig) get(t testing.TB, table, pk, sk string) item {
 }
 
 func counterTarget(name string) schema.Target {
-	return schema.Target{Base: schema.BaseKey{Type: kind.Counter, Name: name}}
+	return schema.Target{Base: schema.BaseKey{Type: schema.Counter, Name: name}}
 }
 
 func hourTarget(entity string, at time.Time) schema.Target {
-	return schema.Target{Base: schema.BaseKey{Type: kind.Event, Name: entity}, Bucket: shard.Hour, Start: at}
+	return schema.Target{Base: schema.BaseKey{Type: schema.Event, Name: entity}, Bucket: shard.Hour, Start: at}
 }
 
 // check checks a target and returns the findings.

@@ -15,7 +15,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
-	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
@@ -158,7 +157,7 @@ func (w *world) merge(t testing.TB, entity string) {
 	}
 }
 
-type measuresPart = parts.Part[measures.Part]
+type measuresPart = parts.Part[parts.Rollup]
 
 // damage changes a summary of what is hurt.
 func (w *world) damageOne(t testing.TB) {

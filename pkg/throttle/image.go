@@ -5,7 +5,7 @@ import (
 	"github.com/hotshard/hotshard/internal/throttle/jsonitem"
 )
 
-// image is an item as [secondary.Add] reads it.
+// image is an item as [ddbstream.AddIndexWrites] reads it.
 type image dynamo.Item
 
 // Present reports whether the item exists.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/secondary"
 	"github.com/hotshard/hotshard/internal/throttle/jsonitem"
 	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
@@ -91,7 +91,7 @@ func (c *call) readPlace(in *readRequest) (partitions.Place, error) {
 		return partitions.Place{}, err
 	}
 	if c.operation == "Query" {
-		if key, ok := secondary.Key(&secondary.Index{Partition: attributes}, in.equals(attributes)); ok {
+		if key, ok := ddbstream.IndexKey(&ddbstream.Index{Partition: attributes}, in.equals(attributes)); ok {
 			return s.Place(string(key)), nil
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/topk"
+	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
@@ -72,9 +72,9 @@ type counts struct {
 	since      time.Time
 	operations map[string]*OperationStats
 	spaces     map[spaceName]*SpaceStats
-	writes     *topk.Sketch // weights in half units
-	reads      *topk.Sketch
-	throttled  *topk.Sketch // weights in halves of a denial
+	writes     *ddbstream.Sketch // weights in half units
+	reads      *ddbstream.Sketch
+	throttled  *ddbstream.Sketch // weights in halves of a denial
 	denials    map[denialName]*denials
 }
 
@@ -95,10 +95,10 @@ type denialName struct {
 func nameOf(s *partitions.Space) spaceName { return spaceName{s.Table, s.Index} }
 
 func newCounts(since time.Time) *counts {
-	limits := topk.Limits{Entries: maxKeys, Bytes: maxKeyBytes}
+	limits := ddbstream.SketchLimits{Entries: maxKeys, Bytes: maxKeyBytes}
 	return &counts{
 		since, map[string]*OperationStats{}, map[spaceName]*SpaceStats{},
-		topk.New(limits), topk.New(limits), topk.New(limits), map[denialName]*denials{},
+		ddbstream.NewSketch(limits), ddbstream.NewSketch(limits), ddbstream.NewSketch(limits), map[denialName]*denials{},
 	}
 }
 
@@ -227,7 +227,7 @@ func (l *Limiter) Stats() Stats {
 }
 
 // top returns the heaviest keys of a sketch.
-func (l *Limiter) top(sketch *topk.Sketch) []KeyUnits {
+func (l *Limiter) top(sketch *ddbstream.Sketch) []KeyUnits {
 	entries := sketch.Top(l.options.TopKeys)
 	keys := make([]KeyUnits, len(entries))
 	for i, e := range entries {

@@ -6,8 +6,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/secondary"
 	"github.com/hotshard/hotshard/internal/throttle/jsonitem"
 	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
@@ -24,7 +24,7 @@ type table struct {
 type index struct {
 	*partitions.Space        // the table's, for a local index
 	name              string // of a local index, too
-	rule              secondary.Index
+	rule              ddbstream.Index
 }
 
 // keys are the names of key attributes; sort is "" if there is none.
@@ -59,8 +59,8 @@ func (t *table) cost(at partitions.Place, before, after dynamo.Item) []partition
 
 // cost returns the cost in the index.
 func (x *index) cost(before, after dynamo.Item) (charges []partitions.Charge) {
-	var writes secondary.Writes
-	_ = secondary.Add(&writes, &x.rule, image(before), image(after)) // each item has a size
+	var writes ddbstream.IndexWrites
+	_ = ddbstream.AddIndexWrites(&writes, &x.rule, image(before), image(after)) // each item has a size
 	for _, w := range writes.List {
 		entry := after
 		if w.Old {
@@ -176,5 +176,5 @@ func newKeys(schema []types.KeySchemaElement) (k keys) {
 }
 
 func newIndex(s *partitions.Space, table []types.KeySchemaElement, d indexDescription) *index {
-	return &index{Space: s, name: d.IndexName, rule: secondary.Describe(d.IndexName, table, d.KeySchema, d.Projection)}
+	return &index{Space: s, name: d.IndexName, rule: ddbstream.DescribeIndex(d.IndexName, table, d.KeySchema, d.Projection)}
 }

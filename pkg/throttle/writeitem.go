@@ -4,8 +4,8 @@ import (
 	"maps"
 	"net/http"
 
+	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/secondary"
 	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
@@ -172,7 +172,7 @@ func (s *single) indexCharges(r *reply, consumed map[string]used) []partitions.C
 			known = true
 		}
 		costs := x.cost(s.before, s.after)
-		if key, ok := secondary.Key(&x.rule, image(s.after)); ok && len(costs) == 0 {
+		if key, ok := ddbstream.IndexKey(&x.rule, image(s.after)); ok && len(costs) == 0 {
 			costs = []partitions.Charge{x.Place(string(key)).Writes(total)} // the change is unknown
 		}
 		if len(costs) > 0 || !s.looked {

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
-	"github.com/hotshard/hotshard/internal/base/awshttp"
+	"github.com/hotshard/hotshard/internal/base/function"
 )
 
 // Region is the Region of the local clients. The engine accepts any Region, but has a database
@@ -22,16 +22,16 @@ const DefaultAccessKey = "hotshard"
 
 // times bound one attempt of one call. The engine shares the machine, so it may need seconds
 // where AWS needs milliseconds.
-var times = awshttp.Times{Connect: 5 * time.Second, Answer: time.Minute, Whole: time.Minute}
+var times = function.HTTPTimes{Connect: 5 * time.Second, Answer: time.Minute, Whole: time.Minute}
 
 // transport is shared by all local clients.
-var transport = awshttp.Transport(times)
+var transport = function.NewTransport(times)
 
 // Transport returns the transport of all local clients, for callers that wrap it.
 func Transport() http.RoundTripper { return transport }
 
 // Direct returns a faster transport with connections of its own, for a proxy before an engine.
-func Direct() http.RoundTripper { return awshttp.NewDirect(times, transport) }
+func Direct() http.RoundTripper { return function.NewDirectTransport(times, transport) }
 
 func localConfig(endpoint, accessKey string) aws.Config {
 	return aws.Config{

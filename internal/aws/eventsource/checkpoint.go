@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
-	"github.com/hotshard/hotshard/internal/aws/streamshard"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/dynamo/record"
 	"github.com/hotshard/hotshard/pkg/shard/client"
@@ -111,11 +110,11 @@ func (c *checkpoints) putRow(ctx context.Context, shard string, stored row) erro
 
 // parseRows returns the checkpoints in rows by stream shard. It also returns the sort keys of
 // rows whose stream or stream shard no longer exists.
-func (c *checkpoints) parseRows(rows map[string]dynamo.Item, shards []streamshard.Shard) (found map[string]checkpoint, old []string, err error) {
+func (c *checkpoints) parseRows(rows map[string]dynamo.Item, shards []Shard) (found map[string]checkpoint, old []string, err error) {
 	found = make(map[string]checkpoint)
 	for key, item := range rows {
 		shard, _, isPart := strings.Cut(key, partSeparator)
-		exists := slices.ContainsFunc(shards, func(s streamshard.Shard) bool { return s.ID == shard })
+		exists := slices.ContainsFunc(shards, func(s Shard) bool { return s.ID == shard })
 		if !exists || dynamo.Text(item, "stream") != c.arn {
 			old = append(old, key)
 			continue

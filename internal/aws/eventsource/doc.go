@@ -11,4 +11,7 @@
 //		return err
 //	}
 //	err = mapping.Run(ctx)
+//
+// A [ShardStream] lists the stream shards, and a [Cursor] reads one page by page, without iterators to keep: it never
+// skips or repeats a record. A [Lineage] decides which stream shard may be read.
 package eventsource

@@ -22,7 +22,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
-	"github.com/hotshard/hotshard/internal/aws/streamshard"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
@@ -162,17 +161,17 @@ type script struct {
 }
 
 type scriptShard struct {
-	streamshard.Shard
+	eventsource.Shard
 	records []eventsource.Record
 	closed  bool
 }
 
 func (s *script) ARN() string { return s.arn }
 
-func (s *script) Shards(context.Context) ([]streamshard.Shard, error) {
+func (s *script) Shards(context.Context) ([]eventsource.Shard, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var list []streamshard.Shard
+	var list []eventsource.Shard
 	for _, shard := range s.shards {
 		list = append(list, shard.Shard)
 	}
@@ -203,7 +202,7 @@ func (r *scriptReader) Next(_ context.Context, limit int) ([]eventsource.Record,
 
 // oneShard returns a stream with the stream shard s.
 func oneShard(records ...eventsource.Record) *script {
-	return &script{arn: "arn:script", shards: []scriptShard{{Shard: streamshard.Shard{ID: "s"}, records: records}}}
+	return &script{arn: "arn:script", shards: []scriptShard{{Shard: eventsource.Shard{ID: "s"}, records: records}}}
 }
 
 // record returns a record with this number as its sort key and its sequence number.

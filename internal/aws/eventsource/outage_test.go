@@ -18,7 +18,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
-	"github.com/hotshard/hotshard/internal/aws/streamshard"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
@@ -61,7 +60,7 @@ func (o *outage) pass(ctx context.Context) error {
 	return nil
 }
 
-func (o *outage) Shards(ctx context.Context) ([]streamshard.Shard, error) {
+func (o *outage) Shards(ctx context.Context) ([]eventsource.Shard, error) {
 	if err := o.pass(ctx); err != nil {
 		return nil, err
 	}

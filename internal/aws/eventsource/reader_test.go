@@ -11,8 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
-
-	"github.com/hotshard/hotshard/internal/aws/streamshard"
 )
 
 // responses are those of a stream, in order. Each has a text of its request, such as the operation, and a body. A body that
@@ -41,7 +39,7 @@ func (r *responses) reader(after string) Reader {
 		Region: "eu-west-1", BaseEndpoint: aws.String("http://fake"), HTTPClient: r,
 		Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
 	})
-	s := &Stream{streamshard.New(client, "arn:1", "NEW_AND_OLD_IMAGES"), time.Now}
+	s := &Stream{NewShardStream(client, "arn:1", "NEW_AND_OLD_IMAGES"), time.Now}
 	return s.Open("a", after)
 }
 

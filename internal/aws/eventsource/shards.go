@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/aws/streamshard"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
@@ -30,7 +29,7 @@ func (m *Mapping) consume(ctx context.Context, drain bool) error {
 		return err
 	}
 	defer m.forgetAll()
-	l := &streamshard.Lineage{
+	l := &Lineage{
 		List: m.listShards, Done: m.forget, Endless: !drain,
 		Relist: relistInterval, AskAgain: m.o.PollInterval, MaxAsks: 1,
 		Start: func(shard string) func(context.Context) (time.Time, error) {
@@ -48,13 +47,13 @@ func (m *Mapping) consume(ctx context.Context, drain bool) error {
 			}
 		},
 	}
-	l.Reset(shards, func(s streamshard.Shard) bool { return saved[s.ID].finished })
+	l.Reset(shards, func(s Shard) bool { return saved[s.ID].finished })
 	return l.Run(ctx)
 }
 
 // loadCheckpoints returns the checkpoints by stream shard. It deletes checkpoints whose stream
 // or stream shard no longer exists.
-func (m *Mapping) loadCheckpoints(ctx context.Context, shards []streamshard.Shard) (map[string]checkpoint, error) {
+func (m *Mapping) loadCheckpoints(ctx context.Context, shards []Shard) (map[string]checkpoint, error) {
 	var rows map[string]dynamo.Item
 	if err := m.retry(ctx, func() (err error) { rows, err = m.checkpoints.queryRows(ctx); return err }); err != nil {
 		return nil, err
@@ -71,7 +70,7 @@ func (m *Mapping) loadCheckpoints(ctx context.Context, shards []streamshard.Shar
 	return saved, nil
 }
 
-func (m *Mapping) listShards(ctx context.Context) (shards []streamshard.Shard, err error) {
+func (m *Mapping) listShards(ctx context.Context) (shards []Shard, err error) {
 	err = m.retry(ctx, func() (err error) { shards, err = m.o.Source.Shards(ctx); return err })
 	return shards, err
 }

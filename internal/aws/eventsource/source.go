@@ -3,8 +3,6 @@ package eventsource
 import (
 	"context"
 	"time"
-
-	"github.com/hotshard/hotshard/internal/aws/streamshard"
 )
 
 // Source is the stream that a Mapping reads. OpenStream returns a table's stream; tests wrap one in
@@ -14,7 +12,7 @@ type Source interface {
 	ARN() string
 	// Shards lists the stream shards in any order, including closed ones whose records
 	// can still be read. Their number is bounded.
-	Shards(ctx context.Context) ([]streamshard.Shard, error)
+	Shards(ctx context.Context) ([]Shard, error)
 	// Open returns a reader of a stream shard's records after a sequence number of that
 	// stream shard. "" starts at the oldest record.
 	Open(shard, after string) Reader

@@ -8,7 +8,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
-	"github.com/hotshard/hotshard/internal/aws/streamshard"
 )
 
 // TablesAPI describes tables.
@@ -18,12 +17,12 @@ type TablesAPI interface {
 
 // Stream is the stream of a table.
 type Stream struct {
-	*streamshard.Stream
+	*ShardStream
 	now func() time.Time
 }
 
 // OpenStream returns the stream of a table. It returns an error if the table has no stream.
-func OpenStream(ctx context.Context, tables TablesAPI, client streamshard.Client, table string) (*Stream, error) {
+func OpenStream(ctx context.Context, tables TablesAPI, client Client, table string) (*Stream, error) {
 	out, err := tables.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
 	if err != nil {
 		return nil, fmt.Errorf("describing table %s: %w", table, err)
@@ -31,14 +30,14 @@ func OpenStream(ctx context.Context, tables TablesAPI, client streamshard.Client
 	if out.Table == nil || out.Table.LatestStreamArn == nil || out.Table.StreamSpecification == nil {
 		return nil, fmt.Errorf("table %s has no stream: enable DynamoDB Streams", table)
 	}
-	return &Stream{streamshard.New(client, *out.Table.LatestStreamArn, out.Table.StreamSpecification.StreamViewType), time.Now}, nil
+	return &Stream{NewShardStream(client, *out.Table.LatestStreamArn, out.Table.StreamSpecification.StreamViewType), time.Now}, nil
 }
 
 // Open implements Source.
 func (s *Stream) Open(shard, after string) Reader {
-	from := streamshard.TrimHorizon
+	from := TrimHorizon
 	if after != "" {
-		from = streamshard.AfterSequence(after)
+		from = AfterSequence(after)
 	}
 	return &reader{stream: s, cursor: s.Cursor(shard, from)}
 }
@@ -46,19 +45,19 @@ func (s *Stream) Open(shard, after string) Reader {
 // reader reads a stream shard of a table's stream.
 type reader struct {
 	stream *Stream
-	cursor *streamshard.Cursor
-	buffer streamshard.Buffer
+	cursor *Cursor
+	buffer Buffer
 }
 
 // Next implements Reader. If the records after the position were trimmed, the next call continues at the oldest record.
 func (r *reader) Next(ctx context.Context, limit int) (records []Record, closed bool, err error) {
-	limit = min(limit, streamshard.MaxRecords)
+	limit = min(limit, MaxRecords)
 	page, err := r.cursor.Next(ctx, &r.buffer, limit)
-	if streamshard.IsStale(err) {
+	if IsStale(err) {
 		page, err = r.cursor.Next(ctx, &r.buffer, limit)
 	}
-	if streamshard.IsTrimmed(err) {
-		r.cursor.Seek(streamshard.TrimHorizon)
+	if IsTrimmed(err) {
+		r.cursor.Seek(TrimHorizon)
 	}
 	if err != nil {
 		return nil, false, err

@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
-	"github.com/hotshard/hotshard/internal/aws/streamshard"
 )
 
 var epoch = time.Unix(1700000000, 0).UTC()
@@ -80,8 +79,8 @@ func TestChildShardsFollowTheirParents(t *testing.T) {
 	h := counting()
 	b := newBench(t, h)
 	s := &script{shards: []scriptShard{
-		{Shard: streamshard.Shard{ID: "b", Parent: "a"}, records: []eventsource.Record{record(3, at(3))}},
-		{Shard: streamshard.Shard{ID: "a", Parent: "gone"}, closed: true, records: []eventsource.Record{record(1, at(1)), record(2, at(2))}},
+		{Shard: eventsource.Shard{ID: "b", Parent: "a"}, records: []eventsource.Record{record(3, at(3))}},
+		{Shard: eventsource.Shard{ID: "a", Parent: "gone"}, closed: true, records: []eventsource.Record{record(1, at(1)), record(2, at(2))}},
 	}}
 	b.play(s, 4)
 	b.drain(t)
@@ -93,7 +92,7 @@ func TestChildShardsFollowTheirParents(t *testing.T) {
 	if got := h.trace(); len(got) != len(want) {
 		t.Errorf("a second drain delivered %v", got[len(want):])
 	}
-	s.shards = []scriptShard{{Shard: streamshard.Shard{ID: "b"}, records: []eventsource.Record{record(9, at(3))}}}
+	s.shards = []scriptShard{{Shard: eventsource.Shard{ID: "b"}, records: []eventsource.Record{record(9, at(3))}}}
 	b.play(s, 4)
 	s.arn += "/new"
 	b.drain(t)

@@ -20,4 +20,7 @@
 //
 // Member names are case-sensitive, duplicate names are an error, and unknown members are
 // skipped. Invalid UTF-8 and lone surrogates become U+FFFD, as in encoding/json.
+//
+// Two tools of those who count records are here, too: [AddIndexWrites] calculates what a write costs in secondary
+// indexes, and a [Sketch] finds the heaviest keys in bounded memory.
 package ddbstream

@@ -1,17 +1,15 @@
 package ddbstream
 
-import "github.com/hotshard/hotshard/internal/base/secondary"
-
 // IndexWrites adds the writes that the change caused in these indexes, in their order, to the counts in to. It adds
 // nothing for a deletion by TTL, which costs nothing, or if the stream's view type leaves out an image of the change. The
 // error names the image that can't be read.
-func (r *Record) IndexWrites(to *secondary.Writes, indexes []secondary.Index) error {
+func (r *Record) IndexWrites(to *IndexWrites, indexes []Index) error {
 	shown := (r.Name == Insert || r.Old.Present()) && (r.Name == Remove || r.New.Present())
 	if r.Expired || !shown {
 		return nil
 	}
 	for i := range indexes {
-		if err := secondary.Add(to, &indexes[i], r.Old, r.New); err != nil {
+		if err := AddIndexWrites(to, &indexes[i], r.Old, r.New); err != nil {
 			return recordError(r.Sequence, err)
 		}
 	}

@@ -7,55 +7,54 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
-	"github.com/hotshard/hotshard/internal/base/secondary"
 )
 
 // TestIndexWrites checks the writes of a change in indexes of each projection.
 func TestIndexWrites(t *testing.T) {
 	table, g, r := []string{"pk"}, []string{"g"}, []string{"r"}
-	all := []secondary.Index{secondary.New("all", g, r, table, nil)}
-	keys := []secondary.Index{secondary.New("keys", g, nil, table, []string{})}
-	some := []secondary.Index{secondary.New("some", g, r, table, []string{"a"})}
-	three := []secondary.Index{secondary.New("three", []string{"k", "g", "m"}, r, table, []string{"a"})}
+	all := []ddbstream.Index{ddbstream.NewIndex("all", g, r, table, nil)}
+	keys := []ddbstream.Index{ddbstream.NewIndex("keys", g, nil, table, []string{})}
+	some := []ddbstream.Index{ddbstream.NewIndex("some", g, r, table, []string{"a"})}
+	three := []ddbstream.Index{ddbstream.NewIndex("three", []string{"k", "g", "m"}, r, table, []string{"a"})}
 	item := func(more string) string { return `{"pk":{"S":"p"}` + more + `}` }
 	entry := func(g, r, more string) string { return item(`,"g":{"S":"` + g + `"},"r":{"N":"` + r + `"}` + more) }
 	large := `,"a":{"S":"` + strings.Repeat("x", 2000) + `"}`
 	large3 := `,"a":{"S":"` + strings.Repeat("x", 3000) + `"}`
-	w := func(key string, units int) secondary.Write {
-		return secondary.Write{Key: []byte(key), Units: units}
+	w := func(key string, units int) ddbstream.IndexWrite {
+		return ddbstream.IndexWrite{Key: []byte(key), Units: units}
 	}
-	d := func(key string, units int) secondary.Write { // removes the old entry
-		return secondary.Write{Key: []byte(key), Units: units, Old: true}
+	d := func(key string, units int) ddbstream.IndexWrite { // removes the old entry
+		return ddbstream.IndexWrite{Key: []byte(key), Units: units, Old: true}
 	}
 	for name, c := range map[string]struct {
-		indexes  []secondary.Index
+		indexes  []ddbstream.Index
 		old, new string // images; "" if absent
-		want     []secondary.Write
+		want     []ddbstream.IndexWrite
 	}{
-		"put":                    {all, "", entry("x", "1", ""), []secondary.Write{w("x", 1)}},
-		"delete":                 {all, entry("x", "1", ""), "", []secondary.Write{d("x", 1)}},
+		"put":                    {all, "", entry("x", "1", ""), []ddbstream.IndexWrite{w("x", 1)}},
+		"delete":                 {all, entry("x", "1", ""), "", []ddbstream.IndexWrite{d("x", 1)}},
 		"outside":                {all, item(""), item(`,"a":{"S":"g"}`), nil},
 		"half a key":             {all, "", item(`,"g":{"S":"x"}`), nil},
 		"the other half":         {all, item(`,"g":{"S":"x"}`), item(`,"r":{"N":"1"}`), nil},
-		"moves in":               {all, item(""), entry("x", "1", ""), []secondary.Write{w("x", 1)}},
-		"leaves":                 {all, entry("x", "1", ""), item(""), []secondary.Write{d("x", 1)}},
-		"another rank":           {all, entry("x", "1", ""), entry("x", "2", ""), []secondary.Write{d("x", 1), w("x", 1)}},
-		"another partition":      {all, entry("x", "1", ""), entry("y", "1", ""), []secondary.Write{d("x", 1), w("y", 1)}},
-		"large, moves":           {all, entry("x", "1", large), entry("x", "2", large3), []secondary.Write{d("x", 2), w("x", 3)}},
-		"stays, grows":           {all, entry("x", "1", ""), entry("x", "1", large3), []secondary.Write{w("x", 3)}},
-		"stays, shrinks":         {all, entry("x", "1", large), entry("x", "1", ""), []secondary.Write{w("x", 2)}},
-		"projected, changes":     {some, entry("x", "1", large), entry("x", "1", `,"a":{"S":"y"}`), []secondary.Write{w("x", 2)}},
+		"moves in":               {all, item(""), entry("x", "1", ""), []ddbstream.IndexWrite{w("x", 1)}},
+		"leaves":                 {all, entry("x", "1", ""), item(""), []ddbstream.IndexWrite{d("x", 1)}},
+		"another rank":           {all, entry("x", "1", ""), entry("x", "2", ""), []ddbstream.IndexWrite{d("x", 1), w("x", 1)}},
+		"another partition":      {all, entry("x", "1", ""), entry("y", "1", ""), []ddbstream.IndexWrite{d("x", 1), w("y", 1)}},
+		"large, moves":           {all, entry("x", "1", large), entry("x", "2", large3), []ddbstream.IndexWrite{d("x", 2), w("x", 3)}},
+		"stays, grows":           {all, entry("x", "1", ""), entry("x", "1", large3), []ddbstream.IndexWrite{w("x", 3)}},
+		"stays, shrinks":         {all, entry("x", "1", large), entry("x", "1", ""), []ddbstream.IndexWrite{w("x", 2)}},
+		"projected, changes":     {some, entry("x", "1", large), entry("x", "1", `,"a":{"S":"y"}`), []ddbstream.IndexWrite{w("x", 2)}},
 		"projected, the same":    {some, entry("x", "1", large), entry("x", "1", large+`,"b":{"N":"1"}`), nil},
 		"not projected":          {keys, entry("x", "1", ""), entry("x", "2", large), nil},
-		"not projected, not big": {keys, entry("x", "1", large), entry("y", "1", large), []secondary.Write{d("x", 1), w("y", 1)}},
-		"escaped":                {all, "", item(`,"\u0067":{"S":"x"},"r":{"N":"1"}`), []secondary.Write{w("x", 1)}},
+		"not projected, not big": {keys, entry("x", "1", large), entry("y", "1", large), []ddbstream.IndexWrite{d("x", 1), w("y", 1)}},
+		"escaped":                {all, "", item(`,"\u0067":{"S":"x"},"r":{"N":"1"}`), []ddbstream.IndexWrite{w("x", 1)}},
 		"an empty key":           {all, "", entry("", "1", ""), nil},
 		"another type":           {all, "", item(`,"g":{"M":{}},"r":{"N":"1"}`), nil},
-		"several attributes":     {three, "", item(`,"k":{"S":"1|2"},"g":{"S":"x\\y"},"m":{"N":"7"},"r":{"N":"1"}`), []secondary.Write{w(`1\|2|x\\y|7`, 1)}},
+		"several attributes":     {three, "", item(`,"k":{"S":"1|2"},"g":{"S":"x\\y"},"m":{"N":"7"},"r":{"N":"1"}`), []ddbstream.IndexWrite{w(`1\|2|x\\y|7`, 1)}},
 		"two of three":           {three, "", item(`,"k":{"S":"1"},"g":{"S":"x"},"r":{"N":"1"}`), nil},
-		"one of three changes":   {three, entry("x", "1", `,"k":{"S":"1"},"m":{"N":"7"}`), entry("x", "1", `,"k":{"S":"2"},"m":{"N":"7"}`), []secondary.Write{d("1|x|7", 1), w("2|x|7", 1)}},
+		"one of three changes":   {three, entry("x", "1", `,"k":{"S":"1"},"m":{"N":"7"}`), entry("x", "1", `,"k":{"S":"2"},"m":{"N":"7"}`), []ddbstream.IndexWrite{d("1|x|7", 1), w("2|x|7", 1)}},
 		"two indexes": {append(keys, all[0]), entry("x", "1", ""), entry("x", "2", ""),
-			[]secondary.Write{d("x", 1), w("x", 1)}},
+			[]ddbstream.IndexWrite{d("x", 1), w("x", 1)}},
 	} {
 		rec := change(t, c.old, c.new, "")
 		got, err := indexWritesOf(&rec, c.indexes)
@@ -68,8 +67,8 @@ func TestIndexWrites(t *testing.T) {
 	}
 }
 
-func indexWritesOf(rec *ddbstream.Record, indexes []secondary.Index) ([]secondary.Write, error) {
-	var writes secondary.Writes
+func indexWritesOf(rec *ddbstream.Record, indexes []ddbstream.Index) ([]ddbstream.IndexWrite, error) {
+	var writes ddbstream.IndexWrites
 	err := rec.IndexWrites(&writes, indexes)
 	return writes.List, err
 }
@@ -98,7 +97,7 @@ func change(t *testing.T, before, after, more string) ddbstream.Record {
 
 // TestIndexWritesUnknown checks that a removal by TTL and a missing image add no writes.
 func TestIndexWritesUnknown(t *testing.T) {
-	indexes := []secondary.Index{secondary.New("i", []string{"g"}, nil, []string{"pk"}, nil)}
+	indexes := []ddbstream.Index{ddbstream.NewIndex("i", []string{"g"}, nil, []string{"pk"}, nil)}
 	item := `{"pk":{"S":"p"},"g":{"S":"x"}}`
 	expired := change(t, item, "", `"userIdentity":{"type":"Service","principalId":"dynamodb.amazonaws.com"},`)
 	half := change(t, item, item, "")

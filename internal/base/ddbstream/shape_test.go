@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
-	"github.com/hotshard/hotshard/internal/base/secondary"
-	"github.com/hotshard/hotshard/internal/base/topk"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
@@ -115,12 +113,12 @@ func TestDecoderForgets(t *testing.T) {
 func TestAllocations(t *testing.T) {
 	payload := hotPayload(1000)
 	var decoder ddbstream.Decoder
-	indexes := []secondary.Index{secondary.New("all", []string{"g"}, []string{"r"}, []string{"pk", "sk"}, nil), secondary.New("two", []string{"g", "pk"}, []string{"r"}, []string{"pk", "sk"}, nil)}
-	var writes secondary.Writes
+	indexes := []ddbstream.Index{ddbstream.NewIndex("all", []string{"g"}, []string{"r"}, []string{"pk", "sk"}, nil), ddbstream.NewIndex("two", []string{"g", "pk"}, []string{"r"}, []string{"pk", "sk"}, nil)}
+	var writes ddbstream.IndexWrites
 	n := testing.AllocsPerRun(10, func() {
 		batch, err := decoder.Decode(payload)
 		require.NoError(t, err)
-		sketch := topk.New(topk.Limits{Entries: 1000, Bytes: 100_000})
+		sketch := ddbstream.NewSketch(ddbstream.SketchLimits{Entries: 1000, Bytes: 100_000})
 		for i := range batch.Records {
 			r := &batch.Records[i]
 			key, _ := r.Keys.Key("pk")

@@ -9,4 +9,6 @@
 // Retries are this package's own, because a throttled write may succeed on another write shard.
 // The SDK's retries are off. A call makes up to 12 attempts within some 7 s, not counting the
 // attempts' own time, and fewer if the context's deadline comes first.
+//
+// A [Scanner] scans whole tables at a bounded rate.
 package dynamo

@@ -9,12 +9,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
-	"github.com/hotshard/hotshard/internal/base/awshttp"
 )
 
 // connections is shared by all clients of the process.
-var connections = awshttp.New(awshttp.AWS)
+var connections = NewHTTPClient(AWSTimes)
 
 // DynamoDB returns a client with the Region and credentials of the environment.
 func DynamoDB() (*dynamodb.Client, error) {

@@ -14,10 +14,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 
-	"github.com/hotshard/hotshard/internal/base/awshttp"
 	"github.com/hotshard/hotshard/internal/base/function"
-	"github.com/hotshard/hotshard/internal/base/function/watch"
 	"github.com/hotshard/hotshard/internal/base/metrics"
+	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
@@ -81,18 +80,18 @@ func TestOptions(t *testing.T) {
 	client, err := function.DynamoDB()
 	require.NoError(t, err)
 	if o := client.Options(); o.EndpointOptions.UseFIPSEndpoint != aws.FIPSEndpointStateEnabled ||
-		o.EndpointOptions.UseDualStackEndpoint != aws.DualStackEndpointStateEnabled || o.RetryMode != aws.RetryModeAdaptive || o.Retryer.MaxAttempts() != 7 || o.BaseEndpoint != nil || !limits(o.HTTPClient, awshttp.AWS) {
+		o.EndpointOptions.UseDualStackEndpoint != aws.DualStackEndpointStateEnabled || o.RetryMode != aws.RetryModeAdaptive || o.Retryer.MaxAttempts() != 7 || o.BaseEndpoint != nil || !limits(o.HTTPClient, function.AWSTimes) {
 		t.Errorf("DynamoDB's options are %+v", o)
 	}
-	watch, err := watch.CloudWatch()
+	watch, err := hotkeys.CloudWatchClient()
 	require.NoError(t, err)
-	if o := watch.Options(); o.EndpointOptions.UseFIPSEndpoint != aws.FIPSEndpointStateEnabled || o.Region != "eu-west-1" || o.Retryer.MaxAttempts() != 7 || !limits(o.HTTPClient, awshttp.CloudWatch) {
+	if o := watch.Options(); o.EndpointOptions.UseFIPSEndpoint != aws.FIPSEndpointStateEnabled || o.Region != "eu-west-1" || o.Retryer.MaxAttempts() != 7 || !limits(o.HTTPClient, function.CloudWatchTimes) {
 		t.Errorf("CloudWatch's options are %+v", o)
 	}
 }
 
 // limits reports whether a client has the time-outs.
-func limits(c any, times awshttp.Times) bool {
+func limits(c any, times function.HTTPTimes) bool {
 	h, ok := c.(*http.Client)
 	return ok && h.Timeout == times.Whole && h.Transport.(*http.Transport).ResponseHeaderTimeout == times.Answer
 }
@@ -127,7 +126,7 @@ func TestCloudWatchMaySlowlyAnswer(t *testing.T) {
 		},
 	} {
 		calls := slowCloudWatch(t, slow, http.StatusOK)
-		client, err := watch.CloudWatch()
+		client, err := hotkeys.CloudWatchClient()
 		require.NoError(t, err)
 		if err := call(t.Context(), client); err != nil || calls.Load() != 1 {
 			t.Errorf("%s: %d calls, %v; want 1", name, calls.Load(), err)
@@ -143,7 +142,7 @@ func putDatum(ctx context.Context, client *cloudwatch.Client) error {
 // TestMetricsAreSentOnce checks that data is not sent again after a call whose outcome is unknown: it may have counted.
 func TestMetricsAreSentOnce(t *testing.T) {
 	calls := slowCloudWatch(t, 0, http.StatusServiceUnavailable)
-	client, err := watch.CloudWatch()
+	client, err := hotkeys.CloudWatchClient()
 	require.NoError(t, err)
 	if err := putDatum(t.Context(), client); err == nil || calls.Load() != 1 {
 		t.Errorf("%d calls, %v; want 1 and its error", calls.Load(), err)
@@ -154,7 +153,7 @@ func TestMissingVariablesAreNamed(t *testing.T) {
 	lambda(t, map[string]string{"AWS_REGION": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_RETRY_MODE": "often"})
 	for _, make := range []func() error{
 		func() error { _, err := function.DynamoDB(); return err },
-		func() error { _, err := watch.CloudWatch(); return err },
+		func() error { _, err := hotkeys.CloudWatchClient(); return err },
 	} {
 		err := make()
 		for _, name := range []string{"AWS_REGION", "AWS_SECRET_ACCESS_KEY", "AWS_RETRY_MODE"} {

@@ -6,7 +6,8 @@
 //	func build(ctx context.Context, settings ingest.Settings, log *slog.Logger) (any, error)
 //
 // AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL_CLOUDWATCH replace AWS's endpoints, as in every AWS SDK. Only the
-// SDKs' settings for retries, FIPS and dual-stack endpoints are read, too. Shared files are not.
+// SDKs' settings for retries, FIPS and dual-stack endpoints are read, too. Shared files are not. The clients share
+// connections, with a time limit for each attempt: see [NewHTTPClient].
 package function
 
 import (
@@ -19,14 +20,14 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/caarlos0/env/v11"
 
-	"github.com/hotshard/hotshard/internal/base/jsontime"
+	"github.com/hotshard/hotshard/internal/base/display"
 )
 
 // Run reads the settings, builds a handler in any form that lambda.Start takes, and serves
 // until Lambda ends the process. It logs all missing or wrong settings and exits with 1.
 func Run[S any](name string, build func(context.Context, S, *slog.Logger) (any, error)) {
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
-	settings, err := env.ParseAsWithOptions[S](env.Options{FuncMap: map[reflect.Type]env.ParserFunc{reflect.TypeFor[time.Duration](): jsontime.ParseAny}})
+	settings, err := env.ParseAsWithOptions[S](env.Options{FuncMap: map[reflect.Type]env.ParserFunc{reflect.TypeFor[time.Duration](): display.ParseAny}})
 	if err == nil {
 		var handler any
 		if handler, err = build(context.Background(), settings, log); err == nil {

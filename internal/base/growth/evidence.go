@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -74,13 +74,13 @@ func (e *evidence) startVersion(version int64, now time.Time) {
 // observe keeps an attempt and its call. It reports whether the attempt is evidence about the count
 // in force. A conflict is evidence only if write shards are random. If they are calculated, it is a
 // conflict over one item, which a larger count does not relieve.
-func (e *evidence) observe(a shard.Attempt, p kind.Placement, now time.Time) bool {
+func (e *evidence) observe(a shard.Attempt, p schema.Placement, now time.Time) bool {
 	e.full.observe(a, now)
-	if p == kind.Timed && !recent(a.At, now) {
+	if p == schema.TimedPlacement && !recent(a.At, now) {
 		return false
 	}
 	i, kept := e.keepCall(a, now)
-	if a.Outcome == shard.Inconclusive || a.Outcome == shard.Conflicted && p != kind.Random {
+	if a.Outcome == shard.Inconclusive || a.Outcome == shard.Conflicted && p != schema.RandomPlacement {
 		return false
 	}
 	if a.Version < e.version && now.Sub(e.since) < recentTime {
@@ -89,7 +89,7 @@ func (e *evidence) observe(a shard.Attempt, p kind.Placement, now time.Time) boo
 	if a.Version != e.version {
 		e.startVersion(a.Version, now)
 	}
-	if p == kind.Timed && !a.New && a.At.Before(a.Effective) || !isAdded(a) {
+	if p == schema.TimedPlacement && !a.New && a.At.Before(a.Effective) || !isAdded(a) {
 		return false
 	}
 	throttled := a.Outcome != shard.Accepted
@@ -126,7 +126,7 @@ func (e *evidence) keepCall(a shard.Attempt, now time.Time) (i int, kept bool) {
 }
 
 // entitled reports whether the evidence justifies a larger count.
-func (e *evidence) entitled(a shard.Attempt, p kind.Placement, tight bool, now time.Time) bool {
+func (e *evidence) entitled(a shard.Attempt, p schema.Placement, tight bool, now time.Time) bool {
 	attempts, throttled := e.countAttempts(now)
 	least := minCalls
 	if tight && a.Shards == 1 {
@@ -153,7 +153,7 @@ func (e *evidence) countAttempts(now time.Time) (all, throttled int) {
 // write shards: a larger count does not relieve a write shard that shares its partition with another hot key.
 // If write shards are calculated, an item has one write shard whatever the count. So no item may be in half of
 // all calls then, and with one write shard the throttled calls must be of different items.
-func (e *evidence) busy(a shard.Attempt, p kind.Placement, least int, now time.Time) bool {
+func (e *evidence) busy(a shard.Attempt, p schema.Placement, least int, now time.Time) bool {
 	calls, most := 0, 0
 	items, throttled := map[uint64]int{}, map[uint64]bool{}
 	for _, c := range e.calls {
@@ -167,7 +167,7 @@ func (e *evidence) busy(a shard.Attempt, p kind.Placement, least int, now time.T
 		case !c.throttled:
 		case a.Shards > 1:
 			throttled[uint64(c.shard)] = true
-		case p == kind.Random:
+		case p == schema.RandomPlacement:
 			throttled[c.number] = true
 		default:
 			throttled[c.items] = true
@@ -177,7 +177,7 @@ func (e *evidence) busy(a shard.Attempt, p kind.Placement, least int, now time.T
 	if a.Shards-a.Before > manyAdded { // of many write shards, two are throttled by chance
 		want++
 	}
-	return calls >= least && len(throttled) >= want && (p == kind.Random || 2*most < calls)
+	return calls >= least && len(throttled) >= want && (p == schema.RandomPlacement || 2*most < calls)
 }
 
 // startAsk reports whether it is time to read the entry to raise the count, and notes the read.

@@ -10,7 +10,7 @@
 package growth
 
 import (
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -24,9 +24,9 @@ var (
 
 // Next returns the count that follows count for keys with these traits. It is the first step that is
 // at least twice the count, and at most bound.
-func Next(t kind.Traits, count, bound int) int {
+func Next(t schema.Traits, count, bound int) int {
 	steps := slowSteps
-	if t.Placement == kind.Random && !t.LargeSteps {
+	if t.Placement == schema.RandomPlacement && !t.LargeSteps {
 		steps = promptSteps
 	}
 	for _, step := range steps {

@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -21,13 +21,13 @@ func TestNextAndBound(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		of                 kind.Kind
+		of                 schema.Kind
 		count, bound, want int
 	}{
-		{kind.Counter, 1, 256, 4}, {kind.Limit, 4, 256, 16}, {kind.Counter, 256, 1000, 1000}, {kind.Counter, 64, 100, 100}, {kind.Counter, 600, 1000, 1000},
-		{kind.Event, 1, 256, 24}, {kind.Board, 1, 256, 24}, {kind.Session, 1, 256, 24}, {kind.OwnRandom, 1, 256, 24}, {kind.Event, 1, 4, 4}, {kind.Event, 24, 256, 64}, {kind.Event, 7, 256, 24}, {kind.Event, 28, 256, 64}, {kind.Counter, 20, 256, 64},
+		{schema.Counter, 1, 256, 4}, {schema.Limit, 4, 256, 16}, {schema.Counter, 256, 1000, 1000}, {schema.Counter, 64, 100, 100}, {schema.Counter, 600, 1000, 1000},
+		{schema.Event, 1, 256, 24}, {schema.Board, 1, 256, 24}, {schema.Session, 1, 256, 24}, {schema.OwnRandom, 1, 256, 24}, {schema.Event, 1, 4, 4}, {schema.Event, 24, 256, 64}, {schema.Event, 7, 256, 24}, {schema.Event, 28, 256, 64}, {schema.Counter, 20, 256, 64},
 	} {
-		if got := Next(kind.Of(c.of), c.count, c.bound); got != c.want {
+		if got := Next(schema.TraitsOf(c.of), c.count, c.bound); got != c.want {
 			t.Errorf("%s with %d write shards, bound %d: next %d, want %d", c.of, c.count, c.bound, got, c.want)
 		}
 	}
@@ -39,9 +39,9 @@ func TestKeysAreBounded(t *testing.T) {
 	const most = 100
 	k, now, kept := NewKeys(most), modelEpoch, 0
 	for i := range 3 * most {
-		k.Observe(shard.Attempt{Key: fmt.Sprint("C#", i), Kind: string(kind.Counter), Call: uint64(i)}, 4, now)
+		k.Observe(shard.Attempt{Key: fmt.Sprint("C#", i), Kind: string(schema.Counter), Call: uint64(i)}, 4, now)
 		if i%(most/4) == 0 {
-			k.Observe(shard.Attempt{Key: "C#hot", Kind: string(kind.Counter), Call: uint64(i)}, 4, now)
+			k.Observe(shard.Attempt{Key: "C#hot", Kind: string(schema.Counter), Call: uint64(i)}, 4, now)
 		}
 		kept = max(kept, len(k.young)+len(k.old))
 	}
@@ -65,13 +65,13 @@ type writer struct {
 	next  uint64 // the last new item
 }
 
-func newWriter(p kind.Placement) *writer {
+func newWriter(p schema.Placement) *writer {
 	return &writer{Keys: NewKeys(MaxKeys), Attempt: shard.Attempt{Key: "k", Kind: kindOf(p), Shards: 1}, now: modelEpoch, bound: 256}
 }
 
 // kindOf returns the name of a kind with a placement.
-func kindOf(p kind.Placement) string {
-	return string(map[kind.Placement]kind.Kind{kind.Random: kind.Counter, kind.Timed: kind.Event, kind.Indexed: kind.Board}[p])
+func kindOf(p schema.Placement) string {
+	return string(map[schema.Placement]schema.Kind{schema.RandomPlacement: schema.Counter, schema.TimedPlacement: schema.Event, schema.IndexedPlacement: schema.Board}[p])
 }
 
 // outcome returns the outcome of an attempt.
@@ -108,62 +108,62 @@ func (w *writer) begin(item uint64, at time.Time) {
 // TestObserve lists writes of one key, with the answer to the last one or the strongest answer.
 func TestObserve(t *testing.T) {
 	for name, c := range map[string]struct {
-		placement kind.Placement
+		placement schema.Placement
 		writes    func(*writer) Answer
 		want      Answer
 	}{
-		"three throttled calls":     {kind.Random, func(w *writer) Answer { return w.writes(3, false) }, Ask},
-		"one throttle":              {kind.Random, func(w *writer) Answer { return w.write(2, true) }, Nothing},
-		"one throttled event":       {kind.Timed, func(w *writer) Answer { return w.write(5, false) }, Nothing},
-		"three throttled events":    {kind.Timed, func(w *writer) Answer { return w.writes(3, false) }, Ask},
-		"two calls after a refresh": {kind.Random, func(w *writer) Answer { w.write(5, false); return w.write(5, false) }, Nothing},
-		"a call throttled twice":    {kind.Random, func(w *writer) Answer { return w.write(2, false) }, Refresh},
-		"a call with many retries":  {kind.Random, func(w *writer) Answer { w.write(1, true); w.write(1, true); return w.write(8, false) }, Refresh},
-		"less than half throttled":  {kind.Random, func(w *writer) Answer { w.writes(6, true); w.write(2, true); return w.write(2, true) }, Refresh},
-		"half throttled":            {kind.Random, func(w *writer) Answer { w.writes(4, true); w.write(3, true); return w.write(3, true) }, Ask},
-		"an hour after success": {kind.Random, func(w *writer) Answer {
+		"three throttled calls":     {schema.RandomPlacement, func(w *writer) Answer { return w.writes(3, false) }, Ask},
+		"one throttle":              {schema.RandomPlacement, func(w *writer) Answer { return w.write(2, true) }, Nothing},
+		"one throttled event":       {schema.TimedPlacement, func(w *writer) Answer { return w.write(5, false) }, Nothing},
+		"three throttled events":    {schema.TimedPlacement, func(w *writer) Answer { return w.writes(3, false) }, Ask},
+		"two calls after a refresh": {schema.RandomPlacement, func(w *writer) Answer { w.write(5, false); return w.write(5, false) }, Nothing},
+		"a call throttled twice":    {schema.RandomPlacement, func(w *writer) Answer { return w.write(2, false) }, Refresh},
+		"a call with many retries":  {schema.RandomPlacement, func(w *writer) Answer { w.write(1, true); w.write(1, true); return w.write(8, false) }, Refresh},
+		"less than half throttled":  {schema.RandomPlacement, func(w *writer) Answer { w.writes(6, true); w.write(2, true); return w.write(2, true) }, Refresh},
+		"half throttled":            {schema.RandomPlacement, func(w *writer) Answer { w.writes(4, true); w.write(3, true); return w.write(3, true) }, Ask},
+		"an hour after success": {schema.RandomPlacement, func(w *writer) Answer {
 			w.writes(50, true)
 			w.pass(time.Hour)
 			w.writes(2, false)
 			return w.write(1, false)
 		}, Ask},
-		"three seconds after success": {kind.Random, func(w *writer) Answer {
+		"three seconds after success": {schema.RandomPlacement, func(w *writer) Answer {
 			w.writes(8, true)
 			w.pass(3 * time.Second)
 			w.writes(2, false)
 			return w.write(1, false)
 		}, Ask},
-		"calls six seconds apart":       {kind.Random, func(w *writer) Answer { w.writes(2, false); w.pass(6 * time.Second); return w.write(5, false) }, Refresh},
-		"one of three events throttled": {kind.Timed, func(w *writer) Answer { w.writes(2, true); return w.write(5, false) }, Nothing},
-		"two of three events throttled": {kind.Timed, func(w *writer) Answer { w.write(1, true); w.write(3, false); return w.write(3, false) }, Ask},
-		"two events":                    {kind.Timed, func(w *writer) Answer { w.write(3, false); return w.write(3, false) }, Nothing},
-		"one item ten times":            {kind.Timed, func(w *writer) Answer { return w.again(7, 10) }, Nothing},
-		"half of them one item":         {kind.Timed, func(w *writer) Answer { w.again(7, 5); return w.writes(5, false) }, Nothing},
-		"a third of them one item":      {kind.Timed, func(w *writer) Answer { w.again(7, 3); return w.writes(6, false) }, Ask},
-		"one item of a counter's":       {kind.Random, func(w *writer) Answer { return w.again(7, 3) }, Ask},
-		"a backfill":                    {kind.Timed, func(w *writer) Answer { return w.dated(-time.Minute) }, Nothing},
-		"events nine seconds old":       {kind.Timed, func(w *writer) Answer { return w.dated(-9 * time.Second) }, Ask},
-		"events ahead":                  {kind.Timed, func(w *writer) Answer { return w.dated(2 * time.Second) }, Ask},
-		"events before the change":      {kind.Timed, func(w *writer) Answer { w.Effective = w.now.Add(time.Second); return w.dated(0) }, Nothing},
-		"new events before the change":  {kind.Timed, func(w *writer) Answer { w.New, w.Effective = true, w.now.Add(time.Second); return w.dated(0) }, Ask},
-		"new events, throttled twice":   {kind.Timed, func(w *writer) Answer { w.New = true; return w.write(2, false) }, Refresh},
-		"events at the change":          {kind.Timed, func(w *writer) Answer { w.Effective = w.now; return w.dated(0) }, Ask},
-		"a board just changed":          {kind.Indexed, func(w *writer) Answer { w.Changed = w.now.Add(-59 * time.Second); return w.writes(9, false) }, Nothing},
-		"a board changed a minute ago":  {kind.Indexed, func(w *writer) Answer { w.Changed = w.now.Add(-time.Minute); return w.writes(9, false) }, Ask},
-		"a counter just changed":        {kind.Random, func(w *writer) Answer { w.Changed = w.now; return w.writes(9, false) }, Ask},
-		"older write shards":            {kind.Random, func(w *writer) Answer { w.grown(4, 16); return w.on(0, 1, 2, 3, 0, 1) }, Nothing},
-		"older ones, and one added":     {kind.Random, func(w *writer) Answer { w.grown(4, 16); return w.on(0, 1, 2, 3, 9) }, Nothing},
-		"added write shards":            {kind.Random, func(w *writer) Answer { w.grown(4, 16); return w.on(4, 15, 9) }, Ask},
-		"one added":                     {kind.Random, func(w *writer) Answer { w.grown(4, 16); return w.on(4, 4, 4, 4) }, Refresh},
-		"one added, events":             {kind.Timed, func(w *writer) Answer { w.grown(1, 24); return w.on(4, 4, 4, 4) }, Nothing},
-		"two added, events":             {kind.Timed, func(w *writer) Answer { w.grown(1, 24); return w.on(4, 4, 5) }, Ask},
-		"two of many added":             {kind.Random, func(w *writer) Answer { w.grown(16, 64); return w.on(20, 21, 20, 21) }, Refresh},
-		"three of many added":           {kind.Random, func(w *writer) Answer { w.grown(16, 64); return w.on(20, 21, 22) }, Ask},
-		"a count that shrank":           {kind.Random, func(w *writer) Answer { w.grown(64, 4); return w.on(0, 1, 2) }, Ask},
-		"equal counts":                  {kind.Random, func(w *writer) Answer { w.grown(4, 4); return w.on(0, 1, 2) }, Ask},
-		"an older entry, at once":       {kind.Random, func(w *writer) Answer { return w.older(recentTime - 1) }, Nothing},
-		"an older entry, later":         {kind.Random, func(w *writer) Answer { return w.older(recentTime) }, Ask},
-		"an older entry's throttle": {kind.Random, func(w *writer) Answer {
+		"calls six seconds apart":       {schema.RandomPlacement, func(w *writer) Answer { w.writes(2, false); w.pass(6 * time.Second); return w.write(5, false) }, Refresh},
+		"one of three events throttled": {schema.TimedPlacement, func(w *writer) Answer { w.writes(2, true); return w.write(5, false) }, Nothing},
+		"two of three events throttled": {schema.TimedPlacement, func(w *writer) Answer { w.write(1, true); w.write(3, false); return w.write(3, false) }, Ask},
+		"two events":                    {schema.TimedPlacement, func(w *writer) Answer { w.write(3, false); return w.write(3, false) }, Nothing},
+		"one item ten times":            {schema.TimedPlacement, func(w *writer) Answer { return w.again(7, 10) }, Nothing},
+		"half of them one item":         {schema.TimedPlacement, func(w *writer) Answer { w.again(7, 5); return w.writes(5, false) }, Nothing},
+		"a third of them one item":      {schema.TimedPlacement, func(w *writer) Answer { w.again(7, 3); return w.writes(6, false) }, Ask},
+		"one item of a counter's":       {schema.RandomPlacement, func(w *writer) Answer { return w.again(7, 3) }, Ask},
+		"a backfill":                    {schema.TimedPlacement, func(w *writer) Answer { return w.dated(-time.Minute) }, Nothing},
+		"events nine seconds old":       {schema.TimedPlacement, func(w *writer) Answer { return w.dated(-9 * time.Second) }, Ask},
+		"events ahead":                  {schema.TimedPlacement, func(w *writer) Answer { return w.dated(2 * time.Second) }, Ask},
+		"events before the change":      {schema.TimedPlacement, func(w *writer) Answer { w.Effective = w.now.Add(time.Second); return w.dated(0) }, Nothing},
+		"new events before the change":  {schema.TimedPlacement, func(w *writer) Answer { w.New, w.Effective = true, w.now.Add(time.Second); return w.dated(0) }, Ask},
+		"new events, throttled twice":   {schema.TimedPlacement, func(w *writer) Answer { w.New = true; return w.write(2, false) }, Refresh},
+		"events at the change":          {schema.TimedPlacement, func(w *writer) Answer { w.Effective = w.now; return w.dated(0) }, Ask},
+		"a board just changed":          {schema.IndexedPlacement, func(w *writer) Answer { w.Changed = w.now.Add(-59 * time.Second); return w.writes(9, false) }, Nothing},
+		"a board changed a minute ago":  {schema.IndexedPlacement, func(w *writer) Answer { w.Changed = w.now.Add(-time.Minute); return w.writes(9, false) }, Ask},
+		"a counter just changed":        {schema.RandomPlacement, func(w *writer) Answer { w.Changed = w.now; return w.writes(9, false) }, Ask},
+		"older write shards":            {schema.RandomPlacement, func(w *writer) Answer { w.grown(4, 16); return w.on(0, 1, 2, 3, 0, 1) }, Nothing},
+		"older ones, and one added":     {schema.RandomPlacement, func(w *writer) Answer { w.grown(4, 16); return w.on(0, 1, 2, 3, 9) }, Nothing},
+		"added write shards":            {schema.RandomPlacement, func(w *writer) Answer { w.grown(4, 16); return w.on(4, 15, 9) }, Ask},
+		"one added":                     {schema.RandomPlacement, func(w *writer) Answer { w.grown(4, 16); return w.on(4, 4, 4, 4) }, Refresh},
+		"one added, events":             {schema.TimedPlacement, func(w *writer) Answer { w.grown(1, 24); return w.on(4, 4, 4, 4) }, Nothing},
+		"two added, events":             {schema.TimedPlacement, func(w *writer) Answer { w.grown(1, 24); return w.on(4, 4, 5) }, Ask},
+		"two of many added":             {schema.RandomPlacement, func(w *writer) Answer { w.grown(16, 64); return w.on(20, 21, 20, 21) }, Refresh},
+		"three of many added":           {schema.RandomPlacement, func(w *writer) Answer { w.grown(16, 64); return w.on(20, 21, 22) }, Ask},
+		"a count that shrank":           {schema.RandomPlacement, func(w *writer) Answer { w.grown(64, 4); return w.on(0, 1, 2) }, Ask},
+		"equal counts":                  {schema.RandomPlacement, func(w *writer) Answer { w.grown(4, 4); return w.on(0, 1, 2) }, Ask},
+		"an older entry, at once":       {schema.RandomPlacement, func(w *writer) Answer { return w.older(recentTime - 1) }, Nothing},
+		"an older entry, later":         {schema.RandomPlacement, func(w *writer) Answer { return w.older(recentTime) }, Ask},
+		"an older entry's throttle": {schema.RandomPlacement, func(w *writer) Answer {
 			w.older(0)
 			w.Version = 9
 			w.writes(3, false)
@@ -171,16 +171,16 @@ func TestObserve(t *testing.T) {
 			w.Version = 1
 			return w.write(1, false)
 		}, Nothing},
-		"two of 32 added": {kind.Random, func(w *writer) Answer { w.grown(16, 48); return w.on(20, 21, 20) }, Ask},
-		"throttles before the change": {kind.Random, func(w *writer) Answer {
+		"two of 32 added": {schema.RandomPlacement, func(w *writer) Answer { w.grown(16, 48); return w.on(20, 21, 20) }, Ask},
+		"throttles before the change": {schema.RandomPlacement, func(w *writer) Answer {
 			w.grown(1, 4)
 			w.on(1, 2)
 			w.grown(4, 16)
 			w.pass(time.Second)
 			return w.on(4, 4, 4)
 		}, Refresh},
-		"at the bound": {kind.Random, func(w *writer) Answer { w.Shards = w.bound; return w.writes(9, false) }, Bounded},
-		"above it":     {kind.Timed, func(w *writer) Answer { w.Shards = w.bound + 1; return w.writes(9, false) }, Bounded},
+		"at the bound": {schema.RandomPlacement, func(w *writer) Answer { w.Shards = w.bound; return w.writes(9, false) }, Bounded},
+		"above it":     {schema.TimedPlacement, func(w *writer) Answer { w.Shards = w.bound + 1; return w.writes(9, false) }, Bounded},
 	} {
 		w := newWriter(c.placement)
 		if got := c.writes(w); got != c.want {
@@ -244,7 +244,7 @@ func (w *writer) dated(later time.Duration) (answer Answer) {
 // TestBoundedOnceAMinute checks that Bounded is returned once a minute for a key, and that another key with one write
 // shard then needs ten calls, for ten seconds.
 func TestBoundedOnceAMinute(t *testing.T) {
-	w := newWriter(kind.Random)
+	w := newWriter(schema.RandomPlacement)
 	w.Shards = w.bound
 	bounded := 0
 	for range 130 {
@@ -273,7 +273,7 @@ func TestBoundedOnceAMinute(t *testing.T) {
 // TestAsksBackOff checks that the pause between two Asks doubles while the entry does not change, up to five seconds,
 // and that a change resets it.
 func TestAsksBackOff(t *testing.T) {
-	w := newWriter(kind.Random)
+	w := newWriter(schema.RandomPlacement)
 	asks := func(lasting time.Duration) (n int) {
 		for end := w.now.Add(lasting); w.now.Before(end); w.pass(50 * time.Millisecond) {
 			if w.write(1, false) == Ask {
@@ -303,7 +303,7 @@ func TestAsksBackOff(t *testing.T) {
 // TestRefreshesBackOff checks that the pause between two Refreshes doubles, up to five seconds, and that ten quiet seconds
 // reset it.
 func TestRefreshesBackOff(t *testing.T) {
-	w := newWriter(kind.Random)
+	w := newWriter(schema.RandomPlacement)
 	w.grown(1, 4)
 	refreshes := func(lasting time.Duration) (n int) {
 		for end := w.now.Add(lasting); w.now.Before(end); w.pass(50 * time.Millisecond) {
@@ -358,7 +358,7 @@ func TestBoundsOfTheEvidence(t *testing.T) {
 // TestAskHasEvidence checks for random writes that each Ask has its evidence, by a count of all attempts and calls.
 func TestAskHasEvidence(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		placement := kind.Placement(rapid.IntRange(0, 2).Draw(t, "placement"))
+		placement := schema.Placement(rapid.IntRange(0, 2).Draw(t, "placement"))
 		w := newWriter(placement)
 		var all []observed
 		var calls []writeCall
@@ -370,7 +370,7 @@ func TestAskHasEvidence(t *testing.T) {
 				w.Effective = w.now.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "lead ms")) * time.Millisecond)
 			}
 			id := uint64(i)
-			if placement != kind.Random && rapid.IntRange(0, 3).Draw(t, "again") == 0 {
+			if placement != schema.RandomPlacement && rapid.IntRange(0, 3).Draw(t, "again") == 0 {
 				id = 0
 			}
 			calls = append(calls, writeCall{at: w.now, items: id})
@@ -378,10 +378,10 @@ func TestAskHasEvidence(t *testing.T) {
 			for range rapid.IntRange(1, 4).Draw(t, "attempts") {
 				throttled := rapid.Bool().Draw(t, "throttled")
 				w.Outcome, w.Shard = outcome(throttled), rapid.IntRange(0, w.Shards-1).Draw(t, "shard")
-				if placement != kind.Random {
+				if placement != schema.RandomPlacement {
 					w.Shard = int(id) % w.Shards
 				}
-				if older := w.Shard < w.Before && w.Before < w.Shards; !older && (placement != kind.Timed || !w.At.Before(w.Effective)) {
+				if older := w.Shard < w.Before && w.Before < w.Shards; !older && (placement != schema.TimedPlacement || !w.At.Before(w.Effective)) {
 					all = append(all, observed{w.now, w.Version, throttled, w.Shard, id})
 				}
 				got := w.Observe(w.Attempt, w.bound, w.now)
@@ -442,7 +442,7 @@ func checkAttempts(t *rapid.T, all []observed, a shard.Attempt, now time.Time) {
 
 // checkCalls fails the test if too few calls are recent, or if half of them are for one item with calculated write
 // shards.
-func checkCalls(t *rapid.T, all []writeCall, p kind.Placement, now time.Time) {
+func checkCalls(t *rapid.T, all []writeCall, p schema.Placement, now time.Time) {
 	calls, items := 0, map[uint64]int{}
 	for _, c := range all[max(0, len(all)-maxCalls):] {
 		if now.Sub(c.at) <= callAge {
@@ -454,7 +454,7 @@ func checkCalls(t *rapid.T, all []writeCall, p kind.Placement, now time.Time) {
 		t.Fatalf("Ask with %d recent calls, want %d or more", calls, minCalls)
 	}
 	for id, n := range items {
-		if p != kind.Random && 2*n >= calls {
+		if p != schema.RandomPlacement && 2*n >= calls {
 			t.Fatalf("Ask with %d of %d calls for item %d", n, calls, id)
 		}
 	}
@@ -464,7 +464,7 @@ func checkCalls(t *rapid.T, all []writeCall, p kind.Placement, now time.Time) {
 // attempts are observed.
 func TestACallCountsOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w, numbers := newWriter(kind.Random), map[uint64]bool{}
+		w, numbers := newWriter(schema.RandomPlacement), map[uint64]bool{}
 		for _, n := range rapid.SliceOfN(rapid.Uint64Range(1, 30), 1, 100).Draw(t, "calls") {
 			w.Call, w.Outcome = n, shard.Outcome(rapid.IntRange(0, 3).Draw(t, "outcome"))
 			w.Observe(w.Attempt, w.bound, w.now)
@@ -485,8 +485,8 @@ func TestACallCountsOnce(t *testing.T) {
 // TestInconclusiveAttempts checks that an inconclusive attempt counts as a call and not as an attempt, and so does a
 // conflict if write shards are calculated.
 func TestInconclusiveAttempts(t *testing.T) {
-	for _, p := range []kind.Placement{kind.Random, kind.Timed, kind.Indexed} {
-		for o, conclusive := range map[shard.Outcome]bool{shard.Inconclusive: false, shard.Accepted: true, shard.Throttled: true, shard.Conflicted: p == kind.Random} {
+	for _, p := range []schema.Placement{schema.RandomPlacement, schema.TimedPlacement, schema.IndexedPlacement} {
+		for o, conclusive := range map[shard.Outcome]bool{shard.Inconclusive: false, shard.Accepted: true, shard.Throttled: true, shard.Conflicted: p == schema.RandomPlacement} {
 			w := newWriter(p)
 			w.begin(1, w.now)
 			w.Outcome = o
@@ -496,7 +496,7 @@ func TestInconclusiveAttempts(t *testing.T) {
 			}
 		}
 	}
-	w := newWriter(kind.Random)
+	w := newWriter(schema.RandomPlacement)
 	if w.Key, w.Kind = "C#nobody's", ""; w.write(9, false) != Nothing || len(w.young) > 0 {
 		t.Errorf("%d keys are kept, want none of a key without a kind", len(w.young))
 	}

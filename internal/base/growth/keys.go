@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -55,7 +55,7 @@ func (k *Keys) Observe(a shard.Attempt, bound int, now time.Time) Answer {
 		return Nothing
 	}
 	if !e.entitled(a, p, k.tight(now), now) {
-		if (p == kind.Random || a.New) && a.Shards < bound && e.startRefresh(now) {
+		if (p == schema.RandomPlacement || a.New) && a.Shards < bound && e.startRefresh(now) {
 			return Refresh
 		}
 		return Nothing
@@ -68,13 +68,15 @@ func (k *Keys) Observe(a shard.Attempt, bound int, now time.Time) Answer {
 		e.warned = now
 		return Bounded
 	}
-	if p == kind.Indexed && now.Sub(a.Changed) < moveTime || !e.startAsk(now) {
+	if p == schema.IndexedPlacement && now.Sub(a.Changed) < moveTime || !e.startAsk(now) {
 		return Nothing
 	}
 	return Ask
 }
 
-func placementOf(a shard.Attempt) kind.Placement { return kind.Of(kind.Kind(a.Kind)).Placement }
+func placementOf(a shard.Attempt) schema.Placement {
+	return schema.TraitsOf(schema.Kind(a.Kind)).Placement
+}
 
 // Entitled reports whether the evidence for a larger count than this attempt's still holds.
 func (k *Keys) Entitled(a shard.Attempt, now time.Time) bool {

@@ -6,14 +6,14 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // storm is a simulated storm on one key, beside other keys with the load of half a partition. Containers serve one
 // request at a time. Partitions take 50 WCU/s.
 type storm struct {
-	placement  kind.Placement
+	placement  schema.Placement
 	partitions int           // of the table; default 64
 	rate       float64       // of the storm's requests a second
 	quota      int           // containers, at most
@@ -337,9 +337,9 @@ func (w *world) entry(key string) *entry {
 func (w *world) attempt(box *container, c *call) {
 	sent := box.views[c.key].entry
 	to := place{key: c.key, shard: w.rng.IntN(sent.count)}
-	if w.placement != kind.Random {
+	if w.placement != schema.RandomPlacement {
 		n := sent.count
-		if w.placement == kind.Timed && c.at < sent.effective {
+		if w.placement == schema.TimedPlacement && c.at < sent.effective {
 			n = sent.before
 		}
 		to = place{c.key, int(c.at / (24 * time.Hour)), int(c.item * float64(n))}
@@ -425,7 +425,7 @@ func (w *world) consider(box *container, key string, a shard.Attempt) {
 	v.polled = w.now
 	if e.version == v.version && box.keys.Entitled(a, now) {
 		*e = entry{
-			version: e.version + 1, count: Next(kind.Of(kind.Kind(a.Kind)), e.count, Bound(w.partitions)), before: e.count,
+			version: e.version + 1, count: Next(schema.TraitsOf(schema.Kind(a.Kind)), e.count, Bound(w.partitions)), before: e.count,
 			effective: w.now + w.lead, changed: w.now,
 		}
 		if key == "hot" {

@@ -1,14 +1,14 @@
 package growth
 
 import (
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
 
 // Hot is a base key with a hot write shard. Rates are in WCU/s.
 type Hot struct {
-	Type    kind.Kind
+	Type    schema.Kind
 	Limit   float64 // a partition's limit
 	Shards  int     // the key's newest count
 	Past    bool    // the hot write shard is in a time bucket that is over
@@ -51,8 +51,8 @@ func (h Hot) Remedy(partitions int) (r Remedy, count int) {
 
 // Needed returns how many write shards a key of a type needs at a rate, so that each takes only its
 // placement's planned share of a partition's limit.
-func Needed(t kind.Kind, rate, limit float64) int {
-	if kind.Of(t).Placement == kind.Random {
+func Needed(t schema.Kind, rate, limit float64) int {
+	if schema.TraitsOf(t).Placement == schema.RandomPlacement {
 		return plan.Needed(rate, limit, plan.RandomShare)
 	}
 	return plan.Needed(rate, limit, plan.CalculatedShare)

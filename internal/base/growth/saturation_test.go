@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -39,7 +39,7 @@ func TestHopeless(t *testing.T) {
 		"inconclusive and conflicts": {append(throttled(0, 100*ms), seen{1200 * ms, shard.Inconclusive, 1}, seen{1300 * ms, shard.Conflicted, 1}), false, false},
 	} {
 		k, now := NewKeys(MaxKeys), modelEpoch
-		a := shard.Attempt{Key: "C#a", Kind: string(kind.Counter), Version: 1, Shards: 1}
+		a := shard.Attempt{Key: "C#a", Kind: string(schema.Counter), Version: 1, Shards: 1}
 		for i, s := range c.seen {
 			now = modelEpoch.Add(s.at)
 			a.Call, a.Outcome, a.Version = uint64(i), s.outcome, s.version

@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/growth"
-	"github.com/hotshard/hotshard/internal/base/keyname"
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -18,18 +18,18 @@ const largeWrite = 4
 
 // Sharding is what advice needs of a base key's write shards. The zero value is of a key without write shards.
 type Sharding struct {
-	Kind       kind.Kind
+	Kind       schema.Kind
 	Shards     int          // newest shard count
 	Before     int          // the count before it
 	Changed    time.Time    // when it took effect; zero if it never changed
 	Grown      shard.Change // see [NewestGrowth]
 	Partitions int          // of the table
 
-	Commands keyname.Commands // for the command lines in advice
+	Commands display.Commands // for the command lines in advice
 }
 
 // ShardingOf returns the Sharding of a base key with this history.
-func ShardingOf(t kind.Kind, history shard.History, partitions int) Sharding {
+func ShardingOf(t schema.Kind, history shard.History, partitions int) Sharding {
 	s := Sharding{Kind: t, Shards: history.Newest(), Before: 1, Grown: NewestGrowth(history), Partitions: partitions}
 	if last := len(history) - 1; last >= 0 {
 		s.Before, s.Changed = history[:last].Newest(), history[last].At
@@ -98,7 +98,7 @@ func NewestGrowth(history shard.History) (grown shard.Change) {
 }
 
 // burst returns the advice for a key that was hot for single seconds only.
-func (r *KeyHeat) burst(t kind.Kind) string {
+func (r *KeyHeat) burst(t schema.Kind) string {
 	then := "No action needed unless its writes are throttled."
 	if t != "" {
 		then = "It grows by itself when writes are throttled."
@@ -165,7 +165,7 @@ func (r *KeyHeat) cure(s Sharding) string {
 	case s.Shards >= shard.MaxShards:
 		text = fmt.Sprintf("It has %d write shards, the most that a key can have.", s.Shards)
 	case remedy == growth.Split:
-		text = fmt.Sprintf("More write shards do not help while the table has %s. Raise its warm throughput, or wait some minutes for DynamoDB to split them.", keyname.Several(s.Partitions, "partition"))
+		text = fmt.Sprintf("More write shards do not help while the table has %s. Raise its warm throughput, or wait some minutes for DynamoDB to split them.", display.Several(s.Partitions, "partition"))
 	}
 	if size := r.itemSize(); size != "" {
 		text += " Or shrink its " + size + " items: they cost less then."
@@ -180,20 +180,20 @@ func (r *KeyHeat) writeShard() int {
 }
 
 // evenOut returns what evens out the write shards of a key.
-func evenOut(t kind.Kind) string {
-	if by := kind.Of(t).PlacedBy; by != "" {
+func evenOut(t schema.Kind) string {
+	if by := schema.TraitsOf(t).PlacedBy; by != "" {
 		return "spread its writes over more " + by
 	}
 	return "its writers choose write shards at random, so one has an old shard count, and learns the new one within seconds"
 }
 
 // adviseSplit returns the advice for a hot key without a known number of write shards.
-func (r *KeyHeat) adviseSplit(commands keyname.Commands) string {
+func (r *KeyHeat) adviseSplit(commands display.Commands) string {
 	ofIndex := ""
 	if r.Index != "" {
 		ofIndex = " of the index " + r.Index
 	}
-	_, keys := growth.Hot{Type: kind.Event, Limit: r.Limit, Shards: 1, Total: r.WriteUnitsPerSecond}.Remedy(shard.MaxShards)
+	_, keys := growth.Hot{Type: schema.Event, Limit: r.Limit, Shards: 1, Total: r.WriteUnitsPerSecond}.Remedy(shard.MaxShards)
 	text := fmt.Sprintf("Split it across %d partition keys%s", keys, ofIndex)
 	if size := r.itemSize(); size != "" {
 		text += ", or shrink its " + size + " items"
@@ -206,7 +206,7 @@ func (r *KeyHeat) adviseSplit(commands keyname.Commands) string {
 }
 
 // baseLoad returns the load of the row's base key. It assumes this write shard's load for unlisted ones.
-func (r *KeyHeat) baseLoad(t kind.Kind, shards int) growth.Hot {
+func (r *KeyHeat) baseLoad(t schema.Kind, shards int) growth.Hot {
 	hot := growth.Hot{
 		Type: t, Limit: r.Limit, Shards: shards, Past: r.past(),
 		Hottest: r.WriteUnitsPerSecond, Others: math.Inf(1), Total: r.Siblings.Low,

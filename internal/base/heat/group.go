@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -159,7 +158,7 @@ func (k *Key) Base() (base schema.BaseKey, ok bool) { return baseOf("", k.Index,
 // indexes. In the table, keys with their prefixes are players' entries and single sessions, not write shards.
 func baseOf(table, index, key string) (base schema.BaseKey, ok bool) {
 	k, err := schema.ParseKey(key)
-	if err != nil || table != "" || kind.Of(k.Base.Type).Index != index {
+	if err != nil || table != "" || schema.TraitsOf(k.Base.Type).Index != index {
 		return base, false
 	}
 	return k.Base, true
@@ -171,8 +170,8 @@ func (r *KeyHeat) Base() (base schema.BaseKey, ok bool) { return baseOf(r.Table,
 // TableName returns the name of the table whose stream has the key's writes. Names of hotshard's own tables lack the
 // deployment's prefix.
 func (r *KeyHeat) TableName() string {
-	k, _, _ := kind.Cut(r.Key)
-	return cmp.Or(r.Table, kind.Of(k).Table, kind.Items)
+	k, _, _ := schema.CutKind(r.Key)
+	return cmp.Or(r.Table, schema.TraitsOf(k).Table, schema.ItemsTable)
 }
 
 // MetricName returns the name of the row in metrics and log lines: its base key, or else the partition key.
@@ -187,7 +186,7 @@ func (r *KeyHeat) MetricName() string {
 // past reports whether the row has an entity's events of a day before its hottest window.
 func (r *KeyHeat) past() bool {
 	k, err := schema.ParseKey(r.Key)
-	if _, ok := r.Base(); !ok || err != nil || kind.Of(k.Base.Type).Bucket != kind.Day {
+	if _, ok := r.Base(); !ok || err != nil || schema.TraitsOf(k.Base.Type).Bucket != schema.DayBucket {
 		return false
 	}
 	return strings.Compare(k.Bucket, schema.EventBucket.Label(r.Start, 0)) < 0

@@ -1,11 +1,12 @@
 // Package heat defines the items of the heat table, where they are stored, and how they are merged: into rows, minutes,
-// blocks and maps. It does no input or output.
+// blocks and maps. A [WindowCounter] counts the writes of a window, from the records of a stream. Only a [WindowReader]
+// does input: it reads stored windows.
 //
 // The detector puts an item for each window and stream shard:
 //
 //	put(item.Stored(item.End().Add(retention)))
 //
-// Package windows reads them, and merges them into rows:
+// Readers merge them into rows:
 //
 //	rows := heat.Merge(items) // one for each partition key, hottest first
 //
@@ -23,7 +24,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
@@ -34,7 +34,7 @@ type Item struct {
 	Table string
 
 	// Own is the hotshard table whose stream was read; "" with a Table. It distinguishes only folded items.
-	Own kind.Table
+	Own schema.StreamTable
 
 	Start  time.Time     // whole milliseconds, UTC
 	Window time.Duration // length; whole milliseconds, more than 0

@@ -4,24 +4,24 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/jsontime"
+	"github.com/hotshard/hotshard/internal/base/display"
 )
 
 // Matrix has the heat by keys and columns. Units are write units. In each column Rest and the Units of all
 // rows add up to Total.
 type Matrix struct {
-	From         jsontime.Time     `json:"from" format:"date-time" doc:"Start of the first column"`
-	To           jsontime.Time     `json:"to" format:"date-time" doc:"End of the last column"`
-	Step         jsontime.Duration `json:"step" pattern:"^([0-9]+(\\.[0-9]+)?(d|ms|s|m|h))([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$" example:"30m" doc:"A column's length, such as 10s or 1m"`
-	PartitionWCU float64           `json:"partition_wcu" doc:"A partition's limit in WCU/s, from the newest window; 0 without windows"`
-	HotWCU       float64           `json:"hot_wcu" doc:"Lowest WCU/s of a hot key, from the newest window; 0 without windows"`
-	AsOf         jsontime.Time     `json:"as_of,omitzero" format:"date-time" doc:"End of the newest complete window; absent without windows. Later columns are empty and not covered"`
-	Table        string            `json:"table,omitempty" doc:"The table of the keys; absent for hotshard's own tables"`
-	Indexes      []string          `json:"indexes" doc:"The table's indexes with writes in this time"`
-	Rows         []Row             `json:"rows" doc:"In key order"`
-	Rest         []uint64          `json:"rest" doc:"Write units in no row, in each column. rest and the units of all rows add up to total"`
-	Total        []uint64          `json:"total" doc:"Write units of the table or index, in each column"`
-	Covered      []float64         `json:"covered" doc:"The share of each column's time and records that was read: 1 if all was read, even without writes; 0 if nothing was"`
+	From         display.Time     `json:"from" format:"date-time" doc:"Start of the first column"`
+	To           display.Time     `json:"to" format:"date-time" doc:"End of the last column"`
+	Step         display.Duration `json:"step" pattern:"^([0-9]+(\\.[0-9]+)?(d|ms|s|m|h))([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$" example:"30m" doc:"A column's length, such as 10s or 1m"`
+	PartitionWCU float64          `json:"partition_wcu" doc:"A partition's limit in WCU/s, from the newest window; 0 without windows"`
+	HotWCU       float64          `json:"hot_wcu" doc:"Lowest WCU/s of a hot key, from the newest window; 0 without windows"`
+	AsOf         display.Time     `json:"as_of,omitzero" format:"date-time" doc:"End of the newest complete window; absent without windows. Later columns are empty and not covered"`
+	Table        string           `json:"table,omitempty" doc:"The table of the keys; absent for hotshard's own tables"`
+	Indexes      []string         `json:"indexes" doc:"The table's indexes with writes in this time"`
+	Rows         []Row            `json:"rows" doc:"In key order"`
+	Rest         []uint64         `json:"rest" doc:"Write units in no row, in each column. rest and the units of all rows add up to total"`
+	Total        []uint64         `json:"total" doc:"Write units of the table or index, in each column"`
+	Covered      []float64        `json:"covered" doc:"The share of each column's time and records that was read: 1 if all was read, even without writes; 0 if nothing was"`
 }
 
 // Matrix returns the matrix of all items added. Keys that were hot have their own rows, the hottest of them if there
@@ -50,8 +50,8 @@ func (m *Map) Matrix() Matrix {
 // blank returns the matrix with all columns and no rows.
 func (m *Map) blank() Matrix {
 	out := Matrix{
-		From: jsontime.Time{Time: m.o.From}, To: jsontime.Time{Time: m.o.To}, Step: jsontime.Duration(m.o.Step), Table: m.o.Table,
-		AsOf: jsontime.Time{Time: m.asOf()}, Indexes: []string{}, Rows: []Row{}, Covered: m.covered(),
+		From: display.Time{Time: m.o.From}, To: display.Time{Time: m.o.To}, Step: display.Duration(m.o.Step), Table: m.o.Table,
+		AsOf: display.Time{Time: m.asOf()}, Indexes: []string{}, Rows: []Row{}, Covered: m.covered(),
 	}
 	out.PartitionWCU = m.limit()
 	if m.newest != nil {

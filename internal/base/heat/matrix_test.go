@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hotshard/hotshard/internal/base/jsontime"
+	"github.com/hotshard/hotshard/internal/base/display"
 )
 
 // rowText returns a row with its verdicts and numbers: key, keys, status, worst, rate, current, peak, units, errors, heaviest.
@@ -49,7 +49,7 @@ func TestMatrix(t *testing.T) {
 		counted(20, 0, 7, Key{Key: "C#a#0", Units: 60, Peak: 8, PeakAt: at(22)}),
 		counted(-10, 0, 0, Key{Key: "C#b#0", Units: 710, Peak: 80, PeakAt: at(-5)}),
 	}
-	growth := map[string][]Change{"C#b": {{Time: jsontime.Time{Time: at(12)}, Before: 1, Shards: 4, By: "ingest"}}}
+	growth := map[string][]Change{"C#b": {{Time: display.Time{Time: at(12)}, Before: 1, Shards: 4, By: "ingest"}}}
 	o := MapOptions{From: zero, To: at(40), Step: 20 * time.Second, Rows: 10}
 	with := func(change func(*MapOptions)) MapOptions {
 		o := o
@@ -117,7 +117,7 @@ func TestMatrixTimes(t *testing.T) {
 	m.AddOpen([]Item{counted(40, 0, 0, Key{Key: "b", Units: 700, PeakAt: at(40)}, Key{Key: "c", Units: 5, PeakAt: at(40)}, Key{Index: "i", Key: "d", Units: 700, PeakAt: at(40)})})
 	m.AddUnread(Window{Start: zero, Items: []Item{{Window: 40 * time.Second}, {}, {}}, Unreadable: []error{ErrVersion}})
 	got := m.Matrix()
-	if want := []float64{0.75, 0.25}; !slices.Equal(got.Covered, want) || !got.AsOf.Equal(at(40)) || !got.From.Equal(zero) || !got.To.Equal(at(40)) || got.Step != jsontime.Duration(20*time.Second) {
+	if want := []float64{0.75, 0.25}; !slices.Equal(got.Covered, want) || !got.AsOf.Equal(at(40)) || !got.From.Equal(zero) || !got.To.Equal(at(40)) || got.Step != display.Duration(20*time.Second) {
 		t.Errorf("covered %v, as of %v", got.Covered, got.AsOf)
 	}
 	if want := []string{"a 1 normal normal 0.5 0 0 [5 0][0 0][0.5 0]", "b 1 hot hot 0 0 0 [0 0][0 0][0 0]"}; !slices.Equal(matrixText(got)[1:], want) {

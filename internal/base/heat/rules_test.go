@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hotshard/hotshard/internal/base/jsontime"
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/display"
+	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
 var zero = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
@@ -355,7 +355,7 @@ func TestJoinedVerdicts(t *testing.T) {
 	if row.Status != Saturated || row.Worst != Hot || row.Peak != 6 || row.PeakAt != at(2) || row.FirstSeen != at(9) || row.LastSeen != at(21) {
 		t.Errorf("joined a heavier row: %+v", row)
 	}
-	growth := []Change{{Time: jsontime.Time{Time: at(5)}, Before: 4, Shards: 16, By: "ingest"}, {Time: jsontime.Time{Time: at(50)}, Before: 16, Shards: 4, By: "ingest"}, {Time: jsontime.Time{Time: at(90)}, Before: 4, Shards: 16, By: "hotkeys"}}
+	growth := []Change{{Time: display.Time{Time: at(5)}, Before: 4, Shards: 16, By: "ingest"}, {Time: display.Time{Time: at(50)}, Before: 16, Shards: 4, By: "ingest"}, {Time: display.Time{Time: at(90)}, Before: 4, Shards: 16, By: "hotkeys"}}
 	for _, c := range []struct {
 		window time.Duration
 		until  time.Time
@@ -456,7 +456,7 @@ func TestNamesOfRows(t *testing.T) {
 
 // TestAdviceOnMoments checks which window advice is for, and what it says without one or for single hot seconds.
 func TestAdviceOnMoments(t *testing.T) {
-	changed := Sharding{Kind: kind.Counter, Shards: 4, Before: 1, Changed: at(10), Partitions: 100}
+	changed := Sharding{Kind: schema.Counter, Shards: 4, Before: 1, Changed: at(10), Partitions: 100}
 	windows := []KeyHeat{
 		{Start: at(0), WriteUnitsPerSecond: 99, Verdicts: Verdicts{Worst: Saturated}}, {Start: at(10), WriteUnitsPerSecond: 30}, {Start: at(20), WriteUnitsPerSecond: 20, Verdicts: Verdicts{Worst: Hot}}, {Start: at(30), WriteUnitsPerSecond: 19, Verdicts: Verdicts{Worst: Hot}}, {Start: at(40), WriteUnitsPerSecond: 60},
 	}
@@ -478,16 +478,16 @@ func TestAdviceOnMoments(t *testing.T) {
 	}{
 		{nil, changed, "Resharded to 4 at 12:00:10; watching whether it cools."},
 		{nil, Sharding{}, "Its heaviest second took 0 WCU, and a partition takes 100 WCU/s; its mean stays below. No action needed unless its writes are throttled."},
-		{&second, Sharding{Kind: kind.Counter, Shards: 4}, "Its heaviest second took 100 WCU, and a partition takes 100 WCU/s; its mean stays below. It grows by itself when writes are throttled."},
+		{&second, Sharding{Kind: schema.Counter, Shards: 4}, "Its heaviest second took 100 WCU, and a partition takes 100 WCU/s; its mean stays below. It grows by itself when writes are throttled."},
 		{&second, changed, "Its heaviest second took 100 WCU, and a partition takes 100 WCU/s; its mean stays below. It grows by itself when writes are throttled."},
 		{&windows[1], changed, "Resharded to 4 at 12:00:10; watching whether it cools."},
-		{&skewed, Sharding{Kind: kind.Board, Shards: 4, Partitions: 100}, "Using at least 80% of a partition's 100 WCU/s. Its 4 write shards together take 81.0 WCU/s, most of that in write shard 3, so more of them would stand idle: spread its writes over more " + kind.Of(kind.Board).PlacedBy + "."},
+		{&skewed, Sharding{Kind: schema.Board, Shards: 4, Partitions: 100}, "Using at least 80% of a partition's 100 WCU/s. Its 4 write shards together take 81.0 WCU/s, most of that in write shard 3, so more of them would stand idle: spread its writes over more " + schema.TraitsOf(schema.Board).PlacedBy + "."},
 	} {
 		if got := hot.Advice(c.now, c.s); got != c.want {
 			t.Errorf("%+v: %s", c.s, got)
 		}
 	}
-	if got := evenOut(kind.Counter); !strings.Contains(got, "at random") {
+	if got := evenOut(schema.Counter); !strings.Contains(got, "at random") {
 		t.Error(got)
 	}
 }
@@ -502,7 +502,7 @@ func TestKeysOfOwnTables(t *testing.T) {
 			t.Errorf("%+v: %v, %t", c.key, base, ok)
 		}
 	}
-	if base := (&Row{Type: kind.Counter, Name: "a"}).Base(); base.String() != "C#a" {
+	if base := (&Row{Type: schema.Counter, Name: "a"}).Base(); base.String() != "C#a" {
 		t.Errorf("a row has the base key %v", base)
 	}
 	crowd := tenSeconds(0, "s", 0, Key{Key: "a", Units: 400}, Key{Key: "b", Units: 400})

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -44,12 +43,12 @@ const (
 
 // EntryKey returns the keys of a player's entry.
 func EntryKey(board, period, player string) (pk, sk string) {
-	return BaseKey{kind.Board, board}.String() + "#" + period + "#" + player, board
+	return BaseKey{Board, board}.String() + "#" + period + "#" + player, board
 }
 
 // ParseEntryKey is the inverse of EntryKey; ok is false for other items.
 func ParseEntryKey(pk, sk string) (board, period, player string, ok bool) {
-	rest, ok := strings.CutPrefix(pk, BaseKey{kind.Board, sk}.String()+"#")
+	rest, ok := strings.CutPrefix(pk, BaseKey{Board, sk}.String()+"#")
 	if !ok {
 		return "", "", "", false
 	}
@@ -78,12 +77,12 @@ func isPeriod(label string) bool {
 
 // BoardShardKey returns the partition key, in the index, of a write shard of a board's period.
 func BoardShardKey(board, period string, n int) string {
-	return Key{Base: BaseKey{kind.Board, board}, Bucket: period, Shard: n}.String()
+	return Key{Base: BaseKey{Board, board}, Bucket: period, Shard: n}.String()
 }
 
 // ParseBoardShardKey is the inverse of BoardShardKey.
 func ParseBoardShardKey(key string) (board, period string, n int, err error) {
-	parsed, err := parseKeyOf(kind.Board, key, "it is not a board's write shard in the index")
+	parsed, err := parseKeyOf(Board, key, "it is not a board's write shard in the index")
 	return parsed.Base.Name, parsed.Bucket, parsed.Shard, err
 }
 
@@ -242,5 +241,5 @@ func ParseHistogramKey(pk, sk string) (boardPeriod, streamShard string, ok bool)
 // BoardRollupKey returns the partition key of the top of a board's period, which is also the
 // period's name as a target of folds.
 func BoardRollupKey(board, period string) string {
-	return BaseKey{kind.Board, board}.String() + "#" + period
+	return BaseKey{Board, board}.String() + "#" + period
 }

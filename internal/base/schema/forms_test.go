@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -35,7 +34,7 @@ func TestStoredForms(t *testing.T) {
 		"L#b#all#0 h#s-1":                    pair(HistogramKey("b", "all", "s-1")),
 		"F#12 C#a#0":                         pair(FailureKey("C#a#0")),
 		"?s-1#42":                            UnknownTarget("s-1", "42"),
-		"R#k#3600#1767614400#2":              Key{BaseKey{kind.Limit, "k"}, LimitBucket(noon, time.Hour), 2}.String(),
+		"R#k#3600#1767614400#2":              Key{BaseKey{Limit, "k"}, LimitBucket(noon, time.Hour), 2}.String(),
 		"2026-01-05!a#7":                     BoardMarkSK(east, "a", 7),
 		"A#a p#s":                            pair(AckKey("a", "p", "s")),
 		"M#2026-01-05T12 -":                  pair(MetricNamesKey(east)),
@@ -136,8 +135,8 @@ func TestParsedForms(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]Target{
-		"C#a#2": {Base: BaseKey{kind.Counter, "a"}, Partial: 2}, "C#a#-1": {}, "C#a": {}, "L#b#all": {Base: BaseKey{kind.Board, "b"}, Period: "all"}, "L#b#x": {}, "S#g#1": {}, "R#k#1": {},
-		"E#e#2026-01-05": {Base: BaseKey{kind.Event, "e"}, Bucket: shard.Day, Start: time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)}, "E#e#2026-01": {},
+		"C#a#2": {Base: BaseKey{Counter, "a"}, Partial: 2}, "C#a#-1": {}, "C#a": {}, "L#b#all": {Base: BaseKey{Board, "b"}, Period: "all"}, "L#b#x": {}, "S#g#1": {}, "R#k#1": {},
+		"E#e#2026-01-05": {Base: BaseKey{Event, "e"}, Bucket: shard.Day, Start: time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)}, "E#e#2026-01": {},
 	} {
 		got, err := ParseTarget(in)
 		if got != want || (err == nil) != (want != Target{}) || err == nil && got.String() != in {
@@ -172,10 +171,10 @@ func TestTablesOfADeployment(t *testing.T) {
 	if !slices.Equal(texts, want) {
 		t.Errorf("%q", texts)
 	}
-	if names.Of(kind.Event) != "p-events" || names.Of(kind.Counter) != "p-items" || names.OfKey("E#e#2026-01-05#0") != "p-events" || names.OfKey("I#x") != "p-items" {
+	if names.Of(Event) != "p-events" || names.Of(Counter) != "p-items" || names.OfKey("E#e#2026-01-05#0") != "p-events" || names.OfKey("I#x") != "p-items" {
 		t.Error("a kind is in another table")
 	}
-	for table, want := range map[string]kind.Table{"p-items": kind.Items, "p-events": kind.Events, "p-heat": "", "items": ""} {
+	for table, want := range map[string]StreamTable{"p-items": ItemsTable, "p-events": EventsTable, "p-heat": "", "items": ""} {
 		if got, ok := names.Streamed(table); got != want || ok != (want != "") {
 			t.Errorf("%s: %q, %t", table, got, ok)
 		}

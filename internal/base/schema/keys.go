@@ -5,22 +5,21 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // BaseKey is a caller's key before sharding.
 type BaseKey struct {
-	Type kind.Kind
+	Type Kind
 	Name string
 }
 
 // String returns the type's prefix and the name. It is also the base key's sort key in the shard map.
-func (k BaseKey) String() string { return kind.Of(k.Type).Prefix + k.Name }
+func (k BaseKey) String() string { return TraitsOf(k.Type).Prefix + k.Name }
 
 // ParseBaseKey is the inverse of String.
 func ParseBaseKey(s string) (BaseKey, error) {
-	k, name, ok := kind.Cut(s)
+	k, name, ok := CutKind(s)
 	if !ok {
 		return BaseKey{}, &shard.KeyError{Key: s, Reason: "it begins with no kind's prefix"}
 	}
@@ -37,7 +36,7 @@ type Key struct {
 // String returns the partition key.
 func (k Key) String() string {
 	name := k.Base.String()
-	if kind.Of(k.Base.Type).Bucket != kind.NoBucket {
+	if TraitsOf(k.Base.Type).Bucket != NoBucket {
 		name += "#" + k.Bucket
 	}
 	return shard.Hash.Join(name, k.Shard)
@@ -55,7 +54,7 @@ func ParseKey(pk string) (Key, error) {
 		return Key{}, err
 	}
 	key := Key{Base: base, Shard: n}
-	if cut := bucketCuts[kind.Of(base.Type).Bucket]; cut != nil {
+	if cut := bucketCuts[TraitsOf(base.Type).Bucket]; cut != nil {
 		var ok bool
 		if key.Base.Name, key.Bucket, ok = cut(base.Name); !ok {
 			return Key{}, &shard.KeyError{Key: pk, Reason: "it has no time bucket"}
@@ -65,7 +64,7 @@ func ParseKey(pk string) (Key, error) {
 }
 
 // parseKeyOf is ParseKey for the keys of one kind. Reason is the text of the error for all other keys.
-func parseKeyOf(k kind.Kind, pk, reason string) (Key, error) {
+func parseKeyOf(k Kind, pk, reason string) (Key, error) {
 	key, err := ParseKey(pk)
 	if err != nil || key.Base.Type != k {
 		return Key{}, &shard.KeyError{Key: pk, Reason: reason}
@@ -74,10 +73,10 @@ func parseKeyOf(k kind.Kind, pk, reason string) (Key, error) {
 }
 
 // bucketCuts split the label of a time bucket from the end of a name.
-var bucketCuts = map[kind.Bucket]func(text string) (name, bucket string, ok bool){
-	kind.Day:    func(text string) (name, bucket string, ok bool) { return cutLast(text, isDay) },
-	kind.Period: func(text string) (name, bucket string, ok bool) { return cutLast(text, isPeriod) },
-	kind.Window: cutLimitBucket,
+var bucketCuts = map[Bucket]func(text string) (name, bucket string, ok bool){
+	DayBucket:    func(text string) (name, bucket string, ok bool) { return cutLast(text, isDay) },
+	PeriodBucket: func(text string) (name, bucket string, ok bool) { return cutLast(text, isPeriod) },
+	WindowBucket: cutLimitBucket,
 }
 
 // cutLast splits a text at its last separator, if a label follows it.
@@ -130,9 +129,9 @@ func ExpirySpread(id string) time.Duration {
 // another sort key, by which the stream's filter keeps it from the aggregator.
 func CounterKey(counter string, n int) (pk, sk string) {
 	if sk = SoleSK; n > 0 {
-		sk = kind.Of(kind.Counter).FoldedSK
+		sk = TraitsOf(Counter).FoldedSK
 	}
-	return Key{Base: BaseKey{kind.Counter, counter}, Shard: n}.String(), sk
+	return Key{Base: BaseKey{Counter, counter}, Shard: n}.String(), sk
 }
 
 // Counts names an attribute of a counter's write shard 0: the set of all max_shards that its writers have read from the

@@ -7,7 +7,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -92,7 +91,7 @@ func TestBoardsAreTargetsAndHaveNotes(t *testing.T) {
 		period := periods.Draw(t, "period")
 		pk, sk := NoteKey(board, period)
 		got, err := ParseTarget(sk)
-		if err != nil || got.Base != (BaseKey{kind.Board, board}) || got.Period != period || sk != BoardRollupKey(board, period) || got.String() != sk {
+		if err != nil || got.Base != (BaseKey{Board, board}) || got.Period != period || sk != BoardRollupKey(board, period) || got.String() != sk {
 			t.Fatalf("%q %q becomes %+v, %v", board, period, got, err)
 		}
 		if !slices.Contains(NotePartitions(), pk) {
@@ -142,13 +141,13 @@ func TestTargetsAreReadBack(t *testing.T) {
 		name := rapid.String().Draw(t, "name")
 		source := rapid.IntRange(0, 1000).Draw(t, "source")
 		got, err := ParseTarget(SummaryKey(name, source))
-		if want := (Target{Base: BaseKey{kind.Counter, name}, Partial: source / SourcesPerPartial}); err != nil || got != want || got.String() != SummaryKey(name, source) {
+		if want := (Target{Base: BaseKey{Counter, name}, Partial: source / SourcesPerPartial}); err != nil || got != want || got.String() != SummaryKey(name, source) {
 			t.Errorf("%+v, %v; want %+v", got, err, want)
 		}
 		bucket := rapid.SampledFrom([]shard.Bucket{shard.Hour, shard.Day}).Draw(t, "bucket")
 		at := time.UnixMilli(rapid.Int64Range(0, 1<<42).Draw(t, "ms")).UTC()
 		got, err = ParseTarget(EventTarget(name, bucket, at))
-		if want := (Target{Base: BaseKey{kind.Event, name}, Bucket: bucket, Start: at.Truncate(bucket.Width())}); err != nil || got != want || got.String() != EventTarget(name, bucket, at) {
+		if want := (Target{Base: BaseKey{Event, name}, Bucket: bucket, Start: at.Truncate(bucket.Width())}); err != nil || got != want || got.String() != EventTarget(name, bucket, at) {
 			t.Errorf("%+v, %v; want %+v", got, err, want)
 		}
 	})

@@ -4,8 +4,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/hotshard/hotshard/internal/base/kind"
 )
 
 // A mark is a stream marker: an item that a check puts among an entity's events, or beside a player's entry in a
@@ -56,12 +54,12 @@ func ParseMark(sk string) (check string, ok bool) {
 // HasMarks reports whether an item with a mark's sort key may be a mark: among events, or beside
 // an entry and not an entry itself.
 func HasMarks(pk, sk string) bool {
-	if key, err := ParseKey(pk); err == nil && kind.Of(key.Base.Type).Summary == kind.Rollups {
+	if key, err := ParseKey(pk); err == nil && TraitsOf(key.Base.Type).Summary == RollupSummary {
 		return true
 	}
 	base, err := ParseBaseKey(pk)
 	_, _, _, entry := ParseEntryKey(pk, sk)
-	return err == nil && kind.Of(base.Type).Summary == kind.Ranking && !entry
+	return err == nil && TraitsOf(base.Type).Summary == RankingSummary && !entry
 }
 
 // BoardMarkSK returns the sort key of a check's mark beside an entry.

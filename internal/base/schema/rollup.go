@@ -4,7 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -51,13 +50,13 @@ func RollupKey(entity string, bucket shard.Bucket, t time.Time, streamShard stri
 }
 
 func rollupPartition(entity string, t time.Time) string {
-	return BaseKey{kind.Event, entity}.String() + "#" + t.UTC().Format(rollupMonth)
+	return BaseKey{Event, entity}.String() + "#" + t.UTC().Format(rollupMonth)
 }
 
 // ParseRollupPartition returns the entity of a partition key and the first instant of its month. It
 // splits at the last separator, since names may contain it.
 func ParseRollupPartition(pk string) (entity string, month time.Time, err error) {
-	rest, ok := strings.CutPrefix(pk, kind.Of(kind.Event).Prefix)
+	rest, ok := strings.CutPrefix(pk, TraitsOf(Event).Prefix)
 	at := strings.LastIndexByte(rest, '#')
 	if !ok || at < 0 {
 		return "", month, &shard.KeyError{Key: pk, Reason: "it is not the partition key of an event rollup"}

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
-
-	"github.com/hotshard/hotshard/internal/base/kind"
 )
 
 // TestKeysAreInverse checks that keys and base keys of all kinds are parsed back.
@@ -14,18 +12,18 @@ func TestKeysAreInverse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key := Key{
 			Base: BaseKey{
-				Type: rapid.SampledFrom(kind.All()).Draw(t, "type"),
+				Type: rapid.SampledFrom(Kinds()).Draw(t, "type"),
 				Name: rapid.StringN(1, 100, 512).Draw(t, "name"),
 			},
 			Shard: rapid.IntRange(0, 1e6).Draw(t, "shard"),
 		}
-		if key.Base.Type == kind.Event {
+		if key.Base.Type == Event {
 			key.Bucket = EventBucket.Label(time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "at"), 0), 0)
 		}
-		if kind.Of(key.Base.Type).Bucket == kind.Period {
+		if TraitsOf(key.Base.Type).Bucket == PeriodBucket {
 			key.Bucket = rapid.SampledFrom([]string{"all", "2026-01-05", "2026-W02"}).Draw(t, "period")
 		}
-		if key.Base.Type == kind.Limit {
+		if key.Base.Type == Limit {
 			start := time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "start"), 0)
 			key.Bucket = LimitBucket(start, time.Duration(rapid.IntRange(1, 1e7).Draw(t, "window"))*time.Second)
 		}
@@ -94,7 +92,7 @@ func TestSessionsAreReadBack(t *testing.T) {
 			t.Fatalf("the sort key %q is also an event's, a probe's or a counter's", sk)
 		}
 		n := rapid.IntRange(0, 999).Draw(t, "n")
-		if key, err := ParseKey(SessionShardKey(group, n)); err != nil || key.Base != (BaseKey{kind.Session, group}) || key.Shard != n {
+		if key, err := ParseKey(SessionShardKey(group, n)); err != nil || key.Base != (BaseKey{Session, group}) || key.Shard != n {
 			t.Fatalf("%q %d becomes %+v, %v", group, n, key, err)
 		}
 	})
@@ -111,8 +109,8 @@ func TestIndexesOfKindsAreThere(t *testing.T) {
 	for _, index := range Tables(NamesFor(""))[0].Indexes {
 		there[index.Name] = true
 	}
-	for _, k := range kind.All() {
-		if index := kind.Of(k).Index; !there[index] {
+	for _, k := range Kinds() {
+		if index := TraitsOf(k).Index; !there[index] {
 			t.Errorf("the write shards of %s are in %q, which the items table does not have", k, index)
 		}
 	}
@@ -121,7 +119,7 @@ func TestIndexesOfKindsAreThere(t *testing.T) {
 // TestPrefixesOfOtherItems checks that no other item has a kind's prefix.
 func TestPrefixesOfOtherItems(t *testing.T) {
 	for _, prefix := range []string{BoardPrefix, CallPrefix, AckPrefix, FailurePrefix, NotePrefix, CompactionPK, metricNamesPrefix} {
-		if k, _, ok := kind.Cut(prefix); ok {
+		if k, _, ok := CutKind(prefix); ok {
 			t.Errorf("%s is also the prefix of %s", prefix, k)
 		}
 	}

@@ -2,8 +2,6 @@ package schema
 
 import (
 	"strings"
-
-	"github.com/hotshard/hotshard/internal/base/kind"
 )
 
 // A session is one item of the items table. Only its row in the index by_group is sharded, so a
@@ -33,18 +31,18 @@ const SessionPrefix = "s#"
 
 // SessionKey returns the keys of a session.
 func SessionKey(group, id string) (pk, sk string) {
-	return BaseKey{kind.Session, group}.String() + "#" + id, SessionPrefix + id
+	return BaseKey{Session, group}.String() + "#" + id, SessionPrefix + id
 }
 
 // ParseSessionKey is the inverse of SessionKey; ok is false for other items.
 func ParseSessionKey(pk, sk string) (group, id string, ok bool) {
 	id, session := strings.CutPrefix(sk, SessionPrefix)
-	rest, ofType := strings.CutPrefix(pk, kind.Of(kind.Session).Prefix)
+	rest, ofType := strings.CutPrefix(pk, TraitsOf(Session).Prefix)
 	group, ends := strings.CutSuffix(rest, "#"+id)
 	return group, id, session && ofType && ends
 }
 
 // SessionShardKey returns the index's partition key of a write shard of a group.
 func SessionShardKey(group string, n int) string {
-	return Key{Base: BaseKey{kind.Session, group}, Shard: n}.String()
+	return Key{Base: BaseKey{Session, group}, Shard: n}.String()
 }

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -38,7 +37,7 @@ const SummaryVersion = "1"
 
 // SummaryKey returns the partition key of the partial that holds a write shard.
 func SummaryKey(counter string, source int) string {
-	base := BaseKey{kind.Counter, counter}.String()
+	base := BaseKey{Counter, counter}.String()
 	return shard.Hash.Join(base, source/SourcesPerPartial)
 }
 

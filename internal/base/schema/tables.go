@@ -5,9 +5,14 @@
 //	for _, t := range schema.Tables(schema.NamesFor("hotshard-")) {
 //		create(t.Name, t.PartitionKey, t.SortKey)
 //	}
+//
+// It also has the table of kinds, by which all other packages learn how kinds differ:
+//
+//	pk := schema.TraitsOf(schema.Counter).Prefix + "page/home"
+//
+// Functions of a kind, such as its fold, are in one registry per domain. internal/test/arch lists these registries, and
+// fails if one lacks a kind.
 package schema
-
-import "github.com/hotshard/hotshard/internal/base/kind"
 
 // Names of attributes that more than one package uses.
 const (
@@ -54,25 +59,25 @@ func NamesFor(prefix string) Names {
 }
 
 // Of returns the name of the table that has a kind's items.
-func (n Names) Of(k kind.Kind) string { return n.Table(kind.Of(k).Table) }
+func (n Names) Of(k Kind) string { return n.Table(TraitsOf(k).Table) }
 
 // OfKey returns the name of the table that has the items of a partition key.
 func (n Names) OfKey(pk string) string {
-	k, _, _ := kind.Cut(pk)
+	k, _, _ := CutKind(pk)
 	return n.Of(k)
 }
 
 // Table returns the name of a table with a stream.
-func (n Names) Table(t kind.Table) string {
-	if t == kind.Events {
+func (n Names) Table(t StreamTable) string {
+	if t == EventsTable {
 		return n.Events
 	}
 	return n.Items
 }
 
 // Streamed returns the table with a stream that has this name; ok is false for any other table.
-func (n Names) Streamed(table string) (t kind.Table, ok bool) {
-	for _, t := range kind.Tables() {
+func (n Names) Streamed(table string) (t StreamTable, ok bool) {
+	for _, t := range StreamTables() {
 		if n.Table(t) == table {
 			return t, true
 		}

@@ -5,16 +5,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // Target is a summary, or a partial of one, into which records are folded.
 type Target struct {
 	Base    BaseKey
-	Partial int          // only for [kind.Partials]
-	Period  string       // only for [kind.Ranking]: the period's label
-	Bucket  shard.Bucket // only for [kind.Rollups]: hour or day
+	Partial int          // only for [schema.PartialSummary]
+	Period  string       // only for [schema.RankingSummary]: the period's label
+	Bucket  shard.Bucket // only for [schema.RollupSummary]: hour or day
 	Start   time.Time    // the bucket's start
 }
 
@@ -24,15 +23,15 @@ type targetForm struct {
 	parse func(label string) (t Target, ok bool)
 }
 
-var targetForms = map[kind.Summary]targetForm{
-	kind.Partials: {
+var targetForms = map[Summary]targetForm{
+	PartialSummary: {
 		label: func(t Target) string { return strconv.Itoa(t.Partial) },
 		parse: func(label string) (t Target, ok bool) {
 			n, err := strconv.Atoi(label)
 			return Target{Partial: n}, err == nil && n >= 0
 		},
 	},
-	kind.Rollups: {
+	RollupSummary: {
 		label: func(t Target) string { return t.Bucket.Label(t.Start, 0) },
 		parse: func(label string) (t Target, ok bool) {
 			for _, bucket := range []shard.Bucket{shard.Hour, shard.Day} {
@@ -43,7 +42,7 @@ var targetForms = map[kind.Summary]targetForm{
 			return t, false
 		},
 	},
-	kind.Ranking: {
+	RankingSummary: {
 		label: func(t Target) string { return t.Period },
 		parse: func(label string) (t Target, ok bool) { return Target{Period: label}, isPeriod(label) },
 	},
@@ -51,18 +50,18 @@ var targetForms = map[kind.Summary]targetForm{
 
 // EventTarget returns the name of the rollup of an entity's hour or day that holds t.
 func EventTarget(entity string, bucket shard.Bucket, t time.Time) string {
-	return Target{Base: BaseKey{kind.Event, entity}, Bucket: bucket, Start: t}.String()
+	return Target{Base: BaseKey{Event, entity}, Bucket: bucket, Start: t}.String()
 }
 
 // String returns the target's name, under which a failure is stored.
 func (t Target) String() string {
-	return t.Base.String() + "#" + targetForms[kind.Of(t.Base.Type).Summary].label(t)
+	return t.Base.String() + "#" + targetForms[TraitsOf(t.Base.Type).Summary].label(t)
 }
 
 // ParseTarget is the inverse of String. It splits at the last separator, since names may contain it.
 func ParseTarget(target string) (Target, error) {
 	base, err := ParseBaseKey(target)
-	form, summarized := targetForms[kind.Of(base.Type).Summary]
+	form, summarized := targetForms[TraitsOf(base.Type).Summary]
 	at := strings.LastIndexByte(base.Name, '#')
 	if err != nil || !summarized || at < 0 {
 		return Target{}, &shard.KeyError{Key: target, Reason: "it is not the name of a summary"}

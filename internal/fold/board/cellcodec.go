@@ -8,7 +8,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/hotshard/hotshard/internal/base/packed"
+	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
 // The packed form of a histogram:
@@ -47,7 +47,7 @@ func (h Histogram) Bytes() []byte {
 
 // parseHistogram parses the packed form, or returns an error that names the damage.
 func parseHistogram(data []byte) (Histogram, error) {
-	r := &reader{packed.Reader{Left: data}}
+	r := &reader{schema.Unpacker{Left: data}}
 	if v := r.Byte(); r.Err == nil && v != cellsVersion {
 		return Histogram{}, fmt.Errorf("a histogram has version %d, and %d can be read", v, cellsVersion)
 	}

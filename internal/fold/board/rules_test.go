@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/packed"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
@@ -62,7 +62,7 @@ func TestSameHistograms(t *testing.T) {
 func TestPackedEntries(t *testing.T) {
 	e := Entry{Place: at(t, "ann", "1.5"), Rev: MaxRev, Unsure: true}
 	packedEntry := appendEntry(nil, e)
-	r := &reader{packed.Reader{Left: packedEntry}}
+	r := &reader{schema.Unpacker{Left: packedEntry}}
 	if p, rev := r.place(), r.Uint(); p != e.Place || rev>>1 != MaxRev || rev&1 != 1 || rev != math.MaxInt64 || entrySize(e) != len(packedEntry) {
 		t.Errorf("%+v has %d bytes, and is read as %+v with the rev %d", e, entrySize(e), p, rev)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/packed"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
@@ -54,7 +54,7 @@ func appendPlace(b []byte, p boards.Place) []byte {
 	if p.Lowest {
 		score = lowestFirst + score
 	}
-	b = packed.AppendText(packed.AppendText(b, p.Player), score)
+	b = schema.AppendText(schema.AppendText(b, p.Player), score)
 	return binary.AppendUvarint(b, uint64(p.At.UnixMilli()))
 }
 
@@ -66,7 +66,7 @@ func entrySize(e Entry) int {
 
 // ParseTop parses the packed form, or returns an error that names the damage.
 func ParseTop(data []byte, whole bool) (*Top, error) {
-	r := &reader{packed.Reader{Left: data}}
+	r := &reader{schema.Unpacker{Left: data}}
 	if v := r.Byte(); r.Err == nil && v != topVersion {
 		return nil, fmt.Errorf("a top has version %d, and %d can be read", v, topVersion)
 	}
@@ -112,7 +112,7 @@ func (t *Top) check() error {
 }
 
 // reader reads the fields of a packed top or histogram.
-type reader struct{ packed.Reader }
+type reader struct{ schema.Unpacker }
 
 // count reads the number of elements that follow, each of at least one byte.
 func (r *reader) count(most uint64) int {

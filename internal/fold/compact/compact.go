@@ -25,7 +25,6 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/fold/board"
-	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
@@ -83,7 +82,7 @@ type Options struct {
 type Compactor struct {
 	options Options
 	client  Client
-	events  *parts.Store[measures.Part]
+	events  *parts.Store[parts.Rollup]
 	cells   *parts.Store[board.Histogram]
 	log     *slog.Logger
 	now     func() time.Time

@@ -15,7 +15,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -111,11 +110,11 @@ func bucketAt(entity string, at time.Time) parts.Bucket {
 // fragment stores a stream shard's fragment with this number of events. A zero asOf is not stored.
 func (r *rig) fragment(t rapid.TB, b parts.Bucket, streamShard string, events int64, asOf time.Time) {
 	t.Helper()
-	r.store(t, b, streamShard, measures.Part{Events: events}, asOf)
+	r.store(t, b, streamShard, parts.Rollup{Events: events}, asOf)
 }
 
 // store stores a fragment. A zero asOf is not stored.
-func (r *rig) store(t rapid.TB, b parts.Bucket, streamShard string, p measures.Part, asOf time.Time) {
+func (r *rig) store(t rapid.TB, b parts.Bucket, streamShard string, p parts.Rollup, asOf time.Time) {
 	t.Helper()
 	pk, sk := schema.RollupKey(b.Entity, b.Width, b.Start, streamShard)
 	stored := p.Attributes()
@@ -184,4 +183,4 @@ func (r *rig) set(t rapid.TB, pk, expression string, values item) {
 	enginetest.Update(t, r.db, r.names.Rollups, pk, "-", expression, values)
 }
 
-var emptyMap = measures.Part{}.Attributes()[schema.RollupMeasures]
+var emptyMap = parts.Rollup{}.Attributes()[schema.RollupMeasures]

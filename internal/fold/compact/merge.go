@@ -7,11 +7,10 @@ import (
 
 	"github.com/aws/smithy-go"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/board"
-	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/fold/parts"
-	"github.com/hotshard/hotshard/internal/fold/scan"
 )
 
 // summary is a summary that has a fragment for each stream shard.
@@ -33,7 +32,7 @@ func (b rollup) over(now time.Time) bool { return now.Sub(b.End()) >= time.Hour 
 func (histogram) over(time.Time) bool    { return false } // it is folded into for as long as its board is played
 
 func (b rollup) merge(ctx context.Context, r *run) error {
-	return merge(ctx, r, r.events, b, &r.answer.Buckets, func(chosen []parts.Part[measures.Part]) int64 {
+	return merge(ctx, r, r.events, b, &r.answer.Buckets, func(chosen []parts.Part[parts.Rollup]) int64 {
 		return b.Expiry(chosen, r.options.Retention, r.now)
 	})
 }
@@ -47,21 +46,21 @@ func (p histogram) merge(ctx context.Context, r *run) error {
 
 // summaryOf returns a fragment's summary and stream shard; ok is false for other items.
 func summaryOf(pk, sk string) (of summary, streamShard string, ok bool) {
-	k, _, _ := kind.Cut(pk)
-	if find := fragmented[kind.Of(k).Summary]; find != nil {
+	k, _, _ := schema.CutKind(pk)
+	if find := fragmented[schema.TraitsOf(k).Summary]; find != nil {
 		return find(pk, sk)
 	}
 	return nil, "", false
 }
 
 // fragmented finds the summaries that are stored as a fragment for each stream shard.
-var fragmented = map[kind.Summary]func(pk, sk string) (of summary, streamShard string, ok bool){
-	kind.Partials: nil, // see tombstones.go
-	kind.Rollups: func(pk, sk string) (summary, string, bool) {
+var fragmented = map[schema.Summary]func(pk, sk string) (of summary, streamShard string, ok bool){
+	schema.PartialSummary: nil, // see tombstones.go
+	schema.RollupSummary: func(pk, sk string) (summary, string, bool) {
 		b, streamShard, ok := parts.BucketOf(pk, sk)
 		return rollup{b}, streamShard, ok
 	},
-	kind.Ranking: func(pk, sk string) (summary, string, bool) {
+	schema.RankingSummary: func(pk, sk string) (summary, string, bool) {
 		p, streamShard, ok := parts.PeriodOf(pk, sk)
 		return histogram{p}, streamShard, ok
 	},
@@ -128,5 +127,5 @@ func rejected(err error) bool {
 // spend waits until write units fit the rate; it returns false if the run ends before that.
 func (r *run) spend(ctx context.Context, units float64) bool {
 	d := time.Duration(units / float64(r.options.WriteUnits) * float64(time.Second))
-	return time.Now().Add(d).Before(r.end) && scan.Wait(ctx, d) == nil
+	return time.Now().Add(d).Before(r.end) && dynamo.WaitFor(ctx, d) == nil
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/scan"
 )
 
 // run is one run of the task.
@@ -47,8 +46,8 @@ func (r *run) pages(ctx context.Context) error {
 		}
 		r.cursor.FromPK, r.cursor.FromSK = dynamo.Text(page.LastEvaluatedKey, schema.PK), dynamo.Text(page.LastEvaluatedKey, schema.SK)
 		r.cursor.Done = last
-		next := started.Add(scan.Lasts(page.ConsumedCapacity, r.options.ReadUnits))
-		if last || !next.Before(r.end) || scan.Wait(ctx, time.Until(next)) != nil {
+		next := started.Add(dynamo.ReadTime(page.ConsumedCapacity, r.options.ReadUnits))
+		if last || !next.Before(r.end) || dynamo.WaitFor(ctx, time.Until(next)) != nil {
 			return nil
 		}
 		started = time.Now()

@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
@@ -37,10 +36,10 @@ type tombstones struct {
 
 // removable reports whether an item is a partial whose tombstones can be removed.
 func (r *run) removable(pk string, it item) bool {
-	k, _, _ := kind.Cut(pk)
+	k, _, _ := schema.CutKind(pk)
 	gone, ok := dynamo.Millis(it, schema.Gone)
 	return ok && r.options.ItemsTable != "" && r.now.Sub(gone) > rest &&
-		kind.Of(k).Summary == kind.Partials && dynamo.Text(it, schema.SK) == schema.SoleSK
+		schema.TraitsOf(k).Summary == schema.PartialSummary && dynamo.Text(it, schema.SK) == schema.SoleSK
 }
 
 // removeTombstones removes a partial's tombstones, and the partial if it has nothing else. After a concurrent fold it

@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/erase"
@@ -78,7 +77,7 @@ func TestDamagedBoards(t *testing.T) {
 	var all sync.WaitGroup
 	for name := range damage {
 		all.Go(func() {
-			report, err := erase.New(o, r.db).Key(t.Context(), base(kind.Board, name))
+			report, err := erase.New(o, r.db).Key(t.Context(), base(schema.Board, name))
 			if err != nil || len(report.Left) > 0 || len(report.Kept) > 0 {
 				t.Errorf("damaged %s: %+v, %v; want nothing left and kept", name, report, err)
 			}
@@ -145,7 +144,7 @@ func TestLateIncrement(t *testing.T) {
 		}
 		return err
 	})
-	report, err := erase.New(r.options(), client).Key(t.Context(), base(kind.Counter, "c"))
+	report, err := erase.New(r.options(), client).Key(t.Context(), base(schema.Counter, "c"))
 	if err != nil || len(report.Left) > 0 || len(report.Kept) != 1 {
 		t.Errorf("%+v, %v; want the late increment kept", report, err)
 	}

@@ -3,7 +3,7 @@
 // history.
 //
 //	eraser := erase.New(erase.Options{Names: names}, client)
-//	report, err := eraser.Key(ctx, schema.BaseKey{Type: kind.Counter, Name: "page/home"})
+//	report, err := eraser.Key(ctx, schema.BaseKey{Type: schema.Counter, Name: "page/home"})
 //	fmt.Println(report.Deleted, report.Left)
 //
 // Writes and folds may go on. If the report has nothing Left, all items that were written before the
@@ -23,14 +23,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/keyname"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/marks"
-	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/fold/parts"
-	"github.com/hotshard/hotshard/internal/fold/scan"
 	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -50,7 +46,7 @@ type Options struct {
 	Wait time.Duration
 	// IndexLag bounds the lag of the boards' and sessions' indexes. Default 30 s.
 	IndexLag time.Duration
-	// ReadUnits bounds the RCU/s of scans. Default scan.ReadUnits.
+	// ReadUnits bounds the RCU/s of scans. Default dynamo.ScanUnits.
 	ReadUnits int
 	// WriteUnits bounds the WCU/s of deletes, those of the index included. Default 250: a quarter
 	// of a partition's.
@@ -62,7 +58,7 @@ type Options struct {
 	// Progress receives the number of items that were read, or deleted, from several goroutines.
 	Progress func(n int)
 	Now      func() time.Time // default time.Now
-	Commands keyname.Commands // for the command lines in the report
+	Commands display.Commands // for the command lines in the report
 }
 
 // Defaults of Options.
@@ -80,7 +76,7 @@ const maxAudits = 8
 func (o Options) withDefaults() Options {
 	o.Settle, o.Wait = cmp.Or(o.Settle, defaultSettle), cmp.Or(o.Wait, defaultWait)
 	o.IndexLag = cmp.Or(o.IndexLag, defaultIndexLag)
-	o.Poll, o.ReadUnits = cmp.Or(o.Poll, defaultPoll), cmp.Or(o.ReadUnits, scan.ReadUnits)
+	o.Poll, o.ReadUnits = cmp.Or(o.Poll, defaultPoll), cmp.Or(o.ReadUnits, dynamo.ScanUnits)
 	o.WriteUnits = cmp.Or(o.WriteUnits, defaultWriteUnits)
 	if o.Progress == nil {
 		o.Progress = func(int) {}
@@ -95,11 +91,11 @@ func (o Options) withDefaults() Options {
 type Eraser struct {
 	o       Options
 	client  Client
-	scanner *scan.Scanner
-	writes  *scan.Pace
+	scanner *dynamo.Scanner
+	writes  *dynamo.Pace
 	auditor *rebuild.Checker
-	rollups *parts.Store[measures.Part]
-	marker  *marks.Marker
+	rollups *parts.Store[parts.Rollup]
+	marker  *parts.Marker
 	changer *shardmap.Changer
 }
 
@@ -112,9 +108,9 @@ func New(o Options, client Client) *Eraser {
 	}, client)
 	view := shardmap.New(client, o.Names.ShardMap, shardmap.Options{})
 	return &Eraser{
-		o: o, client: client, scanner: scan.New(client, o.ReadUnits), writes: scan.NewPace(o.WriteUnits), auditor: auditor,
+		o: o, client: client, scanner: dynamo.NewScanner(client, o.ReadUnits), writes: dynamo.NewPace(o.WriteUnits), auditor: auditor,
 		rollups: parts.NewEvents(client, o.Names.Rollups, o.Now),
-		marker:  marks.New(marks.Options{Names: o.Names, Wait: o.Wait, Poll: o.Poll, Now: o.Now}, client),
+		marker:  parts.NewMarker(parts.MarkerOptions{Names: o.Names, Wait: o.Wait, Poll: o.Poll, Now: o.Now}, client),
 		changer: shardmap.NewChanger(client, view, shardmap.ChangerOptions{Clock: o.Now}),
 	}
 }
@@ -129,12 +125,12 @@ type task struct {
 }
 
 // tracesOf has the traces of each kind of key.
-var tracesOf = map[kind.Kind]func(*task) traces{
-	kind.Counter: func(t *task) traces { return counter{plain{t}} },
-	kind.Event:   func(t *task) traces { return &entity{plain: plain{t}, days: days{}} },
-	kind.Board:   func(t *task) traces { return leaderboard{plain{t}} },
-	kind.Session: func(t *task) traces { return group{plain{t}} },
-	kind.Limit:   func(t *task) traces { return plain{t} },
+var tracesOf = map[schema.Kind]func(*task) traces{
+	schema.Counter: func(t *task) traces { return counter{plain{t}} },
+	schema.Event:   func(t *task) traces { return &entity{plain: plain{t}, days: days{}} },
+	schema.Board:   func(t *task) traces { return leaderboard{plain{t}} },
+	schema.Session: func(t *task) traces { return group{plain{t}} },
+	schema.Limit:   func(t *task) traces { return plain{t} },
 }
 
 // traces finds and deletes the items of keys of one kind.
@@ -228,7 +224,7 @@ func (t *task) count(ctx context.Context) error {
 	if err := t.traces.last(ctx); err != nil {
 		return err
 	}
-	if kind.Of(t.base.Type).Summary == kind.NoSummary {
+	if schema.TraitsOf(t.base.Type).Summary == schema.NoSummary {
 		return nil
 	}
 	return t.auditor.Stored(t.base)(ctx, func(schema.Target) error { t.deleted(Summaries, 1); return nil })

@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/erase"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
@@ -27,15 +26,15 @@ const doomed = "doomed"
 
 // keys are deleted.
 var keys = []schema.BaseKey{
-	base(kind.Counter, doomed+"/a#1"), base(kind.Event, doomed+"/b#2026-01-05#3"), base(kind.Event, "day"+doomed),
-	base(kind.Board, doomed+"#all#c"), base(kind.Session, doomed+"é"), base(kind.Limit, "ip#60#"+doomed),
+	base(schema.Counter, doomed+"/a#1"), base(schema.Event, doomed+"/b#2026-01-05#3"), base(schema.Event, "day"+doomed),
+	base(schema.Board, doomed+"#all#c"), base(schema.Session, doomed+"é"), base(schema.Limit, "ip#60#"+doomed),
 }
 
 // neighbours stay. Their names resemble those of keys.
 var neighbours = []schema.BaseKey{
-	base(kind.Counter, "a"), base(kind.Counter, "a#1"), base(kind.Event, "b"), base(kind.Event, "b#2026-01-05"),
-	base(kind.Board, "c"), base(kind.Board, "c#all"), base(kind.Session, "é"),
-	base(kind.Limit, "ip"), base(kind.Limit, "ip#60"),
+	base(schema.Counter, "a"), base(schema.Counter, "a#1"), base(schema.Event, "b"), base(schema.Event, "b#2026-01-05"),
+	base(schema.Board, "c"), base(schema.Board, "c#all"), base(schema.Session, "é"),
+	base(schema.Limit, "ip"), base(schema.Limit, "ip#60"),
 }
 
 // fill writes each form of item that a key may have.
@@ -48,30 +47,30 @@ func (r *rig) fill(t *testing.T, k schema.BaseKey, shards int) {
 		require.NoError(t, err)
 	}
 	switch k.Type {
-	case kind.Counter:
+	case schema.Counter:
 		for i := range 3 * shards {
 			r.add(t, k.Name, int64(i+1))
 		}
 		r.putItem(t, r.names.Items, k.String()+"#0", schema.ProbeSK)
 		r.putItem(t, r.names.Rollups, r.failure(schema.SummaryKey(k.Name, 0)), schema.SummaryKey(k.Name, 0))
-	case kind.Event:
+	case schema.Event:
 		r.put(t, k.Name, now.Add(-60*time.Hour), 60, time.Hour-time.Minute)
 		r.putItem(t, r.names.Events, schema.Key{Base: k, Bucket: "1969-07-20", Shard: 0}.String(), "1969-07-20T20:17:40.000Z#id")
 		target := schema.EventTarget(k.Name, "hour", now)
 		r.putItem(t, r.names.Rollups, r.failure(target), target)
-	case kind.Board:
+	case schema.Board:
 		require.NoError(t, r.boards.Configure(t.Context(), k.Name, boards.Settings{Mode: boards.Total, Size: 5, Periods: []boards.Period{boards.AllTime, boards.Daily, boards.Weekly}}))
 		r.submitAt(t, k.Name, 40, 1, now) // on one day
 		r.submitAt(t, k.Name, 10, 100, now)
 		r.putItem(t, r.names.Items, schema.ProbeSK+"#"+schema.BoardShardKey(k.Name, "all", 0), schema.ProbeSK)
 		pk, _ := schema.EntryKey(k.Name, "all", "player1") // beside a stream marker that a killed audit left
 		r.putItem(t, r.names.Items, pk, schema.BoardMarkSK(now, "01ARZ3NDEKTSV4RRFFQ69G5FAV", 3))
-	case kind.Session:
+	case schema.Session:
 		for i := range 10 {
 			_, err := r.leases.Put(t.Context(), sessions.Lease{Group: k.Name, ID: fmt.Sprint("id", i), TTL: time.Hour}, now)
 			require.NoError(t, err)
 		}
-	case kind.Limit:
+	case schema.Limit:
 		for range 5 {
 			_, err := r.limiter.Hit(t.Context(), limits.Limit{Key: k.Name, Max: 100, Window: time.Minute}, now)
 			require.NoError(t, err)
@@ -149,7 +148,7 @@ func TestNothingIsLeft(t *testing.T) {
 // repeats reports whether this run also counts a key before its delete, and deletes it twice. Each search
 // for a counter or sessions queries a thousand partitions, so only the long lane does.
 func repeats(k schema.BaseKey) bool {
-	return lane.Long || k.Type != kind.Counter && k.Type != kind.Session
+	return lane.Long || k.Type != schema.Counter && k.Type != schema.Session
 }
 
 // eraseCounted deletes a key, and checks that a dry run counted the same items.

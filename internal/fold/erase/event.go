@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/marks"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -99,14 +98,14 @@ func (e *entity) await(ctx context.Context, list days) error {
 	if err != nil {
 		return err
 	}
-	var places []marks.Place
+	var places []parts.MarkPlace
 	for day, pks := range list {
 		b := parts.Bucket{Entity: e.base.Name, Width: shard.Day, Start: day}
 		for n := range most {
 			pks[e.partitionOf(b, n)] = true
 		}
 		for pk := range pks {
-			places = append(places, marks.Place{Bucket: b, PK: pk})
+			places = append(places, parts.MarkPlace{Bucket: b, PK: pk})
 		}
 	}
 	missing, err := e.marker.AroundAll(ctx, places)

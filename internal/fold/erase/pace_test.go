@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/erase"
 )
@@ -59,7 +58,7 @@ func TestDeletesAreNoFasterThanTheRate(t *testing.T) {
 			client := &stale{sessions: 100, units: 20}
 			eraser := erase.New(erase.Options{Names: schema.NamesFor("t-"), WriteUnits: rate, IndexLag: time.Nanosecond}, client)
 			begun := time.Now()
-			report, err := eraser.Key(t.Context(), base(kind.Session, "g"))
+			report, err := eraser.Key(t.Context(), base(schema.Session, "g"))
 			if err != nil || report.Deleted[erase.Sessions] != 100 || client.deleted.Load() != 100 {
 				t.Errorf("%+v, %v; want 100 sessions deleted", report, err)
 			}

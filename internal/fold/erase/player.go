@@ -7,11 +7,9 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/fold/board"
-	"github.com/hotshard/hotshard/internal/fold/scan"
 	"github.com/hotshard/hotshard/internal/rebuild"
 )
 
@@ -60,7 +58,7 @@ func (t *departure) erase(ctx context.Context) error {
 
 // labels returns the labels of all periods up to tomorrow's, each once.
 func (t *departure) labels() (list []string, err error) {
-	periods, err := t.auditor.Targets(schema.BaseKey{Type: kind.Board, Name: t.board}, rebuild.Range{From: firstPeriod, To: t.o.Now().Add(24 * time.Hour)})
+	periods, err := t.auditor.Targets(schema.BaseKey{Type: schema.Board, Name: t.board}, rebuild.Range{From: firstPeriod, To: t.o.Now().Add(24 * time.Hour)})
 	for _, p := range periods {
 		list = append(list, p.Period)
 	}
@@ -106,7 +104,7 @@ func (t *departure) awaitTops(ctx context.Context, labels []string) (err error) 
 		if len(labels) == 0 || !t.o.Now().Before(deadline) {
 			break
 		}
-		if err := scan.Wait(ctx, t.o.Poll); err != nil {
+		if err := dynamo.WaitFor(ctx, t.o.Poll); err != nil {
 			return err
 		}
 	}

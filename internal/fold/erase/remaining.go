@@ -13,14 +13,13 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
 // remaining has what exists of a bucket's events.
 type remaining struct {
 	n        int
-	extremes measures.Extremes
+	extremes parts.Extremes
 	expiring bool // one has expired or soon will, so that others may be gone
 }
 
@@ -29,12 +28,12 @@ const safety = 10 * time.Minute
 
 // readEvents reads a bucket's events on all write shards that exist by now, with consistent reads. It keeps the smallest
 // and largest numbers of these fields.
-func (e *entity) readEvents(ctx context.Context, b parts.Bucket, fields map[string]measures.Measure) (*remaining, error) {
+func (e *entity) readEvents(ctx context.Context, b parts.Bucket, fields map[string]parts.Measure) (*remaining, error) {
 	most, err := e.mostShards(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found := &remaining{extremes: measures.Extremes{}}
+	found := &remaining{extremes: parts.Extremes{}}
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxReads)
@@ -69,7 +68,7 @@ func (e *entity) eventsOf(b parts.Bucket, writeShard int) *dynamodb.QueryInput {
 }
 
 // add adds an event, and ignores other items.
-func (r *remaining) add(it item, fields map[string]measures.Measure, now time.Time) {
+func (r *remaining) add(it item, fields map[string]parts.Measure, now time.Time) {
 	_, id, err := schema.ParseEventSortKey(dynamo.Text(it, schema.SK))
 	if err != nil {
 		return
@@ -81,7 +80,7 @@ func (r *remaining) add(it item, fields map[string]measures.Measure, now time.Ti
 }
 
 // numbersOf returns the numbers that an event has in these fields.
-func numbersOf(it item, fields map[string]measures.Measure) map[string]string {
+func numbersOf(it item, fields map[string]parts.Measure) map[string]string {
 	numbers := map[string]string{}
 	data, _ := it["data"].(*types.AttributeValueMemberM)
 	for field := range fields {
@@ -96,11 +95,11 @@ func numbersOf(it item, fields map[string]measures.Measure) map[string]string {
 }
 
 // doubt returns why a rollup may still count deleted events, or "".
-func (r *remaining) doubt(sum measures.Part) string {
+func (r *remaining) doubt(sum parts.Rollup) string {
 	switch {
 	case sum.Restated:
 		return "an event was put again with other data"
-	case len(sum.Measures) >= measures.MaxMeasures && sum.Skipped != 0, len(sum.Measures) > parts.MaxFields:
+	case len(sum.Measures) >= parts.MaxMeasures && sum.Skipped != 0, len(sum.Measures) > parts.MaxFields:
 		return "its events have more fields than a fragment"
 	}
 	return ""

@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/fold/board"
@@ -225,6 +224,6 @@ func plain(it item) map[string]any {
 
 func num(n int) types.AttributeValue { return dynamo.Number(int64(n)) }
 
-func base(kind kind.Kind, name string) schema.BaseKey {
+func base(kind schema.Kind, name string) schema.BaseKey {
 	return schema.BaseKey{Type: kind, Name: name}
 }

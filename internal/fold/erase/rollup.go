@@ -12,11 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/fold/parts"
-	"github.com/hotshard/hotshard/internal/fold/scan"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -28,7 +25,7 @@ const (
 )
 
 // fragments are the fragments of a rollup.
-type fragments = []parts.Part[measures.Part]
+type fragments = []parts.Part[parts.Rollup]
 
 // settleDay settles a day's rollups, after all deletes are folded.
 func (e *entity) settleDay(ctx context.Context, day time.Time) error {
@@ -84,7 +81,7 @@ func (e *entity) settleRollup(ctx context.Context, b parts.Bucket) error {
 	err := parts.ErrMoved
 	for attempt := 0; attempt < maxAttempts && errors.Is(err, parts.ErrMoved); attempt++ {
 		if attempt > 0 {
-			if err := scan.Wait(ctx, e.o.Poll); err != nil {
+			if err := dynamo.WaitFor(ctx, e.o.Poll); err != nil {
 				return err
 			}
 		}
@@ -117,9 +114,9 @@ func (e *entity) settleOnce(ctx context.Context, b parts.Bucket) (found *remaini
 	}
 	why := found.doubt(sum)
 	switch {
-	case !slices.ContainsFunc(read, func(p parts.Part[measures.Part]) bool { return p.Counts(e.o.Now()) }):
+	case !slices.ContainsFunc(read, func(p parts.Part[parts.Rollup]) bool { return p.Counts(e.o.Now()) }):
 	case found.n == 0:
-		if _, err = e.rollups.Replace(ctx, b.Key(), read, measures.Part{}, 0, nil); err == nil {
+		if _, err = e.rollups.Replace(ctx, b.Key(), read, parts.Rollup{}, 0, nil); err == nil {
 			e.deleted(Summaries, 1)
 		}
 	case found.expiring:
@@ -153,7 +150,7 @@ func (e *entity) narrow(ctx context.Context, b parts.Bucket) (found *remaining, 
 
 // merge moves all that the fragments of a rollup count into the merged fragment, in several transactions if folds are so
 // frequent that one fails. What is folded into a fragment after its move stays there.
-func (e *entity) merge(ctx context.Context, b parts.Bucket) (merged parts.Part[measures.Part], err error) {
+func (e *entity) merge(ctx context.Context, b parts.Bucket) (merged parts.Part[parts.Rollup], err error) {
 	moved, size := map[string]bool{}, parts.MaxReplaced
 	for range maxMerges {
 		read, err := e.rollups.Read(ctx, b.Key())
@@ -170,7 +167,7 @@ func (e *entity) merge(ctx context.Context, b parts.Bucket) (merged parts.Part[m
 				chosen = append(chosen, p)
 			}
 		}
-		if !slices.ContainsFunc(chosen, func(p parts.Part[measures.Part]) bool { return !p.Merged() }) {
+		if !slices.ContainsFunc(chosen, func(p parts.Part[parts.Rollup]) bool { return !p.Merged() }) {
 			return merged, nil
 		}
 		expires, _ := parts.Last(chosen, e.o.Now())
@@ -191,7 +188,7 @@ func (e *entity) merge(ctx context.Context, b parts.Bucket) (merged parts.Part[m
 // inexact adds to what is left a rollup that only a repair can make right.
 func (e *entity) inexact(b parts.Bucket, why string) {
 	e.leftTo("the rollup of %s may count deleted events, because %s: once that %s is over, %s",
-		b.Label(), why, b.Width, e.o.Commands.Line("check", "--repair", "--lower", "--type", string(kind.Event), "--name", b.Entity, "--from", b.Start.Format(time.RFC3339), "--to", b.End().Format(time.RFC3339)))
+		b.Label(), why, b.Width, e.o.Commands.Line("check", "--repair", "--lower", "--type", string(schema.Event), "--name", b.Entity, "--from", b.Start.Format(time.RFC3339), "--to", b.End().Format(time.RFC3339)))
 }
 
 func (e *entity) keptEvents(b parts.Bucket, found *remaining) {

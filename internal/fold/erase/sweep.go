@@ -9,11 +9,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/keyname"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/scan"
 	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -85,8 +83,8 @@ func (t *task) findItems(ctx context.Context, emit func(what What, k key) error)
 	if t.traces.partition(0) == nil {
 		return t.scanner.Table(ctx, t.o.Names.Of(t.base.Type), "pk, sk", seen)
 	}
-	if kind.Of(t.base.Type).Indexed() && !t.o.DryRun {
-		if err := scan.Wait(ctx, t.o.IndexLag); err != nil {
+	if schema.TraitsOf(t.base.Type).Indexed() && !t.o.DryRun {
+		if err := dynamo.WaitFor(ctx, t.o.IndexLag); err != nil {
 			return err
 		}
 	}
@@ -127,7 +125,7 @@ func (t *task) failures(ctx context.Context) error {
 		}
 	}
 	if newer > 0 {
-		t.kept("%s noted meanwhile: %s", keyname.Several(newer, "failure"), t.o.Commands.Line("check", "--failed", "--repair"))
+		t.kept("%s noted meanwhile: %s", display.Several(newer, "failure"), t.o.Commands.Line("check", "--failed", "--repair"))
 	}
 	return nil
 }
@@ -158,7 +156,7 @@ func (t *task) unshard(ctx context.Context) (entry shardmap.Entry, err error) {
 		return entry, err
 	}
 	if left := t.o.Settle - t.o.Now().Sub(entry.Updated); entry.Version > 0 && left > 0 {
-		return entry, scan.Wait(ctx, min(left, t.o.Settle))
+		return entry, dynamo.WaitFor(ctx, min(left, t.o.Settle))
 	}
 	return entry, nil
 }

@@ -17,10 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/erase"
-	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
@@ -102,7 +100,7 @@ type record struct{ sequence, text string }
 func newWorld(r *rig, seed uint64) *world {
 	w := &world{
 		rig: r, seed: seed, random: rand.New(rand.NewPCG(seed, 0)), hour: enginetest.Yesterday(), shards: 1,
-		base: base(kind.Event, fmt.Sprintf("e%d", seed)), width: shard.Hour, alive: map[key]event{},
+		base: base(schema.Event, fmt.Sprintf("e%d", seed)), width: shard.Hour, alive: map[key]event{},
 	}
 	if seed%3 == 0 {
 		w.base.Name, w.width = "day"+w.base.Name, shard.Day
@@ -292,7 +290,7 @@ func (w *world) merge(ctx context.Context, random *rand.Rand, hours int) error {
 	if err != nil {
 		return err
 	}
-	chosen := store.Choose(read, func(parts.Part[measures.Part]) bool { return random.IntN(3) > 0 })
+	chosen := store.Choose(read, func(parts.Part[parts.Rollup]) bool { return random.IntN(3) > 0 })
 	if len(chosen) == 0 {
 		return nil
 	}
@@ -392,14 +390,14 @@ func (s *streamShard) parentsDone() bool {
 
 // compare compares the rollups with the events, once all records are folded.
 func (w *world) compare(ctx context.Context, begun int) error {
-	want := map[time.Time]*measures.Part{}
+	want := map[time.Time]*parts.Rollup{}
 	for k, e := range w.alive {
 		if e.born <= begun {
 			return fmt.Errorf("the event %v is left", k)
 		}
 		start := e.at.Truncate(w.width.Width())
 		if want[start] == nil {
-			want[start] = &measures.Part{}
+			want[start] = &parts.Rollup{}
 			*want[start] = want[start].Clone()
 		}
 		want[start].Add(e.numbers)
@@ -412,7 +410,7 @@ func (w *world) compare(ctx context.Context, begun int) error {
 		if err != nil {
 			return err
 		}
-		wanted := measures.Part{}.Clone()
+		wanted := parts.Rollup{}.Clone()
 		if want[start] != nil {
 			wanted = *want[start]
 		}

@@ -14,7 +14,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
-	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
@@ -27,7 +26,7 @@ type item = dynamo.Item
 type rig struct {
 	db         *dynamodb.Client
 	table      string
-	store      *parts.Store[measures.Part]
+	store      *parts.Store[parts.Rollup]
 	containers [2]*fold.Handler
 }
 
@@ -78,19 +77,19 @@ func (r *rig) fold(t rapid.TB, container int, entity, streamShard string, from, 
 	}
 }
 
-func (r *rig) read(t rapid.TB, entity string) []parts.Part[measures.Part] {
+func (r *rig) read(t rapid.TB, entity string) []parts.Part[parts.Rollup] {
 	t.Helper()
 	list, err := r.store.Read(context.Background(), bucketOf(entity).Key())
 	require.NoError(t, err)
 	return list
 }
 
-func (r *rig) replace(entity string, read []parts.Part[measures.Part]) error {
+func (r *rig) replace(entity string, read []parts.Part[parts.Rollup]) error {
 	_, err := r.store.Replace(context.Background(), bucketOf(entity).Key(), read, sum(read), 0, nil)
 	return err
 }
 
-func sum(list []parts.Part[measures.Part]) (total measures.Part) {
+func sum(list []parts.Part[parts.Rollup]) (total parts.Rollup) {
 	for _, p := range list {
 		total.Merge(p.Value)
 	}
@@ -118,8 +117,8 @@ func (r *rig) check(t rapid.TB, entity string, folded ...int) {
 func watermark(n int) string { return fmt.Sprintf("%0*d", schema.RollupSequenceDigits, 95+n-1) }
 
 // eventsOf returns the sum of this number of events of each stream shard.
-func eventsOf(folded ...int) measures.Part {
-	total := measures.Part{}.Clone()
+func eventsOf(folded ...int) parts.Rollup {
+	total := parts.Rollup{}.Clone()
 	for _, n := range folded {
 		for i := range n {
 			total.Add(map[string]string{"t": fmt.Sprint(i)})

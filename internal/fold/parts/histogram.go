@@ -3,7 +3,6 @@ package parts
 import (
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/board"
 )
@@ -49,7 +48,7 @@ func (p Period) SumKey() Key { return Key{[]string{p.PK()}, schema.SumSK, p.PK()
 
 // Target returns the target that the period's entries fold into.
 func (p Period) Target() schema.Target {
-	return schema.Target{Base: schema.BaseKey{Type: kind.Board, Name: p.Board}, Period: p.Label}
+	return schema.Target{Base: schema.BaseKey{Type: schema.Board, Name: p.Board}, Period: p.Label}
 }
 
 // PeriodOf returns the period whose histogram has a fragment in an item of the rollups table; ok is
@@ -57,7 +56,7 @@ func (p Period) Target() schema.Target {
 func PeriodOf(pk, sk string) (p Period, streamShard string, ok bool) {
 	boardPeriod, streamShard, _ := schema.ParseHistogramKey(pk, sk)
 	target, _ := schema.ParseTarget(boardPeriod) // the zero Target, of no kind, for other items
-	if kind.Of(target.Base.Type).Summary != kind.Ranking {
+	if schema.TraitsOf(target.Base.Type).Summary != schema.RankingSummary {
 		return p, "", false
 	}
 	return Period{target.Base.Name, target.Period}, streamShard, true

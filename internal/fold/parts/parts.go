@@ -1,5 +1,6 @@
 // Package parts stores summaries that have a fragment (a Part) for each stream shard: event
-// rollups, and boards' histograms.
+// rollups, and boards' histograms. [Rollup] has the exact arithmetic of measures. A [Marker] proves, by markers in the
+// stream, that earlier writes are folded.
 //
 //	store := parts.NewEvents(client, table, time.Now)
 //	hour := parts.Bucket{Entity: "sensor-1", Width: shard.Hour, Start: start}

@@ -10,7 +10,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/lane"
 )
@@ -27,7 +26,7 @@ func TestMergesAndFoldsInAnyOrder(t *testing.T) {
 		entity := fmt.Sprintf("e%d", round)
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		folded := make([]int, len(streams))
-		var old []parts.Part[measures.Part]
+		var old []parts.Part[parts.Rollup]
 		for range rapid.IntRange(1, 25).Draw(t, "turns") {
 			switch roll := random.IntN(11); {
 			case roll < 5:
@@ -72,7 +71,7 @@ func TestMergesAndFoldsInAnyOrder(t *testing.T) {
 func TestReplaceByAnyTotal(t *testing.T) {
 	r := newRig(t)
 	b := bucketOf("e").Key()
-	var total measures.Part
+	var total parts.Rollup
 	total = total.Clone()
 	total.Add(map[string]string{"t": "0"})
 	if _, err := r.store.Replace(t.Context(), b, nil, total, 0, nil); err != nil {
@@ -80,7 +79,7 @@ func TestReplaceByAnyTotal(t *testing.T) {
 	}
 	r.check(t, "e", 1)
 	r.fold(t, 0, "e", "a", 0, 3)
-	if _, err := r.store.Replace(t.Context(), b, r.read(t, "e"), measures.Part{}, 0, nil); err != nil {
+	if _, err := r.store.Replace(t.Context(), b, r.read(t, "e"), parts.Rollup{}, 0, nil); err != nil {
 		t.Fatal(err)
 	}
 	r.check(t, "e")

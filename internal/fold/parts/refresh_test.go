@@ -12,12 +12,11 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/measures"
 )
 
 // stored returns a fragment's item.
 func stored(streamShard, sequence string, n int64, asOf time.Time) item {
-	it := measures.Part{Events: n}.Attributes()
+	it := Rollup{Events: n}.Attributes()
 	maps.Copy(it, dynamo.Key("p", streamShard))
 	it[schema.RollupSequence] = dynamo.String(sequence)
 	if !asOf.IsZero() {
@@ -115,7 +114,7 @@ func TestFailedFolds(t *testing.T) {
 		f := &table{err: c.err}
 		folder := events(f).Folder(f)
 		folder.known.Set("p\x00s", part("s", "0", 7))
-		added, err := folder.Fold(t.Context(), Key{Partitions: []string{"p"}}, "s", now, []Record[measures.Part]{{"1", func(*measures.Part) {}}})
+		added, err := folder.Fold(t.Context(), Key{Partitions: []string{"p"}}, "s", now, []Record[Rollup]{{"1", func(*Rollup) {}}})
 		n, _ := dynamo.Whole(f.update.ExpressionAttributeValues, ":events")
 		if added || err == nil || errors.Is(err, ErrUnreadable) != c.unreadable || !strings.Contains(err.Error(), c.says) || (n == 0) != (c.says == "") {
 			t.Errorf("after %v: %t, %v, then %d events", c.err, added, err, n)
@@ -125,7 +124,7 @@ func TestFailedFolds(t *testing.T) {
 
 // TestFailedMerge checks that a merge whose transaction fails returns the fragments as they were read.
 func TestFailedMerge(t *testing.T) {
-	read := []Part[measures.Part]{part("a", "1", 1), part("b", "1", 2)}
+	read := []Part[Rollup]{part("a", "1", 1), part("b", "1", 2)}
 	f := &table{err: errors.New("down")}
 	left, done, err := events(f).Merge(t.Context(), Key{Partitions: []string{"p"}}, read, read, 0)
 	if len(left) != 2 || err == nil || done.WriteUnits != 0 {
@@ -146,10 +145,10 @@ func TestFailedMerge(t *testing.T) {
 // TestWhatHolds checks which sums a merged fragment holds. Other sums are nothing, and expire.
 func TestWhatHolds(t *testing.T) {
 	for _, c := range []struct {
-		p    measures.Part
+		p    Rollup
 		want bool
 	}{
-		{measures.Part{}, false}, {measures.Part{Events: 1}, true}, {measures.Part{Skipped: 1}, true}, {measures.Part{Restated: true}, true}, {wide(1), true},
+		{Rollup{}, false}, {Rollup{Events: 1}, true}, {Rollup{Skipped: 1}, true}, {Rollup{Restated: true}, true}, {wide(1), true},
 	} {
 		merged := events(nil).merged(c.p, 7, now)
 		if merged.Emptied() == c.want || (merged.ExpiresAt == 7) != c.want || !c.want && merged.ExpiresAt != now.Add(48*time.Hour).Unix() {

@@ -4,28 +4,26 @@ import (
 	"maps"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // MaxFields bounds the fields of an event rollup's merged fragment. A stream shard's fragment has up to
-// measures.MaxMeasures, and others may have other fields. With names of 255 bytes the merged fragment
+// parts.MaxMeasures, and others may have other fields. With names of 255 bytes the merged fragment
 // has 80 KB, of the 400 KB that an item may have.
 const MaxFields = 200
 
-var rollupCodec = codec[measures.Part]{
-	encode: measures.Part.Attributes, decode: measures.Parse, clone: measures.Part.Clone, merge: (*measures.Part).Merge,
-	holds: func(p measures.Part) bool {
+var rollupCodec = codec[Rollup]{
+	encode: Rollup.Attributes, decode: ParseRollup, clone: Rollup.Clone, merge: (*Rollup).Merge,
+	holds: func(p Rollup) bool {
 		return p.Events != 0 || p.Skipped != 0 || p.Restated || len(p.Measures) > 0
 	},
-	fits: func(total, p measures.Part) bool {
+	fits: func(total, p Rollup) bool {
 		fields := maps.Clone(p.Measures)
 		maps.Copy(fields, total.Measures)
 		return len(fields) <= MaxFields
 	},
-	size: func(p measures.Part) (n int) {
+	size: func(p Rollup) (n int) {
 		const measure = 100
 		for field := range p.Measures {
 			n += measure + len(field)
@@ -35,13 +33,13 @@ var rollupCodec = codec[measures.Part]{
 }
 
 // NewEvents returns a Store of event rollups over the rollups table.
-func NewEvents(client Client, table string, now func() time.Time) *Store[measures.Part] {
-	return &Store[measures.Part]{rollupCodec, client, table, now}
+func NewEvents(client Client, table string, now func() time.Time) *Store[Rollup] {
+	return &Store[Rollup]{rollupCodec, client, table, now}
 }
 
 // RollupPart returns the fragment of an event rollup in an item, for a reader without a Store. It
 // returns nil for a fragment that counts nothing, and an error for one that can't be read.
-func RollupPart(stored item, now time.Time) (*Part[measures.Part], error) {
+func RollupPart(stored item, now time.Time) (*Part[Rollup], error) {
 	return rollupCodec.counting(stored, now)
 }
 
@@ -67,7 +65,7 @@ func (b Bucket) Key() Key {
 // Expiry returns the expiry of a fragment that replaces those read, or 0 for never. It is not
 // before that of any fragment that counts, nor before the retention after the bucket's end. A
 // retention of 0 is for ever.
-func (b Bucket) Expiry(read []Part[measures.Part], retention time.Duration, now time.Time) int64 {
+func (b Bucket) Expiry(read []Part[Rollup], retention time.Duration, now time.Time) int64 {
 	last, some := Last(read, now)
 	switch {
 	case retention == 0, some && last == 0:
@@ -80,7 +78,7 @@ func (b Bucket) Expiry(read []Part[measures.Part], retention time.Duration, now 
 
 // Target returns the target that the rollup's events fold into.
 func (b Bucket) Target() schema.Target {
-	return schema.Target{Base: schema.BaseKey{Type: kind.Event, Name: b.Entity}, Bucket: b.Width, Start: b.Start}
+	return schema.Target{Base: schema.BaseKey{Type: schema.Event, Name: b.Entity}, Bucket: b.Width, Start: b.Start}
 }
 
 // BucketFor returns the bucket of an entity's target.

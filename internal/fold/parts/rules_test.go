@@ -14,7 +14,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -50,28 +49,28 @@ func (f *table) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ ..
 	return &dynamodb.UpdateItemOutput{}, f.err
 }
 
-func events(f *table) *Store[measures.Part] {
+func events(f *table) *Store[Rollup] {
 	return NewEvents(f, "t", func() time.Time { return now })
 }
 
 // part returns a fragment of n events.
-func part(streamShard, sequence string, n int64) Part[measures.Part] {
-	return Part[measures.Part]{StreamShard: streamShard, Sequence: sequence, Value: measures.Part{Events: n}}
+func part(streamShard, sequence string, n int64) Part[Rollup] {
+	return Part[Rollup]{StreamShard: streamShard, Sequence: sequence, Value: Rollup{Events: n}}
 }
 
 func TestWhatCounts(t *testing.T) {
 	for _, c := range []struct {
-		p      Part[measures.Part]
+		p      Part[Rollup]
 		counts bool
 	}{
 		{part("s", "1", 1), true},
 		{part("s", "1~", 1), false},
 		{part("s", "1~~", 1), false},
-		{Part[measures.Part]{Sequence: "1", ExpiresAt: now.Unix() + 1, Value: measures.Part{Events: 1}}, true},
-		{Part[measures.Part]{Sequence: "1", ExpiresAt: now.Unix(), Value: measures.Part{Events: 1}}, false},
-		{Part[measures.Part]{Sequence: "1", Damage: errors.New("x"), Value: measures.Part{Events: 1}}, false},
+		{Part[Rollup]{Sequence: "1", ExpiresAt: now.Unix() + 1, Value: Rollup{Events: 1}}, true},
+		{Part[Rollup]{Sequence: "1", ExpiresAt: now.Unix(), Value: Rollup{Events: 1}}, false},
+		{Part[Rollup]{Sequence: "1", Damage: errors.New("x"), Value: Rollup{Events: 1}}, false},
 	} {
-		total := events(nil).Sum([]Part[measures.Part]{c.p, c.p})
+		total := events(nil).Sum([]Part[Rollup]{c.p, c.p})
 		if got := c.p.Counts(now); got != c.counts || total.Events != map[bool]int64{true: 2}[c.counts] {
 			t.Errorf("%+v counts: %t, in a sum of %d events", c.p, got, total.Events)
 		}
@@ -84,16 +83,16 @@ func TestWhatCounts(t *testing.T) {
 }
 
 func TestSame(t *testing.T) {
-	read := []Part[measures.Part]{part("a", "1", 1), part("b", "2", 1)}
+	read := []Part[Rollup]{part("a", "1", 1), part("b", "2", 1)}
 	for name, c := range map[string]struct {
-		again []Part[measures.Part]
+		again []Part[Rollup]
 		want  bool
 	}{
-		"equal":    {[]Part[measures.Part]{part("a", "1", 9), part("b", "2", 1)}, true},
-		"folded":   {[]Part[measures.Part]{part("a", "1", 1), part("b", "3", 1)}, false},
-		"replaced": {[]Part[measures.Part]{part("a", "1", 1), part("c", "2", 1)}, false},
+		"equal":    {[]Part[Rollup]{part("a", "1", 9), part("b", "2", 1)}, true},
+		"folded":   {[]Part[Rollup]{part("a", "1", 1), part("b", "3", 1)}, false},
+		"replaced": {[]Part[Rollup]{part("a", "1", 1), part("c", "2", 1)}, false},
 		"one more": {append(read, part("c", "1", 1)), false},
-		"damaged":  {[]Part[measures.Part]{part("a", "1", 1), {StreamShard: "b", Sequence: "2", Damage: errors.New("x")}}, false},
+		"damaged":  {[]Part[Rollup]{part("a", "1", 1), {StreamShard: "b", Sequence: "2", Damage: errors.New("x")}}, false},
 	} {
 		if got := Same(read, c.again); got != c.want {
 			t.Errorf("%s: %t", name, got)
@@ -121,9 +120,9 @@ func TestSequence(t *testing.T) {
 func TestReplacedRecently(t *testing.T) {
 	for age, want := range map[time.Duration]bool{0: true, 29 * time.Second: true, 30 * time.Second: false, time.Hour: false} {
 		at := now.Add(-age)
-		merged := Part[measures.Part]{StreamShard: schema.MergedPart, Sequence: "1", AsOf: at}
-		emptied := Part[measures.Part]{StreamShard: "s", Sequence: "1~", ExpiresAt: at.Add(48 * time.Hour).Unix()}
-		folded := Part[measures.Part]{StreamShard: "s", Sequence: "1", AsOf: at}
+		merged := Part[Rollup]{StreamShard: schema.MergedPart, Sequence: "1", AsOf: at}
+		emptied := Part[Rollup]{StreamShard: "s", Sequence: "1~", ExpiresAt: at.Add(48 * time.Hour).Unix()}
+		folded := Part[Rollup]{StreamShard: "s", Sequence: "1", AsOf: at}
 		s := events(nil)
 		if s.replacedRecently(merged) != want || s.replacedRecently(emptied) != want || s.replacedRecently(folded) {
 			t.Errorf("after %v: merged %t, emptied %t, folded %t; want %t, %t and false", age, s.replacedRecently(merged), s.replacedRecently(emptied), s.replacedRecently(folded), want, want)
@@ -175,9 +174,9 @@ func TestExpiryOfMerged(t *testing.T) {
 		"none, before":       {end.Add(-time.Minute), retention, nil, end.Add(retention).Unix()},
 		"expired ones":       {end.Add(200 * time.Hour), retention, []int64{past.Unix(), later.Unix()}, end.Add(200*time.Hour + retention).Unix()},
 	} {
-		var read []Part[measures.Part]
+		var read []Part[Rollup]
 		for _, at := range c.expires {
-			read = append(read, Part[measures.Part]{Sequence: "1", ExpiresAt: at})
+			read = append(read, Part[Rollup]{Sequence: "1", ExpiresAt: at})
 		}
 		if got := b.Expiry(read, c.retention, c.now); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
@@ -262,9 +261,9 @@ func TestAdvance(t *testing.T) {
 		{"1~", []string{"1", "2"}, "2", 6}, {"", []string{"1", "1"}, "1", 6}, {"3", nil, "3", 5},
 	} {
 		f := events(nil).Folder(nil)
-		var records []Record[measures.Part]
+		var records []Record[Rollup]
 		for _, s := range c.records {
-			records = append(records, Record[measures.Part]{s, func(p *measures.Part) { p.Events++ }})
+			records = append(records, Record[Rollup]{s, func(p *Rollup) { p.Events++ }})
 		}
 		known := part("s", c.known, 5)
 		next, news := f.advance(known, records)
@@ -290,7 +289,7 @@ func TestUpdateOfAFragment(t *testing.T) {
 		f := &table{}
 		folder := events(f).Folder(f)
 		folder.known.Set("p\x00s", part("s", c.was, 1))
-		added, err := folder.Fold(t.Context(), Key{Partitions: []string{"p"}}, "s", c.expires, []Record[measures.Part]{{"2", func(p *measures.Part) { p.Events++ }}, {"1", func(p *measures.Part) { p.Events++ }}})
+		added, err := folder.Fold(t.Context(), Key{Partitions: []string{"p"}}, "s", c.expires, []Record[Rollup]{{"2", func(p *Rollup) { p.Events++ }}, {"1", func(p *Rollup) { p.Events++ }}})
 		values := f.update.ExpressionAttributeValues
 		expires, _ := dynamo.Whole(values, ":expires_at")
 		n, _ := dynamo.Whole(values, ":events")
@@ -299,7 +298,7 @@ func TestUpdateOfAFragment(t *testing.T) {
 			t.Errorf("after %q: %t, %v, %s if %s, %v", c.was, added, err, *f.update.UpdateExpression, *f.update.ConditionExpression, values)
 		}
 		f.update = nil
-		if added, err := folder.Fold(t.Context(), Key{Partitions: []string{"p"}}, "s", c.expires, []Record[measures.Part]{{"2", nil}}); added || err != nil || f.update != nil {
+		if added, err := folder.Fold(t.Context(), Key{Partitions: []string{"p"}}, "s", c.expires, []Record[Rollup]{{"2", nil}}); added || err != nil || f.update != nil {
 			t.Errorf("after %q: the same record again: %t, %v, %v", c.was, added, err, f.update)
 		}
 	}
@@ -307,11 +306,11 @@ func TestUpdateOfAFragment(t *testing.T) {
 
 // TestWhatIsEmptied checks which fragments a replacement empties, with which sequence number, and which it can't.
 func TestWhatIsEmptied(t *testing.T) {
-	damaged := func(sequence string, age time.Duration) Part[measures.Part] {
-		return Part[measures.Part]{StreamShard: "s", Sequence: sequence, AsOf: now.Add(-age), Damage: errors.New("x"), stored: stored("s", sequence, 1, now)}
+	damaged := func(sequence string, age time.Duration) Part[Rollup] {
+		return Part[Rollup]{StreamShard: "s", Sequence: sequence, AsOf: now.Add(-age), Damage: errors.New("x"), stored: stored("s", sequence, 1, now)}
 	}
 	for name, c := range map[string]struct {
-		p     Part[measures.Part]
+		p     Part[Rollup]
 		floor string
 		want  string // "" for a fragment that stays
 		fails bool
@@ -329,14 +328,14 @@ func TestWhatIsEmptied(t *testing.T) {
 		"without one, at a watermark":   {damaged("", time.Hour), "7", "7~", false},
 		"without one, but old":          {damaged("", 49*time.Hour), "", strings.Repeat("0", 40) + "~", false},
 		"without one, old, a watermark": {damaged("", 49*time.Hour), "7", "7~", false},
-		"absent, with a watermark":      {Part[measures.Part]{StreamShard: "other", Sequence: "1~"}, "7", "7~", false},
-		"absent, with none":             {Part[measures.Part]{StreamShard: "other", Sequence: "1~"}, "", "", false},
+		"absent, with a watermark":      {Part[Rollup]{StreamShard: "other", Sequence: "1~"}, "7", "7~", false},
+		"absent, with none":             {Part[Rollup]{StreamShard: "other", Sequence: "1~"}, "", "", false},
 	} {
 		floors := map[string]string{}
 		if c.floor != "" {
 			floors["s"] = c.floor
 		}
-		actions, bytes, err := events(nil).empty(Key{Partitions: []string{"p"}}, []Part[measures.Part]{c.p}, floors, now)
+		actions, bytes, err := events(nil).empty(Key{Partitions: []string{"p"}}, []Part[Rollup]{c.p}, floors, now)
 		got := ""
 		for _, a := range actions {
 			got += dynamo.Text(a.Put.Item, schema.RollupSequence)

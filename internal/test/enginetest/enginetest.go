@@ -8,6 +8,9 @@
 //		names := enginetest.Tables(t, db)
 //		...
 //	}
+//
+// The engine polls each database that it ever had, three times a second. So a [Pool] replaces an engine that is a minute
+// old, which ends with its last user. A [VirtualStream] spreads the records of the engine's only stream shard over several.
 package enginetest
 
 import (
@@ -26,7 +29,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/test/enginepool"
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
@@ -52,7 +54,7 @@ var start = sync.OnceValues(func() (string, error) {
 	if endpoint := os.Getenv("HOTSHARD_ENDPOINT"); endpoint != "" {
 		return endpoint, nil
 	}
-	if endpoint, err := enginepool.Borrow(); endpoint != "" || err != nil {
+	if endpoint, err := BorrowEngine(); endpoint != "" || err != nil {
 		return endpoint, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)

@@ -11,11 +11,9 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/require"
-	"github.com/hotshard/hotshard/internal/test/virtualstream"
 )
 
 // StreamShards is the number of stream shards of Deliver. Each is read on its own and has its
@@ -29,7 +27,7 @@ var StreamShards = lane.Runs(2, 4)
 func Deliver(t testing.TB, db *dynamodb.Client, names schema.Names, name string, handler eventsource.Handler, change func(*eventsource.MappingOptions)) (stop func()) {
 	t.Helper()
 	var stops []func()
-	for _, table := range kind.Tables() {
+	for _, table := range schema.StreamTables() {
 		stops = append(stops, deliver(t, db, names, table, name, handler, change))
 	}
 	return func() {
@@ -39,12 +37,12 @@ func Deliver(t testing.TB, db *dynamodb.Client, names schema.Names, name string,
 	}
 }
 
-func deliver(t testing.TB, db *dynamodb.Client, names schema.Names, table kind.Table, name string, handler eventsource.Handler, change func(*eventsource.MappingOptions)) (stop func()) {
+func deliver(t testing.TB, db *dynamodb.Client, names schema.Names, table schema.StreamTable, name string, handler eventsource.Handler, change func(*eventsource.MappingOptions)) (stop func()) {
 	t.Helper()
 	source, err := eventsource.OpenStream(t.Context(), db, Streams(t, db), names.Table(table))
 	require.NoError(t, err)
 	o := eventsource.MappingOptions{
-		Name: name + "-" + table, Source: virtualstream.New(source, virtualstream.Options{Shards: StreamShards, Seed: 7}), Handler: handler,
+		Name: name + "-" + table, Source: NewVirtualStream(source, VirtualOptions{Shards: StreamShards, Seed: 7}), Handler: handler,
 		Checkpoints: db, CheckpointTable: dynamolocal.CheckpointTable(names), FailureFile: filepath.Join(t.TempDir(), "failures.jsonl"),
 		BatchSize: 100, BatchingWindow: 20 * time.Millisecond, TumblingWindow: time.Second, IdleWindow: time.Second,
 		PollInterval: 50 * time.Millisecond, Bisect: true, PartialFailures: true, Logger: slog.New(slog.DiscardHandler),

@@ -20,8 +20,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/growth"
-	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/ingest"
@@ -198,7 +198,7 @@ func posted(path, body string, header ...string) func(*testing.T, *rig) func(con
 		log := slog.New(slog.DiscardHandler)
 		service, err := ingest.New(ingest.Settings{
 			ItemsTable: r.Names.Items, EventsTable: r.Names.Events, ShardMapTable: r.Names.ShardMap, EventRetention: 720 * time.Hour,
-			Deadline: 20 * time.Second, Control: growth.Act, MetricNames: keyname.Plain, EventAhead: shardmap.MaxAhead, KeyLifetime: 24 * time.Hour, ViewAge: shardmap.ViewAge,
+			Deadline: 20 * time.Second, Control: growth.Act, MetricNames: display.Plain, EventAhead: shardmap.MaxAhead, KeyLifetime: 24 * time.Hour, ViewAge: shardmap.ViewAge,
 		}, r.client, log)
 		require.NoError(t, err)
 		handler := httpapi.New(log, ingest.Routes(service))

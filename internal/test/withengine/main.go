@@ -28,7 +28,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/test/browser"
-	"github.com/hotshard/hotshard/internal/test/enginepool"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
 // heapMB is enough for the concurrent tests of many packages.
@@ -84,12 +84,12 @@ func withEngine(ctx context.Context, command []string) (err error) {
 	if os.Getenv("HOTSHARD_ENDPOINT") != "" {
 		return follow(ctx, command)
 	}
-	pool, err := enginepool.Start(ctx, dynamolocal.Options{Notice: os.Stderr, HeapMB: heapMB})
+	pool, err := enginetest.StartPool(ctx, dynamolocal.Options{Notice: os.Stderr, HeapMB: heapMB})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, pool.Stop()) }()
-	if err := os.Setenv(enginepool.Variable, pool.Addr()); err != nil {
+	if err := os.Setenv(enginetest.PoolVariable, pool.Addr()); err != nil {
 		return err
 	}
 	return follow(ctx, command)

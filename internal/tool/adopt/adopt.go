@@ -1,7 +1,7 @@
 // Package adopt examines whether package table can shard an existing table with plain names
 // (table.Table.PlainFirst). It only reads:
 //
-//	report, err := adopt.Examine(ctx, client, adopt.Options{Table: "orders", Format: shard.HashShard, ReadUnits: scan.ReadUnits})
+//	report, err := adopt.Examine(ctx, client, adopt.Options{Table: "orders", Format: shard.HashShard, ReadUnits: dynamo.ScanUnits})
 //	fmt.Println(report.Refusals, report.Lines)
 package adopt
 
@@ -20,7 +20,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/scan"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
@@ -239,7 +238,7 @@ func isHotshards(d *types.TableDescription) bool {
 func (r *Report) scan(ctx context.Context, db Client, o Options, own *ownTime) error {
 	var mu sync.Mutex
 	check := r.checkOf(own, o.Now)
-	return scan.New(db, cmp.Or(o.ReadUnits, scan.ReadUnits)).Table(ctx, o.Table, r.PartitionKey+", "+r.SortKey, func(page []map[string]types.AttributeValue) error {
+	return dynamo.NewScanner(db, cmp.Or(o.ReadUnits, dynamo.ScanUnits)).Table(ctx, o.Table, r.PartitionKey+", "+r.SortKey, func(page []map[string]types.AttributeValue) error {
 		mu.Lock()
 		defer mu.Unlock()
 		r.Items += int64(len(page))

@@ -8,12 +8,12 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/httpapi/docs"
+	"github.com/hotshard/hotshard/internal/query"
 )
 
 // TestAPIReferenceKeepsItsPolicy checks that the page at /docs shows and sends calls within its Content-Security-Policy.
 func TestAPIReferenceKeepsItsPolicy(t *testing.T) {
-	server := httptest.NewServer(docs.With(httpapi.New(slog.New(slog.DiscardHandler))))
+	server := httptest.NewServer(query.WithDocs(httpapi.New(slog.New(slog.DiscardHandler))))
 	t.Cleanup(server.Close)
 	p := open(t, 1200, 900)
 	p.do(chromedp.Navigate(server.URL + "/docs"))

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
@@ -16,11 +16,11 @@ const kindsFile = "web/src/kinds.ts"
 // go test ./internal/tool/console -run TestPageKnowsAllKinds -update, then make console.
 func TestPageKnowsAllKinds(t *testing.T) {
 	var want strings.Builder
-	want.WriteString("// Written by TestPageKnowsAllKinds from internal/base/kind. Don't edit.\n\n")
+	want.WriteString("// Written by TestPageKnowsAllKinds from internal/base/schema. Don't edit.\n\n")
 	want.WriteString("/** kinds has, for each kind of base key, how its partition keys begin and the index that has its write shards. */\n")
 	want.WriteString("export const kinds: Record<string, { prefix: string; index: string }> = {\n")
-	for _, k := range kind.All() {
-		fmt.Fprintf(&want, "  %s: { prefix: %q, index: %q },\n", k, kind.Of(k).Prefix, kind.Of(k).Index)
+	for _, k := range schema.Kinds() {
+		fmt.Fprintf(&want, "  %s: { prefix: %q, index: %q },\n", k, schema.TraitsOf(k).Prefix, schema.TraitsOf(k).Index)
 	}
 	want.WriteString("};\n")
 	if *update {

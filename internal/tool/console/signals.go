@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/jsontime"
+	"github.com/hotshard/hotshard/internal/base/display"
 )
 
 // Signals has throttled writes and splits, which streams don't contain.
@@ -95,7 +95,7 @@ func parseSpan(query url.Values, now time.Time) (Span, error) {
 	}
 	var err error
 	if text := query.Get("step"); text != "" {
-		if s.Step, err = jsontime.ParseDuration(text); err != nil || s.Step < time.Second || s.Step%time.Second != 0 {
+		if s.Step, err = display.ParseDuration(text); err != nil || s.Step < time.Second || s.Step%time.Second != 0 {
 			return s, fmt.Errorf("step %.40q: want whole seconds, such as 10s", text)
 		}
 	}
@@ -129,14 +129,14 @@ func parseTime(query url.Values, name string, missing time.Time) (time.Time, err
 
 // SignalsAnswer is the JSON of GET /console/signals.
 type SignalsAnswer struct {
-	Source    string            `json:"source"`
-	Note      string            `json:"note,omitempty"`
-	From      time.Time         `json:"from"`
-	To        time.Time         `json:"to"`
-	Step      jsontime.Duration `json:"step"`
-	Throttled []*int64          `json:"throttled" nullable:"true" doc:"Throttled writes in each column; null if unknown"`
-	Keys      []throttledKey    `json:"keys"`
-	Splits    []SplitSignal     `json:"splits"`
+	Source    string           `json:"source"`
+	Note      string           `json:"note,omitempty"`
+	From      time.Time        `json:"from"`
+	To        time.Time        `json:"to"`
+	Step      display.Duration `json:"step"`
+	Throttled []*int64         `json:"throttled" nullable:"true" doc:"Throttled writes in each column; null if unknown"`
+	Keys      []throttledKey   `json:"keys"`
+	Splits    []SplitSignal    `json:"splits"`
 }
 
 // throttledKey is the JSON of a ThrottledKey.
@@ -157,7 +157,7 @@ func serveSignals(signals func(context.Context, Span) Signals) http.HandlerFunc 
 		if signals != nil {
 			s = signals(r.Context(), span)
 		}
-		out := SignalsAnswer{Source: s.Source, Note: s.Note, From: span.From, To: span.To, Step: jsontime.Duration(span.Step), Throttled: s.known(span, s.Throttled)}
+		out := SignalsAnswer{Source: s.Source, Note: s.Note, From: span.From, To: span.To, Step: display.Duration(span.Step), Throttled: s.known(span, s.Throttled)}
 		out.Keys = []throttledKey{}
 		for _, k := range s.Keys {
 			out.Keys = append(out.Keys, throttledKey{k, s.known(span, k.Throttled)})

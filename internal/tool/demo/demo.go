@@ -18,7 +18,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/tool/load"
-	"github.com/hotshard/hotshard/internal/tool/workload"
 )
 
 // Counter is the counter that the ramp increments.
@@ -121,7 +120,7 @@ const (
 // background sends ordinary traffic until the context ends.
 func background(ctx context.Context, o Options) error {
 	most := int((o.For + 2*time.Minute).Seconds() * backgroundRate)
-	source, err := workload.Synthetic{Kind: workload.Zipf, Seed: 1, Count: most, Keys: backgroundKeys}.Source()
+	source, err := load.Synthetic{Kind: load.Zipf, Seed: 1, Count: most, Keys: backgroundKeys}.Source()
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/tool/apicall"
 	"github.com/hotshard/hotshard/internal/tool/load"
 )
 
@@ -42,7 +41,7 @@ type client struct{ url string }
 
 // getJSON calls the API and decodes the response.
 func (c client) getJSON(ctx context.Context, path string, query url.Values, into any) error {
-	api := apicall.Client{Base: c.url, HTTP: http.DefaultClient}
+	api := load.APIClient{Base: c.url, HTTP: http.DefaultClient}
 	if err := api.Call(ctx, http.MethodGet, path+"?"+query.Encode(), nil, into); err != nil {
 		return fmt.Errorf("GET %s: %w", path, err)
 	}

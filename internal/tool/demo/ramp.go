@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/tool/workload"
+	"github.com/hotshard/hotshard/internal/tool/load"
 )
 
 // stage is a time with a constant rate.
@@ -39,9 +39,9 @@ func stagesOf(total time.Duration, partitionWCU float64) []stage {
 
 // rampSource returns requests that increment one counter, each when it is due. A load that falls behind does not catch
 // up, because a burst would be throttled at any mean rate.
-func rampSource(ctx context.Context, counter string, stages []stage) workload.Source {
-	return workload.Source{Name: "ramp", Requests: func() iter.Seq2[workload.Request, error] {
-		return func(yield func(workload.Request, error) bool) {
+func rampSource(ctx context.Context, counter string, stages []stage) load.Source {
+	return load.Source{Name: "ramp", Requests: func() iter.Seq2[load.Request, error] {
+		return func(yield func(load.Request, error) bool) {
 			begin, n := time.Now(), 0
 			due := begin
 			for _, s := range stages {
@@ -49,11 +49,11 @@ func rampSource(ctx context.Context, counter string, stages []stage) workload.So
 				every := time.Duration(float64(time.Second) / s.rate)
 				for due = latest(due, begin); due.Before(end); due = latest(due.Add(every), time.Now().Add(-every)) {
 					if !waitUntil(ctx, due) {
-						yield(workload.Request{}, context.Cause(ctx))
+						yield(load.Request{}, context.Cause(ctx))
 						return
 					}
 					n++
-					if !yield(workload.Request{Path: counter, Client: "ramp", ID: fmt.Sprintf("ramp-%08d", n)}, nil) {
+					if !yield(load.Request{Path: counter, Client: "ramp", ID: fmt.Sprintf("ramp-%08d", n)}, nil) {
 						return
 					}
 				}

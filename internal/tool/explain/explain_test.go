@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/throttles"
-	"github.com/hotshard/hotshard/internal/base/throttles/collect"
 	"github.com/hotshard/hotshard/internal/test/docpolicy"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/tool/explain"
@@ -17,7 +15,7 @@ import (
 )
 
 // keysOf returns the keys that a finding names.
-func keysOf(f throttles.Finding) (names []string) {
+func keysOf(f explain.Finding) (names []string) {
 	for _, k := range f.Keys {
 		names = append(names, k.Key)
 	}
@@ -35,15 +33,15 @@ func times(from time.Time, n int, step time.Duration) (list []time.Time) {
 // TestContributors checks that a finding names the keys of Contributor Insights, with a cure that fits them. If Contributor
 // Insights is off, the cure is the command that turns it on.
 func TestContributors(t *testing.T) {
-	label := throttles.Reason{ID: throttles.ID{Table: orders}, Operation: throttles.Write, Cause: throttles.KeyRange}
+	label := explain.Reason{ID: explain.ID{Table: orders}, Operation: explain.Write, Cause: explain.KeyRange}
 	s := stormOf(t, label)
-	r, notes := s.explain(t, collect.Sources{CloudWatch: s.client(t)})
+	r, notes := s.explain(t, explain.Sources{CloudWatch: s.client(t)})
 	if f := r.Findings[0]; len(f.Keys) != 0 || !strings.Contains(f.Cure, "update-contributor-insights --table-name orders --contributor-insights-action ENABLE") || !strings.Contains(strings.Join(notes, "\n"), "Contributor Insights is off for table orders") {
 		t.Errorf("Contributor Insights is off: %+v, notes %q", f, notes)
 	}
 	byARN := s.options()
 	byARN.Tables = []string{arn}
-	r, err := collect.Run(t.Context(), collect.Sources{CloudWatch: s.client(t), DynamoDB: s.reader}, byARN) // CloudWatch knows the name
+	r, err := explain.Run(t.Context(), explain.Sources{CloudWatch: s.client(t), DynamoDB: s.reader}, byARN) // CloudWatch knows the name
 	if f := r.Findings; err != nil || len(f) != 1 || f[0].Resource != arn || !strings.Contains(f[0].Cure, "--table-name "+arn+" ") {
 		t.Errorf("by ARN: %+v, %v", f, err)
 	}
@@ -66,9 +64,9 @@ func TestContributors(t *testing.T) {
 		"falling sort keys": {falling, hot, "Shard acme"},
 		"many keys":         {even, "key0 key1 key2 key3 key4 key5 key6 key7", "update-table --table-name orders --warm-throughput WriteUnitsPerSecond="},
 	} {
-		s.cloud.enabled, s.cloud.rules = map[throttles.ID][]string{}, map[string][]contributor{}
+		s.cloud.enabled, s.cloud.rules = map[explain.ID][]string{}, map[string][]contributor{}
 		s.enable(label.ID, c.found...)
-		r, notes := s.explain(t, collect.Sources{CloudWatch: s.client(t)})
+		r, notes := s.explain(t, explain.Sources{CloudWatch: s.client(t)})
 		f := r.Findings[0]
 		if strings.Join(keysOf(f), " ") != c.keys || !strings.Contains(f.Cure, c.cure) || strings.Contains(strings.Join(notes, " "), "Insights") || f.Keys[0].Throttles == 0 {
 			t.Errorf("%s: %+v, notes %q; want the keys %s and %q", name, f, notes, c.keys, c.cure)
@@ -85,8 +83,8 @@ func TestKeysOfSeveralReasons(t *testing.T) {
 	for i := range 60 { // over the table's limit
 		s.put(t, s.spread[i%30], "1", "")
 	}
-	s.enable(throttles.ID{Table: orders}, contributor{[]string{hot}, times(s.now, 20, time.Second)}, contributor{[]string{"victim"}, times(s.now, 20, time.Second)})
-	sources := collect.Sources{CloudWatch: s.client(t)}
+	s.enable(explain.ID{Table: orders}, contributor{[]string{hot}, times(s.now, 20, time.Second)}, contributor{[]string{"victim"}, times(s.now, 20, time.Second)})
+	sources := explain.Sources{CloudWatch: s.client(t)}
 	r, _ := s.explain(t, sources)
 	if len(r.Findings) != 2 {
 		t.Fatalf("findings %+v, want 2", r.Findings)
@@ -96,8 +94,8 @@ func TestKeysOfSeveralReasons(t *testing.T) {
 			t.Errorf("without heat: %+v, want no keys", f)
 		}
 	}
-	sources.Heat = func(context.Context, time.Time, time.Time, float64) ([]throttles.Key, error) {
-		return []throttles.Key{{Reason: throttles.Reason{ID: throttles.ID{Table: orders}, Operation: throttles.Write, Cause: throttles.KeyRange}, Key: hot, UnitsPerSecond: 20, Hot: true, Source: "heat"}}, nil
+	sources.Heat = func(context.Context, time.Time, time.Time, float64) ([]explain.Key, error) {
+		return []explain.Key{{Reason: explain.Reason{ID: explain.ID{Table: orders}, Operation: explain.Write, Cause: explain.KeyRange}, Key: hot, UnitsPerSecond: 20, Hot: true, Source: "heat"}}, nil
 	}
 	r, _ = s.explain(t, sources)
 	for _, f := range r.Findings {
@@ -112,7 +110,7 @@ func TestKeysOfSeveralReasons(t *testing.T) {
 func TestQuietTable(t *testing.T) {
 	s := newStorm(t, capacity{o: throttle.Options{Partitions: 64, PartitionWCU: 1000}})
 	s.put(t, hot, "1", "Rome")
-	for want, sources := range map[string]collect.Sources{
+	for want, sources := range map[string]explain.Sources{
 		"orders was not throttled from":       {CloudWatch: s.client(t), Logs: logOf("all is well\n")},
 		"Whether orders was throttled from":   {},
 		"nothing that was read counts thrott": {Logs: logOf("all is well\n")},
@@ -137,7 +135,7 @@ func TestNewestThrottlesAreUnknown(t *testing.T) {
 	} {
 		o := s.options()
 		o.From, o.To = s.now.Add(-since), s.now
-		r, err := collect.Run(t.Context(), collect.Sources{DynamoDB: s.reader, CloudWatch: s.client(t)}, o)
+		r, err := explain.Run(t.Context(), explain.Sources{DynamoDB: s.reader, CloudWatch: s.client(t)}, o)
 		require.NoError(t, err)
 		var out strings.Builder
 		if err := explain.Print(&out, r); err != nil || !strings.Contains(out.String(), want) || !strings.Contains(out.String(), "up to 3 minutes late") {
@@ -150,9 +148,9 @@ func clock(at time.Time) string { return at.UTC().Format(time.TimeOnly) }
 
 // TestFewThrottles checks that the cure for a few throttles of many writes is to retry.
 func TestFewThrottles(t *testing.T) {
-	s := stormOf(t, throttles.Reason{ID: throttles.ID{Table: orders}, Operation: throttles.Write, Cause: throttles.Provisioned})
+	s := stormOf(t, explain.Reason{ID: explain.ID{Table: orders}, Operation: explain.Write, Cause: explain.Provisioned})
 	s.count(s.now, series{"ConsumedWriteCapacityUnits", orders, "", "SampleCount"}, 100_000)
-	r, _ := s.explain(t, collect.Sources{CloudWatch: s.client(t)})
+	r, _ := s.explain(t, explain.Sources{CloudWatch: s.client(t)})
 	if f := r.Findings[0]; !strings.HasPrefix(f.Cure, "Retry with backoff") {
 		t.Errorf("finding %+v, want a retry with backoff", f)
 	}
@@ -165,11 +163,11 @@ func TestOnlyDocumentedCalls(t *testing.T) {
 	for _, s := range docpolicy.Read(t, "../../../docs/explain.md") {
 		allowed = append(allowed, s.Action...)
 	}
-	label := throttles.Reason{ID: throttles.ID{Table: orders}, Operation: throttles.Write, Cause: throttles.KeyRange}
+	label := explain.Reason{ID: explain.ID{Table: orders}, Operation: explain.Write, Cause: explain.KeyRange}
 	s := stormOf(t, label)
 	s.enable(label.ID, contributor{[]string{hot, "1"}, times(s.now, 9, time.Second)})
-	s.enable(throttles.ID{Table: orders, Index: byCity})
-	_, notes := s.explain(t, collect.Sources{CloudWatch: s.client(t)})
+	s.enable(explain.ID{Table: orders, Index: byCity})
+	_, notes := s.explain(t, explain.Sources{CloudWatch: s.client(t)})
 	if len(notes) != 0 {
 		t.Errorf("notes %q, want none", notes)
 	}
@@ -182,7 +180,7 @@ func TestOnlyDocumentedCalls(t *testing.T) {
 	}
 	for _, call := range s.made() {
 		s.denied = map[string]bool{call: true}
-		r, notes := s.explain(t, collect.Sources{CloudWatch: s.client(t), Logs: logOf(s.logs["boto3"].String())})
+		r, notes := s.explain(t, explain.Sources{CloudWatch: s.client(t), Logs: logOf(s.logs["boto3"].String())})
 		about := slices.IndexFunc(notes, func(n string) bool { return strings.Contains(n, "allow "+call) })
 		if about < 0 || len(notes) != 1 || len(r.Findings) != 1 || r.Findings[0].Reason != label.String() {
 			t.Errorf("without %s: notes %q, findings %+v", call, notes, r.Findings)
@@ -213,7 +211,7 @@ func TestLogs(t *testing.T) {
 		"no line end":     {pair(reason, arn), 1, 0, ""},
 		"cut":             {`{"reason":"` + reason, 1, 0, ""},
 	} {
-		r, notes := s.explain(t, collect.Sources{Logs: logOf(c.log)})
+		r, notes := s.explain(t, explain.Sources{Logs: logOf(c.log)})
 		if r.Throttles != c.all || r.Unknown != c.unknown || c.note != "" && !strings.Contains(strings.Join(notes, " "), c.note) {
 			t.Errorf("%s: %v throttles, unknown %v, notes %q; want %v, %v and %q", name, r.Throttles, r.Unknown, notes, c.all, c.unknown, c.note)
 		}
@@ -222,21 +220,21 @@ func TestLogs(t *testing.T) {
 
 // TestIndexOnly checks that --index limits the report to an index, and the errors of missing indexes and tables.
 func TestIndexOnly(t *testing.T) {
-	label := throttles.Reason{ID: throttles.ID{Table: orders, Index: byCity}, Operation: throttles.Write, Cause: throttles.Provisioned}
+	label := explain.Reason{ID: explain.ID{Table: orders, Index: byCity}, Operation: explain.Write, Cause: explain.Provisioned}
 	s := stormOf(t, label)
 	requests["TableRead"](t, s)
 	o := s.options()
 	o.Index = byCity
-	r, err := collect.Run(t.Context(), collect.Sources{DynamoDB: s.reader, CloudWatch: s.client(t)}, o)
+	r, err := explain.Run(t.Context(), explain.Sources{DynamoDB: s.reader, CloudWatch: s.client(t)}, o)
 	if err != nil || len(r.Findings) != 1 || r.Findings[0].Share != 1 || !strings.Contains(r.Findings[0].Cure, `--global-secondary-index-updates '[{"Update":{"IndexName":"by_city","ProvisionedThroughput":{"ReadCapacityUnits":6,"WriteCapacityUnits":`) {
 		t.Errorf("findings %+v, %v; want one, to raise the index's capacity", r.Findings, err)
 	}
 	o.Index = "none"
-	if _, err := collect.Run(t.Context(), collect.Sources{DynamoDB: s.reader}, o); err == nil || !strings.Contains(err.Error(), `Table orders has no index "none". Check --index: by_city.`) {
+	if _, err := explain.Run(t.Context(), explain.Sources{DynamoDB: s.reader}, o); err == nil || !strings.Contains(err.Error(), `Table orders has no index "none". Check --index: by_city.`) {
 		t.Errorf("of a missing index: %v", err)
 	}
 	o.Index, o.Tables = "", []string{"nowhere"}
-	if _, err := collect.Run(t.Context(), collect.Sources{DynamoDB: s.reader}, o); err == nil {
+	if _, err := explain.Run(t.Context(), explain.Sources{DynamoDB: s.reader}, o); err == nil {
 		t.Error("no error for a missing table")
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/smithy-go/encoding/cbor"
 
-	"github.com/hotshard/hotshard/internal/base/throttles"
+	"github.com/hotshard/hotshard/internal/tool/explain"
 )
 
 // series names one series of CloudWatch.
@@ -35,16 +35,16 @@ type contributor struct {
 type cloud struct {
 	mu      sync.Mutex
 	points  map[series]map[int64]float64
-	rules   map[string][]contributor  // by rule
-	enabled map[throttles.ID][]string // rules, by table or index
-	denied  map[string]bool           // operations
-	coarse  bool                      // without metrics by cause
-	calls   map[string]bool           // operations that were called, as IAM names them
+	rules   map[string][]contributor // by rule
+	enabled map[explain.ID][]string  // rules, by table or index
+	denied  map[string]bool          // operations
+	coarse  bool                     // without metrics by cause
+	calls   map[string]bool          // operations that were called, as IAM names them
 }
 
 func newCloud() *cloud {
 	return &cloud{
-		points: map[series]map[int64]float64{}, rules: map[string][]contributor{}, enabled: map[throttles.ID][]string{},
+		points: map[series]map[int64]float64{}, rules: map[string][]contributor{}, enabled: map[explain.ID][]string{},
 		denied: map[string]bool{}, calls: map[string]bool{},
 	}
 }
@@ -136,7 +136,7 @@ func (c *cloud) report(rule string) cbor.Value {
 }
 
 // enable turns Contributor Insights on for a table or index.
-func (c *cloud) enable(id throttles.ID, found ...contributor) {
+func (c *cloud) enable(id explain.ID, found ...contributor) {
 	name := id.Table
 	if id.Index != "" {
 		name += "@" + id.Index
@@ -183,7 +183,7 @@ func (d dynamoDB) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
 		return nil, err
 	}
-	rules := d.enabled[throttles.ID{Table: in.TableName, Index: in.IndexName}]
+	rules := d.enabled[explain.ID{Table: in.TableName, Index: in.IndexName}]
 	out := map[string]any{"TableName": in.TableName, "ContributorInsightsStatus": "DISABLED"}
 	if rules != nil {
 		out["ContributorInsightsStatus"], out["ContributorInsightsMode"], out["ContributorInsightsRuleList"] = "ENABLED", "THROTTLED_KEYS", rules
@@ -233,11 +233,11 @@ func (m meter) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	totals := map[series]bool{}
 	for _, x := range fault.Reasons {
-		at, ok := throttles.Parse(x.Reason, x.Resource)
+		at, ok := explain.Parse(x.Reason, x.Resource)
 		if !ok {
 			return nil, fmt.Errorf("unknown reason %+v", x)
 		}
-		name := map[throttles.Operation]string{throttles.Read: "Read", throttles.Write: "Write"}[at.Operation]
+		name := map[explain.Operation]string{explain.Read: "Read", explain.Write: "Write"}[at.Operation]
 		m.count(m.now(), series{name + strings.TrimSuffix(string(at.Cause), "Exceeded") + "ThrottleEvents", at.Table, at.Index, "Sum"}, 1)
 		totals[series{name + "ThrottleEvents", at.Table, at.Index, "Sum"}] = true
 	}

@@ -8,12 +8,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/keyname"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/base/throttles"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/query"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -34,7 +32,7 @@ const (
 
 // Read returns up to 50 keys of the time range, hottest first. A row has its partition's limit, so the last argument is
 // unused.
-func (h HotKeys) Read(ctx context.Context, from, to time.Time, _ float64) (keys []throttles.Key, err error) {
+func (h HotKeys) Read(ctx context.Context, from, to time.Time, _ float64) (keys []Key, err error) {
 	merger := heat.Merger{Max: maxRows}
 	for window, err := range h.Source.Windows(ctx, from, to, query.Resolution(to.Sub(from))) {
 		if err := readable(window, err); err != nil {
@@ -74,9 +72,9 @@ func readable(w heat.Window, err error) error {
 }
 
 // evidenceOf returns a row as evidence.
-func (h HotKeys) evidenceOf(row *heat.KeyHeat) throttles.Key {
-	return throttles.Key{
-		Reason: throttles.Reason{ID: throttles.ID{Table: cmp.Or(row.Table, h.Table(row.Key)), Index: row.Index}, Operation: throttles.Write, Cause: throttles.KeyRange},
+func (h HotKeys) evidenceOf(row *heat.KeyHeat) Key {
+	return Key{
+		Reason: Reason{ID: ID{Table: cmp.Or(row.Table, h.Table(row.Key)), Index: row.Index}, Operation: Write, Cause: KeyRange},
 		Key:    row.Key, UnitsPerSecond: row.WriteUnitsPerSecond, Hot: row.Status >= heat.Hot, UnitsPerWrite: row.UnitsPerWrite, Source: "heat of the stream",
 	}
 }
@@ -98,25 +96,25 @@ func changedAt(history shard.History) string {
 // Advice returns a function that returns the cure for a throttled or hot key of a deployment, with the command line that
 // setShards returns. The function returns ""
 // for a key that has no write shards, for reads, and if the shard count can't be read.
-func Advice(names schema.Names, shards WriteShards, setShards func(base schema.BaseKey, shards int) string, now func() time.Time) func(context.Context, throttles.Key) string {
-	return func(ctx context.Context, k throttles.Key) string {
+func Advice(names schema.Names, shards WriteShards, setShards func(base schema.BaseKey, shards int) string, now func() time.Time) func(context.Context, Key) string {
+	return func(ctx context.Context, k Key) string {
 		if slices.Contains([]string{names.Rollups, names.ShardMap, names.Heat}, k.Table) {
 			return "If it is brief, do nothing: hotshard itself writes this table, and retries. If it lasts, raise the table's warm throughput."
 		}
 		row := heat.KeyHeat{Key: k.Key, Index: k.Index}
 		base, ok := row.Base()
-		if _, callers := names.Streamed(k.Table); !callers || !ok || k.Operation == throttles.Read {
+		if _, callers := names.Streamed(k.Table); !callers || !ok || k.Operation == Read {
 			return ""
 		}
 		entry, err := shards.Lookup(ctx, base.String(), now())
 		if err != nil {
 			return ""
 		}
-		n, partitions := entry.History.Newest(), shards.Partitions(kind.Of(base.Type).Table)
+		n, partitions := entry.History.Newest(), shards.Partitions(schema.TraitsOf(base.Type).Table)
 		allAtLimit := growth.Hot{Type: base.Type, Limit: 1, Shards: n, Hottest: 1, Others: math.Inf(1), Total: float64(n)}
 		if remedy, count := allAtLimit.Remedy(partitions); remedy == growth.Raise {
 			return fmt.Sprintf("Wait until hotshard adds write shards to %s %s, which has %d%s, or set their number ahead of a peak: %s", base.Type, base.Name, n, changedAt(entry.History), setShards(base, count))
 		}
-		return fmt.Sprintf("Pace the sender of %s %s, or raise the table's warm throughput: more write shards than %d don't help while the table has %s.", base.Type, base.Name, n, keyname.Several(partitions, "partition"))
+		return fmt.Sprintf("Pace the sender of %s %s, or raise the table's warm throughput: more write shards than %d don't help while the table has %s.", base.Type, base.Name, n, display.Several(partitions, "partition"))
 	}
 }

@@ -1,6 +1,7 @@
-// Package explain prints why requests were throttled, and reads what a limiter throttled:
+// Package explain says why requests were throttled, on which keys, and what cures it. Run collects the evidence from AWS,
+// an engine, a stream and a log; Explain decides, without input or output. It writes nothing:
 //
-//	report, err := collect.Run(ctx, collect.Sources{DynamoDB: db, Limiter: explain.Proxy(ctx, endpoint)}, options)
+//	report, err := explain.Run(ctx, explain.Sources{DynamoDB: db, Limiter: explain.Proxy(ctx, endpoint)}, options)
 //	explain.Print(os.Stdout, report)
 package explain
 
@@ -11,8 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/keyname"
-	"github.com/hotshard/hotshard/internal/base/throttles"
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/tool/terminal"
 )
 
@@ -20,12 +20,12 @@ import (
 const shownKeys = 5
 
 // Print writes a report as text: a line that sums it up, some lines for each finding, and the notes.
-func Print(out io.Writer, r throttles.Report) error {
+func Print(out io.Writer, r Report) error {
 	var text strings.Builder
 	span := r.From.UTC().Format(time.TimeOnly) + " to " + r.To.UTC().Format(time.TimeOnly) + " UTC"
 	switch {
 	case r.Throttles > 0:
-		fmt.Fprintf(&text, "%s, %s: %s.\n", r.Table, span, keyname.Several(int(r.Throttles), "throttle"))
+		fmt.Fprintf(&text, "%s, %s: %s.\n", r.Table, span, display.Several(int(r.Throttles), "throttle"))
 	case r.Counted:
 		fmt.Fprintf(&text, "%s was not throttled from %s.\n", r.Table, span)
 	default:
@@ -62,7 +62,7 @@ func Print(out io.Writer, r throttles.Report) error {
 }
 
 // line returns a key with its rates.
-func line(k throttles.KeyRate) string {
+func line(k KeyRate) string {
 	parts := []string{k.Key}
 	if k.SortKey != "" {
 		parts[0] += ", sort key " + k.SortKey

@@ -9,9 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/keyname"
-	"github.com/hotshard/hotshard/internal/base/throttles"
-	"github.com/hotshard/hotshard/internal/base/throttles/collect"
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
@@ -23,28 +21,28 @@ const (
 
 // Proxy returns a function that reads what the throttling proxy at an endpoint counted. It is nil if something else is
 // there.
-func Proxy(ctx context.Context, endpoint string) func(context.Context) (collect.Limited, error) {
-	read := func(ctx context.Context) (collect.Limited, error) {
+func Proxy(ctx context.Context, endpoint string) func(context.Context) (LimitedCalls, error) {
+	read := func(ctx context.Context) (LimitedCalls, error) {
 		ctx, cancel := context.WithTimeout(ctx, proxyTime)
 		defer cancel()
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(endpoint, "/")+"/_throttle", nil)
 		if err != nil {
-			return collect.Limited{}, err
+			return LimitedCalls{}, err
 		}
 		response, err := http.DefaultClient.Do(request)
 		if err != nil {
-			return collect.Limited{}, err
+			return LimitedCalls{}, err
 		}
 		defer response.Body.Close()
 		if response.StatusCode != http.StatusOK {
-			return collect.Limited{}, fmt.Errorf("%s: HTTP status %d", request.URL, response.StatusCode)
+			return LimitedCalls{}, fmt.Errorf("%s: HTTP status %d", request.URL, response.StatusCode)
 		}
 		var r throttle.Report
 		if err := json.NewDecoder(io.LimitReader(response.Body, maxReport)).Decode(&r); err != nil {
-			return collect.Limited{}, fmt.Errorf("%s: %w", request.URL, err)
+			return LimitedCalls{}, fmt.Errorf("%s: %w", request.URL, err)
 		}
 		if r.Totals == nil {
-			return collect.Limited{}, fmt.Errorf("%s: it is not a throttling proxy", request.URL)
+			return LimitedCalls{}, fmt.Errorf("%s: it is not a throttling proxy", request.URL)
 		}
 		return Limited(r, proxySource), nil
 	}
@@ -55,14 +53,14 @@ func Proxy(ctx context.Context, endpoint string) func(context.Context) (collect.
 }
 
 // Limited returns what a limiter throttled as evidence of the named source.
-func Limited(r throttle.Report, source string) collect.Limited {
-	out := collect.Limited{Since: r.Since}
+func Limited(r throttle.Report, source string) LimitedCalls {
+	out := LimitedCalls{Since: r.Since}
 	for _, table := range r.Tables {
 		for _, p := range table.Partitions {
 			out.PartitionWCU, out.PartitionRCU = max(out.PartitionWCU, float64(p.WCU)), max(out.PartitionRCU, float64(p.RCU))
 		}
 	}
-	listed := map[throttles.Reason]float64{}
+	listed := map[Reason]float64{}
 	for _, k := range r.Throttled {
 		reason, ok := parse(k.Reason, k.Table, k.Index)
 		if !ok {
@@ -70,7 +68,7 @@ func Limited(r throttle.Report, source string) collect.Limited {
 		}
 		listed[reason] += k.Count
 		if k.Key != "" {
-			out.Keys = append(out.Keys, throttles.Key{Reason: reason, Key: k.Key, Throttles: k.Count, Source: source})
+			out.Keys = append(out.Keys, Key{Reason: reason, Key: k.Key, Throttles: k.Count, Source: source})
 		}
 	}
 	for _, total := range r.Totals {
@@ -86,20 +84,20 @@ func Limited(r throttle.Report, source string) collect.Limited {
 }
 
 // count returns a total as evidence, with the number of throttles on listed keys if it is lower.
-func count(reason throttles.Reason, total throttle.Total, listed float64, source string) throttles.Count {
+func count(reason Reason, total throttle.Total, listed float64, source string) Count {
 	n := float64(total.Count)
-	text := fmt.Sprintf("%s %s since it started or was reset", keyname.Several(int(total.Count), "time"), reason)
+	text := fmt.Sprintf("%s %s since it started or was reset", display.Several(int(total.Count), "time"), reason)
 	if listed < n {
 		text += fmt.Sprintf(", at least %.0f of them on the keys that it lists", listed)
 	}
-	return throttles.Count{Reason: reason, Events: n, Rate: total.Units / float64(max(1, total.Seconds)), Source: throttles.Source{Name: source, Text: text}}
+	return Count{Reason: reason, Events: n, Rate: total.Units / float64(max(1, total.Seconds)), Source: Source{Name: source, Text: text}}
 }
 
 // parse returns a reason of the limiter's report, and its resource.
-func parse(reason, table, index string) (throttles.Reason, bool) {
+func parse(reason, table, index string) (Reason, bool) {
 	arn := "arn:aws:dynamodb:::table/" + table
 	if index != "" {
 		arn += "/index/" + index
 	}
-	return throttles.Parse(reason, arn)
+	return Parse(reason, arn)
 }

@@ -15,8 +15,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
-	"github.com/hotshard/hotshard/internal/base/throttles"
-	"github.com/hotshard/hotshard/internal/base/throttles/collect"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
@@ -111,8 +109,8 @@ func (c capacity) input() *dynamodb.CreateTableInput {
 }
 
 // logOf returns a log with a text.
-func logOf(text string) []collect.Log {
-	return []collect.Log{{Name: "app.log", Text: strings.NewReader(text)}}
+func logOf(text string) []explain.Log {
+	return []explain.Log{{Name: "app.log", Text: strings.NewReader(text)}}
 }
 
 func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
@@ -173,7 +171,7 @@ var requests = map[string]func(*testing.T, *storm){
 }
 
 // stormOf returns a storm that is throttled for this reason only.
-func stormOf(t *testing.T, reason throttles.Reason) *storm {
+func stormOf(t *testing.T, reason explain.Reason) *storm {
 	c := capacity{o: throttle.Options{Partitions: 256, PartitionWCU: 1000}}
 	table, index := int64(1000), int64(1000)
 	if reason.Index == "" {
@@ -182,13 +180,13 @@ func stormOf(t *testing.T, reason throttles.Reason) *storm {
 		index = 6
 	}
 	switch reason.Cause {
-	case throttles.KeyRange:
+	case explain.KeyRange:
 		c.o.PartitionWCU, c.o.PartitionRCU = 6, 6
-	case throttles.Provisioned:
+	case explain.Provisioned:
 		c.table, c.index, c.provisioned = table, index, true
-	case throttles.MaxOnDemand:
+	case explain.MaxOnDemand:
 		c.table, c.index = table, index
-	case throttles.Account:
+	case explain.Account:
 		c.o.TableQuota = 8
 	}
 	s := newStorm(t, c)
@@ -200,31 +198,31 @@ func stormOf(t *testing.T, reason throttles.Reason) *storm {
 	return s
 }
 
-func (s *storm) options() collect.Options {
-	return collect.Options{Name: orders, Tables: []string{orders}, From: s.now.Add(-10 * time.Minute), To: s.now.Add(5 * time.Minute)}
+func (s *storm) options() explain.Options {
+	return explain.Options{Name: orders, Tables: []string{orders}, From: s.now.Add(-10 * time.Minute), To: s.now.Add(5 * time.Minute)}
 }
 
-func (s *storm) explain(t *testing.T, sources collect.Sources) (throttles.Report, []string) {
+func (s *storm) explain(t *testing.T, sources explain.Sources) (explain.Report, []string) {
 	t.Helper()
 	sources.DynamoDB = s.reader
-	r, err := collect.Run(t.Context(), sources, s.options())
+	r, err := explain.Run(t.Context(), sources, s.options())
 	require.NoError(t, err)
 	return r, r.Notes
 }
 
 // all returns the 16 reasons.
-func all() (list []throttles.Reason) {
+func all() (list []explain.Reason) {
 	for _, index := range []string{"", byCity} {
-		for _, op := range []throttles.Operation{throttles.Read, throttles.Write} {
-			for _, cause := range throttles.Causes {
-				list = append(list, throttles.Reason{ID: throttles.ID{Table: orders, Index: index}, Operation: op, Cause: cause})
+		for _, op := range []explain.Operation{explain.Read, explain.Write} {
+			for _, cause := range explain.Causes {
+				list = append(list, explain.Reason{ID: explain.ID{Table: orders, Index: index}, Operation: op, Cause: cause})
 			}
 		}
 	}
 	return list
 }
 
-func resource(id throttles.ID) string {
+func resource(id explain.ID) string {
 	if id.Index == "" {
 		return arn
 	}
@@ -237,14 +235,14 @@ func TestStorms(t *testing.T) {
 	for _, label := range all() {
 		s := stormOf(t, label)
 		report := s.limiter.Report()
-		proxy := func(context.Context) (collect.Limited, error) { return explain.Limited(report, "the proxy"), nil }
-		cases := map[string]collect.Sources{
+		proxy := func(context.Context) (explain.LimitedCalls, error) { return explain.Limited(report, "the proxy"), nil }
+		cases := map[string]explain.Sources{
 			"CloudWatch": {CloudWatch: s.client(t)},
 			"the proxy":  {Limiter: proxy},
 			"both":       {CloudWatch: s.client(t), Limiter: proxy, Logs: logOf(s.logs["go"].String())},
 		}
 		for sdk, text := range s.logs {
-			cases["a log of "+sdk] = collect.Sources{Logs: logOf(text.String())}
+			cases["a log of "+sdk] = explain.Sources{Logs: logOf(text.String())}
 		}
 		for source, sources := range cases {
 			total++
@@ -252,10 +250,10 @@ func TestStorms(t *testing.T) {
 			ok := len(r.Findings) == 1 && r.Unknown == 0
 			for _, f := range r.Findings {
 				scope := map[bool]string{true: "table", false: "index"}[label.Index == ""]
-				if label.Cause == throttles.Account {
+				if label.Cause == explain.Account {
 					scope = "account"
 				}
-				good := f.Reason == label.String() && f.Resource == resource(label.ID) && f.Operation == label.Operation && f.Scope == scope && f.Confidence == throttles.Measured
+				good := f.Reason == label.String() && f.Resource == resource(label.ID) && f.Operation == label.Operation && f.Scope == scope && f.Confidence == explain.Measured
 				if ok = ok && good; !good {
 					t.Errorf("%v by %s: wrong finding %+v", label, source, f)
 				}
@@ -281,18 +279,18 @@ func TestCoarseMetrics(t *testing.T) {
 	for _, label := range all() {
 		s := stormOf(t, label)
 		s.coarse = true
-		r, _ := s.explain(t, collect.Sources{CloudWatch: s.client(t)})
+		r, _ := s.explain(t, explain.Sources{CloudWatch: s.client(t)})
 		if len(r.Findings) != 0 || r.Unknown != 1 || r.Throttles == 0 {
 			t.Errorf("%v: findings %+v, unknown %v; want none without consumed capacity", label, r.Findings, r.Unknown)
 		}
-		op := map[throttles.Operation]string{throttles.Read: "Read", throttles.Write: "Write"}[label.Operation]
+		op := map[explain.Operation]string{explain.Read: "Read", explain.Write: "Write"}[label.Operation]
 		s.count(s.now, series{"Consumed" + op + "CapacityUnits", orders, label.Index, "Sum"}, 6*60)
-		r, _ = s.explain(t, collect.Sources{CloudWatch: s.client(t)})
-		limited := label.Cause == throttles.Provisioned || label.Cause == throttles.MaxOnDemand
+		r, _ = s.explain(t, explain.Sources{CloudWatch: s.client(t)})
+		limited := label.Cause == explain.Provisioned || label.Cause == explain.MaxOnDemand
 		switch {
 		case !limited && len(r.Findings) != 0:
 			t.Errorf("%v: findings %+v although no limit was reached", label, r.Findings)
-		case limited && (len(r.Findings) != 1 || r.Findings[0].Reason != label.String() || r.Findings[0].Confidence != throttles.Likely):
+		case limited && (len(r.Findings) != 1 || r.Findings[0].Reason != label.String() || r.Findings[0].Confidence != explain.Likely):
 			t.Errorf("%v: findings %+v, want this one as likely", label, r.Findings)
 		}
 	}
@@ -303,7 +301,7 @@ func TestTwoThrottles(t *testing.T) {
 	s := newStorm(t, capacity{o: throttle.Options{Partitions: 256, PartitionWCU: 1000, PartitionRCU: 6}, table: 1000, index: 6, provisioned: true})
 	requests["IndexWrite"](t, s)
 	requests["TableRead"](t, s)
-	for _, sources := range []collect.Sources{{CloudWatch: s.client(t)}, {Logs: logOf(s.logs["js"].String())}} {
+	for _, sources := range []explain.Sources{{CloudWatch: s.client(t)}, {Logs: logOf(s.logs["js"].String())}} {
 		r, _ := s.explain(t, sources)
 		var found []string
 		sum := r.Unknown
@@ -330,10 +328,10 @@ func TestAllThrottlesOfProxyCount(t *testing.T) {
 	for range 2 + 3 { // an eventually consistent read costs half a unit
 		s.query(t, "Rome")
 	}
-	read := func(context.Context) (collect.Limited, error) {
+	read := func(context.Context) (explain.LimitedCalls, error) {
 		return explain.Limited(s.limiter.Report(), "the proxy"), nil
 	}
-	r, _ := s.explain(t, collect.Sources{Limiter: read})
+	r, _ := s.explain(t, explain.Sources{Limiter: read})
 	if r.Throttles != 10*5+3 || len(r.Findings) != 2 {
 		t.Fatalf("%v throttles and findings %+v, want %d and 2", r.Throttles, r.Findings, 10*5+3)
 	}
@@ -343,7 +341,7 @@ func TestAllThrottlesOfProxyCount(t *testing.T) {
 	}
 	o := s.options()
 	o.Index = byCity
-	if r, err := collect.Run(t.Context(), collect.Sources{DynamoDB: s.reader, Limiter: read}, o); err != nil || r.Throttles != 3 {
+	if r, err := explain.Run(t.Context(), explain.Sources{DynamoDB: s.reader, Limiter: read}, o); err != nil || r.Throttles != 3 {
 		t.Errorf("%v throttles of the index, %v; want 3", r.Throttles, err)
 	}
 }

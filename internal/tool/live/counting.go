@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/heat/count"
 )
 
 // topKeys is the number of keys that a window counts singly, as in the detector.
@@ -21,18 +20,18 @@ type counting struct {
 	since   time.Time // older records are not counted
 	newest  time.Time // newest record; used only by the stream shard's reader
 
-	mu     sync.Mutex              // guards what follows; taken before that of windows
-	open   map[int64]*count.Window // by start, in seconds
-	read   time.Time               // all until then was read, except gaps
-	gaps   []gap                   // gaps that were not delivered
-	passed time.Time               // windows that end by then were delivered
+	mu     sync.Mutex                    // guards what follows; taken before that of windows
+	open   map[int64]*heat.WindowCounter // by start, in seconds
+	read   time.Time                     // all until then was read, except gaps
+	gaps   []gap                         // gaps that were not delivered
+	passed time.Time                     // windows that end by then were delivered
 }
 
 // gap is a time whose records were not read.
 type gap struct{ from, to time.Time }
 
 func newCounting(w *windows, id string, from, passed time.Time) *counting {
-	return &counting{windows: w, id: id, since: w.since, newest: from, open: make(map[int64]*count.Window), read: from, passed: passed}
+	return &counting{windows: w, id: id, since: w.since, newest: from, open: make(map[int64]*heat.WindowCounter), read: from, passed: passed}
 }
 
 func later(a, b time.Time) time.Time {
@@ -43,7 +42,7 @@ func later(a, b time.Time) time.Time {
 }
 
 // countWrites counts writes.
-func (c *counting) countWrites(writes iter.Seq[count.Write]) {
+func (c *counting) countWrites(writes iter.Seq[heat.Write]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for w := range writes {
@@ -52,7 +51,7 @@ func (c *counting) countWrites(writes iter.Seq[count.Write]) {
 }
 
 // addWrite counts a write in its window. The caller holds mu.
-func (c *counting) addWrite(w *count.Write) {
+func (c *counting) addWrite(w *heat.Write) {
 	if w.At.IsZero() { // it may belong to any open window
 		for _, window := range c.open {
 			window.Miss(string(w.Sequence))
@@ -72,10 +71,10 @@ func (c *counting) addWrite(w *count.Write) {
 }
 
 // window returns the window of a time. The caller holds mu.
-func (c *counting) window(at time.Time) *count.Window {
+func (c *counting) window(at time.Time) *heat.WindowCounter {
 	start := c.windows.startOf(at)
 	if c.open[start.Unix()] == nil {
-		c.open[start.Unix()] = count.NewWindow(start, Window, topKeys)
+		c.open[start.Unix()] = heat.NewWindowCounter(start, Window, topKeys)
 	}
 	return c.open[start.Unix()]
 }
@@ -138,7 +137,7 @@ func (c *counting) deliverGaps(to time.Time) {
 	c.gaps = slices.DeleteFunc(c.gaps, func(g gap) bool { return !g.from.Before(g.to) })
 }
 
-func (c *counting) item(w *count.Window, fragment string) heat.Item {
+func (c *counting) item(w *heat.WindowCounter, fragment string) heat.Item {
 	like := &c.windows.blank
 	item := w.Item(c.id, fragment, like.Limit, like.HotRate)
 	item.Table = like.Table

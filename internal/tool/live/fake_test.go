@@ -20,9 +20,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
+	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/heat/count"
-	"github.com/hotshard/hotshard/internal/base/secondary"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
@@ -47,7 +46,7 @@ type fake struct {
 	gotRecords int // polls that were answered
 
 	attributes string            // of each item besides its keys, in JSON with a leading comma
-	indexes    []secondary.Index // of the table
+	indexes    []ddbstream.Index // of the table
 }
 
 type fault struct {
@@ -330,7 +329,7 @@ func (f *fake) client() *dynamodbstreams.Client {
 
 // found returns a table with the fake's stream.
 func found() Found {
-	return Found{Source: count.Source{Table: "orders", PartitionKey: "pk"}, Stream: fakeARN, View: types.StreamViewTypeNewAndOldImages}
+	return Found{Source: heat.CountSource{Table: "orders", PartitionKey: "pk"}, Stream: fakeARN, View: types.StreamViewTypeNewAndOldImages}
 }
 
 // startReader runs a reader until the test ends, and checks that nothing else ends it.

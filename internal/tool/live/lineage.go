@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hotshard/hotshard/internal/aws/streamshard"
+	"github.com/hotshard/hotshard/internal/aws/eventsource"
 )
 
 // Times of the lineage.
@@ -19,27 +19,27 @@ const (
 
 // stream reads one stream until a permanent error.
 type stream struct {
-	*streamshard.Stream
+	*eventsource.ShardStream
 	r       *Reader
 	found   Found
-	cursors map[string]*streamshard.Cursor // of the first stream shards, until their reading starts
+	cursors map[string]*eventsource.Cursor // of the first stream shards, until their reading starts
 }
 
 func (r *Reader) newStream(found Found) *stream {
-	s := &stream{Stream: streamshard.New(r.o.Streams, found.Stream, found.View), r: r, found: found}
+	s := &stream{ShardStream: eventsource.NewShardStream(r.o.Streams, found.Stream, found.View), r: r, found: found}
 	s.Clock = &r.clock
 	return s
 }
 
 // run reads until ctx ends, an error is permanent, or the stream has ended.
 func (s *stream) run(ctx context.Context) error {
-	l := &streamshard.Lineage{
+	l := &eventsource.Lineage{
 		Relist: relist, AskAgain: askAgain, MaxAsks: maxAsks,
-		List: func(ctx context.Context) ([]streamshard.Shard, error) {
-			return s.list(ctx, func() ([]streamshard.Shard, error) { return s.Shards(ctx) })
+		List: func(ctx context.Context) ([]eventsource.Shard, error) {
+			return s.list(ctx, func() ([]eventsource.Shard, error) { return s.Shards(ctx) })
 		},
-		Children: func(ctx context.Context, parent string) ([]streamshard.Shard, error) {
-			return s.list(ctx, func() ([]streamshard.Shard, error) { return s.Children(ctx, parent) })
+		Children: func(ctx context.Context, parent string) ([]eventsource.Shard, error) {
+			return s.list(ctx, func() ([]eventsource.Shard, error) { return s.Children(ctx, parent) })
 		},
 		Start: func(id string) func(context.Context) (time.Time, error) { return s.newShard(id).run },
 		Done:  s.r.windows.remove, Split: s.r.splits.put,
@@ -54,18 +54,18 @@ func (s *stream) run(ctx context.Context) error {
 }
 
 // list repeats a listing until it succeeds.
-func (s *stream) list(ctx context.Context, call func() ([]streamshard.Shard, error)) (list []streamshard.Shard, err error) {
+func (s *stream) list(ctx context.Context, call func() ([]eventsource.Shard, error)) (list []eventsource.Shard, err error) {
 	err = s.r.link.persist(ctx, "", 0, func() (err error) { list, err = call(); return err })
 	return list, err
 }
 
 // first sets the lineage's starting position.
-func (s *stream) first(ctx context.Context, l *streamshard.Lineage) error {
+func (s *stream) first(ctx context.Context, l *eventsource.Lineage) error {
 	list, err := s.Shards(ctx)
 	if err != nil {
 		return err
 	}
-	s.cursors = make(map[string]*streamshard.Cursor)
+	s.cursors = make(map[string]*eventsource.Cursor)
 	return s.fromNow(ctx, l, list)
 }
 
@@ -75,15 +75,15 @@ const firstTime = 10 * time.Second
 
 // fromNow begins at the end of the open stream shards, and omits closed ones. Counting begins with
 // the first whole second after all stream shards have a position.
-func (s *stream) fromNow(ctx context.Context, l *streamshard.Lineage, list []streamshard.Shard) error {
-	l.Reset(list, func(shard streamshard.Shard) bool { return shard.Closed })
+func (s *stream) fromNow(ctx context.Context, l *eventsource.Lineage, list []eventsource.Shard) error {
+	l.Reset(list, func(shard eventsource.Shard) bool { return shard.Closed })
 	var (
 		group errgroup.Group
 		over  atomic.Bool
 	)
 	group.SetLimit(MaxCalls)
 	for _, id := range l.Ready() {
-		cursor := s.Cursor(id, streamshard.Latest)
+		cursor := s.Cursor(id, eventsource.Latest)
 		s.cursors[id] = cursor
 		group.Go(func() error {
 			return s.r.link.persist(ctx, id, firstTime, func() error {

@@ -10,7 +10,7 @@ import (
 	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
-	"github.com/hotshard/hotshard/internal/aws/streamshard"
+	"github.com/hotshard/hotshard/internal/aws/eventsource"
 )
 
 // isGone reports whether the stream or a stream shard no longer exists, or the stream has ended.
@@ -47,7 +47,7 @@ func newLink(notify func(string)) *link {
 
 // persist retries a call until it succeeds, its error is permanent, or limit has passed; 0 is no limit.
 func (l *link) persist(ctx context.Context, what string, limit time.Duration, call func() error) error {
-	err := streamshard.Retry(ctx, limit, call, func(err error) {
+	err := eventsource.Retry(ctx, limit, call, func(err error) {
 		if !errors.Is(err, errAbsent) {
 			l.failed(what, err)
 		}
@@ -75,7 +75,7 @@ func (l *link) failed(what string, err error) {
 	l.failing[what] = true
 	if !l.notified && time.Since(l.since) >= silent {
 		l.notified = true
-		l.notify(fmt.Sprintf("Disconnected since %s: %s. Reconnecting; no action needed.", l.since.UTC().Format(time.TimeOnly), streamshard.Cause(err)))
+		l.notify(fmt.Sprintf("Disconnected since %s: %s. Reconnecting; no action needed.", l.since.UTC().Format(time.TimeOnly), eventsource.Cause(err)))
 	}
 }
 

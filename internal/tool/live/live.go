@@ -12,7 +12,7 @@
 // It only reads: it calls DescribeTable, DescribeStream, GetShardIterator and GetRecords. A stream shard
 // allows two readers, so FindStream lists those that there are. The reader polls each stream shard at
 // most once a second, and stops at the first throttle. It keeps its counts in memory: see
-// [Reader.Windows].
+// [Reader.Windows]. Print shows the windows of any [heat.Source]: as a table, or as lines of JSON.
 package live
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/aws/smithy-go"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hotshard/hotshard/internal/aws/streamshard"
+	"github.com/hotshard/hotshard/internal/aws/eventsource"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/pkg/shard/plan"
@@ -38,7 +38,7 @@ const Window = 10 * time.Second
 
 // Options configure a Reader.
 type Options struct {
-	Streams streamshard.Client
+	Streams eventsource.Client
 	Found   Found
 
 	// AtOnce begins the first window when reading begins, so that it is complete early. Windows are
@@ -59,9 +59,9 @@ type Options struct {
 // Reader reads a stream. It implements [heat.Source].
 type Reader struct {
 	o       Options
-	clock   streamshard.Clock
+	clock   eventsource.Clock
 	link    *link
-	buffers chan *streamshard.Buffer
+	buffers chan *eventsource.Buffer
 	windows *windows
 	splits  splits
 
@@ -75,11 +75,11 @@ func New(o Options) *Reader {
 		o.Notify = func(string) {}
 	}
 	r := &Reader{
-		o: o, link: newLink(o.Notify), buffers: make(chan *streamshard.Buffer, MaxCalls),
+		o: o, link: newLink(o.Notify), buffers: make(chan *eventsource.Buffer, MaxCalls),
 		windows: newWindows(heat.Item{Table: o.Found.Source.Table, Window: Window, Limit: o.PartitionWCU, HotRate: Threshold * o.PartitionWCU}, o.AtOnce),
 	}
 	for range MaxCalls {
-		r.buffers <- new(streamshard.Buffer)
+		r.buffers <- new(eventsource.Buffer)
 	}
 	return r
 }
@@ -124,7 +124,7 @@ const findPause = 2 * time.Second
 // waitForStream waits until the table has a stream.
 func (r *Reader) waitForStream(ctx context.Context, gone string, why error) (found Found, err error) {
 	table := r.o.Found.Source.Table
-	r.notify("The stream of table %q is gone: %s. What was read stays; waiting for a new stream.", table, streamshard.Cause(why))
+	r.notify("The stream of table %q is gone: %s. What was read stays; waiting for a new stream.", table, eventsource.Cause(why))
 	if !dynamo.Pause(ctx, findPause) {
 		return found, ctx.Err()
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/aws/streamshard"
-	"github.com/hotshard/hotshard/internal/base/heat/count"
-	"github.com/hotshard/hotshard/internal/tool/apicall"
+	"github.com/hotshard/hotshard/internal/aws/eventsource"
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/tool/load"
 )
 
 // Mappings lists the Lambda functions whose event source mappings read a stream.
@@ -24,7 +24,7 @@ type Mappings func(ctx context.Context, streamARN string) (functions []string, e
 
 // Found has a table's stream, and the stream's readers.
 type Found struct {
-	Source count.Source
+	Source heat.CountSource
 	Stream string // its ARN
 	View   types.StreamViewType
 
@@ -54,8 +54,8 @@ func FindStream(ctx context.Context, tables dynamodb.DescribeTableAPIClient, map
 		return Found{}, noStreamError(table)
 	}
 	f := Found{Stream: *t.LatestStreamArn, View: t.StreamSpecification.StreamViewType}
-	if f.Source, err = count.Describe(t); err != nil {
-		return Found{}, streamshard.Final(fmt.Errorf("table %s: %w", table, err))
+	if f.Source, err = heat.DescribeSource(t); err != nil {
+		return Found{}, eventsource.Final(fmt.Errorf("table %s: %w", table, err))
 	}
 	if f.noLambda = mappings == nil; !f.noLambda {
 		f.Mappings, f.Unlisted = mappings(ctx, f.Stream)
@@ -125,7 +125,7 @@ func (f Found) TooMany() error {
 	if len(f.Source.Replicas) > 0 {
 		why = " of a global table"
 	}
-	return streamshard.Final(fmt.Errorf("a stream shard%s allows %s at once, and another could throttle them, so nothing was read (--force reads until the first throttle)",
+	return eventsource.Final(fmt.Errorf("a stream shard%s allows %s at once, and another could throttle them, so nothing was read (--force reads until the first throttle)",
 		why, map[int]string{1: "1 reader", 2: "2 readers"}[f.allowed()]))
 }
 
@@ -151,10 +151,10 @@ func (f Found) Notes() (notes []string) {
 var errDenied = errors.New("access denied")
 
 // EventSourceMappings lists mappings at AWS Lambda, with one call per 100 mappings. The client signs for Lambda.
-func EventSourceMappings(client *apicall.Client) Mappings {
+func EventSourceMappings(client *load.APIClient) Mappings {
 	return func(ctx context.Context, streamARN string) (functions []string, err error) {
 		query := url.Values{"EventSourceArn": {streamARN}}
-		for range streamshard.MaxPages {
+		for range eventsource.MaxPages {
 			page, err := mappingPage(ctx, client, query)
 			if err != nil {
 				return nil, fmt.Errorf("lambda:ListEventSourceMappings: %w", err)
@@ -169,7 +169,7 @@ func EventSourceMappings(client *apicall.Client) Mappings {
 			}
 			query.Set("Marker", page.NextMarker)
 		}
-		return nil, fmt.Errorf("lambda:ListEventSourceMappings: stream %s has more than %d pages", streamARN, streamshard.MaxPages)
+		return nil, fmt.Errorf("lambda:ListEventSourceMappings: stream %s has more than %d pages", streamARN, eventsource.MaxPages)
 	}
 }
 
@@ -178,7 +178,7 @@ type mappings struct {
 	NextMarker          string
 }
 
-func mappingPage(ctx context.Context, client *apicall.Client, query url.Values) (page mappings, err error) {
+func mappingPage(ctx context.Context, client *load.APIClient, query url.Values) (page mappings, err error) {
 	request, err := client.Request(ctx, http.MethodGet, "/2015-03-31/event-source-mappings/?"+query.Encode(), "", nil)
 	if err != nil {
 		return page, err

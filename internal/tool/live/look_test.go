@@ -14,8 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/aws/streamshard"
-	"github.com/hotshard/hotshard/internal/tool/apicall"
+	"github.com/hotshard/hotshard/internal/aws/eventsource"
+	"github.com/hotshard/hotshard/internal/tool/load"
 )
 
 // described is the response of DescribeTable.
@@ -76,7 +76,7 @@ func TestTooManyReaders(t *testing.T) {
 		if (err != nil) != (c.rejected != "") || err != nil && (!strings.Contains(err.Error(), c.rejected) || !strings.Contains(err.Error(), "--force")) {
 			t.Errorf("%s: TooMany() = %v, want %q and --force", c.name, err, c.rejected)
 		}
-		if err != nil && streamshard.Passing(err) {
+		if err != nil && eventsource.Passing(err) {
 			t.Errorf("%s: Passing(%v) = true, so it would be retried for ever", c.name, err)
 		}
 	}
@@ -121,7 +121,7 @@ func TestEventSourceMappings(t *testing.T) {
 		fmt.Fprint(w, `{"EventSourceMappings":[{"State":"Creating","FunctionArn":"arn:aws:lambda:eu-west-1:1:function:b:live"}]}`)
 	}))
 	defer server.Close()
-	client := &apicall.Client{Base: server.URL, HTTP: server.Client(), Sign: apicall.SignAs(credentials.NewStaticCredentialsProvider("id", "secret", ""), "lambda", "eu-west-1")}
+	client := &load.APIClient{Base: server.URL, HTTP: server.Client(), Sign: load.SignAs(credentials.NewStaticCredentialsProvider("id", "secret", ""), "lambda", "eu-west-1")}
 	got, err := EventSourceMappings(client)(t.Context(), fakeARN)
 	if err != nil || fmt.Sprint(got) != "[a b:live]" {
 		t.Errorf("functions %q, %v; want a and b:live", got, err)

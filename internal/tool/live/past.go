@@ -13,14 +13,14 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hotshard/hotshard/internal/aws/streamshard"
+	"github.com/hotshard/hotshard/internal/aws/eventsource"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
 
 // PastOptions select what ReadPast reads.
 type PastOptions struct {
-	Streams streamshard.Client
+	Streams eventsource.Client
 	Found   Found
 
 	// From and To bound the time. ReadPast extends them to whole windows, and To to a whole minute if the records have
@@ -42,7 +42,7 @@ type Past struct {
 	From, To time.Time // whole windows
 
 	windows []heat.Window // in order of time
-	splits  []streamshard.Split
+	splits  []eventsource.Split
 	young   bool // the stream was enabled at From, later than requested
 }
 
@@ -60,7 +60,7 @@ func (p *Past) Records() (n uint64) {
 }
 
 // Splits returns the splits of stream shards, oldest first. A split's time is that of the first record of a child.
-func (p *Past) Splits() []streamshard.Split { return p.splits }
+func (p *Past) Splits() []eventsource.Split { return p.splits }
 
 // Windows implements [heat.Source]. Each window has all records of its time. Windows that were not read are absent;
 // those that were read without writes have an item without keys.
@@ -95,7 +95,7 @@ func ReadPast(ctx context.Context, o PastOptions) (*Past, error) {
 	r := &pastReader{o: o, began: time.Now(), link: newLink(o.Notify), random: rand.New(rand.NewPCG(o.Seed, 0))}
 	r.past = &Past{From: o.From.UTC().Truncate(Window), To: o.To.UTC().Truncate(Window)}
 	enabled := streamEnabled(o.Found.Stream)
-	if !streamshard.IsEngine(o.Found.Stream) && enabled.After(r.past.From) && enabled.Before(r.past.To) {
+	if !eventsource.IsEngine(o.Found.Stream) && enabled.After(r.past.From) && enabled.Before(r.past.To) {
 		r.past.From, r.past.young = enabled.Truncate(time.Minute), true
 	}
 	inTime, stop := context.WithDeadline(ctx, r.began.Add(o.Within))
@@ -126,7 +126,7 @@ type pastReader struct {
 	o      PastOptions
 	past   *Past
 	link   *link
-	stream *streamshard.Stream
+	stream *eventsource.ShardStream
 	random *rand.Rand
 	shards []*pastShard
 	seeks  bool // the service can seek to a time
@@ -156,7 +156,7 @@ func (r *pastReader) readTo(ctx context.Context, start, end time.Time) error {
 		}
 		if err := r.readWindow(ctx, start); err == nil {
 			r.addWindow(start)
-		} else if !streamshard.IsTrimmed(err) {
+		} else if !eventsource.IsTrimmed(err) {
 			return err
 		}
 		start = r.next(start.Add(Window))
@@ -169,8 +169,8 @@ func (r *pastReader) readTo(ctx context.Context, start, end time.Time) error {
 
 // list lists the stream shards.
 func (r *pastReader) list(ctx context.Context) error {
-	r.stream = streamshard.New(r.o.Streams, r.o.Found.Stream, r.o.Found.View)
-	var list []streamshard.Shard
+	r.stream = eventsource.NewShardStream(r.o.Streams, r.o.Found.Stream, r.o.Found.View)
+	var list []eventsource.Shard
 	err := r.link.persist(ctx, "", patience, func() (err error) {
 		if list, err = r.stream.Shards(ctx); err == nil {
 			r.seeks, err = r.stream.FindsTimes(ctx, list, r.past.From)
@@ -247,9 +247,9 @@ func (r *pastReader) next(end time.Time) time.Time {
 }
 
 // splits returns the splits among the stream shards.
-func (r *pastReader) splits() (splits []streamshard.Split) {
+func (r *pastReader) splits() (splits []eventsource.Split) {
 	for _, parent := range r.shards {
-		split := streamshard.Split{Parent: parent.id}
+		split := eventsource.Split{Parent: parent.id}
 		for _, child := range r.shards {
 			if child.parent != parent.id {
 				continue
@@ -263,7 +263,7 @@ func (r *pastReader) splits() (splits []streamshard.Split) {
 			splits = append(splits, split)
 		}
 	}
-	slices.SortFunc(splits, func(a, b streamshard.Split) int { return a.Time.Compare(b.Time) })
+	slices.SortFunc(splits, func(a, b eventsource.Split) int { return a.Time.Compare(b.Time) })
 	return splits
 }
 

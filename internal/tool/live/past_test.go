@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/secondary"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
@@ -78,7 +78,7 @@ func TestPastHasWhatWasWritten(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, round))
 			f := &fake{pageLimit: 20 + random.IntN(400), emptyPages: []int{0, 7}[round%2], noneAtEnd: round%3 == 0}
 			f.attributes = `,"country":{"S":"de"},"city":{"S":"bonn"}`
-			f.indexes = []secondary.Index{secondary.New("by_place", []string{"country", "city"}, nil, []string{"pk", "sk"}, nil)}
+			f.indexes = []ddbstream.Index{ddbstream.NewIndex("by_place", []string{"country", "city"}, nil, []string{"pk", "sk"}, nil)}
 			f.open("")
 			f.open("")
 			begin, rate := time.Now(), 1

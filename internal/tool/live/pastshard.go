@@ -4,28 +4,28 @@ import (
 	"context"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/aws/streamshard"
+	"github.com/hotshard/hotshard/internal/aws/eventsource"
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/heat/count"
+	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
 // pastShard reads the past of one stream shard.
 type pastShard struct {
 	r          *pastReader
 	id, parent string
-	cursor     *streamshard.Cursor
-	buffer     streamshard.Buffer
+	cursor     *eventsource.Cursor
+	buffer     eventsource.Buffer
 	polled     time.Time
 	first      time.Time // time of the first record
 	spread     bool      // records had the times of minutes
 
 	from, to time.Time // the time that was read without a gap
-	open     map[int64]*count.Window
+	open     map[int64]*heat.WindowCounter
 }
 
-func (r *pastReader) newShard(shard streamshard.Shard) *pastShard {
-	return &pastShard{r: r, id: shard.ID, parent: shard.Parent, cursor: r.stream.Cursor(shard.ID, streamshard.TrimHorizon), open: make(map[int64]*count.Window)}
+func (r *pastReader) newShard(shard eventsource.Shard) *pastShard {
+	return &pastShard{r: r, id: shard.ID, parent: shard.Parent, cursor: r.stream.Cursor(shard.ID, eventsource.TrimHorizon), open: make(map[int64]*heat.WindowCounter)}
 }
 
 // covers reports whether a window was read.
@@ -34,7 +34,7 @@ func (s *pastShard) covers(start time.Time) bool {
 }
 
 // take returns the counts of a window, nil if it has no records. It drops earlier windows.
-func (s *pastShard) take(start time.Time) *count.Window {
+func (s *pastShard) take(start time.Time) *heat.WindowCounter {
 	counts := s.open[start.Unix()]
 	for at := range s.open {
 		if at <= start.Unix() {
@@ -75,12 +75,12 @@ func (s *pastShard) seek(start time.Time) {
 	clear(s.open)
 	s.from, s.to = start, start
 	if s.r.seeks {
-		s.cursor.Seek(streamshard.AtTimestamp(start))
+		s.cursor.Seek(eventsource.AtTimestamp(start))
 	}
 }
 
 // pollPage calls GetRecords, with retries.
-func (s *pastShard) pollPage(ctx context.Context) (page streamshard.Page, err error) {
+func (s *pastShard) pollPage(ctx context.Context) (page eventsource.Page, err error) {
 	pause := pollInterval
 	if s.r.stream.IsEngine() { // it has no other readers to protect
 		pause = 0
@@ -93,7 +93,7 @@ func (s *pastShard) pollPage(ctx context.Context) (page streamshard.Page, err er
 			return err
 		}
 		s.polled = time.Now()
-		page, err = s.cursor.Next(ctx, &s.buffer, streamshard.MaxRecords)
+		page, err = s.cursor.Next(ctx, &s.buffer, eventsource.MaxRecords)
 		return err
 	})
 	return page, err
@@ -107,7 +107,7 @@ func (s *pastShard) count(records []ddbstream.Record) {
 		precision, s.spread = time.Minute, true
 		stampEach(records, spread(s.polled))
 	}
-	for w := range count.Decode(records, s.r.o.Found.Source) {
+	for w := range heat.DecodeWrites(records, s.r.o.Found.Source) {
 		if w.At.IsZero() { // it may belong to any window
 			for _, window := range s.open {
 				window.Miss(string(w.Sequence))
@@ -123,14 +123,14 @@ func (s *pastShard) count(records []ddbstream.Record) {
 }
 
 // addWrite counts a write, unless its window is over.
-func (s *pastShard) addWrite(w *count.Write) {
+func (s *pastShard) addWrite(w *heat.Write) {
 	start := w.At.UTC().Truncate(Window)
 	if start.Before(s.from) {
 		return
 	}
 	window := s.open[start.Unix()]
 	if window == nil {
-		window = count.NewWindow(start, Window, topKeys)
+		window = heat.NewWindowCounter(start, Window, topKeys)
 		s.open[start.Unix()] = window
 	}
 	if w.Err != nil {

@@ -6,10 +6,10 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
-	"github.com/hotshard/hotshard/internal/aws/streamshard"
+	"github.com/hotshard/hotshard/internal/aws/eventsource"
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/heat/count"
+	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
 // Times of reading a stream shard.
@@ -32,7 +32,7 @@ type shard struct {
 	stream   *stream
 	id       string
 	counting *counting
-	cursor   *streamshard.Cursor
+	cursor   *eventsource.Cursor
 	began    time.Time // start of reading
 	polled   time.Time // the last call
 	made     time.Time // the service's time of the last page
@@ -52,9 +52,9 @@ type shard struct {
 func (s *stream) newShard(id string) *shard {
 	cursor := s.cursors[id]
 	if delete(s.cursors, id); cursor == nil {
-		cursor = s.Cursor(id, streamshard.TrimHorizon)
+		cursor = s.Cursor(id, eventsource.TrimHorizon)
 	}
-	return &shard{r: s.r, stream: s, id: id, counting: s.r.windows.startCounting(id), cursor: cursor, live: true, retry: streamshard.NewBackOff()}
+	return &shard{r: s.r, stream: s, id: id, counting: s.r.windows.startCounting(id), cursor: cursor, live: true, retry: eventsource.NewBackOff()}
 }
 
 // run polls until the stream shard's end, and returns the time until which it was read.
@@ -89,7 +89,7 @@ func (s *shard) pause() time.Duration {
 // pollOnce calls GetRecords once and counts the records. It counts only whole responses, and a failed call
 // does not move the cursor. So no record is counted twice.
 func (s *shard) pollOnce(ctx context.Context) (closed bool, err error) {
-	var b *streamshard.Buffer
+	var b *eventsource.Buffer
 	select {
 	case b = <-s.r.buffers:
 	case <-ctx.Done():
@@ -101,7 +101,7 @@ func (s *shard) pollOnce(ctx context.Context) (closed bool, err error) {
 	if err := s.locate(ctx); err != nil {
 		return false, s.handleError(ctx, err)
 	}
-	page, err := s.cursor.Next(ctx, b, streamshard.MaxRecords)
+	page, err := s.cursor.Next(ctx, b, eventsource.MaxRecords)
 	if err != nil {
 		return false, s.handleError(ctx, err)
 	}
@@ -124,7 +124,7 @@ func (s *shard) locate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.cursor.Position() == streamshard.Latest {
+	if s.cursor.Position() == eventsource.Latest {
 		s.counting.skip(s.r.clock.Latest(time.Now()))
 		if !ended {
 			s.live, s.strikes, s.lag, s.made = true, 0, 0, time.Now()
@@ -139,13 +139,13 @@ func (s *shard) handleError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if streamshard.IsTrimmed(err) {
+	if eventsource.IsTrimmed(err) {
 		if s.cursor.HasRead() { // it is a day behind
 			s.jump()
 		}
 		return nil
 	}
-	if !streamshard.Passing(err) {
+	if !eventsource.Passing(err) {
 		return err
 	}
 	s.wait, s.late = s.retry.NextBackOff(), true
@@ -154,14 +154,14 @@ func (s *shard) handleError(ctx context.Context, err error) error {
 }
 
 // count counts a poll's records.
-func (s *shard) count(page streamshard.Page) {
+func (s *shard) count(page eventsource.Page) {
 	s.full = page.Full
 	records := s.stream.Real(page.Records)
 	if !s.stream.Exact() {
 		s.stamp(records, page.Made)
 	}
 	s.made = later(s.made, page.Made)
-	s.counting.countWrites(count.Decode(records, s.stream.found.Source))
+	s.counting.countWrites(heat.DecodeWrites(records, s.stream.found.Source))
 	s.keepUp(len(page.Records) > 0)
 }
 
@@ -211,4 +211,4 @@ func (s *shard) keepUp(some bool) {
 }
 
 // jump continues at the stream shard's end. The skipped time is a gap.
-func (s *shard) jump() { s.cursor.Seek(streamshard.Latest) }
+func (s *shard) jump() { s.cursor.Seek(eventsource.Latest) }

@@ -11,20 +11,18 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/hotshard/hotshard/internal/tool/apicall"
 )
 
 const callTimeout = 30 * time.Second
 
 // api calls hotshard's HTTP API.
 type api struct {
-	client  *apicall.Client
+	client  *APIClient
 	retries int // maximum number of retries of a call
 }
 
 func newAPI(o Options) *api {
-	return &api{retries: o.Retries, client: &apicall.Client{Base: o.Target, Sign: o.Sign, HTTP: &http.Client{
+	return &api{retries: o.Retries, client: &APIClient{Base: o.Target, Sign: o.Sign, HTTP: &http.Client{
 		Timeout: callTimeout,
 		Transport: &http.Transport{
 			DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
@@ -106,7 +104,7 @@ func (e *callError) Unwrap() error { return e.err }
 
 // responseError returns the error of an error response. A 429 or 503 means that nothing was applied, unless its detail
 // says that it may have been. After any other 5xx the outcome is unknown.
-func responseError(name string, answer apicall.Answer) *callError {
+func responseError(name string, answer APIAnswer) *callError {
 	e := &callError{call: name, status: answer.Code, err: errors.New(answer.Reason())}
 	switch {
 	case answer.Code == http.StatusTooManyRequests, answer.Code == http.StatusServiceUnavailable:

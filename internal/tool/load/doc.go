@@ -1,6 +1,6 @@
 // Package load drives a hotshard API with a workload, measures it, and verifies that the API returns what it accepted.
 //
-//	source, err := workload.Log("events/access.log.gz", 0)
+//	source, err := load.LogSource("events/access.log.gz", 0)
 //	result, err := load.Run(ctx, load.Options{Target: "http://127.0.0.1:8080", Source: source, Verify: true})
 //	fmt.Println(result.PerSecond, result.Verify.Differences)
 //
@@ -10,6 +10,9 @@
 // A write has an unknown outcome if its response is lost, or says that it may have been written. Events are then
 // retried, since repeated events are the same event. So are increments with an Idempotency-Key. Without a key they are
 // counted as unknown: their counter may or may not have them.
+//
+// A [Source] yields the same requests each time, from a web server's access log or a seed. An [APIClient] calls the API,
+// and signs the calls if the API requires it.
 //
 // With Verify, Run reads the system's data before the load. Afterwards it compares until everything is equal, gets no
 // closer for 30 s, or 10 minutes are over.

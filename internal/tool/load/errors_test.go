@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/hotshard/hotshard/internal/tool/load"
-	"github.com/hotshard/hotshard/internal/tool/workload"
 )
 
 func wantError(t *testing.T, err error, texts ...string) {
@@ -35,7 +34,7 @@ func TestRejectionEndsTheLoad(t *testing.T) {
 				w.Write([]byte(`{"results":[{"status":"accepted"}]}`))
 			}
 		}))
-		_, err := load.Run(t.Context(), load.Options{Target: server.URL, Source: generated(t, workload.Uniform, 100), Concurrency: 1})
+		_, err := load.Run(t.Context(), load.Options{Target: server.URL, Source: generated(t, load.Uniform, 100), Concurrency: 1})
 		server.Close()
 		wantError(t, err, "POST", path, "422 Unprocessable Entity: a rule is broken; body.x: is bad")
 		if n := calls.Load(); n > 2 { // the probe makes one call
@@ -49,7 +48,7 @@ func TestWrongNumberOfResultsEndsTheLoad(t *testing.T) {
 		w.Write([]byte(`{"results":[],"counter":"hotshard-load-probe"}`))
 	}))
 	defer server.Close()
-	_, err := load.Run(t.Context(), load.Options{Target: server.URL, Source: generated(t, workload.Uniform, 1)})
+	_, err := load.Run(t.Context(), load.Options{Target: server.URL, Source: generated(t, load.Uniform, 1)})
 	wantError(t, err, "0 results for 1 items")
 }
 
@@ -57,7 +56,7 @@ func TestWrongNumberOfResultsEndsTheLoad(t *testing.T) {
 func TestNoTarget(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
-	options := load.Options{Target: server.URL, Source: generated(t, workload.Uniform, 1)}
+	options := load.Options{Target: server.URL, Source: generated(t, load.Uniform, 1)}
 	_, err := load.Run(t.Context(), options)
 	wantError(t, err, "no hotshard API at "+server.URL, "404")
 	options.Target = "http://127.0.0.1:1" // no other process can listen there

@@ -9,8 +9,6 @@ import (
 	"net/url"
 	"strconv"
 	"time"
-
-	"github.com/hotshard/hotshard/internal/tool/workload"
 )
 
 const (
@@ -28,10 +26,10 @@ type stored struct {
 func (e stored) identity() identity { return identity{e.ID, e.Time.UnixMilli()} }
 
 // hasData reports whether the event has exactly this data.
-func (e stored) hasData(want workload.Data) bool {
+func (e stored) hasData(want Data) bool {
 	decoder := json.NewDecoder(bytes.NewReader(e.Data))
 	decoder.DisallowUnknownFields()
-	var data *workload.Data
+	var data *Data
 	return decoder.Decode(&data) == nil && data != nil && *data == want
 }
 

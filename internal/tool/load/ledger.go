@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"sync"
 	"time"
-
-	"github.com/hotshard/hotshard/internal/tool/workload"
 )
 
 // identity distinguishes an entity's events.
@@ -16,11 +14,11 @@ type identity struct {
 	milli int64 // Unix milliseconds
 }
 
-func identityOf(r workload.Request) identity { return identity{r.ID, r.Time.UnixMilli()} }
+func identityOf(r Request) identity { return identity{r.ID, r.Time.UnixMilli()} }
 
 // sent is an event that was sent.
 type sent struct {
-	data  workload.Data
+	data  Data
 	state state
 }
 
@@ -95,7 +93,7 @@ func between(low, high int64) string {
 }
 
 // event adds a request's event with its outcome.
-func (l *ledger) event(r workload.Request, s state) {
+func (l *ledger) event(r Request, s state) {
 	if !l.detailed {
 		return
 	}

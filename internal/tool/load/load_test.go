@@ -16,7 +16,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/tool/load"
-	"github.com/hotshard/hotshard/internal/tool/workload"
 )
 
 // TestMain fails if a test leaves a goroutine behind for longer than a slow machine needs to end it.
@@ -33,16 +32,16 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func generated(t *testing.T, kind workload.Kind, count int) workload.Source {
+func generated(t *testing.T, kind load.RequestKind, count int) load.Source {
 	t.Helper()
-	source, err := workload.Synthetic{Kind: kind, Seed: 1, Count: count, Keys: 20}.Source()
+	source, err := load.Synthetic{Kind: kind, Seed: 1, Count: count, Keys: 20}.Source()
 	require.NoError(t, err)
 	return source
 }
 
-func logged(t *testing.T, count int) workload.Source {
+func logged(t *testing.T, count int) load.Source {
 	t.Helper()
-	source, err := workload.Log("../../../events/access.log.gz", count)
+	source, err := load.LogSource("../../../events/access.log.gz", count)
 	require.NoError(t, err)
 	return source
 }
@@ -124,7 +123,7 @@ func TestFaultsAreOutlasted(t *testing.T) {
 		"plain":         {load.Options{}, []fault{busy, down}},
 		"plain batches": {load.Options{Batch: 9}, []fault{busy, down, half}},
 	} {
-		for _, kind := range workload.Kinds {
+		for _, kind := range load.RequestKinds {
 			t.Run(name+" "+string(kind), func(t *testing.T) {
 				t.Parallel()
 				f := newFake(t)
@@ -148,7 +147,7 @@ func TestUnknownOutcomesWithoutKey(t *testing.T) {
 	for _, lost := range []fault{broken, lostAfter, lostFore, unsure, unsureNot, downUnsure} {
 		f := newFake(t)
 		f.fault = f.surely("/v1/counters", lost, sometimes(3, lost))
-		result := run(t, f, load.Options{Source: generated(t, workload.Zipf, 100)})
+		result := run(t, f, load.Options{Source: generated(t, load.Zipf, 100)})
 		if result.Unknown == 0 || result.Unknown+result.Accepted != 100 {
 			t.Errorf("fault %d: %d accepted and %d unknown, want 100 in all and some unknown", lost, result.Accepted, result.Unknown)
 		}
@@ -174,7 +173,7 @@ func TestRejectionAfterAmbiguousResult(t *testing.T) {
 			}
 			return none
 		}
-		result := run(t, f, load.Options{Source: generated(t, workload.Uniform, 1), Retries: 2})
+		result := run(t, f, load.Options{Source: generated(t, load.Uniform, 1), Retries: 2})
 		if result.Unknown != 1 || f.calls["/v1/events keyed=false"] != 3 {
 			t.Errorf("fault %d: %+v after calls %v, want 1 unknown after 3", first, result, f.calls)
 		}
@@ -190,7 +189,7 @@ func TestRetriesAreBounded(t *testing.T) {
 		}
 		return none
 	}
-	result := run(t, f, load.Options{Source: generated(t, workload.Uniform, 5), Retries: 2})
+	result := run(t, f, load.Options{Source: generated(t, load.Uniform, 5), Retries: 2})
 	if result.Rejected != 5 || result.Accepted != 0 || f.calls["/v1/events keyed=false"] != 15 {
 		t.Errorf("%d rejected after calls %v, want 5 after 15", result.Rejected, f.calls)
 	}
@@ -275,7 +274,7 @@ func TestCancelEndsTheLoad(t *testing.T) {
 			cancel(fmt.Errorf("enough"))
 		}
 	}
-	result, err := load.Run(ctx, load.Options{Target: f.URL, Source: generated(t, workload.Uniform, 10_000)})
+	result, err := load.Run(ctx, load.Options{Target: f.URL, Source: generated(t, load.Uniform, 10_000)})
 	if err == nil || !strings.Contains(err.Error(), "enough") {
 		t.Errorf("error = %v, want the context's cause", err)
 	}
@@ -287,7 +286,7 @@ func TestCancelEndsTheLoad(t *testing.T) {
 // TestCountersOnly checks that a load of counters sends no events and makes no probe.
 func TestCountersOnly(t *testing.T) {
 	f := newFake(t)
-	result, err := load.Run(t.Context(), load.Options{Target: f.URL, Source: generated(t, workload.Viral, 50), CountersOnly: true, NoProbe: true})
+	result, err := load.Run(t.Context(), load.Options{Target: f.URL, Source: generated(t, load.Viral, 50), CountersOnly: true, NoProbe: true})
 	if err != nil || result.Accepted != 50 {
 		t.Fatalf("result %+v, %v; want 50 accepted", result, err)
 	}

@@ -10,7 +10,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/test/require"
-	"github.com/hotshard/hotshard/internal/tool/workload"
 )
 
 func TestPercentiles(t *testing.T) {
@@ -84,7 +83,7 @@ func TestReadingIsOff(t *testing.T) {
 }
 
 func TestSumCoalesces(t *testing.T) {
-	got := sum([]workload.Request{{Path: "/a"}, {Path: "/b"}, {Path: "/a"}, {Path: "/a"}})
+	got := sum([]Request{{Path: "/a"}, {Path: "/b"}, {Path: "/a"}, {Path: "/a"}})
 	if want := []increment{{"/a", 3}, {"/b", 1}}; !slices.Equal(got, want) {
 		t.Errorf("sum = %v, want %v", got, want)
 	}

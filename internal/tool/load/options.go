@@ -7,9 +7,6 @@ import (
 	"net/url"
 	"strings"
 	"time"
-
-	"github.com/hotshard/hotshard/internal/tool/apicall"
-	"github.com/hotshard/hotshard/internal/tool/workload"
 )
 
 // Bounds of the options.
@@ -26,9 +23,9 @@ type Options struct {
 	// Target is the API's base URL. Required.
 	Target string
 	// Sign signs each call if it is not nil. Its error ends the load.
-	Sign apicall.Sign
+	Sign Sign
 	// Source yields the requests. Required.
-	Source workload.Source
+	Source Source
 	// Concurrency is the number of calls in flight, without the probe's: 32 by default, 1 to 1,024.
 	Concurrency int
 	// Batch is the number of requests whose events share a call, and likewise their increments: 1 by default, up

@@ -6,16 +6,14 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/hotshard/hotshard/internal/tool/workload"
 )
 
 // pump passes batches to concurrent workers at rate requests per second (0: unlimited). It ends with the batches, or with
 // a worker's first error.
-func pump(ctx context.Context, workers int, rate float64, batches iter.Seq2[[]workload.Request, error],
-	send func(context.Context, []workload.Request) error) error {
+func pump(ctx context.Context, workers int, rate float64, batches iter.Seq2[[]Request, error],
+	send func(context.Context, []Request) error) error {
 	group, ctx := errgroup.WithContext(ctx)
-	queue := make(chan []workload.Request)
+	queue := make(chan []Request)
 	group.Go(func() error {
 		defer close(queue)
 		return feed(ctx, rate, batches, queue)
@@ -33,7 +31,7 @@ func pump(ctx context.Context, workers int, rate float64, batches iter.Seq2[[]wo
 	return group.Wait()
 }
 
-func feed(ctx context.Context, rate float64, batches iter.Seq2[[]workload.Request, error], queue chan<- []workload.Request) error {
+func feed(ctx context.Context, rate float64, batches iter.Seq2[[]Request, error], queue chan<- []Request) error {
 	begin, fed := time.Now(), 0
 	for batch, err := range batches {
 		if err != nil {
@@ -56,9 +54,9 @@ func feed(ctx context.Context, rate float64, batches iter.Seq2[[]workload.Reques
 }
 
 // chunks splits a sequence of requests into slices of n, each newly allocated.
-func chunks(requests iter.Seq2[workload.Request, error], n int) iter.Seq2[[]workload.Request, error] {
-	return func(yield func([]workload.Request, error) bool) {
-		var chunk []workload.Request
+func chunks(requests iter.Seq2[Request, error], n int) iter.Seq2[[]Request, error] {
+	return func(yield func([]Request, error) bool) {
+		var chunk []Request
 		for r, err := range requests {
 			if err != nil {
 				yield(nil, err)

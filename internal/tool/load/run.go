@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/hotshard/hotshard/internal/tool/workload"
 )
 
 // Run sends a workload and returns the result. It sends nothing and returns an error if an option is invalid or the
@@ -91,7 +89,7 @@ func (d *driver) load(ctx context.Context) (took time.Duration, err error) {
 }
 
 // send sends a batch and reports its progress.
-func (d *driver) send(ctx context.Context, batch []workload.Request) error {
+func (d *driver) send(ctx context.Context, batch []Request) error {
 	err := d.sender.send(ctx, batch)
 	if err == nil {
 		d.Progress(len(batch))

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
-
-	"github.com/hotshard/hotshard/internal/tool/workload"
 )
 
 // sender writes batches of requests and records their outcomes. It is safe for concurrent use.
@@ -28,9 +26,9 @@ func newSender(o Options, a *api, l *ledger, m *meter) *sender {
 }
 
 // send writes a batch through the API: its events in one call, its increments in another.
-func (s *sender) send(ctx context.Context, batch []workload.Request) error {
+func (s *sender) send(ctx context.Context, batch []Request) error {
 	stamp(batch)
-	writes := []func(context.Context, []workload.Request) ([]state, error){s.putEvents, s.addCounts}
+	writes := []func(context.Context, []Request) ([]state, error){s.putEvents, s.addCounts}
 	if s.countersOnly {
 		writes = writes[1:]
 	}
@@ -51,7 +49,7 @@ func (s *sender) send(ctx context.Context, batch []workload.Request) error {
 }
 
 // stamp sets the time of requests without one to now.
-func stamp(batch []workload.Request) {
+func stamp(batch []Request) {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	for i := range batch {
 		if batch[i].Time.IsZero() {
@@ -61,13 +59,13 @@ func stamp(batch []workload.Request) {
 }
 
 type event struct {
-	Entity string        `json:"entity"`
-	ID     string        `json:"id"`
-	Time   time.Time     `json:"time"`
-	Data   workload.Data `json:"data"`
+	Entity string    `json:"entity"`
+	ID     string    `json:"id"`
+	Time   time.Time `json:"time"`
+	Data   Data      `json:"data"`
 }
 
-func (s *sender) putEvents(ctx context.Context, batch []workload.Request) ([]state, error) {
+func (s *sender) putEvents(ctx context.Context, batch []Request) ([]state, error) {
 	items := make([]any, len(batch))
 	for i, r := range batch {
 		items[i] = event{Entity: r.Entity(), ID: r.ID, Time: r.Time, Data: r.Data()}
@@ -85,7 +83,7 @@ type increment struct {
 }
 
 // sum returns one increment for each of the batch's counters.
-func sum(batch []workload.Request) []increment {
+func sum(batch []Request) []increment {
 	var sums []increment
 	at := map[string]int{}
 	for _, r := range batch {
@@ -101,7 +99,7 @@ func sum(batch []workload.Request) []increment {
 }
 
 // addCounts sends the batch's increments, and returns each request's state.
-func (s *sender) addCounts(ctx context.Context, batch []workload.Request) ([]state, error) {
+func (s *sender) addCounts(ctx context.Context, batch []Request) ([]state, error) {
 	sums := sum(batch)
 	states, err := s.sendIncrements(ctx, sums)
 	became := make(map[string]state, len(sums))

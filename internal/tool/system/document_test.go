@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/httpapi/docs"
 	"github.com/hotshard/hotshard/internal/ingest"
 	"github.com/hotshard/hotshard/internal/query"
 	"github.com/hotshard/hotshard/internal/test/require"
@@ -25,7 +24,7 @@ func TestTheDocument(t *testing.T) {
 	routes := []httpapi.Routes{ingest.Routes(nil), query.Routes(nil)}
 	handler := httpapi.New(slog.New(slog.NewTextHandler(t.Output(), nil)), routes...)
 	answer := httptest.NewRecorder()
-	docs.With(handler, routes...).
+	query.WithDocs(handler, routes...).
 		ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/openapi.json", nil))
 	checkGolden(t, answer.Body.Bytes())
 	var document struct{ Paths map[string]map[string]any }

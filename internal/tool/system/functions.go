@@ -13,15 +13,13 @@ import (
 	"github.com/caarlos0/env/v11"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
-	"github.com/hotshard/hotshard/internal/base/heat/count"
-	"github.com/hotshard/hotshard/internal/base/jsontime"
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/display"
+	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/metrics"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/httpapi/docs"
 	"github.com/hotshard/hotshard/internal/ingest"
 	"github.com/hotshard/hotshard/internal/query"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -37,7 +35,7 @@ type functions struct {
 
 // settings parses a function's settings as the function does.
 func settings[T any](f *functions) (T, error) {
-	return env.ParseAsWithOptions[T](env.Options{Environment: f.environment(), FuncMap: map[reflect.Type]env.ParserFunc{reflect.TypeFor[time.Duration](): jsontime.ParseAny}})
+	return env.ParseAsWithOptions[T](env.Options{Environment: f.environment(), FuncMap: map[reflect.Type]env.ParserFunc{reflect.TypeFor[time.Duration](): display.ParseAny}})
 }
 
 // detectorSettings returns the settings of the detector.
@@ -77,7 +75,7 @@ func (f *functions) notePartitions(ctx context.Context) error {
 		return err
 	}
 	shards := hotkeys.OpenShards(dynamolocal.DynamoDB(f.limited.target, ""), o)
-	for _, table := range kind.Tables() {
+	for _, table := range schema.StreamTables() {
 		err := shard.ErrUnavailable
 		for n := 0; n < noteTries && errors.Is(err, shard.ErrUnavailable); n++ {
 			err = shards.NotePartitions(ctx, table, limiter.Partitions(f.names.Table(table)), time.Now())
@@ -124,7 +122,7 @@ func (f *functions) api(ctx context.Context) (http.Handler, error) {
 	httpapi.Early(ctx, f.options.Log, "reading the shard map for writes", writer.Load)
 	httpapi.Early(ctx, f.options.Log, "reading the shard map for reads", reader.Load)
 	routes := []httpapi.Routes{ingest.Routes(writer), query.Routes(reader)}
-	return docs.With(httpapi.New(f.options.Log, routes...), routes...), nil
+	return query.WithDocs(httpapi.New(f.options.Log, routes...), routes...), nil
 }
 
 // Deployment is what the HTTP functions need.
@@ -166,7 +164,7 @@ func (f *functions) query(ctx context.Context) (http.Handler, error) {
 const maxMetrics = 10_000
 
 // detector returns the hotkeys function. source is a table that is not hotshard's own, if there is one.
-func (f *functions) detector(o hotkeys.Settings, source count.Source) (*hotkeys.Handler, error) {
+func (f *functions) detector(o hotkeys.Settings, source heat.CountSource) (*hotkeys.Handler, error) {
 	deps := hotkeys.Deps{
 		Source:  source,
 		Heat:    f.db,

@@ -16,7 +16,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
-	"github.com/hotshard/hotshard/internal/base/keyname"
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
@@ -40,7 +40,7 @@ type Options struct {
 	Start     string // command line of this program, which the console shows when it can't reach the API
 	Demo      string // line of a demo that the console shows; "" without one
 
-	Commands keyname.Commands // for the command lines that the console shows
+	Commands display.Commands // for the command lines that the console shows
 
 	// Serve returns the API's handler, which may run functions as Lambda does, for measurements; nil is one process.
 	Serve func(context.Context, Deployment) (http.Handler, error)

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/tool/console"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
@@ -22,7 +22,7 @@ func (s *System) signals(_ context.Context, span console.Span) console.Signals {
 	}
 	out.KnownFrom = s.limiter.Since()
 	keys := map[string]*console.ThrottledKey{}
-	for _, table := range kind.Tables() {
+	for _, table := range schema.StreamTables() {
 		name := s.names.Table(table)
 		for _, slot := range s.limiter.ThrottledWrites(name, span.From, span.To) {
 			addThrottled(&out, keys, slot, span)

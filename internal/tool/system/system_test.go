@@ -16,13 +16,11 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/tool/load"
-	"github.com/hotshard/hotshard/internal/tool/workload"
 )
 
 // startWith runs a system on tables of its own, with changed options. Calling stop ends it and waits.
@@ -63,7 +61,7 @@ func TestHottestKeysOfLog(t *testing.T) {
 func testHottestKeysOfLog(t *testing.T, oneReader bool) {
 	defer noLeak(t, goleak.IgnoreCurrent())
 	count, keys := lane.Runs(200, 2000), lane.Runs(100, 200)
-	source, err := workload.Log("../../../events/access.log.gz", count)
+	source, err := load.LogSource("../../../events/access.log.gz", count)
 	require.NoError(t, err)
 	s, stop := startWith(t, func(o *Options) { o.OneReader = oneReader })
 	result, err := load.Run(t.Context(), load.Options{Target: s.URL(), Source: source, Concurrency: 8, Verify: true})
@@ -133,14 +131,14 @@ type expected struct {
 }
 
 // hottest returns the partition keys that the log writes, hottest first.
-func hottest(t *testing.T, source workload.Source) []expected {
+func hottest(t *testing.T, source load.Source) []expected {
 	t.Helper()
 	units := map[string]uint64{}
 	for r, err := range source.Requests() {
 		require.NoError(t, err)
-		units[schema.Key{Base: schema.BaseKey{Type: kind.Counter, Name: r.Counter()}}.String()]++
+		units[schema.Key{Base: schema.BaseKey{Type: schema.Counter, Name: r.Counter()}}.String()]++
 		units[schema.Key{
-			Base:   schema.BaseKey{Type: kind.Event, Name: r.Entity()},
+			Base:   schema.BaseKey{Type: schema.Event, Name: r.Entity()},
 			Bucket: schema.EventBucket.Label(r.Time, 0),
 		}.String()]++
 	}

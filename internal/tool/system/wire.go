@@ -9,8 +9,8 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
-	"github.com/hotshard/hotshard/internal/base/heat/count"
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/fold/compact"
 	"github.com/hotshard/hotshard/internal/hotkeys"
@@ -55,7 +55,7 @@ func (s *System) wireReaders(ctx context.Context, f *functions) error {
 	if err != nil {
 		return err
 	}
-	detector, err := f.detector(tasks, count.Source{})
+	detector, err := f.detector(tasks, heat.CountSource{})
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (s *System) wireReaders(ctx context.Context, f *functions) error {
 
 // deliver maps each table's stream to a function.
 func (s *System) deliver(ctx context.Context, f *functions, function string, handler eventsource.Handler) error {
-	for _, table := range kind.Tables() {
+	for _, table := range schema.StreamTables() {
 		if err := s.deliverFrom(ctx, f, function, function+"-"+table, s.names.Table(table), handler); err != nil {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/memo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -119,5 +118,5 @@ var (
 
 // Key returns a board's key in the shard map.
 func Key(board string) string {
-	return schema.BaseKey{Type: kind.Board, Name: board}.String()
+	return schema.BaseKey{Type: schema.Board, Name: board}.String()
 }

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/internal/given"
@@ -53,7 +52,7 @@ func (l *Boards) remove(ctx context.Context, s span, player string, now time.Tim
 			_, err := l.client.DeleteItem(ctx, l.removal(s, player, rev), dynamo.NoRetry)
 			at := clock.Now()
 			entry, count := l.shards.Newest(ctx, Key(s.board), at)
-			attempt := observe.Sent(kind.Board, Key(s.board), entry, shard.Calculated(player, count), at)
+			attempt := observe.Sent(schema.Board, Key(s.board), entry, shard.Calculated(player, count), at)
 			attempt.Items = observe.Hash(player)
 			err = call.Observe(ctx, attempt, err)
 			there, failed := dynamo.ConditionFailed(err)

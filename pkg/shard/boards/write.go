@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
@@ -92,7 +91,7 @@ func (w *entryWrite) prepare(ctx context.Context) (write shardmap.Write, ok bool
 		put.ConditionExpression = aws.String("rev = :rev")
 		put.ExpressionAttributeValues = dynamo.Item{":rev": dynamo.Number(w.held.Rev)}
 	}
-	attempt := observe.Sent(kind.Board, Key(w.board), entry, n, now)
+	attempt := observe.Sent(schema.Board, Key(w.board), entry, n, now)
 	attempt.Items = observe.Hash(w.score.Player)
 	partition := schema.BoardShardKey(w.board, w.label, n)
 	probe := observe.IndexProbe(schema.BoardShard, partition)

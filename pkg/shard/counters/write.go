@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
@@ -90,7 +89,7 @@ func (c *Writer) write(ctx context.Context, name string, delta int64, last int, 
 	u := c.update(name, n, entry.Most(), delta, now)
 	return shardmap.Write{
 		Action:  types.TransactWriteItem{Update: u},
-		Attempt: observe.Sent(kind.Counter, Key(name), entry, n, now),
+		Attempt: observe.Sent(schema.Counter, Key(name), entry, n, now),
 		Probe:   observe.TableProbe(u.Key),
 	}
 }
@@ -118,7 +117,7 @@ func (c *Writer) update(name string, n, most int, delta int64, now time.Time) *t
 
 // Key returns a counter's key in the shard map.
 func Key(name string) string {
-	return schema.BaseKey{Type: kind.Counter, Name: name}.String()
+	return schema.BaseKey{Type: schema.Counter, Name: name}.String()
 }
 
 func counterItemKey(name string, n int) map[string]types.AttributeValue {

@@ -8,7 +8,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
@@ -134,7 +133,7 @@ func (e *Writer) PutTransact(ctx context.Context, ev Event, now time.Time) (shar
 	if e.retention > 0 {
 		it[schema.ExpiresAt] = dynamo.Number(expiry(ev, now, e.retention).Unix())
 	}
-	attempt := sent(kind.Event, Key(ev.Entity), entry, n, ev.Time)
+	attempt := sent(schema.Event, Key(ev.Entity), entry, n, ev.Time)
 	attempt.Items = observe.Hash(dynamo.Text(it, schema.SK))
 	return shardmap.Write{
 		Action:  types.TransactWriteItem{Put: &types.Put{TableName: &e.table, Item: it}},
@@ -155,7 +154,7 @@ func expiry(ev Event, now time.Time, retention time.Duration) time.Time {
 
 // Key returns an entity's key in the shard map.
 func Key(entity string) string {
-	return schema.BaseKey{Type: kind.Event, Name: entity}.String()
+	return schema.BaseKey{Type: schema.Event, Name: entity}.String()
 }
 
 func eventKey(entity, id string, t time.Time, writeShard int) dynamo.Item {
@@ -163,5 +162,5 @@ func eventKey(entity, id string, t time.Time, writeShard int) dynamo.Item {
 }
 
 func eventPK(entity, bucket string, n int) string {
-	return schema.Key{Base: schema.BaseKey{Type: kind.Event, Name: entity}, Bucket: bucket, Shard: n}.String()
+	return schema.Key{Base: schema.BaseKey{Type: schema.Event, Name: entity}, Bucket: bucket, Shard: n}.String()
 }

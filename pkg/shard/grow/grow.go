@@ -11,7 +11,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/growth"
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -80,7 +80,7 @@ func waitAWhile(ctx context.Context) bool { return dynamo.Pause(ctx, rand.N(grow
 
 // ObserveAttempt records an attempt, and grows the key if the evidence is then sufficient.
 func (g *Grower) ObserveAttempt(ctx context.Context, a shard.Attempt) {
-	traits := kind.Of(kind.Kind(a.Kind))
+	traits := schema.TraitsOf(schema.Kind(a.Kind))
 	partitions := g.o.Partitions(cmp.Or(a.Table, traits.Table))
 	useful := growth.Bound(partitions)
 	bound := min(useful, g.o.Max)
@@ -104,9 +104,9 @@ func (g *Grower) ObserveAttempt(ctx context.Context, a shard.Attempt) {
 // Hopeless reports whether a throttled attempt's key has been throttled for a while, with no larger count in sight. A
 // writer then returns ErrThrottled at once, and does not wait for capacity.
 func (g *Grower) Hopeless(a shard.Attempt) bool {
-	traits := kind.Of(kind.Kind(a.Kind))
+	traits := schema.TraitsOf(schema.Kind(a.Kind))
 	bound := min(growth.Bound(g.o.Partitions(cmp.Or(a.Table, traits.Table))), g.o.Max)
-	fixed := a.Pinned || g.o.Observe || a.Shards >= bound || traits.Placement == kind.Timed && !a.New
+	fixed := a.Pinned || g.o.Observe || a.Shards >= bound || traits.Placement == schema.TimedPlacement && !a.New
 	return g.keys.Hopeless(a, !fixed, g.o.Clock())
 }
 
@@ -123,7 +123,7 @@ func (g *Grower) refreshAndGrow(ctx context.Context, a shard.Attempt, bound int)
 	case entry.Version != a.Version || entry.Pinned || !g.keys.Entitled(a, g.o.Clock()):
 		return entry.Version
 	}
-	count := growth.Next(kind.Of(kind.Kind(a.Kind)), a.Shards, bound)
+	count := growth.Next(schema.TraitsOf(schema.Kind(a.Kind)), a.Shards, bound)
 	if version, ok := g.clear(ctx, a, entry, count); !ok {
 		return version
 	}

@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -98,12 +98,12 @@ func newProcess(t *testing.T, shards *fakeShards, o Options) *process {
 func (p *process) write(key string, outcome shard.Outcome) {
 	p.next++
 	e := p.view[key]
-	k, _, _ := kind.Cut(key)
+	k, _, _ := schema.CutKind(key)
 	switch {
 	case strings.HasPrefix(key, "clicks/"):
-		k = kind.OwnRandom
+		k = schema.OwnRandom
 	case strings.HasPrefix(key, "orders/"):
-		k = kind.OwnTimed
+		k = schema.OwnTimed
 	}
 	p.ObserveAttempt(p.t.Context(), shard.Attempt{
 		Key: key, Kind: string(k), Shard: int(p.next) % e.History.Newest(), Table: p.table, Clear: p.clear, Call: p.next, Items: p.next, At: p.clock, Outcome: outcome,
@@ -434,7 +434,7 @@ func TestZeroOptionsAreReady(t *testing.T) {
 			t.Fatal(err)
 		}
 		for call := range uint64(10) {
-			g.ObserveAttempt(t.Context(), shard.Attempt{Key: "C#k", Kind: string(kind.Counter), Call: call, Items: call, At: time.Now(), Outcome: shard.Throttled, Shards: 1})
+			g.ObserveAttempt(t.Context(), shard.Attempt{Key: "C#k", Kind: string(schema.Counter), Call: call, Items: call, At: time.Now(), Outcome: shard.Throttled, Shards: 1})
 			time.Sleep(100 * time.Millisecond)
 		}
 		if !slices.Equal(shards.changes, []int{4}) {
@@ -451,12 +451,12 @@ func TestHopelessWithoutGrowth(t *testing.T) {
 		partitions int
 		want       bool
 	}{
-		"it may grow":                {shard.Attempt{Kind: string(kind.Counter), Shards: 1}, false, 64, false},
-		"pinned":                     {shard.Attempt{Kind: string(kind.Counter), Shards: 1, Pinned: true}, false, 64, true},
-		"only observed":              {shard.Attempt{Kind: string(kind.Counter), Shards: 1}, true, 64, true},
-		"the partitions are few":     {shard.Attempt{Kind: string(kind.Counter), Shards: 4}, false, 1, true},
-		"an event with its own time": {shard.Attempt{Kind: string(kind.Event), Shards: 1}, false, 64, true},
-		"a new event":                {shard.Attempt{Kind: string(kind.Event), Shards: 1, New: true}, false, 64, false},
+		"it may grow":                {shard.Attempt{Kind: string(schema.Counter), Shards: 1}, false, 64, false},
+		"pinned":                     {shard.Attempt{Kind: string(schema.Counter), Shards: 1, Pinned: true}, false, 64, true},
+		"only observed":              {shard.Attempt{Kind: string(schema.Counter), Shards: 1}, true, 64, true},
+		"the partitions are few":     {shard.Attempt{Kind: string(schema.Counter), Shards: 4}, false, 1, true},
+		"an event with its own time": {shard.Attempt{Kind: string(schema.Event), Shards: 1}, false, 64, true},
+		"a new event":                {shard.Attempt{Kind: string(schema.Event), Shards: 1, New: true}, false, 64, false},
 	} {
 		now := time.Unix(1_700_000_000, 0)
 		shards := &fakeShards{entries: map[string]shardmap.Entry{}, partitions: c.partitions}

@@ -7,7 +7,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
@@ -81,6 +80,6 @@ func (d *division) end() time.Time { return d.after(d.start) }
 func (d *division) bucket() string { return schema.LimitBucket(d.start, d.Window) }
 
 func (d *division) itemKey(n int) dynamo.Item {
-	base := schema.BaseKey{Type: kind.Limit, Name: d.Key}
+	base := schema.BaseKey{Type: schema.Limit, Name: d.Key}
 	return dynamo.Key(schema.Key{Base: base, Bucket: d.bucket(), Shard: n}.String(), schema.SoleSK)
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -47,7 +46,7 @@ const maxMisses = 3
 
 // newHit returns the state of hits, with the key's entry in the shard map.
 func (l *Limiter) newHit(ctx context.Context, hits Hits, now time.Time) (*hit, error) {
-	base := schema.BaseKey{Type: kind.Limit, Name: hits.Key}
+	base := schema.BaseKey{Type: schema.Limit, Name: hits.Key}
 	entry, err := l.shards.Lookup(ctx, Key(hits.Key), now)
 	if err != nil {
 		return nil, err
@@ -95,7 +94,7 @@ func (h *hit) observedWrite(c change) shardmap.Write {
 	u := h.update(c)
 	return shardmap.Write{
 		Action:   types.TransactWriteItem{Update: u},
-		Attempt:  observe.Sent(kind.Limit, h.base, h.entry, c.n, h.now),
+		Attempt:  observe.Sent(schema.Limit, h.base, h.entry, c.n, h.now),
 		Probe:    observe.TableProbe(u.Key),
 		Transfer: len(h.changes) > 1,
 	}

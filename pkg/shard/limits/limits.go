@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/memo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -156,7 +155,7 @@ func New(db Client, table string, shards *shardmap.Map, o Options) *Limiter {
 }
 
 // Key returns the key in the shard map of a limit's key.
-func Key(key string) string { return schema.BaseKey{Type: kind.Limit, Name: key}.String() }
+func Key(key string) string { return schema.BaseKey{Type: schema.Limit, Name: key}.String() }
 
 // check returns an error if the limit or the number of hits is out of bounds.
 func (h Hits) check() error {

@@ -61,7 +61,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
@@ -196,5 +195,5 @@ func (s *Store) EndTransact(ctx context.Context, group, id string, now time.Time
 
 // Key returns a group's key in the shard map.
 func Key(group string) string {
-	return schema.BaseKey{Type: kind.Session, Name: group}.String()
+	return schema.BaseKey{Type: schema.Session, Name: group}.String()
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
@@ -113,7 +112,7 @@ func (s Session) after(t time.Time) time.Time {
 func (s *Store) write(ctx context.Context, group, id string, at time.Time) shardmap.Write {
 	entry, count := s.shards.Newest(ctx, Key(group), at)
 	n := shard.Calculated(id, count)
-	attempt := observe.Sent(kind.Session, Key(group), entry, n, at)
+	attempt := observe.Sent(schema.Session, Key(group), entry, n, at)
 	attempt.Items = observe.Hash(id)
 	return shardmap.Write{Attempt: attempt, Probe: observe.IndexProbe(schema.SessionShard, schema.SessionShardKey(group, n))}
 }

@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/mapfake"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -156,7 +155,7 @@ func TestDecreasesTakeEffectLate(t *testing.T) {
 // not.
 func TestNamesKeepTheirHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for want, of := range map[int]kind.Kind{40: kind.OwnTimed, maxTimeless: kind.Counter} {
+		for want, of := range map[int]schema.Kind{40: schema.OwnTimed, maxTimeless: schema.Counter} {
 			f := &strictMap{mapfake.New(10, 0, 0)}
 			c := NewChanger(f, New(f, "m", Options{}), ChangerOptions{})
 			e, err := c.Lookup(t.Context(), "C#42", time.Now())

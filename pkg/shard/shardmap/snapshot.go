@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/packed"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -167,7 +166,7 @@ func appendEntry(b []byte, e Entry) []byte {
 	if e.gone {
 		flags |= flagGone
 	}
-	b = append(packed.AppendText(b, e.Key), flags)
+	b = append(schema.AppendText(b, e.Key), flags)
 	b = binary.AppendVarint(binary.AppendVarint(b, e.Version), e.Updated.UnixMilli())
 	b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(e.Max)), uint64(len(e.History)))
 	for _, change := range e.History {
@@ -178,7 +177,7 @@ func appendEntry(b []byte, e Entry) []byte {
 
 // appendEntries appends the entries of a snapshot's item.
 func appendEntries(list []Entry, b []byte) ([]Entry, error) {
-	r := packed.Reader{Left: b}
+	r := schema.Unpacker{Left: b}
 	for len(r.Left) > 0 {
 		e := Entry{Key: r.Text()}
 		flags := r.Byte()

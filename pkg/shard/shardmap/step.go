@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -19,7 +19,7 @@ func (c *Changer) nextEntry(e Entry, count int, note Note, now time.Time) (Entry
 		return e, fmt.Errorf("%w: shard count %d: want 1 to %d", shard.ErrMisused, count, shard.MaxShards)
 	}
 	at := now.Add(c.lead + time.Millisecond - 1).Round(0).Truncate(time.Millisecond).UTC()
-	timeless := kind.Of(kind.Kind(note.Kind)).Timeless
+	timeless := schema.TraitsOf(schema.Kind(note.Kind)).Timeless
 	if count < e.History.Newest() && !timeless {
 		at = at.Add(c.longer)
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 )
@@ -22,7 +21,7 @@ import (
 // Counter costs two strongly consistent reads of each write shard, and two of the shard map's
 // item.
 func (r *Reader) Counter(ctx context.Context, name string, watch time.Duration, now time.Time) (Result, error) {
-	base := schema.BaseKey{Type: kind.Counter, Name: name}
+	base := schema.BaseKey{Type: schema.Counter, Name: name}
 	fault := func(err error) error { return fmt.Errorf("watching counter %q: %w", name, err) }
 	if err := cmp.Or(dynamo.CheckNow(now), given.Check(r.client, r.shards, name)); err != nil {
 		return Result{}, fault(err)

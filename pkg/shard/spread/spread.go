@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
@@ -82,7 +81,7 @@ func (r *Reader) Events(ctx context.Context, entity string, from, to, now time.T
 	if to.Sub(from) > maxSpreadDays*wholeDay {
 		return nil, fault(fmt.Errorf("from %s to %s are more than %d days", from.Format(time.RFC3339), to.Format(time.RFC3339), maxSpreadDays))
 	}
-	base := schema.BaseKey{Type: kind.Event, Name: entity}
+	base := schema.BaseKey{Type: schema.Event, Name: entity}
 	entry, err := r.shards.Read(ctx, base.String())
 	if err != nil {
 		return nil, fault(err)
@@ -149,7 +148,7 @@ func (r *Reader) countPeriod(ctx context.Context, base schema.BaseKey, p period,
 // Sessions counts a group's active sessions by write shard, in the index. A session's write
 // shard follows from the count at its last write.
 func (r *Reader) Sessions(ctx context.Context, group string, now time.Time) (Result, error) {
-	spread, err := r.countCurrent(ctx, schema.BaseKey{Type: kind.Session, Name: group}, now, func(n int) *dynamodb.QueryInput {
+	spread, err := r.countCurrent(ctx, schema.BaseKey{Type: schema.Session, Name: group}, now, func(n int) *dynamodb.QueryInput {
 		return &dynamodb.QueryInput{
 			TableName:              &r.table,
 			IndexName:              aws.String(schema.ByGroup),
@@ -171,7 +170,7 @@ func (r *Reader) Sessions(ctx context.Context, group string, now time.Time) (Res
 // Board counts a period's entries by write shard, in the index. An entry's write shard follows
 // from the count at its last write.
 func (r *Reader) Board(ctx context.Context, board, label string, now time.Time) (Result, error) {
-	spread, err := r.countCurrent(ctx, schema.BaseKey{Type: kind.Board, Name: board}, now, func(n int) *dynamodb.QueryInput {
+	spread, err := r.countCurrent(ctx, schema.BaseKey{Type: schema.Board, Name: board}, now, func(n int) *dynamodb.QueryInput {
 		return &dynamodb.QueryInput{
 			TableName:              &r.table,
 			IndexName:              aws.String(schema.ByRank),

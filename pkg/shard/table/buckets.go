@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/internal/place"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -54,7 +54,7 @@ func (b TimeBuckets) places(ctx context.Context, r raw, name string, it Item) ([
 	base := t.bucketed(name, b.Bucket.Label(at, b.offset(name)))
 	if b.By == "" {
 		n := shard.Random(entry.CountOfNew(at))
-		return []place.Place{{PK: t.join(base, n), Sort: it[t.SortKey], Sent: r.sent(kind.OwnTimed, name, entry, n, at, place.SortText(it[t.SortKey]))}}, nil
+		return []place.Place{{PK: t.join(base, n), Sort: it[t.SortKey], Sent: r.sent(schema.OwnTimed, name, entry, n, at, place.SortText(it[t.SortKey]))}}, nil
 	}
 	return r.calculated(name, base, it[t.SortKey], entry, by, at), nil
 }
@@ -125,7 +125,7 @@ func (h HybridBuckets) places(ctx context.Context, r raw, name string, it Item) 
 	sort := dynamo.String(prefix + dynamo.Text(it, t.SortKey))
 	var list []place.Place
 	for _, n := range entry.PlacesAt(t.calculate, name, at) {
-		list = append(list, place.Place{PK: h.key(t, n, label), Sort: sort, Sent: r.sent(kind.OwnTimed, h.Group, entry, n, at, name)})
+		list = append(list, place.Place{PK: h.key(t, n, label), Sort: sort, Sent: r.sent(schema.OwnTimed, h.Group, entry, n, at, name)})
 	}
 	return list, nil
 }

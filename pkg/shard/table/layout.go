@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/internal/place"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -74,7 +74,7 @@ func (RandomSuffix) places(ctx context.Context, r raw, name string, it Item) ([]
 	}
 	now := r.time()
 	n := shard.Random(entry.CountOfNew(now))
-	return []place.Place{{PK: r.t.join(name, n), Sort: it[r.t.SortKey], Sent: r.sent(kind.OwnRandom, name, entry, n, now, "")}}, nil
+	return []place.Place{{PK: r.t.join(name, n), Sort: it[r.t.SortKey], Sent: r.sent(schema.OwnRandom, name, entry, n, now, "")}}, nil
 }
 
 func (RandomSuffix) countKey(name string) string { return name }
@@ -184,7 +184,7 @@ func (r raw) calculated(name, base string, sort types.AttributeValue, entry shar
 	numbers := entry.PlacesAt(r.t.calculate, by, at)
 	list := make([]place.Place, len(numbers))
 	for i, n := range numbers {
-		list[i] = place.Place{PK: r.t.join(base, n), Sort: sort, Sent: r.sent(kind.OwnTimed, name, entry, n, at, by)}
+		list[i] = place.Place{PK: r.t.join(base, n), Sort: sort, Sent: r.sent(schema.OwnTimed, name, entry, n, at, by)}
 	}
 	return list
 }

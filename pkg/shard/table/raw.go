@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
@@ -86,7 +86,7 @@ func (r raw) lookup(ctx context.Context, key string) (shardmap.Entry, error) {
 
 // sent returns the attempt that observers receive of a write to write shard n. The key is a name;
 // identity is "", or distinguishes the items if write shards are calculated.
-func (r raw) sent(k kind.Kind, key string, e shardmap.Entry, n int, at time.Time, identity string) shard.Attempt {
+func (r raw) sent(k schema.Kind, key string, e shardmap.Entry, n int, at time.Time, identity string) shard.Attempt {
 	a := sent(k, r.t.Name, r.t.Shards, key, e, n, at, !r.findable())
 	if identity != "" {
 		a.Items = observe.Hash(identity)
@@ -101,7 +101,7 @@ func (r raw) sent(k kind.Kind, key string, e shardmap.Entry, n int, at time.Time
 
 // sent returns the attempt that observers receive of a write to write shard n of a table. A count that
 // never changes is pinned. New items use the newest count at once.
-func sent(k kind.Kind, table string, counts Counts, key string, e shardmap.Entry, n int, at time.Time, isNew bool) shard.Attempt {
+func sent(k schema.Kind, table string, counts Counts, key string, e shardmap.Entry, n int, at time.Time, isNew bool) shard.Attempt {
 	send := observe.Sent
 	if isNew {
 		send = observe.SentNew

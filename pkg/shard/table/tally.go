@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
 	"github.com/hotshard/hotshard/pkg/shard/internal/given"
@@ -126,7 +126,7 @@ func (c *Tally) write(ctx context.Context, name string, deltas map[string]int64,
 	switch {
 	case err == nil:
 		n = shard.Another(entry.CountOfNew(now), last)
-		attempt = sent(kind.OwnRandom, c.Table, c.Shards, name, entry, n, now, true)
+		attempt = sent(schema.OwnRandom, c.Table, c.Shards, name, entry, n, now, true)
 	case !c.PlainFirst || !errors.Is(err, shard.ErrStale): // otherwise write shard 0 exists at any count
 		return shardmap.Write{}, err
 	}

@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/mapfake"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -56,12 +56,12 @@ func TestAttemptsOfEventsHaveActiveCount(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	first, next := now.Add(-time.Hour), now.Add(time.Minute)
 	for _, c := range []struct {
-		kind        kind.Kind
+		kind        schema.Kind
 		count, then int
 		want        int
 		since       time.Time
 	}{
-		{kind.Event, 24, 4, 24, first}, {kind.Event, 4, 24, 24, next}, {kind.Counter, 24, 4, 4, next},
+		{schema.Event, 24, 4, 24, first}, {schema.Event, 4, 24, 24, next}, {schema.Counter, 24, 4, 4, next},
 	} {
 		e := shardmap.Entry{History: shard.History{{At: first, Count: c.count}, {At: next, Count: c.then}}}
 		if a := observe.Sent(c.kind, "k", e, 0, now); a.Shards != c.want || !a.Effective.Equal(c.since) {

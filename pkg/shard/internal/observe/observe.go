@@ -1,7 +1,7 @@
 // Package observe reports the attempts of writers to a [shard.Observer]:
 //
 //	call := observe.Begin(observer)
-//	attempt := observe.Sent(kind.Counter, key, entry, writeShard, now)
+//	attempt := observe.Sent(schema.Counter, key, entry, writeShard, now)
 //	_, err := client.UpdateItem(ctx, input)
 //	call.Observe(ctx, attempt, err)
 package observe
@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -33,21 +32,21 @@ func Begin(o shard.Observer) Call { return Call{o, calls.Add(1)} }
 
 // Sent returns the attempt to write an item of a key to write shard n. e is the key's entry in the
 // shard map, by which n was chosen.
-func Sent(k kind.Kind, key string, e shardmap.Entry, n int, at time.Time) shard.Attempt {
-	if kind.Of(k).Placement == kind.Timed {
+func Sent(k schema.Kind, key string, e shardmap.Entry, n int, at time.Time) shard.Attempt {
+	if schema.TraitsOf(k).Placement == schema.TimedPlacement {
 		e = e.Active(at)
 	}
 	return sent(k, key, e, n, at)
 }
 
 // SentNew is Sent for a new item, which does not wait for a change to take effect.
-func SentNew(k kind.Kind, key string, e shardmap.Entry, n int, at time.Time) shard.Attempt {
+func SentNew(k schema.Kind, key string, e shardmap.Entry, n int, at time.Time) shard.Attempt {
 	a := sent(k, key, e.ActiveOfNew(at), n, at)
 	a.New = true
 	return a
 }
 
-func sent(k kind.Kind, key string, e shardmap.Entry, n int, at time.Time) shard.Attempt {
+func sent(k schema.Kind, key string, e shardmap.Entry, n int, at time.Time) shard.Attempt {
 	before := 0
 	if last := len(e.History) - 1; last >= 0 {
 		before = e.History[:last].Newest()
@@ -111,7 +110,7 @@ func outcomeOf(kindName string, err error) shard.Outcome {
 // partition is in an index.
 func PartitionFull(kindName string, err error) bool {
 	limit := dynamo.KeyRange
-	if kind.Of(kind.Kind(kindName)).Indexed() {
+	if schema.TraitsOf(schema.Kind(kindName)).Indexed() {
 		limit = dynamo.IndexKeyRange
 	}
 	return dynamo.ThrottleScope(err) == limit

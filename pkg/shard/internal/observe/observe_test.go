@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
@@ -23,26 +23,26 @@ import (
 func TestOutcomesOfAttempts(t *testing.T) {
 	const none = "none"
 	for name, c := range map[string]struct {
-		kind kind.Kind
+		kind schema.Kind
 		key  string
 		err  error
 		want any // an outcome, or none
 	}{
-		"written":                 {kind.Counter, "C#a", nil, shard.Accepted},
-		"its condition":           {kind.Limit, "R#a", &types.ConditionalCheckFailedException{}, shard.Accepted},
-		"the table's partition":   {kind.Counter, "C#a", libtest.Hot(libtest.TableHot), shard.Throttled},
-		"the index's partition":   {kind.Counter, "C#a", libtest.Hot(libtest.IndexHot), shard.Inconclusive},
-		"a board's own item":      {kind.Board, "L#a", libtest.Hot(libtest.TableHot), shard.Inconclusive},
-		"a board's partition":     {kind.Board, "L#a", libtest.Hot(libtest.IndexHot), shard.Throttled},
-		"a session's partition":   {kind.Session, "S#a", libtest.Hot(libtest.IndexHot), shard.Throttled},
-		"a table's index":         {kind.OwnTimed, "orders/a", libtest.Hot(libtest.IndexHot), shard.Inconclusive},
-		"a table's partition":     {kind.OwnRandom, "clicks/a", libtest.Hot(libtest.TableHot), shard.Throttled},
-		"the whole table":         {kind.Counter, "C#a", libtest.Hot("TableWriteAccountLimitExceeded"), shard.Inconclusive},
-		"a conflict":              {kind.Counter, "C#a", &types.TransactionConflictException{}, shard.Conflicted},
-		"an unknown result":       {kind.Counter, "C#a", libtest.LostAnswer{}, shard.Inconclusive},
-		"an invalid input":        {kind.Counter, "C#a", shard.ErrMisused, none},
-		"without a key":           {kind.Counter, "", nil, none},
-		"without a key throttled": {kind.Counter, "", libtest.Hot(libtest.TableHot), none},
+		"written":                 {schema.Counter, "C#a", nil, shard.Accepted},
+		"its condition":           {schema.Limit, "R#a", &types.ConditionalCheckFailedException{}, shard.Accepted},
+		"the table's partition":   {schema.Counter, "C#a", libtest.Hot(libtest.TableHot), shard.Throttled},
+		"the index's partition":   {schema.Counter, "C#a", libtest.Hot(libtest.IndexHot), shard.Inconclusive},
+		"a board's own item":      {schema.Board, "L#a", libtest.Hot(libtest.TableHot), shard.Inconclusive},
+		"a board's partition":     {schema.Board, "L#a", libtest.Hot(libtest.IndexHot), shard.Throttled},
+		"a session's partition":   {schema.Session, "S#a", libtest.Hot(libtest.IndexHot), shard.Throttled},
+		"a table's index":         {schema.OwnTimed, "orders/a", libtest.Hot(libtest.IndexHot), shard.Inconclusive},
+		"a table's partition":     {schema.OwnRandom, "clicks/a", libtest.Hot(libtest.TableHot), shard.Throttled},
+		"the whole table":         {schema.Counter, "C#a", libtest.Hot("TableWriteAccountLimitExceeded"), shard.Inconclusive},
+		"a conflict":              {schema.Counter, "C#a", &types.TransactionConflictException{}, shard.Conflicted},
+		"an unknown result":       {schema.Counter, "C#a", libtest.LostAnswer{}, shard.Inconclusive},
+		"an invalid input":        {schema.Counter, "C#a", shard.ErrMisused, none},
+		"without a key":           {schema.Counter, "", nil, none},
+		"without a key throttled": {schema.Counter, "", libtest.Hot(libtest.TableHot), none},
 	} {
 		w := &recorder{}
 		call := observe.Begin(w)
@@ -95,7 +95,7 @@ func TestHopelessAttemptIsLast(t *testing.T) {
 			if attempts++; attempts == 2 {
 				return nil
 			}
-			return call.Observe(ctx, shard.Attempt{Key: c.key, Kind: string(kind.Counter)}, c.err)
+			return call.Observe(ctx, shard.Attempt{Key: c.key, Kind: string(schema.Counter)}, c.err)
 		})
 		if attempts != c.want || (err == nil) != (c.want == 2) || err != nil && !errors.Is(err, shard.ErrThrottled) {
 			t.Errorf("%s: %d attempts, %v; want %d", name, attempts, err, c.want)
@@ -117,7 +117,7 @@ func TestSentAttempt(t *testing.T) {
 		"changed twice": {shardmap.Entry{History: shard.History{{At: updated, Count: 4}, {At: now, Count: 2}}}, shard.Attempt{Shards: 2, Before: 4, Effective: now}},
 	} {
 		c.want.Key, c.want.Kind, c.want.Shard, c.want.At = "C#a", "counter", 3, now
-		if got := observe.Sent(kind.Counter, "C#a", c.entry, 3, now); !reflect.DeepEqual(got, c.want) {
+		if got := observe.Sent(schema.Counter, "C#a", c.entry, 3, now); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
@@ -35,7 +35,7 @@ func TestProbesPerSecondAreBounded(t *testing.T) {
 		client := &nested{Scripted: libtest.Scripted{Probe: libtest.Hot(libtest.TableHot)}}
 		p := observe.NewProbes(client, &recorder{})
 		full := func(key string) bool {
-			w := shardmap.Write{Attempt: shard.Attempt{Key: key, Kind: string(kind.Counter)}, Probe: dynamo.Item{}}
+			w := shardmap.Write{Attempt: shard.Attempt{Key: key, Kind: string(schema.Counter)}, Probe: dynamo.Item{}}
 			return p.Outcome(t.Context(), w, 0, libtest.CanceledFor("ThrottlingError")) == shard.Throttled
 		}
 		for i := range 1010 {
@@ -87,7 +87,7 @@ func TestOutcomeOfAWrite(t *testing.T) {
 	} {
 		client := &libtest.Scripted{Probe: libtest.Hot(libtest.TableHot)}
 		p := observe.NewProbes(client, &recorder{})
-		w := shardmap.Write{Attempt: shard.Attempt{Key: "C#a", Kind: string(kind.Counter)}, Probe: c.probe, Transfer: c.transfer}
+		w := shardmap.Write{Attempt: shard.Attempt{Key: "C#a", Kind: string(schema.Counter)}, Probe: c.probe, Transfer: c.transfer}
 		if got := p.Outcome(t.Context(), w, 1, c.err); got != c.want || len(client.Probed) > 0 != (got == shard.Throttled) {
 			t.Errorf("%s: outcome %v after %d probes, want %v", name, got, len(client.Probed), c.want)
 		}

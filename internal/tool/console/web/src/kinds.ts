@@ -1,4 +1,4 @@
-// Written by TestPageKnowsAllKinds from internal/base/kind. Don't edit.
+// Written by TestPageKnowsAllKinds from internal/base/schema. Don't edit.
 
 /** kinds has, for each kind of base key, how its partition keys begin and the index that has its write shards. */
 export const kinds: Record<string, { prefix: string; index: string }> = {

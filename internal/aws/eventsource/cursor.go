@@ -1,0 +1,137 @@
+package eventsource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+)
+
+// DynamoDB Local bounds only the number of a page's records, and large records could fill its heap. So the cursor requests
+// as many as fit pageBytes, by the size of the last page's records.
+const (
+	firstPage = 100
+	pageBytes = 4 << 20
+)
+
+// Cursor reads a stream shard, page by page. One goroutine uses it.
+type Cursor struct {
+	stream   *ShardStream
+	shard    string
+	from     Position
+	after    string // sequence number of the last record that was read; "" for none
+	iterator string // "" if the next call needs a new one
+	ended    bool   // no record follows
+	limit    int    // number of records to request from DynamoDB Local
+}
+
+// Cursor returns a cursor at a position. It makes no call.
+func (s *ShardStream) Cursor(shard string, from Position) *Cursor {
+	return &Cursor{stream: s, shard: shard, from: from, limit: firstPage}
+}
+
+// Seek moves to a position.
+func (c *Cursor) Seek(to Position) { c.from, c.after, c.iterator, c.ended = to, "", "", false }
+
+// Position returns the position of the next iterator: after the last record that was read, or else the last position set.
+func (c *Cursor) Position() Position {
+	if c.after != "" {
+		return AfterSequence(c.after)
+	}
+	return c.from
+}
+
+// HasRead reports whether Next has returned a record since the position was set.
+func (c *Cursor) HasRead() bool { return c.after != "" }
+
+// Located reports whether the cursor has an iterator.
+func (c *Cursor) Located() bool { return c.iterator != "" }
+
+// Locate requests an iterator if the cursor has none. ended means that the stream shard is closed and has no more records.
+// Since an answer without an iterator may be garbage, Locate returns ended only after three such answers, if the list of
+// shards confirms it.
+func (c *Cursor) Locate(ctx context.Context) (ended bool, err error) {
+	for range sureTries {
+		if c.iterator != "" || c.ended {
+			return c.ended, nil
+		}
+		if c.iterator, err = c.stream.iterator(ctx, c.shard, c.Position()); err != nil {
+			return false, c.handleError(err)
+		}
+	}
+	if c.iterator != "" {
+		return false, nil
+	}
+	if c.ended, err = c.stream.ended(ctx, c.shard); err == nil && !c.ended {
+		err = errGarbage
+	}
+	if err != nil {
+		return false, c.handleError(err)
+	}
+	return true, nil
+}
+
+// Next returns the next page of up to limit records, and advances the cursor. The page refers to the buffer. If the page is
+// empty and not closed, the stream shard has no new records yet.
+//
+// After an error the cursor has not moved. If the error is [Passing], the caller may call Next again, which replaces an
+// expired iterator. If it [IsTrimmed], the next records have expired, and the caller must [Cursor.Seek].
+func (c *Cursor) Next(ctx context.Context, b *Buffer, limit int) (page Page, err error) {
+	if page.Closed, err = c.Locate(ctx); page.Closed || err != nil {
+		return page, err
+	}
+	if c.stream.IsEngine() {
+		limit = min(limit, c.limit)
+	}
+	batch, made, err := c.stream.getRecords(ctx, c.iterator, limit, b)
+	if err != nil {
+		return Page{}, c.handleError(err)
+	}
+	n := len(batch.Records)
+	if n > 0 {
+		c.after = string(batch.Records[n-1].Sequence)
+		c.limit = max(1, min(MaxRecords, pageBytes*n/b.body.Len()))
+	}
+	c.iterator = batch.Next
+	return Page{Records: batch.Records, Closed: batch.Next == "", Full: n == limit, Made: made}, nil
+}
+
+// handleError prepares the cursor for the next call, and returns the error with the stream shard's name.
+func (c *Cursor) handleError(err error) error {
+	_, expired := errors.AsType[*streamtypes.ExpiredIteratorException](err)
+	trimmed := IsTrimmed(err)
+	// After a restart, DynamoDB Local may not know an iterator. A new iterator at Latest would skip records.
+	unknown := rejected(err) && (c.HasRead() || c.from != Latest)
+	if expired || trimmed || unknown {
+		c.iterator = ""
+	}
+	if serverFault(err) {
+		c.limit = max(1, c.limit/8) // the engine may lack the memory for a page
+	}
+	// A trimmed iterator before the first read means no lost records: in DynamoDB Local the iterator of an empty stream
+	// shard may begin at a cancelled transaction, which leaves no record, and becomes invalid once a record follows.
+	unread := !c.HasRead() && (c.from == TrimHorizon || c.from == Latest)
+	if expired || trimmed && unread {
+		err = stale{err}
+	}
+	return fmt.Errorf("read stream shard %s: %w", c.shard, err)
+}
+
+// stale is the error of an iterator that the next call replaces.
+type stale struct{ error }
+
+func (s stale) Unwrap() error { return s.error }
+
+// IsStale reports whether the service rejected an iterator, because it expired or because of a fault of DynamoDB Local. The
+// next call replaces it.
+func IsStale(err error) bool {
+	_, ok := errors.AsType[stale](err)
+	return ok
+}
+
+// IsTrimmed reports whether the records after the cursor have expired: they are older than a day.
+func IsTrimmed(err error) bool {
+	_, ok := errors.AsType[*streamtypes.TrimmedDataAccessException](err)
+	return ok && !IsStale(err)
+}

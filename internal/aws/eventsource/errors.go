@@ -1,0 +1,117 @@
+package eventsource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+)
+
+// ErrNoCredentials wraps the error of a credentials provider. Calls that fail with it are not
+// repeated.
+var ErrNoCredentials = errors.New("AWS credentials can't be retrieved")
+
+// errGarbage means that an answer with status 200 is not DynamoDB's.
+var errGarbage = errors.New("the answer is not DynamoDB's")
+
+// final is an error that retries can't fix.
+type final struct{ error }
+
+// Final returns an error that is not [Passing], with the same text.
+func Final(err error) error { return final{err} }
+
+// Passing reports whether the same call may soon succeed: the connection failed, the answer
+// can't be decoded, or the service is out of order. A throttled call is not repeated.
+func Passing(err error) bool {
+	if IsStale(err) {
+		return true
+	}
+	if _, ok := errors.AsType[final](err); ok || dynamo.IsThrottle(err) || errors.Is(err, ErrNoCredentials) {
+		return false
+	}
+	answer, ok := errors.AsType[*smithyhttp.ResponseError](err)
+	if !ok || answer.HTTPStatusCode() == http.StatusOK || answer.HTTPStatusCode() >= http.StatusInternalServerError {
+		return true
+	}
+	if answer.HTTPStatusCode() == http.StatusTooManyRequests {
+		return false
+	}
+	fault, ok := errors.AsType[smithy.APIError](err)
+	return !ok || fault.ErrorCode() == "UnknownError" // the answer is not DynamoDB's
+}
+
+// rejected reports that the service doesn't know what was requested.
+func rejected(err error) bool {
+	fault, ok := errors.AsType[smithy.APIError](err)
+	return ok && strings.HasSuffix(fault.ErrorCode(), "ValidationException") || ok && fault.ErrorCode() == "SerializationException"
+}
+
+// serverFault reports that the service failed.
+func serverFault(err error) bool {
+	answer, ok := errors.AsType[*smithyhttp.ResponseError](err)
+	return ok && answer.HTTPStatusCode() >= http.StatusInternalServerError
+}
+
+// Cause returns why a call failed, in few words.
+func Cause(err error) string {
+	if fault, ok := errors.AsType[smithy.APIError](err); ok && fault.ErrorCode() != "UnknownError" {
+		return fault.ErrorCode()
+	}
+	if answer, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && answer.HTTPStatusCode() >= http.StatusBadRequest {
+		return fmt.Sprintf("HTTP status %d", answer.HTTPStatusCode())
+	}
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
+		return "no answer in time"
+	}
+	if errors.Is(err, errGarbage) {
+		return "an answer that is not DynamoDB's"
+	}
+	if sent, ok := errors.AsType[*url.Error](err); ok {
+		err = sent.Err
+	}
+	if network, ok := errors.AsType[*net.OpError](err); ok {
+		err = network.Err
+	}
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner
+	}
+	return err.Error()
+}
+
+// NewBackOff returns the pauses between attempts to reconnect: about 1 s, and up to 8 s.
+func NewBackOff() *backoff.ExponentialBackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.Multiplier, b.RandomizationFactor = time.Second, 1.6, 0.2
+	b.MaxInterval = 8 * time.Second
+	return b
+}
+
+// Retry makes a call until it succeeds, fails with an error that is not [Passing], or limit is
+// over; 0 is no limit. It reports each passing error to failed.
+func Retry(ctx context.Context, limit time.Duration, call func() error, failed func(error)) error {
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := call()
+		if err == nil {
+			return struct{}{}, nil
+		}
+		if ctx.Err() != nil || !Passing(err) {
+			return struct{}{}, backoff.Permanent(err)
+		}
+		failed(err)
+		return struct{}{}, err
+	}, backoff.WithBackOff(NewBackOff()), backoff.WithMaxElapsedTime(limit))
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}

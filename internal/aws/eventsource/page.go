@@ -1,0 +1,118 @@
+package eventsource
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/hotshard/hotshard/internal/base/ddbstream"
+)
+
+// MaxRecords is the maximum number of records of one call of GetRecords.
+const MaxRecords = 1000
+
+// maxBody is the maximum size of an answer. DynamoDB's have 1 MB of records, DynamoDB Local's 1,000 records of any size.
+const maxBody = 512 << 20
+
+// Page has the records of one call of GetRecords.
+type Page struct {
+	Records []ddbstream.Record // refer to the buffer
+	Closed  bool               // no record follows: the stream shard was read to its end
+	Full    bool               // has as many records as were requested
+	Made    time.Time          // about the service's time of the answer; zero if no call was made
+}
+
+// Buffer holds the answer that a page refers to. The zero value is ready to use, for one page
+// after the other.
+type Buffer struct {
+	body    bytes.Buffer
+	decoder ddbstream.Decoder
+}
+
+// keepBody is the largest capacity of a body that is reused.
+const keepBody = 4 << 20
+
+// Release drops the page, and memory beyond a usual page's.
+func (b *Buffer) Release() {
+	b.decoder.Release()
+	if b.body.Cap() > keepBody {
+		b.body = bytes.Buffer{}
+	}
+}
+
+// getRecords calls GetRecords. The returned time is about the service's time of the answer.
+func (s *ShardStream) getRecords(ctx context.Context, iterator string, limit int, b *Buffer) (*ddbstream.Batch, time.Time, error) {
+	b.body.Reset()
+	sent, most := time.Now(), int32(limit)
+	out, err := s.client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: &iterator, Limit: &most}, once, raw(&b.body))
+	if err != nil {
+		return nil, sent, err
+	}
+	s.Clock.observe(out.ResultMetadata, sent)
+	batch, err := b.decoder.Decode(b.body.Bytes())
+	if err != nil {
+		return nil, sent, fmt.Errorf("%w: %w", errGarbage, err)
+	}
+	s.observeTimes(batch.Records)
+	return batch, madeAt(out.ResultMetadata, sent), nil
+}
+
+// madeAt returns the answer's time if it is between the call's and now, and otherwise the call's.
+func madeAt(answer middleware.Metadata, sent time.Time) time.Time {
+	if date, ok := awsmiddleware.GetServerTime(answer); ok && date.After(sent) && date.Before(time.Now()) {
+		return date
+	}
+	return sent
+}
+
+// raw gives the body of an answer to the caller, and an empty object to the SDK in its place.
+// The SDK would make maps of all attributes, which takes many times as long as counting them.
+// The SDK reads errors.
+func raw(body *bytes.Buffer) func(*dynamodbstreams.Options) {
+	takeBody := middleware.DeserializeMiddlewareFunc("RawBody", func(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (middleware.DeserializeOutput, middleware.Metadata, error) {
+		out, metadata, err := next.HandleDeserialize(ctx, in)
+		response, ok := out.RawResponse.(*smithyhttp.Response)
+		if err != nil || !ok || response.StatusCode != http.StatusOK {
+			return out, metadata, err
+		}
+		_, err = body.ReadFrom(io.LimitReader(response.Body, maxBody+1))
+		if err == nil && body.Len() > maxBody {
+			err = fmt.Errorf("an answer of GetRecords has more than %d bytes", maxBody)
+		}
+		response.Body.Close()
+		response.Body = io.NopCloser(strings.NewReader("{}"))
+		return out, metadata, err
+	})
+	return func(o *dynamodbstreams.Options) {
+		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
+			return stack.Deserialize.Add(takeBody, middleware.After) // next to the transport
+		})
+	}
+}
+
+// Real returns the records that DynamoDB would have written, in the same memory. DynamoDB Local
+// also writes a record, without an image, when a delete finds no item because another delete of
+// the item came first.
+func (s *ShardStream) Real(records []ddbstream.Record) []ddbstream.Record {
+	olds := s.view == types.StreamViewTypeNewAndOldImages || s.view == types.StreamViewTypeOldImage
+	if !olds {
+		return records
+	}
+	kept := records[:0]
+	for _, record := range records {
+		if record.Name != ddbstream.Remove || record.Old.Present() {
+			kept = append(kept, record)
+		}
+	}
+	return kept
+}

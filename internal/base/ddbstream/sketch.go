@@ -1,0 +1,159 @@
+package ddbstream
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// SketchLimits bound a sketch.
+type SketchLimits struct {
+	Entries int // keys at one time; at least 1
+	Bytes   int // the keys' bytes and [SketchEntryBytes] for each; one key always fits
+}
+
+// SketchEntryBytes is an entry's overhead in [SketchLimits], in bytes.
+const SketchEntryBytes = 56
+
+// SketchEntry is a key with the bounds of its weight.
+type SketchEntry struct {
+	Key   string
+	Count uint64 // upper bound of the key's weight
+	Err   uint64 // how much of Count may be other keys' weight, at most
+
+	// Peak is the largest weight in one second, and PeakSecond the first such second. Seconds
+	// are expected in ascending order. Weight for an earlier second counts only if that is the
+	// peak second. So Peak is a lower bound; with seconds in order and an Err of 0 it is exact.
+	Peak       uint64
+	PeakSecond int64
+
+	Second       int64  // the newest second
+	SecondWeight uint64 // the weight in that second
+
+	// Adds is the number of calls of Add that make up Low, so that Low/Adds is their mean
+	// weight. It is 0 if unknown.
+	Adds uint64
+}
+
+// Low returns the certified lower bound of the key's weight.
+func (e *SketchEntry) Low() uint64 { return e.Count - e.Err }
+
+// Sketch adds up weights by key, in memory that is bounded in bytes as well as in entries. It is the Space-Saving
+// algorithm with weights: see Metwally, Agrawal and El Abbadi, "Efficient computation of frequent and top-k elements in
+// data streams", 2005. A key's true weight is never below Low and never above Count. Both are equal until the first key
+// is evicted. A Sketch is deterministic, and not safe for concurrent use.
+type Sketch struct {
+	limits SketchLimits
+	total  uint64
+	floor  uint64
+	entries
+}
+
+// NewSketch returns an empty sketch. It holds at least one entry, whatever the limits.
+func NewSketch(limits SketchLimits) *Sketch {
+	limits.Entries = max(limits.Entries, 1)
+	return &Sketch{limits: limits, entries: entries{index: make(map[string]int)}}
+}
+
+// Total returns the sum of all weights added.
+func (s *Sketch) Total() uint64 { return s.total }
+
+// Floor returns the largest weight that a key without an entry can have. It is 0 until the first eviction. With keys of
+// at most b bytes it is at most Total/(min(Entries, Bytes/(b+EntryBytes)) - 1).
+func (s *Sketch) Floor() uint64 { return s.floor }
+
+// Len returns the number of entries.
+func (s *Sketch) Len() int { return len(s.heap) }
+
+// Bytes returns the size of the entries as [SketchLimits] counts it.
+func (s *Sketch) Bytes() int { return s.bytes }
+
+// Add adds weight to a key in a second, such as a Unix second. The sketch copies a key that it
+// has no entry for. A weight of 0 does nothing.
+func (s *Sketch) Add(key string, weight uint64, second int64) {
+	if weight == 0 {
+		return
+	}
+	if id, ok := s.index[key]; ok {
+		s.addToEntry(id, weight, second)
+		return
+	}
+	s.insert(strings.Clone(key), weight, second)
+}
+
+// AddBytes is Add for a key in a buffer that the caller may reuse. It allocates only for a key
+// that the sketch has no entry for.
+func (s *Sketch) AddBytes(key []byte, weight uint64, second int64) {
+	if weight == 0 {
+		return
+	}
+	if id, ok := s.index[string(key)]; ok { // this conversion does not allocate
+		s.addToEntry(id, weight, second)
+		return
+	}
+	s.insert(string(key), weight, second)
+}
+
+func (s *Sketch) addToEntry(id int, weight uint64, second int64) {
+	s.total += weight
+	e := &s.slots[id]
+	e.Count += weight
+	if e.Adds > 0 {
+		e.Adds++
+	}
+	e.addSecond(weight, second)
+	s.heap[e.at].count = e.Count
+	s.down(e.at)
+}
+
+// insert adds an entry for a new key.
+func (s *Sketch) insert(key string, weight uint64, second int64) {
+	s.total += weight
+	s.evict(1, entryBytes(key))
+	e := SketchEntry{Key: key, Count: s.floor + weight, Err: s.floor, Adds: 1}
+	e.Second, e.SecondWeight, e.PeakSecond, e.Peak = second, weight, second, weight
+	s.push(e)
+}
+
+// addSecond adds weight to the newest second or to the peak.
+func (e *SketchEntry) addSecond(weight uint64, second int64) {
+	switch {
+	case second > e.Second:
+		e.Second, e.SecondWeight = second, weight
+	case second == e.Second:
+		e.SecondWeight += weight
+	case second == e.PeakSecond:
+		e.Peak += weight
+		return
+	default:
+		return
+	}
+	if second == e.PeakSecond || e.SecondWeight > e.Peak {
+		e.Peak, e.PeakSecond = e.SecondWeight, second
+	}
+}
+
+// entryBytes returns the size of an entry as [SketchLimits] counts it.
+func entryBytes(key string) int { return len(key) + SketchEntryBytes }
+
+// evict removes the lightest entries until so many new entries and bytes fit. The last removed entry sets the floor. No
+// count is below an earlier floor, so the floor never falls.
+func (s *Sketch) evict(entries, bytes int) {
+	for len(s.heap) > 0 && (len(s.heap)+entries > s.limits.Entries || s.bytes+bytes > s.limits.Bytes) {
+		s.floor = s.heap[0].count
+		s.pop()
+	}
+}
+
+// Top returns the n entries with the highest lower bounds, or all if n is greater. They are in
+// descending order of the bounds, then in ascending order of keys.
+func (s *Sketch) Top(n int) []SketchEntry {
+	top := make([]SketchEntry, len(s.heap))
+	for i, n := range s.heap {
+		top[i] = s.slots[n.slot].SketchEntry
+	}
+	slices.SortFunc(top, func(a, b SketchEntry) int {
+		return cmp.Or(cmp.Compare(b.Low(), a.Low()), strings.Compare(a.Key, b.Key))
+	})
+	return top[:min(max(n, 0), len(top))]
+}

@@ -1,0 +1,72 @@
+package display
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"time"
+)
+
+// Time is a time whose JSON is RFC 3339 in UTC with milliseconds.
+type Time struct{ time.Time }
+
+// String returns the time as JSON has it, without quotes.
+func (t Time) String() string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// MarshalJSON implements [json.Marshaler].
+func (t Time) MarshalJSON() ([]byte, error) { return []byte(`"` + t.String() + `"`), nil }
+
+// Duration is a duration whose JSON is text such as 10s or 1h30m.
+type Duration time.Duration
+
+// String returns the duration without units that are zero: 1m, where Go writes 1m0s.
+func (d Duration) String() string {
+	text := time.Duration(d).String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
+}
+
+// MarshalText implements [encoding.TextMarshaler].
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (d *Duration) UnmarshalText(text []byte) error {
+	parsed, err := ParseDuration(string(text))
+	*d = Duration(parsed)
+	return err
+}
+
+// ParseAny is [ParseDuration] in the form of package env's parsers.
+func ParseAny(text string) (any, error) { return ParseDuration(text) }
+
+var errDuration = errors.New("want a duration such as 90s, 1h30m, 7d or 1d12h")
+
+// ParseDuration parses a duration in Go's form, which may begin with days of 24 hours: 7d, 1d12h.
+func ParseDuration(text string) (time.Duration, error) {
+	number, rest, inDays := strings.Cut(text, "d")
+	if !inDays {
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			return 0, errDuration
+		}
+		return d, nil
+	}
+	bare := strings.TrimLeft(number, "+-")
+	hours, err := time.ParseDuration(number + "h")
+	if err != nil || strings.Trim(bare, "0123456789.") != "" || hours.Abs() > math.MaxInt64/24 {
+		return 0, errDuration
+	}
+	days := 24 * hours
+	if rest == "" {
+		return days, nil
+	}
+	more, err := time.ParseDuration(number[:len(number)-len(bare)] + rest)
+	if sum := days + more; err == nil && (sum < 0) == (days < 0 || more < 0) {
+		return sum, nil
+	}
+	return 0, errDuration
+}

@@ -1,0 +1,58 @@
+package display
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+)
+
+// Style says how keys are named.
+type Style string
+
+// Styles.
+const (
+	Plain   Style = "plain"
+	Hashed  Style = "hashed" // by pseudonyms
+	Unnamed Style = "off"
+)
+
+// Valid reports whether the style exists.
+func (s Style) Valid() bool { return s == Plain || s == Hashed || s == Unnamed }
+
+// Shown returns a key's name in this style: "" for Unnamed.
+func (s Style) Shown(name string) string {
+	switch s {
+	case Plain:
+		return name
+	case Hashed:
+		return Pseudonym(name)
+	}
+	return ""
+}
+
+// Pseudonym returns a key's pseudonym: the first 16 hexadecimal digits of its name's SHA-256. A
+// guessed name can be checked against it.
+func Pseudonym(name string) string {
+	digest := sha256.Sum256([]byte(name))
+	return hex.EncodeToString(digest[:8])
+}
+
+// Several returns a number of things, such as 1 throttle, 2 throttles or 3 summaries.
+func Several(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	if strings.HasSuffix(noun, "ry") {
+		noun = strings.TrimSuffix(noun, "y") + "ie"
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Are returns a number of things as the subject of a sentence: "1 throttle is", "2 throttles are".
+func Are(n int, noun string) string {
+	if n == 1 {
+		return Several(n, noun) + " is"
+	}
+	return Several(n, noun) + " are"
+}

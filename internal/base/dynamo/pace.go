@@ -1,0 +1,51 @@
+package dynamo
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Pace limits the read or write units a second of all its users together. It is safe for concurrent
+// use.
+type Pace struct {
+	rate int
+
+	mu   sync.Mutex
+	paid time.Time // the end of the time that the spent units take at the rate
+}
+
+// NewPace returns a Pace of perSecond units a second. It uses this machine's clock.
+func NewPace(perSecond int) *Pace { return &Pace{rate: perSecond} }
+
+// Spend waits until the units that a call consumed, and those of others, fit the rate. It returns
+// an error if ctx ends first.
+func (p *Pace) Spend(ctx context.Context, used *types.ConsumedCapacity) error {
+	return WaitFor(ctx, p.spend(used, time.Now()))
+}
+
+func (p *Pace) spend(used *types.ConsumedCapacity, now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now.After(p.paid) {
+		p.paid = now
+	}
+	p.paid = p.paid.Add(ReadTime(used, p.rate))
+	return p.paid.Sub(now)
+}
+
+// ReadTime returns how long consumed units last at perSecond units a second; 0 if used is unknown.
+func ReadTime(used *types.ConsumedCapacity, perSecond int) time.Duration {
+	if used == nil || used.CapacityUnits == nil {
+		return 0
+	}
+	return time.Duration(*used.CapacityUnits / float64(perSecond) * float64(time.Second))
+}
+
+// WaitFor waits for d. It returns an error if ctx ends first.
+func WaitFor(ctx context.Context, d time.Duration) error {
+	Pause(ctx, d)
+	return ctx.Err()
+}

@@ -1,0 +1,79 @@
+package dynamo
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/pkg/shard/client"
+)
+
+// ScanUnits is the default limit of a scan in RCU/s. A partition has 3,000 RCU/s, and four segments
+// are read at a time. So a scan leaves each partition at least two thirds, even if one has all the
+// items.
+const ScanUnits = 1000
+
+const (
+	segments  = 4   // of a table, read at a time
+	pageItems = 500 // most items of a page, so that a page alone doesn't consume too many units
+)
+
+// Scanner scans tables. All of its scans together stay within one rate. It is safe for concurrent
+// use.
+type Scanner struct {
+	client client.Scanner
+	pace   *Pace
+}
+
+// NewScanner returns a Scanner that reads at most readUnits RCU/s. It uses this machine's clock.
+func NewScanner(client client.Scanner, readUnits int) *Scanner {
+	return &Scanner{client, NewPace(readUnits)}
+}
+
+// Table calls seen, from several goroutines, for each page of a table, with these attributes of its
+// items. It stops at an error of seen.
+func (s *Scanner) Table(ctx context.Context, table, attributes string, seen func([]map[string]types.AttributeValue) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for n := range segments {
+		group.Go(func() error {
+			if err := s.segment(ctx, table, attributes, int32(n), seen); err != nil {
+				return fmt.Errorf("scanning table %s: %w", table, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+func (s *Scanner) segment(ctx context.Context, table, attributes string, n int32, seen func([]map[string]types.AttributeValue) error) error {
+	names := map[string]string{} // some are reserved words
+	var projection []string
+	for i, name := range strings.Split(attributes, ", ") {
+		placeholder := "#a" + strconv.Itoa(i)
+		names[placeholder], projection = name, append(projection, placeholder)
+	}
+	in := &dynamodb.ScanInput{
+		TableName: &table, ConsistentRead: aws.Bool(true),
+		ProjectionExpression: aws.String(strings.Join(projection, ", ")), ExpressionAttributeNames: names,
+		Segment: &n, TotalSegments: aws.Int32(segments), Limit: aws.Int32(pageItems),
+		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
+	}
+	for page, err := range ScanPages(ctx, s.client, in) {
+		if err != nil {
+			return err
+		}
+		if err := seen(page.Items); err != nil {
+			return err
+		}
+		if err := s.pace.Spend(ctx, page.ConsumedCapacity); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+package heat
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+)
+
+// feed iterates over the windows of one partition, in order of time.
+type feed struct {
+	pk       string
+	next     func() (*dynamodb.QueryOutput, error, bool)
+	from, to time.Time
+	list     []*storedWindow // windows of the pages that were read
+	reached  time.Time       // later pages have no window before reached
+	done     bool            // there is no later page
+	undated  []error         // errors of items without a time
+
+	every time.Duration // length of folded items; 0 for items of stream shards
+	due   time.Time     // start of the next folded item
+}
+
+// storedWindow is a window's item, or the error of an unreadable item.
+type storedWindow struct {
+	start time.Time
+	item  Item
+	err   error
+	rest  *Decoder      // of the stored item's later windows
+	every time.Duration // with an error: length of the folded item
+}
+
+// fillBuffer reads pages until the first window is certainly the partition's next one.
+func (f *feed) fillBuffer() error {
+	for !f.done && (len(f.list) == 0 || !f.list[0].start.Before(f.reached)) {
+		page, err, more := f.next()
+		if !more {
+			f.done = true
+			f.expect(f.to)
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("heat: reading items of %q: %w", f.pk, err)
+		}
+		for _, attributes := range page.Items {
+			f.addItem(attributes)
+		}
+	}
+	return nil
+}
+
+// expect inserts faults for the folded items that are due before a time, and are missing.
+func (f *feed) expect(before time.Time) {
+	for ; f.every > 0 && f.due.Before(before); f.due = f.due.Add(f.every) {
+		f.insertFault(f.due, fmt.Errorf("the item of %s %w: it is missing", f.due.Format(time.RFC3339), ErrIncomplete))
+	}
+}
+
+// addItem inserts the first windows of a stored item.
+func (f *feed) addItem(attributes dynamo.Item) {
+	start, ok := Start(attributes)
+	tables, incomplete, err := Open(attributes)
+	if ok {
+		f.reached = start
+		f.expect(start)
+		f.due = start.Add(f.every)
+	}
+	if incomplete && err == nil {
+		f.insertFault(start, fmt.Errorf("the item of %s %w", start.Format(time.RFC3339), ErrIncomplete))
+	}
+	switch {
+	case err == nil:
+		for _, windows := range tables {
+			f.insertNext(windows)
+		}
+	case ok:
+		f.insertFault(start, err)
+	default:
+		f.undated = append(f.undated, fmt.Errorf("partition %q: no time in the sort key: %v", f.pk, err)) // %v hides ErrVersion, which readers ignore
+	}
+}
+
+// pop removes the first window, and inserts the next window of the same stored item.
+func (f *feed) pop() {
+	rest := f.list[0].rest
+	f.list = f.list[1:]
+	if rest != nil {
+		f.insertNext(rest)
+	}
+}
+
+// insertNext inserts the stored item's next window in the feed's time range, if there is one.
+func (f *feed) insertNext(windows *Decoder) {
+	for windows.More() {
+		item, err := windows.Next()
+		switch {
+		case err != nil:
+			f.insertFault(item.Start, err)
+			return
+		case !item.Start.Before(f.to):
+			return
+		case !item.Start.Before(f.from):
+			f.insert(&storedWindow{start: item.Start, item: item, rest: windows})
+			return
+		}
+	}
+}
+
+func (f *feed) insertFault(start time.Time, err error) {
+	f.insert(&storedWindow{start: later(start, f.from), err: fmt.Errorf("partition %q: %w", f.pk, err), every: f.every})
+}
+
+func (f *feed) insert(r *storedWindow) {
+	at, _ := slices.BinarySearchFunc(f.list, r.start, func(r *storedWindow, start time.Time) int {
+		if r.start.After(start) {
+			return 1
+		}
+		return -1
+	})
+	f.list = slices.Insert(f.list, at, r)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// nextWindow removes the earliest window from the feeds. It returns the zero window if they are empty.
+func nextWindow(feeds []*feed) (w Window, err error) {
+	var group errgroup.Group
+	for _, f := range feeds {
+		group.Go(f.fillBuffer)
+	}
+	if err := group.Wait(); err != nil {
+		return w, err
+	}
+	for _, f := range feeds {
+		if len(f.undated) > 0 {
+			w, f.undated = Window{Start: f.to, Unreadable: f.undated}, nil
+			return w, nil
+		}
+		if len(f.list) > 0 && (w.Start.IsZero() || f.list[0].start.Before(w.Start)) {
+			w.Start = f.list[0].start
+		}
+	}
+	for _, f := range feeds {
+		for len(f.list) > 0 && f.list[0].start.Equal(w.Start) {
+			if f.list[0].err != nil {
+				w.Unreadable = append(w.Unreadable, f.list[0].err)
+				w.Length = max(w.Length, f.list[0].every)
+			} else {
+				w.Items = append(w.Items, f.list[0].item)
+			}
+			f.pop()
+			if err := f.fillBuffer(); err != nil { // a page may end within the window
+				return w, err
+			}
+		}
+	}
+	return w, nil
+}

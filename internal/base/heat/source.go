@@ -1,0 +1,81 @@
+package heat
+
+import (
+	"errors"
+	"log/slog"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/ddbstream"
+	"github.com/hotshard/hotshard/internal/base/schema"
+)
+
+// CountSource is the table whose stream is counted.
+type CountSource struct {
+	Table        string
+	PartitionKey string // its attribute; of type S, N or B
+	SortKey      string // "" for none
+
+	// Indexes are the table's indexes. A local index has no name, since its writes are on the table's own partitions.
+	Indexes []ddbstream.Index
+
+	// Replicas are the other Regions of a global table. Their writes are in this stream too, and a stream shard then
+	// takes one reader.
+	Replicas []string
+
+	// Own is the hotshard table that it is: its keys are parsed, and shard counts follow its load. It is "" for any
+	// other table, which only gets a report with advice.
+	Own schema.StreamTable
+}
+
+// OwnSource returns the source of one of hotshard's tables.
+func OwnSource(names schema.Names, own schema.StreamTable) CountSource {
+	source := CountSource{Table: names.Table(own), PartitionKey: schema.PK, SortKey: schema.SK, Own: own}
+	for _, t := range schema.Tables(names) {
+		if t.Name != source.Table {
+			continue
+		}
+		for _, x := range t.Indexes {
+			source.Indexes = append(source.Indexes, ddbstream.NewIndex(
+				x.Name, []string{x.PartitionKey}, []string{x.SortKey}, []string{schema.PK, schema.SK}, x.Include,
+			))
+		}
+	}
+	return source
+}
+
+// DescribeSource returns the source for a table's description, or an error if the table has no stream.
+func DescribeSource(table *types.TableDescription) (s CountSource, err error) {
+	if table == nil || table.StreamSpecification == nil || !aws.ToBool(table.StreamSpecification.StreamEnabled) {
+		return s, errors.New("it has no stream")
+	}
+	s.Table = aws.ToString(table.TableName)
+	for _, k := range table.KeySchema {
+		if k.KeyType == types.KeyTypeHash {
+			s.PartitionKey = aws.ToString(k.AttributeName)
+		} else {
+			s.SortKey = aws.ToString(k.AttributeName)
+		}
+	}
+	if s.PartitionKey == "" {
+		return s, errors.New("its description has no partition key")
+	}
+	for _, x := range table.GlobalSecondaryIndexes {
+		s.Indexes = append(s.Indexes, ddbstream.DescribeIndex(aws.ToString(x.IndexName), table.KeySchema, x.KeySchema, x.Projection))
+	}
+	for _, x := range table.LocalSecondaryIndexes {
+		s.Indexes = append(s.Indexes, ddbstream.DescribeIndex("", table.KeySchema, x.KeySchema, x.Projection))
+	}
+	for _, r := range table.Replicas {
+		s.Replicas = append(s.Replicas, aws.ToString(r.RegionName))
+	}
+	return s, nil
+}
+
+// Warn logs which writes are not counted, or only in part.
+func (s CountSource) Warn(log *slog.Logger) {
+	if len(s.Replicas) > 0 {
+		log.Warn("this is a global table: writes of other Regions are counted here as well, and nothing else may read its stream", "table", s.Table, "replicas", s.Replicas)
+	}
+}

@@ -1,0 +1,80 @@
+package heat
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/ddbstream"
+	"github.com/hotshard/hotshard/internal/base/schema"
+)
+
+// The keys of the window's state: its version, and in base64 the fields that [WindowCounter.code] lists.
+const (
+	stateVersion = "1"
+	versionField = "v"
+	windowField  = "window"
+)
+
+// State returns the window's state for the next delivery. It is deterministic: a batch that is
+// redelivered with the same state results in the same state.
+func (w *WindowCounter) State() map[string]string {
+	table, indexes := string(w.table.AppendBinary(nil)), string(w.indexes.AppendBinary(nil))
+	text, _ := json.Marshal(w.indexUnits) // in order of names
+	units := string(text)
+	var c schema.Packer
+	w.code(&c, &table, &indexes, &units)
+	return map[string]string{versionField: stateVersion, windowField: base64.StdEncoding.EncodeToString(c.Bytes)}
+}
+
+// code encodes or decodes the window. Its sketches are encoded already, and the units of its indexes are JSON.
+func (w *WindowCounter) code(c *schema.Packer, table, indexes, units *string) {
+	start, length, incomplete := w.Start.UnixMilli(), w.Length.Milliseconds(), int64(0)
+	if w.Incomplete {
+		incomplete = 1
+	}
+	c.Int(&start)
+	c.Int(&length)
+	c.Int(&incomplete)
+	c.Uint(&w.Records)
+	for _, text := range []*string{&w.first, &w.last, table, indexes, units} {
+		c.Text(text)
+	}
+	w.Start, w.Length, w.Incomplete = time.UnixMilli(start).UTC(), time.Duration(length)*time.Millisecond, incomplete != 0
+}
+
+// ResumeWindow decodes a state. It must be of a window of this length that starts at from or later and ends at to or before.
+func ResumeWindow(state map[string]string, from, to time.Time, length time.Duration, topK int) (*WindowCounter, error) {
+	if v := state[versionField]; v != stateVersion {
+		return nil, fmt.Errorf("count: window state: version %.20q is not known", v)
+	}
+	w, err := resume(state[windowField], topK)
+	if err == nil && (w.Length != length || w.Start.Before(from) || w.Start.Add(length).After(to)) {
+		err = errors.New("it is of another window")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("count: window state: %w", err)
+	}
+	return w, nil
+}
+
+func resume(text string, topK int) (*WindowCounter, error) {
+	b, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil, err
+	}
+	w, c := NewWindowCounter(time.Time{}, 0, topK), schema.Packer{From: &schema.Unpacker{Left: b}}
+	var table, indexes, units string
+	if w.code(&c, &table, &indexes, &units); c.From.Err != nil {
+		return nil, c.From.Err
+	}
+	if w.table, err = ddbstream.DecodeSketch([]byte(table), limits(topK)); err != nil {
+		return nil, err
+	}
+	if w.indexes, err = ddbstream.DecodeSketch([]byte(indexes), indexLimits(topK)); err != nil {
+		return nil, fmt.Errorf("indexes: %w", err)
+	}
+	return w, json.Unmarshal([]byte(units), &w.indexUnits)
+}

@@ -1,0 +1,191 @@
+package heat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/pkg/shard/client"
+)
+
+// WindowReader reads the heat table. It is a [heat.Source]. Consistent selects consistent reads.
+type WindowReader struct {
+	Client     client.Querier
+	Table      string
+	Consistent bool
+}
+
+// Which series each span of time is read from.
+var (
+	full    = []Series{Prompt, Late}
+	prompt  = []Series{Prompt}
+	minutes = []Series{Minutes, Late}
+	blocks  = []Series{Blocks}
+)
+
+// All iterates over the items of all stream shards, of the windows that start at from or later and before to, in order
+// of time. Only some pages of an hour are in memory. It ends after an error.
+func (r WindowReader) All(ctx context.Context, from, to time.Time) iter.Seq2[Window, error] {
+	return func(yield func(Window, error) bool) {
+		p, err := r.Progress(ctx)
+		if err != nil {
+			yield(Window{}, err)
+			return
+		}
+		r.read(ctx, windowSpan{full, from, to}, p)(yield)
+	}
+}
+
+// Alone is [WindowReader.All] without items of several windows (see [heat.MaxHold]) that begin before from.
+func (r WindowReader) Alone(ctx context.Context, from, to time.Time) iter.Seq2[Window, error] {
+	return r.read(ctx, windowSpan{full, from, to}, Progress{Held: NeverHeld})
+}
+
+// Prompt is [WindowReader.All] without late items, given the progress.
+func (r WindowReader) Prompt(ctx context.Context, p Progress, from, to time.Time) iter.Seq2[Window, error] {
+	return r.read(ctx, windowSpan{prompt, from, to}, p)
+}
+
+// Folded iterates over the windows of minutes, with the late items of these windows folded into them.
+func (r WindowReader) Folded(ctx context.Context, p Progress, from, to time.Time) iter.Seq2[Window, error] {
+	return r.read(ctx, windowSpan{minutes, from, to}, p)
+}
+
+// Windows implements [heat.Source]. It reads blocks if the step allows it, minutes and late items since the last block,
+// and items of stream shards since the last minute: normally the last two minutes. A minute or block that is missing is
+// a window with an unreadable item.
+func (r WindowReader) Windows(ctx context.Context, from, to time.Time, step time.Duration) iter.Seq2[Window, error] {
+	return func(yield func(Window, error) bool) {
+		progress, err := r.Progress(ctx)
+		if err != nil {
+			yield(Window{}, err)
+			return
+		}
+		for _, s := range cover(from, to, step, progress) {
+			for window, err := range r.read(ctx, s, progress) {
+				if !yield(window, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// windowSpan is a time range to read from some series.
+type windowSpan struct {
+	of       []Series
+	from, to time.Time
+}
+
+// cover divides a time range into spans to read, in order.
+func cover(from, to time.Time, step time.Duration, p Progress) (spans []windowSpan) {
+	within := func(t time.Time) time.Time { return earlier(later(t, from), to) }
+	add := func(of []Series, from, to time.Time) {
+		if from.Before(to) {
+			spans = append(spans, windowSpan{of, from, to})
+		}
+	}
+	length := Blocks.Length()
+	first := within(p.From)
+	last := later(first, within(p.To))
+	begin, end := first.Add(length-1).Truncate(length), earlier(p.Blocks, last).Truncate(length)
+	if step < length || !begin.Before(end) {
+		begin, end = last, last
+	}
+	add(full, from, first)
+	add(minutes, first, begin)
+	add(blocks, begin, end)
+	add(minutes, end, last)
+	add(full, last, to)
+	return spans
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// Progress returns how far heat is folded. It is zero if nothing is, or if another release wrote it.
+func (r WindowReader) Progress(ctx context.Context) (p Progress, err error) {
+	for item, err := range dynamo.Items(ctx, r.Client, r.Query(ProgressPartition, schema.SoleSK, schema.SoleSK)) {
+		if err != nil {
+			return p, fmt.Errorf("heat: reading the progress of the folds: %w", err)
+		}
+		if p, err = ParseProgress(item); errors.Is(err, ErrVersion) {
+			return Progress{}, nil
+		}
+		return p, err
+	}
+	return p, nil
+}
+
+// Query returns the query for the items of one partition, with sort keys from low to high.
+func (r WindowReader) Query(pk, low, high string) *dynamodb.QueryInput {
+	return &dynamodb.QueryInput{
+		TableName:              &r.Table,
+		ConsistentRead:         &r.Consistent,
+		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
+		ExpressionAttributeValues: dynamo.Item{
+			":pk": dynamo.String(pk), ":low": dynamo.String(low), ":high": dynamo.String(high),
+		},
+	}
+}
+
+// read iterates over the windows of a span, in order of time. It reads the partitions of each hour or day concurrently.
+func (r WindowReader) read(ctx context.Context, s windowSpan, p Progress) iter.Seq2[Window, error] {
+	return func(yield func(Window, error) bool) {
+		for s.from.Before(s.to) {
+			part := s
+			_, end := s.of[0].Partitions(s.from)
+			part.to = earlier(s.to, end)
+			if !r.readTogether(ctx, part, p, yield) {
+				return
+			}
+			s.from = part.to
+		}
+	}
+}
+
+// readTogether yields the windows of a span in an hour or day, merged by time. It holds about a page of each partition
+// in memory. It returns false if the iteration must end.
+func (r WindowReader) readTogether(ctx context.Context, s windowSpan, p Progress, yield func(Window, error) bool) bool {
+	var feeds []*feed
+	for _, series := range s.of {
+		f := feed{from: s.from, to: s.to, every: series.Length(), due: p.HeldSince(s.from)}
+		if f.every > 0 {
+			f.due = AlignDown(s.from, f.every)
+		}
+		low, high := SortBounds(f.due, s.to) // an item with several windows has the first one's sort key
+		partitions, _ := series.Partitions(s.from)
+		for _, pk := range partitions {
+			next, stop := iter.Pull2(dynamo.Pages(ctx, r.Client, r.Query(pk, low, high)))
+			defer stop()
+			of := f
+			of.pk, of.next = pk, next
+			feeds = append(feeds, &of)
+		}
+	}
+	for {
+		window, err := nextWindow(feeds)
+		if err == nil && window.Start.IsZero() {
+			return true
+		}
+		late := func(it Item) bool { return it.Base == 0 }
+		if feeds[0].every > 0 && slices.ContainsFunc(window.Items, late) {
+			window.Items = FoldAll(window.Items, window.Start, 0)
+		}
+		if !yield(window, err) || err != nil {
+			return false
+		}
+	}
+}

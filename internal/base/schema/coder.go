@@ -1,0 +1,36 @@
+package schema
+
+import "encoding/binary"
+
+// Packer encodes values or decodes them, so that a form lists its fields once for both directions.
+type Packer struct {
+	Bytes []byte    // the encoded values
+	From  *Unpacker // the values to decode; nil to encode
+}
+
+// Uint encodes or decodes a number as AppendUvarint does.
+func (c *Packer) Uint(n *uint64) {
+	if c.From != nil {
+		*n = c.From.Uint()
+		return
+	}
+	c.Bytes = binary.AppendUvarint(c.Bytes, *n)
+}
+
+// Int encodes or decodes a number as AppendVarint does.
+func (c *Packer) Int(n *int64) {
+	if c.From != nil {
+		*n = c.From.Int()
+		return
+	}
+	c.Bytes = binary.AppendVarint(c.Bytes, *n)
+}
+
+// Text encodes or decodes a text as AppendText does.
+func (c *Packer) Text(text *string) {
+	if c.From != nil {
+		*text = c.From.Text()
+		return
+	}
+	c.Bytes = AppendText(c.Bytes, *text)
+}

@@ -1,0 +1,165 @@
+package schema
+
+import (
+	"slices"
+	"strings"
+)
+
+// Kind is the kind of a base key, as callers name it.
+type Kind string
+
+// The kinds.
+const (
+	Counter Kind = "counter"
+	Event   Kind = "entity" // callers name the entity that the events are of
+	Board   Kind = "board"
+	Session Kind = "sessions"
+	Limit   Kind = "limit"
+)
+
+// Traits are what differs between kinds.
+type Traits struct {
+	Kind Kind
+
+	// StreamTable is the table that has the kind's items, with their probes and stream markers.
+	Table StreamTable
+
+	// Prefix begins the partition keys of the kind's items, in its table, the rollups table and the
+	// index. It is also the first part of the base key's sort key in the shard map.
+	Prefix string
+
+	// Index is the index of the table whose partition keys are the write shards. It is "" for a kind
+	// whose write shards are partition keys of the table itself.
+	Index string
+
+	// Bucket is the time bucket in a partition key, between the name and the write shard.
+	Bucket Bucket
+
+	// Placement is how a write finds its write shard.
+	Placement Placement
+
+	// PlacedBy is, in the plural, what a write's write shard is calculated from. It is "" with random placement.
+	PlacedBy string
+
+	// LargeSteps means that a key grows in few, large steps, although a write may use any write shard.
+	LargeSteps bool
+
+	// Timeless means that no item's write shard depends on a past shard count. The shard map then
+	// keeps only the newest changes.
+	Timeless bool
+
+	// Divides means that the write shards divide a quota. A waiting hit must not refresh its shard count, because then
+	// more hits would transfer quota at the same time.
+	Divides bool
+
+	// Summary is what the kind's stream records fold into. Checks compare it with the items.
+	Summary Summary
+
+	// FoldedSK is the only sort key of items that fold into summaries. "" means any.
+	FoldedSK string
+}
+
+// StreamTable is a table with a stream that has the items of kinds. The shard map notes the number of its
+// partitions under this text.
+type StreamTable = string
+
+// The tables. Items that belong to no kind, such as the markers of keyed calls, are in Items. Events have a table of
+// their own, because only they pile up, and would split the stream of all kinds.
+const (
+	ItemsTable  StreamTable = "items"
+	EventsTable StreamTable = "events"
+)
+
+// StreamTables returns the tables.
+func StreamTables() []StreamTable { return []StreamTable{ItemsTable, EventsTable} }
+
+// Bucket is a time bucket in a partition key. It determines over how many partition keys the writes of a short time are
+// spread.
+type Bucket string
+
+// The time buckets.
+const (
+	NoBucket     Bucket = ""
+	DayBucket    Bucket = "day"    // of an event's own time, UTC
+	PeriodBucket Bucket = "period" // all time, a day or an ISO week; all three may be written at a time
+	WindowBucket Bucket = "window" // of a limit, whose length the caller chooses
+)
+
+// Placement is how a write finds its write shard, and with that how a larger count takes effect.
+type Placement int
+
+// The placements.
+const (
+	RandomPlacement  Placement = iota // any write shard may be used, so the newest count is in force at once
+	TimedPlacement                    // calculated from the count in force at the item's time
+	IndexedPlacement                  // calculated from the newest count: an item moves with its next write
+)
+
+// Summary is the form of a kind's summaries in the rollups table.
+type Summary string
+
+// The forms of summaries.
+const (
+	NoSummary      Summary = ""
+	PartialSummary Summary = "partials" // the newest state of each write shard but 0, 64 to an item
+	RollupSummary  Summary = "rollups"  // measures of an hour or a day, a fragment for each stream shard
+	RankingSummary Summary = "ranking"  // the top of a period, and a histogram in fragments
+)
+
+// traits has a row for each kind, in the order in which the API's document lists the kinds.
+var traits = []Traits{
+	{
+		Kind: Counter, Table: ItemsTable, Prefix: "C#", Placement: RandomPlacement, Timeless: true,
+		// Write shard 0 has another sort key: a counter that never grew is its own summary.
+		Summary: PartialSummary, FoldedSK: "+",
+	},
+	{
+		Kind: Event, Table: EventsTable, Prefix: "E#", Bucket: DayBucket, Placement: TimedPlacement, PlacedBy: "event ids",
+		Summary: RollupSummary,
+	},
+	{
+		Kind: Board, Table: ItemsTable, Prefix: "L#", Index: "by_rank", Bucket: PeriodBucket, Placement: IndexedPlacement, PlacedBy: "players", Timeless: true,
+		Summary: RankingSummary,
+	},
+	{Kind: Session, Table: ItemsTable, Prefix: "S#", Index: "by_group", Placement: IndexedPlacement, PlacedBy: "session ids", Timeless: true},
+	{Kind: Limit, Table: ItemsTable, Prefix: "R#", Bucket: WindowBucket, Placement: RandomPlacement, Divides: true},
+}
+
+// Kinds returns the kinds, in the order of the API's document.
+func Kinds() []Kind {
+	list := make([]Kind, len(traits))
+	for i := range traits {
+		list[i] = traits[i].Kind
+	}
+	return list
+}
+
+// Summarized returns the kinds that have summaries, in the order of All.
+func Summarized() []Kind {
+	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return TraitsOf(k).Summary == NoSummary })
+}
+
+// CutKind returns the kind whose prefix begins a partition key, and the text after the prefix.
+func CutKind(key string) (k Kind, rest string, ok bool) {
+	for i := range traits {
+		if rest, ok := strings.CutPrefix(key, traits[i].Prefix); ok {
+			return traits[i].Kind, rest, true
+		}
+	}
+	return "", key, false
+}
+
+// TraitsOf returns the traits of a kind, and the zero Traits for text that names no kind.
+func TraitsOf(k Kind) Traits {
+	for _, rows := range [][]Traits{traits, own} {
+		for i := range rows {
+			if rows[i].Kind == k {
+				return rows[i]
+			}
+		}
+	}
+	return Traits{}
+}
+
+// IndexedPlacement reports whether the write shards are partition keys of an index.
+func (t Traits) Indexed() bool { return t.Index != "" }

@@ -1,0 +1,50 @@
+package parts
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/base/ddbstream"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/pkg/shard/client"
+)
+
+// Mark is a stream marker that was read from the stream.
+type Mark struct {
+	PK, SK   string
+	Sequence string // of its record
+	id       string // of its proof
+}
+
+// MarkOf returns the stream marker in a record; ok is false for other records.
+func MarkOf(r *ddbstream.Record) (m Mark, ok bool) {
+	m.Sequence = string(r.Sequence)
+	m.PK, _ = r.Keys.String(schema.PK)
+	m.SK, _ = r.Keys.String(schema.SK)
+	m.id, ok = schema.ParseMark(m.SK)
+	return m, ok && schema.HasMarks(m.PK, m.SK) && r.Name != ddbstream.Remove
+}
+
+// Acknowledge stores in the rollups table that all records of a stream shard before the marker are
+// folded. An acknowledgement without the stream shard's name proves nothing.
+func (m Mark) Acknowledge(ctx context.Context, client client.Updater, table, streamShard string, now time.Time) error {
+	update := "SET expires_at = :expires"
+	values := dynamo.Item{":expires": dynamo.Number(now.Add(schema.MarkLifetime).Unix())}
+	if streamShard != "" {
+		update += ", stream_shard = :shard"
+		values[":shard"] = dynamo.String(streamShard)
+	}
+	if seq, err := Sequence(m.Sequence); err == nil {
+		update += ", seq = :seq"
+		values[":seq"] = dynamo.String(seq)
+	}
+	_, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &table, Key: dynamo.Key(schema.AckKey(m.id, m.PK, m.SK)),
+		UpdateExpression: aws.String(update), ExpressionAttributeValues: values,
+	})
+	return err
+}

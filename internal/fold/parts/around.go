@@ -1,0 +1,182 @@
+package parts
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/hotshard/hotshard/internal/base/schema"
+)
+
+// MarkPlace is a partition key that has, or had, events of a bucket.
+type MarkPlace struct {
+	Bucket
+	PK string
+}
+
+// maxPlaces bounds the places of a proof, so that it needs few more than maxMarks markers at worst.
+const maxPlaces = 128
+
+// AroundAll proves the same as Around, of many places. It returns what is missing, or "".
+func (m *Marker) AroundAll(ctx context.Context, places []MarkPlace) (missing string, err error) {
+	for some := range slices.Chunk(places, maxPlaces) {
+		proof, err := m.prove(ctx, around(some).more)
+		if err != nil || proof.Missing != "" {
+			return proof.Missing, err
+		}
+	}
+	return "", nil
+}
+
+// Around proves that all earlier writes of a bucket's events on these partition keys are folded.
+// Without partition keys there is nothing to prove.
+//
+// DynamoDB splits its partitions, and with them stream shards, by ranges of sort keys. If two
+// markers came through one stream shard, all items between them did too, or came through its
+// parents, which are read before it. If they came through two stream shards, a third may lie
+// between: more markers narrow that down to the millisecond.
+//
+// If markers alternate between stream shards, items are not distributed by ranges; a virtual stream
+// distributes them by hash. Then Around writes so many markers that each stream shard very probably
+// gets one.
+func (m *Marker) Around(ctx context.Context, b Bucket, places []string) (Proof, error) {
+	var list around
+	for _, pk := range places {
+		list = append(list, MarkPlace{b, pk})
+	}
+	return m.prove(ctx, list.more)
+}
+
+// around has the places of the markers.
+type around []MarkPlace
+
+// more adds the markers that are still needed, once all others were acknowledged.
+func (a around) more(f *fence) {
+	if len(f.marks) == 0 {
+		a.edges(f)
+		return
+	}
+	byPlace := map[string][]*mark{}
+	for _, m := range f.marks {
+		byPlace[m.pk] = append(byPlace[m.pk], m)
+	}
+	hashed := false
+	for _, list := range byPlace {
+		slices.SortStableFunc(list, func(m, n *mark) int { return m.at.Compare(n.at) })
+		hashed = hashed || recurs(list)
+	}
+	if hashed {
+		a.scatter(f, shardMarks*f.shards()-len(f.marks))
+		return
+	}
+	for _, p := range a {
+		p.narrow(f, byPlace[p.PK])
+	}
+}
+
+// edges adds the first markers: some before the first instant and as many after the last.
+func (a around) edges(f *fence) {
+	for _, p := range a {
+		for range (edgeMarks/2 + len(a) - 1) / len(a) {
+			p.addFence(f, p.Start)
+			p.addFence(f, p.End())
+		}
+	}
+}
+
+// scatter adds n markers all over the buckets.
+func (a around) scatter(f *fence, n int) {
+	for i := range n {
+		p := a[i%len(a)]
+		p.addFence(f, within(p.Start, p.End(), i+1, n+1))
+	}
+}
+
+// addFence adds a marker before all events of its millisecond or, at the bucket's end, after all events.
+func (p MarkPlace) addFence(f *fence, at time.Time) {
+	place := at.Format(schema.TimeLayout) + schema.MarkBefore
+	switch {
+	case at.Equal(p.Start):
+		place = p.Label() + schema.MarkBefore
+	case at.Equal(p.End()):
+		place = p.Label() + schema.MarkAfter
+	}
+	f.marks = append(f.marks, &mark{pk: p.PK, at: at, sk: place + f.id + "#" + strconv.Itoa(len(f.marks))})
+}
+
+// recurs reports whether a stream shard appears again after another one.
+func recurs(list []*mark) bool {
+	seen := map[string]bool{}
+	for i, m := range list {
+		if i > 0 && m.shard == list[i-1].shard {
+			continue
+		}
+		if seen[m.shard] {
+			return true
+		}
+		seen[m.shard] = true
+	}
+	return false
+}
+
+// narrow adds markers between neighbours that came through different stream shards.
+func (p MarkPlace) narrow(f *fence, list []*mark) {
+	for i := 1; i < len(list); i++ {
+		from, to := list[i-1], list[i]
+		steps := min(gapMarks, int(to.at.Sub(from.at)/time.Millisecond)-1)
+		if from.shard == to.shard {
+			continue
+		}
+		for step := range max(0, steps) {
+			p.addFence(f, within(from.at, to.at, step+1, steps+1))
+		}
+	}
+}
+
+// within returns the millisecond at n/all of the way.
+func within(from, to time.Time, n, all int) time.Time {
+	milliseconds := to.Sub(from).Milliseconds() * int64(n) / int64(all)
+	return from.Add(time.Duration(milliseconds) * time.Millisecond)
+}
+
+// MaxOwn bounds the markers beside existing entries. If a board has at most so many players, each
+// gets one.
+const MaxOwn = 1024
+
+// maxSortKey is the longest sort key, in bytes: DynamoDB's quota.
+const maxSortKey = 1024
+
+// Beside proves that all earlier writes of a board's entries are folded, in this period and in
+// others: the stream is the table's.
+//
+// Entries are distributed over the table by the hash of their partition keys. A marker beside an
+// entry comes through the same stream shard. For deleted entries, and those beyond MaxOwn, markers
+// beside invented players are so many that each stream shard very probably gets one.
+func (m *Marker) Beside(ctx context.Context, p Period, players []string) (Proof, error) {
+	own := players[:min(len(players), MaxOwn)]
+	made := 0
+	return m.prove(ctx, func(f *fence) {
+		want := shardMarks * f.shards()
+		if len(f.marks) == 0 {
+			want = edgeMarks
+			for _, player := range own {
+				f.beside(p, player)
+			}
+		}
+		for ; made < want; made++ {
+			f.beside(p, ulid.Make().String())
+		}
+	})
+}
+
+// beside adds a marker beside a player's entry, if its key fits.
+func (f *fence) beside(p Period, player string) {
+	pk, _ := schema.EntryKey(p.Board, p.Label, player)
+	sk := schema.BoardMarkSK(f.o.Now(), f.id, len(f.marks))
+	if _, ack := schema.AckKey(f.id, pk, sk); len(ack) <= maxSortKey {
+		f.marks = append(f.marks, &mark{pk: pk, sk: sk})
+	}
+}

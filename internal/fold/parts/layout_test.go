@@ -1,0 +1,150 @@
+package parts
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/require"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// layout is a table whose stream shards acknowledge each marker when it is written.
+type layout struct {
+	MarkerClient
+	streamShard func(pk, sk string) string
+
+	mu      sync.Mutex
+	acks    []dynamo.Item
+	put     []string
+	deleted []string
+}
+
+func (l *layout) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	pk, sk := dynamo.Text(in.Item, "pk"), dynamo.Text(in.Item, "sk")
+	check, ok := schema.ParseMark(sk)
+	if !ok || in.Item[schema.ExpiresAt] == nil {
+		return nil, fmt.Errorf("%v is no stream marker that expires", in.Item)
+	}
+	ackPK, ackSK := schema.AckKey(check, pk, sk)
+	ack := dynamo.Key(ackPK, ackSK)
+	if s := l.streamShard(pk, sk); s != "" {
+		ack[schema.StreamShard] = dynamo.String(s)
+	}
+	l.acks, l.put = append(l.acks, ack), append(l.put, pk+sk)
+	return &dynamodb.PutItemOutput{}, nil
+}
+
+func (l *layout) Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return &dynamodb.QueryOutput{Items: slices.Clone(l.acks)}, nil
+}
+
+func (l *layout) DeleteItem(_ context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.deleted = append(l.deleted, dynamo.Text(in.Key, "pk")+dynamo.Text(in.Key, "sk"))
+	return &dynamodb.DeleteItemOutput{}, nil
+}
+
+func (l *layout) marker() *Marker {
+	return NewMarker(MarkerOptions{Names: schema.NamesFor("x"), Wait: time.Minute, Poll: time.Microsecond, Now: func() time.Time { return anHour }}, l)
+}
+
+// prove proves that a bucket's records on some partition keys are folded. It returns what is missing, the
+// stream shards that acknowledged a marker, and the number of markers.
+func (l *layout) prove(t rapid.TB, b Bucket, partitions []string) (missing string, acknowledged map[string]bool, markers int) {
+	proof, err := l.marker().Around(context.Background(), b, partitions)
+	require.NoError(t, err)
+	acknowledged = map[string]bool{}
+	for _, it := range l.acks {
+		acknowledged[dynamo.Text(it, schema.StreamShard)] = true
+	}
+	slices.Sort(l.put)
+	slices.Sort(l.deleted)
+	if !slices.Equal(l.put, l.deleted) {
+		t.Fatalf("%d markers were written and %d deleted, or not the same", len(l.put), len(l.deleted))
+	}
+	return proof.Missing, acknowledged, len(l.put)
+}
+
+var anHour = time.Date(2026, 1, 5, 13, 0, 0, 0, time.UTC)
+
+func partitionsOf(b Bucket, n int) (list []string) {
+	for i := range n {
+		base := schema.BaseKey{Type: schema.Event, Name: b.Entity}
+		list = append(list, schema.Key{Base: base, Bucket: schema.EventBucket.Label(b.Start, 0), Shard: i}.String())
+	}
+	return list
+}
+
+// TestRangesAreProven checks that each stream shard with events acknowledges a marker if partitions are
+// ranges of sort keys, wherever they are split.
+func TestRangesAreProven(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := Bucket{Entity: "e", Width: rapid.SampledFrom([]shard.Bucket{shard.Hour, shard.Day}).Draw(t, "width")}
+		b.Start = anHour.Truncate(b.Width.Width())
+		milliseconds := rapid.Int64Range(-1, b.Width.Width().Milliseconds()+1)
+		cuts := map[string][]string{}
+		partitions := partitionsOf(b, rapid.IntRange(1, 20).Draw(t, "partitions"))
+		for _, pk := range partitions[:min(3, len(partitions))] {
+			for range rapid.IntRange(0, 4).Draw(t, "cuts") {
+				at := b.Start.Add(time.Duration(milliseconds.Draw(t, "cut")) * time.Millisecond)
+				cuts[pk] = append(cuts[pk], at.Format(schema.TimeLayout)+"#")
+			}
+		}
+		l := &layout{streamShard: func(pk, sk string) string {
+			n := 0
+			for _, cut := range cuts[pk] {
+				if sk >= cut {
+					n++
+				}
+			}
+			return fmt.Sprint(pk, n)
+		}}
+		missing, acknowledged, markers := l.prove(t, b, partitions)
+		if missing != "" {
+			t.Fatal(missing)
+		}
+		for _, pk := range partitions {
+			for _, at := range append([]string{schema.EventSortKey(b.Start, ""), schema.EventSortKey(b.End().Add(-time.Millisecond), "~")}, cuts[pk]...) {
+				if at < b.End().Format(schema.TimeLayout) && at > b.Start.Format(schema.TimeLayout) && !acknowledged[l.streamShard(pk, at)] {
+					t.Fatalf("the stream shard of %s, %s acknowledged none of %d markers", pk, at, markers)
+				}
+			}
+		}
+		if len(cuts) == 0 && markers >= 2*len(partitions)+edgeMarks {
+			t.Fatalf("%d markers for %d partition keys", markers, len(partitions))
+		}
+	})
+}
+
+// TestNoProof checks the reasons why there is no proof, and that no events need no markers.
+func TestNoProof(t *testing.T) {
+	b := Bucket{Entity: "e", Width: shard.Hour, Start: anHour}
+	l := &layout{streamShard: func(string, string) string { return "" }}
+	if missing, _, _ := l.prove(t, b, partitionsOf(b, 1)); !strings.Contains(missing, "tumbling window") {
+		t.Errorf("deliveries without a stream shard: %q", missing)
+	}
+	n := 0
+	var mu sync.Mutex
+	l = &layout{streamShard: func(string, string) string { mu.Lock(); defer mu.Unlock(); n++; return fmt.Sprint(n) }}
+	if proof, err := l.marker().Around(t.Context(), b, partitionsOf(b, 1)); err != nil || !strings.Contains(proof.Missing, "more than 4096 marks") {
+		t.Errorf("a stream shard for each marker: %q, %v", proof.Missing, err)
+	}
+	if missing, _, markers := (&layout{}).prove(t, b, nil); missing != "" || markers != 0 {
+		t.Errorf("no events: %q, %d markers; want none", missing, markers)
+	}
+}

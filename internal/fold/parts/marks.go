@@ -1,0 +1,207 @@
+package parts
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/oklog/ulid/v2"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/pkg/shard/client"
+)
+
+// MarkerClient has the DynamoDB calls of a Marker.
+type MarkerClient interface {
+	client.Querier
+	client.Putter
+	client.Deleter
+}
+
+// MarkerOptions configure a Marker.
+type MarkerOptions struct {
+	Names schema.Names
+	Wait  time.Duration // for all acknowledgements of a round of markers
+	Poll  time.Duration // between two reads of the acknowledgements
+	Now   func() time.Time
+}
+
+// Marker writes, awaits and removes stream markers. It is safe for concurrent use.
+type Marker struct {
+	o      MarkerOptions
+	client MarkerClient
+}
+
+// NewMarker returns a Marker.
+func NewMarker(o MarkerOptions, client MarkerClient) *Marker { return &Marker{o, client} }
+
+// Proof is the outcome of a set of markers.
+type Proof struct {
+	// Missing is why nothing is proved; "" if all earlier writes are folded.
+	Missing string
+	// Floors has the low watermark of each stream shard: the sequence number of its last marker, 40
+	// digits. All records up to it that the proof covers were written before the proof.
+	Floors map[string]string
+}
+
+// Bounds of stream markers.
+const (
+	edgeMarks  = 24   // in the first round, or two for each partition key: enough to distinguish a hash from ranges
+	gapMarks   = 15   // between two markers of different stream shards
+	shardMarks = 32   // for each stream shard, if items are distributed by hash: it gets none with probability e^-32
+	maxMarks   = 4096 // of one proof
+	maxCalls   = 16   // in flight at a time
+)
+
+// mark is a stream marker that was written.
+type mark struct {
+	pk, sk string
+	at     time.Time // sorts before the events of this time
+	shard  string    // stream shard of the acknowledgement; "" before that
+	seq    string    // of its record, 40 digits; "" for none
+}
+
+// fence has the markers of one proof.
+type fence struct {
+	*Marker
+	id    string
+	marks []*mark
+}
+
+// prove writes and awaits markers, as long as more adds some, and removes them all.
+func (m *Marker) prove(ctx context.Context, more func(*fence)) (Proof, error) {
+	f := &fence{Marker: m, id: ulid.Make().String()}
+	defer f.remove(ctx)
+	more(f)
+	for from := 0; from < len(f.marks); {
+		if len(f.marks) > maxMarks {
+			return Proof{Missing: fmt.Sprintf("it would take more than %d marks", maxMarks)}, nil
+		}
+		missing, err := f.round(ctx, f.marks[from:])
+		if missing != "" || err != nil {
+			return Proof{Missing: missing}, err
+		}
+		from = len(f.marks)
+		more(f)
+	}
+	floors := map[string]string{}
+	for _, m := range f.marks {
+		if m.seq != "" {
+			floors[m.shard] = max(floors[m.shard], m.seq)
+		}
+	}
+	return Proof{Floors: floors}, nil
+}
+
+// shards returns how many stream shards the markers came through.
+func (f *fence) shards() int {
+	seen := map[string]bool{}
+	for _, m := range f.marks {
+		seen[m.shard] = true
+	}
+	return len(seen)
+}
+
+// round writes markers and awaits them, or returns why it gave up.
+func (f *fence) round(ctx context.Context, marks []*mark) (missing string, err error) {
+	if err := f.putAll(ctx, marks); err != nil {
+		return "", err
+	}
+	left := marks
+	for deadline := f.o.Now().Add(f.o.Wait); ; {
+		left, err = f.acknowledged(ctx, left)
+		switch {
+		case err != nil:
+			return "", err
+		case len(left) == 0:
+			return unnamedIn(marks), nil
+		case !f.o.Now().Before(deadline):
+			return fmt.Sprintf("%d of %d marks did not come through the stream within %v", len(left), len(marks), f.o.Wait), nil
+		}
+		if err := dynamo.WaitFor(ctx, f.o.Poll); err != nil {
+			return "", err
+		}
+	}
+}
+
+// unnamed stands for the stream shard of a delivery that does not name it.
+const unnamed = "-"
+
+func unnamedIn(marks []*mark) (missing string) {
+	if slices.ContainsFunc(marks, func(m *mark) bool { return m.shard == unnamed }) {
+		return "the aggregator's event source mapping does not name its stream shards: it needs a tumbling window"
+	}
+	return ""
+}
+
+func (f *fence) putAll(ctx context.Context, marks []*mark) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxCalls)
+	for _, m := range marks {
+		group.Go(func() error { return f.putMarker(ctx, m.pk, m.sk) })
+	}
+	return group.Wait()
+}
+
+func (m *Marker) putMarker(ctx context.Context, pk, sk string) error {
+	it := dynamo.Key(pk, sk)
+	it[schema.ExpiresAt] = dynamo.Number(m.o.Now().Add(schema.MarkLifetime).Unix())
+	if _, err := m.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(m.o.Names.OfKey(pk)), Item: it}); err != nil {
+		return fmt.Errorf("putting a stream marker into %q: %w", pk, err)
+	}
+	return nil
+}
+
+// acknowledged reads the acknowledgements of markers, and returns the markers without one. It reads
+// only the range from the first marker to the last.
+func (f *fence) acknowledged(ctx context.Context, marks []*mark) (left []*mark, err error) {
+	bySK := map[string]*mark{}
+	for _, m := range marks {
+		_, sk := schema.AckKey(f.id, m.pk, m.sk)
+		bySK[sk] = m
+	}
+	pk, _ := schema.AckKey(f.id, "", "")
+	sorted := slices.Sorted(maps.Keys(bySK))
+	in := &dynamodb.QueryInput{
+		TableName: &f.o.Names.Rollups, ConsistentRead: aws.Bool(true),
+		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
+		ExpressionAttributeValues: dynamo.Item{
+			":pk": dynamo.String(pk), ":low": dynamo.String(sorted[0]), ":high": dynamo.String(sorted[len(sorted)-1]),
+		},
+	}
+	for it, err := range dynamo.Items(ctx, f.client, in) {
+		if err != nil {
+			return nil, fmt.Errorf("reading the acknowledgements %q: %w", pk, err)
+		}
+		m := bySK[dynamo.Text(it, schema.SK)]
+		if m != nil {
+			m.shard, m.seq = cmp.Or(dynamo.Text(it, schema.StreamShard), unnamed), dynamo.Text(it, schema.RollupSequence)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(marks), func(m *mark) bool { return m.shard != "" }), nil
+}
+
+// removeTime bounds the removal of markers. Markers that remain expire.
+const removeTime = 30 * time.Second
+
+// remove deletes as many of the markers as it can, even after ctx has ended.
+func (f *fence) remove(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
+	defer cancel()
+	var group errgroup.Group
+	group.SetLimit(maxCalls)
+	for _, m := range f.marks {
+		group.Go(func() error {
+			_, _ = f.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: aws.String(f.o.Names.OfKey(m.pk)), Key: dynamo.Key(m.pk, m.sk)})
+			return nil
+		})
+	}
+	_ = group.Wait()
+}

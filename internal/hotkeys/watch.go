@@ -1,0 +1,46 @@
+package hotkeys
+
+import (
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"github.com/hotshard/hotshard/internal/base/function"
+	"github.com/hotshard/hotshard/internal/base/metrics"
+)
+
+// StreamsClient returns a DynamoDB Streams client with the Region and credentials of the environment.
+func StreamsClient() (*dynamodbstreams.Client, error) {
+	c, e, err := function.Configure("DYNAMODB_STREAMS")
+	if err != nil {
+		return nil, fmt.Errorf("configuring the DynamoDB Streams client: %w", err)
+	}
+	return dynamodbstreams.NewFromConfig(c, func(o *dynamodbstreams.Options) {
+		o.EndpointOptions.UseFIPSEndpoint, o.EndpointOptions.UseDualStackEndpoint = e.FIPS, e.DualStack
+	}), nil
+}
+
+// connections is shared by the CloudWatch clients of the process.
+var connections = function.NewHTTPClient(function.CloudWatchTimes)
+
+// CloudWatchClient returns a CloudWatch client with the Region and credentials of the environment.
+func CloudWatchClient() (*cloudwatch.Client, error) {
+	c, e, err := function.Configure("CLOUDWATCH")
+	if err != nil {
+		return nil, fmt.Errorf("configuring the CloudWatch client: %w", err)
+	}
+	c.HTTPClient = connections
+	return cloudwatch.NewFromConfig(c, func(o *cloudwatch.Options) {
+		o.EndpointOptions.UseFIPSEndpoint, o.EndpointOptions.UseDualStackEndpoint = e.FIPS, e.DualStack
+	}), nil
+}
+
+// MetricSink returns the sink of metrics: CloudWatch's API.
+func MetricSink() (metrics.Sink, error) {
+	client, err := CloudWatchClient()
+	if err != nil {
+		return nil, err
+	}
+	return metrics.NewCloudWatch(client), nil
+}

@@ -1,0 +1,257 @@
+package explain
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/hotshard/hotshard/internal/base/display"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+)
+
+// DynamoDB has the calls that describe tables, their indexes and the account. None of them writes.
+type DynamoDB interface {
+	DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
+	DescribeContributorInsights(context.Context, *dynamodb.DescribeContributorInsightsInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeContributorInsightsOutput, error)
+	DescribeLimits(context.Context, *dynamodb.DescribeLimitsInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeLimitsOutput, error)
+}
+
+// CloudWatch has the calls for metrics and contributors.
+type CloudWatch interface {
+	GetMetricData(context.Context, *cloudwatch.GetMetricDataInput, ...func(*cloudwatch.Options)) (*cloudwatch.GetMetricDataOutput, error)
+	GetInsightRuleReport(context.Context, *cloudwatch.GetInsightRuleReportInput, ...func(*cloudwatch.Options)) (*cloudwatch.GetInsightRuleReportOutput, error)
+}
+
+// Sources are where evidence comes from. All but DynamoDB may be nil.
+type Sources struct {
+	DynamoDB   DynamoDB
+	CloudWatch CloudWatch
+	Limiter    func(context.Context) (LimitedCalls, error) // what a limiter before an engine throttled
+	Heat       HeatReader                                  // the hot keys of the time
+	HeatCalls  string                                      // the actions to allow for Heat
+	Advise     func(context.Context, Key) string           // the cure for a throttled key, "" for the usual one
+	Logs       []Log                                       // with errors of SDKs
+
+	// Watched returns the tables whose streams an attached detector counted. It makes HeatCalls.
+	Watched func(ctx context.Context, from, to time.Time) ([]string, error)
+}
+
+// HeatReader reads hot keys, on partitions with this limit.
+type HeatReader func(ctx context.Context, from, to time.Time, partitionWCU float64) ([]Key, error)
+
+// LimitedCalls has all throttles of a limiter since a time.
+type LimitedCalls struct {
+	Since   time.Time // zero if the time is unknown
+	Counts  []Count
+	Keys    []Key
+	Unnamed float64 // throttles of tables beyond the limiter's bound
+
+	PartitionWCU, PartitionRCU float64 // a partition's limits; 0 is unknown
+}
+
+// Options say what to explain.
+type Options struct {
+	Name         string   // for the report
+	Tables       []string // their names or ARNs
+	Deployment   bool     // Tables are a deployment's: those of Watched are added, and then Tables may be missing
+	Index        string   // only this index; "" for tables and all indexes
+	From, To     time.Time
+	PartitionWCU float64          // of a limiter that doesn't report its own
+	Commands     display.Commands // for the command lines in the report
+}
+
+// collection is the evidence while it is collected.
+type collection struct {
+	Sources
+	Evidence
+	options Options
+	notes   []string
+	indexes []string // names of the tables' indexes
+	asked   string   // the first table, by its name or ARN
+	current bool     // a source has counted the newest throttles
+}
+
+// NoIndex is the error for an index that no table has.
+type NoIndex struct {
+	Table, Index string
+	Has          []string // the tables' indexes
+}
+
+func (e *NoIndex) Error() string {
+	return fmt.Sprintf("Table %s has no index %q. Check --index: %s.", e.Table, e.Index, cmp.Or(strings.Join(e.Has, ", "), "it has none"))
+}
+
+// Run returns the report, with a note for each unreadable source. It returns an error if a table or index does
+// not exist, if the log can't be read, or if ctx is done.
+func Run(ctx context.Context, s Sources, o Options) (Report, error) {
+	asked := o.Tables[0]
+	o.Tables = slices.Clone(o.Tables)
+	c := &collection{Sources: s, options: o, asked: asked, Evidence: Evidence{Name: o.Name, From: o.From, To: o.To, PartitionWCU: o.PartitionWCU, Commands: o.Commands}}
+	if err := c.describeAll(ctx); err != nil {
+		return Report{}, err
+	}
+	if o.Index != "" && len(c.Resources) == 0 {
+		return Report{}, &NoIndex{o.Name, o.Index, c.indexes}
+	}
+	if s.Limiter != nil {
+		c.askLimiter(ctx)
+	}
+	if err := c.readLogs(); err != nil {
+		return Report{}, err
+	}
+	if s.CloudWatch != nil {
+		c.readMetrics(ctx)
+	}
+	if c.Counted && len(c.Counts) == 0 && c.Logged == 0 {
+		if !c.current {
+			c.leaveNewest()
+		}
+	} else {
+		c.readLimits(ctx)
+		c.readContributors(ctx)
+		c.readHeat(ctx)
+		c.advise(ctx)
+	}
+	if !c.Counted && s.CloudWatch == nil {
+		c.addNote("The engine has no CloudWatch. An --endpoint of hotshard throttle or of hotshard local's limiter counts throttles.")
+	}
+	r := Explain(c.Evidence)
+	r.Notes = append(r.Notes, c.notes...)
+	r.Next = append(r.Next, c.next(&r)...)
+	return r, ctx.Err()
+}
+
+// metricsLate is the time after which CloudWatch has counted a throttle.
+const metricsLate = 3 * time.Minute
+
+// leaveNewest ends the time of a report without throttles where CloudWatch may not have counted yet.
+func (c *collection) leaveNewest() {
+	c.addNote("CloudWatch's metrics arrive up to 3 minutes late: ask again for the newest throttles.")
+	if counted := c.To.Add(-metricsLate); counted.After(c.From) {
+		c.To = counted
+	} else {
+		c.Counted = false
+	}
+}
+
+// describeAll adds all tables. An attached deployment lacks some tables of its own.
+func (c *collection) describeAll(ctx context.Context) error {
+	var watched []string
+	if c.options.Deployment && c.Watched != nil {
+		var err error
+		if watched, err = c.Watched(ctx, c.From, c.To); err != nil {
+			c.noteError(err, "Whether the deployment is attached to a table is unknown", c.HeatCalls)
+		}
+		c.options.Tables = slices.Concat(c.options.Tables, watched)
+		c.Name = strings.Join(append([]string{c.Name}, watched...), ", ")
+	}
+	for i, asked := range c.options.Tables {
+		name, _, _, err := dynamo.TableName(asked)
+		if err != nil {
+			return err
+		}
+		c.options.Tables[i] = name
+		err = c.describe(ctx, name, asked)
+		if _, absent := errors.AsType[*types.ResourceNotFoundException](err); err != nil && !(absent && len(watched) > 0) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *collection) addNote(format string, values ...any) {
+	if text := fmt.Sprintf(format, values...); !slices.Contains(c.notes, text) {
+		c.notes = append(c.notes, text)
+	}
+}
+
+// noteError notes what is unknown because of an error, and which action to allow if access was denied.
+func (c *collection) noteError(err error, unknown, action string) {
+	fault, ok := errors.AsType[smithy.APIError](err)
+	switch {
+	case denied(err):
+		c.addNote("%s: allow %s to know.", unknown, action)
+	case ok:
+		c.addNote("%s: %s answered %s (%.200s).", unknown, action, fault.ErrorCode(), fault.ErrorMessage())
+	default:
+		c.addNote("%s: %s failed: %.300v.", unknown, action, err)
+	}
+}
+
+// denied reports whether the caller lacks the permission for a call.
+func denied(err error) bool {
+	fault, ok := errors.AsType[smithy.APIError](err)
+	return ok && slices.Contains([]string{"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "NotAuthorized"}, fault.ErrorCode())
+}
+
+// askLimiter adds a limiter's throttles, by reason and key. They have no times.
+func (c *collection) askLimiter(ctx context.Context) {
+	limited, err := c.Limiter(ctx)
+	if err != nil {
+		c.addNote("Throttles of the limiter are unknown: %v.", err)
+		return
+	}
+	c.Counted, c.current = true, true
+	if !limited.Since.IsZero() {
+		c.From = limited.Since
+	}
+	for _, n := range limited.Counts {
+		if c.wanted(n.ID) {
+			c.Counts = append(c.Counts, n)
+		}
+	}
+	if len(c.Counts) > 0 && c.From.Before(c.options.From) {
+		c.addNote("The limiter's counts have no times: they are all since %s UTC, when it started or was last reset.", c.From.UTC().Format(time.DateTime))
+	}
+	c.PartitionWCU, c.PartitionRCU = cmp.Or(limited.PartitionWCU, c.PartitionWCU), cmp.Or(limited.PartitionRCU, c.PartitionRCU)
+	if limited.Unnamed > 0 {
+		c.addNote("The limiter doesn't know the tables of %s more: it had requests for too many.", display.Several(int(limited.Unnamed), "throttle"))
+	}
+	for _, k := range limited.Keys {
+		if c.wanted(k.ID) {
+			c.Keys = append(c.Keys, k)
+		}
+	}
+}
+
+// readHeat adds the hot keys.
+func (c *collection) readHeat(ctx context.Context) {
+	if c.Heat == nil {
+		return
+	}
+	keys, err := c.Heat(ctx, c.options.From, c.options.To, c.PartitionWCU)
+	if err != nil {
+		c.noteError(err, "Hot keys are unknown", c.HeatCalls)
+	}
+	for _, k := range keys {
+		if c.wanted(k.ID) {
+			c.Keys = append(c.Keys, k)
+		}
+	}
+}
+
+// maxAdvised bounds the keys that get advice.
+const maxAdvised = 50
+
+// advise adds the advice for throttled keys.
+func (c *collection) advise(ctx context.Context) {
+	for i := range c.Keys[:min(len(c.Keys), maxAdvised)] {
+		if k := &c.Keys[i]; c.Advise != nil && k.Advice == "" {
+			k.Advice = c.Advise(ctx, *k)
+		}
+	}
+}
+
+// wanted reports whether a table or index is to be explained.
+func (c *collection) wanted(id ID) bool {
+	return slices.Contains(c.options.Tables, id.Table) && (c.options.Index == "" || id.Index == c.options.Index)
+}

@@ -1,0 +1,106 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/hotshard/hotshard/internal/base/display"
+)
+
+// maxKeys bounds the keys of a finding.
+const maxKeys = 10
+
+// keysOf returns the keys that were throttled for a reason, the worst first, and the sources that name them. For a
+// partition's write limit it adds the hot keys. A key whose source names no reason counts only if its resource was
+// throttled for this reason alone, or if its writes are hot.
+func (e *Evidence) keysOf(reason Reason) (keys []Key, sources []Source) {
+	only, found := e.onlyReason(reason), map[string][]Key{}
+	var unsure []string
+	for _, k := range e.Keys {
+		switch {
+		case k.ID != reason.ID || k.Operation != "" && k.Operation != reason.Operation || k.Cause != "" && k.Cause != reason.Cause:
+		case k.Throttles > 0 && k.Cause == "" && !only && !(reason.Operation == Write && reason.Cause == KeyRange && e.hot(k)):
+			unsure = append(unsure, k.Key)
+		case k.Throttles > 0, k.Hot && reason.Operation == Write && reason.Cause == KeyRange:
+			found[k.Source] = append(found[k.Source], k)
+			keys = mergeKey(keys, k)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		sources = append(sources, Source{name, e.describe(found[name])})
+	}
+	if len(unsure) > 0 {
+		text := fmt.Sprintf("It was throttled for several reasons, and the source does not tell which of them throttled %s", strings.Join(unsure[:min(len(unsure), maxKeys)], ", "))
+		sources = append(sources, Source{contributors, text})
+	}
+	slices.SortStableFunc(keys, compareHarm)
+	return keys, sources
+}
+
+// compareHarm orders keys by their throttles, then by their writes, the worst first.
+func compareHarm(a, b Key) int {
+	return cmp.Or(cmp.Compare(b.Throttles, a.Throttles), cmp.Compare(b.UnitsPerSecond, a.UnitsPerSecond), strings.Compare(a.Key, b.Key))
+}
+
+// contributors is the name of the one source that names no reasons.
+const contributors = "Contributor Insights"
+
+// onlyReason reports whether the reason's resource was throttled for no other reason.
+func (e *Evidence) onlyReason(reason Reason) bool {
+	return !slices.ContainsFunc(e.Counts, func(c Count) bool {
+		return c.ID == reason.ID && c.Events > 0 && c.Cause != "" && c.Reason != reason
+	})
+}
+
+// hot reports whether the writes of a key are hot by any source.
+func (e *Evidence) hot(k Key) bool {
+	return slices.ContainsFunc(e.Keys, func(other Key) bool { return other.Hot && other.ID == k.ID && other.Key == k.Key })
+}
+
+// mergeKey adds a source's Key to those of other sources, which have one for each partition key.
+func mergeKey(keys []Key, k Key) []Key {
+	at := slices.IndexFunc(keys, func(other Key) bool { return other.Key == k.Key })
+	if at < 0 {
+		return append(keys, k)
+	}
+	old := &keys[at]
+	old.Throttles, old.UnitsPerSecond = max(old.Throttles, k.Throttles), max(old.UnitsPerSecond, k.UnitsPerSecond)
+	old.UnitsPerWrite, old.Hot, old.Rising = max(old.UnitsPerWrite, k.UnitsPerWrite), old.Hot || k.Hot, old.Rising || k.Rising
+	old.SortKey, old.Advice = cmp.Or(old.SortKey, k.SortKey), cmp.Or(old.Advice, k.Advice)
+	if !strings.Contains(old.Source, k.Source) {
+		old.Source += ", " + k.Source
+	}
+	return keys
+}
+
+// describe returns a source's worst key and the number of its others, as a clause.
+func (e *Evidence) describe(keys []Key) string {
+	k := slices.MinFunc(keys, compareHarm)
+	text := fmt.Sprintf("%s took %s WCU/s in its hottest window, and a partition takes %s", k.Key, number(k.UnitsPerSecond), number(e.partition(Write)))
+	if k.Throttles > 0 {
+		text = fmt.Sprintf("%s was throttled %s", k.Key, severalOf(k.Throttles, "time"))
+	}
+	if len(keys) > 1 {
+		text += fmt.Sprintf("; %s less", display.Several(len(keys)-1, "other key"))
+	}
+	return text
+}
+
+// rates returns the worst keys, as a finding lists them.
+func (e *Evidence) rates(keys []Key) []KeyRate {
+	rates := []KeyRate{}
+	for _, k := range keys[:min(len(keys), maxKeys)] {
+		rates = append(rates, KeyRate{
+			Key: k.Key, SortKey: k.SortKey, Units: hundredths(k.UnitsPerSecond),
+			Throttles: hundredths(k.Throttles / max(1, e.To.Sub(e.From).Seconds())), Source: k.Source,
+		})
+	}
+	return rates
+}
+
+// hundredths rounds up to two decimals, and a negative number to 0.
+func hundredths(x float64) float64 { return max(0, math.Ceil(100*x-1e-9)/100) }

@@ -1,0 +1,272 @@
+package explain
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Log is a log of a program that calls DynamoDB.
+type Log struct {
+	Name string
+	Text io.Reader
+}
+
+// timestamp matches a time with its offset. Without an offset, the instant is unknown.
+var timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
+
+// Bounds of a log.
+const (
+	maxLine    = 1 << 20   // bytes of a line that are read
+	maxSources = 200       // threads and requests whose events are read at a time
+	maxLogged  = 1_000_000 // request ids, and 10,000 keys, that are distinguished
+	maxLogKeys = 10_000
+)
+
+// logReader counts the throttles of a log. Events of different sources may be interleaved.
+type logReader struct {
+	c       *collection
+	name    string
+	at      time.Time // the newest timestamp
+	outside bool      // it is outside the time
+
+	document document
+	open     map[string]*logEvent // by source
+	newest   *logEvent
+
+	seen map[string][]Reason // what was counted of a request, by its id
+	logCounts
+}
+
+// readLogs counts the throttles in the logs.
+func (c *collection) readLogs() error {
+	for _, log := range c.Logs {
+		l := &logReader{
+			c: c, name: log.Name, open: map[string]*logEvent{}, seen: map[string][]Reason{},
+			logCounts: logCounts{counts: map[Reason]int{}, seconds: map[Reason]*seconds{}, named: map[Reason]bool{}, keys: map[Key]int{}},
+		}
+		if err := l.read(log.Text); err != nil {
+			return fmt.Errorf("reading --log %s: %w", log.Name, err)
+		}
+		l.addCounts()
+	}
+	return nil
+}
+
+// read reads a log to its end.
+func (l *logReader) read(log io.Reader) error {
+	in := bufio.NewReaderSize(log, maxLine)
+	for {
+		line, err := in.ReadSlice('\n')
+		l.collect(string(line))
+		for errors.Is(err, bufio.ErrBufferFull) { // the rest of a long line
+			_, err = in.ReadSlice('\n')
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			l.readDocument()
+			l.finishAll()
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// collect reads a line, or adds it to the document that the newest lines began.
+func (l *logReader) collect(line string) {
+	line = unwrapped(line)
+	begun := len(l.document.lines) > 0
+	if !begun && !l.document.begins(line) {
+		l.readLine(line)
+		return
+	}
+	if begun && line != "" && !indented(line) && !strings.ContainsAny(line[:1], "]}") { // it is no document
+		l.readDocument()
+		l.collect(line)
+		return
+	}
+	if !l.document.add(line) {
+		l.readDocument()
+	}
+}
+
+// readDocument reads the collected document: its events if it is JSON, or else its lines.
+func (l *logReader) readDocument() {
+	lines := l.document.lines
+	l.document = document{}
+	if records := recordsOf(strings.Join(lines, "\n")); records != nil {
+		for _, r := range records {
+			l.readRecord(r)
+		}
+		return
+	}
+	for _, line := range lines {
+		l.readLine(line)
+	}
+}
+
+// readLine reads one line, which may be a record in JSON.
+func (l *logReader) readLine(line string) {
+	l.setTime(line)
+	text, source := cutTransport(line)
+	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[{") {
+		if records := recordsOf(text); records != nil {
+			for _, r := range records {
+				r.source += source
+				l.readRecord(r)
+			}
+			return
+		}
+	}
+	parsed := parseLine(text, source)
+	words := token.FindAllString(parsed.text, -1)
+	l.eventOf(&parsed, words).add(&parsed, words)
+}
+
+// readRecord reads a record, whose message may be one line of a stack.
+func (l *logReader) readRecord(r record) {
+	l.setTime(r.text)
+	line := parseLine(r.line, r.source)
+	line.headed = true
+	if e := l.open[line.source]; e == nil || !e.has(&line, nil) {
+		line.text, line.headed = r.text, false
+		l.begin(line.source)
+	}
+	l.newest = l.open[line.source]
+	l.newest.add(&line, token.FindAllString(line.text, -1))
+}
+
+// setTime notes whether a line's time, if it has one, is outside the time that is explained.
+func (l *logReader) setTime(line string) {
+	if at, err := time.Parse(time.RFC3339, timestamp.FindString(line)); err == nil {
+		l.at, l.outside = at, at.Before(l.c.From) || at.After(l.c.To)
+	}
+}
+
+// eventOf returns the event to which a line belongs: that of its source, the newest, or one with the same request id;
+// else a new one.
+func (l *logReader) eventOf(line *logLine, words []string) *logEvent {
+	e := l.newest
+	if line.source != "" || line.headed {
+		e = l.open[line.source]
+	}
+	ids := requestIDs(line.text)
+	if same := l.withID(ids); same != nil && !line.headed {
+		e = same
+	} else if e == nil || !e.has(line, words) || !line.headed && e.conflicts(line, ids) {
+		l.begin(line.source)
+		e = l.newest
+	}
+	l.newest = e
+	return e
+}
+
+// withID returns the open event with one of the request ids, or nil.
+func (l *logReader) withID(ids []string) *logEvent {
+	for _, id := range ids {
+		for _, e := range l.open {
+			if slices.Contains(e.ids, id) {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
+// begin ends the open event of a source, and begins a new one.
+func (l *logReader) begin(source string) {
+	if old := l.open[source]; old != nil {
+		l.finish(old)
+	} else if len(l.open) >= maxSources {
+		l.finishAll()
+	}
+	l.newest = &logEvent{at: l.at, outside: l.outside}
+	l.open[source] = l.newest
+}
+
+func (l *logReader) finishAll() {
+	for _, source := range slices.Sorted(maps.Keys(l.open)) {
+		l.finish(l.open[source])
+	}
+	clear(l.open)
+	l.newest = nil
+}
+
+// finish counts an event if it is a throttle. If earlier events were of the same requests, it only counts the reason that
+// they lacked.
+func (l *logReader) finish(e *logEvent) {
+	if !e.throttled && !(e.unnamed && e.dynamo) {
+		return
+	}
+	reasons, index := e.reasons, false
+	if len(reasons) == 0 {
+		reasons, index = l.c.reasonOf(e)
+	}
+	ours := slices.DeleteFunc(slices.Clone(reasons), func(r Reason) bool { return !l.c.wanted(r.ID) })
+	before, repeated := l.counted(e)
+	switch {
+	case e.outside:
+		l.old++
+	case len(reasons) > 0 && len(ours) == 0:
+		l.others++
+	case repeated && (len(e.reasons) == 0 || slices.ContainsFunc(before, func(r Reason) bool { return r.Cause != "" })):
+		return
+	case repeated:
+		for _, r := range before {
+			l.counts[r]--
+		}
+	default:
+		l.errors++
+		if index {
+			l.unnamed++
+		}
+	}
+	if e.outside || len(ours) == 0 {
+		return
+	}
+	for _, r := range ours {
+		l.countReason(r, e)
+	}
+	for _, id := range e.ids {
+		l.seen[id] = ours
+	}
+}
+
+// counted reports whether all requests of an event were counted before, and with which reasons. It notes the others.
+func (l *logReader) counted(e *logEvent) (before []Reason, repeated bool) {
+	repeated = len(e.ids) > 0
+	for _, id := range e.ids {
+		reasons, ok := l.seen[id]
+		if repeated = repeated && ok; ok {
+			before = reasons
+		} else if len(l.seen) < maxLogged {
+			l.seen[id] = nil
+		}
+	}
+	return before, repeated
+}
+
+// countReason counts a throttle. One without an operation has no reason that could be counted.
+func (l *logReader) countReason(r Reason, e *logEvent) {
+	if r.Operation == "" {
+		return
+	}
+	l.counts[r]++
+	l.named[r] = l.named[r] || len(e.reasons) > 0
+	if !e.at.IsZero() {
+		if l.seconds[r] == nil {
+			l.seconds[r] = &seconds{}
+		}
+		l.seconds[r].add(e.at)
+	}
+	if key := l.c.keyOf(e.text.String(), r.ID); key != "" && len(l.keys) < maxLogKeys {
+		l.keys[Key{Reason: r, Key: key, Source: l.name}]++
+	}
+}

@@ -1,0 +1,69 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/display"
+)
+
+// logCounts has the throttles of a log.
+type logCounts struct {
+	counts  map[Reason]int      // the cause may be unknown
+	seconds map[Reason]*seconds // of those with a time
+	named   map[Reason]bool     // those that ThrottlingReasons had
+	keys    map[Key]int
+	errors  int // throttles within the time, on the tables or without a reason
+	others  int // throttles of other tables
+	old     int // throttles outside the time
+	unnamed int // throttles of an index, of which the log doesn't say which
+}
+
+// seconds counts throttles, and the seconds that had any.
+type seconds struct {
+	throttles, number int
+	last              int64 // Unix time
+}
+
+func (s *seconds) add(at time.Time) {
+	if s.throttles++; at.Unix() != s.last {
+		s.number, s.last = s.number+1, at.Unix()
+	}
+}
+
+// rate returns the throttles a second, in the seconds with throttles; 0 for nil.
+func (s *seconds) rate() float64 {
+	if s == nil {
+		return 0
+	}
+	return float64(s.throttles) / float64(s.number)
+}
+
+// addCounts adds the counts to the evidence.
+func (l *logReader) addCounts() {
+	l.c.Logged += float64(l.errors)
+	for r, n := range l.counts {
+		if n <= 0 {
+			continue
+		}
+		of := r.String()
+		if r.Cause == "" {
+			of = fmt.Sprintf("throttled %ss of %s, without a reason", r.Operation, cmp.Or(r.Index, r.Table))
+		}
+		l.c.Counts = append(l.c.Counts, Count{Reason: r, Events: float64(n), Rate: l.seconds[r].rate(), Guessed: !l.named[r], Source: Source{Name: l.name, Text: display.Several(n, "error") + " with " + of}})
+	}
+	for k, n := range l.keys {
+		k.Throttles = float64(n)
+		l.c.Keys = append(l.c.Keys, k)
+	}
+	if l.old > 0 {
+		l.c.addNote("%s: %s outside this time. Pass --since to count older ones.", l.name, display.Are(l.old, "throttle"))
+	}
+	if l.others > 0 {
+		l.c.addNote("%s: %s of other tables or indexes.", l.name, display.Are(l.others, "throttle"))
+	}
+	if l.unnamed > 0 {
+		l.c.addNote("%s: %s of an index, and the text doesn't say of which. Log the ThrottlingReasons to know.", l.name, display.Are(l.unnamed, "throttle"))
+	}
+}

@@ -1,0 +1,207 @@
+package explain
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// token matches the parts of a logged throttle: one of the reasons, an ARN, an exception, or an exception's text.
+var token = regexp.MustCompile(`(Table|Index)(Read|Write)(ProvisionedThroughput|AccountLimit|KeyRangeThroughput|MaxOnDemandThroughput)Exceeded\b` +
+	`|arn:[\w-]+:dynamodb:[\w-]*:\w*:table/[\w.-]+(/index/[\w.-]+)?` +
+	`|\b(ProvisionedThroughputExceeded(Exception)?|ThrottlingException|ThrottlingError|RequestLimitExceeded)\b` +
+	`|level of configured provisioned throughput|Throughput exceeds the (current|maximum) `)
+
+// ofDynamoDB matches a line about DynamoDB. Other services have a ThrottlingException, too.
+var ofDynamoDB = regexp.MustCompile(`(?i)dynamo|configured provisioned throughput|throughput for the table|capacity of your table|your table or index|capacity for one or more global|maximum OnDemandThroughput|throughput (quota|limit) for your account|\b(Put|Get|Update|Delete|BatchGet|BatchWrite|TransactGet|TransactWrite)Items?\b`)
+
+// ofOthers matches the text of other services' throttles.
+var ofOthers = regexp.MustCompile(`(?i)rate exceeded`)
+
+// inJSON is the start of a line that Docker keeps as JSON.
+const inJSON = `{"log":"`
+
+// continuation matches a line at the margin that continues an event: a closing bracket, a frame, or the title of a
+// cause. Java, Python, JavaScript, Go, .NET, Ruby, PHP and Rust have titles of their own.
+var continuation = regexp.MustCompile(`^("?[}\])]|at |\S+:\d+:in [\x60'][^\n]*'(\n|$)|#\d+ [/{[]|-{3}|<-{2}|\.\.\. |\(\d+\) |\(Inner ` +
+	`|(?i:(root |original )?causes?( by)?:|(caused|wrapped) by\b|wraps:|error types:|suppressed:|stack ?trace\b|(inner|original|previous) ?(exception|error)?:)` +
+	`|\[(cause|errors?|stacktrace|previous exception)\]|The above exception was |During handling of the above |Next \S)`)
+
+// traceback matches the first line of Python's stack, which package rich prints in a box.
+var traceback = regexp.MustCompile(`^((  \+ Exception Group )?Traceback \(most recent call last\):|╭─+ Traceback \(most recent call last\))`)
+
+// titled matches a line that begins with the class of an exception.
+var titled = regexp.MustCompile(`^((Exception in thread "[^"]*"|Uncaught|Unhandled exception\.|PHP Fatal error:|Fatal error:) +)*[\w.$\\:]*(Exception|Error|Errors::\w+)\b`)
+
+// rubyError matches the first line of Ruby's error.
+var rubyError = regexp.MustCompile(`^\S+?:\d+:in `)
+
+// logEvent is one event of a log: a logger's line or an exception, with its stack and its causes. It is at most one
+// throttle.
+type logEvent struct {
+	logged  bool   // the first line is a logger's
+	throws  bool   // the first line names a throttle
+	titled  bool   // a line begins with an exception's class
+	stack   bool   // a line is indented
+	tracing bool   // Python's stack has begun, and its exception has not come
+	headed  bool   // the lines of that stack have headers
+	ruby    string // position of the first error of Ruby
+	last    string // newest line that is not blank
+
+	at          time.Time // the newest timestamp before its first line or in it; zero for none
+	outside     bool
+	throttled   bool
+	unnamed     bool // an exception is named, and no service on its line
+	dynamo      bool // a line names DynamoDB
+	reasons     []Reason
+	reason, arn string // the newest, if not paired yet
+	resource    string // the first ARN
+	ids         []string
+	text        strings.Builder
+}
+
+// maxText is the number of bytes of an event that are kept.
+const maxText = 64 << 10
+
+// unwrapped returns a line of the program's output.
+func unwrapped(line string) string {
+	var kept struct{ Log string }
+	if strings.HasPrefix(line, inJSON) && json.Unmarshal([]byte(line), &kept) == nil && strings.HasSuffix(kept.Log, "\n") {
+		line = kept.Log
+	}
+	return strings.TrimRight(line, " \t\r\n")
+}
+
+// has reports whether a line belongs to the event.
+func (e *logEvent) has(l *logLine, words []string) bool {
+	line, throws := l.text, slices.ContainsFunc(words, isException)
+	switch {
+	case line == "":
+		return !l.headed || l.source != ""
+	case traceback.MatchString(line):
+		return !e.stack || strings.HasSuffix(e.last, "exception:") || strings.HasSuffix(e.last, "exception occurred:")
+	case !throws && slices.ContainsFunc(words, isReason) && e.waits(): // the reasons of the exception before
+		return true
+	case l.headed:
+		text, continues := l.continued()
+		l.text = text
+		return continues && (!traceback.MatchString(text) || !e.stack) || e.tracing && e.headed
+	case indented(line), continuation.MatchString(line):
+		return true
+	case e.tracing, strings.HasSuffix(e.last, ":"):
+		return true
+	case strings.HasPrefix(line, "{"):
+		return false
+	case rubyError.MatchString(line) && strings.HasPrefix(e.last, "\tfrom "):
+		return rubyError.FindString(line) != e.ruby
+	case titled.MatchString(line):
+		return !e.stack && !e.titled && (e.logged || e.announces(line))
+	}
+	return e.logged && (!throws || e.throws && !e.stack)
+}
+
+// conflicts reports whether a line at the margin has other request ids than the event.
+func (e *logEvent) conflicts(l *logLine, ids []string) bool {
+	return len(ids) > 0 && len(e.ids) > 0 && !indented(l.text) && !continuation.MatchString(l.text)
+}
+
+// announces reports whether the newest line ends with the class or the message of an exception, whose line follows.
+func (e *logEvent) announces(line string) bool {
+	class := titled.FindString(line)
+	message := strings.TrimPrefix(line[len(class):], ": ")
+	return strings.HasSuffix(e.last, ": "+class) || message != "" && strings.HasSuffix(e.last, message)
+}
+
+// add adds a line to the event.
+func (e *logEvent) add(l *logLine, words []string) {
+	line := l.text
+	if line == "" {
+		return
+	}
+	margin := !indented(line)
+	if e.last == "" {
+		e.logged, e.throws = l.headed, slices.ContainsFunc(words, isException)
+	}
+	e.stack = e.stack || !margin
+	e.titled = e.titled || titled.MatchString(line)
+	if margin || strings.HasPrefix(line, "╭") {
+		e.tracing, e.headed = traceback.MatchString(line), l.headed
+	}
+	if e.ruby == "" {
+		e.ruby = rubyError.FindString(line)
+	}
+	e.last = line
+	e.read(line, words)
+}
+
+func isReason(word string) bool {
+	return strings.HasPrefix(word, "Table") || strings.HasPrefix(word, "Index")
+}
+
+func isException(word string) bool { return !isReason(word) && !strings.HasPrefix(word, "arn:") }
+
+// waits reports whether the event names an exception and no reason.
+func (e *logEvent) waits() bool { return (e.throttled || e.unnamed) && len(e.reasons) == 0 }
+
+// read reads the parts of a throttle in a line.
+func (e *logEvent) read(line string, words []string) {
+	for _, word := range words {
+		switch {
+		case strings.HasPrefix(word, "arn:"):
+			e.arn = word
+			if e.resource == "" {
+				e.resource = word
+			}
+		case isReason(word):
+			e.reason, e.throttled = word, true
+		case ofDynamoDB.MatchString(line):
+			e.throttled = true
+		default:
+			e.unnamed = e.unnamed || !ofOthers.MatchString(line)
+		}
+		e.pair()
+	}
+	e.dynamo = e.dynamo || ofDynamoDB.MatchString(line)
+	e.ids = append(e.ids, requestIDs(line)...)
+	if e.text.Len() < maxText {
+		e.text.WriteString(line + "\n")
+	}
+}
+
+// pair adds a reason on its resource to the event, which may repeat it for each cause.
+func (e *logEvent) pair() {
+	if e.reason == "" || e.arn == "" {
+		return
+	}
+	if reason, ok := Parse(e.reason, e.arn); ok {
+		e.reason, e.arn = "", ""
+		if !slices.Contains(e.reasons, reason) {
+			e.reasons = append(e.reasons, reason)
+		}
+	}
+}
+
+// frame matches a line of a stack: it is indented, in a box, or marked by Python's package loguru.
+var frame = regexp.MustCompile(`^([ \t│╭╰]|> File ")`)
+
+func indented(line string) bool { return frame.MatchString(line) }
+
+// reasonOf returns what the text of an event without ThrottlingReasons says of its reason: at least the table or index.
+// index reports that it is of an index, and unknown of which.
+func (c *collection) reasonOf(e *logEvent) (reasons []Reason, index bool) {
+	text := e.text.String()
+	r := Reason{Operation: operationOf(text), Cause: causeOf(text)}
+	if e.reason != "" {
+		if e.resource != "" { // of another kind than the reason
+			return nil, false
+		}
+		r.Operation, r.Cause = Suffix(e.reason)
+	}
+	known := false
+	if r.ID, known = c.resourceOf(text, e.resource, strings.HasPrefix(e.reason, "Index")); !known {
+		return nil, r.Table != ""
+	}
+	return []Reason{r}, false
+}

@@ -1,0 +1,170 @@
+package explain
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// record is a log event in JSON.
+type record struct {
+	text   string // names and values, a line each
+	line   string // the message, if it is a single line
+	source string // values of members that name the writer
+}
+
+// The names of members with the message, of those that name the writer, and of those with the event's time.
+var (
+	messageName = regexp.MustCompile(`(?i)^(@?message|msg|log|line|text(payload)?|event|body)$`)
+	sourceName  = regexp.MustCompile(`(?i)^(thread.*|tid|goroutine|(aws_?)?request_?id|trace_?id|container.*|pod.*|@?logstream(name)?|pid|process)$`)
+	timeName    = regexp.MustCompile(`(?i)^@?(time|(event|log|ingestion)?_?time(stamp)?|date(time)?|ts|created_?at)$`)
+)
+
+// recordsOf returns the log events of a text in JSON: an object, or the elements of its array of objects with times. It
+// returns nil for another text.
+func recordsOf(text string) (list []record) {
+	if text == "" || text[0] != '{' && text[0] != '[' {
+		return nil
+	}
+	var value any
+	if json.Unmarshal([]byte(text), &value) != nil && json.Unmarshal(lastComma.ReplaceAll([]byte(text), []byte("$1")), &value) != nil {
+		return nil
+	}
+	elements, found := events(value, 0)
+	if !found {
+		elements = []any{value}
+	}
+	for _, e := range elements {
+		if fields, ok := e.(map[string]any); ok {
+			list = append(list, recordOf(fields))
+		}
+	}
+	return list
+}
+
+// lastComma matches a comma behind the last element, which people leave when they cut an output.
+var lastComma = regexp.MustCompile(`,(\s*[}\]])`)
+
+// maxNesting bounds the depth at which events are sought, and that of flattened values.
+const maxNesting = 16
+
+// events returns the elements of the outermost array whose objects have times, as in the output of tools that export
+// logs. A single event may contain arrays of objects without times.
+func events(value any, depth int) (elements []any, found bool) {
+	switch v := value.(type) {
+	case []any:
+		for i := range v {
+			v[i] = joined(v[i])
+		}
+		return v, len(v) > 0 && (depth == 0 || slices.ContainsFunc(v, func(e any) bool { return hasTime(e, 0) }))
+	case map[string]any:
+		if depth > 2 || slices.ContainsFunc(slices.Collect(maps.Keys(v)), timeName.MatchString) {
+			return nil, false
+		}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if elements, found = events(v[name], depth+1); found {
+				return elements, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// joined returns a list of objects with a field and a value, as CloudWatch Logs Insights gives, as one object.
+func joined(value any) any {
+	list, _ := value.([]any)
+	fields := map[string]any{}
+	for _, e := range list {
+		pair, _ := e.(map[string]any)
+		if name, ok := pair["field"].(string); ok {
+			fields[name] = pair["value"]
+		}
+	}
+	if len(list) == 0 || len(fields) < len(list) {
+		return value
+	}
+	return fields
+}
+
+// hasTime reports whether an object, or an object in it, has a member with a time.
+func hasTime(value any, depth int) bool {
+	fields, _ := value.(map[string]any)
+	for name, v := range fields {
+		if timeName.MatchString(name) || depth == 0 && hasTime(v, 1) {
+			return true
+		}
+	}
+	return false
+}
+
+func recordOf(fields map[string]any) (r record) {
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		value := fields[name]
+		if sourceName.MatchString(name) {
+			r.source += fmt.Sprint(" ", value)
+		}
+		if s, ok := value.(string); ok && messageName.MatchString(name) {
+			r.line = strings.TrimRight(s, " \t\r\n")
+		}
+		text.WriteString(name + ": ")
+		flatten(&text, value, 0)
+		text.WriteByte('\n')
+	}
+	r.text = text.String()
+	return r
+}
+
+// flatten writes a value as text, strings without quotes. A string that is JSON is written as its value.
+func flatten(text *strings.Builder, value any, depth int) {
+	if depth > maxNesting {
+		return
+	}
+	switch v := value.(type) {
+	case string:
+		var inner any
+		if strings.HasPrefix(v, "{") && json.Unmarshal([]byte(v), &inner) == nil {
+			flatten(text, inner, depth+1)
+			return
+		}
+		text.WriteString(v)
+	case []any:
+		for _, e := range v {
+			flatten(text, e, depth+1)
+			text.WriteByte('\n')
+		}
+	case map[string]any:
+		text.WriteByte('{')
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			text.WriteString(name + ": ")
+			flatten(text, v[name], depth+1)
+			text.WriteString(",\n")
+		}
+		text.WriteByte('}')
+	default:
+		fmt.Fprint(text, v)
+	}
+}
+
+// document collects the lines of JSON that is printed on several: it begins and ends with a bracket at the margin.
+type document struct {
+	lines []string
+	bytes int
+}
+
+// maxDocument is the number of bytes of a document that are kept. The lines of a longer one are read singly.
+const maxDocument = 64 << 20
+
+// begins reports whether a line begins a document.
+func (d *document) begins(line string) bool {
+	return line == "{" || line == "[" || (strings.HasPrefix(line, "{") || strings.HasPrefix(line, "[")) && strings.HasSuffix(line, "{")
+}
+
+// add adds a line, and reports whether the document goes on after it.
+func (d *document) add(line string) (more bool) {
+	d.lines, d.bytes = append(d.lines, line), d.bytes+len(line)
+	return len(d.lines) == 1 || (line == "" || indented(line)) && d.bytes < maxDocument
+}

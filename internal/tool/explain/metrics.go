@@ -1,0 +1,167 @@
+package explain
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
+
+	"github.com/hotshard/hotshard/internal/base/display"
+)
+
+const (
+	cloudWatch = "CloudWatch"
+	// maxQueries is GetMetricData's limit.
+	maxQueries = 500
+	// minuteSpan is the longest time that is read with periods of a minute. Longer times have longPeriod.
+	minuteSpan = 3 * time.Hour
+	longPeriod = 5 * time.Minute
+)
+
+// metric is one metric of a table or index, with a value for each period.
+type metric struct {
+	name, stat string
+	dimension  string // name of the dimension whose value is the index
+	resource   *Resource
+	reason     Reason            // without a cause for totals
+	points     map[int64]float64 // by the Unix time of the period's start
+}
+
+// metricName returns the name of the metric that counts a cause, or all causes if it is "".
+func metricName(op Operation, cause Cause) string {
+	return metricOperation(op) + strings.TrimSuffix(string(cause), "Exceeded") + "ThrottleEvents"
+}
+
+func metricOperation(op Operation) string {
+	if op == Read {
+		return "Read"
+	}
+	return "Write"
+}
+
+// series has the metrics of reads or writes of one table or index.
+type series struct {
+	resource  *Resource
+	op        Operation
+	throttled []*metric // the total first, then by cause
+	consumed  *metric
+	requests  *metric
+}
+
+// readMetrics adds the throttles and the consumed capacity of all resources.
+func (c *collection) readMetrics(ctx context.Context) {
+	var all []*metric
+	var list []*series
+	add := func(s *series, name, stat string, cause Cause) *metric {
+		m := &metric{name: name, stat: stat, dimension: "GlobalSecondaryIndexName", resource: s.resource, reason: Reason{ID: s.resource.ID, Operation: s.op, Cause: cause}, points: map[int64]float64{}}
+		all = append(all, m)
+		return m
+	}
+	for i := range c.Resources {
+		for _, op := range []Operation{Read, Write} {
+			s := &series{resource: &c.Resources[i], op: op}
+			for _, cause := range append([]Cause{""}, Causes...) {
+				s.throttled = append(s.throttled, add(s, metricName(op, cause), "Sum", cause))
+			}
+			consumed := "Consumed" + metricOperation(op) + "CapacityUnits"
+			s.consumed, s.requests = add(s, consumed, "Sum", ""), add(s, consumed, "SampleCount", "")
+			list = append(list, s)
+		}
+	}
+	for first := 0; first < len(all); first += maxQueries {
+		if err := c.query(ctx, all[first:min(first+maxQueries, len(all))]); err != nil {
+			c.noteError(err, "Throttles by reason are unknown", "cloudwatch:GetMetricData")
+			return
+		}
+	}
+	c.Counted = true
+	for _, s := range list {
+		s.addCounts(c)
+	}
+}
+
+func (m *metric) sum() (sum float64) {
+	for _, n := range m.points {
+		sum += n
+	}
+	return sum
+}
+
+func (c *collection) period() time.Duration {
+	if c.To.Sub(c.From) <= minuteSpan {
+		return time.Minute
+	}
+	return longPeriod
+}
+
+// query reads the points of at most maxQueries metrics.
+func (c *collection) query(ctx context.Context, metrics []*metric) error {
+	byID := map[string]*metric{}
+	from, to := c.From.Truncate(c.period()), c.To
+	in := &cloudwatch.GetMetricDataInput{StartTime: &from, EndTime: &to}
+	for i, m := range metrics {
+		id := fmt.Sprint("m", i)
+		byID[id] = m
+		dimensions := []types.Dimension{{Name: aws.String("TableName"), Value: &m.resource.Table}}
+		if m.resource.Index != "" {
+			dimensions = append(dimensions, types.Dimension{Name: &m.dimension, Value: &m.resource.Index})
+		}
+		in.MetricDataQueries = append(in.MetricDataQueries, types.MetricDataQuery{Id: &id, MetricStat: &types.MetricStat{
+			Metric: &types.Metric{Namespace: aws.String("AWS/DynamoDB"), MetricName: &m.name, Dimensions: dimensions},
+			Period: aws.Int32(int32(c.period().Seconds())), Stat: &m.stat,
+		}})
+	}
+	for pages := cloudwatch.NewGetMetricDataPaginator(c.CloudWatch, in); pages.HasMorePages(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, r := range page.MetricDataResults {
+			if r.StatusCode == types.StatusCodeInternalError || r.StatusCode == types.StatusCodeForbidden {
+				return fmt.Errorf("a metric's status is %s", r.StatusCode)
+			}
+			for i, at := range r.Timestamps {
+				if m := byID[aws.ToString(r.Id)]; m != nil && i < len(r.Values) {
+					m.points[at.Unix()] = r.Values[i]
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// addCounts adds the counts of one operation on one resource, and sets its use.
+func (s *series) addCounts(c *collection) {
+	seconds := c.period().Seconds()
+	use := &s.resource.Writes
+	if s.op == Read {
+		use = &s.resource.Reads
+	}
+	for _, units := range s.consumed.points {
+		use.Peak = max(use.Peak, units/seconds)
+	}
+	use.Requests = s.requests.sum()
+	use.Throttled = math.Inf(1)
+	for _, m := range s.throttled {
+		sum, periods := 0.0, 0
+		for at, n := range m.points {
+			if n > 0 {
+				sum, periods = sum+n, periods+1
+				use.Throttled = min(use.Throttled, s.consumed.points[at]/seconds)
+			}
+		}
+		if sum > 0 {
+			minutes := periods * int(c.period()/time.Minute)
+			text := fmt.Sprintf("%s: %.0f within %s", m.name, sum, display.Several(minutes, "minute"))
+			c.Counts = append(c.Counts, Count{Reason: m.reason, Events: sum, Minutes: minutes, Source: Source{Name: cloudWatch, Text: text}})
+		}
+	}
+	if math.IsInf(use.Throttled, 1) {
+		use.Throttled = 0
+	}
+}

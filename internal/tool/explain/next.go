@@ -1,0 +1,32 @@
+package explain
+
+import ()
+
+// loggedBy says, for each SDK, where an error has the reasons of its throttle.
+var loggedBy = []string{
+	`Python      e.response.get("ThrottlingReasons", e.response.get("throttlingReasons"))`,
+	`JavaScript  e.ThrottlingReasons ?? e.throttlingReasons`,
+	`Java        e.throttlingReasons()`,
+	`Go          e.ThrottlingReasons, in JSON: its strings are pointers`,
+	`.NET        e.ThrottlingReasons, serialized`,
+	`Ruby        e.data.throttling_reasons`,
+	`PHP         $e->get("ThrottlingReasons") ?? $e->get("throttlingReasons")`,
+	`Rust        e.throttling_reasons()`,
+}
+
+// next returns lines on what to do if there are throttles without a finding, or none at all.
+func (c *collection) next(r *Report) []string {
+	again := []string{"explain", "--stack"}
+	if !c.options.Deployment {
+		again = []string{"explain", "--table", c.asked}
+	}
+	command := c.Commands.Line(again[0], append(again[1:], "--log", "FILE")...)
+	switch {
+	case r.Throttles > 0 && r.Unknown == 0:
+		return nil
+	case r.Throttles == 0:
+		return []string{"If a program of yours reports throttles of this time, pass its log: " + command}
+	}
+	lines := append([]string{"To know the reasons, log those that errors of single calls have, and pass the log: " + command}, loggedBy...)
+	return append(lines, "Batches and transactions have none. For them, compare the throttled keys with those of single calls, or log the keys of unprocessed items.")
+}

@@ -1,0 +1,262 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/hotshard/hotshard/internal/base/display"
+)
+
+// Report is the result of [Explain], and its JSON.
+type Report struct {
+	Table    string       `json:"table"`    // the table's name, or a pattern for the names of several
+	From     display.Time `json:"from"`     // start of the time; that of a limiter if one counted
+	To       display.Time `json:"to"`       // end of the time; without throttles, of the time that CloudWatch has counted
+	Findings []Finding    `json:"findings"` // largest share first
+	Unknown  float64      `json:"unknown"`  // share of the throttles that no finding explains; 1 if no source counts throttles
+
+	Throttles float64  `json:"throttles"` // throttled requests that were counted
+	Counted   bool     `json:"counted"`   // whether a source counts all throttles: then 0 throttles means that nothing was throttled
+	Notes     []string `json:"notes"`     // what can't be known, and why: a sentence each
+	Next      []string `json:"next"`      // lines on what to do about throttles without a finding; empty if there are none
+}
+
+// Confidence says how a finding's reason is known.
+type Confidence string
+
+// A Measured reason was named by a source. A Likely reason follows from the used capacity and the limits, or from the
+// text of errors.
+const (
+	Measured Confidence = "measured"
+	Likely   Confidence = "likely"
+)
+
+// Finding is one reason on one table or index.
+type Finding struct {
+	Reason     string     `json:"reason"`     // one of DynamoDB's 16 reasons
+	Scope      string     `json:"scope"`      // what the limit belongs to: table, index or account
+	Resource   string     `json:"resource"`   // ARN of the table or index
+	Keys       []KeyRate  `json:"keys"`       // throttled or hot partition keys, the worst first
+	Operation  Operation  `json:"operation"`  // the throttled requests
+	Share      float64    `json:"share"`      // share of all throttles of the time
+	Evidence   []Source   `json:"evidence"`   // what names the reason and the keys
+	Cure       string     `json:"cure"`       // what helps first, in a sentence, with the command or setting
+	Confidence Confidence `json:"confidence"` // measured: a source named the reason; likely: it follows from the limit that was reached
+
+	ID ID `json:"-"`
+}
+
+// KeyRate is a partition key of a finding. Rates that are 0 are unknown.
+type KeyRate struct {
+	Key       string  `json:"key"`                              // the partition key
+	SortKey   string  `json:"sort_key,omitempty"`               // the only throttled sort key, if it is known
+	Units     float64 `json:"write_units_per_second,omitempty"` // WCU/s of its successful writes in the hottest window
+	Throttles float64 `json:"throttles_per_second,omitempty"`   // mean over the time
+	Source    string  `json:"source"`                           // what named the key
+}
+
+// Explain returns a finding for each reason that the evidence names or implies. Throttles that no reason explains, or
+// more than one, are Unknown.
+func Explain(e Evidence) Report {
+	r := Report{Table: e.Name, From: display.Time{Time: e.From}, To: display.Time{Time: e.To}, Findings: []Finding{}, Counted: e.Counted, Notes: []string{}, Next: []string{}}
+	groups := e.groups()
+	for _, g := range groups {
+		r.Throttles += g.all()
+	}
+	r.Throttles = max(r.Throttles, e.Logged)
+	if r.Throttles == 0 {
+		if !e.Counted {
+			r.Unknown = 1
+		}
+		return r
+	}
+	known := 0.0
+	for _, g := range groups {
+		for _, t := range g.tallies {
+			known += t.events
+			r.Findings = append(r.Findings, e.finding(g, t, t.events/r.Throttles))
+		}
+	}
+	r.Unknown = rounded(1 - known/r.Throttles)
+	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Reason, b.Reason))
+	})
+	return r
+}
+
+// rounded rounds a share up to four decimals, so that no positive share becomes 0.
+func rounded(share float64) float64 { return max(0, math.Ceil(share*1e4-1e-6)/1e4) }
+
+// group has the throttles of one operation on one table or index.
+type group struct {
+	*Resource
+	op      Operation
+	total   float64 // largest count over all causes; 0 if no source has one
+	tallies []*tally
+}
+
+// tally has the throttles of one cause.
+type tally struct {
+	cause      Cause
+	events     float64
+	minutes    int
+	rate       float64
+	sources    []Source
+	confidence Confidence
+}
+
+// all returns the number of throttles. A request that two limits throttled counts for both.
+func (g *group) all() float64 {
+	sum := 0.0
+	for _, t := range g.tallies {
+		sum += t.events
+	}
+	return max(g.total, sum)
+}
+
+// groups groups the counts by operation and resource. If several sources count one cause, the largest count is used.
+// A group also has the cause that infer returns.
+func (e *Evidence) groups() (groups []*group) {
+	for _, c := range e.Counts {
+		if c.Events <= 0 {
+			continue
+		}
+		at := slices.IndexFunc(groups, func(g *group) bool { return g.ID == c.ID && g.op == c.Operation })
+		if at < 0 {
+			at = len(groups)
+			groups = append(groups, &group{Resource: e.resource(c.ID), op: c.Operation})
+		}
+		groups[at].addCount(c)
+	}
+	for _, g := range groups {
+		if t := e.infer(g); t != nil {
+			g.tallies = append(g.tallies, t)
+		}
+	}
+	return groups
+}
+
+func (g *group) addCount(c Count) {
+	if c.Cause == "" {
+		g.total = max(g.total, c.Events)
+		return
+	}
+	at := slices.IndexFunc(g.tallies, func(t *tally) bool { return t.cause == c.Cause })
+	if at < 0 {
+		at = len(g.tallies)
+		g.tallies = append(g.tallies, &tally{cause: c.Cause, confidence: Likely})
+	}
+	t := g.tallies[at]
+	if !c.Guessed {
+		t.confidence = Measured
+	}
+	t.events, t.minutes, t.rate, t.sources = max(t.events, c.Events), max(t.minutes, c.Minutes), max(t.rate, c.Rate), append(t.sources, c.Source)
+}
+
+// resource returns the Resource of a table or index, without limits if the evidence has none.
+func (e *Evidence) resource(id ID) *Resource {
+	for i := range e.Resources {
+		if e.Resources[i].ID == id {
+			return &e.Resources[i]
+		}
+	}
+	return &Resource{ID: id}
+}
+
+// near is the share of a limit that counts as reaching it.
+const near = 0.95
+
+// infer returns the cause of the throttles that no source names, if exactly one limit was reached whenever requests were
+// throttled. Otherwise it returns nil.
+func (e *Evidence) infer(g *group) *tally {
+	left := g.all()
+	for _, t := range g.tallies {
+		left -= t.events
+	}
+	if left < 1 {
+		return nil
+	}
+	var found []*tally
+	suspect := func(cause Cause, format string, values ...any) {
+		found = append(found, &tally{cause: cause, events: left, confidence: Likely, sources: []Source{{"inference", fmt.Sprintf(format, values...)}}})
+	}
+	c, unit := g.Of(g.op), units(g.op)
+	for cause, limit := range map[Cause]float64{Provisioned: c.Provisioned, MaxOnDemand: c.MaxOnDemand, Account: g.quota(g.op)} {
+		if limit > 0 && c.Throttled >= near*limit {
+			suspect(cause, "at least %s %s were used in each minute with throttles, and the limit is %s", number(c.Throttled), unit, number(limit))
+		}
+	}
+	if g.op == Write {
+		for _, k := range e.Keys {
+			if k.ID == g.ID && k.UnitsPerSecond >= near*e.partition(Write) {
+				suspect(KeyRange, "%s took %s WCU/s, and a partition takes %s", k.Key, number(k.UnitsPerSecond), number(e.partition(Write)))
+				break
+			}
+		}
+	}
+	if len(found) != 1 {
+		return nil
+	}
+	return found[0]
+}
+
+// quota returns the account's quota if it is the limit: for an on-demand table or index without a maximum. Else it is 0.
+func (r *Resource) quota(op Operation) float64 {
+	if c := r.Of(op); r.OnDemand && c.MaxOnDemand == 0 {
+		return c.Quota
+	}
+	return 0
+}
+
+// partition returns a partition's limit in units a second.
+func (e *Evidence) partition(op Operation) float64 {
+	if op == Read {
+		return cmp.Or(e.PartitionRCU, 3*cmp.Or(e.PartitionWCU, awsPartitionWCU))
+	}
+	return cmp.Or(e.PartitionWCU, awsPartitionWCU)
+}
+
+func (e *Evidence) finding(g *group, t *tally, share float64) Finding {
+	reason := Reason{g.ID, g.op, t.cause}
+	f := Finding{
+		Reason: reason.String(), Scope: "table", Resource: e.resourceText(g.Resource), Operation: g.op, Share: rounded(share),
+		Evidence: t.sources, Confidence: t.confidence, ID: g.ID,
+	}
+	switch {
+	case t.cause == Account:
+		f.Scope = "account"
+	case g.Index != "":
+		f.Scope = "index"
+	}
+	keys, more := e.keysOf(reason)
+	f.Evidence = append(slices.Clone(f.Evidence), more...)
+	f.Keys = e.rates(keys)
+	f.Cure = e.cure(g, t, keys)
+	return f
+}
+
+// resourceText returns the ARN of a table or index, or its name if the ARN is unknown.
+func (e *Evidence) resourceText(r *Resource) string {
+	switch of := e.resource(ID{Table: r.Table}); {
+	case r.ARN != "":
+		return r.ARN
+	case r.Index != "":
+		return cmp.Or(of.ARN, r.Table) + "/index/" + r.Index
+	}
+	return r.Table
+}
+
+// absent reports whether the table was described and lacks the index. It returns the names of those that it has.
+func (e *Evidence) absent(id ID) (has []string, absent bool) {
+	if id.Index == "" || e.resource(ID{Table: id.Table}).ARN == "" || e.resource(id).ARN != "" {
+		return nil, false
+	}
+	for _, r := range e.Resources {
+		if r.Table == id.Table && r.Index != "" {
+			has = append(has, r.Index)
+		}
+	}
+	return has, true
+}

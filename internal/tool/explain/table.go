@@ -1,0 +1,89 @@
+package explain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// describe adds a table, which calls name by its name or ARN, and its global indexes. Without the permission it adds the
+// table's name only.
+func (c *collection) describe(ctx context.Context, table, call string) error {
+	out, err := c.DynamoDB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &call})
+	if err != nil {
+		if _, absent := errors.AsType[*types.ResourceNotFoundException](err); absent || !denied(err) {
+			return fmt.Errorf("describing table %s: %w", table, err)
+		}
+		c.noteError(err, "Indexes, capacities and limits of "+table+" are unknown", "dynamodb:DescribeTable")
+		c.addResource(Resource{ID: ID{Table: table, Index: c.options.Index}, Asked: call})
+		return nil
+	}
+	t := out.Table
+	onDemand := t.BillingModeSummary != nil && t.BillingModeSummary.BillingMode == types.BillingModePayPerRequest
+	r := Resource{ID: ID{Table: table}, Asked: call, ARN: aws.ToString(t.TableArn), PartitionKey: partitionKey(t.KeySchema), OnDemand: onDemand}
+	setProvisioned(&r, t.ProvisionedThroughput)
+	setMaximum(&r, t.OnDemandThroughput)
+	if w := t.WarmThroughput; w != nil {
+		r.Reads.Warm, r.Writes.Warm = limitUnits(w.ReadUnitsPerSecond), limitUnits(w.WriteUnitsPerSecond)
+	}
+	c.addResource(r)
+	for _, x := range t.GlobalSecondaryIndexes {
+		c.indexes = append(c.indexes, aws.ToString(x.IndexName))
+		r := Resource{ID: ID{Table: table, Index: aws.ToString(x.IndexName)}, Asked: call, ARN: aws.ToString(x.IndexArn), PartitionKey: partitionKey(x.KeySchema), OnDemand: onDemand}
+		r.ProjectsAll = x.Projection != nil && x.Projection.ProjectionType == types.ProjectionTypeAll
+		setProvisioned(&r, x.ProvisionedThroughput)
+		setMaximum(&r, x.OnDemandThroughput)
+		if w := x.WarmThroughput; w != nil {
+			r.Reads.Warm, r.Writes.Warm = limitUnits(w.ReadUnitsPerSecond), limitUnits(w.WriteUnitsPerSecond)
+		}
+		c.addResource(r)
+	}
+	return nil
+}
+
+func (c *collection) addResource(r Resource) {
+	if c.wanted(r.ID) {
+		c.Resources = append(c.Resources, r)
+	}
+}
+
+func setProvisioned(r *Resource, p *types.ProvisionedThroughputDescription) {
+	if p != nil && !r.OnDemand {
+		r.Reads.Provisioned, r.Writes.Provisioned = limitUnits(p.ReadCapacityUnits), limitUnits(p.WriteCapacityUnits)
+	}
+}
+
+func setMaximum(r *Resource, m *types.OnDemandThroughput) {
+	if m != nil && r.OnDemand {
+		r.Reads.MaxOnDemand, r.Writes.MaxOnDemand = limitUnits(m.MaxReadRequestUnits), limitUnits(m.MaxWriteRequestUnits)
+	}
+}
+
+// limitUnits returns a limit, or 0 for none, which DynamoDB also writes as -1.
+func limitUnits(n *int64) float64 { return max(0, float64(aws.ToInt64(n))) }
+
+func partitionKey(elements []types.KeySchemaElement) string {
+	for _, e := range elements {
+		if e.KeyType == types.KeyTypeHash {
+			return aws.ToString(e.AttributeName)
+		}
+	}
+	return ""
+}
+
+// readLimits adds the account's quotas.
+func (c *collection) readLimits(ctx context.Context) {
+	out, err := c.DynamoDB.DescribeLimits(ctx, &dynamodb.DescribeLimitsInput{})
+	if err != nil {
+		c.noteError(err, "The account's quotas are unknown", "dynamodb:DescribeLimits")
+		return
+	}
+	for i := range c.Resources {
+		r := &c.Resources[i]
+		r.Reads.Quota, r.Writes.Quota = limitUnits(out.TableMaxReadCapacityUnits), limitUnits(out.TableMaxWriteCapacityUnits)
+	}
+}

@@ -1,0 +1,253 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/base/display"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/query"
+)
+
+// Watched is a table whose heat is shown.
+type Watched struct {
+	Source    heat.Source
+	Settled   func() time.Time            // returns the time before which windows are complete
+	Run       func(context.Context) error // reads the stream; nil if another process reads it
+	Transient func(error) bool            // reports whether an error of Source or Shards is transient; nil if none is
+	Shards    query.ShardCounts           // nil if no key has write shards
+
+	// Explain returns an error of Source or Shards with what to do about it. It may call AWS. If nil, errors stay as
+	// they are.
+	Explain func(context.Context, error) error
+
+	Name    string
+	Where   string
+	Indexes []string // the table's indexes
+}
+
+// lag is the usual time from a window's end until its heat items are written.
+const lag = 10 * time.Second
+
+// Counted returns a deployment's heat, which source reads from the deployment's tables.
+func Counted(source heat.Source, shards query.ShardCounts, name, where string) *Watched {
+	settled := func() time.Time { return time.Now().Add(-lag) }
+	return &Watched{Source: source, Settled: settled, Shards: shards, Name: name, Where: where}
+}
+
+// ViewOptions select the keys to show, and the form.
+type ViewOptions struct {
+	Table  string // lines name a key's table only if it differs
+	Index  string // only partition keys of this index; "" for all
+	Prefix string // only keys that begin with this text
+	JSON   bool   // lines of JSON instead of a table
+	Hash   bool   // pseudonyms instead of keys
+
+	Commands display.Commands // for the command lines in advice
+}
+
+// selects reports whether the options select a key.
+func (o *ViewOptions) selects(key, index string) bool {
+	return strings.HasPrefix(key, o.Prefix) && (o.Index == "" || index == o.Index)
+}
+
+// nameOf returns a key as a table shows it: a base key or another key as it is stored, or a pseudonym.
+func (o *ViewOptions) nameOf(k *query.HotKey) string {
+	switch {
+	case o.Hash:
+		return k.Hash
+	case k.Type != "other":
+		return schema.BaseKey{Type: schema.Kind(k.Type), Name: k.Name}.String()
+	}
+	return k.Key
+}
+
+// NoMatch means that no written key matched the index or prefix.
+type NoMatch struct{ Index, Prefix string }
+
+func (e *NoMatch) Error() string {
+	switch {
+	case e.Index != "" && e.Prefix != "":
+		return fmt.Sprintf("No key of index %q that begins with %q was written. Check --index and --prefix.", e.Index, e.Prefix)
+	case e.Index != "":
+		return fmt.Sprintf("No key of index %q was written. Check --index.", e.Index)
+	}
+	return fmt.Sprintf("No key that begins with %q was written. Check --prefix.", e.Prefix)
+}
+
+// Intervals between reads: a live reader is in this process, a stack's heat is read from DynamoDB.
+const (
+	liveInterval  = 200 * time.Millisecond
+	stackInterval = 5 * time.Second
+)
+
+// Print writes each window that is completed from now on, until ctx ends: a line of JSON, or a table, which replaces
+// the last one if out is a terminal. Print returns a [NoMatch] if keys were written and the index or prefix matched
+// none of them, or else the error of ctx.
+func Print(ctx context.Context, out io.Writer, w *Watched, o ViewOptions) error {
+	p := &printer{w: w, o: o, out: out, next: w.Settled()}
+	p.heat = query.NewHeat(w.Source, query.HeatOptions{Shards: w.Shards, Table: o.Table, Now: time.Now, Commands: o.Commands})
+	group, running := errgroup.WithContext(ctx)
+	if w.Run != nil {
+		group.Go(func() error { return w.Run(running) })
+	}
+	group.Go(func() error { return p.run(running) })
+	err := group.Wait()
+	if ctx.Err() != nil && p.written && !p.matched && o.Index+o.Prefix != "" {
+		return &NoMatch{o.Index, o.Prefix}
+	}
+	return err
+}
+
+// printer prints windows.
+type printer struct {
+	w    *Watched
+	o    ViewOptions
+	out  io.Writer
+	heat *query.Heat
+
+	next             time.Time     // start of the next read from the source
+	written, matched bool          // whether a key was written, and one that the options select
+	quiet            time.Duration // no write was seen for so long, before the end of the newest window
+}
+
+// run prints until ctx ends.
+func (p *printer) run(ctx context.Context) error {
+	interval := liveInterval
+	if p.w.Run == nil {
+		interval = stackInterval
+	}
+	for dynamo.Pause(ctx, interval) {
+		if err := p.print(ctx); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// print writes the windows that were completed since the last call. After a transient error of the source or of the
+// shard map it returns nil, and the next call begins with the failed window.
+func (p *printer) print(ctx context.Context) error {
+	settled := p.w.Settled()
+	for window, err := range p.w.Source.Windows(ctx, p.next, settled, Window) {
+		if err == nil && window.Start.Add(Window).After(settled) {
+			return nil
+		}
+		text := ""
+		if err == nil {
+			text, err = p.text(ctx, window)
+		}
+		if err != nil {
+			return p.failed(ctx, err)
+		}
+		if _, err := io.WriteString(p.out, text); err != nil {
+			return err
+		}
+		p.next = window.Start.Add(time.Millisecond)
+	}
+	return nil
+}
+
+// failed returns nil for a transient error, and otherwise the error with what to do about it.
+func (p *printer) failed(ctx context.Context, err error) error {
+	switch {
+	case p.w.Transient != nil && p.w.Transient(err):
+		return nil
+	case p.w.Explain != nil:
+		return p.w.Explain(ctx, err)
+	}
+	return err
+}
+
+// text returns a window as it is printed.
+func (p *printer) text(ctx context.Context, w heat.Window) (string, error) {
+	rows := heat.Merge(w.Items)
+	p.written = p.written || len(rows) > 0
+	if p.quiet += Window; len(rows) > 0 {
+		p.quiet = 0
+	}
+	selected := rows[:0]
+	for _, row := range rows {
+		if p.o.selects(row.Key, row.Index) {
+			selected = append(selected, row)
+		}
+	}
+	p.matched = p.matched || len(selected) > 0
+	if p.o.JSON {
+		return p.o.line(w, selected)
+	}
+	keys, err := p.keys(ctx)
+	if err != nil {
+		return "", err
+	}
+	return screenOf(p.out).table(p.title(w), p.quietLine(), limitOf(w), keys, p.o.nameOf), nil
+}
+
+// quietLine returns the line for a time without writes, or "".
+func (p *printer) quietLine() string {
+	if p.quiet == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s: no writes seen for %.0f s", p.w.Name, p.quiet.Seconds())
+}
+
+// Bounds of a table.
+const (
+	shownTime = 15 * time.Minute // a key that was hot is listed for so long
+	tableKeys = 50
+	allKeys   = 10_000 // so many are read to find those that the options select
+)
+
+// keys returns the keys of a table, as GET /v1/hot-keys has them: hot ones first.
+func (p *printer) keys(ctx context.Context) (selected []query.HotKey, err error) {
+	most := tableKeys
+	if p.o.Index+p.o.Prefix != "" {
+		most = allKeys
+	}
+	keys, err := p.heat.HotKeys(ctx, shownTime, most, time.Now())
+	for _, k := range keys {
+		if p.o.selects(k.Key, k.Index) {
+			selected = append(selected, k)
+		}
+	}
+	return selected, err
+}
+
+// title returns the line above a table.
+func (p *printer) title(w heat.Window) string {
+	var units float64
+	for _, it := range w.Items {
+		units += float64(it.Units) / it.Window.Seconds()
+	}
+	text := fmt.Sprintf("%s, %s: %s to %s UTC, %s WCU/s", p.w.Name, p.w.Where,
+		w.Start.UTC().Format(time.TimeOnly), w.Start.Add(Window).UTC().Format(time.TimeOnly), heat.Grouped(units))
+	if read := coverage(w); read < 1 {
+		text += fmt.Sprintf(", %s of it was read", percent(read))
+	}
+	return text
+}
+
+// coverage returns the share of a window that was read.
+func coverage(w heat.Window) float64 {
+	read := 1 - w.Unread()
+	for _, it := range w.Items {
+		read = min(read, cmp.Or(it.Coverage, 1))
+	}
+	return read
+}
+
+// limitOf returns a partition's limit in WCU/s; 0 if the window has no items.
+func limitOf(w heat.Window) float64 {
+	if len(w.Items) == 0 {
+		return 0
+	}
+	return w.Items[0].Limit
+}

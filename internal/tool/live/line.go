@@ -1,0 +1,52 @@
+package live
+
+import (
+	"encoding/json"
+	"math"
+
+	"github.com/hotshard/hotshard/internal/base/display"
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/httpapi"
+)
+
+// Line is a window as a line of JSON.
+type Line struct {
+	Start    string    `json:"start"`
+	Window   string    `json:"window"`
+	Keys     []LineKey `json:"keys"`
+	Coverage float64   `json:"coverage"`
+}
+
+// LineKey is a partition key of a window.
+type LineKey struct {
+	Table  string  `json:"table,omitempty"` // the key's table, if it is not Options.Table
+	Key    string  `json:"key"`
+	Index  string  `json:"index,omitempty"`
+	Status string  `json:"status"`
+	Rate   float64 `json:"write_units_per_second"`
+	Error  float64 `json:"error"`
+	Share  float64 `json:"share"` // of a partition's limit
+}
+
+// lineKeys is the maximum number of keys of a line.
+const lineKeys = 20
+
+// line returns a window's line, with the heaviest of these rows.
+func (o *ViewOptions) line(w heat.Window, rows []heat.KeyHeat) (string, error) {
+	l := Line{Start: httpapi.FormatTime(w.Start), Window: display.Duration(Window).String(), Keys: []LineKey{}, Coverage: heat.Hundredths(coverage(w))}
+	for _, row := range rows[:min(len(rows), lineKeys)] {
+		key := LineKey{
+			Key: row.Key, Index: row.Index, Status: row.Worst.String(), Rate: heat.Hundredths(row.WriteUnitsPerSecond),
+			Error: math.Ceil(row.Error*100) / 100, Share: math.Floor(1e4*row.WriteUnitsPerSecond/row.Limit) / 1e4,
+		}
+		if o.Hash {
+			key.Key = display.Pseudonym(row.Key)
+		}
+		if table := row.TableName(); table != o.Table {
+			key.Table = table
+		}
+		l.Keys = append(l.Keys, key)
+	}
+	text, err := json.Marshal(l)
+	return string(text) + "\n", err
+}

@@ -1,0 +1,134 @@
+package live
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+
+	pretty "github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/query"
+	"github.com/hotshard/hotshard/internal/tool/terminal"
+)
+
+// screen is where a table is drawn.
+type screen struct {
+	width, height int
+	redraws       bool // the table replaces the last one
+	colours       bool
+}
+
+// screenOf returns a terminal's size; for another output room for ten keys.
+func screenOf(out io.Writer) screen {
+	if width, height := terminal.Size(out); width > 0 {
+		return screen{width: width, height: height, redraws: true, colours: os.Getenv("NO_COLOR") == ""}
+	}
+	return screen{width: 160, height: 20}
+}
+
+// ANSI sequences.
+const (
+	eraseScreen = "\x1b[H\x1b[J" // to the first cell, and clear to the end
+	yellow      = "\x1b[33m"
+	red         = "\x1b[31m"
+	resetStyle  = "\x1b[0m"
+)
+
+// table returns the table of some keys of a table whose partitions take limit WCU/s. Its lines fit the screen. quiet is
+// a line for a time without writes, or "".
+func (s screen) table(title, quiet string, limit float64, keys []query.HotKey, named func(*query.HotKey) string) string {
+	lines := []string{terminal.Cut(terminal.Visible(title), s.width)}
+	if quiet != "" {
+		lines = append(lines, terminal.Cut(terminal.Visible(quiet), s.width))
+	}
+	advice := s.advice(keys, named)
+	room := max(1, s.height-2-len(lines)-len(advice))
+	sharded := false
+	for _, k := range keys {
+		sharded = sharded || k.Type != "other"
+	}
+	lines = append(lines, s.row(sharded, "NOW", "LIMIT", "PEAK", "STATUS", "SHARDS", "KEY"))
+	for _, k := range keys[:min(len(keys), room)] {
+		shards := ""
+		if k.Type != "other" {
+			shards = fmt.Sprint(k.Shards)
+		}
+		name := terminal.Visible(named(&k))
+		if k.Index != "" {
+			name += " (" + terminal.Visible(k.Index) + ")"
+		}
+		line := s.row(sharded, rateText(k.Current), percent(k.Current/limit), heat.Grouped(k.Peak), statusText(&k), shards, name)
+		lines = append(lines, s.coloured(line, k.Status))
+	}
+	text := strings.Join(append(lines, advice...), "\n") + "\n"
+	if s.redraws {
+		return eraseScreen + text
+	}
+	return text + "\n"
+}
+
+// row returns a line of the table. A narrow screen has no peaks; the key has the remaining width.
+func (s screen) row(sharded bool, rate, share, peak, status, shards, key string) string {
+	line := right(rate, 8) + right(share, 7)
+	if s.width >= 60 {
+		line += right(peak, 9)
+	}
+	line += "  " + pretty.Pad(status, 10, ' ')
+	if sharded {
+		line += right(shards, 6) + "  "
+	}
+	return line + terminal.Cut(key, max(4, s.width-pretty.StringWidth(line)-1))
+}
+
+// maxAdvice is the maximum number of hot keys with advice.
+const maxAdvice = 3
+
+// advice returns the lines of the advice for the first hot keys, in at most a third of the screen.
+func (s screen) advice(keys []query.HotKey, named func(*query.HotKey) string) (lines []string) {
+	for _, k := range keys[:min(len(keys), maxAdvice)] {
+		if k.Status == heat.Normal {
+			break
+		}
+		text := terminal.Cut(terminal.Visible(named(&k)), max(8, s.width/3)) + ": " + terminal.Visible(k.Advice)
+		for line := range strings.SplitSeq(pretty.WrapSoft(text, max(20, s.width-1)), "\n") {
+			lines = append(lines, strings.TrimRight(line, " "))
+		}
+	}
+	return lines[:min(len(lines), max(0, s.height-6)/3)]
+}
+
+// coloured returns a line in the colour of a status.
+func (s screen) coloured(line string, status heat.Status) string {
+	switch {
+	case !s.colours || status == heat.Normal:
+		return line
+	case status == heat.Saturated:
+		return red + line + resetStyle
+	}
+	return yellow + line + resetStyle
+}
+
+// statusText returns a key's status now; for a key that was hot "cooled".
+func statusText(k *query.HotKey) string {
+	switch {
+	case k.Status >= heat.Hot:
+		return k.Status.String()
+	case k.Worst >= heat.Hot:
+		return "cooled"
+	}
+	return "normal"
+}
+
+func rateText(v float64) string {
+	if v >= 10_000 {
+		return heat.Grouped(v)
+	}
+	return fmt.Sprintf("%.1f", math.Floor(10*v)/10)
+}
+
+func percent(share float64) string { return fmt.Sprintf("%.0f%%", math.Floor(100*share)) }
+
+func right(text string, width int) string { return pretty.AlignRight.Apply(text, width) }

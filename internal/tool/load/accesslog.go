@@ -1,0 +1,113 @@
+package load
+
+import (
+	"bufio"
+	"compress/gzip"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+)
+
+// MaxLogLine is the maximum length of a log's line, in bytes.
+const MaxLogLine = 64 << 10
+
+// LogSource returns the requests of the access log at path, in the combined or common log format, plain or gzipped. A count
+// above 0 limits the number of requests. Log reads them once to find malformed lines before anything is sent; it keeps
+// no lines in memory. Errors name the file, and the line if it is malformed.
+func LogSource(path string, count int) (Source, error) {
+	source := Source{Name: "access log " + path, Timed: true}
+	source.Requests = func() iter.Seq2[Request, error] { return readFile(path, count) }
+	for _, err := range source.Requests() {
+		if err != nil {
+			return Source{}, err
+		}
+		source.Total++
+	}
+	if source.Total == 0 {
+		return Source{}, fmt.Errorf("access log %s: it has no requests", path)
+	}
+	return source, nil
+}
+
+func readFile(path string, count int) iter.Seq2[Request, error] {
+	return func(yield func(Request, error) bool) {
+		file, err := os.Open(path)
+		if err != nil {
+			yield(Request{}, fmt.Errorf("access log: %w", err))
+			return
+		}
+		defer file.Close()
+		taken := 0
+		for request, err := range ReadLog(path, file) {
+			if !yield(request, err) || err != nil {
+				return
+			}
+			if taken++; taken == count {
+				return
+			}
+		}
+	}
+}
+
+// ReadLog yields the requests of an access log. It detects gzip by the first bytes, and skips empty lines. An error
+// begins with "name:line: ", and ends the sequence.
+//
+// A request's ID is its line's number with 12 hex digits of the line's SHA-256 digest. So lines with the same text have
+// different IDs, and a second read returns the same IDs.
+func ReadLog(name string, r io.Reader) iter.Seq2[Request, error] {
+	return func(yield func(Request, error) bool) {
+		text, err := decompress(r)
+		if err != nil {
+			yield(Request{}, fmt.Errorf("%s: %w", name, err))
+			return
+		}
+		lines := bufio.NewScanner(text)
+		lines.Buffer(make([]byte, 0, 4<<10), MaxLogLine+1) // one more for the line feed
+		number := 0
+		for lines.Scan() {
+			number++
+			line := lines.Text()
+			if line == "" {
+				continue
+			}
+			request, err := ParseLine(line)
+			if err != nil {
+				yield(Request{}, fmt.Errorf("%s:%d: %w", name, number, err))
+				return
+			}
+			request.ID = lineID(number, line)
+			if !yield(request, nil) {
+				return
+			}
+		}
+		if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+			yield(Request{}, fmt.Errorf("%s:%d: the line is longer than %d bytes", name, number+1, MaxLogLine))
+		} else if err != nil {
+			yield(Request{}, fmt.Errorf("%s:%d: reading: %w", name, number+1, err))
+		}
+	}
+}
+
+func decompress(r io.Reader) (io.Reader, error) {
+	buffered := bufio.NewReader(r)
+	magic, err := buffered.Peek(2)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("reading: %w", err)
+	}
+	if string(magic) != "\x1f\x8b" {
+		return buffered, nil
+	}
+	unzipped, err := gzip.NewReader(buffered)
+	if err != nil {
+		return nil, fmt.Errorf("reading as gzip: %w", err)
+	}
+	return unzipped, nil
+}
+
+func lineID(number int, line string) string {
+	digest := sha256.Sum256([]byte(line))
+	return fmt.Sprintf("%08d-%x", number, digest[:6])
+}

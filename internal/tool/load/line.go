@@ -1,0 +1,129 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// LogTimeLayout is the layout of a time in an access log.
+const LogTimeLayout = "02/Jan/2006:15:04:05 -0700"
+
+// ParseLine parses one line of the combined log format,
+//
+//	client ident user [time] "request" status bytes "referer" "user agent"
+//
+// of which the last two fields may be absent, as in the common log format. They are ignored and not checked: real logs
+// have truncated user agents. The request's escapes (\", \\, \n, \t, \xhh and so on) are replaced. ID is empty. Errors
+// name the field.
+func ParseLine(line string) (Request, error) {
+	rest := line
+	client, rest, _ := strings.Cut(rest, " ")
+	_, rest, _ = strings.Cut(rest, " ") // ident
+	if client == "" {
+		return Request{}, errors.New("client: the line starts with a space")
+	}
+	// A user's name may have spaces: the time follows the first " [".
+	_, rest, ok := strings.Cut(rest, " [")
+	stamp, rest, closed := strings.Cut(rest, "] ")
+	if !ok || !closed {
+		return Request{}, errors.New("time: want it in brackets after client, ident and user")
+	}
+	at, err := parseTime(stamp)
+	if err != nil {
+		return Request{}, err
+	}
+	request, rest, err := quoted(rest)
+	if err != nil {
+		return Request{}, fmt.Errorf("request: %w", err)
+	}
+	status, bytes, err := parseAnswer(rest)
+	if err != nil {
+		return Request{}, err
+	}
+	method, path := parseRequest(request)
+	return Request{Time: at, Client: client, Method: method, Path: path, Status: status, Bytes: bytes}, nil
+}
+
+func parseTime(stamp string) (time.Time, error) {
+	at, err := time.Parse(LogTimeLayout, stamp)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("time %q: want the form %s", stamp, LogTimeLayout)
+	}
+	// In UTC the year may be outside of RFC 3339's range.
+	if at = at.UTC(); at.Year() < 1 || at.Year() > 9999 {
+		return time.Time{}, fmt.Errorf("time %q: in UTC its year is not 1 to 9999", stamp)
+	}
+	return at, nil
+}
+
+// parseAnswer parses ` status bytes` and ignores the rest.
+func parseAnswer(rest string) (status int, bytes int64, err error) {
+	fields := strings.SplitN(strings.TrimPrefix(rest, " "), " ", 3)
+	if len(fields) < 2 {
+		return 0, 0, errors.New("bytes: the line ends before them")
+	}
+	status, err = strconv.Atoi(fields[0])
+	if err != nil || len(fields[0]) != 3 || status < 0 {
+		return 0, 0, fmt.Errorf("status %q: want three digits", fields[0])
+	}
+	if fields[1] == "-" {
+		return status, 0, nil
+	}
+	bytes, err = strconv.ParseInt(fields[1], 10, 64)
+	if err != nil || bytes < 0 {
+		return 0, 0, fmt.Errorf("bytes %q: want a whole number or -", fields[1])
+	}
+	return status, bytes, nil
+}
+
+// parseRequest splits "GET /path HTTP/1.1". A path may have spaces. Text in another form, such as "-" or a TLS
+// handshake, is a path without a method.
+func parseRequest(request string) (method, path string) {
+	method, rest, ok := strings.Cut(request, " ")
+	at := strings.LastIndex(rest, " HTTP/")
+	if !ok || method == "" || at < 1 {
+		return "-", request
+	}
+	return method, rest[:at]
+}
+
+// quoted returns the unescaped quoted field at the start of text, and the text after its closing quote.
+func quoted(text string) (field, rest string, err error) {
+	if !strings.HasPrefix(text, `"`) {
+		return "", "", errors.New("want an opening quote")
+	}
+	var b strings.Builder
+	for i := 1; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			return b.String(), text[i+1:], nil
+		case '\\':
+			c, size := unescape(text[i+1:])
+			b.WriteByte(c)
+			i += size
+		default:
+			b.WriteByte(text[i])
+		}
+	}
+	return "", "", errors.New("the closing quote is missing")
+}
+
+// unescape returns the byte for the text after a backslash, and the number of bytes that it read. An unknown escape is
+// a literal backslash.
+func unescape(text string) (c byte, size int) {
+	if text == "" {
+		return '\\', 0
+	}
+	if at := strings.IndexByte(`"\nrtbvf`, text[0]); at >= 0 {
+		return "\"\\\n\r\t\b\v\f"[at], 1
+	}
+	if text[0] == 'x' && len(text) >= 3 {
+		if n, err := strconv.ParseUint(text[1:3], 16, 8); err == nil {
+			return byte(n), 3
+		}
+	}
+	return '\\', 0
+}

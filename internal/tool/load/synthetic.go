@@ -1,0 +1,108 @@
+package load
+
+import (
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// RequestKind is a shape of traffic.
+type RequestKind string
+
+// The shapes. In all except Viral a request's client and path are drawn together, so that a hot counter has a hot
+// entity.
+const (
+	// Zipf requests key k in proportion to 1/(k+1)^1.1.
+	Zipf RequestKind = "zipf"
+	// FlashCrowd is uniform in its first half; in the second, nine requests in ten have the same key.
+	FlashCrowd RequestKind = "flash-crowd"
+	// Viral has one counter; its clients are uniform.
+	Viral RequestKind = "viral"
+	// Uniform draws every key with the same probability.
+	Uniform RequestKind = "uniform"
+)
+
+// RequestKinds lists the shapes.
+var RequestKinds = []RequestKind{Zipf, FlashCrowd, Viral, Uniform}
+
+const (
+	zipfExponent = 1.1
+	crowdShare   = 0.9
+)
+
+// Synthetic describes generated traffic. The same values generate the same requests on every machine.
+type Synthetic struct {
+	Kind  RequestKind
+	Seed  uint64
+	Count int // requests, 1 or more
+	Keys  int // distinct keys to draw from, 1 or more
+}
+
+// Source returns the requests, with zero times. It returns an error if the kind is unknown, or Count or Keys is below 1.
+func (s Synthetic) Source() (Source, error) {
+	if !slices.Contains(RequestKinds, s.Kind) {
+		return Source{}, fmt.Errorf("workload %q: want one of %s", s.Kind, strings.Trim(fmt.Sprint(RequestKinds), "[]"))
+	}
+	if s.Count < 1 {
+		return Source{}, fmt.Errorf("count %d: want 1 or more", s.Count)
+	}
+	if s.Keys < 1 {
+		return Source{}, fmt.Errorf("keys %d: want 1 or more", s.Keys)
+	}
+	return Source{
+		Name:     string(s.Kind),
+		Total:    s.Count,
+		Seed:     s.Seed,
+		Requests: s.requests,
+	}, nil
+}
+
+func (s Synthetic) requests() iter.Seq2[Request, error] {
+	return func(yield func(Request, error) bool) {
+		random := rand.New(rand.NewPCG(s.Seed, uint64(s.Keys)))
+		draw := s.draw(random)
+		for i := range s.Count {
+			if !yield(s.request(i, draw, random), nil) {
+				return
+			}
+		}
+	}
+}
+
+// draw returns the function that draws the numbers of the i-th request's client and path.
+func (s Synthetic) draw(random *rand.Rand) func(i int) (client, path int) {
+	switch s.Kind {
+	case Zipf:
+		zipf := rand.NewZipf(random, zipfExponent, 1, uint64(s.Keys-1))
+		return func(int) (int, int) { k := int(zipf.Uint64()); return k, k }
+	case FlashCrowd:
+		return func(i int) (int, int) {
+			k := random.IntN(s.Keys)
+			if i >= s.Count/2 && random.Float64() < crowdShare {
+				k = 0
+			}
+			return k, k
+		}
+	case Viral:
+		return func(int) (int, int) { return random.IntN(s.Keys), 0 }
+	}
+	return func(int) (int, int) { k := random.IntN(s.Keys); return k, k }
+}
+
+func (s Synthetic) request(i int, draw func(int) (int, int), random *rand.Rand) Request {
+	client, path := draw(i)
+	status := 200
+	if random.IntN(50) == 0 {
+		status = 404
+	}
+	return Request{
+		Client: fmt.Sprintf("%s/client-%d", s.Kind, client),
+		Method: "GET",
+		Path:   fmt.Sprintf("/%s/%d", s.Kind, path),
+		Status: status,
+		Bytes:  100 + random.Int64N(20_000),
+		ID:     fmt.Sprintf("%s-%x-%08d", s.Kind, s.Seed, i),
+	}
+}
