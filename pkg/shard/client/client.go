@@ -58,8 +58,4 @@ type (
 	Transactor interface {
 		TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 	}
-	// TransactGetter calls TransactGetItems.
-	TransactGetter interface {
-		TransactGetItems(context.Context, *dynamodb.TransactGetItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactGetItemsOutput, error)
-	}
 )

@@ -22,12 +22,9 @@ const (
 // data distribution" and "Best practices for designing partition keys".
 const (
 	PartitionWriteUnits = 1000 // a second
-	PartitionReadUnits  = 3000 // a second
-	PartitionGB         = 10
+	partitionReadUnits  = 3000 // a second
+	partitionGB         = 10
 )
-
-// PartitionLimits are the units a second and the bytes of one partition. Bytes of 0 mean no limit.
-type PartitionLimits struct{ ReadUnits, WriteUnits, Bytes float64 }
 
 // WriteUnits returns the write units of one write of an item of this size, names and values:
 // one for each started 1,024 bytes, at least one.
@@ -138,16 +135,9 @@ func New(d Demand, prices Prices) (Plan, error) {
 	return p, nil
 }
 
+// partitions returns the partitions of a table with this throughput and size.
 func partitions(d Demand) Partitions {
-	return PartitionLimits{PartitionReadUnits, PartitionWriteUnits, PartitionGB * 1e9}.Partitions(d.TableReadUnits, d.TableWriteUnits, d.TableGB*1e9)
-}
-
-// Partitions returns the partitions of a table with this throughput a second and size.
-func (l PartitionLimits) Partitions(readUnits, writeUnits, bytes float64) Partitions {
-	p := Partitions{Throughput: int(roundUp(readUnits/l.ReadUnits + writeUnits/l.WriteUnits))}
-	if l.Bytes > 0 {
-		p.Size = int(roundUp(bytes / l.Bytes))
-	}
+	p := Partitions{Throughput: int(roundUp(d.TableReadUnits/partitionReadUnits + d.TableWriteUnits/PartitionWriteUnits)), Size: int(roundUp(d.TableGB / partitionGB))}
 	p.Expected = max(1, p.Throughput, p.Size)
 	return p
 }

@@ -119,12 +119,6 @@ func TestDefaultsOfADemand(t *testing.T) {
 	if diff := cmp.Diff(long, short); diff != "" || long.Shards != 15 || long.Read.StrongReadUnits != 30 {
 		t.Errorf("want -, got +\n%s", diff)
 	}
-	if got := (plan.PartitionLimits{ReadUnits: 1, WriteUnits: 1, Bytes: 3}).Partitions(0, 0, 7); got != (plan.Partitions{Size: 3, Expected: 3}) {
-		t.Errorf("partitions of three bytes: %+v", got)
-	}
-	if got := (plan.PartitionLimits{ReadUnits: 3000, WriteUnits: 1000}).Partitions(3000, 1000, 1e12); got != (plan.Partitions{Throughput: 2, Expected: 2}) {
-		t.Errorf("partitions without a limit of their bytes: %+v", got)
-	}
 }
 
 // TestBoundsOfDemands checks the values of each field of a demand and of prices on both sides of their bounds. The error

@@ -66,8 +66,8 @@ func TestCallsAndAnswers(t *testing.T) {
 	reads := func(keys, names string) types.KeysAndAttributes {
 		return types.KeysAndAttributes{Keys: []map[string]types.AttributeValue{row(keys)}, ProjectionExpression: &names}
 	}
-	renamed := reads("PK", "n, #hotshard0")
-	renamed.ExpressionAttributeNames = map[string]string{"#hotshard0": "PK"}
+	renamed := reads("PK", "n, #exchanged0")
+	renamed.ExpressionAttributeNames = map[string]string{"#exchanged0": "PK"}
 	gets := func(table *string, key string) types.TransactGetItem {
 		return types.TransactGetItem{Get: &types.Get{TableName: table, Key: row(key)}}
 	}
@@ -88,8 +88,8 @@ func TestCallsAndAnswers(t *testing.T) {
 				ExpressionAttributeNames: map[string]string{"#sk": "sk", "#PK": "PK", "#m": "m"}, ExpressionAttributeValues: row(":pk", ":sk"),
 			},
 			sent: &dynamodb.QueryInput{
-				TableName: &arn, ExclusiveStartKey: row("PK"), KeyConditionExpression: aws.String("#hotshard0 = :pk AND begins_with(#hotshard1, :sk)"), FilterExpression: aws.String("size(#hotshard2) > :n AND #m.#sk = :m.pk"),
-				ExpressionAttributeNames: map[string]string{"#hotshard0": "PK", "#hotshard1": "and", "#hotshard2": "pk", "#sk": "sk", "#m": "m"}, ExpressionAttributeValues: row(":pk", ":sk"),
+				TableName: &arn, ExclusiveStartKey: row("PK"), KeyConditionExpression: aws.String("#exchanged0 = :pk AND begins_with(#exchanged1, :sk)"), FilterExpression: aws.String("size(#exchanged2) > :n AND #m.#sk = :m.pk"),
+				ExpressionAttributeNames: map[string]string{"#exchanged0": "PK", "#exchanged1": "and", "#exchanged2": "pk", "#sk": "sk", "#m": "m"}, ExpressionAttributeValues: row(":pk", ":sk"),
 			},
 			answer:   &dynamodb.QueryOutput{Items: []map[string]types.AttributeValue{row("PK", "and"), row("pk")}, LastEvaluatedKey: row("PK", "and"), ConsumedCapacity: &types.ConsumedCapacity{TableName: ours}},
 			received: &dynamodb.QueryOutput{Items: []map[string]types.AttributeValue{row("pk", "sk"), row("PK")}, LastEvaluatedKey: row("pk", "sk"), ConsumedCapacity: &types.ConsumedCapacity{TableName: ours}},
@@ -100,14 +100,14 @@ func TestCallsAndAnswers(t *testing.T) {
 		},
 		"condition": {
 			call: &dynamodb.UpdateItemInput{TableName: ours, Key: row("pk", "sk"), UpdateExpression: aws.String("SET a = if_not_exists (pk, :a) ADD n :n")},
-			sent: &dynamodb.UpdateItemInput{TableName: ours, Key: row("PK", "and"), UpdateExpression: aws.String("SET a = if_not_exists (#hotshard0, :a) ADD n :n"), ExpressionAttributeNames: map[string]string{"#hotshard0": "PK"}},
+			sent: &dynamodb.UpdateItemInput{TableName: ours, Key: row("PK", "and"), UpdateExpression: aws.String("SET a = if_not_exists (#exchanged0, :a) ADD n :n"), ExpressionAttributeNames: map[string]string{"#exchanged0": "PK"}},
 			err:  &types.ConditionalCheckFailedException{Item: row("PK", "and")}, returned: &types.ConditionalCheckFailedException{Item: row("pk", "sk")},
 		},
 		"batch of reads": {
 			call:     &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{arn: reads("pk", "n, pk"), "theirs": reads("pk", "pk")}},
 			sent:     &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{arn: renamed, "theirs": reads("pk", "pk")}},
 			answer:   &dynamodb.BatchGetItemOutput{Responses: map[string][]map[string]types.AttributeValue{"ours": {row("PK")}, "theirs": {row("PK")}}, UnprocessedKeys: map[string]types.KeysAndAttributes{"ours": renamed}},
-			received: &dynamodb.BatchGetItemOutput{Responses: map[string][]map[string]types.AttributeValue{"ours": {row("pk")}, "theirs": {row("PK")}}, UnprocessedKeys: map[string]types.KeysAndAttributes{"ours": {Keys: reads("pk", "").Keys, ProjectionExpression: aws.String("n, #hotshard2"), ExpressionAttributeNames: map[string]string{"#hotshard2": "pk"}}}},
+			received: &dynamodb.BatchGetItemOutput{Responses: map[string][]map[string]types.AttributeValue{"ours": {row("pk")}, "theirs": {row("PK")}}, UnprocessedKeys: map[string]types.KeysAndAttributes{"ours": {Keys: reads("pk", "").Keys, ProjectionExpression: aws.String("n, #exchanged2"), ExpressionAttributeNames: map[string]string{"#exchanged2": "pk"}}}},
 		},
 		"batch of writes": {
 			call:     &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{"ours": requests("pk"), "theirs": requests("pk")}},

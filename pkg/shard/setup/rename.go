@@ -222,7 +222,7 @@ func (k *keys) expression(text string, names, renamed map[string]string) string 
 		}
 		at := slices.Index(k.names, name)
 		if at >= 0 && placeholder == word && (isName || !notAttribute(word)) {
-			word = fmt.Sprint("#hotshard", at)
+			word = fmt.Sprint("#exchanged", at)
 			renamed[word] = k.swap[name]
 		} else if isName {
 			renamed[placeholder] = name

@@ -203,6 +203,14 @@ var steps = []struct {
 				r.t.Error("an item of another table is", it)
 			}
 		}
+		inItems := &table.Table{Client: r.db, Name: r.names.Items, PartitionKey: "pk", SortKey: "sk", Shards: table.Fixed(3), Layout: table.CalculatedSuffix{By: "id"}}
+		for range 2 { // the second time its identity is a condition
+			require.NoError(r.t, inItems.Put(ctx, table.Item{"pk": libtest.Str("own"), "sk": libtest.Str("1"), "id": libtest.Str("5")}, now))
+		}
+		single, err := inItems.Get(ctx, table.Item{"pk": libtest.Str("own"), "sk": libtest.Str("1"), "id": libtest.Str("5")}, now)
+		if err != nil || libtest.Text(single["pk"]) != "own" {
+			r.t.Error(single, err)
+		}
 		n, err := own.Count(ctx, "acme", table.Span{}, now)
 		require.NoError(r.t, err)
 		tally := table.Tally{Client: r.db, Table: own.Name, PartitionKey: "customer", SortKey: "placed", Sort: libtest.Str("-"), Value: "likes", Shards: r.shards}
