@@ -52,7 +52,7 @@ COMMIT := git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null
 export GOFLAGS := $(filter-out -buildvcs=false -trimpath,$(GOFLAGS)) -buildvcs=false -trimpath
 export CGO_ENABLED := 0
 
-.PHONY: help run test test-full test-all test-race test-storms test-long test-infra test-clock build functions cli release image lint bench fuzz mutate invoke bootstrap synth deploy destroy check-extra console check-console pictures clean need-cdk need-npm need-staticcheck need-engine need-browser
+.PHONY: help run test test-bench test-all test-race test-storms test-long test-infra test-clock build functions cli release image lint bench fuzz mutate invoke bootstrap synth deploy destroy check-extra console check-console pictures clean need-cdk need-npm need-staticcheck need-engine need-browser
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -74,8 +74,7 @@ PARALLEL    := -p 4 -parallel 3 -vet=off
 test: need.go.java.node.git.curl.browser $(WITH_ENGINE) ## run the tests: every kind of promise, against DynamoDB Local
 	@$(WITH_ENGINE) -browser $(MAKE) --no-print-directory test-all
 
-test-full: ## run make test in larger worlds, and bench's tests, as .ci/run does
-	@HOTSHARD_TESTS=full $(MAKE) --no-print-directory test
+test-bench: need.go ## run bench's tests, which are part of test-long
 	go -C $(BENCH) test $(PARALLEL) -timeout 15m $(TESTFLAGS) ./...
 
 test-all:

@@ -1,10 +1,10 @@
 // Package lane tells a test which of the runs of the tests it is part of:
 //
-//	go test -short ./...    without an engine, within half a minute
-//	make test               every kind of promise, against DynamoDB Local
-//	make test-full          the same in larger worlds, as .ci/run does
-//	make test-storms        storms, one at a time: they need the whole machine
-//	make test-long          all with the race detector, more seeds, longer faults
+//	go test -short ./...           without an engine, within half a minute
+//	make test                      every kind of promise, against DynamoDB Local
+//	HOTSHARD_TESTS=full make test  the same in larger worlds, as .ci/run does
+//	make test-storms               storms, one at a time: they need the whole machine
+//	make test-long                 all with the race detector, more seeds, longer faults
 //
 // A test of the long run alone is in a file with the build tag long; a storm's tag is storm. A
 // test that repeats itself calls [Runs] for the number of repetitions:
