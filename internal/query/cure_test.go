@@ -55,6 +55,9 @@ func TestHottestKeysNeedTheShardMap(t *testing.T) {
 		if want := cmp.Or(row.since, row.read, row.lookup); !errors.Is(err, want) || want == nil && (len(keys) != 1 || keys[0].Shards != 2) {
 			t.Errorf("%+v: %+v, %v, want %v", row, keys, err, want)
 		}
+		if _, err := NewHeat(hot, HeatOptions{Shards: row}).getHeat(t.Context(), &heatInput{Rows: 9, Group: "base"}, now); (err != nil) != (cmp.Or(row.since, row.read, row.lookup) != nil) {
+			t.Errorf("%+v: the map of heat: %v", row, err)
+		}
 	}
 }
 

@@ -57,6 +57,13 @@ func TestCursors(t *testing.T) {
 			t.Errorf("%q: %q, %v %q; want %q, %q", c.text, after, err, message, c.after, c.fails)
 		}
 	}
+	for in, fault := range map[shardsInput]string{
+		{Cursor: "x", Type: "counter"}: "query.cursor", {Cursor: "x", Name: "a"}: "query.cursor", {Type: "counter"}: "query.name", {Name: "a"}: "query.type",
+	} {
+		if _, err := new(shardReader).getShards(t.Context(), &in, at); !strings.HasPrefix(faultOf(err), fault+" ") {
+			t.Errorf("%+v: %s, want %s", in, faultOf(err), fault)
+		}
+	}
 	if isBaseKey("x") || !isBaseKey("C#a") {
 		t.Error("the position of a list of shard counts is a base key")
 	}

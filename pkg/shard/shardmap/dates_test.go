@@ -165,8 +165,8 @@ func TestNamesKeepTheirHistory(t *testing.T) {
 					e, err = c.GrowFrom(t.Context(), e, n+2, Note{Why: fmt.Sprint(n), Kind: string(of)}, time.Now())
 				}
 			}
-			if err != nil || len(e.History) != want || e.Forgotten != (want < 40) {
-				t.Errorf("%d changes, want %d: %v; forgotten %t", len(e.History), want, err, e.Forgotten)
+			if err != nil || len(e.History) != want || e.Forgotten != (want < 40) || len(e.Notes) != maxNotes {
+				t.Errorf("%d changes with %d notes, want %d: %v; forgotten %t", len(e.History), len(e.Notes), want, err, e.Forgotten)
 			}
 		}
 	})
