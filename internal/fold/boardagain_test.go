@@ -153,6 +153,9 @@ func TestNotesOfSums(t *testing.T) {
 	if err := rechecker(&ranked{err: errors.New("down")}, &updates{}).widen(t.Context(), &boardChanges{}, board.UnknownTop(), 2); err == nil {
 		t.Error("a top is widened without the index")
 	}
+	if top, err := rechecker(&ranked{err: errors.New("down")}, &updates{}).foldEntries(t.Context(), &boardChanges{}, storedTop{Top: board.UnknownTop()}, 2); err == nil {
+		t.Errorf("a short top is %+v without the index", top)
+	}
 }
 
 // TestMovesOfRows checks which notes a run handles, and that it moves 500 rows a second.

@@ -117,6 +117,14 @@ func TestRaisedSizes(t *testing.T) {
 		if name, ok := raised(recordOf(t, c.event, pk, "-", "1", c.old, c.newest)); ok != c.want || ok && name != "b" {
 			t.Errorf("%+v: %q, %t", c, name, ok)
 		}
+		changes, raised := changesByBoard{}, 0
+		_ = changes.addRecord(recordOf(t, c.event, pk, "-", "1", c.old, c.newest))
+		for _, of := range changes {
+			raised += len(of.raised)
+		}
+		if (raised == len(boards.Periods())) != c.want || (raised > 0) != c.want {
+			t.Errorf("%+v: the sizes of %d periods are raised", c, raised)
+		}
 	}
 }
 
