@@ -65,17 +65,17 @@ run: need.go.java.node cli ## run the whole system on this machine: make run ARG
 	@bin/hotshard local --idle-window 1s $(ARGS)
 
 # One engine serves all test processes. More tests run at a time than there are processors,
-# since they wait for the engine and for folds: twelve, of which four packages have three each.
-# With more of them calls time out on two processors. If no browser works, the tests that need one are left out; the first and the last
-# line say so. make lint runs go vet.
+# since they wait for the engine and for folds: twelve, three of each of four packages. With more
+# of them calls time out on two processors. If no browser works, the tests that need one are left
+# out; the first and the last line say so. make lint runs go vet.
 WITH_ENGINE := .cache/withengine
 PARALLEL    := -p 4 -parallel 3 -vet=off
 
 test: need.go.java.node.git.curl.browser $(WITH_ENGINE) ## run the tests: every kind of promise, against DynamoDB Local
 	@$(WITH_ENGINE) -browser $(MAKE) --no-print-directory test-all
 
-test-bench: need.go ## run bench's tests, which are part of test-long
-	go -C $(BENCH) test $(PARALLEL) -timeout 15m $(TESTFLAGS) ./...
+test-bench: need.go.java need-engine ## run bench's tests, which are part of test-long
+	$(WITH_ENGINE) go -C $(BENCH) test $(PARALLEL) -timeout 15m $(TESTFLAGS) ./...
 
 test-all:
 	go test $(PARALLEL) -timeout 15m $(TESTFLAGS) ./...

@@ -126,7 +126,7 @@ func (h *heatFrom) where(c aws.Config) string {
 	return c.Region
 }
 
-// openStack returns the counts of a deployment. It returns an error if there is no deployment.
+// openStack returns the heat of a deployment. It reads one window, so that a missing deployment is an error here.
 func (h *heatFrom) openStack(ctx context.Context, c aws.Config) (*live.Watched, error) {
 	client, names := h.dynamoDB(c), schema.NamesFor(h.TablesPrefix)
 	reader, shards := heat.WindowReader{Client: client, Table: names.Heat}, shardmap.New(client, names.ShardMap, shardmap.Options{})

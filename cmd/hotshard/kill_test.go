@@ -36,6 +36,8 @@ func command(t *testing.T) string {
 	program, err := os.Executable()
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "hotshard")
+	syscall.ForkLock.RLock() // a child that is forked now would keep the file open, and a file open for writing can't be run
+	defer syscall.ForkLock.RUnlock()
 	require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, "#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", asCommand, program), 0o755))
 	return path
 }

@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -26,7 +27,7 @@ import (
 var (
 	seeds     = flag.Int("seeds", lane.Runs(1, 16), "worlds")
 	seed      = flag.Uint64("seed", 0, "the first world's seed; 0 is a new one")
-	rounds    = flag.Int("rounds", lane.Runs(lane.UnlessQuick(15, 10), 50), "rounds of each world: some writes, then some deliveries")
+	rounds    = flag.Int("rounds", 0, "rounds of each world: some writes, then some deliveries; 0 is as many as the run of the tests has")
 	faults    = flag.Int("faults", 80, "faults in 1,000 calls of variants with faults")
 	keys      = flag.Int("counters", 8, "counters of each world")
 	tormented = flag.Int("variants", lane.Runs(2, 3), "variants of each world with faults")
@@ -55,7 +56,7 @@ func play(t *testing.T, seed uint64) {
 	for range *tormented {
 		w.variants = append(w.variants, newVariant(w, config{1 + w.random.IntN(2), 1 + w.random.IntN(4), 1 + w.random.IntN(30), *faults, w.random.IntN(4), 1 + w.random.IntN(3), w.random.IntN(2) == 0}))
 	}
-	for range *rounds {
+	for range cmp.Or(*rounds, lane.Runs(lane.UnlessQuick(15, 10), 50)) {
 		for range 1 + w.random.IntN(6) {
 			w.write()
 		}

@@ -75,8 +75,8 @@ func TestUncertainWindows(t *testing.T) {
 	}
 }
 
-// TestMetricNames checks that with hashed or no names, a key's name is in neither metrics nor logs. The hash is the one
-// of package keyname.
+// TestMetricNames checks that with hashed or no names, a key's name is in neither metrics nor logs. The hash is
+// that of [display.Pseudonym].
 func TestMetricNames(t *testing.T) {
 	for naming, want := range map[display.Style]map[string][]float64{
 		display.Hashed: {"hotshard-items " + display.Pseudonym("C#secret"): {75}}, display.Unnamed: {},

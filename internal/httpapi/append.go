@@ -25,7 +25,7 @@ func appendValue(to []byte, value types.AttributeValue) ([]byte, error) {
 		return jsontext.AppendQuote(to, v.Value)
 	case *types.AttributeValueMemberN:
 		if !json.Valid([]byte(v.Value)) {
-			return nil, fmt.Errorf("document: %q is not a JSON number", v.Value)
+			return nil, fmt.Errorf("httpapi: %q is not a JSON number", v.Value)
 		}
 		return append(to, v.Value...), nil
 	case *types.AttributeValueMemberL:
@@ -33,7 +33,7 @@ func appendValue(to []byte, value types.AttributeValue) ([]byte, error) {
 	case *types.AttributeValueMemberM:
 		return appendObject(to, v.Value)
 	}
-	return nil, fmt.Errorf("document: no JSON for %T", value)
+	return nil, fmt.Errorf("httpapi: no JSON for %T", value)
 }
 
 func appendList(to []byte, list []types.AttributeValue) (_ []byte, err error) {

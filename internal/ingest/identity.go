@@ -70,7 +70,7 @@ func parseData(text json.RawMessage) (httpapi.Document, *huma.ErrorDetail) {
 	}
 	data, err := httpapi.ParseDocument(text)
 	if err != nil {
-		e, _ := errors.AsType[*httpapi.DocumentError](err) // as all errors of Parse
+		e, _ := errors.AsType[*httpapi.DocumentError](err) // as all errors of ParseDocument
 		at := "data"
 		if e.Path != "" {
 			at += "." + e.Path

@@ -232,7 +232,7 @@ func TestFaults(t *testing.T) {
 	running.run(t, nil)
 	t.Run("each", func(t *testing.T) {
 		for i, f := range faults {
-			if !lane.Long && ofLongRun[f.name] || !lane.Full && ofFullRun[f.name] {
+			if !lane.Long && ofLongRun[f.name] || !lane.Full() && ofFullRun[f.name] {
 				continue
 			}
 			t.Run(f.kind+" "+f.name, func(t *testing.T) {

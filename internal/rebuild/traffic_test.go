@@ -19,7 +19,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
-var schedules = flag.Int("schedules", lane.Runs(lane.UnlessQuick(12, 5), 200), "number of schedules of TestChecksChangeNoRightSum")
+var schedules = flag.Int("schedules", 0, "number of schedules of TestChecksChangeNoRightSum; 0 is as many as the run of the tests has")
 
 // TestChecksChangeNoRightSum plays schedules of checks and repairs while events and increments are written, late,
 // redelivered, copied or lost, stream shards split, and fragments are merged and damaged. No sum that was right may
@@ -27,14 +27,17 @@ var schedules = flag.Int("schedules", lane.Runs(lane.UnlessQuick(12, 5), 200), "
 func TestChecksChangeNoRightSum(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	first := rand.Uint64()
-	for i := range *schedules {
+	first, worlds := rand.Uint64(), *schedules
+	if worlds == 0 {
+		worlds = lane.Runs(lane.UnlessQuick(12, 5), 200)
+	}
+	for i := range worlds {
 		seed := first + uint64(i)
 		if newWorld(t, r, fmt.Sprintf("w%d", i), rand.New(rand.NewPCG(seed, 0))).play(t); t.Failed() {
 			t.Fatalf("schedule %d, seed %d", i, seed)
 		}
 	}
-	t.Logf("%d schedules from seed %d", *schedules, first)
+	t.Logf("%d schedules from seed %d", worlds, first)
 }
 
 // deliver delivers records of a stream shard. Each is about the event of the hour's second that its

@@ -21,7 +21,7 @@ import (
 
 // Options configure an engine. The zero value is ready to use for tests.
 type Options struct {
-	Dir    string    // folder of the engine; "" is a folder below dynamolocal.CacheDir, fetched if it is missing
+	Dir    string    // folder of the engine; "" is a folder below CacheDir, fetched if it is missing
 	Notice io.Writer // receives a line for each slow step; may be nil
 
 	// DataDir is a folder for the data, created if it is missing. Every write is then synced,

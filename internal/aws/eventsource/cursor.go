@@ -48,9 +48,9 @@ func (c *Cursor) HasRead() bool { return c.after != "" }
 // Located reports whether the cursor has an iterator.
 func (c *Cursor) Located() bool { return c.iterator != "" }
 
-// Locate requests an iterator if the cursor has none. ended means that the stream shard is closed and has no more records.
-// Since an answer without an iterator may be garbage, Locate returns ended only after three such answers, if the list of
-// shards confirms it.
+// Locate requests an iterator if the cursor has none. It returns ended if the stream shard is closed and has no more
+// records. An answer without an iterator may be wrong. So Locate asks three times, and then reads the list of stream
+// shards.
 func (c *Cursor) Locate(ctx context.Context) (ended bool, err error) {
 	for range sureTries {
 		if c.iterator != "" || c.ended {

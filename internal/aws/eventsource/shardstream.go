@@ -33,7 +33,7 @@ const describePause = 200 * time.Millisecond
 
 // ShardStream is a table's stream.
 type ShardStream struct {
-	Clock *Clock // observes each answer; set by New
+	Clock *Clock // observes each answer; set by NewShardStream
 
 	client Client
 	arn    string

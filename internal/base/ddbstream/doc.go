@@ -21,6 +21,6 @@
 // Member names are case-sensitive, duplicate names are an error, and unknown members are
 // skipped. Invalid UTF-8 and lone surrogates become U+FFFD, as in encoding/json.
 //
-// Two tools of those who count records are here, too: [AddIndexWrites] calculates what a write costs in secondary
-// indexes, and a [Sketch] finds the heaviest keys in bounded memory.
+// Code that counts records also finds here what a write costs in secondary indexes ([AddIndexWrites]), and the heaviest
+// keys in bounded memory ([Sketch]). ParseTask parses the payload of a scheduled invocation.
 package ddbstream

@@ -60,7 +60,7 @@ func DecodeSketch(b []byte, limits SketchLimits) (*Sketch, error) {
 	return s, nil
 }
 
-var errDamaged = errors.New("topk: the encoded sketch is damaged")
+var errDamaged = errors.New("ddbstream: the encoded sketch is damaged")
 
 func readEntry(r *schema.Unpacker, base int64) SketchEntry {
 	return SketchEntry{

@@ -11,7 +11,7 @@ type IndexImage[I any] interface {
 	// Present reports whether the item exists.
 	Present() bool
 
-	// IndexKey returns the text of an attribute; ok is false if its type can't be a key's.
+	// Key returns the text of an attribute; ok is false if its type can't be a key's.
 	Key(attribute string) (text []byte, ok bool)
 
 	// SameIn reports whether all these attributes are the same in both images; nil stands for the whole item.

@@ -15,11 +15,11 @@ type HTTPTimes struct {
 	Whole   time.Duration // for the whole attempt, whose response has up to 16 MB
 }
 
-// AWSTimes are the Times for AWS's own endpoints. Writes have a deadline of 2 s by default, so there is
+// AWSTimes are the HTTPTimes for AWS's own endpoints. Writes have a deadline of 2 s by default, so there is
 // time for another attempt after a time-out.
 var AWSTimes = HTTPTimes{Connect: time.Second, Answer: time.Second, Whole: 10 * time.Second}
 
-// CloudWatchTimes are the Times for CloudWatch, whose GetMetricData over many metrics takes seconds.
+// CloudWatchTimes are the HTTPTimes for CloudWatch, whose GetMetricData over many metrics takes seconds.
 var CloudWatchTimes = HTTPTimes{Connect: time.Second, Answer: 10 * time.Second, Whole: 20 * time.Second}
 
 // A request has at most 32 calls in flight to one host, and the next request reuses their
@@ -39,7 +39,7 @@ func NewHTTPClient(t HTTPTimes) *http.Client {
 	return &http.Client{Transport: NewTransport(t), Timeout: t.Whole}
 }
 
-// NewTransport returns New's transport, for callers that wrap it. It does not enforce Times.Whole.
+// NewTransport returns NewHTTPClient's transport, for callers that wrap it. It does not enforce HTTPTimes.Whole.
 func NewTransport(t HTTPTimes) *http.Transport {
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,

@@ -26,7 +26,7 @@ const (
 	maxDirect  = 1 << 20 // bytes of a request's body
 )
 
-// direct is a connection of a Direct.
+// direct is a connection of a DirectTransport.
 type direct struct {
 	net.Conn
 	address string
@@ -35,7 +35,7 @@ type direct struct {
 	since   time.Time // when it became idle
 }
 
-// NewDirectTransport returns a Direct. Requests over TLS, of unknown length or over 1 MB go to other.
+// NewDirectTransport returns a DirectTransport. Requests over TLS, of unknown length or over 1 MB go to other.
 func NewDirectTransport(t HTTPTimes, other http.RoundTripper) *DirectTransport {
 	return &DirectTransport{t, other, make(chan *direct, idlePerHost)}
 }

@@ -7,7 +7,7 @@
 //
 // AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL_CLOUDWATCH replace AWS's endpoints, as in every AWS SDK. Only the
 // SDKs' settings for retries, FIPS and dual-stack endpoints are read, too. Shared files are not. The clients share
-// connections, with a time limit for each attempt: see [NewHTTPClient].
+// connections, with a time limit for each attempt: see [NewHTTPClient]. Programs on other machines use this client, too.
 package function
 
 import (

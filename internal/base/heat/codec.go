@@ -118,7 +118,7 @@ func Open(attributes map[string]types.AttributeValue) (list []*Decoder, incomple
 
 // decoder returns the decoder of encoded windows.
 func decoder(windows []byte) *Decoder {
-	d := &Decoder{coder{Packer: schema.Packer{From: &schema.Unpacker{Left: windows}}}}
+	d := &Decoder{coder{Codec: schema.Codec{From: &schema.Unpacker{Left: windows}}}}
 	d.header()
 	if d.common.Window <= 0 || d.common.Base < 0 || d.common.Limit <= 0 {
 		d.From.Fail("its windows have no length or its partitions no limit")

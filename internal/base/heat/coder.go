@@ -12,7 +12,7 @@ import (
 // coder encodes or decodes the windows of a stored item, which have one table, stream shard, length, base, limit and hot
 // rate. They name each key once: the name's number follows, from 1.
 type coder struct {
-	schema.Packer
+	schema.Codec
 	common  Item            // the fields of all windows, and the first window's start
 	put     time.Time       // when the item was put
 	held    bool            // several windows of one stream shard, of which a peak is the mean rate

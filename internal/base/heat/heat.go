@@ -124,7 +124,7 @@ func (w *Window) Unread() float64 {
 	return float64(len(w.Unreadable)) / float64(max(1, len(w.Unreadable)+len(w.Items)))
 }
 
-// Source is a source of heat: the heat table of a deployment, or a live reader of a stream.
+// Source reads windows of heat, from a deployment's heat table or from a live stream.
 type Source interface {
 	// Windows iterates over the windows that start at from or later and before to, in order of time. Their length is at
 	// most step if the source has such windows, else the shortest that it has. No two overlap. It ends after an error.

@@ -24,13 +24,13 @@ func (w *WindowCounter) State() map[string]string {
 	table, indexes := string(w.table.AppendBinary(nil)), string(w.indexes.AppendBinary(nil))
 	text, _ := json.Marshal(w.indexUnits) // in order of names
 	units := string(text)
-	var c schema.Packer
+	var c schema.Codec
 	w.code(&c, &table, &indexes, &units)
 	return map[string]string{versionField: stateVersion, windowField: base64.StdEncoding.EncodeToString(c.Bytes)}
 }
 
 // code encodes or decodes the window. Its sketches are encoded already, and the units of its indexes are JSON.
-func (w *WindowCounter) code(c *schema.Packer, table, indexes, units *string) {
+func (w *WindowCounter) code(c *schema.Codec, table, indexes, units *string) {
 	start, length, incomplete := w.Start.UnixMilli(), w.Length.Milliseconds(), int64(0)
 	if w.Incomplete {
 		incomplete = 1
@@ -48,14 +48,14 @@ func (w *WindowCounter) code(c *schema.Packer, table, indexes, units *string) {
 // ResumeWindow decodes a state. It must be of a window of this length that starts at from or later and ends at to or before.
 func ResumeWindow(state map[string]string, from, to time.Time, length time.Duration, topK int) (*WindowCounter, error) {
 	if v := state[versionField]; v != stateVersion {
-		return nil, fmt.Errorf("count: window state: version %.20q is not known", v)
+		return nil, fmt.Errorf("heat: window state: version %.20q is not known", v)
 	}
 	w, err := resume(state[windowField], topK)
 	if err == nil && (w.Length != length || w.Start.Before(from) || w.Start.Add(length).After(to)) {
 		err = errors.New("it is of another window")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("count: window state: %w", err)
+		return nil, fmt.Errorf("heat: window state: %w", err)
 	}
 	return w, nil
 }
@@ -65,7 +65,7 @@ func resume(text string, topK int) (*WindowCounter, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, c := NewWindowCounter(time.Time{}, 0, topK), schema.Packer{From: &schema.Unpacker{Left: b}}
+	w, c := NewWindowCounter(time.Time{}, 0, topK), schema.Codec{From: &schema.Unpacker{Left: b}}
 	var table, indexes, units string
 	if w.code(&c, &table, &indexes, &units); c.From.Err != nil {
 		return nil, c.From.Err

@@ -8,7 +8,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 )
 
-// Bounds of the keys in a window's state, as topk counts them, for the table and for its indexes. Lambda allows a state
+// Bounds of the keys in a window's state, as [ddbstream.SketchLimits] counts them, for the table and for its indexes. Lambda allows a state
 // of 1 MB, and base64 makes four bytes of three.
 const (
 	maxKeyBytes      = 550_000
@@ -19,7 +19,7 @@ const (
 type WindowCounter struct {
 	Start   time.Time // UTC
 	Length  time.Duration
-	Records uint64 // countWrites records
+	Records uint64 // counted records
 
 	// Incomplete means that records may be missing from the counts.
 	Incomplete bool

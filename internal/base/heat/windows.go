@@ -16,7 +16,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
-// WindowReader reads the heat table. It is a [heat.Source]. Consistent selects consistent reads.
+// WindowReader reads the heat table. It is a [Source]. Consistent selects consistent reads.
 type WindowReader struct {
 	Client     client.Querier
 	Table      string
@@ -44,7 +44,7 @@ func (r WindowReader) All(ctx context.Context, from, to time.Time) iter.Seq2[Win
 	}
 }
 
-// Alone is [WindowReader.All] without items of several windows (see [heat.MaxHold]) that begin before from.
+// Alone is [WindowReader.All] without items of several windows (see [MaxHold]) that begin before from.
 func (r WindowReader) Alone(ctx context.Context, from, to time.Time) iter.Seq2[Window, error] {
 	return r.read(ctx, windowSpan{full, from, to}, Progress{Held: NeverHeld})
 }
@@ -59,7 +59,7 @@ func (r WindowReader) Folded(ctx context.Context, p Progress, from, to time.Time
 	return r.read(ctx, windowSpan{minutes, from, to}, p)
 }
 
-// Windows implements [heat.Source]. It reads blocks if the step allows it, minutes and late items since the last block,
+// Windows implements [Source]. It reads blocks if the step allows it, minutes and late items since the last block,
 // and items of stream shards since the last minute: normally the last two minutes. A minute or block that is missing is
 // a window with an unreadable item.
 func (r WindowReader) Windows(ctx context.Context, from, to time.Time, step time.Duration) iter.Seq2[Window, error] {

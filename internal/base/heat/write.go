@@ -39,7 +39,7 @@ func (w *Write) readRecord(rec *ddbstream.Record, source CountSource, writes *dd
 	}
 	var ok bool
 	if w.Key, ok = rec.Keys.Key(source.PartitionKey); !ok || len(w.Key) == 0 {
-		return fmt.Errorf("count: record %.60s: its keys have no %q", rec.Sequence, source.PartitionKey)
+		return fmt.Errorf("heat: record %.60s: its keys have no %q", rec.Sequence, source.PartitionKey)
 	}
 	if w.Units, err = rec.WriteUnits(); err != nil {
 		return err

@@ -21,7 +21,7 @@ const (
 type Traits struct {
 	Kind Kind
 
-	// StreamTable is the table that has the kind's items, with their probes and stream markers.
+	// Table is the table that has the kind's items, with their probes and stream markers.
 	Table StreamTable
 
 	// Prefix begins the partition keys of the kind's items, in its table, the rollups table and the
@@ -161,5 +161,5 @@ func TraitsOf(k Kind) Traits {
 	return Traits{}
 }
 
-// IndexedPlacement reports whether the write shards are partition keys of an index.
+// Indexed reports whether the write shards are partition keys of an index.
 func (t Traits) Indexed() bool { return t.Index != "" }

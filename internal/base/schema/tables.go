@@ -10,6 +10,8 @@
 //
 //	pk := schema.TraitsOf(schema.Counter).Prefix + "page/home"
 //
+// A [Codec] encodes and decodes the varints and texts of which stored bytes consist.
+//
 // Functions of a kind, such as its fold, are in one registry per domain. internal/test/arch lists these registries, and
 // fails if one lacks a kind.
 package schema

@@ -11,9 +11,9 @@ import (
 // Target is a summary, or a partial of one, into which records are folded.
 type Target struct {
 	Base    BaseKey
-	Partial int          // only for [schema.PartialSummary]
-	Period  string       // only for [schema.RankingSummary]: the period's label
-	Bucket  shard.Bucket // only for [schema.RollupSummary]: hour or day
+	Partial int          // only for [PartialSummary]
+	Period  string       // only for [RankingSummary]: the period's label
+	Bucket  shard.Bucket // only for [RollupSummary]: hour or day
 	Start   time.Time    // the bucket's start
 }
 

@@ -29,7 +29,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
-// TaskName is the name of the task in [Task].
+// TaskName is the value of "task" in [Task].
 const TaskName = "compact"
 
 // Task is the payload with which a schedule invokes the aggregator every [Interval]. The response

@@ -69,7 +69,7 @@ func (d Decimal) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
 	return &types.AttributeValueMemberN{Value: d.String()}, nil
 }
 
-// UnmarshalDynamoDBAttributeValue parses a number as Stored does.
+// UnmarshalDynamoDBAttributeValue parses a number as StoredDecimal does.
 func (d *Decimal) UnmarshalDynamoDBAttributeValue(v types.AttributeValue) (err error) {
 	n, ok := v.(*types.AttributeValueMemberN)
 	if !ok {

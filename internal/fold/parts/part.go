@@ -11,7 +11,7 @@ const (
 	MaxFieldName = 255 // bytes
 )
 
-// Rollup sums up events. The zero Part has no event. Its counts are negative if more events were subtracted
+// Rollup sums up events. The zero Rollup has no event. Its counts are negative if more events were subtracted
 // than added.
 type Rollup struct {
 	Events   int64              `dynamodbav:"events"`

@@ -1,6 +1,6 @@
 // Package parts stores summaries that have a fragment (a Part) for each stream shard: event
-// rollups, and boards' histograms. [Rollup] has the exact arithmetic of measures. A [Marker] proves, by markers in the
-// stream, that earlier writes are folded.
+// rollups, and boards' histograms. A merged fragment replaces many. [Rollup] is the value of an event rollup's fragment. A
+// [Marker] proves, by markers in the stream, that earlier writes are folded; MarkOf is the aggregator's side of it.
 //
 //	store := parts.NewEvents(client, table, time.Now)
 //	hour := parts.Bucket{Entity: "sensor-1", Width: shard.Hour, Start: start}

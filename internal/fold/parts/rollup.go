@@ -9,7 +9,7 @@ import (
 )
 
 // MaxFields bounds the fields of an event rollup's merged fragment. A stream shard's fragment has up to
-// parts.MaxMeasures, and others may have other fields. With names of 255 bytes the merged fragment
+// MaxMeasures, and others may have other fields. With names of 255 bytes the merged fragment
 // has 80 KB, of the 400 KB that an item may have.
 const MaxFields = 200
 

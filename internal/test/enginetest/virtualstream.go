@@ -21,7 +21,7 @@ import (
 //
 // The order between stream shards is up to their readers, as it is in Lambda.
 //
-// A Stream keeps no records. Each reader reads the whole base and skips other stream shards'
+// A VirtualStream keeps no records. Each reader reads the whole base and skips other stream shards'
 // records, so n stream shards cost n times the reads. The same seed always results in the same
 // stream shards with the same records.
 type VirtualStream struct {
@@ -54,7 +54,7 @@ func NewVirtualStream(base eventsource.Source, o VirtualOptions) *VirtualStream 
 func (v *VirtualStream) ARN() string { return v.base.ARN() }
 
 // Shards implements [eventsource.Source]. A child in the base inherits its parent's hash
-// ranges; any other stream shard of the base is cut evenly.
+// ranges. Those of other stream shards of the base are of equal size.
 func (v *VirtualStream) Shards(ctx context.Context) ([]eventsource.Shard, error) {
 	bases, err := v.base.Shards(ctx)
 	if err != nil {

@@ -23,12 +23,13 @@ import (
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-// Full is true in the full and in the long run.
-var Full = Long || os.Getenv("HOTSHARD_TESTS") == "full"
+// Full reports whether this is the full or the long run. Tests call it, and no variable's initialization: go test's cache
+// knows only variables of the environment that are read while tests run.
+func Full() bool { return Long || os.Getenv("HOTSHARD_TESTS") == "full" }
 
 // UnlessQuick returns usual in the full and in the long run, and else quick.
 func UnlessQuick(usual, quick int) int {
-	if Full {
+	if Full() {
 		return usual
 	}
 	return quick

@@ -56,7 +56,7 @@ type tab struct {
 }
 
 // patience bounds each wait for the page, even on a busy machine.
-const patience = 3 * time.Minute
+const patience = 90 * time.Second
 
 // timeZone is the browser's time zone, UTC+05:30.
 const timeZone = "Asia/Kolkata"

@@ -188,8 +188,8 @@ var frame = regexp.MustCompile(`^([ \t│╭╰]|> File ")`)
 
 func indented(line string) bool { return frame.MatchString(line) }
 
-// reasonOf returns what the text of an event without ThrottlingReasons says of its reason: at least the table or index.
-// index reports that it is of an index, and unknown of which.
+// reasonOf returns the reason that the text of an event without ThrottlingReasons implies: at least its table or index.
+// index reports whether the text is about an index, without its name.
 func (c *collection) reasonOf(e *logEvent) (reasons []Reason, index bool) {
 	text := e.text.String()
 	r := Reason{Operation: operationOf(text), Cause: causeOf(text)}

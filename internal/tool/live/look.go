@@ -116,7 +116,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// TooMany returns an error if another reader would exceed the limit, by the known readers.
+// TooMany returns an error if the known readers leave no room for another one.
 func (f Found) TooMany() error {
 	if len(f.Mappings) < f.allowed() {
 		return nil

@@ -15,7 +15,7 @@ import (
 const MaxLogLine = 64 << 10
 
 // LogSource returns the requests of the access log at path, in the combined or common log format, plain or gzipped. A count
-// above 0 limits the number of requests. Log reads them once to find malformed lines before anything is sent; it keeps
+// above 0 limits the number of requests. LogSource reads the file once to find malformed lines before anything is sent; it keeps
 // no lines in memory. Errors name the file, and the line if it is malformed.
 func LogSource(path string, count int) (Source, error) {
 	source := Source{Name: "access log " + path, Timed: true}

@@ -12,7 +12,7 @@
 // counted as unknown: their counter may or may not have them.
 //
 // A [Source] yields the same requests each time, from a web server's access log or a seed. An [APIClient] calls the API,
-// and signs the calls if the API requires it.
+// and signs the calls if the API requires it. Other commands use it, too, and for one call of Lambda's API.
 //
 // With Verify, Run reads the system's data before the load. Afterwards it compares until everything is equal, gets no
 // closer for 30 s, or 10 minutes are over.

@@ -47,7 +47,7 @@ func ParseEntry(it map[string]types.AttributeValue) (e Entry, err error) {
 	}
 	e.Lowest = row.Lowest
 	if row.Player != e.Player || !e.late && row != e.Place {
-		return e, errors.New("its rank key is not that of its player, score and time")
+		return e, errors.New("its rank key differs from its player, score and time")
 	}
 	if it[schema.ExpiresAt] != nil {
 		var seconds int64

@@ -25,7 +25,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-var schedules = flag.Int("schedules", 0, "how many worlds TestEveryItemIsFoundAfterAnyChange plays: 0 is 300, in the long run 5,000")
+var schedules = flag.Int("schedules", 0, "how many worlds TestEveryItemIsFoundAfterAnyChange plays: 0 is as many as the run of the tests has")
 
 const (
 	eventTable = "events"

@@ -133,8 +133,8 @@ func (o *Applier) Do(ctx context.Context, call Call, now time.Time,
 	})
 }
 
-// Decide is Do for a call whose answer depends on the items read for its writes. decide returns the
-// writes, and the answer that replaces call.Answer.
+// Decide applies a call whose answer depends on items that decide reads. decide returns the writes, and the answer that
+// replaces call.Answer.
 func (o *Applier) Decide(ctx context.Context, call Call, now time.Time,
 	decide func(context.Context) ([]shardmap.Write, []byte, error),
 ) (before []byte, err error) {

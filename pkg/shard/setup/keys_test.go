@@ -12,10 +12,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go/middleware"
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/test/require"
+	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // row returns an item with these attributes and one more.
@@ -53,7 +53,7 @@ func same(t *testing.T, what string, got, want any) {
 	t.Helper()
 	ignored := cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".ResultMetadata" }, cmp.Ignore())
 	exported := cmp.Exporter(func(reflect.Type) bool { return true })
-	if diff := cmp.Diff(want, got, ignored, exported, cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(want, got, ignored, exported); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }
@@ -62,6 +62,7 @@ func same(t *testing.T, what string, got, want any) {
 // ("ours") and others ("theirs") in one call. A call that is repeated sends the same.
 func TestCallsAndAnswers(t *testing.T) {
 	arn := "arn:aws:dynamodb:eu-west-1:123456789012:table/ours"
+	others := "arn:aws:dynamodb:eu-west-1:999999999999:table/ours-map"
 	ours, theirs := aws.String("ours"), aws.String("theirs")
 	reads := func(keys, names string) types.KeysAndAttributes {
 		return types.KeysAndAttributes{Keys: []map[string]types.AttributeValue{row(keys)}, ProjectionExpression: &names}
@@ -102,6 +103,32 @@ func TestCallsAndAnswers(t *testing.T) {
 			call: &dynamodb.UpdateItemInput{TableName: ours, Key: row("pk", "sk"), UpdateExpression: aws.String("SET a = if_not_exists (pk, :a) ADD n :n")},
 			sent: &dynamodb.UpdateItemInput{TableName: ours, Key: row("PK", "and"), UpdateExpression: aws.String("SET a = if_not_exists (#exchanged0, :a) ADD n :n"), ExpressionAttributeNames: map[string]string{"#exchanged0": "PK"}},
 			err:  &types.ConditionalCheckFailedException{Item: row("PK", "and")}, returned: &types.ConditionalCheckFailedException{Item: row("pk", "sk")},
+		},
+		"condition on a missing item": {
+			call: &dynamodb.DeleteItemInput{TableName: ours, Key: row("pk")}, sent: &dynamodb.DeleteItemInput{TableName: ours, Key: row("PK")},
+			err: &types.ConditionalCheckFailedException{}, returned: &types.ConditionalCheckFailedException{},
+		},
+		"conditions that are no expressions": {
+			call:   &dynamodb.QueryInput{TableName: ours, AttributesToGet: []string{"pk", "n"}, KeyConditions: map[string]types.Condition{"pk": {}}, QueryFilter: map[string]types.Condition{"n": {}}},
+			sent:   &dynamodb.QueryInput{TableName: ours, AttributesToGet: []string{"PK", "n"}, KeyConditions: map[string]types.Condition{"PK": {}}, QueryFilter: map[string]types.Condition{"n": {}}},
+			answer: &dynamodb.QueryOutput{}, received: &dynamodb.QueryOutput{},
+		},
+		"PartiQL": {
+			call: &dynamodb.ExecuteStatementInput{Statement: ours}, sent: &dynamodb.ExecuteStatementInput{Statement: ours},
+			answer:   &dynamodb.ExecuteStatementOutput{Items: []map[string]types.AttributeValue{row("PK")}, ConsumedCapacity: &types.ConsumedCapacity{TableName: ours}},
+			received: &dynamodb.ExecuteStatementOutput{Items: []map[string]types.AttributeValue{row("PK")}, ConsumedCapacity: &types.ConsumedCapacity{TableName: ours}},
+		},
+		"PartiQL transaction": {
+			call: &dynamodb.ExecuteTransactionInput{}, sent: &dynamodb.ExecuteTransactionInput{}, err: canceled(row("PK")), returned: canceled(row("PK")),
+		},
+		"table of another account": {
+			call: &dynamodb.DeleteItemInput{TableName: &others, Key: row("pk")}, sent: &dynamodb.DeleteItemInput{TableName: &others, Key: row("pk")},
+			answer: &dynamodb.DeleteItemOutput{}, received: &dynamodb.DeleteItemOutput{},
+		},
+		"placeholder of the same name": {
+			call:   &dynamodb.GetItemInput{TableName: ours, ProjectionExpression: aws.String("pk, tags[0], #exchanged0"), ExpressionAttributeNames: map[string]string{"#exchanged0": "n"}},
+			sent:   &dynamodb.GetItemInput{TableName: ours, ProjectionExpression: aws.String("#exchanged0x, tags[0], #exchanged0"), ExpressionAttributeNames: map[string]string{"#exchanged0x": "PK", "#exchanged0": "n"}},
+			answer: &dynamodb.GetItemOutput{}, received: &dynamodb.GetItemOutput{},
 		},
 		"batch of reads": {
 			call:     &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{arn: reads("pk", "n, pk"), "theirs": reads("pk", "pk")}},
@@ -148,5 +175,38 @@ func TestCallsAndAnswers(t *testing.T) {
 				t.Errorf("error %v, want %v", err, c.err)
 			}
 		})
+	}
+}
+
+// TestSeveralNames checks which names a client may have.
+func TestSeveralNames(t *testing.T) {
+	n := Names{Items: "a", ShardMap: "m", PartitionKey: "PK"}
+	for name, c := range map[string]struct {
+		other Names
+		want  error
+		list  int
+	}{
+		"the same":      {n, nil, 1},
+		"other tables":  {Names{Items: "b", ShardMap: "n", PartitionKey: "PK"}, nil, 2},
+		"a table twice": {Names{Items: "b", ShardMap: "m", PartitionKey: "PK"}, shard.ErrMisused, 1},
+	} {
+		var o dynamodb.Options
+		n.RenameKeys(&o)
+		c.other.RenameKeys(&o)
+		stack := middleware.NewStack("x", nil)
+		require.NoError(t, o.APIOptions[0](stack))
+		if err := o.APIOptions[1](stack); !errors.Is(err, c.want) || len(stack.Initialize.List()) != c.list {
+			t.Errorf("%s: %v, %d steps", name, err, len(stack.Initialize.List()))
+		}
+	}
+}
+
+// TestNumbersOfPaths checks that the number of an element is not taken for a key whose name has digits only.
+func TestNumbersOfPaths(t *testing.T) {
+	k, err := Names{ShardMap: "m", PartitionKey: "0"}.keys()
+	require.NoError(t, err)
+	renamed := map[string]string{}
+	if got := k.expression("SET tags[0] = :0, b = pk", nil, renamed); got != "SET tags[0] = :0, b = #exchanged0" || renamed["#exchanged0"] != "0" {
+		t.Error(got, renamed)
 	}
 }

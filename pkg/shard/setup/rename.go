@@ -25,15 +25,15 @@ import (
 //
 // All constructors of the library take this client. In its calls for tables of n, pk and sk stand for the table's keys, and
 // the keys' names for attributes that are stored as pk and sk. So a table.Table on one of these tables has the keys pk and
-// sk, and once.Options needs no names. Calls of PartiQL, calls with conditions that are not expressions, and calls that
-// create or describe tables are not changed. If the names are invalid, each call returns ErrMisused.
+// sk, and once.Options needs no names. Calls of PartiQL, and calls that create or describe tables, are not changed. A
+// client may have several Names, each of other tables. If the names are invalid, each call returns ErrMisused.
 func (n Names) RenameKeys(o *dynamodb.Options) {
 	k, err := n.keys()
 	o.APIOptions = append(slices.Clip(o.APIOptions), func(stack *middleware.Stack) error {
 		if err != nil {
 			return err
 		}
-		return stack.Initialize.Add(k, middleware.Before)
+		return k.addTo(stack.Initialize)
 	})
 }
 
@@ -41,7 +41,16 @@ func (n Names) RenameKeys(o *dynamodb.Options) {
 type keys struct {
 	names  []string          // pk and sk, then the names of the tables' keys
 	swap   map[string]string // for each of these the name to write for it
-	tables []string
+	tables []tableID
+}
+
+// tableID identifies a table. region and account are "" if they are not known.
+type tableID struct{ name, region, account string }
+
+// mayBe reports whether both may be the same table.
+func (t tableID) mayBe(other tableID) bool {
+	agree := func(a, b string) bool { return a == "" || b == "" || a == b }
+	return t.name == other.name && agree(t.region, other.region) && agree(t.account, other.account)
 }
 
 // maxKeyName is DynamoDB's limit of the bytes of a key's name.
@@ -54,16 +63,36 @@ func (n Names) keys() (*keys, error) {
 		return nil, fmt.Errorf("%w: setup.Names: the keys %q and %q must differ, be no longer than %d bytes, and not be sk and pk",
 			shard.ErrMisused, pk, sk, maxKeyName)
 	}
+	if (pk != schema.PK || sk != schema.SK) && n.Rollups+n.Heat != "" {
+		return nil, fmt.Errorf("%w: setup.Names: hotshard's functions, which use Rollups and Heat, need the keys %s and %s",
+			shard.ErrMisused, schema.PK, schema.SK)
+	}
 	k := &keys{names: []string{schema.PK, schema.SK, pk, sk}}
 	k.swap = map[string]string{schema.PK: pk, schema.SK: sk, pk: schema.PK, sk: schema.SK}
 	for _, t := range n.tables() {
-		name, _, _, err := dynamo.TableName(t.Name)
+		name, region, account, err := dynamo.TableName(t.Name)
 		if err != nil {
 			return nil, fmt.Errorf("%w: setup.Names: %w", shard.ErrMisused, err)
 		}
-		k.tables = append(k.tables, name)
+		k.tables = append(k.tables, tableID{name, region, account})
 	}
 	return k, nil
+}
+
+// addTo adds k to a client's stack, after the SDK's own middleware: an idempotency token belongs to the caller's input.
+func (k *keys) addTo(stack *middleware.InitializeStep) error {
+	for _, id := range stack.List() {
+		added, _ := stack.Get(id)
+		other, ok := added.(*keys)
+		switch {
+		case !ok:
+		case other.ID() == k.ID():
+			return nil // a client that was made from the options of another one
+		case slices.ContainsFunc(k.tables, func(t tableID) bool { return slices.ContainsFunc(other.tables, t.mayBe) }):
+			return fmt.Errorf("%w: two setup.Names of a client have the same table: %s; %s", shard.ErrMisused, other.tableNames(), k.tableNames())
+		}
+	}
+	return stack.Add(k, middleware.After)
 }
 
 // table returns a table with its own names.
@@ -77,9 +106,17 @@ func (k *keys) table(t schema.Table) schema.Table {
 		}
 	}
 	for _, name := range names {
-		*name = cmp.Or(k.swap[*name], *name)
+		*name = k.other(*name)
 	}
 	return t
+}
+
+func (k *keys) tableNames() string {
+	names := make([]string, len(k.tables))
+	for i := range k.tables {
+		names[i] = k.tables[i].name
+	}
+	return strings.Join(names, ", ")
 }
 
 // ID is unique, since a client may have several names.
@@ -87,20 +124,24 @@ func (k *keys) ID() string { return fmt.Sprint("hotshard's keys ", k.tables, k.n
 
 // HandleInitialize makes a call.
 func (k *keys) HandleInitialize(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (out middleware.InitializeOutput, metadata middleware.Metadata, err error) {
+	switch in.Parameters.(type) {
+	case *dynamodb.ExecuteStatementInput, *dynamodb.BatchExecuteStatementInput, *dynamodb.ExecuteTransactionInput:
+		return next.HandleInitialize(ctx, in)
+	}
 	call := reflect.ValueOf(in.Parameters).Elem()
 	in.Parameters = k.renamed(call.Addr(), false).Interface()
 	out, metadata, err = next.HandleInitialize(ctx, in)
 	if err != nil {
 		if err = k.failed(call, err); isInvalid(err) && !reflect.DeepEqual(in.Parameters, call.Addr().Interface()) {
-			err = fmt.Errorf("%w (setup.Names has the keys %s and %s for %s)", err, k.names[2], k.names[3], strings.Join(k.tables, ", "))
+			err = fmt.Errorf("%w (setup.Names has the keys %s and %s for %s)", err, k.names[2], k.names[3], k.tableNames())
 		}
 		return out, metadata, err
 	}
 	answer := k.renamed(reflect.ValueOf(out.Result), k.isFor(call))
 	if _, ok := out.Result.(*dynamodb.TransactGetItemsOutput); ok {
-		responses := answer.Elem().FieldByName("Responses")
-		for i := range responses.Len() {
-			responses.Index(i).Set(k.renamed(responses.Index(i), k.isFor(call.FieldByName("TransactItems").Index(i))))
+		responses, actions := answer.Elem().FieldByName("Responses"), call.FieldByName("TransactItems")
+		for i := range min(responses.Len(), actions.Len()) {
+			responses.Index(i).Set(k.renamed(responses.Index(i), k.isFor(actions.Index(i))))
 		}
 	}
 	out.Result = answer.Interface()
@@ -121,8 +162,8 @@ func (k *keys) isFor(call reflect.Value) bool {
 }
 
 func (k *keys) has(nameOrARN string) bool {
-	name, _, _, _ := dynamo.TableName(nameOrARN)
-	return name != "" && slices.Contains(k.tables, name)
+	name, region, account, err := dynamo.TableName(nameOrARN)
+	return err == nil && slices.ContainsFunc(k.tables, tableID{name, region, account}.mayBe)
 }
 
 // isInvalid reports whether the keys of a call may not be those of its table.
@@ -137,8 +178,9 @@ func (k *keys) failed(call reflect.Value, err error) error {
 		e.Item = k.item(e.Item)
 	}
 	if e, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
-		for i := range e.CancellationReasons {
-			if reason := &e.CancellationReasons[i]; k.isFor(call.FieldByName("TransactItems").Index(i)) {
+		actions := call.FieldByName("TransactItems")
+		for i := range min(len(e.CancellationReasons), actions.Len()) {
+			if reason := &e.CancellationReasons[i]; k.isFor(actions.Index(i)) {
 				reason.Item = k.item(reason.Item)
 			}
 		}
@@ -165,6 +207,14 @@ func (k *keys) renamed(part reflect.Value, ours bool) reflect.Value {
 		if ours {
 			c.Set(reflect.ValueOf(k.item(part.Interface().(dynamo.Item))))
 		}
+	case slices.Contains(byAttribute, part.Type()):
+		c.Set(reflect.MakeMap(part.Type()))
+		for name, condition := range part.Seq2() {
+			if ours {
+				name = reflect.ValueOf(k.other(name.String()))
+			}
+			c.SetMapIndex(name, condition)
+		}
 	default: // by the name of the table
 		c.Set(reflect.MakeMap(part.Type()))
 		for table, requests := range part.Seq2() {
@@ -174,11 +224,22 @@ func (k *keys) renamed(part reflect.Value, ours bool) reflect.Value {
 	return c
 }
 
-// item returns an item with the other names.
+// byAttribute are the types of conditions and changes that are no expressions.
+var byAttribute = []reflect.Type{
+	reflect.TypeFor[map[string]types.Condition](), reflect.TypeFor[map[string]types.ExpectedAttributeValue](), reflect.TypeFor[map[string]types.AttributeValueUpdate](),
+}
+
+// other returns the name to write for an attribute.
+func (k *keys) other(name string) string { return cmp.Or(k.swap[name], name) }
+
+// item returns an item with the other names, or nil if there is none.
 func (k *keys) item(it dynamo.Item) dynamo.Item {
+	if it == nil {
+		return nil
+	}
 	c := make(dynamo.Item, len(it))
 	for name, value := range it {
-		c[cmp.Or(k.swap[name], name)] = value
+		c[k.other(name)] = value
 	}
 	return c
 }
@@ -188,6 +249,11 @@ func (k *keys) renameFields(c reflect.Value, ours bool) {
 	for f, field := range c.Fields() {
 		if field.CanSet() && f.Name != "ExpressionAttributeValues" {
 			field.Set(k.renamed(field, ours))
+		}
+		if list, ok := field.Interface().([]string); ok && ours && f.Name == "AttributesToGet" {
+			for i := range list {
+				list[i] = k.other(list[i])
+			}
 		}
 	}
 	if names := c.FieldByName("ExpressionAttributeNames"); ours && names.IsValid() {
@@ -204,7 +270,8 @@ func (k *keys) renameFields(c reflect.Value, ours bool) {
 }
 
 // token is a word of an expression, with the signs that tell what it is: .member, #name, :value or function(
-var token = regexp.MustCompile(`\.?[#:]?\b\w+(\s*\()?`)
+// A name that begins with a digit needs a placeholder.
+var token = regexp.MustCompile(`\.?(?:[#:]\w+|\b[A-Za-z_]\w*)(?:\s*\()?`)
 
 // notAttribute reports whether a word is a placeholder, or a keyword: DynamoDB reserves these.
 func notAttribute(word string) bool {
@@ -222,11 +289,20 @@ func (k *keys) expression(text string, names, renamed map[string]string) string 
 		}
 		at := slices.Index(k.names, name)
 		if at >= 0 && placeholder == word && (isName || !notAttribute(word)) {
-			word = fmt.Sprint("#exchanged", at)
+			word = k.placeholder(at, names)
 			renamed[word] = k.swap[name]
 		} else if isName {
 			renamed[placeholder] = name
 		}
 		return word
 	})
+}
+
+// placeholder returns a placeholder for one of k.names that stands for no other attribute in names.
+func (k *keys) placeholder(at int, names map[string]string) string {
+	p := fmt.Sprint("#exchanged", at)
+	for names[p] != "" && !slices.Contains(k.names, names[p]) {
+		p += "x"
+	}
+	return p
 }

@@ -79,16 +79,14 @@ var steps = []struct {
 		grown, _ := r.shards.Newest(ctx, counters.Key("g"), now)
 		return text(grown.Most()), err
 	}},
-	{"counters", "30 30", func(ctx context.Context, r rig) (string, error) {
+	{"counters", "30", func(ctx context.Context, r rig) (string, error) {
 		writer := counters.NewWriter(r.db, r.names.Items, r.shards, counters.Options{})
 		for range 10 {
 			require.NoError(r.t, writer.Add(ctx, "c", 3, now))
 			require.NoError(r.t, writer.Add(ctx, "small", 3, now))
 		}
 		sum, err := counters.NewReader(r.db, r.names.Items, r.shards).Sum(ctx, "c")
-		require.NoError(r.t, err)
-		summary, err := counters.NewSummaries(r.db, r.names.Items, r.names.Rollups, r.shards).Read(ctx, []string{"small", "c"}, now)
-		return text(sum.Value, summary[0].Value), err
+		return text(sum.Value), err
 	}},
 	{"events", "7 7 0", func(ctx context.Context, r rig) (string, error) {
 		var list []events.Event
@@ -236,7 +234,7 @@ func TestNamesOfKeys(t *testing.T) {
 		t.Run(fmt.Sprintf("%.20q", pair), func(t *testing.T) {
 			t.Parallel()
 			db, n := enginetest.Client(t), setup.WithPrefix("theirs-")
-			n.PartitionKey, n.SortKey = pair[0], pair[1]
+			n.PartitionKey, n.SortKey, n.Rollups, n.Heat = pair[0], pair[1], "", ""
 			for range 2 {
 				require.NoError(t, setup.Create(t.Context(), db, n))
 			}
@@ -255,7 +253,7 @@ func TestNamesOfKeys(t *testing.T) {
 // TestWrongNamesOfKeys checks that errors have the names that were given, and those of an existing table.
 func TestWrongNamesOfKeys(t *testing.T) {
 	db, right := enginetest.Client(t), setup.WithPrefix("theirs-")
-	right.PartitionKey, right.SortKey = "PK", "SK"
+	right.PartitionKey, right.SortKey, right.Rollups, right.Heat = "PK", "SK", "", ""
 	require.NoError(t, setup.Create(t.Context(), db, right))
 	wrong := right
 	wrong.PartitionKey = "Pk"

@@ -25,7 +25,7 @@ type Names struct {
 	ShardMap string // read by a shardmap.Map
 	Heat     string // the detector's counts
 	// PartitionKey and SortKey are the names of the keys of all tables; default pk and sk. Programs that use tables with
-	// other names need a client with RenameKeys.
+	// other names need a client with RenameKeys. hotshard's functions and command line can't use such tables.
 	PartitionKey, SortKey string
 }
 

@@ -21,6 +21,7 @@ func TestRequiredNames(t *testing.T) {
 		{Rollups: "rollups", Heat: "heat"},
 		{Items: "one", ShardMap: "one"}, {Items: "one", Events: "one", ShardMap: "map"}, {Events: "e", Rollups: "r", Heat: "r", ShardMap: "map"},
 		{ShardMap: "m", PartitionKey: "a", SortKey: "a"}, {ShardMap: "m", PartitionKey: "sk"}, {ShardMap: "m", SortKey: "pk"},
+		{Rollups: "r", ShardMap: "m", PartitionKey: "PK"}, {Heat: "h", ShardMap: "m", SortKey: "SK"},
 		{ShardMap: "m", SortKey: strings.Repeat("s", 256)}, {ShardMap: "arn:aws:dynamodb:eu-west-1:123456789012:table"}} {
 		if err := setup.Create(t.Context(), client, names); !errors.Is(err, shard.ErrMisused) {
 			t.Errorf("%+v: error %v, want ErrMisused", names, err)

@@ -36,7 +36,7 @@ func (g *gather) stored(p partition, it dynamo.Item) place.Stored {
 
 // hasCopies reports whether an item may be read from two write shards. That happens only if writers disagreed on a change
 // of the shard count, or if a new event was written again by its id.
-func (g *gather) hasCopies() bool { return !g.twice && g.findable() }
+func (g *gather) hasCopies() bool { return !g.twice && g.findable() && g.entry.Most() > 1 }
 
 // repeats reports whether an item is another copy of the last one.
 func (g *gather) repeats(last, s place.Stored) bool {

@@ -74,7 +74,8 @@ func (t *Table) Page(ctx context.Context, name string, s Span, now time.Time) (P
 	return page, nil
 }
 
-// pageAgain reads a first page again if a change of the count may have hidden items before its cursor.
+// pageAgain returns page, or a second reading of it if the shard count changed during the first, which may have missed
+// items before its cursor.
 func (g *gather) pageAgain(ctx context.Context, page Page) (Page, error) {
 	g.readCurrent()
 	entry, err := g.lookup(ctx, g.t.Layout.countKey(g.name))

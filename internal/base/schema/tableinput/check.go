@@ -28,6 +28,9 @@ func check(have *types.TableDescription, want schema.Table) error {
 			return fmt.Errorf("it exists without the index %s", *index.IndexName)
 		}
 		found := have.GlobalSecondaryIndexes[at]
+		if found.IndexStatus == types.IndexStatusCreating || found.IndexStatus == types.IndexStatusDeleting {
+			return fmt.Errorf("its index %s is %s: try again when that is done", *index.IndexName, found.IndexStatus)
+		}
 		got := describeKeys(found.KeySchema, kinds)
 		if expected := describeKeys(index.KeySchema, wantKinds); got != expected {
 			return fmt.Errorf("its index %s has the key %s instead of %s", *index.IndexName, got, expected)

@@ -68,6 +68,12 @@ func TestCheck(t *testing.T) {
 		"index by_group lacks started_at:": func(d *types.TableDescription) {
 			d.GlobalSecondaryIndexes[1].Projection = &types.Projection{ProjectionType: types.ProjectionTypeInclude, NonKeyAttributes: []string{"ends_at", "data"}}
 		},
+		"index by_group is DELETING:": func(d *types.TableDescription) {
+			d.GlobalSecondaryIndexes[1].IndexStatus = types.IndexStatusDeleting
+		},
+		"index by_rank is CREATING:": func(d *types.TableDescription) {
+			d.GlobalSecondaryIndexes[0].IndexStatus = types.IndexStatusCreating
+		},
 		"index by_rank lacks row_rev, expires_at:": func(d *types.TableDescription) { d.GlobalSecondaryIndexes[0].Projection = nil },
 		"without a stream":                         func(d *types.TableDescription) { d.StreamSpecification = nil },
 		"exists without a stream":                  func(d *types.TableDescription) { d.StreamSpecification.StreamEnabled = aws.Bool(false) },

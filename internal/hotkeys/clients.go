@@ -10,6 +10,9 @@ import (
 	"github.com/hotshard/hotshard/internal/base/metrics"
 )
 
+// The clients of DynamoDB Streams and CloudWatch are not in package function: functions that don't need them start faster
+// without.
+
 // StreamsClient returns a DynamoDB Streams client with the Region and credentials of the environment.
 func StreamsClient() (*dynamodbstreams.Client, error) {
 	c, e, err := function.Configure("DYNAMODB_STREAMS")

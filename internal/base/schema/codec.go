@@ -2,14 +2,14 @@ package schema
 
 import "encoding/binary"
 
-// Packer encodes values or decodes them, so that a form lists its fields once for both directions.
-type Packer struct {
+// Codec encodes values or decodes them, so that a form lists its fields once for both directions.
+type Codec struct {
 	Bytes []byte    // the encoded values
 	From  *Unpacker // the values to decode; nil to encode
 }
 
 // Uint encodes or decodes a number as AppendUvarint does.
-func (c *Packer) Uint(n *uint64) {
+func (c *Codec) Uint(n *uint64) {
 	if c.From != nil {
 		*n = c.From.Uint()
 		return
@@ -18,7 +18,7 @@ func (c *Packer) Uint(n *uint64) {
 }
 
 // Int encodes or decodes a number as AppendVarint does.
-func (c *Packer) Int(n *int64) {
+func (c *Codec) Int(n *int64) {
 	if c.From != nil {
 		*n = c.From.Int()
 		return
@@ -27,7 +27,7 @@ func (c *Packer) Int(n *int64) {
 }
 
 // Text encodes or decodes a text as AppendText does.
-func (c *Packer) Text(text *string) {
+func (c *Codec) Text(text *string) {
 	if c.From != nil {
 		*text = c.From.Text()
 		return

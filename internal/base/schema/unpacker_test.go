@@ -40,18 +40,18 @@ func TestCoder(t *testing.T) {
 		i    int64
 		text string
 	}
-	code := func(c *schema.Packer, f *form) {
+	code := func(c *schema.Codec, f *form) {
 		c.Uint(&f.n)
 		c.Int(&f.i)
 		c.Text(&f.text)
 	}
-	want, c := form{300, -2, "é"}, schema.Packer{}
+	want, c := form{300, -2, "é"}, schema.Codec{}
 	code(&c, &want)
 	if b := schema.AppendText(binary.AppendVarint(binary.AppendUvarint(nil, 300), -2), "é"); string(c.Bytes) != string(b) {
 		t.Errorf("encoded % x, want % x", c.Bytes, b)
 	}
 	var got form
-	if code(&schema.Packer{From: &schema.Unpacker{Left: c.Bytes}}, &got); got != want {
+	if code(&schema.Codec{From: &schema.Unpacker{Left: c.Bytes}}, &got); got != want {
 		t.Errorf("decoded %+v, want %+v", got, want)
 	}
 }
