@@ -187,7 +187,7 @@ func newCellsFolder(client Client, settings Settings, now func() time.Time) *cel
 func (f *cellsFolder) fold(ctx context.Context, s *boardChanges, streamShard string) (added bool, err error) {
 	records := make([]parts.Record[board.Histogram], len(s.entries))
 	for i, t := range s.entries {
-		records[i] = parts.Record[board.Histogram]{Sequence: t.place, Apply: func(h *board.Histogram) {
+		records[i] = parts.Record[board.Histogram]{Sequence: t.padded, Apply: func(h *board.Histogram) {
 			if t.from != nil {
 				h.AddMerit(*t.from, -1)
 			}

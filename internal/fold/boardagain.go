@@ -148,7 +148,7 @@ func (f *recheckTask) postpone(ctx context.Context, n *dueNote, began int64) err
 		ExpressionAttributeNames:  map[string]string{"#last": schema.NoteLast, "#since": schema.NoteSince},
 		ExpressionAttributeValues: map[string]types.AttributeValue{":began": dynamo.Number(began)},
 	})
-	if _, gone := dynamo.ConditionFailed(err); gone {
+	if _, changed := dynamo.ConditionFailed(err); changed {
 		return nil // another run has changed the note
 	}
 	return err

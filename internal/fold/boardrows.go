@@ -40,7 +40,7 @@ func (f *topFolder) noteDeferred(ctx context.Context, s *boardChanges, list []en
 	for i, t := range list {
 		players[i] = t.state.Player
 	}
-	return NoteRows(ctx, f.client, f.table, s.Period, streamShard, list[0].place, players, f.now())
+	return NoteRows(ctx, f.client, f.table, s.Period, streamShard, list[0].padded, players, f.now())
 }
 
 // NoteRows stores in the rollups table that the boards task must move the outdated rows of players in

@@ -21,12 +21,12 @@ type entryChange struct {
 	wasOutdated, isOutdated bool          // whether the entry's row in the index was outdated before, and is after
 	lifetime                lifetime
 	sequence                string // the record's sequence number
-	place                   string // the sequence number with leading zeros: text order is number order
+	padded                  string // the sequence number with leading zeros: text order is number order
 }
 
 func entryChangeOf(r *ddbstream.Record, player string) (t entryChange, err error) {
 	t.sequence = string(r.Sequence)
-	if t.place, err = parts.Sequence(t.sequence); err != nil {
+	if t.padded, err = parts.Sequence(t.sequence); err != nil {
 		return t, err
 	}
 	newest := r.New

@@ -78,7 +78,7 @@ func TestEntryChanges(t *testing.T) {
 			}
 			continue
 		}
-		if text := showChange(got); text != c.want || got.sequence != "9" || got.place != strings.Repeat("0", 39)+"9" || got.state.Player != "p" {
+		if text := showChange(got); text != c.want || got.sequence != "9" || got.padded != strings.Repeat("0", 39)+"9" || got.state.Player != "p" {
 			t.Errorf("%s of %q to %q: %s (%+v), want %s", c.event, c.old, c.newest, text, got, c.want)
 		}
 	}
@@ -278,7 +278,7 @@ func TestHistogramsOfChanges(t *testing.T) {
 		{entryChange{from: &five, to: &six, wasOutdated: true, isOutdated: true}, 0, 0}, {entryChange{from: &five, wasOutdated: true}, -1, -1},
 	} {
 		client := &updates{}
-		c.change.place = "1"
+		c.change.padded = "1"
 		s := &boardChanges{Period: parts.Period{Board: "b", Label: "all"}, entries: []entryChange{c.change}}
 		added, err := newCellsFolder(client, Settings{}, time.Now).fold(t.Context(), s, "s")
 		require.NoError(t, err)

@@ -16,7 +16,7 @@ type foldedSource interface {
 	Progress(ctx context.Context) (heat.Progress, error)
 }
 
-// newestWindows has the newest windows of a time range, complete and open ones apart.
+// newestWindows has the newest windows of a time range, the complete ones and the open ones separately.
 type newestWindows struct {
 	from           time.Time     // earlier windows are complete, and not in here
 	complete, open []heat.Window // sorted by time

@@ -57,8 +57,8 @@ const (
 // Folder returns a Folder with a cache of its own.
 func (s *Store[V]) Folder(client client.Updater) *Folder[V] {
 	const overhead, memory = 300, 3 // of an item in bytes; memory for each byte of it
-	return &Folder[V]{client, s, memo.Weighing(maxKnownBytes, func(place string, p Part[V]) uint32 {
-		return uint32(overhead + len(place) + memory*s.codec.size(p.Value))
+	return &Folder[V]{client, s, memo.Weighing(maxKnownBytes, func(cacheKey string, p Part[V]) uint32 {
+		return uint32(overhead + len(cacheKey) + memory*s.codec.size(p.Value))
 	})}
 }
 
@@ -73,8 +73,8 @@ func (f *Folder[V]) Fold(ctx context.Context, key Key, streamShard string, expir
 	}
 	slices.SortStableFunc(records, func(x, y Record[V]) int { return cmp.Compare(x.Sequence, y.Sequence) })
 	pk, sk := key.keys(streamShard)
-	place := pk + "\x00" + sk // keys never contain a NUL
-	known, _ := f.known.Get(place)
+	cacheKey := pk + "\x00" + sk // keys never contain a NUL
+	known, _ := f.known.Get(cacheKey)
 	known.StreamShard = streamShard
 	var next Part[V]
 	err = dynamo.Guarded(ctx, f.client, maxRounds, func() (*dynamodb.UpdateItemInput, error) {
@@ -103,7 +103,7 @@ func (f *Folder[V]) Fold(ctx context.Context, key Key, streamShard string, expir
 	if err != nil {
 		return false, fmt.Errorf("folding into %q, %q: %w", pk, sk, err)
 	}
-	f.known.Set(place, next)
+	f.known.Set(cacheKey, next)
 	return added, nil
 }
 

@@ -50,7 +50,7 @@ type Replaced[V any] struct {
 // a merge has emptied, and not yet their sum. If one transaction can't empty all, Replace merges as many as
 // possible instead, and fails with ErrMoved.
 //
-// Floors, which may be nil, has low watermarks by stream shard: sequence numbers of 40 digits.
+// watermarks, which may be nil, has low watermarks by stream shard: sequence numbers of 40 digits.
 // total counts all records up to its stream shard's watermark, folded or not, and no later fold adds
 // them. The fragments of those stream shards, absent ones too, get the watermark if their sequence
 // number is lower.
@@ -58,9 +58,9 @@ type Replaced[V any] struct {
 // Damaged fragments are replaced like others, if they are still as they were read. One without a
 // sequence number needs a watermark, or 48 h without a fold. Fragments that are not in read, or
 // count nothing, may change meanwhile. They are not written, except for watermarks.
-func (s *Store[V]) Replace(ctx context.Context, key Key, read []Part[V], total V, expires int64, floors map[string]string) (done Replaced[V], err error) {
+func (s *Store[V]) Replace(ctx context.Context, key Key, read []Part[V], total V, expires int64, watermarks map[string]string) (done Replaced[V], err error) {
 	now := s.now()
-	actions, bytes, err := s.empty(key, read, floors, now)
+	actions, bytes, err := s.empty(key, read, watermarks, now)
 	if err == nil && (len(actions) > MaxReplaced || bytes > maxBytes) {
 		tooMany := fmt.Errorf("one transaction can't empty so many fragments: %d with %d bytes, of %d and %d", len(actions), bytes, MaxReplaced, maxBytes)
 		err = s.squeeze(ctx, key, read, tooMany)
@@ -116,21 +116,21 @@ func (s *Store[V]) merged(total V, expires int64, now time.Time) Part[V] {
 
 // empty returns the actions that empty the changed fragments, except the merged one, and their
 // approximate size before, in bytes.
-func (s *Store[V]) empty(key Key, read []Part[V], floors map[string]string, now time.Time) (actions []types.TransactWriteItem, bytes int, err error) {
-	absent := maps.Clone(floors)
+func (s *Store[V]) empty(key Key, read []Part[V], watermarks map[string]string, now time.Time) (actions []types.TransactWriteItem, bytes int, err error) {
+	absent := maps.Clone(watermarks)
 	for _, p := range read {
-		floor := absent[p.StreamShard]
+		watermark := absent[p.StreamShard]
 		delete(absent, p.StreamShard)
-		if p.Merged() || p.Emptied() && p.Damage == nil && p.Sequence >= floor {
+		if p.Merged() || p.Emptied() && p.Damage == nil && p.Sequence >= watermark {
 			continue
 		}
-		if p.Sequence == "" && floor == "" && p.rested(now) {
-			floor = strings.Repeat("0", schema.RollupSequenceDigits) // none of its records is redelivered
+		if p.Sequence == "" && watermark == "" {
+			if !p.rested(now) {
+				return nil, 0, fmt.Errorf("the fragment %q: %w, and its last folded record is unknown", p.StreamShard, p.Damage)
+			}
+			watermark = strings.Repeat("0", schema.RollupSequenceDigits) // none of its records is redelivered
 		}
-		if p.Sequence == "" && floor == "" {
-			return nil, 0, fmt.Errorf("the fragment %q: %w, and its last folded record is unknown", p.StreamShard, p.Damage)
-		}
-		actions = append(actions, s.emptied(key, p, floor, now))
+		actions = append(actions, s.emptied(key, p, watermark, now))
 		bytes += s.size(p)
 	}
 	for _, streamShard := range slices.Sorted(maps.Keys(absent)) {
@@ -141,10 +141,10 @@ func (s *Store[V]) empty(key Key, read []Part[V], floors map[string]string, now 
 
 // emptied returns the action that empties a fragment. A fragment that was neither read nor built is
 // absent.
-func (s *Store[V]) emptied(key Key, p Part[V], floor string, now time.Time) types.TransactWriteItem {
+func (s *Store[V]) emptied(key Key, p Part[V], watermark string, now time.Time) types.TransactWriteItem {
 	left := Part[V]{
 		StreamShard: p.StreamShard, ExpiresAt: now.Add(schema.EmptiedLifetime).Unix(),
-		Sequence: max(strings.TrimRight(p.Sequence, schema.EmptiedSuffix), floor) + schema.EmptiedSuffix,
+		Sequence: max(strings.TrimRight(p.Sequence, schema.EmptiedSuffix), watermark) + schema.EmptiedSuffix,
 	}
 	if left.Sequence == p.Sequence {
 		left.Sequence += schema.EmptiedSuffix // differs from any that a fold may have read
@@ -216,11 +216,11 @@ func (s *Store[V]) Merge(ctx context.Context, key Key, read, chosen []Part[V], e
 	if err != nil {
 		return read, done, err
 	}
-	gone := map[string]bool{}
+	merged := map[string]bool{}
 	for _, p := range chosen {
-		gone[p.StreamShard] = true
+		merged[p.StreamShard] = true
 	}
-	left = slices.DeleteFunc(slices.Clone(read), func(p Part[V]) bool { return gone[p.StreamShard] })
+	left = slices.DeleteFunc(slices.Clone(read), func(p Part[V]) bool { return merged[p.StreamShard] })
 	return append(left, done.Merged), done, nil
 }
 

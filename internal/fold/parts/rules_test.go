@@ -310,10 +310,10 @@ func TestWhatIsEmptied(t *testing.T) {
 		return Part[Rollup]{StreamShard: "s", Sequence: sequence, AsOf: now.Add(-age), Damage: errors.New("x"), stored: stored("s", sequence, 1, now)}
 	}
 	for name, c := range map[string]struct {
-		p     Part[Rollup]
-		floor string
-		want  string // "" for a fragment that stays
-		fails bool
+		p         Part[Rollup]
+		watermark string
+		want      string // "" for a fragment that stays
+		fails     bool
 	}{
 		"folded":                        {part("s", "5", 1), "", "5~", false},
 		"below the watermark":           {part("s", "5", 1), "7", "7~", false},
@@ -331,11 +331,11 @@ func TestWhatIsEmptied(t *testing.T) {
 		"absent, with a watermark":      {Part[Rollup]{StreamShard: "other", Sequence: "1~"}, "7", "7~", false},
 		"absent, with none":             {Part[Rollup]{StreamShard: "other", Sequence: "1~"}, "", "", false},
 	} {
-		floors := map[string]string{}
-		if c.floor != "" {
-			floors["s"] = c.floor
+		watermarks := map[string]string{}
+		if c.watermark != "" {
+			watermarks["s"] = c.watermark
 		}
-		actions, bytes, err := events(nil).empty(Key{Partitions: []string{"p"}}, []Part[Rollup]{c.p}, floors, now)
+		actions, bytes, err := events(nil).empty(Key{Partitions: []string{"p"}}, []Part[Rollup]{c.p}, watermarks, now)
 		got := ""
 		for _, a := range actions {
 			got += dynamo.Text(a.Put.Item, schema.RollupSequence)
@@ -343,7 +343,7 @@ func TestWhatIsEmptied(t *testing.T) {
 				t.Errorf("%s: it expires at %d", name, at)
 			}
 		}
-		if got != c.want || (err != nil) != c.fails || len(floors) != min(1, len(c.floor)) || (bytes == 2<<10) != (c.want != "" && c.p.StreamShard == "s") {
+		if got != c.want || (err != nil) != c.fails || len(watermarks) != min(1, len(c.watermark)) || (bytes == 2<<10) != (c.want != "" && c.p.StreamShard == "s") {
 			t.Errorf("%s: %q with %d bytes, %v; want %q", name, got, bytes, err, c.want)
 		}
 	}

@@ -19,8 +19,8 @@ const attrRev = "rev"
 const maxOutrun = 4
 
 // putItem puts an item if there is none. It replaces an item with other attributes on condition that they are unchanged,
-// which costs another WCU. So an attempt that is applied late replaces no newer data. Of calls with one event, rev tells
-// equal data apart; the other puts leave no rev.
+// which costs another WCU. So an attempt that is applied late replaces no newer data. The stored
+// data may equal that of an earlier put; rev distinguishes them. A put that replaces nothing leaves no rev.
 func (b *writeBatch) putItem(ctx context.Context, it *batchItem) error {
 	err := b.putUnlessThere(ctx, it)
 	it.stays = it.stays || err != nil && !dynamo.IsThrottle(err)

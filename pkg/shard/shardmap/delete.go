@@ -38,10 +38,10 @@ func (c *Changer) Forget(ctx context.Context, key string, now time.Time) error {
 		switch {
 		case len(e.History) > 0 || e.Pinned:
 			return e, ErrInUse
-		case e.Version == 0 || e.gone:
+		case e.Version == 0 || e.deleted:
 			return e, ErrNoChange
 		}
-		return Entry{Key: key, Version: e.Version + 1, Updated: dated(now), gone: true}, nil
+		return Entry{Key: key, Version: e.Version + 1, Updated: dated(now), deleted: true}, nil
 	})
 	return err
 }

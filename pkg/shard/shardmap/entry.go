@@ -40,8 +40,8 @@ type Entry struct {
 	Forgotten bool
 	Notes     map[int64]Note // by the Unix milliseconds of a change; only entries of Read and Entries have notes
 
-	gone  bool  // the key was deleted
-	fault error // why the item could not be read; the entry then has at most its version
+	deleted bool  // the entry is the tombstone of a deleted key
+	fault   error // why the item could not be read; the entry then has at most its version
 }
 
 // Note is who made a change, why and when. The [Changer] sets Made.
@@ -90,7 +90,7 @@ func (e Entry) Most() int { return max(1, e.Max) }
 // newer reports whether an entry replaces the one held. If the versions are equal, a readable
 // entry wins. After a day, the item of a deleted key may have expired, and versions start over.
 func (e Entry) newer(held Entry) bool {
-	if held.gone && e.Updated.Sub(held.Updated) > tombstoneTime/2 {
+	if held.deleted && e.Updated.Sub(held.Updated) > tombstoneTime/2 {
 		return true
 	}
 	return e.Version > held.Version || e.Version == held.Version && held.fault != nil && e.fault == nil
@@ -141,8 +141,8 @@ func parseEntry(key string, it dynamo.Item) (Entry, error) {
 	if e.Max > shard.MaxShards {
 		return e, fmt.Errorf("shard map: %q: %d write shards are more than %d", key, e.Max, shard.MaxShards)
 	}
-	e.Pinned, e.Forgotten, e.gone = dynamo.Truth(it, attrPinned), dynamo.Truth(it, attrForgotten), dynamo.Truth(it, attrDeleted)
-	if e.gone {
+	e.Pinned, e.Forgotten, e.deleted = dynamo.Truth(it, attrPinned), dynamo.Truth(it, attrForgotten), dynamo.Truth(it, attrDeleted)
+	if e.deleted {
 		e.Max = 0
 	}
 	e.Notes = parseNotes(it)
@@ -184,7 +184,7 @@ func parseNotes(it dynamo.Item) map[int64]Note {
 func (e Entry) attributes() dynamo.Item {
 	it := mapKey(e.Key)
 	it[attrVersion], it[attrUpdated] = dynamo.Number(e.Version), seconds(e.Updated)
-	if e.gone {
+	if e.deleted {
 		it[attrDeleted] = &types.AttributeValueMemberBOOL{Value: true}
 		it[schema.ExpiresAt] = dynamo.Number(e.Updated.Add(tombstoneTime).Unix())
 		return it

@@ -139,7 +139,7 @@ func (s *stored) Entries(ctx context.Context) ([]Entry, error) {
 				if err != nil {
 					return err
 				}
-				if e.fault == nil && !e.gone && !isNote(e.Key) {
+				if e.fault == nil && !e.deleted && !isNote(e.Key) {
 					found[n] = append(found[n], e)
 				}
 			}

@@ -32,7 +32,7 @@ func TestMadeIn(t *testing.T) {
 		"raised":           {func(e *Entry) { e.Version++ }, true},
 		"before":           {func(e *Entry) { e.Version-- }, false},
 		"made later":       {func(e *Entry) { e.Updated = e.Updated.Add(time.Millisecond) }, false},
-		"deleted":          {func(e *Entry) { e.gone = true }, false},
+		"deleted":          {func(e *Entry) { e.deleted = true }, false},
 		"pinned":           {func(e *Entry) { e.Pinned = true }, false},
 		"another count":    {func(e *Entry) { e.History[0].Count++ }, false},
 		"another date":     {func(e *Entry) { e.History[0].At = e.History[0].At.Add(time.Millisecond) }, false},
@@ -46,7 +46,7 @@ func TestMadeIn(t *testing.T) {
 		}
 	}
 	made, there := entryAt(100, 4), entryAt(100, 4)
-	if made.gone, there.gone = true, true; !made.madeIn(there) {
+	if made.deleted, there.deleted = true, true; !made.madeIn(there) {
 		t.Error("a deletion is not found again")
 	}
 }
@@ -61,7 +61,7 @@ func TestNewerEntries(t *testing.T) {
 	}
 	same := func(*Entry) {}
 	damaged := func(e *Entry) { e.fault = errors.New("damaged") }
-	gone := func(e *Entry) { e.gone = true }
+	gone := func(e *Entry) { e.deleted = true }
 	madeAgain := func(after time.Duration) func(e *Entry) { return func(e *Entry) { e.Updated = e.Updated.Add(after) } }
 	for i, c := range []struct {
 		found, held Entry
@@ -113,7 +113,7 @@ func TestEntriesSince(t *testing.T) {
 	v := &view{keys: map[string]Entry{}}
 	for key, e := range map[string]Entry{
 		"at": entryAt(102, 4), "later": entryAt(103, 4), "before": entryAt(101, 4), "none": {Updated: since}, notePrefix + "t": entryAt(102, 4),
-		"gone": {Updated: since, History: entryAt(102, 4).History, gone: true}, "damaged": {Updated: since, History: entryAt(102, 4).History, fault: errors.New("damaged")},
+		"gone": {Updated: since, History: entryAt(102, 4).History, deleted: true}, "damaged": {Updated: since, History: entryAt(102, 4).History, fault: errors.New("damaged")},
 	} {
 		e.Key = key
 		v.replace(e, true)
@@ -180,8 +180,8 @@ func TestUnreadableItems(t *testing.T) {
 	if got, err := parseEntry("E#a", foreign); err != nil || got.Max != shard.MaxShards {
 		t.Errorf("without a maximum: %+v, %v", got, err)
 	}
-	deleted := Entry{Key: "E#a", Version: 5, Updated: most.Updated, gone: true}.attributes()
-	if got, err := parseEntry("E#a", deleted); err != nil || !got.gone || got.Max != 0 {
+	deleted := Entry{Key: "E#a", Version: 5, Updated: most.Updated, deleted: true}.attributes()
+	if got, err := parseEntry("E#a", deleted); err != nil || !got.deleted || got.Max != 0 {
 		t.Errorf("a deletion: %+v, %v", got, err)
 	}
 	for name, change := range map[string]func(dynamo.Item){
@@ -324,7 +324,7 @@ func TestStepsOfADeletion(t *testing.T) {
 		"changed":        {changed, nil, ErrInUse},
 		"only pinned":    {pinned, nil, ErrInUse},
 		"reset":          {Entry{Version: 5, Max: 4, Forgotten: true}, ErrNoChange, nil},
-		"forgotten":      {Entry{Version: 5, gone: true}, ErrNoChange, ErrNoChange},
+		"forgotten":      {Entry{Version: 5, deleted: true}, ErrNoChange, ErrNoChange},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			now, changer := time.Now(), func() *Changer {
@@ -343,7 +343,7 @@ func TestStepsOfADeletion(t *testing.T) {
 				t.Errorf("%s: forgotten: %v, want %v", name, err, c.forget)
 			}
 			gone, err := forget.Read(t.Context(), "E#a")
-			if listed, failed := forget.Entries(t.Context()); c.forget == nil && (err != nil || failed != nil || gone.Version != 6 || gone.Most() != 1 || !gone.gone || !gone.Updated.Equal(now) || len(listed) > 0) {
+			if listed, failed := forget.Entries(t.Context()); c.forget == nil && (err != nil || failed != nil || gone.Version != 6 || gone.Most() != 1 || !gone.deleted || !gone.Updated.Equal(now) || len(listed) > 0) {
 				t.Errorf("%s: %+v, %v; listed %+v, %v", name, gone, err, listed, failed)
 			}
 			if again, err := forget.GrowFrom(t.Context(), gone, 5, Note{}, now); c.forget == nil && (err != nil || again.Most() != 5 || again.Version != 7) {

@@ -151,7 +151,7 @@ func (s *stored) readSnapshot(ctx context.Context, part int, now time.Time, maxA
 const (
 	flagPinned = 1 << iota
 	flagForgotten
-	flagGone
+	flagDeleted
 )
 
 // appendEntry packs an entry without its notes.
@@ -163,8 +163,8 @@ func appendEntry(b []byte, e Entry) []byte {
 	if e.Forgotten {
 		flags |= flagForgotten
 	}
-	if e.gone {
-		flags |= flagGone
+	if e.deleted {
+		flags |= flagDeleted
 	}
 	b = append(schema.AppendText(b, e.Key), flags)
 	b = binary.AppendVarint(binary.AppendVarint(b, e.Version), e.Updated.UnixMilli())
@@ -181,7 +181,7 @@ func appendEntries(list []Entry, b []byte) ([]Entry, error) {
 	for len(r.Left) > 0 {
 		e := Entry{Key: r.Text()}
 		flags := r.Byte()
-		e.Pinned, e.Forgotten, e.gone = flags&flagPinned != 0, flags&flagForgotten != 0, flags&flagGone != 0
+		e.Pinned, e.Forgotten, e.deleted = flags&flagPinned != 0, flags&flagForgotten != 0, flags&flagDeleted != 0
 		e.Version, e.Updated, e.Max = r.Int(), time.UnixMilli(r.Int()).UTC(), int(r.Uint())
 		changes := min(r.Uint(), uint64(len(r.Left))) // a damaged item may have a huge number
 		e.History = make(shard.History, 0, changes)

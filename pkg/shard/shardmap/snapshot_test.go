@@ -46,18 +46,18 @@ func TestSnapshotEqualsLoad(t *testing.T) {
 			History: shard.History{{At: time.UnixMilli(1_763_808_100_250).UTC(), Count: 4}, {At: time.UnixMilli(1_763_808_123_000).UTC(), Count: 16}},
 		}
 		for field, value := range reflect.ValueOf(full).Fields() {
-			if value.IsZero() && field.Name != "Notes" && field.Name != "gone" && field.Name != "fault" {
+			if value.IsZero() && field.Name != "Notes" && field.Name != "deleted" && field.Name != "fault" {
 				t.Errorf("field %s of Entry has no value in this test", field.Name)
 			}
 		}
 		f.Put(full.attributes())
-		f.Put(Entry{Key: "C#gone", Version: 3, Updated: dated(time.Now()), gone: true}.attributes())
+		f.Put(Entry{Key: "C#gone", Version: 3, Updated: dated(time.Now()), deleted: true}.attributes())
 		f.Put(Entry{Key: "C#reset", Version: 4, Max: 8, Updated: dated(time.Now())}.attributes())
 		f.Put(dynamo.Key(schema.MapKey("C#by others")))
 		for n := range 100 {
 			change(f, int64(n), fmt.Sprint("R#", n), 1+n)
 		}
-		if flagPinned != 1 || flagForgotten != 2 || flagGone != 4 {
+		if flagPinned != 1 || flagForgotten != 2 || flagDeleted != 4 {
 			t.Error("another version of the program can't read the snapshot's flags")
 		}
 		loaded, _ := loadView(t, f)

@@ -96,7 +96,7 @@ func (v *view) since(t time.Time) (list []Entry) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	for _, e := range v.keys {
-		if !e.gone && e.fault == nil && len(e.History) > 0 && !e.Updated.Before(t) && !isNote(e.Key) {
+		if !e.deleted && e.fault == nil && len(e.History) > 0 && !e.Updated.Before(t) && !isNote(e.Key) {
 			list = append(list, e)
 		}
 	}

@@ -21,7 +21,7 @@ const LateTime = time.Minute
 const shrinkLead = 3 * LateTime
 
 // resolveUnknown finds out whether a change with an unknown outcome was made, and returns its entry. If it was
-// not made, settle voids its transaction and returns an error. The work continues after the caller's
+// not made, resolveUnknown voids its transaction and returns an error. The work continues after the caller's
 // deadline.
 func (c *Changer) resolveUnknown(ctx context.Context, old, next Entry, decide decision, late func() bool, unknown error) (Entry, error) {
 	background, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*LateTime)
@@ -94,7 +94,7 @@ func (c *Changer) raiseVersion(ctx context.Context, e Entry) (raised Entry, err 
 // madeIn reports whether there is the entry e that a change made. Its version may have been raised since.
 func (e Entry) madeIn(there Entry) bool {
 	return there.fault == nil && there.Version >= e.Version && there.Updated.Equal(e.Updated) &&
-		there.gone == e.gone && there.Pinned == e.Pinned && slices.Equal(there.History.Strings(), e.History.Strings())
+		there.deleted == e.deleted && there.Pinned == e.Pinned && slices.Equal(there.History.Strings(), e.History.Strings())
 }
 
 // dateAgain replaces a change that was committed late by the same change with the current time, so

@@ -42,7 +42,7 @@ type state struct {
 	at      time.Time
 	version int64
 	newest  int
-	gone    bool
+	deleted bool
 	history shard.History
 	voided  int64 // number of voids, which raise the version only
 }
@@ -218,7 +218,7 @@ func (w *world) commit(in *dynamodb.TransactWriteItemsInput) error {
 	e := readEntry(dynamo.Text(put.Item, schema.SK), put.Item)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.truth[e.Key] = append(w.truth[e.Key], state{time.Now(), e.Version, e.History.Newest(), e.gone, e.History, 0})
+	w.truth[e.Key] = append(w.truth[e.Key], state{time.Now(), e.Version, e.History.Newest(), e.deleted, e.History, 0})
 	return nil
 }
 
@@ -287,7 +287,7 @@ func (p *process) lookUp(ctx context.Context, key string, now time.Time) {
 		must++
 	}
 	known := must == 0 && len(e.History) == 0 || slices.ContainsFunc(states[max(0, must-1):], func(s state) bool {
-		return s.newest == e.History.Newest() && (s.version == e.Version || s.differsByVoids(e.Version) || s.gone && e.Max <= 1)
+		return s.newest == e.History.Newest() && (s.version == e.Version || s.differsByVoids(e.Version) || s.deleted && e.Max <= 1)
 	})
 	if !known {
 		p.fail(fmt.Errorf("at %v %s has version %d and %d write shards in a view, and its states are %+v, of which %d are older than ViewAge", begun, key, e.Version, e.History.Newest(), states, must))
