@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,6 +29,7 @@ var errBroken = errors.New("broken")
 // scripted is a client whose puts and deletions return scripted results, too, and whose queries return rows of one page.
 type scripted struct {
 	libtest.Scripted
+	mu              sync.Mutex // guards puts and put
 	puts, deletions []error
 	put             []*dynamodb.PutItemInput
 	deleted         []*dynamodb.DeleteItemInput
@@ -45,9 +47,12 @@ func nextOf(list *[]error) (err error) {
 }
 
 func (s *scripted) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	s.mu.Lock()
 	s.put = append(s.put, in)
+	err := nextOf(&s.puts)
+	s.mu.Unlock()
 	time.Sleep(s.takes)
-	return nil, nextOf(&s.puts)
+	return nil, err
 }
 
 func (s *scripted) DeleteItem(_ context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {

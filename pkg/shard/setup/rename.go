@@ -250,7 +250,8 @@ func (k *keys) renameFields(c reflect.Value, ours bool) {
 		if field.CanSet() && f.Name != "ExpressionAttributeValues" {
 			field.Set(k.renamed(field, ours))
 		}
-		if list, ok := field.Interface().([]string); ok && ours && f.Name == "AttributesToGet" {
+		if ours && f.Name == "AttributesToGet" {
+			list := field.Interface().([]string)
 			for i := range list {
 				list[i] = k.other(list[i])
 			}
