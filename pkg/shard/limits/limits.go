@@ -198,7 +198,7 @@ func (l *Limiter) Hit(ctx context.Context, limit Limit, now time.Time) (Verdict,
 }
 
 // HitN counts n hits if the limit allows all of them, and none if it does not; a negative n gives hits back. A
-// rejected call may leave Remaining above 0, but below n. The errors are those of Hit, and ErrMisused if n is 0.
+// rejected call may leave Remaining above 0, but below n if no hits are given back. The errors are those of Hit, and ErrMisused if n is 0.
 // Only after ErrUnavailable may the n hits have been counted.
 func (l *Limiter) HitN(ctx context.Context, limit Limit, n int64, now time.Time) (Verdict, error) {
 	list, err := l.HitAll(ctx, []Hits{{limit, n}}, now)
