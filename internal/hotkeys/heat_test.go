@@ -110,8 +110,8 @@ func TestReadFollowsRetention(t *testing.T) {
 	}
 }
 
-// TestMetricsOfFolds checks that the task's metrics count each record once, for both tables, also of late and
-// redelivered items. A run with windows makes one call, and any other run none.
+// TestMetricsOfFolds checks that the task's metrics count each record of both tables once, even if an item is late or
+// redelivered. A run with windows makes one call, and any other run none.
 func TestMetricsOfFolds(t *testing.T) {
 	f := newFixture(settings())
 	sink := &countingSink{Memory: f.sink}

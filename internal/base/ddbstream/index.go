@@ -1,28 +1,53 @@
 package ddbstream
 
-// IndexWrites adds the writes that the change caused in these indexes, in their order, to the counts in to. It adds
-// nothing for a deletion by TTL, which costs nothing, or if the stream's view type leaves out an image of the change. The
-// error names the image that can't be read.
-func (r *Record) IndexWrites(to *IndexWrites, indexes []Index) error {
-	shown := (r.Name == Insert || r.Old.Present()) && (r.Name == Remove || r.New.Present())
-	if r.Expired || !shown {
-		return nil
-	}
-	for i := range indexes {
-		if err := AddIndexWrites(to, &indexes[i], r.Old, r.New); err != nil {
-			return recordError(r.Sequence, err)
-		}
-	}
-	return nil
+import (
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Index describes a global or local secondary index: the settings that determine what writes to it cost.
+type Index struct {
+	Name      string   // "" for a local index, whose writes are on the table's own partitions
+	Partition []string // attributes of the partition key, in order; DynamoDB allows 4
+	Sort      []string // attributes of the sort key, in order; DynamoDB allows 4
+	Projected []string // all projected attributes, keys included; nil if the projection is ALL
 }
 
-// SameIn reports whether all these attributes are the same in both images. Nil means all attributes, and returns false,
-// since a write that changes nothing causes no record.
-func (i Image) SameIn(other Image, attributes []string) bool {
-	for _, attribute := range attributes {
-		if !i.Same(other, attribute) {
-			return false
+// NewIndex returns an index. Table has the table's key attributes. Include has the projected attributes that are not keys; nil
+// is the projection ALL.
+func NewIndex(name string, partition, sort, table, include []string) Index {
+	x := Index{Name: name, Partition: partition, Sort: sort}
+	if include != nil {
+		x.Projected = slices.Concat(table, partition, sort, include)
+		slices.Sort(x.Projected)
+		x.Projected = slices.Compact(x.Projected)
+	}
+	return x
+}
+
+// DescribeIndex returns an index by its description from DescribeTable. Table is the key schema of the table.
+func DescribeIndex(name string, table, keys []types.KeySchemaElement, projection *types.Projection) Index {
+	include := []string{}
+	if projection != nil {
+		include = append(include, projection.NonKeyAttributes...)
+		if projection.ProjectionType == types.ProjectionTypeAll {
+			include = nil
 		}
 	}
-	return attributes != nil
+	partition, sort := KeyNames(keys)
+	return NewIndex(name, partition, sort, slices.Concat(KeyNames(table)), include)
+}
+
+// KeyNames returns the attributes of a key schema's partition key and sort key, each in order.
+func KeyNames(schema []types.KeySchemaElement) (partition, sort []string) {
+	for _, k := range schema {
+		if k.KeyType == types.KeyTypeHash {
+			partition = append(partition, aws.ToString(k.AttributeName))
+		} else {
+			sort = append(sort, aws.ToString(k.AttributeName))
+		}
+	}
+	return partition, sort
 }

@@ -1,53 +1,135 @@
 package ddbstream
 
 import (
-	"slices"
+	"bytes"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
 
-// Index describes a global or local secondary index: the settings that determine what writes to it cost.
-type Index struct {
-	Name      string   // "" for a local index, whose writes are on the table's own partitions
-	Partition []string // attributes of the partition key, in order; DynamoDB allows 4
-	Sort      []string // attributes of the sort key, in order; DynamoDB allows 4
-	Projected []string // all projected attributes, keys included; nil if the projection is ALL
+// IndexImage is an item before or after a write.
+type IndexImage[I any] interface {
+	// Present reports whether the item exists.
+	Present() bool
+
+	// Key returns the text of an attribute; ok is false if its type can't be a key's.
+	Key(attribute string) (text []byte, ok bool)
+
+	// SameIn reports whether all these attributes are the same in both images; nil stands for the whole item.
+	SameIn(other I, attributes []string) bool
+
+	// SizeIn returns the size of the item with only these attributes, in bytes; nil stands for all.
+	SizeIn(attributes []string) (int, error)
 }
 
-// NewIndex returns an index. Table has the table's key attributes. Include has the projected attributes that are not keys; nil
-// is the projection ALL.
-func NewIndex(name string, partition, sort, table, include []string) Index {
-	x := Index{Name: name, Partition: partition, Sort: sort}
-	if include != nil {
-		x.Projected = slices.Concat(table, partition, sort, include)
-		slices.Sort(x.Projected)
-		x.Projected = slices.Compact(x.Projected)
+// IndexWrite is one write to an index, caused by a write to the table.
+type IndexWrite struct {
+	Index string // the index's name
+	Key   []byte // the partition key in the index, as [IndexKey] returns it
+	Units int    // write units, at least 1
+	Old   bool   // the write deletes the old image's entry
+}
+
+// IndexWrites are the index writes of one write to the table. The zero value is ready to use.
+type IndexWrites struct {
+	List []IndexWrite
+	text []byte // memory of keys of several attributes
+}
+
+// Reset removes all writes and keeps the memory for reuse.
+func (w *IndexWrites) Reset() { w.List, w.text = w.List[:0], w.text[:0] }
+
+// AddIndexWrites appends the writes to an index that are caused by replacing an item in the table, by the rules of
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html#GSI.ThroughputConsiderations
+//
+//   - An item without a key attribute of the index is not in the index. Entering or leaving the index is one write.
+//   - A change of the item's key in the index is two writes: a delete and a put, each by its own size.
+//   - A change of a projected attribute is one write, by the larger of the old and the new entry.
+//   - A write that changes no projected attribute costs nothing.
+//   - A write costs a unit for each started 1,024 B of the projected attributes.
+//
+// It returns SizeIn's error if an image has no size.
+func AddIndexWrites[I IndexImage[I]](w *IndexWrites, x *Index, before, after I) error {
+	old, wasIn := entryOf(w, x, before)
+	current, isIn := entryOf(w, x, after)
+	stays := wasIn && isIn && bytes.Equal(old.partition, current.partition) && bytes.Equal(old.sort, current.sort)
+	if !wasIn && !isIn || stays && before.SameIn(after, x.Projected) {
+		return nil
 	}
-	return x
-}
-
-// DescribeIndex returns an index by its description from DescribeTable. Table is the key schema of the table.
-func DescribeIndex(name string, table, keys []types.KeySchemaElement, projection *types.Projection) Index {
-	include := []string{}
-	if projection != nil {
-		include = append(include, projection.NonKeyAttributes...)
-		if projection.ProjectionType == types.ProjectionTypeAll {
-			include = nil
+	first := len(w.List)
+	if wasIn {
+		if err := addEntry(w, x, old, before, true); err != nil {
+			return err
 		}
 	}
-	partition, sort := KeyNames(keys)
-	return NewIndex(name, partition, sort, slices.Concat(KeyNames(table)), include)
-}
-
-// KeyNames returns the attributes of a key schema's partition key and sort key, each in order.
-func KeyNames(schema []types.KeySchemaElement) (partition, sort []string) {
-	for _, k := range schema {
-		if k.KeyType == types.KeyTypeHash {
-			partition = append(partition, aws.ToString(k.AttributeName))
-		} else {
-			sort = append(sort, aws.ToString(k.AttributeName))
+	if isIn {
+		if err := addEntry(w, x, current, after, false); err != nil {
+			return err
 		}
 	}
-	return partition, sort
+	if stays {
+		old, current := w.List[first], &w.List[first+1]
+		current.Units = max(old.Units, current.Units)
+		w.List = append(w.List[:first], w.List[first+1])
+	}
+	return nil
+}
+
+// addEntry appends the write of one entry.
+func addEntry[I IndexImage[I]](w *IndexWrites, x *Index, e entry, item I, old bool) error {
+	size, err := item.SizeIn(x.Projected)
+	if err != nil {
+		return err
+	}
+	w.List = append(w.List, IndexWrite{Index: x.Name, Key: e.partition, Units: plan.WriteUnits(size), Old: old})
+	return nil
+}
+
+// entry is an item's key in an index.
+type entry struct{ partition, sort []byte }
+
+// entryOf returns the item's entry in the index; ok is false if the item is not in it.
+func entryOf[I IndexImage[I]](w *IndexWrites, x *Index, item I) (e entry, ok bool) {
+	if !item.Present() {
+		return e, false
+	}
+	if e.partition, ok = joinKey(w, x.Partition, item); !ok {
+		return e, false
+	}
+	e.sort, ok = joinKey(w, x.Sort, item)
+	return e, ok
+}
+
+// IndexKey returns the item's partition key in the index; ok is false if the item is not in it. A key of one attribute is the
+// attribute's text. The texts of several attributes are joined by [KeySeparator], with a backslash before each backslash and
+// separator in a text.
+func IndexKey[I IndexImage[I]](x *Index, item I) (key []byte, ok bool) {
+	e, ok := entryOf(new(IndexWrites), x, item)
+	return e.partition, ok
+}
+
+// KeySeparator is between the attributes of a key.
+const KeySeparator = '|'
+
+// joinKey returns the text of a key of these attributes; ok is false if the item lacks one of them.
+func joinKey[I IndexImage[I]](w *IndexWrites, attributes []string, item I) (key []byte, ok bool) {
+	start := len(w.text)
+	for i, attribute := range attributes {
+		text, ok := item.Key(attribute)
+		if !ok || len(text) == 0 {
+			return nil, false
+		}
+		if len(attributes) == 1 {
+			return text, true
+		}
+		if i > 0 {
+			w.text = append(w.text, KeySeparator)
+		}
+		for _, c := range text {
+			if c == KeySeparator || c == '\\' {
+				w.text = append(w.text, '\\')
+			}
+			w.text = append(w.text, c)
+		}
+	}
+	return w.text[start:len(w.text):len(w.text)], true
 }

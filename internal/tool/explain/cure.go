@@ -235,11 +235,3 @@ func number(x float64) string {
 }
 
 func percent(share float64) string { return fmt.Sprintf("%.2g", 100*share) }
-
-// severalOf returns a rate or count with its noun.
-func severalOf(x float64, noun string) string {
-	if text := number(x); text != "1" {
-		return text + " " + noun + "s"
-	}
-	return "1 " + noun
-}

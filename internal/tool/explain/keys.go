@@ -82,7 +82,7 @@ func (e *Evidence) describe(keys []Key) string {
 	k := slices.MinFunc(keys, compareHarm)
 	text := fmt.Sprintf("%s took %s WCU/s in its hottest window, and a partition takes %s", k.Key, number(k.UnitsPerSecond), number(e.partition(Write)))
 	if k.Throttles > 0 {
-		text = fmt.Sprintf("%s was throttled %s", k.Key, severalOf(k.Throttles, "time"))
+		text = fmt.Sprintf("%s was throttled %s", k.Key, several(number(k.Throttles), "time"))
 	}
 	if len(keys) > 1 {
 		text += fmt.Sprintf("; %s less", display.Several(len(keys)-1, "other key"))
