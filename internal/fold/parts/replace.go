@@ -50,7 +50,7 @@ type Replaced[V any] struct {
 // a merge has emptied, and not yet their sum. If one transaction can't empty all, Replace merges as many as
 // possible instead, and fails with ErrMoved.
 //
-// watermarks, which may be nil, has low watermarks by stream shard: sequence numbers of 40 digits.
+// The watermarks, which may be nil, are sequence numbers of 40 digits, by stream shard.
 // total counts all records up to its stream shard's watermark, folded or not, and no later fold adds
 // them. The fragments of those stream shards, absent ones too, get the watermark if their sequence
 // number is lower.
