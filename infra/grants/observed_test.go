@@ -19,7 +19,6 @@ import (
 	"github.com/hotshard/hotshard/internal/aws/runtimeapi"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
-	"github.com/hotshard/hotshard/internal/fold/compact"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/test/docpolicy"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
@@ -221,7 +220,7 @@ func TestGrantsAreEnough(t *testing.T) {
 	catchUp()
 	s.invoke(Hotkeys, hotkeys.HeatTask)
 	s.invoke(Hotkeys, hotkeys.ShrinkTask)
-	s.invoke(Aggregator, compact.Task)
+	s.invoke(Aggregator, fold.CompactionTask)
 	s.invoke(Aggregator, fold.BoardsTask)
 	s.read(at)
 	s.command("check", "--repair")

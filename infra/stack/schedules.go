@@ -12,7 +12,6 @@ import (
 	"github.com/hotshard/hotshard/infra/config"
 	"github.com/hotshard/hotshard/infra/grants"
 	"github.com/hotshard/hotshard/internal/fold"
-	"github.com/hotshard/hotshard/internal/fold/compact"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 )
 
@@ -30,7 +29,7 @@ func tasks(c *config.Config) []task {
 	return []task{
 		heat,
 		{"shrink", grants.Hotkeys, hotkeys.ShrinkTask, "shrink task done", c.Hotkeys.TaskInterval()},
-		{"compact", grants.Aggregator, compact.Task, "compaction task done", compact.Interval},
+		{"compact", grants.Aggregator, fold.CompactionTask, "compaction task done", fold.CompactionInterval},
 		{"boards", grants.Aggregator, fold.BoardsTask, "boards task done", fold.BoardRecheck},
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/board"
-	"github.com/hotshard/hotshard/internal/fold/compact"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
@@ -119,7 +118,7 @@ func TestTasks(t *testing.T) {
 		t.Errorf("a task without notes: %s, logs %s", got, &logs)
 	}
 	logs.Reset()
-	if _, err := a.containers[0].Invoke(t.Context(), []byte(compact.Task)); err != nil || !strings.Contains(logs.String(), `msg="compaction task done"`) {
+	if _, err := a.containers[0].Invoke(t.Context(), []byte(CompactionTask)); err != nil || !strings.Contains(logs.String(), `msg="compaction task done"`) {
 		t.Errorf("compaction: %v, %s", err, &logs)
 	}
 	if _, err := a.containers[0].Invoke(t.Context(), []byte(`{"task":"other"}`)); err == nil {

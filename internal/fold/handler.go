@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
-	"github.com/hotshard/hotshard/internal/fold/compact"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/client"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -32,7 +31,7 @@ type Handler struct {
 	rechecks  *recheckTask
 	cells     *cellsFolder
 	rules     Rules
-	compactor *compact.Compactor
+	compactor *compactor
 	client    client.Updater
 	table     string
 	now       func() time.Time
@@ -45,14 +44,11 @@ func New(settings Settings, client Client, log *slog.Logger) (*Handler, error) {
 	if err := settings.Validate(); err != nil {
 		return nil, err
 	}
-	compactor := compact.New(compact.Options{
-		RollupsTable: settings.RollupsTable, ItemsTable: settings.ItemsTable, Retention: settings.RollupRetention,
-	}, client, log, time.Now)
 	view := shardmap.New(client, settings.ShardMapTable, shardmap.Options{})
 	rankings := boards.New(client, settings.ItemsTable, view, boards.Options{})
 	tops := newTopFolder(client, settings, rankings, time.Now, log)
 	return &Handler{
-		compactor: compactor,
+		compactor: newCompactor(client, settings, log, time.Now),
 		folder:    newCounterFolder(client, settings.RollupsTable, time.Now),
 		events:    newEventFolder(client, settings, time.Now),
 		tops:      tops,
@@ -71,7 +67,7 @@ func New(settings Settings, client Client, log *slog.Logger) (*Handler, error) {
 // them; folding others twice changes nothing. If a record can never be folded, Invoke stores its
 // target as a failure (I16), and the stream goes on.
 //
-// For a schedule's payload, [compact.Task] or [BoardsTask], it returns the task's result.
+// For a schedule's payload, [CompactionTask] or [BoardsTask], it returns the task's result.
 func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if name, ok := ddbstream.ParseTask(payload); ok {
 		return h.Task(ctx, name)
@@ -104,8 +100,8 @@ func (h *Handler) Task(ctx context.Context, name string) ([]byte, error) {
 		}
 		h.log.InfoContext(ctx, "boards task done", "looked", answer.Looked, "failed", answer.Failed, "later", answer.Later)
 		return json.Marshal(answer)
-	case compact.TaskName:
-		answer, err := h.compactor.Run(ctx)
+	case compactionTask:
+		answer, err := h.compactor.run(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/compact"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
@@ -97,7 +97,8 @@ func (v *variant) start() *container {
 	h.now, h.folder, h.events, h.cells = v.now, newCounterFolder(client, v.table, v.now), newEventFolder(client, settings, v.now), newCellsFolder(client, settings, v.now)
 	h.tops.now, h.tops.hold, h.rechecks.fewFragments = v.now, func(size int) int { return size + v.Spare }, 1
 	h.tops.boards = &lateIndex{Boards: h.tops.boards, variant: v}
-	h.compactor = compact.New(compact.Options{RollupsTable: v.table, ItemsTable: v.names.Items, ReadUnits: 1e6, WriteUnits: 1e6, PageItems: 50, MaxFragments: v.Fragments}, client, h.log, v.now)
+	h.compactor = newCompactor(client, Settings{RollupsTable: v.table, ItemsTable: v.names.Items}, h.log, v.now)
+	h.compactor.readUnits, h.compactor.writeUnits, h.compactor.pageItems, h.compactor.maxFragments = 1e6, 1e6, 50, cmp.Or(v.Fragments, 16)
 	c.Handler = h
 	return c
 }
@@ -352,7 +353,7 @@ func (v *variant) task() string {
 // compact runs a round of the compaction.
 func (v *variant) compact() {
 	enginetest.Delete(v.t, v.db, v.table, schema.CompactionPK, schema.SoleSK)
-	_, err := v.container().Invoke(context.Background(), []byte(compact.Task))
+	_, err := v.container().Invoke(context.Background(), []byte(CompactionTask))
 	if v.ended {
 		require.NoError(v.t, err)
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/fold"
-	"github.com/hotshard/hotshard/internal/fold/compact"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 )
 
@@ -41,7 +40,7 @@ type Handler struct {
 func New(detector Detector, aggregator Aggregator, log *slog.Logger, now func() time.Time) *Handler {
 	h := &Handler{detector, aggregator, log, now, map[string]func(context.Context, string) ([]byte, error){}}
 	for task, run := range map[string]func(context.Context, string) ([]byte, error){
-		hotkeys.HeatTask: detector.Task, hotkeys.ShrinkTask: detector.Task, compact.Task: aggregator.Task, fold.BoardsTask: aggregator.Task,
+		hotkeys.HeatTask: detector.Task, hotkeys.ShrinkTask: detector.Task, fold.CompactionTask: aggregator.Task, fold.BoardsTask: aggregator.Task,
 	} {
 		name, _ := ddbstream.ParseTask([]byte(task))
 		h.tasks[name] = run

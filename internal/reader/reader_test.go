@@ -13,7 +13,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/fold"
-	"github.com/hotshard/hotshard/internal/fold/compact"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/reader"
 	"github.com/hotshard/hotshard/internal/test/require"
@@ -90,7 +89,7 @@ func TestTasksOfBoth(t *testing.T) {
 	d, a := &detector{}, &aggregator{}
 	h := reader.New(d, a, slog.New(slog.DiscardHandler), time.Now)
 	for payload, want := range map[string]string{
-		hotkeys.HeatTask: "detector heat", hotkeys.ShrinkTask: "detector shrink", compact.Task: "aggregator compact", fold.BoardsTask: "aggregator boards",
+		hotkeys.HeatTask: "detector heat", hotkeys.ShrinkTask: "detector shrink", fold.CompactionTask: "aggregator compact", fold.BoardsTask: "aggregator boards",
 		`{"task":"other"}`: "", `{"Records":`: "", `{}`: "",
 	} {
 		if answer, err := h.Invoke(t.Context(), []byte(payload)); string(answer) != want || (err != nil) != (want == "") {

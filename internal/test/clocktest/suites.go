@@ -40,9 +40,8 @@ var suites = []suite{
 	{"internal/hotkeys", "^(TestDecide.*|TestBudget.*|TestShrink|TestTaskFaults)$"},
 	{"internal/ingest", "^(Test.*Sessions.*|Test.*Hits.*|TestEventsAreAnswered|TestKeyedScoresCountOnce|TestScores|TestALate.*)$"},
 	{"internal/query", "^(TestDefault.*|TestRollups.*|TestHot.*|TestActiveSessions|TestWideRanges.*|TestShards)$"},
-	{"internal/fold", "^(TestSummariesOfPeriodsExpire|TestALostTopOfAWeek|TestTasks|TestMarkers.*)$"},
+	{"internal/fold", "^(TestSummariesOfPeriodsExpire|TestALostTopOfAWeek|TestTasks|TestMarkers.*|TestDeadlines)$"},
 	{"internal/rebuild", "^(TestPeriods.*|TestExpiringPeriods.*|TestBucketsOfAnEntity)$"},
-	{"internal/fold/compact", "^TestDeadlines$"},
 	{"cmd/hotshard", "^(TestShardsSpread|TestSpreads.*)$"},
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
-	"github.com/hotshard/hotshard/internal/fold/compact"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/reader"
@@ -64,7 +63,7 @@ func (s *System) wireReaders(ctx context.Context, f *functions) error {
 		return err
 	}
 	s.schedules = append(s.schedules,
-		&schedule{aggregator, compact.Task, compact.Interval},
+		&schedule{aggregator, fold.CompactionTask, fold.CompactionInterval},
 		&schedule{aggregator, fold.BoardsTask, fold.BoardRecheck},
 		&schedule{detector, hotkeys.HeatTask, heatEvery},
 		&schedule{detector, hotkeys.ShrinkTask, tasks.TaskInterval()},

@@ -1,4 +1,4 @@
-package compact
+package fold
 
 import (
 	"context"
@@ -13,13 +13,13 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
-// summary is a summary that has a fragment for each stream shard.
-type summary interface {
+// mergeable is a summary that has a fragment for each stream shard.
+type mergeable interface {
 	Key() parts.Key
 	// over reports whether its time ended more than an hour ago, so that few folds are still expected.
 	over(now time.Time) bool
 	// merge merges its resting fragments into the merged one, or all of them if they are too many.
-	merge(context.Context, *run) error
+	merge(context.Context, *compaction) error
 }
 
 // rollup is an event rollup; histogram is the histogram of a board's period.
@@ -31,21 +31,21 @@ type (
 func (b rollup) over(now time.Time) bool { return now.Sub(b.End()) >= time.Hour }
 func (histogram) over(time.Time) bool    { return false } // it is folded into for as long as its board is played
 
-func (b rollup) merge(ctx context.Context, r *run) error {
+func (b rollup) merge(ctx context.Context, r *compaction) error {
 	return merge(ctx, r, r.events, b, &r.answer.Buckets, func(chosen []parts.Part[parts.Rollup]) int64 {
-		return b.Expiry(chosen, r.options.Retention, r.now)
+		return b.Expiry(chosen, r.retention, r.now)
 	})
 }
 
-func (p histogram) merge(ctx context.Context, r *run) error {
+func (p histogram) merge(ctx context.Context, r *compaction) error {
 	return merge(ctx, r, r.cells, p, &r.answer.Boards, func(chosen []parts.Part[board.Histogram]) int64 {
 		expires, _ := parts.Last(chosen, r.now)
 		return expires
 	})
 }
 
-// summaryOf returns a fragment's summary and stream shard; ok is false for other items.
-func summaryOf(pk, sk string) (of summary, streamShard string, ok bool) {
+// mergeableOf returns a fragment's summary and stream shard; ok is false for other items.
+func mergeableOf(pk, sk string) (of mergeable, streamShard string, ok bool) {
 	k, _, _ := schema.CutKind(pk)
 	if find := fragmented[schema.TraitsOf(k).Summary]; find != nil {
 		return find(pk, sk)
@@ -54,13 +54,13 @@ func summaryOf(pk, sk string) (of summary, streamShard string, ok bool) {
 }
 
 // fragmented finds the summaries that are stored as a fragment for each stream shard.
-var fragmented = map[schema.Summary]func(pk, sk string) (of summary, streamShard string, ok bool){
+var fragmented = map[schema.Summary]func(pk, sk string) (of mergeable, streamShard string, ok bool){
 	schema.PartialSummary: nil, // see tombstones.go
-	schema.RollupSummary: func(pk, sk string) (summary, string, bool) {
+	schema.RollupSummary: func(pk, sk string) (mergeable, string, bool) {
 		b, streamShard, ok := parts.BucketOf(pk, sk)
 		return rollup{b}, streamShard, ok
 	},
-	schema.RankingSummary: func(pk, sk string) (summary, string, bool) {
+	schema.RankingSummary: func(pk, sk string) (mergeable, string, bool) {
 		p, streamShard, ok := parts.PeriodOf(pk, sk)
 		return histogram{p}, streamShard, ok
 	},
@@ -68,7 +68,7 @@ var fragmented = map[schema.Summary]func(pk, sk string) (of summary, streamShard
 
 // merge merges a summary's fragments in successive transactions. It counts the summary if it merged any. A concurrent fold
 // defers the rest to the next round, the end of the run to the next run. Damaged fragments stay as they are.
-func merge[V any](ctx context.Context, r *run, store *parts.Store[V], of summary, count *int, expires func([]parts.Part[V]) int64) error {
+func merge[V any](ctx context.Context, r *compaction, store *parts.Store[V], of mergeable, count *int, expires func([]parts.Part[V]) int64) error {
 	key := of.Key()
 	read, err := store.Read(ctx, key)
 	if err != nil {
@@ -110,11 +110,11 @@ func merge[V any](ctx context.Context, r *run, store *parts.Store[V], of summary
 }
 
 // rests reports whether the last fold was more than rest ago.
-func (r *run) rests(asOf time.Time) bool { return r.now.Sub(asOf) > rest }
+func (r *compaction) rests(asOf time.Time) bool { return r.now.Sub(asOf) > restAge }
 
 // crowded reports whether a summary has too many fragments for queries, so that they are merged before they rest.
-func (r *run) crowded(of summary, fragments int) bool {
-	return fragments > r.options.MaxFragments && of.over(r.now)
+func (r *compaction) crowded(of mergeable, fragments int) bool {
+	return fragments > r.maxFragments && of.over(r.now)
 }
 
 // rejected reports whether DynamoDB can never store a summary: the item is too large, or a number
@@ -125,7 +125,7 @@ func rejected(err error) bool {
 }
 
 // spend waits until write units fit the rate; it returns false if the run ends before that.
-func (r *run) spend(ctx context.Context, units float64) bool {
-	d := time.Duration(units / float64(r.options.WriteUnits) * float64(time.Second))
+func (r *compaction) spend(ctx context.Context, units float64) bool {
+	d := time.Duration(units / float64(r.writeUnits) * float64(time.Second))
 	return time.Now().Add(d).Before(r.end) && dynamo.WaitFor(ctx, d) == nil
 }

@@ -1,4 +1,4 @@
-package compact
+package fold
 
 import (
 	"context"
@@ -18,34 +18,34 @@ const day = 24 * time.Hour
 // TestMergesWhatRests checks that only fragments are merged that were not folded into recently, and that a
 // round begins a while after the last.
 func TestMergesWhatRests(t *testing.T) {
-	r := newRig(t, nil)
+	r := newCompactRig(t, nil)
 	b := bucketAt("old", r.ago(60*day))
 	for i := range 3 {
 		r.fragment(t, b, fmt.Sprint("s", i), int64(1+i), r.ago(48*time.Hour+time.Second))
 	}
 	r.fragment(t, b, "young", 10, r.ago(48*time.Hour-time.Second))
 	r.fragment(t, b, "undated", 20, time.Time{})
-	r.want(t, Answer{Buckets: 1, Merged: 3, Done: true})
+	r.want(t, compactAnswer{Buckets: 1, Merged: 3, Done: true})
 	if got := r.holding(t, b); !maps.Equal(got, map[string]int64{"young": 10, "undated": 20, schema.MergedPart: 6}) {
 		t.Errorf("events by fragment %v, want 10 in young, 20 in undated and 6 in the merged one", got)
 	}
 	r.clock = r.clock.Add(roundEvery - time.Second)
-	r.want(t, Answer{Done: true})
+	r.want(t, compactAnswer{Done: true})
 	r.clock = r.clock.Add(time.Second)
-	r.want(t, Answer{Buckets: 1, Merged: 1, Done: true}) // the young one into the merged one
+	r.want(t, compactAnswer{Buckets: 1, Merged: 1, Done: true}) // the young one into the merged one
 }
 
 // TestRunsContinue checks that a run without time stops after a page, and that the next run continues
 // there, also within a rollup.
 func TestRunsContinue(t *testing.T) {
-	r := newRig(t, func(o *Options) { o.Budget, o.PageItems = 1, 3 })
+	r := newCompactRig(t, func(c *compactor) { c.budget, c.pageItems = 1, 3 })
 	const buckets, each = 12, 4
 	for i := range buckets {
 		for s := range each {
 			r.fragment(t, bucketAt(fmt.Sprint("e", i), r.ago(60*day)), fmt.Sprint("s", s), 1, r.ago(59*day))
 		}
 	}
-	var total Answer
+	var total compactAnswer
 	runs := 0
 	for ; !total.Done; runs++ {
 		if runs > 100 {
@@ -58,12 +58,12 @@ func TestRunsContinue(t *testing.T) {
 	if runs < buckets*each/3 || total.Merged != buckets*each {
 		t.Errorf("%d runs merged %d fragments, want %d or more and %d", runs, total.Merged, buckets*each/3, buckets*each)
 	}
-	r.want(t, Answer{Done: true})
+	r.want(t, compactAnswer{Done: true})
 }
 
 // TestFoldDuringAMerge checks that a merge gives way to a fold that comes after its read.
 func TestFoldDuringAMerge(t *testing.T) {
-	r := newRig(t, nil)
+	r := newCompactRig(t, nil)
 	b := bucketAt("e", r.ago(60*day))
 	r.fragment(t, b, "a", 1, r.ago(59*day))
 	r.fragment(t, b, "b", 2, r.ago(59*day))
@@ -74,7 +74,7 @@ func TestFoldDuringAMerge(t *testing.T) {
 		r.put(t, r.names.Rollups, stored)
 		return nil
 	}
-	r.want(t, Answer{Done: true})
+	r.want(t, compactAnswer{Done: true})
 	if got := r.holding(t, b); !maps.Equal(got, map[string]int64{"a": 1, "b": 3}) || r.logs.Len() > 0 {
 		t.Errorf("events by fragment %v, want 1 in a and 3 in b; logs: %s", got, &r.logs)
 	}
@@ -83,39 +83,39 @@ func TestFoldDuringAMerge(t *testing.T) {
 // TestFaults checks that a failed merge is logged and left to the next round. A run that ends early is
 // continued by the next.
 func TestFaults(t *testing.T) {
-	r := newRig(t, nil)
+	r := newCompactRig(t, nil)
 	one, two := bucketAt("one", r.ago(60*day)), bucketAt("two", r.ago(60*day))
 	for _, s := range []string{"a", "b"} {
 		r.fragment(t, one, s, 1, r.ago(59*day))
 		r.fragment(t, two, s, 1, r.ago(59*day))
 	}
-	r.on.scan = broken
-	if answer, err := r.Run(t.Context()); err == nil || answer.Done || !strings.Contains(err.Error(), "scanning") {
+	r.on.scan = outOfOrder
+	if answer, err := r.run(t.Context()); err == nil || answer.Done || !strings.Contains(err.Error(), "scanning") {
 		t.Fatalf("a failed scan: %+v, %v", answer, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	r.on = hooks{transact: func() error { cancel(); return errBroken }}
-	if answer, err := r.Run(ctx); err == nil || answer.Done || answer.Failed > 0 {
+	r.on = hooks{transact: func() error { cancel(); return errOutOfOrder }}
+	if answer, err := r.run(ctx); err == nil || answer.Done || answer.Failed > 0 {
 		t.Fatalf("canceled during a merge: %+v, %v", answer, err)
 	}
 	fails := 1
 	r.on = hooks{transact: func() error {
 		if fails--; fails >= 0 {
-			return errBroken
+			return errOutOfOrder
 		}
 		return nil
 	}}
-	r.want(t, Answer{Buckets: 1, Merged: 2, Failed: 1, Done: true})
-	if !strings.Contains(r.logs.String(), "merging fragments of E#") || !strings.Contains(r.logs.String(), errBroken.Error()) {
+	r.want(t, compactAnswer{Buckets: 1, Merged: 2, Failed: 1, Done: true})
+	if !strings.Contains(r.logs.String(), "merging fragments of E#") || !strings.Contains(r.logs.String(), errOutOfOrder.Error()) {
 		t.Errorf("the failed merge is not in the logs: %s", &r.logs)
 	}
 	r.clock, r.on = r.clock.Add(roundEvery), hooks{}
-	r.want(t, Answer{Buckets: 1, Merged: 2, Done: true})
-	r.clock, r.on = r.clock.Add(roundEvery), hooks{query: broken}
+	r.want(t, compactAnswer{Buckets: 1, Merged: 2, Done: true})
+	r.clock, r.on = r.clock.Add(roundEvery), hooks{query: outOfOrder}
 	r.fragment(t, one, "c", 1, r.ago(59*day))
-	r.want(t, Answer{Failed: 1, Done: true})
-	r.on.get = func(string, string) error { return errBroken }
-	if _, err := r.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "reading the cursor") {
+	r.want(t, compactAnswer{Failed: 1, Done: true})
+	r.on.get = func(string, string) error { return errOutOfOrder }
+	if _, err := r.run(t.Context()); err == nil || !strings.Contains(err.Error(), "reading the cursor") {
 		t.Errorf("a failed read of the cursor: %v", err)
 	}
 }
@@ -124,7 +124,7 @@ func TestFaults(t *testing.T) {
 // context's deadline.
 func TestDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := New(Options{RollupsTable: "t"}, nil, nil, nil)
+		c := newCompactor(nil, Settings{}, nil, nil)
 		begun := time.Now()
 		if got := c.deadline(t.Context(), begun).Sub(begun); got != 5*time.Minute {
 			t.Errorf("without a deadline %v", got)

@@ -1,4 +1,4 @@
-package compact
+package fold
 
 import (
 	"context"
@@ -6,14 +6,13 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/dynamo/record"
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-type item = map[string]types.AttributeValue
+type item = dynamo.Item
 
 // cursor is the position of a round.
 type cursor struct {
@@ -51,8 +50,8 @@ func (c cursor) startKey() item {
 
 // load returns the cursor. If it is absent or can't be read, load starts a round: repeating work is
 // harmless.
-func (c *Compactor) load(ctx context.Context) (cursor, error) {
-	it, err := dynamo.Get(ctx, c.client, c.options.RollupsTable, schema.CompactionPK, schema.SoleSK)
+func (c *compactor) load(ctx context.Context) (cursor, error) {
+	it, err := dynamo.Get(ctx, c.client, c.table, schema.CompactionPK, schema.SoleSK)
 	if err != nil {
 		return cursor{}, fmt.Errorf("compact: reading the cursor: %w", err)
 	}
@@ -66,11 +65,11 @@ func (c *Compactor) load(ctx context.Context) (cursor, error) {
 // saveTime bounds the save of the cursor after the end of a run.
 const saveTime = 2 * time.Second
 
-func (c *Compactor) save(ctx context.Context, at cursor) error {
+func (c *compactor) save(ctx context.Context, at cursor) error {
 	stored := storedCursor{record.Key{PK: schema.CompactionPK, SK: schema.SoleSK}, version, at}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
 	defer cancel()
-	_, err := c.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &c.options.RollupsTable, Item: record.Item(stored)})
+	_, err := c.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &c.table, Item: record.Item(stored)})
 	if err != nil {
 		return fmt.Errorf("compact: saving the cursor: %w", err)
 	}

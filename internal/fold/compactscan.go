@@ -1,4 +1,4 @@
-package compact
+package fold
 
 import (
 	"context"
@@ -14,20 +14,20 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// run is one run of the task.
-type run struct {
-	*Compactor
+// compaction is one run of the task.
+type compaction struct {
+	*compactor
 	now    time.Time
 	end    time.Time // by this machine's clock
 	late   bool      // the run ended before the page was done
 	cursor cursor
-	answer Answer
+	answer compactAnswer
 }
 
 // pages scans the table page by page until the end of the table or of the run. The next run repeats an unfinished page.
-func (r *run) pages(ctx context.Context) error {
+func (r *compaction) pages(ctx context.Context) error {
 	in := &dynamodb.ScanInput{
-		TableName: &r.options.RollupsTable, Limit: &r.options.PageItems, ExclusiveStartKey: r.cursor.startKey(),
+		TableName: &r.table, Limit: &r.pageItems, ExclusiveStartKey: r.cursor.startKey(),
 		ProjectionExpression:   aws.String("pk, sk, as_of, gone, expires_at, seq"),
 		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	}
@@ -46,7 +46,7 @@ func (r *run) pages(ctx context.Context) error {
 		}
 		r.cursor.FromPK, r.cursor.FromSK = dynamo.Text(page.LastEvaluatedKey, schema.PK), dynamo.Text(page.LastEvaluatedKey, schema.SK)
 		r.cursor.Done = last
-		next := started.Add(dynamo.ReadTime(page.ConsumedCapacity, r.options.ReadUnits))
+		next := started.Add(dynamo.ReadTime(page.ConsumedCapacity, r.readUnits))
 		if last || !next.Before(r.end) || dynamo.WaitFor(ctx, time.Until(next)) != nil {
 			return nil
 		}
@@ -56,7 +56,7 @@ func (r *run) pages(ctx context.Context) error {
 }
 
 // compact merges the fragments of a page's summaries, and removes tombstones.
-func (r *run) compact(ctx context.Context, page []item, last bool) {
+func (r *compaction) compact(ctx context.Context, page []item, last bool) {
 	for _, it := range page {
 		if pk := dynamo.Text(it, schema.PK); r.removable(pk, it) {
 			r.noteFailure(ctx, "removing tombstones of "+pk, r.removeTombstones(ctx, pk))
@@ -77,13 +77,13 @@ func (r *run) compact(ctx context.Context, page []item, last bool) {
 
 // due reports whether a summary must be read, because it may have fragments to merge. Edge is whether it may have
 // fragments on other pages.
-func (r *run) due(s *sighting, edge bool) bool {
+func (r *compaction) due(s *sighting, edge bool) bool {
 	crowded := r.crowded(s.of, s.counting) || edge && s.counting > 0 && s.of.over(r.now)
 	return crowded || s.resting > 0 && (edge || s.resting+s.merged > 1)
 }
 
 // noteFailure logs and counts a failure. It ignores the end of the run, which pages reports.
-func (r *run) noteFailure(ctx context.Context, what string, err error) {
+func (r *compaction) noteFailure(ctx context.Context, what string, err error) {
 	if err == nil || ctx.Err() != nil {
 		return
 	}
@@ -93,15 +93,15 @@ func (r *run) noteFailure(ctx context.Context, what string, err error) {
 
 // sighting has the numbers of a summary's fragments on a page.
 type sighting struct {
-	of                        summary
+	of                        mergeable
 	counting, resting, merged int // fragments with a content; of these, resting ones; merged fragments
 }
 
 // sightings groups the fragments of a page by summary. Those of one summary are adjacent.
-func (r *run) sightings(page []item) []*sighting {
+func (r *compaction) sightings(page []item) []*sighting {
 	var list []*sighting
 	for _, it := range page {
-		of, streamShard, ok := summaryOf(dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK))
+		of, streamShard, ok := mergeableOf(dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK))
 		if !ok {
 			continue
 		}

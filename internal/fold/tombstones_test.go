@@ -1,4 +1,4 @@
-package compact
+package fold
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 )
 
 // source stores a counter's write shard.
-func (r *rig) source(t *testing.T, pk string) {
+func (r *compactRig) source(t *testing.T, pk string) {
 	t.Helper()
 	stored := dynamo.Key(pk, "+")
 	stored["rev"], stored["value"] = dynamo.Number(1), dynamo.Number(0)
@@ -22,7 +22,7 @@ func (r *rig) source(t *testing.T, pk string) {
 // TestRemovesTombstones checks that the compaction removes old tombstones of write shards without items.
 // A partial with nothing else is deleted.
 func TestRemovesTombstones(t *testing.T) {
-	r := newRig(t, nil)
+	r := newCompactRig(t, nil)
 	gone := r.ago(48*time.Hour + time.Second).UnixMilli()
 	r.summary(t, "C#a#1#0", map[string]int64{"r5": 9, "x5": 5, "r1": 8, "x1": 0, "r2": 7, "x2": 0, "r63": 6, "x63": 0, "gone": gone})
 	r.source(t, "C#a#1#2") // no tombstone: the item has value 0
@@ -37,7 +37,7 @@ func TestRemovesTombstones(t *testing.T) {
 		}
 		return nil
 	}
-	r.want(t, Answer{Tombstones: 4, Done: true})
+	r.want(t, compactAnswer{Tombstones: 4, Done: true})
 	if reads != 4 {
 		t.Errorf("%d reads of the rollups table, want 4: the cursor and 3 partials", reads)
 	}
@@ -55,14 +55,14 @@ func TestRemovesTombstones(t *testing.T) {
 
 // TestPartialFullOfTombstones deletes a partial with the longest condition that there can be.
 func TestPartialFullOfTombstones(t *testing.T) {
-	r := newRig(t, nil)
+	r := newCompactRig(t, nil)
 	pk := schema.SummaryKey("wide", 99_968)
 	numbers := map[string]int64{"gone": r.ago(3 * day).UnixMilli()}
 	for i := range schema.SourcesPerPartial {
 		numbers[schema.RevAttr(99_968+i)], numbers[schema.ValueAttr(99_968+i)] = r.clock.UnixMicro(), 0
 	}
 	r.summary(t, pk, numbers)
-	r.want(t, Answer{Tombstones: 64, Done: true})
+	r.want(t, compactAnswer{Tombstones: 64, Done: true})
 	if got := r.attributes(t, pk); got != nil {
 		t.Errorf("the partial still has %v", got)
 	}
@@ -74,7 +74,7 @@ func TestFoldsDuringARemoval(t *testing.T) {
 	gone := hour.UnixMilli()
 	only := map[string]int64{"r65": 8, "x65": 0, "gone": gone}
 	beside := map[string]int64{"r65": 8, "x65": 0, "r66": 3, "x66": 4, "gone": gone}
-	r, folds := newRig(t, nil), map[string]func(){}
+	r, folds := newCompactRig(t, nil), map[string]func(){}
 	for name, c := range map[string]struct {
 		stored map[string]int64
 		fold   string
@@ -113,12 +113,12 @@ func TestFoldsDuringARemoval(t *testing.T) {
 		}
 		return nil
 	}
-	r.want(t, Answer{Done: true})
+	r.want(t, compactAnswer{Done: true})
 }
 
 // TestTombstonesThatStay checks that unreadable partials, and those whose calls fail, keep their tombstones.
 func TestTombstonesThatStay(t *testing.T) {
-	r := newRig(t, nil)
+	r := newCompactRig(t, nil)
 	gone := r.ago(3 * day).UnixMilli()
 	stored := map[string]int64{"r1": 8, "x1": 0, "gone": gone}
 	for pk, change := range map[string]string{
@@ -142,29 +142,29 @@ func TestTombstonesThatStay(t *testing.T) {
 		}
 	}
 	for _, h := range []hooks{
-		{write: broken},
+		{write: outOfOrder},
 		{get: func(table, _ string) error {
 			if table == r.names.Items {
-				return errBroken
+				return errOutOfOrder
 			}
 			return nil
 		}},
 		{get: func(_, pk string) error {
 			if pk == "C#c#0" {
-				return errBroken
+				return errOutOfOrder
 			}
 			return nil
 		}},
 	} {
-		r = newRig(t, nil)
+		r = newCompactRig(t, nil)
 		r.summary(t, "C#c#0", stored)
 		r.on = h
-		r.want(t, Answer{Failed: 1, Done: true})
+		r.want(t, compactAnswer{Failed: 1, Done: true})
 		if got := r.attributes(t, "C#c#0"); got["r1"] != "8" || !strings.Contains(r.logs.String(), "C#c#0") {
 			t.Errorf("the partial has %v, want r1 8; logs: %s", got, &r.logs)
 		}
 	}
-	r = newRig(t, func(o *Options) { o.ItemsTable = "" })
+	r = newCompactRig(t, func(c *compactor) { c.items = "" })
 	r.summary(t, "C#c#0", stored)
-	r.want(t, Answer{Done: true})
+	r.want(t, compactAnswer{Done: true})
 }

@@ -1,4 +1,4 @@
-package compact
+package fold
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 
 // cellsOf stores a stream shard's fragment of a board's histogram, with this number of entries at each
 // score.
-func (r *rig) cellsOf(t rapid.TB, name, period, streamShard string, each int64, asOf, expires time.Time, scores ...uint64) {
+func (r *compactRig) cellsOf(t rapid.TB, name, period, streamShard string, each int64, asOf, expires time.Time, scores ...uint64) {
 	t.Helper()
 	var cells board.Histogram
 	for _, score := range scores {
@@ -36,7 +36,7 @@ func (r *rig) cellsOf(t rapid.TB, name, period, streamShard string, each int64, 
 }
 
 // counted returns the number of entries in each fragment that was not emptied, by stream shard.
-func (r *rig) counted(t rapid.TB, name, period string) map[string]int64 {
+func (r *compactRig) counted(t rapid.TB, name, period string) map[string]int64 {
 	t.Helper()
 	read, err := r.cells.Read(context.Background(), parts.Period{Board: name, Label: period}.Key())
 	if err != nil {
@@ -53,12 +53,12 @@ func (r *rig) counted(t rapid.TB, name, period string) map[string]int64 {
 
 // TestMergesHistograms checks that the resting fragments of a period are merged, and expire with the last of them.
 func TestMergesHistograms(t *testing.T) {
-	r := newRig(t, nil)
+	r := newCompactRig(t, nil)
 	later := r.clock.Add(10 * day)
 	for i, rested := range []time.Duration{48*time.Hour + time.Second, 59 * day, 48*time.Hour - time.Second} {
 		r.cellsOf(t, "b#1", "2026-W02", fmt.Sprint("s", i), 3, r.ago(rested), later.AddDate(0, 0, -i), 1)
 	}
-	r.want(t, Answer{Boards: 1, Merged: 2, Done: true})
+	r.want(t, compactAnswer{Boards: 1, Merged: 2, Done: true})
 	read, err := r.cells.Read(t.Context(), parts.Period{Board: "b#1", Label: "2026-W02"}.Key())
 	if err != nil || read[len(read)-1].ExpiresAt != later.Unix() || !maps.Equal(r.counted(t, "b#1", "2026-W02"), map[string]int64{"s2": 3, schema.MergedPart: 6}) {
 		t.Errorf("fragments %+v, %v; want 6 entries merged until %v, and 3 in s2", read, err, later)
@@ -68,7 +68,7 @@ func TestMergesHistograms(t *testing.T) {
 // TestDamagedHistograms checks that unreadable fragments are logged and the others merged. If the merged
 // fragment is unreadable, nothing is merged.
 func TestDamagedHistograms(t *testing.T) {
-	r := newRig(t, nil)
+	r := newCompactRig(t, nil)
 	damage := func(name, streamShard string) {
 		it := dynamo.Key(schema.HistogramKey(name, "all", streamShard))
 		it[schema.AsOf], it[schema.RollupSequence] = dynamo.Number(r.ago(59*day).UnixMilli()), dynamo.String("1")
@@ -82,7 +82,7 @@ func TestDamagedHistograms(t *testing.T) {
 	}
 	damage("a", "s2")
 	damage("b", schema.MergedPart)
-	r.want(t, Answer{Boards: 1, Merged: 2, Failed: 2, Done: true})
+	r.want(t, compactAnswer{Boards: 1, Merged: 2, Failed: 2, Done: true})
 	if logs := r.logs.String(); !strings.Contains(logs, "s2") || !strings.Contains(logs, schema.MergedPart) {
 		t.Errorf("the logs do not name both fragments: %s", logs)
 	}

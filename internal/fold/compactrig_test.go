@@ -1,4 +1,4 @@
-package compact
+package fold
 
 import (
 	"context"
@@ -20,10 +20,10 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// rig is a table and its compactor. The rig's clock is far ahead of the engine's, which deletes expired
+// compactRig is a table and its compactor. The rig's clock is far ahead of the engine's, which deletes expired
 // items.
-type rig struct {
-	*Compactor
+type compactRig struct {
+	*compactor
 	db    *dynamodb.Client
 	names schema.Names
 	clock time.Time
@@ -60,20 +60,21 @@ func (h *hooks) before(in any) error {
 	return hook()
 }
 
-var errBroken = errors.New("out of order")
+var errOutOfOrder = errors.New("out of order")
 
-func broken() error { return errBroken }
+func outOfOrder() error { return errOutOfOrder }
 
-func newRig(t *testing.T, change func(*Options)) *rig {
+func newCompactRig(t *testing.T, change func(*compactor)) *compactRig {
 	t.Helper()
 	db := enginetest.Client(t)
-	r := &rig{db: db, names: enginetest.Tables(t, db), clock: hour.Add(100 * 24 * time.Hour)}
-	options := Options{RollupsTable: r.names.Rollups, ItemsTable: r.names.Items, WriteUnits: 1_000_000}
-	if change != nil {
-		change(&options)
-	}
+	r := &compactRig{db: db, names: enginetest.Tables(t, db), clock: hour.Add(100 * 24 * time.Hour)}
 	log := slog.New(slog.NewTextHandler(&r.logs, nil))
-	r.Compactor = New(options, enginetest.Before(db, r.on.before), log, func() time.Time { return r.clock })
+	settings := Settings{RollupsTable: r.names.Rollups, ItemsTable: r.names.Items}
+	r.compactor = newCompactor(enginetest.Before(db, r.on.before), settings, log, func() time.Time { return r.clock })
+	r.writeUnits = 1_000_000
+	if change != nil {
+		change(r.compactor)
+	}
 	return r
 }
 
@@ -83,12 +84,12 @@ var (
 )
 
 // ago returns a time before the rig's clock.
-func (r *rig) ago(d time.Duration) time.Time { return r.clock.Add(-d) }
+func (r *compactRig) ago(d time.Duration) time.Time { return r.clock.Add(-d) }
 
 // must runs the task and returns its answer.
-func (r *rig) must(t rapid.TB) Answer {
+func (r *compactRig) must(t rapid.TB) compactAnswer {
 	t.Helper()
-	answer, err := r.Run(context.Background())
+	answer, err := r.run(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +97,7 @@ func (r *rig) must(t rapid.TB) Answer {
 }
 
 // want runs the task and compares its answer.
-func (r *rig) want(t rapid.TB, want Answer) {
+func (r *compactRig) want(t rapid.TB, want compactAnswer) {
 	t.Helper()
 	if got := r.must(t); got != want {
 		t.Fatalf("the task answered %+v, want %+v; logs: %s", got, want, &r.logs)
@@ -108,13 +109,13 @@ func bucketAt(entity string, at time.Time) parts.Bucket {
 }
 
 // fragment stores a stream shard's fragment with this number of events. A zero asOf is not stored.
-func (r *rig) fragment(t rapid.TB, b parts.Bucket, streamShard string, events int64, asOf time.Time) {
+func (r *compactRig) fragment(t rapid.TB, b parts.Bucket, streamShard string, events int64, asOf time.Time) {
 	t.Helper()
 	r.store(t, b, streamShard, parts.Rollup{Events: events}, asOf)
 }
 
 // store stores a fragment. A zero asOf is not stored.
-func (r *rig) store(t rapid.TB, b parts.Bucket, streamShard string, p parts.Rollup, asOf time.Time) {
+func (r *compactRig) store(t rapid.TB, b parts.Bucket, streamShard string, p parts.Rollup, asOf time.Time) {
 	t.Helper()
 	pk, sk := schema.RollupKey(b.Entity, b.Width, b.Start, streamShard)
 	stored := p.Attributes()
@@ -129,13 +130,13 @@ func (r *rig) store(t rapid.TB, b parts.Bucket, streamShard string, p parts.Roll
 	r.put(t, r.names.Rollups, stored)
 }
 
-func (r *rig) put(t rapid.TB, table string, stored item) {
+func (r *compactRig) put(t rapid.TB, table string, stored item) {
 	t.Helper()
 	enginetest.Put(t, r.db, table, stored)
 }
 
 // holding returns the number of events in each fragment that was not emptied, by stream shard.
-func (r *rig) holding(t rapid.TB, b parts.Bucket) map[string]int64 {
+func (r *compactRig) holding(t rapid.TB, b parts.Bucket) map[string]int64 {
 	t.Helper()
 	list, err := r.events.Read(context.Background(), b.Key())
 	if err != nil {
@@ -150,8 +151,8 @@ func (r *rig) holding(t rapid.TB, b parts.Bucket) map[string]int64 {
 	return found
 }
 
-// summary stores a partial of a counter's summary with these attributes.
-func (r *rig) summary(t rapid.TB, pk string, numbers map[string]int64) {
+// mergeable stores a partial of a counter's summary with these attributes.
+func (r *compactRig) summary(t rapid.TB, pk string, numbers map[string]int64) {
 	t.Helper()
 	stored := dynamo.Key(pk, "-")
 	stored["v"] = dynamo.Number(1)
@@ -162,7 +163,7 @@ func (r *rig) summary(t rapid.TB, pk string, numbers map[string]int64) {
 }
 
 // attributes returns the revs, values and time of removal of a partial; nil if there is no partial.
-func (r *rig) attributes(t rapid.TB, pk string) map[string]string {
+func (r *compactRig) attributes(t rapid.TB, pk string) map[string]string {
 	t.Helper()
 	var found map[string]string
 	it := enginetest.Get(t, r.db, r.names.Rollups, pk, "-")
@@ -178,7 +179,7 @@ func (r *rig) attributes(t rapid.TB, pk string) map[string]string {
 }
 
 // set changes a stored partial.
-func (r *rig) set(t rapid.TB, pk, expression string, values item) {
+func (r *compactRig) set(t rapid.TB, pk, expression string, values item) {
 	t.Helper()
 	enginetest.Update(t, r.db, r.names.Rollups, pk, "-", expression, values)
 }

@@ -1,4 +1,4 @@
-package compact
+package fold
 
 import (
 	"context"
@@ -20,18 +20,15 @@ import (
 )
 
 // at is a run at a set time, without a client.
-func at(now time.Time, o Options) *run {
-	return &run{Compactor: New(o, nil, slog.New(slog.DiscardHandler), nil), now: now}
+func at(now time.Time, settings Settings) *compaction {
+	return &compaction{compactor: newCompactor(nil, settings, slog.New(slog.DiscardHandler), nil), now: now}
 }
 
 func TestDefaults(t *testing.T) {
-	got, want := New(Options{}, nil, nil, nil).options, Options{Budget: 5 * time.Minute, ReadUnits: 200, WriteUnits: 100, PageItems: 500, MaxFragments: 16}
-	if got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-	own := Options{"r", "i", time.Hour, time.Second, 1, 2, 3, 4}
-	if got := New(own, nil, nil, nil).options; got != own {
-		t.Errorf("got %+v, want %+v", got, own)
+	c := newCompactor(nil, Settings{RollupsTable: "r", ItemsTable: "i", RollupRetention: time.Hour}, nil, nil)
+	got := fmt.Sprint(c.table, c.items, c.retention, c.budget, c.readUnits, c.writeUnits, c.pageItems, c.maxFragments)
+	if want := "ri1h0m0s 5m0s 200 100 500 16"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
@@ -54,18 +51,18 @@ func TestWhatHasTombstones(t *testing.T) {
 	} {
 		it := dynamo.Key(c.pk, c.sk)
 		it[schema.Gone] = dynamo.Number(hour.Add(-c.rested).UnixMilli())
-		if got := at(hour, Options{ItemsTable: c.items}).removable(c.pk, it); got != c.want {
+		if got := at(hour, Settings{ItemsTable: c.items}).removable(c.pk, it); got != c.want {
 			t.Errorf("%+v: %t", c, got)
 		}
 	}
-	if at(hour, Options{ItemsTable: "items"}).removable("C#a#0", dynamo.Key("C#a#0", "-")) {
+	if at(hour, Settings{ItemsTable: "items"}).removable("C#a#0", dynamo.Key("C#a#0", "-")) {
 		t.Error("a partial that never lost a write shard has tombstones")
 	}
 }
 
 // TestFragmentsOfAPage checks how the fragments of a page are counted, by summary.
 func TestFragmentsOfAPage(t *testing.T) {
-	r := at(hour, Options{})
+	r := at(hour, Settings{})
 	fragment := func(entity, streamShard, sequence string, rested, expires time.Duration) item {
 		it := dynamo.Key(schema.RollupKey(entity, bucketAt(entity, hour).Width, hour, streamShard))
 		it[schema.RollupSequence] = dynamo.String(sequence)
@@ -111,7 +108,7 @@ func TestWhatIsDue(t *testing.T) {
 	open := over
 	open.Start = open.Start.Add(1) // an hour after its end
 	for _, c := range []struct {
-		of                        summary
+		of                        mergeable
 		counting, resting, merged int
 		edge, want                bool
 	}{
@@ -129,7 +126,7 @@ func TestWhatIsDue(t *testing.T) {
 		{open, 1, 1, 0, true, true},
 		{open, 2, 0, 2, false, false},
 	} {
-		if got := at(hour, Options{}).due(&sighting{c.of, c.counting, c.resting, c.merged}, c.edge); got != c.want {
+		if got := at(hour, Settings{}).due(&sighting{c.of, c.counting, c.resting, c.merged}, c.edge); got != c.want {
 			t.Errorf("%+v: %t", c, got)
 		}
 	}
@@ -178,7 +175,9 @@ func TestScanIsPaced(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			table := &pagedTable{first: time.Now(), pages: c.pages}
-			answer, err := New(Options{Budget: c.budget, ReadUnits: 100}, table, slog.New(slog.DiscardHandler), time.Now).Run(t.Context())
+			compactor := newCompactor(table, Settings{}, slog.New(slog.DiscardHandler), time.Now)
+			compactor.budget, compactor.readUnits = c.budget, 100
+			answer, err := compactor.run(t.Context())
 			if got := time.Since(table.first); !slices.Equal(table.begun, c.begun) || got != c.ended || answer.Done != c.done || err == nil {
 				t.Errorf("%d pages in %v: begun at %v, ended at %v with %+v, %v; want %v and %v", c.pages, c.budget, table.begun, got, answer, err, c.begun, c.ended)
 			}
@@ -189,7 +188,8 @@ func TestScanIsPaced(t *testing.T) {
 // TestMergesAreSpent checks that a run merges on only if its units fit the rate before its end, and its call goes on.
 func TestMergesAreSpent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := at(time.Now(), Options{WriteUnits: 10})
+		r := at(time.Now(), Settings{})
+		r.writeUnits = 10
 		r.end = time.Now().Add(time.Second)
 		left, leave := context.WithCancel(t.Context())
 		leave()

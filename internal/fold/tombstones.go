@@ -1,4 +1,4 @@
-package compact
+package fold
 
 import (
 	"context"
@@ -35,17 +35,17 @@ type tombstones struct {
 }
 
 // removable reports whether an item is a partial whose tombstones can be removed.
-func (r *run) removable(pk string, it item) bool {
+func (r *compaction) removable(pk string, it item) bool {
 	k, _, _ := schema.CutKind(pk)
 	gone, ok := dynamo.Millis(it, schema.Gone)
-	return ok && r.options.ItemsTable != "" && r.now.Sub(gone) > rest &&
+	return ok && r.items != "" && r.now.Sub(gone) > restAge &&
 		schema.TraitsOf(k).Summary == schema.PartialSummary && dynamo.Text(it, schema.SK) == schema.SoleSK
 }
 
 // removeTombstones removes a partial's tombstones, and the partial if it has nothing else. After a concurrent fold it
 // leaves them to the next round.
-func (r *run) removeTombstones(ctx context.Context, pk string) error {
-	stored, err := dynamo.Get(ctx, r.client, r.options.RollupsTable, pk, schema.SoleSK)
+func (r *compaction) removeTombstones(ctx context.Context, pk string) error {
+	stored, err := dynamo.Get(ctx, r.client, r.table, pk, schema.SoleSK)
 	if err != nil {
 		return fmt.Errorf("reading the partial %q: %w", pk, err)
 	}
@@ -67,7 +67,7 @@ func (r *run) removeTombstones(ctx context.Context, pk string) error {
 }
 
 // examine returns which of a partial's write shards no longer exist.
-func (r *run) examine(ctx context.Context, pk string, stored item) (*tombstones, error) {
+func (r *compaction) examine(ctx context.Context, pk string, stored item) (*tombstones, error) {
 	target, err := schema.ParseTarget(pk)
 	if err != nil {
 		return nil, err
@@ -92,13 +92,13 @@ func (r *run) examine(ctx context.Context, pk string, stored item) (*tombstones,
 
 // gone reports whether a write shard of value 0 is absent from the items table. Write shard 0 is never
 // folded, and has no tombstone.
-func (r *run) gone(ctx context.Context, t *tombstones, source int) (bool, error) {
+func (r *compaction) gone(ctx context.Context, t *tombstones, source int) (bool, error) {
 	rev, value := dynamo.Digits(t.stored, schema.RevAttr(source)), dynamo.Digits(t.stored, schema.ValueAttr(source))
 	if source == 0 || rev == "" || value != "0" || source/schema.SourcesPerPartial != t.Partial {
 		return false, nil
 	}
 	pk, sk := schema.CounterKey(t.Base.Name, source)
-	it, err := dynamo.Get(ctx, r.client, r.options.ItemsTable, pk, sk)
+	it, err := dynamo.Get(ctx, r.client, r.items, pk, sk)
 	if err != nil {
 		return false, fmt.Errorf("reading write shard %q: %w", pk, err)
 	}
@@ -111,7 +111,7 @@ func (r *run) gone(ctx context.Context, t *tombstones, source int) (bool, error)
 //
 // A partial that has only tombstones is deleted. A fold may add any of its write shards at any
 // time, so the condition names all that it could have.
-func (r *run) remove(ctx context.Context, pk string, t *tombstones) error {
+func (r *compaction) remove(ctx context.Context, pk string, t *tombstones) error {
 	tombs := []string{schema.Gone}
 	for _, source := range t.dead {
 		tombs = append(tombs, schema.RevAttr(source), schema.ValueAttr(source))
@@ -120,7 +120,7 @@ func (r *run) remove(ctx context.Context, pk string, t *tombstones) error {
 	if t.alive > 0 {
 		condition, names, values := dynamo.Unchanged(t.stored, tombs...)
 		_, err = r.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-			TableName: &r.options.RollupsTable, Key: dynamo.Key(pk, schema.SoleSK),
+			TableName: &r.table, Key: dynamo.Key(pk, schema.SoleSK),
 			UpdateExpression: aws.String("REMOVE " + strings.Join(tombs, ", ")), ConditionExpression: condition,
 			ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 		})
@@ -133,7 +133,7 @@ func (r *run) remove(ctx context.Context, pk string, t *tombstones) error {
 		}
 		condition, names, values := dynamo.Unchanged(t.stored, tombs...)
 		_, err = r.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-			TableName: &r.options.RollupsTable, Key: dynamo.Key(pk, schema.SoleSK), ConditionExpression: condition,
+			TableName: &r.table, Key: dynamo.Key(pk, schema.SoleSK), ConditionExpression: condition,
 			ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 		})
 	}

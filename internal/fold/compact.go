@@ -1,0 +1,112 @@
+package fold
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/internal/fold/parts"
+)
+
+// compactionTask is the value of "task" in [CompactionTask].
+const compactionTask = "compact"
+
+// CompactionTask is the payload with which a schedule invokes the aggregator every [CompactionInterval]. The response
+// is a compactAnswer as JSON.
+const CompactionTask = `{"task":"` + compactionTask + `"}`
+
+// CompactionInterval is the time between two runs.
+const CompactionInterval = time.Hour
+
+const (
+	roundEvery = 24 * time.Hour // least time between the starts of two rounds
+	// restAge is the age of the last fold from which a fragment or a tombstone rests. Tombstones need it (I14). For fragments
+	// it saves writes, since a fragment with a new fold must be merged again.
+	restAge = 48 * time.Hour
+)
+
+// compactor runs the scheduled task that keeps summaries small. It scans the rollups table, once a day, and
+//
+//   - merges the fragments of event rollups and of boards' histograms into which nothing was folded for 48 hours: a
+//     stream's shards come and go, and each leaves a fragment behind. An event rollup with more than 16 fragments need only
+//     be over for an hour;
+//   - removes, two days later, the tombstones that counters' summaries keep of write shards that were removed.
+//
+// A run does a part of a round, and stores a cursor in the table. By default 24 runs of five minutes read up to 11 GB. In a
+// larger table, or if merging needs more than 100 WCU/s, a round takes longer than a day.
+//
+// Folds go on meanwhile. Every change is conditional on the state that was read, and is made as a whole or not at all. So a
+// run may end anywhere, and two may run at a time.
+type compactor struct {
+	client    Client
+	table     string        // of rollups
+	items     string        // the items table; "" keeps tombstones
+	retention time.Duration // of event rollups; 0 keeps them for ever
+	events    *parts.Store[parts.Rollup]
+	cells     *parts.Store[board.Histogram]
+	log       *slog.Logger
+	now       func() time.Time
+
+	budget       time.Duration // of a run, as are three quarters of its context's remaining time
+	readUnits    int           // RCU/s of the scan: it shares partitions of 3,000 RCU/s with folds' and readers' summaries
+	writeUnits   int           // WCU/s of merging: all fragments of an entity's month share one partition key with the folds
+	pageItems    int32         // in a page of the scan
+	maxFragments int           // of an event rollup: with more, all are merged once it has been over for an hour
+}
+
+func newCompactor(client Client, settings Settings, log *slog.Logger, now func() time.Time) *compactor {
+	return &compactor{
+		client: client, table: settings.RollupsTable, items: settings.ItemsTable, retention: settings.RollupRetention,
+		events: parts.NewEvents(client, settings.RollupsTable, now), cells: parts.NewHistograms(client, settings.RollupsTable, now),
+		log: log, now: now,
+		budget: 5 * time.Minute, readUnits: 200, writeUnits: 100, pageItems: 500, maxFragments: 16,
+	}
+}
+
+// compactAnswer is the result of a run.
+type compactAnswer struct {
+	Buckets    int  `json:"buckets"`          // event rollups whose fragments were merged
+	Boards     int  `json:"boards,omitempty"` // histograms of boards' periods whose fragments were merged
+	Merged     int  `json:"merged"`           // merged fragments
+	Tombstones int  `json:"tombstones"`       // write shards removed from counters' summaries
+	Failed     int  `json:"failed,omitempty"` // summaries left unchanged because of an error, which is logged
+	Done       bool `json:"done"`             // the round is complete: the next runs have nothing to do until a new one
+}
+
+// run continues a round, or starts one if the last began a day ago or more. It logs a summary that
+// can't be compacted, and leaves it for the next round. It returns an error if the scan failed: the
+// next run continues from there.
+func (c *compactor) run(ctx context.Context) (answer compactAnswer, err error) {
+	begun := time.Now() // the budget is real time
+	at, err := c.load(ctx)
+	if err != nil {
+		return answer, err
+	}
+	now := c.now()
+	if at.Done && at.age(now) < roundEvery {
+		return compactAnswer{Done: true}, nil
+	}
+	if at.Done {
+		at = cursor{Round: now}
+	}
+	r := &compaction{compactor: c, now: now, end: c.deadline(ctx, begun), cursor: at}
+	err = r.pages(ctx)
+	r.answer.Done = r.cursor.Done
+	if r.cursor == at {
+		return r.answer, err
+	}
+	return r.answer, errors.Join(err, c.save(ctx, r.cursor))
+}
+
+// deadline returns when a run must end.
+func (c *compactor) deadline(ctx context.Context, begun time.Time) time.Time {
+	end := begun.Add(c.budget)
+	if deadline, ok := ctx.Deadline(); ok {
+		if most := begun.Add(deadline.Sub(begun) / 4 * 3); most.Before(end) {
+			return most
+		}
+	}
+	return end
+}
