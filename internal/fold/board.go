@@ -8,7 +8,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
@@ -73,9 +72,9 @@ func (s *boardChanges) sequences() []string {
 }
 
 // newest returns the latest state of each player.
-func (s *boardChanges) newest() []board.State {
+func (s *boardChanges) newest() []parts.EntryState {
 	index := map[string]int{}
-	var list []board.State
+	var list []parts.EntryState
 	for _, t := range s.entries {
 		at, ok := index[t.state.Player]
 		if !ok {
@@ -176,18 +175,18 @@ func noteMissed(ctx context.Context, d *delivery, t schema.Target) error {
 // entry is one record, so sequence numbers guard it as they do event rollups. Once all records are
 // folded, the sum of the fragments counts each entry once.
 type cellsFolder struct {
-	*parts.Folder[board.Histogram]
+	*parts.Folder[parts.Histogram]
 	limit int // cells of a fragment
 }
 
 func newCellsFolder(client Client, settings Settings, now func() time.Time) *cellsFolder {
-	return &cellsFolder{parts.NewHistograms(client, settings.RollupsTable, now).Folder(client), board.MaxCells}
+	return &cellsFolder{parts.NewHistograms(client, settings.RollupsTable, now).Folder(client), parts.MaxCells}
 }
 
 func (f *cellsFolder) fold(ctx context.Context, s *boardChanges, streamShard string) (added bool, err error) {
-	records := make([]parts.Record[board.Histogram], len(s.entries))
+	records := make([]parts.Record[parts.Histogram], len(s.entries))
 	for i, t := range s.entries {
-		records[i] = parts.Record[board.Histogram]{Sequence: t.padded, Apply: func(h *board.Histogram) {
+		records[i] = parts.Record[parts.Histogram]{Sequence: t.padded, Apply: func(h *parts.Histogram) {
 			if t.from != nil {
 				h.AddMerit(*t.from, -1)
 			}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
@@ -31,7 +31,7 @@ func calm(t *testing.T, players int) *arena {
 }
 
 // expiry returns the record of an entry's removal by TTL.
-func expiry(name, period string, s board.State, sequence string) string {
+func expiry(name, period string, s parts.EntryState, sequence string) string {
 	gone := s
 	gone.Present = false
 	s.Present = true
@@ -55,7 +55,7 @@ func TestUnreadableEntry(t *testing.T) {
 	good.Rev++
 	record := entryRecord(a.name, "all", a.entries["p1"], good, "20000", "")
 	bad := func(replace, by, sequence string) string {
-		return strings.Replace(entryRecord(a.name, "all", board.State{}, good, sequence, ""), replace, by, 1)
+		return strings.Replace(entryRecord(a.name, "all", parts.EntryState{}, good, sequence, ""), replace, by, 1)
 	}
 	must(t, a.containers[0], enginetest.WindowedBatch("shardId-0",
 		bad(`"score":{"N"`, `"score":{"S"`, "20001"), bad(`"rev":{"N":"`, `"rev":{"N":"-`, "20002"), bad(`"at":{"N":"`, `"at":{"N":"0.`, "20003"),
@@ -87,7 +87,7 @@ func TestSummariesOfPeriodsExpire(t *testing.T) {
 		{`,"expires_at":{"N":"5100000000"}`, "5100000000"}, {`,"expires_at":{"N":"5000000000"}`, "5100000000"},
 		{`,"expires_at":{"N":"5200000000"}`, "5200000000"}, {"", ""}, {`,"expires_at":{"N":"5200000000"}`, ""},
 	} {
-		s := board.State{Place: boards.Place{Player: "p", At: time.UnixMilli(1).UTC()}, Rev: int64(i + 1), Present: true}
+		s := parts.EntryState{Place: boards.Place{Player: "p", At: time.UnixMilli(1).UTC()}, Rev: int64(i + 1), Present: true}
 		item := a.item(s)
 		pk, sk := schema.EntryKey(a.name, period, "p")
 		maps.Copy(item, dynamo.Key(pk, sk))
@@ -95,7 +95,7 @@ func TestSummariesOfPeriodsExpire(t *testing.T) {
 			item[schema.ExpiresAt] = dynamo.Decimal(strings.TrimRight(digits, `"}`))
 		}
 		enginetest.Put(t, a.db, a.names.Items, item)
-		must(t, a.containers[0], enginetest.WindowedBatch("s", entryRecord(a.name, period, board.State{}, s, fmt.Sprint(i+1), ttl.more)))
+		must(t, a.containers[0], enginetest.WindowedBatch("s", entryRecord(a.name, period, parts.EntryState{}, s, fmt.Sprint(i+1), ttl.more)))
 		top := enginetest.Get(t, a.db, a.names.Rollups, schema.BoardRollupKey(a.name, period), schema.TopSK)
 		if got := dynamo.Digits(top, schema.ExpiresAt); got != ttl.want {
 			t.Errorf("step %d: the top expires at %q, want %q", i, got, ttl.want)

@@ -15,7 +15,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/memo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
@@ -160,7 +159,7 @@ const spare = 50
 // refillTop fills the range that a top covers from the index and from the entries themselves. If the
 // index still shows players who left, its first places may end before the range does. Then refillTop
 // notes the top again.
-func (f *recheckTask) refillTop(ctx context.Context, s *boardChanges, top storedTop, size int) (*board.Top, error) {
+func (f *recheckTask) refillTop(ctx context.Context, s *boardChanges, top storedTop, size int) (*parts.Top, error) {
 	places, reach, err := f.index(ctx, s, f.hold(size)+spare)
 	if err != nil {
 		return nil, err
@@ -170,7 +169,7 @@ func (f *recheckTask) refillTop(ctx context.Context, s *boardChanges, top stored
 		if len(places) == 0 {
 			return next, nil // the period doesn't exist, or no longer
 		}
-		next = board.UnknownTop()
+		next = parts.UnknownTop()
 	}
 	var players []string
 	for _, e := range next.Entries() {

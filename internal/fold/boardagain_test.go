@@ -13,7 +13,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
@@ -59,8 +58,8 @@ func rechecker(r *ranked, client Client) *recheckTask {
 // TestRefilledTops checks what a recheck makes of a top, and how often it notes the top again. A top that is not the
 // same is stored.
 func TestRefilledTops(t *testing.T) {
-	damaged := storedTop{Top: board.UnknownTop(), damaged: dynamo.Item{"x": dynamo.String("x")}}
-	none, some, down := storedTop{Top: board.NewTop()}, storedTop{Top: board.NewTop(), version: 3}, errors.New("down")
+	damaged := storedTop{Top: parts.UnknownTop(), damaged: dynamo.Item{"x": dynamo.String("x")}}
+	none, some, down := storedTop{Top: parts.NewTop()}, storedTop{Top: parts.NewTop(), version: 3}, errors.New("down")
 	for name, c := range map[string]struct {
 		top            storedTop
 		shown, present int
@@ -121,22 +120,22 @@ func TestNotesOfSums(t *testing.T) {
 	for name, c := range map[string]struct {
 		age        time.Duration // of a stored note
 		sum, fails string
-		reach      *board.Reach // as cached
+		reach      *parts.Reach // as cached
 		added      bool
 		notes      int
 	}{
 		"a recent note":                    {15*time.Second - time.Millisecond, "damaged", "", nil, true, 0},
 		"an old note, and a damaged sum":   {15 * time.Second, "damaged", "", nil, false, 1},
 		"no sum, and an unknown top":       {time.Hour, "", "", nil, true, 0},
-		"no sum, and a whole top":          {time.Hour, "", "", new(board.Everything()), true, 0},
-		"no sum, and a top that ends":      {time.Hour, "", "", &board.Reach{}, false, 1},
-		"an expired sum, and a whole top":  {time.Hour, "expired", "", new(board.Everything()), true, 0},
+		"no sum, and a whole top":          {time.Hour, "", "", new(parts.Everything()), true, 0},
+		"no sum, and a top that ends":      {time.Hour, "", "", &parts.Reach{}, false, 1},
+		"an expired sum, and a whole top":  {time.Hour, "expired", "", new(parts.Everything()), true, 0},
 		"an emptied sum":                   {time.Hour, "emptied", "", nil, false, 0},
 		"an emptied sum, a first fragment": {time.Hour, "emptied", "", nil, true, 1},
 		"an unreadable note":               {time.Hour, "damaged", note, nil, true, 0},
-		"an unreadable sum":                {time.Hour, "", schema.SumSK, &board.Reach{}, true, 0},
+		"an unreadable sum":                {time.Hour, "", schema.SumSK, &parts.Reach{}, true, 0},
 	} {
-		var h board.Histogram
+		var h parts.Histogram
 		emptied := h.Attributes()
 		emptied[schema.RollupSequence] = dynamo.String("1~")
 		sum := map[string]dynamo.Item{"damaged": {schema.Version: dynamo.String("x")}, "expired": {schema.ExpiresAt: dynamo.Number(1000)}, "emptied": emptied}[c.sum]
@@ -150,10 +149,10 @@ func TestNotesOfSums(t *testing.T) {
 			t.Errorf("%s: %d notes, %v; want %d", name, client.notes, err, c.notes)
 		}
 	}
-	if err := rechecker(&ranked{err: errors.New("down")}, &updates{}).widen(t.Context(), &boardChanges{}, board.UnknownTop(), 2); err == nil {
+	if err := rechecker(&ranked{err: errors.New("down")}, &updates{}).widen(t.Context(), &boardChanges{}, parts.UnknownTop(), 2); err == nil {
 		t.Error("a top is widened without the index")
 	}
-	if top, err := rechecker(&ranked{err: errors.New("down")}, &updates{}).foldEntries(t.Context(), &boardChanges{}, storedTop{Top: board.UnknownTop()}, 2); err == nil {
+	if top, err := rechecker(&ranked{err: errors.New("down")}, &updates{}).foldEntries(t.Context(), &boardChanges{}, storedTop{Top: parts.UnknownTop()}, 2); err == nil {
 		t.Errorf("a short top is %+v without the index", top)
 	}
 }

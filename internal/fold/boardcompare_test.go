@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
@@ -56,12 +55,12 @@ func (a *arena) top() storedTop {
 func (a *arena) period() parts.Period { return parts.Period{Board: a.name, Label: "all"} }
 
 // store returns a store of histograms with the arena's clock.
-func (a *arena) store() *parts.Store[board.Histogram] {
+func (a *arena) store() *parts.Store[parts.Histogram] {
 	return parts.NewHistograms(a.db, a.names.Rollups, func() time.Time { return a.clock })
 }
 
 // cells returns the sum of all fragments of the histogram.
-func (a *arena) cells() (all board.Histogram) {
+func (a *arena) cells() (all parts.Histogram) {
 	read, err := a.store().Read(context.Background(), a.period().Key())
 	if err = errors.Join(err, parts.Damage(read)); err != nil {
 		a.t.Fatal(err)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -91,7 +90,7 @@ func TestDamagedEntry(t *testing.T) {
 	enginetest.Put(t, a.db, a.names.Items, it)
 	var records []string
 	for _, player := range []string{"p7", "p8", "p9"} {
-		records = append(records, entryRecord(a.name, "all", board.State{}, a.entries[player], fmt.Sprint("3000", player[1:]), ""))
+		records = append(records, entryRecord(a.name, "all", parts.EntryState{}, a.entries[player], fmt.Sprint("3000", player[1:]), ""))
 	}
 	must(t, a.containers[0], enginetest.WindowedBatch("s", records...))
 	held := a.top().Entries()
@@ -171,7 +170,7 @@ func TestALostTopOfAWeek(t *testing.T) {
 	const period = "2026-W02"
 	far := enginetest.Later.AddDate(1, 0, 0).Unix()
 	for i, expires := range []int64{far - 1000, far} {
-		it := a.item(board.State{Place: boards.Place{Player: fmt.Sprint("p", i), At: time.UnixMilli(1).UTC()}, Rev: 1, Present: true})
+		it := a.item(parts.EntryState{Place: boards.Place{Player: fmt.Sprint("p", i), At: time.UnixMilli(1).UTC()}, Rev: 1, Present: true})
 		maps.Copy(it, dynamo.Key(schema.EntryKey(a.name, period, fmt.Sprint("p", i))))
 		it[schema.BoardShard] = dynamo.String(schema.BoardShardKey(a.name, period, 0))
 		it[schema.ExpiresAt] = dynamo.Number(expires)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
@@ -41,7 +41,7 @@ func (l *lagging) Top(ctx context.Context, name, period string, n int, now time.
 			places = append(places, s.place)
 		}
 	}
-	slices.SortFunc(places, board.Compare)
+	slices.SortFunc(places, parts.ComparePlaces)
 	return places[:min(n, len(places))], nil
 }
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
@@ -42,7 +42,7 @@ func (a *arena) score1(player string, points int) {
 		a.t.Fatal(err)
 	}
 	old := a.entries[player]
-	a.put(board.State{Place: boards.Place{Player: player, Score: s, At: time.UnixMilli(a.clock.UnixMilli()).UTC(), Lowest: a.lowest}, Rev: old.Rev + 1, Present: true})
+	a.put(parts.EntryState{Place: boards.Place{Player: player, Score: s, At: time.UnixMilli(a.clock.UnixMilli()).UTC(), Lowest: a.lowest}, Rev: old.Rev + 1, Present: true})
 }
 
 // leave removes players.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
@@ -14,7 +14,7 @@ import (
 // settledTop is what a container caches of a top all of whose entries were sure.
 type settledTop struct {
 	version int64
-	reach   board.Reach
+	reach   parts.Reach
 	read    time.Time // a time before the read, by the wall clock, which runs on in a frozen process
 }
 
@@ -37,7 +37,7 @@ const deeper = 8
 
 // widen reads the first places of the index into a top that is short. If the top is still short then,
 // widen notes it.
-func (f *topFolder) widen(ctx context.Context, s *boardChanges, top *board.Top, size int) error {
+func (f *topFolder) widen(ctx context.Context, s *boardChanges, top *parts.Top, size int) error {
 	for n := f.hold(size); ; n *= 2 {
 		places, reach, err := f.index(ctx, s, n)
 		if err != nil {
@@ -64,13 +64,13 @@ func (f *topFolder) widen(ctx context.Context, s *boardChanges, top *board.Top, 
 }
 
 // index returns the first n places, and how far down they reach.
-func (f *topFolder) index(ctx context.Context, s *boardChanges, n int) (places []boards.Place, reach board.Reach, err error) {
+func (f *topFolder) index(ctx context.Context, s *boardChanges, n int) (places []boards.Place, reach parts.Reach, err error) {
 	places, err = f.boards.Top(ctx, s.Board, s.Label, n, f.now())
 	if err != nil && !errors.Is(err, shard.ErrNotFound) { // the board may have been deleted
 		return nil, reach, f.unreadableErr(ctx, err)
 	}
 	if len(places) < n {
-		return places, board.Everything(), nil
+		return places, parts.Everything(), nil
 	}
-	return places, board.DownTo(places[n-1]), nil
+	return places, parts.DownTo(places[n-1]), nil
 }

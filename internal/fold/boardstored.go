@@ -14,12 +14,12 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
 // storedTop is a top as it was read or written.
 type storedTop struct {
-	*board.Top
+	*parts.Top
 	version  int64 // 0 if there is no top, or its version can't be read
 	lifetime lifetime
 	damaged  dynamo.Item // the item, if it can't be read
@@ -29,7 +29,7 @@ type storedTop struct {
 // records are yet to come. That may be wrong, so such a top is rechecked.
 func parseTop(item dynamo.Item) (s storedTop, err error) {
 	if len(item) == 0 {
-		return storedTop{Top: board.NewTop()}, nil
+		return storedTop{Top: parts.NewTop()}, nil
 	}
 	version, known := dynamo.Whole(item, schema.TopVersion)
 	s.version = version
@@ -40,7 +40,7 @@ func parseTop(item dynamo.Item) (s storedTop, err error) {
 	if s.lifetime, err = lifetimeOf(expires, expires != ""); err != nil {
 		return s, err
 	}
-	s.Top, err = board.StoredTop(item)
+	s.Top, err = parts.StoredTop(item)
 	return s, err
 }
 
@@ -62,12 +62,12 @@ func (f *topFolder) topOf(s *boardChanges, item dynamo.Item) storedTop {
 		return top
 	}
 	f.log.Error("a top can't be read: it is rebuilt from the index", "board", s.Board, "period", s.Label, "error", err)
-	return storedTop{Top: board.UnknownTop(), version: max(0, top.version), lifetime: top.lifetime, damaged: item}
+	return storedTop{Top: parts.UnknownTop(), version: max(0, top.version), lifetime: top.lifetime, damaged: item}
 }
 
 // nextTop returns the top that replaces s. Its first version is the clock's microsecond, so no
 // container caches the version of a top that was deleted and created again.
-func (s storedTop) nextTop(top *board.Top, longer lifetime, now time.Time) storedTop {
+func (s storedTop) nextTop(top *parts.Top, longer lifetime, now time.Time) storedTop {
 	next := storedTop{Top: top, version: s.version + 1, lifetime: s.lifetime.with(longer)}
 	if s.version == 0 {
 		next.version = now.UnixMicro()
@@ -78,7 +78,7 @@ func (s storedTop) nextTop(top *board.Top, longer lifetime, now time.Time) store
 // store replaces a top by the result of change, and stores nothing if they are equal. If the new top
 // covers more, store notes it twice: before the write, because the process may die after it, and after
 // the write, because a recheck may have deleted the first note.
-func (f *topFolder) store(ctx context.Context, s *boardChanges, top *storedTop, change func(storedTop) (*board.Top, error), mostLost int) (stored bool, err error) {
+func (f *topFolder) store(ctx context.Context, s *boardChanges, top *storedTop, change func(storedTop) (*parts.Top, error), mostLost int) (stored bool, err error) {
 	var next storedTop
 	wider, lost := false, 0
 	err = dynamo.Guarded(ctx, f.client, mostLost+1, func() (*dynamodb.UpdateItemInput, error) {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
@@ -36,7 +35,7 @@ func TestItemsOfTops(t *testing.T) {
 	} {
 		it := dynamo.Item{
 			schema.Version: dynamo.Decimal(schema.BoardVersion), schema.TopVersion: dynamo.Number(3),
-			schema.TopPlaces: &types.AttributeValueMemberB{Value: board.NewTop().Bytes()}, schema.TopWhole: &types.AttributeValueMemberBOOL{Value: true},
+			schema.TopPlaces: &types.AttributeValueMemberB{Value: parts.NewTop().Bytes()}, schema.TopWhole: &types.AttributeValueMemberBOOL{Value: true},
 		}
 		it[row.attribute] = row.value
 		if _, err := parseTop(it); (err == nil) != row.ok {
@@ -65,9 +64,9 @@ func (u *topUpdates) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput,
 // deletes that note.
 func TestTopIsNotedBeforeAndAfterItGrows(t *testing.T) {
 	const note = "L#b#all"
-	first := func() *board.Top {
-		top := board.NewTop()
-		top.Take(board.State{Place: boards.Place{Player: "p"}, Rev: 1, Present: true})
+	first := func() *parts.Top {
+		top := parts.NewTop()
+		top.Take(parts.EntryState{Place: boards.Place{Player: "p"}, Rev: 1, Present: true})
 		return top
 	}
 	for name, row := range map[string]struct {
@@ -75,15 +74,15 @@ func TestTopIsNotedBeforeAndAfterItGrows(t *testing.T) {
 		err  error
 		want []string
 	}{
-		"the first":          {storedTop{Top: board.NewTop()}, nil, []string{note, schema.TopSK, note}},
-		"unknown outcome":    {storedTop{Top: board.NewTop()}, errors.New("500"), []string{note, schema.TopSK, note}},
-		"covers more":        {storedTop{Top: board.UnknownTop(), version: 3}, nil, []string{note, schema.TopSK, note}},
-		"covers what it did": {storedTop{Top: board.NewTop(), version: 3}, nil, []string{schema.TopSK}},
+		"the first":          {storedTop{Top: parts.NewTop()}, nil, []string{note, schema.TopSK, note}},
+		"unknown outcome":    {storedTop{Top: parts.NewTop()}, errors.New("500"), []string{note, schema.TopSK, note}},
+		"covers more":        {storedTop{Top: parts.UnknownTop(), version: 3}, nil, []string{note, schema.TopSK, note}},
+		"covers what it did": {storedTop{Top: parts.NewTop(), version: 3}, nil, []string{schema.TopSK}},
 		"equal":              {storedTop{Top: first(), version: 3}, nil, nil},
 	} {
 		client := &topUpdates{top: row.err}
 		f := &topFolder{client: client, table: "rollups", now: func() time.Time { return time.UnixMilli(1) }}
-		change := func(storedTop) (*board.Top, error) { return first(), nil }
+		change := func(storedTop) (*parts.Top, error) { return first(), nil }
 		_, err := f.store(t.Context(), &boardChanges{Period: parts.Period{Board: "b", Label: "all"}}, &row.was, change, 0)
 		if !slices.Equal(client.keys, row.want) || !errors.Is(err, row.err) {
 			t.Errorf("%s: writes %q, error %v; want %q", name, client.keys, err, row.want)

@@ -9,13 +9,12 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // sum returns the stored sum of the histogram; ok is false if none counts.
-func (a *arena) sum() (sum board.Histogram, ok bool) {
+func (a *arena) sum() (sum parts.Histogram, ok bool) {
 	a.t.Helper()
 	read, err := a.store().Read(context.Background(), a.period().SumKey())
 	if err = errors.Join(err, parts.Damage(read)); err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/memo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
@@ -105,7 +104,7 @@ const maxTops = 1000
 
 func newTopFolder(client Client, settings Settings, boards Boards, now func() time.Time, log *slog.Logger) *topFolder {
 	return &topFolder{
-		client: client, table: settings.RollupsTable, boards: boards, recheck: settings.BoardRecheck, hold: board.Hold, lost: maxTopLost, now: now, log: log,
+		client: client, table: settings.RollupsTable, boards: boards, recheck: settings.BoardRecheck, hold: parts.TopSize, lost: maxTopLost, now: now, log: log,
 		settled: memo.New[settledTop](maxTops), noted: memo.New[time.Time](maxTops),
 	}
 }
@@ -138,7 +137,7 @@ func (f *topFolder) fold(ctx context.Context, of *boardChanges) error {
 }
 
 // topStep returns the next top for readers that want size entries.
-type topStep func(ctx context.Context, s *boardChanges, top storedTop, size int) (*board.Top, error)
+type topStep func(ctx context.Context, s *boardChanges, top storedTop, size int) (*parts.Top, error)
 
 // storeAndRefold stores the result of first, and then folds until every entry in the top is sure. It returns
 // dynamo.ErrOutrun after too many failed conditions, or if an entry is still unsure.
@@ -153,7 +152,7 @@ func (f *topFolder) storeAndRefold(ctx context.Context, s *boardChanges, first t
 		return err
 	}
 	for range maxTopRounds {
-		stored, err := f.store(ctx, s, &top, func(top storedTop) (*board.Top, error) { return first(ctx, s, top, size) }, mostLost)
+		stored, err := f.store(ctx, s, &top, func(top storedTop) (*parts.Top, error) { return first(ctx, s, top, size) }, mostLost)
 		if err != nil {
 			return err
 		}
@@ -177,7 +176,7 @@ func (f *topFolder) size(ctx context.Context, name string) (int, error) {
 }
 
 // foldEntries returns the top with the changes of the entries.
-func (f *topFolder) foldEntries(ctx context.Context, s *boardChanges, top storedTop, size int) (*board.Top, error) {
+func (f *topFolder) foldEntries(ctx context.Context, s *boardChanges, top storedTop, size int) (*parts.Top, error) {
 	next := top.Clone()
 	if known, ok := f.settled.Get(s.PK()); ok && known.version == top.version {
 		next.Sure()
@@ -197,9 +196,9 @@ func (f *topFolder) foldEntries(ctx context.Context, s *boardChanges, top stored
 
 // offer offers the latest state of each player to a top. It returns the players whose entries must be
 // read.
-func (s *boardChanges) offer(top *board.Top) (asked []string) {
+func (s *boardChanges) offer(top *parts.Top) (asked []string) {
 	for _, state := range s.newest() {
-		if top.Offer(state) == board.Asks {
+		if top.Offer(state) == parts.Asks {
 			asked = append(asked, state.Player)
 		}
 	}
@@ -207,7 +206,7 @@ func (s *boardChanges) offer(top *board.Top) (asked []string) {
 }
 
 // readPlayers reads players' entries into a top. A damaged entry gets no place.
-func (f *topFolder) readPlayers(ctx context.Context, s *boardChanges, top *board.Top, players []string) error {
+func (f *topFolder) readPlayers(ctx context.Context, s *boardChanges, top *parts.Top, players []string) error {
 	slices.Sort(players)
 	players = slices.Compact(players)
 	if len(players) == 0 {
@@ -219,9 +218,9 @@ func (f *topFolder) readPlayers(ctx context.Context, s *boardChanges, top *board
 		return f.unreadableErr(ctx, err)
 	}
 	for _, player := range players {
-		state := board.State{Place: boards.Place{Player: player}}
+		state := parts.EntryState{Place: boards.Place{Player: player}}
 		if e, ok := entries[player]; ok {
-			state = board.State{Place: e.Place, Rev: e.Rev, Present: true}
+			state = parts.EntryState{Place: e.Place, Rev: e.Rev, Present: true}
 			s.lifetime = s.lifetime.with(lifetime{true, e.Expires})
 		}
 		top.Take(state)

@@ -9,14 +9,13 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // entryChange is the change that a record makes to a player's entry.
 type entryChange struct {
-	state                   board.State
+	state                   parts.EntryState
 	from, to                *boards.Score // the entry's merit before and after; nil if there was no entry
 	wasOutdated, isOutdated bool          // whether the entry's row in the index was outdated before, and is after
 	lifetime                lifetime
@@ -42,7 +41,7 @@ func entryChangeOf(r *ddbstream.Record, player string) (t entryChange, err error
 	case ddbstream.Insert:
 		t.to, t.isOutdated = &merit, late
 	case ddbstream.Modify:
-		var old board.State
+		var old parts.EntryState
 		if old, _, t.wasOutdated, err = stateOfEntry(r.Old, player); err != nil {
 			return t, fmt.Errorf("before: %w", err)
 		}
@@ -50,14 +49,14 @@ func entryChangeOf(r *ddbstream.Record, player string) (t entryChange, err error
 		t.from, t.to, t.isOutdated = &before, &merit, late
 	default:
 		t.from, t.wasOutdated = &merit, late
-		t.state = board.State{Place: boards.Place{Player: player}, Rev: t.state.Rev}
+		t.state = parts.EntryState{Place: boards.Place{Player: player}, Rev: t.state.Rev}
 	}
 	return t, nil
 }
 
 // stateOfEntry reads an entry's attributes. late reports whether the entry's
 // row in the index is outdated.
-func stateOfEntry(image ddbstream.Image, player string) (s board.State, l lifetime, late bool, err error) {
+func stateOfEntry(image ddbstream.Image, player string) (s parts.EntryState, l lifetime, late bool, err error) {
 	score, hasScore := image.Number(schema.EntryScore)
 	at, hasAt := image.Number(schema.EntryAt)
 	rev, hasRev := image.Number(schema.EntryRev)
@@ -66,7 +65,7 @@ func stateOfEntry(image ddbstream.Image, player string) (s board.State, l lifeti
 		return s, l, false, errors.New("the entry lacks its score, at, rev or row_rev")
 	}
 	late = rev != rowRev
-	s = board.State{Place: boards.Place{Player: player}, Present: true}
+	s = parts.EntryState{Place: boards.Place{Player: player}, Present: true}
 	if s.Score, err = boards.ParseScore(score); err != nil {
 		return s, l, late, err
 	}
@@ -74,8 +73,8 @@ func stateOfEntry(image ddbstream.Image, player string) (s board.State, l lifeti
 	if err != nil || millis < 0 {
 		return s, l, late, fmt.Errorf("its at is %.40q, not a time in milliseconds", at)
 	}
-	if s.Rev, err = strconv.ParseInt(rev, 10, 64); err != nil || s.Rev < 0 || s.Rev > board.MaxRev {
-		return s, l, late, fmt.Errorf("its rev is %.40q, not a whole number up to %d", rev, int64(board.MaxRev))
+	if s.Rev, err = strconv.ParseInt(rev, 10, 64); err != nil || s.Rev < 0 || s.Rev > parts.MaxEntryRev {
+		return s, l, late, fmt.Errorf("its rev is %.40q, not a whole number up to %d", rev, int64(parts.MaxEntryRev))
 	}
 	s.At = time.UnixMilli(millis).UTC()
 	row, _ := image.String(schema.RankKey)

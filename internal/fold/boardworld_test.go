@@ -16,7 +16,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
@@ -35,7 +35,7 @@ type arena struct {
 	mu     sync.Mutex // a task rechecks several periods concurrently
 	clock  time.Time
 
-	entries map[string]board.State
+	entries map[string]parts.EntryState
 	streams [3][]string // records
 	numbers [3][]string // their sequence numbers
 	done    [3]int      // records that Lambda takes as done
@@ -63,7 +63,7 @@ const (
 func newArena(t rapid.TB, db *dynamodb.Client, names schema.Names, random *rand.Rand, round int) *arena {
 	a := &arena{
 		t: t, db: db, names: names, random: random, name: fmt.Sprintf("b#%d", round),
-		clock: enginetest.Later, lowest: shard.Calculated(t.Name(), 2) == 1, entries: map[string]board.State{}, index: map[string]*seen{},
+		clock: enginetest.Later, lowest: shard.Calculated(t.Name(), 2) == 1, entries: map[string]parts.EntryState{}, index: map[string]*seen{},
 	}
 	for i := range a.containers {
 		h := newHandler(t, Settings{RollupsTable: names.Rollups, BoardRecheck: recheck}, db)
@@ -77,7 +77,7 @@ func newArena(t rapid.TB, db *dynamodb.Client, names schema.Names, random *rand.
 }
 
 // put writes an entry with its row, and appends the record. All records of a player are in one stream shard.
-func (a *arena) put(next board.State) {
+func (a *arena) put(next parts.EntryState) {
 	a.pass(time.Duration(a.random.IntN(1000)) * time.Millisecond)
 	if next.Present {
 		enginetest.Put(a.t, a.db, a.names.Items, a.item(next))
@@ -113,7 +113,7 @@ func (a *arena) record(stream int, make func(sequence string) string) {
 	a.numbers[stream] = append(a.numbers[stream], sequence)
 }
 
-func (a *arena) item(s board.State) map[string]types.AttributeValue {
+func (a *arena) item(s parts.EntryState) map[string]types.AttributeValue {
 	it := dynamo.Key(schema.EntryKey(a.name, "all", s.Player))
 	it[schema.EntryScore] = dynamo.Decimal(s.Score.String())
 	it[schema.EntryAt], it[schema.EntryRev] = dynamo.Number(s.At.UnixMilli()), dynamo.Number(s.Rev)
@@ -124,10 +124,10 @@ func (a *arena) item(s board.State) map[string]types.AttributeValue {
 }
 
 // entryRecord returns the record of a write of an entry with its row.
-func entryRecord(name, period string, old, next board.State, sequence, more string) string {
+func entryRecord(name, period string, old, next parts.EntryState, sequence, more string) string {
 	pk, sk := schema.EntryKey(name, period, next.Player)
 	keys := fmt.Sprintf(`"pk":{"S":%q},"sk":{"S":%q}`, pk, sk)
-	image := func(s board.State) string {
+	image := func(s parts.EntryState) string {
 		return fmt.Sprintf(`{%s,"score":{"N":%q},"at":{"N":"%d"},"rev":{"N":"%d"},"row_rev":{"N":"%d"},"rank_key":{"S":%q}%s}`, keys, s.Score, s.At.UnixMilli(), s.Rev, s.Rev, s.RankKey(), more)
 	}
 	kind, images := "INSERT", ""
@@ -200,6 +200,6 @@ func (a *arena) ranked() []boards.Place {
 			list = append(list, s.Place)
 		}
 	}
-	slices.SortFunc(list, board.Compare)
+	slices.SortFunc(list, parts.ComparePlaces)
 	return list
 }

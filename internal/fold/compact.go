@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
@@ -45,7 +44,7 @@ type compactor struct {
 	items     string        // the items table; "" keeps tombstones
 	retention time.Duration // of event rollups; 0 keeps them for ever
 	events    *parts.Store[parts.Rollup]
-	cells     *parts.Store[board.Histogram]
+	cells     *parts.Store[parts.Histogram]
 	log       *slog.Logger
 	now       func() time.Time
 

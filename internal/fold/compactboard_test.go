@@ -13,7 +13,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
@@ -21,7 +20,7 @@ import (
 // score.
 func (r *compactRig) cellsOf(t rapid.TB, name, period, streamShard string, each int64, asOf, expires time.Time, scores ...uint64) {
 	t.Helper()
-	var cells board.Histogram
+	var cells parts.Histogram
 	for _, score := range scores {
 		cells.Add(score, each)
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
@@ -38,7 +37,7 @@ func (b rollup) merge(ctx context.Context, r *compaction) error {
 }
 
 func (p histogram) merge(ctx context.Context, r *compaction) error {
-	return merge(ctx, r, r.cells, p, &r.answer.Boards, func(chosen []parts.Part[board.Histogram]) int64 {
+	return merge(ctx, r, r.cells, p, &r.answer.Boards, func(chosen []parts.Part[parts.Histogram]) int64 {
 		expires, _ := parts.Last(chosen, r.now)
 		return expires
 	})

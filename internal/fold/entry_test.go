@@ -17,7 +17,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
@@ -144,7 +143,7 @@ func TestLongerLifetime(t *testing.T) {
 // TestChangesOfABatch checks the latest state of each player, whose rows are newly outdated, and which records fail.
 func TestChangesOfABatch(t *testing.T) {
 	change := func(player string, rev int64, was, is bool) entryChange {
-		return entryChange{state: board.State{Place: boards.Place{Player: player}, Rev: rev}, wasOutdated: was, isOutdated: is, sequence: fmt.Sprint(rev)}
+		return entryChange{state: parts.EntryState{Place: boards.Place{Player: player}, Rev: rev}, wasOutdated: was, isOutdated: is, sequence: fmt.Sprint(rev)}
 	}
 	s := &boardChanges{Period: parts.Period{Board: "b", Label: "all"}, entries: []entryChange{
 		change("a", 1, false, true), change("b", 2, false, false), change("a", 3, true, true), change("c", 4, true, false), change("b", 5, false, true),
@@ -200,7 +199,7 @@ func TestReachIsCached(t *testing.T) {
 		if f.beyond(s) {
 			t.Error("without a cached reach the top is not read")
 		}
-		f.settled.Set(s.PK(), settledTop{1, board.DownTo(boards.Place{Player: "p", Score: *score("5")}), now.Add(-c.age)})
+		f.settled.Set(s.PK(), settledTop{1, parts.DownTo(boards.Place{Player: "p", Score: *score("5")}), now.Add(-c.age)})
 		if got := f.beyond(s); got != c.want {
 			t.Errorf("recheck %v, age %v, from %v to %v: %t", c.recheck, c.age, c.from, c.to, got)
 		}
@@ -286,7 +285,7 @@ func TestHistogramsOfChanges(t *testing.T) {
 		for name, value := range client.list[0].ExpressionAttributeValues {
 			stored[strings.TrimPrefix(name, ":")] = value
 		}
-		if h, err := board.StoredHistogram(stored); err != nil || !added || h.Total() != c.total || h.Late() != c.late {
+		if h, err := parts.StoredHistogram(stored); err != nil || !added || h.Total() != c.total || h.Late() != c.late {
 			t.Errorf("%+v: %d entries, %d late, %v", c.change, h.Total(), h.Late(), err)
 		}
 	}

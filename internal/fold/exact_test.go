@@ -14,7 +14,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/lane"
@@ -233,7 +232,7 @@ func (v *variant) compareBoard(period parts.Period, differ func(string, ...any))
 		require.NoError(v.t, err)
 		all, revs[player] = append(all, e.Place), e.Rev
 	}
-	slices.SortFunc(all, board.Compare)
+	slices.SortFunc(all, parts.ComparePlaces)
 	h := v.start()
 	top, err := h.tops.load(context.Background(), &boardChanges{Period: period})
 	require.NoError(v.t, err)
@@ -259,7 +258,7 @@ func (v *variant) compareBoard(period parts.Period, differ func(string, ...any))
 func (v *variant) compareHistogram(period parts.Period, all []boards.Place, differ func(string, ...any)) {
 	read, err := parts.NewHistograms(v.db, v.table, v.now).Read(context.Background(), period.Key())
 	require.NoError(v.t, err)
-	var cells board.Histogram
+	var cells parts.Histogram
 	for _, p := range read {
 		cells.Merge(p.Value)
 	}

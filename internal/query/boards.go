@@ -13,7 +13,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/client"
@@ -152,14 +152,14 @@ func (r *boardReader) settingsOf(ctx context.Context, name string) (dynamo.Item,
 }
 
 // readTop returns the stored top of a board's period, or nil if there is none.
-func (r *boardReader) readTop(ctx context.Context, name, period string) (*board.Top, time.Time, error) {
+func (r *boardReader) readTop(ctx context.Context, name, period string) (*parts.Top, time.Time, error) {
 	out, err := r.client.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &r.rollups, Key: dynamo.Key(schema.BoardRollupKey(name, period), schema.TopSK),
 	})
 	if err != nil || len(out.Item) == 0 {
 		return nil, time.Time{}, err
 	}
-	top, err := board.StoredTop(out.Item)
+	top, err := parts.StoredTop(out.Item)
 	return top, asOf(out.Item), err
 }
 

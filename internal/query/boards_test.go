@@ -14,7 +14,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -71,7 +71,7 @@ func (r *rig) submitScores(name string, n int) []boards.Place {
 // putSummaries stores a board's top, cut to a size, and a fragment of its histogram with all places.
 func (r *rig) putSummaries(name string, places []boards.Place, size int) {
 	r.t.Helper()
-	var cells board.Histogram
+	var cells parts.Histogram
 	for _, p := range places {
 		cells.AddMerit(p.Merit(), 1)
 	}
@@ -82,9 +82,9 @@ func (r *rig) putSummaries(name string, places []boards.Place, size int) {
 // putTop stores a board's top, cut to a size.
 func (r *rig) putTop(name string, places []boards.Place, size int, asOf time.Time) {
 	r.t.Helper()
-	top := board.NewTop()
+	top := parts.NewTop()
 	for i, p := range places {
-		top.Take(board.State{Place: p, Rev: int64(i + 1), Present: true})
+		top.Take(parts.EntryState{Place: p, Rev: int64(i + 1), Present: true})
 	}
 	if size < len(places) {
 		top.Trim(size)
@@ -96,7 +96,7 @@ func (r *rig) putTop(name string, places []boards.Place, size int, asOf time.Tim
 }
 
 // putHistogram stores a stream shard's fragment of a board's histogram.
-func (r *rig) putHistogram(name, streamShard string, cells board.Histogram, more dynamo.Item) {
+func (r *rig) putHistogram(name, streamShard string, cells parts.Histogram, more dynamo.Item) {
 	r.t.Helper()
 	item := dynamo.Key(schema.HistogramKey(name, "all", streamShard))
 	item[schema.Version], item[schema.HistogramCells] = dynamo.Decimal(schema.BoardVersion), &types.AttributeValueMemberB{Value: cells.Bytes()}

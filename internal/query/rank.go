@@ -15,7 +15,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -76,9 +75,9 @@ type standing struct {
 // boardState is the stored state of a board's period.
 type boardState struct {
 	board, period string
-	top           *board.Top                   // nil if there is none
+	top           *parts.Top                   // nil if there is none
 	at            time.Time                    // of the top
-	sum           *parts.Part[board.Histogram] // sum of the histogram's fragments; nil if there is none or it is unreadable
+	sum           *parts.Part[parts.Histogram] // sum of the histogram's fragments; nil if there is none or it is unreadable
 	now           time.Time
 }
 
@@ -97,7 +96,7 @@ func (r *boardReader) readState(ctx context.Context, name, period string, now ti
 				v.sum = sum
 			}
 		case dynamo.Text(item, schema.SK) == schema.TopSK:
-			v.top, err = board.StoredTop(item)
+			v.top, err = parts.StoredTop(item)
 			v.at = asOf(item)
 		}
 		if err != nil {
@@ -139,9 +138,9 @@ func (r *boardReader) rankWithNeighbors(ctx context.Context, v boardState, place
 }
 
 // hasPlace reports whether a top has the player at this place.
-func hasPlace(top *board.Top, place boards.Place) bool {
-	return slices.ContainsFunc(top.Entries(), func(e board.Entry) bool {
-		return e.Player == place.Player && board.Compare(e.Place, place) == 0
+func hasPlace(top *parts.Top, place boards.Place) bool {
+	return slices.ContainsFunc(top.Entries(), func(e parts.TopEntry) bool {
+		return e.Player == place.Player && parts.ComparePlaces(e.Place, place) == 0
 	})
 }
 
@@ -182,7 +181,7 @@ func (r *boardReader) rankByHistogram(ctx context.Context, v boardState, place b
 // The index is not used if it and the histogram are too different: if rows of the index are outdated, or if the
 // histogram is the sum, which is minutes old while scores come. Then the rank is the middle of the cell, with its
 // error.
-func (r *boardReader) rankBy(ctx context.Context, v boardState, place boards.Place, histogram board.Histogram, at time.Time) (standing, error) {
+func (r *boardReader) rankBy(ctx context.Context, v boardState, place boards.Place, histogram parts.Histogram, at time.Time) (standing, error) {
 	late, cell := max(0, histogram.Late()), histogram.Locate(place.Merit())
 	if cell.Above+cell.Own <= maxCounted {
 		n, more, err := r.entries.Count(ctx, v.board, v.period, "", place.RankKey(), maxFound, v.now)
@@ -220,7 +219,7 @@ func (r *boardReader) scoresMayFall(ctx context.Context, name string) (bool, err
 }
 
 // readHistogram returns the sum of the fragments of a board's period, and the time of their last fold.
-func (r *boardReader) readHistogram(ctx context.Context, name, period string, now time.Time) (histogram board.Histogram, at time.Time, err error) {
+func (r *boardReader) readHistogram(ctx context.Context, name, period string, now time.Time) (histogram parts.Histogram, at time.Time, err error) {
 	var mu sync.Mutex
 	add := func(item dynamo.Item) error {
 		part, err := parts.HistogramPart(item, now)

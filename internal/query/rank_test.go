@@ -15,7 +15,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -152,7 +152,7 @@ func TestRankBeyondWhatIsCounted(t *testing.T) {
 		t.Errorf("behind %d players: %d %+v, want a 503", maxFound+1, status, p)
 	}
 
-	var cells board.Histogram
+	var cells parts.Histogram
 	cells.AddMerit(score(t, "1000000"), 3000)
 	cells.AddMerit(player.Score, 5)
 	folded := r.now.Add(-time.Minute)
@@ -175,7 +175,7 @@ func rankWithOutdatedScore(t *testing.T, mode boards.Mode, off int) {
 	rankings := boards.New(r.client, r.names.Items, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), boards.Options{})
 	require.NoError(t, rankings.Configure(t.Context(), "g", boards.Settings{Mode: mode}))
 	places := r.submitScores("g", 20)
-	var cells board.Histogram
+	var cells parts.Histogram
 	cells.AddMerit(score(t, "1000000"), int64(3000+off)) // with the player's old score
 	for i, p := range places {
 		if i != 7 {
@@ -198,7 +198,7 @@ func TestRanksWhileRowsAreOutdated(t *testing.T) {
 		rank, off    int
 	}{{0, 0, 8, 0}, {2, 0, 8, 2}, {0, 3000, 3008, 0}, {2, 3000, 3008, 1}} {
 		r := newRig(t)
-		var cells board.Histogram
+		var cells parts.Histogram
 		for _, p := range r.submitScores("g", 20) {
 			cells.AddMerit(p.Merit(), 1)
 		}

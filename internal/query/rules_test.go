@@ -20,7 +20,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/test/require"
@@ -297,7 +296,7 @@ func TestSettingsOfBoards(t *testing.T) {
 		fails bool
 	}{"none": {oneItem{}, false}, "damaged": {oneItem{item: top}, true}, "down": {oneItem{err: down}, true}} {
 		got, at, err := (&boardReader{client: c.oneItem}).readTop(t.Context(), "b", "all")
-		if got != (*board.Top)(nil) || (err != nil) != c.fails || at.IsZero() == (name == "damaged") {
+		if got != (*parts.Top)(nil) || (err != nil) != c.fails || at.IsZero() == (name == "damaged") {
 			t.Errorf("%s: %v of %v, %v", name, got, at, err)
 		}
 	}
@@ -319,7 +318,7 @@ func TestSettingsOfBoards(t *testing.T) {
 // TestFragmentsThatCount checks which fragments are in the sum of a histogram.
 func TestFragmentsThatCount(t *testing.T) {
 	now := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
-	var one board.Histogram
+	var one parts.Histogram
 	one.Add(1, 1)
 	partitions := int64(len(schema.HistogramPartitions("b", "all")))
 	for name, c := range map[string]struct {
@@ -341,13 +340,13 @@ func TestFragmentsThatCount(t *testing.T) {
 
 // TestPagesOfTops checks which pages are from the stored top, which has two of four places, and which from the index.
 func TestPagesOfTops(t *testing.T) {
-	now, folded, top := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC), time.Date(2026, 1, 5, 11, 0, 0, 0, time.UTC), board.NewTop()
+	now, folded, top := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC), time.Date(2026, 1, 5, 11, 0, 0, 0, time.UTC), parts.NewTop()
 	var index []dynamo.Item
 	var places []boards.Place
 	for i := range 4 {
 		p := boards.Place{Player: fmt.Sprint("p", i), Score: score(t, fmt.Sprint(9-i)), At: folded}
 		places, index = append(places, p), append(index, dynamo.Item{schema.RankKey: dynamo.String(p.RankKey()), schema.EntryRowRev: dynamo.Number(1)})
-		top.Take(board.State{Place: p, Rev: 1, Present: true})
+		top.Take(parts.EntryState{Place: p, Rev: 1, Present: true})
 	}
 	top.Trim(2)
 	stored := dynamo.Item{
@@ -371,7 +370,7 @@ func TestPagesOfTops(t *testing.T) {
 		}
 	}
 	sum := dynamo.Item{schema.SK: dynamo.String(schema.SumSK), schema.RollupSequence: dynamo.String("5")}
-	maps.Copy(sum, board.Histogram{}.Attributes())
+	maps.Copy(sum, parts.Histogram{}.Attributes())
 	stored[schema.SK] = dynamo.String(schema.TopSK)
 	r.client = &unreadable{items: []dynamo.Item{sum, stored}}
 	if v, err := r.readState(t.Context(), "b", "all", now); err != nil || v.sum == nil || v.top == nil || !v.at.Equal(folded) {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
@@ -43,18 +42,18 @@ func (m *meter) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput
 
 // foldScores folds scores into the fragments of some stream shards as the aggregator does, and returns the histogram's
 // store.
-func (r *rig) foldScores(of parts.Period, scores []boards.Score, streamShards int) *parts.Store[board.Histogram] {
+func (r *rig) foldScores(of parts.Period, scores []boards.Score, streamShards int) *parts.Store[parts.Histogram] {
 	r.t.Helper()
 	store := parts.NewHistograms(r.client, r.names.Rollups, func() time.Time { return r.now })
 	folder := store.Folder(r.client)
 	for n := range streamShards {
-		one := parts.Record[board.Histogram]{Sequence: fmt.Sprintf("%0*d", schema.RollupSequenceDigits, 1), Apply: func(h *board.Histogram) {
+		one := parts.Record[parts.Histogram]{Sequence: fmt.Sprintf("%0*d", schema.RollupSequenceDigits, 1), Apply: func(h *parts.Histogram) {
 			for i := n; i < len(scores); i += streamShards {
 				h.AddMerit(scores[i], 1)
-				h.Limit(board.MaxCells)
+				h.Limit(parts.MaxCells)
 			}
 		}}
-		_, err := folder.Fold(r.t.Context(), of.Key(), fmt.Sprintf("shardId-%d", n), time.Time{}, []parts.Record[board.Histogram]{one})
+		_, err := folder.Fold(r.t.Context(), of.Key(), fmt.Sprintf("shardId-%d", n), time.Time{}, []parts.Record[parts.Histogram]{one})
 		require.NoError(r.t, err)
 	}
 	return store
@@ -84,8 +83,8 @@ func TestARankByTheSumCostsTwoCalls(t *testing.T) {
 func TestRankByHistogram(t *testing.T) {
 	now := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	place, better := boards.Place{Player: "p", Score: score(t, "5"), At: now}, boards.Place{Score: score(t, "9"), At: now}
-	sum := func(n int64) *parts.Part[board.Histogram] {
-		p := &parts.Part[board.Histogram]{AsOf: now.Add(-time.Hour)}
+	sum := func(n int64) *parts.Part[parts.Histogram] {
+		p := &parts.Part[parts.Histogram]{AsOf: now.Add(-time.Hour)}
 		p.Value.AddMerit(better.Merit(), n)
 		return p
 	}
@@ -93,7 +92,7 @@ func TestRankByHistogram(t *testing.T) {
 	fragment[schema.SK], fragment[schema.RollupSequence], fragment[schema.AsOf] = dynamo.String(schema.HistogramPrefix+"s"), dynamo.String("5"), dynamo.Number(now.Add(-time.Minute).UnixMilli())
 	whole := int64(5000 * len(schema.HistogramPartitions("b", "all")))
 	for _, c := range []struct {
-		sum      *parts.Part[board.Histogram]
+		sum      *parts.Part[parts.Histogram]
 		found    int // in the index
 		fragment dynamo.Item
 		rank     int64
@@ -119,8 +118,8 @@ func TestRankByHistogram(t *testing.T) {
 
 // TestPlacesInTops checks that a top has a player only at the place that it has there.
 func TestPlacesInTops(t *testing.T) {
-	at, top := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC), board.NewTop()
-	top.Take(board.State{Place: boards.Place{Player: "p", Score: score(t, "5"), At: at}, Rev: 1, Present: true})
+	at, top := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC), parts.NewTop()
+	top.Take(parts.EntryState{Place: boards.Place{Player: "p", Score: score(t, "5"), At: at}, Rev: 1, Present: true})
 	for _, c := range []struct {
 		player, score string
 		want          bool

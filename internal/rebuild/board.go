@@ -10,7 +10,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
-	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
@@ -18,7 +17,7 @@ import (
 // rankings checks boards, period by period.
 type rankings struct {
 	*tools
-	cells *parts.Store[board.Histogram]
+	cells *parts.Store[parts.Histogram]
 }
 
 func (b *rankings) check(ctx context.Context, t schema.Target) (Result, error) {

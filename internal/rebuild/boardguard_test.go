@@ -11,7 +11,7 @@ import (
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/lane"
@@ -56,7 +56,7 @@ func TestScoresDuringARepair(t *testing.T) {
 	points := 1000
 	for _, moment := range []string{"index 2", "transaction 1", "kept 2", "index 3", "kept 3"}[:lane.Runs(lane.UnlessQuick(2, 1), 5)] {
 		for _, pause := range []time.Duration{0, time.Second}[:lane.Runs(1, 2)] {
-			var off board.Histogram
+			var off parts.Histogram
 			off.Add(5, 3)
 			r.damage(t, "b", "h#lost", item{"v": num(1), "seq": dynamo.String(fmt.Sprintf("%040d", points)), "cells": bin(off.Bytes())})
 			reached := false
@@ -98,7 +98,7 @@ func TestAllHasBoards(t *testing.T) {
 	r.score(t, "a", players(3)...)
 	r.fold(t)
 	r.score(t, "b#1", players(3)...)
-	r.damage(t, "gone", "h#s", item{"v": num(1), "seq": dynamo.String("05"), "cells": bin(board.Histogram{}.Bytes())})
+	r.damage(t, "gone", "h#s", item{"v": num(1), "seq": dynamo.String("05"), "cells": bin(parts.Histogram{}.Bytes())})
 	report := all(t, r.checker(quick(hasty)))
 	if report.Targets != 3 || report.Right != 2 || report.Findings[0].Name != "b#1" || report.Findings[0].State != rebuild.Unsettled {
 		t.Errorf("report %+v, want 3 targets, of which b#1 is unsettled", report)

@@ -10,7 +10,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
@@ -63,9 +62,9 @@ func (p *period) checkPlayers(ctx context.Context, k *kept, checked Result) (Res
 // deleteSummaries deletes the summaries of a period without entries, except its histogram's sequence numbers. It returns
 // parts.ErrMoved after a fold. A concurrent refresh of the sum stores nothing, or the sum gets a note again.
 func (p *period) deleteSummaries(ctx context.Context, k *kept, checked *Result) (err error) {
-	empty := !slices.ContainsFunc(k.parts, func(part parts.Part[board.Histogram]) bool { return !part.Emptied() })
+	empty := !slices.ContainsFunc(k.parts, func(part parts.Part[parts.Histogram]) bool { return !part.Emptied() })
 	if !empty { // at once: parts may be negative
-		_, err = p.cells.Replace(ctx, p.Key(), k.parts, board.Histogram{}, 0, nil)
+		_, err = p.cells.Replace(ctx, p.Key(), k.parts, parts.Histogram{}, 0, nil)
 	}
 	if err == nil && len(k.summed) > 0 {
 		_, err = p.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &p.o.Names.Rollups, Key: dynamo.Key(p.PK(), schema.SumSK)})

@@ -11,7 +11,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/lane"
@@ -84,7 +84,7 @@ var faults = []fault{
 	{"board", "an unreadable merged fragment", rebuild.Unreadable, rowOf(schema.HistogramPrefix+schema.MergedPart, item{"v": num(1), "seq": dynamo.String("x"), "cells": nil}), "", ""},
 	{"board", "another sum", rebuild.Wrong, rowOf(schema.SumSK, item{"v": num(1), "seq": dynamo.String("1"), "as_of": num(1), "cells": offCells}), "", ""},
 	{"board", "an unreadable sum", rebuild.Wrong, rowOf(schema.SumSK, item{"v": num(1), "seq": dynamo.String("1"), "as_of": num(1), "cells": bin([]byte("x"))}), "", ""},
-	{"board", "other places", rebuild.Wrong, rowOf(schema.TopSK, item{"places": bin(board.NewTop().Bytes())}), "", ""},
+	{"board", "other places", rebuild.Wrong, rowOf(schema.TopSK, item{"places": bin(parts.NewTop().Bytes())}), "", ""},
 	{"board", "no top", rebuild.Wrong, func(t testing.TB, r *rig, name string) {
 		r.delete(t, r.names.Rollups, schema.BoardRollupKey(name, "all"), schema.TopSK)
 	}, "", ""},
@@ -107,7 +107,7 @@ const (
 )
 
 var offCells = func() types.AttributeValue {
-	var off board.Histogram
+	var off parts.Histogram
 	off.Add(5, 3)
 	return bin(off.Bytes())
 }()

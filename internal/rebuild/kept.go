@@ -13,20 +13,19 @@ import (
 	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
 // kept is what the rollups table stores for a board's period.
 type kept struct {
-	parts    []parts.Part[board.Histogram]
-	sum      board.Histogram
+	parts    []parts.Part[parts.Histogram]
+	sum      parts.Histogram
 	damage   error                         // why a fragment can't be read
-	summed   []parts.Part[board.Histogram] // the stored sum of the fragments, if there is one
+	summed   []parts.Part[parts.Histogram] // the stored sum of the fragments, if there is one
 	sumFault string                        // what is wrong with the sum; "" if a note asks for a refresh
 	rows     bool                          // rows of the index are noted to be moved
 	stored   item                          // the top's item; empty if there is none
-	top      *board.Top                    // nil if there is none, or it can't be read
+	top      *parts.Top                    // nil if there is none, or it can't be read
 	topFault error
 	expires  int64 // earliest expiry of the above, Unix seconds; 0 if none expires
 }
@@ -72,7 +71,7 @@ func (p *period) readKept(ctx context.Context) (k *kept, err error) {
 	if len(k.stored) == 0 || dynamo.Expired(k.stored, p.o.Now()) {
 		return k, nil
 	}
-	if k.top, k.topFault = board.StoredTop(k.stored); k.topFault == nil && dynamo.Digits(k.stored, schema.TopVersion) == "" {
+	if k.top, k.topFault = parts.StoredTop(k.stored); k.topFault == nil && dynamo.Digits(k.stored, schema.TopVersion) == "" {
 		k.top, k.topFault = nil, errors.New("it has no version")
 	}
 	return k, nil

@@ -14,7 +14,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
@@ -23,7 +22,7 @@ import (
 // which may be outdated.
 type ranking struct {
 	n       int64
-	cells   board.Histogram
+	cells   parts.Histogram
 	first   []boards.Place // by rank
 	players []string       // some of them, from all write shards
 	digest  uint64         // of all places: a sum of hashes, independent of their order
@@ -71,9 +70,9 @@ func (p *period) readRanking(ctx context.Context, first int) (*ranking, error) {
 					own++
 				}
 			}
-			slices.SortFunc(all.first, board.Compare)
+			slices.SortFunc(all.first, parts.ComparePlaces)
 			all.first = all.first[:min(first, len(all.first))]
-			all.cells.Limit(board.MaxCells)
+			all.cells.Limit(parts.MaxCells)
 			mu.Unlock()
 		}
 		return nil

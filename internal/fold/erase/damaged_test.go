@@ -12,8 +12,8 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/erase"
+	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
@@ -32,7 +32,7 @@ func (r *rig) fragment(t *testing.T, name string, n int, cells []byte) {
 // cells returns a stored histogram with this number of entries of one score.
 func cells(t *testing.T, times int64) []byte {
 	t.Helper()
-	var h board.Histogram
+	var h parts.Histogram
 	score, err := boards.ParseScore("77")
 	require.NoError(t, err)
 	h.AddMerit(score, times)

@@ -9,7 +9,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
-	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/rebuild"
 )
 
@@ -137,7 +137,7 @@ func (t *departure) holding(ctx context.Context, labels []string) (holding []str
 	}
 	err = t.batchGet(ctx, t.o.Names.Rollups, keys, func(it item) {
 		target, parseErr := schema.ParseTarget(dynamo.Text(it, schema.PK))
-		top, topErr := board.StoredTop(it)
+		top, topErr := parts.StoredTop(it)
 		if parseErr == nil && (topErr != nil || top.Holds(t.player)) {
 			holding = append(holding, target.Period)
 		}

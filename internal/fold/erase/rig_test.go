@@ -14,8 +14,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
-	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/erase"
+	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
@@ -192,7 +192,7 @@ func (r *rig) mayStay(t testing.TB, table string, it item) bool {
 	case strings.HasPrefix(pk, "E#"):
 		return it["expires_at"] != nil && dynamo.Digits(it, "events") == "0" && dynamo.Digits(it, "skipped") == "0" && it["restated"] == nil
 	case strings.HasPrefix(pk, "L#"):
-		part, err := board.StoredHistogram(it)
+		part, err := parts.StoredHistogram(it)
 		return err == nil && part.Cells() == 0 && it["expires_at"] != nil
 	}
 	return false

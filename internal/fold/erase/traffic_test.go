@@ -15,8 +15,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
-	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/erase"
+	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
@@ -169,7 +169,7 @@ func (r *rig) equalTop(t *testing.T, name string) {
 		if top == nil {
 			return false
 		}
-		stored, err := board.StoredTop(top)
+		stored, err := parts.StoredTop(top)
 		require.NoError(t, err)
 		if places, err = r.boards.Top(t.Context(), name, "all", 1000, time.Now()); err != nil {
 			t.Fatal(err)

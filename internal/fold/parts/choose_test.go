@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/board"
 )
 
 // TestChoose checks which fragments one transaction merges: 99 with 3 MB at most.
@@ -48,15 +47,15 @@ func TestChoose(t *testing.T) {
 			t.Errorf("%s: %d chosen, want %d", name, len(got), c.want)
 		}
 	}
-	var full board.Histogram
+	var full Histogram
 	for i := range uint64(1536) { // 32 KB with the overhead
 		full.Add(i<<44|i, 1)
 	}
-	var read []Part[board.Histogram]
+	var read []Part[Histogram]
 	for i := range 99 {
-		read = append(read, Part[board.Histogram]{StreamShard: fmt.Sprint(i), Sequence: "1", Value: full})
+		read = append(read, Part[Histogram]{StreamShard: fmt.Sprint(i), Sequence: "1", Value: full})
 	}
-	got := NewHistograms(nil, "", func() time.Time { return now }).Choose(read, func(Part[board.Histogram]) bool { return true })
+	got := NewHistograms(nil, "", func() time.Time { return now }).Choose(read, func(Part[Histogram]) bool { return true })
 	if len(got) != 96 || full.Cells() != 1536 {
 		t.Errorf("%d fragments of %d cells chosen, want 96 with 3 MB", len(got), full.Cells())
 	}

@@ -4,30 +4,29 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/board"
 )
 
-var histogramCodec = codec[board.Histogram]{
-	encode: board.Histogram.Attributes, decode: board.StoredHistogram, clone: board.Histogram.Clone,
-	merge: func(total *board.Histogram, h board.Histogram) {
+var histogramCodec = codec[Histogram]{
+	encode: Histogram.Attributes, decode: StoredHistogram, clone: Histogram.Clone,
+	merge: func(total *Histogram, h Histogram) {
 		total.Merge(h)
-		total.Limit(board.MaxCells)
+		total.Limit(MaxCells)
 	},
-	holds: func(h board.Histogram) bool { return h.Cells() > 0 },
-	fits:  func(board.Histogram, board.Histogram) bool { return true },
-	size: func(h board.Histogram) int {
+	holds: func(h Histogram) bool { return h.Cells() > 0 },
+	fits:  func(Histogram, Histogram) bool { return true },
+	size: func(h Histogram) int {
 		const cell = 20 // at most, packed
 		return cell * h.Cells()
 	},
 }
 
 // NewHistograms returns a Store of boards' histograms over the rollups table.
-func NewHistograms(client Client, table string, now func() time.Time) *Store[board.Histogram] {
-	return &Store[board.Histogram]{histogramCodec, client, table, now}
+func NewHistograms(client Client, table string, now func() time.Time) *Store[Histogram] {
+	return &Store[Histogram]{histogramCodec, client, table, now}
 }
 
 // HistogramPart returns the fragment of a histogram in an item, or the sum, as RollupPart does.
-func HistogramPart(stored item, now time.Time) (*Part[board.Histogram], error) {
+func HistogramPart(stored item, now time.Time) (*Part[Histogram], error) {
 	return histogramCodec.counting(stored, now)
 }
 

@@ -13,7 +13,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
@@ -24,7 +23,7 @@ var period = parts.Period{Board: "b", Label: "all"}
 // cellsRig is a rollups table with a store of histograms.
 type cellsRig struct {
 	*testing.T
-	*parts.Store[board.Histogram]
+	*parts.Store[parts.Histogram]
 	db    *dynamodb.Client
 	table string
 	now   time.Time
@@ -42,7 +41,7 @@ func newCellsRig(t *testing.T) *cellsRig {
 // nil.
 func (r *cellsRig) put(streamShard, sequence string, n int64, more item) {
 	r.Helper()
-	var h board.Histogram
+	var h parts.Histogram
 	h.Add(7, n)
 	stored := h.Attributes()
 	stored["seq"] = dynamo.String(sequence)
@@ -52,7 +51,7 @@ func (r *cellsRig) put(streamShard, sequence string, n int64, more item) {
 	enginetest.Put(r, r.db, r.table, stored)
 }
 
-func (r *cellsRig) read() []parts.Part[board.Histogram] {
+func (r *cellsRig) read() []parts.Part[parts.Histogram] {
 	r.Helper()
 	list, err := r.Read(r.Context(), period.Key())
 	require.NoError(r, err)
@@ -60,8 +59,8 @@ func (r *cellsRig) read() []parts.Part[board.Histogram] {
 }
 
 // replace replaces the read fragments by n entries.
-func (r *cellsRig) replace(read []parts.Part[board.Histogram], n int64, watermarks map[string]string) error {
-	var total board.Histogram
+func (r *cellsRig) replace(read []parts.Part[parts.Histogram], n int64, watermarks map[string]string) error {
+	var total parts.Histogram
 	total.Add(7, n)
 	_, err := r.Replace(r.Context(), period.Key(), read, total, 0, watermarks)
 	return err
@@ -160,7 +159,7 @@ func TestMoreFragmentsThanATransactionTakes(t *testing.T) {
 	for i := range parts.MaxReplaced + 1 {
 		r.put(fmt.Sprintf("s%03d", i), "05", 1, nil)
 	}
-	some := r.Choose(r.read(), func(parts.Part[board.Histogram]) bool { return true })
+	some := r.Choose(r.read(), func(parts.Part[parts.Histogram]) bool { return true })
 	if len(some) != parts.MaxReplaced {
 		t.Errorf("%d fragments chosen, want %d", len(some), parts.MaxReplaced)
 	}

@@ -1,4 +1,4 @@
-package board
+package parts
 
 import (
 	"encoding/binary"
@@ -41,7 +41,7 @@ func (t *Top) Bytes() []byte {
 	return appendPlace(append(b, 1), *t.floor)
 }
 
-func appendEntry(b []byte, e Entry) []byte {
+func appendEntry(b []byte, e TopEntry) []byte {
 	rev := uint64(e.Rev) << 1
 	if e.Unsure {
 		rev |= 1
@@ -59,7 +59,7 @@ func appendPlace(b []byte, p boards.Place) []byte {
 }
 
 // entrySize returns the size of an entry in the packed form, in bytes.
-func entrySize(e Entry) int {
+func entrySize(e TopEntry) int {
 	var room [1 << 10]byte
 	return len(appendEntry(room[:0], e))
 }
@@ -73,7 +73,7 @@ func ParseTop(data []byte, whole bool) (*Top, error) {
 	t := &Top{Reach: Reach{whole: whole}}
 	for range r.count(maxEntries) {
 		p, rev := r.place(), r.Uint()
-		t.entries = append(t.entries, Entry{Place: p, Rev: int64(rev >> 1), Unsure: rev&1 == 1})
+		t.entries = append(t.entries, TopEntry{Place: p, Rev: int64(rev >> 1), Unsure: rev&1 == 1})
 	}
 	if r.Byte() != 0 {
 		floor := r.place()
@@ -96,7 +96,7 @@ func (t *Top) check() error {
 	seen := make(map[string]bool, len(t.entries))
 	for i, e := range t.entries {
 		switch {
-		case i > 0 && Compare(t.entries[i-1].Place, e.Place) >= 0:
+		case i > 0 && ComparePlaces(t.entries[i-1].Place, e.Place) >= 0:
 			return fmt.Errorf("entry %d does not rank after the one before it", i)
 		case seen[e.Player]:
 			return fmt.Errorf("entry %d repeats a player", i)

@@ -1,4 +1,4 @@
-package board
+package parts
 
 import (
 	"fmt"
@@ -59,7 +59,7 @@ func TestRankIsWithinItsMargin(t *testing.T) {
 		if h.Total() != int64(len(scores)) {
 			t.Fatalf("%d entries, want %d", h.Total(), len(scores))
 		}
-		slices.SortFunc(places, Compare)
+		slices.SortFunc(places, ComparePlaces)
 		for i, p := range places {
 			c := h.Locate(p.Merit())
 			rank, margin := c.Rank()
@@ -86,8 +86,8 @@ func TestRankIsWithinItsMargin(t *testing.T) {
 func TestOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := anyScore(t), anyScore(t)
-		if x, y := a.Float(), b.Float(); (x < y) != (Order(x) < Order(y)) || unorder(Order(x)) != x {
-			t.Fatalf("%v and %v have the order of %d and %d, which unorder gives as %v for %v", a, b, Order(x), Order(y), unorder(Order(x)), x)
+		if x, y := a.Float(), b.Float(); (x < y) != (MeritOrder(x) < MeritOrder(y)) || unorder(MeritOrder(x)) != x {
+			t.Fatalf("%v and %v have the order of %d and %d, which unorder gives as %v for %v", a, b, MeritOrder(x), MeritOrder(y), unorder(MeritOrder(x)), x)
 		}
 	})
 }
@@ -95,7 +95,7 @@ func TestOrder(t *testing.T) {
 func FuzzParseHistogram(f *testing.F) {
 	var h Histogram
 	for i := range 50 {
-		h.Add(Order(float64(i*i)), int64(i-3))
+		h.Add(MeritOrder(float64(i*i)), int64(i-3))
 	}
 	f.Add(h.Bytes())
 	h.Limit(5)

@@ -1,4 +1,4 @@
-package board
+package parts
 
 import (
 	"fmt"
@@ -60,10 +60,10 @@ func TestSameHistograms(t *testing.T) {
 
 // TestPackedEntries checks the highest rev, and the size by which a top is cut.
 func TestPackedEntries(t *testing.T) {
-	e := Entry{Place: at(t, "ann", "1.5"), Rev: MaxRev, Unsure: true}
+	e := TopEntry{Place: at(t, "ann", "1.5"), Rev: MaxEntryRev, Unsure: true}
 	packedEntry := appendEntry(nil, e)
 	r := &reader{schema.Unpacker{Left: packedEntry}}
-	if p, rev := r.place(), r.Uint(); p != e.Place || rev>>1 != MaxRev || rev&1 != 1 || rev != math.MaxInt64 || entrySize(e) != len(packedEntry) {
+	if p, rev := r.place(), r.Uint(); p != e.Place || rev>>1 != MaxEntryRev || rev&1 != 1 || rev != math.MaxInt64 || entrySize(e) != len(packedEntry) {
 		t.Errorf("%+v has %d bytes, and is read as %+v with the rev %d", e, entrySize(e), p, rev)
 	}
 }
@@ -127,7 +127,7 @@ func TestReaches(t *testing.T) {
 // TestTopsOfSizes checks how many entries a top of each size holds, and that refilling follows only after much was lost.
 func TestTopsOfSizes(t *testing.T) {
 	for size, want := range map[int]int{1: 21, 100: 120, 104: 124, 105: 126, 1000: 1200} {
-		if got := Hold(size); got != want || got > maxEntries {
+		if got := TopSize(size); got != want || got > maxEntries {
 			t.Errorf("a top of %d holds %d entries, want %d", size, got, want)
 		}
 	}
@@ -136,7 +136,7 @@ func TestTopsOfSizes(t *testing.T) {
 	}
 	top := NewTop()
 	for i := range 5 {
-		top.Take(State{at(t, fmt.Sprint("p", i), fmt.Sprint(9-i)), 1, true})
+		top.Take(EntryState{at(t, fmt.Sprint("p", i), fmt.Sprint(9-i)), 1, true})
 	}
 	if top.Trim(5); !top.Whole() || top.Short(6) {
 		t.Errorf("trimmed to its size: whole %t, short %t", top.Whole(), top.Short(6))
@@ -176,7 +176,7 @@ func TestBoundsOfCells(t *testing.T) {
 			if key < c.From || key >= c.To {
 				t.Errorf("%s at level %d: the key %q is not in %q to %q", text, level, key, c.From, c.To)
 			}
-			cell := Order(s.Float()) >> level
+			cell := MeritOrder(s.Float()) >> level
 			if cell < 1<<63>>level {
 				if _, to := h.bounds(cell + 1); to != c.From {
 					t.Errorf("%s at level %d: its cell begins at %q, and the next ends at %q", text, level, c.From, to)
@@ -184,10 +184,10 @@ func TestBoundsOfCells(t *testing.T) {
 			}
 		}
 	}
-	if got := boundary(Order(highest) + 1); got != "" {
+	if got := boundary(MeritOrder(highest) + 1); got != "" {
 		t.Errorf("above all scores: %q", got)
 	}
-	if got := boundary(Order(-highest)); got != beyond {
+	if got := boundary(MeritOrder(-highest)); got != beyond {
 		t.Errorf("below all scores: %q", got)
 	}
 }
@@ -196,7 +196,7 @@ func TestBoundsOfCells(t *testing.T) {
 func TestAround(t *testing.T) {
 	top := NewTop()
 	for i := range 5 {
-		top.Take(State{at(t, fmt.Sprint("p", i), fmt.Sprint(9-i)), 1, true})
+		top.Take(EntryState{at(t, fmt.Sprint("p", i), fmt.Sprint(9-i)), 1, true})
 	}
 	top.Trim(4)
 	for _, c := range []struct {

@@ -1,4 +1,4 @@
-package board
+package parts
 
 import (
 	"errors"
@@ -68,7 +68,7 @@ func (t *Top) Around(of boards.Place, n int) (ahead int, above, below []boards.P
 	for _, e := range t.entries {
 		switch {
 		case e.Player == of.Player:
-		case Compare(e.Place, of) < 0:
+		case ComparePlaces(e.Place, of) < 0:
 			above = append(above, e.Place)
 		case len(below) < n:
 			below = append(below, e.Place)

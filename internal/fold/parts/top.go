@@ -1,4 +1,4 @@
-package board
+package parts
 
 import (
 	"slices"
@@ -12,7 +12,7 @@ import (
 // fall or leave.
 type Top struct {
 	Reach
-	entries []Entry // by rank
+	entries []TopEntry // by rank
 }
 
 // NewTop returns the top of a board that has no entries yet.
@@ -22,7 +22,7 @@ func NewTop() *Top { return &Top{Reach: Everything()} }
 func UnknownTop() *Top { return &Top{} }
 
 // Entries returns the entries by rank. The caller must not change them.
-func (t *Top) Entries() []Entry { return t.entries }
+func (t *Top) Entries() []TopEntry { return t.entries }
 
 // Clone returns a copy that may be changed.
 func (t *Top) Clone() *Top {
@@ -32,11 +32,11 @@ func (t *Top) Clone() *Top {
 // Same reports whether two tops have equal entries and reach, whether sure or not.
 func (t *Top) Same(other *Top) bool {
 	return !t.Exceeds(other.Reach) && !other.Exceeds(t.Reach) &&
-		slices.EqualFunc(t.entries, other.entries, func(a, b Entry) bool { return a.Place == b.Place && a.Rev == b.Rev })
+		slices.EqualFunc(t.entries, other.entries, func(a, b TopEntry) bool { return a.Place == b.Place && a.Rev == b.Rev })
 }
 
 func (t *Top) indexOf(player string) int {
-	return slices.IndexFunc(t.entries, func(e Entry) bool { return e.Player == player })
+	return slices.IndexFunc(t.entries, func(e TopEntry) bool { return e.Player == player })
 }
 
 // Holds reports whether a player is in the top.
@@ -48,14 +48,14 @@ type Verdict int
 // The verdicts.
 const (
 	Ignored Verdict = iota // the record is old, or of a place that the top doesn't cover
-	Changed                // a held player has a new place or rev
+	Changed                  // a held player has a new place or rev
 	Left                   // a held player is no longer in the top
 	Asks                   // a player that is not held may belong in the top: read the entry
 )
 
 // Offer folds the state in a stream record. The higher rev wins for a player that the top holds. A
 // player that the top doesn't hold never enters from a record, which may be old and redelivered.
-func (t *Top) Offer(s State) Verdict {
+func (t *Top) Offer(s EntryState) Verdict {
 	at := t.indexOf(s.Player)
 	switch {
 	case at < 0 && s.Present && t.Covers(s.Place):
@@ -74,7 +74,7 @@ func (t *Top) Offer(s State) Verdict {
 // The entry may change before the top is stored. The record of that change may then fold into the
 // stored top, which lacks the player, and be ignored. So a player who enters is unsure: the entry
 // must be read again once the top is stored. Later writes fold into a top that has the player.
-func (t *Top) Take(s State) {
+func (t *Top) Take(s EntryState) {
 	at := t.indexOf(s.Player)
 	unsure := at < 0 || t.entries[at].Unsure && t.entries[at].Rev != s.Rev
 	t.putEntry(at, s, unsure)
@@ -82,15 +82,15 @@ func (t *Top) Take(s State) {
 
 // putEntry replaces the entry at an index, or adds one for -1. It returns false if the player has no
 // place in the top.
-func (t *Top) putEntry(at int, s State, unsure bool) bool {
+func (t *Top) putEntry(at int, s EntryState, unsure bool) bool {
 	if at >= 0 {
 		t.entries = slices.Delete(t.entries, at, at+1)
 	}
 	if !s.Present || !t.Covers(s.Place) {
 		return false
 	}
-	at, _ = slices.BinarySearchFunc(t.entries, s.Place, func(e Entry, p boards.Place) int { return Compare(e.Place, p) })
-	t.entries = slices.Insert(t.entries, at, Entry{Place: s.Place, Rev: s.Rev, Unsure: unsure})
+	at, _ = slices.BinarySearchFunc(t.entries, s.Place, func(e TopEntry, p boards.Place) int { return ComparePlaces(e.Place, p) })
+	t.entries = slices.Insert(t.entries, at, TopEntry{Place: s.Place, Rev: s.Rev, Unsure: unsure})
 	return true
 }
 
@@ -127,8 +127,8 @@ const (
 	lowTopBytes = 250 << 10
 )
 
-// Hold returns how many entries a top holds at most for readers that want size.
-func Hold(size int) int { return size + max(20, size/5) }
+// TopSize returns how many entries a top holds at most for readers that want size.
+func TopSize(size int) int { return size + max(20, size/5) }
 
 // Trim removes the last entries, so that at most most are left, within the bound in bytes. A top that
 // loses entries is no longer whole.

@@ -1,4 +1,4 @@
-package board
+package parts
 
 import (
 	"maps"
@@ -11,8 +11,8 @@ import (
 // of the cells are in use. docs/performance/ranks.txt has the cost and precision of this number.
 const MaxCells = 2000
 
-// Order maps numbers to integers of the same order: the bits of a float64, adjusted for the sign.
-func Order(f float64) uint64 {
+// MeritOrder maps numbers to integers of the same order: the bits of a float64, adjusted for the sign.
+func MeritOrder(f float64) uint64 {
 	bits := math.Float64bits(f)
 	if bits>>63 == 1 {
 		return ^bits
@@ -28,7 +28,7 @@ func unorder(n uint64) float64 {
 	return math.Float64frombits(^n)
 }
 
-// Histogram counts entries by cells of their merits. Merits are in one cell if their [Order] is equal
+// Histogram counts entries by cells of their merits. Merits are in one cell if their [MeritOrder] is equal
 // without its lowest level bits. So each doubling of the merit is divided into about equal cells.
 //
 // A fragment may have negative counts, for entries that were added in another fragment. The zero
@@ -59,12 +59,12 @@ func (h Histogram) Total() (n int64) {
 	return n
 }
 
-// Add counts n more entries, or fewer, at a place in the [Order] of merits. It does not bound the cells:
+// Add counts n more entries, or fewer, at a place in the [MeritOrder] of merits. It does not bound the cells:
 // see Limit.
 func (h *Histogram) Add(place uint64, n int64) { h.count(place>>h.level, n) }
 
 // AddMerit is Add for entries with a [boards.Place.Merit].
-func (h *Histogram) AddMerit(merit boards.Score, n int64) { h.Add(Order(merit.Float()), n) }
+func (h *Histogram) AddMerit(merit boards.Score, n int64) { h.Add(MeritOrder(merit.Float()), n) }
 
 func (h *Histogram) count(cell uint64, n int64) {
 	if h.cells == nil {

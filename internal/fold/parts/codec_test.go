@@ -1,4 +1,4 @@
-package board
+package parts
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-type item = map[string]types.AttributeValue
+type storedItem = map[string]types.AttributeValue
 
 // TestStoredTops checks the packed form of tops, and which damage is named.
 func TestStoredTops(t *testing.T) {
@@ -118,17 +118,17 @@ func TestItemsOfTops(t *testing.T) {
 	var h Histogram
 	h.Add(7, 3)
 	for _, c := range []struct {
-		stored         item
+		stored         storedItem
 		top, histogram bool
 	}{
-		{item{"v": one, "whole": whole, "places": places}, true, false},
-		{item{"v": other, "whole": whole, "places": places}, false, false},
-		{item{"whole": whole, "places": places}, false, false},
-		{item{"v": one, "places": places}, false, false},
-		{item{"v": one, "whole": whole}, false, false},
+		{storedItem{"v": one, "whole": whole, "places": places}, true, false},
+		{storedItem{"v": other, "whole": whole, "places": places}, false, false},
+		{storedItem{"whole": whole, "places": places}, false, false},
+		{storedItem{"v": one, "places": places}, false, false},
+		{storedItem{"v": one, "whole": whole}, false, false},
 		{h.Attributes(), false, true},
-		{item{"v": other, "cells": h.Attributes()["cells"]}, false, false},
-		{item{"v": one, "cells": one}, false, false},
+		{storedItem{"v": other, "cells": h.Attributes()["cells"]}, false, false},
+		{storedItem{"v": one, "cells": one}, false, false},
 	} {
 		top, err := StoredTop(c.stored)
 		stored, hErr := StoredHistogram(c.stored)

@@ -1,4 +1,4 @@
-package board
+package parts
 
 import "github.com/hotshard/hotshard/pkg/shard/boards"
 
@@ -19,7 +19,7 @@ func (r Reach) Whole() bool { return r.whole }
 
 // Covers reports whether an entry at this place would be known.
 func (r Reach) Covers(p boards.Place) bool {
-	return r.whole || r.floor != nil && Compare(p, *r.floor) <= 0
+	return r.whole || r.floor != nil && ComparePlaces(p, *r.floor) <= 0
 }
 
 // MayCover reports whether an entry with this merit would be known, if it was early enough.
@@ -35,5 +35,5 @@ func (r Reach) Exceeds(other Reach) bool {
 	case r.whole:
 		return true
 	}
-	return r.floor != nil && (other.floor == nil || Compare(*r.floor, *other.floor) > 0)
+	return r.floor != nil && (other.floor == nil || ComparePlaces(*r.floor, *other.floor) > 0)
 }

@@ -1,4 +1,4 @@
-package board
+package parts
 
 import (
 	"math"
@@ -19,13 +19,13 @@ type Cell struct {
 // Locate returns the cell of a merit. Its counts are never negative, although those of fragments may
 // be until all records are folded.
 func (h Histogram) Locate(merit boards.Score) Cell {
-	place := Order(merit.Float())
+	place := MeritOrder(merit.Float())
 	c := h.At(place)
 	c.From, c.To = h.bounds(place >> h.level)
 	return c
 }
 
-// At returns the cell of a place in the [Order] of merits, without rank keys.
+// At returns the cell of a place in the [MeritOrder] of merits, without rank keys.
 func (h Histogram) At(place uint64) (c Cell) {
 	own := place >> h.level
 	for cell, n := range h.cells {
@@ -61,22 +61,22 @@ const beyond = "~"
 const highest = 1e18
 
 // boundary returns the text that separates rank keys: those of merits at or above a place in their
-// [Order] come before it.
+// [MeritOrder] come before it.
 //
 // A float64 stands for all merits that are nearest to it. So the lowest merit at a place is
 // half-way to the float64 before it, or the next one up.
 func boundary(place uint64) string {
 	switch {
-	case place > Order(highest):
+	case place > MeritOrder(highest):
 		return ""
-	case place <= Order(-highest):
+	case place <= MeritOrder(-highest):
 		return beyond
 	}
 	middle := new(big.Rat).SetFloat64(unorder(place))
 	middle.Add(middle, new(big.Rat).SetFloat64(unorder(place-1)))
 	middle.Mul(middle, big.NewRat(nanos, 2))
 	lowest := new(big.Int).Div(middle.Num(), middle.Denom()) // rounded down
-	for Order(scoreOf(lowest).Float()) < place {
+	for MeritOrder(scoreOf(lowest).Float()) < place {
 		lowest.Add(lowest, big.NewInt(1))
 	}
 	return boards.MeritBound(scoreOf(lowest.Sub(lowest, big.NewInt(1))))

@@ -1,4 +1,4 @@
-package board
+package parts
 
 import (
 	"fmt"
@@ -33,7 +33,7 @@ func TestCompareIsTheOrderOfRankKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lowest := rapid.Bool().Draw(t, "lowest")
 		a, b := placed(t, rapid.StringN(1, 4, 8).Draw(t, "a"), lowest), placed(t, rapid.StringN(1, 4, 8).Draw(t, "b"), lowest)
-		if got, want := Compare(a, b), strings.Compare(a.RankKey(), b.RankKey()); got != want {
+		if got, want := ComparePlaces(a, b), strings.Compare(a.RankKey(), b.RankKey()); got != want {
 			t.Fatalf("Compare(%+v, %+v) = %d, want %d", a, b, got, want)
 		}
 		b.At = time.UnixMilli(0).UTC()
@@ -43,13 +43,13 @@ func TestCompareIsTheOrderOfRankKeys(t *testing.T) {
 	})
 	first, second := at(t, "b", "9"), at(t, "a", "9")
 	second.At = second.At.Add(time.Millisecond)
-	if got := Compare(first, second); got >= 0 || got != strings.Compare(first.RankKey(), second.RankKey()) {
+	if got := ComparePlaces(first, second); got >= 0 || got != strings.Compare(first.RankKey(), second.RankKey()) {
 		t.Errorf("the earlier of two equal scores: %d", got)
 	}
 }
 
 // model has all entries by player.
-type model map[string]State
+type model map[string]EntryState
 
 func (m model) ranked() []boards.Place {
 	var list []boards.Place
@@ -58,40 +58,40 @@ func (m model) ranked() []boards.Place {
 			list = append(list, s.Place)
 		}
 	}
-	slices.SortFunc(list, Compare)
+	slices.SortFunc(list, ComparePlaces)
 	return list
 }
 
 // write changes a player's entry.
-func (m model) write(t *rapid.T, rev int64, lowest bool) State {
-	s := State{Place: placed(t, player(t), lowest), Rev: rev, Present: rapid.IntRange(0, 4).Draw(t, "gone") > 0}
+func (m model) write(t *rapid.T, rev int64, lowest bool) EntryState {
+	s := EntryState{Place: placed(t, player(t), lowest), Rev: rev, Present: rapid.IntRange(0, 4).Draw(t, "gone") > 0}
 	if old := m[s.Player]; !s.Present {
-		s = State{Place: boards.Place{Player: s.Player}, Rev: old.Rev}
+		s = EntryState{Place: boards.Place{Player: s.Player}, Rev: old.Rev}
 	}
 	m[s.Player] = s
 	return s
 }
 
 // fold folds a record into a top, with an index that doesn't lag.
-func fold(top *Top, m model, record State, size int) {
+func fold(top *Top, m model, record EntryState, size int) {
 	if top.Offer(record) == Asks {
 		top.Take(m[record.Player])
 	}
-	top.Trim(Hold(size))
+	top.Trim(TopSize(size))
 	if !top.Short(size) {
 		return
 	}
 	all := m.ranked()
-	if len(all) <= Hold(size) {
+	if len(all) <= TopSize(size) {
 		top.Widen(Everything())
 	} else {
-		all = all[:Hold(size)]
+		all = all[:TopSize(size)]
 		top.Widen(DownTo(all[len(all)-1]))
 	}
 	for _, p := range all {
 		top.Take(m[p.Player])
 	}
-	top.Trim(Hold(size))
+	top.Trim(TopSize(size))
 }
 
 // TestTopIsTheFirstInRank folds random records and redeliveries, and compares the top with the model after
@@ -100,7 +100,7 @@ func TestTopIsTheFirstInRank(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.SampledFrom([]int{1, 3, 5}).Draw(t, "size")
 		top, m, lowest := NewTop(), model{}, rapid.Bool().Draw(t, "lowest")
-		var records []State
+		var records []EntryState
 		for rev := range rapid.Int64Range(1, 150).Draw(t, "writes") {
 			records = append(records, m.write(t, rev+1, lowest))
 			fold(top, m, records[len(records)-1], size)
@@ -118,7 +118,7 @@ func TestTopIsTheFirstInRank(t *testing.T) {
 func compare(t *rapid.T, top *Top, m model, size int) {
 	t.Helper()
 	all := m.ranked()
-	if held := len(top.Entries()); held < min(size, len(all)) || held > Hold(size) || top.Whole() != (held == len(all)) && top.Whole() {
+	if held := len(top.Entries()); held < min(size, len(all)) || held > TopSize(size) || top.Whole() != (held == len(all)) && top.Whole() {
 		t.Fatalf("the top of size %d has %d of %d players, whole: %t", size, held, len(all), top.Whole())
 	}
 	for i, e := range top.Entries() {
@@ -140,24 +140,24 @@ func TestOffer(t *testing.T) {
 	}
 	top := NewTop()
 	for i := range 30 {
-		top.Take(State{at(fmt.Sprintf("p%02d", i), fmt.Sprint(100-i)), 10, true})
+		top.Take(EntryState{at(fmt.Sprintf("p%02d", i), fmt.Sprint(100-i)), 10, true})
 	}
-	top.Trim(Hold(4)) // keeps 24, down to 77 points
+	top.Trim(TopSize(4)) // keeps 24, down to 77 points
 	for _, c := range []struct {
 		name string
-		s    State
+		s    EntryState
 		want Verdict
 	}{
-		{"behind the last", State{at("x", "76"), 1, true}, Ignored},
-		{"before the last", State{at("x", "77.5"), 1, true}, Asks},
-		{"before the last by name", State{at("a", "77"), 1, true}, Asks},
-		{"gone and not in the top", State{boards.Place{Player: "x"}, 1, false}, Ignored},
-		{"an older record", State{at("p00", "3"), 9, true}, Ignored},
-		{"a redelivery", State{at("p00", "100"), 10, true}, Ignored},
-		{"an older removal", State{boards.Place{Player: "p00"}, 9, false}, Ignored},
-		{"another score in the top", State{at("p00", "90.5"), 11, true}, Changed},
-		{"a score behind the last", State{at("p01", "3"), 11, true}, Left},
-		{"a removal", State{boards.Place{Player: "p02"}, 10, false}, Left},
+		{"behind the last", EntryState{at("x", "76"), 1, true}, Ignored},
+		{"before the last", EntryState{at("x", "77.5"), 1, true}, Asks},
+		{"before the last by name", EntryState{at("a", "77"), 1, true}, Asks},
+		{"gone and not in the top", EntryState{boards.Place{Player: "x"}, 1, false}, Ignored},
+		{"an older record", EntryState{at("p00", "3"), 9, true}, Ignored},
+		{"a redelivery", EntryState{at("p00", "100"), 10, true}, Ignored},
+		{"an older removal", EntryState{boards.Place{Player: "p00"}, 9, false}, Ignored},
+		{"another score in the top", EntryState{at("p00", "90.5"), 11, true}, Changed},
+		{"a score behind the last", EntryState{at("p01", "3"), 11, true}, Left},
+		{"a removal", EntryState{boards.Place{Player: "p02"}, 10, false}, Left},
 	} {
 		if got := top.Offer(c.s); got != c.want {
 			t.Errorf("%s: Offer returns %d, want %d", c.name, got, c.want)
@@ -171,22 +171,22 @@ func TestOffer(t *testing.T) {
 // TestSure checks that a player whom a read entered stays unsure until another read finds the same rev.
 func TestSure(t *testing.T) {
 	top := NewTop()
-	one := State{boards.Place{Player: "a", At: time.UnixMilli(1).UTC()}, 1, true}
+	one := EntryState{boards.Place{Player: "a", At: time.UnixMilli(1).UTC()}, 1, true}
 	two := one
 	two.Rev = 2
 	top.Take(one)
 	if top.Offer(two) != Changed || len(top.Unsure()) != 1 {
 		t.Error("after a record the player is sure, want unsure")
 	}
-	top.Take(State{one.Place, 3, true})
+	top.Take(EntryState{one.Place, 3, true})
 	if len(top.Unsure()) != 1 {
 		t.Error("after a read of another rev the player is sure, want unsure")
 	}
-	top.Take(State{one.Place, 3, true})
+	top.Take(EntryState{one.Place, 3, true})
 	if len(top.Unsure()) != 0 {
 		t.Error("after a read of the same rev the player is unsure, want sure")
 	}
-	top.Take(State{one.Place, 4, true})
+	top.Take(EntryState{one.Place, 4, true})
 	if len(top.Unsure()) != 0 {
 		t.Error("after a newer rev a sure player is unsure, want sure")
 	}
@@ -198,9 +198,9 @@ func TestLongNames(t *testing.T) {
 	top := NewTop()
 	for i := range 1000 {
 		name := fmt.Sprintf("%04d", i) + strings.Repeat("x", 508)
-		top.Take(State{boards.Place{Player: name, At: time.UnixMilli(int64(1000 + i)).UTC()}, 1, true}) // all have the same size
+		top.Take(EntryState{boards.Place{Player: name, At: time.UnixMilli(int64(1000 + i)).UTC()}, 1, true}) // all have the same size
 	}
-	top.Trim(Hold(1000))
+	top.Trim(TopSize(1000))
 	if got, want := len(top.Entries()), (maxTopBytes-maxOverhead)/entrySize(top.entries[0]); got != want {
 		t.Errorf("%d entries fit, want %d", got, want)
 	}
@@ -215,9 +215,9 @@ func TestLongNames(t *testing.T) {
 
 func FuzzParseTop(f *testing.F) {
 	top := NewTop()
-	top.Take(State{boards.Place{Player: "p", At: time.UnixMilli(5).UTC()}, 7, true})
+	top.Take(EntryState{boards.Place{Player: "p", At: time.UnixMilli(5).UTC()}, 7, true})
 	f.Add(top.Bytes(), true)
-	top.Take(State{boards.Place{Player: "q", At: time.UnixMilli(5).UTC()}, 7, true})
+	top.Take(EntryState{boards.Place{Player: "q", At: time.UnixMilli(5).UTC()}, 7, true})
 	top.Trim(1)
 	f.Add(top.Bytes(), false)
 	f.Add([]byte{1, 200, 200, 1}, true)
