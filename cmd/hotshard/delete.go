@@ -14,7 +14,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/erase"
+	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/tool/terminal"
 )
 
@@ -63,9 +63,9 @@ func (c *DeleteCmd) Run(ctx context.Context, std streams, commands display.Comma
 		return err
 	}
 	progress, finish := terminal.Progress(std.err, -1, "items")
-	eraser := erase.New(erase.Options{
-		Names: schema.NamesFor(c.Prefix), Settle: c.Settle, Wait: c.Wait, IndexLag: c.IndexLag,
-		ReadUnits: c.ReadUnits, WriteUnits: c.WriteUnits, DryRun: c.DryRun, Progress: progress, Commands: commands,
+	eraser := rebuild.NewEraser(rebuild.EraserOptions{
+		Options: rebuild.Options{Names: schema.NamesFor(c.Prefix), Wait: c.Wait, IndexLag: c.IndexLag, ReadUnits: c.ReadUnits},
+		Settle:  c.Settle, WriteUnits: c.WriteUnits, DryRun: c.DryRun, Progress: progress, Commands: commands,
 	}, client)
 	report, err := c.erase(ctx, eraser)
 	finish()
@@ -81,7 +81,7 @@ func (c *DeleteCmd) Run(ctx context.Context, std streams, commands display.Comma
 	return nil
 }
 
-func (c *DeleteCmd) erase(ctx context.Context, eraser *erase.Eraser) (*erase.Report, error) {
+func (c *DeleteCmd) erase(ctx context.Context, eraser *rebuild.Eraser) (*rebuild.Erased, error) {
 	if c.Player != "" {
 		return eraser.Player(ctx, c.Name, c.Player)
 	}
@@ -125,7 +125,7 @@ func readConfirmation(ctx context.Context, in io.Reader, out io.Writer, what str
 }
 
 // printReport prints the result.
-func (c *DeleteCmd) printReport(out io.Writer, r *erase.Report) error {
+func (c *DeleteCmd) printReport(out io.Writer, r *rebuild.Erased) error {
 	if c.JSON {
 		return printJSON(out, r)
 	}

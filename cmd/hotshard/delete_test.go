@@ -9,7 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/internal/fold/erase"
+	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
@@ -38,8 +38,8 @@ func TestDelete(t *testing.T) {
 		t.Errorf("--dry-run: exit %d with %s%s", code, out, err)
 	}
 	code, out, err = hotshard(t, append(args, "--yes", "--json")...)
-	var report erase.Report
-	if jsonErr := json.Unmarshal([]byte(out), &report); jsonErr != nil || code != exitOK || report.Deleted[erase.WriteShards] != 1 {
+	var report rebuild.Erased
+	if jsonErr := json.Unmarshal([]byte(out), &report); jsonErr != nil || code != exitOK || report.Deleted[rebuild.WriteShards] != 1 {
 		t.Errorf("--yes --json: exit %d with %s%s", code, out, err)
 	}
 	code, out, _ = hotshard(t, append(args, "--yes")...)
@@ -72,7 +72,7 @@ func TestDeleteReportsRest(t *testing.T) {
 func TestShowsKeptAndLeft(t *testing.T) {
 	var out bytes.Buffer
 	c := DeleteCmd{baseKey: baseKey{Type: "counter", Name: "x"}}
-	report := erase.Report{Deleted: map[erase.What]int{erase.WriteShards: 2}, Kept: []string{"1 write shard"}, Left: []string{"the rest"}}
+	report := rebuild.Erased{Deleted: map[rebuild.Trace]int{rebuild.WriteShards: 2}, Kept: []string{"1 write shard"}, Left: []string{"the rest"}}
 	if err := c.printReport(&out, &report); err != nil || !strings.HasSuffix(out.String(), "\nkept: 1 write shard\nleft: the rest\n") ||
 		!strings.Contains(out.String(), `of counter "x"`) {
 		t.Errorf("output %s, %v", &out, err)

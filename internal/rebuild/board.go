@@ -15,15 +15,12 @@ import (
 )
 
 // rankings checks boards, period by period.
-type rankings struct {
-	*tools
-	cells *parts.Store[parts.Histogram]
-}
+type rankings struct{ *tools }
 
 func (b *rankings) check(ctx context.Context, t schema.Target) (Result, error) {
 	p := &period{rankings: b, Period: parts.Period{Board: t.Base.Name, Label: t.Period}, last: &reading{entries: &ranking{}}}
 	result, err := proved(ctx, b.tools, p)
-	if err == nil && b.o.Gone {
+	if err == nil && b.o.gone {
 		result, err = b.repeat(ctx, maxRounds, Busy, func(int) (Result, error) { return p.clear(ctx, result) })
 	}
 	result.Items = p.last.entries.n

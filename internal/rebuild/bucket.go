@@ -12,13 +12,10 @@ import (
 )
 
 // events checks event rollups, bucket by bucket.
-type events struct {
-	*tools
-	store *parts.Store[parts.Rollup]
-}
+type events struct{ *tools }
 
 // hasRule reports whether the rules would make an event rollup.
-func (e *events) hasRule(t schema.Target) bool {
+func (e *tools) hasRule(t schema.Target) bool {
 	width, ok := e.o.Rules.Bucket(t.Base.Name)
 	return ok && width == t.Bucket
 }
@@ -60,7 +57,7 @@ func (e *events) tooOld(b parts.Bucket) bool {
 
 // readFragments returns the fragments of a rollup, or an error if any of them can't be read.
 func (e *events) readFragments(ctx context.Context, b parts.Bucket) (read []parts.Part[parts.Rollup], err error) {
-	read, err = e.store.Read(ctx, b.Key())
+	read, err = e.rollups.Read(ctx, b.Key())
 	if err == nil {
 		err = parts.Damage(read)
 	}
@@ -158,7 +155,7 @@ func (b *bucket) readAll(ctx context.Context) (c *comparison, err error) {
 	if c.read, err = b.readFragments(ctx, b.Bucket); err != nil {
 		return nil, err
 	}
-	c.rollup = b.store.Sum(c.read)
+	c.rollup = b.rollups.Sum(c.read)
 	if c.events, err = b.readEvents(ctx); err != nil {
 		return nil, err
 	}
@@ -207,7 +204,7 @@ func (b *bucket) repair(ctx context.Context, c *comparison, floors map[string]st
 		return result, nil
 	}
 	if c.rollup.Restated || !equal(c.rollup, c.events.all()) {
-		_, err = b.store.Replace(ctx, b.Key(), c.read, c.events.total(c.rollup), b.Expiry(c.read, b.o.RollupRetention, b.o.Now()), floors)
+		_, err = b.rollups.Replace(ctx, b.Key(), c.read, c.events.total(c.rollup), b.Expiry(c.read, b.o.RollupRetention, b.o.Now()), floors)
 	}
 	if err == nil {
 		f.Repaired, err = b.removeCopies(ctx, c.events)

@@ -14,9 +14,9 @@ import (
 type counters struct{ *tools }
 
 // check checks a counter on the write shards of the shard map, and on others that the summary has. With
-// Options.Gone it checks all that can exist.
+// Options.gone it checks all that can exist.
 func (c *counters) check(ctx context.Context, t schema.Target) (Result, error) {
-	if c.o.Gone {
+	if c.o.gone {
 		return c.on(ctx, t.Base.Name, shard.MaxShards)
 	}
 	entry, err := c.entryOf(ctx, t.Base)

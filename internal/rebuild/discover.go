@@ -81,7 +81,7 @@ func (a *Checker) itemTarget(it item, pk, sk string) (schema.Target, bool) {
 // rules would not make.
 func (a *Checker) ruled(pk, sk string) (t schema.Target, ok bool) {
 	t, ok = fold.TargetOf(pk, sk)
-	return t, ok && (t.Bucket == "" || a.events.hasRule(t))
+	return t, ok && (t.Bucket == "" || a.hasRule(t))
 }
 
 // discovery finds targets, and emits each once.

@@ -18,6 +18,12 @@
 // aggregator, which rechecks the boards that are noted.
 //
 // Every repair is conditional on the state that was read, so it never undoes a fold.
+//
+// An [Eraser] deletes every trace of a base key:
+//
+//	eraser := rebuild.NewEraser(rebuild.EraserOptions{Options: rebuild.Options{Names: names}}, client)
+//	report, err := eraser.Key(ctx, schema.BaseKey{Type: schema.Counter, Name: "page/home"})
+//	fmt.Println(report.Deleted, report.Left)
 package rebuild
 
 import (
@@ -58,9 +64,9 @@ type Options struct {
 	// Lower also repairs an event rollup that has more events than are stored. Events may have been
 	// deleted, or have expired: the rollup then has the stored ones only.
 	Lower bool
-	// Gone checks counters and boards whose items were deleted, and needs Repair. Summaries without items are
-	// emptied, whatever the retentions say.
-	Gone bool
+	// gone is the check after a delete, with Repair: counters on all write shards that can exist. Summaries of counters and
+	// boards without items are emptied, whatever the retentions say.
+	gone bool
 
 	IndexLag    time.Duration    // upper bound on the lag of the boards' index; default 30 s
 	Wait        time.Duration    // how long to wait for folds in flight, of which a repair of a counter needs none; 0 doesn't wait
@@ -90,27 +96,20 @@ func (o Options) withDefaults() Options {
 // Checker compares and repairs. It is safe for concurrent use.
 type Checker struct {
 	*tools
-	counters *counters
-	events   *events
-	boards   *rankings
-	checks   map[schema.Summary]summaryCheck // the same three, by form of summary
-	scanner  *dynamo.Scanner
+	checks map[schema.Summary]summaryCheck // by form of summary
 }
 
 // New returns a Checker.
 func New(o Options, client Client) *Checker {
 	o = o.withDefaults()
 	t := &tools{
-		o: o, client: client, shards: shardmap.New(client, o.Names.ShardMap, shardmap.Options{}),
-		marker: parts.NewMarker(parts.MarkerOptions{Names: o.Names, Wait: o.Wait, Poll: o.Poll, Now: o.Now}, client),
+		o: o, client: client, shards: shardmap.New(client, o.Names.ShardMap, shardmap.Options{}), scanner: dynamo.NewScanner(client, o.ReadUnits),
+		marker:  parts.NewMarker(parts.MarkerOptions{Names: o.Names, Wait: o.Wait, Poll: o.Poll, Now: o.Now}, client),
+		rollups: parts.NewEvents(client, o.Names.Rollups, o.Now), cells: parts.NewHistograms(client, o.Names.Rollups, o.Now),
 	}
-	a := &Checker{
-		tools: t, counters: &counters{t}, scanner: dynamo.NewScanner(client, o.ReadUnits),
-		events: &events{t, parts.NewEvents(client, o.Names.Rollups, o.Now)},
-		boards: &rankings{t, parts.NewHistograms(client, o.Names.Rollups, o.Now)},
-	}
-	a.checks = map[schema.Summary]summaryCheck{schema.PartialSummary: a.counters, schema.RollupSummary: a.events, schema.RankingSummary: a.boards}
-	return a
+	return &Checker{t, map[schema.Summary]summaryCheck{
+		schema.PartialSummary: &counters{t}, schema.RollupSummary: &events{t}, schema.RankingSummary: &rankings{t},
+	}}
 }
 
 // summaryCheck checks the summaries of one form.
@@ -149,10 +148,13 @@ func (a *Checker) Check(ctx context.Context, t schema.Target) (Result, error) {
 
 // tools has what the checks of all kinds share.
 type tools struct {
-	o      Options
-	client Client
-	shards *shardmap.Map
-	marker *parts.Marker
+	o       Options
+	client  Client
+	shards  *shardmap.Map
+	scanner *dynamo.Scanner
+	marker  *parts.Marker
+	rollups *parts.Store[parts.Rollup]
+	cells   *parts.Store[parts.Histogram]
 }
 
 type item = dynamo.Item

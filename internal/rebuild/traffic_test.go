@@ -1,6 +1,7 @@
 package rebuild_test
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -19,7 +20,15 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
-var schedules = flag.Int("schedules", 0, "number of schedules of TestChecksChangeNoRightSum; 0 is as many as the run of the tests has")
+var (
+	schedules = flag.Int("schedules", 0, "number of schedules of each world; 0 is as many as the run of the tests has")
+	seed      = flag.Uint64("seed", 0, "seed of the first schedule; 0 draws one")
+)
+
+// schedulesOf returns the first seed and the number of schedules, so many without the flag.
+func schedulesOf(usual int) (first, n uint64) {
+	return cmp.Or(*seed, rand.Uint64N(1e9)+1), uint64(cmp.Or(*schedules, usual))
+}
 
 // TestChecksChangeNoRightSum plays schedules of checks and repairs while events and increments are written, late,
 // redelivered, copied or lost, stream shards split, and fragments are merged and damaged. No sum that was right may
@@ -27,12 +36,9 @@ var schedules = flag.Int("schedules", 0, "number of schedules of TestChecksChang
 func TestChecksChangeNoRightSum(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	first, worlds := rand.Uint64(), *schedules
-	if worlds == 0 {
-		worlds = lane.Runs(lane.UnlessQuick(12, 5), 200)
-	}
+	first, worlds := schedulesOf(lane.Runs(lane.UnlessQuick(12, 5), 200))
 	for i := range worlds {
-		seed := first + uint64(i)
+		seed := first + i
 		if newWorld(t, r, fmt.Sprintf("w%d", i), rand.New(rand.NewPCG(seed, 0))).play(t); t.Failed() {
 			t.Fatalf("schedule %d, seed %d", i, seed)
 		}

@@ -1,5 +1,5 @@
-// Package parts stores summaries that have a fragment (a Part) for each stream shard: event
-// rollups, and boards' histograms. A merged fragment replaces many. [Rollup] is the value of an event rollup's fragment. A
+// Package parts stores summaries that have a fragment (a Part) for each stream shard: event rollups ([Rollup]), and
+// boards' histograms ([Histogram]). A merged fragment replaces many. A [Top] has the first players of a board's period. A
 // [Marker] proves, by markers in the stream, that earlier writes are folded; MarkOf is the aggregator's side of it.
 //
 //	store := parts.NewEvents(client, table, time.Now)

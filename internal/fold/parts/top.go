@@ -48,7 +48,7 @@ type Verdict int
 // The verdicts.
 const (
 	Ignored Verdict = iota // the record is old, or of a place that the top doesn't cover
-	Changed                  // a held player has a new place or rev
+	Changed                // a held player has a new place or rev
 	Left                   // a held player is no longer in the top
 	Asks                   // a player that is not held may belong in the top: read the entry
 )

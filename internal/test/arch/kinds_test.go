@@ -23,7 +23,7 @@ import (
 const kindHome = "internal/base/schema"
 
 // registries are the only files that may have a map with a function for each kind. Maps by schema.Summary may be anywhere.
-var registries = []string{"cmd/hotshard/spread.go", "internal/fold/erase/erase.go"}
+var registries = []string{"cmd/hotshard/spread.go", "internal/rebuild/erase.go"}
 
 // driven are files that drive the API with a kind of their choice and read it in the responses.
 var driven = []string{"internal/tool/demo/measure.go"}

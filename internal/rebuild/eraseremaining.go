@@ -1,4 +1,4 @@
-package erase
+package rebuild
 
 import (
 	"context"
@@ -22,9 +22,6 @@ type remaining struct {
 	extremes parts.Extremes
 	expiring bool // one has expired or soon will, so that others may be gone
 }
-
-// safety is the time before its expiry from which an event may be gone.
-const safety = 10 * time.Minute
 
 // readEvents reads a bucket's events on all write shards that exist by now, with consistent reads. It keeps the smallest
 // and largest numbers of these fields.

@@ -1,4 +1,4 @@
-package erase_test
+package rebuild_test
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
-	"github.com/hotshard/hotshard/internal/fold/erase"
 	"github.com/hotshard/hotshard/internal/fold/parts"
+	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
@@ -27,10 +27,10 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-type item = dynamo.Item
+type eraseItem = dynamo.Item
 
 // rig has the tables of a deployment, writers for them, and an aggregator.
-type rig struct {
+type eraseRig struct {
 	db      *dynamodb.Client
 	names   schema.Names
 	shards  *shardmap.Map
@@ -43,7 +43,7 @@ type rig struct {
 	handler *fold.Handler
 }
 
-func newRig(t *testing.T) *rig {
+func newEraseRig(t *testing.T) *eraseRig {
 	t.Helper()
 	db := enginetest.Client(t)
 	names := enginetest.Tables(t, db)
@@ -54,7 +54,7 @@ func newRig(t *testing.T) *rig {
 		RollupsTable: names.Rollups, ItemsTable: names.Items, ShardMapTable: names.ShardMap, Rules: rules, BoardRecheck: time.Second,
 	}, db, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
-	return &rig{
+	return &eraseRig{
 		db: db, names: names, shards: shards, rules: rules, handler: handler,
 		counter: counters.NewWriter(db, names.Items, shards, counters.Options{}),
 		events:  events.NewWriter(db, names.Events, shards, events.Options{Retention: 720 * time.Hour}),
@@ -66,7 +66,7 @@ func newRig(t *testing.T) *rig {
 
 // run runs the aggregator until stop, which drains the streams. If again is true, it delivers the streams
 // from their starts.
-func (r *rig) run(t testing.TB, again bool) (stop func()) {
+func (r *eraseRig) run(t testing.TB, again bool) (stop func()) {
 	t.Helper()
 	name := "aggregator"
 	if again {
@@ -75,12 +75,14 @@ func (r *rig) run(t testing.TB, again bool) (stop func()) {
 	return enginetest.Deliver(t, r.db, r.names, name, r.handler, nil)
 }
 
-func (r *rig) options() erase.Options {
-	return erase.Options{Names: r.names, Settle: 4 * time.Second, Wait: 40 * time.Second, IndexLag: time.Second, Poll: 200 * time.Millisecond}
+func (r *eraseRig) options() rebuild.EraserOptions {
+	return rebuild.EraserOptions{
+		Options: rebuild.Options{Names: r.names, Wait: 40 * time.Second, IndexLag: time.Second, Poll: 200 * time.Millisecond}, Settle: 4 * time.Second,
+	}
 }
 
 // erase deletes a key, of which nothing may be left.
-func (r *rig) erase(t *testing.T, base schema.BaseKey) *erase.Report {
+func (r *eraseRig) erase(t *testing.T, base schema.BaseKey) *rebuild.Erased {
 	t.Helper()
 	report, ok := r.eraseAll(t, base)
 	if !ok {
@@ -90,9 +92,9 @@ func (r *rig) erase(t *testing.T, base schema.BaseKey) *erase.Report {
 }
 
 // eraseAll is erase for goroutines other than the test's.
-func (r *rig) eraseAll(t *testing.T, base schema.BaseKey) (report *erase.Report, ok bool) {
+func (r *eraseRig) eraseAll(t *testing.T, base schema.BaseKey) (report *rebuild.Erased, ok bool) {
 	t.Helper()
-	report, err := erase.New(r.options(), r.db).Key(t.Context(), base)
+	report, err := rebuild.NewEraser(r.options(), r.db).Key(t.Context(), base)
 	if ok = err == nil && len(report.Left) == 0 && len(report.Kept) == 0; !ok {
 		t.Errorf("deleting %s: %v, left %q, kept %q; want nothing left and kept", base, err, report.Left, report.Kept)
 	}
@@ -100,39 +102,39 @@ func (r *rig) eraseAll(t *testing.T, base schema.BaseKey) (report *erase.Report,
 }
 
 // pin sets a key's number of write shards from a time on. If it is in the past, events use them at once.
-func (r *rig) pin(t *testing.T, base schema.BaseKey, n int, at time.Time) {
+func (r *eraseRig) pin(t *testing.T, base schema.BaseKey, n int, at time.Time) {
 	t.Helper()
 	require.NoError(t, r.pinned(t.Context(), base, n, at))
 }
 
-func (r *rig) pinned(ctx context.Context, base schema.BaseKey, n int, at time.Time) error {
+func (r *eraseRig) pinned(ctx context.Context, base schema.BaseKey, n int, at time.Time) error {
 	changer := libtest.Patient(shardmap.NewChanger(r.db, shardmap.New(r.db, r.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{}))
 	_, err := changer.Pin(ctx, base.String(), n, libtest.Note, at)
 	return err
 }
 
-func (r *rig) add(t testing.TB, name string, delta int64) {
+func (r *eraseRig) add(t testing.TB, name string, delta int64) {
 	t.Helper()
 	require.NoError(t, r.counter.Add(context.Background(), name, delta, time.Now()))
 }
 
-func (r *rig) put(t testing.TB, entity string, from time.Time, n int, step time.Duration) {
+func (r *eraseRig) put(t testing.TB, entity string, from time.Time, n int, step time.Duration) {
 	t.Helper()
 	var list []events.Event
 	for i := range n {
-		list = append(list, events.Event{Entity: entity, ID: fmt.Sprint("id", i), Time: from.Add(time.Duration(i) * step), Data: item{"t": num(i)}})
+		list = append(list, events.Event{Entity: entity, ID: fmt.Sprint("id", i), Time: from.Add(time.Duration(i) * step), Data: eraseItem{"t": eraseNum(i)}})
 	}
 	for _, err := range r.events.Put(context.Background(), list, time.Now()) {
 		require.NoError(t, err)
 	}
 }
 
-func (r *rig) submit(t testing.TB, name string, players int, score int) {
+func (r *eraseRig) submit(t testing.TB, name string, players int, score int) {
 	t.Helper()
 	r.submitAt(t, name, players, score, time.Now())
 }
 
-func (r *rig) submitAt(t testing.TB, name string, players int, score int, now time.Time) {
+func (r *eraseRig) submitAt(t testing.TB, name string, players int, score int, now time.Time) {
 	t.Helper()
 	var list []boards.PlayerScore
 	for i := range players {
@@ -145,19 +147,19 @@ func (r *rig) submitAt(t testing.TB, name string, players int, score int, now ti
 	}
 }
 
-func (r *rig) all(t testing.TB, table string) []item {
+func (r *eraseRig) all(t testing.TB, table string) []eraseItem {
 	t.Helper()
 	return enginetest.Scan(t, r.db, table)
 }
 
 // tables returns the names of all tables that may have items of a key.
-func (r *rig) tables() []string {
+func (r *eraseRig) tables() []string {
 	return []string{r.names.Items, r.names.Events, r.names.Rollups, r.names.ShardMap}
 }
 
 // wantNothing checks that no item names a key. docs/delete.md says what may stay: expiring items,
 // tombstones, and the notes of rechecks.
-func (r *rig) wantNothing(t testing.TB, name, when string) {
+func (r *eraseRig) wantNothing(t testing.TB, name, when string) {
 	t.Helper()
 	for _, table := range r.tables() {
 		for _, it := range r.all(t, table) {
@@ -168,7 +170,7 @@ func (r *rig) wantNothing(t testing.TB, name, when string) {
 	}
 }
 
-func (r *rig) mayStay(t testing.TB, table string, it item) bool {
+func (r *eraseRig) mayStay(t testing.TB, table string, it eraseItem) bool {
 	t.Helper()
 	pk := dynamo.Text(it, schema.PK)
 	switch table {
@@ -199,7 +201,7 @@ func (r *rig) mayStay(t testing.TB, table string, it item) bool {
 }
 
 // plain returns an item's values without their types.
-func plain(it item) map[string]any {
+func plain(it eraseItem) map[string]any {
 	out := map[string]any{}
 	for name, value := range it {
 		switch v := value.(type) {
@@ -215,14 +217,14 @@ func plain(it item) map[string]any {
 			out[name] = v.Value
 		case *types.AttributeValueMemberL:
 			for i, one := range v.Value {
-				out[name+fmt.Sprint(i)] = plain(item{"": one})
+				out[name+fmt.Sprint(i)] = plain(eraseItem{"": one})
 			}
 		}
 	}
 	return out
 }
 
-func num(n int) types.AttributeValue { return dynamo.Number(int64(n)) }
+func eraseNum(n int) types.AttributeValue { return dynamo.Number(int64(n)) }
 
 func base(kind schema.Kind, name string) schema.BaseKey {
 	return schema.BaseKey{Type: kind, Name: name}

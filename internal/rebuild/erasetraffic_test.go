@@ -1,4 +1,4 @@
-package erase_test
+package rebuild_test
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
-	"github.com/hotshard/hotshard/internal/fold/erase"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
@@ -85,7 +84,7 @@ func (w *traffic) await(ctx context.Context) error {
 // and all scores of one day, whatever the time is.
 func TestTrafficMeanwhile(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newEraseRig(t)
 	counter, entity, game := keys[0], keys[1], keys[3]
 	begun, hour := time.Now(), enginetest.Yesterday()
 	writes := map[schema.BaseKey]func(int){
@@ -132,15 +131,15 @@ func TestTrafficMeanwhile(t *testing.T) {
 }
 
 // eraseUsed deletes a key that is written to, of which something must be kept and nothing left.
-func (r *rig) eraseUsed(t *testing.T, client erase.Client, k schema.BaseKey, o erase.Options) {
-	report, err := erase.New(o, client).Key(t.Context(), k)
+func (r *eraseRig) eraseUsed(t *testing.T, client rebuild.Client, k schema.BaseKey, o rebuild.EraserOptions) {
+	report, err := rebuild.NewEraser(o, client).Key(t.Context(), k)
 	if err != nil || len(report.Kept) == 0 || len(report.Left) > 0 {
 		t.Errorf("%s: %+v, %v; want something kept and nothing left", k, report, err)
 	}
 }
 
 // audited checks that an audit of a board and an entity finds nothing.
-func (r *rig) audited(t *testing.T, game, entity schema.BaseKey) {
+func (r *eraseRig) audited(t *testing.T, game, entity schema.BaseKey) {
 	t.Helper()
 	a := rebuild.New(rebuild.Options{Names: r.names, Rules: r.rules, Wait: 20 * time.Second, Poll: 200 * time.Millisecond, IndexLag: time.Second}, r.db)
 	now := time.Now()
@@ -154,7 +153,7 @@ func (r *rig) audited(t *testing.T, game, entity schema.BaseKey) {
 
 // equalTop waits until a board's top equals its entries. It runs the scheduled task, since a fold that
 // gives up a busy top leaves a note for it.
-func (r *rig) equalTop(t *testing.T, name string) {
+func (r *eraseRig) equalTop(t *testing.T, name string) {
 	t.Helper()
 	var held, places []boards.Place
 	var taskErr error
@@ -182,13 +181,13 @@ func (r *rig) equalTop(t *testing.T, name string) {
 	})
 }
 
-func (r *rig) get(t *testing.T, table, pk, sk string) item {
+func (r *eraseRig) get(t *testing.T, table, pk, sk string) eraseItem {
 	t.Helper()
 	return enginetest.Get(t, r.db, table, pk, sk)
 }
 
 // sum returns a counter's value by its items, and by write shard 0 and the summary.
-func (r *rig) sum(t testing.TB, name string) (items, summary *big.Int) {
+func (r *eraseRig) sum(t testing.TB, name string) (items, summary *big.Int) {
 	t.Helper()
 	items, summary = new(big.Int), new(big.Int)
 	add := func(into *big.Int, value types.AttributeValue) {
@@ -220,7 +219,7 @@ func (r *rig) sum(t testing.TB, name string) (items, summary *big.Int) {
 // others. The tops follow.
 func TestOnePlayer(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newEraseRig(t)
 	game := keys[3]
 	r.fill(t, game, 3)
 	stop := r.run(t, false)
@@ -228,12 +227,12 @@ func TestOnePlayer(t *testing.T) {
 	r.equalTop(t, game.Name)
 	dry := r.options()
 	dry.DryRun = true
-	counted, err := erase.New(dry, r.db).Player(t.Context(), game.Name, "player9")
-	if err != nil || counted.Deleted[erase.Entries] != 3 {
+	counted, err := rebuild.NewEraser(dry, r.db).Player(t.Context(), game.Name, "player9")
+	if err != nil || counted.Deleted[rebuild.Entries] != 3 {
 		t.Errorf("a dry run: %+v, %v", counted, err)
 	}
-	report, err := erase.New(r.options(), r.db).Player(t.Context(), game.Name, "player9")
-	if err != nil || report.Deleted[erase.Entries] != 3 || len(report.Left) > 0 {
+	report, err := rebuild.NewEraser(r.options(), r.db).Player(t.Context(), game.Name, "player9")
+	if err != nil || report.Deleted[rebuild.Entries] != 3 || len(report.Left) > 0 {
 		t.Fatalf("%+v, %v; want 3 entries deleted and nothing left", report, err)
 	}
 	r.wantNothing(t, "player9", "of the player")

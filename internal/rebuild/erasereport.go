@@ -1,46 +1,46 @@
-package erase
+package rebuild
 
 import (
 	"fmt"
 	"sync"
 )
 
-// Report has the traces that were deleted or, after a dry run, that exist.
-type Report struct {
+// Erased has the traces that were deleted or, after a dry run, that exist.
+type Erased struct {
 	// Deleted counts the deleted items by kind of trace: see the What constants.
-	Deleted map[What]int `json:"deleted"`
+	Deleted map[Trace]int `json:"deleted"`
 	// Kept lists the items that were written during the call, and not deleted.
 	Kept []string `json:"kept"`
 	// Left lists what was not deleted, why, and what to do: mostly, to run the delete again later.
 	Left []string `json:"left"`
 }
 
-// What is a kind of trace.
-type What string
+// Trace is a kind of trace.
+type Trace string
 
 // The kinds.
 const (
-	Events      What = "events"
-	WriteShards What = "write shards" // of a counter
-	Entries     What = "entries"      // of a board, with their places in the index
-	Sessions    What = "sessions"
-	Windows     What = "windows"     // of a limit
-	Others      What = "other items" // probes, marks
-	Settings    What = "settings"    // of a board
-	Summaries   What = "summaries"
-	Failures    What = "failures"
-	ShardCounts What = "shard counts"
+	Events      Trace = "events"
+	WriteShards Trace = "write shards" // of a counter
+	Entries     Trace = "entries"      // of a board, with their places in the index
+	Sessions    Trace = "sessions"
+	Windows     Trace = "windows"     // of a limit
+	Others      Trace = "other items" // probes, marks
+	Settings    Trace = "settings"    // of a board
+	Summaries   Trace = "summaries"
+	Failures    Trace = "failures"
+	ShardCounts Trace = "shard counts"
 )
 
 // tally builds a report. It is safe for concurrent use.
 type tally struct {
 	mu     sync.Mutex
-	report Report
+	report Erased
 	again  bool // another run of the delete is needed
 }
 
 func newTally() *tally {
-	return &tally{report: Report{Deleted: map[What]int{}, Kept: []string{}, Left: []string{}}}
+	return &tally{report: Erased{Deleted: map[Trace]int{}, Kept: []string{}, Left: []string{}}}
 }
 
 // left adds a text to Left about something that another run of the delete can delete.
@@ -65,7 +65,7 @@ func (t *tally) kept(format string, args ...any) {
 	t.report.Kept = append(t.report.Kept, fmt.Sprintf(format, args...))
 }
 
-func (t *tally) deleted(what What, n int) {
+func (t *tally) deleted(what Trace, n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if n > 0 {

@@ -1,4 +1,4 @@
-package erase
+package rebuild
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/fold/parts"
-	"github.com/hotshard/hotshard/internal/rebuild"
 )
 
 // firstPeriod is before every period of every board.
@@ -19,7 +18,7 @@ var firstPeriod = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 // Player deletes one player's entries in all periods of a board, and waits until no top has the player.
 // The board's other entries stay. For each day and week since 2025 it reads one entry and one top. An
 // absent one costs a read unit, and a top costs more.
-func (e *Eraser) Player(ctx context.Context, name, player string) (*Report, error) {
+func (e *Eraser) Player(ctx context.Context, name, player string) (*Erased, error) {
 	t := &departure{Eraser: e, tally: newTally(), board: name, player: player}
 	if err := t.erase(ctx); err != nil {
 		return &t.report, fmt.Errorf("deleting player %q of board %q: %w", player, name, err)
@@ -43,7 +42,7 @@ func (t *departure) erase(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if t.o.DryRun {
+	if t.options.DryRun {
 		t.deleted(Entries, len(entries))
 		return nil
 	}
@@ -58,7 +57,7 @@ func (t *departure) erase(ctx context.Context) error {
 
 // labels returns the labels of all periods up to tomorrow's, each once.
 func (t *departure) labels() (list []string, err error) {
-	periods, err := t.auditor.Targets(schema.BaseKey{Type: schema.Board, Name: t.board}, rebuild.Range{From: firstPeriod, To: t.o.Now().Add(24 * time.Hour)})
+	periods, err := t.checker.Targets(schema.BaseKey{Type: schema.Board, Name: t.board}, Range{From: firstPeriod, To: t.o.Now().Add(24 * time.Hour)})
 	for _, p := range periods {
 		list = append(list, p.Period)
 	}
@@ -66,7 +65,7 @@ func (t *departure) labels() (list []string, err error) {
 }
 
 // entries returns the keys of a player's entries that exist.
-func (t *departure) entries(ctx context.Context, labels []string) (found []key, err error) {
+func (t *departure) entries(ctx context.Context, labels []string) (found []itemKey, err error) {
 	var keys []item
 	for _, label := range labels {
 		keys = append(keys, dynamo.Key(schema.EntryKey(t.board, label, t.player)))
@@ -89,7 +88,7 @@ func (e *Eraser) batchGet(ctx context.Context, table string, keys []item, seen f
 		for _, it := range list {
 			seen(it)
 		}
-		e.o.Progress(len(chunk))
+		e.options.Progress(len(chunk))
 	}
 	return nil
 }
@@ -104,7 +103,7 @@ func (t *departure) awaitTops(ctx context.Context, labels []string) (err error) 
 		if len(labels) == 0 || !t.o.Now().Before(deadline) {
 			break
 		}
-		if err := dynamo.WaitFor(ctx, t.o.Poll); err != nil {
+		if err := t.pause(ctx); err != nil {
 			return err
 		}
 	}

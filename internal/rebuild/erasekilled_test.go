@@ -1,4 +1,4 @@
-package erase_test
+package rebuild_test
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/erase"
+	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/lane"
 )
@@ -37,7 +37,7 @@ func TestKilledAndRunAgain(t *testing.T) {
 	for _, k := range []schema.BaseKey{keys[3], keys[0]}[:lane.Runs(1, 2)] {
 		t.Run(string(k.Type), func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t)
+			r := newEraseRig(t)
 			r.fill(t, k, 3)
 			o := r.options()
 			o.Wait = time.Second
@@ -47,7 +47,7 @@ func TestKilledAndRunAgain(t *testing.T) {
 					stop = r.run(t, false)
 					o.Wait = 40 * time.Second
 				}
-				report, err := erase.New(o, mortal(r.db, writes)).Key(t.Context(), k)
+				report, err := rebuild.NewEraser(o, mortal(r.db, writes)).Key(t.Context(), k)
 				if err == nil && len(report.Left) == 0 {
 					break
 				}

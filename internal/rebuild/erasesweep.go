@@ -1,4 +1,4 @@
-package erase
+package rebuild
 
 import (
 	"context"
@@ -12,22 +12,18 @@ import (
 	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// Bounds of concurrent calls.
-const (
-	maxReads   = 16 // queries
-	maxDeletes = 32
-)
+// maxDeletes bounds the concurrent deletes.
+const maxDeletes = 32
 
 // sweep deletes all items of the key that existed when it began, and later ones that it meets.
 func (t *task) sweep(ctx context.Context) error {
 	deletes, deleting := errgroup.WithContext(ctx)
 	deletes.SetLimit(maxDeletes)
-	err := t.findItems(deleting, func(what What, k key) error {
+	err := t.findItems(deleting, func(what Trace, k itemKey) error {
 		deletes.Go(func() error { return t.deleteItem(deleting, what, k) })
 		return nil
 	})
@@ -38,18 +34,18 @@ func (t *task) sweep(ctx context.Context) error {
 }
 
 // deleteItem deletes one item.
-func (t *task) deleteItem(ctx context.Context, what What, k key) error {
+func (t *task) deleteItem(ctx context.Context, what Trace, k itemKey) error {
 	old, err := t.remove(ctx, t.o.Names.Of(t.base.Type), k)
 	if err != nil || len(old) == 0 {
 		return err
 	}
 	t.deleted(what, 1)
-	t.o.Progress(1)
+	t.options.Progress(1)
 	return t.traces.dropped(ctx, what, k, old)
 }
 
 // remove deletes an item, within the rate, and returns the deleted item, or nil if there was none.
-func (e *Eraser) remove(ctx context.Context, table string, k key) (item, error) {
+func (e *Eraser) remove(ctx context.Context, table string, k itemKey) (item, error) {
 	out, err := e.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName: &table, Key: dynamo.Key(k.pk, k.sk), ReturnValues: types.ReturnValueAllOld,
 		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
@@ -66,9 +62,9 @@ func (e *Eraser) remove(ctx context.Context, table string, k key) (item, error) 
 //
 // It queries the partitions of all possible write shards, whatever the shard map says, or scans the
 // table.
-func (t *task) findItems(ctx context.Context, emit func(what What, k key) error) error {
+func (t *task) findItems(ctx context.Context, emit func(what Trace, k itemKey) error) error {
 	seen := func(list []item) error {
-		t.o.Progress(len(list))
+		t.options.Progress(len(list))
 		for _, it := range list {
 			what, ok := t.traces.classify(keyOf(it))
 			if !ok {
@@ -83,33 +79,28 @@ func (t *task) findItems(ctx context.Context, emit func(what What, k key) error)
 	if t.traces.partition(0) == nil {
 		return t.scanner.Table(ctx, t.o.Names.Of(t.base.Type), "pk, sk", seen)
 	}
-	if schema.TraitsOf(t.base.Type).Indexed() && !t.o.DryRun {
+	if schema.TraitsOf(t.base.Type).Indexed() && !t.options.DryRun {
 		if err := dynamo.WaitFor(ctx, t.o.IndexLag); err != nil {
 			return err
 		}
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxReads)
-	for n := range shard.MaxShards {
-		group.Go(func() error {
-			for page, err := range dynamo.Pages(ctx, t.client, t.traces.partition(n)) {
-				if err != nil {
-					return fmt.Errorf("reading write shard %d: %w", n, err)
-				}
-				if err := seen(page.Items); err != nil {
-					return err
-				}
+	return eachOf(ctx, shard.MaxShards, func(ctx context.Context, n int) error {
+		for page, err := range dynamo.Pages(ctx, t.client, t.traces.partition(n)) {
+			if err != nil {
+				return fmt.Errorf("reading write shard %d: %w", n, err)
 			}
-			return nil
-		})
-	}
-	return group.Wait()
+			if err := seen(page.Items); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // failures deletes the stored failures of the key's summaries, whose missing records no longer
 // matter. If something is kept, the newest failures may concern it.
 func (t *task) failures(ctx context.Context) error {
-	list, err := t.auditor.FailuresOf(ctx, t.base)
+	list, err := t.checker.FailuresOf(ctx, t.base)
 	if err != nil {
 		return err
 	}
@@ -125,23 +116,23 @@ func (t *task) failures(ctx context.Context) error {
 		}
 	}
 	if newer > 0 {
-		t.kept("%s noted meanwhile: %s", display.Several(newer, "failure"), t.o.Commands.Line("check", "--failed", "--repair"))
+		t.kept("%s noted meanwhile: %s", display.Several(newer, "failure"), t.options.Commands.Line("check", "--failed", "--repair"))
 	}
 	return nil
 }
 
 // failure deletes a failure and reports whether it did. While something is kept, it deletes no
 // failure that was stored, or stored again, meanwhile.
-func (t *task) failure(ctx context.Context, f rebuild.Failure) (gone bool, err error) {
+func (t *task) failure(ctx context.Context, f Failure) (gone bool, err error) {
 	if len(t.report.Kept) == 0 {
 		pk, sk := schema.FailureKey(f.Text)
-		old, err := t.remove(ctx, t.o.Names.Rollups, key{pk, sk})
+		old, err := t.remove(ctx, t.o.Names.Rollups, itemKey{pk, sk})
 		return len(old) > 0, err
 	}
 	if !f.Last.Before(t.begun) {
 		return false, nil
 	}
-	return t.auditor.Forget(ctx, f)
+	return t.checker.Forget(ctx, f)
 }
 
 // unshard sets the key to one write shard, and waits until no request can use others. It returns the
@@ -155,8 +146,8 @@ func (t *task) unshard(ctx context.Context) (entry shardmap.Entry, err error) {
 	if err != nil {
 		return entry, err
 	}
-	if left := t.o.Settle - t.o.Now().Sub(entry.Updated); entry.Version > 0 && left > 0 {
-		return entry, dynamo.WaitFor(ctx, min(left, t.o.Settle))
+	if left := t.options.Settle - t.o.Now().Sub(entry.Updated); entry.Version > 0 && left > 0 {
+		return entry, dynamo.WaitFor(ctx, min(left, t.options.Settle))
 	}
 	return entry, nil
 }

@@ -1,4 +1,4 @@
-package erase
+package rebuild
 
 import (
 	"context"
@@ -37,7 +37,7 @@ func (d days) add(day time.Time, pk string) {
 	}
 }
 
-func (e *entity) classify(k key) (what What, ok bool) {
+func (e *entity) classify(k itemKey) (what Trace, ok bool) {
 	_, ok = e.plain.classify(k)
 	if _, _, err := schema.ParseEventSortKey(k.sk); ok && k.sk != schema.ProbeSK && err == nil {
 		return Events, true
@@ -45,7 +45,7 @@ func (e *entity) classify(k key) (what What, ok bool) {
 	return Others, ok
 }
 
-func (e *entity) dropped(_ context.Context, what What, k key, _ item) error {
+func (e *entity) dropped(_ context.Context, what Trace, k itemKey, _ item) error {
 	if what != Events {
 		return nil
 	}
@@ -130,7 +130,7 @@ func (e *entity) partitionOf(b parts.Bucket, writeShard int) string {
 func (e *entity) storedDays(ctx context.Context) (days, error) {
 	found := days{}
 	var mu sync.Mutex
-	err := e.auditor.Stored(e.base)(ctx, func(t schema.Target) error {
+	err := e.checker.Stored(e.base)(ctx, func(t schema.Target) error {
 		mu.Lock()
 		defer mu.Unlock()
 		found.add(t.Start.UTC().Truncate(shard.Day.Width()), "")

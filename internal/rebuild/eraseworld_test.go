@@ -1,10 +1,9 @@
-package erase_test
+package rebuild_test
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -18,7 +17,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/erase"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
@@ -26,28 +24,16 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-var (
-	schedules = flag.Int("schedules", 0, "how many worlds TestEntitiesUnderTraffic plays: 0 is 2, in the full run 4, in the long run 300")
-	seed      = flag.Uint64("seed", 0, "seed of the first world; 0 draws one")
-)
-
 // TestEntitiesUnderTraffic deletes entities while events are written, shard counts grow, stream shards end, records are
 // redelivered, fragments are merged, and deletes are killed. Afterwards nothing is left that existed before, and the rollups
 // equal the other events, minima and maxima included.
 func TestEntitiesUnderTraffic(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	first := *seed
-	if first == 0 {
-		first = rand.Uint64N(1e9) + 1
-	}
-	worlds := *schedules
-	if worlds == 0 {
-		worlds = lane.Runs(lane.UnlessQuick(4, 2), 300)
-	}
+	r := newEraseRig(t)
 	var kept, killed int
-	for i := range uint64(worlds) {
-		w := newWorld(r, first+i)
+	first, worlds := schedulesOf(lane.Runs(lane.UnlessQuick(4, 2), 300))
+	for i := range worlds {
+		w := newEraseWorld(r, first+i)
 		if err := w.play(t.Context()); err != nil {
 			t.Fatalf("-seed %d: %v", first+i, err)
 		}
@@ -60,8 +46,8 @@ func TestEntitiesUnderTraffic(t *testing.T) {
 }
 
 // world is an entity with a simulated stream of the events table.
-type world struct {
-	*rig
+type eraseWorld struct {
+	*eraseRig
 	seed   uint64
 	random *rand.Rand
 	base   schema.BaseKey
@@ -97,9 +83,9 @@ type streamShard struct {
 
 type record struct{ sequence, text string }
 
-func newWorld(r *rig, seed uint64) *world {
-	w := &world{
-		rig: r, seed: seed, random: rand.New(rand.NewPCG(seed, 0)), hour: enginetest.Yesterday(), shards: 1,
+func newEraseWorld(r *eraseRig, seed uint64) *eraseWorld {
+	w := &eraseWorld{
+		eraseRig: r, seed: seed, random: rand.New(rand.NewPCG(seed, 0)), hour: enginetest.Yesterday(), shards: 1,
 		base: base(schema.Event, fmt.Sprintf("e%d", seed)), width: shard.Hour, alive: map[key]event{},
 	}
 	if seed%3 == 0 {
@@ -109,7 +95,7 @@ func newWorld(r *rig, seed uint64) *world {
 	return w
 }
 
-func (w *world) play(ctx context.Context) error {
+func (w *eraseWorld) play(ctx context.Context) error {
 	for range 5 + w.random.IntN(60) {
 		if err := w.step(ctx, w.random, 3); err != nil {
 			return err
@@ -145,18 +131,18 @@ func (w *world) play(ctx context.Context) error {
 }
 
 // erase deletes the entity, after it was killed a few times.
-func (w *world) erase(ctx context.Context) error {
+func (w *eraseWorld) erase(ctx context.Context) error {
 	o := w.options()
 	o.Settle, o.Wait, o.Poll, o.WriteUnits = time.Millisecond, 5*time.Minute, 5*time.Millisecond, 1_000_000
 	for kills := w.random.IntN(4); kills > 0; kills-- {
 		client := &streamed{Client: w.db, w: w, left: 1 + w.random.IntN(150)}
-		if _, err := erase.New(o, client).Key(ctx, w.base); err != nil && !errors.Is(err, errKilled) {
+		if _, err := rebuild.NewEraser(o, client).Key(ctx, w.base); err != nil && !errors.Is(err, errKilled) {
 			return err
 		} else if err != nil {
 			w.killed++
 		}
 	}
-	report, err := erase.New(o, &streamed{Client: w.db, w: w, left: 1e9}).Key(ctx, w.base)
+	report, err := rebuild.NewEraser(o, &streamed{Client: w.db, w: w, left: 1e9}).Key(ctx, w.base)
 	if err == nil && len(report.Left) > 0 {
 		err = fmt.Errorf("left %q", report.Left)
 	}
@@ -165,7 +151,7 @@ func (w *world) erase(ctx context.Context) error {
 
 // step does something to the entity, in the first hours of its day. If these are three, then also to an hour of the day
 // before.
-func (w *world) step(ctx context.Context, random *rand.Rand, hours int) error {
+func (w *eraseWorld) step(ctx context.Context, random *rand.Rand, hours int) error {
 	switch n := random.IntN(100); {
 	case n < 75:
 		return w.put(ctx, random, hours)
@@ -184,7 +170,7 @@ func (w *world) step(ctx context.Context, random *rand.Rand, hours int) error {
 }
 
 // put writes an event, and rarely a copy on another write shard.
-func (w *world) put(ctx context.Context, random *rand.Rand, hours int) error {
+func (w *eraseWorld) put(ctx context.Context, random *rand.Rand, hours int) error {
 	at := w.hour.Add(time.Duration(random.IntN(hours))*time.Hour + time.Duration(random.IntN(3600_000))*time.Millisecond)
 	if hours == 3 && random.IntN(8) == 0 {
 		at = at.Add(-24 * time.Hour)
@@ -209,8 +195,8 @@ func (w *world) put(ctx context.Context, random *rand.Rand, hours int) error {
 }
 
 // write writes an event. w.mu is locked.
-func (w *world) write(ctx context.Context, k key, at time.Time, numbers map[string]string) error {
-	data := item{}
+func (w *eraseWorld) write(ctx context.Context, k key, at time.Time, numbers map[string]string) error {
+	data := eraseItem{}
 	for field, n := range numbers {
 		data[field] = dynamo.Decimal(n)
 	}
@@ -225,7 +211,7 @@ func (w *world) write(ctx context.Context, k key, at time.Time, numbers map[stri
 }
 
 // again deletes an event by hand, and puts it again with the same id. A record may also be put again as it is.
-func (w *world) again(ctx context.Context, random *rand.Rand) error {
+func (w *eraseWorld) again(ctx context.Context, random *rand.Rand) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for k, e := range w.alive {
@@ -240,7 +226,7 @@ func (w *world) again(ctx context.Context, random *rand.Rand) error {
 }
 
 // remove deletes an item of the events table. w.mu is locked.
-func (w *world) remove(ctx context.Context, client *dynamodb.Client, k key) error {
+func (w *eraseWorld) remove(ctx context.Context, client *dynamodb.Client, k key) error {
 	out, err := client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &w.names.Events, Key: dynamo.Key(k.pk, k.sk), ReturnValues: types.ReturnValueAllOld})
 	if err == nil {
 		w.happen(k, out.Attributes, nil)
@@ -249,7 +235,7 @@ func (w *world) remove(ctx context.Context, client *dynamodb.Client, k key) erro
 	return err
 }
 
-func (w *world) grow(ctx context.Context, n int) error {
+func (w *eraseWorld) grow(ctx context.Context, n int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	err := w.pinned(ctx, w.base, n, time.Now())
@@ -260,7 +246,7 @@ func (w *world) grow(ctx context.Context, n int) error {
 }
 
 // endStreamShard splits an open stream shard, or replaces it.
-func (w *world) endStreamShard(random *rand.Rand) {
+func (w *eraseWorld) endStreamShard(random *rand.Rand) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ended := w.stream[random.IntN(len(w.stream))]
@@ -283,7 +269,7 @@ func (w *world) endStreamShard(random *rand.Rand) {
 }
 
 // merge merges some fragments of a rollup, as the compaction does.
-func (w *world) merge(ctx context.Context, random *rand.Rand, hours int) error {
+func (w *eraseWorld) merge(ctx context.Context, random *rand.Rand, hours int) error {
 	store := parts.NewEvents(w.db, w.names.Rollups, time.Now)
 	b := parts.Bucket{Entity: w.base.Name, Width: w.width, Start: w.hour.Add(time.Duration(random.IntN(hours)) * time.Hour).Truncate(w.width.Width())}
 	read, err := store.Read(ctx, b.Key())
@@ -301,7 +287,7 @@ func (w *world) merge(ctx context.Context, random *rand.Rand, hours int) error {
 }
 
 // happen appends a record to the stream. w.mu is locked.
-func (w *world) happen(k key, old, newest item) {
+func (w *eraseWorld) happen(k key, old, newest eraseItem) {
 	name := "MODIFY"
 	switch {
 	case len(old) == 0 && newest == nil:
@@ -314,7 +300,7 @@ func (w *world) happen(k key, old, newest item) {
 	w.writes++
 	keys := dynamo.Key(k.pk, k.sk)
 	r := record{fmt.Sprint(w.writes), fmt.Sprintf(`{"eventName":%q,"dynamodb":{"SequenceNumber":"%d","Keys":%s,"OldImage":%s,"NewImage":%s}}`,
-		name, w.writes, image(keys), image(old), image(newest))}
+		name, w.writes, eraseImage(keys), eraseImage(old), eraseImage(newest))}
 	r.text = strings.NewReplacer(`,"OldImage":{}`, "", `,"NewImage":{}`, "").Replace(r.text)
 	at := k.pk + "\x00" + k.sk
 	for _, s := range w.stream {
@@ -325,7 +311,7 @@ func (w *world) happen(k key, old, newest item) {
 }
 
 // image returns an item in DynamoDB's JSON.
-func image(it item) string {
+func eraseImage(it eraseItem) string {
 	var list []string
 	for name, value := range it {
 		text := ""
@@ -335,7 +321,7 @@ func image(it item) string {
 		case *types.AttributeValueMemberN:
 			text = fmt.Sprintf(`{"N":%q}`, v.Value)
 		case *types.AttributeValueMemberM:
-			text = fmt.Sprintf(`{"M":%s}`, image(v.Value))
+			text = fmt.Sprintf(`{"M":%s}`, eraseImage(v.Value))
 		}
 		list = append(list, fmt.Sprintf("%q:%s", name, text))
 	}
@@ -343,7 +329,7 @@ func image(it item) string {
 }
 
 // deliver delivers some records of a stream shard, perhaps again. It reports whether any were new.
-func (w *world) deliver(ctx context.Context, random *rand.Rand) (more bool, err error) {
+func (w *eraseWorld) deliver(ctx context.Context, random *rand.Rand) (more bool, err error) {
 	w.mu.Lock()
 	var ready []*streamShard
 	for _, s := range w.stream {
@@ -389,7 +375,7 @@ func (s *streamShard) parentsDone() bool {
 }
 
 // compare compares the rollups with the events, once all records are folded.
-func (w *world) compare(ctx context.Context, begun int) error {
+func (w *eraseWorld) compare(ctx context.Context, begun int) error {
 	want := map[time.Time]*parts.Rollup{}
 	for k, e := range w.alive {
 		if e.born <= begun {
@@ -429,7 +415,7 @@ func (w *world) compare(ctx context.Context, begun int) error {
 // writes; the last may have been made.
 type streamed struct {
 	*dynamodb.Client
-	w    *world
+	w    *eraseWorld
 	left int
 }
 

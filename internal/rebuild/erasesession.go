@@ -1,4 +1,4 @@
-package erase
+package rebuild
 
 import (
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -19,7 +19,7 @@ func (g group) partition(writeShard int) *dynamodb.QueryInput {
 	}
 }
 
-func (group) classify(k key) (what What, ok bool) {
+func (group) classify(k itemKey) (what Trace, ok bool) {
 	if _, _, session := schema.ParseSessionKey(k.pk, k.sk); session {
 		return Sessions, true
 	}

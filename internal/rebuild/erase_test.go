@@ -1,4 +1,4 @@
-package erase_test
+package rebuild_test
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/erase"
+	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/require"
@@ -38,7 +38,7 @@ var neighbours = []schema.BaseKey{
 }
 
 // fill writes each form of item that a key may have.
-func (r *rig) fill(t *testing.T, k schema.BaseKey, shards int) {
+func (r *eraseRig) fill(t *testing.T, k schema.BaseKey, shards int) {
 	t.Helper()
 	now := time.Now()
 	if shards > 1 {
@@ -78,18 +78,18 @@ func (r *rig) fill(t *testing.T, k schema.BaseKey, shards int) {
 	}
 }
 
-func (r *rig) failure(target string) string {
+func (r *eraseRig) failure(target string) string {
 	pk, _ := schema.FailureKey(target)
 	return pk
 }
 
-func (r *rig) putItem(t *testing.T, table, pk, sk string) {
+func (r *eraseRig) putItem(t *testing.T, table, pk, sk string) {
 	t.Helper()
 	enginetest.Put(t, r.db, table, dynamo.Key(pk, sk))
 }
 
 // others returns the items, as text, that name no deleted key.
-func (r *rig) others(t *testing.T) map[string]string {
+func (r *eraseRig) others(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	for _, table := range r.tables() {
@@ -109,7 +109,7 @@ func (r *rig) others(t *testing.T) map[string]string {
 // keys stay as they are. A redelivery of the whole stream restores nothing.
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newEraseRig(t)
 	for i, k := range keys {
 		r.fill(t, k, []int{lane.UnlessQuick(70, 9), 5, 2, 3, 4, 3}[i])
 	}
@@ -152,25 +152,25 @@ func repeats(k schema.BaseKey) bool {
 }
 
 // eraseCounted deletes a key, and checks that a dry run counted the same items.
-func (r *rig) eraseCounted(t *testing.T, k schema.BaseKey) {
-	dry, counted := r.options(), &erase.Report{}
+func (r *eraseRig) eraseCounted(t *testing.T, k schema.BaseKey) {
+	dry, counted := r.options(), &rebuild.Erased{}
 	dry.DryRun = true
 	if repeats(k) {
 		var err error
-		if counted, err = erase.New(dry, r.db).Key(t.Context(), k); err != nil {
+		if counted, err = rebuild.NewEraser(dry, r.db).Key(t.Context(), k); err != nil {
 			t.Error(err)
 		}
 	}
-	report, err := erase.New(r.options(), r.db).Key(t.Context(), k)
+	report, err := rebuild.NewEraser(r.options(), r.db).Key(t.Context(), k)
 	if err != nil || len(report.Left) > 0 {
 		t.Errorf("%s %q: %v, left %q", k.Type, k.Name, err, report.Left)
 	}
 	t.Logf("%s %q: %v", k.Type, k.Name, report.Deleted)
-	if repeats(k) && counted.Deleted[erase.Settings] != report.Deleted[erase.Settings] {
-		t.Errorf("%s %q: a dry run counts %d settings, %d were deleted", k.Type, k.Name, counted.Deleted[erase.Settings], report.Deleted[erase.Settings])
+	if repeats(k) && counted.Deleted[rebuild.Settings] != report.Deleted[rebuild.Settings] {
+		t.Errorf("%s %q: a dry run counts %d settings, %d were deleted", k.Type, k.Name, counted.Deleted[rebuild.Settings], report.Deleted[rebuild.Settings])
 	}
 	for what, n := range counted.Deleted {
-		if what != erase.Summaries && report.Deleted[what] != n { // folds change it meanwhile
+		if what != rebuild.Summaries && report.Deleted[what] != n { // folds change it meanwhile
 			t.Errorf("%s %q: a dry run counts %d %s, %d were deleted", k.Type, k.Name, n, what, report.Deleted[what])
 		}
 	}

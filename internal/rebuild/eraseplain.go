@@ -1,4 +1,4 @@
-package erase
+package rebuild
 
 import (
 	"context"
@@ -14,7 +14,7 @@ type plain struct{ *task }
 
 func (plain) partition(int) *dynamodb.QueryInput { return nil }
 
-func (p plain) classify(k key) (what What, ok bool) {
+func (p plain) classify(k itemKey) (what Trace, ok bool) {
 	parsed, err := schema.ParseKey(k.pk)
 	switch {
 	case err != nil || parsed.Base != p.base:
@@ -25,7 +25,7 @@ func (p plain) classify(k key) (what What, ok bool) {
 	return Windows, true
 }
 
-func (plain) dropped(context.Context, What, key, item) error { return nil }
+func (plain) dropped(context.Context, Trace, itemKey, item) error { return nil }
 
 func (plain) settle(context.Context) error { return nil }
 

@@ -1,4 +1,4 @@
-package erase_test
+package rebuild_test
 
 import (
 	"fmt"
@@ -12,20 +12,20 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/erase"
 	"github.com/hotshard/hotshard/internal/fold/parts"
+	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // fragment adds a closed stream shard's fragment to a board's histogram.
-func (r *rig) fragment(t *testing.T, name string, n int, cells []byte) {
+func (r *eraseRig) fragment(t *testing.T, name string, n int, cells []byte) {
 	t.Helper()
 	pk, sk := schema.HistogramKey(name, "all", fmt.Sprint("gone", n))
-	enginetest.Put(t, r.db, r.names.Rollups, item{
+	enginetest.Put(t, r.db, r.names.Rollups, eraseItem{
 		"pk": dynamo.String(pk), "sk": dynamo.String(sk),
-		"v": num(1), "seq": dynamo.String(strings.Repeat("0", schema.RollupSequenceDigits)), "as_of": num(1), "cells": &types.AttributeValueMemberB{Value: cells},
+		"v": eraseNum(1), "seq": dynamo.String(strings.Repeat("0", schema.RollupSequenceDigits)), "as_of": eraseNum(1), "cells": &types.AttributeValueMemberB{Value: cells},
 	})
 }
 
@@ -43,16 +43,16 @@ func cells(t *testing.T, times int64) []byte {
 // than a transaction takes.
 func TestDamagedBoards(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newEraseRig(t)
 	damage := map[string]func(string){
 		"top": func(name string) {
 			enginetest.Update(t, r.db, r.names.Rollups, schema.BoardRollupKey(name, "all"), schema.TopSK,
-				"SET places = :b", item{":b": &types.AttributeValueMemberB{Value: []byte{9, 9}}})
+				"SET places = :b", eraseItem{":b": &types.AttributeValueMemberB{Value: []byte{9, 9}}})
 		},
 		"sum": func(name string) {
-			enginetest.Put(t, r.db, r.names.Rollups, item{
+			enginetest.Put(t, r.db, r.names.Rollups, eraseItem{
 				"pk": dynamo.String(schema.BoardRollupKey(name, "all")), "sk": dynamo.String(schema.SumSK),
-				"v": num(1), "seq": dynamo.String("1"), "as_of": num(1), "cells": &types.AttributeValueMemberB{Value: cells(t, 1)},
+				"v": eraseNum(1), "seq": dynamo.String("1"), "as_of": eraseNum(1), "cells": &types.AttributeValueMemberB{Value: cells(t, 1)},
 			})
 		},
 		"wrong cells": func(name string) { r.fragment(t, name, 0, cells(t, 1)) },
@@ -77,7 +77,7 @@ func TestDamagedBoards(t *testing.T) {
 	var all sync.WaitGroup
 	for name := range damage {
 		all.Go(func() {
-			report, err := erase.New(o, r.db).Key(t.Context(), base(schema.Board, name))
+			report, err := rebuild.NewEraser(o, r.db).Key(t.Context(), base(schema.Board, name))
 			if err != nil || len(report.Left) > 0 || len(report.Kept) > 0 {
 				t.Errorf("damaged %s: %+v, %v; want nothing left and kept", name, report, err)
 			}
@@ -91,13 +91,13 @@ func TestDamagedBoards(t *testing.T) {
 // caught up. A second run, which finds no entries, does so too.
 func TestPlayerLeftInTheTop(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newEraseRig(t)
 	r.submit(t, "g", 5, 1)
 	r.run(t, false)()
 	o := r.options()
 	o.Wait = time.Second
 	for range 2 {
-		report, err := erase.New(o, r.db).Player(t.Context(), "g", "player3")
+		report, err := rebuild.NewEraser(o, r.db).Player(t.Context(), "g", "player3")
 		if err != nil || len(report.Left) != 1 || !strings.Contains(report.Left[0], "the top of period all still has the player") {
 			t.Errorf("without the aggregator: %+v, %v; want the top left", report, err)
 		}
@@ -105,16 +105,16 @@ func TestPlayerLeftInTheTop(t *testing.T) {
 	stop := r.run(t, false)
 	defer stop()
 	o.Wait = 30 * time.Second
-	if report, err := erase.New(o, r.db).Player(t.Context(), "g", "player3"); err != nil || len(report.Left) > 0 || len(report.Deleted) > 0 {
+	if report, err := rebuild.NewEraser(o, r.db).Player(t.Context(), "g", "player3"); err != nil || len(report.Left) > 0 || len(report.Deleted) > 0 {
 		t.Errorf("with the aggregator: %+v, %v; want nothing left", report, err)
 	}
 }
 
 // addTo increments a counter on a write shard, as a writer does. The time is that of the call.
-func (r *rig) addTo(t *testing.T, client *dynamodb.Client, name string, n int, delta int64) {
+func (r *eraseRig) addTo(t *testing.T, client *dynamodb.Client, name string, n int, delta int64) {
 	pk, sk := schema.CounterKey(name, n)
-	enginetest.Update(t, client, r.names.Items, pk, sk, "SET rev = if_not_exists(rev, :now) + :one ADD #value :delta", item{
-		":now": dynamo.Number(time.Now().UnixMicro()), ":one": num(1), ":delta": dynamo.Number(delta),
+	enginetest.Update(t, client, r.names.Items, pk, sk, "SET rev = if_not_exists(rev, :now) + :one ADD #value :delta", eraseItem{
+		":now": dynamo.Number(time.Now().UnixMicro()), ":one": eraseNum(1), ":delta": dynamo.Number(delta),
 	})
 }
 
@@ -122,7 +122,7 @@ func (r *rig) addTo(t *testing.T, client *dynamodb.Client, name string, n int, d
 // applied after its delete. The increment's rev is lower than the tombstone's.
 func TestLateIncrement(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newEraseRig(t)
 	stop := r.run(t, false)
 	defer stop()
 	begun, resume := make(chan struct{}), make(chan struct{})
@@ -144,7 +144,7 @@ func TestLateIncrement(t *testing.T) {
 		}
 		return err
 	})
-	report, err := erase.New(r.options(), client).Key(t.Context(), base(schema.Counter, "c"))
+	report, err := rebuild.NewEraser(r.options(), client).Key(t.Context(), base(schema.Counter, "c"))
 	if err != nil || len(report.Left) > 0 || len(report.Kept) != 1 {
 		t.Errorf("%+v, %v; want the late increment kept", report, err)
 	}

@@ -1,4 +1,4 @@
-package erase
+package rebuild
 
 import (
 	"context"
@@ -81,7 +81,7 @@ func (e *entity) settleRollup(ctx context.Context, b parts.Bucket) error {
 	err := parts.ErrMoved
 	for attempt := 0; attempt < maxAttempts && errors.Is(err, parts.ErrMoved); attempt++ {
 		if attempt > 0 {
-			if err := dynamo.WaitFor(ctx, e.o.Poll); err != nil {
+			if err := e.pause(ctx); err != nil {
 				return err
 			}
 		}
@@ -188,7 +188,7 @@ func (e *entity) merge(ctx context.Context, b parts.Bucket) (merged parts.Part[p
 // inexact adds to what is left a rollup that only a repair can make right.
 func (e *entity) inexact(b parts.Bucket, why string) {
 	e.leftTo("the rollup of %s may count deleted events, because %s: once that %s is over, %s",
-		b.Label(), why, b.Width, e.o.Commands.Line("check", "--repair", "--lower", "--type", string(schema.Event), "--name", b.Entity, "--from", b.Start.Format(time.RFC3339), "--to", b.End().Format(time.RFC3339)))
+		b.Label(), why, b.Width, e.options.Commands.Line("check", "--repair", "--lower", "--type", string(schema.Event), "--name", b.Entity, "--from", b.Start.Format(time.RFC3339), "--to", b.End().Format(time.RFC3339)))
 }
 
 func (e *entity) keptEvents(b parts.Bucket, found *remaining) {

@@ -1,4 +1,4 @@
-package erase
+package rebuild
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
-	"github.com/hotshard/hotshard/internal/rebuild"
 )
 
 // counter has a counter's traces.
@@ -23,10 +22,10 @@ func (c counter) partition(writeShard int) *dynamodb.QueryInput {
 	}
 }
 
-func (c counter) classify(k key) (what What, ok bool) {
+func (c counter) classify(k itemKey) (what Trace, ok bool) {
 	_, ok = c.plain.classify(k)
 	parsed, _ := schema.ParseKey(k.pk)
-	if pk, sk := schema.CounterKey(c.base.Name, parsed.Shard); ok && k == (key{pk, sk}) {
+	if pk, sk := schema.CounterKey(c.base.Name, parsed.Shard); ok && k == (itemKey{pk, sk}) {
 		return WriteShards, true
 	}
 	return Others, ok
@@ -35,7 +34,7 @@ func (c counter) classify(k key) (what What, ok bool) {
 // dropped folds the removal of a write shard other than 0, as the aggregator will. So the summary is
 // right at once, even if the aggregator is off. Its tombstone prevents a redelivered record from
 // bringing the value back, until the compaction removes it.
-func (c counter) dropped(ctx context.Context, what What, k key, old item) error {
+func (c counter) dropped(ctx context.Context, what Trace, k itemKey, old item) error {
 	if what != WriteShards {
 		return nil
 	}
@@ -53,5 +52,5 @@ func (c counter) dropped(ctx context.Context, what What, k key, old item) error 
 // settle audits the counter. That makes the tombstones that a killed process did not make. It also raises
 // the rev of a write shard that a delayed increment created again, if the rev is lower than the tombstone's.
 func (c counter) settle(ctx context.Context) error {
-	return c.audit(ctx, rebuild.List(schema.Target{Base: c.base}))
+	return c.audit(ctx, List(schema.Target{Base: c.base}))
 }

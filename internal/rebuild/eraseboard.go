@@ -1,4 +1,4 @@
-package erase
+package rebuild
 
 import (
 	"context"
@@ -6,13 +6,12 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/rebuild"
 )
 
 // leaderboard has a board's traces.
 type leaderboard struct{ plain }
 
-func (b leaderboard) classify(k key) (what What, ok bool) {
+func (b leaderboard) classify(k itemKey) (what Trace, ok bool) {
 	if board, _, _, ok := schema.ParseEntryKey(k.pk, k.sk); ok {
 		return Entries, board == b.base.Name
 	}
@@ -39,7 +38,7 @@ func (b leaderboard) settle(ctx context.Context) error {
 		return err
 	}
 	if settings || b.report.Deleted[Entries] > 0 {
-		missing, err := b.auditor.Settle(ctx, b.base.Name)
+		missing, err := b.checker.Settle(ctx, b.base.Name)
 		if missing != "" {
 			b.left("its summaries: whether all is folded is not known: %s", missing)
 		}
@@ -48,11 +47,11 @@ func (b leaderboard) settle(ctx context.Context) error {
 		}
 	}
 	now := b.o.Now()
-	current, err := b.auditor.Targets(b.base, rebuild.Range{From: now, To: now.Add(1)})
+	current, err := b.checker.Targets(b.base, Range{From: now, To: now.Add(1)})
 	if err != nil {
 		return err
 	}
-	return b.audit(ctx, b.auditor.Stored(b.base, current...))
+	return b.audit(ctx, b.checker.Stored(b.base, current...))
 }
 
 // last deletes the board's settings, unless scores were kept: these depend on them.
@@ -64,12 +63,12 @@ func (b leaderboard) last(ctx context.Context) error {
 	case len(b.report.Kept) > 0:
 		b.kept("its settings, by which it is written")
 		return nil
-	case b.o.DryRun:
+	case b.options.DryRun:
 		b.deleted(Settings, 1)
 		return nil
 	}
 	pk, sk := schema.SettingsKey(b.base.Name)
-	old, err := b.remove(ctx, b.o.Names.Items, key{pk, sk})
+	old, err := b.remove(ctx, b.o.Names.Items, itemKey{pk, sk})
 	if len(old) > 0 {
 		b.deleted(Settings, 1)
 	}

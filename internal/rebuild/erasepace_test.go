@@ -1,4 +1,4 @@
-package erase_test
+package rebuild_test
 
 import (
 	"context"
@@ -14,12 +14,12 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold/erase"
+	"github.com/hotshard/hotshard/internal/rebuild"
 )
 
 // stale is a client with sessions on one write shard. Each delete consumes this number of units.
 type stale struct {
-	erase.Client
+	rebuild.Client
 	sessions, units int
 	deleted         atomic.Int64
 }
@@ -56,10 +56,10 @@ func TestDeletesAreNoFasterThanTheRate(t *testing.T) {
 	for rate, want := range map[int]time.Duration{0: 8 * time.Second, 1000: 2 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			client := &stale{sessions: 100, units: 20}
-			eraser := erase.New(erase.Options{Names: schema.NamesFor("t-"), WriteUnits: rate, IndexLag: time.Nanosecond}, client)
+			eraser := rebuild.NewEraser(rebuild.EraserOptions{Options: rebuild.Options{Names: schema.NamesFor("t-"), IndexLag: time.Nanosecond}, WriteUnits: rate}, client)
 			begun := time.Now()
 			report, err := eraser.Key(t.Context(), base(schema.Session, "g"))
-			if err != nil || report.Deleted[erase.Sessions] != 100 || client.deleted.Load() != 100 {
+			if err != nil || report.Deleted[rebuild.Sessions] != 100 || client.deleted.Load() != 100 {
 				t.Errorf("%+v, %v; want 100 sessions deleted", report, err)
 			}
 			if took := time.Since(begun).Truncate(time.Microsecond); took != want {

@@ -1,0 +1,188 @@
+package rebuild
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/base/display"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// EraserOptions configure an Eraser. Numbers and times are not negative.
+type EraserOptions struct {
+	// Options has the names, Wait, by default 90 s, IndexLag, ReadUnits, Poll and Now. The others are not used.
+	Options
+	// Settle is how long after a change of the shard count requests may still use the old one: the
+	// functions' longest deadline, 25 s, the age of their views of the shard map, 1 s by default, and
+	// 2 s for clocks that differ. Default 30 s. The eraser waits once, for a key that has or had more
+	// than one write shard.
+	Settle time.Duration
+	// WriteUnits bounds the WCU/s of deletes, those of the index included. Default 250: a quarter
+	// of a partition's.
+	WriteUnits int
+	// DryRun counts the traces and deletes nothing.
+	DryRun bool
+	// Progress receives the number of items that were read, or deleted, from several goroutines.
+	Progress func(n int)
+	Commands display.Commands // for the command lines in the report
+}
+
+// Defaults of EraserOptions.
+const (
+	defaultSettle     = 30 * time.Second
+	defaultWait       = 90 * time.Second // longer than the events' batching window
+	defaultWriteUnits = 250
+)
+
+// maxAudits bounds the summaries that are emptied at a time.
+const maxAudits = 8
+
+// Eraser deletes every trace of a base key: its items on all write shards that ever existed, their rows in the index, its
+// summaries and their failures, probes, and its shard count with the history. It is safe for concurrent use.
+//
+// Writes and folds may go on. If the report has nothing Left, all items that were written before the call are deleted. An
+// item that is written during the call is deleted if the call meets it; otherwise it is kept, and counted in the summaries.
+// A call may be killed and repeated: it depends only on stored items, and deletes those that show where to look last.
+//
+// Some items stay for a while, so that redelivered records bring nothing back, or because other keys share them:
+// docs/delete.md lists them.
+type Eraser struct {
+	*tools
+	checker *Checker
+	options EraserOptions
+	writes  *dynamo.Pace
+	changer *shardmap.Changer
+}
+
+// NewEraser returns an Eraser.
+func NewEraser(o EraserOptions, client Client) *Eraser {
+	o.Wait, o.Concurrency, o.Repair, o.gone = cmp.Or(o.Wait, defaultWait), maxAudits, true, true
+	o.Settle, o.WriteUnits = cmp.Or(o.Settle, defaultSettle), cmp.Or(o.WriteUnits, defaultWriteUnits)
+	if o.Progress == nil {
+		o.Progress = func(int) {}
+	}
+	checker := New(o.Options, client)
+	return &Eraser{
+		tools: checker.tools, checker: checker, options: o, writes: dynamo.NewPace(o.WriteUnits),
+		changer: shardmap.NewChanger(client, checker.shards, shardmap.ChangerOptions{Clock: checker.o.Now}),
+	}
+}
+
+// task is the work on one key.
+type task struct {
+	*Eraser
+	*tally
+	base   schema.BaseKey
+	begun  time.Time
+	traces keyTraces
+}
+
+// tracesOf has the traces of each kind of key.
+var tracesOf = map[schema.Kind]func(*task) keyTraces{
+	schema.Counter: func(t *task) keyTraces { return counter{plain{t}} },
+	schema.Event:   func(t *task) keyTraces { return &entity{plain: plain{t}, days: days{}} },
+	schema.Board:   func(t *task) keyTraces { return leaderboard{plain{t}} },
+	schema.Session: func(t *task) keyTraces { return group{plain{t}} },
+	schema.Limit:   func(t *task) keyTraces { return plain{t} },
+}
+
+// keyTraces finds and deletes the items of keys of one kind.
+type keyTraces interface {
+	// partition returns the query for all items of a write shard. It returns nil if the table must be
+	// scanned, because the partition keys have a day, a player or a window that is unknown.
+	partition(writeShard int) *dynamodb.QueryInput
+	// classify returns the kind of trace that an item of the items table is; ok is false for items of
+	// other keys.
+	classify(k itemKey) (what Trace, ok bool)
+	// dropped is called after an item was deleted, with the deleted item.
+	dropped(ctx context.Context, what Trace, k itemKey, old item) error
+	// settle removes deleted items from the key's summaries, once all records of the deletes are folded. If it
+	// can't prove that, it adds to what is left.
+	settle(ctx context.Context) error
+	// last deletes the items that show that something may be left.
+	last(ctx context.Context) error
+}
+
+// itemKey is an item's primary key.
+type itemKey struct{ pk, sk string }
+
+func keyOf(it item) itemKey {
+	return itemKey{dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK)}
+}
+
+// Key erases a base key. The report is also right if Key returns an error, which is DynamoDB's or ctx's.
+func (e *Eraser) Key(ctx context.Context, base schema.BaseKey) (*Erased, error) {
+	t := &task{Eraser: e, tally: newTally(), base: base, begun: e.o.Now()}
+	of := tracesOf[base.Type]
+	if of == nil {
+		return &t.report, fmt.Errorf("deleting %s %q: there is no such kind", base.Type, base.Name)
+	}
+	t.traces = of(t)
+	if err := t.erase(ctx); err != nil {
+		return &t.report, fmt.Errorf("deleting %s %q: %w", base.Type, base.Name, err)
+	}
+	return &t.report, nil
+}
+
+func (t *task) erase(ctx context.Context) error {
+	if t.options.DryRun {
+		return t.count(ctx)
+	}
+	if err := t.sweep(ctx); err != nil {
+		return err
+	}
+	entry, err := t.unshard(ctx)
+	if err != nil {
+		return err
+	}
+	if entry.Version > 0 { // what was written by the old count
+		if err := t.sweep(ctx); err != nil {
+			return err
+		}
+	}
+	if err := t.traces.settle(ctx); err != nil || t.again { // the map still says where to look
+		return err
+	}
+	if err := t.failures(ctx); err != nil {
+		return err
+	}
+	if err := t.traces.last(ctx); err != nil {
+		return err
+	}
+	return t.forget(ctx)
+}
+
+// count counts the traces, for a dry run.
+func (t *task) count(ctx context.Context) error {
+	if err := t.findItems(ctx, func(what Trace, _ itemKey) error {
+		t.deleted(what, 1)
+		return nil
+	}); err != nil {
+		return err
+	}
+	entry, err := t.changer.Read(ctx, t.base.String())
+	if err != nil {
+		return err
+	}
+	if entry.Max > 0 {
+		t.deleted(ShardCounts, 1)
+	}
+	failures, err := t.checker.FailuresOf(ctx, t.base)
+	if err != nil {
+		return err
+	}
+	t.deleted(Failures, len(failures))
+	if err := t.traces.last(ctx); err != nil {
+		return err
+	}
+	if schema.TraitsOf(t.base.Type).Summary == schema.NoSummary {
+		return nil
+	}
+	return t.checker.Stored(t.base)(ctx, func(schema.Target) error { t.deleted(Summaries, 1); return nil })
+}
