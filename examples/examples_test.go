@@ -16,7 +16,6 @@ import (
 	"testing"
 
 	"github.com/hotshard/hotshard/internal/test/enginetest"
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/require"
 
 	// What the programs use: a change of these makes go test run the programs again.
@@ -62,7 +61,7 @@ func TestExamples(t *testing.T) {
 			if got, want := run(t, filepath.Join(dir, name), env), promised(t, name); got != want {
 				t.Errorf("the program prints\n%sbut its comment says\n%s", got, want)
 			}
-			if lane.Long {
+			if require.LongRun {
 				run(t, filepath.Join(dir, name), env) // with existing tables
 			}
 		})
@@ -90,7 +89,7 @@ func environment(endpoint, caller string) []string {
 // built returns the folder with all programs. The first call builds them.
 func built(t *testing.T) (dir string) {
 	t.Helper()
-	lane.NeedsEngine(t) // as each program does
+	require.Engine(t) // as each program does
 	require.NoError(t, buildAll())
 	return folder
 }

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotshard/hotshard/internal/test/docpolicy"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // policies returns the actions with resources of the example policies in docs/deploy.md, by Sid.
 func policies(t *testing.T) map[string][]string {
 	t.Helper()
 	allowed := map[string][]string{}
-	for _, s := range docpolicy.Read(t, "../docs/deploy.md") {
+	for _, s := range require.Policies(t, "../docs/deploy.md") {
 		for _, action := range s.Action {
 			for _, resource := range s.Resource {
 				allowed[s.Sid] = append(allowed[s.Sid], action+" "+resource)

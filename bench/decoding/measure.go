@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/test/cputime"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // turn is the shortest CPU time of a method's turn.
@@ -52,14 +52,14 @@ func (r *result) turn(payload []byte) error {
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	start, batches := cputime.Used(), 0
-	for cputime.Used()-start < turn {
+	start, batches := require.CPUTime(), 0
+	for require.CPUTime()-start < turn {
 		if _, err := r.count(payload); err != nil {
 			return err
 		}
 		batches++
 	}
-	spent := cputime.Used() - start
+	spent := require.CPUTime() - start
 	runtime.ReadMemStats(&after)
 	r.perBatch = append(r.perBatch, spent/time.Duration(batches))
 	r.bytes = (after.TotalAlloc - before.TotalAlloc) / uint64(batches)

@@ -16,7 +16,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
@@ -116,7 +115,7 @@ func behindSignatures(t *testing.T, api http.Handler) (target string, rejected *
 // TestLoadVerifiesDeployment runs the check of docs/deploy.md: a load against an API that accepts only signed calls, and
 // the comparison of what was accepted with what is stored.
 func TestLoadVerifiesDeployment(t *testing.T) {
-	lane.NeedsEngine(t)
+	require.Engine(t)
 	credentials(t)
 	at, err := url.Parse(deploy(t).url)
 	require.NoError(t, err)

@@ -15,7 +15,6 @@ import (
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
-	"github.com/hotshard/hotshard/internal/test/systemtest"
 	"github.com/hotshard/hotshard/internal/tool/system"
 )
 
@@ -31,7 +30,7 @@ type deployed struct {
 func deploy(t *testing.T) *deployed {
 	t.Helper()
 	endpoint, prefix := enginetest.Endpoint(t), enginetest.Prefix("check")
-	s := systemtest.Run(t, system.Options{Prefix: prefix, Window: time.Second, Idle: time.Second, Control: "off", Notices: os.Stderr})
+	s := runSystem(t, system.Options{Prefix: prefix, Window: time.Second, Idle: time.Second, Control: "off", Notices: os.Stderr})
 	return &deployed{t: t, url: s.URL(), db: dynamolocal.DynamoDB(endpoint, ""), names: schema.NamesFor(prefix), flags: []string{"--endpoint", endpoint, "--prefix", prefix}}
 }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
-	"github.com/hotshard/hotshard/internal/test/systemtest"
 	"github.com/hotshard/hotshard/internal/tool/system"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
@@ -84,7 +83,7 @@ func TestExplain(t *testing.T) {
 func TestExplainStack(t *testing.T) {
 	t.Setenv("AWS_ENDPOINT_URL_CLOUDWATCH", "")
 	prefix := enginetest.Prefix("explained")
-	s := systemtest.Run(t, system.Options{Prefix: prefix, Window: time.Second, Idle: time.Second, Control: "observe",
+	s := runSystem(t, system.Options{Prefix: prefix, Window: time.Second, Idle: time.Second, Control: "observe",
 		Limits: system.Limits{Partitions: 16, PartitionWCU: 5}, Notices: os.Stderr})
 	response, err := http.Post(s.URL()+"/v1/events", "application/json", strings.NewReader(`{"events":[`+strings.Repeat(`{"entity":"sensor"},`, 39)+`{"entity":"sensor"}]}`))
 	require.NoError(t, err)

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/test/enginetest"
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/tool/load"
 )
@@ -111,8 +110,8 @@ func freeAddr(t *testing.T) string {
 // each accepted write exists, each summary is exact, and the command ends when it is interrupted.
 func TestKilledAndStartedAgain(t *testing.T) {
 	t.Parallel()
-	lane.NeedsEngine(t)
-	kills, count := lane.Runs(1, 3), lane.Runs(150, 3000)
+	require.Engine(t)
+	kills, count := require.Runs(1, 3), require.Runs(150, 3000)
 	binary, addr := command(t), freeAddr(t)
 	args := []string{
 		"--addr", addr, "--endpoint", enginetest.Endpoint(t), "--window", "1s",

@@ -19,7 +19,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
@@ -36,7 +35,7 @@ var notRun = []struct{ command, why string }{
 // It compares their output with the JSON on the page.
 func TestPagesCommands(t *testing.T) {
 	t.Parallel()
-	lane.NeedsEngine(t)
+	require.Engine(t)
 	pages, err := filepath.Glob("../../docs/*.md")
 	require.NoError(t, err)
 	site, ran := newSite(t), 0

@@ -18,7 +18,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema/tableinput"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
-	"github.com/hotshard/hotshard/internal/test/systemtest"
 	"github.com/hotshard/hotshard/internal/tool/system"
 )
 
@@ -130,7 +129,7 @@ func TestRestore(t *testing.T) {
 		})
 		require.NoError(t, err)
 	}
-	s := systemtest.Run(t, system.Options{Prefix: prefix, Window: time.Second, Idle: time.Second, Control: "off", Notices: os.Stderr})
+	s := runSystem(t, system.Options{Prefix: prefix, Window: time.Second, Idle: time.Second, Control: "off", Notices: os.Stderr})
 	restored := &deployed{t: t, url: s.URL(), db: old.db, names: names, flags: []string{"--endpoint", enginetest.Endpoint(t), "--prefix", prefix}}
 	repeat(t, "the check finds everything repaired", func() string {
 		code, out, _ := hotshard(t, append([]string{"check", "--repair", "--all", "--wait", "10s"}, restored.flags...)...)

@@ -20,8 +20,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/hotkeys"
-	"github.com/hotshard/hotshard/internal/test/docpolicy"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 func TestMain(m *testing.M) {
@@ -282,7 +282,7 @@ const cli = "cli"
 func example(t *testing.T) (texts []string) {
 	t.Helper()
 	tables := map[string]string{"items": Items, "events": Events, "rollups": Rollups, "shard-map": ShardMap}
-	for _, s := range docpolicy.Read(t, filepath.Join(root, "docs", "deploy.md")) {
+	for _, s := range require.Policies(t, filepath.Join(root, "docs", "deploy.md")) {
 		for _, resource := range s.Resource {
 			_, table, ofTable := strings.Cut(resource, ":table/hotshard-")
 			table, index, _ := strings.Cut(table, "/index/")

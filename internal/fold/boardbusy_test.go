@@ -13,7 +13,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -87,7 +86,7 @@ func TestFailedRechecks(t *testing.T) {
 func TestOldestNotesFirst(t *testing.T) {
 	a := calm(t, 0)
 	f := a.containers[0].rechecks
-	f.maxRechecks = lane.Runs(60, maxRechecks)
+	f.maxRechecks = require.Runs(60, maxRechecks)
 	for i := range f.maxRechecks + 20 {
 		a.clock = a.clock.Add(time.Second)
 		require.NoError(t, f.noteRecheck(t.Context(), &boardChanges{Period: parts.Period{Board: fmt.Sprint("n", shard.Calculated(fmt.Sprint(i), 1<<30)), Label: "all"}}))

@@ -16,7 +16,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
@@ -24,12 +23,12 @@ import (
 
 // Sizes of TestFoldsAreExact.
 var (
-	seeds     = flag.Int("seeds", lane.Runs(1, 16), "worlds")
+	seeds     = flag.Int("seeds", require.Runs(1, 16), "worlds")
 	seed      = flag.Uint64("seed", 0, "the first world's seed; 0 is a new one")
 	rounds    = flag.Int("rounds", 0, "rounds of each world: some writes, then some deliveries; 0 is as many as the run of the tests has")
 	faults    = flag.Int("faults", 80, "faults in 1,000 calls of variants with faults")
 	keys      = flag.Int("counters", 8, "counters of each world")
-	tormented = flag.Int("variants", lane.Runs(2, 3), "variants of each world with faults")
+	tormented = flag.Int("variants", require.Runs(2, 3), "variants of each world with faults")
 )
 
 // TestFoldsAreExact writes counters, events and boards, and folds the records of the engine's stream in several
@@ -55,7 +54,7 @@ func play(t *testing.T, seed uint64) {
 	for range *tormented {
 		w.variants = append(w.variants, newVariant(w, config{1 + w.random.IntN(2), 1 + w.random.IntN(4), 1 + w.random.IntN(30), *faults, w.random.IntN(4), 1 + w.random.IntN(3), w.random.IntN(2) == 0}))
 	}
-	for range cmp.Or(*rounds, lane.Runs(lane.UnlessQuick(15, 10), 50)) {
+	for range cmp.Or(*rounds, require.Runs(require.UnlessQuick(15, 10), 50)) {
 		for range 1 + w.random.IntN(6) {
 			w.write()
 		}

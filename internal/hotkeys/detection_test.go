@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // haystack is the traffic of some windows: keys at 1.05 times the threshold of 70 WCU/s, decoys at 0.95, and
@@ -109,7 +109,7 @@ func (h *haystack) deliver(t *testing.T, f *fixture) {
 // row's rate exceeds the true one.
 func TestDetection(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
-	for _, seed := range []uint64{seed, 1, 2}[:lane.UnlessQuick(3, 1)] {
+	for _, seed := range []uint64{seed, 1, 2}[:require.UnlessQuick(3, 1)] {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			h := newHaystack(seed, 2)
 			f := newFixture(settings())

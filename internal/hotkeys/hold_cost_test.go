@@ -23,8 +23,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/hotkeys"
-	"github.com/hotshard/hotshard/internal/test/cputime"
-	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
 
@@ -95,7 +94,7 @@ const (
 // one window three keys are at 1.05 times the threshold, and three at 0.95. One batch in fifty is redelivered after a
 // lost response, and one is bisected. One stream shard closes and has two children.
 func TestDetectorCost(t *testing.T) {
-	shards := []int{4, 160, 9, 1000}[:lane.Runs(1, 4)]
+	shards := []int{4, 160, 9, 1000}[:require.Runs(1, 4)]
 	responses := make(map[int]map[string]responseCost)
 	for _, n := range shards {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -199,18 +198,18 @@ func (s *scale) add(name string, later time.Duration) {
 
 func (s *scale) invoke(t testing.TB, b *batch) map[string]string {
 	s.invocations++
-	payload, before := b.payload(), cputime.Used()
+	payload, before := b.payload(), require.CPUTime()
 	state := s.must(t, payload)
-	s.cpu += cputime.Used() - before
+	s.cpu += require.CPUTime() - before
 	return state
 }
 
 func (s *scale) heatRun(t testing.TB) {
 	s.runs++
 	s.table.heap, s.paused = 0, 0
-	heap, before := heapBytes(), cputime.Used()
+	heap, before := heapBytes(), require.CPUTime()
 	s.heatTask(t)
-	used := cputime.Used() - before
+	used := require.CPUTime() - before
 	s.cpu += used
 	s.heatCPU = max(s.heatCPU, used)
 	s.taskHeap = max(s.taskHeap, s.table.heap-min(heap, s.table.heap))
@@ -243,7 +242,7 @@ func (s *scale) measureResponses(t testing.TB) {
 	for _, path := range []string{"/v1/heat", "/v1/hot-keys"} {
 		runtime.GC()
 		s.table.heap = 0
-		reads, queries, heap, cpu, got := s.table.reads, s.table.queries, heapBytes(), cputime.Used(), httptest.NewRecorder()
+		reads, queries, heap, cpu, got := s.table.reads, s.table.queries, heapBytes(), require.CPUTime(), httptest.NewRecorder()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		api.ServeHTTP(got, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
@@ -251,7 +250,7 @@ func (s *scale) measureResponses(t testing.TB) {
 		if got.Code != http.StatusOK {
 			t.Fatal(got.Body)
 		}
-		c, most := responseCost{(s.table.reads - reads) / 2, s.table.queries - queries, cputime.Used() - cpu, after.TotalAlloc - before.TotalAlloc, s.table.heap - min(heap, s.table.heap)}, s.responses[path]
+		c, most := responseCost{(s.table.reads - reads) / 2, s.table.queries - queries, require.CPUTime() - cpu, after.TotalAlloc - before.TotalAlloc, s.table.heap - min(heap, s.table.heap)}, s.responses[path]
 		s.responses[path] = responseCost{max(most.readUnits, c.readUnits), max(most.queries, c.queries), max(most.cpu, c.cpu), max(most.allocated, c.allocated), max(most.use, c.use)}
 		s.table.reads = reads // not the detector's
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/hotkeys"
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
@@ -35,7 +34,7 @@ func TestHeatIsAPlainCount(t *testing.T) {
 	}
 	first = max(first, 1)
 	if n == 0 {
-		n = lane.Runs(lane.UnlessShort(lane.UnlessQuick(60, 25), 15), 1000)
+		n = require.Runs(require.UnlessShort(require.UnlessQuick(60, 25), 15), 1000)
 	}
 	for i := range n {
 		s := newSchedule(t, first+uint64(i))

@@ -14,7 +14,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/hotkeys"
-	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -341,10 +341,10 @@ func TestTaskFaults(t *testing.T) {
 func TestNoShrinkWithoutProof(t *testing.T) {
 	shrunk := 0
 	base := uint64(1) // in the long run other lives each time
-	if lane.Long {
+	if require.LongRun {
 		base = uint64(time.Now().UnixNano())
 	}
-	lives := lane.Runs(8, 40)
+	lives := require.Runs(8, 40)
 	for i := range uint64(lives) {
 		seed := base + i
 		if newOutages(seed).play(t) {

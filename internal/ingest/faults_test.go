@@ -17,8 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // faults is a client with injected faults: calls fail before they reach the engine, or their responses are lost.
@@ -177,7 +177,7 @@ func TestLostAnswersOfKeyedCalls(t *testing.T) {
 		return nil
 	}
 	r.use(f)
-	calls := lane.Runs(25, 100)
+	calls := require.Runs(25, 100)
 	for i := range calls {
 		body := `{"increments":[{"counter":"a","delta":3},{"counter":"b","delta":1}]}`
 		for r.post("/v1/counters", body, "Idempotency-Key", fmt.Sprint(i)).status != 200 {

@@ -14,7 +14,6 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
@@ -54,8 +53,8 @@ func TestScoresDuringARepair(t *testing.T) {
 	require.NoError(t, rankings.Configure(t.Context(), "b", boards.Settings{Mode: boards.Lowest}))
 	r.score(t, "b", players(10)...)
 	points := 1000
-	for _, moment := range []string{"index 2", "transaction 1", "kept 2", "index 3", "kept 3"}[:lane.Runs(lane.UnlessQuick(2, 1), 5)] {
-		for _, pause := range []time.Duration{0, time.Second}[:lane.Runs(1, 2)] {
+	for _, moment := range []string{"index 2", "transaction 1", "kept 2", "index 3", "kept 3"}[:require.Runs(require.UnlessQuick(2, 1), 5)] {
+		for _, pause := range []time.Duration{0, time.Second}[:require.Runs(1, 2)] {
 			var off parts.Histogram
 			off.Add(5, 3)
 			r.damage(t, "b", "h#lost", item{"v": num(1), "seq": dynamo.String(fmt.Sprintf("%040d", points)), "cells": bin(off.Bytes())})

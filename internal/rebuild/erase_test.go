@@ -13,7 +13,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/limits"
@@ -111,7 +110,7 @@ func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	r := newEraseRig(t)
 	for i, k := range keys {
-		r.fill(t, k, []int{lane.UnlessQuick(70, 9), 5, 2, 3, 4, 3}[i])
+		r.fill(t, k, []int{require.UnlessQuick(70, 9), 5, 2, 3, 4, 3}[i])
 	}
 	for i, k := range neighbours {
 		r.fill(t, k, i%2+1)
@@ -148,7 +147,7 @@ func TestNothingIsLeft(t *testing.T) {
 // repeats reports whether this run also counts a key before its delete, and deletes it twice. Each search
 // for a counter or sessions queries a thousand partitions, so only the long lane does.
 func repeats(k schema.BaseKey) bool {
-	return lane.Long || k.Type != schema.Counter && k.Type != schema.Session
+	return require.LongRun || k.Type != schema.Counter && k.Type != schema.Session
 }
 
 // eraseCounted deletes a key, and checks that a dry run counted the same items.

@@ -11,7 +11,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
-	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 var errKilled = errors.New("killed")
@@ -34,7 +34,7 @@ func mortal(db *dynamodb.Client, writes int64) *dynamodb.Client {
 // TestKilledAndRunAgain kills a delete after a growing number of writes until one finishes, and checks that
 // nothing is left. The aggregator starts only after the second kill.
 func TestKilledAndRunAgain(t *testing.T) {
-	for _, k := range []schema.BaseKey{keys[3], keys[0]}[:lane.Runs(1, 2)] {
+	for _, k := range []schema.BaseKey{keys[3], keys[0]}[:require.Runs(1, 2)] {
 		t.Run(string(k.Type), func(t *testing.T) {
 			t.Parallel()
 			r := newEraseRig(t)

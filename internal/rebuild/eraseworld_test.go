@@ -20,7 +20,7 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
-	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -31,7 +31,7 @@ func TestEntitiesUnderTraffic(t *testing.T) {
 	t.Parallel()
 	r := newEraseRig(t)
 	var kept, killed int
-	first, worlds := schedulesOf(lane.Runs(lane.UnlessQuick(4, 2), 300))
+	first, worlds := schedulesOf(require.Runs(require.UnlessQuick(4, 2), 300))
 	for i := range worlds {
 		w := newEraseWorld(r, first+i)
 		if err := w.play(t.Context()); err != nil {

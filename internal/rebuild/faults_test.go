@@ -14,7 +14,6 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
@@ -232,7 +231,7 @@ func TestFaults(t *testing.T) {
 	running.run(t, nil)
 	t.Run("each", func(t *testing.T) {
 		for i, f := range faults {
-			if !lane.Long && ofLongRun[f.name] || !lane.Full() && ofFullRun[f.name] {
+			if !require.LongRun && ofLongRun[f.name] || !require.FullRun() && ofFullRun[f.name] {
 				continue
 			}
 			t.Run(f.kind+" "+f.name, func(t *testing.T) {

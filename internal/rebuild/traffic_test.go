@@ -15,7 +15,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 )
@@ -36,7 +35,7 @@ func schedulesOf(usual int) (first, n uint64) {
 func TestChecksChangeNoRightSum(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	first, worlds := schedulesOf(lane.Runs(lane.UnlessQuick(12, 5), 200))
+	first, worlds := schedulesOf(require.Runs(require.UnlessQuick(12, 5), 200))
 	for i := range worlds {
 		seed := first + i
 		if newWorld(t, r, fmt.Sprintf("w%d", i), rand.New(rand.NewPCG(seed, 0))).play(t); t.Failed() {

@@ -15,12 +15,11 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/hotshard/hotshard/internal/throttle/jsonitem"
 	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
 // lenient accepts what the engine accepts; only the engine rejects requests.
-var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsonitem.Codec)
+var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), itemCodec)
 
 // decode decodes JSON and reports whether that succeeded.
 func decode(text []byte, into any) bool { return json.Unmarshal(text, into, lenient) == nil }

@@ -2,7 +2,6 @@ package throttle
 
 import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/throttle/jsonitem"
 )
 
 // image is an item as [ddbstream.AddIndexWrites] reads it.
@@ -13,7 +12,7 @@ func (i image) Present() bool { return i != nil }
 
 // Key returns the text of a key attribute, or NUL for a computed value.
 func (i image) Key(attribute string) ([]byte, bool) {
-	text, ok := jsonitem.Text(i[attribute])
+	text, ok := keyText(i[attribute])
 	if ok && text == "" {
 		text = "\x00"
 	}
@@ -22,7 +21,7 @@ func (i image) Key(attribute string) ([]byte, bool) {
 
 // SameIn reports whether all these attributes are the same; nil stands for the whole item.
 func (i image) SameIn(other image, attributes []string) bool {
-	return jsonitem.Equal(i.only(attributes), other.only(attributes))
+	return equalItems(i.only(attributes), other.only(attributes))
 }
 
 // SizeIn returns the size of the item with only these attributes; nil stands for all.

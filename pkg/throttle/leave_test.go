@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/throttle"
@@ -179,7 +178,7 @@ func TestCallerLeaves(t *testing.T) {
 	})
 	require.NoError(t, err)
 	left, throttled := make([]int, points), 0.0
-	for i := range lane.Runs(5000, 100_000) {
+	for i := range require.Runs(5000, 100_000) {
 		ctx, leave := context.WithCancel(t.Context())
 		*engine = leaveEngine{point: r.IntN(points), request: r.IntN(3), leave: leave}
 		operation, body := leaveRequest(r)

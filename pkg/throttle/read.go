@@ -7,7 +7,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/throttle/jsonitem"
 	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
@@ -116,7 +115,7 @@ func (t *table) readTarget(index string) (*partitions.Space, []string, error) {
 func (in *readRequest) equals(attributes []string) image {
 	values := image{}
 	for _, name := range attributes {
-		v, ok := jsonitem.Equals(in.KeyConditionExpression, name, in.ExpressionAttributeNames, in.ExpressionAttributeValues)
+		v, ok := requiredValue(in.KeyConditionExpression, name, in.ExpressionAttributeNames, in.ExpressionAttributeValues)
 		if old := in.KeyConditions[name]; !ok && old.ComparisonOperator == "EQ" && len(old.AttributeValueList) == 1 {
 			v, ok = old.AttributeValueList[0], true
 		}

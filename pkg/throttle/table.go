@@ -8,7 +8,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/throttle/jsonitem"
 	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
@@ -33,18 +32,18 @@ type keys struct{ hash, sort string }
 // text returns the texts of an item's partition key and whole key. ok is false if the item
 // lacks a key attribute.
 func (k keys) text(it dynamo.Item) (hash, whole string, ok bool) {
-	hash, ok = jsonitem.Text(it[k.hash])
+	hash, ok = keyText(it[k.hash])
 	if !ok || k.sort == "" {
 		return hash, hash, ok
 	}
-	sort, ok := jsonitem.Text(it[k.sort])
+	sort, ok := keyText(it[k.sort])
 	return hash, hash + "\x00" + sort, ok
 }
 
 // place returns the place of an item in a table or index with these keys.
 func (k keys) place(s *partitions.Space, it dynamo.Item) partitions.Place {
-	hash, _ := jsonitem.Text(it[k.hash])
-	return s.Item(hash, jsonitem.Order(it[k.sort]))
+	hash, _ := keyText(it[k.hash])
+	return s.Item(hash, sortText(it[k.sort]))
 }
 
 // cost returns the cost of a write in the table and its indexes. A nil item does not exist.
@@ -76,7 +75,7 @@ func (x *index) cost(before, after dynamo.Item) (charges []partitions.Charge) {
 func (x *index) at(key []byte, it dynamo.Item) partitions.Place {
 	sort := ""
 	if len(x.rule.Sort) > 0 {
-		sort = jsonitem.Order(it[x.rule.Sort[0]])
+		sort = sortText(it[x.rule.Sort[0]])
 	}
 	return x.Item(string(key), sort)
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/throttle/jsonitem"
 	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
@@ -16,7 +15,7 @@ type write struct {
 	item
 	kind    string
 	key     dynamo.Item
-	changes map[string]jsonitem.Change
+	changes map[string]attributeChange
 
 	// looked is set when before is known. before and after are nil for no item; after an
 	// update, after is calculated from the request.
@@ -41,7 +40,7 @@ type writeBody struct {
 	UpdateExpression                    string
 	ExpressionAttributeNames            map[string]string
 	ExpressionAttributeValues           dynamo.Item
-	AttributeUpdates                    map[string]jsonitem.AttributeUpdate
+	AttributeUpdates                    map[string]attributeUpdate
 	ReturnValues                        string
 	ReturnConsumedCapacity              string
 	ReturnValuesOnConditionCheckFailure string
@@ -81,10 +80,10 @@ func (c *call) newWrite(kind string, body *writeBody) (*write, error) {
 	return w, nil
 }
 
-func (b *writeBody) changes() map[string]jsonitem.Change {
-	changes := jsonitem.Updates(b.UpdateExpression, b.ExpressionAttributeNames, b.ExpressionAttributeValues)
+func (b *writeBody) changes() map[string]attributeChange {
+	changes := parseUpdates(b.UpdateExpression, b.ExpressionAttributeNames, b.ExpressionAttributeValues)
 	for name, u := range b.AttributeUpdates {
-		changes[name] = u.Change()
+		changes[name] = u.change()
 	}
 	return changes
 }
@@ -95,7 +94,7 @@ func (w *write) setBefore(before dynamo.Item) {
 	w.looked, w.before = true, before
 	switch w.kind {
 	case update:
-		w.after = jsonitem.Apply(before, w.key, w.changes, w.globalHash)
+		w.after = applyChanges(before, w.key, w.changes, w.globalHash)
 	case condition:
 		w.after = before
 	}

@@ -219,7 +219,7 @@ func (s *single) learnImages(r *reply) {
 // not have the new value.
 func (s *single) computesIndexKey() bool {
 	for name, c := range s.changes {
-		if c.Computed() && s.indexKey(name) {
+		if c.computed() && s.indexKey(name) {
 			return true
 		}
 	}

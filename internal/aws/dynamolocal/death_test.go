@@ -4,14 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // TestKilledEngineHasError checks that a killed engine's error has its exit and its output, and that it can be stopped.
 func TestKilledEngineHasError(t *testing.T) {
 	t.Parallel()
-	lane.NeedsEngine(t)
+	require.Engine(t)
 	e, err := StartEngine(t.Context(), Options{})
 	require.NoError(t, err)
 	if err := e.Err(); err != nil {

@@ -11,14 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // TestEngineDiesWithItsParent checks that a killed process leaves no engine.
 func TestEngineDiesWithItsParent(t *testing.T) {
 	t.Parallel()
-	lane.NeedsEngine(t)
+	require.Engine(t)
 	holder := exec.Command(os.Args[0])
 	holder.Env = append(os.Environ(), engineHolder+"=1")
 	stdin, err := holder.StdinPipe() // stays open, so that only the kill ends the process

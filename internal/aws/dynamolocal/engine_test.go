@@ -15,7 +15,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
@@ -43,7 +42,7 @@ func holdEngine() {
 // TestEngineKeepsData checks that an engine finds the tables of its last run in the data folder, under another access key.
 func TestEngineKeepsData(t *testing.T) {
 	t.Parallel()
-	lane.NeedsEngine(t)
+	require.Engine(t)
 	dir := filepath.Join(t.TempDir(), "new", "data")
 	names := schema.NamesFor("keep-")
 	for run := range 2 {
@@ -65,7 +64,7 @@ func TestEngineKeepsData(t *testing.T) {
 }
 
 func TestEngineFailureHasItsOutput(t *testing.T) {
-	lane.NeedsEngine(t)
+	require.Engine(t)
 	_, err := dynamolocal.StartEngine(t.Context(), dynamolocal.Options{Dir: t.TempDir()})
 	if err == nil || !strings.Contains(err.Error(), "Unable to access jarfile") {
 		t.Errorf("error = %v, want java's output", err)

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
-	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // texts is an item whose attributes are strings.
@@ -32,7 +32,7 @@ func (i texts) SizeIn([]string) (int, error) { return 1, nil }
 // TestDifferentItemsHaveDifferentKeys checks that two items have the same index key only if all its attributes are the
 // same. They may have separators and backslashes.
 func TestDifferentItemsHaveDifferentKeys(t *testing.T) {
-	lane.Checks(t, 1000)
+	require.Checks(t, 1000)
 	x := ddbstream.Index{Partition: []string{"a", "b", "c"}}
 	rapid.Check(t, func(t *rapid.T) {
 		item := rapid.Custom(func(t *rapid.T) texts {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // want is the bounds of a storm's result.
@@ -49,7 +49,7 @@ func TestStorms(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for seed := range lane.UnlessShort(*seeds, 1) {
+			for seed := range require.UnlessShort(*seeds, 1) {
 				got := c.run(uint64(seed))
 				t.Logf("seed %d: %v", seed, got)
 				if got.percent(got.accepted) < c.accepted || got.calm > c.calm || got.count() > c.most || got.quietGrown > c.want.quiet {

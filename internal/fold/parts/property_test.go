@@ -11,13 +11,13 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/parts"
-	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // TestMergesAndFoldsInAnyOrder compares a rollup with a model after each step. Steps are folds, redeliveries,
 // merges of all or some fragments, merges of an old read, and repairs that count records before their folds.
 func TestMergesAndFoldsInAnyOrder(t *testing.T) {
-	lane.Checks(t, 12)
+	require.Checks(t, 12)
 	r := newRig(t)
 	streams := []string{"shardId-a", "shardId-b", "shardId-c"}
 	round := 0

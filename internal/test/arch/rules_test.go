@@ -74,13 +74,12 @@ var rules = []rule{
 		allow: []string{module + "/pkg/throttle", module + "/pkg/shard/...", module + "/pkg/shard", module + "/internal/...", "github.com/aws/...", "github.com/go-json-experiment/json/...", "github.com/cenkalti/backoff/v5", "golang.org/x/sync/errgroup"},
 	},
 	{
-		name: "the model of partitions is pure",
-		of:   []string{"internal/throttle/partitions"}, deny: []string{everything}, allow: []string{"std"}, deep: true,
+		name: "most test programs have package require, so it is light",
+		of:   []string{"internal/test/require"}, deny: []string{everything}, allow: []string{"std"}, deep: true,
 	},
 	{
-		name: "the items of requests know JSON and the item model only",
-		of:   []string{"internal/throttle/jsonitem"}, deny: []string{everything},
-		allow: []string{"std", "internal/base/decimal", "internal/base/dynamo", sdk + "service/dynamodb/types", "github.com/go-json-experiment/json/..."},
+		name: "the model of partitions is pure",
+		of:   []string{"internal/throttle/partitions"}, deny: []string{everything}, allow: []string{"std"}, deep: true,
 	},
 	{
 		name: "numbers need the standard library only",

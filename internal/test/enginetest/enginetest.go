@@ -29,7 +29,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
@@ -69,7 +68,7 @@ var start = sync.OnceValues(func() (string, error) {
 // Endpoint returns the engine's URL. It fails the test if there is none.
 func Endpoint(t testing.TB) string {
 	t.Helper()
-	lane.NeedsEngine(t)
+	require.Engine(t)
 	endpoint, err := start()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, hint)

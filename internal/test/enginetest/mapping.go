@@ -12,13 +12,12 @@ import (
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // StreamShards is the number of stream shards of Deliver. Each is read on its own and has its
 // own markers in every check.
-var StreamShards = lane.Runs(2, 4)
+var StreamShards = require.Runs(2, 4)
 
 // Deliver runs a handler on each table's stream until the test ends or stop is called. Both
 // drain the streams. Each is split over StreamShards by a hash of the items. Deliver resumes at

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/test/mapfake"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -88,7 +88,7 @@ func (s *Scripted) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemInpu
 	out := &dynamodb.BatchGetItemOutput{Responses: map[string][]dynamo.Item{}}
 	for table, asked := range in.RequestItems {
 		for _, it := range s.Items {
-			if slices.ContainsFunc(asked.Keys, func(key dynamo.Item) bool { return mapfake.Slot(key) == mapfake.Slot(it) }) {
+			if slices.ContainsFunc(asked.Keys, func(key dynamo.Item) bool { return enginetest.ItemSlot(key) == enginetest.ItemSlot(it) }) {
 				out.Responses[table] = append(out.Responses[table], it)
 			}
 		}
@@ -111,11 +111,13 @@ func CanceledFor(codes ...string) error {
 }
 
 // EmptyMap is a view of a shard map without entries.
-func EmptyMap() *shardmap.Map { return shardmap.New(mapfake.New(10, 0, 0), "m", shardmap.Options{}) }
+func EmptyMap() *shardmap.Map {
+	return shardmap.New(enginetest.NewMapTable(10, 0, 0), "m", shardmap.Options{})
+}
 
 // MapTable is a shard-map table in memory with one key's changes, as SetShards puts them.
-func MapTable(key string, history ...string) *mapfake.Table {
-	table := mapfake.New(10, 0, 0)
+func MapTable(key string, history ...string) *enginetest.MapTable {
+	table := enginetest.NewMapTable(10, 0, 0)
 	if len(history) > 0 {
 		table.Put(mapItem(key, history))
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -57,7 +56,7 @@ func (b *brownOut) RoundTrip(r *http.Request) (*http.Response, error) {
 // TestABrownOutCountsNothingTwice sends increments while one of 20 updates is answered by a 500. The sum must be the
 // number of made increments. Each call is made at most once, and a call with a 500 is a 503.
 func TestABrownOutCountsNothingTwice(t *testing.T) {
-	calls := int64(lane.Runs(1000, 3000))
+	calls := int64(require.Runs(1000, 3000))
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := newRig(t)

@@ -16,7 +16,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/test/enginetest"
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/tool/adopt"
@@ -191,7 +190,7 @@ var _, _, _ = time.Hour, shard.Millis, errors.New
 	file := filepath.Join(t.TempDir(), "lines.go")
 	require.NoError(t, os.WriteFile(file, []byte(b.String()), 0o600))
 	verb := "build"
-	if lane.Full() {
+	if require.FullRun() {
 		verb = "vet" // takes longer, since it analyses all dependencies
 	}
 	if out, err := exec.CommandContext(t.Context(), "go", verb, file).CombinedOutput(); err != nil {

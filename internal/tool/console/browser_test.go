@@ -21,7 +21,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/hotshard/hotshard/internal/test/browser"
-	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // TestMain closes the browser that all tests share.
@@ -81,7 +81,7 @@ func open(t *testing.T, width, height int64) *tab {
 // openTab opens a tab of this size. The script first runs before the scripts of each page.
 func openTab(t *testing.T, width, height int64, first string) *tab {
 	t.Helper()
-	lane.NeedsBrowser(t)
+	require.Browser(t)
 	shared.once.Do(startShared)
 	if shared.err != nil {
 		t.Fatal(shared.err)

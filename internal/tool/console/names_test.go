@@ -10,7 +10,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // TestOneNameForEachThing checks that map, list, panel and key page have the same names for a key, its status and its
@@ -205,7 +205,7 @@ const virtual = `{
 // are complete at other times than usual or the browser's clock is wrong, and that it polls rarely without new windows.
 func TestNewestWindowIsShownAtOnce(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ lag, ahead time.Duration }{{time.Second, 7 * time.Second}, {5 * time.Second, 0}}[:lane.UnlessQuick(2, 1)] {
+	for _, c := range []struct{ lag, ahead time.Duration }{{time.Second, 7 * time.Second}, {5 * time.Second, 0}}[:require.UnlessQuick(2, 1)] {
 		f := serve(t)
 		polls, delays := 0, []time.Duration(nil)
 		var shown time.Time

@@ -4,11 +4,13 @@ package console_test
 
 import (
 	"context"
+	"log/slog"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/test/enginetest"
-	"github.com/hotshard/hotshard/internal/test/systemtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/tool/console"
 	"github.com/hotshard/hotshard/internal/tool/demo"
 	"github.com/hotshard/hotshard/internal/tool/system"
@@ -18,11 +20,15 @@ func init() { console.StartDemo = startDemo }
 
 // startDemo runs the shortest demo. The test's end stops the system.
 func startDemo(t *testing.T) console.RunningDemo {
-	s := systemtest.Run(t, system.Options{
-		Prefix: enginetest.Prefix("demo"), Window: demo.Window, Idle: demo.IdleWindow, Control: "act",
+	s, err := system.Start(t.Context(), system.Options{
+		Addr: "127.0.0.1:0", Endpoint: enginetest.Endpoint(t), Log: slog.New(slog.DiscardHandler),
+		Failures: filepath.Join(t.TempDir(), "failures.jsonl"), Prefix: enginetest.Prefix("demo"), Window: demo.Window, Idle: demo.IdleWindow, Control: "act",
 		Limits: system.Limits{Partitions: demo.Partitions, PartitionWCU: demo.PartitionWCU, TransactionHold: 5 * time.Millisecond},
 	})
-	ctx, stop := context.WithCancel(t.Context())
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	systemEnded := make(chan error, 1)
+	go func() { systemEnded <- s.Run(ctx) }()
 	began, stories := make(chan time.Time, 1), make(chan console.DemoStory, 1)
 	ended := make(chan struct{})
 	go func() {
@@ -36,6 +42,7 @@ func startDemo(t *testing.T) console.RunningDemo {
 	t.Cleanup(func() {
 		stop()
 		<-ended
+		require.NoError(t, <-systemEnded)
 	})
 	return console.RunningDemo{URL: s.URL(), Key: "C#" + demo.Counter, Begin: <-began, Story: stories}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
@@ -169,7 +168,7 @@ func TestAccessible(t *testing.T) {
 		p := open(t, 1360, 1000)
 		p.do(chromedp.Navigate(page.url))
 		first := i % 2
-		for _, look := range looks[lane.UnlessQuick(0, first):lane.UnlessQuick(2, first+1)] {
+		for _, look := range looks[require.UnlessQuick(0, first):require.UnlessQuick(2, first+1)] {
 			p.do(prefers(look.theme), chromedp.EmulateViewport(look.width, 1000))
 			p.until(page.ready)
 			p.until(fmt.Sprintf("document.documentElement.dataset.theme == %q", look.theme))

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/test/docpolicy"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/tool/explain"
 	"github.com/hotshard/hotshard/pkg/throttle"
@@ -160,7 +159,7 @@ func TestFewThrottles(t *testing.T) {
 // permission must result in one note, and in the same finding.
 func TestOnlyDocumentedCalls(t *testing.T) {
 	var allowed []string
-	for _, s := range docpolicy.Read(t, "../../../docs/explain.md") {
+	for _, s := range require.Policies(t, "../../../docs/explain.md") {
 		allowed = append(allowed, s.Action...)
 	}
 	label := explain.Reason{ID: explain.ID{Table: orders}, Operation: explain.Write, Cause: explain.KeyRange}

@@ -9,13 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // TestLateItemsInAllLayers adds items after the end of their window. They must change each layer as if they had arrived
 // in time.
 func TestLateItemsInAllLayers(t *testing.T) {
-	for range lane.Runs(20, 1000) {
+	for range require.Runs(20, 1000) {
 		seed := rand.Uint64()
 		dice := rand.New(rand.NewPCG(seed, 0))
 		start := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)

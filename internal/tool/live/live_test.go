@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
@@ -84,7 +83,7 @@ func TestDetection(t *testing.T) {
 
 // TestEveryRecordOnce checks that each record since the start is counted once, with random splits and faults.
 func TestEveryRecordOnce(t *testing.T) {
-	for range lane.Runs(12, 500) {
+	for range require.Runs(12, 500) {
 		seed := rand.Uint64()
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { everyRecordOnce(t, rand.New(rand.NewPCG(seed, 0))) })

@@ -18,7 +18,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
@@ -46,7 +45,7 @@ var storedCalls = append([]storedCall{
 // go test ./internal/tool/system -run TestStoredForms -update.
 func TestStoredForms(t *testing.T) {
 	t.Parallel()
-	lane.NeedsEngine(t)
+	require.Engine(t)
 	s, stop := startWith(t, func(o *Options) { o.Window = time.Second })
 	defer stop()
 	for _, c := range storedCalls {

@@ -18,7 +18,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/tool/load"
 )
@@ -60,11 +59,11 @@ func TestHottestKeysOfLog(t *testing.T) {
 
 func testHottestKeysOfLog(t *testing.T, oneReader bool) {
 	defer noLeak(t, goleak.IgnoreCurrent())
-	count, keys := lane.Runs(200, 2000), lane.Runs(100, 200)
+	count, keys := require.Runs(200, 2000), require.Runs(100, 200)
 	source, err := load.LogSource("../../../events/access.log.gz", count)
 	require.NoError(t, err)
 	s, stop := startWith(t, func(o *Options) { o.OneReader = oneReader })
-	result, err := load.Run(t.Context(), load.Options{Target: s.URL(), Source: source, Concurrency: lane.UnlessQuick(32, 8), Verify: true})
+	result, err := load.Run(t.Context(), load.Options{Target: s.URL(), Source: source, Concurrency: require.UnlessQuick(32, 8), Verify: true})
 	if err != nil || result.Accepted != count || result.Verify.Differences != 0 {
 		t.Fatalf("result %+v, verification %+v, %v; want %d accepted and no differences", result, result.Verify, err, count)
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -95,7 +94,7 @@ func TestNoProcessWritesUnderAnOldMode(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	now := libtest.Later
-	for round := range lane.Runs(lane.UnlessQuick(8, 4), 20) {
+	for round := range require.Runs(require.UnlessQuick(8, 4), 20) {
 		board := fmt.Sprint("b", round)
 		var wg sync.WaitGroup
 		var set error

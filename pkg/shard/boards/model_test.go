@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
@@ -237,7 +236,7 @@ func (r *boardRun) step(t *rapid.T) {
 
 // TestBoardEqualsTheModel checks that all reads after random calls equal those of a leaderboard in memory.
 func TestBoardEqualsTheModel(t *testing.T) {
-	lane.Checks(t, 8)
+	require.Checks(t, 8)
 	d := deploy(t)
 	const retention = 48 * time.Hour
 	run := 0

@@ -14,7 +14,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -117,7 +116,7 @@ func TestRowsFollowAllWriters(t *testing.T) {
 				}
 			}
 		})
-		s := newStorm(t, mode, now, lane.Runs(24, 60), rand.New(rand.NewPCG(seed, 2)))
+		s := newStorm(t, mode, now, require.Runs(24, 60), rand.New(rand.NewPCG(seed, 2)))
 		s.send(t, writers, board)
 		close(done)
 		movers.Wait()

@@ -15,8 +15,8 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
-	"github.com/hotshard/hotshard/internal/test/mapfake"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
@@ -96,7 +96,7 @@ func TestRepeatedNamesHaveSeparateValues(t *testing.T) {
 
 // lostMap is a view of a shard map that can't be read. Its reads are counted.
 func lostMap(reads *int) *shardmap.Map {
-	table := mapfake.New(10, 0, 0)
+	table := enginetest.NewMapTable(10, 0, 0)
 	table.Down = func() error {
 		*reads++
 		return &types.InternalServerError{}
@@ -171,7 +171,7 @@ func TestSummariesWaitBrieflyForMap(t *testing.T) {
 				names[i] = fmt.Sprint("c", i)
 				tables.zero(names[i], dynamo.Number(3), nil)
 			}
-			slow := mapfake.New(10, time.Minute, time.Minute)
+			slow := enginetest.NewMapTable(10, time.Minute, time.Minute)
 			ctx, cancel := context.WithTimeout(t.Context(), within)
 			defer cancel()
 			begun := time.Now()

@@ -14,8 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
-	"github.com/hotshard/hotshard/internal/test/mapfake"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -233,7 +233,7 @@ func TestOnlyThrottledNewEventsMove(t *testing.T) {
 		"named, and left unprocessed": {3, false, errUnprocessed, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			f := mapfake.New(10, 0, 0)
+			f := enginetest.NewMapTable(10, 0, 0)
 			view := shardmap.New(f, "m", shardmap.Options{})
 			client := &growing{first: c.first, changer: shardmap.NewChanger(f, view, shardmap.ChangerOptions{})}
 			list := make([]Event, c.events)

@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
-	"github.com/hotshard/hotshard/internal/test/mapfake"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -19,7 +19,7 @@ import (
 // changes is a shard map's table whose transactions lose their answers, or are committed 1, 6 or 59 s after the caller's
 // deadline. Some of their programs die.
 type changes struct {
-	*mapfake.Table
+	*enginetest.MapTable
 	*store
 
 	mu     sync.Mutex
@@ -75,14 +75,14 @@ func (c *mapClient) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ..
 	if err := c.call(ctx); err != nil {
 		return nil, err
 	}
-	return c.Table.GetItem(ctx, in, o...)
+	return c.MapTable.GetItem(ctx, in, o...)
 }
 
 func (c *mapClient) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	if err := c.call(ctx); err != nil {
 		return nil, err
 	}
-	return c.Table.Query(ctx, in, o...)
+	return c.MapTable.Query(ctx, in, o...)
 }
 
 // PutItem voids a change.
@@ -96,7 +96,7 @@ func (c *mapClient) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ..
 	if held {
 		return nil, &types.TransactionConflictException{}
 	}
-	return c.Table.PutItem(ctx, in, o...)
+	return c.MapTable.PutItem(ctx, in, o...)
 }
 
 // TransactWriteItems loses some answers and commits some transactions after the caller's deadline.
@@ -144,12 +144,12 @@ func historyOf(it dynamo.Item) (h shard.History, made time.Time) {
 }
 
 func (c *mapClient) commit(in *dynamodb.TransactWriteItemsInput, holder bool) error {
-	c.Table.Mu.Lock()
-	defer c.Table.Mu.Unlock()
+	c.MapTable.Mu.Lock()
+	defer c.MapTable.Mu.Unlock()
 	c.changes.mu.Lock()
 	defer c.changes.mu.Unlock()
 	put := in.TransactItems[0].Put
-	there := c.Items[mapfake.Slot(put.Item)]
+	there := c.Items[enginetest.ItemSlot(put.Item)]
 	blocked := c.held && !holder
 	if c.held = blocked; blocked || dynamo.Digits(there, "version") != dynamo.Digits(put.ExpressionAttributeValues, ":old") {
 		return &types.TransactionCanceledException{CancellationReasons: []types.CancellationReason{{Code: reason("ConditionalCheckFailed")}}}

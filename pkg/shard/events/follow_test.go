@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/events"
@@ -88,7 +87,7 @@ func TestFollowingThroughGrowths(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	var pages, accepted, reads atomic.Int64
-	rounds := make(chan int, lane.Runs(4, 100))
+	rounds := make(chan int, require.Runs(4, 100))
 	for i := range cap(rounds) {
 		rounds <- i
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/test/mapfake"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -15,7 +15,7 @@ import (
 func TestMaxAheadIsThatOfShardMap(t *testing.T) {
 	now := time.UnixMilli(1_763_808_123_251)
 	for ahead, want := range map[time.Duration]time.Duration{0: shardmap.MaxAhead, 4 * time.Second: 4 * time.Second, time.Hour: shardmap.MaxEventAhead} {
-		view := shardmap.New(mapfake.New(10, 0, 0), "m", shardmap.Options{EventAhead: ahead})
+		view := shardmap.New(enginetest.NewMapTable(10, 0, 0), "m", shardmap.Options{EventAhead: ahead})
 		writer := events.NewWriter(nil, "t", view, events.Options{})
 		_, fits := writer.PutTransact(t.Context(), events.Event{Entity: "e", ID: "x", Time: now.Add(want)}, now)
 		_, beyond := writer.PutTransact(t.Context(), events.Event{Entity: "e", ID: "x", Time: now.Add(want + 1)}, now)

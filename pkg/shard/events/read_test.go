@@ -9,8 +9,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -32,7 +32,7 @@ func TestRangeIsInOrderAcrossShardsAndDays(t *testing.T) {
 	now := libtest.Later
 	start := now.UTC().Truncate(24 * time.Hour).Add(-60 * time.Hour)
 	d.SetShards(t, "E#sensor", fmt.Sprintf("%d:4", start.Add(20*time.Hour).Unix()), fmt.Sprintf("%d:2", start.Add(40*time.Hour).Unix()))
-	n := lane.Runs(100, 300)
+	n := require.Runs(100, 300)
 	list := spread("sensor", n, start, 60*time.Hour/time.Duration(n/5))
 	d.put(t, list, now)
 	d.put(t, list[n/3:n*2/3], now) // overwrites the same items

@@ -14,8 +14,8 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
-	"github.com/hotshard/hotshard/internal/test/mapfake"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -23,7 +23,7 @@ import (
 
 // TestMisusedCalls checks which events can't be written, and that calls without a client are errors.
 func TestMisusedCalls(t *testing.T) {
-	shards := shardmap.New(mapfake.New(10, 0, 0), "map", shardmap.Options{})
+	shards := shardmap.New(enginetest.NewMapTable(10, 0, 0), "map", shardmap.Options{})
 	errs := 0
 	for name, c := range map[string]struct {
 		event Event
@@ -125,7 +125,7 @@ func TestPageEnds(t *testing.T) {
 			t.Errorf("%+v: %s, then %q, %v; want %s and %q", c.r, got, page.Next, err, c.want, c.next)
 		}
 	}
-	reader := NewReader(sameItems{items: []dynamo.Item{dynamo.Key("E#e#0", "no event")}}, "events", shardmap.New(mapfake.New(10, 0, 0), "map", shardmap.Options{}))
+	reader := NewReader(sameItems{items: []dynamo.Item{dynamo.Key("E#e#0", "no event")}}, "events", shardmap.New(enginetest.NewMapTable(10, 0, 0), "map", shardmap.Options{}))
 	if page, err := reader.Query(t.Context(), Range{Entity: "e", From: at, To: at.Add(time.Second)}, at); len(page.Events) > 0 || !errors.As(err, new(*shard.ItemError)) {
 		t.Errorf("an item that is no event: %+v, %v", page, err)
 	}
@@ -133,7 +133,7 @@ func TestPageEnds(t *testing.T) {
 	for i := range 101 {
 		items = append(items, eventKey("e", fmt.Sprintf("%03d", i), at, 0))
 	}
-	reader = NewReader(sameItems{items: items}, "events", shardmap.New(mapfake.New(10, 0, 0), "map", shardmap.Options{}))
+	reader = NewReader(sameItems{items: items}, "events", shardmap.New(enginetest.NewMapTable(10, 0, 0), "map", shardmap.Options{}))
 	for _, limit := range []int{0, -7} {
 		page, err := reader.Query(t.Context(), Range{Entity: "e", From: at, To: at.Add(time.Second), Limit: limit}, at)
 		if err != nil || len(page.Events) != 100 || page.Next != key("099") {
@@ -214,7 +214,7 @@ func (s stored) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemInput, 
 
 // torn is a shard map whose items can't be read once it is down.
 type torn struct {
-	*mapfake.Table
+	*enginetest.MapTable
 	down bool
 }
 
@@ -222,13 +222,13 @@ func (m *torn) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func
 	if m.down {
 		return nil, errors.New("down")
 	}
-	return m.Table.GetItem(ctx, in, o...)
+	return m.MapTable.GetItem(ctx, in, o...)
 }
 
 // TestReadsByTheCurrentCount checks that an event on a write shard that the view does not know is found, or the read fails.
 func TestReadsByTheCurrentCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table, now := &torn{Table: mapfake.New(10, 0, 0)}, time.Now()
+		table, now := &torn{MapTable: enginetest.NewMapTable(10, 0, 0)}, time.Now()
 		view, other := shardmap.New(table, "m", shardmap.Options{}), shardmap.New(table, "m", shardmap.Options{})
 		changer := shardmap.NewChanger(table, shardmap.New(table, "m", shardmap.Options{}), shardmap.ChangerOptions{})
 		if err := errors.Join(view.Load(t.Context(), now), other.Load(t.Context(), now)); err != nil {
@@ -260,7 +260,7 @@ func TestReadsByTheCurrentCount(t *testing.T) {
 
 // TestMoveWithoutMap checks that an event whose new write shard can't be found stays where it is.
 func TestMoveWithoutMap(t *testing.T) {
-	down := mapfake.New(10, 0, 0)
+	down := enginetest.NewMapTable(10, 0, 0)
 	down.Down = func() error { return errors.New("down") }
 	b := newWriteBatch(NewWriter(nil, "events", shardmap.New(down, "map", shardmap.Options{}), Options{}), libtest.Later)
 	b.addWrite(Event{Entity: "e", ID: "x", Time: libtest.Later, New: true}, writeOf("E#e#0", "x"), 0)

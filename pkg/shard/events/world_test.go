@@ -16,9 +16,9 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
-	"github.com/hotshard/hotshard/internal/test/mapfake"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -627,7 +627,7 @@ func (w *world) verdict() error {
 func playWorld(t *testing.T, seed uint64) (w *world, err error) {
 	synctest.Test(t, func(*testing.T) {
 		s := &store{random: rand.New(rand.NewPCG(seed, 5)), tables: map[string]map[string]dynamo.Item{}}
-		w = &world{store: s, changes: &changes{Table: mapfake.New(100, 0, 0), store: s}, begin: time.Now(), windows: map[time.Time][]used{}}
+		w = &world{store: s, changes: &changes{MapTable: enginetest.NewMapTable(100, 0, 0), store: s}, begin: time.Now(), windows: map[time.Time][]used{}}
 		w.fixed = table.Fixed(seed % 2 * 4)
 		w.fixedCounts(w.program())
 		var group sync.WaitGroup
@@ -655,7 +655,7 @@ func playWorld(t *testing.T, seed uint64) (w *world, err error) {
 // all layouts, with and without a name, also in tables that get a map after a fixed count. Calls are throttled, lose their answers, take seconds and are applied late;
 // changes of N are committed late, and programs die. Reads may differ as docs/limits.md allows.
 func TestEveryItemIsFoundAfterAnyChange(t *testing.T) {
-	n := lane.Runs(lane.UnlessQuick(300, 120), 5000)
+	n := require.Runs(require.UnlessQuick(300, 120), 5000)
 	if *schedules > 0 {
 		n = *schedules
 	}

@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
-	"github.com/hotshard/hotshard/internal/test/mapfake"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -49,7 +49,7 @@ type waiting struct{ shard.Observer }
 // calm runs a minute, and returns which percentage of the calm keys' calls found no container.
 func calm(t *testing.T, pinned, waits bool) (none float64) {
 	const seconds, hot, other, keys, containers, coldStart = 60, 200, 250, 1000, 100, 250 * time.Millisecond
-	s, shardMap := newStored(1), mapfake.New(100, 0, 5*time.Millisecond)
+	s, shardMap := newStored(1), enginetest.NewMapTable(100, 0, 5*time.Millisecond)
 	if pinned {
 		changer := libtest.Patient(shardmap.NewChanger(shardMap, shardmap.New(shardMap, "map", shardmap.Options{}), shardmap.ChangerOptions{}))
 		if _, err := changer.Pin(t.Context(), "clicks/hot", 1, libtest.Note, time.Now()); err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
-	"github.com/hotshard/hotshard/internal/test/mapfake"
 	"github.com/hotshard/hotshard/internal/throttle/partitions"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/grow"
@@ -128,7 +128,7 @@ type program struct {
 	clicks table.Tally
 }
 
-func newProgram(t *testing.T, s *stored, shardMap *mapfake.Table, layout table.Layout, plain bool) *program {
+func newProgram(t *testing.T, s *stored, shardMap *enginetest.MapTable, layout table.Layout, plain bool) *program {
 	t.Helper()
 	shards := shardmap.New(shardMap, "map", shardmap.Options{})
 	grower, err := grow.New(shardmap.NewChanger(shardMap, shards, shardmap.ChangerOptions{}), grow.Options{
@@ -182,7 +182,7 @@ func TestStorms(t *testing.T) {
 
 func storm(t *testing.T, programs int, layout table.Layout, counts []int, plain bool) {
 	const seconds, perSecond = 60, 200
-	s, shardMap := newStored(1), mapfake.New(100, 0, 5*time.Millisecond)
+	s, shardMap := newStored(1), enginetest.NewMapTable(100, 0, 5*time.Millisecond)
 	free := make(chan *program, 2*perSecond*seconds) // programs that can start a request
 	for range programs {
 		p := newProgram(t, s, shardMap, layout, plain)
@@ -283,7 +283,7 @@ func storm(t *testing.T, programs int, layout table.Layout, counts []int, plain 
 }
 
 // changes returns the counts of the only key that changed.
-func changes(t *testing.T, shardMap *mapfake.Table) (counts []int) {
+func changes(t *testing.T, shardMap *enginetest.MapTable) (counts []int) {
 	t.Helper()
 	list, err := shardmap.New(shardMap, "map", shardmap.Options{}).Since(t.Context(), time.Time{}, time.Now())
 	if err != nil || len(list) != 1 {

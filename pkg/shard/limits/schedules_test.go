@@ -10,8 +10,8 @@ import (
 
 	"github.com/aws/smithy-go"
 
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/limits"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -252,7 +252,7 @@ func TestSchedules(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	limits, calls := map[int]int{}, 0
-	for i := range uint64(lane.Runs(1_000, 100_000)) {
+	for i := range uint64(require.Runs(1_000, 100_000)) {
 		synctest.Test(t, func(t *testing.T) {
 			s := &schedule{T: t, store: newStore(), Rand: rand.New(rand.NewPCG(seed, i)), name: fmt.Sprintf("seed %d, schedule %d", seed, i)}
 			s.around, s.read = s.write, s.meanwhile

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -108,7 +108,7 @@ func (s *lateStory) play() error {
 func TestLateAttemptsChangeNoNewerWrite(t *testing.T) {
 	t.Parallel()
 	first := uint64(time.Now().UnixNano())
-	for seed := first; seed < first+uint64(lane.Runs(1, 3)); seed++ {
+	for seed := first; seed < first+uint64(require.Runs(1, 3)); seed++ {
 		t.Logf("seed %d", seed)
 		d := deploy(t)
 		var wg sync.WaitGroup

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/once"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
@@ -209,7 +209,7 @@ func TestSessionsAreRightAfterAnyChange(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	first := uint64(time.Now().UnixNano())
-	seeds := uint64(lane.Runs(lane.UnlessQuick(5, 3), 15))
+	seeds := uint64(require.Runs(require.UnlessQuick(5, 3), 15))
 	t.Logf("seeds %d and the %d after it", first, seeds-1)
 	for seed := first; seed < first+seeds; seed++ {
 		if err := newSchedule(t, d, seed).play(80); err != nil {

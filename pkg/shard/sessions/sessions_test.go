@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
 )
 
@@ -39,7 +39,7 @@ func listPages(t *testing.T, r *sessions.Reader, page int, now time.Time) (ids [
 func TestListWhileIndexRowsMove(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	count, now, writer := lane.Runs(60, 120), later, d.store()
+	count, now, writer := require.Runs(60, 120), later, d.store()
 	begin := func(ids []string) {
 		for _, id := range ids {
 			if _, err := writer.Put(t.Context(), sessions.Lease{Group: "g", ID: id, TTL: time.Hour}, now); err != nil {

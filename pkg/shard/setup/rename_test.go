@@ -16,7 +16,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/test/enginetest"
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -226,7 +225,7 @@ func TestNamesOfKeys(t *testing.T) {
 		"customer-id", "a.b", "#pk", ":pk", "hash key", "Ключ", strings.Repeat("k", 255), "digest", "0", "number_of_shards", "rank_key", "score",
 	}
 	pairs := [][]string{{"", ""}, {"PK", "SK"}, {"key", "range"}, {"name", ""}}
-	for seed := range lane.Runs(4, 40) {
+	for seed := range require.Runs(4, 40) {
 		order := rand.New(rand.NewPCG(uint64(seed), 0)).Perm(len(names))
 		pairs = append(pairs, []string{names[order[0]], names[order[1]]})
 	}

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/test/mapfake"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -16,7 +16,7 @@ import (
 // its entry. A read takes 100 ms.
 func TestCurrentHasAllChangesBeforeTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &counted{Table: mapfake.New(10, 0, 0)}
+		f := &counted{MapTable: enginetest.NewMapTable(10, 0, 0)}
 		m := New(f, "m", Options{})
 		if err := m.Load(t.Context(), time.Now()); err != nil {
 			t.Fatal(err)
@@ -32,12 +32,12 @@ func TestCurrentHasAllChangesBeforeTheCall(t *testing.T) {
 		}
 		call(8) // the fake answers at the end of the read
 		time.Sleep(50 * time.Millisecond)
-		change(f.Table, 1, "E#a", 8)
+		change(f.MapTable, 1, "E#a", 8)
 		for range 5 {
 			call(24)
 		}
 		time.Sleep(60 * time.Millisecond)
-		change(f.Table, 2, "E#a", 24)
+		change(f.MapTable, 2, "E#a", 24)
 		calls.Wait()
 		if f.gets != 2 {
 			t.Errorf("%d reads for 6 calls, want 2", f.gets)
@@ -46,8 +46,8 @@ func TestCurrentHasAllChangesBeforeTheCall(t *testing.T) {
 			t.Errorf("the view has version %d, %v; want 2, and no read in flight of %d", e.Version, err, len(m.reads))
 		}
 		f.Mu.Lock()
-		there := f.Items[mapfake.Slot(mapKey("E#a"))]
-		delete(f.Items, mapfake.Slot(there))
+		there := f.Items[enginetest.ItemSlot(mapKey("E#a"))]
+		delete(f.Items, enginetest.ItemSlot(there))
 		f.Mu.Unlock()
 		if e, err := m.Current(t.Context(), "E#a"); err != nil || e.Version != 0 || m.current().findEntry("E#a").Version != 0 {
 			t.Errorf("a key whose item is gone: %+v, %v, and version %d in the view", e, err, m.current().findEntry("E#a").Version)
@@ -75,7 +75,7 @@ func TestCurrentHasAllChangesBeforeTheCall(t *testing.T) {
 func TestLateCommitsAreKnownAfterLookBack(t *testing.T) {
 	for _, late := range []time.Duration{0, 6 * time.Second, LateTime} {
 		synctest.Test(t, func(t *testing.T) {
-			f := mapfake.New(10, 0, 0)
+			f := enginetest.NewMapTable(10, 0, 0)
 			m := New(f, "m", Options{})
 			known := func() bool {
 				e, err := m.Lookup(t.Context(), "E#a", time.Now())

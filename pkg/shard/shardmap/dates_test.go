@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/test/mapfake"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -18,7 +18,7 @@ import (
 // behind the key's newest change. A rejected change writes nothing.
 func TestChangesRejectWrongTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &strictMap{mapfake.New(10, 0, 0)}
+		f := &strictMap{enginetest.NewMapTable(10, 0, 0)}
 		ahead := time.Duration(0)
 		c := NewChanger(f, New(f, "m", Options{}), ChangerOptions{Clock: func() time.Time { return time.Now().Add(ahead) }})
 		seen, err := c.Pin(t.Context(), "C#a", 8, Note{By: "ops"}, time.Now().Add(-4*time.Second))
@@ -124,7 +124,7 @@ func TestPendingGrowthIsNotMoved(t *testing.T) {
 // items have no time.
 func TestDecreasesTakeEffectLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &strictMap{mapfake.New(10, 0, 0)}
+		f := &strictMap{enginetest.NewMapTable(10, 0, 0)}
 		c := NewChanger(f, New(f, "m", Options{}), ChangerOptions{})
 		for key, lead := range map[string]time.Duration{"E#a": shrinkLead, "R#a": shrinkLead, "C#a": 0, "L#a": 0, "S#a": 0, "acme": shrinkLead} {
 			base, _ := schema.ParseBaseKey(key)
@@ -156,7 +156,7 @@ func TestDecreasesTakeEffectLate(t *testing.T) {
 func TestNamesKeepTheirHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for want, of := range map[int]schema.Kind{40: schema.OwnTimed, maxTimeless: schema.Counter} {
-			f := &strictMap{mapfake.New(10, 0, 0)}
+			f := &strictMap{enginetest.NewMapTable(10, 0, 0)}
 			c := NewChanger(f, New(f, "m", Options{}), ChangerOptions{})
 			e, err := c.Lookup(t.Context(), "C#42", time.Now())
 			for n := range 40 {

@@ -8,8 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -52,7 +52,7 @@ func TestForgottenKeys(t *testing.T) {
 	now := libtest.Later
 	keys := []string{"C#a", "C#b", "E#a"}
 	views := []*shardmap.Map{shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}), shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})}
-	for range lane.Runs(25, 60) {
+	for range require.Runs(25, 60) {
 		now = now.Add(30 * time.Second)
 		key := keys[random.IntN(len(keys))]
 		if random.IntN(3) > 0 {

@@ -12,22 +12,22 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/test/mapfake"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// strictMap is a mapfake.Table that checks the conditions of a Changer.
-type strictMap struct{ *mapfake.Table }
+// strictMap is a enginetest.MapTable that checks the conditions of a Changer.
+type strictMap struct{ *enginetest.MapTable }
 
 func (c *strictMap) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	c.Mu.Lock()
 	put := in.TransactItems[0].Put
-	ok := holds(put, c.Items[mapfake.Slot(put.Item)])
+	ok := holds(put, c.Items[enginetest.ItemSlot(put.Item)])
 	c.Mu.Unlock()
 	if !ok {
 		return nil, &types.TransactionCanceledException{CancellationReasons: []types.CancellationReason{{Code: aws.String("ConditionalCheckFailed")}}}
 	}
-	return c.Table.TransactWriteItems(ctx, in, o...)
+	return c.MapTable.TransactWriteItems(ctx, in, o...)
 }
 
 // holds reports whether a put's condition holds for the stored item.
@@ -52,7 +52,7 @@ func holds(put *types.Put, there dynamo.Item) bool {
 }
 
 // change stores a key's entry and its log items now, and returns them. Its count took effect in 2001.
-func change(f *mapfake.Table, version int64, key string, n int) (it dynamo.Item, logs []dynamo.Item) {
+func change(f *enginetest.MapTable, version int64, key string, n int) (it dynamo.Item, logs []dynamo.Item) {
 	e := Entry{
 		Key: key, History: shard.History{{At: time.Unix(1_000_000_000, 0), Count: n}},
 		Max: n, Version: version, Updated: dated(time.Now()),
@@ -69,16 +69,16 @@ func change(f *mapfake.Table, version int64, key string, n int) (it dynamo.Item,
 }
 
 // drop deletes items.
-func drop(f *mapfake.Table, items []dynamo.Item) {
+func drop(f *enginetest.MapTable, items []dynamo.Item) {
 	for _, it := range items {
-		delete(f.Items, mapfake.Slot(it))
+		delete(f.Items, enginetest.ItemSlot(it))
 	}
 }
 
 // manyPages returns a map with the counters k0 to k199 of 16 write shards each, whose load takes longer than callers
 // wait. Their changes are not in the log.
-func manyPages() *mapfake.Table {
-	f := mapfake.New(2, 60*time.Millisecond, 5*time.Millisecond)
+func manyPages() *enginetest.MapTable {
+	f := enginetest.NewMapTable(2, 60*time.Millisecond, 5*time.Millisecond)
 	for n := range 200 {
 		_, logs := change(f, 1, fmt.Sprint("C#k", n), 16)
 		drop(f, logs)
@@ -98,11 +98,11 @@ var newForm = &types.AttributeValueMemberL{Value: []types.AttributeValue{&types.
 
 // counted is a map that counts reads of keys' items.
 type counted struct {
-	*mapfake.Table
+	*enginetest.MapTable
 	gets int // one at a time
 }
 
 func (c *counted) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
 	c.gets++
-	return c.Table.GetItem(ctx, in, o...)
+	return c.MapTable.GetItem(ctx, in, o...)
 }

@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/test/mapfake"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // TestFullMapGrowsNoFurtherKey checks that a map with the maximum of keys refuses to grow or pin further ones, but not to
 // change its own, and that a view has all keys, even if other processes added too many.
 func TestFullMapGrowsNoFurtherKey(t *testing.T) {
-	f := mapfake.New(10, 0, 0)
+	f := enginetest.NewMapTable(10, 0, 0)
 	for n := range 4 {
 		change(f, 1, fmt.Sprint("C#k", n), 4)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/test/mapfake"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -46,13 +46,13 @@ func TestLoadHasChangesDuringIt(t *testing.T) {
 // TestForeignItemsAreIgnored checks that items of other programs in the table change no lookup and no list.
 func TestForeignItemsAreIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := mapfake.New(10, 0, 0)
+		f := enginetest.NewMapTable(10, 0, 0)
 		m := New(f, "m", Options{})
 		change(f, 1, "C#k", 16)
 		_, elsewhere := schema.MapKey("C#k")
 		for n := range schema.MapParts {
 			it := dynamo.Key(schema.MapPart(n), elsewhere) // C#k belongs to one of these buckets
-			if _, there := f.Items[mapfake.Slot(it)]; !there {
+			if _, there := f.Items[enginetest.ItemSlot(it)]; !there {
 				it[attrVersion] = dynamo.Number(9)
 				f.Put(it)
 			}
@@ -97,7 +97,7 @@ func TestOldViewIsLoadedAgain(t *testing.T) {
 // TestLogItemHasAllChangesOfKey checks that a view has a key's whole history after each of 60 polls.
 func TestLogItemHasAllChangesOfKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := mapfake.New(1000, 0, 0)
+		f := enginetest.NewMapTable(1000, 0, 0)
 		m, c := New(f, "m", Options{}), NewChanger(f, New(f, "m", Options{}), ChangerOptions{})
 		for n := range 2 * maxTimeless {
 			if _, err := c.Pin(t.Context(), "E#e", 2+n, Note{}, time.Now()); err != nil {
@@ -116,7 +116,7 @@ func TestLogItemHasAllChangesOfKey(t *testing.T) {
 // number replaces it after a day.
 func TestNotedPartitionsOnlyRiseWithinADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &strictMap{mapfake.New(10, 0, 0)}
+		f := &strictMap{enginetest.NewMapTable(10, 0, 0)}
 		m, c := New(f, "m", Options{}), NewChanger(f, New(f, "m", Options{}), ChangerOptions{})
 		for _, step := range []struct {
 			n     int
@@ -149,7 +149,7 @@ func TestLeadFollowsFromOptions(t *testing.T) {
 		{Options{ViewAge: 500 * time.Millisecond, EventAhead: 4 * time.Second}, 5250 * time.Millisecond, 4 * time.Second},
 		{Options{ViewAge: time.Hour, EventAhead: time.Hour}, 14250 * time.Millisecond, 8 * time.Second},
 	} {
-		f := mapfake.New(10, 0, 0)
+		f := enginetest.NewMapTable(10, 0, 0)
 		view := New(f, "m", c.o)
 		changer := NewChanger(f, view, ChangerOptions{Clock: func() time.Time { return now }})
 		e, err := changer.GrowFrom(t.Context(), Entry{Key: "E#e"}, 4, Note{}, now)

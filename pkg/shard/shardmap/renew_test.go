@@ -127,7 +127,7 @@ func TestHangingRenewalTimesOut(t *testing.T) {
 // TestHangingPollIsRepeated checks that a hanging poll is repeated once for all callers that wait for its renewal.
 func TestHangingPollIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &hung{Table: manyPages()}
+		h := &hung{MapTable: manyPages()}
 		m := New(h, "m", Options{})
 		if _, err := m.Lookup(t.Context(), "C#k1", time.Now()); err != nil {
 			t.Fatal(err)
@@ -161,7 +161,7 @@ func TestHangingPollIsRepeated(t *testing.T) {
 func TestCallerRetriesFailedSharedRenewal(t *testing.T) {
 	for _, denied := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			h := &hung{Table: manyPages()}
+			h := &hung{MapTable: manyPages()}
 			h.hanging.Store(1_000_000)
 			var tried atomic.Int64
 			h.Down = func() error {
@@ -194,7 +194,7 @@ func TestCallerRetriesFailedSharedRenewal(t *testing.T) {
 // TestRenewalTimesOutByWallClock checks that a lookup cancels a renewal that is older than RenewTime by the wall clock.
 func TestRenewalTimesOutByWallClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &hung{Table: manyPages()}
+		h := &hung{MapTable: manyPages()}
 		h.hanging.Store(1_000_000)
 		m := New(h, "m", Options{})
 		go func() { _, _ = soon(t, m, "C#k1", time.Second) }()

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/test/mapfake"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -161,7 +161,7 @@ func TestTimeLimitOfCalls(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := New(mapfake.New(10, 0, 0), "m", Options{}).renew(t.Context(), time.Time{}); !errors.Is(err, shard.ErrMisused) {
+	if err := New(enginetest.NewMapTable(10, 0, 0), "m", Options{}).renew(t.Context(), time.Time{}); !errors.Is(err, shard.ErrMisused) {
 		t.Errorf("without a time: %v", err)
 	}
 }
@@ -261,7 +261,7 @@ func TestChangesCommittedLate(t *testing.T) {
 			if next.Version++; c.next == 0 {
 				next.History = nil
 			}
-			f := &stuck{strictMap: &strictMap{mapfake.New(10, 0, 0)}, made: next.attributes()}
+			f := &stuck{strictMap: &strictMap{enginetest.NewMapTable(10, 0, 0)}, made: next.attributes()}
 			f.Put(old.attributes())
 			decide := func(_ Entry, now time.Time) (Entry, error) {
 				e := next
@@ -328,7 +328,7 @@ func TestStepsOfADeletion(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			now, changer := time.Now(), func() *Changer {
-				f := &strictMap{mapfake.New(10, 0, 0)}
+				f := &strictMap{enginetest.NewMapTable(10, 0, 0)}
 				if c.there.Key = "E#a"; c.there.Version > 0 {
 					f.Put(c.there.attributes())
 				}
@@ -387,7 +387,7 @@ func TestDatedAgain(t *testing.T) {
 		"refused":        {4, misused, 5, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			f := &strictMap{mapfake.New(10, 0, 0)}
+			f := &strictMap{enginetest.NewMapTable(10, 0, 0)}
 			begun := time.Now()
 			made := entryAt(begun.Unix()+2, 4)
 			f.Put(entryAt(begun.Unix()+2, c.there).attributes())
@@ -407,7 +407,7 @@ func TestDatedAgain(t *testing.T) {
 // TestEarlyReads checks for how long a process without a view uses a key's item that it has read.
 func TestEarlyReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, began := mapfake.New(10, 0, 0), time.Now()
+		f, began := enginetest.NewMapTable(10, 0, 0), time.Now()
 		f.Down = func() error { return errors.New("down") }
 		m := New(f, "m", Options{})
 		for version, c := range []struct {
@@ -432,11 +432,11 @@ func (unread) GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb
 
 // TestSnapshotNeedsItsAge checks that no snapshot is stored if the age of the stored one, or the keys, can't be read.
 func TestSnapshotNeedsItsAge(t *testing.T) {
-	f := unread{&strictMap{mapfake.New(10, 0, 0)}}
+	f := unread{&strictMap{enginetest.NewMapTable(10, 0, 0)}}
 	if err := NewChanger(f, New(f, "m", Options{}), ChangerOptions{}).StoreSnapshot(t.Context(), time.Now()); err == nil || len(f.Items) > 0 {
 		t.Errorf("%d items, %v", len(f.Items), err)
 	}
-	down := &strictMap{mapfake.New(10, 0, 0)}
+	down := &strictMap{enginetest.NewMapTable(10, 0, 0)}
 	down.Down = func() error { return &types.ResourceNotFoundException{} }
 	if err := NewChanger(down, New(down, "m", Options{}), ChangerOptions{}).StoreSnapshot(t.Context(), time.Now()); err == nil || len(down.Items) > 0 {
 		t.Errorf("without the keys: %d items, %v", len(down.Items), err)

@@ -14,7 +14,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -51,7 +50,7 @@ func TestStartsMissNoChangeOnTheEngine(t *testing.T) {
 	for n := range 40 {
 		r.keys = append(r.keys, fmt.Sprint("E#", n))
 	}
-	for round := range lane.Runs(lane.UnlessQuick(4, 2), 12) {
+	for round := range require.Runs(require.UnlessQuick(4, 2), 12) {
 		begin, base := time.Now(), libtest.Later.Add(time.Duration(round)*11*time.Minute)
 		r.now = func() time.Time { return base.Add(time.Since(begin)) }
 		var group sync.WaitGroup

@@ -17,19 +17,19 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/test/mapfake"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // storeSnapshot stores a snapshot of the fake's keys now.
-func storeSnapshot(t *testing.T, f *mapfake.Table) {
+func storeSnapshot(t *testing.T, f *enginetest.MapTable) {
 	t.Helper()
 	require.NoError(t, NewChanger(f, New(f, "m", Options{}), ChangerOptions{}).StoreSnapshot(t.Context(), time.Now()))
 }
 
 // loadView returns a view that was loaded now, and the number of pages of keys that the load read.
-func loadView(t *testing.T, f *mapfake.Table) (*Map, int) {
+func loadView(t *testing.T, f *enginetest.MapTable) (*Map, int) {
 	t.Helper()
 	before, m := f.Pages(), New(f, "m", Options{})
 	require.NoError(t, m.Load(t.Context(), time.Now()))
@@ -40,7 +40,7 @@ func loadView(t *testing.T, f *mapfake.Table) (*Map, int) {
 // One entry has every stored field of Entry, so that a new field must be in the snapshot, too.
 func TestSnapshotEqualsLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := mapfake.New(10, 0, 0)
+		f := enginetest.NewMapTable(10, 0, 0)
 		full := Entry{
 			Key: "E#all", Max: 90, Version: 7, Pinned: true, Forgotten: true, Updated: dated(time.Now()),
 			History: shard.History{{At: time.UnixMilli(1_763_808_100_250).UTC(), Count: 4}, {At: time.UnixMilli(1_763_808_123_000).UTC(), Count: 16}},
@@ -72,18 +72,18 @@ func TestSnapshotEqualsLoad(t *testing.T) {
 // TestDamagedSnapshotReadsItsBucketOnly checks that a start reads the keys of a bucket whose snapshot is damaged, and no
 // other bucket's keys.
 func TestDamagedSnapshotReadsItsBucketOnly(t *testing.T) {
-	item := func(f *mapfake.Table) dynamo.Item { return f.Items[mapfake.Slot(snapshotKey(2, 5))] }
-	entries := func(f *mapfake.Table) *types.AttributeValueMemberB {
+	item := func(f *enginetest.MapTable) dynamo.Item { return f.Items[enginetest.ItemSlot(snapshotKey(2, 5))] }
+	entries := func(f *enginetest.MapTable) *types.AttributeValueMemberB {
 		return item(f)[attrEntries].(*types.AttributeValueMemberB)
 	}
-	for name, damage := range map[string]func(*mapfake.Table){
-		"an item is missing": func(f *mapfake.Table) { delete(f.Items, mapfake.Slot(snapshotKey(2, 5))) },
-		"no time":            func(f *mapfake.Table) { delete(item(f), attrTaken) },
-		"a time ahead":       func(f *mapfake.Table) { item(f)[attrTaken] = seconds(time.Now().Add(Clocks + time.Second)) },
-		"too old":            func(f *mapfake.Table) { item(f)[attrTaken] = seconds(time.Now().Add(-31 * time.Minute)) },
-		"truncated entries":  func(f *mapfake.Table) { entries(f).Value = entries(f).Value[:len(entries(f).Value)-1] },
-		"no entries":         func(f *mapfake.Table) { delete(item(f), attrEntries) },
-		"a foreign item":     func(f *mapfake.Table) { f.Put(dynamo.Key(schema.MapSnapshot(2), "x")) },
+	for name, damage := range map[string]func(*enginetest.MapTable){
+		"an item is missing": func(f *enginetest.MapTable) { delete(f.Items, enginetest.ItemSlot(snapshotKey(2, 5))) },
+		"no time":            func(f *enginetest.MapTable) { delete(item(f), attrTaken) },
+		"a time ahead":       func(f *enginetest.MapTable) { item(f)[attrTaken] = seconds(time.Now().Add(Clocks + time.Second)) },
+		"too old":            func(f *enginetest.MapTable) { item(f)[attrTaken] = seconds(time.Now().Add(-31 * time.Minute)) },
+		"truncated entries":  func(f *enginetest.MapTable) { entries(f).Value = entries(f).Value[:len(entries(f).Value)-1] },
+		"no entries":         func(f *enginetest.MapTable) { delete(item(f), attrEntries) },
+		"a foreign item":     func(f *enginetest.MapTable) { f.Put(dynamo.Key(schema.MapSnapshot(2), "x")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestDamagedSnapshotReadsItsBucketOnly(t *testing.T) {
 func TestBucketOfUnreadableEntryHasNoSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := manyPages()
-		f.Items[mapfake.Slot(mapKey("C#k7"))][attrHistory] = newForm
+		f.Items[enginetest.ItemSlot(mapKey("C#k7"))][attrHistory] = newForm
 		c := NewChanger(f, New(f, "m", Options{}), ChangerOptions{})
 		if err := c.StoreSnapshot(t.Context(), time.Now()); err == nil {
 			t.Error("StoreSnapshot returns no error for an unreadable entry")
@@ -178,7 +178,7 @@ func TestStartHasChangeCommittedAfterSnapshot(t *testing.T) {
 func TestFrozenSnapshotWriter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := manyPages()
-		slow := &frozenPuts{Table: f, after: 10, frozen: 20 * time.Minute}
+		slow := &frozenPuts{MapTable: f, after: 10, frozen: 20 * time.Minute}
 		var group sync.WaitGroup
 		group.Go(func() {
 			if err := NewChanger(slow, New(slow, "m", Options{}), ChangerOptions{}).StoreSnapshot(t.Context(), time.Now()); err != nil {
@@ -193,7 +193,7 @@ func TestFrozenSnapshotWriter(t *testing.T) {
 		group.Wait()
 		taken := map[string]bool{}
 		for n := range schema.MapParts * schema.MapSlices {
-			it := f.Items[mapfake.Slot(snapshotKey(n/schema.MapSlices, n%schema.MapSlices))]
+			it := f.Items[enginetest.ItemSlot(snapshotKey(n/schema.MapSlices, n%schema.MapSlices))]
 			at, err := parseSeconds(it, attrTaken)
 			require.NoError(t, err)
 			taken[at.Format("15:04")] = true
@@ -212,7 +212,7 @@ func TestFrozenSnapshotWriter(t *testing.T) {
 
 // frozenPuts is a table whose writer is frozen at its put number after.
 type frozenPuts struct {
-	*mapfake.Table
+	*enginetest.MapTable
 	after  int
 	frozen time.Duration
 }
@@ -221,14 +221,14 @@ func (f *frozenPuts) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o .
 	if f.after--; f.after == 0 {
 		time.Sleep(f.frozen)
 	}
-	return f.Table.PutItem(ctx, in, o...)
+	return f.MapTable.PutItem(ctx, in, o...)
 }
 
 // TestStartReadsLogSinceSnapshot checks that a start has keys that were changed, added or deleted after its snapshot.
 func TestStartReadsLogSinceSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &strictMap{manyPages()}
-		storeSnapshot(t, f.Table)
+		storeSnapshot(t, f.MapTable)
 		c := NewChanger(f, New(f, "m", Options{}), ChangerOptions{})
 		for key, n := range map[string]int{"C#k3": 40, "C#new": 50} {
 			if _, err := c.Pin(t.Context(), key, n, Note{}, time.Now()); err != nil {
@@ -240,7 +240,7 @@ func TestStartReadsLogSinceSnapshot(t *testing.T) {
 		}
 		require.NoError(t, c.Forget(t.Context(), "C#k4", time.Now()))
 		time.Sleep(29 * time.Minute)
-		m, pages := loadView(t, f.Table)
+		m, pages := loadView(t, f.MapTable)
 		for key, want := range map[string]int{"C#k3": 40, "C#new": 50, "C#k4": 1, "C#k5": 16} {
 			if e, err := m.Lookup(t.Context(), key, time.Now()); err != nil || e.History.Newest() != want || pages != 0 {
 				t.Errorf("%s: %d write shards, %v, %d pages of keys; want %d and none", key, e.History.Newest(), err, pages, want)
@@ -252,7 +252,7 @@ func TestStartReadsLogSinceSnapshot(t *testing.T) {
 // TestEveryLogHasEveryChange checks that each copy of the log has each change and the noted number of partitions.
 func TestEveryLogHasEveryChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := mapfake.New(10, 0, 0)
+		f := enginetest.NewMapTable(10, 0, 0)
 		c := NewChanger(f, New(f, "m", Options{}), ChangerOptions{})
 		views := make([]*Map, schema.MapLogs)
 		for n := range views {

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/test/mapfake"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -20,7 +20,7 @@ func TestUnreadableChangeFailsLookupsOfItsKey(t *testing.T) {
 		"unknown form of the history": dynamo.Number(10), "unknown forms of history and version": &types.AttributeValueMemberS{Value: "10"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			f := mapfake.New(10, 0, 0)
+			f := enginetest.NewMapTable(10, 0, 0)
 			change(f, 9, "E#a", 16)
 			change(f, 9, "E#c", 16)
 			m := New(f, "m", Options{})
@@ -57,7 +57,7 @@ func TestUnreadableChangeFailsLookupsOfItsKey(t *testing.T) {
 // TestDamagedLogItemIsHarmless checks that views read the key's item if the log item of its change is damaged.
 func TestDamagedLogItemIsHarmless(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := mapfake.New(10, 0, 0)
+		f := enginetest.NewMapTable(10, 0, 0)
 		change(f, 1, "E#a", 16)
 		m := New(f, "m", Options{})
 		if _, err := m.Lookup(t.Context(), "E#a", time.Now()); err != nil {

@@ -8,12 +8,12 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/internal/test/mapfake"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
-// hung is a mapfake.Table that counts its queries. The next hanging ones don't return before the caller's deadline.
+// hung is a enginetest.MapTable that counts its queries. The next hanging ones don't return before the caller's deadline.
 type hung struct {
-	*mapfake.Table
+	*enginetest.MapTable
 	made, hanging atomic.Int64
 }
 
@@ -23,12 +23,12 @@ func (h *hung) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dy
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	return h.Table.Query(ctx, in, o...)
+	return h.MapTable.Query(ctx, in, o...)
 }
 
 // TestOlderRequestsUseNewestView checks that requests that began before the newest poll make no poll of their own.
 func TestOlderRequestsUseNewestView(t *testing.T) {
-	q := &hung{Table: mapfake.New(10, 0, 0)}
+	q := &hung{MapTable: enginetest.NewMapTable(10, 0, 0)}
 	m, now := New(q, "m", Options{}), time.Unix(1_800_000_000, 0)
 	if err := m.Load(t.Context(), now); err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func TestOlderRequestsUseNewestView(t *testing.T) {
 
 // TestViewOfFutureIsRenewed checks that a view whose time is an hour ahead is renewed.
 func TestViewOfFutureIsRenewed(t *testing.T) {
-	q := &hung{Table: mapfake.New(10, 0, 0)}
+	q := &hung{MapTable: enginetest.NewMapTable(10, 0, 0)}
 	m, now := New(q, "m", Options{}), time.Unix(1_800_000_000, 0)
 	if err := m.Load(t.Context(), now.Add(time.Hour)); err != nil {
 		t.Fatal(err)

@@ -17,8 +17,8 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/test/lane"
-	"github.com/hotshard/hotshard/internal/test/mapfake"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -62,7 +62,7 @@ type observed struct {
 
 func newWorld(seed uint64) *world {
 	return &world{
-		strictMap: strictMap{mapfake.New(3, 0, 0)}, random: rand.New(rand.NewPCG(seed, 7)), truth: map[string][]state{},
+		strictMap: strictMap{enginetest.NewMapTable(3, 0, 0)}, random: rand.New(rand.NewPCG(seed, 7)), truth: map[string][]state{},
 	}
 }
 
@@ -112,9 +112,9 @@ func (w *world) read(ctx context.Context, read func() error) error {
 	if err := w.linger(ctx); err != nil {
 		return err
 	}
-	w.Table.Mu.Lock()
+	w.MapTable.Mu.Lock()
 	w.expire()
-	w.Table.Mu.Unlock()
+	w.MapTable.Mu.Unlock()
 	if err := read(); err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (w *world) read(ctx context.Context, read func() error) error {
 }
 
 func (w *world) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (out *dynamodb.GetItemOutput, err error) {
-	err = w.read(ctx, func() (err error) { out, err = w.Table.GetItem(context.Background(), in, o...); return err })
+	err = w.read(ctx, func() (err error) { out, err = w.MapTable.GetItem(context.Background(), in, o...); return err })
 	return out, err
 }
 
@@ -131,7 +131,7 @@ func (w *world) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*d
 		if w.throttles(dynamo.Text(in.ExpressionAttributeValues, ":part")) {
 			return &types.ProvisionedThroughputExceededException{}
 		}
-		out, err = w.Table.Query(context.Background(), in, o...)
+		out, err = w.MapTable.Query(context.Background(), in, o...)
 		return err
 	})
 	return out, err
@@ -145,7 +145,7 @@ func (w *world) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...fun
 	if w.chance(2) {
 		return nil, errDied
 	}
-	err = w.read(ctx, func() (err error) { out, err = w.Table.PutItem(context.Background(), in, o...); return err })
+	err = w.read(ctx, func() (err error) { out, err = w.MapTable.PutItem(context.Background(), in, o...); return err })
 	return out, err
 }
 
@@ -187,7 +187,7 @@ func (w *world) void(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*
 	if err := w.linger(ctx); err != nil {
 		return nil, err
 	}
-	out, err := w.Table.PutItem(context.Background(), in, o...)
+	out, err := w.MapTable.PutItem(context.Background(), in, o...)
 	if err == nil {
 		w.mu.Lock()
 		key := dynamo.Text(in.Item, schema.SK)
@@ -205,11 +205,11 @@ func (w *world) void(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*
 }
 
 func (w *world) commit(in *dynamodb.TransactWriteItemsInput) error {
-	w.Table.Mu.Lock()
-	defer w.Table.Mu.Unlock()
+	w.MapTable.Mu.Lock()
+	defer w.MapTable.Mu.Unlock()
 	w.expire()
 	put := in.TransactItems[0].Put
-	if !holds(put, w.Items[mapfake.Slot(put.Item)]) {
+	if !holds(put, w.Items[enginetest.ItemSlot(put.Item)]) {
 		return &types.TransactionCanceledException{CancellationReasons: []types.CancellationReason{{Code: aws.String("ConditionalCheckFailed")}}}
 	}
 	for _, action := range in.TransactItems {
@@ -357,7 +357,7 @@ func playWorld(t *testing.T, seed uint64) (err error) {
 // TestNoViewMissesAChange checks I6, and that all processes agree on N(t) before t (I7).
 func TestNoViewMissesAChange(t *testing.T) {
 	first := uint64(time.Now().UnixNano())
-	seeds := uint64(lane.Runs(lane.UnlessQuick(20, 10), 40))
+	seeds := uint64(require.Runs(require.UnlessQuick(20, 10), 40))
 	t.Logf("seeds %d and the %d after it", first, seeds-1)
 	for seed := first; seed < first+seeds; seed++ {
 		if err := playWorld(t, seed); err != nil {

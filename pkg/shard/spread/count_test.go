@@ -19,8 +19,8 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
-	"github.com/hotshard/hotshard/internal/test/mapfake"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -160,7 +160,7 @@ func TestRangesOfEvents(t *testing.T) {
 		"not queried":      {"e", time.Hour, 0, 0, true, errBroken.Error()},
 		"of an empty name": {"", time.Hour, 0, 0, false, shard.ErrMisused.Error()},
 	} {
-		table := mapfake.New(10, 0, 0)
+		table := enginetest.NewMapTable(10, 0, 0)
 		if c.forgotten > 0 {
 			it := dynamo.Key(schema.MapKey("E#e"))
 			it["shard_history"] = &types.AttributeValueMemberL{Value: []types.AttributeValue{dynamo.String(change(-c.forgotten, 2))}}

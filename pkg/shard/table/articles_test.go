@@ -14,7 +14,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/test/enginetest"
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -112,7 +111,7 @@ var articles = []article{
 // its write shard is random.
 func TestArticles(t *testing.T) {
 	client := enginetest.Client(t)
-	most := table.Fixed(lane.Runs(10, 200)) // the most write shards for a read without bounds
+	most := table.Fixed(require.Runs(10, 200)) // the most write shards for a read without bounds
 	for _, a := range articles {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
@@ -120,7 +119,7 @@ func TestArticles(t *testing.T) {
 			sharded.Client, sharded.Name, sharded.PartitionKey, sharded.SortKey = client, libtest.Theirs(t, client, a.sort), "customer", "placed"
 			begin := time.Date(2026, 11, 22, 8, 59, 7, 543_931_000, time.UTC)
 			stored := map[string]table.Item{}
-			for i := range lane.Runs(20, 60) {
+			for i := range require.Runs(20, 60) {
 				id := fmt.Sprintf("order-%d", 1000+i*i)
 				pk, sk := a.store(i, id, begin.Add(time.Duration(i)*(a.stamp.Unit()+2*time.Second)))
 				it := table.Item{"customer": libtest.Str(pk), "placed": sortOf(a.sort, sk), "id": libtest.Str(id)}

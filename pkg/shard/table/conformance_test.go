@@ -18,20 +18,20 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/test/enginetest"
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
 // someShards draws a shard count. Each write shard costs every read a query.
-var someShards = rapid.IntRange(1, lane.Runs(16, 64))
+var someShards = rapid.IntRange(1, require.Runs(16, 64))
 
 // TestConformance checks that each strategy reads every written item once and in order, over buckets, pages and changes
 // of the shard count.
 func TestConformance(t *testing.T) {
-	fewer(t, lane.Runs(8, 15))
+	fewer(t, require.Runs(8, 15))
 	client := enginetest.Client(t)
 	tables := map[types.ScalarAttributeType]string{"S": libtest.Theirs(t, client, "S"), "N": libtest.Theirs(t, client, "N")}
 	for _, s := range strategies {

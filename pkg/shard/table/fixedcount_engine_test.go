@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -51,7 +50,7 @@ func TestFixedCountGrowsOnEngine(t *testing.T) {
 		entry, err = changer.GrowFrom(t.Context(), shardmap.Entry{Key: group16}, 32, libtest.Note, time.Now())
 		return err
 	})
-	time.Sleep(time.Until(entry.Effective()) + time.Duration(lane.Runs(2, 60))*time.Second)
+	time.Sleep(time.Until(entry.Effective()) + time.Duration(require.Runs(2, 60))*time.Second)
 	stop()
 	require.NoError(t, group.Wait())
 	w.checkStored()

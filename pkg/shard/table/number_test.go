@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/test/enginetest"
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
@@ -23,7 +23,7 @@ func numeral(s string) types.AttributeValue { return &types.AttributeValueMember
 // TestEqualNumbersHaveOneWriteShard checks that all spellings of a number have the write shard of the digits that
 // DynamoDB returns.
 func TestEqualNumbersHaveOneWriteShard(t *testing.T) {
-	fewer(t, lane.Runs(10, 30))
+	fewer(t, require.Runs(10, 30))
 	db := enginetest.Client(t)
 	sharded := &table.Table{
 		Client: db, Name: libtest.Theirs(t, db, "N"), PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(16), Layout: table.CalculatedSuffix{},

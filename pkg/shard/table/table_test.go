@@ -16,7 +16,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/test/enginetest"
-	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -121,7 +120,7 @@ func TestPagesOverManyBuckets(t *testing.T) {
 			require.NoError(t, sharded.Put(t.Context(), table.Item{"customer": libtest.Str("a"), "placed": libtest.Str(sort)}, libtest.Epoch))
 		}
 		for _, desc := range []bool{false, true} {
-			if desc != offset && !lane.Long {
+			if desc != offset && !require.LongRun {
 				continue // each direction and each kind of bucket once
 			}
 			s := table.During(shard.Seconds, libtest.Epoch.Add(-around*time.Minute), libtest.Epoch.Add((2*apart+around)*time.Minute))
@@ -381,7 +380,7 @@ func TestManyProgramsShareOneMap(t *testing.T) {
 		if _, err := changer.Pin(t.Context(), "orders/acme", count, shardmap.Note{By: "test"}, clock); err != nil {
 			t.Fatal(err)
 		}
-		steps := lane.Runs(6, 30)
+		steps := require.Runs(6, 30)
 		for range steps {
 			clock = clock.Add(30 * time.Second / time.Duration(steps))
 			for _, p := range programs {

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
-	"github.com/hotshard/hotshard/internal/test/mapfake"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
@@ -19,7 +19,7 @@ import (
 // observer has added to the view.
 func TestRetryUsesCountOfObserver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := mapfake.New(10, 0, 0)
+		table := enginetest.NewMapTable(10, 0, 0)
 		shards, now := shardmap.New(table, "m", shardmap.Options{}), time.Now()
 		changer := shardmap.NewChanger(table, shards, shardmap.ChangerOptions{})
 		if _, err := shards.Lookup(t.Context(), "C#a", now); err != nil {

@@ -1,8 +1,4 @@
-// Package systemtest runs the whole local system for tests.
-//
-//	s := systemtest.Run(t, system.Options{Prefix: enginetest.Prefix("check"), Window: time.Second, Control: "off"})
-//	answer, err := http.Get(s.URL() + "/healthz")
-package systemtest
+package main
 
 import (
 	"context"
@@ -15,10 +11,9 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/system"
 )
 
-// Run starts a system on a loopback address and on the tests' engine. Its failures go to a
-// temporary folder, and it has no log. The system stops when the test ends, and its error fails
-// the test.
-func Run(t *testing.T, o system.Options) *system.System {
+// runSystem runs the whole local system on a loopback address and on the tests' engine until the test ends. Its error
+// fails the test.
+func runSystem(t *testing.T, o system.Options) *system.System {
 	t.Helper()
 	o.Addr, o.Endpoint = "127.0.0.1:0", enginetest.Endpoint(t)
 	o.Failures, o.Log = filepath.Join(t.TempDir(), "failures.jsonl"), slog.New(slog.DiscardHandler)
@@ -29,9 +24,7 @@ func Run(t *testing.T, o system.Options) *system.System {
 	go func() { ended <- s.Run(ctx) }()
 	t.Cleanup(func() {
 		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, <-ended)
 	})
 	return s
 }

@@ -1,7 +1,4 @@
-// Package jsonitem reads and writes items in DynamoDB's JSON, compares them, and computes what an update
-// makes of an item as far as its request tells. It accepts all that the engine accepts, and does no
-// input or output.
-package jsonitem
+package throttle
 
 import (
 	"bytes"
@@ -21,9 +18,9 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// Codec has package json read and write attribute values in DynamoDB's JSON. A value without a known type
+// itemCodec has package json read and write attribute values in DynamoDB's JSON. A value without a known type
 // is nil. Items are read by their tokens, in a third of the time that reflection takes.
-var Codec = json.JoinOptions(
+var itemCodec = json.JoinOptions(
 	json.WithUnmarshalers(json.JoinUnmarshalers(
 		json.UnmarshalFromFunc(func(from *jsontext.Decoder, into *dynamo.Item) (err error) {
 			*into, err = readItem(from)
@@ -172,9 +169,9 @@ func contentOf(v types.AttributeValue) (kind string, content any) {
 // computed stands for a value that only the engine knows.
 var computed types.AttributeValue = &types.UnknownUnionMember{Tag: "computed"}
 
-// Text returns the value as the text of a key: a string, a number's digits in one form, a binary value in
+// keyText returns the value as the text of a key: a string, a number's digits in one form, a binary value in
 // base64. It returns false for a type that no key has.
-func Text(v types.AttributeValue) (string, bool) {
+func keyText(v types.AttributeValue) (string, bool) {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
 		return v.Value, true
@@ -186,8 +183,8 @@ func Text(v types.AttributeValue) (string, bool) {
 	return "", v == computed
 }
 
-// Order returns a sort key as text in the order of sort keys of its type. Numbers that equal as float64 have one text.
-func Order(v types.AttributeValue) string {
+// sortText returns a sort key as text in the order of sort keys of its type. Numbers that equal as float64 have one text.
+func sortText(v types.AttributeValue) string {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
 		return v.Value
@@ -206,9 +203,9 @@ func Order(v types.AttributeValue) string {
 	return ""
 }
 
-// Equal reports whether two items have equal values under the same names. It compares as DynamoDB does:
+// equalItems reports whether two items have equal values under the same names. It compares as DynamoDB does:
 // numbers by value, sets in any order. A computed value equals none.
-func Equal(a, b dynamo.Item) bool { return maps.EqualFunc(a, b, equalValues) }
+func equalItems(a, b dynamo.Item) bool { return maps.EqualFunc(a, b, equalValues) }
 
 func equalValues(v, w types.AttributeValue) bool {
 	return v != computed && w != computed && reflect.DeepEqual(normal(v), normal(w))

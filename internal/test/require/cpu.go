@@ -1,13 +1,12 @@
-// Package cputime measures the CPU time of tests.
-package cputime
+package require
 
 import (
 	"syscall"
 	"time"
 )
 
-// Used returns the CPU time that the process has used, user and system.
-func Used() time.Duration {
+// CPUTime returns the CPU time that the process has used, user and system.
+func CPUTime() time.Duration {
 	var use syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
 		panic(err)

@@ -1,4 +1,4 @@
-package jsonitem
+package throttle
 
 import (
 	"maps"
@@ -10,19 +10,19 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// Change is the change of one attribute by an update.
-type Change struct {
+// attributeChange is the change of one attribute by an update.
+type attributeChange struct {
 	removed bool
 	value   types.AttributeValue // computed unless the request has the value itself
 }
 
-// Computed reports whether only the engine knows the new value.
-func (c Change) Computed() bool { return c.value == computed }
+// computed reports whether only the engine knows the new value.
+func (c attributeChange) computed() bool { return c.value == computed }
 
-// Apply returns the item after the changes. Without an item before, it starts from the key. A computed value
+// applyChanges returns the item after the changes. Without an item before, it starts from the key. A computed value
 // is marked as computed, unless hashes reports that the attribute is the partition key of an index: then the
 // old value stays, because the new one is unknown.
-func Apply(before, key dynamo.Item, changes map[string]Change, hashes func(string) bool) dynamo.Item {
+func applyChanges(before, key dynamo.Item, changes map[string]attributeChange, hashes func(string) bool) dynamo.Item {
 	after := dynamo.Item{}
 	maps.Copy(after, before)
 	maps.Copy(after, key)
@@ -30,16 +30,16 @@ func Apply(before, key dynamo.Item, changes map[string]Change, hashes func(strin
 		switch {
 		case c.removed:
 			delete(after, name)
-		case !c.Computed() || !hashes(name):
+		case !c.computed() || !hashes(name):
 			after[name] = c.value
 		}
 	}
 	return after
 }
 
-// Updates returns the changes of an UpdateExpression by top-level attribute.
-func Updates(expression string, names map[string]string, values dynamo.Item) map[string]Change {
-	changes := map[string]Change{}
+// parseUpdates returns the changes of an UpdateExpression by top-level attribute.
+func parseUpdates(expression string, names map[string]string, values dynamo.Item) map[string]attributeChange {
+	changes := map[string]attributeChange{}
 	section, depth, target := "", 0, false
 	words := words(expression)
 	for i, word := range words {
@@ -65,20 +65,20 @@ func Updates(expression string, names map[string]string, values dynamo.Item) map
 }
 
 // clause returns the change of a target. The rest begins behind the target.
-func clause(section string, nested bool, rest []string, values dynamo.Item) Change {
+func clause(section string, nested bool, rest []string, values dynamo.Item) attributeChange {
 	if nested {
-		return Change{value: computed}
+		return attributeChange{value: computed}
 	}
 	switch section {
 	case "REMOVE":
-		return Change{removed: true}
+		return attributeChange{removed: true}
 	case "SET":
 		ends := len(rest) == 2 || len(rest) > 2 && (rest[2] == "," || isSection(rest[2]))
 		if ends && rest[0] == "=" && strings.HasPrefix(rest[1], ":") {
-			return Change{value: values[rest[1]]}
+			return attributeChange{value: values[rest[1]]}
 		}
 	}
-	return Change{value: computed}
+	return attributeChange{value: computed}
 }
 
 func isSection(word string) bool {
@@ -89,25 +89,25 @@ func isSection(word string) bool {
 	return false
 }
 
-// AttributeUpdate is an element of AttributeUpdates, the legacy form of an UpdateExpression.
-type AttributeUpdate struct {
+// attributeUpdate is an element of AttributeUpdates, the legacy form of an UpdateExpression.
+type attributeUpdate struct {
 	Action string
 	Value  types.AttributeValue
 }
 
-// Change returns the change of the attribute.
-func (u AttributeUpdate) Change() Change {
+// attributeChange returns the change of the attribute.
+func (u attributeUpdate) change() attributeChange {
 	switch {
 	case u.Action == "DELETE" && u.Value == nil:
-		return Change{removed: true}
+		return attributeChange{removed: true}
 	case (u.Action == "PUT" || u.Action == "") && u.Value != nil:
-		return Change{value: u.Value}
+		return attributeChange{value: u.Value}
 	}
-	return Change{value: computed}
+	return attributeChange{value: computed}
 }
 
-// Equals returns the value that a KeyConditionExpression requires of an attribute by "=".
-func Equals(expression, name string, names map[string]string, values dynamo.Item) (types.AttributeValue, bool) {
+// requiredValue returns the value that a KeyConditionExpression requires of an attribute by "=".
+func requiredValue(expression, name string, names map[string]string, values dynamo.Item) (types.AttributeValue, bool) {
 	words := words(expression)
 	for i := 1; i+1 < len(words); i++ {
 		if words[i] != "=" {

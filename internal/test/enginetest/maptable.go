@@ -1,9 +1,4 @@
-// Package mapfake is a shard-map table in memory whose calls take a set time by the test's
-// clock:
-//
-//	table := mapfake.New(10, 0, 0)
-//	shards := shardmap.New(table, "map", shardmap.Options{})
-package mapfake
+package enginetest
 
 import (
 	"cmp"
@@ -20,37 +15,39 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// Table is a shard-map table in memory.
-type Table struct {
+// MapTable is a shard-map table in memory whose calls take a set time by the test's clock:
+//
+//	shards := shardmap.New(enginetest.NewMapTable(10, 0, 0), "map", shardmap.Options{})
+type MapTable struct {
 	Page int          // items of a page
 	Down func() error // called for each page of keys, one at a time; may be nil
 
 	Mu    sync.Mutex
 	Takes time.Duration          // duration of a page of keys
 	trips time.Duration          // duration of any other call
-	Items map[string]dynamo.Item // by Slot
+	Items map[string]dynamo.Item // by ItemSlot
 	Asked []string               // starts of the pages of keys that were read
 }
 
-func New(page int, takes, trips time.Duration) *Table {
-	return &Table{Page: page, Takes: takes, trips: trips, Items: map[string]dynamo.Item{}}
+func NewMapTable(page int, takes, trips time.Duration) *MapTable {
+	return &MapTable{Page: page, Takes: takes, trips: trips, Items: map[string]dynamo.Item{}}
 }
 
-// Slot returns the text by which the fake orders items.
-func Slot(key dynamo.Item) string {
+// ItemSlot returns the text by which the fake orders items.
+func ItemSlot(key dynamo.Item) string {
 	return dynamo.Text(key, schema.PK) + "\x00" + dynamo.Text(key, schema.SK)
 }
 
-func (f *Table) Put(it dynamo.Item) { f.Items[Slot(it)] = it }
+func (f *MapTable) Put(it dynamo.Item) { f.Items[ItemSlot(it)] = it }
 
 // Answer sets the durations of calls.
-func (f *Table) Answer(takes, trips time.Duration) {
+func (f *MapTable) Answer(takes, trips time.Duration) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	f.Takes, f.trips = takes, trips
 }
 
-func (f *Table) durations() (takes, trips time.Duration) {
+func (f *MapTable) durations() (takes, trips time.Duration) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	return f.Takes, f.trips
@@ -58,7 +55,7 @@ func (f *Table) durations() (takes, trips time.Duration) {
 
 // Wait waits for d or the context's end. It takes no timer of 0 length: in a bubble of synctest, Go
 // 1.26's race detector crashed on one.
-func (f *Table) Wait(ctx context.Context, d time.Duration) error {
+func (f *MapTable) Wait(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
 	}
@@ -70,18 +67,18 @@ func (f *Table) Wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func (f *Table) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+func (f *MapTable) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
 	_, trips := f.durations()
 	if err := f.Wait(ctx, trips); err != nil {
 		return nil, err
 	}
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
-	return &dynamodb.GetItemOutput{Item: f.Items[Slot(in.Key)]}, nil
+	return &dynamodb.GetItemOutput{Item: f.Items[ItemSlot(in.Key)]}, nil
 }
 
 // Query reads a bucket's keys or snapshot, or a log from a time on.
-func (f *Table) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+func (f *MapTable) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	part := dynamo.Text(in.ExpressionAttributeValues, ":part")
 	takes, trips := f.durations()
 	if part == "" {
@@ -99,7 +96,7 @@ func (f *Table) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*d
 	}
 	pk, after := cmp.Or(part, dynamo.Text(in.ExpressionAttributeValues, ":log"), dynamo.Text(in.ExpressionAttributeValues, ":snapshot")), ""
 	if in.ExclusiveStartKey != nil {
-		after = Slot(in.ExclusiveStartKey)
+		after = ItemSlot(in.ExclusiveStartKey)
 	}
 	if part != "" {
 		f.Asked = append(f.Asked, pk+" "+after)
@@ -124,14 +121,14 @@ func (f *Table) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*d
 }
 
 // PutItem makes a put. If it has a condition, that is on the item's version.
-func (f *Table) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+func (f *MapTable) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	_, trips := f.durations()
 	if err := f.Wait(ctx, trips); err != nil {
 		return nil, err
 	}
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
-	there := f.Items[Slot(in.Item)]
+	there := f.Items[ItemSlot(in.Item)]
 	if in.ConditionExpression != nil && dynamo.Digits(there, "version") != dynamo.Digits(in.ExpressionAttributeValues, ":old") {
 		return nil, &types.ConditionalCheckFailedException{}
 	}
@@ -140,7 +137,7 @@ func (f *Table) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...fun
 }
 
 // TransactWriteItems makes all puts and ignores their conditions.
-func (f *Table) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+func (f *MapTable) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	_, trips := f.durations()
 	if err := f.Wait(ctx, trips); err != nil {
 		return nil, err
@@ -154,14 +151,14 @@ func (f *Table) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWri
 }
 
 // Pages returns the number of pages of keys that were read.
-func (f *Table) Pages() int {
+func (f *MapTable) Pages() int {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	return len(f.Asked)
 }
 
 // Again returns the number of pages of keys that were read more than once.
-func (f *Table) Again() int {
+func (f *MapTable) Again() int {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	return len(f.Asked) - len(slices.Compact(slices.Sorted(slices.Values(f.Asked))))

@@ -1,4 +1,4 @@
-package jsonitem
+package throttle
 
 import (
 	"reflect"
@@ -13,24 +13,24 @@ import (
 func TestUpdates(t *testing.T) {
 	names := map[string]string{"#g": "group", "#d": "a.b"}
 	values := dynamo.Item{":v": dynamo.String("v")}
-	set, removed, computed := Change{value: values[":v"]}, Change{removed: true}, Change{value: computed}
+	set, removed, computed := attributeChange{value: values[":v"]}, attributeChange{removed: true}, attributeChange{value: computed}
 	tests := []struct {
 		expression string
-		want       map[string]Change
+		want       map[string]attributeChange
 	}{
-		{"", map[string]Change{}},
-		{"SET a = :v", map[string]Change{"a": set}},
-		{"set #g=:v,#d = :v", map[string]Change{"group": set, "a.b": set}},
-		{"SET a = b", map[string]Change{"a": computed}},
-		{"SET a = a + :v, b = :v", map[string]Change{"a": computed, "b": set}},
-		{"SET a = if_not_exists(a, :v), b = list_append(b, :v) REMOVE c", map[string]Change{"a": computed, "b": computed, "c": removed}},
-		{"SET a = (b + :v) , c = :v", map[string]Change{"a": computed, "c": set}},
-		{"SET a.b = :v, #g.c[1] = :v", map[string]Change{"a": computed, "group": computed}},
-		{"REMOVE a, #g, b[2], c.d", map[string]Change{"a": removed, "group": removed, "b": computed, "c": computed}},
-		{"ADD a :v, b :v DELETE c :v\nSET d = :v", map[string]Change{"a": computed, "b": computed, "c": computed, "d": set}},
+		{"", map[string]attributeChange{}},
+		{"SET a = :v", map[string]attributeChange{"a": set}},
+		{"set #g=:v,#d = :v", map[string]attributeChange{"group": set, "a.b": set}},
+		{"SET a = b", map[string]attributeChange{"a": computed}},
+		{"SET a = a + :v, b = :v", map[string]attributeChange{"a": computed, "b": set}},
+		{"SET a = if_not_exists(a, :v), b = list_append(b, :v) REMOVE c", map[string]attributeChange{"a": computed, "b": computed, "c": removed}},
+		{"SET a = (b + :v) , c = :v", map[string]attributeChange{"a": computed, "c": set}},
+		{"SET a.b = :v, #g.c[1] = :v", map[string]attributeChange{"a": computed, "group": computed}},
+		{"REMOVE a, #g, b[2], c.d", map[string]attributeChange{"a": removed, "group": removed, "b": computed, "c": computed}},
+		{"ADD a :v, b :v DELETE c :v\nSET d = :v", map[string]attributeChange{"a": computed, "b": computed, "c": computed, "d": set}},
 	}
 	for _, test := range tests {
-		got := Updates(test.expression, names, values)
+		got := parseUpdates(test.expression, names, values)
 		if !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: %+v, want %+v", test.expression, got, test.want)
 		}
@@ -41,17 +41,17 @@ func TestUpdates(t *testing.T) {
 func TestAttributeUpdates(t *testing.T) {
 	value := dynamo.String("v")
 	tests := []struct {
-		update AttributeUpdate
-		want   Change
+		update attributeUpdate
+		want   attributeChange
 	}{
-		{AttributeUpdate{"PUT", value}, Change{value: value}},
-		{AttributeUpdate{"", value}, Change{value: value}},
-		{AttributeUpdate{"DELETE", nil}, Change{removed: true}},
-		{AttributeUpdate{"DELETE", value}, Change{value: computed}},
-		{AttributeUpdate{"ADD", value}, Change{value: computed}},
+		{attributeUpdate{"PUT", value}, attributeChange{value: value}},
+		{attributeUpdate{"", value}, attributeChange{value: value}},
+		{attributeUpdate{"DELETE", nil}, attributeChange{removed: true}},
+		{attributeUpdate{"DELETE", value}, attributeChange{value: computed}},
+		{attributeUpdate{"ADD", value}, attributeChange{value: computed}},
 	}
 	for _, test := range tests {
-		if got := test.update.Change(); !reflect.DeepEqual(got, test.want) {
+		if got := test.update.change(); !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%+v: %+v, want %+v", test.update, got, test.want)
 		}
 	}
@@ -77,7 +77,7 @@ func TestKeyConditions(t *testing.T) {
 		{"", false},
 	}
 	for _, test := range tests {
-		v, ok := Equals(test.expression, "pk", map[string]string{"#p": "pk"}, values)
+		v, ok := requiredValue(test.expression, "pk", map[string]string{"#p": "pk"}, values)
 		if ok != test.want || ok && v != values[":v"] {
 			t.Errorf("%s: value %+v, %t; want %t", test.expression, v, ok, test.want)
 		}
@@ -88,7 +88,7 @@ func TestKeyConditions(t *testing.T) {
 func TestAnyExpression(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		expression := rapid.OneOf(rapid.String(), rapid.StringMatching(`((SET|REMOVE|ADD|[a=(),:#.\[\]+-]|:v|é| ){0,12})`)).Draw(t, "expression")
-		Updates(expression, nil, dynamo.Item{":v": nil})
-		Equals(expression, "a", nil, dynamo.Item{":v": nil})
+		parseUpdates(expression, nil, dynamo.Item{":v": nil})
+		requiredValue(expression, "a", nil, dynamo.Item{":v": nil})
 	})
 }

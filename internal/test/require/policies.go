@@ -1,17 +1,14 @@
-// Package docpolicy reads the IAM policies in the docs, which tests compare with the calls that are made.
-package docpolicy
+package require
 
 import (
 	"encoding/json"
 	"os"
 	"regexp"
 	"testing"
-
-	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-// Statement is a statement of a policy.
-type Statement struct {
+// PolicyStatement is a statement of a policy.
+type PolicyStatement struct {
 	Sid, Effect string
 	Action      oneOrMore
 	Resource    oneOrMore
@@ -31,15 +28,15 @@ func (o *oneOrMore) UnmarshalJSON(text []byte) error {
 
 var policyBlock = regexp.MustCompile("(?s)```json\n(\\{\\s*\"Version\".*?)```")
 
-// Read returns the statements of all policies in a page. It fails the test if there are none.
-func Read(t *testing.T, page string) (list []Statement) {
+// Policies returns the statements of all policies in a page. It fails the test if there are none.
+func Policies(t *testing.T, page string) (list []PolicyStatement) {
 	t.Helper()
 	content, err := os.ReadFile(page)
-	require.NoError(t, err)
+	NoError(t, err)
 	for _, block := range policyBlock.FindAllSubmatch(content, -1) {
 		var policy struct {
 			Version   string
-			Statement []Statement
+			Statement []PolicyStatement
 		}
 		if err := json.Unmarshal(block[1], &policy); err != nil || policy.Version != "2012-10-17" {
 			t.Fatalf("%s: version %q, %v in\n%s", page, policy.Version, err, block[1])

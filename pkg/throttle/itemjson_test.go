@@ -1,4 +1,4 @@
-package jsonitem
+package throttle
 
 import (
 	"slices"
@@ -12,8 +12,8 @@ import (
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-// decode decodes as the limiter does, and reports whether it can.
-func decode(text []byte, into any) bool { return json.Unmarshal(text, into, Codec) == nil }
+// decodeItem decodes as the limiter does, and reports whether it can.
+func decodeItem(text []byte, into any) bool { return json.Unmarshal(text, into, itemCodec) == nil }
 
 // TestInvalidNumbersAreUnchanged checks that a number which the engine rejects is not normalized.
 func TestInvalidNumbersAreUnchanged(t *testing.T) {
@@ -53,11 +53,11 @@ func TestItemsAreEqual(t *testing.T) {
 	}
 	for _, test := range tests {
 		var a, b dynamo.Item
-		if !decode([]byte(all), &a) || !decode([]byte(strings.Replace(all, test.old, test.new, 1)), &b) {
+		if !decodeItem([]byte(all), &a) || !decodeItem([]byte(strings.Replace(all, test.old, test.new, 1)), &b) {
 			t.Fatalf("%s can't be decoded", test.new)
 		}
-		if Equal(a, b) != test.equal || Equal(b, a) != test.equal {
-			t.Errorf("%s and %s: Equal = %t and %t, want %t", test.old, test.new, Equal(a, b), Equal(b, a), test.equal)
+		if equalItems(a, b) != test.equal || equalItems(b, a) != test.equal {
+			t.Errorf("%s and %s: Equal = %t and %t, want %t", test.old, test.new, equalItems(a, b), equalItems(b, a), test.equal)
 		}
 	}
 }
@@ -71,14 +71,14 @@ func TestSortKeysAreInOrder(t *testing.T) {
 		{dynamo.String(""), dynamo.String("2026-01"), dynamo.String("2026-02"), dynamo.String("é")},
 		{binary(0), binary(0, 1), binary(1), binary(255)},
 	} {
-		if !slices.IsSortedFunc(list, func(a, b types.AttributeValue) int { return strings.Compare(Order(a), Order(b)) }) {
+		if !slices.IsSortedFunc(list, func(a, b types.AttributeValue) int { return strings.Compare(sortText(a), sortText(b)) }) {
 			t.Errorf("Order does not keep the order of %v", list)
 		}
-		if Order(list[0]) == Order(list[1]) {
+		if sortText(list[0]) == sortText(list[1]) {
 			t.Errorf("Order of %v and %v is equal", list[0], list[1])
 		}
 	}
-	if Order(number("-0")) != Order(number("0.0")) {
+	if sortText(number("-0")) != sortText(number("0.0")) {
 		t.Error("Order of -0 and 0.0 differs")
 	}
 }
@@ -98,10 +98,10 @@ func TestKeyTexts(t *testing.T) {
 	}
 	for _, test := range tests {
 		var v types.AttributeValue
-		if !decode([]byte(test.value), &v) {
+		if !decodeItem([]byte(test.value), &v) {
 			t.Fatalf("%s can't be decoded", test.value)
 		}
-		if got, ok := Text(v); got != test.want || ok != test.ok {
+		if got, ok := keyText(v); got != test.want || ok != test.ok {
 			t.Errorf("Text(%s) = %q, %t; want %q, %t", test.value, got, ok, test.want, test.ok)
 		}
 	}
@@ -111,12 +111,12 @@ func TestKeyTexts(t *testing.T) {
 func TestItemsRoundTrip(t *testing.T) {
 	const text = `{"b":{"B":""},"bs":{"BS":["AQ=="]},"f":{"BOOL":false},"l":{"L":[]},"m":{"M":{}},"n":{"N":"1.50"},"s":{"S":""}}`
 	var i, again dynamo.Item
-	if !decode([]byte(text), &i) {
+	if !decodeItem([]byte(text), &i) {
 		t.Fatal("the item can't be decoded")
 	}
-	written, err := json.Marshal(i, Codec)
+	written, err := json.Marshal(i, itemCodec)
 	require.NoError(t, err)
-	if !decode(written, &again) || !Equal(i, again) || len(written) != len(text) {
+	if !decodeItem(written, &again) || !equalItems(i, again) || len(written) != len(text) {
 		t.Errorf("%s became %s", text, written)
 	}
 }
