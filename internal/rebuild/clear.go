@@ -11,15 +11,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/parts"
-	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
-
-// Settle proves that the writes of a board's entries before the call are folded, in all periods. missing
-// says what the proof lacks; it is "" if all are folded.
-func (a *Checker) Settle(ctx context.Context, name string) (missing string, err error) {
-	proof, err := a.marker.Beside(ctx, parts.Period{Board: name, Label: boards.AllTime.Label(a.o.Now())}, nil)
-	return proof.Missing, err
-}
 
 // clear deletes the summaries of a checked period without entries. Of a period with entries it reports a
 // top that has players without one: its check may have ended because the period changes all the time.

@@ -14,17 +14,15 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
-	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // pin sets a key's number of write shards.
 func (r *rig) pin(t testing.TB, key string, n int) {
 	t.Helper()
-	changer := libtest.Patient(shardmap.NewChanger(r.db, shardmap.New(r.db, r.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{}))
-	_, err := changer.Pin(context.Background(), key, n, libtest.Note, time.Now())
+	base, err := schema.ParseBaseKey(key)
 	require.NoError(t, err)
+	require.NoError(t, r.pinned(context.Background(), base, n, time.Now()))
 }
 
 // source stores a write shard of a counter, and its state in the summary.
@@ -102,10 +100,12 @@ func TestManyWriteShards(t *testing.T) {
 func TestRepairsGiveWay(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
+	states := map[rebuild.State]bool{}
 	for i, c := range faults {
-		if c.kind != "counter" {
+		if c.kind != "counter" || !require.Full() && states[c.state] {
 			continue
 		}
+		states[c.state] = true
 		tables := map[string]string{"summary": r.names.Rollups}
 		if c.state == rebuild.Wrong || c.state == rebuild.Ahead {
 			tables["item"] = r.names.Items // its rev is raised first

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
@@ -41,7 +40,7 @@ func (r *eraseRig) fill(t *testing.T, k schema.BaseKey, shards int) {
 	t.Helper()
 	now := time.Now()
 	if shards > 1 {
-		r.pin(t, k, shards, now.Add(-96*time.Hour))
+		require.NoError(t, r.pinned(t.Context(), k, shards, now.Add(-96*time.Hour)))
 		_, err := r.shards.Lookup(t.Context(), k.String(), now.Add(shardmap.ViewAge+time.Second))
 		require.NoError(t, err)
 	}
@@ -50,20 +49,20 @@ func (r *eraseRig) fill(t *testing.T, k schema.BaseKey, shards int) {
 		for i := range 3 * shards {
 			r.add(t, k.Name, int64(i+1))
 		}
-		r.putItem(t, r.names.Items, k.String()+"#0", schema.ProbeSK)
-		r.putItem(t, r.names.Rollups, r.failure(schema.SummaryKey(k.Name, 0)), schema.SummaryKey(k.Name, 0))
+		r.putItem(t, r.names.Items, k.String()+"#0", schema.ProbeSK, item{})
+		r.putItem(t, r.names.Rollups, r.failure(schema.SummaryKey(k.Name, 0)), schema.SummaryKey(k.Name, 0), item{})
 	case schema.Event:
 		r.put(t, k.Name, now.Add(-60*time.Hour), 60, time.Hour-time.Minute)
-		r.putItem(t, r.names.Events, schema.Key{Base: k, Bucket: "1969-07-20", Shard: 0}.String(), "1969-07-20T20:17:40.000Z#id")
+		r.putItem(t, r.names.Events, schema.Key{Base: k, Bucket: "1969-07-20", Shard: 0}.String(), "1969-07-20T20:17:40.000Z#id", item{})
 		target := schema.EventTarget(k.Name, "hour", now)
-		r.putItem(t, r.names.Rollups, r.failure(target), target)
+		r.putItem(t, r.names.Rollups, r.failure(target), target, item{})
 	case schema.Board:
 		require.NoError(t, r.boards.Configure(t.Context(), k.Name, boards.Settings{Mode: boards.Total, Size: 5, Periods: []boards.Period{boards.AllTime, boards.Daily, boards.Weekly}}))
 		r.submitAt(t, k.Name, 40, 1, now) // on one day
 		r.submitAt(t, k.Name, 10, 100, now)
-		r.putItem(t, r.names.Items, schema.ProbeSK+"#"+schema.BoardShardKey(k.Name, "all", 0), schema.ProbeSK)
+		r.putItem(t, r.names.Items, schema.ProbeSK+"#"+schema.BoardShardKey(k.Name, "all", 0), schema.ProbeSK, item{})
 		pk, _ := schema.EntryKey(k.Name, "all", "player1") // beside a stream marker that a killed audit left
-		r.putItem(t, r.names.Items, pk, schema.BoardMarkSK(now, "01ARZ3NDEKTSV4RRFFQ69G5FAV", 3))
+		r.putItem(t, r.names.Items, pk, schema.BoardMarkSK(now, "01ARZ3NDEKTSV4RRFFQ69G5FAV", 3), item{})
 	case schema.Session:
 		for i := range 10 {
 			_, err := r.leases.Put(t.Context(), sessions.Lease{Group: k.Name, ID: fmt.Sprint("id", i), TTL: time.Hour}, now)
@@ -82,17 +81,12 @@ func (r *eraseRig) failure(target string) string {
 	return pk
 }
 
-func (r *eraseRig) putItem(t *testing.T, table, pk, sk string) {
-	t.Helper()
-	enginetest.Put(t, r.db, table, dynamo.Key(pk, sk))
-}
-
 // others returns the items, as text, that name no deleted key.
 func (r *eraseRig) others(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	for _, table := range r.tables() {
-		for _, it := range r.all(t, table) {
+		for _, it := range enginetest.Scan(t, r.db, table) {
 			delete(it, "as_of") // folds that change nothing set it
 			text := plain(it)
 			pk := fmt.Sprint(text["pk"])

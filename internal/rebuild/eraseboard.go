@@ -6,6 +6,8 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/parts"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // leaderboard has a board's traces.
@@ -38,11 +40,12 @@ func (b leaderboard) settle(ctx context.Context) error {
 		return err
 	}
 	if settings || b.report.Deleted[Entries] > 0 {
-		missing, err := b.checker.Settle(ctx, b.base.Name)
-		if missing != "" {
-			b.left("its summaries: whether all is folded is not known: %s", missing)
+		period := parts.Period{Board: b.base.Name, Label: boards.AllTime.Label(b.o.Now())} // the proof covers all periods
+		proof, err := b.marker.Beside(ctx, period, nil)
+		if proof.Missing != "" {
+			b.left("its summaries: whether all is folded is not known: %s", proof.Missing)
 		}
-		if missing != "" || err != nil {
+		if proof.Missing != "" || err != nil {
 			return err
 		}
 	}

@@ -23,9 +23,9 @@ import (
 func (r *eraseRig) fragment(t *testing.T, name string, n int, cells []byte) {
 	t.Helper()
 	pk, sk := schema.HistogramKey(name, "all", fmt.Sprint("gone", n))
-	enginetest.Put(t, r.db, r.names.Rollups, eraseItem{
+	enginetest.Put(t, r.db, r.names.Rollups, item{
 		"pk": dynamo.String(pk), "sk": dynamo.String(sk),
-		"v": eraseNum(1), "seq": dynamo.String(strings.Repeat("0", schema.RollupSequenceDigits)), "as_of": eraseNum(1), "cells": &types.AttributeValueMemberB{Value: cells},
+		"v": num(1), "seq": dynamo.String(strings.Repeat("0", schema.RollupSequenceDigits)), "as_of": num(1), "cells": &types.AttributeValueMemberB{Value: cells},
 	})
 }
 
@@ -47,12 +47,12 @@ func TestDamagedBoards(t *testing.T) {
 	damage := map[string]func(string){
 		"top": func(name string) {
 			enginetest.Update(t, r.db, r.names.Rollups, schema.BoardRollupKey(name, "all"), schema.TopSK,
-				"SET places = :b", eraseItem{":b": &types.AttributeValueMemberB{Value: []byte{9, 9}}})
+				"SET places = :b", item{":b": &types.AttributeValueMemberB{Value: []byte{9, 9}}})
 		},
 		"sum": func(name string) {
-			enginetest.Put(t, r.db, r.names.Rollups, eraseItem{
+			enginetest.Put(t, r.db, r.names.Rollups, item{
 				"pk": dynamo.String(schema.BoardRollupKey(name, "all")), "sk": dynamo.String(schema.SumSK),
-				"v": eraseNum(1), "seq": dynamo.String("1"), "as_of": eraseNum(1), "cells": &types.AttributeValueMemberB{Value: cells(t, 1)},
+				"v": num(1), "seq": dynamo.String("1"), "as_of": num(1), "cells": &types.AttributeValueMemberB{Value: cells(t, 1)},
 			})
 		},
 		"wrong cells": func(name string) { r.fragment(t, name, 0, cells(t, 1)) },
@@ -87,37 +87,6 @@ func TestDamagedBoards(t *testing.T) {
 	all.Wait()
 }
 
-// TestPlayerLeftInTheTop checks that the delete of a player reports the top as left until the aggregator has
-// caught up. A second run, which finds no entries, does so too.
-func TestPlayerLeftInTheTop(t *testing.T) {
-	t.Parallel()
-	r := newEraseRig(t)
-	r.submit(t, "g", 5, 1)
-	r.run(t, false)()
-	o := r.options()
-	o.Wait = time.Second
-	for range 2 {
-		report, err := rebuild.NewEraser(o, r.db).Player(t.Context(), "g", "player3")
-		if err != nil || len(report.Left) != 1 || !strings.Contains(report.Left[0], "the top of period all still has the player") {
-			t.Errorf("without the aggregator: %+v, %v; want the top left", report, err)
-		}
-	}
-	stop := r.run(t, false)
-	defer stop()
-	o.Wait = 30 * time.Second
-	if report, err := rebuild.NewEraser(o, r.db).Player(t.Context(), "g", "player3"); err != nil || len(report.Left) > 0 || len(report.Deleted) > 0 {
-		t.Errorf("with the aggregator: %+v, %v; want nothing left", report, err)
-	}
-}
-
-// addTo increments a counter on a write shard, as a writer does. The time is that of the call.
-func (r *eraseRig) addTo(t *testing.T, client *dynamodb.Client, name string, n int, delta int64) {
-	pk, sk := schema.CounterKey(name, n)
-	enginetest.Update(t, client, r.names.Items, pk, sk, "SET rev = if_not_exists(rev, :now) + :one ADD #value :delta", eraseItem{
-		":now": dynamo.Number(time.Now().UnixMicro()), ":one": eraseNum(1), ":delta": dynamo.Number(delta),
-	})
-}
-
 // TestLateIncrement checks that an increment counts which began before the write shard was made, and is
 // applied after its delete. The increment's rev is lower than the tombstone's.
 func TestLateIncrement(t *testing.T) {
@@ -126,16 +95,17 @@ func TestLateIncrement(t *testing.T) {
 	stop := r.run(t, false)
 	defer stop()
 	begun, resume := make(chan struct{}), make(chan struct{})
-	late := enginetest.Before(r.db, func(any) error {
+	late := *r.rig
+	late.db = enginetest.Before(r.db, func(any) error {
 		close(begun)
 		<-resume
 		return nil
 	})
 	var writers sync.WaitGroup
-	writers.Go(func() { r.addTo(t, late, "c", 1, 5) })
+	writers.Go(func() { late.addTo(t, "c", 1, 5) })
 	<-begun
 	time.Sleep(10 * time.Millisecond) // gives the write shard another first rev
-	r.addTo(t, r.db, "c", 1, 1)
+	r.addTo(t, "c", 1, 1)
 	deleted := sync.OnceFunc(func() { close(resume); writers.Wait() })
 	client := enginetest.Around(r.db, func(in any, call func() error) error {
 		err := call()
@@ -149,7 +119,7 @@ func TestLateIncrement(t *testing.T) {
 		t.Errorf("%+v, %v; want the late increment kept", report, err)
 	}
 	for range 5 {
-		r.addTo(t, r.db, "c", 1, 1)
+		r.addTo(t, "c", 1, 1)
 	}
 	enginetest.Eventually(t, func() bool {
 		items, summary := r.sum(t, "c")

@@ -94,15 +94,15 @@ func (e *entity) await(ctx context.Context, list days) error {
 	if len(list) == 0 {
 		return nil
 	}
-	most, err := e.mostShards(ctx)
+	entry, err := e.entryOf(ctx, e.base)
 	if err != nil {
 		return err
 	}
 	var places []parts.MarkPlace
 	for day, pks := range list {
 		b := parts.Bucket{Entity: e.base.Name, Width: shard.Day, Start: day}
-		for n := range most {
-			pks[e.partitionOf(b, n)] = true
+		for n := range entry.Most() {
+			pks[placeOf(b, n)] = true
 		}
 		for pk := range pks {
 			places = append(places, parts.MarkPlace{Bucket: b, PK: pk})
@@ -113,17 +113,6 @@ func (e *entity) await(ctx context.Context, list days) error {
 		e.left("its rollups: whether all deletes are folded is not known: %s", missing)
 	}
 	return err
-}
-
-// mostShards returns the highest number of write shards that the entity ever had.
-func (e *entity) mostShards(ctx context.Context) (int, error) {
-	entry, err := e.changer.Read(ctx, e.base.String())
-	return entry.Most(), err
-}
-
-// partitionOf returns the partition key of a bucket's events on a write shard.
-func (e *entity) partitionOf(b parts.Bucket, writeShard int) string {
-	return schema.Key{Base: e.base, Bucket: schema.EventBucket.Label(b.Start, 0), Shard: writeShard}.String()
 }
 
 // storedDays returns the days that have rollups.

@@ -2,14 +2,9 @@ package rebuild
 
 import (
 	"context"
-	"fmt"
-	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
@@ -26,53 +21,24 @@ type remaining struct {
 // readEvents reads a bucket's events on all write shards that exist by now, with consistent reads. It keeps the smallest
 // and largest numbers of these fields.
 func (e *entity) readEvents(ctx context.Context, b parts.Bucket, fields map[string]parts.Measure) (*remaining, error) {
-	most, err := e.mostShards(ctx)
+	entry, err := e.entryOf(ctx, e.base)
 	if err != nil {
 		return nil, err
 	}
 	found := &remaining{extremes: parts.Extremes{}}
-	var mu sync.Mutex
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxReads)
-	for n := range most {
-		group.Go(func() error {
-			for page, err := range dynamo.Pages(ctx, e.client, e.eventsOf(b, n)) {
-				if err != nil {
-					return fmt.Errorf("reading the events of %q, write shard %d: %w", b.Entity, n, err)
-				}
-				mu.Lock()
-				for _, it := range page.Items {
-					found.add(it, fields, e.o.Now())
-				}
-				mu.Unlock()
-			}
-			return nil
-		})
-	}
-	return found, group.Wait()
+	return found, e.eachEvent(ctx, b, entry.Most(), func(same []stored) {
+		for _, s := range same {
+			found.add(s.item, fields, e.o.Now())
+		}
+	})
 }
 
-// eventsOf returns the query for a bucket's events on a write shard.
-func (e *entity) eventsOf(b parts.Bucket, writeShard int) *dynamodb.QueryInput {
-	return &dynamodb.QueryInput{
-		TableName: aws.String(e.o.Names.Of(e.base.Type)), ConsistentRead: aws.Bool(true),
-		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
-		ExpressionAttributeValues: item{
-			":pk": dynamo.String(e.partitionOf(b, writeShard)), ":low": dynamo.String(b.Start.Format(schema.TimeLayout)),
-			":high": dynamo.String(b.Label() + schema.MarkAfter),
-		},
-	}
-}
-
-// add adds an event, and ignores other items.
+// add adds an event.
 func (r *remaining) add(it item, fields map[string]parts.Measure, now time.Time) {
-	_, id, err := schema.ParseEventSortKey(dynamo.Text(it, schema.SK))
-	if err != nil {
-		return
-	}
+	_, id, _ := schema.ParseEventSortKey(dynamo.Text(it, schema.SK)) // eachEvent drops other items
 	r.n++
 	expires, known := dynamo.Whole(it, schema.ExpiresAt)
-	r.expiring = r.expiring || known && expires-int64(schema.ExpirySpread(id)/time.Second) <= now.Add(safety).Unix()
+	r.expiring = r.expiring || known && tooOld(expires-int64(schema.ExpirySpread(id)/time.Second), now)
 	r.extremes.Add(numbersOf(it, fields))
 }
 

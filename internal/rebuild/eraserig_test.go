@@ -3,12 +3,10 @@ package rebuild_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
@@ -20,47 +18,30 @@ import (
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
-	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/pkg/shard/limits"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-type eraseItem = dynamo.Item
-
-// rig has the tables of a deployment, writers for them, and an aggregator.
+// eraseRig is a rig with writers of all kinds of keys.
 type eraseRig struct {
-	db      *dynamodb.Client
-	names   schema.Names
-	shards  *shardmap.Map
-	counter *counters.Writer
-	events  *events.Writer
+	*rig
 	boards  *boards.Boards
 	leases  *sessions.Store
 	limiter *limits.Limiter
-	rules   fold.Rules
 	handler *fold.Handler
 }
 
 func newEraseRig(t *testing.T) *eraseRig {
 	t.Helper()
-	db := enginetest.Client(t)
-	names := enginetest.Tables(t, db)
-	shards := shardmap.New(db, names.ShardMap, shardmap.Options{})
-	rules, err := fold.ParseRules(`[{"every":"1h"},{"prefix":"day","every":"1d"}]`)
-	require.NoError(t, err)
-	handler, err := fold.New(fold.Settings{
-		RollupsTable: names.Rollups, ItemsTable: names.Items, ShardMapTable: names.ShardMap, Rules: rules, BoardRecheck: time.Second,
-	}, db, slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
+	r := newRig(t)
+	r.rules = rules(t, `[{"every":"1h"},{"prefix":"day","every":"1d"}]`)
 	return &eraseRig{
-		db: db, names: names, shards: shards, rules: rules, handler: handler,
-		counter: counters.NewWriter(db, names.Items, shards, counters.Options{}),
-		events:  events.NewWriter(db, names.Events, shards, events.Options{Retention: 720 * time.Hour}),
-		boards:  boards.New(db, names.Items, shards, boards.Options{Retention: 720 * time.Hour}),
-		leases:  sessions.New(db, names.Items, shards, sessions.Options{}),
-		limiter: limits.New(db, names.Items, shards, limits.Options{}),
+		rig: r, handler: r.aggregator(t, r.db),
+		boards:  boards.New(r.db, r.names.Items, r.shards, boards.Options{Retention: retention}),
+		leases:  sessions.New(r.db, r.names.Items, r.shards, sessions.Options{}),
+		limiter: limits.New(r.db, r.names.Items, r.shards, limits.Options{}),
 	}
 }
 
@@ -101,28 +82,18 @@ func (r *eraseRig) eraseAll(t *testing.T, base schema.BaseKey) (report *rebuild.
 	return report, ok
 }
 
-// pin sets a key's number of write shards from a time on. If it is in the past, events use them at once.
-func (r *eraseRig) pin(t *testing.T, base schema.BaseKey, n int, at time.Time) {
-	t.Helper()
-	require.NoError(t, r.pinned(t.Context(), base, n, at))
-}
-
-func (r *eraseRig) pinned(ctx context.Context, base schema.BaseKey, n int, at time.Time) error {
+// pinned sets a key's number of write shards from a time on. If it is in the past, events use them at once.
+func (r *rig) pinned(ctx context.Context, base schema.BaseKey, n int, at time.Time) error {
 	changer := libtest.Patient(shardmap.NewChanger(r.db, shardmap.New(r.db, r.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{}))
 	_, err := changer.Pin(ctx, base.String(), n, libtest.Note, at)
 	return err
-}
-
-func (r *eraseRig) add(t testing.TB, name string, delta int64) {
-	t.Helper()
-	require.NoError(t, r.counter.Add(context.Background(), name, delta, time.Now()))
 }
 
 func (r *eraseRig) put(t testing.TB, entity string, from time.Time, n int, step time.Duration) {
 	t.Helper()
 	var list []events.Event
 	for i := range n {
-		list = append(list, events.Event{Entity: entity, ID: fmt.Sprint("id", i), Time: from.Add(time.Duration(i) * step), Data: eraseItem{"t": eraseNum(i)}})
+		list = append(list, events.Event{Entity: entity, ID: fmt.Sprint("id", i), Time: from.Add(time.Duration(i) * step), Data: item{"t": num(i)}})
 	}
 	for _, err := range r.events.Put(context.Background(), list, time.Now()) {
 		require.NoError(t, err)
@@ -147,11 +118,6 @@ func (r *eraseRig) submitAt(t testing.TB, name string, players int, score int, n
 	}
 }
 
-func (r *eraseRig) all(t testing.TB, table string) []eraseItem {
-	t.Helper()
-	return enginetest.Scan(t, r.db, table)
-}
-
 // tables returns the names of all tables that may have items of a key.
 func (r *eraseRig) tables() []string {
 	return []string{r.names.Items, r.names.Events, r.names.Rollups, r.names.ShardMap}
@@ -162,7 +128,7 @@ func (r *eraseRig) tables() []string {
 func (r *eraseRig) wantNothing(t testing.TB, name, when string) {
 	t.Helper()
 	for _, table := range r.tables() {
-		for _, it := range r.all(t, table) {
+		for _, it := range enginetest.Scan(t, r.db, table) {
 			if text := fmt.Sprint(plain(it)); strings.Contains(text, name) && !r.mayStay(t, table, it) {
 				t.Errorf("left %s: %s", when, text)
 			}
@@ -170,7 +136,7 @@ func (r *eraseRig) wantNothing(t testing.TB, name, when string) {
 	}
 }
 
-func (r *eraseRig) mayStay(t testing.TB, table string, it eraseItem) bool {
+func (r *eraseRig) mayStay(t testing.TB, table string, it item) bool {
 	t.Helper()
 	pk := dynamo.Text(it, schema.PK)
 	switch table {
@@ -201,7 +167,7 @@ func (r *eraseRig) mayStay(t testing.TB, table string, it eraseItem) bool {
 }
 
 // plain returns an item's values without their types.
-func plain(it eraseItem) map[string]any {
+func plain(it item) map[string]any {
 	out := map[string]any{}
 	for name, value := range it {
 		switch v := value.(type) {
@@ -217,14 +183,12 @@ func plain(it eraseItem) map[string]any {
 			out[name] = v.Value
 		case *types.AttributeValueMemberL:
 			for i, one := range v.Value {
-				out[name+fmt.Sprint(i)] = plain(eraseItem{"": one})
+				out[name+fmt.Sprint(i)] = plain(item{"": one})
 			}
 		}
 	}
 	return out
 }
-
-func eraseNum(n int) types.AttributeValue { return dynamo.Number(int64(n)) }
 
 func base(kind schema.Kind, name string) schema.BaseKey {
 	return schema.BaseKey{Type: kind, Name: name}

@@ -78,19 +78,13 @@ func (e *entity) bucketsOf(ctx context.Context, day time.Time) (list []parts.Buc
 // events, since counts and sums are right.
 func (e *entity) settleRollup(ctx context.Context, b parts.Bucket) error {
 	var found *remaining
-	err := parts.ErrMoved
-	for attempt := 0; attempt < maxAttempts && errors.Is(err, parts.ErrMoved); attempt++ {
-		if attempt > 0 {
-			if err := e.pause(ctx); err != nil {
-				return err
-			}
-		}
+	busy, err := e.repeat(ctx, maxAttempts, Busy, func(int) (r Result, err error) {
 		found, err = e.settleOnce(ctx, b)
-	}
+		return r, err
+	})
 	e.keptEvents(b, found)
-	if errors.Is(err, parts.ErrMoved) {
+	if !busy.Right() {
 		e.left("the rollup of %s: it changed during each of %d readings", b.Label(), maxAttempts)
-		return nil
 	}
 	return err
 }

@@ -31,7 +31,7 @@ func TestEntitiesUnderTraffic(t *testing.T) {
 	t.Parallel()
 	r := newEraseRig(t)
 	var kept, killed int
-	first, worlds := schedulesOf(require.Runs(require.UnlessQuick(4, 2), 300))
+	first, worlds := schedulesOf(require.Runs(require.UnlessQuick(4, 1), 300))
 	for i := range worlds {
 		w := newEraseWorld(r, first+i)
 		if err := w.play(t.Context()); err != nil {
@@ -196,7 +196,7 @@ func (w *eraseWorld) put(ctx context.Context, random *rand.Rand, hours int) erro
 
 // write writes an event. w.mu is locked.
 func (w *eraseWorld) write(ctx context.Context, k key, at time.Time, numbers map[string]string) error {
-	data := eraseItem{}
+	data := item{}
 	for field, n := range numbers {
 		data[field] = dynamo.Decimal(n)
 	}
@@ -287,7 +287,7 @@ func (w *eraseWorld) merge(ctx context.Context, random *rand.Rand, hours int) er
 }
 
 // happen appends a record to the stream. w.mu is locked.
-func (w *eraseWorld) happen(k key, old, newest eraseItem) {
+func (w *eraseWorld) happen(k key, old, newest item) {
 	name := "MODIFY"
 	switch {
 	case len(old) == 0 && newest == nil:
@@ -311,7 +311,7 @@ func (w *eraseWorld) happen(k key, old, newest eraseItem) {
 }
 
 // image returns an item in DynamoDB's JSON.
-func eraseImage(it eraseItem) string {
+func eraseImage(it item) string {
 	var list []string
 	for name, value := range it {
 		text := ""

@@ -50,26 +50,15 @@ const (
 )
 
 // readEvents sums up a bucket's events on all write shards that exist by now, with consistent
-// reads: a key may grow meanwhile. It merges the write shards in the order of time and id, so that the
-// copies of an event follow each other, and buffers a page of each write shard. Stream markers and the
-// controller's probes don't count.
+// reads: a key may grow meanwhile.
 func (b *bucket) readEvents(ctx context.Context) (*happened, error) {
 	entry, err := b.entryOf(ctx, schema.BaseKey{Type: schema.Event, Name: b.Entity})
 	if err != nil {
 		return nil, err
 	}
-	streams := make([]*dynamo.Stream, entry.Most())
-	for n := range streams {
-		streams[n] = b.stream(n, max(minPage, pageItems/len(streams)))
-	}
-	r := &eventSums{bucket: b, entry: entry, sums: make([]*parts.Rollup, len(streams)), found: &happened{}}
-	merged, err := dynamo.NewMerge(ctx, streams, false)
-	if err == nil {
-		merged.Ahead = true
-		err = r.addAll(ctx, merged)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the events of %q: %w", b.Key().Target, err)
+	r := &eventSums{bucket: b, entry: entry, sums: make([]*parts.Rollup, entry.Most()), found: &happened{}}
+	if err := b.eachEvent(ctx, b.Bucket, entry.Most(), r.addEvent); err != nil {
+		return nil, err
 	}
 	for n, sum := range r.sums {
 		r.found.places = append(r.found.places, placeOf(b.Bucket, n))
@@ -78,6 +67,25 @@ func (b *bucket) readEvents(ctx context.Context) (*happened, error) {
 		}
 	}
 	return r.found, nil
+}
+
+// eachEvent calls visit for each event of a bucket, in the order of time and id, with all its copies: items on several
+// write shards with the same sort key. It buffers a page of each write shard. Stream markers and the controller's probes
+// are no events.
+func (t *tools) eachEvent(ctx context.Context, b parts.Bucket, most int, visit func(same []stored)) error {
+	streams := make([]*dynamo.Stream, most)
+	for n := range streams {
+		streams[n] = t.stream(b, n, max(minPage, pageItems/len(streams)))
+	}
+	merged, err := dynamo.NewMerge(ctx, streams, false)
+	if err == nil {
+		merged.Ahead = true
+		err = visitAll(ctx, merged, visit)
+	}
+	if err != nil {
+		return fmt.Errorf("reading the events of %q: %w", b.Key().Target, err)
+	}
+	return nil
 }
 
 // placeOf returns the partition key of a bucket's events on a write shard.
@@ -89,13 +97,13 @@ func placeOf(b parts.Bucket, writeShard int) string {
 }
 
 // stream reads the events of a write shard in the bucket's time, so many a page. It drops other items, as folds do.
-func (b *bucket) stream(writeShard, page int) *dynamo.Stream {
-	return &dynamo.Stream{Client: b.client, Sort: schema.SK, Order: writeShard, Input: &dynamodb.QueryInput{
-		TableName: aws.String(b.o.Names.Of(schema.Event)), ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(page)),
+func (t *tools) stream(b parts.Bucket, writeShard, page int) *dynamo.Stream {
+	return &dynamo.Stream{Client: t.client, Sort: schema.SK, Order: writeShard, Input: &dynamodb.QueryInput{
+		TableName: aws.String(t.o.Names.Of(schema.Event)), ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(page)),
 		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
 		ExpressionAttributeValues: item{
-			":pk":  dynamo.String(placeOf(b.Bucket, writeShard)),
-			":low": dynamo.String(b.Start.Format(schema.TimeLayout)), ":high": dynamo.String(highOf(b.Bucket)),
+			":pk":  dynamo.String(placeOf(b, writeShard)),
+			":low": dynamo.String(b.Start.Format(schema.TimeLayout)), ":high": dynamo.String(highOf(b)),
 		},
 	}, Drop: func(it item) bool {
 		_, _, err := schema.ParseEventSortKey(dynamo.Text(it, schema.SK))
@@ -111,8 +119,8 @@ func highOf(b parts.Bucket) string {
 	return b.End().Format(schema.TimeLayout)
 }
 
-// addAll adds all events of a merge. Items with the same sort key are copies of one event.
-func (r *eventSums) addAll(ctx context.Context, merged *dynamo.Merge) error {
+// visitAll visits all events of a merge.
+func visitAll(ctx context.Context, merged *dynamo.Merge, visit func(same []stored)) error {
 	var same []stored
 	for {
 		next := stored{writeShard: merged.NextOrder()}
@@ -121,7 +129,7 @@ func (r *eventSums) addAll(ctx context.Context, merged *dynamo.Merge) error {
 			return err
 		}
 		if len(same) > 0 && dynamo.Text(next.item, schema.SK) != dynamo.Text(same[0].item, schema.SK) {
-			r.addEvent(same)
+			visit(same)
 			same = same[:0]
 		}
 		if next.item == nil {

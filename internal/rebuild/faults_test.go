@@ -97,7 +97,8 @@ var (
 	ofLongRun = map[string]bool{
 		"unreadable cells": true, "no seq": true, "an unreadable merged fragment": true, "an unreadable sum": true, "no top": true, "no top's version": true,
 	}
-	ofFullRun = map[string]bool{"an old fragment": true, "an unknown field": true, "an expired fragment": true, "another stream shard's fragment": true}
+	ofFullRun = map[string]bool{"an old fragment": true, "an unknown field": true, "an expired fragment": true, "another stream shard's fragment": true,
+		"an event on two write shards": true}
 )
 
 const (
@@ -194,6 +195,8 @@ type summarized struct {
 	target func(name string) schema.Target
 	write  func(t testing.TB, r *rig, name string) // the first items
 	again  func(t testing.TB, r *rig, name string) // more items
+	folded func(t testing.TB, r *rig, name string) int64
+	counts [2]int64 // what folded returns after write, and after again
 }
 
 var kindsOfFaults = map[string]summarized{
@@ -207,11 +210,13 @@ var kindsOfFaults = map[string]summarized{
 			r.addTo(t, name, 1, 10)
 			r.fold(t)
 		},
+		func(testing.TB, *rig, string) int64 { return 0 }, [2]int64{},
 	},
 	"entity": {
 		func(name string) schema.Target { return hourTarget(name, hour()) },
 		func(t testing.TB, r *rig, name string) { r.put(t, name, hour(), 4) },
 		func(t testing.TB, r *rig, name string) { r.put(t, name, hour().Add(time.Minute), 3) },
+		func(t testing.TB, r *rig, name string) int64 { return r.eventsIn(t, name, hour()) }, [2]int64{4, 7},
 	},
 	"board": {
 		boardTarget,
@@ -220,6 +225,12 @@ var kindsOfFaults = map[string]summarized{
 			r.score(t, name, players(30)...)
 		},
 		func(t testing.TB, r *rig, name string) { r.score(t, name, "p3 1001", "new 4") },
+		func(t testing.TB, r *rig, name string) int64 {
+			store := parts.NewHistograms(r.db, r.names.Rollups, time.Now)
+			read, err := store.Read(t.Context(), parts.Period{Board: name, Label: "all"}.Key())
+			require.NoError(t, err)
+			return store.Sum(read).Total()
+		}, [2]int64{30, 31},
 	},
 }
 
@@ -255,15 +266,16 @@ func (r *rig) wantRepaired(t *testing.T, f fault, name string) {
 	}
 	target := of.target(name)
 	dry := r.checker(quick(nil))
-	settled := func() {
+	settled := func(count int64) { // a check before that would prove a difference
 		t.Helper()
-		enginetest.Eventually(t, func() bool { return len(check(t, dry, target)) == 0 })
+		enginetest.Eventually(t, func() bool { return of.folded(t, r, name) == count })
 		if f.kind == "board" {
 			r.rechecked(t)
 		}
+		enginetest.Eventually(t, func() bool { return len(check(t, dry, target)) == 0 })
 	}
 	of.write(t, r, name)
-	settled()
+	settled(of.counts[0])
 	f.inject(t, r, name)
 	runs := []func(*rebuild.Options){func(o *rebuild.Options) { o.Wait = wait }, lowering}
 	if f.state == rebuild.Fewer {
@@ -285,5 +297,5 @@ func (r *rig) wantRepaired(t *testing.T, f fault, name string) {
 		t.Fatalf("findings after the repair: %+v, want none", found)
 	}
 	of.again(t, r, name)
-	settled()
+	settled(of.counts[1])
 }

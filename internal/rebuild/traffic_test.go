@@ -35,7 +35,7 @@ func schedulesOf(usual int) (first, n uint64) {
 func TestChecksChangeNoRightSum(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	first, worlds := schedulesOf(require.Runs(require.UnlessQuick(12, 5), 200))
+	first, worlds := schedulesOf(require.Runs(require.UnlessQuick(12, 4), 200))
 	for i := range worlds {
 		seed := first + i
 		if newWorld(t, r, fmt.Sprintf("w%d", i), rand.New(rand.NewPCG(seed, 0))).play(t); t.Failed() {
