@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -35,7 +34,6 @@ type CheckCmd struct {
 
 // selection has the arguments that select summaries.
 type selection struct {
-	Files  []string  `arg:"" optional:"" type:"path" help:"Check only the summaries of these records, and of noted failures: failure files of hotshard local, or documents of a failure destination in S3."`
 	Type   string    `enum:"${summarized}," default:"" placeholder:"TYPE" help:"With --name: ${summarized_text}."`
 	Name   string    `help:"With --type: check only this key."`
 	All    bool      `help:"Check all counters and boards, and all events that are rolled up. This is the default."`
@@ -45,12 +43,12 @@ type selection struct {
 }
 
 // all reports whether all keys are selected.
-func (s *selection) all() bool { return s.Type == "" && !s.Failed && len(s.Files) == 0 }
+func (s *selection) all() bool { return s.Type == "" && !s.Failed }
 
 // Validate returns an error if the arguments are invalid.
 func (s *selection) Validate() error {
 	ways := 0
-	for _, given := range []bool{s.All, s.Type != "", s.Failed || len(s.Files) > 0} {
+	for _, given := range []bool{s.All, s.Type != "", s.Failed} {
 		if given {
 			ways++
 		}
@@ -59,7 +57,7 @@ func (s *selection) Validate() error {
 	case (s.Type == "") != (s.Name == ""):
 		return errors.New("--type and --name are used together")
 	case ways > 1:
-		return errors.New("want one of --all, --type with --name, and --failed or files")
+		return errors.New("want one of --all, --type with --name, and --failed")
 	case s.Type != "" && schema.TraitsOf(schema.Kind(s.Type)).Bucket == schema.NoBucket && !(s.From.IsZero() && s.To.IsZero()):
 		return errors.New("--from and --to are for events and boards: a counter has no time")
 	case !s.From.IsZero() && !s.To.IsZero() && !s.From.Before(s.To):
@@ -97,7 +95,7 @@ func (c *CheckCmd) Run(ctx context.Context, std streams, commands display.Comman
 		return err
 	}
 	checker := rebuild.New(c.options(), client)
-	work, err := c.work(ctx, checker, std, commands)
+	work, err := c.work(ctx, checker)
 	if err != nil {
 		return c.explain(err)
 	}
@@ -114,7 +112,7 @@ func (c *CheckCmd) Run(ctx context.Context, std streams, commands display.Comman
 }
 
 // work returns the selected summaries.
-func (c *CheckCmd) work(ctx context.Context, checker *rebuild.Checker, std streams, commands display.Commands) (w rebuild.Work, err error) {
+func (c *CheckCmd) work(ctx context.Context, checker *rebuild.Checker) (w rebuild.Work, err error) {
 	r := rebuild.Range{From: c.From, To: c.To}
 	if c.Type != "" {
 		base := schema.BaseKey{Type: schema.Kind(c.Type), Name: c.Name}
@@ -125,34 +123,11 @@ func (c *CheckCmd) work(ctx context.Context, checker *rebuild.Checker, std strea
 		w.Rest = rebuild.List(list...)
 		return w, err
 	}
-	if w.Given, err = c.given(checker, std, commands); err != nil {
-		return w, err
-	}
 	if c.all() {
 		w.Rest, w.All = checker.All(r), r == rebuild.Range{}
 	}
 	w.Failures, err = checker.Failures(ctx)
 	return w, err
-}
-
-// given reads the files.
-func (c *CheckCmd) given(checker *rebuild.Checker, std streams, commands display.Commands) (targets []schema.Target, err error) {
-	for _, path := range c.Files {
-		file, err := os.Open(path)
-		if err != nil {
-			return nil, err
-		}
-		found, err := checker.ReadGivenUp(file)
-		_ = file.Close() // it was only read
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		if found.Unknown > 0 {
-			fmt.Fprintf(std.err, "hotshard: %s: %d of %s without a key: run %s\n", path, found.Unknown, display.Several(found.Records, "record"), commands.Line("check", "--all"))
-		}
-		targets = append(targets, found.Targets...)
-	}
-	return targets, nil
 }
 
 // verdict returns an error if something differs. What is too old, or still open, differs only if it was selected.
@@ -161,7 +136,7 @@ func (c *CheckCmd) verdict(r *rebuild.Report) error {
 	if !c.all() {
 		n += r.Open
 	}
-	if c.Failed || len(c.Files) > 0 || c.Type != "" && !c.From.IsZero() {
+	if c.Failed || c.Type != "" && !c.From.IsZero() {
 		n += r.TooOld
 	}
 	switch {

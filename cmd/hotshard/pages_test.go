@@ -26,7 +26,7 @@ import (
 var notRun = []struct{ command, why string }{
 	{`^make (run|test|build|lint|synth|test-long)\b|^go (build|test|vet)\b`, ".ci/run runs it, or runs what it starts"},
 	{`^make (bootstrap|deploy|destroy)\b`, "it needs an AWS account"},
-	{`^aws |^uuid=|^find given-up|^curl --aws-sigv4|--target "\$api" *$`, "it needs an AWS account"},
+	{`^aws |^curl --aws-sigv4|--target "\$api" *$`, "it needs an AWS account"},
 	{`^(bin/)?hotshard demo\b`, "TestDemo runs it"},
 	{`# +asks first, on a terminal`, "it asks on a terminal; TestAsk answers"},
 }

@@ -102,10 +102,6 @@ func TestAllHasBoards(t *testing.T) {
 	if report.Targets != 3 || report.Right != 2 || report.Findings[0].Name != "b#1" || report.Findings[0].State != rebuild.Unsettled {
 		t.Errorf("report %+v, want 3 targets, of which b#1 is unsettled", report)
 	}
-	given, err := r.checker(nil).ReadGivenUp(strings.NewReader(`{"payload":{"Records":[{"eventName":"REMOVE","dynamodb":{"SequenceNumber":"5","Keys":{"pk":{"S":"L#a#all#p1"},"sk":{"S":"a"}}}}]}}`))
-	if err != nil || len(given.Targets) != 1 || given.Targets[0] != boardTarget("a") {
-		t.Errorf("given up: %+v, %v", given, err)
-	}
 }
 
 // TestExpiringPeriodsAreLeft checks that a check repairs no period whose entries or summaries expire soon.

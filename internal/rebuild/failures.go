@@ -94,7 +94,6 @@ func (a *Checker) Forget(ctx context.Context, f Failure) (bool, error) {
 // Work is what a run checks, in the order of its fields, and each target once.
 type Work struct {
 	Failures []Failure
-	Given    []schema.Target
 	Rest     Source // may be nil
 	All      bool   // whether Rest has all summaries
 }
@@ -102,19 +101,11 @@ type Work struct {
 // source returns all targets. first has those that Rest need not emit again.
 func (w Work) source(first map[schema.Target]bool) Source {
 	var list []schema.Target
-	add := func(t schema.Target) {
-		if !first[t] {
-			first[t] = true
-			list = append(list, t)
-		}
-	}
 	for _, f := range w.Failures {
-		if f.Known {
-			add(f.Target)
+		if f.Known && !first[f.Target] {
+			first[f.Target] = true
+			list = append(list, f.Target)
 		}
-	}
-	for _, t := range w.Given {
-		add(t)
 	}
 	return func(ctx context.Context, emit func(schema.Target) error) error {
 		if err := List(list...)(ctx, emit); err != nil || w.Rest == nil {

@@ -1,13 +1,9 @@
 package rebuild_test
 
 import (
-	"encoding/json"
-	"fmt"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/aws/eventsource"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/rebuild"
@@ -69,45 +65,4 @@ func TestPoisonIsRepaired(t *testing.T) {
 		}
 	}
 	stop()
-}
-
-// TestGivenUpRecordsNameTheirTargets reads batches that a mapping gave up, in each form of the file.
-func TestGivenUpRecordsNameTheirTargets(t *testing.T) {
-	r := &rig{rules: rules(t, `[{"every":"1h"},{"prefix":"none/","every":"1d"}]`)}
-	a := rebuild.New(rebuild.Options{Names: schema.NamesFor("")}, nil)
-	if _, err := a.ReadGivenUp(strings.NewReader(`{"version":"1.0"}`)); err == nil || !strings.Contains(err.Error(), "document 1: it has no payload") {
-		t.Errorf("without records: %v", err)
-	}
-	a = rebuild.New(rebuild.Options{Names: schema.NamesFor(""), Rules: r.rules}, nil)
-	record := func(pk, sk string) string {
-		return fmt.Sprintf(`{"eventName":"INSERT","dynamodb":{"SequenceNumber":"1","Keys":{"pk":{"S":%q},"sk":{"S":%q}}}}`, pk, sk)
-	}
-	event := `{"Records":[` + strings.Join([]string{
-		record("C#a#b#3", "+"), record("C#a#b#4", "+"), record("E#e#2026-01-05#0", "2026-01-05T13:20:00.000Z#id"),
-		record("E#e#2026-01-05#1", "2026-01-05T13:40:00.000Z#id"), record("H#C#a", "x"), `{"eventName":"INSERT","dynamodb":{"SequenceNumber":"1"}}`,
-	}, ",") + `]}`
-	quoted, err := json.Marshal(event)
-	require.NoError(t, err)
-	line, err := json.Marshal(eventsource.Failure{Payload: json.RawMessage(event)})
-	require.NoError(t, err)
-	for name, file := range map[string]string{
-		"lines of a failure file":   string(line) + "\n" + string(line) + "\n",
-		"Lambda's document":         "{\n\"payload\": " + string(quoted) + "\n}",
-		"a document with the event": `{"payload":` + event + `}`,
-	} {
-		got, err := a.ReadGivenUp(strings.NewReader(file))
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		documents := strings.Count(file, "payload")
-		if len(got.Targets) != 2 || got.Targets[0] != counterTarget("a#b") || nameOf(got.Targets[1]) != "E#e#2026-01-05T13" || got.Records != 6*documents || got.Unknown != documents {
-			t.Errorf("%s: %+v, want a counter and an hour of %d records, %d unknown", name, got, 6*documents, documents)
-		}
-	}
-	for _, bad := range []string{"{", `{"payload":"x"}`, `{"payload":{"Records":1}}`, string(line) + "x"} {
-		if got, err := a.ReadGivenUp(strings.NewReader(bad)); err == nil || !strings.HasPrefix(err.Error(), "document ") {
-			t.Errorf("%.20s: %+v, %v", bad, got, err)
-		}
-	}
 }
