@@ -102,7 +102,7 @@ func TestRepairsGiveWay(t *testing.T) {
 	r := newRig(t)
 	states := map[rebuild.State]bool{}
 	for i, c := range faults {
-		if c.kind != "counter" || !require.Full() && states[c.state] {
+		if c.kind != "counter" || !require.FullRun() && states[c.state] {
 			continue
 		}
 		states[c.state] = true
