@@ -9,16 +9,16 @@ import (
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-// TestAdoptingChangesTenLines compares the program before and after its table was adopted, without comments and imports.
+// TestAdoptingChangesTenLines compares the program before and after its table was adopted, without comments, imports and names.
 func TestAdoptingChangesTenLines(t *testing.T) {
-	before, after := code(t, "adopt/before/orders.go"), code(t, "adopt/after/orders.go")
+	before, after := code(t, "adopt/before.go"), code(t, "adopt/after.go")
 	kept := common(before, after)
-	if changed := len(after) - kept; changed != 10 || kept < 15 {
-		t.Errorf("%d lines are new or changed and %d are unchanged, want 10 and 15 or more", changed, kept)
+	if changed := len(after) - kept; changed != 10 || kept < 14 {
+		t.Errorf("%d lines are new or changed and %d are unchanged, want 10 and 14 or more", changed, kept)
 	}
 }
 
-// code returns the lines of a file without comments, imports and empty lines.
+// code returns the lines of a file without comments, imports and empty lines. Both have the names of the sharded program.
 func code(t *testing.T, file string) (lines []string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -27,6 +27,7 @@ func code(t *testing.T, file string) (lines []string) {
 	if !imports {
 		t.Fatalf("%s has no imports", file)
 	}
+	body = strings.NewReplacer("plain", "sharded", "Plain", "Sharded").Replace(body)
 	for line := range strings.Lines(body) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
 			lines = append(lines, line)

@@ -19,14 +19,7 @@ import (
 	"github.com/hotshard/hotshard/internal/test/require"
 
 	// What the programs use: a change of these makes go test run the programs again.
-	_ "github.com/hotshard/hotshard/pkg/shard/boards"
-	_ "github.com/hotshard/hotshard/pkg/shard/counters"
-	_ "github.com/hotshard/hotshard/pkg/shard/events"
 	_ "github.com/hotshard/hotshard/pkg/shard/grow"
-	_ "github.com/hotshard/hotshard/pkg/shard/limits"
-	_ "github.com/hotshard/hotshard/pkg/shard/once"
-	_ "github.com/hotshard/hotshard/pkg/shard/plan"
-	_ "github.com/hotshard/hotshard/pkg/shard/sessions"
 	_ "github.com/hotshard/hotshard/pkg/shard/setup"
 	_ "github.com/hotshard/hotshard/pkg/shard/table"
 	_ "github.com/hotshard/hotshard/pkg/throttle"

@@ -1,5 +1,5 @@
-// Command adopt shards a table that a program without hotshard has filled, and moves no item. Packages before and after
-// are that program; they differ by ten lines and imports. The storm goes through a limiter of 20 WCU/s for each of 64
+// Command adopt shards a table that a program without hotshard has filled, and moves no item. The files before.go and
+// after.go are that program; they differ by ten lines, their imports and names. The storm goes through a limiter of 20 WCU/s for each of 64
 // partitions, as AWS has one of 1,000:
 //
 //	2000 orders of acme and 500 of 50 other customers, written by the SDK alone
@@ -24,8 +24,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	after "github.com/hotshard/hotshard/examples/adopt/after"
-	before "github.com/hotshard/hotshard/examples/adopt/before"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/setup"
 	"github.com/hotshard/hotshard/pkg/shard/table"
@@ -38,6 +36,9 @@ const (
 	ofAcme    = 2000
 	customers = 50 // others, with 10 orders each
 )
+
+// item is an order.
+type item = map[string]types.AttributeValue
 
 func main() {
 	ctx := context.Background()
@@ -57,7 +58,7 @@ func main() {
 }
 
 func adopt(ctx context.Context, client *dynamodb.Client) error {
-	plain, err := before.Open(client)
+	plain, err := openPlain(client)
 	if err == nil {
 		err = createOrders(ctx, client, plain)
 	}
@@ -75,7 +76,7 @@ func adopt(ctx context.Context, client *dynamodb.Client) error {
 	}
 	limited := dynamodb.New(client.Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: limits} })
 
-	sharded, err := after.Open(limited)
+	sharded, err := openSharded(limited)
 	if err != nil {
 		return err
 	}
@@ -83,7 +84,7 @@ func adopt(ctx context.Context, client *dynamodb.Client) error {
 	storm := &counted{Observer: orders.Observer}
 	orders.Observer = storm
 
-	old, err := plainOrders(ctx, plain, "acme")
+	old, err := listPlain(ctx, plain, "acme")
 	if err != nil {
 		return err
 	}
@@ -103,7 +104,7 @@ func adopt(ctx context.Context, client *dynamodb.Client) error {
 		return fmt.Errorf("after the storm: %d orders, want %d; %v", len(got), len(all), err)
 	}
 	for i := range customers {
-		if list, err := plainOrders(ctx, plain, customer(i)); err != nil || len(list) != 10 {
+		if list, err := listPlain(ctx, plain, customer(i)); err != nil || len(list) != 10 {
 			return fmt.Errorf("customer %d: %d orders, %v", i, len(list), err)
 		}
 	}
@@ -130,7 +131,7 @@ func (c *counted) ObserveAttempt(ctx context.Context, a shard.Attempt) {
 
 // on sells about 100 orders a second to acme until none was throttled for two seconds on several write shards. It
 // returns the sort keys of the orders that were accepted.
-func (c *counted) on(ctx context.Context, orders *after.Orders) (sold []string, err error) {
+func (c *counted) on(ctx context.Context, orders *shardedOrders) (sold []string, err error) {
 	var mu sync.Mutex
 	var done atomic.Bool
 	var group sync.WaitGroup
@@ -184,8 +185,8 @@ func pages(ctx context.Context, orders *table.Table) (list []string, err error) 
 	}
 }
 
-// plainOrders returns the sort keys of a customer's orders, as the program before reads them.
-func plainOrders(ctx context.Context, plain *before.Orders, customer string) (list []string, err error) {
+// listPlain returns the sort keys of a customer's orders, as the plain program reads them.
+func listPlain(ctx context.Context, plain *plainOrders, customer string) (list []string, err error) {
 	orders, err := plain.Of(ctx, customer)
 	for _, it := range orders {
 		list = append(list, it["placed"].(*types.AttributeValueMemberS).Value)
@@ -193,8 +194,8 @@ func plainOrders(ctx context.Context, plain *before.Orders, customer string) (li
 	return list, err
 }
 
-// createOrders creates the table and writes its orders as the program before does.
-func createOrders(ctx context.Context, client *dynamodb.Client, plain *before.Orders) error {
+// createOrders creates the table and writes its orders as the plain program does.
+func createOrders(ctx context.Context, client *dynamodb.Client, plain *plainOrders) error {
 	_, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest,
 		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("customer"), AttributeType: "S"}, {AttributeName: aws.String("placed"), AttributeType: "S"}},
@@ -213,7 +214,7 @@ func createOrders(ctx context.Context, client *dynamodb.Client, plain *before.Or
 			of = customer(i % customers)
 		}
 		key := shard.Millis.Key(begin.Add(time.Duration(i)*time.Second), "#", fmt.Sprint("order-", i))
-		if err := plain.Add(ctx, before.Item{"customer": text(of), "placed": text(key)}); err != nil {
+		if err := plain.Add(ctx, item{"customer": text(of), "placed": text(key)}); err != nil {
 			return err
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/internal/given"
+	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -57,7 +57,7 @@ func (l *Reader) Entry(ctx context.Context, board, label, player string, now tim
 // player once. It leaves out players without an entry. If entries can't be read, it returns the others
 // with a DamagedEntries error. Each player costs 1 RCU.
 func (l *Reader) Entries(ctx context.Context, board, label string, players []string, now time.Time) (found map[string]Entry, err error) {
-	if err := cmp.Or(dynamo.CheckNow(now), given.Check(l.client, l.shards, append([]string{board, label}, players...)...)); err != nil {
+	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(l.client, l.shards, append([]string{board, label}, players...)...)); err != nil {
 		return nil, err
 	}
 	keys := make([]dynamo.Item, len(players))

@@ -14,7 +14,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -24,7 +23,7 @@ import (
 // entry. A later score creates a new entry. So does the first attempt of an earlier score that timed out and is applied
 // late, if it was to create the entry.
 func (l *Boards) Remove(ctx context.Context, board, player string, now time.Time) error {
-	if err := cmp.Or(dynamo.CheckNow(now), given.Check(l.client, l.shards, board, player)); err != nil {
+	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(l.client, l.shards, board, player)); err != nil {
 		return err
 	}
 	var group errgroup.Group

@@ -13,7 +13,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/pkg/shard/internal/given"
+	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 )
 
 // newestRev is above every rev.
@@ -39,7 +39,7 @@ type sighted struct {
 }
 
 func (l *Reader) newScan(ctx context.Context, board, label string, now time.Time) (*boardScan, error) {
-	if err := cmp.Or(dynamo.CheckNow(now), given.Check(l.client, l.shards, board, label)); err != nil {
+	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(l.client, l.shards, board, label)); err != nil {
 		return nil, err
 	}
 	entry, err := l.shards.Read(ctx, Key(board))

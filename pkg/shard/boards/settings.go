@@ -16,7 +16,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/internal/given"
+	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 )
 
 // Settings are a board's settings. A zero field means its default, which also applies to a board
@@ -52,7 +52,7 @@ func (l *Boards) Settings(ctx context.Context, board string, now time.Time) (Set
 }
 
 func (l *Boards) settingsOf(ctx context.Context, board string, now time.Time) (knownBoard, error) {
-	if err := cmp.Or(dynamo.CheckNow(now), given.Check(l.client, l.shards, board)); err != nil {
+	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(l.client, l.shards, board)); err != nil {
 		return knownBoard{}, err
 	}
 	now = now.Round(0)

@@ -11,7 +11,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -97,7 +96,7 @@ func (l *Boards) SubmitTransact(ctx context.Context, board string, scores []Play
 // invalid entry or sum has an error, and must not write any.
 func (l *Boards) prepare(ctx context.Context, board string, scores []PlayerScore, now, attempt time.Time) ([]*playerCall, error) {
 	for _, s := range scores {
-		if err := given.Names(s.Player); err != nil {
+		if err := observe.CheckNames(s.Player); err != nil {
 			return nil, fmt.Errorf("a player of board %q: %w", board, err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard/client"
-	"github.com/hotshard/hotshard/pkg/shard/internal/given"
+	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -38,7 +38,7 @@ type Sum struct {
 // Sum returns a counter's value. It reads all write shards that the counter ever had, at 1 RCU
 // each. A counter that was never written is 0. If an item can't be read, it returns ErrUnreadable.
 func (c *Reader) Sum(ctx context.Context, name string) (Sum, error) {
-	if err := given.Check(c.client, c.shards, name); err != nil {
+	if err := observe.CheckArguments(c.client, c.shards, name); err != nil {
 		return Sum{}, fmt.Errorf("summing a counter: %w", err)
 	}
 	entry, err := c.shards.Read(ctx, Key(name))

@@ -12,7 +12,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/pkg/shard/internal/given"
+	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -54,7 +54,7 @@ const mapWait = time.Second
 // it works without the shard map, but then misses the write shards of a recent growth until a
 // write reaches write shard 0.
 func (s *Summaries) Read(ctx context.Context, names []string, now time.Time) ([]Summary, error) {
-	if err := cmp.Or(dynamo.CheckNow(now), given.Check(s.client, s.shards, names...)); err != nil {
+	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(s.client, s.shards, names...)); err != nil {
 		return nil, err
 	}
 	counters := map[string]*counter{} // by partition key of write shard 0

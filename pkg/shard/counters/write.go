@@ -14,7 +14,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
-	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -59,7 +58,7 @@ func NewWriter(client WriterClient, table string, shards *shardmap.Map, o Option
 // count. After a lost connection Add makes one more attempt, so the delta may count twice.
 // AddTransact with package once avoids both.
 func (c *Writer) Add(ctx context.Context, name string, delta int64, now time.Time) error {
-	if err := cmp.Or(dynamo.CheckNow(now), given.Check(c.client, c.shards, name)); err != nil {
+	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(c.client, c.shards, name)); err != nil {
 		return err
 	}
 	call, n, clock := observe.Begin(c.observer), -1, dynamo.StartClock(now)

@@ -11,7 +11,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
-	"github.com/hotshard/hotshard/pkg/shard/internal/given"
+	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/internal/place"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/pkg/shard/table"
@@ -46,7 +46,7 @@ const MaxQueries = 1000
 // nor Next, may lack events of about the last second. If a page has one and the range ends recently, Query also
 // reads the entity's entry in the shard map, at 1 RCU, so that no cursor passes an event that was stored before.
 func (e *Reader) Query(ctx context.Context, r Range, now time.Time) (Page, error) {
-	if err := given.Check(e.client, e.shards, r.Entity); err != nil {
+	if err := observe.CheckArguments(e.client, e.shards, r.Entity); err != nil {
 		return Page{}, fmt.Errorf("reading events: %w", err)
 	}
 	if r.Limit <= 0 {

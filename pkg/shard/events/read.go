@@ -13,7 +13,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
-	"github.com/hotshard/hotshard/pkg/shard/internal/given"
+	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -39,7 +39,7 @@ func NewReader(db ReaderClient, table string, shards *shardmap.Map) *Reader {
 // write shard by the shard count at the event's time, and then those by the other counts near that
 // time. Before it returns ErrNotFound for a recent time, it also reads the entity's entry in the shard map.
 func (e *Reader) Get(ctx context.Context, entity, id string, t, now time.Time) (Event, error) {
-	if err := cmp.Or(dynamo.CheckNow(now), given.Check(e.client, e.shards, entity, id)); err != nil {
+	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(e.client, e.shards, entity, id)); err != nil {
 		return Event{}, err
 	}
 	entry, stale := e.shards.Lookup(ctx, Key(entity), now)

@@ -11,7 +11,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
-	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -108,7 +107,7 @@ func (e *Writer) Put(ctx context.Context, events []Event, now time.Time) []error
 // calculated from the event's id, by the shard count at its time, or for a new event by [shardmap.Entry.CountOfNew].
 // Its errors are those of Put.
 func (e *Writer) PutTransact(ctx context.Context, ev Event, now time.Time) (shardmap.Write, error) {
-	if err := given.Map(e.shards, ev.Entity, ev.ID); err != nil {
+	if err := observe.CheckMap(e.shards, ev.Entity, ev.ID); err != nil {
 		return shardmap.Write{}, fmt.Errorf("writing event %q of entity %q: %w", ev.ID, ev.Entity, err)
 	}
 	if year := ev.Time.UTC().Year(); year < 0 || year > 9999 {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -28,7 +27,7 @@ type call struct {
 
 // newCall checks a call, and returns its state with the keys' entries in the shard map.
 func (l *Limiter) newCall(ctx context.Context, hits []Hits, now time.Time) (*call, error) {
-	if err := cmp.Or(dynamo.CheckNow(now), given.Check(l.client, l.shards), checkAll(hits)); err != nil {
+	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(l.client, l.shards), checkAll(hits)); err != nil {
 		return nil, err
 	}
 	c := &call{Limiter: l, observed: observe.Begin(l.observer)}

@@ -3,46 +3,76 @@ package limits_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard/limits"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// All processes together are allowed at most Max hits in a window.
-func ExampleLimiter() {
+// A user may try to log in five times a minute, over all processes. Limiters of several processes share only the tables.
+func Example() {
 	ctx := context.Background()
 	client := libtest.ExampleTables()
-	limiter := limits.New(client, "hotshard-items", shardmap.New(client, "hotshard-shard-map", shardmap.Options{}), limits.Options{})
-	login := limits.Limit{Key: "login/ann", Max: 2, Window: time.Minute}
-	now := login.Start(time.Now())
-	for range 3 {
-		v, err := limiter.Hit(ctx, login, now)
-		fmt.Println(v.Allowed, v.Used, v.Resets.Sub(now), err)
+	var processes []*limits.Limiter
+	for range 2 {
+		shards := shardmap.New(client, "hotshard-shard-map", shardmap.Options{})
+		processes = append(processes, limits.New(client, "hotshard-items", shards, limits.Options{}))
 	}
+	login := limits.Limit{Key: "login/ann", Max: 5, Window: time.Minute}
+	now := login.Start(time.Now())
+	var allowed atomic.Int64
+	var tries errgroup.Group
+	for i := range 20 {
+		tries.Go(func() error {
+			v, err := processes[i%2].Hit(ctx, login, now)
+			if v.Allowed {
+				allowed.Add(1)
+			}
+			return err
+		})
+	}
+	fmt.Println(tries.Wait())
+	fmt.Println(allowed.Load(), "of 20 are allowed")
+	v, err := processes[0].Hit(ctx, login, now.Add(time.Minute))
+	fmt.Println("a minute later:", v.Allowed, v.Remaining, err)
 	// Output:
-	// true 1 1m0s <nil>
-	// true 2 1m0s <nil>
-	// false 2 1m0s <nil>
+	// <nil>
+	// 5 of 20 are allowed
+	// a minute later: true 4 <nil>
 }
 
-// An export is limited to 100 rows a minute. All rows of a page are allowed, or none.
-func ExampleLimiter_HitN() {
+// Calls of a language model are limited to three a day and 1,000 tokens a minute. A call takes the most tokens that it may
+// use, and gives back what it didn't use after the model's answer.
+func ExampleLimiter_HitAll() {
 	ctx := context.Background()
 	client := libtest.ExampleTables()
 	limiter := limits.New(client, "hotshard-items", shardmap.New(client, "hotshard-shard-map", shardmap.Options{}), limits.Options{})
-	rows := limits.Limit{Key: "export/ann", Max: 100, Window: time.Minute}
-	now := rows.Start(time.Now())
-	for _, page := range []int64{60, 60, 40} {
-		v, err := limiter.HitN(ctx, rows, page, now)
-		fmt.Println(v.Allowed, v.Used, v.Remaining, err)
+	calls := limits.Limit{Key: "calls/ann", Max: 3, Window: 24 * time.Hour}
+	tokens := limits.Limit{Key: "tokens/ann", Max: 1000, Window: time.Minute}
+	const most = 600 // tokens of a call
+	now := tokens.Start(time.Now())
+	for _, used := range []int64{150, 550, 100} {
+		verdicts, err := limiter.HitAll(ctx, []limits.Hits{{Limit: calls, N: 1}, {Limit: tokens, N: most}}, now)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if v := verdicts[1]; !v.Allowed {
+			fmt.Println("try again in", v.Retry.Sub(now))
+			continue
+		}
+		left, err := limiter.HitN(ctx, tokens, used-most, now)
+		fmt.Println(used, "tokens used,", left.Remaining, "left", err)
 	}
-	v, err := limiter.Peek(ctx, rows, now)
-	fmt.Println(v.Allowed, v.Used, v.Remaining, err)
+	v, err := limiter.Peek(ctx, calls, now)
+	fmt.Println(v.Remaining, "call left today", err)
 	// Output:
-	// true 60 40 <nil>
-	// false 60 40 <nil>
-	// true 100 0 <nil>
-	// false 100 0 <nil>
+	// 150 tokens used, 850 left <nil>
+	// 550 tokens used, 300 left <nil>
+	// try again in 1m0s
+	// 1 call left today <nil>
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
-	"github.com/hotshard/hotshard/pkg/shard/internal/given"
+	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -41,7 +41,7 @@ func NewReader(db ReaderClient, table string, shards *shardmap.Map) *Reader {
 // Get returns a session that is active at now, read strongly consistent, or an error of kind
 // ErrNotFound.
 func (r *Reader) Get(ctx context.Context, group, id string, now time.Time) (Session, error) {
-	if err := cmp.Or(dynamo.CheckNow(now), given.Check(r.client, r.shards, group, id)); err != nil {
+	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(r.client, r.shards, group, id)); err != nil {
 		return Session{}, err
 	}
 	one, err := r.readSession(ctx, group, id)
@@ -80,7 +80,7 @@ func (r *Reader) List(ctx context.Context, group, after string, now time.Time) i
 func (r *Reader) list(ctx context.Context, group, after string, rows int, now time.Time) iter.Seq2[Session, error] {
 	return func(yield func(Session, error) bool) {
 		fail := func(err error) { yield(Session{}, fmt.Errorf("reading sessions of group %q: %w", group, err)) }
-		if err := cmp.Or(dynamo.CheckNow(now), given.Check(r.client, r.shards, group)); err != nil {
+		if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(r.client, r.shards, group)); err != nil {
 			fail(err)
 			return
 		}

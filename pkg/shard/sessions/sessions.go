@@ -64,7 +64,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
-	"github.com/hotshard/hotshard/pkg/shard/internal/given"
+	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -175,7 +175,7 @@ func (s *Store) PutTransact(ctx context.Context, l Lease, now time.Time) (shardm
 // End ends a session. Ending a session that does not exist or has ended is no error, so
 // repeating a call is harmless.
 func (s *Store) End(ctx context.Context, group, id string, now time.Time) error {
-	if err := cmp.Or(dynamo.CheckNow(now), given.Check(s.client, s.shards, group, id)); err != nil {
+	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(s.client, s.shards, group, id)); err != nil {
 		return err
 	}
 	if _, err := s.newCall(group, id, nil, now).persist(ctx); err != nil {

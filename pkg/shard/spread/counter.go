@@ -10,7 +10,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/pkg/shard/internal/given"
+	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 )
 
 // Counter waits for watch, and returns the exact number of writes to each of a counter's write shards in
@@ -23,7 +23,7 @@ import (
 func (r *Reader) Counter(ctx context.Context, name string, watch time.Duration, now time.Time) (Result, error) {
 	base := schema.BaseKey{Type: schema.Counter, Name: name}
 	fault := func(err error) error { return fmt.Errorf("watching counter %q: %w", name, err) }
-	if err := cmp.Or(dynamo.CheckNow(now), given.Check(r.client, r.shards, name)); err != nil {
+	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(r.client, r.shards, name)); err != nil {
 		return Result{}, fault(err)
 	}
 	entry, err := r.shards.Read(ctx, base.String())

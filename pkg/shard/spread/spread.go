@@ -15,7 +15,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
-	"github.com/hotshard/hotshard/pkg/shard/internal/given"
+	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -70,7 +70,7 @@ const maxSpreadDays = 366
 // It makes a query for each day, write shard and change of the count on that day. The range is
 // at most 366 days.
 func (r *Reader) Events(ctx context.Context, entity string, from, to, now time.Time) ([]Result, error) {
-	if err := cmp.Or(dynamo.CheckNow(now), given.Check(r.client, r.shards, entity)); err != nil {
+	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(r.client, r.shards, entity)); err != nil {
 		return nil, err
 	}
 	fault := func(err error) error { return fmt.Errorf("counting events of %q: %w", entity, err) }
@@ -191,7 +191,7 @@ func (r *Reader) Board(ctx context.Context, board, label string, now time.Time) 
 // countCurrent counts a key's current items on each of its write shards. query returns the query of
 // write shard n.
 func (r *Reader) countCurrent(ctx context.Context, base schema.BaseKey, now time.Time, query func(n int) *dynamodb.QueryInput) (Result, error) {
-	if err := cmp.Or(dynamo.CheckNow(now), given.Check(r.client, r.shards, base.Name)); err != nil {
+	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(r.client, r.shards, base.Name)); err != nil {
 		return Result{}, err
 	}
 	entry, err := r.shards.Read(ctx, base.String())

@@ -16,7 +16,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/internal/given"
+	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/internal/place"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -37,7 +37,7 @@ type gather struct {
 }
 
 func (r raw) gather(name string, s Span) (*gather, error) {
-	if err := cmp.Or(r.check(), given.Names(name)); err != nil {
+	if err := cmp.Or(r.check(), observe.CheckNames(name)); err != nil {
 		return nil, err
 	}
 	if err := r.t.nameFault(name); err != nil {

@@ -15,7 +15,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/internal/place"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -59,7 +58,7 @@ func (r raw) nameOf(it Item) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("%w: table %s: the item's %s must be a string, the name without a write shard", shard.ErrMisused, r.t.Name, r.t.PartitionKey)
 	}
-	if err := given.Names(name.Value); err != nil {
+	if err := observe.CheckNames(name.Value); err != nil {
 		return "", fmt.Errorf("table %s: %w", r.t.Name, err)
 	}
 	if it[r.t.SortKey] == nil {

@@ -19,7 +19,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
-	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -78,7 +77,7 @@ func (c *Tally) fault(now time.Time, attributes []string, names ...string) error
 		return fmt.Errorf("%w: a Tally needs both SortKey and Sort, or neither", shard.ErrMisused)
 	}
 	keys := c.keys()
-	if err := cmp.Or(keys.keyFormat().Valid(), countsFault(c.Shards), keys.plainFault(), given.Names(names...)); err != nil {
+	if err := cmp.Or(keys.keyFormat().Valid(), countsFault(c.Shards), keys.plainFault(), observe.CheckNames(names...)); err != nil {
 		return fmt.Errorf("%w: a Tally of table %s: %w", shard.ErrMisused, c.Table, err)
 	}
 	for _, name := range names {

@@ -1,4 +1,4 @@
-// Package observe reports the attempts of writers to a [shard.Observer]:
+// Package observe checks the arguments of the library's calls, and reports the attempts of writers to a [shard.Observer]:
 //
 //	call := observe.Begin(observer)
 //	attempt := observe.Sent(schema.Counter, key, entry, writeShard, now)

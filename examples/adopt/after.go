@@ -1,13 +1,10 @@
-// Package orders writes and reads the orders of package before. A customer with too many for a partition gets several
-// partition keys.
-package orders
+package main
 
 import (
 	"context"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/grow"
@@ -15,32 +12,29 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// Item is an order.
-type Item = map[string]types.AttributeValue
-
-// Orders writes and reads the orders of a table.
-type Orders struct {
+// shardedOrders writes and reads the orders of a table.
+type shardedOrders struct {
 	Table table.Table
 }
 
-// Open returns the orders of the table.
-func Open(client *dynamodb.Client) (*Orders, error) {
+// openSharded returns the orders of the table.
+func openSharded(client *dynamodb.Client) (*shardedOrders, error) {
 	shards := shardmap.New(client, "examples-adopt-shard-map", shardmap.Options{})
 	grower, err := grow.New(shardmap.NewChanger(client, shards, shardmap.ChangerOptions{}), grow.Options{})
-	return &Orders{table.Table{
+	return &shardedOrders{table.Table{
 		Client: client, Name: "examples-adopt", PartitionKey: "customer", SortKey: "placed",
 		Shards: shards, Observer: grower, Format: shard.HashShard, PlainFirst: true,
 		Layout: table.CalculatedSuffix{Time: table.SortTime("placed", shard.Millis)}}}, err
 }
 
 // Add adds an order, and replaces one with the same key.
-func (o *Orders) Add(ctx context.Context, order Item) error {
+func (o *shardedOrders) Add(ctx context.Context, order item) error {
 	return o.Table.Put(ctx, order, time.Now())
 }
 
 // Of returns a customer's orders by time.
-func (o *Orders) Of(ctx context.Context, customer string) ([]Item, error) {
-	var list []Item
+func (o *shardedOrders) Of(ctx context.Context, customer string) ([]item, error) {
+	var list []item
 	for order, err := range o.Table.Query(ctx, customer, table.Span{}, time.Now()) {
 		if err != nil {
 			return nil, err

@@ -1,5 +1,4 @@
-// Package orders is how a program writes and reads its orders with the SDK alone. Package after is the same, adopted.
-package orders
+package main
 
 import (
 	"context"
@@ -9,31 +8,28 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Item is an order.
-type Item = map[string]types.AttributeValue
-
-// Orders writes and reads the orders of a table.
-type Orders struct {
+// plainOrders writes and reads the orders of a table.
+type plainOrders struct {
 	Client *dynamodb.Client
 }
 
-// Open returns the orders of the table.
-func Open(client *dynamodb.Client) (*Orders, error) {
-	return &Orders{Client: client}, nil
+// openPlain returns the orders of the table.
+func openPlain(client *dynamodb.Client) (*plainOrders, error) {
+	return &plainOrders{Client: client}, nil
 }
 
 // Add adds an order, and replaces one with the same key.
-func (o *Orders) Add(ctx context.Context, order Item) error {
+func (o *plainOrders) Add(ctx context.Context, order item) error {
 	_, err := o.Client.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String("examples-adopt"), Item: order})
 	return err
 }
 
 // Of returns a customer's orders by time.
-func (o *Orders) Of(ctx context.Context, customer string) ([]Item, error) {
-	var list []Item
+func (o *plainOrders) Of(ctx context.Context, customer string) ([]item, error) {
+	var list []item
 	pages := dynamodb.NewQueryPaginator(o.Client, &dynamodb.QueryInput{
 		TableName: aws.String("examples-adopt"), KeyConditionExpression: aws.String("customer = :customer"),
-		ExpressionAttributeValues: Item{":customer": &types.AttributeValueMemberS{Value: customer}},
+		ExpressionAttributeValues: item{":customer": &types.AttributeValueMemberS{Value: customer}},
 	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)

@@ -1,4 +1,4 @@
-package sums
+package counters_test
 
 import (
 	"bytes"
@@ -94,7 +94,7 @@ type sumCase struct {
 	prepare func(t *testing.T, r *rig) func(context.Context) error
 }
 
-var cases = []sumCase{
+var sumCases = []sumCase{
 	{"an increment", false, func(_ *testing.T, r *rig) func(context.Context) error {
 		w := counters.NewWriter(r.client, r.Names.Items, r.Shards, counters.Options{})
 		return func(ctx context.Context) error { return w.Add(ctx, "a", 1, libtest.Later) }
@@ -229,10 +229,10 @@ func posted(path, body string, header ...string) func(*testing.T, *rig) func(con
 	}
 }
 
-// TestASumIsRepeatedOnceAtMost applies each write, and then answers it by a 500 or breaks the connection. The write must not
-// be repeated after a 500, and once after a broken connection. Its error is ErrUnavailable, since it may have been counted.
+// TestASumIsRepeatedOnceAtMost applies each write of the library and the functions that adds to a stored value, and then
+// answers it by a 500 or breaks the connection. The write must not be repeated after a 500, and once after a broken connection. Its error is ErrUnavailable, since it may have been counted.
 func TestASumIsRepeatedOnceAtMost(t *testing.T) {
-	for _, c := range cases {
+	for _, c := range sumCases {
 		for _, fault := range []struct {
 			name  string
 			spoil func() (*http.Response, error)

@@ -1,4 +1,4 @@
-package sums
+package counters_test
 
 import (
 	"context"
