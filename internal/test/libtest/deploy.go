@@ -135,19 +135,3 @@ func (q *Queries) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(
 	}
 	return out, err
 }
-
-// Reads is a client that counts the keys of its batches.
-type Reads struct {
-	*dynamodb.Client
-	Keys atomic.Int64
-}
-
-func (r *Reads) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
-	out, err := r.Client.BatchGetItem(ctx, in, o...)
-	if err == nil { // a failed read is retried
-		for _, of := range in.RequestItems {
-			r.Keys.Add(int64(len(of.Keys)))
-		}
-	}
-	return out, err
-}

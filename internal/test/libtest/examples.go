@@ -5,8 +5,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
-	"github.com/hotshard/hotshard/pkg/shard/setup"
 )
 
 // ExampleTable creates a table with key attributes of type S, and returns a client for it.
@@ -21,7 +22,7 @@ func ExampleTable(name, partitionKey, sortKey string) *dynamodb.Client {
 // ExampleTables creates hotshard's tables and returns a client for them.
 func ExampleTables() *dynamodb.Client {
 	ctx, client := context.Background(), enginetest.ForExamples()
-	if err := setup.Create(ctx, client, setup.WithPrefix("hotshard-")); err != nil {
+	if err := dynamolocal.CreateTables(ctx, client, schema.NamesFor("hotshard-")); err != nil {
 		panic(err)
 	}
 	return client

@@ -3,10 +3,7 @@ package libtest
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"testing"
 	"time"
 
@@ -17,7 +14,6 @@ import (
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
-	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
 // Theirs creates a user's table and returns its name. The table has the key names customer and
@@ -67,47 +63,7 @@ func (s Steps) Lookup(context.Context, string, time.Time) (shardmap.Entry, error
 // the engine deletes what has expired by its clock, and a change of Epoch expired in the map's log two hours after it.
 var Epoch = time.Date(2026, 1, 5, 22, 0, 0, 0, time.UTC)
 
-// Orders returns a sharded table of orders on a new table of DynamoDB.
-func Orders(t *testing.T, client table.Client, db *dynamodb.Client, layout table.Layout, n table.Fixed) *table.Table {
-	t.Helper()
-	return &table.Table{
-		Client: client, Name: Theirs(t, db, "S"), PartitionKey: "customer", SortKey: "placed", Shards: n, Layout: layout,
-	}
-}
-
 // Order returns the order with number n. All orders have the same sort key, a day.
-func Order(n int) table.Item {
-	return table.Item{"customer": Str("acme"), "placed": Str("2026-01-05T00:00:00.000Z"), "id": Str(fmt.Sprint("order-", n))}
-}
-
-// PutDay puts 20 orders with the same sort key and returns the ids of those that can be stored:
-// one for each write shard.
-func PutDay(t *testing.T, sharded *table.Table, shards int) []string {
-	t.Helper()
-	kept := map[int]string{}
-	for n := range 20 {
-		id := Text(Order(n)["id"])
-		at := shard.Calculated(id, shards)
-		it := Order(n)
-		it["n"] = Num(int64(n))
-		err := sharded.Put(t.Context(), it, Epoch)
-		if _, taken := kept[at]; taken != errors.Is(err, shard.ErrMisused) || !taken && err != nil {
-			t.Fatalf("%s on write shard %d beside %v: %v", id, at, kept, err)
-		}
-		if err == nil {
-			kept[at] = id
-		}
-	}
-	return slices.Sorted(maps.Values(kept))
-}
-
-// IDs returns the ids of the items of customer acme in a span, in order.
-func IDs(t *testing.T, sharded *table.Table, s table.Span) []string {
-	t.Helper()
-	var list []string
-	for it, err := range sharded.Query(t.Context(), "acme", s, Epoch) {
-		require.NoError(t, err)
-		list = append(list, Text(it["id"]))
-	}
-	return list
+func Order(n int) dynamo.Item {
+	return dynamo.Item{"customer": Str("acme"), "placed": Str("2026-01-05T00:00:00.000Z"), "id": Str(fmt.Sprint("order-", n))}
 }

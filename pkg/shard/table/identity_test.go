@@ -25,17 +25,17 @@ func TestEqualSortKeys(t *testing.T) {
 	t.Parallel()
 	db := enginetest.Client(t)
 	for _, layout := range []table.Layout{table.CalculatedSuffix{By: "id"}, table.TimeBuckets{Bucket: shard.Day, By: "id"}} {
-		sharded := libtest.Orders(t, db, db, layout, 10)
-		want := libtest.PutDay(t, sharded, 10)
+		sharded := newOrders(t, db, db, layout, 10)
+		want := putDay(t, sharded, 10)
 		day := table.During(shard.Millis, libtest.Epoch.Truncate(24*time.Hour), libtest.Epoch.Add(24*time.Hour))
-		if got := libtest.IDs(t, sharded, day); !slices.Equal(got, want) {
+		if got := idsOf(t, sharded, day); !slices.Equal(got, want) {
 			t.Fatalf("%T: %v, want %v", layout, got, want)
 		}
 		checkPages(t, sharded, day, want)
 		for n := range 20 {
 			checkKey(t, sharded, n, slices.Contains(want, libtest.Text(libtest.Order(n)["id"])))
 		}
-		if got := libtest.IDs(t, sharded, day); len(got) != 0 {
+		if got := idsOf(t, sharded, day); len(got) != 0 {
 			t.Fatalf("%T: %v are left after the deletes", layout, got)
 		}
 	}
@@ -92,7 +92,7 @@ func checkKey(t *testing.T, sharded *table.Table, n int, there bool) {
 // TestUpdateCreatesFindableItem checks that Get finds an item that an update created, whatever the update's expression.
 func TestUpdateCreatesFindableItem(t *testing.T) {
 	db := enginetest.Client(t)
-	sharded := libtest.Orders(t, db, db, table.CalculatedSuffix{By: "id"}, 3)
+	sharded := newOrders(t, db, db, table.CalculatedSuffix{By: "id"}, 3)
 	one, names := table.Item{":one": libtest.Num(1)}, map[string]string{"#id": "id", "#set": "set"}
 	for i, in := range []dynamodb.UpdateItemInput{
 		{},
@@ -121,7 +121,7 @@ func TestUpdateCreatesFindableItem(t *testing.T) {
 func TestDeleteOnRandomShard(t *testing.T) {
 	db := enginetest.Client(t)
 	for _, layout := range []table.Layout{table.RandomSuffix{}, table.TimeBuckets{Bucket: shard.Hour}} {
-		sharded := libtest.Orders(t, db, db, layout, 10)
+		sharded := newOrders(t, db, db, layout, 10)
 		day := table.During(shard.Millis, libtest.Epoch, libtest.Epoch.Add(24*time.Hour))
 		key := func(i int) table.Item {
 			return table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str(shard.Millis.Key(libtest.Epoch, "#", fmt.Sprint(i)))}

@@ -93,7 +93,7 @@ func TestColdNameCostsOneRequest(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := orders.Put(t.Context(), table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str("2026-01-05T20:00:00.000Z#order-1"), "id": libtest.Str("order-1")}, libtest.Epoch)
-		if got := libtest.IDs(t, orders, day); err != nil || !slices.Equal(got, []string{"order-0", "order-1"}) {
+		if got := idsOf(t, orders, day); err != nil || !slices.Equal(got, []string{"order-0", "order-1"}) {
 			t.Errorf("%s: read %v, %v; want both orders", what, got, err)
 		}
 		if n, err := orders.Count(t.Context(), "acme", day, libtest.Epoch); n != 2 || err != nil {
@@ -169,7 +169,7 @@ func TestDuplicatesCountOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		read := len(libtest.IDs(t, orders, day))
+		read := len(idsOf(t, orders, day))
 		n, err := orders.Count(t.Context(), "acme", day, libtest.Epoch)
 		if err != nil || n != read || what != "random" && what != "buckets" && n != items {
 			t.Errorf("%s: counted %d, read %d of %d items, %v", what, n, read, items, err)

@@ -41,7 +41,7 @@ func TestProgramsWithoutTheLibrary(t *testing.T) {
 			}
 			want = append(want, fmt.Sprint("order-", i))
 		}
-		if got := libtest.IDs(t, orders, day); !slices.Equal(got, want) {
+		if got := idsOf(t, orders, day); !slices.Equal(got, want) {
 			t.Errorf("%s: the range has %v, want %v", what, got, want)
 		}
 		n, err := theirs.Count(t.Context(), key, table.Span{}, libtest.Epoch)

@@ -112,7 +112,7 @@ func TestPagesOverManyBuckets(t *testing.T) {
 	counted := &libtest.Queries{Client: db}
 	const apart, around = 450, 100 // minutes between the items, and before the first
 	for _, offset := range []bool{false, true} {
-		sharded := libtest.Orders(t, counted, db, table.TimeBuckets{Bucket: shard.Minute, Stamp: shard.Seconds, Offset: offset}, 1)
+		sharded := newOrders(t, counted, db, table.TimeBuckets{Bucket: shard.Minute, Stamp: shard.Seconds, Offset: offset}, 1)
 		var want []string
 		for i := range 3 {
 			sort := shard.Seconds.Key(libtest.Epoch.Add(time.Duration(i)*apart*time.Minute), "#", "x")
@@ -153,7 +153,7 @@ func TestPagesOverManyBuckets(t *testing.T) {
 // goroutine after a break.
 func TestQueryEndsWithItsContext(t *testing.T) {
 	db := enginetest.Client(t)
-	sharded := libtest.Orders(t, db, db, table.RandomSuffix{}, 10)
+	sharded := newOrders(t, db, db, table.RandomSuffix{}, 10)
 	for i := range 20 {
 		require.NoError(t, sharded.Put(t.Context(), table.Item{"customer": libtest.Str("a"), "placed": libtest.Str(fmt.Sprint(i))}, libtest.Epoch))
 	}
@@ -186,7 +186,7 @@ func TestQueryEndsWithItsContext(t *testing.T) {
 func TestFailedConditionReturnsItem(t *testing.T) {
 	db := enginetest.Client(t)
 	for _, layout := range []table.Layout{table.HybridBuckets{Bucket: shard.Day}, table.CalculatedSuffix{By: "id"}} {
-		sharded := libtest.Orders(t, db, db, layout, 10)
+		sharded := newOrders(t, db, db, layout, 10)
 		require.NoError(t, sharded.Put(t.Context(), libtest.Order(1), libtest.Epoch))
 		for give, want := range map[types.ReturnValuesOnConditionCheckFailure]string{"": "", "NONE": "", "ALL_OLD": "acme " + libtest.Text(libtest.Order(1)["placed"])} {
 			in := &dynamodb.UpdateItemInput{

@@ -182,7 +182,7 @@ func TestDeletesRemoveCopiesFirst(t *testing.T) {
 		check := func(want ...string) {
 			t.Helper()
 			n, err := orders.Count(t.Context(), "acme", table.Span{}, libtest.Epoch)
-			if got := libtest.IDs(t, orders, table.Span{}); err != nil || n != len(want) || !slices.Equal(got, want) {
+			if got := idsOf(t, orders, table.Span{}); err != nil || n != len(want) || !slices.Equal(got, want) {
 				t.Errorf("%s: counted %d, %v, and read %q, want %q", name, n, err, got, want)
 			}
 		}
