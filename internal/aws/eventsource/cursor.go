@@ -17,7 +17,7 @@ const (
 
 // Cursor reads a stream shard, page by page. One goroutine uses it.
 type Cursor struct {
-	stream   *ShardStream
+	stream   *Stream
 	shard    string
 	from     Position
 	after    string // sequence number of the last record that was read; "" for none
@@ -27,7 +27,7 @@ type Cursor struct {
 }
 
 // Cursor returns a cursor at a position. It makes no call.
-func (s *ShardStream) Cursor(shard string, from Position) *Cursor {
+func (s *Stream) Cursor(shard string, from Position) *Cursor {
 	return &Cursor{stream: s, shard: shard, from: from, limit: firstPage}
 }
 

@@ -35,13 +35,6 @@ func (d *delivery) deliver(ctx context.Context, batch []Record) error {
 
 // attempt delivers a part once, and returns the rest of it, in order.
 func (d *delivery) attempt(ctx context.Context, p part) ([]part, error) {
-	if old := d.tooOld(p.records); old > 0 {
-		err := d.giveUp(p.records[:old], FailureRequest{Condition: RecordTooOld, Attempts: p.attempts})
-		if old == len(p.records) {
-			return nil, err
-		}
-		return []part{{p.records[old:], p.attempts}}, err
-	}
 	done, state, failure := d.handler.records(ctx, p.records, d.cp.window)
 	if failure != nil && ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -67,24 +60,10 @@ func (d *delivery) failed(ctx context.Context, p part, failure error) ([]part, e
 	}
 	p.attempts++
 	if p.attempts >= m.o.Attempts {
-		return nil, d.giveUp(p.records, FailureRequest{
-			Condition: RetriesExhausted, Attempts: p.attempts, Error: failure.Error(),
-		})
+		return nil, d.giveUp(p.records, FailureRequest{Condition: RetriesExhausted, Attempts: p.attempts, Error: failure.Error()})
 	}
 	dynamo.Pause(ctx, m.backOff(p.attempts-1))
 	return []part{p}, ctx.Err()
-}
-
-// tooOld returns how many of the first records are too old to be delivered.
-func (d *delivery) tooOld(records []Record) int {
-	o := &d.handler.m.o
-	oldest := o.Now().Add(-o.MaxRecordAge)
-	for i, e := range records {
-		if !e.Created.Before(oldest) {
-			return i
-		}
-	}
-	return len(records)
 }
 
 // advance saves a checkpoint after these records, with the window's state. A state that is too large

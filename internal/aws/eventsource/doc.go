@@ -12,6 +12,6 @@
 //	}
 //	err = mapping.Run(ctx)
 //
-// A [ShardStream] lists the stream shards, and a [Cursor] reads one page by page, without iterators to keep: it never
+// A [Stream] lists the stream shards, and a [Cursor] reads one page by page, without iterators to keep: it never
 // skips or repeats a record. A [Lineage] decides which stream shard may be read.
 package eventsource

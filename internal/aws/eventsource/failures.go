@@ -9,11 +9,8 @@ import (
 	"time"
 )
 
-// Reasons for giving up records, in Lambda's words.
-const (
-	RetriesExhausted = "RetryAttemptsExhausted"
-	RecordTooOld     = "RecordAgeExceeded"
-)
+// RetriesExhausted is the reason for giving up records, in Lambda's words.
+const RetriesExhausted = "RetryAttemptsExhausted"
 
 // Failure is one line of a failure file: records that a mapping has given up,
 // or a window whose final invocation failed. It has the form of the objects that
@@ -30,7 +27,7 @@ type Failure struct {
 // FailureRequest names the invocation that failed and the reason for giving up.
 type FailureRequest struct {
 	Mapping   string `json:"mapping"`
-	Condition string `json:"condition"` // RetriesExhausted or RecordTooOld
+	Condition string `json:"condition"` // RetriesExhausted
 	Attempts  int    `json:"approximateInvokeCount"`
 	Error     string `json:"error,omitempty"` // the handler's last error
 }

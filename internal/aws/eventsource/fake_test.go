@@ -172,8 +172,8 @@ func (s *service) page(iterator string, limit int) (*http.Response, error) {
 	return answer(200, `{"Records":[`+strings.Join(texts, ",")+`]`+next+`}`)
 }
 
-func (s *service) stream(arn string) *ShardStream {
-	return NewShardStream(dynamodbstreams.New(dynamodbstreams.Options{
+func (s *service) stream(arn string) *Stream {
+	return NewStream(dynamodbstreams.New(dynamodbstreams.Options{
 		Region: "eu-west-1", BaseEndpoint: aws.String("http://fake"), HTTPClient: s,
 		Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
 	}), arn, types.StreamViewTypeNewAndOldImages)

@@ -14,6 +14,9 @@ import (
 // mapping is stopped.
 const shutdownGrace = 5 * time.Second
 
+// invocationTimeout bounds an invocation.
+const invocationTimeout = time.Minute
+
 // outlasting returns a context that ends shutdownGrace after ctx. So an in-flight invocation can
 // finish, as in Lambda; otherwise its records would be redelivered.
 func outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -87,7 +90,7 @@ func (i *invoker) invoke(ctx context.Context) (out []byte, err error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	ctx, cancel := context.WithTimeout(i.own, i.m.o.Timeout)
+	ctx, cancel := context.WithTimeout(i.own, invocationTimeout)
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {

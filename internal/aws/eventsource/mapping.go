@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,8 +40,8 @@ func NewMapping(o MappingOptions) (*Mapping, error) {
 
 // Run reads the stream until ctx ends, and then returns nil. An invocation in flight then has 5 s to
 // end; interrupted records are redelivered by the next Run. While the stream or the checkpoints are
-// unreachable, it waits and logs. It returns an error if two mappings of this process already read
-// the stream, a checkpoint is unreadable, or the failure file can't be written.
+// unreachable, it waits and logs. It returns an error if a checkpoint is unreadable, or the failure file
+// can't be written.
 func (m *Mapping) Run(ctx context.Context) error {
 	err := m.consume(ctx, false)
 	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Canceled)) {
@@ -96,38 +95,6 @@ func (m *Mapping) oldest(of func(*consumer) time.Time) time.Time {
 		}
 	}
 	return oldest
-}
-
-// maxReaders is how many mappings may read one stream: DynamoDB allows two
-// readers per stream shard before it throttles them.
-const maxReaders = 2
-
-// readers has the names of the running mappings, by stream.
-var readers = struct {
-	sync.Mutex
-	names map[string][]string
-}{names: map[string][]string{}}
-
-// claim reserves one of a stream's readers.
-func claim(arn, name string) (release func(), err error) {
-	readers.Lock()
-	defer readers.Unlock()
-	names := readers.names[arn]
-	if slices.Contains(names, name) {
-		return nil, fmt.Errorf("a mapping named %q already reads stream %s", name, arn)
-	}
-	if len(names) >= maxReaders {
-		return nil, fmt.Errorf("mappings %q already read stream %s, which allows %d", names, arn, maxReaders)
-	}
-	readers.names[arn] = append(slices.Clone(names), name)
-	return func() {
-		readers.Lock()
-		defer readers.Unlock()
-		left := slices.DeleteFunc(readers.names[arn], func(n string) bool { return n == name })
-		if readers.names[arn] = left; len(left) == 0 {
-			delete(readers.names, arn)
-		}
-	}, nil
 }
 
 // maxDoubled bounds the growth of a back-off, as a multiple of its start.

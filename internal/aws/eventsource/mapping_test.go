@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -208,28 +207,6 @@ func TestInFlightInvocationsFinishOnShutdown(t *testing.T) {
 	if got := next.items(); len(got) != 0 {
 		t.Errorf("%v were redelivered", got)
 	}
-}
-
-func TestThirdMappingOfStreamIsRejected(t *testing.T) {
-	b := newBench(t, &recorder{})
-	var stops []func()
-	for _, name := range []string{"one", "two"} {
-		b.options.Name = name
-		m, stop := b.run(t)
-		stops = append(stops, stop)
-		eventually(t, "a mapping to run", func() bool { return !m.Stats().CaughtUp.IsZero() })
-	}
-	for name, want := range map[string]string{"three": "which allows 2", "two": `named "two" already reads`} {
-		b.options.Name = name
-		if err := b.mapping(t).Run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("mapping %s beside one and two: %v, want %q", name, err, want)
-		}
-	}
-	for _, stop := range stops {
-		stop()
-	}
-	b.options.Name = "three"
-	b.drain(t)
 }
 
 // endless is a stream shard that always has another record, created at this time.

@@ -42,14 +42,12 @@ type MappingOptions struct {
 
 	// Attempts is how often a batch is delivered before it is given up; splits don't
 	// count. Default 10, at most 10,001. Lambda's default is without a limit.
-	Attempts     int
-	MaxRecordAge time.Duration // after which records are given up; default and maximum 24 h
-	Bisect       bool          // split a failed batch, and deliver its halves
+	Attempts int
+	Bisect   bool // split a failed batch, and deliver its halves
 	// PartialFailures accepts the handler's report of the items that failed
 	// (ReportBatchItemFailures). Otherwise a batch fails as a whole.
 	PartialFailures bool
 
-	Timeout      time.Duration // of one invocation; default 60 s, at most 900 s
 	BackOff      time.Duration // before the second attempt, then doubled up to 50 times that; default 100 ms
 	PollInterval time.Duration // between reads of an empty stream; default 20 ms, and 250 ms once it is idle
 
@@ -65,8 +63,6 @@ const MaxIdleWindow = 2 * time.Minute
 func (o MappingOptions) withDefaults() (MappingOptions, error) {
 	o.BatchSize = cmp.Or(o.BatchSize, 100)
 	o.Attempts = cmp.Or(o.Attempts, 10)
-	o.MaxRecordAge = cmp.Or(o.MaxRecordAge, 24*time.Hour)
-	o.Timeout = cmp.Or(o.Timeout, time.Minute)
 	o.IdleWindow = cmp.Or(o.IdleWindow, MaxIdleWindow)
 	o.BackOff = cmp.Or(o.BackOff, 100*time.Millisecond)
 	o.PollInterval = cmp.Or(o.PollInterval, 20*time.Millisecond)
@@ -98,8 +94,6 @@ func (o MappingOptions) validate() error {
 		"TumblingWindow is %v: want whole seconds from 0 to 900 s", o.TumblingWindow)
 	check(within(o.IdleWindow, 1, MaxIdleWindow), "IdleWindow is %v: want more than 0 and at most %v", o.IdleWindow, MaxIdleWindow)
 	check(o.Attempts >= 1 && o.Attempts <= 10_001, "Attempts is %d: want 1 to 10,001", o.Attempts)
-	check(within(o.MaxRecordAge, time.Second, 24*time.Hour), "MaxRecordAge is %v: want 1 s to 24 h", o.MaxRecordAge)
-	check(within(o.Timeout, 1, 900*time.Second), "Timeout is %v: want more than 0 and at most 900 s", o.Timeout)
 	check(within(o.BackOff, 1, time.Minute), "BackOff is %v: want more than 0 and at most 1 min", o.BackOff)
 	check(within(o.PollInterval, time.Millisecond, time.Minute), "PollInterval is %v: want 1 ms to 1 min", o.PollInterval)
 	return errors.Join(faults...)

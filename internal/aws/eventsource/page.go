@@ -51,7 +51,7 @@ func (b *Buffer) Release() {
 }
 
 // getRecords calls GetRecords. The returned time is about the service's time of the answer.
-func (s *ShardStream) getRecords(ctx context.Context, iterator string, limit int, b *Buffer) (*ddbstream.Batch, time.Time, error) {
+func (s *Stream) getRecords(ctx context.Context, iterator string, limit int, b *Buffer) (*ddbstream.Batch, time.Time, error) {
 	b.body.Reset()
 	sent, most := time.Now(), int32(limit)
 	out, err := s.client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: &iterator, Limit: &most}, once, raw(&b.body))
@@ -103,7 +103,7 @@ func raw(body *bytes.Buffer) func(*dynamodbstreams.Options) {
 // Real returns the records that DynamoDB would have written, in the same memory. DynamoDB Local
 // also writes a record, without an image, when a delete finds no item because another delete of
 // the item came first.
-func (s *ShardStream) Real(records []ddbstream.Record) []ddbstream.Record {
+func (s *Stream) Real(records []ddbstream.Record) []ddbstream.Record {
 	olds := s.view == types.StreamViewTypeNewAndOldImages || s.view == types.StreamViewTypeOldImage
 	if !olds {
 		return records

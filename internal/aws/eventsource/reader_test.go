@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -39,7 +38,7 @@ func (r *responses) reader(after string) Reader {
 		Region: "eu-west-1", BaseEndpoint: aws.String("http://fake"), HTTPClient: r,
 		Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
 	})
-	s := &Stream{NewShardStream(client, "arn:1", "NEW_AND_OLD_IMAGES"), time.Now}
+	s := NewStream(client, "arn:1", "NEW_AND_OLD_IMAGES")
 	return s.Open("a", after)
 }
 

@@ -15,11 +15,6 @@ const relistInterval = 10 * time.Second
 // consume runs a consumer for each stream shard, parents before children. When draining, it
 // returns when all have been consumed.
 func (m *Mapping) consume(ctx context.Context, drain bool) error {
-	release, err := claim(m.o.Source.ARN(), m.o.Name)
-	if err != nil {
-		return err
-	}
-	defer release()
 	shards, err := m.listShards(ctx)
 	if err != nil || drain && len(shards) == 0 {
 		return err

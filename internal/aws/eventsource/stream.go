@@ -3,22 +3,56 @@ package eventsource
 import (
 	"context"
 	"fmt"
+	"strings"
+	"sync/atomic"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/base/ddbstream"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
+
+// Client has the calls of DynamoDB Streams. GetRecords must apply Options.APIOptions, as the SDK's client does: they read
+// the answer instead of the SDK.
+type Client interface {
+	DescribeStream(context.Context, *dynamodbstreams.DescribeStreamInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error)
+	GetShardIterator(context.Context, *dynamodbstreams.GetShardIteratorInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error)
+	GetRecords(context.Context, *dynamodbstreams.GetRecordsInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error)
+}
+
+// MaxPages bounds the pages of any listing.
+const MaxPages = 1000
+
+// describePause is the time between two calls of DescribeStream: an account has ten a second.
+const describePause = 200 * time.Millisecond
+
+// Stream is a table's stream. It lists the stream shards, and its [Cursor] reads one of them. It is a [Source].
+type Stream struct {
+	Clock *Clock // observes each answer; set by NewStream
+
+	client Client
+	arn    string
+	view   types.StreamViewType
+
+	listing   chan struct{} // admits one listing at a time
+	described time.Time     // when DescribeStream was last called
+	exact     atomic.Bool   // a record's time had seconds
+}
+
+// NewStream returns the stream of this ARN and view type. It makes no call.
+func NewStream(client Client, arn string, view types.StreamViewType) *Stream {
+	return &Stream{client: client, arn: arn, view: view, Clock: new(Clock), listing: make(chan struct{}, 1)}
+}
 
 // TablesAPI describes tables.
 type TablesAPI interface {
 	DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
-}
-
-// Stream is the stream of a table.
-type Stream struct {
-	*ShardStream
-	now func() time.Time
 }
 
 // OpenStream returns the stream of a table. It returns an error if the table has no stream.
@@ -30,48 +64,171 @@ func OpenStream(ctx context.Context, tables TablesAPI, client Client, table stri
 	if out.Table == nil || out.Table.LatestStreamArn == nil || out.Table.StreamSpecification == nil {
 		return nil, fmt.Errorf("table %s has no stream: enable DynamoDB Streams", table)
 	}
-	return &Stream{NewShardStream(client, *out.Table.LatestStreamArn, out.Table.StreamSpecification.StreamViewType), time.Now}, nil
+	return NewStream(client, *out.Table.LatestStreamArn, out.Table.StreamSpecification.StreamViewType), nil
 }
 
-// Open implements Source.
-func (s *Stream) Open(shard, after string) Reader {
-	from := TrimHorizon
-	if after != "" {
-		from = AfterSequence(after)
-	}
-	return &reader{stream: s, cursor: s.Cursor(shard, from)}
-}
+// ARN returns the stream's ARN.
+func (s *Stream) ARN() string { return s.arn }
 
-// reader reads a stream shard of a table's stream.
-type reader struct {
-	stream *Stream
-	cursor *Cursor
-	buffer Buffer
-}
+// Exact reports whether a record was read whose creation time has seconds. DynamoDB Local truncates the times to the
+// minute, and so do emulators that contain it.
+func (s *Stream) Exact() bool { return s.exact.Load() }
 
-// Next implements Reader. If the records after the position were trimmed, the next call continues at the oldest record.
-func (r *reader) Next(ctx context.Context, limit int) (records []Record, closed bool, err error) {
-	limit = min(limit, MaxRecords)
-	page, err := r.cursor.Next(ctx, &r.buffer, limit)
-	if IsStale(err) {
-		page, err = r.cursor.Next(ctx, &r.buffer, limit)
+// observeTimes looks for a time with seconds.
+func (s *Stream) observeTimes(records []ddbstream.Record) {
+	if s.Exact() {
+		return
 	}
-	if IsTrimmed(err) {
-		r.cursor.Seek(TrimHorizon)
-	}
-	if err != nil {
-		return nil, false, err
-	}
-	defer r.buffer.Release()
-	now := r.stream.now().UTC().Truncate(time.Second)
-	for _, record := range r.stream.Real(page.Records) {
-		created := record.Created
-		if !r.stream.Exact() {
-			created = dynamolocal.Stamp(created, now)
+	for i := range records {
+		if created := records[i].Created; !created.Equal(created.Truncate(time.Minute)) {
+			s.exact.Store(true)
 		}
-		records = append(records, Record{
-			Sequence: string(record.Sequence), Created: created, JSON: encodeRecord(record.Raw, created, r.stream.ARN()),
-		})
 	}
-	return records, page.Closed, nil
+}
+
+// IsEngine reports whether the stream is DynamoDB Local's, which needs no pauses between calls, and whose pages have no
+// maximum size.
+func (s *Stream) IsEngine() bool { return IsEngine(s.arn) }
+
+// IsEngine reports whether the ARN is that of a stream of DynamoDB Local. Emulators that contain it may change the ARN.
+func IsEngine(streamARN string) bool {
+	return strings.Contains(streamARN, ":"+dynamolocal.EngineRegion+":")
+}
+
+// Shard is a stream shard as the stream lists it.
+type Shard struct {
+	ID     string
+	Parent string // is read before this shard while the stream lists it; "" for none
+	Closed bool   // takes no more records; its records can still be read
+}
+
+// once disables the SDK's own retries, which would repeat throttled calls.
+func once(o *dynamodbstreams.Options) { o.Retryer = aws.NopRetryer{} }
+
+// Shards lists all shards of the stream, in any order.
+func (s *Stream) Shards(ctx context.Context) ([]Shard, error) { return s.list(ctx, nil) }
+
+// Children lists the children of a shard, or all shards if the service has no filter.
+func (s *Stream) Children(ctx context.Context, parent string) ([]Shard, error) {
+	list, err := s.list(ctx, &streamtypes.ShardFilter{Type: streamtypes.ShardFilterTypeChildShards, ShardId: &parent})
+	if rejected(err) {
+		return s.Shards(ctx)
+	}
+	return list, err
+}
+
+func (s *Stream) list(ctx context.Context, filter *streamtypes.ShardFilter) ([]Shard, error) {
+	select {
+	case s.listing <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-s.listing }()
+	var list []Shard
+	in := &dynamodbstreams.DescribeStreamInput{StreamArn: &s.arn, ShardFilter: filter}
+	for range MaxPages {
+		if !s.IsEngine() && !dynamo.Pause(ctx, time.Until(s.described.Add(describePause))) {
+			return nil, ctx.Err()
+		}
+		s.described = time.Now()
+		out, err := s.client.DescribeStream(ctx, in, once)
+		if err != nil {
+			return nil, fmt.Errorf("list the shards of stream %s: %w", s.arn, err)
+		}
+		if out.StreamDescription == nil {
+			return nil, fmt.Errorf("list the shards of stream %s: %w", s.arn, errGarbage)
+		}
+		s.Clock.observe(out.ResultMetadata, s.described)
+		for _, shard := range out.StreamDescription.Shards {
+			list = append(list, Shard{
+				ID: aws.ToString(shard.ShardId), Parent: aws.ToString(shard.ParentShardId),
+				Closed: shard.SequenceNumberRange != nil && shard.SequenceNumberRange.EndingSequenceNumber != nil,
+			})
+		}
+		if in.ExclusiveStartShardId = out.StreamDescription.LastEvaluatedShardId; in.ExclusiveStartShardId == nil {
+			return list, nil
+		}
+	}
+	return nil, fmt.Errorf("list the shards of stream %s: the list has more than %d pages", s.arn, MaxPages)
+}
+
+// ended reports whether a shard is closed, or no longer listed.
+func (s *Stream) ended(ctx context.Context, id string) (bool, error) {
+	list, err := s.Shards(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, shard := range list {
+		if shard.ID == id {
+			return shard.Closed, nil
+		}
+	}
+	return true, nil
+}
+
+// Position is a position in a stream shard.
+type Position struct {
+	kind  streamtypes.ShardIteratorType
+	time  time.Time // of AT_TIMESTAMP
+	after string    // of AFTER_SEQUENCE_NUMBER
+}
+
+var (
+	// Latest is behind the newest record.
+	Latest = Position{kind: streamtypes.ShardIteratorTypeLatest}
+	// TrimHorizon is at the oldest record, which is up to 24 hours old.
+	TrimHorizon = Position{kind: streamtypes.ShardIteratorTypeTrimHorizon}
+)
+
+// AfterSequence returns the position after the record with this sequence number.
+func AfterSequence(number string) Position {
+	return Position{kind: streamtypes.ShardIteratorTypeAfterSequenceNumber, after: number}
+}
+
+// AtTimestamp returns the position of the first record at t or later: see [Stream.FindsTimes].
+func AtTimestamp(t time.Time) Position {
+	return Position{kind: streamtypes.ShardIteratorTypeAtTimestamp, time: t}
+}
+
+// iterator returns an iterator at a position; "" if the answer has none.
+func (s *Stream) iterator(ctx context.Context, shard string, p Position) (string, error) {
+	in := &dynamodbstreams.GetShardIteratorInput{StreamArn: &s.arn, ShardId: &shard, ShardIteratorType: p.kind}
+	if p.after != "" {
+		in.SequenceNumber = &p.after
+	}
+	if !p.time.IsZero() {
+		in.Timestamp = &p.time
+	}
+	out, err := s.client.GetShardIterator(ctx, in, once)
+	if err != nil {
+		return "", err
+	}
+	return aws.ToString(out.ShardIterator), nil
+}
+
+// sureTries is the number of answers in a row without an iterator that prove that there is none.
+const sureTries = 3
+
+// FindsTimes reports whether the service supports [AtTimestamp], by requesting such an iterator for one of these shards.
+// DynamoDB Local answers 500, and so may emulators that contain it.
+func (s *Stream) FindsTimes(ctx context.Context, list []Shard, at time.Time) (bool, error) {
+	if len(list) == 0 {
+		return true, nil
+	}
+	shard, broken := list[len(list)-1].ID, 0
+	for range sureTries { // an answer without an iterator may be garbage
+		iterator, err := s.iterator(ctx, shard, AtTimestamp(at))
+		switch {
+		case rejected(err):
+			return false, nil
+		case serverFault(err):
+			if _, other := s.iterator(ctx, shard, TrimHorizon); other != nil {
+				return false, err
+			}
+			broken++
+		case err != nil || iterator != "":
+			return err == nil, err
+		}
+	}
+	return broken < sureTries, nil
 }

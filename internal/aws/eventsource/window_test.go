@@ -152,18 +152,3 @@ func TestLargeStateEndsWindowEarly(t *testing.T) {
 		t.Errorf("invocations (-want +got):\n%s", diff)
 	}
 }
-
-func TestRecordsOverMaxAgeAreDiscarded(t *testing.T) {
-	h := counting()
-	b := newBench(t, h)
-	b.options.MaxRecordAge = time.Minute
-	b.play(oneShard(record(1, at(1)), record(2, at(2)), record(3, at(9))), 65)
-	b.drain(t)
-	f := b.failures(t)
-	if len(f) != 1 || f[0].RequestContext.Condition != eventsource.RecordTooOld || f[0].BatchInfo.Last != "2" {
-		t.Errorf("failures %+v, want records 1 and 2 as too old", f)
-	}
-	if diff := cmp.Diff([]string{"s 0..10  [3]", "s 0..10 1 [] final"}, h.trace()); diff != "" {
-		t.Errorf("invocations (-want +got):\n%s", diff)
-	}
-}

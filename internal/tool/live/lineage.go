@@ -19,14 +19,14 @@ const (
 
 // stream reads one stream until a permanent error.
 type stream struct {
-	*eventsource.ShardStream
+	*eventsource.Stream
 	r       *Reader
 	found   Found
 	cursors map[string]*eventsource.Cursor // of the first stream shards, until their reading starts
 }
 
 func (r *Reader) newStream(found Found) *stream {
-	s := &stream{ShardStream: eventsource.NewShardStream(r.o.Streams, found.Stream, found.View), r: r, found: found}
+	s := &stream{Stream: eventsource.NewStream(r.o.Streams, found.Stream, found.View), r: r, found: found}
 	s.Clock = &r.clock
 	return s
 }

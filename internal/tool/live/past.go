@@ -126,7 +126,7 @@ type pastReader struct {
 	o      PastOptions
 	past   *Past
 	link   *link
-	stream *eventsource.ShardStream
+	stream *eventsource.Stream
 	random *rand.Rand
 	shards []*pastShard
 	seeks  bool // the service can seek to a time
@@ -169,7 +169,7 @@ func (r *pastReader) readTo(ctx context.Context, start, end time.Time) error {
 
 // list lists the stream shards.
 func (r *pastReader) list(ctx context.Context) error {
-	r.stream = eventsource.NewShardStream(r.o.Streams, r.o.Found.Stream, r.o.Found.View)
+	r.stream = eventsource.NewStream(r.o.Streams, r.o.Found.Stream, r.o.Found.View)
 	var list []eventsource.Shard
 	err := r.link.persist(ctx, "", patience, func() (err error) {
 		if list, err = r.stream.Shards(ctx); err == nil {
