@@ -95,24 +95,3 @@ func TestTransactionPrice(t *testing.T) {
 	want = []throttle.SpaceStats{{Table: tableName, ReadUnits: 2 * 5, Partitions: 64}}
 	wantEqual(t, "the same token again", want, b.Stats().Spaces)
 }
-
-// TestFailedTransaction checks what a failed condition costs, and the reasons of cancelled transactions.
-func TestFailedTransaction(t *testing.T) {
-	b := newBench(t, throttle.Options{Partitions: 64, PartitionWCU: 4})
-	require.NoError(t, b.put(t, itemOf("a", "1", sized(2.5))))
-	b.Reset()
-	name := aws.String(tableName)
-	transact := func(key values) error {
-		_, err := b.db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
-			{Put: &types.Put{TableName: name, Item: keyOf("b", "1")}},
-			{Update: &types.Update{TableName: name, Key: key, UpdateExpression: aws.String("SET n = :n"),
-				ConditionExpression: aws.String("attribute_not_exists(pk)"), ExpressionAttributeValues: values{":n": n("1")}}},
-		}})
-		return err
-	}
-	wantCancelled(t, "a failed condition", transact(keyOf("a", "1")), "None", "ConditionalCheckFailed")
-	if got := b.Stats().WriteUnits; got != 2*(1+3) {
-		t.Errorf("a failed condition cost %v units, want twice the items' 1 and 3", got)
-	}
-	wantCancelled(t, "beyond the limit", transact(keyOf("a", "1")), "None", "ThrottlingError")
-}

@@ -8,11 +8,10 @@ import (
 	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
-// ThrottledWrites counts the throttled writes of one table in one slot of time. Each item of a
-// batch or a transaction is a write.
+// ThrottledWrites counts the throttled writes of one table in one second. Each item of a batch or a transaction is a
+// write.
 type ThrottledWrites struct {
 	Start  time.Time
-	Length time.Duration
 	Writes int64          // of all keys
 	Keys   []ThrottledKey // most throttled first; bounded, so they may add up to less
 }
@@ -25,33 +24,23 @@ type ThrottledKey struct {
 	Writes int64
 }
 
-// Bounds of one slot.
+// Bounds of the history, and of one second.
 const (
+	maxSeconds    = 3600
 	maxSlotTables = 64
 	maxSlotKeys   = 256
 	maxSlotBytes  = 16 << 10
 )
 
-// history counts throttled writes by the second for 15 minutes, by 10 s for an hour, and by the
-// minute for a day.
+// history counts the throttled writes of each second of the last hour.
 type history struct {
 	since time.Time
-	rings [3]ring // finest first
+	slots []slot // by the second modulo their number
 }
 
-func newHistory(since time.Time) *history {
-	return &history{since: since, rings: [3]ring{newRing(1, 15*60), newRing(10, 60*6), newRing(60, 24*60)}}
-}
-
-// ring holds the newest slots, all of the same length.
-type ring struct {
-	length int64 // seconds
-	slots  []slot
-}
-
-// slot covers length seconds from number*length on, in Unix time.
+// slot counts the throttled writes of one second.
 type slot struct {
-	number int64
+	second int64 // in Unix time
 	tables map[string]int64
 	keys   map[keyName]int64
 	bytes  int // of the keys' texts
@@ -59,18 +48,22 @@ type slot struct {
 
 type keyName struct{ table, index, key string }
 
-func newRing(length int64, slots int) ring { return ring{length, make([]slot, slots)} }
+func newHistory(since time.Time) *history { return &history{since, make([]slot, maxSeconds)} }
 
-// add counts a write. If the clock has gone back beyond the ring, nothing is counted.
-func (r *ring) add(now int64, name keyName) {
-	number := now / r.length
-	s := &r.slots[number%int64(len(r.slots))]
-	if s.number > number {
+// throttled counts one throttled write by its first denial. If the clock has gone back beyond the history, it counts
+// nothing.
+func (h *history) throttled(now int64, first partitions.Denial) {
+	s := &h.slots[now%maxSeconds]
+	if s.second > now {
 		return
 	}
-	if s.number < number {
-		*s = slot{number: number, tables: map[string]int64{}, keys: map[keyName]int64{}}
+	if s.second < now {
+		*s = slot{second: now, tables: map[string]int64{}, keys: map[keyName]int64{}}
 	}
+	s.add(keyName{first.Table, first.Index, first.Key})
+}
+
+func (s *slot) add(name keyName) {
 	if _, known := s.tables[name.table]; !known && len(s.tables) == maxSlotTables {
 		return
 	}
@@ -84,46 +77,22 @@ func (r *ring) add(now int64, name keyName) {
 	s.keys[name]++
 }
 
-// oldest returns the first second from which the ring has all slots. It is rounded up to a
-// minute, at which slots of all rings begin.
-func (r *ring) oldest(now int64) int64 {
-	const minute = 60
-	first := (now/r.length - int64(len(r.slots)) + 1) * r.length
-	return (first + minute - 1) / minute * minute
-}
+// known returns the first second of which all throttled writes are counted.
+func (h *history) known(now int64) int64 { return max(h.since.Unix(), now-maxSeconds+1) }
 
-// throttled counts one throttled write by its first denial.
-func (h *history) throttled(now int64, first partitions.Denial) {
-	name := keyName{first.Table, first.Index, first.Key}
-	for i := range h.rings {
-		h.rings[i].add(now, name)
-	}
-}
-
-// slots returns a table's slots that begin between two times, oldest first, each in the finest
-// length that is kept.
-func (h *history) slots(table string, from, to time.Time, now int64) []ThrottledWrites {
+// writes returns a table's seconds with throttled writes between two times, oldest first.
+func (h *history) writes(table string, from, to time.Time, now int64) []ThrottledWrites {
 	var list []ThrottledWrites
-	end := to.Unix()
-	for i := range h.rings {
-		r := &h.rings[i]
-		begin := max(from.Unix(), r.oldest(now))
-		for j := range r.slots {
-			s := &r.slots[j]
-			if at := s.number * r.length; at >= begin && at < end && s.tables[table] > 0 {
-				list = append(list, s.writes(table, r.length))
-			}
+	for second := max(from.Unix(), h.known(now)); second < min(to.Unix(), now+1); second++ {
+		if s := &h.slots[second%maxSeconds]; s.second == second && s.tables[table] > 0 {
+			list = append(list, s.writes(table))
 		}
-		end = min(end, begin)
 	}
-	slices.SortFunc(list, func(a, b ThrottledWrites) int { return a.Start.Compare(b.Start) })
 	return list
 }
 
-func (s *slot) writes(table string, length int64) ThrottledWrites {
-	out := ThrottledWrites{
-		Start: time.Unix(s.number*length, 0).UTC(), Length: time.Duration(length) * time.Second, Writes: s.tables[table],
-	}
+func (s *slot) writes(table string) ThrottledWrites {
+	out := ThrottledWrites{Start: time.Unix(s.second, 0).UTC(), Writes: s.tables[table]}
 	for name, writes := range s.keys {
 		if name.table == table {
 			out.Keys = append(out.Keys, ThrottledKey{name.index, name.key, writes})
@@ -148,26 +117,17 @@ func (l *Limiter) throttledWrites(writes ...[]partitions.Denial) {
 	}
 }
 
-// ThrottledWrites returns the throttled writes of a table, given by its name or ARN, between two times, oldest slot first
-// and without empty slots. A slot is a second in the last 15 minutes, 10 s in the last hour,
-// and a minute in the last day. Older ones are dropped.
+// ThrottledWrites returns the throttled writes of a table, given by its name or ARN, between two times, oldest second
+// first and without empty seconds. Those of the last hour are kept.
 func (l *Limiter) ThrottledWrites(table string, from, to time.Time) []ThrottledWrites {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.history.slots(tableName(table), from, to, l.options.Now().Unix())
+	return l.history.writes(tableName(table), from, to, l.options.Now().Unix())
 }
 
-// Since returns the time from which throttled writes are known: the limiter's start, or about a
-// day ago if that is later.
+// Since returns the time from which throttled writes are known: the limiter's start, or an hour ago if that is later.
 func (l *Limiter) Since() time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	minutes := &l.history.rings[2]
-	kept := time.Unix(minutes.oldest(l.options.Now().Unix()), 0).UTC()
-	if kept.After(l.history.since) {
-		return kept
-	}
-	return l.history.since
+	return time.Unix(l.history.known(l.options.Now().Unix()), 0).UTC()
 }
 
 // Split is the split of a partition of a table or global index in two.

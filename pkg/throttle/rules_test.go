@@ -353,30 +353,21 @@ func denialOf(table, index, key string) partitions.Denial {
 	return partitions.Denial{Charge: partitions.Charge{Place: place, Write: true}, Cause: partitions.KeyRange}
 }
 
-// TestThrottledWritesGetCoarser checks the slots of a throttled write by its age, and since when writes are known.
-func TestThrottledWritesGetCoarser(t *testing.T) {
-	const start = 1_800_000_000 // a full minute
-	for _, c := range []struct {
-		age    int64
-		length time.Duration // 0 if it is no longer kept
-		begins int64         // after start
-	}{
-		{0, time.Second, 17}, {14 * 60, time.Second, 17}, {15*60 + 59, 10 * time.Second, 10}, {59 * 60, 10 * time.Second, 10}, {61 * 60, time.Minute, 0}, {23*3600 + 59*60, time.Minute, 0}, {24*3600 + 60, 0, 0},
-	} {
-		h, now := newHistory(time.Unix(start, 0)), start+17+c.age
-		h.throttled(start+17, denialOf("t", "", "a"))
-		slots := h.slots("t", time.Unix(start, 0), time.Unix(now+1, 0), now)
-		if c.length == 0 != (len(slots) == 0) || len(slots) > 1 || len(slots) == 1 && (slots[0].Length != c.length || slots[0].Start.Unix() != start+c.begins || slots[0].Writes != 1) {
-			t.Errorf("after %d s: %+v", c.age, slots)
-		}
-	}
-	now := time.Unix(start, 0).UTC()
+// TestThrottledWritesOfAnHour checks for how long a throttled write is kept, and since when writes are known.
+func TestThrottledWritesOfAnHour(t *testing.T) {
+	const start = 1_800_000_000
+	now := time.Unix(start, 0)
 	l, err := New(Options{Partitions: 1, PartitionWCU: 1, Now: func() time.Time { return now }})
 	require.NoError(t, err)
-	for _, c := range []struct{ age, since time.Duration }{{0, 0}, {23 * time.Hour, 0}, {23*time.Hour + 59*time.Minute, 0}, {24 * time.Hour, time.Minute}, {100 * time.Hour, 76*time.Hour + time.Minute}} {
-		now = time.Unix(start, 0).UTC().Add(c.age)
-		if got := l.Since().Unix() - start; got != int64(c.since.Seconds()) {
-			t.Errorf("after %v: known since %d s, want %v", c.age, got, c.since)
+	l.history.throttled(start+17, denialOf("t", "", "a"))
+	for _, c := range []struct {
+		age, since int64 // seconds after the start
+		kept       bool
+	}{{16, 0, false}, {17, 0, true}, {3599, 0, true}, {3600, 1, true}, {3600 + 16, 17, true}, {3600 + 17, 18, false}, {9999, 6400, false}} {
+		now = time.Unix(start+c.age, 0)
+		slots := l.ThrottledWrites("t", time.Unix(0, 0), now.Add(time.Hour))
+		if got := l.Since().Unix() - start; got != c.since || (len(slots) == 1) != c.kept || c.kept && slots[0].Start.Unix() != start+17 {
+			t.Errorf("after %d s: known since %d s, %+v", c.age, got, slots)
 		}
 	}
 }
@@ -392,25 +383,30 @@ func TestSlotsOfThrottledWrites(t *testing.T) {
 		h.throttled(start+w.at, denialOf("t", w.index, w.key))
 	}
 	h.throttled(start+1, denialOf("other", "", "x"))
-	got := h.slots("t", time.Unix(start, 0), time.Unix(start+2, 0), start+2)
-	if len(got) != 2 || fmt.Sprint(got[0].Keys, got[1].Keys, got[1].Writes) != "[{ a 1}] [{ b 2} { a 1} {i a 1}] 4" {
-		t.Errorf("%+v", got)
+	for _, c := range []struct {
+		from, to int64
+		want     string
+	}{{0, 2, "0 1 [{ a 1}] 1 4 [{ b 2} { a 1} {i a 1}] "}, {1, 3, "1 4 [{ b 2} { a 1} {i a 1}] 2 1 [{ c 1}] "}, {3, 9, ""}} {
+		got := ""
+		for _, w := range h.writes("t", time.Unix(start+c.from, 0), time.Unix(start+c.to, 0), start+3) {
+			got += fmt.Sprint(w.Start.Unix()-start, w.Writes, w.Keys) + " "
+		}
+		if got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
 	}
-	if got = h.slots("t", time.Unix(start+1, 0), time.Unix(start+3, 0), start+3); len(got) != 2 || got[0].Start.Unix() != start+1 {
-		t.Errorf("from the second on: %+v", got)
-	}
-	h.throttled(start+900, denialOf("t", "", "new")) // replaces the first slot of seconds
+	h.throttled(start+maxSeconds, denialOf("t", "", "new")) // replaces the first slot
 	h.throttled(start, denialOf("t", "", "late"))
-	if got = h.slots("t", time.Unix(start+900, 0), time.Unix(start+901, 0), start+900); len(got) != 1 || got[0].Writes != 1 {
+	if got := h.writes("t", time.Unix(start, 0), time.Unix(start+2*maxSeconds, 0), start+maxSeconds); len(got) != 3 || got[2].Writes != 1 || got[2].Keys[0].Key != "new" {
 		t.Errorf("after the clock went back: %+v", got)
 	}
-	r := newRing(1, 10)
+	many := func() slot { return slot{tables: map[string]int64{}, keys: map[keyName]int64{}} }
+	five, six := many(), many()
 	for i := range 2 * maxSlotKeys {
-		r.add(5, keyName{"t", "", fmt.Sprint(i)})
-		r.add(5, keyName{fmt.Sprint("t", i%100), "", "k"})
-		r.add(6, keyName{"t", "", strings.Repeat("x", 1000) + fmt.Sprint(i)})
+		five.add(keyName{"t", "", fmt.Sprint(i)})
+		five.add(keyName{fmt.Sprint("t", i%100), "", "k"})
+		six.add(keyName{"t", "", strings.Repeat("x", 1000) + fmt.Sprint(i)})
 	}
-	five, six := &r.slots[5], &r.slots[6]
 	if len(five.keys) != maxSlotKeys || len(five.tables) != maxSlotTables || five.tables["t"] != 2*maxSlotKeys || six.tables["t"] != 2*maxSlotKeys || six.bytes > maxSlotBytes || six.bytes < maxSlotBytes-1003 {
 		t.Errorf("%d keys of %d tables, %d bytes", len(five.keys), len(five.tables), six.bytes)
 	}

@@ -95,19 +95,6 @@ func TestTablesChange(t *testing.T) {
 	}
 }
 
-// TestDatabasesAreApart checks that tables with the same name in two databases have separate limits.
-func TestDatabasesAreApart(t *testing.T) {
-	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 1})
-	other := client(t, b.key+"other", b.wire)
-	_, err := other.CreateTable(t.Context(), onDemandTable())
-	require.NoError(t, err)
-	for _, db := range []*dynamodb.Client{b.db, other} {
-		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(tableName), Item: keyOf("a", "1")}); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 // TestConcurrentUse checks that statistics count each of many concurrent calls.
 func TestConcurrentUse(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 4, PartitionWCU: 10})

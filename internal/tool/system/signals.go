@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/schema"
@@ -45,16 +46,16 @@ func (s *System) signals(_ context.Context, span console.Span) console.Signals {
 // addThrottled adds the throttled writes of one slot of time.
 func addThrottled(out *console.Signals, keys map[string]*console.ThrottledKey, slot throttle.ThrottledWrites, span console.Span) {
 	if span.Index == "" {
-		span.Spread(out.Throttled, slot.Start, slot.Length, slot.Writes)
+		span.Spread(out.Throttled, slot.Start, time.Second, slot.Writes)
 	}
 	for _, k := range slot.Keys {
 		if span.Index != "" {
 			if k.Index != span.Index {
 				continue
 			}
-			span.Spread(out.Throttled, slot.Start, slot.Length, k.Writes)
+			span.Spread(out.Throttled, slot.Start, time.Second, k.Writes)
 		}
-		span.Spread(columnsOf(keys, k, span.Columns()), slot.Start, slot.Length, k.Writes)
+		span.Spread(columnsOf(keys, k, span.Columns()), slot.Start, time.Second, k.Writes)
 	}
 }
 
