@@ -61,7 +61,7 @@ func TestDeleteReportsRest(t *testing.T) {
 	args := append(strings.Fields("delete --type entity --name x --yes --wait 1s"), flags...)
 	for _, list := range []string{"│       1 │ events", "nothing of entity \"x\" is there"} { // repeated
 		code, out, err := hotshard(t, args...)
-		if code != exitBad || !strings.Contains(out, list) || !strings.Contains(out, "marks did not come through the stream within 1s") ||
+		if code != exitBad || !strings.Contains(out, list) || !strings.Contains(out, "markers did not come through the stream within 1s") ||
 			!strings.Contains(err, "the delete is not complete") {
 			t.Errorf("exit %d with %s%s, want %s", code, out, err, list)
 		}

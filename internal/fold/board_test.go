@@ -46,38 +46,6 @@ func TestRemovalsByTTL(t *testing.T) {
 	a.compare()
 }
 
-// TestUnreadableEntry checks that records of an unreadable entry are failures of its period, and block no
-// other.
-func TestUnreadableEntry(t *testing.T) {
-	a := calm(t, 3)
-	a.rest()
-	good := a.entries["p1"]
-	good.Rev++
-	record := entryRecord(a.name, "all", a.entries["p1"], good, "20000", "")
-	bad := func(replace, by, sequence string) string {
-		return strings.Replace(entryRecord(a.name, "all", parts.EntryState{}, good, sequence, ""), replace, by, 1)
-	}
-	must(t, a.containers[0], enginetest.WindowedBatch("shardId-0",
-		bad(`"score":{"N"`, `"score":{"S"`, "20001"), bad(`"rev":{"N":"`, `"rev":{"N":"-`, "20002"), bad(`"at":{"N":"`, `"at":{"N":"0.`, "20003"),
-		bad(`"eventName":"INSERT"`, `"eventName":"MODIFY"`, "20004"), bad(`"eventName":"INSERT"`, `"eventName":"LOST"`, "20005"),
-		bad(`"20006"`, `"`+strings.Repeat("1", 41)+`"`, "20006"), record))
-	target := schema.BoardRollupKey(a.name, "all")
-	got := failures(t, a.db, a.names.Rollups)
-	if len(got) != 1 || got[target].count != 6 {
-		t.Fatalf("failures %+v, want 6 of the period", got)
-	}
-	if a.noted() != 1 {
-		t.Errorf("%d notes of tops, want one", a.noted())
-	}
-	parsed, err := schema.ParseTarget(target)
-	if err != nil || parsed.Base.Name != a.name || parsed.Period != "all" {
-		t.Errorf("the failure's target %q is %+v, %v; want the board's period", target, parsed, err)
-	}
-	if e := a.top().Entries()[1]; e.Rev != good.Rev {
-		t.Errorf("p1 is %+v, want rev %d", e, good.Rev)
-	}
-}
-
 // TestSummariesOfPeriodsExpire checks that a period's top expires with the last of its entries, and its
 // fragments only if the entries do.
 func TestSummariesOfPeriodsExpire(t *testing.T) {

@@ -101,6 +101,9 @@ func TestDamagedEntry(t *testing.T) {
 	if got := failures(t, a.db, a.names.Rollups); len(got) != 1 || got[target].count != 1 || got[target].sequence != "30008" {
 		t.Errorf("failures %+v, want one, of record 30008", got)
 	}
+	if n := a.noted(); n != 1 {
+		t.Errorf("%d notes of tops, want one", n)
+	}
 }
 
 // TestUnreadableTop checks that an unreadable top is rebuilt from the index. An unreadable fragment of the
@@ -148,20 +151,6 @@ func (a *arena) damage(sk string, with map[string]types.AttributeValue) {
 	maps.Copy(it, with)
 	maps.DeleteFunc(it, func(_ string, v types.AttributeValue) bool { return v == nil })
 	enginetest.Put(a.t, a.db, a.names.Rollups, it)
-}
-
-// TestLostTop checks that a top which was lost is right again after a recheck. Before, it has only later scores.
-func TestLostTop(t *testing.T) {
-	a := calm(t, 20)
-	a.rest()
-	enginetest.Delete(t, a.db, a.names.Rollups, schema.BoardRollupKey(a.name, "all"), schema.TopSK)
-	a.score1("p19", 5)
-	a.fold()
-	if top := a.top(); len(top.Entries()) != 1 || !top.Whole() {
-		t.Fatalf("the test wants a whole top of one: %+v", top.Entries())
-	}
-	a.rest()
-	a.compare()
 }
 
 // TestALostTopOfAWeek checks that a recheck rebuilds a lost top with the expiry of its last entry.

@@ -198,7 +198,7 @@ func (f *topFolder) foldEntries(ctx context.Context, s *boardChanges, top stored
 // read.
 func (s *boardChanges) offer(top *parts.Top) (asked []string) {
 	for _, state := range s.newest() {
-		if top.Offer(state) == parts.Asks {
+		if top.Offer(state) {
 			asked = append(asked, state.Player)
 		}
 	}

@@ -41,7 +41,7 @@ const (
 type compactor struct {
 	client    Client
 	table     string        // of rollups
-	items     string        // the items table; "" keeps tombstones
+	items     string        // the items table
 	retention time.Duration // of event rollups; 0 keeps them for ever
 	events    *parts.Store[parts.Rollup]
 	cells     *parts.Store[parts.Histogram]

@@ -36,26 +36,25 @@ func TestDefaults(t *testing.T) {
 // and a tombstone rests 48 h (I14).
 func TestWhatHasTombstones(t *testing.T) {
 	for _, c := range []struct {
-		pk, sk, items string
-		rested        time.Duration
-		want          bool
+		pk, sk string
+		rested time.Duration
+		want   bool
 	}{
-		{"C#a#0", "-", "items", 48*time.Hour + time.Millisecond, true},
-		{"C#a#1#12", "-", "items", 48*time.Hour + time.Millisecond, true},
-		{"C#a#0", "-", "items", 48 * time.Hour, false},
-		{"C#a#0", "-", "", 49 * time.Hour, false},
-		{"C#a#0", "+", "items", 49 * time.Hour, false},
-		{"E#a#2026-01", "-", "items", 49 * time.Hour, false},
-		{"B#a#all", "-", "items", 49 * time.Hour, false},
-		{"a", "-", "items", 49 * time.Hour, false},
+		{"C#a#0", "-", 48*time.Hour + time.Millisecond, true},
+		{"C#a#1#12", "-", 48*time.Hour + time.Millisecond, true},
+		{"C#a#0", "-", 48 * time.Hour, false},
+		{"C#a#0", "+", 49 * time.Hour, false},
+		{"E#a#2026-01", "-", 49 * time.Hour, false},
+		{"B#a#all", "-", 49 * time.Hour, false},
+		{"a", "-", 49 * time.Hour, false},
 	} {
 		it := dynamo.Key(c.pk, c.sk)
 		it[schema.Gone] = dynamo.Number(hour.Add(-c.rested).UnixMilli())
-		if got := at(hour, Settings{ItemsTable: c.items}).removable(c.pk, it); got != c.want {
+		if got := at(hour, Settings{}).removable(c.pk, it); got != c.want {
 			t.Errorf("%+v: %t", c, got)
 		}
 	}
-	if at(hour, Settings{ItemsTable: "items"}).removable("C#a#0", dynamo.Key("C#a#0", "-")) {
+	if at(hour, Settings{}).removable("C#a#0", dynamo.Key("C#a#0", "-")) {
 		t.Error("a partial that never lost a write shard has tombstones")
 	}
 }

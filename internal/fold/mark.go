@@ -12,13 +12,13 @@ import (
 // acknowledge acknowledges the stream markers before which everything was folded. Markers after a
 // record that needs redelivery are redelivered with it.
 func (d *delivery) acknowledge(ctx context.Context) {
-	var list []parts.Mark
+	var list []parts.Marker
 	for i := range d.batch.Records[:d.folded()] {
-		if m, ok := parts.MarkOf(&d.batch.Records[i]); ok {
+		if m, ok := parts.MarkerOf(&d.batch.Records[i]); ok {
 			list = append(list, m)
 		}
 	}
-	each(list, func(m parts.Mark) {
+	each(list, func(m parts.Marker) {
 		err := m.Acknowledge(ctx, d.client, d.table, d.batch.ShardID, d.now())
 		if err != nil && !permanent(err) { // no check can wait for a marker with a permanent error
 			d.retry(fmt.Errorf("acknowledging a stream marker of %q: %w", m.PK, err), m.Sequence)

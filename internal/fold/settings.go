@@ -8,8 +8,7 @@ import (
 
 // Settings are the function's environment variables.
 type Settings struct {
-	// RollupsTable names the table of the summaries. Boards are read from the other two; without
-	// them no board is folded. The environment must set all three.
+	// RollupsTable names the table of the summaries. Boards are read from the other two.
 	ItemsTable    string `env:"HOTSHARD_ITEMS_TABLE,notEmpty"`
 	RollupsTable  string `env:"HOTSHARD_ROLLUPS_TABLE,notEmpty"`
 	ShardMapTable string `env:"HOTSHARD_SHARD_MAP_TABLE,notEmpty"`

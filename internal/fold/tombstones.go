@@ -38,7 +38,7 @@ type tombstones struct {
 func (r *compaction) removable(pk string, it item) bool {
 	k, _, _ := schema.CutKind(pk)
 	gone, ok := dynamo.Millis(it, schema.Gone)
-	return ok && r.items != "" && r.now.Sub(gone) > restAge &&
+	return ok && r.now.Sub(gone) > restAge &&
 		schema.TraitsOf(k).Summary == schema.PartialSummary && dynamo.Text(it, schema.SK) == schema.SoleSK
 }
 

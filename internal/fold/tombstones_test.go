@@ -164,7 +164,4 @@ func TestTombstonesThatStay(t *testing.T) {
 			t.Errorf("the partial has %v, want r1 8; logs: %s", got, &r.logs)
 		}
 	}
-	r = newCompactRig(t, func(c *compactor) { c.items = "" })
-	r.summary(t, "C#c#0", stored)
-	r.want(t, compactAnswer{Done: true})
 }

@@ -89,7 +89,7 @@ func tooOld(expires int64, now time.Time) bool {
 }
 
 func (p *period) prove(ctx context.Context, s *reading) (parts.Proof, error) {
-	proof, err := p.marker.Beside(ctx, p.Period, s.entries.players)
+	proof, err := p.prover.Beside(ctx, p.Period, s.entries.players)
 	if proof.Missing != "" || err != nil {
 		return proof, err
 	}

@@ -178,7 +178,7 @@ func (b *bucket) evaluate(c *comparison) (r Result, done bool) {
 }
 
 func (b *bucket) prove(ctx context.Context, c *comparison) (parts.Proof, error) {
-	return b.marker.Around(ctx, b.Bucket, c.events.places)
+	return b.prover.Around(ctx, b.Bucket, c.events.places)
 }
 
 // unchanged reports whether the fragments and the events are unchanged. Both matter: a fold must never

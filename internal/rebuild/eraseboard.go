@@ -41,7 +41,7 @@ func (b leaderboard) settle(ctx context.Context) error {
 	}
 	if settings || b.report.Deleted[Entries] > 0 {
 		period := parts.Period{Board: b.base.Name, Label: boards.AllTime.Label(b.o.Now())} // the proof covers all periods
-		proof, err := b.marker.Beside(ctx, period, nil)
+		proof, err := b.prover.Beside(ctx, period, nil)
 		if proof.Missing != "" {
 			b.left("its summaries: whether all is folded is not known: %s", proof.Missing)
 		}

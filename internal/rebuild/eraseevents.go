@@ -98,17 +98,17 @@ func (e *entity) await(ctx context.Context, list days) error {
 	if err != nil {
 		return err
 	}
-	var places []parts.MarkPlace
+	var places []parts.EventPlace
 	for day, pks := range list {
 		b := parts.Bucket{Entity: e.base.Name, Width: shard.Day, Start: day}
 		for n := range entry.Most() {
 			pks[placeOf(b, n)] = true
 		}
 		for pk := range pks {
-			places = append(places, parts.MarkPlace{Bucket: b, PK: pk})
+			places = append(places, parts.EventPlace{Bucket: b, PK: pk})
 		}
 	}
-	missing, err := e.marker.AroundAll(ctx, places)
+	missing, err := e.prover.AroundAll(ctx, places)
 	if missing != "" {
 		e.left("its rollups: whether all deletes are folded is not known: %s", missing)
 	}

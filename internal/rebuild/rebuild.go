@@ -45,7 +45,7 @@ import (
 // Client has the DynamoDB calls that a check makes. It must retry failed calls itself.
 type Client interface {
 	parts.Client
-	parts.MarkerClient
+	parts.ProverClient
 	shardmap.Client
 	client.BatchGetter
 	client.Scanner
@@ -104,7 +104,7 @@ func New(o Options, client Client) *Checker {
 	o = o.withDefaults()
 	t := &tools{
 		o: o, client: client, shards: shardmap.New(client, o.Names.ShardMap, shardmap.Options{}), scanner: dynamo.NewScanner(client, o.ReadUnits),
-		marker:  parts.NewMarker(parts.MarkerOptions{Names: o.Names, Wait: o.Wait, Poll: o.Poll, Now: o.Now}, client),
+		prover:  parts.NewProver(parts.ProverOptions{Names: o.Names, Wait: o.Wait, Poll: o.Poll, Now: o.Now}, client),
 		rollups: parts.NewEvents(client, o.Names.Rollups, o.Now), cells: parts.NewHistograms(client, o.Names.Rollups, o.Now),
 	}
 	return &Checker{t, map[schema.Summary]summaryCheck{
@@ -152,7 +152,7 @@ type tools struct {
 	client  Client
 	shards  *shardmap.Map
 	scanner *dynamo.Scanner
-	marker  *parts.Marker
+	prover  *parts.Prover
 	rollups *parts.Store[parts.Rollup]
 	cells   *parts.Store[parts.Histogram]
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// MarkPlace is a partition key that has, or had, events of a bucket.
-type MarkPlace struct {
+// EventPlace is a partition key that has, or had, events of a bucket.
+type EventPlace struct {
 	Bucket
 	PK string
 }
@@ -21,7 +21,7 @@ type MarkPlace struct {
 const maxPlaces = 128
 
 // AroundAll proves the same as Around, of many places. It returns what is missing, or "".
-func (m *Marker) AroundAll(ctx context.Context, places []MarkPlace) (missing string, err error) {
+func (m *Prover) AroundAll(ctx context.Context, places []EventPlace) (missing string, err error) {
 	for some := range slices.Chunk(places, maxPlaces) {
 		proof, err := m.prove(ctx, around(some).more)
 		if err != nil || proof.Missing != "" {
@@ -42,34 +42,34 @@ func (m *Marker) AroundAll(ctx context.Context, places []MarkPlace) (missing str
 // If markers alternate between stream shards, items are not distributed by ranges; a virtual stream
 // distributes them by hash. Then Around writes so many markers that each stream shard very probably
 // gets one.
-func (m *Marker) Around(ctx context.Context, b Bucket, places []string) (Proof, error) {
+func (m *Prover) Around(ctx context.Context, b Bucket, places []string) (Proof, error) {
 	var list around
 	for _, pk := range places {
-		list = append(list, MarkPlace{b, pk})
+		list = append(list, EventPlace{b, pk})
 	}
 	return m.prove(ctx, list.more)
 }
 
 // around has the places of the markers.
-type around []MarkPlace
+type around []EventPlace
 
 // more adds the markers that are still needed, once all others were acknowledged.
 func (a around) more(f *fence) {
-	if len(f.marks) == 0 {
+	if len(f.markers) == 0 {
 		a.edges(f)
 		return
 	}
-	byPlace := map[string][]*mark{}
-	for _, m := range f.marks {
+	byPlace := map[string][]*proofMarker{}
+	for _, m := range f.markers {
 		byPlace[m.pk] = append(byPlace[m.pk], m)
 	}
 	hashed := false
 	for _, list := range byPlace {
-		slices.SortStableFunc(list, func(m, n *mark) int { return m.at.Compare(n.at) })
+		slices.SortStableFunc(list, func(m, n *proofMarker) int { return m.at.Compare(n.at) })
 		hashed = hashed || recurs(list)
 	}
 	if hashed {
-		a.scatter(f, shardMarks*f.shards()-len(f.marks))
+		a.scatter(f, shardMarks*f.shards()-len(f.markers))
 		return
 	}
 	for _, p := range a {
@@ -96,7 +96,7 @@ func (a around) scatter(f *fence, n int) {
 }
 
 // addFence adds a marker before all events of its millisecond or, at the bucket's end, after all events.
-func (p MarkPlace) addFence(f *fence, at time.Time) {
+func (p EventPlace) addFence(f *fence, at time.Time) {
 	place := at.Format(schema.TimeLayout) + schema.MarkBefore
 	switch {
 	case at.Equal(p.Start):
@@ -104,11 +104,11 @@ func (p MarkPlace) addFence(f *fence, at time.Time) {
 	case at.Equal(p.End()):
 		place = p.Label() + schema.MarkAfter
 	}
-	f.marks = append(f.marks, &mark{pk: p.PK, at: at, sk: place + f.id + "#" + strconv.Itoa(len(f.marks))})
+	f.markers = append(f.markers, &proofMarker{pk: p.PK, at: at, sk: place + f.id + "#" + strconv.Itoa(len(f.markers))})
 }
 
 // recurs reports whether a stream shard appears again after another one.
-func recurs(list []*mark) bool {
+func recurs(list []*proofMarker) bool {
 	seen := map[string]bool{}
 	for i, m := range list {
 		if i > 0 && m.shard == list[i-1].shard {
@@ -123,7 +123,7 @@ func recurs(list []*mark) bool {
 }
 
 // narrow adds markers between neighbours that came through different stream shards.
-func (p MarkPlace) narrow(f *fence, list []*mark) {
+func (p EventPlace) narrow(f *fence, list []*proofMarker) {
 	for i := 1; i < len(list); i++ {
 		from, to := list[i-1], list[i]
 		steps := min(gapMarks, int(to.at.Sub(from.at)/time.Millisecond)-1)
@@ -155,12 +155,12 @@ const maxSortKey = 1024
 // Entries are distributed over the table by the hash of their partition keys. A marker beside an
 // entry comes through the same stream shard. For deleted entries, and those beyond MaxOwn, markers
 // beside invented players are so many that each stream shard very probably gets one.
-func (m *Marker) Beside(ctx context.Context, p Period, players []string) (Proof, error) {
+func (m *Prover) Beside(ctx context.Context, p Period, players []string) (Proof, error) {
 	own := players[:min(len(players), MaxOwn)]
 	made := 0
 	return m.prove(ctx, func(f *fence) {
 		want := shardMarks * f.shards()
-		if len(f.marks) == 0 {
+		if len(f.markers) == 0 {
 			want = edgeMarks
 			for _, player := range own {
 				f.beside(p, player)
@@ -175,8 +175,8 @@ func (m *Marker) Beside(ctx context.Context, p Period, players []string) (Proof,
 // beside adds a marker beside a player's entry, if its key fits.
 func (f *fence) beside(p Period, player string) {
 	pk, _ := schema.EntryKey(p.Board, p.Label, player)
-	sk := schema.BoardMarkSK(f.o.Now(), f.id, len(f.marks))
+	sk := schema.BoardMarkSK(f.o.Now(), f.id, len(f.markers))
 	if _, ack := schema.AckKey(f.id, pk, sk); len(ack) <= maxSortKey {
-		f.marks = append(f.marks, &mark{pk: pk, sk: sk})
+		f.markers = append(f.markers, &proofMarker{pk: pk, sk: sk})
 	}
 }

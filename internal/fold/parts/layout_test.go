@@ -20,7 +20,7 @@ import (
 
 // layout is a table whose stream shards acknowledge each marker when it is written.
 type layout struct {
-	MarkerClient
+	ProverClient
 	streamShard func(pk, sk string) string
 
 	mu      sync.Mutex
@@ -59,8 +59,8 @@ func (l *layout) DeleteItem(_ context.Context, in *dynamodb.DeleteItemInput, _ .
 	return &dynamodb.DeleteItemOutput{}, nil
 }
 
-func (l *layout) marker() *Marker {
-	return NewMarker(MarkerOptions{Names: schema.NamesFor("x"), Wait: time.Minute, Poll: time.Microsecond, Now: func() time.Time { return anHour }}, l)
+func (l *layout) marker() *Prover {
+	return NewProver(ProverOptions{Names: schema.NamesFor("x"), Wait: time.Minute, Poll: time.Microsecond, Now: func() time.Time { return anHour }}, l)
 }
 
 // prove proves that a bucket's records on some partition keys are folded. It returns what is missing, the
@@ -141,7 +141,7 @@ func TestNoProof(t *testing.T) {
 	n := 0
 	var mu sync.Mutex
 	l = &layout{streamShard: func(string, string) string { mu.Lock(); defer mu.Unlock(); n++; return fmt.Sprint(n) }}
-	if proof, err := l.marker().Around(t.Context(), b, partitionsOf(b, 1)); err != nil || !strings.Contains(proof.Missing, "more than 4096 marks") {
+	if proof, err := l.marker().Around(t.Context(), b, partitionsOf(b, 1)); err != nil || !strings.Contains(proof.Missing, "more than 4096 stream markers") {
 		t.Errorf("a stream shard for each marker: %q, %v", proof.Missing, err)
 	}
 	if missing, _, markers := (&layout{}).prove(t, b, nil); missing != "" || markers != 0 {

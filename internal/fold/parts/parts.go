@@ -1,6 +1,6 @@
 // Package parts stores summaries that have a fragment (a Part) for each stream shard: event rollups ([Rollup]), and
 // boards' histograms ([Histogram]). A merged fragment replaces many. A [Top] has the first players of a board's period. A
-// [Marker] proves, by markers in the stream, that earlier writes are folded; MarkOf is the aggregator's side of it.
+// [Prover] proves, by markers in the stream, that earlier writes are folded; MarkerOf is the aggregator's side of it.
 //
 //	store := parts.NewEvents(client, table, time.Now)
 //	hour := parts.Bucket{Entity: "sensor-1", Width: shard.Hour, Start: start}

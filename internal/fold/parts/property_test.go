@@ -65,27 +65,3 @@ func TestMergesAndFoldsInAnyOrder(t *testing.T) {
 		}
 	})
 }
-
-// TestReplaceByAnyTotal checks that the merged fragment has the caller's total, and that an empty total
-// leaves nothing.
-func TestReplaceByAnyTotal(t *testing.T) {
-	r := newRig(t)
-	b := bucketOf("e").Key()
-	var total parts.Rollup
-	total = total.Clone()
-	total.Add(map[string]string{"t": "0"})
-	if _, err := r.store.Replace(t.Context(), b, nil, total, 0, nil); err != nil {
-		t.Fatal(err)
-	}
-	r.check(t, "e", 1)
-	r.fold(t, 0, "e", "a", 0, 3)
-	if _, err := r.store.Replace(t.Context(), b, r.read(t, "e"), parts.Rollup{}, 0, nil); err != nil {
-		t.Fatal(err)
-	}
-	r.check(t, "e")
-	for _, p := range r.read(t, "e") {
-		if !p.Emptied() || p.ExpiresAt == 0 {
-			t.Errorf("a fragment is not emptied: %+v", p)
-		}
-	}
-}

@@ -42,31 +42,19 @@ func (t *Top) indexOf(player string) int {
 // Holds reports whether a player is in the top.
 func (t *Top) Holds(player string) bool { return t.indexOf(player) >= 0 }
 
-// Verdict is the effect of a record on a top.
-type Verdict int
-
-// The verdicts.
-const (
-	Ignored Verdict = iota // the record is old, or of a place that the top doesn't cover
-	Changed                // a held player has a new place or rev
-	Left                   // a held player is no longer in the top
-	Asks                   // a player that is not held may belong in the top: read the entry
-)
-
 // Offer folds the state in a stream record. The higher rev wins for a player that the top holds. A
-// player that the top doesn't hold never enters from a record, which may be old and redelivered.
-func (t *Top) Offer(s EntryState) Verdict {
+// player that the top doesn't hold never enters from a record, which may be old and redelivered: if such a player
+// may belong in the top, Offer returns true, and the caller reads the entry.
+func (t *Top) Offer(s EntryState) (asks bool) {
 	at := t.indexOf(s.Player)
-	switch {
-	case at < 0 && s.Present && t.Covers(s.Place):
-		return Asks
-	case at < 0, s.Rev < t.entries[at].Rev, s.Rev == t.entries[at].Rev && s.Present:
-		return Ignored
+	if at < 0 {
+		return s.Present && t.Covers(s.Place)
 	}
-	if !t.putEntry(at, s, t.entries[at].Unsure) {
-		return Left
+	held := t.entries[at]
+	if s.Rev > held.Rev || s.Rev == held.Rev && !s.Present {
+		t.putEntry(at, s, held.Unsure)
 	}
-	return Changed
+	return false
 }
 
 // Take folds the state of a player's entry, read consistently after the top was read.
@@ -80,18 +68,16 @@ func (t *Top) Take(s EntryState) {
 	t.putEntry(at, s, unsure)
 }
 
-// putEntry replaces the entry at an index, or adds one for -1. It returns false if the player has no
-// place in the top.
-func (t *Top) putEntry(at int, s EntryState, unsure bool) bool {
+// putEntry replaces the entry at an index, or adds one for -1, if the player has a place in the top.
+func (t *Top) putEntry(at int, s EntryState, unsure bool) {
 	if at >= 0 {
 		t.entries = slices.Delete(t.entries, at, at+1)
 	}
 	if !s.Present || !t.Covers(s.Place) {
-		return false
+		return
 	}
 	at, _ = slices.BinarySearchFunc(t.entries, s.Place, func(e TopEntry, p boards.Place) int { return ComparePlaces(e.Place, p) })
 	t.entries = slices.Insert(t.entries, at, TopEntry{Place: s.Place, Rev: s.Rev, Unsure: unsure})
-	return true
 }
 
 // Unsure returns the players whose entries must be read again.

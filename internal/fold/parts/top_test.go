@@ -74,7 +74,7 @@ func (m model) write(t *rapid.T, rev int64, lowest bool) EntryState {
 
 // fold folds a record into a top, with an index that doesn't lag.
 func fold(top *Top, m model, record EntryState, size int) {
-	if top.Offer(record) == Asks {
+	if top.Offer(record) {
 		top.Take(m[record.Player])
 	}
 	top.Trim(TopSize(size))
@@ -146,21 +146,26 @@ func TestOffer(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		s    EntryState
-		want Verdict
+		asks bool
+		held string // the player's score in the top; "" for none
 	}{
-		{"behind the last", EntryState{at("x", "76"), 1, true}, Ignored},
-		{"before the last", EntryState{at("x", "77.5"), 1, true}, Asks},
-		{"before the last by name", EntryState{at("a", "77"), 1, true}, Asks},
-		{"gone and not in the top", EntryState{boards.Place{Player: "x"}, 1, false}, Ignored},
-		{"an older record", EntryState{at("p00", "3"), 9, true}, Ignored},
-		{"a redelivery", EntryState{at("p00", "100"), 10, true}, Ignored},
-		{"an older removal", EntryState{boards.Place{Player: "p00"}, 9, false}, Ignored},
-		{"another score in the top", EntryState{at("p00", "90.5"), 11, true}, Changed},
-		{"a score behind the last", EntryState{at("p01", "3"), 11, true}, Left},
-		{"a removal", EntryState{boards.Place{Player: "p02"}, 10, false}, Left},
+		{"behind the last", EntryState{at("x", "76"), 1, true}, false, ""},
+		{"before the last", EntryState{at("x", "77.5"), 1, true}, true, ""},
+		{"before the last by name", EntryState{at("a", "77"), 1, true}, true, ""},
+		{"gone and not in the top", EntryState{boards.Place{Player: "x"}, 1, false}, false, ""},
+		{"an older record", EntryState{at("p00", "3"), 9, true}, false, "100"},
+		{"a redelivery", EntryState{at("p00", "100"), 10, true}, false, "100"},
+		{"an older removal", EntryState{boards.Place{Player: "p00"}, 9, false}, false, "100"},
+		{"another score in the top", EntryState{at("p00", "90.5"), 11, true}, false, "90.5"},
+		{"a score behind the last", EntryState{at("p01", "3"), 11, true}, false, ""},
+		{"a removal", EntryState{boards.Place{Player: "p02"}, 10, false}, false, ""},
 	} {
-		if got := top.Offer(c.s); got != c.want {
-			t.Errorf("%s: Offer returns %d, want %d", c.name, got, c.want)
+		asks, held := top.Offer(c.s), ""
+		if at := top.indexOf(c.s.Player); at >= 0 {
+			held = top.entries[at].Score.String()
+		}
+		if asks != c.asks || held != c.held {
+			t.Errorf("%s: asks %t, the top has %q; want %t, %q", c.name, asks, held, c.asks, c.held)
 		}
 	}
 	if n := len(top.Entries()); n != 22 || top.Entries()[0].Player != "p03" || top.Short(22) || !top.Short(23) {
@@ -175,7 +180,7 @@ func TestSure(t *testing.T) {
 	two := one
 	two.Rev = 2
 	top.Take(one)
-	if top.Offer(two) != Changed || len(top.Unsure()) != 1 {
+	if top.Offer(two) || len(top.Unsure()) != 1 {
 		t.Error("after a record the player is sure, want unsure")
 	}
 	top.Take(EntryState{one.Place, 3, true})

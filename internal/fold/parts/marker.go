@@ -13,15 +13,15 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
-// Mark is a stream marker that was read from the stream.
-type Mark struct {
+// Marker is a stream marker that was read from the stream.
+type Marker struct {
 	PK, SK   string
 	Sequence string // of its record
 	id       string // of its proof
 }
 
-// MarkOf returns the stream marker in a record; ok is false for other records.
-func MarkOf(r *ddbstream.Record) (m Mark, ok bool) {
+// MarkerOf returns the stream marker in a record; ok is false for other records.
+func MarkerOf(r *ddbstream.Record) (m Marker, ok bool) {
 	m.Sequence = string(r.Sequence)
 	m.PK, _ = r.Keys.String(schema.PK)
 	m.SK, _ = r.Keys.String(schema.SK)
@@ -31,7 +31,7 @@ func MarkOf(r *ddbstream.Record) (m Mark, ok bool) {
 
 // Acknowledge stores in the rollups table that all records of a stream shard before the marker are
 // folded. An acknowledgement without the stream shard's name proves nothing.
-func (m Mark) Acknowledge(ctx context.Context, client client.Updater, table, streamShard string, now time.Time) error {
+func (m Marker) Acknowledge(ctx context.Context, client client.Updater, table, streamShard string, now time.Time) error {
 	update := "SET expires_at = :expires"
 	values := dynamo.Item{":expires": dynamo.Number(now.Add(schema.MarkLifetime).Unix())}
 	if streamShard != "" {

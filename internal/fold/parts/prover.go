@@ -18,29 +18,29 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
-// MarkerClient has the DynamoDB calls of a Marker.
-type MarkerClient interface {
+// ProverClient has the DynamoDB calls of a Prover.
+type ProverClient interface {
 	client.Querier
 	client.Putter
 	client.Deleter
 }
 
-// MarkerOptions configure a Marker.
-type MarkerOptions struct {
+// ProverOptions configure a Prover.
+type ProverOptions struct {
 	Names schema.Names
 	Wait  time.Duration // for all acknowledgements of a round of markers
 	Poll  time.Duration // between two reads of the acknowledgements
 	Now   func() time.Time
 }
 
-// Marker writes, awaits and removes stream markers. It is safe for concurrent use.
-type Marker struct {
-	o      MarkerOptions
-	client MarkerClient
+// Prover writes, awaits and removes stream markers. It is safe for concurrent use.
+type Prover struct {
+	o      ProverOptions
+	client ProverClient
 }
 
-// NewMarker returns a Marker.
-func NewMarker(o MarkerOptions, client MarkerClient) *Marker { return &Marker{o, client} }
+// NewProver returns a Prover.
+func NewProver(o ProverOptions, client ProverClient) *Prover { return &Prover{o, client} }
 
 // Proof is the outcome of a set of markers.
 type Proof struct {
@@ -60,8 +60,8 @@ const (
 	maxCalls   = 16   // in flight at a time
 )
 
-// mark is a stream marker that was written.
-type mark struct {
+// proofMarker is a stream marker that was written.
+type proofMarker struct {
 	pk, sk string
 	at     time.Time // sorts before the events of this time
 	shard  string    // stream shard of the acknowledgement; "" before that
@@ -70,29 +70,29 @@ type mark struct {
 
 // fence has the markers of one proof.
 type fence struct {
-	*Marker
-	id    string
-	marks []*mark
+	*Prover
+	id      string
+	markers []*proofMarker
 }
 
 // prove writes and awaits markers, as long as more adds some, and removes them all.
-func (m *Marker) prove(ctx context.Context, more func(*fence)) (Proof, error) {
-	f := &fence{Marker: m, id: ulid.Make().String()}
+func (m *Prover) prove(ctx context.Context, more func(*fence)) (Proof, error) {
+	f := &fence{Prover: m, id: ulid.Make().String()}
 	defer f.remove(ctx)
 	more(f)
-	for from := 0; from < len(f.marks); {
-		if len(f.marks) > maxMarks {
-			return Proof{Missing: fmt.Sprintf("it would take more than %d marks", maxMarks)}, nil
+	for from := 0; from < len(f.markers); {
+		if len(f.markers) > maxMarks {
+			return Proof{Missing: fmt.Sprintf("it would take more than %d stream markers", maxMarks)}, nil
 		}
-		missing, err := f.round(ctx, f.marks[from:])
+		missing, err := f.round(ctx, f.markers[from:])
 		if missing != "" || err != nil {
 			return Proof{Missing: missing}, err
 		}
-		from = len(f.marks)
+		from = len(f.markers)
 		more(f)
 	}
 	floors := map[string]string{}
-	for _, m := range f.marks {
+	for _, m := range f.markers {
 		if m.seq != "" {
 			floors[m.shard] = max(floors[m.shard], m.seq)
 		}
@@ -103,27 +103,27 @@ func (m *Marker) prove(ctx context.Context, more func(*fence)) (Proof, error) {
 // shards returns how many stream shards the markers came through.
 func (f *fence) shards() int {
 	seen := map[string]bool{}
-	for _, m := range f.marks {
+	for _, m := range f.markers {
 		seen[m.shard] = true
 	}
 	return len(seen)
 }
 
 // round writes markers and awaits them, or returns why it gave up.
-func (f *fence) round(ctx context.Context, marks []*mark) (missing string, err error) {
-	if err := f.putAll(ctx, marks); err != nil {
+func (f *fence) round(ctx context.Context, markers []*proofMarker) (missing string, err error) {
+	if err := f.putAll(ctx, markers); err != nil {
 		return "", err
 	}
-	left := marks
+	left := markers
 	for deadline := f.o.Now().Add(f.o.Wait); ; {
 		left, err = f.acknowledged(ctx, left)
 		switch {
 		case err != nil:
 			return "", err
 		case len(left) == 0:
-			return unnamedIn(marks), nil
+			return unnamedIn(markers), nil
 		case !f.o.Now().Before(deadline):
-			return fmt.Sprintf("%d of %d marks did not come through the stream within %v", len(left), len(marks), f.o.Wait), nil
+			return fmt.Sprintf("%d of %d stream markers did not come through the stream within %v", len(left), len(markers), f.o.Wait), nil
 		}
 		if err := dynamo.WaitFor(ctx, f.o.Poll); err != nil {
 			return "", err
@@ -134,23 +134,23 @@ func (f *fence) round(ctx context.Context, marks []*mark) (missing string, err e
 // unnamed stands for the stream shard of a delivery that does not name it.
 const unnamed = "-"
 
-func unnamedIn(marks []*mark) (missing string) {
-	if slices.ContainsFunc(marks, func(m *mark) bool { return m.shard == unnamed }) {
+func unnamedIn(markers []*proofMarker) (missing string) {
+	if slices.ContainsFunc(markers, func(m *proofMarker) bool { return m.shard == unnamed }) {
 		return "the aggregator's event source mapping does not name its stream shards: it needs a tumbling window"
 	}
 	return ""
 }
 
-func (f *fence) putAll(ctx context.Context, marks []*mark) error {
+func (f *fence) putAll(ctx context.Context, markers []*proofMarker) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxCalls)
-	for _, m := range marks {
+	for _, m := range markers {
 		group.Go(func() error { return f.putMarker(ctx, m.pk, m.sk) })
 	}
 	return group.Wait()
 }
 
-func (m *Marker) putMarker(ctx context.Context, pk, sk string) error {
+func (m *Prover) putMarker(ctx context.Context, pk, sk string) error {
 	it := dynamo.Key(pk, sk)
 	it[schema.ExpiresAt] = dynamo.Number(m.o.Now().Add(schema.MarkLifetime).Unix())
 	if _, err := m.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(m.o.Names.OfKey(pk)), Item: it}); err != nil {
@@ -161,9 +161,9 @@ func (m *Marker) putMarker(ctx context.Context, pk, sk string) error {
 
 // acknowledged reads the acknowledgements of markers, and returns the markers without one. It reads
 // only the range from the first marker to the last.
-func (f *fence) acknowledged(ctx context.Context, marks []*mark) (left []*mark, err error) {
-	bySK := map[string]*mark{}
-	for _, m := range marks {
+func (f *fence) acknowledged(ctx context.Context, markers []*proofMarker) (left []*proofMarker, err error) {
+	bySK := map[string]*proofMarker{}
+	for _, m := range markers {
 		_, sk := schema.AckKey(f.id, m.pk, m.sk)
 		bySK[sk] = m
 	}
@@ -185,7 +185,7 @@ func (f *fence) acknowledged(ctx context.Context, marks []*mark) (left []*mark, 
 			m.shard, m.seq = cmp.Or(dynamo.Text(it, schema.StreamShard), unnamed), dynamo.Text(it, schema.RollupSequence)
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(marks), func(m *mark) bool { return m.shard != "" }), nil
+	return slices.DeleteFunc(slices.Clone(markers), func(m *proofMarker) bool { return m.shard != "" }), nil
 }
 
 // removeTime bounds the removal of markers. Markers that remain expire.
@@ -197,7 +197,7 @@ func (f *fence) remove(ctx context.Context) {
 	defer cancel()
 	var group errgroup.Group
 	group.SetLimit(maxCalls)
-	for _, m := range f.marks {
+	for _, m := range f.markers {
 		group.Go(func() error {
 			_, _ = f.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: aws.String(f.o.Names.OfKey(m.pk)), Key: dynamo.Key(m.pk, m.sk)})
 			return nil
