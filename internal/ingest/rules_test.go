@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/httpapi"
@@ -181,10 +183,10 @@ func TestInvalidSettings(t *testing.T) {
 		if (err == nil) != c.valid || err != nil && !strings.Contains(err.Error(), "HOTSHARD_"+c.name+" is ") {
 			t.Errorf("%s: %v, want valid %t", c.name, err, c.valid)
 		}
-		if !c.valid {
-			if handler, err := Handler(t.Context(), s, nil, log); err == nil || handler != nil {
-				t.Errorf("%s: %v, want no handler", c.name, err)
-			}
+		late, end := context.WithCancel(t.Context())
+		end() // no time to read the shard map
+		if handler, err := Handler(late, s, noTables{}, log); (err == nil) != c.valid || (handler != nil) != c.valid {
+			t.Errorf("%s: %v; there is a handler %t", c.name, err, handler != nil)
 		}
 	}
 }
@@ -265,4 +267,15 @@ func TestUpdatesOfOneCall(t *testing.T) {
 			t.Errorf("%d %.200s, want 480 accepted and 20 rejected", got.status, got.body)
 		}
 	})
+}
+
+// noTables is a client whose reads fail.
+type noTables struct{ Client }
+
+func (noTables) GetItem(_ context.Context, _ *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	return nil, errors.New("down")
+}
+
+func (noTables) Query(_ context.Context, _ *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	return nil, errors.New("down")
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
@@ -127,5 +128,47 @@ func TestPlacesInTops(t *testing.T) {
 		if got := hasPlace(top, boards.Place{Player: c.player, Score: score(t, c.score), At: at}); got != c.want {
 			t.Errorf("%+v: in the top %t", c, got)
 		}
+	}
+}
+
+// storedEntry is a client with one entry of a board.
+type storedEntry struct {
+	*unreadable
+	entry dynamo.Item
+}
+
+func (s storedEntry) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	out := &dynamodb.BatchGetItemOutput{Responses: map[string][]dynamo.Item{}}
+	for table := range in.RequestItems {
+		out.Responses[table] = []dynamo.Item{s.entry}
+	}
+	return out, nil
+}
+
+// TestAnswersOfBoards checks that the last page has no cursor, and the ranks of a player's neighbours, by a stored top of three.
+func TestAnswersOfBoards(t *testing.T) {
+	at, top := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC), parts.NewTop()
+	var places []boards.Place
+	for i, player := range []string{"p", "q", "r"} {
+		places = append(places, boards.Place{Player: player, Score: score(t, fmt.Sprint(9-i)), At: at})
+		top.Take(parts.EntryState{Place: places[i], Rev: 1, Present: true})
+	}
+	stored := dynamo.Key(schema.BoardRollupKey("b", "all"), schema.TopSK)
+	stored[schema.Version], stored[schema.AsOf] = dynamo.Decimal(schema.BoardVersion), dynamo.Number(at.UnixMilli())
+	stored[schema.TopPlaces], stored[schema.TopWhole] = &types.AttributeValueMemberB{Value: top.Bytes()}, &types.AttributeValueMemberBOOL{Value: true}
+	for limit, more := range map[int]bool{2: true, 3: false} {
+		out, err := (&boardReader{client: oneItem{item: stored}}).getBoard(t.Context(), &boardInput{Board: "b", Period: boards.AllTime, Limit: limit}, at)
+		if err != nil || len(out.Body.Entries) != limit || (out.Body.Cursor != "") != more {
+			t.Errorf("a page of %d: %+v, %v", limit, out, err)
+		}
+	}
+	entry := dynamo.Key(schema.EntryKey("b", "all", "q"))
+	entry[schema.EntryScore], entry[schema.EntryAt], entry[schema.EntryRev], entry[schema.EntryRowRev] = dynamo.Decimal("8"), dynamo.Number(at.UnixMilli()), dynamo.Number(1), dynamo.Number(1)
+	entry[schema.RankKey], entry[schema.BoardShard] = dynamo.String(places[1].RankKey()), dynamo.String(schema.BoardShardKey("b", "all", 0))
+	client := &unreadable{items: []dynamo.Item{stored}}
+	entries := boards.NewReader(storedEntry{client, entry}, "items", shardmap.New(&unreadable{}, "map", shardmap.Options{}))
+	out, err := (&boardReader{client: client, entries: entries}).getRank(t.Context(), &rankInput{Board: "b", Player: "q", Period: boards.AllTime, Around: 2}, at)
+	if err != nil || out.Body.Rank != 2 || len(out.Body.Neighbors) != 2 || out.Body.Neighbors[0].Rank != 1 || out.Body.Neighbors[1].Rank != 3 {
+		t.Errorf("the rank of q: %+v, %v", out, err)
 	}
 }

@@ -130,7 +130,7 @@ func (p EventPlace) narrow(f *fence, list []*proofMarker) {
 		if from.shard == to.shard {
 			continue
 		}
-		for step := range max(0, steps) {
+		for step := range steps { // none below 0
 			p.addFence(f, within(from.at, to.at, step+1, steps+1))
 		}
 	}

@@ -120,6 +120,10 @@ func TestReaches(t *testing.T) {
 			if r.Exceeds(other.Reach) != (i > j) {
 				t.Errorf("reach %d exceeds reach %d: %t", i, j, i <= j)
 			}
+			top := &Top{Reach: other.Reach}
+			if top.Widen(r.Reach); r.Exceeds(top.Reach) || other.Exceeds(top.Reach) {
+				t.Errorf("reach %d widened to reach %d is %+v", j, i, top.Reach)
+			}
 		}
 	}
 }

@@ -42,6 +42,7 @@ func (l *layout) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func
 	if s := l.streamShard(pk, sk); s != "" {
 		ack[schema.StreamShard] = dynamo.String(s)
 	}
+	ack[schema.RollupSequence] = dynamo.String(fmt.Sprintf("%0*d", schema.RollupSequenceDigits, len(l.acks)))
 	l.acks, l.put = append(l.acks, ack), append(l.put, pk+sk)
 	return &dynamodb.PutItemOutput{}, nil
 }
@@ -59,14 +60,14 @@ func (l *layout) DeleteItem(_ context.Context, in *dynamodb.DeleteItemInput, _ .
 	return &dynamodb.DeleteItemOutput{}, nil
 }
 
-func (l *layout) marker() *Prover {
+func (l *layout) prover() *Prover {
 	return NewProver(ProverOptions{Names: schema.NamesFor("x"), Wait: time.Minute, Poll: time.Microsecond, Now: func() time.Time { return anHour }}, l)
 }
 
 // prove proves that a bucket's records on some partition keys are folded. It returns what is missing, the
 // stream shards that acknowledged a marker, and the number of markers.
 func (l *layout) prove(t rapid.TB, b Bucket, partitions []string) (missing string, acknowledged map[string]bool, markers int) {
-	proof, err := l.marker().Around(context.Background(), b, partitions)
+	proof, err := l.prover().Around(context.Background(), b, partitions)
 	require.NoError(t, err)
 	acknowledged = map[string]bool{}
 	for _, it := range l.acks {
@@ -141,10 +142,33 @@ func TestNoProof(t *testing.T) {
 	n := 0
 	var mu sync.Mutex
 	l = &layout{streamShard: func(string, string) string { mu.Lock(); defer mu.Unlock(); n++; return fmt.Sprint(n) }}
-	if proof, err := l.marker().Around(t.Context(), b, partitionsOf(b, 1)); err != nil || !strings.Contains(proof.Missing, "more than 4096 stream markers") {
+	if proof, err := l.prover().Around(t.Context(), b, partitionsOf(b, 1)); err != nil || !strings.Contains(proof.Missing, "more than 4096 stream markers") {
 		t.Errorf("a stream shard for each marker: %q, %v", proof.Missing, err)
 	}
 	if missing, _, markers := (&layout{}).prove(t, b, nil); missing != "" || markers != 0 {
 		t.Errorf("no events: %q, %d markers; want none", missing, markers)
+	}
+}
+
+// TestProofOfManyPlaces checks that each place has markers, in proofs of 128 places, and that the low watermark of a stream
+// shard is the sequence number of its last marker.
+func TestProofOfManyPlaces(t *testing.T) {
+	l := &layout{streamShard: func(pk, _ string) string { return pk }}
+	var places []EventPlace
+	for _, pk := range partitionsOf(Bucket{Entity: "e", Width: shard.Hour, Start: anHour}, maxPlaces+1) {
+		places = append(places, EventPlace{Bucket{Entity: "e", Width: shard.Hour, Start: anHour}, pk})
+	}
+	missing, err := l.prover().AroundAll(t.Context(), places)
+	marked := map[string]bool{}
+	for _, it := range l.acks {
+		marked[dynamo.Text(it, schema.StreamShard)] = true
+	}
+	if missing != "" || err != nil || len(marked) != len(places) {
+		t.Errorf("%d of %d places have markers, %q, %v", len(marked), len(places), missing, err)
+	}
+	l = &layout{streamShard: func(string, string) string { return "s" }}
+	proof, err := l.prover().Around(t.Context(), places[0].Bucket, []string{places[0].PK})
+	if want := fmt.Sprintf("%0*d", schema.RollupSequenceDigits, len(l.acks)-1); err != nil || proof.Floors["s"] != want {
+		t.Errorf("the low watermarks are %v, %v; want %s", proof.Floors, err, want)
 	}
 }
