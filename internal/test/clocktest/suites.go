@@ -26,7 +26,7 @@ var suites = []suite{
 	{"pkg/shard", ""},
 	{"pkg/shard/boards", "^(TestTheStoredForm|TestRevsRise|Example.*)$"},
 	{"pkg/shard/counters", "^(TestSummaries.*|Example.*)$"},
-	{"pkg/shard/events", "^(TestRange.*|TestEvents.*|TestAllStreamsEventsInOrder|Example.*)$"},
+	{"pkg/shard/events", "^(TestRange.*|TestEvents.*|Example.*)$"},
 	{"pkg/shard/limits", "^(TestWindows|TestExpiryCountsFromWindowsEnd|Example.*)$"},
 	{"pkg/shard/shardmap", "^(TestForgottenKeys|TestPins|Example.*)$"},
 	{"pkg/shard/spread", ""},

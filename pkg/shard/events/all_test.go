@@ -9,37 +9,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
-
-// TestAllStreamsEventsInOrder checks that All returns all events in order at any page limit, and the error of an invalid
-// cursor.
-func TestAllStreamsEventsInOrder(t *testing.T) {
-	t.Parallel()
-	d := deploy(t)
-	start := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
-	now := start.AddDate(0, 1, 0)
-	list := spread("e", 210, start, 10*time.Hour)
-	d.put(t, list, now)
-	reader := events.NewReader(d.Client, d.Names.Events, d.Shards)
-	for _, limit := range []int{7, 100, 0, -1} {
-		var got []events.Event
-		for ev, err := range reader.All(libtest.Within(t), events.Range{Entity: "e", From: start, To: now, Limit: limit}, now) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, ev)
-		}
-		checkOrder(t, got, list, false)
-	}
-	for _, err := range reader.All(libtest.Within(t), events.Range{Entity: "e", From: start, To: start, Limit: 1, After: "x"}, start) {
-		if err == nil {
-			t.Fatal("All accepts an invalid cursor")
-		}
-	}
-}
 
 // slowly is a client of empty tables. It counts its queries, which take the time each.
 type slowly struct {

@@ -51,7 +51,7 @@ func putLate(t *testing.T, d *deployment, seed, key uint64) (held int, err error
 func TestLateAttemptsReplaceNoNewerData(t *testing.T) {
 	t.Parallel()
 	first := uint64(time.Now().UnixNano())
-	for seed := first; seed < first+3; seed++ {
+	for seed := first; seed < first+uint64(require.Runs(1, 3)); seed++ {
 		t.Logf("seed %d", seed)
 		d := deploy(t)
 		var wg sync.WaitGroup

@@ -115,28 +115,6 @@ func TestRangeBounds(t *testing.T) {
 	}
 }
 
-// TestRangeOverManyDaysIsBounded checks that a page ends after MaxQueries days without events, and that the next pages
-// have all events.
-func TestRangeOverManyDaysIsBounded(t *testing.T) {
-	t.Parallel()
-	d := deploy(t)
-	start := time.Date(2015, 5, 17, 10, 0, 0, 0, time.UTC)
-	list := spread("old", 10, start, time.Second)
-	d.put(t, list, libtest.Later)
-	reader := events.NewReader(d.Client, d.Names.Events, d.Shards)
-	const days = events.MaxQueries/2 + 50 // before the events, and after them
-	r := events.Range{Entity: "old", From: start.AddDate(0, 0, -days), To: start.AddDate(0, 0, days), Limit: 100}
-	for _, r.Desc = range []bool{false, true} {
-		first, err := reader.Query(libtest.Within(t), r, libtest.Later)
-		if err != nil || first.Next == "" {
-			t.Fatalf("the first page of %d days is %v, %v; want a next page", 2*days, first, err)
-		}
-		rest := r
-		rest.After = first.Next
-		checkOrder(t, append(first.Events, readAll(t, reader, rest, libtest.Later)...), list, r.Desc)
-	}
-}
-
 // TestPagesOfManyShardsAreBounded checks that a page of 600 write shards makes at most MaxQueries queries.
 func TestPagesOfManyShardsAreBounded(t *testing.T) {
 	t.Parallel()
@@ -148,19 +126,6 @@ func TestPagesOfManyShardsAreBounded(t *testing.T) {
 	page, err := reader.Query(libtest.Within(t), events.Range{Entity: "wide", From: now.Add(-72 * time.Hour), To: now, Limit: 10}, now)
 	if err != nil || page.Next == "" || counted.Made.Load() > events.MaxQueries {
 		t.Fatalf("%d queries, next %q, %v; want at most MaxQueries and a next page", counted.Made.Load(), page.Next, err)
-	}
-}
-
-// TestLastPutOfEventWins checks that the later of two events with one id and time is stored.
-func TestLastPutOfEventWins(t *testing.T) {
-	d := deploy(t)
-	now := libtest.Later.Truncate(time.Millisecond)
-	list := spread("e", 2, now, 0)
-	list[1].ID = list[0].ID
-	d.put(t, list, now)
-	got, err := events.NewReader(d.Client, d.Names.Events, d.Shards).Get(libtest.Within(t), "e", list[0].ID, now, now)
-	if err != nil || got.Data["n"].(*types.AttributeValueMemberN).Value != "1" {
-		t.Fatalf("Get = %v, %v; want n = 1", got, err)
 	}
 }
 

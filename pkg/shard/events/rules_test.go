@@ -178,7 +178,7 @@ func TestBoundsOfPages(t *testing.T) {
 		{"x", false, "", ""},
 	} {
 		of, err := Range{Entity: "e", From: from, To: to, After: c.after, Desc: c.desc}.places(from)
-		if c.low == "" != errors.Is(err, shard.ErrMisused) || err == nil && (!dynamo.EqualValues(of.Low, dynamo.String(c.low)) || !dynamo.EqualValues(of.High, dynamo.String(c.high))) {
+		if c.low == "" != errors.Is(err, shard.ErrMisused) || err == nil && (!dynamo.EqualValues(of.Low, dynamo.String(c.low)) || !dynamo.EqualValues(of.High, dynamo.String(c.high)) || of.MaxQueries != MaxQueries) {
 			t.Errorf("%+v: %v to %v, %v", c, of.Low, of.High, err)
 		}
 	}

@@ -38,12 +38,6 @@ func readings(t *testing.T) (list []reading) {
 	return list
 }
 
-// shard16 returns the write shard of the reading among 16.
-func (r reading) shard16() string {
-	n, _, _ := strings.Cut(r.pk16, "#")
-	return n
-}
-
 func (r reading) key() table.Item {
 	return table.Item{"customer": libtest.Str(r.sensor), "placed": libtest.Str(r.stamp)}
 }
@@ -80,8 +74,4 @@ type lastPut struct {
 func (p *lastPut) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	p.item = in.Item
 	return &dynamodb.PutItemOutput{}, nil
-}
-
-func readingOf(sensor, stamp string, n int64) table.Item {
-	return table.Item{"customer": libtest.Str(sensor), "placed": libtest.Str(stamp), "n": libtest.Num(n)}
 }

@@ -266,20 +266,24 @@ func TestUnreadableMap(t *testing.T) {
 	}
 }
 
-// TestPagesWithoutItems checks that a page of MaxQueries empty time buckets continues in the next bucket, for its name only.
+// TestPagesWithoutItems checks that a page of MaxQueries empty time buckets continues in the next bucket, in both
+// directions and for its name only.
 func TestPagesWithoutItems(t *testing.T) {
-	db := &asked{Client: empty{}}
-	logs := &table.Table{Client: db, Name: "logs", PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(1), Layout: table.TimeBuckets{Bucket: shard.Minute, Stamp: shard.Seconds}}
-	span := table.During(shard.Seconds, libtest.Epoch, libtest.Epoch.Add((table.MaxQueries+10)*time.Minute))
-	page, err := logs.Page(t.Context(), "acme", span, libtest.Epoch)
-	if span.After = page.Next; err != nil || page.Next == "" || len(db.keys) > table.MaxQueries {
-		t.Errorf("%+v, %v after %d queries", page, err, len(db.keys))
-	}
-	if page, err := logs.Page(t.Context(), "acme", span, libtest.Epoch); err != nil || page.Next != "" || len(db.keys) != table.MaxQueries+10 {
-		t.Errorf("the next page: %+v, %v after %d queries", page, err, len(db.keys))
-	}
-	if _, err := logs.Page(t.Context(), "other", span, libtest.Epoch); !errors.Is(err, shard.ErrMisused) {
-		t.Errorf("another name's page: %v", err)
+	for _, desc := range []bool{false, true} {
+		db := &asked{Client: empty{}}
+		logs := &table.Table{Client: db, Name: "logs", PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(1), Layout: table.TimeBuckets{Bucket: shard.Minute, Stamp: shard.Seconds}}
+		span := table.During(shard.Seconds, libtest.Epoch, libtest.Epoch.Add((table.MaxQueries+10)*time.Minute))
+		span.Desc = desc
+		page, err := logs.Page(t.Context(), "acme", span, libtest.Epoch)
+		if span.After = page.Next; err != nil || page.Next == "" || len(db.keys) > table.MaxQueries {
+			t.Errorf("descending %t: %+v, %v after %d queries", desc, page, err, len(db.keys))
+		}
+		if page, err := logs.Page(t.Context(), "acme", span, libtest.Epoch); err != nil || page.Next != "" || len(sorted(db.keys)) != table.MaxQueries+10 {
+			t.Errorf("descending %t: the next page: %+v, %v after queries of %d buckets", desc, page, err, len(sorted(db.keys)))
+		}
+		if _, err := logs.Page(t.Context(), "other", span, libtest.Epoch); !errors.Is(err, shard.ErrMisused) {
+			t.Errorf("another name's page: %v", err)
+		}
 	}
 }
 

@@ -104,51 +104,6 @@ func TestInvalidTablesAreRejected(t *testing.T) {
 	}
 }
 
-// TestPagesOverManyBuckets checks that a page makes at most MaxQueries queries, and that the next page continues in the
-// next bucket, in both directions.
-func TestPagesOverManyBuckets(t *testing.T) {
-	t.Parallel()
-	db := enginetest.Client(t)
-	counted := &libtest.Queries{Client: db}
-	const apart, around = 450, 100 // minutes between the items, and before the first
-	for _, offset := range []bool{false, true} {
-		sharded := newOrders(t, counted, db, table.TimeBuckets{Bucket: shard.Minute, Stamp: shard.Seconds, Offset: offset}, 1)
-		var want []string
-		for i := range 3 {
-			sort := shard.Seconds.Key(libtest.Epoch.Add(time.Duration(i)*apart*time.Minute), "#", "x")
-			want = append(want, sort)
-			require.NoError(t, sharded.Put(t.Context(), table.Item{"customer": libtest.Str("a"), "placed": libtest.Str(sort)}, libtest.Epoch))
-		}
-		for _, desc := range []bool{false, true} {
-			if desc != offset && !require.LongRun {
-				continue // each direction and each kind of bucket once
-			}
-			s := table.During(shard.Seconds, libtest.Epoch.Add(-around*time.Minute), libtest.Epoch.Add((2*apart+around)*time.Minute))
-			s.Desc = desc
-			var got []string
-			pages := 0
-			for more := true; more; more = s.After != "" {
-				pages++
-				counted.Made.Store(0)
-				page, err := sharded.Page(t.Context(), "a", s, libtest.Epoch)
-				if err != nil || counted.Made.Load() > table.MaxQueries {
-					t.Fatalf("a page of %d queries, %v; want at most %d", counted.Made.Load(), err, table.MaxQueries)
-				}
-				for _, it := range page.Items {
-					got = append(got, libtest.Text(it["placed"]))
-				}
-				s.After = page.Next
-			}
-			if desc {
-				slices.Reverse(got)
-			}
-			if !slices.Equal(got, want) || pages == 1 {
-				t.Fatalf("offset %t, desc %t: got %v on %d pages, want %v on several", offset, desc, got, pages, want)
-			}
-		}
-	}
-}
-
 // TestQueryEndsWithItsContext checks that Query ends with the context's error, in the middle and at once, and leaves no
 // goroutine after a break.
 func TestQueryEndsWithItsContext(t *testing.T) {
@@ -352,46 +307,6 @@ func TestTallyRequests(t *testing.T) {
 		for call, err := range map[string]error{"Add": tally.Add(t.Context(), "home", 1, libtest.Epoch), "AddTransact": transactErr, "Sum": sumErr} {
 			if !errors.Is(err, shard.ErrStale) {
 				t.Errorf("%s without the map: %v", call, err)
-			}
-		}
-	}
-}
-
-// TestManyProgramsShareOneMap checks that programs with views of their own follow each change of a count, and read what
-// any of them wrote.
-func TestManyProgramsShareOneMap(t *testing.T) {
-	t.Parallel()
-	d := libtest.Deploy(t)
-	clock := libtest.Later
-	name := libtest.Theirs(t, d.Client, "S")
-	var programs []*table.Table
-	var maps []*shardmap.Map
-	for range 3 {
-		m := shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})
-		maps = append(maps, m)
-		programs = append(programs, &table.Table{
-			Client: d.Client, Name: name, PartitionKey: "customer", SortKey: "placed",
-			Shards: table.Namespace{Prefix: "orders/", Counts: m}, Layout: table.RandomSuffix{},
-		})
-	}
-	changer := libtest.Patient(shardmap.NewChanger(d.Client, maps[0], shardmap.ChangerOptions{}))
-	written := 0
-	for round, count := range []int{5, 2, 40} {
-		if _, err := changer.Pin(t.Context(), "orders/acme", count, shardmap.Note{By: "test"}, clock); err != nil {
-			t.Fatal(err)
-		}
-		steps := require.Runs(6, 30)
-		for range steps {
-			clock = clock.Add(30 * time.Second / time.Duration(steps))
-			for _, p := range programs {
-				sort := fmt.Sprintf("%d-%05d", round, written)
-				require.NoError(t, p.Put(t.Context(), table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str(sort)}, clock))
-				written++
-			}
-			for i, p := range programs {
-				if n, err := p.Count(t.Context(), "acme", table.Span{}, clock); err != nil || n != written {
-					t.Fatalf("program %d counts %d items, %v; want %d", i, n, err, written)
-				}
 			}
 		}
 	}
