@@ -26,8 +26,8 @@ func at(now time.Time, settings Settings) *compaction {
 
 func TestDefaults(t *testing.T) {
 	c := newCompactor(nil, Settings{RollupsTable: "r", ItemsTable: "i", RollupRetention: time.Hour}, nil, nil)
-	got := fmt.Sprint(c.table, c.items, c.retention, c.budget, c.readUnits, c.writeUnits, c.pageItems, c.maxFragments)
-	if want := "ri1h0m0s 5m0s 200 100 500 16"; got != want {
+	got := fmt.Sprint(c.table, c.items, c.retention, c.budget, c.readUnits, c.writeUnits, c.pageItems, c.maxFragments, " ", roundEvery)
+	if want := "ri1h0m0s 5m0s 200 100 500 16 24h0m0s"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

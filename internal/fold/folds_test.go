@@ -163,6 +163,11 @@ func TestPermanentErrors(t *testing.T) {
 	if !isTemporary(t.Context(), shard.ErrThrottled) || !isTemporary(t.Context(), shard.ErrUnavailable) || !isTemporary(t.Context(), context.DeadlineExceeded) || isTemporary(t.Context(), errors.New("damaged")) {
 		t.Error("throttled, unavailable and late reads are temporary, damaged items are not")
 	}
+	for err, unreadable := range map[error]bool{shard.ErrThrottled: false, errors.New("damaged"): true} {
+		if got := new(topFolder).unreadableErr(t.Context(), err); !errors.Is(got, err) || errors.Is(got, parts.ErrUnreadable) != unreadable {
+			t.Errorf("%v is unreadable: %v", err, got)
+		}
+	}
 }
 
 // TestStoredFailures checks what a failure has: its count, its last record, and a short reason.

@@ -1,12 +1,8 @@
 package query
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
-	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +13,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -26,75 +21,32 @@ import (
 // lambdaLimit is the maximum size of a synchronous response of Lambda, in bytes.
 const lambdaLimit = 6_291_556
 
-// send returns a response's body, which must fit in Lambda's response as a JSON string.
-func (r *rig) send(path string) []byte {
-	r.t.Helper()
-	recorder := httptest.NewRecorder()
-	r.handler.ServeHTTP(recorder, httptest.NewRequestWithContext(r.t.Context(), http.MethodGet, path, nil))
-	sent, err := json.Marshal(recorder.Body.String())
-	if err != nil || recorder.Code != http.StatusOK || len(sent) > lambdaLimit {
-		r.t.Fatalf("%s: %d with %d bytes, %v; want a 200 with at most %d bytes", path, recorder.Code, len(sent), err, lambdaLimit)
-	}
-	return recorder.Body.Bytes()
-}
-
-// TestLargeEventsFillPagesByBytes checks that pages of large events fit in Lambda's response. Half of the events
-// are quotation marks, which are escaped twice.
-func TestLargeEventsFillPagesByBytes(t *testing.T) {
-	r := newRig(t)
-	const many = 8
-	var want []string
-	start := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
-	for i := range many {
-		data, err := httpapi.ParseDocument([]byte(`{"a":"` + strings.Repeat([]string{"x", `\"`}[i%2], 390_000) + `"}`))
-		require.NoError(t, err)
-		want = append(want, fmt.Sprintf("%02d", i))
-		r.putEvents(events.Event{Entity: "e", ID: want[i], Time: start, Data: data})
-	}
-	for _, order := range []string{"asc", "desc"} {
-		var ids []string
-		cursor := ""
-		for pages := 1; ; pages++ {
-			var page eventsJSON
-			require.NoError(t, json.Unmarshal(r.send("/v1/events?entity=e&from=2026-01-05T00:00:00Z&to=2026-01-06T00:00:00Z&limit=1000&order="+order+cursor), &page))
-			for _, ev := range page.Events {
-				ids = append(ids, ev.ID)
-			}
-			if page.Cursor == "" {
-				break
-			}
-			if pages > many {
-				t.Fatalf("%s: the pages don't end", order)
-			}
-			cursor = "&cursor=" + page.Cursor
-		}
-		if order == "desc" {
-			slices.Reverse(ids)
-		}
-		if !slices.Equal(ids, want) {
-			t.Errorf("%s: got events %v, want %v", order, ids, want)
-		}
-	}
-}
-
 // TestManyRollupsAreRejected checks that a range whose response would be too large for Lambda is rejected.
 func TestManyRollupsAreRejected(t *testing.T) {
-	r := newRig(t)
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	part := parts.Rollup{}.Clone()
 	values := map[string]string{}
 	for i := range parts.MaxMeasures {
 		values[fmt.Sprint(i, strings.Repeat(`"`, parts.MaxFieldName-2))] = "12345.6789"
 	}
+	part.Add(values)
+	client := &unreadable{}
 	for hour := range 300 {
-		part := parts.Rollup{}.Clone()
-		part.Add(values)
 		item := part.Attributes()
-		pk, sk := schema.RollupKey("e", shard.Hour, start.Add(time.Duration(hour)*time.Hour), "s")
-		maps.Copy(item, dynamo.Key(pk, sk))
-		r.putItem(r.names.Rollups, item)
+		maps.Copy(item, dynamo.Key(schema.RollupKey("e", shard.Hour, start.Add(time.Duration(hour)*time.Hour), "s")))
+		client.items = append(client.items, item)
 	}
-	r.send("/v1/rollups?entity=e&from=2026-01-01T00:00:00Z&to=2026-01-03T00:00:00Z")
-	r.wantInvalid("/v1/rollups?entity=e&from=2026-01-01T00:00:00Z&to=2026-02-01T00:00:00Z", "query.from")
+	r := &rollupReader{client: client, table: "r"}
+	for days, fits := range map[int]bool{2: true, 20: false} {
+		in := &rollupsInput{Entity: "e", From: httpapi.Time{Time: start}, To: httpapi.Time{Time: start.AddDate(0, 0, days)}, Every: "1h"}
+		out, err := r.list(t.Context(), in, start.AddDate(0, 1, 0))
+		if (err == nil) != fits || !fits && !strings.HasPrefix(faultOf(err), "query.from ") {
+			t.Errorf("%d days: %v", days, err)
+		}
+		if weight, weighed := httpapi.WeightOf(out); fits && (weighed != nil || weight > lambdaLimit) {
+			t.Errorf("%d days weigh %d bytes, %v", days, weight, weighed)
+		}
+	}
 }
 
 // TestManyShardCountsArePaged checks that a list of shard counts continues on a second page if it is too large for Lambda.
