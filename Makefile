@@ -59,7 +59,7 @@ help: ## list the targets
 
 # need.THINGS checks all things that a target needs, such as need.go.java, before anything else.
 need.%:
-	@sh internal/tool/need/need.sh $(subst ., ,$*)
+	@sh internal/test/browser/need.sh $(subst ., ,$*)
 
 run: need.go.java.node cli ## run the whole system on this machine: make run ARGS="--addr 127.0.0.1:9000"
 	@bin/hotshard local --idle-window 1s $(ARGS)
@@ -208,16 +208,17 @@ $(CONSOLE)/web/node_modules/.package-lock.json: $(CONSOLE)/web/package-lock.json
 	@touch $@
 
 # The types of what the pages read come from Go.
-CONSOLE_TYPES := go run ./$(CONSOLE)/pagetypes | $(CONSOLE)/web/node_modules/.bin/json2ts --additionalProperties=false --bannerComment '// Made by make console from the Go types. Change those.'
+CONSOLE_SCHEMA := $(CURDIR)/.cache/console-types.json
+CONSOLE_TYPES := mkdir -p .cache && go test -count=1 ./$(CONSOLE) -run '^TestPageTypes$$' -schema $(CONSOLE_SCHEMA) >&2 && $(CONSOLE)/web/node_modules/.bin/json2ts --additionalProperties=false --bannerComment '// Made by make console from the Go types. Change those.' <$(CONSOLE_SCHEMA)
 
 console: need.go.node $(CONSOLE)/web/node_modules/.package-lock.json ## make the console's page from its source: internal/tool/console/dist, which is committed
-	$(CONSOLE_TYPES) > $(CONSOLE)/web/src/types.ts.new && mv $(CONSOLE)/web/src/types.ts.new $(CONSOLE)/web/src/types.ts
+	{ $(CONSOLE_TYPES); } > $(CONSOLE)/web/src/types.ts.new && mv $(CONSOLE)/web/src/types.ts.new $(CONSOLE)/web/src/types.ts
 	cd $(CONSOLE)/web && node_modules/.bin/tsc
 	cd $(CONSOLE)/web && node build.mjs
 	@cp $(CONSOLE)/web/node_modules/axe-core/axe.min.js $(CONSOLE)/testdata/axe.min.js
 
 check-console: need.go.node $(CONSOLE)/web/node_modules/.package-lock.json ## check that the committed page is what its source gives
-	@$(CONSOLE_TYPES) | diff - $(CONSOLE)/web/src/types.ts >&2 || \
+	@{ $(CONSOLE_TYPES); } | diff - $(CONSOLE)/web/src/types.ts >&2 || \
 		{ echo "$(CONSOLE)/web/src/types.ts is not what the Go types give: run make console and commit it" >&2; exit 1; }
 	cd $(CONSOLE)/web && node_modules/.bin/tsc
 	@made=$$(mktemp -d) && trap 'rm -rf "$$made"' EXIT && (cd $(CONSOLE)/web && node build.mjs "$$made") && \

@@ -16,7 +16,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/tool/adopt"
 	"github.com/hotshard/hotshard/internal/tool/system"
-	"github.com/hotshard/hotshard/internal/tool/terminal"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -65,7 +64,7 @@ func (c *AdoptCmd) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
-	progress, finish := terminal.Progress(std.err, -1, "items")
+	progress, finish := progressBar(std.err, -1, "items")
 	r, err := adopt.Examine(ctx, client, adopt.Options{
 		Table: c.Table, Format: shard.Format(c.Format), Layout: c.Layout, ReadUnits: c.ReadUnits, Progress: progress, Now: time.Now(),
 	})
@@ -125,7 +124,7 @@ func printAdoption(out io.Writer, r *adopt.Report) error {
 		fmt.Fprintf(&text, "  %s\n", key)
 	}
 	if len(r.Layouts) > 0 {
-		t := terminal.NewTable("layout", "fits", "why")
+		t := newTable("layout", "fits", "why")
 		for _, l := range r.Layouts {
 			t.Row(l.Layout, l.Fits, l.Why)
 		}
@@ -135,9 +134,9 @@ func printAdoption(out io.Writer, r *adopt.Report) error {
 		fmt.Fprintf(&text, "Note: %s\n", note)
 	}
 	if r.Lines != "" {
-		lines := strings.ReplaceAll(r.Lines, "\t", "    ") // terminal.Lines escapes tabs
+		lines := strings.ReplaceAll(r.Lines, "\t", "    ") // visibleLines escapes tabs
 		fmt.Fprintf(&text, "\n%s\nKeep Observe until all readers and deleters use the library: docs/adopt.md.\n", lines)
 	}
-	_, err := io.WriteString(out, terminal.Lines(text.String()))
+	_, err := io.WriteString(out, visibleLines(text.String()))
 	return err
 }

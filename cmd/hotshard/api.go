@@ -14,7 +14,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/tool/load"
-	"github.com/hotshard/hotshard/internal/tool/terminal"
 )
 
 // api has the flags of commands that call the API.
@@ -42,7 +41,7 @@ func (a api) callAPI(ctx context.Context, method, path string, body, into any) e
 	return client.Call(ctx, method, path, body, into)
 }
 
-func (a api) print(out io.Writer, answer any, table func() *terminal.Table) error {
+func (a api) print(out io.Writer, answer any, table func() *textTable) error {
 	if a.JSON {
 		return printJSON(out, answer)
 	}

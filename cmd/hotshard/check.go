@@ -14,7 +14,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/rebuild"
-	"github.com/hotshard/hotshard/internal/tool/terminal"
 )
 
 // CheckCmd is hotshard check.
@@ -99,7 +98,7 @@ func (c *CheckCmd) Run(ctx context.Context, std streams, commands display.Comman
 	if err != nil {
 		return c.explain(err)
 	}
-	progress, finish := terminal.Progress(std.err, -1, "summaries")
+	progress, finish := progressBar(std.err, -1, "summaries")
 	report, err := checker.Do(ctx, work, func(schema.Target, rebuild.Result) { progress(1) })
 	finish()
 	if err = c.explain(err); err != nil && report.Targets+report.Forgotten == 0 {
@@ -186,7 +185,7 @@ func printJSON(out io.Writer, value any) error {
 }
 
 func findingsTable(list []rebuild.Finding) string {
-	t := terminal.NewTable("type", "name", "of", "found", "summary", "items", "why")
+	t := newTable("type", "name", "of", "found", "summary", "items", "why")
 	for _, f := range list {
 		of := f.Bucket + f.Period // a finding has at most one of them
 		if f.WriteShard != nil {
@@ -197,7 +196,7 @@ func findingsTable(list []rebuild.Finding) string {
 			found += ", repaired"
 		}
 		summary, items := f.Texts()
-		t.Row(f.Type, terminal.Name(f.Name), of, found, summary, items, f.Detail)
+		t.Row(f.Type, nameCell(f.Name), of, found, summary, items, f.Detail)
 	}
 	t.SuppressEmptyColumns()
 	return t.Render()
@@ -216,9 +215,9 @@ func nextSteps(list []rebuild.Finding) (lines []string) {
 }
 
 func failuresTable(list []rebuild.Failure) string {
-	t := terminal.NewTable("failure left", "records", "last", "reason")
+	t := newTable("failure left", "records", "last", "reason")
 	for _, f := range list {
-		t.Row(terminal.Name(f.Text), f.Records, f.Last.Format("2006-01-02T15:04:05Z"), f.Reason)
+		t.Row(nameCell(f.Text), f.Records, f.Last.Format("2006-01-02T15:04:05Z"), f.Reason)
 	}
 	return t.Render()
 }

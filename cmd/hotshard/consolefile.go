@@ -17,7 +17,6 @@ import (
 	"github.com/hotshard/hotshard/internal/query"
 	"github.com/hotshard/hotshard/internal/tool/console"
 	"github.com/hotshard/hotshard/internal/tool/live"
-	"github.com/hotshard/hotshard/internal/tool/terminal"
 )
 
 // consoleFile has the flags of hotshard console that write a file.
@@ -94,9 +93,9 @@ func (c *ConsoleCmd) writeFile(ctx context.Context, std streams, commands displa
 		return err
 	}
 	if past.Records() == 0 {
-		fmt.Fprintf(std.out, "No writes to table %s were read. ", terminal.Visible(c.Table))
+		fmt.Fprintf(std.out, "No writes to table %s were read. ", visible(c.Table))
 	}
-	fmt.Fprintf(std.out, "%s\n%s\n", past.Coverage(), terminal.Visible(c.Out))
+	fmt.Fprintf(std.out, "%s\n%s\n", past.Coverage(), visible(c.Out))
 	return nil
 }
 
@@ -117,7 +116,7 @@ func (c *ConsoleCmd) readPast(ctx context.Context, std streams) (*live.Past, err
 	past, err := live.ReadPast(ctx, live.PastOptions{
 		Streams: dynamodbstreams.NewFromConfig(configured), Found: found,
 		From: now.Add(-c.Since), To: now, Within: c.Within, PartitionWCU: float64(c.PartitionWCU), Seed: rand.Uint64(),
-		Notify: func(sentence string) { fmt.Fprintln(std.err, terminal.Visible(sentence)) }, Progress: progress,
+		Notify: func(sentence string) { fmt.Fprintln(std.err, visible(sentence)) }, Progress: progress,
 	})
 	if err != nil {
 		return nil, c.explain(ctx, configured, err)

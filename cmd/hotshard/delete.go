@@ -15,7 +15,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/rebuild"
-	"github.com/hotshard/hotshard/internal/tool/terminal"
 )
 
 // DeleteCmd is hotshard delete.
@@ -62,7 +61,7 @@ func (c *DeleteCmd) Run(ctx context.Context, std streams, commands display.Comma
 	if err := c.confirm(ctx, os.Stdin, std); err != nil {
 		return err
 	}
-	progress, finish := terminal.Progress(std.err, -1, "items")
+	progress, finish := progressBar(std.err, -1, "items")
 	eraser := rebuild.NewEraser(rebuild.EraserOptions{
 		Options: rebuild.Options{Names: schema.NamesFor(c.Prefix), Wait: c.Wait, IndexLag: c.IndexLag, ReadUnits: c.ReadUnits},
 		Settle:  c.Settle, WriteUnits: c.WriteUnits, DryRun: c.DryRun, Progress: progress, Commands: commands,
@@ -109,7 +108,7 @@ func (c *DeleteCmd) confirm(ctx context.Context, in *os.File, std streams) error
 	if c.Yes || c.DryRun {
 		return nil
 	}
-	if !terminal.Is(in) {
+	if !isTerminal(in) {
 		return fmt.Errorf("deleting %s and everything that belongs to it needs --yes; --dry-run lists what there is", c.what())
 	}
 	return readConfirmation(ctx, in, std.err, c.what())
@@ -117,7 +116,7 @@ func (c *DeleteCmd) confirm(ctx context.Context, in *os.File, std streams) error
 
 // readConfirmation waits for an answer, or until ctx ends.
 func readConfirmation(ctx context.Context, in io.Reader, out io.Writer, what string) error {
-	answer, err := terminal.Ask(ctx, in, out, fmt.Sprintf("Delete %s, with all that belongs to it? Type yes: ", what))
+	answer, err := ask(ctx, in, out, fmt.Sprintf("Delete %s, with all that belongs to it? Type yes: ", what))
 	if err == nil && answer != "yes" {
 		err = errors.New("nothing was deleted")
 	}
@@ -133,7 +132,7 @@ func (c *DeleteCmd) printReport(out io.Writer, r *rebuild.Erased) error {
 	if c.DryRun {
 		done = "there"
 	}
-	t := terminal.NewTable(done, terminal.Name("of "+c.what()))
+	t := newTable(done, nameCell("of "+c.what()))
 	t.Style().Format.Header = pretty.FormatDefault // names differ by case
 	for _, what := range slices.Sorted(maps.Keys(r.Deleted)) {
 		t.Row(r.Deleted[what], what)
@@ -143,10 +142,10 @@ func (c *DeleteCmd) printReport(out io.Writer, r *rebuild.Erased) error {
 		outcome = fmt.Sprintf("nothing of %s is there", c.what())
 	}
 	for _, kept := range r.Kept {
-		outcome += "\nkept: " + terminal.Visible(kept)
+		outcome += "\nkept: " + visible(kept)
 	}
 	for _, left := range r.Left {
-		outcome += "\nleft: " + terminal.Visible(left)
+		outcome += "\nleft: " + visible(left)
 	}
 	_, err := fmt.Fprintln(out, outcome)
 	return err

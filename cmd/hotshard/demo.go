@@ -11,9 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/base/display"
-	"github.com/hotshard/hotshard/internal/tool/demo"
+	"github.com/hotshard/hotshard/internal/tool/load"
 	"github.com/hotshard/hotshard/internal/tool/system"
-	"github.com/hotshard/hotshard/internal/tool/terminal"
 )
 
 // DemoCmd is hotshard demo.
@@ -29,8 +28,8 @@ type DemoCmd struct {
 
 // Validate returns an error if the flags are invalid.
 func (c *DemoCmd) Validate() error {
-	if c.For < demo.MinFor || c.For > demo.MaxFor {
-		return fmt.Errorf("--for %v: want %v to %v", c.For, demo.MinFor, demo.MaxFor)
+	if c.For < load.MinDemo || c.For > load.MaxDemo {
+		return fmt.Errorf("--for %v: want %v to %v", c.For, load.MinDemo, load.MaxDemo)
 	}
 	return c.options("").Validate()
 }
@@ -38,16 +37,16 @@ func (c *DemoCmd) Validate() error {
 // options returns the options of hotshard local --partitions 64 --partition-wcu 20.
 func (c *DemoCmd) options(start string) system.Options {
 	return system.Options{
-		Addr: c.Addr, Endpoint: c.Endpoint, Prefix: c.Prefix, Window: demo.Window, Idle: demo.IdleWindow, Quiet: time.Hour, Control: "act",
-		Limits:  system.Limits{Partitions: demo.Partitions, PartitionWCU: demo.PartitionWCU, TransactionHold: transactionHold},
-		Version: thisVersion().Version, Start: start, Demo: (&demo.Options{For: c.For}).Notice(),
+		Addr: c.Addr, Endpoint: c.Endpoint, Prefix: c.Prefix, Window: load.DemoWindow, Idle: load.DemoIdleWindow, Quiet: time.Hour, Control: "act",
+		Limits:  system.Limits{Partitions: load.DemoPartitions, PartitionWCU: load.DemoPartitionWCU, TransactionHold: transactionHold},
+		Version: thisVersion().Version, Start: start, Demo: (&load.Demo{For: c.For}).Notice(),
 	}
 }
 
 // Run starts the system, makes a counter hot, and prints its story. It returns an error if the counter was not hot or
 // has not cooled, or if too many outcomes are unknown. With Keep it first waits for the end of ctx.
 func (c *DemoCmd) Run(ctx context.Context, std streams, line commandLine, commands display.Commands) error {
-	var errs demo.Errors
+	var errs load.ErrorCounts
 	running, err := c.start(ctx, std, line, commands, &errs)
 	if err != nil {
 		return err
@@ -76,7 +75,7 @@ func (c *DemoCmd) Run(ctx context.Context, std streams, line commandLine, comman
 }
 
 // start starts a new system.
-func (c *DemoCmd) start(ctx context.Context, std streams, line commandLine, commands display.Commands, errs *demo.Errors) (*system.System, error) {
+func (c *DemoCmd) start(ctx context.Context, std streams, line commandLine, commands display.Commands, errs *load.ErrorCounts) (*system.System, error) {
 	options := c.options(line.withFlag("endpoint", c.Endpoint))
 	failures, err := (&LocalCmd{}).failureFile()
 	if err != nil {
@@ -87,21 +86,21 @@ func (c *DemoCmd) start(ctx context.Context, std streams, line commandLine, comm
 }
 
 // ramp prints the console's address, opens the console, and runs the demo.
-func (c *DemoCmd) ramp(ctx context.Context, std streams, url string) (demo.Story, error) {
-	console := url + "/#/?from=" + time.Now().UTC().Truncate(demo.Window).Format(time.RFC3339)
+func (c *DemoCmd) ramp(ctx context.Context, std streams, url string) (load.DemoStory, error) {
+	console := url + "/#/?from=" + time.Now().UTC().Truncate(load.DemoWindow).Format(time.RFC3339)
 	until := fmt.Sprintf("for the next %.0f s", c.For.Seconds())
 	if c.Keep {
 		until = "until Ctrl-C"
 	}
 	fmt.Fprintf(c.notices(std), "the console is at %s %s\n", console, until)
 	c.open(std, console)
-	add, finish := terminal.Progress(std.err, int(c.For.Seconds()), "ramp on counter "+demo.Counter)
+	add, finish := progressBar(std.err, int(c.For.Seconds()), "ramp on counter "+load.DemoCounter)
 	defer finish()
-	return demo.Run(ctx, demo.Options{URL: url, For: c.For, Progress: add})
+	return load.RunDemo(ctx, load.Demo{URL: url, For: c.For, Progress: add})
 }
 
 // print prints the story. With Keep it also prints the verdict, which would otherwise come at the end.
-func (c *DemoCmd) print(std streams, story *demo.Story) error {
+func (c *DemoCmd) print(std streams, story *load.DemoStory) error {
 	if err := story.Err(); err != nil && c.Keep {
 		printLines(std.err, []string{err.Error()})
 	}
@@ -114,7 +113,7 @@ func (c *DemoCmd) print(std streams, story *demo.Story) error {
 
 func printLines(out io.Writer, lines []string) {
 	for _, line := range lines {
-		fmt.Fprintln(out, terminal.Visible(line))
+		fmt.Fprintln(out, visible(line))
 	}
 }
 
@@ -129,7 +128,7 @@ func (c *DemoCmd) notices(std streams) io.Writer {
 
 // open opens the console in a browser. Without a terminal or a browser it does nothing.
 func (c *DemoCmd) open(std streams, url string) {
-	if c.Browser && terminal.Is(std.out) {
+	if c.Browser && isTerminal(std.out) {
 		openBrowser(url)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/tool/console"
-	"github.com/hotshard/hotshard/internal/tool/demo"
+	"github.com/hotshard/hotshard/internal/tool/load"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -46,7 +46,7 @@ func TestDemo(t *testing.T) {
 			}
 		}
 	}
-	var story demo.Story
+	var story load.DemoStory
 	if err := json.Unmarshal([]byte(out.String()), &story); err != nil {
 		t.Fatalf("exit %d, %v: %s %s", exit, err, out.String(), errOut.String())
 	}
@@ -72,7 +72,7 @@ func checkKept(t *testing.T, notices string) {
 	require.NoError(t, err)
 	defer answer.Body.Close()
 	var about console.About
-	if err := json.NewDecoder(answer.Body).Decode(&about); err != nil || !strings.HasPrefix(about.Demo, "demo: watch "+demo.Counter+". For 40 s its writes rise from 18 to 120 a second") {
+	if err := json.NewDecoder(answer.Body).Decode(&about); err != nil || !strings.HasPrefix(about.Demo, "demo: watch "+load.DemoCounter+". For 40 s its writes rise from 18 to 120 a second") {
 		t.Errorf("after the story the console says %q, %v", about.Demo, err)
 	}
 }
@@ -99,7 +99,7 @@ func throttledSoFar(notices string) (sum int64) {
 		return 0
 	}
 	for _, k := range signals.Keys {
-		if k.Name == demo.Counter {
+		if k.Name == load.DemoCounter {
 			for _, n := range k.Throttled {
 				sum += n
 			}
@@ -112,10 +112,10 @@ func throttledSoFar(notices string) (sum int64) {
 const mapLead = 8 * time.Second
 
 // checkHistory checks that the shard map has each change of the story.
-func checkHistory(t *testing.T, endpoint, prefix string, story demo.Story) {
+func checkHistory(t *testing.T, endpoint, prefix string, story load.DemoStory) {
 	t.Helper()
 	m := shardmap.New(dynamolocal.DynamoDB(endpoint, ""), schema.NamesFor(prefix).ShardMap, shardmap.Options{})
-	entry, err := m.Lookup(t.Context(), schema.BaseKey{Type: schema.Counter, Name: demo.Counter}.String(), story.Began.Add(time.Minute))
+	entry, err := m.Lookup(t.Context(), schema.BaseKey{Type: schema.Counter, Name: load.DemoCounter}.String(), story.Began.Add(time.Minute))
 	require.NoError(t, err)
 	if got := entry.History.Newest(); got != story.ShardsAfter || got == 1 || len(story.Changes) == 0 {
 		t.Errorf("the shard map has %d write shards, the story is %+v", got, story)

@@ -18,7 +18,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/tool/explain"
 	"github.com/hotshard/hotshard/internal/tool/live"
-	"github.com/hotshard/hotshard/internal/tool/terminal"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -53,10 +52,11 @@ func (c *ExplainCmd) Run(ctx context.Context, std streams, commands display.Comm
 		return err
 	}
 	if !c.JSON {
-		return explain.Print(std.out, report)
+		_, err := io.WriteString(std.out, visibleLines(report.Text()))
+		return err
 	}
 	for _, n := range slices.Concat(report.Next, report.Notes) {
-		fmt.Fprintln(std.err, terminal.Visible(n))
+		fmt.Fprintln(std.err, visible(n))
 	}
 	return printJSON(std.out, report)
 }
@@ -158,7 +158,7 @@ func (h *heatFrom) pastHeat(ctx context.Context, std streams, c aws.Config, o li
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(std.err, "Reading the stream of %s for at most %v.\n", terminal.Visible(h.tableName()), heatTime)
+	fmt.Fprintf(std.err, "Reading the stream of %s for at most %v.\n", visible(h.tableName()), heatTime)
 	progress, finish := windowsProgress(std)
 	o.Streams, o.Found, o.Within, o.Progress = dynamodbstreams.NewFromConfig(c), found, heatTime, progress
 	past, err := live.ReadPast(ctx, o)
@@ -174,7 +174,7 @@ func windowsProgress(std streams) (progress func(passed, of int), finish func())
 	add, end, done := func(int) {}, func() {}, 0
 	return func(passed, of int) {
 		if done == 0 {
-			add, end = terminal.Progress(std.err, of, "windows")
+			add, end = progressBar(std.err, of, "windows")
 		}
 		add(passed - done)
 		done = passed

@@ -26,7 +26,6 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/live"
 	"github.com/hotshard/hotshard/internal/tool/load"
 	"github.com/hotshard/hotshard/internal/tool/system"
-	"github.com/hotshard/hotshard/internal/tool/terminal"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -127,7 +126,7 @@ func (h *heatFrom) where(c aws.Config) string {
 }
 
 // openStack returns the heat of a deployment. It reads one window, so that a missing deployment is an error here.
-func (h *heatFrom) openStack(ctx context.Context, c aws.Config) (*live.Watched, error) {
+func (h *heatFrom) openStack(ctx context.Context, c aws.Config) (*heatFeed, error) {
 	client, names := h.dynamoDB(c), schema.NamesFor(h.TablesPrefix)
 	reader, shards := heat.WindowReader{Client: client, Table: names.Heat}, shardmap.New(client, names.ShardMap, shardmap.Options{})
 	now := time.Now()
@@ -136,7 +135,7 @@ func (h *heatFrom) openStack(ctx context.Context, c aws.Config) (*live.Watched, 
 			return nil, h.explain(ctx, c, err)
 		}
 	}
-	w := live.Counted(reader, shards, h.TablesPrefix+"*", h.where(c))
+	w := countedHeat(reader, shards, h.TablesPrefix+"*", h.where(c))
 	w.Transient = eventsource.Passing
 	w.Explain = func(ctx context.Context, err error) error { return h.explain(ctx, c, err) }
 	return w, nil
@@ -149,12 +148,12 @@ func (h *heatFrom) findStream(ctx context.Context, std streams, c aws.Config) (l
 	if err != nil {
 		return found, h.explain(ctx, c, err)
 	}
-	fmt.Fprintln(std.err, terminal.Visible(found.Line()))
+	fmt.Fprintln(std.err, visible(found.Line()))
 	if err := found.TooMany(); err != nil && !h.Force {
 		return found, err
 	}
 	for _, note := range found.Notes() {
-		fmt.Fprintln(std.err, terminal.Visible(note))
+		fmt.Fprintln(std.err, visible(note))
 	}
 	return found, nil
 }
@@ -192,12 +191,12 @@ func (h *heatFrom) findAgain(c aws.Config) func(context.Context) (live.Found, er
 }
 
 // openTable reads a table's stream with these options.
-func (h *heatFrom) openTable(ctx context.Context, std streams, c aws.Config, o live.Options) (*live.Watched, error) {
+func (h *heatFrom) openTable(ctx context.Context, std streams, c aws.Config, o live.Options) (*heatFeed, error) {
 	found, err := h.findStream(ctx, std, c)
 	if err != nil {
 		return nil, err
 	}
-	w := &live.Watched{
+	w := &heatFeed{
 		Transient: eventsource.Passing, Name: h.tableName(), Where: h.where(c), Indexes: found.Indexes(),
 	}
 	var mu sync.Mutex
@@ -205,7 +204,7 @@ func (h *heatFrom) openTable(ctx context.Context, std streams, c aws.Config, o l
 	o.Notify = func(sentence string) {
 		mu.Lock()
 		defer mu.Unlock()
-		fmt.Fprintln(std.err, terminal.Visible(sentence))
+		fmt.Fprintln(std.err, visible(sentence))
 	}
 	reader := live.New(o)
 	w.Source, w.Settled = reader, reader.Settled

@@ -13,7 +13,6 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/hotshard/hotshard/internal/tool/load"
-	"github.com/hotshard/hotshard/internal/tool/terminal"
 )
 
 // LoadCmd is hotshard load.
@@ -75,7 +74,7 @@ func (c *LoadCmd) Run(ctx context.Context, std streams) error {
 	if options.Sign, err = c.signer(ctx, c.Target); err != nil {
 		return err
 	}
-	progress, finish := terminal.Progress(std.err, source.Total, "requests")
+	progress, finish := progressBar(std.err, source.Total, "requests")
 	options.Progress = progress
 	result, err := load.Run(ctx, options)
 	finish()
@@ -123,7 +122,7 @@ func (c *LoadCmd) print(w io.Writer, r load.Result) error {
 	if c.JSON {
 		return printJSON(w, r)
 	}
-	t := terminal.NewTable()
+	t := newTable()
 	t.Style().Options = table.OptionsNoBordersAndSeparators
 	for _, cells := range rows(r) {
 		t.Row(cells...)
@@ -135,7 +134,7 @@ func (c *LoadCmd) print(w io.Writer, r load.Result) error {
 		return nil
 	}
 	for _, line := range r.Verify.First {
-		if _, err := fmt.Fprintln(w, "  "+terminal.Visible(line)); err != nil {
+		if _, err := fmt.Fprintln(w, "  "+visible(line)); err != nil {
 			return err
 		}
 	}

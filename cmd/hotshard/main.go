@@ -20,8 +20,6 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
-
-	"github.com/hotshard/hotshard/internal/tool/terminal"
 )
 
 // Exit codes.
@@ -107,7 +105,7 @@ func run(ctx context.Context, args []string, std streams) int {
 		return exitOK
 	}
 	if err != nil {
-		fmt.Fprintln(std.err, "hotshard:", terminal.Lines(wrongUsage(err)))
+		fmt.Fprintln(std.err, "hotshard:", visibleLines(wrongUsage(err)))
 		return exitUsage
 	}
 	return outcome(ctx, command.Run(printedBy(command, args)), std)
@@ -144,7 +142,7 @@ func outcome(ctx context.Context, err error, std streams) int {
 	if interrupted && errors.Is(err, context.Canceled) {
 		err = why
 	}
-	fmt.Fprintln(std.err, "hotshard:", terminal.Lines(err.Error()))
+	fmt.Fprintln(std.err, "hotshard:", visibleLines(err.Error()))
 	if interrupted {
 		return why.exitCode()
 	}

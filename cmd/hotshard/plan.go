@@ -8,7 +8,6 @@ import (
 	"math"
 
 	"github.com/hotshard/hotshard/internal/base/display"
-	"github.com/hotshard/hotshard/internal/tool/terminal"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
@@ -179,7 +178,7 @@ func (s shownPlan) print(out io.Writer) error {
 		return nil
 	}
 	rows := s.Cost.rows()
-	t := terminal.NewTable(rows[0]...)
+	t := newTable(rows[0]...)
 	for _, row := range rows[1:] {
 		t.Row(row...)
 	}
@@ -205,7 +204,7 @@ func cents(c plan.Cost) plan.Cost {
 }
 
 func (p planned) print(out io.Writer) error {
-	t := terminal.NewTable()
+	t := newTable()
 	capped := ""
 	if p.Capped {
 		capped = fmt.Sprintf("; limited to %d", shard.MaxShards)

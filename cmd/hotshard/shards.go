@@ -9,7 +9,6 @@ import (
 	"net/url"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/tool/terminal"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -42,14 +41,14 @@ func (c *ShardsListCmd) Run(ctx context.Context, std streams) error {
 	if err := c.callAPI(ctx, http.MethodGet, "/v1/shards", nil, &answer); err != nil {
 		return err
 	}
-	return c.print(std.out, answer, func() *terminal.Table {
-		t := terminal.NewTable("type", "name", "shards", "max", "pinned", "since")
+	return c.print(std.out, answer, func() *textTable {
+		t := newTable("type", "name", "shards", "max", "pinned", "since")
 		for _, k := range answer.Keys {
 			since := ""
 			if n := len(k.History); n > 0 {
 				since = k.History[n-1].Time
 			}
-			t.Row(k.Type, terminal.Name(k.Name), k.Shards, k.Max, k.Pinned, since)
+			t.Row(k.Type, nameCell(k.Name), k.Shards, k.Max, k.Pinned, since)
 		}
 		return t
 	})
@@ -105,10 +104,10 @@ func (a api) printOne(out io.Writer, k httpapi.ShardCount) error {
 		if k.Pinned {
 			pinned = ", pinned; --unpin returns control to autoscaling"
 		}
-		fmt.Fprintf(out, "%s %s: %s (most so far: %d)%s\n", k.Type, terminal.Visible(string(k.Name)), writeShards(k.Shards), k.Max, pinned)
+		fmt.Fprintf(out, "%s %s: %s (most so far: %d)%s\n", k.Type, visible(string(k.Name)), writeShards(k.Shards), k.Max, pinned)
 	}
-	return a.print(out, k, func() *terminal.Table {
-		t := terminal.NewTable("time", "write shards", "changed by", "reason")
+	return a.print(out, k, func() *textTable {
+		t := newTable("time", "write shards", "changed by", "reason")
 		for _, c := range k.History {
 			t.Row(c.Time, c.Shards, c.By, c.Why)
 		}

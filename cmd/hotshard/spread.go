@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/tool/terminal"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -150,7 +149,7 @@ func (c *ShardsSpreadCmd) printSpread(out io.Writer, r spreadResult) error {
 
 // print prints a spread: each write shard's count, and the verdict.
 func (s shownSpread) print(out io.Writer, counted string) error {
-	t := terminal.NewTable("write shard", counted, "against the mean")
+	t := newTable("write shard", counted, "against the mean")
 	for n, count := range s.Counts {
 		t.Row(n, count, s.share(count))
 	}

@@ -46,7 +46,7 @@ func (c *TopCmd) Run(ctx context.Context, std streams, commands display.Commands
 	if c.Index != "" && c.Table != "" && !slices.Contains(w.Indexes, c.Index) {
 		return sentence("Table %q has no index %q. Check --index: %s.", c.Table, c.Index, cmp.Or(strings.Join(w.Indexes, ", "), "it has none"))
 	}
-	err = live.Print(ctx, std.out, w, live.ViewOptions{Table: c.tableName(), Index: c.Index, Prefix: c.Prefix, JSON: c.JSON, Hash: c.Hash, Commands: commands})
+	err = printWindows(ctx, std.out, w, viewOptions{Table: c.tableName(), Index: c.Index, Prefix: c.Prefix, JSON: c.JSON, Hash: c.Hash, Commands: commands})
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) { // --duration
 		return nil
 	}
@@ -54,7 +54,7 @@ func (c *TopCmd) Run(ctx context.Context, std streams, commands display.Commands
 }
 
 // open returns the heat from now on.
-func (c *TopCmd) open(ctx context.Context, std streams) (*live.Watched, error) {
+func (c *TopCmd) open(ctx context.Context, std streams) (*heatFeed, error) {
 	account, err := c.config(ctx)
 	if err != nil {
 		return nil, err

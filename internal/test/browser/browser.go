@@ -26,7 +26,7 @@ const (
 // Install is the command that installs a browser.
 const Install = "sudo apt-get install -y chromium, brew install --cask google-chrome, or sudo dnf install -y chromium"
 
-// names has a program's name or path in each line. internal/tool/need/need.sh reads it, too.
+// names has a program's name or path in each line. need.sh reads it, too.
 //
 //go:embed names.txt
 var names string

@@ -12,7 +12,7 @@ import (
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/tool/console"
-	"github.com/hotshard/hotshard/internal/tool/demo"
+	"github.com/hotshard/hotshard/internal/tool/load"
 	"github.com/hotshard/hotshard/internal/tool/system"
 )
 
@@ -22,8 +22,8 @@ func init() { console.StartDemo = startDemo }
 func startDemo(t *testing.T) console.RunningDemo {
 	s, err := system.Start(t.Context(), system.Options{
 		Addr: "127.0.0.1:0", Endpoint: enginetest.Endpoint(t), Log: slog.New(slog.DiscardHandler),
-		Failures: filepath.Join(t.TempDir(), "failures.jsonl"), Prefix: enginetest.Prefix("demo"), Window: demo.Window, Idle: demo.IdleWindow, Control: "act",
-		Limits: system.Limits{Partitions: demo.Partitions, PartitionWCU: demo.PartitionWCU, TransactionHold: 5 * time.Millisecond},
+		Failures: filepath.Join(t.TempDir(), "failures.jsonl"), Prefix: enginetest.Prefix("demo"), Window: load.DemoWindow, Idle: load.DemoIdleWindow, Control: "act",
+		Limits: system.Limits{Partitions: load.DemoPartitions, PartitionWCU: load.DemoPartitionWCU, TransactionHold: 5 * time.Millisecond},
 	})
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(context.Background())
@@ -33,7 +33,7 @@ func startDemo(t *testing.T) console.RunningDemo {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		story, err := demo.Run(ctx, demo.Options{URL: s.URL(), For: demo.MinFor, Began: func(at time.Time) { began <- at }})
+		story, err := load.RunDemo(ctx, load.Demo{URL: s.URL(), For: load.MinDemo, Began: func(at time.Time) { began <- at }})
 		if err == nil {
 			err = story.Err()
 		}
@@ -44,12 +44,12 @@ func startDemo(t *testing.T) console.RunningDemo {
 		<-ended
 		require.NoError(t, <-systemEnded)
 	})
-	return console.RunningDemo{URL: s.URL(), Key: "C#" + demo.Counter, Begin: <-began, Story: stories}
+	return console.RunningDemo{URL: s.URL(), Key: "C#" + load.DemoCounter, Begin: <-began, Story: stories}
 }
 
 // shown returns the measurements that the page must show.
-func shown(story demo.Story, err error) console.DemoStory {
-	out := console.DemoStory{Err: err, Hottest: story.HottestAt, Last: story.Began.Add(time.Duration(story.Seconds)*time.Second - demo.Window)}
+func shown(story load.DemoStory, err error) console.DemoStory {
+	out := console.DemoStory{Err: err, Hottest: story.HottestAt, Last: story.Began.Add(time.Duration(story.Seconds)*time.Second - load.DemoWindow)}
 	for _, c := range story.Changes {
 		out.Changes = append(out.Changes, console.ShownChange{Time: c.Time, Shards: c.Shards})
 	}

@@ -115,9 +115,8 @@ func TestQuietTable(t *testing.T) {
 		"nothing that was read counts thrott": {Logs: logOf("all is well\n")},
 	} {
 		r, _ := s.explain(t, sources)
-		var out strings.Builder
-		if err := explain.Print(&out, r); err != nil || !strings.Contains(out.String(), want) || len(r.Findings) != 0 {
-			t.Errorf("text %s, %v; want %q", &out, err, want)
+		if out := r.Text(); !strings.Contains(out, want) || len(r.Findings) != 0 {
+			t.Errorf("text %s; want %q", out, want)
 		}
 		if known := sources.CloudWatch != nil; known != (r.Unknown == 0) {
 			t.Errorf("%s: the unknown share is %v", want, r.Unknown)
@@ -136,9 +135,8 @@ func TestNewestThrottlesAreUnknown(t *testing.T) {
 		o.From, o.To = s.now.Add(-since), s.now
 		r, err := explain.Run(t.Context(), explain.Sources{DynamoDB: s.reader, CloudWatch: s.client(t)}, o)
 		require.NoError(t, err)
-		var out strings.Builder
-		if err := explain.Print(&out, r); err != nil || !strings.Contains(out.String(), want) || !strings.Contains(out.String(), "up to 3 minutes late") {
-			t.Errorf("%v: %s%v; want %q", since, &out, err, want)
+		if out := r.Text(); !strings.Contains(out, want) || !strings.Contains(out, "up to 3 minutes late") {
+			t.Errorf("%v: %s; want %q", since, out, want)
 		}
 	}
 }

@@ -2,25 +2,24 @@
 // an engine, a stream and a log; Explain decides, without input or output. It writes nothing:
 //
 //	report, err := explain.Run(ctx, explain.Sources{DynamoDB: db, Limiter: explain.Proxy(ctx, endpoint)}, options)
-//	explain.Print(os.Stdout, report)
+//	fmt.Print(report.Text())
 package explain
 
 import (
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/display"
-	"github.com/hotshard/hotshard/internal/tool/terminal"
 )
 
 // shownKeys bounds the keys of a finding that are printed as text.
 const shownKeys = 5
 
-// Print writes a report as text: a line that sums it up, some lines for each finding, and the notes.
-func Print(out io.Writer, r Report) error {
+// Text returns the report as text: a line that sums it up, some lines for each finding, and the notes. Keys may have
+// control characters.
+func (r Report) Text() string {
 	var text strings.Builder
 	span := r.From.UTC().Format(time.TimeOnly) + " to " + r.To.UTC().Format(time.TimeOnly) + " UTC"
 	switch {
@@ -57,8 +56,7 @@ func Print(out io.Writer, r Report) error {
 	for _, n := range r.Notes {
 		fmt.Fprintf(&text, "Note: %s\n", n)
 	}
-	_, err := io.WriteString(out, terminal.Lines(text.String()))
-	return err
+	return text.String()
 }
 
 // line returns a key with its rates.

@@ -12,7 +12,7 @@
 // It only reads: it calls DescribeTable, DescribeStream, GetShardIterator and GetRecords. A stream shard
 // allows two readers, so FindStream lists those that there are. The reader polls each stream shard at
 // most once a second, and stops at the first throttle. It keeps its counts in memory: see
-// [Reader.Windows]. Print shows the windows of any [heat.Source]: as a table, or as lines of JSON.
+// [Reader.Windows].
 package live
 
 import (

@@ -16,4 +16,6 @@
 //
 // With Verify, Run reads the system's data before the load. Afterwards it compares until everything is equal, gets no
 // closer for 30 s, or 10 minutes are over.
+//
+// [RunDemo] makes one counter hot, and measures how the system cools it.
 package load

@@ -1,4 +1,4 @@
-package live
+package main
 
 import (
 	"cmp"
@@ -15,10 +15,11 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/query"
+	"github.com/hotshard/hotshard/internal/tool/live"
 )
 
-// Watched is a table whose heat is shown.
-type Watched struct {
+// heatFeed is a table whose heat is shown.
+type heatFeed struct {
 	Source    heat.Source
 	Settled   func() time.Time            // returns the time before which windows are complete
 	Run       func(context.Context) error // reads the stream; nil if another process reads it
@@ -37,14 +38,14 @@ type Watched struct {
 // lag is the usual time from a window's end until its heat items are written.
 const lag = 10 * time.Second
 
-// Counted returns a deployment's heat, which source reads from the deployment's tables.
-func Counted(source heat.Source, shards query.ShardCounts, name, where string) *Watched {
+// countedHeat returns a deployment's heat, which source reads from the deployment's tables.
+func countedHeat(source heat.Source, shards query.ShardCounts, name, where string) *heatFeed {
 	settled := func() time.Time { return time.Now().Add(-lag) }
-	return &Watched{Source: source, Settled: settled, Shards: shards, Name: name, Where: where}
+	return &heatFeed{Source: source, Settled: settled, Shards: shards, Name: name, Where: where}
 }
 
-// ViewOptions select the keys to show, and the form.
-type ViewOptions struct {
+// viewOptions select the keys to show, and the form.
+type viewOptions struct {
 	Table  string // lines name a key's table only if it differs
 	Index  string // only partition keys of this index; "" for all
 	Prefix string // only keys that begin with this text
@@ -55,12 +56,12 @@ type ViewOptions struct {
 }
 
 // selects reports whether the options select a key.
-func (o *ViewOptions) selects(key, index string) bool {
+func (o *viewOptions) selects(key, index string) bool {
 	return strings.HasPrefix(key, o.Prefix) && (o.Index == "" || index == o.Index)
 }
 
 // nameOf returns a key as a table shows it: a base key or another key as it is stored, or a pseudonym.
-func (o *ViewOptions) nameOf(k *query.HotKey) string {
+func (o *viewOptions) nameOf(k *query.HotKey) string {
 	switch {
 	case o.Hash:
 		return k.Hash
@@ -70,10 +71,10 @@ func (o *ViewOptions) nameOf(k *query.HotKey) string {
 	return k.Key
 }
 
-// NoMatch means that no written key matched the index or prefix.
-type NoMatch struct{ Index, Prefix string }
+// noMatch means that no written key matched the index or prefix.
+type noMatch struct{ Index, Prefix string }
 
-func (e *NoMatch) Error() string {
+func (e *noMatch) Error() string {
 	switch {
 	case e.Index != "" && e.Prefix != "":
 		return fmt.Sprintf("No key of index %q that begins with %q was written. Check --index and --prefix.", e.Index, e.Prefix)
@@ -90,9 +91,9 @@ const (
 )
 
 // Print writes each window that is completed from now on, until ctx ends: a line of JSON, or a table, which replaces
-// the last one if out is a terminal. Print returns a [NoMatch] if keys were written and the index or prefix matched
+// the last one if out is a terminal. Print returns a [noMatch] if keys were written and the index or prefix matched
 // none of them, or else the error of ctx.
-func Print(ctx context.Context, out io.Writer, w *Watched, o ViewOptions) error {
+func printWindows(ctx context.Context, out io.Writer, w *heatFeed, o viewOptions) error {
 	p := &printer{w: w, o: o, out: out, next: w.Settled()}
 	p.heat = query.NewHeat(w.Source, query.HeatOptions{Shards: w.Shards, Table: o.Table, Now: time.Now, Commands: o.Commands})
 	group, running := errgroup.WithContext(ctx)
@@ -102,15 +103,15 @@ func Print(ctx context.Context, out io.Writer, w *Watched, o ViewOptions) error 
 	group.Go(func() error { return p.run(running) })
 	err := group.Wait()
 	if ctx.Err() != nil && p.written && !p.matched && o.Index+o.Prefix != "" {
-		return &NoMatch{o.Index, o.Prefix}
+		return &noMatch{o.Index, o.Prefix}
 	}
 	return err
 }
 
 // printer prints windows.
 type printer struct {
-	w    *Watched
-	o    ViewOptions
+	w    *heatFeed
+	o    viewOptions
 	out  io.Writer
 	heat *query.Heat
 
@@ -137,8 +138,8 @@ func (p *printer) run(ctx context.Context) error {
 // shard map it returns nil, and the next call begins with the failed window.
 func (p *printer) print(ctx context.Context) error {
 	settled := p.w.Settled()
-	for window, err := range p.w.Source.Windows(ctx, p.next, settled, Window) {
-		if err == nil && window.Start.Add(Window).After(settled) {
+	for window, err := range p.w.Source.Windows(ctx, p.next, settled, live.Window) {
+		if err == nil && window.Start.Add(live.Window).After(settled) {
 			return nil
 		}
 		text := ""
@@ -171,7 +172,7 @@ func (p *printer) failed(ctx context.Context, err error) error {
 func (p *printer) text(ctx context.Context, w heat.Window) (string, error) {
 	rows := heat.Merge(w.Items)
 	p.written = p.written || len(rows) > 0
-	if p.quiet += Window; len(rows) > 0 {
+	if p.quiet += live.Window; len(rows) > 0 {
 		p.quiet = 0
 	}
 	selected := rows[:0]
@@ -228,7 +229,7 @@ func (p *printer) title(w heat.Window) string {
 		units += float64(it.Units) / it.Window.Seconds()
 	}
 	text := fmt.Sprintf("%s, %s: %s to %s UTC, %s WCU/s", p.w.Name, p.w.Where,
-		w.Start.UTC().Format(time.TimeOnly), w.Start.Add(Window).UTC().Format(time.TimeOnly), heat.Grouped(units))
+		w.Start.UTC().Format(time.TimeOnly), w.Start.Add(live.Window).UTC().Format(time.TimeOnly), heat.Grouped(units))
 	if read := coverage(w); read < 1 {
 		text += fmt.Sprintf(", %s of it was read", percent(read))
 	}

@@ -1,4 +1,4 @@
-package demo
+package load
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/tool/load"
 )
 
 // stage is a time with a constant rate.
@@ -39,9 +38,9 @@ func stagesOf(total time.Duration, partitionWCU float64) []stage {
 
 // rampSource returns requests that increment one counter, each when it is due. A load that falls behind does not catch
 // up, because a burst would be throttled at any mean rate.
-func rampSource(ctx context.Context, counter string, stages []stage) load.Source {
-	return load.Source{Name: "ramp", Requests: func() iter.Seq2[load.Request, error] {
-		return func(yield func(load.Request, error) bool) {
+func rampSource(ctx context.Context, counter string, stages []stage) Source {
+	return Source{Name: "ramp", Requests: func() iter.Seq2[Request, error] {
+		return func(yield func(Request, error) bool) {
 			begin, n := time.Now(), 0
 			due := begin
 			for _, s := range stages {
@@ -49,11 +48,11 @@ func rampSource(ctx context.Context, counter string, stages []stage) load.Source
 				every := time.Duration(float64(time.Second) / s.rate)
 				for due = latest(due, begin); due.Before(end); due = latest(due.Add(every), time.Now().Add(-every)) {
 					if !waitUntil(ctx, due) {
-						yield(load.Request{}, context.Cause(ctx))
+						yield(Request{}, context.Cause(ctx))
 						return
 					}
 					n++
-					if !yield(load.Request{Path: counter, Client: "ramp", ID: fmt.Sprintf("ramp-%08d", n)}, nil) {
+					if !yield(Request{Path: counter, Client: "ramp", ID: fmt.Sprintf("ramp-%08d", n)}, nil) {
 						return
 					}
 				}

@@ -1,4 +1,4 @@
-package demo
+package load
 
 import (
 	"context"
@@ -8,14 +8,13 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/tool/load"
 )
 
 // measured has the API's figures of one ramp.
 type measured struct {
 	begin, end time.Time
 
-	load      load.Result
+	load      Result
 	verdict   time.Time // when the counter was first called hot; zero if never
 	hotWCU    float64
 	throttled []int64     // the counter's throttled writes, each second from begin on
@@ -36,12 +35,12 @@ type mapChange struct {
 	By     string    `json:"by"`
 }
 
-// client reads the API.
-type client struct{ url string }
+// demoAPI reads the API.
+type demoAPI struct{ url string }
 
 // getJSON calls the API and decodes the response.
-func (c client) getJSON(ctx context.Context, path string, query url.Values, into any) error {
-	api := load.APIClient{Base: c.url, HTTP: http.DefaultClient}
+func (c demoAPI) getJSON(ctx context.Context, path string, query url.Values, into any) error {
+	api := APIClient{Base: c.url, HTTP: http.DefaultClient}
 	if err := api.Call(ctx, http.MethodGet, path+"?"+query.Encode(), nil, into); err != nil {
 		return fmt.Errorf("GET %s: %w", path, err)
 	}
@@ -50,7 +49,7 @@ func (c client) getJSON(ctx context.Context, path string, query url.Values, into
 
 // watchVerdict reads the hot keys twice a second until the counter is among them. It retries a failed request, and
 // returns the last error only if no request succeeded.
-func (c client) watchVerdict(ctx context.Context, m *measured) error {
+func (c demoAPI) watchVerdict(ctx context.Context, m *measured) error {
 	var failed error
 	succeeded := false
 	for again := true; again; again = dynamo.Pause(ctx, time.Second/2) {
@@ -63,7 +62,7 @@ func (c client) watchVerdict(ctx context.Context, m *measured) error {
 			failed = err
 		}
 		for _, k := range out.Keys {
-			if k.Type == "counter" && k.Name == Counter && (k.Status == "hot" || k.Status == "saturated") {
+			if k.Type == "counter" && k.Name == DemoCounter && (k.Status == "hot" || k.Status == "saturated") {
 				m.verdict = time.Now()
 				return nil
 			}
@@ -79,7 +78,7 @@ func (c client) watchVerdict(ctx context.Context, m *measured) error {
 const countedTime = 40 * time.Second
 
 // measure reads the figures of the story after the ramp's windows are counted.
-func (c client) measure(ctx context.Context, m *measured) error {
+func (c demoAPI) measure(ctx context.Context, m *measured) error {
 	if err := c.readHeat(ctx, m); err != nil {
 		return err
 	}
@@ -87,7 +86,7 @@ func (c client) measure(ctx context.Context, m *measured) error {
 		return err
 	}
 	var shards struct{ History []mapChange }
-	if err := c.getJSON(ctx, "/v1/shards", url.Values{"type": {"counter"}, "name": {Counter}}, &shards); err != nil {
+	if err := c.getJSON(ctx, "/v1/shards", url.Values{"type": {"counter"}, "name": {DemoCounter}}, &shards); err != nil {
 		return err
 	}
 	for _, change := range shards.History {
@@ -103,10 +102,10 @@ func (m *measured) query(step string) url.Values {
 }
 
 // readHeat waits until the last window is counted, and reads the counter's heat.
-func (c client) readHeat(ctx context.Context, m *measured) error {
-	query := m.query(Window.String())
+func (c demoAPI) readHeat(ctx context.Context, m *measured) error {
+	query := m.query(DemoWindow.String())
 	query.Set("group", "base")
-	query.Set("filter", Counter)
+	query.Set("filter", DemoCounter)
 	var heat struct {
 		HotWCU  float64   `json:"hot_wcu"`
 		AsOf    time.Time `json:"as_of"`
@@ -133,7 +132,7 @@ func (c client) readHeat(ctx context.Context, m *measured) error {
 	}
 	for _, row := range heat.Rows {
 		for i := range row.Heaviest {
-			if row.Name == Counter {
+			if row.Name == DemoCounter {
 				m.heaviest[i].wcu = row.Heaviest[i]
 			}
 		}
@@ -142,7 +141,7 @@ func (c client) readHeat(ctx context.Context, m *measured) error {
 }
 
 // readThrottled reads the counter's throttled writes per second from the limiter.
-func (c client) readThrottled(ctx context.Context, m *measured) error {
+func (c demoAPI) readThrottled(ctx context.Context, m *measured) error {
 	var signals struct {
 		Source string
 		Keys   []struct {
@@ -157,7 +156,7 @@ func (c client) readThrottled(ctx context.Context, m *measured) error {
 		return fmt.Errorf("the system has no limiter, which counts throttled writes: start it with hotshard demo")
 	}
 	for _, k := range signals.Keys {
-		if k.Type == "counter" && k.Name == Counter {
+		if k.Type == "counter" && k.Name == DemoCounter {
 			m.throttled = k.Throttled
 		}
 	}

@@ -1,4 +1,4 @@
-package live
+package main
 
 import (
 	"fmt"
@@ -11,7 +11,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/query"
-	"github.com/hotshard/hotshard/internal/tool/terminal"
 )
 
 // screen is where a table is drawn.
@@ -23,7 +22,7 @@ type screen struct {
 
 // screenOf returns a terminal's size; for another output room for ten keys.
 func screenOf(out io.Writer) screen {
-	if width, height := terminal.Size(out); width > 0 {
+	if width, height := terminalSize(out); width > 0 {
 		return screen{width: width, height: height, redraws: true, colours: os.Getenv("NO_COLOR") == ""}
 	}
 	return screen{width: 160, height: 20}
@@ -40,9 +39,9 @@ const (
 // table returns the table of some keys of a table whose partitions take limit WCU/s. Its lines fit the screen. quiet is
 // a line for a time without writes, or "".
 func (s screen) table(title, quiet string, limit float64, keys []query.HotKey, named func(*query.HotKey) string) string {
-	lines := []string{terminal.Cut(terminal.Visible(title), s.width)}
+	lines := []string{cutMiddle(visible(title), s.width)}
 	if quiet != "" {
-		lines = append(lines, terminal.Cut(terminal.Visible(quiet), s.width))
+		lines = append(lines, cutMiddle(visible(quiet), s.width))
 	}
 	advice := s.advice(keys, named)
 	room := max(1, s.height-2-len(lines)-len(advice))
@@ -56,9 +55,9 @@ func (s screen) table(title, quiet string, limit float64, keys []query.HotKey, n
 		if k.Type != "other" {
 			shards = fmt.Sprint(k.Shards)
 		}
-		name := terminal.Visible(named(&k))
+		name := visible(named(&k))
 		if k.Index != "" {
-			name += " (" + terminal.Visible(k.Index) + ")"
+			name += " (" + visible(k.Index) + ")"
 		}
 		line := s.row(sharded, rateText(k.Current), percent(k.Current/limit), heat.Grouped(k.Peak), statusText(&k), shards, name)
 		lines = append(lines, s.coloured(line, k.Status))
@@ -80,7 +79,7 @@ func (s screen) row(sharded bool, rate, share, peak, status, shards, key string)
 	if sharded {
 		line += right(shards, 6) + "  "
 	}
-	return line + terminal.Cut(key, max(4, s.width-pretty.StringWidth(line)-1))
+	return line + cutMiddle(key, max(4, s.width-pretty.StringWidth(line)-1))
 }
 
 // maxAdvice is the maximum number of hot keys with advice.
@@ -92,7 +91,7 @@ func (s screen) advice(keys []query.HotKey, named func(*query.HotKey) string) (l
 		if k.Status == heat.Normal {
 			break
 		}
-		text := terminal.Cut(terminal.Visible(named(&k)), max(8, s.width/3)) + ": " + terminal.Visible(k.Advice)
+		text := cutMiddle(visible(named(&k)), max(8, s.width/3)) + ": " + visible(k.Advice)
 		for line := range strings.SplitSeq(pretty.WrapSoft(text, max(20, s.width-1)), "\n") {
 			lines = append(lines, strings.TrimRight(line, " "))
 		}

@@ -1,4 +1,4 @@
-package demo
+package load
 
 import (
 	"context"
@@ -18,17 +18,17 @@ func TestVerdictAfterFailedRequest(t *testing.T) {
 			http.Error(w, "SlowDown", http.StatusServiceUnavailable)
 			return
 		}
-		fmt.Fprintf(w, `{"keys":[{"type":"counter","name":%q,"status":"hot"}]}`, Counter)
+		fmt.Fprintf(w, `{"keys":[{"type":"counter","name":%q,"status":"hot"}]}`, DemoCounter)
 	}))
 	defer api.Close()
 	m := &measured{}
-	if err := (client{api.URL}).watchVerdict(t.Context(), m); err != nil || m.verdict.IsZero() || requests != 2 {
+	if err := (demoAPI{api.URL}).watchVerdict(t.Context(), m); err != nil || m.verdict.IsZero() || requests != 2 {
 		t.Errorf("after one failure: %v, %d requests; want a verdict after 2", err, requests)
 	}
 	failures = 1000
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if err := (client{api.URL}).watchVerdict(ctx, m); err == nil || !strings.Contains(err.Error(), "503") {
+	if err := (demoAPI{api.URL}).watchVerdict(ctx, m); err == nil || !strings.Contains(err.Error(), "503") {
 		t.Errorf("if all requests fail: %v, want 503", err)
 	}
 }

@@ -1,9 +1,9 @@
 // Package terminal prints untrusted text on a terminal: it escapes control characters, and cuts long names.
 //
-//	t := terminal.NewTable("key", "units/s")
-//	t.Row(terminal.Name(key), 12.5)
+//	t := newTable("key", "units/s")
+//	t.Row(nameCell(key), 12.5)
 //	fmt.Println(t.Render())
-package terminal
+package main
 
 import (
 	"fmt"
@@ -22,12 +22,12 @@ const (
 	cellWidth = 100 // longer text of another kind is wrapped
 )
 
-// Name is a cell that may be cut. JSON output has the whole name.
-type Name string
+// nameCell is a cell that may be cut. JSON output has the whole name.
+type nameCell string
 
-// NewTable returns a table that escapes its cells with [Visible].
-func NewTable(headers ...any) *Table {
-	t := &Table{table.NewWriter()}
+// newTable returns a table that escapes its cells with [visible].
+func newTable(headers ...any) *textTable {
+	t := &textTable{table.NewWriter()}
 	t.SetStyle(table.StyleLight)
 	if len(headers) > 0 {
 		t.AppendHeader(cells(headers))
@@ -35,32 +35,32 @@ func NewTable(headers ...any) *Table {
 	return t
 }
 
-// Table is a table of text.
-type Table struct{ table.Writer }
+// textTable is a table of text.
+type textTable struct{ table.Writer }
 
 // Row adds a row.
-func (t *Table) Row(values ...any) { t.AppendRow(cells(values)) }
+func (t *textTable) Row(values ...any) { t.AppendRow(cells(values)) }
 
 func cells(values []any) table.Row {
 	row := make(table.Row, len(values))
 	for i, v := range values {
 		switch v := v.(type) {
-		case Name:
-			row[i] = Cut(Visible(string(v)), nameWidth)
+		case nameCell:
+			row[i] = cutMiddle(visible(string(v)), nameWidth)
 		case string:
-			row[i] = pretty.WrapSoft(Visible(v), cellWidth)
+			row[i] = pretty.WrapSoft(visible(v), cellWidth)
 		case int, int64, bool:
 			row[i] = v
 		default:
-			row[i] = Visible(fmt.Sprint(v))
+			row[i] = visible(fmt.Sprint(v))
 		}
 	}
 	return row
 }
 
-// Visible returns text that can't control the terminal. It shows control characters, bidirectional controls and
+// visible returns text that can't control the terminal. It shows control characters, bidirectional controls and
 // malformed UTF-8 as Go escapes: keys of users' tables may contain any of them.
-func Visible(text string) string {
+func visible(text string) string {
 	var b strings.Builder
 	for i, r := range text {
 		switch {
@@ -75,18 +75,18 @@ func Visible(text string) string {
 	return b.String()
 }
 
-// Lines is [Visible] for text of several lines.
-func Lines(text string) string {
+// visibleLines is [visible] for text of several lines.
+func visibleLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		lines[i] = Visible(line)
+		lines[i] = visible(line)
 	}
 	return strings.Join(lines, "\n")
 }
 
-// Cut shortens text to at most most columns. It keeps as much of the end, where similar names
+// cutMiddle shortens text to at most most columns. It keeps as much of the end, where similar names
 // differ, as of the start.
-func Cut(text string, most int) string {
+func cutMiddle(text string, most int) string {
 	if pretty.StringWidth(text) <= most {
 		return text
 	}

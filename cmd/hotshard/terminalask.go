@@ -1,4 +1,4 @@
-package terminal
+package main
 
 import (
 	"bufio"
@@ -14,15 +14,15 @@ import (
 	"golang.org/x/term"
 )
 
-// Is reports whether a value is a file that is a terminal.
-func Is(file any) bool {
+// isTerminal reports whether a value is a file that is a terminal.
+func isTerminal(file any) bool {
 	f, ok := file.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Size returns the columns and lines of a terminal; zeros for anything else.
-func Size(file any) (width, height int) {
-	if !Is(file) {
+// terminalSize returns the columns and lines of a terminal; zeros for anything else.
+func terminalSize(file any) (width, height int) {
+	if !isTerminal(file) {
 		return 0, 0
 	}
 	width, height, err := term.GetSize(int(file.(*os.File).Fd()))
@@ -32,9 +32,9 @@ func Size(file any) (width, height int) {
 	return width, height
 }
 
-// Ask prints a question and returns the next line without surrounding spaces, or "" at the input's end. It returns
+// ask prints a question and returns the next line without surrounding spaces, or "" at the input's end. It returns
 // ctx's error when ctx ends, while the read continues in the background.
-func Ask(ctx context.Context, in io.Reader, out io.Writer, question string) (answer string, err error) {
+func ask(ctx context.Context, in io.Reader, out io.Writer, question string) (answer string, err error) {
 	fmt.Fprint(out, question)
 	type line struct {
 		text string
@@ -57,10 +57,10 @@ func Ask(ctx context.Context, in io.Reader, out io.Writer, question string) (ans
 	}
 }
 
-// Progress returns a function that advances a progress bar and one that ends it. They do nothing if out is not a
+// progressBar returns a function that advances a progress bar and one that ends it. They do nothing if out is not a
 // terminal. An unknown total is -1.
-func Progress(out io.Writer, total int, what string) (add func(int), finish func()) {
-	if !Is(out) {
+func progressBar(out io.Writer, total int, what string) (add func(int), finish func()) {
+	if !isTerminal(out) {
 		return func(int) {}, func() {}
 	}
 	bar := progressbar.NewOptions(total,

@@ -1,4 +1,4 @@
-package live
+package main
 
 import (
 	"encoding/json"
@@ -7,18 +7,19 @@ import (
 	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/tool/live"
 )
 
-// Line is a window as a line of JSON.
-type Line struct {
-	Start    string    `json:"start"`
-	Window   string    `json:"window"`
-	Keys     []LineKey `json:"keys"`
-	Coverage float64   `json:"coverage"`
+// topLine is a window as a line of JSON.
+type topLine struct {
+	Start    string   `json:"start"`
+	Window   string   `json:"window"`
+	Keys     []topKey `json:"keys"`
+	Coverage float64  `json:"coverage"`
 }
 
-// LineKey is a partition key of a window.
-type LineKey struct {
+// topKey is a partition key of a window.
+type topKey struct {
 	Table  string  `json:"table,omitempty"` // the key's table, if it is not Options.Table
 	Key    string  `json:"key"`
 	Index  string  `json:"index,omitempty"`
@@ -32,10 +33,10 @@ type LineKey struct {
 const lineKeys = 20
 
 // line returns a window's line, with the heaviest of these rows.
-func (o *ViewOptions) line(w heat.Window, rows []heat.KeyHeat) (string, error) {
-	l := Line{Start: httpapi.FormatTime(w.Start), Window: display.Duration(Window).String(), Keys: []LineKey{}, Coverage: heat.Hundredths(coverage(w))}
+func (o *viewOptions) line(w heat.Window, rows []heat.KeyHeat) (string, error) {
+	l := topLine{Start: httpapi.FormatTime(w.Start), Window: display.Duration(live.Window).String(), Keys: []topKey{}, Coverage: heat.Hundredths(coverage(w))}
 	for _, row := range rows[:min(len(rows), lineKeys)] {
-		key := LineKey{
+		key := topKey{
 			Key: row.Key, Index: row.Index, Status: row.Worst.String(), Rate: heat.Hundredths(row.WriteUnitsPerSecond),
 			Error: math.Ceil(row.Error*100) / 100, Share: math.Floor(1e4*row.WriteUnitsPerSecond/row.Limit) / 1e4,
 		}

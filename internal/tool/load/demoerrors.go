@@ -1,4 +1,4 @@
-package demo
+package load
 
 import (
 	"context"
@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// Errors is a [slog.Handler] that counts errors by their message, so that a thousand errors of one kind are one line. It
+// ErrorCounts is a [slog.Handler] that counts errors by their message, so that a thousand errors of one kind are one line. It
 // drops entries below [slog.LevelError]. The zero value is ready to use, by several goroutines too.
-type Errors struct {
+type ErrorCounts struct {
 	mu    sync.Mutex
 	kinds []errorKind // in order of their first errors
 }
@@ -22,16 +22,18 @@ type errorKind struct {
 }
 
 // Enabled implements [slog.Handler].
-func (e *Errors) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelError }
+func (e *ErrorCounts) Enabled(_ context.Context, level slog.Level) bool {
+	return level >= slog.LevelError
+}
 
 // WithAttrs implements [slog.Handler]. It ignores the attributes.
-func (e *Errors) WithAttrs([]slog.Attr) slog.Handler { return e }
+func (e *ErrorCounts) WithAttrs([]slog.Attr) slog.Handler { return e }
 
 // WithGroup implements [slog.Handler]. It ignores the group.
-func (e *Errors) WithGroup(string) slog.Handler { return e }
+func (e *ErrorCounts) WithGroup(string) slog.Handler { return e }
 
 // Handle implements [slog.Handler]. It counts the record.
-func (e *Errors) Handle(_ context.Context, r slog.Record) error {
+func (e *ErrorCounts) Handle(_ context.Context, r slog.Record) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for i := range e.kinds {
@@ -50,7 +52,7 @@ func (e *Errors) Handle(_ context.Context, r slog.Record) error {
 }
 
 // Take returns a line for each kind of error since the last call.
-func (e *Errors) Take() (lines []string) {
+func (e *ErrorCounts) Take() (lines []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, k := range e.kinds {

@@ -1,4 +1,4 @@
-package demo
+package load
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 
 // TestErrorsOfOneKindAreOneLine checks the lines of many errors from several goroutines and loggers.
 func TestErrorsOfOneKindAreOneLine(t *testing.T) {
-	var e Errors
+	var e ErrorCounts
 	log := slog.New(&e)
 	log.Warn("not counted")
 	log.Error("unavailable", "error", errors.New("a timeout of key 0"))

@@ -1,4 +1,4 @@
-package demo
+package load
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Story has the demo's measurements. Times are seconds since the ramp began; a time is null if it never came.
-type Story struct {
+// DemoStory has the demo's measurements. Times are seconds since the ramp began; a time is null if it never came.
+type DemoStory struct {
 	Counter      string    `json:"counter"`
 	Began        time.Time `json:"began"`
 	Seconds      float64   `json:"ramp_seconds"`
@@ -48,9 +48,9 @@ type ShardChange struct {
 }
 
 // story computes the story from the figures.
-func (m *measured) story() Story {
-	s := Story{
-		Counter: Counter, Began: m.begin.UTC(), Seconds: m.end.Sub(m.begin).Seconds(), PartitionWCU: PartitionWCU, HotWCU: m.hotWCU,
+func (m *measured) story() DemoStory {
+	s := DemoStory{
+		Counter: DemoCounter, Began: m.begin.UTC(), Seconds: m.end.Sub(m.begin).Seconds(), PartitionWCU: DemoPartitionWCU, HotWCU: m.hotWCU,
 		ShardsBefore: 1, ShardsAfter: 1, Changes: []ShardChange{}, Requests: m.load.Requests, Resent: m.load.Retries, RejectedRequests: m.load.Rejected, UnknownRequests: m.load.Unknown,
 	}
 	for _, c := range m.changes {
@@ -73,7 +73,7 @@ func (m *measured) story() Story {
 	s.HotAfter = sooner(s.FirstVerdict, s.FirstThrottle)
 	for i, w := range m.heaviest {
 		if w.wcu > s.HottestWCU {
-			s.HottestWCU, s.HottestAt = w.wcu, s.Began.Add(time.Duration(i)*Window)
+			s.HottestWCU, s.HottestAt = w.wcu, s.Began.Add(time.Duration(i)*DemoWindow)
 		}
 	}
 	m.cooling(&s)
@@ -92,7 +92,7 @@ func sooner(a, b *float64) *float64 {
 
 // cooling sets when the counter cooled. That is the end of the last window with a hot write shard, or of the last
 // second with a throttled write if it is later. At least one window must follow, and all that follow must be counted.
-func (m *measured) cooling(s *Story) {
+func (m *measured) cooling(s *DemoStory) {
 	if s.HotAfter == nil {
 		return
 	}
@@ -104,11 +104,11 @@ func (m *measured) cooling(s *Story) {
 	}
 	for i, w := range m.heaviest {
 		if w.wcu >= m.hotWCU {
-			cool = max(cool, time.Duration(i+1)*Window)
+			cool = max(cool, time.Duration(i+1)*DemoWindow)
 		}
 	}
 	for i, w := range m.heaviest {
-		if time.Duration(i)*Window < cool {
+		if time.Duration(i)*DemoWindow < cool {
 			continue
 		}
 		if w.covered < 1 {
@@ -127,7 +127,7 @@ func (m *measured) cooling(s *Story) {
 const maxUnknown = 0.02
 
 // Err returns nil if the key became hot and cooled and nearly all outcomes are known, or else an error with the reason.
-func (s *Story) Err() error {
+func (s *DemoStory) Err() error {
 	switch {
 	case float64(s.UnknownRequests) > maxUnknown*float64(s.Requests):
 		return fmt.Errorf("this machine is too busy: %d of the counter's %d calls (%.1f%%) have an unknown outcome; run the demo again when the machine is less busy",
@@ -141,11 +141,11 @@ func (s *Story) Err() error {
 }
 
 // Lines returns the story in four lines.
-func (s *Story) Lines() []string {
+func (s *DemoStory) Lines() []string {
 	return []string{s.hotLine(), s.shardsLine(), s.throttledLine(), s.coolLine()}
 }
 
-func (s *Story) hotLine() string {
+func (s *DemoStory) hotLine() string {
 	throttle := "no write was throttled"
 	if s.FirstThrottle != nil {
 		throttle = fmt.Sprintf("first throttled write after %.0f s", *s.FirstThrottle)
@@ -159,7 +159,7 @@ func (s *Story) hotLine() string {
 	return fmt.Sprintf("Hot after %.0f s, when the first write was throttled; hottest write shard %.1f of %g WCU/s", *s.HotAfter, s.HottestWCU, s.PartitionWCU)
 }
 
-func (s *Story) shardsLine() string {
+func (s *DemoStory) shardsLine() string {
 	if len(s.Changes) == 0 {
 		return fmt.Sprintf("Write shards: %d, never changed", s.ShardsBefore)
 	}
@@ -170,7 +170,7 @@ func (s *Story) shardsLine() string {
 	return fmt.Sprintf("Write shards: from %d to %s", s.ShardsBefore, strings.Join(steps, ", "))
 }
 
-func (s *Story) throttledLine() string {
+func (s *DemoStory) throttledLine() string {
 	line := fmt.Sprintf("Throttled: %.1f%% of the counter's write attempts (%d of %d); %d requests sent again, %d of %d rejected",
 		100*s.ThrottledShare, s.ThrottledAttempts, s.Attempts, s.Resent, s.RejectedRequests, s.Requests)
 	if s.UnknownRequests > 0 {
@@ -179,7 +179,7 @@ func (s *Story) throttledLine() string {
 	return line
 }
 
-func (s *Story) coolLine() string {
+func (s *DemoStory) coolLine() string {
 	if s.CoolAfter == nil {
 		return "Cool: not before the end of the ramp"
 	}

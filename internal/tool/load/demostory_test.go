@@ -1,18 +1,16 @@
-package demo
+package load
 
 import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/hotshard/hotshard/internal/tool/load"
 )
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
 // measuredOf returns the measurements of a ramp of 60 s. Its hottest write shard has these WCU/s in the windows.
 func measuredOf(heaviest ...float64) *measured {
-	m := &measured{begin: noon, end: noon.Add(time.Minute), hotWCU: 14, throttled: make([]int64, 60), load: load.Result{Requests: 100, Accepted: 95, Rejected: 5, Retries: 3}}
+	m := &measured{begin: noon, end: noon.Add(time.Minute), hotWCU: 14, throttled: make([]int64, 60), load: Result{Requests: 100, Accepted: 95, Rejected: 5, Retries: 3}}
 	for _, wcu := range heaviest {
 		m.heaviest = append(m.heaviest, heatOf{wcu, 1})
 	}
@@ -54,7 +52,7 @@ func TestStoryOfABusyMachine(t *testing.T) {
 	m := measuredOf(18, 3, 3, 3, 3, 3)
 	m.verdict = noon
 	for unknown, busy := range map[int]bool{0: false, 20: false, 21: true, 1000: true} {
-		m.load = load.Result{Requests: 1000, Accepted: 1000 - unknown, Unknown: unknown}
+		m.load = Result{Requests: 1000, Accepted: 1000 - unknown, Unknown: unknown}
 		s := m.story()
 		if err := s.Err(); busy != (err != nil && strings.HasPrefix(err.Error(), "this machine is too busy: ")) {
 			t.Errorf("%d of 1,000 calls have an unknown outcome: %v", unknown, err)

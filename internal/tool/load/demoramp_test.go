@@ -1,4 +1,4 @@
-package demo
+package load
 
 import (
 	"context"
@@ -45,7 +45,7 @@ func TestRampEndsWithItsContext(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
 		var last error
-		for _, err := range rampSource(ctx, "x", stagesOf(MinFor, 20)).Requests() {
+		for _, err := range rampSource(ctx, "x", stagesOf(MinDemo, 20)).Requests() {
 			last = err
 		}
 		if last == nil {
@@ -55,7 +55,7 @@ func TestRampEndsWithItsContext(t *testing.T) {
 }
 
 func TestStagesFillTheRamp(t *testing.T) {
-	for _, total := range []time.Duration{MinFor, 59 * time.Second, time.Minute, 90 * time.Second, MaxFor} {
+	for _, total := range []time.Duration{MinDemo, 59 * time.Second, time.Minute, 90 * time.Second, MaxDemo} {
 		sum := time.Duration(0)
 		for _, s := range stagesOf(total, 20) {
 			sum += s.length

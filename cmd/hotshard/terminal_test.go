@@ -1,4 +1,4 @@
-package terminal
+package main
 
 import (
 	"strings"
@@ -19,25 +19,25 @@ func TestControlCharactersAreVisible(t *testing.T) {
 		"\u2066isolated\u2069\u200f": `\u2066isolated\u2069\u200f`,
 		"bad\xff\xfeutf8\ufffd":      "bad\\xff\\xfeutf8\ufffd",
 	} {
-		if got := Visible(text); got != want {
-			t.Errorf("Visible(%q) = %q, want %q", text, got, want)
+		if got := visible(text); got != want {
+			t.Errorf("visible(%q) = %q, want %q", text, got, want)
 		}
 	}
-	if got := Lines("one\x1b\ntwo"); got != "one\\x1b\ntwo" {
-		t.Errorf("Lines = %q, want the line end unchanged", got)
+	if got := visibleLines("one\x1b\ntwo"); got != "one\\x1b\ntwo" {
+		t.Errorf("visibleLines = %q, want the line end unchanged", got)
 	}
 }
 
 // TestLongNamesAreCut checks that cut names keep their begin and their end, and that a table's cells wrap without loss.
 func TestLongNamesAreCut(t *testing.T) {
 	for _, long := range []string{"begin" + strings.Repeat("x", 502) + "end17", strings.Repeat("日本", 80) + "end17", "begin" + strings.Repeat("\u202e", 100) + "end17"} {
-		got := Cut(Visible(long), nameWidth)
+		got := cutMiddle(visible(long), nameWidth)
 		if w := pretty.StringWidth(got); w > nameWidth || w < nameWidth-2 || !strings.HasSuffix(got, "end17") || !strings.Contains(got, "…") || got[:3] != long[:3] {
 			t.Errorf("%q has %d columns, want at most %d with the begin and the end", got, w, nameWidth)
 		}
 	}
-	table := NewTable("name", "why")
-	table.Row(Name(strings.Repeat("n", 512)), strings.Repeat("why ", 200))
+	table := newTable("name", "why")
+	table.Row(nameCell(strings.Repeat("n", 512)), strings.Repeat("why ", 200))
 	for line := range strings.SplitSeq(table.Render(), "\n") {
 		if w := pretty.StringWidth(line); w > nameWidth+cellWidth+8 {
 			t.Errorf("a line of %d columns, want at most %d", w, nameWidth+cellWidth+8)

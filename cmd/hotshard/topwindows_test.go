@@ -1,4 +1,4 @@
-package live
+package main
 
 import (
 	"bytes"
@@ -20,6 +20,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/query"
 	"github.com/hotshard/hotshard/internal/test/require"
+	"github.com/hotshard/hotshard/internal/tool/live"
 	shards "github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -38,7 +39,7 @@ func (g *given) Windows(_ context.Context, from, to time.Time, _ time.Duration) 
 			return
 		}
 		for _, w := range g.windows {
-			over := !w.Start.Add(Window).After(g.settled())
+			over := !w.Start.Add(live.Window).After(g.settled())
 			if over && !w.Start.Before(from) && w.Start.Before(to) && !yield(w, nil) {
 				return
 			}
@@ -64,8 +65,8 @@ func windowOf(start time.Time, units map[string]uint64) heat.Window {
 }
 
 // watched returns a table with these windows, which are complete as time passes.
-func watched(source *given) *Watched {
-	return &Watched{
+func watched(source *given) *heatFeed {
+	return &heatFeed{
 		Source: source, Settled: source.settled, Name: "orders", Where: "eu-west-1",
 		Run: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
 	}
@@ -73,18 +74,18 @@ func watched(source *given) *Watched {
 
 // printed returns the output and the error of Print within a time, which begins with the first of a window for each of
 // these units.
-func printed(t *testing.T, within time.Duration, o ViewOptions, units ...map[string]uint64) (out string, err error) {
+func printed(t *testing.T, within time.Duration, o viewOptions, units ...map[string]uint64) (out string, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), within)
 		defer cancel()
 		source := &given{settled: time.Now}
 		for i, n := range units {
-			source.windows = append(source.windows, windowOf(time.Now().Add(time.Duration(i)*Window), n))
+			source.windows = append(source.windows, windowOf(time.Now().Add(time.Duration(i)*live.Window), n))
 		}
 		var b bytes.Buffer
 		o.Table = "orders"
-		err = Print(ctx, &b, watched(source), o)
+		err = printWindows(ctx, &b, watched(source), o)
 		out = b.String()
 	})
 	return out, err
@@ -94,23 +95,23 @@ func printed(t *testing.T, within time.Duration, o ViewOptions, units ...map[str
 func TestLines(t *testing.T) {
 	units := map[string]uint64{"user#7": 7512, "other": 10, "by_city/Rome": 300}
 	for _, c := range []struct {
-		options ViewOptions
-		want    []LineKey
+		options viewOptions
+		want    []topKey
 	}{
-		{ViewOptions{}, []LineKey{
+		{viewOptions{}, []topKey{
 			{Key: "user#7", Status: "hot", Rate: 751.2, Share: 0.7512}, {Key: "Rome", Index: "by_city", Status: "normal", Rate: 30, Share: 0.03}, {Key: "other", Status: "normal", Rate: 1, Share: 0.001},
 		}},
-		{ViewOptions{Index: "by_city"}, []LineKey{{Key: "Rome", Index: "by_city", Status: "normal", Rate: 30, Share: 0.03}}},
-		{ViewOptions{Prefix: "use", Hash: true}, []LineKey{{Key: display.Pseudonym("user#7"), Status: "hot", Rate: 751.2, Share: 0.7512}}},
+		{viewOptions{Index: "by_city"}, []topKey{{Key: "Rome", Index: "by_city", Status: "normal", Rate: 30, Share: 0.03}}},
+		{viewOptions{Prefix: "use", Hash: true}, []topKey{{Key: display.Pseudonym("user#7"), Status: "hot", Rate: 751.2, Share: 0.7512}}},
 	} {
 		c.options.JSON = true
 		text, err := printed(t, 25*time.Second, c.options, units, map[string]uint64{"user#7": 1})
 		if lines := strings.Split(strings.TrimSpace(text), "\n"); !errors.Is(err, context.DeadlineExceeded) || len(lines) != 2 {
 			t.Fatalf("%d lines, %v; want a line for each window:\n%s", len(lines), err, text)
 		}
-		var got Line
+		var got topLine
 		require.NoError(t, json.Unmarshal([]byte(text[:strings.Index(text, "\n")]), &got))
-		want := Line{Start: "2000-01-01T00:00:00.000Z", Window: "10s", Coverage: 1, Keys: c.want}
+		want := topLine{Start: "2000-01-01T00:00:00.000Z", Window: "10s", Coverage: 1, Keys: c.want}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%+v (-want +got):\n%s", c.options, diff)
 		}
@@ -121,7 +122,7 @@ func TestLines(t *testing.T) {
 func TestCoverageOfLines(t *testing.T) {
 	w := windowOf(time.Unix(0, 0), map[string]uint64{"a": 10})
 	w.Items[0].Coverage = 0.937
-	text, err := (&ViewOptions{Table: "items"}).line(w, heat.Merge(w.Items))
+	text, err := (&viewOptions{Table: "items"}).line(w, heat.Merge(w.Items))
 	if err != nil || !strings.Contains(text, `"coverage":0.93}`) || !strings.Contains(text, `{"table":"orders","key":"a",`) {
 		t.Errorf("line %s, %v", text, err)
 	}
@@ -138,7 +139,7 @@ func TestTables(t *testing.T) {
 	for range 8 {
 		windows = append(windows, cold)
 	}
-	text, err := printed(t, 95*time.Second, ViewOptions{}, windows...)
+	text, err := printed(t, 95*time.Second, viewOptions{}, windows...)
 	tables := strings.Split(strings.TrimSuffix(text, "\n\n"), "\n\n")
 	if !errors.Is(err, context.DeadlineExceeded) || len(tables) != 9 {
 		t.Fatalf("%d tables, %v; want 9:\n%s", len(tables), err, text)
@@ -157,7 +158,7 @@ func TestTables(t *testing.T) {
 	if strings.Contains(text, "\x1b") || strings.Contains(tables[8], "user#9: ") || strings.Count(tables[8], "\n") > 20 {
 		t.Errorf("the output has an escape, advice for a cooled key, or too many lines:\n%s", tables[8])
 	}
-	if text, _ := printed(t, 15*time.Second, ViewOptions{}, nil); !strings.Contains(text, "no writes seen for 10 s\n") {
+	if text, _ := printed(t, 15*time.Second, viewOptions{}, nil); !strings.Contains(text, "no writes seen for 10 s\n") {
 		t.Errorf("a table without writes: %s", text)
 	}
 }
@@ -173,7 +174,7 @@ func TestScreens(t *testing.T) {
 		keys = append(keys, query.HotKey{Key: fmt.Sprint(i), Type: "other"})
 	}
 	for _, s := range []screen{{40, 12, true, false}, {80, 24, true, true}, {200, 50, true, true}, {20, 3, true, false}} {
-		text := s.table("orders, "+strings.Repeat("here ", 50), "", 1000, keys, (&ViewOptions{}).nameOf)
+		text := s.table("orders, "+strings.Repeat("here ", 50), "", 1000, keys, (&viewOptions{}).nameOf)
 		body, ok := strings.CutPrefix(text, "\x1b[H\x1b[J")
 		lines := strings.Split(strings.TrimSuffix(body, "\n"), "\n")
 		if !ok || len(lines) >= max(s.height, 4) {
@@ -202,14 +203,14 @@ func TestNoMatch(t *testing.T) {
 	busy := map[string]uint64{"user#7": 7500}
 	for _, c := range []struct {
 		units   map[string]uint64
-		options ViewOptions
+		options viewOptions
 		want    string
 	}{
-		{busy, ViewOptions{Prefix: "nobody"}, `No key that begins with "nobody" was written`},
-		{busy, ViewOptions{Index: "nope", JSON: true}, `No key of index "nope" was written`},
-		{busy, ViewOptions{Index: "nope", Prefix: "x"}, `No key of index "nope" that begins with "x" was written`},
-		{busy, ViewOptions{Prefix: "user"}, "deadline"},
-		{nil, ViewOptions{Prefix: "nobody"}, "deadline"},
+		{busy, viewOptions{Prefix: "nobody"}, `No key that begins with "nobody" was written`},
+		{busy, viewOptions{Index: "nope", JSON: true}, `No key of index "nope" was written`},
+		{busy, viewOptions{Index: "nope", Prefix: "x"}, `No key of index "nope" that begins with "x" was written`},
+		{busy, viewOptions{Prefix: "user"}, "deadline"},
+		{nil, viewOptions{Prefix: "nobody"}, "deadline"},
 	} {
 		if _, err := printed(t, 15*time.Second, c.options, c.units); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: error %v, want %q", c.options, err, c.want)
@@ -233,22 +234,22 @@ func TestFaults(t *testing.T) {
 		broken := errors.New("connection reset")
 		source := &given{settled: time.Now, err: broken}
 		for i := range 3 {
-			source.windows = append(source.windows, windowOf(time.Now().Add(time.Duration(i)*Window), map[string]uint64{"a": 1}))
+			source.windows = append(source.windows, windowOf(time.Now().Add(time.Duration(i)*live.Window), map[string]uint64{"a": 1}))
 		}
 		w := watched(source)
 		w.Transient = func(err error) bool { return source.windows != nil }
 		w.Explain = func(_ context.Context, err error) error { return fmt.Errorf("allow it: %w", err) }
-		if err := Print(ctx, fullDisk{}, &Watched{Source: &given{windows: source.windows, settled: time.Now}, Settled: time.Now, Transient: w.Transient}, ViewOptions{JSON: true}); !errors.Is(err, errFull) {
+		if err := printWindows(ctx, fullDisk{}, &heatFeed{Source: &given{windows: source.windows, settled: time.Now}, Settled: time.Now, Transient: w.Transient}, viewOptions{JSON: true}); !errors.Is(err, errFull) {
 			t.Errorf("error %v, want %v", err, errFull)
 		}
 		time.AfterFunc(15*time.Second, func() { source.err = nil })
 		var out bytes.Buffer
-		source.windows = append(source.windows, windowOf(time.Now().Add(Window), map[string]uint64{"a": 1}))
-		if err := Print(ctx, &out, w, ViewOptions{JSON: true}); !errors.Is(err, context.DeadlineExceeded) || strings.Count(out.String(), "\n") < 2 {
+		source.windows = append(source.windows, windowOf(time.Now().Add(live.Window), map[string]uint64{"a": 1}))
+		if err := printWindows(ctx, &out, w, viewOptions{JSON: true}); !errors.Is(err, context.DeadlineExceeded) || strings.Count(out.String(), "\n") < 2 {
 			t.Errorf("%v, output after an outage:\n%s", err, out.String())
 		}
 		source.windows, source.err = nil, broken
-		if err := Print(t.Context(), &out, w, ViewOptions{}); err == nil || err.Error() != "allow it: connection reset" {
+		if err := printWindows(t.Context(), &out, w, viewOptions{}); err == nil || err.Error() != "allow it: connection reset" {
 			t.Errorf("error %v, want the explained one", err)
 		}
 	})
@@ -275,7 +276,7 @@ func TestHashHidesKeys(t *testing.T) {
 		w := watched(&given{settled: time.Now, windows: []heat.Window{window}})
 		w.Shards = two{}
 		var out bytes.Buffer
-		_ = Print(ctx, &out, w, ViewOptions{Hash: true}) // the deadline
+		_ = printWindows(ctx, &out, w, viewOptions{Hash: true}) // the deadline
 		if text := out.String(); strings.Contains(text, "secret") || !strings.Contains(text, "would stand idle") {
 			t.Errorf("want advice on skew, and no secret:\n%s", text)
 		}

@@ -79,7 +79,7 @@ need_browser() {
 	fi
 	while read -r name; do
 		command -v "${HOTSHARD_BROWSER:-$name}" >/dev/null && return
-	done <"${HOTSHARD_BROWSER_NAMES:-${0%/*}/../../test/browser/names.txt}"
+	done <"${HOTSHARD_BROWSER_NAMES:-${0%/*}/names.txt}"
 	if [ -z "${HOTSHARD_BROWSER:-}" ] && [ "$(uname -sm)" = 'Linux x86_64' ]; then
 		left_out="tests use a Chromium fetched from npm, and without it $left_out"
 	fi

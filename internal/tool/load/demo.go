@@ -1,0 +1,126 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// DemoCounter is the counter that the ramp increments.
+const DemoCounter = "page/launch"
+
+// Demo configures a demo.
+type Demo struct {
+	URL string        // URL of the API
+	For time.Duration // length of the ramp, [MinDemo] to [MaxDemo]
+
+	Began    func(at time.Time) // called before the ramp, with the time at which it will begin; may be nil
+	Progress func(seconds int)  // called each second of the ramp; may be nil
+}
+
+// The system's partitions have a fiftieth of AWS's limit, so that one machine can make one hot.
+const (
+	DemoPartitions   = 64
+	DemoPartitionWCU = 20
+)
+
+// Notice returns the console's line on the demo: what runs, and what to watch.
+func (o *Demo) Notice() string {
+	length := o.For.Truncate(DemoWindow)
+	stages := stagesOf(length, DemoPartitionWCU)
+	return fmt.Sprintf("demo: watch %s. For %.0f s its writes rise from %.0f to %.0f a second, of which a partition takes %d: the counter gets hot, is split into write shards, and cools. The other keys have light traffic.",
+		DemoCounter, length.Seconds(), stages[0].rate, stages[len(stages)-1].rate, DemoPartitionWCU)
+}
+
+// Bounds of Demo.For.
+const (
+	MinDemo = 40 * time.Second
+	MaxDemo = 10 * time.Minute // the limiter keeps its counts by the second for 15
+)
+
+// DemoWindow is the length of the detector's windows. DemoIdleWindow is how long a window stays open after its end if there are
+// no writes: shorter than on Lambda, so that the last window of the ramp shows at once.
+const (
+	DemoWindow     = 10 * time.Second
+	DemoIdleWindow = time.Second
+)
+
+// RunDemo sends the ramp, and returns the story after the ramp's windows are counted. The ramp begins within 12 s, at the start
+// of a window.
+func RunDemo(ctx context.Context, o Demo) (DemoStory, error) {
+	api := demoAPI{o.URL}
+	m := measured{begin: time.Now().Add(2 * time.Second).Truncate(DemoWindow).Add(DemoWindow)}
+	m.end = m.begin.Add(o.For.Truncate(DemoWindow))
+	if o.Began != nil {
+		o.Began(m.begin)
+	}
+	working, over := context.WithCancel(ctx)
+	defer over()
+	group, running := errgroup.WithContext(working)
+	group.Go(func() error { return nilIfEnded(running, sendBackground(running, o)) })
+	group.Go(func() error { return nilIfEnded(running, api.watchVerdict(running, &m)) })
+	group.Go(func() error { return nilIfEnded(running, demoProgress(running, &m, o.Progress)) })
+	group.Go(func() error {
+		defer over() // the background traffic goes on until the last window is counted
+		if err := ramp(running, o, &m); err != nil {
+			return err
+		}
+		if err := api.measure(running, &m); err != nil {
+			return fmt.Errorf("reading the demo's figures: %w", err)
+		}
+		return nil
+	})
+	if err := group.Wait(); err != nil {
+		return DemoStory{}, err
+	}
+	return m.story(), nil
+}
+
+// ramp waits for its start, and increments the counter until its end.
+func ramp(ctx context.Context, o Demo, m *measured) (err error) {
+	if !waitUntil(ctx, m.begin) {
+		return context.Cause(ctx)
+	}
+	source := rampSource(ctx, DemoCounter, stagesOf(m.end.Sub(m.begin), DemoPartitionWCU))
+	m.load, err = Run(ctx, Options{Target: o.URL, Source: source, Concurrency: rampConcurrency, CountersOnly: true, NoProbe: true})
+	return err
+}
+
+// rampConcurrency is enough for the highest rate while some calls wait for a retry.
+const rampConcurrency = 64
+
+// nilIfEnded returns nil if err came from the end of the context, which follows the ramp, or else err.
+func nilIfEnded(ctx context.Context, err error) error {
+	if ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)) {
+		return nil
+	}
+	return err
+}
+
+// The background traffic is light enough for two cores. Its hottest key takes a sixth of a partition.
+const (
+	backgroundRate = 12 // requests a second, each an event and an increment
+	backgroundKeys = 40
+)
+
+// sendBackground sends ordinary traffic until the context ends.
+func sendBackground(ctx context.Context, o Demo) error {
+	most := int((o.For + 2*time.Minute).Seconds() * backgroundRate)
+	source, err := Synthetic{Kind: Zipf, Seed: 1, Count: most, Keys: backgroundKeys}.Source()
+	if err != nil {
+		return err
+	}
+	_, err = Run(ctx, Options{Target: o.URL, Source: source, Rate: backgroundRate, NoProbe: true})
+	return err
+}
+
+// demoProgress reports each second of the ramp.
+func demoProgress(ctx context.Context, m *measured, report func(int)) error {
+	for at := m.begin.Add(time.Second); report != nil && !at.After(m.end) && waitUntil(ctx, at); at = at.Add(time.Second) {
+		report(1)
+	}
+	return nil
+}
