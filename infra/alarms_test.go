@@ -2,7 +2,6 @@ package infra
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/hotshard/hotshard/internal/base/metrics"
-	"github.com/hotshard/hotshard/internal/tool/bill"
 )
 
 // alarms returns the alarms of a template, by name.
@@ -49,22 +47,6 @@ func TestStreamShardsAgainstConcurrency(t *testing.T) {
 	list := figures(map[string]any(a))
 	if len(list) != 2 || list[0].text("MetricName") != "StreamShards" || list[1].text("MetricName") != "StreamShards" || a.number("Threshold") != 272 {
 		t.Errorf("alarm %v, want both tables' StreamShards at 272 of 340", a)
-	}
-}
-
-// TestBillCountsAlarms checks that hotshard plan charges for each metric that an alarm watches.
-func TestBillCountsAlarms(t *testing.T) {
-	watched := 0
-	for name, a := range alarms(t, deployed(t)) {
-		n := len(figures(anyOf(a)))
-		if name == "hotshard-hot-keys" {
-			n = 0 // the bill has a line for hot keys' metrics
-		}
-		watched += n
-	}
-	want := fmt.Sprintf("on %d metrics, %d composite", watched, len(deployed(t).of(t, "AWS::CloudWatch::CompositeAlarm")))
-	if line := bill.Estimate(bill.Load{}, 1, bill.Default()).Lines[0]; line.Item != "alarms" || line.Basis != want {
-		t.Errorf("the bill's first line is %s %s, want alarms %s", line.Item, line.Basis, want)
 	}
 }
 

@@ -25,16 +25,6 @@ type PlanCmd struct {
 	ReadItems  int     `default:"100" help:"Items that one read gathers from all write shards."`
 	JSON       bool    `name:"json" help:"Print the plan as JSON."`
 	priceFlags
-
-	Events       *float64 `placeholder:"N" help:"Cost of a day, line by line, of a deployment that takes N events a second all day; 0 for an idle one. Works with or without a key's peak."`
-	Increments   float64  `placeholder:"N" help:"With --events: increments a second in addition, of counters with one write shard, which are not folded."`
-	Days         int      `default:"30" help:"With --events: the day to show besides the first, 1 to 3650. Events pile up until they expire."`
-	Targets      int      `default:"1000" help:"With --events: entities that have events within an hour. The cost of folds depends on them."`
-	Uniform      bool     `help:"With --events: all entities have the same number of events, as sensors do. Default: by Zipf's law with the exponent 1.1."`
-	Batch        int      `default:"25" help:"With --events: events per API call."`
-	Provisioned  bool     `help:"With --events: assume the setting billing=provisioned."`
-	StreamShards int      `placeholder:"N" help:"With --events: the setting streamShards of the deployment, which 4 is by default. Without this flag each day has the number that it needs."`
-	Readers      string   `default:"two" enum:"two,one" help:"With --events: the setting readers of the deployment."`
 }
 
 // priceFlags are flags for prices. Prices without a flag are assumptions.
@@ -48,30 +38,14 @@ type priceFlags struct {
 
 // Validate returns an error if the flags are invalid.
 func (c *PlanCmd) Validate() error {
-	if c.PeakWCU != 0 && c.Rate != 0 || !c.hasKey() && c.Events == nil {
-		return errors.New("want one of --peak-wcu and --rate, more than 0, or --events")
-	}
-	if err := c.checkDay(); err != nil {
-		return err
+	if (c.PeakWCU != 0) == (c.Rate != 0) {
+		return errors.New("want one of --peak-wcu and --rate, more than 0")
 	}
 	// plan.New replaces 0 with the default.
 	if c.ItemBytes == 0 || c.Safety == 0 || c.LoadFactor == 0 || c.ReadItems == 0 {
 		return errors.New("--item-bytes, --safety, --load-factor and --read-items must be more than 0")
 	}
-	if !c.hasKey() {
-		return c.checkItemAndPrices()
-	}
 	_, err := c.plan()
-	return err
-}
-
-func (c *PlanCmd) hasKey() bool { return c.PeakWCU != 0 || c.Rate != 0 }
-
-// checkItemAndPrices validates --item-bytes and the prices, with the plan of an arbitrary key.
-func (c *PlanCmd) checkItemAndPrices() error {
-	some := *c
-	some.Rate = 1
-	_, err := some.plan()
 	return err
 }
 
@@ -143,47 +117,17 @@ type monthlyCost struct {
 	Prices      plan.Prices `json:"prices"`
 }
 
-// Run prints the plan and the daily cost.
+// Run prints the plan.
 func (c *PlanCmd) Run(_ context.Context, std streams) error {
-	var shown shownPlan
-	if c.hasKey() {
-		p, err := c.plan()
-		if err != nil {
-			return err
-		}
-		shown.planned = c.planned(p)
+	p, err := c.plan()
+	if err != nil {
+		return err
 	}
-	if c.Events != nil {
-		shown.Cost = c.cost()
-	}
+	shown := c.planned(p)
 	if c.JSON {
 		return printJSON(std.out, shown)
 	}
 	return shown.print(std.out)
-}
-
-// shownPlan is the command's output: a key's plan, a deployment's cost, or both.
-type shownPlan struct {
-	*planned
-	Cost *dailyCost `json:"daily_cost,omitempty"`
-}
-
-func (s shownPlan) print(out io.Writer) error {
-	if s.planned != nil {
-		if err := s.planned.print(out); err != nil {
-			return err
-		}
-	}
-	if s.Cost == nil {
-		return nil
-	}
-	rows := s.Cost.rows()
-	t := newTable(rows[0]...)
-	for _, row := range rows[1:] {
-		t.Row(row...)
-	}
-	_, err := fmt.Fprintln(out, t.Render())
-	return err
 }
 
 func (c *PlanCmd) planned(p plan.Plan) *planned {

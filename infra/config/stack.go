@@ -48,7 +48,7 @@ type Stack struct {
 	// Readers are the functions that read the streams: two, or one that does the work of both, which leaves the second
 	// reader of each stream to a function of yours. RollupWindow has no effect then.
 	Readers string `env:"readers" envDefault:"two" oneOf:"two or one"`
-	// StreamShards is the expected number of open stream shards, which `hotshard plan` estimates. It determines the
+	// StreamShards is the expected number of open stream shards, one for each partition: `hotshard plan` estimates it. It determines the
 	// other batching windows and the detector's Hold.
 	StreamShards int `env:"streamShards" envDefault:"4" between:"1 to 1000000"`
 	// RollupWindow is how long a delivery of events to the aggregator waits for more, in whole seconds, 1s to 1m. A

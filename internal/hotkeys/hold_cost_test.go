@@ -81,7 +81,7 @@ func heapBytes() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// Prices in write units: see internal/tool/bill.
+// Prices in write units.
 const (
 	readPrice   = 0.2 // of a read unit
 	metricPrice = 16  // of a call of PutMetricData

@@ -24,12 +24,3 @@ func Reserve(quota int) Reservations {
 	fifth := (quota - leftUnreserved - quota/10) / 5
 	return Reservations{Ingest: 2 * fifth, Query: fifth, Stream: fifth}
 }
-
-// Quota returns a quota of at least 1,000 of which [Reserve] gives the functions of the stream what they need.
-func Quota(streamShards int) int {
-	quota := 1000
-	for need := StreamConcurrency(streamShards); Reserve(quota).Stream < need; {
-		quota += quota / 10
-	}
-	return quota
-}

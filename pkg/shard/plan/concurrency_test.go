@@ -42,18 +42,3 @@ func TestReserve(t *testing.T) {
 		}
 	}
 }
-
-// TestQuotaSuffices checks that one invocation for each stream shard takes less than 80 % of the reservation.
-func TestQuotaSuffices(t *testing.T) {
-	for _, streamShards := range []int{1, 4, 79, 156, 7776, 100_000} {
-		quota := plan.Quota(streamShards)
-		if got := plan.Reserve(quota).Stream; float64(streamShards) >= plan.FullShare*float64(got) || quota < 1000 {
-			t.Errorf("%d stream shards: %d of a quota of %d", streamShards, got, quota)
-		}
-	}
-	for streamShards, want := range map[int]int{1: 1000, 127: 1000, 128: 1100, 142: 1100, 143: 1210} { // 1,100 have 178 for 142
-		if got := plan.Quota(streamShards); got != want {
-			t.Errorf("%d stream shards: a quota of %d, want %d", streamShards, got, want)
-		}
-	}
-}
