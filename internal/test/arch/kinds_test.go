@@ -26,7 +26,7 @@ const kindHome = "internal/base/schema"
 var registries = []string{"cmd/hotshard/spread.go", "internal/rebuild/erase.go"}
 
 // driven are files that drive the API with a kind of their choice and read it in the responses.
-var driven = []string{"internal/tool/load/measure.go"}
+var driven = []string{"internal/tool/load/demomeasure.go"}
 
 // kindUse is code that depends on a kind, or that enumerates values of the table.
 type kindUse struct {
