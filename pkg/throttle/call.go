@@ -219,7 +219,6 @@ func setBody(resp *http.Response, body []byte) {
 	resp.ContentLength = int64(len(body))
 	resp.Header.Set("Content-Length", strconv.Itoa(len(body)))
 	resp.TransferEncoding = nil
-	resp.Uncompressed = false
 }
 
 func checksum(body []byte) string {

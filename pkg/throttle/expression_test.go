@@ -49,6 +49,7 @@ func TestAttributeUpdates(t *testing.T) {
 		{attributeUpdate{"DELETE", nil}, attributeChange{removed: true}},
 		{attributeUpdate{"DELETE", value}, attributeChange{value: computed}},
 		{attributeUpdate{"ADD", value}, attributeChange{value: computed}},
+		{attributeUpdate{"PUT", nil}, attributeChange{value: computed}},
 	}
 	for _, test := range tests {
 		if got := test.update.change(); !reflect.DeepEqual(got, test.want) {

@@ -77,7 +77,8 @@ func TestDividedCollection(t *testing.T) {
 	now = now.Add(time.Minute)
 	s.gate.Admit([]Charge{s.Place("k").Reads(8 * Unit)})
 	s.gate.Admit([]Charge{s.Item("k", "z").Reads(2 * Unit)})
-	for i, want := range []float64{30 - 4, 30 - 4 - 2} {
+	s.gate.Admit([]Charge{s.Item("k", "a").Reads(Unit)})
+	for i, want := range []float64{30 - 4 - 1, 30 - 4 - 2} {
 		if got := s.State().Partitions[i].Reads.Tokens; got != want {
 			t.Errorf("partition %d has %v tokens, want %v", i, got, want)
 		}

@@ -32,12 +32,11 @@ type lane struct {
 	since int64  // nanoseconds; the first throttle
 	last  int64  // the latest throttle
 	seen  sample // requests since the first throttle
-	mixed bool   // they are not all for one item
 }
 
 // observe records a request. A lane is at its limit from a throttle until calm has passed
-// without one. observe reports whether the partition must split: it was at its limit for split,
-// with requests for several items. A split of 0 never splits.
+// without one. observe reports whether the partition must split if its requests divide: it was at its limit for split.
+// A split of 0 never splits.
 func (n *lane) observe(p point, throttled bool, now int64, split time.Duration) bool {
 	if split == 0 {
 		return false
@@ -45,15 +44,14 @@ func (n *lane) observe(p point, throttled bool, now int64, split time.Duration) 
 	n.hot = n.hot && now-n.last <= int64(calm)
 	if throttled {
 		if !n.hot {
-			n.hot, n.since, n.seen, n.mixed = true, now, n.seen[:0], false
+			n.hot, n.since, n.seen = true, now, n.seen[:0]
 		}
 		n.last = now
 	}
 	if n.hot {
-		n.mixed = n.mixed || len(n.seen) > 0 && n.seen[0] != p
 		n.seen.add(p)
 	}
-	return throttled && n.mixed && now-n.since >= int64(split)
+	return throttled && now-n.since >= int64(split)
 }
 
 // index returns the index of the partition of a point.

@@ -59,3 +59,43 @@ func TestSplitsEnd(t *testing.T) {
 		t.Errorf("%d partitions, want %d", len(s.partitions), MaxPartitions)
 	}
 }
+
+// TestTimeAtLimit checks after which throttles a partition must split: 10 s after the first, unless it was calm since.
+func TestTimeAtLimit(t *testing.T) {
+	for _, c := range []struct {
+		throttles []int64 // seconds
+		want      bool    // at the last one
+	}{
+		{[]int64{1}, false}, {[]int64{1, 6, 10}, false}, {[]int64{1, 6, 11}, true}, {[]int64{1, 5, 7, 12}, true},
+		{[]int64{1, 7, 12}, false}, {[]int64{1, 7, 12, 16, 17}, true}, {[]int64{1, 99}, false},
+	} {
+		var n lane
+		got := false
+		for _, second := range c.throttles {
+			got = n.observe(point{}, true, second*int64(time.Second), 10*time.Second)
+		}
+		last := c.throttles[len(c.throttles)-1] * int64(time.Second)
+		if got != c.want || n.observe(point{}, false, last, 10*time.Second) || n.observe(point{}, true, last, 0) {
+			t.Errorf("throttled at %v s: %t, want %t", c.throttles, got, c.want)
+		}
+	}
+}
+
+// TestSplitOnRequest checks which partitions split on request, and that halves share what was left after settled charges.
+func TestSplitOnRequest(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	s := New(limitsOf(2, 10, &now)).NewSpace(Resource{Table: "t"}, Throughput{})
+	reserved := []Charge{s.Everywhere().Writes(8 * Unit)}
+	s.gate.Settle(nil, reserved)
+	s.gate.Settle(reserved, []Charge{s.Everywhere().Writes(4 * Unit)})
+	for _, c := range []struct{ number, split, partitions int }{{1, 1, 3}, {7, 0, 3}, {-1, 3, 6}} {
+		if got := s.Split(c.number); got != c.split || s.Partitions() != c.partitions {
+			t.Errorf("%+v: split %d, %d partitions", c, got, s.Partitions())
+		}
+	}
+	for i, want := range []float64{4, 4, 2, 2, 2, 2} {
+		if p := s.State().Partitions[i]; p.Writes.Tokens != want || p.Reads.Tokens != 3.75*want {
+			t.Errorf("partition %d has %v and %v tokens, want %v", i, p.Writes.Tokens, p.Reads.Tokens, want)
+		}
+	}
+}
