@@ -2,6 +2,7 @@ package shardmap
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -64,8 +65,8 @@ func TestForeignItemsAreIgnored(t *testing.T) {
 		}
 		f.Put(dynamo.Key("junk", "junk"))
 		entry, err := m.Lookup(t.Context(), "C#k", time.Now())
-		if err != nil || entry.History.Newest() != 16 || m.Partitions("items") != FewPartitions {
-			t.Errorf("%+v, %v, %d partitions; want 16 write shards and %d partitions", entry, err, m.Partitions("items"), FewPartitions)
+		if err != nil || entry.History.Newest() != 16 || m.Partitions("items") != 4 {
+			t.Errorf("%+v, %v, %d partitions; want 16 write shards and the 4 partitions of a new on-demand table", entry, err, m.Partitions("items"))
 		}
 		if list, err := m.Entries(t.Context()); err != nil || len(list) != 1 {
 			t.Errorf("Entries = %+v, %v; want C#k", list, err)
@@ -113,20 +114,25 @@ func TestLogItemHasAllChangesOfKey(t *testing.T) {
 }
 
 // TestNotedPartitionsOnlyRiseWithinADay checks that another process reads the noted number of partitions. A lower
-// number replaces it after a day.
+// number replaces it after a day, and the same number is stored again after an hour.
 func TestNotedPartitionsOnlyRiseWithinADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &strictMap{enginetest.NewMapTable(10, 0, 0)}
 		m, c := New(f, "m", Options{}), NewChanger(f, New(f, "m", Options{}), ChangerOptions{})
 		for _, step := range []struct {
-			n     int
-			later time.Duration
-			want  int
-		}{{9, 0, 9}, {6, time.Hour, 9}, {12, time.Hour, 12}, {12, 23 * time.Hour, 12}, {8, 23 * time.Hour, 12}, {8, 2 * time.Hour, 8}} {
-			time.Sleep(step.later + 2*time.Second)
+			n       int
+			later   time.Duration
+			want    int
+			version int64 // the number of notes that were stored
+		}{
+			{9, 2 * time.Second, 9, 1}, {6, time.Hour, 9, 1}, {12, time.Hour, 12, 2}, {12, 23 * time.Hour, 12, 3}, {8, 23 * time.Hour, 12, 3}, {8, 2 * time.Hour, 8, 4},
+			{8, 59 * time.Minute, 8, 4}, {8, time.Minute, 8, 5}, {shard.MaxShards + 1, 2 * time.Second, shard.MaxShards, 6}, {8, 24 * time.Hour, shard.MaxShards, 6}, {8, 2 * time.Second, 8, 7},
+		} {
+			time.Sleep(step.later)
 			require.NoError(t, c.NotePartitions(t.Context(), "items", step.n, time.Now()))
-			if err := m.Load(t.Context(), time.Now()); err != nil || m.Partitions("items") != step.want {
-				t.Errorf("%+v: %d partitions, %v", step, m.Partitions("items"), err)
+			note, err := c.Read(t.Context(), notePrefix+"items")
+			if err := errors.Join(err, m.Load(t.Context(), time.Now())); err != nil || m.Partitions("items") != step.want || note.Version != step.version {
+				t.Errorf("%+v: %d partitions, version %d, %v", step, m.Partitions("items"), note.Version, err)
 			}
 		}
 		for _, bad := range []int{0, -1} {

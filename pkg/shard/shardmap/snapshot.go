@@ -52,7 +52,7 @@ func (c *Changer) StoreSnapshot(ctx context.Context, now time.Time) error {
 		return err
 	}
 	clock := dynamo.StartClock(now)
-	if due, err := c.snapshotDue(ctx, clock.Now()); err != nil || !due {
+	if due, err := c.snapshotDue(ctx, clock.Now()); !due {
 		return err
 	}
 	var errs []error
@@ -64,7 +64,7 @@ func (c *Changer) StoreSnapshot(ctx context.Context, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// snapshotDue reports whether the item that is stored last is absent or older than snapshotAge.
+// snapshotDue reports whether the item that is stored last is absent or older than snapshotAge. With an error it returns false.
 func (c *Changer) snapshotDue(ctx context.Context, now time.Time) (bool, error) {
 	out, err := c.client.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &c.table, Key: snapshotKey(schema.MapParts-1, schema.MapSlices-1),

@@ -69,6 +69,23 @@ func TestSnapshotEqualsLoad(t *testing.T) {
 	})
 }
 
+// TestTooLargeEntriesAreNotStored checks that a snapshot's item is stored without entries that DynamoDB would reject, with an
+// error, so that starts read the keys of its bucket.
+func TestTooLargeEntriesAreNotStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := enginetest.NewMapTable(10, 0, 0)
+		long := "E#" + strings.Repeat("k", maxSlice)
+		change(f, 1, long, 16)
+		if err := NewChanger(f, New(f, "m", Options{}), ChangerOptions{}).StoreSnapshot(t.Context(), time.Now()); err == nil {
+			t.Error("too large entries are stored without an error")
+		}
+		m, pages := loadView(t, f)
+		if e, err := m.Lookup(t.Context(), long, time.Now()); pages == 0 || err != nil || e.History.Newest() != 16 {
+			t.Errorf("%d write shards, %v, after %d pages of keys; want 16 and at least one page", e.History.Newest(), err, pages)
+		}
+	})
+}
+
 // TestDamagedSnapshotReadsItsBucketOnly checks that a start reads the keys of a bucket whose snapshot is damaged, and no
 // other bucket's keys.
 func TestDamagedSnapshotReadsItsBucketOnly(t *testing.T) {
