@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotshard/hotshard/internal/base/metrics"
+	"github.com/hotshard/hotshard/internal/hotkeys"
 )
 
 // alarms returns the alarms of a template, by name.
@@ -63,7 +63,7 @@ func TestHotKeysAreNamed(t *testing.T) {
 	}
 	unnamed := alarms(t, with(t, map[string]any{"metricNames": "off"}))
 	a := unnamed["hotshard-hot-keys"]
-	if list := figures(map[string]any(a)); len(list) != 2 || list[0].text("MetricName") != "HotKeys" || list[0].text("Namespace") != metrics.Namespace ||
+	if list := figures(map[string]any(a)); len(list) != 2 || list[0].text("MetricName") != "HotKeys" || list[0].text("Namespace") != hotkeys.Namespace ||
 		a.number("Threshold") != 1 || a["OKActions"] == nil || unnamed["hotshard-events-hot-keys"] != nil {
 		t.Errorf("without metrics by key: %v", a)
 	}
@@ -87,12 +87,12 @@ func TestOwnMetricsAreSent(t *testing.T) {
 	for _, f := range figures(map[string]any{"alarms": anyOf(alarms(t, tm))}) {
 		name := f.text("MetricName")
 		switch namespace := f.text("Namespace"); {
-		case namespace == metrics.Namespace:
+		case namespace == hotkeys.Namespace:
 			own++
 			if !strings.Contains(sent, `"`+name+`"`) {
 				t.Errorf("no code sends %s", name)
 			}
-		case strings.HasPrefix(namespace, metrics.Namespace):
+		case strings.HasPrefix(namespace, hotkeys.Namespace):
 			own++
 			if !filters[namespace+" "+name] {
 				t.Errorf("no metric filter has %s", name)

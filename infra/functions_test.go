@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/infra/config"
-	"github.com/hotshard/hotshard/infra/grants"
 	"github.com/hotshard/hotshard/internal/ingest"
 	"github.com/hotshard/hotshard/internal/query"
 )
@@ -15,7 +14,7 @@ import (
 // TestDeadlinesFitTogether checks that a function's timeout is after a request's deadline, and at most API Gateway's 30 s.
 func TestDeadlinesFitTogether(t *testing.T) {
 	tm := deployed(t)
-	for name, deadline := range map[string]time.Duration{grants.Ingest: ingest.Deadline, grants.Query: query.Deadline} {
+	for name, deadline := range map[string]time.Duration{Ingest: ingest.Deadline, Query: query.Deadline} {
 		_, p := tm.function(t, name)
 		if timeout := p.number("Timeout"); timeout <= deadline.Seconds() || timeout > 30 {
 			t.Errorf("%s: timeout %v s, want more than %v and up to 30", name, timeout, deadline)
@@ -26,22 +25,22 @@ func TestDeadlinesFitTogether(t *testing.T) {
 // TestFunctionsGetTheirVariables checks that a function gets exactly the variables that its settings read.
 func TestFunctionsGetTheirVariables(t *testing.T) {
 	read := config.Variables()
-	for _, name := range grants.Functions {
+	for _, name := range Functions {
 		_, p := settingOf(t, name).function(t, name)
 		given := slices.DeleteFunc(sorted(p.object("Environment").object("Variables")), func(v string) bool { return v == "GOMEMLIMIT" }) // Go reads it
 		if !slices.Equal(given, read[name]) || len(given) < 3 {
 			t.Errorf("%s gets %q, but reads %q", name, given, read[name])
 		}
 	}
-	if got := sorted(read); !slices.Equal(got, slices.Sorted(slices.Values(grants.Functions))) {
-		t.Errorf("settings of the functions %q, want %q", got, grants.Functions)
+	if got := sorted(read); !slices.Equal(got, slices.Sorted(slices.Values(Functions))) {
+		t.Errorf("settings of the functions %q, want %q", got, Functions)
 	}
 }
 
 // settingOf returns the template of a deployment that has this function.
 func settingOf(t *testing.T, function string) *template {
 	t.Helper()
-	if function == grants.Reader {
+	if function == Reader {
 		return with(t, map[string]any{"readers": "one"})
 	}
 	return deployed(t)
@@ -49,17 +48,17 @@ func settingOf(t *testing.T, function string) *template {
 
 // TestOneReader checks that a deployment with one reader has no function, mapping, schedule or alarm of the two.
 func TestOneReader(t *testing.T) {
-	tm := settingOf(t, grants.Reader)
+	tm := settingOf(t, Reader)
 	if functions, mappings := tm.of(t, "AWS::Lambda::Function"), tm.of(t, "AWS::Lambda::EventSourceMapping"); len(functions) != 3 || len(mappings) != 2 {
 		t.Errorf("%d functions and %d mappings, want 3 and 2", len(functions), len(mappings))
 	}
 	for _, from := range streamed {
-		p := mapping(t, tm, grants.Reader, from)
+		p := mapping(t, tm, Reader, from)
 		if p.number("MaximumBatchingWindowInSeconds") != 1 || p.number("MaximumRecordAgeInSeconds") != 20*3600 || p.number("TumblingWindowInSeconds") != 10 || p["FilterCriteria"] != nil {
 			t.Errorf("mapping of %s %v: want all records, after a second, for 20 hours, in windows of 10 s", from, p)
 		}
 	}
-	live := "${" + live(t, tm, grants.Reader) + "}"
+	live := "${" + live(t, tm, Reader) + "}"
 	tasks := map[string]bool{}
 	for id, r := range tm.of(t, "AWS::Scheduler::Schedule") {
 		target := r.Properties.object("Target")
@@ -184,10 +183,10 @@ func table(t *testing.T, tm *template, name string) string {
 // TestRolesAreTheGrants checks that each function's role has exactly its grants on tables, and what Lambda needs to run it.
 func TestRolesAreTheGrants(t *testing.T) {
 	seen := map[string]bool{}
-	for _, name := range grants.Functions {
+	for _, name := range Functions {
 		tm := settingOf(t, name)
 		tables := map[string]string{
-			grants.Items: table(t, tm, "items"), grants.Events: table(t, tm, "events"), grants.Rollups: table(t, tm, "rollups"), grants.ShardMap: table(t, tm, "shard-map"), grants.Heat: table(t, tm, "heat"),
+			Items: table(t, tm, "items"), Events: table(t, tm, "events"), Rollups: table(t, tm, "rollups"), ShardMap: table(t, tm, "shard-map"), Heat: table(t, tm, "heat"),
 		}
 		bucket, _ := tm.named(t, "AWS::S3::Bucket", "BucketName", "<nil>")
 		_, function := tm.function(t, name)
@@ -204,9 +203,9 @@ func TestRolesAreTheGrants(t *testing.T) {
 			}
 		}
 		add("${"+logs+".Arn}", "logs:CreateLogStream", "logs:PutLogEvents")
-		of := grants.Of[name]
-		if name == grants.Reader {
-			of = slices.Concat(grants.Of[grants.Hotkeys], grants.Of[grants.Aggregator])
+		of := grantsOf[name]
+		if name == Reader {
+			of = slices.Concat(grantsOf[Hotkeys], grantsOf[Aggregator])
 		}
 		for _, g := range of {
 			if tables[g.Table] == "" {
@@ -216,11 +215,11 @@ func TestRolesAreTheGrants(t *testing.T) {
 				add(strings.TrimSuffix("${"+tables[g.Table]+".Arn}/index/"+g.Index, "/index/"), "dynamodb:"+a)
 			}
 		}
-		if name == grants.Hotkeys || name == grants.Reader {
+		if name == Hotkeys || name == Reader {
 			add("*", "cloudwatch:PutMetricData")
 		}
-		if name != grants.Ingest && name != grants.Query {
-			for _, from := range []string{tables[grants.Items], tables[grants.Events]} {
+		if name != Ingest && name != Query {
+			for _, from := range []string{tables[Items], tables[Events]} {
 				add("${"+from+".StreamArn}", "dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator")
 				add("${"+from+".Arn}/stream/*", "dynamodb:ListStreams")
 			}

@@ -1,8 +1,15 @@
-// Package infra is the CDK app. The CDK's command line starts it as cmd/synth with the settings of cdk.json and -c.
+// Package infra is the CDK app: hotshard as a CloudFormation stack with tables, functions, API, event source mappings,
+// schedules, alarms and a dashboard. The CDK's command line starts it as cmd/synth with the settings of cdk.json and -c.
 // Tests make it the same way:
 //
 //	app, err := infra.New(map[string]any{"prefix": "demo-"}, "../dist", "cdk.out")
 //	app.Synth(nil)
+//
+// The tables' schemas come from internal/base/schema, the API's routes from the functions' own, their environment from
+// their settings, their roles from the interfaces of their clients (grants.go).
+//
+// A function makes each component from the stack, the settings and other components. All constructs are direct children
+// of the stack, which determines CloudFormation's ids.
 package infra
 
 import (
@@ -15,7 +22,6 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"github.com/hotshard/hotshard/infra/config"
-	"github.com/hotshard/hotshard/infra/stack"
 )
 
 //go:embed cdk.json
@@ -43,6 +49,6 @@ func New(more map[string]any, dist, out string) (awscdk.App, error) {
 	if err != nil {
 		return nil, err
 	}
-	stack.New(app, c, dist)
+	addStack(app, c, dist)
 	return app, nil
 }

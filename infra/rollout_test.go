@@ -3,8 +3,6 @@ package infra
 import (
 	"strings"
 	"testing"
-
-	"github.com/hotshard/hotshard/infra/grants"
 )
 
 // TestCanary checks that calls move to new versions of the API's functions gradually, and back on errors.
@@ -13,12 +11,12 @@ func TestCanary(t *testing.T) {
 		"10percent5minutes": "CodeDeployDefault.LambdaCanary10Percent5Minutes", "linear10minutes": "CodeDeployDefault.LambdaLinear10PercentEvery10Minutes",
 	} {
 		tm := with(t, map[string]any{"canary": canary})
-		for _, function := range grants.Functions {
-			if function == grants.Reader { // a deployment has either this or the other two
+		for _, function := range Functions {
+			if function == Reader { // a deployment has either this or the other two
 				continue
 			}
 			update := tm.Resources[live(t, tm, function)].UpdatePolicy.object("CodeDeployLambdaAliasUpdate")
-			if function != grants.Ingest && function != grants.Query {
+			if function != Ingest && function != Query {
 				if update != nil {
 					t.Errorf("%s: update policy %v, want none", function, update)
 				}
@@ -44,7 +42,7 @@ func TestCanary(t *testing.T) {
 // can move the alias back.
 func TestVersionsAreKept(t *testing.T) {
 	versions := deployed(t).of(t, "AWS::Lambda::Version")
-	if len(versions) != len(grants.Functions)-1 { // without the reader
+	if len(versions) != len(Functions)-1 { // without the reader
 		t.Errorf("%d versions, want one of each function", len(versions))
 	}
 	for id, v := range versions {

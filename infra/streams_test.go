@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotshard/hotshard/infra/grants"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
@@ -44,7 +43,7 @@ func TestFilter(t *testing.T) {
 	passes := map[string][]func(key, sk string) bool{}
 	tm := deployed(t)
 	for _, from := range streamed {
-		passes[from] = filters(t, mapping(t, tm, grants.Aggregator, from))
+		passes[from] = filters(t, mapping(t, tm, Aggregator, from))
 	}
 	for _, c := range []struct{ key, sk, from string }{
 		{"C#page/home#1", "+", "items"}, {"C#page/home#0", "-", ""}, {"C#page/home#1", schema.ProbeSK, ""},
@@ -93,14 +92,14 @@ func TestStreamSettings(t *testing.T) {
 		function, from            string
 		batch, batching, tumbling float64
 	}{
-		{grants.Hotkeys, "items", 1000, 5, 60}, {grants.Hotkeys, "events", 1000, 5, 60},
-		{grants.Aggregator, "items", 1000, 5, 300}, {grants.Aggregator, "events", 10_000, 15, 300},
+		{Hotkeys, "items", 1000, 5, 60}, {Hotkeys, "events", 1000, 5, 60},
+		{Aggregator, "items", 1000, 5, 300}, {Aggregator, "events", 10_000, 15, 300},
 	} {
 		if p := mapping(t, tm, c.function, c.from); p.number("TumblingWindowInSeconds") != c.tumbling || p.number("MaximumBatchingWindowInSeconds") != c.batching || p.number("BatchSize") != c.batch {
 			t.Errorf("mapping %v, want %+v", p, c)
 		}
 	}
-	if p := mapping(t, deployed(t), grants.Aggregator, "events"); p.number("MaximumBatchingWindowInSeconds") != plan.RollupWindow.Seconds() {
+	if p := mapping(t, deployed(t), Aggregator, "events"); p.number("MaximumBatchingWindowInSeconds") != plan.RollupWindow.Seconds() {
 		t.Errorf("by default: mapping %v, want %v", p, plan.RollupWindow)
 	}
 	_, bucket := tm.named(t, "AWS::S3::Bucket", "BucketName", "<nil>")

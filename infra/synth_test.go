@@ -11,8 +11,6 @@ import (
 	"testing"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
-
-	"github.com/hotshard/hotshard/infra/grants"
 )
 
 // template is a CloudFormation template.
@@ -111,6 +109,9 @@ func unref(text string) string {
 
 func TestMain(m *testing.M) {
 	os.Setenv("CDK_VALIDATION", "false") // TestExtraValidation turns it on
+	if os.Getenv("HOTSHARD_CACHE") == "" {
+		os.Setenv("HOTSHARD_CACHE", filepath.Join(coreRoot, ".cache")) // the core module's engine
+	}
 	m.Run()
 }
 
@@ -118,7 +119,7 @@ func TestMain(m *testing.M) {
 func newApp(t *testing.T, context map[string]any) (app awscdk.App, out string) {
 	t.Helper()
 	dist, out := t.TempDir(), t.TempDir()
-	for _, f := range grants.Functions {
+	for _, f := range Functions {
 		err := os.Mkdir(filepath.Join(dist, f), 0o755)
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dist, f, "bootstrap"), []byte(f), 0o755)

@@ -15,7 +15,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/base/schema/tableinput"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/tool/system"
@@ -85,7 +84,7 @@ func (d *deployed) values() map[string]string {
 func restore(t *testing.T, db *dynamodb.Client, from, to schema.Table) {
 	t.Helper()
 	to.Stream = false
-	require.NoError(t, tableinput.Make(t.Context(), db, to))
+	require.NoError(t, schema.MakeTable(t.Context(), db, to))
 	pages := dynamodb.NewScanPaginator(db, &dynamodb.ScanInput{TableName: &from.Name, ConsistentRead: aws.Bool(true)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(t.Context())

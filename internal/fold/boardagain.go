@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/memo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
@@ -36,13 +35,13 @@ type recheckAnswer struct {
 // recheckTask handles the notes of boards.
 type recheckTask struct {
 	*topFolder
-	maxRechecks  int             // most tops that one run rechecks
-	fewFragments int             // most fragments that need no sum
-	logged       memo.Memo[bool] // sort keys of unreadable notes that were logged
+	maxRechecks  int                // most tops that one run rechecks
+	fewFragments int                // most fragments that need no sum
+	logged       dynamo.Cache[bool] // sort keys of unreadable notes that were logged
 }
 
 func newRecheckTask(tops *topFolder) *recheckTask {
-	return &recheckTask{tops, maxRechecks, fewFragments, memo.New[bool](maxTops)}
+	return &recheckTask{tops, maxRechecks, fewFragments, dynamo.NewCache[bool](maxTops)}
 }
 
 // Bounds of one run: the tops that it rechecks, the sums that it refreshes, and the largest number of a histogram's

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/memo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -95,8 +94,8 @@ type topFolder struct {
 	lost    int                // stores of one fold that may fail their condition
 	now     func() time.Time
 	log     *slog.Logger
-	settled memo.Memo[settledTop]
-	noted   memo.Memo[time.Time] // by period: until when its folds are noted, see noteFolded
+	settled dynamo.Cache[settledTop]
+	noted   dynamo.Cache[time.Time] // by period: until when its folds are noted, see noteFolded
 }
 
 // maxTops bounds the tops that a container caches.
@@ -105,7 +104,7 @@ const maxTops = 1000
 func newTopFolder(client Client, settings Settings, boards Boards, now func() time.Time, log *slog.Logger) *topFolder {
 	return &topFolder{
 		client: client, table: settings.RollupsTable, boards: boards, recheck: settings.BoardRecheck, hold: parts.TopSize, lost: maxTopLost, now: now, log: log,
-		settled: memo.New[settledTop](maxTops), noted: memo.New[time.Time](maxTops),
+		settled: dynamo.NewCache[settledTop](maxTops), noted: dynamo.NewCache[time.Time](maxTops),
 	}
 }
 

@@ -2,7 +2,7 @@ package fold
 
 import "github.com/hotshard/hotshard/pkg/shard/client"
 
-// A Handler's calls of DynamoDB by table: its role is granted exactly these (infra/grants).
+// A Handler's calls of DynamoDB by table: its role is granted exactly these (infra).
 // Transactions need the grants on their tables.
 type (
 	// Client has the DynamoDB calls of a Handler.

@@ -17,7 +17,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/memo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/pkg/shard/client"
@@ -157,12 +156,12 @@ type counterFolder struct {
 	client client.Updater
 	table  string
 	now    func() time.Time
-	folded memo.Memo[map[int]*big.Int] // by summary key: highest revs seen; the maps are never changed
+	folded dynamo.Cache[map[int]*big.Int] // by summary key: highest revs seen; the maps are never changed
 }
 
 func newCounterFolder(client client.Updater, table string, now func() time.Time) *counterFolder {
 	const summary, rev = 200, 90 // bytes
-	return &counterFolder{client, table, now, memo.Weighing(maxRevBytes, func(pk string, revs map[int]*big.Int) uint32 {
+	return &counterFolder{client, table, now, dynamo.NewWeightedCache(maxRevBytes, func(pk string, revs map[int]*big.Int) uint32 {
 		return uint32(summary + len(pk) + rev*len(revs))
 	})}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// The DynamoDB calls that hotkeys makes, by table. infra/grants grants them to its role. The actions of a transaction
+// The DynamoDB calls that hotkeys makes, by table. infra grants them to its role. The actions of a transaction
 // need grants on their own tables.
 type (
 	// HeatTable reads and writes heat items, minutes, blocks, and the budget of metric names.

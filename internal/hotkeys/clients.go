@@ -7,7 +7,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/hotshard/hotshard/internal/base/function"
-	"github.com/hotshard/hotshard/internal/base/metrics"
 )
 
 // The clients of DynamoDB Streams and CloudWatch are not in package function: functions that don't need them start faster
@@ -40,10 +39,10 @@ func CloudWatchClient() (*cloudwatch.Client, error) {
 }
 
 // MetricSink returns the sink of metrics: CloudWatch's API.
-func MetricSink() (metrics.Sink, error) {
+func MetricSink() (Sink, error) {
 	client, err := CloudWatchClient()
 	if err != nil {
 		return nil, err
 	}
-	return metrics.NewCloudWatch(client), nil
+	return NewCloudWatch(client), nil
 }

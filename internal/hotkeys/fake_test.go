@@ -24,7 +24,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/metrics"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -152,7 +151,7 @@ type fixture struct {
 	table   *fakeTable
 	shards  *fakeShards
 	now     time.Time
-	sink    *metrics.Memory
+	sink    *hotkeys.MemorySink
 	logs    *bytes.Buffer
 }
 
@@ -170,7 +169,7 @@ func newFixture(s hotkeys.Settings) *fixture {
 	f := &fixture{
 		table:  &fakeTable{folded: map[string]dynamo.Item{}, items: map[string]dynamo.Item{}, byPK: map[string][]string{}, names: map[string][][]byte{}},
 		shards: &fakeShards{entries: map[string]shardmap.Entry{}, partitions: 250},
-		sink:   metrics.NewMemory(10_000), logs: new(bytes.Buffer), now: start,
+		sink:   hotkeys.NewMemorySink(10_000), logs: new(bytes.Buffer), now: start,
 	}
 	var err error
 	f.handler, err = hotkeys.New(s, f.deps())

@@ -12,7 +12,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/metrics"
 )
 
 // HeatTask is the payload with which a schedule invokes [Handler.Invoke] every [HeatInterval]. The answer is
@@ -236,7 +235,7 @@ func (r *folding) sendSums(ctx context.Context, to time.Time) error {
 	if !from.Before(to) {
 		return nil
 	}
-	var data []metrics.Datum
+	var data []Datum
 	for w, err := range r.heat.Folded(ctx, r.Progress, from, to) {
 		if err != nil {
 			return fmt.Errorf("hotkeys: reading minutes for metrics: %w", err)
@@ -254,7 +253,7 @@ func (r *folding) sendSums(ctx context.Context, to time.Time) error {
 }
 
 // sums returns the metrics of a window of all stream shards.
-func (s Settings) sums(it *heat.Item) []metrics.Datum {
+func (s Settings) sums(it *heat.Item) []Datum {
 	table := it.Table
 	if it.Own != "" {
 		table = s.names().Table(it.Own)
@@ -263,10 +262,10 @@ func (s Settings) sums(it *heat.Item) []metrics.Datum {
 	for _, row := range heat.Merge([]heat.Item{*it}) {
 		fastest = max(fastest, row.WriteUnitsPerSecond)
 	}
-	return []metrics.Datum{
-		tableMetric(table, "WriteUnits", float64(it.Units), metrics.Count, it.Start),
-		tableMetric(table, "Records", float64(it.Records), metrics.Count, it.Start),
-		tableMetric(table, "MaxKeyWriteUnitsPerSecond", fastest, metrics.CountPerSecond, it.Start),
+	return []Datum{
+		tableMetric(table, "WriteUnits", float64(it.Units), UnitCount, it.Start),
+		tableMetric(table, "Records", float64(it.Records), UnitCount, it.Start),
+		tableMetric(table, "MaxKeyWriteUnitsPerSecond", fastest, UnitCountPerSecond, it.Start),
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/metrics"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
@@ -114,7 +113,7 @@ func TestReadFollowsRetention(t *testing.T) {
 // redelivered. A run with windows makes one call, and any other run none.
 func TestMetricsOfFolds(t *testing.T) {
 	f := newFixture(settings())
-	sink := &countingSink{Memory: f.sink}
+	sink := &countingSink{MemorySink: f.sink}
 	f.rebuild(t, settings(), func(deps *hotkeys.Deps) { deps.Metrics = sink })
 	f.heatTask(t)
 	items, events := batch{writes: repeat("C#a#0", 30, 1), first: 1, final: true}, batch{table: "events", writes: repeat("E#a#2026-01-05#0", 20, 1), first: 1, final: true}
@@ -143,13 +142,13 @@ func TestMetricsOfFolds(t *testing.T) {
 
 // countingSink counts calls of Put.
 type countingSink struct {
-	*metrics.Memory
+	*hotkeys.MemorySink
 	calls int
 }
 
-func (c *countingSink) Put(ctx context.Context, data []metrics.Datum) error {
+func (c *countingSink) Put(ctx context.Context, data []hotkeys.Datum) error {
 	c.calls++
-	return c.Memory.Put(ctx, data)
+	return c.MemorySink.Put(ctx, data)
 }
 
 // TestFoldsOfUnreadableItems checks that a minute is incomplete, and logged, if one of its items is unreadable.

@@ -178,7 +178,7 @@ func newHeldScale(t testing.TB, shards, rate int, hold time.Duration) *scale {
 	s.settings.PartitionWCU, s.settings.Hold = 1000, hold
 	s.fixture = newFixture(s.settings)
 	s.fixture.table.largePages = true
-	s.table, s.sink = &metered{fakeTable: s.fixture.table, burst: make(map[string]float64)}, &countingSink{Memory: s.fixture.sink}
+	s.table, s.sink = &metered{fakeTable: s.fixture.table, burst: make(map[string]float64)}, &countingSink{MemorySink: s.fixture.sink}
 	s.rebuild(t, s.settings, func(deps *hotkeys.Deps) {
 		deps.Heat, deps.Metrics = s.table, s.sink
 		deps.Partitions = hotkeys.CountPartitions(&describer{streamOf(4), streamOf(shards), &s.pages}, func(_ context.Context, d time.Duration) bool {

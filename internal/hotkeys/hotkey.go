@@ -36,7 +36,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/metrics"
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
@@ -46,7 +45,7 @@ type Deps struct {
 	Source  heat.CountSource // see [FindSource]; hotshard's own tables need none
 	Heat    HeatTable
 	Shards  Shards
-	Metrics metrics.Sink
+	Metrics Sink
 	Log     *slog.Logger
 	Now     func() time.Time
 

@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/metrics"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 )
 
@@ -113,7 +112,7 @@ func TestEarlyTermination(t *testing.T) {
 // brokenSink fails every put.
 type brokenSink struct{ puts int }
 
-func (b *brokenSink) Put(context.Context, []metrics.Datum) error {
+func (b *brokenSink) Put(context.Context, []hotkeys.Datum) error {
 	b.puts++
 	return errors.New("no metrics today")
 }

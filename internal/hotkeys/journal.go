@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/metrics"
 )
 
 // journal collects what one invocation reports. Log lines are written at once; metrics are sent when the invocation
@@ -16,7 +15,7 @@ type journal struct {
 	*slog.Logger
 	source heat.CountSource // of the batch
 	now    func() time.Time
-	data   []metrics.Datum
+	data   []Datum
 	said   *lastTexts // what the process logged once
 
 	mapUnread bool // reading the shard map failed, so this invocation reads it no more
@@ -24,18 +23,18 @@ type journal struct {
 
 // countEvents adds a metric with the number of events in the function itself, such as failures.
 func (j *journal) countEvents(name string, n int) {
-	j.addMetric(name, float64(n), metrics.Count, j.now())
+	j.addMetric(name, float64(n), UnitCount, j.now())
 }
 
 // addMetric adds a metric of the source's table.
-func (j *journal) addMetric(name string, value float64, unit metrics.Unit, at time.Time, more ...metrics.Dimension) {
+func (j *journal) addMetric(name string, value float64, unit Unit, at time.Time, more ...Dimension) {
 	j.data = append(j.data, tableMetric(j.source.Table, name, value, unit, at, more...))
 }
 
 // tableMetric returns a metric of a table.
-func tableMetric(table, name string, value float64, unit metrics.Unit, at time.Time, more ...metrics.Dimension) metrics.Datum {
-	dimensions := append([]metrics.Dimension{{Name: "TableName", Value: table}}, more...)
-	return metrics.Datum{Name: name, Value: value, Unit: unit, Time: at, Dimensions: dimensions}
+func tableMetric(table, name string, value float64, unit Unit, at time.Time, more ...Dimension) Datum {
+	dimensions := append([]Dimension{{Name: "TableName", Value: table}}, more...)
+	return Datum{Name: name, Value: value, Unit: unit, Time: at, Dimensions: dimensions}
 }
 
 // logCounts logs and measures records and window states that could not be counted.
@@ -60,7 +59,7 @@ func (j *journal) logCounts(ctx context.Context, c *counts) {
 const sendTimeout = 5 * time.Second
 
 // sendMetrics sends the metrics. It only logs an error, because a retried batch would be measured twice.
-func (j *journal) sendMetrics(ctx context.Context, sink metrics.Sink) {
+func (j *journal) sendMetrics(ctx context.Context, sink Sink) {
 	if len(j.data) == 0 {
 		return
 	}

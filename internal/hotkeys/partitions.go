@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/hotshard/hotshard/internal/base/growth"
-	"github.com/hotshard/hotshard/internal/base/metrics"
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
@@ -123,7 +122,7 @@ func (c *partitionCounter) tables(j *journal) (all []countedTable) {
 
 // update counts the partitions of each table whose next count is due. After failures it waits up to 16 times as long.
 // It returns the metrics and does not add them to the journal, which other goroutines use meanwhile.
-func (c *partitionCounter) update(ctx context.Context, j *journal) (found []metrics.Datum) {
+func (c *partitionCounter) update(ctx context.Context, j *journal) (found []Datum) {
 	if c.count == nil || c.settings.Control != growth.Act || !c.mu.TryLock() {
 		return nil
 	}
@@ -137,7 +136,7 @@ func (c *partitionCounter) update(ctx context.Context, j *journal) (found []metr
 		}
 		n, err := c.count(ctx, t.name)
 		if err == nil && n > 0 {
-			found = append(found, tableMetric(t.name, "StreamShards", float64(n), metrics.Count, now))
+			found = append(found, tableMetric(t.name, "StreamShards", float64(n), UnitCount, now))
 			err = c.shards.NotePartitions(ctx, t.inMap, n, now)
 		}
 		if err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/metrics"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -186,7 +185,7 @@ func (r *reporter) keyMetrics(ctx context.Context, j *journal, w *window, hot []
 			j.WarnContext(ctx, "budget of metric names unknown", "error", err)
 		}
 		if ok {
-			j.addMetric("KeyWriteUnitsPerSecond", row.WriteUnitsPerSecond, metrics.CountPerSecond, w.item.Start, metrics.Dimension{Name: "Key", Value: name})
+			j.addMetric("KeyWriteUnitsPerSecond", row.WriteUnitsPerSecond, UnitCountPerSecond, w.item.Start, Dimension{Name: "Key", Value: name})
 		}
 	}
 }
@@ -204,9 +203,9 @@ func hotMetrics(j *journal, w *window, hot []heat.KeyHeat) {
 			saturated++
 		}
 	}
-	j.addMetric("HotKeys", float64(len(hot)), metrics.Count, w.item.Start)
-	j.addMetric("SaturatedKeys", saturated, metrics.Count, w.item.Start)
-	j.addMetric("HotPartitions", float64(min(crowd.Keys, 1)), metrics.Count, w.item.Start)
+	j.addMetric("HotKeys", float64(len(hot)), UnitCount, w.item.Start)
+	j.addMetric("SaturatedKeys", saturated, UnitCount, w.item.Start)
+	j.addMetric("HotPartitions", float64(min(crowd.Keys, 1)), UnitCount, w.item.Start)
 }
 
 // advice returns the advice for a row, by its base key's number of write shards. It assumes one write shard after the

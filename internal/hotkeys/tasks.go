@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"github.com/hotshard/hotshard/internal/base/metrics"
 )
 
 // Task runs the scheduled task with this name.
@@ -39,7 +37,7 @@ func (h *Handler) storeSnapshot(ctx context.Context, j *journal) {
 
 // heatTask folds heat items, counts partitions concurrently, and stores a snapshot of the shard map.
 func (h *Handler) heatTask(ctx context.Context, j *journal) ([]byte, error) {
-	counted := make(chan []metrics.Datum, 1)
+	counted := make(chan []Datum, 1)
 	go func() { counted <- h.partitionCounter.update(ctx, j) }()
 	answer, err := h.folder.task(ctx, j)
 	h.storeSnapshot(ctx, j)

@@ -5,7 +5,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
-// The DynamoDB calls that ingest makes, by table. infra/grants grants them to its role. The actions of a transaction
+// The DynamoDB calls that ingest makes, by table. infra grants them to its role. The actions of a transaction
 // need grants on their own tables.
 type (
 	// Client makes all of them.

@@ -8,7 +8,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/memo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -25,9 +24,9 @@ const (
 
 // noteCache caches shard map entries with their notes, which the map's view lacks. An entry's version never changes, so
 // a cached entry stays valid.
-type noteCache struct{ entries memo.Memo[shardmap.Entry] }
+type noteCache struct{ entries dynamo.Cache[shardmap.Entry] }
 
-func newNoteCache() noteCache { return noteCache{memo.New[shardmap.Entry](maxNoted)} }
+func newNoteCache() noteCache { return noteCache{dynamo.NewCache[shardmap.Entry](maxNoted)} }
 
 // entry returns the entry with its notes, at least as new as seen.
 func (n noteCache) entry(ctx context.Context, shards ShardCounts, seen shardmap.Entry) (shardmap.Entry, error) {

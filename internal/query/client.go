@@ -5,7 +5,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
-// The DynamoDB calls that query makes, by table. infra/grants grants them to its role.
+// The DynamoDB calls that query makes, by table. infra grants them to its role.
 type (
 	// Client makes all of them.
 	Client interface {

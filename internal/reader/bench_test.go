@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
-	"github.com/hotshard/hotshard/internal/base/metrics"
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/reader"
@@ -36,7 +35,7 @@ func BenchmarkReaders(b *testing.B) {
 		Window: 10 * time.Second, PartitionWCU: 1000, Threshold: 0.7, TopK: 2000, Control: "act", MetricNames: "plain", EventAhead: 2 * time.Second,
 	}
 	detector, err := hotkeys.New(settings, hotkeys.Deps{
-		Heat: instant{}, Shards: hotkeys.OpenShards(instant{}, settings), Metrics: metrics.NewMemory(1000), Log: log, Now: time.Now,
+		Heat: instant{}, Shards: hotkeys.OpenShards(instant{}, settings), Metrics: hotkeys.NewMemorySink(1000), Log: log, Now: time.Now,
 	})
 	require.NoError(b, err)
 	rules, err := fold.ParseRules(`[{"every":"1h"}]`)

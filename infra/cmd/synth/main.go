@@ -8,8 +8,6 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"github.com/hotshard/hotshard/infra"
-	"github.com/hotshard/hotshard/infra/bundle"
-	"github.com/hotshard/hotshard/infra/grants"
 )
 
 // dist is the output folder of make functions, relative to infra.
@@ -24,7 +22,7 @@ func main() {
 
 func run() error {
 	defer jsii.Close()
-	if err := bundle.Check(dist, grants.Functions); err != nil {
+	if err := checkBundles(dist, infra.Functions); err != nil {
 		return err
 	}
 	app, err := infra.New(nil, dist, "")

@@ -7,7 +7,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/base/schema/tableinput"
 )
 
 // Keys of the checkpoint table.
@@ -31,10 +30,10 @@ func Tables(names schema.Names) []schema.Table {
 }
 
 // CreateTables creates the tables of a deployment, waits until they are active, and enables
-// their TTL, as tableinput.Make does.
+// their TTL, as schema.MakeTable does.
 func CreateTables(ctx context.Context, client *dynamodb.Client, names schema.Names) error {
 	for _, t := range Tables(names) {
-		if err := tableinput.Make(ctx, client, t); err != nil {
+		if err := schema.MakeTable(ctx, client, t); err != nil {
 			return err
 		}
 	}

@@ -1,5 +1,5 @@
 // Package dynamo has the helpers that all calls of DynamoDB share: kinds of errors and scopes of
-// throttles, retries, batches, attributes of items, and reading and merging pages:
+// throttles, retries, batches, attributes of items, caches, and reading and merging pages:
 //
 //	err := dynamo.Persist(ctx, func(ctx context.Context) error {
 //		_, err := client.PutItem(ctx, input, dynamo.NoRetry)

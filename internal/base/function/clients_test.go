@@ -15,7 +15,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 
 	"github.com/hotshard/hotshard/internal/base/function"
-	"github.com/hotshard/hotshard/internal/base/metrics"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
@@ -136,7 +135,7 @@ func TestCloudWatchMaySlowlyAnswer(t *testing.T) {
 
 // putDatum sends a datum by the sink.
 func putDatum(ctx context.Context, client *cloudwatch.Client) error {
-	return metrics.NewCloudWatch(client).Put(ctx, []metrics.Datum{{Name: "HotKeys", Value: 1, Unit: metrics.Count, Time: time.Unix(0, 0)}})
+	return hotkeys.NewCloudWatch(client).Put(ctx, []hotkeys.Datum{{Name: "HotKeys", Value: 1, Unit: hotkeys.UnitCount, Time: time.Unix(0, 0)}})
 }
 
 // TestMetricsAreSentOnce checks that data is not sent again after a call whose outcome is unknown: it may have counted.

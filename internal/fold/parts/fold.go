@@ -14,7 +14,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/memo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
@@ -45,7 +44,7 @@ func Sequence(sequence string) (string, error) {
 type Folder[V any] struct {
 	client client.Updater
 	store  *Store[V]
-	known  memo.Memo[Part[V]] // by partition and sort key
+	known  dynamo.Cache[Part[V]] // by partition and sort key
 }
 
 // Bounds of a Folder.
@@ -57,7 +56,7 @@ const (
 // Folder returns a Folder with a cache of its own.
 func (s *Store[V]) Folder(client client.Updater) *Folder[V] {
 	const overhead, memory = 300, 3 // of an item in bytes; memory for each byte of it
-	return &Folder[V]{client, s, memo.Weighing(maxKnownBytes, func(cacheKey string, p Part[V]) uint32 {
+	return &Folder[V]{client, s, dynamo.NewWeightedCache(maxKnownBytes, func(cacheKey string, p Part[V]) uint32 {
 		return uint32(overhead + len(cacheKey) + memory*s.codec.size(p.Value))
 	})}
 }

@@ -69,9 +69,9 @@ var rules = []rule{
 		of:   []string{"internal/aws/dynamolocal"}, deny: []string{"internal/aws/..."}, deep: true,
 	},
 	{
-		name: "tests that throttle need the SDK, JSON, retries and nothing else",
+		name: "tests that throttle need the SDK, JSON, retries, caches and nothing else",
 		of:   []string{"pkg/throttle"}, deny: []string{"github.com/...", "golang.org/...", "go.uber.org/..."}, deep: true,
-		allow: []string{module + "/pkg/throttle", module + "/pkg/shard/...", module + "/pkg/shard", module + "/internal/...", "github.com/aws/...", "github.com/go-json-experiment/json/...", "github.com/cenkalti/backoff/v5", "golang.org/x/sync/errgroup"},
+		allow: []string{module + "/pkg/throttle", module + "/pkg/shard/...", module + "/pkg/shard", module + "/internal/...", "github.com/aws/...", "github.com/go-json-experiment/json/...", "github.com/cenkalti/backoff/v5", "github.com/maypok86/otter/v2/...", "golang.org/x/sync/errgroup"},
 	},
 	{
 		name: "most test programs have package require, so it is light",

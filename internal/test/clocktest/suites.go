@@ -34,7 +34,6 @@ var suites = []suite{
 	{"pkg/shard/sessions", "^(TestSessionsAreRight.*|Example.*)$"},
 	{"internal/base/schema", ""},
 	{"internal/base/heat", ""},
-	{"internal/base/metrics", ""},
 	{"internal/tool/load", ""},
 	{"internal/base/ddbstream", ""},
 	{"internal/hotkeys", "^(TestDecide.*|TestBudget.*|TestShrink|TestTaskFaults)$"},

@@ -3,14 +3,15 @@ package libtest
 import (
 	"context"
 	"errors"
+	"reflect"
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/base/busy"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
@@ -77,9 +78,24 @@ func (d *Deployment) Changer(o shardmap.ChangerOptions) *shardmap.Changer {
 
 // Patient extends the time-out of a changer's changes for a busy machine, and allows the test's times for them.
 func Patient(c *shardmap.Changer) *shardmap.Changer {
-	busy.AnyTime(c)
-	busy.SetCommit(c, 20*time.Second)
+	set(c, "o", func(o *shardmap.ChangerOptions) { o.Clock = nil })
+	SetCommitTime(c, 20*time.Second)
 	return c
+}
+
+// SetCommitTime changes the time within which a changer must commit a change.
+func SetCommitTime(c *shardmap.Changer, bound time.Duration) {
+	set(c, "bound", func(d *time.Duration) { *d = bound })
+}
+
+// set changes an unexported field of a changer: no program may, so the package exports nothing for it. It panics if there
+// is no such field of this type.
+func set[T any](c *shardmap.Changer, field string, change func(*T)) {
+	v := reflect.ValueOf(c).Elem().FieldByName(field)
+	if v.Type() != reflect.TypeFor[T]() {
+		panic("shardmap.Changer." + field + " is a " + v.Type().String())
+	}
+	change((*T)(unsafe.Pointer(v.UnsafeAddr())))
 }
 
 // Grow raises the shard count of a key from its current entry.

@@ -15,7 +15,6 @@ import (
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/metrics"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/hotkeys"
@@ -169,7 +168,7 @@ func (f *functions) detector(o hotkeys.Settings, source heat.CountSource) (*hotk
 		Source:  source,
 		Heat:    f.db,
 		Shards:  hotkeys.OpenShards(f.db, o),
-		Metrics: metrics.NewMemory(maxMetrics), Log: f.options.Log, Now: time.Now,
+		Metrics: hotkeys.NewMemorySink(maxMetrics), Log: f.options.Log, Now: time.Now,
 	}
 	if limiter := f.limited.limiter; limiter != nil { // the engine has one stream shard for any number of partitions
 		deps.Partitions = func(_ context.Context, table string) (int, error) {

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/memo"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
@@ -76,7 +76,7 @@ type Boards struct {
 	observer  shard.Observer
 	retention time.Duration
 	deferRows bool
-	known     memo.Memo[knownBoard]
+	known     dynamo.Cache[knownBoard]
 }
 
 // Options are the settings of Boards. The zero value is ready to use.
@@ -96,7 +96,7 @@ func New(db Client, table string, shards *shardmap.Map, o Options) *Boards {
 	return &Boards{
 		Reader: NewReader(db, table, shards),
 		client: db, observer: o.Observer, retention: o.Retention, deferRows: o.DeferRows,
-		known: memo.New[knownBoard](maxKnownBoards),
+		known: dynamo.NewCache[knownBoard](maxKnownBoards),
 	}
 }
 

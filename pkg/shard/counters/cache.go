@@ -5,7 +5,7 @@ import (
 	"math/big"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/memo"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
 // MaxCachedSummaries bounds the counters that a CachedSummaries caches, of up to about 700 bytes
@@ -22,13 +22,13 @@ const MaxCachedSummaries = 10_000
 type CachedSummaries struct {
 	source  *Summaries
 	age     time.Duration
-	entries memo.Memo[Summary]
+	entries dynamo.Cache[Summary]
 }
 
 // NewCachedSummaries returns a CachedSummaries that returns nothing older than age. An age of
 // 0 or less disables the cache.
 func NewCachedSummaries(source *Summaries, age time.Duration) *CachedSummaries {
-	return &CachedSummaries{source: source, age: age, entries: memo.New[Summary](MaxCachedSummaries)}
+	return &CachedSummaries{source: source, age: age, entries: dynamo.NewCache[Summary](MaxCachedSummaries)}
 }
 
 // Read returns the summaries of these counters, in their order. They are at most the cache's age

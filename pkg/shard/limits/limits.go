@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/memo"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
@@ -137,7 +137,7 @@ type Limiter struct {
 	table    string
 	shards   *shardmap.Map
 	observer shard.Observer
-	windows  memo.Memo[*limitWindow]
+	windows  dynamo.Cache[*limitWindow]
 	probes   *observe.Probes
 }
 
@@ -150,7 +150,7 @@ type Options struct {
 func New(db Client, table string, shards *shardmap.Map, o Options) *Limiter {
 	return &Limiter{
 		client: db, table: table, shards: shards, observer: o.Observer,
-		windows: memo.New[*limitWindow](maxLimitWindows), probes: observe.NewProbes(db, o.Observer),
+		windows: dynamo.NewCache[*limitWindow](maxLimitWindows), probes: observe.NewProbes(db, o.Observer),
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/base/schema/tableinput"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
@@ -65,7 +64,7 @@ func Create(ctx context.Context, db Client, names Names) error {
 		used[t.Name] = true
 	}
 	for _, t := range names.tables() {
-		if err := tableinput.Make(ctx, db, k.table(t)); err != nil {
+		if err := schema.MakeTable(ctx, db, k.table(t)); err != nil {
 			return err
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/base/busy"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
@@ -61,11 +60,6 @@ type ChangerOptions struct {
 	// Clock returns the current time, by which changes are dated; nil is time.Now. It must be at
 	// most a second from the clocks of all other processes.
 	Clock func() time.Time
-}
-
-func init() {
-	busy.SetCommit = func(changer any, bound time.Duration) { changer.(*Changer).bound = bound }
-	busy.AnyTime = func(changer any) { changer.(*Changer).o.Clock = nil }
 }
 
 // NewChanger returns a Changer that reads and updates the view of a Map. With a nil client or Map

@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/base/busy"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -83,7 +82,7 @@ func TestAmbiguousTransactionsOnTheEngine(t *testing.T) {
 	grow := func(key string, client *lateClient) (*shardmap.Changer, shardmap.Entry, error) {
 		client.Client, client.now = d.Client, now
 		c := shardmap.NewChanger(client, shardmap.New(client, d.Names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{Clock: now})
-		busy.SetCommit(c, bound)
+		libtest.SetCommitTime(c, bound)
 		e, err := libtest.Grow(libtest.Within(t), c, key, 8, now())
 		return c, e, err
 	}

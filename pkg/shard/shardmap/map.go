@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/memo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
@@ -69,7 +68,7 @@ type Map struct {
 
 	loading *mapLoad // an unfinished load; only the renewal uses it
 
-	early memo.Memo[earlyEntry] // keys that Newest read while there was no young view
+	early dynamo.Cache[earlyEntry] // keys that Newest read while there was no young view
 }
 
 // earlyEntry is a key's entry as read at a time.
@@ -86,7 +85,7 @@ const maxEarly = 1000
 func New(db Client, table string, o Options) *Map {
 	return &Map{
 		stored: stored{db, table, schema.MapLog(rand.N(schema.MapLogs))}, options: o.withDefaults(),
-		view: &view{}, reads: map[string]*currentRead{}, early: memo.New[earlyEntry](maxEarly),
+		view: &view{}, reads: map[string]*currentRead{}, early: dynamo.NewCache[earlyEntry](maxEarly),
 	}
 }
 

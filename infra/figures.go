@@ -1,0 +1,129 @@
+package infra
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
+	"github.com/aws/jsii-runtime-go"
+
+	"github.com/hotshard/hotshard/infra/config"
+	"github.com/hotshard/hotshard/internal/hotkeys"
+)
+
+// Statistics, by CloudWatch's names.
+const (
+	sum     = "Sum"
+	maximum = "Maximum"
+	samples = "SampleCount"
+	p99     = "p99"
+)
+
+func minute() awscdk.Duration { return awscdk.Duration_Minutes(jsii.Number(1)) }
+
+// metric returns a metric with periods of one minute.
+func metric(namespace, name, statistic string, dimensions map[string]*string) awscloudwatch.Metric {
+	return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
+		Namespace: jsii.String(namespace), MetricName: jsii.String(name), Statistic: jsii.String(statistic),
+		DimensionsMap: &dimensions, Period: minute(),
+	})
+}
+
+// over returns a metric with longer periods.
+func over(minutes int, m awscloudwatch.Metric) awscloudwatch.IMetric {
+	return m.With(&awscloudwatch.MetricOptions{Period: awscdk.Duration_Minutes(jsii.Number(minutes))})
+}
+
+// detectorMetrics returns a metric of the detector, for each table that it watches.
+func detectorMetrics(c *config.Config, statistic string, names ...string) (list []awscloudwatch.Metric) {
+	for _, name := range names {
+		for _, table := range c.Sources() {
+			list = append(list, metric(hotkeys.Namespace, name, statistic, map[string]*string{"TableName": jsii.String(table)}))
+		}
+	}
+	return list
+}
+
+// detected returns the sum of the detector's metrics over the tables that it watches.
+func detected(c *config.Config, statistic string, names ...string) awscloudwatch.IMetric {
+	return total(names[0], 1, detectorMetrics(c, statistic, names...)...)
+}
+
+// lines converts metrics to the type that graphs need.
+func lines(list []awscloudwatch.Metric) (graphed []awscloudwatch.IMetric) {
+	for _, m := range list {
+		graphed = append(graphed, m)
+	}
+	return graphed
+}
+
+// logged returns a metric from a function's log lines with a message: 1 for each line, or a value in it.
+func logged(s awscdk.Stack, c *config.Config, f function, name, message, value string) awscloudwatch.Metric {
+	namespace := hotkeys.Namespace + "/" + stackName(c)
+	awslogs.NewMetricFilter(s, id(name), &awslogs.MetricFilterProps{
+		LogGroup: f.logs, MetricNamespace: &namespace, MetricName: &name, MetricValue: &value,
+		FilterPattern: awslogs.FilterPattern_StringValue(jsii.String("$.msg"), jsii.String("="), &message),
+	})
+	return metric(namespace, name, sum, nil)
+}
+
+// ofFunction returns a Lambda metric of a function.
+func ofFunction(f function, name, statistic string) awscloudwatch.Metric {
+	return metric("AWS/Lambda", name, statistic, map[string]*string{"FunctionName": f.lambda.FunctionName()})
+}
+
+// ofMapping returns a Lambda metric of an event source mapping. The mapping must enable it.
+func ofMapping(m awslambda.CfnEventSourceMapping, name, statistic string) awscloudwatch.Metric {
+	return metric("AWS/Lambda", name, statistic, map[string]*string{"EventSourceMappingUUID": m.AttrId()})
+}
+
+// ofTable returns a DynamoDB metric of a table or an index.
+func ofTable(table, index, name string) awscloudwatch.Metric {
+	dimensions := map[string]*string{"TableName": jsii.String(table)}
+	if index != "" {
+		dimensions["GlobalSecondaryIndexName"] = jsii.String(index)
+	}
+	return metric("AWS/DynamoDB", name, sum, dimensions)
+}
+
+func ofAPI(a *api, name, statistic string) awscloudwatch.IMetric {
+	return metric("AWS/ApiGateway", name, statistic, map[string]*string{"ApiId": a.http.ApiId(), "Stage": a.stage.StageName()})
+}
+
+// total returns the sum of metrics. Missing data count as 0:
+// https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/using-metric-math.html
+// If all are missing, so is the sum.
+func total(label string, minutes int, list ...awscloudwatch.Metric) awscloudwatch.IMetric {
+	return sumOf(label, "%s", minutes, list)
+}
+
+// filled returns a total that is 0 if all metrics are missing. DynamoDB's metrics have no zeros, so an alarm on total would
+// keep its state. The newest minute is 0 until its data arrive, so an alarm must not require all of its minutes.
+func filled(label string, list ...awscloudwatch.Metric) awscloudwatch.IMetric {
+	return sumOf(label, "FILL(%s, 0)", 1, list)
+}
+
+func sumOf(label, form string, minutes int, list []awscloudwatch.Metric) awscloudwatch.IMetric {
+	using := map[string]awscloudwatch.IMetric{}
+	var terms []string
+	for n, m := range list {
+		name := fmt.Sprintf("m%d", n)
+		using[name] = over(minutes, m)
+		terms = append(terms, fmt.Sprintf(form, name))
+	}
+	return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
+		Expression: jsii.String(strings.Join(terms, " + ")), UsingMetrics: &using, Period: awscdk.Duration_Minutes(jsii.Number(minutes)), Label: jsii.String(label),
+	})
+}
+
+// byKey returns a series with the rate of each hot key of a table, the hottest first.
+func byKey(table string) awscloudwatch.IMetric {
+	query := fmt.Sprintf(`SELECT MAX(KeyWriteUnitsPerSecond) FROM SCHEMA(%s, "Key", TableName) WHERE TableName = '%s' GROUP BY "Key" ORDER BY MAX() DESC`,
+		hotkeys.Namespace, table)
+	return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
+		Expression: &query, UsingMetrics: &map[string]awscloudwatch.IMetric{}, Period: minute(), Label: jsii.String(""),
+	})
+}

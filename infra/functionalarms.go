@@ -1,0 +1,96 @@
+package infra
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
+	"github.com/aws/jsii-runtime-go"
+
+	"github.com/hotshard/hotshard/infra/config"
+)
+
+// functionAlarms returns the alarms on Lambda's invocations.
+func functionAlarms(c *config.Config, functions map[string]function) (list []alarm) {
+	for _, f := range deployedFunctions(c) {
+		by := calls
+		if _, reads := mapped[f]; reads {
+			by = readStream
+		}
+		list = append(list, alarm{
+			name: f + "-errors", section: "function-errors", cause: by, metric: ofFunction(functions[f], "Errors", sum), from: 1, periods: 5, of: 3,
+			text: "Invocations of " + f + " fail. Its log has the reason. A batch of the stream is retried until it succeeds or is discarded.",
+		}, alarm{
+			name: f + "-throttles", section: "function-throttles", cause: by, metric: ofFunction(functions[f], "Throttles", sum), from: 1, periods: 5, of: 3,
+			text: "Lambda throttles invocations of " + f + ": the concurrency of the account, or that reserved for the function, is used up.",
+		})
+	}
+	return list
+}
+
+// usedUp is the alarm's threshold, as a share of the account's unreserved concurrency.
+const usedUp = 0.8
+
+// accountAlarms returns the alarm on the concurrency that functions without a reservation share: those of others, and
+// the deployment's own if its quota is too low for reservations. The metric has no dimensions:
+// https://docs.aws.amazon.com/lambda/latest/dg/monitoring-concurrency.html
+func accountAlarms(c *config.Config) []alarm {
+	left := c.AccountConcurrency
+	for _, reserved := range c.Reserved() {
+		left -= reserved
+	}
+	return []alarm{{
+		name: "account-concurrency", cause: limits, metric: metric("AWS/Lambda", "UnreservedConcurrentExecutions", maximum, nil),
+		from: usedUp * float64(left), periods: 5, of: 3,
+		text: fmt.Sprintf("%.0f %% or more of the account's unreserved concurrency is used (%d, by accountConcurrency). "+
+			"Invocations beyond it are throttled. Request a higher quota, or find out which function needs so much.", 100*usedUp, left),
+	}}
+}
+
+// slow is the p99 latency of calls at which the API is too slow, ingest's deadline for a write.
+const slow = 2 * time.Second
+
+// apiAlarms returns the alarms on the API's calls.
+func apiAlarms(c *config.Config, web *api) []alarm {
+	failed := awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
+		Expression: jsii.String("IF(calls >= 20, 100 * FILL(failed, 0) / calls, 0)"), Period: minute(), Label: jsii.String("% of calls failed"),
+		UsingMetrics: &map[string]awscloudwatch.IMetric{"failed": ofAPI(web, "5xx", sum), "calls": ofAPI(web, "Count", sum)},
+	})
+	return []alarm{{
+		name: "api-errors", cause: calls, metric: failed, from: 1, periods: 5, of: 3,
+		text: "1 % or more of the API's calls fail with 5xx. 503 means that DynamoDB is unreachable or the shard map is stale; the logs have the other reasons.",
+	}, {
+		name: "api-slow", cause: calls, metric: ofAPI(web, "Latency", p99), from: float64(slow.Milliseconds()), periods: 5, of: 3,
+		text: "The API's p99 latency is too high. Mostly ingest is retrying throttled writes: check whether a key is hot.",
+	}}
+}
+
+// maxTasksDropped is the alarm's threshold for failed tasks in an hour. Tasks are not retried: the next run does the work.
+const maxTasksDropped = 3
+
+// taskAlarms returns the alarms on missing runs of scheduled tasks, which callers would not notice.
+func taskAlarms(s awscdk.Stack, c *config.Config, functions map[string]function) (list []alarm) {
+	for _, t := range tasks(c) {
+		done := logged(s, c, functions[t.function], *id(t.name)+"TasksDone", t.done, "1")
+		minutes, periods := patience(t.every)
+		list = append(list, alarm{
+			name: t.name + "-not-done", section: "tasks", cause: upkeep, metric: over(minutes, done), from: 1, periods: periods, absent: true,
+			text: fmt.Sprintf("The task %s, which %s does every %d minutes, was not done for %d minutes. Check that its schedule is enabled, and the function's log.",
+				t.name, functions[t.function].name, wholeMinutes(t.every), minutes*periods),
+		})
+	}
+	for _, f := range readers(c) {
+		list = append(list, alarm{
+			name: f + "-tasks-dropped", section: "tasks", cause: upkeep, metric: over(60, ofFunction(functions[f], "AsyncEventsDropped", sum)), from: maxTasksDropped, periods: 1,
+			text: fmt.Sprintf("%d or more of the tasks of %s failed in an hour. A single failure does no harm, as the next run does its work. The function's log has the reason.", maxTasksDropped, f),
+		})
+	}
+	return list
+}
+
+// patience returns the longest time without a run of a task: half an hour, or three intervals.
+func patience(every time.Duration) (minutes, periods int) {
+	minutes = max(5, wholeMinutes(every))
+	return minutes, max(3, 30/minutes)
+}

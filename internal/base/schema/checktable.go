@@ -1,0 +1,89 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// checkTable returns an error if an existing table differs from the schema.
+func checkTable(have *types.TableDescription, want Table) error {
+	in := CreateInput(want)
+	kinds := attributeTypes(have.AttributeDefinitions)
+	wantKinds := attributeTypes(in.AttributeDefinitions)
+	if got, expected := describeKeys(have.KeySchema, kinds), describeKeys(in.KeySchema, wantKinds); got != expected {
+		return fmt.Errorf("it exists with the key %s instead of %s", got, expected)
+	}
+	for _, index := range in.GlobalSecondaryIndexes {
+		at := slices.IndexFunc(have.GlobalSecondaryIndexes, func(d types.GlobalSecondaryIndexDescription) bool {
+			return aws.ToString(d.IndexName) == *index.IndexName
+		})
+		if at < 0 {
+			return fmt.Errorf("it exists without the index %s", *index.IndexName)
+		}
+		found := have.GlobalSecondaryIndexes[at]
+		if found.IndexStatus == types.IndexStatusCreating || found.IndexStatus == types.IndexStatusDeleting {
+			return fmt.Errorf("its index %s is %s: try again when that is done", *index.IndexName, found.IndexStatus)
+		}
+		got := describeKeys(found.KeySchema, kinds)
+		if expected := describeKeys(index.KeySchema, wantKinds); got != expected {
+			return fmt.Errorf("its index %s has the key %s instead of %s", *index.IndexName, got, expected)
+		}
+		if missing := notProjected(found.Projection, index.Projection); missing != "" {
+			return fmt.Errorf("its index %s lacks %s: projections can't be changed, so delete the index and add it again", *index.IndexName, missing)
+		}
+	}
+	return checkStream(have.StreamSpecification, want.Stream)
+}
+
+// notProjected returns what of a projection an index lacks.
+func notProjected(have, want *types.Projection) string {
+	if have != nil && have.ProjectionType == types.ProjectionTypeAll {
+		return ""
+	}
+	if want.ProjectionType == types.ProjectionTypeAll {
+		return "all attributes"
+	}
+	return strings.Join(slices.DeleteFunc(slices.Clone(want.NonKeyAttributes), func(name string) bool {
+		return have != nil && slices.Contains(have.NonKeyAttributes, name)
+	}), ", ")
+}
+
+func checkStream(have *types.StreamSpecification, want bool) error {
+	if !want {
+		return nil
+	}
+	if have == nil || !aws.ToBool(have.StreamEnabled) {
+		return errors.New("it exists without a stream")
+	}
+	if have.StreamViewType != types.StreamViewTypeNewAndOldImages {
+		return fmt.Errorf("its stream holds %s instead of %s", have.StreamViewType, types.StreamViewTypeNewAndOldImages)
+	}
+	return nil
+}
+
+func attributeTypes(definitions []types.AttributeDefinition) map[string]string {
+	kinds := make(map[string]string, len(definitions))
+	for _, d := range definitions {
+		kinds[aws.ToString(d.AttributeName)] = string(d.AttributeType)
+	}
+	return kinds
+}
+
+// describeKeys returns a key's text, such as "pk S, sk S".
+func describeKeys(keys []types.KeySchemaElement, kinds map[string]string) string {
+	var parts []string
+	for _, kind := range []types.KeyType{types.KeyTypeHash, types.KeyTypeRange} {
+		for _, k := range keys {
+			if k.KeyType == kind {
+				name := aws.ToString(k.AttributeName)
+				parts = append(parts, name+" "+kinds[name])
+			}
+		}
+	}
+	return strings.Join(parts, ", ")
+}
