@@ -86,8 +86,8 @@ func leaf(node *kong.Node, command string) *kong.Node {
 	return node
 }
 
-// completed returns the arguments of a command with the given flags that it has, too. A table's name is replaced by the
-// ARN by which this run names the table.
+// completed adds to a command's arguments the given flags that the command has. It replaces a table's name by the ARN
+// by which this run names the table.
 func completed(command *kong.Node, args []string, given map[string]string) []string {
 	args = slices.Clone(args)
 	for _, f := range command.Flags {

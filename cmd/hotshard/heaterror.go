@@ -41,7 +41,7 @@ type credentialsError struct{ err error }
 func (e *credentialsError) Error() string { return "retrieve AWS credentials: " + e.err.Error() }
 func (e *credentialsError) Unwrap() error { return e.err }
 
-// Is reports that the error is eventsource.ErrNoCredentials, unless it is transient and readers shall reconnect.
+// Is reports whether target is eventsource.ErrNoCredentials, and false for a transient error, so that readers reconnect.
 func (e *credentialsError) Is(target error) bool {
 	return target == eventsource.ErrNoCredentials && !e.transient()
 }
@@ -142,11 +142,9 @@ func (h *heatFrom) what() string {
 
 // notFound returns the text for a missing table or deployment.
 func (h *heatFrom) notFound(ctx context.Context, c aws.Config) string {
-	place, check := c.Region+h.account(ctx, c), "--region"
+	place, check := "in "+c.Region+h.account(ctx, c), "--region"
 	if h.Endpoint != "" {
 		place, check = "at "+h.Endpoint, "--endpoint"
-	} else {
-		place = "in " + place
 	}
 	if h.Stack {
 		return fmt.Sprintf("No hotshard deployment with the table prefix %q %s. Check --tables-prefix and %s.", h.TablesPrefix, place, check)

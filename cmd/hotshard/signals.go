@@ -37,7 +37,7 @@ type throttledSeries struct {
 
 // Bounds of calls. GetMetricData is billed for each metric of a call.
 const (
-	metricAge     = time.Minute        // minimum age of a cached metric
+	metricAge     = time.Minute        // age at which a cached metric is refreshed
 	metricSpan    = 7 * 24 * time.Hour // span of the first call, as long as a map may be
 	metricDelay   = 15 * time.Minute   // newer figures may still change
 	metricLag     = 3 * time.Minute    // newer figures may be missing

@@ -65,7 +65,7 @@ func (d *tables) client(ctx context.Context) (*dynamodb.Client, error) {
 
 // environment returns the AWS configuration of the environment. Without a Region it returns noRegion as an error.
 func environment(ctx context.Context, noRegion string, options ...func(*config.LoadOptions) error) (aws.Config, error) {
-	options = append(options, config.WithLogger(logging.Nop{})) // the SDK warns of what it then does well
+	options = append(options, config.WithLogger(logging.Nop{})) // the SDK's warnings need no action
 	c, err := config.LoadDefaultConfig(ctx, options...)
 	if err != nil {
 		return c, fmt.Errorf("reading the AWS configuration: %w", err)

@@ -172,7 +172,8 @@ func (p *printer) failed(ctx context.Context, err error) error {
 func (p *printer) text(ctx context.Context, w heat.Window) (string, error) {
 	rows := heat.Merge(w.Items)
 	p.written = p.written || len(rows) > 0
-	if p.quiet += live.Window; len(rows) > 0 {
+	p.quiet += live.Window
+	if len(rows) > 0 {
 		p.quiet = 0
 	}
 	selected := rows[:0]

@@ -31,7 +31,7 @@ func (f *faults) oneOf(key, value string, allowed ...string) {
 // check returns the faults that parsing does not find: values outside AWS's bounds, and contradictory settings.
 func (c *Config) check() error {
 	var f faults
-	checkTags(&c.Stack, &f)
+	checkFieldTags(&c.Stack, &f)
 	checkNames(&c.Stack, &f)
 	checkAuth(&c.Stack, &f)
 	checkTables(c, &f)
@@ -41,8 +41,8 @@ func (c *Config) check() error {
 	return errors.Join(f...)
 }
 
-// checkTags checks the rules in the fields' tags.
-func checkTags(s *Stack, f *faults) {
+// checkFieldTags checks the rules in the fields' tags.
+func checkFieldTags(s *Stack, f *faults) {
 	for field, value := range reflect.ValueOf(s).Elem().Fields() {
 		key := field.Tag.Get("env")
 		if allowed, ok := field.Tag.Lookup("oneOf"); ok {
@@ -136,8 +136,8 @@ var unattached = []string{
 	"auth", "apiRate", "corsOrigins", "jwtIssuer", "jwtAudience", "jwtScopes", "jwtAdminScopes", "billing", "peakReads", "peakWrites", "canary", "rollupWindow", "readers",
 }
 
-// notAttached returns all settings that an attached deployment does not have.
-func notAttached() []string {
+// allUnattached returns all settings that an attached deployment does not have, also those of functions.
+func allUnattached() []string {
 	list, read := slices.Clone(unattached), Variables()["hotkeys"]
 	for _, k := range Keys() {
 		if k.Variable != "" && !slices.Contains(read, k.Variable) {
@@ -164,7 +164,7 @@ func checkSource(c *Config, f *faults) {
 		f.add("prefix is not set, and sourceStreamArn is: a deployment that is attached to a table needs its own prefix, such as prefix=orders-, "+
 			"or it replaces the deployment %q", strings.TrimSuffix(c.Prefix, "-"))
 	}
-	for _, key := range notAttached() {
+	for _, key := range allUnattached() {
 		if _, given := c.given[key]; given {
 			f.add("%s is set, but a deployment that is attached to a table does not use it", key)
 		}

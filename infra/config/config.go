@@ -130,8 +130,8 @@ func Parse(context map[string]any) (*Config, error) {
 	}
 	faults = append(faults, parse(&c.Stack, c.given))
 	faults = append(faults,
-		function(c, "ingest", &c.Ingest), function(c, "query", &c.Query),
-		function(c, "hotkeys", &c.Hotkeys), function(c, "aggregator", &c.Aggregator))
+		parseFunction(c, "ingest", &c.Ingest), parseFunction(c, "query", &c.Query),
+		parseFunction(c, "hotkeys", &c.Hotkeys), parseFunction(c, "aggregator", &c.Aggregator))
 	if c.Hotkeys.Hold == 0 && c.Hotkeys.Window > 0 {
 		c.Hotkeys.Hold = plan.TumblingWindow(c.StreamShards, c.Hotkeys.Window)
 		c.env["hotkeys"]["HOTSHARD_HOLD"] = c.Hotkeys.Hold.String()
@@ -186,8 +186,8 @@ func firstFaults(faults []error) error {
 	if err := errors.Join(faults...); err != nil {
 		for line := range strings.Lines(err.Error()) {
 			line = strings.TrimSuffix(line, "\n")
-			if key, _, isOne := strings.Cut(line, " is "); !isOne || !seen[key] {
-				seen[key] = isOne
+			if key, _, hasKey := strings.Cut(line, " is "); !hasKey || !seen[key] {
+				seen[key] = hasKey
 				lines = append(lines, line)
 			}
 		}

@@ -267,7 +267,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s is %+v, want the variable %s", key, seen[key], variable)
 		}
 	}
-	without := notAttached()
+	without := allUnattached()
 	for _, key := range without {
 		if _, ok := seen[key]; !ok {
 			t.Errorf("there is no setting %s", key)
@@ -286,7 +286,7 @@ func TestKeys(t *testing.T) {
 // TestDefaultsAgree checks that a setting of several functions has one default.
 func TestDefaultsAgree(t *testing.T) {
 	defaults := map[string]string{}
-	for name, settings := range readers() {
+	for name, settings := range emptySettings() {
 		for _, p := range fields(settings) {
 			if d, seen := defaults[p.Key]; seen && d != p.DefaultValue {
 				t.Errorf("%s reads %s with the default %q, another with %q", name, p.Key, p.DefaultValue, d)

@@ -34,7 +34,7 @@ func Keys() []Key {
 	}
 	computed := (&Config{}).computed()
 	seen := map[string]bool{}
-	for _, settings := range readers() {
+	for _, settings := range emptySettings() {
 		for _, p := range fields(settings) {
 			if _, ours := computed[p.Key]; !ours && !seen[p.Key] {
 				seen[p.Key] = true
@@ -87,9 +87,9 @@ func (c *Config) TableVariable(table string) string {
 
 type validator interface{ Validate() error }
 
-// function parses the settings of one function, with computed values and the function's defaults. It stores them as the
-// function's environment.
-func function[S validator](c *Config, name string, settings *S) error {
+// parseFunction parses the settings of one function, with computed values and the function's defaults. It stores them as
+// the function's environment.
+func parseFunction[S validator](c *Config, name string, settings *S) error {
 	computed := c.computed()
 	set := map[string]string{}
 	for _, p := range fields(settings) {
@@ -144,7 +144,7 @@ func renamed(err error) error {
 // Variables returns the names of each function's variables, in order.
 func Variables() map[string][]string {
 	all := map[string][]string{}
-	for name, settings := range readers() {
+	for name, settings := range emptySettings() {
 		for _, p := range fields(settings) {
 			all[name] = append(all[name], p.Key)
 		}
@@ -154,8 +154,8 @@ func Variables() map[string][]string {
 	return all
 }
 
-// readers returns the functions' settings, empty.
-func readers() map[string]any {
+// emptySettings returns the functions' settings, by name, without values.
+func emptySettings() map[string]any {
 	return map[string]any{
 		"ingest": &ingest.Settings{}, "query": &query.Settings{}, "hotkeys": &hotkeys.Settings{}, "aggregator": &fold.Settings{},
 		"reader": &struct {

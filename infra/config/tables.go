@@ -10,7 +10,7 @@ type Units struct {
 const (
 	maximum  = 2  // times the peak: keys are distributed unevenly, and a score writes twice to its index
 	minimum  = 10 // percent of the peak: the first tenth of a new load, while auto scaling takes minutes
-	utilized = 70 // percent of the capacity that provisioned billing begins with are used by the peak
+	utilized = 70 // percent of the first provisioned capacity that the peak uses
 )
 
 // Units returns the units of a table, by its name, or zeros for a table that is always on demand without a maximum.

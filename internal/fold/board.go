@@ -27,7 +27,7 @@ func (s *boardChanges) clone() *boardChanges {
 	return &clone
 }
 
-// setDamaged sets why a player's entry can't be read; nil if it can be read.
+// setDamaged stores why a player's entry can't be read. A nil error marks it as readable.
 func (s *boardChanges) setDamaged(player string, why error) {
 	if why == nil {
 		delete(s.damaged, player)
@@ -39,7 +39,7 @@ func (s *boardChanges) setDamaged(player string, why error) {
 	s.damaged[player] = why
 }
 
-// partialError is the error of a fold that folded all records but these.
+// partialError is the error of a fold that folded all records except those of its sequences.
 type partialError struct {
 	error
 	sequences []string
@@ -62,7 +62,6 @@ func (s *boardChanges) damagedErr() error {
 	return &p
 }
 
-// sequences returns the sequence numbers of the entries' records.
 func (s *boardChanges) sequences() []string {
 	list := make([]string, len(s.entries))
 	for i, t := range s.entries {
@@ -125,28 +124,28 @@ func (s changesByBoard) addRecord(r *ddbstream.Record) error {
 	return nil
 }
 
-// jobs returns two folds for each board's period: into its top, and into the stream shard's
-// fragment of its histogram.
+// jobs returns the folds into the top of each board's period and into the stream shard's fragment of
+// its histogram, and the notes for the boards task.
 func (s changesByBoard) jobs(d *delivery) (jobs []job) {
-	for _, s := range s {
-		pk := s.PK()
-		if len(s.entries) > 0 {
+	for _, c := range s {
+		pk := c.PK()
+		if len(c.entries) > 0 {
 			jobs = append(jobs,
-				job{pk, func(ctx context.Context) error { return d.tops.fold(ctx, s) }, s.sequences},
+				job{pk, func(ctx context.Context) error { return d.tops.fold(ctx, c) }, c.sequences},
 				job{pk, func(ctx context.Context) error {
-					added, err := d.cells.fold(ctx, s, d.batch.ShardID)
+					added, err := d.cells.fold(ctx, c, d.batch.ShardID)
 					if err != nil {
 						return err
 					}
-					return d.tops.noteFolded(ctx, s, added)
-				}, s.sequences})
+					return d.tops.noteFolded(ctx, c, added)
+				}, c.sequences})
 		}
-		if deferred := s.deferred(); len(deferred) > 0 {
-			jobs = append(jobs, job{pk, func(ctx context.Context) error { return d.tops.noteDeferred(ctx, s, deferred, d.batch.ShardID) }, s.sequences})
+		if deferred := c.deferred(); len(deferred) > 0 {
+			jobs = append(jobs, job{pk, func(ctx context.Context) error { return d.tops.noteDeferred(ctx, c, deferred, d.batch.ShardID) }, c.sequences})
 		}
-		if len(s.raised) > 0 {
-			raised := func() []string { return s.raised }
-			jobs = append(jobs, job{pk, func(ctx context.Context) error { return d.tops.noteRecheck(ctx, s) }, raised})
+		if len(c.raised) > 0 {
+			raised := func() []string { return c.raised }
+			jobs = append(jobs, job{pk, func(ctx context.Context) error { return d.tops.noteRecheck(ctx, c) }, raised})
 		}
 	}
 	return jobs
@@ -158,7 +157,7 @@ func boardTarget(_ Rules, pk, sk string) (t schema.Target, ok bool) {
 	return parts.Period{Board: name, Label: period}.Target(), ok
 }
 
-func boardStored(pk, sk string) (schema.Target, bool) {
+func storedBoardTarget(pk, sk string) (schema.Target, bool) {
 	if p, _, ok := parts.PeriodOf(pk, sk); ok {
 		return p.Target(), true
 	}
@@ -183,7 +182,7 @@ func newCellsFolder(client Client, settings Settings, now func() time.Time) *cel
 	return &cellsFolder{parts.NewHistograms(client, settings.RollupsTable, now).Folder(client), parts.MaxCells}
 }
 
-func (f *cellsFolder) fold(ctx context.Context, s *boardChanges, streamShard string) (added bool, err error) {
+func (f *cellsFolder) fold(ctx context.Context, s *boardChanges, streamShard string) (wasEmpty bool, err error) {
 	records := make([]parts.Record[parts.Histogram], len(s.entries))
 	for i, t := range s.entries {
 		records[i] = parts.Record[parts.Histogram]{Sequence: t.padded, Apply: func(h *parts.Histogram) {
@@ -193,8 +192,11 @@ func (f *cellsFolder) fold(ctx context.Context, s *boardChanges, streamShard str
 			if t.to != nil {
 				h.AddMerit(*t.to, 1)
 			}
-			if t.wasOutdated != t.isOutdated {
-				h.AddLate(map[bool]int64{false: -1, true: 1}[t.isOutdated])
+			switch {
+			case t.isOutdated && !t.wasOutdated:
+				h.AddLate(1)
+			case t.wasOutdated && !t.isOutdated:
+				h.AddLate(-1)
 			}
 			h.Limit(f.limit)
 		}}
@@ -202,8 +204,8 @@ func (f *cellsFolder) fold(ctx context.Context, s *boardChanges, streamShard str
 	// A fold writes one item, however many records it has. So waiting for a throttled partition lowers
 	// the load, and the batch's other summaries need no redelivery.
 	_ = dynamo.Persist(ctx, func(ctx context.Context) error {
-		added, err = f.Fold(ctx, s.Key(), streamShard, s.lifetime.end, records)
+		wasEmpty, err = f.Fold(ctx, s.Key(), streamShard, s.lifetime.end, records)
 		return err
 	})
-	return added, err
+	return wasEmpty, err
 }

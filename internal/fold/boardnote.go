@@ -22,7 +22,7 @@ func (f *topFolder) noteRecheck(ctx context.Context, s *boardChanges) error {
 	return NoteBoard(ctx, f.client, f.table, s.Board, s.Label, f.now())
 }
 
-// putNote stores a note, unless there is one at least as new, on whose time other folds may rely.
+// putNote stores a note. A stored note that is as new stays, because other folds may rely on its time.
 func putNote(ctx context.Context, client client.Updater, table string, key dynamo.Item, now time.Time) error {
 	_, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &table, Key: key, ConditionExpression: aws.String("attribute_not_exists(#last) OR #last < :now"),
@@ -87,11 +87,11 @@ func (f *recheckTask) notes(ctx context.Context) (list []dueNote, err error) {
 	return list, nil
 }
 
-// logOnce logs, once in a container, that a note can't be read. It stays until an operator deletes it.
+// logOnce logs, once in a container, that a note can't be read. The note stays until an operator deletes it.
 // Nothing waits for it, because no version of hotshard writes such a note.
 func (f *recheckTask) logOnce(pk string, item dynamo.Item, err error) {
 	key := dynamo.Text(item, schema.SK)
-	if _, told := f.logged.Get(key); told {
+	if _, logged := f.logged.Get(key); logged {
 		return
 	}
 	f.logged.Set(key, true)
@@ -100,27 +100,27 @@ func (f *recheckTask) logOnce(pk string, item dynamo.Item, err error) {
 
 func parseNote(item dynamo.Item) (n dueNote, err error) {
 	sk := dynamo.Text(item, schema.SK)
-	top, sum := strings.CutPrefix(sk, schema.HistogramPrefix)
-	if sum {
+	period, isSum := strings.CutPrefix(sk, schema.HistogramPrefix)
+	if isSum {
 		n.kind = sumNote
 	}
-	if of, ok := schema.ParseRowsNote(sk); ok {
+	if rowsPeriod, ok := schema.ParseRowsNote(sk); ok {
 		players, _ := item[schema.NotePlayers].(*types.AttributeValueMemberSS)
 		if players == nil {
 			return n, fmt.Errorf("%q: its %s are not a set of strings", sk, schema.NotePlayers)
 		}
-		top, n.kind, n.players = of, rowsNote, players.Value
+		period, n.kind, n.players = rowsPeriod, rowsNote, players.Value
 	}
-	target, _ := schema.ParseTarget(top) // the zero Target, of no kind, for other texts
+	target, _ := schema.ParseTarget(period) // the zero Target, of no kind, for other texts
 	if schema.TraitsOf(target.Base.Type).Summary != schema.RankingSummary {
 		return n, fmt.Errorf("its sort key is %.80q, not a board's period", sk)
 	}
 	n.Period = parts.Period{Board: target.Base.Name, Label: target.Period}
 	n.key = dynamo.Key(dynamo.Text(item, schema.PK), sk)
-	var since, last bool
-	n.since, since = dynamo.Whole(item, schema.NoteSince)
-	n.last, last = dynamo.Whole(item, schema.NoteLast)
-	if !since || !last {
+	var hasSince, hasLast bool
+	n.since, hasSince = dynamo.Whole(item, schema.NoteSince)
+	n.last, hasLast = dynamo.Whole(item, schema.NoteLast)
+	if !hasSince || !hasLast {
 		return n, fmt.Errorf("%q: its %s or its %s is not a time", sk, schema.NoteSince, schema.NoteLast)
 	}
 	return n, nil

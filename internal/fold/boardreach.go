@@ -11,7 +11,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// settledTop is what a container caches of a top all of whose entries were sure.
+// settledTop is the cached state of a top whose entries were all sure.
 type settledTop struct {
 	version int64
 	reach   parts.Reach
@@ -63,7 +63,7 @@ func (f *topFolder) widen(ctx context.Context, s *boardChanges, top *parts.Top, 
 	}
 }
 
-// index returns the first n places, and how far down they reach.
+// index returns a period's first n places in the index, and how far down they reach.
 func (f *topFolder) index(ctx context.Context, s *boardChanges, n int) (places []boards.Place, reach parts.Reach, err error) {
 	places, err = f.boards.Top(ctx, s.Board, s.Label, n, f.now())
 	if err != nil && !errors.Is(err, shard.ErrNotFound) { // the board may have been deleted

@@ -76,22 +76,26 @@ const (
 
 // moveRows moves the rows of notes, oldest first, and calls end with the outcome of each. If the index
 // throttles a board's moves, its other notes stay for the next run, as do those beyond maxRowNotes.
+// moved counts rows, later the notes that stay.
 func (f *recheckTask) moveRows(ctx context.Context, notes []dueNote, end func(*dueNote, error)) (moved, later int) {
-	full := map[parts.Period]bool{}
-	for i, n := range notes {
-		if full[n.Period] || i-later >= maxRowNotes {
+	throttled := map[parts.Period]bool{}
+	ended := 0
+	for _, n := range notes {
+		if throttled[n.Period] || ended >= maxRowNotes {
 			later++
 			continue
 		}
 		start := time.Now()
-		some, err := f.boards.MoveRows(ctx, n.Board, n.Label, n.players, f.now())
-		if moved += some; errors.Is(err, shard.ErrThrottled) {
-			full[n.Period] = true
+		rows, err := f.boards.MoveRows(ctx, n.Board, n.Label, n.players, f.now())
+		moved += rows
+		if errors.Is(err, shard.ErrThrottled) {
+			throttled[n.Period] = true
 			later++
 			continue
 		}
 		end(&n, err)
-		dynamo.Pause(ctx, time.Duration(some)*time.Second/rowsPerSec-time.Since(start))
+		ended++
+		dynamo.Pause(ctx, time.Duration(rows)*time.Second/rowsPerSec-time.Since(start))
 	}
 	return moved, later
 }

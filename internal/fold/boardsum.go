@@ -15,14 +15,13 @@ import (
 // noteFolded notes, after a fold into a fragment, that the stored sum lacks the fold. added means that
 // the fragment counted nothing before.
 //
-// It notes nothing if it knows of a note whose time t is at most half the recheck age ago. The task
-// deletes that note only if it read the fragments after t plus the recheck age, so it has this fold.
-// It notes nothing either if there is no sum that counts: only that there may be enough fragments
-// for one. It takes a sum for absent for half the recheck age, and refresh notes a first sum again.
+// A note that is at most half the recheck age old covers this fold: the task deletes the note only
+// after it read the fragments at least the recheck age after the note's time. If no sum needs the
+// fold, noteFolded caches that for the same time, and refreshSum notes a first sum again.
 func (f *topFolder) noteFolded(ctx context.Context, s *boardChanges, added bool) error {
-	now, lasts := f.now().Round(0), f.recheck/2
+	now, maxAge := f.now().Round(0), f.recheck/2
 	until, _ := f.noted.Get(s.PK())
-	if left := until.Sub(now); !added && left > 0 && left <= lasts {
+	if left := until.Sub(now); !added && left > 0 && left <= maxAge {
 		return nil
 	}
 	note, err := f.getItem(ctx, dynamo.Key(schema.SumNoteKey(s.Board, s.Label)))
@@ -30,7 +29,7 @@ func (f *topFolder) noteFolded(ctx context.Context, s *boardChanges, added bool)
 		return err
 	}
 	last, _ := dynamo.Millis(note, schema.NoteLast)
-	if now.Sub(last) >= lasts {
+	if now.Sub(last) >= maxAge {
 		wanted, err := f.wantsSum(ctx, s, added, now)
 		if wanted {
 			err = NoteSum(ctx, f.client, f.table, s.Board, s.Label, now)
@@ -40,7 +39,7 @@ func (f *topFolder) noteFolded(ctx context.Context, s *boardChanges, added bool)
 		}
 		last = now
 	}
-	f.noted.Set(s.PK(), last.Add(lasts))
+	f.noted.Set(s.PK(), last.Add(maxAge))
 	return nil
 }
 

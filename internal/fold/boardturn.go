@@ -32,31 +32,30 @@ func entryChangeOf(r *ddbstream.Record, player string) (t entryChange, err error
 	if r.Name == ddbstream.Remove {
 		newest = r.Old
 	}
-	var late bool
-	if t.state, t.lifetime, late, err = stateOfEntry(newest, player); err != nil {
+	var outdated bool
+	if t.state, t.lifetime, outdated, err = stateOfEntry(newest, player); err != nil {
 		return t, err
 	}
 	merit := t.state.Merit()
 	switch r.Name {
 	case ddbstream.Insert:
-		t.to, t.isOutdated = &merit, late
+		t.to, t.isOutdated = &merit, outdated
 	case ddbstream.Modify:
 		var old parts.EntryState
 		if old, _, t.wasOutdated, err = stateOfEntry(r.Old, player); err != nil {
 			return t, fmt.Errorf("before: %w", err)
 		}
 		before := old.Merit()
-		t.from, t.to, t.isOutdated = &before, &merit, late
-	default:
-		t.from, t.wasOutdated = &merit, late
+		t.from, t.to, t.isOutdated = &before, &merit, outdated
+	default: // Remove
+		t.from, t.wasOutdated = &merit, outdated
 		t.state = parts.EntryState{Place: boards.Place{Player: player}, Rev: t.state.Rev}
 	}
 	return t, nil
 }
 
-// stateOfEntry reads an entry's attributes. late reports whether the entry's
-// row in the index is outdated.
-func stateOfEntry(image ddbstream.Image, player string) (s parts.EntryState, l lifetime, late bool, err error) {
+// stateOfEntry reads an entry's attributes. outdated is about the entry's row in the index.
+func stateOfEntry(image ddbstream.Image, player string) (s parts.EntryState, l lifetime, outdated bool, err error) {
 	score, hasScore := image.Number(schema.EntryScore)
 	at, hasAt := image.Number(schema.EntryAt)
 	rev, hasRev := image.Number(schema.EntryRev)
@@ -64,17 +63,17 @@ func stateOfEntry(image ddbstream.Image, player string) (s parts.EntryState, l l
 	if !hasScore || !hasAt || !hasRev || !hasRowRev {
 		return s, l, false, errors.New("the entry lacks its score, at, rev or row_rev")
 	}
-	late = rev != rowRev
+	outdated = rev != rowRev
 	s = parts.EntryState{Place: boards.Place{Player: player}, Present: true}
 	if s.Score, err = boards.ParseScore(score); err != nil {
-		return s, l, late, err
+		return s, l, outdated, err
 	}
 	millis, err := strconv.ParseInt(at, 10, 64)
 	if err != nil || millis < 0 {
-		return s, l, late, fmt.Errorf("its at is %.40q, not a time in milliseconds", at)
+		return s, l, outdated, fmt.Errorf("its at is %.40q, not a time in milliseconds", at)
 	}
 	if s.Rev, err = strconv.ParseInt(rev, 10, 64); err != nil || s.Rev < 0 || s.Rev > parts.MaxEntryRev {
-		return s, l, late, fmt.Errorf("its rev is %.40q, not a whole number up to %d", rev, int64(parts.MaxEntryRev))
+		return s, l, outdated, fmt.Errorf("its rev is %.40q, not a whole number up to %d", rev, int64(parts.MaxEntryRev))
 	}
 	s.At = time.UnixMilli(millis).UTC()
 	row, _ := image.String(schema.RankKey)
@@ -82,7 +81,7 @@ func stateOfEntry(image ddbstream.Image, player string) (s parts.EntryState, l l
 	s.Lowest = place.Lowest
 	digits, has := image.Number(schema.ExpiresAt)
 	l, err = lifetimeOf(digits, has)
-	return s, l, late, err
+	return s, l, outdated, err
 }
 
 // raised returns the board whose size a record raises.
@@ -106,9 +105,14 @@ type lifetime struct {
 	end   time.Time // zero if they are kept for ever
 }
 
-// with returns the longer of two lifetimes.
+// with returns the longer of two lifetimes, or the known one.
 func (l lifetime) with(other lifetime) lifetime {
-	if !l.known || other.known && !l.end.IsZero() && (other.end.IsZero() || other.end.After(l.end)) {
+	switch {
+	case !l.known:
+		return other
+	case !other.known || l.end.IsZero():
+		return l
+	case other.end.IsZero() || other.end.After(l.end):
 		return other
 	}
 	return l

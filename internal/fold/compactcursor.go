@@ -32,7 +32,7 @@ type storedCursor struct {
 // version is the version of a cursor's stored form.
 const version = 1
 
-// age returns the time since the round started. A start in the future comes from a wrong clock.
+// age returns the time since the round started. A start in the future, from a wrong clock, counts as a day old.
 func (c cursor) age(now time.Time) time.Duration {
 	if c.Round.After(now) {
 		return roundEvery
@@ -57,7 +57,7 @@ func (c *compactor) load(ctx context.Context) (cursor, error) {
 	}
 	var stored storedCursor
 	if err := record.Read(it, &stored); err != nil || stored.Version != version {
-		return cursor{Done: true}, nil
+		return cursor{Done: true}, nil // of a round long ago
 	}
 	return stored.cursor, nil
 }

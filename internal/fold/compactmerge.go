@@ -46,15 +46,15 @@ func (p histogram) merge(ctx context.Context, r *compaction) error {
 // mergeableOf returns a fragment's summary and stream shard; ok is false for other items.
 func mergeableOf(pk, sk string) (of mergeable, streamShard string, ok bool) {
 	k, _, _ := schema.CutKind(pk)
-	if find := fragmented[schema.TraitsOf(k).Summary]; find != nil {
-		return find(pk, sk)
+	if parse := fragmented[schema.TraitsOf(k).Summary]; parse != nil {
+		return parse(pk, sk)
 	}
 	return nil, "", false
 }
 
-// fragmented finds the summaries that are stored as a fragment for each stream shard.
+// fragmented has the parsers of keys of summaries that have a fragment for each stream shard.
 var fragmented = map[schema.Summary]func(pk, sk string) (of mergeable, streamShard string, ok bool){
-	schema.PartialSummary: nil, // see tombstones.go
+	schema.PartialSummary: nil, // has no fragments
 	schema.RollupSummary: func(pk, sk string) (mergeable, string, bool) {
 		b, streamShard, ok := parts.BucketOf(pk, sk)
 		return rollup{b}, streamShard, ok
@@ -65,8 +65,8 @@ var fragmented = map[schema.Summary]func(pk, sk string) (of mergeable, streamSha
 	},
 }
 
-// merge merges a summary's fragments in successive transactions. It counts the summary if it merged any. A concurrent fold
-// defers the rest to the next round, the end of the run to the next run. Damaged fragments stay as they are.
+// merge merges a summary's fragments in successive transactions, and increments count if it merged any. After a
+// concurrent fold the next round merges the rest; at the end of the run, the next run. Damaged fragments stay.
 func merge[V any](ctx context.Context, r *compaction, store *parts.Store[V], of mergeable, count *int, expires func([]parts.Part[V]) int64) error {
 	key := of.Key()
 	read, err := store.Read(ctx, key)

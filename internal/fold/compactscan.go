@@ -78,8 +78,10 @@ func (r *compaction) compact(ctx context.Context, page []item, last bool) {
 // due reports whether a summary must be read, because it may have fragments to merge. Edge is whether it may have
 // fragments on other pages.
 func (r *compaction) due(s *sighting, edge bool) bool {
-	crowded := r.crowded(s.of, s.counting) || edge && s.counting > 0 && s.of.over(r.now)
-	return crowded || s.resting > 0 && (edge || s.resting+s.merged > 1)
+	if edge {
+		return s.resting > 0 || s.counting > 0 && s.of.over(r.now)
+	}
+	return s.resting > 0 && s.resting+s.merged > 1 || r.crowded(s.of, s.counting)
 }
 
 // noteFailure logs and counts a failure. It ignores the end of the run, which pages reports.
@@ -94,7 +96,7 @@ func (r *compaction) noteFailure(ctx context.Context, what string, err error) {
 // sighting has the numbers of a summary's fragments on a page.
 type sighting struct {
 	of                        mergeable
-	counting, resting, merged int // fragments with a content; of these, resting ones; merged fragments
+	counting, resting, merged int // fragments that count, except the merged one; the resting among them; merged fragments
 }
 
 // sightings groups the fragments of a page by summary. Those of one summary are adjacent.

@@ -99,7 +99,7 @@ func counterTarget(_ Rules, pk, sk string) (t schema.Target, ok bool) {
 	return t, err == nil && traits.Summary == schema.PartialSummary && sk == traits.FoldedSK && key.Shard > 0
 }
 
-func counterStored(pk, sk string) (schema.Target, bool) {
+func storedCounterTarget(pk, sk string) (schema.Target, bool) {
 	t, err := schema.ParseTarget(pk)
 	return t, err == nil && sk == schema.SoleSK
 }

@@ -50,8 +50,8 @@ func (b *buckets) addRecord(r *ddbstream.Record) error {
 	if err == nil && apply == nil {
 		return nil
 	}
-	place, noPlace := parts.Sequence(string(r.Sequence))
-	if err = cmp.Or(err, noPlace); err != nil {
+	sequence, sequenceErr := parts.Sequence(string(r.Sequence))
+	if err = cmp.Or(err, sequenceErr); err != nil {
 		return fmt.Errorf("reading an event of %q: %w", t.Base.Name, err)
 	}
 	key := parts.BucketFor(t)
@@ -60,7 +60,7 @@ func (b *buckets) addRecord(r *ddbstream.Record) error {
 	}
 	to := b.list[key]
 	to.all = append(to.all, string(r.Sequence))
-	to.records = append(to.records, parts.Record[parts.Rollup]{Sequence: place, Apply: apply})
+	to.records = append(to.records, parts.Record[parts.Rollup]{Sequence: sequence, Apply: apply})
 	return nil
 }
 
@@ -87,7 +87,7 @@ func eventTarget(r Rules, pk, sk string) (t schema.Target, ok bool) {
 	return schema.Target{Base: key.Base, Bucket: rule.bucket(), Start: at.UTC().Truncate(rule.bucket().Width())}, true
 }
 
-func eventStored(pk, sk string) (schema.Target, bool) {
+func storedEventTarget(pk, sk string) (schema.Target, bool) {
 	b, _, ok := parts.BucketOf(pk, sk)
 	return b.Target(), ok
 }

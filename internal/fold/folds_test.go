@@ -173,14 +173,14 @@ func TestPermanentErrors(t *testing.T) {
 // TestStoredFailures checks what a failure has: its count, its last record, and a short reason.
 func TestStoredFailures(t *testing.T) {
 	d := &delivery{Handler: &Handler{table: "t", now: func() time.Time { return time.UnixMilli(7) }}, batch: &ddbstream.Batch{ShardID: "s"}}
-	in := d.failure("C#c#0", &loss{errors.New(strings.Repeat("é", 301)), []string{"9", "10", "2"}})
+	in := d.failureUpdate("C#c#0", &loss{errors.New(strings.Repeat("é", 301)), []string{"9", "10", "2"}})
 	values := in.ExpressionAttributeValues
 	if dynamo.Text(values, ":sequence") != "10" || dynamo.Digits(values, ":n") != "3" || dynamo.Digits(values, ":at") != "7" || dynamo.Text(values, ":reason") != strings.Repeat("é", 300) ||
 		dynamo.Text(values, ":shard") != "s" || !strings.Contains(*in.UpdateExpression, "stream_shard = :shard ADD failures :n") {
 		t.Errorf("%s with %v", *in.UpdateExpression, values)
 	}
 	d.batch.ShardID = ""
-	if in := d.failure("C#c#0", &loss{errors.New("x"), []string{"9"}}); strings.Contains(*in.UpdateExpression, "stream_shard") {
+	if in := d.failureUpdate("C#c#0", &loss{errors.New("x"), []string{"9"}}); strings.Contains(*in.UpdateExpression, "stream_shard") {
 		t.Errorf("without a stream shard: %s", *in.UpdateExpression)
 	}
 }

@@ -139,17 +139,17 @@ type job struct {
 	sequences func() []string // of all its records, in stream order
 }
 
-// jobs groups a batch's records by target.
+// jobs returns the folds of a batch, and adds records that can't be folded to d.lost.
 func (d *delivery) jobs() (jobs []job) {
-	var all []changeSet
+	var sets []changeSet
 	for _, s := range summaries {
-		all = append(all, s.gather(d))
+		sets = append(sets, s.gather(d))
 	}
 	for i := range d.batch.Records {
 		r := &d.batch.Records[i]
 		err := r.Err
-		for k := 0; k < len(all) && err == nil; k++ {
-			err = all[k].addRecord(r)
+		for k := 0; k < len(sets) && err == nil; k++ {
+			err = sets[k].addRecord(r)
 		}
 		if err == nil {
 			continue
@@ -158,8 +158,8 @@ func (d *delivery) jobs() (jobs []job) {
 			d.addLoss(target, fmt.Errorf("record %s: %w", r.Sequence, err), string(r.Sequence))
 		}
 	}
-	for _, n := range all {
-		jobs = append(jobs, n.jobs(d)...)
+	for _, set := range sets {
+		jobs = append(jobs, set.jobs(d)...)
 	}
 	return jobs
 }

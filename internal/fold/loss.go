@@ -33,8 +33,8 @@ func permanent(err error) bool {
 	return ok && rejected.ErrorCode() == "ValidationException"
 }
 
-// targetOf returns the target of a record, as far as its keys can be read. ok is false for a record
-// that is not folded.
+// targetOf returns a record's target, or an unknown one if its keys can't be read. ok is false for a
+// record that is not folded, or whose summary expires with it.
 func (d *delivery) targetOf(r *ddbstream.Record) (target string, ok bool) {
 	pk, readable := r.Keys.String(schema.PK)
 	if !readable {
@@ -65,10 +65,10 @@ func (d *delivery) addLoss(target string, reason error, sequences ...string) {
 func (d *delivery) storeFailure(ctx context.Context, target string) {
 	l := d.lost[target]
 	err := dynamo.PersistSum(ctx, func(ctx context.Context) error {
-		_, err := d.client.UpdateItem(ctx, d.failure(target, l), dynamo.NoRetry)
+		_, err := d.client.UpdateItem(ctx, d.failureUpdate(target, l), dynamo.NoRetry)
 		return err
 	})
-	if t, no := schema.ParseTarget(target); no == nil {
+	if t, parseErr := schema.ParseTarget(target); parseErr == nil {
 		if s, _ := summaryOf(t.Base.Type); s.missed != nil {
 			err = errors.Join(err, s.missed(ctx, d, t))
 		}
@@ -81,7 +81,7 @@ func (d *delivery) storeFailure(ctx context.Context, target string) {
 // maxReason bounds the reason in a failure, in characters.
 const maxReason = 300
 
-func (d *delivery) failure(target string, l *loss) *dynamodb.UpdateItemInput {
+func (d *delivery) failureUpdate(target string, l *loss) *dynamodb.UpdateItemInput {
 	values := dynamo.Item{
 		":v": dynamo.Number(1), ":n": dynamo.Number(int64(len(l.sequences))), ":at": dynamo.Number(d.now().UnixMilli()),
 		":reason": dynamo.String(fmt.Sprintf("%.*s", maxReason, l.reason)), ":sequence": dynamo.String(slices.MaxFunc(l.sequences, decimal.CompareWhole)),

@@ -51,9 +51,9 @@ const maxRules = 100
 //
 //	[{"prefix":"sensor/","every":"1h","fields":["temperature"]},{"every":"1d"}]
 //
-// An event falls under the one rule with the longest prefix of its entity's name;
-// without a prefix a rule is for all. Every is the bucket, 1h or 1d. Fields are the
-// top-level fields of an event's data whose numbers are rolled up, all without.
+// The rule with the longest matching prefix of an entity's name applies to its events. A
+// rule without a prefix matches all entities. Every is the bucket, 1h or 1d. Fields are the
+// top-level fields of an event's data whose numbers are rolled up; no fields mean all.
 func ParseRules(text string) (Rules, error) {
 	var list []rule
 	if err := json.Unmarshal([]byte(text), &list, json.RejectUnknownMembers(true)); err != nil {
@@ -66,11 +66,11 @@ func ParseRules(text string) (Rules, error) {
 	for i, r := range list {
 		switch {
 		case r.Every == "":
-			return Rules{}, fmt.Errorf("rollup rules: rule %d has no every", i)
+			return Rules{}, fmt.Errorf("rollup rules: rule %d has no \"every\": want 1h or 1d", i)
 		case len(r.Fields) > parts.MaxMeasures:
 			return Rules{}, fmt.Errorf("rollup rules: rule %d has %d fields, and at most %d are allowed", i, len(r.Fields), parts.MaxMeasures)
 		case seen[r.Prefix]:
-			return Rules{}, fmt.Errorf("rollup rules: two are for prefix %q", r.Prefix)
+			return Rules{}, fmt.Errorf("rollup rules: two rules have the prefix %q", r.Prefix)
 		}
 		seen[r.Prefix] = true
 	}
@@ -93,9 +93,8 @@ func (r Rules) ruleOf(entity string) (found rule, ok bool) {
 	return r.list[at], true
 }
 
-// Target returns the target that an item folds into. ok is false for items that
-// are not folded: those beside an entity's events, for example, and events on another day than
-// their time, which no reader finds.
+// Target returns the target that an item folds into. ok is false for items that are not folded,
+// such as an event whose key has another day than its time: no reader finds it.
 func (r Rules) Target(pk, sk string) (t schema.Target, ok bool) {
 	k, _, _ := schema.CutKind(pk)
 	if s, ok := summaryOf(k); ok {

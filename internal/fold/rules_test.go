@@ -30,8 +30,8 @@ func TestRulesGoByTheLongestPrefix(t *testing.T) {
 // TestBadRules checks that the error says what is wrong with the rules.
 func TestBadRules(t *testing.T) {
 	for text, want := range map[string]string{
-		``: "rollup rules", `{}`: "rollup rules", `[{}]`: "no every", `[{"every":"2h"}]`: "1h or 1d", `[{"every":"1h","x":1}]`: "x",
-		`[{"every":"1h"},{"every":"1d"}]`:                                                        "two are for",
+		``: "rollup rules", `{}`: "rollup rules", `[{}]`: `no "every"`, `[{"every":"2h"}]`: "1h or 1d", `[{"every":"1h","x":1}]`: "x",
+		`[{"every":"1h"},{"every":"1d"}]`:                                                        "two rules have the prefix",
 		`[{"every":"1h","fields":["` + strings.Repeat(`","`, 20) + `"]}]`:                        "21 fields",
 		`[` + strings.TrimSuffix(strings.Repeat(`{"every":"1h","prefix":"x"},`, 101), ",") + `]`: "101",
 	} {

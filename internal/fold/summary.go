@@ -12,8 +12,8 @@ type summary struct {
 	// targetOf returns the target that an item folds into; ok is false for other
 	// items.
 	targetOf func(r Rules, pk, sk string) (t schema.Target, ok bool)
-	// storedTarget returns the target whose summary, or a fragment of it, an item of the rollups
-	// table is. ok is false for other items.
+	// storedTarget returns the target of a summary, or of a fragment, by its key in the rollups
+	// table. ok is false for other items.
 	storedTarget func(pk, sk string) (t schema.Target, ok bool)
 	// gather returns an empty changeSet for a delivery.
 	gather func(d *delivery) changeSet
@@ -26,15 +26,15 @@ type summary struct {
 
 var summaries = map[schema.Summary]summary{
 	schema.PartialSummary: {
-		targetOf: counterTarget, storedTarget: counterStored,
+		targetOf: counterTarget, storedTarget: storedCounterTarget,
 		gather: func(*delivery) changeSet { return counterChanges{} },
 	},
 	schema.RollupSummary: {
-		targetOf: eventTarget, storedTarget: eventStored,
+		targetOf: eventTarget, storedTarget: storedEventTarget,
 		gather: func(d *delivery) changeSet { return newBuckets(d.rules, d.batch.ShardID) },
 	},
 	schema.RankingSummary: {
-		targetOf: boardTarget, storedTarget: boardStored,
+		targetOf: boardTarget, storedTarget: storedBoardTarget,
 		gather: func(*delivery) changeSet { return changesByBoard{} }, expires: true, missed: noteMissed,
 	},
 }
@@ -45,7 +45,7 @@ func summaryOf(k schema.Kind) (s summary, ok bool) {
 	return s, ok
 }
 
-// TargetOf returns the target whose summary, or a fragment of it, an item of the rollups table is.
+// TargetOf returns the target of a summary, or of a fragment, by its key in the rollups table.
 // ok is false for other items.
 func TargetOf(pk, sk string) (t schema.Target, ok bool) {
 	k, _, _ := schema.CutKind(pk)
@@ -57,7 +57,7 @@ func TargetOf(pk, sk string) (t schema.Target, ok bool) {
 
 // changeSet collects the changes of a batch to the summaries of one form.
 type changeSet interface {
-	// add adds a record, and ignores the records of other items. It returns an error for a record
+	// addRecord adds a record, and ignores the records of other items. It returns an error for a record
 	// that can never be folded.
 	addRecord(r *ddbstream.Record) error
 	// jobs returns the folds of all records that were added.

@@ -52,7 +52,7 @@ const (
 // recently is the greatest age of a window's end that shows that the detector is running.
 const recently = 15 * time.Minute
 
-// pastLoads finds candidates by their base keys.
+// pastLoads has the candidates by base key.
 type pastLoads map[schema.BaseKey]*candidate
 
 func newPastLoads(keys []candidate) pastLoads {

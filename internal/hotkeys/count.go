@@ -125,7 +125,8 @@ func (c *counts) within(now time.Time) time.Time {
 
 // miss notes a record that can't be counted.
 func (c *counts) miss(w *heat.Write) {
-	if c.unreadable++; c.unread == nil {
+	c.unreadable++
+	if c.unread == nil {
 		c.unread = w.Err
 	}
 	if !w.At.IsZero() {
@@ -198,7 +199,7 @@ func (c *counts) running() []heat.Item {
 func (c *counts) ended(now time.Time) []heat.Item {
 	var items []heat.Item
 	for _, w := range c.others {
-		items = append(items, c.share(w))
+		items = append(items, c.sharedItem(w))
 	}
 	own := c.past
 	if c.own != nil && c.over() {
@@ -207,7 +208,7 @@ func (c *counts) ended(now time.Time) []heat.Item {
 	for _, w := range own {
 		it := c.item(w, c.batch.StreamShard(), cmp.Or(w.First(), "none")) // none if a state was dropped
 		if c.batch.TerminatedEarly && w == c.own {
-			it = c.share(w)
+			it = c.sharedItem(w)
 		}
 		switch {
 		case w.Records == 0 && !w.Incomplete:
@@ -263,9 +264,9 @@ func (c *counts) state() map[string]string {
 	return state
 }
 
-// share returns the item of a window of which other deliveries may have more records. If less of the batch is
-// redelivered, the item has other parts.
-func (c *counts) share(w *heat.WindowCounter) heat.Item {
+// sharedItem returns the item of a window of which other deliveries may have records, too. Its Last is the batch's, since
+// a redelivery of less of the batch has other parts.
+func (c *counts) sharedItem(w *heat.WindowCounter) heat.Item {
 	it := c.item(w, c.batch.StreamShard(), cmp.Or(w.First(), "none"))
 	if n := len(c.batch.Records); n > 0 {
 		it.Last = string(c.batch.Records[n-1].Sequence)

@@ -59,7 +59,7 @@ func (l *Load) addLoad(m Load) {
 }
 
 // decide decides whether a suspect grows, by what this stream shard counted in a window. If that calls for no action, the
-// recent windows of all stream shards decide, newest first. decide returns the window that decided, and reports whether
+// recent windows of all stream shards decide, newest first. decide returns the window that decided; open means that other
 // recent windows may decide otherwise.
 func (p Policy) decide(s suspect, own *loads, recent []*loads, entry shardmap.Entry, now time.Time) (d Decision, by *loads, open bool) {
 	d = p.DecideGrowth(own.evidence(s, true), entry, now)
@@ -129,7 +129,7 @@ func (d Decision) with(a Action, why string) Decision {
 //
 // Former write shards, which late events go to, are never the hottest. The total includes a board's other periods, which
 // share the index's partitions, and each unseen write shard counts as much as the hottest. For a running window, whose
-// mean still rises, it is the sum of the peaks.
+// mean still rises, the total is the sum of the peaks.
 func (e Evidence) hot(n int) (hot growth.Hot, unseen int) {
 	hot = growth.Hot{Type: e.Base.Type, Shards: n, Past: e.Past, Others: math.Inf(1)}
 	sum, most := e.Beside, Load{}
@@ -154,7 +154,7 @@ func (e Evidence) hot(n int) (hot growth.Hot, unseen int) {
 	return hot, unseen
 }
 
-// most returns an upper bound for the rate of the first n write shards.
+// most returns an upper bound of the sum of the first n write shards' rates.
 func (e Evidence) most(n int) (sum float64) {
 	for i := range n {
 		load, seen := e.Shards[i]

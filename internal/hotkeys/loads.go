@@ -38,7 +38,6 @@ type window struct {
 	rows    []heat.KeyHeat // of all listed keys, the hottest first
 }
 
-// windowsOf returns the windows of a source's items.
 func windowsOf(source *heat.CountSource, running bool, items ...heat.Item) (list []window) {
 	for _, item := range items {
 		item.Table, item.Own = tableOf(source), source.Own
@@ -79,7 +78,6 @@ func (w *window) mayHideHot() bool {
 	return float64(max(w.item.Rest, w.item.IndexRest)) >= hotUnits
 }
 
-// loads returns the rates in the window.
 func (w *window) loads() *loads {
 	l := loadsOf([]heat.Item{w.item}, w.rows)
 	l.running = w.running

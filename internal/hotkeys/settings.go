@@ -161,7 +161,6 @@ func (s Settings) storedBy(start time.Time) time.Time {
 // idleTime is how long Lambda may wait for records after a tumbling window's end.
 const idleTime = 2 * time.Minute
 
-// names returns the names of hotshard's tables.
 func (s Settings) names() schema.Names {
 	name := func(nameOrARN string) string {
 		name, _, _, _ := dynamo.TableName(nameOrARN) // Validate found no error
@@ -170,7 +169,6 @@ func (s Settings) names() schema.Names {
 	return schema.Names{Items: name(s.ItemsTable), Events: name(s.EventsTable), ShardMap: name(s.ShardMapTable), Heat: name(s.HeatTable)}
 }
 
-// policy returns the controller's policy.
 func (s Settings) policy() Policy {
 	return Policy{Limit: float64(s.PartitionWCU), Threshold: s.Threshold, Partitions: shardmap.FewPartitions}
 }

@@ -33,7 +33,6 @@ type shrinker struct {
 	mu   sync.Mutex // held while the task runs
 }
 
-// task runs a scheduled task.
 func (r *shrinker) task(ctx context.Context, j *journal) ([]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -65,7 +64,6 @@ func (s Settings) blockTime() time.Duration { return heat.Blocks.Length() + s.la
 // effect only after some seconds.
 const longQuiet = 24 * time.Hour
 
-// quietFrom returns the start of a key's quiet period.
 func (s Settings) quietFrom(base schema.BaseKey, now time.Time) time.Time {
 	if schema.TraitsOf(base.Type).Placement == schema.RandomPlacement {
 		return now.Add(-s.Quiet)
@@ -79,8 +77,8 @@ type candidate struct {
 	PastLoad
 }
 
-// candidates returns the keys that are neither pinned nor changed in their quiet period, before any window is read, and
-// the number of those that may have changed.
+// candidates returns the keys with several write shards that are not pinned and did not change in their quiet period. all
+// is the number of such keys, also of those that changed.
 func (s Settings) candidates(entries []shardmap.Entry, now time.Time) (unchanged []candidate, all int) {
 	for _, e := range entries {
 		base, err := schema.ParseBaseKey(e.Key)
@@ -102,7 +100,8 @@ func (r *shrinker) shrink(ctx context.Context, j *journal, now time.Time) (answe
 		return answer, fmt.Errorf("hotkeys: listing sharded keys: %w", err)
 	}
 	unchanged, all := r.settings.candidates(entries, now)
-	if answer.Keys = all; len(unchanged) == 0 {
+	answer.Keys = all
+	if len(unchanged) == 0 {
 		return answer, nil
 	}
 	if err := r.readLoads(ctx, j, unchanged, now); err != nil {

@@ -47,7 +47,7 @@ func (t *table) counts(ctx context.Context, windows []heat.Item) (first, all boo
 // logUnreadable logs each unreadable item once.
 func (t *table) logUnreadable(ctx context.Context, j *journal, faults []error) {
 	for _, err := range faults {
-		if t.logged.changed(err.Error(), "said") {
+		if t.logged.changed(err.Error(), "logged") {
 			j.ErrorContext(ctx, "heat item not readable, so its time proves nothing", "error", err)
 		}
 	}

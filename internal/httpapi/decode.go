@@ -78,7 +78,7 @@ func (f fault) Error() string { return string(f) }
 const errNotWhole fault = "it must be a whole number of at most 64 bits"
 
 func readWhole(d *jsontext.Decoder, into *int64) error {
-	if d.PeekKind() != '0' {
+	if d.PeekKind() != '0' { // no number: left to the default
 		return errors.ErrUnsupported
 	}
 	text, err := d.ReadValue()

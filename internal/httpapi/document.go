@@ -40,7 +40,7 @@ const maxName = 50_000
 // allows 32.
 const maxDocumentDepth = 31
 
-// ParseDocument reads one JSON object. Its errors are of type [*Error].
+// ParseDocument reads one JSON object. Its errors are of type [*DocumentError].
 func ParseDocument(text []byte) (Document, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()

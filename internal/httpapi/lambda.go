@@ -55,7 +55,6 @@ func requestOf(ctx context.Context, event events.APIGatewayV2HTTPRequest) (*http
 	return r, nil
 }
 
-// setHeader sets a request's header and host.
 func setHeader(r *http.Request, event events.APIGatewayV2HTTPRequest) {
 	for name, value := range event.Headers {
 		r.Header.Set(name, value)

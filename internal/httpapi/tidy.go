@@ -62,10 +62,11 @@ func firstFaults(errs []error) []*huma.ErrorDetail {
 	left := maxFaultsSize
 	for i, err := range errs {
 		fault := shownFault(err)
-		weight, err := WeightOf(fault)
-		if left -= weight; i == maxFaults || left < 0 || err != nil {
-			part, _, _ := strings.Cut(fault.Location, ".")
-			return append(list, &huma.ErrorDetail{Location: part, Message: fmt.Sprintf("and %d more faults", len(errs)-i), Value: len(errs) - i})
+		weight, weightErr := WeightOf(fault)
+		left -= weight
+		if i == maxFaults || left < 0 || weightErr != nil {
+			section, _, _ := strings.Cut(fault.Location, ".")
+			return append(list, &huma.ErrorDetail{Location: section, Message: fmt.Sprintf("and %d more faults", len(errs)-i), Value: len(errs) - i})
 		}
 		list = append(list, fault)
 	}

@@ -31,7 +31,7 @@ const (
 	errYear    fault = "its year in UTC must be 0000 to 9999"
 )
 
-// timeForm matches RFC 3339, of which the standard library accepts malformed times.
+// timeForm matches RFC 3339. The standard library also accepts malformed times.
 var timeForm = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`)
 
 // UnmarshalText parses a time.
@@ -45,7 +45,7 @@ func (t *Time) UnmarshalText(text []byte) error {
 	}
 	const second = len("2026-01-05T12:00:")
 	leap := string(text[second:second+2]) == "60"
-	if leap {
+	if leap { // package time rejects it
 		copy(text[second:], "59")
 	}
 	if t.Time.UnmarshalText(text) != nil {

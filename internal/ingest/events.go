@@ -40,7 +40,6 @@ type eventsAnswer struct {
 
 type eventsOutput struct{ Body eventsAnswer }
 
-// putEvents writes the events of one call.
 func (s *Service) putEvents(ctx context.Context, in *eventsInput) (*eventsOutput, error) {
 	now := s.now()
 	events, err := parseEvents(in.Body.Events, now, s.changer.Options().EventAhead)
@@ -105,8 +104,7 @@ func sizeOf(list []events.Event) int {
 	return size
 }
 
-// distinct returns the events without earlier ones of the same identity, because a transaction allows one action for
-// each item.
+// distinct returns the last event of each identity, because a transaction allows one action for each item.
 func distinct(list []events.Event) []events.Event {
 	type identity struct {
 		entity, id string

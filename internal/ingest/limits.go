@@ -86,10 +86,10 @@ func (b *limitInputBody) list() ([]limits.Hits, error) {
 		list = []limitedHits{{b.Key, b.Limit, *b.Window, b.Hits, b.Sliding}}
 	}
 	var hits []limits.Hits
-	for i, each := range list {
-		of, fault := each.hits()
+	for i, limited := range list {
+		parsed, fault := limited.hits()
 		if fault == nil {
-			fault = repeated(of, hits)
+			fault = repeated(parsed, hits)
 		}
 		if fault != nil {
 			at := "body."
@@ -99,7 +99,7 @@ func (b *limitInputBody) list() ([]limits.Hits, error) {
 			fault.Location = at + fault.Location
 			faults = append(faults, fault)
 		}
-		hits = append(hits, of)
+		hits = append(hits, parsed)
 	}
 	if faults != nil {
 		return nil, httpapi.Invalid(faults...)

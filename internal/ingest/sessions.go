@@ -29,7 +29,6 @@ type sessionAnswer struct {
 
 type sessionOutput struct{ Body sessionAnswer }
 
-// putSession starts or renews a session.
 func (s *Service) putSession(ctx context.Context, in *sessionInput) (*sessionOutput, error) {
 	lease, err := in.Body.lease()
 	if err != nil {

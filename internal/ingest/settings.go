@@ -34,7 +34,7 @@ type Settings struct {
 	// Errors of AWS calls always name keys.
 	MetricNames display.Style `env:"HOTSHARD_METRIC_NAMES" envDefault:"plain"`
 
-	// These are no variables.
+	// These are not in the environment.
 	Deadline time.Duration // of one request; 0 is the constant
 	ViewAge  time.Duration // age at which the view of the shard map is refreshed, up to 5s; 0 is the library's
 }
@@ -45,7 +45,6 @@ const Deadline = 2 * time.Second
 
 const maxKeyLifetime = 720 * time.Hour
 
-// names returns the names of the tables.
 func (s Settings) names() schema.Names {
 	return schema.Names{Items: s.ItemsTable, Events: s.EventsTable, ShardMap: s.ShardMapTable}
 }

@@ -55,14 +55,14 @@ func TestManyShardCountsArePaged(t *testing.T) {
 	for i := range entries {
 		entries[i] = shardmap.Entry{Key: fmt.Sprintf("C#%04d%s", i, strings.Repeat(`"`, 500))}
 	}
-	first, err := listOf(entries)
+	first, err := fitList(entries)
 	if err != nil || first.Cursor == "" {
 		t.Fatalf("%d keys, cursor %q, %v", len(first.Keys), first.Cursor, err)
 	}
 	if after, err := decodeCursor(listOfShards, first.Cursor, isBaseKey); err != nil || after != entries[len(first.Keys)-1].Key {
 		t.Errorf("the second page begins after %.10q, %v", after, err)
 	}
-	rest, err := listOf(entries[len(first.Keys):])
+	rest, err := fitList(entries[len(first.Keys):])
 	if err != nil || rest.Cursor != "" || len(first.Keys)+len(rest.Keys) != len(entries) {
 		t.Errorf("%d and %d keys of %d, cursor %q, %v", len(first.Keys), len(rest.Keys), len(entries), rest.Cursor, err)
 	}

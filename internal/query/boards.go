@@ -55,8 +55,8 @@ type boardReader struct {
 
 // getBoard returns a page of the best entries of a board's period. It answers GET /v1/leaderboards.
 func (r *boardReader) getBoard(ctx context.Context, in *boardInput, now time.Time) (*boardOutput, error) {
-	name, list := string(in.Board), "board\x00"+in.Period.Label(now)+"\x00"+string(in.Board)
-	after, err := decodeCursor(list, in.Cursor, isRankKey)
+	name, parameters := string(in.Board), "board\x00"+in.Period.Label(now)+"\x00"+string(in.Board)
+	after, err := decodeCursor(parameters, in.Cursor, isRankKey)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (r *boardReader) getBoard(ctx context.Context, in *boardInput, now time.Tim
 	out.Body.Board, out.Body.AsOf = in.Board, httpapi.FormatTime(page.at)
 	out.Body.Entries = placeAnswers(page.places, int64(page.before)+1)
 	if page.more {
-		out.Body.Cursor = encodeCursor(list, page.places[len(page.places)-1].RankKey())
+		out.Body.Cursor = encodeCursor(parameters, page.places[len(page.places)-1].RankKey())
 	}
 	return out, nil
 }
@@ -115,7 +115,7 @@ func (r *boardReader) readPage(ctx context.Context, name string, kind boards.Per
 	} else if first := top.Places(); top.Whole() || len(first) >= placesUpTo(first, after)+limit {
 		return pageOf(first, top.Whole(), after, limit, at), nil
 	}
-	n := limit
+	n := limit // one more shows whether a page follows
 	if after != "" {
 		n = schema.MaxBoardSize
 	}

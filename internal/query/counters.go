@@ -79,9 +79,9 @@ func (r *counterReader) getCounters(ctx context.Context, in *countersInput, now 
 	for i, n := range in.Names {
 		names[i] = string(n)
 	}
-	read := r.eventual
+	read := r.readSummaries
 	if in.Consistency == strong {
-		read = r.strong
+		read = r.sumShards
 	}
 	answer, err := read(ctx, names, now)
 	if err != nil {
@@ -90,7 +90,7 @@ func (r *counterReader) getCounters(ctx context.Context, in *countersInput, now 
 	return &countersOutput{answer}, nil
 }
 
-func (r *counterReader) eventual(ctx context.Context, names []string, now time.Time) (countersAnswer, error) {
+func (r *counterReader) readSummaries(ctx context.Context, names []string, now time.Time) (countersAnswer, error) {
 	summaries, err := r.summaries.Read(ctx, names, now)
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (a countersAnswer) explainMissing(i int, err error) error {
 // maxSums bounds the concurrent sums of one request.
 const maxSums = 8
 
-func (r *counterReader) strong(ctx context.Context, names []string, now time.Time) (countersAnswer, error) {
+func (r *counterReader) sumShards(ctx context.Context, names []string, now time.Time) (countersAnswer, error) {
 	answer := make(countersAnswer, len(names))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxSums)

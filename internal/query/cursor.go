@@ -27,13 +27,13 @@ func (c cursor) text() string {
 }
 
 // encodeCursor returns a cursor for a position in the list with these parameters.
-func encodeCursor(list, after string) string {
-	return cursor{cursorVersion, digest(list), after}.text()
+func encodeCursor(parameters, after string) string {
+	return cursor{cursorVersion, digest(parameters), after}.text()
 }
 
 // decodeCursor returns the position of a cursor in the list with these parameters, "" for no cursor. isPosition reports
 // whether a text is a position.
-func decodeCursor(list, text string, isPosition func(string) bool) (after string, err error) {
+func decodeCursor(parameters, text string, isPosition func(string) bool) (after string, err error) {
 	if text == "" {
 		return "", nil
 	}
@@ -43,14 +43,14 @@ func decodeCursor(list, text string, isPosition func(string) bool) (after string
 	if err != nil || c.Version != cursorVersion || !isPosition(c.After) {
 		return "", httpapi.InvalidAt("query.cursor", "it is not a cursor of this API", text)
 	}
-	if c.List != digest(list) {
+	if c.List != digest(parameters) {
 		return "", httpapi.InvalidAt("query.cursor", "it belongs to a list with other parameters, or to a period that has ended", text)
 	}
 	return c.After, nil
 }
 
-func digest(list string) string {
-	sum := sha256.Sum256([]byte(list))
+func digest(parameters string) string {
+	sum := sha256.Sum256([]byte(parameters))
 	return base64.RawURLEncoding.EncodeToString(sum[:6])
 }
 

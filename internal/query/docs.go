@@ -53,9 +53,11 @@ func (u *unless404) serve(from http.Handler, r *http.Request) bool {
 }
 
 func (u *unless404) WriteHeader(status int) {
-	if u.notFound = status == http.StatusNotFound; !u.notFound {
-		u.ResponseWriter.WriteHeader(status)
+	if status == http.StatusNotFound {
+		u.notFound = true
+		return
 	}
+	u.ResponseWriter.WriteHeader(status)
 }
 
 func (u *unless404) Write(text []byte) (int, error) {

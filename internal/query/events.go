@@ -55,7 +55,7 @@ func (e *eventReader) list(ctx context.Context, in *eventsInput, now time.Time) 
 		return nil, err
 	}
 	list, next, err := fitPage(page)
-	if err == nil && next != "" && page.Next == "" { // the reader must know that the page has a cursor
+	if err == nil && next != "" && page.Next == "" { // Query settles only a page that it gives a cursor
 		r.Limit = len(list)
 		if page, err = e.events.Query(ctx, r, now); err == nil {
 			list, next, err = fitPage(page)
@@ -129,7 +129,7 @@ func defaultFrom(to httpapi.Time, now time.Time, span time.Duration) time.Time {
 	return end.Add(-span)
 }
 
-// clampTime returns the time that is nearest to t and that an event may have.
+// clampTime returns the time nearest to t that an event may have.
 func clampTime(t, now time.Time) time.Time { return later(earlier(t, now.Add(maxAhead)), epoch) }
 
 var epoch = time.Unix(0, 0).UTC()

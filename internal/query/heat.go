@@ -81,7 +81,7 @@ type itemSource interface {
 type hottest struct {
 	rows    []heat.KeyHeat // each base key once, currently hot keys first
 	changed changes
-	current []heat.Window // those that the current statuses are of
+	current []heat.Window // from which the current statuses follow
 	unread  int           // items in a form that this release does not know
 }
 

@@ -127,12 +127,12 @@ func (r *boardReader) rankWithNeighbors(ctx context.Context, v boardState, place
 	if err != nil {
 		return st, nil, nil, err
 	}
-	least := int64(len(above)) + 1
+	minRank := int64(len(above)) + 1
 	if !inTop && len(above) < around { // above has all entries before the player
-		st = standing{rank: least, margin: st.late, late: st.late, at: v.now}
+		st = standing{rank: minRank, margin: st.late, late: st.late, at: v.now}
 	}
-	if st.rank < least {
-		st.rank, st.margin = least, max(st.margin, st.late)
+	if st.rank < minRank {
+		st.rank, st.margin = minRank, max(st.margin, st.late)
 	}
 	return st, above, below, nil
 }
@@ -197,7 +197,7 @@ func (r *boardReader) rankBy(ctx context.Context, v boardState, place boards.Pla
 		return middle, nil
 	}
 	n, more, err := r.entries.Count(ctx, v.board, v.period, cell.From, place.RankKey(), maxFound, v.now)
-	if err != nil || more { // more than the histogram has
+	if err != nil || more { // the histogram lacks too many entries of the index
 		return middle, err
 	}
 	st := standing{rank: cell.Above + int64(n) + 1, late: late, at: at}

@@ -34,7 +34,7 @@ const (
 // keys are currently hot.
 func recentSpan(window time.Duration) time.Duration { return max(minRecent, 2*window) }
 
-// readNewest reads the newest windows of a time range. All windows of another source are complete.
+// readNewest reads the newest windows of a time range. If the source is no foldedSource, all are complete.
 func (h *Heat) readNewest(ctx context.Context, from, to, now time.Time) (r newestWindows, err error) {
 	end, p := earlier(to, now.Add(maxAhead)), heat.Progress{}
 	source, isFolded := h.source.(foldedSource)

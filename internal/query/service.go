@@ -40,7 +40,7 @@ type Settings struct {
 	// PartitionWCU is a partition's limit in WCU/s; 0 for AWS's. It must equal hotkeys'.
 	PartitionWCU int `env:"HOTSHARD_PARTITION_WCU" envDefault:"1000"`
 
-	// These are no variables.
+	// These are not in the environment.
 	Deadline time.Duration    // of one request; 0 is the constant
 	ViewAge  time.Duration    // age at which the view of the shard map is refreshed, up to 5s; 0 is the library's
 	Commands display.Commands // for the command lines in advice
@@ -52,7 +52,6 @@ const Deadline = 5 * time.Second
 // usualSpan is the length of a range without a start if events are kept for ever.
 const usualSpan = 720 * time.Hour
 
-// names returns the names of the tables.
 func (s Settings) names() schema.Names {
 	return schema.Names{Items: s.ItemsTable, Events: s.EventsTable, Rollups: s.RollupsTable, ShardMap: s.ShardMapTable, Heat: s.HeatTable}
 }

@@ -111,8 +111,8 @@ type listedSession struct {
 
 // list returns a page of a group's active sessions.
 func (r *sessionReader) list(ctx context.Context, in *sessionListInput, now time.Time) (*sessionListOutput, error) {
-	group := "sessions\x00" + string(in.Group)
-	after, err := decodeCursor(group, in.Cursor, func(id string) bool { return httpapi.Name(id).Fault() == "" })
+	parameters := "sessions\x00" + string(in.Group)
+	after, err := decodeCursor(parameters, in.Cursor, func(id string) bool { return httpapi.Name(id).Fault() == "" })
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (r *sessionReader) list(ctx context.Context, in *sessionListInput, now time
 			return nil, err
 		}
 		if len(page) == in.Limit {
-			out.Body.Cursor = encodeCursor(group, string(page[in.Limit-1].ID))
+			out.Body.Cursor = encodeCursor(parameters, string(page[in.Limit-1].ID))
 			break
 		}
 		page = append(page, listedSession{httpapi.Name(one.ID), httpapi.FormatTime(one.Started), httpapi.FormatTime(one.Ends)})

@@ -92,14 +92,13 @@ func (r *shardReader) list(ctx context.Context, cursor string, now time.Time) (*
 	entries = slices.DeleteFunc(entries, func(e shardmap.Entry) bool { return e.Key <= after })
 	slices.SortFunc(entries, func(a, b shardmap.Entry) int { return cmp.Compare(a.Key, b.Key) })
 	entries = r.ownKeys(ctx, entries)
-	list, err := listOf(entries)
+	list, err := fitList(entries)
 	return &shardsOutput{shardsAnswer{List: list}}, err
 }
 
 // listOfShards has the parameters of a list of shard counts: none.
 const listOfShards = "shards"
 
-// isBaseKey reports whether a text is a base key.
 func isBaseKey(key string) bool {
 	_, err := schema.ParseBaseKey(key)
 	return err == nil
@@ -126,8 +125,8 @@ func (r *shardReader) ownKeys(ctx context.Context, entries []shardmap.Entry) []s
 // maxForeign bounds the foreign keys that a log line lists.
 const maxForeign = 10
 
-// listOf returns the first entries, as many as fit into one response.
-func listOf(entries []shardmap.Entry) (shardsList, error) {
+// fitList returns the first entries, as many as fit into one response.
+func fitList(entries []shardmap.Entry) (shardsList, error) {
 	list := shardsList{Keys: []httpapi.ShardCount{}}
 	left := httpapi.MaxAnswer
 	for i, e := range entries {

@@ -13,8 +13,8 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
-// clear deletes the summaries of a checked period without entries. Of a period with entries it reports a
-// top that has players without one: its check may have ended because the period changes all the time.
+// clear deletes the summaries of a checked period without entries. If there are entries, it only checks
+// that each player in the top has an entry: the period may change too often for a full check.
 func (p *period) clear(ctx context.Context, checked Result) (Result, error) {
 	moving := checked.Open() || checked.only(Busy)
 	if !checked.Right() && !moving {
@@ -55,7 +55,7 @@ func (p *period) checkPlayers(ctx context.Context, k *kept, checked Result) (Res
 // parts.ErrMoved after a fold. A concurrent refresh of the sum stores nothing, or the sum gets a note again.
 func (p *period) deleteSummaries(ctx context.Context, k *kept, checked *Result) (err error) {
 	empty := !slices.ContainsFunc(k.parts, func(part parts.Part[parts.Histogram]) bool { return !part.Emptied() })
-	if !empty { // at once: parts may be negative
+	if !empty { // all in one transaction: fragments may be negative
 		_, err = p.cells.Replace(ctx, p.Key(), k.parts, parts.Histogram{}, 0, nil)
 	}
 	if err == nil && len(k.summed) > 0 {

@@ -23,7 +23,7 @@ type copied struct {
 	kept, other int       // write shards: of the copy that reads return, and of this one
 }
 
-// maxCopies bounds the copies that one reading remembers, and one repair removes.
+// maxCopies bounds the copies that one reading keeps, and one repair removes.
 const maxCopies = 10_000
 
 func (e *happened) addCopy(c copied) {

@@ -17,13 +17,13 @@ type counters struct{ *tools }
 // Options.gone it checks all that can exist.
 func (c *counters) check(ctx context.Context, t schema.Target) (Result, error) {
 	if c.o.gone {
-		return c.on(ctx, t.Base.Name, shard.MaxShards)
+		return c.checkShards(ctx, t.Base.Name, shard.MaxShards)
 	}
 	entry, err := c.entryOf(ctx, t.Base)
 	if err != nil {
 		return Result{}, err
 	}
-	return c.on(ctx, t.Base.Name, entry.Most())
+	return c.checkShards(ctx, t.Base.Name, entry.Most())
 }
 
 // targets returns the whole counter: it has no time.
@@ -31,15 +31,15 @@ func (c *counters) targets(name string, _ Range) ([]schema.Target, error) {
 	return []schema.Target{{Base: schema.BaseKey{Type: schema.Counter, Name: name}}}, nil
 }
 
-// on checks a counter on its first most write shards. If a concurrent change prevents a repair, it checks them again.
-func (c *counters) on(ctx context.Context, name string, most int) (Result, error) {
+// checkShards checks a counter's write shards below most. If a concurrent change prevents a repair, it checks them again.
+func (c *counters) checkShards(ctx context.Context, name string, most int) (Result, error) {
 	var all Result
 	last, err := c.repeat(ctx, maxRounds, Busy, func(int) (Result, error) {
 		sources, err := c.readSources(ctx, name, most)
 		if err != nil {
 			return Result{}, err
 		}
-		result, err := c.once(ctx, name, sources)
+		result, err := c.compare(ctx, name, sources)
 		all.Items = int64(len(slices.DeleteFunc(sources, func(s source) bool { return s.item == nil })))
 		if errors.Is(err, parts.ErrMoved) { // the others are checked again
 			all = all.with(Result{Findings: slices.DeleteFunc(result.Findings, func(f Finding) bool { return !f.Repaired })})
@@ -49,9 +49,9 @@ func (c *counters) on(ctx context.Context, name string, most int) (Result, error
 	return all.with(last), err
 }
 
-// once compares the sources, and repairs the summary. Only a dry run waits for folds in flight: a repair folds the same
+// compare compares the sources, and repairs the summary. Only a dry run waits for folds in flight: a repair folds the same
 // states, each once by its rev.
-func (c *counters) once(ctx context.Context, name string, sources []source) (result Result, err error) {
+func (c *counters) compare(ctx context.Context, name string, sources []source) (result Result, err error) {
 	if !c.o.Repair {
 		if sources, err = c.await(ctx, name, sources); err != nil {
 			return Result{}, err

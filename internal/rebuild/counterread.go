@@ -11,7 +11,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// readSources reads the partials of a summary and then the write shards: the first most, and others
+// readSources reads the partials of a summary and then the write shards: those below most, and all
 // that the summary has.
 func (c *counters) readSources(ctx context.Context, name string, most int) ([]source, error) {
 	sources := make([]source, most)
@@ -99,11 +99,12 @@ func (s *source) readItem(it item, pk string) {
 // parseItem returns the rev and value of an item. If it can't, it returns nil and sets the fault.
 func (s *source) parseItem(it item, revName, valueName, what string) *state {
 	rev, err := whole(it, revName)
+	var value *big.Int
 	if err == nil {
-		var value *big.Int
-		if value, err = whole(it, valueName); err == nil {
-			return &state{rev, value}
-		}
+		value, err = whole(it, valueName)
+	}
+	if err == nil {
+		return &state{rev, value}
 	}
 	if s.fault == nil {
 		s.fault = fmt.Errorf("%s: %w", what, err)

@@ -35,7 +35,7 @@ func (c *counters) await(ctx context.Context, name string, sources []source) (wr
 		}
 		left = slices.DeleteFunc(left, func(s source) bool {
 			if awaited[s.n] == nil {
-				awaited[s.n] = s.item // of a write shard that was gone, the first after that
+				awaited[s.n] = s.item // nil while the write shard is gone
 			}
 			s.item = awaited[s.n]
 			state := s.classify()

@@ -39,7 +39,7 @@ func (a *Checker) All(r Range) Source {
 		for _, table := range schema.StreamTables() {
 			scan(a.o.Names.Table(table), "pk, sk, rev, value, "+schema.Counts, a.itemTarget)
 		}
-		scan(a.o.Names.Rollups, "pk, sk", func(_ item, pk, sk string) (schema.Target, bool) { return a.ruled(pk, sk) })
+		scan(a.o.Names.Rollups, "pk, sk", func(_ item, pk, sk string) (schema.Target, bool) { return a.rollupTarget(pk, sk) })
 		return group.Wait()
 	}
 }
@@ -62,8 +62,8 @@ func (a *Checker) Stored(base schema.BaseKey, also ...schema.Target) Source {
 	}
 }
 
-// itemTarget returns the target that an item folds into, or the counter whose write shard 0 it is if
-// that can't be read.
+// itemTarget returns the target that an item folds into. For an unreadable write shard 0, which is
+// never folded, it returns the counter.
 func (a *Checker) itemTarget(it item, pk, sk string) (schema.Target, bool) {
 	if t, ok := a.o.Rules.Target(pk, sk); ok {
 		return t, ok
@@ -77,9 +77,9 @@ func (a *Checker) itemTarget(it item, pk, sk string) (schema.Target, bool) {
 	return schema.Target{Base: key.Base}, s.fault != nil
 }
 
-// ruled returns the target that an item of the rollups table sums up. It skips buckets that the
-// rules would not make.
-func (a *Checker) ruled(pk, sk string) (t schema.Target, ok bool) {
+// rollupTarget returns the target that an item of the rollups table sums up. ok is false for other
+// items, and for buckets that the rules would not make.
+func (a *Checker) rollupTarget(pk, sk string) (t schema.Target, ok bool) {
 	t, ok = fold.TargetOf(pk, sk)
 	return t, ok && (t.Bucket == "" || a.hasRule(t))
 }

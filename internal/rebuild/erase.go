@@ -97,8 +97,7 @@ type keyTraces interface {
 	// partition returns the query for all items of a write shard. It returns nil if the table must be
 	// scanned, because the partition keys have a day, a player or a window that is unknown.
 	partition(writeShard int) *dynamodb.QueryInput
-	// classify returns the kind of trace that an item of the items table is; ok is false for items of
-	// other keys.
+	// classify returns the kind of an item of the items table; ok is false for items of other keys.
 	classify(k itemKey) (what Trace, ok bool)
 	// dropped is called after an item was deleted, with the deleted item.
 	dropped(ctx context.Context, what Trace, k itemKey, old item) error
@@ -119,11 +118,11 @@ func keyOf(it item) itemKey {
 // Key erases a base key. The report is also right if Key returns an error, which is DynamoDB's or ctx's.
 func (e *Eraser) Key(ctx context.Context, base schema.BaseKey) (*Erased, error) {
 	t := &task{Eraser: e, tally: newTally(), base: base, begun: e.o.Now()}
-	of := tracesOf[base.Type]
-	if of == nil {
+	newTraces := tracesOf[base.Type]
+	if newTraces == nil {
 		return &t.report, fmt.Errorf("deleting %s %q: there is no such kind", base.Type, base.Name)
 	}
-	t.traces = of(t)
+	t.traces = newTraces(t)
 	if err := t.erase(ctx); err != nil {
 		return &t.report, fmt.Errorf("deleting %s %q: %w", base.Type, base.Name, err)
 	}
@@ -141,12 +140,12 @@ func (t *task) erase(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if entry.Version > 0 { // what was written by the old count
+	if entry.Version > 0 { // delete what was written with the old count
 		if err := t.sweep(ctx); err != nil {
 			return err
 		}
 	}
-	if err := t.traces.settle(ctx); err != nil || t.again { // the map still says where to look
+	if err := t.traces.settle(ctx); err != nil || t.again { // keep the shard map: it says where to look
 		return err
 	}
 	if err := t.failures(ctx); err != nil {

@@ -44,7 +44,7 @@ func (c counter) dropped(ctx context.Context, what Trace, k itemKey, old item) e
 	}
 	was, err := fold.NewState(dynamo.Digits(old, "rev"), "")
 	if err != nil {
-		return nil // the audit names what its summary has
+		return nil // the audit reports the summary's value
 	}
 	return fold.FoldStates(ctx, c.client, c.o.Names.Rollups, c.base.Name, map[int]fold.State{parsed.Shard: was.Removal()}, c.o.Now)
 }

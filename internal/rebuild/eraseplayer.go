@@ -108,14 +108,15 @@ func (t *departure) awaitTops(ctx context.Context, labels []string) (err error) 
 		}
 	}
 	for _, label := range labels {
-		if err := t.stillHolding(ctx, label); err != nil {
+		if err := t.reportHolding(ctx, label); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *departure) stillHolding(ctx context.Context, label string) error {
+// reportHolding adds a top that still holds the player to the report, or the new entry.
+func (t *departure) reportHolding(ctx context.Context, label string) error {
 	entries, err := t.entries(ctx, []string{label})
 	if err != nil {
 		return err

@@ -46,10 +46,10 @@ func (r *remaining) add(it item, fields map[string]parts.Measure, now time.Time)
 func numbersOf(it item, fields map[string]parts.Measure) map[string]string {
 	numbers := map[string]string{}
 	data, _ := it["data"].(*types.AttributeValueMemberM)
+	if data == nil {
+		return numbers
+	}
 	for field := range fields {
-		if data == nil {
-			break
-		}
 		if n, ok := data.Value[field].(*types.AttributeValueMemberN); ok {
 			numbers[field] = n.Value
 		}

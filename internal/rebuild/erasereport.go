@@ -7,7 +7,7 @@ import (
 
 // Erased has the traces that were deleted or, after a dry run, that exist.
 type Erased struct {
-	// Deleted counts the deleted items by kind of trace: see the What constants.
+	// Deleted counts the deleted items by kind of trace.
 	Deleted map[Trace]int `json:"deleted"`
 	// Kept lists the items that were written during the call, and not deleted.
 	Kept []string `json:"kept"`
@@ -25,7 +25,7 @@ const (
 	Entries     Trace = "entries"      // of a board, with their places in the index
 	Sessions    Trace = "sessions"
 	Windows     Trace = "windows"     // of a limit
-	Others      Trace = "other items" // probes, marks
+	Others      Trace = "other items" // probes, stream markers
 	Settings    Trace = "settings"    // of a board
 	Summaries   Trace = "summaries"
 	Failures    Trace = "failures"
@@ -45,14 +45,14 @@ func newTally() *tally {
 
 // left adds a text to Left about something that another run of the delete can delete.
 func (t *tally) left(format string, args ...any) {
-	t.leftTo(format, args...)
+	t.leftForRepair(format, args...)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.again = true
 }
 
-// leftTo adds a text to Left about something that another run of the delete can't delete.
-func (t *tally) leftTo(format string, args ...any) {
+// leftForRepair adds a text to Left about something that another run of the delete can't delete.
+func (t *tally) leftForRepair(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.report.Left = append(t.report.Left, fmt.Sprintf(format, args...))

@@ -114,11 +114,11 @@ func (e *entity) settleOnce(ctx context.Context, b parts.Bucket) (found *remaini
 			e.deleted(Summaries, 1)
 		}
 	case found.expiring:
-		e.left("the rollup of %s may count events that have expired: run it again when its other events have", b.Label())
+		e.left("the rollup of %s may count events that have expired: run the delete again when its other events have expired", b.Label())
 	case why != "":
 		e.inexact(b, why)
 	default:
-		if _, wide := sum.Narrow(found.extremes); wide {
+		if _, changed := sum.Narrow(found.extremes); changed {
 			found, err = e.narrow(ctx, b)
 		}
 	}
@@ -136,7 +136,7 @@ func (e *entity) narrow(ctx context.Context, b parts.Bucket) (found *remaining, 
 	if found, err = e.readEvents(ctx, b, merged.Value.Measures); err != nil {
 		return nil, err
 	}
-	if narrowed, wide := merged.Value.Narrow(found.extremes); wide {
+	if narrowed, changed := merged.Value.Narrow(found.extremes); changed {
 		_, err = e.rollups.Replace(ctx, b.Key(), fragments{merged}, narrowed, merged.ExpiresAt, nil)
 	}
 	return found, err
@@ -181,7 +181,7 @@ func (e *entity) merge(ctx context.Context, b parts.Bucket) (merged parts.Part[p
 
 // inexact adds to what is left a rollup that only a repair can make right.
 func (e *entity) inexact(b parts.Bucket, why string) {
-	e.leftTo("the rollup of %s may count deleted events, because %s: once that %s is over, %s",
+	e.leftForRepair("the rollup of %s may count deleted events, because %s: once that %s is over, %s",
 		b.Label(), why, b.Width, e.options.Commands.Line("check", "--repair", "--lower", "--type", string(schema.Event), "--name", b.Entity, "--from", b.Start.Format(time.RFC3339), "--to", b.End().Format(time.RFC3339)))
 }
 

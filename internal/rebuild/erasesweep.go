@@ -27,8 +27,8 @@ func (t *task) sweep(ctx context.Context) error {
 		deletes.Go(func() error { return t.deleteItem(deleting, what, k) })
 		return nil
 	})
-	if late := deletes.Wait(); late != nil { // which is why the finding ended
-		err = late
+	if deleteErr := deletes.Wait(); deleteErr != nil { // it also ended findItems
+		err = deleteErr
 	}
 	return err
 }
@@ -106,7 +106,7 @@ func (t *task) failures(ctx context.Context) error {
 	}
 	newer := 0
 	for _, f := range list {
-		switch gone, err := t.failure(ctx, f); {
+		switch gone, err := t.deleteFailure(ctx, f); {
 		case err != nil:
 			return err
 		case gone:
@@ -121,9 +121,9 @@ func (t *task) failures(ctx context.Context) error {
 	return nil
 }
 
-// failure deletes a failure and reports whether it did. While something is kept, it deletes no
+// deleteFailure deletes a failure and reports whether it did. While something is kept, it deletes no
 // failure that was stored, or stored again, meanwhile.
-func (t *task) failure(ctx context.Context, f Failure) (gone bool, err error) {
+func (t *task) deleteFailure(ctx context.Context, f Failure) (gone bool, err error) {
 	if len(t.report.Kept) == 0 {
 		pk, sk := schema.FailureKey(f.Text)
 		old, err := t.remove(ctx, t.o.Names.Rollups, itemKey{pk, sk})

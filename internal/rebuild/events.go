@@ -96,7 +96,7 @@ func placeOf(b parts.Bucket, writeShard int) string {
 	}.String()
 }
 
-// stream reads the events of a write shard in the bucket's time, so many a page. It drops other items, as folds do.
+// stream reads the events of a write shard in the bucket's time, in pages of this size. It drops other items, as folds do.
 func (t *tools) stream(b parts.Bucket, writeShard, page int) *dynamo.Stream {
 	return &dynamo.Stream{Client: t.client, Sort: schema.SK, Order: writeShard, Input: &dynamodb.QueryInput{
 		TableName: aws.String(t.o.Names.Of(schema.Event)), ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(page)),
@@ -161,20 +161,20 @@ func (r *eventSums) addEvent(same []stored) {
 	}
 }
 
-// addItem adds the item of an event, or a further copy of it. A copy that can't be read was never folded.
-func (r *eventSums) addItem(s stored, id string, another bool) {
+// addItem adds the item of an event. isCopy means that another copy was added. A copy that can't be read was never folded.
+func (r *eventSums) addItem(s stored, id string, isCopy bool) {
 	if expires, known := dynamo.Whole(s.item, schema.ExpiresAt); known {
 		r.found.expires = sooner(r.found.expires, expires-int64(schema.ExpirySpread(id)/time.Second))
 	}
 	numbers, err := r.o.Rules.Numbers(r.Entity, s.item)
 	switch {
-	case err == nil && another:
+	case err == nil && isCopy:
 		one := parts.Rollup{}.Clone()
 		one.Add(numbers)
 		r.found.copies.Merge(one)
 	case err == nil:
 		r.sums[s.writeShard].Add(numbers)
-	case !another:
+	case !isCopy:
 		r.found.unreadable++
 		r.found.fault = cmp.Or(r.found.fault, fmt.Sprintf("the event %q, %q: %v", placeOf(r.Bucket, s.writeShard), dynamo.Text(s.item, schema.SK), err))
 	}
@@ -202,8 +202,8 @@ func (e *happened) same(other *happened) bool {
 }
 
 // total returns the figures that a rollup should have. Copies are in it, since the aggregator subtracts
-// those that are removed. If the events have more fields than a fold keeps, the rollup's fields stay, so
-// that readers keep seeing them, and then the first by name.
+// those that are removed. If the events have more fields than a fold keeps, total keeps the fields that the
+// rollup has, because readers see them, and the first others by name.
 func (e *happened) total(rollup parts.Rollup) parts.Rollup {
 	total := e.all()
 	var seen, others []string

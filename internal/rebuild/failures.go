@@ -98,7 +98,7 @@ type Work struct {
 	All      bool   // whether Rest has all summaries
 }
 
-// source returns all targets. first has those that Rest need not emit again.
+// source returns all targets. It adds those of Failures and Given to first, and emits them once.
 func (w Work) source(first map[schema.Target]bool) Source {
 	var list []schema.Target
 	for _, f := range w.Failures {
@@ -139,9 +139,10 @@ func (a *Checker) Do(ctx context.Context, w Work, each func(schema.Target, Resul
 	clean := err == nil && w.All && report.Bad()+report.Open == 0
 	for _, f := range w.Failures {
 		r, checked := results[f.Target]
-		forget := f.Known && checked && r.Right() || clean && (!f.Known || r.TooOld())
-		if err == nil && a.o.Repair && forget {
-			if forget, err = a.Forget(ctx, f); forget {
+		obsolete := f.Known && checked && r.Right() || clean && (!f.Known || r.TooOld())
+		if err == nil && a.o.Repair && obsolete {
+			var forgotten bool
+			if forgotten, err = a.Forget(ctx, f); forgotten {
 				report.Forgotten++
 				continue
 			}

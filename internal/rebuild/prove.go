@@ -9,10 +9,10 @@ import (
 )
 
 // subject is a summary that stores only each stream shard's last folded sequence number. So it can be compared only at
-// rest. L is one reading of the summary and then of its items.
+// rest. L is the type of a reading: of the summary, and then of its items.
 type subject[L any] interface {
 	readAll(context.Context) (L, error)
-	// judge returns the result of a reading that needs no proof; done is false for others.
+	// evaluate returns the result of a reading that needs no proof; done is false for others.
 	evaluate(L) (r Result, done bool)
 	// prove waits until all earlier writes are folded, or returns what is missing.
 	prove(context.Context, L) (parts.Proof, error)
@@ -32,8 +32,8 @@ func proved[L any](ctx context.Context, t *tools, s subject[L]) (Result, error) 
 	return t.repeat(ctx, 1+rounds, state, func(round int) (Result, error) { return proveOnce(ctx, s, round > 0 || t.o.Wait == 0) })
 }
 
-// repeat makes an attempt until it returns another error than parts.ErrMoved. After that many rounds, it returns a finding
-// of the state.
+// repeat calls attempt as long as it returns parts.ErrMoved. After the last of the rounds, repeat returns a finding of the
+// state.
 func (t *tools) repeat(ctx context.Context, rounds int, state State, attempt func(round int) (Result, error)) (Result, error) {
 	for round := range rounds {
 		if round > 0 {
@@ -81,7 +81,7 @@ func proveOnce[L any](ctx context.Context, s subject[L], prove bool) (Result, er
 		return Result{}, parts.ErrMoved
 	}
 	result, err = s.repair(ctx, second, proof.Floors)
-	if err != nil && !errors.Is(err, parts.ErrMoved) && !ofCall(err) {
+	if err != nil && !errors.Is(err, parts.ErrMoved) && !isCallError(err) {
 		return finding(Failed, err.Error()), nil
 	}
 	return result, err

@@ -139,7 +139,7 @@ func (a *Checker) Check(ctx context.Context, t schema.Target) (Result, error) {
 		return Result{}, fmt.Errorf("rebuild: there are no summaries of type %q", t.Base.Type)
 	}
 	r, err := check.check(ctx, t)
-	if err != nil && !ofCall(err) {
+	if err != nil && !isCallError(err) {
 		r, err = r.with(finding(Unreadable, err.Error())), nil
 	}
 	r.describe(t)

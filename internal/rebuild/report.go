@@ -225,7 +225,7 @@ func (a *Checker) Run(ctx context.Context, source Source, each func(schema.Targe
 // checkTarget is Check, but returns an error only if every target would meet it. Other errors become findings.
 func (a *Checker) checkTarget(ctx context.Context, t schema.Target) (Result, error) {
 	result, err := a.Check(ctx, t)
-	if err == nil || ctx.Err() != nil || ofCall(err) && !ofOne(err) {
+	if err == nil || ctx.Err() != nil || isCallError(err) && !isOneTargets(err) {
 		return result, err
 	}
 	result = result.with(finding(Failed, err.Error()))
@@ -233,16 +233,16 @@ func (a *Checker) checkTarget(ctx context.Context, t schema.Target) (Result, err
 	return result, nil
 }
 
-// ofOne reports whether a call's error may not affect other targets: the key is invalid, or capacity was exhausted.
-func ofOne(err error) bool {
+// isOneTargets reports whether a call's error may affect one target only: the key is invalid, or capacity was exhausted.
+func isOneTargets(err error) bool {
 	kind := dynamo.Kind(err)
 	api, ok := errors.AsType[smithy.APIError](err)
 	return ok && api.ErrorCode() == "ValidationException" ||
 		errors.Is(kind, shard.ErrThrottled) || errors.Is(kind, shard.ErrUnavailable) || errors.Is(kind, shard.ErrContended)
 }
 
-// ofCall reports whether an error comes from a call, not from the data that was read.
-func ofCall(err error) bool {
+// isCallError reports whether an error comes from a call, not from the data that was read.
+func isCallError(err error) bool {
 	_, sdk := errors.AsType[*smithy.OperationError](err)
 	return sdk || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, shard.ErrThrottled) || errors.Is(err, shard.ErrUnavailable)

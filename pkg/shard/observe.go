@@ -27,7 +27,7 @@ type Attempt struct {
 
 	// The key's entry in the shard map when the attempt was sent.
 	Version   int64
-	Shards    int       // the newest shard count; for an event the count at At, or near it if it is New, if that is larger
+	Shards    int       // the newest shard count; for an event the larger of it and the count at At (near At if New)
 	Before    int       // the count before Shards; 0 if there was none
 	Effective time.Time // when Shards takes effect for events that are not New; zero if the count never changed
 	Changed   time.Time // when the entry last changed; zero if it never did

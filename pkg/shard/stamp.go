@@ -170,7 +170,9 @@ func (s Stamp) ParseBound(bound string) (t time.Time, open bool, err error) {
 	}
 	end := min(len(wholeSeconds), len(bound))
 	if end < len(bound) && bound[end] == '.' {
-		for end++; end < len(bound) && bound[end] >= '0' && bound[end] <= '9'; end++ {
+		end++
+		for end < len(bound) && bound[end] >= '0' && bound[end] <= '9' {
+			end++
 		}
 	}
 	if t, err = time.Parse(wholeSeconds, bound[:end]); err != nil { // it accepts any fraction

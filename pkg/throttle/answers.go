@@ -78,7 +78,7 @@ func answerTo(denied []partitions.Denial) *answer {
 	return &answers[at]
 }
 
-// is reports whether the answer is that to a denial. A table has the limits of its billing mode only.
+// is reports whether the answer is for a denial. A table has the limits of its billing mode only.
 func (a answer) is(d partitions.Denial) bool {
 	return a.onDemand == d.OnDemand && a.cause == d.Cause && a.index == (d.Index != "")
 }

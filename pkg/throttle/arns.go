@@ -65,7 +65,8 @@ func (n *naming) toName(named string) string {
 		return named
 	}
 	same, err := n.isNamed(named, name)
-	if n.err = err; err != nil || !same {
+	n.err = err
+	if err != nil || !same {
 		return named
 	}
 	if n.arns[name] == "" {
@@ -99,8 +100,8 @@ func (c *call) isNamed(arn, name string) (bool, error) {
 	return byARN == byName || rejection.exception == "ValidationException" || byName.ARN == arn, nil
 }
 
-// rename returns the text of a request or response with other names of tables. ok is false if two names would be one in a
-// map by tables.
+// rename returns the text of a request or response with other names of tables. ok is false if two tables of a map would
+// have one name.
 func (n *naming) rename(text []byte, to func(string) string) (renamed []byte, ok bool) {
 	d, ok := newDocument(text)
 	if !ok {

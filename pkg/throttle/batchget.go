@@ -168,7 +168,7 @@ func (b *batchReads) charges(r *reply, got batchGetAnswer) []partitions.Charge {
 		t := b.tables.find(name)
 		items[t] = append(items[t], some...)
 	}
-	for t, reads := range b.done(got) {
+	for t, reads := range b.processed(got) {
 		if !slices.ContainsFunc(reads, b.projected) {
 			charges = append(charges, sizedCharges(reads, items[t])...)
 			continue
@@ -184,8 +184,8 @@ func (b *batchReads) charges(r *reply, got batchGetAnswer) []partitions.Charge {
 	return charges
 }
 
-// done returns the reads of each table that the engine has processed.
-func (b *batchReads) done(got batchGetAnswer) map[*table][]batchedRead {
+// processed returns the reads of each table that the engine has processed.
+func (b *batchReads) processed(got batchGetAnswer) map[*table][]batchedRead {
 	left := map[partitions.ItemID]bool{}
 	for name, rest := range got.UnprocessedKeys {
 		t := b.tables.find(name)

@@ -63,7 +63,7 @@ func (b *batchWrites) prepareWrites(requests map[string][]jsontext.Value) error 
 	var writes []*write
 	for _, name := range slices.Sorted(maps.Keys(requests)) {
 		for _, text := range requests[name] {
-			w, err := b.write(name, text)
+			w, err := b.parseWrite(name, text)
 			if err != nil {
 				return err
 			}
@@ -81,7 +81,7 @@ func (b *batchWrites) prepareWrites(requests map[string][]jsontext.Value) error 
 	return err
 }
 
-func (b *batchWrites) write(table string, text jsontext.Value) (*write, error) {
+func (b *batchWrites) parseWrite(table string, text jsontext.Value) (*write, error) {
 	kind, body, ok := batchedBody(text)
 	if !ok {
 		return nil, errInvalid
@@ -109,11 +109,11 @@ func (b *batchWrites) admit() {
 		denied := b.l.gate.Admit(w.cost)
 		switch {
 		case denied != nil:
-			b.l.throttledWrites(denied)
+			b.l.countThrottledWrites(denied)
 			b.denied = append(b.denied, denied...)
 			b.throttled++
 		case !b.l.holds.BeginWrite(w.id()):
-			b.settleCharges(w.cost, w.cost[:1])
+			b.settleCharges(w.cost, w.cost[:1]) // a conflict costs the write in the table
 			b.conflicts++
 		default:
 			w.sent = true

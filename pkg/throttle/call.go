@@ -46,8 +46,7 @@ type call struct {
 var errUnsent = errors.New("the request was not sent")
 
 // forward sends an admitted request with some members changed. Without a response, a request that was sent may have
-// been applied, so its reserved charges stay. A request that was not sent costs nothing, as one that AWS never got; the
-// error is errUnsent.
+// been applied, so its reserved charges stay. A request that was not sent costs nothing; its error is errUnsent.
 func (c *call) forward(changed object, report capacity, reserved []partitions.Charge) (*reply, error) {
 	report.requestCapacity(changed)
 	r, err := c.send(changed)
@@ -66,7 +65,7 @@ func (c *call) settleCharges(reserved, charges []partitions.Charge) {
 	c.l.gate.Settle(reserved, charges)
 	c.l.mu.Lock()
 	for _, charge := range charges {
-		c.l.stats.charged(c.operation, charge)
+		c.l.stats.countCharge(c.operation, charge)
 	}
 	c.l.mu.Unlock()
 }
@@ -191,14 +190,12 @@ func (r *reply) exception() string {
 	return e.Type[strings.LastIndexByte(e.Type, '#')+1:]
 }
 
-// remove removes a member of the response.
 func (r *reply) remove(name string) {
 	if r.member(name) != nil {
 		r.changed[name] = nil
 	}
 }
 
-// setMember replaces a member of the response.
 func (r *reply) setMember(name string, value any) { r.changed[name] = encode(value) }
 
 // response returns the response for the caller, with a new checksum if it was changed.

@@ -21,9 +21,9 @@ type member struct {
 	value jsontext.Value
 }
 
-// newDocument reports whether a text is a JSON object.
-func newDocument(text []byte) (document, bool) {
-	d := document{text, make([]member, 0, 4)}
+// newDocument returns the members of a JSON object; ok is false for other texts.
+func newDocument(text []byte) (d document, ok bool) {
+	d = document{text, make([]member, 0, 4)}
 	from := jsontext.NewDecoder(bytes.NewBuffer(text), lenient)
 	if t, err := from.ReadToken(); err != nil || t.Kind() != '{' {
 		return document{}, false

@@ -40,31 +40,31 @@ func applyChanges(before, key dynamo.Item, changes map[string]attributeChange, h
 // parseUpdates returns the changes of an UpdateExpression by top-level attribute.
 func parseUpdates(expression string, names map[string]string, values dynamo.Item) map[string]attributeChange {
 	changes := map[string]attributeChange{}
-	section, depth, target := "", 0, false
-	words := words(expression)
-	for i, word := range words {
+	section, depth, atTarget := "", 0, false
+	list := words(expression)
+	for i, word := range list {
 		switch {
 		case depth == 0 && isSection(word):
-			section, target = strings.ToUpper(word), true
+			section, atTarget = strings.ToUpper(word), true
 			continue
 		case depth == 0 && word == ",":
-			target = true
+			atTarget = true
 			continue
 		case word == "(":
 			depth++
 		case word == ")":
 			depth--
 		}
-		if target {
+		if atTarget {
 			name, nested := attribute(word, names)
-			changes[name] = clause(section, nested, words[i+1:], values)
-			target = false
+			changes[name] = clause(section, nested, list[i+1:], values)
+			atTarget = false
 		}
 	}
 	return changes
 }
 
-// clause returns the change of a target. The rest begins behind the target.
+// clause returns the change of a target. rest has the words after the target.
 func clause(section string, nested bool, rest []string, values dynamo.Item) attributeChange {
 	if nested {
 		return attributeChange{value: computed}
@@ -108,12 +108,12 @@ func (u attributeUpdate) change() attributeChange {
 
 // requiredValue returns the value that a KeyConditionExpression requires of an attribute by "=".
 func requiredValue(expression, name string, names map[string]string, values dynamo.Item) (types.AttributeValue, bool) {
-	words := words(expression)
-	for i := 1; i+1 < len(words); i++ {
-		if words[i] != "=" {
+	list := words(expression)
+	for i := 1; i+1 < len(list); i++ {
+		if list[i] != "=" {
 			continue
 		}
-		for _, pair := range [][2]string{{words[i-1], words[i+1]}, {words[i+1], words[i-1]}} {
+		for _, pair := range [][2]string{{list[i-1], list[i+1]}, {list[i+1], list[i-1]}} {
 			if left, _ := attribute(pair[0], names); left == name && strings.HasPrefix(pair[1], ":") {
 				v, ok := values[pair[1]]
 				return v, ok

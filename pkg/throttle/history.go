@@ -104,9 +104,9 @@ func (s *slot) writes(table string) ThrottledWrites {
 	return out
 }
 
-// throttledWrites counts throttled writes, each given by its denials. Reads and writes without
-// denials are ignored.
-func (l *Limiter) throttledWrites(writes ...[]partitions.Denial) {
+// countThrottledWrites counts throttled writes, each given by its denials. It ignores reads, and writes
+// without denials.
+func (l *Limiter) countThrottledWrites(writes ...[]partitions.Denial) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.options.Now().Unix()

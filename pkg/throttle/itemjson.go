@@ -55,7 +55,7 @@ func readItem(from *jsontext.Decoder) (dynamo.Item, error) {
 // readMembers calls read for each member of an object, at its value.
 func readMembers(from *jsontext.Decoder, read func(name string) error) error {
 	if from.PeekKind() != '{' {
-		return json.UnmarshalDecode(from, &struct{}{}) // has the error
+		return json.UnmarshalDecode(from, &struct{}{}) // an error
 	}
 	if _, err := from.ReadToken(); err != nil {
 		return err
@@ -130,7 +130,7 @@ func readKind(from *jsontext.Decoder, kind string) (types.AttributeValue, error)
 // readText reads a string.
 func readText(from *jsontext.Decoder, into *string) error {
 	if from.PeekKind() != '"' {
-		return json.UnmarshalDecode(from, into) // has the error
+		return json.UnmarshalDecode(from, into) // an error
 	}
 	token, err := from.ReadToken()
 	if err == nil {
@@ -170,7 +170,7 @@ func contentOf(v types.AttributeValue) (kind string, content any) {
 var computed types.AttributeValue = &types.UnknownUnionMember{Tag: "computed"}
 
 // keyText returns the value as the text of a key: a string, a number's digits in one form, a binary value in
-// base64. It returns false for a type that no key has.
+// base64. It returns false for a type that no key has, and "", true for a computed value.
 func keyText(v types.AttributeValue) (string, bool) {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
@@ -183,7 +183,7 @@ func keyText(v types.AttributeValue) (string, bool) {
 	return "", v == computed
 }
 
-// sortText returns a sort key as text in the order of sort keys of its type. Numbers that equal as float64 have one text.
+// sortText returns a sort key as text in the order of sort keys of its type. It is the same for numbers of one float64.
 func sortText(v types.AttributeValue) string {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:

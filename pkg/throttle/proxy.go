@@ -50,7 +50,6 @@ func (l *Limiter) forward(w http.ResponseWriter, r *http.Request, target *url.UR
 	}
 }
 
-// engineRequest returns the request to the engine.
 func engineRequest(r *http.Request, target *url.URL) *http.Request {
 	out := r.WithContext(r.Context())
 	out.URL = &url.URL{

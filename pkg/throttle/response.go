@@ -59,7 +59,7 @@ type cancellationReason struct {
 // cancel answers a transaction with at least one throttled action.
 func (c *call) cancel(denied [][]partitions.Denial) (*http.Response, error) {
 	c.l.countThrottled(c.operation, slices.Concat(denied...))
-	c.l.throttledWrites(denied...)
+	c.l.countThrottledWrites(denied...)
 	reasons := make([]cancellationReason, len(denied))
 	for i, d := range denied {
 		if d != nil {

@@ -177,7 +177,7 @@ func TestIndexCharges(t *testing.T) {
 		{update, newValues, `null`, `{"id":{"S":"a"},"g":{"S":"y"}}`, false, 2, ""},
 		{update, updatedNew, `{"id":{"S":"a"},"g":{"S":"y"},"r":{"S":"1"}}`, `{"g":{"S":"z"}}`, true, 2, "z 2 "},
 	} {
-		s := &single{write: &write{item: item{table: of}, kind: c.kind, looked: c.looked}, returns: c.returns}
+		s := &single{write: &write{item: item{table: of}, kind: c.kind, knowsBefore: c.looked}, returns: c.returns}
 		if !decode([]byte(c.after), &s.after) {
 			t.Fatal(c.after)
 		}
@@ -569,7 +569,7 @@ func TestReply(t *testing.T) {
 func TestStatsAreBounded(t *testing.T) {
 	c := newCounts(time.Unix(0, 0))
 	for i := range maxSpaces + 10 {
-		c.denied([]partitions.Denial{denialOf(fmt.Sprintf("t%05d", i), "", "k")}, time.Unix(int64(i), 0))
+		c.countDenials([]partitions.Denial{denialOf(fmt.Sprintf("t%05d", i), "", "k")}, time.Unix(int64(i), 0))
 	}
 	totals := c.totals()
 	if len(c.spaces) != maxSpaces+1 || len(totals) != maxSpaces+1 || totals[0].Table != "" || totals[0].Count != 10 || totals[1].Table != "t00000" || totals[1].Count != 1 {
@@ -577,7 +577,7 @@ func TestStatsAreBounded(t *testing.T) {
 	}
 	l, err := New(Options{Partitions: 1, PartitionWCU: 1})
 	require.NoError(t, err)
-	l.stats.denied([]partitions.Denial{denialOf("b", "", "k"), denialOf("a", "z", "k"), denialOf("a", "", "k"), denialOf("a", "x", "k")}, time.Unix(7, 0))
+	l.stats.countDenials([]partitions.Denial{denialOf("b", "", "k"), denialOf("a", "z", "k"), denialOf("a", "", "k"), denialOf("a", "x", "k")}, time.Unix(7, 0))
 	var order []string
 	for _, s := range l.Stats().Spaces {
 		order = append(order, s.Table+"/"+s.Index)
@@ -586,8 +586,8 @@ func TestStatsAreBounded(t *testing.T) {
 		t.Error(got)
 	}
 	c = newCounts(time.Unix(0, 0))
-	c.denied([]partitions.Denial{denialOf("b", "", "k"), denialOf("a", "y", "k"), denialOf("a", "x", "k"), denialOf("a", "x", "k")}, time.Unix(7, 0))
-	c.denied([]partitions.Denial{denialOf("a", "x", "k")}, time.Unix(9, 0))
+	c.countDenials([]partitions.Denial{denialOf("b", "", "k"), denialOf("a", "y", "k"), denialOf("a", "x", "k"), denialOf("a", "x", "k")}, time.Unix(7, 0))
+	c.countDenials([]partitions.Denial{denialOf("a", "x", "k")}, time.Unix(9, 0))
 	if got := fmt.Sprint(c.totals()); got != "[{IndexWriteKeyRangeThroughputExceeded a x 3 1.5 2} {IndexWriteKeyRangeThroughputExceeded a y 1 0.5 1} {TableWriteKeyRangeThroughputExceeded b  1 0.5 1}]" {
 		t.Error(got)
 	}

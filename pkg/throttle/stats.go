@@ -124,7 +124,7 @@ func (c *counts) space(s *partitions.Space) *SpaceStats {
 	return c.spaces[name]
 }
 
-func (c *counts) charged(operation string, paid partitions.Charge) {
+func (c *counts) countCharge(operation string, paid partitions.Charge) {
 	o, s, sketch := c.operation(operation), c.space(paid.Space), c.reads
 	if paid.Write {
 		sketch = c.writes
@@ -144,7 +144,7 @@ func (l *Limiter) countThrottled(operation string, denied []partitions.Denial) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stats.operation(operation).ThrottledRequests++
-	l.stats.denied(denied, l.options.Now())
+	l.stats.countDenials(denied, l.options.Now())
 }
 
 // countUnprocessed counts the items of a batch that were left unprocessed.
@@ -152,7 +152,7 @@ func (l *Limiter) countUnprocessed(operation string, items int, denied []partiti
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stats.operation(operation).ThrottledItems += int64(items)
-	l.stats.denied(denied, l.options.Now())
+	l.stats.countDenials(denied, l.options.Now())
 }
 
 // countConflicts counts items in conflict with a transaction.
@@ -162,7 +162,7 @@ func (l *Limiter) countConflicts(operation string, items int) {
 	l.stats.operation(operation).Conflicts += int64(items)
 }
 
-func (c *counts) denied(denied []partitions.Denial, now time.Time) {
+func (c *counts) countDenials(denied []partitions.Denial, now time.Time) {
 	for _, d := range denied {
 		reason, s := reasonOf(d).Reason, c.space(d.Space)
 		s.Throttled++
@@ -226,7 +226,6 @@ func (l *Limiter) Stats() Stats {
 	return s
 }
 
-// top returns the heaviest keys of a sketch.
 func (l *Limiter) top(sketch *ddbstream.Sketch) []KeyUnits {
 	entries := sketch.Top(l.options.TopKeys)
 	keys := make([]KeyUnits, len(entries))

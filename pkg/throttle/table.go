@@ -56,7 +56,6 @@ func (t *table) cost(at partitions.Place, before, after dynamo.Item) []partition
 	return charges
 }
 
-// cost returns the cost in the index.
 func (x *index) cost(before, after dynamo.Item) (charges []partitions.Charge) {
 	var writes ddbstream.IndexWrites
 	_ = ddbstream.AddIndexWrites(&writes, &x.rule, image(before), image(after)) // each item has a size
@@ -80,13 +79,13 @@ func (x *index) at(key []byte, it dynamo.Item) partitions.Place {
 	return x.Item(string(key), sort)
 }
 
-// indexKey reports whether an attribute is in the key of a global index.
-func (t *table) indexKey(name string) bool {
-	return slices.ContainsFunc(t.indexes, func(x *index) bool { return !x.local() && slices.Contains(x.rule.Sort, name) }) || t.globalHash(name)
+// inIndexKey reports whether an attribute is in the key of a global index.
+func (t *table) inIndexKey(name string) bool {
+	return t.inGlobalHash(name) || slices.ContainsFunc(t.indexes, func(x *index) bool { return !x.local() && slices.Contains(x.rule.Sort, name) })
 }
 
-// globalHash reports whether an attribute is in the partition key of a global index.
-func (t *table) globalHash(name string) bool {
+// inGlobalHash reports whether an attribute is in the partition key of a global index.
+func (t *table) inGlobalHash(name string) bool {
 	return slices.ContainsFunc(t.indexes, func(x *index) bool { return !x.local() && slices.Contains(x.rule.Partition, name) })
 }
 
@@ -137,7 +136,6 @@ func (t throughput) limits(o Options, onDemand bool) partitions.Throughput {
 	}
 }
 
-// newTable returns a table of a database.
 func newTable(gate *partitions.Gate, o Options, database string, d description) *table {
 	onDemand := d.Table.BillingModeSummary.BillingMode == "PAY_PER_REQUEST"
 	if o.TableWCU > 0 {

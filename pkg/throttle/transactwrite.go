@@ -88,7 +88,6 @@ func (t *writeTransaction) items() []partitions.ItemID {
 	return ids
 }
 
-// sendAdmitted sends an admitted transaction.
 func (t *writeTransaction) sendAdmitted(reserved []partitions.Charge, token string) (*http.Response, error) {
 	r, err := t.forward(object{}, capacity{}, reserved)
 	again := false

@@ -17,9 +17,8 @@ type write struct {
 	key     dynamo.Item
 	changes map[string]attributeChange
 
-	// looked is set when before is known. before and after are nil for no item; after an
-	// update, after is calculated from the request.
-	looked        bool
+	// before and after are nil for no item; after an update, after is calculated from the request.
+	knowsBefore   bool
 	before, after dynamo.Item
 }
 
@@ -51,7 +50,7 @@ type writeBody struct {
 // conditional reports whether the write has a condition.
 func (b *writeBody) conditional() bool { return b.ConditionExpression != "" || b.Expected != nil }
 
-// source has the key of a write of this kind.
+// source returns the request's item that has the key, for a write of this kind.
 func (b *writeBody) source(kind string) dynamo.Item {
 	if kind == put {
 		return b.Item
@@ -91,10 +90,10 @@ func (b *writeBody) changes() map[string]attributeChange {
 // setBefore sets the item before the write and calculates the item after it, as far as that depends on the
 // one before.
 func (w *write) setBefore(before dynamo.Item) {
-	w.looked, w.before = true, before
+	w.knowsBefore, w.before = true, before
 	switch w.kind {
 	case update:
-		w.after = applyChanges(before, w.key, w.changes, w.globalHash)
+		w.after = applyChanges(before, w.key, w.changes, w.inGlobalHash)
 	case condition:
 		w.after = before
 	}
@@ -103,7 +102,6 @@ func (w *write) setBefore(before dynamo.Item) {
 // cost returns the cost in the table, which is first, and in its indexes.
 func (w *write) cost() []partitions.Charge { return w.table.cost(w.at, w.before, w.after) }
 
-// failedCost returns the cost of a failed condition.
 func (w *write) failedCost() partitions.Charge {
 	return w.at.Writes(blocks(dynamo.Size(w.before), writeBlock))
 }

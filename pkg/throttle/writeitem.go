@@ -48,7 +48,7 @@ func (s *single) sendAdmitted() (*http.Response, error) {
 	}
 	reserved := s.least()
 	if denied := s.l.gate.Admit(reserved); denied != nil {
-		s.l.throttledWrites(denied)
+		s.l.countThrottledWrites(denied)
 		return s.throttle(denied)
 	}
 	if !s.l.holds.BeginWrite(s.id()) {
@@ -81,7 +81,7 @@ func (s *single) mustFetch() bool {
 		return false
 	}
 	for name := range s.changes {
-		if s.indexKey(name) {
+		if s.inIndexKey(name) {
 			return true
 		}
 	}
@@ -90,7 +90,7 @@ func (s *single) mustFetch() bool {
 
 // least returns the least cost of the write that is known before it.
 func (s *single) least() []partitions.Charge {
-	if s.looked {
+	if s.knowsBefore {
 		return s.cost()
 	}
 	return []partitions.Charge{s.at.Writes(blocks(dynamo.Size(s.after), writeBlock))}
@@ -112,7 +112,7 @@ func (s *single) withReturnValues() object {
 	s.returns = s.in.ReturnValues
 	if (len(s.global) > 0 || s.isSmallPut()) && (s.returns == "" || s.returns == noValues) {
 		s.returns, s.borrowed = oldValues, true
-		if s.kind == update && s.looked {
+		if s.kind == update && s.knowsBefore {
 			s.returns = newValues
 		}
 		changed["ReturnValues"] = quoted(s.returns)
@@ -175,14 +175,14 @@ func (s *single) indexCharges(r *reply, consumed map[string]used) []partitions.C
 		if key, ok := ddbstream.IndexKey(&x.rule, image(s.after)); ok && len(costs) == 0 {
 			costs = []partitions.Charge{x.Place(string(key)).Writes(total)} // the change is unknown
 		}
-		if len(costs) > 0 || !s.looked {
+		if len(costs) > 0 || !s.knowsBefore {
 			charges = append(charges, spread(costs, total, x.Space)...)
 		}
 	}
 	return charges
 }
 
-// spread makes costs add up to a total by changing the last. Without costs, all partitions
+// spread makes costs add up to a total: the last gets the rest. Without costs, all partitions
 // share the total.
 func spread(costs []partitions.Charge, total partitions.Units, s *partitions.Space) []partitions.Charge {
 	if len(costs) == 0 {
@@ -204,9 +204,9 @@ func (s *single) learnImages(r *reply) {
 	switch {
 	case s.returns == newValues:
 		s.setAfter(got.Attributes)
-	case s.returns == updatedNew && s.looked:
+	case s.returns == updatedNew && s.knowsBefore:
 		maps.Copy(s.after, got.Attributes)
-	case s.kind == update && (s.computesIndexKey() || s.returns != oldValues && !s.looked):
+	case s.kind == update && (s.computesIndexKey() || s.returns != oldValues && !s.knowsBefore):
 		if found, err := s.fetch(s.write); err == nil {
 			s.setAfter(found[s.id()])
 		}
@@ -219,7 +219,7 @@ func (s *single) learnImages(r *reply) {
 // not have the new value.
 func (s *single) computesIndexKey() bool {
 	for name, c := range s.changes {
-		if c.computed() && s.indexKey(name) {
+		if c.computed() && s.inIndexKey(name) {
 			return true
 		}
 	}
@@ -230,7 +230,7 @@ func (s *single) computesIndexKey() bool {
 // change index keys, so after stands in for it.
 func (s *single) setAfter(after dynamo.Item) {
 	s.after = after
-	if !s.looked {
-		s.looked, s.before = true, after
+	if !s.knowsBefore {
+		s.knowsBefore, s.before = true, after
 	}
 }

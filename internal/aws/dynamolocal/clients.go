@@ -51,8 +51,8 @@ func DynamoDB(endpoint, accessKey string, optFns ...func(*dynamodb.Options)) *dy
 	return dynamodb.NewFromConfig(localConfig(endpoint, accessKey), append([]func(*dynamodb.Options){quiet}, optFns...)...)
 }
 
-// Streams returns a client for the streams of the tables that DynamoDB's client with this
-// endpoint and access key id has.
+// Streams returns a client for the streams of an engine's tables. The parameters are as for
+// [DynamoDB].
 func Streams(endpoint, accessKey string, optFns ...func(*dynamodbstreams.Options)) *dynamodbstreams.Client {
 	return dynamodbstreams.NewFromConfig(localConfig(endpoint, accessKey), optFns...)
 }

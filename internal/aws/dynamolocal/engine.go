@@ -31,7 +31,7 @@ type Options struct {
 	// digits) and Region has its own.
 	SharedDB bool
 	// HeapMB bounds the engine's heap; default 128. That is too little for several concurrent
-	// queries that read far more than a page. An engine without memory left ends.
+	// queries that read far more than a page. The engine exits when it has no memory left.
 	HeapMB int
 }
 
@@ -174,8 +174,8 @@ func (e *Engine) run(cmd *exec.Cmd) error {
 	return <-started
 }
 
-// awaitReady polls with ListTables until any response. The engine rejects the unsigned request,
-// but only when it serves.
+// awaitReady polls with ListTables until the engine responds. It rejects the request, which is
+// unsigned: that will do.
 func (e *Engine) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()

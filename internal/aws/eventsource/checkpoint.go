@@ -24,8 +24,8 @@ type row struct {
 	Mapping     string `dynamodbav:"mapping"`      // the partition key
 	StreamShard string `dynamodbav:"stream_shard"` // the sort key
 	Stream      string `dynamodbav:"stream"`
-	Version     int    `dynamodbav:"v,omitempty"`        // absent in a fragment, as are
-	Sequence    string `dynamodbav:"sequence,omitempty"` // all fields but State
+	Version     int    `dynamodbav:"v,omitempty"`        // from here on a fragment has State only
+	Sequence    string `dynamodbav:"sequence,omitempty"` // of the last processed record
 	Finished    bool   `dynamodbav:"finished,omitempty"`
 	WindowStart int64  `dynamodbav:"window_start,omitempty"` // Unix seconds
 	WindowEnd   int64  `dynamodbav:"window_end,omitempty"`   // Unix seconds

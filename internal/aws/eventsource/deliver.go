@@ -35,7 +35,7 @@ func (d *delivery) deliver(ctx context.Context, batch []Record) error {
 
 // attempt delivers a part once, and returns the rest of it, in order.
 func (d *delivery) attempt(ctx context.Context, p part) ([]part, error) {
-	done, state, failure := d.handler.records(ctx, p.records, d.cp.window)
+	done, state, failure := d.handler.invokeRecords(ctx, p.records, d.cp.window)
 	if failure != nil && ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -46,11 +46,11 @@ func (d *delivery) attempt(ctx context.Context, p part) ([]part, error) {
 		}
 		return []part{{records: p.records[done:]}}, err
 	}
-	return d.failed(ctx, p, failure)
+	return d.afterFailure(ctx, p, failure)
 }
 
-// failed returns what to deliver next after a part failed as a whole.
-func (d *delivery) failed(ctx context.Context, p part, failure error) ([]part, error) {
+// afterFailure returns what to deliver next after a part failed as a whole.
+func (d *delivery) afterFailure(ctx context.Context, p part, failure error) ([]part, error) {
 	m := d.handler.m
 	m.o.Logger.Warn("event source mapping: a batch failed", "mapping", m.o.Name, "stream_shard", d.handler.shard,
 		"records", len(p.records), "first", p.records[0].Sequence, "attempt", p.attempts+1, "error", failure)
@@ -73,7 +73,7 @@ func (d *delivery) advance(ctx context.Context, records []Record, state []byte) 
 	if w := d.cp.window; w != nil {
 		w.state = state
 		if len(state) > maxState {
-			if err := d.handler.final(ctx, w, true); err != nil {
+			if err := d.handler.invokeFinal(ctx, w, true); err != nil {
 				return err
 			}
 			d.cp.window = &window{start: w.start, end: w.end, state: []byte(emptyState)}
@@ -86,7 +86,7 @@ func (d *delivery) advance(ctx context.Context, records []Record, state []byte) 
 // giveUp writes records to the failure file, and continues after them.
 func (d *delivery) giveUp(records []Record, why FailureRequest) error {
 	last := records[len(records)-1].Sequence
-	d.handler.encode(records, d.cp.window, false, false)
+	d.handler.setPayload(records, d.cp.window, false, false)
 	if err := d.handler.giveUp(why, FailureBatch{Size: len(records), First: records[0].Sequence, Last: last}); err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (d *delivery) closeWindow(ctx context.Context) error {
 // endWindow ends the open window, if there is one. The caller saves the checkpoint.
 func (d *delivery) endWindow(ctx context.Context) error {
 	if d.cp.window != nil {
-		if err := d.handler.final(ctx, d.cp.window, false); err != nil {
+		if err := d.handler.invokeFinal(ctx, d.cp.window, false); err != nil {
 			return err
 		}
 		d.cp.window = nil

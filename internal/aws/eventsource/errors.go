@@ -50,13 +50,13 @@ func Passing(err error) bool {
 	return !ok || fault.ErrorCode() == "UnknownError" // the answer is not DynamoDB's
 }
 
-// rejected reports that the service doesn't know what was requested.
+// rejected reports whether the service doesn't know what was requested.
 func rejected(err error) bool {
 	fault, ok := errors.AsType[smithy.APIError](err)
-	return ok && strings.HasSuffix(fault.ErrorCode(), "ValidationException") || ok && fault.ErrorCode() == "SerializationException"
+	return ok && (strings.HasSuffix(fault.ErrorCode(), "ValidationException") || fault.ErrorCode() == "SerializationException")
 }
 
-// serverFault reports that the service failed.
+// serverFault reports whether the service failed.
 func serverFault(err error) bool {
 	answer, ok := errors.AsType[*smithyhttp.ResponseError](err)
 	return ok && answer.HTTPStatusCode() >= http.StatusInternalServerError

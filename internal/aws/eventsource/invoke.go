@@ -35,11 +35,11 @@ type invoker struct {
 
 var errReported = errors.New("the handler reported the first record as failed")
 
-// records invokes the handler with records and the open window, which may be nil. done is how many
+// invokeRecords invokes the handler with records and the open window, which may be nil. done is how many
 // of the first records are done, and state the window's state after them; failure is the reason if
 // none is done.
-func (i *invoker) records(ctx context.Context, records []Record, w *window) (done int, state []byte, failure error) {
-	i.encode(records, w, false, false)
+func (i *invoker) invokeRecords(ctx context.Context, records []Record, w *window) (done int, state []byte, failure error) {
+	i.setPayload(records, w, false, false)
 	out, err := i.invoke(ctx)
 	if err != nil {
 		return 0, nil, err
@@ -51,11 +51,11 @@ func (i *invoker) records(ctx context.Context, records []Record, w *window) (don
 	return done, state, err
 }
 
-// final ends a window with an invocation that has its state and no records. After the last
+// invokeFinal ends a window with an invocation that has its state and no records. After the last
 // failed attempt it gives the window up.
-func (i *invoker) final(ctx context.Context, w *window, early bool) error {
+func (i *invoker) invokeFinal(ctx context.Context, w *window, early bool) error {
 	for attempts := 1; ; attempts++ {
-		i.encode(nil, w, true, early)
+		i.setPayload(nil, w, true, early)
 		out, err := i.invoke(ctx)
 		if err == nil {
 			_, _, err = parseResponse(out, nil, true, false)
@@ -67,7 +67,7 @@ func (i *invoker) final(ctx context.Context, w *window, early bool) error {
 			return ctx.Err()
 		}
 		if attempts >= i.m.o.Attempts {
-			i.encode(nil, w, true, early) // the handler may have changed it
+			i.setPayload(nil, w, true, early) // the handler may have changed it
 			return i.giveUp(FailureRequest{Condition: RetriesExhausted, Attempts: attempts, Error: err.Error()}, FailureBatch{})
 		}
 		if !dynamo.Pause(ctx, i.m.backOff(attempts-1)) {
@@ -76,8 +76,7 @@ func (i *invoker) final(ctx context.Context, w *window, early bool) error {
 	}
 }
 
-// encode sets the payload.
-func (i *invoker) encode(records []Record, w *window, final, early bool) {
+func (i *invoker) setPayload(records []Record, w *window, final, early bool) {
 	var fields *windowFields
 	if w != nil {
 		fields = &windowFields{window: w, shard: i.shard, arn: i.m.checkpoints.arn, final: final, early: early}

@@ -64,8 +64,8 @@ type state uint8
 
 const (
 	waits    state = iota
-	read           // by a goroutine; or it was left
-	done           // to its end
+	read           // is being read, or was left before its end
+	done           // was read to its end
 	released       // done, and Done was called
 )
 

@@ -54,7 +54,7 @@ func (b *Buffer) Release() {
 func (s *Stream) getRecords(ctx context.Context, iterator string, limit int, b *Buffer) (*ddbstream.Batch, time.Time, error) {
 	b.body.Reset()
 	sent, most := time.Now(), int32(limit)
-	out, err := s.client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: &iterator, Limit: &most}, once, raw(&b.body))
+	out, err := s.client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: &iterator, Limit: &most}, noRetry, raw(&b.body))
 	if err != nil {
 		return nil, sent, err
 	}

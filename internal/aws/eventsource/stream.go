@@ -103,7 +103,7 @@ type Shard struct {
 }
 
 // once disables the SDK's own retries, which would repeat throttled calls.
-func once(o *dynamodbstreams.Options) { o.Retryer = aws.NopRetryer{} }
+func noRetry(o *dynamodbstreams.Options) { o.Retryer = aws.NopRetryer{} }
 
 // Shards lists all shards of the stream, in any order.
 func (s *Stream) Shards(ctx context.Context) ([]Shard, error) { return s.list(ctx, nil) }
@@ -131,7 +131,7 @@ func (s *Stream) list(ctx context.Context, filter *streamtypes.ShardFilter) ([]S
 			return nil, ctx.Err()
 		}
 		s.described = time.Now()
-		out, err := s.client.DescribeStream(ctx, in, once)
+		out, err := s.client.DescribeStream(ctx, in, noRetry)
 		if err != nil {
 			return nil, fmt.Errorf("list the shards of stream %s: %w", s.arn, err)
 		}
@@ -199,7 +199,7 @@ func (s *Stream) iterator(ctx context.Context, shard string, p Position) (string
 	if !p.time.IsZero() {
 		in.Timestamp = &p.time
 	}
-	out, err := s.client.GetShardIterator(ctx, in, once)
+	out, err := s.client.GetShardIterator(ctx, in, noRetry)
 	if err != nil {
 		return "", err
 	}

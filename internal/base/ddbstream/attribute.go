@@ -63,7 +63,8 @@ func (s *scanner) attribute(at, depth int) int {
 	if w&textMask == textWord { // the most frequent form
 		end, size := s.text(at + len(`{"S":"`))
 		s.addHole('S', at+len(`{"S":`), end+1)
-		if s.size += size; s.peek(end+1) == '}' {
+		s.size += size
+		if s.peek(end+1) == '}' {
 			return end + 2
 		}
 		return s.restOfAttribute(s.resume(at, at+2, end+1), 1, depth)
@@ -81,7 +82,7 @@ func (s *scanner) attribute(at, depth int) int {
 	return s.restOfAttribute(s.enter(at), 0, depth)
 }
 
-// restOfAttribute reads the remaining members of an attribute that has read some types.
+// restOfAttribute reads the remaining members of an attribute. types is the number of members read before.
 func (s *scanner) restOfAttribute(o object, types, depth int) int {
 	for s.member(&o) {
 		types++
@@ -210,7 +211,7 @@ func (s *scanner) flag(at int) int {
 	return s.skip(at, 0)
 }
 
-// list reads an array and calls fn for each element.
+// list is elements with a flaw, not a syntax error, for another kind of value.
 func (s *scanner) list(at int, fn func(at int) int) int {
 	if s.peek(at) != '[' {
 		return s.wrongKind(at, "[")

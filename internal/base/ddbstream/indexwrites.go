@@ -74,7 +74,6 @@ func AddIndexWrites[I IndexImage[I]](w *IndexWrites, x *Index, before, after I) 
 	return nil
 }
 
-// addEntry appends the write of one entry.
 func addEntry[I IndexImage[I]](w *IndexWrites, x *Index, e entry, item I, old bool) error {
 	size, err := item.SizeIn(x.Projected)
 	if err != nil {

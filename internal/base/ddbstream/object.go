@@ -23,7 +23,6 @@ type object struct {
 	names nameSet // so far
 }
 
-// enter begins an object.
 func (s *scanner) enter(at int) object {
 	if s.peek(at) != '{' {
 		at = s.unexpected(at, "{")
@@ -93,7 +92,7 @@ func (s *scanner) name(o *object, at int) int {
 			break
 		}
 		o.name = data[start:at:at]
-		hash = mix(hash, w&((m&-m-1)>>7))
+		hash = mix(hash, w&((m&-m-1)>>7)) // the bytes before the quote
 		o.names.add(hash)
 		s.hashes = append(s.hashes, hash)
 		return at + 1

@@ -35,7 +35,7 @@ func (d *Decoder) record(at int, rec *Record) int {
 // of the record.
 func (d *Decoder) isObject(at int, rec *Record, member string) bool {
 	switch d.peek(at) {
-	case '{', 0:
+	case '{', 0: // at the end of the data the caller's enter fails
 		return true
 	case 'n':
 		return false
@@ -183,7 +183,8 @@ func (d *Decoder) identity(at int, rec *Record, by *identity) int {
 			to = &by.principal
 		}
 		raw, next := d.rawValue(o.at)
-		if o.at = next; raw != nil && to != nil {
+		o.at = next
+		if raw != nil && to != nil {
 			name, err := text(raw)
 			*to = string(name)
 			rec.fault("userIdentity: "+string(o.name), err)

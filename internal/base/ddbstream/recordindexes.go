@@ -1,8 +1,8 @@
 package ddbstream
 
-// IndexWrites adds the writes that the change caused in these indexes, in their order, to the counts in to. It adds
-// nothing for a deletion by TTL, which costs nothing, or if the stream's view type leaves out an image of the change. The
-// error names the image that can't be read.
+// IndexWrites appends the writes that the change caused in these indexes, in their order, to a list. It appends nothing
+// for a deletion by TTL, which costs nothing, or if the stream's view type leaves out an image of the change. The error
+// names the image that can't be read.
 func (r *Record) IndexWrites(to *IndexWrites, indexes []Index) error {
 	shown := (r.Name == Insert || r.Old.Present()) && (r.Name == Remove || r.New.Present())
 	if r.Expired || !shown {
@@ -16,7 +16,7 @@ func (r *Record) IndexWrites(to *IndexWrites, indexes []Index) error {
 	return nil
 }
 
-// SameIn reports whether all these attributes are the same in both images. Nil means all attributes, and returns false,
+// SameIn reports whether all these attributes are the same in both images. For nil, all attributes, it returns false,
 // since a write that changes nothing causes no record.
 func (i Image) SameIn(other Image, attributes []string) bool {
 	for _, attribute := range attributes {

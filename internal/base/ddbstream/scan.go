@@ -10,7 +10,7 @@ import (
 //
 // The first syntax error is kept in err and moves the position to the end of the data. All
 // loops end there. A position after an error is meaningless and may be past the end, so read
-// values through cut.
+// values through between.
 type scanner struct {
 	data   []byte
 	err    error
@@ -65,7 +65,6 @@ func (s *scanner) between(from, to int) []byte {
 	return s.data[from:to:to]
 }
 
-// space skips white space.
 func (s *scanner) space(at int) int {
 	for at < len(s.data) && isSpace(s.data[at]) {
 		at++

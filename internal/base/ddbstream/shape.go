@@ -81,7 +81,8 @@ func (d *Decoder) matchShape(at int, rec *Record) (next int, ok bool) {
 			return next, true
 		}
 	}
-	if d.misses++; d.misses > maxMisses {
+	d.misses++
+	if d.misses > maxMisses {
 		d.misses, d.paused = 0, pause
 	}
 	return 0, false
@@ -171,7 +172,8 @@ func (d *Decoder) learn(at, next int, rec *Record) {
 			d.size = 0
 			d.scanner.value(h.kind, h.start, 0)
 			f := &s.frames[h.image]
-			if h.first = f.lead < 0; h.first {
+			h.first = f.lead < 0
+			if h.first {
 				f.lead = h.start - d.begins[h.image]
 			}
 			f.size -= d.size
@@ -181,7 +183,7 @@ func (d *Decoder) learn(at, next int, rec *Record) {
 	}
 }
 
-// nextShape returns a shape to overwrite: a new one, or one that was not used last.
+// nextShape returns a shape to overwrite, and makes it the first: a new one, or the last if all are known.
 func (d *Decoder) nextShape() *shape {
 	if d.known < maxShapes {
 		if d.shapes[d.known] == nil {

@@ -59,7 +59,7 @@ func NewSketch(limits SketchLimits) *Sketch {
 func (s *Sketch) Total() uint64 { return s.total }
 
 // Floor returns the largest weight that a key without an entry can have. It is 0 until the first eviction. With keys of
-// at most b bytes it is at most Total/(min(Entries, Bytes/(b+EntryBytes)) - 1).
+// at most b bytes it is at most Total/(min(Entries, Bytes/(b+SketchEntryBytes)) - 1).
 func (s *Sketch) Floor() uint64 { return s.floor }
 
 // Len returns the number of entries.

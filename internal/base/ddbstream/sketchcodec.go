@@ -16,7 +16,7 @@ func (s *Sketch) AppendBinary(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(s.heap)))
 	base := s.base()
 	b = binary.AppendVarint(b, base)
-	for _, n := range s.heap { // in this order Decode builds the same heap
+	for _, n := range s.heap { // in this order DecodeSketch builds the same heap
 		e := &s.slots[n.slot]
 		b = schema.AppendText(b, e.Key)
 		b = binary.AppendUvarint(b, e.Count)

@@ -22,7 +22,6 @@ type slot struct {
 	at int // position in the heap
 }
 
-// push adds an entry for a new key.
 func (h *entries) push(e SketchEntry) {
 	id := h.freeSlot()
 	h.slots[id].SketchEntry = e

@@ -54,7 +54,6 @@ func (w *walker) nextName() bool {
 	return true
 }
 
-// skip skips a value.
 func (w *walker) skip() { w.at = skipValue(w.raw, w.at) }
 
 // isPlainScalar reports whether an attribute's value begins like `{"S":"`.
@@ -138,7 +137,8 @@ func soleMember(raw []byte) (kind, value []byte) {
 	if !w.next() {
 		return nil, nil
 	}
-	if kind, value = w.name, w.value; w.next() {
+	kind, value = w.name, w.value
+	if w.next() {
 		return nil, nil
 	}
 	return kind, value

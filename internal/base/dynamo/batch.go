@@ -54,7 +54,8 @@ func batchGetPart(ctx context.Context, db client.BatchGetter, table string, left
 				return err
 			}
 			found = append(found, OfOneTable(out.Responses)...)
-			if left = OfOneTable(out.UnprocessedKeys); len(left.Keys) == asked {
+			left = OfOneTable(out.UnprocessedKeys)
+			if len(left.Keys) == asked {
 				return notRead()
 			}
 			return nil

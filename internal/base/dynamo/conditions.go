@@ -20,8 +20,8 @@ func ConditionFailed(err error) (stored Item, ok bool) {
 	return failed.Item, true
 }
 
-// ActionFailed reports whether the condition of action number at of a transaction failed, and returns the
-// stored item if the action requested it.
+// ActionFailed reports whether the condition of a transaction's action failed, by the action's index. It returns
+// the stored item if the action requested it.
 func ActionFailed(err error, at int) (stored Item, failed bool) {
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
 	if !ok || len(canceled.CancellationReasons) <= at {

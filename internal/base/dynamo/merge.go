@@ -23,7 +23,7 @@ type Stream struct {
 	Input      *dynamodb.QueryInput // of the next page
 	Sort       string               // the sort key's name
 	TieBreaker string               // the attribute that orders items with equal sort keys; "" if there are none
-	Drop       func(Item) bool      // items to skip; may be nil
+	Drop       func(Item) bool      // reports whether to skip an item; may be nil
 	Order      int                  // of the stream, among items with equal sort keys and ties
 	Buf        []Item               // read and not yet merged
 	page       int                  // the number of items of the last page

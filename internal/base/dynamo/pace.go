@@ -26,6 +26,7 @@ func (p *Pace) Spend(ctx context.Context, used *types.ConsumedCapacity) error {
 	return WaitFor(ctx, p.spend(used, time.Now()))
 }
 
+// spend adds consumed units, and returns how long the caller has to wait.
 func (p *Pace) spend(used *types.ConsumedCapacity, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -43,8 +43,8 @@ func retriesOf(ctx context.Context) *retries {
 	return &retries{Quota: q}
 }
 
-// pay reports whether the quota allows a retry after an attempt that failed with err. The first is free if nothing was
-// written, since it mostly goes to another write shard.
+// pay reports whether the quota allows a retry after an attempt that failed with err. The first retry is free if nothing
+// was written, since it mostly goes to another write shard.
 func (r *retries) pay(err error) bool {
 	if r.bucket == nil || r.tries == 1 && errors.Is(Kind(err), shard.ErrThrottled) {
 		return true
@@ -58,7 +58,7 @@ func (r *retries) pay(err error) bool {
 	return err == nil
 }
 
-// succeeded returns the cost of the successful attempt.
+// succeeded returns the cost of the successful retry to the quota. A call without retries raises the quota.
 func (r *retries) succeeded() {
 	switch {
 	case r.bucket == nil:

@@ -67,7 +67,7 @@ func (d *DirectTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// connection returns an idle connection, or a new one.
+// connection returns an idle connection to the request's host, or a new one.
 func (d *DirectTransport) connection(req *http.Request) (*direct, error) {
 	address := net.JoinHostPort(req.URL.Hostname(), cmp.Or(req.URL.Port(), "80"))
 	for {
@@ -88,7 +88,6 @@ func (d *DirectTransport) connection(req *http.Request) (*direct, error) {
 	}
 }
 
-// exchange sends a request and reads the response.
 func (c *direct) exchange(req *http.Request, within time.Duration) (*http.Response, error) {
 	_ = c.SetDeadline(time.Now().Add(within)) // a closed connection fails to write, too
 	c.out.Reset()

@@ -103,8 +103,8 @@ func (e *evidence) observe(a shard.Attempt, p schema.Placement, now time.Time) b
 	return true
 }
 
-// isAdded reports whether the newest change added the attempt's write shard. Processes that don't know the
-// change also write to the older write shards, whose throttles therefore are no evidence about the new count.
+// isAdded reports whether the newest change added the attempt's write shard, or lowered the count. Processes that
+// don't know the change also write to older write shards, whose throttles are no evidence about the new count.
 func isAdded(a shard.Attempt) bool { return a.Shard >= a.Before || a.Before >= a.Shards }
 
 // keepCall keeps an attempt's call and returns its index. Calls are numbered by their start. A full list

@@ -8,7 +8,7 @@ import (
 
 // Bounds of the evidence that a key has no capacity.
 const (
-	minSaturated = 3 // throttles more than twice the accepted attempts
+	minSaturated = 3 // throttles, less two for each accepted attempt
 	runPause     = 2 * time.Second
 	// A larger count is usually in force within a second. Without one in sight a short wait shows whether the throttles
 	// last.
@@ -20,7 +20,7 @@ const (
 type saturation struct {
 	version     int64
 	since, last time.Time // the run's first and latest throttle
-	throttles   int       // more than twice the accepted attempts
+	throttles   int       // less two for each accepted attempt; 0 or more
 }
 
 func (s *saturation) observe(a shard.Attempt, now time.Time) {
@@ -36,7 +36,7 @@ func (s *saturation) observe(a shard.Attempt, now time.Time) {
 }
 
 // Hopeless reports whether a throttled attempt's key has been throttled for so long that another attempt of the same call
-// would only occupy the process. grows reports whether a larger count may come in force for the attempt.
+// would only occupy the process. grows means that a larger count may take effect for the attempt.
 func (k *Keys) Hopeless(a shard.Attempt, grows bool, now time.Time) bool {
 	wait := patienceFixed
 	if grows {

@@ -71,8 +71,8 @@ func (r *KeyHeat) Advice(now *KeyHeat, s Sharding) string {
 	return now.load() + now.cure(s)
 }
 
-// resharded reports whether the newest shard count took effect after the key was hot last. A window that it took effect
-// in has the rates of both counts.
+// resharded reports whether the newest shard count took effect after the key was hot last. If it took effect during a
+// window, the window's rates are of both counts.
 func (s *Sharding) resharded(now *KeyHeat) bool {
 	return !s.Changed.IsZero() && (now.Worst == Normal || now.Start.Before(s.Changed))
 }

@@ -47,8 +47,8 @@ func (it *Item) MakeLate(attributes map[string]types.AttributeValue) {
 	attributes[schema.PK] = &types.AttributeValueMemberS{Value: Late.partition(it)}
 }
 
-// Others returns the partition keys and the bounds of the sort keys that items of the item's window and stream shard
-// have, put in time or late.
+// Others returns where all items of the item's window and stream shard are stored, in time or late: their partition keys,
+// and the bounds of their sort keys.
 func (it *Item) Others() (partitions [2]string, low, high string) {
 	for i, s := range []Series{Prompt, Late} {
 		partitions[i] = s.partition(it)
@@ -57,8 +57,8 @@ func (it *Item) Others() (partitions [2]string, low, high string) {
 	return partitions, low, low + "~"
 }
 
-// Counts reports whether a stored item counts the first record of windows, which would be an item of the same first
-// window and stream shard, and whether it counts all records of them.
+// Counts compares a stored item with windows of the same first window and stream shard. It reports whether the stored
+// item counts the first record of windows, and whether it counts all their records.
 func Counts(attributes map[string]types.AttributeValue, windows []Item) (first, all bool) {
 	list, _, _ := Open(attributes)
 	if len(list) == 0 { // nothing can read it
@@ -86,7 +86,7 @@ func Counts(attributes map[string]types.AttributeValue, windows []Item) (first, 
 // before compares sequence numbers of one stream shard. They have either no leading zeros or all the same length.
 func before(a, b string) bool { return len(a) < len(b) || len(a) == len(b) && a < b }
 
-// ErrVersion means that an item has the form of another release. Its text follows the item's version.
+// ErrVersion means that an item has the form of another release. In errors the item's version precedes its text.
 var ErrVersion = errors.New("is not known")
 
 // Decoder decodes the windows of a stored item, one with each call of Next.
@@ -126,7 +126,7 @@ func decoder(windows []byte) *Decoder {
 	return d
 }
 
-// fault returns an error that names the item if err is one or the windows are damaged.
+// fault returns an error that names the item, if err is not nil or the windows are damaged.
 func (d *Decoder) fault(err error) error {
 	if err == nil && d.From.Err != nil {
 		err = fmt.Errorf("attribute windows is damaged: %w", d.From.Err)

@@ -15,7 +15,7 @@ type coder struct {
 	schema.Codec
 	common  Item            // the fields of all windows, and the first window's start
 	put     time.Time       // when the item was put
-	held    bool            // several windows of one stream shard, of which a peak is the mean rate
+	held    bool            // several windows of one stream shard; a key's peak is then its mean rate
 	numbers map[name]uint64 // of the names that were encoded
 	names   []name          // that were decoded
 	sk      string
@@ -46,12 +46,11 @@ func (c *coder) header() {
 	c.time(&c.put, it.Start, time.Millisecond)
 	c.flag(&c.held)
 	c.Text(&it.Part)
-	if !c.held { // these are whole
+	if !c.held { // held windows are no share of a batch
 		c.Text(&it.Last)
 	}
 }
 
-// window encodes or decodes a window.
 func (c *coder) window(it *Item) {
 	unit := time.Millisecond
 	if c.held {
@@ -129,7 +128,7 @@ func (c *coder) key(it *Item, k *Key) {
 	c.top(it, k, head&hasTop != 0)
 }
 
-// head returns what a key to encode begins with.
+// head returns the number that a key begins with, to encode it.
 func (c *coder) head(it *Item, k *Key) uint64 {
 	head := c.numbers[name{k.Index, k.Key}] * nameNumber
 	if k.Err > 0 {
@@ -144,7 +143,7 @@ func (c *coder) head(it *Item, k *Key) uint64 {
 	return head
 }
 
-// name encodes or decodes a key's name, of which number is 0 if it is new.
+// name encodes or decodes a key's name. number is 0 for a new name.
 func (c *coder) name(k *Key, number uint64) {
 	switch {
 	case number == 0:

@@ -114,6 +114,7 @@ func (f *feed) insertFault(start time.Time, err error) {
 	f.insert(&storedWindow{start: later(start, f.from), err: fmt.Errorf("partition %q: %w", f.pk, err), every: f.every})
 }
 
+// insert puts a window into the list, after those with the same start.
 func (f *feed) insert(r *storedWindow) {
 	at, _ := slices.BinarySearchFunc(f.list, r.start, func(r *storedWindow, start time.Time) int {
 		if r.start.After(start) {

@@ -11,8 +11,8 @@ import (
 // Fold merges one table's items, of all stream shards, into one item for the time from start to start+length. Their
 // windows start in this time and have the same length; folded items have the same base. foldGroups makes such groups.
 //
-// The folded item's units are the sums over the windows. A key's error includes the units that windows which don't list
-// the key may hide. The limit and the hot rate are the lowest. [Merge] of folded items gives the same rates, errors and
+// The folded item's units are the sums over the windows. A key's error includes the units that may be hidden in windows
+// without the key. The limit and the hot rate are the lowest. [Merge] of folded items gives the same rates, errors and
 // peaks as Merge of the items themselves, and the same statuses if all items have one limit and one hot rate. The first
 // and the last window with a key are known as exactly as the folded items' starts and ends. Siblings and crowds are
 // lost.

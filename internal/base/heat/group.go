@@ -46,7 +46,7 @@ func (e entry) group() groupID {
 // groupsOf sums sorted entries into groups, which it clears first.
 func groupsOf(entries []entry, groups map[groupID]*group) {
 	clear(groups)
-	groups[groupID{}] = new(group)
+	groups[groupID{}] = new(group) // of keys without write shards
 	for i, e := range entries {
 		id := e.group()
 		if id == (groupID{}) {

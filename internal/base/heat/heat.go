@@ -203,8 +203,7 @@ func (it *Item) key() (pk, sk string) {
 	return Prompt.partition(it), it.Start.UTC().Format(schema.TimeLayout) + "#" + it.StreamShard + "#" + it.Part
 }
 
-// SortBounds returns the bounds of the sort keys, in each of these partitions, of the windows that start at from or
-// later and before to.
+// SortBounds returns the bounds of the sort keys of the windows that start at from or later and before to.
 func SortBounds(from, to time.Time) (low, high string) {
 	return bound(from), bound(to)
 }

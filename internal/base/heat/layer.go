@@ -112,8 +112,8 @@ func (s Series) Stored(x *Span, expires time.Time) map[string]types.AttributeVal
 	return record.Item(storedSpan{s.key(x.Start, ""), version, tables, x.Incomplete, expires.Unix()})
 }
 
-// LateMark returns the attributes of a note that the block of a window may lack an item, which is put when the block may
-// have been folded.
+// LateMark returns the attributes of a mark on a window's block: the block may lack an item that is put too late for its
+// fold.
 func LateMark(start, expires time.Time) map[string]types.AttributeValue {
 	start = AlignDown(start, Blocks.Length())
 	return record.Item(storedSpan{Blocks.key(start, "late"), version, []encoded{}, true, expires.Unix()})

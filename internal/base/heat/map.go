@@ -63,7 +63,7 @@ type column struct {
 	unread  float64 // share of the time and its records in items that can't be read
 }
 
-// overlap returns the length of the intersection of two spans.
+// overlap returns the length of the intersection of two spans; 0 or less means that they are disjoint.
 func overlap(from, to, otherFrom, otherTo time.Time) time.Duration {
 	if from.Before(otherFrom) {
 		from = otherFrom
@@ -156,13 +156,11 @@ func (m *Map) line(key string) *line {
 	return &m.lines[at]
 }
 
-// observe adds a tally to the line's verdicts, rate and peak.
 func (l *line) observe(t *tally, asOf time.Time) {
 	l.rate, l.peak = max(l.rate, t.rate()), max(l.peak, t.peak)
 	l.join(t.verdicts(asOf))
 }
 
-// addTally adds a tally to its key's line.
 func (m *Map) addTally(l *line, t *tally) {
 	item, rate := t.entries[0].item, t.rate()
 	l.observe(t, m.o.AsOf)

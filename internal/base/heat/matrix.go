@@ -125,7 +125,7 @@ func (m *Map) row(groups []*rowGroup) (row Row, excess []int64) {
 	return row, excess
 }
 
-// setErrors sets the row's errors to the units that columns may hide of its keys, at most the rest.
+// setErrors sets each column's error: the units of the row's keys that the column may hide, at most the rest.
 func (m *Map) setErrors(row *Row, groups []*rowGroup, excess []int64, rest []uint64) {
 	keys, late := uint64(0), uint64(0)
 	for _, g := range groups {

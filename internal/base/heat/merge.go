@@ -79,8 +79,8 @@ func Refine(rows []KeyHeat, items []Item) {
 	sortRows(rows)
 }
 
-// relevantItems returns the items with only the keys that are write shards of the rows' base keys, or that are in a
-// [Crowd].
+// relevantItems removes keys from items, and returns items. It keeps the write shards of the rows' base keys, and keys
+// that may be in a [Crowd].
 func relevantItems(rows []KeyHeat, items []Item) []Item {
 	names := make(map[string]bool)
 	for _, row := range rows {
@@ -125,7 +125,6 @@ func (m *Merger) Add(items []Item) {
 	}
 }
 
-// row returns the row of an entry's key.
 func (m *Merger) row(e entry) *KeyHeat {
 	id := rowID{e.item.Table, e.key.Index, e.key.Key}
 	if m.rows[id] == nil {
@@ -150,7 +149,6 @@ func sortRows(rows []KeyHeat) {
 	})
 }
 
-// addTally adds one window's tally to the row.
 func (r *KeyHeat) addTally(t tally, groups map[groupID]*group, asOf time.Time) {
 	first := t.entries[0]
 	item := first.item

@@ -50,7 +50,6 @@ func Hundredths(rate float64) float64 { return math.Floor(rate*100) / 100 }
 // Base returns the row's base key, or the zero value for a range and for a key without one.
 func (r *Row) Base() schema.BaseKey { return schema.BaseKey{Type: r.Type, Name: r.Name} }
 
-// setVerdicts sets the row's verdicts.
 func (r *Row) setVerdicts(v Verdicts) {
 	r.Status, r.Worst, r.Current, r.CooledAt = v.Now, v.Worst, Hundredths(v.Current), display.Time{Time: v.CooledAt()}
 }

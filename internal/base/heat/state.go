@@ -67,7 +67,8 @@ func resume(text string, topK int) (*WindowCounter, error) {
 	}
 	w, c := NewWindowCounter(time.Time{}, 0, topK), schema.Codec{From: &schema.Unpacker{Left: b}}
 	var table, indexes, units string
-	if w.code(&c, &table, &indexes, &units); c.From.Err != nil {
+	w.code(&c, &table, &indexes, &units)
+	if c.From.Err != nil {
 		return nil, c.From.Err
 	}
 	if w.table, err = ddbstream.DecodeSketch([]byte(table), limits(topK)); err != nil {

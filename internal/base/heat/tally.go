@@ -86,7 +86,6 @@ func (a *tallier) tallies() iter.Seq[tally] {
 	}
 }
 
-// tallyOf sums the entries of one key and window.
 func tallyOf(entries []entry, rest uint64) tally {
 	t := tally{entries: entries, rest: rest, peakAt: entries[0].key.PeakAt}
 	var second uint64
@@ -98,7 +97,8 @@ func tallyOf(entries []entry, rest uint64) tally {
 		if i == 0 || !e.key.PeakAt.Equal(entries[i-1].key.PeakAt) {
 			second = 0
 		}
-		if second += e.key.Peak; second > t.peak {
+		second += e.key.Peak
+		if second > t.peak {
 			t.peak, t.peakAt = second, e.key.PeakAt
 		}
 	}

@@ -87,16 +87,16 @@ type windowSpan struct {
 
 // cover divides a time range into spans to read, in order.
 func cover(from, to time.Time, step time.Duration, p Progress) (spans []windowSpan) {
-	within := func(t time.Time) time.Time { return earlier(later(t, from), to) }
+	within := func(t time.Time) time.Time { return minTime(later(t, from), to) }
 	add := func(of []Series, from, to time.Time) {
 		if from.Before(to) {
 			spans = append(spans, windowSpan{of, from, to})
 		}
 	}
 	length := Blocks.Length()
-	first := within(p.From)
+	first := within(p.From) // first to last is folded, begin to end into blocks
 	last := later(first, within(p.To))
-	begin, end := first.Add(length-1).Truncate(length), earlier(p.Blocks, last).Truncate(length)
+	begin, end := first.Add(length-1).Truncate(length), minTime(p.Blocks, last).Truncate(length)
 	if step < length || !begin.Before(end) {
 		begin, end = last, last
 	}
@@ -108,14 +108,7 @@ func cover(from, to time.Time, step time.Duration, p Progress) (spans []windowSp
 	return spans
 }
 
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}
-
-// Progress returns how far heat is folded. It is zero if nothing is, or if another release wrote it.
+// Progress returns how far heat is folded. It is zero if nothing is folded, or if another release wrote it.
 func (r WindowReader) Progress(ctx context.Context) (p Progress, err error) {
 	for item, err := range dynamo.Items(ctx, r.Client, r.Query(ProgressPartition, schema.SoleSK, schema.SoleSK)) {
 		if err != nil {
@@ -147,7 +140,7 @@ func (r WindowReader) read(ctx context.Context, s windowSpan, p Progress) iter.S
 		for s.from.Before(s.to) {
 			part := s
 			_, end := s.of[0].Partitions(s.from)
-			part.to = earlier(s.to, end)
+			part.to = minTime(s.to, end)
 			if !r.readTogether(ctx, part, p, yield) {
 				return
 			}
@@ -161,11 +154,13 @@ func (r WindowReader) read(ctx context.Context, s windowSpan, p Progress) iter.S
 func (r WindowReader) readTogether(ctx context.Context, s windowSpan, p Progress, yield func(Window, error) bool) bool {
 	var feeds []*feed
 	for _, series := range s.of {
-		f := feed{from: s.from, to: s.to, every: series.Length(), due: p.HeldSince(s.from)}
+		f := feed{from: s.from, to: s.to, every: series.Length()}
+		first := p.HeldSince(s.from) // an item with several windows has the first one's sort key
 		if f.every > 0 {
-			f.due = AlignDown(s.from, f.every)
+			first = AlignDown(s.from, f.every)
+			f.due = first
 		}
-		low, high := SortBounds(f.due, s.to) // an item with several windows has the first one's sort key
+		low, high := SortBounds(first, s.to)
 		partitions, _ := series.Partitions(s.from)
 		for _, pk := range partitions {
 			next, stop := iter.Pull2(dynamo.Pages(ctx, r.Client, r.Query(pk, low, high)))
@@ -182,7 +177,7 @@ func (r WindowReader) readTogether(ctx context.Context, s windowSpan, p Progress
 		}
 		late := func(it Item) bool { return it.Base == 0 }
 		if feeds[0].every > 0 && slices.ContainsFunc(window.Items, late) {
-			window.Items = FoldAll(window.Items, window.Start, 0)
+			window.Items = FoldAll(window.Items, window.Start, 0) // adds them to the minutes' windows
 		}
 		if !yield(window, err) || err != nil {
 			return false

@@ -128,7 +128,8 @@ func ExpirySpread(id string) time.Duration {
 // CounterKey returns the primary key of a counter's write shard in the items table. Write shard 0 has
 // another sort key, by which the stream's filter keeps it from the aggregator.
 func CounterKey(counter string, n int) (pk, sk string) {
-	if sk = SoleSK; n > 0 {
+	sk = SoleSK
+	if n > 0 {
 		sk = TraitsOf(Counter).FoldedSK
 	}
 	return Key{Base: BaseKey{Counter, counter}, Shard: n}.String(), sk
@@ -149,8 +150,8 @@ const SoleSK = "-"
 // learn why a write was throttled. It sorts after all times, so no range of events contains it.
 const ProbeSK = "~probe"
 
-// EventBound returns the sort key before all events of the first whole millisecond that is not
-// before t.
+// EventBound returns a text that sorts before the sort keys of events at t or later, and after those of
+// earlier events. t is rounded up to a millisecond.
 func EventBound(t time.Time) string { return CeilMilli(t).Format(TimeLayout) }
 
 // CeilMilli returns a time rounded up to a millisecond.

@@ -134,7 +134,7 @@ func Kinds() []Kind {
 	return list
 }
 
-// Summarized returns the kinds that have summaries, in the order of All.
+// Summarized returns the kinds that have summaries, in the order of Kinds.
 func Summarized() []Kind {
 	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return TraitsOf(k).Summary == NoSummary })
 }

@@ -1,6 +1,6 @@
 package schema
 
-// The kinds of keys in a caller's own table, by how its layout chooses write shards. They have no prefix, and All does
+// The kinds of keys in a caller's own table, by how its layout chooses write shards. They have no prefix, and Kinds does
 // not return them.
 const (
 	OwnRandom Kind = "random items" // any write shard of the newest count

@@ -18,7 +18,7 @@ import (
 //	ends_at       N  Unix milliseconds; from then on the session is not active
 //	expires_at    N  Unix seconds: ends_at, rounded up, or two minutes after renewed_at
 //
-// A session that a call ended leaves a mark: pk, sk, renewed_at and expires_at.
+// A session that a call ended leaves an item with pk, sk, renewed_at and expires_at.
 const (
 	SessionData    = "data"
 	SessionStarted = "started_at"

@@ -50,7 +50,6 @@ func (r *Unpacker) Int() int64 {
 // Text reads a text that was appended with AppendText.
 func (r *Unpacker) Text() string { return string(r.readBytes(r.Uint())) }
 
-// readBytes reads n bytes.
 func (r *Unpacker) readBytes(n uint64) []byte {
 	if n > uint64(len(r.Left)) {
 		r.Fail("it ends too soon")

@@ -54,7 +54,7 @@ func parseHistogram(data []byte) (Histogram, error) {
 	h := Histogram{level: uint(r.Byte())}
 	zeros := uint(r.Byte())
 	if h.level > maxLevel || zeros >= maxLevel {
-		r.Fail("its level is none")
+		r.Fail("its level or its zeros are out of range")
 	}
 	h.late = r.Int()
 	r.cells(&h, zeros)
@@ -69,11 +69,11 @@ func parseHistogram(data []byte) (Histogram, error) {
 
 // cells reads the cells of a histogram. They must be in order and match its level.
 func (r *reader) cells(h *Histogram, zeros uint) {
-	most := uint64(math.MaxUint64) >> h.level >> zeros
+	highest := uint64(math.MaxUint64) >> h.level >> zeros
 	cell := uint64(0)
 	for i := range r.count(maxParsedCells) {
 		distance, count := r.Uint(), r.Int()
-		if distance > most-cell || i > 0 && distance == 0 {
+		if distance > highest-cell || i > 0 && distance == 0 {
 			r.Fail("its cells are not in order")
 			return
 		}

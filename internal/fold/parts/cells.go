@@ -7,7 +7,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// MaxCells bounds the cells of a stored histogram. If there are more different scores, half to all
+// MaxCells bounds the cells of a stored histogram. With more different scores than that, half to all
 // of the cells are in use. docs/performance/ranks.txt has the cost and precision of this number.
 const MaxCells = 2000
 
@@ -28,8 +28,8 @@ func unorder(n uint64) float64 {
 	return math.Float64frombits(^n)
 }
 
-// Histogram counts entries by cells of their merits. Merits are in one cell if their [MeritOrder] is equal
-// without its lowest level bits. So each doubling of the merit is divided into about equal cells.
+// Histogram counts entries by cells of their merits. A merit's cell is its [MeritOrder] without the
+// lowest level bits. So each doubling of the merit is divided into about equal cells.
 //
 // A fragment may have negative counts, for entries that were added in another fragment. The zero
 // Histogram counts no entries.
@@ -70,7 +70,8 @@ func (h *Histogram) count(cell uint64, n int64) {
 	if h.cells == nil {
 		h.cells = map[uint64]int64{}
 	}
-	if h.cells[cell] += n; h.cells[cell] == 0 {
+	h.cells[cell] += n
+	if h.cells[cell] == 0 {
 		delete(h.cells, cell)
 	}
 }

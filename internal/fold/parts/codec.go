@@ -45,8 +45,8 @@ func (c codec[V]) parseFragment(stored item) (p Part[V], err error) {
 	return p, err
 }
 
-// parse is read for callers that also write fragments. Its errors are in Damage, with those of the
-// attributes that all fragments have.
+// parse is parseFragment for callers that also write fragments. Damage has its error, and those of
+// the attributes that all fragments have.
 func (c codec[V]) parse(stored item) (p Part[V]) {
 	p, p.Damage = c.parseFragment(stored)
 	if p.Sequence == "" {
@@ -69,7 +69,7 @@ func (c codec[V]) counting(stored item, now time.Time) (*Part[V], error) {
 }
 
 // sequenceOf returns a fragment's sequence number, with the text that follows its digits. It returns ""
-// for other text, because a fold would take all records for older ones.
+// for an invalid one, after which a fold might skip all records as older.
 func sequenceOf(stored item) string {
 	sequence := dynamo.Text(stored, schema.RollupSequence)
 	merged := strings.HasSuffix(dynamo.Text(stored, schema.SK), schema.MergedPart)

@@ -42,8 +42,8 @@ func TestStoredTops(t *testing.T) {
 		{"\x01\x01\x01a\x01x\x01\x0e\x00", true, "a place in it can't be read"},
 		{"\x01\x01\x01a\x019\xff\xff\x99\xa6\xea\xaf\xe3\x01\x0e\x00", true, "[a 9 rev 7]"},
 		{"\x01\x01\x01a\x019\x80\x80\x9a\xa6\xea\xaf\xe3\x01\x0e\x00", true, "a place in it can't be read"},
-		{"\x01\x03\x00\x00", true, "it says to have more than it can have"},
-		{"\x01\x81\x20" + strings.Repeat("\x00", 5000), true, "it says to have more than it can have"},
+		{"\x01\x03\x00\x00", true, "its count exceeds the bound or the data"},
+		{"\x01\x81\x20" + strings.Repeat("\x00", 5000), true, "its count exceeds the bound or the data"},
 	} {
 		top, err := ParseTop([]byte(c.packed), c.whole)
 		if err != nil {
@@ -82,8 +82,8 @@ func TestStoredHistograms(t *testing.T) {
 		"\x01\x02\x00\x00\x02\x03\x0a\x01":     "EOF",
 		"\x01\x02\x00\x00\x02\x03\x0a\x01\x09": "level 2, late 0, map[3:5 4:-5]",
 		"\x01\x40\x00\x00\x01\x00\x0a":         "level 64, late 0, map[0:5]",
-		"\x01\x41\x00\x00\x01\x00\x0a":         "its level is none",
-		"\x01\x00\x40\x00\x00":                 "its level is none",
+		"\x01\x41\x00\x00\x01\x00\x0a":         "its level or its zeros are out of range",
+		"\x01\x00\x40\x00\x00":                 "its level or its zeros are out of range",
 		"\x01\x00\x00\x00\x02\x03\x0a\x00\x09": "its cells are not in order",
 		"\x01\x3f\x00\x00\x01\x02\x0a":         "its cells are not in order",
 		"\x01\x3f\x00\x00\x01\x01\x0a":         "level 63, late 0, map[1:5]",
@@ -93,7 +93,7 @@ func TestStoredHistograms(t *testing.T) {
 		"\x01\x00\x01\x03\x01\x02\x0a\x00":     "there is more behind its end",
 		"\x02\x00\x01\x03\x01\x02\x0a":         "a histogram has version 2, and 1 can be read",
 		"":                                     "EOF",
-		"\x01\x00\x00\x00\x81\x80\x02" + strings.Repeat("\x01\x02", maxParsedCells+1): "it says to have more than it can have",
+		"\x01\x00\x00\x00\x81\x80\x02" + strings.Repeat("\x01\x02", maxParsedCells+1): "its count exceeds the bound or the data",
 	} {
 		h, err := parseHistogram([]byte(packed))
 		if err != nil {

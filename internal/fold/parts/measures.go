@@ -36,7 +36,7 @@ func (m Measure) Same(other Measure) bool {
 	return m.N == other.N && m.Sum.Cmp(other.Sum) == 0 && m.Min.Cmp(other.Min) == 0 && m.Max.Cmp(other.Max) == 0
 }
 
-// empty reports whether the measure has nothing, or only a minimum and maximum.
+// empty reports whether no number is left. A minimum and a maximum may be.
 func (m Measure) empty() bool { return m.N == 0 && m.Sum.Cmp(Decimal{}) == 0 }
 
 func (m Measure) merge(other Measure) Measure {
@@ -83,15 +83,15 @@ func (p *Rollup) Subtract(numbers map[string]string) { p.count(numbers, -1) }
 func (p *Rollup) count(numbers map[string]string, times int64) {
 	p.Events += times
 	for _, field := range slices.Sorted(maps.Keys(numbers)) {
-		if !p.measure(field, numbers[field], times) {
+		if !p.addNumber(field, numbers[field], times) {
 			p.Skipped += times
 		}
 	}
 }
 
-// measure adds one number once, or -1 times, and reports whether it and the sum are within the bounds. A
-// sum exceeds them only after millions of very large and very fine numbers.
-func (p *Rollup) measure(field, text string, times int64) bool {
+// addNumber adds a number once, or -1 times. It returns false, and adds nothing, if the number or the sum is out of
+// bounds. A sum exceeds them only after millions of very large and very fine numbers.
+func (p *Rollup) addNumber(field, text string, times int64) bool {
 	m, known := p.Measures[field]
 	value, ok := Measurable(text)
 	if !ok || field == "" || len(field) > MaxFieldName || !known && len(p.Measures) >= MaxMeasures {

@@ -7,8 +7,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// ComparePlaces returns a negative number if a ranks before b. It has the order of [boards.Place.RankKey]
-// as text, without building the key.
+// ComparePlaces returns a negative number if a ranks before b. The order is that of [boards.Place.RankKey]
+// as text.
 func ComparePlaces(a, b boards.Place) int {
 	return cmp.Or(b.Merit().Cmp(a.Merit()), cmp.Compare(a.At.UnixMilli(), b.At.UnixMilli()), strings.Compare(a.Player, b.Player))
 }

@@ -121,7 +121,7 @@ func (f *fence) round(ctx context.Context, markers []*proofMarker) (missing stri
 		case err != nil:
 			return "", err
 		case len(left) == 0:
-			return unnamedIn(markers), nil
+			return whyUnnamed(markers), nil
 		case !f.o.Now().Before(deadline):
 			return fmt.Sprintf("%d of %d stream markers did not come through the stream within %v", len(left), len(markers), f.o.Wait), nil
 		}
@@ -134,7 +134,7 @@ func (f *fence) round(ctx context.Context, markers []*proofMarker) (missing stri
 // unnamed stands for the stream shard of a delivery that does not name it.
 const unnamed = "-"
 
-func unnamedIn(markers []*proofMarker) (missing string) {
+func whyUnnamed(markers []*proofMarker) (missing string) {
 	if slices.ContainsFunc(markers, func(m *proofMarker) bool { return m.shard == unnamed }) {
 		return "the aggregator's event source mapping does not name its stream shards: it needs a tumbling window"
 	}

@@ -11,8 +11,8 @@ import (
 type Cell struct {
 	Above int64 // entries in higher cells
 	Own   int64 // entries in this one
-	// From (included) and To (excluded) bound the rank keys of places with a merit of this cell. If
-	// the cell has no end, they are beyond all rank keys.
+	// From (included) and To (excluded) bound the rank keys of places with a merit of this cell. A
+	// bound that the cell does not have is before or after all rank keys.
 	From, To string
 }
 
@@ -57,14 +57,14 @@ func (h Histogram) bounds(cell uint64) (from, to string) {
 // beyond sorts after all rank keys, which begin with a digit.
 const beyond = "~"
 
-// highest is the Order's bound for scores of the greatest amount.
+// highest is above the magnitude of all scores.
 const highest = 1e18
 
 // boundary returns the text that separates rank keys: those of merits at or above a place in their
 // [MeritOrder] come before it.
 //
-// A float64 stands for all merits that are nearest to it. So the lowest merit at a place is
-// half-way to the float64 before it, or the next one up.
+// A float64 stands for all merits that are nearest to it. So the lowest merit at a place is about
+// half-way to the previous float64.
 func boundary(place uint64) string {
 	switch {
 	case place > MeritOrder(highest):

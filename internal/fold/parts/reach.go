@@ -17,12 +17,12 @@ func DownTo(p boards.Place) Reach { return Reach{floor: &p} }
 // Whole reports whether all entries are covered.
 func (r Reach) Whole() bool { return r.whole }
 
-// Covers reports whether an entry at this place would be known.
+// Covers reports whether r covers an entry at this place.
 func (r Reach) Covers(p boards.Place) bool {
 	return r.whole || r.floor != nil && ComparePlaces(p, *r.floor) <= 0
 }
 
-// MayCover reports whether an entry with this merit would be known, if it was early enough.
+// MayCover reports whether r covers an entry with this merit if its time is early enough.
 func (r Reach) MayCover(merit boards.Score) bool {
 	return r.whole || r.floor != nil && merit.Cmp(r.floor.Merit()) >= 0
 }

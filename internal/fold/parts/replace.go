@@ -84,8 +84,8 @@ func mergedIn[V any](read []Part[V]) (merged Part[V]) {
 	return merged
 }
 
-// transact writes all or nothing. It returns ErrMoved after a failed condition or a conflicting
-// write: nothing was written then.
+// transact writes all or nothing, and returns the consumed write units. ErrMoved means a failed
+// condition or a conflicting write.
 func (s *Store[V]) transact(ctx context.Context, actions []types.TransactWriteItem) (units float64, err error) {
 	out, err := s.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
 		TransactItems: actions, ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
@@ -114,8 +114,8 @@ func (s *Store[V]) merged(total V, expires int64, now time.Time) Part[V] {
 	return p
 }
 
-// empty returns the actions that empty the changed fragments, except the merged one, and their
-// approximate size before, in bytes.
+// empty returns the actions that empty the fragments of Replace, except the merged one, and the
+// approximate size of these fragments, in bytes.
 func (s *Store[V]) empty(key Key, read []Part[V], watermarks map[string]string, now time.Time) (actions []types.TransactWriteItem, bytes int, err error) {
 	absent := maps.Clone(watermarks)
 	for _, p := range read {
@@ -130,18 +130,18 @@ func (s *Store[V]) empty(key Key, read []Part[V], watermarks map[string]string, 
 			}
 			watermark = strings.Repeat("0", schema.RollupSequenceDigits) // none of its records is redelivered
 		}
-		actions = append(actions, s.emptied(key, p, watermark, now))
+		actions = append(actions, s.emptyOne(key, p, watermark, now))
 		bytes += s.size(p)
 	}
 	for _, streamShard := range slices.Sorted(maps.Keys(absent)) {
-		actions = append(actions, s.emptied(key, Part[V]{StreamShard: streamShard}, absent[streamShard], now))
+		actions = append(actions, s.emptyOne(key, Part[V]{StreamShard: streamShard}, absent[streamShard], now))
 	}
 	return actions, bytes, nil
 }
 
-// emptied returns the action that empties a fragment. A fragment that was neither read nor built is
-// absent.
-func (s *Store[V]) emptied(key Key, p Part[V], watermark string, now time.Time) types.TransactWriteItem {
+// emptyOne returns the action that empties a fragment. It stores an empty one if p has only its
+// stream shard.
+func (s *Store[V]) emptyOne(key Key, p Part[V], watermark string, now time.Time) types.TransactWriteItem {
 	left := Part[V]{
 		StreamShard: p.StreamShard, ExpiresAt: now.Add(schema.EmptiedLifetime).Unix(),
 		Sequence: max(strings.TrimRight(p.Sequence, schema.EmptiedSuffix), watermark) + schema.EmptiedSuffix,
@@ -180,7 +180,7 @@ func (s *Store[V]) unchanged(p Part[V]) (condition *string, names map[string]str
 func (s *Store[V]) Choose(read []Part[V], want func(Part[V]) bool) (chosen []Part[V]) {
 	now := s.now()
 	var total V
-	bytes, giving, into := 0, 0, 0
+	bytes, emptied, kept := 0, 0, 0
 	was := mergedIn(read)
 	if was.Damage != nil {
 		return nil
@@ -190,21 +190,21 @@ func (s *Store[V]) Choose(read []Part[V], want func(Part[V]) bool) (chosen []Par
 	}
 	if was.Merged() && was.Counts(now) {
 		s.codec.merge(&total, was.Value)
-		into = 1
+		kept = 1
 	}
 	for _, p := range read {
 		if p.Merged() || !p.Counts(now) || !want(p) || !s.codec.fits(total, p.Value) {
 			continue
 		}
 		bytes += s.size(p)
-		if bytes > maxBytes || giving == MaxReplaced {
+		if bytes > maxBytes || emptied == MaxReplaced {
 			break
 		}
 		chosen = append(chosen, p)
 		s.codec.merge(&total, p.Value)
-		giving++
+		emptied++
 	}
-	if giving+into < 2 {
+	if emptied+kept < 2 {
 		return nil
 	}
 	return chosen
@@ -226,16 +226,17 @@ func (s *Store[V]) Merge(ctx context.Context, key Key, read, chosen []Part[V], e
 
 // squeeze merges as many fragments as possible, and returns ErrMoved then. If it can merge none, it returns tooMany.
 func (s *Store[V]) squeeze(ctx context.Context, key Key, read []Part[V], tooMany error) error {
+	outcome := tooMany
 	for {
 		chosen := s.Choose(read, func(Part[V]) bool { return true })
 		if len(chosen) == 0 {
-			return tooMany
+			return outcome
 		}
 		expires, _ := Last(chosen, s.now())
 		var err error
 		if read, _, err = s.Merge(ctx, key, read, chosen, expires); err != nil {
 			return err
 		}
-		tooMany = ErrMoved
+		outcome = ErrMoved
 	}
 }

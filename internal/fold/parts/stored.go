@@ -12,7 +12,7 @@ import (
 
 // StoredTop returns the top in its item, or an error if the item is damaged.
 func StoredTop(item map[string]types.AttributeValue) (*Top, error) {
-	if err := readable(item); err != nil {
+	if err := checkVersion(item); err != nil {
 		return nil, err
 	}
 	places, _ := item[schema.TopPlaces].(*types.AttributeValueMemberB)
@@ -35,7 +35,7 @@ func (h Histogram) Attributes() map[string]types.AttributeValue {
 // StoredHistogram returns a stream shard's fragment of a histogram in its item, or an error if the
 // item is damaged.
 func StoredHistogram(item map[string]types.AttributeValue) (Histogram, error) {
-	if err := readable(item); err != nil {
+	if err := checkVersion(item); err != nil {
 		return Histogram{}, err
 	}
 	cells, _ := item[schema.HistogramCells].(*types.AttributeValueMemberB)
@@ -45,7 +45,7 @@ func StoredHistogram(item map[string]types.AttributeValue) (Histogram, error) {
 	return parseHistogram(cells.Value)
 }
 
-func readable(item map[string]types.AttributeValue) error {
+func checkVersion(item map[string]types.AttributeValue) error {
 	v, _ := item[schema.Version].(*types.AttributeValueMemberN)
 	if v == nil || v.Value != schema.BoardVersion {
 		return fmt.Errorf("its version is not %s", schema.BoardVersion)

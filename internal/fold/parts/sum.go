@@ -32,8 +32,9 @@ func (s *Store[V]) Refresh(ctx context.Context, db client.Updater, key, at Key, 
 	if damage != nil {
 		few = len(read)
 	}
-	if none := !slices.ContainsFunc(read, func(p Part[V]) bool { return p.Counts(s.now()) }); len(stored) == 0 && (none || damage != nil) {
-		return false, damaged(key, damage)
+	counts := func(p Part[V]) bool { return p.Counts(s.now()) }
+	if len(stored) == 0 && (damage != nil || !slices.ContainsFunc(read, counts)) {
+		return false, damagedErr(key, damage)
 	}
 	if slices.ContainsFunc(read, s.replacedRecently) {
 		return false, fmt.Errorf("adding up the fragments of %q: %w", key.Target, ErrMoved)
@@ -51,7 +52,7 @@ func (s *Store[V]) Refresh(ctx context.Context, db client.Updater, key, at Key, 
 		return false, fmt.Errorf("storing the sum of %q: %w", key.Target, err)
 	}
 	counted := len(stored) > 0 && was.Counts(s.now())
-	return next.Counts(s.now()) && !counted, damaged(key, damage)
+	return next.Counts(s.now()) && !counted, damagedErr(key, damage)
 }
 
 // mergeTime is the time after which a query sees all changes of a transaction or none. Before, it may
@@ -73,7 +74,7 @@ func (s *Store[V]) replacedRecently(p Part[V]) bool {
 	return s.now().Sub(at) < mergeTime
 }
 
-func damaged(key Key, err error) error {
+func damagedErr(key Key, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -90,7 +91,7 @@ func (s *Store[V]) sum(read []Part[V], few int) Part[V] {
 	}
 	expires, _ := Last(counting, now)
 	next := s.merged(total, expires, now)
-	if len(counting) > few {
+	if len(counting) > few { // a sum of 0 counts, too
 		next.Sequence, next.ExpiresAt = strings.TrimSuffix(next.Sequence, schema.EmptiedSuffix), expires
 	}
 	next.StreamShard, next.AsOf = "", time.Time{}

@@ -91,7 +91,7 @@ func ParseTop(data []byte, whole bool) (*Top, error) {
 	return t, nil
 }
 
-// check returns an error for a top that no sequence of updates results in.
+// check returns an error if the entries contradict their order, the floor or whole.
 func (t *Top) check() error {
 	seen := make(map[string]bool, len(t.entries))
 	for i, e := range t.entries {
@@ -118,7 +118,7 @@ type reader struct{ schema.Unpacker }
 func (r *reader) count(most uint64) int {
 	n := r.Uint()
 	if n > min(most, uint64(len(r.Left))) {
-		r.Fail("it says to have more than it can have")
+		r.Fail("its count exceeds the bound or the data")
 		return 0
 	}
 	return int(n)

@@ -118,8 +118,8 @@ func (g *Gate) Splits() []Split {
 	return slices.Clone(g.splits)
 }
 
-// check returns the limits that deny a charge. A partition that was at its limit for long
-// enough splits.
+// check returns the limits that deny a charge. It also splits a partition that was at its limit
+// for SplitAfter.
 func (g *Gate) check(c Charge, now int64) []Denial {
 	over, r := c.ranges(), g.rate(c)
 	each := Units(len(over))
@@ -133,8 +133,11 @@ func (g *Gate) check(c Charge, now int64) []Denial {
 	if mean <= 0 {
 		denied = append(denied, Denial{c, KeyRange})
 	}
-	if n := over[0].lane(c.Write); !c.Everywhere && len(over) == 1 && n.observe(c.point, mean <= 0, now, g.limits.SplitAfter) {
-		c.splitByLoad(c.point, n, now)
+	if !c.Everywhere && len(over) == 1 {
+		n := over[0].lane(c.Write)
+		if n.observe(c.point, mean <= 0, now, g.limits.SplitAfter) {
+			c.splitByLoad(c.point, n, now)
+		}
 	}
 	if whole := c.whole(c.Write); whole != nil {
 		whole.refill(whole.rate, now)

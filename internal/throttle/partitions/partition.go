@@ -63,9 +63,9 @@ func (s *Space) index(p point) int {
 	return i - 1
 }
 
-// last returns the highest hash of a partition. The next partition begins with the same hash if items of one
+// lastHash returns the highest hash of a partition. The next partition begins with the same hash if items of one
 // partition key are in both.
-func (s *Space) last(i int) uint64 {
+func (s *Space) lastHash(i int) uint64 {
 	if i+1 == len(s.partitions) {
 		return math.MaxUint64
 	}
@@ -78,7 +78,7 @@ func (s *Space) last(i int) uint64 {
 
 // halve splits a partition into two equal ranges of hashes. It returns false for a single hash.
 func (s *Space) halve(i int, now int64) bool {
-	low, last := s.partitions[i].low.hash, s.last(i)
+	low, last := s.partitions[i].low.hash, s.lastHash(i)
 	return last > low && s.split(i, point{hash: low + (last-low)/2 + 1}, now)
 }
 
@@ -98,7 +98,7 @@ func (s *Space) split(i int, at point, now int64) bool {
 	return true
 }
 
-// splitByLoad splits the partition of a point where its lane's requests divide, if they do.
+// splitByLoad splits the partition of a point between the items that its lane's latest requests were for.
 func (s *Space) splitByLoad(p point, n *lane, now int64) {
 	if at, ok := n.seen.splitPoint(!s.together); ok {
 		s.split(s.index(p), at, now)

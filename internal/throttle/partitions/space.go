@@ -102,7 +102,6 @@ func (g *Gate) NewSpace(r Resource, t Throughput) *Space {
 	return s
 }
 
-// count returns the initial number of partitions.
 func (g *Gate) count(t Throughput) int {
 	n := g.limits.Partitions
 	if t.Reads.Cause == Provisioned {

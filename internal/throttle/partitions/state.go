@@ -31,7 +31,7 @@ func (s *Space) State() State {
 	state := State{Resource: s.Resource, Reads: s.reads.level(now), Writes: s.writes.level(now)}
 	for i := range s.partitions {
 		p := &s.partitions[i]
-		one := PartitionState{p.low.hash, s.last(i), p.low.sort, p.reads.level(s.gate.reads, now), p.writes.level(s.gate.writes, now)}
+		one := PartitionState{p.low.hash, s.lastHash(i), p.low.sort, p.reads.level(s.gate.reads, now), p.writes.level(s.gate.writes, now)}
 		state.Reads.Used += one.Reads.Used
 		state.Writes.Used += one.Writes.Used
 		state.Partitions = append(state.Partitions, one)

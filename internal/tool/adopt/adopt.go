@@ -84,7 +84,8 @@ func (f *Found) addKey(key string) {
 		f.all = map[string]bool{}
 	}
 	f.all[key] = true
-	if f.Keys++; f.Keys <= shownKeys {
+	f.Keys++
+	if f.Keys <= shownKeys {
 		f.First = append(f.First, key)
 	}
 }
@@ -148,7 +149,7 @@ func (r *Report) describe(d *types.TableDescription) {
 	if r.SortKey == "" {
 		r.refuse("The table has no sort key: a name has only one item, which can't be spread over write shards. If the item is a counter, use a table.Tally with PlainFirst.")
 	}
-	if len(d.Replicas) > 0 || aws.ToString(d.GlobalTableVersion) == "2017.11.29" { // whose description has no replicas
+	if len(d.Replicas) > 0 || aws.ToString(d.GlobalTableVersion) == "2017.11.29" { // this version's description has no replicas
 		r.refuse("The table is a global table, which is not supported: the Regions' shard maps would differ. Remove its replicas first.")
 	}
 	if r.PartitionKey == schema.PK && r.SortKey == schema.SK && isHotshards(d) {
@@ -234,7 +235,6 @@ func isHotshards(d *types.TableDescription) bool {
 	})
 }
 
-// scan reads the keys of all items.
 func (r *Report) scan(ctx context.Context, db Client, o Options, own *ownTime) error {
 	var mu sync.Mutex
 	check := r.checkOf(own, o.Now)
@@ -243,7 +243,7 @@ func (r *Report) scan(ctx context.Context, db Client, o Options, own *ownTime) e
 		defer mu.Unlock()
 		r.Items += int64(len(page))
 		for _, it := range page {
-			r.keepExample(dynamo.Text(it, r.PartitionKey), o.Format)
+			r.checkKey(dynamo.Text(it, r.PartitionKey), o.Format)
 			check(it)
 		}
 		if o.Progress != nil {
@@ -253,7 +253,7 @@ func (r *Report) scan(ctx context.Context, db Client, o Options, own *ownTime) e
 	})
 }
 
-func (r *Report) keepExample(key string, f shard.Format) {
+func (r *Report) checkKey(key string, f shard.Format) {
 	if _, n := f.SplitPlain(key); n > 0 {
 		r.InTheWay.addKey(key)
 	}

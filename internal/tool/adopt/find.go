@@ -202,15 +202,16 @@ func placesIn(texts []string) []place {
 // dynamoDB is when DynamoDB began. Unix times that all are older are other numbers, such as ids of ten digits.
 var dynamoDB = time.Date(2012, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// match returns the time that at least half of the texts have at a place, or nil. Some of the numbers of ten digits look like
-// a Unix time, and some of the texts of 27 characters like a KSUID, so all have to, except texts without the separator.
+// match returns the time that at least half of the texts have at a place, or nil. A number of ten digits may look like a
+// Unix time, and a text of 27 characters like a KSUID. So these two must fit all texts, except those without the separator.
 func match(list []string, attr string, p place) *ownTime {
 	o := &ownTime{attr: attr, place: p, days: true}
 	used, values, alike := map[string]bool{}, map[string]bool{}, false
 	for _, text := range list {
 		f, at := formOf(text, p)
 		if f == nil {
-			if o.without = append(o.without, text); 2*len(o.without) > len(list) {
+			o.without = append(o.without, text)
+			if 2*len(o.without) > len(list) {
 				return nil
 			}
 			_, err := p.at(table.Untimed)(text)

@@ -76,7 +76,6 @@ func route(console, api http.Handler) http.Handler {
 	})
 }
 
-// serveFile serves a file of the bundle.
 func serveFile(name string) http.HandlerFunc {
 	text := asset(name)
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -88,14 +87,12 @@ func serveFile(name string) http.HandlerFunc {
 	}
 }
 
-// writeJSON answers with JSON.
 func writeJSON(w http.ResponseWriter, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	_ = json.NewEncoder(w).Encode(body) // fails if the client has disconnected
 }
 
-// asset returns a file of the bundle.
 func asset(name string) []byte {
 	text, err := bundle.ReadFile(name)
 	if err != nil {

@@ -33,7 +33,8 @@ func (s *Signals) known(span Span, columns []int64) []*int64 {
 	list := make([]*int64, len(columns))
 	for i := range columns {
 		begin := span.From.Add(time.Duration(i) * span.Step)
-		if columns[i] > 0 || !begin.Before(s.KnownFrom) && (s.KnownTo.IsZero() || !begin.Add(span.Step).After(s.KnownTo)) {
+		inside := !begin.Before(s.KnownFrom) && (s.KnownTo.IsZero() || !begin.Add(span.Step).After(s.KnownTo))
+		if columns[i] > 0 || inside {
 			list[i] = &columns[i]
 		}
 	}
@@ -145,7 +146,6 @@ type throttledKey struct {
 	Throttled []*int64 `json:"throttled" doc:"Throttled writes in each column; null if unknown"`
 }
 
-// serveSignals answers GET /console/signals.
 func serveSignals(signals func(context.Context, Span) Signals) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		span, err := parseSpan(r.URL.Query(), time.Now())

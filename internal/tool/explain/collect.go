@@ -223,7 +223,6 @@ func (c *collection) askLimiter(ctx context.Context) {
 	}
 }
 
-// readHeat adds the hot keys.
 func (c *collection) readHeat(ctx context.Context) {
 	if c.Heat == nil {
 		return

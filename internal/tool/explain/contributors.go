@@ -99,7 +99,8 @@ func (c *collection) readRule(ctx context.Context, id ID, rule string) error {
 			sum += aws.ToFloat64(x.ApproximateAggregateValue)
 		}
 		k.Throttles = max(k.Throttles, sum)
-		if k.Rising = throttledInOrder(items); len(items) == 1 {
+		k.Rising = throttledInOrder(items)
+		if len(items) == 1 {
 			k.SortKey = items[0].Keys[1]
 		}
 	}

@@ -14,10 +14,10 @@ import (
 const (
 	awsPartitionWCU = plan.PartitionWriteUnits
 
-	fewShare   = 0.01 // up to this share of throttled requests, retries suffice,
-	fewMinutes = 2    // if the throttles are within so many minutes
-	crowd      = 5    // with so many throttled keys, no single key may be the cause,
-	leading    = 0.5  // unless the first has this share of their throttles
+	fewShare   = 0.01 // share of throttled requests up to which retries suffice
+	fewMinutes = 2    // minutes with throttles up to which retries suffice
+	crowd      = 5    // throttled keys from which no single key is the cause
+	leading    = 0.5  // share of the throttles from which the first key is the cause after all
 	largeWrite = 4    // WCU of a mean write from which smaller items help
 	headroom   = 1.25 // factor of a raised limit over the demand
 )

@@ -67,7 +67,7 @@ func Parse(text, arn string) (r Reason, ok bool) {
 	return Reason{}, false
 }
 
-// Suffix returns what DynamoDB's text of a reason says behind Table or Index, or "" for another text.
+// Suffix returns the operation and the cause in DynamoDB's text of a reason, or "" for another text.
 func Suffix(text string) (Operation, Cause) {
 	for _, op := range []Operation{Read, Write} {
 		for _, cause := range Causes {

@@ -35,7 +35,7 @@ const (
 func (h HotKeys) Read(ctx context.Context, from, to time.Time, _ float64) (keys []Key, err error) {
 	merger := heat.Merger{Max: maxRows}
 	for window, err := range h.Source.Windows(ctx, from, to, query.Resolution(to.Sub(from))) {
-		if err := readable(window, err); err != nil {
+		if err := windowError(window, err); err != nil {
 			return nil, err
 		}
 		merger.Add(window.Items)
@@ -51,7 +51,7 @@ func (h HotKeys) Read(ctx context.Context, from, to time.Time, _ float64) (keys 
 // Watched returns the tables, other than hotshard's own, whose streams were counted in a time.
 func (h HotKeys) Watched(ctx context.Context, from, to time.Time) (tables []string, err error) {
 	for window, err := range h.Source.Windows(ctx, from, to, query.Resolution(to.Sub(from))) {
-		if err := readable(window, err); err != nil {
+		if err := windowError(window, err); err != nil {
 			return nil, err
 		}
 		for _, it := range window.Items {
@@ -63,15 +63,14 @@ func (h HotKeys) Watched(ctx context.Context, from, to time.Time) (tables []stri
 	return tables, nil
 }
 
-// readable returns the error of a window's read, or of its items.
-func readable(w heat.Window, err error) error {
+// windowError returns the error of a window's read, or of its items.
+func windowError(w heat.Window, err error) error {
 	if err != nil {
 		return err
 	}
 	return w.Damaged()
 }
 
-// evidenceOf returns a row as evidence.
 func (h HotKeys) evidenceOf(row *heat.KeyHeat) Key {
 	return Key{
 		Reason: Reason{ID: ID{Table: cmp.Or(row.Table, h.Table(row.Key)), Index: row.Index}, Operation: Write, Cause: KeyRange},
@@ -94,8 +93,7 @@ func changedAt(history shard.History) string {
 }
 
 // Advice returns a function that returns the cure for a throttled or hot key of a deployment, with the command line that
-// setShards returns. The function returns ""
-// for a key that has no write shards, for reads, and if the shard count can't be read.
+// setShards returns. It returns "" for a key without write shards, for reads, and if the shard count can't be read.
 func Advice(names schema.Names, shards WriteShards, setShards func(base schema.BaseKey, shards int) string, now func() time.Time) func(context.Context, Key) string {
 	return func(ctx context.Context, k Key) string {
 		if slices.Contains([]string{names.Rollups, names.ShardMap, names.Heat}, k.Table) {

@@ -19,13 +19,15 @@ const maxKeys = 10
 // throttled for this reason alone, or if its writes are hot.
 func (e *Evidence) keysOf(reason Reason) (keys []Key, sources []Source) {
 	only, found := e.onlyReason(reason), map[string][]Key{}
+	writeLimit := reason.Operation == Write && reason.Cause == KeyRange
 	var unsure []string
 	for _, k := range e.Keys {
+		sure := k.Cause != "" || only || writeLimit && e.hot(k)
 		switch {
 		case k.ID != reason.ID || k.Operation != "" && k.Operation != reason.Operation || k.Cause != "" && k.Cause != reason.Cause:
-		case k.Throttles > 0 && k.Cause == "" && !only && !(reason.Operation == Write && reason.Cause == KeyRange && e.hot(k)):
+		case k.Throttles > 0 && !sure:
 			unsure = append(unsure, k.Key)
-		case k.Throttles > 0, k.Hot && reason.Operation == Write && reason.Cause == KeyRange:
+		case k.Throttles > 0, k.Hot && writeLimit:
 			found[k.Source] = append(found[k.Source], k)
 			keys = mergeKey(keys, k)
 		}
@@ -35,7 +37,7 @@ func (e *Evidence) keysOf(reason Reason) (keys []Key, sources []Source) {
 	}
 	if len(unsure) > 0 {
 		text := fmt.Sprintf("It was throttled for several reasons, and the source does not tell which of them throttled %s", strings.Join(unsure[:min(len(unsure), maxKeys)], ", "))
-		sources = append(sources, Source{contributors, text})
+		sources = append(sources, Source{contributorInsights, text}) // the one source without reasons
 	}
 	slices.SortStableFunc(keys, compareHarm)
 	return keys, sources
@@ -45,9 +47,6 @@ func (e *Evidence) keysOf(reason Reason) (keys []Key, sources []Source) {
 func compareHarm(a, b Key) int {
 	return cmp.Or(cmp.Compare(b.Throttles, a.Throttles), cmp.Compare(b.UnitsPerSecond, a.UnitsPerSecond), strings.Compare(a.Key, b.Key))
 }
-
-// contributors is the name of the one source that names no reasons.
-const contributors = "Contributor Insights"
 
 // onlyReason reports whether the reason's resource was throttled for no other reason.
 func (e *Evidence) onlyReason(reason Reason) bool {

@@ -44,7 +44,6 @@ type logReader struct {
 	logCounts
 }
 
-// readLogs counts the throttles in the logs.
 func (c *collection) readLogs() error {
 	for _, log := range c.Logs {
 		l := &logReader{
@@ -59,7 +58,6 @@ func (c *collection) readLogs() error {
 	return nil
 }
 
-// read reads a log to its end.
 func (l *logReader) read(log io.Reader) error {
 	in := bufio.NewReaderSize(log, maxLine)
 	for {
@@ -205,9 +203,9 @@ func (l *logReader) finish(e *logEvent) {
 	if !e.throttled && !(e.unnamed && e.dynamo) {
 		return
 	}
-	reasons, index := e.reasons, false
+	reasons, unnamedIndex := e.reasons, false
 	if len(reasons) == 0 {
-		reasons, index = l.c.reasonOf(e)
+		reasons, unnamedIndex = l.c.reasonOf(e)
 	}
 	ours := slices.DeleteFunc(slices.Clone(reasons), func(r Reason) bool { return !l.c.wanted(r.ID) })
 	before, repeated := l.counted(e)
@@ -224,7 +222,7 @@ func (l *logReader) finish(e *logEvent) {
 		}
 	default:
 		l.errors++
-		if index {
+		if unnamedIndex {
 			l.unnamed++
 		}
 	}
@@ -244,7 +242,8 @@ func (l *logReader) counted(e *logEvent) (before []Reason, repeated bool) {
 	repeated = len(e.ids) > 0
 	for _, id := range e.ids {
 		reasons, ok := l.seen[id]
-		if repeated = repeated && ok; ok {
+		repeated = repeated && ok
+		if ok {
 			before = reasons
 		} else if len(l.seen) < maxLogged {
 			l.seen[id] = nil

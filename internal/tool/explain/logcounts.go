@@ -27,7 +27,8 @@ type seconds struct {
 }
 
 func (s *seconds) add(at time.Time) {
-	if s.throttles++; at.Unix() != s.last {
+	s.throttles++
+	if at.Unix() != s.last {
 		s.number, s.last = s.number+1, at.Unix()
 	}
 }

@@ -65,7 +65,7 @@ type logEvent struct {
 // maxText is the number of bytes of an event that are kept.
 const maxText = 64 << 10
 
-// unwrapped returns a line of the program's output.
+// unwrapped returns a line as the program wrote it, without Docker's JSON.
 func unwrapped(line string) string {
 	var kept struct{ Log string }
 	if strings.HasPrefix(line, inJSON) && json.Unmarshal([]byte(line), &kept) == nil && strings.HasSuffix(kept.Log, "\n") {
@@ -74,7 +74,7 @@ func unwrapped(line string) string {
 	return strings.TrimRight(line, " \t\r\n")
 }
 
-// has reports whether a line belongs to the event.
+// has reports whether a line belongs to the event. It cuts what is left of the header from a line that does.
 func (e *logEvent) has(l *logLine, words []string) bool {
 	line, throws := l.text, slices.ContainsFunc(words, isException)
 	switch {

@@ -45,7 +45,7 @@ func recordsOf(text string) (list []record) {
 	return list
 }
 
-// lastComma matches a comma behind the last element, which people leave when they cut an output.
+// lastComma matches a comma after the last element, which people leave when they cut an output.
 var lastComma = regexp.MustCompile(`,(\s*[}\]])`)
 
 // maxNesting bounds the depth at which events are sought, and that of flattened values.

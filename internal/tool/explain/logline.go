@@ -52,15 +52,14 @@ func parseLine(text, source string) logLine {
 	if indented(text) || continuation.MatchString(text) {
 		return l
 	}
-	rest := text
-	for word := true; word; {
-		rest, word = l.readHead(rest)
-		if word {
-			l.text = strings.TrimPrefix(strings.TrimPrefix(rest, ":"), " ")
-			if rest = strings.TrimLeft(rest, headSeparators); l.headed && !frameText.MatchString(l.text) {
-				l.text = rest
-			}
+	rest, ok := l.readHead(text)
+	for ok {
+		l.text = strings.TrimPrefix(strings.TrimPrefix(rest, ":"), " ")
+		rest = strings.TrimLeft(rest, headSeparators)
+		if l.headed && !frameText.MatchString(l.text) {
+			l.text = rest
 		}
+		rest, ok = l.readHead(rest)
 	}
 	return l
 }

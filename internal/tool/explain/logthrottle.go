@@ -38,7 +38,7 @@ var calls = []*regexp.Regexp{
 // operationOf returns what the call in a text does, or "" if that is unknown.
 func operationOf(text string) Operation {
 	for _, form := range calls {
-		name := strings.ToLower(strings.ReplaceAll(strings.Join(after(form.FindStringSubmatch(text)), ""), "_", ""))
+		name := strings.ToLower(strings.ReplaceAll(strings.Join(groupsOf(form.FindStringSubmatch(text)), ""), "_", ""))
 		switch {
 		case strings.Contains(name, "get"), strings.Contains(name, "query"), strings.Contains(name, "scan"):
 			return Read
@@ -49,8 +49,8 @@ func operationOf(text string) Operation {
 	return ""
 }
 
-// after returns the groups of a match.
-func after(match []string) []string {
+// groupsOf returns the groups of a match.
+func groupsOf(match []string) []string {
 	if match == nil {
 		return nil
 	}
@@ -88,10 +88,10 @@ var (
 
 // name returns the name that a form finds in a text, or "".
 func name(form *regexp.Regexp, text string) string {
-	return strings.Join(after(form.FindStringSubmatch(text)), "")
+	return strings.Join(groupsOf(form.FindStringSubmatch(text)), "")
 }
 
-// tableOf returns the table that a text names, or else the one that is explained, if that is one.
+// tableOf returns the table that a text names, or else the explained table if there is only one.
 func (c *collection) tableOf(text string) string {
 	if table := name(tableName, text); table != "" {
 		return table
@@ -141,7 +141,7 @@ func (c *collection) resourceOf(text, arn string, index bool) (id ID, known bool
 	return id, id.Index != ""
 }
 
-// keyForms are, by attribute, the forms of a key's value: {"customer": {"S": "acme"}}, customer: 'acme', S("acme").
+// keyForm matches an attribute with a key's value: {"customer": {"S": "acme"}}, customer: 'acme', S("acme").
 func keyForm(attribute string) *regexp.Regexp {
 	return regexp.MustCompile(`(?:^|[^\w])` + regexp.QuoteMeta(attribute) + `["'\\]*\s*(?:=>|[:=])\s*(?:&?[\w.:]*[{(]\s*)?(?:["'\\]*(?:[SN]|[sn]|[Vv]alue)["'\\]*\s*(?:=>|[:=])\s*)?` +
 		`(?:["'\\]+([^"'\\]+)["'\\]|([^\s,"'{}()\[\]\\*&<>]+))`)

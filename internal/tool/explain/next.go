@@ -1,7 +1,5 @@
 package explain
 
-import ()
-
 // loggedBy says, for each SDK, where an error has the reasons of its throttle.
 var loggedBy = []string{
 	`Python      e.response.get("ThrottlingReasons", e.response.get("throttlingReasons"))`,

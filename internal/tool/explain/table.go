@@ -75,7 +75,6 @@ func partitionKey(elements []types.KeySchemaElement) string {
 	return ""
 }
 
-// readLimits adds the account's quotas.
 func (c *collection) readLimits(ctx context.Context) {
 	out, err := c.DynamoDB.DescribeLimits(ctx, &dynamodb.DescribeLimitsInput{})
 	if err != nil {

@@ -41,7 +41,6 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// countWrites counts writes.
 func (c *counting) countWrites(writes iter.Seq[heat.Write]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -20,9 +20,8 @@ func stampEach(records []ddbstream.Record, second func(ddbstream.Record) time.Ti
 // maxDelay is the time from most records' creation to their poll, if times are exact.
 const maxDelay = pollInterval + grace
 
-// arrivals returns a function of the second of each record of a page, for the records that were written between two
-// polls. It spreads them evenly over that time, as far as it is in their minute. A time that may be exact stays: the
-// record came within maxDelay.
+// arrivals returns a function that assigns a second to each record of a page. It spreads the records evenly over the time
+// between two polls, within their minute. A time that may be exact stays: the record came within maxDelay.
 func arrivals(since, until time.Time, records int) func(ddbstream.Record) time.Time {
 	step := max(0, until.Sub(since)) / time.Duration(max(1, records))
 	at := since.Add(step / 2)
@@ -37,7 +36,7 @@ func arrivals(since, until time.Time, records int) func(ddbstream.Record) time.T
 }
 
 // spread returns a function that assigns a second to each past record. It spreads the records evenly
-// over their minute, as far as that is before then.
+// over their minute, up to then.
 func spread(then time.Time) func(ddbstream.Record) time.Time {
 	return func(record ddbstream.Record) time.Time {
 		seconds := max(1, min(60, 1+int(then.Sub(record.Created)/time.Second)))
@@ -57,7 +56,8 @@ const crowd = 10
 func crowded(records []ddbstream.Record) bool {
 	same := 0
 	for i := range records {
-		if same++; i > 0 && !records[i].Created.Equal(records[i-1].Created) {
+		same++
+		if i > 0 && !records[i].Created.Equal(records[i-1].Created) {
 			same = 1
 		}
 		if same > crowd {

@@ -65,7 +65,6 @@ func (l *link) persist(ctx context.Context, what string, limit time.Duration, ca
 // silent is how long calls fail before the operator is notified.
 const silent = 3 * time.Second
 
-// failed records a failed call.
 func (l *link) failed(what string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,7 +78,6 @@ func (l *link) failed(what string, err error) {
 	}
 }
 
-// answered records a successful call.
 func (l *link) answered(what string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

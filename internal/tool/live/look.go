@@ -57,7 +57,8 @@ func FindStream(ctx context.Context, tables dynamodb.DescribeTableAPIClient, map
 	if f.Source, err = heat.DescribeSource(t); err != nil {
 		return Found{}, eventsource.Final(fmt.Errorf("table %s: %w", table, err))
 	}
-	if f.noLambda = mappings == nil; !f.noLambda {
+	f.noLambda = mappings == nil
+	if !f.noLambda {
 		f.Mappings, f.Unlisted = mappings(ctx, f.Stream)
 	}
 	return f, nil
@@ -116,17 +117,17 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// TooMany returns an error if the known readers leave no room for another one.
+// TooMany returns an error if the stream has as many known readers as it allows.
 func (f Found) TooMany() error {
 	if len(f.Mappings) < f.allowed() {
 		return nil
 	}
-	why := ""
+	of, readers := "", "2 readers"
 	if len(f.Source.Replicas) > 0 {
-		why = " of a global table"
+		of, readers = " of a global table", "1 reader"
 	}
 	return eventsource.Final(fmt.Errorf("a stream shard%s allows %s at once, and another could throttle them, so nothing was read (--force reads until the first throttle)",
-		why, map[int]string{1: "1 reader", 2: "2 readers"}[f.allowed()]))
+		of, readers))
 }
 
 // Indexes returns the names of the table's global indexes.

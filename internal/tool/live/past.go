@@ -140,11 +140,12 @@ func (r *pastReader) run(ctx context.Context) error {
 		return err
 	}
 	err := r.readTo(ctx, r.past.From, r.past.To)
-	if read := r.past.To; err == nil && !r.stream.Exact() && slices.ContainsFunc(r.shards, func(s *pastShard) bool { return s.spread }) {
-		r.past.To = r.o.To.UTC().Truncate(time.Minute).Add(time.Minute)
-		err = r.readTo(ctx, read, r.past.To)
+	if err != nil || r.stream.Exact() || !slices.ContainsFunc(r.shards, func(s *pastShard) bool { return s.spread }) {
+		return err
 	}
-	return err
+	read := r.past.To
+	r.past.To = r.o.To.UTC().Truncate(time.Minute).Add(time.Minute)
+	return r.readTo(ctx, read, r.past.To)
 }
 
 // readTo reads windows from start to end.
@@ -167,7 +168,6 @@ func (r *pastReader) readTo(ctx context.Context, start, end time.Time) error {
 	return nil
 }
 
-// list lists the stream shards.
 func (r *pastReader) list(ctx context.Context) error {
 	r.stream = eventsource.NewStream(r.o.Streams, r.o.Found.Stream, r.o.Found.View)
 	var list []eventsource.Shard

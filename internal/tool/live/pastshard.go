@@ -60,7 +60,8 @@ func (s *pastShard) read(ctx context.Context, start time.Time) error {
 		}
 		s.count(page.Records)
 		s.buffer.Release()
-		if empty++; len(page.Records) > 0 {
+		empty++
+		if len(page.Records) > 0 {
 			empty = 0
 		}
 		if page.Closed || empty == quietPages { // there are no more records

@@ -51,7 +51,8 @@ type shard struct {
 // newShard returns a shard that has not begun to read. Its counting begins now.
 func (s *stream) newShard(id string) *shard {
 	cursor := s.cursors[id]
-	if delete(s.cursors, id); cursor == nil {
+	delete(s.cursors, id)
+	if cursor == nil {
 		cursor = s.Cursor(id, eventsource.TrimHorizon)
 	}
 	return &shard{r: s.r, stream: s, id: id, counting: s.r.windows.startCounting(id), cursor: cursor, live: true, retry: eventsource.NewBackOff()}
@@ -176,15 +177,16 @@ func (s *shard) stamp(records []ddbstream.Record, made time.Time) {
 
 // keepUp compares the newest record with the clock, and jumps to the end if the reader falls further
 // behind. After a long disconnection it allows time to read history.
-func (s *shard) keepUp(some bool) {
+func (s *shard) keepUp(hasRecords bool) {
 	now := s.r.clock.Earliest(s.polled) // the service's clock, or a little earlier
-	last := s.lag
-	if s.lag = 0; some {
+	lagBefore := s.lag
+	s.lag = 0
+	if hasRecords {
 		s.lag, s.empty = now.Sub(s.counting.newest), 0
 	} else {
 		s.empty++
 	}
-	if !s.live && (some && s.lag <= lagging || s.empty >= emptyPages) {
+	if !s.live && (hasRecords && s.lag <= lagging || s.empty >= emptyPages) {
 		s.live = true
 	}
 	upTo := s.counting.newest
@@ -203,8 +205,9 @@ func (s *shard) keepUp(some bool) {
 		s.live, s.began = false, s.polled
 	case !s.live || s.lag <= lagging:
 		s.strikes = 0
-	case s.lag > last-pollInterval:
-		if s.strikes++; s.strikes >= maxStrikes {
+	case s.lag > lagBefore-pollInterval:
+		s.strikes++
+		if s.strikes >= maxStrikes {
 			s.jump()
 		}
 	}

@@ -40,7 +40,8 @@ func newWindows(blank heat.Item, atOnce bool) *windows {
 func (w *windows) start(begin time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.since = begin; !w.begin.IsZero() {
+	w.since = begin
+	if !w.begin.IsZero() {
 		return
 	}
 	w.begin, w.base = begin, begin
@@ -91,7 +92,8 @@ func (w *windows) remove(id string) {
 	read := c.readUntil()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if delete(w.reading, id); len(w.reading) == 0 {
+	delete(w.reading, id)
+	if len(w.reading) == 0 {
 		w.left = read
 	}
 }

@@ -45,7 +45,8 @@ func readFile(path string, count int) iter.Seq2[Request, error] {
 			if !yield(request, err) || err != nil {
 				return
 			}
-			if taken++; taken == count {
+			taken++
+			if taken == count {
 				return
 			}
 		}

@@ -40,9 +40,9 @@ func (s *sender) deliver(ctx context.Context, job delivery) ([]state, error) {
 	o := newOutcome(len(job.items))
 	for attempt := 0; ; attempt++ {
 		err := s.attempt(ctx, &job, o)
-		end := ending(ctx, err)
-		if end != nil || len(o.pending) == 0 || attempt == s.api.retries {
-			return o.states, end
+		fatal := fatalError(ctx, err)
+		if fatal != nil || len(o.pending) == 0 || attempt == s.api.retries {
+			return o.states, fatal
 		}
 		if err := pause(ctx, attempt, err); err != nil {
 			return o.states, err
@@ -65,8 +65,8 @@ func (s *sender) attempt(ctx context.Context, job *delivery, o *outcome) error {
 	return o.addResponse(job, results)
 }
 
-// ending returns the error if it ends the load. Errors that may be retried, such as throttling, do not.
-func ending(ctx context.Context, err error) error {
+// fatalError returns the error if it ends the load. Errors that may be retried, such as throttling, do not.
+func fatalError(ctx context.Context, err error) error {
 	switch {
 	case err == nil, mayRetry(ctx, err):
 		return nil

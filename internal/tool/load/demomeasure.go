@@ -52,7 +52,7 @@ func (c demoAPI) getJSON(ctx context.Context, path string, query url.Values, int
 func (c demoAPI) watchVerdict(ctx context.Context, m *measured) error {
 	var failed error
 	succeeded := false
-	for again := true; again; again = dynamo.Pause(ctx, time.Second/2) {
+	for {
 		var out struct {
 			Keys []struct{ Type, Name, Status string }
 		}
@@ -66,6 +66,9 @@ func (c demoAPI) watchVerdict(ctx context.Context, m *measured) error {
 				m.verdict = time.Now()
 				return nil
 			}
+		}
+		if !dynamo.Pause(ctx, time.Second/2) {
+			break
 		}
 	}
 	if succeeded {

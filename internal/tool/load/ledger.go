@@ -135,7 +135,6 @@ func (s span) including(t time.Time) span {
 	return s
 }
 
-// spans returns each entity's span.
 func (l *ledger) spans() map[string]span {
 	l.mu.Lock()
 	defer l.mu.Unlock()

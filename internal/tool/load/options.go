@@ -53,7 +53,6 @@ type Options struct {
 	Progress func(requests int)
 }
 
-// withDefaults returns the options with defaults for zero values.
 func (o Options) withDefaults() Options {
 	o.Target = strings.TrimSuffix(o.Target, "/")
 	o.Concurrency = cmp.Or(o.Concurrency, 32)

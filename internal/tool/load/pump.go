@@ -62,7 +62,8 @@ func chunks(requests iter.Seq2[Request, error], n int) iter.Seq2[[]Request, erro
 				yield(nil, err)
 				return
 			}
-			if chunk = append(chunk, r); len(chunk) == n {
+			chunk = append(chunk, r)
+			if len(chunk) == n {
 				if !yield(chunk, nil) {
 					return
 				}

@@ -158,7 +158,8 @@ type reading struct {
 // off returns the distance from the expected value; 0 for no difference.
 func (r reading) off() uint64 {
 	distance := func(a, b int64) uint64 { return uint64(max(a, b) - min(a, b)) }
-	return distance(r.eventual, r.strong) + distance(r.strong, min(max(r.strong, r.low), r.high))
+	nearest := min(max(r.strong, r.low), r.high) // of the expected values
+	return distance(r.eventual, r.strong) + distance(r.strong, nearest)
 }
 
 func (r reading) String() string {

@@ -78,9 +78,12 @@ const answerTime = 5 * time.Second
 func (e *engine) whileItAnswers(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, end := context.WithCancelCause(ctx)
 	go func() {
-		for again := true; again; again = dynamo.Pause(ctx, time.Second) {
+		for {
 			if err := e.ping(ctx); err != nil {
 				end(fmt.Errorf("the engine at %s does not answer: %w", e.endpoint, err))
+			}
+			if !dynamo.Pause(ctx, time.Second) {
+				return
 			}
 		}
 	}()
@@ -108,7 +111,8 @@ func (e *engine) probe(ctx context.Context, log *slog.Logger) {
 		case err == nil:
 			failed = 0
 		default:
-			if failed++; failed == probeFails {
+			failed++
+			if failed == probeFails {
 				log.Error("the engine does not answer, so calls fail with 503: stop hotshard and start it again if this lasts", "endpoint", e.endpoint, "error", reason(err))
 			}
 		}

@@ -25,7 +25,6 @@ type Limits struct {
 	Seed            uint64        // selects the placement of keys on partitions
 }
 
-// options returns the limiter's options.
 func (l Limits) options() throttle.Options {
 	return throttle.Options{
 		Partitions: l.Partitions, PartitionWCU: l.PartitionWCU, TableWCU: l.TableWCU,

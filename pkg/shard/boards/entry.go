@@ -64,7 +64,6 @@ type span struct {
 	expires time.Time // zero for never
 }
 
-// spans returns the current periods.
 func (l *Boards) spans(board string, periods []Period, now time.Time) []span {
 	list := make([]span, len(periods))
 	for i, p := range periods {

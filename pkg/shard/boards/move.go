@@ -43,11 +43,11 @@ const (
 	maxMoveRounds = 5 // reads of an entry that changes meanwhile
 )
 
-// moveUnchanged moves the outdated rows of entries that don't change meanwhile. It returns the other
-// players: a writer that deferred the row again has left it outdated.
+// moveUnchanged moves the outdated rows of entries that don't change meanwhile. It returns the players
+// whose entries changed: their rows may be outdated again.
 func (l *Boards) moveUnchanged(ctx context.Context, s span, players []string, now time.Time) (changed []string, moved int, err error) {
 	entries, err := l.Entries(ctx, s.board, s.label, players, now)
-	if _, some := errors.AsType[DamagedEntries](err); err != nil && !some {
+	if _, damaged := errors.AsType[DamagedEntries](err); err != nil && !damaged {
 		return nil, 0, err
 	}
 	_, count := l.shards.Newest(ctx, Key(s.board), now)

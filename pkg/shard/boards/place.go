@@ -118,7 +118,7 @@ func ParseRankKey(key string) (Place, error) {
 		return Place{}, fault
 	}
 	p := Place{Player: key[n+1:], Score: merit, At: time.UnixMilli(millis).UTC(), Lowest: key[n] == lowestFirst}
-	p.Score = p.Merit() // the negative's negative
+	p.Score = p.Merit() // the merit of a merit is the score
 	return p, nil
 }
 

@@ -36,8 +36,7 @@ func (l *Boards) Remove(ctx context.Context, board, player string, now time.Time
 	return nil
 }
 
-// muchNewer is how far above a removal's rev that of an entry is which was certainly written by a later call, in
-// microseconds.
+// muchNewer is a difference in microseconds. An entry whose rev is above a removal's time by more is from a later call.
 const muchNewer = int64(2 * shardmap.Clocks / time.Microsecond)
 
 // remove deletes one entry if it exists, which costs 1 WCU in the index. The rev of a new entry is the
@@ -59,10 +58,10 @@ func (l *Boards) remove(ctx context.Context, s span, player string, now time.Tim
 				return err
 			}
 			held, err := dynamo.Integer(there, schema.EntryRev)
-			if err != nil || held-now.UnixMicro() > muchNewer {
+			if err != nil || held-now.UnixMicro() > muchNewer { // a later call wrote the entry
 				return err
 			}
-			rev = max(rev, held) // by a clock that is ahead
+			rev = max(rev, held) // the entry's writer has a clock that is ahead
 		}
 		return dynamo.ErrOutrun
 	})

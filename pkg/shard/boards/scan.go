@@ -131,7 +131,6 @@ func (s *boardScan) readFirstPages(ctx context.Context, sides []*side) (err erro
 	return nil
 }
 
-// readNext reads the next place of a side.
 func (s *boardScan) readNext(ctx context.Context, to *side) error {
 	it, err := to.merged.Next(ctx)
 	if err != nil {
@@ -185,7 +184,7 @@ func (s *side) places(n int) []Place {
 }
 
 // countPlayers counts the players of a range of rank keys, page by page over all write shards in
-// parallel. It stops at the end, or when it has counted limit players or more; more reports which.
+// parallel. It stops when it has counted limit players or more; more reports whether rows may be left.
 func (s *boardScan) countPlayers(ctx context.Context, low, high string, limit int) (n int, more bool, err error) {
 	all := &side{}
 	open := s.streams(low, high, limit, false)

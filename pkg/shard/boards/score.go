@@ -23,15 +23,18 @@ const (
 	minExp    = -400 // below that of any float64
 )
 
-// ParseScore returns the score of a text in JSON's or DynamoDB's form: 12, -0.5, 1.5e3. Of more than nine decimal
-// places it rounds the number to nine, half to even. More than 38 significant digits are an error.
+// ParseScore returns the score of a text in JSON's or DynamoDB's form: 12, -0.5, 1.5e3. It rounds to nine decimal
+// places, half to even. More than 38 significant digits are an error.
 func ParseScore(text string) (Score, error) {
 	fault := func() (Score, error) {
 		return Score{}, fmt.Errorf("%.40q is not a number between -10^18 and 10^18 with at most %d digits", text, maxDigits)
 	}
 	digits, exponent, _ := strings.Cut(strings.ToLower(text), "e")
-	if e, err := strconv.Atoi(exponent); len(text) > maxText || exponent != "" && (err != nil || e < minExp || e > maxExp) ||
-		strings.Trim(text, "0123456789+-.eE") != "" || significant(digits) > maxDigits {
+	e, err := strconv.Atoi(exponent)
+	switch {
+	case len(text) > maxText, significant(digits) > maxDigits, strings.Trim(text, "0123456789+-.eE") != "":
+		return fault()
+	case exponent != "" && (err != nil || e < minExp || e > maxExp):
 		return fault()
 	}
 	value, ok := new(big.Rat).SetString(text)
@@ -39,14 +42,14 @@ func ParseScore(text string) (Score, error) {
 		return fault()
 	}
 	whole, nano := new(big.Int).DivMod(roundEven(value.Mul(value, big.NewRat(nanos, 1))), big.NewInt(nanos), new(big.Int))
-	s := Score{nano: int32(nano.Int64())}
-	if s.whole = whole.Int64(); !whole.IsInt64() || !s.fits() {
+	s := Score{whole.Int64(), int32(nano.Int64())}
+	if !whole.IsInt64() || !s.fits() {
 		return fault()
 	}
 	return s, nil
 }
 
-// significant returns the number of digits of a number without those zeros before and after them that have no effect.
+// significant returns the number of a number's digits from the first to the last that is not 0.
 func significant(number string) int {
 	return len(strings.Trim(strings.Replace(strings.TrimLeft(number, "+-"), ".", "", 1), "0"))
 }

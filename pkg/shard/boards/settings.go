@@ -207,7 +207,7 @@ func (l *Boards) fixMode(ctx context.Context, board string, known knownBoard, no
 		"SET #used = :true, #mode = :mode, #size = if_not_exists(#size, :size), #periods = if_not_exists(#periods, :periods), #v = :v",
 		"attribute_not_exists(#mode) OR #mode = :mode", dynamo.Item{":true": &types.AttributeValueMemberBOOL{Value: true}})
 	if changed, failed := dynamo.ConditionFailed(err); failed {
-		it, err = changed, nil
+		it, err = changed, nil // the settings that another call made
 	}
 	if err != nil {
 		return known, fmt.Errorf("fixing the mode of board %q: %w", board, err)

@@ -114,6 +114,7 @@ func (w *entryWrite) persist(ctx context.Context) error {
 	return dynamo.Persist(ctx, w.attempt)
 }
 
+// attempt writes the entry, and again if another writer changed it first.
 func (w *entryWrite) attempt(ctx context.Context) error {
 	for range maxOutrun {
 		write, ok, err := w.prepare(ctx)
@@ -152,8 +153,8 @@ func (w *entryWrite) updateWithoutRow(put *types.Put) *dynamodb.UpdateItemInput 
 	}
 }
 
-// observe reports an attempt. If it failed, it reports the write shard that the entry's row has now. After
-// a growth that is the one that was hot, so most likely its partition throttled the move of the row.
+// observe reports an attempt. A failed attempt is reported for the write shard of the stored row: after a
+// growth, that shard's hot partition most likely throttled the move of the row.
 func (w *entryWrite) observe(ctx context.Context, a shard.Attempt, err error) error {
 	a.Items = w.items
 	if err != nil && w.held != nil {

@@ -79,8 +79,8 @@ func (s *Summaries) Read(ctx context.Context, names []string, now time.Time) ([]
 	return summaries, nil
 }
 
-// readBoth reads write shards 0, whose keys these are. Meanwhile it reads the partial summaries of the
-// write shards in the shard map. Then it reads those of further write shards that write shard 0 lists.
+// readBoth reads the items of write shard 0, which have the keys. Meanwhile it reads the partial summaries of
+// the write shards in the shard map; then it reads those of further write shards that write shard 0 lists.
 func (s *Summaries) readBoth(ctx context.Context, counters map[string]*counter, keys []dynamo.Item, now time.Time) error {
 	var zeros []dynamo.Item
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -156,7 +156,7 @@ type counter struct {
 	err     error
 }
 
-// addZero adds the item of write shard 0.
+// addZero adds write shard 0.
 func (c *counter) addZero(it dynamo.Item) {
 	c.written = true
 	c.addValue(it, "value")
@@ -165,7 +165,6 @@ func (c *counter) addZero(it dynamo.Item) {
 	c.most = max(c.most, most)
 }
 
-// addPartial adds the item of a partial summary.
 func (c *counter) addPartial(it dynamo.Item) {
 	for name := range it {
 		if schema.IsValueAttr(name) {
@@ -179,7 +178,6 @@ func (c *counter) addPartial(it dynamo.Item) {
 	}
 }
 
-// addValue adds a number attribute to the counter's value.
 func (c *counter) addValue(it dynamo.Item, name string) {
 	value, err := dynamo.WholeNumber(it, name)
 	if err != nil {

@@ -103,7 +103,7 @@ func (b *writeBatch) putItems(ctx context.Context, left []*batchItem) ([]*batchI
 	return nil, nil
 }
 
-// move places a throttled new item by the current count. It stays where it is if that can't be read.
+// move places a throttled new item by the current count. If the count can't be read, the item stays.
 func (b *writeBatch) move(ctx context.Context, it *batchItem) {
 	if w, err := b.PutTransact(ctx, it.event, b.clock.Now()); err == nil {
 		w.Attempt.Items = it.attempt.Items
@@ -175,7 +175,7 @@ func (b *writeBatch) writeSingly(ctx context.Context, items []*batchItem, batchE
 		}
 		err := b.putItem(ctx, it)
 		results[pk] = err
-		if err != nil && !dynamo.IsThrottle(err) && !dynamo.IsConflict(err) { // after those two, nothing was written
+		if err != nil && !dynamo.IsThrottle(err) && !dynamo.IsConflict(err) { // a throttle or a conflict means that nothing was written
 			unknown = err
 		}
 		return err == nil

@@ -76,11 +76,11 @@ func (e *Reader) Query(ctx context.Context, r Range, now time.Time) (Page, error
 
 // isUnsettled reports whether a cursor of the page may pass new events on write shards that a view does not have yet.
 func (r Range) isUnsettled(page Page, now time.Time) bool {
-	end, last := r.To, page.Next
+	end, newest := r.To, page.Next
 	if r.Desc {
-		last = r.After
+		newest = r.After
 	}
-	if at, _, err := shard.Millis.ParseBound(last); err == nil && at.Before(end) {
+	if at, _, err := shard.Millis.ParseBound(newest); err == nil && at.Before(end) {
 		end = at
 	}
 	return (r.After != "" || page.Next != "") && end.After(now.Add(-shardmap.Unsettled))

@@ -131,7 +131,7 @@ func (g *Grower) refreshAndGrow(ctx context.Context, a shard.Attempt, bound int)
 }
 
 // clear reports whether the partition keys of new write shards have no items, and returns the newest
-// version that it has seen. Items there may be of a growth by another process meanwhile.
+// version that it has seen. If another process has grown the key meanwhile, the items may be its writes.
 func (g *Grower) clear(ctx context.Context, a shard.Attempt, seen shardmap.Entry, count int) (version int64, ok bool) {
 	if a.Clear == nil || count <= seen.Most() {
 		return seen.Version, true

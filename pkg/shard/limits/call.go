@@ -86,7 +86,7 @@ func (c *call) attempt(ctx context.Context) error {
 	for range most + 4*maxMisses {
 		fits, err := c.plan(ctx)
 		if err == nil && !fits && c.unknown {
-			err = fmt.Errorf("%w: an attempt lost its answer, and may have counted the hits that no quota remains for now", shard.ErrUnavailable)
+			err = fmt.Errorf("%w: an attempt had an unknown outcome, and may have counted the hits; no quota remains to count them again", shard.ErrUnavailable)
 		}
 		if !fits || err != nil {
 			return err
@@ -163,7 +163,7 @@ func (c *call) update(ctx context.Context, w write) (bool, error) {
 		return false, err
 	}
 	w.hit.exact, err = w.hit.cacheItem(w.n, out.Attributes)
-	if err == nil && w.hit.all == 1 { // all hits are read, this call's among them, which HitAll adds
+	if err == nil && w.hit.all == 1 { // the item has all hits, also this call's, which HitAll adds to own later
 		w.hit.window.setTotal(1, w.hit.window.ownHits()+w.hits, w.hit.now)
 	}
 	return true, err
@@ -229,8 +229,9 @@ func (c *call) planAfterRead(ctx context.Context) (err error) {
 	}
 	c.allowed, err = c.plan(ctx)
 	for _, h := range c.hits {
-		if h.planned = c.allowed; c.allowed {
-			h.window.claimRead(time.Time{}, 0) // the next call reads what package once has written
+		h.planned = c.allowed
+		if c.allowed {
+			h.window.claimRead(time.Time{}, 0) // outdates the cache, which lacks what package once writes
 		}
 	}
 	return err

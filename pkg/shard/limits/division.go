@@ -36,9 +36,9 @@ func (d *division) share(n int) int64 {
 	}
 }
 
-// update returns the update of a change. Its condition is that this much quota remains on the write shard, or
-// this many hits. Hits use quota up, or the same transaction adds it to another write shard. So the total use
-// is always the number of hits.
+// update returns the update of a change. Its condition is that the write shard has the quota to use, or the hits to
+// give back. Hits use quota up, or the same transaction adds it to another write shard. So the total use is always
+// the number of hits.
 func (d *division) update(c change) *types.Update {
 	u := &types.Update{
 		TableName: &d.items, Key: d.itemKey(c.n),

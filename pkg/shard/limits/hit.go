@@ -100,14 +100,14 @@ func (h *hit) observedWrite(c change) shardmap.Write {
 	}
 }
 
-// plan sets the changes, and fits unless the limit rejects the hits. It reads the write shards if the
-// cache is not enough to reject hits, or too old: others may have given hits back.
+// plan sets the changes and fits. It reads the write shards before it rejects hits, unless the cache proves
+// that they don't fit and is younger than readAge: others may have given hits back.
 func (h *hit) plan(ctx context.Context) error {
 	if err := h.weigh(ctx); err != nil {
 		return err
 	}
-	fresh := h.all > 1 && (h.misses >= maxMisses || h.misses > 0 && h.n != 1)
-	if !fresh {
+	mustRead := h.all > 1 && (h.misses >= maxMisses || h.misses > 0 && h.n != 1)
+	if !mustRead {
 		certain := h.planFromCache(false)
 		if h.fits || certain && !h.window.claimRead(h.now, h.readAge()) {
 			return nil
@@ -141,9 +141,8 @@ func (h *hit) planFromCache(fresh bool) (certain bool) {
 
 // changesOn returns the changes that count the hits, by the cached use of the write shards. Write shard n
 // takes the hits if it has quota, or gets it by a transfer. A single hit first tries a write shard that may have
-// got quota from other processes. Otherwise as few
-// write shards as possible take the hits together. changesOn returns nil if the quota that one transaction
-// can take is too little.
+// got quota from other processes. Otherwise as few write shards as possible take the hits together. changesOn
+// returns nil if one transaction can't take enough quota.
 func (h *hit) changesOn(n int) []change {
 	left := h.window.remaining(&h.division)
 	_, known := h.window.knownUse(n)
@@ -175,8 +174,8 @@ func byQuota(left []int64) []int {
 	return order
 }
 
-// takeTogether returns the changes that count hits, on at most budget write shards, and how many hits
-// are too many.
+// takeTogether returns the changes that count hits on at most budget write shards, and how many hits
+// are left over.
 func takeTogether(left []int64, budget int, hits int64) (changes []change, rest int64) {
 	for _, n := range byQuota(left) {
 		quota := min(left[n], hits)
@@ -207,8 +206,7 @@ func (h *hit) cacheItem(n int, it dynamo.Item) (*use, error) {
 	return &use{used, hits}, nil
 }
 
-// cacheMiss adds the item of a write shard without quota for the hits. final means that no more quota could
-// arrive on it.
+// cacheMiss caches the item of a write shard that had too little quota. final means that it can get no more.
 func (h *hit) cacheMiss(n int, it dynamo.Item, final bool) error {
 	h.misses++
 	there, err := h.cacheItem(n, it)

@@ -21,7 +21,8 @@ func (l *Limiter) Peek(ctx context.Context, limit Limit, now time.Time) (Verdict
 		return Verdict{}, fmt.Errorf("reading limit %q: %w", limit.Key, err)
 	}
 	v := c.hits[0].verdict(false)
-	if v.Allowed = v.Remaining > 0; v.Allowed {
+	v.Allowed = v.Remaining > 0
+	if v.Allowed {
 		v.Retry = time.Time{}
 	}
 	return v, nil
@@ -96,8 +97,8 @@ func (h *hit) readAge() time.Duration {
 	return max(time.Second, time.Duration(h.all)*time.Second/(2*refreshUnits))
 }
 
-// refresh reads the use of all write shards, at 0.5 RCU each, if the last read is too old to know Used, which
-// only a single change of one write shard returns. After refreshTime it gives up, and Used stays as it was.
+// refresh reads the use of all write shards, at 0.5 RCU each, if the last read is too old and the call's write did
+// not return Used. After refreshTime it gives up, and Used stays as it was.
 func (c *call) refresh(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, refreshTime)
 	defer cancel()

@@ -30,7 +30,6 @@ func newLimitWindow() *limitWindow {
 	return &limitWindow{used: map[int]use{}, spent: map[int]int64{}}
 }
 
-// cacheUse caches a write shard's use.
 func (w *limitWindow) cacheUse(n int, u use) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -61,7 +60,6 @@ func (w *limitWindow) addOwn(hits int64) {
 	}
 }
 
-// ownHits returns the number of hits of this process.
 func (w *limitWindow) ownHits() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -56,8 +56,8 @@ func (t *onceTry) observeConflicts(ctx context.Context) {
 	t.conflicts = nil
 }
 
-// markerFailed reports whether a transaction was canceled because another one wrote the marker, which is
-// action number at.
+// markerFailed reports whether a transaction was canceled because another one wrote the marker, the action
+// with index at.
 func markerFailed(err error, at int) bool {
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
 	if !ok || at >= len(canceled.CancellationReasons) {

@@ -116,7 +116,7 @@ func startAfter(id string) string {
 	return lowest + id + "\x00"
 }
 
-// readSession returns a session, active or not, read strongly consistent. Of an ended one it may have only Renewed.
+// readSession returns a session, active or not, read strongly consistent. A session that End ended has only Renewed.
 func (r *Reader) readSession(ctx context.Context, group, id string) (one Session, err error) {
 	err = dynamo.Persist(ctx, func(ctx context.Context) error {
 		out, err := r.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &r.table, Key: itemKey(group, id), ConsistentRead: aws.Bool(true)}, dynamo.NoRetry)
@@ -129,13 +129,12 @@ func (r *Reader) readSession(ctx context.Context, group, id string) (one Session
 	return one, err
 }
 
-// active reports whether the session is active at a time; one without an end never is.
+// active reports whether the session is active at a time. A session without Ends is not.
 func (s Session) active(at time.Time) bool { return s.Ends.UnixMilli() > at.UnixMilli() }
 
 type item = map[string]types.AttributeValue
 
-// parse returns the session of an item. One that End ended has no times but
-// perhaps Renewed; without an item it has none.
+// parse returns the session of an item. A session that End ended has only Renewed; a nil item gives no times.
 func parse(group, id string, it item) (Session, error) {
 	one := Session{Group: group, ID: id}
 	if it[schema.SessionEnds] == nil {

@@ -26,7 +26,7 @@ const (
 // Bounds of the concurrent reads of a scan.
 const (
 	maxQueries = 16     // in flight
-	firstRows  = 200    // over all write shards, if minPage allows it. Each chunk has four times as many
+	firstRows  = 200    // over all write shards, if minPage allows it; each chunk has four times the rows of the last
 	maxRows    = 50_000 // over all write shards, if minPage allows it
 	minPage    = 100
 	maxPage    = 5000

@@ -16,12 +16,12 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// kept is how long an item that a write leaves outlives it, at least. Attempts of earlier calls are applied within
-// shardmap.LateTime, and find its order.
+// kept is how long at least an item stays after a write. Attempts of earlier calls may be applied for
+// shardmap.LateTime, and must find its renewed_at.
 const kept = 2 * shardmap.LateTime
 
-// muchNewer is how far after a call's time the time of a write is that certainly began later, however the clocks of the
-// two processes differ.
+// muchNewer is a difference of times. A write whose time is after a call's by more began later, however the clocks of
+// the two processes differ.
 const muchNewer = 2 * shardmap.Clocks
 
 // maxOutrun bounds how often an attempt writes again after it found another state than it expected.
@@ -154,7 +154,7 @@ func (s *Store) update(l Lease, n int, at time.Time, condition, started, without
 	return u
 }
 
-// end returns the write that ends a session. It leaves a mark, which has the order of the end, and no row in the index.
+// end returns the write that ends a session. It leaves an item with renewed_at and the expiry, and no row in the index.
 func (s *Store) end(group, id string, at time.Time) *types.Update {
 	return &types.Update{
 		TableName: &s.table, Key: itemKey(group, id), ConditionExpression: aws.String(inOrder),

@@ -17,13 +17,13 @@ import (
 func (k *keys) renamed(part reflect.Value, ours bool) reflect.Value {
 	c := reflect.New(part.Type()).Elem()
 	c.Set(part)
-	switch elem := part.Kind(); {
-	case elem == reflect.Struct:
+	switch kind := part.Kind(); {
+	case kind == reflect.Struct:
 		k.renameFields(c, ours || k.isFor(part))
-	case elem != reflect.Pointer && elem != reflect.Slice && elem != reflect.Map || part.IsNil():
-	case elem == reflect.Pointer:
+	case kind != reflect.Pointer && kind != reflect.Slice && kind != reflect.Map || part.IsNil(): // nothing to rename
+	case kind == reflect.Pointer:
 		c.Set(k.renamed(part.Elem(), ours).Addr())
-	case elem == reflect.Slice:
+	case kind == reflect.Slice:
 		c.Set(reflect.MakeSlice(part.Type(), part.Len(), part.Len()))
 		for i, item := range part.Seq2() {
 			c.Index(int(i.Int())).Set(k.renamed(item, ours))
@@ -49,7 +49,7 @@ func (k *keys) renamed(part reflect.Value, ours bool) reflect.Value {
 	return c
 }
 
-// byAttribute are the types of conditions and changes that are no expressions.
+// byAttribute are the types of DynamoDB's legacy parameters, maps by attribute name.
 var byAttribute = []reflect.Type{
 	reflect.TypeFor[map[string]types.Condition](), reflect.TypeFor[map[string]types.ExpectedAttributeValue](), reflect.TypeFor[map[string]types.AttributeValueUpdate](),
 }
@@ -57,7 +57,7 @@ var byAttribute = []reflect.Type{
 // other returns the name to write for an attribute.
 func (k *keys) other(name string) string { return cmp.Or(k.swap[name], name) }
 
-// item returns an item with the other names, or nil if there is none.
+// item returns a copy of an item with the other names; nil for nil.
 func (k *keys) item(it dynamo.Item) dynamo.Item {
 	if it == nil {
 		return nil
@@ -89,7 +89,8 @@ func (k *keys) renameFields(c reflect.Value, ours bool) {
 				field.Elem().SetString(k.expression(field.Elem().String(), names.Interface().(map[string]string), renamed))
 			}
 		}
-		if names.SetZero(); len(renamed) > 0 {
+		names.SetZero()
+		if len(renamed) > 0 {
 			names.Set(reflect.ValueOf(renamed))
 		}
 	}
@@ -105,7 +106,7 @@ func notAttribute(word string) bool {
 	return strings.ContainsAny(word, ":#") || slices.Contains(keywords, strings.ToUpper(word))
 }
 
-// expression returns an expression with the other names, and adds the names behind its # to renamed.
+// expression returns an expression with the other names, and adds its placeholders with their names to renamed.
 func (k *keys) expression(text string, names, renamed map[string]string) string {
 	return token.ReplaceAllStringFunc(text, func(word string) string {
 		placeholder := strings.TrimPrefix(word, ".")

@@ -118,7 +118,7 @@ func (k *keys) tableNames() string {
 	return strings.Join(names, ", ")
 }
 
-// ID is unique, since a client may have several names.
+// ID differs for different Names, since a client may have several.
 func (k *keys) ID() string { return fmt.Sprint("hotshard's keys ", k.tables, k.names) }
 
 // HandleInitialize makes a call.
@@ -165,7 +165,7 @@ func (k *keys) has(nameOrARN string) bool {
 	return err == nil && slices.ContainsFunc(k.tables, tableID{name, region, account}.mayBe)
 }
 
-// isInvalid reports whether the keys of a call may not be those of its table.
+// isInvalid reports whether DynamoDB may have rejected a call because its keys are not the table's.
 func isInvalid(err error) bool {
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
 	return ok && dynamo.HasReason(canceled, "ValidationError") || dynamo.IsInvalid(err) && strings.Contains(err.Error(), "key")

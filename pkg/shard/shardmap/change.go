@@ -192,7 +192,7 @@ func (c *Changer) attempt(ctx context.Context, key string, now time.Time, decide
 		c.adopt(old, !old.isNew())
 		return old, err
 	}
-	if old.isNew() && !isNote(key) && c.current().size() >= c.keys {
+	if old.isNew() && !isPartitionCount(key) && c.current().size() >= c.keys {
 		return old, ErrFull
 	}
 	if late() {

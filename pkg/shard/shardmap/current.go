@@ -10,7 +10,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// currentRead is a read of a key's item. The calls that came before its begin share it.
+// currentRead is a read of a key's item. All calls made before it began share it.
 type currentRead struct {
 	done  chan struct{} // closed at its end
 	entry Entry         // set before done is closed, as is err
@@ -18,9 +18,9 @@ type currentRead struct {
 	next  *currentRead // begins when this one ends; nil if no call waits for it
 }
 
-// Current returns a key's entry, and puts it into the view if it is newer. It has all changes that were committed before the
-// call. It costs 1 RCU per 4 KB; concurrent calls for a key share one strongly consistent read, which begins after they
-// came. If it fails, the error wraps ErrStale.
+// Current returns a key's entry with all changes that were committed before the call, and updates the view. The strongly
+// consistent read costs 1 RCU per 4 KB. Concurrent calls for a key share a read that begins after them. If it fails, the
+// error wraps ErrStale.
 func (m *Map) Current(ctx context.Context, key string) (Entry, error) {
 	if err := cmp.Or(m.checkClient(), checkKey(key)); err != nil {
 		return Entry{}, err
@@ -39,24 +39,24 @@ func (m *Map) Current(ctx context.Context, key string) (Entry, error) {
 	return read.entry, nil
 }
 
-// joinRead returns the key's next read, and starts it if no other is in flight.
+// joinRead returns a read of the key that begins after this call: a new one, or the one queued behind the read in flight.
 func (m *Map) joinRead(ctx context.Context, key string) *currentRead {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	flying := m.reads[key]
-	if flying == nil {
+	inFlight := m.reads[key]
+	if inFlight == nil {
 		first := &currentRead{done: make(chan struct{})}
 		m.reads[key] = first
 		go m.makeReads(context.WithoutCancel(ctx), key, first)
 		return first
 	}
-	if flying.next == nil {
-		flying.next = &currentRead{done: make(chan struct{})}
+	if inFlight.next == nil {
+		inFlight.next = &currentRead{done: make(chan struct{})}
 	}
-	return flying.next
+	return inFlight.next
 }
 
-// makeReads makes a read, and those that calls wait for at its end.
+// makeReads makes a read, and then the reads that were queued meanwhile.
 func (m *Map) makeReads(ctx context.Context, key string, read *currentRead) {
 	for read != nil {
 		m.readCurrent(ctx, key, read)
@@ -73,7 +73,6 @@ func (m *Map) makeReads(ctx context.Context, key string, read *currentRead) {
 	}
 }
 
-// readCurrent makes one read.
 func (m *Map) readCurrent(ctx context.Context, key string, read *currentRead) {
 	ctx, cancel := context.WithTimeout(ctx, currentTime)
 	defer cancel()
@@ -89,6 +88,6 @@ func (m *Map) readCurrent(ctx context.Context, key string, read *currentRead) {
 // currentTime bounds a read of Current with its retries.
 const currentTime = 2 * time.Second
 
-// Unsettled is how long ago an item's time may be if its shard count may have changed in a way that a view does not know
-// yet. Later reads need no [Map.Current].
+// Unsettled is the age of an item from which on a view knows all shard counts of the item's time, so that reads need no
+// [Map.Current].
 const Unsettled = 2 * Margin

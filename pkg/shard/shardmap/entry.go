@@ -65,14 +65,16 @@ func (e Entry) Effective() time.Time {
 // the result is at least the count at t.
 func (e Entry) Active(t time.Time) Entry { return e.activeFor(t, e.History.At(t)) }
 
-// activeFor returns the entry up to the last change to count until t, if later changes lower the count.
+// activeFor drops the changes after the last change to count by time t. If the newest count is as large, it drops none.
 func (e Entry) activeFor(t time.Time, count int) Entry {
-	if count > e.History.Newest() {
-		last := len(e.History) - 1
-		for ; e.History[last].At.After(t) || e.History[last].Count != count; last-- {
-		}
-		e.History = e.History[:last+1]
+	if count <= e.History.Newest() {
+		return e
 	}
+	last := len(e.History) - 1
+	for e.History[last].At.After(t) || e.History[last].Count != count {
+		last--
+	}
+	e.History = e.History[:last+1]
 	return e
 }
 
@@ -88,7 +90,7 @@ func (e Entry) ActiveOfNew(t time.Time) Entry { return e.activeFor(t.Add(Margin)
 func (e Entry) Most() int { return max(1, e.Max) }
 
 // newer reports whether an entry replaces the one held. If the versions are equal, a readable
-// entry wins. After a day, the item of a deleted key may have expired, and versions start over.
+// entry wins. Versions start over after tombstoneTime, when a deleted key's item has expired; half is a margin.
 func (e Entry) newer(held Entry) bool {
 	if held.deleted && e.Updated.Sub(held.Updated) > tombstoneTime/2 {
 		return true
@@ -111,7 +113,7 @@ const (
 	attrEntry     = "entry" // log items: its entry
 )
 
-// parseEntry reads a key's item.
+// parseEntry decodes a key's item.
 func parseEntry(key string, it dynamo.Item) (Entry, error) {
 	e := Entry{Key: key}
 	var texts []string

@@ -33,14 +33,14 @@ type mapLoad struct {
 // maxLoadTime bounds the age of a load. An older load starts over.
 const maxLoadTime = 10 * time.Minute
 
-// seenOfKeys names the attributes of keys' items that a view reads.
-const seenOfKeys = "sk, version, shard_history, max_shards, last_updated, pinned, forgotten, deleted"
+// viewAttributes are the attributes of keys' items that a view reads.
+const viewAttributes = "sk, version, shard_history, max_shards, last_updated, pinned, forgotten, deleted"
 
 func (m *Map) newLoad(now time.Time) *mapLoad {
-	return &mapLoad{begun: now, view: &view{keys: map[string]Entry{}}, queries: m.bucketQueries(aws.String(seenOfKeys)), since: slices.Repeat([]time.Time{now}, schema.MapParts)}
+	return &mapLoad{begun: now, view: &view{keys: map[string]Entry{}}, queries: m.bucketQueries(aws.String(viewAttributes)), since: slices.Repeat([]time.Time{now}, schema.MapParts)}
 }
 
-// bucketQueries returns a query for each bucket, which reads these attributes of all its keys' items.
+// bucketQueries returns a query of each bucket's items, for the attributes; nil reads all.
 func (s *stored) bucketQueries(attributes *string) (list []*dynamodb.QueryInput) {
 	for n := range schema.MapParts {
 		list = append(list, &dynamodb.QueryInput{
@@ -52,7 +52,7 @@ func (s *stored) bucketQueries(attributes *string) (list []*dynamodb.QueryInput)
 }
 
 // bucketEntries yields the entries of a bucket's keys, also unreadable ones. It ignores items that hotshard
-// did not write. After each page it moves the query's start.
+// did not write. After each page it sets the query's ExclusiveStartKey.
 func (s *stored) bucketEntries(ctx context.Context, n int, query *dynamodb.QueryInput) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		for page, err := range dynamo.Pages(ctx, s.persistent(pageTime), query) {
@@ -139,7 +139,7 @@ func (s *stored) Entries(ctx context.Context) ([]Entry, error) {
 				if err != nil {
 					return err
 				}
-				if e.fault == nil && !e.deleted && !isNote(e.Key) {
+				if e.fault == nil && !e.deleted && !isPartitionCount(e.Key) {
 					found[n] = append(found[n], e)
 				}
 			}

@@ -58,12 +58,12 @@ func parseLogItem(it dynamo.Item) (e Entry, ok bool) {
 	return list[0], true
 }
 
-// notePrefix begins the keys under which the map has the tables' numbers of partitions. No other key
+// partitionsPrefix begins the keys under which the map has the tables' numbers of partitions. No other key
 // begins with it.
-const notePrefix = "\x00partitions/"
+const partitionsPrefix = "\x00partitions/"
 
-// isNote reports whether a key of the map is that of a table's number of partitions.
-func isNote(key string) bool { return strings.HasPrefix(key, notePrefix) }
+// isPartitionCount reports whether a key of the map has a table's number of partitions.
+func isPartitionCount(key string) bool { return strings.HasPrefix(key, partitionsPrefix) }
 
 // NotePartitions stores how many partitions a table has, up to [shard.MaxShards], for [Map.Partitions] of
 // all processes after their next poll. hotshard's functions use the table names items and events. A
@@ -74,7 +74,7 @@ func (c *Changer) NotePartitions(ctx context.Context, table string, n int, now t
 		return fmt.Errorf("%w: %d partitions are less than 1", shard.ErrMisused, n)
 	}
 	n = min(n, shard.MaxShards)
-	_, err := ignoreNoChange(c.change(ctx, notePrefix+table, now, func(e Entry, now time.Time) (Entry, error) {
+	_, err := ignoreNoChange(c.change(ctx, partitionsPrefix+table, now, func(e Entry, now time.Time) (Entry, error) {
 		age, noted := now.Sub(e.Updated), e.History.Newest()
 		if n < noted && age <= 24*time.Hour || n == noted && age < time.Hour {
 			return e, ErrNoChange

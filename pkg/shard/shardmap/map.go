@@ -238,7 +238,7 @@ func (m *Map) adopt(entry Entry, there bool) {
 // Partitions returns the number of a table's partitions that [Changer.NotePartitions] stored, as of the
 // last poll, or FewPartitions if none was stored.
 func (m *Map) Partitions(table string) int {
-	if e := m.current().findEntry(notePrefix + table); len(e.History) > 0 {
+	if e := m.current().findEntry(partitionsPrefix + table); len(e.History) > 0 {
 		return e.History.Newest()
 	}
 	return FewPartitions

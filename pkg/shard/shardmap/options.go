@@ -71,15 +71,15 @@ func (o Options) withDefaults() Options {
 // lead returns how long after its change a count takes effect.
 func (o Options) lead() time.Duration { return o.ViewAge + o.EventAhead + CommitTime + HostClocks }
 
-// LookBack is how long after a late commit all views have it, except their age. A view of a busy process reads two
-// minutes of the log as often.
+// LookBack is how long after a late commit all views have it, not counting ViewAge. A busy process reads two minutes of
+// the log once in LookBack.
 const LookBack = 5 * time.Second
 
 // Times that keep a view from missing a change. A log item has the time at which its commit began. It appears within
 // CommitTime, and its writer's clock may be off by Clocks. So a change that a poll missed is less than 2 s older than the
 // poll; the rest of overlap covers slow polls. Once in LookBack, a poll also finds changes that were committed up to
-// LateTime late because their Changer died. A load reads at most reload, maxLoadTime, loadBack and RenewTime of the log. TTL
-// deletes log items after logTime, which is twice as long.
+// LateTime late because their Changer died. A load reads the log of at most reload + maxLoadTime + loadBack + RenewTime. TTL
+// deletes log items after logTime, at least twice as long.
 const (
 	overlap       = 5 * time.Second  // a poll reads the log from this long before the last poll
 	loadBack      = 2 * time.Minute  // a load reads the log from this long before its keys, and a look back from this long before the last one

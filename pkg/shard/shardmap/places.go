@@ -48,7 +48,7 @@ func (e Entry) Forgot(t time.Time) bool {
 }
 
 // RangeShards returns how many write shards a read of a time range must query. It includes counts up
-// to Margin before the range, and up to LateMargin after it, since a growth may be dated again.
+// to Margin before the range, and up to LateMargin after it, since a late growth gets a later date.
 func (e Entry) RangeShards(from, to time.Time) int {
 	return e.Shards(from.Add(-Margin), to.Add(LateMargin))
 }

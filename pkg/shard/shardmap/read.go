@@ -47,11 +47,11 @@ func (s *stored) applyLogItem(ctx context.Context, v *view, it dynamo.Item) erro
 	switch {
 	case !ok:
 	case change.fault != nil: // the key's item may be readable
-		there, err := s.getItem(ctx, change.Key)
+		item, err := s.getItem(ctx, change.Key)
 		if err != nil {
 			return fmt.Errorf("reading %q: %w", change.Key, err)
 		}
-		v.replace(readEntry(change.Key, there), there != nil)
+		v.replace(readEntry(change.Key, item), item != nil)
 	default:
 		v.mergeEntry(change)
 	}
@@ -90,7 +90,7 @@ func (s *stored) getItem(ctx context.Context, key string) (it dynamo.Item, err e
 
 func (s *stored) getOnce(ctx context.Context, key string) (it dynamo.Item, err error) {
 	if len(key) > maxSortKey {
-		return nil, nil
+		return nil, nil // the table can't have the key
 	}
 	err = withTimeLimit(ctx, callTime, func(ctx context.Context) error {
 		out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{

@@ -21,7 +21,7 @@ type renewal struct {
 	err    error         // set before done is closed
 }
 
-// wait waits until the renewal or the context ends.
+// wait waits until the renewal or the context ends. If both have ended, it returns the renewal's result.
 func (r *renewal) wait(ctx context.Context) error {
 	select {
 	case <-r.done:
@@ -36,7 +36,7 @@ func (r *renewal) wait(ctx context.Context) error {
 	}
 }
 
-// startRenewal returns the renewal in flight, or starts one; mine reports that it was started. A
+// startRenewal returns the renewal in flight, or starts one; mine reports whether this call started it. A
 // renewal has its own deadline, so a caller that gives up does not end it for the others. The deadline
 // stops while the process is frozen, and the log may lose changes meanwhile. So a renewal that takes
 // longer than RenewTime by the wall clock is canceled, and ends with an error.
@@ -89,8 +89,8 @@ func (m *Map) renew(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// pollOrLoad polls the log for the view, or loads a new view if it is too old. It returns the view. Only
-// one call is in flight at a time.
+// pollOrLoad returns the view after a poll of the log, or a new view if it is older than reload. Once in LookBack,
+// the poll begins earlier, for late commits. Only one call is in flight at a time.
 func (m *Map) pollOrLoad(ctx context.Context, now time.Time) (*view, error) {
 	v := m.current()
 	if !v.younger(now, reload) {

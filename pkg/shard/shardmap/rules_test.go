@@ -112,7 +112,7 @@ func TestEntriesSince(t *testing.T) {
 	since := time.Unix(100, 0)
 	v := &view{keys: map[string]Entry{}}
 	for key, e := range map[string]Entry{
-		"at": entryAt(102, 4), "later": entryAt(103, 4), "before": entryAt(101, 4), "none": {Updated: since}, notePrefix + "t": entryAt(102, 4),
+		"at": entryAt(102, 4), "later": entryAt(103, 4), "before": entryAt(101, 4), "none": {Updated: since}, partitionsPrefix + "t": entryAt(102, 4),
 		"gone": {Updated: since, History: entryAt(102, 4).History, deleted: true}, "damaged": {Updated: since, History: entryAt(102, 4).History, fault: errors.New("damaged")},
 	} {
 		e.Key = key

@@ -56,7 +56,7 @@ func (c *Changer) StoreSnapshot(ctx context.Context, now time.Time) error {
 		return err
 	}
 	var errs []error
-	for n, input := range c.bucketQueries(aws.String(seenOfKeys)) {
+	for n, input := range c.bucketQueries(aws.String(viewAttributes)) {
 		if err := c.storeBucket(ctx, n, input, clock.Now()); err != nil {
 			errs = append(errs, fmt.Errorf("storing bucket %d of the shard map's snapshot: %w", n, err))
 		}
@@ -92,7 +92,8 @@ func (c *Changer) storeBucket(ctx context.Context, part int, input *dynamodb.Que
 			return err
 		}
 		slice := schema.MapSlice(e.Key)
-		if slices[slice] = appendEntry(slices[slice], e); e.fault != nil {
+		slices[slice] = appendEntry(slices[slice], e)
+		if e.fault != nil {
 			faults[slice] = e.fault
 		}
 	}
@@ -103,7 +104,7 @@ func (c *Changer) storeBucket(ctx context.Context, part int, input *dynamodb.Que
 			faults[slice] = fmt.Errorf("%d bytes of entries are more than the %d of an item", len(entries), maxSlice)
 		}
 		if faults[slice] == nil {
-			it[attrEntries] = &types.AttributeValueMemberB{Value: append([]byte{}, entries...)} // not nil without entries
+			it[attrEntries] = &types.AttributeValueMemberB{Value: append([]byte{}, entries...)} // empty rather than nil
 		}
 		err := dynamo.Persist(ctx, func(ctx context.Context) error {
 			_, err := c.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &c.table, Item: it}, dynamo.NoRetry)
@@ -137,7 +138,8 @@ func (s *stored) readSnapshot(ctx context.Context, part int, now time.Time, maxA
 		if entries, err = appendEntries(entries, packed.Value); err != nil {
 			return nil, now, errNoSnapshot
 		}
-		if found++; at.Before(taken) {
+		found++
+		if at.Before(taken) {
 			taken = at
 		}
 	}
@@ -175,7 +177,7 @@ func appendEntry(b []byte, e Entry) []byte {
 	return b
 }
 
-// appendEntries appends the entries of a snapshot's item.
+// appendEntries unpacks the entries of a snapshot's item or a log item, and appends them to list.
 func appendEntries(list []Entry, b []byte) ([]Entry, error) {
 	r := schema.Unpacker{Left: b}
 	for len(r.Left) > 0 {

@@ -18,7 +18,7 @@ func (c *Changer) nextEntry(e Entry, count int, note Note, now time.Time) (Entry
 	if count < 1 || count > shard.MaxShards {
 		return e, fmt.Errorf("%w: shard count %d: want 1 to %d", shard.ErrMisused, count, shard.MaxShards)
 	}
-	at := now.Add(c.lead + time.Millisecond - 1).Round(0).Truncate(time.Millisecond).UTC()
+	at := dated(now.Add(c.lead + time.Millisecond - 1)) // rounded up
 	timeless := schema.TraitsOf(schema.Kind(note.Kind)).Timeless
 	if count < e.History.Newest() && !timeless {
 		at = at.Add(c.longer)
@@ -45,8 +45,8 @@ func (c *Changer) nextEntry(e Entry, count int, note Note, now time.Time) (Entry
 	return next, nil
 }
 
-// hideDecreases returns the index of the first change that a change to count at a time hides, and when
-// count takes effect.
+// hideDecreases returns the index of the first change in h that a change to count at time at hides, and
+// when count takes effect. The index is len(h) if it hides none.
 func hideDecreases(h shard.History, count int, at time.Time) (hidden int, effective time.Time) {
 	hidden = len(h)
 	pending := func(i int) bool { return i >= 0 && !h[i].At.Before(at) }

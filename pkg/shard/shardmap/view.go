@@ -52,8 +52,8 @@ func (v *view) polled() time.Time {
 	return v.at
 }
 
-// setPolled sets the time up to which the view has all changes. A concurrent poll may have set a later
-// one, which stays.
+// setPolled sets the time up to which the view has all changes. A later time that a concurrent poll set
+// stays, unless it is later by more than otherClock.
 func (v *view) setPolled(at time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -96,7 +96,7 @@ func (v *view) since(t time.Time) (list []Entry) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	for _, e := range v.keys {
-		if !e.deleted && e.fault == nil && len(e.History) > 0 && !e.Updated.Before(t) && !isNote(e.Key) {
+		if !e.deleted && e.fault == nil && len(e.History) > 0 && !e.Updated.Before(t) && !isPartitionCount(e.Key) {
 			list = append(list, e)
 		}
 	}

@@ -60,13 +60,13 @@ func (c *Changer) void(ctx context.Context, old, next Entry, decide decision, be
 			c.adopt(raised, true)
 			return raised, errVoided
 		}
-		_, failed := dynamo.ConditionFailed(err)
-		after := late()
+		_, changed := dynamo.ConditionFailed(err)
+		wasLate := late()
 		e, err := c.Read(ctx, next.Key)
 		switch {
-		case err != nil:
-		case !failed:
-			missed = missed || after && e.Version == old.Version
+		case err != nil: // raise again
+		case !changed:
+			missed = missed || wasLate && e.Version == old.Version
 		case next.madeIn(e) && missed && (len(next.History) == 0 || next.History.Newest() > old.History.Newest()):
 			return c.dateAgain(ctx, old, next, decide, begun)
 		case next.madeIn(e):
@@ -80,8 +80,8 @@ func (c *Changer) void(ctx context.Context, old, next Entry, decide decision, be
 	}
 }
 
-// raiseVersion raises the version of a key's item if it is that of e. No view needs to know: the log does
-// not have it.
+// raiseVersion raises the version of a key's item if the item still has e's version. No view needs the new
+// version, so the log does not have it.
 func (c *Changer) raiseVersion(ctx context.Context, e Entry) (raised Entry, err error) {
 	raised = e
 	raised.Version++
@@ -91,10 +91,10 @@ func (c *Changer) raiseVersion(ctx context.Context, e Entry) (raised Entry, err 
 	})
 }
 
-// madeIn reports whether there is the entry e that a change made. Its version may have been raised since.
-func (e Entry) madeIn(there Entry) bool {
-	return there.fault == nil && there.Version >= e.Version && there.Updated.Equal(e.Updated) &&
-		there.deleted == e.deleted && there.Pinned == e.Pinned && slices.Equal(there.History.Strings(), e.History.Strings())
+// madeIn reports whether the stored entry is e, which a change made. The stored version may have been raised since.
+func (e Entry) madeIn(stored Entry) bool {
+	return stored.fault == nil && stored.Version >= e.Version && stored.Updated.Equal(e.Updated) &&
+		stored.deleted == e.deleted && stored.Pinned == e.Pinned && slices.Equal(stored.History.Strings(), e.History.Strings())
 }
 
 // dateAgain replaces a change that was committed late by the same change with the current time, so

@@ -163,15 +163,15 @@ func (h HybridBuckets) partitions(t *Table, entry shardmap.Entry, name string, s
 	})
 }
 
-// inBuckets yields the partitions of each bucket of a span.
-func inBuckets(b shard.Bucket, stamp shard.Stamp, offset time.Duration, s Span, of func(window) []partition) (iter.Seq[[]partition], error) {
+// inBuckets yields the partitions of each bucket of a span, each with the bucket's edge.
+func inBuckets(b shard.Bucket, stamp shard.Stamp, offset time.Duration, s Span, partitionsOf func(window) []partition) (iter.Seq[[]partition], error) {
 	cut, err := cutSpan(b, stamp, offset, s)
 	if err != nil {
 		return nil, err
 	}
 	return func(yield func([]partition) bool) {
 		for w := range cut.windows(s.Desc) {
-			list := of(w)
+			list := partitionsOf(w)
 			for i := range list {
 				list[i].edge = w.edge(stamp, s.Desc)
 			}

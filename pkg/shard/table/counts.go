@@ -87,7 +87,7 @@ func (a AtLeast) Lookup(ctx context.Context, key string, now time.Time) (shardma
 	for i := range raised {
 		raised[i].Count = max(raised[i].Count, int(a.N))
 	}
-	// An entry that has forgotten old changes keeps newer ones, unless the name was reset.
+	// The count before the first change is N, unless older changes were dropped. A reset name has no changes.
 	if len(raised) == 0 || !entry.Forgotten {
 		raised = slices.Insert(raised, 0, shard.Change{At: always, Count: int(a.N)})
 	}
@@ -120,11 +120,11 @@ func countsFault(c Counts) error {
 	return nil
 }
 
-// current returns counts that have all changes which were committed before a look-up: each reads the key's entry from the
-// shard map's table. Counts that come from no shardmap.Map stay as they are.
+// current returns counts whose look-ups read the shard map's table, and so have all changes committed before. Counts that
+// come from no shardmap.Map stay as they are.
 func current(c Counts) Counts {
 	switch c := c.(type) {
-	case reread:
+	case currentReader:
 		return currentCounts{c}
 	case Namespace:
 		c.Counts = current(c.Counts)
@@ -136,12 +136,12 @@ func current(c Counts) Counts {
 	return c
 }
 
-// reread is a shardmap.Map, or its Changer.
-type reread interface {
+// currentReader is a shardmap.Map, or its Changer.
+type currentReader interface {
 	Current(ctx context.Context, key string) (shardmap.Entry, error)
 }
 
-type currentCounts struct{ reread }
+type currentCounts struct{ currentReader }
 
 // Lookup returns the entry that the shard map's table has.
 func (c currentCounts) Lookup(ctx context.Context, key string, _ time.Time) (shardmap.Entry, error) {

@@ -27,10 +27,10 @@ type gather struct {
 	name  string
 	span  Span
 	after *place.Position // exclusive
-	most  int             // maximum of partitions to read; 0 is no maximum
+	most  int             // the maximum of partitions to read; 0 is no maximum
 	keys  bool            // reads only the attributes that distinguish items
 	twice bool            // yields an item on two write shards twice
-	drop  func(Item) bool // items to skip; may be nil
+	drop  func(Item) bool // reports whether to skip an item; may be nil
 
 	entry shardmap.Entry  // the name's counts
 	rest  *place.Position // where the read stopped at the maximum; nil if it did not
@@ -148,7 +148,8 @@ func (g *gather) merge(ctx context.Context, parts []partition, yield func(place.
 		yield(place.Stored{}, err)
 		return false
 	}
-	if merged.Ahead = g.span.Limit == 0; !merged.Ahead {
+	merged.Ahead = g.span.Limit == 0
+	if g.span.Limit > 0 {
 		merged.Want = g.span.Limit + 2 // also the last item of the previous page and the first of the next
 	}
 	var last *place.Stored // not yet yielded, since a copy of it may follow; nil if there is none

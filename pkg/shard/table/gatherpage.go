@@ -20,8 +20,8 @@ func (g *gather) passed(at place.Position) bool {
 	return c <= 0
 }
 
-// passedByAnother reports whether an item has the cursor's sort key, and another Table made the
-// cursor, one that distinguishes items with equal sort keys. This one does not.
+// passedByAnother reports whether an item has the sort key of another Table's cursor, which distinguishes
+// items with equal sort keys. This Table does not.
 func (g *gather) passedByAnother(at place.Position) bool {
 	by := g.after.Tie
 	return by != "" && by != place.LastTie && g.tieBreaker() == "" && dynamo.CompareValues(at.Sort, g.after.Sort) == 0
@@ -52,15 +52,15 @@ func (g *gather) prefers(a, b place.Stored) bool {
 	return g.entry.Prefers(g.t.calculate, by, at, a.At.Shard, b.At.Shard)
 }
 
-// readCurrent makes the range read the name's entry first, if items may be on write shards of a change that a view does not
-// have yet: if write shards are random, and the range ends recently.
+// readCurrent makes the range read its counts from the shard map's table, if isUnsettled.
 func (g *gather) readCurrent() {
 	if g.isUnsettled() {
 		g.counts = current(g.t.Shards)
 	}
 }
 
-// isUnsettled reports whether a change of the count may have moved new items of the range.
+// isUnsettled reports whether the view may lack a change of the count that moved items of the range: if write shards are
+// random, and the range ends after shardmap.Unsettled ago.
 func (g *gather) isUnsettled() bool {
 	if g.findable() || !g.t.changing() {
 		return false

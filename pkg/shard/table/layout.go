@@ -157,8 +157,8 @@ func (c CalculatedSuffix) own(t *Table, _ string, it Item) (by string, at time.T
 	return by, at, err
 }
 
-// findOwn returns what an item's write shard is calculated from: its value, its time and the counts of its name. It checks
-// the time before it reads the counts: after that a time too far ahead for them might pass.
+// findOwn returns the value, the time and the counts from which an item's write shard is calculated. It checks the time
+// before it reads the counts, since the clock goes on: later, a time too far ahead of these counts might pass.
 func (r raw) findOwn(ctx context.Context, name string, it Item) (by string, at time.Time, entry shardmap.Entry, err error) {
 	by, at, err = r.t.Layout.own(r.t, name, it)
 	if err == nil && !at.IsZero() {

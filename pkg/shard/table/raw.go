@@ -92,7 +92,7 @@ func (r raw) sent(k schema.Kind, key string, e shardmap.Entry, n int, at time.Ti
 	}
 	if r.t.PlainFirst {
 		a.Clear = func(ctx context.Context, from, to int) error {
-			return r.t.clear(ctx, key, max(from, e.Most()), to, r.time()) // by AtLeast it has more than the map says
+			return r.t.clear(ctx, key, max(from, e.Most()), to, r.time()) // AtLeast may raise the count above the map's
 		}
 	}
 	return a
@@ -187,16 +187,22 @@ func (r raw) target(ctx context.Context, places []place.Place, id place.Identity
 // deleteTarget is target for a delete. It first removes the item's other copies, so that none reappears.
 func (r raw) deleteTarget(ctx context.Context, places []place.Place, id place.Identity) (place.Place, error) {
 	at, err := r.target(ctx, places, id)
+	if err != nil {
+		return at, err
+	}
 	for _, p := range places {
-		if err != nil || p.PK == at.PK {
+		if p.PK == at.PK {
 			continue
 		}
-		var it Item
-		if it, err = r.readAt(ctx, p); err == nil && id.Matches(it) {
+		it, err := r.readAt(ctx, p)
+		if err == nil && id.Matches(it) {
 			err = r.removeAt(ctx, p, id)
 		}
+		if err != nil {
+			return at, err
+		}
 	}
-	return at, err
+	return at, nil
 }
 
 // findTarget is raw.target or raw.deleteTarget.

@@ -74,8 +74,7 @@ func (t *Table) Page(ctx context.Context, name string, s Span, now time.Time) (P
 	return page, nil
 }
 
-// pageAgain returns page, or a second reading of it if the shard count changed during the first, which may have missed
-// items before its cursor.
+// pageAgain returns page, or reads it again if the shard count changed meanwhile: page may then lack items.
 func (g *gather) pageAgain(ctx context.Context, page Page) (Page, error) {
 	g.readCurrent()
 	entry, err := g.lookup(ctx, g.t.Layout.countKey(g.name))
@@ -85,7 +84,7 @@ func (g *gather) pageAgain(ctx context.Context, page Page) (Page, error) {
 	return g.page(ctx)
 }
 
-// page reads a page.
+// page reads Span.Limit items, and one more if a page follows.
 func (g *gather) page(ctx context.Context) (page Page, err error) {
 	g.most, g.rest = MaxQueries, nil
 	name, s := g.name, g.span

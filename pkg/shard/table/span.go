@@ -70,6 +70,7 @@ func cutSpan(b shard.Bucket, stamp shard.Stamp, offset time.Duration, s Span) (c
 	return cut{b, offset, from, to}, nil
 }
 
+// boundTime returns a span's end; open means that the span excludes it.
 func boundTime(stamp shard.Stamp, bound types.AttributeValue) (at time.Time, open bool, err error) {
 	text, ok := dynamo.Attribute(Item{"": bound}, "")
 	if !ok {

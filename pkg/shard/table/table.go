@@ -77,8 +77,8 @@ func (t *Table) Check() error {
 		return fmt.Errorf("%w: Table.Client is nil", shard.ErrMisused)
 	case t.Name == "":
 		return fmt.Errorf("%w: Table.Name is empty", shard.ErrMisused)
-	case nameFault(t.Name) != nil:
-		return fmt.Errorf("%w: Table.Name: %w", shard.ErrMisused, nameFault(t.Name))
+	case tableNameFault(t.Name) != nil:
+		return fmt.Errorf("%w: Table.Name: %w", shard.ErrMisused, tableNameFault(t.Name))
 	case t.PartitionKey == "", t.SortKey == "", t.PartitionKey == t.SortKey:
 		return fmt.Errorf("%w: table %s: PartitionKey %q and SortKey %q must name two attributes", shard.ErrMisused, t.Name, t.PartitionKey, t.SortKey)
 	case t.Shards == nil:
@@ -98,8 +98,8 @@ func (t *Table) Check() error {
 	return nil
 }
 
-// nameFault returns an error if a table's name is the ARN of something else.
-func nameFault(name string) error {
+// tableNameFault returns an error if a table's name is the ARN of something else.
+func tableNameFault(name string) error {
 	_, _, _, err := dynamo.TableName(name)
 	return err
 }

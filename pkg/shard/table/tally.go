@@ -126,7 +126,8 @@ func (c *Tally) write(ctx context.Context, name string, deltas map[string]int64,
 	case err == nil:
 		n = shard.Another(entry.CountOfNew(now), last)
 		attempt = sent(schema.OwnRandom, c.Table, c.Shards, name, entry, n, now, true)
-	case !c.PlainFirst || !errors.Is(err, shard.ErrStale): // otherwise write shard 0 exists at any count
+	case c.PlainFirst && errors.Is(err, shard.ErrStale): // use write shard 0, which exists at any count
+	default:
 		return shardmap.Write{}, err
 	}
 	if c.PlainFirst {
@@ -209,7 +210,7 @@ func (c *Tally) sums(ctx context.Context, names, attributes []string, now time.T
 	return sums, nil
 }
 
-// allKeys returns the keys of all write shards that the names ever had; consistent is as for current.
+// allKeys returns the keys of all write shards that the names ever had; consistent reads the counts from the map's table.
 func (c *Tally) allKeys(ctx context.Context, names []string, now time.Time, consistent bool) ([]dynamo.Item, error) {
 	counts := c.Shards
 	if consistent {

@@ -20,7 +20,7 @@ import (
 const (
 	day    = `^(\d{4})[-/.](\d\d)[-/.](\d\d)`
 	packed = `^(\d{4})(\d\d)(\d\d)`
-	digits = `^((?:19|2\d)\d\d)(\d\d)(\d\d)` // alone, it may be another number
+	digits = `^((?:19|2\d)\d\d)(\d\d)(\d\d)` // years 19xx and 2xxx, since digits alone may be another number
 	hour   = `([01]\d|2[0-4])`
 	minute = `([0-5]\d)`
 	second = `([0-5]\d|60)`
@@ -77,8 +77,8 @@ func ISO(text string) (time.Time, error) {
 
 // week returns the beginning of a week, or of one of its days.
 func week(text string, m []string) (time.Time, error) {
-	of := time.Date(number(m[1]), 1, 4, 0, 0, 0, 0, time.UTC) // in week 1
-	monday := of.AddDate(0, 0, -(int(of.Weekday())+6)%7)
+	jan4 := time.Date(number(m[1]), 1, 4, 0, 0, 0, 0, time.UTC) // in week 1
+	monday := jan4.AddDate(0, 0, -(int(jan4.Weekday())+6)%7)
 	at := monday.AddDate(0, 0, 7*(number(m[2])-1)+max(number(m[3])-1, 0))
 	if _, n := at.ISOWeek(); n != number(m[2]) {
 		return time.Time{}, notBegun(text, "week of ISO 8601")
@@ -92,7 +92,7 @@ func number(digits string) int {
 	return n
 }
 
-// fraction returns the part of a unit that decimals are.
+// fraction returns a unit times 0.decimals; decimals are digits or "".
 func fraction(decimals string, unit time.Duration) time.Duration {
 	part, _ := strconv.ParseFloat("0."+decimals+"0", 64)
 	return time.Duration(math.Round(part * float64(unit)))
@@ -215,7 +215,7 @@ func notBegun(text, form string) error {
 	return &shard.KeyError{Key: text, Reason: "it does not begin with a " + form}
 }
 
-// ended reports whether rest, which follows a time, goes on with neither a letter nor a digit.
+// ended reports whether rest, the text after a time, is empty or begins with no letter or digit.
 func ended(rest string) bool {
 	next := byte('#')
 	if rest != "" {

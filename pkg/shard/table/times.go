@@ -74,7 +74,10 @@ func After(sep string, n int, form TimeForm) TimeForm {
 func cutAfter(text, sep string, n int) (rest string, ok bool) {
 	if n == 0 {
 		at := strings.LastIndex(text, sep)
-		return text[max(at, 0)+len(sep)*min(1, at+1):], at >= 0
+		if at < 0 {
+			return "", false
+		}
+		return text[at+len(sep):], true
 	}
 	for rest, ok = text, true; n > 0 && ok; n-- {
 		_, rest, ok = strings.Cut(rest, sep)

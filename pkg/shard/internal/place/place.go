@@ -70,20 +70,22 @@ func (p Position) String() string {
 
 // ParsePosition parses the result of String.
 func ParsePosition(s string) (Position, error) {
-	p, ok := Position{}, false
-	if parts, err := shard.Decompose(":", s, 3); err == nil && parts[1] != "" {
-		number, length, rest := parts[0], parts[1][1:], parts[2]
-		n, err1 := strconv.Atoi(number)
-		size, err2 := strconv.Atoi("0" + length)
-		if err1 == nil && err2 == nil && size <= len(rest) {
-			p.Sort, ok = sortValue(parts[1][:1], rest[size:])
-			p.Tie, p.Shard = rest[:size], n
-		}
+	malformed := fmt.Errorf("%w: Span.After %q is malformed: use Page.Next", shard.ErrMisused, s)
+	parts, err := shard.Decompose(":", s, 3)
+	if err != nil || parts[1] == "" {
+		return Position{}, malformed
 	}
+	kind, length, rest := parts[1][:1], parts[1][1:], parts[2]
+	n, err1 := strconv.Atoi(parts[0])
+	size, err2 := strconv.Atoi("0" + length)
+	if err1 != nil || err2 != nil || size > len(rest) {
+		return Position{}, malformed
+	}
+	sort, ok := sortValue(kind, rest[size:])
 	if !ok {
-		return Position{}, fmt.Errorf("%w: Span.After %q is malformed: use Page.Next", shard.ErrMisused, s)
+		return Position{}, malformed
 	}
-	return p, nil
+	return Position{Sort: sort, Tie: rest[:size], Shard: n}, nil
 }
 
 // sortValue returns a sort key from its type and text.

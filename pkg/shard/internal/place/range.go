@@ -18,7 +18,7 @@ type Range struct {
 	MaxQueries int                  // maximum of partitions to read; 0 is no maximum
 	Consistent bool
 	Twice      bool                      // an item on two write shards is yielded twice
-	Drop       func(it dynamo.Item) bool // items to skip; may be nil
+	Drop       func(it dynamo.Item) bool // reports whether to skip an item; may be nil
 }
 
 // Stored is an item and where it was read.
