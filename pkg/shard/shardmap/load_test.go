@@ -130,7 +130,7 @@ func TestNotedPartitionsOnlyRiseWithinADay(t *testing.T) {
 		} {
 			time.Sleep(step.later)
 			require.NoError(t, c.NotePartitions(t.Context(), "items", step.n, time.Now()))
-			note, err := c.Read(t.Context(), notePrefix+"items")
+			note, err := c.Read(t.Context(), partitionsPrefix+"items")
 			if err := errors.Join(err, m.Load(t.Context(), time.Now())); err != nil || m.Partitions("items") != step.want || note.Version != step.version {
 				t.Errorf("%+v: %d partitions, version %d, %v", step, m.Partitions("items"), note.Version, err)
 			}
