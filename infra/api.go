@@ -78,10 +78,11 @@ func newGuards(c *config.Stack) map[httpapi.Audience]guard {
 		}
 		return guard{tokens, jsii.Strings(scopes...)}
 	}
+	operators := signed
 	if len(c.JWTAdminScopes) > 0 {
-		signed = bearing(c.JWTAdminScopes)
+		operators = bearing(c.JWTAdminScopes)
 	}
-	return map[httpapi.Audience]guard{httpapi.ForCallers: bearing(c.JWTScopes), httpapi.ForOperators: signed}
+	return map[httpapi.Audience]guard{httpapi.ForCallers: bearing(c.JWTScopes), httpapi.ForOperators: operators}
 }
 
 // vended is the prefix of log groups that AWS services write to. Without it, each log group adds to an account policy that

@@ -78,7 +78,6 @@ func changesLog(c *config.Config, functions map[string]function) awscloudwatch.I
 		"fields @timestamp, key, from, coalesce(to, shards) as shards_now, why, msg")
 }
 
-// hotLog lists hot keys with the detector's advice.
 func hotLog(functions map[string]function) awscloudwatch.IWidget {
 	return logTable("Hot keys, and advice", []function{functions[Hotkeys]}, `filter msg = "hot key"`,
 		"fields @timestamp, key, index, writeUnitsPerSecond, error, peak, advice")

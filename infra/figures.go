@@ -70,7 +70,6 @@ func logged(s awscdk.Stack, c *config.Config, f function, name, message, value s
 	return metric(namespace, name, sum, nil)
 }
 
-// ofFunction returns a Lambda metric of a function.
 func ofFunction(f function, name, statistic string) awscloudwatch.Metric {
 	return metric("AWS/Lambda", name, statistic, map[string]*string{"FunctionName": f.lambda.FunctionName()})
 }
@@ -106,6 +105,7 @@ func filled(label string, list ...awscloudwatch.Metric) awscloudwatch.IMetric {
 	return sumOf(label, "FILL(%s, 0)", 1, list)
 }
 
+// sumOf returns the sum of metrics; form is a format of each term.
 func sumOf(label, form string, minutes int, list []awscloudwatch.Metric) awscloudwatch.IMetric {
 	using := map[string]awscloudwatch.IMetric{}
 	var terms []string

@@ -11,7 +11,6 @@ import (
 	"github.com/hotshard/hotshard/infra/config"
 )
 
-// functionAlarms returns the alarms on Lambda's invocations.
 func functionAlarms(c *config.Config, functions map[string]function) (list []alarm) {
 	for _, f := range deployedFunctions(c) {
 		by := calls
@@ -51,7 +50,6 @@ func accountAlarms(c *config.Config) []alarm {
 // slow is the p99 latency of calls at which the API is too slow, ingest's deadline for a write.
 const slow = 2 * time.Second
 
-// apiAlarms returns the alarms on the API's calls.
 func apiAlarms(c *config.Config, web *api) []alarm {
 	failed := awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
 		Expression: jsii.String("IF(calls >= 20, 100 * FILL(failed, 0) / calls, 0)"), Period: minute(), Label: jsii.String("% of calls failed"),
@@ -89,7 +87,7 @@ func taskAlarms(s awscdk.Stack, c *config.Config, functions map[string]function)
 	return list
 }
 
-// patience returns the longest time without a run of a task: half an hour, or three intervals.
+// patience returns the alarm's periods for a task without runs: half an hour in all, or three intervals.
 func patience(every time.Duration) (minutes, periods int) {
 	minutes = max(5, wholeMinutes(every))
 	return minutes, max(3, 30/minutes)

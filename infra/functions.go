@@ -59,8 +59,8 @@ func traitsOf(c *config.Config, function string) traits {
 	}[function]
 }
 
-// newFunctions makes the deployment's functions, by name, and by the names of those whose work the reader does. dist is the folder of their code. Their roles refer to the
-// tables and the stream.
+// newFunctions makes the deployment's functions, by name. The reader also has the names of the functions that it replaces.
+// dist is the folder of their code. Their roles refer to the tables and the stream.
 func newFunctions(s awscdk.Stack, c *config.Config, dist string, tables map[string]awsdynamodb.TableV2, from streams) map[string]function {
 	made := map[string]function{}
 	for _, name := range deployedFunctions(c) {

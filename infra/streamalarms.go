@@ -127,8 +127,8 @@ func fullAlarms(c *config.Config) []alarm {
 	}}
 }
 
-// leastWrites is how many write units of the events table in 15 minutes are more than repeated puts, of which the
-// stream has no records.
+// leastWrites is a number of write units in 15 minutes: so many can't all be repeated puts, which cause no stream
+// records.
 const leastWrites = 1000
 
 // silentAlarm returns the alarm on an aggregator that gets no events while the table takes writes: then the mapping's
@@ -172,7 +172,7 @@ func check(c *config.Config, flags ...string) string {
 // conflictsPerMinute is the alarm's threshold, five a second. A keyed call's transaction locks items for milliseconds.
 const conflictsPerMinute = 300
 
-// conflicts returns the writes that conflicted with a transaction.
+// conflicts returns the metrics of conflicts with transactions.
 func conflicts(c *config.Config) (list []awscloudwatch.Metric) {
 	for _, table := range c.Sources() {
 		list = append(list, ofTable(table, "", "TransactionConflict"))
@@ -191,7 +191,6 @@ func changeFailures(c *config.Config) alarm {
 // manyChanges is the number of changed shard counts in five minutes that has a cause worth knowing.
 const manyChanges = 50
 
-// shardAlarms returns the alarms on changes of shard counts.
 func shardAlarms(s awscdk.Stack, c *config.Config, ingest function) []alarm {
 	grown := logged(s, c, ingest, "ShardCountsGrownByIngest", "grown", "1")
 	limited := logged(s, c, ingest, "PartitionsAreTheLimit", "more write shards do not help: the table's partitions are the limit", "1")

@@ -111,7 +111,6 @@ func (c *AdoptCmd) explain(err error) error {
 	return err
 }
 
-// printAdoption prints a report as text.
 func printAdoption(out io.Writer, r *adopt.Report) error {
 	var text strings.Builder
 	sort := "no sort key"

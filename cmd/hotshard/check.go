@@ -101,7 +101,8 @@ func (c *CheckCmd) Run(ctx context.Context, std streams, commands display.Comman
 	progress, finish := progressBar(std.err, -1, "summaries")
 	report, err := checker.Do(ctx, work, func(schema.Target, rebuild.Result) { progress(1) })
 	finish()
-	if err = c.explain(err); err != nil && report.Targets+report.Forgotten == 0 {
+	err = c.explain(err)
+	if err != nil && report.Targets+report.Forgotten == 0 {
 		return err
 	}
 	if err := errors.Join(err, c.print(std.out, report, commands)); err != nil {
@@ -129,7 +130,7 @@ func (c *CheckCmd) work(ctx context.Context, checker *rebuild.Checker) (w rebuil
 	return w, err
 }
 
-// verdict returns an error if something differs. What is too old, or still open, differs only if it was selected.
+// verdict returns an error if a summary differs. Summaries that are too old or open count only if they were selected.
 func (c *CheckCmd) verdict(r *rebuild.Report) error {
 	n := r.Bad()
 	if !c.all() {

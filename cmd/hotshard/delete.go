@@ -68,14 +68,15 @@ func (c *DeleteCmd) Run(ctx context.Context, std streams, commands display.Comma
 	}, client)
 	report, err := c.erase(ctx, eraser)
 	finish()
-	if err = c.explain(err); err != nil && len(report.Deleted) == 0 {
+	err = c.explain(err)
+	if err != nil && len(report.Deleted) == 0 {
 		return err
 	}
 	if err := errors.Join(err, c.printReport(std.out, report)); err != nil {
 		return err
 	}
 	if len(report.Left) > 0 {
-		return fmt.Errorf("the delete is not complete: run the command that a line left names, or after the aggregator has caught up %s", commands.Line("delete", c.arguments()...))
+		return fmt.Errorf("the delete is not complete: run the command that a \"left\" line names or, once the aggregator has caught up, %s", commands.Line("delete", c.arguments()...))
 	}
 	return nil
 }
@@ -123,7 +124,6 @@ func readConfirmation(ctx context.Context, in io.Reader, out io.Writer, what str
 	return err
 }
 
-// printReport prints the result.
 func (c *DeleteCmd) printReport(out io.Writer, r *rebuild.Erased) error {
 	if c.JSON {
 		return printJSON(out, r)

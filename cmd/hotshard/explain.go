@@ -169,7 +169,7 @@ func (h *heatFrom) pastHeat(ctx context.Context, std streams, c aws.Config, o li
 	return h.hotKeys(past).Read(ctx, o.From, time.Now(), 0)
 }
 
-// windowsProgress returns a progress bar for the windows of a stream's past, and what ends it.
+// windowsProgress returns the functions that advance and end a progress bar for the windows of a stream's past.
 func windowsProgress(std streams) (progress func(passed, of int), finish func()) {
 	add, end, done := func(int) {}, func() {}, 0
 	return func(passed, of int) {

@@ -167,7 +167,6 @@ func (h *heatFrom) findTable(ctx context.Context, c aws.Config) (live.Found, err
 	return live.FindStream(ctx, h.dynamoDB(c), mappings, h.Table)
 }
 
-// lambdaClient returns a client of AWS Lambda.
 func lambdaClient(c aws.Config) *load.APIClient {
 	base := "https://lambda." + c.Region + ".amazonaws.com"
 	if strings.HasPrefix(c.Region, "cn-") {

@@ -49,7 +49,6 @@ func (c *ShardsSpreadCmd) Validate() error {
 	return c.tables.Validate()
 }
 
-// spreadResult is the result.
 type spreadResult struct {
 	Type    string        `json:"type"`
 	Name    string        `json:"name"`
@@ -111,7 +110,7 @@ var spreadOf = map[schema.Kind]counting{
 }
 
 func (c *ShardsSpreadCmd) writes(ctx context.Context, r *spread.Reader, now time.Time) ([]spread.Result, error) {
-	return one(r.Counter(ctx, c.Name, cmp.Or(c.Watch, defaultWatch), now))
+	return listOfOne(r.Counter(ctx, c.Name, cmp.Or(c.Watch, defaultWatch), now))
 }
 
 func (c *ShardsSpreadCmd) events(ctx context.Context, r *spread.Reader, now time.Time) ([]spread.Result, error) {
@@ -126,14 +125,16 @@ func (c *ShardsSpreadCmd) events(ctx context.Context, r *spread.Reader, now time
 }
 
 func (c *ShardsSpreadCmd) entries(ctx context.Context, r *spread.Reader, now time.Time) ([]spread.Result, error) {
-	return one(r.Board(ctx, c.Name, cmp.Or(boards.Period(c.Period), boards.AllTime).Label(now), now))
+	return listOfOne(r.Board(ctx, c.Name, cmp.Or(boards.Period(c.Period), boards.AllTime).Label(now), now))
 }
 
 func (c *ShardsSpreadCmd) sessions(ctx context.Context, r *spread.Reader, now time.Time) ([]spread.Result, error) {
-	return one(r.Sessions(ctx, c.Name, now))
+	return listOfOne(r.Sessions(ctx, c.Name, now))
 }
 
-func one(s spread.Result, err error) ([]spread.Result, error) { return []spread.Result{s}, err }
+func listOfOne(s spread.Result, err error) ([]spread.Result, error) {
+	return []spread.Result{s}, err
+}
 
 func (c *ShardsSpreadCmd) printSpread(out io.Writer, r spreadResult) error {
 	if c.JSON {

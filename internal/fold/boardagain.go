@@ -69,21 +69,21 @@ func (f *recheckTask) run(ctx context.Context) (answer recheckAnswer, err error)
 	}
 	began := f.now().UnixMilli()
 	before := began - f.recheck.Milliseconds()
-	ripe := map[noteKind][]dueNote{}
+	due := map[noteKind][]dueNote{}
 	slices.SortStableFunc(notes, func(m, n dueNote) int { return cmp.Compare(m.since, n.since) })
-	most := map[noteKind]int{topNote: f.maxRechecks, sumNote: maxSums, rowsNote: len(notes)}
+	limits := map[noteKind]int{topNote: f.maxRechecks, sumNote: maxSums, rowsNote: len(notes)}
 	for _, n := range notes {
-		if n.since <= before && len(ripe[n.kind]) < most[n.kind] {
-			ripe[n.kind] = append(ripe[n.kind], n)
+		if n.since <= before && len(due[n.kind]) < limits[n.kind] {
+			due[n.kind] = append(due[n.kind], n)
 		} else {
 			answer.Later++
 		}
 	}
-	var one error
+	var lastErr error
 	var mu sync.Mutex
 	end := func(n *dueNote, err error) {
-		moved := errors.Is(err, parts.ErrMoved)
-		if moved {
+		replaced := errors.Is(err, parts.ErrMoved) // fragments, or another sum was stored
+		if replaced {
 			err = f.postpone(ctx, n, began)
 		} else if err == nil {
 			err = f.finish(ctx, n, began)
@@ -94,20 +94,21 @@ func (f *recheckTask) run(ctx context.Context) (answer recheckAnswer, err error)
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		if moved && err == nil {
+		if replaced && err == nil {
 			answer.Later++
 			return
 		}
-		if answer.Looked++; err != nil {
+		answer.Looked++
+		if err != nil {
 			answer.Failed++
-			one = err
+			lastErr = err
 		}
 	}
-	each(append(ripe[topNote], ripe[sumNote]...), func(n dueNote) { end(&n, f.recheckNote(ctx, &n)) })
-	moved, later := f.moveRows(ctx, ripe[rowsNote], end)
+	each(append(due[topNote], due[sumNote]...), func(n dueNote) { end(&n, f.recheckNote(ctx, &n)) })
+	moved, later := f.moveRows(ctx, due[rowsNote], end)
 	answer.Moved, answer.Later = moved, answer.Later+later
 	if answer.Looked > 0 && answer.Failed == answer.Looked {
-		return answer, fmt.Errorf("rechecking %d boards: %w; one error: %w", answer.Failed, errAllFailed, one)
+		return answer, fmt.Errorf("rechecking %d boards: %w; one error: %w", answer.Failed, errAllFailed, lastErr)
 	}
 	return answer, nil
 }
@@ -120,22 +121,23 @@ func (f *recheckTask) recheckNote(ctx context.Context, n *dueNote) error {
 	return f.storeAndRefold(ctx, &n.boardChanges, f.refillTop, maxTopRounds)
 }
 
-// finish deletes a note if its recheck began late enough for all that it notes; else it postpones it.
+// finish deletes a note that was last set at least the recheck age before the run, and postpones others.
 func (f *recheckTask) finish(ctx context.Context, n *dueNote, began int64) error {
 	if len(n.damaged) > 0 {
 		f.log.Error("entries can't be read: they are not in the top", "board", n.Board, "period", n.Label, "entries", len(n.damaged))
 	}
-	if n.last <= began-f.recheck.Milliseconds() {
-		_, err := f.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-			TableName: &f.table, Key: n.key, ConditionExpression: aws.String("#last = :last"),
-			ExpressionAttributeNames:  map[string]string{"#last": schema.NoteLast},
-			ExpressionAttributeValues: map[string]types.AttributeValue{":last": dynamo.Number(n.last)},
-		})
-		if _, newer := dynamo.ConditionFailed(err); !newer {
-			return err
-		}
+	if n.last > began-f.recheck.Milliseconds() {
+		return f.postpone(ctx, n, began)
 	}
-	return f.postpone(ctx, n, began)
+	_, err := f.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+		TableName: &f.table, Key: n.key, ConditionExpression: aws.String("#last = :last"),
+		ExpressionAttributeNames:  map[string]string{"#last": schema.NoteLast},
+		ExpressionAttributeValues: map[string]types.AttributeValue{":last": dynamo.Number(n.last)},
+	})
+	if _, newer := dynamo.ConditionFailed(err); newer {
+		return f.postpone(ctx, n, began)
+	}
+	return err
 }
 
 // postpone makes a note due again after the recheck age.
@@ -164,7 +166,8 @@ func (f *recheckTask) refillTop(ctx context.Context, s *boardChanges, top stored
 		return nil, err
 	}
 	next := top.Clone()
-	if top.version == 0 && top.damaged == nil {
+	absent := top.version == 0 && top.damaged == nil
+	if absent {
 		if len(places) == 0 {
 			return next, nil // the period doesn't exist, or no longer
 		}
@@ -187,7 +190,7 @@ func (f *recheckTask) refillTop(ctx context.Context, s *boardChanges, top stored
 	if err == nil && next.Short(size) {
 		err = f.widen(ctx, s, next, size)
 	}
-	if top.version == 0 && top.damaged == nil && len(next.Entries()) == 0 {
+	if absent && len(next.Entries()) == 0 {
 		return top.Clone(), err // the index shows only players who left
 	}
 	return next, err

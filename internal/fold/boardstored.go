@@ -25,8 +25,8 @@ type storedTop struct {
 	damaged  dynamo.Item // the item, if it can't be read
 }
 
-// parseTop returns the top in an item. Without an item it takes the period for a new one, all of whose
-// records are yet to come. That may be wrong, so such a top is rechecked.
+// parseTop returns the top in an item. Without an item it returns the whole top of a new period.
+// Earlier records may have been lost, so such a top is rechecked.
 func parseTop(item dynamo.Item) (s storedTop, err error) {
 	if len(item) == 0 {
 		return storedTop{Top: parts.NewTop()}, nil
@@ -75,20 +75,20 @@ func (s storedTop) nextTop(top *parts.Top, longer lifetime, now time.Time) store
 	return next
 }
 
-// store replaces a top by the result of change, and stores nothing if they are equal. If the new top
-// covers more, store notes it twice: before the write, because the process may die after it, and after
-// the write, because a recheck may have deleted the first note.
+// store replaces a top by the result of change, and stores nothing if they are equal. mostLost bounds
+// the failed conditions. If the new top covers more, store notes it twice: before the write, because
+// the process may die after it, and after the write, because a recheck may have deleted the first note.
 func (f *topFolder) store(ctx context.Context, s *boardChanges, top *storedTop, change func(storedTop) (*parts.Top, error), mostLost int) (stored bool, err error) {
 	var next storedTop
 	wider, lost := false, 0
 	err = dynamo.Guarded(ctx, f.client, mostLost+1, func() (*dynamodb.UpdateItemInput, error) {
-		to, err := change(*top)
-		stored = err == nil && !to.Same(top.Top)
+		changed, err := change(*top)
+		stored = err == nil && !changed.Same(top.Top)
 		if !stored {
 			return nil, err
 		}
-		next = top.nextTop(to, s.lifetime, f.now())
-		wider = top.version == 0 || to.Exceeds(top.Reach)
+		next = top.nextTop(changed, s.lifetime, f.now())
+		wider = top.version == 0 || changed.Exceeds(top.Reach)
 		if wider {
 			err = f.noteRecheck(ctx, s)
 		}

@@ -117,15 +117,16 @@ const (
 
 // fold folds changes of a board's entries into its top. If the top is too busy, fold leaves it to the
 // boards task, because the rest of the batch must not wait.
-func (f *topFolder) fold(ctx context.Context, of *boardChanges) error {
-	if f.beyond(of) {
+func (f *topFolder) fold(ctx context.Context, changes *boardChanges) error {
+	if f.beyond(changes) {
 		return nil
 	}
-	s := of.clone()
+	s := changes.clone()
 	limited, cancel := context.WithTimeout(ctx, maxTopTime)
 	defer cancel()
 	err := f.storeAndRefold(limited, s, f.foldEntries, f.lost)
-	if busy := errors.Is(err, dynamo.ErrOutrun) || errors.Is(dynamo.Kind(err), shard.ErrThrottled) || limited.Err() != nil; busy && err != nil && ctx.Err() == nil {
+	busy := errors.Is(err, dynamo.ErrOutrun) || errors.Is(dynamo.Kind(err), shard.ErrThrottled) || limited.Err() != nil
+	if err != nil && busy && ctx.Err() == nil {
 		f.log.Warn("a top is busy: the boards task rechecks it", "board", s.Board, "period", s.Label, "error", err)
 		err = f.noteRecheck(ctx, s)
 	}
@@ -138,9 +139,9 @@ func (f *topFolder) fold(ctx context.Context, of *boardChanges) error {
 // topStep returns the next top for readers that want size entries.
 type topStep func(ctx context.Context, s *boardChanges, top storedTop, size int) (*parts.Top, error)
 
-// storeAndRefold stores the result of first, and then folds until every entry in the top is sure. It returns
-// dynamo.ErrOutrun after too many failed conditions, or if an entry is still unsure.
-func (f *topFolder) storeAndRefold(ctx context.Context, s *boardChanges, first topStep, mostLost int) error {
+// storeAndRefold stores the result of step, and then folds until every entry in the top is sure. It returns
+// dynamo.ErrOutrun after more than mostLost failed conditions, or if an entry is still unsure.
+func (f *topFolder) storeAndRefold(ctx context.Context, s *boardChanges, step topStep, mostLost int) error {
 	size, err := f.size(ctx, s.Board)
 	if err != nil {
 		return err
@@ -151,7 +152,7 @@ func (f *topFolder) storeAndRefold(ctx context.Context, s *boardChanges, first t
 		return err
 	}
 	for range maxTopRounds {
-		stored, err := f.store(ctx, s, &top, func(top storedTop) (*parts.Top, error) { return first(ctx, s, top, size) }, mostLost)
+		stored, err := f.store(ctx, s, &top, func(top storedTop) (*parts.Top, error) { return step(ctx, s, top, size) }, mostLost)
 		if err != nil {
 			return err
 		}
@@ -159,12 +160,12 @@ func (f *topFolder) storeAndRefold(ctx context.Context, s *boardChanges, first t
 			f.settled.Set(s.PK(), settledTop{top.version, top.Reach, began})
 			return nil
 		}
-		first = f.foldEntries
+		step = f.foldEntries
 	}
 	return fmt.Errorf("after %d rounds: %w", maxTopRounds, dynamo.ErrOutrun)
 }
 
-// size returns how many entries readers want.
+// size returns a board's size, or the default size if its settings can't be read.
 func (f *topFolder) size(ctx context.Context, name string) (int, error) {
 	settings, err := f.boards.Settings(ctx, name, f.now())
 	if err != nil && !isTemporary(ctx, err) {

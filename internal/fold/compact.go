@@ -21,7 +21,7 @@ const CompactionInterval = time.Hour
 
 const (
 	roundEvery = 24 * time.Hour // least time between the starts of two rounds
-	// restAge is the age of the last fold from which a fragment or a tombstone rests. Tombstones need it (I14). For fragments
+	// A fragment or a tombstone rests once its last fold is older than restAge. Tombstones need it (I14). For fragments
 	// it saves writes, since a fragment with a new fold must be merged again.
 	restAge = 48 * time.Hour
 )
@@ -101,11 +101,9 @@ func (c *compactor) run(ctx context.Context) (answer compactAnswer, err error) {
 
 // deadline returns when a run must end.
 func (c *compactor) deadline(ctx context.Context, begun time.Time) time.Time {
-	end := begun.Add(c.budget)
+	budget := c.budget
 	if deadline, ok := ctx.Deadline(); ok {
-		if most := begun.Add(deadline.Sub(begun) / 4 * 3); most.Before(end) {
-			return most
-		}
+		budget = min(budget, deadline.Sub(begun)/4*3)
 	}
-	return end
+	return begun.Add(budget)
 }

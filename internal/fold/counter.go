@@ -29,7 +29,7 @@ type State struct {
 	Removed bool
 }
 
-// NewState returns the state in these numbers.
+// NewState returns the state of a rev, which must be a whole number, and a value.
 func NewState(rev, value string) (s State, err error) {
 	n, whole := new(big.Int).SetString(rev, 10)
 	if !whole {
@@ -176,9 +176,9 @@ func (f *counterFolder) fold(ctx context.Context, t *target) error {
 	return err
 }
 
-// fold folds the states in one update, and returns the revs that the summary has then. known has those that it
-// has for certain. If it has a newer state of a write shard, the whole update fails its condition, and fold
-// repeats it without that write shard.
+// fold folds the states in one update, and returns the revs that the summary has then. known has revs that the
+// summary has for certain. If the summary has a newer state of a write shard, the whole update fails its
+// condition, and fold repeats it without that write shard.
 func (t *target) fold(ctx context.Context, client client.Updater, table string, now func() time.Time, known map[int]*big.Int) (map[int]*big.Int, error) {
 	err := dynamo.Guarded(ctx, client, maxRounds, func() (*dynamodb.UpdateItemInput, error) {
 		maps.DeleteFunc(t.sources, func(n int, s State) bool { return known[n] != nil && known[n].Cmp(s.Rev) >= 0 })

@@ -18,7 +18,7 @@ type Settings struct {
 	// or 0 for ever. Fragments that were folded into later stay longer, for their sequence numbers.
 	// Events have a retention of their own, which does not affect rollups.
 	RollupRetention time.Duration `env:"HOTSHARD_ROLLUP_RETENTION" envDefault:"0"`
-	// BoardRecheck is no variable; 0 is the constant.
+	// BoardRecheck is not in the environment. 0 means the constant of this name.
 	BoardRecheck time.Duration
 }
 

@@ -105,33 +105,32 @@ func (r *compaction) gone(ctx context.Context, t *tombstones, source int) (bool,
 	return len(it) == 0, nil
 }
 
-// remove removes the tombstones from a partial, if they are as they were read. The write shards of
-// value 0 that remain exist, so no tombstone is left. The gone attribute is removed too, if no fold
-// made a tombstone meanwhile.
+// remove removes the tombstones from a partial, and its gone attribute, if both are as they were
+// read. No other tombstone is left: the remaining write shards of value 0 exist.
 //
 // A partial that has only tombstones is deleted. A fold may add any of its write shards at any
 // time, so the condition names all that it could have.
 func (r *compaction) remove(ctx context.Context, pk string, t *tombstones) error {
-	tombs := []string{schema.Gone}
+	attributes := []string{schema.Gone}
 	for _, source := range t.dead {
-		tombs = append(tombs, schema.RevAttr(source), schema.ValueAttr(source))
+		attributes = append(attributes, schema.RevAttr(source), schema.ValueAttr(source))
 	}
 	var err error
 	if t.alive > 0 {
-		condition, names, values := dynamo.Unchanged(t.stored, tombs...)
+		condition, names, values := dynamo.Unchanged(t.stored, attributes...)
 		_, err = r.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 			TableName: &r.table, Key: dynamo.Key(pk, schema.SoleSK),
-			UpdateExpression: aws.String("REMOVE " + strings.Join(tombs, ", ")), ConditionExpression: condition,
+			UpdateExpression: aws.String("REMOVE " + strings.Join(attributes, ", ")), ConditionExpression: condition,
 			ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 		})
 	} else {
 		first := t.Partial * schema.SourcesPerPartial
 		for source := first; source < first+schema.SourcesPerPartial; source++ {
 			if !slices.Contains(t.dead, source) {
-				tombs = append(tombs, schema.RevAttr(source))
+				attributes = append(attributes, schema.RevAttr(source))
 			}
 		}
-		condition, names, values := dynamo.Unchanged(t.stored, tombs...)
+		condition, names, values := dynamo.Unchanged(t.stored, attributes...)
 		_, err = r.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 			TableName: &r.table, Key: dynamo.Key(pk, schema.SoleSK), ConditionExpression: condition,
 			ExpressionAttributeNames: names, ExpressionAttributeValues: values,

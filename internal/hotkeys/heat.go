@@ -57,7 +57,6 @@ type folding struct {
 	answer heatAnswer
 }
 
-// task runs the scheduled task.
 func (f *folder) task(ctx context.Context, j *journal) ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -83,23 +82,28 @@ func (f *folder) task(ctx context.Context, j *journal) ([]byte, error) {
 // foldAll folds what is due, and sends the sums. It first stores the progress, because readers find held items by
 // [heat.Progress.Held].
 func (r *folding) foldAll(ctx context.Context, now time.Time) error {
-	err := r.putProgress(ctx)
-	step := max(time.Minute, r.settings.Hold)
-	for until := earlier(r.settings.foldedBy(now), r.To.Add(catchUp)); err == nil && r.To.Before(until); {
-		end := earlier(heat.AlignDown(r.To, step).Add(step), until)
-		if err = r.foldMinutes(ctx, r.To, end); err == nil {
-			r.To = end
-			err = r.putProgress(ctx)
-		}
-	}
-	for n := 0; err == nil && n < blocksEach && r.blockDue(now); n++ {
-		if err = r.foldBlock(ctx); err == nil {
-			r.Blocks = r.Blocks.Add(heat.Blocks.Length())
-			err = r.putProgress(ctx)
-		}
-	}
-	if err != nil {
+	if err := r.putProgress(ctx); err != nil {
 		return err
+	}
+	step := max(time.Minute, r.settings.Hold)
+	for until := earlier(r.settings.foldedBy(now), r.To.Add(catchUp)); r.To.Before(until); {
+		end := earlier(heat.AlignDown(r.To, step).Add(step), until)
+		if err := r.foldMinutes(ctx, r.To, end); err != nil {
+			return err
+		}
+		r.To = end
+		if err := r.putProgress(ctx); err != nil {
+			return err
+		}
+	}
+	for n := 0; n < blocksEach && r.blockDue(now); n++ {
+		if err := r.foldBlock(ctx); err != nil {
+			return err
+		}
+		r.Blocks = r.Blocks.Add(heat.Blocks.Length())
+		if err := r.putProgress(ctx); err != nil {
+			return err
+		}
 	}
 	return r.sendSums(ctx, earlier(r.To, heat.AlignDown(now.Add(-idleTime-settleTime), time.Minute)))
 }
@@ -113,7 +117,7 @@ func (r *folding) blockDue(now time.Time) bool {
 	return !r.Blocks.Add(heat.Blocks.Length()).After(r.To) && now.After(r.Blocks.Add(r.settings.blockTime()+2*HeatInterval))
 }
 
-// foldedBy returns the minute before which all windows' items in time have been put.
+// foldedBy returns the end of the minutes that may be folded at now. All their items that are in time have been put.
 func (s Settings) foldedBy(now time.Time) time.Time {
 	ended := heat.AlignDown(now.Add(-settleTime), s.Window)
 	if s.holds() { // quiet windows are put by then: see storedBy
@@ -122,7 +126,7 @@ func (s Settings) foldedBy(now time.Time) time.Time {
 	return ended.Truncate(time.Minute)
 }
 
-// noteHold notes the length of held windows.
+// noteHold sets Held, by this run's Hold.
 func (r *folding) noteHold() {
 	hold := heat.NeverHeld
 	if r.settings.holds() {

@@ -31,7 +31,6 @@ func (j *journal) addMetric(name string, value float64, unit Unit, at time.Time,
 	j.data = append(j.data, tableMetric(j.source.Table, name, value, unit, at, more...))
 }
 
-// tableMetric returns a metric of a table.
 func tableMetric(table, name string, value float64, unit Unit, at time.Time, more ...Dimension) Datum {
 	dimensions := append([]Dimension{{Name: "TableName", Value: table}}, more...)
 	return Datum{Name: name, Value: value, Unit: unit, Time: at, Dimensions: dimensions}

@@ -24,7 +24,7 @@ const (
 	pagePause = 500 * time.Millisecond
 )
 
-// partialCount is the number of open shards of a stream, from the first to one that the last page ended with.
+// partialCount is the number of open shards in the pages of a stream that were read.
 type partialCount struct {
 	stream string
 	after  *string // the last stream shard that was counted; nil for none
@@ -61,7 +61,8 @@ func CountPartitions(client StreamDescriber, pause func(context.Context, time.Du
 					c.open++
 				}
 			}
-			if c.after = out.StreamDescription.LastEvaluatedShardId; c.after == nil {
+			c.after = out.StreamDescription.LastEvaluatedShardId
+			if c.after == nil {
 				return c.open, nil
 			}
 			if !pause(ctx, pagePause) {
@@ -73,7 +74,6 @@ func CountPartitions(client StreamDescriber, pause func(context.Context, time.Du
 	}
 }
 
-// newestStream returns the ARN of a table's newest stream.
 func newestStream(ctx context.Context, client StreamDescriber, table string) (string, error) {
 	out, err := client.ListStreams(ctx, &dynamodbstreams.ListStreamsInput{TableName: &table})
 	if err != nil {

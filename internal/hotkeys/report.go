@@ -88,8 +88,8 @@ func newlyHot(w *window, before []window) []heat.KeyHeat {
 	})
 }
 
-// putItem puts an item of windows. Once their minutes may have been folded, it is a late item. An item in time is put by
-// the fold, or not at all; else its windows are marked, since the fold may not have read it.
+// putItem puts an item of windows. Once their minutes may have been folded, it is a late item. A put that began in time,
+// and ended after the fold may have read, also marks the windows.
 func (r *reporter) putItem(ctx context.Context, j *journal, windows []heat.Item, stored func(expires time.Time) dynamo.Item) error {
 	first := &windows[0]
 	item := stored(windows[len(windows)-1].End().Add(r.settings.HeatRetention))
@@ -124,7 +124,7 @@ func (r *reporter) putLate(ctx context.Context, j *journal, windows []heat.Item,
 	return r.putBeside(ctx, j, &windows[0], item)
 }
 
-// markWindows puts a late item without counts, with which the windows are incomplete. It is beside any item of the windows.
+// markWindows puts a late item without counts, which marks the windows as incomplete. It replaces no item of theirs.
 func (r *reporter) markWindows(ctx context.Context, j *journal, windows []heat.Item) error {
 	var blank []heat.Item
 	for _, w := range windows {

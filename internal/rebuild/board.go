@@ -27,8 +27,8 @@ func (b *rankings) check(ctx context.Context, t schema.Target) (Result, error) {
 	return result, err
 }
 
-// period is a board's period that is checked. Its players are read from the index, which lags, and
-// so may their entries, which are read from the table: rows in the index may be outdated.
+// period is a board's period that is checked. Its players are read from the index, and their entries
+// from the table, because rows in the index may be outdated. Both reads may lag.
 //
 // The proof at proveOnce also holds for a lagging index. A write before the markers was folded before the first reading.
 // The second reading is after IndexLag, so the index has that write by then. A write after the markers came after the first
@@ -53,7 +53,7 @@ const maxBoardRounds = 3
 func (p *period) restless() (rounds int, state State) {
 	now := p.o.Now()
 	for _, of := range boards.Periods() {
-		if p.Label == of.Label(now) || p.Label == of.Label(now.Add(-lately)) {
+		if p.Label == of.Label(now) || p.Label == of.Label(now.Add(-foldLag)) {
 			return maxBoardRounds, Open
 		}
 	}
@@ -138,7 +138,7 @@ const maxPeriods = 10_000
 const boardSpan = 38 * oneDay
 
 // targets returns a board's periods: all time, and the days, weeks and months that overlap a range. Without
-// a From the range begins 38 days ago, without a To it ends now.
+// a To the range ends now. Without a From it has 38 days.
 func (b *rankings) targets(name string, r Range) ([]schema.Target, error) {
 	if r.To.IsZero() {
 		r.To = b.o.Now()

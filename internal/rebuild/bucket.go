@@ -33,13 +33,13 @@ func (e *events) check(ctx context.Context, t schema.Target) (Result, error) {
 	return result, err
 }
 
-// safety is the time before its expiry from which an event counts as deleted.
+// safety is how long before its expiry an event counts as deleted.
 const safety = 10 * time.Minute
 
 const oneDay = 24 * time.Hour
 
-// oldest returns the time before which events, or rollups, may have been deleted. Days that begin
-// before it are not checked. It is zero if all are kept for ever.
+// oldest returns the time before which events may have been deleted. Days that end before it are not
+// checked. It is zero if events are kept for ever.
 func (e *events) oldest() time.Time {
 	if e.o.EventRetention == 0 {
 		return time.Time{}
@@ -136,15 +136,15 @@ func (c *comparison) finding() Result {
 	return Result{Findings: []Finding{f}}
 }
 
-// maxRounds bounds the restarts of one target's check after changes. Folds into a bucket are expected until lately after
+// maxRounds bounds the restarts of one target's check after changes. Folds into a bucket are expected until foldLag after
 // its end.
 const (
 	maxRounds = 6
-	lately    = time.Hour
+	foldLag   = time.Hour
 )
 
 func (b *bucket) restless() (rounds int, state State) {
-	if b.End().Add(lately).After(b.o.Now()) {
+	if b.End().Add(foldLag).After(b.o.Now()) {
 		return maxRounds, Open
 	}
 	return maxRounds, Busy

@@ -64,7 +64,7 @@ func (b leaderboard) last(ctx context.Context) error {
 	case err != nil || !there:
 		return err
 	case len(b.report.Kept) > 0:
-		b.kept("its settings, by which it is written")
+		b.kept("its settings, because scores were written meanwhile")
 		return nil
 	case b.options.DryRun:
 		b.deleted(Settings, 1)

@@ -69,7 +69,7 @@ type Options struct {
 	gone bool
 
 	IndexLag    time.Duration    // upper bound on the lag of the boards' index; default 30 s
-	Wait        time.Duration    // how long to wait for folds in flight, of which a repair of a counter needs none; 0 doesn't wait
+	Wait        time.Duration    // how long to wait for folds in flight; 0 doesn't wait, nor does the repair of a counter
 	Poll        time.Duration    // between two reads while waiting; default 500 ms
 	Concurrency int              // targets at a time; default 32
 	ReadUnits   int              // RCU/s that table scans consume at most; default dynamo.ScanUnits
@@ -83,7 +83,6 @@ const (
 	defaultConcurrency = 32
 )
 
-// withDefaults returns the options with their defaults.
 func (o Options) withDefaults() Options {
 	o.IndexLag, o.Poll = cmp.Or(o.IndexLag, defaultIndexLag), cmp.Or(o.Poll, defaultPoll)
 	o.Concurrency, o.ReadUnits = cmp.Or(o.Concurrency, defaultConcurrency), cmp.Or(o.ReadUnits, dynamo.ScanUnits)

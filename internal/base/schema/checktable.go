@@ -40,7 +40,7 @@ func checkTable(have *types.TableDescription, want Table) error {
 	return checkStream(have.StreamSpecification, want.Stream)
 }
 
-// notProjected returns what of a projection an index lacks.
+// notProjected returns the names of the wanted attributes that an index does not project, or "".
 func notProjected(have, want *types.Projection) string {
 	if have != nil && have.ProjectionType == types.ProjectionTypeAll {
 		return ""

@@ -20,7 +20,7 @@ type EventPlace struct {
 // maxPlaces bounds the places of a proof, so that it needs few more than maxMarks markers at worst.
 const maxPlaces = 128
 
-// AroundAll proves the same as Around, of many places. It returns what is missing, or "".
+// AroundAll is Around for many places. missing is why nothing is proved, or "".
 func (m *Prover) AroundAll(ctx context.Context, places []EventPlace) (missing string, err error) {
 	for some := range slices.Chunk(places, maxPlaces) {
 		proof, err := m.prove(ctx, around(some).more)
@@ -81,8 +81,8 @@ func (a around) more(f *fence) {
 func (a around) edges(f *fence) {
 	for _, p := range a {
 		for range (edgeMarks/2 + len(a) - 1) / len(a) {
-			p.addFence(f, p.Start)
-			p.addFence(f, p.End())
+			p.addMarker(f, p.Start)
+			p.addMarker(f, p.End())
 		}
 	}
 }
@@ -91,12 +91,12 @@ func (a around) edges(f *fence) {
 func (a around) scatter(f *fence, n int) {
 	for i := range n {
 		p := a[i%len(a)]
-		p.addFence(f, within(p.Start, p.End(), i+1, n+1))
+		p.addMarker(f, within(p.Start, p.End(), i+1, n+1))
 	}
 }
 
-// addFence adds a marker before all events of its millisecond or, at the bucket's end, after all events.
-func (p EventPlace) addFence(f *fence, at time.Time) {
+// addMarker adds a marker before all events of its millisecond or, at the bucket's end, after all events.
+func (p EventPlace) addMarker(f *fence, at time.Time) {
 	place := at.Format(schema.TimeLayout) + schema.MarkBefore
 	switch {
 	case at.Equal(p.Start):
@@ -131,7 +131,7 @@ func (p EventPlace) narrow(f *fence, list []*proofMarker) {
 			continue
 		}
 		for step := range steps { // none below 0
-			p.addFence(f, within(from.at, to.at, step+1, steps+1))
+			p.addMarker(f, within(from.at, to.at, step+1, steps+1))
 		}
 	}
 }
@@ -163,17 +163,17 @@ func (m *Prover) Beside(ctx context.Context, p Period, players []string) (Proof,
 		if len(f.markers) == 0 {
 			want = edgeMarks
 			for _, player := range own {
-				f.beside(p, player)
+				f.addBeside(p, player)
 			}
 		}
 		for ; made < want; made++ {
-			f.beside(p, ulid.Make().String())
+			f.addBeside(p, ulid.Make().String())
 		}
 	})
 }
 
-// beside adds a marker beside a player's entry, if its key fits.
-func (f *fence) beside(p Period, player string) {
+// addBeside adds a marker beside a player's entry, if the acknowledgement's key fits.
+func (f *fence) addBeside(p Period, player string) {
 	pk, _ := schema.EntryKey(p.Board, p.Label, player)
 	sk := schema.BoardMarkSK(f.o.Now(), f.id, len(f.markers))
 	if _, ack := schema.AckKey(f.id, pk, sk); len(ack) <= maxSortKey {

@@ -34,7 +34,7 @@ type Record[V any] struct {
 // Sequence returns a record's sequence number with leading zeros, so that text order is number order.
 func Sequence(sequence string) (string, error) {
 	if len(sequence) > schema.RollupSequenceDigits || strings.Trim(sequence, "0123456789") != "" {
-		return "", fmt.Errorf("its sequence number is not one of up to %d digits", schema.RollupSequenceDigits)
+		return "", fmt.Errorf("its sequence number is not a number of up to %d digits", schema.RollupSequenceDigits)
 	}
 	return strings.Repeat("0", schema.RollupSequenceDigits-len(sequence)) + sequence, nil
 }
@@ -77,10 +77,10 @@ func (f *Folder[V]) Fold(ctx context.Context, key Key, streamShard string, expir
 	known.StreamShard = streamShard
 	var next Part[V]
 	err = dynamo.Guarded(ctx, f.client, maxRounds, func() (*dynamodb.UpdateItemInput, error) {
-		var news bool
-		next, news = f.advance(known, records)
-		added = news && (known.Sequence == "" || known.Emptied())
-		if !news {
+		var changed bool
+		next, changed = f.advance(known, records)
+		added = changed && (known.Sequence == "" || known.Emptied())
+		if !changed {
 			return nil, nil
 		}
 		next.AsOf = f.store.now()
@@ -106,21 +106,21 @@ func (f *Folder[V]) Fold(ctx context.Context, key Key, streamShard string, expir
 	return added, nil
 }
 
-// advance returns a fragment with these ordered records added; news is false if it already has all.
-func (f *Folder[V]) advance(known Part[V], records []Record[V]) (next Part[V], news bool) {
+// advance returns a fragment with these ordered records added; changed is false if it already has all.
+func (f *Folder[V]) advance(known Part[V], records []Record[V]) (next Part[V], changed bool) {
 	next = Part[V]{StreamShard: known.StreamShard, Sequence: known.Sequence, Value: f.store.codec.clone(known.Value)}
 	for _, r := range records {
 		if r.Sequence <= next.Sequence {
 			continue
 		}
 		r.Apply(&next.Value)
-		next.Sequence, news = r.Sequence, true
+		next.Sequence, changed = r.Sequence, true
 	}
-	return next, news
+	return next, changed
 }
 
-// update returns the update that replaces a fragment. Its old sequence number identifies its old
-// state.
+// update returns the update that replaces the fragment with the sequence number was, or adds one if
+// was is empty.
 func (s *Store[V]) update(key Key, was string, next Part[V]) *dynamodb.UpdateItemInput {
 	attributes, remove := s.codec.attributes(next), ""
 	if next.ExpiresAt == 0 {

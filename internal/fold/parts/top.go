@@ -29,7 +29,7 @@ func (t *Top) Clone() *Top {
 	return &Top{t.Reach, slices.Clone(t.entries)}
 }
 
-// Same reports whether two tops have equal entries and reach, whether sure or not.
+// Same reports whether two tops have equal entries and reach. It ignores Unsure.
 func (t *Top) Same(other *Top) bool {
 	return !t.Exceeds(other.Reach) && !other.Exceeds(t.Reach) &&
 		slices.EqualFunc(t.entries, other.entries, func(a, b TopEntry) bool { return a.Place == b.Place && a.Rev == b.Rev })
@@ -116,8 +116,8 @@ const (
 // TopSize returns how many entries a top holds at most for readers that want size.
 func TopSize(size int) int { return size + max(20, size/5) }
 
-// Trim removes the last entries, so that at most most are left, within the bound in bytes. A top that
-// loses entries is no longer whole.
+// Trim removes the last entries beyond most, or beyond the bound in bytes. A top that loses entries is
+// no longer whole.
 func (t *Top) Trim(most int) {
 	keep, bytes := 0, maxOverhead
 	for keep < min(most, len(t.entries)) && bytes+entrySize(t.entries[keep]) <= maxTopBytes {

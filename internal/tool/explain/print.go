@@ -33,14 +33,18 @@ func (r Report) Text() string {
 	for i, f := range r.Findings {
 		fmt.Fprintf(&text, "\n%d. %s of the throttles: %s, %s\n", i+1, share(f.Share), f.Reason, f.Confidence)
 		fmt.Fprintf(&text, "   on    %s\n", f.Resource)
-		for n, k := range f.Keys[:min(len(f.Keys), shownKeys)] {
-			fmt.Fprintf(&text, "   %-5s %s\n", map[bool]string{true: "keys", false: ""}[n == 0], line(k))
+		label := "keys"
+		for _, k := range f.Keys[:min(len(f.Keys), shownKeys)] {
+			fmt.Fprintf(&text, "   %-5s %s\n", label, line(k))
+			label = ""
 		}
 		if more := len(f.Keys) - shownKeys; more > 0 {
 			fmt.Fprintf(&text, "         %d more with --json\n", more)
 		}
-		for n, s := range f.Evidence {
-			fmt.Fprintf(&text, "   %-5s %s: %s\n", map[bool]string{true: "seen", false: ""}[n == 0], s.Name, s.Text)
+		label = "seen"
+		for _, s := range f.Evidence {
+			fmt.Fprintf(&text, "   %-5s %s: %s\n", label, s.Name, s.Text)
+			label = ""
 		}
 		fmt.Fprintf(&text, "   cure  %s\n", f.Cure)
 	}
@@ -50,8 +54,10 @@ func (r Report) Text() string {
 	if len(r.Next)+len(r.Notes) > 0 {
 		text.WriteString("\n")
 	}
-	for n, l := range r.Next {
-		fmt.Fprintf(&text, "%s%s\n", map[bool]string{true: "   "}[n > 0], l)
+	indent := ""
+	for _, l := range r.Next {
+		fmt.Fprintf(&text, "%s%s\n", indent, l)
+		indent = "   "
 	}
 	for _, n := range r.Notes {
 		fmt.Fprintf(&text, "Note: %s\n", n)

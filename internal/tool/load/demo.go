@@ -119,7 +119,10 @@ func sendBackground(ctx context.Context, o Demo) error {
 
 // demoProgress reports each second of the ramp.
 func demoProgress(ctx context.Context, m *measured, report func(int)) error {
-	for at := m.begin.Add(time.Second); report != nil && !at.After(m.end) && waitUntil(ctx, at); at = at.Add(time.Second) {
+	if report == nil {
+		return nil
+	}
+	for at := m.begin.Add(time.Second); !at.After(m.end) && waitUntil(ctx, at); at = at.Add(time.Second) {
 		report(1)
 	}
 	return nil

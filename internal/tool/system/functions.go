@@ -75,9 +75,12 @@ func (f *functions) notePartitions(ctx context.Context) error {
 	}
 	shards := hotkeys.OpenShards(dynamolocal.DynamoDB(f.limited.target, ""), o)
 	for _, table := range schema.StreamTables() {
-		err := shard.ErrUnavailable
-		for n := 0; n < noteTries && errors.Is(err, shard.ErrUnavailable); n++ {
+		var err error
+		for range noteTries {
 			err = shards.NotePartitions(ctx, table, limiter.Partitions(f.names.Table(table)), time.Now())
+			if !errors.Is(err, shard.ErrUnavailable) {
+				break
+			}
 		}
 		if err != nil {
 			return err
@@ -90,8 +93,8 @@ func (f *functions) notePartitions(ctx context.Context) error {
 // body in memory, so all calls take up to about 170 MB.
 const maxBodies = 4 * httpapi.MaxBody
 
-// serves returns the API's handler.
-func (f *functions) serves(ctx context.Context) (http.Handler, error) {
+// handler returns the API's handler.
+func (f *functions) handler(ctx context.Context) (http.Handler, error) {
 	if serve := f.options.Serve; serve != nil {
 		return serve(ctx, f.deployment())
 	}
@@ -178,7 +181,6 @@ func (f *functions) detector(o hotkeys.Settings, source heat.CountSource) (*hotk
 	return hotkeys.New(o, deps)
 }
 
-// aggregator returns the aggregator function.
 func (f *functions) aggregator() (*fold.Handler, error) {
 	settings, err := settings[fold.Settings](f)
 	if err != nil {

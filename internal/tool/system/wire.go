@@ -37,7 +37,7 @@ func (s *System) wire(ctx context.Context) error {
 		return err
 	}
 	s.server = &http.Server{ReadHeaderTimeout: headerTime, IdleTimeout: idleTime}
-	api, err := f.serves(ctx)
+	api, err := f.handler(ctx)
 	if err != nil {
 		return err
 	}

@@ -4,8 +4,8 @@ package plan
 // https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html
 const leftUnreserved = 100
 
-// leastQuota is the lowest quota of which concurrency is reserved. With less, reservations would throttle the API while
-// the 100 that must be left stay unused.
+// leastQuota is the lowest quota from which Reserve reserves concurrency. With less, reservations would throttle the API
+// while leftUnreserved stays unused.
 const leastQuota = 300
 
 // Reservations are the reserved concurrency of a deployment's functions; 0 is none.

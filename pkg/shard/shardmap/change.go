@@ -45,10 +45,10 @@ type Changer struct {
 	*Map
 	client ChangerClient
 	o      ChangerOptions // the Clock is nil in tests that pass any time
-	lead   time.Duration  // the map's, but in tests
-	longer time.Duration  // shrinkLead, but in tests
-	bound  time.Duration  // CommitTime, but in tests
-	keys   int            // MaxKeys, but in tests
+	lead   time.Duration  // the map's; this and the fields below differ only in tests
+	longer time.Duration  // shrinkLead, added to the lead of a decrease
+	bound  time.Duration  // CommitTime
+	keys   int            // MaxKeys
 }
 
 // ChangerOptions configure a Changer. The zero value is ready to use.
@@ -90,8 +90,8 @@ func (c *Changer) ShrinkFrom(ctx context.Context, seen Entry, count int, note No
 	return c.changeFrom(ctx, seen, count, note, now, func(newest int) bool { return count < newest })
 }
 
-// changeFrom makes a change that no operator requested, unless the key's newest entry is another one than
-// seen, or its newest count does not allow it.
+// changeFrom sets a key's shard count without an operator's request. It returns ErrNoChange if the entry has
+// changed since seen, or if allows rejects its newest count.
 func (c *Changer) changeFrom(ctx context.Context, seen Entry, count int, note Note, now time.Time, allows func(newest int) bool) (Entry, error) {
 	return c.change(ctx, seen.Key, now, func(e Entry, now time.Time) (Entry, error) {
 		switch {
@@ -137,7 +137,7 @@ func ignoreNoChange(e Entry, err error) (Entry, error) {
 	return e, err
 }
 
-// decision returns the entry that replaces old at a time, or why there is none.
+// decision returns the entry that replaces old at now, or an error if old stays.
 type decision func(old Entry, now time.Time) (Entry, error)
 
 // change replaces a key's entry by the result of decide, and updates the view. After a conflict it
@@ -178,7 +178,7 @@ func isContended(err error) bool {
 	return ok && dynamo.HasReason(canceled, "ConditionalCheckFailed", "TransactionConflict") || dynamo.IsConflict(err)
 }
 
-// attempt tries once to make a change. It returns an error if it is already late before the commit.
+// attempt reads the key's entry, and commits its replacement. It returns an error if it is late before the commit.
 func (c *Changer) attempt(ctx context.Context, key string, now time.Time, decide decision, late func() bool) (Entry, error) {
 	old, err := c.Read(ctx, key)
 	if err != nil {

@@ -92,7 +92,6 @@ func New(db Client, table string, o Options) *Map {
 // Options returns the map's times, with defaults for those that were not set.
 func (m *Map) Options() Options { return m.options }
 
-// current returns the current view.
 func (m *Map) current() *view {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -159,8 +158,8 @@ func checkKey(key string) error {
 const newestWait = 250 * time.Millisecond
 
 // Newest returns a key's entry, and the shard count for a counter's next write. It returns no error,
-// since a counter may use 1 and every count that it ever had. The call that starts a renewal waits
-// 250 ms for it at most; concurrent calls use the old view.
+// since a counter may use any count up to the largest it ever had. The call that starts a renewal
+// waits for at most 250 ms; concurrent calls use the old view.
 //
 // Newest does not use a view older than CountAge: if the key was deleted meanwhile, strongly
 // consistent reads would miss its old write shards. It then reads the key's item, and if that fails,
