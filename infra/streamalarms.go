@@ -81,7 +81,7 @@ const longestLag = 2 * time.Minute
 func streamAlarms(c *config.Config, f function, mappings []readerMapping) []alarm {
 	lost := "Counts of those windows are missing, and nothing can repair them."
 	if f.name != Hotkeys {
-		lost = "Then run " + check(c, "--repair") + " with the bucket's files."
+		lost = "Then run " + check(c, "--all", "--repair") + "."
 	}
 	var lostOf []awscloudwatch.Metric
 	for _, m := range mappings {

@@ -98,7 +98,7 @@ func (f *topFolder) store(ctx context.Context, s *boardChanges, top *storedTop, 
 		*top, err = f.wait(ctx, s, f.topOf(s, found), lost)
 		return err
 	})
-	if wider { // also after an error, whose outcome may be unknown
+	if stored && wider { // also after an error, whose outcome may be unknown
 		err = errors.Join(err, f.noteRecheck(ctx, s))
 	}
 	if stored {

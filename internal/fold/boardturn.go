@@ -54,7 +54,8 @@ func entryChangeOf(r *ddbstream.Record, player string) (t entryChange, err error
 	return t, nil
 }
 
-// stateOfEntry reads an entry's attributes. outdated is about the entry's row in the index.
+// stateOfEntry reads a player's entry from an image. outdated reports whether the entry was written after its row in the
+// index: rev and row_rev differ.
 func stateOfEntry(image ddbstream.Image, player string) (s parts.EntryState, l lifetime, outdated bool, err error) {
 	score, hasScore := image.Number(schema.EntryScore)
 	at, hasAt := image.Number(schema.EntryAt)

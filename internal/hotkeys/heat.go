@@ -105,7 +105,7 @@ func (r *folding) foldAll(ctx context.Context, now time.Time) error {
 			return err
 		}
 	}
-	return r.sendSums(ctx, earlier(r.To, heat.AlignDown(now.Add(-idleTime-settleTime), time.Minute)))
+	return r.queueSums(ctx, earlier(r.To, heat.AlignDown(now.Add(-idleTime-settleTime), time.Minute)))
 }
 
 // blocksEach bounds the blocks of a run.
@@ -232,9 +232,9 @@ func (r *folding) putProgress(ctx context.Context) error {
 	return nil
 }
 
-// sendSums adds the metrics of the windows up to a time, with items that were put up to [idleTime] late. It stores the
-// progress first, so that each record is in the metrics at most once.
-func (r *folding) sendSums(ctx context.Context, to time.Time) error {
+// queueSums queues the metrics of the windows from r.Sums up to a time, at least [idleTime] ago, so that late items are
+// in them. It stores the progress first, so that each record is in the metrics at most once.
+func (r *folding) queueSums(ctx context.Context, to time.Time) error {
 	from := r.Sums
 	if !from.Before(to) {
 		return nil

@@ -64,6 +64,8 @@ func (s Settings) blockTime() time.Duration { return heat.Blocks.Length() + s.la
 // effect only after some seconds.
 const longQuiet = 24 * time.Hour
 
+// quietFrom returns when a key's quiet period begins: [Settings.Quiet] ago with random placement, else [longQuiet] before
+// the last settled hour.
 func (s Settings) quietFrom(base schema.BaseKey, now time.Time) time.Time {
 	if schema.TraitsOf(base.Type).Placement == schema.RandomPlacement {
 		return now.Add(-s.Quiet)

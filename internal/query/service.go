@@ -115,7 +115,7 @@ func New(settings Settings, client Client) (*Service, error) {
 }
 
 // Handler returns the function's HTTP handler, and begins to read the shard map. A container calls it once, in its init
-// phase. The handler serves the OpenAPI document of its own calls and those of others.
+// phase. The handler serves this function's calls, and an OpenAPI document of them and of others' calls.
 func Handler(ctx context.Context, settings Settings, client Client, log *slog.Logger, others ...httpapi.Routes) (http.Handler, error) {
 	service, err := New(settings, client)
 	if err != nil {

@@ -127,7 +127,11 @@ func (l *Limiter) ThrottledWrites(table string, from, to time.Time) []ThrottledW
 
 // Since returns the time from which throttled writes are known: the limiter's start, or an hour ago if that is later.
 func (l *Limiter) Since() time.Time {
-	return time.Unix(l.history.known(l.options.Now().Unix()), 0).UTC()
+	known := time.Unix(l.history.known(l.options.Now().Unix()), 0)
+	if known.Before(l.history.since) {
+		known = l.history.since // in the middle of the first second
+	}
+	return known.UTC()
 }
 
 // Split is the split of a partition of a table or global index in two.

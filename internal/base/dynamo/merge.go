@@ -143,7 +143,8 @@ func (m *Merge) Next(ctx context.Context) (Item, error) {
 	return first, nil
 }
 
-// refill fills a stream whose buffer has run out.
+// refill fills a stream whose buffer has run out. With Ahead it also reads, in parallel, the next page of each stream
+// that has at most a quarter of its last page left.
 func (m *Merge) refill(ctx context.Context, s *Stream) error {
 	if len(s.Buf) > 0 || s.Done {
 		return nil

@@ -192,8 +192,8 @@ func SumNoteKey(board, period string) (pk, sk string) {
 	return pk, HistogramPrefix + sk
 }
 
-// RowsNoteKey returns the keys of the note of the outdated rows that a fold met. The stream shard and
-// the sequence number are those of one of its records.
+// RowsNoteKey returns the keys of a note that rows of a board's period in the index are outdated. The stream shard and the
+// sequence number are those of the first record that showed it, so a redelivered record adds to the same note.
 func RowsNoteKey(board, period, streamShard, sequence string) (pk, sk string) {
 	pk, sk = NoteKey(board, period)
 	return pk, RowsPrefix + sk + "#" + streamShard + "#" + sequence

@@ -38,6 +38,9 @@ func (s *sample) add(p point) {
 // collection under a rising sort key, or with a local index:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/burst-adaptive-capacity.html
 func (s sample) splitPoint(within bool) (point, bool) {
+	if !slices.ContainsFunc(s, func(p point) bool { return p != s[0] }) {
+		return point{}, false // one hot item: a throttled request needs no sort to find that
+	}
 	sorted := slices.SortedFunc(slices.Values(s), point.compare)
 	best, half := 0, len(sorted)/2
 	rising := map[uint64]bool{}

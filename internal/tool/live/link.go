@@ -26,7 +26,7 @@ func isAbsent(err error) bool {
 }
 
 // errAbsent means that a table that was read no longer exists or has no stream.
-var errAbsent = errors.New("the table has no stream")
+var errAbsent = errors.New("the table does not exist or has no stream: create it or enable its stream")
 
 // link notifies the operator that the connection was lost, and that it is back.
 type link struct {

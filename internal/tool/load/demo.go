@@ -92,9 +92,9 @@ func ramp(ctx context.Context, o Demo, m *measured) (err error) {
 // rampConcurrency is enough for the highest rate while some calls wait for a retry.
 const rampConcurrency = 64
 
-// nilIfEnded returns nil if err came from the end of the context, which follows the ramp, or else err.
+// nilIfEnded returns err, or nil if it is only that ctx was canceled, as it is when the ramp and its measurement are over.
 func nilIfEnded(ctx context.Context, err error) error {
-	if ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)) {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return err

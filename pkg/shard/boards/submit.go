@@ -132,13 +132,14 @@ func (l *Boards) prepare(ctx context.Context, board string, scores []PlayerScore
 	return list, nil
 }
 
-// setHeld sets the entry that each write has read, by partition key, and the player's error.
+// setHeld gives each write the entry that was read for it; byPK has these by partition key. It sets the player's error
+// if an entry is invalid or a sum is out of range.
 func (p *playerCall) setHeld(byPK map[string]dynamo.Item) {
 	for _, w := range p.writes {
 		pk, _ := schema.EntryKey(w.board, w.label, p.Player)
 		err := w.setHeld(byPK[pk])
 		if err == nil {
-			_, _, err = w.nextPlace()
+			_, _, err = w.nextPlace() // only for its error: the sum may be out of range
 		}
 		p.err = errors.Join(p.err, err)
 	}

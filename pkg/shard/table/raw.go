@@ -114,7 +114,7 @@ func sent(k schema.Kind, table string, counts Counts, key string, e shardmap.Ent
 // notAhead returns an error if the shard count may still change before an item's time.
 func (r raw) notAhead(at time.Time) error {
 	if ahead := aheadOf(r.t.Shards); r.t.changing() && at.After(r.time().Add(ahead)) {
-		return fmt.Errorf("%w: an item's time %s is more than %s ahead: until then its shard count may change", shard.ErrMisused, at, ahead)
+		return fmt.Errorf("%w: an item's time %s is more than %s after now, and its shard count may change before that time: put the item later", shard.ErrMisused, at, ahead)
 	}
 	return nil
 }
