@@ -11,21 +11,20 @@ import (
 )
 
 func TestPlanPrintsTable(t *testing.T) {
-	code, out, err := hotshard(t, "plan", "--peak-wcu", "10000", "--rcu", "9500", "--wcu", "12000", "--gb", "120", "--load-factor", "0.25")
+	code, out, err := hotshard(t, "plan", "--peak-wcu", "10000", "--rcu", "9500", "--wcu", "12000", "--gb", "120")
 	if code != exitOK || err != "" {
 		t.Errorf("exit %d with %q", code, err)
 	}
 	wantText(t, out,
 		"10000 WCU/s", "15, if each has its own partition: 1.5 times", "40 for counters, 80 for events",
 		"15 queries, 15 RCU for 100 items (30 RCU strongly consistent)", "16: 16 for throughput, 12 for size",
-		"$5737.69: writes 4927.50, reads 780.19, storage 30.00", "$6625.55: writes 5694.00, reads 901.55, storage 30.00",
-		"assumed: us-east-1, as of 2024-11-01",
+		"$22860.75: writes 19710.00, reads 3120.75, storage 30.00", "$6625.55: writes 5694.00, reads 901.55, storage 30.00",
+		"always at the peak; prices of us-east-1, November 2024",
 	)
 }
 
 func TestPlanAsJSON(t *testing.T) {
-	code, out, err := hotshard(t, strings.Fields(`plan --rate 2000 --item-bytes 1500 --safety 2 --json --on-demand-write 1 --on-demand-read 2
-		--provisioned-write 0.001 --provisioned-read 0.002 --storage 0`)...)
+	code, out, err := hotshard(t, strings.Fields("plan --peak-wcu 4000 --item-bytes 1500 --safety 2 --json")...)
 	if code != exitOK || err != "" {
 		t.Fatalf("exit %d with %q", code, err)
 	}
@@ -37,8 +36,8 @@ func TestPlanAsJSON(t *testing.T) {
 		// 4 write shards have 13 items, and 4 have 12, of 1,500 bytes: 5 units each.
 		Read: fanOut{Items: 100, FanOut: plan.FanOut{Queries: 8, ReadUnits: 20, StrongReadUnits: 40}},
 		MonthlyCost: monthlyCost{
-			OnDemand: plan.Cost{Write: 10_512, Total: 10_512}, Provisioned: plan.Cost{Write: 2920, Total: 2920},
-			Prices: plan.Prices{Region: "as given", OnDemandWrite: 1, OnDemandRead: 2, ProvisionedWrite: 0.001, ProvisionedRead: 0.002},
+			OnDemand: plan.Cost{Write: 6570, Total: 6570}, Provisioned: plan.Cost{Write: 1898, Total: 1898},
+			Prices: "us-east-1, November 2024",
 		},
 	}
 	if got != want {
@@ -48,7 +47,7 @@ func TestPlanAsJSON(t *testing.T) {
 
 // TestPlansNamesAsJSON checks the names of the JSON fields, on which programs depend.
 func TestPlansNamesAsJSON(t *testing.T) {
-	code, out, err := hotshard(t, strings.Fields("plan --rate 2000 --json")...)
+	code, out, err := hotshard(t, strings.Fields("plan --peak-wcu 2000 --json")...)
 	if code != exitOK || err != "" {
 		t.Fatalf("exit %d with %q", code, err)
 	}
@@ -57,9 +56,7 @@ func TestPlansNamesAsJSON(t *testing.T) {
 	want := strings.Fields(`
 		capped
 		monthly_cost.on_demand.read monthly_cost.on_demand.storage monthly_cost.on_demand.total monthly_cost.on_demand.write
-		monthly_cost.prices.as_of monthly_cost.prices.on_demand_read_million monthly_cost.prices.on_demand_write_million
-		monthly_cost.prices.provisioned_read_hour monthly_cost.prices.provisioned_write_hour
-		monthly_cost.prices.region monthly_cost.prices.storage_gb_month
+		monthly_cost.prices
 		monthly_cost.provisioned.read monthly_cost.provisioned.storage monthly_cost.provisioned.total monthly_cost.provisioned.write
 		partitions.expected partitions.size partitions.throughput
 		peak_write_units
@@ -90,21 +87,15 @@ func namesIn(path string, value any) (names []string) {
 
 func TestPlansWrongUsageIsOneLine(t *testing.T) {
 	checkOneLine(t, exitUsage, "", map[string]string{
-		"plan":                                      "want one of --peak-wcu and --rate",
-		"plan --peak-wcu 5 --rate 5":                "want one of --peak-wcu and --rate",
-		"plan --peak-wcu=-5":                        "--peak-wcu -5: want more than 0",
-		"plan --rate=-5":                            "--rate -5: want more than 0",
-		"plan --rate 5 --item-bytes 500000":         "--item-bytes 500000: want 1 to 409600",
-		"plan --rate 5 --item-bytes 0":              "must be more than 0",
-		"plan --peak-wcu 5 --safety 0.5":            "--safety 0.5: want 1 to 1000",
-		"plan --peak-wcu 5 --safety NaN":            "--safety NaN: want 1 to 1000",
-		"plan --peak-wcu 5 --rcu=-1":                "--rcu -1: want 0 or more",
-		"plan --peak-wcu 5 --wcu=-1":                "--wcu -1: want 0 or more",
-		"plan --peak-wcu 5 --wcu 4":                 "--wcu 4: want the key's own peak, 5, or more",
-		"plan --peak-wcu 5 --gb=-1":                 "--gb -1: want 0 or more",
-		"plan --peak-wcu 5 --load-factor 2":         "--load-factor 2: want more than 0 and up to 1",
-		"plan --peak-wcu 5 --read-items=-1":         "--read-items -1: want 1 or more",
-		"plan --peak-wcu 5 --provisioned-read=-0.1": "--provisioned-read -0.1: want 0 or more",
-		"plan --peak-wcu many":                      "--peak-wcu",
+		"plan":                                  "--peak-wcu",
+		"plan --peak-wcu=-5":                    "--peak-wcu -5: want more than 0",
+		"plan --peak-wcu 5 --item-bytes 500000": "--item-bytes 500000: want 1 to 409600",
+		"plan --peak-wcu 5 --item-bytes 0":      "must be more than 0",
+		"plan --peak-wcu 5 --safety 0.5":        "--safety 0.5: want 1 to 1000",
+		"plan --peak-wcu 5 --safety NaN":        "--safety NaN: want 1 to 1000",
+		"plan --peak-wcu 5 --rcu=-1":            "--rcu -1: want 0 or more",
+		"plan --peak-wcu 5 --wcu 4":             "--wcu 4: want the key's own peak, 5, or more",
+		"plan --peak-wcu 5 --gb=-1":             "--gb -1: want 0 or more",
+		"plan --peak-wcu many":                  "--peak-wcu",
 	})
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
 
-// A peak of 4,000 WCU/s, on items that are read 100 at a time.
+// A peak of 4,000 WCU/s, on items of 500 bytes.
 func ExampleNew() {
-	p, err := plan.New(plan.Demand{WriteUnits: 4000, ReadItems: 100, ItemBytes: 500}, plan.DefaultPrices())
+	p, err := plan.New(plan.Demand{WriteUnits: 4000, ItemBytes: 500})
 	if err != nil {
 		fmt.Println(err)
 		return

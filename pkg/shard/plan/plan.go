@@ -51,11 +51,8 @@ func Grown(count, needed int) int {
 
 // Demand describes a key and its table. A field that is zero has the default in its comment.
 type Demand struct {
-	// WriteUnits is the key's peak in write units a second. Default: calculated from Rate and
-	// ItemBytes. One of WriteUnits and Rate is required.
+	// WriteUnits is the key's peak in write units a second. It is required.
 	WriteUnits float64
-	// Rate is the key's peak in items written a second.
-	Rate float64
 	// ItemBytes is an item's size, names and values. Default 1,024; up to 409,600,
 	// which is DynamoDB's limit.
 	ItemBytes int
@@ -67,25 +64,20 @@ type Demand struct {
 	TableWriteUnits, TableReadUnits float64
 	// TableGB is the table's size. Default 0.
 	TableGB float64
-	// LoadFactor is the table's mean load as a fraction of its peak, above 0 and up to 1.
-	// Default 1. The mean decides the cost of on-demand capacity, the peak that of provisioned.
-	LoadFactor float64
-	// ReadItems is how many items one read gathers from all write shards. Default 100.
-	ReadItems int
 }
 
-// Defaults of a [Demand].
 const (
+	// DefaultSafety is the default of [Demand.Safety].
 	DefaultSafety    = 1.5
 	defaultItemBytes = 1024
-	defaultReadItems = 100
 	maxItemBytes     = 400 << 10
+
+	// ReadItems is how many items the planned read gathers from all write shards.
+	ReadItems = 100
 )
 
 // Plan is the result for a [Demand].
 type Plan struct {
-	WriteUnits float64 // the key's peak, units a second
-
 	// Shards is the least number of write shards for Safety times the peak: [Needed] with a share
 	// of 1. It is enough if each write shard has a partition to itself, as after DynamoDB has split
 	// hot partitions.
@@ -99,7 +91,7 @@ type Plan struct {
 	Capped bool
 
 	Partitions Partitions
-	Read       FanOut // a read of Shards write shards
+	Read       FanOut // a read of ReadItems items from Shards write shards
 
 	OnDemand, Provisioned Cost // the table's, a month
 }
@@ -111,27 +103,22 @@ type Partitions struct {
 	Expected   int `json:"expected"`   // the larger of the two, at least 1
 }
 
-// New returns the plan for a demand at these prices. The error for an invalid value is a
-// [*DemandError], which names the field.
-func New(d Demand, prices Prices) (Plan, error) {
+// New returns the plan for a demand. The error for an invalid value is a [*DemandError], which names the field.
+func New(d Demand) (Plan, error) {
 	d, err := d.withDefaults()
 	if err != nil {
-		return Plan{}, err
-	}
-	if err := prices.check(); err != nil {
 		return Plan{}, err
 	}
 	shards := func(rate, share float64) (n int, capped bool) {
 		return Needed(rate, PartitionWriteUnits, share), roundUp(rate/(share*PartitionWriteUnits)) > shard.MaxShards
 	}
-	p := Plan{WriteUnits: d.WriteUnits, Partitions: partitions(d)}
+	p := Plan{Partitions: partitions(d), OnDemand: onDemand(d), Provisioned: provisioned(d)}
 	var byPeak, calculated bool
 	p.Shards, byPeak = shards(d.WriteUnits*d.Safety, 1)
 	p.RandomShards, _ = shards(d.WriteUnits, RandomShare)
 	p.CalculatedShards, calculated = shards(d.WriteUnits, CalculatedShare)
 	p.Capped = byPeak || calculated // random ones need fewer than calculated ones
-	p.Read = Gather(p.Shards, d.ReadItems, d.ItemBytes)
-	p.OnDemand, p.Provisioned = prices.onDemand(d), prices.provisioned(d)
+	p.Read = gather(p.Shards, ReadItems, d.ItemBytes)
 	return p, nil
 }
 
@@ -153,13 +140,9 @@ type FanOut struct {
 // consistent read costs half a unit for it.
 const readUnitBytes = 4096
 
-// Gather returns the cost of reading items that are spread evenly over n write shards, with one
-// query for each. A query's size is rounded up to 4 KB, even if it finds nothing. The cost is 0 if n
-// is below 1.
-func Gather(n, items, itemBytes int) FanOut {
-	if n < 1 {
-		return FanOut{}
-	}
+// gather returns the cost of reading items that are spread evenly over n write shards, with one
+// query for each. A query's size is rounded up to 4 KB, even if it finds nothing.
+func gather(n, items, itemBytes int) FanOut {
 	more := items % n // the number of write shards that have one item more than the others
 	units := func(items int) float64 {
 		return math.Max(1, math.Ceil(float64(items)*float64(itemBytes)/readUnitBytes))
@@ -168,7 +151,7 @@ func Gather(n, items, itemBytes int) FanOut {
 	return FanOut{Queries: n, ReadUnits: strong / 2, StrongReadUnits: strong}
 }
 
-// DemandError is the error of an invalid field of a [Demand] or of [Prices].
+// DemandError is the error of an invalid field of a [Demand].
 type DemandError struct {
 	Field  string
 	Value  float64

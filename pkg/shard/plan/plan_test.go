@@ -17,7 +17,7 @@ import (
 // sized returns the plan of a demand at default prices.
 func sized(t *testing.T, d plan.Demand) plan.Plan {
 	t.Helper()
-	p, err := plan.New(d, plan.DefaultPrices())
+	p, err := plan.New(d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,16 +27,15 @@ func sized(t *testing.T, d plan.Demand) plan.Plan {
 // TestPlansByHand compares a plan with figures that the comments calculate.
 func TestPlansByHand(t *testing.T) {
 	got := sized(t, plan.Demand{
-		WriteUnits: 10_000, ItemBytes: 500, Safety: 1.5, TableWriteUnits: 12_000, TableReadUnits: 9_500, TableGB: 120, LoadFactor: 0.25,
+		WriteUnits: 10_000, ItemBytes: 500, Safety: 1.5, TableWriteUnits: 12_000, TableReadUnits: 9_500, TableGB: 120,
 	})
 	want := plan.Plan{
-		WriteUnits:   10_000,
 		Shards:       15,                       // 10,000 * 1.5 / 1,000
 		RandomShards: 40, CalculatedShards: 80, // 10,000 / 250 and / 125
 		Partitions: plan.Partitions{Throughput: 16, Size: 12, Expected: 16}, // 3.17 + 12; 120 / 10
 		Read:       plan.FanOut{Queries: 15, ReadUnits: 7.5, StrongReadUnits: 15},
-		// 730 h are 2,628,000 s. 12,000 * 657,000 are 7,884 million, at 0.625; 9,500 make 6,241.5, at 0.125.
-		OnDemand: plan.Cost{Write: 4927.5, Read: 780.1875, Storage: 30, Total: 5737.6875},
+		// 730 h are 2,628,000 s. 12,000 make 31,536 million, at 0.625; 9,500 make 24,966, at 0.125.
+		OnDemand: plan.Cost{Write: 19_710, Read: 3120.75, Storage: 30, Total: 22_860.75},
 		// 12,000 * 730 * 0.00065; 9,500 * 730 * 0.00013.
 		Provisioned: plan.Cost{Write: 5694, Read: 901.55, Storage: 30, Total: 6625.55},
 	}
@@ -57,9 +56,6 @@ func TestShardsOfADemand(t *testing.T) {
 		{plan.Demand{WriteUnits: 667}, 2, 3, 6, false},
 		{plan.Demand{WriteUnits: 1000, Safety: 1}, 1, 4, 8, false},
 		{plan.Demand{WriteUnits: 10_000, Safety: 1.1}, 11, 40, 80, false}, // 10,000 * 1.1 is a little more than 11,000 in floating point
-		{plan.Demand{Rate: 2000}, 3, 8, 16, false},
-		{plan.Demand{Rate: 2000, ItemBytes: 1025}, 6, 16, 32, false}, // 2 units an item
-		{plan.Demand{Rate: 0.1, ItemBytes: 409_600}, 1, 1, 1, false},
 		{plan.Demand{WriteUnits: 125_000, Safety: 2}, 250, 500, 1000, false},
 		{plan.Demand{WriteUnits: 125_001, Safety: 2}, 251, 501, 1000, true},
 		{plan.Demand{WriteUnits: 2_000_000}, 1000, 1000, 1000, true},
@@ -93,35 +89,37 @@ func TestPartitionsOfATable(t *testing.T) {
 	}
 }
 
-// TestGather checks the queries and read units of a read over all write shards.
-func TestGather(t *testing.T) {
+// TestReadsOfShards checks the queries and read units of a read of 100 items over all write shards.
+func TestReadsOfShards(t *testing.T) {
 	for _, c := range []struct {
-		n, items, bytes int
-		want            plan.FanOut
+		peak  float64
+		bytes int
+		want  plan.FanOut
 	}{
-		{1, 0, 1, plan.FanOut{Queries: 1, ReadUnits: 0.5, StrongReadUnits: 1}},
-		{1, 100, 1024, plan.FanOut{Queries: 1, ReadUnits: 12.5, StrongReadUnits: 25}},
-		{10, 100, 1024, plan.FanOut{Queries: 10, ReadUnits: 15, StrongReadUnits: 30}},     // 10 KB a query
-		{200, 100, 1024, plan.FanOut{Queries: 200, ReadUnits: 100, StrongReadUnits: 200}}, // at most one item a query
-		{3, 10, 2048, plan.FanOut{Queries: 3, ReadUnits: 3, StrongReadUnits: 6}},          // 4, 3 and 3 items of 2 KB: 2 units a query
-		{3, 13, 2048, plan.FanOut{Queries: 3, ReadUnits: 3.5, StrongReadUnits: 7}},        // 5, 4 and 4 items: 3, 2 and 2 units
+		{1, 1, plan.FanOut{Queries: 1, ReadUnits: 0.5, StrongReadUnits: 1}},
+		{1, 1024, plan.FanOut{Queries: 1, ReadUnits: 12.5, StrongReadUnits: 25}},
+		{10_000, 1024, plan.FanOut{Queries: 10, ReadUnits: 15, StrongReadUnits: 30}},     // 10 KB a query
+		{200_000, 1024, plan.FanOut{Queries: 200, ReadUnits: 100, StrongReadUnits: 200}}, // at most one item a query
+		{8000, 1500, plan.FanOut{Queries: 8, ReadUnits: 20, StrongReadUnits: 40}},        // 13 or 12 items: 5 units a query
+		{3000, 2048, plan.FanOut{Queries: 3, ReadUnits: 25.5, StrongReadUnits: 51}},      // 34, 33 and 33 items of 2 KB: 17 units a query
+		{6000, 4096, plan.FanOut{Queries: 6, ReadUnits: 50, StrongReadUnits: 100}},       // 17 or 16 items
 	} {
-		if got := plan.Gather(c.n, c.items, c.bytes); got != c.want {
-			t.Errorf("%d items of %d bytes over %d: %+v, want %+v", c.items, c.bytes, c.n, got, c.want)
+		if got := sized(t, plan.Demand{WriteUnits: c.peak, Safety: 1, ItemBytes: c.bytes}).Read; got != c.want {
+			t.Errorf("items of %d bytes at %v WCU/s: %+v, want %+v", c.bytes, c.peak, got, c.want)
 		}
 	}
 }
 
 // TestDefaultsOfADemand checks that a demand without defaults has the plan of one that names them.
 func TestDefaultsOfADemand(t *testing.T) {
-	short := sized(t, plan.Demand{Rate: 10_000})
-	long := sized(t, plan.Demand{Rate: 10_000, ItemBytes: 1024, Safety: 1.5, TableWriteUnits: 10_000, LoadFactor: 1, ReadItems: 100})
+	short := sized(t, plan.Demand{WriteUnits: 10_000})
+	long := sized(t, plan.Demand{WriteUnits: 10_000, ItemBytes: 1024, Safety: 1.5, TableWriteUnits: 10_000})
 	if diff := cmp.Diff(long, short); diff != "" || long.Shards != 15 || long.Read.StrongReadUnits != 30 {
 		t.Errorf("want -, got +\n%s", diff)
 	}
 }
 
-// TestBoundsOfDemands checks the values of each field of a demand and of prices on both sides of their bounds. The error
+// TestBoundsOfDemands checks the values of each field of a demand on both sides of their bounds. The error
 // of an invalid one names the field.
 func TestBoundsOfDemands(t *testing.T) {
 	for _, c := range []struct {
@@ -130,42 +128,21 @@ func TestBoundsOfDemands(t *testing.T) {
 		valid, invalid []float64
 	}{
 		{"WriteUnits", func(d *plan.Demand, v float64) { d.WriteUnits = v }, []float64{1e-9, 1e12}, []float64{-1, 0, 1.1e12}},
-		{"Rate", func(d *plan.Demand, v float64) { d.WriteUnits, d.Rate = 0, v }, []float64{1e-9, 1e12}, []float64{-1, 1.1e12, math.NaN()}},
 		{"ItemBytes", func(d *plan.Demand, v float64) { d.ItemBytes = int(v) }, []float64{0, 1, 409_600}, []float64{-1, 409_601}},
 		{"Safety", func(d *plan.Demand, v float64) { d.Safety = v }, []float64{0, 1, 1000}, []float64{0.99, 1000.01}},
 		{"TableWriteUnits", func(d *plan.Demand, v float64) { d.TableWriteUnits = v }, []float64{0, 100, 1e12}, []float64{-1, 99.9, math.Inf(1)}},
 		{"TableReadUnits", func(d *plan.Demand, v float64) { d.TableReadUnits = v }, []float64{0, 1e12}, []float64{-0.1, 1.1e12}},
 		{"TableGB", func(d *plan.Demand, v float64) { d.TableGB = v }, []float64{0, 1e12}, []float64{-0.1, 1.1e12}},
-		{"LoadFactor", func(d *plan.Demand, v float64) { d.LoadFactor = v }, []float64{0, 1e-9, 1}, []float64{-0.1, 1.01}},
-		{"ReadItems", func(d *plan.Demand, v float64) { d.ReadItems = int(v) }, []float64{0, 1, 1e9}, []float64{-1, 1e9 + 1}},
-		{"WriteUnits", func(d *plan.Demand, v float64) { d.Rate = v }, []float64{0}, []float64{1}}, // one of both
 	} {
 		for i, v := range append(c.valid, c.invalid...) {
 			d := plan.Demand{WriteUnits: 100}
 			c.set(&d, v)
-			_, err := plan.New(d, plan.DefaultPrices())
+			_, err := plan.New(d)
 			fault, ok := errors.AsType[*plan.DemandError](err)
 			if valid := i < len(c.valid); valid != (err == nil) || !valid && (!ok || fault.Field != c.field || !strings.HasPrefix(fault.Error(), fmt.Sprintf("shard: plan: %s %v: ", c.field, fault.Value))) {
 				t.Errorf("%s of %v: error %v, want valid: %t", c.field, v, err, valid)
 			}
 		}
-	}
-	for field, of := range map[string]func(*plan.Prices) *float64{
-		"OnDemandWrite": func(p *plan.Prices) *float64 { return &p.OnDemandWrite }, "OnDemandRead": func(p *plan.Prices) *float64 { return &p.OnDemandRead },
-		"ProvisionedWrite": func(p *plan.Prices) *float64 { return &p.ProvisionedWrite }, "ProvisionedRead": func(p *plan.Prices) *float64 { return &p.ProvisionedRead },
-		"Storage": func(p *plan.Prices) *float64 { return &p.Storage },
-	} {
-		for v, valid := range map[float64]bool{0: true, 1e12: true, -0.1: false, 1.1e12: false} {
-			prices := plan.DefaultPrices()
-			*of(&prices) = v
-			_, err := plan.New(plan.Demand{WriteUnits: 1}, prices)
-			if fault, ok := errors.AsType[*plan.DemandError](err); valid != (err == nil) || !valid && (!ok || fault.Field != field) {
-				t.Errorf("price %s of %v: error %v, want valid: %t", field, v, err, valid)
-			}
-		}
-	}
-	if _, err := plan.New(plan.Demand{Rate: 50, ItemBytes: 2000, TableWriteUnits: 99}, plan.DefaultPrices()); err == nil {
-		t.Error("a table's peak is below its key's, of 100 units")
 	}
 }
 
@@ -187,7 +164,7 @@ func TestGrownCounts(t *testing.T) {
 func TestShardsAreSufficientAndMinimal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := plan.Demand{WriteUnits: rapid.Float64Range(1, 400_000).Draw(t, "units"), Safety: rapid.Float64Range(1, 2).Draw(t, "safety")}
-		p, err := plan.New(d, plan.DefaultPrices())
+		p, err := plan.New(d)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,17 +176,12 @@ func TestShardsAreSufficientAndMinimal(t *testing.T) {
 	})
 }
 
-// TestInvalidValuesHaveDefaults checks that NaN needs 1 write shard, and that a read of none costs nothing.
-func TestInvalidValuesHaveDefaults(t *testing.T) {
+// TestNeededOfNaN checks that NaN needs 1 write shard.
+func TestNeededOfNaN(t *testing.T) {
 	nan := math.NaN()
 	for _, n := range []int{plan.Needed(nan, 1000, 1), plan.Needed(10_000, nan, 1), plan.Needed(10_000, 1000, nan)} {
 		if n != 1 {
 			t.Errorf("%d write shards for NaN, want 1", n)
-		}
-	}
-	for _, n := range []int{0, -1} {
-		if cost := plan.Gather(n, 10, 1000); cost != (plan.FanOut{}) {
-			t.Errorf("a read of %d write shards costs %+v, want nothing", n, cost)
 		}
 	}
 }
