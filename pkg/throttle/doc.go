@@ -42,11 +42,10 @@
 //
 // # Charges
 //
-// PutItem, UpdateItem, DeleteItem, GetItem, Query and Scan cost the capacity that the engine
-// reports; a read that finds nothing has the least cost of a read. For a PutItem of up to 4 KB to
-// a table without indexes, the limiter asks for the old item instead: the cost is the larger
-// item's. A failed condition costs the existing item's size in write units, at least 1. Batches
-// cost the sum of their items.
+// A PutItem, DeleteItem or UpdateItem costs the larger of the item before and after it; for the first, the limiter asks
+// the engine. GetItem, Query, Scan and updates that compute values cost the capacity that the engine reports; a read that
+// finds nothing has the least cost of a read. A failed condition costs the existing item's size in write units, at least 1.
+// Batches cost the sum of their items.
 //
 // The actions of a transaction cost twice their units, from the item sizes before and after.
 // Their index writes cost once, because indexes are updated after the transaction. A reused
@@ -55,13 +54,11 @@
 // were measured there (docs/decisions/local-aws.md). The cost of a conflict is unknown. Here a
 // transaction's is that of a failed condition, and a write's is its cost in the table.
 //
-// The cost of an index write, and its partition, follow from the item before and after. For
-// single writes to a table with global indexes, the limiter asks the engine for the old or new
-// item. The caller's own ReturnValues take precedence. In some cases the limiter reads the item
-// itself, consistently and uncharged:
+// The cost of an index write, and its partition, follow from the item before and after. The caller's own ReturnValues take
+// precedence. In some cases the limiter reads the item itself, consistently and uncharged:
 //
-//   - around updates that compute an index key,
-//   - after updates whose caller wants only the updated attributes,
+//   - around updates of an index key that also compute values, or whose caller wants other values than the old ones,
+//   - around updates whose caller wants only the updated attributes,
 //   - before any write while a partition of an index has no capacity left,
 //   - before batches, and around transactions.
 //

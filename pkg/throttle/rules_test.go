@@ -96,20 +96,6 @@ func TestSpread(t *testing.T) {
 			t.Errorf("a surplus of %v over %v: %s, want %s", c.surplus, c.costs, got, c.want)
 		}
 	}
-	l, err := New(Options{Partitions: 2, PartitionWCU: 1})
-	require.NoError(t, err)
-	space := l.gate.NewSpace(partitions.Resource{Table: "t"}, partitions.Throughput{})
-	for _, c := range []struct {
-		costs []float64
-		total float64
-		want  string
-	}{
-		{nil, 3, "3"}, {[]float64{1}, 3, "3"}, {[]float64{1, 1}, 3, "1 2"}, {[]float64{1, 1}, 1, "1 0"}, {[]float64{2, 1}, 1, "1 0"}, {[]float64{1, 2, 1}, 5, "1 2 2"},
-	} {
-		if got := unitsOf(spread(charges(c.costs...), partitions.ToUnits(c.total), space)); got != c.want {
-			t.Errorf("%v over %v: %s, want %s", c.total, c.costs, got, c.want)
-		}
-	}
 }
 
 // TestThroughput checks the limits of a whole table or index by its description and the options.
@@ -160,31 +146,26 @@ func TestTableWCU(t *testing.T) {
 	}
 }
 
-// TestIndexCharges checks over which of an index's partition keys the capacity that the engine reports is distributed.
-func TestIndexCharges(t *testing.T) {
+// TestMeasuredUpdates checks where the capacity is charged that the engine reports of an update.
+func TestMeasuredUpdates(t *testing.T) {
 	of := describe(t, Options{Partitions: 2, PartitionWCU: 1}, "PAY_PER_REQUEST")
 	for _, c := range []struct {
-		kind, returns, after, attributes string
-		looked                           bool
-		total                            float64
-		want                             string
+		attributes string
+		total      float64
+		want       string
 	}{
-		{put, oldValues, `{"id":{"S":"a"},"g":{"S":"y"},"r":{"S":"1"}}`, `{"id":{"S":"a"},"g":{"S":"x"},"r":{"S":"1"}}`, false, 4, "x 1 y 3 "},
-		{put, oldValues, `{"id":{"S":"a"},"g":{"S":"y"},"r":{"S":"1"}}`, `{}`, false, 4, "y 4 "},
-		{put, oldValues, `{"id":{"S":"a"},"g":{"S":"y"},"r":{"S":"1"}}`, `{}`, false, 0, ""},
-		{put, oldValues, `{"id":{"S":"a"},"r":{"S":"1"}}`, `{"id":{"S":"a"},"g":{"S":"y"}}`, false, 2, ""}, // never in the index
-		{update, newValues, `null`, `{"id":{"S":"a"},"g":{"S":"y"},"r":{"S":"1"}}`, false, 2, "y 2 "},
-		{update, newValues, `null`, `{"id":{"S":"a"},"g":{"S":"y"}}`, false, 2, ""},
-		{update, updatedNew, `{"id":{"S":"a"},"g":{"S":"y"},"r":{"S":"1"}}`, `{"g":{"S":"z"}}`, true, 2, "z 2 "},
+		{`{"id":{"S":"a"},"g":{"S":"y"},"r":{"S":"1"}}`, 2, " 3 y 2 "}, {`{"id":{"S":"a"},"g":{"S":"y"},"r":{"S":"1"}}`, 0, " 3 "},
+		{`{"id":{"S":"a"},"g":{"S":"y"}}`, 2, " 3 "}, {`null`, 0, " 3 "},
 	} {
-		s := &single{write: &write{item: item{table: of}, kind: c.kind, knowsBefore: c.looked}, returns: c.returns}
-		if !decode([]byte(c.after), &s.after) {
-			t.Fatal(c.after)
+		s := &single{write: &write{item: item{table: of, at: of.Place("")}, kind: update}}
+		if !decode([]byte(c.attributes), &s.before) {
+			t.Fatal(c.attributes)
 		}
-		r, err := readReply(&http.Response{StatusCode: 200, ContentLength: -1, Body: io.NopCloser(strings.NewReader(`{"Attributes":` + c.attributes + `}`))})
+		answer := fmt.Sprintf(`{"ConsumedCapacity":{"Table":{"CapacityUnits":3},"GlobalSecondaryIndexes":{"i":{"CapacityUnits":%v}}}}`, c.total)
+		r, err := readReply(&http.Response{StatusCode: 200, ContentLength: -1, Body: io.NopCloser(strings.NewReader(answer))})
 		require.NoError(t, err)
 		got := ""
-		for _, charge := range s.indexCharges(r, map[string]used{"i": {c.total}}) {
+		for _, charge := range s.measured(r, nil) {
 			got += fmt.Sprint(charge.Key, " ", charge.Units.Float(), " ")
 		}
 		if got != c.want {

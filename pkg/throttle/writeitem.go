@@ -1,8 +1,8 @@
 package throttle
 
 import (
-	"maps"
 	"net/http"
+	"slices"
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
@@ -14,16 +14,14 @@ type single struct {
 	*call
 	*write
 	in       writeBody
-	returns  string // ReturnValues of the request to the engine
-	borrowed bool   // the caller did not ask for them
+	borrowed bool // the limiter asked for the item before the write, and the caller did not
 }
 
 // Values of ReturnValues. An absent member is NONE.
 const (
-	noValues   = "NONE"
-	oldValues  = "ALL_OLD"
-	newValues  = "ALL_NEW"
-	updatedNew = "UPDATED_NEW"
+	noValues  = "NONE"
+	oldValues = "ALL_OLD"
+	newValues = "ALL_NEW"
 )
 
 var singleKinds = map[string]string{"PutItem": put, "UpdateItem": update, "DeleteItem": remove}
@@ -41,7 +39,7 @@ func writeItem(c *call) (*http.Response, error) {
 }
 
 func (s *single) sendAdmitted() (*http.Response, error) {
-	if s.mustFetch() {
+	if s.mustRefetch() || s.l.gate.Dry(s.global) {
 		if err := s.fetchItems(s.write); err != nil {
 			return s.passOrFail(err)
 		}
@@ -56,9 +54,9 @@ func (s *single) sendAdmitted() (*http.Response, error) {
 		return s.conflict()
 	}
 	defer s.l.holds.EndWrite(s.id())
-	report := capacity{s.in.ReturnConsumedCapacity, indexesCapacity}
-	if s.isSmallPut() {
-		report.wanted = ""
+	report := capacity{}
+	if !s.exact() {
+		report = capacity{s.in.ReturnConsumedCapacity, indexesCapacity}
 	}
 	r, err := s.forward(s.withReturnValues(), report, reserved)
 	if err != nil {
@@ -69,16 +67,27 @@ func (s *single) sendAdmitted() (*http.Response, error) {
 	return r.response(report)
 }
 
-// mustFetch reports whether the item before the write is needed and not in the response. One
-// case is a partition of an index that may have no capacity. The other is an update of an index
-// key whose effect is not in its request.
-func (s *single) mustFetch() bool {
-	if s.l.gate.Dry(s.global) || s.computesIndexKey() {
+// exact reports whether the cost follows from the request and the item before the write. An update may compute values,
+// and its caller may ask for others than the old ones.
+func (s *single) exact() bool {
+	if s.kind != update {
 		return true
 	}
-	switch s.in.ReturnValues {
-	case "", noValues, oldValues:
+	for _, c := range s.changes {
+		if c.computed() {
+			return false
+		}
+	}
+	return slices.Contains([]string{"", noValues, oldValues}, s.in.ReturnValues)
+}
+
+// mustRefetch reports whether the write may change entries of indexes in a way that its response does not show.
+func (s *single) mustRefetch() bool {
+	if len(s.global) == 0 || s.exact() {
 		return false
+	}
+	if !slices.Contains([]string{"", noValues, oldValues, newValues}, s.in.ReturnValues) {
+		return true
 	}
 	for name := range s.changes {
 		if s.inIndexKey(name) {
@@ -96,26 +105,16 @@ func (s *single) least() []partitions.Charge {
 	return []partitions.Charge{s.at.Writes(blocks(dynamo.Size(s.after), writeBlock))}
 }
 
-// isSmallPut reports whether the write is a small put on a table without indexes. Its cost is calculated from the old
-// item, which the engine returns in less time than the consumed capacity.
-func (s *single) isSmallPut() bool {
-	return s.kind == put && len(s.indexes) == 0 && len(s.body) <= 4*writeBlock
-}
-
-// withReturnValues returns the changed members of the request, so that the response has the
-// item before or after the write.
+// withReturnValues returns the changed members of the request, so that the response has the item before the write, if the
+// cost depends on it.
 func (s *single) withReturnValues() object {
 	changed := object{}
 	if f := s.in.ReturnValuesOnConditionCheckFailure; s.in.conditional() && (f == "" || f == noValues) {
 		changed["ReturnValuesOnConditionCheckFailure"] = quoted(oldValues)
 	}
-	s.returns = s.in.ReturnValues
-	if (len(s.global) > 0 || s.isSmallPut()) && (s.returns == "" || s.returns == noValues) {
-		s.returns, s.borrowed = oldValues, true
-		if s.kind == update && s.knowsBefore {
-			s.returns = newValues
-		}
-		changed["ReturnValues"] = quoted(s.returns)
+	if (s.exact() || len(s.global) > 0) && (s.in.ReturnValues == "" || s.in.ReturnValues == noValues) {
+		s.borrowed = true
+		changed["ReturnValues"] = quoted(oldValues)
 	}
 	return changed
 }
@@ -132,105 +131,41 @@ func (s *single) removeUnasked(r *reply) {
 
 // charges returns the write's true charges.
 func (s *single) charges(r *reply, reserved []partitions.Charge) []partitions.Charge {
-	base := s.at.Writes(0)
+	var got struct{ Item, Attributes dynamo.Item }
+	decode(r.text, &got)
 	switch {
 	case r.exception() == "ConditionalCheckFailedException":
-		var failed struct{ Item dynamo.Item }
-		decode(r.text, &failed)
-		base.Units = blocks(dynamo.Size(failed.Item), writeBlock)
-		return []partitions.Charge{base}
+		return []partitions.Charge{s.at.Writes(blocks(dynamo.Size(got.Item), writeBlock))}
 	case !r.ok():
 		return nil
-	case s.isSmallPut():
-		s.learnImages(r)
+	case s.mustRefetch():
+		s.refetch(s.write)
 		return s.cost()
 	}
+	s.setBefore(got.Attributes)
+	if s.exact() {
+		return s.cost()
+	}
+	return s.measured(r, reserved)
+}
+
+// measured returns the charges of an update by the capacity that the engine reported. The update changed no key of a
+// global index, so the item before it or after it has that key.
+func (s *single) measured(r *reply, reserved []partitions.Charge) []partitions.Charge {
 	consumed := r.consumed()
 	if len(consumed) != 1 || consumed[0].Table == nil {
 		return reserved // the engine does not report it
 	}
-	base.Units = partitions.ToUnits(consumed[0].Table.CapacityUnits)
+	base := s.at.Writes(partitions.ToUnits(consumed[0].Table.CapacityUnits))
 	for _, local := range consumed[0].LocalSecondaryIndexes {
 		base.Units += partitions.ToUnits(local.CapacityUnits)
 	}
-	return append([]partitions.Charge{base}, s.indexCharges(r, consumed[0].GlobalSecondaryIndexes)...)
-}
-
-// indexCharges distributes each global index's consumed capacity over two partitions: the
-// entry's old one and its new one. The engine also charges items that swap one half of the
-// index's key for the other. They were never in the index and cost nothing.
-func (s *single) indexCharges(r *reply, consumed map[string]used) []partitions.Charge {
-	var charges []partitions.Charge
-	known := false
+	charges := []partitions.Charge{base}
 	for _, x := range s.indexes {
-		total := partitions.ToUnits(consumed[x.name].CapacityUnits)
-		if total == 0 { // a local index has no capacity of its own
-			continue
-		}
-		if !known {
-			s.learnImages(r)
-			known = true
-		}
-		costs := x.cost(s.before, s.after)
-		if key, ok := ddbstream.IndexKey(&x.rule, image(s.after)); ok && len(costs) == 0 {
-			costs = []partitions.Charge{x.Place(string(key)).Writes(total)} // the change is unknown
-		}
-		if len(costs) > 0 || !s.knowsBefore {
-			charges = append(charges, spread(costs, total, x.Space)...)
+		total := partitions.ToUnits(consumed[0].GlobalSecondaryIndexes[x.name].CapacityUnits)
+		if key, ok := ddbstream.IndexKey(&x.rule, image(s.before)); ok && total > 0 {
+			charges = append(charges, x.at(key, s.before).Writes(total))
 		}
 	}
 	return charges
-}
-
-// spread makes costs add up to a total: the last gets the rest. Without costs, all partitions
-// share the total.
-func spread(costs []partitions.Charge, total partitions.Units, s *partitions.Space) []partitions.Charge {
-	if len(costs) == 0 {
-		return []partitions.Charge{s.Everywhere().Writes(total)}
-	}
-	last := len(costs) - 1
-	for i := range costs[:last] {
-		costs[i].Units = min(costs[i].Units, total)
-		total -= costs[i].Units
-	}
-	costs[last].Units = total
-	return costs
-}
-
-// learnImages finds the item before and after a finished write.
-func (s *single) learnImages(r *reply) {
-	var got struct{ Attributes dynamo.Item }
-	decode(r.text, &got)
-	switch {
-	case s.returns == newValues:
-		s.setAfter(got.Attributes)
-	case s.returns == updatedNew && s.knowsBefore:
-		maps.Copy(s.after, got.Attributes)
-	case s.kind == update && (s.computesIndexKey() || s.returns != oldValues && !s.knowsBefore):
-		if found, err := s.fetch(s.write); err == nil {
-			s.setAfter(found[s.id()])
-		}
-	case s.returns == oldValues:
-		s.setBefore(got.Attributes)
-	}
-}
-
-// computesIndexKey reports whether an update computes an index key, so that its request does
-// not have the new value.
-func (s *single) computesIndexKey() bool {
-	for name, c := range s.changes {
-		if c.computed() && s.inIndexKey(name) {
-			return true
-		}
-	}
-	return false
-}
-
-// setAfter sets the item after an update. If the item before is unknown, the update did not
-// change index keys, so after stands in for it.
-func (s *single) setAfter(after dynamo.Item) {
-	s.after = after
-	if !s.knowsBefore {
-		s.knowsBefore, s.before = true, after
-	}
 }
