@@ -13,7 +13,8 @@ import (
 )
 
 // handle handles a call. The engine gets names of tables for ARNs, since DynamoDB Local rejects ARNs in transactions, and
-// the caller gets the ARNs back. ARNs of other accounts' tables, as far as the engine has any, are left alone.
+// the caller gets the ARNs back. A call for another account's table, as far as the engine has any, passes uncharged, as does
+// a batch by both the name and the ARN of a table.
 func (c *call) handle(do func(*call) (*http.Response, error)) (*http.Response, error) {
 	if !bytes.Contains(c.body, []byte("arn:")) {
 		return do(c)
@@ -25,7 +26,9 @@ func (c *call) handle(do func(*call) (*http.Response, error)) (*http.Response, e
 		return c.errorResponse(map[string]any{"__type": "com.amazon.coral.validate#ValidationException", "message": n.malformed.Error()})
 	case n.err != nil:
 		return nil, n.err
-	case !ok || len(n.arns) == 0:
+	case !ok || n.foreign:
+		return c.passThrough()
+	case len(n.arns) == 0:
 		return do(c)
 	}
 	c.body = body
@@ -51,6 +54,7 @@ func (c *call) handle(do func(*call) (*http.Response, error)) (*http.Response, e
 type naming struct {
 	*call
 	arns      map[string]string // that were replaced, by name
+	foreign   bool              // the engine has no table by the name of an ARN, or another one
 	malformed error             // an ARN is not a table's
 	err       error             // the engine did not answer
 }
@@ -66,7 +70,8 @@ func (n *naming) toName(named string) string {
 	}
 	same, err := n.isNamed(named, name)
 	n.err = err
-	if err != nil || !same {
+	if !same {
+		n.foreign = true
 		return named
 	}
 	if n.arns[name] == "" {
@@ -85,19 +90,36 @@ func (n *naming) toARN(name string) string {
 // isNamed reports whether the engine has the same table under an ARN and under a name. An engine that does not take ARNs
 // has tables by name only.
 func (c *call) isNamed(arn, name string) (bool, error) {
-	byARN, err := c.describe(arn)
+	t, err := c.describe(name)
+	if err != nil {
+		return false, unlessInvalid(err)
+	}
+	c.l.mu.Lock()
+	known := arn == t.ARN || t.arns[arn]
+	c.l.mu.Unlock()
+	if known {
+		return true, nil
+	}
+	d, err := c.description(arn)
 	rejection, rejected := errors.AsType[rejection](err)
-	if err != nil && !rejected {
-		return false, err
+	if rejected && rejection.exception != "ValidationException" || err != nil && !rejected || err == nil && d.Table.TableArn != t.ARN {
+		return false, unlessInvalid(err)
 	}
-	byName, err := c.describe(name)
-	switch {
-	case errors.Is(err, errInvalid):
-		return false, nil
-	case err != nil:
-		return false, err
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	if len(t.arns) >= maxARNs {
+		clear(t.arns)
 	}
-	return byARN == byName || rejection.exception == "ValidationException" || byName.ARN == arn, nil
+	t.arns[arn] = true
+	return true, nil
+}
+
+// unlessInvalid returns nil for errInvalid.
+func unlessInvalid(err error) error {
+	if errors.Is(err, errInvalid) {
+		return nil
+	}
+	return err
 }
 
 // rename returns the text of a request or response with other names of tables. ok is false if two tables of a map would

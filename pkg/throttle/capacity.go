@@ -75,6 +75,14 @@ func (r *reply) consumed() (list []consumption) {
 	return list
 }
 
+// reported returns the sum of the response's ConsumedCapacity.
+func (r *reply) reported() (sum partitions.Units) {
+	for _, consumed := range r.consumed() {
+		sum += partitions.ToUnits(consumed.CapacityUnits)
+	}
+	return sum
+}
+
 // Bytes for which one unit pays, and the least cost of a read, from
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html
 const (

@@ -158,13 +158,13 @@ func (l *Limiter) spaces() []databaseSpace {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var spaces []databaseSpace
-	for _, t := range l.tables.all {
-		for _, s := range append(slices.Clone(t.global), t.Space) {
+	for _, t := range l.tables {
+		for _, s := range t.spaces() {
 			spaces = append(spaces, databaseSpace{s, t})
 		}
 	}
 	slices.SortFunc(spaces, func(a, b databaseSpace) int {
-		return cmp.Or(strings.Compare(a.Table, b.Table), strings.Compare(a.of.database, b.of.database), strings.Compare(a.of.ARN, b.of.ARN), strings.Compare(a.Index, b.Index))
+		return cmp.Or(strings.Compare(a.Table, b.Table), strings.Compare(a.of.database, b.of.database), strings.Compare(a.Index, b.Index))
 	})
 	return spaces
 }

@@ -4,16 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 )
 
-// describe returns a table, given by its name or ARN. The first call for a name asks the engine, whose description tells
-// which table it is. It returns a rejection, which is errInvalid, if the engine does not describe the table.
+// describe returns a table by its name. The first call for a name asks the engine. It returns errInvalid if the engine does
+// not describe the table.
 func (c *call) describe(name string) (*table, error) {
-	database := c.database()
 	c.l.mu.Lock()
-	t := c.l.tables.names[database+"\x00"+name]
+	t := c.l.tables[c.tableKey(name)]
 	c.l.mu.Unlock()
 	if t != nil {
 		return t, nil
@@ -24,36 +22,33 @@ func (c *call) describe(name string) (*table, error) {
 	}
 	c.l.mu.Lock()
 	defer c.l.mu.Unlock()
-	t = c.l.tables.find(database, d.Table.TableName, d.Table.TableArn)
-	if t == nil {
-		t = newTable(c.l.gate, c.l.options, database, d)
+	if t = c.l.tables[c.tableKey(name)]; t == nil { // another call may have added it
+		t = newTable(c.l.gate, c.l.options, c.database(), d)
+		c.l.tables.add(c.tableKey(name), t)
 	}
-	c.l.tables.add(name, t)
 	return t, nil
 }
 
-func (c *call) description(name string) (d description, err error) {
-	r, err := c.query("DescribeTable", map[string]string{"TableName": name})
+func (c *call) tableKey(name string) string { return c.database() + "\x00" + name }
+
+// description returns the engine's description of a table, given by its name or ARN, or a rejection.
+func (c *call) description(named string) (d description, err error) {
+	r, err := c.query("DescribeTable", map[string]string{"TableName": named})
 	if err != nil {
-		return d, fmt.Errorf("describing table %s: %w", name, err)
+		return d, fmt.Errorf("describing table %s: %w", named, err)
 	}
 	if !r.ok() || !decode(r.text, &d) || newKeys(d.Table.KeySchema).hash == "" {
 		return d, rejection{r.exception()}
 	}
-	d.Table.TableName = tableName(cmp.Or(d.Table.TableName, name))
+	d.Table.TableName = tableName(cmp.Or(d.Table.TableName, named))
 	return d, nil
 }
 
-// forget drops a table that a call changed, given by its name or ARN. The ARN in the engine's response, if it has one, tells
-// which account's table it is.
-func (c *call) forget(name, arn string) {
+// forget drops a cached table that a call changed.
+func (c *call) forget(name string) {
 	c.l.mu.Lock()
 	defer c.l.mu.Unlock()
-	for _, t := range slices.Clone(c.l.tables.all) {
-		if t.is(c.database(), tableName(name), arn) {
-			c.l.tables.remove(t)
-		}
-	}
+	delete(c.l.tables, c.tableKey(name))
 }
 
 // database identifies a database: an engine may have one for each access key and Region.
@@ -73,14 +68,11 @@ func changeTable(c *call) (*http.Response, error) {
 	}
 	r, err := c.send(object{})
 	if err != nil {
-		c.forget(body.TableName, "") // the engine may have made the change
+		c.forget(body.TableName) // the engine may have made the change
 		return nil, err
 	}
-	if r.resp.StatusCode >= http.StatusBadRequest && r.resp.StatusCode < http.StatusInternalServerError {
-		return r.response(capacity{}) // it rejected the change
+	if r.resp.StatusCode < http.StatusBadRequest || r.resp.StatusCode >= http.StatusInternalServerError { // it did not reject the change
+		c.forget(body.TableName)
 	}
-	var changed struct{ TableDescription struct{ TableArn string } }
-	decode(r.text, &changed) // without an ARN, tables of this name are dropped
-	c.forget(body.TableName, changed.TableDescription.TableArn)
 	return r.response(capacity{})
 }

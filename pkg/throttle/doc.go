@@ -66,8 +66,8 @@
 //
 // Keys and indexes come from DescribeTable. They are read again after a table was created,
 // changed or deleted through the limiter; other changes are not seen. A table has one state, by whichever name or ARN
-// requests give it. The engine gets the name, and the caller's response has the ARN. Only a table that the engine has under
-// the ARN alone, such as another account's, keeps it.
+// requests give it. The engine gets the name, and the caller's response has the ARN. Calls for a table that the engine has
+// under the ARN alone, such as another account's, pass unchanged and uncharged.
 //
 // A request without a response, for instance because its caller has left, costs what was debited at admission if the
 // engine may have received it, and nothing otherwise.

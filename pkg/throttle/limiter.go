@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -43,7 +42,7 @@ func New(options Options) (*Limiter, error) {
 			SplitAfter: o.SplitAfter, Seed: o.Seed, Now: o.Now,
 		}),
 		holds: partitions.NewHolds(o.TransactionHold, o.Now),
-		stats: newCounts(o.Now()),
+		stats: newCounts(o.Now()), tables: tables{},
 
 		history: newHistory(o.Now()),
 	}, nil
@@ -65,8 +64,8 @@ func (l *Limiter) Partitions(table string) int {
 
 func (l *Limiter) partitions(name spaceName) int {
 	most := l.options.Partitions
-	for _, t := range l.tables.all {
-		for _, s := range append(slices.Clone(t.global), t.Space) {
+	for _, t := range l.tables {
+		for _, s := range t.spaces() {
 			if nameOf(s) == name {
 				most = max(most, s.Partitions())
 			}

@@ -66,11 +66,7 @@ func readCharges(r *reply, least partitions.Charge) []partitions.Charge {
 	if !r.ok() {
 		return nil
 	}
-	var total partitions.Units
-	for _, consumed := range r.consumed() {
-		total += partitions.ToUnits(consumed.CapacityUnits)
-	}
-	least.Units = max(least.Units, total)
+	least.Units = max(least.Units, r.reported())
 	return []partitions.Charge{least}
 }
 

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
@@ -205,72 +203,14 @@ func TestRenamedTables(t *testing.T) {
 	}
 }
 
-// newNamed returns a table of a database.
-func newNamed(database, name, arn string) *table {
-	return &table{Space: &partitions.Space{Resource: partitions.Resource{Table: name, ARN: arn}}, database: database}
-}
-
-// TestCachedTables checks which table a description means, and that tables and names are bounded.
+// TestCachedTables checks that the cached tables are bounded.
 func TestCachedTables(t *testing.T) {
-	var cached tables
-	one, other, unknown := newNamed("db", "t", "arn1"), newNamed("db", "t", "arn2"), newNamed("db2", "t", "")
-	for _, known := range []*table{one, other, unknown, one} {
-		cached.add("t", known)
-	}
-	for _, c := range []struct {
-		database, name, arn string
-		want                *table
-	}{
-		{"db", "t", "arn1", one}, {"db", "t", "arn2", other}, {"db", "t", "", one}, {"db", "t", "arn3", nil}, {"db", "u", "arn1", nil}, {"db2", "t", "arn1", unknown}, {"db3", "t", "arn1", nil},
-	} {
-		if got := cached.find(c.database, c.name, c.arn); got != c.want {
-			t.Errorf("%+v: another table", c)
-		}
-	}
-	if len(cached.all) != 3 || len(cached.names) != 2 || cached.names["db\x00t"] != one || cached.names["db2\x00t"] != unknown {
-		t.Errorf("%d tables by %d names", len(cached.all), len(cached.names))
-	}
-	cached.remove(one)
-	if len(cached.all) != 2 || len(cached.names) != 1 || cached.find("db", "t", "arn1") != nil {
-		t.Errorf("%d tables by %d names after one was removed", len(cached.all), len(cached.names))
-	}
+	cached := tables{}
 	for i := range 2 * maxTables {
-		name := fmt.Sprint("t", i)
-		cached.add(name, newNamed("db", name, ""))
-		for j := range 5 {
-			cached.add(fmt.Sprint(name, "/", j), cached.all[len(cached.all)-1])
-		}
-		if len(cached.all) > maxTables || len(cached.names) > maxNames {
-			t.Fatalf("%d tables by %d names", len(cached.all), len(cached.names))
-		}
-	}
-	if len(cached.all) != maxTables || cached.find("db", "t0", "") != nil || cached.find("db", fmt.Sprint("t", maxTables), "") == nil {
-		t.Errorf("%d tables are cached, want the newest %d", len(cached.all), maxTables)
-	}
-}
-
-// TestHeldOfTwoNames checks what is merged if the engine answers with another name than the request's.
-func TestHeldOfTwoNames(t *testing.T) {
-	const arn, other = "arn:aws:dynamodb:eu-west-1:1:table/orders", "arn:aws:dynamodb:eu-west-1:2:table/others"
-	orders, others := newNamed("", "orders", ""), newNamed("", "others", "")
-	b := batchTables{arn: orders, other: others}
-	for answered, want := range map[string]*table{arn: orders, "orders": orders, "others": others, other: others, "arn:aws:dynamodb:eu-west-1:9:table/orders": orders, "none": nil} {
-		if b.find(answered) != want {
-			t.Errorf("%s: another table", answered)
-		}
-	}
-	join := func(_ string, left string, held []jsontext.Value) string { return left + string(held[0]) }
-	for _, c := range []struct {
-		left map[string]string
-		want string
-	}{
-		{nil, "map[" + arn + ":1 " + other + ":2]"},
-		{map[string]string{"orders": "a"}, "map[" + other + ":2 orders:a1]"},
-		{map[string]string{"none": "a"}, "map[" + arn + ":1 " + other + ":2 none:a]"},
-	} {
-		got := mergeHeld(b, c.left, map[string][]jsontext.Value{arn: {jsontext.Value("1")}, other: {jsontext.Value("2")}}, join)
-		if fmt.Sprint(got) != c.want {
-			t.Errorf("%v: %v, want %s", c.left, got, c.want)
+		added := &table{}
+		cached.add(fmt.Sprint("t", i), added)
+		if len(cached) > maxTables || cached[fmt.Sprint("t", i)] != added {
+			t.Fatalf("%d tables after %d", len(cached), i+1)
 		}
 	}
 }
@@ -457,18 +397,17 @@ func TestOrderOfTables(t *testing.T) {
 		for _, index := range indexes {
 			of.global = append(of.global, l.gate.NewSpace(partitions.Resource{Table: name, Index: index, ARN: arn + "/" + index}, whole))
 		}
-		l.tables.add(name, of)
+		l.tables.add(database+name, of)
 	}
 	add("k2", "b", "1", 0)
 	add("k1", "b", "3", 5, "y", "x")
-	add("k1", "b", "2", 0)
 	add("k3", "a", "1", 0)
 	var texts []string
 	for _, r := range l.Report().Tables {
 		texts = append(texts, fmt.Sprint(r.Table, " ", r.AccessKey, " ", r.Region, " ", r.ARN, " ", r.Index, " ", r.ReadReason, " ", r.WriteReason, " ", r.RCU, " ", r.WCU, " ", len(r.Partitions)))
 	}
 	want := []string{
-		"a k3 region 1    0 0 1", "b k1 region 2    0 0 1", "b k1 region 3  TableReadProvisionedThroughputExceeded TableWriteAccountLimitExceeded 5 10 2",
+		"a k3 region 1    0 0 1", "b k1 region 3  TableReadProvisionedThroughputExceeded TableWriteAccountLimitExceeded 5 10 2",
 		"b k1 region 3/x x IndexReadProvisionedThroughputExceeded IndexWriteAccountLimitExceeded 5 10 2", "b k1 region 3/y y IndexReadProvisionedThroughputExceeded IndexWriteAccountLimitExceeded 5 10 2", "b k2 region 1    0 0 1",
 	}
 	if !slices.Equal(texts, want) {

@@ -14,7 +14,8 @@ import (
 // table is a table's keys, indexes and partitions.
 type table struct {
 	*partitions.Space
-	database string // as database returns it
+	database string          // as database returns it
+	arns     map[string]bool // by which requests have named the table; guarded by Limiter.mu
 	key      keys
 	indexes  []*index
 	global   []*partitions.Space // of global indexes
@@ -148,7 +149,7 @@ func newTable(gate *partitions.Gate, o Options, database string, d description) 
 		Space: gate.NewSpace(partitions.Resource{Table: d.Table.TableName, ARN: d.Table.TableArn, OnDemand: onDemand}, limits),
 		key:   newKeys(d.Table.KeySchema),
 
-		database: database,
+		database: database, arns: map[string]bool{},
 	}
 	for _, x := range d.Table.LocalSecondaryIndexes {
 		t.indexes = append(t.indexes, newIndex(t.Space, d.Table.KeySchema, x))

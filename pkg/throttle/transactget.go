@@ -25,75 +25,87 @@ func transactGet(c *call) (*http.Response, error) {
 	if !decode(c.body, &body) {
 		return c.passThrough()
 	}
+	var items []item
 	var reads []keyedRead
 	for _, read := range body.TransactItems {
 		found, err := c.locate(read.Get.TableName, read.Get.Key)
 		if err != nil {
 			return c.passOrFail(err)
 		}
-		reads = append(reads, keyedRead{found, found.at.Reads(transaction * partitions.Unit), read.Get.ProjectionExpression == nil})
+		items = append(items, found)
+		reads = append(reads, keyedRead{least: found.at.Reads(transaction * partitions.Unit), hidden: read.Get.ProjectionExpression != nil})
 	}
-	return c.readTransaction(reads, body.ReturnConsumedCapacity)
-}
-
-// keyedRead is a read of one item in a transaction.
-type keyedRead struct {
-	item
-	least partitions.Charge
-	whole bool // the response has the whole item
-}
-
-// readTransaction sends a transaction of reads. It passes one that the engine will reject.
-func (c *call) readTransaction(reads []keyedRead, asked string) (*http.Response, error) {
 	if len(reads) == 0 || len(reads) > maxTransaction {
 		return c.passThrough()
 	}
-	least, items := make([]partitions.Charge, len(reads)), make([]partitions.ItemID, len(reads))
+	return c.readTransaction(items, reads, capacity{body.ReturnConsumedCapacity, totalCapacity})
+}
+
+// readTransaction sends a transaction of reads.
+func (c *call) readTransaction(items []item, reads []keyedRead, report capacity) (*http.Response, error) {
+	least, ids := make([]partitions.Charge, len(reads)), make([]partitions.ItemID, len(reads))
 	for i, read := range reads {
-		least[i], items[i] = read.least, read.id()
+		least[i], ids[i] = read.least, items[i].id()
 	}
 	if denied := c.l.gate.AdmitAll(slices.Collect(slices.Chunk(least, 1))); anyDenied(denied) {
 		return c.cancel(denied)
 	}
-	if blocked := c.l.holds.Busy(items); blocked != nil {
+	if blocked := c.l.holds.Busy(ids); blocked != nil {
 		c.settleCharges(least, least)
 		return c.cancelForConflicts(blocked)
 	}
-	report := capacity{asked, totalCapacity}
 	r, err := c.forward(object{}, report, least)
 	if err != nil {
 		return nil, err
 	}
-	c.settleCharges(least, keyedReadCharges(r, reads))
-	return r.response(report)
-}
-
-// keyedReadCharges returns charges by the items' sizes. The rest of the capacity that the
-// engine reported is spread over items whose size a projection hides.
-func keyedReadCharges(r *reply, reads []keyedRead) []partitions.Charge {
 	var got struct {
 		Responses []struct{ Item dynamo.Item }
 	}
 	if !r.ok() || !decode(r.text, &got) || len(got.Responses) != len(reads) {
-		return nil
+		c.settleCharges(least, nil)
+		return r.response(report)
 	}
-	var surplus partitions.Units
-	for _, consumed := range r.consumed() {
-		surplus += partitions.ToUnits(consumed.CapacityUnits)
+	for i := range reads {
+		reads[i].size = dynamo.Size(got.Responses[i].Item)
 	}
+	c.settleCharges(least, keyedCharges(reads, r.reported()))
+	return r.response(report)
+}
+
+// keyedRead is a read of one item in a batch or a transaction.
+type keyedRead struct {
+	least  partitions.Charge
+	size   int  // of the item
+	hidden bool // a projection hides the size
+}
+
+// keyedCharges returns the charges of reads of equal price by the items' sizes. The rest of what the engine reported is
+// spread over the reads whose size is hidden.
+func keyedCharges(reads []keyedRead, reported partitions.Units) []partitions.Charge {
 	var charges, hidden []partitions.Charge
-	for i, read := range reads {
+	for _, read := range reads {
 		c := read.least
-		if !read.whole {
+		if read.hidden {
 			hidden = append(hidden, c)
 		} else {
-			c.Units *= blocks(dynamo.Size(got.Responses[i].Item), readBlock) / partitions.Unit
+			c.Units *= blocks(read.size, readBlock) / partitions.Unit
 			charges = append(charges, c)
 		}
-		surplus -= c.Units
+		reported -= c.Units
 	}
-	if hidden == nil {
-		return charges
+	return append(charges, spreadSurplus(hidden, reported)...)
+}
+
+// spreadSurplus distributes a surplus over charges of equal price, in steps of that price.
+func spreadSurplus(charges []partitions.Charge, surplus partitions.Units) []partitions.Charge {
+	n := partitions.Units(len(charges))
+	for i := range charges {
+		price := charges[i].Units
+		steps := max(0, surplus/price)
+		charges[i].Units += steps / n * price
+		if partitions.Units(i) < steps%n {
+			charges[i].Units += price
+		}
 	}
-	return append(charges, spreadSurplus(hidden, surplus)...)
+	return charges
 }

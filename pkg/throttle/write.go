@@ -2,6 +2,7 @@ package throttle
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -109,44 +110,48 @@ func (w *write) failedCost() partitions.Charge {
 // maxFetch is BatchGetItem's limit of keys, and exceeds that of writing requests.
 const maxFetch = 100
 
-// tableFetch has the keys of a table whose items are still to be read.
-type tableFetch struct {
-	*table
-	name string // as in the request
-	keys []dynamo.Item
+// fetchKeys are the keys of a table whose items are still to be read.
+type fetchKeys struct {
+	ConsistentRead bool
+	Keys           []dynamo.Item
 }
 
 // fetch reads the current items of writes from the engine. It returns errInvalid if the engine rejects the read.
 func (c *call) fetch(writes ...*write) (map[partitions.ItemID]dynamo.Item, error) {
-	found := map[partitions.ItemID]dynamo.Item{}
-	wanted := fetches(writes)
+	found, of := map[partitions.ItemID]dynamo.Item{}, map[string]*table{}
+	wanted, seen := map[string]fetchKeys{}, map[partitions.ItemID]bool{}
+	for _, w := range writes {
+		if !seen[w.id()] {
+			seen[w.id()], of[w.name] = true, w.table
+			wanted[w.name] = fetchKeys{true, append(wanted[w.name].Keys, w.key)}
+		}
+	}
 	for round := 0; len(wanted) > 0; round++ {
 		if round == maxFetch { // each round reads at least one item
 			return nil, fmt.Errorf("reading %d items: the engine leaves keys unprocessed", len(writes))
 		}
-		var err error
-		if wanted, err = c.fetchOnce(wanted, found); err != nil {
-			return nil, err
+		r, err := c.query("BatchGetItem", map[string]any{"RequestItems": wanted})
+		if err != nil {
+			return nil, fmt.Errorf("reading items before or after a write: %w", err)
 		}
+		var got struct {
+			Responses       map[string][]dynamo.Item
+			UnprocessedKeys map[string]fetchKeys
+		}
+		if !r.ok() || !decode(r.text, &got) {
+			return nil, errInvalid
+		}
+		for name, t := range of {
+			for _, it := range got.Responses[name] {
+				if _, whole, ok := t.key.text(it); ok {
+					found[partitions.ItemID{Space: t.Space, Key: whole}] = it
+				}
+			}
+		}
+		wanted = got.UnprocessedKeys
+		maps.DeleteFunc(wanted, func(_ string, rest fetchKeys) bool { return len(rest.Keys) == 0 })
 	}
 	return found, nil
-}
-
-// fetches returns the keys of the writes, each once, by tables.
-func fetches(writes []*write) (list []*tableFetch) {
-	seen := map[partitions.ItemID]bool{}
-	for _, w := range writes {
-		if seen[w.id()] {
-			continue
-		}
-		seen[w.id()] = true
-		at := slices.IndexFunc(list, func(f *tableFetch) bool { return f.table == w.table })
-		if at < 0 {
-			at, list = len(list), append(list, &tableFetch{table: w.table, name: w.name})
-		}
-		list[at].keys = append(list[at].keys, w.key)
-	}
-	return list
 }
 
 // fetchItems fetches the items before writes.
@@ -168,49 +173,4 @@ func (c *call) refetch(writes ...*write) {
 	for _, w := range updates {
 		w.after = found[w.id()]
 	}
-}
-
-// fetchOnce sends one BatchGetItem and returns what is still to be read. The engine may answer with names for ARNs, so
-// tables of one name are read one after the other.
-func (c *call) fetchOnce(wanted []*tableFetch, found map[partitions.ItemID]dynamo.Item) (left []*tableFetch, err error) {
-	type fetchKeys struct {
-		ConsistentRead bool
-		Keys           []dynamo.Item
-	}
-	asked, requests := map[string]*tableFetch{}, map[string]fetchKeys{}
-	for _, f := range wanted {
-		if asked[tableName(f.name)] != nil {
-			left = append(left, f)
-			continue
-		}
-		asked[tableName(f.name)], requests[f.name] = f, fetchKeys{true, f.keys}
-	}
-	r, err := c.query("BatchGetItem", map[string]any{"RequestItems": requests})
-	if err != nil {
-		return nil, fmt.Errorf("reading items before or after a write: %w", err)
-	}
-	var got struct {
-		Responses       map[string][]dynamo.Item
-		UnprocessedKeys map[string]fetchKeys
-	}
-	if !r.ok() || !decode(r.text, &got) {
-		return nil, errInvalid
-	}
-	for name, items := range got.Responses {
-		f := asked[tableName(name)]
-		if f == nil {
-			continue
-		}
-		for _, it := range items {
-			if _, whole, ok := f.key.text(it); ok {
-				found[partitions.ItemID{Space: f.Space, Key: whole}] = it
-			}
-		}
-	}
-	for name, rest := range got.UnprocessedKeys {
-		if f := asked[tableName(name)]; f != nil && len(rest.Keys) > 0 {
-			left = append(left, &tableFetch{f.table, f.name, rest.Keys})
-		}
-	}
-	return left, nil
 }
