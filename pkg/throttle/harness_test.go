@@ -2,7 +2,6 @@ package throttle_test
 
 import (
 	"bytes"
-	"crypto/rand"
 	"errors"
 	"hash/crc32"
 	"io"
@@ -72,7 +71,7 @@ type bench struct {
 
 func newBench(t testing.TB, o throttle.Options, tables ...*dynamodb.CreateTableInput) *bench {
 	t.Helper()
-	b := &bench{clock: &clock{now: time.Unix(1_800_000_000, 0)}, key: "t" + rand.Text()}
+	b := &bench{clock: &clock{now: time.Unix(1_800_000_000, 0)}, key: enginetest.Database(t)}
 	if o.Now = b.Now; o.Base == nil {
 		o.Base = dynamolocal.Direct()
 	}

@@ -1,9 +1,9 @@
-// Command withengine starts DynamoDB Locals for the test processes of a command:
+// Command withengine starts a DynamoDB Local for the test processes of a command:
 //
 //	withengine go test ./...
 //
-// So test processes share a warm engine, and a missing prerequisite is reported once. They
-// borrow it from a pool, whose address is in HOTSHARD_ENGINES.
+// So test processes share a warm engine, and a missing prerequisite is reported once. Its URL is
+// in HOTSHARD_SHARED_ENGINE.
 // Without a command it checks for Java, fetches the engine if needed, and starts it once. If
 // HOTSHARD_ENDPOINT is set it starts no engine.
 //
@@ -84,12 +84,12 @@ func withEngine(ctx context.Context, command []string) (err error) {
 	if os.Getenv("HOTSHARD_ENDPOINT") != "" {
 		return follow(ctx, command)
 	}
-	pool, err := enginetest.StartPool(ctx, dynamolocal.Options{Notice: os.Stderr, HeapMB: heapMB})
+	engine, err := dynamolocal.StartEngine(ctx, dynamolocal.Options{Notice: os.Stderr, HeapMB: heapMB})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, pool.Stop()) }()
-	if err := os.Setenv(enginetest.PoolVariable, pool.Addr()); err != nil {
+	defer func() { err = errors.Join(err, engine.Stop()) }()
+	if err := os.Setenv(enginetest.Variable, engine.Endpoint()); err != nil {
 		return err
 	}
 	return follow(ctx, command)

@@ -2,7 +2,6 @@ package explain_test
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"net/http"
 	"slices"
@@ -57,7 +56,7 @@ func newStorm(t *testing.T, c capacity) *storm {
 	if s.limiter, err = throttle.New(c.o); err != nil {
 		t.Fatal(err)
 	}
-	key, endpoint := "t"+rand.Text(), enginetest.Endpoint(t)
+	key, endpoint := enginetest.Database(t), enginetest.Endpoint(t)
 	client := func(transport http.RoundTripper) *dynamodb.Client {
 		return dynamolocal.DynamoDB(endpoint, key, func(o *dynamodb.Options) {
 			o.HTTPClient, o.Retryer = &http.Client{Transport: transport}, aws.NopRetryer{}
