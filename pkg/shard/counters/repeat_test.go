@@ -150,16 +150,6 @@ var sumCases = []sumCase{
 			return errorOf(orders.Update(ctx, libtest.Order(1), addOne(), libtest.Later))
 		}
 	}},
-	{"a Table's update in a keyed call", true, func(t *testing.T, r *rig) func(context.Context) error {
-		orders, applier := r.theirs(t), once.New(r.client, r.Names.Items, once.Options{})
-		return func(ctx context.Context) error {
-			_, err := applier.Do(ctx, once.Call{Key: "k", Answer: []byte("a")}, libtest.Later, func(ctx context.Context) ([]shardmap.Write, error) {
-				w, err := orders.UpdateTransact(ctx, libtest.Order(1), addOne(), libtest.Later)
-				return []shardmap.Write{w}, err
-			})
-			return err
-		}
-	}},
 	{"a Table's put on a condition", false, func(t *testing.T, r *rig) func(context.Context) error {
 		orders := r.theirs(t)
 		return func(ctx context.Context) error {

@@ -261,9 +261,6 @@ func TestUnreadableMap(t *testing.T) {
 	if err := orders.Put(t.Context(), it, libtest.Epoch); !errors.Is(err, shard.ErrStale) {
 		t.Errorf("a put without PlainFirst: error %v, want ErrStale", err)
 	}
-	if _, err := orders.PutTransact(t.Context(), it, libtest.Epoch); !errors.Is(err, shard.ErrStale) {
-		t.Errorf("a put in a transaction: error %v, want ErrStale", err)
-	}
 }
 
 // TestPagesWithoutItems checks that a page of MaxQueries empty time buckets continues in the next bucket, in both

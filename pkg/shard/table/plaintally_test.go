@@ -15,7 +15,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/once"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
@@ -164,7 +163,6 @@ func TestInvalidInputIsNotObserved(t *testing.T) {
 	tally := table.Tally{
 		Client: d.Client, Table: orders.Name, PartitionKey: "customer", SortKey: "placed", Sort: libtest.Num(1), Value: "n", Shards: table.Fixed(2), Observer: listener,
 	}
-	applier := once.New(d.Client, d.Names.Items, once.Options{Observer: listener})
 	key := table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str("1")}
 	big := table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str("1"), "text": libtest.Str(strings.Repeat("x", 401<<10))}
 	update := func(in *dynamodb.UpdateItemInput) error {
@@ -184,13 +182,6 @@ func TestInvalidInputIsNotObserved(t *testing.T) {
 			return orders.DeleteIf(ctx, key, table.Condition{Expression: "no condition"}, libtest.Later)
 		},
 		"a tally's key": func() error { return tally.Add(ctx, "home", 1, libtest.Later) },
-		"a transaction's": func() error {
-			_, err := applier.Do(ctx, once.Call{Key: "k"}, libtest.Later, func(ctx context.Context) ([]shardmap.Write, error) {
-				w, err := orders.UpdateTransact(ctx, key, &dynamodb.UpdateItemInput{UpdateExpression: aws.String("SET")}, libtest.Later)
-				return []shardmap.Write{w}, err
-			})
-			return err
-		},
 	} {
 		if err := call(); err == nil || errors.Is(err, shard.ErrUnavailable) || listener.All > 0 {
 			t.Errorf("%s: %d attempts observed, %v", what, listener.All, err)

@@ -70,9 +70,9 @@ func (r raw) nameOf(it Item) (string, error) {
 // identity returns the attribute that distinguishes an item from others with its name and sort key.
 func (r raw) identity(it Item) place.Identity {
 	if by := r.tieBreaker(); by != "" {
-		return place.Identity{by: it[by]}
+		return place.Identity{By: by, Value: it[by]}
 	}
-	return nil
+	return place.Identity{}
 }
 
 func (r raw) lookup(ctx context.Context, key string) (shardmap.Entry, error) {
@@ -265,8 +265,7 @@ func init() {
 	}
 }
 
-// readRange yields the items of a range in order, each with its place. rest returns where the next range begins, or nil if
-// this one was read to its end.
+// readRange implements place.ReadRange.
 func (r raw) readRange(ctx context.Context, name string, of place.Range) (items iter.Seq2[place.Stored, error], rest func() *place.Position) {
 	g, err := r.gather(name, Span{Low: of.Low, High: of.High, Desc: of.Desc, Limit: of.Limit, Consistent: of.Consistent})
 	if err != nil {

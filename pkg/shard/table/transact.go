@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -61,69 +60,6 @@ func (t *Table) writeIf(ctx context.Context, operation string, key Item, now tim
 		return t.describe(operation, name, err)
 	}
 	return nil
-}
-
-// PutTransact returns Put's write for a transaction of package once.
-func (t *Table) PutTransact(ctx context.Context, it Item, now time.Time) (shardmap.Write, error) {
-	const operation = "putting an item of"
-	r := t.raw(now)
-	if err := r.check(); err != nil {
-		return shardmap.Write{}, err
-	}
-	name, err := r.nameOf(it)
-	if err != nil {
-		return shardmap.Write{}, err
-	}
-	places, err := r.places(ctx, name, it)
-	if err != nil {
-		return shardmap.Write{}, t.describe(operation, name, err)
-	}
-	return shardmap.Write{
-		Action:  types.TransactWriteItem{Put: r.put(it, places[0], r.identity(it))},
-		Attempt: places[0].Sent,
-	}, nil
-}
-
-// UpdateTransact returns Update's write for a transaction of package once. The transaction returns no
-// attributes.
-func (t *Table) UpdateTransact(ctx context.Context, key Item, in *dynamodb.UpdateItemInput, now time.Time) (shardmap.Write, error) {
-	return t.transact(ctx, "updating an item of", key, now, raw.target, func(r raw, at place.Place) (types.TransactWriteItem, error) {
-		filled, err := r.filled(in, key, at)
-		if err != nil {
-			return types.TransactWriteItem{}, err
-		}
-		return types.TransactWriteItem{Update: &types.Update{
-			TableName: filled.TableName, Key: filled.Key,
-			UpdateExpression: filled.UpdateExpression, ConditionExpression: filled.ConditionExpression,
-			ExpressionAttributeNames: filled.ExpressionAttributeNames, ExpressionAttributeValues: filled.ExpressionAttributeValues,
-		}}, nil
-	})
-}
-
-// DeleteTransact returns the write that deletes an item, for a transaction of package once. The key is
-// as for Get.
-func (t *Table) DeleteTransact(ctx context.Context, key Item, now time.Time) (shardmap.Write, error) {
-	return t.transact(ctx, "deleting an item of", key, now, raw.deleteTarget, func(r raw, at place.Place) (types.TransactWriteItem, error) {
-		return types.TransactWriteItem{Delete: r.deletion(at, r.identity(key))}, nil
-	})
-}
-
-// transact returns a write at the place that find returns.
-func (t *Table) transact(ctx context.Context, operation string, key Item, now time.Time, find findTarget, action func(raw, place.Place) (types.TransactWriteItem, error)) (shardmap.Write, error) {
-	r := t.raw(now)
-	name, places, err := r.find(ctx, operation, key)
-	if err != nil {
-		return shardmap.Write{}, err
-	}
-	at, err := find(r, ctx, places, r.identity(key))
-	w := shardmap.Write{Attempt: at.Sent}
-	if err == nil {
-		w.Action, err = action(r, at)
-	}
-	if err != nil {
-		return shardmap.Write{}, t.describe(operation, name, err)
-	}
-	return w, nil
 }
 
 // filled returns the caller's update with TableName, Key and the item's guard.

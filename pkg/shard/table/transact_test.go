@@ -43,17 +43,10 @@ func TestTransactionsAndConditions(t *testing.T) {
 			}
 		}
 	}
-	twice("put", func(ctx context.Context) ([]shardmap.Write, error) {
-		put, err1 := orders.PutTransact(ctx, key, libtest.Later)
+	twice("add", func(ctx context.Context) ([]shardmap.Write, error) {
 		add, err2 := count.AddTransact(ctx, "orders", 3, libtest.Later)
 		all, err3 := count.AddAllTransact(ctx, "mail", map[string]int64{"opens": 2, "clicks": 1}, libtest.Later)
-		return []shardmap.Write{put, add, all}, errors.Join(err1, err2, err3)
-	})
-	twice("update", func(ctx context.Context) ([]shardmap.Write, error) {
-		w, err := orders.UpdateTransact(ctx, key, &dynamodb.UpdateItemInput{
-			UpdateExpression: aws.String("ADD v :one"), ExpressionAttributeValues: table.Item{":one": libtest.Num(1)},
-		}, libtest.Later)
-		return []shardmap.Write{w}, err
+		return []shardmap.Write{add, all}, errors.Join(err2, err3)
 	})
 	sum, err := count.Sum(ctx, []string{"orders"}, libtest.Later)
 	if err != nil || sum.Cmp(big.NewInt(3)) != 0 {
@@ -66,8 +59,10 @@ func TestTransactionsAndConditions(t *testing.T) {
 		it, err := orders.Get(ctx, key, libtest.Later)
 		return fmt.Sprint(libtest.Text(it["v"]), " ", errors.Is(err, shard.ErrNotFound))
 	}
-	if got := version(); got != "1 false" {
-		t.Errorf("after one update: version and ErrNotFound are %q, want \"1 false\"", got)
+	if _, err := orders.Update(ctx, key, &dynamodb.UpdateItemInput{
+		UpdateExpression: aws.String("ADD v :one"), ExpressionAttributeValues: table.Item{":one": libtest.Num(1)},
+	}, libtest.Later); err != nil || version() != "1 false" {
+		t.Errorf("after an update: version and ErrNotFound are %q, %v; want \"1 false\"", version(), err)
 	}
 
 	fresh, isTwo := table.Condition{Expression: "attribute_not_exists(customer)"}, table.Condition{
@@ -93,13 +88,6 @@ func TestTransactionsAndConditions(t *testing.T) {
 		if got := version(); failed == c.holds || !failed && err != nil || got != c.want {
 			t.Errorf("%s: %v, then version and ErrNotFound are %q, want %q", c.what, err, got, c.want)
 		}
-	}
-	twice("delete", func(ctx context.Context) ([]shardmap.Write, error) {
-		w, err := orders.DeleteTransact(ctx, key, libtest.Later)
-		return []shardmap.Write{w}, err
-	})
-	if got := version(); got != " true" {
-		t.Errorf("after the delete: version and ErrNotFound are %q, want \" true\"", got)
 	}
 	atRandom := orders
 	atRandom.Layout = table.RandomSuffix{}
@@ -159,13 +147,6 @@ func TestDeletesRemoveCopiesFirst(t *testing.T) {
 	for name, remove := range map[string]func(*memory, table.Item) error{
 		"Delete":   func(_ *memory, key table.Item) error { return orders.Delete(t.Context(), key, libtest.Epoch) },
 		"DeleteIf": func(_ *memory, key table.Item) error { return orders.DeleteIf(t.Context(), key, exists, libtest.Epoch) },
-		"DeleteTransact": func(db *memory, key table.Item) error {
-			w, err := orders.DeleteTransact(t.Context(), key, libtest.Epoch)
-			if err == nil {
-				_, err = db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{Key: w.Action.Delete.Key})
-			}
-			return err
-		},
 	} {
 		db := &memory{}
 		orders.Client = db
@@ -217,10 +198,6 @@ func TestUpdatesOfAnotherItem(t *testing.T) {
 		}
 		if _, err := orders.Update(t.Context(), libtest.Order(1), &dynamodb.UpdateItemInput{TableName: aws.String("x")}, libtest.Epoch); !errors.Is(err, shard.ErrMisused) {
 			t.Errorf("with a table name: %v, want ErrMisused", err)
-		}
-		n := shard.Calculated("order-1", 2)
-		if w, err := orders.PutTransact(t.Context(), libtest.Order(1), libtest.Epoch); err != nil || w.Attempt.Shard != n || libtest.Text(w.Action.Put.Item["customer"]) != shard.Hash.Join("acme", n) {
-			t.Errorf("PutTransact: %+v, %v; want write shard %d", w, err, n)
 		}
 	}
 }

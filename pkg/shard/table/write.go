@@ -98,7 +98,7 @@ func (r raw) update(ctx context.Context, key Item, places []place.Place, in *dyn
 		}
 		return err
 	})
-	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok && len(id) > 0 {
+	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok && id.By != "" {
 		if failed.Item != nil && !id.Matches(failed.Item) {
 			err = fmt.Errorf("%w: %w", id.TakenError(), err)
 		}
@@ -143,7 +143,7 @@ func (r raw) deleteAll(ctx context.Context, operation string, key Item) error {
 	items, _ := r.readRange(ctx, name, place.Range{Low: sort, High: sort, Consistent: true, Twice: true})
 	for found, err := range items {
 		if err == nil {
-			err = r.removeAt(ctx, place.Place{PK: found.PK, Sort: found.Sort}, nil)
+			err = r.removeAt(ctx, place.Place{PK: found.PK, Sort: found.Sort}, place.Identity{})
 		}
 		if err != nil {
 			return r.t.describe(operation, name, err)

@@ -2,5 +2,5 @@
 // keys, and the position at which a range continues:
 //
 //	p := place.Place{PK: "acme#7", Sort: sort}
-//	guard := place.Identity{"order": id}.Unoccupied("customer") // no other item is there
+//	guard := place.Identity{By: "order", Value: id}.Unoccupied("customer") // no other item is there
 package place

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -16,21 +14,16 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// Identity is what distinguishes an item from others with its name and sort key: attributes with
-// their values. It is empty if the sort key alone identifies an item.
-type Identity dynamo.Item
+// Identity is the attribute that distinguishes an item from others with its name and sort key. By is "" if the sort key
+// alone identifies an item.
+type Identity struct {
+	By    string
+	Value types.AttributeValue
+}
 
 // Matches reports whether an item that was read has this identity.
 func (id Identity) Matches(it dynamo.Item) bool {
-	if it == nil {
-		return false
-	}
-	for by := range id {
-		if dynamo.TieValue(it, by) != dynamo.TieValue(dynamo.Item(id), by) {
-			return false
-		}
-	}
-	return true
+	return it != nil && (id.By == "" || dynamo.TieValue(it, id.By) == dynamo.TieValue(dynamo.Item{id.By: id.Value}, id.By))
 }
 
 // guard is a condition of a write, with its names and values; all nil if there is no condition.
@@ -40,39 +33,21 @@ type guard struct {
 	Values    dynamo.Item
 }
 
-// Present returns the condition that the item is at the place of the write.
-func (id Identity) Present(partitionKey string) guard {
-	g := guard{Names: map[string]string{"#hotshard": partitionKey}}
-	terms := []string{"attribute_exists(#hotshard)"}
-	for i, by := range slices.Sorted(maps.Keys(id)) {
-		name, value := "#hotshard"+strconv.Itoa(i), ":hotshard"+strconv.Itoa(i)
-		terms = append(terms, name+" = "+value)
-		g.Names[name] = by
-		if g.Values == nil {
-			g.Values = dynamo.Item{}
-		}
-		g.Values[value] = id[by]
-	}
-	condition := strings.Join(terms, " AND ")
-	g.Condition = &condition
-	return g
-}
-
-// Unoccupied returns the condition that no other item is there; it is empty if the sort key alone
+// Unoccupied returns the condition that no other item is at the place of the write; it is empty if the sort key alone
 // identifies an item.
 func (id Identity) Unoccupied(partitionKey string) guard {
-	if len(id) == 0 {
+	if id.By == "" {
 		return guard{}
 	}
-	g := id.Present(partitionKey)
-	condition := "attribute_not_exists(#hotshard) OR (" + *g.Condition + ")"
-	g.Condition = &condition
-	return g
+	return guard{
+		aws.String("attribute_not_exists(#hotshard) OR #hotshard0 = :hotshard0"),
+		map[string]string{"#hotshard": partitionKey, "#hotshard0": id.By}, dynamo.Item{":hotshard0": id.Value},
+	}
 }
 
 // And returns the guard combined with a caller's condition, names and values.
 func (g guard) And(condition *string, names map[string]string, values dynamo.Item) guard {
-	both := guard{g.Condition, Merged(g.Names, names), Merged(g.Values, values)}
+	both := guard{g.Condition, merged(g.Names, names), merged(g.Values, values)}
 	switch {
 	case g.Condition == nil:
 		both.Condition = condition
@@ -83,15 +58,13 @@ func (g guard) And(condition *string, names map[string]string, values dynamo.Ite
 	return both
 }
 
-// Merged returns a map with the entries of both; b's value wins.
-func Merged[V any](a, b map[string]V) map[string]V {
+// merged returns a map with the entries of both; b's value wins.
+func merged[V any](a, b map[string]V) map[string]V {
 	if len(a)+len(b) == 0 {
 		return nil
 	}
-	all := maps.Clone(a)
-	if all == nil {
-		all = map[string]V{}
-	}
+	all := map[string]V{}
+	maps.Copy(all, a)
 	maps.Copy(all, b)
 	return all
 }
@@ -99,51 +72,39 @@ func Merged[V any](a, b map[string]V) map[string]V {
 // TakenError returns the error of a write to a place that another item has.
 func (id Identity) TakenError() error {
 	return fmt.Errorf("%w: another item with its sort key, and another %s, is on its write shard: let sort keys end in the %[2]s, as Stamp.Key makes them",
-		shard.ErrMisused, strings.Join(slices.Sorted(maps.Keys(id)), ", "))
+		shard.ErrMisused, id.By)
 }
 
 // word matches a name, a placeholder or a keyword of an expression.
 var word = regexp.MustCompile(`[#:.]?[A-Za-z0-9_]+`)
 
-// SetIdentity returns the update's expression, extended so that a created item gets the identity's
-// attributes, unless the expression sets them itself.
-func (id Identity) SetIdentity(in *dynamodb.UpdateItemInput) string {
+// setIdentity returns the update's expression, extended so that a created item gets the identity's
+// attribute, unless the expression sets it itself.
+func (id Identity) setIdentity(in *dynamodb.UpdateItemInput) string {
 	expression := aws.ToString(in.UpdateExpression)
 	set := -1 // index after the keyword
-	var own []string
 	for _, at := range word.FindAllStringIndex(expression, -1) {
 		w := expression[at[0]:at[1]]
 		if strings.EqualFold(w, "SET") {
 			set = at[1]
 		}
-		if name, ok := in.ExpressionAttributeNames[w]; ok {
-			w = name
-		}
-		own = append(own, w)
-	}
-	var terms []string
-	for i, by := range slices.Sorted(maps.Keys(id)) {
-		if !slices.Contains(own, by) {
-			terms = append(terms, fmt.Sprintf("#hotshard%d = :hotshard%[1]d", i))
+		if w == id.By || in.ExpressionAttributeNames[w] == id.By {
+			return expression
 		}
 	}
-	switch list := strings.Join(terms, ", "); {
-	case list == "":
-		return expression
-	case set < 0:
-		return strings.TrimSpace("SET " + list + " " + expression)
-	default:
-		return expression[:set] + " " + list + "," + expression[set:]
+	if set < 0 {
+		return strings.TrimSpace("SET #hotshard0 = :hotshard0 " + expression)
 	}
+	return expression[:set] + " #hotshard0 = :hotshard0," + expression[set:]
 }
 
 // GuardUpdate prevents an update from changing another item, and from creating an item without the
-// identity's attributes.
+// identity's attribute.
 func (id Identity) GuardUpdate(in *dynamodb.UpdateItemInput, partitionKey string) {
-	if len(id) == 0 {
+	if id.By == "" {
 		return
 	}
-	expression := id.SetIdentity(in)
+	expression := id.setIdentity(in)
 	g := id.Unoccupied(partitionKey).And(in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues)
 	in.UpdateExpression, in.ConditionExpression = &expression, g.Condition
 	in.ExpressionAttributeNames, in.ExpressionAttributeValues = g.Names, g.Values
