@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"time"
 
@@ -26,7 +25,7 @@ type DeleteCmd struct {
 
 	Player   string        `placeholder:"NAME" help:"For a board: delete only this player's entries."`
 	DryRun   bool          `help:"List what would be deleted, and delete nothing."`
-	Yes      bool          `help:"Don't ask for confirmation."`
+	Yes      bool          `help:"Confirm the delete."`
 	Settle   time.Duration `default:"30s" help:"How long to wait for requests that began before the delete: the functions' longest deadline plus 5s, up to 1h."`
 	Wait     time.Duration `default:"90s" help:"How long to wait for folds in flight, up to 1h: longer than the setting rollupWindow."`
 	IndexLag time.Duration `default:"30s" help:"Upper bound on the lag of the boards' index."`
@@ -58,8 +57,8 @@ func (c *DeleteCmd) Run(ctx context.Context, std streams, commands display.Comma
 	if err != nil {
 		return err
 	}
-	if err := c.confirm(ctx, os.Stdin, std); err != nil {
-		return err
+	if !c.Yes && !c.DryRun {
+		return fmt.Errorf("deleting %s and everything that belongs to it needs --yes; --dry-run lists what there is", c.what())
 	}
 	progress, finish := progressBar(std.err, -1, "items")
 	eraser := rebuild.NewEraser(rebuild.EraserOptions{
@@ -102,26 +101,6 @@ func (c *DeleteCmd) what() string {
 		return fmt.Sprintf("player %q of board %q", c.Player, c.Name)
 	}
 	return fmt.Sprintf("%s %q", c.Type, c.Name)
-}
-
-// confirm asks for confirmation on a terminal. Without a terminal it returns an error unless --yes is given.
-func (c *DeleteCmd) confirm(ctx context.Context, in *os.File, std streams) error {
-	if c.Yes || c.DryRun {
-		return nil
-	}
-	if !isTerminal(in) {
-		return fmt.Errorf("deleting %s and everything that belongs to it needs --yes; --dry-run lists what there is", c.what())
-	}
-	return readConfirmation(ctx, in, std.err, c.what())
-}
-
-// readConfirmation waits for an answer, or until ctx ends.
-func readConfirmation(ctx context.Context, in io.Reader, out io.Writer, what string) error {
-	answer, err := ask(ctx, in, out, fmt.Sprintf("Delete %s, with all that belongs to it? Type yes: ", what))
-	if err == nil && answer != "yes" {
-		err = errors.New("nothing was deleted")
-	}
-	return err
 }
 
 func (c *DeleteCmd) printReport(out io.Writer, r *rebuild.Erased) error {

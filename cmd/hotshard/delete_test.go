@@ -79,17 +79,6 @@ func TestShowsKeptAndLeft(t *testing.T) {
 	}
 }
 
-// TestAsk checks that only yes confirms a delete.
-func TestAsk(t *testing.T) {
-	for answer, want := range map[string]bool{"yes\n": true, " yes": true, "y\n": false, "": false, "no\nyes\n": false} {
-		var out bytes.Buffer
-		err := readConfirmation(t.Context(), strings.NewReader(answer), &out, "counter \"x\"")
-		if (err == nil) != want || out.String() != "Delete counter \"x\", with all that belongs to it? Type yes: " {
-			t.Errorf("answer %q: error %v after the question %q", answer, err, out.String())
-		}
-	}
-}
-
 func TestDeletesWrongUsageIsOneLine(t *testing.T) {
 	checkOneLine(t, exitUsage, "delete ", map[string]string{
 		"--type counter":                        "--name must not be empty",

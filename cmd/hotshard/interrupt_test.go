@@ -12,17 +12,6 @@ import (
 	"testing"
 )
 
-func TestAskEndsWhenInterrupted(t *testing.T) {
-	in, silent := io.Pipe()
-	defer silent.Close()
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(interruption{os.Interrupt})
-	var out bytes.Buffer
-	if err := readConfirmation(ctx, in, &out, "counter \"x\""); !errors.Is(err, context.Canceled) || !strings.HasSuffix(out.String(), "Type yes: \n") {
-		t.Errorf("error %v after the question %q, want context.Canceled", err, &out)
-	}
-}
-
 // TestExitCodes checks the exit code and the line for a command's error, and after a signal.
 func TestExitCodes(t *testing.T) {
 	for _, c := range []struct {

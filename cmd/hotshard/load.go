@@ -26,10 +26,8 @@ type LoadCmd struct {
 	Seed        uint64        `default:"0" help:"Seed of generated traffic; 0 picks a seed and prints it."`
 	Keys        int           `default:"1000" help:"Number of different keys in generated traffic."`
 	Concurrency int           `default:"32" help:"Calls in flight, up to 1024."`
-	Batch       int           `default:"1" help:"Requests per API call, up to 500, or 99 with keyed calls. Events and increments have a call each."`
-	Retries     int           `default:"30" help:"Retries of a call after 429, 503 or an unknown outcome, up to 1000."`
-	Keyed       *bool         `negatable:"" help:"Send increments with an Idempotency-Key, so that they can be retried after an unknown outcome; each costs a transaction. The default with --verify. With --no-keyed they are not retried, and verification accepts either outcome of each. Events need no key."`
-	Verify      bool          `help:"Wait until the summaries have caught up, then compare every counter (summary and write shards) and every entity's events with what was accepted. Exit 1 on any difference. Run one load at a time. Every event is kept in memory."`
+	Batch       int           `default:"1" help:"Requests per API call, up to 500, or 99 with --verify. Events and increments have a call each."`
+	Verify      bool          `help:"Wait until the summaries have caught up, then compare every counter (summary and write shards) and every entity's events with what was accepted. Exit 1 on any difference. Run one load at a time. Increments then have an Idempotency-Key, so that they can be retried after an unknown outcome; each call costs a transaction. Every event is kept in memory."`
 	Settle      time.Duration `default:"30s" help:"With --verify: give up after this time without progress of the summaries, and after 20 times as long in all."`
 	JSON        bool          `name:"json" help:"Print the result as JSON."`
 	auth
@@ -55,8 +53,6 @@ func (c *LoadCmd) Validate() error {
 		return fmt.Errorf("--concurrency %d: want 1 to %d", c.Concurrency, load.MaxConcurrency)
 	case c.Batch < 1:
 		return fmt.Errorf("--batch %d: want 1 to %d", c.Batch, load.MaxBatch)
-	case c.Retries < 0:
-		return fmt.Errorf("--retries %d: want 0 to %d", c.Retries, load.MaxRetries)
 	}
 	return c.options(load.Source{}).Validate()
 }
@@ -104,17 +100,9 @@ func (c *LoadCmd) source() (load.Source, error) {
 }
 
 func (c *LoadCmd) options(source load.Source) load.Options {
-	keyed := c.Verify
-	if c.Keyed != nil {
-		keyed = *c.Keyed
-	}
-	retries := c.Retries
-	if retries == 0 {
-		retries = -1 // none
-	}
 	return load.Options{
 		Target: c.Target, Source: source, Concurrency: c.Concurrency, Batch: c.Batch, Rate: c.Rate,
-		Retries: retries, Keyed: keyed, Verify: c.Verify, Settle: c.Settle,
+		Keyed: c.Verify, Verify: c.Verify, Settle: c.Settle,
 	}
 }
 
@@ -157,8 +145,6 @@ func rows(r load.Result) [][]any {
 		{"retries", r.Retries},
 		{"duration", fmt.Sprintf("%.2f s", r.Seconds)},
 		{"requests/s", fmt.Sprintf("%.0f", r.PerSecond)},
-		{"call latency p50, p99", fmt.Sprintf("%.1f ms, %.1f ms", r.Latency.P50, r.Latency.P99)},
-		{"freshness p50, p99", fmt.Sprintf("%.0f ms, %.0f ms (%d probes, %d missed)", r.Freshness.P50, r.Freshness.P99, r.Freshness.Count, r.Freshness.Missed)},
 	}...)
 	if v := r.Verify; v != nil {
 		list = append(list, []any{"verified", fmt.Sprintf("%d counters by summary and write shards, %d events of %d entities, in %.1f s", v.Counters, v.Events, v.Entities, v.Seconds)})

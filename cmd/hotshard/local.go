@@ -34,8 +34,6 @@ type LocalCmd struct {
 	SplitAfter      time.Duration `help:"With --partitions: how long a partition is at its limit before it splits in two, 1s to 24h; 0 is never. AWS takes minutes."`
 	TransactionHold time.Duration `default:"5ms" help:"With --partitions: how long a transaction locks its items, up to 1s; other calls for them get a conflict meanwhile. 0 means no conflicts."`
 
-	Attach string `placeholder:"TABLE" help:"Also run the detector on the stream of another table of the engine, as an attached deployment does: docs/deploy.md."`
-
 	Failures string `placeholder:"FILE" type:"path" help:"File for records that a function discarded. Default: failures.jsonl in the data or cache folder."`
 }
 
@@ -55,7 +53,7 @@ func (c *LocalCmd) Validate() error {
 	case c.PartitionWCU < 1:
 		return fmt.Errorf("--partition-wcu %d: want at least 1", c.PartitionWCU)
 	}
-	if err := errors.Join(c.needsPartitions(), c.checkAttach(), checkTimes(c.SplitAfter, c.TransactionHold)); err != nil {
+	if err := errors.Join(c.needsPartitions(), checkTimes(c.SplitAfter, c.TransactionHold)); err != nil {
 		return err
 	}
 	return c.options().Validate()
@@ -68,14 +66,6 @@ func checkTimes(splitAfter, transactionHold time.Duration) error {
 		return fmt.Errorf("--split-after %v: want 0, or 1s to %v", splitAfter, throttle.MaxSplitAfter)
 	case transactionHold < 0 || transactionHold > throttle.MaxTransactionHold:
 		return fmt.Errorf("--transaction-hold %v: want 0 to %v", transactionHold, throttle.MaxTransactionHold)
-	}
-	return nil
-}
-
-// checkAttach returns an error if no table can be attached.
-func (c *LocalCmd) checkAttach() error {
-	if c.Attach != "" && c.Endpoint == "" && c.Data == "" {
-		return errors.New("--attach needs --endpoint or --data: a new engine in memory has no table")
 	}
 	return nil
 }
@@ -108,7 +98,6 @@ func (c *LocalCmd) options() system.Options {
 			Partitions: c.Partitions, PartitionWCU: c.PartitionWCU, TableWCU: c.TableWCU,
 			SplitAfter: c.SplitAfter, TransactionHold: c.TransactionHold,
 		},
-		Attach:   c.Attach,
 		Failures: c.Failures, Version: thisVersion().Version,
 	}
 }

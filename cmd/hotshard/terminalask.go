@@ -1,13 +1,8 @@
 package main
 
 import (
-	"bufio"
-	"context"
-	"errors"
-	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -30,31 +25,6 @@ func terminalSize(file any) (width, height int) {
 		return 0, 0
 	}
 	return width, height
-}
-
-// ask prints a question and returns the next line without surrounding spaces, or "" at the input's end. It returns
-// ctx's error when ctx ends, while the read continues in the background.
-func ask(ctx context.Context, in io.Reader, out io.Writer, question string) (answer string, err error) {
-	fmt.Fprint(out, question)
-	type line struct {
-		text string
-		err  error
-	}
-	answered := make(chan line, 1)
-	go func() {
-		text, err := bufio.NewReader(in).ReadString('\n')
-		answered <- line{text, err}
-	}()
-	select {
-	case l := <-answered:
-		if l.err != nil && !errors.Is(l.err, io.EOF) {
-			return "", fmt.Errorf("reading the answer: %w", l.err)
-		}
-		return strings.TrimSpace(l.text), nil
-	case <-ctx.Done():
-		fmt.Fprintln(out)
-		return "", ctx.Err()
-	}
 }
 
 // progressBar returns a function that advances a progress bar and one that ends it. They do nothing if out is not a

@@ -27,7 +27,7 @@ func TestStates(t *testing.T) {
 	p := open(t, 1360, 1000)
 	p.do(chromedp.Navigate(f.URL))
 	p.shows("No heat yet")
-	p.shows("bin/hotshard load --workload viral --rate 200 --count 6000 --concurrency 200 --no-keyed --target " + f.URL)
+	p.shows("bin/hotshard load --workload viral --rate 200 --count 6000 --concurrency 200 --target " + f.URL)
 	p.shows("None in the last 15 minutes.")
 	f.with(func() { f.about.Start = "bin/hotshard local" })
 	p.do(chromedp.Reload())

@@ -26,7 +26,7 @@ func newAPI(o Options) *api {
 		Timeout: callTimeout,
 		Transport: &http.Transport{
 			DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
-			MaxIdleConnsPerHost: o.Concurrency + 8, // for the probe and the readers
+			MaxIdleConnsPerHost: o.Concurrency,
 			IdleConnTimeout:     10 * time.Second,
 			DisableCompression:  true,
 		},

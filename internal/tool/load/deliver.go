@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 )
 
 // state is the final state of an item.
@@ -47,13 +46,12 @@ func (s *sender) deliver(ctx context.Context, job delivery) ([]state, error) {
 		if err := pause(ctx, attempt, err); err != nil {
 			return o.states, err
 		}
-		s.meter.retry()
+		s.retries.Add(1)
 	}
 }
 
 // attempt makes one call for the pending items.
 func (s *sender) attempt(ctx context.Context, job *delivery, o *outcome) error {
-	begin := time.Now()
 	results, err := s.api.write(ctx, job.path, job.key, job.body(o.pending))
 	if err != nil {
 		if failed, ok := errors.AsType[*callError](err); ok && failed.ambiguous {
@@ -61,7 +59,6 @@ func (s *sender) attempt(ctx context.Context, job *delivery, o *outcome) error {
 		}
 		return err
 	}
-	s.meter.addCall(time.Since(begin))
 	return o.addResponse(job, results)
 }
 

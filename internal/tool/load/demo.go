@@ -85,7 +85,7 @@ func ramp(ctx context.Context, o Demo, m *measured) (err error) {
 		return context.Cause(ctx)
 	}
 	source := rampSource(ctx, DemoCounter, stagesOf(m.end.Sub(m.begin), DemoPartitionWCU))
-	m.load, err = Run(ctx, Options{Target: o.URL, Source: source, Concurrency: rampConcurrency, CountersOnly: true, NoProbe: true})
+	m.load, err = Run(ctx, Options{Target: o.URL, Source: source, Concurrency: rampConcurrency, CountersOnly: true})
 	return err
 }
 
@@ -113,7 +113,7 @@ func sendBackground(ctx context.Context, o Demo) error {
 	if err != nil {
 		return err
 	}
-	_, err = Run(ctx, Options{Target: o.URL, Source: source, Rate: backgroundRate, NoProbe: true})
+	_, err = Run(ctx, Options{Target: o.URL, Source: source, Rate: backgroundRate})
 	return err
 }
 

@@ -86,7 +86,7 @@ func sometimes(seed uint64, faults ...fault) func(string) fault {
 	}
 }
 
-// surely injects a fault into the first three calls of a path after an event, since earlier calls are the probe's.
+// surely injects a fault into the first three calls of a path after an event.
 // Other calls get the faults of others. The fake calls it under its lock.
 func (f *fake) surely(at string, first fault, others func(string) fault) func(string) fault {
 	injected := 0

@@ -89,10 +89,8 @@ func TestLogIsSentAndVerified(t *testing.T) {
 		counts[r.Counter()]++
 		entities[r.Entity()]++
 	}
-	probes := f.counters[load.ProbeCounter]
-	delete(f.counters, load.ProbeCounter)
-	if !maps.Equal(f.counters, counts) || probes < 1 {
-		t.Errorf("counters = %v with %d probes, want %v", f.counters, probes, counts)
+	if !maps.Equal(f.counters, counts) {
+		t.Errorf("counters = %v, want %v", f.counters, counts)
 	}
 	for entity, events := range f.events {
 		if len(events) != entities[entity] {
@@ -283,10 +281,10 @@ func TestCancelEndsTheLoad(t *testing.T) {
 	}
 }
 
-// TestCountersOnly checks that a load of counters sends no events and makes no probe.
+// TestCountersOnly checks that a load of counters sends no events.
 func TestCountersOnly(t *testing.T) {
 	f := newFake(t)
-	result, err := load.Run(t.Context(), load.Options{Target: f.URL, Source: generated(t, load.Viral, 50), CountersOnly: true, NoProbe: true})
+	result, err := load.Run(t.Context(), load.Options{Target: f.URL, Source: generated(t, load.Viral, 50), CountersOnly: true})
 	if err != nil || result.Accepted != 50 {
 		t.Fatalf("result %+v, %v; want 50 accepted", result, err)
 	}

@@ -12,38 +12,6 @@ import (
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-func TestPercentiles(t *testing.T) {
-	var s sample
-	if got := s.percentiles(); got != (Percentiles{}) {
-		t.Errorf("of nothing: %+v", got)
-	}
-	s.addDuration(7 * time.Millisecond)
-	if got, want := s.percentiles(), (Percentiles{1, 7, 7}); got != want {
-		t.Errorf("of one: %+v, want %+v", got, want)
-	}
-	s = sample{}
-	for n := range 200 {
-		s.addDuration(time.Duration(200-n) * time.Millisecond)
-	}
-	if got, want := s.percentiles(), (Percentiles{200, 100, 198}); got != want {
-		t.Errorf("of 1 to 200 ms: %+v, want %+v", got, want)
-	}
-}
-
-func TestSampleIsBounded(t *testing.T) {
-	var s sample
-	for n := range 3 * maxSample {
-		s.addDuration(time.Duration(n) * time.Microsecond)
-	}
-	got := s.percentiles()
-	if len(s.kept) != maxSample || got.Count != 3*maxSample {
-		t.Errorf("kept %d of %d", len(s.kept), got.Count)
-	}
-	if got.P50 < 145 || got.P50 > 155 { // 150; a uniform sample of 100,000 is off by less than 1 %
-		t.Errorf("p50 = %g ms of 0 to 300 ms", got.P50)
-	}
-}
-
 // TestQueriesHaveEveryName checks that queries have all names in order, and that each is within its bounds.
 func TestQueriesHaveEveryName(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

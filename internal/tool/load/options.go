@@ -26,7 +26,7 @@ type Options struct {
 	Sign Sign
 	// Source yields the requests. Required.
 	Source Source
-	// Concurrency is the number of calls in flight, without the probe's: 32 by default, 1 to 1,024.
+	// Concurrency is the number of calls in flight: 32 by default, 1 to 1,024.
 	Concurrency int
 	// Batch is the number of requests whose events share a call, and likewise their increments: 1 by default, up
 	// to 500, or 99 with Keyed.
@@ -47,8 +47,6 @@ type Options struct {
 	Settle time.Duration
 	// CountersOnly sends each request's increment, but no event.
 	CountersOnly bool
-	// NoProbe disables the measurement of freshness. Only one of several concurrent loads may measure it.
-	NoProbe bool
 	// Progress is called after each batch with its number of requests, concurrently; may be nil.
 	Progress func(requests int)
 }

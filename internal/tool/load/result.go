@@ -18,28 +18,12 @@ type Result struct {
 	Seconds   float64 `json:"seconds"`
 	PerSecond float64 `json:"requests_per_second"` // requests divided by seconds
 
-	Latency   Percentiles `json:"call_latency"` // of write calls with a response
-	Freshness Freshness   `json:"freshness"`
-
 	Verify *Verify `json:"verify,omitempty"`
-}
-
-// Percentiles are in milliseconds.
-type Percentiles struct {
-	Count int     `json:"count"`
-	P50   float64 `json:"p50_ms"`
-	P99   float64 `json:"p99_ms"`
-}
-
-// Freshness is the time from the response to an increment of [ProbeCounter] until a read of the summary shows it.
-type Freshness struct {
-	Percentiles
-	Missed int `json:"missed"` // not shown within 10 s
 }
 
 // Verify is the result of the comparison.
 type Verify struct {
-	Counters    int      `json:"counters"` // compared, with the probe's
+	Counters    int      `json:"counters"` // compared
 	Entities    int      `json:"entities"` // whose events were compared
 	Events      int      `json:"events"`   // that the API returned for them
 	Seconds     float64  `json:"seconds"`

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // Run sends a workload and returns the result. It sends nothing and returns an error if an option is invalid or the
@@ -31,8 +29,9 @@ func Run(ctx context.Context, options Options) (Result, error) {
 			return Result{}, fmt.Errorf("before the load: %w", err)
 		}
 	}
-	took, err := d.load(ctx)
-	result := d.result(took)
+	begin := time.Now()
+	err := pump(ctx, d.Concurrency, d.Rate, chunks(d.Source.Requests(), d.Batch), d.send)
+	result := d.result(time.Since(begin))
 	if err == nil && d.Verify {
 		if result.Verify, err = v.compare(ctx); err != nil {
 			err = fmt.Errorf("verifying: %w", err)
@@ -48,12 +47,11 @@ type driver struct {
 	sender *sender
 	reader *reader
 	ledger *ledger
-	meter  *meter
 }
 
 func newDriver(o Options) *driver {
-	d := &driver{Options: o, api: newAPI(o), ledger: newLedger(o.Verify), meter: &meter{}}
-	d.sender = newSender(o, d.api, d.ledger, d.meter)
+	d := &driver{Options: o, api: newAPI(o), ledger: newLedger(o.Verify)}
+	d.sender = newSender(o, d.api, d.ledger)
 	d.reader = &reader{api: d.api, concurrency: o.Concurrency}
 	return d
 }
@@ -69,25 +67,6 @@ func (d *driver) ready(ctx context.Context) error {
 	return nil
 }
 
-// load sends all requests while the probe measures freshness, and returns the time that sending took.
-func (d *driver) load(ctx context.Context) (took time.Duration, err error) {
-	probe := &probe{sender: d.sender, reader: d.reader}
-	group, ctx := errgroup.WithContext(ctx)
-	done := make(chan struct{})
-	if !d.NoProbe {
-		group.Go(func() error { return probe.run(ctx, done) })
-	}
-	group.Go(func() error {
-		defer close(done)
-		begin := time.Now()
-		err := pump(ctx, d.Concurrency, d.Rate, chunks(d.Source.Requests(), d.Batch), d.send)
-		took = time.Since(begin)
-		return err
-	})
-	err = group.Wait()
-	return took, err
-}
-
 // send sends a batch and reports its progress.
 func (d *driver) send(ctx context.Context, batch []Request) error {
 	err := d.sender.send(ctx, batch)
@@ -98,14 +77,12 @@ func (d *driver) send(ctx context.Context, batch []Request) error {
 }
 
 func (d *driver) result(took time.Duration) Result {
-	l, m := d.ledger, d.meter
+	l := d.ledger
 	return Result{
 		Workload: d.Source.Name, Target: d.Target, Seed: d.Source.Seed,
 		Concurrency: d.Concurrency, Batch: d.Batch, Keyed: d.Keyed,
-		Requests: l.requests, Accepted: l.accepted, Rejected: l.rejected, Unknown: l.unknown, Retries: m.retries,
+		Requests: l.requests, Accepted: l.accepted, Rejected: l.rejected, Unknown: l.unknown, Retries: int(d.sender.retries.Load()),
 		Seconds: took.Seconds(), PerSecond: perSecond(l.requests, took),
-		Latency:   m.calls.percentiles(),
-		Freshness: Freshness{Percentiles: m.fresh.percentiles(), Missed: m.missed},
 	}
 }
 

@@ -12,17 +12,17 @@ import (
 type sender struct {
 	api    *api
 	ledger *ledger
-	meter  *meter
 	keyed  bool
 
 	countersOnly bool
 
-	run   string       // distinguishes this load's Idempotency-Keys from other loads'
-	calls atomic.Int64 // number of keys so far
+	run     string       // distinguishes this load's Idempotency-Keys from other loads'
+	calls   atomic.Int64 // number of keys so far
+	retries atomic.Int64 // repeated calls
 }
 
-func newSender(o Options, a *api, l *ledger, m *meter) *sender {
-	return &sender{api: a, ledger: l, meter: m, keyed: o.Keyed, countersOnly: o.CountersOnly, run: rand.Text()}
+func newSender(o Options, a *api, l *ledger) *sender {
+	return &sender{api: a, ledger: l, keyed: o.Keyed, countersOnly: o.CountersOnly, run: rand.Text()}
 }
 
 // send writes a batch through the API: its events in one call, its increments in another.

@@ -45,7 +45,7 @@ type verifier struct {
 // prepare reads the data before the load, so that a target with data can be verified. Requests without a time get the
 // time at which they are sent, so no earlier event can be one of theirs.
 func (v *verifier) prepare(ctx context.Context) error {
-	names := map[string]bool{ProbeCounter: true}
+	names := map[string]bool{}
 	spans := map[string]span{}
 	for r, err := range v.Source.Requests() {
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/url"
 	"time"
 
@@ -88,35 +87,6 @@ func (e *engine) whileItAnswers(ctx context.Context) (context.Context, context.C
 		}
 	}()
 	return ctx, func() { end(nil) }
-}
-
-// Bounds of the probe of a running engine.
-const (
-	probeEvery = 5 * time.Second
-	probeFails = 3 // failed probes in a row before an error is logged
-)
-
-// probe logs when the engine stops responding and when it responds again, until ctx ends. It does not restart the
-// engine, whose data may be in memory.
-func (e *engine) probe(ctx context.Context, log *slog.Logger) {
-	failed := 0
-	for dynamo.Pause(ctx, probeEvery) {
-		err := e.ping(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err == nil && failed >= probeFails:
-			log.Warn("the engine answers again", "endpoint", e.endpoint)
-			failed = 0
-		case err == nil:
-			failed = 0
-		default:
-			failed++
-			if failed == probeFails {
-				log.Error("the engine does not answer, so calls fail with 503: stop hotshard and start it again if this lasts", "endpoint", e.endpoint, "error", reason(err))
-			}
-		}
-	}
 }
 
 func (e *engine) ping(ctx context.Context) error {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/base/display"
-	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/hotkeys"
@@ -89,17 +88,12 @@ func (f *functions) notePartitions(ctx context.Context) error {
 	return nil
 }
 
-// maxBodies is the maximum of bytes of request bodies in flight. A call takes about 14 times its
-// body in memory, so all calls take up to about 170 MB.
-const maxBodies = 4 * httpapi.MaxBody
-
 // handler returns the API's handler.
 func (f *functions) handler(ctx context.Context) (http.Handler, error) {
 	if serve := f.options.Serve; serve != nil {
 		return serve(ctx, f.deployment())
 	}
-	api, err := f.api(ctx)
-	return boundBodies(maxBodies, api), err
+	return f.api(ctx)
 }
 
 // api returns the handler of one process that serves all callers.
@@ -165,10 +159,9 @@ func (f *functions) query(ctx context.Context) (http.Handler, error) {
 // maxMetrics is the maximum number of metric values in memory.
 const maxMetrics = 10_000
 
-// detector returns the hotkeys function. source is a table that is not hotshard's own, if there is one.
-func (f *functions) detector(o hotkeys.Settings, source heat.CountSource) (*hotkeys.Handler, error) {
+// detector returns the hotkeys function.
+func (f *functions) detector(o hotkeys.Settings) (*hotkeys.Handler, error) {
 	deps := hotkeys.Deps{
-		Source:  source,
 		Heat:    f.db,
 		Shards:  hotkeys.OpenShards(f.db, o),
 		Metrics: hotkeys.NewMemorySink(maxMetrics), Log: f.options.Log, Now: time.Now,

@@ -32,7 +32,6 @@ type Options struct {
 	Control   string        // of shard counts: act, observe or off
 	Limits    Limits        // between the functions and the engine
 	OneReader bool          // one function reads the streams, and leaves their second place to another
-	Attach    string        // another table of the engine to watch; "" for none
 	Failures  string        // file for the records that a function discarded; its folder is made
 	Notices   io.Writer     // progress and the engine's licence line
 	Log       *slog.Logger

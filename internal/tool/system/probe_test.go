@@ -1,52 +1,13 @@
 package system
 
 import (
-	"bytes"
-	"context"
-	"errors"
-	"io"
-	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
-
-type transport func(*http.Request) (*http.Response, error)
-
-func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// TestEngineOutageIsLoggedOnce checks that an outage has one log line, and its end another. A single failed probe is not
-// logged.
-func TestEngineOutageIsLoggedOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
-		begin := time.Now()
-		answers := func(*http.Request) (*http.Response, error) {
-			if at := time.Since(begin); at > 9*time.Second && at < 11*time.Second || at > 29*time.Second && at < 61*time.Second {
-				return nil, errors.New("connection refused")
-			}
-			return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(`{"TableNames":[]}`))}, nil
-		}
-		e := &engine{endpoint: "http://127.0.0.1:1", patience: answerTime, db: dynamolocal.DynamoDB("http://127.0.0.1:1", "", func(o *dynamodb.Options) {
-			o.HTTPClient, o.Retryer = &http.Client{Transport: transport(answers)}, aws.NopRetryer{}
-		})}
-		ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
-		defer stop()
-		e.probe(ctx, slog.New(slog.NewTextHandler(&log, nil)))
-		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
-		if len(lines) != 2 || !strings.Contains(lines[0], "does not answer, so calls fail with 503") || !strings.Contains(lines[0], "connection refused") || !strings.Contains(lines[1], "answers again") {
-			t.Errorf("the log is\n%s", log.String())
-		}
-	})
-}
 
 // TestEngineExitSaysWhatIsLost checks that the error of an engine which exits says whether its data is lost.
 func TestEngineExitSaysWhatIsLost(t *testing.T) {

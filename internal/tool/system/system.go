@@ -105,10 +105,6 @@ func (s *System) Run(ctx context.Context) error {
 	}
 	group.Go(func() error { return s.engine.watch(running) })
 	group.Go(func() error {
-		s.engine.probe(running, s.options.Log)
-		return nil
-	})
-	group.Go(func() error {
 		<-running.Done()
 		return s.shutDownServer()
 	})

@@ -9,7 +9,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
-	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/hotkeys"
@@ -42,10 +41,7 @@ func (s *System) wire(ctx context.Context) error {
 		return err
 	}
 	s.server.Handler = httpapi.ForHostsOf(s.options.Addr, httpapi.SameOrigin(drainBodies(s.withConsole(api))))
-	if err := s.wireReaders(ctx, f); err != nil || s.options.Attach == "" {
-		return err
-	}
-	return s.wireAttached(ctx, f)
+	return s.wireReaders(ctx, f)
 }
 
 // wireReaders connects the detector and the aggregator to the streams, and their tasks.
@@ -54,7 +50,7 @@ func (s *System) wireReaders(ctx context.Context, f *functions) error {
 	if err != nil {
 		return err
 	}
-	detector, err := f.detector(tasks, heat.CountSource{})
+	detector, err := f.detector(tasks)
 	if err != nil {
 		return err
 	}
@@ -77,28 +73,20 @@ func (s *System) wireReaders(ctx context.Context, f *functions) error {
 // deliver maps each table's stream to a function.
 func (s *System) deliver(ctx context.Context, f *functions, function string, handler eventsource.Handler) error {
 	for _, table := range schema.StreamTables() {
-		if err := s.deliverFrom(ctx, f, function, function+"-"+table, s.names.Table(table), handler); err != nil {
-			return err
+		source, err := eventsource.OpenStream(ctx, f.db, dynamolocal.Streams(s.endpoint, ""), s.names.Table(table))
+		if err != nil {
+			return fmt.Errorf("opening the stream of %s: %w", table, err)
 		}
+		m, err := eventsource.NewMapping(eventsource.MappingOptions{
+			Name: function + "-" + table, Source: source, Handler: handler,
+			Checkpoints: s.db, CheckpointTable: dynamolocal.CheckpointTable(s.names), FailureFile: s.options.Failures,
+			BatchSize: 1000, BatchingWindow: s.batchingWindow(), TumblingWindow: s.options.Window, IdleWindow: s.options.Idle,
+			Attempts: 10, Bisect: true, PartialFailures: true, Logger: s.options.Log,
+		})
+		if err != nil {
+			return fmt.Errorf("event source mapping of %s: %w", function, err)
+		}
+		s.mappings = append(s.mappings, m)
 	}
-	return nil
-}
-
-// deliverFrom maps a table's stream to a function, with a name for the mapping.
-func (s *System) deliverFrom(ctx context.Context, f *functions, function, name, table string, handler eventsource.Handler) error {
-	source, err := eventsource.OpenStream(ctx, f.db, dynamolocal.Streams(s.endpoint, ""), table)
-	if err != nil {
-		return fmt.Errorf("opening the stream of %s: %w", table, err)
-	}
-	m, err := eventsource.NewMapping(eventsource.MappingOptions{
-		Name: name, Source: source, Handler: handler,
-		Checkpoints: s.db, CheckpointTable: dynamolocal.CheckpointTable(s.names), FailureFile: s.options.Failures,
-		BatchSize: 1000, BatchingWindow: s.batchingWindow(), TumblingWindow: s.options.Window, IdleWindow: s.options.Idle,
-		Attempts: 10, Bisect: true, PartialFailures: true, Logger: s.options.Log,
-	})
-	if err != nil {
-		return fmt.Errorf("event source mapping of %s: %w", function, err)
-	}
-	s.mappings = append(s.mappings, m)
 	return nil
 }

@@ -33,7 +33,7 @@ function limited(about: About, heat?: Matrix): boolean {
 
 /** heating returns a command that makes a key hot: load if this server has a limiter, else the demo, which has its own. */
 function heating(about: About, here: boolean): string {
-  if (here) return `${program(about)} load --workload viral --rate 200 --count 6000 --concurrency 200 --no-keyed --target ${quoted(location.origin)}`;
+  if (here) return `${program(about)} load --workload viral --rate 200 --count 6000 --concurrency 200 --target ${quoted(location.origin)}`;
   return `${program(about)} demo --addr 127.0.0.1:${Number(location.port || 80) + 10}`;
 }
 
