@@ -240,6 +240,7 @@ func (s *stuck) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...fun
 	case 1:
 		return nil, errors.New("down")
 	case 2:
+		time.Sleep(time.Millisecond) // dates have milliseconds
 		s.Put(s.made)
 		return nil, &types.ConditionalCheckFailedException{}
 	}
