@@ -1,6 +1,7 @@
 package throttle_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -118,7 +119,7 @@ func TestChargesByAnswer(t *testing.T) {
 	}
 }
 
-// TestInvalidPass checks that requests that the engine will reject are passed on and cost nothing.
+// TestInvalidPass checks that requests that the engine will reject, and operations without limits, are passed on and cost nothing.
 func TestInvalidPass(t *testing.T) {
 	list := func(n int, text string) string { return strings.TrimSuffix(strings.Repeat(text+",", n), ",") }
 	const get, put = `{"Get":{"TableName":"t","Key":{"id":{"S":"a"}}}}`, `{"Put":{"TableName":"t","Item":{"id":{"S":"a"}}}}`
@@ -126,6 +127,7 @@ func TestInvalidPass(t *testing.T) {
 		{"BatchGetItem", `{"RequestItems":{}}`}, {"BatchGetItem", `{"RequestItems":{"t":{"Keys":[` + list(101, `{"id":{"S":"a"}}`) + `]}}}`}, {"BatchGetItem", `{"RequestItems":{"t":{"Keys":[7]}}}`}, {"BatchGetItem", `{"RequestItems":{"t":{"Keys":[{"other":{"S":"a"}}]}}}`},
 		{"BatchWriteItem", `{"RequestItems":{}}`}, {"BatchWriteItem", `{"RequestItems":{"t":[` + list(101, `{"DeleteRequest":{"Key":{"id":{"S":"a"}}}}`) + `]}}`}, {"BatchWriteItem", `{"RequestItems":{"t":[{}]}}`},
 		{"TransactGetItems", `{"TransactItems":[]}`}, {"TransactGetItems", `{"TransactItems":[` + list(101, get) + `]}`}, {"TransactWriteItems", `{"TransactItems":[]}`}, {"TransactWriteItems", `{"TransactItems":[` + list(101, put) + `]}`}, {"TransactWriteItems", `{"TransactItems":[{}]}`},
+		{"ListTables", `{}`}, {"ExecuteStatement", `{"Statement":"SELECT * FROM t"}`}, {"PutItem", "{"}, {"PutItem", "[]"}, {"PutItem", ""}, {"Scan", `{"TableName":"t","IndexName":7}`},
 		{"Query", `{"TableName":"t","IndexName":"absent"}`}, {"PutItem", `{"TableName":"t","Item":{}}`}, {"GetItem", `{"TableName":7}`},
 	} {
 		l, call := scripted(t, http.StatusBadRequest, "", "rejected")
@@ -135,8 +137,8 @@ func TestInvalidPass(t *testing.T) {
 	}
 }
 
-// TestThrottledTransactions checks how transactions without capacity are counted.
-func TestThrottledTransactions(t *testing.T) {
+// TestThrottledCalls checks how transactions and batches without capacity are counted.
+func TestThrottledCalls(t *testing.T) {
 	l, call := scripted(t, http.StatusOK, "", `{"Responses":[{}],"ConsumedCapacity":[{"CapacityUnits":2}]}`)
 	for i := range 3 {
 		for operation, body := range map[string]string{
@@ -148,25 +150,33 @@ func TestThrottledTransactions(t *testing.T) {
 			}
 		}
 	}
+	if status, text := call("BatchWriteItem", `{"RequestItems":{"t":[{"DeleteRequest":{"Key":{"id":{"S":"a"}}}},{"DeleteRequest":{"Key":{"id":{"S":"b"}}}}]}}`); status != http.StatusBadRequest {
+		t.Errorf("a batch: %d %s", status, text)
+	}
 	for _, o := range l.Stats().Operations {
-		if want := map[string]int64{"TransactWriteItems": 2, "TransactGetItems": 1}[o.Operation]; o.ThrottledRequests != want || o.ThrottledItems != 0 || o.Conflicts != 0 {
+		if want := map[string]int64{"TransactWriteItems": 2, "TransactGetItems": 1, "BatchWriteItem": 1}[o.Operation]; o.ThrottledRequests != want || o.ThrottledItems != 0 || o.Conflicts != 0 {
 			t.Errorf("%+v, want %d throttled", o, want)
 		}
 	}
-	if writes := l.ThrottledWrites("t", time.Unix(1_800_000_000, 0), time.Unix(1_800_000_001, 0)); len(writes) != 1 || writes[0].Writes != 2 {
+	if writes := l.ThrottledWrites("t", time.Unix(1_800_000_000, 0), time.Unix(1_800_000_001, 0)); len(writes) != 1 || writes[0].Writes != 4 || len(writes[0].Keys) != 2 || writes[0].Keys[0] != (throttle.ThrottledKey{Key: "a", Writes: 3}) {
 		t.Errorf("throttled writes: %+v", writes)
 	}
 }
 
-// TestUnreadableBody checks that the proxy rejects a body that breaks off, which costs nothing.
-func TestUnreadableBody(t *testing.T) {
-	l, _ := scripted(t, http.StatusOK, "", "{}")
-	req := httptest.NewRequestWithContext(t.Context(), "POST", "/", iotest.ErrReader(io.ErrUnexpectedEOF))
-	req.Header.Set("X-Amz-Target", "DynamoDB_20120810.PutItem")
-	w := httptest.NewRecorder()
-	l.Proxy(&url.URL{Scheme: "http", Host: "engine"}).ServeHTTP(w, req)
-	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "#SerializationException") || len(l.Stats().Operations) > 0 {
-		t.Errorf("%d %s, charged %+v", w.Code, w.Body, l.Stats().Operations)
+// TestUnanswered checks that the proxy rejects a body that breaks off, which costs nothing, and the error if the engine does
+// not answer.
+func TestUnanswered(t *testing.T) {
+	put := strings.NewReader(`{"TableName":"t","Item":{"id":{"S":"a"}}}`)
+	for want, body := range map[string]io.Reader{"400 SerializationException": iotest.ErrReader(io.ErrUnexpectedEOF), "502 InternalServerError": put} {
+		l, _ := scripted(t, 0, "", "")
+		req := httptest.NewRequestWithContext(t.Context(), "POST", "/", body)
+		req.Header.Set("X-Amz-Target", "DynamoDB_20120810.PutItem")
+		w := httptest.NewRecorder()
+		l.Proxy(&url.URL{Scheme: "http", Host: "engine"}).ServeHTTP(w, req)
+		code, exception, _ := strings.Cut(want, " ")
+		if fmt.Sprint(w.Code) != code || !strings.Contains(w.Body.String(), "#"+exception) || code == "400" && len(l.Stats().Operations) > 0 {
+			t.Errorf("%d %s, charged %+v; want %s", w.Code, w.Body, l.Stats().Operations, want)
+		}
 	}
 }
 

@@ -101,20 +101,6 @@ func TestNotATablesARN(t *testing.T) {
 	}
 }
 
-// TestNameLikeAnARN checks tables whose names look like parts of ARNs.
-func TestNameLikeAnARN(t *testing.T) {
-	for _, name := range []string{"arn", "arn-aws-dynamodb", "table", "arn.aws.table", "index"} {
-		table := onDemandTable()
-		table.TableName = &name
-		b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 2, PartitionRCU: 9}, table)
-		for i, named := range []string{name, "arn:aws:dynamodb:eu-west-1:123456789012:table/" + name, name} {
-			if got := b.post(t, b.wire, "PutItem", fmt.Sprintf(namedCalls[0].body, named)); strings.HasPrefix(got, "200") != (i < 2) {
-				t.Errorf("%s: %s", named, got)
-			}
-		}
-	}
-}
-
 // TestNameAndARNInOneCall checks calls that name a table in both ways. Such batches pass uncharged.
 func TestNameAndARNInOneCall(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 6, PartitionRCU: 6})

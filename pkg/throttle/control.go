@@ -26,15 +26,13 @@ type Report struct {
 }
 
 // Resource is a table or a global index that a request has named. A local index shares its
-// table's partitions. Levels without a reason have no limit.
+// table's partitions. Levels of 0 RCU/s or WCU/s have no limit.
 type Resource struct {
-	Table       string `json:"table"`
-	Index       string `json:"index,omitempty"`
-	ARN         string `json:"arn"`
-	AccessKey   string `json:"access_key"` // engines may have a database for each access key and Region
-	Region      string `json:"region"`
-	ReadReason  string `json:"read_reason,omitempty"` // for throttles by the limit of the whole table or index
-	WriteReason string `json:"write_reason,omitempty"`
+	Table     string `json:"table"`
+	Index     string `json:"index,omitempty"`
+	ARN       string `json:"arn"`
+	AccessKey string `json:"access_key"` // engines may have a database for each access key and Region
+	Region    string `json:"region"`
 	Levels
 	Partitions []Partition `json:"partitions"`
 }
@@ -51,14 +49,11 @@ type Partition struct {
 	Levels
 }
 
-// Levels are limits in WCU/s and RCU/s, the rates used over about the last 10 s, and the units
-// left, which are negative for a debt.
+// Levels are limits in WCU/s and RCU/s, and the units left, which are negative for a debt.
 type Levels struct {
 	WCU         int64   `json:"wcu"`
-	WriteRate   float64 `json:"write_units_per_second"`
 	WriteTokens float64 `json:"write_tokens"`
 	RCU         int64   `json:"rcu"`
-	ReadRate    float64 `json:"read_units_per_second"`
 	ReadTokens  float64 `json:"read_tokens"`
 }
 
@@ -199,12 +194,6 @@ func (s databaseSpace) resource() Resource {
 		Table: s.Table, Index: s.Index, ARN: s.ARN, AccessKey: database[1], Region: database[2],
 		Levels: levels(state.Reads, state.Writes),
 	}
-	if state.Reads.Limit > 0 {
-		r.ReadReason = reasonOf(partitions.Denial{Charge: s.Everywhere().Reads(0), Cause: state.Reads.Cause}).Reason
-	}
-	if state.Writes.Limit > 0 {
-		r.WriteReason = reasonOf(partitions.Denial{Charge: s.Everywhere().Writes(0), Cause: state.Writes.Cause}).Reason
-	}
 	for i, p := range state.Partitions {
 		one := Partition{Number: i, From: fmt.Sprintf("%016x", p.First), To: fmt.Sprintf("%016x", p.Last), Levels: levels(p.Reads, p.Writes)}
 		if p.FromSort != "" {
@@ -216,7 +205,7 @@ func (s databaseSpace) resource() Resource {
 }
 
 func levels(reads, writes partitions.Level) Levels {
-	return Levels{writes.Limit, writes.Used, writes.Tokens, reads.Limit, reads.Used, reads.Tokens}
+	return Levels{writes.Limit, writes.Tokens, reads.Limit, reads.Tokens}
 }
 
 func writeJSON(w http.ResponseWriter, v any) {

@@ -8,11 +8,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
@@ -48,52 +43,6 @@ func (c control) call(t *testing.T, method, path, body string, header ...string)
 	return w.Code, string(text), report
 }
 
-// TestReasons checks the exceptions for the limits of whole tables and indexes.
-func TestReasons(t *testing.T) {
-	provisioned := provisionedTable()
-	provisioned.ProvisionedThroughput = &types.ProvisionedThroughput{ReadCapacityUnits: aws.Int64(9), WriteCapacityUnits: aws.Int64(9)}
-	provisioned.GlobalSecondaryIndexes[0].ProvisionedThroughput = &types.ProvisionedThroughput{ReadCapacityUnits: aws.Int64(2), WriteCapacityUnits: aws.Int64(2)}
-	maximum := onDemandTable()
-	maximum.OnDemandThroughput = &types.OnDemandThroughput{MaxReadRequestUnits: aws.Int64(9), MaxWriteRequestUnits: aws.Int64(9)}
-	maximum.GlobalSecondaryIndexes[0].OnDemandThroughput = &types.OnDemandThroughput{MaxReadRequestUnits: aws.Int64(2), MaxWriteRequestUnits: aws.Int64(2)}
-	for _, test := range []struct {
-		table       *dynamodb.CreateTableInput
-		quota       int
-		code, cause string
-	}{
-		{provisioned, 0, "ProvisionedThroughputExceededException", "ProvisionedThroughputExceeded"},
-		{maximum, 0, "ThrottlingException", "MaxOnDemandThroughputExceeded"},
-		{onDemandTable(), 2, "RequestLimitExceeded", "AccountLimitExceeded"},
-	} {
-		b := newBench(t, throttle.Options{Partitions: 64, PartitionWCU: 1000, TableQuota: test.quota}, test.table)
-		want := func(what, arn string, err error) {
-			t.Helper()
-			code, reasons := throttleOf(t, err)
-			wantEqual(t, "the throttle", []string{test.code, what + test.cause + " " + arn}, append([]string{code}, reasons...))
-		}
-		check := func(what, arn string, call func() error) {
-			t.Helper()
-			b.advance(time.Minute)
-			_, err := admitted(t, call)
-			want(what, arn, err)
-		}
-		check("TableWrite", tableARN, func() error { return b.put(t, keyOf("a", "1")) })
-		check("TableRead", tableARN, func() error { return b.get(t, "a", "1", true) })
-		check("IndexRead", indexARN, func() error {
-			return errorOf(b.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(tableName), IndexName: aws.String(byGroup)}))
-		})
-		if test.quota > 0 {
-			continue // a write to the index costs at least as much in the table, which has the same quota
-		}
-		b.advance(time.Minute)
-		require.NoError(t, b.put(t, itemOf("b", "1", values{"group": s("g"), "rank": n("1"), "tag": s(strings.Repeat("x", 2500))})))
-		if err := b.put(t, keyOf("c", "1")); err != nil {
-			t.Errorf("%s: a write that is not in the index: %v", test.cause, err)
-		}
-		want("IndexWrite", indexARN, b.put(t, itemOf("d", "1", grouped("g", "2"))))
-	}
-}
-
 // TestReport checks that the report names the hot key, its partition and the remaining tokens. A split moves
 // the key to another partition, and a reset clears the report.
 func TestReport(t *testing.T) {
@@ -114,13 +63,12 @@ func TestReport(t *testing.T) {
 	wantEqual(t, "throttled keys", []throttle.Throttled{{Reason: "TableWriteKeyRangeThroughputExceeded", Table: tableName, Key: high, Partition: &number, Count: 90}}, got.Throttled)
 	table, index := got.Tables[0], got.Tables[1]
 	if table.Index != "" || table.ARN != tableARN || table.AccessKey != b.key || table.WCU != 40_000 || table.RCU != 40_000 ||
-		table.WriteReason != "TableWriteAccountLimitExceeded" || table.ReadReason != "TableReadAccountLimitExceeded" || table.WriteRate != 1.5 ||
 		index.Index != byGroup || index.ARN != indexARN || len(index.Partitions) != 2 {
 		t.Errorf("got %+v", got.Tables)
 	}
 	want := []throttle.Partition{
-		{Number: 0, From: "0000000000000000", To: "7fffffffffffffff", Levels: throttle.Levels{WCU: 10, WriteRate: 0.5, WriteTokens: 5, RCU: 7, ReadTokens: 7}},
-		{Number: 1, From: "8000000000000000", To: "ffffffffffffffff", Levels: throttle.Levels{WCU: 10, WriteRate: 1, WriteTokens: 0, RCU: 7, ReadTokens: 7}},
+		{Number: 0, From: "0000000000000000", To: "7fffffffffffffff", Levels: throttle.Levels{WCU: 10, WriteTokens: 5, RCU: 7, ReadTokens: 7}},
+		{Number: 1, From: "8000000000000000", To: "ffffffffffffffff", Levels: throttle.Levels{WCU: 10, WriteTokens: 0, RCU: 7, ReadTokens: 7}},
 	}
 	wantEqual(t, "the table's partitions", want, table.Partitions)
 

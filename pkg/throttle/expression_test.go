@@ -58,33 +58,6 @@ func TestAttributeUpdates(t *testing.T) {
 	}
 }
 
-// TestKeyConditions checks whether a key condition compares the partition key with a value.
-func TestKeyConditions(t *testing.T) {
-	values := dynamo.Item{":v": dynamo.String("v"), ":w": nil}
-	tests := []struct {
-		expression string
-		want       bool
-	}{
-		{"pk = :v", true},
-		{"pk=:v", true},
-		{":v = pk", true},
-		{"(#p = :v)", true},
-		{"sk > :w AND (pk = :v)", true},
-		{"sk = :w and #p=:v", true},
-		{"sk = :w", false},
-		{"pk = :missing", false},
-		{"pk > :v", false},
-		{"pk =", false},
-		{"", false},
-	}
-	for _, test := range tests {
-		v, ok := requiredValue(test.expression, "pk", map[string]string{"#p": "pk"}, values)
-		if ok != test.want || ok && v != values[":v"] {
-			t.Errorf("%s: value %+v, %t; want %t", test.expression, v, ok, test.want)
-		}
-	}
-}
-
 // TestAnyExpression checks that no expression causes a panic.
 func TestAnyExpression(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -37,49 +37,6 @@ func TestSplitWithinKey(t *testing.T) {
 	}
 }
 
-// TestSplit checks that a table's hot partition splits after SplitAfter and then takes twice
-// the throughput. Other partitions and the index do not split.
-func TestSplit(t *testing.T) {
-	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 2, SplitAfter: 3 * time.Second})
-	low, high := b.halves(t)
-	second := func(keys ...string) (admitted int) {
-		for _, key := range keys {
-			for range 4 {
-				if b.put(t, keyOf(key, "1")) == nil {
-					admitted++
-				}
-			}
-		}
-		b.advance(time.Second)
-		return admitted
-	}
-	for i, want := range []int{2, 2, 2, 2} { // throttled from the first second on
-		if got := second(low, high); got != want || b.Partitions(tableName) != 1 && i < 3 {
-			t.Errorf("second %d: %d admitted on %d partitions, want %d", i, got, b.Partitions(tableName), want)
-		}
-	}
-	if got := second(low, high); got != 4 || b.Partitions(tableName) != 2 {
-		t.Errorf("after the split: %d admitted on %d partitions, want 4 on 2", got, b.Partitions(tableName))
-	}
-	if splits := b.Splits(tableName); len(splits) != 1 || splits[0].Partitions != 2 || splits[0].Index != "" || splits[0].Time.IsZero() {
-		t.Errorf("splits: %+v", splits)
-	}
-	for range 6 { // a single key does not split its partition
-		second(low)
-	}
-	if got := b.Partitions(tableName); got != 2 {
-		t.Errorf("one hot key has split its partition: there are %d", got)
-	}
-	for _, s := range b.Stats().Spaces {
-		if s.Partitions != 2 {
-			t.Errorf("statistics have %d partitions", s.Partitions)
-		}
-	}
-	if got := b.Partitions("unknown"); got != 1 {
-		t.Errorf("an unknown table has %d partitions", got)
-	}
-}
-
 // halves returns keys in the lower and the upper half of all hashes.
 func (b *bench) halves(t *testing.T) (low, high string) {
 	t.Helper()

@@ -57,24 +57,3 @@ func TestHotReads(t *testing.T) {
 		wantThrottled(t, test.name, err, test.reason)
 	}
 }
-
-// TestScanNeedsTheMean checks that a scan takes tokens of all partitions.
-func TestScanNeedsTheMean(t *testing.T) {
-	b := newBench(t, throttle.Options{Partitions: 4, PartitionWCU: 10, PartitionRCU: 1})
-	hot := b.apart(t, 1)[0]
-	require.NoError(t, b.get(t, hot, "1", true))
-	// 3 units are left in 4 partitions. A scan of an empty table costs 0.5.
-	count, _ := admitted(t, func() error {
-		return errorOf(b.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(tableName)}))
-	})
-	if count != 6 {
-		t.Errorf("%d scans admitted, want 6", count)
-	}
-}
-
-// TestBothLimits checks that the exception has both reasons if the partition and the table are dry.
-func TestBothLimits(t *testing.T) {
-	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 1, TableWCU: 1})
-	_, err := admitted(t, func() error { return b.put(t, keyOf("a", "1")) })
-	wantThrottled(t, "a second write", err, tableWriteThrottled, "TableWriteMaxOnDemandThroughputExceeded "+tableARN)
-}

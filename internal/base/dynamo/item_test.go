@@ -178,6 +178,11 @@ func TestEqualValues(t *testing.T) {
 		{list(dynamo.Number(1)), list(dynamo.Number(1), dynamo.Number(1)), false},
 		{document(dynamo.Item{"a": dynamo.Decimal("1.0")}), document(dynamo.Item{"a": dynamo.Decimal("1")}), true},
 		{document(dynamo.Item{"a": dynamo.Number(1)}), document(dynamo.Item{"b": dynamo.Number(1)}), false},
+		{set("1", "2"), set("2.0", "1"), true},
+		{set("1", "2"), set("1"), false},
+		{&types.AttributeValueMemberSS{Value: []string{"a", "b"}}, &types.AttributeValueMemberSS{Value: []string{"b", "a"}}, true},
+		{&types.AttributeValueMemberSS{Value: []string{"a", "b"}}, &types.AttributeValueMemberSS{Value: []string{"b", "c"}}, false},
+		{&types.AttributeValueMemberBS{Value: [][]byte{{1}, {2}}}, &types.AttributeValueMemberBS{Value: [][]byte{{2}, {1}}}, true},
 		{nil, nil, true},
 		{nil, dynamo.Number(0), false},
 	} {

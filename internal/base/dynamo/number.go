@@ -42,12 +42,21 @@ func CompareValues(a, b types.AttributeValue) int {
 	return 0
 }
 
-// EqualValues reports whether two values are equal, numbers by value. Sets in another order are not.
+// EqualValues reports whether two values are equal: numbers by value, sets in any order.
 func EqualValues(a, b types.AttributeValue) bool {
 	switch a := a.(type) {
 	case *types.AttributeValueMemberN:
 		b, ok := b.(*types.AttributeValueMemberN)
 		return ok && compareNumbers(a.Value, b.Value) == 0
+	case *types.AttributeValueMemberSS:
+		b, ok := b.(*types.AttributeValueMemberSS)
+		return ok && equalSets(a.Value, b.Value, strings.Compare)
+	case *types.AttributeValueMemberNS:
+		b, ok := b.(*types.AttributeValueMemberNS)
+		return ok && equalSets(a.Value, b.Value, compareNumbers)
+	case *types.AttributeValueMemberBS:
+		b, ok := b.(*types.AttributeValueMemberBS)
+		return ok && equalSets(a.Value, b.Value, bytes.Compare)
 	case *types.AttributeValueMemberL:
 		b, ok := b.(*types.AttributeValueMemberL)
 		return ok && slices.EqualFunc(a.Value, b.Value, EqualValues)
@@ -56,4 +65,9 @@ func EqualValues(a, b types.AttributeValue) bool {
 		return ok && maps.EqualFunc(a.Value, b.Value, EqualValues)
 	}
 	return reflect.DeepEqual(a, b)
+}
+
+func equalSets[E any](a, b []E, compare func(E, E) int) bool {
+	sorted := func(set []E) []E { return slices.SortedFunc(slices.Values(set), compare) }
+	return slices.EqualFunc(sorted(a), sorted(b), func(v, w E) bool { return compare(v, w) == 0 })
 }

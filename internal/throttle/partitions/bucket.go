@@ -34,36 +34,6 @@ type bucket struct {
 	at     int64 // nanoseconds; the time of tokens
 }
 
-// meterSpan is the time over which a meter averages.
-const meterSpan = 10 * time.Second
-
-// meter measures the units used a second, averaged over about meterSpan.
-type meter struct {
-	span      int64 // number of the current span
-	now, last Units // used in the current span and in the one before
-}
-
-func (m *meter) advance(now int64) {
-	switch span := now / int64(meterSpan); {
-	case span == m.span+1:
-		m.span, m.now, m.last = span, 0, m.now
-	case span > m.span:
-		m.span, m.now, m.last = span, 0, 0
-	}
-}
-
-func (m *meter) add(u Units, now int64) {
-	m.advance(now)
-	m.now += u
-}
-
-// perSecond returns the rate. The span before counts by the share of it that meterSpan covers.
-func (m *meter) perSecond(now int64) float64 {
-	m.advance(now)
-	rest := 1 - float64(now%int64(meterSpan))/float64(meterSpan)
-	return max(0, m.now.Float()+rest*m.last.Float()) / meterSpan.Seconds()
-}
-
 // refill adds the tokens up to now. A clock that goes back adds none.
 func (b *bucket) refill(r rate, now int64) {
 	elapsed := now - b.at

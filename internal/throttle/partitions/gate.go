@@ -156,7 +156,6 @@ func (g *Gate) debit(c Charge, u Units, now int64) {
 		b := over[i].lane(c.Write)
 		b.refill(r, now)
 		b.debit(r, u/each)
-		b.used.add(u/each, now)
 		if c.Write {
 			c.dryUntil = max(c.dryUntil, b.positiveAt(r))
 		}

@@ -27,7 +27,6 @@ const calm = 5 * time.Second
 // limit.
 type lane struct {
 	bucket
-	used  meter
 	hot   bool
 	since int64  // nanoseconds; the first throttle
 	last  int64  // the latest throttle

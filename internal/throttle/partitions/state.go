@@ -18,9 +18,7 @@ type PartitionState struct {
 // Level is a limit and its bucket. Tokens is negative for a debt.
 type Level struct {
 	Limit  int64   // units a second; 0 is none
-	Cause  Cause   // of throttles by this limit
 	Tokens float64 // units
-	Used   float64 // units a second, over about the last 10 s
 }
 
 // State returns a snapshot of the space.
@@ -32,8 +30,6 @@ func (s *Space) State() State {
 	for i := range s.partitions {
 		p := &s.partitions[i]
 		one := PartitionState{p.low.hash, s.lastHash(i), p.low.sort, p.reads.level(s.gate.reads, now), p.writes.level(s.gate.writes, now)}
-		state.Reads.Used += one.Reads.Used
-		state.Writes.Used += one.Writes.Used
 		state.Partitions = append(state.Partitions, one)
 	}
 	return state
@@ -41,7 +37,7 @@ func (s *Space) State() State {
 
 func (n *lane) level(r rate, now int64) Level {
 	n.refill(r, now)
-	return Level{r.perSecond, KeyRange, n.tokens.Float(), n.used.perSecond(now)}
+	return Level{r.perSecond, n.tokens.Float()}
 }
 
 // level returns the zero value for no limit.
@@ -50,7 +46,7 @@ func (l *limit) level(now int64) Level {
 		return Level{}
 	}
 	l.refill(l.rate, now)
-	return Level{Limit: l.perSecond, Cause: l.cause, Tokens: l.tokens.Float()}
+	return Level{l.perSecond, l.tokens.Float()}
 }
 
 // Split splits one partition, given by its number in the order of hashes, or all partitions if
