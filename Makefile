@@ -52,7 +52,7 @@ COMMIT := git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null
 export GOFLAGS := $(filter-out -buildvcs=false -trimpath,$(GOFLAGS)) -buildvcs=false -trimpath
 export CGO_ENABLED := 0
 
-.PHONY: help run test test-bench test-all test-race test-storms test-long test-infra test-clock build functions cli release image lint bench fuzz mutate invoke bootstrap synth deploy destroy check-extra console check-console pictures clean need-cdk need-npm need-staticcheck need-engine need-browser
+.PHONY: help run test test-bench test-all test-race test-storms test-long test-infra test-clock build functions cli release image lint bench fuzz mutate invoke bootstrap synth deploy destroy check-extra console check-console clean need-cdk need-npm need-staticcheck need-engine need-browser
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -224,9 +224,6 @@ check-console: need.go.node $(CONSOLE)/web/node_modules/.package-lock.json ## ch
 	@made=$$(mktemp -d) && trap 'rm -rf "$$made"' EXIT && (cd $(CONSOLE)/web && node build.mjs "$$made") && \
 		diff -rq "$$made" $(CONSOLE)/dist && cmp $(CONSOLE)/web/node_modules/axe-core/axe.min.js $(CONSOLE)/testdata/axe.min.js || \
 		{ echo "internal/tool/console/dist is not what internal/tool/console/web gives: run make console and commit it" >&2; exit 1; }
-
-pictures: cli need-engine need-browser ## make docs/pictures anew from a run of hotshard demo, with its date and command
-	$(WITH_ENGINE) go test -count=1 -timeout 15m -run '^TestPictures$$' ./internal/tool/console -update
 
 check-extra: need-cdk ## check the templates with the CDK's validator, and with cfn-lint, where it is installed
 	go -C $(INFRA) test -count=1 -tags extra -v -run Extra .

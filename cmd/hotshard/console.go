@@ -83,7 +83,7 @@ func (c *ConsoleCmd) signals(configured aws.Config, tables ...string) func(conte
 	if c.Endpoint != "" {
 		return noMetrics
 	}
-	m := &throttledMetrics{client: cloudwatch.NewFromConfig(configured), tables: tables, now: time.Now, indexes: map[string]*throttledSeries{}}
+	m := &throttledMetrics{client: cloudwatch.NewFromConfig(configured), tables: tables, now: time.Now, indexes: map[string]throttledSeries{}}
 	return m.signals
 }
 
@@ -118,9 +118,6 @@ func (c *ConsoleCmd) handler(ctx context.Context, std streams, line commandLine,
 		return nil, nil, err
 	}
 	about.Mode, about.Table, about.Signals = "table", c.tableName(), c.signals(configured, c.tableName())
-	if reader, ok := w.Source.(*live.Reader); ok {
-		about.Signals = withSplits(about.Signals, reader.Splits)
-	}
 	heat := query.NewHeat(w.Source, query.HeatOptions{Table: c.tableName(), Deadline: consoleDeadline, Now: time.Now, Commands: commands})
 	return console.Handler(httpapi.New(log, query.HeatRoutes(heat)), about), w.Run, nil
 }

@@ -145,20 +145,6 @@ func TestConsoleFileOfTable(t *testing.T) {
 	}
 }
 
-// TestConsoleFileOfQuietTable checks that a table without writes has a file that says so.
-func TestConsoleFileOfQuietTable(t *testing.T) {
-	db := enginetest.Client(t)
-	asOwner(t, db)
-	table := enginetest.Prefix("idle")
-	createTable(t, db, table, types.StreamViewTypeNewAndOldImages, "id")
-	page := filepath.Join(t.TempDir(), "heat.html")
-	code, out, errs := hotshard(t, "console", "--table", table, "--endpoint", aws.ToString(db.Options().BaseEndpoint), "--out", page)
-	if code != exitOK || !strings.HasPrefix(out, "No writes to table "+table+" were read. Every record from ") {
-		t.Errorf("exit %d, %s, %s", code, out, errs)
-	}
-	readAnswers(t, page, "<nothing>")
-}
-
 // TestInterruptedFile checks that an interrupt leaves the earlier file and no other.
 func TestInterruptedFile(t *testing.T) {
 	folder := t.TempDir()

@@ -118,8 +118,7 @@ func TestKilledAndStartedAgain(t *testing.T) {
 		"--prefix", enginetest.Prefix("killed"),
 		"--failures", filepath.Join(t.TempDir(), "failures.jsonl"),
 	}
-	source, err := load.Synthetic{Kind: load.Zipf, Seed: 7, Count: count, Keys: 200}.Source()
-	require.NoError(t, err)
+	source := load.Synthetic{Kind: load.Zipf, Seed: 7, Count: count, Keys: 200}.Source()
 	var done atomic.Int64
 	type outcome struct {
 		result load.Result

@@ -96,7 +96,7 @@ func (c *LoadCmd) source() (load.Source, error) {
 	for s.Seed == 0 {
 		s.Seed = uint64(rand.Uint32())
 	}
-	return s.Source()
+	return s.Source(), nil
 }
 
 func (c *LoadCmd) options(source load.Source) load.Options {

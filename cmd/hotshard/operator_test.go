@@ -1,17 +1,14 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
@@ -88,39 +85,4 @@ func TestCheck(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &report); err != nil || report.Bad() != 1 || report.Findings[0].State != rebuild.Wrong || report.Findings[0].Summary.Value.Int64() != 8 || report.Findings[0].Next == "" {
 		t.Errorf("report %s, %v; want one wrong summary of 8", out, err)
 	}
-}
-
-// TestChecksPrintPartialResults checks that results are printed even if the last call fails.
-func TestChecksPrintPartialResults(t *testing.T) {
-	endpoint := enginetest.Endpoint(t)
-	prefix := enginetest.Prefix("check")
-	d := &deployed{t: t, db: dynamolocal.DynamoDB(endpoint, ""), names: schema.NamesFor(prefix), flags: []string{"--endpoint", endpoint, "--prefix", prefix}}
-	require.NoError(t, dynamolocal.CreateTables(t.Context(), d.db, d.names))
-	drop := func(table string) {
-		if _, err := d.db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &table}); err != nil {
-			t.Error(err)
-		}
-	}
-	t.Cleanup(func() {
-		drop(d.names.Items)
-		drop(d.names.Events)
-		drop(d.names.Rollups)
-		drop(dynamolocal.CheckpointTable(d.names))
-	})
-	drop(d.names.ShardMap)
-	first := ""
-	for i := 0; !strings.HasPrefix(first, schema.FailurePrefix+"0"); i++ {
-		pk, sk := schema.FailureKey(fmt.Sprintf("E#e%d#2026-01-05", i)) // by the day, for which there is no rule
-		if first = pk; strings.HasSuffix(pk, "#0") {
-			d.damage(d.names.Rollups, pk, sk, "SET last_at = :at", item{":at": num(5)})
-		}
-	}
-	for i := 0; ; i++ {
-		if pk, sk := schema.FailureKey(fmt.Sprintf("C#c%d#0", i)); !strings.HasSuffix(pk, "#0") {
-			d.damage(d.names.Rollups, pk, sk, "SET last_at = :at", item{":at": num(5)})
-			break
-		}
-	}
-	out, err := d.run(exitBad, "check", "--failed", "--repair")
-	wantText(t, out+err, "no rule rolls up its events by the day", "failures: 2, 0 forgotten, 2 left", "no tables of hotshard with the prefix")
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 	"github.com/aws/smithy-go"
 
-	"github.com/hotshard/hotshard/internal/aws/eventsource"
 	"github.com/hotshard/hotshard/internal/tool/console"
 )
 
@@ -24,34 +23,39 @@ type throttledMetrics struct {
 	now    func() time.Time
 
 	mu      sync.Mutex
-	indexes map[string]*throttledSeries // by index; "" is the tables themselves
+	indexes map[string]throttledSeries // by index; "" is the tables themselves
 }
 
-// throttledSeries caches one metric.
+// throttledSeries is one metric, as it was read.
 type throttledSeries struct {
-	asked   time.Time       // time of the last call
-	read    time.Time       // time of the last successful call
+	read    time.Time
 	minutes map[int64]int64 // throttled writes, by the Unix time of their minute
-	note    string          // reason of the last call's failure; "" if it succeeded
+	note    string          // reason of a failure; "" if it was read
 }
 
 // Bounds of calls. GetMetricData is billed for each metric of a call.
 const (
-	metricAge     = time.Minute        // age at which a cached metric is refreshed
-	metricSpan    = 7 * 24 * time.Hour // span of the first call, as long as a map may be
-	metricDelay   = 15 * time.Minute   // newer figures may still change
+	metricAge     = time.Minute        // age at which a metric is read again
+	metricSpan    = 7 * 24 * time.Hour // as long as a map may be
 	metricLag     = 3 * time.Minute    // newer figures may be missing
 	metricTimeout = 5 * time.Second
 	maxSeries     = 32 // a table has 20 global indexes by default
 )
 
-// signals returns the throttled writes in the span, by the minute.
+// signals returns the throttled writes in the span, by the minute. If ctx ends, the next call reads them.
 func (m *throttledMetrics) signals(ctx context.Context, span console.Span) console.Signals {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := m.series(span.Index)
-	if m.now().Sub(s.asked) >= metricAge {
-		m.refresh(ctx, span.Index, s)
+	now := m.now()
+	s, known := m.indexes[span.Index]
+	if !known || now.Sub(s.read) >= metricAge {
+		bounded, cancel := context.WithTimeout(ctx, metricTimeout)
+		defer cancel()
+		minutes, err := m.readByMinute(bounded, span.Index, now.Add(-metricSpan).Truncate(time.Minute), now)
+		s = throttledSeries{read: now, minutes: minutes, note: whyUnknown(err)}
+		if ctx.Err() == nil {
+			m.keep(span.Index, s)
+		}
 	}
 	if s.note != "" {
 		return console.Signals{Note: s.note}
@@ -66,46 +70,12 @@ func (m *throttledMetrics) signals(ctx context.Context, span console.Span) conso
 	return out
 }
 
-// series returns the cache of an index. Beyond maxSeries it drops another one.
-func (m *throttledMetrics) series(index string) *throttledSeries {
-	if m.indexes[index] == nil {
-		for other := range m.indexes {
-			if len(m.indexes) < maxSeries {
-				break
-			}
-			delete(m.indexes, other)
-		}
-		m.indexes[index] = &throttledSeries{minutes: map[int64]int64{}}
+// keep keeps an index's series for a minute. If there are too many, it drops the others.
+func (m *throttledMetrics) keep(index string, s throttledSeries) {
+	if len(m.indexes) >= maxSeries {
+		clear(m.indexes)
 	}
-	return m.indexes[index]
-}
-
-// refresh reads the newest figures. If ctx ends, the next call reads them.
-func (m *throttledMetrics) refresh(ctx context.Context, index string, s *throttledSeries) {
-	now := m.now()
-	from := now.Add(-metricSpan)
-	if !s.read.IsZero() {
-		from = s.read.Add(-metricDelay)
-	}
-	bounded, cancel := context.WithTimeout(ctx, metricTimeout)
-	defer cancel()
-	points, err := m.readByMinute(bounded, index, from.Truncate(time.Minute), now)
-	if ctx.Err() != nil {
-		return
-	}
-	s.asked, s.note = now, whyUnknown(err)
-	if err != nil {
-		return
-	}
-	s.read = now
-	for minute := range s.minutes {
-		if minute < now.Add(-metricSpan).Unix() {
-			delete(s.minutes, minute)
-		}
-	}
-	for minute, count := range points {
-		s.minutes[minute] = count
-	}
+	m.indexes[index] = s
 }
 
 // incompleteMetric is the status of a metric that CloudWatch did not return completely.
@@ -166,18 +136,6 @@ func whyUnknown(err error) string {
 		return fmt.Sprintf("Throttled writes are unknown: CloudWatch answered %s (%.200s).", fault.ErrorCode(), fault.ErrorMessage())
 	}
 	return "Throttled writes are unknown: CloudWatch did not answer."
-}
-
-// withSplits adds the splits of stream shards.
-func withSplits(signals func(context.Context, console.Span) console.Signals, splits func() []eventsource.Split) func(context.Context, console.Span) console.Signals {
-	return func(ctx context.Context, span console.Span) console.Signals {
-		out := signals(ctx, span)
-		for _, s := range splits() {
-			text := fmt.Sprintf("Stream shard %s split into %d.", s.Parent, s.Children)
-			out.Splits = append(out.Splits, console.SplitSignal{Time: s.Time, What: "stream shard", Text: text})
-		}
-		return out
-	}
 }
 
 // noMetrics reports that an engine has no CloudWatch metrics.

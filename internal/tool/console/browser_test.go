@@ -3,9 +3,6 @@ package console
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
@@ -185,30 +182,4 @@ func (p *tab) until(expression string) {
 func (p *tab) shows(text string) {
 	p.t.Helper()
 	p.until(fmt.Sprintf("document.body.innerText.includes(%q)", text))
-}
-
-// TestTab checks that a tab has the emulated size, time zone, theme and clock, and records a page's faults.
-func TestTab(t *testing.T) {
-	t.Parallel()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/" {
-			w.WriteHeader(http.StatusTeapot)
-			return
-		}
-		w.Header().Set("Content-Type", "text/html")
-		_, _ = io.WriteString(w, "<link rel=icon href='data:,'><script src=missing.js></script><script>throw new Error('thrown')</script>loaded")
-	}))
-	t.Cleanup(server.Close)
-	p := open(t, 700, 400)
-	p.do(chromedp.Navigate(server.URL))
-	p.shows("loaded")
-	emulated := "[innerWidth, innerHeight, devicePixelRatio, new Date().getTimezoneOffset(), matchMedia('(prefers-color-scheme: light)').matches, new Date(Date.now()).toISOString().slice(0, 13)].join(' ')"
-	if got, want := value[string](p, emulated), "700 400 1 -330 true "+noon.Format("2006-01-02T15"); got != want {
-		t.Errorf("the tab has %s, want %s", got, want)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if got := strings.Join(p.faults, "; "); len(p.faults) != 2 || !strings.Contains(got, "thrown") || !strings.Contains(got, "418") {
-		t.Errorf("the recorded faults are %q", p.faults)
-	}
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -9,6 +10,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
+
+var update = flag.Bool("update", false, "write kinds.ts from the table of kinds")
 
 const kindsFile = "web/src/kinds.ts"
 

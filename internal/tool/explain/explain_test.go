@@ -143,16 +143,6 @@ func TestNewestThrottlesAreUnknown(t *testing.T) {
 
 func clock(at time.Time) string { return at.UTC().Format(time.TimeOnly) }
 
-// TestFewThrottles checks that the cure for a few throttles of many writes is to retry.
-func TestFewThrottles(t *testing.T) {
-	s := stormOf(t, explain.Reason{ID: explain.ID{Table: orders}, Operation: explain.Write, Cause: explain.Provisioned})
-	s.count(s.now, series{"ConsumedWriteCapacityUnits", orders, "", "SampleCount"}, 100_000)
-	r, _ := s.explain(t, explain.Sources{CloudWatch: s.client(t)})
-	if f := r.Findings[0]; !strings.HasPrefix(f.Cure, "Retry with backoff") {
-		t.Errorf("finding %+v, want a retry with backoff", f)
-	}
-}
-
 // TestOnlyDocumentedCalls checks that the policy of docs/explain.md allows exactly the calls that are made. A missing
 // permission must result in one note, and in the same finding.
 func TestOnlyDocumentedCalls(t *testing.T) {

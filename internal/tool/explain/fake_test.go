@@ -38,7 +38,6 @@ type cloud struct {
 	rules   map[string][]contributor // by rule
 	enabled map[explain.ID][]string  // rules, by table or index
 	denied  map[string]bool          // operations
-	coarse  bool                     // without metrics by cause
 	calls   map[string]bool          // operations that were called, as IAM names them
 }
 
@@ -111,9 +110,6 @@ func (c *cloud) metricData(in cbor.Map) cbor.Value {
 		var times, values cbor.List
 		for at, n := range c.points[s] {
 			times, values = append(times, epoch(at)), append(values, cbor.Float64(n))
-		}
-		if c.coarse && strings.HasSuffix(s.metric, "ThrottleEvents") && len(s.metric) > len("WriteThrottleEvents") {
-			times, values = nil, nil
 		}
 		results = append(results, cbor.Map{"Id": query["Id"], "StatusCode": cbor.String("Complete"), "Timestamps": times, "Values": values})
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -269,49 +268,6 @@ func TestStorms(t *testing.T) {
 	}
 	if right*100 < 95*total {
 		t.Errorf("%d of %d storms were explained, want 95 %%", right, total)
-	}
-}
-
-// TestCoarseMetrics checks explanations without metrics by cause. A reason is found, as likely, only if a limit was
-// reached, and it must be the right one.
-func TestCoarseMetrics(t *testing.T) {
-	for _, label := range all() {
-		s := stormOf(t, label)
-		s.coarse = true
-		r, _ := s.explain(t, explain.Sources{CloudWatch: s.client(t)})
-		if len(r.Findings) != 0 || r.Unknown != 1 || r.Throttles == 0 {
-			t.Errorf("%v: findings %+v, unknown %v; want none without consumed capacity", label, r.Findings, r.Unknown)
-		}
-		op := map[explain.Operation]string{explain.Read: "Read", explain.Write: "Write"}[label.Operation]
-		s.count(s.now, series{"Consumed" + op + "CapacityUnits", orders, label.Index, "Sum"}, 6*60)
-		r, _ = s.explain(t, explain.Sources{CloudWatch: s.client(t)})
-		limited := label.Cause == explain.Provisioned || label.Cause == explain.MaxOnDemand
-		switch {
-		case !limited && len(r.Findings) != 0:
-			t.Errorf("%v: findings %+v although no limit was reached", label, r.Findings)
-		case limited && (len(r.Findings) != 1 || r.Findings[0].Reason != label.String() || r.Findings[0].Confidence != explain.Likely):
-			t.Errorf("%v: findings %+v, want this one as likely", label, r.Findings)
-		}
-	}
-}
-
-// TestTwoThrottles checks that simultaneous storms on a table and on its index are both found, with their shares.
-func TestTwoThrottles(t *testing.T) {
-	s := newStorm(t, capacity{o: throttle.Options{Partitions: 256, PartitionWCU: 1000, PartitionRCU: 6}, table: 1000, index: 6, provisioned: true})
-	requests["IndexWrite"](t, s)
-	requests["TableRead"](t, s)
-	for _, sources := range []explain.Sources{{CloudWatch: s.client(t)}, {Logs: logOf(s.logs["js"].String())}} {
-		r, _ := s.explain(t, sources)
-		var found []string
-		sum := r.Unknown
-		for _, f := range r.Findings {
-			found = append(found, f.Reason)
-			sum += f.Share
-		}
-		slices.Sort(found)
-		if want := "IndexWriteProvisionedThroughputExceeded TableReadKeyRangeThroughputExceeded"; strings.Join(found, " ") != want || sum < 0.999 || sum > 1.001 {
-			t.Errorf("found %v with shares that add up to %v, want %s and 1", found, sum, want)
-		}
 	}
 }
 

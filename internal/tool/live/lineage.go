@@ -42,7 +42,7 @@ func (s *stream) run(ctx context.Context) error {
 			return s.list(ctx, func() ([]eventsource.Shard, error) { return s.Children(ctx, parent) })
 		},
 		Start: func(id string) func(context.Context) (time.Time, error) { return s.newShard(id).run },
-		Done:  s.r.windows.remove, Split: s.r.splits.put,
+		Done:  s.r.windows.remove,
 	}
 	if err := s.r.link.persist(ctx, "", 0, func() error { return s.first(ctx, l) }); err != nil {
 		return err

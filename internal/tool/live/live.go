@@ -63,9 +63,6 @@ type Reader struct {
 	link    *link
 	buffers chan *eventsource.Buffer
 	windows *windows
-	splits  splits
-
-	reportedSkew bool // used only while Run closes windows
 }
 
 // New returns a Reader, which begins to read with Run.
@@ -164,7 +161,6 @@ const closeInterval = 200 * time.Millisecond
 func (r *Reader) close(ctx context.Context) error {
 	for dynamo.Pause(ctx, closeInterval) {
 		r.windows.close()
-		r.reportSkew()
 	}
 	return ctx.Err()
 }
@@ -191,22 +187,5 @@ var (
 	errOver  = errors.New("the stream has ended, and no stream shard follows: was it disabled?")
 	errEnded = errors.New("the stream shard has ended")
 )
-
-// tolerated is the maximum clock skew that is not reported.
-const tolerated = 2 * time.Second
-
-// reportSkew reports once that this machine's clock is wrong.
-func (r *Reader) reportSkew() {
-	least, most := r.clock.Ahead()
-	if r.reportedSkew || least <= tolerated && most >= -tolerated {
-		return
-	}
-	r.reportedSkew = true
-	by, way := least, "behind"
-	if most < 0 {
-		by, way = -most, "ahead of"
-	}
-	r.notify("this machine's clock is %v %s the service's: windows use the service's", by.Round(time.Second), way)
-}
 
 func (r *Reader) notify(format string, values ...any) { r.o.Notify(fmt.Sprintf(format, values...)) }

@@ -42,8 +42,7 @@ type Past struct {
 	From, To time.Time // whole windows
 
 	windows []heat.Window // in order of time
-	splits  []eventsource.Split
-	young   bool // the stream was enabled at From, later than requested
+	young   bool          // the stream was enabled at From, later than requested
 }
 
 // Read returns the number of windows that were read, and of all windows.
@@ -58,9 +57,6 @@ func (p *Past) Records() (n uint64) {
 	}
 	return n
 }
-
-// Splits returns the splits of stream shards, oldest first. A split's time is that of the first record of a child.
-func (p *Past) Splits() []eventsource.Split { return p.splits }
 
 // Windows implements [heat.Source]. Each window has all records of its time. Windows that were not read are absent;
 // those that were read without writes have an item without keys.
@@ -110,7 +106,6 @@ func ReadPast(ctx context.Context, o PastOptions) (*Past, error) {
 	if err != nil {
 		return nil, explain(err)
 	}
-	r.past.splits = r.splits()
 	return r.past, nil
 }
 
@@ -244,27 +239,6 @@ func (r *pastReader) next(end time.Time) time.Time {
 		return end
 	}
 	return end.Add(Window * time.Duration(min(gap*(0.5+r.random.Float64()), left-newest)))
-}
-
-// splits returns the splits among the stream shards.
-func (r *pastReader) splits() (splits []eventsource.Split) {
-	for _, parent := range r.shards {
-		split := eventsource.Split{Parent: parent.id}
-		for _, child := range r.shards {
-			if child.parent != parent.id {
-				continue
-			}
-			split.Children++
-			if !child.first.IsZero() && (split.Time.IsZero() || child.first.Before(split.Time)) {
-				split.Time = child.first
-			}
-		}
-		if split.Children > 1 && !split.Time.IsZero() {
-			splits = append(splits, split)
-		}
-	}
-	slices.SortFunc(splits, func(a, b eventsource.Split) int { return a.Time.Compare(b.Time) })
-	return splits
 }
 
 // Coverage returns sentences on what was read, and what it means for the figures.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
-	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
@@ -99,9 +98,6 @@ func TestPastHasWhatWasWritten(t *testing.T) {
 			all := f.past(t, begin, 30*time.Minute)
 			if read, of := all.Read(); f.checkWindows(t, all) != of || !strings.HasPrefix(all.Coverage(), "Every record from 2000-01-01 00:00:00 ") {
 				t.Errorf("read %d windows of %d: %s", read, of, all.Coverage())
-			}
-			if splits := all.Splits(); len(splits) > 1 || len(splits) == 1 && (splits[0].Parent != f.shards[0].id || splits[0].Children != 2 || splits[0].Time.Before(begin.Add(200*time.Second))) {
-				t.Errorf("splits %+v, want at most that of the first stream shard", splits)
 			}
 			f.checkWindows(t, f.past(t, begin, 20*time.Second))
 		})
@@ -203,16 +199,4 @@ func TestPastOfAWholeDay(t *testing.T) {
 			t.Errorf("read %d windows of %d, want an hour: %s", read, of, p.Coverage())
 		}
 	})
-}
-
-// TestPastIsASource checks that a window without writes is one that was read.
-func TestPastIsASource(t *testing.T) {
-	var source heat.Source = &Past{windows: []heat.Window{{Start: time.Unix(10, 0)}, {Start: time.Unix(40, 0)}}}
-	n := 0
-	for range source.Windows(t.Context(), time.Unix(10, 0), time.Unix(40, 0), Window) {
-		n++
-	}
-	if n != 1 {
-		t.Errorf("%d windows, want that which begins in the time", n)
-	}
 }

@@ -12,20 +12,19 @@ import (
 
 // pastShard reads the past of one stream shard.
 type pastShard struct {
-	r          *pastReader
-	id, parent string
-	cursor     *eventsource.Cursor
-	buffer     eventsource.Buffer
-	polled     time.Time
-	first      time.Time // time of the first record
-	spread     bool      // records had the times of minutes
+	r      *pastReader
+	id     string
+	cursor *eventsource.Cursor
+	buffer eventsource.Buffer
+	polled time.Time
+	spread bool // records had the times of minutes
 
 	from, to time.Time // the time that was read without a gap
 	open     map[int64]*heat.WindowCounter
 }
 
 func (r *pastReader) newShard(shard eventsource.Shard) *pastShard {
-	return &pastShard{r: r, id: shard.ID, parent: shard.Parent, cursor: r.stream.Cursor(shard.ID, eventsource.TrimHorizon), open: make(map[int64]*heat.WindowCounter)}
+	return &pastShard{r: r, id: shard.ID, cursor: r.stream.Cursor(shard.ID, eventsource.TrimHorizon), open: make(map[int64]*heat.WindowCounter)}
 }
 
 // covers reports whether a window was read.
@@ -114,9 +113,6 @@ func (s *pastShard) count(records []ddbstream.Record) {
 				window.Miss(string(w.Sequence))
 			}
 			continue
-		}
-		if s.first.IsZero() {
-			s.first = w.At
 		}
 		s.to = later(s.to, w.At.Truncate(precision))
 		s.addWrite(&w)

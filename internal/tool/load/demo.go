@@ -17,8 +17,7 @@ type Demo struct {
 	URL string        // URL of the API
 	For time.Duration // length of the ramp, [MinDemo] to [MaxDemo]
 
-	Began    func(at time.Time) // called before the ramp, with the time at which it will begin; may be nil
-	Progress func(seconds int)  // called each second of the ramp; may be nil
+	Progress func(seconds int) // called each second of the ramp; may be nil
 }
 
 // The system's partitions have a fiftieth of AWS's limit, so that one machine can make one hot.
@@ -54,9 +53,6 @@ func RunDemo(ctx context.Context, o Demo) (DemoStory, error) {
 	api := demoAPI{o.URL}
 	m := measured{begin: time.Now().Add(2 * time.Second).Truncate(DemoWindow).Add(DemoWindow)}
 	m.end = m.begin.Add(o.For.Truncate(DemoWindow))
-	if o.Began != nil {
-		o.Began(m.begin)
-	}
 	working, over := context.WithCancel(ctx)
 	defer over()
 	group, running := errgroup.WithContext(working)
@@ -109,11 +105,8 @@ const (
 // sendBackground sends ordinary traffic until the context ends.
 func sendBackground(ctx context.Context, o Demo) error {
 	most := int((o.For + 2*time.Minute).Seconds() * backgroundRate)
-	source, err := Synthetic{Kind: Zipf, Seed: 1, Count: most, Keys: backgroundKeys}.Source()
-	if err != nil {
-		return err
-	}
-	_, err = Run(ctx, Options{Target: o.URL, Source: source, Rate: backgroundRate})
+	source := Synthetic{Kind: Zipf, Seed: 1, Count: most, Keys: backgroundKeys}.Source()
+	_, err := Run(ctx, Options{Target: o.URL, Source: source, Rate: backgroundRate})
 	return err
 }
 

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
-	"slices"
-	"strings"
 )
 
 // RequestKind is a shape of traffic.
@@ -40,23 +38,9 @@ type Synthetic struct {
 	Keys  int // distinct keys to draw from, 1 or more
 }
 
-// Source returns the requests, with zero times. It returns an error if the kind is unknown, or Count or Keys is below 1.
-func (s Synthetic) Source() (Source, error) {
-	if !slices.Contains(RequestKinds, s.Kind) {
-		return Source{}, fmt.Errorf("workload %q: want one of %s", s.Kind, strings.Trim(fmt.Sprint(RequestKinds), "[]"))
-	}
-	if s.Count < 1 {
-		return Source{}, fmt.Errorf("count %d: want 1 or more", s.Count)
-	}
-	if s.Keys < 1 {
-		return Source{}, fmt.Errorf("keys %d: want 1 or more", s.Keys)
-	}
-	return Source{
-		Name:     string(s.Kind),
-		Total:    s.Count,
-		Seed:     s.Seed,
-		Requests: s.requests,
-	}, nil
+// Source returns the requests, with zero times.
+func (s Synthetic) Source() Source {
+	return Source{Name: string(s.Kind), Total: s.Count, Seed: s.Seed, Requests: s.requests}
 }
 
 func (s Synthetic) requests() iter.Seq2[Request, error] {

@@ -58,18 +58,3 @@ func TestEndsWhileEngineHangs(t *testing.T) {
 		t.Errorf("Run returned %v", err)
 	}
 }
-
-// TestServersTimeOut checks that both servers close connections of silent clients.
-func TestServersTimeOut(t *testing.T) {
-	s, err := Start(t.Context(), Options{
-		Addr: "127.0.0.1:0", Endpoint: enginetest.Endpoint(t), Prefix: "idle-", Window: time.Second, Idle: time.Second, Control: "act",
-		Limits: Limits{Partitions: 1, PartitionWCU: 1000}, Failures: filepath.Join(t.TempDir(), "f"), Log: slog.New(slog.DiscardHandler),
-	})
-	require.NoError(t, err)
-	defer s.close()
-	for _, server := range []*http.Server{s.server, s.proxy} {
-		if server.IdleTimeout <= 0 || server.ReadHeaderTimeout <= 0 {
-			t.Errorf("%+v has no time-out for idle connections or for headers", server)
-		}
-	}
-}

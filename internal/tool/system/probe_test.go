@@ -5,21 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
-
-// TestEngineExitSaysWhatIsLost checks that the error of an engine which exits says whether its data is lost.
-func TestEngineExitSaysWhatIsLost(t *testing.T) {
-	for folder, want := range map[string]string{"": "its data was in memory and is lost", t.TempDir(): "its data is in "} {
-		own, err := dynamolocal.StartEngine(t.Context(), dynamolocal.Options{DataDir: folder})
-		require.NoError(t, err)
-		require.NoError(t, own.Stop())
-		if err := (&engine{own: own, folder: folder}).watch(t.Context()); err == nil || !strings.Contains(err.Error(), want+folder) {
-			t.Errorf("with the data folder %q: error %v, want %q", folder, err, want+folder)
-		}
-	}
-}
 
 // TestServersCheckTheHost checks that a web site whose name resolves to this machine reaches neither the API nor the
 // limiter's proxy, and that a page of another site can't write.
