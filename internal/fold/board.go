@@ -132,13 +132,7 @@ func (s changesByBoard) jobs(d *delivery) (jobs []job) {
 		if len(c.entries) > 0 {
 			jobs = append(jobs,
 				job{pk, func(ctx context.Context) error { return d.tops.fold(ctx, c) }, c.sequences},
-				job{pk, func(ctx context.Context) error {
-					added, err := d.cells.fold(ctx, c, d.batch.ShardID)
-					if err != nil {
-						return err
-					}
-					return d.tops.noteFolded(ctx, c, added)
-				}, c.sequences})
+				job{pk, func(ctx context.Context) error { return d.cells.fold(ctx, c, d.batch.ShardID) }, c.sequences})
 		}
 		if deferred := c.deferred(); len(deferred) > 0 {
 			jobs = append(jobs, job{pk, func(ctx context.Context) error { return d.tops.noteDeferred(ctx, c, deferred, d.batch.ShardID) }, c.sequences})
@@ -162,7 +156,7 @@ func storedBoardTarget(pk, sk string) (schema.Target, bool) {
 		return p.Target(), true
 	}
 	t, err := schema.ParseTarget(pk)
-	return t, err == nil && (sk == schema.TopSK || sk == schema.SumSK)
+	return t, err == nil && sk == schema.TopSK
 }
 
 // noteMissed notes the top of a target that lacks records, so that the boards task rechecks it.
@@ -182,7 +176,7 @@ func newCellsFolder(client Client, settings Settings, now func() time.Time) *cel
 	return &cellsFolder{parts.NewHistograms(client, settings.RollupsTable, now).Folder(client), parts.MaxCells}
 }
 
-func (f *cellsFolder) fold(ctx context.Context, s *boardChanges, streamShard string) (wasEmpty bool, err error) {
+func (f *cellsFolder) fold(ctx context.Context, s *boardChanges, streamShard string) (err error) {
 	records := make([]parts.Record[parts.Histogram], len(s.entries))
 	for i, t := range s.entries {
 		records[i] = parts.Record[parts.Histogram]{Sequence: t.padded, Apply: func(h *parts.Histogram) {
@@ -204,8 +198,8 @@ func (f *cellsFolder) fold(ctx context.Context, s *boardChanges, streamShard str
 	// A fold writes one item, however many records it has. So waiting for a throttled partition lowers
 	// the load, and the batch's other summaries need no redelivery.
 	_ = dynamo.Persist(ctx, func(ctx context.Context) error {
-		wasEmpty, err = f.Fold(ctx, s.Key(), streamShard, s.lifetime.end, records)
+		err = f.Fold(ctx, s.Key(), streamShard, s.lifetime.end, records)
 		return err
 	})
-	return wasEmpty, err
+	return err
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
-// BoardsTask is the payload with which a schedule invokes the aggregator to recheck tops, refresh the
-// sums of histograms, and move rows of the index. The interval should be Settings.BoardRecheck or longer.
+// BoardsTask is the payload with which a schedule invokes the aggregator to recheck tops and move rows of the index. The
+// interval should be Settings.BoardRecheck or longer.
 const (
 	BoardsTask = `{"task":"` + boardsTask + `"}`
 	boardsTask = "boards"
@@ -26,35 +26,28 @@ const (
 
 // recheckAnswer is the task's answer.
 type recheckAnswer struct {
-	Looked int `json:"looked"` // notes that were handled: of tops, sums or rows
+	Looked int `json:"looked"` // notes that were handled: of tops or rows
 	Failed int `json:"failed"` // handled notes that failed; they are due again after the recheck age
-	Later  int `json:"later"`  // notes that are too recent, beyond the bounds of a run, of a throttled index, or of merged fragments
+	Later  int `json:"later"`  // notes that are too recent, beyond the bounds of a run, or of a throttled index
 	Moved  int `json:"moved"`  // rows that were moved in the index
 }
 
 // recheckTask handles the notes of boards.
 type recheckTask struct {
 	*topFolder
-	maxRechecks  int                // most tops that one run rechecks
-	fewFragments int                // most fragments that need no sum
-	logged       dynamo.Cache[bool] // sort keys of unreadable notes that were logged
+	maxRechecks int                // most tops that one run rechecks
+	logged      dynamo.Cache[bool] // sort keys of unreadable notes that were logged
 }
 
 func newRecheckTask(tops *topFolder) *recheckTask {
-	return &recheckTask{tops, maxRechecks, fewFragments, dynamo.NewCache[bool](maxTops)}
+	return &recheckTask{tops, maxRechecks, dynamo.NewCache[bool](maxTops)}
 }
 
-// Bounds of one run: the tops that it rechecks, the sums that it refreshes, and the largest number of a histogram's
-// fragments that a rank reads without a stored sum.
-const (
-	maxRechecks  = 500
-	maxSums      = 100
-	fewFragments = 8
-)
+// maxRechecks bounds the tops that one run rechecks.
+const maxRechecks = 500
 
 const (
 	topNote noteKind = iota
-	sumNote
 	rowsNote
 )
 
@@ -71,7 +64,7 @@ func (f *recheckTask) run(ctx context.Context) (answer recheckAnswer, err error)
 	before := began - f.recheck.Milliseconds()
 	due := map[noteKind][]dueNote{}
 	slices.SortStableFunc(notes, func(m, n dueNote) int { return cmp.Compare(m.since, n.since) })
-	limits := map[noteKind]int{topNote: f.maxRechecks, sumNote: maxSums, rowsNote: len(notes)}
+	limits := map[noteKind]int{topNote: f.maxRechecks, rowsNote: len(notes)}
 	for _, n := range notes {
 		if n.since <= before && len(due[n.kind]) < limits[n.kind] {
 			due[n.kind] = append(due[n.kind], n)
@@ -82,10 +75,7 @@ func (f *recheckTask) run(ctx context.Context) (answer recheckAnswer, err error)
 	var lastErr error
 	var mu sync.Mutex
 	end := func(n *dueNote, err error) {
-		replaced := errors.Is(err, parts.ErrMoved) // fragments, or another sum was stored
-		if replaced {
-			err = f.postpone(ctx, n, began)
-		} else if err == nil {
+		if err == nil {
 			err = f.finish(ctx, n, began)
 		}
 		if err != nil {
@@ -94,31 +84,19 @@ func (f *recheckTask) run(ctx context.Context) (answer recheckAnswer, err error)
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		if replaced && err == nil {
-			answer.Later++
-			return
-		}
 		answer.Looked++
 		if err != nil {
 			answer.Failed++
 			lastErr = err
 		}
 	}
-	each(append(due[topNote], due[sumNote]...), func(n dueNote) { end(&n, f.recheckNote(ctx, &n)) })
+	each(due[topNote], func(n dueNote) { end(&n, f.storeAndRefold(ctx, &n.boardChanges, f.refillTop, maxTopRounds)) })
 	moved, later := f.moveRows(ctx, due[rowsNote], end)
 	answer.Moved, answer.Later = moved, answer.Later+later
 	if answer.Looked > 0 && answer.Failed == answer.Looked {
 		return answer, fmt.Errorf("rechecking %d boards: %w; one error: %w", answer.Failed, errAllFailed, lastErr)
 	}
 	return answer, nil
-}
-
-// recheckNote rechecks one top, or refreshes one sum.
-func (f *recheckTask) recheckNote(ctx context.Context, n *dueNote) error {
-	if n.kind == sumNote {
-		return f.refreshSum(ctx, n)
-	}
-	return f.storeAndRefold(ctx, &n.boardChanges, f.refillTop, maxTopRounds)
 }
 
 // finish deletes a note that was last set at least the recheck age before the run, and postpones others.

@@ -9,10 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
@@ -92,67 +90,10 @@ func TestRefilledTops(t *testing.T) {
 	}
 }
 
-// sums is a rollups table that counts notes, and fails reads of one sort key.
-type sums struct {
-	Client
-	items map[string]dynamo.Item // by sort key
-	fails string
-	notes int
-}
-
-func (f *sums) GetItem(_ context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	sk := dynamo.Text(in.Key, schema.SK)
-	if sk == f.fails {
-		return nil, errors.New("down")
-	}
-	return &dynamodb.GetItemOutput{Item: f.items[sk]}, nil
-}
-
-func (f *sums) UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	f.notes++
-	return &dynamodb.UpdateItemOutput{}, nil
-}
-
-// TestNotesOfSums checks after which folds a sum is noted, with a recheck age of 30 s.
-func TestNotesOfSums(t *testing.T) {
-	now := time.Unix(1000, 0)
-	_, note := schema.SumNoteKey("b", "all")
-	for name, c := range map[string]struct {
-		age        time.Duration // of a stored note
-		sum, fails string
-		reach      *parts.Reach // as cached
-		added      bool
-		notes      int
-	}{
-		"a recent note":                    {15*time.Second - time.Millisecond, "damaged", "", nil, true, 0},
-		"an old note, and a damaged sum":   {15 * time.Second, "damaged", "", nil, false, 1},
-		"no sum, and an unknown top":       {time.Hour, "", "", nil, true, 0},
-		"no sum, and a whole top":          {time.Hour, "", "", new(parts.Everything()), true, 0},
-		"no sum, and a top that ends":      {time.Hour, "", "", &parts.Reach{}, false, 1},
-		"an expired sum, and a whole top":  {time.Hour, "expired", "", new(parts.Everything()), true, 0},
-		"an emptied sum":                   {time.Hour, "emptied", "", nil, false, 0},
-		"an emptied sum, a first fragment": {time.Hour, "emptied", "", nil, true, 1},
-		"an unreadable note":               {time.Hour, "damaged", note, nil, true, 0},
-		"an unreadable sum":                {time.Hour, "", schema.SumSK, &parts.Reach{}, true, 0},
-	} {
-		var h parts.Histogram
-		emptied := h.Attributes()
-		emptied[schema.RollupSequence] = dynamo.String("1~")
-		sum := map[string]dynamo.Item{"damaged": {schema.Version: dynamo.String("x")}, "expired": {schema.ExpiresAt: dynamo.Number(1000)}, "emptied": emptied}[c.sum]
-		client := &sums{items: map[string]dynamo.Item{note: {schema.NoteLast: dynamo.Number(now.Add(-c.age).UnixMilli())}, schema.SumSK: sum}, fails: c.fails}
-		f := newTopFolder(client, Settings{BoardRecheck: 30 * time.Second}, nil, func() time.Time { return now }, nil)
-		s := &boardChanges{Period: parts.Period{Board: "b", Label: "all"}}
-		if c.reach != nil {
-			f.settled.Set(s.PK(), settledTop{1, *c.reach, now})
-		}
-		if err := f.noteFolded(t.Context(), s, c.added); (err != nil) != (c.fails != "") || client.notes != c.notes {
-			t.Errorf("%s: %d notes, %v; want %d", name, client.notes, err, c.notes)
-		}
-	}
-	if err := rechecker(&ranked{err: errors.New("down")}, &updates{}).widen(t.Context(), &boardChanges{}, parts.UnknownTop(), 2); err == nil {
-		t.Error("a top is widened without the index")
-	}
-	if top, err := rechecker(&ranked{err: errors.New("down")}, &updates{}).foldEntries(t.Context(), &boardChanges{}, storedTop{Top: parts.UnknownTop()}, 2); err == nil {
+// TestUnreadableIndex checks that a short top is not stored if the index can't be read.
+func TestUnreadableIndex(t *testing.T) {
+	f := rechecker(&ranked{err: errors.New("down")}, &updates{})
+	if top, err := f.foldEntries(t.Context(), &boardChanges{}, storedTop{Top: parts.UnknownTop()}, 2); err == nil {
 		t.Errorf("a short top is %+v without the index", top)
 	}
 }

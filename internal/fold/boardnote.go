@@ -3,7 +3,6 @@ package fold
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -22,8 +21,10 @@ func (f *topFolder) noteRecheck(ctx context.Context, s *boardChanges) error {
 	return NoteBoard(ctx, f.client, f.table, s.Board, s.Label, f.now())
 }
 
-// putNote stores a note. A stored note that is as new stays, because other folds may rely on its time.
-func putNote(ctx context.Context, client client.Updater, table string, key dynamo.Item, now time.Time) error {
+// NoteBoard stores in the rollups table that the boards task must recheck the top of a board's period. A stored note that
+// is as new stays, because other folds may rely on its time. The client needs UpdateItem only.
+func NoteBoard(ctx context.Context, client client.Updater, table, name, period string, now time.Time) error {
+	key := dynamo.Key(schema.NoteKey(name, period))
 	_, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &table, Key: key, ConditionExpression: aws.String("attribute_not_exists(#last) OR #last < :now"),
 		UpdateExpression:          aws.String("SET #v = :v, #last = :now, #since = if_not_exists(#since, :now)"),
@@ -36,18 +37,6 @@ func putNote(ctx context.Context, client client.Updater, table string, key dynam
 	return nil
 }
 
-// NoteSum stores in the rollups table that the boards task must refresh the sum of the histogram of a
-// board's period. The client needs UpdateItem only.
-func NoteSum(ctx context.Context, client client.Updater, table, name, period string, now time.Time) error {
-	return putNote(ctx, client, table, dynamo.Key(schema.SumNoteKey(name, period)), now)
-}
-
-// NoteBoard stores in the rollups table that the boards task must recheck the top of a board's period.
-// The client needs UpdateItem only.
-func NoteBoard(ctx context.Context, client client.Updater, table, name, period string, now time.Time) error {
-	return putNote(ctx, client, table, dynamo.Key(schema.NoteKey(name, period)), now)
-}
-
 // dueNote is a stored note. Its kind says what the boards task must do.
 type dueNote struct {
 	boardChanges
@@ -57,7 +46,7 @@ type dueNote struct {
 	since, last int64    // Unix milliseconds
 }
 
-// noteKind is what a note is about: a top, a sum, or rows of the index.
+// noteKind is what a note is about: a top, or rows of the index.
 type noteKind int
 
 // notes returns the stored notes, maxNotes of each partition key at most. Those of tops come first.
@@ -100,10 +89,7 @@ func (f *recheckTask) logOnce(pk string, item dynamo.Item, err error) {
 
 func parseNote(item dynamo.Item) (n dueNote, err error) {
 	sk := dynamo.Text(item, schema.SK)
-	period, isSum := strings.CutPrefix(sk, schema.HistogramPrefix)
-	if isSum {
-		n.kind = sumNote
-	}
+	period := sk
 	if rowsPeriod, ok := schema.ParseRowsNote(sk); ok {
 		players, _ := item[schema.NotePlayers].(*types.AttributeValueMemberSS)
 		if players == nil {

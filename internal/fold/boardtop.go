@@ -95,7 +95,6 @@ type topFolder struct {
 	now     func() time.Time
 	log     *slog.Logger
 	settled dynamo.Cache[settledTop]
-	noted   dynamo.Cache[time.Time] // by period: until when its folds are noted, see noteFolded
 }
 
 // maxTops bounds the tops that a container caches.
@@ -104,7 +103,7 @@ const maxTops = 1000
 func newTopFolder(client Client, settings Settings, boards Boards, now func() time.Time, log *slog.Logger) *topFolder {
 	return &topFolder{
 		client: client, table: settings.RollupsTable, boards: boards, recheck: settings.BoardRecheck, hold: parts.TopSize, lost: maxTopLost, now: now, log: log,
-		settled: dynamo.NewCache[settledTop](maxTops), noted: dynamo.NewCache[time.Time](maxTops),
+		settled: dynamo.NewCache[settledTop](maxTops),
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
@@ -59,25 +58,6 @@ func TestRunsContinue(t *testing.T) {
 		t.Errorf("%d runs merged %d fragments, want %d or more and %d", runs, total.Merged, buckets*each/3, buckets*each)
 	}
 	r.want(t, compactAnswer{Done: true})
-}
-
-// TestFoldDuringAMerge checks that a merge gives way to a fold that comes after its read.
-func TestFoldDuringAMerge(t *testing.T) {
-	r := newCompactRig(t, nil)
-	b := bucketAt("e", r.ago(60*day))
-	r.fragment(t, b, "a", 1, r.ago(59*day))
-	r.fragment(t, b, "b", 2, r.ago(59*day))
-	r.on.transact = func() error {
-		pk, sk := schema.RollupKey(b.Entity, b.Width, b.Start, "b")
-		stored := dynamo.Key(pk, sk)
-		stored["seq"], stored["v"], stored["events"], stored["measures"], stored["as_of"] = dynamo.String("8"), dynamo.Number(1), dynamo.Number(3), emptyMap, dynamo.Number(r.clock.UnixMilli())
-		r.put(t, r.names.Rollups, stored)
-		return nil
-	}
-	r.want(t, compactAnswer{Done: true})
-	if got := r.holding(t, b); !maps.Equal(got, map[string]int64{"a": 1, "b": 3}) || r.logs.Len() > 0 {
-		t.Errorf("events by fragment %v, want 1 in a and 3 in b; logs: %s", got, &r.logs)
-	}
 }
 
 // TestFaults checks that a failed merge is logged and left to the next round. A run that ends early is

@@ -168,6 +168,13 @@ func TestChangesOfABatch(t *testing.T) {
 	if some, ok := errors.AsType[*partialError](err); !ok || !slices.Equal(some.sequences, []string{"1", "3"}) || !permanent(err) || !strings.Contains(err.Error(), "torn") {
 		t.Errorf("a damaged: %+v", err)
 	}
+	r := recordOf(t, "REMOVE", "L#b#all#p", "b", "1", "score 5, at 1000, rev 7, row_rev 7", "")
+	for _, r.Expired = range []bool{false, true} { // the summaries expire with the entries
+		changes := changesByBoard{}
+		if err := changes.addRecord(r); err != nil || (len(changes) == 0) != r.Expired {
+			t.Errorf("a removal, expired %t: %v, %v", r.Expired, changes, err)
+		}
+	}
 }
 
 // TestReachIsCached checks for how long a fold trusts a cached reach, and which changes lie beyond it.
@@ -220,7 +227,6 @@ func TestStoredNotes(t *testing.T) {
 		fails   string
 	}{
 		{dynamo.Key(schema.NoteKey("b", "all")), false, "", topNote, ""},
-		{dynamo.Key(schema.SumNoteKey("b", "all")), false, "", sumNote, ""},
 		{dynamo.Key(schema.RowsNoteKey("b", "all", "s", "7")), true, "", rowsNote, ""},
 		{dynamo.Key(schema.RowsNoteKey("b", "all", "s", "7")), false, "", rowsNote, "set of strings"},
 		{dynamo.Key(schema.NoteKey("b", "all")), false, schema.NoteLast, topNote, "is not a time"},
@@ -251,7 +257,7 @@ func TestStoredNotes(t *testing.T) {
 type manyNotes struct{ Client }
 
 func (manyNotes) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	_, sk := schema.SumNoteKey("b", "all")
+	_, sk := schema.NoteKey("b", "all")
 	note := dynamo.Item{schema.PK: in.ExpressionAttributeValues[":pk"], schema.SK: dynamo.String(sk), schema.NoteSince: dynamo.Number(3), schema.NoteLast: dynamo.Number(4)}
 	return &dynamodb.QueryOutput{Items: slices.Repeat([]dynamo.Item{note}, maxNotes+1)}, nil
 }
@@ -279,13 +285,12 @@ func TestHistogramsOfChanges(t *testing.T) {
 		client := &updates{}
 		c.change.padded = "1"
 		s := &boardChanges{Period: parts.Period{Board: "b", Label: "all"}, entries: []entryChange{c.change}}
-		added, err := newCellsFolder(client, Settings{}, time.Now).fold(t.Context(), s, "s")
-		require.NoError(t, err)
+		require.NoError(t, newCellsFolder(client, Settings{}, time.Now).fold(t.Context(), s, "s"))
 		stored := dynamo.Item{}
 		for name, value := range client.list[0].ExpressionAttributeValues {
 			stored[strings.TrimPrefix(name, ":")] = value
 		}
-		if h, err := parts.StoredHistogram(stored); err != nil || !added || h.Total() != c.total || h.Late() != c.late {
+		if h, err := parts.StoredHistogram(stored); err != nil || h.Total() != c.total || h.Late() != c.late {
 			t.Errorf("%+v: %d entries, %d late, %v", c.change, h.Total(), h.Late(), err)
 		}
 	}

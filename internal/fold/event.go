@@ -95,8 +95,8 @@ func storedEventTarget(pk, sk string) (schema.Target, bool) {
 // data is the attribute that has the caller's part of an event.
 const data = "data"
 
-// changeOf returns the change that a record makes to a rollup, or nil. A deleted event is subtracted, and an
-// event that was deleted by TTL stays counted.
+// changeOf returns the change that a record makes to a rollup, or nil. A deleted event is subtracted, and one that was put
+// with other data is subtracted and added. An event that was deleted by TTL stays counted.
 func (r rule) changeOf(record *ddbstream.Record) (apply func(*parts.Rollup), err error) {
 	switch record.Name {
 	case ddbstream.Insert:
@@ -109,12 +109,20 @@ func (r rule) changeOf(record *ddbstream.Record) (apply func(*parts.Rollup), err
 		}
 		return func(p *parts.Rollup) { p.Subtract(numbers) }, err
 	case ddbstream.Modify:
-		if !record.New.Present() || !record.Old.Present() {
-			return nil, errors.New("its record lacks an image")
+		numbers, err := r.numbers(record.New)
+		before, beforeErr := r.numbers(record.Old)
+		switch {
+		case err != nil || !record.Old.Present():
+			return nil, cmp.Or(err, beforeErr)
+		case beforeErr != nil: // it was not added
+			return func(p *parts.Rollup) { p.Add(numbers) }, nil
+		case maps.Equal(before, numbers):
+			return nil, nil
 		}
-		if !record.New.Same(record.Old, data) {
-			return func(p *parts.Rollup) { p.Restated = true }, nil
-		}
+		return func(p *parts.Rollup) {
+			p.Subtract(before)
+			p.Add(numbers)
+		}, nil
 	}
 	return nil, nil
 }
@@ -149,8 +157,7 @@ func newEventFolder(client Client, settings Settings, now func() time.Time) *eve
 
 // fold adds the records of a bucket that its fragment does not have yet.
 func (f *eventFolder) fold(ctx context.Context, b *bucket) error {
-	_, err := f.Fold(ctx, b.Key(), b.streamShard, f.expiry(b.End()), b.records)
-	return err
+	return f.Fold(ctx, b.Key(), b.streamShard, f.expiry(b.End()), b.records)
 }
 
 // expiry returns when a fragment expires: the retention after the bucket's end or this fold, whichever

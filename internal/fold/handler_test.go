@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -114,18 +115,6 @@ func updateOf(sk string) func(in any) bool {
 	}
 }
 
-// beforeFirst returns a client that calls do before its first call that matches.
-func beforeFirst(db *dynamodb.Client, matches func(in any) bool, do func()) *dynamodb.Client {
-	done := false
-	return enginetest.Before(db, func(in any) error {
-		if matches(in) && !done {
-			done = true
-			do()
-		}
-		return nil
-	})
-}
-
 // TestFailuresAreReportedBySequenceNumber checks that the records of a failed update are reported, and no
 // others.
 func TestFailuresAreReportedBySequenceNumber(t *testing.T) {
@@ -145,5 +134,21 @@ func TestFailuresAreReportedBySequenceNumber(t *testing.T) {
 	b.deliver(t, writes[1:])
 	if good, bad := b.value(t, "good"), b.value(t, "bad"); good != "2" || bad != "2" {
 		t.Fatalf("after the redelivery: good %s, bad %s; want 2 and 2", good, bad)
+	}
+}
+
+// TestTasks checks that the handler runs its two tasks, logs them, and rejects others.
+func TestTasks(t *testing.T) {
+	b, _ := newBench(t, nil)
+	var logs bytes.Buffer
+	b.handler.log = slog.New(slog.NewTextHandler(&logs, nil))
+	if out, err := b.handler.Invoke(t.Context(), []byte(BoardsTask)); err != nil || string(out) != `{"looked":0,"failed":0,"later":0,"moved":0}` || !strings.Contains(logs.String(), `msg="boards task done"`) {
+		t.Errorf("a task without notes: %s, %v, logs %s", out, err, &logs)
+	}
+	if _, err := b.handler.Invoke(t.Context(), []byte(CompactionTask)); err != nil || !strings.Contains(logs.String(), `msg="compaction task done"`) {
+		t.Errorf("compaction: %v, %s", err, &logs)
+	}
+	if _, err := b.handler.Invoke(t.Context(), []byte(`{"task":"other"}`)); err == nil {
+		t.Error("the handler accepts an unknown task")
 	}
 }

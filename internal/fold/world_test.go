@@ -339,7 +339,9 @@ func (w *world) learn(s *stream, record eventsource.Record) string {
 	case isEvent && r.EventName == "INSERT":
 		w.rollup(target.String()).Add(numbersOf(target.Base.Name, data))
 	case isEvent && !reflect.DeepEqual(image["data"], r.Dynamodb.OldImage["data"]):
-		w.rollup(target.String()).Restated = true
+		before, _ := r.Dynamodb.OldImage["data"]["M"].(map[string]any)
+		w.rollup(target.String()).Subtract(numbersOf(target.Base.Name, before))
+		w.rollup(target.String()).Add(numbersOf(target.Base.Name, data))
 	}
 	return sk
 }

@@ -51,6 +51,7 @@ type boardReader struct {
 	}
 	items, rollups string // the tables
 	entries        *boards.Reader
+	histograms     dynamo.Cache[histogram] // by schema.BoardRollupKey
 }
 
 // getBoard returns a page of the best entries of a board's period. It answers GET /v1/leaderboards.

@@ -48,9 +48,9 @@ func (r *boardReader) getRank(ctx context.Context, in *rankInput, now time.Time)
 	} else if err != nil {
 		return nil, err
 	}
-	v, err := r.readState(ctx, name, period, now)
-	if err != nil {
-		return nil, fmt.Errorf("reading the top and the histogram's sum of board %q: %w", name, dynamo.Kind(err))
+	v := boardState{board: name, period: period, now: now}
+	if v.top, v.at, err = r.readTop(ctx, name, period); err != nil {
+		return nil, fmt.Errorf("reading the top of board %q: %w", name, dynamo.Kind(err))
 	}
 	st, above, below, err := r.rankWithNeighbors(ctx, v, held.Place, in.Around)
 	if errors.Is(err, errNotFolded) {
@@ -75,35 +75,9 @@ type standing struct {
 // boardState is the stored state of a board's period.
 type boardState struct {
 	board, period string
-	top           *parts.Top                   // nil if there is none
-	at            time.Time                    // of the top
-	sum           *parts.Part[parts.Histogram] // sum of the histogram's fragments; nil if there is none or it is unreadable
+	top           *parts.Top // nil if there is none
+	at            time.Time  // of the top
 	now           time.Time
-}
-
-// readState reads the top of a board's period, and the sum of its histogram.
-func (r *boardReader) readState(ctx context.Context, name, period string, now time.Time) (v boardState, err error) {
-	v = boardState{board: name, period: period, now: now}
-	stored := dynamo.Items(ctx, r.client, &dynamodb.QueryInput{
-		TableName: &r.rollups, KeyConditionExpression: aws.String("pk = :pk"),
-		ExpressionAttributeValues: dynamo.Item{":pk": dynamo.String(schema.BoardRollupKey(name, period))},
-	})
-	for item, err := range stored {
-		switch {
-		case err != nil:
-		case dynamo.Text(item, schema.SK) == schema.SumSK:
-			if sum, err := parts.HistogramPart(item, now); err == nil { // else the fragments are read; a check reports it
-				v.sum = sum
-			}
-		case dynamo.Text(item, schema.SK) == schema.TopSK:
-			v.top, err = parts.StoredTop(item)
-			v.at = asOf(item)
-		}
-		if err != nil {
-			return v, err
-		}
-	}
-	return v, nil
 }
 
 // rankWithNeighbors ranks a player, and returns up to around neighbours on each side. The rank is exact if the stored
@@ -157,32 +131,54 @@ const (
 // errNotFolded means that the histogram lacks too many scores to determine a rank.
 var errNotFolded = fmt.Errorf("%w: scores are not folded yet", shard.ErrUnavailable)
 
-// rankByHistogram ranks a player by the sum of the histogram. It reads the histogram's fragments if there is no sum, or
-// if the sum lacks too many scores.
-func (r *boardReader) rankByHistogram(ctx context.Context, v boardState, place boards.Place) (st standing, err error) {
-	if v.sum != nil {
-		st, err = r.rankBy(ctx, v, place, v.sum.Value, v.sum.AsOf)
-		if !errors.Is(err, errNotFolded) {
-			return st, err
-		}
-		v.sum = nil
-	}
-	histogram, at, err := r.readHistogram(ctx, v.board, v.period, v.now)
-	if err != nil {
-		return st, err
-	}
-	return r.rankBy(ctx, v, place, histogram, at)
+// histogram is the sum of the fragments of a period's histogram.
+type histogram struct {
+	parts.Histogram
+	fragments int
+	at        time.Time // of their last fold
+	read      time.Time // by the wall clock, which runs on in a frozen process
 }
 
-// rankBy ranks a player by a histogram that was folded at a time.
+// A read of a histogram consumes a third of a read unit for each fragment. If there are more than fewFragments, it is
+// cached for maxHistogramAge.
+const (
+	fewFragments    = 8
+	maxHistogramAge = 10 * time.Second
+	maxHistograms   = 16 << 20 // bytes of cached histograms
+)
+
+func newHistogramCache() dynamo.Cache[histogram] {
+	const overhead, cell = 300, 40 // bytes
+	return dynamo.NewWeightedCache(maxHistograms, func(_ string, h histogram) uint32 { return uint32(overhead + cell*h.Cells()) })
+}
+
+// rankByHistogram ranks a player by the cached histogram. It reads the histogram if none is cached, or if the cached one
+// lacks too many scores.
+func (r *boardReader) rankByHistogram(ctx context.Context, v boardState, place boards.Place) (standing, error) {
+	key := schema.BoardRollupKey(v.board, v.period)
+	if cached, ok := r.histograms.Get(key); ok && v.now.Sub(cached.read).Abs() < maxHistogramAge {
+		if st, err := r.rankBy(ctx, v, place, cached); !errors.Is(err, errNotFolded) {
+			return st, err
+		}
+	}
+	read, err := r.readHistogram(ctx, v)
+	if err != nil {
+		return standing{}, err
+	}
+	if read.fragments > fewFragments {
+		r.histograms.Set(key, read)
+	}
+	return r.rankBy(ctx, v, place, read)
+}
+
+// rankBy ranks a player by a histogram.
 //
 // If few entries are before the player, they are counted in the index, which needs no fold. Otherwise the rank is the
 // sum of the entries in higher cells, by the histogram, and of those before the player in its own cell, by the index.
 // The index is not used if it and the histogram are too different: if rows of the index are outdated, or if the
-// histogram is the sum, which is minutes old while scores come. Then the rank is the middle of the cell, with its
-// error.
-func (r *boardReader) rankBy(ctx context.Context, v boardState, place boards.Place, histogram parts.Histogram, at time.Time) (standing, error) {
-	late, cell := max(0, histogram.Late()), histogram.Locate(place.Merit())
+// histogram has so many fragments that it is cached. Then the rank is the middle of the cell, with its error.
+func (r *boardReader) rankBy(ctx context.Context, v boardState, place boards.Place, h histogram) (standing, error) {
+	late, cell := max(0, h.Late()), h.Locate(place.Merit())
 	if cell.Above+cell.Own <= maxCounted {
 		n, more, err := r.entries.Count(ctx, v.board, v.period, "", place.RankKey(), maxFound, v.now)
 		if more {
@@ -190,17 +186,17 @@ func (r *boardReader) rankBy(ctx context.Context, v boardState, place boards.Pla
 		}
 		return standing{rank: int64(n) + 1, margin: late, late: late, at: v.now}, err
 	}
-	middle := standing{late: late, at: at}
+	middle := standing{late: late, at: h.at}
 	middle.rank, middle.margin = cell.Rank()
 	middle.margin++ // the player may not be in the cell yet
-	if cell.Own > maxCounted || v.sum != nil || late > 0 {
+	if cell.Own > maxCounted || h.fragments > fewFragments || late > 0 {
 		return middle, nil
 	}
 	n, more, err := r.entries.Count(ctx, v.board, v.period, cell.From, place.RankKey(), maxFound, v.now)
 	if err != nil || more { // the histogram lacks too many entries of the index
 		return middle, err
 	}
-	st := standing{rank: cell.Above + int64(n) + 1, late: late, at: at}
+	st := standing{rank: cell.Above + int64(n) + 1, late: late, at: h.at}
 	mayFall, err := r.scoresMayFall(ctx, v.board)
 	if mayFall { // until the newest score is folded, an older one in a higher cell counts as another player's
 		st.margin = 1
@@ -218,21 +214,23 @@ func (r *boardReader) scoresMayFall(ctx context.Context, name string) (bool, err
 	return mode != "" && mode != boards.Best && mode != boards.Lowest, nil
 }
 
-// readHistogram returns the sum of the fragments of a board's period, and the time of their last fold.
-func (r *boardReader) readHistogram(ctx context.Context, name, period string, now time.Time) (histogram parts.Histogram, at time.Time, err error) {
+// readHistogram reads the fragments of a board's period.
+func (r *boardReader) readHistogram(ctx context.Context, v boardState) (sum histogram, err error) {
+	sum.read = v.now.Round(0)
 	var mu sync.Mutex
 	add := func(item dynamo.Item) error {
-		part, err := parts.HistogramPart(item, now)
+		part, err := parts.HistogramPart(item, v.now)
 		if part != nil {
 			mu.Lock()
 			defer mu.Unlock()
-			histogram.Merge(part.Value)
-			at = later(at, part.AsOf)
+			sum.Merge(part.Value)
+			sum.fragments++
+			sum.at = later(sum.at, part.AsOf)
 		}
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	for _, pk := range schema.HistogramPartitions(name, period) {
+	for _, pk := range schema.HistogramPartitions(v.board, v.period) {
 		group.Go(func() error {
 			stored := dynamo.Items(ctx, r.client, &dynamodb.QueryInput{
 				TableName: &r.rollups, KeyConditionExpression: aws.String("pk = :pk AND begins_with(sk, :parts)"),
@@ -250,5 +248,5 @@ func (r *boardReader) readHistogram(ctx context.Context, name, period string, no
 		})
 	}
 	err = group.Wait()
-	return histogram, at, err
+	return sum, err
 }

@@ -41,7 +41,6 @@ type rollupAnswer struct {
 	Count    int64                    `json:"count" doc:"Number of events"`
 	Measures map[string]measureAnswer `json:"measures" doc:"Keyed by top-level field of the events' data"`
 	Skipped  int64                    `json:"skipped,omitempty" doc:"Number of numbers in the events that the measures lack: with more than 15 digits, above 1e15, or of too many fields"`
-	Restated bool                     `json:"restated,omitempty" doc:"True if an event was put again with other data, which the rollup lacks"`
 }
 
 type measureAnswer struct {
@@ -224,7 +223,7 @@ func (b *bucketRange) answer() []rollupAnswer {
 				measures[field] = measureAnswer{m.N, exact{m.Sum}, exact{m.Min}, exact{m.Max}, exact{m.Avg()}}
 			}
 		}
-		list = append(list, rollupAnswer{httpapi.FormatTime(start), sum.Events, measures, max(0, sum.Skipped), sum.Restated})
+		list = append(list, rollupAnswer{httpapi.FormatTime(start), sum.Events, measures, max(0, sum.Skipped)})
 	}
 	return list
 }

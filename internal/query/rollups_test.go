@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
@@ -43,7 +42,6 @@ func (r *rig) rollups(query string) []string {
 			Count    int
 			Measures map[string]map[string]json.Number
 			Skipped  int
-			Restated bool
 		}
 	}
 	mustGet(r.t, r.handler, "/v1/rollups?"+query, &answer)
@@ -51,8 +49,8 @@ func (r *rig) rollups(query string) []string {
 	for _, b := range answer.Rollups {
 		m := b.Measures["t"]
 		line := fmt.Sprintf("%s %d: %s of %s, %s to %s, mean %s", b.Start, b.Count, m["sum"], m["count"], m["min"], m["max"], m["avg"])
-		if b.Skipped > 0 || b.Restated {
-			line += fmt.Sprintf(", skipped %d, restated %t", b.Skipped, b.Restated)
+		if b.Skipped > 0 {
+			line += fmt.Sprintf(", skipped %d", b.Skipped)
 		}
 		lines = append(lines, line)
 	}
@@ -71,17 +69,14 @@ func TestRollups(t *testing.T) {
 	r := newRig(t)
 	entity := "a/b#2026-01#c ü"
 	end := time.Date(2026, 1, 31, 22, 0, 0, 0, time.UTC)
-	flags := dynamo.Item{
-		"skipped": dynamo.Decimal("3"), "restated": &types.AttributeValueMemberBOOL{Value: true},
-	}
 	r.putRollup(entity, shard.Hour, end, "s1", nil, "1", "2.5")
-	r.putRollup(entity, shard.Hour, end, "s2", flags, "999999999999999", "-7")
+	r.putRollup(entity, shard.Hour, end, "s2", dynamo.Item{"skipped": dynamo.Decimal("3")}, "999999999999999", "-7")
 	r.putRollup(entity, shard.Hour, end.Add(2*time.Hour), "s1", nil, "1", "1", "0")
-	r.putRollup(entity, shard.Hour, end.Add(time.Hour), "s1", dynamo.Item{"restated": flags["restated"]}) // no events
+	r.putRollup(entity, shard.Hour, end.Add(time.Hour), "s1", nil) // no events
 	r.putRollup("a/b", shard.Hour, end, "s1", nil, "1")
 
 	q := "entity=" + url.QueryEscape(entity)
-	first := "2026-01-31T22:00:00.000Z 4: 999999999999995.5 of 4, -7 to 999999999999999, mean 249999999999998.875, skipped 3, restated true"
+	first := "2026-01-31T22:00:00.000Z 4: 999999999999995.5 of 4, -7 to 999999999999999, mean 249999999999998.875, skipped 3"
 	last := "2026-02-01T00:00:00.000Z 3: 2 of 3, 0 to 1, mean 0.666666666666667"
 	r.wantRollups(q+"&from=2026-01-31T00:00:00Z&to=2026-02-02T00:00:00Z", first, last)
 	r.wantRollups(q+"&from=2026-01-31T22:59:59Z&to=2026-01-31T22:59:59.5Z", first)

@@ -102,9 +102,12 @@ func New(settings Settings, client Client) (*Service, error) {
 			summaries: counters.NewCachedSummaries(summaries, settings.SummaryAge),
 			shards:    counters.NewReader(client, names.Of(schema.Counter), view),
 		},
-		events:   eventReader{events: events.NewReader(client, names.Of(schema.Event), view), span: span},
-		rollups:  rollupReader{client: client, table: settings.RollupsTable, span: span, retention: settings.RollupRetention},
-		boards:   boardReader{client: client, items: names.Of(schema.Board), rollups: settings.RollupsTable, entries: boards.NewReader(client, names.Of(schema.Board), view)},
+		events:  eventReader{events: events.NewReader(client, names.Of(schema.Event), view), span: span},
+		rollups: rollupReader{client: client, table: settings.RollupsTable, span: span, retention: settings.RollupRetention},
+		boards: boardReader{
+			client: client, items: names.Of(schema.Board), rollups: settings.RollupsTable,
+			entries: boards.NewReader(client, names.Of(schema.Board), view), histograms: newHistogramCache(),
+		},
 		sessions: sessionReader{sessions.NewReader(client, names.Of(schema.Session), view)},
 		shards:   shardReader{view: view},
 		heat: NewHeat(source, HeatOptions{

@@ -100,8 +100,8 @@ func (p *period) unchanged(first, second *reading) bool {
 	return first.kept.unchanged(second.kept) && first.entries.samePlaces(second.entries)
 }
 
-// repair returns the differences of a period at rest, and repairs them if Options.Repair is set. It repairs a top, a sum
-// or outdated rows by a note to the aggregator.
+// repair returns the differences of a period at rest, and repairs them if Options.Repair is set. It repairs a top or
+// outdated rows by a note to the aggregator.
 func (p *period) repair(ctx context.Context, s *reading, floors map[string]string) (result Result, err error) {
 	result.Findings = s.kept.compare(s.entries)
 	if !p.o.Repair {
@@ -109,9 +109,6 @@ func (p *period) repair(ctx context.Context, s *reading, floors map[string]strin
 	}
 	if s.kept.cellsDiffer(s.entries) {
 		_, err = p.cells.Replace(ctx, p.Key(), s.kept.parts, s.entries.cells, s.entries.expires, floors)
-	}
-	if err == nil && len(s.kept.summed) > 0 && (s.kept.sumFault != "" || s.kept.cellsDiffer(s.entries)) {
-		err = fold.NoteSum(ctx, p.client, p.o.Names.Rollups, p.Board, p.Label, p.o.Now())
 	}
 	if err == nil && len(s.entries.late) > 0 && !s.kept.rows {
 		err = fold.NoteRows(ctx, p.client, p.o.Names.Rollups, p.Period, "check", ulid.Make().String(), s.entries.late, p.o.Now())

@@ -122,8 +122,6 @@ func (c *comparison) state() State {
 		return Fewer
 	case len(c.events.twice) > 0:
 		return Copy
-	case c.rollup.Restated:
-		return Restated
 	}
 	return Wrong
 }
@@ -171,10 +169,10 @@ func (b *bucket) evaluate(c *comparison) (r Result, done bool) {
 		return finding(Unreadable, c.events.faults()), true
 	case tooOld(c.events.expires, b.o.Now()):
 		return finding(TooOld, "an event has expired, so that others may be deleted"), true
-	case (c.rollup.Restated || len(c.events.twice) > 0) && !b.o.Repair:
+	case len(c.events.twice) > 0 && !b.o.Repair:
 		return c.finding(), true
 	}
-	return Result{}, !c.rollup.Restated && len(c.events.twice) == 0 && equal(c.rollup, c.events.sum)
+	return Result{}, len(c.events.twice) == 0 && equal(c.rollup, c.events.sum)
 }
 
 func (b *bucket) prove(ctx context.Context, c *comparison) (parts.Proof, error) {
@@ -203,7 +201,7 @@ func (b *bucket) repair(ctx context.Context, c *comparison, floors map[string]st
 	case !b.o.Repair, f.State == Fewer && !b.o.Lower:
 		return result, nil
 	}
-	if c.rollup.Restated || !equal(c.rollup, c.events.all()) {
+	if !equal(c.rollup, c.events.all()) {
 		_, err = b.rollups.Replace(ctx, b.Key(), c.read, c.events.total(c.rollup), b.Expiry(c.read, b.o.RollupRetention, b.o.Now()), floors)
 	}
 	if err == nil {

@@ -3,7 +3,6 @@ package rebuild_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,14 +40,6 @@ func (r *rig) part(t testing.TB, entity string, at time.Time) (pk, sk string) {
 	}
 	t.Fatalf("the rollup of %s is empty", entity)
 	return "", ""
-}
-
-// awaitRestated waits until a fold saw that an event of an hour was replaced.
-func (r *rig) awaitRestated(t testing.TB, entity string, at time.Time) {
-	t.Helper()
-	enginetest.Eventually(t, func() bool {
-		return slices.ContainsFunc(r.parts(t, entity, at), func(p parts.Part[parts.Rollup]) bool { return p.Value.Restated })
-	})
 }
 
 // folded waits until an hour's rollup has this number of events.

@@ -52,19 +52,16 @@ func (p *period) checkPlayers(ctx context.Context, k *kept, checked Result) (Res
 }
 
 // deleteSummaries deletes the summaries of a period without entries, except its histogram's sequence numbers. It returns
-// parts.ErrMoved after a fold. A concurrent refresh of the sum stores nothing, or the sum gets a note again.
+// parts.ErrMoved after a fold.
 func (p *period) deleteSummaries(ctx context.Context, k *kept, checked *Result) (err error) {
 	empty := !slices.ContainsFunc(k.parts, func(part parts.Part[parts.Histogram]) bool { return !part.Emptied() })
 	if !empty { // all in one transaction: fragments may be negative
 		_, err = p.cells.Replace(ctx, p.Key(), k.parts, parts.Histogram{}, 0, nil)
 	}
-	if err == nil && len(k.summed) > 0 {
-		_, err = p.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &p.o.Names.Rollups, Key: dynamo.Key(p.PK(), schema.SumSK)})
-	}
 	if err == nil && len(k.stored) > 0 {
 		err = p.deleteTop(ctx, k)
 	}
-	if err == nil && (!empty || len(k.summed)+len(k.stored) > 0) {
+	if err == nil && (!empty || len(k.stored) > 0) {
 		*checked = checked.with(Result{Findings: []Finding{{State: Removed, Repaired: true}}})
 	}
 	return err

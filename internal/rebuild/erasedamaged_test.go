@@ -39,7 +39,7 @@ func cells(t *testing.T, times int64) []byte {
 	return h.Bytes()
 }
 
-// TestDamagedBoards deletes boards with an unreadable or wrong top, sum or histogram, or with more fragments
+// TestDamagedBoards deletes boards with an unreadable or wrong top or histogram, or with more fragments
 // than a transaction takes.
 func TestDamagedBoards(t *testing.T) {
 	t.Parallel()
@@ -48,12 +48,6 @@ func TestDamagedBoards(t *testing.T) {
 		"top": func(name string) {
 			enginetest.Update(t, r.db, r.names.Rollups, schema.BoardRollupKey(name, "all"), schema.TopSK,
 				"SET places = :b", item{":b": &types.AttributeValueMemberB{Value: []byte{9, 9}}})
-		},
-		"sum": func(name string) {
-			enginetest.Put(t, r.db, r.names.Rollups, item{
-				"pk": dynamo.String(schema.BoardRollupKey(name, "all")), "sk": dynamo.String(schema.SumSK),
-				"v": num(1), "seq": dynamo.String("1"), "as_of": num(1), "cells": &types.AttributeValueMemberB{Value: cells(t, 1)},
-			})
 		},
 		"wrong cells": func(name string) { r.fragment(t, name, 0, cells(t, 1)) },
 		"unreadable":  func(name string) { r.fragment(t, name, 0, []byte{9, 9}) },

@@ -57,13 +57,7 @@ func numbersOf(it item, fields map[string]parts.Measure) map[string]string {
 	return numbers
 }
 
-// doubt returns why a rollup may still count deleted events, or "".
-func (r *remaining) doubt(sum parts.Rollup) string {
-	switch {
-	case sum.Restated:
-		return "an event was put again with other data"
-	case len(sum.Measures) >= parts.MaxMeasures && sum.Skipped != 0, len(sum.Measures) > parts.MaxFields:
-		return "its events have more fields than a fragment"
-	}
-	return ""
+// crowdedSum reports whether a rollup may lack fields of its events, so that it may still count deleted ones.
+func crowdedSum(sum parts.Rollup) bool {
+	return len(sum.Measures) >= parts.MaxMeasures && sum.Skipped != 0 || len(sum.Measures) > parts.MaxFields
 }

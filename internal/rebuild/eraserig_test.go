@@ -158,7 +158,7 @@ func (r *eraseRig) mayStay(t testing.TB, table string, it item) bool {
 		}
 		return it["gone"] != nil
 	case strings.HasPrefix(pk, "E#"):
-		return it["expires_at"] != nil && dynamo.Digits(it, "events") == "0" && dynamo.Digits(it, "skipped") == "0" && it["restated"] == nil
+		return it["expires_at"] != nil && dynamo.Digits(it, "events") == "0" && dynamo.Digits(it, "skipped") == "0"
 	case strings.HasPrefix(pk, "L#"):
 		part, err := parts.StoredHistogram(it)
 		return err == nil && part.Cells() == 0 && it["expires_at"] != nil

@@ -106,7 +106,6 @@ func (e *entity) settleOnce(ctx context.Context, b parts.Bucket) (found *remaini
 	if found, err = e.readEvents(ctx, b, sum.Measures); err != nil {
 		return nil, err
 	}
-	why := found.doubt(sum)
 	switch {
 	case !slices.ContainsFunc(read, func(p parts.Part[parts.Rollup]) bool { return p.Counts(e.o.Now()) }):
 	case found.n == 0:
@@ -115,8 +114,8 @@ func (e *entity) settleOnce(ctx context.Context, b parts.Bucket) (found *remaini
 		}
 	case found.expiring:
 		e.left("the rollup of %s may count events that have expired: run the delete again when its other events have expired", b.Label())
-	case why != "":
-		e.inexact(b, why)
+	case crowdedSum(sum):
+		e.inexact(b, "its events have more fields than a fragment")
 	default:
 		if _, changed := sum.Narrow(found.extremes); changed {
 			found, err = e.narrow(ctx, b)

@@ -17,7 +17,6 @@ import (
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
-	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
 // fault damages a summary, or its items.
@@ -65,10 +64,6 @@ var faults = []fault{
 	{"entity", "another stream shard's fragment", rebuild.Fewer, func(t testing.TB, r *rig, name string) {
 		r.addFragments(t, name, hour(), 3)
 	}, "7 events", "4 events"},
-	{"entity", "other data", rebuild.Restated, func(t testing.TB, r *rig, name string) {
-		require.NoError(t, r.events.Put(t.Context(), []events.Event{{Entity: name, ID: "id0", Time: hour(), Data: item{"t": num(-5)}}}, time.Now())[0])
-		r.awaitRestated(t, name, hour())
-	}, fourEvents, `4 events; "t": 4, sum 4, min -5, max 4`},
 	{"entity", "an event on two write shards", rebuild.Copy, copies(1), `5 events; "t": 5, sum 12, min 1, max 4`, fourEvents},
 	{"entity", "an event on two write shards, and a fragment of another", rebuild.Fewer, func(t testing.TB, r *rig, name string) {
 		copies(1)(t, r, name)
@@ -81,8 +76,6 @@ var faults = []fault{
 	{"board", "unreadable cells", rebuild.Unreadable, histogram(item{"cells": bin([]byte("x"))}), "", ""},
 	{"board", "no seq", rebuild.Unreadable, histogram(item{"seq": nil}), "", ""},
 	{"board", "an unreadable merged fragment", rebuild.Unreadable, rowOf(schema.HistogramPrefix+schema.MergedPart, item{"v": num(1), "seq": dynamo.String("x"), "cells": nil}), "", ""},
-	{"board", "another sum", rebuild.Wrong, rowOf(schema.SumSK, item{"v": num(1), "seq": dynamo.String("1"), "as_of": num(1), "cells": offCells}), "", ""},
-	{"board", "an unreadable sum", rebuild.Wrong, rowOf(schema.SumSK, item{"v": num(1), "seq": dynamo.String("1"), "as_of": num(1), "cells": bin([]byte("x"))}), "", ""},
 	{"board", "other places", rebuild.Wrong, rowOf(schema.TopSK, item{"places": bin(parts.NewTop().Bytes())}), "", ""},
 	{"board", "no top", rebuild.Wrong, func(t testing.TB, r *rig, name string) {
 		r.delete(t, r.names.Rollups, schema.BoardRollupKey(name, "all"), schema.TopSK)

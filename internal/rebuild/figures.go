@@ -20,7 +20,6 @@ type Figures struct {
 	Entries  *int64                   `json:"entries,omitempty"`
 	Measures map[string]parts.Measure `json:"measures,omitempty"` // by field
 	Skipped  int64                    `json:"skipped,omitempty"`
-	Restated bool                     `json:"restated,omitempty"`
 }
 
 // figuresOf returns nil for a nil state.
@@ -32,7 +31,7 @@ func figuresOf(s *state) *Figures {
 }
 
 func figuresOfEvents(p parts.Rollup) *Figures {
-	return &Figures{Events: &p.Events, Skipped: p.Skipped, Restated: p.Restated, Measures: p.Measures}
+	return &Figures{Events: &p.Events, Skipped: p.Skipped, Measures: p.Measures}
 }
 
 func figuresOfEntries(n int64) *Figures { return &Figures{Entries: &n} }

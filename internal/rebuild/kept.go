@@ -20,44 +20,24 @@ import (
 type kept struct {
 	parts    []parts.Part[parts.Histogram]
 	sum      parts.Histogram
-	damage   error                         // why a fragment can't be read
-	summed   []parts.Part[parts.Histogram] // the stored sum of the fragments, if there is one
-	sumFault string                        // what is wrong with the sum; "" if a note asks for a refresh
-	rows     bool                          // rows of the index are noted to be moved
-	stored   item                          // the top's item; empty if there is none
-	top      *parts.Top                    // nil if there is none, or it can't be read
+	damage   error      // why a fragment can't be read
+	rows     bool       // rows of the index are noted to be moved
+	stored   item       // the top's item; empty if there is none
+	top      *parts.Top // nil if there is none, or it can't be read
 	topFault error
 	expires  int64 // earliest expiry of the above, Unix seconds; 0 if none expires
 }
 
 func (p *period) readKept(ctx context.Context) (k *kept, err error) {
 	k = &kept{}
-	// A fold's note is put after the fold, and deleted after the sum has it. So the note is read before the sum, and the
-	// sum before the fragments. Notes of rows are deleted after the rows are moved.
-	pk, sk := schema.SumNoteKey(p.Board, p.Label)
-	note, err := dynamo.Get(ctx, p.client, p.o.Names.Rollups, pk, sk)
-	if err != nil {
-		return nil, fmt.Errorf("reading the note %q: %w", sk, err)
-	}
+	// Notes of rows are deleted after the rows are moved.
 	if k.rows, err = p.rowsNoted(ctx); err != nil {
-		return nil, err
-	}
-	if k.summed, err = p.cells.Read(ctx, p.SumKey()); err != nil {
 		return nil, err
 	}
 	if k.parts, err = p.cells.Read(ctx, p.Key()); err != nil {
 		return nil, err
 	}
 	k.sum, k.damage = p.cells.Sum(k.parts), parts.Damage(k.parts)
-	for _, sum := range k.summed {
-		switch {
-		case len(note) > 0:
-		case sum.Damage != nil:
-			k.sumFault = sum.Damage.Error()
-		case sum.Counts(p.o.Now()) && !sum.Value.Same(k.sum):
-			k.sumFault = "it has " + display.Several(int(sum.Value.Total()), "entry")
-		}
-	}
 	for _, part := range k.parts {
 		if !part.Emptied() {
 			k.expires = sooner(k.expires, part.ExpiresAt)
@@ -125,9 +105,6 @@ func (k *kept) compare(entries *ranking) (list []Finding) {
 			f.State, f.Detail = Unreadable, "the histogram: "+k.damage.Error()
 		}
 		list = append(list, f)
-	}
-	if k.sumFault != "" {
-		list = append(list, Finding{State: Wrong, Detail: "the stored sum of the histogram: " + k.sumFault})
 	}
 	if len(entries.late) > 0 && !k.rows {
 		list = append(list, Finding{State: Wrong, Detail: "outdated rows in the index, which no task moves, of " + display.Several(len(entries.late), "entry")})

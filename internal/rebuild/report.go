@@ -21,13 +21,12 @@ type State string
 
 // States that can be repaired.
 const (
-	Stale    State = "stale"    // the summary lacks a write shard's newest state, and no fold added it
-	Wrong    State = "wrong"    // the summary has other figures than the items
-	Removed  State = "removed"  // the summary has the value of a write shard that is gone
-	Ahead    State = "ahead"    // the summary is newer than the item, as after a restore
-	Restated State = "restated" // an event was redelivered with other data, which is not in the rollup
-	Copy     State = "copy"     // an event is stored on two write shards; readers return one copy, and a rollup has both
-	Fewer    State = "fewer"    // fewer events are stored than the rollup has: repaired with Options.Lower only
+	Stale   State = "stale"   // the summary lacks a write shard's newest state, and no fold added it
+	Wrong   State = "wrong"   // the summary has other figures than the items
+	Removed State = "removed" // the summary has the value of a write shard that is gone
+	Ahead   State = "ahead"   // the summary is newer than the item, as after a restore
+	Copy    State = "copy"    // an event is stored on two write shards; readers return one copy, and a rollup has both
+	Fewer   State = "fewer"   // fewer events are stored than the rollup has: repaired with Options.Lower only
 )
 
 // States that can't be repaired, or not now.
@@ -44,7 +43,7 @@ const (
 
 // next says what to do about a finding that was not repaired.
 var next = map[State]string{
-	Stale: repairIt, Wrong: repairIt, Removed: repairIt, Ahead: repairIt, Restated: repairIt,
+	Stale: repairIt, Wrong: repairIt, Removed: repairIt, Ahead: repairIt,
 	Copy:       repairIt + "; copies of events of the last minutes stay until they are older",
 	Fewer:      "events were deleted or have expired, or the rollup counted some twice: if the rollup should have the stored ones only, add --repair --lower",
 	Mixed:      "nothing: the rules changed in this time, and readers add both rollups up; later times are right",

@@ -116,12 +116,12 @@ const (
 func SettingsKey(board string) (pk, sk string) { return BoardPrefix + board, SoleSK }
 
 // In the rollups table, a board's period has the top, one item into which all stream shards are
-// folded, for each stream shard a fragment of the histogram of scores, and the sum of the fragments:
+// folded, and for each stream shard a fragment of the histogram of scores:
 //
-//	pk         S  L#<board>#<period> of the top and the sum, L#<board>#<period>#<0 to 3> of a
+//	pk         S  L#<board>#<period> of the top, L#<board>#<period>#<0 to 3> of a
 //	              fragment, by its stream shard: the folds of a busy board are too many for one
 //	              partition
-//	sk         S  top, or sum, or h#<stream shard>, or h#~merged for merged fragments
+//	sk         S  top, or h#<stream shard>, or h#~merged for merged fragments
 //	v          N  1
 //	expires_at N  Unix seconds; absent for the period of all time
 //
@@ -140,13 +140,9 @@ func SettingsKey(board string) (pk, sk string) { return BoardPrefix + board, Sol
 //	cells    B  number of entries whose scores lie in each cell, and of outdated rows, packed; a
 //	            stream shard's number may be below 0
 //	as_of    N  Unix milliseconds of the last fold
-//
-// The sum has the attributes of a fragment. Its seq is a ULID, which each refresh replaces. While
-// the fragments are few, EmptiedSuffix follows it, and the sum counts nothing.
 const (
 	BoardVersion    = "1"
 	TopSK           = "top"
-	SumSK           = "sum"
 	TopVersion      = "version"
 	TopPlaces       = "places"
 	TopWhole        = "whole"
@@ -156,11 +152,11 @@ const (
 
 // A note in the rollups table asks for a later check of a top that may be incomplete. Such a top
 // was computed from the index, which may have lagged, or for the first time, or a fold gave up on
-// it. The note stays until a check that was late enough. Notes also name sums to refresh, and
+// it. The note stays until a check that was late enough. Notes also name
 // players whose rows in the index are outdated:
 //
 //	pk      S   N#<0 to 7>, by the board and period
-//	sk      S   L#<board>#<period> of the top, h#L#<board>#<period> of the sum,
+//	sk      S   L#<board>#<period> of the top,
 //	            m#L#<board>#<period>#<stream shard>#<sequence number> of rows
 //	since   N   Unix milliseconds of the first cause not checked yet
 //	last    N   Unix milliseconds of the newest cause
@@ -184,12 +180,6 @@ func NotePartitions() []string { return salted(NotePrefix, noteSalts) }
 func NoteKey(board, period string) (pk, sk string) {
 	sk = BoardRollupKey(board, period)
 	return NotePrefix + strconv.Itoa(shard.Calculated(sk, noteSalts)), sk
-}
-
-// SumNoteKey returns the keys of the note of a board period's sum.
-func SumNoteKey(board, period string) (pk, sk string) {
-	pk, sk = NoteKey(board, period)
-	return pk, HistogramPrefix + sk
 }
 
 // RowsNoteKey returns the keys of a note that rows of a board's period in the index are outdated. The stream shard and the

@@ -29,7 +29,6 @@ func TestStoredForms(t *testing.T) {
 		"B#b -":                              pair(SettingsKey("b")),
 		"L#b#all":                            BoardRollupKey("b", "all"),
 		"N#0 L#b#all":                        pair(NoteKey("b", "all")),
-		"N#0 h#L#b#all":                      pair(SumNoteKey("b", "all")),
 		"N#0 m#L#b#all#s-1#42":               pair(RowsNoteKey("b", "all", "s-1", "42")),
 		"L#b#all#0 h#s-1":                    pair(HistogramKey("b", "all", "s-1")),
 		"F#12 C#a#0":                         pair(FailureKey("C#a#0")),

@@ -18,7 +18,6 @@ import (
 //	events     N     events
 //	measures   M     by field: M of n (events with it), sum, min and max, all N and exact
 //	skipped    N     numbers that are not in measures; absent for 0
-//	restated   BOOL  true if an event was put again with other data, which was not added
 //	as_of      N     Unix milliseconds of the last fold
 //	expires_at N     Unix seconds; absent if rollups are kept forever
 //

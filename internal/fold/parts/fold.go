@@ -64,11 +64,10 @@ func (s *Store[V]) Folder(client client.Updater) *Folder[V] {
 // Fold adds the records that the stream shard's fragment does not have yet, in one update. The
 // fragment then expires at expires; the zero time is never. The update is conditional on the fragment
 // that the Folder has cached. After a failed condition, which returns the current fragment, Fold adds
-// the records with higher sequence numbers to that one. It returns true if the fragment counted
-// nothing before.
-func (f *Folder[V]) Fold(ctx context.Context, key Key, streamShard string, expires time.Time, records []Record[V]) (added bool, err error) {
+// the records with higher sequence numbers to that one.
+func (f *Folder[V]) Fold(ctx context.Context, key Key, streamShard string, expires time.Time, records []Record[V]) error {
 	if streamShard == "" {
-		return false, errNoStreamShard
+		return errNoStreamShard
 	}
 	slices.SortStableFunc(records, func(x, y Record[V]) int { return cmp.Compare(x.Sequence, y.Sequence) })
 	pk, sk := key.keys(streamShard)
@@ -76,10 +75,9 @@ func (f *Folder[V]) Fold(ctx context.Context, key Key, streamShard string, expir
 	known, _ := f.known.Get(cacheKey)
 	known.StreamShard = streamShard
 	var next Part[V]
-	err = dynamo.Guarded(ctx, f.client, maxRounds, func() (*dynamodb.UpdateItemInput, error) {
+	err := dynamo.Guarded(ctx, f.client, maxRounds, func() (*dynamodb.UpdateItemInput, error) {
 		var changed bool
 		next, changed = f.advance(known, records)
-		added = changed && (known.Sequence == "" || known.Emptied())
 		if !changed {
 			return nil, nil
 		}
@@ -100,10 +98,10 @@ func (f *Folder[V]) Fold(ctx context.Context, key Key, streamShard string, expir
 		return nil
 	})
 	if err != nil {
-		return false, fmt.Errorf("folding into %q, %q: %w", pk, sk, err)
+		return fmt.Errorf("folding into %q, %q: %w", pk, sk, err)
 	}
 	f.known.Set(cacheKey, next)
-	return added, nil
+	return nil
 }
 
 // advance returns a fragment with these ordered records added; changed is false if it already has all.

@@ -25,7 +25,7 @@ func NewHistograms(client Client, table string, now func() time.Time) *Store[His
 	return &Store[Histogram]{histogramCodec, client, table, now}
 }
 
-// HistogramPart returns the fragment of a histogram in an item, or the sum, as RollupPart does.
+// HistogramPart returns the fragment of a histogram in an item, as RollupPart does.
 func HistogramPart(stored item, now time.Time) (*Part[Histogram], error) {
 	return histogramCodec.counting(stored, now)
 }
@@ -40,10 +40,6 @@ func (p Period) PK() string { return schema.BoardRollupKey(p.Board, p.Label) }
 func (p Period) Key() Key {
 	return Key{schema.HistogramPartitions(p.Board, p.Label), schema.HistogramPrefix, p.PK()}
 }
-
-// SumKey returns the key of the stored sum of the histogram's fragments, for [Store.Read] and
-// [Store.Refresh].
-func (p Period) SumKey() Key { return Key{[]string{p.PK()}, schema.SumSK, p.PK()} }
 
 // Target returns the target that the period's entries fold into.
 func (p Period) Target() schema.Target {

@@ -15,9 +15,8 @@ const (
 // than added.
 type Rollup struct {
 	Events   int64              `dynamodbav:"events"`
-	Measures map[string]Measure `dynamodbav:"measures"`           // by field
-	Skipped  int64              `dynamodbav:"skipped,omitempty"`  // numbers of the events that are not in Measures
-	Restated bool               `dynamodbav:"restated,omitempty"` // an event was redelivered with other data, which is not in here
+	Measures map[string]Measure `dynamodbav:"measures"`          // by field
+	Skipped  int64              `dynamodbav:"skipped,omitempty"` // numbers of the events that are not in Measures
 }
 
 // Measure sums up the numbers of one field. Min is greater than Max if no number was added.
@@ -60,8 +59,8 @@ func (p Rollup) Clone() Rollup {
 	return p
 }
 
-// Same reports whether both have the same sums and counts. It ignores Restated, and fields whose numbers
-// were all subtracted.
+// Same reports whether both have the same sums and counts. It ignores fields whose numbers were all
+// subtracted.
 func (p Rollup) Same(other Rollup) bool {
 	return p.Events == other.Events && p.Skipped == other.Skipped && maps.EqualFunc(p.present(), other.present(), Measure.Same)
 }
@@ -153,7 +152,6 @@ func (p Rollup) Narrow(to Extremes) (narrowed Rollup, changed bool) {
 func (p *Rollup) Merge(other Rollup) {
 	p.Events += other.Events
 	p.Skipped += other.Skipped
-	p.Restated = p.Restated || other.Restated
 	if p.Measures == nil {
 		p.Measures = map[string]Measure{}
 	}

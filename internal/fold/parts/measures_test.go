@@ -224,14 +224,13 @@ func TestSameFragments(t *testing.T) {
 		change func(m *parts.Measure, p *parts.Rollup)
 		want   bool
 	}{
-		"equal":    {func(*parts.Measure, *parts.Rollup) {}, true},
-		"restated": {func(_ *parts.Measure, p *parts.Rollup) { p.Restated = true }, true},
-		"events":   {func(_ *parts.Measure, p *parts.Rollup) { p.Events++ }, false},
-		"skipped":  {func(_ *parts.Measure, p *parts.Rollup) { p.Skipped++ }, false},
-		"count":    {func(m *parts.Measure, _ *parts.Rollup) { m.N++ }, false},
-		"sum":      {func(m *parts.Measure, _ *parts.Rollup) { m.Sum = exact("4") }, false},
-		"minimum":  {func(m *parts.Measure, _ *parts.Rollup) { m.Min = exact("0") }, false},
-		"maximum":  {func(m *parts.Measure, _ *parts.Rollup) { m.Max = exact("3") }, false},
+		"equal":   {func(*parts.Measure, *parts.Rollup) {}, true},
+		"events":  {func(_ *parts.Measure, p *parts.Rollup) { p.Events++ }, false},
+		"skipped": {func(_ *parts.Measure, p *parts.Rollup) { p.Skipped++ }, false},
+		"count":   {func(m *parts.Measure, _ *parts.Rollup) { m.N++ }, false},
+		"sum":     {func(m *parts.Measure, _ *parts.Rollup) { m.Sum = exact("4") }, false},
+		"minimum": {func(m *parts.Measure, _ *parts.Rollup) { m.Min = exact("0") }, false},
+		"maximum": {func(m *parts.Measure, _ *parts.Rollup) { m.Max = exact("3") }, false},
 		"nothing left of y": {func(_ *parts.Measure, p *parts.Rollup) {
 			p.Measures["y"] = parts.Measure{Min: exact("1"), Max: exact("1")}
 		}, true},
@@ -266,12 +265,11 @@ func TestCloneIsIndependent(t *testing.T) {
 
 // TestStoredForm checks the stored attributes, and that Parse names a bad one.
 func TestStoredForm(t *testing.T) {
-	p := parts.Rollup{Skipped: 2, Restated: true}.Clone()
+	p := parts.Rollup{Skipped: 2}.Clone()
 	p.Add(map[string]string{"t": "-1.5"})
 	n := func(text string) types.AttributeValue { return dynamo.Decimal(text) }
 	want := map[string]types.AttributeValue{
 		"v": n("1"), "events": n("1"), "skipped": n("2"),
-		"restated": &types.AttributeValueMemberBOOL{Value: true},
 		"measures": &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{
 			"t": &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{
 				"n": n("1"), "sum": n("-1.5"), "min": n("-1.5"), "max": n("-1.5"),
@@ -301,12 +299,6 @@ func TestStoredForm(t *testing.T) {
 	of[""] = of["t"]
 	if got, err := parts.ParseRollup(attributes); err == nil { // could not be stored again
 		t.Errorf("a measure without a name was read: %+v", got)
-	}
-	for _, both := range [][2]bool{{false, false}, {true, false}, {false, true}, {true, true}} {
-		sum := parts.Rollup{Restated: both[0]}
-		if sum.Merge(parts.Rollup{Restated: both[1]}); sum.Restated != (both[0] || both[1]) {
-			t.Errorf("restated %v: %t", both, sum.Restated)
-		}
 	}
 	if got := (parts.Rollup{}).Attributes()["skipped"]; !reflect.DeepEqual(got, n("0")) {
 		t.Errorf("no skipped number is stored as %v", got)

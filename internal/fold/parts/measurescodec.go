@@ -20,8 +20,7 @@ type storedRollup struct {
 }
 
 // Attributes returns the fragment as it is stored, without its keys, its sequence number and its
-// times. It omits Restated if it is false: a fold never resets it, so an update that sets the attributes
-// leaves nothing of an older state.
+// times.
 func (p Rollup) Attributes() item {
 	if p.Measures == nil {
 		p.Measures = map[string]Measure{}

@@ -16,7 +16,7 @@ const MaxFields = 200
 var rollupCodec = codec[Rollup]{
 	encode: Rollup.Attributes, decode: ParseRollup, clone: Rollup.Clone, merge: (*Rollup).Merge,
 	holds: func(p Rollup) bool {
-		return p.Events != 0 || p.Skipped != 0 || p.Restated || len(p.Measures) > 0
+		return p.Events != 0 || p.Skipped != 0 || len(p.Measures) > 0
 	},
 	fits: func(total, p Rollup) bool {
 		fields := maps.Clone(p.Measures)

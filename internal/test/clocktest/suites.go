@@ -39,7 +39,7 @@ var suites = []suite{
 	{"internal/hotkeys", "^(TestDecide.*|TestBudget.*|TestShrink|TestTaskFaults)$"},
 	{"internal/ingest", "^(Test.*Sessions.*|Test.*Hits.*|TestEventsAreAnswered|TestKeyedScoresCountOnce|TestScores|TestALate.*)$"},
 	{"internal/query", "^(TestDefault.*|TestRollups.*|TestHot.*|TestActiveSessions|TestWideRanges.*|TestShards)$"},
-	{"internal/fold", "^(TestSummariesOfPeriodsExpire|TestALostTopOfAWeek|TestTasks|TestMarkers.*|TestDeadlines)$"},
+	{"internal/fold", "^(TestTasks|TestMarkers.*|TestDeadlines)$"},
 	{"internal/rebuild", "^(TestPeriods.*|TestExpiringPeriods.*|TestBucketsOfAnEntity)$"},
 	{"cmd/hotshard", "^(TestShardsSpread|TestSpreads.*)$"},
 }
