@@ -35,12 +35,11 @@ type recheckAnswer struct {
 // recheckTask handles the notes of boards.
 type recheckTask struct {
 	*topFolder
-	maxRechecks int                // most tops that one run rechecks
-	logged      dynamo.Cache[bool] // sort keys of unreadable notes that were logged
+	maxRechecks int // most tops that one run rechecks
 }
 
 func newRecheckTask(tops *topFolder) *recheckTask {
-	return &recheckTask{tops, maxRechecks, dynamo.NewCache[bool](maxTops)}
+	return &recheckTask{tops, maxRechecks}
 }
 
 // maxRechecks bounds the tops that one run rechecks.

@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/pkg/shard"

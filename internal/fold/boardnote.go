@@ -67,24 +67,13 @@ func (f *recheckTask) notes(ctx context.Context) (list []dueNote, err error) {
 			}
 			n, err := parseNote(item)
 			if err != nil {
-				f.logOnce(pk, item, err)
+				f.log.Error("a note of boards can't be read: delete it", "partition", pk, "sort_key", dynamo.Text(item, schema.SK), "error", err)
 				continue
 			}
 			list = append(list, n)
 		}
 	}
 	return list, nil
-}
-
-// logOnce logs, once in a container, that a note can't be read. The note stays until an operator deletes it.
-// Nothing waits for it, because no version of hotshard writes such a note.
-func (f *recheckTask) logOnce(pk string, item dynamo.Item, err error) {
-	key := dynamo.Text(item, schema.SK)
-	if _, logged := f.logged.Get(key); logged {
-		return
-	}
-	f.logged.Set(key, true)
-	f.log.Error("a note of boards can't be read: delete it", "partition", pk, "sort_key", key, "error", err)
 }
 
 func parseNote(item dynamo.Item) (n dueNote, err error) {
