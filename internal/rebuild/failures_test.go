@@ -45,7 +45,7 @@ func TestPoisonIsRepaired(t *testing.T) {
 	}{
 		{nil, repairing, false, 2, 2, 3},
 		{nil, repairing, true, 3, 2, 3},
-		{repair, nil, true, 3, 1, 3}, // a dry run forgets nothing; the hour lacks an event
+		{repair, nil, true, 3, 0, 3}, // folds add the repaired event; a dry run forgets nothing
 		{nil, repairing, false, 2, 0, 1},
 		{nil, nil, true, 3, 0, 1},
 		{nil, repairing, true, 3, 0, 0},

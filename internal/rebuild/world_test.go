@@ -29,6 +29,9 @@ type world struct {
 	random *rand.Rand
 	name   string
 	calm   bool // nothing happens but deliveries
+	erased bool // the sound entity is deleted: nothing is damaged, and events are removed
+	left   int  // writes of a check or delete until its process is killed; 0 for never
+	dead   bool // it was killed
 	roots  [2]*node
 	nodes  []*node
 	folds  [2]*fold.Handler
@@ -37,6 +40,7 @@ type world struct {
 	sound, hurt string                      // names of the entities and of the counters
 	events      map[string]map[string]int   // by entity and sort key: the number that reads return
 	places      map[string]map[string][]int // by entity and sort key: write shards
+	single      bool                        // the entity's count was reset to 1
 }
 
 // growths is the history of the entities' shard counts: 1, and 3 in the second half of hour().
@@ -77,10 +81,10 @@ func (w *world) store(t testing.TB, entity, sk string, writeShard, value int, lo
 }
 
 // home returns the write shard by the count at an event's time.
-func home(sk string) int {
+func (w *world) home(sk string) int {
 	at, id, _ := schema.ParseEventSortKey(sk)
 	n := 1
-	if !at.Before(hour().Add(30 * time.Minute)) {
+	if !w.single && !at.Before(hour().Add(30*time.Minute)) {
 		n = 3
 	}
 	return shard.Calculated(id, n)
@@ -90,7 +94,7 @@ func home(sk string) int {
 func (w *world) putEvent(t testing.TB, entity string, stray, lost bool) {
 	at := hour().Add(time.Duration(w.random.IntN(3600_000)) * time.Millisecond)
 	sk, value := schema.EventSortKey(at, fmt.Sprint("id", w.last)), w.random.IntN(100)
-	on := home(sk)
+	on := w.home(sk)
 	if stray {
 		on = (on + 1 + w.random.IntN(2)) % 3
 	}
@@ -119,9 +123,9 @@ func (w *world) copyEvent(t testing.TB, entity string) {
 	}
 	value := w.events[entity][sk] + w.random.IntN(2)
 	w.store(t, entity, sk, on, value, w.random.IntN(8) == 0)
-	if on == home(sk) {
+	if on == w.home(sk) {
 		w.events[entity][sk] = value
-	} else if w.get(t, w.names.Events, dayOf(entity, home(sk)), sk) == nil {
+	} else if w.get(t, w.names.Events, dayOf(entity, w.home(sk)), sk) == nil {
 		w.events[entity][sk] = -1 // the lowest write shard's
 	}
 }
@@ -194,7 +198,11 @@ func (w *world) turn(t testing.TB) {
 	case 13:
 		w.copyEvent(t, w.hurt)
 	case 14:
-		w.damageOne(t)
+		if w.erased {
+			w.removeEvent(t)
+		} else {
+			w.damageOne(t)
+		}
 	case 15:
 		w.folds[w.random.IntN(2)] = w.aggregator(t, w.db) // a new container, which caches nothing
 	}

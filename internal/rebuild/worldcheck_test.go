@@ -28,6 +28,10 @@ func (w *world) around(t testing.TB) func(in any, call func() error) error {
 			return call()
 		}
 		defer w.mu.Unlock()
+		w.left--
+		if w.dead = w.dead || w.left == 0; w.dead {
+			return errKilled
+		}
 		removals := w.removals(t, in)
 		err := call()
 		if err == nil {
@@ -40,17 +44,21 @@ func (w *world) around(t testing.TB) func(in any, call func() error) error {
 	}
 }
 
-// removals returns functions that record the removals of a transaction.
+// removals returns functions that record the removals of events by a transaction or a delete.
 func (w *world) removals(t testing.TB, in any) (list []func()) {
-	transaction, _ := in.(*dynamodb.TransactWriteItemsInput)
-	if transaction == nil {
-		return nil
-	}
-	for _, action := range transaction.TransactItems {
-		if action.Delete == nil {
-			continue
+	var keys []item
+	switch in := in.(type) {
+	case *dynamodb.TransactWriteItemsInput:
+		for _, action := range in.TransactItems {
+			if action.Delete != nil {
+				keys = append(keys, action.Delete.Key)
+			}
 		}
-		pk, sk := dynamo.Text(action.Delete.Key, "pk"), dynamo.Text(action.Delete.Key, "sk")
+	case *dynamodb.DeleteItemInput:
+		keys = append(keys, in.Key)
+	}
+	for _, key := range keys {
+		pk, sk := dynamo.Text(key, "pk"), dynamo.Text(key, "sk")
 		data, ok := w.get(t, w.names.Events, pk, sk)["data"].(*types.AttributeValueMemberM)
 		if ok {
 			value, _ := dynamo.Whole(data.Value, "t")
@@ -78,13 +86,19 @@ func (w *world) reads(t testing.TB, in any) bool {
 	return true
 }
 
-// recordCall records a stream marker, or a counter's raised rev.
+// recordCall records a stream marker, a counter's raised rev, an erased event, or a reset of the shard count.
 func (w *world) recordCall(t testing.TB, in any) {
 	switch in := in.(type) {
 	case *dynamodb.PutItemInput:
 		if pk, sk := dynamo.Text(in.Item, "pk"), dynamo.Text(in.Item, "sk"); schema.HasMarks(pk, sk) {
 			w.record("INSERT", pk, sk, `,"NewImage":{KEYS}`)
 		}
+	case *dynamodb.DeleteItemInput:
+		if *in.TableName == w.names.Events {
+			delete(w.events[w.sound], dynamo.Text(in.Key, "sk"))
+		}
+	case *dynamodb.TransactWriteItemsInput:
+		w.single = w.single || w.erased && in.TransactItems[0].Put != nil && *in.TransactItems[0].Put.TableName == w.names.ShardMap
 	case *dynamodb.UpdateItemInput:
 		if key, err := schema.ParseKey(dynamo.Text(in.Key, "pk")); err == nil && *in.TableName == w.names.Items {
 			w.recordCount(t, key.Base.Name, key.Shard)
@@ -132,8 +146,8 @@ func (w *world) wantEachOnce(t testing.TB) {
 					at = append(at, n)
 				}
 			}
-			if len(at) != 1 || slices.Contains(w.places[entity][sk], home(sk)) && at[0] != home(sk) {
-				t.Errorf("the event %s of %s is on write shards %v; it was put on %v, and its home is %d", sk, entity, at, w.places[entity][sk], home(sk))
+			if len(at) != 1 || slices.Contains(w.places[entity][sk], w.home(sk)) && at[0] != w.home(sk) {
+				t.Errorf("the event %s of %s is on write shards %v; it was put on %v, and its home is %d", sk, entity, at, w.places[entity][sk], w.home(sk))
 			}
 		}
 	}
