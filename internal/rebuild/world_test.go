@@ -29,13 +29,15 @@ type world struct {
 	random *rand.Rand
 	name   string
 	calm   bool // nothing happens but deliveries
-	erased bool // the sound entity is deleted: nothing is damaged, and events are removed
 	left   int  // writes of a check or delete until its process is killed; 0 for never
 	dead   bool // it was killed
-	roots  [2]*node
-	nodes  []*node
-	folds  [2]*fold.Handler
-	last   int // sequence number
+
+	erased  bool // the sound entity is deleted: nothing is damaged
+	removes bool // some of its events are removed
+	roots   [2]*node
+	nodes   []*node
+	folds   [2]*fold.Handler
+	last    int // sequence number
 
 	sound, hurt string                      // names of the entities and of the counters
 	events      map[string]map[string]int   // by entity and sort key: the number that reads return
@@ -198,10 +200,11 @@ func (w *world) turn(t testing.TB) {
 	case 13:
 		w.copyEvent(t, w.hurt)
 	case 14:
-		if w.erased {
-			w.removeEvent(t)
-		} else {
+		switch {
+		case !w.erased:
 			w.damageOne(t)
+		case w.removes:
+			w.removeEvent(t)
 		}
 	case 15:
 		w.folds[w.random.IntN(2)] = w.aggregator(t, w.db) // a new container, which caches nothing

@@ -38,7 +38,7 @@ func TestEntitiesUnderTraffic(t *testing.T) {
 
 // erase deletes the sound entity while things happen, after the delete was killed a few times.
 func (w *world) erase(t testing.TB) (killed int) {
-	w.erased = true
+	w.erased, w.removes = true, true
 	client := enginetest.Around(w.db, w.around(t))
 	base := schema.BaseKey{Type: schema.Event, Name: w.sound}
 	o := rebuild.EraserOptions{
@@ -48,6 +48,7 @@ func (w *world) erase(t testing.TB) (killed int) {
 	for range 10 + w.random.IntN(50) {
 		w.turn(t)
 	}
+	w.removes = false // a delete presumes that no other process removes events
 	for range w.random.IntN(4) {
 		w.left, w.dead = 1+w.random.IntN(80), false
 		if _, err := rebuild.NewEraser(o, client).Key(t.Context(), base); errors.Is(err, errKilled) {
