@@ -208,33 +208,3 @@ func TestInFlightInvocationsFinishOnShutdown(t *testing.T) {
 		t.Errorf("%v were redelivered", got)
 	}
 }
-
-// endless is a stream shard that always has another record, created at this time.
-type endless struct {
-	*script
-	created time.Time
-	n       int
-}
-
-func (e *endless) Open(string, string) eventsource.Reader { return e }
-
-func (e *endless) Next(context.Context, int) ([]eventsource.Record, bool, error) {
-	e.n++
-	return []eventsource.Record{record(e.n, e.created)}, false, nil
-}
-
-// TestReachedAdvancesUnderSteadyLoad checks that a mapping reports its progress although it never catches up.
-func TestReachedAdvancesUnderSteadyLoad(t *testing.T) {
-	b := newBench(t, &recorder{})
-	created := time.Date(2026, time.November, 23, 12, 0, 0, 0, time.UTC)
-	b.options.Source = &endless{script: oneShard(), created: created}
-	if at := b.mapping(t).Stats().Reached; !at.IsZero() {
-		t.Errorf("a mapping that never ran has reached %v", at)
-	}
-	m, stop := b.run(t)
-	eventually(t, "the first batch", func() bool { return m.Stats().Reached.Equal(created) })
-	if s := m.Stats(); !s.CaughtUp.IsZero() {
-		t.Errorf("stats %+v, want it not caught up", s)
-	}
-	stop()
-}

@@ -194,24 +194,6 @@ func TestFullItems(t *testing.T) {
 	}
 }
 
-// TestWindowsWithoutLayers checks that without a progress, all windows are read from their own items.
-func TestWindowsWithoutLayers(t *testing.T) {
-	f := newTable()
-	for n := range 5 {
-		it := item(windowNoon.Add(time.Duration(n)*10*time.Second), "s")
-		f.put(it.Stored(windowNoon))
-	}
-	n := 0
-	for w, err := range (heat.WindowReader{Client: f}).Windows(t.Context(), windowNoon, windowNoon.Add(time.Hour), time.Hour) {
-		if n++; err != nil || len(w.Items) != 1 || w.Items[0].Base != 0 {
-			t.Errorf("%v, window %+v; want one unfolded item", err, w)
-		}
-	}
-	if n != 5 {
-		t.Errorf("%d windows, want 5", n)
-	}
-}
-
 // TestWindowsFail checks that an unreadable item is returned with its window, and that any other error ends the
 // iteration.
 func TestWindowsFail(t *testing.T) {

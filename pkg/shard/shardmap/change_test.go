@@ -123,22 +123,3 @@ func TestPins(t *testing.T) {
 		t.Errorf("%+v; want a history and notes without the change that is older than Keep", entry)
 	}
 }
-
-// TestRefreshUpdatesView checks that Refresh returns a key's newest entry and adds it to the view.
-func TestRefreshUpdatesView(t *testing.T) {
-	d := deploy(t)
-	now := libtest.Later
-	view := shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})
-	require.NoError(t, view.Load(libtest.Within(t), now))
-	d.Pin(t, "C#hot", 9, now)
-	entry, err := view.Refresh(libtest.Within(t), "C#hot")
-	if err != nil || entry.History.Newest() != 9 || !entry.Pinned {
-		t.Errorf("Refresh = %+v, %v; want 9 pinned write shards", entry, err)
-	}
-	if seen, err := view.Lookup(libtest.Within(t), "C#hot", now); err != nil || seen.Version != entry.Version {
-		t.Errorf("the view has %+v, %v; want %+v", seen, err, entry)
-	}
-	if entry, err = view.Refresh(libtest.Within(t), "C#never"); err != nil || entry.Most() != 1 || entry.Version != 0 {
-		t.Errorf("a key that never changed: %+v, %v", entry, err)
-	}
-}

@@ -95,24 +95,6 @@ func TestOldViewIsLoadedAgain(t *testing.T) {
 	})
 }
 
-// TestLogItemHasAllChangesOfKey checks that a view has a key's whole history after each of 60 polls.
-func TestLogItemHasAllChangesOfKey(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := enginetest.NewMapTable(1000, 0, 0)
-		m, c := New(f, "m", Options{}), NewChanger(f, New(f, "m", Options{}), ChangerOptions{})
-		for n := range 2 * maxTimeless {
-			if _, err := c.Pin(t.Context(), "E#e", 2+n, Note{}, time.Now()); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(2 * time.Second)
-			e, err := m.Lookup(t.Context(), "E#e", time.Now())
-			if err != nil || e.History.Newest() != 2+n || len(e.History) != n+1 {
-				t.Fatalf("%d write shards and %d changes, %v; want %d and %d", e.History.Newest(), len(e.History), err, 2+n, n+1)
-			}
-		}
-	})
-}
-
 // TestNotedPartitionsOnlyRiseWithinADay checks that another process reads the noted number of partitions. A lower
 // number replaces it after a day, and the same number is stored again after an hour.
 func TestNotedPartitionsOnlyRiseWithinADay(t *testing.T) {

@@ -107,23 +107,6 @@ func TestDeadlineEndsOnlyItsCallersWait(t *testing.T) {
 	})
 }
 
-// TestHangingRenewalTimesOut checks that a hanging renewal ends within RenewTime, and that the next lookup succeeds.
-func TestHangingRenewalTimesOut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := manyPages()
-		f.Answer(24*time.Hour, 5*time.Millisecond)
-		m := New(f, "m", Options{})
-		begun := time.Now()
-		if _, err := m.Lookup(t.Context(), "C#k1", begun); !errors.Is(err, shard.ErrStale) || time.Since(begun) > RenewTime {
-			t.Errorf("error %v after %v, want ErrStale", err, time.Since(begun))
-		}
-		f.Answer(time.Millisecond, 5*time.Millisecond)
-		if _, err := m.Lookup(t.Context(), "C#k1", time.Now()); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 // TestHangingPollIsRepeated checks that a hanging poll is repeated once for all callers that wait for its renewal.
 func TestHangingPollIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -208,36 +191,6 @@ func TestRenewalTimesOutByWallClock(t *testing.T) {
 			t.Errorf("%v after %v, want success within %v", err, time.Since(begun), pageTime-200*time.Millisecond)
 		}
 	})
-}
-
-// TestFrozenRenewalFails checks that a load or poll fails if its process was frozen for hours meanwhile. The log may
-// have lost changes, so the view stays old and the next lookup loads the map.
-func TestFrozenRenewalFails(t *testing.T) {
-	for _, loads := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			f := manyPages()
-			m := New(f, "m", Options{})
-			if !loads {
-				if err := m.Load(t.Context(), time.Now()); err != nil {
-					t.Fatal(err)
-				}
-				time.Sleep(time.Minute)
-			}
-			f.Answer(60*time.Millisecond, 200*time.Millisecond)
-			go func() { _, _ = soon(t, m, "C#k1", 100*time.Millisecond) }()
-			time.Sleep(150 * time.Millisecond)
-			m.mu.Lock()
-			r := m.inFlight
-			r.begun = r.begun.Add(-3 * time.Hour)
-			m.mu.Unlock()
-			if err := r.wait(t.Context()); !errors.Is(err, shard.ErrUnavailable) || m.current().younger(time.Now(), 30*time.Second) {
-				t.Errorf("load: %v, error %v, want ErrUnavailable and an old view", loads, err)
-			}
-			if _, err := m.Lookup(t.Context(), "C#k1", time.Now()); err != nil {
-				t.Error(err)
-			}
-		})
-	}
 }
 
 // TestGrowNeedsNoView checks that a process grows a key before it has loaded the map.

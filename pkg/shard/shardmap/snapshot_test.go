@@ -1,18 +1,15 @@
 package shardmap
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
@@ -186,82 +183,6 @@ func TestStartHasChangeCommittedAfterSnapshot(t *testing.T) {
 		m, pages := loadView(t, f)
 		if e, err := m.Lookup(t.Context(), "C#k3", time.Now()); err != nil || e.History.Newest() != 40 || pages != 0 {
 			t.Errorf("%d write shards, %v, %d pages of keys; want 40 and none", e.History.Newest(), err, pages)
-		}
-	})
-}
-
-// TestFrozenSnapshotWriter checks that a start is right after a writer was frozen for 20 minutes between two items of
-// its snapshot. The stored snapshot then has old items of this writer beside newer ones of another.
-func TestFrozenSnapshotWriter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := manyPages()
-		slow := &frozenPuts{MapTable: f, after: 10, frozen: 20 * time.Minute}
-		var group sync.WaitGroup
-		group.Go(func() {
-			if err := NewChanger(slow, New(slow, "m", Options{}), ChangerOptions{}).StoreSnapshot(t.Context(), time.Now()); err != nil {
-				t.Error(err)
-			}
-		})
-		time.Sleep(15 * time.Minute)
-		for n := range 200 {
-			change(f, 2, fmt.Sprint("C#k", n), 40)
-		}
-		storeSnapshot(t, f)
-		group.Wait()
-		taken := map[string]bool{}
-		for n := range schema.MapParts * schema.MapSlices {
-			it := f.Items[enginetest.ItemSlot(snapshotKey(n/schema.MapSlices, n%schema.MapSlices))]
-			at, err := parseSeconds(it, attrTaken)
-			require.NoError(t, err)
-			taken[at.Format("15:04")] = true
-		}
-		m, pages := loadView(t, f)
-		if len(taken) < 3 || pages != 0 {
-			t.Errorf("items were taken at %v, %d pages of keys; want at least 3 times and no page", taken, pages)
-		}
-		for n := range 200 {
-			if e := m.current().findEntry(fmt.Sprint("C#k", n)); e.History.Newest() != 40 {
-				t.Errorf("C#k%d has %d write shards, want 40", n, e.History.Newest())
-			}
-		}
-	})
-}
-
-// frozenPuts is a table whose writer is frozen at its put number after.
-type frozenPuts struct {
-	*enginetest.MapTable
-	after  int
-	frozen time.Duration
-}
-
-func (f *frozenPuts) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
-	if f.after--; f.after == 0 {
-		time.Sleep(f.frozen)
-	}
-	return f.MapTable.PutItem(ctx, in, o...)
-}
-
-// TestStartReadsLogSinceSnapshot checks that a start has keys that were changed, added or deleted after its snapshot.
-func TestStartReadsLogSinceSnapshot(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &strictMap{manyPages()}
-		storeSnapshot(t, f.MapTable)
-		c := NewChanger(f, New(f, "m", Options{}), ChangerOptions{})
-		for key, n := range map[string]int{"C#k3": 40, "C#new": 50} {
-			if _, err := c.Pin(t.Context(), key, n, Note{}, time.Now()); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, err := c.Reset(t.Context(), "C#k4", time.Now()); err != nil {
-			t.Fatal(err)
-		}
-		require.NoError(t, c.Forget(t.Context(), "C#k4", time.Now()))
-		time.Sleep(29 * time.Minute)
-		m, pages := loadView(t, f.MapTable)
-		for key, want := range map[string]int{"C#k3": 40, "C#new": 50, "C#k4": 1, "C#k5": 16} {
-			if e, err := m.Lookup(t.Context(), key, time.Now()); err != nil || e.History.Newest() != want || pages != 0 {
-				t.Errorf("%s: %d write shards, %v, %d pages of keys; want %d and none", key, e.History.Newest(), err, pages, want)
-			}
 		}
 	})
 }
