@@ -74,8 +74,8 @@ func taskAlarms(s awscdk.Stack, c *config.Config, functions map[string]function)
 		minutes, periods := patience(t.every)
 		list = append(list, alarm{
 			name: t.name + "-not-done", section: "tasks", cause: upkeep, metric: over(minutes, done), from: 1, periods: periods, absent: true,
-			text: fmt.Sprintf("The task %s, which %s does every %d minutes, was not done for %d minutes. Check that its schedule is enabled, and the function's log.",
-				t.name, functions[t.function].name, wholeMinutes(t.every), minutes*periods),
+			text: fmt.Sprintf("The task %s, which %s does every %s, was not done for %d minutes. Check that its schedule is enabled, and the function's log.",
+				t.name, functions[t.function].name, interval(t.every), minutes*periods),
 		})
 	}
 	for _, f := range readers(c) {
@@ -85,6 +85,14 @@ func taskAlarms(s awscdk.Stack, c *config.Config, functions map[string]function)
 		})
 	}
 	return list
+}
+
+// interval returns the time between two runs of a task, as text.
+func interval(every time.Duration) string {
+	if n := wholeMinutes(every); n != 1 {
+		return fmt.Sprint(n, " minutes")
+	}
+	return "minute"
 }
 
 // patience returns the alarm's periods for a task without runs: half an hour in all, or three intervals.

@@ -65,7 +65,7 @@ var grantsOf = map[string][]Grant{
 
 var (
 	detection = []Grant{
-		// Heat items of all stream shards; minutes and blocks; the budget of metric names.
+		// Heat items of all stream shards; minutes and blocks.
 		{Heat, "", operations[hotkeys.HeatTable]()},
 		// Keys and indexes of the table that the deployment is attached to.
 		{Source, "", operations[hotkeys.Describer]()},

@@ -16,11 +16,10 @@ import (
 // The DynamoDB calls that hotkeys makes, by table. infra grants them to its role. The actions of a transaction
 // need grants on their own tables.
 type (
-	// HeatTable reads and writes heat items, minutes, blocks, and the budget of metric names.
+	// HeatTable reads and writes heat items, minutes and blocks.
 	HeatTable interface {
 		client.Putter
 		client.Querier
-		client.Updater
 	}
 
 	// ShardMapTable reads and changes shard counts.

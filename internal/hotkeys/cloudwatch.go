@@ -5,7 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"math"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,12 +18,9 @@ type CloudWatchAPI interface {
 	PutMetricData(context.Context, *cloudwatch.PutMetricDataInput, ...func(*cloudwatch.Options)) (*cloudwatch.PutMetricDataOutput, error)
 }
 
-// Limits of one PutMetricData call, from
-// https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricData.html
 const (
-	maxMetrics        = 1000
-	maxRequestBytes   = 1_000_000
-	maxDimensions     = 30
+	// maxMetrics bounds the data of one call, which has up to 1,000 data and 1 MB. A datum takes at most 3.5 KB.
+	maxMetrics        = 250
 	maxDimensionValue = 1024
 )
 
@@ -36,31 +33,16 @@ type CloudWatch struct {
 // NewCloudWatch returns a sink over a client.
 func NewCloudWatch(client CloudWatchAPI) *CloudWatch { return &CloudWatch{client} }
 
-// Put sends the data in as few calls as the limits allow. It leaves out a datum for which CloudWatch would reject the
-// whole call, and returns an error that names the metric. After a failed call it makes the next one.
+// Put sends the data. After a failed call it makes the next one.
 func (c *CloudWatch) Put(ctx context.Context, data []Datum) error {
 	var errs []error
-	var batch []types.MetricDatum
-	size := 0
-	flush := func() {
-		if len(batch) > 0 {
-			errs = append(errs, c.send(ctx, batch))
-			batch, size = nil, 0
+	for some := range slices.Chunk(data, maxMetrics) {
+		var batch []types.MetricDatum
+		for _, d := range some {
+			batch = append(batch, d.cloudWatch())
 		}
+		errs = append(errs, c.send(ctx, batch))
 	}
-	for _, d := range data {
-		if err := d.check(); err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		datum := d.cloudWatch()
-		n := requestBytes(datum)
-		if len(batch) == maxMetrics || size+n > maxRequestBytes {
-			flush()
-		}
-		batch, size = append(batch, datum), size+n
-	}
-	flush()
 	return errors.Join(errs...)
 }
 
@@ -76,16 +58,6 @@ func (c *CloudWatch) send(ctx context.Context, batch []types.MetricDatum) error 
 // noRetries disables the SDK's retries.
 func noRetries(o *cloudwatch.Options) { o.Retryer = aws.NopRetryer{} }
 
-func (d *Datum) check() error {
-	if math.IsNaN(d.Value) || math.Abs(d.Value) > math.Exp2(360) {
-		return fmt.Errorf("metrics: %s: the value %v is out of range", d.Name, d.Value)
-	}
-	if len(d.Dimensions) > maxDimensions {
-		return fmt.Errorf("metrics: %s: it has %d dimensions, and CloudWatch allows %d", d.Name, len(d.Dimensions), maxDimensions)
-	}
-	return nil
-}
-
 func (d *Datum) cloudWatch() types.MetricDatum {
 	datum := types.MetricDatum{MetricName: &d.Name, Value: &d.Value, Unit: types.StandardUnit(d.Unit), Timestamp: &d.Time}
 	for _, dim := range d.Dimensions {
@@ -93,17 +65,6 @@ func (d *Datum) cloudWatch() types.MetricDatum {
 		datum.Dimensions = append(datum.Dimensions, types.Dimension{Name: &dim.Name, Value: &value})
 	}
 	return datum
-}
-
-// requestBytes returns an upper bound of a datum's size in a request, for any protocol of the
-// SDK. The query protocol is the longest: it repeats the path of each member, and escapes a
-// byte as three.
-func requestBytes(d types.MetricDatum) int {
-	size := 300 + 3*len(*d.MetricName)
-	for _, dim := range d.Dimensions {
-		size += 150 + 3*len(*dim.Name) + 3*len(*dim.Value)
-	}
-	return size
 }
 
 // dimensionValue returns text as a valid dimension value: 1 to 1,024 printable ASCII

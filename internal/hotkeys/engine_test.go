@@ -2,7 +2,6 @@ package hotkeys_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -62,27 +61,4 @@ func (d *deployed) count(t *testing.T, key string) int {
 		t.Fatal(err)
 	}
 	return entry.History.Newest()
-}
-
-// TestOnTheEngine checks that a counter grows in a shard map in DynamoDB Local, and shrinks after a quiet period, but
-// not while nothing is reported.
-func TestOnTheEngine(t *testing.T) {
-	d := deploy(t, func(s *hotkeys.Settings) { s.Quiet = time.Minute })
-	d.must(t, unwindowed(repeat("C#a#0", 750, 1), 1))
-	if n := d.count(t, "C#a"); n != 3 {
-		t.Fatalf("%d write shards after the growth, want 3", n)
-	}
-	for second := 15; second <= 200; second += 5 {
-		d.now = start.Add(time.Duration(second) * time.Second)
-		if second > 150 {
-			d.must(t, unwindowed(repeat("C#other#0", 1, float64(second)), 1000+second))
-		}
-		d.shrinkTask(t)
-		if n := d.count(t, "C#a"); n != 3 && second < 150 {
-			t.Fatalf("%d write shards at %d s, when nothing was reported, want 3\n%s", n, second, d.logs)
-		}
-	}
-	if n := d.count(t, "C#a"); n != 1 {
-		t.Errorf("%d write shards after the quiet period, want 1\n%s", n, d.logs)
-	}
 }

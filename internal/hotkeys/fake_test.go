@@ -41,38 +41,9 @@ type fakeTable struct {
 	folded map[string]dynamo.Item // items whose partition key begins with H#
 	fail   func(put int) error    // the result of the nth put
 
-	failQuery  error
-	calls      int  // of Query and PutItem
-	failFrom   int  // the first of them that fails; 0 for none
-	largePages bool // pages of queries are of 1 MB
-
-	names      map[string][][]byte // digests of metric names, by hour
-	claims     int                 // calls of UpdateItem
-	failClaims error
-}
-
-// UpdateItem adds a metric name to its hour's set, up to the limit.
-func (f *fakeTable) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.claims++; f.failClaims != nil {
-		return nil, f.failClaims
-	}
-	pk := dynamo.Text(in.Key, "pk")
-	limit, err := strconv.Atoi(in.ExpressionAttributeValues[":limit"].(*types.AttributeValueMemberN).Value)
-	if err != nil || *in.TableName != "heat" {
-		return nil, fmt.Errorf("update of %q in %q: %w", pk, *in.TableName, err)
-	}
-	name := in.ExpressionAttributeValues[":one"].(*types.AttributeValueMemberB).Value
-	known := slices.ContainsFunc(f.names[pk], func(n []byte) bool { return bytes.Equal(n, name) })
-	if !known && len(f.names[pk]) < limit {
-		f.names[pk] = append(f.names[pk], slices.Clone(name))
-	}
-	item := dynamo.Item{"digests": &types.AttributeValueMemberBS{Value: f.names[pk]}}
-	if !known && !slices.ContainsFunc(f.names[pk], func(n []byte) bool { return bytes.Equal(n, name) }) {
-		return nil, &types.ConditionalCheckFailedException{Item: item}
-	}
-	return &dynamodb.UpdateItemOutput{Attributes: item}, nil
+	failQuery error
+	calls     int // of Query and PutItem
+	failFrom  int // the first of them that fails; 0 for none
 }
 
 func (f *fakeTable) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
@@ -113,14 +84,14 @@ func (f *fakeTable) isDown() bool {
 	return f.failFrom > 0 && f.calls >= f.failFrom
 }
 
-// Query returns the items between the sort keys :low and :high, in pages of two items or of 1 MB.
+// Query returns the items between the sort keys :low and :high, in pages of two items.
 func (f *fakeTable) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.isDown() || f.failQuery != nil {
 		return nil, cmp.Or(f.failQuery, errPut)
 	}
-	values, out, size := in.ExpressionAttributeValues, &dynamodb.QueryOutput{}, 0
+	values, out := in.ExpressionAttributeValues, &dynamodb.QueryOutput{}
 	pk, low, high, after := dynamo.Text(values, ":pk"), dynamo.Text(values, ":low"), dynamo.Text(values, ":high"), dynamo.Text(in.ExclusiveStartKey, "sk")
 	first, _ := slices.BinarySearch(f.byPK[pk], pk+" "+max(low, after))
 	for _, key := range f.byPK[pk][first:] {
@@ -135,14 +106,28 @@ func (f *fakeTable) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(
 		if sk == after {
 			continue
 		}
-		if full := len(out.Items) == 2; full && !f.largePages || size > 1<<20 {
+		if len(out.Items) == 2 {
 			out.LastEvaluatedKey = dynamo.Key(pk, dynamo.Text(out.Items[len(out.Items)-1], "sk"))
 			break
 		}
 		out.Items = append(out.Items, item)
-		size += dynamo.Size(item)
 	}
 	return out, nil
+}
+
+// memorySink keeps all metrics.
+type memorySink struct {
+	mu    sync.Mutex
+	data  []hotkeys.Datum
+	calls int
+}
+
+func (m *memorySink) Put(_ context.Context, data []hotkeys.Datum) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.data = append(m.data, data...)
+	m.calls++
+	return nil
 }
 
 // fixture is a detector with its fake dependencies.
@@ -151,7 +136,7 @@ type fixture struct {
 	table   *fakeTable
 	shards  *fakeShards
 	now     time.Time
-	sink    *hotkeys.MemorySink
+	sink    *memorySink
 	logs    *bytes.Buffer
 }
 
@@ -159,7 +144,7 @@ func settings() hotkeys.Settings {
 	return hotkeys.Settings{
 		ItemsTable: "hotshard-items", EventsTable: "hotshard-events", HeatTable: "heat", ShardMapTable: "shard-map",
 		Window: 10 * time.Second, PartitionWCU: 100, Threshold: 0.7, TopK: 2000,
-		HeatRetention: 28 * time.Hour, MetricKeys: 100, MetricNames: display.Plain, Control: growth.Act, Quiet: 10 * time.Minute,
+		HeatRetention: 28 * time.Hour, MetricNames: display.Plain, Control: growth.Act, Quiet: 10 * time.Minute,
 		EventAhead: 2 * time.Second,
 	}
 }
@@ -167,9 +152,9 @@ func settings() hotkeys.Settings {
 // newFixture returns a detector with these settings, whose tables are empty.
 func newFixture(s hotkeys.Settings) *fixture {
 	f := &fixture{
-		table:  &fakeTable{folded: map[string]dynamo.Item{}, items: map[string]dynamo.Item{}, byPK: map[string][]string{}, names: map[string][][]byte{}},
+		table:  &fakeTable{folded: map[string]dynamo.Item{}, items: map[string]dynamo.Item{}, byPK: map[string][]string{}},
 		shards: &fakeShards{entries: map[string]shardmap.Entry{}, partitions: 250},
-		sink:   hotkeys.NewMemorySink(10_000), logs: new(bytes.Buffer), now: start,
+		sink:   new(memorySink), logs: new(bytes.Buffer), now: start,
 	}
 	var err error
 	f.handler, err = hotkeys.New(s, f.deps())
@@ -216,7 +201,7 @@ func (f *fixture) rows(t testing.TB) []heat.KeyHeat {
 // values returns the values that were sent for a metric, by its dimensions' values joined by spaces.
 func (f *fixture) values(name string) map[string][]float64 {
 	values := make(map[string][]float64)
-	for _, d := range f.sink.Data() {
+	for _, d := range f.sink.data {
 		if d.Name == name {
 			var dims []string
 			for _, dim := range d.Dimensions {
@@ -251,18 +236,6 @@ func scored(board, period, player string, at float64, from, to int) write {
 	}
 	pk, sk := schema.EntryKey(board, period, player)
 	return write{key: pk, sk: sk, at: at, old: entry(from, 1), image: entry(to, 2)}
-}
-
-// renewals returns renewals of n sessions of a group, on one write shard of the index.
-func renewals(group string, shard, n int, at float64) (w writes) {
-	for i := range n {
-		pk, sk := schema.SessionKey(group, fmt.Sprint(i))
-		image := func(ends int) string {
-			return fmt.Sprintf(`{"pk":{"S":%q},"sk":{"S":%q},"session_shard":{"S":%q},"ends_at":{"N":"%d"}}`, pk, sk, schema.SessionShardKey(group, shard), ends)
-		}
-		w = append(w, write{key: pk, sk: sk, at: at, old: image(1), image: image(2)})
-	}
-	return w
 }
 
 type writes []write

@@ -2,7 +2,6 @@ package hotkeys_test
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -11,8 +10,6 @@ import (
 	"time"
 
 	"github.com/caarlos0/env/v11"
-	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/heat"
@@ -23,86 +20,6 @@ var (
 	discard = slog.New(slog.DiscardHandler)
 	errPut  = errors.New("no puts today")
 )
-
-// lambda delivers the batches of a window as Lambda does. A failed batch is bisected and redelivered with the state
-// before it. A failed record is retried.
-type lambda struct {
-	*fixture
-	batch
-}
-
-func (l *lambda) deliver(t tester, w writes, first int) {
-	t.Helper()
-	l.writes, l.first = w, first
-	r, err := l.invoke(t, l.payload())
-	switch half := len(w) / 2; {
-	case err == nil && len(r.Failures) > 0:
-		t.Fatalf("failed records %v", r.Failures)
-	case err == nil:
-		l.state = r.State
-	case half > 0:
-		final := l.final
-		l.final = false
-		l.deliver(t, w[:half], first)
-		l.final = final
-		l.deliver(t, w[half:], first+half)
-	default:
-		l.deliver(t, w, first)
-	}
-}
-
-// failPuts makes the puts with these numbers fail.
-func (f *fakeTable) failPuts(numbers []int) {
-	f.fail = func(put int) error {
-		if slices.Contains(numbers, put) {
-			return errPut
-		}
-		return nil
-	}
-}
-
-// TestSameReportInAnyBatches checks that the heat items don't depend on how a window is cut into batches, which puts
-// fail, and which batches are redelivered after a lost response.
-func TestSameReportInAnyBatches(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		s := settings()
-		s.TopK = 10 // so that keys are evicted
-		all := make(writes, rapid.IntRange(1, 120).Draw(rt, "writes"))
-		for i := range all {
-			all[i] = write{
-				key: fmt.Sprint("C#", rapid.IntRange(0, 20).Draw(rt, "key"), "#0"), at: float64(i * 10 / len(all)),
-				ttl: rapid.IntRange(0, 5).Draw(rt, "ttl") == 0,
-			}
-			if rapid.IntRange(0, 6).Draw(rt, "kind") == 0 {
-				shards := rapid.IntRange(-1, 15)
-				all[i] = scored("b", "all", "7", all[i].at, shards.Draw(rt, "from"), max(0, shards.Draw(rt, "to")))
-			}
-		}
-		calm, rough := newFixture(s), newFixture(s)
-		(&lambda{calm, batch{final: true}}).deliver(rt, all, 1)
-		rough.table.failPuts(rapid.SliceOfN(rapid.IntRange(1, 6), 0, 3).Draw(rt, "failing puts"))
-		l := lambda{fixture: rough}
-		for first := 0; first < len(all); {
-			n := rapid.IntRange(1, len(all)-first).Draw(rt, "batch")
-			if before := l.state; rapid.Bool().Draw(rt, "response lost") {
-				l.deliver(rt, all[first:first+n], 1+first)
-				l.state = before
-			}
-			l.final = first+n == len(all)
-			l.deliver(rt, all[first:first+n], 1+first)
-			first += n
-		}
-		if diff := cmp.Diff(parsed(t, calm), parsed(t, rough)); diff != "" {
-			rt.Fatalf("heat items (-calm +rough):\n%s", diff)
-		}
-		rough.table.fail = nil
-		calm.foldSoon(t)
-		rough.foldSoon(t)
-		if calm, rough := calm.values("WriteUnits"), rough.values("WriteUnits"); !cmp.Equal(calm, rough) {
-			rt.Fatalf("metric WriteUnits %v in rough batches, want %v", rough, calm)
-		}
-	})
-}
 
 // parsed returns the heat items by their keys.
 func parsed(t testing.TB, f *fixture) map[string]heat.Item {
@@ -127,7 +44,7 @@ func TestFailedPut(t *testing.T) {
 		t.Errorf("error %v, want %v with the window and the stream shard", err, errPut)
 	}
 	if v := f.values("HeatItemFailures"); len(v["hotshard-items"]) != 1 || len(f.values("WriteUnits")) != 0 {
-		t.Errorf("metrics %v, want one HeatItemFailures and no WriteUnits", f.sink.Data())
+		t.Errorf("metrics %v, want one HeatItemFailures and no WriteUnits", f.sink.data)
 	}
 }
 
@@ -159,7 +76,7 @@ func TestBadRecord(t *testing.T) {
 			}
 		}
 		if v := f.values("RecordsUnreadable")["hotshard-items"]; !slices.Equal(v, []float64{1}) || !strings.Contains(f.logs.String(), "records not counted") {
-			t.Errorf("%s: want one unreadable record: metrics %v\n%s", name, f.sink.Data(), f.logs)
+			t.Errorf("%s: want one unreadable record: metrics %v\n%s", name, f.sink.data, f.logs)
 		}
 	}
 }

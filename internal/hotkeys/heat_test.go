@@ -1,7 +1,6 @@
 package hotkeys_test
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -113,8 +112,6 @@ func TestReadFollowsRetention(t *testing.T) {
 // redelivered. A run with windows makes one call, and any other run none.
 func TestMetricsOfFolds(t *testing.T) {
 	f := newFixture(settings())
-	sink := &countingSink{MemorySink: f.sink}
-	f.rebuild(t, settings(), func(deps *hotkeys.Deps) { deps.Metrics = sink })
 	f.heatTask(t)
 	items, events := batch{writes: repeat("C#a#0", 30, 1), first: 1, final: true}, batch{table: "events", writes: repeat("E#a#2026-01-05#0", 20, 1), first: 1, final: true}
 	f.must(t, items.payload())
@@ -135,20 +132,9 @@ func TestMetricsOfFolds(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if sink.calls != 1 {
-		t.Errorf("%d calls, want one", sink.calls)
+	if f.sink.calls != 1 {
+		t.Errorf("%d calls, want one", f.sink.calls)
 	}
-}
-
-// countingSink counts calls of Put.
-type countingSink struct {
-	*hotkeys.MemorySink
-	calls int
-}
-
-func (c *countingSink) Put(ctx context.Context, data []hotkeys.Datum) error {
-	c.calls++
-	return c.MemorySink.Put(ctx, data)
 }
 
 // TestFoldsOfUnreadableItems checks that a minute is incomplete, and logged, if one of its items is unreadable.
@@ -204,11 +190,14 @@ func TestHeatTaskStoresASnapshot(t *testing.T) {
 	}
 }
 
-// TestLayersOnTheEngine checks minutes and blocks with a late item, in DynamoDB Local.
-func TestLayersOnTheEngine(t *testing.T) {
+// TestOnTheEngine checks minutes and blocks with a late item, and a growth in the shard map, in DynamoDB Local.
+func TestOnTheEngine(t *testing.T) {
 	d := deploy(t, func(*hotkeys.Settings) {})
 	d.heatTask(t)
-	d.must(t, unwindowed(units(d.now, "C#a#0", 100), 1))
+	d.must(t, unwindowed(units(d.now, "C#a#0", 750), 1))
+	if n := d.count(t, "C#a"); n != 3 {
+		t.Errorf("%d write shards after the growth, want 3", n)
+	}
 	d.now = d.now.Add(11 * time.Minute)
 	d.heatTask(t)
 	d.heatTask(t)
@@ -225,8 +214,8 @@ func TestLayersOnTheEngine(t *testing.T) {
 			length = step
 		}
 		for w, err := range reader.Windows(t.Context(), start, start.Add(10*time.Minute), step) {
-			if n++; err != nil || len(w.Items) != 1 || w.Items[0].Units != 400 || w.Items[0].Base != 10*time.Second || w.Items[0].Window != length {
-				t.Errorf("step %v: %v, window %+v; want one item of 400 units", step, err, w)
+			if n++; err != nil || len(w.Items) != 1 || w.Items[0].Units != 1050 || w.Items[0].Base != 10*time.Second || w.Items[0].Window != length {
+				t.Errorf("step %v: %v, window %+v; want one item of 1,050 units", step, err, w)
 			}
 		}
 		if n != 1 {

@@ -39,13 +39,13 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// Deps holds what a Handler works with. All fields are required except Partitions, and except Shards for a table
-// without write shards.
+// Deps holds what a Handler works with. All fields are required except Partitions and Metrics, and except Shards for a
+// table without write shards.
 type Deps struct {
 	Source  heat.CountSource // see [FindSource]; hotshard's own tables need none
 	Heat    HeatTable
 	Shards  Shards
-	Metrics Sink
+	Metrics Sink // nil sends none
 	Log     *slog.Logger
 	Now     func() time.Time
 
@@ -83,8 +83,8 @@ func New(settings Settings, deps Deps) (*Handler, error) {
 	changer := &changer{settings: settings, shards: deps.Shards}
 	return &Handler{
 		settings: settings, deps: deps,
-		reporter:         reporter{settings: settings, heat: heat, shards: deps.Shards, budget: newBudget(settings, deps.Heat)},
-		partitionCounter: partitionCounter{settings: settings, shards: deps.Shards, count: deps.Partitions, next: map[string]time.Time{}, failures: map[string]int{}},
+		reporter:         reporter{settings: settings, heat: heat, shards: deps.Shards},
+		partitionCounter: partitionCounter{settings: settings, shards: deps.Shards, count: deps.Partitions},
 		controller:       controller{changer: changer, heat: heat},
 		shrinker:         shrinker{changer: changer, heat: heat},
 		folder:           folder{settings: settings, heat: heat},
@@ -93,7 +93,7 @@ func New(settings Settings, deps Deps) (*Handler, error) {
 }
 
 func (d *Deps) check() error {
-	needed := []any{d.Heat, d.Metrics}
+	needed := []any{d.Heat}
 	if d.Source.Own != "" {
 		needed = append(needed, d.Shards)
 	}

@@ -71,28 +71,6 @@ func TestWindowReport(t *testing.T) {
 	}
 }
 
-// TestBacklog checks that an hour's records count at the rate at which they were written, even if one batch or one
-// tumbling window has them all.
-func TestBacklog(t *testing.T) {
-	var hour writes
-	for s := range 3600 {
-		hour = append(hour, write{key: "C#steady#0", at: float64(s)})
-	}
-	for name, payload := range map[string][]byte{
-		"unwindowed": unwindowed(hour, 1), "one window": batch{writes: hour, first: 1, final: true}.payload(),
-	} {
-		f := newFixture(settings())
-		f.must(t, payload)
-		rows := f.rows(t)
-		if len(rows) != 1 || rows[0].WriteUnitsPerSecond != 1 || rows[0].Peak != 1 || rows[0].LastSeen != start.Add(time.Hour) {
-			t.Errorf("%s: rows %+v, want one of 1 WCU/s up to %v", name, rows, start.Add(time.Hour))
-		}
-		if len(f.table.items) != 360 {
-			t.Errorf("%s: %d heat items, want 360", name, len(f.table.items))
-		}
-	}
-}
-
 // TestEarlyTermination checks that a window that Lambda ends early is counted in a metric, continues with an empty
 // state, and keeps all its items.
 func TestEarlyTermination(t *testing.T) {

@@ -59,7 +59,7 @@ const sendTimeout = 5 * time.Second
 
 // sendMetrics sends the metrics. It only logs an error, because a retried batch would be measured twice.
 func (j *journal) sendMetrics(ctx context.Context, sink Sink) {
-	if len(j.data) == 0 {
+	if len(j.data) == 0 || sink == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)

@@ -17,39 +17,25 @@ import (
 )
 
 const (
-	// maxPages bounds the pages that one call describes, each with up to 100 stream shards.
-	maxPages = 100
+	// maxPages bounds the pages of a count, each with up to 100 stream shards: of 1,700 partitions, since a stream also
+	// lists those that were closed within a day.
+	maxPages = 125
 
 	// pagePause is the time between two pages. An account may call DescribeStream ten times a second.
-	pagePause = 500 * time.Millisecond
+	pagePause = 200 * time.Millisecond
 )
 
-// partialCount is the number of open shards in the pages of a stream that were read.
-type partialCount struct {
-	stream string
-	after  *string // the last stream shard that was counted; nil for none
-	open   int
-}
-
 // CountPartitions returns a function that counts the open stream shards of a table's stream, which is the number of the
-// table's partitions. It calls pause between two pages.
-//
-// A call reads at most 100 pages, and stops early if its context ends. It then returns 0, and the next call continues
-// after the last page. After an error the next call starts again. The function is not safe for concurrent use.
+// table's partitions. It calls pause between two pages. A stream with more than maxPages is an error.
 func CountPartitions(client StreamDescriber, pause func(context.Context, time.Duration) bool) func(ctx context.Context, table string) (int, error) {
-	partial := map[string]partialCount{} // by table
-	return func(ctx context.Context, table string) (int, error) {
+	return func(ctx context.Context, table string) (open int, err error) {
 		stream, err := newestStream(ctx, client, table)
 		if err != nil {
 			return 0, err
 		}
-		c := partial[table]
-		delete(partial, table)
-		if c.stream != stream {
-			c = partialCount{stream: stream}
-		}
+		in := &dynamodbstreams.DescribeStreamInput{StreamArn: &stream}
 		for range maxPages {
-			out, err := client.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: &stream, ExclusiveStartShardId: c.after})
+			out, err := client.DescribeStream(ctx, in)
 			if err != nil {
 				return 0, fmt.Errorf("hotkeys: describing stream %s: %w", stream, err)
 			}
@@ -58,19 +44,18 @@ func CountPartitions(client StreamDescriber, pause func(context.Context, time.Du
 			}
 			for _, s := range out.StreamDescription.Shards {
 				if s.SequenceNumberRange == nil || s.SequenceNumberRange.EndingSequenceNumber == nil {
-					c.open++
+					open++
 				}
 			}
-			c.after = out.StreamDescription.LastEvaluatedShardId
-			if c.after == nil {
-				return c.open, nil
+			in.ExclusiveStartShardId = out.StreamDescription.LastEvaluatedShardId
+			if in.ExclusiveStartShardId == nil {
+				return open, nil
 			}
 			if !pause(ctx, pagePause) {
-				break
+				return 0, fmt.Errorf("hotkeys: describing stream %s: %w", stream, ctx.Err())
 			}
 		}
-		partial[table] = c
-		return 0, nil
+		return 0, fmt.Errorf("hotkeys: stream %s has more than %d pages of stream shards", stream, maxPages)
 	}
 }
 
@@ -89,9 +74,8 @@ func newestStream(ctx context.Context, client StreamDescriber, table string) (st
 }
 
 const (
-	countTime   = 50 * time.Second // bounds a run's counts, within the function's timeout
-	countWait   = 50 * time.Second // shortest time between two counts; below a minute, because a schedule may fire early
-	maxDoubling = 4                // how often failures double countWait
+	countTime = 25 * time.Second // bounds the count of one table, within the function's timeout
+	countWait = 50 * time.Second // shortest time between two counts; below a minute, because a schedule may fire early
 )
 
 // partitionCounter stores the tables' numbers of partitions in the shard map. It is part of the heat task, so one
@@ -101,9 +85,8 @@ type partitionCounter struct {
 	shards   Shards
 	count    func(ctx context.Context, table string) (int, error) // see [CountPartitions]; may be nil
 
-	mu       sync.Mutex           // locked while it counts
-	next     map[string]time.Time // earliest time of the next count, by the name in the shard map
-	failures map[string]int       // failed counts in a row, up to maxDoubling
+	mu   sync.Mutex // locked while it counts
+	next time.Time  // earliest time of the next count
 }
 
 // countedTable is a table whose partitions are counted, and its name in the shard map.
@@ -120,32 +103,36 @@ func (c *partitionCounter) tables(j *journal) (all []countedTable) {
 	return all
 }
 
-// update counts the partitions of each table whose next count is due. After failures it waits up to 16 times as long.
-// It returns the metrics and does not add them to the journal, which other goroutines use meanwhile.
+// update counts the partitions of each table if a count is due. It returns the metrics and does not add them to the
+// journal, which other goroutines use meanwhile.
 func (c *partitionCounter) update(ctx context.Context, j *journal) (found []Datum) {
 	if c.count == nil || c.settings.Control != growth.Act || !c.mu.TryLock() {
 		return nil
 	}
 	defer c.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, countTime)
-	defer cancel()
+	now := j.now()
+	if now.Before(c.next) {
+		return nil
+	}
+	c.next = now.Add(countWait)
 	for _, t := range c.tables(j) {
-		now := j.now()
-		if now.Before(c.next[t.inMap]) {
-			continue
-		}
-		n, err := c.count(ctx, t.name)
-		if err == nil && n > 0 {
+		n, err := c.countTable(ctx, t, now)
+		if n > 0 {
 			found = append(found, tableMetric(t.name, "StreamShards", float64(n), UnitCount, now))
-			err = c.shards.NotePartitions(ctx, t.inMap, n, now)
 		}
 		if err != nil {
-			c.next[t.inMap] = now.Add(countWait << c.failures[t.inMap])
-			c.failures[t.inMap] = min(c.failures[t.inMap]+1, maxDoubling)
 			j.WarnContext(ctx, "partitions not noted", "table", t.name, "partitions", n, "error", err)
-			continue
 		}
-		c.next[t.inMap], c.failures[t.inMap] = now.Add(countWait), 0
 	}
 	return found
+}
+
+// countTable stores a table's number of partitions in the shard map.
+func (c *partitionCounter) countTable(ctx context.Context, t countedTable, now time.Time) (n int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, countTime)
+	defer cancel()
+	if n, err = c.count(ctx, t.name); err == nil && n > 0 {
+		err = c.shards.NotePartitions(ctx, t.inMap, n, now)
+	}
+	return n, err
 }

@@ -1,7 +1,6 @@
 package hotkeys_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -101,25 +100,6 @@ func TestDecideGrowthDuringDecrease(t *testing.T) {
 	}
 }
 
-// TestDecideGrowthIsBounded checks that a key gets at most four write shards for each partition of the table.
-func TestDecideGrowthIsBounded(t *testing.T) {
-	p := policy
-	for _, c := range []struct {
-		partitions, count, to int
-		want                  hotkeys.Action
-	}{
-		{4, 1, 16, hotkeys.Grow}, {4, 15, 16, hotkeys.Grow}, {4, 16, 16, hotkeys.Advise}, {4, 64, 64, hotkeys.Advise},
-		{5, 16, 20, hotkeys.Grow}, {1, 1, 4, hotkeys.Grow}, {5000, 1, 40, hotkeys.Grow},
-	} {
-		e := evidence(1000)
-		e.Partial = true
-		p.Partitions = c.partitions
-		if d := p.DecideGrowth(e, entry(c.count, start.Add(-time.Hour)), e.End); d.Action != c.want || d.To != c.to {
-			t.Errorf("%d partitions, %d write shards: %+v, want %s to %d", c.partitions, c.count, d, c.want, c.to)
-		}
-	}
-}
-
 // calm returns the load of a counter whose heaviest window had a peak in WCU/s.
 func calm(peak float64) hotkeys.PastLoad {
 	return hotkeys.PastLoad{Base: schema.BaseKey{Type: schema.Counter, Name: "a"}, From: start, Peak: peak}
@@ -158,15 +138,4 @@ func TestDecideShrink(t *testing.T) {
 			t.Errorf("%s: %+v; want %d because %q", name, d, c.to, c.why)
 		}
 	}
-}
-
-func ExamplePolicy_DecideGrowth() {
-	p := hotkeys.Policy{Limit: 1000, Threshold: 0.7, Partitions: 4}
-	e := hotkeys.Evidence{
-		Base: schema.BaseKey{Type: schema.Counter, Name: "page/home"}, Start: start, End: start.Add(10 * time.Second),
-		Shards: map[int]hotkeys.Load{0: {Low: 800, High: 800}},
-	}
-	d := p.DecideGrowth(e, shardmap.Entry{}, e.End)
-	fmt.Println(d.Action, "from", d.From, "to", d.To)
-	// Output: grow from 1 to 4
 }

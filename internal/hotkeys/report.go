@@ -15,10 +15,9 @@ import (
 )
 
 const (
-	maxPuts    = 8               // heat items that are written concurrently
-	maxLogged  = 10              // hot keys that are logged for each window
-	claimTime  = 2 * time.Second // bounds how long the metric names of one report may delay a batch
-	adviceTime = time.Second     // bounds how long the lookup for an advice may delay a batch
+	maxPuts    = 8           // heat items that are written concurrently
+	maxLogged  = 10          // hot keys that are logged for each window
+	adviceTime = time.Second // bounds how long the lookup for an advice may delay a batch
 )
 
 // reporter stores heat items, logs hot keys, and adds metrics.
@@ -26,7 +25,6 @@ type reporter struct {
 	settings Settings
 	heat     *table
 	shards   Shards // nil for a table without write shards
-	budget   *budget
 }
 
 // store stores the windows that have ended, and the lists of held items. It fails if a heat item can't be put.
@@ -159,20 +157,15 @@ func (r *reporter) logHot(ctx context.Context, j *journal, w *window, hot []heat
 			"peak", row.Peak, "peakAt", row.PeakAt, "window", w.item.Start, "hotKeys", len(hot),
 			"advice", r.advice(ctx, j, &row))
 	}
-	if c := w.item.Crowd(); c.Keys > 0 {
-		j.InfoContext(ctx, "hot partition", "table", j.source.Table, "streamShard", w.item.StreamShard,
-			"warmKeys", c.Keys, "writeUnitsPerSecond", c.Rate, "window", w.item.Start)
-	}
-	r.keyMetrics(ctx, j, w, hot)
+	r.keyMetrics(j, w, hot)
 }
 
-// keyMetrics adds a metric for each hot base key, if the settings name keys and the budget of names allows it.
-func (r *reporter) keyMetrics(ctx context.Context, j *journal, w *window, hot []heat.KeyHeat) {
+// keyMetrics adds a metric for each hot base key, if the settings name keys. CloudWatch bills an hour of a name with less
+// than the writes that make a key hot cost.
+func (r *reporter) keyMetrics(j *journal, w *window, hot []heat.KeyHeat) {
 	if r.settings.MetricNames == display.Unnamed {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, claimTime)
-	defer cancel()
 	sent := make(map[string]bool)
 	for _, row := range hot {
 		name := r.settings.displayName(row.MetricName())
@@ -180,21 +173,13 @@ func (r *reporter) keyMetrics(ctx context.Context, j *journal, w *window, hot []
 			continue
 		}
 		sent[name] = true
-		ok, err := r.budget.allowName(ctx, j.source.Table+"/"+name, j.now())
-		if err != nil {
-			j.WarnContext(ctx, "budget of metric names unknown", "error", err)
-		}
-		if ok {
-			j.addMetric("KeyWriteUnitsPerSecond", row.WriteUnitsPerSecond, UnitCountPerSecond, w.item.Start, Dimension{Name: "Key", Value: name})
-		}
+		j.addMetric("KeyWriteUnitsPerSecond", row.WriteUnitsPerSecond, UnitCountPerSecond, w.item.Start, Dimension{Name: "Key", Value: name})
 	}
 }
 
-// hotMetrics adds the numbers of hot keys and partitions of a window that has any. [Settings.sums] adds the units of all
-// windows.
+// hotMetrics adds the numbers of hot keys of a window that has any. [Settings.sums] adds the units of all windows.
 func hotMetrics(j *journal, w *window, hot []heat.KeyHeat) {
-	crowd := w.item.Crowd()
-	if len(hot) == 0 && crowd.Keys == 0 {
+	if len(hot) == 0 {
 		return
 	}
 	saturated := 0.0
@@ -205,7 +190,6 @@ func hotMetrics(j *journal, w *window, hot []heat.KeyHeat) {
 	}
 	j.addMetric("HotKeys", float64(len(hot)), UnitCount, w.item.Start)
 	j.addMetric("SaturatedKeys", saturated, UnitCount, w.item.Start)
-	j.addMetric("HotPartitions", float64(min(crowd.Keys, 1)), UnitCount, w.item.Start)
 }
 
 // advice returns the advice for a row, by its base key's number of write shards. It assumes one write shard after the

@@ -66,20 +66,17 @@ type Settings struct {
 	// These are no variables; 0 is the default. The shrink task must run every [Settings.TaskInterval].
 	HeatRetention time.Duration // how long heat items are kept; at least 28h, since keys shrink by a day of them
 	Quiet         time.Duration // how long the load of a counter or a limit must be low before its shard count shrinks; 1m to 24h. For other keys it is a day
-	MetricKeys    int           // different hot keys an hour that get metrics of their own; all containers share them
 }
 
-// Defaults. A week shows what the last weekday's peak was like. A load that is low for an hour has passed its peak. A
-// metric costs 0.30 USD a month by name, and an alarm lists 100 keys at most.
+// Defaults. A week shows what the last weekday's peak was like. A load that is low for an hour has passed its peak.
 const (
 	heatRetention = 7 * 24 * time.Hour
 	quietTime     = time.Hour
-	metricKeys    = 100
 )
 
 // withDefaults returns the settings with defaults for fields that are 0.
 func (s Settings) withDefaults() Settings {
-	s.HeatRetention, s.Quiet, s.MetricKeys = cmp.Or(s.HeatRetention, heatRetention), cmp.Or(s.Quiet, quietTime), cmp.Or(s.MetricKeys, metricKeys)
+	s.HeatRetention, s.Quiet = cmp.Or(s.HeatRetention, heatRetention), cmp.Or(s.Quiet, quietTime)
 	return s
 }
 

@@ -34,7 +34,7 @@ func TestKeysOfHotshardsForm(t *testing.T) {
 		t.Errorf("%+v: %s", row, row.Advice(&row, heat.Sharding{}))
 	}
 	if len(f.values("KeyWriteUnitsPerSecond")["parcels C#a#0"]) == 0 || !strings.Contains(f.logs.String(), `"hot key" table=parcels`) || strings.Contains(f.logs.String(), "shard count") {
-		t.Errorf("metrics %v\n%s", f.sink.Data(), f.logs)
+		t.Errorf("metrics %v\n%s", f.sink.data, f.logs)
 	}
 	if got := f.shrinkTask(t); got != (taskResult{}) {
 		t.Errorf("shrink task: %+v; want no keys", got)

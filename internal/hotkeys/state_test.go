@@ -42,7 +42,7 @@ func TestUnreadableState(t *testing.T) {
 			t.Errorf("%s: rows %+v, want C#b#0 with 7 units", name, rows)
 		}
 		if v := f.values("WindowStatesDropped")["hotshard-items"]; len(v) != 1 || !strings.Contains(f.logs.String(), "window state dropped") {
-			t.Errorf("%s: want one dropped state: metrics %v\n%s", name, f.sink.Data(), f.logs)
+			t.Errorf("%s: want one dropped state: metrics %v\n%s", name, f.sink.data, f.logs)
 		}
 	}
 }

@@ -8,6 +8,18 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
+// TestNotedHold checks from where readers look for windows that are stored together.
+func TestNotedHold(t *testing.T) {
+	for _, c := range []struct{ held, hold, want time.Duration }{
+		{0, 0, heat.NeverHeld}, {0, time.Minute, time.Minute}, {time.Minute, time.Minute, time.Minute}, {heat.NeverHeld, time.Minute, heat.MaxHold}, {time.Minute, 0, heat.MaxHold},
+	} {
+		r := &folding{folder: &folder{settings: Settings{Window: 10 * time.Second, Hold: c.hold}}, Progress: heat.Progress{Held: c.held}}
+		if r.noteHold(); r.Held != c.want {
+			t.Errorf("held %v, now %v: %v, want %v", c.held, c.hold, r.Held, c.want)
+		}
+	}
+}
+
 // TestTimesOfHeatRelate checks how the times of the detector, of its folds and of the shrink task relate.
 func TestTimesOfHeatRelate(t *testing.T) {
 	slowest := Settings{Window: maxWindow, Hold: heat.MaxHold}
@@ -24,8 +36,8 @@ func TestTimesOfHeatRelate(t *testing.T) {
 		"items outlive the quiet period":                               oldest <= 28*time.Hour && heatRetention >= 28*time.Hour,
 		"a quiet time is longer than a record's age":                   quietTime >= RecordAge && longQuiet > quietTime,
 		"a running detector is known to run":                           recently >= maxWindow,
-		"counts of partitions end before the next":                     countTime <= countWait && countWait < HeatInterval,
-		"calls for a report end with it":                               claimTime+adviceTime <= reportTime && reportTime <= decideTime,
+		"counts of partitions end before the next":                     2*countTime <= countWait && countWait < HeatInterval && maxPages*pagePause <= countTime,
+		"calls for a report end with it":                               adviceTime <= reportTime && reportTime <= decideTime,
 	} {
 		if !ok {
 			t.Error(name)

@@ -169,7 +169,7 @@ func (h *Heat) moments(ctx context.Context, found *hottest) (map[rowID][]heat.Ke
 			}
 		}
 		for _, row := range byBaseKey(rows, nil, time.Time{}) {
-			if id := rowIDOf(&row); hot[id] || row.Crowd.Keys > 0 {
+			if id := rowIDOf(&row); hot[id] {
 				moments[id] = append(moments[id], row)
 			}
 		}

@@ -35,7 +35,7 @@ func BenchmarkReaders(b *testing.B) {
 		Window: 10 * time.Second, PartitionWCU: 1000, Threshold: 0.7, TopK: 2000, Control: "act", MetricNames: "plain", EventAhead: 2 * time.Second,
 	}
 	detector, err := hotkeys.New(settings, hotkeys.Deps{
-		Heat: instant{}, Shards: hotkeys.OpenShards(instant{}, settings), Metrics: hotkeys.NewMemorySink(1000), Log: log, Now: time.Now,
+		Heat: instant{}, Shards: hotkeys.OpenShards(instant{}, settings), Log: log, Now: time.Now,
 	})
 	require.NoError(b, err)
 	rules, err := fold.ParseRules(`[{"every":"1h"}]`)

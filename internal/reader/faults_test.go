@@ -123,7 +123,7 @@ func deliver(t *testing.T, one bool, client faulty, names schema.Names) (stop fu
 		Window: time.Second, PartitionWCU: 1000, Threshold: 0.7, TopK: 100, Control: "act", MetricNames: "plain", EventAhead: 2 * time.Second,
 	}
 	detector, err := hotkeys.New(settings, hotkeys.Deps{
-		Heat: client, Shards: hotkeys.OpenShards(client, settings), Metrics: hotkeys.NewMemorySink(1000), Log: log, Now: time.Now,
+		Heat: client, Shards: hotkeys.OpenShards(client, settings), Log: log, Now: time.Now,
 	})
 	require.NoError(t, err)
 	rules, err := fold.ParseRules(`[{"every":"1h"}]`)

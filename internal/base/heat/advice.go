@@ -57,8 +57,6 @@ func (r *KeyHeat) Advice(now *KeyHeat, s Sharding) string {
 		now = &KeyHeat{Limit: r.Limit}
 	}
 	switch {
-	case now.Crowd.Keys > 0:
-		return now.load() + now.Crowd.advice(now.Limit)
 	case r.Worst == Normal:
 		return fmt.Sprintf("%.0f%% of the partition limit. No action needed.", 100*r.Current/r.Limit)
 	case r.Now == Normal:
@@ -142,11 +140,6 @@ func Grouped(n float64) string {
 		text = text[:at] + "," + text[at:]
 	}
 	return text
-}
-
-func (c Crowd) advice(limit float64) string {
-	return fmt.Sprintf("It is one of %d keys on a stream shard that takes %.0f%% of the partition limit, and none is hot by itself. If that stream shard is one partition, the partition is hot, and more write shards of one key don't cure it: DynamoDB splits it, unless writes go to ever greater sort keys. Until then, pace the writes.",
-		c.Keys, math.Floor(100*c.Rate/limit))
 }
 
 // cure returns the advice for a hot key.

@@ -62,29 +62,6 @@ func TestSpanFits(t *testing.T) {
 	}
 }
 
-// TestFoldAll checks that windows of different tables or lengths are folded into separate items.
-func TestFoldAll(t *testing.T) {
-	item := func(table string, second int, length time.Duration) heat.Item {
-		return heat.Item{Table: table, Start: noon.Add(time.Duration(second) * time.Second), Window: length, Limit: 1000, HotRate: 700, Units: 1, Keys: []heat.Key{key("a", 1, 0, 1, 0)}}
-	}
-	items := []heat.Item{item("", 0, 10*time.Second), item("", 10, 10*time.Second), item("t", 0, 10*time.Second), item("", 30, 15*time.Minute)}
-	got := heat.FoldAll(items, noon, time.Minute)
-	type form struct {
-		Table                string
-		Start                int
-		Base, Length         time.Duration
-		Units, FirstKeyUnits uint64
-	}
-	var forms []form
-	for _, it := range got {
-		forms = append(forms, form{it.Table, int(it.Start.Sub(noon).Seconds()), it.Base, it.Window, it.Units, it.Keys[0].Units})
-	}
-	want := []form{{"", 0, 10 * time.Second, time.Minute, 2, 2}, {"", 30, 15 * time.Minute, 15 * time.Minute, 1, 1}, {"t", 0, 10 * time.Second, time.Minute, 1, 1}}
-	if diff := cmp.Diff(want, forms); diff != "" {
-		t.Errorf("folded items (-want +got):\n%s", diff)
-	}
-}
-
 // TestProgressForm checks that a stored progress decodes to the same values. Missing attributes are errors.
 func TestProgressForm(t *testing.T) {
 	want := heat.Progress{From: noon, To: noon.Add(time.Hour), Blocks: noon.Add(time.Minute)}

@@ -91,65 +91,6 @@ func unitsPerWrite(entries []entry) float64 {
 	return float64(units) / float64(writes)
 }
 
-// Crowd is a stream shard that is hot because of several keys that are not hot. On AWS a stream shard normally has the records of
-// one partition, so that this partition is hot.
-type Crowd struct {
-	Keys int     // number of these keys; 0 for no crowd
-	Rate float64 // WCU/s of the stream shard
-}
-
-// Bounds of a crowd. A stream shard with more than a partition's limit has the records of several partitions. Windows
-// are cut by whole seconds, so a rate may be slightly above the limit.
-const (
-	crowdKey   = 0.1 // lowest load of each key, as a share of the partition limit
-	crowdShare = 0.5 // lowest load of all keys, as a share of the stream shard's units
-	overLimit  = 1.1
-)
-
-// Crowd returns the crowd of a window's counts of one stream shard. A folded item has counts of all stream shards,
-// and no crowd.
-func (it *Item) Crowd() Crowd {
-	if it.Base > 0 {
-		return Crowd{}
-	}
-	seconds := it.Window.Seconds()
-	rate := float64(it.Units) / seconds
-	if rate < it.HotRate || rate > overLimit*it.Limit {
-		return Crowd{}
-	}
-	keys, sum := 0, 0.0
-	for _, k := range it.Keys {
-		if k.Index != "" {
-			continue
-		}
-		low := float64(k.Units) / seconds
-		if low >= it.HotRate {
-			return Crowd{}
-		}
-		if low >= crowdKey*it.Limit {
-			keys++
-			sum += low
-		}
-	}
-	if keys < 2 || sum < crowdShare*rate {
-		return Crowd{}
-	}
-	return Crowd{keys, rate}
-}
-
-// crowdOf returns the crowd with the highest rate to which a key belongs, from its entries of a window.
-func crowdOf(entries []entry) (most Crowd) {
-	for _, e := range entries {
-		if e.item.Base > 0 || e.key.Index != "" || float64(e.key.Units)/e.item.Window.Seconds() < crowdKey*e.item.Limit {
-			continue
-		}
-		if c := e.item.Crowd(); c.Rate > most.Rate {
-			most = c
-		}
-	}
-	return most
-}
-
 // Base returns the base key of a write shard's partition key in one of hotshard's own tables or indexes. It returns
 // false for any other key.
 func (k *Key) Base() (base schema.BaseKey, ok bool) { return baseOf("", k.Index, k.Key) }

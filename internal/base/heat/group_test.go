@@ -39,41 +39,6 @@ func adviceWith(row heat.KeyHeat, history shard.History, partitions int) string 
 	return row.Advice(&row, heat.ShardingOf(base.Type, history, partitions))
 }
 
-// TestCrowd checks that several normal keys that fill a stream shard are a crowd, unless one is hot or the stream shard
-// has more units than a partition takes. Only rows of those keys name it.
-func TestCrowd(t *testing.T) {
-	warm := []heat.Key{key("a", 300, 0, 30, 0), key("b", 250, 0, 30, 0), key("c", 20, 0, 2, 0)}
-	hot := key("b", 710, 0, 80, 0)
-	for name, c := range map[string]struct {
-		item heat.Item
-		want heat.Crowd
-	}{
-		"a full partition": {counted("1", 800, warm...), heat.Crowd{Keys: 2, Rate: 80}},
-		"slightly more":    {counted("1", 1090, warm...), heat.Crowd{Keys: 2, Rate: 109}},
-		"less":             {counted("1", 690, warm...), heat.Crowd{}},
-		"two partitions":   {counted("1", 1200, warm...), heat.Crowd{}},
-		"and small keys":   {counted("1", 1100, warm[0], warm[1], key("c", 99, 0, 9, 0)), heat.Crowd{Keys: 2, Rate: 110}},
-		"half of it":       {counted("1", 1000, key("a", 250, 0, 30, 0), warm[1]), heat.Crowd{Keys: 2, Rate: 100}},
-		"less than half":   {counted("1", 1000, key("a", 249, 0, 30, 0), warm[1]), heat.Crowd{}},
-		"one warm key":     {counted("1", 1100, warm[0], warm[2]), heat.Crowd{}},
-		"one hot key":      {counted("1", 1010, warm[0], hot), heat.Crowd{}},
-		"keys of an index": {counted("1", 800, heat.Key{Index: "i", Key: "a", Units: 400}, heat.Key{Index: "i", Key: "b", Units: 400}), heat.Crowd{}},
-	} {
-		if diff := cmp.Diff(c.want, c.item.Crowd()); diff != "" {
-			t.Errorf("%s: crowd (-want +got):\n%s", name, diff)
-		}
-	}
-	items := []heat.Item{counted("1", 800, warm...), counted("2", 300, key("a", 20, 0, 2, 0), key("d", 200, 0, 20, 0))}
-	if got := find(t, "a", items...); got.Crowd.Keys != 2 || !strings.Contains(advice(got, 1), "one of 2 keys on a stream shard that takes 80% of the partition limit") {
-		t.Errorf("a: crowd %+v, want 2 keys; advice %q", got.Crowd, advice(got, 1))
-	}
-	for _, alone := range []string{"c", "d"} {
-		if got := find(t, alone, items...); got.Crowd.Keys != 0 || !strings.HasSuffix(advice(got, 1), "No action needed.") {
-			t.Errorf("%s: crowd %+v, want none; advice %q", alone, got.Crowd, advice(got, 1))
-		}
-	}
-}
-
 // TestSkew checks that the advice is not more write shards if one is far hotter than its siblings. It is if the
 // siblings may have been as hot.
 func TestSkew(t *testing.T) {

@@ -3,7 +3,6 @@ package heat_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,25 +82,6 @@ func TestPackedForm(t *testing.T) {
 	if packed := item.Stored(noon)["windows"].(*types.AttributeValueMemberB).Value; !strings.HasSuffix(string(packed), keys) {
 		t.Errorf("windows %q, want them to end with %q", packed, keys)
 	}
-}
-
-// TestQueriesFindWindows checks that a query of a time range finds an item if, and only if, its window begins in the
-// range.
-func TestQueriesFindWindows(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		item := genItem(rt)
-		offset := rapid.SampledFrom([]time.Duration{0, 1, -1, time.Millisecond, -time.Millisecond, time.Hour, -time.Hour})
-		from := item.Start.Add(offset.Draw(rt, "from"))
-		to := item.Start.Add(offset.Draw(rt, "to")).In(time.FixedZone("east", 7200))
-		attributes := item.Stored(noon)
-		pk, sk := dynamo.Text(attributes, "pk"), dynamo.Text(attributes, "sk")
-		low, high := heat.SortBounds(from, to)
-		partitions, _ := heat.Prompt.Partitions(item.Start)
-		found := slices.Contains(partitions, pk) && low <= sk && sk <= high
-		if want := !item.Start.Before(from) && item.Start.Before(to); found != want {
-			rt.Fatalf("%s in [%v, %v): found %v, want %v", sk, from, to, found, want)
-		}
-	})
 }
 
 // TestPartitions checks the partition keys of an hour, and of a day of blocks.

@@ -29,15 +29,14 @@ type KeyHeat struct {
 
 	Verdicts // Now and Current depend on Merger.AsOf
 
-	// These fields are of the hottest window: its start and length; the mean weight of a write, or 0 if unknown; the
-	// load of all write shards of the base key; and the crowd that the key belongs to, if any. Folded means that only
-	// folded items have that window: then the weight is that of all their time, and the last two are unknown.
+	// These fields are of the hottest window: its start and length; the mean weight of a write, or 0 if unknown; and the
+	// load of all write shards of the base key. Folded means that only folded items have that window: then the weight is
+	// that of all their time, and the load is unknown.
 	Start         time.Time
 	Window        time.Duration
 	Folded        bool
 	UnitsPerWrite float64
 	Siblings      Siblings
-	Crowd         Crowd
 }
 
 // Merge returns a row for each partition key of the items, hottest first, by rate and then by key. It sums the stream
@@ -63,8 +62,8 @@ type Merger struct {
 	groups  map[groupID]*group // reused
 }
 
-// Refine takes all full items of one window. It sets the rates, errors, siblings and crowds of the rows whose hottest
-// window this is.
+// Refine takes all full items of one window. It sets the rates, errors and siblings of the rows whose hottest window
+// this is.
 func Refine(rows []KeyHeat, items []Item) {
 	var m Merger
 	m.Add(relevantItems(rows, items))
@@ -73,23 +72,20 @@ func Refine(rows []KeyHeat, items []Item) {
 		if full := m.rows[row.id()]; full != nil && full.Start.Equal(row.Start) && full.Window == row.Window {
 			row.WriteUnitsPerSecond, row.Error, row.Status = full.WriteUnitsPerSecond, full.Error, max(row.Status, full.Status)
 			row.Worst = max(row.Worst, row.Status)
-			row.Folded, row.UnitsPerWrite, row.Siblings, row.Crowd = full.Folded, full.UnitsPerWrite, full.Siblings, full.Crowd
+			row.Folded, row.UnitsPerWrite, row.Siblings = full.Folded, full.UnitsPerWrite, full.Siblings
 		}
 	}
 	sortRows(rows)
 }
 
-// relevantItems removes keys from items, and returns items. It keeps the write shards of the rows' base keys, and keys
-// that may be in a [Crowd].
+// relevantItems removes keys from items, and returns items. It keeps the write shards of the rows' base keys.
 func relevantItems(rows []KeyHeat, items []Item) []Item {
 	names := make(map[string]bool)
 	for _, row := range rows {
 		names[unsuffixed(row.Key)] = true
 	}
 	for i := range items {
-		it := &items[i]
-		least := crowdKey * it.Limit * it.Window.Seconds()
-		it.Keys = slices.DeleteFunc(it.Keys, func(k Key) bool { return float64(k.Units) < least && !names[unsuffixed(k.Key)] })
+		items[i].Keys = slices.DeleteFunc(items[i].Keys, func(k Key) bool { return !names[unsuffixed(k.Key)] })
 	}
 	return items
 }
@@ -164,7 +160,6 @@ func (r *KeyHeat) addTally(t tally, groups map[groupID]*group, asOf time.Time) {
 		r.Limit, r.Start, r.Window, r.Folded = item.Limit, t.topAt, base, item.Base > 0
 		r.UnitsPerWrite = unitsPerWrite(t.entries)
 		r.Siblings = groups[first.group()].siblings(item.Window, t.rest)
-		r.Crowd = crowdOf(t.entries)
 	}
 	if item.Start.Before(r.FirstSeen) {
 		r.FirstSeen = item.Start

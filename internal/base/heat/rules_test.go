@@ -32,7 +32,6 @@ func TestTimesRelate(t *testing.T) {
 		"a minute has whole windows":                  time.Minute%usualWindow == 0,
 		"a minute keeps more keys than a busy window": seriesTraits[Minutes].keys > BusyKeys && BusyKeys > HeldKeys,
 		"a stored item fits into DynamoDB's":          max(maxBytes+maxIndexBytes, maxSpanBytes) < 400*1024,
-		"a crowd's keys are normal":                   crowdKey < crowdShare && crowdShare < atLimit && atLimit < 1 && 1 < overLimit,
 		"the largest packed key fits into an item":    2048+maxPackedNumbers+maxPackedTop < maxIndexBytes,
 	} {
 		if !ok {
@@ -492,7 +491,7 @@ func TestAdviceOnMoments(t *testing.T) {
 	}
 }
 
-// TestKeysOfOwnTables checks the base keys of keys and rows, and that folded items have no crowd.
+// TestKeysOfOwnTables checks the base keys of keys and rows.
 func TestKeysOfOwnTables(t *testing.T) {
 	for _, c := range []struct {
 		key  Key
@@ -504,11 +503,6 @@ func TestKeysOfOwnTables(t *testing.T) {
 	}
 	if base := (&Row{Type: schema.Counter, Name: "a"}).Base(); base.String() != "C#a" {
 		t.Errorf("a row has the base key %v", base)
-	}
-	crowd := tenSeconds(0, "s", 0, Key{Key: "a", Units: 400}, Key{Key: "b", Units: 400})
-	folded := Fold([]Item{crowd}, zero, 10*time.Second)
-	if crowd.Crowd().Keys != 2 || folded.Crowd().Keys != 0 {
-		t.Errorf("crowds of %d and %d keys", crowd.Crowd().Keys, folded.Crowd().Keys)
 	}
 }
 

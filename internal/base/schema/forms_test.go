@@ -36,7 +36,6 @@ func TestStoredForms(t *testing.T) {
 		"R#k#3600#1767614400#2":              Key{BaseKey{Limit, "k"}, LimitBucket(noon, time.Hour), 2}.String(),
 		"2026-01-05!a#7":                     BoardMarkSK(east, "a", 7),
 		"A#a p#s":                            pair(AckKey("a", "p", "s")),
-		"M#2026-01-05T12 -":                  pair(MetricNamesKey(east)),
 		"E#e#2026-01 2026-01-05T12#s-1":      pair(RollupKey("e", shard.Hour, east, "s-1")),
 		"E#e#2026-01 2026-01-05#s-1":         pair(RollupKey("e", shard.Day, east, "s-1")),
 		"2026-01-05 2026-01-06U":             pair(RollupSortBounds(noon, noon.Add(24*time.Hour))),

@@ -118,7 +118,7 @@ func TestIndexesOfKindsAreThere(t *testing.T) {
 
 // TestPrefixesOfOtherItems checks that no other item has a kind's prefix.
 func TestPrefixesOfOtherItems(t *testing.T) {
-	for _, prefix := range []string{BoardPrefix, CallPrefix, AckPrefix, FailurePrefix, NotePrefix, CompactionPK, metricNamesPrefix} {
+	for _, prefix := range []string{BoardPrefix, CallPrefix, AckPrefix, FailurePrefix, NotePrefix, CompactionPK} {
 		if k, _, ok := CutKind(prefix); ok {
 			t.Errorf("%s is also the prefix of %s", prefix, k)
 		}

@@ -156,15 +156,12 @@ func (f *functions) query(ctx context.Context) (http.Handler, error) {
 	return query.Handler(ctx, o, client, f.options.Log, ingest.Routes(nil))
 }
 
-// maxMetrics is the maximum number of metric values in memory.
-const maxMetrics = 10_000
-
 // detector returns the hotkeys function.
 func (f *functions) detector(o hotkeys.Settings) (*hotkeys.Handler, error) {
 	deps := hotkeys.Deps{
-		Heat:    f.db,
-		Shards:  hotkeys.OpenShards(f.db, o),
-		Metrics: hotkeys.NewMemorySink(maxMetrics), Log: f.options.Log, Now: time.Now,
+		Heat:   f.db,
+		Shards: hotkeys.OpenShards(f.db, o),
+		Log:    f.options.Log, Now: time.Now,
 	}
 	if limiter := f.limited.limiter; limiter != nil { // the engine has one stream shard for any number of partitions
 		deps.Partitions = func(_ context.Context, table string) (int, error) {
