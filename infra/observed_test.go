@@ -175,13 +175,10 @@ func (s *system) deliver() (catchUp func()) {
 			s.t.Fatal(err)
 		}
 		for _, function := range []string{Hotkeys, Aggregator} {
-			m, err := eventsource.NewMapping(eventsource.MappingOptions{
+			m := eventsource.NewMapping(eventsource.MappingOptions{
 				Name: function + "-" + table, Source: source, Handler: s.functions[function], Checkpoints: s.db, CheckpointTable: dynamolocal.CheckpointTable(s.names),
 				FailureFile: filepath.Join(s.t.TempDir(), "failures"), BatchSize: 1000, TumblingWindow: time.Second, IdleWindow: time.Second, Attempts: 3, Bisect: true, PartialFailures: true,
 			})
-			if err != nil {
-				s.t.Fatal(err)
-			}
 			mappings[m.Name()] = m
 			go func() { _ = m.Run(s.t.Context()) }() // until the test ends
 		}

@@ -56,7 +56,7 @@ func (c *ThrottleCmd) Validate() error {
 func (c *ThrottleCmd) options() throttle.Options {
 	return throttle.Options{
 		Partitions: c.Partitions, PartitionWCU: c.PartitionWCU, PartitionRCU: c.PartitionRCU, TableWCU: c.TableWCU,
-		Burst: c.Burst, SplitAfter: c.SplitAfter, TransactionHold: c.TransactionHold, Base: dynamolocal.Direct(),
+		Burst: c.Burst, SplitAfter: c.SplitAfter, TransactionHold: c.TransactionHold, Base: dynamolocal.Transport(),
 	}
 }
 

@@ -110,12 +110,11 @@ func TestEveryChangeIsSent(t *testing.T) {
 	db, names := dynamolocal.DynamoDB(enginetest.Endpoint(t), ""), schema.NamesFor(prefix)
 	stream, err := eventsource.OpenStream(ctx, db, dynamolocal.Streams(enginetest.Endpoint(t), ""), names.Items)
 	require.NoError(t, err)
-	mapping, err := eventsource.NewMapping(eventsource.MappingOptions{
+	mapping := eventsource.NewMapping(eventsource.MappingOptions{
 		Name: "streamfunction", Source: &ending{Source: stream}, Handler: lambda.NewHandler(send),
 		Checkpoints: db, CheckpointTable: dynamolocal.CheckpointTable(names), FailureFile: filepath.Join(t.TempDir(), "failures.jsonl"),
 		BatchSize: 4, PollInterval: 50 * time.Millisecond, Bisect: true, PartialFailures: true, Logger: slog.New(slog.DiscardHandler),
 	})
-	require.NoError(t, err)
 	go func() { ended <- mapping.Run(ctx) }()
 
 	source, err := load.LogSource("../../events/access.log.gz", 100)

@@ -124,7 +124,7 @@ func TestLoadsOfItems(t *testing.T) {
 		t.Errorf("rests of %v and %v, and %+v", l.rest, l.indexRest, got)
 	}
 	for own, want := range map[string]int{"": 0, "items": 2} {
-		if got := new(partitionCounter).tables(&journal{source: heat.CountSource{Own: own}}); len(got) != want {
+		if got := new(partitionCounter).tables(&journal{source: heat.CountedTable{Own: own}}); len(got) != want {
 			t.Errorf("from a batch of %q: the partitions of %v", own, got)
 		}
 	}

@@ -53,17 +53,17 @@ func OpenShards(client interface {
 // FindSource returns the table that the settings name, or the items table for hotshard's own tables. An existing table
 // is described only here, so a new index is counted after a restart. FindSource returns an error if the table has no
 // stream.
-func FindSource(ctx context.Context, client Describer, s Settings) (heat.CountSource, error) {
+func FindSource(ctx context.Context, client Describer, s Settings) (heat.CountedTable, error) {
 	if s.SourceTable == "" {
-		return heat.OwnSource(s.names(), schema.ItemsTable), nil
+		return heat.OwnTable(s.names(), schema.ItemsTable), nil
 	}
 	out, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.SourceTable})
 	if err != nil {
-		return heat.CountSource{}, fmt.Errorf("hotkeys: describing table %s: %w", s.SourceTable, err)
+		return heat.CountedTable{}, fmt.Errorf("hotkeys: describing table %s: %w", s.SourceTable, err)
 	}
-	source, err := heat.DescribeSource(out.Table)
+	source, err := heat.ParseTable(out.Table)
 	if err != nil {
-		return heat.CountSource{}, fmt.Errorf("hotkeys: table %s: %w", s.SourceTable, err)
+		return heat.CountedTable{}, fmt.Errorf("hotkeys: table %s: %w", s.SourceTable, err)
 	}
 	return source, nil
 }

@@ -14,13 +14,11 @@ import (
 
 // StreamsClient returns a DynamoDB Streams client with the Region and credentials of the environment.
 func StreamsClient() (*dynamodbstreams.Client, error) {
-	c, e, err := function.Configure("DYNAMODB_STREAMS")
+	c, err := function.Configure("DYNAMODB_STREAMS")
 	if err != nil {
 		return nil, fmt.Errorf("configuring the DynamoDB Streams client: %w", err)
 	}
-	return dynamodbstreams.NewFromConfig(c, func(o *dynamodbstreams.Options) {
-		o.EndpointOptions.UseFIPSEndpoint, o.EndpointOptions.UseDualStackEndpoint = e.FIPS, e.DualStack
-	}), nil
+	return dynamodbstreams.NewFromConfig(c), nil
 }
 
 // connections is shared by the CloudWatch clients of the process.
@@ -28,14 +26,12 @@ var connections = function.NewHTTPClient(function.CloudWatchTimes)
 
 // CloudWatchClient returns a CloudWatch client with the Region and credentials of the environment.
 func CloudWatchClient() (*cloudwatch.Client, error) {
-	c, e, err := function.Configure("CLOUDWATCH")
+	c, err := function.Configure("CLOUDWATCH")
 	if err != nil {
 		return nil, fmt.Errorf("configuring the CloudWatch client: %w", err)
 	}
 	c.HTTPClient = connections
-	return cloudwatch.NewFromConfig(c, func(o *cloudwatch.Options) {
-		o.EndpointOptions.UseFIPSEndpoint, o.EndpointOptions.UseDualStackEndpoint = e.FIPS, e.DualStack
-	}), nil
+	return cloudwatch.NewFromConfig(c), nil
 }
 
 // MetricSink returns the sink of metrics: CloudWatch's API.

@@ -42,7 +42,7 @@ import (
 // Deps holds what a Handler works with. All fields are required except Partitions and Metrics, and except Shards for a
 // table without write shards.
 type Deps struct {
-	Source  heat.CountSource // see [FindSource]; hotshard's own tables need none
+	Source  heat.CountedTable // see [FindSource]; hotshard's own tables need none
 	Heat    HeatTable
 	Shards  Shards
 	Metrics Sink // nil sends none
@@ -73,7 +73,7 @@ func New(settings Settings, deps Deps) (*Handler, error) {
 		return nil, fmt.Errorf("hotkeys: settings: %w", err)
 	}
 	if settings.SourceTable == "" && deps.Source.Table == "" {
-		deps.Source = heat.OwnSource(settings.names(), schema.ItemsTable)
+		deps.Source = heat.OwnTable(settings.names(), schema.ItemsTable)
 	}
 	if err := deps.check(); err != nil {
 		return nil, fmt.Errorf("hotkeys: %w", err)
@@ -158,17 +158,17 @@ func (h *Handler) deliver(ctx context.Context, j *journal, batch *ddbstream.Batc
 
 // sourceOf returns the source of a batch by the name of its table, where "" is the settings' table. A table that the
 // settings don't name gets reports and no changes.
-func (h *Handler) sourceOf(table string) heat.CountSource {
+func (h *Handler) sourceOf(table string) heat.CountedTable {
 	s := h.deps.Source
 	if table == "" || table == s.Table {
 		return s
 	}
 	if own, ok := h.settings.names().Streamed(table); ok && s.Own != "" {
-		return heat.OwnSource(h.settings.names(), own)
+		return heat.OwnTable(h.settings.names(), own)
 	}
-	return heat.CountSource{Table: table, PartitionKey: s.PartitionKey, SortKey: s.SortKey}
+	return heat.CountedTable{Table: table, PartitionKey: s.PartitionKey, SortKey: s.SortKey}
 }
 
-func (h *Handler) newJournal(source heat.CountSource) *journal {
+func (h *Handler) newJournal(source heat.CountedTable) *journal {
 	return &journal{Logger: h.deps.Log, source: source, now: h.deps.Now, said: &h.said}
 }

@@ -13,7 +13,7 @@ import (
 // ends.
 type journal struct {
 	*slog.Logger
-	source heat.CountSource // of the batch
+	source heat.CountedTable // of the batch
 	now    func() time.Time
 	data   []Datum
 	said   *lastTexts // what the process logged once

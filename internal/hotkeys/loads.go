@@ -38,7 +38,7 @@ type window struct {
 	rows    []heat.KeyHeat // of all listed keys, the hottest first
 }
 
-func windowsOf(source *heat.CountSource, running bool, items ...heat.Item) (list []window) {
+func windowsOf(source *heat.CountedTable, running bool, items ...heat.Item) (list []window) {
 	for _, item := range items {
 		item.Table, item.Own = tableOf(source), source.Own
 		list = append(list, window{item, running, heat.Merge([]heat.Item{item})})
@@ -47,7 +47,7 @@ func windowsOf(source *heat.CountSource, running bool, items ...heat.Item) (list
 }
 
 // tableOf returns the [heat.Item.Table] of a source's items, which is "" for hotshard's own tables.
-func tableOf(source *heat.CountSource) string {
+func tableOf(source *heat.CountedTable) string {
 	if source.Own != "" {
 		return ""
 	}

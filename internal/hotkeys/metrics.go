@@ -15,7 +15,6 @@ type Unit string
 const (
 	UnitCount          Unit = "Count"
 	UnitCountPerSecond Unit = "Count/Second"
-	UnitMilliseconds   Unit = "Milliseconds"
 )
 
 // Dimension is a name and a value that identify a metric.

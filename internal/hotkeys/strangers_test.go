@@ -72,7 +72,7 @@ func strangersDetector(t *testing.T, partitionKey string) *fixture {
 	f := newFixture(settings())
 	if partitionKey != "" {
 		f.rebuild(t, existing("heat", "parcels"), func(d *hotkeys.Deps) {
-			d.Source, d.Shards = heat.CountSource{Table: "parcels", PartitionKey: partitionKey}, nil
+			d.Source, d.Shards = heat.CountedTable{Table: "parcels", PartitionKey: partitionKey}, nil
 		})
 	}
 	return f

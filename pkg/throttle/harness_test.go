@@ -75,7 +75,7 @@ func newBench(t testing.TB, o throttle.Options, tables ...*dynamodb.CreateTableI
 	// The engine remembers a database's tokens of transactions, so none is used twice.
 	b := &bench{clock: &clock{now: time.Unix(1_800_000_000, 0)}, key: "t" + rand.Text()}
 	if o.Now = b.Now; o.Base == nil {
-		o.Base = dynamolocal.Direct()
+		o.Base = dynamolocal.Transport()
 	}
 	var err error
 	if b.Limiter, err = throttle.New(o); err != nil {

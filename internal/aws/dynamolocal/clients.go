@@ -30,9 +30,6 @@ var transport = function.NewTransport(times)
 // Transport returns the transport of all local clients, for callers that wrap it.
 func Transport() http.RoundTripper { return transport }
 
-// Direct returns a faster transport with connections of its own, for a proxy before an engine.
-func Direct() http.RoundTripper { return function.NewDirectTransport(times, transport) }
-
 func localConfig(endpoint, accessKey string) aws.Config {
 	return aws.Config{
 		Region:       Region,

@@ -280,6 +280,32 @@ func TestChildrenWithoutFilter(t *testing.T) {
 	})
 }
 
+// TestReader checks that a reader replaces an expired iterator, and that it returns an error once if its records have
+// expired, and then continues at the oldest one.
+func TestReader(t *testing.T) {
+	s := &service{records: 5}
+	r := s.stream(awsARN).Open("s", "1")
+	next := func(limit int, want ...string) {
+		t.Helper()
+		records, closed, err := r.Next(t.Context(), limit)
+		var got []string
+		for _, record := range records {
+			got = append(got, record.Sequence)
+		}
+		if err != nil || closed || !slices.Equal(got, want) {
+			t.Fatalf("read %v, closed %t, %v; want %v", got, closed, err, want)
+		}
+	}
+	next(2, "2", "3")
+	s.epoch++
+	next(1, "4")
+	s.trimmed, s.records = 7, 9
+	if _, _, err := r.Next(t.Context(), 9); err == nil || !strings.Contains(err.Error(), "stream shard s") {
+		t.Fatalf("error = %v, want one that names the stream shard", err)
+	}
+	next(9, "8", "9")
+}
+
 // TestTimesAreMeasured checks which records make a stream's times exact, whatever Region its ARN has.
 func TestTimesAreMeasured(t *testing.T) {
 	const minute = 1_800_000_000

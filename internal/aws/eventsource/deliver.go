@@ -60,7 +60,7 @@ func (d *delivery) afterFailure(ctx context.Context, p part, failure error) ([]p
 	}
 	p.attempts++
 	if p.attempts >= m.o.Attempts {
-		return nil, d.giveUp(p.records, FailureRequest{Condition: RetriesExhausted, Attempts: p.attempts, Error: failure.Error()})
+		return nil, d.giveUp(p, failure)
 	}
 	dynamo.Pause(ctx, m.backOff(p.attempts-1))
 	return []part{p}, ctx.Err()
@@ -84,14 +84,14 @@ func (d *delivery) advance(ctx context.Context, records []Record, state []byte) 
 }
 
 // giveUp writes records to the failure file, and continues after them.
-func (d *delivery) giveUp(records []Record, why FailureRequest) error {
-	last := records[len(records)-1].Sequence
-	d.handler.setPayload(records, d.cp.window, false, false)
-	if err := d.handler.giveUp(why, FailureBatch{Size: len(records), First: records[0].Sequence, Last: last}); err != nil {
+func (d *delivery) giveUp(p part, failure error) error {
+	n := len(p.records)
+	d.handler.setPayload(p.records, d.cp.window, false, false)
+	if err := d.handler.giveUp(n, p.attempts, failure); err != nil {
 		return err
 	}
-	d.cp.after = last
-	d.handler.m.givenUp.Add(int64(len(records)))
+	d.cp.after = p.records[n-1].Sequence
+	d.handler.m.givenUp.Add(int64(n))
 	return d.save()
 }
 

@@ -6,10 +6,7 @@
 //	if err != nil {
 //		return err
 //	}
-//	mapping, err := eventsource.NewMapping(eventsource.MappingOptions{Name: "hotkeys", Source: stream, Handler: handler, ...})
-//	if err != nil {
-//		return err
-//	}
+//	mapping := eventsource.NewMapping(eventsource.MappingOptions{Name: "hotkeys", Source: stream, Handler: handler, ...})
 //	err = mapping.Run(ctx)
 //
 // A [Stream] lists the stream shards, and a [Cursor] reads one page by page, without iterators to keep: it never

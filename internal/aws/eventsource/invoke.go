@@ -68,7 +68,7 @@ func (i *invoker) invokeFinal(ctx context.Context, w *window, early bool) error 
 		}
 		if attempts >= i.m.o.Attempts {
 			i.setPayload(nil, w, true, early) // the handler may have changed it
-			return i.giveUp(FailureRequest{Condition: RetriesExhausted, Attempts: attempts, Error: err.Error()}, FailureBatch{})
+			return i.giveUp(0, attempts, err)
 		}
 		if !dynamo.Pause(ctx, i.m.backOff(attempts-1)) {
 			return ctx.Err()
@@ -100,14 +100,9 @@ func (i *invoker) invoke(ctx context.Context) (out []byte, err error) {
 	return i.m.o.Handler.Invoke(ctx, i.payload)
 }
 
-// giveUp writes the payload to the failure file.
-func (i *invoker) giveUp(why FailureRequest, batch FailureBatch) error {
+// giveUp writes the payload, which has this number of records, to the failure file.
+func (i *invoker) giveUp(records, attempts int, failure error) error {
 	o := &i.m.o
-	why.Mapping = o.Name
-	batch.StreamARN, batch.ShardID = i.m.checkpoints.arn, i.shard
-	o.Logger.Error("event source mapping: gave up a batch", "mapping", o.Name, "stream_shard", i.shard,
-		"records", batch.Size, "why", why.Condition, "file", o.FailureFile)
-	return appendFailure(o.FailureFile, Failure{
-		Version: "1.0", Timestamp: o.Now().UTC(), RequestContext: why, BatchInfo: batch, Payload: i.payload,
-	})
+	o.Logger.Error("event source mapping: gave up a batch", "mapping", o.Name, "stream_shard", i.shard, "records", records, "file", o.FailureFile)
+	return appendFailure(o.FailureFile, Failure{o.Name, i.shard, o.Now().UTC(), records, attempts, failure.Error(), i.payload})
 }

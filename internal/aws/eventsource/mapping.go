@@ -25,17 +25,14 @@ type Mapping struct {
 	consumers map[string]*consumer // running consumers, by stream shard
 }
 
-// NewMapping returns a mapping, which Run starts, or an error that lists every invalid option.
-func NewMapping(o MappingOptions) (*Mapping, error) {
-	o, err := o.withDefaults()
-	if err != nil {
-		return nil, err
-	}
+// NewMapping returns a mapping, which Run starts.
+func NewMapping(o MappingOptions) *Mapping {
+	o = o.withDefaults()
 	return &Mapping{
 		o:           o,
 		checkpoints: checkpoints{client: o.Checkpoints, table: o.CheckpointTable, mapping: o.Name, arn: o.Source.ARN()},
 		consumers:   map[string]*consumer{},
-	}, nil
+	}
 }
 
 // Run reads the stream until ctx ends, and then returns nil. An invocation in flight then has 5 s to

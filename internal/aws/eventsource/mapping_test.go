@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"github.com/hotshard/hotshard/internal/aws/eventsource"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
@@ -74,13 +73,11 @@ func TestBisectionIsolatesPoisonRecord(t *testing.T) {
 		t.Errorf("invocations (-want +got):\n%s", diff)
 	}
 	failures := b.failures(t)
-	if len(failures) != 1 || failures[0].RequestContext != (eventsource.FailureRequest{
-		Mapping: "test", Condition: eventsource.RetriesExhausted, Attempts: 3, Error: "poison"}) || failures[0].BatchInfo.Size != 1 {
+	if len(failures) != 1 || failures[0].Mapping != "test" || failures[0].Attempts != 3 || failures[0].Error != "poison" || failures[0].Records != 1 {
 		t.Fatalf("failures %+v, want one record after 3 attempts", failures)
 	}
 	var e events.DynamoDBTimeWindowEvent
-	if err := json.Unmarshal(failures[0].Payload, &e); err != nil || !slices.Equal(sortKeys(e), []string{"0005"}) ||
-		e.Records[0].Change.SequenceNumber != failures[0].BatchInfo.First {
+	if err := json.Unmarshal(failures[0].Payload, &e); err != nil || !slices.Equal(sortKeys(e), []string{"0005"}) {
 		t.Errorf("the discarded record is %+v, %v; want 0005", e, err)
 	}
 }
@@ -109,7 +106,7 @@ func TestFailedBatchIsRetriedUntilAttemptsRunOut(t *testing.T) {
 	failing = 1000
 	b.put(t, 3, 5)
 	b.drain(t)
-	if f := b.failures(t); len(f) != 1 || f[0].BatchInfo.Size != 2 {
+	if f := b.failures(t); len(f) != 1 || f[0].Records != 2 {
 		t.Errorf("failures %+v, want the batch of 2", f)
 	}
 }

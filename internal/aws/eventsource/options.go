@@ -3,8 +3,6 @@ package eventsource
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 )
@@ -58,9 +56,8 @@ type MappingOptions struct {
 // MaxIdleWindow is the longest time for which Lambda keeps the window of an empty stream shard open.
 const MaxIdleWindow = 2 * time.Minute
 
-// withDefaults returns the options with their defaults, or an error that lists every invalid
-// option.
-func (o MappingOptions) withDefaults() (MappingOptions, error) {
+// withDefaults returns the options with their defaults.
+func (o MappingOptions) withDefaults() MappingOptions {
 	o.BatchSize = cmp.Or(o.BatchSize, 100)
 	o.Attempts = cmp.Or(o.Attempts, 10)
 	o.IdleWindow = cmp.Or(o.IdleWindow, MaxIdleWindow)
@@ -70,33 +67,5 @@ func (o MappingOptions) withDefaults() (MappingOptions, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if err := o.validate(); err != nil {
-		return o, fmt.Errorf("mapping %q: %w", o.Name, err)
-	}
-	return o, nil
+	return o
 }
-
-func (o MappingOptions) validate() error {
-	var faults []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			faults = append(faults, fmt.Errorf(format, args...))
-		}
-	}
-	check(o.Name != "", "Name is not set")
-	check(o.Source != nil, "Source is not set")
-	check(o.Handler != nil, "Handler is not set")
-	check(o.Checkpoints != nil && o.CheckpointTable != "", "Checkpoints and CheckpointTable are not both set")
-	check(o.FailureFile != "", "FailureFile is not set")
-	check(o.BatchSize >= 1 && o.BatchSize <= 10_000, "BatchSize is %d: want 1 to 10,000", o.BatchSize)
-	check(within(o.BatchingWindow, 0, 300*time.Second), "BatchingWindow is %v: want 0 to 300 s", o.BatchingWindow)
-	check(within(o.TumblingWindow, 0, 900*time.Second) && o.TumblingWindow%time.Second == 0,
-		"TumblingWindow is %v: want whole seconds from 0 to 900 s", o.TumblingWindow)
-	check(within(o.IdleWindow, 1, MaxIdleWindow), "IdleWindow is %v: want more than 0 and at most %v", o.IdleWindow, MaxIdleWindow)
-	check(o.Attempts >= 1 && o.Attempts <= 10_001, "Attempts is %d: want 1 to 10,001", o.Attempts)
-	check(within(o.BackOff, 1, time.Minute), "BackOff is %v: want more than 0 and at most 1 min", o.BackOff)
-	check(within(o.PollInterval, time.Millisecond, time.Minute), "PollInterval is %v: want 1 ms to 1 min", o.PollInterval)
-	return errors.Join(faults...)
-}
-
-func within(d, low, high time.Duration) bool { return d >= low && d <= high }

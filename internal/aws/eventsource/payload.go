@@ -9,10 +9,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Lambda's limits, in bytes.
 const (
-	maxPayload = 6 << 20
-	maxState   = 1 << 20
+	maxPayload = 6 << 20 // bytes, as Lambda's
+
+	// maxState bounds a window's state, so that it fits into its checkpoint. Lambda's limit is 1 MB.
+	maxState = 300_000
 )
 
 // emptyState is the state with which a window begins.

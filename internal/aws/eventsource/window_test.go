@@ -124,10 +124,10 @@ func TestIdleWindowEnds(t *testing.T) {
 	}
 }
 
-// TestLargeStateEndsWindowEarly checks that a state of more than 1 MB is passed to a last invocation of its window.
+// TestLargeStateEndsWindowEarly checks that a state of more than 300 KB is passed to a last invocation of its window.
 func TestLargeStateEndsWindowEarly(t *testing.T) {
 	big := func(n int) string { return `{"state":{"n":"` + strings.Repeat("x", n) + `"}}` }
-	sizes := map[string]int{"1": 900_000, "2": 950_000, "3": 2 << 20, "4": 10}
+	sizes := map[string]int{"1": 10, "2": 299_990, "3": 300_000, "4": 10}
 	h := &recorder{}
 	h.reply = func(e events.DynamoDBTimeWindowEvent) (string, error) {
 		if len(e.Records) == 0 {
@@ -147,7 +147,7 @@ func TestLargeStateEndsWindowEarly(t *testing.T) {
 	for _, e := range h.events() {
 		got = append(got, fmt.Sprint(sortKeys(e), len(e.State["n"]), e.IsFinalInvokeForWindow, e.IsWindowTerminatedEarly))
 	}
-	want := []string{"[1] 0 false false", "[2] 900000 false false", "[3] 950000 false false", "[] 2097152 true true", "[4] 0 false false"}
+	want := []string{"[1] 0 false false", "[2] 10 false false", "[3] 299990 false false", "[] 300000 true true", "[4] 0 false false"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("invocations (-want +got):\n%s", diff)
 	}

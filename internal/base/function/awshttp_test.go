@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awstransport "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -154,40 +153,6 @@ func TestRetryWithoutConnection(t *testing.T) {
 
 // burst is the number of updates that one call of the API has in flight.
 const burst = 32
-
-// BenchmarkBursts makes bursts of 32 updates of 5 ms, as a container does for requests with many counters. It reports the
-// share of updates after the first burst that opened a connection.
-func BenchmarkBursts(b *testing.B) {
-	for _, c := range []struct {
-		name string
-		make func(*server) *dynamodb.Client
-	}{
-		{"sdk", (*server).stock},
-		{"ours", func(s *server) *dynamodb.Client { return s.client(function.AWSTimes) }},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			s := newServer(b)
-			s.hold = 5 * time.Millisecond
-			client := c.make(s)
-			updates(b, client, burst)
-			before := s.opened.Load()
-			b.ResetTimer()
-			for range b.N {
-				updates(b, client, burst)
-			}
-			b.ReportMetric(100*float64(s.opened.Load()-before)/float64(b.N*burst), "%opened")
-		})
-	}
-}
-
-// stock returns the SDK's default client, which trusts the server.
-func (s *server) stock() *dynamodb.Client {
-	config := s.config()
-	config.HTTPClient = awstransport.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
-		t.TLSClientConfig.RootCAs = s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
-	})
-	return dynamodb.NewFromConfig(config)
-}
 
 // updates makes n updates in parallel.
 func updates(tb testing.TB, client *dynamodb.Client, n int) {

@@ -1,10 +1,10 @@
 package function
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -16,25 +16,17 @@ var connections = NewHTTPClient(AWSTimes)
 
 // DynamoDB returns a client with the Region and credentials of the environment.
 func DynamoDB() (*dynamodb.Client, error) {
-	c, e, err := Configure("DYNAMODB")
+	c, err := Configure("DYNAMODB")
 	if err != nil {
 		return nil, fmt.Errorf("configuring the DynamoDB client: %w", err)
 	}
-	return dynamodb.NewFromConfig(c, func(o *dynamodb.Options) {
-		o.EndpointOptions.UseFIPSEndpoint, o.EndpointOptions.UseDualStackEndpoint = e.FIPS, e.DualStack
-	}), nil
-}
-
-// Endpoints selects kinds of endpoints; the zero value leaves the choice to the SDK.
-type Endpoints struct {
-	FIPS      aws.FIPSEndpointState
-	DualStack aws.DualStackEndpointState
+	return dynamodb.NewFromConfig(c), nil
 }
 
 // Configure returns the configuration of a service's client from the environment variables that Lambda sets, and from
-// some of the SDK's. It avoids the SDK's own search for credentials and shared files, and the code that this links:
-// Lambda passes credentials in the environment, and has no shared files.
-func Configure(service string) (c aws.Config, e Endpoints, err error) {
+// those of the SDKs for endpoints. It avoids the SDK's own search for credentials and shared files, and the code that this
+// links: Lambda passes credentials in the environment, and has no shared files.
+func Configure(service string) (c aws.Config, err error) {
 	var missing []error
 	require := func(name string) string {
 		value := os.Getenv(name)
@@ -49,32 +41,8 @@ func Configure(service string) (c aws.Config, e Endpoints, err error) {
 		SessionToken: os.Getenv("AWS_SESSION_TOKEN"), AccountID: os.Getenv("AWS_ACCOUNT_ID"),
 		Source: "environment",
 	}}
-	for _, name := range []string{"AWS_ENDPOINT_URL_" + service, "AWS_ENDPOINT_URL"} {
-		if url := os.Getenv(name); url != "" {
-			c.BaseEndpoint = &url
-			break
-		}
+	if url := cmp.Or(os.Getenv("AWS_ENDPOINT_URL_"+service), os.Getenv("AWS_ENDPOINT_URL")); url != "" {
+		c.BaseEndpoint = &url
 	}
-	if os.Getenv("AWS_USE_FIPS_ENDPOINT") == "true" {
-		e.FIPS = aws.FIPSEndpointStateEnabled
-	}
-	if os.Getenv("AWS_USE_DUALSTACK_ENDPOINT") == "true" {
-		e.DualStack = aws.DualStackEndpointStateEnabled
-	}
-	return c, e, errors.Join(append(missing, readRetries(&c))...)
-}
-
-// readRetries reads the SDK's variables for retries.
-func readRetries(c *aws.Config) (err error) {
-	if mode := os.Getenv("AWS_RETRY_MODE"); mode != "" {
-		if c.RetryMode, err = aws.ParseRetryMode(mode); err != nil {
-			return fmt.Errorf("AWS_RETRY_MODE: %w", err)
-		}
-	}
-	if attempts := os.Getenv("AWS_MAX_ATTEMPTS"); attempts != "" {
-		if c.RetryMaxAttempts, err = strconv.Atoi(attempts); err != nil || c.RetryMaxAttempts < 1 {
-			return fmt.Errorf("AWS_MAX_ATTEMPTS is %.40q: want a number of 1 or more", attempts)
-		}
-	}
-	return nil
+	return c, errors.Join(missing...)
 }

@@ -5,9 +5,9 @@
 //
 //	func build(ctx context.Context, settings ingest.Settings, log *slog.Logger) (any, error)
 //
-// AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL_CLOUDWATCH replace AWS's endpoints, as in every AWS SDK. Only the
-// SDKs' settings for retries, FIPS and dual-stack endpoints are read, too. Shared files are not. The clients share
-// connections, with a time limit for each attempt: see [NewHTTPClient]. Programs on other machines use this client, too.
+// AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL_CLOUDWATCH replace AWS's endpoints, as in every AWS SDK, for FIPS or dual
+// stack. Other settings of the SDKs and shared files are not read. The clients share connections, with a time limit for
+// each attempt: see [NewHTTPClient].
 package function
 
 import (

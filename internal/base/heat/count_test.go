@@ -162,7 +162,7 @@ func put(created, key, more string) string {
 // TestDecode checks the writes of records, and which can't be counted.
 func TestDecode(t *testing.T) {
 	const created, key = `"ApproximateCreationDateTime":1767614401,`, `"pk":{"S":"a"},"sk":{"S":"1"}`
-	source := CountSource{PartitionKey: "pk", Indexes: []ddbstream.Index{
+	source := CountedTable{PartitionKey: "pk", Indexes: []ddbstream.Index{
 		{Name: "g", Partition: []string{"g"}, Projected: nil}, {Partition: []string{"pk"}, Sort: []string{"l"}},
 	}}
 	list := records(t,
@@ -205,8 +205,8 @@ func TestDescribe(t *testing.T) {
 			Replicas:               []types.ReplicaDescription{{RegionName: aws.String("eu-west-1")}},
 		}
 	}
-	got, err := DescribeSource(table())
-	want := CountSource{Table: "t", PartitionKey: "p", SortKey: "s", Replicas: []string{"eu-west-1"}, Indexes: []ddbstream.Index{
+	got, err := ParseTable(table())
+	want := CountedTable{Table: "t", PartitionKey: "p", SortKey: "s", Replicas: []string{"eu-west-1"}, Indexes: []ddbstream.Index{
 		{Name: "g", Partition: []string{"x"}}, {Partition: []string{"p"}, Sort: []string{"y"}},
 	}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -221,17 +221,17 @@ func TestDescribe(t *testing.T) {
 		},
 		"no partition key": func(d *types.TableDescription) *types.TableDescription { d.KeySchema = d.KeySchema[1:]; return d },
 	} {
-		if _, err := DescribeSource(change(table())); err == nil {
+		if _, err := ParseTable(change(table())); err == nil {
 			t.Errorf("%s is a source", name)
 		}
 	}
 	names := schema.NamesFor("p-")
-	items, events := OwnSource(names, schema.ItemsTable), OwnSource(names, schema.EventsTable)
+	items, events := OwnTable(names, schema.ItemsTable), OwnTable(names, schema.EventsTable)
 	if items.Table != "p-items" || items.PartitionKey != "pk" || items.SortKey != "sk" || items.Own != schema.ItemsTable || len(items.Indexes) != 2 || items.Indexes[0].Name != "by_rank" ||
 		fmt.Sprint(items.Indexes[1]) != fmt.Sprint(ddbstream.NewIndex("by_group", []string{"session_shard"}, []string{"sk"}, []string{"pk", "sk"}, []string{"started_at", "ends_at"})) || events.Table != "p-events" || len(events.Indexes) != 0 {
 		t.Errorf("%+v, %+v", items, events)
 	}
-	for warned, s := range map[string]CountSource{"": {Table: "t"}, "eu-west-1": got} {
+	for warned, s := range map[string]CountedTable{"": {Table: "t"}, "eu-west-1": got} {
 		var log bytes.Buffer
 		s.Warn(slog.New(slog.NewTextHandler(&log, nil)))
 		if !strings.Contains(log.String(), warned) || (log.Len() > 0) != (warned != "") {

@@ -11,8 +11,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// CountSource is the table whose stream is counted.
-type CountSource struct {
+// CountedTable is the table whose stream is counted.
+type CountedTable struct {
 	Table        string
 	PartitionKey string // its attribute; of type S, N or B
 	SortKey      string // "" for none
@@ -29,9 +29,9 @@ type CountSource struct {
 	Own schema.StreamTable
 }
 
-// OwnSource returns the source of one of hotshard's tables.
-func OwnSource(names schema.Names, own schema.StreamTable) CountSource {
-	source := CountSource{Table: names.Table(own), PartitionKey: schema.PK, SortKey: schema.SK, Own: own}
+// OwnTable returns one of hotshard's tables.
+func OwnTable(names schema.Names, own schema.StreamTable) CountedTable {
+	source := CountedTable{Table: names.Table(own), PartitionKey: schema.PK, SortKey: schema.SK, Own: own}
 	for _, t := range schema.Tables(names) {
 		if t.Name != source.Table {
 			continue
@@ -45,8 +45,8 @@ func OwnSource(names schema.Names, own schema.StreamTable) CountSource {
 	return source
 }
 
-// DescribeSource returns the source for a table's description, or an error if the table has no stream.
-func DescribeSource(table *types.TableDescription) (s CountSource, err error) {
+// ParseTable returns the table of a description, or an error if it has no stream.
+func ParseTable(table *types.TableDescription) (s CountedTable, err error) {
 	if table == nil || table.StreamSpecification == nil || !aws.ToBool(table.StreamSpecification.StreamEnabled) {
 		return s, errors.New("it has no stream")
 	}
@@ -74,7 +74,7 @@ func DescribeSource(table *types.TableDescription) (s CountSource, err error) {
 }
 
 // Warn logs which writes are not counted, or only in part.
-func (s CountSource) Warn(log *slog.Logger) {
+func (s CountedTable) Warn(log *slog.Logger) {
 	if len(s.Replicas) > 0 {
 		log.Warn("this is a global table: writes of other Regions are counted here as well, and nothing else may read its stream", "table", s.Table, "replicas", s.Replicas)
 	}

@@ -19,7 +19,7 @@ type Write struct {
 }
 
 // DecodeWrites iterates over the writes of records, in order. A write is valid until the next one.
-func DecodeWrites(records []ddbstream.Record, source CountSource) iter.Seq[Write] {
+func DecodeWrites(records []ddbstream.Record, source CountedTable) iter.Seq[Write] {
 	return func(yield func(Write) bool) {
 		var writes ddbstream.IndexWrites
 		for i := range records {
@@ -33,7 +33,7 @@ func DecodeWrites(records []ddbstream.Record, source CountSource) iter.Seq[Write
 	}
 }
 
-func (w *Write) readRecord(rec *ddbstream.Record, source CountSource, writes *ddbstream.IndexWrites) (err error) {
+func (w *Write) readRecord(rec *ddbstream.Record, source CountedTable, writes *ddbstream.IndexWrites) (err error) {
 	if rec.Err != nil {
 		return rec.Err
 	}

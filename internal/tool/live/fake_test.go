@@ -329,7 +329,7 @@ func (f *fake) client() *dynamodbstreams.Client {
 
 // found returns a table with the fake's stream.
 func found() Found {
-	return Found{Source: heat.CountSource{Table: "orders", PartitionKey: "pk"}, Stream: fakeARN, View: types.StreamViewTypeNewAndOldImages}
+	return Found{Source: heat.CountedTable{Table: "orders", PartitionKey: "pk"}, Stream: fakeARN, View: types.StreamViewTypeNewAndOldImages}
 }
 
 // startReader runs a reader until the test ends, and checks that nothing else ends it.

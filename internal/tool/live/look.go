@@ -24,7 +24,7 @@ type Mappings func(ctx context.Context, streamARN string) (functions []string, e
 
 // Found has a table's stream, and the stream's readers.
 type Found struct {
-	Source heat.CountSource
+	Source heat.CountedTable
 	Stream string // its ARN
 	View   types.StreamViewType
 
@@ -54,7 +54,7 @@ func FindStream(ctx context.Context, tables dynamodb.DescribeTableAPIClient, map
 		return Found{}, noStreamError(table)
 	}
 	f := Found{Stream: *t.LatestStreamArn, View: t.StreamSpecification.StreamViewType}
-	if f.Source, err = heat.DescribeSource(t); err != nil {
+	if f.Source, err = heat.ParseTable(t); err != nil {
 		return Found{}, eventsource.Final(fmt.Errorf("table %s: %w", table, err))
 	}
 	f.noLambda = mappings == nil

@@ -77,16 +77,12 @@ func (s *System) deliver(ctx context.Context, f *functions, function string, han
 		if err != nil {
 			return fmt.Errorf("opening the stream of %s: %w", table, err)
 		}
-		m, err := eventsource.NewMapping(eventsource.MappingOptions{
+		s.mappings = append(s.mappings, eventsource.NewMapping(eventsource.MappingOptions{
 			Name: function + "-" + table, Source: source, Handler: handler,
 			Checkpoints: s.db, CheckpointTable: dynamolocal.CheckpointTable(s.names), FailureFile: s.options.Failures,
 			BatchSize: 1000, BatchingWindow: s.batchingWindow(), TumblingWindow: s.options.Window, IdleWindow: s.options.Idle,
 			Attempts: 10, Bisect: true, PartialFailures: true, Logger: s.options.Log,
-		})
-		if err != nil {
-			return fmt.Errorf("event source mapping of %s: %w", function, err)
-		}
-		s.mappings = append(s.mappings, m)
+		}))
 	}
 	return nil
 }

@@ -53,25 +53,3 @@ func TestUnreadableChangeFailsLookupsOfItsKey(t *testing.T) {
 		})
 	}
 }
-
-// TestDamagedLogItemIsHarmless checks that views read the key's item if the log item of its change is damaged.
-func TestDamagedLogItemIsHarmless(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := enginetest.NewMapTable(10, 0, 0)
-		change(f, 1, "E#a", 16)
-		m := New(f, "m", Options{})
-		if _, err := m.Lookup(t.Context(), "E#a", time.Now()); err != nil {
-			t.Fatal(err)
-		}
-		_, logs := change(f, 2, "E#a", 40)
-		for n, log := range logs {
-			log[attrEntry] = []types.AttributeValue{newForm, &types.AttributeValueMemberB{Value: []byte("damaged")}}[n%2]
-		}
-		time.Sleep(ViewAge + time.Second)
-		for view, m := range map[string]*Map{"held": m, "new": New(f, "m", Options{})} {
-			if e, err := m.Lookup(t.Context(), "E#a", time.Now()); err != nil || e.History.Newest() != 40 {
-				t.Errorf("%s view: %d write shards, %v; want 40", view, e.History.Newest(), err)
-			}
-		}
-	})
-}
