@@ -2,21 +2,16 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
-	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/tool/adopt"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/table"
@@ -75,41 +70,5 @@ func TestAdopt(t *testing.T) {
 	t.Setenv("AWS_REGION", dynamolocal.Region)
 	if _, out, errText = hotshard(t, "adopt", "--table", foreign, "--format", "#SHARD_", "--endpoint", endpoint); !strings.Contains(out, "0 items scanned") {
 		t.Errorf("with the environment's credentials: %q and %q", errText, out)
-	}
-}
-
-// TestAdoptEmptyTableNoSortKeyAndOnlyTTL checks the output and the exit code for tables whose items have no time of their own: an empty one,
-// one without a sort key, and one whose only number is its TTL.
-func TestAdoptEmptyTableNoSortKeyAndOnlyTTL(t *testing.T) {
-	endpoint := enginetest.Endpoint(t)
-	client := dynamolocal.DynamoDB(endpoint, "")
-	empty, expiring := libtest.Theirs(t, client, "S"), libtest.Theirs(t, client, "S")
-	single := "single-" + rand.Text()
-	_, err := client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
-		TableName: &single, BillingMode: types.BillingModePayPerRequest,
-		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("page"), AttributeType: "S"}},
-		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("page"), KeyType: "HASH"}},
-	})
-	require.NoError(t, err)
-	_, err = client.UpdateTimeToLive(t.Context(), &dynamodb.UpdateTimeToLiveInput{
-		TableName: &expiring, TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String("TTL"), Enabled: aws.Bool(true)},
-	})
-	require.NoError(t, err)
-	in := time.Now().Add(7 * 24 * time.Hour).Unix()
-	_, err = client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &expiring, Item: table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str("a"), "TTL": libtest.Num(in)}})
-	require.NoError(t, err)
-	for name, want := range map[string]struct{ out, fault string }{
-		empty:    {"sort key placed (S)", "The table is empty"},
-		expiring: {"TTL is the table's TTL attribute", "fill in the function Time"},
-		single:   {"no sort key.", "The table has no sort key"},
-	} {
-		t.Cleanup(func() {
-			_, _ = client.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &name})
-		})
-		code, out, fault := hotshard(t, "adopt", "--table", name, "--endpoint", endpoint)
-		fill := name != single
-		if code != exitBad || !strings.Contains(out, want.out) || !strings.Contains(fault, want.fault) || fill != strings.Contains(out, "Time: func(it table.Item) (time.Time, error) {") {
-			t.Errorf("%s: exit %d with %q and\n%s", name, code, fault, out)
-		}
 	}
 }

@@ -24,10 +24,6 @@ type Lineage struct {
 	// are always in progress.
 	Done func(shard string)
 
-	// Split is called when several children follow a shard that was read to its end. It is
-	// called again if more children are listed later. It may be nil.
-	Split func(Split)
-
 	Relist   time.Duration // time between two listings of all shards
 	AskAgain time.Duration // time between two requests for the children of ended shards
 	MaxAsks  int           // maximum number of requests for a shard's children; after that, only listings of all shards
@@ -41,13 +37,6 @@ type Lineage struct {
 	asked  time.Time // when any shards were listed
 }
 
-// Split is a stream shard with several children. DynamoDB splits a partition that is hot or full.
-type Split struct {
-	Time     time.Time // when the parent ended, to about a second; for the past, its last record's
-	Parent   string    // ID of the stream shard
-	Children int       // at least 2
-}
-
 // fewAsks is the largest number of shards whose children are requested one by one. For more, all shards are listed.
 const fewAsks = 3
 
@@ -55,9 +44,8 @@ const fewAsks = 3
 type branch struct {
 	Shard
 	state state
-	asks  int       // number of answered requests for its children since it ended
-	ended time.Time // zero if it was not read to its end by this lineage
-	gone  bool      // the stream no longer lists it
+	asks  int  // number of answered requests for its children since it ended
+	gone  bool // the stream no longer lists it
 }
 
 type state uint8
@@ -147,7 +135,6 @@ func (l *Lineage) search(ctx context.Context) error {
 		p.asks++
 	}
 	l.noteListed(list, all)
-	l.reportSplits()
 	l.startReady(ctx)
 	for id, b := range l.known {
 		l.release(b)
@@ -231,8 +218,7 @@ func (l *Lineage) readerEnded(ctx context.Context, e end) {
 		l.Done(b.ID)
 		return
 	}
-	b.state, b.ended = done, e.at
-	l.reportSplits()
+	b.state = done
 	l.startReady(ctx)
 	if !slices.Contains(l.childless(), b) { // a shard without known children is kept until the next listing
 		l.release(b)
@@ -244,20 +230,5 @@ func (l *Lineage) release(b *branch) {
 	if b.state == done {
 		b.state = released
 		l.Done(b.ID)
-	}
-}
-
-func (l *Lineage) reportSplits() {
-	if l.Split == nil {
-		return
-	}
-	children := make(map[string]int)
-	for _, b := range l.known {
-		children[b.Parent]++
-	}
-	for id, n := range children {
-		if b := l.known[id]; b != nil && n > 1 && !b.ended.IsZero() {
-			l.Split(Split{Time: b.ended, Parent: id, Children: n})
-		}
 	}
 }

@@ -160,12 +160,12 @@ func TestAccessible(t *testing.T) {
 		width int64
 	}
 	looks := []look{{"light", 1360}, {"dark", 400}}
+	p := open(t, 1360, 1000)
 	for i, page := range []struct{ url, ready string }{
 		{f.URL + "/#/?unfold=C%23video%2F7", rowsShown + " > 100"},
 		{f.URL + "/#/key?type=counter&name=video%2F7", "!!document.querySelector('[data-stat]')"},
 		{file, rowsShown + " > 50"},
 	} {
-		p := open(t, 1360, 1000)
 		p.do(chromedp.Navigate(page.url))
 		first := i % 2
 		for _, look := range looks[require.UnlessQuick(0, first):require.UnlessQuick(2, first+1)] {

@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
-	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	dynamo "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
@@ -19,15 +17,10 @@ import (
 const (
 	contributorInsights = "Contributor Insights"
 	maxContributors     = 50
-	// minRising is the number of sort keys that it takes to call them rising.
-	minRising = 4
 )
 
-// The kinds of Contributor Insights' rules for throttled keys, as their names have them.
-const (
-	partitionKeyRule = "-PKT-"
-	sortKeyRule      = "-SKT-"
-)
+// partitionKeyRule is in the names of Contributor Insights' rules for throttled partition keys.
+const partitionKeyRule = "-PKT-"
 
 // readContributors adds the throttled keys that Contributor Insights lists.
 func (c *collection) readContributors(ctx context.Context) {
@@ -56,7 +49,7 @@ func (c *collection) readContributors(ctx context.Context) {
 			continue
 		}
 		for _, rule := range out.ContributorInsightsRuleList {
-			if strings.Contains(rule, partitionKeyRule) || strings.Contains(rule, sortKeyRule) {
+			if strings.Contains(rule, partitionKeyRule) {
 				if err := c.readRule(ctx, r.ID, rule); err != nil {
 					c.noteError(err, "Throttled keys are unknown", "cloudwatch:GetInsightRuleReport")
 					return
@@ -66,7 +59,7 @@ func (c *collection) readContributors(ctx context.Context) {
 	}
 }
 
-// readRule adds the keys of one rule. A rule for sort keys completes the partition keys of the other rule.
+// readRule adds the keys of one rule.
 func (c *collection) readRule(ctx context.Context, id ID, rule string) error {
 	from := c.From.Truncate(time.Minute)
 	out, err := c.CloudWatch.GetInsightRuleReport(ctx, &cloudwatch.GetInsightRuleReportInput{
@@ -75,52 +68,10 @@ func (c *collection) readRule(ctx context.Context, id ID, rule string) error {
 	if err != nil {
 		return err
 	}
-	key := func(name string) *Key {
-		at := slices.IndexFunc(c.Keys, func(k Key) bool { return k.ID == id && k.Key == name && k.Source == contributorInsights })
-		if at < 0 {
-			at = len(c.Keys)
-			c.Keys = append(c.Keys, Key{Reason: Reason{ID: id}, Key: name, Source: contributorInsights})
-		}
-		return &c.Keys[at]
-	}
-	bySort := map[string][]types.InsightRuleContributor{}
 	for _, x := range out.Contributors {
-		switch {
-		case len(x.Keys) == 0:
-		case strings.Contains(rule, partitionKeyRule):
-			key(x.Keys[0]).Throttles += aws.ToFloat64(x.ApproximateAggregateValue)
-		case len(x.Keys) > 1:
-			bySort[x.Keys[0]] = append(bySort[x.Keys[0]], x)
-		}
-	}
-	for name, items := range bySort {
-		k, sum := key(name), 0.0
-		for _, x := range items {
-			sum += aws.ToFloat64(x.ApproximateAggregateValue)
-		}
-		k.Throttles = max(k.Throttles, sum)
-		k.Rising = throttledInOrder(items)
-		if len(items) == 1 {
-			k.SortKey = items[0].Keys[1]
+		if len(x.Keys) > 0 {
+			c.Keys = append(c.Keys, Key{Reason: Reason{ID: id}, Key: x.Keys[0], Source: contributorInsights, Throttles: aws.ToFloat64(x.ApproximateAggregateValue)})
 		}
 	}
 	return nil
-}
-
-// throttledInOrder reports whether greater sort keys were first throttled later.
-func throttledInOrder(items []types.InsightRuleContributor) bool {
-	items = slices.DeleteFunc(slices.Clone(items), func(x types.InsightRuleContributor) bool { return len(x.Datapoints) == 0 })
-	if len(items) < minRising {
-		return false
-	}
-	first := func(x types.InsightRuleContributor) time.Time {
-		return aws.ToTime(slices.MinFunc(x.Datapoints, func(a, b types.InsightRuleContributorDatapoint) int {
-			return aws.ToTime(a.Timestamp).Compare(aws.ToTime(b.Timestamp))
-		}).Timestamp)
-	}
-	slices.SortFunc(items, func(a, b types.InsightRuleContributor) int {
-		return cmp.Or(first(a).Compare(first(b)), strings.Compare(a.Keys[1], b.Keys[1]))
-	})
-	return first(items[0]).Before(first(items[len(items)-1])) &&
-		slices.IsSortedFunc(items, func(a, b types.InsightRuleContributor) int { return strings.Compare(a.Keys[1], b.Keys[1]) })
 }

@@ -23,7 +23,7 @@ const (
 )
 
 // cure returns one sentence with the first cure that applies: retries, a higher limit, warm throughput, a change of the
-// index, smaller items, other sort keys, write shards.
+// index, smaller items, write shards.
 func (e *Evidence) cure(g *group, t *tally, keys []Key) string {
 	if has, absent := e.absent(g.ID); absent {
 		return g.noIndex(has)
@@ -174,8 +174,6 @@ func (e *Evidence) relieve(g *group, k Key) string {
 		return fmt.Sprintf("Split %s of the index's partition key %s over %d values, or let fewer items into the index: a hot key of the index throttles writes of its table.", k.Key, cmp.Or(g.PartitionKey, "attribute"), n)
 	case k.UnitsPerWrite >= largeWrite:
 		return fmt.Sprintf("Shrink the items of %s, whose writes take %.0f WCU each (move large attributes to S3 or items of their own), or shard it over %d partition keys.", k.Key, k.UnitsPerWrite, n)
-	case k.Rising:
-		return fmt.Sprintf("Put a hash or a device before the rising sort keys of %s, which keep DynamoDB from splitting its items, or shard it over %d partition keys%s", k.Key, n, e.plan(k))
 	}
 	return fmt.Sprintf("Shard %s over %d partition keys (docs/patterns.md), since one takes %s WCU/s whatever the table's capacity is%s", k.Key, n, number(limit), e.plan(k))
 }

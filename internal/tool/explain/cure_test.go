@@ -33,8 +33,7 @@ func TestCures(t *testing.T) {
 		"reads of one key":           {Reason{id, Read, KeyRange}, Resource{}, []Key{key(id, Key{})}, 0, "Cache the reads of acme", "Shard"},
 		"an index's large items":     {Reason{index, Write, KeyRange}, Resource{ProjectsAll: true}, []Key{key(index, Key{UnitsPerWrite: 6})}, 0, "Project fewer attributes into index by_city", "Shard"},
 		"an index's key":             {Reason{index, Write, KeyRange}, Resource{PartitionKey: "city"}, []Key{key(index, Key{})}, 0, "partition key city over 8 values", "Shard"},
-		"large items":                {Reason{id, Write, KeyRange}, Resource{}, []Key{key(id, Key{UnitsPerWrite: 6, Rising: true})}, 0, "Shrink the items of acme", "rising"},
-		"rising sort keys":           {Reason{id, Write, KeyRange}, Resource{}, []Key{key(id, Key{Rising: true})}, 0, "rising sort keys of acme", "Shrink"},
+		"large items":                {Reason{id, Write, KeyRange}, Resource{}, []Key{key(id, Key{UnitsPerWrite: 6})}, 0, "Shrink the items of acme", "Shard acme"},
 		"a key of 3,000 WCU/s":       {Reason{id, Write, KeyRange}, Resource{}, []Key{key(id, Key{UnitsPerSecond: 3000, Hot: true})}, 0, "Shard acme over 24 partition keys", "warm"},
 		"a deployment's own key":     {Reason{id, Write, KeyRange}, Resource{}, []Key{key(id, Key{Advice: "Wait."})}, 0, "Wait.", "Shard"},
 	} {

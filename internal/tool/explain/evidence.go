@@ -145,15 +145,13 @@ type Source struct {
 
 // Key is what a source knows about a partition key. Fields that are "" or 0 are unknown.
 type Key struct {
-	Reason  // Operation and Cause are those of its throttles
-	Key     string
-	SortKey string
+	Reason // Operation and Cause are those of its throttles
+	Key    string
 
 	Throttles      float64 // throttled requests
 	UnitsPerSecond float64 // lower bound of its writes in the hottest window, in WCU/s
 	Hot            bool    // its writes are near a partition's limit, or beyond
 	UnitsPerWrite  float64
-	Rising         bool   // later throttles had greater sort keys
 	Advice         string // the cure, from a deployment that shards the key
 	Source         string
 }

@@ -44,11 +44,6 @@ func TestContributors(t *testing.T) {
 	if f := r.Findings; err != nil || len(f) != 1 || f[0].Resource != arn || !strings.Contains(f[0].Cure, "--table-name "+arn+" ") {
 		t.Errorf("by ARN: %+v, %v", f, err)
 	}
-	var rising, falling []contributor
-	for i := range 5 {
-		rising = append(rising, contributor{[]string{hot, fmt.Sprintf("2026-%02d", i)}, times(s.now.Add(time.Duration(i)*time.Minute), 30, time.Second)})
-		falling = append(falling, contributor{[]string{hot, fmt.Sprintf("2026-%02d", 9-i)}, times(s.now.Add(time.Duration(i)*time.Minute), 30, time.Second)})
-	}
 	var even []contributor
 	for i := range 8 {
 		even = append(even, contributor{[]string{fmt.Sprint("key", i)}, times(s.now, 30, time.Second)})
@@ -58,10 +53,8 @@ func TestContributors(t *testing.T) {
 		keys  string
 		cure  string
 	}{
-		"one key":           {[]contributor{{[]string{hot, "1"}, times(s.now, 100, time.Second)}, {[]string{"other", "1"}, times(s.now, 3, time.Second)}}, hot + " other", "Shard acme over 8 partition keys"},
-		"rising sort keys":  {rising, hot, "before the rising sort keys of acme"},
-		"falling sort keys": {falling, hot, "Shard acme"},
-		"many keys":         {even, "key0 key1 key2 key3 key4 key5 key6 key7", "update-table --table-name orders --warm-throughput WriteUnitsPerSecond="},
+		"one key":   {[]contributor{{[]string{hot, "1"}, times(s.now, 100, time.Second)}, {[]string{"other", "1"}, times(s.now, 3, time.Second)}}, hot + " other", "Shard acme over 8 partition keys"},
+		"many keys": {even, "key0 key1 key2 key3 key4 key5 key6 key7", "update-table --table-name orders --warm-throughput WriteUnitsPerSecond="},
 	} {
 		s.cloud.enabled, s.cloud.rules = map[explain.ID][]string{}, map[string][]contributor{}
 		s.enable(label.ID, c.found...)

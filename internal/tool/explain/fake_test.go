@@ -137,18 +137,9 @@ func (c *cloud) enable(id explain.ID, found ...contributor) {
 	if id.Index != "" {
 		name += "@" + id.Index
 	}
-	for _, kind := range []string{"PKT", "SKT"} {
-		rule := "DynamoDBContributorInsights-" + kind + "-" + name + "-1800000000"
-		c.enabled[id] = append(c.enabled[id], rule)
-		for _, x := range found {
-			if kind == "PKT" {
-				x.keys = x.keys[:1]
-			}
-			if kind == "PKT" || len(x.keys) > 1 {
-				c.rules[rule] = append(c.rules[rule], x)
-			}
-		}
-	}
+	rule := "DynamoDBContributorInsights-PKT-" + name + "-1800000000"
+	c.enabled[id] = append(c.enabled[id], rule)
+	c.rules[rule] = append(c.rules[rule], found...)
 }
 
 // dynamoDB responds to DescribeContributorInsights, which DynamoDB Local lacks, and forwards other calls.

@@ -68,8 +68,8 @@ func mergeKey(keys []Key, k Key) []Key {
 	}
 	old := &keys[at]
 	old.Throttles, old.UnitsPerSecond = max(old.Throttles, k.Throttles), max(old.UnitsPerSecond, k.UnitsPerSecond)
-	old.UnitsPerWrite, old.Hot, old.Rising = max(old.UnitsPerWrite, k.UnitsPerWrite), old.Hot || k.Hot, old.Rising || k.Rising
-	old.SortKey, old.Advice = cmp.Or(old.SortKey, k.SortKey), cmp.Or(old.Advice, k.Advice)
+	old.UnitsPerWrite, old.Hot = max(old.UnitsPerWrite, k.UnitsPerWrite), old.Hot || k.Hot
+	old.Advice = cmp.Or(old.Advice, k.Advice)
 	if !strings.Contains(old.Source, k.Source) {
 		old.Source += ", " + k.Source
 	}
@@ -94,7 +94,7 @@ func (e *Evidence) rates(keys []Key) []KeyRate {
 	rates := []KeyRate{}
 	for _, k := range keys[:min(len(keys), maxKeys)] {
 		rates = append(rates, KeyRate{
-			Key: k.Key, SortKey: k.SortKey, Units: hundredths(k.UnitsPerSecond),
+			Key: k.Key, Units: hundredths(k.UnitsPerSecond),
 			Throttles: hundredths(k.Throttles / max(1, e.To.Sub(e.From).Seconds())), Source: k.Source,
 		})
 	}

@@ -68,9 +68,6 @@ func (r Report) Text() string {
 // line returns a key with its rates.
 func line(k KeyRate) string {
 	parts := []string{k.Key}
-	if k.SortKey != "" {
-		parts[0] += ", sort key " + k.SortKey
-	}
 	if k.Units > 0 {
 		parts = append(parts, rate(k.Units, 4)+" WCU/s in its hottest window")
 	}

@@ -51,7 +51,6 @@ type Finding struct {
 // KeyRate is a partition key of a finding. Rates that are 0 are unknown.
 type KeyRate struct {
 	Key       string  `json:"key"`                              // the partition key
-	SortKey   string  `json:"sort_key,omitempty"`               // the only throttled sort key, if it is known
 	Units     float64 `json:"write_units_per_second,omitempty"` // WCU/s of its successful writes in the hottest window
 	Throttles float64 `json:"throttles_per_second,omitempty"`   // mean over the time
 	Source    string  `json:"source"`                           // what named the key
