@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/display"
-	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/tool/adopt"
 	"github.com/hotshard/hotshard/internal/tool/system"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -35,7 +34,7 @@ func (c *AdoptCmd) Validate() error {
 	if c.Format == "" {
 		return errors.New("--format is empty: with no text before the number, a write shard's key would be a name")
 	}
-	if err := c.checkTable(); err != nil {
+	if err := c.from().nameFault(); err != nil {
 		return err
 	}
 	if c.Endpoint != "" {
@@ -44,18 +43,6 @@ func (c *AdoptCmd) Validate() error {
 		}
 	}
 	return c.scanning.Validate()
-}
-
-// checkTable returns an error for a wrong ARN, or one of another Region than --region.
-func (c *AdoptCmd) checkTable() error {
-	_, region, _, err := dynamo.TableName(c.Table)
-	if err != nil {
-		return fmt.Errorf("--table: %w", err)
-	}
-	if region != "" && c.Region != "" && region != c.Region {
-		return fmt.Errorf("--region is %s, and the table's ARN has %s", c.Region, region)
-	}
-	return nil
 }
 
 // Run examines the table, and prints what it found. A table that can't be adopted is an error.
@@ -91,16 +78,18 @@ func (c *AdoptCmd) client(ctx context.Context) (*dynamodb.Client, error) {
 			return nil, err
 		}
 	}
-	from := heatFrom{Endpoint: c.Endpoint, Region: c.Region}
-	if _, region, _, _ := dynamo.TableName(c.Table); region != "" && c.Endpoint == "" {
-		from.Region = region
-	}
+	from := c.from()
 	settings, err := from.config(ctx)
 	if err != nil {
 		return nil, err
 	}
 	settings.RetryMode, settings.RetryMaxAttempts = aws.RetryModeAdaptive, callAttempts
 	return from.dynamoDB(settings), nil
+}
+
+// from returns the table, as the commands for heat name it.
+func (c *AdoptCmd) from() *heatFrom {
+	return &heatFrom{Table: c.Table, Endpoint: c.Endpoint, Region: c.Region}
 }
 
 // explain replaces the error for a missing table.

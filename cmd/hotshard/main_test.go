@@ -123,7 +123,7 @@ func TestWrongUsageIsOneLine(t *testing.T) {
 		"adopt --format #":                                                                      "missing flags: --table=NAME",
 		"adopt --table x --format=":                                                             "--format is empty: with no text before the number",
 		"adopt --table arn:aws:s3:::orders --format #":                                          "is not the ARN of a DynamoDB table",
-		"adopt --table arn:aws:dynamodb:eu-west-1:1:table/orders --format # --region eu-west-2": "--region is eu-west-2, and the table's ARN has eu-west-1",
+		"adopt --table arn:aws:dynamodb:eu-west-1:1:table/orders --format # --region eu-west-2": "--region eu-west-2: the table of this ARN is in eu-west-1",
 		"adopt --table x --format # --read-units 0":                                             "--read-units 0: want 1 to 1000000",
 		"adopt --table x --format # --endpoint nonsense":                                        `endpoint "nonsense": want a URL`,
 		"shards get --type entity":                                                              "missing flags: --name=STRING",

@@ -20,7 +20,7 @@ type TopCmd struct {
 	Prefix   string        `placeholder:"TEXT" help:"Only keys that begin with this."`
 	JSON     bool          `name:"json" help:"Print a line of JSON for each window of 10 s."`
 	Hash     bool          `help:"Show 16 digits of SHA-256 instead of keys."`
-	Duration time.Duration `placeholder:"60s" help:"Stop after this time, with exit code 0; with 1 if --index or --prefix matched no key. Default: run until Ctrl-C."`
+	Duration time.Duration `placeholder:"60s" help:"Stop after this time, with exit code 0. Default: run until Ctrl-C."`
 }
 
 // Validate returns an error if the flags are invalid.
@@ -31,8 +31,7 @@ func (c *TopCmd) Validate() error {
 	return c.heatFrom.Validate()
 }
 
-// Run shows hot keys until the duration is over or it is interrupted. The end of the duration is an
-// error only if the index or prefix matched no key; an interruption always is.
+// Run shows hot keys until the duration is over, or until it is interrupted, which is an error.
 func (c *TopCmd) Run(ctx context.Context, std streams, commands display.Commands) error {
 	if c.Duration > 0 {
 		var cancel context.CancelFunc

@@ -71,28 +71,14 @@ func (o *viewOptions) nameOf(k *query.HotKey) string {
 	return k.Key
 }
 
-// noMatch means that no written key matched the index or prefix.
-type noMatch struct{ Index, Prefix string }
-
-func (e *noMatch) Error() string {
-	switch {
-	case e.Index != "" && e.Prefix != "":
-		return fmt.Sprintf("No key of index %q that begins with %q was written. Check --index and --prefix.", e.Index, e.Prefix)
-	case e.Index != "":
-		return fmt.Sprintf("No key of index %q was written. Check --index.", e.Index)
-	}
-	return fmt.Sprintf("No key that begins with %q was written. Check --prefix.", e.Prefix)
-}
-
 // Intervals between reads: a live reader is in this process, a stack's heat is read from DynamoDB.
 const (
 	liveInterval  = 200 * time.Millisecond
 	stackInterval = 5 * time.Second
 )
 
-// Print writes each window that is completed from now on, until ctx ends: a line of JSON, or a table, which replaces
-// the last one if out is a terminal. Print returns a [noMatch] if keys were written and the index or prefix matched
-// none of them, or else the error of ctx.
+// printWindows writes each window that is completed from now on, until ctx ends: a line of JSON, or a table, which replaces
+// the last one if out is a terminal. It returns the error of ctx, or of the source.
 func printWindows(ctx context.Context, out io.Writer, w *heatFeed, o viewOptions) error {
 	p := &printer{w: w, o: o, out: out, next: w.Settled()}
 	p.heat = query.NewHeat(w.Source, query.HeatOptions{Shards: w.Shards, Table: o.Table, Now: time.Now, Commands: o.Commands})
@@ -101,11 +87,7 @@ func printWindows(ctx context.Context, out io.Writer, w *heatFeed, o viewOptions
 		group.Go(func() error { return w.Run(running) })
 	}
 	group.Go(func() error { return p.run(running) })
-	err := group.Wait()
-	if ctx.Err() != nil && p.written && !p.matched && o.Index+o.Prefix != "" {
-		return &noMatch{o.Index, o.Prefix}
-	}
-	return err
+	return group.Wait()
 }
 
 // printer prints windows.
@@ -115,9 +97,8 @@ type printer struct {
 	out  io.Writer
 	heat *query.Heat
 
-	next             time.Time     // start of the next read from the source
-	written, matched bool          // whether a key was written, and one that the options select
-	quiet            time.Duration // no write was seen for so long, before the end of the newest window
+	next  time.Time     // start of the next read from the source
+	quiet time.Duration // no write was seen for so long, before the end of the newest window
 }
 
 // run prints until ctx ends.
@@ -171,7 +152,6 @@ func (p *printer) failed(ctx context.Context, err error) error {
 // text returns a window as it is printed.
 func (p *printer) text(ctx context.Context, w heat.Window) (string, error) {
 	rows := heat.Merge(w.Items)
-	p.written = p.written || len(rows) > 0
 	p.quiet += live.Window
 	if len(rows) > 0 {
 		p.quiet = 0
@@ -182,7 +162,6 @@ func (p *printer) text(ctx context.Context, w heat.Window) (string, error) {
 			selected = append(selected, row)
 		}
 	}
-	p.matched = p.matched || len(selected) > 0
 	if p.o.JSON {
 		return p.o.line(w, selected)
 	}

@@ -198,26 +198,6 @@ func TestScreens(t *testing.T) {
 	}
 }
 
-// TestNoMatch checks that a filter which matches no written key is an error. A table without writes is none.
-func TestNoMatch(t *testing.T) {
-	busy := map[string]uint64{"user#7": 7500}
-	for _, c := range []struct {
-		units   map[string]uint64
-		options viewOptions
-		want    string
-	}{
-		{busy, viewOptions{Prefix: "nobody"}, `No key that begins with "nobody" was written`},
-		{busy, viewOptions{Index: "nope", JSON: true}, `No key of index "nope" was written`},
-		{busy, viewOptions{Index: "nope", Prefix: "x"}, `No key of index "nope" that begins with "x" was written`},
-		{busy, viewOptions{Prefix: "user"}, "deadline"},
-		{nil, viewOptions{Prefix: "nobody"}, "deadline"},
-	} {
-		if _, err := printed(t, 15*time.Second, c.options, c.units); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%+v: error %v, want %q", c.options, err, c.want)
-		}
-	}
-}
-
 // fullDisk is a writer that fails.
 type fullDisk struct{}
 

@@ -74,39 +74,35 @@ func TestNarrowScreen(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
 	f.with(func() { f.heat = similar })
-	for _, first := range []int64{400, 1360} {
-		p := open(t, first, 900)
-		p.do(chromedp.Navigate(f.URL))
-		p.until(rowsShown + " == 6")
-		wide := value[[]string](p, "[...document.querySelectorAll('#rows .name .key')].map((e) => e.textContent)")
-		p.do(chromedp.EmulateViewport(400, 900), chromedp.Sleep(settle))
-		names := value[[]string](p, "[...document.querySelectorAll('#rows .name .key')].map((e) => e.textContent)")
-		for i, end := range []string{"launch", "landing", "first", "second", "1", "最後"} {
-			at := slices.IndexFunc(names, func(name string) bool { return strings.HasSuffix(name, end) && strings.HasPrefix(name, "C#") })
-			if at < 0 {
-				t.Errorf("from %d: the names %q lack the end %q", first, names, end)
-			}
-			if i < 2 && first == 1360 && !strings.HasSuffix(wide[i], "/"+end) {
-				t.Errorf("on a wide screen the name is %q", wide[i])
-			}
+	p := open(t, 1360, 900)
+	p.do(chromedp.Navigate(f.URL))
+	p.until(rowsShown + " == 6")
+	wide := value[[]string](p, "[...document.querySelectorAll('#rows .name .key')].map((e) => e.textContent)")
+	p.do(chromedp.EmulateViewport(400, 900), chromedp.Sleep(settle))
+	names := value[[]string](p, "[...document.querySelectorAll('#rows .name .key')].map((e) => e.textContent)")
+	for i, end := range []string{"launch", "landing", "first", "second", "1", "最後"} {
+		at := slices.IndexFunc(names, func(name string) bool { return strings.HasSuffix(name, end) && strings.HasPrefix(name, "C#") })
+		if at < 0 {
+			t.Errorf("the names %q lack the end %q", names, end)
 		}
-		cut := "[...document.querySelectorAll('#rows .cell > a')].filter((e) => e.scrollWidth > e.clientWidth).length"
-		if n := value[int](p, cut); n > 0 {
-			t.Errorf("from %d: %d names are cut at their ends: %q", first, n, names)
+		if i < 2 && !strings.HasSuffix(wide[i], "/"+end) {
+			t.Errorf("on a wide screen the name is %q", wide[i])
 		}
-		heads := value[[]string](p, "[...document.querySelectorAll('#rows thead th')].filter((e) => e.checkVisibility()).map((e) => e.innerText.trim())")
-		if fmt.Sprint(heads) != "[Key Status ↓ Now]" {
-			t.Errorf("from %d: the columns are %q", first, heads)
-		}
-		p.do(chromedp.EmulateViewport(1360, 900), chromedp.Sleep(settle))
-		if again := value[[]string](p, "[...document.querySelectorAll('#rows .name .key')].map((e) => e.textContent)"); first == 1360 && !slices.Equal(again, wide) {
-			t.Errorf("after the screen was narrow the names are %q, want %q", again, wide)
-		}
-		p.healthy()
+	}
+	cut := "[...document.querySelectorAll('#rows .cell > a')].filter((e) => e.scrollWidth > e.clientWidth).length"
+	if n := value[int](p, cut); n > 0 {
+		t.Errorf("%d names are cut at their ends: %q", n, names)
+	}
+	heads := value[[]string](p, "[...document.querySelectorAll('#rows thead th')].filter((e) => e.checkVisibility()).map((e) => e.innerText.trim())")
+	if fmt.Sprint(heads) != "[Key Status ↓ Now]" {
+		t.Errorf("the columns are %q", heads)
+	}
+	p.do(chromedp.EmulateViewport(1360, 900), chromedp.Sleep(settle))
+	if again := value[[]string](p, "[...document.querySelectorAll('#rows .name .key')].map((e) => e.textContent)"); !slices.Equal(again, wide) {
+		t.Errorf("after the screen was narrow the names are %q, want %q", again, wide)
 	}
 	f.with(func() { f.heat = storm })
-	p := open(t, 400, 900)
-	p.do(chromedp.Navigate(f.URL))
+	p.do(chromedp.EmulateViewport(400, 900), chromedp.Reload())
 	p.until(rowsShown + " > 50")
 	row := value[string](p, "[...document.querySelectorAll('#rows tr.row')].find((r) => r.innerText.includes('C#video/7')).innerText")
 	throttled := value[string](p, "[...document.querySelectorAll('#rows tr.row')].find((r) => r.innerText.includes('C#video/7')).querySelector('.c-throttled').innerText")
