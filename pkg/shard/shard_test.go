@@ -2,19 +2,16 @@ package shard_test
 
 import (
 	"bufio"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"math/big"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
@@ -106,20 +103,6 @@ func TestCalculatedEqualsPython(t *testing.T) {
 	if err := scanner.Err(); err != nil || attributes < 10 {
 		t.Fatalf("read %d attributes, %v; want at least 10", attributes, err)
 	}
-}
-
-// TestCalculatedIsTheDigestModuloN compares Calculated with the SHA-256 digest modulo n.
-func TestCalculatedIsTheDigestModuloN(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		attribute := rapid.String().Draw(t, "attribute")
-		n := rapid.IntRange(1, 1<<31).Draw(t, "n")
-		digest := sha256.Sum256([]byte(attribute))
-		want := new(big.Int).SetBytes(digest[:])
-		want.Mod(want, big.NewInt(int64(n)))
-		if got := shard.Calculated(attribute, n); int64(got) != want.Int64() {
-			t.Fatalf("Calculated = %d, want %v (valid UTF-8: %v)", got, want, utf8.ValidString(attribute))
-		}
-	})
 }
 
 // TestCountsBelowOneAreOne checks that each function returns write shard 0 for a count of 1 or less.

@@ -2,10 +2,7 @@ package shard
 
 import (
 	"math"
-	"strconv"
 	"testing"
-
-	"pgregory.net/rapid"
 )
 
 // TestChiSquareTail compares the tail with values that mpmath calculated with 30 digits:
@@ -33,28 +30,6 @@ func TestChiSquareTail(t *testing.T) {
 			t.Errorf("the tail of %v with %d degrees is %v, want %v", c.x, c.degrees, got, c.want)
 		}
 	}
-}
-
-// TestChiSquareTailIsATail checks that the tail decreases from 1, increases with the degrees of freedom, and is the integral
-// of its density.
-func TestChiSquareTailIsATail(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		degrees := rapid.IntRange(1, MaxShards).Draw(t, "degrees")
-		x := rapid.Float64Range(0.5, 3000).Draw(t, "x")
-		const step = 1e-3
-		p, next := chiSquareTail(x, degrees), chiSquareTail(x+step, degrees)
-		const noise = 1e-12
-		if p < 0 || p > 1 || next > p+noise || chiSquareTail(x, degrees+2) < p-noise {
-			t.Fatalf("the tail of %v with %d degrees is %v, and %v at the next step", x, degrees, p, next)
-		}
-		half := float64(degrees) / 2
-		logGamma, _ := math.Lgamma(half)
-		middle := x + step/2
-		density := math.Exp((half-1)*math.Log(middle) - middle/2 - half*math.Ln2 - logGamma)
-		if got := (p - next) / step; math.Abs(got-density) > 1e-4*density+1e-9 {
-			t.Fatalf("the tail of %v with %d degrees decreases by %v, want the density %v", x, degrees, got, density)
-		}
-	})
 }
 
 // TestSpreads compares statistics and verdicts of counts with figures that the comments calculate.
@@ -85,34 +60,5 @@ func TestSpreads(t *testing.T) {
 		if math.Abs(s.P-c.p) > 0.02*c.p {
 			t.Errorf("%s: P is %v, want %v", c.name, s.P, c.p)
 		}
-	}
-}
-
-// TestRandomIsEven checks that few of 1,000 spreads by Random have a low probability.
-func TestRandomIsEven(t *testing.T) {
-	uneven := 0
-	for range 1000 {
-		counts := make([]int64, 20)
-		for range 2000 {
-			counts[Random(len(counts))]++
-		}
-		if SpreadOf(counts).P < 0.01 {
-			uneven++
-		}
-	}
-	// 10 are expected, with a standard deviation of 3.1; 40 occur once in 10^12 runs.
-	if uneven > 40 {
-		t.Errorf("%d of 1,000 spreads have a probability below 0.01, want about 10", uneven)
-	}
-}
-
-// TestCalculatedIsEven checks that Calculated spreads sequential ids evenly.
-func TestCalculatedIsEven(t *testing.T) {
-	counts := make([]int64, 64)
-	for i := range 64_000 {
-		counts[Calculated("order-"+strconv.Itoa(i), len(counts))]++
-	}
-	if s := SpreadOf(counts); s.Verdict() != Even || s.P < 1e-6 {
-		t.Errorf("spread %+v, want it even", s)
 	}
 }

@@ -1,91 +1,15 @@
 package boards_test
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"math/rand/v2"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
-	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
-
-// crowded is a client whose index throttles one partition key.
-type crowded struct {
-	*dynamodb.Client
-	full string
-}
-
-func (c *crowded) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
-	if place, ok := in.Item["board_shard"].(*types.AttributeValueMemberS); ok && place.Value == c.full {
-		return nil, libtest.Hot(libtest.IndexHot)
-	}
-	return c.Client.PutItem(ctx, in, o...)
-}
-
-// players lists players and scores: "ann 5, bob 4".
-func players(list []boards.Place) string {
-	var names []string
-	for _, p := range list {
-		names = append(names, p.Player+" "+p.Score.String())
-	}
-	return strings.Join(names, ", ")
-}
-
-// TestThrottledWriteDefersItsRow checks that a write which the index throttles is made without the index. MoveRows moves its
-// row later.
-func TestThrottledWriteDefersItsRow(t *testing.T) {
-	t.Parallel()
-	d := deploy(t)
-	w := libtest.NewObserved()
-	kept, now := d.deferring(&crowded{d.Client, "L#b#all#0"}, w), libtest.Later
-	submit(t, d.boards(d.Client, nil), "b", now, "ann 5", "bob 4")
-	submit(t, kept, "b", now.Add(time.Second), "bob 9")
-	if got := w.Refused(); !slices.Equal(got, []string{"L#b 0"}) {
-		t.Errorf("observed %v", w.Shown())
-	}
-	if got := d.entry(t, "b", "all", "bob", now).Score.String(); got != "9" {
-		t.Errorf("bob has %s", got)
-	}
-	top := func() string {
-		places, err := kept.Top(libtest.Within(t), "b", "all", 9, now)
-		require.NoError(t, err)
-		return players(places)
-	}
-	if got := top(); got != "ann 5, bob 4" {
-		t.Errorf("before the move: %s", got)
-	}
-	if err := kept.Submit(libtest.Within(t), "b", scoresOf(t, "cat 7"), now)[0]; !errors.Is(err, shard.ErrThrottled) {
-		t.Errorf("a new entry: %v", err)
-	}
-	d.SetShards(t, "L#b", "1:9")
-	moved, err := d.boards(d.Client, nil).MoveRows(libtest.Within(t), "b", "all", []string{"ann", "bob", "cat"}, now)
-	if moved != 1 || err != nil {
-		t.Errorf("%d moved, %v; want 1", moved, err)
-	}
-	bob := d.Item(t, "L#b#all#bob", "b")
-	if got := top(); got != "bob 9, ann 5" || fmt.Sprint(bob["row_rev"]) != fmt.Sprint(bob["rev"]) {
-		t.Errorf("after it: %s, %v", got, bob)
-	}
-	if moved, err = kept.MoveRows(libtest.Within(t), "b", "all", []string{"ann", "bob"}, now); moved != 0 || err != nil {
-		t.Errorf("again: %d moved, %v", moved, err)
-	}
-	submit(t, kept, "b", now.Add(time.Minute), "bob 10")
-	submit(t, d.boards(d.Client, nil), "b", now.Add(time.Hour), "bob 11")
-	if got := top(); got != "bob 11, ann 5" {
-		t.Errorf("with its next write: %s", got)
-	}
-}
 
 // TestRowsFollowAllWriters checks that no score is lost, and that the index has all entries after a last move. Before it,
 // writers that defer rows or not work beside a mover, with throttles and lost answers.

@@ -228,21 +228,3 @@ func TestReadsOfCountersFail(t *testing.T) {
 		t.Errorf("without a shard map: %+v, %v; want that the context ended", sum, err)
 	}
 }
-
-// TestMisusedCounters checks that an empty name and the zero time are ErrMisused, before any request.
-func TestMisusedCounters(t *testing.T) {
-	client, shards := &libtest.Scripted{}, libtest.EmptyMap()
-	for _, c := range []struct {
-		name string
-		now  time.Time
-	}{{"", libtest.Later}, {"c", time.Time{}}} {
-		_, read := counters.NewSummaries(client, "items", "rollups", shards).Read(t.Context(), []string{c.name}, c.now)
-		added := counters.NewWriter(client, "items", shards, counters.Options{}).Add(t.Context(), c.name, 1, c.now)
-		if !errors.Is(read, shard.ErrMisused) || !errors.Is(added, shard.ErrMisused) || len(client.Read)+len(client.Updated) > 0 {
-			t.Errorf("%+v: Read %v, Add %v", c, read, added)
-		}
-	}
-	if _, err := counters.NewReader(client, "items", shards).Sum(t.Context(), ""); !errors.Is(err, shard.ErrMisused) {
-		t.Errorf("Sum of an empty name: %v", err)
-	}
-}

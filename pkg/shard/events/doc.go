@@ -5,7 +5,5 @@
 //	writer := events.NewWriter(client, "hotshard-events", shards, events.Options{})
 //	errs := writer.Put(ctx, []events.Event{{Entity: "sensor-1", ID: "a", Time: now}}, now)
 //	reader := events.NewReader(client, "hotshard-events", shards)
-//	for event, err := range reader.All(ctx, events.Range{Entity: "sensor-1", From: from, To: to}, now) {
-//		...
-//	}
+//	page, err := reader.Query(ctx, events.Range{Entity: "sensor-1", From: from, To: to}, now)
 package events

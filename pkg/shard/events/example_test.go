@@ -31,16 +31,19 @@ func Example() {
 
 	reader := events.NewReader(client, "hotshard-events", shards)
 	around := events.Range{Entity: "sensor-1", From: midnight.Add(-time.Minute), To: midnight.Add(time.Minute)}
-	for event, err := range reader.All(ctx, around, midnight) {
-		fmt.Println(event.Time.Format(time.RFC3339), event.ID, libtest.Text(event.Data["celsius"]), err)
+	page, err := reader.Query(ctx, around, midnight)
+	for _, event := range page.Events {
+		fmt.Println(event.Time.Format(time.RFC3339), event.ID, libtest.Text(event.Data["celsius"]))
 	}
+	fmt.Println(err)
 	first, err := reader.Get(ctx, "sensor-1", "r-1", readings[0].Time, midnight)
 	fmt.Println("r-1 was at", libtest.Text(first.Data["celsius"]), err)
 	// Output:
 	// <nil>
 	// <nil>
-	// 2026-01-05T23:59:00Z r-2 21.5 <nil>
-	// 2026-01-06T00:00:00Z r-3 21.25 <nil>
+	// 2026-01-05T23:59:00Z r-2 21.5
+	// 2026-01-06T00:00:00Z r-3 21.25
+	// <nil>
 	// r-1 was at 22 <nil>
 }
 

@@ -1,15 +1,10 @@
 package events_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/libtest"
@@ -18,118 +13,6 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
-
-// entryReads is a client of the shard map that counts the reads of entries.
-type entryReads struct {
-	*dynamodb.Client
-	made atomic.Int64
-}
-
-func (e *entryReads) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	e.made.Add(1)
-	return e.Client.GetItem(ctx, in, o...)
-}
-
-// ledger has the events that were accepted, in that order.
-type ledger struct {
-	mu       sync.Mutex
-	accepted []string // sort keys
-}
-
-// write puts new events until the context ends.
-func (l *ledger) write(ctx context.Context, t *testing.T, writer *events.Writer, entity string, n int) {
-	for i := 0; ctx.Err() == nil; i++ {
-		now := time.Now().UTC().Truncate(time.Millisecond)
-		ev := events.Event{Entity: entity, ID: fmt.Sprint(n, "-", i), Time: now, New: true}
-		if err := errors.Join(writer.Put(libtest.Within(t), []events.Event{ev}, now)...); err != nil {
-			t.Error(err)
-			return
-		}
-		l.mu.Lock()
-		l.accepted = append(l.accepted, schema.EventSortKey(ev.Time, ev.ID))
-		l.mu.Unlock()
-	}
-}
-
-// follow asks for the page after the last cursor every 50 ms. Each page must have all events between its cursors that
-// were accepted before it. It returns the number of pages, and of accepted events that the cursor passed before.
-func (l *ledger) follow(ctx context.Context, t *testing.T, reader *events.Reader, entity string) (pages, seen int) {
-	r := events.Range{Entity: entity, From: time.Now().Add(-time.Hour), Limit: 10}
-	for ctx.Err() == nil {
-		l.mu.Lock()
-		known := len(l.accepted)
-		l.mu.Unlock()
-		r.To = time.Now().Add(time.Minute)
-		page, err := reader.Query(libtest.Within(t), r, time.Now())
-		require.NoError(t, err)
-		found := map[string]bool{}
-		for _, ev := range page.Events {
-			found[schema.EventSortKey(ev.Time, ev.ID)] = true
-		}
-		for _, sk := range l.accepted[:known] {
-			if sk > r.After && (sk <= page.Next || page.Next == "" && r.After != "") && !found[sk] { // without cursors it may lag
-				t.Errorf("%s: the page from %q to %q lacks %s", entity, r.After, page.Next, sk)
-			}
-		}
-		pages, seen = pages+1, seen+len(page.Events)
-		if page.Next != "" {
-			r.After = page.Next
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	return pages, seen
-}
-
-// TestFollowingThroughGrowths checks that a reader which asks for the next page every 50 ms misses no event while N grows
-// from 1 to 24 and 64. Three programs write, each with its own view. It counts the reads of entries: one for each page
-// with a cursor.
-func TestFollowingThroughGrowths(t *testing.T) {
-	t.Parallel()
-	d := deploy(t)
-	var pages, accepted, reads atomic.Int64
-	rounds := make(chan int, require.Runs(4, 100))
-	for i := range cap(rounds) {
-		rounds <- i
-	}
-	close(rounds)
-	var group sync.WaitGroup
-	for range 2 {
-		group.Go(func() {
-			for i := range rounds {
-				entity, l := fmt.Sprint("followed-", i), &ledger{}
-				ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
-				var writers sync.WaitGroup
-				for n := range 3 {
-					view := shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})
-					writers.Go(func() { l.write(ctx, t, events.NewWriter(d.Client, d.Names.Events, view, events.Options{}), entity, n) })
-					if n == 0 {
-						changer := libtest.Patient(shardmap.NewChanger(d.Client, view, shardmap.ChangerOptions{}))
-						for at, count := range map[time.Duration]int{500 * time.Millisecond: 24, 1500 * time.Millisecond: 64} {
-							time.AfterFunc(at, func() { _, _ = libtest.Grow(ctx, changer, events.Key(entity), count, time.Now()) })
-						}
-					}
-				}
-				counted := &entryReads{Client: d.Client}
-				view := shardmap.New(counted, d.Names.ShardMap, shardmap.Options{})
-				n, _ := l.follow(ctx, t, events.NewReader(d.Client, d.Names.Events, view), entity)
-				writers.Wait()
-				cancel()
-				entry, err := view.Read(libtest.Within(t), events.Key(entity))
-				if err != nil || entry.Most() != 64 {
-					t.Errorf("%s has %d write shards, %v; want 64", entity, entry.Most(), err)
-				}
-				if got := int(counted.made.Load()); got > n+1 {
-					t.Errorf("%s: %d reads of entries for %d pages, want at most one each", entity, got, n)
-				}
-				pages.Add(int64(n))
-				accepted.Add(int64(len(l.accepted)))
-				reads.Add(counted.made.Load())
-			}
-		})
-	}
-	group.Wait()
-	t.Logf("%d rounds: %d events, %d pages, %d reads of entries", cap(rounds), accepted.Load(), pages.Load(), reads.Load())
-}
 
 // TestReadUnitsOfEvents checks what a page without a cursor, the same with one, and a look-up cost: read units of the
 // events' table, and of the shard map.

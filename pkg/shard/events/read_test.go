@@ -89,46 +89,6 @@ func checkOrder(t *testing.T, got, want []events.Event, desc bool) {
 	}
 }
 
-// TestRangeBounds checks that ranges include From and exclude To, also between milliseconds and around midnight.
-func TestRangeBounds(t *testing.T) {
-	d := deploy(t)
-	start := time.Date(2026, 1, 5, 23, 59, 59, 998_000_000, time.UTC)
-	d.put(t, spread("e", 25, start, time.Millisecond), libtest.Later)
-	reader := events.NewReader(d.Client, d.Names.Events, d.Shards)
-	read := func(from, to time.Time) int {
-		return len(readAll(t, reader, events.Range{Entity: "e", From: from, To: to, Limit: 3}, libtest.Later))
-	}
-	for _, c := range []struct {
-		from, to time.Duration
-		want     int
-	}{
-		{0, 5 * time.Millisecond, 25},
-		{0, 4 * time.Millisecond, 20},
-		{1 * time.Millisecond, 2 * time.Millisecond, 5},
-		{time.Microsecond, 2 * time.Millisecond, 5},
-		{0, 1*time.Millisecond + time.Microsecond, 10},
-		{2 * time.Millisecond, 2 * time.Millisecond, 0},
-	} {
-		if got := read(start.Add(c.from), start.Add(c.to)); got != c.want {
-			t.Errorf("from %v to %v: %d events, want %d", c.from, c.to, got, c.want)
-		}
-	}
-}
-
-// TestPagesOfManyShardsAreBounded checks that a page of 600 write shards makes at most MaxQueries queries.
-func TestPagesOfManyShardsAreBounded(t *testing.T) {
-	t.Parallel()
-	d := deploy(t)
-	d.SetShards(t, "E#wide", "1:600")
-	counted := &libtest.Queries{Client: d.Client}
-	reader := events.NewReader(counted, d.Names.Events, d.Shards)
-	now := libtest.Later
-	page, err := reader.Query(libtest.Within(t), events.Range{Entity: "wide", From: now.Add(-72 * time.Hour), To: now, Limit: 10}, now)
-	if err != nil || page.Next == "" || counted.Made.Load() > events.MaxQueries {
-		t.Fatalf("%d queries, next %q, %v; want at most MaxQueries and a next page", counted.Made.Load(), page.Next, err)
-	}
-}
-
 // TestEventsOlderThanHistoryAreFound checks that events are found whose shard counts the history no longer has.
 func TestEventsOlderThanHistoryAreFound(t *testing.T) {
 	t.Parallel()

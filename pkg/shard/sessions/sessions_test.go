@@ -119,29 +119,3 @@ func (b *overtaken) Query(ctx context.Context, in *dynamodb.QueryInput, o ...fun
 	}
 	return out, err
 }
-
-// TestRowMovedToReadShardIsCounted checks that Active counts a row which moves, during the call, to a write shard that was
-// already read. The row is not counted if its session ended then.
-func TestRowMovedToReadShardIsCounted(t *testing.T) {
-	t.Parallel()
-	for ended, want := range map[bool]int{false: 1, true: 0} {
-		d := deploy(t)
-		s, now := d.store(), later
-		lease := sessions.Lease{Group: "g", ID: "z", TTL: time.Hour} // on write shard 4 of 5
-		put(t, s, lease, now)
-		d.pin(t, "g", 5, now.Add(10*time.Second))
-		now = now.Add(time.Minute)
-		move := func() {
-			put(t, s, lease, now)
-			if ended {
-				if err := s.End(libtest.Within(t), "g", "z", now); err != nil {
-					t.Error(err)
-				}
-			}
-		}
-		client := &overtaken{Client: d.Client, first: "S#g#4", second: "S#g#0", do: move, done: make(chan struct{})}
-		if n, err := d.reader(client).Active(libtest.Within(t), "g", now); err != nil || n != want {
-			t.Errorf("ended %v: Active = %d, %v; want %d", ended, n, err, want)
-		}
-	}
-}

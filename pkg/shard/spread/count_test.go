@@ -178,25 +178,6 @@ func TestRangesOfEvents(t *testing.T) {
 	}
 }
 
-// TestMisusedSpreads checks that an empty name and the zero time are ErrMisused, before any request.
-func TestMisusedSpreads(t *testing.T) {
-	r := NewReader(&counting{}, "t", libtest.EmptyMap())
-	for _, c := range []struct {
-		name string
-		now  time.Time
-	}{{"", noon}, {"a", time.Time{}}} {
-		_, events := r.Events(t.Context(), c.name, noon.Add(-1), noon, c.now)
-		_, sessions := r.Sessions(t.Context(), c.name, c.now)
-		_, board := r.Board(t.Context(), c.name, "all", c.now)
-		_, counter := r.Counter(t.Context(), c.name, 0, c.now)
-		for _, err := range []error{events, sessions, board, counter} {
-			if !errors.Is(err, shard.ErrMisused) {
-				t.Errorf("%+v: errors %v, %v, %v, %v", c, events, sessions, board, counter)
-			}
-		}
-	}
-}
-
 // TestQueriesOfCurrentItems checks the queries and results of sessions and of a board, after a decrease.
 func TestQueriesOfCurrentItems(t *testing.T) {
 	for name, c := range map[string]struct {

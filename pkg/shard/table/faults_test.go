@@ -2,13 +2,11 @@ package table_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -70,28 +68,6 @@ func TestRetriesOfRandomPuts(t *testing.T) {
 		slices.Sort(f.keys)
 		if one := len(slices.Compact(f.keys)) == 1; one != c.fixed {
 			t.Errorf("%s: written to %v, want one write shard: %t", name, f.keys, c.fixed)
-		}
-	}
-}
-
-// TestErrorsWrapSDKError checks that errors name the operation, the key and the table, and wrap the SDK's error.
-func TestErrorsWrapSDKError(t *testing.T) {
-	cause := &types.ResourceNotFoundException{Message: aws.String("no such table")}
-	f := &shaky{fail: []error{cause}, query: cause}
-	sharded := table.Table{Client: f, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(3), Layout: table.RandomSuffix{}}
-	_, pageErr := sharded.Page(t.Context(), "acme", table.Span{}, libtest.Epoch)
-	_, countErr := sharded.Count(t.Context(), "acme", table.Span{}, libtest.Epoch)
-	var queryErr error
-	for _, err := range sharded.Query(t.Context(), "acme", table.Span{}, libtest.Epoch) {
-		queryErr = err
-	}
-	for what, err := range map[string]error{
-		"putting":        sharded.Put(t.Context(), table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str("b")}, libtest.Epoch),
-		"reading a page": pageErr, "counting": countErr, "reading a range": queryErr,
-	} {
-		found, ok := errors.AsType[*types.ResourceNotFoundException](err)
-		if !ok || found != cause || !strings.Contains(err.Error(), what) || !strings.Contains(err.Error(), `"acme`) || !strings.Contains(err.Error(), "orders") {
-			t.Errorf("error %v, want %q, the key, the table and %v", err, what, cause)
 		}
 	}
 }

@@ -2,7 +2,10 @@ package table_test
 
 import (
 	"flag"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/hotshard/hotshard/internal/test/libtest"
@@ -22,3 +25,13 @@ func fewer(t *testing.T, checks int) {
 
 // sortText returns an item's sort key as text.
 func sortText(m made) string { return libtest.Text(m.item["placed"]) }
+
+// sorted returns the distinct partition keys of some calls.
+func sorted(calls []string) []string {
+	keys := map[string]bool{}
+	for _, call := range calls {
+		_, key, _ := strings.Cut(call, " ")
+		keys[key] = true
+	}
+	return slices.Sorted(maps.Keys(keys))
+}

@@ -104,38 +104,6 @@ func TestInvalidTablesAreRejected(t *testing.T) {
 	}
 }
 
-// TestQueryEndsWithItsContext checks that Query ends with the context's error, in the middle and at once, and leaves no
-// goroutine after a break.
-func TestQueryEndsWithItsContext(t *testing.T) {
-	db := enginetest.Client(t)
-	sharded := newOrders(t, db, db, table.RandomSuffix{}, 10)
-	for i := range 20 {
-		require.NoError(t, sharded.Put(t.Context(), table.Item{"customer": libtest.Str("a"), "placed": libtest.Str(fmt.Sprint(i))}, libtest.Epoch))
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	seen := 0
-	var last error
-	for _, err := range sharded.Query(ctx, "a", table.Span{}, libtest.Epoch) {
-		if seen, last = seen+1, err; seen == 5 {
-			cancel()
-		}
-	}
-	if seen != 6 || !errors.Is(last, context.Canceled) {
-		t.Errorf("%d results, the last %v; want 5 items and context.Canceled", seen, last)
-	}
-	late, cancelLate := context.WithTimeout(t.Context(), 0)
-	defer cancelLate()
-	for _, err := range sharded.Query(late, "a", table.Span{}, libtest.Epoch) {
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("after the deadline: %v", err)
-		}
-	}
-	for range sharded.Query(t.Context(), "a", table.Span{}, libtest.Epoch) {
-		break // TestMain checks for leaked goroutines
-	}
-}
-
 // TestFailedConditionReturnsItem checks that a failed condition returns the item with the caller's keys if the caller
 // requested it.
 func TestFailedConditionReturnsItem(t *testing.T) {
