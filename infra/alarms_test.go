@@ -41,34 +41,6 @@ func figures(value any) (list []object) {
 	return list
 }
 
-// TestStreamShardsAgainstConcurrency checks that the alarm fires at 80 % of each reader's reservation.
-func TestStreamShardsAgainstConcurrency(t *testing.T) {
-	a := alarms(t, with(t, map[string]any{"accountConcurrency": 2000.0}))["hotshard-stream-shards"]
-	list := figures(map[string]any(a))
-	if len(list) != 2 || list[0].text("MetricName") != "StreamShards" || list[1].text("MetricName") != "StreamShards" || a.number("Threshold") != 272 {
-		t.Errorf("alarm %v, want both tables' StreamShards at 272 of 340", a)
-	}
-}
-
-// TestHotKeysAreNamed checks that each hot key is a contributor of one alarm.
-func TestHotKeysAreNamed(t *testing.T) {
-	named := alarms(t, with(t, map[string]any{"threshold": "0.5", "partitionWcu": "200", "prefix": "other-"}))
-	for name, table := range map[string]string{"other-hot-keys": "other-items", "other-events-hot-keys": "other-events"} {
-		a := named[name]
-		query := a.objects("Metrics")[0]
-		want := `SELECT MAX(KeyWriteUnitsPerSecond) FROM SCHEMA(Hotshard, "Key", TableName) WHERE TableName = '` + table + `' GROUP BY "Key" ORDER BY MAX() DESC`
-		if query.text("Expression") != want || query.number("Period") != 60 || a.number("Threshold") != 100 {
-			t.Errorf("%s: %v, want %s at 100", name, a, want)
-		}
-	}
-	unnamed := alarms(t, with(t, map[string]any{"metricNames": "off"}))
-	a := unnamed["hotshard-hot-keys"]
-	if list := figures(map[string]any(a)); len(list) != 2 || list[0].text("MetricName") != "HotKeys" || list[0].text("Namespace") != hotkeys.Namespace ||
-		a.number("Threshold") != 1 || a["OKActions"] == nil || unnamed["hotshard-events-hot-keys"] != nil {
-		t.Errorf("without metrics by key: %v", a)
-	}
-}
-
 // TestOwnMetricsAreSent checks that the code sends each metric of hotshard in an alarm, or logs it for a metric filter.
 func TestOwnMetricsAreSent(t *testing.T) {
 	tm := deployed(t)
@@ -167,30 +139,6 @@ func TestRunbook(t *testing.T) {
 	}
 }
 
-// TestTopics checks the two topics: their subscriptions, their policies, and that they have no subscription by default.
-func TestTopics(t *testing.T) {
-	tm := with(t, map[string]any{"email": "ops@example.com"})
-	subscribed := map[string]bool{}
-	for _, s := range tm.of(t, "AWS::SNS::Subscription") {
-		if s.Properties.text("Protocol") == "email" && s.Properties.text("Endpoint") == "ops@example.com" {
-			subscribed[tm.at(s.Properties.text("TopicArn")).text("TopicName")] = true
-		}
-	}
-	if !subscribed["hotshard-page"] || !subscribed["hotshard-tell"] || len(subscribed) != 2 {
-		t.Errorf("ops@example.com is subscribed to %v, want page and tell", subscribed)
-	}
-	policies := tm.of(t, "AWS::SNS::TopicPolicy")
-	for _, r := range policies {
-		policy := text(map[string]any(r.Properties.object("PolicyDocument")))
-		if !strings.Contains(policy, `"Service":"cloudwatch.amazonaws.com"`) || !strings.Contains(policy, "aws:SourceAccount") || !strings.Contains(policy, "aws:SecureTransport") {
-			t.Errorf("policy %s, want CloudWatch, the account and TLS", policy)
-		}
-	}
-	if len(policies) != 2 || strings.Contains(string(deployed(t).text), "AWS::SNS::Subscription") {
-		t.Errorf("%d policies, or a subscription without the setting email", len(policies))
-	}
-}
-
 // notifies returns the names of the topics that an alarm notifies.
 func notifies(tm *template, a object) (names []string) {
 	for _, action := range a.list("AlarmActions") {
@@ -276,61 +224,6 @@ func TestCausesAreDocumented(t *testing.T) {
 
 // alarmIDs matches the ids of the alarms in a composite alarm's rule.
 var alarmIDs = regexp.MustCompile(`ALARM\("\$\{(\w+)\.Arn\}"\)`)
-
-// TestOutageIsFewMails checks that an outage of DynamoDB, in which every alarm is on, sends at most 13 mails for more than 50 alarms.
-func TestOutageIsFewMails(t *testing.T) {
-	tm, mails := deployed(t), 0
-	for _, kind := range []string{"AWS::CloudWatch::Alarm", "AWS::CloudWatch::CompositeAlarm"} {
-		for _, r := range tm.of(t, kind) {
-			mails += len(r.Properties.list("AlarmActions"))
-		}
-	}
-	if all := len(alarms(t, tm)); all < 50 || mails > 13 {
-		t.Errorf("%d alarms send %d mails, want at most 13", all, mails)
-	}
-}
-
-// TestAbsenceWarmsUp checks that an alarm on missing data, and no other, waits an hour for its first data.
-func TestAbsenceWarmsUp(t *testing.T) {
-	for name, a := range alarms(t, deployed(t)) {
-		if minutes := a.object("WarmUpConfiguration").number("WarmUpPeriodDurationInMinutes"); (minutes == 60) != (a.text("TreatMissingData") == "breaching") {
-			t.Errorf("%s: missing data are %s, warm-up %v minutes", name, a.text("TreatMissingData"), minutes)
-		}
-	}
-}
-
-// TestMoreStreamShardsThanPlanned checks that the alarm fires above twice the setting: each of two idle tables has four
-// stream shards, as many as the default expects in all.
-func TestMoreStreamShardsThanPlanned(t *testing.T) {
-	for shards, want := range map[any]float64{nil: 9, 156.0: 313} {
-		context := map[string]any{}
-		if shards != nil {
-			context["streamShards"] = shards
-		}
-		if a := alarms(t, with(t, context))["hotshard-more-stream-shards"]; a.number("Threshold") != want || len(figures(map[string]any(a))) != 2 {
-			t.Errorf("streamShards=%v: the alarm is at %v, want %v", shards, a["Threshold"], want)
-		}
-	}
-}
-
-// TestSilentAggregator checks that the alarm compares the events table's writes with what its mapping delivers.
-func TestSilentAggregator(t *testing.T) {
-	tm := deployed(t)
-	a := alarms(t, tm)["hotshard-aggregator-gets-nothing"]
-	list := figures(map[string]any(a))
-	if len(list) != 2 {
-		t.Fatalf("metrics %v, want two", list)
-	}
-	slices.SortFunc(list, func(a, b object) int { return strings.Compare(a.text("MetricName"), b.text("MetricName")) })
-	source := ""
-	for _, d := range list[1].objects("Dimensions") {
-		source = tm.at(d.text("Value")).text("EventSourceArn")
-	}
-	if got := text(list[0]["Dimensions"]); !strings.Contains(got, "Value:hotshard-events") || list[0].text("MetricName") != "ConsumedWriteCapacityUnits" ||
-		list[1].text("MetricName") != "InvokedEventCount" || source != "${"+table(t, tm, "events")+".StreamArn}" {
-		t.Errorf("metrics %v of %s", list, source)
-	}
-}
 
 // TestDashboard checks that the first row shows hot keys and changes, and that each widget has data. The code must log
 // the messages of its queries.

@@ -61,35 +61,6 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// TestStage checks the stage's throttling, and which fields its access log has.
-func TestStage(t *testing.T) {
-	_, stage := with(t, map[string]any{"apiRate": "24"}).named(t, "AWS::ApiGatewayV2::Stage", "StageName", "$default")
-	settings := stage.Properties.object("DefaultRouteSettings")
-	if settings.number("ThrottlingRateLimit") != 24 || settings.number("ThrottlingBurstLimit") != 12 {
-		t.Errorf("throttling %v, want 24 a second and bursts of 12", settings)
-	}
-	logs := stage.Properties.object("AccessLogSettings")
-	if !strings.Contains(logs.text("DestinationArn"), ":log-group:${ApiLogs") || strings.HasSuffix(logs.text("DestinationArn"), "*") ||
-		!strings.Contains(logs.text("Format"), `"request":"$context.requestId"`) || !strings.Contains(logs.text("Format"), `"functionRequest":"$context.integration.requestId"`) ||
-		!strings.Contains(logs.text("Format"), `"caller":"$context.identity.userArn"`) || strings.Contains(logs.text("Format"), "claims") || strings.Contains(logs.text("Format"), "queryString") {
-		t.Errorf("access log %v", logs)
-	}
-	deployed(t).named(t, "AWS::Logs::LogGroup", "LogGroupName", "/aws/vendedlogs/apigateway/hotshard-api")
-}
-
-// TestCORS checks that only pages of the listed origins may call the API.
-func TestCORS(t *testing.T) {
-	if _, api := deployed(t).named(t, "AWS::ApiGatewayV2::Api", "Name", "hotshard-api"); api.Properties["CorsConfiguration"] != nil {
-		t.Errorf("without origins: %v", api.Properties)
-	}
-	_, api := with(t, map[string]any{"corsOrigins": "https://app.example.com,http://localhost:3000"}).named(t, "AWS::ApiGatewayV2::Api", "Name", "hotshard-api")
-	cors := api.Properties.object("CorsConfiguration")
-	if cors.text("AllowOrigins") != "[https://app.example.com http://localhost:3000]" || cors.text("AllowMethods") != "[GET POST PUT DELETE]" ||
-		!strings.Contains(cors.text("AllowHeaders"), "idempotency-key") || cors["AllowCredentials"] == true || cors.number("MaxAge") != 3600 {
-		t.Errorf("CORS %v", cors)
-	}
-}
-
 // operators are the calls that change settings for all callers, or return all callers' keys.
 var operators = []string{"PUT /v1/shards", "PUT /v1/leaderboards", "GET /v1/shards", "GET /v1/hot-keys", "GET /v1/heat"}
 

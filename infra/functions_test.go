@@ -46,72 +46,8 @@ func settingOf(t *testing.T, function string) *template {
 	return deployed(t)
 }
 
-// TestOneReader checks that a deployment with one reader has no function, mapping, schedule or alarm of the two.
-func TestOneReader(t *testing.T) {
-	tm := settingOf(t, Reader)
-	if functions, mappings := tm.of(t, "AWS::Lambda::Function"), tm.of(t, "AWS::Lambda::EventSourceMapping"); len(functions) != 3 || len(mappings) != 2 {
-		t.Errorf("%d functions and %d mappings, want 3 and 2", len(functions), len(mappings))
-	}
-	for _, from := range streamed {
-		p := mapping(t, tm, Reader, from)
-		if p.number("MaximumBatchingWindowInSeconds") != 1 || p.number("MaximumRecordAgeInSeconds") != 20*3600 || p.number("TumblingWindowInSeconds") != 10 || p["FilterCriteria"] != nil {
-			t.Errorf("mapping of %s %v: want all records, after a second, for 20 hours, in windows of 10 s", from, p)
-		}
-	}
-	live := "${" + live(t, tm, Reader) + "}"
-	tasks := map[string]bool{}
-	for id, r := range tm.of(t, "AWS::Scheduler::Schedule") {
-		target := r.Properties.object("Target")
-		tasks[target.text("Input")] = true
-		if target.text("Arn") != live {
-			t.Errorf("%s invokes %s, want the reader", id, target.text("Arn"))
-		}
-	}
-	if len(tasks) != 4 {
-		t.Errorf("tasks %v, want 4", tasks)
-	}
-	got, two := sorted(alarms(t, tm)), sorted(alarms(t, deployed(t)))
-	for _, name := range got {
-		if other := strings.Replace(name, "-reader", "-aggregator", 1); !slices.Contains(two, name) && !slices.Contains(two, other) {
-			t.Errorf("the alarm %s has no equal in a deployment with two readers", name)
-		}
-	}
-	for _, name := range two {
-		own := strings.NewReplacer("-hotkeys-", "-reader-", "-aggregator-", "-reader-").Replace(name)
-		if !slices.Contains(got, own) && !slices.Contains(got, name) {
-			t.Errorf("there is no alarm %s", own)
-		}
-	}
-	for _, word := range []string{"hotshard-hotkeys", "hotshard-aggregator-", "function hotkeys", "function aggregator"} {
-		if strings.Contains(string(tm.text), word) {
-			t.Errorf("the template has %q", word)
-		}
-	}
-}
-
-// TestNoReservedConcurrency checks that a new account, which can't reserve concurrency, needs no other setting than its
-// quota.
-func TestNoReservedConcurrency(t *testing.T) {
-	tm := with(t, map[string]any{"accountConcurrency": "10"})
-	for id, r := range tm.of(t, "AWS::Lambda::Function") {
-		if reserved := r.Properties["ReservedConcurrentExecutions"]; reserved != nil {
-			t.Errorf("%s: reserved concurrency %v, want none", id, reserved)
-		}
-	}
-	if a := alarms(t, tm)["hotshard-account-concurrency"]; a.number("Threshold") != 8 {
-		t.Errorf("the alarm is at %v of 10, want 8", a["Threshold"])
-	}
-}
-
 // statement is an action on a resource.
 type statement struct{ action, resource, condition string }
-
-// rights returns the statements of a function's role.
-func rights(t *testing.T, tm *template, function string) []statement {
-	t.Helper()
-	_, p := tm.function(t, function)
-	return statements(t, tm.at(p.text("Role")))
-}
 
 // statements returns the statements of a role.
 func statements(t *testing.T, role object) (list []statement) {
@@ -209,7 +145,7 @@ func TestRolesAreTheGrants(t *testing.T) {
 		}
 		for _, g := range of {
 			if tables[g.Table] == "" {
-				continue // only in an attached deployment: see TestAttached
+				continue // only in an attached deployment: see attached in testdata/variants.txt
 			}
 			for _, a := range g.Actions {
 				add(strings.TrimSuffix("${"+tables[g.Table]+".Arn}/index/"+g.Index, "/index/"), "dynamodb:"+a)

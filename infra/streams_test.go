@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
 
 // mapping returns the event source mapping of a table's stream to a function. The attached table's name is "".
@@ -82,29 +81,4 @@ func filters(t *testing.T, mapping object) (passes []func(key, sk string) bool) 
 		})
 	}
 	return passes
-}
-
-// TestStreamSettings checks the windows of each mapping: only deliveries of events to the aggregator wait for rollupWindow,
-// and only hotkeys has the detector's tumbling windows.
-func TestStreamSettings(t *testing.T) {
-	tm := with(t, map[string]any{"window": "30s", "streamShards": 51.0, "rollupWindow": "15s"})
-	for _, c := range []struct {
-		function, from            string
-		batch, batching, tumbling float64
-	}{
-		{Hotkeys, "items", 1000, 5, 60}, {Hotkeys, "events", 1000, 5, 60},
-		{Aggregator, "items", 1000, 5, 300}, {Aggregator, "events", 10_000, 15, 300},
-	} {
-		if p := mapping(t, tm, c.function, c.from); p.number("TumblingWindowInSeconds") != c.tumbling || p.number("MaximumBatchingWindowInSeconds") != c.batching || p.number("BatchSize") != c.batch {
-			t.Errorf("mapping %v, want %+v", p, c)
-		}
-	}
-	if p := mapping(t, deployed(t), Aggregator, "events"); p.number("MaximumBatchingWindowInSeconds") != plan.RollupWindow.Seconds() {
-		t.Errorf("by default: mapping %v, want %v", p, plan.RollupWindow)
-	}
-	_, bucket := tm.named(t, "AWS::S3::Bucket", "BucketName", "<nil>")
-	rule := bucket.Properties.object("LifecycleConfiguration").objects("Rules")[0]
-	if rule.number("ExpirationInDays") != 30 || rule.text("Status") != "Enabled" {
-		t.Errorf("lifecycle rule %v, want 30 days", rule)
-	}
 }
