@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"sync/atomic"
 	"testing"
 	"time"
 	"unsafe"
@@ -137,17 +136,3 @@ func (d *Deployment) Pin(t *testing.T, key string, n int, now time.Time) time.Ti
 
 // Later is enginetest.Later.
 var Later = enginetest.Later
-
-// Queries is a client that counts its queries.
-type Queries struct {
-	*dynamodb.Client
-	Made atomic.Int64
-}
-
-func (q *Queries) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	out, err := q.Client.Query(ctx, in, o...)
-	if err == nil { // a failed query is retried
-		q.Made.Add(1)
-	}
-	return out, err
-}

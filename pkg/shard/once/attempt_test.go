@@ -18,35 +18,6 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// TestEveryWriteOfKeyedCallIsObserved checks that each write of each transaction is observed once: as a conflict if it
-// conflicted, as accepted if the call succeeded, and otherwise as inconclusive.
-func TestEveryWriteOfKeyedCallIsObserved(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		client := &libtest.Scripted{Transactions: []error{
-			libtest.CanceledFor("TransactionConflict", "None", "None"),
-			libtest.CanceledFor("TransactionConflict", "TransactionConflict", "None"),
-		}}
-		shards, w := libtest.EmptyMap(), &libtest.Listener{}
-		c, now := counters.NewWriter(nil, "t", shards, counters.Options{Observer: w}), time.Now()
-		_, err := once.New(client, "t", once.Options{Observer: w}).Do(t.Context(), once.Call{Key: "k", Digest: []byte("d")}, now, func(ctx context.Context) ([]shardmap.Write, error) {
-			return []shardmap.Write{c.AddTransact(ctx, "a", 1, now), c.AddTransact(ctx, "b", 1, now)}, nil
-		})
-		if err != nil || w.All != 3*2 {
-			t.Fatalf("%d attempts observed, %v; want 6", w.All, err)
-		}
-		for key, want := range map[string][]shard.Outcome{"C#a": {shard.Conflicted, shard.Conflicted, shard.Accepted}, "C#b": {shard.Conflicted, shard.Accepted}} {
-			if got := w.Outcomes(key); !slices.Equal(got, want) {
-				t.Errorf("%s: %v, want %v", key, got, want)
-			}
-		}
-		for _, a := range w.Attempts {
-			if a.Call == 0 || a.Call != w.Attempts[0].Call {
-				t.Errorf("an attempt with another call number: %+v", a)
-			}
-		}
-	})
-}
-
 // markerFound returns the cancellation of a transaction whose call was applied before, with answer a.
 func markerFound() error {
 	canceled := libtest.CanceledFor("None", "ConditionalCheckFailed").(*types.TransactionCanceledException)

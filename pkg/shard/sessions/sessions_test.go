@@ -1,16 +1,12 @@
 package sessions_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
-	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
@@ -97,25 +93,4 @@ func TestListWhileIndexRowsMove(t *testing.T) {
 	if lists < 6 {
 		t.Errorf("only %d lists, want 6", lists)
 	}
-}
-
-// overtaken is a client that calls do between the queries of two write shards.
-type overtaken struct {
-	*dynamodb.Client
-	first, second string
-	do            func()
-	done          chan struct{}
-	once          sync.Once
-}
-
-func (b *overtaken) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	place := dynamo.Text(in.ExpressionAttributeValues, ":shard")
-	if place == b.second {
-		<-b.done
-	}
-	out, err := b.Client.Query(ctx, in, o...)
-	if place == b.first {
-		b.once.Do(func() { b.do(); close(b.done) })
-	}
-	return out, err
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -187,57 +186,6 @@ func TestArticlesCounter(t *testing.T) {
 	likes.First = -1
 	if err := likes.Add(t.Context(), "likes", 1, libtest.Epoch); err == nil {
 		t.Error("Add accepts -1 as the first write shard")
-	}
-}
-
-// TestRangesOfAnotherPrecision checks that pages of whole seconds contain all items whose stamps have another precision
-// than the table's.
-func TestRangesOfAnotherPrecision(t *testing.T) {
-	client := enginetest.Client(t)
-	begin := time.Date(2026, 11, 22, 8, 59, 58, 0, time.UTC)
-	for stored, configured := range map[shard.Stamp][]shard.Stamp{
-		shard.Micros:  {shard.Millis, shard.Seconds, shard.Nanos},
-		shard.Seconds: {shard.Millis, shard.Micros},
-	} {
-		name, want := libtest.Theirs(t, client, "S"), 0
-		for i := range 12 {
-			at := begin.Add(time.Duration(i) * 500_001 * time.Microsecond).Truncate(stored.Unit())
-			it := table.Item{"customer": libtest.Str("3#" + at.Format("2006-01-02T15")), "placed": libtest.Str("s#" + stored.Key(at, "#", fmt.Sprint(i)))}
-			if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: it}); err != nil {
-				t.Fatal(err)
-			}
-			if !at.Before(begin.Add(time.Second)) && at.Before(begin.Add(4*time.Second)) {
-				want++
-			}
-		}
-		for _, stamp := range configured {
-			sharded := table.Table{
-				Client: client, Name: name, PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(10),
-				Calculate: func(string, int) int { return 3 }, Layout: table.HybridBuckets{Bucket: shard.Hour, Stamp: stamp},
-			}
-			for _, desc := range []bool{false, true} {
-				s := table.During(stamp, begin.Add(time.Second), begin.Add(4*time.Second))
-				s.Desc, s.Limit = desc, 1+rand.IntN(3)
-				if got := keysOf(t, &sharded, s); len(got) != want || slices.IsSorted(got) == desc {
-					t.Errorf("stored in %v, read in %v, desc %v: %d items %q, want %d", stored.Unit(), stamp.Unit(), desc, len(got), got, want)
-				}
-			}
-		}
-	}
-}
-
-// keysOf reads a range's sort keys in pages.
-func keysOf(t *testing.T, sharded *table.Table, s table.Span) (keys []string) {
-	t.Helper()
-	for {
-		page, err := sharded.Page(t.Context(), "s", s, libtest.Epoch)
-		require.NoError(t, err)
-		for _, it := range page.Items {
-			keys = append(keys, libtest.Text(it["placed"]))
-		}
-		if s.After = page.Next; s.After == "" {
-			return keys
-		}
 	}
 }
 
