@@ -34,24 +34,6 @@ func (f *fixture) progress(t testing.TB) heat.Progress {
 	return p
 }
 
-// merged returns the rows of a time range, merged from minutes or blocks and the windows after them.
-func (f *fixture) merged(t testing.TB, from, to time.Time, step time.Duration) []heat.KeyHeat {
-	t.Helper()
-	var m heat.Merger
-	last := time.Time{}
-	for w, err := range f.reader().Windows(t.Context(), from, to, step) {
-		require.NoError(t, err)
-		for _, it := range w.Items {
-			if it.Start.Before(last) {
-				t.Fatalf("the item of %v follows one that ended at %v", it.Start, last)
-			}
-		}
-		last = w.Items[0].End()
-		m.Add(w.Items)
-	}
-	return m.Rows()
-}
-
 // TestFoldsCatchUp checks that each run of a backlog folds ten minutes, and that windows before an outage longer than
 // their retention are skipped.
 func TestFoldsCatchUp(t *testing.T) {

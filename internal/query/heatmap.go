@@ -159,7 +159,12 @@ func (in *heatInput) columnLength(span time.Duration) (time.Duration, error) {
 	return step, nil
 }
 
-// usualStep returns the shortest of steps with which a time range of up to maxHeatSpan has at most usualColumns.
+// usualStep returns the shortest of steps with which a time range has at most usualColumns, or else the longest step.
 func usualStep(span time.Duration) time.Duration {
-	return steps[slices.IndexFunc(steps, func(step time.Duration) bool { return span <= usualColumns*step })]
+	for _, step := range steps {
+		if span <= usualColumns*step {
+			return step
+		}
+	}
+	return slices.Max(steps)
 }

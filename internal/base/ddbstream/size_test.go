@@ -1,15 +1,10 @@
 package ddbstream_test
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
-	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // image decodes an item from a payload.
@@ -18,64 +13,12 @@ func image(t *testing.T, item string) ddbstream.Image {
 	return decode(t, `{"Records":[`+record("INSERT", `"SequenceNumber":"1","Keys":{},"NewImage":`+item)+`]}`).Records[0].New
 }
 
-// wantSize checks an item's size by the scanner, which has its JSON, and by dynamo.Size, which has its attribute values.
+// wantSize checks an item's size.
 func wantSize(t *testing.T, item string, want int) {
 	t.Helper()
 	if got, err := image(t, item).Size(); got != want || err != nil {
 		t.Errorf("%s: %d, %v; want %d", item, got, err, want)
 	}
-	var values map[string]anyValue
-	require.NoError(t, json.Unmarshal([]byte(item), &values))
-	if got := dynamo.Size(attributeValues(values)); got != want {
-		t.Errorf("%s: dynamo.Size is %d, want %d", item, got, want)
-	}
-}
-
-// anyValue is an attribute value in DynamoDB's JSON.
-type anyValue struct {
-	S, N       *string
-	B          []byte
-	BOOL, NULL *bool
-	SS, NS     []string
-	BS         [][]byte
-	L          []anyValue
-	M          map[string]anyValue
-}
-
-func attributeValues(members map[string]anyValue) dynamo.Item {
-	it := dynamo.Item{}
-	for name, v := range members {
-		it[name] = v.attributeValue()
-	}
-	return it
-}
-
-func (v anyValue) attributeValue() types.AttributeValue {
-	switch {
-	case v.S != nil:
-		return dynamo.String(*v.S)
-	case v.N != nil:
-		return dynamo.Decimal(*v.N)
-	case v.B != nil:
-		return &types.AttributeValueMemberB{Value: v.B}
-	case v.BOOL != nil:
-		return &types.AttributeValueMemberBOOL{Value: *v.BOOL}
-	case v.NULL != nil:
-		return &types.AttributeValueMemberNULL{Value: *v.NULL}
-	case v.SS != nil:
-		return &types.AttributeValueMemberSS{Value: v.SS}
-	case v.NS != nil:
-		return &types.AttributeValueMemberNS{Value: v.NS}
-	case v.BS != nil:
-		return &types.AttributeValueMemberBS{Value: v.BS}
-	case v.L != nil:
-		list := make([]types.AttributeValue, len(v.L))
-		for i, e := range v.L {
-			list[i] = e.attributeValue()
-		}
-		return &types.AttributeValueMemberL{Value: list}
-	}
-	return &types.AttributeValueMemberM{Value: attributeValues(v.M)}
 }
 
 // TestNumberSize checks the sizes that DynamoDB Local 1.25.1 and 3.3.1 reported for these numbers, as SizeBytes of stream

@@ -78,13 +78,8 @@ func (d *Deployment) Changer(o shardmap.ChangerOptions) *shardmap.Changer {
 // Patient extends the time-out of a changer's changes for a busy machine, and allows the test's times for them.
 func Patient(c *shardmap.Changer) *shardmap.Changer {
 	set(c, "o", func(o *shardmap.ChangerOptions) { o.Clock = nil })
-	SetCommitTime(c, 20*time.Second)
+	set(c, "bound", func(d *time.Duration) { *d = 20 * time.Second })
 	return c
-}
-
-// SetCommitTime changes the time within which a changer must commit a change.
-func SetCommitTime(c *shardmap.Changer, bound time.Duration) {
-	set(c, "bound", func(d *time.Duration) { *d = bound })
 }
 
 // set changes an unexported field of a changer: no program may, so the package exports nothing for it. It panics if there
