@@ -255,26 +255,3 @@ func rankOfEach(t *testing.T, r *rig, sign float64) {
 		}
 	}
 }
-
-// TestRankOfFreshScores checks that a rank is exact if some scores, or all, are only in the index yet.
-func TestRankOfFreshScores(t *testing.T) {
-	r := newRig(t)
-	places := r.submitScores("g", 12)
-	check := func(what string, players ...int) {
-		t.Helper()
-		for _, around := range []int{0, 1, 5} {
-			for _, i := range players {
-				page := r.rank(fmt.Sprint("p", i), around)
-				want := min(i, around) + min(11-i, around)
-				if page.Rank != i+1 || page.RankError != 0 || page.AsOf == "" || len(page.Neighbors) != want {
-					t.Errorf("%s, around %d: p%d is %+v, want rank %d and %d neighbours", what, around, i, page, i+1, want)
-				}
-			}
-		}
-	}
-	check("nothing folded", 0, 1, 2, 5, 10, 11)
-	r.putSummaries("g", places[6:], 3)
-	check("the first are not folded", 0, 5, 9, 11)
-	r.putSummaries("g", nil, 0)
-	check("the top is empty and whole", 0, 5, 11)
-}

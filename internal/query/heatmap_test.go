@@ -2,15 +2,11 @@ package query
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
@@ -162,40 +158,6 @@ func TestHeatOfAnotherTable(t *testing.T) {
 	}
 }
 
-// TestHeatRanges checks that from is inclusive and to exclusive, that columns begin at multiples of the step, and the
-// default steps. The newest window is incomplete, so it is left out.
-func TestHeatRanges(t *testing.T) {
-	r := newRig(t)
-	r.now = r.now.Truncate(time.Hour).Add(30 * time.Minute)
-	for ago := range 20 {
-		r.putWindow(r.window(10*ago+10, "s", heat.Key{Key: "k", Units: uint64(ago)}))
-	}
-	at := func(ago int) string { return r.now.Add(-time.Duration(ago) * time.Second).Format(time.RFC3339) }
-	for query, want := range map[string]struct {
-		step    string
-		columns int
-		total   []uint64 // of the first columns
-	}{
-		"?from=" + at(30) + "&to=" + at(10):                  {"10s", 2, []uint64{2 + 5, 1 + 5}},
-		"?from=" + at(33) + "&to=" + at(8):                   {"10s", 4, []uint64{3 + 5, 2 + 5, 1 + 5, 0}},
-		"?from=" + at(60) + "&step=30s":                      {"30s", 2, []uint64{5 + 4 + 3 + 15, 2 + 1 + 10}},
-		"?from=" + at(20) + "&to=" + at(10) + "&step=1s":     {"1s", 10, []uint64{0, 1, 0, 1, 0, 1, 0, 1, 0, 2}},
-		"?from=" + at(4*3600):                                {"1m", 240, nil},
-		"?to=" + at(60):                                      {"10s", 90, nil},
-		"?from=" + at(24*3600):                               {"10m", 144, nil},
-		"?from=" + at(7*24*3600):                             {"1h", 169, nil},
-		"?from=" + at(1440*10) + "&step=10s":                 {"10s", 1440, nil},
-		"?from=" + at(30) + "&step=1m30s":                    {"1m30s", 1, nil},
-		"?from=9999-01-01T00:00:00Z&to=9999-01-01T01:00:00Z": {"20s", 180, []uint64{0}},
-		"?from=1960-01-01T00:00:00Z&to=1960-01-01T01:00:00Z": {"20s", 180, []uint64{0}},
-	} {
-		m := r.heat(query)
-		if m.Step != want.step || len(m.Total) != want.columns || !slices.Equal(m.Total[:len(want.total)], want.total) {
-			t.Errorf("%s: step %s, %d columns %v; want %+v", query, m.Step, len(m.Total), m.Total[:min(10, len(m.Total))], want)
-		}
-	}
-}
-
 // TestInvalidHeatParameters checks that each invalid parameter is rejected by its name.
 func TestInvalidHeatParameters(t *testing.T) {
 	r := newRig(t)
@@ -224,42 +186,5 @@ func TestInvalidHeatParameters(t *testing.T) {
 		"?filter=" + strings.Repeat("t", 2049): "query.filter",
 	} {
 		r.wantInvalid("/v1/heat"+query, want)
-	}
-}
-
-// TestItemsOfAnotherReleaseAreLeftOut checks that items in another release's form, folded or not, are no error. Their time
-// is not covered, and /v1/hot-keys has their number.
-func TestItemsOfAnotherReleaseAreLeftOut(t *testing.T) {
-	r := newRig(t)
-	r.now = r.now.Truncate(10 * time.Minute)
-	ago := func(minutes int) time.Time { return r.now.Add(-time.Duration(minutes) * time.Minute) }
-	another := func(item dynamo.Item) {
-		r.putHeat(dynamo.Item{schema.PK: item[schema.PK], schema.SK: item[schema.SK], schema.Version: dynamo.Decimal("1")})
-	}
-	for seconds := 10; seconds <= 900; seconds += 10 {
-		known, other := r.window(seconds, "known", heat.Key{Key: "k", Units: 1}), r.window(seconds, "other")
-		r.putHeat(known.Stored(r.now))
-		if seconds <= 120 {
-			another(other.Stored(r.now))
-		}
-	}
-	another(heat.Minutes.Stored(&heat.Span{Start: ago(12)}, r.now))
-	r.putHeat(heat.Minutes.Stored(&heat.Span{Start: ago(11)}, r.now))
-	progress := heat.Progress{From: ago(12), To: ago(10), Read: ago(60), Ran: r.now}
-	r.putHeat(progress.Attributes())
-	m := r.heat("?step=1m")
-	if diff := cmp.Diff([]float64{1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0.5}, m.Covered[:14]); diff != "" || m.row("k").Units[5] != 6 {
-		t.Errorf("%s: %+v", diff, m)
-	}
-	var keys struct {
-		Keys   []HotKey
-		Unread int
-	}
-	if status := r.get("/v1/hot-keys?since=40m", &keys); status != http.StatusOK || len(keys.Keys) != 1 || keys.Unread != 13 {
-		t.Errorf("%d %+v", status, keys)
-	}
-	another(progress.Attributes()) // so that no minute is read
-	if m = r.heat("?step=1m"); m.Covered[3] != 1 || m.Covered[13] != 0.5 {
-		t.Errorf("without the progress, covered is %v", m.Covered)
 	}
 }

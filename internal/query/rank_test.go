@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -132,34 +130,6 @@ func before(n int, first boards.Place) (list []dynamo.Item) {
 		})
 	}
 	return list
-}
-
-// TestRankBeyondWhatIsCounted checks that a rank is a 503 if the index has more than maxFound players before this
-// one. If they are in the player's own cell, the rank comes from the histogram alone.
-func TestRankBeyondWhatIsCounted(t *testing.T) {
-	r := newRig(t)
-	player := r.submitEqualScores("g", 1)[0]
-	better := player
-	better.Score = score(t, "9")
-	client := &queries{Client: r.client, items: before(maxFound, better)}
-	r.serve(client)
-	if page := r.rank(player.Player, 0); page.Rank != maxFound+1 || page.RankError != 0 {
-		t.Errorf("behind %d players: %+v", maxFound, page)
-	}
-	client.items = before(maxFound+1, better)
-	var p problem
-	if status := r.get("/v1/leaderboards/rank?board=g&player=p00000&around=0", &p); status != http.StatusServiceUnavailable || !strings.Contains(p.Detail, "not folded yet") {
-		t.Errorf("behind %d players: %d %+v, want a 503", maxFound+1, status, p)
-	}
-
-	var cells parts.Histogram
-	cells.AddMerit(score(t, "1000000"), 3000)
-	cells.AddMerit(player.Score, 5)
-	folded := r.now.Add(-time.Minute)
-	r.putHistogram("g", "s", cells, foldedAt(folded))
-	if page := r.rank(player.Player, 0); page.Rank != 3003 || page.RankError != 3 || page.AsOf != folded.UTC().Format("2006-01-02T15:04:05.000Z") {
-		t.Errorf("behind %d players of the own cell: %+v, want 3003 within 3 as of %s", maxFound+1, page, folded)
-	}
 }
 
 // TestRankWithOutdatedOwnScore checks the error of a rank if the histogram still has the player in a higher cell. A

@@ -5,14 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net"
-	"net/http/httptest"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/httpapi"
@@ -166,54 +161,5 @@ func TestAsOfStaysWhenWindowsAreFoldedInBetween(t *testing.T) {
 			t.Errorf("folded to second %d: as of %s, want %s", foldTo, m.AsOf, want)
 		}
 		source.progress.To = second(40)
-	}
-}
-
-// TestLongWindowsThatAreAllFolded checks as_of and hot keys for windows of five minutes. The last minute has no window
-// that is not folded, so the reader takes their length from the progress.
-func TestLongWindowsThatAreAllFolded(t *testing.T) {
-	begin := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
-	minute := func(n int) time.Time { return begin.Add(time.Duration(n) * time.Minute) }
-	now := minute(20).Add(30 * time.Second)
-	source := &foldingSource{progress: heat.Progress{From: minute(-60), To: minute(20), Read: minute(-60), Ran: now, Window: 5 * time.Minute}}
-	for n, units := range []uint64{3, 3, 250_000, 3} { // the one before the newest is hot
-		source.liveHeat = append(source.liveHeat, heat.Item{
-			Start: minute(5 * n), Window: 5 * time.Minute, StreamShard: "s", Limit: 1000, HotRate: 700, Units: units, Records: 3, Lag: time.Second,
-			Keys: []heat.Key{{Key: "C#a#0", Units: units, PeakAt: minute(5 * n)}},
-		})
-	}
-	handler := heatHandler(source, nil, &now)
-	var full matrix
-	mustGet(t, handler, "/v1/heat", &full)
-	if want := httpapi.FormatTime(minute(20)); full.AsOf != want || len(full.Rows) != 1 || full.Rows[0].Status != "hot" {
-		t.Errorf("as of %s, want %s: %+v", full.AsOf, want, full.Rows)
-	}
-}
-
-// failingSource is a source whose progress can't be read.
-type failingSource struct {
-	foldingSource
-	err error
-}
-
-func (f *failingSource) Progress(context.Context) (heat.Progress, error) {
-	return heat.Progress{}, f.err
-}
-
-// TestHeatOfUnreachableTable checks that errors of the first read, of the progress of the folds, have the API's status.
-func TestHeatOfUnreachableTable(t *testing.T) {
-	now := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
-	for want, err := range map[int]error{
-		503: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
-		429: &types.ProvisionedThroughputExceededException{},
-	} {
-		handler := heatHandler(&failingSource{err: err}, nil, &now)
-		for _, path := range []string{"/v1/heat", "/v1/hot-keys"} {
-			answer := httptest.NewRecorder()
-			handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), "GET", path, nil))
-			if answer.Code != want || answer.Header().Get("Retry-After") == "" {
-				t.Errorf("%s after %v: %d %s, want %d with Retry-After", path, err, answer.Code, answer.Body, want)
-			}
-		}
 	}
 }

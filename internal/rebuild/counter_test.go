@@ -7,13 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/rebuild"
-	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
@@ -92,86 +90,6 @@ func TestManyWriteShards(t *testing.T) {
 	found := check(t, r.checker(hasty), counterTarget("c"))
 	if len(found) != 2 || !strings.Contains(found[0].Detail, `the item C#c#2: it has no rev`) || !strings.Contains(found[1].Detail, "the summary C#c#1: its r64 is not a whole number") {
 		t.Fatalf("findings after the repair: %+v, want the two unreadable write shards", found)
-	}
-}
-
-// TestRepairsGiveWay checks that a repair undoes no write or fold that comes after the check's read,
-// and starts over.
-func TestRepairsGiveWay(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	states := map[rebuild.State]bool{}
-	for i, c := range faults {
-		if c.kind != "counter" || !require.FullRun() && states[c.state] {
-			continue
-		}
-		states[c.state] = true
-		tables := map[string]string{"summary": r.names.Rollups}
-		if c.state == rebuild.Wrong || c.state == rebuild.Ahead {
-			tables["item"] = r.names.Items // its rev is raised first
-		}
-		for what, table := range tables {
-			t.Run(c.name+", update of the "+what, func(t *testing.T) {
-				name, written := fmt.Sprint("g", i, what), false
-				r.pin(t, "C#"+name, 2)
-				r.source(t, name, 1, 100, 7)
-				c.inject(t, r, name)
-				client := enginetest.Before(r.db, func(in any) error {
-					if in, ok := in.(*dynamodb.UpdateItemInput); ok && *in.TableName == table && !written {
-						written = true
-						r.addTo(t, name, 1, 1)
-						r.addTo(t, name, 1, 1) // above the rev of the repair
-						r.fold(t)
-					}
-					return nil
-				})
-				a := rebuild.New(rebuild.Options{Names: r.names, Rules: r.rules, Repair: true, Poll: time.Millisecond}, client)
-				for _, f := range check(t, a, counterTarget(name)) {
-					if !f.Repaired {
-						t.Errorf("not repaired: %+v", f)
-					}
-				}
-				if found := check(t, r.checker(hasty), counterTarget(name)); len(found) != 0 || !written {
-					t.Errorf("findings after the repair: %+v; written %t", found, written)
-				}
-			})
-		}
-	}
-}
-
-// TestFoldsDuringTheWait checks that a check has no finding if the missing folds come while it waits.
-func TestFoldsDuringTheWait(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.addTo(t, "stale", 1, 1)
-	r.addTo(t, "removed", 1, 1)
-	r.addTo(t, "made again", 1, 1)
-	r.fold(t)
-	r.addTo(t, "stale", 1, 1)
-	r.delete(t, r.names.Items, "C#removed#1", "+")
-	r.delete(t, r.names.Items, "C#made again#1", "+")
-	names := []string{"stale", "removed", "made again"}
-	for _, name := range names {
-		if found := check(t, r.checker(hasty), counterTarget(name)); len(found) != 1 {
-			t.Fatalf("findings of %s before its fold: %+v, want one", name, found)
-		}
-	}
-	a := r.checker(nil)
-	done := make(chan string)
-	for _, name := range names {
-		go func() {
-			result, err := a.Check(context.Background(), counterTarget(name))
-			done <- fmt.Sprint(name, result.Findings, err)
-		}()
-	}
-	time.Sleep(100 * time.Millisecond) // the checks begin to wait
-	r.addTo(t, "made again", 1, 5)
-	r.addTo(t, "stale", 1, 1)
-	r.fold(t)
-	for range names {
-		if got := <-done; !strings.HasSuffix(got, "[] <nil>") {
-			t.Error(got)
-		}
 	}
 }
 
