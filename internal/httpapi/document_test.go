@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -10,7 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
@@ -85,37 +83,4 @@ func sameJSON(t *testing.T, a, b []byte) bool {
 		t.Fatalf("%.80s or %.80s is not JSON", a, b)
 	}
 	return cmp.Equal(x, y)
-}
-
-// TestRoundTrip checks that a document is the same after Parse and Append.
-func TestRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		names := rapid.StringN(1, 5, 20)
-		leaf := rapid.OneOf(
-			rapid.Just(any(nil)), rapid.Map(rapid.Bool(), func(b bool) any { return b }),
-			rapid.Map(rapid.String(), func(s string) any { return s }),
-			rapid.Map(rapid.Int64(), func(n int64) any { return n }),
-			rapid.Map(rapid.SliceOfN(rapid.Int64(), 0, 3), func(l []int64) any { return l }),
-		)
-		inner := rapid.MapOfN(names, leaf, 0, 3)
-		text, err := json.Marshal(rapid.MapOfN(names, inner, 0, 3).Draw(t, "document"))
-		require.NoError(t, err)
-		object, err := ParseDocument(text)
-		require.NoError(t, err)
-		back, err := AppendDocument(nil, object)
-		var want, got bytes.Buffer
-		if err != nil || json.Compact(&want, text) != nil || json.Compact(&got, back) != nil {
-			t.Fatalf("%s was appended as %s, %v", text, back, err)
-		}
-		again, err := ParseDocument(back)
-		if err != nil || !cmp.Equal(object, again, cmp.AllowUnexported(), cmp.Comparer(sameValue)) {
-			t.Fatalf("%s was appended as %s, %v", text, back, err)
-		}
-	})
-}
-
-func sameValue(a, b types.AttributeValue) bool {
-	x, errX := appendValue(nil, a)
-	y, errY := appendValue(nil, b)
-	return errX == nil && errY == nil && bytes.Equal(x, y)
 }

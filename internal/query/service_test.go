@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/test/require"
@@ -195,39 +194,6 @@ func TestOneEvent(t *testing.T) {
 	r.putEvents(events.Event{Entity: "e", ID: made, Time: time.UnixMilli(1469922850259)})
 	if status := r.get("/v1/events/"+made+"?entity=e", nil); status != 200 {
 		t.Errorf("a ULID's event: %d", status)
-	}
-}
-
-// TestHotKeys checks the hottest write shard's rate of a counter and of an entity.
-func TestHotKeys(t *testing.T) {
-	r := newRig(t)
-	start := r.now.Add(-time.Minute)
-	for i, shard := range []string{"shard-a", "shard-b"} {
-		item := heat.Item{
-			Start: start, Window: 10 * time.Second, StreamShard: shard, HotRate: 700, Limit: 1000,
-			Keys: []heat.Key{
-				{Key: "C#a#b#3", Units: uint64(4000 - i*1000), Peak: 800, PeakAt: start},
-				{Key: "E#sensor#2026-01-05#0", Units: 50, Err: 10, Peak: 6, PeakAt: start},
-			},
-		}
-		r.putWindow(item)
-	}
-	var out struct{ Keys []HotKey }
-	if got := r.get("/v1/hot-keys?since=15m", &out); got != 200 || len(out.Keys) != 2 {
-		t.Fatalf("status %d, %+v", got, out)
-	}
-	hot, warm := out.Keys[0], out.Keys[1]
-	if hot.Type != "counter" || hot.Name != "a#b" || hot.Status != heat.Hot || hot.Rate != 700 || hot.Shards != 1 || hot.Advice == "" {
-		t.Errorf("got %+v", hot)
-	}
-	if warm.Type != "entity" || warm.Name != "sensor" || warm.Status != heat.Normal || warm.Rate != 10 || warm.Error != 2 {
-		t.Errorf("got %+v", warm)
-	}
-	if r.get("/v1/hot-keys?since=10s", &out); len(out.Keys) != 0 {
-		t.Errorf("an old window within 10 s: %+v", out)
-	}
-	if got := r.get("/healthz", &struct{ Status string }{}); got != 200 {
-		t.Errorf("health: %d", got)
 	}
 }
 
