@@ -183,5 +183,3 @@ func (r *compactRig) set(t rapid.TB, pk, expression string, values item) {
 	t.Helper()
 	enginetest.Update(t, r.db, r.names.Rollups, pk, "-", expression, values)
 }
-
-var emptyMap = parts.Rollup{}.Attributes()[schema.RollupMeasures]
