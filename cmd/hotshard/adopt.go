@@ -22,7 +22,7 @@ import (
 type AdoptCmd struct {
 	Table    string `copied:"table" required:"" placeholder:"NAME" help:"A table of yours, or its ARN. It is only read."`
 	Format   string `copied:"format" default:"#SHARD_" placeholder:"TEXT" help:"Text between a name and a write shard's number."`
-	Layout   string `enum:",calculated,buckets,random" default:"" placeholder:"NAME" help:"calculated, buckets or random. Default: the one of calculated and buckets that fits the items."`
+	Layout   string `enum:",calculated,random" default:"" placeholder:"NAME" help:"calculated, the default, or random."`
 	Endpoint string `copied:"endpoint" env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"URL of a DynamoDB-compatible engine. Default: DynamoDB, with the AWS Region and credentials of the environment."`
 	Region   string `copied:"region" placeholder:"REGION" help:"The table's AWS Region. Default: the environment's."`
 	JSON     bool   `name:"json" help:"Print the result as JSON."`

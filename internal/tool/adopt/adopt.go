@@ -9,7 +9,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,7 +18,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
@@ -35,7 +33,7 @@ type Client interface {
 type Options struct {
 	Table     string       // its name or ARN
 	Format    shard.Format // separates a name from a write shard's number; required
-	Layout    string       // Calculated, Buckets or Random; "" is the first that fits
+	Layout    string       // Calculated or Random; "" is Calculated
 	ReadUnits int          // RCU/s of the scan
 	Progress  func(items int)
 	Now       time.Time
@@ -142,7 +140,9 @@ func (r *Report) describe(d *types.TableDescription) {
 	}
 	r.PartitionKey, r.SortKey = KeysOf(d.KeySchema)
 	r.SortType = kinds[r.SortKey]
-	r.refuseStatus(d)
+	if s := d.TableStatus; s != types.TableStatusActive && s != types.TableStatusUpdating { // both serve all calls
+		r.refuse("The table is %s: it must be ACTIVE first.", s)
+	}
 	if kind := kinds[r.PartitionKey]; kind != "S" {
 		r.refuse("The partition key %s has type %s: only a string (S) can have the suffix of a write shard. Copy the items to a table with a string key.", r.PartitionKey, kind)
 	}
@@ -151,9 +151,6 @@ func (r *Report) describe(d *types.TableDescription) {
 	}
 	if len(d.Replicas) > 0 || aws.ToString(d.GlobalTableVersion) == "2017.11.29" { // this version's description has no replicas
 		r.refuse("The table is a global table, which is not supported: the Regions' shard maps would differ. Remove its replicas first.")
-	}
-	if r.PartitionKey == schema.PK && r.SortKey == schema.SK && isHotshards(d) {
-		r.refuse("The table is one of hotshard's own, whose keys have write shards already.")
 	}
 	for _, index := range d.GlobalSecondaryIndexes {
 		partition, sort := KeysOf(index.KeySchema)
@@ -170,32 +167,8 @@ func (r *Report) describe(d *types.TableDescription) {
 	if s := d.StreamSpecification; s != nil && aws.ToBool(s.StreamEnabled) {
 		r.addNote("The stream's records have stored partition keys: shard.Format.SplitPlain returns the name.")
 	}
-	r.addCapacity(d)
-}
-
-// refuseStatus refuses a table that can't be read at present.
-func (r *Report) refuseStatus(d *types.TableDescription) {
-	switch d.TableStatus {
-	case types.TableStatusActive, types.TableStatusUpdating: // which serves all calls
-	case types.TableStatusInaccessibleEncryptionCredentials:
-		r.refuse("The table's KMS key can't be used: enable the key, and wait until the table is ACTIVE.")
-	case types.TableStatusArchived, types.TableStatusArchiving, types.TableStatusDeleting:
-		r.refuse("The table is %s: restore it from its backup.", d.TableStatus)
-	default:
-		r.refuse("The table is %s: wait until it is ACTIVE.", d.TableStatus)
-	}
-}
-
-// addCapacity adds notes about the table's capacity and encryption.
-func (r *Report) addCapacity(d *types.TableDescription) {
 	if p := d.ProvisionedThroughput; p != nil && aws.ToInt64(p.WriteCapacityUnits) > 0 {
 		r.addNote("The table's provisioned %d WCU/s are shared by all write shards.", *p.WriteCapacityUnits)
-	}
-	if o := d.OnDemandThroughput; o != nil && aws.ToInt64(o.MaxWriteRequestUnits) > 0 {
-		r.addNote("The table's maximum of %d WCU/s is shared by all write shards.", *o.MaxWriteRequestUnits)
-	}
-	if s := d.SSEDescription; s != nil && s.SSEType == types.SSETypeKms {
-		r.addNote("The table is encrypted with the KMS key %s. The shard map's table, which has the names, is not unless you create it so.", aws.ToString(s.KMSMasterKeyArn))
 	}
 }
 
@@ -224,15 +197,6 @@ func KeysOf(elements []types.KeySchemaElement) (partition, sort string) {
 		}
 	}
 	return partition, sort
-}
-
-// isHotshards reports whether a table with hotshard's key attributes also has the name or an index of one of its tables.
-func isHotshards(d *types.TableDescription) bool {
-	return slices.ContainsFunc(schema.Tables(schema.NamesFor("hotshard-")), func(t schema.Table) bool {
-		return t.Name == aws.ToString(d.TableName) || slices.ContainsFunc(t.Indexes, func(own schema.Index) bool {
-			return slices.ContainsFunc(d.GlobalSecondaryIndexes, func(i types.GlobalSecondaryIndexDescription) bool { return aws.ToString(i.IndexName) == own.Name })
-		})
-	})
 }
 
 func (r *Report) scan(ctx context.Context, db Client, o Options, own *ownTime) error {

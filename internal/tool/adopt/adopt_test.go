@@ -88,21 +88,15 @@ func TestTablesThatCanNotBeAdopted(t *testing.T) {
 		"no sort key":       {spoil: func(d *types.TableDescription) { d.KeySchema = d.KeySchema[:1] }, want: "no sort key"},
 		"a number":          {spoil: func(d *types.TableDescription) { retype(d, "customer", "N") }, want: "has type N"},
 		"binary":            {spoil: func(d *types.TableDescription) { retype(d, "customer", "B") }, want: "has type B"},
-		"being created":     {spoil: func(d *types.TableDescription) { d.TableStatus = types.TableStatusCreating }, want: "is CREATING: wait"},
-		"being deleted":     {spoil: func(d *types.TableDescription) { d.TableStatus = types.TableStatusDeleting }, want: "restore it from its backup"},
-		"archived":          {spoil: func(d *types.TableDescription) { d.TableStatus = types.TableStatusArchived }, want: "restore it from its backup"},
-		"no KMS key":        {spoil: func(d *types.TableDescription) { d.TableStatus = types.TableStatusInaccessibleEncryptionCredentials }, want: "enable the key"},
+		"being deleted":     {spoil: func(d *types.TableDescription) { d.TableStatus = types.TableStatusDeleting }, want: "is DELETING: it must be ACTIVE first"},
 		"a global table":    {spoil: func(d *types.TableDescription) { d.Replicas = make([]types.ReplicaDescription, 1) }, want: "a global table"},
 		"one of 2017":       {spoil: func(d *types.TableDescription) { d.GlobalTableVersion = aws.String("2017.11.29") }, want: "a global table"},
-		"hotshard's own":    {spoil: own, want: "one of hotshard's own"},
 		"only digits":       {format: "7", want: "nothing but digits"},
 		"suffixed keys":     {table: fill(t, client, "S", append(orders("acme", 3, millis), orders("acme#SHARD_2", 3, millis)...)...), want: `1 stored partition keys, such as "acme#SHARD_2"`},
 		"long names":        {table: fill(t, client, "S", orders(long, 2, millis)...), want: "are too long"},
 		"without a time":    {table: fill(t, client, "S", created...), want: "The items have no time of their own", fillIn: true},
 		"a binary sort key": {table: fill(t, client, "B", item{"customer": libtest.Str("acme"), "placed": &types.AttributeValueMemberB{Value: []byte("x")}, "made": libtest.Num(now.Unix())}), want: "The sort key is binary"},
 		"calculated anyway": {table: fill(t, client, "S", created...), layout: "calculated", want: "The layout calculated does not fit", fillIn: true},
-		"no buckets":        {layout: "buckets", want: "The layout buckets does not fit"},
-		"a bucket's dash":   {table: fill(t, client, "S", orders("acme-2026-01-05", 3, millis)...), format: "-", layout: "buckets", want: "may read the plain key of a time bucket"},
 	} {
 		var db adopt.Client = client
 		if c.spoil != nil {
@@ -126,17 +120,9 @@ func retype(d *types.TableDescription, attr string, kind types.ScalarAttributeTy
 	}
 }
 
-// own gives a description the name and the keys of one of hotshard's tables.
-func own(d *types.TableDescription) {
-	d.TableName = aws.String("hotshard-shard-map")
-	d.KeySchema = []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: "HASH"}, {AttributeName: aws.String("sk"), KeyType: "RANGE"}}
-	d.AttributeDefinitions = []types.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: "S"}, {AttributeName: aws.String("sk"), AttributeType: "S"}}
-}
-
 // TestProposedLinesCompile checks the proposed layout for each kind of item, and that the proposed lines compile.
 func TestProposedLinesCompile(t *testing.T) {
 	client := enginetest.Client(t)
-	bucketed := append(orders("acme#2026-01-05", 5, millis), orders("beta#2026-01-05", 5, millis)...)
 	programs := map[string]string{"to fill in": examine(t, client, fill(t, client, "S"), now).Lines}
 	for name, c := range map[string]struct {
 		sort   types.ScalarAttributeType
@@ -144,10 +130,10 @@ func TestProposedLinesCompile(t *testing.T) {
 		layout string
 		want   string
 	}{
+		"buckets":     {"S", orders("acme#2026-01-05", 5, millis), "", `Layout: table.CalculatedSuffix{Time: table.AttributeTime("placed", table.ISO)},`},
 		"time and id": {"S", orders("acme", 5, millis), "", `Layout: table.CalculatedSuffix{Time: table.AttributeTime("placed", table.ISO)},`},
 		"unix":        {"N", orders("acme", 5, unix), "", `Layout: table.CalculatedSuffix{Time: table.AttributeTime("placed", table.Unix)},`},
 		"random":      {"S", orders("acme", 5, onlyID), "random", `Layout: table.RandomSuffix{},`},
-		"buckets":     {"S", bucketed, "buckets", `Layout: table.TimeBuckets{Bucket: shard.Day, Stamp: shard.Millis, By: "placed"},`},
 	} {
 		r, err := adopt.Examine(t.Context(), client, adopt.Options{Table: fill(t, client, c.sort, c.items...), Format: shard.HashShard, Layout: c.layout, ReadUnits: 1000, Now: now})
 		if err != nil || len(r.Refusals) > 0 || r.Items != int64(len(c.items)) {

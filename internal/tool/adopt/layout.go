@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/table"
@@ -14,7 +13,6 @@ import (
 // Layouts of package table.
 const (
 	Calculated = "calculated"
-	Buckets    = "buckets"
 	Random     = "random"
 )
 
@@ -31,7 +29,7 @@ type Fit struct {
 // fit adds which layouts fit the sampled items, and chooses one.
 func (r *Report) fit(ctx context.Context, items []item, of times, o Options) {
 	r.Sampled = len(items)
-	r.Layouts = []Fit{r.calculated(of), r.buckets(items, of, o.Format), {
+	r.Layouts = []Fit{r.calculated(of), {
 		Layout: Random, Fits: true, expression: "table.RandomSuffix{}", layout: table.RandomSuffix{},
 		Why: "Only for items that are never put again, looked up singly or put on a condition: a repeated put may create a second item.",
 	}}
@@ -43,9 +41,9 @@ func (r *Report) fit(ctx context.Context, items []item, of times, o Options) {
 		r.refuse("%s stored partition keys are too long: with the suffix of a write shard they would exceed %d bytes.", counted(r.TooLong), maxKeyBytes)
 		return
 	}
-	for i, f := range r.Layouts {
-		if err := r.try(ctx, f, items, of, o); err != nil {
-			r.Layouts[i].Fits, r.Layouts[i].Why = false, fmt.Sprintf("A trial of its lines with the sampled items failed: %v.", err)
+	if f := &r.Layouts[0]; f.Fits {
+		if err := r.try(ctx, *f, items, of, o); err != nil {
+			f.Fits, f.Why = false, fmt.Sprintf("A trial of its lines with the sampled items failed: %v.", err)
 		}
 	}
 	r.choose(o.Layout, of)
@@ -67,7 +65,7 @@ func (r *Report) choose(want string, of times) {
 	default:
 		r.refuse("The items have no time of their own that was found (%s): %s", of.why(), toDo)
 	}
-	if of.own == nil && r.SortType != "B" && want != Buckets {
+	if of.own == nil && r.SortType != "B" {
 		r.chosen.expression = fillIn
 	}
 }
@@ -111,30 +109,6 @@ func (r *Report) calculated(of times) Fit {
 	}
 }
 
-// buckets returns whether TimeBuckets fits: all sampled partition keys end in the time bucket of their items.
-func (r *Report) buckets(items []item, of times, f shard.Format) Fit {
-	none := Fit{Layout: Buckets, Why: "The partition keys do not end in the time bucket of their items, such as acme" + f.Separator() + "2026-01-05."}
-	if of.own == nil || of.own.attr != r.SortKey || of.stamp == nil || len(of.own.without) > 0 {
-		if len(of.rejected) > 0 {
-			none.Why = fmt.Sprintf("The sort key has no time of the item (%s).", of.why())
-		}
-		return none
-	}
-	for name, b := range map[string]shard.Bucket{"Minute": shard.Minute, "Hour": shard.Hour, "Day": shard.Day} {
-		if slices.ContainsFunc(items, func(it item) bool {
-			return !strings.HasSuffix(keyText(it, r.PartitionKey), f.Separator()+b.Label(of.stamp.time(it, r.SortKey), 0))
-		}) {
-			continue
-		}
-		return Fit{
-			Layout: Buckets, Fits: true, layout: table.TimeBuckets{Bucket: b, Stamp: of.stamp.Stamp, By: r.SortKey},
-			expression: fmt.Sprintf("table.TimeBuckets{Bucket: shard.%s, Stamp: shard.%s, By: %q}", name, of.stamp.name, r.SortKey),
-			Why:        "Partition keys end in the time bucket of their items. A name that has cooled costs nothing in later buckets.",
-		}
-	}
-	return none
-}
-
 // formats are the names of formats in Go.
 var formats = map[string]string{string(shard.Hash): "shard.Hash", string(shard.HashShard): "shard.HashShard", string(shard.Underscore): "shard.Underscore"}
 
@@ -143,11 +117,6 @@ func (r *Report) lines() string {
 	format := formats[r.Format]
 	if format == "" {
 		format = strconv.Quote(r.Format)
-	}
-	span := "table.Span{}"
-	if bounds := strings.SplitN(r.chosen.expression, "Stamp: ", 2); len(bounds) == 2 { // time buckets are read between two times
-		stamp, _, _ := strings.Cut(bounds[1], ",")
-		span = "table.During(" + stamp + ", now.Add(-time.Hour), now)"
 	}
 	return fmt.Sprintf(`shards := shardmap.New(client, %q, shardmap.Options{})
 grower, err := grow.New(shardmap.NewChanger(client, shards, shardmap.ChangerOptions{}), grow.Options{Observe: true})
@@ -158,6 +127,6 @@ orders := table.Table{
 	Format: %s, PlainFirst: true,
 }
 err = orders.Put(ctx, item, now) // was: client.PutItem
-for item, err := range orders.Query(ctx, name, %s, now) { // was: client.Query
-`, r.name+"-shard-map", r.Table, r.PartitionKey, r.SortKey, r.chosen.expression, format, span)
+for item, err := range orders.Query(ctx, name, table.Span{}, now) { // was: client.Query
+`, r.name+"-shard-map", r.Table, r.PartitionKey, r.SortKey, r.chosen.expression, format)
 }

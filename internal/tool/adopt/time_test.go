@@ -137,7 +137,6 @@ func TestTimeOfItems(t *testing.T) {
 		"sort key ahead":             {items: orders("acme", 5, ahead), want: "placed has times in the future"},
 		"sort key ahead, random":     {items: orders("acme", 5, ahead), layout: "random", want: `Layout: table.RandomSuffix{}`},
 		"sort key ahead and a time":  {items: dated(orders("acme", 5, ahead), "made", 0, seconds), want: `Time: table.AttributeTime("made", table.Unix)`},
-		"buckets ahead":              {items: orders("acme#2026-01-12", 5, ahead), layout: "buckets", want: "placed has times in the future"},
 		"sort key is the TTL":        {sort: "N", items: orders("acme", 5, bareAhead), ttl: "placed", want: "placed is the table's TTL attribute"},
 		"sort key was the TTL":       {sort: "N", items: orders("acme", 5, unix), ttl: "placed", want: "placed is the table's TTL attribute"},
 		"one KSUID":                  {items: []item{{"customer": libtest.Str("acme"), "placed": libtest.Str(ksuid(now, 1))}}, want: "no sort key or attribute has a time"},

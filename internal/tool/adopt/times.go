@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -19,10 +18,9 @@ type item = map[string]types.AttributeValue
 
 // times are the times in sampled items.
 type times struct {
-	own      *ownTime    // the items' own time; nil if none was found
-	empty    bool        // there are no items
-	stamp    *namedStamp // with which all sort keys begin, or nil
-	rejected []string    // why other times are not the items' own
+	own      *ownTime // the items' own time; nil if none was found
+	empty    bool     // there are no items
+	rejected []string // why other times are not the items' own
 }
 
 // why returns why no time was found.
@@ -52,7 +50,6 @@ func (r *Report) times(items []item, now time.Time) (found times) {
 	if len(items) == 0 {
 		return times{empty: true}
 	}
-	found.stamp = stampOf(items, r.SortKey)
 	for _, attr := range append([]string{r.SortKey}, r.attributes(items)...) {
 		own, reason := r.ownTime(items, attr, now)
 		switch {
@@ -155,36 +152,6 @@ func addNames(names map[string]bool, path string, it item) {
 			addNames(names, path+name+".", v.Value)
 		}
 	}
-}
-
-// namedStamp is a stamp with the name of its constant.
-type namedStamp struct {
-	shard.Stamp
-	name string
-}
-
-var stamps = []namedStamp{
-	{shard.Millis, "Millis"}, {shard.Seconds, "Seconds"}, {shard.Micros, "Micros"}, {shard.Nanos, "Nanos"},
-	{shard.UnixMillis, "UnixMillis"}, {shard.UnixSeconds, "UnixSeconds"},
-}
-
-// stampOf returns the stamp with which an attribute of all items begins, or nil.
-func stampOf(items []item, attr string) *namedStamp {
-	for _, s := range stamps {
-		if !slices.ContainsFunc(items, func(it item) bool {
-			_, number := it[attr].(*types.AttributeValueMemberN)
-			at, _, err := s.Parse(keyText(it, attr))
-			return err != nil || s.Number() != number || !plausible(at)
-		}) {
-			return &s
-		}
-	}
-	return nil
-}
-
-func (s *namedStamp) time(it item, attr string) time.Time {
-	at, _, _ := s.Parse(keyText(it, attr))
-	return at
 }
 
 func keyText(it item, attr string) string {

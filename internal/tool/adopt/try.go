@@ -29,13 +29,10 @@ func (g growth) Lookup(_ context.Context, key string, _ time.Time) (shardmap.Ent
 	return shardmap.Entry{Key: key, Version: 1, Max: triedCount, History: shard.History{{At: time.Time(g), Count: triedCount}}}, nil
 }
 
-// try makes the calls of a layout's lines with the sampled items, on a table in memory. It returns the first error, or nil if:
+// try makes the calls of CalculatedSuffix's lines with the sampled items, on a table in memory. It returns the first error, or nil if:
 //   - after a growth at o.Now all items are found where they are stored, and a put creates no second item
 //   - if the growth was at the first or the last time of the items, all are put, found and read in order
 func (r *Report) try(ctx context.Context, f Fit, items []item, of times, o Options) error {
-	if !f.Fits || len(items) == 0 {
-		return nil
-	}
 	stored := memory{r.PartitionKey, r.SortKey, nil}
 	for _, it := range items {
 		stored.put(it)
@@ -43,9 +40,6 @@ func (r *Report) try(ctx context.Context, f Fit, items []item, of times, o Optio
 	grown := o.Now.Add(shardmap.LeadTime)
 	if err := r.tryGrowth(ctx, f, stored, items, growth(grown), of, o); err != nil {
 		return err
-	}
-	if of.own == nil {
-		return nil
 	}
 	for _, at := range []time.Time{of.own.first, of.own.last} {
 		if err := r.tryGrowth(ctx, f, memory{r.PartitionKey, r.SortKey, nil}, items, growth(at), of, o); err != nil {
@@ -63,41 +57,25 @@ func (r *Report) sharded(db table.Client, counts table.Counts, layout table.Layo
 	}
 }
 
-// tryGrowth puts, reads and queries the items. Puts of random write shards are tried only on an empty table, since they create
-// second items.
+// tryGrowth puts, reads and queries the items.
 func (r *Report) tryGrowth(ctx context.Context, f Fit, db memory, items []item, counts table.Counts, of times, o Options) error {
-	adopted := len(db.items) > 0
 	t := r.sharded(&db, counts, f.layout)
 	names := map[string][]item{}
-	for _, stored := range items {
-		it := maps.Clone(stored)
+	for _, it := range items {
 		name := keyText(it, r.PartitionKey)
-		if b, is := f.layout.(table.TimeBuckets); is {
-			name = strings.TrimSuffix(name, o.Format.Separator()+b.Bucket.Label(of.stamp.time(it, r.SortKey), 0))
-		}
-		it[r.PartitionKey] = dynamo.String(name)
 		names[name] = append(names[name], it)
-		if !adopted || f.Layout != Random {
-			if err := t.Put(ctx, it, o.Now); err != nil {
-				return err
-			}
+		if err := t.Put(ctx, maps.Clone(it), o.Now); err != nil {
+			return err
 		}
-		if f.Layout != Random {
-			if _, err := t.Get(ctx, r.keyOf(it, of), o.Now); err != nil {
-				return err
-			}
+		if _, err := t.Get(ctx, r.keyOf(it, of), o.Now); err != nil {
+			return err
 		}
 	}
 	if len(db.items) != len(items) {
 		return fmt.Errorf("puts of %d items leave %d", len(items), len(db.items))
 	}
 	for name, list := range names {
-		span := table.Span{}
-		if f.Layout == Buckets {
-			first, last := of.own.span(list)
-			span = table.During(of.stamp.Stamp, first, last.Add(of.stamp.Unit()))
-		}
-		if err := r.tryRange(ctx, t, name, span, list, o.Now); err != nil {
+		if err := r.tryRange(ctx, t, name, list, o.Now); err != nil {
 			return err
 		}
 	}
@@ -117,10 +95,10 @@ func (r *Report) keyOf(it item, of times) item {
 }
 
 // tryRange checks that a range has the items of a name, in the order of their sort keys.
-func (r *Report) tryRange(ctx context.Context, t *table.Table, name string, span table.Span, items []item, now time.Time) error {
+func (r *Report) tryRange(ctx context.Context, t *table.Table, name string, items []item, now time.Time) error {
 	slices.SortStableFunc(items, func(a, b item) int { return dynamo.CompareValues(a[r.SortKey], b[r.SortKey]) })
 	n := 0
-	for it, err := range t.Query(ctx, name, span, now) {
+	for it, err := range t.Query(ctx, name, table.Span{}, now) {
 		if err != nil {
 			return err
 		}
