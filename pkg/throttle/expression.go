@@ -89,23 +89,6 @@ func isSection(word string) bool {
 	return false
 }
 
-// attributeUpdate is an element of AttributeUpdates, the legacy form of an UpdateExpression.
-type attributeUpdate struct {
-	Action string
-	Value  types.AttributeValue
-}
-
-// attributeChange returns the change of the attribute.
-func (u attributeUpdate) change() attributeChange {
-	switch {
-	case u.Action == "DELETE" && u.Value == nil:
-		return attributeChange{removed: true}
-	case (u.Action == "PUT" || u.Action == "") && u.Value != nil:
-		return attributeChange{value: u.Value}
-	}
-	return attributeChange{value: computed}
-}
-
 // requiredValue returns the value that a KeyConditionExpression requires of an attribute by "=".
 func requiredValue(expression, name string, names map[string]string, values dynamo.Item) (types.AttributeValue, bool) {
 	list := words(expression)

@@ -37,27 +37,6 @@ func TestUpdates(t *testing.T) {
 	}
 }
 
-// TestAttributeUpdates checks the changes of the legacy parameter AttributeUpdates.
-func TestAttributeUpdates(t *testing.T) {
-	value := dynamo.String("v")
-	tests := []struct {
-		update attributeUpdate
-		want   attributeChange
-	}{
-		{attributeUpdate{"PUT", value}, attributeChange{value: value}},
-		{attributeUpdate{"", value}, attributeChange{value: value}},
-		{attributeUpdate{"DELETE", nil}, attributeChange{removed: true}},
-		{attributeUpdate{"DELETE", value}, attributeChange{value: computed}},
-		{attributeUpdate{"ADD", value}, attributeChange{value: computed}},
-		{attributeUpdate{"PUT", nil}, attributeChange{value: computed}},
-	}
-	for _, test := range tests {
-		if got := test.update.change(); !reflect.DeepEqual(got, test.want) {
-			t.Errorf("%+v: %+v, want %+v", test.update, got, test.want)
-		}
-	}
-}
-
 // TestAnyExpression checks that no expression causes a panic.
 func TestAnyExpression(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

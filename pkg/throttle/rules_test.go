@@ -347,18 +347,6 @@ func TestDatabase(t *testing.T) {
 	}
 }
 
-// TestProxiedRequest checks the URL and the headers of a request to the engine.
-func TestProxiedRequest(t *testing.T) {
-	target, err := url.Parse("http://user@engine:8000/base/")
-	require.NoError(t, err)
-	in := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://proxy/path?q=1", nil)
-	in.Header = http.Header{"Connection": {"X-One, X-Two", "close"}, "X-One": {"1"}, "X-Two": {"2"}, "X-Three": {"3"}, "Expect": {"100-continue"}, "Te": {"x"}, "Keep-Alive": {"x"}, "Upgrade": {"x"}, "Trailer": {"x"}, "Transfer-Encoding": {"x"}, "Proxy-Connection": {"x"}}
-	out := engineRequest(in, target)
-	if out.URL.String() != "http://user@engine:8000/base/path?q=1" || out.Host != "" || out.RequestURI != "" || len(out.Header) != 1 || out.Header.Get("X-Three") != "3" || len(in.Header) != 11 {
-		t.Errorf("%v with %v", out.URL, out.Header)
-	}
-}
-
 // TestEngineRequest checks the headers of a request with another body.
 func TestEngineRequest(t *testing.T) {
 	in := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://engine/", strings.NewReader("read before"))

@@ -40,7 +40,7 @@ type writeBody struct {
 	UpdateExpression                    string
 	ExpressionAttributeNames            map[string]string
 	ExpressionAttributeValues           dynamo.Item
-	AttributeUpdates                    map[string]attributeUpdate
+	AttributeUpdates                    object // the legacy form of an UpdateExpression
 	ReturnValues                        string
 	ReturnConsumedCapacity              string
 	ReturnValuesOnConditionCheckFailure string
@@ -82,8 +82,8 @@ func (c *call) newWrite(kind string, body *writeBody) (*write, error) {
 
 func (b *writeBody) changes() map[string]attributeChange {
 	changes := parseUpdates(b.UpdateExpression, b.ExpressionAttributeNames, b.ExpressionAttributeValues)
-	for name, u := range b.AttributeUpdates {
-		changes[name] = u.change()
+	for name := range b.AttributeUpdates {
+		changes[name] = attributeChange{value: computed}
 	}
 	return changes
 }
