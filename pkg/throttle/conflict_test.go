@@ -257,20 +257,3 @@ func TestTransactionsMeetWrite(t *testing.T) {
 		}
 	}
 }
-
-// TestNoHold checks that there are no conflicts without a TransactionHold.
-func TestNoHold(t *testing.T) {
-	p := &pausing{}
-	o := roomy
-	o.Base, o.Sleep = p, func(context.Context, time.Duration) { t.Error("a transaction waits") }
-	b := newBench(t, o)
-	item := keyOf("a", "1")
-	p.do = func() {
-		if err := errors.Join(b.transactGet(t, item), b.transact(t, "one", item), b.transact(t, "two", item), b.put(t, item)); err != nil {
-			t.Error(err)
-		}
-	}
-	if err := b.put(t, item); err != nil || p.do != nil {
-		t.Errorf("the write: %v", err)
-	}
-}

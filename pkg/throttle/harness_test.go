@@ -34,7 +34,6 @@ const (
 	indexARN  = tableARN + "/index/" + byGroup
 
 	tableWriteThrottled = "TableWriteKeyRangeThroughputExceeded " + tableARN
-	tableReadThrottled  = "TableReadKeyRangeThroughputExceeded " + tableARN
 	indexWriteThrottled = "IndexWriteKeyRangeThroughputExceeded " + indexARN
 )
 
@@ -283,3 +282,15 @@ var ignoreUnexported = cmp.FilterPath(func(p cmp.Path) bool {
 	field, ok := p.Last().(cmp.StructField)
 	return ok && !unicode.IsUpper(rune(field.Name()[0]))
 }, cmp.Ignore())
+
+// admitted returns the number of successful calls before the first throttled one, and that one's error.
+func admitted(t *testing.T, call func() error) (int, error) {
+	t.Helper()
+	for count := range 1000 {
+		if err := call(); err != nil {
+			return count, err
+		}
+	}
+	t.Fatal("nothing was throttled")
+	return 0, nil
+}

@@ -172,18 +172,6 @@ func TestMeasuredUpdates(t *testing.T) {
 	}
 }
 
-// TestTableNames checks the name of a table that is given by its name or ARN.
-func TestTableNames(t *testing.T) {
-	for named, want := range map[string]string{
-		"orders": "orders", "": "", "arn:aws:dynamodb:eu-west-1:1:table/orders": "orders", "arn:aws-cn:dynamodb:cn-north-1:1:table/orders": "orders",
-		"arn:aws:dynamodb:eu-west-1:1:stream/orders": "arn:aws:dynamodb:eu-west-1:1:stream/orders", "table/orders": "table/orders",
-	} {
-		if got := tableName(named); got != want {
-			t.Errorf("%q: %q, want %q", named, got, want)
-		}
-	}
-}
-
 // TestRenamedTables checks where requests and responses name tables. A map by tables can't have one name twice.
 func TestRenamedTables(t *testing.T) {
 	for text, want := range map[string]string{
@@ -248,23 +236,6 @@ func TestCapacityOfRequestAndResponse(t *testing.T) {
 	}
 	if err := (capacity{totalCapacity, indexesCapacity}).hide(&reply{changed: object{}}); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestReasons checks the reason of a denial.
-func TestReasons(t *testing.T) {
-	for want, c := range map[string]struct {
-		index string
-		write bool
-	}{
-		"TableWriteKeyRangeThroughputExceeded": {"", true}, "TableReadKeyRangeThroughputExceeded": {"", false},
-		"IndexWriteKeyRangeThroughputExceeded": {"i", true}, "IndexReadKeyRangeThroughputExceeded": {"i", false},
-	} {
-		space := &partitions.Space{Resource: partitions.Resource{Table: "t", Index: c.index, ARN: "arn"}}
-		d := partitions.Denial{Charge: partitions.Charge{Place: partitions.Place{Space: space}, Write: c.write}, Cause: partitions.KeyRange}
-		if got := reasonOf(d); got.Reason != want || got.Resource != "arn" {
-			t.Errorf("%+v: %+v, want %s", c, got, want)
-		}
 	}
 }
 
@@ -416,7 +387,8 @@ func TestEqualsOfQueries(t *testing.T) {
 		if !decode([]byte(body), &in) {
 			t.Fatal(body)
 		}
-		if got, ok := in.equals([]string{"pk"}).Key("pk"); string(got) != want || ok != (want != "") {
+		both := in.equals([]string{"sk", "pk"})
+		if got, ok := both.Key("pk"); string(got) != want || ok != (want != "") || len(both) > 1 {
 			t.Errorf("%s: %q, %t", body, got, ok)
 		}
 	}
