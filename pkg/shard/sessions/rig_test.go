@@ -50,23 +50,6 @@ func (d *deployment) pin(t *testing.T, group string, n int, now time.Time) {
 
 func data(s string) item { return item{"text": libtest.Str(s)} }
 
-// slowest bounds the duration of a call on a busy machine.
-const slowest = 20 * time.Second
-
-// put puts a session and checks its renewal time, which may be later by the duration of the call.
-func put(t *testing.T, s *sessions.Store, l sessions.Lease, now time.Time) sessions.Session {
-	t.Helper()
-	one, err := s.Put(libtest.Within(t), l, now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	late := one.Renewed.Sub(now.Truncate(time.Millisecond))
-	if late < 0 || late >= slowest || !one.Ends.Equal(one.Renewed.Add(l.TTL)) {
-		t.Fatalf("Put at %s with a TTL of %v = %+v; want it renewed then, and Ends = Renewed + TTL", now, l.TTL, one)
-	}
-	return one
-}
-
 // insist repeats a call while it returns ErrUnavailable or ErrThrottled, up to 30 times.
 func insist(t testing.TB, call func(context.Context) error) (err error) {
 	for range 30 {
