@@ -88,8 +88,8 @@ test-race: need.go.cc ## run the concurrent code's tests that need no engine wit
 		xargs -n 1 dirname | sort -u | sed 's,^,./,')
 
 # A storm's figures depend on the whole machine, so these run one at a time.
-test-storms: need.go.java.node.git need-engine need-browser ## run the demo's tests and other storms, one at a time
-	$(WITH_ENGINE) go test -p 1 -parallel 1 -count=1 -timeout 15m -tags storm -run 'Demo|Storm' $(TESTFLAGS) ./cmd/hotshard ./internal/tool/console
+test-storms: need.go.java.node.git need-engine ## run the demo's tests and other storms, one at a time
+	$(WITH_ENGINE) go test -p 1 -parallel 1 -count=1 -timeout 15m -tags storm -run 'Demo|Storm' $(TESTFLAGS) ./cmd/hotshard
 
 # What takes longer: all tests with the race detector, more seeds and the tests with the build
 # tag long; the CDK app's, whose runtime for Go has races of its own, in closing.

@@ -110,7 +110,7 @@ func leaves(tm *template) map[string]string {
 		}
 	}
 	for id, r := range tm.Resources {
-		add(id, map[string]any{"Type": r.Type, "DeletionPolicy": r.DeletionPolicy, "UpdatePolicy": map[string]any(r.UpdatePolicy)})
+		add(id, map[string]any{"Type": r.Type, "DeletionPolicy": r.DeletionPolicy, "UpdateReplacePolicy": r.UpdateReplacePolicy, "UpdatePolicy": map[string]any(r.UpdatePolicy)})
 		add(id, map[string]any(r.Properties))
 	}
 	for name, output := range tm.Outputs {

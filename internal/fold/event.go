@@ -112,10 +112,8 @@ func (r rule) changeOf(record *ddbstream.Record) (apply func(*parts.Rollup), err
 		numbers, err := r.numbers(record.New)
 		before, beforeErr := r.numbers(record.Old)
 		switch {
-		case err != nil || !record.Old.Present():
+		case err != nil || beforeErr != nil: // what was added of the event is unknown
 			return nil, cmp.Or(err, beforeErr)
-		case beforeErr != nil: // it was not added
-			return func(p *parts.Rollup) { p.Add(numbers) }, nil
 		case maps.Equal(before, numbers):
 			return nil, nil
 		}

@@ -152,3 +152,17 @@ func TestTasks(t *testing.T) {
 		t.Error("the handler accepts an unknown task")
 	}
 }
+
+// TestLateNoteKeepsTheNewer checks that a late note of a board does not set back the time of a newer one.
+func TestLateNoteKeepsTheNewer(t *testing.T) {
+	db := enginetest.Client(t)
+	names := enginetest.Tables(t, db)
+	for _, late := range []time.Duration{0, -20 * time.Second} {
+		require.NoError(t, NoteBoard(t.Context(), db, names.Rollups, "b", "all", enginetest.Later.Add(late)))
+	}
+	key := dynamo.Key(schema.NoteKey("b", "all"))
+	out, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &names.Rollups, Key: key})
+	if err != nil || !dynamo.EqualValues(out.Item[schema.NoteLast], dynamo.Number(enginetest.Later.UnixMilli())) {
+		t.Errorf("the note is %v, %v; want the time of the newer", out.Item, err)
+	}
+}

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// maxPages bounds the pages of a count, each with up to 100 stream shards: of 1,700 partitions, since a stream also
+	// maxPages bounds the pages of a count, each with up to 100 stream shards: of 1,400 partitions, since a stream also
 	// lists those that were closed within a day.
-	maxPages = 125
+	maxPages = 100
 
 	// pagePause is the time between two pages. An account may call DescribeStream ten times a second.
 	pagePause = 200 * time.Millisecond

@@ -251,3 +251,16 @@ func TestKeyedSessionsAndHits(t *testing.T) {
 		}
 	}
 }
+
+// TestHitsAreAnswered checks the answers to the hits of a limit of 3, up to the first that is not allowed.
+func TestHitsAreAnswered(t *testing.T) {
+	r := newRig(t)
+	now := time.Date(2126, 1, 5, 12, 34, 56, 0, time.UTC)
+	r.service.now = func() time.Time { return now }
+	for i := 1; i <= 4; i++ {
+		got := r.post("/v1/limits", `{"key":"login/ann#1","limit":3,"window":"1h"}`)
+		if want := fmt.Sprintf(`{"allowed":%t,"used":%d,"remaining":%d,"resets_at":"2126-01-05T13:00:00.000Z"}`, i <= 3, min(i, 3), max(0, 3-i)); got.status != 200 || strings.TrimSpace(string(got.body)) != want {
+			t.Errorf("hit %d: %d %s, want %s", i, got.status, got.body, want)
+		}
+	}
+}

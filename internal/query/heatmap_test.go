@@ -157,3 +157,34 @@ func TestHeatOfAnotherTable(t *testing.T) {
 		t.Errorf("%+v", k)
 	}
 }
+
+// TestInvalidHeatParameters checks that each invalid parameter is rejected by its name.
+func TestInvalidHeatParameters(t *testing.T) {
+	r := newRig(t)
+	now := r.now.Format(time.RFC3339)
+	for query, want := range map[string]string{
+		"?from=yesterday":             "query.from",
+		"?to=2026":                    "query.to",
+		"?from=2999-01-01T00:00:00Z":  "query.from",
+		"?from=" + now + "&to=" + now: "query.to",
+		"?from=2020-01-01T00:00:00Z&to=2020-01-09T00:00:00Z":         "query.from",
+		"?from=0001-01-01T00:00:00Z":                                 "query.from",
+		"?from=0001-01-01T00:00:00Z&to=9999-12-31T23:59:59Z":         "query.from",
+		"?to=9999-12-31T23:59:59Z":                                   "query.to",
+		"?to=0000-01-01T00:00:00Z":                                   "query.to",
+		"?from=0000-01-01T00:00:00Z&to=0000-01-01T01:00:00Z&step=7s": "query.to",
+		"?step=0s":     "query.step",
+		"?step=11m":    "query.step",
+		"?step=1500ms": "query.step",
+		"?step=soon":   "query.step",
+		"?from=2020-01-01T00:00:00Z&to=2020-01-01T01:00:00Z&step=2s": "query.step",
+		"?rows=0":                              "query.rows",
+		"?rows=257":                            "query.rows",
+		"?rows=x":                              "query.rows",
+		"?table=" + strings.Repeat("t", 256):   "query.table",
+		"?index=" + strings.Repeat("t", 256):   "query.index",
+		"?filter=" + strings.Repeat("t", 2049): "query.filter",
+	} {
+		r.wantInvalid("/v1/heat"+query, want)
+	}
+}

@@ -148,15 +148,16 @@ func TestTableWCU(t *testing.T) {
 func TestMeasuredUpdates(t *testing.T) {
 	of := describe(t, Options{Partitions: 2, PartitionWCU: 1}, "PAY_PER_REQUEST")
 	for _, c := range []struct {
-		attributes string
-		total      float64
-		want       string
+		attributes, after string
+		total             float64
+		want              string
 	}{
-		{`{"id":{"S":"a"},"g":{"S":"y"},"r":{"S":"1"}}`, 2, " 3 y 2 "}, {`{"id":{"S":"a"},"g":{"S":"y"},"r":{"S":"1"}}`, 0, " 3 "},
-		{`{"id":{"S":"a"},"g":{"S":"y"}}`, 2, " 3 "}, {`null`, 0, " 3 "},
+		{`{"id":{"S":"a"},"g":{"S":"y"},"r":{"S":"1"}}`, `null`, 2, " 3 y 2 "}, {`{"id":{"S":"a"},"g":{"S":"y"},"r":{"S":"1"}}`, `null`, 0, " 3 "},
+		{`{"id":{"S":"a"},"g":{"S":"y"}}`, `null`, 2, " 3 "}, {`null`, `null`, 0, " 3 "},
+		{`null`, `{"id":{"S":"a"},"g":{"S":"y"},"r":{"S":"1"}}`, 2, " 3 y 2 "}, {`null`, `{"id":{"S":"a"},"g":{"S":"y"}}`, 2, " 3 "},
 	} {
 		s := &single{write: &write{item: item{table: of, at: of.Place("")}, kind: update}}
-		if !decode([]byte(c.attributes), &s.before) {
+		if !decode([]byte(c.attributes), &s.before) || !decode([]byte(c.after), &s.after) {
 			t.Fatal(c.attributes)
 		}
 		answer := fmt.Sprintf(`{"ConsumedCapacity":{"Table":{"CapacityUnits":3},"GlobalSecondaryIndexes":{"i":{"CapacityUnits":%v}}}}`, c.total)

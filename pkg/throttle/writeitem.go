@@ -163,8 +163,14 @@ func (s *single) measured(r *reply, reserved []partitions.Charge) []partitions.C
 	charges := []partitions.Charge{base}
 	for _, x := range s.indexes {
 		total := partitions.ToUnits(consumed[0].GlobalSecondaryIndexes[x.name].CapacityUnits)
-		if key, ok := ddbstream.IndexKey(&x.rule, image(s.before)); ok && total > 0 {
-			charges = append(charges, x.at(key, s.before).Writes(total))
+		it := s.before
+		key, ok := ddbstream.IndexKey(&x.rule, image(it))
+		if !ok { // the update made the entry
+			it = s.after
+			key, ok = ddbstream.IndexKey(&x.rule, image(it))
+		}
+		if ok && total > 0 {
+			charges = append(charges, x.at(key, it).Writes(total))
 		}
 	}
 	return charges

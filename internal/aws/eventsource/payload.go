@@ -25,10 +25,10 @@ type window struct {
 	state      []byte // JSON object, as the handler returned it
 }
 
-// windowAt returns the window of the given width that t falls into. Windows
+// windowAt returns the window of the given width, of one second at least, that t falls into. Windows
 // begin at multiples of their width since 1970.
 func windowAt(t time.Time, width time.Duration) *window {
-	seconds := int64(width / time.Second)
+	seconds := max(1, int64(width/time.Second))
 	start := time.Unix(t.Unix()/seconds*seconds, 0).UTC()
 	return &window{start: start, end: start.Add(width), state: []byte(emptyState)}
 }

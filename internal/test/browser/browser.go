@@ -53,6 +53,9 @@ func installed() []program {
 	return found
 }
 
+// fetchTime bounds the fetch if there is another browser.
+const fetchTime = time.Minute
+
 // startTime bounds the start of a browser, which takes a second on an idle machine.
 const startTime = 30 * time.Second
 
@@ -64,7 +67,12 @@ func Start(ctx context.Context, notice io.Writer, options ...chromedp.ExecAlloca
 	var failures error
 	candidates := installed()
 	if os.Getenv(Variable) == "" {
-		p, err := fetch(ctx, notice)
+		fetching, cancel := ctx, context.CancelFunc(func() {})
+		if len(candidates) > 0 {
+			fetching, cancel = context.WithTimeout(ctx, fetchTime)
+		}
+		p, err := fetch(fetching, notice)
+		cancel()
 		if err == nil {
 			candidates = slices.Insert(candidates, 0, p)
 		}

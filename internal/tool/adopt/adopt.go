@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
@@ -141,7 +143,10 @@ func (r *Report) describe(d *types.TableDescription) {
 	r.PartitionKey, r.SortKey = KeysOf(d.KeySchema)
 	r.SortType = kinds[r.SortKey]
 	if s := d.TableStatus; s != types.TableStatusActive && s != types.TableStatusUpdating { // both serve all calls
-		r.refuse("The table is %s: it must be ACTIVE first.", s)
+		r.refuse("The table is %s: wait until it is ACTIVE; enable its KMS key, or restore it from its backup, if it does not become so by itself.", s)
+	}
+	if r.PartitionKey == schema.PK && r.SortKey == schema.SK && isHotshards(d) {
+		r.refuse("The table is one of hotshard's own, whose keys have write shards already.")
 	}
 	if kind := kinds[r.PartitionKey]; kind != "S" {
 		r.refuse("The partition key %s has type %s: only a string (S) can have the suffix of a write shard. Copy the items to a table with a string key.", r.PartitionKey, kind)
@@ -170,6 +175,15 @@ func (r *Report) describe(d *types.TableDescription) {
 	if p := d.ProvisionedThroughput; p != nil && aws.ToInt64(p.WriteCapacityUnits) > 0 {
 		r.addNote("The table's provisioned %d WCU/s are shared by all write shards.", *p.WriteCapacityUnits)
 	}
+}
+
+// isHotshards reports whether a table with hotshard's key attributes also has the name or an index of one of its tables.
+func isHotshards(d *types.TableDescription) bool {
+	return slices.ContainsFunc(schema.Tables(schema.NamesFor("hotshard-")), func(t schema.Table) bool {
+		return t.Name == aws.ToString(d.TableName) || slices.ContainsFunc(t.Indexes, func(own schema.Index) bool {
+			return slices.ContainsFunc(d.GlobalSecondaryIndexes, func(i types.GlobalSecondaryIndexDescription) bool { return aws.ToString(i.IndexName) == own.Name })
+		})
+	})
 }
 
 // readTTL finds the table's TTL attribute. The call may not be allowed, and some engines don't have it.

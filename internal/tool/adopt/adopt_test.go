@@ -85,10 +85,14 @@ func TestTablesThatCanNotBeAdopted(t *testing.T) {
 		want   string
 		fillIn bool // the lines have a Time to fill in
 	}{
-		"no sort key":       {spoil: func(d *types.TableDescription) { d.KeySchema = d.KeySchema[:1] }, want: "no sort key"},
-		"a number":          {spoil: func(d *types.TableDescription) { retype(d, "customer", "N") }, want: "has type N"},
-		"binary":            {spoil: func(d *types.TableDescription) { retype(d, "customer", "B") }, want: "has type B"},
-		"being deleted":     {spoil: func(d *types.TableDescription) { d.TableStatus = types.TableStatusDeleting }, want: "is DELETING: it must be ACTIVE first"},
+		"no sort key": {spoil: func(d *types.TableDescription) { d.KeySchema = d.KeySchema[:1] }, want: "no sort key"},
+		"a number":    {spoil: func(d *types.TableDescription) { retype(d, "customer", "N") }, want: "has type N"},
+		"binary":      {spoil: func(d *types.TableDescription) { retype(d, "customer", "B") }, want: "has type B"},
+		"hotshard's own": {spoil: func(d *types.TableDescription) {
+			d.TableName, d.KeySchema[0].AttributeName, d.KeySchema[1].AttributeName = aws.String("hotshard-events"), aws.String("pk"), aws.String("sk")
+			d.AttributeDefinitions = []types.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: "S"}, {AttributeName: aws.String("sk"), AttributeType: "S"}}
+		}, want: "one of hotshard's own"},
+		"being deleted":     {spoil: func(d *types.TableDescription) { d.TableStatus = types.TableStatusDeleting }, want: "is DELETING: wait until it is ACTIVE"},
 		"a global table":    {spoil: func(d *types.TableDescription) { d.Replicas = make([]types.ReplicaDescription, 1) }, want: "a global table"},
 		"one of 2017":       {spoil: func(d *types.TableDescription) { d.GlobalTableVersion = aws.String("2017.11.29") }, want: "a global table"},
 		"only digits":       {format: "7", want: "nothing but digits"},

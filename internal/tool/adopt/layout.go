@@ -41,7 +41,11 @@ func (r *Report) fit(ctx context.Context, items []item, of times, o Options) {
 		r.refuse("%s stored partition keys are too long: with the suffix of a write shard they would exceed %d bytes.", counted(r.TooLong), maxKeyBytes)
 		return
 	}
-	if f := &r.Layouts[0]; f.Fits {
+	for i := range r.Layouts {
+		f := &r.Layouts[i]
+		if !f.Fits || len(items) == 0 {
+			continue
+		}
 		if err := r.try(ctx, *f, items, of, o); err != nil {
 			f.Fits, f.Why = false, fmt.Sprintf("A trial of its lines with the sampled items failed: %v.", err)
 		}

@@ -49,10 +49,10 @@ type ThrottledKey struct {
 	Throttled []int64 `json:"throttled"` // in each column
 }
 
-// SplitSignal is a split of a partition or of a stream shard.
+// SplitSignal is a split of a partition.
 type SplitSignal struct {
 	Time time.Time `json:"time"`
-	What string    `json:"what"` // "partition" or "stream shard"
+	What string    `json:"what"` // "partition"
 	Text string    `json:"text"` // one sentence
 }
 

@@ -229,3 +229,33 @@ func TestCountersUseNoOldView(t *testing.T) {
 		time.Sleep(RenewTime)
 	})
 }
+
+// TestFrozenRenewalFails checks that a load or poll fails if its process was frozen for hours meanwhile. The log may
+// have lost changes, so the view stays old and the next lookup loads the map.
+func TestFrozenRenewalFails(t *testing.T) {
+	for _, loads := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			f := manyPages()
+			m := New(f, "m", Options{})
+			if !loads {
+				if err := m.Load(t.Context(), time.Now()); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Minute)
+			}
+			f.Answer(60*time.Millisecond, 200*time.Millisecond)
+			go func() { _, _ = soon(t, m, "C#k1", 100*time.Millisecond) }()
+			time.Sleep(150 * time.Millisecond)
+			m.mu.Lock()
+			r := m.inFlight
+			r.begun = r.begun.Add(-3 * time.Hour)
+			m.mu.Unlock()
+			if err := r.wait(t.Context()); !errors.Is(err, shard.ErrUnavailable) || m.current().younger(time.Now(), 30*time.Second) {
+				t.Errorf("load: %v, error %v, want ErrUnavailable and an old view", loads, err)
+			}
+			if _, err := m.Lookup(t.Context(), "C#k1", time.Now()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
@@ -61,6 +63,31 @@ func TestErrorsNameOperationAndKey(t *testing.T) {
 		}
 		if !errors.Is(err, shard.ErrMisused) || !strings.HasPrefix(err.Error(), operation) || !strings.Contains(err.Error(), `"acme" of table orders`) {
 			t.Errorf("error %v, want ErrMisused that begins with %q and names the key and the table", err, operation)
+		}
+	}
+}
+
+// TestDeleteOnRandomShard checks that Delete finds an item on a random write shard by its sort key.
+func TestDeleteOnRandomShard(t *testing.T) {
+	db := enginetest.Client(t)
+	for _, layout := range []table.Layout{table.RandomSuffix{}, table.TimeBuckets{Bucket: shard.Hour}} {
+		sharded := newOrders(t, db, db, layout, 10)
+		day := table.During(shard.Millis, libtest.Epoch, libtest.Epoch.Add(24*time.Hour))
+		key := func(i int) table.Item {
+			return table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str(shard.Millis.Key(libtest.Epoch, "#", fmt.Sprint(i)))}
+		}
+		for i := range 20 {
+			require.NoError(t, sharded.Put(t.Context(), key(i), libtest.Epoch))
+		}
+		for range 2 { // the second delete finds no item
+			require.NoError(t, sharded.Delete(t.Context(), key(7), libtest.Epoch))
+		}
+		if n, err := sharded.Count(t.Context(), "acme", day, libtest.Epoch); err != nil || n != 19 {
+			t.Fatalf("%T: %d items, %v; want 19", layout, n, err)
+		}
+		_, err := sharded.Get(t.Context(), key(1), libtest.Epoch)
+		if !errors.Is(err, shard.ErrMisused) || strings.Contains(err.Error(), "By") {
+			t.Errorf("%T: Get: error %v, want ErrMisused", layout, err)
 		}
 	}
 }
