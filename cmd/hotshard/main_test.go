@@ -106,7 +106,7 @@ func TestWrongUsageIsOneLine(t *testing.T) {
 		"local --partitions 4 --transaction-hold=-1ms": "--transaction-hold -1ms: want 0 to 1s",
 		"throttle":                                     `--before "": want a URL such as`,
 		"throttle --before nonsense":                   `--before "nonsense": want a URL`,
-		"throttle --before https://dynamodb.eu-west-1.amazonaws.com": "AWS checks signatures",
+		"throttle --before https://dynamodb.eu-west-1.amazonaws.com": "AWS, which checks signatures",
 		"throttle --before http://x --addr nonsense":                 `--addr "nonsense": want host:port`,
 		"throttle --before http://x --partition-rcu 0":               "--partition-rcu 0: want at least 1",
 		"throttle --before http://x --burst 0s":                      "--burst 0s: want 1s to 1h0m0s",

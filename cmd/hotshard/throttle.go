@@ -38,7 +38,7 @@ func (c *ThrottleCmd) Validate() error {
 	case err != nil || engine.Host == "" || engine.Scheme != "http" && engine.Scheme != "https":
 		return fmt.Errorf("--before %q: want a URL such as http://127.0.0.1:8001", c.Before)
 	case strings.Contains(engine.Hostname()+".", ".amazonaws.com.") || strings.HasSuffix(engine.Hostname(), ".api.aws"):
-		return fmt.Errorf("--before %s: AWS checks signatures, and throttles by itself: want an engine such as DynamoDB Local", c.Before)
+		return fmt.Errorf("--before %s is an endpoint of AWS, which checks signatures and throttles by itself: want an engine such as DynamoDB Local", c.Before)
 	case c.Burst < time.Second || c.Burst > throttle.MaxBurst:
 		return fmt.Errorf("--burst %v: want 1s to %v", c.Burst, throttle.MaxBurst)
 	case c.PartitionRCU < 1:

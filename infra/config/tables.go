@@ -22,7 +22,8 @@ func (c *Config) Units(table string) (reads, writes Units) {
 	return reads, writes
 }
 
-// IndexUnits returns the units of each index. Its minimum is 1, since only boards and sessions write to indexes.
+// IndexUnits returns the capacity of each index. It scales down to 1 unit: without boards and sessions nothing is
+// written to an index.
 func (c *Config) IndexUnits() (reads, writes Units) {
 	reads, writes = c.units(c.PeakReads), c.units(c.PeakWrites)
 	reads.Min, writes.Min = min(1, reads.Min), min(1, writes.Min)

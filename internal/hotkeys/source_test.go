@@ -56,7 +56,7 @@ func (d tables) DescribeTable(_ context.Context, in *dynamodb.DescribeTableInput
 
 func TestFindSource(t *testing.T) {
 	const arn = "arn:aws:dynamodb:eu-west-1:123456789012:table/"
-	for table, want := range map[string]string{"nowhere": "describing table nowhere", "orders": "orders: it has no stream"} {
+	for table, want := range map[string]string{"nowhere": "describing table nowhere", "orders": "orders: the table has no stream"} {
 		if _, err := hotkeys.FindSource(t.Context(), tables{}, existing("r", table)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("FindSource of %s: error %v, want %s", table, err, want)
 		}

@@ -25,7 +25,7 @@ func Lambda(handler http.Handler) func(context.Context, events.APIGatewayV2HTTPR
 		}
 		w := &response{header: http.Header{}}
 		handler.ServeHTTP(w, r)
-		return w.event(r.Method == http.MethodHead), nil
+		return w.forGateway(r.Method == http.MethodHead), nil
 	}
 }
 
@@ -103,10 +103,10 @@ func (w *response) Write(p []byte) (int, error) {
 	return w.body.Write(p)
 }
 
-// event returns the response as API Gateway takes it: a body that isn't UTF-8 in base64, cookies apart, and the values
-// of another header joined with commas. The response to a HEAD has no body.
-func (w *response) event(head bool) events.APIGatewayV2HTTPResponse {
-	w.WriteHeader(http.StatusOK)
+// forGateway returns the response in API Gateway's form. A body that isn't UTF-8 is in base64, cookies are listed apart,
+// and the values of each other header are joined with commas. The response to a HEAD has no body.
+func (w *response) forGateway(head bool) events.APIGatewayV2HTTPResponse {
+	w.WriteHeader(http.StatusOK) // if the handler set no status
 	out := events.APIGatewayV2HTTPResponse{StatusCode: w.status, Headers: map[string]string{}, Cookies: w.sent["Set-Cookie"]}
 	for name, values := range w.sent {
 		if name != "Set-Cookie" {

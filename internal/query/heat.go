@@ -137,7 +137,7 @@ func byBaseKey(all []heat.KeyHeat, changed changes, asOf time.Time) (rows []heat
 		}
 		known[merged] = len(rows)
 		if _, isBase := row.Base(); isBase {
-			row.Grown(changed[merged.key], asOf)
+			row.MarkGrowths(changed[merged.key], asOf)
 		}
 		rows = append(rows, *row)
 	}

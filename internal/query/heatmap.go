@@ -129,6 +129,7 @@ func (in *heatInput) options(now time.Time) (o heat.MapOptions, err error) {
 		return o, err
 	}
 	o.From, o.To = o.From.Truncate(o.Step), o.To.Add(o.Step-1).Truncate(o.Step)
+	// The parameters are in these years. Rounded, or by the usual length, a column may not be.
 	if o.From.Year() < 0 || o.To.Year() > 9999 {
 		return o, httpapi.InvalidAt("query.to", "a column lies outside the years 0000 to 9999", httpapi.FormatTime(in.To.Time))
 	}

@@ -69,11 +69,11 @@ func (b *bucket) readEvents(ctx context.Context) (*happened, error) {
 	return r.found, nil
 }
 
-// eachEvent calls visit for each event of a bucket, in the order of time and id, with all its copies: items on several
-// write shards with the same sort key. It buffers a page of each write shard. Stream markers and the controller's probes
-// are no events.
-func (t *tools) eachEvent(ctx context.Context, b parts.Bucket, most int, visit func(same []stored)) error {
-	streams := make([]*dynamo.Stream, most)
+// eachEvent calls visit for each event of a bucket, in the order of time and id. same has all copies of the event: the
+// items with its sort key, on one or more write shards. eachEvent buffers a page of each write shard. It skips stream
+// markers and probes.
+func (t *tools) eachEvent(ctx context.Context, b parts.Bucket, shards int, visit func(same []stored)) error {
+	streams := make([]*dynamo.Stream, shards)
 	for n := range streams {
 		streams[n] = t.stream(b, n, max(minPage, pageItems/len(streams)))
 	}

@@ -86,7 +86,7 @@ func (c *call) readPlace(in *readRequest) (partitions.Place, error) {
 		return partitions.Place{}, err
 	}
 	if c.operation == "Query" {
-		if key, ok := ddbstream.IndexKey(&ddbstream.Index{Partition: attributes}, in.equals(attributes)); ok {
+		if key, ok := ddbstream.IndexKey(&ddbstream.Index{Partition: attributes}, in.requiredValues(attributes)); ok {
 			return s.Place(string(key)), nil
 		}
 	}
@@ -107,13 +107,14 @@ func (t *table) readTarget(index string) (*partitions.Space, []string, error) {
 	return nil, nil, errInvalid
 }
 
-// equals returns the attributes for which a query requires a value by "=".
-func (in *readRequest) equals(attributes []string) image {
+// requiredValues returns the values that a query's condition requires of these attributes, by "=" or by EQ in the legacy
+// KeyConditions.
+func (in *readRequest) requiredValues(attributes []string) image {
 	values := image{}
 	for _, name := range attributes {
 		v, ok := requiredValue(in.KeyConditionExpression, name, in.ExpressionAttributeNames, in.ExpressionAttributeValues)
-		if old := in.KeyConditions[name]; !ok && old.ComparisonOperator == "EQ" && len(old.AttributeValueList) == 1 {
-			v, ok = old.AttributeValueList[0], true
+		if legacy := in.KeyConditions[name]; !ok && legacy.ComparisonOperator == "EQ" && len(legacy.AttributeValueList) == 1 {
+			v, ok = legacy.AttributeValueList[0], true
 		}
 		if ok {
 			values[name] = v

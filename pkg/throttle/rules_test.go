@@ -388,7 +388,7 @@ func TestEqualsOfQueries(t *testing.T) {
 		if !decode([]byte(body), &in) {
 			t.Fatal(body)
 		}
-		both := in.equals([]string{"sk", "pk"})
+		both := in.requiredValues([]string{"sk", "pk"})
 		if got, ok := both.Key("pk"); string(got) != want || ok != (want != "") || len(both) > 1 {
 			t.Errorf("%s: %q, %t", body, got, ok)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
-// transactWrite charges by the item sizes before and after. The capacity that DynamoDB Local reports has no condition
-// checks.
+// transactWrite sends a TransactWriteItems call. It charges by the size of each item before and after it, since the
+// capacity that DynamoDB Local reports leaves out condition checks.
 func transactWrite(c *call) (*http.Response, error) {
 	var in transactBody
 	if !decode(c.body, &in) {

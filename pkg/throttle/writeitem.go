@@ -58,7 +58,7 @@ func (s *single) sendAdmitted() (*http.Response, error) {
 	if !s.exact() {
 		report = capacity{s.in.ReturnConsumedCapacity, indexesCapacity}
 	}
-	r, err := s.forward(s.withReturnValues(), report, reserved)
+	r, err := s.forward(s.askForOldItem(), report, reserved)
 	if err != nil {
 		return nil, err
 	}
@@ -105,9 +105,9 @@ func (s *single) least() []partitions.Charge {
 	return []partitions.Charge{s.at.Writes(blocks(dynamo.Size(s.after), writeBlock))}
 }
 
-// withReturnValues returns the changed members of the request, so that the response has the item before the write, if the
-// cost depends on it.
-func (s *single) withReturnValues() object {
+// askForOldItem returns the members to change in the request, so that the engine returns the item before the write where
+// the cost depends on that item. It sets borrowed if the caller did not ask for the item.
+func (s *single) askForOldItem() object {
 	changed := object{}
 	if f := s.in.ReturnValuesOnConditionCheckFailure; s.in.conditional() && (f == "" || f == noValues) {
 		changed["ReturnValuesOnConditionCheckFailure"] = quoted(oldValues)

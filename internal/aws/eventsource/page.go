@@ -50,7 +50,8 @@ func (b *Buffer) Release() {
 	}
 }
 
-// getRecords calls GetRecords. The returned time is about the service's time of the answer.
+// getRecords calls GetRecords. The returned time is when the service
+// answered, by its clock, or when the call was sent if the answer has no such time or failed.
 func (s *Stream) getRecords(ctx context.Context, iterator string, limit int, b *Buffer) (*ddbstream.Batch, time.Time, error) {
 	b.body.Reset()
 	sent, most := time.Now(), int32(limit)

@@ -40,8 +40,9 @@ func (s *scanner) text(at int) (end, size int) {
 	return s.restOfText(at, at-start)
 }
 
-// restOfText continues at a position, with the size of the text so far.
-func (s *scanner) restOfText(at, size int) (int, int) {
+// restOfText scans from at to the closing quote, and returns its position and the size of the whole text in bytes of
+// UTF-8. size is that of the text before at.
+func (s *scanner) restOfText(at, size int) (end, whole int) {
 	data := s.data
 	for at < len(data) {
 		if at+8 <= len(data) {

@@ -78,10 +78,10 @@ func placementOf(a shard.Attempt) schema.Placement {
 	return schema.TraitsOf(schema.Kind(a.Kind)).Placement
 }
 
-// Entitled reports whether the evidence for a larger count than this attempt's still holds.
-func (k *Keys) Entitled(a shard.Attempt, now time.Time) bool {
+// MayGrow reports whether there is still evidence that the key needs more write shards than this attempt used.
+func (k *Keys) MayGrow(a shard.Attempt, now time.Time) bool {
 	p := placementOf(a)
-	now = now.Round(0)
+	now = now.Round(0) // without the monotonic clock
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	e := k.evidenceOf(a.Key)

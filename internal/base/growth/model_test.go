@@ -423,7 +423,7 @@ func (w *world) consider(box *container, key string, a shard.Attempt) {
 	v, e, now := box.views[key], w.entry(key), clockAt(w.now)
 	w.reads++
 	v.polled = w.now
-	if e.version == v.version && box.keys.Entitled(a, now) {
+	if e.version == v.version && box.keys.MayGrow(a, now) {
 		*e = entry{
 			version: e.version + 1, count: Next(schema.TraitsOf(schema.Kind(a.Kind)), e.count, Bound(w.partitions)), before: e.count,
 			effective: w.now + w.lead, changed: w.now,

@@ -13,8 +13,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// Series is a kind of stored items. Each window is in [Blocks], or in [Minutes] and [Late], or in [Prompt] and [Late]:
-// [Progress] has the bounds.
+// Series is a kind of heat item. The oldest windows are in [Blocks], newer ones in [Minutes], and the newest in [Prompt];
+// [Late] adds to the latter two. [Progress] has the times at which they meet.
 type Series int
 
 // The series.

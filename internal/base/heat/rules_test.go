@@ -360,12 +360,12 @@ func TestJoinedVerdicts(t *testing.T) {
 		until  time.Time
 	}{{0, at(10)}, {time.Minute, at(60)}} {
 		row := KeyHeat{Window: c.window, Limit: 20, Peak: 10}
-		if row.Grown(growth, at(10)); row.Worst != Hot || row.Now != Hot || !row.HotUntil.Equal(c.until) {
+		if row.MarkGrowths(growth, at(10)); row.Worst != Hot || row.Now != Hot || !row.HotUntil.Equal(c.until) {
 			t.Errorf("windows of %v, grown: %+v", c.window, row.Verdicts)
 		}
 	}
 	neighbour := KeyHeat{Limit: 20, Peak: 9}
-	if neighbour.Grown(growth, at(10)); neighbour.Worst != Normal {
+	if neighbour.MarkGrowths(growth, at(10)); neighbour.Worst != Normal {
 		t.Errorf("a key that takes less than half a partition, grown: %+v", neighbour.Verdicts)
 	}
 }

@@ -48,7 +48,7 @@ func OwnTable(names schema.Names, own schema.StreamTable) CountedTable {
 // ParseTable returns the table of a description, or an error if it has no stream.
 func ParseTable(table *types.TableDescription) (s CountedTable, err error) {
 	if table == nil || table.StreamSpecification == nil || !aws.ToBool(table.StreamSpecification.StreamEnabled) {
-		return s, errors.New("it has no stream")
+		return s, errors.New("the table has no stream")
 	}
 	s.Table = aws.ToString(table.TableName)
 	for _, k := range table.KeySchema {

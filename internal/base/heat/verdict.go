@@ -94,9 +94,9 @@ const ownShare = 0.5
 // ownLoad reports whether a key with this heaviest second can be throttled for its own load.
 func ownLoad(peak uint64, limit float64) bool { return float64(peak) >= ownShare*limit }
 
-// Grown marks the windows as hot in which throttled writers raised the base key's shard count, unless the throttles were
-// for a neighbour's load.
-func (r *KeyHeat) Grown(changes []Change, asOf time.Time) {
+// MarkGrowths marks as hot each window in which throttled writers raised the base key's shard count. It marks none if the
+// key's own load was too low to be throttled, since then another key of its partition was the cause.
+func (r *KeyHeat) MarkGrowths(changes []Change, asOf time.Time) {
 	if !ownLoad(r.Peak, r.Limit) {
 		return
 	}

@@ -120,7 +120,7 @@ func (g *Grower) refreshAndGrow(ctx context.Context, a shard.Attempt, bound int)
 	switch {
 	case !ok:
 		return a.Version
-	case entry.Version != a.Version || entry.Pinned || !g.keys.Entitled(a, g.o.Clock()):
+	case entry.Version != a.Version || entry.Pinned || !g.keys.MayGrow(a, g.o.Clock()):
 		return entry.Version
 	}
 	count := growth.Next(schema.TraitsOf(schema.Kind(a.Kind)), a.Shards, bound)

@@ -121,7 +121,8 @@ func (k *keys) tableNames() string {
 // ID differs for different Names, since a client may have several.
 func (k *keys) ID() string { return fmt.Sprint("hotshard's keys ", k.tables, k.names) }
 
-// HandleInitialize makes a call.
+// HandleInitialize renames the key attributes in a call's input, and back in its output and errors. Statements pass
+// unchanged.
 func (k *keys) HandleInitialize(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (out middleware.InitializeOutput, metadata middleware.Metadata, err error) {
 	switch in.Parameters.(type) {
 	case *dynamodb.ExecuteStatementInput, *dynamodb.BatchExecuteStatementInput, *dynamodb.ExecuteTransactionInput:
