@@ -51,17 +51,23 @@ func (b *buckets) addRecord(r *ddbstream.Record) error {
 		return nil
 	}
 	sequence, sequenceErr := parts.Sequence(string(r.Sequence))
+	if sequenceErr == nil && apply != nil {
+		b.add(t, string(r.Sequence), parts.Record[parts.Rollup]{Sequence: sequence, Apply: apply})
+	}
 	if err = cmp.Or(err, sequenceErr); err != nil {
 		return fmt.Errorf("reading an event of %q: %w", t.Base.Name, err)
 	}
+	return nil
+}
+
+func (b *buckets) add(t schema.Target, sequence string, r parts.Record[parts.Rollup]) {
 	key := parts.BucketFor(t)
 	if b.list[key] == nil {
 		b.list[key] = &bucket{Bucket: key, streamShard: b.streamShard}
 	}
 	to := b.list[key]
-	to.all = append(to.all, string(r.Sequence))
-	to.records = append(to.records, parts.Record[parts.Rollup]{Sequence: sequence, Apply: apply})
-	return nil
+	to.all = append(to.all, sequence)
+	to.records = append(to.records, r)
 }
 
 func (b *buckets) jobs(d *delivery) (jobs []job) {
@@ -96,24 +102,37 @@ func storedEventTarget(pk, sk string) (schema.Target, bool) {
 const data = "data"
 
 // changeOf returns the change that a record makes to a rollup, or nil. A deleted event is subtracted, and one that was put
-// with other data is subtracted and added. An event that was deleted by TTL stays counted.
+// with other data is subtracted and added. An event that was deleted by TTL stays counted. If data can't be read now,
+// there may be a change beside the error: an event is counted while its data can be read.
 func (r rule) changeOf(record *ddbstream.Record) (apply func(*parts.Rollup), err error) {
 	switch record.Name {
 	case ddbstream.Insert:
 		numbers, err := r.numbers(record.New)
-		return func(p *parts.Rollup) { p.Add(numbers) }, err
+		if err != nil {
+			return nil, err
+		}
+		return func(p *parts.Rollup) { p.Add(numbers) }, nil
 	case ddbstream.Remove:
 		numbers, err := r.numbers(record.Old)
 		if record.Expired || err != nil && record.Old.Present() { // an event that can't be read was not added
 			return nil, nil
 		}
-		return func(p *parts.Rollup) { p.Subtract(numbers) }, err
+		if err != nil {
+			return nil, err
+		}
+		return func(p *parts.Rollup) { p.Subtract(numbers) }, nil
 	case ddbstream.Modify:
 		numbers, err := r.numbers(record.New)
 		before, beforeErr := r.numbers(record.Old)
 		switch {
-		case err != nil || beforeErr != nil: // what was added of the event is unknown
+		case !record.Old.Present() || !record.New.Present():
 			return nil, cmp.Or(err, beforeErr)
+		case err != nil && beforeErr != nil:
+			return nil, err
+		case err != nil:
+			return func(p *parts.Rollup) { p.Subtract(before) }, err
+		case beforeErr != nil:
+			return func(p *parts.Rollup) { p.Add(numbers) }, nil
 		case maps.Equal(before, numbers):
 			return nil, nil
 		}

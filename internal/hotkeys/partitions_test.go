@@ -96,8 +96,8 @@ func TestPartitionsAreOpenStreamShards(t *testing.T) {
 // TestPartitionCountEnds checks that a count with too many pages, or without time for the next page, is an error.
 func TestPartitionCountEnds(t *testing.T) {
 	var paused pauses
-	if n, err := hotkeys.CountPartitions(fakeStream{closed: make([]bool, 376)}, paused.pause)(t.Context(), "t"); n != 0 || err == nil || !strings.Contains(err.Error(), "125 pages") {
-		t.Errorf("126 pages: %d, %v", n, err)
+	if n, err := hotkeys.CountPartitions(fakeStream{closed: make([]bool, 301)}, paused.pause)(t.Context(), "t"); n != 0 || err == nil || !strings.Contains(err.Error(), "100 pages") {
+		t.Errorf("101 pages: %d, %v", n, err)
 	}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -80,7 +80,7 @@ func (o Options) Validate() error {
 	fault(err != nil || target.Host == "" || target.Scheme != "http" && target.Scheme != "https",
 		"target %q: want a URL such as http://127.0.0.1:8080", o.Target)
 	fault(o.Concurrency < 1 || o.Concurrency > MaxConcurrency, "concurrency %d: want 1 to %d", o.Concurrency, MaxConcurrency)
-	fault(o.Batch < 1 || o.Batch > maxBatch, "batch %d: want 1 to %d (%d with Keyed, --verify)", o.Batch, MaxBatch, maxKeyedBatch)
+	fault(o.Batch < 1 || o.Batch > maxBatch, "batch %d: want 1 to %d (%d with keyed calls, as --verify makes)", o.Batch, MaxBatch, maxKeyedBatch)
 	fault(!(o.Rate >= 0 && o.Rate <= maxRate), "rate %g: want 0 to %d requests a second", o.Rate, maxRate)
 	fault(o.Retries > MaxRetries, "retries %d: want at most %d", o.Retries, MaxRetries)
 	fault(o.Settle < 0, "settle %s: want more than 0", o.Settle)

@@ -109,9 +109,9 @@ func noLeak(t *testing.T, before goleak.Option) {
 
 func eventually(t *testing.T, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(90 * time.Second); !ok(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("the condition was false for 20 s")
+			t.Fatal("the condition was false for 90 s")
 		}
 	}
 }
