@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -90,7 +91,8 @@ func (s storedEntry) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemIn
 	return out, nil
 }
 
-// TestAnswersOfBoards checks that the last page has no cursor, and the ranks of a player's neighbours, by a stored top of three.
+// TestAnswersOfBoards checks that the last page has no cursor, that a cursor is valid for its
+// board and period only, and the ranks of a player's neighbours, by a stored top of three.
 func TestAnswersOfBoards(t *testing.T) {
 	at, top := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC), parts.NewTop()
 	var places []boards.Place
@@ -105,6 +107,15 @@ func TestAnswersOfBoards(t *testing.T) {
 		out, err := (&boardReader{client: oneItem{item: stored}}).getBoard(t.Context(), &boardInput{Board: "b", Period: boards.AllTime, Limit: limit}, at)
 		if err != nil || len(out.Body.Entries) != limit || (out.Body.Cursor != "") != more {
 			t.Errorf("a page of %d: %+v, %v", limit, out, err)
+		}
+		if !more {
+			continue
+		}
+		for _, in := range []boardInput{{Board: "c", Period: boards.AllTime}, {Board: "b", Period: boards.Daily}} {
+			in.Limit, in.Cursor = limit, out.Body.Cursor
+			if _, err := (&boardReader{client: oneItem{item: stored}}).getBoard(t.Context(), &in, at); err == nil || !strings.Contains(err.Error(), "validation") {
+				t.Errorf("a cursor of b in %s, %s: %v", in.Board, in.Period, err)
+			}
 		}
 	}
 	entry := dynamo.Key(schema.EntryKey("b", "all", "q"))
