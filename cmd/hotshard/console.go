@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/base/display"
@@ -78,15 +77,6 @@ func (c *ConsoleCmd) start(line commandLine, configured aws.Config) string {
 	return line.withFlag("region", configured.Region)
 }
 
-// signals returns a function that reports the tables' throttled writes.
-func (c *ConsoleCmd) signals(configured aws.Config, tables ...string) func(context.Context, console.Span) console.Signals {
-	if c.Endpoint != "" {
-		return noMetrics
-	}
-	m := &throttledMetrics{client: cloudwatch.NewFromConfig(configured), tables: tables, now: time.Now, indexes: map[string]throttledSeries{}}
-	return m.signals
-}
-
 // handler returns the console of a deployment, or of a table's stream. run reads the stream until its context ends.
 func (c *ConsoleCmd) handler(ctx context.Context, std streams, line commandLine, commands display.Commands) (handler http.Handler, run func(context.Context) error, err error) {
 	log := slog.New(slog.NewTextHandler(std.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
@@ -109,7 +99,6 @@ func (c *ConsoleCmd) handler(ctx context.Context, std streams, line commandLine,
 			return nil, nil, (&tables{Prefix: c.TablesPrefix}).explain(err)
 		}
 		about.Command = commands.Line("shards set") + apiVariable
-		about.Signals = c.signals(configured, names.Items, names.Events)
 		wait := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 		return console.Handler(httpapi.New(log, query.Routes(service)), about), wait, nil
 	}
@@ -117,7 +106,7 @@ func (c *ConsoleCmd) handler(ctx context.Context, std streams, line commandLine,
 	if err != nil {
 		return nil, nil, err
 	}
-	about.Mode, about.Table, about.Signals = "table", c.tableName(), c.signals(configured, c.tableName())
+	about.Mode, about.Table = "table", c.tableName()
 	heat := query.NewHeat(w.Source, query.HeatOptions{Table: c.tableName(), Deadline: consoleDeadline, Now: time.Now, Commands: commands})
 	return console.Handler(httpapi.New(log, query.HeatRoutes(heat)), about), w.Run, nil
 }

@@ -136,8 +136,7 @@ func (c *ConsoleCmd) pageOf(ctx context.Context, std streams, past *live.Past, c
 	heat := query.NewHeat(past, query.HeatOptions{Table: c.tableName(), Deadline: fileDeadline, Now: func() time.Time { return past.To }, Commands: commands})
 	about := console.About{
 		Mode: "table", Table: c.tableName(), Where: c.where(configured), Version: thisVersion().Version,
-		Signals: c.signals(configured, c.tableName()),
-		File:    &console.FileInfo{Made: time.Now().UTC().Truncate(time.Second), Coverage: past.Coverage()},
+		File: &console.FileInfo{Made: time.Now().UTC().Truncate(time.Second), Coverage: past.Coverage()},
 	}
 	log := slog.New(slog.NewTextHandler(std.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	return console.File(ctx, httpapi.New(log, query.HeatRoutes(heat)), about, past.From, past.To)

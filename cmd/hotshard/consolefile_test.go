@@ -56,7 +56,6 @@ type fileAnswers map[string]struct {
 	}
 	Keys []struct{ Key, Index, Worst, Advice string }
 	File struct{ Coverage string }
-	Note string
 }
 
 // readAnswers reads the answers in a file. The file must quote its keys and have a policy.
@@ -120,9 +119,6 @@ func TestConsoleFileOfTable(t *testing.T) {
 	hot := answers["/v1/hot-keys"].Keys
 	if len(hot) < 2 || hot[0].Key != hostile || hot[1].Index != "by_place" || hot[0].Advice == "" {
 		t.Errorf("hot keys %+v, want those of the table and of the index with advice", hot)
-	}
-	if signals := answers["/console/signals"]; !strings.Contains(signals.Note, "no CloudWatch metrics") {
-		t.Errorf("signals %+v, want a note that throttles are unknown", signals)
 	}
 	if !strings.HasPrefix(out, answers["/console/about"].File.Coverage) {
 		t.Errorf("coverage %+v, output %s", answers["/console/about"], out)

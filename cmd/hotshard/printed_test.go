@@ -291,3 +291,21 @@ func TestPrintedCommandsHaveFlagsOfTheRun(t *testing.T) {
 		t.Errorf("with an endpoint of the environment: %s", got)
 	}
 }
+
+// TestCommandLineCanBeRunAgain checks that a printed command line is quoted, and has the endpoint of the environment.
+func TestCommandLineCanBeRunAgain(t *testing.T) {
+	for want, line := range map[string]commandLine{
+		"bin/hotshard local --addr 127.0.0.1:9000 --partitions 64":      {"bin/hotshard", "local", "--addr", "127.0.0.1:9000", "--partitions", "64"},
+		"hotshard console --table 'a b' --endpoint http://x:1":          {"hotshard", "console", "--table", "a b", "--endpoint", "http://x:1"},
+		`hotshard top --prefix 'it'\''s' --endpoint http://localhost:8`: {"hotshard", "top", "--prefix", "it's"},
+		"hotshard local --endpoint=http://y:2":                          {"hotshard", "local", "--endpoint=http://y:2"},
+	} {
+		endpoint := "http://localhost:8"
+		if strings.Contains(want, "partitions") {
+			endpoint = ""
+		}
+		if got := line.withFlag("endpoint", endpoint); got != want {
+			t.Errorf("command %s\nwant    %s", got, want)
+		}
+	}
+}

@@ -27,18 +27,6 @@ type consumer struct {
 	delivery delivery
 
 	caughtUp atomic.Int64 // when the stream shard was last empty, in Unix nanoseconds; 0 for never
-	reached  atomic.Int64 // time of the newest record delivered, or caughtUp if that is later
-}
-
-func (c *consumer) caughtUpAt() time.Time { return timeOf(&c.caughtUp) }
-
-func (c *consumer) reachedAt() time.Time { return timeOf(&c.reached) }
-
-func timeOf(nanoseconds *atomic.Int64) time.Time {
-	if at := nanoseconds.Load(); at != 0 {
-		return time.Unix(0, at).UTC()
-	}
-	return time.Time{}
 }
 
 // run delivers records until ctx ends. It also returns when the stream shard is closed and all
@@ -105,7 +93,6 @@ func (c *consumer) flush(ctx context.Context) error {
 		if err := c.delivery.deliver(ctx, batch); err != nil {
 			return err
 		}
-		c.reached.Store(batch[len(batch)-1].Created.UnixNano())
 		c.queue.entries = c.queue.entries[len(batch):]
 	}
 	c.queue = queue{}
@@ -121,7 +108,6 @@ func (c *consumer) idle(ctx context.Context, at time.Time, drained bool) error {
 		}
 	}
 	c.caughtUp.Store(at.UnixNano())
-	c.reached.Store(at.UnixNano())
 	return nil
 }
 

@@ -68,30 +68,27 @@ type Stats struct {
 	// delivered or given up. It is zero if the mapping does not run or has not
 	// caught up yet. An engine shows a change some milliseconds after its write.
 	CaughtUp time.Time
-	// Reached is the time, to the second, of the newest change that was delivered or
-	// given up, or CaughtUp if that is later. It is the time of the stream shard that is
-	// furthest behind. Under a steady load Reached advances and CaughtUp does not. It is
-	// zero if the mapping does not run, or has neither delivered a record nor caught up.
-	Reached time.Time
 }
 
 // Stats returns the figures since NewMapping. It may be called at any time.
 func (m *Mapping) Stats() Stats {
-	return Stats{Delivered: m.delivered.Load(), GivenUp: m.givenUp.Load(), CaughtUp: m.oldest((*consumer).caughtUpAt), Reached: m.oldest((*consumer).reachedAt)}
-}
-
-// oldest returns the earliest of the running consumers' times.
-func (m *Mapping) oldest(of func(*consumer) time.Time) time.Time {
+	stats := Stats{Delivered: m.delivered.Load(), GivenUp: m.givenUp.Load()}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var oldest time.Time
-	first := true
+	oldest := int64(0)
 	for _, c := range m.consumers {
-		if at := of(c); first || at.Before(oldest) {
-			oldest, first = at, false
+		at := c.caughtUp.Load()
+		if at == 0 {
+			return stats
+		}
+		if oldest == 0 || at < oldest {
+			oldest = at
 		}
 	}
-	return oldest
+	if oldest != 0 {
+		stats.CaughtUp = time.Unix(0, oldest).UTC()
+	}
+	return stats
 }
 
 // maxDoubled bounds the growth of a back-off, as a multiple of its start.

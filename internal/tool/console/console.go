@@ -28,17 +28,8 @@ type About struct {
 	// File is nil if a server answers the page's calls.
 	File *FileInfo `json:"file,omitempty"`
 
-	// Pipeline returns the lag of the stream's readers; nil if unknown.
-	Pipeline func(context.Context) []Reader `json:"-"`
-	// Signals returns the throttled writes and splits in a span; nil if unknown.
+	// Signals returns the throttled writes and splits in a span; nil without a limiter.
 	Signals func(context.Context, Span) Signals `json:"-"`
-}
-
-// Reader has the progress of one reader of the stream.
-type Reader struct {
-	Name    string   `json:"name"`
-	Lag     *float64 `json:"lag_seconds,omitempty"` // how far the reader is behind the stream; nil until it has caught up once
-	GivenUp int64    `json:"given_up"`              // records given up since the reader started
 }
 
 // policy allows only the page's own files, so that injected markup can't run scripts or send requests.
@@ -53,13 +44,6 @@ func Handler(api http.Handler, about About) http.Handler {
 	mux.HandleFunc("GET /console/console.css", serveFile("dist/console.css"))
 	mux.HandleFunc("GET /console/LICENSES.txt", serveFile("dist/LICENSES.txt"))
 	mux.HandleFunc("GET /console/about", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, about) })
-	mux.HandleFunc("GET /console/pipeline", func(w http.ResponseWriter, r *http.Request) {
-		var readers []Reader
-		if about.Pipeline != nil {
-			readers = about.Pipeline(r.Context())
-		}
-		writeJSON(w, map[string][]Reader{"readers": readers})
-	})
 	mux.HandleFunc("GET /console/signals", serveSignals(about.Signals))
 	return route(mux, api)
 }

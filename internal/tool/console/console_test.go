@@ -2,7 +2,6 @@ package console
 
 import (
 	"compress/gzip"
-	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -18,30 +17,25 @@ func TestHandler(t *testing.T) {
 		w.WriteHeader(http.StatusTeapot)
 		_, _ = io.WriteString(w, r.URL.EscapedPath())
 	})
-	lag := 1.5
 	about := About{Mode: "table", Table: "orders", Where: "eu-central-1", Version: "1", Start: "bin/hotshard console"}
-	bare := Handler(api, about)
-	handler := Handler(api, About{Mode: "local", Pipeline: func(context.Context) []Reader { return []Reader{{"hotkeys", &lag, 2}, {"aggregator", nil, 0}} }})
+	handler := Handler(api, about)
 	for _, c := range []struct {
-		handler            http.Handler
 		method, path, kind string
 		status             int
 		has                string
 	}{
-		{bare, "GET", "/", "text/html", 200, "<template id=\"overview\">"},
-		{bare, "HEAD", "/", "text/html", 200, ""},
-		{bare, "POST", "/", "", 418, "/"},
-		{bare, "GET", "/console/console.js", "text/javascript", 200, "use strict"},
-		{bare, "GET", "/console/console.css", "text/css", 200, ":root"},
-		{bare, "GET", "/console/LICENSES.txt", "text/plain", 200, "echarts"},
-		{bare, "GET", "/console/about", "application/json", 200, `{"mode":"table","table":"orders","where":"eu-central-1","command":"","version":"1","start":"bin/hotshard console"}`},
-		{bare, "GET", "/console/pipeline", "application/json", 200, `{"readers":null}`},
-		{handler, "GET", "/console/pipeline", "application/json", 200, `{"readers":[{"name":"hotkeys","lag_seconds":1.5,"given_up":2},{"name":"aggregator","given_up":0}]}`},
-		{bare, "GET", "/v1/events/a%2F..%2Fb", "", 418, "/v1/events/a%2F..%2Fb"},
-		{bare, "GET", "//v1//heat", "", 418, "//v1//heat"},
+		{"GET", "/", "text/html", 200, "<template id=\"overview\">"},
+		{"HEAD", "/", "text/html", 200, ""},
+		{"POST", "/", "", 418, "/"},
+		{"GET", "/console/console.js", "text/javascript", 200, "use strict"},
+		{"GET", "/console/console.css", "text/css", 200, ":root"},
+		{"GET", "/console/LICENSES.txt", "text/plain", 200, "echarts"},
+		{"GET", "/console/about", "application/json", 200, `{"mode":"table","table":"orders","where":"eu-central-1","command":"","version":"1","start":"bin/hotshard console"}`},
+		{"GET", "/v1/events/a%2F..%2Fb", "", 418, "/v1/events/a%2F..%2Fb"},
+		{"GET", "//v1//heat", "", 418, "//v1//heat"},
 	} {
 		w := httptest.NewRecorder()
-		c.handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), c.method, c.path, nil))
+		handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), c.method, c.path, nil))
 		if w.Code != c.status || !strings.HasPrefix(w.Header().Get("Content-Type"), c.kind) || !strings.Contains(w.Body.String(), c.has) {
 			t.Errorf("%s %s: %d %s\n%.300s\nwant %d %s with %s", c.method, c.path, w.Code, w.Header().Get("Content-Type"), w.Body, c.status, c.kind, c.has)
 		}

@@ -49,10 +49,6 @@ func serve(t *testing.T) *fake {
 		},
 	}
 	f.about.Signals = func(_ context.Context, s Span) Signals { return signals(s) }
-	f.about.Pipeline = func(context.Context) []Reader {
-		lag := 0.4
-		return []Reader{{Name: "hotkeys", Lag: &lag}, {Name: "aggregator", Lag: &lag}}
-	}
 	cured := hotKey("C#video/7#0", "video/7", "normal", 990, 64)
 	cured["worst"], cured["current"], cured["shards_before"], cured["throttled_at"] = "saturated", 13, 1, stamp(noon.Add(-6*time.Minute))
 	cured["cooled_at"], cured["advice"] = stamp(noon.Add(-6*time.Minute)), "2% of the partition limit. No action needed."

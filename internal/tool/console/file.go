@@ -69,25 +69,17 @@ func (k *keeper) keepOnce() error {
 	return k.keep("/v1/hot-keys", "", url.Values{"since": {min(k.to.Sub(k.from), maxSince).String()}, "limit": {"20"}})
 }
 
-// keepHeat keeps the heat of the table, or of an index, with the signals beside it. It returns the indexes that have
-// writes.
+// keepHeat keeps the heat of the table, or of an index. It returns the indexes that have writes.
 func (k *keeper) keepHeat(index string, rows int) (indexes []string, err error) {
-	span := url.Values{"from": {k.from.Format(time.RFC3339)}, "to": {k.to.Format(time.RFC3339)}}
-	query := url.Values{"group": {"base"}, "rows": {strconv.Itoa(rows)}, "from": span["from"], "to": span["to"]}
+	query := url.Values{"group": {"base"}, "rows": {strconv.Itoa(rows)}, "from": {k.from.Format(time.RFC3339)}, "to": {k.to.Format(time.RFC3339)}}
 	if err := k.keep("/v1/heat", index, query); err != nil {
 		return nil, err
 	}
-	var heat struct {
-		From, To, Step string
-		Indexes        []string
-	}
+	var heat struct{ Indexes []string }
 	if err := json.Unmarshal(k.answers[answerID("/v1/heat", index)], &heat); err != nil {
 		return nil, fmt.Errorf("the answer of GET /v1/heat: %w", err)
 	}
-	if _, known := k.answers[answerID("/console/signals", index)]; known {
-		return heat.Indexes, nil
-	}
-	return heat.Indexes, k.keep("/console/signals", index, url.Values{"from": {heat.From}, "to": {heat.To}, "step": {heat.Step}})
+	return heat.Indexes, nil
 }
 
 // answerID is the name of an answer in the file: see web/src/api.ts.

@@ -11,18 +11,17 @@ import (
 	"github.com/hotshard/hotshard/internal/base/display"
 )
 
-// Signals has throttled writes and splits, which streams don't contain.
+// Signals has a limiter's throttled writes and splits, which streams don't contain.
 type Signals struct {
-	Source string // the source of throttled writes: "limiter", "cloudwatch", or empty if there is none
+	Source string // "limiter", or empty if there is none
 	Note   string // one sentence on why throttled writes are unknown or none; may be empty
 
 	Throttled []int64        // throttled writes of all keys in each column; nil if unknown
 	Keys      []ThrottledKey // throttled writes by base key, or by partition key for keys without one
 	Splits    []SplitSignal  // oldest first
 
-	// Throttled writes are known from KnownFrom to KnownTo; a zero time is no bound. A column that lies partly outside is
-	// unknown if it has no throttled writes.
-	KnownFrom, KnownTo time.Time
+	// Throttled writes are known from KnownFrom on. A column that begins before is unknown if it has no throttled writes.
+	KnownFrom time.Time
 }
 
 // known returns the throttled writes in each column, nil for columns in which they are unknown.
@@ -32,9 +31,7 @@ func (s *Signals) known(span Span, columns []int64) []*int64 {
 	}
 	list := make([]*int64, len(columns))
 	for i := range columns {
-		begin := span.From.Add(time.Duration(i) * span.Step)
-		inside := !begin.Before(s.KnownFrom) && (s.KnownTo.IsZero() || !begin.Add(span.Step).After(s.KnownTo))
-		if columns[i] > 0 || inside {
+		if begin := span.From.Add(time.Duration(i) * span.Step); columns[i] > 0 || !begin.Before(s.KnownFrom) {
 			list[i] = &columns[i]
 		}
 	}
@@ -52,7 +49,6 @@ type ThrottledKey struct {
 // SplitSignal is a split of a partition.
 type SplitSignal struct {
 	Time time.Time `json:"time"`
-	What string    `json:"what"` // "partition"
 	Text string    `json:"text"` // one sentence
 }
 
@@ -66,17 +62,10 @@ type Span struct {
 // Columns returns the number of columns.
 func (s Span) Columns() int { return int((s.To.Sub(s.From) + s.Step - 1) / s.Step) }
 
-// Spread distributes a count of the time from start to start+length evenly over its seconds, and adds them to the
-// columns. It ignores seconds outside the span.
-func (s Span) Spread(columns []int64, start time.Time, length time.Duration, count int64) {
-	upTo := func(t time.Time) int64 { // the count before t
-		return int64(min(max(t.Sub(start), 0), length)) / int64(time.Second) * count / int64(length/time.Second)
-	}
-	first := max(0, start.Sub(s.From)/s.Step)
-	last := min(int64(len(columns)), int64((start.Add(length).Sub(s.From)+s.Step-1)/s.Step))
-	for i := int64(first); i < last; i++ {
-		begin := s.From.Add(time.Duration(i) * s.Step)
-		columns[i] += upTo(begin.Add(s.Step)) - upTo(begin)
+// Add adds a count to the column of a time. It ignores times outside the span.
+func (s Span) Add(columns []int64, at time.Time, count int64) {
+	if !at.Before(s.From) && at.Before(s.To) {
+		columns[at.Sub(s.From)/s.Step] += count
 	}
 }
 
@@ -153,7 +142,7 @@ func serveSignals(signals func(context.Context, Span) Signals) http.HandlerFunc 
 			writeProblem(w, err)
 			return
 		}
-		var s Signals
+		s := Signals{Note: "Throttled writes are unknown here: hotshard explain counts them."}
 		if signals != nil {
 			s = signals(r.Context(), span)
 		}

@@ -19,16 +19,16 @@ func signalsOf(t *testing.T, source func(context.Context, Span) Signals, query s
 	return w
 }
 
-// TestSignalsAreDividedIntoColumns checks that throttled writes are spread over the columns of their time. Splits
-// outside the span are omitted.
+// TestSignalsAreDividedIntoColumns checks that throttled writes are in the column of their time. Those and splits outside
+// the span are omitted.
 func TestSignalsAreDividedIntoColumns(t *testing.T) {
 	from := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	signals := func(_ context.Context, s Span) Signals {
 		out := Signals{Source: "limiter", Throttled: make([]int64, s.Columns())}
-		s.Spread(out.Throttled, from.Add(-30*time.Second), time.Minute, 6)  // half before the span
-		s.Spread(out.Throttled, from.Add(12*time.Second), time.Second, 100) // in the second column
-		s.Spread(out.Throttled, from.Add(59*time.Second), 10*time.Second, 10)
-		out.Splits = []SplitSignal{{Time: from.Add(-time.Second)}, {from.Add(time.Second), "partition", "It split."}, {Time: from.Add(time.Minute)}}
+		for second, count := range map[int]int64{-1: 6, 0: 1, 9: 2, 12: 100, 59: 10, 60: 7} {
+			s.Add(out.Throttled, from.Add(time.Duration(second)*time.Second), count)
+		}
+		out.Splits = []SplitSignal{{Time: from.Add(-time.Second)}, {from.Add(time.Second), "It split."}, {Time: from.Add(time.Minute)}}
 		return out
 	}
 	w := signalsOf(t, signals, "from=2026-05-01T12:00:04Z&to=2026-05-01T12:00:58Z&step=10s")
@@ -42,7 +42,7 @@ func TestSignalsAreDividedIntoColumns(t *testing.T) {
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
 		t.Fatal(err, w.Body)
 	}
-	if want := []int64{1, 101, 1, 0, 0, 1}; !slices.Equal(got.Throttled, want) {
+	if want := []int64{3, 100, 0, 0, 0, 10}; !slices.Equal(got.Throttled, want) {
 		t.Errorf("throttled: %v, want %v", got.Throttled, want)
 	}
 	if !got.From.Equal(from) || !got.To.Equal(from.Add(time.Minute)) || got.Step != "10s" || got.Source != "limiter" || got.Keys == nil {
@@ -60,11 +60,11 @@ func TestUnknownThrottledWritesAreNull(t *testing.T) {
 	signals := func(context.Context, Span) Signals {
 		return Signals{
 			Source: "limiter", Throttled: []int64{0, 0, 0, 0, 0, 7}, Keys: []ThrottledKey{{Key: "C#a", Throttled: []int64{0, 3, 0, 0, 0, 0}}},
-			KnownFrom: from.Add(15 * time.Second), KnownTo: from.Add(40 * time.Second),
+			KnownFrom: from.Add(15 * time.Second),
 		}
 	}
 	w := signalsOf(t, signals, "from=2026-05-01T12:00:00Z&to=2026-05-01T12:01:00Z&step=10s")
-	for _, want := range []string{`"throttled":[null,null,0,0,null,7]`, `"key":"C#a","throttled":[null,3,0,0,null,null]`} {
+	for _, want := range []string{`"throttled":[null,null,0,0,0,7]`, `"key":"C#a","throttled":[null,3,0,0,0,0]`} {
 		if !strings.Contains(w.Body.String(), want) {
 			t.Errorf("signals %s, want %s", w.Body, want)
 		}
@@ -74,7 +74,7 @@ func TestUnknownThrottledWritesAreNull(t *testing.T) {
 func TestSignalsWithoutSourceAreNull(t *testing.T) {
 	w := signalsOf(t, nil, "")
 	var got map[string]any
-	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || got["source"] != "" || got["throttled"] != nil || got["step"] != "10s" {
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || got["source"] != "" || got["throttled"] != nil || got["step"] != "10s" || !strings.Contains(w.Body.String(), "hotshard explain") {
 		t.Errorf("signals %s, %v", w.Body, err)
 	}
 }

@@ -235,7 +235,7 @@ func signals(span Span) Signals {
 		}
 		out.Keys = append(out.Keys, key)
 	}
-	out.Splits = []SplitSignal{{Time: noon.Add(-5 * time.Minute), What: "partition", Text: "Partition 3 of 8 split in two."}}
+	out.Splits = []SplitSignal{{Time: noon.Add(-5 * time.Minute), Text: "Partition 3 of 8 split in two."}}
 	return out
 }
 

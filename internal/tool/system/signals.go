@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/schema"
@@ -31,7 +30,7 @@ func (s *System) signals(_ context.Context, span console.Span) console.Signals {
 		for _, split := range s.limiter.Splits(name) {
 			if split.Index == span.Index {
 				out.Splits = append(out.Splits, console.SplitSignal{
-					Time: split.Time, What: "partition", Text: fmt.Sprintf("A partition of %s split in two: %d partitions now.", name, split.Partitions),
+					Time: split.Time, Text: fmt.Sprintf("A partition of %s split in two: %d partitions now.", name, split.Partitions),
 				})
 			}
 		}
@@ -46,16 +45,16 @@ func (s *System) signals(_ context.Context, span console.Span) console.Signals {
 // addThrottled adds the throttled writes of one slot of time.
 func addThrottled(out *console.Signals, keys map[string]*console.ThrottledKey, slot throttle.ThrottledWrites, span console.Span) {
 	if span.Index == "" {
-		span.Spread(out.Throttled, slot.Start, time.Second, slot.Writes)
+		span.Add(out.Throttled, slot.Start, slot.Writes)
 	}
 	for _, k := range slot.Keys {
 		if span.Index != "" {
 			if k.Index != span.Index {
 				continue
 			}
-			span.Spread(out.Throttled, slot.Start, time.Second, k.Writes)
+			span.Add(out.Throttled, slot.Start, k.Writes)
 		}
-		span.Spread(columnsOf(keys, k, span.Columns()), slot.Start, time.Second, k.Writes)
+		span.Add(columnsOf(keys, k, span.Columns()), slot.Start, k.Writes)
 	}
 }
 

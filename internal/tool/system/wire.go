@@ -14,6 +14,7 @@ import (
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/reader"
+	"github.com/hotshard/hotshard/internal/tool/console"
 )
 
 // Names of the functions of the stream.
@@ -85,4 +86,12 @@ func (s *System) deliver(ctx context.Context, f *functions, function string, han
 		}))
 	}
 	return nil
+}
+
+// withConsole returns a handler of the API and the console.
+func (s *System) withConsole(api http.Handler) http.Handler {
+	return console.Handler(api, console.About{
+		Mode: "local", Where: "this machine", Command: s.options.Commands.Line("shards set", "--target", s.URL()), Version: s.options.Version, Start: s.options.Start, Demo: s.options.Demo,
+		Signals: s.signals,
+	})
 }

@@ -6,7 +6,7 @@ import { freshness, noHeat, noMatch, steps } from "./empty";
 import { hotKeys } from "./hotkeys";
 import { legend } from "./legend";
 import { HeatMap } from "./map";
-import { board, counter, pipeline, type Panel } from "./panels";
+import { board, counter, type Panel } from "./panels";
 import { type Line, type Look, type Metric, metrics, picture, type Picture } from "./picture";
 import { RowList } from "./rows";
 import { Source, type Question } from "./source";
@@ -28,7 +28,7 @@ export class Overview {
   constructor(private readonly about: About) {
     this.element.append(at<HTMLTemplateElement>("overview").content.cloneNode(true));
     at("main").replaceChildren(this.element); // before the charts, which measure their elements
-    this.panels = [hotKeys(about), ...(about.mode === "table" ? [] : [counter(), board(), pipeline()])];
+    this.panels = [hotKeys(about), ...(about.mode === "table" ? [] : [counter(), board()])];
     at("side").append(...this.panels.map((p) => p.element));
     if (about.mode === "local") at("side").append(steps(about));
     const { query } = address();
@@ -162,7 +162,8 @@ function chosenLook(): Look {
 function unknownThrottles(p: Picture, signals: SignalsAnswer | undefined): HTMLElement | null {
   const unknown = p.look.metric === "throttled" && !signals?.keys?.length;
   if (!unknown) return null;
-  const why = signals?.throttled ? (signals.throttled.some((n) => (n ?? 0) > 0) ? signals.note || "Only the sum over all keys is known." : signals.throttled.every((n) => n !== null) ? "No writes were throttled." : signals.note || "Throttled writes are unknown for some columns.") : signals?.note || "Throttled writes are unknown here.";
+  const known = signals?.throttled?.every((n) => n !== null);
+  const why = signals?.note || (known ? "No writes were throttled." : "Throttled writes are unknown here, or for some columns.");
   return h("p", { class: "quiet fresh" }, visible(why));
 }
 

@@ -1,7 +1,7 @@
 import { get, Problem } from "./api";
 import { fill, h } from "./dom";
-import { ago, count, cut, figure, visible } from "./text";
-import type { BoardOutputBody, CounterValue, Reader } from "./types";
+import { ago, count, cut, visible } from "./text";
+import type { BoardOutputBody, CounterValue } from "./types";
 
 /** Panel is a section of the page that each poll refreshes. */
 export interface Panel {
@@ -81,27 +81,4 @@ export function board(): Panel {
         h("tbody", {}, ...answer.entries.map((e) => h("tr", {}, h("td", {}, String(e.rank)), h("td", { title: visible(e.player) }, h("bdi", {}, cut(visible(e.player), 28))), h("td", {}, e.score.toLocaleString("en-US")))))),
       h("p", { class: "quiet" }, `as of ${ago(answer.as_of)}`));
   });
-}
-
-const late = 30; // seconds: a reader with more lag is marked as behind
-
-/** pipeline returns the panel with the API's health and the lag of the stream's readers. */
-export function pipeline(): Panel {
-  const body = h("div", {}, h("p", { class: "quiet" }, "…"));
-  const row = (name: string, fault: string, says: string) => h("tr", {}, h("th", { scope: "row" }, visible(name)), h("td", { class: fault ? "bad" : "good" }, fault ? `✗ ${fault}` : "✓ OK"), h("td", { class: "quiet" }, says));
-  return {
-    element: panel("Pipeline", body),
-    async poll(signal) {
-      const [health, known] = await Promise.allSettled([get<{ status: string }>("/healthz", {}, signal), get<{ readers: Reader[] | null }>("/console/pipeline", {}, signal)]);
-      if (signal.aborted) return;
-      const up = health.status === "fulfilled";
-      const readers = known.status === "fulfilled" ? known.value.readers ?? [] : [];
-      fill(body, h("table", { class: "facts" }, h("tbody", {},
-        row("API", up ? "" : "no answer", "/healthz"),
-        ...readers.map((r) => row(r.name, r.given_up > 0 ? "gave up" : (r.lag_seconds ?? 0) > late ? "behind" : "", [
-          r.lag_seconds === undefined ? "catching up" : `${figure(r.lag_seconds)} s behind the stream`, r.given_up > 0 && `${figure(r.given_up)} records given up`,
-        ].filter(Boolean).join(" · "))))),
-      readers.length === 0 && h("p", { class: "quiet" }, "The lag of the stream's readers is unknown here. See the functions' alarms and logs."));
-    },
-  };
 }

@@ -10,28 +10,21 @@ export interface Question {
   unfold: string[];
 }
 
-/** Source reads heat, and what CloudWatch shows beside it. */
+/** Source reads heat, and what the limiter shows beside it. */
 export class Source {
-  private signals: { at: number; answer: SignalsAnswer | undefined } = { at: 0, answer: undefined };
-
   heat(q: Question, signal: AbortSignal): Promise<Matrix> {
     const query = new URLSearchParams({ ...asked(q.time), group: "base", ...(q.filter ? { filter: q.filter } : {}), ...(q.index ? { index: q.index } : {}) });
     for (const key of q.unfold) query.append("unfold", key);
     return get<Matrix>("/v1/heat", query, signal);
   }
 
-  /** beside returns throttled writes and splits of the heat's time range. CloudWatch is called at most every 30 s. */
+  /** beside returns throttled writes and splits of the heat's time range; undefined if they can't be read. */
   async beside(heat: Matrix, index: string, signal: AbortSignal): Promise<SignalsAnswer | undefined> {
-    const { at, answer } = this.signals;
-    const rarely = answer && answer.source !== "limiter" && answer.step === heat.step && Date.now() - at < 30_000;
-    if (rarely) return answer;
     try {
-      const fresh = await get<SignalsAnswer>("/console/signals", new URLSearchParams({ from: heat.from, to: heat.to, step: heat.step, ...(index ? { index } : {}) }), signal);
-      this.signals = { at: Date.now(), answer: fresh };
+      return await get<SignalsAnswer>("/console/signals", new URLSearchParams({ from: heat.from, to: heat.to, step: heat.step, ...(index ? { index } : {}) }), signal);
     } catch (fault) {
       if (signal.aborted || !(fault instanceof Problem)) throw fault;
-      this.signals = { at: Date.now(), answer: undefined }; // the map is drawn without them
+      return undefined; // the map is drawn without them
     }
-    return this.signals.answer;
   }
 }

@@ -10,7 +10,6 @@ export interface Page {
   HotKey?: HotKey;
   HotKeysOutputBody?: HotKeysOutputBody;
   Matrix?: Matrix;
-  Reader?: Reader;
   ShardCount?: ShardCount;
   SignalsAnswer?: SignalsAnswer;
 }
@@ -332,11 +331,6 @@ export interface Change {
    */
   why: string;
 }
-export interface Reader {
-  given_up: number;
-  lag_seconds?: number;
-  name: string;
-}
 export interface ShardCount {
   /**
    * Oldest first; before the first change the count is 1
@@ -406,5 +400,4 @@ export interface ThrottledKey {
 export interface SplitSignal {
   text: string;
   time: string;
-  what: string;
 }
