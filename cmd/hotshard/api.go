@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -38,7 +39,11 @@ func (a api) callAPI(ctx context.Context, method, path string, body, into any) e
 		return err
 	}
 	client := &load.APIClient{Base: strings.TrimSuffix(a.Target, "/"), Sign: sign, HTTP: http.DefaultClient}
-	return client.Call(ctx, method, path, body, into)
+	err = client.Call(ctx, method, path, "", body, into)
+	if fault, ok := errors.AsType[*load.CallError](err); ok && fault.Status == 0 {
+		return fmt.Errorf("no hotshard API at %s (start one with hotshard local): %w", a.Target, err)
+	}
+	return err
 }
 
 func (a api) print(out io.Writer, answer any, table func() *textTable) error {

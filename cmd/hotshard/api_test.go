@@ -116,7 +116,7 @@ func TestLoadVerifiesDeployment(t *testing.T) {
 	require.NoError(t, err)
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(at) }}
 	target, rejected := behindSignatures(t, proxy)
-	args := strings.Fields("load --workload zipf --seed 1 --count 200 --keys 20 --batch 20 --concurrency 4 --verify --auth iam --target " + target)
+	args := strings.Fields("load --workload zipf --seed 1 --count 200 --keys 20 --concurrency 4 --verify --auth iam --target " + target)
 	code, out, text := hotshard(t, args...)
 	if code != exitOK || atomic.LoadInt64(rejected) != 0 {
 		t.Errorf("exit %d, %d calls rejected: %s", code, *rejected, text)

@@ -118,7 +118,7 @@ func TestKilledAndStartedAgain(t *testing.T) {
 		"--prefix", enginetest.Prefix("killed"),
 		"--failures", filepath.Join(t.TempDir(), "failures.jsonl"),
 	}
-	source := load.Synthetic{Kind: load.Zipf, Seed: 7, Count: count, Keys: 200}.Source()
+	source := load.Synthetic{Workload: load.Zipf, Seed: 7, Count: count, Keys: 200}.Source()
 	var done atomic.Int64
 	type outcome struct {
 		result load.Result
@@ -128,7 +128,7 @@ func TestKilledAndStartedAgain(t *testing.T) {
 	loaded := make(chan outcome, 1)
 	go func() {
 		result, err := load.Run(t.Context(), load.Options{
-			Target: "http://" + addr, Source: source, Keyed: true, Verify: true, Retries: 200,
+			Target: "http://" + addr, Source: source, Verify: true, Retries: 200,
 			Progress: func(n int) { done.Add(int64(n)) },
 		})
 		loaded <- outcome{result, err}

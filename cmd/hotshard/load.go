@@ -17,8 +17,8 @@ import (
 
 // LoadCmd is hotshard load.
 type LoadCmd struct {
-	AccessLog string           `placeholder:"FILE" help:"Replay an access log in the combined log format, plain or gzip; this or --workload. Each request becomes an event of its client and an increment of its path's counter. A path or client that can't be a name (over 512 bytes, control characters, invalid UTF-8) gets the name sha256:<hex digest>."`
-	Workload  load.RequestKind `placeholder:"KIND" help:"Generate traffic; this or --access-log. zipf has the exponent 1.1; flash-crowd is uniform in its first half, then sends nine in ten requests to one key; viral has one counter; uniform draws each key equally often."`
+	AccessLog string        `placeholder:"FILE" help:"Replay an access log in the combined log format, plain or gzip; this or --workload. Each request becomes an event of its client and an increment of its path's counter. A path or client that can't be a name (over 512 bytes, control characters, invalid UTF-8) gets the name sha256:<hex digest>."`
+	Workload  load.Workload `placeholder:"KIND" help:"Generate traffic; this or --access-log. zipf has the exponent 1.1; flash-crowd is uniform in its first half, then sends nine in ten requests to one key; viral has one counter; uniform draws each key equally often."`
 
 	Target      string        `copied:"target" default:"http://127.0.0.1:8080" help:"Base URL of the API."`
 	Rate        float64       `default:"0" help:"Requests a second; 0 means as fast as possible."`
@@ -26,7 +26,6 @@ type LoadCmd struct {
 	Seed        uint64        `default:"0" help:"Seed of generated traffic; 0 picks a seed and prints it."`
 	Keys        int           `default:"1000" help:"Number of different keys in generated traffic."`
 	Concurrency int           `default:"32" help:"Calls in flight, up to 1024."`
-	Batch       int           `default:"1" help:"Requests per API call, up to 500, or 99 with --verify. Events and increments have a call each."`
 	Verify      bool          `help:"Wait until the summaries have caught up, then compare every counter (summary and write shards) and every entity's events with what was accepted. Exit 1 on any difference. Run one load at a time. Increments then have an Idempotency-Key, so that they can be retried after an unknown outcome; each call costs a transaction. Every event is kept in memory."`
 	Settle      time.Duration `default:"30s" help:"With --verify: give up after this time without progress of the summaries, and after 20 times as long in all."`
 	JSON        bool          `name:"json" help:"Print the result as JSON."`
@@ -43,16 +42,14 @@ func (c *LoadCmd) Validate() error {
 	switch {
 	case (c.AccessLog == "") == (c.Workload == ""):
 		return errors.New("want one of --access-log and --workload")
-	case c.Workload != "" && !slices.Contains(load.RequestKinds, c.Workload):
-		return fmt.Errorf("--workload %q: want one of %s", c.Workload, strings.Trim(fmt.Sprint(load.RequestKinds), "[]"))
+	case c.Workload != "" && !slices.Contains(load.Workloads, c.Workload):
+		return fmt.Errorf("--workload %q: want one of %s", c.Workload, strings.Trim(fmt.Sprint(load.Workloads), "[]"))
 	case c.Count < 0 || c.Count > maxCount:
 		return fmt.Errorf("--count %d: want 0 to %d", c.Count, maxCount)
 	case c.Keys < 1 || c.Keys > maxCount:
 		return fmt.Errorf("--keys %d: want 1 to %d", c.Keys, maxCount)
 	case c.Concurrency < 1:
 		return fmt.Errorf("--concurrency %d: want 1 to %d", c.Concurrency, load.MaxConcurrency)
-	case c.Batch < 1:
-		return fmt.Errorf("--batch %d: want 1 to %d", c.Batch, load.MaxBatch)
 	}
 	return c.options(load.Source{}).Validate()
 }
@@ -89,7 +86,7 @@ func (c *LoadCmd) source() (load.Source, error) {
 	if c.AccessLog != "" {
 		return load.LogSource(c.AccessLog, c.Count)
 	}
-	s := load.Synthetic{Kind: c.Workload, Seed: c.Seed, Count: c.Count, Keys: c.Keys}
+	s := load.Synthetic{Workload: c.Workload, Seed: c.Seed, Count: c.Count, Keys: c.Keys}
 	if s.Count == 0 {
 		s.Count = defaultCount
 	}
@@ -101,8 +98,8 @@ func (c *LoadCmd) source() (load.Source, error) {
 
 func (c *LoadCmd) options(source load.Source) load.Options {
 	return load.Options{
-		Target: c.Target, Source: source, Concurrency: c.Concurrency, Batch: c.Batch, Rate: c.Rate,
-		Keyed: c.Verify, Verify: c.Verify, Settle: c.Settle,
+		Target: c.Target, Source: source, Concurrency: c.Concurrency, Rate: c.Rate,
+		Verify: c.Verify, Settle: c.Settle,
 	}
 }
 
@@ -138,7 +135,7 @@ func rows(r load.Result) [][]any {
 		list = append(list, []any{"seed", r.Seed})
 	}
 	list = append(list, [][]any{
-		{"requests", fmt.Sprintf("%d (%d in flight, %d a call, keyed: %t)", r.Requests, r.Concurrency, r.Batch, r.Keyed)},
+		{"requests", fmt.Sprintf("%d (%d in flight)", r.Requests, r.Concurrency)},
 		{"accepted", r.Accepted},
 		{"rejected", r.Rejected},
 		{"unknown outcome", r.Unknown},

@@ -79,22 +79,20 @@ func TestHelp(t *testing.T) {
 
 func TestWrongUsageIsOneLine(t *testing.T) {
 	checkOneLine(t, exitUsage, "", map[string]string{
-		"":                                             "expected one of",
-		"nope":                                         "unexpected argument nope",
-		"load":                                         "want one of --access-log and --workload",
-		"load --workload zipf --access-log x":          "want one of --access-log and --workload",
-		"load --workload storm":                        `--workload "storm": want one of zipf`,
-		"load --workload zipf --count=-1":              "--count -1",
-		"load --workload zipf --keys 0":                "--keys 0",
-		"load --workload zipf --batch 0":               "--batch 0: want 1 to 500",
-		"load --workload zipf --concurrency 0":         "--concurrency 0: want 1 to 1024",
-		"demo --for 30s":                               "--for 30s: want 40s to 10m0s",
-		"demo --addr nonsense":                         `address "nonsense"`,
-		"local --partition-wcu 5":                      "--partition-wcu needs --partitions",
-		"load --workload zipf --verify --batch 100":    "99 with keyed",
-		"local --addr nonsense":                        `address "nonsense": want host:port`,
-		"local --addr":                                 "--addr: it needs a value (see hotshard local --help)",
-		"shards set --shards":                          "--shards: it needs a value (see hotshard shards set --help)",
+		"":                                     "expected one of",
+		"nope":                                 "unexpected argument nope",
+		"load":                                 "want one of --access-log and --workload",
+		"load --workload zipf --access-log x":  "want one of --access-log and --workload",
+		"load --workload storm":                `--workload "storm": want one of zipf`,
+		"load --workload zipf --count=-1":      "--count -1",
+		"load --workload zipf --keys 0":        "--keys 0",
+		"load --workload zipf --concurrency 0": "--concurrency 0: want 1 to 1024",
+		"demo --for 30s":                       "--for 30s: want 40s to 10m0s",
+		"demo --addr nonsense":                 `address "nonsense"`,
+		"local --partition-wcu 5":              "--partition-wcu needs --partitions",
+		"local --addr nonsense":                `address "nonsense": want host:port`,
+		"local --addr":                         "--addr: it needs a value (see hotshard local --help)",
+		"shards set --shards":                  "--shards: it needs a value (see hotshard shards set --help)",
 		"shards set --type entity --name x --shards 0": "--shards 0: want 1 to 1000",
 		"local --duration=-1s":                         "--duration -1s",
 		"local --partition-wcu 0":                      "--partition-wcu 0: want at least 1",
@@ -104,8 +102,8 @@ func TestWrongUsageIsOneLine(t *testing.T) {
 		"local --transaction-hold 0s":                  "--transaction-hold needs --partitions",
 		"local --partitions 4 --split-after 10ms":      "--split-after 10ms: want 0, or 1s to 24h0m0s",
 		"local --partitions 4 --transaction-hold=-1ms": "--transaction-hold -1ms: want 0 to 1s",
-		"throttle":                                     `--before "": want a URL such as`,
-		"throttle --before nonsense":                   `--before "nonsense": want a URL`,
+		"throttle":                   `--before "": want a URL such as`,
+		"throttle --before nonsense": `--before "nonsense": want a URL`,
 		"throttle --before https://dynamodb.eu-west-1.amazonaws.com": "AWS, which checks signatures",
 		"throttle --before http://x --addr nonsense":                 `--addr "nonsense": want host:port`,
 		"throttle --before http://x --partition-rcu 0":               "--partition-rcu 0: want at least 1",
@@ -159,7 +157,7 @@ func TestLoadPrintsTable(t *testing.T) {
 	if code != exitOK {
 		t.Errorf("exit %d: %s", code, err)
 	}
-	wantText(t, out, "workload", "viral", "seed", "requests/s", "20 (32 in flight, 1 a call, keyed: false)")
+	wantText(t, out, "workload", "viral", "seed", "requests/s", "20 (32 in flight)")
 }
 
 func TestLoadExitsBadOnDifferences(t *testing.T) {
@@ -170,7 +168,7 @@ func TestLoadExitsBadOnDifferences(t *testing.T) {
 		t.Fatalf("%v in %s", err, out)
 	}
 	// The differences are three paths and three events.
-	if code != exitBad || result.Verify.Differences != 6 || len(result.Verify.First) != 6 || !result.Keyed {
+	if code != exitBad || result.Verify.Differences != 6 || len(result.Verify.First) != 6 {
 		t.Errorf("exit %d with %s, want 1 and 6 differences", code, out)
 	}
 	if !strings.Contains(err, "verification found 6 differences") {

@@ -2,7 +2,6 @@ package live
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -180,20 +179,11 @@ type mappings struct {
 }
 
 func mappingPage(ctx context.Context, client *load.APIClient, query url.Values) (page mappings, err error) {
-	request, err := client.Request(ctx, http.MethodGet, "/2015-03-31/event-source-mappings/?"+query.Encode(), "", nil)
-	if err != nil {
-		return page, err
+	err = client.Call(ctx, http.MethodGet, "/2015-03-31/event-source-mappings/?"+query.Encode(), "", nil, &page)
+	if fault, ok := errors.AsType[*load.CallError](err); ok && fault.Status == http.StatusForbidden {
+		err = errDenied
 	}
-	answer, err := client.Do(request)
-	switch {
-	case err != nil:
-		return page, err
-	case answer.Code == http.StatusForbidden:
-		return page, errDenied
-	case answer.Code != http.StatusOK:
-		return page, errors.New("Lambda answered " + answer.Reason())
-	}
-	return page, json.Unmarshal(answer.Body, &page)
+	return page, err
 }
 
 // functionName returns the name in an ARN such as arn:aws:lambda:eu-west-1:1:function:name:alias.

@@ -74,7 +74,7 @@ func ReadLog(name string, r io.Reader) iter.Seq2[Request, error] {
 			if line == "" {
 				continue
 			}
-			request, err := ParseLine(line)
+			request, err := ParseLogLine(line)
 			if err != nil {
 				yield(Request{}, fmt.Errorf("%s:%d: %w", name, number, err))
 				return

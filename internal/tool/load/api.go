@@ -1,86 +1,121 @@
 package load
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
-const callTimeout = 30 * time.Second
-
-// api calls hotshard's HTTP API.
-type api struct {
-	client  *APIClient
-	retries int // maximum number of retries of a call
+// APIClient calls hotshard's HTTP API, or another one with JSON, without retries.
+type APIClient struct {
+	Base string // URL of the API, without a path
+	Sign Sign   // nil for unsigned calls
+	HTTP *http.Client
 }
 
-func newAPI(o Options) *api {
-	return &api{retries: o.Retries, client: &APIClient{Base: o.Target, Sign: o.Sign, HTTP: &http.Client{
-		Timeout: callTimeout,
-		Transport: &http.Transport{
-			DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
-			MaxIdleConnsPerHost: o.Concurrency,
-			IdleConnTimeout:     10 * time.Second,
-			DisableCompression:  true,
-		},
-	}}}
-}
+// Sign signs a request with this body.
+type Sign func(ctx context.Context, r *http.Request, body []byte) error
 
-// result is the API's result of one item of a call.
-type result struct {
-	Status string `json:"status"`
-	Detail string `json:"detail"`
-}
-
-func (r result) accepted() bool { return r.Status == "accepted" }
-
-// maybeWritten is in the detail of an item with an unknown outcome.
-const maybeWritten = "it may have been written"
-
-// ambiguous reports whether a rejected item may have been applied.
-func (r result) ambiguous() bool { return !r.accepted() && strings.Contains(r.Detail, maybeWritten) }
-
-// write posts a body and returns the results of its items, in order. key is the Idempotency-Key, "" for none. Errors
-// are callErrors.
-func (a *api) write(ctx context.Context, path, key string, body any) ([]result, error) {
-	var answer struct {
-		Results []result `json:"results"`
+// SignAs signs for a service in a Region, such as execute-api for API Gateway. It retrieves the credentials for each call, since they may expire.
+func SignAs(credentials aws.CredentialsProvider, service, region string) Sign {
+	signer := v4.NewSigner()
+	return func(ctx context.Context, r *http.Request, body []byte) error {
+		c, err := credentials.Retrieve(ctx)
+		if err != nil {
+			return fmt.Errorf("reading the AWS credentials: %w", err)
+		}
+		sum := sha256.Sum256(body)
+		return signer.SignHTTP(ctx, c, r, hex.EncodeToString(sum[:]), service, region, time.Now())
 	}
-	err := a.callOnce(ctx, http.MethodPost, path, key, body, &answer)
-	return answer.Results, err
 }
 
-// callOnce makes a call once and decodes its response. Path includes the query; the body may be nil. Errors are callErrors.
-func (a *api) callOnce(ctx context.Context, method, path, key string, body, into any) error {
+// CallError is the reason why a call has no result.
+type CallError struct {
+	Status int // HTTP status; 0 without a response
+
+	call      string
+	retryable bool          // a retry may succeed
+	ambiguous bool          // the call may have been applied
+	after     time.Duration // the pause that the API asks for; 0 for none
+	err       error
+}
+
+func (e *CallError) Error() string { return e.call + ": " + e.err.Error() }
+func (e *CallError) Unwrap() error { return e.err }
+
+// maxAnswer is the maximum size of a response's body, in bytes.
+const maxAnswer = 64 << 20
+
+// Call makes a call and decodes the body of its response into into. Path includes the query. The body is sent as JSON
+// unless it is nil. Key is the Idempotency-Key, "" for none. Errors are of type *CallError.
+func (c *APIClient) Call(ctx context.Context, method, path, key string, body, into any) error {
 	name, _, _ := strings.Cut(path, "?")
-	name = method + " " + a.client.Base + name
-	request, err := a.client.Request(ctx, method, path, key, body)
+	failed := &CallError{call: method + " " + c.Base + name}
+	request, err := c.request(ctx, method, path, key, body)
 	if err != nil {
-		return &callError{call: name, err: err}
+		failed.err = err
+		return failed
 	}
-	answer, err := a.client.Do(request)
-	switch {
-	case answer.Code == 0:
+	response, err := c.HTTP.Do(request)
+	if err != nil {
 		if wrapped, ok := errors.AsType[*url.Error](err); ok { // it repeats the method and the URL
 			err = wrapped.Err
 		}
-		return &callError{call: name, retryable: true, ambiguous: wasSent(err), err: err}
-	case answer.Code >= 300:
-		return responseError(name, answer)
-	case err == nil:
-		err = json.Unmarshal(answer.Body, into)
+		failed.retryable, failed.ambiguous, failed.err = true, wasSent(err), err
+		return failed
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if failed.Status = response.StatusCode; failed.Status >= 300 {
+		failed.readProblem(response, text)
+		return failed
+	}
+	if err == nil {
+		err = json.Unmarshal(text, into)
 	}
 	if err != nil {
-		return &callError{call: name, retryable: true, ambiguous: true, err: fmt.Errorf("reading the answer: %w", err)}
+		failed.retryable, failed.ambiguous, failed.err = true, true, fmt.Errorf("reading the answer: %w", err)
+		return failed
 	}
 	return nil
+}
+
+func (c *APIClient) request(ctx context.Context, method, path, key string, body any) (*http.Request, error) {
+	var text []byte
+	if body != nil {
+		var err error
+		if text, err = json.Marshal(body); err != nil {
+			return nil, err
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, method, c.Base+path, bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if key != "" {
+		request.Header.Set("Idempotency-Key", key)
+	}
+	if c.Sign != nil {
+		return request, c.Sign(ctx, request, text)
+	}
+	return request, nil
 }
 
 // wasSent reports whether the call may have reached the API, which is true unless the connection failed.
@@ -89,31 +124,40 @@ func wasSent(err error) bool {
 	return !(errors.As(err, &op) && op.Op == "dial")
 }
 
-// callError is the reason why a call has no result.
-type callError struct {
-	call      string
-	status    int           // HTTP status; 0 without a response
-	retryable bool          // a retry may succeed
-	ambiguous bool          // the call may have been applied
-	after     time.Duration // the pause that the API asks for; 0 for none
-	err       error
-}
+// maybeWritten is in the detail of an item or call with an unknown outcome.
+const maybeWritten = "it may have been written"
 
-func (e *callError) Error() string { return e.call + ": " + e.err.Error() }
-func (e *callError) Unwrap() error { return e.err }
-
-// responseError returns the error of an error response. A 429 or 503 means that nothing was applied, unless its detail
-// says that it may have been. After any other 5xx the outcome is unknown.
-func responseError(name string, answer APIAnswer) *callError {
-	e := &callError{call: name, status: answer.Code, err: errors.New(answer.Reason())}
+// readProblem sets the error of an error response. A 429 or 503 means that nothing was applied, unless its detail says
+// that it may have been. After any other 5xx the outcome is unknown.
+func (e *CallError) readProblem(response *http.Response, body []byte) {
+	text := problemText(response.Status, body)
+	e.err = errors.New(text)
 	switch {
-	case answer.Code == http.StatusTooManyRequests, answer.Code == http.StatusServiceUnavailable:
-		e.retryable, e.ambiguous = true, strings.Contains(e.err.Error(), maybeWritten)
-		if seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")); err == nil && seconds > 0 {
+	case e.Status == http.StatusTooManyRequests, e.Status == http.StatusServiceUnavailable:
+		e.retryable, e.ambiguous = true, strings.Contains(text, maybeWritten)
+		if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 {
 			e.after = time.Duration(min(seconds, maxPause)) * time.Second
 		}
-	case answer.Code >= 500:
+	case e.Status >= 500:
 		e.retryable, e.ambiguous = true, true
 	}
-	return e
+}
+
+// problemText returns the status and the reasons of an error response (RFC 9457) in one line. A body that is not JSON,
+// as from some gateways, has none.
+func problemText(status string, body []byte) string {
+	var problem struct {
+		Detail string
+		Errors []struct{ Location, Message string }
+	}
+	if json.Unmarshal(body, &problem) != nil {
+		return status
+	}
+	if problem.Detail != "" {
+		status += ": " + problem.Detail
+	}
+	for _, e := range problem.Errors {
+		status += fmt.Sprintf("; %s: %s", e.Location, e.Message)
+	}
+	return status
 }

@@ -105,7 +105,7 @@ const (
 // sendBackground sends ordinary traffic until the context ends.
 func sendBackground(ctx context.Context, o Demo) error {
 	most := int((o.For + 2*time.Minute).Seconds() * backgroundRate)
-	source := Synthetic{Kind: Zipf, Seed: 1, Count: most, Keys: backgroundKeys}.Source()
+	source := Synthetic{Workload: Zipf, Seed: 1, Count: most, Keys: backgroundKeys}.Source()
 	_, err := Run(ctx, Options{Target: o.URL, Source: source, Rate: backgroundRate})
 	return err
 }

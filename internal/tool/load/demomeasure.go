@@ -41,10 +41,7 @@ type demoAPI struct{ url string }
 // getJSON calls the API and decodes the response.
 func (c demoAPI) getJSON(ctx context.Context, path string, query url.Values, into any) error {
 	api := APIClient{Base: c.url, HTTP: http.DefaultClient}
-	if err := api.Call(ctx, http.MethodGet, path+"?"+query.Encode(), nil, into); err != nil {
-		return fmt.Errorf("GET %s: %w", path, err)
-	}
-	return nil
+	return api.Call(ctx, http.MethodGet, path+"?"+query.Encode(), "", nil, into)
 }
 
 // watchVerdict reads the hot keys twice a second until the counter is among them. It retries a failed request, and

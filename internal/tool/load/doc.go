@@ -4,8 +4,8 @@
 //	result, err := load.Run(ctx, load.Options{Target: "http://127.0.0.1:8080", Source: source, Verify: true})
 //	fmt.Println(result.PerSecond, result.Verify.Differences)
 //
-// Each request is one event (POST /v1/events) and one increment (POST /v1/counters). A 429 or 503 means that nothing was
-// accepted, so the call is retried, a bounded number of times.
+// Each request is one event (POST /v1/events) and one increment (POST /v1/counters), with a call each. A 429 or 503 means
+// that nothing was accepted, so the call is retried, a bounded number of times.
 //
 // A write has an unknown outcome if its response is lost, or says that it may have been written. Events are then
 // retried, since repeated events are the same event. So are increments with an Idempotency-Key. Without a key they are

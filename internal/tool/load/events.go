@@ -26,10 +26,10 @@ type stored struct {
 func (e stored) identity() identity { return identity{e.ID, e.Time.UnixMilli()} }
 
 // hasData reports whether the event has exactly this data.
-func (e stored) hasData(want Data) bool {
+func (e stored) hasData(want EventData) bool {
 	decoder := json.NewDecoder(bytes.NewReader(e.Data))
 	decoder.DisallowUnknownFields()
-	var data *Data
+	var data *EventData
 	return decoder.Decode(&data) == nil && data != nil && *data == want
 }
 

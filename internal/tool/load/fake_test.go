@@ -1,7 +1,6 @@
 package load_test
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -28,9 +27,9 @@ const (
 	broken           // 500, but applied
 	lostAfter        // applied, then the connection is closed without a response
 	lostFore         // the connection is closed without applying
-	half             // the first half of the items is accepted, the rest rejected
-	unsure           // applied, but the second half is rejected as possibly written
-	unsureNot        // the first half is applied (nothing if keyed), the rest rejected as possibly written
+	full             // rejected
+	unsure           // applied, but rejected as possibly written
+	unsureNot        // not applied, and rejected as possibly written
 	downUnsure       // applied, but the response is a 503 that says it may have been written
 )
 
@@ -86,19 +85,6 @@ func sometimes(seed uint64, faults ...fault) func(string) fault {
 	}
 }
 
-// surely injects a fault into the first three calls of a path after an event.
-// Other calls get the faults of others. The fake calls it under its lock.
-func (f *fake) surely(at string, first fault, others func(string) fault) func(string) fault {
-	injected := 0
-	return func(path string) fault {
-		if path == at && injected < 3 && len(f.events) > 0 {
-			injected++
-			return first
-		}
-		return others(path)
-	}
-}
-
 func reject(w http.ResponseWriter, status int, detail string) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Set("Retry-After", "0")
@@ -134,15 +120,15 @@ func (f *fake) write(w http.ResponseWriter, r *http.Request) {
 	f.bodies[key] = string(body)
 	answer, again := f.answers[key]
 	if !again || key == "" {
-		take := c.items()
-		switch {
-		case fault == unsureNot && key != "":
-			take = 0
-		case fault == half, fault == unsureNot:
-			take /= 2
+		answer = acceptance
+		switch fault {
+		case full:
+			answer = rejection("no capacity")
+		case unsureNot:
+		default:
+			f.apply(r.URL.Path, c)
 		}
-		f.apply(r.URL.Path, c, take)
-		if answer = results(c.items(), take, full); fault != unsureNot {
+		if fault != unsureNot {
 			f.answers[key] = answer
 		}
 	}
@@ -153,22 +139,23 @@ func (f *fake) write(w http.ResponseWriter, r *http.Request) {
 		reject(w, http.StatusServiceUnavailable, doubt)
 	case lostAfter:
 		panic(http.ErrAbortHandler)
-	case unsure:
-		w.Write(results(c.items(), c.items()/2, doubt))
-	case unsureNot:
-		w.Write(bytes.ReplaceAll(answer, []byte(full), []byte(doubt)))
+	case unsure, unsureNot:
+		w.Write(rejection(doubt))
 	default:
 		w.Write(answer)
 	}
 }
 
-// Details of rejected items.
-const (
-	full  = "no capacity"
-	doubt = "DynamoDB is unavailable; it may have been written"
-)
+// doubt is the detail of an item with an unknown outcome.
+const doubt = "DynamoDB is unavailable; it may have been written"
 
-// call is the body of a write.
+var acceptance = []byte(`{"results":[{"status":"accepted"}]}`)
+
+func rejection(detail string) []byte {
+	return fmt.Appendf(nil, `{"results":[{"status":"rejected","detail":%q}]}`, detail)
+}
+
+// call is the body of a write, which has one item.
 type call struct {
 	Events []struct {
 		Entity string `json:"entity"`
@@ -180,34 +167,15 @@ type call struct {
 	} `json:"increments"`
 }
 
-func (c call) items() int { return len(c.Events) + len(c.Increments) }
-
-// apply applies the first items of a call.
-func (f *fake) apply(path string, c call, take int) {
-	for i := range take {
-		if c.Events != nil {
-			f.put(c.Events[i].Entity, c.Events[i].fakeEvent)
-			continue
-		}
-		f.counters[c.Increments[i].Counter] += c.Increments[i].Delta
-		f.lag[c.Increments[i].Counter] = 1
+func (f *fake) apply(path string, c call) {
+	for _, e := range c.Events {
+		f.put(e.Entity, e.fakeEvent)
+	}
+	for _, i := range c.Increments {
+		f.counters[i.Counter] += i.Delta
+		f.lag[i.Counter] = 1
 	}
 	f.onWrite(path)
-}
-
-// results returns a response that accepts the first of a call's items, and rejects the rest.
-func results(items, accepted int, detail string) []byte {
-	list := make([]map[string]string, items)
-	for i := range list {
-		if list[i] = map[string]string{"status": "accepted"}; i >= accepted {
-			list[i] = map[string]string{"status": "rejected", "detail": detail}
-		}
-	}
-	text, err := json.Marshal(map[string]any{"results": list})
-	if err != nil {
-		panic(err)
-	}
-	return text
 }
 
 func (f *fake) put(entity string, e fakeEvent) {

@@ -18,7 +18,7 @@ func identityOf(r Request) identity { return identity{r.ID, r.Time.UnixMilli()} 
 
 // sent is an event that was sent.
 type sent struct {
-	data  Data
+	data  EventData
 	state state
 }
 
@@ -62,22 +62,18 @@ func (l *ledger) tally(counter string) *tally {
 	return t
 }
 
-// increment adds an increment with its outcome.
-func (l *ledger) increment(counter string, delta int64, s state) {
+// increment adds an increment by 1 with its outcome.
+func (l *ledger) increment(counter string, s state) {
 	if !l.detailed {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.tally(counter).addIncrement(delta, s)
-}
-
-func (t *tally) addIncrement(n int64, s state) {
 	switch s {
 	case accepted:
-		t.accepted += n
+		l.tally(counter).accepted++
 	case unknown:
-		t.unknown += n
+		l.tally(counter).unknown++
 	}
 }
 

@@ -32,9 +32,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func generated(t *testing.T, kind load.RequestKind, count int) load.Source {
+func generated(t *testing.T, kind load.Workload, count int) load.Source {
 	t.Helper()
-	return load.Synthetic{Kind: kind, Seed: 1, Count: count, Keys: 20}.Source()
+	return load.Synthetic{Workload: kind, Seed: 1, Count: count, Keys: 20}.Source()
 }
 
 func logged(t *testing.T, count int) load.Source {
@@ -102,52 +102,39 @@ func TestLaterRunsAreVerified(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	wantClean(t, run(t, f, load.Options{Source: logged(t, 200)}), 200)
-	wantClean(t, run(t, f, load.Options{Source: logged(t, 100), Keyed: true}), 100)
-	wantClean(t, run(t, f, load.Options{Source: logged(t, 200), Batch: 30}), 200)
+	wantClean(t, run(t, f, load.Options{Source: logged(t, 100)}), 100)
 }
 
-// TestFaultsAreOutlasted checks that retries outlast faults which must not change counts:
-// all faults for calls with keys, and for others those that certainly applied nothing to a rejected item.
+// TestFaultsAreOutlasted checks that retries outlast faults: all if increments have keys, and for others those that
+// certainly applied nothing.
 func TestFaultsAreOutlasted(t *testing.T) {
-	all := []fault{busy, down, broken, lostAfter, lostFore, unsure, unsureNot, downUnsure}
-	for name, c := range map[string]struct {
-		options load.Options
-		faults  []fault
-	}{
-		"keyed":         {load.Options{Keyed: true}, all},
-		"keyed batches": {load.Options{Keyed: true, Batch: 9}, append(all, half)},
-		"plain":         {load.Options{}, []fault{busy, down}},
-		"plain batches": {load.Options{Batch: 9}, []fault{busy, down, half}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := newFake(t)
-			f.fault = sometimes(3, c.faults...)
-			options := c.options
-			options.Source = generated(t, load.FlashCrowd, 300)
-			result := run(t, f, options)
-			wantClean(t, result, 300)
-			if result.Retries == 0 {
-				t.Error("no retries: no fault was injected")
-			}
-		})
+	t.Parallel()
+	f := newFake(t)
+	f.fault = sometimes(3, full, busy, down, broken, lostAfter, lostFore, unsure, unsureNot, downUnsure)
+	result := run(t, f, load.Options{Source: generated(t, load.FlashCrowd, 300)})
+	wantClean(t, result, 300)
+	f = newFake(t)
+	f.fault = sometimes(3, full, busy, down)
+	plain, err := load.Run(t.Context(), load.Options{Target: f.URL, Source: generated(t, load.FlashCrowd, 300)})
+	if err != nil || plain.Accepted != 300 || plain.Retries == 0 || result.Retries == 0 {
+		t.Errorf("%+v, %v; want 300 accepted after retries", plain, err)
 	}
 }
 
 // TestUnknownOutcomesWithoutKey checks that an increment without a key is not retried after an ambiguous result.
-// Verification must accept both outcomes.
 func TestUnknownOutcomesWithoutKey(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []fault{broken, lostAfter, lostFore, unsure, unsureNot, downUnsure} {
 		f := newFake(t)
-		f.fault = f.surely("/v1/counters", lost, sometimes(3, lost))
-		result := run(t, f, load.Options{Source: generated(t, load.Zipf, 100)})
-		if result.Unknown == 0 || result.Unknown+result.Accepted != 100 {
-			t.Errorf("fault %d: %d accepted and %d unknown, want 100 in all and some unknown", lost, result.Accepted, result.Unknown)
+		f.fault = func(path string) fault {
+			if path == "/v1/counters" {
+				return lost
+			}
+			return none
 		}
-		wantDifferences(t, result)
-		if f.calls["/v1/counters keyed=true"] != 0 {
-			t.Error("calls had a key")
+		result, err := load.Run(t.Context(), load.Options{Target: f.URL, Source: generated(t, load.Zipf, 20)})
+		if err != nil || result.Unknown != 20 || f.calls["/v1/counters keyed=false"] != 20 {
+			t.Errorf("fault %d: %+v after calls %v, %v; want 20 unknown after 20", lost, result, f.calls, err)
 		}
 	}
 }
@@ -163,7 +150,7 @@ func TestRejectionAfterAmbiguousResult(t *testing.T) {
 			if calls[path]++; path == "/v1/events" && calls[path] == 1 {
 				return first
 			} else if path == "/v1/events" {
-				return half // rejects a single item
+				return full
 			}
 			return none
 		}

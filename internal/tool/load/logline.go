@@ -11,14 +11,14 @@ import (
 // LogTimeLayout is the layout of a time in an access log.
 const LogTimeLayout = "02/Jan/2006:15:04:05 -0700"
 
-// ParseLine parses one line of the combined log format,
+// ParseLogLine parses one line of the combined log format,
 //
 //	client ident user [time] "request" status bytes "referer" "user agent"
 //
 // of which the last two fields may be absent, as in the common log format. They are ignored and not checked: real logs
 // have truncated user agents. The request's escapes (\", \\, \n, \t, \xhh and so on) are replaced. ID is empty. Errors
 // name the field.
-func ParseLine(line string) (Request, error) {
+func ParseLogLine(line string) (Request, error) {
 	rest := line
 	client, rest, _ := strings.Cut(rest, " ")
 	_, rest, _ = strings.Cut(rest, " ") // ident

@@ -11,7 +11,7 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/load"
 )
 
-func TestParseLine(t *testing.T) {
+func TestParseLogLine(t *testing.T) {
 	at := time.Date(2015, 5, 17, 8, 5, 3, 0, time.UTC)
 	for name, c := range map[string]struct {
 		line string
@@ -40,7 +40,7 @@ func TestParseLine(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := load.ParseLine(c.line)
+			got, err := load.ParseLogLine(c.line)
 			require.NoError(t, err)
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("request (-want +got):\n%s", diff)
@@ -49,7 +49,7 @@ func TestParseLine(t *testing.T) {
 	}
 }
 
-func TestParseLineNamesTheField(t *testing.T) {
+func TestParseLogLineNamesTheField(t *testing.T) {
 	const head = `c - - [17/May/2015:08:05:03 +0000] `
 	for line, want := range map[string]string{
 		"":                             "client: ",
@@ -71,8 +71,8 @@ func TestParseLineNamesTheField(t *testing.T) {
 		head + `"-" 200 -1`:         `bytes "-1"`,
 		head + `"-" 200 1e9 "" "x"`: `bytes "1e9"`,
 	} {
-		if _, err := load.ParseLine(line); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("ParseLine(%q) = %v, want %q", line, err, want)
+		if _, err := load.ParseLogLine(line); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("ParseLogLine(%q) = %v, want %q", line, err, want)
 		}
 	}
 }
@@ -84,7 +84,7 @@ func TestName(t *testing.T) {
 		"/": false, "/é#1": false, strings.Repeat("x", 512): false,
 		"": true, strings.Repeat("x", 513): true, "a\nb": true, "\x7f": true, "\u0085": true, "\xff": true,
 	} {
-		name := load.KeyName(text)
+		name := load.APIName(text)
 		if got := strings.HasPrefix(name, digest) && len(name) == len(digest)+64; got != hashed {
 			t.Errorf("Name(%q) = %q, want hashed: %t", text, name, hashed)
 		}
@@ -92,7 +92,7 @@ func TestName(t *testing.T) {
 			t.Errorf("Name(%q) = %q, want it unchanged", text, name)
 		}
 	}
-	if load.KeyName("a\n") == load.KeyName("a\r") {
+	if load.APIName("a\n") == load.APIName("a\r") {
 		t.Error("two texts have the same name")
 	}
 }

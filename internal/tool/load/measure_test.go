@@ -50,13 +50,6 @@ func TestReadingIsOff(t *testing.T) {
 	}
 }
 
-func TestSumCoalesces(t *testing.T) {
-	got := sum([]Request{{Path: "/a"}, {Path: "/b"}, {Path: "/a"}, {Path: "/a"}})
-	if want := []increment{{"/a", 3}, {"/b", 1}}; !slices.Equal(got, want) {
-		t.Errorf("sum = %v, want %v", got, want)
-	}
-}
-
 func TestCompareEventsFindsDisorderAndDuplicates(t *testing.T) {
 	at := time.UnixMilli(1_000).UTC()
 	event := func(id string) stored { return stored{ID: id, Time: at, Data: []byte(`{}`)} }

@@ -8,20 +8,19 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// pump passes batches to concurrent workers at rate requests per second (0: unlimited). It ends with the batches, or with
-// a worker's first error.
-func pump(ctx context.Context, workers int, rate float64, batches iter.Seq2[[]Request, error],
-	send func(context.Context, []Request) error) error {
+// pump passes requests to concurrent workers at rate requests per second (0: unlimited). It ends with the requests, or
+// with a worker's first error.
+func pump(ctx context.Context, workers int, rate float64, requests iter.Seq2[Request, error], send func(context.Context, Request) error) error {
 	group, ctx := errgroup.WithContext(ctx)
-	queue := make(chan []Request)
+	queue := make(chan Request)
 	group.Go(func() error {
 		defer close(queue)
-		return feed(ctx, rate, batches, queue)
+		return feed(ctx, rate, requests, queue)
 	})
 	for range workers {
 		group.Go(func() error {
-			for batch := range queue {
-				if err := send(ctx, batch); err != nil {
+			for r := range queue {
+				if err := send(ctx, r); err != nil {
 					return err
 				}
 			}
@@ -31,9 +30,9 @@ func pump(ctx context.Context, workers int, rate float64, batches iter.Seq2[[]Re
 	return group.Wait()
 }
 
-func feed(ctx context.Context, rate float64, batches iter.Seq2[[]Request, error], queue chan<- []Request) error {
+func feed(ctx context.Context, rate float64, requests iter.Seq2[Request, error], queue chan<- Request) error {
 	begin, fed := time.Now(), 0
-	for batch, err := range batches {
+	for r, err := range requests {
 		if err != nil {
 			return err
 		}
@@ -43,35 +42,12 @@ func feed(ctx context.Context, rate float64, batches iter.Seq2[[]Request, error]
 				return err
 			}
 		}
-		fed += len(batch)
+		fed++
 		select {
-		case queue <- batch:
+		case queue <- r:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
 	return nil
-}
-
-// chunks splits a sequence of requests into slices of n, each newly allocated.
-func chunks(requests iter.Seq2[Request, error], n int) iter.Seq2[[]Request, error] {
-	return func(yield func([]Request, error) bool) {
-		var chunk []Request
-		for r, err := range requests {
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			chunk = append(chunk, r)
-			if len(chunk) == n {
-				if !yield(chunk, nil) {
-					return
-				}
-				chunk = nil
-			}
-		}
-		if len(chunk) > 0 {
-			yield(chunk, nil)
-		}
-	}
 }

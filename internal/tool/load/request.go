@@ -20,14 +20,14 @@ type Request struct {
 	ID     string    // unique in a source
 }
 
-// Entity returns the name of the event's entity: see [KeyName].
-func (r Request) Entity() string { return KeyName(r.Client) }
+// Entity returns the name of the event's entity: see [APIName].
+func (r Request) Entity() string { return APIName(r.Client) }
 
-// Counter returns the name of the counter: see [KeyName].
-func (r Request) Counter() string { return KeyName(r.Path) }
+// Counter returns the name of the counter: see [APIName].
+func (r Request) Counter() string { return APIName(r.Path) }
 
-// Data is the data of a request's event.
-type Data struct {
+// EventData is the data of a request's event.
+type EventData struct {
 	Method string `json:"method"`
 	Path   string `json:"path"`
 	Status int    `json:"status"`
@@ -35,9 +35,9 @@ type Data struct {
 }
 
 // Data returns the event's data. It replaces malformed UTF-8 by U+FFFD, since JSON can't hold it.
-func (r Request) Data() Data {
+func (r Request) Data() EventData {
 	const replacement = "\uFFFD"
-	return Data{
+	return EventData{
 		Method: strings.ToValidUTF8(r.Method, replacement),
 		Path:   strings.ToValidUTF8(r.Path, replacement),
 		Status: r.Status,
@@ -48,9 +48,9 @@ func (r Request) Data() Data {
 // maxName is the API's maximum length of a name, in bytes.
 const maxName = 512
 
-// KeyName returns text if it is a valid name for the API: 1 to 512 bytes of UTF-8 without control characters. For other
+// APIName returns text if it is a valid name for the API: 1 to 512 bytes of UTF-8 without control characters. For other
 // text it returns "sha256:" and the 64 hex digits of the text's SHA-256 digest.
-func KeyName(text string) string {
+func APIName(text string) string {
 	if nameable(text) {
 		return text
 	}

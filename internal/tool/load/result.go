@@ -6,8 +6,6 @@ type Result struct {
 	Target      string `json:"target"`
 	Seed        uint64 `json:"seed,omitempty"` // of a generated workload
 	Concurrency int    `json:"concurrency"`
-	Batch       int    `json:"batch"`
-	Keyed       bool   `json:"keyed"` // increments had an Idempotency-Key
 
 	Requests int `json:"requests"` // requests whose writes were all sent
 	Accepted int `json:"accepted"` // event and increment were accepted

@@ -3,12 +3,60 @@ package load
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
+
+// api calls hotshard's HTTP API, and retries calls.
+type api struct {
+	APIClient
+	retries int // maximum number of retries of a call
+}
+
+const callTimeout = 30 * time.Second
+
+func newAPI(o Options) *api {
+	return &api{retries: o.Retries, APIClient: APIClient{Base: o.Target, Sign: o.Sign, HTTP: &http.Client{
+		Timeout: callTimeout,
+		Transport: &http.Transport{
+			DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
+			MaxIdleConnsPerHost: o.Concurrency,
+			IdleConnTimeout:     10 * time.Second,
+			DisableCompression:  true,
+		},
+	}}}
+}
+
+// result is the API's result of one item of a call.
+type result struct {
+	Status string `json:"status"`
+	Detail string `json:"detail"`
+}
+
+func (r result) accepted() bool { return r.Status == "accepted" }
+
+// ambiguous reports whether a rejected item may have been applied.
+func (r result) ambiguous() bool { return !r.accepted() && strings.Contains(r.Detail, maybeWritten) }
+
+// write posts a body with one item, and returns the item's result. key is the Idempotency-Key, "" for none.
+func (a *api) write(ctx context.Context, path, key string, body any) (result, error) {
+	var answer struct {
+		Results []result `json:"results"`
+	}
+	if err := a.Call(ctx, http.MethodPost, path, key, body, &answer); err != nil {
+		return result{}, err
+	}
+	if len(answer.Results) != 1 {
+		return result{}, fmt.Errorf("POST %s: the answer has %d results for 1 item", path, len(answer.Results))
+	}
+	return answer.Results[0], nil
+}
 
 const (
 	firstPause = 25 * time.Millisecond
@@ -21,7 +69,7 @@ const (
 func pause(ctx context.Context, attempt int, err error) error {
 	wait := min(firstPause<<min(attempt, 20), longPause)
 	wait = wait/2 + rand.N(wait/2)
-	if failed, ok := errors.AsType[*callError](err); ok && failed.after > 0 {
+	if failed, ok := errors.AsType[*CallError](err); ok && failed.after > 0 {
 		wait = failed.after + rand.N(firstPause)
 	}
 	return sleep(ctx, wait)
@@ -37,7 +85,7 @@ func sleep(ctx context.Context, wait time.Duration) error {
 // getRetried reads path until it succeeds, fails with an error that may not be retried, or the retries are used up.
 func (a *api) getRetried(ctx context.Context, path string, into any) error {
 	for attempt := 0; ; attempt++ {
-		err := a.callOnce(ctx, http.MethodGet, path, "", nil, into)
+		err := a.Call(ctx, http.MethodGet, path, "", nil, into)
 		if err == nil || attempt == a.retries || !mayRetry(ctx, err) {
 			return err
 		}
@@ -48,6 +96,6 @@ func (a *api) getRetried(ctx context.Context, path string, into any) error {
 }
 
 func mayRetry(ctx context.Context, err error) bool {
-	failed, ok := errors.AsType[*callError](err)
+	failed, ok := errors.AsType[*CallError](err)
 	return ok && failed.retryable && ctx.Err() == nil
 }

@@ -19,7 +19,7 @@ func Run(ctx context.Context, options Options) (Result, error) {
 		return Result{}, errors.New("source: none given")
 	}
 	d := newDriver(options.withDefaults())
-	defer d.api.client.HTTP.CloseIdleConnections()
+	defer d.api.HTTP.CloseIdleConnections()
 	if err := d.ready(ctx); err != nil {
 		return Result{}, err
 	}
@@ -30,7 +30,7 @@ func Run(ctx context.Context, options Options) (Result, error) {
 		}
 	}
 	begin := time.Now()
-	err := pump(ctx, d.Concurrency, d.Rate, chunks(d.Source.Requests(), d.Batch), d.send)
+	err := pump(ctx, d.Concurrency, d.Rate, d.Source.Requests(), d.send)
 	result := d.result(time.Since(begin))
 	if err == nil && d.Verify {
 		if result.Verify, err = v.compare(ctx); err != nil {
@@ -61,17 +61,17 @@ func (d *driver) ready(ctx context.Context) error {
 	var health struct {
 		Status string `json:"status"`
 	}
-	if err := d.api.callOnce(ctx, http.MethodGet, "/healthz", "", nil, &health); err != nil {
+	if err := d.api.Call(ctx, http.MethodGet, "/healthz", "", nil, &health); err != nil {
 		return fmt.Errorf("no hotshard API at %s (start one with hotshard local): %w", d.Target, err)
 	}
 	return nil
 }
 
-// send sends a batch and reports its progress.
-func (d *driver) send(ctx context.Context, batch []Request) error {
-	err := d.sender.send(ctx, batch)
+// send sends a request and reports its progress.
+func (d *driver) send(ctx context.Context, r Request) error {
+	err := d.sender.send(ctx, r)
 	if err == nil {
-		d.Progress(len(batch))
+		d.Progress(1)
 	}
 	return err
 }
@@ -80,15 +80,8 @@ func (d *driver) result(took time.Duration) Result {
 	l := d.ledger
 	return Result{
 		Workload: d.Source.Name, Target: d.Target, Seed: d.Source.Seed,
-		Concurrency: d.Concurrency, Batch: d.Batch, Keyed: d.Keyed,
-		Requests: l.requests, Accepted: l.accepted, Rejected: l.rejected, Unknown: l.unknown, Retries: int(d.sender.retries.Load()),
-		Seconds: took.Seconds(), PerSecond: perSecond(l.requests, took),
+		Concurrency: d.Concurrency,
+		Requests:    l.requests, Accepted: l.accepted, Rejected: l.rejected, Unknown: l.unknown, Retries: int(d.sender.retries.Load()),
+		Seconds: took.Seconds(), PerSecond: float64(l.requests) / max(took, 1).Seconds(),
 	}
-}
-
-func perSecond(n int, took time.Duration) float64 {
-	if took <= 0 {
-		return 0
-	}
-	return float64(n) / took.Seconds()
 }

@@ -3,17 +3,26 @@ package load
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
 )
 
-// sender writes batches of requests and records their outcomes. It is safe for concurrent use.
-type sender struct {
-	api    *api
-	ledger *ledger
-	keyed  bool
+// state is the final state of a write.
+type state uint8
 
+const (
+	rejected state = iota // certainly not applied
+	accepted              // certainly applied
+	unknown               // the outcome is unknown
+)
+
+// sender writes requests and records their outcomes. It is safe for concurrent use.
+type sender struct {
+	api          *api
+	ledger       *ledger
+	keyed        bool // increments have an Idempotency-Key
 	countersOnly bool
 
 	run     string       // distinguishes this load's Idempotency-Keys from other loads'
@@ -22,59 +31,42 @@ type sender struct {
 }
 
 func newSender(o Options, a *api, l *ledger) *sender {
-	return &sender{api: a, ledger: l, keyed: o.Keyed, countersOnly: o.CountersOnly, run: rand.Text()}
+	return &sender{api: a, ledger: l, keyed: o.Verify, countersOnly: o.CountersOnly, run: rand.Text()}
 }
 
-// send writes a batch through the API: its events in one call, its increments in another.
-func (s *sender) send(ctx context.Context, batch []Request) error {
-	stamp(batch)
-	writes := []func(context.Context, []Request) ([]state, error){s.putEvents, s.addCounts}
+// send writes a request through the API: its event in one call, its increment in another.
+func (s *sender) send(ctx context.Context, r Request) error {
+	if r.Time.IsZero() {
+		r.Time = time.Now().UTC().Truncate(time.Millisecond)
+	}
+	writes := []func(context.Context, Request) (state, error){s.putEvent, s.increment}
 	if s.countersOnly {
 		writes = writes[1:]
 	}
-	became := make([][]state, len(batch))
+	var became []state
 	for _, write := range writes {
-		states, err := write(ctx, batch)
+		state, err := write(ctx, r)
 		if err != nil {
 			return err
 		}
-		for i, state := range states {
-			became[i] = append(became[i], state)
-		}
+		became = append(became, state)
 	}
-	for _, states := range became {
-		s.ledger.request(states)
-	}
+	s.ledger.request(became)
 	return nil
-}
-
-// stamp sets the time of requests without one to now.
-func stamp(batch []Request) {
-	now := time.Now().UTC().Truncate(time.Millisecond)
-	for i := range batch {
-		if batch[i].Time.IsZero() {
-			batch[i].Time = now
-		}
-	}
 }
 
 type event struct {
 	Entity string    `json:"entity"`
 	ID     string    `json:"id"`
 	Time   time.Time `json:"time"`
-	Data   Data      `json:"data"`
+	Data   EventData `json:"data"`
 }
 
-func (s *sender) putEvents(ctx context.Context, batch []Request) ([]state, error) {
-	items := make([]any, len(batch))
-	for i, r := range batch {
-		items[i] = event{Entity: r.Entity(), ID: r.ID, Time: r.Time, Data: r.Data()}
-	}
-	states, err := s.deliver(ctx, delivery{path: "/v1/events", idempotent: true, list: "events", items: items})
-	for i, r := range batch {
-		s.ledger.event(r, states[i])
-	}
-	return states, err
+func (s *sender) putEvent(ctx context.Context, r Request) (state, error) {
+	body := map[string][]event{"events": {{Entity: r.Entity(), ID: r.ID, Time: r.Time, Data: r.Data()}}}
+	became, err := s.deliver(ctx, "/v1/events", "", true, body)
+	s.ledger.event(r, became)
+	return became, err
 }
 
 type increment struct {
@@ -82,50 +74,52 @@ type increment struct {
 	Delta   int64  `json:"delta"`
 }
 
-// sum returns one increment for each of the batch's counters.
-func sum(batch []Request) []increment {
-	var sums []increment
-	at := map[string]int{}
-	for _, r := range batch {
-		i, ok := at[r.Counter()]
-		if !ok {
-			i = len(sums)
-			at[r.Counter()] = i
-			sums = append(sums, increment{Counter: r.Counter()})
+func (s *sender) increment(ctx context.Context, r Request) (state, error) {
+	key := ""
+	if s.keyed {
+		key = fmt.Sprintf("load-%s-%d", s.run, s.calls.Add(1))
+	}
+	body := map[string][]increment{"increments": {{r.Counter(), 1}}}
+	became, err := s.deliver(ctx, "/v1/counters", key, s.keyed, body)
+	s.ledger.increment(r.Counter(), became)
+	return became, err
+}
+
+// deliver makes a call with one item, and retries it until the item is accepted, its outcome is unknown and the call is
+// not idempotent, or the retries are used up. An error means that the load must end: the context's, or one that no retry
+// will change.
+func (s *sender) deliver(ctx context.Context, path, key string, idempotent bool, body any) (became state, err error) {
+	for attempt := 0; ; attempt++ {
+		result, err := s.api.write(ctx, path, key, body)
+		failed, _ := errors.AsType[*CallError](err)
+		ambiguous := result.ambiguous() || failed != nil && failed.ambiguous
+		switch {
+		case result.accepted():
+			return accepted, nil
+		case ambiguous:
+			became = unknown
+		case err == nil && key != "":
+			became = rejected // as were earlier attempts with this key
+			key += "+"        // under the same key the API repeats its response
 		}
-		sums[i].Delta++
+		fatal := fatalError(ctx, err)
+		if fatal != nil || ambiguous && !idempotent || attempt == s.api.retries {
+			return became, fatal
+		}
+		if err := pause(ctx, attempt, err); err != nil {
+			return became, err
+		}
+		s.retries.Add(1)
 	}
-	return sums
 }
 
-// addCounts sends the batch's increments, and returns each request's state.
-func (s *sender) addCounts(ctx context.Context, batch []Request) ([]state, error) {
-	sums := sum(batch)
-	states, err := s.sendIncrements(ctx, sums)
-	became := make(map[string]state, len(sums))
-	for i, one := range sums {
-		became[one.Counter] = states[i]
-		s.ledger.increment(one.Counter, one.Delta, states[i])
+// fatalError returns the error if it ends the load. Errors that may be retried, such as throttling, do not.
+func fatalError(ctx context.Context, err error) error {
+	switch {
+	case err == nil, mayRetry(ctx, err):
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
 	}
-	each := make([]state, len(batch))
-	for i, r := range batch {
-		each[i] = became[r.Counter()]
-	}
-	return each, err
-}
-
-func (s *sender) sendIncrements(ctx context.Context, sums []increment) ([]state, error) {
-	items := make([]any, len(sums))
-	for i, one := range sums {
-		items[i] = one
-	}
-	return s.deliver(ctx, delivery{path: "/v1/counters", key: s.callKey(), idempotent: s.keyed, list: "increments", items: items})
-}
-
-// callKey returns a new Idempotency-Key, or "" without Keyed.
-func (s *sender) callKey() string {
-	if !s.keyed {
-		return ""
-	}
-	return fmt.Sprintf("load-%s-%d", s.run, s.calls.Add(1))
+	return err
 }

@@ -6,24 +6,24 @@ import (
 	"math/rand/v2"
 )
 
-// RequestKind is a shape of traffic.
-type RequestKind string
+// Workload is a shape of generated traffic.
+type Workload string
 
 // The shapes. In all except Viral a request's client and path are drawn together, so that a hot counter has a hot
 // entity.
 const (
 	// Zipf requests key k in proportion to 1/(k+1)^1.1.
-	Zipf RequestKind = "zipf"
+	Zipf Workload = "zipf"
 	// FlashCrowd is uniform in its first half; in the second, nine requests in ten have the same key.
-	FlashCrowd RequestKind = "flash-crowd"
+	FlashCrowd Workload = "flash-crowd"
 	// Viral has one counter; its clients are uniform.
-	Viral RequestKind = "viral"
+	Viral Workload = "viral"
 	// Uniform draws every key with the same probability.
-	Uniform RequestKind = "uniform"
+	Uniform Workload = "uniform"
 )
 
-// RequestKinds lists the shapes.
-var RequestKinds = []RequestKind{Zipf, FlashCrowd, Viral, Uniform}
+// Workloads lists the shapes.
+var Workloads = []Workload{Zipf, FlashCrowd, Viral, Uniform}
 
 const (
 	zipfExponent = 1.1
@@ -32,15 +32,15 @@ const (
 
 // Synthetic describes generated traffic. The same values generate the same requests on every machine.
 type Synthetic struct {
-	Kind  RequestKind
-	Seed  uint64
-	Count int // requests, 1 or more
-	Keys  int // distinct keys to draw from, 1 or more
+	Workload Workload
+	Seed     uint64
+	Count    int // requests, 1 or more
+	Keys     int // distinct keys to draw from, 1 or more
 }
 
 // Source returns the requests, with zero times.
 func (s Synthetic) Source() Source {
-	return Source{Name: string(s.Kind), Total: s.Count, Seed: s.Seed, Requests: s.requests}
+	return Source{Name: string(s.Workload), Total: s.Count, Seed: s.Seed, Requests: s.requests}
 }
 
 func (s Synthetic) requests() iter.Seq2[Request, error] {
@@ -57,7 +57,7 @@ func (s Synthetic) requests() iter.Seq2[Request, error] {
 
 // draw returns the function that draws the numbers of the i-th request's client and path.
 func (s Synthetic) draw(random *rand.Rand) func(i int) (client, path int) {
-	switch s.Kind {
+	switch s.Workload {
 	case Zipf:
 		zipf := rand.NewZipf(random, zipfExponent, 1, uint64(s.Keys-1))
 		return func(int) (int, int) { k := int(zipf.Uint64()); return k, k }
@@ -82,11 +82,11 @@ func (s Synthetic) request(i int, draw func(int) (int, int), random *rand.Rand) 
 		status = 404
 	}
 	return Request{
-		Client: fmt.Sprintf("%s/client-%d", s.Kind, client),
+		Client: fmt.Sprintf("%s/client-%d", s.Workload, client),
 		Method: "GET",
-		Path:   fmt.Sprintf("/%s/%d", s.Kind, path),
+		Path:   fmt.Sprintf("/%s/%d", s.Workload, path),
 		Status: status,
 		Bytes:  100 + random.Int64N(20_000),
-		ID:     fmt.Sprintf("%s-%x-%08d", s.Kind, s.Seed, i),
+		ID:     fmt.Sprintf("%s-%x-%08d", s.Workload, s.Seed, i),
 	}
 }

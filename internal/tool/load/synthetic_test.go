@@ -7,14 +7,14 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/load"
 )
 
-func synthetic(t *testing.T, kind load.RequestKind, seed uint64) []load.Request {
+func synthetic(t *testing.T, kind load.Workload, seed uint64) []load.Request {
 	t.Helper()
-	return collect(t, load.Synthetic{Kind: kind, Seed: seed, Count: 10_000, Keys: 100}.Source().Requests())
+	return collect(t, load.Synthetic{Workload: kind, Seed: seed, Count: 10_000, Keys: 100}.Source().Requests())
 }
 
 // TestSyntheticFollowsItsSeed checks that a seed always gives the same requests, with different IDs.
 func TestSyntheticFollowsItsSeed(t *testing.T) {
-	for _, kind := range load.RequestKinds {
+	for _, kind := range load.Workloads {
 		t.Run(string(kind), func(t *testing.T) {
 			first := synthetic(t, kind, 1)
 			if !slices.Equal(first, synthetic(t, kind, 1)) {
