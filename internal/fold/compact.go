@@ -29,8 +29,7 @@ const (
 // compactor runs the scheduled task that keeps summaries small. It scans the rollups table, once a day, and
 //
 //   - merges the fragments of event rollups and of boards' histograms into which nothing was folded for 48 hours: a
-//     stream's shards come and go, and each leaves a fragment behind. An event rollup with more than 16 fragments need only
-//     be over for an hour;
+//     stream's shards come and go, and each leaves a fragment behind;
 //   - removes, two days later, the tombstones that counters' summaries keep of write shards that were removed.
 //
 // A run does a part of a round, and stores a cursor in the table. By default 24 runs of five minutes read up to 11 GB. In a
@@ -48,11 +47,11 @@ type compactor struct {
 	log       *slog.Logger
 	now       func() time.Time
 
-	budget       time.Duration // of a run, as are three quarters of its context's remaining time
-	readUnits    int           // RCU/s of the scan: it shares partitions of 3,000 RCU/s with folds' and readers' summaries
-	writeUnits   int           // WCU/s of merging: all fragments of an entity's month share one partition key with the folds
-	pageItems    int32         // in a page of the scan
-	maxFragments int           // of an event rollup: with more, all are merged once it has been over for an hour
+	rest       time.Duration // since a fragment's last fold before it is merged
+	budget     time.Duration // of a run, as are three quarters of its context's remaining time
+	readUnits  int           // RCU/s of the scan: it shares partitions of 3,000 RCU/s with folds' and readers' summaries
+	writeUnits int           // WCU/s of merging: all fragments of an entity's month share one partition key with the folds
+	pageItems  int32         // in a page of the scan
 }
 
 func newCompactor(client Client, settings Settings, log *slog.Logger, now func() time.Time) *compactor {
@@ -60,7 +59,7 @@ func newCompactor(client Client, settings Settings, log *slog.Logger, now func()
 		client: client, table: settings.RollupsTable, items: settings.ItemsTable, retention: settings.RollupRetention,
 		events: parts.NewEvents(client, settings.RollupsTable, now), cells: parts.NewHistograms(client, settings.RollupsTable, now),
 		log: log, now: now,
-		budget: 5 * time.Minute, readUnits: 200, writeUnits: 100, pageItems: 500, maxFragments: 16,
+		rest: restAge, budget: 5 * time.Minute, readUnits: 200, writeUnits: 100, pageItems: 500,
 	}
 }
 

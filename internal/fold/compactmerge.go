@@ -15,9 +15,7 @@ import (
 // mergeable is a summary that has a fragment for each stream shard.
 type mergeable interface {
 	Key() parts.Key
-	// over reports whether its time ended more than an hour ago, so that few folds are still expected.
-	over(now time.Time) bool
-	// merge merges its resting fragments into the merged one, or all of them if they are too many.
+	// merge merges its resting fragments into the merged one.
 	merge(context.Context, *compaction) error
 }
 
@@ -26,9 +24,6 @@ type (
 	rollup    struct{ parts.Bucket }
 	histogram struct{ parts.Period }
 )
-
-func (b rollup) over(now time.Time) bool { return now.Sub(b.End()) >= time.Hour }
-func (histogram) over(time.Time) bool    { return false } // it is folded into for as long as its board is played
 
 func (b rollup) merge(ctx context.Context, r *compaction) error {
 	return merge(ctx, r, r.events, b, &r.answer.Buckets, func(chosen []parts.Part[parts.Rollup]) int64 {
@@ -73,14 +68,7 @@ func merge[V any](ctx context.Context, r *compaction, store *parts.Store[V], of 
 	if err != nil {
 		return err
 	}
-	counting := 0
-	for _, p := range read {
-		if p.Counts(r.now) && !p.Merged() {
-			counting++
-		}
-	}
-	all := r.crowded(of, counting)
-	rests := func(p parts.Part[V]) bool { return all || !p.AsOf.IsZero() && r.rests(p.AsOf) }
+	rests := func(p parts.Part[V]) bool { return !p.AsOf.IsZero() && r.rests(p.AsOf) }
 	for first := true; ; first = false {
 		chosen := store.Choose(read, rests)
 		if len(chosen) == 0 {
@@ -108,13 +96,8 @@ func merge[V any](ctx context.Context, r *compaction, store *parts.Store[V], of 
 	}
 }
 
-// rests reports whether the last fold was more than rest ago.
-func (r *compaction) rests(asOf time.Time) bool { return r.now.Sub(asOf) > restAge }
-
-// crowded reports whether a summary has too many fragments for queries, so that they are merged before they rest.
-func (r *compaction) crowded(of mergeable, fragments int) bool {
-	return fragments > r.maxFragments && of.over(r.now)
-}
+// rests reports whether the last fold was long enough ago.
+func (r *compaction) rests(asOf time.Time) bool { return r.now.Sub(asOf) > r.rest }
 
 // rejected reports whether DynamoDB can never store a summary: the item is too large, or a number
 // has too many digits.

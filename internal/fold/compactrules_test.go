@@ -26,8 +26,8 @@ func at(now time.Time, settings Settings) *compaction {
 
 func TestDefaults(t *testing.T) {
 	c := newCompactor(nil, Settings{RollupsTable: "r", ItemsTable: "i", RollupRetention: time.Hour}, nil, nil)
-	got := fmt.Sprint(c.table, c.items, c.retention, c.budget, c.readUnits, c.writeUnits, c.pageItems, c.maxFragments, " ", roundEvery)
-	if want := "ri1h0m0s 5m0s 200 100 500 16 24h0m0s"; got != want {
+	got := fmt.Sprint(c.table, c.items, c.retention, c.rest, c.budget, c.readUnits, c.writeUnits, c.pageItems, roundEvery)
+	if want := "ri1h0m0s 48h0m0s 5m0s 200 100 500 24h0m0s"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -89,12 +89,12 @@ func TestFragmentsOfAPage(t *testing.T) {
 	})
 	var got []string
 	for _, s := range found {
-		got = append(got, fmt.Sprintf("%s: %d counting, %d resting, %d merged", s.of.Key().Target, s.counting, s.resting, s.merged))
+		got = append(got, fmt.Sprintf("%s: %d resting, %d merged", s.of.Key().Target, s.resting, s.merged))
 	}
 	want := []string{
-		bucketAt("a", hour).Key().Target + ": 4 counting, 2 resting, 1 merged",
-		bucketAt("b", hour).Key().Target + ": 0 counting, 0 resting, 0 merged",
-		parts.Period{Board: "g", Label: "all"}.Key().Target + ": 1 counting, 0 resting, 0 merged",
+		bucketAt("a", hour).Key().Target + ": 2 resting, 1 merged",
+		bucketAt("b", hour).Key().Target + ": 0 resting, 0 merged",
+		parts.Period{Board: "g", Label: "all"}.Key().Target + ": 0 resting, 0 merged",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -103,29 +103,11 @@ func TestFragmentsOfAPage(t *testing.T) {
 
 // TestWhatIsDue checks which summaries are read, by the numbers of their fragments on a page.
 func TestWhatIsDue(t *testing.T) {
-	over := rollup{bucketAt("e", hour.Add(-2*time.Hour))}
-	open := over
-	open.Start = open.Start.Add(1) // an hour after its end
 	for _, c := range []struct {
-		of                        mergeable
-		counting, resting, merged int
-		edge, want                bool
-	}{
-		{over, 16, 0, 0, false, false},
-		{over, 17, 0, 0, false, true},
-		{open, 17, 0, 0, false, false},
-		{histogram{}, 17, 0, 0, false, false},
-		{over, 1, 0, 1, true, true},
-		{over, 0, 0, 1, true, false},
-		{open, 1, 0, 1, true, false},
-		{histogram{}, 1, 0, 1, true, false},
-		{open, 1, 1, 0, false, false},
-		{open, 1, 1, 1, false, true},
-		{open, 2, 2, 0, false, true},
-		{open, 1, 1, 0, true, true},
-		{open, 2, 0, 2, false, false},
-	} {
-		if got := at(hour, Settings{}).due(&sighting{c.of, c.counting, c.resting, c.merged}, c.edge); got != c.want {
+		resting, merged int
+		edge, want      bool
+	}{{0, 1, true, false}, {0, 2, false, false}, {1, 0, false, false}, {1, 0, true, true}, {1, 1, false, true}, {2, 0, false, true}} {
+		if got := (&sighting{nil, c.resting, c.merged}).due(c.edge); got != c.want {
 			t.Errorf("%+v: %t", c, got)
 		}
 	}

@@ -69,7 +69,7 @@ func (r *compaction) compact(ctx context.Context, page []item, last bool) {
 		}
 		// A summary may have fragments on other pages if it is the first or last, or has several partitions.
 		edge := i == 0 || i == len(found)-1 && !last || len(s.of.Key().Partitions) > 1
-		if r.due(s, edge) {
+		if s.due(edge) {
 			r.noteFailure(ctx, "merging fragments of "+s.of.Key().Target, s.of.merge(ctx, r))
 		}
 	}
@@ -77,11 +77,8 @@ func (r *compaction) compact(ctx context.Context, page []item, last bool) {
 
 // due reports whether a summary must be read, because it may have fragments to merge. Edge is whether it may have
 // fragments on other pages.
-func (r *compaction) due(s *sighting, edge bool) bool {
-	if edge {
-		return s.resting > 0 || s.counting > 0 && s.of.over(r.now)
-	}
-	return s.resting > 0 && s.resting+s.merged > 1 || r.crowded(s.of, s.counting)
+func (s *sighting) due(edge bool) bool {
+	return s.resting > 0 && (edge || s.resting+s.merged > 1)
 }
 
 // noteFailure logs and counts a failure. It ignores the end of the run, which pages reports.
@@ -95,8 +92,8 @@ func (r *compaction) noteFailure(ctx context.Context, what string, err error) {
 
 // sighting has the numbers of a summary's fragments on a page.
 type sighting struct {
-	of                        mergeable
-	counting, resting, merged int // fragments that count, except the merged one; the resting among them; merged fragments
+	of              mergeable
+	resting, merged int // resting fragments, except the merged one; merged fragments
 }
 
 // sightings groups the fragments of a page by summary. Those of one summary are adjacent.
@@ -116,11 +113,8 @@ func (r *compaction) sightings(page []item) []*sighting {
 		case strings.HasSuffix(dynamo.Text(it, schema.RollupSequence), schema.EmptiedSuffix) || dynamo.Expired(it, r.now):
 		case streamShard == schema.MergedPart:
 			s.merged++
-		default:
-			s.counting++
-			if known && r.rests(at) {
-				s.resting++
-			}
+		case known && r.rests(at):
+			s.resting++
 		}
 	}
 	return list

@@ -50,9 +50,9 @@ func TestFoldsAreExact(t *testing.T) {
 func play(t *testing.T, seed uint64) {
 	began := time.Now()
 	w := newWorld(t, seed)
-	w.variants = []*variant{newVariant(w, config{Containers: 1, Lanes: 1, Batch: 100, Spare: 2, Fragments: 16})}
+	w.variants = []*variant{newVariant(w, config{Containers: 1, Lanes: 1, Batch: 100, Spare: 2, Rest: restAge})}
 	for range *tormented {
-		w.variants = append(w.variants, newVariant(w, config{1 + w.random.IntN(2), 1 + w.random.IntN(4), 1 + w.random.IntN(30), *faults, w.random.IntN(4), 1 + w.random.IntN(3), w.random.IntN(2) == 0}))
+		w.variants = append(w.variants, newVariant(w, config{1 + w.random.IntN(2), 1 + w.random.IntN(4), 1 + w.random.IntN(30), *faults, w.random.IntN(4), time.Duration(w.random.IntN(3)) * time.Minute, w.random.IntN(2) == 0}))
 	}
 	for range cmp.Or(*rounds, require.Runs(require.UnlessQuick(15, 10), 50)) {
 		for range 1 + w.random.IntN(6) {

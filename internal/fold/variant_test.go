@@ -1,7 +1,6 @@
 package fold
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,10 +39,11 @@ type variant struct {
 
 // config is what variants differ in.
 type config struct {
-	Containers, Lanes, Batch int  // stream shards of each table at first, and the most records of a delivery
-	Faults                   int  // of 1,000 calls; four times as many deliveries
-	Spare, Fragments         int  // entries of a top beyond its size; fragments of a rollup that are not merged early
-	Lag                      bool // the index shows what it had up to maxLag ago
+	Containers, Lanes, Batch int           // stream shards of each table at first, and the most records of a delivery
+	Faults                   int           // of 1,000 calls; four times as many deliveries
+	Spare                    int           // entries of a top beyond its size
+	Rest                     time.Duration // since a fragment's last fold before it is merged
+	Lag                      bool          // the index shows what it had up to maxLag ago
 }
 
 // streamShard is the records of items in a range of hashes, of a range of the stream's log.
@@ -98,7 +98,7 @@ func (v *variant) start() *container {
 	h.tops.now, h.tops.hold = v.now, func(size int) int { return size + v.Spare }
 	h.tops.boards = &lateIndex{Boards: h.tops.boards, variant: v}
 	h.compactor = newCompactor(client, Settings{RollupsTable: v.table, ItemsTable: v.names.Items}, h.log, v.now)
-	h.compactor.readUnits, h.compactor.writeUnits, h.compactor.pageItems, h.compactor.maxFragments = 1e6, 1e6, 50, cmp.Or(v.Fragments, 16)
+	h.compactor.readUnits, h.compactor.writeUnits, h.compactor.pageItems, h.compactor.rest = 1e6, 1e6, 50, v.Rest
 	c.Handler = h
 	return c
 }

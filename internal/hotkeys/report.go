@@ -34,7 +34,6 @@ func (r *reporter) store(ctx context.Context, j *journal, ended []window, held [
 	for i := range ended {
 		group.Go(func() error {
 			item := &ended[i].item
-			item.Lag = max(0, j.now().Sub(item.End()))
 			return r.putItem(puts, j, []heat.Item{*item}, item.Stored)
 		})
 	}
@@ -43,7 +42,7 @@ func (r *reporter) store(ctx context.Context, j *journal, ended []window, held [
 			for i := range items {
 				items[i].Table, items[i].Own = tableOf(&j.source), j.source.Own
 			}
-			return r.putItem(puts, j, items, func(expires time.Time) dynamo.Item { return heat.StoredHeld(items, j.now(), expires) })
+			return r.putItem(puts, j, items, func(expires time.Time) dynamo.Item { return heat.StoredHeld(items, expires) })
 		})
 	}
 	err := group.Wait()
@@ -130,7 +129,7 @@ func (r *reporter) markWindows(ctx context.Context, j *journal, windows []heat.I
 			Table: w.Table, Own: w.Own, Start: w.Start, Window: w.Window, StreamShard: w.StreamShard, Part: w.Part + "+", Limit: w.Limit, HotRate: w.HotRate, Incomplete: true,
 		})
 	}
-	return r.putBeside(ctx, j, &blank[0], heat.StoredHeld(blank, j.now(), windows[len(windows)-1].End().Add(r.settings.HeatRetention)))
+	return r.putBeside(ctx, j, &blank[0], heat.StoredHeld(blank, windows[len(windows)-1].End().Add(r.settings.HeatRetention)))
 }
 
 // putBeside puts a late item. It first marks the block of the first window as incomplete if the block may have been

@@ -27,7 +27,6 @@ func TestTimesOfHeatRelate(t *testing.T) {
 	for name, ok := range map[string]bool{
 		"an item that is put in time is in the fold, if clocks differ": settleTime >= heat.OnTime+slowPut+shardmap.Clocks,
 		"a report waits no longer than an item may take":               reportTime <= heat.OnTime,
-		"a fold waits for no silent stream shard":                      settleTime < heat.Silence,
 		"a window is folded by the second run":                         settleTime < HeatInterval,
 		"a run can catch up with blocks":                               blocksEach*heat.Blocks.Length() > catchUp && catchUp%heat.Blocks.Length() == 0 && catchUp > HeatInterval,
 		"held windows are put within a minute's runs":                  heat.MaxHold <= catchUp && idleTime > heat.OnTime,

@@ -82,7 +82,7 @@ type hottest struct {
 	rows    []heat.KeyHeat // each base key once, currently hot keys first
 	changed changes
 	current []heat.Window // from which the current statuses follow
-	unread  int           // items in a form that this release does not know
+	unread  int           // items that can't be read
 }
 
 // hottest returns the hottest keys since from, at most limit.
@@ -96,8 +96,8 @@ func (h *Heat) hottest(ctx context.Context, from, now time.Time, limit int) (fou
 	}
 	merger := heat.Merger{Max: maxHotRows, AsOf: newest.asOf}
 	for window, err := range h.source.Windows(ctx, from, newest.from, Resolution(now.Sub(from))) {
-		if err := windowError(window, err); err != nil {
-			return found, err
+		if err != nil {
+			return found, dynamo.Kind(err)
 		}
 		merger.Add(window.Items)
 		found.unread += len(window.Unreadable)
@@ -184,19 +184,10 @@ func (h *Heat) refine(ctx context.Context, rows []heat.KeyHeat, start time.Time)
 		return nil
 	}
 	for window, err := range items.All(ctx, start, start.Add(time.Millisecond)) {
-		if err := windowError(window, err); err != nil {
-			return err
+		if err != nil {
+			return dynamo.Kind(err)
 		}
 		heat.Refine(rows, window.Items)
 	}
 	return nil
-}
-
-// windowError returns an error if a window can't be read or one of its items is damaged. It ignores items in another
-// release's form.
-func windowError(w heat.Window, err error) error {
-	if err == nil {
-		return w.Damaged()
-	}
-	return dynamo.Kind(err)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/httpapi"
 )
@@ -99,8 +100,8 @@ func (h *Heat) heatMap(ctx context.Context, o heat.MapOptions, now time.Time) (m
 	o.AsOf, o.Read, o.Changes = newest.asOf, newest.read, changed
 	m = heat.NewMap(o)
 	for window, err := range h.source.Windows(ctx, o.From, newest.from, o.Step) {
-		if err := windowError(window, err); err != nil {
-			return nil, nil, err
+		if err != nil {
+			return nil, nil, dynamo.Kind(err)
 		}
 		m.Add(window.Items)
 		m.AddUnread(window)

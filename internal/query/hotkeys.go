@@ -49,7 +49,7 @@ type HotKey struct {
 type hotKeysOutput struct {
 	Body struct {
 		Keys   []HotKey `json:"keys" doc:"Hottest first"`
-		Unread int      `json:"unread,omitempty" doc:"Number of heat items that another release stored in an unknown form. No key has their counts"`
+		Unread int      `json:"unread,omitempty" doc:"Number of heat items that can't be read. No key has their counts"`
 	}
 }
 

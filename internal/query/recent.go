@@ -2,7 +2,6 @@ package query
 
 import (
 	"context"
-	"iter"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
@@ -12,7 +11,6 @@ import (
 // foldedSource is a source whose windows a task folds. It knows how far they are complete.
 type foldedSource interface {
 	itemSource
-	Alone(ctx context.Context, from, to time.Time) iter.Seq2[heat.Window, error]
 	Progress(ctx context.Context) (heat.Progress, error)
 }
 
@@ -44,12 +42,10 @@ func (h *Heat) readNewest(ctx context.Context, from, to, now time.Time) (r newes
 		}
 	}
 	r.from = startOfNewest(from, end, p, isFolded)
-	reports := heat.Reports{Ran: p.Ran, Window: p.Window, Hold: p.Hold}
 	for window, err := range h.source.Windows(ctx, r.from, end, time.Second) {
-		if err := windowError(window, err); err != nil {
-			return r, err
+		if err != nil {
+			return r, dynamo.Kind(err)
 		}
-		reports.Add(window.Items)
 		p.To = later(p.To, foldedTo(window))
 		r.complete = append(r.complete, window)
 	}
@@ -57,10 +53,7 @@ func (h *Heat) readNewest(ctx context.Context, from, to, now time.Time) (r newes
 		r.asOf = newestEnd(r.complete)
 		return r, nil
 	}
-	upTo, err := h.completeUpTo(ctx, source, &reports, p, now)
-	if err != nil {
-		return r, err
-	}
+	upTo := p.Complete(r.complete, now)
 	r.splitAt(upTo)
 	r.read, r.asOf = p.Read, earlier(earlier(upTo, to), now)
 	return r, nil
@@ -77,26 +70,6 @@ func startOfNewest(from, end time.Time, p heat.Progress, isFolded bool) time.Tim
 	// The source yields folded windows whole, so none may reach beyond the start.
 	return later(from, heat.AlignDown(start, longest))
 }
-
-// completeUpTo returns the time up to which windows are complete. It adds the reports of the last folded window.
-func (h *Heat) completeUpTo(ctx context.Context, source foldedSource, reports *heat.Reports, p heat.Progress, now time.Time) (time.Time, error) {
-	if p.To.IsZero() {
-		return reports.Complete(p.To, now, heat.OnTime), nil
-	}
-	if reports.Window == 0 { // no window was read, and no task has stored its length
-		reports.Window = usualWindow
-	}
-	for window, err := range source.Alone(ctx, p.To.Add(-max(reports.Window, p.Window)), p.To) {
-		if err != nil {
-			return p.To, windowError(window, err)
-		}
-		reports.Add(window.Items)
-	}
-	return reports.Complete(p.To, now, heat.OnTime), nil
-}
-
-// usualWindow is the assumed length of windows if none is known.
-const usualWindow = 10 * time.Second
 
 // foldedTo returns the end of a folded window, which is complete, or zero for any other window. The progress may lack a
 // window that was folded after the progress was read.

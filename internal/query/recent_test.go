@@ -2,7 +2,6 @@ package query
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -32,10 +31,6 @@ func (f *foldingSource) All(ctx context.Context, from, to time.Time) iter.Seq2[h
 	return f.liveHeat.Windows(ctx, from, to, 0)
 }
 
-func (f *foldingSource) Alone(ctx context.Context, from, to time.Time) iter.Seq2[heat.Window, error] {
-	return f.All(ctx, from, to)
-}
-
 func (f *foldingSource) Windows(ctx context.Context, from, to time.Time, _ time.Duration) iter.Seq2[heat.Window, error] {
 	return func(yield func(heat.Window, error) bool) {
 		for window, err := range f.All(ctx, from, to) {
@@ -50,15 +45,12 @@ func (f *foldingSource) Windows(ctx context.Context, from, to time.Time, _ time.
 }
 
 // unread is a source with an item that can't be read in each window.
-type unread struct {
-	foldingSource
-	fault error
-}
+type unread struct{ foldingSource }
 
 func (u *unread) Windows(ctx context.Context, from, to time.Time, step time.Duration) iter.Seq2[heat.Window, error] {
 	return func(yield func(heat.Window, error) bool) {
 		for window, err := range u.foldingSource.Windows(ctx, from, to, step) {
-			if window.Unreadable = []error{u.fault}; !yield(window, err) {
+			if window.Unreadable = make([]error, 1); !yield(window, err) {
 				return
 			}
 		}
@@ -70,10 +62,10 @@ func (u *unread) Windows(ctx context.Context, from, to time.Time, step time.Dura
 func TestHottestKeysOfARange(t *testing.T) {
 	begin := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	second := func(n int) time.Time { return begin.Add(time.Duration(n) * time.Second) }
-	source := &unread{foldingSource{progress: heat.Progress{From: second(-600), To: second(40), Read: second(-600), Ran: second(60)}}, heat.ErrVersion}
+	source := &unread{foldingSource{progress: heat.Progress{From: second(-600), To: second(40), Read: second(-600), Ran: second(60)}}}
 	for n := -310; n <= 190; n += 10 {
 		source.liveHeat = append(source.liveHeat, heat.Item{
-			Start: second(n), Window: 10 * time.Second, StreamShard: "s", Limit: 1000, HotRate: 700, Units: 3, Records: 3, Lag: time.Second,
+			Start: second(n), Window: 10 * time.Second, StreamShard: "s", Limit: 1000, HotRate: 700, Units: 3, Records: 3,
 			Keys: []heat.Key{{Key: fmt.Sprint("k", n), Units: uint64(1000 + n)}},
 		})
 	}
@@ -90,10 +82,6 @@ func TestHottestKeysOfARange(t *testing.T) {
 		if !slices.Equal(current, []int{100, 110, 120, 130, 140, 150, 160, 170, 180}) {
 			t.Errorf("the current windows begin at %v", current)
 		}
-	}
-	source.fault = errors.New("damaged")
-	if _, err := h.readNewest(t.Context(), second(-300), second(126), second(126)); !errors.Is(err, source.fault) {
-		t.Errorf("with damaged windows: %v", err)
 	}
 }
 
@@ -126,19 +114,6 @@ func TestWindowsThatAreRefined(t *testing.T) {
 	}
 }
 
-// TestLaggingShardOfTheLastFold checks that windows wait for a stream shard whose last item is folded.
-func TestLaggingShardOfTheLastFold(t *testing.T) {
-	second := func(n int) time.Time { return time.Date(2026, 1, 5, 12, 0, n, 0, time.UTC) }
-	source := &foldingSource{liveHeat: liveHeat{{Start: second(10), Window: 10 * time.Second, StreamShard: "lagging", Lag: 8 * time.Second}}}
-	for now, want := range map[int]int{52: 20, 54: 30} {
-		reports := heat.Reports{Ran: second(now)}
-		upTo, err := NewHeat(source, HeatOptions{}).completeUpTo(t.Context(), source, &reports, heat.Progress{To: second(20)}, second(now))
-		if err != nil || !upTo.Equal(second(want)) {
-			t.Errorf("at second %d: complete up to %v, %v; want second %d", now, upTo, err, want)
-		}
-	}
-}
-
 // TestAsOfStaysWhenWindowsAreFoldedInBetween checks that as_of does not go back if windows are folded between the reads of
 // the progress and of the windows.
 func TestAsOfStaysWhenWindowsAreFoldedInBetween(t *testing.T) {
@@ -148,7 +123,7 @@ func TestAsOfStaysWhenWindowsAreFoldedInBetween(t *testing.T) {
 	source := &foldingSource{progress: heat.Progress{From: second(-600), To: second(40), Read: second(-600), Ran: second(60)}}
 	for n := 0; n <= 110; n += 10 {
 		source.liveHeat = append(source.liveHeat, heat.Item{
-			Start: second(n), Window: 10 * time.Second, StreamShard: "s", Limit: 1000, HotRate: 700, Units: 3, Records: 3, Lag: time.Second,
+			Start: second(n), Window: 10 * time.Second, StreamShard: "s", Limit: 1000, HotRate: 700, Units: 3, Records: 3,
 			Keys: []heat.Key{{Key: "C#a#0", Units: 3}},
 		})
 	}

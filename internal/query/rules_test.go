@@ -230,9 +230,6 @@ func TestCompleteWindows(t *testing.T) {
 	if got := newestEnd(list); !got.Equal(start.Add(30*time.Second)) || !newestEnd(nil).IsZero() {
 		t.Errorf("the newest ends at %v", got)
 	}
-	if err := windowError(heat.Window{}, &types.TransactionConflictException{}); !errors.Is(err, shard.ErrContended) || windowError(heat.Window{}, nil) != nil {
-		t.Errorf("the error of a window that can't be read is %v", err)
-	}
 	if got := foldedTo(list[0]); !got.Equal(list[0].Items[0].End()) || !foldedTo(list[1]).IsZero() {
 		t.Errorf("folded up to %v and %v", got, foldedTo(list[1]))
 	}

@@ -38,7 +38,7 @@ func (it *Item) Stored(expires time.Time) map[string]types.AttributeValue {
 	pk, sk := it.key()
 	kept := it.trimmed(cut{MaxKeys, math.Inf(1), maxBytes}, cut{MaxIndexKeys, math.Inf(1), maxIndexBytes})
 	kept.Part = "" // the sort key has it
-	windows := encode([]Item{kept}, it.End().Add(it.Lag), false)
+	windows := encode([]Item{kept}, false)
 	return record.Item(stored{Key: record.Key{PK: pk, SK: sk}, Version: version, Windows: windows, Expires: expires.Unix()})
 }
 
@@ -144,7 +144,6 @@ func (d *Decoder) More() bool { return len(d.From.Left) > 0 }
 func (d *Decoder) Next() (Item, error) {
 	it := d.common
 	d.window(&it)
-	it.Lag = max(0, d.put.Sub(it.End()))
 	return it, d.fault(nil)
 }
 

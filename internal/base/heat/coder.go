@@ -14,7 +14,6 @@ import (
 type coder struct {
 	schema.Codec
 	common  Item            // the fields of all windows, and the first window's start
-	put     time.Time       // when the item was put
 	held    bool            // several windows of one stream shard; a key's peak is then its mean rate
 	numbers map[name]uint64 // of the names that were encoded
 	names   []name          // that were decoded
@@ -24,9 +23,9 @@ type coder struct {
 // name identifies a key of the table or of an index.
 type name struct{ index, key string }
 
-// encode encodes one or more windows, which were put at a time.
-func encode(items []Item, put time.Time, held bool) []byte {
-	c := coder{common: items[0], put: put, held: held, numbers: make(map[name]uint64)}
+// encode encodes one or more windows.
+func encode(items []Item, held bool) []byte {
+	c := coder{common: items[0], held: held, numbers: make(map[name]uint64)}
 	c.header()
 	for _, it := range items {
 		c.window(&it)
@@ -43,7 +42,6 @@ func (c *coder) header() {
 	c.milliseconds(&it.Window)
 	c.milliseconds(&it.Base)
 	c.time(&it.Start, time.UnixMilli(0), time.Millisecond)
-	c.time(&c.put, it.Start, time.Millisecond)
 	c.flag(&c.held)
 	c.Text(&it.Part)
 	if !c.held { // held windows are no share of a batch

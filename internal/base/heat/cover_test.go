@@ -109,7 +109,7 @@ func held(second, windows int) dynamo.Item {
 	for n := range windows {
 		items = append(items, Item{Start: coverAt(second + 10*n), Window: 10 * time.Second, StreamShard: "s", Limit: 1, HotRate: 1})
 	}
-	return StoredHeld(items, coverAt(60), coverAt(100))
+	return StoredHeld(items, coverAt(100))
 }
 
 // with returns an item with another attribute.
@@ -138,7 +138,7 @@ func TestFeed(t *testing.T) {
 		{0, 100, pages{{held(0, 2)}, {held(10, 2)}}, "0:1/0, 10:2/0, 20:1/0"},
 		{0, 100, pages{{damaged(0), coverWindow(0, "b"), coverWindow(10, "")}}, "0:1/1, 10:1/0"},
 		{5, 100, pages{{damaged(0), coverWindow(10, "")}}, "5:0/1, 10:1/0"},
-		{0, 100, pages{{with(damaged(0), "sk", dynamo.String("no time")), coverWindow(10, "")}}, "100:0/1, 10:1/0"},
+		{0, 100, pages{{with(damaged(0), "sk", dynamo.String("no time")), coverWindow(10, "")}}, "10:1/0, 100:0/1"},
 		{0, 100, pages{{coverWindow(0, "")}, nil}, `heat: reading items of "pk": broken`},
 		{0, 100, pages{{coverWindow(0, ""), coverWindow(10, ""), coverWindow(20, "")}, nil}, `0:1/0, heat: reading items of "pk": broken`},
 	} {

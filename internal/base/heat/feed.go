@@ -19,7 +19,6 @@ type feed struct {
 	list     []*storedWindow // windows of the pages that were read
 	reached  time.Time       // later pages have no window before reached
 	done     bool            // there is no later page
-	undated  []error         // errors of items without a time
 
 	every time.Duration // length of folded items; 0 for items of stream shards
 	due   time.Time     // start of the next folded item
@@ -80,7 +79,7 @@ func (f *feed) addItem(attributes dynamo.Item) {
 	case ok:
 		f.insertFault(start, err)
 	default:
-		f.undated = append(f.undated, fmt.Errorf("partition %q: no time in the sort key: %v", f.pk, err)) // %v hides ErrVersion, which readers ignore
+		f.insertFault(f.to, fmt.Errorf("no time in the sort key: %w", err))
 	}
 }
 
@@ -142,10 +141,6 @@ func nextWindow(feeds []*feed) (w Window, err error) {
 		return w, err
 	}
 	for _, f := range feeds {
-		if len(f.undated) > 0 {
-			w, f.undated = Window{Start: f.to, Unreadable: f.undated}, nil
-			return w, nil
-		}
 		if len(f.list) > 0 && (w.Start.IsZero() || f.list[0].start.Before(w.Start)) {
 			w.Start = f.list[0].start
 		}

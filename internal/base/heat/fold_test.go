@@ -39,7 +39,7 @@ func TestSpanForm(t *testing.T) {
 				}
 			}
 			sorted := cmpopts.SortSlices(func(a, b heat.Item) bool { return a.Start.Before(b.Start) })
-			if diff := cmp.Diff(windows, back, cmpopts.EquateApprox(0, 0.01), sorted, cmpopts.IgnoreFields(heat.Item{}, "Lag")); diff != "" || got != incomplete {
+			if diff := cmp.Diff(windows, back, cmpopts.EquateApprox(0, 0.01), sorted); diff != "" || got != incomplete {
 				t.Errorf("incomplete %t, items (-put +got):\n%s", got, diff)
 			}
 		}

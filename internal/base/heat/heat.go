@@ -18,7 +18,6 @@ package heat
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -70,9 +69,6 @@ type Item struct {
 	// Incomplete means that counts may lack records.
 	Incomplete bool
 
-	// Lag is how long after the window's end the item was put.
-	Lag time.Duration
-
 	// Coverage is the share of the window's records that was read: above 0, below 1. 0 means all. It is not stored,
 	// since the detector reads all records.
 	Coverage float64
@@ -103,20 +99,11 @@ type Window struct {
 	Items []Item
 
 	// Unreadable has an error for each item that can't be read, because another release wrote it ([ErrVersion]) or
-	// because it is damaged. The errors name the sort keys. An item whose sort key has no time is damaged, and in a
-	// Window of its own, which starts at the end of the time that was read.
+	// because it is damaged. The errors name the sort keys. An item whose sort key has no time is in a Window that starts
+	// at the end of the time that was read.
 	Unreadable []error
 
 	Length time.Duration // of the minute or block that is unreadable, or lacks windows; else 0
-}
-
-// Damaged returns the error of a damaged item, or nil if all unreadable items are missing or of another release.
-func (w *Window) Damaged() error {
-	at := slices.IndexFunc(w.Unreadable, func(err error) bool { return !errors.Is(err, ErrVersion) && !errors.Is(err, ErrIncomplete) })
-	if at < 0 {
-		return nil
-	}
-	return w.Unreadable[at]
 }
 
 // Unread returns the share of the window's items that can't be read.
@@ -181,6 +168,18 @@ func (s *Status) UnmarshalText(text []byte) error {
 
 // End returns the end of the window.
 func (it *Item) End() time.Time { return it.Start.Add(it.Window) }
+
+// AlignDown returns the last window border at or before t. Borders are counted from the Unix epoch.
+func AlignDown(t time.Time, length time.Duration) time.Time {
+	return time.UnixMilli(t.UnixMilli() - t.UnixMilli()%length.Milliseconds()).UTC()
+}
+
+func minTime(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
 
 // base returns the length of the windows that rates are taken over.
 func (it *Item) base() time.Duration {

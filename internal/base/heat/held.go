@@ -32,13 +32,13 @@ const (
 // StoredHeld returns the attributes of one item with several windows of a stream shard; TTL deletes it some time after
 // expires. The windows are one or more, in order, between two multiples of [MaxHold]. The item keeps the heaviest keys
 // that fit; the others are in the windows' rests.
-func StoredHeld(items []Item, put, expires time.Time) map[string]types.AttributeValue {
+func StoredHeld(items []Item, expires time.Time) map[string]types.AttributeValue {
 	pk, sk := items[0].key()
 	items = slices.Clone(items)
 	items[0].Part = "" // the sort key has it
-	windows := encode(items, put, true)
+	windows := encode(items, true)
 	for keys := 2 * HeldKeys; keys > 1 && len(windows) > heldBytes; keys-- {
-		windows = encode(keepHeaviest(items, keys-1), put, true)
+		windows = encode(keepHeaviest(items, keys-1), true)
 	}
 	return record.Item(stored{
 		Key: record.Key{PK: pk, SK: sk}, Version: version, Windows: windows, Expires: expires.Unix(),
@@ -81,7 +81,7 @@ func keepHeaviest(items []Item, most int) []Item {
 
 // EncodeHeld returns windows as text, for a tumbling window's state.
 func EncodeHeld(items []Item) string {
-	return base64.StdEncoding.EncodeToString(encode(items, items[0].Start, true))
+	return base64.StdEncoding.EncodeToString(encode(items, true))
 }
 
 // DecodeHeld decodes windows that [EncodeHeld] encoded, of a stream shard.

@@ -49,16 +49,12 @@ func heldWindows(t *testing.T, stored map[string]types.AttributeValue) (items []
 // write unit at most. The rest bounds the keys that don't fit.
 func TestHeldForm(t *testing.T) {
 	want := heldItems(6, 2)
-	put := want[5].End().Add(time.Second)
-	got := heldWindows(t, heat.StoredHeld(want, put, noon.Add(time.Hour)))
-	for i := range want {
-		want[i].Lag = put.Sub(want[i].End())
-	}
+	got := heldWindows(t, heat.StoredHeld(want, noon.Add(time.Hour)))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("windows (-want +got):\n%s", diff)
 	}
 	many := heldItems(30, heat.HeldKeys)
-	stored := heat.StoredHeld(many, put, noon.Add(time.Hour))
+	stored := heat.StoredHeld(many, noon.Add(time.Hour))
 	if size := dynamo.Size(stored); size > 1024 {
 		t.Errorf("an item of 30 windows has %d bytes, want at most 1024", size)
 	}

@@ -102,7 +102,7 @@ func (s Series) Stored(x *Span, expires time.Time) map[string]types.AttributeVal
 				list[i] = it.trimmed(cut{keys, it.HotRate, bytes}, cut{keys, it.HotRate, bytes / 2})
 				list[0].Limit, list[0].HotRate = min(list[0].Limit, it.Limit), min(list[0].HotRate, it.HotRate)
 			}
-			tables = append(tables, encode(list, x.Start, false))
+			tables = append(tables, encode(list, false))
 			size += len(tables[len(tables)-1])
 		}
 		if size <= maxSpanBytes {
@@ -161,6 +161,39 @@ type Progress struct {
 
 // NeverHeld is the [Progress.Held] of a detector that stores each window alone.
 const NeverHeld = time.Millisecond
+
+const (
+	// OnTime is the time after a window's end within which its items are normally put. A later one may be in [Late].
+	OnTime = 5 * time.Second
+
+	// heldTime is the time after the end of a Hold within which held windows are normally put, except those of idle
+	// stream shards.
+	heldTime = 15 * time.Second
+)
+
+// Complete returns the end of the newest complete window, given the windows since To. Later items of stream shards that
+// lag change windows that were reported as complete. A time without items counts as complete only up to the task's last
+// run, since the detector may have stopped.
+func (p *Progress) Complete(windows []Window, now time.Time) time.Time {
+	length, last := p.Window, time.Time{}
+	for _, w := range windows {
+		for i := range w.Items {
+			it := &w.Items[i]
+			if base := it.base(); length == 0 || base < length {
+				length = base
+			}
+			last = later(last, it.End())
+		}
+	}
+	if length == 0 {
+		length = usualWindow
+	}
+	upTo := minTime(AlignDown(now.Add(-OnTime), length), later(last, AlignDown(p.Ran, length)))
+	if p.Hold > length {
+		upTo = AlignDown(minTime(upTo, now.Add(-heldTime)), p.Hold)
+	}
+	return later(p.To, upTo)
+}
 
 // HeldSince returns the earliest start that a stored item of several windows can have if one of them contains t.
 func (p *Progress) HeldSince(t time.Time) time.Time { return AlignDown(t, cmp.Or(p.Held, MaxHold)) }

@@ -2,7 +2,6 @@ package heat
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,8 +23,7 @@ func at(seconds int) time.Time { return zero.Add(time.Duration(seconds) * time.S
 // TestTimesRelate checks how the times of windows, minutes and blocks relate.
 func TestTimesRelate(t *testing.T) {
 	for name, ok := range map[string]bool{
-		"a window waits for late items":               OnTime < Silence && Silence <= Patience && lagging*OnTime <= Patience,
-		"held windows have the time of others":        heldTime > OnTime && heldTime <= Patience,
+		"held windows have the time of others":        heldTime > OnTime,
 		"held windows are in one hour's partition":    time.Hour%MaxHold == 0,
 		"blocks have whole minutes":                   Blocks.Length()%Minutes.Length() == 0 && 24*time.Hour%Blocks.Length() == 0,
 		"held windows end within a block":             Blocks.Length()%MaxHold == 0,
@@ -61,19 +59,15 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestUnreadableWindows checks the share of a window that can't be read, and which errors are damage.
+// TestUnreadableWindows checks the share of a window that can't be read.
 func TestUnreadableWindows(t *testing.T) {
-	damage := errors.New("damaged")
 	for _, c := range []struct {
-		w       Window
-		unread  float64
-		damaged error
-	}{
-		{Window{}, 0, nil}, {Window{Items: make([]Item, 2)}, 0, nil}, {Window{Unreadable: []error{ErrVersion}}, 1, nil},
-		{Window{Items: make([]Item, 1), Unreadable: []error{fmt.Errorf("version 2 %w", ErrVersion), damage}}, 2.0 / 3, damage},
-	} {
-		if c.w.Unread() != c.unread || c.w.Damaged() != c.damaged {
-			t.Errorf("%+v: %v, %v", c.w, c.w.Unread(), c.w.Damaged())
+		items, unreadable int
+		unread            float64
+	}{{0, 0, 0}, {2, 0, 0}, {0, 1, 1}, {1, 2, 2.0 / 3}} {
+		w := Window{Items: make([]Item, c.items), Unreadable: make([]error, c.unreadable)}
+		if w.Unread() != c.unread {
+			t.Errorf("%+v: %v", c, w.Unread())
 		}
 	}
 }
@@ -370,28 +364,29 @@ func TestJoinedVerdicts(t *testing.T) {
 	}
 }
 
-// TestHeldAndUnalignedWindowsComplete checks windows that are stored together, and a time that is no window's border.
-func TestHeldAndUnalignedWindowsComplete(t *testing.T) {
+// TestComplete checks which windows are complete: those that ended OnTime ago, or whose hold ended heldTime ago, up to the
+// last item or the task's last run.
+func TestComplete(t *testing.T) {
 	for _, c := range []struct {
-		hold      time.Duration
-		from, now int
-		want      int
+		base                    int // seconds of the newest item's windows, which are folded; 0 for no item
+		window, hold            int // seconds
+		last, ran, to, now, end int // seconds after zero
 	}{
-		{0, 0, 100, 80}, {0, 3, 100, 80}, {0, 3, 31, 3}, {0, 71, 100, 71}, // a window without items waits for Silence
-		{time.Minute, 0, 100, 60}, {time.Minute, 0, 74, 0}, {time.Minute, 0, 79, 0}, {time.Minute, 0, 80, 60}, {time.Minute, 3, 70, 3}, {10 * time.Second, 0, 100, 80},
+		{0, 0, 0, 0, 0, 0, 100, 0}, {0, 0, 0, 0, 100, 3, 100, 90}, {0, 10, 0, 0, 100, 0, 100, 90}, {0, 60, 0, 0, 100, 0, 200, 60}, {0, 10, 0, 0, 39, 0, 100, 30},
+		{10, 0, 0, 20, 0, 0, 100, 20}, {10, 60, 0, 20, 0, 0, 24, 10}, {10, 0, 0, 20, 0, 0, 25, 20}, {10, 0, 0, 20, 59, 0, 60, 50}, {60, 10, 0, 60, 200, 0, 101, 90}, {60, 0, 0, 60, 200, 0, 124, 60},
+		{10, 10, 60, 90, 0, 0, 74, 0}, {10, 10, 60, 90, 0, 0, 75, 60}, {10, 10, 60, 50, 0, 0, 100, 0}, {10, 10, 60, 90, 0, 70, 100, 70}, {10, 10, 10, 90, 0, 0, 24, 10},
 	} {
-		r := Reports{Window: 10 * time.Second, Hold: c.hold, Ran: at(c.now)}
-		if got := r.Complete(at(c.from), at(c.now), OnTime); !got.Equal(at(c.want)) {
+		p := Progress{To: at(c.to), Ran: at(c.ran), Window: time.Duration(c.window) * time.Second, Hold: time.Duration(c.hold) * time.Second}
+		var windows []Window
+		if base := time.Duration(c.base) * time.Second; base > 0 {
+			windows = []Window{{Items: []Item{{Start: at(c.last).Add(-base), Window: base}}}, {Items: []Item{{Start: at(c.last).Add(-base), Window: base, Base: base}}}, {}}
+		}
+		if got := p.Complete(windows, at(c.now)); !got.Equal(at(c.end)) {
 			t.Errorf("%+v: %v", c, got.Sub(zero))
 		}
 	}
-	if got := (&Reports{}).Complete(at(3), at(100), OnTime); !got.Equal(at(3)) {
-		t.Errorf("without a window's length: complete up to %v", got)
-	}
-	for _, c := range []struct{ seconds, up, down int }{{0, 0, 0}, {1, 10, 0}, {9, 10, 0}, {10, 10, 10}, {11, 20, 10}} {
-		if up, down := alignUp(at(c.seconds), 10*time.Second), AlignDown(at(c.seconds), 10*time.Second); !up.Equal(at(c.up)) || !down.Equal(at(c.down)) {
-			t.Errorf("%d: %v and %v", c.seconds, up, down)
-		}
+	if got := new(Progress).Complete(nil, at(100)); !got.IsZero() {
+		t.Errorf("without a task and items: complete up to %v", got)
 	}
 }
 
@@ -547,7 +542,7 @@ func TestCounts(t *testing.T) {
 	}
 	two := []Item{item("7", "", 2), item("8", "", 3)}
 	two[1].Start = at(10)
-	stored := StoredHeld(two, zero, zero)
+	stored := StoredHeld(two, zero)
 	if first, whole := Counts(stored, two); !first || !whole {
 		t.Errorf("held windows: %t, %t", first, whole)
 	}

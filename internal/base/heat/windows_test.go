@@ -150,7 +150,7 @@ func TestFullItems(t *testing.T) {
 	f.put((&heat.Progress{From: windowNoon, To: windowNoon.Add(time.Hour), Held: time.Minute}).Attributes())
 	alone, together := item(windowNoon.Add(time.Minute), "a"), []heat.Item{item(windowNoon.Add(time.Minute), "b"), item(windowNoon.Add(70*time.Second), "b"), item(windowNoon.Add(80*time.Second), "b")}
 	f.put(alone.Stored(windowNoon))
-	f.put(heat.StoredHeld(together, windowNoon, windowNoon))
+	f.put(heat.StoredHeld(together, windowNoon))
 	reader := heat.WindowReader{Client: f, Table: "heat", Consistent: true}
 	from, to := windowNoon.Add(70*time.Second), windowNoon.Add(time.Hour)
 	for name, c := range map[string]struct {

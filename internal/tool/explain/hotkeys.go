@@ -35,7 +35,7 @@ const (
 func (h HotKeys) Read(ctx context.Context, from, to time.Time, _ float64) (keys []Key, err error) {
 	merger := heat.Merger{Max: maxRows}
 	for window, err := range h.Source.Windows(ctx, from, to, query.Resolution(to.Sub(from))) {
-		if err := windowError(window, err); err != nil {
+		if err != nil {
 			return nil, err
 		}
 		merger.Add(window.Items)
@@ -51,7 +51,7 @@ func (h HotKeys) Read(ctx context.Context, from, to time.Time, _ float64) (keys 
 // Watched returns the tables, other than hotshard's own, whose streams were counted in a time.
 func (h HotKeys) Watched(ctx context.Context, from, to time.Time) (tables []string, err error) {
 	for window, err := range h.Source.Windows(ctx, from, to, query.Resolution(to.Sub(from))) {
-		if err := windowError(window, err); err != nil {
+		if err != nil {
 			return nil, err
 		}
 		for _, it := range window.Items {
@@ -61,14 +61,6 @@ func (h HotKeys) Watched(ctx context.Context, from, to time.Time) (tables []stri
 		}
 	}
 	return tables, nil
-}
-
-// windowError returns the error of a window's read, or of its items.
-func windowError(w heat.Window, err error) error {
-	if err != nil {
-		return err
-	}
-	return w.Damaged()
 }
 
 func (h HotKeys) evidenceOf(row *heat.KeyHeat) Key {
