@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/hotshard/hotshard/internal/base/decimal"
 )
@@ -152,3 +154,27 @@ func numberFault(number string) string {
 	}
 	return ""
 }
+
+// FormatDocument returns the document's JSON text, with its names sorted.
+func FormatDocument(object Document) ([]byte, error) {
+	return jsonv2.Marshal(object, jsonv2.Deterministic(true), attributeValues)
+}
+
+// attributeValues encodes attribute values as JSON.
+var attributeValues = jsonv2.WithMarshalers(jsonv2.MarshalToFunc(func(e *jsontext.Encoder, value types.AttributeValue) error {
+	switch v := value.(type) {
+	case *types.AttributeValueMemberNULL:
+		return e.WriteToken(jsontext.Null)
+	case *types.AttributeValueMemberBOOL:
+		return e.WriteToken(jsontext.Bool(v.Value))
+	case *types.AttributeValueMemberS:
+		return e.WriteToken(jsontext.String(v.Value))
+	case *types.AttributeValueMemberN:
+		return e.WriteValue(jsontext.Value(v.Value))
+	case *types.AttributeValueMemberL:
+		return jsonv2.MarshalEncode(e, v.Value)
+	case *types.AttributeValueMemberM:
+		return jsonv2.MarshalEncode(e, v.Value)
+	}
+	return fmt.Errorf("httpapi: no JSON for %T", value)
+}))

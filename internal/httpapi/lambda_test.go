@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -83,9 +84,8 @@ func TestBothRequestIDs(t *testing.T) {
 	var lines strings.Builder
 	handler := Lambda(New(slog.New(slog.NewJSONHandler(&lines, nil)), func(api *API) {
 		Register(api, Operation(ForCallers, http.MethodGet, "/v1/look", "look", "Look", ""),
-			func(ctx context.Context, _ *struct{}) (*struct{}, error) {
-				Warn(ctx, "look")
-				return nil, nil
+			func(context.Context, *struct{}) (*struct{}, error) {
+				return nil, errors.New("broken")
 			})
 	}))
 	request := events.APIGatewayV2HTTPRequest{RawPath: "/v1/look"}

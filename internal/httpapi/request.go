@@ -94,9 +94,6 @@ func RequestID(ctx context.Context) string {
 	return known.id
 }
 
-// Warn logs a warning for the request.
-func Warn(ctx context.Context, message string, args ...any) { loggerOf(ctx).Warn(message, args...) }
-
 func loggerOf(ctx context.Context) *slog.Logger {
 	if known, ok := ctx.Value(requestKey{}).(request); ok {
 		return known.log

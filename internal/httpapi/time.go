@@ -16,7 +16,7 @@ import (
 func FormatTime(t time.Time) string { return display.Time{Time: t}.String() }
 
 // Time is a time that a caller sends in a body or a parameter. It must be RFC 3339, with T and Z in upper or lower
-// case. A leap second is read as the first second of the next month, as in POSIX time.
+// case.
 type Time struct {
 	time.Time
 	sent bool
@@ -43,22 +43,10 @@ func (t *Time) UnmarshalText(text []byte) error {
 		}
 		return errNotTime
 	}
-	const second = len("2026-01-05T12:00:")
-	leap := string(text[second:second+2]) == "60"
-	if leap { // package time rejects it
-		copy(text[second:], "59")
-	}
 	if t.Time.UnmarshalText(text) != nil {
 		return errNotTime
 	}
-	utc := t.UTC()
-	if leap {
-		t.Time = t.Add(time.Second)
-		if utc = t.UTC(); utc.Truncate(time.Second) != time.Date(utc.Year(), utc.Month(), 1, 0, 0, 0, 0, time.UTC) {
-			return errNotTime
-		}
-	}
-	if utc.Year() < 0 || utc.Year() > 9999 {
+	if year := t.UTC().Year(); year < 0 || year > 9999 {
 		return errYear
 	}
 	t.sent = true

@@ -45,27 +45,34 @@ func (whole) Schema(huma.Registry) *huma.Schema {
 	return s
 }
 
-type countersOutput struct{ Body countersAnswer }
+type countersOutput struct {
+	Body either[counterValue, counterValues]
+}
 
-// countersAnswer is one counter's value, or a list if several were requested.
+// counterValues has the values if several were requested.
+type counterValues struct {
+	Counters countersAnswer `json:"counters" doc:"One for each name, in their order"`
+}
+
 type countersAnswer []counterValue
 
-// MarshalJSON returns an object for one counter, or a list.
-func (a countersAnswer) MarshalJSON() ([]byte, error) {
-	if len(a) == 1 {
-		return json.Marshal(a[0])
+// either is an answer of one of two forms: One, or Other if there is no One.
+type either[A, B any] struct {
+	One   *A
+	Other B
+}
+
+// MarshalJSON returns the JSON of One or Other.
+func (a either[A, B]) MarshalJSON() ([]byte, error) {
+	if a.One != nil {
+		return json.Marshal(a.One)
 	}
-	return json.Marshal(map[string][]counterValue{"counters": a})
+	return json.Marshal(a.Other)
 }
 
 // Schema describes both forms in the OpenAPI document.
-func (countersAnswer) Schema(r huma.Registry) *huma.Schema {
-	one := r.Schema(reflect.TypeFor[counterValue](), true, "CounterValue")
-	many := &huma.Schema{
-		Type: huma.TypeObject, Required: []string{"counters"},
-		Properties: map[string]*huma.Schema{"counters": {Type: huma.TypeArray, Items: one, Description: "One for each name, in their order"}},
-	}
-	return &huma.Schema{OneOf: []*huma.Schema{one, many}}
+func (either[A, B]) Schema(r huma.Registry) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{r.Schema(reflect.TypeFor[A](), true, ""), r.Schema(reflect.TypeFor[B](), true, "")}}
 }
 
 // counterReader reads counters' values.
@@ -87,7 +94,11 @@ func (r *counterReader) getCounters(ctx context.Context, in *countersInput, now 
 	if err != nil {
 		return nil, err
 	}
-	return &countersOutput{answer}, nil
+	out := &countersOutput{}
+	if out.Body.Other.Counters = answer; len(answer) == 1 {
+		out.Body.One = &answer[0]
+	}
+	return out, nil
 }
 
 func (r *counterReader) readSummaries(ctx context.Context, names []string, now time.Time) (countersAnswer, error) {

@@ -149,7 +149,7 @@ func earlier(a, b time.Time) time.Time {
 }
 
 func answerOfEvent(ev events.Event) (event, error) {
-	data, err := httpapi.AppendDocument(nil, ev.Data)
+	data, err := httpapi.FormatDocument(ev.Data)
 	if err != nil {
 		return event{}, fmt.Errorf("event %q of %q: %w", ev.ID, ev.Entity, &shard.ItemError{SK: schema.EventSortKey(ev.Time, ev.ID), Err: err})
 	}

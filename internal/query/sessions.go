@@ -2,13 +2,9 @@ package query
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"time"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -20,15 +16,11 @@ type sessionsInput struct {
 	ID    httpapi.Name `query:"id" example:"u-17" doc:"Without it, the answer is the number of active sessions"`
 }
 
-type sessionsOutput struct{ Body sessionsAnswer }
-
-// sessionsAnswer is one session, or the number of active ones.
-type sessionsAnswer struct {
-	One   *session
-	Count activeCount
+type sessionsOutput struct {
+	Body either[session, activeSessions]
 }
 
-type activeCount struct {
+type activeSessions struct {
 	Active int `json:"active" doc:"Number of active sessions"`
 }
 
@@ -41,22 +33,6 @@ type session struct {
 	EndsAt    string         `json:"ends_at" format:"date-time" doc:"End of the session, if it is not renewed"`
 }
 
-// MarshalJSON returns an object for one session, or the number.
-func (a sessionsAnswer) MarshalJSON() ([]byte, error) {
-	if a.One != nil {
-		return json.Marshal(a.One)
-	}
-	return json.Marshal(a.Count)
-}
-
-// Schema describes both forms in the OpenAPI document.
-func (sessionsAnswer) Schema(r huma.Registry) *huma.Schema {
-	return &huma.Schema{OneOf: []*huma.Schema{
-		r.Schema(reflect.TypeFor[session](), true, "Session"),
-		r.Schema(reflect.TypeFor[activeCount](), true, "ActiveSessions"),
-	}}
-}
-
 // sessionReader reads and counts the sessions of groups.
 type sessionReader struct{ sessions *sessions.Reader }
 
@@ -64,10 +40,10 @@ type sessionReader struct{ sessions *sessions.Reader }
 func (r *sessionReader) getSessions(ctx context.Context, in *sessionsInput, now time.Time) (*sessionsOutput, error) {
 	if in.ID != "" {
 		one, err := r.get(ctx, string(in.Group), string(in.ID), now)
-		return &sessionsOutput{sessionsAnswer{One: one}}, err
+		return &sessionsOutput{either[session, activeSessions]{One: one}}, err
 	}
 	n, err := r.sessions.Active(ctx, string(in.Group), now)
-	return &sessionsOutput{sessionsAnswer{Count: activeCount{n}}}, err
+	return &sessionsOutput{either[session, activeSessions]{Other: activeSessions{n}}}, err
 }
 
 func (r *sessionReader) get(ctx context.Context, group, id string, now time.Time) (*session, error) {
@@ -82,7 +58,7 @@ func (r *sessionReader) get(ctx context.Context, group, id string, now time.Time
 		StartedAt: httpapi.FormatTime(v.Started), RenewedAt: httpapi.FormatTime(v.Renewed), EndsAt: httpapi.FormatTime(v.Ends),
 	}
 	if v.Data != nil {
-		one.Data.RawMessage, err = httpapi.AppendDocument(nil, v.Data)
+		one.Data.RawMessage, err = httpapi.FormatDocument(v.Data)
 	}
 	if err != nil {
 		err = fmt.Errorf("session %q of group %q: %w", id, group, err)

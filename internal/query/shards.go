@@ -3,13 +3,8 @@ package query
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"reflect"
 	"slices"
-	"sync"
 	"time"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/httpapi"
@@ -22,12 +17,8 @@ type shardsInput struct {
 	Cursor string       `query:"cursor" doc:"Cursor of the previous page of a list"`
 }
 
-type shardsOutput struct{ Body shardsAnswer }
-
-// shardsAnswer is one base key's shard count, or a list of all in the shard map.
-type shardsAnswer struct {
-	One  *httpapi.ShardCount
-	List shardsList
+type shardsOutput struct {
+	Body either[httpapi.ShardCount, shardsList]
 }
 
 type shardsList struct {
@@ -35,27 +26,8 @@ type shardsList struct {
 	Cursor string               `json:"cursor,omitempty" doc:"Requests the next page; absent on the last. A page has about 5 MB"`
 }
 
-// MarshalJSON returns an object for one base key, or a list.
-func (a shardsAnswer) MarshalJSON() ([]byte, error) {
-	if a.One != nil {
-		return json.Marshal(a.One)
-	}
-	return json.Marshal(a.List)
-}
-
-// Schema describes both forms in the OpenAPI document.
-func (shardsAnswer) Schema(r huma.Registry) *huma.Schema {
-	return &huma.Schema{OneOf: []*huma.Schema{
-		r.Schema(reflect.TypeFor[httpapi.ShardCount](), true, "ShardCount"),
-		r.Schema(reflect.TypeFor[shardsList](), true, "ShardsList"),
-	}}
-}
-
 // shardReader reads shard counts.
-type shardReader struct {
-	view          *shardmap.Map
-	foreignLogged sync.Once
-}
+type shardReader struct{ view *shardmap.Map }
 
 // getShards returns the shard count of a base key, which is 1 if it never changed. Without a base key it lists all keys whose
 // count changed.
@@ -76,7 +48,7 @@ func (r *shardReader) getShards(ctx context.Context, in *shardsInput, now time.T
 		return nil, err
 	}
 	one := httpapi.ShowShards(base, entry)
-	return &shardsOutput{shardsAnswer{One: &one}}, nil
+	return &shardsOutput{either[httpapi.ShardCount, shardsList]{One: &one}}, nil
 }
 
 // list returns a page of the shard counts after a cursor, sorted by stored key.
@@ -89,11 +61,10 @@ func (r *shardReader) list(ctx context.Context, cursor string, now time.Time) (*
 	if err != nil {
 		return nil, err
 	}
-	entries = slices.DeleteFunc(entries, func(e shardmap.Entry) bool { return e.Key <= after })
+	entries = slices.DeleteFunc(entries, func(e shardmap.Entry) bool { return e.Key <= after || !isBaseKey(e.Key) }) // others are of other programs
 	slices.SortFunc(entries, func(a, b shardmap.Entry) int { return cmp.Compare(a.Key, b.Key) })
-	entries = r.ownKeys(ctx, entries)
 	list, err := fitList(entries)
-	return &shardsOutput{shardsAnswer{List: list}}, err
+	return &shardsOutput{either[httpapi.ShardCount, shardsList]{Other: list}}, err
 }
 
 // listOfShards has the parameters of a list of shard counts: none.
@@ -103,27 +74,6 @@ func isBaseKey(key string) bool {
 	_, err := schema.ParseBaseKey(key)
 	return err == nil
 }
-
-// ownKeys returns the entries without those of other programs, which it logs once.
-func (r *shardReader) ownKeys(ctx context.Context, entries []shardmap.Entry) []shardmap.Entry {
-	var foreign []string
-	entries = slices.DeleteFunc(entries, func(e shardmap.Entry) bool {
-		own := isBaseKey(e.Key)
-		if !own && len(foreign) < maxForeign {
-			foreign = append(foreign, e.Key)
-		}
-		return !own
-	})
-	if len(foreign) > 0 {
-		r.foreignLogged.Do(func() {
-			httpapi.Warn(ctx, "the shard map has keys without a type's prefix, which are not listed", "first", foreign)
-		})
-	}
-	return entries
-}
-
-// maxForeign bounds the foreign keys that a log line lists.
-const maxForeign = 10
 
 // fitList returns the first entries, as many as fit into one response.
 func fitList(entries []shardmap.Entry) (shardsList, error) {
