@@ -144,7 +144,11 @@ func (h *heatFrom) openStack(ctx context.Context, c aws.Config) (*heatFeed, erro
 // findStream finds a table's stream and prints its readers. Without --force it returns an error if the stream allows no
 // more readers.
 func (h *heatFrom) findStream(ctx context.Context, std streams, c aws.Config) (live.Found, error) {
-	found, err := h.findTable(ctx, c)
+	var mappings live.Mappings
+	if h.Endpoint == "" {
+		mappings = live.EventSourceMappings(lambdaClient(c))
+	}
+	found, err := live.FindStream(ctx, h.dynamoDB(c), mappings, h.Table)
 	if err != nil {
 		return found, h.explain(ctx, c, err)
 	}
@@ -158,15 +162,6 @@ func (h *heatFrom) findStream(ctx context.Context, std streams, c aws.Config) (l
 	return found, nil
 }
 
-// findTable describes the table, and lists the readers of its stream.
-func (h *heatFrom) findTable(ctx context.Context, c aws.Config) (live.Found, error) {
-	var mappings live.Mappings
-	if h.Endpoint == "" {
-		mappings = live.EventSourceMappings(lambdaClient(c))
-	}
-	return live.FindStream(ctx, h.dynamoDB(c), mappings, h.Table)
-}
-
 func lambdaClient(c aws.Config) *load.APIClient {
 	base := "https://lambda." + c.Region + ".amazonaws.com"
 	if strings.HasPrefix(c.Region, "cn-") {
@@ -176,17 +171,6 @@ func lambdaClient(c aws.Config) *load.APIClient {
 		base = *c.BaseEndpoint
 	}
 	return &load.APIClient{Base: base, Sign: load.SignAs(c.Credentials, "lambda", c.Region), HTTP: &http.Client{Timeout: pollTime}}
-}
-
-// findAgain returns a function that finds the table's current stream after an earlier one is gone.
-func (h *heatFrom) findAgain(c aws.Config) func(context.Context) (live.Found, error) {
-	return func(ctx context.Context) (live.Found, error) {
-		found, err := h.findTable(ctx, c)
-		if err == nil && !h.Force {
-			err = found.TooMany()
-		}
-		return found, err
-	}
 }
 
 // openTable reads a table's stream with these options.
@@ -199,7 +183,7 @@ func (h *heatFrom) openTable(ctx context.Context, std streams, c aws.Config, o l
 		Transient: eventsource.Passing, Name: h.tableName(), Where: h.where(c), Indexes: found.Indexes(),
 	}
 	var mu sync.Mutex
-	o.Streams, o.Found, o.Find, o.PartitionWCU = dynamodbstreams.NewFromConfig(c), found, h.findAgain(c), float64(h.PartitionWCU)
+	o.Streams, o.Found, o.PartitionWCU = dynamodbstreams.NewFromConfig(c), found, float64(h.PartitionWCU)
 	o.Notify = func(sentence string) {
 		mu.Lock()
 		defer mu.Unlock()

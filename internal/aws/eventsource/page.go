@@ -59,7 +59,7 @@ func (s *Stream) getRecords(ctx context.Context, iterator string, limit int, b *
 	if err != nil {
 		return nil, sent, err
 	}
-	s.Clock.observe(out.ResultMetadata, sent)
+	s.observeClock(out.ResultMetadata, sent)
 	batch, err := b.decoder.Decode(b.body.Bytes())
 	if err != nil {
 		return nil, sent, fmt.Errorf("%w: %w", errGarbage, err)

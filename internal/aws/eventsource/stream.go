@@ -8,10 +8,12 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+	"github.com/aws/smithy-go/middleware"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
@@ -34,8 +36,6 @@ const describePause = 200 * time.Millisecond
 
 // Stream is a table's stream. It lists the stream shards, and its [Cursor] reads one of them. It is a [Source].
 type Stream struct {
-	Clock *Clock // observes each answer; set by NewStream
-
 	client Client
 	arn    string
 	view   types.StreamViewType
@@ -43,12 +43,30 @@ type Stream struct {
 	listing   chan struct{} // admits one listing at a time
 	described time.Time     // when DescribeStream was last called
 	exact     atomic.Bool   // a record's time had seconds
+	ahead     atomic.Int64  // of the service's clock to this machine's, in nanoseconds
 }
 
 // NewStream returns the stream of this ARN and view type. It makes no call.
 func NewStream(client Client, arn string, view types.StreamViewType) *Stream {
-	return &Stream{client: client, arn: arn, view: view, Clock: new(Clock), listing: make(chan struct{}, 1)}
+	return &Stream{client: client, arn: arn, view: view, listing: make(chan struct{}, 1)}
 }
+
+// clockError is the difference of clocks that answers, whose times are whole seconds, can show.
+const clockError = 2 * time.Second
+
+// observeClock compares the service's clock with this machine's, by the answer to a call that was sent at a time.
+func (s *Stream) observeClock(answer middleware.Metadata, sent time.Time) {
+	if date, ok := awsmiddleware.GetServerTime(answer); ok {
+		ahead := date.Sub(sent)
+		if ahead.Abs() < clockError {
+			ahead = 0
+		}
+		s.ahead.Store(int64(ahead))
+	}
+}
+
+// Now returns the service's time, with which records are stamped, or up to clockError before.
+func (s *Stream) Now() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
 
 // TablesAPI describes tables.
 type TablesAPI interface {
@@ -138,7 +156,7 @@ func (s *Stream) list(ctx context.Context, filter *streamtypes.ShardFilter) ([]S
 		if out.StreamDescription == nil {
 			return nil, fmt.Errorf("list the shards of stream %s: %w", s.arn, errGarbage)
 		}
-		s.Clock.observe(out.ResultMetadata, s.described)
+		s.observeClock(out.ResultMetadata, s.described)
 		for _, shard := range out.StreamDescription.Shards {
 			list = append(list, Shard{
 				ID: aws.ToString(shard.ShardId), Parent: aws.ToString(shard.ParentShardId),

@@ -31,7 +31,7 @@ type counting struct {
 type gap struct{ from, to time.Time }
 
 func newCounting(w *windows, id string, from, passed time.Time) *counting {
-	return &counting{windows: w, id: id, since: w.since, newest: from, open: make(map[int64]*heat.WindowCounter), read: from, passed: passed}
+	return &counting{windows: w, id: id, since: w.begin, newest: from, open: make(map[int64]*heat.WindowCounter), read: from, passed: passed}
 }
 
 func later(a, b time.Time) time.Time {

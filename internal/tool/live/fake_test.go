@@ -31,7 +31,6 @@ const fakeARN = "arn:aws:dynamodb:eu-west-1:123456789012:table/orders/stream/202
 type fake struct {
 	mu     sync.Mutex
 	shards []*fakeShard
-	gone   []*fakeShard // no longer listed
 	opened int
 	calls  []call
 

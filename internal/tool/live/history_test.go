@@ -1,81 +1,44 @@
 package live
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-// TestLateItemsInAllLayers adds items after the end of their window. They must change each layer as if they had arrived
-// in time.
-func TestLateItemsInAllLayers(t *testing.T) {
-	for range require.Runs(20, 1000) {
-		seed := rand.Uint64()
-		dice := rand.New(rand.NewPCG(seed, 0))
-		start := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
-		fragment := func(at time.Time, shard int) heat.Item {
-			it := heat.Item{Table: "orders", Start: at, Window: Window, StreamShard: fmt.Sprint(shard), Limit: 1000, HotRate: 700, Rest: uint64(dice.IntN(50))}
-			for k := range 6 {
-				if units := uint64(1 + dice.IntN(5000)); dice.IntN(3) > 0 {
-					it.Keys = append(it.Keys, heat.Key{
-						Key: fmt.Sprint("key-", k), Units: units, Err: uint64(dice.IntN(20)), Writes: units,
-						Peak: units/10 + 1, PeakAt: at.Add(time.Duration(dice.IntN(10)) * time.Second),
-					})
-					it.Units += units
-					it.Records += units
-				}
-			}
-			return it
+// TestHistoryKeepsEachTimeOnce checks that a day's windows follow each other without gap or overlap, the older ones longer,
+// with all units, and that items which come late change a window of the last hour.
+func TestHistoryKeepsEachTimeOnce(t *testing.T) {
+	item := func(at time.Time, shard string) []heat.Item {
+		return []heat.Item{{Start: at, Window: Window, StreamShard: shard, Limit: 1000, HotRate: 700, Units: 7, Keys: []heat.Key{{Key: "k", Units: 5, Writes: 5}}}}
+	}
+	var h history
+	start := time.Date(2026, 1, 5, 12, 3, 20, 0, time.UTC)
+	end := start.Add(26 * time.Hour)
+	for at := start; at.Before(end); at = at.Add(Window) {
+		h.addWindow(heat.Window{Start: at, Items: item(at, "1")})
+	}
+	h.amend(end.Add(-20*time.Second), item(end.Add(-20*time.Second), "2"))
+	h.amend(start, item(start, "2")) // too late
+	list := h.windows(time.Time{}, end)
+	next, lengths := list[0].Start, map[time.Duration]int{}
+	for _, w := range list {
+		length, units := w.Items[0].Window, uint64(0)
+		for _, it := range w.Items {
+			units += it.Units
 		}
-		var inTime, late history
-		withheld := make(map[time.Time][]heat.Item)
-		for i := range 120 + dice.IntN(60) {
-			at := start.Add(time.Duration(i) * Window)
-			one, other := fragment(at, 1), fragment(at, 2)
-			inTime.addWindow(heat.Window{Start: at, Items: []heat.Item{one, other}})
-			if dice.IntN(4) == 0 {
-				late.addWindow(heat.Window{Start: at, Items: []heat.Item{one}})
-				withheld[at] = []heat.Item{other}
-			} else {
-				late.addWindow(heat.Window{Start: at, Items: []heat.Item{one, other}})
-			}
-			for at, items := range withheld {
-				if dice.IntN(10) == 0 {
-					late.amend(at, items)
-					delete(withheld, at)
-				}
-			}
+		want := 7 * uint64(length/Window)
+		if w.Start.Equal(end.Add(-20 * time.Second)) {
+			want += 7
 		}
-		for at, items := range withheld {
-			late.amend(at, items)
+		if !w.Start.Equal(next) || units != want {
+			t.Fatalf("a window of %v begins at %v with %d units, want %v and %d", length, w.Start, units, next, want)
 		}
-		type figures struct {
-			key         string
-			rate, error float64
-			status      heat.Status
-			start       time.Time
-		}
-		for i := range kept {
-			if len(late.layers[i]) != len(inTime.layers[i]) || len(late.layers[i]) == 0 {
-				t.Fatalf("seed %d, layer %d: %d windows, want %d and more than none", seed, i, len(late.layers[i]), len(inTime.layers[i]))
-			}
-			for j := range late.layers[i] {
-				rows := func(h *history) (list []figures) {
-					for _, row := range heat.Merge(h.layers[i][j].Items) {
-						list = append(list, figures{row.Key, row.WriteUnitsPerSecond, row.Error, row.Status, row.Start})
-					}
-					return list
-				}
-				if diff := cmp.Diff(rows(&inTime), rows(&late), cmp.AllowUnexported(figures{})); diff != "" {
-					t.Fatalf("seed %d, layer %d, window %d (-in time +late):\n%s", seed, i, j, diff)
-				}
-			}
-		}
+		next = w.Start.Add(length)
+		lengths[length]++
+	}
+	if first := list[0].Start; !next.Equal(end) || first.After(start.Add(10*time.Minute)) || lengths[10*time.Minute] < 10 || lengths[time.Minute] < 22*60 || lengths[Window] < 360 {
+		t.Errorf("windows from %v to %v, by length %v", first, next, lengths)
 	}
 }

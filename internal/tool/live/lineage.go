@@ -21,14 +21,11 @@ const (
 type stream struct {
 	*eventsource.Stream
 	r       *Reader
-	found   Found
 	cursors map[string]*eventsource.Cursor // of the first stream shards, until their reading starts
 }
 
-func (r *Reader) newStream(found Found) *stream {
-	s := &stream{Stream: eventsource.NewStream(r.o.Streams, found.Stream, found.View), r: r, found: found}
-	s.Clock = &r.clock
-	return s
+func (r *Reader) newStream() *stream {
+	return &stream{Stream: eventsource.NewStream(r.o.Streams, r.o.Found.Stream, r.o.Found.View), r: r}
 }
 
 // run reads until ctx ends, an error is permanent, or the stream has ended.
@@ -101,6 +98,6 @@ func (s *stream) fromNow(ctx context.Context, l *eventsource.Lineage, list []eve
 	if over.Load() {
 		return errEnded // it has children by now: list again
 	}
-	s.r.windows.start(s.r.clock.Latest(time.Now()).UTC().Truncate(time.Second).Add(time.Second))
+	s.r.windows.start(s.Now().UTC().Truncate(time.Second).Add(time.Second))
 	return nil
 }

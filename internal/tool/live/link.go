@@ -2,31 +2,12 @@ package live
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
-	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
-
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
 )
-
-// isGone reports whether the stream or a stream shard no longer exists, or the stream has ended.
-func isGone(err error) bool {
-	_, gone := errors.AsType[*types.ResourceNotFoundException](err)
-	return gone || errors.Is(err, errOver)
-}
-
-// isAbsent reports whether the table does not exist or has no stream.
-func isAbsent(err error) bool {
-	_, absent := errors.AsType[*ddbtypes.ResourceNotFoundException](err)
-	return absent || errors.Is(err, ErrNoStream)
-}
-
-// errAbsent means that a table that was read no longer exists or has no stream.
-var errAbsent = errors.New("the table does not exist or has no stream: create it or enable its stream")
 
 // link notifies the operator that the connection was lost, and that it is back.
 type link struct {
@@ -47,11 +28,7 @@ func newLink(notify func(string)) *link {
 
 // persist retries a call until it succeeds, its error is permanent, or limit has passed; 0 is no limit.
 func (l *link) persist(ctx context.Context, what string, limit time.Duration, call func() error) error {
-	err := eventsource.Retry(ctx, limit, call, func(err error) {
-		if !errors.Is(err, errAbsent) {
-			l.failed(what, err)
-		}
-	})
+	err := eventsource.Retry(ctx, limit, call, func(err error) { l.failed(what, err) })
 	if err == nil {
 		l.answered(what)
 	} else {
@@ -89,12 +66,4 @@ func (l *link) answered(what string) {
 		l.notified = false
 		l.notify(fmt.Sprintf("Reconnected after %v.", time.Since(l.since).Round(time.Second)))
 	}
-}
-
-// forget removes all stream shards, when reading starts over.
-func (l *link) forget() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	clear(l.failing)
-	l.notified = false
 }

@@ -48,10 +48,6 @@ type Options struct {
 	// PartitionWCU is a partition's limit in WCU/s, 1,000 by default.
 	PartitionWCU float64
 
-	// Find looks the table up again when its stream is gone; reading continues with the new
-	// stream. If Find is nil, reading ends.
-	Find func(context.Context) (Found, error)
-
 	// Notify receives messages for the operator; may be nil.
 	Notify func(sentence string)
 }
@@ -59,7 +55,6 @@ type Options struct {
 // Reader reads a stream. It implements [heat.Source].
 type Reader struct {
 	o       Options
-	clock   eventsource.Clock
 	link    *link
 	buffers chan *eventsource.Buffer
 	windows *windows
@@ -88,58 +83,14 @@ const Threshold = 0.7
 // tens of milliseconds over a network, so it also bounds the stream shards polled per second.
 const MaxCalls = 32
 
-// Run reads until ctx ends, the service throttles, or an error is permanent. After other errors it
+// Run reads until ctx ends, the service throttles, the stream is gone, or an error is permanent. After other errors it
 // reconnects and continues after the last record. Run always returns an error, which is ctx's if ctx
 // has ended.
 func (r *Reader) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return r.follow(ctx) })
+	group.Go(func() error { return r.newStream().run(ctx) })
 	group.Go(func() error { return r.close(ctx) })
 	return explain(group.Wait())
-}
-
-// follow reads the stream. If the stream is gone, it starts over with the table's current stream.
-func (r *Reader) follow(ctx context.Context) error {
-	found := r.o.Found
-	for {
-		err := r.newStream(found).run(ctx)
-		if !isGone(err) || ctx.Err() != nil || r.o.Find == nil {
-			return err
-		}
-		r.windows.finish()
-		r.link.forget()
-		gone := found.Stream
-		if found, err = r.waitForStream(ctx, gone, err); err != nil {
-			return err
-		}
-	}
-}
-
-// findPause is the minimum time between the end of one stream and the first look-up of the next.
-const findPause = 2 * time.Second
-
-// waitForStream waits until the table has a stream.
-func (r *Reader) waitForStream(ctx context.Context, gone string, why error) (found Found, err error) {
-	table := r.o.Found.Source.Table
-	r.notify("The stream of table %q is gone: %s. What was read stays; waiting for a new stream.", table, eventsource.Cause(why))
-	if !dynamo.Pause(ctx, findPause) {
-		return found, ctx.Err()
-	}
-	err = r.link.persist(ctx, "", 0, func() (err error) {
-		if found, err = r.o.Find(ctx); isAbsent(err) {
-			return errAbsent
-		}
-		return err
-	})
-	if err != nil {
-		return found, err
-	}
-	if found.Stream == gone {
-		r.notify("Reading goes on with what is written now: stream shards that were read are gone.")
-	} else {
-		r.notify("Table %q has a new stream, which is read from now on.", table)
-	}
-	return found, nil
 }
 
 // explain returns an error with what a throttle means, and other errors unchanged.
@@ -168,14 +119,14 @@ func (r *Reader) close(ctx context.Context) error {
 // Settled returns the end of the newest complete window. Only late records change complete windows.
 func (r *Reader) Settled() time.Time { return r.windows.settled() }
 
-// Windows implements [heat.Source]. It yields complete windows only: of 10 s for an hour, of a
-// minute for a day and of ten minutes for a week. A window that was read and has no writes has an
+// Windows implements [heat.Source]. It yields complete windows only: of 10 s of the last hour, of a
+// minute of the last day and of ten minutes of the last week. A window that was read and has no writes has an
 // item without keys. An item's coverage is the share of the window that was read, averaged over the
 // stream shards: all of 9 stream shards and half of the tenth is 0.95. 1e-9 means that nothing was
 // read, as before reading began.
-func (r *Reader) Windows(_ context.Context, from, to time.Time, step time.Duration) iter.Seq2[heat.Window, error] {
+func (r *Reader) Windows(_ context.Context, from, to time.Time, _ time.Duration) iter.Seq2[heat.Window, error] {
 	return func(yield func(heat.Window, error) bool) {
-		for _, w := range r.windows.complete(from, to, step) {
+		for _, w := range r.windows.complete(from, to) {
 			if !yield(w, nil) {
 				return
 			}
@@ -184,8 +135,6 @@ func (r *Reader) Windows(_ context.Context, from, to time.Time, step time.Durati
 }
 
 var (
-	errOver  = errors.New("the stream has ended, and no stream shard follows: was it disabled?")
+	errOver  = errors.New("the stream has ended, and no stream shard follows: was it disabled? Run the command again for a new stream")
 	errEnded = errors.New("the stream shard has ended")
 )
-
-func (r *Reader) notify(format string, values ...any) { r.o.Notify(fmt.Sprintf(format, values...)) }

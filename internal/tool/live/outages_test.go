@@ -1,8 +1,6 @@
 package live
 
 import (
-	"context"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -48,38 +46,13 @@ func checkCovered(t *testing.T, r *Reader) {
 	}
 }
 
-// TestBusyOutage checks that a reader catches up with a busy stream shard after a short outage, instead of skipping
-// records.
-func TestBusyOutage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{}
-		s := f.open("")
-		begun := time.Now()
-		f.failIf(passingFaults[0], func(string) bool {
-			since := time.Since(begun)
-			return since > 12*time.Second && since < 20*time.Second
-		})
-		r := f.reader(t, Options{})
-		seconds(60, func(int) {
-			for range 700 {
-				f.write(s, "key", 1)
-			}
-		})
-		time.Sleep(30 * time.Second)
-		if got := counted(t, r)["key"]; got < 59*700 {
-			t.Errorf("%d records are counted, want %d to %d", got, 59*700, 60*700)
-		}
-		checkCovered(t, r)
-	})
-}
-
 // TestFinalErrors checks the errors that end reading at once.
 func TestFinalErrors(t *testing.T) {
 	for _, c := range []struct{ code, want string }{
 		{"AccessDeniedException", "AccessDenied"},
 		{"UnrecognizedClientException", "UnrecognizedClient"},
 		{"ExpiredTokenException", "ExpiredToken"},
-		{"ResourceNotFoundException", "ResourceNotFound"}, // final only without Options.Find
+		{"ResourceNotFoundException", "ResourceNotFound"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f := &fake{}
@@ -120,14 +93,6 @@ func TestLongOutages(t *testing.T) {
 			f.locked(func() { s.trimmed = len(s.records) })
 			return s
 		}},
-		{"the stream shard expired", 20 * time.Minute, func(f *fake, s *fakeShard) *fakeShard {
-			f.write(s, "missed", 1)
-			child := f.end(s, 1)[0]
-			f.write(child, "missed", 1)
-			time.Sleep(17 * time.Minute)
-			f.locked(func() { f.gone, f.shards = f.shards[:1], f.shards[1:] })
-			return child
-		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -135,7 +100,7 @@ func TestLongOutages(t *testing.T) {
 				s := f.open("")
 				down := false
 				f.failIf(fault{0, reset}, func(string) bool { return down })
-				r := f.reader(t, Options{Find: func(context.Context) (Found, error) { return found(), nil }})
+				r := f.reader(t, Options{})
 				seconds(35, func(int) { f.write(s, "before", 1) })
 				f.locked(func() { down = true })
 				left := time.Now()
@@ -163,7 +128,7 @@ func TestLongOutages(t *testing.T) {
 
 // writtenIn returns the units that were written in the window that starts at a time.
 func (f *fake) writtenIn(start time.Time) (units uint64) {
-	for _, s := range slices.Concat(f.shards, f.gone) {
+	for _, s := range f.shards {
 		for _, record := range s.records {
 			if at := record.created; !at.Before(start) && at.Before(start.Add(Window)) {
 				units += uint64(record.units)
@@ -171,57 +136,4 @@ func (f *fake) writtenIn(start time.Time) (units uint64) {
 		}
 	}
 	return units
-}
-
-// TestTableIsRecreated checks that a table's history stays after its stream was replaced. The time between has no
-// coverage, and all other windows are exact.
-func TestTableIsRecreated(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{}
-		s := f.open("")
-		gone := false
-		f.failIf(fault{400, "ResourceNotFoundException"}, func(string) bool { return gone })
-		var notices []string
-		o := Options{Notify: func(sentence string) { notices = append(notices, sentence) }}
-		o.Find = func(context.Context) (Found, error) {
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			if gone {
-				return Found{}, noStreamError("orders")
-			}
-			again := found()
-			again.Stream += "1"
-			return again, nil
-		}
-		r := f.reader(t, o)
-		seconds(35, func(int) { f.write(s, "before", 1) })
-		f.locked(func() { gone = true })
-		left := time.Now()
-		time.Sleep(47 * time.Second)
-		f.locked(func() {
-			gone, f.shards = false, nil
-			s = f.open("")
-		})
-		time.Sleep(20 * time.Second)
-		back := time.Now()
-		seconds(35, func(int) { f.write(s, "after", 1) })
-		time.Sleep(15 * time.Second)
-		if got := counted(t, r); got["before"] < 33 || got["before"] > 35 || got["after"] != 35 {
-			t.Errorf("counted %v, want 33 to 35 before and 35 after", got)
-		}
-		lacking := 0.0
-		for w := range r.Windows(t.Context(), r.windows.begin, r.Settled(), Window) {
-			coverage := coverageOf(w)
-			lacking += 1 - coverage
-			if inside := w.Start.Add(Window).After(left.Add(-time.Second)) && w.Start.Before(back); !inside && coverage < 1 {
-				t.Errorf("%v: coverage %v, want 1 outside the gap", w.Start, coverage)
-			}
-		}
-		if seconds := 10 * lacking; seconds < 47 || seconds > 47+15 {
-			t.Errorf("the windows lack %.1f s of coverage, want 47 to 62", seconds)
-		}
-		if len(notices) != 2 || !strings.Contains(notices[0], `stream of table "orders" is gone`) || !strings.Contains(notices[1], "has a new stream") {
-			t.Errorf("notices %q", notices)
-		}
-	})
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
-	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
@@ -17,14 +16,10 @@ const (
 	pollInterval = time.Second         // least time between two polls: another reader needs its share
 	grace        = 3 * time.Second / 2 // a window ends this long after its last second, since records come late
 	lagging      = 5 * time.Second     // if a poll's newest record is older, the reader is behind
-	farBehind    = time.Minute         // if it is older than this, the records are history
-	historyTime  = 30 * time.Second    // time allowed for reading history
 )
 
-const (
-	maxStrikes = 3 // polls that lag and don't catch up; then the reader jumps ahead
-	emptyPages = 3 // consecutive empty pages that end the history
-)
+// maxStrikes is the number of polls that lag and don't catch up; then the reader jumps ahead.
+const maxStrikes = 3
 
 // shard reads a stream shard.
 type shard struct {
@@ -33,17 +28,13 @@ type shard struct {
 	id       string
 	counting *counting
 	cursor   *eventsource.Cursor
-	began    time.Time // start of reading
 	polled   time.Time // the last call
 	made     time.Time // the service's time of the last page
 
 	retry *backoff.ExponentialBackOff
 	wait  time.Duration // before the next call after a failure; else 0
 
-	live    bool          // it reads current records, not history
-	late    bool          // a call has failed since the last page, so there may be a backlog
 	full    bool          // the last page was full
-	empty   int           // consecutive empty pages
 	strikes int           // consecutive polls that lag and do not catch up
 	lag     time.Duration // of the newest record at the last poll
 }
@@ -55,13 +46,12 @@ func (s *stream) newShard(id string) *shard {
 	if cursor == nil {
 		cursor = s.Cursor(id, eventsource.TrimHorizon)
 	}
-	return &shard{r: s.r, stream: s, id: id, counting: s.r.windows.startCounting(id), cursor: cursor, live: true, retry: eventsource.NewBackOff()}
+	return &shard{r: s.r, stream: s, id: id, counting: s.r.windows.startCounting(id), cursor: cursor, retry: eventsource.NewBackOff()}
 }
 
 // run polls until the stream shard's end, and returns the time until which it was read.
 func (s *shard) run(ctx context.Context) (ended time.Time, err error) {
-	s.began = time.Now()
-	s.made = s.began
+	s.made = time.Now()
 	for dynamo.Pause(ctx, time.Until(s.polled.Add(s.pause()))) {
 		closed, err := s.pollOnce(ctx)
 		if err != nil {
@@ -126,9 +116,9 @@ func (s *shard) locate(ctx context.Context) error {
 		return err
 	}
 	if s.cursor.Position() == eventsource.Latest {
-		s.counting.skip(s.r.clock.Latest(time.Now()))
+		s.counting.skip(s.stream.Now())
 		if !ended {
-			s.live, s.strikes, s.lag, s.made = true, 0, 0, time.Now()
+			s.strikes, s.lag, s.made = 0, 0, time.Now()
 		}
 	}
 	s.polled = time.Now()
@@ -149,7 +139,7 @@ func (s *shard) handleError(ctx context.Context, err error) error {
 	if !eventsource.Passing(err) {
 		return err
 	}
-	s.wait, s.late = s.retry.NextBackOff(), true
+	s.wait = s.retry.NextBackOff()
 	s.r.link.failed(s.id, err)
 	return nil
 }
@@ -159,55 +149,30 @@ func (s *shard) count(page eventsource.Page) {
 	s.full = page.Full
 	records := s.stream.Real(page.Records)
 	if !s.stream.Exact() {
-		s.stamp(records, page.Made)
+		stampEach(records, arrivals(s.made, page.Made, len(records)))
 	}
 	s.made = later(s.made, page.Made)
-	s.counting.countWrites(heat.DecodeWrites(records, s.stream.found.Source))
+	s.counting.countWrites(heat.DecodeWrites(records, s.r.o.Found.Source))
 	s.keepUp(len(page.Records) > 0)
 }
 
-// stamp sets the seconds of records that have the times of minutes.
-func (s *shard) stamp(records []ddbstream.Record, made time.Time) {
-	second := spread(s.polled)
-	if s.live {
-		second = arrivals(s.made, made, len(records))
-	}
-	stampEach(records, second)
-}
-
-// keepUp compares the newest record with the clock, and jumps to the end if the reader falls further
-// behind. After a long disconnection it allows time to read history.
+// keepUp compares the newest record with the clock, and jumps to the end if the reader falls further behind.
 func (s *shard) keepUp(hasRecords bool) {
-	now := s.r.clock.Earliest(s.polled) // the service's clock, or a little earlier
-	lagBefore := s.lag
+	before, now := s.lag, s.stream.Now()
 	s.lag = 0
 	if hasRecords {
-		s.lag, s.empty = now.Sub(s.counting.newest), 0
-	} else {
-		s.empty++
-	}
-	if !s.live && (hasRecords && s.lag <= lagging || s.empty >= emptyPages) {
-		s.live = true
+		s.lag = now.Sub(s.counting.newest)
 	}
 	upTo := s.counting.newest
-	switch {
-	case s.live && s.lag <= grace:
+	if s.lag <= grace {
 		upTo = now
-	case !s.live && !s.stream.Exact(): // more records of the same minute may come
-		upTo = upTo.Truncate(time.Minute)
 	}
 	s.counting.readTo(upTo)
-	defer func() { s.late = false }()
 	switch {
-	case !s.live && s.polled.Sub(s.began) > historyTime:
-		s.jump()
-	case s.live && (s.lag > farBehind || s.late && s.lag > lagging):
-		s.live, s.began = false, s.polled
-	case !s.live || s.lag <= lagging:
+	case s.lag <= lagging:
 		s.strikes = 0
-	case s.lag > lagBefore-pollInterval:
-		s.strikes++
-		if s.strikes >= maxStrikes {
+	case s.lag > before-pollInterval:
+		if s.strikes++; s.strikes >= maxStrikes {
 			s.jump()
 		}
 	}

@@ -92,42 +92,21 @@ func unitsOfKey(w heat.Window, key string) (units uint64) {
 
 // TestWrongClock checks that records are counted in the service's windows although the machine's clock is wrong.
 func TestWrongClock(t *testing.T) {
-	for _, ahead := range []time.Duration{-time.Hour, -6500 * time.Millisecond, -time.Second, 300 * time.Millisecond, 1600 * time.Millisecond, 3200 * time.Millisecond, 6 * time.Second, time.Hour} {
-		t.Run(ahead.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := &fake{ahead: ahead}
-				s, other := f.open(""), f.open("")
-				time.Sleep(430 * time.Millisecond)
-				r := f.reader(t, Options{})
-				atFirst := make(map[time.Time]uint64) // the units of a window right after its end
-				seconds(90, func(second int) {
-					for range 10 {
-						f.write(s, "key", 1)
-					}
-					if second%7 == 0 {
-						f.write(other, "other", 1)
-					}
-					for w := range r.Windows(t.Context(), time.Time{}, r.Settled(), Window) {
-						if _, ok := atFirst[w.Start]; !ok {
-							atFirst[w.Start] = unitsOf(w)
-						}
-					}
-				})
-				time.Sleep(20 * time.Second)
-				if len(atFirst) < 7 {
-					t.Errorf("%v ahead: %d windows have ended, want 7 or more", ahead, len(atFirst))
-				}
-				for w := range r.Windows(t.Context(), time.Time{}, r.Settled(), Window) {
-					if first, ok := atFirst[w.Start]; ok && first != unitsOf(w) {
-						t.Errorf("%v ahead, %v: %d units at the window's end, and %d later", ahead, w.Start, first, unitsOf(w))
-					}
-				}
-				checkCovered(t, r)
-				wanted, got := f.written(r.windows.begin), counted(t, r)
-				if got["key"] != wanted["key"] || got["other"] != wanted["other"] || got["key"] < 850 {
-					t.Errorf("%v ahead: counted %v, want %v", ahead, got, wanted)
+	for _, ahead := range []time.Duration{-time.Hour, -time.Second, 3 * time.Second, 6 * time.Second, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fake{ahead: ahead}
+			s := f.open("")
+			r := f.reader(t, Options{})
+			seconds(90, func(int) {
+				for range 10 {
+					f.write(s, "key", 1)
 				}
 			})
+			time.Sleep(20 * time.Second)
+			checkCovered(t, r)
+			if wanted, got := f.written(r.windows.begin)["key"], counted(t, r)["key"]; got != wanted || got < 850 {
+				t.Errorf("%v ahead: counted %d, want %d", ahead, got, wanted)
+			}
 		})
 	}
 }

@@ -18,8 +18,6 @@ type windows struct {
 	mu      sync.Mutex
 	begin   time.Time            // records are counted from then on
 	base    time.Time            // start of the first window
-	since   time.Time            // when reading began, or started over
-	left    time.Time            // the time until which the previous stream was read; else zero
 	reading map[string]*counting // by stream shard
 	open    map[int64]*counts    // windows that are not in history, by their start in Unix seconds
 	over    time.Time            // windows that end by then are in history
@@ -36,14 +34,10 @@ func newWindows(blank heat.Item, atOnce bool) *windows {
 	return &windows{blank: blank, atOnce: atOnce, reading: make(map[string]*counting), open: make(map[int64]*counts)}
 }
 
-// start sets the time from which records are counted, when reading begins or starts over.
+// start sets the time from which records are counted.
 func (w *windows) start(begin time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.since = begin
-	if !w.begin.IsZero() {
-		return
-	}
 	w.begin, w.base = begin, begin
 	if !w.atOnce {
 		w.base = begin.Truncate(Window)
@@ -51,35 +45,11 @@ func (w *windows) start(begin time.Time) {
 	w.over = w.base
 }
 
-// finish ends the counting of all stream shards, before reading starts over.
-func (w *windows) finish() {
-	left := time.Time{}
-	for _, c := range w.all() {
-		c.finish()
-		if left.IsZero() || c.read.Before(left) {
-			left = c.read
-		}
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !left.IsZero() {
-		w.left = left
-	}
-	clear(w.reading)
-}
-
-// startCounting begins the counting of a stream shard. The time until reading started over is a gap.
+// startCounting begins the counting of a stream shard.
 func (w *windows) startCounting(id string) *counting {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	from := later(w.over, w.begin)
-	if !w.left.IsZero() {
-		from = later(w.over, w.left)
-	}
-	c := newCounting(w, id, from, w.over)
-	if !w.left.IsZero() && from.Before(w.since) {
-		c.skip(w.since)
-	}
+	c := newCounting(w, id, later(w.over, w.begin), w.over)
 	w.reading[id] = c
 	return c
 }
@@ -87,15 +57,8 @@ func (w *windows) startCounting(id string) *counting {
 // remove ends the counting of a stream shard that has delivered all its counts.
 func (w *windows) remove(id string) {
 	w.mu.Lock()
-	c := w.reading[id]
-	w.mu.Unlock()
-	read := c.readUntil()
-	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.reading, id)
-	if len(w.reading) == 0 {
-		w.left = read
-	}
 }
 
 // startOf returns the start of the window of t.
@@ -188,8 +151,8 @@ func (w *windows) window(start time.Time, p *counts) heat.Window {
 const leastCoverage = 1e-9
 
 // complete returns the complete windows from from to to.
-func (w *windows) complete(from, to time.Time, step time.Duration) []heat.Window {
+func (w *windows) complete(from, to time.Time) []heat.Window {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.history.windows(from, to, step)
+	return w.history.windows(from, to)
 }
