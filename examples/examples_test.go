@@ -22,7 +22,6 @@ import (
 	_ "github.com/hotshard/hotshard/pkg/shard/grow"
 	_ "github.com/hotshard/hotshard/pkg/shard/setup"
 	_ "github.com/hotshard/hotshard/pkg/shard/table"
-	_ "github.com/hotshard/hotshard/pkg/throttle"
 )
 
 // folder has the built programs until all tests have ended.
@@ -47,9 +46,7 @@ func TestExamples(t *testing.T) {
 	dir := built(t)
 	for _, name := range list {
 		t.Run(name, func(t *testing.T) {
-			if name != "adopt" { // its storm needs the machine
-				t.Parallel()
-			}
+			t.Parallel()
 			env := environment(endpoint, rand.Text())
 			if got, want := run(t, filepath.Join(dir, name), env), promised(t, name); got != want {
 				t.Errorf("the program prints\n%sbut its comment says\n%s", got, want)

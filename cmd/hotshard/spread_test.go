@@ -52,7 +52,7 @@ func TestShardsSpread(t *testing.T) {
 	})
 	at := enginetest.Yesterday()
 	for i := range 60 {
-		key := schema.Key{Base: schema.BaseKey{Type: schema.Event, Name: "sensor"}, Bucket: schema.EventBucket.Label(at, 0), Shard: i % 6 / 5}
+		key := schema.Key{Base: schema.BaseKey{Type: schema.Event, Name: "sensor"}, Bucket: schema.EventBucket.Label(at), Shard: i % 6 / 5}
 		putItem(t, db, names.Events, item{"pk": str(key.String()), "sk": str(schema.EventSortKey(at, fmt.Sprint(i)))})
 	}
 	args := append([]string{"shards", "spread", "--type", "entity", "--name", "sensor", "--from", at.Add(-time.Hour).Format(time.RFC3339), "--to", at.Add(time.Hour).Format(time.RFC3339)}, flags...)

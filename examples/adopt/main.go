@@ -1,10 +1,9 @@
 // Command adopt shards a table that a program without hotshard has filled, and moves no item. The files before.go and
-// after.go are that program; they differ by ten lines, their imports and names. The storm goes through a limiter of 20 WCU/s for each of 64
-// partitions, as AWS has one of 1,000:
+// after.go are that program; they differ by ten lines, their imports and names:
 //
 //	2000 orders of acme and 500 of 50 other customers, written by the SDK alone
 //	read by pages: the same orders in the same order
-//	a storm on acme: throttled under the plain name, then on several write shards, and no more
+//	acme has 4 write shards: 100 new orders
 //	all orders are read in order; other customers' are under their plain names
 package main
 
@@ -13,10 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"net/http"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -26,8 +22,8 @@ import (
 
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/setup"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/pkg/shard/table"
-	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 const (
@@ -70,20 +66,11 @@ func adopt(ctx context.Context, client *dynamodb.Client) error {
 	if err := setup.Create(ctx, client, setup.Names{ShardMap: mapName}); err != nil {
 		return err
 	}
-	limits, err := throttle.New(throttle.Options{Partitions: 64, PartitionWCU: 20, Base: http.DefaultTransport})
-	if err != nil {
-		return err
-	}
-	limited := dynamodb.New(client.Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: limits} })
-
-	sharded, err := openSharded(limited)
+	sharded, err := openSharded(client)
 	if err != nil {
 		return err
 	}
 	orders := &sharded.Table
-	storm := &counted{Observer: orders.Observer}
-	orders.Observer = storm
-
 	old, err := listPlain(ctx, plain, "acme")
 	if err != nil {
 		return err
@@ -93,15 +80,15 @@ func adopt(ctx context.Context, client *dynamodb.Client) error {
 	}
 	fmt.Println("read by pages: the same orders in the same order")
 
-	sold, err := storm.on(ctx, sharded)
+	sold, err := sell(ctx, client, sharded)
 	if err != nil {
 		return err
 	}
-	fmt.Println("a storm on acme: throttled under the plain name, then on several write shards, and no more")
+	fmt.Printf("acme has 4 write shards: %d new orders\n", len(sold))
 
 	all := slices.Sorted(slices.Values(slices.Concat(old, sold)))
 	if got, err := pages(ctx, orders); err != nil || !slices.Equal(got, all) {
-		return fmt.Errorf("after the storm: %d orders, want %d; %v", len(got), len(all), err)
+		return fmt.Errorf("after the growth: %d orders, want %d; %v", len(got), len(all), err)
 	}
 	for i := range customers {
 		if list, err := listPlain(ctx, plain, customer(i)); err != nil || len(list) != 10 {
@@ -112,60 +99,23 @@ func adopt(ctx context.Context, client *dynamodb.Client) error {
 	return nil
 }
 
-// counted counts the attempts of a storm, and passes them on.
-type counted struct {
-	shard.Observer
-	throttled atomic.Int64
-	spread    atomic.Int64 // accepted on write shards above 0
-}
-
-func (c *counted) ObserveAttempt(ctx context.Context, a shard.Attempt) {
-	switch {
-	case a.Outcome == shard.Throttled:
-		c.throttled.Add(1)
-	case a.Outcome == shard.Accepted && a.Shard > 0:
-		c.spread.Add(1)
+// sell gives acme 4 write shards, as the grower does when its writes are throttled, and adds orders. It returns their sort
+// keys.
+func sell(ctx context.Context, client *dynamodb.Client, orders *shardedOrders) (sold []string, err error) {
+	changer := shardmap.NewChanger(client, orders.Table.Shards.(*shardmap.Map), shardmap.ChangerOptions{})
+	entry, err := changer.Pin(ctx, "acme", 4, shardmap.Note{By: "adopt"}, time.Now())
+	if err != nil {
+		return nil, err
 	}
-	c.Observer.ObserveAttempt(ctx, a)
-}
-
-// on sells about 100 orders a second to acme until none was throttled for two seconds on several write shards. It
-// returns the sort keys of the orders that were accepted.
-func (c *counted) on(ctx context.Context, orders *shardedOrders) (sold []string, err error) {
-	var mu sync.Mutex
-	var done atomic.Bool
-	var group sync.WaitGroup
-	for seller := range 10 {
-		group.Go(func() {
-			for n := 0; !done.Load(); n++ {
-				key := shard.Millis.Key(time.Now(), "#", fmt.Sprintf("%d-%d", seller, n))
-				failed := orders.Add(ctx, table.Item{"customer": text("acme"), "placed": text(key)})
-				mu.Lock()
-				switch {
-				case failed == nil:
-					sold = append(sold, key)
-				case !errors.Is(failed, shard.ErrThrottled):
-					err = failed
-				}
-				mu.Unlock()
-				time.Sleep(100 * time.Millisecond)
-			}
-		})
-	}
-	quiet := 0
-	for second := 0; second < 60 && quiet < 2; second++ {
-		before := c.throttled.Load()
-		time.Sleep(time.Second)
-		if quiet++; c.spread.Load() == 0 || c.throttled.Load() > before {
-			quiet = 0
+	time.Sleep(time.Until(entry.Effective()))
+	for i := range 100 {
+		key := shard.Millis.Key(time.Now(), "#", fmt.Sprintf("sold-%02d", i))
+		if err := orders.Add(ctx, table.Item{"customer": text("acme"), "placed": text(key)}); err != nil {
+			return nil, err
 		}
+		sold = append(sold, key)
 	}
-	done.Store(true)
-	group.Wait()
-	if err == nil && (quiet < 2 || c.throttled.Load() == 0) {
-		err = fmt.Errorf("the storm did not end: %d attempts throttled, %d accepted on other write shards", c.throttled.Load(), c.spread.Load())
-	}
-	return sold, err
+	return sold, nil
 }
 
 // pages returns the sort keys of acme's orders, read by pages.

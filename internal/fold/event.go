@@ -87,7 +87,7 @@ func eventTarget(r Rules, pk, sk string) (t schema.Target, ok bool) {
 	key, err := schema.ParseKey(pk)
 	at, _, noEvent := schema.ParseEventSortKey(sk)
 	rule, ruled := r.ruleOf(key.Base.Name)
-	if err != nil || noEvent != nil || !ruled || schema.EventBucket.Label(at, 0) != key.Bucket {
+	if err != nil || noEvent != nil || !ruled || schema.EventBucket.Label(at) != key.Bucket {
 		return t, false
 	}
 	return schema.Target{Base: key.Base, Bucket: rule.bucket(), Start: at.UTC().Truncate(rule.bucket().Width())}, true

@@ -28,7 +28,7 @@ type happening struct {
 }
 
 func (h happening) record() string {
-	keys := fmt.Sprintf(`"pk":{"S":"E#%s#%s#0"},"sk":{"S":%q}`, h.entity, schema.EventBucket.Label(h.at, 0), schema.EventSortKey(h.at, h.id))
+	keys := fmt.Sprintf(`"pk":{"S":"E#%s#%s#0"},"sk":{"S":%q}`, h.entity, schema.EventBucket.Label(h.at), schema.EventSortKey(h.at, h.id))
 	images := ""
 	if h.kind != "INSERT" {
 		images += fmt.Sprintf(`,"OldImage":{%s,"data":%s}`, keys, h.old)

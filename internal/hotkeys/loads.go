@@ -188,6 +188,6 @@ func (l *loads) evidence(s suspect, partial bool) Evidence {
 
 // past reports whether a time bucket is an entity's day to which no event that is written in the window belongs.
 func past(base schema.BaseKey, bucket string, start, end time.Time) bool {
-	day := func(at time.Time) string { return schema.EventBucket.Label(at, 0) }
+	day := func(at time.Time) string { return schema.EventBucket.Label(at) }
 	return schema.TraitsOf(base.Type).Bucket == schema.DayBucket && bucket != day(start) && bucket != day(end.Add(shardmap.MaxEventAhead))
 }

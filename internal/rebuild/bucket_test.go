@@ -138,8 +138,8 @@ func TestMixedWidths(t *testing.T) {
 		return len(r.read(t, parts.Bucket{Entity: "e", Width: shard.Day, Start: day.Start})) > 0
 	})
 	for target, detail := range map[schema.Target]string{
-		day:                 "a rollup of " + shard.Hour.Label(at, 0),
-		hourTarget("e", at): "a rollup of " + shard.Day.Label(at, 0),
+		day:                 "a rollup of " + shard.Hour.Label(at),
+		hourTarget("e", at): "a rollup of " + shard.Day.Label(at),
 	} {
 		if r.rules = hourly; target == day {
 			r.rules = rules(t, `[{"every":"1d"}]`)

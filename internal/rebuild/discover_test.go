@@ -116,7 +116,7 @@ func TestBucketsOfAnEntity(t *testing.T) {
 			t.Errorf("%+v: %d buckets, %v", c, len(list), err)
 			continue
 		}
-		if c.n > 0 && (list[0].Bucket.Label(list[0].Start, 0) != c.first || list[c.n-1].Bucket.Label(list[c.n-1].Start, 0) != c.last) {
+		if c.n > 0 && (list[0].Bucket.Label(list[0].Start) != c.first || list[c.n-1].Bucket.Label(list[c.n-1].Start) != c.last) {
 			t.Errorf("%+v: from %v to %v", c, list[0].Start, list[c.n-1].Start)
 		}
 	}

@@ -53,7 +53,7 @@ func (e *entity) dropped(_ context.Context, what Trace, k itemKey, _ item) error
 	if err != nil {
 		return err
 	}
-	day, err := schema.EventBucket.Start(parsed.Bucket, 0)
+	day, err := schema.EventBucket.Start(parsed.Bucket)
 	if err != nil {
 		return err
 	}

@@ -92,7 +92,7 @@ func (t *tools) eachEvent(ctx context.Context, b parts.Bucket, shards int, visit
 func placeOf(b parts.Bucket, writeShard int) string {
 	return schema.Key{
 		Base:   schema.BaseKey{Type: schema.Event, Name: b.Entity},
-		Bucket: schema.EventBucket.Label(b.Start, 0), Shard: writeShard,
+		Bucket: schema.EventBucket.Label(b.Start), Shard: writeShard,
 	}.String()
 }
 

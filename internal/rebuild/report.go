@@ -82,7 +82,7 @@ func (r Result) describe(t schema.Target) {
 			f.Next = next[f.State]
 		}
 		if t.Bucket != "" {
-			f.Bucket = t.Bucket.Label(t.Start, 0)
+			f.Bucket = t.Bucket.Label(t.Start)
 		}
 	}
 }

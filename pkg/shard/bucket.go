@@ -1,8 +1,6 @@
 package shard
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"strings"
 	"time"
@@ -56,42 +54,31 @@ func (b Bucket) layout() string {
 	return "2006-01-02"
 }
 
-// Label returns the label of the bucket that contains t, such as 2026-01-05T13. With an offset,
-// each bucket begins that much later: see [Bucket.Offset].
-func (b Bucket) Label(t time.Time, offset time.Duration) string {
-	return t.Add(-offset).UTC().Truncate(b.Width()).Format(b.layout())
+// Label returns the label of the bucket that contains t, such as 2026-01-05T13.
+func (b Bucket) Label(t time.Time) string {
+	return t.UTC().Truncate(b.Width()).Format(b.layout())
 }
 
-// Start returns the first instant of the bucket with this label and offset.
-func (b Bucket) Start(label string, offset time.Duration) (time.Time, error) {
+// Start returns the first instant of the bucket with this label.
+func (b Bucket) Start(label string) (time.Time, error) {
 	start, err := time.ParseInLocation(b.layout(), label, time.UTC)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("shard: %s bucket %q: want the form %s", b, label, b.layout())
 	}
-	return start.Add(offset), nil
+	return start, nil
 }
 
 // Labels returns the labels of all buckets that overlap [from, to), in order, or nil if the range
 // is empty.
-func (b Bucket) Labels(from, to time.Time, offset time.Duration) []string {
+func (b Bucket) Labels(from, to time.Time) []string {
 	if !from.Before(to) {
 		return nil
 	}
 	var labels []string
-	at := from.Add(-offset).UTC().Truncate(b.Width())
-	for end := to.Add(-offset); at.Before(end); at = at.Add(b.Width()) {
-		labels = append(labels, at.Format(b.layout()))
+	for at := from.UTC().Truncate(b.Width()); at.Before(to); at = at.Add(b.Width()) {
+		labels = append(labels, b.Label(at))
 	}
 	return labels
-}
-
-// Offset returns a delay of whole milliseconds in [0, width) that depends only on name. With it
-// as Label's offset, keys begin their buckets at different moments. Otherwise all keys would
-// start a new partition key at once.
-func (b Bucket) Offset(name string) time.Duration {
-	digest := sha256.Sum256([]byte(name))
-	steps := uint64(b.Width() / time.Millisecond)
-	return time.Duration(binary.BigEndian.Uint64(digest[:8])%steps) * time.Millisecond
 }
 
 // Valid returns an error if the bucket is not Minute, Hour or Day, or if its labels don't tell its buckets apart.
@@ -102,8 +89,8 @@ func (b Bucket) Valid() error {
 		return fmt.Errorf("shard: no bucket %q: want %s, %s or %s", string(b), Minute, Hour, Day)
 	}
 	for _, t := range []time.Time{time.Date(2026, 1, 5, 10, 4, 0, 0, time.UTC), time.Date(2026, 12, 22, 21, 59, 0, 0, time.UTC)} {
-		label := b.Label(t, 0)
-		if start, err := b.Start(label, 0); err != nil || !start.Equal(t.Truncate(b.Width())) || len(label) != len(b.Label(time.Time{}, 0)) {
+		label := b.Label(t)
+		if start, err := b.Start(label); err != nil || !start.Equal(t.Truncate(b.Width())) || len(label) != len(b.Label(time.Time{})) {
 			return fmt.Errorf("shard: labels like %q don't tell each %s apart, or differ in length", label, b.width())
 		}
 	}

@@ -42,20 +42,8 @@ func ExampleFormat() {
 
 func ExampleBucket_Labels() {
 	from := time.Date(2026, 1, 5, 22, 30, 0, 0, time.UTC)
-	fmt.Println(shard.Hour.Labels(from, from.Add(2*time.Hour), 0))
+	fmt.Println(shard.Hour.Labels(from, from.Add(2*time.Hour)))
 	// Output: [2026-01-05T22 2026-01-05T23 2026-01-06T00]
-}
-
-// With an offset, the buckets of two keys begin at different times.
-func ExampleBucket_Offset() {
-	midnight := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
-	for _, name := range []string{"sensor-1", "sensor-2"} {
-		offset := shard.Day.Offset(name)
-		fmt.Println(name, shard.Day.Label(midnight, offset), offset.Truncate(time.Minute))
-	}
-	// Output:
-	// sensor-1 2026-01-04 13h23m0s
-	// sensor-2 2026-01-04 10h19m0s
 }
 
 func ExampleHistory() {

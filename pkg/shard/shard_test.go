@@ -132,7 +132,7 @@ func TestBuckets(t *testing.T) {
 		shard.Hour.Labeled("2006-01-02-15"): "2026-01-05-12", shard.Hour.Labeled("2006-01-02 15"): "2026-01-05 12", shard.Day.Labeled("20060102"): "20260105",
 		shard.Minute.Labeled("200601021504").Labeled("15:04 02.01.2006"): "12:04 05.01.2026",
 	} {
-		if got := bucket.Label(at, 0); got != want || bucket.Valid() != nil {
+		if got := bucket.Label(at); got != want || bucket.Valid() != nil {
 			t.Errorf("%s: %s, %v; want %s", bucket, got, bucket.Valid(), want)
 		}
 	}
@@ -141,7 +141,7 @@ func TestBuckets(t *testing.T) {
 			t.Errorf("%q: error %v", string(bad), err)
 		}
 	}
-	if _, err := shard.Day.Start("2026-02-30", 0); err == nil {
+	if _, err := shard.Day.Start("2026-02-30"); err == nil {
 		t.Error("Start accepts February 30")
 	}
 }
@@ -152,22 +152,18 @@ func TestBucketsCoverTimeOnce(t *testing.T) {
 	buckets := []shard.Bucket{shard.Minute, shard.Hour, shard.Day, shard.Hour.Labeled("2006-01-02-15")}
 	rapid.Check(t, func(t *rapid.T) {
 		b := rapid.SampledFrom(buckets).Draw(t, "bucket")
-		offset := b.Offset(rapid.String().Draw(t, "name"))
-		if offset < 0 || offset >= b.Width() {
-			t.Fatalf("offset %v, want less than %v", offset, b.Width())
-		}
 		at := time.Unix(rapid.Int64Range(-1e9, 4e9).Draw(t, "at"), rapid.Int64Range(0, 999_999_999).Draw(t, "ns"))
-		start, err := b.Start(b.Label(at, offset), offset)
+		start, err := b.Start(b.Label(at))
 		if err != nil || at.Before(start) || !at.Before(start.Add(b.Width())) {
-			t.Fatalf("%v has the label %s, whose bucket begins at %v: %v", at, b.Label(at, offset), start, err)
+			t.Fatalf("%v has the label %s, whose bucket begins at %v: %v", at, b.Label(at), start, err)
 		}
 		to := at.Add(time.Duration(rapid.Int64Range(1, int64(20*b.Width())).Draw(t, "length")))
-		labels := b.Labels(at, to, offset)
-		last := b.Label(to.Add(-1), offset)
-		if labels[0] != b.Label(at, offset) || labels[len(labels)-1] != last || !slices.IsSorted(labels) {
+		labels := b.Labels(at, to)
+		last := b.Label(to.Add(-1))
+		if labels[0] != b.Label(at) || labels[len(labels)-1] != last || !slices.IsSorted(labels) {
 			t.Fatalf("labels from %v to %v: %v", at, to, labels)
 		}
-		if none := b.Labels(at, at, offset); len(none) != 0 {
+		if none := b.Labels(at, at); len(none) != 0 {
 			t.Fatalf("an empty range has labels %v", none)
 		}
 	})

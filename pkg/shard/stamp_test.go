@@ -211,21 +211,3 @@ func TestSeparators(t *testing.T) {
 		}
 	}
 }
-
-// TestJitterStaysBelow checks that a jitter is at least 0 and below its bound, in 1000 draws. One of two values is missed in
-// 1 of 10^300 runs.
-func TestJitterStaysBelow(t *testing.T) {
-	drawn := map[time.Duration]bool{}
-	for range 1000 {
-		if d := shard.Jitter(time.Second); d < 0 || d >= time.Second {
-			t.Fatalf("Jitter(1s) = %v", d)
-		}
-		drawn[shard.Jitter(2)] = true
-	}
-	if len(drawn) != 2 || !drawn[0] || !drawn[1] {
-		t.Errorf("jitters below 2 ns: %v", drawn)
-	}
-	if shard.Jitter(0) != 0 || shard.Jitter(-1) != 0 {
-		t.Errorf("Jitter(0) = %v, Jitter(-1) = %v; want 0", shard.Jitter(0), shard.Jitter(-1))
-	}
-}

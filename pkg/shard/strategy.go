@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"math/rand/v2"
-	"time"
 )
 
 // MaxShards is the largest shard count of a key, in a plan and in the shard map.
@@ -42,14 +41,4 @@ func Summed(attr string, n int) int {
 		sum += int(r)
 	}
 	return sum % max(1, n)
-}
-
-// Jitter returns a random delay in [0, limit), or 0 if limit is not positive. It is for clients
-// that would otherwise all write at once: on the minute, at a deployment, after an outage. For a
-// delay that is always the same for a name, use [Bucket.Offset].
-func Jitter(limit time.Duration) time.Duration {
-	if limit <= 0 {
-		return 0
-	}
-	return rand.N(limit)
 }

@@ -130,5 +130,5 @@ func (r *KeyHeat) past() bool {
 	if _, ok := r.Base(); !ok || err != nil || schema.TraitsOf(k.Base.Type).Bucket != schema.DayBucket {
 		return false
 	}
-	return strings.Compare(k.Bucket, schema.EventBucket.Label(r.Start, 0)) < 0
+	return strings.Compare(k.Bucket, schema.EventBucket.Label(r.Start)) < 0
 }

@@ -47,7 +47,7 @@ func (s Series) Length() time.Duration { return seriesTraits[s].length }
 // also returns the end of the hour or day.
 func (s Series) Partitions(at time.Time) (list []string, end time.Time) {
 	t := seriesTraits[s]
-	pk, end := t.prefix+t.bucket.Label(at, 0), at.Truncate(t.each).Add(t.each)
+	pk, end := t.prefix+t.bucket.Label(at), at.Truncate(t.each).Add(t.each)
 	if t.salts == 0 {
 		return []string{pk}, end
 	}

@@ -89,7 +89,7 @@ func cutLast(text string, isLabel func(string) bool) (name, label string, ok boo
 }
 
 func isDay(label string) bool {
-	_, err := EventBucket.Start(label, 0)
+	_, err := EventBucket.Start(label)
 	return err == nil
 }
 

@@ -45,7 +45,7 @@ const rollupMonth = "2006-01"
 // RollupKey returns the keys of a stream shard's fragment of the rollup of the bucket, hour or day,
 // that holds t.
 func RollupKey(entity string, bucket shard.Bucket, t time.Time, streamShard string) (pk, sk string) {
-	return rollupPartition(entity, t), bucket.Label(t, 0) + "#" + streamShard
+	return rollupPartition(entity, t), bucket.Label(t) + "#" + streamShard
 }
 
 func rollupPartition(entity string, t time.Time) string {
@@ -70,7 +70,7 @@ func ParseRollupPartition(pk string) (entity string, month time.Time, err error)
 func ParseRollupSortKey(sk string) (bucket shard.Bucket, start time.Time, streamShard string, err error) {
 	label, streamShard, _ := strings.Cut(sk, "#")
 	for _, bucket := range []shard.Bucket{shard.Hour, shard.Day} {
-		if start, err := bucket.Start(label, 0); err == nil && streamShard != "" {
+		if start, err := bucket.Start(label); err == nil && streamShard != "" {
 			return bucket, start, streamShard, nil
 		}
 	}
@@ -92,5 +92,5 @@ func RollupPartitions(entity string, from, to time.Time) []string {
 // RollupSortBounds returns bounds of the sort keys of the buckets in a time range. Between them may
 // also be other buckets of the first and last day.
 func RollupSortBounds(from, to time.Time) (low, high string) {
-	return shard.Day.Label(from, 0), shard.Day.Label(to, 0) + "U" // after the T of its hours
+	return shard.Day.Label(from), shard.Day.Label(to) + "U" // after the T of its hours
 }

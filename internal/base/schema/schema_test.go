@@ -18,7 +18,7 @@ func TestKeysAreInverse(t *testing.T) {
 			Shard: rapid.IntRange(0, 1e6).Draw(t, "shard"),
 		}
 		if key.Base.Type == Event {
-			key.Bucket = EventBucket.Label(time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "at"), 0), 0)
+			key.Bucket = EventBucket.Label(time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "at"), 0))
 		}
 		if TraitsOf(key.Base.Type).Bucket == PeriodBucket {
 			key.Bucket = rapid.SampledFrom([]string{"all", "2026-01-05", "2026-W02"}).Draw(t, "period")

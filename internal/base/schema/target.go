@@ -32,10 +32,10 @@ var targetForms = map[Summary]targetForm{
 		},
 	},
 	RollupSummary: {
-		label: func(t Target) string { return t.Bucket.Label(t.Start, 0) },
+		label: func(t Target) string { return t.Bucket.Label(t.Start) },
 		parse: func(label string) (t Target, ok bool) {
 			for _, bucket := range []shard.Bucket{shard.Hour, shard.Day} {
-				if start, err := bucket.Start(label, 0); err == nil {
+				if start, err := bucket.Start(label); err == nil {
 					return Target{Bucket: bucket, Start: start}, true
 				}
 			}

@@ -62,7 +62,7 @@ func bucketOf(entity string) parts.Bucket {
 func payload(entity, streamShard string, from, to int) []byte {
 	var records []string
 	for n := from; n < to; n++ {
-		keys := fmt.Sprintf(`"pk":{"S":"E#%s#%s#0"},"sk":{"S":%q}`, entity, shard.Day.Label(hour, 0), schema.EventSortKey(hour, fmt.Sprint(streamShard, n)))
+		keys := fmt.Sprintf(`"pk":{"S":"E#%s#%s#0"},"sk":{"S":%q}`, entity, shard.Day.Label(hour), schema.EventSortKey(hour, fmt.Sprint(streamShard, n)))
 		records = append(records, fmt.Sprintf(`{"eventName":"INSERT","dynamodb":{"Keys":{%s},"SequenceNumber":"%d","NewImage":{%s,"data":{"M":{"t":{"N":"%d"}}}}}}`, keys, 95+n, keys, n))
 	}
 	return enginetest.WindowedBatch(streamShard, records...)

@@ -86,7 +86,7 @@ var anHour = time.Date(2026, 1, 5, 13, 0, 0, 0, time.UTC)
 func partitionsOf(b Bucket, n int) (list []string) {
 	for i := range n {
 		base := schema.BaseKey{Type: schema.Event, Name: b.Entity}
-		list = append(list, schema.Key{Base: base, Bucket: schema.EventBucket.Label(b.Start, 0), Shard: i}.String())
+		list = append(list, schema.Key{Base: base, Bucket: schema.EventBucket.Label(b.Start), Shard: i}.String())
 	}
 	return list
 }

@@ -54,7 +54,7 @@ type Bucket struct {
 func (b Bucket) End() time.Time { return b.Start.Add(b.Width.Width()) }
 
 // Label returns the bucket's time, as 2026-01-05T13 or 2026-01-05.
-func (b Bucket) Label() string { return b.Width.Label(b.Start, 0) }
+func (b Bucket) Label() string { return b.Width.Label(b.Start) }
 
 // Key returns the key of the rollup's fragments.
 func (b Bucket) Key() Key {

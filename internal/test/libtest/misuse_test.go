@@ -72,7 +72,6 @@ func calls(now time.Time) map[string]func(context.Context) error {
 		"sessions.Reader.Active":       func(ctx context.Context) error { return errorOf(session.Active(ctx, "g", now)) },
 		"limits.Limiter.Hit":           func(ctx context.Context) error { return errorOf(limiter.Hit(ctx, limit, now)) },
 		"limits.Limiter.HitN":          func(ctx context.Context) error { return errorOf(limiter.HitN(ctx, limit, 1, now)) },
-		"limits.Limiter.Peek":          func(ctx context.Context) error { return errorOf(limiter.Peek(ctx, limit, now)) },
 		"limits.Limiter.HitAll":        func(ctx context.Context) error { return errorOf(limiter.HitAll(ctx, hits, now)) },
 		"limits.Limiter.HitTransact":   func(ctx context.Context) error { _, _, err := limiter.HitTransact(ctx, hits, now); return err },
 		"once.Applier.Do":              func(ctx context.Context) error { return errorOf(applier.Do(ctx, once.Call{Key: "k"}, now, build)) },
@@ -94,7 +93,6 @@ func calls(now time.Time) map[string]func(context.Context) error {
 		calls[name+".Delete"] = func(ctx context.Context) error { return t.Delete(ctx, item, now) }
 		calls[name+".Get"] = func(ctx context.Context) error { return errorOf(t.Get(ctx, item, now)) }
 		calls[name+".Page"] = func(ctx context.Context) error { return errorOf(t.Page(ctx, "a", table.Span{}, now)) }
-		calls[name+".Count"] = func(ctx context.Context) error { return errorOf(t.Count(ctx, "a", table.Span{}, now)) }
 	}
 	return calls
 }
@@ -140,7 +138,7 @@ func named(db *dynamodb.Client, shards *shardmap.Map, name string) map[string]fu
 	item := table.Item{"p": &types.AttributeValueMemberS{Value: name}, "s": &types.AttributeValueMemberS{Value: "1"}}
 	return map[string]func(context.Context) error{
 		"Map.Lookup":  func(ctx context.Context) error { return errorOf(shards.Lookup(ctx, name, now)) },
-		"Map.Refresh": func(ctx context.Context) error { return errorOf(shards.Refresh(ctx, name)) },
+		"Map.Current": func(ctx context.Context) error { return errorOf(shards.Current(ctx, name)) },
 		"Changer.Pin": func(ctx context.Context) error { return errorOf(changer.Pin(ctx, name, 2, libtest.Note, now)) },
 		"counters.Add": func(ctx context.Context) error {
 			return counters.NewWriter(db, "t", shards, counters.Options{}).Add(ctx, name, 1, now)
@@ -177,7 +175,6 @@ func named(db *dynamodb.Client, shards *shardmap.Map, name string) map[string]fu
 		"spread.Board": func(ctx context.Context) error { return errorOf(spreads.Board(ctx, name, "all", now)) },
 		"Table.Put":    func(ctx context.Context) error { return own.Put(ctx, item, now) },
 		"Table.Page":   func(ctx context.Context) error { return errorOf(own.Page(ctx, name, table.Span{}, now)) },
-		"Table.Count":  func(ctx context.Context) error { return errorOf(own.Count(ctx, name, table.Span{}, now)) },
 		"Tally.Add":    func(ctx context.Context) error { return tally.Add(ctx, name, 1, now) },
 		"Tally.Sum":    func(ctx context.Context) error { return errorOf(tally.Sum(ctx, []string{name}, now)) },
 	}

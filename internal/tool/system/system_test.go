@@ -138,7 +138,7 @@ func hottest(t *testing.T, source load.Source) []expected {
 		units[schema.Key{Base: schema.BaseKey{Type: schema.Counter, Name: r.Counter()}}.String()]++
 		units[schema.Key{
 			Base:   schema.BaseKey{Type: schema.Event, Name: r.Entity()},
-			Bucket: schema.EventBucket.Label(r.Time, 0),
+			Bucket: schema.EventBucket.Label(r.Time),
 		}.String()]++
 	}
 	var list []expected

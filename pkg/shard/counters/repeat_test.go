@@ -150,12 +150,6 @@ var sumCases = []sumCase{
 			return errorOf(orders.Update(ctx, libtest.Order(1), addOne(), libtest.Later))
 		}
 	}},
-	{"a Table's put on a condition", false, func(t *testing.T, r *rig) func(context.Context) error {
-		orders := r.theirs(t)
-		return func(ctx context.Context) error {
-			return orders.PutIf(ctx, libtest.Order(1), table.Condition{Expression: "attribute_not_exists(sold)"}, libtest.Later)
-		}
-	}},
 	{"records that are given up", false, func(t *testing.T, r *rig) func(context.Context) error {
 		h, err := fold.New(fold.Settings{RollupsTable: r.Names.Rollups, ItemsTable: r.Names.Items, ShardMapTable: r.Names.ShardMap}, r.client, slog.New(slog.DiscardHandler))
 		require.NoError(t, err)

@@ -157,7 +157,7 @@ func Key(entity string) string {
 }
 
 func eventKey(entity, id string, t time.Time, writeShard int) dynamo.Item {
-	return dynamo.Key(eventPK(entity, schema.EventBucket.Label(t, 0), writeShard), schema.EventSortKey(t, id))
+	return dynamo.Key(eventPK(entity, schema.EventBucket.Label(t), writeShard), schema.EventSortKey(t, id))
 }
 
 func eventPK(entity, bucket string, n int) string {

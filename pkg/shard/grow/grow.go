@@ -18,7 +18,7 @@ import (
 
 // Changer changes shard counts; *shardmap.Changer implements it.
 type Changer interface {
-	Refresh(ctx context.Context, key string) (shardmap.Entry, error)
+	Current(ctx context.Context, key string) (shardmap.Entry, error)
 	GrowFrom(ctx context.Context, seen shardmap.Entry, count int, note shardmap.Note, now time.Time) (shardmap.Entry, error)
 	Partitions(table string) int
 }
@@ -156,7 +156,7 @@ func (g *Grower) clear(ctx context.Context, a shard.Attempt, seen shardmap.Entry
 
 // refresh reads the key's entry into the map's view. If the read fails, the view is unchanged.
 func (g *Grower) refresh(ctx context.Context, key string) (entry shardmap.Entry, ok bool) {
-	entry, err := g.changer.Refresh(ctx, key)
+	entry, err := g.changer.Current(ctx, key)
 	if err != nil {
 		g.o.Logger.Warn("shard count not read", "key", g.o.Shown(key), "error", err)
 	}

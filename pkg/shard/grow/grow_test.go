@@ -29,7 +29,7 @@ type fakeShards struct {
 	changes    []int // the counts of all changes
 }
 
-func (f *fakeShards) Refresh(_ context.Context, key string) (shardmap.Entry, error) {
+func (f *fakeShards) Current(_ context.Context, key string) (shardmap.Entry, error) {
 	f.reads++
 	return f.entry(key), f.fails
 }

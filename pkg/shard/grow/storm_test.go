@@ -144,11 +144,11 @@ func newProgram(t *testing.T, s *stored, shardMap *enginetest.MapTable, layout t
 	return &program{
 		orders: table.Table{
 			Client: s, Name: "orders", PartitionKey: "customer", SortKey: "placed", Layout: layout,
-			Shards: table.Namespace{Prefix: "orders/", Counts: shards}, Observer: grower, Format: format, PlainFirst: plain,
+			Shards: shards, Observer: grower, Format: format, PlainFirst: plain,
 		},
 		clicks: table.Tally{
 			Client: s, Table: "clicks", PartitionKey: "customer", Value: "n",
-			Shards: table.Namespace{Prefix: "clicks/", Counts: shards}, Observer: grower, Format: format, PlainFirst: plain,
+			Shards: shards, Observer: grower, Format: format, PlainFirst: plain,
 		},
 	}
 }

@@ -13,14 +13,12 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/limits"
 )
 
-// peek and keyed stand for the calls Peek and HitTransact in place of a number of hits.
-const peek, keyed = 0, -1
+// keyed stands for the call HitTransact in place of a number of hits.
+const keyed = -1
 
-// do makes a call of n hits, peek or keyed.
+// do makes a call of n hits, or keyed.
 func do(t *testing.T, l *limits.Limiter, limit limits.Limit, n int64, now time.Time) (v limits.Verdict, err error) {
 	switch n {
-	case peek:
-		return l.Peek(t.Context(), limit, now)
 	case keyed:
 		_, list, err := l.HitTransact(t.Context(), []limits.Hits{{Limit: limit, N: 1}}, now)
 		if err != nil {
@@ -42,7 +40,7 @@ func later(count int) string {
 func TestCallsOfHits(t *testing.T) {
 	type step struct {
 		by      int   // the process
-		n       int64 // hits, peek or keyed
+		n       int64 // hits, or keyed
 		times   int
 		after   time.Duration
 		allowed bool
@@ -56,17 +54,17 @@ func TestCallsOfHits(t *testing.T) {
 		steps   []step
 	}{
 		"one write shard": {nil, nil, 3, []step{
-			{0, peek, 1, 0, true, 0, calls{0, 0, 1}}, {0, 1, 3, 0, true, 3, calls{3, 0, 0}}, {0, 1, 9, 0, false, 3, calls{}}, {0, 2, 1, 0, false, 3, calls{}},
-			{0, peek, 1, 0, false, 3, calls{}}, {1, 1, 1, 0, false, 3, calls{1, 0, 0}}, {1, 1, 1, 0, false, 3, calls{}},
+			{0, 1, 3, 0, true, 3, calls{3, 0, 0}}, {0, 1, 9, 0, false, 3, calls{}}, {0, 2, 1, 0, false, 3, calls{}},
+			{0, keyed, 1, 0, false, 3, calls{}}, {1, 1, 1, 0, false, 3, calls{1, 0, 0}}, {1, 1, 1, 0, false, 3, calls{}},
 			{2, keyed, 1, 0, false, 3, calls{0, 0, 1}}, {2, keyed, 1, 0, false, 3, calls{}}, {3, 2, 1, 0, false, 3, calls{1, 0, 0}},
 		}},
 		"eight, used by this process": {[]string{"1:8"}, nil, 80, []step{
 			{0, 1, 1, 0, true, 1, calls{1, 0, 8}}, {0, 1, 1, 999 * time.Millisecond, true, 2, calls{1, 0, 0}}, {0, 1, 1, time.Second, true, 3, calls{1, 0, 8}},
-			{0, 77, 1, time.Second, true, 80, calls{0, 1, 0}}, {0, 1, 1, time.Second, false, 80, calls{}}, {0, peek, 1, time.Hour, false, 80, calls{0, 0, 8}},
+			{0, 77, 1, time.Second, true, 80, calls{0, 1, 0}}, {0, 1, 1, time.Second, false, 80, calls{}}, {0, keyed, 1, time.Hour, false, 80, calls{0, 0, 8}},
 		}},
 		"eight, used by others": {[]string{"1:8"}, []int64{10, 10, 10, 10, 10, 10, 10, 10}, 80, []step{
 			{0, 1, 1, 0, false, 80, calls{3, 0, 8}}, {0, 1, 1, 0, false, 80, calls{}}, {1, 5, 1, 0, false, 80, calls{1, 0, 8}}, {1, 5, 1, 0, false, 80, calls{}},
-			{2, peek, 1, 0, false, 80, calls{0, 0, 8}}, {2, peek, 1, 0, false, 80, calls{}}, {3, keyed, 1, 0, false, 80, calls{0, 0, 8}},
+			{2, keyed, 1, 0, false, 80, calls{0, 0, 8}}, {2, keyed, 1, 0, false, 80, calls{}}, {3, keyed, 1, 0, false, 80, calls{0, 0, 8}},
 		}},
 		"64": {[]string{"1:64"}, nil, 6400, []step{
 			{0, 1, 1, 0, true, 1, calls{1, 0, 64}}, {0, 1, 1, 3999 * time.Millisecond, true, 2, calls{1, 0, 0}}, {0, 1, 1, 4 * time.Second, true, 3, calls{1, 0, 64}},
@@ -83,8 +81,7 @@ func TestCallsOfHits(t *testing.T) {
 		}},
 		"it has grown":                  {[]string{later(2)}, []int64{50, -49}, 100, []step{{0, 1, 1, 0, true, 2, calls{1, 0, 2}}, {0, 48, 1, 0, true, 50, calls{1, 0, 0}}}},
 		"it has grown, used by others":  {[]string{later(2)}, []int64{100, 0}, 100, []step{{0, 1, 1, 0, false, 100, calls{2, 1, 2}}, {0, 1, 1, 0, false, 100, calls{}}, {1, 1, 1, 0, false, 100, calls{2, 1, 2}}}},
-		"it has grown, read before":     {[]string{later(2)}, []int64{100, 0}, 100, []step{{0, peek, 1, 0, false, 100, calls{0, 0, 2}}, {0, 1, 1, 0, false, 100, calls{}}}},
-		"it has grown, quota is left":   {[]string{later(2)}, []int64{100, -5}, 100, []step{{0, peek, 1, 0, true, 95, calls{0, 0, 2}}, {0, 1, 5, 0, true, 100, calls{5, 0, 0}}, {0, 1, 1, 0, false, 100, calls{1, 0, 0}}}},
+		"it has grown, read before":     {[]string{later(2)}, []int64{100, 0}, 100, []step{{0, keyed, 1, 0, false, 100, calls{0, 0, 2}}, {0, 1, 1, 0, false, 100, calls{}}}},
 		"it has grown, several at once": {[]string{later(2)}, []int64{100, -5}, 100, []step{{0, 6, 1, 0, false, 95, calls{0, 1, 2}}, {0, 5, 1, 0, true, 100, calls{1, 0, 0}}}},
 		"it has grown, by two plans":    {[]string{later(2)}, []int64{5}, 8, []step{{0, 3, 1, 0, true, 8, calls{1, 1, 2}}}},
 		"it shrinks":                    {[]string{"1:3", later(1)}, nil, 9, []step{{0, 1, 9, 0, true, 9, calls{9, 0, 3}}, {0, 1, 1, 0, false, 9, calls{}}}},

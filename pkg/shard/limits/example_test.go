@@ -68,11 +68,11 @@ func ExampleLimiter_HitAll() {
 		left, err := limiter.HitN(ctx, tokens, used-most, now)
 		fmt.Println(used, "tokens used,", left.Remaining, "left", err)
 	}
-	v, err := limiter.Peek(ctx, calls, now)
-	fmt.Println(v.Remaining, "call left today", err)
+	back, err := limiter.HitN(ctx, calls, -1, now)
+	fmt.Println(back.Remaining, "calls left today", err)
 	// Output:
 	// 150 tokens used, 850 left <nil>
 	// 550 tokens used, 300 left <nil>
 	// try again in 1m0s
-	// 1 call left today <nil>
+	// 2 calls left today <nil>
 }

@@ -82,11 +82,10 @@ func TestBoundsOfLimits(t *testing.T) {
 		}
 	}
 	limit := limits.Limit{Key: "k", Max: 1, Window: time.Minute}
-	_, peeked := l.Peek(t.Context(), limits.Limit{Key: "k"}, libtest.Later)
 	_, _, keyed := l.HitTransact(t.Context(), []limits.Hits{{Limit: limits.Limit{Key: "k"}, N: 1}}, libtest.Later)
 	_, early := l.Hit(t.Context(), limit, time.Time{})
 	_, alone := limits.New(nil, "t", libtest.EmptyMap(), limits.Options{}).Hit(t.Context(), limit, libtest.Later)
-	for what, err := range map[string]error{"Peek": peeked, "HitTransact": keyed, "the zero time": early, "no client": alone} {
+	for what, err := range map[string]error{"HitTransact": keyed, "the zero time": early, "no client": alone} {
 		if !errors.Is(err, shard.ErrMisused) {
 			t.Errorf("%s: error %v, want ErrMisused", what, err)
 		}

@@ -2,31 +2,11 @@ package limits
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
-
-// Peek returns the verdict without counting a hit: Allowed reports whether a hit remains. It reads all
-// write shards strongly consistent, at 1 RCU each, or none if this process has cached that the limit is
-// used up. Used may or may not include hits in flight. The errors are those of Hit.
-func (l *Limiter) Peek(ctx context.Context, limit Limit, now time.Time) (Verdict, error) {
-	c, err := l.newCall(ctx, []Hits{{limit, 1}}, now)
-	if err == nil {
-		err = c.hits[0].readUnlessFull(ctx)
-	}
-	if err != nil {
-		return Verdict{}, fmt.Errorf("reading limit %q: %w", limit.Key, err)
-	}
-	v := c.hits[0].verdict(false)
-	v.Allowed = v.Remaining > 0
-	if v.Allowed {
-		v.Retry = time.Time{}
-	}
-	return v, nil
-}
 
 // readUnlessFull reads all write shards unless they are known to be full.
 func (h *hit) readUnlessFull(ctx context.Context) error {

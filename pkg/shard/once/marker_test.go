@@ -117,60 +117,20 @@ func TestMarkerIsWrittenWithTheCall(t *testing.T) {
 	}
 }
 
-// caller returns a caller's write with this condition on an item. The values that it doesn't use differ in each attempt.
-func caller(action int, pk, condition string, n, attempt int64) shardmap.Write {
-	key, values := dynamo.Key(pk, "-"), dynamo.Item{":n": dynamo.Number(n), ":at": dynamo.Number(attempt)}
-	var a types.TransactWriteItem
-	switch action {
-	case 0:
-		a.Update = &types.Update{TableName: &pk, Key: key, ConditionExpression: &condition, ExpressionAttributeValues: values}
-	case 1:
-		a.Delete = &types.Delete{TableName: &pk, Key: key, ConditionExpression: &condition, ExpressionAttributeValues: values}
-	case 2:
-		a.ConditionCheck = &types.ConditionCheck{TableName: &pk, Key: key, ConditionExpression: &condition, ExpressionAttributeValues: values}
-	case 3:
-		a.Put = &types.Put{TableName: &pk, Item: key, ConditionExpression: &condition, ExpressionAttributeValues: values}
-	}
-	return shardmap.Write{Action: a}
-}
-
-// TestAConditionThatFailsAgainEndsTheCall checks that a call whose conditions all fail ends after two transactions if the
-// second has the same condition of the caller's on the same item, and goes on if it differs, or is the library's.
-func TestAConditionThatFailsAgainEndsTheCall(t *testing.T) {
-	const some = "n = :n"
-	for name, c := range map[string]struct {
-		write func(attempt int64) shardmap.Write
-		ends  bool
-	}{
-		"an update":               {func(i int64) shardmap.Write { return caller(0, "a", some, 1, i) }, true},
-		"a delete":                {func(i int64) shardmap.Write { return caller(1, "a", some, 1, i) }, true},
-		"a check":                 {func(i int64) shardmap.Write { return caller(2, "a", some, 1, i) }, true},
-		"a put":                   {func(i int64) shardmap.Write { return caller(3, "a", some, 1, i) }, true},
-		"another item":            {func(i int64) shardmap.Write { return caller(0, string(rune('a'+i)), some, 1, 0) }, false},
-		"another value":           {func(i int64) shardmap.Write { return caller(0, "a", some, i, 0) }, false},
-		"another value to put":    {func(i int64) shardmap.Write { return caller(3, "a", some, i, 0) }, false},
-		"another value to check":  {func(i int64) shardmap.Write { return caller(2, "a", some, i, 0) }, false},
-		"another value to delete": {func(i int64) shardmap.Write { return caller(1, "a", some, i, 0) }, false},
-		"another condition":       {func(i int64) shardmap.Write { return caller(0, "a", some+string(rune('a'+i)), 1, 0) }, false},
-		"another item to put":     {func(i int64) shardmap.Write { return caller(3, string(rune('a'+i)), some, 1, 0) }, false},
-		"another item to check":   {func(i int64) shardmap.Write { return caller(2, string(rune('a'+i)), some, 1, 0) }, false},
-		"another item to delete":  {func(i int64) shardmap.Write { return caller(1, string(rune('a'+i)), some, 1, 0) }, false},
-		"the library's": {func(i int64) shardmap.Write {
-			w := caller(0, "a", some, 1, i)
-			w.Attempt.Key = "C#a"
-			return w
-		}, false},
-	} {
+// TestOwnConditionEndsTheCall checks that a failed condition of the caller's own write ends a call, and one of the library's
+// does not.
+func TestOwnConditionEndsTheCall(t *testing.T) {
+	for key, want := range map[string]int{"": 1, "C#a": 3} {
 		synctest.Test(t, func(t *testing.T) {
 			failed := libtest.CanceledFor("ConditionalCheckFailed", "None")
-			client, attempt := &libtest.Scripted{Transactions: []error{failed, failed, failed, failed}}, int64(0)
+			client, attempts := &libtest.Scripted{Transactions: []error{failed, failed}}, 0
 			_, err := once.New(client, "t", once.Options{}).Do(t.Context(), once.Call{Key: "k"}, libtest.Later, func(context.Context) ([]shardmap.Write, error) {
-				attempt++
-				return []shardmap.Write{c.write(attempt)}, nil
+				attempts++
+				return []shardmap.Write{{Attempt: shard.Attempt{Key: key}}}, nil
 			})
 			_, canceled := errors.AsType[*types.TransactionCanceledException](err)
-			if c.ends && (attempt != 2 || !canceled || errors.Is(err, shard.ErrThrottled)) || !c.ends && (attempt != 5 || err != nil) {
-				t.Errorf("%s: %d attempts, %v; want an end after two: %t", name, attempt, err, c.ends)
+			if attempts != want || canceled != (key == "") || errors.Is(err, shard.ErrThrottled) {
+				t.Errorf("a write of %q: %d attempts, %v; want %d", key, attempts, err, want)
 			}
 		})
 	}

@@ -120,10 +120,9 @@ var ErrOtherCall = errors.New("the key was used for another call")
 // second application. If build returns an error that can't be retried, Do first checks whether the
 // call was applied before: its own writes may be the cause of the error.
 //
-// If a write's condition fails, Do calls build again, which must read consistently to see what has
-// changed. Do gives up if the same condition on the same item (for a put, with the same attributes)
-// fails again. It then returns the *types.TransactionCanceledException, whose reasons are in the order
-// of the writes. Conditions of the library's own writes do not end Do like this.
+// If the condition of a library's write fails, Do calls build again. If one of the caller's own fails, Do returns the
+// *types.TransactionCanceledException, whose reasons are in the order of the writes: call Do again if build would now
+// return another write.
 func (o *Applier) Do(ctx context.Context, call Call, now time.Time,
 	build func(context.Context) ([]shardmap.Write, error),
 ) (before []byte, err error) {
@@ -165,7 +164,6 @@ type onceTry struct {
 	now      time.Time
 	decide   func(context.Context) ([]shardmap.Write, []byte, error)
 
-	failed    []condition     // of the caller's own writes
 	conflicts []shard.Attempt // not yet observed
 	duplicate bool            // the same request was sent twice
 }
@@ -190,10 +188,15 @@ func (t *onceTry) attempt(ctx context.Context) (before []byte, err error) {
 	if marker, exists := dynamo.ActionFailed(err, len(writes)); exists {
 		return answerOf(marker, t.call)
 	}
-	if dynamo.Outrun(err, len(writes)) && !t.failsAgain(writes, err) {
+	if dynamo.Outrun(err, len(writes)) && !isOwn(writes, err) {
 		err = fmt.Errorf("%w: %w", dynamo.ErrOutrun, err)
 	}
 	return nil, err
+}
+
+// isOwn reports whether a condition of the caller's own writes failed. These have no attempt to observe.
+func isOwn(writes []shardmap.Write, err error) bool {
+	return slices.ContainsFunc(dynamo.FailedConditions(err), func(i int) bool { return writes[i].Attempt.Key == "" })
 }
 
 // beforeOr returns the answer if the call was applied before, or decideErr if it was not.

@@ -154,10 +154,8 @@ var steps = []struct {
 		require.NoError(r.t, err)
 		rejected, err := limiter.HitAll(ctx, []limits.Hits{{Limit: limit, N: 2}, {Limit: limits.Limit{Key: "other", Max: 3, Window: time.Hour, Sliding: true}, N: 1}}, now)
 		require.NoError(r.t, err)
-		_, err = limiter.HitN(ctx, limit, -1, now)
-		require.NoError(r.t, err)
-		peek, err := limits.New(r.db, r.names.Items, r.shards, limits.Options{}).Peek(ctx, limit, now)
-		return text[any](one.Allowed, more.Allowed, rejected[0].Allowed, rejected[0].Used, rejected[1].Allowed, peek.Used), err
+		back, err := limiter.HitN(ctx, limit, -1, now)
+		return text[any](one.Allowed, more.Allowed, rejected[0].Allowed, rejected[0].Used, rejected[1].Allowed, back.Used), err
 	}},
 	{"once", "done 1 true", func(ctx context.Context, r rig) (string, error) {
 		writer, calls := counters.NewWriter(r.db, r.names.Items, r.shards, counters.Options{}), once.New(r.db, r.names.Items, once.Options{})
@@ -208,12 +206,12 @@ var steps = []struct {
 		if err != nil || libtest.Text(single["pk"]) != "own" {
 			r.t.Error(single, err)
 		}
-		n, err := own.Count(ctx, "acme", table.Span{}, now)
+		page, err := own.Page(ctx, "acme", table.Span{}, now)
 		require.NoError(r.t, err)
 		tally := table.Tally{Client: r.db, Table: own.Name, PartitionKey: "customer", SortKey: "placed", Sort: libtest.Str("-"), Value: "likes", Shards: r.shards}
 		require.NoError(r.t, tally.Add(ctx, "post", 8, now))
 		sum, err := tally.Sum(ctx, []string{"post"}, now)
-		return text[any](n, sum), err
+		return text[any](len(page.Items), sum), err
 	}},
 }
 

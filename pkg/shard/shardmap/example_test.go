@@ -18,15 +18,16 @@ func ExampleMap() {
 	shards := shardmap.New(client, "hotshard-shard-map", shardmap.Options{})
 	orders := table.Table{
 		Client: client, Name: "hotshard-items", PartitionKey: "pk", SortKey: "sk",
-		Shards: table.Namespace{Prefix: "orders/", Counts: shards}, Layout: table.RandomSuffix{},
+		Shards: shards, Layout: table.RandomSuffix{},
 	}
 	fmt.Println(orders.Put(ctx, table.Item{"pk": libtest.Str("acme"), "sk": libtest.Str("before")}, now))
 	changer := libtest.Patient(shardmap.NewChanger(client, shards, shardmap.ChangerOptions{}))
-	entry, err := changer.Pin(ctx, "orders/acme", 20, shardmap.Note{By: "me", Why: "a sale"}, now)
+	entry, err := changer.Pin(ctx, "acme", 20, shardmap.Note{By: "me", Why: "a sale"}, now)
 	fmt.Println(entry.History.Newest(), err)
 	now = entry.Effective() // LeadTime later, when all programs know the change
 	fmt.Println(orders.Put(ctx, table.Item{"pk": libtest.Str("acme"), "sk": libtest.Str("with twenty")}, now))
-	fmt.Println(orders.Count(ctx, "acme", table.Span{}, now))
+	page, err := orders.Page(ctx, "acme", table.Span{}, now)
+	fmt.Println(len(page.Items), err)
 	// Output:
 	// <nil>
 	// 20 <nil>

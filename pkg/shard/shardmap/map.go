@@ -53,8 +53,8 @@ const (
 //
 // All keys share one name space. hotshard's own keys have the prefix of their kind: C# counters,
 // E# entities, L# boards, S# sessions, R# limits; functions such as counters.Key return them. A Table
-// or a Tally of package table looks up its names without a prefix. If several share a map, give each a
-// Namespace. An empty key is ErrMisused.
+// or a Tally of package table looks up its names without a prefix, so several that share a map share the counts of equal
+// names. Give a Table with PlainFirst a map of its own. An empty key is ErrMisused.
 //
 // Ages use the wall clock, since the monotonic clock of a frozen process stops.
 type Map struct {
@@ -67,25 +67,14 @@ type Map struct {
 	reads    map[string]*currentRead // in flight, by key
 
 	loading *mapLoad // an unfinished load; only the renewal uses it
-
-	early dynamo.Cache[earlyEntry] // keys that Newest read while there was no young view
 }
-
-// earlyEntry is a key's entry as read at a time.
-type earlyEntry struct {
-	entry Entry
-	at    time.Time
-}
-
-// maxEarly bounds the keys in Map.early.
-const maxEarly = 1000
 
 // New returns a Map over the shard-map table, and reads nothing yet. Options beyond their
 // bounds are set to the bounds.
 func New(db Client, table string, o Options) *Map {
 	return &Map{
 		stored: stored{db, table, schema.MapLog(rand.N(schema.MapLogs))}, options: o.withDefaults(),
-		view: &view{}, reads: map[string]*currentRead{}, early: dynamo.NewCache[earlyEntry](maxEarly),
+		view: &view{}, reads: map[string]*currentRead{},
 	}
 }
 
@@ -171,25 +160,13 @@ func (m *Map) Newest(ctx context.Context, key string, now time.Time) (entry Entr
 		entry = v.findEntry(key)
 		return entry, entry.History.Newest()
 	}
-	entry, err := m.readEarly(ctx, key, now)
+	ctx, cancel := context.WithTimeout(ctx, newestWait)
+	defer cancel()
+	entry, err := m.Current(ctx, key)
 	if err != nil {
 		return Entry{Key: key}, 1
 	}
 	return entry, entry.Most()
-}
-
-// readEarly returns the entry of a key's item, at most ViewAge old.
-func (m *Map) readEarly(ctx context.Context, key string, now time.Time) (Entry, error) {
-	if hit, ok := m.early.Get(key); ok && now.Sub(hit.at).Abs() <= m.options.ViewAge {
-		return hit.entry, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, newestWait)
-	defer cancel()
-	entry, err := m.Read(ctx, key)
-	if err == nil {
-		m.early.Set(key, earlyEntry{entry, now})
-	}
-	return entry, err
 }
 
 // refreshBriefly refreshes an old view. It waits up to newestWait, or not at all if another call is
@@ -203,25 +180,6 @@ func (m *Map) refreshBriefly(ctx context.Context, now time.Time) {
 	if r, mine := m.startRenewal(ctx, now); mine {
 		_ = r.wait(ctx) // an old view is good enough
 	}
-}
-
-// Refresh reads one key's item, strongly consistent, and returns its entry. If it is newer than the
-// view's, the view gets it. Refresh makes one attempt, at 1 RCU per 4 KB. If that fails, the view does
-// not change.
-func (m *Map) Refresh(ctx context.Context, key string) (Entry, error) {
-	if err := cmp.Or(m.checkClient(), checkKey(key)); err != nil {
-		return Entry{}, err
-	}
-	it, err := m.getOnce(ctx, key)
-	if err != nil {
-		return Entry{}, fmt.Errorf("reading %q of the shard map: %w", key, dynamo.Kind(err))
-	}
-	entry := readEntry(key, it)
-	m.adopt(entry, it != nil)
-	if entry.fault != nil {
-		return entry, fmt.Errorf("%w: %w", shard.ErrStale, entry.fault)
-	}
-	return entry, nil
 }
 
 // adopt puts the entry of a key's item that was just read or written into the view. there reports

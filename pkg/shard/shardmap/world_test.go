@@ -264,7 +264,7 @@ func (p *process) step() {
 		_, _ = p.changer.Reset(ctx, deletable, now)
 		_ = p.changer.Forget(ctx, deletable, time.Now().Add(p.skew))
 	case 5:
-		_, _ = p.changer.Refresh(ctx, key)
+		_, _ = p.changer.Current(ctx, key)
 	case 6:
 		_ = p.changer.StoreSnapshot(context.WithoutCancel(ctx), now) // may fail
 	default:

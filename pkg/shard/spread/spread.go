@@ -129,7 +129,7 @@ func (r *Reader) countPeriod(ctx context.Context, base schema.BaseKey, p period,
 				TableName:              &r.table,
 				KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"), // no sort key equals a bound
 				ExpressionAttributeValues: dynamo.Item{
-					":pk":   dynamo.String(schema.Key{Base: base, Bucket: schema.EventBucket.Label(d, 0), Shard: n}.String()),
+					":pk":   dynamo.String(schema.Key{Base: base, Bucket: schema.EventBucket.Label(d), Shard: n}.String()),
 					":low":  dynamo.String(schema.EventBound(p.from)),
 					":high": dynamo.String(schema.EventBound(p.to)),
 				},

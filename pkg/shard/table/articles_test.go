@@ -152,8 +152,8 @@ func checkArticle(t *testing.T, a article, sharded *table.Table, s table.Span, s
 			t.Fatalf("Get of %v = %v, %v", it, got, err)
 		}
 	}
-	if n, err := sharded.Count(t.Context(), a.read, s, libtest.Epoch); err != nil || n != len(stored) || len(missing) > 0 {
-		t.Errorf("read %d of %d items, counted %d, %v; missing %v", len(stored)-len(missing), len(stored), n, err, slices.Sorted(maps.Keys(missing)))
+	if len(missing) > 0 {
+		t.Errorf("read %d of %d items; missing %v", len(stored)-len(missing), len(stored), slices.Sorted(maps.Keys(missing)))
 	}
 }
 

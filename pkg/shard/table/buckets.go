@@ -29,10 +29,6 @@ type TimeBuckets struct {
 	// CalculatedSuffix: let sort keys end in it. With "", write shards are random, single
 	// items can't be looked up, and puts use a larger count at once, as with a RandomSuffix.
 	By string
-	// Offset starts each name's buckets at an offset of its own ([shard.Bucket.Offset]), so
-	// that not all names begin a new partition key in the same second. It is part of the
-	// stored form: never change it for a table with items.
-	Offset bool
 }
 
 func (b TimeBuckets) fault(t *Table) error {
@@ -51,7 +47,7 @@ func (b TimeBuckets) places(ctx context.Context, r raw, name string, it Item) ([
 	if err != nil {
 		return nil, err
 	}
-	base := t.bucketed(name, b.Bucket.Label(at, b.offset(name)))
+	base := t.bucketed(name, b.Bucket.Label(at))
 	if b.By == "" {
 		n := shard.Random(entry.CountOfNew(at))
 		return []place.Place{{PK: t.join(base, n), Sort: it[t.SortKey], Sent: r.sent(schema.OwnTimed, name, entry, n, at, place.SortText(it[t.SortKey]))}}, nil
@@ -72,10 +68,8 @@ func (b TimeBuckets) own(t *Table, _ string, it Item) (by string, at time.Time, 
 	return by, at, err
 }
 
-func (b TimeBuckets) offset(name string) time.Duration { return bucketOffset(b.Bucket, b.Offset, name) }
-
 func (b TimeBuckets) partitions(t *Table, entry shardmap.Entry, name string, s Span) (iter.Seq[[]partition], error) {
-	return inBuckets(b.Bucket, b.Stamp, b.offset(name), s, func(w window) []partition {
+	return inBuckets(b.Bucket, b.Stamp, s, func(w window) []partition {
 		return t.numbered(t.bucketed(name, w.label), entry.RangeShards(w.from, w.to))
 	})
 }
@@ -94,8 +88,6 @@ type HybridBuckets struct {
 	// Group is the key in Shards of the one count that all names share; it may be empty only
 	// with a Fixed count.
 	Group string
-	// Offset is as in TimeBuckets.
-	Offset bool
 }
 
 func (h HybridBuckets) fault(t *Table) error {
@@ -121,7 +113,7 @@ func (h HybridBuckets) places(ctx context.Context, r raw, name string, it Item) 
 	if err != nil {
 		return nil, err
 	}
-	label := h.Bucket.Label(at, bucketOffset(h.Bucket, h.Offset, name))
+	label := h.Bucket.Label(at)
 	sort := dynamo.String(prefix + dynamo.Text(it, t.SortKey))
 	var list []place.Place
 	for _, n := range entry.PlacesAt(t.calculate, name, at) {
@@ -155,7 +147,7 @@ func (h HybridBuckets) partitions(t *Table, entry shardmap.Entry, name string, s
 	if err != nil {
 		return nil, err
 	}
-	return inBuckets(h.Bucket, h.Stamp, bucketOffset(h.Bucket, h.Offset, name), s, func(w window) (list []partition) {
+	return inBuckets(h.Bucket, h.Stamp, s, func(w window) (list []partition) {
 		for _, n := range entry.PlacesDuring(t.calculate, name, w.from, w.to) {
 			list = append(list, partition{pk: h.key(t, n, w.label), shard: n, prefix: prefix})
 		}
@@ -164,8 +156,8 @@ func (h HybridBuckets) partitions(t *Table, entry shardmap.Entry, name string, s
 }
 
 // inBuckets yields the partitions of each bucket of a span, each with the bucket's edge.
-func inBuckets(b shard.Bucket, stamp shard.Stamp, offset time.Duration, s Span, partitionsOf func(window) []partition) (iter.Seq[[]partition], error) {
-	cut, err := cutSpan(b, stamp, offset, s)
+func inBuckets(b shard.Bucket, stamp shard.Stamp, s Span, partitionsOf func(window) []partition) (iter.Seq[[]partition], error) {
+	cut, err := cutSpan(b, stamp, s)
 	if err != nil {
 		return nil, err
 	}
@@ -187,13 +179,6 @@ func bucketFault(b shard.Bucket, s shard.Stamp) error {
 		return err
 	}
 	return s.Valid()
-}
-
-func bucketOffset(b shard.Bucket, on bool, name string) time.Duration {
-	if !on {
-		return 0
-	}
-	return b.Offset(name)
 }
 
 // stamped returns the time with which an item's sort key begins.

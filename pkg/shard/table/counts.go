@@ -16,7 +16,7 @@ import (
 // Options() shardmap.Options sets how far ahead the times of items may lie.
 type Counts interface {
 	// Lookup returns a key's counts as a function of time. For a Table the key is the name
-	// in the partition key; see [Namespace]. The entry's Key is the shard map's; observers receive it.
+	// in the partition key. The entry's Key is the shard map's; observers receive it.
 	Lookup(ctx context.Context, key string, now time.Time) (shardmap.Entry, error)
 }
 
@@ -34,24 +34,6 @@ func (n Fixed) Lookup(_ context.Context, key string, _ time.Time) (shardmap.Entr
 		return shardmap.Entry{}, err
 	}
 	return shardmap.Entry{Key: key, History: shard.History{{At: always, Count: int(n)}}, Max: int(n)}, nil
-}
-
-// Namespace prefixes names to make their keys in a shard map, so that several tables can
-// share one: Namespace{"orders/", shards}. Tables that share a map with hotshard's functions
-// need one.
-type Namespace struct {
-	Prefix string
-	Counts Counts
-}
-
-// Lookup returns the counts of the key with the prefix.
-func (n Namespace) Lookup(ctx context.Context, key string, now time.Time) (shardmap.Entry, error) {
-	if err := countsFault(n); err != nil {
-		return shardmap.Entry{}, err
-	}
-	entry, err := n.Counts.Lookup(ctx, n.Prefix+key, now)
-	entry.Key = cmp.Or(entry.Key, n.Prefix+key)
-	return entry, err
 }
 
 // AtLeast gives a table with a Fixed count a shard map: every name has N write shards before the
@@ -104,8 +86,6 @@ func countsFault(c Counts) error {
 		if c < 1 || c > shard.MaxShards {
 			return fmt.Errorf("%w: a shard count of %d is not 1 to %d", shard.ErrMisused, c, shard.MaxShards)
 		}
-	case Namespace:
-		return countsFault(c.Counts)
 	case AtLeast:
 		return cmp.Or(countsFault(c.N), countsFault(c.Counts))
 	case *shardmap.Map:
@@ -126,9 +106,6 @@ func current(c Counts) Counts {
 	switch c := c.(type) {
 	case currentReader:
 		return currentCounts{c}
-	case Namespace:
-		c.Counts = current(c.Counts)
-		return c
 	case AtLeast:
 		c.Counts = current(c.Counts)
 		return c
@@ -153,8 +130,6 @@ func constant(c Counts) (n Fixed, ok bool) {
 	switch c := c.(type) {
 	case Fixed:
 		return c, true
-	case Namespace:
-		return constant(c.Counts)
 	case AtLeast:
 		n, ok = constant(c.Counts)
 		return max(n, c.N), ok
@@ -173,8 +148,6 @@ func aheadOf(c Counts) time.Duration {
 	switch c := c.(type) {
 	case interface{ Options() shardmap.Options }: // a shardmap.Map, and its Changer
 		return c.Options().EventAhead
-	case Namespace:
-		return aheadOf(c.Counts)
 	case AtLeast:
 		return aheadOf(c.Counts)
 	}

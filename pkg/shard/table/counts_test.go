@@ -22,12 +22,9 @@ func TestWrappedFixedCountsAreFixed(t *testing.T) {
 		layout table.Layout
 		reject bool
 	}{
-		"suffix":             {table.Namespace{Prefix: "x/", Counts: table.Fixed(10)}, table.CalculatedSuffix{}, false},
 		"minimum":            {table.AtLeast{N: 3, Counts: table.Fixed(10)}, table.CalculatedSuffix{}, false},
-		"ahead":              {table.Namespace{Prefix: "x/", Counts: table.Fixed(2)}, table.HybridBuckets{Bucket: shard.Day}, false},
-		"changing":           {table.Namespace{Prefix: "x/", Counts: &libtest.Steps{}}, table.CalculatedSuffix{}, true},
+		"ahead":              {table.AtLeast{N: 1, Counts: table.Fixed(2)}, table.HybridBuckets{Bucket: shard.Day}, false},
 		"changing, minimum":  {table.AtLeast{N: 3, Counts: &libtest.Steps{}}, table.CalculatedSuffix{}, true},
-		"no counts":          {table.Namespace{Prefix: "x/"}, table.RandomSuffix{}, true},
 		"minimum 0":          {table.AtLeast{Counts: table.Fixed(1)}, table.RandomSuffix{}, true},
 		"minimum of nothing": {table.AtLeast{N: 1}, table.RandomSuffix{}, true},
 	} {
@@ -121,26 +118,6 @@ func TestMinimumOfForgottenHistory(t *testing.T) {
 		}
 		if err != nil || fmt.Sprint(counts) != want {
 			t.Errorf("%v: counts %v, %v; want %s", history, counts, err, want)
-		}
-	}
-}
-
-// byKey are counts of some keys.
-type byKey map[string]int
-
-func (c byKey) Lookup(_ context.Context, key string, _ time.Time) (shardmap.Entry, error) {
-	return shardmap.Entry{History: shard.History{{Count: c[key]}}}, nil
-}
-
-// TestNamespaceOfCounts checks that a name's count is that of its key in the namespace.
-func TestNamespaceOfCounts(t *testing.T) {
-	entry, err := table.Namespace{Prefix: "x/", Counts: byKey{"a": 3, "x/a": 7}}.Lookup(t.Context(), "a", time.Unix(0, 0))
-	if err != nil || entry.Key != "x/a" || entry.History.Newest() != 7 {
-		t.Error(entry, err)
-	}
-	for _, counts := range []table.Counts{table.Namespace{Prefix: "x/"}, table.AtLeast{N: 1}, table.Fixed(0)} {
-		if _, err := counts.Lookup(t.Context(), "a", time.Unix(0, 0)); !errors.Is(err, shard.ErrMisused) {
-			t.Errorf("%#v: %v", counts, err)
 		}
 	}
 }

@@ -28,7 +28,6 @@ type gather struct {
 	span  Span
 	after *place.Position // exclusive
 	most  int             // the maximum of partitions to read; 0 is no maximum
-	keys  bool            // reads only the attributes that distinguish items
 	twice bool            // yields an item on two write shards twice
 	drop  func(Item) bool // reports whether to skip an item; may be nil
 
@@ -198,9 +197,6 @@ func (g *gather) stream(p partition, n, order int) *dynamo.Stream {
 		input.Limit = aws.Int32(dynamo.PageSize(g.span.Limit, n))
 	}
 	g.condition(input, p)
-	if g.keys {
-		g.project(input)
-	}
 	s := &dynamo.Stream{Client: g.t.Client, Input: input, Sort: g.t.SortKey, TieBreaker: g.tieBreaker(), Order: order}
 	s.Drop = g.drop
 	if g.after != nil {
@@ -231,17 +227,6 @@ func (g *gather) condition(in *dynamodb.QueryInput, p partition) {
 		in.ExpressionAttributeValues[":high"] = high
 	}
 	in.KeyConditionExpression = &condition
-}
-
-// project makes the query return only the attributes that distinguish items.
-func (g *gather) project(in *dynamodb.QueryInput) {
-	projection := "#sk"
-	in.ExpressionAttributeNames["#sk"] = g.t.SortKey
-	if by := g.tieBreaker(); by != "" {
-		projection += ", #by"
-		in.ExpressionAttributeNames["#by"] = by
-	}
-	in.ProjectionExpression = &projection
 }
 
 func prefixed(prefix string, bound types.AttributeValue) types.AttributeValue {

@@ -50,7 +50,7 @@ func (t *Table) plainFault() error {
 	case HybridBuckets:
 		return fmt.Errorf("PlainFirst can't be combined with HybridBuckets, whose partition keys have no names")
 	case TimeBuckets:
-		label := b.Bucket.Label(time.Date(2026, 12, 22, 13, 14, 0, 0, time.UTC), 0)
+		label := b.Bucket.Label(time.Date(2026, 12, 22, 13, 14, 0, 0, time.UTC))
 		if _, n := t.Format.SplitPlain(t.bucketed("", label)); n > 0 || strings.ContainsAny(string(t.Format), "0123456789") {
 			return fmt.Errorf("format %q may read the plain key of a time bucket, say %q, as a write shard: use shard.HashShard", string(t.Format), t.bucketed("acme", label))
 		}
@@ -68,7 +68,7 @@ func (t *Table) nameFault(name string) error {
 	}
 	base := name
 	if b, is := t.Layout.(TimeBuckets); is {
-		base = t.bucketed(name, b.Bucket.Label(time.Time{}, 0))
+		base = t.bucketed(name, b.Bucket.Label(time.Time{}))
 	}
 	if size := len(t.join(base, shard.MaxShards-1)); size > maxKeyBytes {
 		return fmt.Errorf("%w: table %s: the name %.40q... is too long: its write shards' keys would have up to %d bytes, and DynamoDB's limit is %d", shard.ErrMisused, t.Name, name, size, maxKeyBytes)
@@ -82,7 +82,7 @@ func (t *Table) clear(ctx context.Context, name string, from, to int, now time.T
 	bases := []string{name}
 	if b, is := t.Layout.(TimeBuckets); is {
 		bases = nil
-		for _, label := range b.Bucket.Labels(now.Add(-shardmap.LateMargin), now.Add(aheadOf(t.Shards)+shardmap.Margin), b.offset(name)) {
+		for _, label := range b.Bucket.Labels(now.Add(-shardmap.LateMargin), now.Add(aheadOf(t.Shards)+shardmap.Margin)) {
 			bases = append(bases, t.bucketed(name, label))
 		}
 	}

@@ -12,7 +12,7 @@ func TestAheadComesFromMap(t *testing.T) {
 	for ahead, want := range map[time.Duration]time.Duration{0: shardmap.MaxAhead, 4 * time.Second: 4 * time.Second, time.Hour: shardmap.MaxEventAhead} {
 		view := shardmap.New(nil, "m", shardmap.Options{EventAhead: ahead})
 		changer := shardmap.NewChanger(nil, view, shardmap.ChangerOptions{})
-		for _, counts := range []Counts{view, changer, Namespace{"x", view}, AtLeast{2, Namespace{"x", changer}}} {
+		for _, counts := range []Counts{view, changer, AtLeast{2, changer}} {
 			if got := aheadOf(counts); got != want {
 				t.Errorf("%v, %T: %v ahead, want %v", ahead, counts, got, want)
 			}

@@ -124,9 +124,10 @@ func TestInvalidPlainTalliesAreRejected(t *testing.T) {
 			t.Errorf("%s: error %v, want ErrMisused about PlainFirst", what, err)
 		}
 	}
+	one := map[string]int64{"n": 1}
 	for _, name := range []string{"home#SHARD_1", strings.Repeat("x", 2040), ""} {
 		_, sumErr := good.Sum(t.Context(), []string{"home", name}, libtest.Epoch)
-		_, transactErr := good.AddTransact(t.Context(), name, 1, libtest.Epoch)
+		_, transactErr := good.AddAllTransact(t.Context(), name, one, libtest.Epoch)
 		for call, err := range map[string]error{"add": good.Add(t.Context(), name, 1, libtest.Epoch), "sum": sumErr, "transact": transactErr} {
 			if !errors.Is(err, shard.ErrMisused) {
 				t.Errorf("%s of %.20q: error %v, want ErrMisused", call, name, err)
@@ -134,19 +135,19 @@ func TestInvalidPlainTalliesAreRejected(t *testing.T) {
 		}
 	}
 	for sortKey, want := range map[string]table.Item{"": {"customer": libtest.Str("home")}, "placed": {"customer": libtest.Str("home"), "placed": libtest.Str("total")}} {
-		one := good
-		if one.Shards = table.Fixed(1); sortKey != "" {
-			one.SortKey, one.Sort = sortKey, libtest.Str("total")
+		single := good
+		if single.Shards = table.Fixed(1); sortKey != "" {
+			single.SortKey, single.Sort = sortKey, libtest.Str("total")
 		}
-		if w, err := one.AddTransact(t.Context(), "home", 1, libtest.Epoch); err != nil || !maps.EqualFunc(w.Action.Update.Key, want, func(a, b types.AttributeValue) bool { return libtest.Text(a) == libtest.Text(b) }) {
+		if w, err := single.AddAllTransact(t.Context(), "home", one, libtest.Epoch); err != nil || !maps.EqualFunc(w.Action.Update.Key, want, func(a, b types.AttributeValue) bool { return libtest.Text(a) == libtest.Text(b) }) {
 			t.Errorf("with the sort key %q: %v, %v", sortKey, w.Action.Update, err)
 		}
 	}
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	add, err := good.AddTransact(t.Context(), "home", 1, libtest.Epoch)
+	add, err := good.AddAllTransact(t.Context(), "home", one, libtest.Epoch)
 	if err != nil || add.Attempt.Clear(canceled, 1, 9) == nil {
-		t.Errorf("AddTransact: %v, or Clear passes without a read", err)
+		t.Errorf("AddAllTransact: %v, or Clear passes without a read", err)
 	}
 }
 
@@ -175,12 +176,6 @@ func TestInvalidInputIsNotObserved(t *testing.T) {
 		},
 		"an expression": func() error { return update(&dynamodb.UpdateItemInput{UpdateExpression: aws.String("SET")}) },
 		"a size":        func() error { return orders.Put(ctx, big, libtest.Later) },
-		"a condition": func() error {
-			return orders.PutIf(ctx, key, table.Condition{Expression: "no condition"}, libtest.Later)
-		},
-		"a delete": func() error {
-			return orders.DeleteIf(ctx, key, table.Condition{Expression: "no condition"}, libtest.Later)
-		},
 		"a tally's key": func() error { return tally.Add(ctx, "home", 1, libtest.Later) },
 	} {
 		if err := call(); err == nil || errors.Is(err, shard.ErrUnavailable) || listener.All > 0 {

@@ -184,42 +184,6 @@ func (r raw) target(ctx context.Context, places []place.Place, id place.Identity
 	return places[0], nil
 }
 
-// deleteTarget is target for a delete. It first removes the item's other copies, so that none reappears.
-func (r raw) deleteTarget(ctx context.Context, places []place.Place, id place.Identity) (place.Place, error) {
-	at, err := r.target(ctx, places, id)
-	if err != nil {
-		return at, err
-	}
-	for _, p := range places {
-		if p.PK == at.PK {
-			continue
-		}
-		it, err := r.readAt(ctx, p)
-		if err == nil && id.Matches(it) {
-			err = r.removeAt(ctx, p, id)
-		}
-		if err != nil {
-			return at, err
-		}
-	}
-	return at, nil
-}
-
-// findTarget is raw.target or raw.deleteTarget.
-type findTarget func(r raw, ctx context.Context, places []place.Place, id place.Identity) (place.Place, error)
-
-// write makes a conditional write at the place that find returns.
-func (r raw) write(ctx context.Context, places []place.Place, id place.Identity, find findTarget, send func(context.Context, place.Place) error) error {
-	at, err := find(r, ctx, places, id)
-	if err != nil {
-		return err
-	}
-	return dynamo.PersistSum(ctx, func(ctx context.Context) error {
-		err := send(ctx, at)
-		return r.call.Observe(ctx, at.Sent, err)
-	})
-}
-
 // key returns the primary key under which the item is stored.
 func (r raw) key(at place.Place) Item {
 	return Item{r.t.PartitionKey: dynamo.String(at.PK), r.t.SortKey: at.Sort}

@@ -2,7 +2,6 @@ package table
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"time"
 
@@ -103,23 +102,6 @@ func (g *gather) page(ctx context.Context) (page Page, err error) {
 		page.Next = cursorOf(name, s.Desc) + g.rest.String()
 	}
 	return page, nil
-}
-
-// Count returns the number of items in a range, at the read units of reading it. The span must have no
-// Limit and no After. If look-ups find single items, Count reads their keys, and an item on two write
-// shards counts once. Otherwise, and on one partition, COUNT queries return only numbers.
-func (t *Table) Count(ctx context.Context, name string, s Span, now time.Time) (n int, err error) {
-	if s.Limit != 0 || s.After != "" {
-		return 0, t.describe("counting", name, fmt.Errorf("%w: a count has no Limit and no After", shard.ErrMisused))
-	}
-	g, err := t.raw(now).gather(name, s)
-	if err == nil {
-		n, err = g.count(ctx)
-	}
-	if err != nil {
-		return 0, t.describe("counting", name, err)
-	}
-	return n, nil
 }
 
 // Get returns one item, read strongly consistent, or an error that wraps ErrNotFound. The key has

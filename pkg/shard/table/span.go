@@ -38,7 +38,6 @@ func During(s shard.Stamp, from, to time.Time) Span {
 // cut is a span divided into buckets.
 type cut struct {
 	bucket   shard.Bucket
-	offset   time.Duration
 	from, to time.Time // both included
 }
 
@@ -58,7 +57,7 @@ func (w window) edge(stamp shard.Stamp, desc bool) place.Position {
 	return place.Position{Sort: s.Low, Shard: -1}
 }
 
-func cutSpan(b shard.Bucket, stamp shard.Stamp, offset time.Duration, s Span) (cut, error) {
+func cutSpan(b shard.Bucket, stamp shard.Stamp, s Span) (cut, error) {
 	from, _, err1 := boundTime(stamp, s.Low)
 	to, open, err2 := boundTime(stamp, s.High)
 	if err1 != nil || err2 != nil {
@@ -67,7 +66,7 @@ func cutSpan(b shard.Bucket, stamp shard.Stamp, offset time.Duration, s Span) (c
 	if open {
 		to = to.Add(-1)
 	}
-	return cut{b, offset, from, to}, nil
+	return cut{b, from, to}, nil
 }
 
 // boundTime returns a span's end; open means that the span excludes it.
@@ -81,7 +80,7 @@ func boundTime(stamp shard.Stamp, bound types.AttributeValue) (at time.Time, ope
 
 // windows yields the span's buckets in order.
 func (c cut) windows(desc bool) iter.Seq[window] {
-	step, at, end := c.bucket.Width(), c.floor(c.from), c.floor(c.to)
+	step, at, end := c.bucket.Width(), c.from.UTC().Truncate(c.bucket.Width()), c.to.UTC().Truncate(c.bucket.Width())
 	if desc {
 		step, at, end = -step, end, at
 	}
@@ -91,7 +90,7 @@ func (c cut) windows(desc bool) iter.Seq[window] {
 		}
 		for ; ; at = at.Add(step) {
 			next := at.Add(c.bucket.Width())
-			w := window{label: c.bucket.Label(at, c.offset), start: at, end: next, from: at, to: next}
+			w := window{label: c.bucket.Label(at), start: at, end: next, from: at, to: next}
 			if c.from.After(w.from) {
 				w.from = c.from
 			}
@@ -103,9 +102,4 @@ func (c cut) windows(desc bool) iter.Seq[window] {
 			}
 		}
 	}
-}
-
-// floor returns the start of the bucket of t.
-func (c cut) floor(t time.Time) time.Time {
-	return t.Add(-c.offset).UTC().Truncate(c.bucket.Width()).Add(c.offset)
 }

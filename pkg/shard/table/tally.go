@@ -117,6 +117,18 @@ func (c *Tally) AddAll(ctx context.Context, name string, deltas map[string]int64
 	return nil
 }
 
+// AddAllTransact returns AddAll's write for a transaction of package once. Each call chooses a random write shard.
+func (c *Tally) AddAllTransact(ctx context.Context, name string, deltas map[string]int64, now time.Time) (shardmap.Write, error) {
+	if err := c.fault(now, slices.Sorted(maps.Keys(deltas)), name); err != nil {
+		return shardmap.Write{}, err
+	}
+	w, err := c.write(ctx, name, deltas, -1, now)
+	if err != nil {
+		return shardmap.Write{}, fmt.Errorf("adding to %q of table %s: %w", name, c.Table, err)
+	}
+	return w, nil
+}
+
 // write returns the write of deltas to a random write shard other than last.
 func (c *Tally) write(ctx context.Context, name string, deltas map[string]int64, last int, now time.Time) (shardmap.Write, error) {
 	var n int
@@ -163,31 +175,20 @@ func (c *Tally) clear(ctx context.Context, name string, from, to int) error {
 // unit each, and one for each name's entry in a shard map. A name that was never counted is 0, and a repeated name counts
 // once.
 func (c *Tally) Sum(ctx context.Context, names []string, now time.Time) (*big.Int, error) {
-	sums, err := c.sums(ctx, names, []string{c.Value}, now, true)
+	sums, err := c.Sums(ctx, names, []string{c.Value}, now)
 	return sums[c.Value], err
 }
 
 // Sums returns the totals of several attributes by name, as Sum does for Value, at the cost of one.
 func (c *Tally) Sums(ctx context.Context, names, attributes []string, now time.Time) (map[string]*big.Int, error) {
-	return c.sums(ctx, names, attributes, now, true)
-}
-
-// EventualSum returns the same as Sum by eventually consistent reads, at half the read units.
-// Additions of about the last second may be missing.
-func (c *Tally) EventualSum(ctx context.Context, names []string, now time.Time) (*big.Int, error) {
-	sums, err := c.sums(ctx, names, []string{c.Value}, now, false)
-	return sums[c.Value], err
-}
-
-func (c *Tally) sums(ctx context.Context, names, attributes []string, now time.Time, consistent bool) (map[string]*big.Int, error) {
 	if err := c.fault(now, attributes, names...); err != nil {
 		return nil, err
 	}
-	keys, err := c.allKeys(ctx, slices.Compact(slices.Sorted(slices.Values(names))), now, consistent)
+	keys, err := c.allKeys(ctx, slices.Compact(slices.Sorted(slices.Values(names))), now)
 	if err != nil {
 		return nil, err
 	}
-	items, err := dynamo.BatchGet(ctx, c.Client, c.Table, keys, consistent)
+	items, err := dynamo.BatchGet(ctx, c.Client, c.Table, keys, true)
 	if err != nil {
 		return nil, fmt.Errorf("summing %q of table %s: %w", names, c.Table, err)
 	}
@@ -210,13 +211,9 @@ func (c *Tally) sums(ctx context.Context, names, attributes []string, now time.T
 	return sums, nil
 }
 
-// allKeys returns the keys of all write shards that the names ever had; consistent reads the counts from the map's table.
-func (c *Tally) allKeys(ctx context.Context, names []string, now time.Time, consistent bool) ([]dynamo.Item, error) {
-	counts := c.Shards
-	if consistent {
-		counts = current(counts)
-	}
-	clock, keys := dynamo.StartClock(now), make([][]dynamo.Item, len(names))
+// allKeys returns the keys of all write shards that the names ever had, by the counts in the map's table.
+func (c *Tally) allKeys(ctx context.Context, names []string, now time.Time) ([]dynamo.Item, error) {
+	counts, clock, keys := current(c.Shards), dynamo.StartClock(now), make([][]dynamo.Item, len(names))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(dynamo.MaxParallel)
 	for i, name := range names {

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/internal/place"
 )
 
@@ -91,12 +92,17 @@ func (t *Table) Update(ctx context.Context, key Item, in *dynamodb.UpdateItemInp
 func (r raw) update(ctx context.Context, key Item, places []place.Place, in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
 	id := r.identity(key)
 	var out *dynamodb.UpdateItemOutput
-	err := r.write(ctx, places, id, raw.target, func(ctx context.Context, at place.Place) error {
-		filled, err := r.filled(in, key, at)
-		if err == nil {
-			out, err = r.t.Client.UpdateItem(ctx, filled, dynamo.NoRetry)
-		}
-		return err
+	at, err := r.target(ctx, places, id)
+	if err != nil {
+		return nil, err
+	}
+	filled, err := r.filled(in, key, at)
+	if err != nil {
+		return nil, err
+	}
+	err = dynamo.PersistSum(ctx, func(ctx context.Context) (err error) {
+		out, err = r.t.Client.UpdateItem(ctx, filled, dynamo.NoRetry)
+		return r.call.Observe(ctx, at.Sent, err)
 	})
 	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok && id.By != "" {
 		if failed.Item != nil && !id.Matches(failed.Item) {
@@ -107,6 +113,17 @@ func (r raw) update(ctx context.Context, key Item, places []place.Place, in *dyn
 		}
 	}
 	return out, err
+}
+
+// filled returns the caller's update with TableName, Key and the item's guard.
+func (r raw) filled(in *dynamodb.UpdateItemInput, key Item, at place.Place) (*dynamodb.UpdateItemInput, error) {
+	if in.TableName != nil || in.Key != nil {
+		return nil, fmt.Errorf("%w: the input must have no TableName and no Key: they follow from the name and the item", shard.ErrMisused)
+	}
+	filled := *in
+	filled.TableName, filled.Key = &r.t.Name, r.key(at)
+	r.identity(key).GuardUpdate(&filled, r.t.PartitionKey)
+	return &filled, nil
 }
 
 // Delete deletes an item if it exists. The key is as for Get. If write shards are random, Delete
