@@ -67,14 +67,14 @@ func (s *scanner) attribute(at, depth int) int {
 		if s.peek(end+1) == '}' {
 			return end + 2
 		}
-		return s.restOfAttribute(s.resume(at, at+2, end+1), 1, depth)
+		return s.restOfAttribute(object{start: at, at: end + 1}, 1, depth)
 	}
 	if letter := byte(w >> 16); w&typeMask == typeWord && 'A' <= letter && letter <= 'Z' {
 		next := s.value(letter, s.space(at+len(`{"S":`)), depth)
 		if s.peek(next) == '}' {
 			return next + 1
 		}
-		return s.restOfAttribute(s.resume(at, at+2, next), 1, depth)
+		return s.restOfAttribute(object{start: at, at: next}, 1, depth)
 	}
 	if s.peek(at) != '{' {
 		return s.wrongKind(at, "{")

@@ -18,8 +18,8 @@
 // The error of a malformed payload has the byte offset. Documents may be nested 64 levels deep
 // in an image, and 500 levels elsewhere.
 //
-// Member names are case-sensitive, duplicate names are an error, and unknown members are
-// skipped. Invalid UTF-8 and lone surrogates become U+FFFD, as in encoding/json.
+// Member names are case-sensitive, and unknown members are skipped. Names are not checked for duplicates, which DynamoDB
+// never sends. Invalid UTF-8 and lone surrogates become U+FFFD, as in encoding/json.
 //
 // Code that counts records also finds here what a write costs in secondary indexes ([AddIndexWrites]), and the heaviest
 // keys in bounded memory ([Sketch]). ParseTask parses the payload of a scheduled invocation.

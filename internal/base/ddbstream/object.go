@@ -1,11 +1,8 @@
 package ddbstream
 
 import (
-	"bytes"
 	"encoding/binary"
-	"fmt"
 	"math/bits"
-	"slices"
 )
 
 // object iterates over the members of a JSON object:
@@ -19,7 +16,6 @@ type object struct {
 	start int     // of the object
 	at    int     // start of the member's value; after the last member, the end of the object
 	name  []byte  // the member's, decoded
-	first int     // index of the object's first hash in scanner.hashes
 	names nameSet // so far
 }
 
@@ -27,7 +23,7 @@ func (s *scanner) enter(at int) object {
 	if s.peek(at) != '{' {
 		at = s.unexpected(at, "{")
 	}
-	return object{start: at, at: at, first: len(s.hashes)}
+	return object{start: at, at: at}
 }
 
 // member moves to the next member. It returns false at the object's end.
@@ -60,7 +56,7 @@ func (s *scanner) nextMember(o *object) int {
 	}
 	at = s.space(at)
 	if s.peek(at) == '}' {
-		s.leave(o, at+1)
+		o.at = at + 1
 		return -1
 	}
 	if o.at != o.start {
@@ -77,7 +73,7 @@ func (s *scanner) nextMember(o *object) int {
 	return at + 1
 }
 
-// name reads a member's name, which begins at a position, and adds its hash.
+// name reads a member's name, which begins at a position, and adds it to the names.
 func (s *scanner) name(o *object, at int) int {
 	start, data, hash := at, s.data, uint64(0)
 	for ; at+8 <= len(data); at += 8 {
@@ -94,7 +90,6 @@ func (s *scanner) name(o *object, at int) int {
 		o.name = data[start:at:at]
 		hash = mix(hash, w&((m&-m-1)>>7)) // the bytes before the quote
 		o.names.add(hash)
-		s.hashes = append(s.hashes, hash)
 		return at + 1
 	}
 	return s.oddName(o, start)
@@ -107,63 +102,8 @@ func (s *scanner) oddName(o *object, start int) int {
 		return end
 	}
 	o.name = unquote(s.data[start-1 : end+1])
-	hash := hashName(o.name)
-	o.names.add(hash)
-	s.hashes = append(s.hashes, hash)
+	o.names.add(hashName(o.name))
 	return end + 1
-}
-
-// resume continues an object after its first member's value. That member's name is the one
-// character at position name.
-func (s *scanner) resume(start, name, at int) object {
-	o := object{start: start, at: at, first: len(s.hashes)}
-	s.name(&o, name)
-	return o
-}
-
-// leave ends an object and fails it if it has a duplicate name. The name set, and then the
-// hashes, rule that out in nearly all cases.
-func (s *scanner) leave(o *object, at int) {
-	o.at = at
-	if hashes := s.hashes[o.first:]; o.names.len() < len(hashes) && hasEqual(hashes) {
-		if name, ok := duplicate(s.between(o.start, at)); ok {
-			o.at = s.fail(o.start, fmt.Sprintf("an object with the duplicate name %.60q", name))
-		}
-	}
-	s.hashes = s.hashes[:o.first]
-}
-
-// maxPairwise is the most hashes that are compared pairwise.
-const maxPairwise = 16
-
-// hasEqual reports whether two hashes are equal. It may sort them.
-func hasEqual(hashes []uint64) bool {
-	if len(hashes) > maxPairwise {
-		slices.Sort(hashes)
-		return len(slices.Compact(hashes)) < len(hashes)
-	}
-	for i, a := range hashes {
-		if slices.Contains(hashes[:i], a) {
-			return true
-		}
-	}
-	return false
-}
-
-// duplicate returns a name that two members of a checked object have. ok is false if all names
-// are different.
-func duplicate(object []byte) (name []byte, ok bool) {
-	var names [][]byte
-	for w := walk(object); w.next(); {
-		names = append(names, unquote(w.name))
-	}
-	slices.SortFunc(names, bytes.Compare)
-	for i := range len(names) - 1 {
-		if bytes.Equal(names[i], names[i+1]) {
-			return names[i], true
-		}
-	}
-	return nil, false
 }
 
 // nameSet is a Bloom filter with two bits for each name of an object.
@@ -178,9 +118,6 @@ func (n *nameSet) add(hash uint64) {
 func (n *nameSet) has(hash uint64) bool {
 	return n[0]>>(hash>>58)&(n[1]>>(hash>>52&63))&1 != 0
 }
-
-// len returns a lower bound of the number of names.
-func (n *nameSet) len() int { return max(bits.OnesCount64(n[0]), bits.OnesCount64(n[1])) }
 
 // mix adds eight bytes to a hash; the factor is 2^64 over the golden ratio.
 func mix(hash, w uint64) uint64 { return (hash ^ w) * 0x9e3779b97f4a7c15 }

@@ -75,6 +75,9 @@ func (d *Decoder) imageOf(at int, rec *Record, member string, image byte, to *Im
 	if !d.isObject(at, rec, member) {
 		return d.skip(at, 0)
 	}
+	if to.Present() {
+		rec.fault(member, errors.New("it is there twice"))
+	}
 	d.reading, d.begins[image] = image, at
 	*to, at = d.image(at)
 	d.reading = noImage

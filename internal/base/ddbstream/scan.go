@@ -12,12 +12,11 @@ import (
 // loops end there. A position after an error is meaningless and may be past the end, so read
 // values through between.
 type scanner struct {
-	data   []byte
-	err    error
-	hashes []uint64 // of the names read so far in all open objects
-	size   int      // of the current item
-	flaw   error    // the first flaw of the current item
-	bytes  []byte   // buffer for a binary value
+	data  []byte
+	err   error
+	size  int    // of the current item
+	flaw  error  // the first flaw of the current item
+	bytes []byte // buffer for a binary value
 
 	learning bool   // addHole records holes
 	holes    []hole // of the current record
@@ -28,9 +27,9 @@ type scanner struct {
 // documents, each of which is two levels of JSON.
 const maxDepth = 500
 
-// open starts on new data and reuses the memory.
+// open starts on new data.
 func (s *scanner) open(data []byte) {
-	s.data, s.err, s.hashes = data, nil, s.hashes[:0]
+	s.data, s.err = data, nil
 }
 
 // fail records a syntax error at a position.

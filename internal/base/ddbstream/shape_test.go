@@ -68,25 +68,6 @@ func TestEveryByte(t *testing.T) {
 	}
 }
 
-// TestDuplicates checks that a duplicate name is found in an object of any size.
-func TestDuplicates(t *testing.T) {
-	for n := 1; n < 300; n += 1 + n/10 {
-		var members []string
-		for i := range n {
-			members = append(members, fmt.Sprintf(`"name%d":%d`, i, i))
-		}
-		object := `{"Records":[],"x":{` + strings.Join(members, ",") + `%s}}`
-		if _, err := ddbstream.Decode(fmt.Appendf(nil, object, "")); err != nil {
-			t.Errorf("%d names: %v", n, err)
-		}
-		for _, twice := range []string{`,"name0":0`, fmt.Sprintf(`,"name%d":0`, n-1), fmt.Sprintf(`,"\u006eame%d":0`, n/2)} {
-			if _, err := ddbstream.Decode(fmt.Appendf(nil, object, twice)); err == nil || !strings.Contains(err.Error(), `duplicate name "name`) {
-				t.Errorf("%d names and %s: %v", n, twice, err)
-			}
-		}
-	}
-}
-
 // TestDecoderForgets checks that a decoder whose payloads come in one buffer, as in Lambda, decodes each as a new decoder
 // does.
 func TestDecoderForgets(t *testing.T) {

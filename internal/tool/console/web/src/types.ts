@@ -177,7 +177,7 @@ export interface HotKeysOutputBody {
    */
   keys: HotKey[];
   /**
-   * Number of heat items that another release stored in an unknown form. No key has their counts
+   * Number of heat items that can't be read. No key has their counts
    */
   unread?: number;
 }
