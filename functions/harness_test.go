@@ -1,7 +1,6 @@
 package functions_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,12 +56,6 @@ func payload(t *testing.T, event string) []byte {
 	content, err := os.ReadFile(filepath.Join(root, "events", event+".json"))
 	require.NoError(t, err)
 	return content
-}
-
-// payload returns an event with this deployment's items table as its stream's.
-func (d *deployment) payload(t *testing.T, event string) []byte {
-	t.Helper()
-	return bytes.ReplaceAll(payload(t, event), []byte(":table/hotshard-items/"), []byte(":table/"+d.tables.Items+"/"))
 }
 
 // check invokes a function. It compares the response with the wanted JSON, which may omit members, or the function error's

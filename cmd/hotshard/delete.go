@@ -24,7 +24,6 @@ type DeleteCmd struct {
 	WriteUnits int `default:"250" help:"Upper bound on the deletes' WCU/s, indexes included, up to 1000000. A partition has 1,000."`
 
 	Player   string        `placeholder:"NAME" help:"For a board: delete only this player's entries."`
-	DryRun   bool          `help:"List what would be deleted, and delete nothing."`
 	Yes      bool          `help:"Confirm the delete."`
 	Settle   time.Duration `default:"30s" help:"How long to wait for requests that began before the delete: the functions' longest deadline plus 5s, up to 1h."`
 	Wait     time.Duration `default:"90s" help:"How long to wait for folds in flight, up to 1h: longer than the setting rollupWindow."`
@@ -57,13 +56,13 @@ func (c *DeleteCmd) Run(ctx context.Context, std streams, commands display.Comma
 	if err != nil {
 		return err
 	}
-	if !c.Yes && !c.DryRun {
-		return fmt.Errorf("deleting %s and everything that belongs to it needs --yes; --dry-run lists what there is", c.what())
+	if !c.Yes {
+		return fmt.Errorf("deleting %s and everything that belongs to it needs --yes", c.what())
 	}
 	progress, finish := progressBar(std.err, -1, "items")
 	eraser := rebuild.NewEraser(rebuild.EraserOptions{
 		Options: rebuild.Options{Names: schema.NamesFor(c.Prefix), Wait: c.Wait, IndexLag: c.IndexLag, ReadUnits: c.ReadUnits},
-		Settle:  c.Settle, WriteUnits: c.WriteUnits, DryRun: c.DryRun, Progress: progress, Commands: commands,
+		Settle:  c.Settle, WriteUnits: c.WriteUnits, Progress: progress, Commands: commands,
 	}, client)
 	report, err := c.erase(ctx, eraser)
 	finish()
@@ -107,11 +106,7 @@ func (c *DeleteCmd) printReport(out io.Writer, r *rebuild.Erased) error {
 	if c.JSON {
 		return printJSON(out, r)
 	}
-	done := "deleted"
-	if c.DryRun {
-		done = "there"
-	}
-	t := newTable(done, nameCell("of "+c.what()))
+	t := newTable("deleted", nameCell("of "+c.what()))
 	t.Style().Format.Header = pretty.FormatDefault // names differ by case
 	for _, what := range slices.Sorted(maps.Keys(r.Deleted)) {
 		t.Row(r.Deleted[what], what)

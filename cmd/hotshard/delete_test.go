@@ -17,7 +17,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// TestDelete checks that delete needs --yes, what --dry-run and --json print, and that only the counter is deleted.
+// TestDelete checks that delete needs --yes, what --json prints, and that only the counter is deleted.
 func TestDelete(t *testing.T) {
 	t.Parallel()
 	db, names, flags := tablesAt(t)
@@ -32,10 +32,6 @@ func TestDelete(t *testing.T) {
 	code, out, err := hotshard(t, args...)
 	if code != exitBad || out != "" || !strings.Contains(err, `deleting counter "page/home" and everything that belongs to it needs --yes`) {
 		t.Errorf("without --yes: exit %d with %s%s", code, out, err)
-	}
-	code, out, err = hotshard(t, append(args, "--dry-run")...)
-	if code != exitOK || !strings.Contains(out, "│     1 │ write shards           │") {
-		t.Errorf("--dry-run: exit %d with %s%s", code, out, err)
 	}
 	code, out, err = hotshard(t, append(args, "--yes", "--json")...)
 	var report rebuild.Erased

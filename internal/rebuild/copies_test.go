@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
@@ -149,49 +148,5 @@ func TestRemovalsThatWait(t *testing.T) {
 				t.Errorf("the event is on write shards %v, or there are findings", got)
 			}
 		})
-	}
-}
-
-// TestRightSummariesCostNoWrite checks that neither a check nor a repair writes anything for summaries that are right, nor a
-// check for what differs without need of a proof.
-func TestRightSummariesCostNoWrite(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	stop := r.run(t, nil)
-	r.pin(t, "C#c", 2)
-	r.addTo(t, "c", 1, 5)
-	r.put(t, "e", hour(), 4)
-	r.put(t, "twice", hour(), 4)
-	r.score(t, "b", players(3)...)
-	r.folded(t, "e", hour(), 4)
-	r.folded(t, "twice", hour(), 4)
-	copies(1)(t, r, "twice")
-	right := []schema.Target{counterTarget("c"), hourTarget("e", hour()), boardTarget("b")}
-	for _, target := range right {
-		enginetest.Eventually(t, func() bool { return len(check(t, r.checker(quick(nil)), target)) == 0 })
-	}
-	stop()
-	writes, reads := 0, 0
-	var mu sync.Mutex
-	client := enginetest.Before(r.db, func(in any) error {
-		mu.Lock()
-		defer mu.Unlock()
-		switch in.(type) {
-		case *dynamodb.QueryInput, *dynamodb.GetItemInput, *dynamodb.BatchGetItemInput, *dynamodb.ScanInput:
-			reads++
-		default:
-			writes++
-		}
-		return nil
-	})
-	for _, repair := range []bool{false, true} {
-		a := r.checkerOver(client, quick(func(o *rebuild.Options) { o.Repair = repair }))
-		report, err := a.Run(t.Context(), rebuild.List(right...), nil)
-		if err != nil || report.Right != len(right) || writes > 0 || reads == 0 {
-			t.Errorf("repair %t: %+v, %v after %d writes and %d reads; want all right and no write", repair, report, err, writes, reads)
-		}
-	}
-	if found := check(t, r.checkerOver(client, nil), hourTarget("twice", hour())); len(found) != 1 || found[0].State != rebuild.Copy || writes > 0 {
-		t.Errorf("findings %+v after %d writes, want a copy and no write", found, writes)
 	}
 }

@@ -26,8 +26,6 @@ type EraserOptions struct {
 	// WriteUnits bounds the WCU/s of deletes, those of the index included. Default 250: a quarter
 	// of a partition's.
 	WriteUnits int
-	// DryRun counts the traces and deletes nothing.
-	DryRun bool
 	// Progress receives the number of items that were read, or deleted, from several goroutines.
 	Progress func(n int)
 	Commands display.Commands // for the command lines in the report
@@ -130,9 +128,6 @@ func (e *Eraser) Key(ctx context.Context, base schema.BaseKey) (*Erased, error) 
 }
 
 func (t *task) erase(ctx context.Context) error {
-	if t.options.DryRun {
-		return t.count(ctx)
-	}
 	if err := t.sweep(ctx); err != nil {
 		return err
 	}
@@ -155,33 +150,4 @@ func (t *task) erase(ctx context.Context) error {
 		return err
 	}
 	return t.forget(ctx)
-}
-
-// count counts the traces, for a dry run.
-func (t *task) count(ctx context.Context) error {
-	if err := t.findItems(ctx, func(what Trace, _ itemKey) error {
-		t.deleted(what, 1)
-		return nil
-	}); err != nil {
-		return err
-	}
-	entry, err := t.changer.Read(ctx, t.base.String())
-	if err != nil {
-		return err
-	}
-	if entry.Max > 0 {
-		t.deleted(ShardCounts, 1)
-	}
-	failures, err := t.checker.FailuresOf(ctx, t.base)
-	if err != nil {
-		return err
-	}
-	t.deleted(Failures, len(failures))
-	if err := t.traces.last(ctx); err != nil {
-		return err
-	}
-	if schema.TraitsOf(t.base.Type).Summary == schema.NoSummary {
-		return nil
-	}
-	return t.checker.Stored(t.base)(ctx, func(schema.Target) error { t.deleted(Summaries, 1); return nil })
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
@@ -115,7 +114,7 @@ func TestNothingIsLeft(t *testing.T) {
 	defer stop()
 	var all sync.WaitGroup
 	for _, k := range keys {
-		all.Go(func() { r.eraseCounted(t, k) })
+		all.Go(func() { r.eraseAll(t, k) })
 	}
 	all.Wait()
 	if t.Failed() {
@@ -138,33 +137,7 @@ func TestNothingIsLeft(t *testing.T) {
 	r.wantNothing(t, doomed, "after the redelivery")
 }
 
-// repeats reports whether this run also counts a key before its delete, and deletes it twice. Each search
-// for a counter or sessions queries a thousand partitions, so only the long lane does.
+// repeats reports whether this run deletes a key twice. Each search for a counter or sessions queries a thousand partitions, so only the long lane does.
 func repeats(k schema.BaseKey) bool {
 	return require.LongRun || k.Type != schema.Counter && k.Type != schema.Session
-}
-
-// eraseCounted deletes a key, and checks that a dry run counted the same items.
-func (r *eraseRig) eraseCounted(t *testing.T, k schema.BaseKey) {
-	dry, counted := r.options(), &rebuild.Erased{}
-	dry.DryRun = true
-	if repeats(k) {
-		var err error
-		if counted, err = rebuild.NewEraser(dry, r.db).Key(t.Context(), k); err != nil {
-			t.Error(err)
-		}
-	}
-	report, err := rebuild.NewEraser(r.options(), r.db).Key(t.Context(), k)
-	if err != nil || len(report.Left) > 0 {
-		t.Errorf("%s %q: %v, left %q", k.Type, k.Name, err, report.Left)
-	}
-	t.Logf("%s %q: %v", k.Type, k.Name, report.Deleted)
-	if repeats(k) && counted.Deleted[rebuild.Settings] != report.Deleted[rebuild.Settings] {
-		t.Errorf("%s %q: a dry run counts %d settings, %d were deleted", k.Type, k.Name, counted.Deleted[rebuild.Settings], report.Deleted[rebuild.Settings])
-	}
-	for what, n := range counted.Deleted {
-		if what != rebuild.Summaries && report.Deleted[what] != n { // folds change it meanwhile
-			t.Errorf("%s %q: a dry run counts %d %s, %d were deleted", k.Type, k.Name, n, what, report.Deleted[what])
-		}
-	}
 }

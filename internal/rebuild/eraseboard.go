@@ -66,9 +66,6 @@ func (b leaderboard) last(ctx context.Context) error {
 	case len(b.report.Kept) > 0:
 		b.kept("its settings, because scores were written meanwhile")
 		return nil
-	case b.options.DryRun:
-		b.deleted(Settings, 1)
-		return nil
 	}
 	pk, sk := schema.SettingsKey(b.base.Name)
 	old, err := b.remove(ctx, b.o.Names.Items, itemKey{pk, sk})

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
@@ -79,44 +78,4 @@ func TestDamagedBoards(t *testing.T) {
 		})
 	}
 	all.Wait()
-}
-
-// TestLateIncrement checks that an increment counts which began before the write shard was made, and is
-// applied after its delete. The increment's rev is lower than the tombstone's.
-func TestLateIncrement(t *testing.T) {
-	t.Parallel()
-	r := newEraseRig(t)
-	stop := r.run(t, false)
-	defer stop()
-	begun, resume := make(chan struct{}), make(chan struct{})
-	late := *r.rig
-	late.db = enginetest.Before(r.db, func(any) error {
-		close(begun)
-		<-resume
-		return nil
-	})
-	var writers sync.WaitGroup
-	writers.Go(func() { late.addTo(t, "c", 1, 5) })
-	<-begun
-	time.Sleep(10 * time.Millisecond) // gives the write shard another first rev
-	r.addTo(t, "c", 1, 1)
-	deleted := sync.OnceFunc(func() { close(resume); writers.Wait() })
-	client := enginetest.Around(r.db, func(in any, call func() error) error {
-		err := call()
-		if _, ok := in.(*dynamodb.DeleteItemInput); ok {
-			deleted()
-		}
-		return err
-	})
-	report, err := rebuild.NewEraser(r.options(), client).Key(t.Context(), base(schema.Counter, "c"))
-	if err != nil || len(report.Left) > 0 || len(report.Kept) != 1 {
-		t.Errorf("%+v, %v; want the late increment kept", report, err)
-	}
-	for range 5 {
-		r.addTo(t, "c", 1, 1)
-	}
-	enginetest.Eventually(t, func() bool {
-		items, summary := r.sum(t, "c")
-		return items.Int64() == 10 && summary.Int64() == 10
-	})
 }

@@ -47,11 +47,8 @@ func (e *Eraser) erasePlayer(ctx context.Context, t *tally, name, player string)
 }
 
 // eraseEntry deletes an entry, and notes the top of its period, before the delete in case this process then fails, and
-// after it. A dry run does nothing.
+// after it.
 func (e *Eraser) eraseEntry(ctx context.Context, k itemKey) error {
-	if e.options.DryRun {
-		return nil
-	}
 	board, period, _, _ := schema.ParseEntryKey(k.pk, k.sk) // it was read by its key
 	if err := fold.NoteBoard(ctx, e.client, e.o.Names.Rollups, board, period, e.o.Now()); err != nil {
 		return err

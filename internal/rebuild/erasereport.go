@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Erased has the traces that were deleted or, after a dry run, that exist.
+// Erased has the traces that were deleted.
 type Erased struct {
 	// Deleted counts the deleted items by kind of trace.
 	Deleted map[Trace]int `json:"deleted"`

@@ -79,7 +79,7 @@ func (t *task) findItems(ctx context.Context, emit func(what Trace, k itemKey) e
 	if t.traces.partition(0) == nil {
 		return t.scanner.Table(ctx, t.o.Names.Of(t.base.Type), "pk, sk", seen)
 	}
-	if schema.TraitsOf(t.base.Type).Indexed() && !t.options.DryRun {
+	if schema.TraitsOf(t.base.Type).Indexed() {
 		if err := dynamo.WaitFor(ctx, t.o.IndexLag); err != nil {
 			return err
 		}

@@ -15,7 +15,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/function"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -148,48 +147,5 @@ func TestRetryWithoutConnection(t *testing.T) {
 	err := counters.NewWriter(client, "items", view, counters.Options{}).Add(t.Context(), "c", 1, now)
 	if calls := s.count("UpdateItem").Load(); err != nil || calls != 1 || dials.Load() < 2 {
 		t.Errorf("%d calls after %d dials, %v; want 1 after 2", calls, dials.Load(), err)
-	}
-}
-
-// burst is the number of updates that one call of the API has in flight.
-const burst = 32
-
-// updates makes n updates in parallel.
-func updates(tb testing.TB, client *dynamodb.Client, n int) {
-	tb.Helper()
-	var group sync.WaitGroup
-	for range n {
-		group.Go(func() {
-			if err := update(tb.Context(), client); err != nil {
-				tb.Error(err)
-			}
-		})
-	}
-	group.Wait()
-}
-
-func update(ctx context.Context, client *dynamodb.Client) error {
-	_, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: aws.String("items"), UpdateExpression: aws.String("ADD n :one"),
-		Key:                       map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "p"}},
-		ExpressionAttributeValues: map[string]types.AttributeValue{":one": &types.AttributeValueMemberN{Value: "1"}},
-	})
-	return err
-}
-
-// TestBurstsReuseConnections checks that at most one of twenty updates opens a connection.
-func TestBurstsReuseConnections(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
-	s.hold = 5 * time.Millisecond
-	client := s.client(function.AWSTimes)
-	updates(t, client, 2*burst) // opens enough connections even on a slow machine
-	before := s.opened.Load()
-	const bursts = 10
-	for range bursts {
-		updates(t, client, burst)
-	}
-	if opened := s.opened.Load() - before; opened > bursts*burst/20 {
-		t.Errorf("%d updates opened %d connections, want at most %d", bursts*burst, opened, bursts*burst/20)
 	}
 }

@@ -81,10 +81,11 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// limits reports whether a client has the time-outs.
+// limits reports whether a client has the time-outs, and keeps the connections of a request.
 func limits(c any, times function.HTTPTimes) bool {
 	h, ok := c.(*http.Client)
-	return ok && h.Timeout == times.Whole && h.Transport.(*http.Transport).ResponseHeaderTimeout == times.Answer
+	transport, _ := h.Transport.(*http.Transport)
+	return ok && h.Timeout == times.Whole && transport.ResponseHeaderTimeout == times.Answer && transport.MaxIdleConnsPerHost >= 32
 }
 
 func TestMissingVariablesAreNamed(t *testing.T) {
