@@ -33,7 +33,7 @@ type alarm struct {
 }
 
 // newAlarms makes all alarms, and the composite alarms of their causes.
-func newAlarms(s awscdk.Stack, c *config.Config, functions map[string]function, mappings map[string][]readerMapping, web *api, to topics) []alarm {
+func newAlarms(s awscdk.Stack, c *config.Config, functions map[string]function, mappings map[string][]readerMapping, web *api, to topics) {
 	list := keyAlarms(c)
 	for _, name := range readers(c) {
 		list = append(list, streamAlarms(c, functions[name], mappings[name])...)
@@ -59,7 +59,6 @@ func newAlarms(s awscdk.Stack, c *config.Config, functions map[string]function, 
 		list[i].made = newAlarm(s, c, list[i], to)
 	}
 	newCauses(s, c, list, to)
-	return list
 }
 
 // warmUp is how long an alarm on missing data waits for the first data: a mapping starts to poll within minutes, and

@@ -52,14 +52,6 @@ func detected(c *config.Config, statistic string, names ...string) awscloudwatch
 	return total(names[0], 1, detectorMetrics(c, statistic, names...)...)
 }
 
-// lines converts metrics to the type that graphs need.
-func lines(list []awscloudwatch.Metric) (graphed []awscloudwatch.IMetric) {
-	for _, m := range list {
-		graphed = append(graphed, m)
-	}
-	return graphed
-}
-
 // logged returns a metric from a function's log lines with a message: 1 for each line, or a value in it.
 func logged(s awscdk.Stack, c *config.Config, f function, name, message, value string) awscloudwatch.Metric {
 	namespace := hotkeys.Namespace + "/" + stackName(c)

@@ -55,9 +55,9 @@ var variants = map[string]map[string]any{
 		"corsOrigins": "https://app.example.com,http://localhost:3000"},
 	"settings": {"prefix": "other-", "removal": "destroy", "pitr": "false", "encryption": "account", "peakReads": "20000", "peakWrites": "10000", "threshold": "0.5",
 		"partitionWcu": "200", "email": "ops@example.com", "tags": "team=data,cost center=42 a/b", "apiRate": "24", "window": "30s", "streamShards": 51.0, "rollupWindow": "15s"},
-	"provisioned":   {"billing": "provisioned", "peakReads": "500", "peakWrites": "1001", "canary": "10percent5minutes"},
+	"provisioned":   {"billing": "provisioned", "peakReads": "500", "peakWrites": "1001"},
 	"small account": {"accountConcurrency": "10", "metricNames": "off"},
-	"large account": {"accountConcurrency": 2000.0, "canary": "linear10minutes"},
+	"large account": {"accountConcurrency": 2000.0},
 }
 
 // TestGoldenVariants compares how other deployments differ from the default one with testdata/variants.txt: lines of the

@@ -1,5 +1,5 @@
 // Package infra is the CDK app: hotshard as a CloudFormation stack with tables, functions, API, event source mappings,
-// schedules, alarms and a dashboard. The CDK's command line starts it as cmd/synth with the settings of cdk.json and -c.
+// schedules and alarms. The CDK's command line starts it as cmd/synth with the settings of cdk.json and -c.
 // Tests make it the same way:
 //
 //	app, err := infra.New(map[string]any{"prefix": "demo-"}, "../dist", "cdk.out")

@@ -27,8 +27,6 @@ func newOutputs(s awscdk.Stack, c *config.Config, tables map[string]awsdynamodb.
 	output("FailureBucket", "Records that a function discarded", failures.BucketName())
 	output("PageTopic", "Topic of the alarms for which somebody must act now", to.page.TopicArn())
 	output("TellTopic", "Topic of the alarms that can wait for the next working day", to.tell.TopicArn())
-	output("DashboardUrl", "Hot keys, and changes of shard counts", jsii.String(
-		"https://"+*s.Region()+".console.aws.amazon.com/cloudwatch/home?region="+*s.Region()+"#dashboards/dashboard/"+stackName(c)))
 }
 
 // contents has the descriptions of the tables.

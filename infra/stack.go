@@ -27,9 +27,7 @@ func addStack(scope constructs.Construct, c *config.Config, dist string) awscdk.
 	}
 	newSchedules(s, c, functions)
 	topics := newTopics(s, c)
-	alarms := newAlarms(s, c, functions, mappings, web, topics)
-	newRollouts(s, c, functions, alarms)
-	newDashboard(s, c, functions, web, alarms)
+	newAlarms(s, c, functions, mappings, web, topics)
 	newOutputs(s, c, tables, streams.failures, web, topics)
 	return s
 }

@@ -19,11 +19,11 @@ import (
 // keyAlarms returns the alarms on keys. The alarm on hot keys has a series for each key: it notifies for each one and lists
 // them as contributors. Without metrics by key it counts hot keys. An attached deployment has no alarm on saturated keys.
 func keyAlarms(c *config.Config) []alarm {
-	next := "The dashboard shows whether its shard count grew; GET /v1/hot-keys has advice."
+	next := "GET /v1/hot-keys says whether its shard count grew, and has advice."
 	where := "at GET /v1/hot-keys"
 	if c.Attached() {
-		next = "Advice is in the log of hotkeys, which the dashboard shows."
-		where = "on the dashboard"
+		next = "Advice is in the log of hotkeys."
+		where = "in its metrics"
 	}
 	var hot []alarm
 	for _, table := range c.Sources() {
@@ -198,7 +198,7 @@ func shardAlarms(s awscdk.Stack, c *config.Config, ingest function) []alarm {
 	changes := total("changes of shard counts", 5, append(detectorMetrics(c, sum, "ShardCountChanges"), grown)...)
 	return []alarm{{
 		name: "shard-changes", cause: upkeep, metric: changes, from: manyChanges, periods: 1,
-		text: fmt.Sprintf("Shard counts changed %d times or more in five minutes. The dashboard shows which keys; "+
+		text: fmt.Sprintf("Shard counts changed %d times or more in five minutes. hotshard shards list shows which keys; "+
 			"control=observe stops changes.", manyChanges),
 	}, changeFailures(c), {
 		name: "shard-map-full", section: "shard-changes", metric: full, from: 1, periods: 1,

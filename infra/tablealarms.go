@@ -43,9 +43,9 @@ const source = "source"
 func (w watched) relief() string {
 	switch {
 	case w.name == source:
-		return "Its hot keys need write sharding: the log of hotkeys, which the dashboard shows, has the keys and advice."
+		return "Its hot keys need write sharding: the log of hotkeys has the keys and advice."
 	case w.name == "items", w.name == "events", w.index != "":
-		return "A hot key should have more write shards by now; check the dashboard."
+		return "A hot key should have more write shards by now; hotshard console --stack shows it."
 	}
 	return "The runbook has the settings that spread or lower the load."
 }

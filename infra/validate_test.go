@@ -22,14 +22,14 @@ func synthCommand(t *testing.T) string {
 }
 
 // TestExtraValidation runs the CDK's validation on stacks that `make synth` does not have: an attached one, one with tokens
-// and removal, and one with provisioned capacity and canary.
+// and removal, and one with provisioned capacity.
 func TestExtraValidation(t *testing.T) {
 	command := synthCommand(t)
 	for name, context := range map[string]map[string]any{
 		"attached": attachedWith("sourceKeyArn", "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"),
 		"jwt": {"auth": "jwt", "jwtIssuer": "https://issuer.example.com", "jwtAudience": []any{"one", "two"}, "jwtScopes": "read,write", "jwtAdminScopes": "ops",
 			"removal": "destroy", "corsOrigins": "https://app.example.com"},
-		"provisioned": {"billing": "provisioned", "peakReads": 1, "peakWrites": 20_000, "canary": "10percent5minutes", "tags": "team=data"},
+		"provisioned": {"billing": "provisioned", "peakReads": 1, "peakWrites": 20_000, "tags": "team=data"},
 	} {
 		content, err := json.Marshal(context)
 		if err != nil {

@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net/mail"
 	"net/url"
 	"reflect"
@@ -35,7 +34,6 @@ func (c *Config) check() error {
 	checkNames(&c.Stack, &f)
 	checkAuth(&c.Stack, &f)
 	checkTables(c, &f)
-	checkFunctions(c, &f)
 	checkStream(c, &f)
 	checkSource(c, &f)
 	return errors.Join(f...)
@@ -113,10 +111,6 @@ func checkScopes(c *Stack, f *faults) {
 	}
 }
 
-func checkFunctions(c *Config, f *faults) {
-	f.oneOf("canary", c.Canary, slices.Sorted(maps.Keys(canaries))...)
-}
-
 // longestWindow is the period of alarms, so that each has the metrics of a window. A longer [Stack.RollupWindow] would
 // look like an aggregator that is behind.
 const longestWindow = time.Minute
@@ -133,7 +127,7 @@ var (
 
 // unattached has the stack's settings that an attached deployment does not have.
 var unattached = []string{
-	"auth", "apiRate", "corsOrigins", "jwtIssuer", "jwtAudience", "jwtScopes", "jwtAdminScopes", "billing", "peakReads", "peakWrites", "canary", "rollupWindow", "readers",
+	"auth", "apiRate", "corsOrigins", "jwtIssuer", "jwtAudience", "jwtScopes", "jwtAdminScopes", "billing", "peakReads", "peakWrites", "rollupWindow", "readers",
 }
 
 // allUnattached returns all settings that an attached deployment does not have, also those of functions.

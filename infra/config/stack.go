@@ -58,11 +58,6 @@ type Stack struct {
 	// of others reserve; at least 10, which new accounts have. Each function's reservation follows from it.
 	AccountConcurrency int `env:"accountConcurrency" envDefault:"1000" between:"10 to 1000000"`
 
-	// Canary is how calls move to a new release of the HTTP functions: off, all at once; 10percent5minutes (also 10,
-	// 15, 30), a tenth first and all after as many minutes; or linear1minute (also 2minutes, 3minutes, 10minutes), a
-	// tenth more each time. Alarms on errors roll it back.
-	Canary string `env:"canary" envDefault:"off"`
-
 	// SourceStreamARN attaches the detector alone to the table of this stream; Prefix is then required. SourceKeyARN is
 	// the table's customer managed key, if it has one.
 	SourceStreamARN string `env:"sourceStreamArn"`
