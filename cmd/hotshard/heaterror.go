@@ -6,16 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
@@ -41,61 +38,17 @@ type credentialsError struct{ err error }
 func (e *credentialsError) Error() string { return "retrieve AWS credentials: " + e.err.Error() }
 func (e *credentialsError) Unwrap() error { return e.err }
 
-// Is reports whether target is eventsource.ErrNoCredentials, and false for a transient error, so that readers reconnect.
-func (e *credentialsError) Is(target error) bool {
-	return target == eventsource.ErrNoCredentials && !e.transient()
-}
+// Is reports whether target is eventsource.ErrNoCredentials.
+func (e *credentialsError) Is(target error) bool { return target == eventsource.ErrNoCredentials }
 
-// transient reports whether the connection to the provider's service failed, or the service
-// answered with a status of 500 or more. A machine that is not an EC2 instance can't connect to
-// EC2's metadata service, which the SDK asks last: that is not transient.
-func (e *credentialsError) transient() bool {
-	if call := e.failedCall(); call != nil && call.Service() == imds.ServiceID {
-		return false
+// explain returns the error for what is read, with its cause and what to do. The cause is omitted if no provider is
+// configured: then the last one failed, EC2's metadata service.
+func (e *credentialsError) explain(what string) error {
+	cause := ": " + strings.TrimPrefix(e.err.Error(), "failed to refresh cached credentials, ")
+	if call, ok := errors.AsType[*smithy.OperationError](e.err); ok && call.Service() == imds.ServiceID {
+		cause = ""
 	}
-	if answer, ok := errors.AsType[*smithyhttp.ResponseError](e.err); ok && answer.HTTPStatusCode() >= http.StatusInternalServerError {
-		return true
-	}
-	if _, ok := errors.AsType[*url.Error](e.err); ok {
-		return true
-	}
-	network, ok := errors.AsType[net.Error](e.err)
-	return ok && network.Timeout()
-}
-
-// failedCall returns the innermost AWS call that failed; nil if none was made.
-func (e *credentialsError) failedCall() (call *smithy.OperationError) {
-	for err := e.err; ; err = call.Err {
-		inner, ok := errors.AsType[*smithy.OperationError](err)
-		if !ok {
-			return call
-		}
-		call = inner
-	}
-}
-
-// cause returns which call failed and why, after a colon. It is "" if no provider is configured.
-func (e *credentialsError) cause() string {
-	call := e.failedCall()
-	switch {
-	case call == nil:
-		return ": " + strings.TrimPrefix(e.err.Error(), "failed to refresh cached credentials, ")
-	case call.Service() == imds.ServiceID:
-		return ""
-	}
-	text := fmt.Sprintf(": %s %s: %s", call.Service(), call.Operation(), eventsource.Cause(call.Err))
-	if fault, ok := errors.AsType[smithy.APIError](call.Err); ok && fault.ErrorCode() != "UnknownError" && fault.ErrorMessage() != "" {
-		text += ": " + strings.TrimSuffix(fault.ErrorMessage(), ".")
-	}
-	return text
-}
-
-// remedy returns what the user can do. The flag is the one that needs no credentials.
-func (e *credentialsError) remedy(flag string) string {
-	if e.transient() {
-		return "Check the network, and run the command again."
-	}
-	return "Set AWS_PROFILE, run aws sso login or aws configure, or use " + flag + " for an engine on this machine."
+	return sentence("No AWS credentials for %s%s. Set AWS_PROFILE, run aws sso login or aws configure, or use --endpoint for an engine on this machine.", what, cause)
 }
 
 // advised is an error in whole sentences: what is missing, where, and what to do.
@@ -119,10 +72,10 @@ func (h *heatFrom) explain(ctx context.Context, c aws.Config, err error) error {
 		return err
 	}
 	if fault, ok := errors.AsType[*credentialsError](err); ok {
-		return sentence("No AWS credentials for %s in %s%s. %s", h.what(), c.Region, fault.cause(), fault.remedy("--endpoint"))
+		return fault.explain(h.what() + " in " + c.Region)
 	}
 	if _, ok := errors.AsType[*types.ResourceNotFoundException](err); ok {
-		return advised(h.notFound(ctx, c))
+		return advised(h.notFound(c))
 	}
 	if fault, ok := errors.AsType[smithy.APIError](err); ok {
 		if text := h.rejected(c, fault); text != "" {
@@ -141,8 +94,8 @@ func (h *heatFrom) what() string {
 }
 
 // notFound returns the text for a missing table or deployment.
-func (h *heatFrom) notFound(ctx context.Context, c aws.Config) string {
-	place, check := "in "+c.Region+h.account(ctx, c), "--region"
+func (h *heatFrom) notFound(c aws.Config) string {
+	place, check := "in "+c.Region, "--region and AWS_PROFILE"
 	if h.Endpoint != "" {
 		place, check = "at "+h.Endpoint, "--endpoint"
 	}
@@ -154,29 +107,6 @@ func (h *heatFrom) notFound(ctx context.Context, c aws.Config) string {
 		text += " An engine may keep a database for each access key and Region: set AWS_ACCESS_KEY_ID and AWS_REGION to those of the table's writers."
 	}
 	return text
-}
-
-// accountTime is the timeout of the call for the account.
-const accountTime = 3 * time.Second
-
-// account returns the account in parentheses, or "" if it is unknown.
-func (h *heatFrom) account(ctx context.Context, c aws.Config) string {
-	credentials, err := c.Credentials.Retrieve(ctx)
-	if err != nil {
-		return ""
-	}
-	id := credentials.AccountID
-	if id == "" && h.Endpoint == "" {
-		ctx, cancel := context.WithTimeout(ctx, accountTime)
-		defer cancel()
-		if out, err := sts.NewFromConfig(c).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{}); err == nil {
-			id = aws.ToString(out.Account)
-		}
-	}
-	if id == "" {
-		return ""
-	}
-	return fmt.Sprintf(" (account %s)", id)
 }
 
 // deniedAction matches the action in a message such as "User: arn:... is not authorized to perform:

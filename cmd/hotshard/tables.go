@@ -81,7 +81,7 @@ func environment(ctx context.Context, noRegion string, options ...func(*config.L
 // says how to get some.
 func (d *tables) explain(err error) error {
 	if fault, ok := errors.AsType[*credentialsError](err); ok {
-		return sentence("No AWS credentials for the tables %s*%s. %s", d.Prefix, fault.cause(), fault.remedy("--endpoint"))
+		return fault.explain("the tables " + d.Prefix + "*")
 	}
 	if absent, ok := errors.AsType[*types.ResourceNotFoundException](err); ok {
 		return fmt.Errorf("no tables of hotshard with the prefix %q: %s", d.Prefix, absent.ErrorMessage())
