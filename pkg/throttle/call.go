@@ -2,7 +2,6 @@ package throttle
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync/atomic"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -42,20 +40,13 @@ type call struct {
 	l *Limiter
 }
 
-// errUnsent reports that the engine received nothing of a request.
-var errUnsent = errors.New("the request was not sent")
-
-// forward sends an admitted request with some members changed. Without a response, a request that was sent may have
-// been applied, so its reserved charges stay. A request that was not sent costs nothing; its error is errUnsent.
+// forward sends an admitted request with some members changed. Without a response, it may have been applied, so its reserved
+// charges stay.
 func (c *call) forward(changed object, report capacity, reserved []partitions.Charge) (*reply, error) {
 	report.requestCapacity(changed)
 	r, err := c.send(changed)
 	if err != nil {
-		charges := reserved
-		if !c.sent.Load() {
-			charges, err = nil, fmt.Errorf("%w: %w", errUnsent, err)
-		}
-		c.settleCharges(reserved, charges)
+		c.settleCharges(reserved, reserved)
 	}
 	return r, err
 }
@@ -76,21 +67,7 @@ type exchange struct {
 	req       *http.Request
 	operation string
 	body      []byte
-	sent      *atomic.Bool // whether the engine may have received any of the last request with a body
 }
-
-// sending is a body that counts as sent when the transport reads it.
-type sending struct {
-	body *bytes.Reader
-	sent *atomic.Bool
-}
-
-func (s sending) Read(p []byte) (int, error) {
-	s.sent.Store(true)
-	return s.body.Read(p)
-}
-
-func (s sending) Close() error { return nil }
 
 // passThrough forwards the request unchanged.
 func (e *exchange) passThrough() (*http.Response, error) {
@@ -110,9 +87,7 @@ func (e *exchange) request(operation string, body []byte) *http.Request {
 		req.Body, req.GetBody = http.NoBody, nil
 		return req
 	}
-	sent := &atomic.Bool{}
-	e.sent = sent
-	req.GetBody = func() (io.ReadCloser, error) { return sending{bytes.NewReader(body), sent}, nil }
+	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	req.Body, _ = req.GetBody() // it has no error
 	return req
 }

@@ -22,7 +22,7 @@ type Report struct {
 	Since     time.Time   `json:"since"`     // start or last reset; throttles are counted since then
 	Tables    []Resource  `json:"tables"`    // each table before its global indexes, by name
 	Totals    []Total     `json:"totals"`    // all throttles, by table, index and reason
-	Throttled []Throttled `json:"throttled"` // the most throttled keys, [Options.TopKeys] at most
+	Throttled []Throttled `json:"throttled"` // the 100 most throttled keys
 }
 
 // Resource is a table or a global index that a request has named. A local index shares its
@@ -170,16 +170,17 @@ func (l *Limiter) Report() Report {
 	l.mu.Lock()
 	report := Report{Since: l.stats.since.UTC().Truncate(time.Millisecond), Tables: []Resource{}, Throttled: []Throttled{}}
 	report.Totals = l.stats.totals()
-	denied := l.top(l.stats.throttled)
+	denied := l.stats.throttled.Top(maxListed)
 	l.mu.Unlock()
 	for _, s := range spaces {
 		report.Tables = append(report.Tables, s.resource())
 	}
 	for _, k := range denied {
-		one := Throttled{Reason: k.Reason, Table: k.Table, Index: k.Index, Key: k.Key, Count: k.Units, Error: k.Error}
-		at := slices.IndexFunc(spaces, func(s databaseSpace) bool { return nameOf(s.Space) == spaceName{k.Table, k.Index} })
-		if at >= 0 && k.Key != "" {
-			number := spaces[at].Place(k.Key).Number()
+		name := strings.SplitN(k.Key, "\x00", 4) // as keyOf returns it
+		one := Throttled{Reason: name[2], Table: name[0], Index: name[1], Key: name[3], Count: float64(k.Low()), Error: float64(k.Err)}
+		at := slices.IndexFunc(spaces, func(s databaseSpace) bool { return nameOf(s.Space) == spaceName{one.Table, one.Index} })
+		if at >= 0 && one.Key != "" {
+			number := spaces[at].Place(one.Key).Number()
 			one.Partition = &number
 		}
 		report.Throttled = append(report.Throttled, one)

@@ -69,8 +69,7 @@
 // requests give it. The engine gets the name, and the caller's response has the ARN. Calls for a table that the engine has
 // under the ARN alone, such as another account's, pass unchanged and uncharged.
 //
-// A request without a response, for instance because its caller has left, costs what was debited at admission if the
-// engine may have received it, and nothing otherwise.
+// A request without a response, for instance because its caller has left, costs what was debited at admission.
 //
 // The limiter removes from the response what it asked for and the caller did not. It changes
 // requests, so their signatures become invalid: it is for engines that do not check them. All

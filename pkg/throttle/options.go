@@ -15,7 +15,6 @@ import (
 const (
 	maxPartitionWCU = 100_000
 	maxTableWCU     = 1_000_000 // so that MaxBurst fits in 63 bits, in billionths
-	maxTopKeys      = 10_000
 
 	// defaultTableQuota is AWS's quota of a table or index, in RCU/s and in WCU/s.
 	defaultTableQuota = 40_000
@@ -55,9 +54,6 @@ type Options struct {
 	// Seed selects one of many placements of keys on partitions. Equal seeds have equal
 	// placements; see [Limiter.Partition].
 	Seed uint64
-	// TopKeys is the number of partition keys that [Stats] lists of each kind, at most 10,000.
-	// 0 is 100.
-	TopKeys int
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 	// Sleep waits for a time by that clock, or until the context ends; nil is a timer.
@@ -70,7 +66,6 @@ func (o Options) withDefaults() Options {
 	o.PartitionRCU = cmp.Or(o.PartitionRCU, 3*o.PartitionWCU)
 	o.TableQuota = cmp.Or(o.TableQuota, defaultTableQuota)
 	o.Burst = cmp.Or(o.Burst, time.Second)
-	o.TopKeys = cmp.Or(o.TopKeys, 100)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -97,7 +92,6 @@ func (o Options) Validate() error {
 	within("a partition's read units a second", o.PartitionRCU, 1, 3*maxPartitionWCU)
 	within("a table's write units a second", o.TableWCU, 0, maxTableWCU)
 	within("the quota of a table", o.TableQuota, 1, maxTableWCU)
-	within("the number of keys in statistics", o.TopKeys, 1, maxTopKeys)
 	upTo := func(name string, value, high time.Duration) {
 		if value < 0 || value > high {
 			faults = append(faults, fmt.Errorf("%s is %v: want up to %v", name, value, high))

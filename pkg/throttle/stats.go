@@ -17,7 +17,6 @@ type Stats struct {
 	ReadUnits  float64          `json:"read_units"`
 	Operations []OperationStats `json:"operations"` // by name
 	Spaces     []SpaceStats     `json:"spaces"`     // tables, each before its indexes, by name
-	Keys       KeyStats         `json:"keys"`
 }
 
 // OperationStats are those of one operation, such as PutItem.
@@ -41,29 +40,11 @@ type SpaceStats struct {
 	Partitions int     `json:"partitions"` // currently
 }
 
-// KeyStats list the heaviest partition keys of each kind, heaviest first.
-type KeyStats struct {
-	Writes    []KeyUnits `json:"writes"`
-	Reads     []KeyUnits `json:"reads"`
-	Throttled []KeyUnits `json:"throttled"` // Units is the number of denials for one reason
-}
-
-// KeyUnits are those of one partition key. Scans are not included, except in throttles, with an
-// empty Key. Key has the form that [Limiter.Partition] takes, Table and Index are as in
-// [SpaceStats].
-type KeyUnits struct {
-	Table  string  `json:"table"`
-	Index  string  `json:"index,omitempty"`
-	Reason string  `json:"reason,omitempty"` // of throttles
-	Key    string  `json:"key"`
-	Units  float64 `json:"units"`           // lower bound
-	Error  float64 `json:"error,omitempty"` // the most by which Units may be too low; 0 until thousands of keys were seen
-}
-
 // Bounds of the statistics.
 const (
 	maxKeys     = 20_000
 	maxKeyBytes = 4 << 20
+	maxListed   = 100 // keys of a [Report]
 	maxSpaces   = 4 * maxTables
 )
 
@@ -72,9 +53,7 @@ type counts struct {
 	since      time.Time
 	operations map[string]*OperationStats
 	spaces     map[spaceName]*SpaceStats
-	writes     *ddbstream.Sketch // weights in half units
-	reads      *ddbstream.Sketch
-	throttled  *ddbstream.Sketch // weights in halves of a denial
+	throttled  *ddbstream.Sketch // denials by key and reason
 	denials    map[denialName]*denials
 }
 
@@ -95,10 +74,9 @@ type denialName struct {
 func nameOf(s *partitions.Space) spaceName { return spaceName{s.Table, s.Index} }
 
 func newCounts(since time.Time) *counts {
-	limits := ddbstream.SketchLimits{Entries: maxKeys, Bytes: maxKeyBytes}
 	return &counts{
 		since, map[string]*OperationStats{}, map[spaceName]*SpaceStats{},
-		ddbstream.NewSketch(limits), ddbstream.NewSketch(limits), ddbstream.NewSketch(limits), map[denialName]*denials{},
+		ddbstream.NewSketch(ddbstream.SketchLimits{Entries: maxKeys, Bytes: maxKeyBytes}), map[denialName]*denials{},
 	}
 }
 
@@ -125,17 +103,13 @@ func (c *counts) space(s *partitions.Space) *SpaceStats {
 }
 
 func (c *counts) countCharge(operation string, paid partitions.Charge) {
-	o, s, sketch := c.operation(operation), c.space(paid.Space), c.reads
+	o, s := c.operation(operation), c.space(paid.Space)
 	if paid.Write {
-		sketch = c.writes
 		o.WriteUnits += paid.Units.Float()
 		s.WriteUnits += paid.Units.Float()
 	} else {
 		o.ReadUnits += paid.Units.Float()
 		s.ReadUnits += paid.Units.Float()
-	}
-	if !paid.Everywhere {
-		sketch.Add(keyOf(paid.Place, ""), uint64(paid.Units/(partitions.Unit/2)), 0)
 	}
 }
 
@@ -167,7 +141,7 @@ func (c *counts) countDenials(denied []partitions.Denial, now time.Time) {
 		reason, s := reasonOf(d).Reason, c.space(d.Space)
 		s.Throttled++
 		c.denial(denialName{spaceName{s.Table, s.Index}, reason}).add(d.Units, now.Unix())
-		c.throttled.Add(keyOf(d.Place, reason), 2, 0)
+		c.throttled.Add(keyOf(d.Place, reason), 1, 0)
 	}
 }
 
@@ -222,18 +196,7 @@ func (l *Limiter) Stats() Stats {
 	slices.SortFunc(s.Spaces, func(a, b SpaceStats) int {
 		return cmp.Or(strings.Compare(a.Table, b.Table), strings.Compare(a.Index, b.Index))
 	})
-	s.Keys = KeyStats{l.top(l.stats.writes), l.top(l.stats.reads), l.top(l.stats.throttled)}
 	return s
-}
-
-func (l *Limiter) top(sketch *ddbstream.Sketch) []KeyUnits {
-	entries := sketch.Top(l.options.TopKeys)
-	keys := make([]KeyUnits, len(entries))
-	for i, e := range entries {
-		name := strings.SplitN(e.Key, "\x00", 4)
-		keys[i] = KeyUnits{name[0], name[1], name[2], name[3], float64(e.Low()) / 2, float64(e.Err) / 2}
-	}
-	return keys
 }
 
 // Reset sets all statistics to zero. Buckets keep their tokens.

@@ -1,7 +1,6 @@
 package throttle
 
 import (
-	"errors"
 	"net/http"
 	"slices"
 
@@ -91,7 +90,7 @@ func (t *writeTransaction) items() []partitions.ItemID {
 func (t *writeTransaction) sendAdmitted(reserved []partitions.Charge, token string) (*http.Response, error) {
 	r, err := t.forward(object{}, capacity{}, reserved)
 	again := false
-	if err != nil && !errors.Is(err, errUnsent) || err == nil && r.ok() { // it was or may have been applied
+	if err != nil || r.ok() { // it was or may have been applied
 		again = t.l.holds.Done(token)
 	}
 	if err != nil {
