@@ -272,7 +272,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("there is no setting %s", key)
 		}
 	}
-	for key, want := range map[string]bool{"summaryAge": true, "rollupRules": true, "window": false, "metricNames": false} {
+	for key, want := range map[string]bool{"rollupRules": true, "window": false, "metricNames": false} {
 		if got := slices.Contains(without, key); got != want {
 			t.Errorf("%s is rejected in an attached deployment: %t, want %t", key, got, want)
 		}

@@ -77,7 +77,7 @@ func (either[A, B]) Schema(r huma.Registry) *huma.Schema {
 
 // counterReader reads counters' values.
 type counterReader struct {
-	summaries *counters.CachedSummaries
+	summaries *counters.Summaries
 	shards    *counters.Reader
 }
 

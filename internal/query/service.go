@@ -34,9 +34,6 @@ type Settings struct {
 	// RollupRetention is how long event rollups are kept after the end of their bucket; 0 for ever. It must equal the
 	// aggregator's.
 	RollupRetention time.Duration `env:"HOTSHARD_ROLLUP_RETENTION" envDefault:"0"`
-	// SummaryAge is how long a counter's summary is cached, up to 1h; 0 disables the cache. An eventual value is older
-	// by up to SummaryAge, as its as_of shows.
-	SummaryAge time.Duration `env:"HOTSHARD_SUMMARY_AGE" envDefault:"0"`
 	// PartitionWCU is a partition's limit in WCU/s; 0 for AWS's. It must equal hotkeys'.
 	PartitionWCU int `env:"HOTSHARD_PARTITION_WCU" envDefault:"1000"`
 
@@ -65,9 +62,6 @@ func (s Settings) Validate() error {
 	if s.PartitionWCU < 0 {
 		faults = append(faults, fmt.Errorf("HOTSHARD_PARTITION_WCU is %d: want 0 or more", s.PartitionWCU))
 	}
-	if s.SummaryAge < 0 || s.SummaryAge > time.Hour {
-		faults = append(faults, fmt.Errorf("HOTSHARD_SUMMARY_AGE is %v: want 0 to 1h", s.SummaryAge))
-	}
 	return errors.Join(faults...)
 }
 
@@ -93,13 +87,12 @@ func New(settings Settings, client Client) (*Service, error) {
 	settings.Deadline = cmp.Or(settings.Deadline, Deadline)
 	names, span := settings.names(), cmp.Or(settings.EventRetention, usualSpan)
 	view := shardmap.New(client, settings.ShardMapTable, shardmap.Options{ViewAge: settings.ViewAge})
-	summaries := counters.NewSummaries(client, names.Of(schema.Counter), settings.RollupsTable, view)
 	source := heat.WindowReader{Client: client, Table: settings.HeatTable}
 	return &Service{
 		settings: settings,
 		view:     view,
 		counters: counterReader{
-			summaries: counters.NewCachedSummaries(summaries, settings.SummaryAge),
+			summaries: counters.NewSummaries(client, names.Of(schema.Counter), settings.RollupsTable, view),
 			shards:    counters.NewReader(client, names.Of(schema.Counter), view),
 		},
 		events:  eventReader{events: events.NewReader(client, names.Of(schema.Event), view), span: span},
