@@ -83,7 +83,7 @@ func New(settings Settings, deps Deps) (*Handler, error) {
 	changer := &changer{settings: settings, shards: deps.Shards}
 	return &Handler{
 		settings: settings, deps: deps,
-		reporter:         reporter{settings: settings, heat: heat, shards: deps.Shards},
+		reporter:         reporter{settings: settings, heat: heat},
 		partitionCounter: partitionCounter{settings: settings, shards: deps.Shards, count: deps.Partitions},
 		controller:       controller{changer: changer, heat: heat},
 		shrinker:         shrinker{changer: changer, heat: heat},

@@ -66,7 +66,7 @@ func TestWindowReport(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if logs := f.logs.String(); strings.Count(logs, `"hot key"`) != 4 || strings.Count(logs, " hotKeys=2 ") != 2 || strings.Contains(logs, "E#b") || !strings.Contains(logs, "Resharded to 36 at") {
+	if logs := f.logs.String(); strings.Count(logs, `"hot key"`) != 4 || strings.Count(logs, " hotKeys=2") != 2 || strings.Contains(logs, "E#b") || !strings.Contains(logs, "from=1 to=36") {
 		t.Errorf("want four hot keys, none E#b, and a change to 36 write shards in the logs:\n%s", logs)
 	}
 }

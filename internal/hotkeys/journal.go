@@ -17,8 +17,6 @@ type journal struct {
 	now    func() time.Time
 	data   []Datum
 	said   *lastTexts // what the process logged once
-
-	mapUnread bool // reading the shard map failed, so this invocation reads it no more
 }
 
 // countEvents adds a metric with the number of events in the function itself, such as failures.

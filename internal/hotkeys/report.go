@@ -11,20 +11,17 @@ import (
 	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 const (
-	maxPuts    = 8           // heat items that are written concurrently
-	maxLogged  = 10          // hot keys that are logged for each window
-	adviceTime = time.Second // bounds how long the lookup for an advice may delay a batch
+	maxPuts   = 8  // heat items that are written concurrently
+	maxLogged = 10 // hot keys that are logged for each window
 )
 
 // reporter stores heat items, logs hot keys, and adds metrics.
 type reporter struct {
 	settings Settings
 	heat     *table
-	shards   Shards // nil for a table without write shards
 }
 
 // store stores the windows that have ended, and the lists of held items. It fails if a heat item can't be put.
@@ -151,10 +148,13 @@ func (r *reporter) logHot(ctx context.Context, j *journal, w *window, hot []heat
 		if r.settings.MetricNames != display.Plain {
 			name = r.settings.displayName(row.MetricName())
 		}
-		j.InfoContext(ctx, "hot key", "table", j.source.Table, "index", row.Index, "key", name,
+		line := j.With("table", j.source.Table, "index", row.Index, "key", name,
 			"status", row.Status.String(), "writeUnitsPerSecond", row.WriteUnitsPerSecond, "error", row.Error,
-			"peak", row.Peak, "peakAt", row.PeakAt, "window", w.item.Start, "hotKeys", len(hot),
-			"advice", r.advice(ctx, j, &row))
+			"peak", row.Peak, "peakAt", row.PeakAt, "window", w.item.Start, "hotKeys", len(hot))
+		if j.source.Own == "" { // GET /v1/hot-keys has it for hotshard's own keys
+			line = line.With("advice", row.Advice(&row, heat.Sharding{}))
+		}
+		line.InfoContext(ctx, "hot key")
 	}
 	r.keyMetrics(j, w, hot)
 }
@@ -189,21 +189,4 @@ func hotMetrics(j *journal, w *window, hot []heat.KeyHeat) {
 	}
 	j.addMetric("HotKeys", float64(len(hot)), UnitCount, w.item.Start)
 	j.addMetric("SaturatedKeys", saturated, UnitCount, w.item.Start)
-}
-
-// advice returns the advice for a row, by its base key's number of write shards. It assumes one write shard after the
-// shard map could not be read.
-func (r *reporter) advice(ctx context.Context, j *journal, row *heat.KeyHeat) string {
-	base, ok := row.Base()
-	if !ok || j.mapUnread {
-		return row.Advice(row, heat.ShardingOf(base.Type, nil, shardmap.FewPartitions))
-	}
-	ctx, cancel := context.WithTimeout(ctx, adviceTime)
-	defer cancel()
-	entry, err := r.shards.Lookup(ctx, base.String(), j.now())
-	if err != nil {
-		j.mapUnread = true
-		j.WarnContext(ctx, "shard counts unknown", "error", err)
-	}
-	return row.Advice(row, heat.ShardingOf(base.Type, entry.History, r.shards.Partitions(j.source.Own)))
 }

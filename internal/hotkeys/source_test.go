@@ -33,7 +33,7 @@ func TestKeysOfHotshardsForm(t *testing.T) {
 	if _, own := row.Base(); own || row.Status != heat.Saturated || !strings.Contains(row.Advice(&row, heat.Sharding{}), "Split it across") {
 		t.Errorf("%+v: %s", row, row.Advice(&row, heat.Sharding{}))
 	}
-	if len(f.values("KeyWriteUnitsPerSecond")["parcels C#a#0"]) == 0 || !strings.Contains(f.logs.String(), `"hot key" table=parcels`) || strings.Contains(f.logs.String(), "shard count") {
+	if len(f.values("KeyWriteUnitsPerSecond")["parcels C#a#0"]) == 0 || !strings.Contains(f.logs.String(), `"hot key" table=parcels`) || !strings.Contains(f.logs.String(), "Split it across") || strings.Contains(f.logs.String(), "shard count") {
 		t.Errorf("metrics %v\n%s", f.sink.data, f.logs)
 	}
 	if got := f.shrinkTask(t); got != (taskResult{}) {

@@ -21,7 +21,6 @@ import (
 type Heat struct {
 	source  heat.Source
 	options HeatOptions
-	notes   noteCache
 }
 
 // HeatOptions configure a [Heat]. Deadline and Now are required.
@@ -43,7 +42,7 @@ type ShardCounts interface {
 
 // NewHeat returns a Heat.
 func NewHeat(source heat.Source, o HeatOptions) *Heat {
-	return &Heat{source, o, newNoteCache()}
+	return &Heat{source, o}
 }
 
 // HeatRoutes registers the calls of a Heat.

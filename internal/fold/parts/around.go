@@ -38,10 +38,6 @@ func (m *Prover) AroundAll(ctx context.Context, places []EventPlace) (missing st
 // markers came through one stream shard, all items between them did too, or came through its
 // parents, which are read before it. If they came through two stream shards, a third may lie
 // between: more markers narrow that down to the millisecond.
-//
-// If markers alternate between stream shards, items are not distributed by ranges; a virtual stream
-// distributes them by hash. Then Around writes so many markers that each stream shard very probably
-// gets one.
 func (m *Prover) Around(ctx context.Context, b Bucket, places []string) (Proof, error) {
 	var list around
 	for _, pk := range places {
@@ -56,42 +52,20 @@ type around []EventPlace
 // more adds the markers that are still needed, once all others were acknowledged.
 func (a around) more(f *fence) {
 	if len(f.markers) == 0 {
-		a.edges(f)
+		for _, p := range a {
+			p.addMarker(f, p.Start)
+			p.addMarker(f, p.End())
+		}
 		return
 	}
 	byPlace := map[string][]*proofMarker{}
 	for _, m := range f.markers {
 		byPlace[m.pk] = append(byPlace[m.pk], m)
 	}
-	hashed := false
-	for _, list := range byPlace {
+	for _, p := range a {
+		list := byPlace[p.PK]
 		slices.SortStableFunc(list, func(m, n *proofMarker) int { return m.at.Compare(n.at) })
-		hashed = hashed || recurs(list)
-	}
-	if hashed {
-		a.scatter(f, shardMarks*f.shards()-len(f.markers))
-		return
-	}
-	for _, p := range a {
-		p.narrow(f, byPlace[p.PK])
-	}
-}
-
-// edges adds the first markers: some before the first instant and as many after the last.
-func (a around) edges(f *fence) {
-	for _, p := range a {
-		for range (edgeMarks/2 + len(a) - 1) / len(a) {
-			p.addMarker(f, p.Start)
-			p.addMarker(f, p.End())
-		}
-	}
-}
-
-// scatter adds n markers all over the buckets.
-func (a around) scatter(f *fence, n int) {
-	for i := range n {
-		p := a[i%len(a)]
-		p.addMarker(f, within(p.Start, p.End(), i+1, n+1))
+		p.narrow(f, list)
 	}
 }
 
@@ -105,21 +79,6 @@ func (p EventPlace) addMarker(f *fence, at time.Time) {
 		place = p.Label() + schema.MarkAfter
 	}
 	f.markers = append(f.markers, &proofMarker{pk: p.PK, at: at, sk: place + f.id + "#" + strconv.Itoa(len(f.markers))})
-}
-
-// recurs reports whether a stream shard appears again after another one.
-func recurs(list []*proofMarker) bool {
-	seen := map[string]bool{}
-	for i, m := range list {
-		if i > 0 && m.shard == list[i-1].shard {
-			continue
-		}
-		if seen[m.shard] {
-			return true
-		}
-		seen[m.shard] = true
-	}
-	return false
 }
 
 // narrow adds markers between neighbours that came through different stream shards.

@@ -53,9 +53,9 @@ type Proof struct {
 
 // Bounds of stream markers.
 const (
-	edgeMarks  = 24   // in the first round, or two for each partition key: enough to distinguish a hash from ranges
+	edgeMarks  = 24   // of a board in the first round, which shows how many stream shards there are
 	gapMarks   = 15   // between two markers of different stream shards
-	shardMarks = 32   // for each stream shard, if items are distributed by hash: it gets none with probability e^-32
+	shardMarks = 32   // of a board for each stream shard: it gets none with probability e^-32
 	maxMarks   = 4096 // of one proof
 	maxCalls   = 16   // in flight at a time
 )

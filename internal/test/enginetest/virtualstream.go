@@ -15,8 +15,7 @@ import (
 //
 //   - a record is in one stream shard, once, and the records of an item are in
 //     order, also from a stream shard on into its child;
-//   - records of different items have no order between stream shards, not even
-//     those of one partition key, which are spread over several;
+//   - records of different partition keys have no order between stream shards;
 //   - sequence numbers are unique in a stream shard and increase there.
 //
 // The order between stream shards is up to their readers, as it is in Lambda.
@@ -35,7 +34,7 @@ type VirtualStream struct {
 // VirtualOptions configure a stream.
 type VirtualOptions struct {
 	Shards int    // initial number for each stream shard of the base; default 4
-	Seed   uint64 // of the hash of records
+	Seed   uint64 // of the hash of partition keys
 }
 
 // shard is a stream shard: the records of a range of hashes in a stream shard of the base.
