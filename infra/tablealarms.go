@@ -45,7 +45,7 @@ func (w watched) relief() string {
 	case w.name == source:
 		return "Its hot keys need write sharding: the log of hotkeys has the keys and advice."
 	case w.name == "items", w.name == "events", w.index != "":
-		return "A hot key should have more write shards by now; hotshard console --stack shows it."
+		return "A hot key should have more write shards by now: check hotshard console --stack."
 	}
 	return "The runbook has the settings that spread or lower the load."
 }

@@ -22,7 +22,6 @@ import (
 type AdoptCmd struct {
 	Table    string `copied:"table" required:"" placeholder:"NAME" help:"A table of yours, or its ARN. It is only read."`
 	Format   string `copied:"format" default:"#SHARD_" placeholder:"TEXT" help:"Text between a name and a write shard's number."`
-	Layout   string `enum:",calculated,random" default:"" placeholder:"NAME" help:"calculated, the default, or random."`
 	Endpoint string `copied:"endpoint" env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"URL of a DynamoDB-compatible engine. Default: DynamoDB, with the AWS Region and credentials of the environment."`
 	Region   string `copied:"region" placeholder:"REGION" help:"The table's AWS Region. Default: the environment's."`
 	JSON     bool   `name:"json" help:"Print the result as JSON."`
@@ -53,7 +52,7 @@ func (c *AdoptCmd) Run(ctx context.Context, std streams) error {
 	}
 	progress, finish := progressBar(std.err, -1, "items")
 	r, err := adopt.Examine(ctx, client, adopt.Options{
-		Table: c.Table, Format: shard.Format(c.Format), Layout: c.Layout, ReadUnits: c.ReadUnits, Progress: progress, Now: time.Now(),
+		Table: c.Table, Format: shard.Format(c.Format), ReadUnits: c.ReadUnits, Progress: progress, Now: time.Now(),
 	})
 	finish()
 	if err != nil {
@@ -111,12 +110,8 @@ func printAdoption(out io.Writer, r *adopt.Report) error {
 	for _, key := range r.InTheWay.First {
 		fmt.Fprintf(&text, "  %s\n", key)
 	}
-	if len(r.Layouts) > 0 {
-		t := newTable("layout", "fits", "why")
-		for _, l := range r.Layouts {
-			t.Row(l.Layout, l.Fits, l.Why)
-		}
-		fmt.Fprintf(&text, "%s\n", t.Render())
+	if r.Layout != "" {
+		fmt.Fprintln(&text, r.Layout)
 	}
 	for _, note := range r.Notes {
 		fmt.Fprintf(&text, "Note: %s\n", note)

@@ -33,7 +33,7 @@ func TestAdopt(t *testing.T) {
 	put("acme")
 	args := []string{"adopt", "--table", name, "--format", "#SHARD_", "--endpoint", endpoint}
 	code, out, errText := hotshard(t, args...)
-	for _, want := range []string{"1 item scanned", "calculated", "\n    Format: shard.HashShard, PlainFirst: true,", "docs/adopt.md"} {
+	for _, want := range []string{"1 item scanned", "placed has the item's time", "\n    Format: shard.HashShard, PlainFirst: true,", "docs/adopt.md"} {
 		if code != exitOK || errText != "" || !strings.Contains(out, want) {
 			t.Errorf("a table that fits: exit %d with %q, want 0 and %q in\n%s", code, errText, want, out)
 		}

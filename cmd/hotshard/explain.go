@@ -114,7 +114,6 @@ func (h *heatFrom) evidence(ctx context.Context, configured aws.Config, commands
 	if h.Stack {
 		names := schema.NamesFor(h.TablesPrefix)
 		s.HeatCalls = "dynamodb:Query on table " + names.Heat
-		s.Watched = h.hotKeys(heat.WindowReader{Client: client, Table: names.Heat}).Watched
 		s.Advise = explain.Advice(names, shardmap.New(client, names.ShardMap, shardmap.Options{}), h.setShards(commands), time.Now)
 	}
 	return s

@@ -52,8 +52,8 @@ func CacheDir() (string, error) {
 }
 
 // Fetch returns the package's folder below cacheDir. If the folder is missing, it calls
-// announce, and npm downloads the package from its configured registry. Fetch is safe to call
-// from several processes. A failed or interrupted fetch leaves no folder.
+// announce, and npm downloads the package from its configured registry. Concurrent calls may download it
+// twice. A failed or interrupted fetch leaves no folder.
 func (p Package) Fetch(ctx context.Context, cacheDir string, announce func(dir string)) (string, error) {
 	dir := filepath.Join(cacheDir, p.Name)
 	if p.isIn(dir) {
@@ -61,15 +61,6 @@ func (p Package) Fetch(ctx context.Context, cacheDir string, announce func(dir s
 	}
 	if err := os.MkdirAll(cacheDir, 0o755); err != nil {
 		return "", fmt.Errorf("make the cache folder: %w", err)
-	}
-	// The lock only avoids a second download. The rename in download makes concurrent calls safe.
-	unlock, err := lockFile(filepath.Join(cacheDir, ".lock"))
-	if err != nil {
-		return "", fmt.Errorf("lock the cache folder %s: %w", cacheDir, err)
-	}
-	defer unlock()
-	if p.isIn(dir) {
-		return dir, nil
 	}
 	npm, err := exec.LookPath("npm")
 	if err != nil {
@@ -88,7 +79,7 @@ func (p Package) isIn(dir string) bool {
 }
 
 // download works in a temporary folder beside dir and renames it, so that dir is never
-// incomplete.
+// incomplete, even if several processes download.
 func (p Package) download(ctx context.Context, npm, cacheDir, dir string) error {
 	tmp, err := os.MkdirTemp(cacheDir, ".fetch-")
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
+	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
 // Client has the calls of Examine. All of them read.
@@ -31,11 +32,10 @@ type Client interface {
 	DescribeTimeToLive(context.Context, *dynamodb.DescribeTimeToLiveInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTimeToLiveOutput, error)
 }
 
-// Options select the table, the format and the layout to examine.
+// Options select the table and the format to examine.
 type Options struct {
 	Table     string       // its name or ARN
 	Format    shard.Format // separates a name from a write shard's number; required
-	Layout    string       // Calculated or Random; "" is Calculated
 	ReadUnits int          // RCU/s of the scan
 	Progress  func(items int)
 	Now       time.Time
@@ -53,13 +53,14 @@ type Report struct {
 	Notes        []string `json:"notes"`             // consequences for programs, indexes and streams
 	InTheWay     Found    `json:"in_the_way"`        // stored partition keys that the format reads as a write shard above 0
 	TooLong      Found    `json:"too_long"`          // stored partition keys that are too long for a suffix
-	Layouts      []Fit    `json:"layouts"`           // which layouts fit, best first
+	Layout       string   `json:"layout,omitempty"`  // from which time the lines calculate the write shard
 	Lines        string   `json:"go,omitempty"`      // the Go lines for this table
 	Sampled      int      `json:"sampled,omitempty"` // items of which all attributes were read
 	name         string
 	scanned      scanned // the sort keys of all items
-	chosen       Fit     // the layout of the lines
-	ttl          string  // the attribute by which the table's items expire, or ""
+	layout       table.Layout
+	expression   string // the layout in Go
+	ttl          string // the attribute by which the table's items expire, or ""
 }
 
 // Found has partition keys that were found.
@@ -101,7 +102,7 @@ func Examine(ctx context.Context, db Client, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Table: o.Table, name: name, Format: string(o.Format), Refusals: []string{}, Notes: []string{}, Layouts: []Fit{}}
+	r := &Report{Table: o.Table, name: name, Format: string(o.Format), Refusals: []string{}, Notes: []string{}}
 	r.describe(out.Table)
 	if err := o.Format.Valid(); err != nil {
 		r.refuse("The format %q has nothing but digits, so a write shard's key may be another name's: choose one such as #SHARD_.", r.Format)
@@ -120,7 +121,7 @@ func Examine(ctx context.Context, db Client, o Options) (*Report, error) {
 	}
 	of.add(r.scanned)
 	r.fit(ctx, some.Items, of, o)
-	if r.chosen.expression != "" {
+	if r.expression != "" {
 		r.Lines = r.lines()
 	}
 	return r, nil

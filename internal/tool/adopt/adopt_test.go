@@ -81,7 +81,6 @@ func TestTablesThatCanNotBeAdopted(t *testing.T) {
 		table  string                        // "" for a table that can be adopted
 		spoil  func(*types.TableDescription) // nil for its own description
 		format shard.Format                  // "" for #SHARD_
-		layout string
 		want   string
 		fillIn bool // the lines have a Time to fill in
 	}{
@@ -100,13 +99,12 @@ func TestTablesThatCanNotBeAdopted(t *testing.T) {
 		"long names":        {table: fill(t, client, "S", orders(long, 2, millis)...), want: "are too long"},
 		"without a time":    {table: fill(t, client, "S", created...), want: "The items have no time of their own", fillIn: true},
 		"a binary sort key": {table: fill(t, client, "B", item{"customer": libtest.Str("acme"), "placed": &types.AttributeValueMemberB{Value: []byte("x")}, "made": libtest.Num(now.Unix())}), want: "The sort key is binary"},
-		"calculated anyway": {table: fill(t, client, "S", created...), layout: "calculated", want: "The layout calculated does not fit", fillIn: true},
 	} {
 		var db adopt.Client = client
 		if c.spoil != nil {
 			db = described{client, c.spoil}
 		}
-		r, err := adopt.Examine(t.Context(), db, adopt.Options{Table: cmp.Or(c.table, plain), Format: cmp.Or(c.format, shard.HashShard), Layout: c.layout, ReadUnits: 1000, Now: now})
+		r, err := adopt.Examine(t.Context(), db, adopt.Options{Table: cmp.Or(c.table, plain), Format: cmp.Or(c.format, shard.HashShard), ReadUnits: 1000, Now: now})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -129,17 +127,15 @@ func TestProposedLinesCompile(t *testing.T) {
 	client := enginetest.Client(t)
 	programs := map[string]string{"to fill in": examine(t, client, fill(t, client, "S"), now).Lines}
 	for name, c := range map[string]struct {
-		sort   types.ScalarAttributeType
-		items  []item
-		layout string
-		want   string
+		sort  types.ScalarAttributeType
+		items []item
+		want  string
 	}{
-		"buckets":     {"S", orders("acme#2026-01-05", 5, millis), "", `Layout: table.CalculatedSuffix{Time: table.AttributeTime("placed", table.ISO)},`},
-		"time and id": {"S", orders("acme", 5, millis), "", `Layout: table.CalculatedSuffix{Time: table.AttributeTime("placed", table.ISO)},`},
-		"unix":        {"N", orders("acme", 5, unix), "", `Layout: table.CalculatedSuffix{Time: table.AttributeTime("placed", table.Unix)},`},
-		"random":      {"S", orders("acme", 5, onlyID), "random", `Layout: table.RandomSuffix{},`},
+		"buckets":     {"S", orders("acme#2026-01-05", 5, millis), `Layout: table.CalculatedSuffix{Time: table.AttributeTime("placed", table.ISO)},`},
+		"time and id": {"S", orders("acme", 5, millis), `Layout: table.CalculatedSuffix{Time: table.AttributeTime("placed", table.ISO)},`},
+		"unix":        {"N", orders("acme", 5, unix), `Layout: table.CalculatedSuffix{Time: table.AttributeTime("placed", table.Unix)},`},
 	} {
-		r, err := adopt.Examine(t.Context(), client, adopt.Options{Table: fill(t, client, c.sort, c.items...), Format: shard.HashShard, Layout: c.layout, ReadUnits: 1000, Now: now})
+		r, err := adopt.Examine(t.Context(), client, adopt.Options{Table: fill(t, client, c.sort, c.items...), Format: shard.HashShard, ReadUnits: 1000, Now: now})
 		if err != nil || len(r.Refusals) > 0 || r.Items != int64(len(c.items)) {
 			t.Fatalf("%s: %+v, %v", name, r, err)
 		}

@@ -76,8 +76,8 @@ func (o *ownTime) expression() string {
 	return fmt.Sprintf("table.AttributeTime(%q, %s)", o.attr, strings.Join(list, ", "))
 }
 
-// describe returns where the items' times are, in which form, and from when to when.
-func (o *ownTime) describe() string {
+// describe returns where the items' times are, in which form, from when to when, and what follows.
+func (o *ownTime) describe(sortKey string) string {
 	var names []string
 	for _, f := range o.forms {
 		names = append(names, f.name)
@@ -89,8 +89,18 @@ func (o *ownTime) describe() string {
 	case o.sep != "":
 		where = fmt.Sprintf(" after the %s %q", []string{"1st", "2nd", "3rd", fmt.Sprint(o.nth, "th")}[min(o.nth, 4)-1], o.sep)
 	}
-	return fmt.Sprintf("%s has the item's time (%s%s), in the sampled items from %s to %s.",
+	text := fmt.Sprintf("%s has the item's time (%s%s), in the sampled items from %s to %s.",
 		o.attr, strings.Join(names, " or "), where, o.first.Format(time.RFC3339), o.last.Format(time.RFC3339))
+	if o.attr != sortKey {
+		text += fmt.Sprintf(" Check that it never changes. Keys of Get, Update and Delete must have %s, too.", o.attr)
+	}
+	if o.days {
+		text += " These are whole days, so a growth takes effect with the next day's items."
+	}
+	if len(o.without) > 0 {
+		text += fmt.Sprintf(" Sort keys without a time, such as %.40q, stay under the plain name.", o.without[0])
+	}
+	return text
 }
 
 // ids reports whether all times are those of ids.

@@ -111,12 +111,11 @@ func TestTimeOfItems(t *testing.T) {
 	denied := &smithy.GenericAPIError{Code: "AccessDeniedException", Message: "not authorized to perform: dynamodb:DescribeTimeToLive"}
 	unknown := &smithy.GenericAPIError{Code: "UnknownOperationException"}
 	for name, c := range map[string]struct {
-		sort   types.ScalarAttributeType // "" for S
-		items  []item
-		ttl    string // the TTL attribute
-		err    error  // of DescribeTimeToLive
-		layout string
-		want   string // the layout, or the refusal
+		sort  types.ScalarAttributeType // "" for S
+		items []item
+		ttl   string // the TTL attribute
+		err   error  // of DescribeTimeToLive
+		want  string // the layout, or the refusal
 	}{
 		"TTL in a week":              {items: dated(noID, "TTL", week, seconds), ttl: "TTL", want: "TTL is the table's TTL attribute"},
 		"TTL that has passed":        {items: dated(noID, "gone", 0, seconds), ttl: "gone", want: "gone is the table's TTL attribute"},
@@ -135,7 +134,6 @@ func TestTimeOfItems(t *testing.T) {
 		"one item ahead":             {items: append(dated(noID, "ends", 0, seconds), item{"customer": libtest.Str("acme"), "placed": libtest.Str("z"), "ends": seconds(now.Add(3 * time.Second))}), want: "ends has times in the future"},
 		"an expiry that has passed":  {items: dated(dated(noID, "a", -time.Hour, seconds), "made", -2*time.Hour, seconds), want: `Time: table.AttributeTime("made", table.Unix)`},
 		"sort key ahead":             {items: orders("acme", 5, ahead), want: "placed has times in the future"},
-		"sort key ahead, random":     {items: orders("acme", 5, ahead), layout: "random", want: `Layout: table.RandomSuffix{}`},
 		"sort key ahead and a time":  {items: dated(orders("acme", 5, ahead), "made", 0, seconds), want: `Time: table.AttributeTime("made", table.Unix)`},
 		"sort key is the TTL":        {sort: "N", items: orders("acme", 5, bareAhead), ttl: "placed", want: "placed is the table's TTL attribute"},
 		"sort key was the TTL":       {sort: "N", items: orders("acme", 5, unix), ttl: "placed", want: "placed is the table's TTL attribute"},
@@ -144,7 +142,7 @@ func TestTimeOfItems(t *testing.T) {
 		"no items":                   {want: "The table is empty"},
 	} {
 		theirs := fill(t, client, cmp.Or(c.sort, "S"), c.items...)
-		r, err := adopt.Examine(t.Context(), expiring{client, c.ttl, c.err}, adopt.Options{Table: theirs, Format: shard.HashShard, Layout: c.layout, ReadUnits: 1000, Now: now})
+		r, err := adopt.Examine(t.Context(), expiring{client, c.ttl, c.err}, adopt.Options{Table: theirs, Format: shard.HashShard, ReadUnits: 1000, Now: now})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

@@ -25,9 +25,6 @@ type times struct {
 
 // why returns why no time was found.
 func (t times) why() string {
-	if t.empty {
-		return "the table is empty"
-	}
 	if len(t.rejected) == 0 {
 		return "no sort key or attribute has a time of ISO 8601, Unix time, a ULID, a KSUID or a UUID of version 1, 6 or 7 in all items"
 	}

@@ -29,54 +29,46 @@ func (g growth) Lookup(_ context.Context, key string, _ time.Time) (shardmap.Ent
 	return shardmap.Entry{Key: key, Version: 1, Max: triedCount, History: shard.History{{At: time.Time(g), Count: triedCount}}}, nil
 }
 
-// try makes the calls of a layout's lines with the sampled items, on a table in memory. It returns the first error, or nil if:
+// try makes the calls of the lines with the sampled items, on a table in memory. It returns the first error, or nil if:
 //   - after a growth at o.Now all items are found where they are stored, and a put creates no second item
 //   - if the growth was at the first or the last time of the items, all are put, found and read in order
-func (r *Report) try(ctx context.Context, f Fit, items []item, of times, o Options) error {
+func (r *Report) try(ctx context.Context, items []item, of times, o Options) error {
 	stored := memory{r.PartitionKey, r.SortKey, nil}
 	for _, it := range items {
 		stored.put(it)
 	}
 	grown := o.Now.Add(shardmap.LeadTime)
-	if err := r.tryGrowth(ctx, f, stored, items, growth(grown), of, o); err != nil {
+	if err := r.tryGrowth(ctx, stored, items, growth(grown), of, o); err != nil {
 		return err
 	}
-	if of.own == nil {
-		return nil
-	}
 	for _, at := range []time.Time{of.own.first, of.own.last} {
-		if err := r.tryGrowth(ctx, f, memory{r.PartitionKey, r.SortKey, nil}, items, growth(at), of, o); err != nil {
+		if err := r.tryGrowth(ctx, memory{r.PartitionKey, r.SortKey, nil}, items, growth(at), of, o); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sharded returns the table of a layout's lines with other shard counts.
-func (r *Report) sharded(db table.Client, counts table.Counts, layout table.Layout) *table.Table {
+// sharded returns the table of the lines with other shard counts.
+func (r *Report) sharded(db table.Client, counts table.Counts) *table.Table {
 	return &table.Table{
 		Client: db, Name: r.Table, PartitionKey: r.PartitionKey, SortKey: r.SortKey,
-		Shards: counts, Layout: layout, Format: shard.Format(r.Format), PlainFirst: true,
+		Shards: counts, Layout: r.layout, Format: shard.Format(r.Format), PlainFirst: true,
 	}
 }
 
-// tryGrowth puts, reads and queries the items. Puts of random write shards are tried only on an empty table, since they
-// create second items.
-func (r *Report) tryGrowth(ctx context.Context, f Fit, db memory, items []item, counts table.Counts, of times, o Options) error {
-	t := r.sharded(&db, counts, f.layout)
-	names, adopted := map[string][]item{}, len(db.items) > 0
+// tryGrowth puts, reads and queries the items.
+func (r *Report) tryGrowth(ctx context.Context, db memory, items []item, counts table.Counts, of times, o Options) error {
+	t := r.sharded(&db, counts)
+	names := map[string][]item{}
 	for _, it := range items {
 		name := keyText(it, r.PartitionKey)
 		names[name] = append(names[name], it)
-		if !adopted || f.Layout != Random {
-			if err := t.Put(ctx, maps.Clone(it), o.Now); err != nil {
-				return err
-			}
+		if err := t.Put(ctx, maps.Clone(it), o.Now); err != nil {
+			return err
 		}
-		if f.Layout != Random {
-			if _, err := t.Get(ctx, r.keyOf(it, of), o.Now); err != nil {
-				return err
-			}
+		if _, err := t.Get(ctx, r.keyOf(it, of), o.Now); err != nil {
+			return err
 		}
 	}
 	if len(db.items) != len(items) {

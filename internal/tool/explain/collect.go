@@ -11,7 +11,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
 	"github.com/hotshard/hotshard/internal/base/display"
@@ -40,9 +39,6 @@ type Sources struct {
 	HeatCalls  string                                      // the actions to allow for Heat
 	Advise     func(context.Context, Key) string           // the cure for a throttled key, "" for the usual one
 	Logs       []Log                                       // with errors of SDKs
-
-	// Watched returns the tables whose streams an attached detector counted. It makes HeatCalls.
-	Watched func(ctx context.Context, from, to time.Time) ([]string, error)
 }
 
 // HeatReader reads hot keys, on partitions with this limit.
@@ -62,7 +58,7 @@ type LimitedCalls struct {
 type Options struct {
 	Name         string   // for the report
 	Tables       []string // their names or ARNs
-	Deployment   bool     // Tables are a deployment's: those of Watched are added, and then Tables may be missing
+	Deployment   bool     // Tables are a deployment's
 	Index        string   // only this index; "" for tables and all indexes
 	From, To     time.Time
 	PartitionWCU float64          // of a limiter that doesn't report its own
@@ -143,25 +139,15 @@ func (c *collection) leaveNewest() {
 	}
 }
 
-// describeAll adds all tables. An attached deployment lacks some tables of its own.
+// describeAll adds all tables.
 func (c *collection) describeAll(ctx context.Context) error {
-	var watched []string
-	if c.options.Deployment && c.Watched != nil {
-		var err error
-		if watched, err = c.Watched(ctx, c.From, c.To); err != nil {
-			c.noteError(err, "Whether the deployment is attached to a table is unknown", c.HeatCalls)
-		}
-		c.options.Tables = slices.Concat(c.options.Tables, watched)
-		c.Name = strings.Join(append([]string{c.Name}, watched...), ", ")
-	}
 	for i, asked := range c.options.Tables {
 		name, _, _, err := dynamo.TableName(asked)
 		if err != nil {
 			return err
 		}
 		c.options.Tables[i] = name
-		err = c.describe(ctx, name, asked)
-		if _, absent := errors.AsType[*types.ResourceNotFoundException](err); err != nil && !(absent && len(watched) > 0) {
+		if err := c.describe(ctx, name, asked); err != nil {
 			return err
 		}
 	}

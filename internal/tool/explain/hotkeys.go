@@ -48,21 +48,6 @@ func (h HotKeys) Read(ctx context.Context, from, to time.Time, _ float64) (keys 
 	return keys, nil
 }
 
-// Watched returns the tables, other than hotshard's own, whose streams were counted in a time.
-func (h HotKeys) Watched(ctx context.Context, from, to time.Time) (tables []string, err error) {
-	for window, err := range h.Source.Windows(ctx, from, to, query.Resolution(to.Sub(from))) {
-		if err != nil {
-			return nil, err
-		}
-		for _, it := range window.Items {
-			if it.Table != "" && !slices.Contains(tables, it.Table) {
-				tables = append(tables, it.Table)
-			}
-		}
-	}
-	return tables, nil
-}
-
 func (h HotKeys) evidenceOf(row *heat.KeyHeat) Key {
 	return Key{
 		Reason: Reason{ID: ID{Table: cmp.Or(row.Table, h.Table(row.Key)), Index: row.Index}, Operation: Write, Cause: KeyRange},
