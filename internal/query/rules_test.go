@@ -96,6 +96,10 @@ func TestColumnsOfMaps(t *testing.T) {
 			t.Errorf("%v in steps of %q: %v, %v; want %v", c.span, c.step, got, err, c.want)
 		}
 	}
+	const tooMany = "query.step it makes 1441 columns of this time: at most 1440 are allowed 1s"
+	if _, err := (&heatInput{Step: "1s"}).columnLength(24*time.Minute + 1); faultOf(err) != tooMany {
+		t.Errorf("too many columns: %s", faultOf(err))
+	}
 	for since, want := range map[time.Duration]time.Duration{30 * time.Minute: time.Second, 30*time.Minute + 1: time.Minute, 3 * time.Hour: time.Minute, 3*time.Hour + 1: 10 * time.Minute} {
 		if got := Resolution(since); got != want {
 			t.Errorf("the windows of %v have %v, want %v", since, got, want)
@@ -273,8 +277,12 @@ func TestSettingsOfBoards(t *testing.T) {
 		if fall != c.fall || (err != nil) != (c.err != nil) {
 			t.Errorf("%v, %v: scores may fall %t, %v", c.item, c.err, fall, err)
 		}
-		if err := r.checkPeriod(t.Context(), "b", "day"); (err == nil) != c.period {
+		err = r.checkPeriod(t.Context(), "b", "day")
+		if (err == nil) != c.period {
 			t.Errorf("%v, %v: the day is valid %t", c.item, c.err, err == nil)
+		}
+		if kept := dynamo.Text(c.item, schema.BoardPeriods); kept == "all,week" && faultOf(err) != "query.period the board doesn't keep this period; it keeps all, week day" {
+			t.Errorf("periods %s: %s", kept, faultOf(err))
 		}
 	}
 	top := dynamo.Item{schema.Version: dynamo.Number(1), schema.AsOf: dynamo.Number(5)}

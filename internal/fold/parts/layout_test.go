@@ -2,6 +2,7 @@ package parts
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ import (
 type layout struct {
 	ProverClient
 	streamShard func(pk, sk string) string
+	fail        error // of puts
 
 	mu      sync.Mutex
 	acks    []dynamo.Item
@@ -32,6 +34,9 @@ type layout struct {
 func (l *layout) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.fail != nil {
+		return nil, l.fail
+	}
 	pk, sk := dynamo.Text(in.Item, "pk"), dynamo.Text(in.Item, "sk")
 	check, ok := schema.ParseMark(sk)
 	if !ok || in.Item[schema.ExpiresAt] == nil {
@@ -170,5 +175,21 @@ func TestProofOfManyPlaces(t *testing.T) {
 	proof, err := l.prover().Around(t.Context(), places[0].Bucket, []string{places[0].PK})
 	if want := fmt.Sprintf("%0*d", schema.RollupSequenceDigits, len(l.acks)-1); err != nil || proof.Floors["s"] != want {
 		t.Errorf("the low watermarks are %v, %v; want %s", proof.Floors, err, want)
+	}
+}
+
+// TestMarkersBesidePlayers checks that each player of a board gets a marker, and each stream shard 32 others, and that a
+// failed put is an error.
+func TestMarkersBesidePlayers(t *testing.T) {
+	for _, shards := range []int{1, 3} {
+		n := 0
+		l := &layout{streamShard: func(string, string) string { n++; return fmt.Sprint(n % shards) }}
+		if proof, err := l.prover().Beside(t.Context(), Period{"b", "all"}, []string{"ann", "bob"}); err != nil || proof.Missing != "" || len(l.put) != 2+32*shards {
+			t.Errorf("%d stream shards: %d markers, %+v, %v", shards, len(l.put), proof, err)
+		}
+	}
+	l := &layout{fail: errors.New("down")}
+	if _, err := l.prover().Beside(t.Context(), Period{"b", "all"}, nil); !errors.Is(err, l.fail) {
+		t.Errorf("a failed put: %v", err)
 	}
 }
