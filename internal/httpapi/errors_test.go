@@ -127,20 +127,6 @@ func TestErrorResponsesAreBounded(t *testing.T) {
 	}
 }
 
-// TestNoFaultsForGoneClient checks that no faults are made for a client that has left.
-func TestNoFaultsForGoneClient(t *testing.T) {
-	handler, _ := things(&bytes.Buffer{})
-	ctx, left := context.WithCancel(t.Context())
-	left()
-	request := httptest.NewRequestWithContext(ctx, http.MethodPost, "/things", strings.NewReader(`{"things":[0,0]}`))
-	request.Header.Set("Content-Type", "application/json")
-	answer := httptest.NewRecorder()
-	handler.ServeHTTP(answer, request)
-	if answer.Code != http.StatusUnprocessableEntity || strings.Contains(answer.Body.String(), "errors") {
-		t.Errorf("%d %s, want a 422 without errors", answer.Code, answer.Body)
-	}
-}
-
 // TestAnyAcceptIsAnswered checks that an Accept header, even a malformed one, never changes the response.
 func TestAnyAcceptIsAnswered(t *testing.T) {
 	var log bytes.Buffer

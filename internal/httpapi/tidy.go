@@ -39,15 +39,11 @@ func newProblem(status int, detail string, errs ...error) huma.StatusError {
 	return &huma.ErrorModel{Status: status, Title: http.StatusText(status), Detail: cutTo(detail, maxDetail), Errors: firstFaults(errs)}
 }
 
-// newProblemFor is newProblem for a request that the framework rejects. An incomplete body is a 400. If the client has
-// left, the faults are omitted.
-func newProblemFor(ctx huma.Context, status int, detail string, errs ...error) huma.StatusError {
+// newProblemFor is newProblem for a request that the framework rejects. An incomplete body is a 400.
+func newProblemFor(_ huma.Context, status int, detail string, errs ...error) huma.StatusError {
 	if status == http.StatusInternalServerError && detail == unreadBody {
 		status, detail = http.StatusBadRequest, "the body can't be read to its end"
 		errs = []error{&huma.ErrorDetail{Location: "body", Message: errors.Join(errs...).Error()}}
-	}
-	if ctx.Context().Err() != nil {
-		errs = nil
 	}
 	return newProblem(status, detail, errs...)
 }

@@ -27,45 +27,6 @@ func decode(t *testing.T, payload string) *ddbstream.Batch {
 	return batch
 }
 
-// TestDecodeRecords checks the fields, images and keys of three records.
-func TestDecodeRecords(t *testing.T) {
-	batch := decode(t, `{"Records":[`+
-		record("INSERT", `"ApproximateCreationDateTime":1.7E9,"Keys":{"sk":{"S":"a"},"pk":{"S":"C#\u00e9#0"}},
-			"NewImage":{"pk":{"S":"C#é#0"},"n":{"N":"12"},"b":{"B":"AAE="}},"SequenceNumber":"100000000000000000000001"`)+`,`+
-		record("MODIFY", `"SequenceNumber":"2","Keys":{"pk":{"N":"7"}},"ApproximateCreationDateTime":1793491200.0,"OldImage":null`)+`,`+
-		record("REMOVE", `"SequenceNumber":"3","Keys":{"pk":{"B":"AAE="}},"ApproximateCreationDateTime":1793491200.5`)+`]}`)
-	if len(batch.Records) != 3 || batch.Windowed || batch.SourceARN != arn || batch.TableName() != "hotshard-items" {
-		t.Fatalf("got %+v", batch)
-	}
-	first, second, third := batch.Records[0], batch.Records[1], batch.Records[2]
-	if first.Name != ddbstream.Insert || string(first.Sequence) != "100000000000000000000001" || first.Created != time.Unix(1.7e9, 0).UTC() || first.Err != nil {
-		t.Errorf("first record: %+v", first)
-	}
-	for _, image := range []ddbstream.Image{first.Keys, first.New} {
-		if pk, ok := image.String("pk"); pk != "C#é#0" || !ok {
-			t.Errorf("pk = %q, %v", pk, ok)
-		}
-	}
-	if n, ok := first.New.Number("n"); n != "12" || !ok {
-		t.Errorf("n = %q, %v", n, ok)
-	}
-	if _, ok := first.New.String("n"); ok || !first.New.Has("n") || first.New.Has("m") || first.Old.Has("n") {
-		t.Error("a number is found as a string, or presence is wrong")
-	}
-	if second.Old.Present() || !second.Created.Equal(time.Unix(1793491200, 0)) || second.Name.String() != "MODIFY" {
-		t.Errorf("second record: %+v", second)
-	}
-	if third.Created.Nanosecond() != 5e8 || third.Name != ddbstream.Remove || third.Expired {
-		t.Errorf("third record: %+v", third)
-	}
-	keys := []string{"C#é#0", "7", "AAE="}
-	for i, want := range keys {
-		if got, ok := batch.Records[i].Keys.Key("pk"); string(got) != want || !ok {
-			t.Errorf("record %d: Key = %q, %v; want %q", i, got, ok, want)
-		}
-	}
-}
-
 // TestDecodeWindow checks the members of a payload with a tumbling window.
 func TestDecodeWindow(t *testing.T) {
 	batch := decode(t, `{"Records":[],"window":{"start":"2026-01-05T13:00:00Z","end":"2026-01-05T13:00:10Z"},

@@ -90,37 +90,6 @@ func TestDecoderForgets(t *testing.T) {
 	}
 }
 
-// TestAllocations checks that counting a batch of 1,000 records makes at most 10 allocations.
-func TestAllocations(t *testing.T) {
-	payload := hotPayload(1000)
-	var decoder ddbstream.Decoder
-	indexes := []ddbstream.Index{ddbstream.NewIndex("all", []string{"g"}, []string{"r"}, []string{"pk", "sk"}, nil), ddbstream.NewIndex("two", []string{"g", "pk"}, []string{"r"}, []string{"pk", "sk"}, nil)}
-	var writes ddbstream.IndexWrites
-	n := testing.AllocsPerRun(10, func() {
-		batch, err := decoder.Decode(payload)
-		require.NoError(t, err)
-		sketch := ddbstream.NewSketch(ddbstream.SketchLimits{Entries: 1000, Bytes: 100_000})
-		for i := range batch.Records {
-			r := &batch.Records[i]
-			key, _ := r.Keys.Key("pk")
-			units, err := r.WriteUnits()
-			require.NoError(t, err)
-			writes.Reset()
-			if err := r.IndexWrites(&writes, indexes); err != nil || len(writes.List) != 4 {
-				t.Fatal(len(writes.List), err)
-			}
-			sketch.AddBytes(key, uint64(units), r.Created.Unix())
-		}
-		if sketch.Total() != 1000 || sketch.Len() != 1 {
-			t.Fatal(sketch.Total(), sketch.Len())
-		}
-		decoder.Release()
-	})
-	if n > 10 {
-		t.Errorf("%v allocations, want at most 10", n)
-	}
-}
-
 // hotPayload returns n records of one partition key. Each changes the item's key in an index.
 func hotPayload(n int) []byte {
 	var list []string
