@@ -279,6 +279,11 @@ func TestStreamsSkipCountAndFail(t *testing.T) {
 		cancel()
 		unnamed.Input.ExpressionAttributeValues = nil
 	}
+	ended, cancel := context.WithDeadline(t.Context(), time.Now())
+	defer cancel()
+	if _, err := dynamo.NewMerge(ended, []*dynamo.Stream{{Client: failing{}, Input: &dynamodb.QueryInput{}}}, false); err == nil {
+		t.Error("a merge of a stream that can't be read")
+	}
 	if it, err := dynamo.Get(t.Context(), table, "t", "p", "k"); err != nil || dynamo.Text(it, "sk") != "k" {
 		t.Errorf("%v, %v", it, err)
 	}

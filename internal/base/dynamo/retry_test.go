@@ -232,6 +232,29 @@ func TestGuarded(t *testing.T) {
 	}
 }
 
+// TestRepeatConflicts checks after which errors an attempt is made again.
+func TestRepeatConflicts(t *testing.T) {
+	for name, c := range map[string]struct {
+		err      error
+		late     bool
+		attempts int
+	}{
+		"applied": {nil, false, 1}, "throttled": {&types.ProvisionedThroughputExceededException{}, false, 1}, "invalid": {shard.ErrMisused, false, 1},
+		"in conflict": {dynamo.ErrOutrun, false, 8}, "in conflict, late": {dynamo.ErrOutrun, true, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			n, startBy := 0, time.Now().Add(time.Hour)
+			if c.late {
+				startBy = time.Now().Add(-1)
+			}
+			err := dynamo.RepeatConflicts(t.Context(), startBy, func(context.Context) error { n++; return c.err })
+			if n != c.attempts || !errors.Is(err, c.err) {
+				t.Errorf("%s: %d attempts, %v; want %d", name, n, err, c.attempts)
+			}
+		})
+	}
+}
+
 // TestNoRetry checks that the SDK makes one attempt.
 func TestNoRetry(t *testing.T) {
 	var o dynamodb.Options

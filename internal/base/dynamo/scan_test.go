@@ -33,6 +33,9 @@ func (f *table) Scan(_ context.Context, in *dynamodb.ScanInput, _ ...func(*dynam
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.read[fmt.Sprint(*in.Segment, " ", page)]++
+	if in.ExpressionAttributeNames["#a0"] != "pk" || *in.ProjectionExpression != "#a0" {
+		return nil, errors.New("a name without a placeholder")
+	}
 	out := &dynamodb.ScanOutput{ConsumedCapacity: &types.ConsumedCapacity{CapacityUnits: aws.Float64(f.units)}}
 	if page++; page < f.pages {
 		out.LastEvaluatedKey = map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: fmt.Sprint(page)}}

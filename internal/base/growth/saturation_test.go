@@ -31,6 +31,7 @@ func TestHopeless(t *testing.T) {
 		"short":                {throttled(0, 100*ms, 200*ms), false, false},
 		"long enough if fixed": {throttled(0, 100*ms, 300*ms), true, false},
 		"long enough":          {throttled(0, 500*ms, 1000*ms), true, true},
+		"at long intervals":    {throttled(0, 2000*ms, 4000*ms), true, true},
 		"after a pause":        {throttled(0, 500*ms, 1000*ms, 3001*ms, 3100*ms, 3200*ms), false, false},
 		"another version":      {append(throttled(0, 500*ms, 1000*ms), seen{1100 * ms, shard.Throttled, 2}), false, false},
 		"one of five accepted": {append(append(throttled(0, 500*ms), seen{600 * ms, shard.Accepted, 1}), throttled(700*ms, 800*ms, 1800*ms, 1900*ms)...), true, true},

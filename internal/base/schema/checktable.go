@@ -33,24 +33,8 @@ func checkTable(have *types.TableDescription, want Table) error {
 		if expected := describeKeys(index.KeySchema, wantKinds); got != expected {
 			return fmt.Errorf("its index %s has the key %s instead of %s", *index.IndexName, got, expected)
 		}
-		if missing := notProjected(found.Projection, index.Projection); missing != "" {
-			return fmt.Errorf("its index %s lacks %s: projections can't be changed, so delete the index and add it again", *index.IndexName, missing)
-		}
 	}
 	return checkStream(have.StreamSpecification, want.Stream)
-}
-
-// notProjected returns the names of the wanted attributes that an index does not project, or "".
-func notProjected(have, want *types.Projection) string {
-	if have != nil && have.ProjectionType == types.ProjectionTypeAll {
-		return ""
-	}
-	if want.ProjectionType == types.ProjectionTypeAll {
-		return "all attributes"
-	}
-	return strings.Join(slices.DeleteFunc(slices.Clone(want.NonKeyAttributes), func(name string) bool {
-		return have != nil && slices.Contains(have.NonKeyAttributes, name)
-	}), ", ")
 }
 
 func checkStream(have *types.StreamSpecification, want bool) error {

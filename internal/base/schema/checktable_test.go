@@ -50,21 +50,12 @@ func TestInputs(t *testing.T) {
 // TestCheck checks how the error names a difference of an existing table from the schema.
 func TestCheck(t *testing.T) {
 	for want, change := range map[string]func(*types.TableDescription){
-		"": func(d *types.TableDescription) {
-			d.GlobalSecondaryIndexes[0].Projection = &types.Projection{ProjectionType: types.ProjectionTypeAll}
-			d.GlobalSecondaryIndexes[1].Projection.NonKeyAttributes = []string{"data", "ends_at", "started_at"}
-		},
+		"": func(*types.TableDescription) {},
 		"with the key pk S instead of pk S, sk S": func(d *types.TableDescription) { d.KeySchema = d.KeySchema[:1] },
 		"with the key pk N, sk S instead of":      func(d *types.TableDescription) { d.AttributeDefinitions[1].AttributeType = "N" },
 		"without the index by_group":              func(d *types.TableDescription) { d.GlobalSecondaryIndexes = d.GlobalSecondaryIndexes[:1] },
 		"index by_rank has the key board_shard S instead of board_shard": func(d *types.TableDescription) {
 			d.GlobalSecondaryIndexes[0].KeySchema = d.GlobalSecondaryIndexes[0].KeySchema[:1]
-		},
-		"index by_group lacks started_at, ends_at:": func(d *types.TableDescription) {
-			d.GlobalSecondaryIndexes[1].Projection = &types.Projection{ProjectionType: types.ProjectionTypeKeysOnly}
-		},
-		"index by_group lacks started_at:": func(d *types.TableDescription) {
-			d.GlobalSecondaryIndexes[1].Projection = &types.Projection{ProjectionType: types.ProjectionTypeInclude, NonKeyAttributes: []string{"ends_at", "data"}}
 		},
 		"index by_group is DELETING:": func(d *types.TableDescription) {
 			d.GlobalSecondaryIndexes[1].IndexStatus = types.IndexStatusDeleting
@@ -72,10 +63,9 @@ func TestCheck(t *testing.T) {
 		"index by_rank is CREATING:": func(d *types.TableDescription) {
 			d.GlobalSecondaryIndexes[0].IndexStatus = types.IndexStatusCreating
 		},
-		"index by_rank lacks row_rev, expires_at:": func(d *types.TableDescription) { d.GlobalSecondaryIndexes[0].Projection = nil },
-		"without a stream":                         func(d *types.TableDescription) { d.StreamSpecification = nil },
-		"exists without a stream":                  func(d *types.TableDescription) { d.StreamSpecification.StreamEnabled = aws.Bool(false) },
-		"holds KEYS_ONLY instead":                  func(d *types.TableDescription) { d.StreamSpecification.StreamViewType = types.StreamViewTypeKeysOnly },
+		"without a stream":        func(d *types.TableDescription) { d.StreamSpecification = nil },
+		"exists without a stream": func(d *types.TableDescription) { d.StreamSpecification.StreamEnabled = aws.Bool(false) },
+		"holds KEYS_ONLY instead": func(d *types.TableDescription) { d.StreamSpecification.StreamViewType = types.StreamViewTypeKeysOnly },
 	} {
 		in := CreateInput(items())
 		d := &types.TableDescription{KeySchema: in.KeySchema, AttributeDefinitions: in.AttributeDefinitions, StreamSpecification: in.StreamSpecification}
@@ -86,9 +76,6 @@ func TestCheck(t *testing.T) {
 		if err := checkTable(d, items()); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
-	}
-	if missing := notProjected(&types.Projection{ProjectionType: types.ProjectionTypeInclude}, CreateInput(small).GlobalSecondaryIndexes[0].Projection); missing != "all attributes" {
-		t.Errorf("an index of all attributes lacks %q", missing)
 	}
 	if err := checkStream(&types.StreamSpecification{StreamEnabled: aws.Bool(true)}, false); err != nil {
 		t.Errorf("a table that needs no stream: %v", err)

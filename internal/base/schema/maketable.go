@@ -17,8 +17,8 @@ import (
 const usableWithin = 2 * time.Minute
 
 // MakeTable creates a table, waits until it is usable, and enables its TTL. It changes nothing else of an existing table; it
-// returns an error if the table's keys, stream or TTL attribute differ from the schema, or an index or a projected
-// attribute is missing. Programs may make the same table at the same time.
+// returns an error if the table's keys, stream or TTL attribute differ from the schema, or an index is
+// missing. Programs may make the same table at the same time.
 //
 // While AWS disables a table's TTL, it rejects enabling it, so Make leaves it off. A later call
 // enables it.

@@ -81,6 +81,33 @@ func TestTimeAtLimit(t *testing.T) {
 	}
 }
 
+// TestSplitPoints checks where samples of requests divide, and that a sample has the latest 128 requests.
+func TestSplitPoints(t *testing.T) {
+	at := func(hashes ...uint64) (s sample) {
+		for _, h := range hashes {
+			s.add(point{hash: h})
+		}
+		return s
+	}
+	for _, c := range []struct {
+		of   sample
+		want uint64 // 0 for none
+	}{
+		{at(7), 0}, {at(7, 7, 7), 0}, {at(3, 5), 5}, {at(5, 3, 9, 7), 7}, {at(1, 2, 2, 2, 2), 2}, {at(1, 1, 1, 1, 2), 2}, {at(1, 1, 2, 3, 3, 3, 3, 3), 3}, {at(1, 2, 3, 4, 5, 6), 4},
+	} {
+		if got, ok := c.of.splitPoint(false); got != (point{hash: c.want}) || ok != (c.want > 0) {
+			t.Errorf("%v: %v, %t; want %d", c.of, got, ok, c.want)
+		}
+	}
+	var many sample
+	for i := range uint64(200) {
+		many.add(point{hash: i})
+	}
+	if len(many) != sampleSize || many[0].hash != 200-sampleSize {
+		t.Errorf("%d requests from %d on", len(many), many[0].hash)
+	}
+}
+
 // TestSplitOnRequest checks which partitions split on request, and that halves share what was left after settled charges.
 func TestSplitOnRequest(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)

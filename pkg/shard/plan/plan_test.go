@@ -179,6 +179,9 @@ func TestShardsAreSufficientAndMinimal(t *testing.T) {
 // TestNeededOfNaN checks that NaN needs 1 write shard.
 func TestNeededOfNaN(t *testing.T) {
 	nan := math.NaN()
+	if n := plan.Needed(10_000*1.1, 1000, 1); n != 11 {
+		t.Errorf("10,000 and a tenth more: %d, want 11", n)
+	}
 	for _, n := range []int{plan.Needed(nan, 1000, 1), plan.Needed(10_000, nan, 1), plan.Needed(10_000, 1000, nan)} {
 		if n != 1 {
 			t.Errorf("%d write shards for NaN, want 1", n)

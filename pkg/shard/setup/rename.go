@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -78,18 +77,11 @@ func (n Names) keys() (*keys, error) {
 	return k, nil
 }
 
-// addTo adds k to a client's stack, after the SDK's own middleware: an idempotency token belongs to the caller's input.
+// addTo adds k to a client's stack, after the SDK's own middleware: an idempotency token belongs to the caller's input. A
+// client that was made from the options of another one has it already.
 func (k *keys) addTo(stack *middleware.InitializeStep) error {
-	for _, id := range stack.List() {
-		added, _ := stack.Get(id)
-		other, ok := added.(*keys)
-		switch {
-		case !ok:
-		case other.ID() == k.ID():
-			return nil // a client that was made from the options of another one
-		case slices.ContainsFunc(k.tables, func(t tableID) bool { return slices.ContainsFunc(other.tables, t.mayBe) }):
-			return fmt.Errorf("%w: two setup.Names of a client have the same table: %s; %s", shard.ErrMisused, other.tableNames(), k.tableNames())
-		}
+	if _, there := stack.Get(k.ID()); there {
+		return nil
 	}
 	return stack.Add(k, middleware.After)
 }
@@ -110,14 +102,6 @@ func (k *keys) table(t schema.Table) schema.Table {
 	return t
 }
 
-func (k *keys) tableNames() string {
-	names := make([]string, len(k.tables))
-	for i := range k.tables {
-		names[i] = k.tables[i].name
-	}
-	return strings.Join(names, ", ")
-}
-
 // ID differs for different Names, since a client may have several.
 func (k *keys) ID() string { return fmt.Sprint("hotshard's keys ", k.tables, k.names) }
 
@@ -132,10 +116,7 @@ func (k *keys) HandleInitialize(ctx context.Context, in middleware.InitializeInp
 	in.Parameters = k.renamed(call.Addr(), false).Interface()
 	out, metadata, err = next.HandleInitialize(ctx, in)
 	if err != nil {
-		if err = k.failed(call, err); isInvalid(err) && !reflect.DeepEqual(in.Parameters, call.Addr().Interface()) {
-			err = fmt.Errorf("%w (setup.Names has the keys %s and %s for %s)", err, k.names[2], k.names[3], k.tableNames())
-		}
-		return out, metadata, err
+		return out, metadata, k.failed(call, err)
 	}
 	answer := k.renamed(reflect.ValueOf(out.Result), k.isFor(call))
 	if _, ok := out.Result.(*dynamodb.TransactGetItemsOutput); ok {
@@ -164,12 +145,6 @@ func (k *keys) isFor(call reflect.Value) bool {
 func (k *keys) has(nameOrARN string) bool {
 	name, region, account, err := dynamo.TableName(nameOrARN)
 	return err == nil && slices.ContainsFunc(k.tables, tableID{name, region, account}.mayBe)
-}
-
-// isInvalid reports whether DynamoDB may have rejected a call because its keys are not the table's.
-func isInvalid(err error) bool {
-	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
-	return ok && dynamo.HasReason(canceled, "ValidationError") || dynamo.IsInvalid(err) && strings.Contains(err.Error(), "key")
 }
 
 // failed returns an error with hotshard's names in its items.

@@ -257,25 +257,6 @@ func TestWrongNamesOfKeys(t *testing.T) {
 	if err := setup.Create(t.Context(), db, wrong); err == nil || !strings.Contains(err.Error(), "theirs-items: it exists with the key PK S, SK S instead of Pk S, SK S") {
 		t.Error(err)
 	}
-	r := rig{t: t, db: dynamodb.New(db.Options(), wrong.RenameKeys), names: wrong}
-	r.shards = shardmap.New(dynamodb.New(db.Options(), right.RenameKeys), wrong.ShardMap, shardmap.Options{})
-	writer := counters.NewWriter(r.db, wrong.Items, r.shards, counters.Options{})
-	calls := once.New(r.db, wrong.Items, once.Options{})
-	for name, err := range map[string]error{
-		"UpdateItem": writer.Add(t.Context(), "c", 1, now),
-		"PutItem":    errors.Join(events.NewWriter(r.db, wrong.Events, r.shards, events.Options{}).Put(t.Context(), []events.Event{{Entity: "e", ID: "i", Time: now}}, now)...),
-		"Query":      shardmap.New(r.db, wrong.ShardMap, shardmap.Options{}).Load(t.Context(), now),
-		"TransactWriteItems": func() error {
-			_, err := calls.Do(t.Context(), once.Call{Key: "k"}, now, func(context.Context) ([]shardmap.Write, error) {
-				return []shardmap.Write{writer.AddTransact(t.Context(), "c", 1, now)}, nil
-			})
-			return err
-		}(),
-	} {
-		if err == nil || !strings.Contains(err.Error(), "setup.Names has the keys Pk and SK for theirs-items, theirs-events, ") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
 	wrong.SortKey = "Pk"
 	_, err := dynamodb.New(db.Options(), wrong.RenameKeys).ListTables(t.Context(), &dynamodb.ListTablesInput{})
 	if !errors.Is(err, shard.ErrMisused) {

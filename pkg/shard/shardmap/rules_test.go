@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -181,7 +182,7 @@ func TestUnreadableItems(t *testing.T) {
 		t.Errorf("without a maximum: %+v, %v", got, err)
 	}
 	deleted := Entry{Key: "E#a", Version: 5, Updated: most.Updated, deleted: true}.attributes()
-	if got, err := parseEntry("E#a", deleted); err != nil || !got.deleted || got.Max != 0 {
+	if got, err := parseEntry("E#a", deleted); err != nil || !got.deleted || got.Max != 0 || dynamo.Digits(deleted, "expires_at") != strconv.FormatInt(most.Updated.Add(tombstoneTime).Unix(), 10) {
 		t.Errorf("a deletion: %+v, %v", got, err)
 	}
 	for name, change := range map[string]func(dynamo.Item){
@@ -438,5 +439,19 @@ func TestSnapshotNeedsItsAge(t *testing.T) {
 	down.Down = func() error { return &types.ResourceNotFoundException{} }
 	if err := NewChanger(down, New(down, "m", Options{}), ChangerOptions{}).StoreSnapshot(t.Context(), time.Now()); err == nil || len(down.Items) > 0 {
 		t.Errorf("without the keys: %d items, %v", len(down.Items), err)
+	}
+}
+
+// TestPlacesNearAChange checks which write shards may have an item of a time near a growth from 1 to 4 write shards.
+func TestPlacesNearAChange(t *testing.T) {
+	grown := time.Unix(1_700_000_000, 0)
+	e := Entry{Key: "E#a", Max: 4, History: shard.History{{At: grown, Count: 4}}}
+	last := func(_ string, n int) int { return n - 1 }
+	for after, want := range map[time.Duration][]int{
+		-LateMargin - time.Millisecond: {0}, -LateMargin: {0, 3}, 0: {0, 3}, LateMargin - time.Millisecond: {0, 3}, LateMargin: {3},
+	} {
+		if got := e.PlacesDuring(last, "x", grown.Add(after), grown.Add(after)); !slices.Equal(got, want) {
+			t.Errorf("%v after the growth: write shards %v, want %v", after, got, want)
+		}
 	}
 }

@@ -206,6 +206,12 @@ func TestQueriesOfCurrentItems(t *testing.T) {
 		if !reflect.DeepEqual(client.queries[0], &c.want) {
 			t.Errorf("%s: query %+v, want %+v", name, client.queries[0], c.want)
 		}
+		damaged, it := enginetest.NewMapTable(10, 0, 0), dynamo.Key(schema.MapKey(c.key))
+		it["version"] = dynamo.String("x")
+		damaged.Put(it)
+		if _, err := c.read(NewReader(client, "t", shardmap.New(damaged, "m", shardmap.Options{}))); err == nil {
+			t.Errorf("%s: a damaged entry of the shard map is no error", name)
+		}
 		client.fails = c.partition + "2"
 		if got, err := c.read(r); !errors.Is(err, errBroken) || len(got.Counts) > 0 {
 			t.Errorf("%s: %+v, %v with a failed query, want its error", name, got, err)
@@ -275,6 +281,9 @@ func TestWatchedCounter(t *testing.T) {
 			got, err := NewReader(client, "t", shardmap.New(table, "m", shardmap.Options{})).Counter(ctx, "hits", 2*time.Second, noon)
 			if (err != nil) != (c.err != "") || !strings.Contains(fmt.Sprint(err), c.err) || !slices.Equal(got.Counts, c.counts) || got.Strays != c.strays || !slices.Equal(got.Unknown, c.unknown) {
 				t.Errorf("%s: %+v, %v; want %v, %d strays, unknown %v, an error: %q", name, got, err, c.counts, c.strays, c.unknown, c.err)
+			}
+			if name == "no map" && len(client.Read) > 0 {
+				t.Errorf("%d reads of write shards without the map", len(client.Read))
 			}
 			if c.err == "" && (!got.From.Equal(noon) || !got.To.Equal(noon.Add(2*time.Second)) || time.Since(begun) != 2*time.Second || !*client.Read[1].RequestItems["t"].ConsistentRead) {
 				t.Errorf("%s: from %v to %v after %v, want 2 s from noon", name, got.From, got.To, time.Since(begun))

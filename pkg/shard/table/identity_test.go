@@ -45,28 +45,6 @@ func TestUpdateCreatesFindableItem(t *testing.T) {
 	}
 }
 
-// TestErrorsNameOperationAndKey checks that errors name the operation, the item's key and the table.
-func TestErrorsNameOperationAndKey(t *testing.T) {
-	sharded := table.Table{
-		Client: &shaky{}, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(3), Layout: table.CalculatedSuffix{By: "at"},
-	}
-	key := table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str("x")}
-	_, getErr := sharded.Get(t.Context(), key, libtest.Epoch)
-	_, updateErr := sharded.Update(t.Context(), key, &dynamodb.UpdateItemInput{}, libtest.Epoch)
-	_, pageErr := sharded.Page(t.Context(), "acme", table.Span{After: "x"}, libtest.Epoch)
-	for operation, err := range map[string]error{
-		"reading an item": getErr, "updating an item": updateErr, "deleting an item": sharded.Delete(t.Context(), key, libtest.Epoch),
-		"putting an item": sharded.Put(t.Context(), key, libtest.Epoch), "reading a page": pageErr,
-	} {
-		if operation != "reading a page" && !strings.Contains(err.Error(), `placed "x"`) {
-			t.Errorf("%s: error %v lacks the sort key", operation, err)
-		}
-		if !errors.Is(err, shard.ErrMisused) || !strings.HasPrefix(err.Error(), operation) || !strings.Contains(err.Error(), `"acme" of table orders`) {
-			t.Errorf("error %v, want ErrMisused that begins with %q and names the key and the table", err, operation)
-		}
-	}
-}
-
 // TestDeleteOnRandomShard checks that Delete finds an item on a random write shard by its sort key.
 func TestDeleteOnRandomShard(t *testing.T) {
 	db := enginetest.Client(t)

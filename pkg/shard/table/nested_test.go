@@ -66,39 +66,3 @@ func TestThrottledMapIsReadOnce(t *testing.T) {
 		}
 	})
 }
-
-// TestReadErrorsWrapContextError checks that a throttled read whose context ends returns the context's error and
-// ErrThrottled or ErrUnavailable.
-func TestReadErrorsWrapContextError(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		time.Sleep(time.Until(libtest.Epoch))
-		db := &full{}
-		for what, counts := range map[string]table.Counts{"fixed": table.Fixed(3), "map": shardmap.New(db, "m", shardmap.Options{})} {
-			s := &table.Table{Client: db, Name: "t", PartitionKey: "customer", SortKey: "placed", Layout: table.CalculatedSuffix{Time: table.SortTime("placed", "")}, Shards: counts}
-			tally := &table.Tally{Client: db, Table: "t", PartitionKey: "customer", Value: "n", Shards: counts}
-			for name, read := range map[string]func(context.Context) error{
-				"get":  func(ctx context.Context) error { _, err := s.Get(ctx, libtest.Order(1), time.Now()); return err },
-				"page": func(ctx context.Context) error { _, err := s.Page(ctx, "acme", table.Span{}, time.Now()); return err },
-				"sum":  func(ctx context.Context) error { _, err := tally.Sum(ctx, []string{"acme"}, time.Now()); return err },
-				"query": func(ctx context.Context) (last error) {
-					for _, err := range s.Query(ctx, "acme", table.Span{}, time.Now()) {
-						last = err
-					}
-					return last
-				},
-			} {
-				canceled, cancel := context.WithCancel(t.Context())
-				time.AfterFunc(200*time.Millisecond, cancel)
-				if err := read(canceled); !errors.Is(err, context.Canceled) || !errors.Is(err, shard.ErrThrottled) && !errors.Is(err, shard.ErrUnavailable) {
-					t.Errorf("%s, %s: error %v, want also context.Canceled", what, name, err)
-				}
-				late, end := context.WithTimeout(t.Context(), 200*time.Millisecond)
-				if err := read(late); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, shard.ErrThrottled) && !errors.Is(err, shard.ErrUnavailable) {
-					t.Errorf("%s, %s: error %v, want also context.DeadlineExceeded", what, name, err)
-				}
-				end()
-			}
-		}
-		time.Sleep(shardmap.RenewTime) // until the renewals end
-	})
-}

@@ -51,7 +51,8 @@ type Page struct {
 	Next  string
 }
 
-// Page returns a page of a range: Span.Limit items, or 100. It queries each write shard and reads
+// Page returns a page of a range: Span.Limit items, or 100. With random write shards and a shard map it first reads the name's
+// entry there, unless the range has ended. It queries each write shard and reads
 // more than Limit items in all: docs/patterns.md has figures. Successive pages neither miss nor
 // repeat an item, even if the shard count changes between them. Page returns ErrMisused if Span.After
 // belongs to another name or direction.
@@ -62,25 +63,13 @@ func (t *Table) Page(ctx context.Context, name string, s Span, now time.Time) (P
 	g, err := t.raw(now).gather(name, s)
 	var page Page
 	if err == nil {
+		g.readCurrent()
 		page, err = g.page(ctx)
-	}
-	if err == nil && page.Next != "" && s.After == "" && !s.Consistent && g.isUnsettled() {
-		page, err = g.pageAgain(ctx, page)
 	}
 	if err != nil {
 		return Page{}, t.describe("reading a page of", name, err)
 	}
 	return page, nil
-}
-
-// pageAgain returns page, or reads it again if the shard count changed meanwhile: page may then lack items.
-func (g *gather) pageAgain(ctx context.Context, page Page) (Page, error) {
-	g.readCurrent()
-	entry, err := g.lookup(ctx, g.t.Layout.countKey(g.name))
-	if err != nil || entry.Version == g.entry.Version {
-		return page, err
-	}
-	return g.page(ctx)
 }
 
 // page reads Span.Limit items, and one more if a page follows.
