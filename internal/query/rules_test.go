@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -75,6 +76,9 @@ func faultOf(err error) string {
 		return fmt.Sprint(err)
 	}
 	fault := problem.Errors[0]
+	if raw, ok := fault.Value.(json.RawMessage); ok { // once a test has made a service
+		fault.Value = strings.Trim(string(raw), `"`)
+	}
 	return fmt.Sprint(fault.Location, " ", fault.Message, " ", fault.Value)
 }
 

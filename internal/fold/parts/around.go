@@ -3,7 +3,6 @@ package parts
 import (
 	"context"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -78,7 +77,7 @@ func (p EventPlace) addMarker(f *fence, at time.Time) {
 	case at.Equal(p.End()):
 		place = p.Label() + schema.MarkAfter
 	}
-	f.markers = append(f.markers, &proofMarker{pk: p.PK, at: at, sk: place + f.id + "#" + strconv.Itoa(len(f.markers))})
+	f.markers = append(f.markers, &proofMarker{pk: p.PK, at: at, sk: place + f.id + "#"})
 }
 
 // narrow adds markers between neighbours that came through different stream shards.

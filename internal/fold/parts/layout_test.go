@@ -23,7 +23,8 @@ import (
 type layout struct {
 	ProverClient
 	streamShard func(pk, sk string) string
-	fail        error // of puts
+	fail        error  // of puts
+	gone        func() // called by queries, which then find nothing
 
 	mu      sync.Mutex
 	acks    []dynamo.Item
@@ -55,6 +56,10 @@ func (l *layout) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func
 func (l *layout) Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.gone != nil {
+		l.gone()
+		return &dynamodb.QueryOutput{}, nil
+	}
 	return &dynamodb.QueryOutput{Items: slices.Clone(l.acks)}, nil
 }
 
@@ -191,5 +196,10 @@ func TestMarkersBesidePlayers(t *testing.T) {
 	l := &layout{fail: errors.New("down")}
 	if _, err := l.prover().Beside(t.Context(), Period{"b", "all"}, nil); !errors.Is(err, l.fail) {
 		t.Errorf("a failed put: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	l = &layout{streamShard: func(string, string) string { return "s" }, gone: cancel}
+	if _, err := l.prover().Beside(ctx, Period{"b", "all"}, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled while it waits: %v", err)
 	}
 }
