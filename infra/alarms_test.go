@@ -147,38 +147,6 @@ func notifies(tm *template, a object) (names []string) {
 	return names
 }
 
-// TestEachAlarmNotifiesOnce checks that an alarm notifies by itself or is in one composite alarm, and that an alarm after
-// which data must be repaired notifies by itself: a composite alarm that is on already does not notify again.
-func TestEachAlarmNotifiesOnce(t *testing.T) {
-	alone := []string{"aggregator-gave-up", "events-hot-keys", "hot-keys", "hotkeys-gave-up", "more-stream-shards", "shard-map-full", "stream-shards", "summaries-to-repair"}
-	for name, tm := range map[string]*template{"whole": deployed(t), "attached": with(t, attached)} {
-		covered := map[string][]string{}
-		for _, r := range tm.of(t, "AWS::CloudWatch::CompositeAlarm") {
-			p := r.Properties
-			to, want := notifies(tm, p), "hotshard-tell"
-			if slices.Contains([]string{"hotshard-calls", "hotshard-stream", "hotshard-limits"}, p.text("AlarmName")) {
-				want = "hotshard-page"
-			}
-			if !slices.Equal(to, []string{want}) || len(p.list("OKActions")) != 1 || len(p.text("AlarmDescription")) > 1024 {
-				t.Errorf("%s: %s notifies %q, want %s; %s", name, p.text("AlarmName"), to, want, p.text("AlarmDescription"))
-			}
-			for _, id := range alarmIDs.FindAllStringSubmatch(p.text("AlarmRule"), -1) {
-				of := tm.at(id[1]).text("AlarmName")
-				covered[of] = append(covered[of], p.text("AlarmName"))
-			}
-		}
-		for of, a := range alarms(t, tm) {
-			want := 1
-			if slices.Contains(alone, strings.TrimPrefix(of, "hotshard-")) {
-				want = 0
-			}
-			if to := notifies(tm, a); len(covered[of]) != want || len(to) != 1-want || want == 0 && to[0] != "hotshard-tell" {
-				t.Errorf("%s: %s is in the composite alarms %q and notifies %q", name, of, covered[of], to)
-			}
-		}
-	}
-}
-
 // causesRow matches a row of causes in docs/first-sixty-days.md.
 var causesRow = regexp.MustCompile("(?m)^\\| (`[a-z]+`|by themselves) \\| (page|tell) \\| [^|]+ \\| ([^|]+) \\|$")
 
@@ -195,9 +163,10 @@ func TestCausesAreDocumented(t *testing.T) {
 			rows[of] = append(rows[of], pattern[1])
 		}
 	}
-	tm := deployed(t)
+	tm, notifying := deployed(t), 0
 	check := func(name, cause string, of object) {
 		t.Helper()
+		notifying++
 		row := cause + strings.TrimPrefix(strings.Join(notifies(tm, of), ""), "hotshard-")
 		if !slices.ContainsFunc(rows[row], func(pattern string) bool {
 			ok, _ := path.Match(pattern, strings.TrimPrefix(name, "hotshard-"))
@@ -216,6 +185,9 @@ func TestCausesAreDocumented(t *testing.T) {
 		for _, id := range alarmIDs.FindAllStringSubmatch(r.Properties.text("AlarmRule"), -1) {
 			check(tm.at(id[1]).text("AlarmName"), strings.TrimPrefix(r.Properties.text("AlarmName"), "hotshard-")+" ", r.Properties)
 		}
+	}
+	if all := len(alarms(t, tm)); notifying != all {
+		t.Errorf("%d alarms notify, want each of %d once", notifying, all)
 	}
 	if len(rows) != len(composite)+1 {
 		t.Errorf("%d rows, want one of each composite alarm and one more", len(rows))

@@ -11,11 +11,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/tool/load"
-	"github.com/hotshard/hotshard/internal/tool/system"
 )
 
 // hotshard runs the command line and returns its exit code and output.
@@ -173,20 +171,5 @@ func TestLoadExitsBadOnDifferences(t *testing.T) {
 	}
 	if !strings.Contains(err, "verification found 6 differences") {
 		t.Errorf("error = %q", err)
-	}
-}
-
-// TestEveryFlagOfLocalIsPassed checks that no parsed flag of local is ignored.
-func TestEveryFlagOfLocalIsPassed(t *testing.T) {
-	c := LocalCmd{
-		Addr: "127.0.0.1:1", Endpoint: "http://127.0.0.1:2", Prefix: "p-", Window: 7 * time.Second, Idle: 4 * time.Second, Quiet: 3 * time.Minute,
-		Control: "observe", Partitions: 5, PartitionWCU: 6, TableWCU: 8, Failures: "f", Data: "d",
-		SplitAfter: time.Hour, TransactionHold: time.Millisecond,
-	}
-	got := c.options()
-	limits := system.Limits{Partitions: 5, PartitionWCU: 6, TableWCU: 8, SplitAfter: time.Hour, TransactionHold: time.Millisecond}
-	if got.Addr != c.Addr || got.Endpoint != c.Endpoint || got.Prefix != c.Prefix || got.Window != c.Window || got.Idle != c.Idle || got.Quiet != c.Quiet ||
-		got.Control != c.Control || got.Limits != limits || got.Failures != "f" || got.DataDir != "d" {
-		t.Errorf("flags %+v became options %+v", c, got)
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 
@@ -43,46 +42,6 @@ func TestPlanAsJSON(t *testing.T) {
 	if got != want {
 		t.Errorf("plan %+v\nwant %+v", got, want)
 	}
-}
-
-// TestPlansNamesAsJSON checks the names of the JSON fields, on which programs depend.
-func TestPlansNamesAsJSON(t *testing.T) {
-	code, out, err := hotshard(t, strings.Fields("plan --peak-wcu 2000 --json")...)
-	if code != exitOK || err != "" {
-		t.Fatalf("exit %d with %q", code, err)
-	}
-	var got map[string]any
-	require.NoError(t, json.Unmarshal([]byte(out), &got))
-	want := strings.Fields(`
-		capped
-		monthly_cost.on_demand.read monthly_cost.on_demand.storage monthly_cost.on_demand.total monthly_cost.on_demand.write
-		monthly_cost.prices
-		monthly_cost.provisioned.read monthly_cost.provisioned.storage monthly_cost.provisioned.total monthly_cost.provisioned.write
-		partitions.expected partitions.size partitions.throughput
-		peak_write_units
-		read.items read.queries read.read_units read.read_units_strong
-		safety shards shards_calculated shards_random`)
-	if names := namesIn("", got); !slices.Equal(names, want) {
-		t.Errorf("fields %q\nwant   %q", names, want)
-	}
-}
-
-// namesIn returns the sorted paths of all fields of a value.
-func namesIn(path string, value any) (names []string) {
-	switch value := value.(type) {
-	case map[string]any:
-		for name, inner := range value {
-			names = append(names, namesIn(strings.TrimPrefix(path+"."+name, "."), inner)...)
-		}
-	case []any:
-		for _, inner := range value {
-			names = append(names, namesIn(path, inner)...)
-		}
-	default:
-		return []string{path}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }
 
 func TestPlansWrongUsageIsOneLine(t *testing.T) {

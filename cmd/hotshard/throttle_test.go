@@ -124,13 +124,3 @@ func TestThrottleWithoutEngine(t *testing.T) {
 		}
 	}
 }
-
-// TestEveryFlagOfThrottleIsPassed checks that no parsed flag of throttle is ignored.
-func TestEveryFlagOfThrottleIsPassed(t *testing.T) {
-	c := ThrottleCmd{Partitions: 2, PartitionWCU: 3, PartitionRCU: 4, Burst: 5 * time.Second, SplitAfter: 6 * time.Second, TransactionHold: 7, TableWCU: 8}
-	o := c.options()
-	if o.Partitions != 2 || o.PartitionWCU != 3 || o.PartitionRCU != 4 || o.Burst != 5*time.Second || o.SplitAfter != 6*time.Second ||
-		o.TransactionHold != 7 || o.TableWCU != 8 || o.Base == nil {
-		t.Errorf("flags %+v became options %+v", c, o)
-	}
-}

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -107,43 +106,6 @@ func TestTopErrorsOfCredentials(t *testing.T) {
 		}
 		if text := from.explain(t.Context(), config, err).Error(); !strings.HasPrefix(text, `No AWS credentials for table "orders" in eu-west-1`) || !strings.Contains(text, want) {
 			t.Errorf("explained as %s\nwant %s", text, want)
-		}
-	}
-}
-
-// TestTopExplainsLaterErrors checks that errors of a deployment's tables after the first read are explained too.
-func TestTopExplainsLaterErrors(t *testing.T) {
-	t.Setenv("AWS_ACCESS_KEY_ID", "LOCAL")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "local")
-	var fault atomic.Value // of the type string; "" for an empty response
-	fault.Store("")
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if body := fault.Load().(string); body != "" {
-			w.WriteHeader(http.StatusBadRequest)
-			fmt.Fprint(w, body)
-			return
-		}
-		fmt.Fprint(w, "{}")
-	}))
-	t.Cleanup(server.Close)
-	for _, c := range []struct{ fault, want string }{
-		{
-			`{"__type":"com.amazon.coral.service#AccessDeniedException","message":"User: arn:aws:iam::1:user/ann is not authorized to perform: dynamodb:Query on resource: x"}`,
-			"Access denied: your credentials may not call dynamodb:Query for the tables hotshard-*",
-		},
-		{`{"__type":"com.amazon.coral.service#ExpiredTokenException","message":"expired"}`, "have expired. Run aws sso login"},
-	} {
-		fault.Store("")
-		h := heatFrom{Stack: true, Endpoint: server.URL, TablesPrefix: "hotshard-"}
-		configured, err := h.config(t.Context())
-		require.NoError(t, err)
-		w, err := h.openStack(t.Context(), configured)
-		require.NoError(t, err)
-		fault.Store(c.fault)
-		if _, err = w.Shards.Lookup(t.Context(), "C#page", time.Now()); err == nil || w.Transient(err) {
-			t.Errorf("a lookup that AWS rejects: %v, want an error that is not transient", err)
-		} else if err = w.Explain(t.Context(), err); !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "operation error") {
-			t.Errorf("explained as %v\nwant %s", err, c.want)
 		}
 	}
 }

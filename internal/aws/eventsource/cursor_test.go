@@ -262,24 +262,6 @@ func TestShardsOnSeveralPages(t *testing.T) {
 	})
 }
 
-// TestChildrenWithoutFilter checks that all stream shards are listed if the service rejects the filter.
-func TestChildrenWithoutFilter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &service{list: []Shard{{ID: "a", Closed: true}, {ID: "b", Parent: "a"}}}
-		first := true
-		s.fault = func(string) fault {
-			if first {
-				first = false
-				return rejection("ValidationException")
-			}
-			return fault{}
-		}
-		if list, err := s.stream(awsARN).Children(t.Context(), "a"); err != nil || !slices.Equal(list, s.list) {
-			t.Errorf("stream shards %v, %v; want %v", list, err, s.list)
-		}
-	})
-}
-
 // TestReader checks that a reader replaces an expired iterator, and that it returns an error once if its records have
 // expired, and then continues at the oldest one.
 func TestReader(t *testing.T) {

@@ -191,15 +191,6 @@ func TestFileAnswersGestures(t *testing.T) {
 	p.healthy()
 }
 
-// TestFileWithoutWrites checks the notice of a file whose time had no writes.
-func TestFileWithoutWrites(t *testing.T) {
-	t.Parallel()
-	p := open(t, 400, 800)
-	p.do(chromedp.Navigate(write(t, dayOf{}, fileAbout("Every record was read."))))
-	p.shows("No writes were read. Every record was read.")
-	p.healthy()
-}
-
 // TestFileKeepsItsData checks that a file has the answers unchanged, and that none can end the script element.
 func TestFileKeepsItsData(t *testing.T) {
 	page, err := File(t.Context(), heatAPI(sampledDay()), fileAbout("<!--</script>"), noon.Add(-24*time.Hour), noon)

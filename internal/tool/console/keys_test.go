@@ -142,37 +142,3 @@ func TestPauseAndTheme(t *testing.T) {
 	p.until(theme + " == 'light'") // the choice survives the reload
 	p.healthy()
 }
-
-// TestZoom checks that dragging zooms to a rectangle's times and rows, and that polls keep the zoom. A double-click
-// resets it.
-func TestZoom(t *testing.T) {
-	t.Parallel()
-	f := serve(t)
-	p := openMap(t, f)
-	box := value[[]float64](p, "(() => { const b = document.getElementById('map').getBoundingClientRect(); return [b.x, b.y, b.width, b.height] })()")
-	x, y := box[0]+box[2]/2, box[1]+box[3]/2
-	p.do(chromedp.DragAndDropXY(x, y, x+160, y+80, 8))
-	p.until("location.hash.includes('zoom=')")
-	zoomed := func() (from, to, top, bottom int) {
-		if _, err := fmt.Sscanf(value[string](p, "decodeURIComponent(location.hash)"), "#/?zoom=%d-%d~%d-%d", &from, &to, &top, &bottom); err != nil {
-			t.Errorf("the address is %s: %v", value[string](p, "location.hash"), err)
-		}
-		return from, to, top, bottom
-	}
-	from, to, top, bottom := zoomed()
-	if seconds, rows := to-from, bottom-top; seconds < 100 || seconds > 300 || rows < 80 || rows > 300 {
-		t.Errorf("zoomed to %d s and %d thousandths of the rows, want 100 to 300 s and 80 to 300", seconds, rows)
-	}
-	p.later(f, 10*time.Second)
-	p.do(chromedp.Click(chromedp.CSS("#zoom-in")))
-	from2, to2, top2, bottom2 := zoomed()
-	if half := 2 * (to2 - from2); half < to-from-4 || half > to-from+4 || from2 < from || to2 > to || top2 != top || bottom2 != bottom {
-		t.Errorf("the zoom button led from %d~%d to %d~%d, want the middle half and the same rows", from, to, from2, to2)
-	}
-	p.do(script("document.getElementById('map').scrollIntoView({block: 'nearest'})"), chromedp.DoubleClick(chromedp.CSS("#map")))
-	p.until("!location.hash.includes('zoom')")
-	if at := value[string](p, "location.hash"); at != "#/" {
-		t.Errorf("the double click led to %s, want #/", at)
-	}
-	p.healthy()
-}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 )
@@ -138,48 +137,5 @@ func TestMarkers(t *testing.T) {
 		t.Error("hidden layers still have markers")
 	}
 	p.until("location.hash.includes('hide=throttled&hide=events')")
-	p.healthy()
-}
-
-// TestOpenColumn checks that a column after the newest window is hatched, and that a partly read column shows its rate.
-func TestOpenColumn(t *testing.T) {
-	t.Parallel()
-	f := serve(t)
-	f.with(func() {
-		f.now = noon.Add(3 * time.Second)
-		f.heat = func(q heatQuery) object {
-			units := make([]int, 90)
-			for i := range units {
-				units[i] = 8000
-			}
-			units[89] = 1600 // of the 2 s read
-			steady := row("steady", 1, "hot", 800, units)
-			covered := make([]float64, 91)
-			for i := range 90 {
-				covered[i] = 1
-			}
-			covered[89] = 0.2
-			steady["units"], steady["error"], steady["heaviest"] = append(units, 0), make([]int, 91), make([]float64, 91)
-			return matrix(q.from.Truncate(10*time.Second), 10*time.Second, []object{steady}, covered)
-		}
-	})
-	p := open(t, 1360, 1000)
-	p.do(chromedp.Navigate(f.URL + "/#/?metric=mean"))
-	p.until(rowsShown + " == 1")
-	p.do(chromedp.Sleep(settle))
-	_, full, y := p.cellAt("steady", "11:59:40")
-	_, part, _ := p.cellAt("steady", "11:59:50")
-	p.do(chromedp.MouseEvent(chromedp.MouseMoved, part, y))
-	tip := value[string](p, theTip+".innerText")
-	if first, last := p.cell(full, y, 0)[0], p.cell(part, y, 4); !has(last, first) {
-		t.Errorf("the partly read column is %v, want the colour of the column before: %v", last, first)
-	}
-	if !strings.Contains(tip, "800 WCU/s") || !strings.Contains(tip, "Data for 20% of this column") {
-		t.Errorf("the tip of a partly read column: %s", tip)
-	}
-	_, x, _ := p.cellAt("steady", "12:00:00")
-	if open := p.cell(x, y, 3); !has(open, pixel{0x56, 0x5b, 0x66}) {
-		t.Errorf("the open column is not hatched: %v", open)
-	}
 	p.healthy()
 }

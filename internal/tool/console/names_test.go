@@ -173,21 +173,6 @@ func TestChartLabelsAreApart(t *testing.T) {
 	p.healthy()
 }
 
-// TestDemoLine checks that the page shows a demo's line, and none without a demo.
-func TestDemoLine(t *testing.T) {
-	t.Parallel()
-	f := serve(t)
-	p := openMap(t, f)
-	line := "document.getElementById('demo')?.innerText"
-	if got := value[string](p, line); got != "" {
-		t.Errorf("without a demo the line is %q", got)
-	}
-	f.with(func() { f.about.Demo = "demo: watch <b>page/launch</b>" })
-	p.do(chromedp.Reload())
-	p.until(line + " == 'demo: watch <b>page/launch</b>'")
-	p.healthy()
-}
-
 // virtual makes the page's long timers end at once, and its clock advance by their time. Calls tell the clock.
 const virtual = `{
 	let now = %d;

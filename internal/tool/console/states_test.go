@@ -47,31 +47,6 @@ func TestStates(t *testing.T) {
 	p.healthy("Failed to load resource")
 }
 
-// TestCommandOfErrorPages checks that the page shows the server's start command if the server denies access or has ended.
-func TestCommandOfErrorPages(t *testing.T) {
-	t.Parallel()
-	f := serve(t)
-	f.with(func() {
-		f.about.Start = "bin/hotshard console --table 'my orders' --endpoint http://127.0.0.1:8000 --addr 127.0.0.1:9999"
-	})
-	p := openMap(t, f)
-	commands := "[...document.querySelectorAll('#notice .command code')].map((code) => code.textContent).join()"
-	f.with(func() { f.status = http.StatusForbidden })
-	p.shows("Access denied.")
-	if got := value[string](p, commands); got != f.about.Start {
-		t.Errorf("with 403 the command is %q, want %q", got, f.about.Start)
-	}
-	f.Close()
-	p.shows("Disconnected from " + f.URL)
-	if got := value[string](p, commands); got != f.about.Start {
-		t.Errorf("without a server the command is %q, want %q", got, f.about.Start)
-	}
-	if value[int](p, rowsShown) < 50 {
-		t.Error("the page removed its rows")
-	}
-	p.healthy("Failed to load resource", "ERR_CONNECTION")
-}
-
 // TestFilter checks that a part of a name filters the keys. A filter without a match can be cleared in its notice.
 func TestFilter(t *testing.T) {
 	t.Parallel()
@@ -127,22 +102,6 @@ func TestTableMode(t *testing.T) {
 			}
 		}
 	})
-	p.healthy()
-}
-
-// TestCounterAndBoard checks the panels of a counter and a leaderboard.
-func TestCounterAndBoard(t *testing.T) {
-	t.Parallel()
-	f := serve(t)
-	p := open(t, 1360, 1400)
-	p.do(chromedp.Navigate(f.URL))
-	p.until(rowsShown + " > 50")
-	p.do(chromedp.SendKeys(chromedp.CSS("#Name-of-a-counter"), "page/home"+kb.Enter))
-	p.shows("9,120,455")
-	p.shows("9,120,512")
-	p.shows("not yet aggregated")
-	p.do(chromedp.SendKeys(chromedp.CSS("#Name-of-a-board"), "weekly"+kb.Enter))
-	p.shows("player-71")
 	p.healthy()
 }
 

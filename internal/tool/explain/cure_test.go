@@ -110,38 +110,3 @@ func TestMeasuredDemand(t *testing.T) {
 		}
 	}
 }
-
-// TestOneAndMany checks that numbers agree with their nouns.
-func TestOneAndMany(t *testing.T) {
-	id := ID{Table: "orders"}
-	reason := Reason{ID: id, Operation: Write, Cause: KeyRange}
-	for n, want := range map[float64][]string{
-		1: {"in 1 minute;", "acme was throttled 1 time; 1 other key less"},
-		2: {"in 2 minutes;", "acme was throttled 2 times; 2 other keys less"},
-	} {
-		e := Evidence{Counted: true, Resources: []Resource{{ID: id, Writes: Capacity{Requests: 1e6}}}, Counts: []Count{{Reason: reason, Events: n, Minutes: int(n)}}}
-		for i := range int(n) + 1 {
-			e.Keys = append(e.Keys, Key{Reason: reason, Key: []string{"acme", "b", "c"}[i], Throttles: n, Source: "s"})
-		}
-		f := Explain(e).Findings[0]
-		if got := f.Cure + f.Evidence[1].Text; !strings.Contains(got, want[0]) || !strings.Contains(got, want[1]) {
-			t.Errorf("%v: %s, want %q", n, got, want)
-		}
-	}
-}
-
-// TestRatesHaveNoExponent checks that rates of 100 and more are printed as people write them.
-func TestRatesHaveNoExponent(t *testing.T) {
-	for _, c := range []struct {
-		key  KeyRate
-		want string
-	}{
-		{KeyRate{Key: "k", Throttles: 118.02}, "k, 120 throttles a second"},
-		{KeyRate{Key: "k", Throttles: 1}, "k, 1 throttle a second"},
-		{KeyRate{Key: "k", Throttles: 0.123, Units: 12345.6}, "k, 12350 WCU/s in its hottest window, 0.12 throttles a second"},
-	} {
-		if got := line(c.key); got != c.want {
-			t.Errorf("%+v: %q, want %q", c.key, got, c.want)
-		}
-	}
-}

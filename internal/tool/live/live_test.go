@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,64 +20,6 @@ func seconds(n int, fn func(second int)) {
 		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second)) + time.Millisecond)
 		fn(i)
 	}
-}
-
-// TestDetection checks detection with 64 stream shards. A key at 1.05 times the threshold is hot in each window, and
-// one at 0.95 times in none.
-func TestDetection(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const streamShards, limit = 64, 200 // hot from 140 WCU/s
-		f := &fake{}
-		for range streamShards {
-			f.open("")
-		}
-		r := f.reader(t, Options{PartitionWCU: limit})
-		seconds(45, func(second int) {
-			for i, s := range f.shards {
-				write := func(key string, units int) {
-					for range units {
-						f.write(s, key, 1)
-					}
-				}
-				switch i % 4 {
-				case 0:
-					write(fmt.Sprintf("hot-%d", i), 147)
-				case 1:
-					write(fmt.Sprintf("warm-%d", i), 133)
-				}
-				for n := range 20 {
-					write(fmt.Sprintf("cold-%d-%d", i, (second*7+n)%100), 1)
-				}
-			}
-		})
-		time.Sleep(5 * time.Second)
-		var full int
-		for w := range r.Windows(t.Context(), time.Time{}, r.Settled(), Window) {
-			rows := heat.Merge(w.Items)
-			if w.Items[0].Coverage != 0 || rows[0].WriteUnitsPerSecond < 100 { // outside the writers' time
-				continue
-			}
-			if last := rows[len(rows)-1]; last.WriteUnitsPerSecond*Window.Seconds() < 1 {
-				t.Errorf("%v: a row has no units: %+v", w.Start, last)
-			}
-			var hot int
-			for _, row := range rows {
-				if row.Status >= heat.Hot {
-					hot++
-					if !strings.HasPrefix(row.Key, "hot-") {
-						t.Errorf("%v: %s is %v at %.1f WCU/s, want warm", w.Start, row.Key, row.Status, row.WriteUnitsPerSecond)
-					}
-				}
-			}
-			if full++; hot != streamShards/4 {
-				t.Errorf("%v: %d keys are hot, want %d", w.Start, hot, streamShards/4)
-			}
-		}
-		if full < 3 {
-			t.Errorf("%d complete windows, want 3 or more", full)
-		}
-		f.checkCalls(t)
-	})
 }
 
 // TestEveryRecordOnce checks that each record since the start is counted once, with random splits and faults.

@@ -53,35 +53,6 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 }
 
-func TestGoodOptions(t *testing.T) {
-	for name, set := range map[string]func(*Options){
-		"the smallest": func(o *Options) { o.Prefix, o.Window = "", time.Second },
-		"the largest": func(o *Options) {
-			o.Addr, o.Endpoint, o.Prefix = "[::1]:65535", "https://host:1", strings.Repeat("_", 244)
-			o.Window = 15 * time.Minute
-			o.Limits = Limits{Partitions: 64, PartitionWCU: 20, TableWCU: 100, SplitAfter: 24 * time.Hour, TransactionHold: time.Second}
-		},
-		"all interfaces":          func(o *Options) { o.Addr = ":0" },
-		"a limit without limiter": func(o *Options) { o.Limits = Limits{PartitionWCU: 1000} },
-	} {
-		o := good()
-		set(&o)
-		if err := o.Validate(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-// TestAllFaultsInOneLine checks that Start reports all faults of its options at once.
-func TestAllFaultsInOneLine(t *testing.T) {
-	_, err := Start(t.Context(), Options{Endpoint: "x", DataDir: "y", Limits: Limits{Partitions: -1}})
-	for _, want := range []string{"address", "endpoint", "data folder", "window", "partitions", "write units"} {
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("error = %v, want one line with %q", err, want)
-		}
-	}
-}
-
 // TestNoEngine checks the errors of endpoints that are no DynamoDB.
 func TestNoEngine(t *testing.T) {
 	for _, c := range []struct {
