@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -85,6 +86,11 @@ func TestBoundsOfLimits(t *testing.T) {
 	_, _, keyed := l.HitTransact(t.Context(), []limits.Hits{{Limit: limits.Limit{Key: "k"}, N: 1}}, libtest.Later)
 	_, early := l.Hit(t.Context(), limit, time.Time{})
 	_, alone := limits.New(nil, "t", libtest.EmptyMap(), limits.Options{}).Hit(t.Context(), limit, libtest.Later)
+	unread := enginetest.NewMapTable(10, 0, 0)
+	unread.Down = func() error { return &types.ResourceNotFoundException{} }
+	if v, err := limits.New(newStore(), "t", shardmap.New(unread, "m", shardmap.Options{}), limits.Options{}).Hit(t.Context(), limit, libtest.Later); !errors.Is(err, shard.ErrStale) {
+		t.Errorf("without the shard map: %+v, %v", v, err)
+	}
 	for what, err := range map[string]error{"HitTransact": keyed, "the zero time": early, "no client": alone} {
 		if !errors.Is(err, shard.ErrMisused) {
 			t.Errorf("%s: error %v, want ErrMisused", what, err)

@@ -230,7 +230,7 @@ func (g *gather) condition(in *dynamodb.QueryInput, p partition) {
 }
 
 func prefixed(prefix string, bound types.AttributeValue) types.AttributeValue {
-	if text, ok := bound.(*types.AttributeValueMemberS); ok && prefix != "" {
+	if text, ok := bound.(*types.AttributeValueMemberS); ok {
 		return dynamo.String(prefix + text.Value)
 	}
 	return bound
