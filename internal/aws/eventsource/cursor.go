@@ -84,7 +84,7 @@ func (c *Cursor) Next(ctx context.Context, b *Buffer, limit int) (page Page, err
 	if c.stream.IsEngine() {
 		limit = min(limit, c.limit)
 	}
-	batch, made, err := c.stream.getRecords(ctx, c.iterator, limit, b)
+	batch, page, err := c.stream.getRecords(ctx, c.iterator, limit, b)
 	if err != nil {
 		return Page{}, c.handleError(err)
 	}
@@ -94,7 +94,8 @@ func (c *Cursor) Next(ctx context.Context, b *Buffer, limit int) (page Page, err
 		c.limit = max(1, min(MaxRecords, pageBytes*n/b.body.Len()))
 	}
 	c.iterator = batch.Next
-	return Page{Records: batch.Records, Closed: batch.Next == "", Full: n == limit, Made: made}, nil
+	page.Records, page.Closed, page.Full = batch.Records, batch.Next == "", n == limit
+	return page, nil
 }
 
 // handleError prepares the cursor for the next call, and returns the error with the stream shard's name.

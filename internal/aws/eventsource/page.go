@@ -30,6 +30,7 @@ type Page struct {
 	Closed  bool               // no record follows: the stream shard was read to its end
 	Full    bool               // has as many records as were requested
 	Made    time.Time          // about the service's time of the answer; zero if no call was made
+	AsOf    time.Time          // the service's time when it read, or a little earlier
 }
 
 // Buffer holds the answer that a page refers to. The zero value is ready to use, for one page
@@ -50,22 +51,21 @@ func (b *Buffer) Release() {
 	}
 }
 
-// getRecords calls GetRecords. The returned time is when the service
-// answered, by its clock, or when the call was sent if the answer has no such time or failed.
-func (s *Stream) getRecords(ctx context.Context, iterator string, limit int, b *Buffer) (*ddbstream.Batch, time.Time, error) {
+// getRecords calls GetRecords. The returned page has only the times.
+func (s *Stream) getRecords(ctx context.Context, iterator string, limit int, b *Buffer) (*ddbstream.Batch, Page, error) {
 	b.body.Reset()
 	sent, most := time.Now(), int32(limit)
 	out, err := s.client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: &iterator, Limit: &most}, noRetry, raw(&b.body))
 	if err != nil {
-		return nil, sent, err
+		return nil, Page{}, err
 	}
-	s.observeClock(out.ResultMetadata, sent)
+	page := Page{Made: madeAt(out.ResultMetadata, sent), AsOf: s.observeClock(out.ResultMetadata, sent)}
 	batch, err := b.decoder.Decode(b.body.Bytes())
 	if err != nil {
-		return nil, sent, fmt.Errorf("%w: %w", errGarbage, err)
+		return nil, Page{}, fmt.Errorf("%w: %w", errGarbage, err)
 	}
 	s.observeTimes(batch.Records)
-	return batch, madeAt(out.ResultMetadata, sent), nil
+	return batch, page, nil
 }
 
 // madeAt returns the answer's time if it is between the call's and now, and otherwise the call's.

@@ -43,7 +43,7 @@ type Stream struct {
 	listing   chan struct{} // admits one listing at a time
 	described time.Time     // when DescribeStream was last called
 	exact     atomic.Bool   // a record's time had seconds
-	ahead     atomic.Int64  // of the service's clock to this machine's, in nanoseconds
+	ahead     atomic.Int64  // at most, of the service's clock to this machine's, in nanoseconds
 }
 
 // NewStream returns the stream of this ARN and view type. It makes no call.
@@ -51,21 +51,23 @@ func NewStream(client Client, arn string, view types.StreamViewType) *Stream {
 	return &Stream{client: client, arn: arn, view: view, listing: make(chan struct{}, 1)}
 }
 
-// clockError is the difference of clocks that answers, whose times are whole seconds, can show.
-const clockError = 2 * time.Second
-
-// observeClock compares the service's clock with this machine's, by the answer to a call that was sent at a time.
-func (s *Stream) observeClock(answer middleware.Metadata, sent time.Time) {
-	if date, ok := awsmiddleware.GetServerTime(answer); ok {
-		ahead := date.Sub(sent)
-		if ahead.Abs() < clockError {
-			ahead = 0
-		}
-		s.ahead.Store(int64(ahead))
+// observeClock compares the service's clock with this machine's, by the answer to a call that was sent at a time. It
+// returns the service's time when it answered, or earlier by up to a second and the call's duration.
+func (s *Stream) observeClock(answer middleware.Metadata, sent time.Time) time.Time {
+	date, ok := awsmiddleware.GetServerTime(answer) // whole seconds
+	if !ok {
+		return sent
 	}
+	least, most := time.Until(date), date.Add(time.Second).Sub(sent)
+	if least <= 0 && most >= 0 { // the clocks may agree
+		most = 0
+	}
+	s.ahead.Store(int64(most))
+	return sent.Add(least)
 }
 
-// Now returns the service's time, with which records are stamped, or up to clockError before.
+// Now returns this machine's time if its clock may agree with the service's, by the last answer. Otherwise it returns the
+// service's time, with which records are stamped, or later by up to a second and the last call's duration.
 func (s *Stream) Now() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
 
 // TablesAPI describes tables.

@@ -38,7 +38,9 @@ type fake struct {
 	emulates   bool          // records have the times of minutes, AT_TIMESTAMP is a 500, and each item is deleted twice
 	noneAtEnd  bool          // a closed stream shard has no iterator at its end
 	listDelay  time.Duration // from a stream shard's start to its first listing
-	ahead      time.Duration // of the service's clock to this machine's
+	ahead      time.Duration // of this machine's clock to the service's
+	before     time.Duration // from a call to the service's answer
+	after      time.Duration // from then to the answer's arrival
 	pageLimit  int           // records in a page; 0 is 1,000
 	emptyPages int           // each n-th page of a stream shard is empty; 0 is none
 	fail       func(operation, shard string) *fault
@@ -175,10 +177,12 @@ func (f *fake) now() time.Time { return time.Now().Add(-f.ahead) }
 
 // Do responds to a request.
 func (f *fake) Do(request *http.Request) (*http.Response, error) {
+	time.Sleep(f.before)
 	response, err := f.answer(request)
 	if err == nil {
 		response.Header.Set("Date", f.now().UTC().Format(http.TimeFormat))
 	}
+	time.Sleep(f.after)
 	return response, err
 }
 

@@ -153,19 +153,20 @@ func (s *shard) count(page eventsource.Page) {
 	}
 	s.made = later(s.made, page.Made)
 	s.counting.countWrites(heat.DecodeWrites(records, s.r.o.Found.Source))
-	s.keepUp(len(page.Records) > 0)
+	s.keepUp(page.AsOf, len(page.Records) > 0)
 }
 
-// keepUp compares the newest record with the clock, and jumps to the end if the reader falls further behind.
-func (s *shard) keepUp(hasRecords bool) {
-	before, now := s.lag, s.stream.Now()
+// keepUp compares the newest record with the service's time of the page, and jumps to the end if the reader falls further
+// behind.
+func (s *shard) keepUp(asOf time.Time, hasRecords bool) {
+	before := s.lag
 	s.lag = 0
 	if hasRecords {
-		s.lag = now.Sub(s.counting.newest)
+		s.lag = asOf.Sub(s.counting.newest)
 	}
 	upTo := s.counting.newest
 	if s.lag <= grace {
-		upTo = now
+		upTo = asOf
 	}
 	s.counting.readTo(upTo)
 	switch {
