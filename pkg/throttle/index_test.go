@@ -142,6 +142,14 @@ func TestUpdateMovesEntry(t *testing.T) {
 			wantEqual(t, fmt.Sprintf("%s, returning %q", expression, returns), map[int]float64{b.Partition("old"): 1, b.Partition("new"): 1}, b.spent(byGroup))
 		}
 	}
+	for _, returns := range append(types.ReturnValue("").Values(), "") { // only the entry's projection changes
+		require.NoError(t, b.put(t, itemOf("a", "1", grouped("old", "1"))))
+		b.advance(time.Second)
+		in := updateOf("a", "SET #t = if_not_exists(#x, :g)", values{":g": s("new")})
+		in.ReturnValues = returns
+		require.NoError(t, b.update(t, in))
+		wantEqual(t, fmt.Sprintf("the projection, returning %q", returns), map[int]float64{b.Partition("old"): 1}, b.spent(byGroup))
+	}
 }
 
 // spent returns the write units that the partitions of an index have spent.

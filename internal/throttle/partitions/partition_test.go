@@ -99,6 +99,10 @@ func TestSplitPoints(t *testing.T) {
 			t.Errorf("%v: %v, %t; want %d", c.of, got, ok, c.want)
 		}
 	}
+	twoItems := sample{{7, "b"}, {7, "a"}, {7, "b"}, {7, "a"}, {7, "b"}, {7, "b"}}
+	if got, ok := twoItems.splitPoint(true); got != (point{7, "b"}) || !ok {
+		t.Errorf("two items of a key: %v, %t", got, ok)
+	}
 	var many sample
 	for i := range uint64(200) {
 		many.add(point{hash: i})
@@ -124,5 +128,24 @@ func TestSplitOnRequest(t *testing.T) {
 		if p := s.State().Partitions[i]; p.Writes.Tokens != want || p.Reads.Tokens != 3.75*want {
 			t.Errorf("partition %d has %v and %v tokens, want %v", i, p.Writes.Tokens, p.Reads.Tokens, want)
 		}
+	}
+}
+
+// TestUnitsAreRounded checks that thousandths of a unit are exact, when a bucket gets positive, and that nothing conflicts
+// if transactions take no time.
+func TestUnitsAreRounded(t *testing.T) {
+	for n := range 1000 {
+		if got := ToUnits(float64(n) / 1000); got != Units(n)*Unit/1000 {
+			t.Errorf("%d thousandths: %d", n, got)
+		}
+	}
+	for tokens, want := range map[Units]int64{1: 5, 0: 6, -1: 6, -10: 7} {
+		if got := (&bucket{tokens, 5}).positiveAt(newRate(10, time.Second)); got != want {
+			t.Errorf("a bucket of %d is positive at %d, want %d", tokens, got, want)
+		}
+	}
+	h, id := NewHolds(0, time.Now), ItemID{Key: "a"}
+	if h.BeginWrite(id); h.Busy([]ItemID{id}) != nil {
+		t.Error("a write conflicts although transactions take no time")
 	}
 }
