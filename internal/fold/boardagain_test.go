@@ -23,7 +23,10 @@ type ranked struct {
 	moves          map[string]error // the results of moves, by board
 }
 
-func (r *ranked) Top(_ context.Context, _, _ string, n int, _ time.Time) (list []boards.Place, err error) {
+func (r *ranked) Top(_ context.Context, name, _ string, n int, _ time.Time) (list []boards.Place, err error) {
+	if name == "all" {
+		return nil, errors.New("a period as the name of a board")
+	}
 	for i := range min(n, r.shown) {
 		list = append(list, boards.Place{Player: fmt.Sprint("p", i), At: time.UnixMilli(int64(i))})
 	}
@@ -75,6 +78,7 @@ func TestRefilledTops(t *testing.T) {
 		"more than it holds":                       {some, 100, 3, nil, nil, 2, 0, false},
 		"an unreadable index":                      {some, 100, 3, down, nil, 0, 0, false},
 		"a failed note":                            {some, 100, 1, nil, down, 1, 1, false},
+		"a failed note, and only players who left": {some, 100, 0, nil, down, 0, 1, true},
 		"a failed note of a short top":             {damaged, 100, 0, nil, down, 0, 1, false},
 	} {
 		notes := &updates{err: c.note}

@@ -325,6 +325,19 @@ func TestNotesOfRows(t *testing.T) {
 	if err := NoteRows(t.Context(), f, "t", parts.Period{Board: "b", Label: "all"}, "s", "7", players, time.UnixMilli(5)); err == nil {
 		t.Error("a failed note is no error")
 	}
+	f.err = nil
+	for _, outdated := range []bool{false, true} {
+		d := &delivery{Handler: &Handler{tops: newTopFolder(f, Settings{}, nil, time.Now, nil)}, batch: &ddbstream.Batch{ShardID: "s"}}
+		s := &boardChanges{Period: parts.Period{Board: "b", Label: "all"}, entries: []entryChange{{padded: "7", isOutdated: outdated}}}
+		jobs := changesByBoard{s.Period: s}.jobs(d)[2:]
+		for _, j := range jobs {
+			require.NoError(t, j.fold(t.Context()))
+		}
+		_, key := schema.RowsNoteKey("b", "all", "s", "7")
+		if wrote := dynamo.Text(f.list[len(f.list)-1].Key, schema.SK) == key && len(f.list) == 5; wrote != outdated {
+			t.Errorf("a row that is outdated: %t; noted: %t", outdated, wrote)
+		}
+	}
 }
 
 // updates records updates, and fails them.

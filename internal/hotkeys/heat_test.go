@@ -145,7 +145,7 @@ func TestFoldsFail(t *testing.T) {
 		f.must(t, unwindowed(units(f.now, "C#a#0", 100), 1))
 		f.foldSoon(t)
 		f.must(t, unwindowed(units(start, "C#b#0", 300), 2000)) // late
-		f.now = f.now.Add(12 * time.Minute)
+		f.now = f.now.Add(32 * time.Minute)
 		f.table.calls, f.table.failFrom = 0, n
 		_, err := f.handler.Invoke(t.Context(), []byte(hotkeys.HeatTask))
 		if n == 0 {

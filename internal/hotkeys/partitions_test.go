@@ -152,7 +152,8 @@ func TestPartitionsUnknown(t *testing.T) {
 		return 7, nil
 	})
 	f.heatTask(t)
-	if want := []string{"events 7"}; !slices.Equal(f.shards.noted, want) || !strings.Contains(f.logs.String(), "partitions not noted") {
+	unknown := slices.ContainsFunc(f.sink.data, func(d hotkeys.Datum) bool { return d.Name == "StreamShards" && d.Value == 0 })
+	if want := []string{"events 7"}; unknown || !slices.Equal(f.shards.noted, want) || !strings.Contains(f.logs.String(), "partitions not noted") {
 		t.Errorf("noted %v, want %v\n%s", f.shards.noted, want, f.logs)
 	}
 	f.shards.failNote = errPut

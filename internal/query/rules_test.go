@@ -57,6 +57,11 @@ func TestCursors(t *testing.T) {
 			t.Errorf("%q: %q, %v %q; want %q, %q", c.text, after, err, message, c.after, c.fails)
 		}
 	}
+	for key, want := range map[string]bool{boards.Place{Player: "p"}.RankKey(): true, boards.Place{Player: "a\x00"}.RankKey(): false, "x": false} {
+		if isRankKey(key) != want {
+			t.Errorf("%q is a position in a board: %t", key, !want)
+		}
+	}
 	for in, fault := range map[shardsInput]string{
 		{Cursor: "x", Type: "counter"}: "query.cursor", {Cursor: "x", Name: "a"}: "query.cursor", {Type: "counter"}: "query.name", {Name: "a"}: "query.type",
 	} {
@@ -103,6 +108,9 @@ func TestColumnsOfMaps(t *testing.T) {
 	const tooMany = "query.step it makes 1441 columns of this time: at most 1440 are allowed 1s"
 	if _, err := (&heatInput{Step: "1s"}).columnLength(24*time.Minute + 1); faultOf(err) != tooMany {
 		t.Errorf("too many columns: %s", faultOf(err))
+	}
+	if _, err := (&heatInput{}).columnLength(0); !strings.HasPrefix(faultOf(err), "query.from it must be before now ") {
+		t.Errorf("a map that begins now: %s", faultOf(err))
 	}
 	for since, want := range map[time.Duration]time.Duration{30 * time.Minute: time.Second, 30*time.Minute + 1: time.Minute, 3 * time.Hour: time.Minute, 3*time.Hour + 1: 10 * time.Minute} {
 		if got := Resolution(since); got != want {
