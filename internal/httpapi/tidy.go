@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/validation"
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -77,7 +78,7 @@ func shownFault(err error) *huma.ErrorDetail {
 	}
 	fault := *detailed.ErrorDetail()
 	if fault.Value != nil || isAboutValue(fault.Message) {
-		fault.Value = shownValue(fault.Value)
+		fault.Value = shownValue(valueAt(&fault))
 	}
 	fault.Location = strings.Replace(cutTo(fault.Location, maxPlace), ",explode", "", 1)   // the framework's tag
 	fault.Message = strings.TrimPrefix(cutTo(fault.Message, maxDetail), "invalid value: ") // the framework's prefix for parameters
@@ -86,6 +87,26 @@ func shownFault(err error) *huma.ErrorDetail {
 
 // isAboutValue reports whether a fault of the framework is about a value. A nil value is then a JSON null.
 func isAboutValue(message string) bool { return strings.HasPrefix(message, "expected ") }
+
+// maxDepth bounds the depth of a request's objects.
+const maxDepth = 4
+
+// valueAt returns the value at a fault's location. For an unexpected member the framework sets the value to the whole
+// object, and the location ends in the member's name, which may contain dots.
+func valueAt(fault *huma.ErrorDetail) any {
+	members, ok := fault.Value.(map[string]any)
+	if !ok || fault.Message != validation.MsgUnexpectedProperty {
+		return fault.Value
+	}
+	name := fault.Location
+	for range maxDepth {
+		_, name, _ = strings.Cut(name, ".")
+		if value, ok := members[name]; ok {
+			return value
+		}
+	}
+	return nil
+}
 
 // shownValue returns a value as JSON, or the beginning of its JSON as text if it is long.
 func shownValue(value any) any {

@@ -10,13 +10,36 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // changes has the changes of shard counts in a time range, by base key, oldest first.
 type changes = map[string][]heat.Change
 
-// maxChanged bounds the shard map entries that one answer reads: those of the keys that changed last.
-const maxChanged = 100
+// Bounds of the shard map entries that one answer reads, and of those cached between answers.
+const (
+	maxChanged = 200 // those of the keys that changed last
+	maxNoted   = 2000
+)
+
+// noteCache caches shard map entries with their notes, which the map's view lacks. An entry's version never changes, so
+// a cached entry stays valid.
+type noteCache struct{ entries dynamo.Cache[shardmap.Entry] }
+
+func newNoteCache() noteCache { return noteCache{dynamo.NewCache[shardmap.Entry](maxNoted)} }
+
+// entry returns the entry with its notes, at least as new as seen.
+func (n noteCache) entry(ctx context.Context, shards ShardCounts, seen shardmap.Entry) (shardmap.Entry, error) {
+	if cached, ok := n.entries.Get(seen.Key); ok && cached.Version >= seen.Version {
+		return cached, nil
+	}
+	entry, err := shards.Read(ctx, seen.Key)
+	if err != nil {
+		return entry, fmt.Errorf("reading the notes of %q in the shard map: %w", seen.Key, dynamo.Kind(err))
+	}
+	n.entries.Set(seen.Key, entry)
+	return entry, nil
+}
 
 // changesIn returns the changes that took effect in [from, to).
 func (h *Heat) changesIn(ctx context.Context, from, to, now time.Time) (changes, error) {
@@ -29,9 +52,9 @@ func (h *Heat) changesIn(ctx context.Context, from, to, now time.Time) (changes,
 	}
 	found := make(changes)
 	for _, seen := range entries[:min(len(entries), maxChanged)] {
-		entry, err := h.options.Shards.Read(ctx, seen.Key) // with its notes, which the map's view lacks
+		entry, err := h.notes.entry(ctx, h.options.Shards, seen)
 		if err != nil {
-			return nil, fmt.Errorf("reading the notes of %q in the shard map: %w", seen.Key, dynamo.Kind(err))
+			return nil, err
 		}
 		base, err := schema.ParseBaseKey(entry.Key)
 		if err != nil {

@@ -25,7 +25,9 @@ func WithDocs(handler http.Handler, routes ...httpapi.Routes) http.Handler {
 		case strings.HasPrefix(r.URL.Path+"/", pagePath):
 			w.Header().Set("Content-Security-Policy", policy)
 			w.Header().Set("X-Content-Type-Options", "nosniff")
-			page().ServeHTTP(w, r)
+			if files := (&unless404{ResponseWriter: w}); !files.serve(page(), r) {
+				handler.ServeHTTP(w, r)
+			}
 		default:
 			handler.ServeHTTP(w, r)
 		}
@@ -39,3 +41,30 @@ const (
 	policy = "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
 		"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+
+// unless404 writes a response unless it is a 404.
+type unless404 struct {
+	http.ResponseWriter
+	notFound bool
+}
+
+// serve writes the response of from, and reports whether it did: a 404 is not written.
+func (u *unless404) serve(from http.Handler, r *http.Request) bool {
+	from.ServeHTTP(u, r)
+	return !u.notFound
+}
+
+func (u *unless404) WriteHeader(status int) {
+	if status == http.StatusNotFound {
+		u.notFound = true
+		return
+	}
+	u.ResponseWriter.WriteHeader(status)
+}
+
+func (u *unless404) Write(text []byte) (int, error) {
+	if u.notFound {
+		return len(text), nil
+	}
+	return u.ResponseWriter.Write(text)
+}

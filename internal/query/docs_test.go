@@ -15,7 +15,7 @@ import (
 // Policy. Unknown paths are a 404 in problem JSON.
 func TestUnknownPathsBesideThePage(t *testing.T) {
 	handler := query.WithDocs(httpapi.New(slog.New(slog.DiscardHandler)))
-	for path, want := range map[string]int{"*": 404, "/healthz/": 404, "/nothing": 404, "/docs": 200, "/docs/": 200, "/docs/swagger-ui.css": 200, "/openapi.json": 200} {
+	for path, want := range map[string]int{"*": 404, "/docs/none.js": 404, "/healthz/": 404, "/nothing": 404, "/docs": 200, "/docs/": 200, "/docs/swagger-ui.css": 200, "/openapi.json": 200} {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 		request.URL.Path = path
 		answer := httptest.NewRecorder()

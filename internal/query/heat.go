@@ -21,6 +21,7 @@ import (
 type Heat struct {
 	source  heat.Source
 	options HeatOptions
+	notes   noteCache
 }
 
 // HeatOptions configure a [Heat]. Deadline and Now are required.
@@ -42,7 +43,7 @@ type ShardCounts interface {
 
 // NewHeat returns a Heat.
 func NewHeat(source heat.Source, o HeatOptions) *Heat {
-	return &Heat{source, o}
+	return &Heat{source, o, newNoteCache()}
 }
 
 // HeatRoutes registers the calls of a Heat.

@@ -189,6 +189,16 @@ func TestChangesOfARange(t *testing.T) {
 	if found, err := NewHeat(nil, HeatOptions{}).changesIn(t.Context(), at(0), at(21), start); found != nil || err != nil {
 		t.Errorf("without a map: %v, %v", found, err)
 	}
+	notes, entry := newNoteCache(), shardmap.Entry{Key: "R#a", Version: 5}
+	for i, c := range []struct {
+		seen  int64
+		down  error
+		fails bool
+	}{{5, nil, false}, {5, down, false}, {4, down, false}, {6, down, true}} {
+		if got, err := notes.entry(t.Context(), failing{oneEntry{entry}, nil, c.down, nil}, shardmap.Entry{Key: "R#a", Version: c.seen}); (err != nil) != c.fails || err == nil && got.Version != 5 {
+			t.Errorf("notes of row %d: %+v, %v", i, got, err)
+		}
+	}
 	made := func(seconds, before int) heat.Change {
 		return heat.Change{Time: display.Time{Time: at(seconds)}, By: "ingest", Before: before, Shards: 4}
 	}

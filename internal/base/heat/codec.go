@@ -15,7 +15,7 @@ import (
 )
 
 // version is the version of all stored forms.
-const version = 2
+const version = 3
 
 // stored is an item of the heat table: one window, or several of a stream shard.
 type stored struct {

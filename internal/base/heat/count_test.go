@@ -134,10 +134,10 @@ func TestResume(t *testing.T) {
 		"of a later":       {state, -1, 9, 10 * time.Second, false},
 		"another length":   {state, 0, 10, 5 * time.Second, false},
 		"no state":         {nil, 0, 10, 10 * time.Second, false},
-		"another version":  {with("2", state["window"]), 0, 10, 10 * time.Second, false},
-		"no base64":        {with("1", "?"), 0, 10, 10 * time.Second, false},
-		"cut":              {with("1", base64.StdEncoding.EncodeToString(cut[:len(cut)-3])), 0, 10, 10 * time.Second, false},
-		"without a window": {with("1", ""), 0, 10, 10 * time.Second, false},
+		"another version":  {with("3", state["window"]), 0, 10, 10 * time.Second, false},
+		"no base64":        {with("2", "?"), 0, 10, 10 * time.Second, false},
+		"cut":              {with("2", base64.StdEncoding.EncodeToString(cut[:len(cut)-3])), 0, 10, 10 * time.Second, false},
+		"without a window": {with("2", ""), 0, 10, 10 * time.Second, false},
 	} {
 		w, err := ResumeWindow(c.state, countedAt(c.from), countedAt(c.to), c.length, 100)
 		if (err == nil) != c.ok || c.ok && w.Records != 3 {

@@ -141,7 +141,7 @@ func TestParseDamaged(t *testing.T) {
 		want  string
 	}
 	cases := []damage{
-		{"v", number("3"), "version 3"},
+		{"v", number("4"), "version 4"},
 		{"v", nil, "attribute v"},
 		{"windows", number("1"), "attribute windows"},
 		{"windows", null, "attribute windows"},

@@ -1,6 +1,7 @@
 package heat
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -28,28 +29,35 @@ type MapOptions struct {
 	Changes map[string][]Change // by base key; see [KeyHeat.Grown]
 }
 
-// Map builds the matrix of keys and columns from items, in any order. Once it holds maxKeys keys, others are in the rest
-// until they are hot.
+// Map builds the matrix of keys and columns from items, in any order. If it holds too many keys, it drops the colder
+// half of them into the rest.
 type Map struct {
 	o       MapOptions
 	filter  string
 	columns []column
 	keys    map[string]int // indexes in lines
 	lines   []line
-	maxKeys int
+	cells   int
+	dropped bool
+
+	maxKeys, maxCells int // beyond which keys are dropped
 
 	tallier    tallier
 	newest     *Item // an item of the newest window, without its keys
 	indexUnits map[string]uint64
 }
 
-// maxMapKeys bounds a map's memory: about 100 MB.
-const maxMapKeys = 400_000
+// Bounds of a map's memory, about 100 MB.
+const (
+	maxMapKeys  = 400_000
+	maxMapCells = 2_000_000
+)
 
 // column has the totals of a column.
 type column struct {
 	total   uint64
 	hidden  uint64  // upper bound of the units of a key that no window lists
+	dropped uint64  // upper bound of the units of any dropped key
 	covered float64 // share of the time and its records that windows cover
 	read    float64 // share of the time that was read, with or without windows
 	unread  float64 // share of the time and its records in items that can't be read
@@ -71,7 +79,7 @@ type line struct {
 	units uint64
 	rate  float64
 	peak  uint64 // units in its heaviest second
-	late  bool   // the line was made when the map was full, so it may lack units
+	late  bool   // the line was made after others were dropped, so it may lack units
 }
 
 // cell has the counts of a key in a column.
@@ -85,7 +93,7 @@ type cell struct {
 // NewMap returns an empty map with at least one column.
 func NewMap(o MapOptions) *Map {
 	n := int((o.To.Sub(o.From) + o.Step - 1) / o.Step)
-	m := &Map{o: o, filter: strings.ToLower(o.Filter), columns: make([]column, max(n, 1)), keys: make(map[string]int), indexUnits: make(map[string]uint64), maxKeys: maxMapKeys}
+	m := &Map{o: o, filter: strings.ToLower(o.Filter), columns: make([]column, max(n, 1)), keys: make(map[string]int), indexUnits: make(map[string]uint64), maxKeys: maxMapKeys, maxCells: maxMapCells}
 	for i := range m.columns {
 		begin := o.From.Add(time.Duration(i) * o.Step)
 		if read := overlap(begin, begin.Add(o.Step), o.Read, o.AsOf); !o.Read.IsZero() && read > 0 {
@@ -108,14 +116,16 @@ func (m *Map) Add(items []Item) {
 		if key.Index != m.o.Index {
 			continue
 		}
-		item, v := t.entries[0].item, t.verdicts(m.o.AsOf)
-		if l := m.line(key.Key, v.Worst >= Hot); l != nil {
-			l.join(v)
+		item := t.entries[0].item
+		if l := m.line(key.Key); l != nil {
 			m.addTally(l, &t)
 		}
 		for column, share := range m.shares(item) {
 			m.columns[column].total += share.unitsOf(t.units)
 		}
+	}
+	if len(m.lines) > m.maxKeys || m.cells > m.maxCells {
+		m.dropColdest()
 	}
 }
 
@@ -125,31 +135,35 @@ func (m *Map) AddOpen(items []Item) {
 	for t := range m.tallier.tallies() {
 		key := t.entries[0].key
 		if v := t.verdicts(m.o.AsOf); key.Index == m.o.Index && v.Worst >= Hot {
-			if l := m.line(key.Key, true); l != nil {
+			if l := m.line(key.Key); l != nil {
 				l.join(v)
 			}
 		}
 	}
 }
 
-// line returns a key's line, or nil if the filter excludes it, or if the map is full and the key is not hot.
-func (m *Map) line(key string, hot bool) *line {
+// line returns a key's line, or nil if the filter excludes it.
+func (m *Map) line(key string) *line {
 	at, ok := m.keys[key]
 	if !ok {
-		full := len(m.lines) >= m.maxKeys
-		if full && !hot || m.filter != "" && !strings.Contains(strings.ToLower(m.rowKey(key)), m.filter) {
+		if m.filter != "" && !strings.Contains(strings.ToLower(m.rowKey(key)), m.filter) {
 			return nil
 		}
 		at = len(m.lines)
 		m.keys[key] = at
-		m.lines = append(m.lines, line{key: key, late: full})
+		m.lines = append(m.lines, line{key: key, late: m.dropped})
 	}
 	return &m.lines[at]
 }
 
+func (l *line) observe(t *tally, asOf time.Time) {
+	l.rate, l.peak = max(l.rate, t.rate()), max(l.peak, t.peak)
+	l.join(t.verdicts(asOf))
+}
+
 func (m *Map) addTally(l *line, t *tally) {
 	item, rate := t.entries[0].item, t.rate()
-	l.rate, l.peak = max(l.rate, rate), max(l.peak, t.peak)
+	l.observe(t, m.o.AsOf)
 	for column, share := range m.shares(item) {
 		units, excess := share.unitsOf(t.units), int64(share.unitsOf(t.err))-int64(share.unitsOf(t.rest))
 		l.units += units
@@ -160,5 +174,45 @@ func (m *Map) addTally(l *line, t *tally) {
 			continue
 		}
 		l.cells = append(l.cells, cell{int32(column), rate, units, excess})
+		m.cells++
 	}
+}
+
+// dropColdest removes the coldest keys, whose units are then in the rest. If a dropped key is added again, its error includes
+// its dropped units.
+func (m *Map) dropColdest() {
+	slices.SortFunc(m.lines, func(a, b line) int {
+		return cmp.Or(cmp.Compare(b.Worst, a.Worst), cmp.Compare(b.rate, a.rate), cmp.Compare(b.units, a.units), cmp.Compare(a.key, b.key))
+	})
+	kept, cells := 0, 0
+	for kept < len(m.lines) && kept < m.maxKeys/2 && cells+len(m.lines[kept].cells) <= m.maxCells/2 {
+		cells += len(m.lines[kept].cells)
+		kept++
+	}
+	for i := range m.lines[kept:] {
+		l := &m.lines[kept+i]
+		for column, c := range l.sums() {
+			units := int64(c.units) + c.excess
+			if l.late {
+				units += int64(m.columns[column].dropped)
+			}
+			m.columns[column].dropped = max(m.columns[column].dropped, uint64(max(0, units)))
+		}
+	}
+	clear(m.lines[kept:])
+	m.lines, m.cells, m.dropped = m.lines[:kept], cells, true
+	clear(m.keys)
+	for i := range m.lines {
+		m.keys[m.lines[i].key] = i
+	}
+}
+
+// sums returns the line's cells by column.
+func (l *line) sums() map[int32]cell {
+	sums := make(map[int32]cell, len(l.cells))
+	for _, c := range l.cells {
+		sum := sums[c.column]
+		sums[c.column] = cell{c.column, 0, sum.units + c.units, sum.excess + c.excess}
+	}
+	return sums
 }

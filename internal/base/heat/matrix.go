@@ -127,18 +127,23 @@ func (m *Map) row(groups []*rowGroup) (row Row, excess []int64) {
 
 // setErrors sets each column's error: the units of the row's keys that the column may hide, at most the rest.
 func (m *Map) setErrors(row *Row, groups []*rowGroup, excess []int64, rest []uint64) {
-	keys, late := uint64(0), false
+	keys, late := uint64(0), uint64(0)
 	for _, g := range groups {
 		for _, l := range g.lines {
 			keys++
-			late = late || l.late
+			if l.late {
+				late++
+			}
 		}
 	}
 	for i, c := range m.columns {
-		hidden := float64(c.hidden)*float64(keys) + float64(excess[i])
+		hidden := times(c.hidden, keys) + float64(excess[i]) + times(c.dropped, late)
 		row.Error[i] = rest[i]
-		if !late && hidden < float64(rest[i]) {
+		if hidden < float64(rest[i]) {
 			row.Error[i] = uint64(max(0, hidden))
 		}
 	}
 }
+
+// times multiplies without overflow.
+func times(a, b uint64) float64 { return float64(a) * float64(b) }

@@ -135,18 +135,59 @@ func TestMatrixTimes(t *testing.T) {
 	}
 }
 
-// TestFullMap checks that a full map adds only keys that are hot, whose earlier units are in the rest and in the error.
+// TestFullMap checks that a full map keeps the hottest keys, and that a dropped key that is added again has its units in the
+// error.
 func TestFullMap(t *testing.T) {
-	m := NewMap(MapOptions{From: zero, To: at(40), Step: 20 * time.Second, Rows: 10})
-	m.maxKeys = 2
-	m.Add([]Item{counted(0, 0, 0, Key{Key: "a", Units: 6, Err: 3, PeakAt: zero}, Key{Key: "b", Units: 5, PeakAt: zero}, Key{Key: "c", Units: 7, PeakAt: zero}, Key{Key: "d", Units: 8, PeakAt: zero})})
-	m.Add([]Item{counted(20, 0, 0, Key{Key: "a", Units: 4, PeakAt: at(20)}, Key{Key: "c", Units: 900, PeakAt: at(20)}, Key{Key: "d", Units: 2, PeakAt: at(20)})})
-	want := []string{
-		" [] 100 70 rest[15 2] total[26 906] covered[0.5 0.5]",
-		"a 1 normal normal 0.6 0 0 [6 4][3 0][0.6 0.4]", "b 1 normal normal 0.5 0 0 [5 0][0 0][0.5 0]", "c 1 hot hot 90 0 0 [0 900][15 2][0 90]",
+	for name, bound := range map[string]func(*Map){"keys": func(m *Map) { m.maxKeys = 4 }, "cells": func(m *Map) { m.maxCells = 5 }} {
+		m := NewMap(MapOptions{From: zero, To: at(40), Step: 20 * time.Second, Rows: 10})
+		bound(m)
+		m.Add([]Item{counted(0, 0, 0, Key{Key: "hot", Units: 800, PeakAt: zero}, Key{Key: "warm", Units: 600, PeakAt: zero}, Key{Key: "b", Units: 6, PeakAt: zero}, Key{Key: "a", Units: 6, Err: 3, PeakAt: zero})})
+		if len(m.lines) != 4 {
+			t.Errorf("%s: %d keys are kept, want 4", name, len(m.lines))
+		}
+		m.Add([]Item{counted(20, 0, 0, Key{Key: "c", Units: 1, PeakAt: at(20)}, Key{Key: "d", Units: 2, PeakAt: at(20)})})
+		m.Add([]Item{counted(30, 0, 0, Key{Key: "a", Units: 4, PeakAt: at(30)}, Key{Key: "warm", Units: 5, PeakAt: at(30)})})
+		want := []string{
+			" [] 100 70 rest[12 3] total[1412 12] covered[0.5 1]",
+			"a 1 normal normal 0.4 0 0 [0 4][9 2][0 0.4]", "hot 1 hot hot 80 0 0 [800 0][0 0][80 0]", "warm 1 normal normal 60 0 0 [600 5][0 0][60 0.5]",
+		}
+		if diff := cmp.Diff(want, matrixText(m.Matrix())); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
-	if diff := cmp.Diff(want, matrixText(m.Matrix())); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+}
+
+// TestColdestKeysAreDropped checks by what a full map with room for one key chooses the key that it keeps.
+func TestColdestKeysAreDropped(t *testing.T) {
+	for by, kept := range map[string]line{
+		"status": {key: "b", rate: 1, units: 1, Verdicts: Verdicts{Worst: Hot}}, "rate": {key: "b", rate: 3, units: 1}, "units": {key: "b", rate: 2, units: 3}, "key": {key: "a", rate: 2, units: 2},
+	} {
+		m := NewMap(MapOptions{From: zero, To: at(10), Step: 10 * time.Second})
+		m.maxKeys, m.lines = 2, []line{{key: "aa", rate: 2, units: 2}, kept}
+		if m.dropColdest(); len(m.lines) != 1 || m.lines[0].key != kept.key || m.keys[kept.key] != 0 || len(m.keys) != 1 {
+			t.Errorf("by %s: %+v", by, m.lines)
+		}
+	}
+}
+
+// TestFullMapAgain checks that a key that was dropped twice has the units of both times in its error.
+func TestFullMapAgain(t *testing.T) {
+	m := NewMap(MapOptions{From: zero, To: at(10), Step: 10 * time.Second, Rows: 10})
+	m.maxKeys = 2
+	others := []Key{{Key: "b", Units: 50, PeakAt: zero}, {Key: "c", Units: 40, PeakAt: zero}}
+	for _, units := range []uint64{3, 5, 7} {
+		it := counted(0, 0, 0, append(slices.Clone(others), Key{Key: "a", Units: units, PeakAt: zero})...)
+		it.Window = time.Second
+		it.Start = at(int(units))
+		if units == 7 {
+			it.Keys = it.Keys[2:]
+		}
+		m.Add([]Item{it})
+	}
+	m.maxKeys = 9
+	want := []string{"a 1 normal normal 7 0 0 [7][85][7]", "b 1 normal normal 50 0 0 [100][0][50]"} // 8 are a's, 85 bound any dropped key's
+	if rows := matrixText(m.Matrix())[1:]; !slices.Equal(rows, want) {
+		t.Errorf("%q", rows)
 	}
 }
 

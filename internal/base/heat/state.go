@@ -13,7 +13,7 @@ import (
 
 // The keys of the window's state: its version, and in base64 the fields that [WindowCounter.code] lists.
 const (
-	stateVersion = "1"
+	stateVersion = "2"
 	versionField = "v"
 	windowField  = "window"
 )

@@ -188,7 +188,7 @@ func TestFullItems(t *testing.T) {
 		t.Errorf("%d results after the progress failed", n)
 	}
 	f.broken = ""
-	f.items[heat.ProgressPartition]["-"]["v"] = dynamo.Number(3)
+	f.items[heat.ProgressPartition]["-"]["v"] = dynamo.Number(4)
 	if p, err := reader.Progress(t.Context()); err != nil || !p.From.IsZero() {
 		t.Errorf("a progress of another release: %+v, %v", p, err)
 	}

@@ -76,6 +76,9 @@ func New(changer Changer, o Options) (*Grower, error) {
 // clearTime is the timeout for reading new write shards' partition keys: the throttled write waits.
 const clearTime = time.Second
 
+// refreshTime is the timeout for reading a key's entry: the throttled write waits.
+const refreshTime = time.Second
+
 func waitAWhile(ctx context.Context) bool { return dynamo.Pause(ctx, rand.N(growth.MaxWait)) }
 
 // ObserveAttempt records an attempt, and grows the key if the evidence is then sufficient.
@@ -156,7 +159,9 @@ func (g *Grower) clear(ctx context.Context, a shard.Attempt, seen shardmap.Entry
 
 // refresh reads the key's entry into the map's view. If the read fails, the view is unchanged.
 func (g *Grower) refresh(ctx context.Context, key string) (entry shardmap.Entry, ok bool) {
-	entry, err := g.changer.Current(ctx, key)
+	limited, cancel := context.WithTimeout(ctx, refreshTime)
+	defer cancel()
+	entry, err := g.changer.Current(limited, key)
 	if err != nil {
 		g.o.Logger.Warn("shard count not read", "key", g.o.Shown(key), "error", err)
 	}

@@ -67,14 +67,25 @@ type Map struct {
 	reads    map[string]*currentRead // in flight, by key
 
 	loading *mapLoad // an unfinished load; only the renewal uses it
+
+	early dynamo.Cache[earlyEntry] // keys that Newest read while there was no young view
 }
+
+// earlyEntry is a key's entry as read at a time.
+type earlyEntry struct {
+	entry Entry
+	at    time.Time
+}
+
+// maxEarly bounds the keys in Map.early.
+const maxEarly = 1000
 
 // New returns a Map over the shard-map table, and reads nothing yet. Options beyond their
 // bounds are set to the bounds.
 func New(db Client, table string, o Options) *Map {
 	return &Map{
 		stored: stored{db, table, schema.MapLog(rand.N(schema.MapLogs))}, options: o.withDefaults(),
-		view: &view{}, reads: map[string]*currentRead{},
+		view: &view{}, reads: map[string]*currentRead{}, early: dynamo.NewCache[earlyEntry](maxEarly),
 	}
 }
 
@@ -160,13 +171,25 @@ func (m *Map) Newest(ctx context.Context, key string, now time.Time) (entry Entr
 		entry = v.findEntry(key)
 		return entry, entry.History.Newest()
 	}
-	ctx, cancel := context.WithTimeout(ctx, newestWait)
-	defer cancel()
-	entry, err := m.Current(ctx, key)
+	entry, err := m.readEarly(ctx, key, now)
 	if err != nil {
 		return Entry{Key: key}, 1
 	}
 	return entry, entry.Most()
+}
+
+// readEarly returns the entry of a key's item, at most ViewAge old.
+func (m *Map) readEarly(ctx context.Context, key string, now time.Time) (Entry, error) {
+	if hit, ok := m.early.Get(key); ok && now.Sub(hit.at).Abs() <= m.options.ViewAge {
+		return hit.entry, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, newestWait)
+	defer cancel()
+	entry, err := m.Read(ctx, key)
+	if err == nil {
+		m.early.Set(key, earlyEntry{entry, now})
+	}
+	return entry, err
 }
 
 // refreshBriefly refreshes an old view. It waits up to newestWait, or not at all if another call is

@@ -406,16 +406,19 @@ func TestDatedAgain(t *testing.T) {
 	}
 }
 
-// TestEarlyReads checks that a process without a view reads the key's item each time.
+// TestEarlyReads checks for how long a process without a view uses a key's item that it has read.
 func TestEarlyReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := enginetest.NewMapTable(10, 0, 0)
+		f, began := enginetest.NewMapTable(10, 0, 0), time.Now()
 		f.Down = func() error { return errors.New("down") }
 		m := New(f, "m", Options{})
-		for version := range 3 {
+		for version, c := range []struct {
+			after time.Duration
+			want  int
+		}{{0, 2}, {ViewAge, 2}, {ViewAge + 1, 4}, {1, 4}, {0, 6}} {
 			change(f, int64(version+1), "C#a", version+2)
-			if _, n := m.Newest(t.Context(), "C#a", time.Now()); n != version+2 {
-				t.Errorf("%d write shards, want %d", n, version+2)
+			if _, n := m.Newest(t.Context(), "C#a", began.Add(c.after)); n != c.want {
+				t.Errorf("after %v: %d write shards, want %d", c.after, n, c.want)
 			}
 		}
 		time.Sleep(RenewTime)
