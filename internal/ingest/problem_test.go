@@ -21,7 +21,7 @@ func TestProblemsShowTheValue(t *testing.T) {
 		{"POST", "/v1/counters", `{"increments":[{"counter":["c"],"delta":1}]}`, 422, "body.increments[0].counter", "expected string", `["c"]`},
 		{"POST", "/v1/counters", `{"increments":{"a":1}}`, 422, "body.increments", "expected array", `{"a":1}`},
 		{"POST", "/v1/counters", `{"increments":null}`, 422, "body.increments", "expected array", `null`},
-		{"POST", "/v1/counters", `{"increments":[],"more":[7]}`, 422, "body.more", "unexpected property", `{"increments":[],"more":[7]}`},
+		{"POST", "/v1/counters", `{"increments":[],"more":[7]}`, 422, "body.more", "unexpected property", `[7]`},
 		{"POST", "/v1/counters", `{"increments":[{"counter":"c","delta":9223372036854775808}]}`, 422, "body.increments[0].delta", "whole number of at most 64 bits", `9223372036854775808`},
 		{"POST", "/v1/counters", `{"increments":[{"counter":"c","delta":1e400}]}`, 400, "body.increments[0].delta", "range", `"1e400"`},
 		{"POST", "/v1/counters", `{"increments":[{"counter":"` + long + `","delta":1}]}`, 422, "body.increments[0].counter", "600 bytes", `"` + long[:100] + `…"`},
