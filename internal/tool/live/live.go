@@ -23,6 +23,7 @@ import (
 	"iter"
 	"time"
 
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"github.com/aws/smithy-go"
 	"golang.org/x/sync/errgroup"
 
@@ -93,8 +94,11 @@ func (r *Reader) Run(ctx context.Context) error {
 	return explain(group.Wait())
 }
 
-// explain returns an error with what a throttle means, and other errors unchanged.
+// explain returns an error with what a throttle or a missing stream means, and other errors unchanged.
 func explain(err error) error {
+	if _, gone := errors.AsType[*streamtypes.ResourceNotFoundException](err); gone {
+		return errOver
+	}
 	if err == nil || !dynamo.IsThrottle(err) {
 		return err
 	}
@@ -135,6 +139,6 @@ func (r *Reader) Windows(_ context.Context, from, to time.Time, _ time.Duration)
 }
 
 var (
-	errOver  = errors.New("the stream has ended, and no stream shard follows: was it disabled? Run the command again for a new stream")
+	errOver  = errors.New("the stream has ended: its table was deleted, it was disabled, or it was not read for a day. Run the command again to read the table's stream")
 	errEnded = errors.New("the stream shard has ended")
 )

@@ -52,7 +52,7 @@ func TestFinalErrors(t *testing.T) {
 		{"AccessDeniedException", "AccessDenied"},
 		{"UnrecognizedClientException", "UnrecognizedClient"},
 		{"ExpiredTokenException", "ExpiredToken"},
-		{"ResourceNotFoundException", "ResourceNotFound"},
+		{"ResourceNotFoundException", "the stream has ended: its table was deleted, it was disabled, or it was not read for a day. Run the command again"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f := &fake{}
