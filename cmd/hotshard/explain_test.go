@@ -77,6 +77,14 @@ func TestExplain(t *testing.T) {
 	if code, _, errText := hotshard(t, "explain", "--table", "nowhere", "--endpoint", proxy.URL); code != exitBad || !strings.Contains(errText, `Table "nowhere" not found`) {
 		t.Errorf("a missing table: exit %d with %q", code, errText)
 	}
+	createTable(t, db, name+"-heat", "", "pk", "sk") // an attached deployment's only table
+	const attached = "If it is attached to a table, explain that one with --table."
+	if code, out, errText := hotshard(t, "explain", "--stack", "--tables-prefix", name+"-", "--endpoint", proxy.URL); code != exitOK || !strings.Contains(out, attached) {
+		t.Errorf("an attached deployment: exit %d with %s%s, want %q", code, out, errText, attached)
+	}
+	if code, _, errText := hotshard(t, "explain", "--stack", "--tables-prefix", "nowhere-", "--endpoint", proxy.URL); code != exitBad || !strings.Contains(errText, `No hotshard deployment with the table prefix "nowhere-"`) {
+		t.Errorf("a missing deployment: exit %d with %q", code, errText)
+	}
 }
 
 // TestExplainStack checks that a throttled key of a deployment gets the advice for its write shards.

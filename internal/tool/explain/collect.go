@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
 	"github.com/hotshard/hotshard/internal/base/display"
@@ -139,17 +140,27 @@ func (c *collection) leaveNewest() {
 	}
 }
 
-// describeAll adds all tables.
+// describeAll adds all tables. An attached deployment lacks most of a deployment's.
 func (c *collection) describeAll(ctx context.Context) error {
+	var absent []error
 	for i, asked := range c.options.Tables {
 		name, _, _, err := dynamo.TableName(asked)
 		if err != nil {
 			return err
 		}
 		c.options.Tables[i] = name
-		if err := c.describe(ctx, name, asked); err != nil {
+		err = c.describe(ctx, name, asked)
+		if _, ok := errors.AsType[*types.ResourceNotFoundException](err); ok {
+			absent = append(absent, err)
+		} else if err != nil {
 			return err
 		}
+	}
+	if len(absent) > 0 && (!c.options.Deployment || len(absent) == len(c.options.Tables)) {
+		return absent[0]
+	}
+	if len(absent) > 0 {
+		c.addNote("The deployment lacks %s. If it is attached to a table, explain that one with --table.", display.Several(len(absent), "table"))
 	}
 	return nil
 }
