@@ -6,10 +6,14 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 const (
@@ -93,6 +97,21 @@ func decoded(t *testing.T, text string) (value any) {
 		t.Fatalf("%v in %s", err, text)
 	}
 	return value
+}
+
+// TestCredentialsExpireBeforeTheCall checks the error of credentials that a provider returns only once, already expired.
+func TestCredentialsExpireBeforeTheCall(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "config")
+	process := fmt.Sprintf(`mkdir %s/once && echo '{"Version":1,"AccessKeyId":"a","SecretAccessKey":"b","SessionToken":"c","Expiration":"2020-01-01T00:00:00Z"}'`, dir)
+	require.NoError(t, os.WriteFile(file, []byte("[default]\ncredential_process = "+process+"\n"), 0o600))
+	credentials(t)
+	t.Setenv("AWS_ACCESS_KEY_ID", "")
+	t.Setenv("AWS_CONFIG_FILE", file)
+	code, _, err := hotshard(t, "shards", "list", "--auth", "iam", "--target", "http://127.0.0.1:1")
+	if code != exitBad || !strings.Contains(err, "reading the AWS credentials: ") || strings.Contains(err, "no hotshard API") {
+		t.Errorf("exit %d with %q, want the error of the credentials", code, err)
+	}
 }
 
 func TestShardsFailsInOneLine(t *testing.T) {

@@ -45,7 +45,8 @@ func SignAs(credentials aws.CredentialsProvider, service, region string) Sign {
 
 // CallError is the reason why a call has no result.
 type CallError struct {
-	Status int // HTTP status; 0 without a response
+	Status int  // HTTP status; 0 without a response
+	Unsent bool // the request could not be built or signed
 
 	call      string
 	retryable bool          // a retry may succeed
@@ -67,7 +68,7 @@ func (c *APIClient) Call(ctx context.Context, method, path, key string, body, in
 	failed := &CallError{call: method + " " + c.Base + name}
 	request, err := c.request(ctx, method, path, key, body)
 	if err != nil {
-		failed.err = err
+		failed.Unsent, failed.err = true, err
 		return failed
 	}
 	response, err := c.HTTP.Do(request)

@@ -1,6 +1,8 @@
 package load_test
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -64,12 +66,21 @@ func TestNoTarget(t *testing.T) {
 	wantError(t, err, "no hotshard API at "+options.Target, "connection refused")
 }
 
+// TestUnsignedLoad checks that a failed signature is not reported as a missing API.
+func TestUnsignedLoad(t *testing.T) {
+	sign := func(context.Context, *http.Request, []byte) error { return errors.New("expired") }
+	_, err := load.Run(t.Context(), load.Options{Target: "http://127.0.0.1:1", Source: generated(t, load.Uniform, 1), Sign: sign})
+	if wantError(t, err, "expired"); strings.Contains(err.Error(), "no hotshard API") {
+		t.Errorf("error = %v, want only the signature's", err)
+	}
+}
+
 // TestAllInvalidOptionsAreNamed checks that one error names all invalid options.
 func TestAllInvalidOptionsAreNamed(t *testing.T) {
 	_, err := load.Run(t.Context(), load.Options{
-		Target: "localhost:80", Concurrency: 2000, Rate: -1, Settle: -1,
+		Target: "localhost:80", Concurrency: 2000, Rate: -1, Retries: -1, Settle: -1,
 	})
-	wantError(t, err, "target ", "concurrency 2000", "rate -1", "settle ")
+	wantError(t, err, "target ", "concurrency 2000", "rate -1", "retries -1", "settle ")
 	_, err = load.Run(t.Context(), load.Options{Target: "http://localhost"})
 	wantError(t, err, "source")
 }

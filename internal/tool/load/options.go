@@ -68,6 +68,7 @@ func (o Options) Validate() error {
 		"target %q: want a URL such as http://127.0.0.1:8080", o.Target)
 	fault(o.Concurrency < 1 || o.Concurrency > MaxConcurrency, "concurrency %d: want 1 to %d", o.Concurrency, MaxConcurrency)
 	fault(!(o.Rate >= 0 && o.Rate <= maxRate), "rate %g: want 0 to %d requests a second", o.Rate, maxRate)
+	fault(o.Retries < 0, "retries %d: want more than 0", o.Retries)
 	fault(o.Settle < 0, "settle %s: want more than 0", o.Settle)
 	if faults == nil {
 		return nil

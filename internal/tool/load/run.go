@@ -61,10 +61,11 @@ func (d *driver) ready(ctx context.Context) error {
 	var health struct {
 		Status string `json:"status"`
 	}
-	if err := d.api.Call(ctx, http.MethodGet, "/healthz", "", nil, &health); err != nil {
+	err := d.api.Call(ctx, http.MethodGet, "/healthz", "", nil, &health)
+	if fault, ok := errors.AsType[*CallError](err); ok && !fault.Unsent {
 		return fmt.Errorf("no hotshard API at %s (start one with hotshard local): %w", d.Target, err)
 	}
-	return nil
+	return err
 }
 
 // send sends a request and reports its progress.
