@@ -20,10 +20,10 @@ import (
 // them as contributors. Without metrics by key it counts hot keys. An attached deployment has no alarm on saturated keys.
 func keyAlarms(c *config.Config) []alarm {
 	next := "GET /v1/hot-keys says whether its shard count grew, and has advice."
-	where := "at GET /v1/hot-keys"
+	where := " and at GET /v1/hot-keys"
 	if c.Attached() {
 		next = "Advice is in the log of hotkeys."
-		where = "in its metrics"
+		where = ""
 	}
 	var hot []alarm
 	for _, table := range c.Sources() {
@@ -40,7 +40,7 @@ func keyAlarms(c *config.Config) []alarm {
 		hot = []alarm{{
 			name: "hot-keys", metric: detected(c, maximum, "HotKeys"), from: 1, periods: 1,
 			text: "A partition key takes more writes than its share of a partition. Metrics by key are off: " +
-				"its name is in the log of hotkeys and " + where + ".",
+				"its name is in the log of hotkeys" + where + ".",
 		}}
 	}
 	if c.Attached() {
