@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
@@ -282,4 +283,17 @@ func TestMaxChangesWithinWindow(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestHitsAreGivenBackOnce checks that a call which may have given hits back makes no further attempt: that would allow more
+// hits than the limit.
+func TestHitsAreGivenBackOnce(t *testing.T) {
+	limit := limits.Limit{Key: "k", Max: 10, Window: time.Minute}
+	it := dynamo.Key(fmt.Sprintf("R#k#60#%d#0", limit.Start(libtest.Later).Unix()), "-")
+	it["used"], it["hits"] = libtest.Num(5), libtest.Num(5)
+	client := &libtest.Scripted{Updates: []error{libtest.LostAnswer{}}, Items: []dynamo.Item{it}}
+	v, err := limits.New(client, "t", libtest.EmptyMap(), limits.Options{}).HitN(t.Context(), limit, -2, libtest.Later)
+	if !errors.Is(err, shard.ErrUnavailable) || len(client.Updated) != 1 {
+		t.Errorf("%+v, %v after %d updates, want ErrUnavailable after 1", v, err, len(client.Updated))
+	}
 }
