@@ -30,7 +30,7 @@ type Page struct {
 	Closed  bool               // no record follows: the stream shard was read to its end
 	Full    bool               // has as many records as were requested
 	Made    time.Time          // about the service's time of the answer; zero if no call was made
-	AsOf    time.Time          // the service's time when it read, or a little earlier
+	AsOf    time.Time          // the service's time when it answered, or earlier by up to a second and the call's duration
 }
 
 // Buffer holds the answer that a page refers to. The zero value is ready to use, for one page
