@@ -73,7 +73,7 @@ func (r *compaction) examine(ctx context.Context, pk string, stored item) (*tomb
 		return nil, err
 	}
 	if v := dynamo.Digits(stored, schema.Version); v != schema.SummaryVersion {
-		return nil, fmt.Errorf("the partial has version %.20q, want %s", v, schema.SummaryVersion)
+		return nil, fmt.Errorf("its version is %.20q, and this release knows %q only: deploy the release that wrote it", v, schema.SummaryVersion)
 	}
 	t := &tombstones{Target: target, stored: stored}
 	for _, source := range schema.SourcesOf(stored) {

@@ -105,7 +105,7 @@ func (h *Heat) describe(ctx context.Context, row heat.KeyHeat, current []heat.Ke
 	base, ok := row.Base()
 	if !ok || h.options.Shards == nil {
 		none := heat.Sharding{Commands: h.options.Commands}
-		out.Advice = row.Advice(none.Moment(current), none)
+		out.Advice = row.Advice(none.WorstWindow(current), none)
 		return out, nil
 	}
 	entry, err := h.options.Shards.Lookup(ctx, base.String(), now)
@@ -126,6 +126,6 @@ func (h *Heat) describe(ctx context.Context, row heat.KeyHeat, current []heat.Ke
 		}
 	}
 	out.ThrottledAt = throttledAt(changed[base.String()])
-	out.Advice = row.Advice(s.Moment(current), s)
+	out.Advice = row.Advice(s.WorstWindow(current), s)
 	return out, nil
 }

@@ -74,7 +74,7 @@ func ParseHistory(list []string) (History, error) {
 		at, err1 := ParseEpoch(epoch)
 		n, err2 := strconv.Atoi(count)
 		if !ok || err1 != nil || err2 != nil || n < 1 {
-			return nil, fmt.Errorf("shard: history entry %q: want epoch:count", s)
+			return nil, fmt.Errorf("shard: history entry %q: want a time and a count of 1 or more, such as 1763808123.25:4 (Unix seconds)", s)
 		}
 		h = append(h, Change{At: at, Count: n})
 	}

@@ -129,7 +129,7 @@ func (m *Merge) Next(ctx context.Context) (Item, error) {
 	s := m.streams[0]
 	first := s.Buf[0]
 	s.Buf = s.Buf[1:]
-	if m.Want > 1 {
+	if m.Want > 1 { // 0 would mean all
 		m.Want--
 	}
 	if err := m.refill(ctx, s); err != nil {

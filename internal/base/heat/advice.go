@@ -37,21 +37,24 @@ func ShardingOf(t schema.Kind, history shard.History, partitions int) Sharding {
 	return s
 }
 
-// Moment returns the row of the heaviest of these windows with the newest shard count, or nil if there is none. Each row
-// is of one window, and has the verdict on it.
-func (s *Sharding) Moment(windows []KeyHeat) (most *KeyHeat) {
+// WorstWindow returns the worst row, by verdict and then by rate, of the windows that began after the last change of the
+// shard count, or nil if there is none. Each row is of one window.
+func (s *Sharding) WorstWindow(windows []KeyHeat) (worst *KeyHeat) {
 	for i := range windows {
 		w := &windows[i]
-		if !w.Start.Before(s.Changed) && (most == nil || cmp.Or(cmp.Compare(w.Worst, most.Worst), cmp.Compare(w.WriteUnitsPerSecond, most.WriteUnitsPerSecond)) > 0) {
-			most = w
+		if w.Start.Before(s.Changed) {
+			continue
+		}
+		if worst == nil || cmp.Or(cmp.Compare(w.Worst, worst.Worst), cmp.Compare(w.WriteUnitsPerSecond, worst.WriteUnitsPerSecond)) > 0 {
+			worst = w
 		}
 	}
-	return most
+	return worst
 }
 
 // Advice returns sentences with figures: how many write shards the key needs, why more don't help, or how it cooled.
 // The row has the key's verdicts. now is the row of the one window whose rates the advice is for, see
-// [Sharding.Moment]; nil means that no window shows the newest shard count yet.
+// [Sharding.WorstWindow]; nil means that no window shows the newest shard count yet.
 func (r *KeyHeat) Advice(now *KeyHeat, s Sharding) string {
 	if now == nil {
 		now = &KeyHeat{Limit: r.Limit}

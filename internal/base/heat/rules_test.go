@@ -454,10 +454,10 @@ func TestAdviceOnMoments(t *testing.T) {
 	windows := []KeyHeat{
 		{Start: at(0), WriteUnitsPerSecond: 99, Verdicts: Verdicts{Worst: Saturated}}, {Start: at(10), WriteUnitsPerSecond: 30}, {Start: at(20), WriteUnitsPerSecond: 20, Verdicts: Verdicts{Worst: Hot}}, {Start: at(30), WriteUnitsPerSecond: 19, Verdicts: Verdicts{Worst: Hot}}, {Start: at(40), WriteUnitsPerSecond: 60},
 	}
-	if most := changed.Moment(windows); most != &windows[2] {
+	if most := changed.WorstWindow(windows); most != &windows[2] {
 		t.Errorf("the moment is %+v", most)
 	}
-	if most := changed.Moment(windows[:1]); most != nil {
+	if most := changed.WorstWindow(windows[:1]); most != nil {
 		t.Errorf("the moment before the change is %+v", most)
 	}
 	hot := KeyHeat{Key: "C#a#0", Limit: 100, WriteUnitsPerSecond: 80, Peak: 100, Start: at(20), Verdicts: Verdicts{Worst: Hot, Now: Hot, Current: 80}}

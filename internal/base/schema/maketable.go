@@ -20,7 +20,7 @@ const usableWithin = 2 * time.Minute
 // returns an error if the table's keys, stream or TTL attribute differ from the schema, or an index is
 // missing. Programs may make the same table at the same time.
 //
-// While AWS disables a table's TTL, it rejects enabling it, so Make leaves it off. A later call
+// While AWS disables a table's TTL, it can't be enabled. MakeTable then leaves it off without an error; a later call
 // enables it.
 func MakeTable(ctx context.Context, db client.TableMaker, t Table) error {
 	if err := makeTable(ctx, db, t); err != nil {

@@ -129,8 +129,9 @@ func (e Extremes) Add(numbers map[string]string) {
 	}
 }
 
-// Narrow returns the fragment with the minima and maxima of the events that exist, and whether that differs. It
-// leaves out fields that no event has. A field that is only in p stays if its numbers were not all subtracted.
+// Narrow returns a copy of p with the minima and maxima of to, those of the events that still exist, and whether the copy
+// differs from p. A field that is not in to keeps its minimum and maximum, unless all its numbers were subtracted: then it
+// is left out.
 func (p Rollup) Narrow(to Extremes) (narrowed Rollup, changed bool) {
 	narrowed = p.Clone()
 	for field, m := range p.Measures {

@@ -45,7 +45,7 @@ type Event struct {
 //	sk         S  <time>#<id>, the time as 2026-01-05T12:00:00.123Z
 //	data       M  the caller's data, if any
 //	expires_at N  Unix seconds; absent if events are kept forever
-//	rev        N  how often calls with one event replaced it; absent before the first
+//	rev        N  how often a call that had only this event replaced it; absent until then
 type Writer struct {
 	client    WriterClient
 	table     string

@@ -185,8 +185,8 @@ func (s *Store) End(ctx context.Context, group, id string, now time.Time) error 
 }
 
 // EndTransact returns End's write for a transaction of package once. It reads no session. The write's condition is that
-// the last write is older. If it fails, package once calls EndTransact again. now is the time of the attempt, later for
-// each.
+// the session's last write is older than now. If the condition fails, package once calls EndTransact again, with a later
+// now.
 func (s *Store) EndTransact(ctx context.Context, group, id string, now time.Time) shardmap.Write {
 	w := s.write(ctx, group, id, now)
 	w.Action.Update = s.end(group, id, now)
