@@ -1,0 +1,62 @@
+package query
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"testing"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/test/require"
+)
+
+// TestDocumentOfACall checks what the document says beside the framework's description: requests are strict and responses
+// are not, bodies are JSON only, calls need authorization, and errors that pass say how long to wait.
+func TestDocumentOfACall(t *testing.T) {
+	type part struct {
+		N int `json:"n"`
+	}
+	type request struct{ Body struct{ Parts []part } }
+	type response struct{ Body struct{ Sum int } }
+	text := document(httpapi.Describe(func(api *httpapi.API) {
+		op := httpapi.Operation(httpapi.ForCallers, http.MethodPost, "/v1/sums", "add", "Add", "")
+		op.Errors = []int{http.StatusTooManyRequests, http.StatusServiceUnavailable}
+		httpapi.Register(api, op, func(context.Context, *request) (*response, error) { return nil, nil })
+	}))
+	var doc huma.OpenAPI
+	require.NoError(t, json.Unmarshal(text, &struct {
+		Paths    *map[string]*huma.PathItem
+		Security *[]map[string][]string
+	}{&doc.Paths, &doc.Security}))
+	op := doc.Paths["/v1/sums"].Post
+	if len(op.RequestBody.Content) != 1 || op.RequestBody.Content["application/json"] == nil {
+		t.Errorf("the request's body is %v", op.RequestBody.Content)
+	}
+	for status, wait := range map[string]bool{"401": false, "403": false, "429": true, "503": true} {
+		if answer := op.Responses[status]; answer == nil || (answer.Headers["Retry-After"] != nil) != wait {
+			t.Errorf("%s is %+v", status, answer)
+		}
+	}
+	if len(doc.Security) != 3 || len(doc.Security[0]) != 0 {
+		t.Errorf("security is %v, want none, sigv4 or jwt", doc.Security)
+	}
+	var schemas struct {
+		Components struct {
+			Schemas map[string]struct {
+				AdditionalProperties any
+				Required             []string
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal(text, &schemas))
+	for name, s := range schemas.Components.Schemas {
+		if strict := name == "RequestBody" || name == "Part"; strict != (s.AdditionalProperties == false) {
+			t.Errorf("%s: additional properties are %v", name, s.AdditionalProperties)
+		}
+	}
+	if required := schemas.Components.Schemas["ErrorModel"].Required; len(required) != 3 {
+		t.Errorf("errors require %v", required)
+	}
+}
