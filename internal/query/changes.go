@@ -22,15 +22,15 @@ const (
 	maxNoted   = 2000
 )
 
-// noteCache caches shard map entries with their notes, which the map's view lacks. An entry's version never changes, so
-// a cached entry stays valid.
+// noteCache caches shard map entries with their notes, which the map's view lacks. A cached entry stays valid until the key
+// has a higher version, or was deleted and made again, which counts versions from 1.
 type noteCache struct{ entries dynamo.Cache[shardmap.Entry] }
 
 func newNoteCache() noteCache { return noteCache{dynamo.NewCache[shardmap.Entry](maxNoted)} }
 
 // entry returns the entry with its notes, at least as new as seen.
 func (n noteCache) entry(ctx context.Context, shards ShardCounts, seen shardmap.Entry) (shardmap.Entry, error) {
-	if cached, ok := n.entries.Get(seen.Key); ok && cached.Version >= seen.Version {
+	if cached, ok := n.entries.Get(seen.Key); ok && cached.Version >= seen.Version && !seen.Updated.After(cached.Updated) {
 		return cached, nil
 	}
 	entry, err := shards.Read(ctx, seen.Key)

@@ -27,6 +27,27 @@ var namedCalls = []struct{ operation, body string }{
 	{"TransactGetItems", `{"TransactItems":[{"Get":{"TableName":"%s","Key":{"pk":{"S":"a"},"sk":{"S":"1"}}}}]}`},
 }
 
+// TestNameAndARNShareLimits checks that a table has one state, by whichever name a call gives it.
+func TestNameAndARNShareLimits(t *testing.T) {
+	for _, call := range namedCalls {
+		b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 1, PartitionRCU: 1})
+		for _, use := range []int{0, 5} { // PutItem and GetItem
+			if got := b.post(t, b.Limiter, namedCalls[use].operation, fmt.Sprintf(namedCalls[use].body, tableName)); !strings.HasPrefix(got, "200") {
+				t.Fatal(got)
+			}
+		}
+		for _, name := range namings {
+			got := b.post(t, b.Limiter, call.operation, fmt.Sprintf(call.body, name))
+			if !strings.Contains(got, "#ThrottlingException") && !strings.Contains(got, "ThrottlingError") {
+				t.Errorf("%s of %s with another name's capacity: %.300s", call.operation, name, got)
+			}
+		}
+		if tables := b.Report().Tables; len(tables) != 2 || tables[0].Table != tableName || tables[1].Index != byGroup {
+			t.Errorf("%s: got %d tables and indexes, want one of each", call.operation, len(tables))
+		}
+	}
+}
+
 // TestChangesByARN checks that a change, a split and the counts of a table are found by any of its names.
 func TestChangesByARN(t *testing.T) {
 	for _, name := range namings {

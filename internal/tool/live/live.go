@@ -97,7 +97,7 @@ func (r *Reader) Run(ctx context.Context) error {
 // explain returns an error with what a throttle or a missing stream means, and other errors unchanged.
 func explain(err error) error {
 	if _, gone := errors.AsType[*streamtypes.ResourceNotFoundException](err); gone {
-		return errOver
+		return fmt.Errorf("%w (%v)", errOver, err) // as text: the error of a missing table is another one
 	}
 	if err == nil || !dynamo.IsThrottle(err) {
 		return err

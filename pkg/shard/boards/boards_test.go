@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -51,6 +53,39 @@ func (d *deployment) entry(t *testing.T, board, label, player string, now time.T
 	held, err := d.boards(d.Client, nil).Entry(libtest.Within(t), board, label, player, now)
 	require.NoError(t, err)
 	return held.Place
+}
+
+// TestTheStoredForm checks the attributes of an entry.
+func TestTheStoredForm(t *testing.T) {
+	d := deploy(t)
+	d.configure(t, "b", boards.Settings{Periods: []boards.Period{boards.Daily, boards.AllTime}})
+	now := time.Date(2126, 1, 5, 23, 59, 59, 999_900_000, time.UTC)
+	submit(t, d.boards(d.Client, nil), "b", now, "a#n 12.50")
+	it := d.Item(t, "L#b#2126-01-05#a#n", "b")
+	want := map[string]string{
+		"pk": "L#b#2126-01-05#a#n", "sk": "b", "score": "12.5", "at": fmt.Sprint(now.UnixMilli()), "rev": fmt.Sprint(now.UnixMicro()),
+		"board_shard": "L#b#2126-01-05#0", "expires_at": fmt.Sprint(time.Date(2126, 1, 8, 0, 0, 0, 0, time.UTC).Unix()),
+		"rank_key": boards.Place{Player: "a#n", Score: score(t, "12.5"), At: now}.RankKey(),
+		"row_rev":  fmt.Sprint(now.UnixMicro()),
+	}
+	for name, text := range want {
+		got := ""
+		switch v := it[name].(type) {
+		case *types.AttributeValueMemberS:
+			got = v.Value
+		case *types.AttributeValueMemberN:
+			got = v.Value
+		}
+		if strings.HasSuffix(name, "rev") && len(got) == len(text) && got >= text {
+			continue // the first rev is a moment after now
+		}
+		if got != text {
+			t.Errorf("%s is %q, want %q", name, got, text)
+		}
+	}
+	if len(it) != len(want) || d.Item(t, "L#b#all#a#n", "b")["expires_at"] != nil {
+		t.Errorf("the item is %v, want the attributes %v; an entry for all time must not expire", it, want)
+	}
 }
 
 // TestNoProcessWritesUnderAnOldMode checks that processes with cached settings write nothing by the old mode while

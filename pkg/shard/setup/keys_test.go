@@ -15,6 +15,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/test/require"
+	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // row returns an item with these attributes and one more.
@@ -182,17 +183,19 @@ func TestSeveralNames(t *testing.T) {
 	n := Names{Items: "a", ShardMap: "m", PartitionKey: "PK"}
 	for name, c := range map[string]struct {
 		other Names
+		want  error
 		list  int
 	}{
-		"the same":     {n, 1},
-		"other tables": {Names{Items: "b", ShardMap: "n", PartitionKey: "PK"}, 2},
+		"the same":      {n, nil, 1},
+		"other tables":  {Names{Items: "b", ShardMap: "n", PartitionKey: "PK"}, nil, 2},
+		"a table twice": {Names{Items: "b", ShardMap: "m", PartitionKey: "PK"}, shard.ErrMisused, 1},
 	} {
 		var o dynamodb.Options
 		n.RenameKeys(&o)
 		c.other.RenameKeys(&o)
 		stack := middleware.NewStack("x", nil)
 		require.NoError(t, o.APIOptions[0](stack))
-		if err := o.APIOptions[1](stack); err != nil || len(stack.Initialize.List()) != c.list {
+		if err := o.APIOptions[1](stack); !errors.Is(err, c.want) || len(stack.Initialize.List()) != c.list {
 			t.Errorf("%s: %v, %d steps", name, err, len(stack.Initialize.List()))
 		}
 	}

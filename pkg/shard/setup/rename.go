@@ -77,11 +77,18 @@ func (n Names) keys() (*keys, error) {
 	return k, nil
 }
 
-// addTo adds k to a client's stack, after the SDK's own middleware: an idempotency token belongs to the caller's input. A
-// client that was made from the options of another one has it already.
+// addTo adds k to a client's stack, after the SDK's own middleware: an idempotency token belongs to the caller's input.
 func (k *keys) addTo(stack *middleware.InitializeStep) error {
-	if _, there := stack.Get(k.ID()); there {
-		return nil
+	for _, id := range stack.List() {
+		added, _ := stack.Get(id)
+		other, ok := added.(*keys)
+		switch {
+		case !ok:
+		case other.ID() == k.ID():
+			return nil // a client that was made from the options of another one
+		case slices.ContainsFunc(k.tables, func(t tableID) bool { return slices.ContainsFunc(other.tables, t.mayBe) }):
+			return fmt.Errorf("%w: two setup.Names of a client have the same table: %v; %v", shard.ErrMisused, other.tables, k.tables)
+		}
 	}
 	return stack.Add(k, middleware.After)
 }

@@ -185,7 +185,7 @@ func (m *Map) readEarly(ctx context.Context, key string, now time.Time) (Entry, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, newestWait)
 	defer cancel()
-	entry, err := m.Read(ctx, key)
+	entry, err := m.Current(ctx, key)
 	if err == nil {
 		m.early.Set(key, earlyEntry{entry, now})
 	}

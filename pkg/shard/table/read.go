@@ -51,9 +51,9 @@ type Page struct {
 	Next  string
 }
 
-// Page returns a page of a range: Span.Limit items, or 100. With random write shards and a shard map it first reads the name's
-// entry there, unless the range has ended. It queries each write shard and reads
-// more than Limit items in all: docs/patterns.md has figures. Successive pages neither miss nor
+// Page returns a page of a range: Span.Limit items, or 100. With a layout of random write shards and a shard map, Page reads
+// the name's entry first, but not for time buckets that ended over 30 s ago. It queries each write shard and reads more than
+// Limit items in all: docs/patterns.md has figures. Successive pages neither miss nor
 // repeat an item, even if the shard count changes between them. Page returns ErrMisused if Span.After
 // belongs to another name or direction.
 func (t *Table) Page(ctx context.Context, name string, s Span, now time.Time) (Page, error) {
