@@ -74,14 +74,16 @@ func (c *DemoCmd) Run(ctx context.Context, std streams, line commandLine, comman
 	return errors.Join(err, verdict)
 }
 
-// start starts a new system.
+// start starts the demo's system. Discarded records go to the file of `hotshard local`.
 func (c *DemoCmd) start(ctx context.Context, std streams, line commandLine, commands display.Commands, errs *load.ErrorCounts) (*system.System, error) {
 	options := c.options(line.withFlag("endpoint", c.Endpoint))
 	failures, err := (&LocalCmd{}).failureFile()
 	if err != nil {
 		return nil, err
 	}
-	options.Failures, options.Notices, options.Log, options.Commands = failures, std.err, slog.New(errs), commands
+	options.Failures = failures
+	options.Notices, options.Log = std.err, slog.New(errs)
+	options.Commands = commands
 	return system.Start(ctx, options)
 }
 

@@ -138,6 +138,7 @@ func (c *LocalCmd) Run(ctx context.Context, std streams, line commandLine, comma
 	return err
 }
 
+// failureFile returns the file of discarded records: that of --failures, or one in the data or cache folder.
 func (c *LocalCmd) failureFile() (string, error) {
 	if c.Failures != "" {
 		return c.Failures, nil

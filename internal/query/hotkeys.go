@@ -116,6 +116,7 @@ func (h *Heat) describe(ctx context.Context, row heat.KeyHeat, current []heat.Ke
 	out.ShardsBefore = out.Shards
 	s := heat.ShardingOf(base.Type, entry.History, h.options.Shards.Partitions(schema.TraitsOf(base.Type).Table))
 	s.Commands = h.options.Commands
+	// The history has the times of changes; changed has when they took effect, if that was in the answer's time.
 	for i, c := range changed[base.String()] {
 		if i == 0 {
 			out.ShardsBefore = c.Before

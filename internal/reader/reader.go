@@ -15,7 +15,7 @@ import (
 	"github.com/hotshard/hotshard/internal/hotkeys"
 )
 
-// Detector counts batches: see [hotkeys.Handler].
+// Detector counts the write units in batches: see [hotkeys.Handler].
 type Detector interface {
 	Deliver(ctx context.Context, batch *ddbstream.Batch) (state map[string]string, err error)
 	Task(ctx context.Context, name string) ([]byte, error)

@@ -3,6 +3,7 @@ package throttle_test
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"io"
 	"math"
 	"net/http"
@@ -92,6 +93,44 @@ func FuzzRequest(f *testing.F) {
 			t.Errorf("the buckets paid %v units, the statistics charge %v and %v", paid, s.WriteUnits, s.ReadUnits)
 		}
 	})
+}
+
+// TestChangesWithoutAResponse checks that a change of a table whose response is lost is an error, and that the table is then
+// described again.
+func TestChangesWithoutAResponse(t *testing.T) {
+	lost, described := errors.New("lost"), 0
+	l, err := throttle.New(throttle.Options{Partitions: 1, PartitionWCU: 10, PartitionRCU: 10, Base: roundTrip(func(req *http.Request) (*http.Response, error) {
+		w := httptest.NewRecorder()
+		switch target := req.Header.Get("X-Amz-Target"); target {
+		case "DynamoDB_20120810.UpdateTable":
+			return nil, lost
+		case "DynamoDB_20120810.DescribeTable":
+			described++
+			_, _ = io.WriteString(w, describedTable)
+		default:
+			_, _ = io.WriteString(w, "{}")
+		}
+		return w.Result(), nil
+	})})
+	require.NoError(t, err)
+	call := func(operation, body string) error {
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://engine/", strings.NewReader(body))
+		req.Header.Set("X-Amz-Target", "DynamoDB_20120810."+operation)
+		resp, err := l.RoundTrip(req)
+		if err == nil {
+			resp.Body.Close()
+		}
+		return err
+	}
+	const put = `{"TableName":"t","Item":{"id":{"S":"a"}}}`
+	require.NoError(t, call("PutItem", put))
+	if err := call("UpdateTable", `{"TableName":"t"}`); !errors.Is(err, lost) {
+		t.Errorf("the change: %v", err)
+	}
+	require.NoError(t, call("PutItem", put))
+	if described != 2 {
+		t.Errorf("the table was described %d times, want 2", described)
+	}
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)

@@ -139,6 +139,11 @@ func TestObserve(t *testing.T) {
 			w.pass(3 * time.Second)
 			return w.write(1, false)
 		}, Nothing},
+		"accepted after two throttles": {schema.RandomPlacement, func(w *writer) Answer {
+			w.write(1, false)
+			w.write(1, false)
+			return w.write(1, true)
+		}, Nothing},
 		"calls six seconds apart":       {schema.RandomPlacement, func(w *writer) Answer { w.writes(2, false); w.pass(6 * time.Second); return w.write(5, false) }, Refresh},
 		"one of three events throttled": {schema.TimedPlacement, func(w *writer) Answer { w.writes(2, true); return w.write(5, false) }, Nothing},
 		"two of three events throttled": {schema.TimedPlacement, func(w *writer) Answer { w.write(1, true); w.write(3, false); return w.write(3, false) }, Ask},

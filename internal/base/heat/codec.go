@@ -36,7 +36,8 @@ const (
 // [MaxKeys], or as many as fit into about 100 KB, and of indexes [MaxIndexKeys] in 50 KB.
 func (it *Item) Stored(expires time.Time) map[string]types.AttributeValue {
 	pk, sk := it.key()
-	kept := it.trimmed(cut{MaxKeys, math.Inf(1), maxBytes}, cut{MaxIndexKeys, math.Inf(1), maxIndexBytes})
+	noKey := math.Inf(1) // the rate from which keys are kept beyond the number
+	kept := it.trimmed(cut{MaxKeys, noKey, maxBytes}, cut{MaxIndexKeys, noKey, maxIndexBytes})
 	kept.Part = "" // the sort key has it
 	windows := encode([]Item{kept}, false)
 	return record.Item(stored{Key: record.Key{PK: pk, SK: sk}, Version: version, Windows: windows, Expires: expires.Unix()})

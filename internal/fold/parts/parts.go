@@ -76,8 +76,8 @@ func (p Part[V]) Merged() bool { return p.StreamShard == schema.MergedPart }
 // Emptied reports whether a fragment has nothing except its sequence number.
 func (p Part[V]) Emptied() bool { return strings.HasSuffix(p.Sequence, schema.EmptiedSuffix) }
 
-// Expired reports whether a fragment has expired, and counts nothing. DynamoDB may delete it two
-// days later.
+// Expired reports whether a fragment has expired. It then counts nothing, although DynamoDB may delete it as late as two
+// days after.
 func (p Part[V]) Expired(now time.Time) bool { return p.ExpiresAt != 0 && p.ExpiresAt <= now.Unix() }
 
 // Counts reports whether a fragment counts any records.

@@ -15,7 +15,8 @@ type Resource struct {
 	OnDemand bool // the table's billing mode
 }
 
-// Cause is a kind of limit, as the names of AWS's throttling reasons end.
+// Cause is a kind of limit, by the end of AWS's throttling reason: KeyRangeThroughputExceeded in
+// TableWriteKeyRangeThroughputExceeded.
 type Cause string
 
 // The causes. Only a partition's limit is KeyRange.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -107,6 +108,20 @@ func TestAmbiguousResultIsNotObservedAsConflict(t *testing.T) {
 	left, err := b.attempt(t.Context(), b.items)
 	if len(left) != 3 || w.All != 3 || dynamo.IsConflict(err) || !errors.Is(dynamo.Kind(err), shard.ErrUnavailable) {
 		t.Errorf("%d items are left and %d observed, error %v; want 3, 3 and ErrUnavailable", len(left), w.All, err)
+	}
+}
+
+// TestUnansweredBatchIsObservedAsInconclusive checks that all items stay after a batch with an unknown outcome, and that
+// each is observed once, as inconclusive.
+func TestUnansweredBatchIsObservedAsInconclusive(t *testing.T) {
+	w := &libtest.Listener{}
+	b := newWriteBatch(NewWriter(&lossy{}, "items", nil, Options{Observer: w}), libtest.Epoch)
+	for i := range 3 {
+		b.addWrite(Event{}, writeOf("E#e#2026-11-22#0", fmt.Sprint("2026-11-22T10:00:00.000Z#", i)), i)
+	}
+	left, err := b.writeSingly(t.Context(), b.items, libtest.LostAnswer{})
+	if len(left) != 3 || err == nil || w.All != 3 || len(w.Outcomes("E#e")) > 0 || slices.ContainsFunc(left, func(it *batchItem) bool { return !it.stays }) {
+		t.Errorf("%d items are left, %d observed, %v", len(left), w.All, err)
 	}
 }
 

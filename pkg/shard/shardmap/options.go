@@ -92,11 +92,11 @@ const (
 // its window's begin, so that count must be known until the window's end.
 const LongestLife = 31 * 24 * time.Hour
 
-// HistoryKept returns the least [ChangerOptions].Keep for a retention of events and for limits. 0 means
-// forever, in both.
-func HistoryKept(events time.Duration) time.Duration {
-	if events == 0 {
+// HistoryKept returns the least [ChangerOptions].Keep for the retention of events; it also suffices for limits. An
+// argument or result of 0 means forever.
+func HistoryKept(retention time.Duration) time.Duration {
+	if retention == 0 {
 		return 0
 	}
-	return max(events, LongestLife+24*time.Hour)
+	return max(retention, LongestLife+24*time.Hour)
 }

@@ -64,7 +64,8 @@ func (c *Changer) StoreSnapshot(ctx context.Context, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// snapshotDue reports whether the item that is stored last is absent or older than snapshotAge. With an error it returns false.
+// snapshotDue reports whether the item that is stored last is absent or damaged, or its time is over snapshotAge from now. If
+// the read fails, it returns false and the error.
 func (c *Changer) snapshotDue(ctx context.Context, now time.Time) (bool, error) {
 	out, err := c.client.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &c.table, Key: snapshotKey(schema.MapParts-1, schema.MapSlices-1),
@@ -73,8 +74,8 @@ func (c *Changer) snapshotDue(ctx context.Context, now time.Time) (bool, error) 
 	if err != nil {
 		return false, fmt.Errorf("reading the snapshot of the shard map: %w", dynamo.Kind(err))
 	}
-	taken, err := parseSeconds(out.Item, attrTaken)
-	return err != nil || now.Sub(taken).Abs() > snapshotAge, nil
+	taken, unusable := parseSeconds(out.Item, attrTaken)
+	return unusable != nil || now.Sub(taken).Abs() > snapshotAge, nil
 }
 
 func snapshotKey(part, slice int) dynamo.Item {

@@ -18,8 +18,7 @@ import (
 // Put writes an item to its write shard. It returns nil once the item is durable. The
 // partition key attribute holds the name; Put does not change the caller's item.
 //
-// Under a RandomSuffix, a throttled put tries another write shard, unless an earlier attempt
-// may have been applied.
+// If write shards are random, a throttled put picks one again, unless an earlier attempt may have been applied.
 func (t *Table) Put(ctx context.Context, it Item, now time.Time) error {
 	r := t.raw(now)
 	if err := r.check(); err != nil {
