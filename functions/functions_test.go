@@ -21,7 +21,7 @@ const sequence = `1116000000000123456789`
 
 const (
 	folded = `{"state":{},"batchItemFailures":[]}`
-	open   = `{"state":{"v":"1"},"batchItemFailures":[]}` // the window has keys
+	open   = `{"state":{"v":"2"},"batchItemFailures":[]}` // the window has keys
 )
 
 func failed(record string) string {
@@ -89,9 +89,9 @@ var steps = []step{
 	{"aggregator", "stream-ttl-remove", folded, ""},
 	{"aggregator", "window-first", folded, ""},
 	{"query", "api-list-rollups", `{"statusCode":200,"body":{"rollups":[{"start":"2026-01-05T12:00:00.000Z","count":1}]}}`, ""},
-	{"aggregator", "window-state", `{"state":{"v":"1"},"batchItemFailures":[]}`, ""},
-	{"aggregator", "window-final", `{"state":{"v":"1"},"batchItemFailures":[]}`, ""},
-	{"aggregator", "window-early", `{"state":{"v":"1"},"batchItemFailures":[]}`, ""},
+	{"aggregator", "window-state", `{"state":{"v":"2"},"batchItemFailures":[]}`, ""},
+	{"aggregator", "window-final", `{"state":{"v":"2"},"batchItemFailures":[]}`, ""},
+	{"aggregator", "window-early", `{"state":{"v":"2"},"batchItemFailures":[]}`, ""},
 
 	// Invalid records. The aggregator stores failures of their targets and hotkeys counts them; both continue.
 	{"aggregator", "bad-record", folded, ""},

@@ -125,6 +125,7 @@ func TestEveryChangeIsSent(t *testing.T) {
 	}
 	cancel()
 	require.NoError(t, errors.Join(<-ended, <-ended))
+	require.NoError(t, mapping.Drain(t.Context()))
 	changes := changesOf(t, stream)
 	for _, sequence := range changes {
 		if !seen[sequence] {
