@@ -89,16 +89,3 @@ func TestDecoderForgets(t *testing.T) {
 		}
 	}
 }
-
-// hotPayload returns n records of one partition key. Each changes the item's key in an index.
-func hotPayload(n int) []byte {
-	var list []string
-	for i := range n {
-		image := func(r int) string {
-			return fmt.Sprintf(`{"pk":{"S":"hot"},"sk":{"N":"%d"},"g":{"S":"a"},"r":{"S":"%d"},"d":{"M":{"x":{"N":"%d.5"}}}}`, i, r, i)
-		}
-		list = append(list, record("MODIFY", fmt.Sprintf(`"ApproximateCreationDateTime":1.7E9,"Keys":{"sk":{"N":"%d"},"pk":{"S":"hot"}},"NewImage":%s,"OldImage":%s,"SequenceNumber":"%d"`,
-			i, image(i+1), image(i), i)))
-	}
-	return []byte(`{"Records":[` + strings.Join(list, ",") + `]}`)
-}

@@ -36,13 +36,6 @@ func (d *deployment) process(client sessions.Client, o shard.Observer) *sessions
 	return sessions.New(client, d.Names.Items, d.view(), sessions.Options{Observer: o})
 }
 
-func (d *deployment) store() *sessions.Store { return d.process(d.Client, nil) }
-
-// reader returns a reader with its own view of the shard map.
-func (d *deployment) reader(client sessions.ReaderClient) *sessions.Reader {
-	return sessions.NewReader(client, d.Names.Items, d.view())
-}
-
 // pin pins a group's shard count.
 func (d *deployment) pin(t *testing.T, group string, n int, now time.Time) {
 	d.Pin(t, "S#"+group, n, now)
