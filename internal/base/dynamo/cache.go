@@ -3,20 +3,36 @@ package dynamo
 import "github.com/maypok86/otter/v2"
 
 // Cache caches values of one type by name in bounded memory. It is safe for concurrent use. A returned value must not be
-// changed. Values of all types share one instantiation of otter's generic code: one for each type would add half a
-// megabyte to a binary.
-type Cache[V any] struct{ entries *otter.Cache[string, any] }
+// changed.
+type Cache[V any] struct{ entries entries }
+
+// entries is otter's cache for values of all types, behind an interface: the compiler makes generic code again in each
+// package that sees its type, here a thousand functions.
+type entries interface {
+	GetIfPresent(name string) (any, bool)
+	Set(name string, v any) (any, bool)
+	Invalidate(name string) (any, bool)
+	ComputeIfAbsent(name string, value func() (v any, cancel bool)) (any, bool)
+}
 
 // NewCache returns a Cache of at most maxEntries values.
-func NewCache[V any](maxEntries int) Cache[V] {
-	return Cache[V]{otter.Must(&otter.Options[string, any]{MaximumSize: maxEntries})}
-}
+func NewCache[V any](maxEntries int) Cache[V] { return Cache[V]{countedEntries(maxEntries)} }
 
 // NewWeightedCache returns a Cache whose values' weights add up to at most maxWeight.
 func NewWeightedCache[V any](maxWeight uint64, weigh func(name string, v V) uint32) Cache[V] {
-	return Cache[V]{otter.Must(&otter.Options[string, any]{
-		MaximumWeight: maxWeight, Weigher: func(name string, v any) uint32 { return weigh(name, v.(V)) },
-	})}
+	return Cache[V]{weightedEntries(maxWeight, func(name string, v any) uint32 { return weigh(name, v.(V)) })}
+}
+
+// countedEntries, as weightedEntries, is not inlined, which would make the generic code in the caller's package.
+//
+//go:noinline
+func countedEntries(maxEntries int) entries {
+	return otter.Must(&otter.Options[string, any]{MaximumSize: maxEntries})
+}
+
+//go:noinline
+func weightedEntries(maxWeight uint64, weigh func(name string, v any) uint32) entries {
+	return otter.Must(&otter.Options[string, any]{MaximumWeight: maxWeight, Weigher: weigh})
 }
 
 // Get returns the cached value; ok is false if there is none.
