@@ -171,37 +171,3 @@ func TestHeatTaskStoresASnapshot(t *testing.T) {
 		t.Errorf("%d calls of StoreSnapshot, want 2, and the error in the logs:\n%s", f.shards.snapshots, f.logs)
 	}
 }
-
-// TestOnTheEngine checks minutes and blocks with a late item, and a growth in the shard map, in DynamoDB Local.
-func TestOnTheEngine(t *testing.T) {
-	d := deploy(t, func(*hotkeys.Settings) {})
-	d.heatTask(t)
-	d.must(t, unwindowed(units(d.now, "C#a#0", 750), 1))
-	if n := d.count(t, "C#a"); n != 3 {
-		t.Errorf("%d write shards after the growth, want 3", n)
-	}
-	d.now = d.now.Add(11 * time.Minute)
-	d.heatTask(t)
-	d.heatTask(t)
-	d.must(t, unwindowed(units(start, "C#a#0", 300), 2000))
-	d.must(t, unwindowed(units(start, "C#a#0", 300), 2000)) // redelivered
-	for range 12 {
-		d.now = d.now.Add(10 * time.Minute)
-		d.heatTask(t)
-	}
-	reader := heat.WindowReader{Client: d.db, Table: d.names.Heat}
-	for _, step := range []time.Duration{time.Second, time.Minute, 10 * time.Minute} {
-		n, length := 0, 10*time.Second
-		if step == heat.Blocks.Length() {
-			length = step
-		}
-		for w, err := range reader.Windows(t.Context(), start, start.Add(10*time.Minute), step) {
-			if n++; err != nil || len(w.Items) != 1 || w.Items[0].Units != 1050 || w.Items[0].Base != 10*time.Second || w.Items[0].Window != length {
-				t.Errorf("step %v: %v, window %+v; want one item of 1,050 units", step, err, w)
-			}
-		}
-		if n != 1 {
-			t.Errorf("step %v: %d windows, want 1", step, n)
-		}
-	}
-}
