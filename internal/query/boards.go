@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -22,8 +21,7 @@ import (
 type boardInput struct {
 	Board  httpapi.Name  `query:"board" required:"true" example:"game/1"`
 	Period boards.Period `query:"period" enum:"all,day,week,month" default:"all" doc:"All time, the current UTC day, ISO week or month. A period that the board does not keep, and has no entries of, is a 422"`
-	Limit  int           `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Maximum number of entries in a page"`
-	Cursor string        `query:"cursor" doc:"Cursor of the previous page, with the same board and period. The pages have the first 1000 entries"`
+	Limit  int           `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Maximum number of entries"`
 }
 
 type placeAnswer struct {
@@ -38,7 +36,6 @@ type boardOutput struct {
 		Board   httpapi.Name  `json:"board"`
 		Entries []placeAnswer `json:"entries" doc:"The best entries. Equal scores are sorted by time, earlier first, then by player"`
 		AsOf    string        `json:"as_of" format:"date-time" doc:"Time of the last fold in the entries, or of the read if they come from the index"`
-		Cursor  string        `json:"cursor,omitempty" doc:"Requests the next page; absent on the last"`
 	}
 }
 
@@ -54,74 +51,35 @@ type boardReader struct {
 	histograms     dynamo.Cache[histogram] // by schema.BoardRollupKey
 }
 
-// getBoard returns a page of the best entries of a board's period. It answers GET /v1/leaderboards.
+// getBoard returns the best entries of a board's period. It answers GET /v1/leaderboards.
 func (r *boardReader) getBoard(ctx context.Context, in *boardInput, now time.Time) (*boardOutput, error) {
-	name, parameters := string(in.Board), "board\x00"+in.Period.Label(now)+"\x00"+string(in.Board)
-	after, err := decodeCursor(parameters, in.Cursor, isRankKey)
+	places, at, err := r.readBest(ctx, string(in.Board), in.Period, in.Limit, now)
 	if err != nil {
-		return nil, err
-	}
-	page, err := r.readPage(ctx, name, in.Period, after, in.Limit, now)
-	if err != nil {
-		return nil, fmt.Errorf("reading board %q: %w", name, dynamo.Kind(err))
+		return nil, fmt.Errorf("reading board %q: %w", in.Board, dynamo.Kind(err))
 	}
 	out := &boardOutput{}
-	out.Body.Board, out.Body.AsOf = in.Board, httpapi.FormatTime(page.at)
-	out.Body.Entries = placeAnswers(page.places, int64(page.before)+1)
-	if page.more {
-		out.Body.Cursor = encodeCursor(parameters, page.places[len(page.places)-1].RankKey())
-	}
+	out.Body.Board, out.Body.AsOf = in.Board, httpapi.FormatTime(at)
+	out.Body.Entries = placeAnswers(places, 1)
 	return out, nil
 }
 
-// isRankKey reports whether a text is a position in a board.
-func isRankKey(text string) bool {
-	p, err := boards.ParseRankKey(text)
-	return err == nil && httpapi.Name(p.Player).Fault() == ""
-}
-
-// placePage is a page of a board's first places.
-type placePage struct {
-	places []boards.Place
-	before int       // places before the page
-	more   bool      // another page follows
-	at     time.Time // of the last fold, or of the read
-}
-
-// pageOf returns the page after a rank key, of up to limit places. all reports whether first has all places.
-func pageOf(first []boards.Place, all bool, after string, limit int, at time.Time) placePage {
-	before := placesUpTo(first, after)
-	end := min(before+limit, len(first), schema.MaxBoardSize)
-	more := end > before && end < schema.MaxBoardSize && (end < len(first) || !all)
-	return placePage{first[min(before, end):end], before, more, at}
-}
-
-// placesUpTo returns the number of places up to a rank key.
-func placesUpTo(first []boards.Place, key string) int {
-	return sort.Search(len(first), func(i int) bool { return first[i].RankKey() > key })
-}
-
-// readPage returns a page of the best places. It takes them from the stored top, with one read, or from the index if
-// the top has too few.
-func (r *boardReader) readPage(ctx context.Context, name string, kind boards.Period, after string, limit int, now time.Time) (placePage, error) {
+// readBest returns up to limit best places, and the time of the last fold in them or of the read. It takes them from the
+// stored top, with one read, or from the index if the top has too few.
+func (r *boardReader) readBest(ctx context.Context, name string, kind boards.Period, limit int, now time.Time) ([]boards.Place, time.Time, error) {
 	period := kind.Label(now)
 	top, at, err := r.readTop(ctx, name, period)
 	if err != nil {
-		return placePage{}, err
+		return nil, at, err
 	}
 	if top == nil {
 		if err := r.checkPeriod(ctx, name, kind); err != nil {
-			return placePage{}, err
+			return nil, at, err
 		}
-	} else if first := top.Places(); top.Whole() || len(first) >= placesUpTo(first, after)+limit {
-		return pageOf(first, top.Whole(), after, limit, at), nil
+	} else if first := top.Places(); top.Whole() || len(first) >= limit {
+		return first[:min(limit, len(first))], at, nil
 	}
-	n := limit // one more shows whether a page follows
-	if after != "" {
-		n = schema.MaxBoardSize
-	}
-	first, err := r.entries.Top(ctx, name, period, n+1, now)
-	return pageOf(first, len(first) <= n, after, limit, now), err
+	places, err := r.entries.Top(ctx, name, period, limit, now)
+	return places, now, err
 }
 
 // checkPeriod returns an error if a period can't have entries: a 404 if the board has neither settings nor scores, or an

@@ -44,7 +44,7 @@ func decodeCursor(parameters, text string, isPosition func(string) bool) (after 
 		return "", httpapi.InvalidAt("query.cursor", "it is not a cursor of this API", text)
 	}
 	if c.List != digest(parameters) {
-		return "", httpapi.InvalidAt("query.cursor", "it belongs to a list with other parameters, or to a period that has ended", text)
+		return "", httpapi.InvalidAt("query.cursor", "it belongs to a list with other parameters", text)
 	}
 	return c.After, nil
 }

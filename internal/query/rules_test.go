@@ -57,11 +57,6 @@ func TestCursors(t *testing.T) {
 			t.Errorf("%q: %q, %v %q; want %q, %q", c.text, after, err, message, c.after, c.fails)
 		}
 	}
-	for key, want := range map[string]bool{boards.Place{Player: "p"}.RankKey(): true, boards.Place{Player: "a\x00"}.RankKey(): false, "x": false} {
-		if isRankKey(key) != want {
-			t.Errorf("%q is a position in a board: %t", key, !want)
-		}
-	}
 	for in, fault := range map[shardsInput]string{
 		{Cursor: "x", Type: "counter"}: "query.cursor", {Cursor: "x", Name: "a"}: "query.cursor", {Type: "counter"}: "query.name", {Name: "a"}: "query.type",
 	} {
@@ -355,8 +350,8 @@ func TestFragmentsThatCount(t *testing.T) {
 	}
 }
 
-// TestPagesOfTops checks which pages are from the stored top, which has two of four places, and which from the index.
-func TestPagesOfTops(t *testing.T) {
+// TestAnswersFromTops checks which answers are from the stored top, which has two of four places, and which from the index.
+func TestAnswersFromTops(t *testing.T) {
 	now, folded, top := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC), time.Date(2026, 1, 5, 11, 0, 0, 0, time.UTC), parts.NewTop()
 	var index []dynamo.Item
 	var places []boards.Place
@@ -373,17 +368,12 @@ func TestPagesOfTops(t *testing.T) {
 	client := &queries{Client: &unreadable{}, items: index}
 	r := &boardReader{client: oneItem{client, stored, nil}, entries: boards.NewReader(client, "items", shardmap.New(&unreadable{}, "map", shardmap.Options{}))}
 	for i, c := range []struct {
-		after, limit, first, n int
-		inTop, more            bool
-	}{{0, 2, 0, 2, true, true}, {0, 3, 0, 3, false, true}, {1, 1, 1, 1, true, true}, {1, 2, 1, 2, false, true}, {0, 4, 0, 4, false, false}, {2, 9, 2, 2, false, false}} {
-		after := ""
-		if c.after > 0 {
-			after = places[c.after-1].RankKey()
-		}
-		page, err := r.readPage(t.Context(), "b", "all", after, c.limit, now)
-		list := placeAnswers(page.places, int64(page.before)+1)
-		if err != nil || len(list) != c.n || list[c.n-1].Rank != int64(c.first+c.n) || string(list[0].Player) != places[c.first].Player || page.more != c.more || page.at.Equal(now) == c.inTop {
-			t.Errorf("row %d: %+v, %v", i, page, err)
+		limit, n int
+		inTop    bool
+	}{{2, 2, true}, {3, 3, false}, {4, 4, false}, {9, 4, false}} {
+		list, at, err := r.readBest(t.Context(), "b", "all", c.limit, now)
+		if err != nil || len(list) != c.n || list[0].Player != places[0].Player || list[c.n-1].Player != places[c.n-1].Player || at.Equal(now) == c.inTop {
+			t.Errorf("row %d: %+v, %v", i, list, err)
 		}
 	}
 }

@@ -141,7 +141,7 @@ func Routes(s *Service) httpapi.Routes {
 		get(c, httpapi.ForCallers, "/v1/rollups", "list-rollups", "Read counts and sums of an entity's events by hour or day",
 			"Returns counts and sums of the events in each bucket. Most events are folded into them within two seconds.", s.rollups.list)
 		get(c, httpapi.ForCallers, "/v1/leaderboards", "get-leaderboard", "Read the best entries of a leaderboard",
-			"Returns a page of the players with the best scores, as of the last fold. If the page has a cursor, there are more among the first 1000.", s.boards.getBoard, http.StatusNotFound)
+			"Returns the players with the best scores, as of the last fold.", s.boards.getBoard, http.StatusNotFound)
 		get(c, httpapi.ForCallers, "/v1/leaderboards/rank", "get-rank", "Read a player's rank and neighbours",
 			"Returns a player's score, which is read consistently, and its rank. The rank may be off by rank_error, and is as of as_of.", s.boards.getRank, http.StatusNotFound)
 		get(c, httpapi.ForCallers, "/v1/sessions", "get-sessions", "Read a session, or count a group's active sessions",
