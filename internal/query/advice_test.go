@@ -51,7 +51,7 @@ var adviceCases = []adviceCase{
 func TestAdviceIsOfOneMoment(t *testing.T) {
 	for _, c := range adviceCases {
 		keys := c.list(t)
-		if len(keys) != 1 || !strings.HasSuffix(keys[0].Advice, c.want) || keys[0].Rate != max(c.peak, c.rates[0]) {
+		if len(keys) != 1 || !strings.HasSuffix(keys[0].Advice, c.want) || keys[0].Rate != max(c.peak, c.rates[0]) || keys[0].Shards != c.now || keys[0].ShardsBefore != c.then {
 			t.Errorf("%s from %d to %d write shards, then %v WCU/s, now %v and %d: %+v\nwant %q", c.key, c.then, c.now, c.peak, c.rates, c.second, keys, c.want)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -13,13 +14,14 @@ import (
 )
 
 // TestDocumentOfACall checks what the document says beside the framework's description: requests are strict and responses
-// are not, bodies are JSON only, calls need authorization, and errors that pass say how long to wait.
+// are not, bodies are JSON only and refer to their schemas, calls need authorization, and errors that pass say how long to wait.
 func TestDocumentOfACall(t *testing.T) {
 	type part struct {
 		N int `json:"n"`
 	}
+	type sum struct{ Sum int }
 	type request struct{ Body struct{ Parts []part } }
-	type response struct{ Body struct{ Sum int } }
+	type response struct{ Body either[sum, part] }
 	text := document(httpapi.Describe(func(api *httpapi.API) {
 		op := httpapi.Operation(httpapi.ForCallers, http.MethodPost, "/v1/sums", "add", "Add", "")
 		op.Errors = []int{http.StatusTooManyRequests, http.StatusServiceUnavailable}
@@ -33,6 +35,9 @@ func TestDocumentOfACall(t *testing.T) {
 	op := doc.Paths["/v1/sums"].Post
 	if len(op.RequestBody.Content) != 1 || op.RequestBody.Content["application/json"] == nil {
 		t.Errorf("the request's body is %v", op.RequestBody.Content)
+	}
+	if forms := `"oneOf":[{"$ref":"#/components/schemas/Sum"},{"$ref":"#/components/schemas/Part"}]`; !strings.Contains(string(text), forms) {
+		t.Errorf("%s lacks %s", text, forms)
 	}
 	for status, wait := range map[string]bool{"401": false, "403": false, "429": true, "503": true} {
 		if answer := op.Responses[status]; answer == nil || (answer.Headers["Retry-After"] != nil) != wait {

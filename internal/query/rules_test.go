@@ -9,10 +9,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/danielgtaylor/huma/v2"
@@ -440,10 +442,17 @@ type unreadable struct {
 	n     int32
 	alone bool
 	items []dynamo.Item
+	reads sync.Map // a text for each read outside of the shard map
 }
 
-func (u *unreadable) fault(table string) error {
-	if u.alone && table == "s" {
+func (u *unreadable) fault(table string, index *string, values dynamo.Item, more ...any) error {
+	if table != "s" {
+		texts := []any{table, aws.ToString(index)}
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			texts = append(texts, dynamo.Text(values, name))
+		}
+		u.reads.Store(strings.TrimSpace(fmt.Sprintln(append(texts, more...)...)), true)
+	} else if u.alone {
 		return nil
 	}
 	if call := u.calls.Add(1); call == u.n || call > u.n && u.n > 0 && !u.alone {
@@ -453,26 +462,41 @@ func (u *unreadable) fault(table string) error {
 }
 
 func (u *unreadable) GetItem(_ context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	return &dynamodb.GetItemOutput{}, u.fault(*in.TableName)
+	return &dynamodb.GetItemOutput{}, u.fault(*in.TableName, nil, in.Key, aws.ToBool(in.ConsistentRead))
 }
 
-func (u *unreadable) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
-	return &dynamodb.BatchGetItemOutput{}, u.fault(slices.Collect(maps.Keys(in.RequestItems))[0])
+func (u *unreadable) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (out *dynamodb.BatchGetItemOutput, err error) {
+	for table, wanted := range in.RequestItems {
+		err = u.fault(table, nil, wanted.Keys[0], len(wanted.Keys), aws.ToBool(wanted.ConsistentRead))
+	}
+	return &dynamodb.BatchGetItemOutput{}, err
 }
 
 func (u *unreadable) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	return &dynamodb.QueryOutput{Items: u.items}, u.fault(*in.TableName)
+	return &dynamodb.QueryOutput{Items: u.items}, u.fault(*in.TableName, in.IndexName, in.ExpressionAttributeValues, aws.ToInt32(in.Limit))
 }
 
-// TestEachReadIsNeeded checks that a response is a 5xx if any read for it fails for good.
+// TestEachReadIsNeeded checks that a response is a 5xx if any read for it fails for good, and what it reads: the table, the
+// index, the texts of keys, and whether the read is consistent, or its limit.
 func TestEachReadIsNeeded(t *testing.T) {
 	now := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	cursor := encodeCursor(listOfEvents(&eventsInput{Entity: "e", Order: "asc"}), schema.EventSortKey(now, "x"))
-	for path, want := range map[string]int{
-		"/v1/counters?name=a": 200, "/v1/counters?name=a&consistency=strong": 200,
-		"/v1/events?entity=e": 200, "/v1/events?entity=e&cursor=" + cursor: 200, "/v1/events/x?entity=e&time=2026-01-05T12:00:00Z": 404,
-		"/v1/rollups?entity=e": 200, "/v1/leaderboards?board=b": 404, "/v1/leaderboards/rank?board=b&player=p": 404,
-		"/v1/sessions?group=g": 200, "/v1/sessions?group=g&id=i": 404, "/v1/sessions/list?group=g": 200, "/v1/shards?type=counter&name=a": 200, "/v1/shards": 200, "/v1/heat": 200, "/v1/hot-keys?since=24h": 200,
+	for path, want := range map[string]struct {
+		status int
+		reads  string // "" for many
+	}{
+		"/v1/counters?name=a":                                            {200, "i  C#a#0 - 1 false, r  C#a#0 - 1 false"},
+		"/v1/counters?name=a&consistency=strong":                         {200, "i  C#a#0 - 1 true"},
+		"/v1/events?entity=e&from=2026-01-04T00:00:00Z&order=desc":       {200, ""},
+		"/v1/events?entity=e&from=2026-01-05T00:00:00Z&cursor=" + cursor: {200, "e  2026-01-05T12:01:00.000Z 2026-01-05T12:00:00.000Z#x E#e#2026-01-05#0 103"},
+		"/v1/events/x?entity=e&time=2026-01-05T12:00:00Z":                {404, "e  E#e#2026-01-05#0 2026-01-05T12:00:00.000Z#x 1 true"},
+		"/v1/rollups?entity=e&from=2026-01-05T00:00:00Z":                 {200, "r  2026-01-05U 2026-01-05 E#e#2026-01 0"},
+		"/v1/leaderboards?board=b&period=week&limit=9":                   {404, "i  B#b - true, r  L#b#2026-W02 top false"},
+		"/v1/leaderboards/rank?board=b&player=p&period=day":              {404, "i  B#b - true, i  L#b#2026-01-05#p b 1 true"},
+		"/v1/sessions?group=g":                                           {200, "i by_group s$ s#  S#g#0 5000"},
+		"/v1/sessions?group=g&id=i":                                      {404, "i  S#g#i s#i true"},
+		"/v1/sessions/list?group=g":                                      {200, "i by_group s$ s#  S#g#0 200"},
+		"/v1/shards?type=counter&name=a":                                 {200, ""}, "/v1/shards": {200, ""}, "/v1/heat": {200, ""}, "/v1/hot-keys?since=24h": {200, ""},
 	} {
 		for n, total, alone := int32(0), int32(0), false; n <= total; n++ {
 			client := &unreadable{n: n, alone: alone}
@@ -482,8 +506,13 @@ func TestEachReadIsNeeded(t *testing.T) {
 			status := getJSON(t, httpapi.New(slog.New(slog.DiscardHandler), Routes(service)), path, nil)
 			if n == 0 {
 				total = client.calls.Load()
+				var reads []string
+				client.reads.Range(func(text, _ any) bool { reads = append(reads, text.(string)); return true })
+				if got := strings.Join(slices.Sorted(slices.Values(reads)), ", "); want.reads != "" && !alone && got != want.reads {
+					t.Errorf("%s reads %s, want %s", path, got, want.reads)
+				}
 			}
-			if n == 0 && (status != want || total == 0 && !alone) || n > 0 && status < 500 {
+			if n == 0 && (status != want.status || total == 0 && !alone) || n > 0 && status < 500 {
 				t.Errorf("%s: %d with the reads from %d of %d on failed, alone %t", path, status, n, total, alone)
 			}
 			if n == total && !alone {

@@ -1,8 +1,10 @@
 package throttle_test
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -18,17 +20,23 @@ import (
 // unreadable is the key of an item whose read the engine rejects.
 const unreadable = "unreadable"
 
-// scripted returns a limiter before an engine that describes the table t, reads its item as before, and answers any other
-// request with this text. The engine breaks off with status 0.
-func scripted(t *testing.T, status int, before, answer string) (l *throttle.Limiter, call func(operation, body string) (int, string)) {
-	base := roundTrip(func(r *http.Request) (*http.Response, error) {
+// arnOfT is the table t's ARN in the scripted engine.
+const arnOfT = "arn:aws:dynamodb:x:1:table/t"
+
+// scripted returns an engine that describes the table t, reads its item as before, and answers any other request with this
+// text. It breaks off with status 0, and has no table none.
+func scripted(t *testing.T, status int, before, answer string) roundTrip {
+	return func(r *http.Request) (*http.Response, error) {
 		sent, err := io.ReadAll(r.Body)
 		require.NoError(t, err)
 		text, code := answer, status
 		switch {
 		case strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".DescribeTable"):
-			name := strings.TrimSuffix(strings.TrimPrefix(string(sent), `{"TableName":`), "}")
-			text, code = strings.Replace(describedTable, `"arn"`, name, 1), http.StatusOK
+			if text, code = strings.Replace(describedTable, "arn", arnOfT, 1), http.StatusOK; strings.Contains(string(sent), ":2:") {
+				text = strings.Replace(describedTable, "arn", "another account's", 1)
+			} else if strings.Contains(string(sent), "none") {
+				text, code = `{"__type":"x#ResourceNotFoundException"}`, http.StatusBadRequest
+			}
 		case strings.Contains(string(sent), `"ConsistentRead":true`) && strings.Contains(string(sent), unreadable):
 			text, code = "no", http.StatusBadRequest
 		case strings.Contains(string(sent), `"ConsistentRead":true`):
@@ -38,8 +46,12 @@ func scripted(t *testing.T, status int, before, answer string) (l *throttle.Limi
 			return nil, io.ErrUnexpectedEOF
 		}
 		return &http.Response{StatusCode: code, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(text))}, nil
-	})
-	l, err := throttle.New(throttle.Options{Partitions: 1, PartitionWCU: 1, Base: base, Now: func() time.Time { return time.Unix(1_800_000_000, 0) }})
+	}
+}
+
+// limited returns a limiter before an engine, and a function that sends a call through it. The status of an error is 0.
+func limited(t *testing.T, engine roundTrip) (l *throttle.Limiter, call func(operation, body string) (int, string)) {
+	l, err := throttle.New(throttle.Options{Partitions: 1, PartitionWCU: 1, Base: engine, Now: func() time.Time { return time.Unix(1_800_000_000, 0) }})
 	require.NoError(t, err)
 	return l, func(operation, body string) (int, string) {
 		req := httptest.NewRequestWithContext(t.Context(), "POST", "http://engine/", strings.NewReader(body))
@@ -52,6 +64,41 @@ func scripted(t *testing.T, status int, before, answer string) (l *throttle.Limi
 		text, err := io.ReadAll(resp.Body)
 		require.NoError(t, err)
 		return resp.StatusCode, string(text)
+	}
+}
+
+// TestEachRequestIsNeeded checks that a call is an error if any request to the engine for it fails, but for a read of the items
+// after an update.
+func TestEachRequestIsNeeded(t *testing.T) {
+	const key, again, none = `"Key":{"id":{"S":"a"}}`, "arn:aws:dynamodb:y:1:table/t", "arn:aws:dynamodb:x:1:table/none"
+	for operation, body := range map[string]string{
+		"PutItem":            `{"TableName":"` + arnOfT + `","Item":{"id":{"S":"a"}}}`,
+		"UpdateItem":         `{"TableName":"t",` + key + `,"UpdateExpression":"ADD n :n"}`,
+		"GetItem":            `{"TableName":"` + arnOfT + `",` + key + `}`,
+		"Query":              `{"TableName":"` + again + `","KeyConditionExpression":"id = :i","ExpressionAttributeValues":{":i":{"S":"a"}}}`,
+		"BatchWriteItem":     `{"RequestItems":{"t":[{"DeleteRequest":{` + key + `}}]}}`,
+		"BatchGetItem":       `{"RequestItems":{"t":{"Keys":[{"id":{"S":"a"}}]}}}`,
+		"TransactGetItems":   `{"TransactItems":[{"Get":{"TableName":"t",` + key + `}}]}`,
+		"TransactWriteItems": `{"TransactItems":[{"Update":{"TableName":"` + again + `",` + key + `}},{"Delete":{"TableName":"` + arnOfT + `","Key":{"id":{"S":"b"}}}}]}`,
+		"DeleteItem":         `{"TableName":"` + none + `",` + key + `}`,
+		"UpdateTable":        `{"TableName":"t"}`, "ListTables": `{}`,
+	} {
+		for n, total := 0, 0; n <= total; n++ {
+			sent, engine := 0, scripted(t, http.StatusOK, "", `{}`)
+			_, call := limited(t, func(r *http.Request) (*http.Response, error) {
+				if sent++; sent == n {
+					return nil, io.ErrUnexpectedEOF
+				}
+				return engine(r)
+			})
+			status, text := call(operation, body)
+			if n == 0 {
+				total = sent
+			}
+			if unknown := n == total && operation == "TransactWriteItems"; (status == 0) != (n > 0 && !unknown) || total == 0 {
+				t.Errorf("%s with request %d of %d failed: %d %s", operation, n, total, status, text)
+			}
+		}
 	}
 }
 
@@ -88,6 +135,7 @@ func TestChargesByAnswer(t *testing.T) {
 		"batch write, unreadable":  {"BatchWriteItem", `{"RequestItems":{"t":[{"DeleteRequest":{"Key":{"id":{"S":"a"}}}}]}}`, 200, `[]`, 3, 0},
 		"batch write, cut off":     {"BatchWriteItem", `{"RequestItems":{"t":[{"DeleteRequest":{"Key":{"id":{"S":"a"}}}}]}}`, 200, `{"UnprocessedItems":{"t":[{"DeleteRequest":{"Key":{"id":{"S":"a"}}}}]}`, 3, 0},
 		"batch of other accounts":  {"BatchWriteItem", `{"RequestItems":{"arn:aws:dynamodb:x:1:table/t":[{"DeleteRequest":{"Key":{"id":{"S":"a"}}}}],"arn:aws:dynamodb:x:2:table/t":[{"DeleteRequest":{"Key":{"id":{"S":"a"}}}}]}}`, 200, `{}`, 0, 0},
+		"put by ARN, broken off":   {"PutItem", `{"TableName":"` + arnOfT + `","Item":{"id":{"S":"a"}}}`, 0, "", 1, 0},
 		"put, failed condition":    {"PutItem", `{"TableName":"t","Item":{"id":{"S":"a"}}}`, 400, failed("ConditionalCheckFailedException"), 3, 0},
 		"put, rejected":            {"PutItem", `{"TableName":"t","Item":{"id":{"S":"a"}}}`, 400, failed("ValidationException"), 0, 0},
 		"update of a value":        {"UpdateItem", `{"TableName":"t",` + key + `,"UpdateExpression":"SET a = b"}`, 200, `{"Attributes":` + large + `,"ConsumedCapacity":{"Table":{"CapacityUnits":4}}}`, 4, 0},
@@ -109,7 +157,7 @@ func TestChargesByAnswer(t *testing.T) {
 		"batch's read, rejected":   {"BatchWriteItem", `{"RequestItems":{"t":[{"DeleteRequest":{"Key":{"id":{"S":"` + unreadable + `"}}}}]}}`, 400, failed("ValidationException"), 0, 0},
 		"transaction, rejected":    {"TransactWriteItems", `{"TransactItems":[` + put + `]}`, 400, failed("ValidationException"), 0, 0},
 	} {
-		l, call := scripted(t, c.status, large, c.answer)
+		l, call := limited(t, scripted(t, c.status, large, c.answer))
 		if status, text := call(c.operation, c.body); status != c.status {
 			t.Errorf("%s: %d %s", name, status, text)
 		}
@@ -128,9 +176,10 @@ func TestInvalidPass(t *testing.T) {
 		{"BatchWriteItem", `{"RequestItems":{}}`}, {"BatchWriteItem", `{"RequestItems":{"t":[` + list(101, `{"DeleteRequest":{"Key":{"id":{"S":"a"}}}}`) + `]}}`}, {"BatchWriteItem", `{"RequestItems":{"t":[{}]}}`},
 		{"TransactGetItems", `{"TransactItems":[]}`}, {"TransactGetItems", `{"TransactItems":[` + list(101, get) + `]}`}, {"TransactWriteItems", `{"TransactItems":[]}`}, {"TransactWriteItems", `{"TransactItems":[` + list(101, put) + `]}`}, {"TransactWriteItems", `{"TransactItems":[{}]}`},
 		{"ListTables", `{}`}, {"ExecuteStatement", `{"Statement":"SELECT * FROM t"}`}, {"PutItem", "{"}, {"PutItem", "[]"}, {"PutItem", ""}, {"Scan", `{"TableName":"t","IndexName":7}`},
+		{"PutItem", `{"TableName":"` + arnOfT + `","Item":{}}`}, {"DeleteItem", `{"TableName":"arn:aws:dynamodb:x:1:table/none","Key":{"id":{"S":"a"}}}`}, {"DeleteItem", `{"TableName":"none","Key":{"id":{"S":"a"}}}`},
 		{"Query", `{"TableName":"t","IndexName":"absent"}`}, {"PutItem", `{"TableName":"t","Item":{}}`}, {"GetItem", `{"TableName":7}`},
 	} {
-		l, call := scripted(t, http.StatusBadRequest, "", "rejected")
+		l, call := limited(t, scripted(t, http.StatusBadRequest, "", "rejected"))
 		if status, text := call(c.operation, c.body); status != http.StatusBadRequest || text != "rejected" || l.Stats().WriteUnits+l.Stats().ReadUnits != 0 || len(l.Report().Throttled) > 0 {
 			t.Errorf("%s %.100s: %d %s, %+v", c.operation, c.body, status, text, l.Stats().Operations)
 		}
@@ -139,7 +188,7 @@ func TestInvalidPass(t *testing.T) {
 
 // TestThrottledCalls checks how transactions and batches without capacity are counted.
 func TestThrottledCalls(t *testing.T) {
-	l, call := scripted(t, http.StatusOK, "", `{"Responses":[{}],"ConsumedCapacity":[{"CapacityUnits":2}]}`)
+	l, call := limited(t, scripted(t, http.StatusOK, "", `{"Responses":[{}],"ConsumedCapacity":[{"CapacityUnits":2}]}`))
 	for i := range 3 {
 		for operation, body := range map[string]string{
 			"TransactWriteItems": `{"TransactItems":[{"Put":{"TableName":"t","Item":{"id":{"S":"a"}}}}]}`,
@@ -164,25 +213,40 @@ func TestThrottledCalls(t *testing.T) {
 }
 
 // TestUnanswered checks that the proxy rejects a body that breaks off, which costs nothing, and the error if the engine does
-// not answer.
+// not answer, which it logs if the caller waits.
 func TestUnanswered(t *testing.T) {
-	put := strings.NewReader(`{"TableName":"t","Item":{"id":{"S":"a"}}}`)
-	for want, body := range map[string]io.Reader{"400 SerializationException": iotest.ErrReader(io.ErrUnexpectedEOF), "502 InternalServerError": put} {
-		l, _ := scripted(t, 0, "", "")
-		req := httptest.NewRequestWithContext(t.Context(), "POST", "/", body)
+	var log strings.Builder
+	defer slog.SetDefault(slog.Default())
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	const put, failed = `{"TableName":"t","Item":{"id":{"S":"a"}}}`, "502 InternalServerError"
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	for _, c := range []struct {
+		ctx       context.Context
+		body      io.Reader
+		want, log string
+	}{
+		{t.Context(), iotest.ErrReader(io.ErrUnexpectedEOF), "400 SerializationException", ""}, {gone, strings.NewReader(put), failed, ""},
+		{t.Context(), strings.NewReader(put), failed, `operation=DynamoDB_20120810.PutItem error="unexpected EOF"`},
+	} {
+		l, _ := limited(t, scripted(t, 0, "", ""))
+		req := httptest.NewRequestWithContext(c.ctx, "POST", "/", c.body)
 		req.Header.Set("X-Amz-Target", "DynamoDB_20120810.PutItem")
 		w := httptest.NewRecorder()
 		l.Proxy(&url.URL{Scheme: "http", Host: "engine"}).ServeHTTP(w, req)
-		code, exception, _ := strings.Cut(want, " ")
+		code, exception, _ := strings.Cut(c.want, " ")
 		if fmt.Sprint(w.Code) != code || !strings.Contains(w.Body.String(), "#"+exception) || code == "400" && len(l.Stats().Operations) > 0 {
-			t.Errorf("%d %s, charged %+v; want %s", w.Code, w.Body, l.Stats().Operations, want)
+			t.Errorf("%d %s, charged %+v; want %s", w.Code, w.Body, l.Stats().Operations, c.want)
+		}
+		if !strings.Contains(log.String(), c.log) || c.log == "" && log.Len() > 0 {
+			t.Errorf("%s: the log %s, want %s", c.want, log.String(), c.log)
 		}
 	}
 }
 
 // TestReportAfterTheTable checks that throttles of scans have no key and no partition, and that those of a deleted table stay.
 func TestReportAfterTheTable(t *testing.T) {
-	l, call := scripted(t, http.StatusOK, "", `{"ConsumedCapacity":{"CapacityUnits":9}}`)
+	l, call := limited(t, scripted(t, http.StatusOK, "", `{"ConsumedCapacity":{"CapacityUnits":9}}`))
 	for range 2 {
 		call("Scan", `{"TableName":"t"}`)
 		call("PutItem", `{"TableName":"t","Item":{"id":{"S":"a"}}}`)

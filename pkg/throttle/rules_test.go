@@ -1,6 +1,7 @@
 package throttle
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
@@ -187,6 +189,39 @@ func TestRenamedTables(t *testing.T) {
 		got, ok := (&naming{}).rename([]byte(text), strings.ToUpper)
 		if ok != (want != "") || string(got) != cmp.Or(want, text) {
 			t.Errorf("%s: %s, %t", text, got, ok)
+		}
+	}
+	n := &naming{}
+	n.toName("arn:aws:sqs:x:1:t")
+	if name := n.toName("t"); name != "t" || n.malformed == nil {
+		t.Errorf("a name after no table's ARN: %s, %v", name, n.malformed)
+	}
+}
+
+// TestFetchInRounds checks that keys that the engine leaves unprocessed are read again, in at most 100 rounds.
+func TestFetchInRounds(t *testing.T) {
+	of := describe(t, Options{Partitions: 1, PartitionWCU: 1}, "PAY_PER_REQUEST")
+	var writes []*write
+	for i := range maxFetch {
+		key := dynamo.Item{"id": dynamo.String(fmt.Sprint(i))}
+		_, whole, _ := of.key.text(key)
+		writes = append(writes, &write{item: item{table: of, name: "t", whole: whole}, key: key})
+	}
+	for read, want := range map[int]int{1: 100, 3: 34, 97: 2, 100: 1, 0: 100} {
+		rounds := 0
+		c := &call{exchange: exchange{req: httptest.NewRequestWithContext(t.Context(), "POST", "http://engine/", nil), base: roundTripFunc(func(r *http.Request) (*http.Response, error) {
+			rounds++
+			var in struct{ RequestItems map[string]fetchKeys }
+			if text, err := io.ReadAll(r.Body); err != nil || !decode(text, &in) || !in.RequestItems["t"].ConsistentRead {
+				t.Errorf("round %d: %s, %v", rounds, text, err)
+			}
+			keys := in.RequestItems["t"].Keys
+			n := min(read, len(keys))
+			text := encode(map[string]any{"Responses": map[string]any{"t": keys[:n]}, "UnprocessedKeys": map[string]fetchKeys{"t": {true, keys[n:]}}})
+			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(text))}, nil
+		})}}
+		if found, err := c.fetch(append(writes, writes...)...); rounds != want || (err != nil) != (read == 0) || err == nil && len(found) != maxFetch {
+			t.Errorf("%d keys a round: %d items after %d rounds, %v", read, len(found), rounds, err)
 		}
 	}
 }

@@ -70,12 +70,9 @@ func (c *call) newWrite(kind string, body *writeBody) (*write, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &write{item: found, kind: kind, after: after, key: dynamo.Item{found.key.hash: source[found.key.hash]}}
+	w := &write{item: found, kind: kind, after: after, key: dynamo.Item{found.key.hash: source[found.key.hash]}, changes: body.changes()}
 	if sort := found.key.sort; sort != "" {
 		w.key[sort] = source[sort]
-	}
-	if kind == update {
-		w.changes = body.changes()
 	}
 	return w, nil
 }
