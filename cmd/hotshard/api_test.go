@@ -2,9 +2,7 @@ package main
 
 import (
 	"bytes"
-	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,6 +13,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
 	"github.com/hotshard/hotshard/internal/test/require"
 )
@@ -22,12 +24,13 @@ import (
 const (
 	testKey    = "AKIDEXAMPLE"
 	testSecret = "not a secret"
+	testToken  = "of a session"
 )
 
 // credentials sets the environment's credentials, and unsets all others.
 func credentials(t *testing.T) {
 	for name, value := range map[string]string{
-		"AWS_ACCESS_KEY_ID": testKey, "AWS_SECRET_ACCESS_KEY": testSecret, "AWS_SESSION_TOKEN": "of a session",
+		"AWS_ACCESS_KEY_ID": testKey, "AWS_SECRET_ACCESS_KEY": testSecret, "AWS_SESSION_TOKEN": testToken,
 		"AWS_REGION": "eu-north-1", "AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_PROFILE": "",
 		"AWS_EC2_METADATA_DISABLED": "true",
 	} {
@@ -35,42 +38,18 @@ func credentials(t *testing.T) {
 	}
 }
 
-func mac(key []byte, text string) []byte {
-	h := hmac.New(sha256.New, key)
-	io.WriteString(h, text)
-	return h.Sum(nil)
-}
-
-func digest(text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
-}
-
-// signature computes a request's signature by AWS's "Create a signed AWS API request", for the headers that the request
-// declares as signed.
-func signature(r *http.Request, body []byte, region, signed string) string {
-	var headers strings.Builder
+// signature returns the Authorization that the SDK's signer gives a request with this body and these signed headers.
+func signature(t *testing.T, r *http.Request, body []byte, region, signed string) string {
+	t.Helper()
+	again := httptest.NewRequestWithContext(t.Context(), r.Method, "http://"+r.Host+r.URL.RequestURI(), bytes.NewReader(body))
 	for name := range strings.SplitSeq(signed, ";") {
-		value := r.Header.Get(name)
-		switch name {
-		case "host":
-			value = r.Host
-		case "content-length":
-			value = fmt.Sprint(r.ContentLength)
-		}
-		fmt.Fprintf(&headers, "%s:%s\n", name, strings.TrimSpace(value))
+		again.Header[http.CanonicalHeaderKey(name)] = r.Header[http.CanonicalHeaderKey(name)]
 	}
-	path := strings.ReplaceAll(url.PathEscape(r.URL.EscapedPath()), "%2F", "/")
-	query := strings.ReplaceAll(r.URL.Query().Encode(), "+", "%20")
-	canonical := strings.Join([]string{r.Method, path, query, headers.String(), signed, digest(body)}, "\n")
-	at := r.Header.Get("X-Amz-Date")
-	scope := strings.Join([]string{at[:8], region, "execute-api", "aws4_request"}, "/")
-	key := []byte("AWS4" + testSecret)
-	for part := range strings.SplitSeq(scope, "/") {
-		key = mac(key, part)
-	}
-	text := strings.Join([]string{"AWS4-HMAC-SHA256", at, scope, digest([]byte(canonical))}, "\n")
-	return fmt.Sprintf("AWS4-HMAC-SHA256 Credential=%s/%s, SignedHeaders=%s, Signature=%x", testKey, scope, signed, mac(key, text))
+	at, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
+	require.NoError(t, err)
+	keys := aws.Credentials{AccessKeyID: testKey, SecretAccessKey: testSecret, SessionToken: testToken}
+	require.NoError(t, v4.NewSigner().SignHTTP(t.Context(), keys, again, fmt.Sprintf("%x", sha256.Sum256(body)), "execute-api", region, at))
+	return again.Header.Get("Authorization")
 }
 
 // guarded starts an API with this response that accepts only signed calls, and rejects others with 403.
@@ -91,8 +70,8 @@ func behindSignatures(t *testing.T, api http.Handler) (target string, rejected *
 		signed, _, _ = strings.Cut(signed, ",")
 		switch {
 		case signed == "":
-		case got != signature(r, body, "eu-north-1", signed):
-			t.Errorf("%s %s: signature %s, want %s", r.Method, r.URL, got, signature(r, body, "eu-north-1", signed))
+		case got != signature(t, r, body, "eu-north-1", signed):
+			t.Errorf("%s %s: signature %s, want %s", r.Method, r.URL, got, signature(t, r, body, "eu-north-1", signed))
 		case !strings.Contains(signed, "host;") || !strings.Contains(signed, "x-amz-security-token"):
 			t.Errorf("the signed headers are %s, want the host and the session token too", signed)
 		default:

@@ -86,7 +86,7 @@ func TestConsoleOfTable(t *testing.T) {
 		Total []uint64
 	}
 	for deadline := time.Now().Add(time.Minute); len(hot.Keys) == 0 && time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
-		putItem(t, db, table, item{"id": str("<img onerror>"), "at": str(time.Now().String())})
+		enginetest.Put(t, db, table, item{"id": str("<img onerror>"), "at": str(time.Now().String())})
 		get("/v1/hot-keys", &hot)
 	}
 	if len(hot.Keys) != 1 || hot.Keys[0].Key != "<img onerror>" || hot.Keys[0].Table != table {

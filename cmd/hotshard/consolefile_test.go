@@ -93,7 +93,7 @@ func TestConsoleFileOfTable(t *testing.T) {
 		if i%4 != 3 {
 			it["country"], it["city"], it["status"] = str("de"), str("berlin"), str("open")
 		}
-		putItem(t, db, table, it)
+		enginetest.Put(t, db, table, it)
 	}
 	folder := t.TempDir()
 	page := filepath.Join(folder, "heat.html")

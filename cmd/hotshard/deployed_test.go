@@ -67,17 +67,6 @@ type item = map[string]types.AttributeValue
 func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 func num(n int) types.AttributeValue    { return &types.AttributeValueMemberN{Value: fmt.Sprint(n)} }
 
-func (d *deployed) damage(table, pk, sk, expression string, values item) {
-	d.t.Helper()
-	in := &dynamodb.UpdateItemInput{TableName: &table, Key: item{"pk": str(pk), "sk": str(sk)}, UpdateExpression: &expression}
-	if len(values) > 0 {
-		in.ExpressionAttributeValues = values
-	}
-	if _, err := d.db.UpdateItem(d.t.Context(), in); err != nil {
-		d.t.Fatal(err)
-	}
-}
-
 // run runs a command, and checks its exit code and that a failure prints one line.
 func (d *deployed) run(want int, args ...string) (out, err string) {
 	d.t.Helper()
@@ -95,20 +84,4 @@ func wantText(t *testing.T, out string, parts ...string) {
 			t.Errorf("output lacks %q:\n%s", want, out)
 		}
 	}
-}
-
-// awaitFailure waits until the aggregator has stored a failure of a target.
-func (d *deployed) awaitFailure(target string) {
-	d.t.Helper()
-	pk, sk := schema.FailureKey(target)
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		out, err := d.db.GetItem(d.t.Context(), &dynamodb.GetItemInput{TableName: &d.names.Rollups, Key: item{"pk": str(pk), "sk": str(sk)}})
-		if err != nil {
-			d.t.Fatal(err)
-		}
-		if len(out.Item) > 0 {
-			return
-		}
-	}
-	d.t.Fatalf("no failure of %s was stored within a minute", target)
 }

@@ -24,7 +24,7 @@ func TestCheck(t *testing.T) {
 	d := deploy(t)
 	at := enginetest.Yesterday()
 	for pk, value := range map[string]int{"C#a#1": 7, "C#b#1": 3} { // as writers with two write shards do
-		putItem(t, d.db, d.names.Items, item{"pk": str(pk), "sk": str("+"), "rev": num(1e15), "value": num(value)})
+		enginetest.Put(t, d.db, d.names.Items, item{"pk": str(pk), "sk": str("+"), "rev": num(1e15), "value": num(value)})
 	}
 	for _, name := range []string{"C#a", "C#b"} {
 		changer := libtest.Patient(shardmap.NewChanger(d.db, shardmap.New(d.db, d.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{}))
@@ -35,7 +35,8 @@ func TestCheck(t *testing.T) {
 		`{"entity":"old","id":"x","time":"2020-01-05T12:00:00Z"}]}`, at.Format(time.RFC3339)))
 	unknownPK, unknownSK := schema.FailureKey(schema.UnknownTarget("shardId-1", "17"))
 	oldPK, oldSK := schema.FailureKey("E#old#2020-01-05T12")
-	damageA := func() { d.damage(d.names.Rollups, "C#a#0", "-", "SET x1 = :x", item{":x": num(8)}) }
+	failedPK, failedSK := schema.FailureKey("C#b#0")
+	damageA := func() { enginetest.Update(t, d.db, d.names.Rollups, "C#a#0", "-", "SET x1 = :x", item{":x": num(8)}) }
 	for _, step := range []struct {
 		before func()
 		args   string
@@ -45,15 +46,15 @@ func TestCheck(t *testing.T) {
 		{nil, "", exitOK, []string{"summaries: 4 checked, 3 right, 0 repaired, 0 wrong or unknown, 1 too old to judge"}},
 		{func() {
 			damageA()
-			d.damage(d.names.Items, "C#b#1", "+", "REMOVE rev", nil)
-			d.awaitFailure("C#b#0")
+			enginetest.Update(t, d.db, d.names.Items, "C#b#1", "+", "REMOVE rev", nil)
+			enginetest.Eventually(t, func() bool { return enginetest.Get(t, d.db, d.names.Rollups, failedPK, failedSK) != nil })
 		}, "--wait 0s", exitBad, []string{"│ counter │ a    │ write shard 1 │ wrong      │ 8 (rev ", "the item C#b#1: it has no rev", "wrong: add --repair\n", "unreadable: fix or delete what it names", "different or unknown: 2 of 4 summaries"}},
 		{nil, "--repair --type counter --name a", exitOK, []string{"wrong, repaired", "0 right, 1 repaired"}},
 		{nil, "--all --repair", exitBad, []string{"C#b#0", "the item lacks rev or value", "failures: 1, 0 forgotten, 1 left", "not repaired: 1 of 4 summaries"}},
 		{func() {
-			d.damage(d.names.Items, "C#b#1", "+", "SET rev = :r", item{":r": num(9e15)})
-			d.damage(d.names.Rollups, unknownPK, unknownSK, "SET last_at = :at", item{":at": num(5)})
-			d.damage(d.names.Rollups, oldPK, oldSK, "SET last_at = :at", item{":at": num(5)})
+			enginetest.Update(t, d.db, d.names.Items, "C#b#1", "+", "SET rev = :r", item{":r": num(9e15)})
+			enginetest.Update(t, d.db, d.names.Rollups, unknownPK, unknownSK, "SET last_at = :at", item{":at": num(5)})
+			enginetest.Update(t, d.db, d.names.Rollups, oldPK, oldSK, "SET last_at = :at", item{":at": num(5)})
 		}, "--failed", exitBad, []string{"failures: 3, 0 forgotten, 3 left"}},
 		{nil, "--failed --repair", exitBad, []string{"?shardId-1#17", "Failures with a ? name no summary.", "1 too old to judge", "failures: 3, 1 forgotten, 2 left"}},
 		{nil, "--repair --from 2020-01-01T00:00:00Z", exitBad, []string{"failures: 2, 0 forgotten, 2 left", "left: 2 of 2 failures"}},
@@ -63,7 +64,7 @@ func TestCheck(t *testing.T) {
 		{nil, "--all --event-retention 0", exitOK, []string{"summaries: 4 checked, 4 right"}},
 		{func() {
 			pk, sk := schema.RollupKey("room/1", shard.Hour, at, "gone")
-			d.damage(d.names.Rollups, pk, sk, "SET v = :one, events = :one, seq = :seq, measures = :none", item{
+			enginetest.Update(t, d.db, d.names.Rollups, pk, sk, "SET v = :one, events = :one, seq = :seq, measures = :none", item{
 				":one": num(1), ":seq": str("1"), ":none": &types.AttributeValueMemberM{Value: item{}},
 			})
 		}, "--repair", exitBad, []string{"fewer ", "3 events", "add --repair --lower"}},

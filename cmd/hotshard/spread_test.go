@@ -36,24 +36,18 @@ func tablesAt(t *testing.T) (db *dynamodb.Client, names schema.Names, flags []st
 	return db, names, []string{"--endpoint", endpoint, "--prefix", prefix}
 }
 
-func putItem(t *testing.T, db *dynamodb.Client, table string, it item) {
-	t.Helper()
-	_, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: it})
-	require.NoError(t, err)
-}
-
 // TestShardsSpread checks that an uneven spread is reported by the exit code, the table and the JSON.
 func TestShardsSpread(t *testing.T) {
 	t.Parallel()
 	db, names, flags := tablesAt(t)
 	pk, sk := schema.MapKey("E#sensor")
-	putItem(t, db, names.ShardMap, item{
+	enginetest.Put(t, db, names.ShardMap, item{
 		"pk": str(pk), "sk": str(sk), "version": num(1), "shard_history": &types.AttributeValueMemberL{Value: []types.AttributeValue{str("1:3")}},
 	})
 	at := enginetest.Yesterday()
 	for i := range 60 {
 		key := schema.Key{Base: schema.BaseKey{Type: schema.Event, Name: "sensor"}, Bucket: schema.EventBucket.Label(at), Shard: i % 6 / 5}
-		putItem(t, db, names.Events, item{"pk": str(key.String()), "sk": str(schema.EventSortKey(at, fmt.Sprint(i)))})
+		enginetest.Put(t, db, names.Events, item{"pk": str(key.String()), "sk": str(schema.EventSortKey(at, fmt.Sprint(i)))})
 	}
 	args := append([]string{"shards", "spread", "--type", "entity", "--name", "sensor", "--from", at.Add(-time.Hour).Format(time.RFC3339), "--to", at.Add(time.Hour).Format(time.RFC3339)}, flags...)
 	code, out, err := hotshard(t, args...)

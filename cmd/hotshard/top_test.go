@@ -39,7 +39,7 @@ func TestTopOfForeignTable(t *testing.T) {
 	}
 	isHot := regexp.MustCompile(`"keys":\[\{"key":"customer-7","status":"(hot|saturated)"`)
 	for n := 0; len(code) == 0 && (!isHot.MatchString(outs[0].String()) || !isHot.MatchString(outs[1].String())); n++ { // each item takes ten write units, so a slow machine also makes the key hot; it is hot from 14
-		putItem(t, db, table, item{"customer": str("customer-7"), "order": str(fmt.Sprint(n)), "text": str(strings.Repeat("x", 10_000))})
+		enginetest.Put(t, db, table, item{"customer": str("customer-7"), "order": str(fmt.Sprint(n)), "text": str(strings.Repeat("x", 10_000))})
 		time.Sleep(25 * time.Millisecond)
 	}
 	interrupt(interruption{os.Interrupt})

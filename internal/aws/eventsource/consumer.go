@@ -2,7 +2,6 @@ package eventsource
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
@@ -25,8 +24,6 @@ type consumer struct {
 	reader   Reader
 	queue    queue
 	delivery delivery
-
-	caughtUp atomic.Int64 // when the stream shard was last empty, in Unix nanoseconds; 0 for never
 }
 
 // run delivers records until ctx ends. It also returns when the stream shard is closed and all
@@ -99,15 +96,12 @@ func (c *consumer) flush(ctx context.Context) error {
 	return nil
 }
 
-// idle records that the stream shard was empty, and ends a window that was over IdleWindow ago.
+// idle ends a window that was over IdleWindow ago.
 func (c *consumer) idle(ctx context.Context, at time.Time, drained bool) error {
 	w := c.delivery.cp.window
 	if w != nil && (drained || !at.Before(w.end.Add(c.m.o.IdleWindow))) {
-		if err := c.delivery.closeWindow(ctx); err != nil {
-			return err
-		}
+		return c.delivery.closeWindow(ctx)
 	}
-	c.caughtUp.Store(at.UnixNano())
 	return nil
 }
 

@@ -79,7 +79,6 @@ func (d *delivery) advance(ctx context.Context, records []Record, state []byte) 
 			d.cp.window = &window{start: w.start, end: w.end, state: []byte(emptyState)}
 		}
 	}
-	d.handler.m.delivered.Add(int64(len(records)))
 	return d.save()
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,10 +18,7 @@ type Mapping struct {
 	o           MappingOptions
 	checkpoints checkpoints
 
-	delivered, givenUp atomic.Int64
-
-	mu        sync.Mutex
-	consumers map[string]*consumer // running consumers, by stream shard
+	givenUp atomic.Int64
 }
 
 // NewMapping returns a mapping, which Run starts.
@@ -31,7 +27,6 @@ func NewMapping(o MappingOptions) *Mapping {
 	return &Mapping{
 		o:           o,
 		checkpoints: checkpoints{client: o.Checkpoints, table: o.CheckpointTable, mapping: o.Name, arn: o.Source.ARN()},
-		consumers:   map[string]*consumer{},
 	}
 }
 
@@ -57,39 +52,8 @@ func (m *Mapping) Drain(ctx context.Context) error {
 	return nil
 }
 
-// Name returns the name from the options.
-func (m *Mapping) Name() string { return m.o.Name }
-
-// Stats are a mapping's counts and progress.
-type Stats struct {
-	Delivered int64 // records that the handler has processed
-	GivenUp   int64 // records that went to the failure file
-	// CaughtUp is the time up to which all changes that could be read have been
-	// delivered or given up. It is zero if the mapping does not run or has not
-	// caught up yet. An engine shows a change some milliseconds after its write.
-	CaughtUp time.Time
-}
-
-// Stats returns the figures since NewMapping. It may be called at any time.
-func (m *Mapping) Stats() Stats {
-	stats := Stats{Delivered: m.delivered.Load(), GivenUp: m.givenUp.Load()}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	oldest := int64(0)
-	for _, c := range m.consumers {
-		at := c.caughtUp.Load()
-		if at == 0 {
-			return stats
-		}
-		if oldest == 0 || at < oldest {
-			oldest = at
-		}
-	}
-	if oldest != 0 {
-		stats.CaughtUp = time.Unix(0, oldest).UTC()
-	}
-	return stats
-}
+// GivenUp returns the number of records that went to the failure file since NewMapping.
+func (m *Mapping) GivenUp() int64 { return m.givenUp.Load() }
 
 // maxDoubled bounds the growth of a back-off, as a multiple of its start.
 const maxDoubled = 50

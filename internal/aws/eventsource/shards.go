@@ -23,9 +23,8 @@ func (m *Mapping) consume(ctx context.Context, drain bool) error {
 	if err != nil {
 		return err
 	}
-	defer m.forgetAll()
 	l := &Lineage{
-		List: m.listShards, Done: m.forget, Endless: !drain,
+		List: m.listShards, Done: func(string) {}, Endless: !drain,
 		Relist: relistInterval, AskAgain: m.o.PollInterval, MaxAsks: 1,
 		Start: func(shard string) func(context.Context) (time.Time, error) {
 			c := m.newConsumer(shard, saved[shard])
@@ -71,24 +70,8 @@ func (m *Mapping) listShards(ctx context.Context) (shards []Shard, err error) {
 }
 
 func (m *Mapping) newConsumer(shard string, cp checkpoint) *consumer {
-	c := &consumer{
+	return &consumer{
 		m: m, reader: m.o.Source.Open(shard, cp.after),
 		delivery: delivery{handler: invoker{m: m, shard: shard}, cp: cp},
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.consumers[shard] = c
-	return c
-}
-
-func (m *Mapping) forget(shard string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.consumers, shard)
-}
-
-func (m *Mapping) forgetAll() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	clear(m.consumers)
 }

@@ -112,8 +112,9 @@ func TestIdleWindowEnds(t *testing.T) {
 		h := counting()
 		b := newBench(t, h)
 		b.options.IdleWindow = c.idle
-		b.play(oneShard(record(1, at(1))), c.now)
-		b.runOnce(t)
+		s := oneShard(record(1, at(1)))
+		b.play(s, c.now)
+		b.runOnce(t, s)
 		want := []string{"s 0..10  [1]"}
 		if c.ends {
 			want = append(want, "s 0..10 1 [] final")
@@ -140,8 +141,9 @@ func TestLargeStateEndsWindowEarly(t *testing.T) {
 	var records []eventsource.Record
 	for n := range 4 {
 		records = append(records, record(n+1, at(n+1)))
-		b.play(oneShard(records...), 5)
-		b.runOnce(t)
+		s := oneShard(records...)
+		b.play(s, 5)
+		b.runOnce(t, s)
 	}
 	var got []string
 	for _, e := range h.events() {

@@ -10,7 +10,7 @@
 //	}
 //
 // The engine polls each database that it ever had, three times a second: 220 of them take a
-// quarter of a processor. So a test gives its database, emptied, to a later test. A [VirtualStream]
+// quarter of a processor. So a test gives its database, emptied, to a later test. [Deliver]
 // spreads the records of the engine's only stream shard over several.
 package enginetest
 

@@ -41,7 +41,7 @@ func deliver(t testing.TB, db *dynamodb.Client, names schema.Names, table schema
 	source, err := eventsource.OpenStream(t.Context(), db, Streams(t, db), names.Table(table))
 	require.NoError(t, err)
 	o := eventsource.MappingOptions{
-		Name: name + "-" + table, Source: NewVirtualStream(source, VirtualOptions{Shards: StreamShards, Seed: 7}), Handler: handler,
+		Name: name + "-" + table, Source: virtualStream{source, StreamShards}, Handler: handler,
 		Checkpoints: db, CheckpointTable: dynamolocal.CheckpointTable(names), FailureFile: filepath.Join(t.TempDir(), "failures.jsonl"),
 		BatchSize: 100, BatchingWindow: 20 * time.Millisecond, TumblingWindow: time.Second, IdleWindow: time.Second,
 		PollInterval: 50 * time.Millisecond, Bisect: true, PartialFailures: true, Logger: slog.New(slog.DiscardHandler),

@@ -171,7 +171,7 @@ func (s *System) close() error {
 // GivenUp returns the number of records that the functions discarded; the failure file has them.
 func (s *System) GivenUp() (records int64) {
 	for _, m := range s.mappings {
-		records += m.Stats().GivenUp
+		records += m.GivenUp()
 	}
 	return records
 }
