@@ -165,7 +165,7 @@ func (s *system) read(at time.Time) {
 	}
 }
 
-// deliver passes all records of the streams to both readers.
+// deliver passes all records of the streams to both readers, and starts them until the test ends.
 func (s *system) deliver() {
 	s.t.Helper()
 	for _, table := range schema.StreamTables() {
@@ -181,6 +181,7 @@ func (s *system) deliver() {
 			if err := m.Drain(s.t.Context()); err != nil || m.GivenUp() > 0 {
 				s.t.Errorf("%s of %s: %d records discarded, %v", function, table, m.GivenUp(), err)
 			}
+			go func() { _ = m.Run(s.t.Context()) }()
 		}
 	}
 }

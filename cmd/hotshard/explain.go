@@ -14,7 +14,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/hotshard/hotshard/internal/base/display"
-	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/tool/explain"
 	"github.com/hotshard/hotshard/internal/tool/live"
@@ -134,15 +133,6 @@ func (h *heatFrom) setShards(commands display.Commands) func(schema.BaseKey, int
 // apiVariable is the flag for a deployment's API.
 const apiVariable = ` --target "$api"`
 
-// hotKeys reads hot keys from a source of heat.
-func (h *heatFrom) hotKeys(source heat.Source) explain.HotKeys {
-	keys := explain.HotKeys{Source: source, Table: func(string) string { return h.tableName() }}
-	if h.Stack {
-		keys.Table = schema.NamesFor(h.TablesPrefix).OfKey
-	}
-	return keys
-}
-
 // pastHeat returns the keys that took much of a partition's limit: those of a deployment's heat table, or of the past of
 // a stream, which it reads for up to heatTime, with progress.
 func (h *heatFrom) pastHeat(ctx context.Context, std streams, c aws.Config, o live.PastOptions) ([]explain.Key, error) {
@@ -151,7 +141,7 @@ func (h *heatFrom) pastHeat(ctx context.Context, std streams, c aws.Config, o li
 		if err != nil {
 			return nil, err
 		}
-		return h.hotKeys(w.Source).Read(ctx, o.From, time.Now(), 0)
+		return explain.HotKeys(ctx, w.Source, schema.NamesFor(h.TablesPrefix).OfKey, o.From, time.Now())
 	}
 	found, err := h.findStream(ctx, streams{out: io.Discard, err: io.Discard}, c)
 	if err != nil {
@@ -165,7 +155,7 @@ func (h *heatFrom) pastHeat(ctx context.Context, std streams, c aws.Config, o li
 	if err != nil {
 		return nil, h.explain(ctx, c, err)
 	}
-	return h.hotKeys(past).Read(ctx, o.From, time.Now(), 0)
+	return explain.HotKeys(ctx, past, func(string) string { return h.tableName() }, o.From, time.Now())
 }
 
 // windowsProgress returns the functions that advance and end a progress bar for the windows of a stream's past.

@@ -19,7 +19,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
-	"github.com/hotshard/hotshard/internal/aws/eventsource"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/schema"
@@ -135,10 +134,10 @@ func (h *heatFrom) openStack(ctx context.Context, c aws.Config) (*heatFeed, erro
 			return nil, h.explain(ctx, c, err)
 		}
 	}
-	w := countedHeat(reader, shards, h.TablesPrefix+"*", h.where(c))
-	w.Transient = eventsource.Passing
-	w.Explain = func(ctx context.Context, err error) error { return h.explain(ctx, c, err) }
-	return w, nil
+	return &heatFeed{
+		Source: reader, Settled: func() time.Time { return time.Now().Add(-lag) }, Shards: shards, Explain: h.explainer(c),
+		Name: h.TablesPrefix + "*", Where: h.where(c),
+	}, nil
 }
 
 // findStream finds a table's stream and prints its readers. Without --force it returns an error if the stream allows no
@@ -179,9 +178,6 @@ func (h *heatFrom) openTable(ctx context.Context, std streams, c aws.Config, o l
 	if err != nil {
 		return nil, err
 	}
-	w := &heatFeed{
-		Transient: eventsource.Passing, Name: h.tableName(), Where: h.where(c), Indexes: found.Indexes(),
-	}
 	var mu sync.Mutex
 	o.Streams, o.Found, o.PartitionWCU = dynamodbstreams.NewFromConfig(c), found, float64(h.PartitionWCU)
 	o.Notify = func(sentence string) {
@@ -190,7 +186,8 @@ func (h *heatFrom) openTable(ctx context.Context, std streams, c aws.Config, o l
 		fmt.Fprintln(std.err, visible(sentence))
 	}
 	reader := live.New(o)
-	w.Source, w.Settled = reader, reader.Settled
-	w.Run = func(ctx context.Context) error { return h.explain(ctx, c, reader.Run(ctx)) }
-	return w, nil
+	return &heatFeed{
+		Source: reader, Settled: reader.Settled, Explain: h.explainer(c), Name: h.tableName(), Where: h.where(c), Indexes: found.Indexes(),
+		Run: func(ctx context.Context) error { return h.explain(ctx, c, reader.Run(ctx)) },
+	}, nil
 }

@@ -85,6 +85,11 @@ func (h *heatFrom) explain(ctx context.Context, c aws.Config, err error) error {
 	return h.unreachable(c, err)
 }
 
+// explainer returns explain for this configuration.
+func (h *heatFrom) explainer(c aws.Config) func(context.Context, error) error {
+	return func(ctx context.Context, err error) error { return h.explain(ctx, c, err) }
+}
+
 // what returns the name of the table or tables.
 func (h *heatFrom) what() string {
 	if h.Stack {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"strings"
 
 	pretty "github.com/jedib0t/go-pretty/v6/text"
@@ -17,24 +16,18 @@ import (
 type screen struct {
 	width, height int
 	redraws       bool // the table replaces the last one
-	colours       bool
 }
 
 // screenOf returns a terminal's size; for another output room for ten keys.
 func screenOf(out io.Writer) screen {
 	if width, height := terminalSize(out); width > 0 {
-		return screen{width: width, height: height, redraws: true, colours: os.Getenv("NO_COLOR") == ""}
+		return screen{width: width, height: height, redraws: true}
 	}
 	return screen{width: 160, height: 20}
 }
 
-// ANSI sequences.
-const (
-	eraseScreen = "\x1b[H\x1b[J" // to the first cell, and clear to the end
-	yellow      = "\x1b[33m"
-	red         = "\x1b[31m"
-	resetStyle  = "\x1b[0m"
-)
+// eraseScreen moves to the first cell and clears the screen.
+const eraseScreen = "\x1b[H\x1b[J"
 
 // table returns the table of some keys of a table whose partitions take limit WCU/s. Its lines fit the screen. quiet is
 // a line for a time without writes, or "".
@@ -59,8 +52,7 @@ func (s screen) table(title, quiet string, limit float64, keys []query.HotKey, n
 		if k.Index != "" {
 			name += " (" + visible(k.Index) + ")"
 		}
-		line := s.row(sharded, rateText(k.Current), percent(k.Current/limit), heat.Grouped(k.Peak), statusText(&k), shards, name)
-		lines = append(lines, s.coloured(line, k.Status))
+		lines = append(lines, s.row(sharded, rateText(k.Current), percent(k.Current/limit), heat.Grouped(k.Peak), statusText(&k), shards, name))
 	}
 	text := strings.Join(append(lines, advice...), "\n") + "\n"
 	if s.redraws {
@@ -97,17 +89,6 @@ func (s screen) advice(keys []query.HotKey, named func(*query.HotKey) string) (l
 		}
 	}
 	return lines[:min(len(lines), max(0, s.height-6)/3)]
-}
-
-// coloured returns a line in the colour of a status.
-func (s screen) coloured(line string, status heat.Status) string {
-	switch {
-	case !s.colours || status == heat.Normal:
-		return line
-	case status == heat.Saturated:
-		return red + line + resetStyle
-	}
-	return yellow + line + resetStyle
 }
 
 // statusText returns a key's status now; for a key that was hot "cooled".

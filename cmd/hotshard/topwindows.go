@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/internal/aws/eventsource"
 	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
@@ -20,15 +21,11 @@ import (
 
 // heatFeed is a table whose heat is shown.
 type heatFeed struct {
-	Source    heat.Source
-	Settled   func() time.Time            // returns the time before which windows are complete
-	Run       func(context.Context) error // reads the stream; nil if another process reads it
-	Transient func(error) bool            // reports whether an error of Source or Shards is transient; nil if none is
-	Shards    query.ShardCounts           // nil if no key has write shards
-
-	// Explain returns an error of Source or Shards with what to do about it. It may call AWS. If nil, errors stay as
-	// they are.
-	Explain func(context.Context, error) error
+	Source  heat.Source
+	Settled func() time.Time                   // returns the time before which windows are complete
+	Run     func(context.Context) error        // reads the stream; nil if another process reads it
+	Shards  query.ShardCounts                  // nil if no key has write shards
+	Explain func(context.Context, error) error // returns an error of Source or Shards with what to do about it
 
 	Name    string
 	Where   string
@@ -37,12 +34,6 @@ type heatFeed struct {
 
 // lag is the usual time from a window's end until its heat items are written.
 const lag = 10 * time.Second
-
-// countedHeat returns a deployment's heat, which source reads from the deployment's tables.
-func countedHeat(source heat.Source, shards query.ShardCounts, name, where string) *heatFeed {
-	settled := func() time.Time { return time.Now().Add(-lag) }
-	return &heatFeed{Source: source, Settled: settled, Shards: shards, Name: name, Where: where}
-}
 
 // viewOptions select the keys to show, and the form.
 type viewOptions struct {
@@ -140,13 +131,10 @@ func (p *printer) print(ctx context.Context) error {
 
 // failed returns nil for a transient error, and otherwise the error with what to do about it.
 func (p *printer) failed(ctx context.Context, err error) error {
-	switch {
-	case p.w.Transient != nil && p.w.Transient(err):
+	if eventsource.Passing(err) {
 		return nil
-	case p.w.Explain != nil:
-		return p.w.Explain(ctx, err)
 	}
-	return err
+	return p.w.Explain(ctx, err)
 }
 
 // text returns a window as it is printed.

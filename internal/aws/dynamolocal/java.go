@@ -23,11 +23,15 @@ func findJava(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("java was not found: install Java %d or newer (a JRE is enough), which runs DynamoDB Local", minJava)
 	}
-	out, err := versionOf(ctx, path, javaTime)
+	bounded, cancel := context.WithTimeout(ctx, javaTime)
+	defer cancel()
+	cmd := exec.CommandContext(bounded, path, "-version")
+	cmd.WaitDelay = time.Second // a child process may hold the pipe open
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("run %s -version: %w: install Java %d or newer", path, err, minJava)
 	}
-	major, err := parseJavaVersion(out)
+	major, err := parseJavaVersion(string(out))
 	if err != nil {
 		return "", fmt.Errorf("%s -version: %w: install Java %d or newer", path, err, minJava)
 	}
@@ -35,18 +39,6 @@ func findJava(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("%s is Java %d: install Java %d or newer, which DynamoDB Local needs", path, major, minJava)
 	}
 	return path, nil
-}
-
-func versionOf(ctx context.Context, java string, timeout time.Duration) (string, error) {
-	bounded, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %v", timeout))
-	defer cancel()
-	cmd := exec.CommandContext(bounded, java, "-version")
-	cmd.WaitDelay = time.Second // a child process may hold the pipe open
-	out, err := cmd.CombinedOutput()
-	if err != nil && bounded.Err() != nil {
-		err = context.Cause(bounded)
-	}
-	return string(out), err
 }
 
 // parseJavaVersion returns the major version in the output of `java -version`. Up to Java 8 it

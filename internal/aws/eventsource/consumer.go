@@ -31,7 +31,7 @@ type consumer struct {
 func (c *consumer) run(ctx context.Context, drain bool) (finished bool, err error) {
 	own, end := outlasting(ctx)
 	defer end()
-	c.delivery.handler.own = own
+	c.delivery.own = own
 	empty := 0
 	for {
 		began := c.m.o.Now()

@@ -10,7 +10,10 @@ import (
 // delivery delivers the records of one stream shard to the handler, in order, until each is done or
 // given up. It saves its progress and the open window in the checkpoint.
 type delivery struct {
-	handler invoker
+	m       *Mapping
+	shard   string
+	own     context.Context // of invocations and checkpoints; outlasts the context of Run
+	payload []byte          // reused: a handler must not keep it
 	cp      checkpoint
 }
 
@@ -35,7 +38,7 @@ func (d *delivery) deliver(ctx context.Context, batch []Record) error {
 
 // attempt delivers a part once, and returns the rest of it, in order.
 func (d *delivery) attempt(ctx context.Context, p part) ([]part, error) {
-	done, state, failure := d.handler.invokeRecords(ctx, p.records, d.cp.window)
+	done, state, failure := d.invokeRecords(ctx, p.records, d.cp.window)
 	if failure != nil && ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -51,8 +54,8 @@ func (d *delivery) attempt(ctx context.Context, p part) ([]part, error) {
 
 // afterFailure returns what to deliver next after a part failed as a whole.
 func (d *delivery) afterFailure(ctx context.Context, p part, failure error) ([]part, error) {
-	m := d.handler.m
-	m.o.Logger.Warn("event source mapping: a batch failed", "mapping", m.o.Name, "stream_shard", d.handler.shard,
+	m := d.m
+	m.o.Logger.Warn("event source mapping: a batch failed", "mapping", m.o.Name, "stream_shard", d.shard,
 		"records", len(p.records), "first", p.records[0].Sequence, "attempt", p.attempts+1, "error", failure)
 	if m.o.Bisect && len(p.records) > 1 {
 		half := len(p.records) / 2
@@ -73,7 +76,7 @@ func (d *delivery) advance(ctx context.Context, records []Record, state []byte) 
 	if w := d.cp.window; w != nil {
 		w.state = state
 		if len(state) > maxState {
-			if err := d.handler.invokeFinal(ctx, w, true); err != nil {
+			if err := d.invokeFinal(ctx, w, true); err != nil {
 				return err
 			}
 			d.cp.window = &window{start: w.start, end: w.end, state: []byte(emptyState)}
@@ -85,19 +88,19 @@ func (d *delivery) advance(ctx context.Context, records []Record, state []byte) 
 // giveUp writes records to the failure file, and continues after them.
 func (d *delivery) giveUp(p part, failure error) error {
 	n := len(p.records)
-	d.handler.setPayload(p.records, d.cp.window, false, false)
-	if err := d.handler.giveUp(n, p.attempts, failure); err != nil {
+	d.setPayload(p.records, d.cp.window, false, false)
+	if err := d.addFailure(n, p.attempts, failure); err != nil {
 		return err
 	}
 	d.cp.after = p.records[n-1].Sequence
-	d.handler.m.givenUp.Add(int64(n))
+	d.m.givenUp.Add(int64(n))
 	return d.save()
 }
 
 // openWindow opens the window of a record created at t, and ends the previous window. A late record
 // belongs to the open window.
 func (d *delivery) openWindow(ctx context.Context, t time.Time) error {
-	width := d.handler.m.o.TumblingWindow
+	width := d.m.o.TumblingWindow
 	if w := d.cp.window; w != nil && (width == 0 || !t.Before(w.end)) {
 		if err := d.closeWindow(ctx); err != nil {
 			return err
@@ -120,7 +123,7 @@ func (d *delivery) closeWindow(ctx context.Context) error {
 // endWindow ends the open window, if there is one. The caller saves the checkpoint.
 func (d *delivery) endWindow(ctx context.Context) error {
 	if d.cp.window != nil {
-		if err := d.handler.invokeFinal(ctx, d.cp.window, false); err != nil {
+		if err := d.invokeFinal(ctx, d.cp.window, false); err != nil {
 			return err
 		}
 		d.cp.window = nil
@@ -139,6 +142,5 @@ func (d *delivery) finish(ctx context.Context) error {
 
 // save writes the checkpoint, and waits as long as the table is unreachable.
 func (d *delivery) save() error {
-	m, own := d.handler.m, d.handler.own
-	return m.retry(own, func() error { return m.checkpoints.save(own, d.handler.shard, &d.cp) })
+	return d.m.retry(d.own, func() error { return d.m.checkpoints.save(d.own, d.shard, &d.cp) })
 }

@@ -25,26 +25,18 @@ func outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
 	return own, func() { stop(); cancel() }
 }
 
-// invoker invokes a mapping's handler for one stream shard.
-type invoker struct {
-	m       *Mapping
-	shard   string
-	own     context.Context // of invocations and checkpoints; outlasts the context of Run
-	payload []byte          // reused: a handler must not keep it
-}
-
 var errReported = errors.New("the handler reported the first record as failed")
 
 // invokeRecords invokes the handler with records and the open window, which may be nil. done is how many
 // of the first records are done, and state the window's state after them; failure is the reason if
 // none is done.
-func (i *invoker) invokeRecords(ctx context.Context, records []Record, w *window) (done int, state []byte, failure error) {
-	i.setPayload(records, w, false, false)
-	out, err := i.invoke(ctx)
+func (d *delivery) invokeRecords(ctx context.Context, records []Record, w *window) (done int, state []byte, failure error) {
+	d.setPayload(records, w, false, false)
+	out, err := d.invoke(ctx)
 	if err != nil {
 		return 0, nil, err
 	}
-	done, state, err = parseResponse(out, records, w != nil, i.m.o.PartialFailures)
+	done, state, err = parseResponse(out, records, w != nil, d.m.o.PartialFailures)
 	if err == nil && done == 0 {
 		err = errReported
 	}
@@ -53,10 +45,10 @@ func (i *invoker) invokeRecords(ctx context.Context, records []Record, w *window
 
 // invokeFinal ends a window with an invocation that has its state and no records. After the last
 // failed attempt it gives the window up.
-func (i *invoker) invokeFinal(ctx context.Context, w *window, early bool) error {
+func (d *delivery) invokeFinal(ctx context.Context, w *window, early bool) error {
 	for attempts := 1; ; attempts++ {
-		i.setPayload(nil, w, true, early)
-		out, err := i.invoke(ctx)
+		d.setPayload(nil, w, true, early)
+		out, err := d.invoke(ctx)
 		if err == nil {
 			_, _, err = parseResponse(out, nil, true, false)
 		}
@@ -66,43 +58,43 @@ func (i *invoker) invokeFinal(ctx context.Context, w *window, early bool) error 
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if attempts >= i.m.o.Attempts {
-			i.setPayload(nil, w, true, early) // the handler may have changed it
-			return i.giveUp(0, attempts, err)
+		if attempts >= d.m.o.Attempts {
+			d.setPayload(nil, w, true, early) // the handler may have changed it
+			return d.addFailure(0, attempts, err)
 		}
-		if !dynamo.Pause(ctx, i.m.backOff(attempts-1)) {
+		if !dynamo.Pause(ctx, d.m.backOff(attempts-1)) {
 			return ctx.Err()
 		}
 	}
 }
 
-func (i *invoker) setPayload(records []Record, w *window, final, early bool) {
+func (d *delivery) setPayload(records []Record, w *window, final, early bool) {
 	var fields *windowFields
 	if w != nil {
-		fields = &windowFields{window: w, shard: i.shard, arn: i.m.checkpoints.arn, final: final, early: early}
+		fields = &windowFields{window: w, shard: d.shard, arn: d.m.checkpoints.arn, final: final, early: early}
 	}
-	i.payload = appendPayload(i.payload[:0], records, fields)
+	d.payload = appendPayload(d.payload[:0], records, fields)
 }
 
 // invoke invokes the handler with the payload. As in Lambda, a panic is a failure.
-func (i *invoker) invoke(ctx context.Context) (out []byte, err error) {
+func (d *delivery) invoke(ctx context.Context) (out []byte, err error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	ctx, cancel := context.WithTimeout(i.own, invocationTimeout)
+	ctx, cancel := context.WithTimeout(d.own, invocationTimeout)
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
-			i.m.o.Logger.Error("event source mapping: the handler panicked", "mapping", i.m.o.Name, "panic", p, "stack", string(debug.Stack()))
+			d.m.o.Logger.Error("event source mapping: the handler panicked", "mapping", d.m.o.Name, "panic", p, "stack", string(debug.Stack()))
 			err = fmt.Errorf("the handler panicked: %v", p)
 		}
 	}()
-	return i.m.o.Handler.Invoke(ctx, i.payload)
+	return d.m.o.Handler.Invoke(ctx, d.payload)
 }
 
-// giveUp writes the payload, which has this number of records, to the failure file.
-func (i *invoker) giveUp(records, attempts int, failure error) error {
-	o := &i.m.o
-	o.Logger.Error("event source mapping: gave up a batch", "mapping", o.Name, "stream_shard", i.shard, "records", records, "file", o.FailureFile)
-	return appendFailure(o.FailureFile, Failure{o.Name, i.shard, o.Now().UTC(), records, attempts, failure.Error(), i.payload})
+// addFailure writes the payload, which has this number of records, to the failure file.
+func (d *delivery) addFailure(records, attempts int, failure error) error {
+	o := &d.m.o
+	o.Logger.Error("event source mapping: gave up a batch", "mapping", o.Name, "stream_shard", d.shard, "records", records, "file", o.FailureFile)
+	return appendFailure(o.FailureFile, Failure{o.Name, d.shard, o.Now().UTC(), records, attempts, failure.Error(), d.payload})
 }

@@ -72,6 +72,6 @@ func (m *Mapping) listShards(ctx context.Context) (shards []Shard, err error) {
 func (m *Mapping) newConsumer(shard string, cp checkpoint) *consumer {
 	return &consumer{
 		m: m, reader: m.o.Source.Open(shard, cp.after),
-		delivery: delivery{handler: invoker{m: m, shard: shard}, cp: cp},
+		delivery: delivery{m: m, shard: shard, cp: cp},
 	}
 }

@@ -2,7 +2,6 @@ package runtimeapi
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,11 +9,6 @@ import (
 	"sync"
 	"time"
 )
-
-// maxResponse is the largest response of a synchronous invocation, in bytes: 6 MB and a margin
-// that Lambda adds, from
-// https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html.
-const maxResponse = 6<<20 + 100
 
 // FunctionError is a function's error response, or Lambda's if the function's process fails.
 type FunctionError struct {
@@ -78,29 +72,17 @@ func (s *server) serveNext(w http.ResponseWriter, r *http.Request) {
 		h.Set("Lambda-Runtime-Aws-Request-Id", in.id)
 		h.Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(in.deadline.UnixMilli(), 10))
 		h.Set("Lambda-Runtime-Invoked-Function-Arn", s.arn)
-		h.Set("Lambda-Runtime-Trace-Id", traceID(in.id))
 		_, _ = w.Write(in.payload) // the end of the process is detected elsewhere
 	}
-}
-
-// traceID returns an X-Ray trace id, not sampled, derived from a request id.
-func traceID(id string) string {
-	return fmt.Sprintf("Root=1-%s-%s%s;Parent=%s;Sampled=0", id[:8], id[9:13], id[15:23], id[20:36])
 }
 
 func (s *server) serveResponse(w http.ResponseWriter, r *http.Request) {
 	in := s.finish(r.PathValue("id"))
 	if in == nil {
-		reject(w, http.StatusBadRequest, "InvalidRequestID", "no such invocation in flight")
+		reject(w)
 		return
 	}
-	response, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxResponse))
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		fault := &FunctionError{"Function.ResponseSizeTooLarge", fmt.Sprintf("the response has more than %d bytes", maxResponse)}
-		reject(w, http.StatusRequestEntityTooLarge, fault.Type, fault.Message)
-		in.outcome <- outcome{err: fault}
-		return
-	}
+	response, err := io.ReadAll(r.Body)
 	if err != nil {
 		in.outcome <- outcome{err: fmt.Errorf("reading the function's response: %w", err)}
 		return
@@ -112,7 +94,7 @@ func (s *server) serveResponse(w http.ResponseWriter, r *http.Request) {
 func (s *server) serveError(w http.ResponseWriter, r *http.Request) {
 	in := s.finish(r.PathValue("id"))
 	if in == nil {
-		reject(w, http.StatusBadRequest, "InvalidRequestID", "no such invocation in flight")
+		reject(w)
 		return
 	}
 	w.WriteHeader(http.StatusAccepted)
@@ -141,15 +123,15 @@ func (s *server) finish(id string) *invocation {
 
 func readFault(r *http.Request) error {
 	fault := new(FunctionError)
-	if err := json.NewDecoder(io.LimitReader(r.Body, maxResponse)).Decode(fault); err != nil {
+	if err := json.NewDecoder(r.Body).Decode(fault); err != nil {
 		return fmt.Errorf("reading the function's error: %w", err)
 	}
 	return fault
 }
 
-// reject responds with an error in the Runtime API's form.
-func reject(w http.ResponseWriter, status int, kind, message string) {
+// reject responds to a call for another invocation than the one in flight, in the Runtime API's form.
+func reject(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(&FunctionError{kind, message}) // the process may have ended
+	w.WriteHeader(http.StatusBadRequest)
+	_ = json.NewEncoder(w).Encode(&FunctionError{"InvalidRequestID", "no such invocation in flight"}) // the process may have ended
 }

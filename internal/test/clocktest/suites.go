@@ -9,10 +9,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // suite is a package's tests that depend on time. The last element of its folder is unique
@@ -51,39 +48,19 @@ const patience = 5 * time.Minute
 func runAll(ctx context.Context, bin string, moments []time.Time) error {
 	bad := 0
 	for _, moment := range moments {
-		begun := time.Now()
-		failed := runAt(ctx, moment, bin)
-		if ctx.Err() != nil {
-			return ctx.Err()
+		begun, before := time.Now(), bad
+		for _, s := range suites {
+			if out, err := s.at(ctx, moment, bin); err != nil {
+				bad++
+				fmt.Printf("%s at %s: %v\n%s\n", s.folder, moment.Format(time.RFC3339), err, out)
+			}
 		}
-		bad += failed
-		fmt.Printf("%s  %d of %d suites passed in %.1f s\n", moment.Format(time.RFC3339), len(suites)-failed, len(suites), time.Since(begun).Seconds())
+		fmt.Printf("%s  %d of %d suites passed in %.1f s\n", moment.Format(time.RFC3339), len(suites)-bad+before, len(suites), time.Since(begun).Seconds())
 	}
 	if bad > 0 {
 		return fmt.Errorf("%d suites failed", bad)
 	}
-	return nil
-}
-
-// runAt runs all suites at a moment, two at a time, and returns the number of failed ones.
-func runAt(ctx context.Context, moment time.Time, bin string) (failed int) {
-	var mu sync.Mutex
-	var group errgroup.Group
-	group.SetLimit(2)
-	for _, s := range suites {
-		group.Go(func() error {
-			out, err := s.at(ctx, moment, bin)
-			if err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				failed++
-				fmt.Printf("%s at %s: %v\n%s\n", s.folder, moment.Format(time.RFC3339), err, out)
-			}
-			return nil
-		})
-	}
-	_ = group.Wait()
-	return failed
+	return ctx.Err()
 }
 
 // at runs a suite at a moment. It fails if the suite has no tests.

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // TestOneNameForEachThing checks that map, list, panel and key page have the same names for a key, its status and its
-// rates.
+// rates, and that names are filtered.
 func TestOneNameForEachThing(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -46,7 +47,25 @@ func TestOneNameForEachThing(t *testing.T) {
 	if fmt.Sprint(rates, heads) != "[Peak Hottest window Now] [Key Status ↓ Now Hottest window Write shards Throttled]" {
 		t.Errorf("the panel has %q, the list %q", rates, heads)
 	}
+	filters(p)
 	p.healthy()
+}
+
+// filters checks that a part of a name filters the keys. A filter without a match can be cleared in its notice.
+func filters(p *tab) {
+	p.t.Helper()
+	p.do(chromedp.SendKeys(chromedp.CSS("#filter-text"), "ideo"+kb.Enter))
+	p.until(rowsShown + " == 1")
+	p.do(script("document.getElementById('filter-text').value = ''"), chromedp.SendKeys(chromedp.CSS("#filter-text"), "nobody"+kb.Enter))
+	p.shows("No key matches. No key with writes in this time range contains nobody.")
+	if value[bool](p, "!document.getElementById('drawn').hidden || !document.getElementById('rows-panel').hidden") {
+		p.t.Error("the page shows an empty map")
+	}
+	p.do(chromedp.Click(chromedp.CSS("#notice button")))
+	p.until(rowsShown + " > 50")
+	if left := value[string](p, "location.hash + document.getElementById('filter-text').value"); left != "#/" {
+		p.t.Errorf("the cleared filter left %s, want #/", left)
+	}
 }
 
 // similar returns keys that differ only in their ends.
@@ -149,27 +168,6 @@ func TestManyWriteShards(t *testing.T) {
 	p.until("document.querySelectorAll('#rows tr.shard').length == 6")
 	p.do(script("document.querySelector('#rows .fold[aria-label=\"Unfold 59 more write shards\"]').click()"))
 	p.until("document.querySelectorAll('#rows tr.shard').length == 64")
-	p.healthy()
-}
-
-// TestChartLabelsAreApart checks that the labels of shard-count changes are below the name of the axis.
-func TestChartLabelsAreApart(t *testing.T) {
-	t.Parallel()
-	f := serve(t)
-	p := open(t, 700, 900)
-	p.do(chromedp.Navigate(f.URL + "/#/key?type=counter&name=video%2F7"))
-	p.until("!!document.querySelector('[data-stat]')")
-	p.do(chromedp.Sleep(2 * settle))
-	rows := value[[][]int](p, `(() => {
-		const canvas = document.querySelector('.chart canvas');
-		const { data, width } = canvas.getContext('2d').getImageData(0, 0, canvas.width, 42);
-		const rows = (ink) => [...new Set(Array.from({ length: data.length / 4 }, (_, i) => i).filter((i) => data[4 * i + 3] > 128 && data[4 * i] < 200 && ink(data[4 * i] - data[4 * i + 1])).map((i) => Math.floor(i / width)))];
-		return [rows((d) => d < 5), rows((d) => d > 15)];
-	})()`)
-	name, changes := rows[0], rows[1]
-	if len(name) < 5 || len(changes) < 5 || slices.Max(name) >= slices.Min(changes) {
-		t.Errorf("the axis has its name in the rows %v, changes their labels in %v", name, changes)
-	}
 	p.healthy()
 }
 

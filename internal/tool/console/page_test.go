@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -106,9 +107,26 @@ func TestViralRow(t *testing.T) {
 	if command := value[string](p, "document.getElementById('set-command').textContent"); command != "bin/hotshard shards set --target http://127.0.0.1:8080 --type counter --name=video/7 --shards 200" {
 		t.Errorf("the command is %q", command)
 	}
+	p.labelsAreApart()
 	p.do(chromedp.Navigate(f.URL + "/#/key?type=counter&name=checkout"))
 	p.until("document.getElementById('pin')?.value == '8'") // the advice's shard count
 	p.healthy()
+}
+
+// labelsAreApart checks that the labels of shard-count changes are below the name of the axis.
+func (p *tab) labelsAreApart() {
+	p.t.Helper()
+	p.do(chromedp.Sleep(2 * settle))
+	rows := value[[][]int](p, `(() => {
+		const canvas = document.querySelector('.chart canvas');
+		const { data, width } = canvas.getContext('2d').getImageData(0, 0, canvas.width, 42);
+		const rows = (ink) => [...new Set(Array.from({ length: data.length / 4 }, (_, i) => i).filter((i) => data[4 * i + 3] > 128 && data[4 * i] < 200 && ink(data[4 * i] - data[4 * i + 1])).map((i) => Math.floor(i / width)))];
+		return [rows((d) => d < 5), rows((d) => d > 15)];
+	})()`)
+	name, changes := rows[0], rows[1]
+	if len(name) < 5 || len(changes) < 5 || slices.Max(name) >= slices.Min(changes) {
+		p.t.Errorf("the axis has its name in the rows %v, changes their labels in %v", name, changes)
+	}
 }
 
 // TestKeyboard checks that the keyboard reaches, unfolds and opens all rows.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
-	"github.com/chromedp/chromedp/kb"
 
 	"github.com/hotshard/hotshard/internal/test/require"
 )
@@ -45,26 +44,6 @@ func TestStates(t *testing.T) {
 	f.with(func() { f.status, f.heat = 0, storm })
 	p.until(rowsShown + " > 50")
 	p.healthy("Failed to load resource")
-}
-
-// TestFilter checks that a part of a name filters the keys. A filter without a match can be cleared in its notice.
-func TestFilter(t *testing.T) {
-	t.Parallel()
-	f := serve(t)
-	p := openMap(t, f)
-	p.do(chromedp.SendKeys(chromedp.CSS("#filter-text"), "ideo"+kb.Enter))
-	p.until(rowsShown + " == 1")
-	p.do(script("document.getElementById('filter-text').value = ''"), chromedp.SendKeys(chromedp.CSS("#filter-text"), "nobody"+kb.Enter))
-	p.shows("No key matches. No key with writes in this time range contains nobody.")
-	if value[bool](p, "!document.getElementById('drawn').hidden || !document.getElementById('rows-panel').hidden") {
-		t.Error("the page shows an empty map")
-	}
-	p.do(chromedp.Click(chromedp.CSS("#notice button")))
-	p.until(rowsShown + " > 50")
-	if left := value[string](p, "location.hash + document.getElementById('filter-text').value"); left != "#/" {
-		t.Errorf("the cleared filter left %s, want #/", left)
-	}
-	p.healthy()
 }
 
 // TestTableMode checks that the page of a table without write shards has a map and hot keys. It must make no other

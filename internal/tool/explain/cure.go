@@ -104,7 +104,7 @@ func (e *Evidence) provision(g *group, t *tally) string {
 
 func (e *Evidence) raiseMaximum(g *group, t *tally) string {
 	limit := g.Of(g.op).MaxOnDemand
-	values := fmt.Sprintf("Max%sRequestUnits=%s", title(g.op), g.raised(t, limit))
+	values := fmt.Sprintf("Max%sRequestUnits=%s", g.op.title(), g.raised(t, limit))
 	return fmt.Sprintf("Raise the on-demand maximum of the %s%s, or remove it with -1%s: %s", g.what(), from(", which is %s "+units(g.op), limit), g.pressure(),
 		e.update(g, "--on-demand-throughput "+values, `"OnDemandThroughput":`+object(values)))
 }
@@ -158,7 +158,7 @@ func spread(keys []Key, throttles float64) bool {
 
 func (e *Evidence) warm(g *group, t *tally, keys []Key) string {
 	c := g.Of(g.op)
-	values := fmt.Sprintf("%sUnitsPerSecond=%s", title(g.op), g.raised(t, c.Warm))
+	values := fmt.Sprintf("%sUnitsPerSecond=%s", g.op.title(), g.raised(t, c.Warm))
 	return fmt.Sprintf("Raise the warm throughput, so that DynamoDB splits the partitions: at least %d keys are throttled and none leads; or pace the sender while it splits them by itself: %s",
 		len(keys), e.update(g, "--warm-throughput "+values, `"WarmThroughput":`+object(values)))
 }
@@ -204,13 +204,6 @@ func (g *group) what() string {
 		return "index " + g.Index
 	}
 	return "table"
-}
-
-func title(op Operation) string {
-	if op == Read {
-		return "Read"
-	}
-	return "Write"
 }
 
 func units(op Operation) string {

@@ -17,6 +17,14 @@ const (
 	Write Operation = "write"
 )
 
+// title returns the operation as DynamoDB's names of reasons and metrics have it.
+func (o Operation) title() string {
+	if o == Read {
+		return "Read"
+	}
+	return "Write"
+}
+
 // Cause is the limit that throttled a request: the suffix of DynamoDB's throttling reason.
 type Cause string
 
@@ -47,10 +55,7 @@ func (r Reason) String() string {
 	if r.Index != "" {
 		of = "Index"
 	}
-	if r.Operation == Read {
-		return of + "Read" + string(r.Cause)
-	}
-	return of + "Write" + string(r.Cause)
+	return of + r.Operation.title() + string(r.Cause)
 }
 
 // Parse returns the reason of DynamoDB's text, such as TableWriteKeyRangeThroughputExceeded, and the ARN of its resource.

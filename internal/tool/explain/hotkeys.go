@@ -18,41 +18,31 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// HotKeys reads the partition keys that took much of a partition's limit, as evidence of throttles.
-type HotKeys struct {
-	Source heat.Source
-	Table  func(key string) string // returns the table of a row that names none
-}
-
 const (
 	warmShare = 0.5    // share of a partition's limit from which a key is listed
 	maxHeat   = 50     // listed keys
 	maxRows   = 10_000 // keys in memory, of about 300 bytes each
 )
 
-// Read returns up to 50 keys of the time range, hottest first. A row has its partition's limit, so the last argument is
-// unused.
-func (h HotKeys) Read(ctx context.Context, from, to time.Time, _ float64) (keys []Key, err error) {
+// HotKeys returns up to 50 partition keys that took much of a partition's limit in a time range, hottest first, as evidence
+// of throttles. tableOf returns the table of a row that names none.
+func HotKeys(ctx context.Context, source heat.Source, tableOf func(key string) string, from, to time.Time) (keys []Key, err error) {
 	merger := heat.Merger{Max: maxRows}
-	for window, err := range h.Source.Windows(ctx, from, to, query.Resolution(to.Sub(from))) {
+	for window, err := range source.Windows(ctx, from, to, query.Resolution(to.Sub(from))) {
 		if err != nil {
 			return nil, err
 		}
 		merger.Add(window.Items)
 	}
 	for _, row := range merger.Rows() {
-		if k := h.evidenceOf(&row); len(keys) < maxHeat && k.UnitsPerSecond >= warmShare*row.Limit {
-			keys = append(keys, k)
+		if row.WriteUnitsPerSecond >= warmShare*row.Limit && len(keys) < maxHeat {
+			keys = append(keys, Key{
+				Reason: Reason{ID: ID{Table: cmp.Or(row.Table, tableOf(row.Key)), Index: row.Index}, Operation: Write, Cause: KeyRange},
+				Key:    row.Key, UnitsPerSecond: row.WriteUnitsPerSecond, Hot: row.Status >= heat.Hot, UnitsPerWrite: row.UnitsPerWrite, Source: "heat of the stream",
+			})
 		}
 	}
 	return keys, nil
-}
-
-func (h HotKeys) evidenceOf(row *heat.KeyHeat) Key {
-	return Key{
-		Reason: Reason{ID: ID{Table: cmp.Or(row.Table, h.Table(row.Key)), Index: row.Index}, Operation: Write, Cause: KeyRange},
-		Key:    row.Key, UnitsPerSecond: row.WriteUnitsPerSecond, Hot: row.Status >= heat.Hot, UnitsPerWrite: row.UnitsPerWrite, Source: "heat of the stream",
-	}
 }
 
 // WriteShards has the reads of the shard map for [Advice]; [*shardmap.Map] implements it.

@@ -34,14 +34,7 @@ type metric struct {
 
 // metricName returns the name of the metric that counts a cause, or all causes if it is "".
 func metricName(op Operation, cause Cause) string {
-	return metricOperation(op) + strings.TrimSuffix(string(cause), "Exceeded") + "ThrottleEvents"
-}
-
-func metricOperation(op Operation) string {
-	if op == Read {
-		return "Read"
-	}
-	return "Write"
+	return op.title() + strings.TrimSuffix(string(cause), "Exceeded") + "ThrottleEvents"
 }
 
 // series has the metrics of reads or writes of one table or index.
@@ -68,7 +61,7 @@ func (c *collection) readMetrics(ctx context.Context) {
 			for _, cause := range append([]Cause{""}, Causes...) {
 				s.throttled = append(s.throttled, add(s, metricName(op, cause), "Sum", cause))
 			}
-			consumed := "Consumed" + metricOperation(op) + "CapacityUnits"
+			consumed := "Consumed" + op.title() + "CapacityUnits"
 			s.consumed, s.requests = add(s, consumed, "Sum", ""), add(s, consumed, "SampleCount", "")
 			list = append(list, s)
 		}

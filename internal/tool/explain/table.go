@@ -19,48 +19,39 @@ func (c *collection) describe(ctx context.Context, table, call string) error {
 			return fmt.Errorf("describing table %s: %w", table, err)
 		}
 		c.noteError(err, "Indexes, capacities and limits of "+table+" are unknown", "dynamodb:DescribeTable")
-		c.addResource(Resource{ID: ID{Table: table, Index: c.options.Index}, Asked: call})
+		c.addResource(Resource{ID: ID{Table: table, Index: c.options.Index}, Asked: call}, nil, nil)
 		return nil
 	}
 	t := out.Table
 	onDemand := t.BillingModeSummary != nil && t.BillingModeSummary.BillingMode == types.BillingModePayPerRequest
 	r := Resource{ID: ID{Table: table}, Asked: call, ARN: aws.ToString(t.TableArn), PartitionKey: partitionKey(t.KeySchema), OnDemand: onDemand}
-	setProvisioned(&r, t.ProvisionedThroughput)
-	setMaximum(&r, t.OnDemandThroughput)
 	if w := t.WarmThroughput; w != nil {
 		r.Reads.Warm, r.Writes.Warm = limitUnits(w.ReadUnitsPerSecond), limitUnits(w.WriteUnitsPerSecond)
 	}
-	c.addResource(r)
+	c.addResource(r, t.ProvisionedThroughput, t.OnDemandThroughput)
 	for _, x := range t.GlobalSecondaryIndexes {
 		c.indexes = append(c.indexes, aws.ToString(x.IndexName))
 		r := Resource{ID: ID{Table: table, Index: aws.ToString(x.IndexName)}, Asked: call, ARN: aws.ToString(x.IndexArn), PartitionKey: partitionKey(x.KeySchema), OnDemand: onDemand}
 		r.ProjectsAll = x.Projection != nil && x.Projection.ProjectionType == types.ProjectionTypeAll
-		setProvisioned(&r, x.ProvisionedThroughput)
-		setMaximum(&r, x.OnDemandThroughput)
 		if w := x.WarmThroughput; w != nil {
 			r.Reads.Warm, r.Writes.Warm = limitUnits(w.ReadUnitsPerSecond), limitUnits(w.WriteUnitsPerSecond)
 		}
-		c.addResource(r)
+		c.addResource(r, x.ProvisionedThroughput, x.OnDemandThroughput)
 	}
 	return nil
 }
 
-func (c *collection) addResource(r Resource) {
-	if c.wanted(r.ID) {
-		c.Resources = append(c.Resources, r)
-	}
-}
-
-func setProvisioned(r *Resource, p *types.ProvisionedThroughputDescription) {
-	if p != nil && !r.OnDemand {
+// addResource adds a table or index, with its limits of the billing mode, if it is to be explained.
+func (c *collection) addResource(r Resource, p *types.ProvisionedThroughputDescription, m *types.OnDemandThroughput) {
+	switch {
+	case !c.wanted(r.ID):
+		return
+	case p != nil && !r.OnDemand:
 		r.Reads.Provisioned, r.Writes.Provisioned = limitUnits(p.ReadCapacityUnits), limitUnits(p.WriteCapacityUnits)
-	}
-}
-
-func setMaximum(r *Resource, m *types.OnDemandThroughput) {
-	if m != nil && r.OnDemand {
+	case m != nil && r.OnDemand:
 		r.Reads.MaxOnDemand, r.Writes.MaxOnDemand = limitUnits(m.MaxReadRequestUnits), limitUnits(m.MaxWriteRequestUnits)
 	}
+	c.Resources = append(c.Resources, r)
 }
 
 // limitUnits returns a limit, or 0 for none, which DynamoDB also writes as -1.

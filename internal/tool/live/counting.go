@@ -20,18 +20,18 @@ type counting struct {
 	since   time.Time // older records are not counted
 	newest  time.Time // newest record; used only by the stream shard's reader
 
-	mu     sync.Mutex                    // guards what follows; taken before that of windows
-	open   map[int64]*heat.WindowCounter // by start, in seconds
-	read   time.Time                     // all until then was read, except gaps
-	gaps   []gap                         // gaps that were not delivered
-	passed time.Time                     // windows that end by then were delivered
+	mu     sync.Mutex // guards what follows; taken before that of windows
+	open   openWindows
+	read   time.Time // all until then was read, except gaps
+	gaps   []gap     // gaps that were not delivered
+	passed time.Time // windows that end by then were delivered
 }
 
 // gap is a time whose records were not read.
 type gap struct{ from, to time.Time }
 
 func newCounting(w *windows, id string, from, passed time.Time) *counting {
-	return &counting{windows: w, id: id, since: w.begin, newest: from, open: make(map[int64]*heat.WindowCounter), read: from, passed: passed}
+	return &counting{windows: w, id: id, since: w.begin, newest: from, open: openWindows{}, read: from, passed: passed}
 }
 
 func later(a, b time.Time) time.Time {
@@ -51,31 +51,38 @@ func (c *counting) countWrites(writes iter.Seq[heat.Write]) {
 
 // addWrite counts a write in its window. The caller holds mu.
 func (c *counting) addWrite(w *heat.Write) {
-	if w.At.IsZero() { // it may belong to any open window
-		for _, window := range c.open {
-			window.Miss(string(w.Sequence))
-		}
+	if w.At.IsZero() {
+		c.open.miss(w)
 		return
 	}
 	c.newest = later(c.newest, w.At)
-	if w.At.Before(c.since) {
-		return
+	if !w.At.Before(c.since) {
+		c.open.count(w, c.windows.startOf(w.At))
 	}
-	window := c.window(w.At)
+}
+
+// openWindows has a stream shard's windows that have not ended, by their start in Unix seconds.
+type openWindows map[int64]*heat.WindowCounter
+
+// miss notes a write without a time, which may belong to any window.
+func (o openWindows) miss(w *heat.Write) {
+	for _, window := range o {
+		window.Miss(string(w.Sequence))
+	}
+}
+
+// count counts a write in the window of this start.
+func (o openWindows) count(w *heat.Write, start time.Time) {
+	window := o[start.Unix()]
+	if window == nil {
+		window = heat.NewWindowCounter(start, Window, topKeys)
+		o[start.Unix()] = window
+	}
 	if w.Err != nil {
 		window.Miss(string(w.Sequence))
 		return
 	}
 	window.Add(w)
-}
-
-// window returns the window of a time. The caller holds mu.
-func (c *counting) window(at time.Time) *heat.WindowCounter {
-	start := c.windows.startOf(at)
-	if c.open[start.Unix()] == nil {
-		c.open[start.Unix()] = heat.NewWindowCounter(start, Window, topKeys)
-	}
-	return c.open[start.Unix()]
 }
 
 // skip adds a gap from the last time read to a time.

@@ -20,11 +20,11 @@ type pastShard struct {
 	spread bool // records had the times of minutes
 
 	from, to time.Time // the time that was read without a gap
-	open     map[int64]*heat.WindowCounter
+	open     openWindows
 }
 
 func (r *pastReader) newShard(shard eventsource.Shard) *pastShard {
-	return &pastShard{r: r, id: shard.ID, cursor: r.stream.Cursor(shard.ID, eventsource.TrimHorizon), open: make(map[int64]*heat.WindowCounter)}
+	return &pastShard{r: r, id: shard.ID, cursor: r.stream.Cursor(shard.ID, eventsource.TrimHorizon), open: openWindows{}}
 }
 
 // covers reports whether a window was read.
@@ -108,31 +108,13 @@ func (s *pastShard) count(records []ddbstream.Record) {
 		stampEach(records, spread(s.polled))
 	}
 	for w := range heat.DecodeWrites(records, s.r.o.Found.Source) {
-		if w.At.IsZero() { // it may belong to any window
-			for _, window := range s.open {
-				window.Miss(string(w.Sequence))
-			}
+		if w.At.IsZero() {
+			s.open.miss(&w)
 			continue
 		}
 		s.to = later(s.to, w.At.Truncate(precision))
-		s.addWrite(&w)
+		if start := w.At.UTC().Truncate(Window); !start.Before(s.from) { // else its window is over
+			s.open.count(&w, start)
+		}
 	}
-}
-
-// addWrite counts a write, unless its window is over.
-func (s *pastShard) addWrite(w *heat.Write) {
-	start := w.At.UTC().Truncate(Window)
-	if start.Before(s.from) {
-		return
-	}
-	window := s.open[start.Unix()]
-	if window == nil {
-		window = heat.NewWindowCounter(start, Window, topKeys)
-		s.open[start.Unix()] = window
-	}
-	if w.Err != nil {
-		window.Miss(string(w.Sequence))
-		return
-	}
-	window.Add(w)
 }

@@ -24,21 +24,15 @@ const (
 	maxQuery = 6 << 10 // bytes of the query; gateways bound a URL
 )
 
-// reader reads from the API, with as many retries as a sender.
-type reader struct {
-	api         *api
-	concurrency int // calls in flight
-}
-
 // counters returns the values of counters.
-func (r *reader) counters(ctx context.Context, names []string, c consistency) (map[string]int64, error) {
+func (d *driver) counters(ctx context.Context, names []string, c consistency) (map[string]int64, error) {
 	values := make(map[string]int64, len(names))
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(r.concurrency)
+	group.SetLimit(d.Concurrency)
 	for query := range queries(names, c) {
 		group.Go(func() error {
-			answer, err := r.queryCounters(ctx, query)
+			answer, err := d.queryCounters(ctx, query)
 			mu.Lock()
 			defer mu.Unlock()
 			for _, a := range answer {
@@ -64,12 +58,12 @@ type counter struct {
 }
 
 // queryCounters reads the counters of one query. The response for a single counter has no list.
-func (r *reader) queryCounters(ctx context.Context, query string) ([]counter, error) {
+func (d *driver) queryCounters(ctx context.Context, query string) ([]counter, error) {
 	var answer struct {
 		counter
 		Counters []counter `json:"counters"`
 	}
-	err := r.api.getRetried(ctx, "/v1/counters?"+query, &answer)
+	err := d.getRetried(ctx, "/v1/counters?"+query, &answer)
 	if answer.Counter != "" {
 		answer.Counters = append(answer.Counters, answer.counter)
 	}

@@ -34,7 +34,7 @@ func (e stored) hasData(want EventData) bool {
 }
 
 // events returns an entity's events of a span, in the API's order.
-func (r *reader) events(ctx context.Context, entity string, s span) ([]stored, error) {
+func (d *driver) events(ctx context.Context, entity string, s span) ([]stored, error) {
 	query := url.Values{
 		"entity": {entity},
 		"from":   {s.first.Format(time.RFC3339Nano)},
@@ -47,7 +47,7 @@ func (r *reader) events(ctx context.Context, entity string, s span) ([]stored, e
 			Events []stored `json:"events"`
 			Cursor string   `json:"cursor"`
 		}
-		if err := r.api.getRetried(ctx, "/v1/events?"+query.Encode(), &page); err != nil {
+		if err := d.getRetried(ctx, "/v1/events?"+query.Encode(), &page); err != nil {
 			return nil, fmt.Errorf("reading events of %q: %w", entity, err)
 		}
 		events = append(events, page.Events...)

@@ -5,33 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
-
-// api calls hotshard's HTTP API, and retries calls.
-type api struct {
-	APIClient
-	retries int // maximum number of retries of a call
-}
-
-const callTimeout = 30 * time.Second
-
-func newAPI(o Options) *api {
-	return &api{retries: o.Retries, APIClient: APIClient{Base: o.Target, Sign: o.Sign, HTTP: &http.Client{
-		Timeout: callTimeout,
-		Transport: &http.Transport{
-			DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
-			MaxIdleConnsPerHost: o.Concurrency,
-			IdleConnTimeout:     10 * time.Second,
-			DisableCompression:  true,
-		},
-	}}}
-}
 
 // result is the API's result of one item of a call.
 type result struct {
@@ -45,11 +24,11 @@ func (r result) accepted() bool { return r.Status == "accepted" }
 func (r result) ambiguous() bool { return !r.accepted() && strings.Contains(r.Detail, maybeWritten) }
 
 // write posts a body with one item, and returns the item's result. key is the Idempotency-Key, "" for none.
-func (a *api) write(ctx context.Context, path, key string, body any) (result, error) {
+func (d *driver) write(ctx context.Context, path, key string, body any) (result, error) {
 	var answer struct {
 		Results []result `json:"results"`
 	}
-	if err := a.Call(ctx, http.MethodPost, path, key, body, &answer); err != nil {
+	if err := d.api.Call(ctx, http.MethodPost, path, key, body, &answer); err != nil {
 		return result{}, err
 	}
 	if len(answer.Results) != 1 {
@@ -83,10 +62,10 @@ func sleep(ctx context.Context, wait time.Duration) error {
 }
 
 // getRetried reads path until it succeeds, fails with an error that may not be retried, or the retries are used up.
-func (a *api) getRetried(ctx context.Context, path string, into any) error {
+func (d *driver) getRetried(ctx context.Context, path string, into any) error {
 	for attempt := 0; ; attempt++ {
-		err := a.Call(ctx, http.MethodGet, path, "", nil, into)
-		if err == nil || attempt == a.retries || !mayRetry(ctx, err) {
+		err := d.api.Call(ctx, http.MethodGet, path, "", nil, into)
+		if err == nil || attempt == d.Retries || !mayRetry(ctx, err) {
 			return err
 		}
 		if err := pause(ctx, attempt, err); err != nil {

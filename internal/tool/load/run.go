@@ -2,9 +2,12 @@ package load
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 )
 
@@ -40,20 +43,29 @@ func Run(ctx context.Context, options Options) (Result, error) {
 	return result, err
 }
 
-// driver is one load.
+// driver is one load. Its writes and reads are safe for concurrent use.
 type driver struct {
 	Options
-	api    *api
-	sender *sender
-	reader *reader
+	api    APIClient
 	ledger *ledger
+
+	run     string       // distinguishes this load's Idempotency-Keys from other loads'
+	calls   atomic.Int64 // number of keys so far
+	retried atomic.Int64 // repeated calls
 }
 
+const callTimeout = 30 * time.Second
+
 func newDriver(o Options) *driver {
-	d := &driver{Options: o, api: newAPI(o), ledger: newLedger(o.Verify)}
-	d.sender = newSender(o, d.api, d.ledger)
-	d.reader = &reader{api: d.api, concurrency: o.Concurrency}
-	return d
+	return &driver{Options: o, ledger: newLedger(o.Verify), run: rand.Text(), api: APIClient{Base: o.Target, Sign: o.Sign, HTTP: &http.Client{
+		Timeout: callTimeout,
+		Transport: &http.Transport{
+			DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
+			MaxIdleConnsPerHost: o.Concurrency,
+			IdleConnTimeout:     10 * time.Second,
+			DisableCompression:  true,
+		},
+	}}}
 }
 
 // ready checks before the load that the target is a hotshard API.
@@ -68,21 +80,12 @@ func (d *driver) ready(ctx context.Context) error {
 	return err
 }
 
-// send sends a request and reports its progress.
-func (d *driver) send(ctx context.Context, r Request) error {
-	err := d.sender.send(ctx, r)
-	if err == nil {
-		d.Progress(1)
-	}
-	return err
-}
-
 func (d *driver) result(took time.Duration) Result {
 	l := d.ledger
 	return Result{
 		Workload: d.Source.Name, Target: d.Target, Seed: d.Source.Seed,
 		Concurrency: d.Concurrency,
-		Requests:    l.requests, Accepted: l.accepted, Rejected: l.rejected, Unknown: l.unknown, Retries: int(d.sender.retries.Load()),
+		Requests:    l.requests, Accepted: l.accepted, Rejected: l.rejected, Unknown: l.unknown, Retries: int(d.retried.Load()),
 		Seconds: took.Seconds(), PerSecond: float64(l.requests) / max(took, 1).Seconds(),
 	}
 }

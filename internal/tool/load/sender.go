@@ -2,10 +2,8 @@ package load
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 )
 
@@ -18,29 +16,14 @@ const (
 	unknown               // the outcome is unknown
 )
 
-// sender writes requests and records their outcomes. It is safe for concurrent use.
-type sender struct {
-	api          *api
-	ledger       *ledger
-	keyed        bool // increments have an Idempotency-Key
-	countersOnly bool
-
-	run     string       // distinguishes this load's Idempotency-Keys from other loads'
-	calls   atomic.Int64 // number of keys so far
-	retries atomic.Int64 // repeated calls
-}
-
-func newSender(o Options, a *api, l *ledger) *sender {
-	return &sender{api: a, ledger: l, keyed: o.Verify, countersOnly: o.CountersOnly, run: rand.Text()}
-}
-
-// send writes a request through the API: its event in one call, its increment in another.
-func (s *sender) send(ctx context.Context, r Request) error {
+// send writes a request through the API, its event in one call, its increment in another, and records their outcomes. Only
+// with Verify do increments have an Idempotency-Key.
+func (d *driver) send(ctx context.Context, r Request) error {
 	if r.Time.IsZero() {
 		r.Time = time.Now().UTC().Truncate(time.Millisecond)
 	}
-	writes := []func(context.Context, Request) (state, error){s.putEvent, s.increment}
-	if s.countersOnly {
+	writes := []func(context.Context, Request) (state, error){d.putEvent, d.increment}
+	if d.CountersOnly {
 		writes = writes[1:]
 	}
 	var became []state
@@ -51,7 +34,8 @@ func (s *sender) send(ctx context.Context, r Request) error {
 		}
 		became = append(became, state)
 	}
-	s.ledger.request(became)
+	d.ledger.request(became)
+	d.Progress(1)
 	return nil
 }
 
@@ -62,10 +46,10 @@ type event struct {
 	Data   EventData `json:"data"`
 }
 
-func (s *sender) putEvent(ctx context.Context, r Request) (state, error) {
+func (d *driver) putEvent(ctx context.Context, r Request) (state, error) {
 	body := map[string][]event{"events": {{Entity: r.Entity(), ID: r.ID, Time: r.Time, Data: r.Data()}}}
-	became, err := s.deliver(ctx, "/v1/events", "", true, body)
-	s.ledger.event(r, became)
+	became, err := d.deliver(ctx, "/v1/events", "", true, body)
+	d.ledger.event(r, became)
 	return became, err
 }
 
@@ -74,23 +58,23 @@ type increment struct {
 	Delta   int64  `json:"delta"`
 }
 
-func (s *sender) increment(ctx context.Context, r Request) (state, error) {
+func (d *driver) increment(ctx context.Context, r Request) (state, error) {
 	key := ""
-	if s.keyed {
-		key = fmt.Sprintf("load-%s-%d", s.run, s.calls.Add(1))
+	if d.Verify {
+		key = fmt.Sprintf("load-%s-%d", d.run, d.calls.Add(1))
 	}
 	body := map[string][]increment{"increments": {{r.Counter(), 1}}}
-	became, err := s.deliver(ctx, "/v1/counters", key, s.keyed, body)
-	s.ledger.increment(r.Counter(), became)
+	became, err := d.deliver(ctx, "/v1/counters", key, d.Verify, body)
+	d.ledger.increment(r.Counter(), became)
 	return became, err
 }
 
 // deliver makes a call with one item, and retries it until the item is accepted, its outcome is unknown and the call is
 // not idempotent, or the retries are used up. An error means that the load must end: the context's, or one that no retry
 // will change.
-func (s *sender) deliver(ctx context.Context, path, key string, idempotent bool, body any) (became state, err error) {
+func (d *driver) deliver(ctx context.Context, path, key string, idempotent bool, body any) (became state, err error) {
 	for attempt := 0; ; attempt++ {
-		result, err := s.api.write(ctx, path, key, body)
+		result, err := d.write(ctx, path, key, body)
 		failed, _ := errors.AsType[*CallError](err)
 		ambiguous := result.ambiguous() || failed != nil && failed.ambiguous
 		switch {
@@ -103,13 +87,13 @@ func (s *sender) deliver(ctx context.Context, path, key string, idempotent bool,
 			key += "+"        // under the same key the API repeats its response
 		}
 		fatal := fatalError(ctx, err)
-		if fatal != nil || ambiguous && !idempotent || attempt == s.api.retries {
+		if fatal != nil || ambiguous && !idempotent || attempt == d.Retries {
 			return became, fatal
 		}
 		if err := pause(ctx, attempt, err); err != nil {
 			return became, err
 		}
-		s.retries.Add(1)
+		d.retried.Add(1)
 	}
 }
 

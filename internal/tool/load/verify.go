@@ -56,7 +56,7 @@ func (v *verifier) prepare(ctx context.Context) error {
 			spans[r.Entity()] = spans[r.Entity()].including(r.Time)
 		}
 	}
-	values, err := v.reader.counters(ctx, slices.Sorted(maps.Keys(names)), strong)
+	values, err := v.counters(ctx, slices.Sorted(maps.Keys(names)), strong)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (v *verifier) eachEntity(ctx context.Context, spans map[string]span, do fun
 	group.SetLimit(v.Concurrency)
 	for entity, s := range spans {
 		group.Go(func() error {
-			events, err := v.reader.events(ctx, entity, s)
+			events, err := v.events(ctx, entity, s)
 			if err == nil {
 				do(entity, events)
 			}
@@ -168,11 +168,11 @@ func (r reading) String() string {
 
 // readBoth reads counters with both consistencies.
 func (v *verifier) readBoth(ctx context.Context, names []string) ([]reading, error) {
-	summaries, err := v.reader.counters(ctx, names, eventual)
+	summaries, err := v.counters(ctx, names, eventual)
 	if err != nil {
 		return nil, err
 	}
-	sums, err := v.reader.counters(ctx, names, strong)
+	sums, err := v.counters(ctx, names, strong)
 	if err != nil {
 		return nil, err
 	}
