@@ -7,11 +7,30 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 )
+
+// Namespace is the namespace of all of hotshard's metrics.
+const Namespace = "Hotshard"
+
+// Datum is one value of one metric. The name and the dimensions identify the metric.
+type Datum = types.MetricDatum
+
+// Units in use.
+const (
+	UnitCount          = types.StandardUnitCount
+	UnitCountPerSecond = types.StandardUnitCountSecond
+)
+
+// Sink sends data. After an error some or all of them may be lost. Callers must not send them again, because a value
+// that is sent twice counts twice.
+type Sink interface {
+	Put(ctx context.Context, data []Datum) error
+}
 
 // CloudWatchAPI is the part of the SDK's client that [CloudWatch] calls.
 type CloudWatchAPI interface {
@@ -36,17 +55,13 @@ func NewCloudWatch(client CloudWatchAPI) *CloudWatch { return &CloudWatch{client
 // Put sends the data. After a failed call it makes the next one.
 func (c *CloudWatch) Put(ctx context.Context, data []Datum) error {
 	var errs []error
-	for some := range slices.Chunk(data, maxMetrics) {
-		var batch []types.MetricDatum
-		for _, d := range some {
-			batch = append(batch, d.cloudWatch())
-		}
+	for batch := range slices.Chunk(data, maxMetrics) {
 		errs = append(errs, c.send(ctx, batch))
 	}
 	return errors.Join(errs...)
 }
 
-func (c *CloudWatch) send(ctx context.Context, batch []types.MetricDatum) error {
+func (c *CloudWatch) send(ctx context.Context, batch []Datum) error {
 	namespace := Namespace
 	_, err := c.client.PutMetricData(ctx, &cloudwatch.PutMetricDataInput{Namespace: &namespace, MetricData: batch}, noRetries)
 	if err != nil {
@@ -58,13 +73,15 @@ func (c *CloudWatch) send(ctx context.Context, batch []types.MetricDatum) error 
 // noRetries disables the SDK's retries.
 func noRetries(o *cloudwatch.Options) { o.Retryer = aws.NopRetryer{} }
 
-func (d *Datum) cloudWatch() types.MetricDatum {
-	datum := types.MetricDatum{MetricName: &d.Name, Value: &d.Value, Unit: types.StandardUnit(d.Unit), Timestamp: &d.Time}
-	for _, dim := range d.Dimensions {
-		value := dimensionValue(dim.Value)
-		datum.Dimensions = append(datum.Dimensions, types.Dimension{Name: &dim.Name, Value: &value})
+// tableMetric returns a value of a table's metric. More dimensions identify one of several such metrics.
+func tableMetric(table, name string, value float64, unit types.StandardUnit, at time.Time, more ...types.Dimension) Datum {
+	return Datum{
+		MetricName: &name, Value: &value, Unit: unit, Timestamp: &at, Dimensions: append([]types.Dimension{dimension("TableName", table)}, more...),
 	}
-	return datum
+}
+
+func dimension(name, text string) types.Dimension {
+	return types.Dimension{Name: &name, Value: aws.String(dimensionValue(text))}
 }
 
 // dimensionValue returns text as a valid dimension value: 1 to 1,024 printable ASCII

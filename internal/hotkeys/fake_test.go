@@ -115,17 +115,30 @@ func (f *fakeTable) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(
 	return out, nil
 }
 
+// datum is a value of a metric, and the values of its dimensions joined by spaces.
+type datum struct {
+	name  string
+	value float64
+	of    string
+}
+
 // memorySink keeps all metrics.
 type memorySink struct {
 	mu    sync.Mutex
-	data  []hotkeys.Datum
+	data  []datum
 	calls int
 }
 
 func (m *memorySink) Put(_ context.Context, data []hotkeys.Datum) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.data = append(m.data, data...)
+	for _, d := range data {
+		var of []string
+		for _, dim := range d.Dimensions {
+			of = append(of, *dim.Value)
+		}
+		m.data = append(m.data, datum{*d.MetricName, *d.Value, strings.Join(of, " ")})
+	}
 	m.calls++
 	return nil
 }
@@ -202,13 +215,8 @@ func (f *fixture) rows(t testing.TB) []heat.KeyHeat {
 func (f *fixture) values(name string) map[string][]float64 {
 	values := make(map[string][]float64)
 	for _, d := range f.sink.data {
-		if d.Name == name {
-			var dims []string
-			for _, dim := range d.Dimensions {
-				dims = append(dims, dim.Value)
-			}
-			key := strings.Join(dims, " ")
-			values[key] = append(values[key], d.Value)
+		if d.name == name {
+			values[d.of] = append(values[d.of], d.value)
 		}
 	}
 	return values

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
+
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
@@ -21,17 +23,12 @@ type journal struct {
 
 // countEvents adds a metric with the number of events in the function itself, such as failures.
 func (j *journal) countEvents(name string, n int) {
-	j.addMetric(name, float64(n), UnitCount, j.now())
+	j.addMetric(name, float64(n), types.StandardUnitCount, j.now())
 }
 
 // addMetric adds a metric of the source's table.
-func (j *journal) addMetric(name string, value float64, unit Unit, at time.Time, more ...Dimension) {
+func (j *journal) addMetric(name string, value float64, unit types.StandardUnit, at time.Time, more ...types.Dimension) {
 	j.data = append(j.data, tableMetric(j.source.Table, name, value, unit, at, more...))
-}
-
-func tableMetric(table, name string, value float64, unit Unit, at time.Time, more ...Dimension) Datum {
-	dimensions := append([]Dimension{{Name: "TableName", Value: table}}, more...)
-	return Datum{Name: name, Value: value, Unit: unit, Time: at, Dimensions: dimensions}
 }
 
 // logCounts logs and measures records and window states that could not be counted.

@@ -1,9 +1,10 @@
-package hotkeys_test
+package hotkeys
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,8 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/hotshard/hotshard/internal/hotkeys"
 )
 
 // fakeCloudWatch records calls.
@@ -39,27 +38,12 @@ func (f *fakeCloudWatch) sizes() (sizes []int) {
 	return sizes
 }
 
-var at = time.Date(2026, 1, 5, 13, 0, 0, 0, time.UTC)
-
-// data returns n values of Records for a table.
-func data(n int, dimension string) []hotkeys.Datum {
-	list := make([]hotkeys.Datum, n)
-	for i := range list {
-		list[i] = hotkeys.Datum{
-			Name: "Records", Value: float64(i), Unit: hotkeys.UnitCount, Time: at,
-			Dimensions: []hotkeys.Dimension{{Name: "TableName", Value: dimension}},
-		}
-	}
-	return list
-}
+var measuredAt = time.Date(2026, 1, 5, 13, 0, 0, 0, time.UTC)
 
 // TestCloudWatchDatum checks the namespace, the names, the value, the unit and the time of a datum.
 func TestCloudWatchDatum(t *testing.T) {
 	fake := new(fakeCloudWatch)
-	err := hotkeys.NewCloudWatch(fake).Put(t.Context(), []hotkeys.Datum{{
-		Name: "MaxKeyWriteUnitsPerSecond", Value: 712.5, Unit: hotkeys.UnitCountPerSecond, Time: at,
-		Dimensions: []hotkeys.Dimension{{"TableName", "items"}, {"Key", "C#a"}},
-	}})
+	err := NewCloudWatch(fake).Put(t.Context(), []Datum{tableMetric("items", "MaxKeyWriteUnitsPerSecond", 712.5, UnitCountPerSecond, measuredAt, dimension("Key", "C#a"))})
 	if err != nil || len(fake.calls) != 1 || *fake.calls[0].Namespace != "Hotshard" || len(fake.calls[0].MetricData) != 1 {
 		t.Fatalf("error %v, calls %v; want one of one datum", err, fake.calls)
 	}
@@ -71,7 +55,7 @@ func TestCloudWatchDatum(t *testing.T) {
 	for _, dim := range d.Dimensions {
 		dims = append(dims, *dim.Name+"="+*dim.Value)
 	}
-	got := fmt.Sprint(*d.MetricName, *d.Value, d.Unit, d.Timestamp.Equal(at), dims)
+	got := fmt.Sprint(*d.MetricName, *d.Value, d.Unit, d.Timestamp.Equal(measuredAt), dims)
 	if want := fmt.Sprint("MaxKeyWriteUnitsPerSecond", 712.5, types.StandardUnitCountSecond, true, []string{"TableName=items", "Key=C#a"}); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -82,7 +66,7 @@ func TestCloudWatchDatum(t *testing.T) {
 func TestCloudWatchBatches(t *testing.T) {
 	lost := errors.New("lost")
 	fake := &fakeCloudWatch{fail: map[int]error{0: lost}}
-	if err := hotkeys.NewCloudWatch(fake).Put(t.Context(), data(501, "t")); !errors.Is(err, lost) {
+	if err := NewCloudWatch(fake).Put(t.Context(), slices.Repeat([]Datum{tableMetric("t", "Records", 1, UnitCount, measuredAt)}, 501)); !errors.Is(err, lost) {
 		t.Errorf("error %v, want %v", err, lost)
 	}
 	if diff := cmp.Diff([]int{250, 250, 1}, fake.sizes()); diff != "" {
@@ -99,11 +83,7 @@ func TestDimensionValues(t *testing.T) {
 	}
 	seen := make(map[string]string)
 	for _, text := range texts {
-		fake := new(fakeCloudWatch)
-		if err := hotkeys.NewCloudWatch(fake).Put(t.Context(), data(1, text)); err != nil {
-			t.Fatal(err)
-		}
-		value := *fake.calls[0].MetricData[0].Dimensions[0].Value
+		value := dimensionValue(text)
 		if strings.TrimSpace(value) == "" || len(value) > 1024 || value[0] == ':' || strings.ContainsFunc(value, func(c rune) bool { return c < ' ' || c > '~' }) {
 			t.Errorf("%.20q has the dimension value %q, which is invalid", text, value)
 		}

@@ -133,8 +133,8 @@ func TestPartitionsAreNoted(t *testing.T) {
 		}
 		var sent []string
 		for _, d := range f.sink.data {
-			if d.Name == "StreamShards" {
-				sent = append(sent, fmt.Sprintf("%s %v", strings.TrimPrefix(d.Dimensions[0].Value, "hotshard-"), d.Value))
+			if d.name == "StreamShards" {
+				sent = append(sent, fmt.Sprintf("%s %v", strings.TrimPrefix(d.of, "hotshard-"), d.value))
 			}
 		}
 		if !slices.Equal(sent, want) {
@@ -152,7 +152,7 @@ func TestPartitionsUnknown(t *testing.T) {
 		return 7, nil
 	})
 	f.heatTask(t)
-	unknown := slices.ContainsFunc(f.sink.data, func(d hotkeys.Datum) bool { return d.Name == "StreamShards" && d.Value == 0 })
+	unknown := slices.ContainsFunc(f.sink.data, func(d datum) bool { return d.name == "StreamShards" && d.value == 0 })
 	if want := []string{"events 7"}; unknown || !slices.Equal(f.shards.noted, want) || !strings.Contains(f.logs.String(), "partitions not noted") {
 		t.Errorf("noted %v, want %v\n%s", f.shards.noted, want, f.logs)
 	}

@@ -172,7 +172,7 @@ func (r *reporter) keyMetrics(j *journal, w *window, hot []heat.KeyHeat) {
 			continue
 		}
 		sent[name] = true
-		j.addMetric("KeyWriteUnitsPerSecond", row.WriteUnitsPerSecond, UnitCountPerSecond, w.item.Start, Dimension{Name: "Key", Value: name})
+		j.addMetric("KeyWriteUnitsPerSecond", row.WriteUnitsPerSecond, UnitCountPerSecond, w.item.Start, dimension("Key", name))
 	}
 }
 

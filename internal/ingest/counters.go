@@ -141,15 +141,14 @@ func (s *Service) addOnce(ctx context.Context, in *countersInput, totals []total
 	if n := len(in.Body.Increments); n > maxKeyed {
 		return nil, tooManyKeyed(n, "increments")
 	}
-	writes := func(ctx context.Context) (list []shardmap.Write, err error) {
+	answer, err := applyOnce(ctx, s, &in.CallKey, now, func(ctx context.Context) (list []shardmap.Write, answer countersAnswer, err error) {
 		at := s.now() // the time of this attempt: see AddTransact
 		for _, t := range totals {
 			if t.delta != 0 {
 				list = append(list, s.counter.AddTransact(ctx, string(t.counter), t.delta, at))
 			}
 		}
-		return list, nil
-	}
-	answer, err := applyOnce(ctx, s, &in.CallKey, answerOfIncrements(in.Body.Increments, nil), now, writes)
+		return list, answerOfIncrements(in.Body.Increments, nil), nil
+	})
 	return &countersOutput{answer}, err
 }

@@ -75,17 +75,16 @@ func (s *Service) putOnce(ctx context.Context, in *eventsInput, list []events.Ev
 	if size := sizeOf(list); size > maxTransaction {
 		return nil, httpapi.InvalidAt("body.events", "a call with an Idempotency-Key takes at most 3.9 MB of items", size)
 	}
-	writesOf := func(ctx context.Context) (writes []shardmap.Write, err error) {
+	answer, err := applyOnce(ctx, s, &in.CallKey, now, func(ctx context.Context) (writes []shardmap.Write, answer eventsAnswer, err error) {
 		for _, ev := range distinct(list) {
 			write, err := s.events.PutTransact(ctx, ev, now)
 			if err != nil {
-				return nil, err
+				return nil, answer, err
 			}
 			writes = append(writes, write)
 		}
-		return writes, nil
-	}
-	answer, err := applyOnce(ctx, s, &in.CallKey, answerOfEvents(list, make([]error, len(list))), now, writesOf)
+		return writes, answerOfEvents(list, make([]error, len(list))), nil
+	})
 	return &eventsOutput{answer}, err
 }
 

@@ -88,19 +88,9 @@ func tooManyKeyed(n int, field string) error {
 	return httpapi.InvalidAt("body."+field, fmt.Sprintf("a call with an Idempotency-Key takes at most %d items", maxKeyed), n)
 }
 
-// applyOnce applies a keyed call's writes and its marker in one transaction. It returns the given answer, or the stored
-// one if the call was applied before.
-func applyOnce[A any](ctx context.Context, s *Service, k *CallKey, answer A, now time.Time,
-	writesOf func(context.Context) ([]shardmap.Write, error),
-) (A, error) {
-	return decideOnce(ctx, s, k, now, func(ctx context.Context) ([]shardmap.Write, A, error) {
-		writes, err := writesOf(ctx)
-		return writes, answer, err
-	})
-}
-
-// decideOnce is applyOnce for a call whose answer is known only after reads: decide returns the writes and the answer.
-func decideOnce[A any](ctx context.Context, s *Service, k *CallKey, now time.Time,
+// applyOnce applies a keyed call's writes and its marker in one transaction. It returns the answer that decide returns with
+// the writes, or the stored one if the call was applied before.
+func applyOnce[A any](ctx context.Context, s *Service, k *CallKey, now time.Time,
 	decide func(context.Context) ([]shardmap.Write, A, error),
 ) (answer A, err error) {
 	first, err := s.once.Decide(ctx, k.storedCall(), now, func(ctx context.Context) (writes []shardmap.Write, text []byte, err error) {

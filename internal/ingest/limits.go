@@ -165,7 +165,7 @@ func (s *Service) hitLimit(ctx context.Context, in *limitInput) (*limitOutput, e
 	now := s.now()
 	var verdicts []limits.Verdict
 	if in.keyed() {
-		verdicts, err = decideOnce(ctx, s, &in.CallKey, now, func(ctx context.Context) ([]shardmap.Write, []limits.Verdict, error) {
+		verdicts, err = applyOnce(ctx, s, &in.CallKey, now, func(ctx context.Context) ([]shardmap.Write, []limits.Verdict, error) {
 			return s.limiter.HitTransact(ctx, hits, now)
 		})
 		if err != nil {

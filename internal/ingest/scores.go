@@ -86,7 +86,7 @@ func (s *Service) submitOnce(ctx context.Context, in *scoresInput, list []boards
 	if n := len(list); n > maxKeyed {
 		return nil, tooManyKeyed(n, "scores")
 	}
-	writes := func(ctx context.Context) ([]shardmap.Write, error) {
+	answer, err := applyOnce(ctx, s, &in.CallKey, now, func(ctx context.Context) ([]shardmap.Write, scoresAnswer, error) {
 		writes, err := s.boards.SubmitTransact(ctx, string(in.Body.Board), list, now, s.now())
 		switch {
 		case errors.Is(err, boards.ErrTooMany):
@@ -94,8 +94,7 @@ func (s *Service) submitOnce(ctx context.Context, in *scoresInput, list []boards
 		case errors.Is(err, boards.ErrScoreRange):
 			err = httpapi.InvalidAt("body.scores", boards.ErrScoreRange.Error(), in.Body.Scores)
 		}
-		return writes, err
-	}
-	answer, err := applyOnce(ctx, s, &in.CallKey, in.Body.answer(make([]error, len(list))), now, writes)
+		return writes, in.Body.answer(make([]error, len(list))), err
+	})
 	return &scoresOutput{answer}, err
 }

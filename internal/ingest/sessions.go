@@ -36,7 +36,7 @@ func (s *Service) putSession(ctx context.Context, in *sessionInput) (*sessionOut
 	}
 	now := s.now()
 	if in.keyed() {
-		answer, err := decideOnce(ctx, s, &in.CallKey, now, func(ctx context.Context) ([]shardmap.Write, sessionAnswer, error) {
+		answer, err := applyOnce(ctx, s, &in.CallKey, now, func(ctx context.Context) ([]shardmap.Write, sessionAnswer, error) {
 			write, put, err := s.sessions.PutTransact(ctx, lease, s.now())
 			return []shardmap.Write{write}, answerOfSession(put), err
 		})
@@ -83,7 +83,7 @@ func (s *Service) endSession(ctx context.Context, in *endInput) (*struct{}, erro
 	group, id := string(in.Group), string(in.ID)
 	if in.keyed() {
 		in.body = []byte("end\n" + group + "\n" + id) // unambiguous, because a name has no line break
-		_, err := decideOnce(ctx, s, &in.CallKey, s.now(), func(context.Context) ([]shardmap.Write, struct{}, error) {
+		_, err := applyOnce(ctx, s, &in.CallKey, s.now(), func(context.Context) ([]shardmap.Write, struct{}, error) {
 			return []shardmap.Write{s.sessions.EndTransact(ctx, group, id, s.now())}, struct{}{}, nil
 		})
 		return nil, err
