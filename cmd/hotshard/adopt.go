@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,8 +10,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/tool/adopt"
@@ -33,30 +32,30 @@ func (c *AdoptCmd) Validate() error {
 	if c.Format == "" {
 		return errors.New("--format is empty: with no text before the number, a write shard's key would be a name")
 	}
-	if err := c.from().nameFault(); err != nil {
-		return err
+	if c.Table == "" {
+		return nil // the parser reports it
 	}
-	if c.Endpoint != "" {
-		if err := system.CheckEndpoint(c.Endpoint); err != nil {
-			return err
-		}
-	}
-	return c.scanning.Validate()
+	return cmp.Or(c.from().Validate(), c.scanning.Validate())
 }
 
 // Run examines the table, and prints what it found. A table that can't be adopted is an error.
 func (c *AdoptCmd) Run(ctx context.Context, std streams) error {
-	client, err := c.client(ctx)
+	from := c.from()
+	settings, err := from.config(ctx)
+	if err == nil && c.Endpoint != "" {
+		err = system.CheckEngine(ctx, c.Endpoint)
+	}
 	if err != nil {
 		return err
 	}
+	settings.RetryMode, settings.RetryMaxAttempts = aws.RetryModeAdaptive, callAttempts
 	progress, finish := progressBar(std.err, -1, "items")
-	r, err := adopt.Examine(ctx, client, adopt.Options{
+	r, err := adopt.Examine(ctx, from.dynamoDB(settings), adopt.Options{
 		Table: c.Table, Format: shard.Format(c.Format), ReadUnits: c.ReadUnits, Progress: progress, Now: time.Now(),
 	})
 	finish()
 	if err != nil {
-		return c.explain(err)
+		return from.explain(ctx, settings, err)
 	}
 	if c.JSON {
 		err = printJSON(std.out, r)
@@ -69,34 +68,9 @@ func (c *AdoptCmd) Run(ctx context.Context, std streams) error {
 	return err
 }
 
-// client returns a client with the environment's credentials, even for an engine, which may have a database for each
-// access key.
-func (c *AdoptCmd) client(ctx context.Context) (*dynamodb.Client, error) {
-	if c.Endpoint != "" {
-		if err := system.CheckEngine(ctx, c.Endpoint); err != nil {
-			return nil, err
-		}
-	}
-	from := c.from()
-	settings, err := from.config(ctx)
-	if err != nil {
-		return nil, err
-	}
-	settings.RetryMode, settings.RetryMaxAttempts = aws.RetryModeAdaptive, callAttempts
-	return from.dynamoDB(settings), nil
-}
-
 // from returns the table, as the commands for heat name it.
 func (c *AdoptCmd) from() *heatFrom {
-	return &heatFrom{Table: c.Table, Endpoint: c.Endpoint, Region: c.Region}
-}
-
-// explain replaces the error for a missing table.
-func (c *AdoptCmd) explain(err error) error {
-	if _, absent := errors.AsType[*types.ResourceNotFoundException](err); absent {
-		return sentence("There is no table %q. Check --table, the Region, the credentials and --endpoint.", c.Table)
-	}
-	return err
+	return &heatFrom{Table: c.Table, Endpoint: c.Endpoint, Region: c.Region, PartitionWCU: awsPartitionWCU}
 }
 
 func printAdoption(out io.Writer, r *adopt.Report) error {

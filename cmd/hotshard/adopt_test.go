@@ -57,7 +57,7 @@ func TestAdopt(t *testing.T) {
 		t.Errorf("the same as JSON: exit %d, %v with\n%s", code, err, out)
 	}
 	args = []string{"adopt", "--table", "nowhere", "--format", "#", "--endpoint", endpoint}
-	if code, out, errText = hotshard(t, args...); code != exitBad || out != "" || !strings.Contains(errText, `There is no table "nowhere".`) {
+	if code, out, errText = hotshard(t, args...); code != exitBad || out != "" || !strings.Contains(errText, `Table "nowhere" not found at `) {
 		t.Errorf("a missing table: exit %d with %q and %q", code, errText, out)
 	}
 	theirs := dynamolocal.DynamoDB(endpoint, "theirs") // a database of its own in the engine

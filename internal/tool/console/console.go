@@ -2,7 +2,6 @@ package console
 
 import (
 	"bytes"
-	"context"
 	"embed"
 	"encoding/json"
 	"net/http"
@@ -29,7 +28,7 @@ type About struct {
 	File *FileInfo `json:"file,omitempty"`
 
 	// Signals returns the throttled writes and splits in a span; nil without a limiter.
-	Signals func(context.Context, Span) Signals `json:"-"`
+	Signals func(Span) SignalsAnswer `json:"-"`
 }
 
 // policy allows only the page's own files, so that injected markup can't run scripts or send requests.

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -48,7 +47,7 @@ func serve(t *testing.T) *fake {
 			Start: "bin/hotshard local --addr 127.0.0.1:9000 --partitions 64 --partition-wcu 20",
 		},
 	}
-	f.about.Signals = func(_ context.Context, s Span) Signals { return signals(s) }
+	f.about.Signals = signals
 	cured := hotKey("C#video/7#0", "video/7", "normal", 990, 64)
 	cured["worst"], cured["current"], cured["shards_before"], cured["throttled_at"] = "saturated", 13, 1, stamp(noon.Add(-6*time.Minute))
 	cured["cooled_at"], cured["advice"] = stamp(noon.Add(-6*time.Minute)), "2% of the partition limit. No action needed."

@@ -1,49 +1,34 @@
 package console
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/display"
 )
 
-// Signals has a limiter's throttled writes and splits, which streams don't contain.
-type Signals struct {
-	Source string // "limiter", or empty if there is none
-	Note   string // one sentence on why throttled writes are unknown or none; may be empty
-
-	Throttled []int64        // throttled writes of all keys in each column; nil if unknown
-	Keys      []ThrottledKey // throttled writes by base key, or by partition key for keys without one
-	Splits    []SplitSignal  // oldest first
-
-	// Throttled writes are known from KnownFrom on. A column that begins before is unknown if it has no throttled writes.
-	KnownFrom time.Time
-}
-
-// known returns the throttled writes in each column, nil for columns in which they are unknown.
-func (s *Signals) known(span Span, columns []int64) []*int64 {
-	if columns == nil {
-		return nil
-	}
-	list := make([]*int64, len(columns))
-	for i := range columns {
-		if begin := span.From.Add(time.Duration(i) * span.Step); columns[i] > 0 || !begin.Before(s.KnownFrom) {
-			list[i] = &columns[i]
-		}
-	}
-	return list
+// SignalsAnswer is the JSON of GET /console/signals: a limiter's throttled writes and splits, which streams don't contain.
+type SignalsAnswer struct {
+	Source    string           `json:"source"`         // "limiter", or empty if there is none
+	Note      string           `json:"note,omitempty"` // one sentence on why throttled writes are unknown or none
+	From      time.Time        `json:"from"`
+	To        time.Time        `json:"to"`
+	Step      display.Duration `json:"step"`
+	Throttled []*int64         `json:"throttled" nullable:"true" doc:"Throttled writes in each column; null if unknown"` // of all keys
+	Keys      []ThrottledKey   `json:"keys"`                                                                             // by base key, or by partition key for keys without one
+	Splits    []SplitSignal    `json:"splits"`                                                                           // oldest first
 }
 
 // ThrottledKey has the throttled writes of one key.
 type ThrottledKey struct {
-	Key       string  `json:"key"`
-	Type      string  `json:"type,omitempty"`
-	Name      string  `json:"name,omitempty"`
-	Throttled []int64 `json:"throttled"` // in each column
+	Key       string   `json:"key"`
+	Type      string   `json:"type,omitempty"`
+	Name      string   `json:"name,omitempty"`
+	Throttled []*int64 `json:"throttled" doc:"Throttled writes in each column; null if unknown"`
 }
 
 // SplitSignal is a split of a partition.
@@ -59,14 +44,28 @@ type Span struct {
 	Index    string // a global index; empty for the table
 }
 
-// Columns returns the number of columns.
-func (s Span) Columns() int { return int((s.To.Sub(s.From) + s.Step - 1) / s.Step) }
-
-// Add adds a count to the column of a time. It ignores times outside the span.
-func (s Span) Add(columns []int64, at time.Time, count int64) {
-	if !at.Before(s.From) && at.Before(s.To) {
-		columns[at.Sub(s.From)/s.Step] += count
+// Columns returns columns of 0 for counts that are known from a time on. Those that begin before are nil.
+func (s Span) Columns(knownFrom time.Time) (columns []*int64) {
+	for at := s.From; at.Before(s.To); at = at.Add(s.Step) {
+		var count *int64
+		if !at.Before(knownFrom) {
+			count = new(int64)
+		}
+		columns = append(columns, count)
 	}
+	return columns
+}
+
+// Add adds a count to the column of a time. It ignores times outside the span, and 0.
+func (s Span) Add(columns []*int64, at time.Time, count int64) {
+	if count == 0 || at.Before(s.From) || !at.Before(s.To) {
+		return
+	}
+	column := &columns[at.Sub(s.From)/s.Step]
+	if *column == nil {
+		*column = new(int64)
+	}
+	**column += count
 }
 
 // Bounds of a span, which are those of GET /v1/heat.
@@ -117,46 +116,22 @@ func parseTime(query url.Values, name string, missing time.Time) (time.Time, err
 	return t.UTC(), nil
 }
 
-// SignalsAnswer is the JSON of GET /console/signals.
-type SignalsAnswer struct {
-	Source    string           `json:"source"`
-	Note      string           `json:"note,omitempty"`
-	From      time.Time        `json:"from"`
-	To        time.Time        `json:"to"`
-	Step      display.Duration `json:"step"`
-	Throttled []*int64         `json:"throttled" nullable:"true" doc:"Throttled writes in each column; null if unknown"`
-	Keys      []throttledKey   `json:"keys"`
-	Splits    []SplitSignal    `json:"splits"`
-}
-
-// throttledKey is the JSON of a ThrottledKey.
-type throttledKey struct {
-	ThrottledKey
-	Throttled []*int64 `json:"throttled" doc:"Throttled writes in each column; null if unknown"`
-}
-
-func serveSignals(signals func(context.Context, Span) Signals) http.HandlerFunc {
+func serveSignals(signals func(Span) SignalsAnswer) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		span, err := parseSpan(r.URL.Query(), time.Now())
 		if err != nil {
 			writeProblem(w, err)
 			return
 		}
-		s := Signals{Note: "Throttled writes are unknown here: hotshard explain counts them."}
+		out := SignalsAnswer{Note: "Throttled writes are unknown here: hotshard explain counts them."}
 		if signals != nil {
-			s = signals(r.Context(), span)
+			out = signals(span)
 		}
-		out := SignalsAnswer{Source: s.Source, Note: s.Note, From: span.From, To: span.To, Step: display.Duration(span.Step), Throttled: s.known(span, s.Throttled)}
-		out.Keys = []throttledKey{}
-		for _, k := range s.Keys {
-			out.Keys = append(out.Keys, throttledKey{k, s.known(span, k.Throttled)})
-		}
-		out.Splits = []SplitSignal{}
-		for _, split := range s.Splits {
-			if !split.Time.Before(span.From) && split.Time.Before(span.To) {
-				out.Splits = append(out.Splits, split)
-			}
-		}
+		out.From, out.To, out.Step = span.From, span.To, display.Duration(span.Step)
+		out.Keys = append([]ThrottledKey{}, out.Keys...) // not null
+		out.Splits = slices.DeleteFunc(append([]SplitSignal{}, out.Splits...), func(split SplitSignal) bool {
+			return split.Time.Before(span.From) || !split.Time.Before(span.To)
+		})
 		writeJSON(w, out)
 	}
 }

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -12,7 +11,7 @@ import (
 )
 
 // signalsOf requests /console/signals from a handler with this source, which may be nil.
-func signalsOf(t *testing.T, source func(context.Context, Span) Signals, query string) *httptest.ResponseRecorder {
+func signalsOf(t *testing.T, source func(Span) SignalsAnswer, query string) *httptest.ResponseRecorder {
 	t.Helper()
 	w := httptest.NewRecorder()
 	Handler(http.NotFoundHandler(), About{Signals: source}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/console/signals?"+query, nil))
@@ -23,8 +22,8 @@ func signalsOf(t *testing.T, source func(context.Context, Span) Signals, query s
 // the span are omitted.
 func TestSignalsAreDividedIntoColumns(t *testing.T) {
 	from := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	signals := func(_ context.Context, s Span) Signals {
-		out := Signals{Source: "limiter", Throttled: make([]int64, s.Columns())}
+	signals := func(s Span) SignalsAnswer {
+		out := SignalsAnswer{Source: "limiter", Throttled: s.Columns(time.Time{})}
 		for second, count := range map[int]int64{-1: 6, 0: 1, 9: 2, 12: 100, 59: 10, 60: 7} {
 			s.Add(out.Throttled, from.Add(time.Duration(second)*time.Second), count)
 		}
@@ -57,11 +56,13 @@ func TestSignalsAreDividedIntoColumns(t *testing.T) {
 // of it.
 func TestUnknownThrottledWritesAreNull(t *testing.T) {
 	from := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	signals := func(context.Context, Span) Signals {
-		return Signals{
-			Source: "limiter", Throttled: []int64{0, 0, 0, 0, 0, 7}, Keys: []ThrottledKey{{Key: "C#a", Throttled: []int64{0, 3, 0, 0, 0, 0}}},
-			KnownFrom: from.Add(15 * time.Second),
-		}
+	signals := func(s Span) SignalsAnswer {
+		known := from.Add(15 * time.Second)
+		out := SignalsAnswer{Source: "limiter", Throttled: s.Columns(known), Keys: []ThrottledKey{{Key: "C#a", Throttled: s.Columns(known)}}}
+		s.Add(out.Throttled, from.Add(5*time.Second), 0)
+		s.Add(out.Throttled, from.Add(50*time.Second), 7)
+		s.Add(out.Keys[0].Throttled, from.Add(10*time.Second), 3)
+		return out
 	}
 	w := signalsOf(t, signals, "from=2026-05-01T12:00:00Z&to=2026-05-01T12:01:00Z&step=10s")
 	for _, want := range []string{`"throttled":[null,null,0,0,0,7]`, `"key":"C#a","throttled":[null,3,0,0,0,0]`} {

@@ -223,15 +223,15 @@ func storm(q heatQuery) object {
 }
 
 // signals returns the throttled writes and splits of the story.
-func signals(span Span) Signals {
-	a := axis{from: span.From, step: span.Step, asOf: noon.Add(time.Hour), columns: span.Columns()}
-	out := Signals{Source: "limiter", Throttled: make([]int64, a.columns)}
+func signals(span Span) SignalsAnswer {
+	out := SignalsAnswer{Source: "limiter", Throttled: span.Columns(time.Time{})}
+	a := axis{from: span.From, step: span.Step, asOf: noon.Add(time.Hour), columns: len(out.Throttled)}
 	for _, p := range protagonists {
-		key := ThrottledKey{Key: "C#" + p.name, Type: "counter", Name: p.name}
+		key := ThrottledKey{Key: "C#" + p.name, Type: "counter", Name: p.name, Throttled: span.Columns(time.Time{})}
 		throttled, _ := a.sums(func(t time.Time) float64 { return max(0, 0.95*p.demand(t)-p.all(t)) })
 		for i, n := range throttled {
-			key.Throttled = append(key.Throttled, int64(n))
-			out.Throttled[i] += int64(n)
+			*key.Throttled[i] += int64(n)
+			*out.Throttled[i] += int64(n)
 		}
 		out.Keys = append(out.Keys, key)
 	}

@@ -1,10 +1,10 @@
 package system
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/schema"
@@ -14,18 +14,20 @@ import (
 
 // signals returns the limiter's throttled writes of the items and events tables, by base key, and the tables' splits.
 // Without a limiter there are none.
-func (s *System) signals(_ context.Context, span console.Span) console.Signals {
-	out := console.Signals{Source: "limiter", Throttled: make([]int64, span.Columns())}
+func (s *System) signals(span console.Span) console.SignalsAnswer {
+	out := console.SignalsAnswer{Source: "limiter"}
 	if s.limiter == nil {
+		out.Throttled = span.Columns(time.Time{})
 		out.Note = "Nothing is throttled here: there is no limiter, which --partitions of hotshard local sets."
 		return out
 	}
-	out.KnownFrom = s.limiter.Since()
+	zeros := func() []*int64 { return span.Columns(s.limiter.Since()) }
+	out.Throttled = zeros()
 	keys := map[string]*console.ThrottledKey{}
 	for _, table := range schema.StreamTables() {
 		name := s.names.Table(table)
 		for _, slot := range s.limiter.ThrottledWrites(name, span.From, span.To) {
-			addThrottled(&out, keys, slot, span)
+			addThrottled(&out, keys, slot, span, zeros)
 		}
 		for _, split := range s.limiter.Splits(name) {
 			if split.Index == span.Index {
@@ -43,7 +45,7 @@ func (s *System) signals(_ context.Context, span console.Span) console.Signals {
 }
 
 // addThrottled adds the throttled writes of one slot of time.
-func addThrottled(out *console.Signals, keys map[string]*console.ThrottledKey, slot throttle.ThrottledWrites, span console.Span) {
+func addThrottled(out *console.SignalsAnswer, keys map[string]*console.ThrottledKey, slot throttle.ThrottledWrites, span console.Span, zeros func() []*int64) {
 	if span.Index == "" {
 		span.Add(out.Throttled, slot.Start, slot.Writes)
 	}
@@ -54,12 +56,12 @@ func addThrottled(out *console.Signals, keys map[string]*console.ThrottledKey, s
 			}
 			span.Add(out.Throttled, slot.Start, k.Writes)
 		}
-		span.Add(columnsOf(keys, k, span.Columns()), slot.Start, k.Writes)
+		span.Add(columnsOf(keys, k, zeros), slot.Start, k.Writes)
 	}
 }
 
 // columnsOf returns the columns of a partition key's base key, or of the partition key if it has no base key.
-func columnsOf(keys map[string]*console.ThrottledKey, k throttle.ThrottledKey, columns int) []int64 {
+func columnsOf(keys map[string]*console.ThrottledKey, k throttle.ThrottledKey, zeros func() []*int64) []*int64 {
 	name, of := k.Key, console.ThrottledKey{Key: k.Key}
 	row := heat.KeyHeat{Index: k.Index, Key: k.Key}
 	if base, ok := row.Base(); ok {
@@ -67,7 +69,7 @@ func columnsOf(keys map[string]*console.ThrottledKey, k throttle.ThrottledKey, c
 		of = console.ThrottledKey{Key: name, Type: string(base.Type), Name: base.Name}
 	}
 	if keys[name] == nil {
-		of.Throttled = make([]int64, columns)
+		of.Throttled = zeros()
 		keys[name] = &of
 	}
 	return keys[name].Throttled
