@@ -4,15 +4,12 @@ package examples_test
 import (
 	"bytes"
 	"crypto/rand"
-	"errors"
-	"fmt"
 	"go/parser"
 	"go/token"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/hotshard/hotshard/internal/test/enginetest"
@@ -24,30 +21,23 @@ import (
 	_ "github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// folder has the built programs until all tests have ended.
-var folder string
-
-func TestMain(m *testing.M) {
-	var err error
-	if folder, err = os.MkdirTemp("", "examples"); err != nil {
-		panic(err)
-	}
-	code := m.Run()
-	_ = os.RemoveAll(folder)
-	os.Exit(code)
-}
-
 // TestExamples runs each program on a database of its own, and compares its output with its comment.
 func TestExamples(t *testing.T) {
 	t.Parallel()
-	endpoint := enginetest.Endpoint(t)
-	list, err := programs()
-	require.NoError(t, err)
-	dir := built(t)
-	for _, name := range list {
+	endpoint, dir := enginetest.Endpoint(t), t.TempDir()
+	list, err := filepath.Glob("*/main.go")
+	if err != nil || len(list) == 0 {
+		t.Fatalf("there are no programs, %v", err)
+	}
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir, "./...").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v: %s", err, out)
+	}
+	for _, file := range list {
+		name := filepath.Dir(file)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			env := environment(endpoint, rand.Text())
+			env := append(os.Environ(), "AWS_ENDPOINT_URL_DYNAMODB="+endpoint, "AWS_REGION=us-east-1", // each caller has a database of its own
+				"AWS_ACCESS_KEY_ID="+rand.Text(), "AWS_SECRET_ACCESS_KEY=local")
 			if got, want := run(t, filepath.Join(dir, name), env), promised(t, name); got != want {
 				t.Errorf("the program prints\n%sbut its comment says\n%s", got, want)
 			}
@@ -57,47 +47,6 @@ func TestExamples(t *testing.T) {
 		})
 	}
 }
-
-// programs returns the folders with a program.
-func programs() (names []string, err error) {
-	files, err := filepath.Glob("*/main.go")
-	for _, file := range files {
-		names = append(names, filepath.Dir(file))
-	}
-	if err == nil && len(names) == 0 {
-		err = errors.New("there are no programs")
-	}
-	return names, err
-}
-
-// environment returns the environment of a program. In the engine, each caller has a database of its own.
-func environment(endpoint, caller string) []string {
-	return append(os.Environ(), "AWS_ENDPOINT_URL_DYNAMODB="+endpoint, "AWS_REGION=us-east-1",
-		"AWS_ACCESS_KEY_ID="+caller, "AWS_SECRET_ACCESS_KEY=local")
-}
-
-// built returns the folder with all programs. The first call builds them.
-func built(t *testing.T) (dir string) {
-	t.Helper()
-	require.Engine(t) // as each program does
-	require.NoError(t, buildAll())
-	return folder
-}
-
-var buildAll = sync.OnceValue(func() error {
-	names, err := programs()
-	if err != nil {
-		return err
-	}
-	args := []string{"build", "-ldflags=-s -w", "-o", folder + string(filepath.Separator)}
-	for _, name := range names {
-		args = append(args, "./"+name)
-	}
-	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w: %s", err, out)
-	}
-	return nil
-})
 
 // run returns a program's output. It retries a program whose first call, a change of a shard count, exceeds its second, as
 // on a busy machine.

@@ -29,66 +29,35 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// command returns the path of a program that runs the command line.
-func command(t *testing.T) string {
-	t.Helper()
-	program, err := os.Executable()
-	require.NoError(t, err)
-	path := filepath.Join(t.TempDir(), "hotshard")
-	syscall.ForkLock.RLock() // a child that is forked now would keep the file open, and a file open for writing can't be run
-	defer syscall.ForkLock.RUnlock()
-	require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, "#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", asCommand, program), 0o755))
-	return path
-}
-
-// process is a command that the test may kill.
+// process is a hotshard local that the test may kill.
 type process struct {
 	*exec.Cmd
-	lines chan string
+	lines *bufio.Scanner
 }
 
-func start(t *testing.T, binary string, args ...string) *process {
+// start starts hotshard local, and kills it after the test.
+func start(t *testing.T, args ...string) *process {
 	t.Helper()
-	cmd := exec.Command(binary, append([]string{"local"}, args...)...)
-	cmd.Stderr = os.Stderr
-	p := follow(t, cmd)
+	cmd := exec.Command(os.Args[0], append([]string{"local"}, args...)...)
+	cmd.Env, cmd.Stderr = append(os.Environ(), asCommand+"=1"), os.Stderr
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	p := &process{cmd, bufio.NewScanner(out)}
 	p.expect(t, "API docs")
 	return p
 }
 
-// follow starts a command, collects its lines, and kills it after the test.
-func follow(t *testing.T, cmd *exec.Cmd) *process {
-	t.Helper()
-	p := &process{Cmd: cmd, lines: make(chan string, 1000)}
-	out, err := p.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, p.Start())
-	t.Cleanup(func() { _ = p.Process.Kill() })
-	go func() {
-		defer close(p.lines)
-		for scanner := bufio.NewScanner(out); scanner.Scan(); {
-			p.lines <- scanner.Text()
-		}
-	}()
-	return p
-}
-
+// expect reads lines up to one with this text.
 func (p *process) expect(t *testing.T, text string) {
 	t.Helper()
-	timeout := time.After(time.Minute)
-	for {
-		select {
-		case line, ok := <-p.lines:
-			if !ok {
-				t.Fatalf("hotshard local ended without the line %q", text)
-			}
-			if strings.Contains(line, text) {
-				return
-			}
-		case <-timeout:
-			t.Fatalf("hotshard local did not print %q within a minute", text)
+	for p.lines.Scan() {
+		if strings.Contains(p.lines.Text(), text) {
+			return
 		}
 	}
+	t.Fatalf("hotshard local ended without the line %q", text)
 }
 
 // freeAddr returns an address on which nothing listens, even while the command is down: its port is below those of outgoing
@@ -112,7 +81,7 @@ func TestKilledAndStartedAgain(t *testing.T) {
 	t.Parallel()
 	require.Engine(t)
 	kills, count := require.Runs(1, 3), require.Runs(150, 3000)
-	binary, addr := command(t), freeAddr(t)
+	addr := freeAddr(t)
 	args := []string{
 		"--addr", addr, "--endpoint", enginetest.Endpoint(t), "--window", "1s",
 		"--prefix", enginetest.Prefix("killed"),
@@ -124,7 +93,7 @@ func TestKilledAndStartedAgain(t *testing.T) {
 		result load.Result
 		err    error
 	}
-	running := start(t, binary, args...)
+	running := start(t, args...)
 	loaded := make(chan outcome, 1)
 	go func() {
 		result, err := load.Run(t.Context(), load.Options{
@@ -142,7 +111,7 @@ func TestKilledAndStartedAgain(t *testing.T) {
 		}
 		_ = running.Process.Signal(syscall.SIGKILL)
 		_ = running.Wait()
-		running = start(t, binary, args...)
+		running = start(t, args...)
 	}
 	got := <-loaded
 	if got.err != nil {

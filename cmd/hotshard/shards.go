@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -104,7 +105,7 @@ func (a api) printOne(out io.Writer, k httpapi.ShardCount) error {
 		if k.Pinned {
 			pinned = ", pinned; --unpin returns control to autoscaling"
 		}
-		fmt.Fprintf(out, "%s %s: %s (most so far: %d)%s\n", k.Type, visible(string(k.Name)), writeShards(k.Shards), k.Max, pinned)
+		fmt.Fprintf(out, "%s %s: %s (most so far: %d)%s\n", k.Type, visible(string(k.Name)), display.Several(k.Shards, "write shard"), k.Max, pinned)
 	}
 	return a.print(out, k, func() *textTable {
 		t := newTable("time", "write shards", "changed by", "reason")
@@ -113,12 +114,4 @@ func (a api) printOne(out io.Writer, k httpapi.ShardCount) error {
 		}
 		return t
 	})
-}
-
-// writeShards returns a number with its noun.
-func writeShards(n int) string {
-	if n == 1 {
-		return "1 write shard"
-	}
-	return fmt.Sprintf("%d write shards", n)
 }

@@ -124,7 +124,7 @@ func startOn(ctx context.Context, java string, o Options, port int) (*Engine, er
 	cmd := exec.Command(java, engineArgs(o, port)...)
 	cmd.Dir = o.Dir
 	cmd.Stdout, cmd.Stderr = e.output, e.output
-	dieWithParent(cmd)
+	DieWithParent(cmd)
 	if err := e.run(cmd); err != nil {
 		return nil, fmt.Errorf("start DynamoDB Local: %w", err)
 	}

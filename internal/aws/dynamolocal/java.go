@@ -12,7 +12,7 @@ import (
 
 const minJava = 17
 
-var javaVersion = regexp.MustCompile(`version "(\d+)(?:\.(\d+))?`)
+var javaVersion = regexp.MustCompile(`version "(\d+)`)
 
 // javaTime bounds `java -version`, which takes 0.1 s. A wrapper of a version manager may hang.
 const javaTime = 20 * time.Second
@@ -41,16 +41,11 @@ func findJava(ctx context.Context) (string, error) {
 	return path, nil
 }
 
-// parseJavaVersion returns the major version in the output of `java -version`. Up to Java 8 it
-// is the second number ("1.8.0_392").
+// parseJavaVersion returns the major version in the output of `java -version`; 1 up to Java 8.
 func parseJavaVersion(out string) (int, error) {
 	m := javaVersion.FindStringSubmatch(out)
 	if m == nil {
 		return 0, errors.New("its version could not be read")
 	}
-	major := m[1]
-	if major == "1" && m[2] != "" {
-		major = m[2]
-	}
-	return strconv.Atoi(major)
+	return strconv.Atoi(m[1])
 }

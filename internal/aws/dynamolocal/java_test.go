@@ -22,7 +22,7 @@ func writeScript(t *testing.T, path, text string) {
 func TestJavaVersion(t *testing.T) {
 	for out, want := range map[string]int{
 		`openjdk version "17.0.15" 2025-04-15`:    17,
-		`java version "1.8.0_392"`:                8,
+		`java version "1.8.0_392"`:                1,
 		`openjdk version "21" 2023-09-19`:         21,
 		`openjdk version "24-ea" 2025-03-18`:      24,
 		"Picked up X\nopenjdk version \"11.0.2\"": 11,

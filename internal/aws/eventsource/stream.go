@@ -20,14 +20,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// Client has the calls of DynamoDB Streams. GetRecords must apply Options.APIOptions, as the SDK's client does: they read
-// the answer instead of the SDK.
-type Client interface {
-	DescribeStream(context.Context, *dynamodbstreams.DescribeStreamInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error)
-	GetShardIterator(context.Context, *dynamodbstreams.GetShardIteratorInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error)
-	GetRecords(context.Context, *dynamodbstreams.GetRecordsInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error)
-}
-
 // MaxPages bounds the pages of any listing.
 const MaxPages = 1000
 
@@ -36,7 +28,7 @@ const describePause = 200 * time.Millisecond
 
 // Stream is a table's stream. It lists the stream shards, and its [Cursor] reads one of them. It is a [Source].
 type Stream struct {
-	client Client
+	client *dynamodbstreams.Client
 	arn    string
 	view   types.StreamViewType
 
@@ -47,7 +39,7 @@ type Stream struct {
 }
 
 // NewStream returns the stream of this ARN and view type. It makes no call.
-func NewStream(client Client, arn string, view types.StreamViewType) *Stream {
+func NewStream(client *dynamodbstreams.Client, arn string, view types.StreamViewType) *Stream {
 	return &Stream{client: client, arn: arn, view: view, listing: make(chan struct{}, 1)}
 }
 
@@ -70,13 +62,8 @@ func (s *Stream) observeClock(answer middleware.Metadata, sent time.Time) time.T
 // service's time, with which records are stamped, or later by up to a second and the last call's duration.
 func (s *Stream) Now() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
 
-// TablesAPI describes tables.
-type TablesAPI interface {
-	DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
-}
-
 // OpenStream returns the stream of a table. It returns an error if the table has no stream.
-func OpenStream(ctx context.Context, tables TablesAPI, client Client, table string) (*Stream, error) {
+func OpenStream(ctx context.Context, tables dynamodb.DescribeTableAPIClient, client *dynamodbstreams.Client, table string) (*Stream, error) {
 	out, err := tables.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
 	if err != nil {
 		return nil, fmt.Errorf("describing table %s: %w", table, err)

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 )
 
 // Options configure a function.
@@ -85,7 +87,7 @@ func start(o Options) (*Function, error) {
 	f.cmd.Dir = filepath.Dir(o.Binary)
 	f.cmd.Env = append(lambdaEnv(listener.Addr().String(), o.Name, f.cmd.Dir), o.Env...)
 	f.cmd.Stdout, f.cmd.Stderr = o.Log, o.Log
-	dieWithParent(f.cmd)
+	dynamolocal.DieWithParent(f.cmd)
 	if err := f.cmd.Start(); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}

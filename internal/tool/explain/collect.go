@@ -18,23 +18,10 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// DynamoDB has the calls that describe tables, their indexes and the account. None of them writes.
-type DynamoDB interface {
-	DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
-	DescribeContributorInsights(context.Context, *dynamodb.DescribeContributorInsightsInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeContributorInsightsOutput, error)
-	DescribeLimits(context.Context, *dynamodb.DescribeLimitsInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeLimitsOutput, error)
-}
-
-// CloudWatch has the calls for metrics and contributors.
-type CloudWatch interface {
-	GetMetricData(context.Context, *cloudwatch.GetMetricDataInput, ...func(*cloudwatch.Options)) (*cloudwatch.GetMetricDataOutput, error)
-	GetInsightRuleReport(context.Context, *cloudwatch.GetInsightRuleReportInput, ...func(*cloudwatch.Options)) (*cloudwatch.GetInsightRuleReportOutput, error)
-}
-
 // Sources are where evidence comes from. All but DynamoDB may be nil.
 type Sources struct {
-	DynamoDB   DynamoDB
-	CloudWatch CloudWatch
+	DynamoDB   *dynamodb.Client
+	CloudWatch *cloudwatch.Client
 	Limiter    func(context.Context) (LimitedCalls, error) // what a limiter before an engine throttled
 	Heat       HeatReader                                  // the hot keys of the time
 	HeatCalls  string                                      // the actions to allow for Heat

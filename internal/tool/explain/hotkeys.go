@@ -45,12 +45,6 @@ func HotKeys(ctx context.Context, source heat.Source, tableOf func(key string) s
 	return keys, nil
 }
 
-// WriteShards has the reads of the shard map for [Advice]; [*shardmap.Map] implements it.
-type WriteShards interface {
-	Lookup(ctx context.Context, key string, now time.Time) (shardmap.Entry, error)
-	Partitions(table string) int
-}
-
 // changedAt returns, as text, when the newest shard count took effect: throttles of before don't count against it.
 func changedAt(history shard.History) string {
 	if len(history) == 0 {
@@ -61,7 +55,7 @@ func changedAt(history shard.History) string {
 
 // Advice returns a function that returns the cure for a throttled or hot key of a deployment, with the command line that
 // setShards returns. It returns "" for a key without write shards, for reads, and if the shard count can't be read.
-func Advice(names schema.Names, shards WriteShards, setShards func(base schema.BaseKey, shards int) string, now func() time.Time) func(context.Context, Key) string {
+func Advice(names schema.Names, shards *shardmap.Map, setShards func(base schema.BaseKey, shards int) string, now func() time.Time) func(context.Context, Key) string {
 	return func(ctx context.Context, k Key) string {
 		if slices.Contains([]string{names.Rollups, names.ShardMap, names.Heat}, k.Table) {
 			return "If it is brief, do nothing: hotshard itself writes this table, and retries. If it lasts, raise the table's warm throughput."

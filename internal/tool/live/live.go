@@ -23,6 +23,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"github.com/aws/smithy-go"
 	"golang.org/x/sync/errgroup"
@@ -39,7 +40,7 @@ const Window = 10 * time.Second
 
 // Options configure a Reader.
 type Options struct {
-	Streams eventsource.Client
+	Streams *dynamodbstreams.Client
 	Found   Found
 
 	// AtOnce begins the first window when reading begins, so that it is complete early. Windows are

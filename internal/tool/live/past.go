@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
@@ -20,7 +21,7 @@ import (
 
 // PastOptions select what ReadPast reads.
 type PastOptions struct {
-	Streams eventsource.Client
+	Streams *dynamodbstreams.Client
 	Found   Found
 
 	// From and To bound the time. ReadPast extends them to whole windows, and To to a whole minute if the records have

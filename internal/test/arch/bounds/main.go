@@ -1,9 +1,9 @@
 // Command bounds prints the size of this repository: lines of source and of tests, packages, settings, words of docs,
-// lengths of functions, large packages, and types with many methods.
+// lengths of functions, and large packages.
 //
 //	go run ./internal/test/arch/bounds
 //
-// The bounds are a guide: a file or a type may grow if that keeps one subject in one place.
+// The bounds are a guide: a file may grow if that keeps one subject in one place.
 // Lines are all lines of tracked and new .go files, comments and blank lines included.
 //
 // Source is divided by its direct and indirect importers:
@@ -41,10 +41,10 @@ var userFacing = []string{"cmd", "examples", "functions", "infra", "internal/aws
 // deployed are the folders of the functions and of the library.
 var deployed = []string{"functions", "pkg"}
 
+// Bounds of a package's source.
 const (
-	maxLines   = 2500 // of a package's source
-	maxFiles   = 20   // of a package's source
-	maxMethods = 15   // of a type
+	maxLines = 2500
+	maxFiles = 20
 )
 
 func main() {
@@ -103,13 +103,12 @@ type counts struct {
 	folders      map[string]bool  // of packages, without bench
 	settings     map[string]bool  // names of environment variables that the source parses
 	packages     map[string]*size // by folder, without tests and bench
-	methods      map[string]int   // by folder and type
 	functions    []int            // lines of each function, without tests and bench
 	comments     int              // lines, without tests and bench
 }
 
 func newCounts() counts {
-	return counts{folders: map[string]bool{}, settings: map[string]bool{}, packages: map[string]*size{}, methods: map[string]int{}}
+	return counts{folders: map[string]bool{}, settings: map[string]bool{}, packages: map[string]*size{}}
 }
 
 // setting finds the name of an environment variable in a struct tag.
@@ -160,31 +159,11 @@ func (h *counts) add(name string, text []byte) error {
 		}
 	}
 	for _, declared := range file.Decls {
-		f, ok := declared.(*ast.FuncDecl)
-		if !ok {
-			continue
-		}
-		h.functions = append(h.functions, linesOf(f))
-		if f.Recv != nil {
-			h.methods[folder+"."+receiver(f.Recv.List[0].Type)]++
+		if f, ok := declared.(*ast.FuncDecl); ok {
+			h.functions = append(h.functions, linesOf(f))
 		}
 	}
 	return nil
-}
-
-// receiver returns the name of a method's type.
-func receiver(e ast.Expr) string {
-	switch e := e.(type) {
-	case *ast.StarExpr:
-		return receiver(e.X)
-	case *ast.IndexExpr:
-		return receiver(e.X)
-	case *ast.IndexListExpr:
-		return receiver(e.X)
-	case *ast.Ident:
-		return e.Name
-	}
-	return "?"
 }
 
 // reach returns the packages in and below the given folders, and their direct and indirect
@@ -244,14 +223,6 @@ func (h *counts) print(out io.Writer) error {
 	for _, folder := range largest {
 		if s := h.packages[folder]; s.lines > maxLines || s.files > maxFiles {
 			fmt.Fprintf(&b, "%6d lines, %3d files  %s\n", s.lines, s.files, folder)
-		}
-	}
-	fmt.Fprintf(&b, "\ntypes with more than %d methods:\n", maxMethods)
-	for _, name := range slices.SortedFunc(maps.Keys(h.methods), func(x, y string) int {
-		return cmp.Or(h.methods[y]-h.methods[x], strings.Compare(x, y))
-	}) {
-		if h.methods[name] > maxMethods {
-			fmt.Fprintf(&b, "%6d  %s\n", h.methods[name], name)
 		}
 	}
 	_, err := out.Write(b.Bytes())
