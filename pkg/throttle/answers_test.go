@@ -131,6 +131,7 @@ func TestChargesByAnswer(t *testing.T) {
 		"reads, broken off":        {"TransactGetItems", `{"TransactItems":[` + get + `]}`, 0, "", 0, 2},
 		"transaction, broken off":  {"TransactWriteItems", `{"TransactItems":[` + put + `]}`, 0, "", 6, 0},
 		"batch get":                {"BatchGetItem", `{"RequestItems":{"t":{"Keys":[{"id":{"S":"a"}}]}}}`, 200, `{"Responses":{"t":[` + large + `]}}`, 0, 0.5},
+		"batch get of 7,500 bytes": {"BatchGetItem", `{"RequestItems":{"t":{"Keys":[{"id":{"S":"a"}}]}}}`, 200, `{"Responses":{"t":[` + strings.Replace(large, "x", strings.Repeat("x", 5001), 1) + `]}}`, 0, 1},
 		"batch get, unreadable":    {"BatchGetItem", `{"RequestItems":{"t":{"Keys":[{"id":{"S":"a"}}]}}}`, 200, `[]`, 0, 0.5},
 		"batch get, unprocessed":   {"BatchGetItem", `{"RequestItems":{"t":{"Keys":[{"id":{"S":"a"}}]}}}`, 200, `{"UnprocessedKeys":{"t":{"Keys":[{"id":{"S":"a"}}]}}}`, 0, 0},
 		"batch get, projected":     {"BatchGetItem", `{"RequestItems":{"t":{"ProjectionExpression":"id","Keys":[{"id":{"S":"a"}}]}}}`, 200, `{"Responses":{"t":[{"id":{"S":"a"}}]},"ConsumedCapacity":[{"TableName":"t","CapacityUnits":2},{"TableName":"u","CapacityUnits":7}]}`, 0, 2},
@@ -167,6 +168,11 @@ func TestChargesByAnswer(t *testing.T) {
 		}
 		if s := l.Stats(); s.WriteUnits != c.writes || s.ReadUnits != c.reads {
 			t.Errorf("%s: charged %v and %v units, want %v and %v", name, s.WriteUnits, s.ReadUnits, c.writes, c.reads)
+		}
+		for _, known := range l.Report().Tables { // with one partition of 1 WCU/s and 3 RCU/s
+			if p := known.Partitions[0]; p.WriteTokens != 1-c.writes || p.ReadTokens != 3-c.reads {
+				t.Errorf("%s: the buckets have %v and %v units after charges of %v and %v", name, p.WriteTokens, p.ReadTokens, c.writes, c.reads)
+			}
 		}
 	}
 }
