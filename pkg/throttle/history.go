@@ -133,21 +133,3 @@ func (l *Limiter) Since() time.Time {
 	}
 	return known.UTC()
 }
-
-// Split is the split of a partition of a table or global index in two.
-type Split struct {
-	Table, Index string
-	Time         time.Time
-	Partitions   int // of the table or index after the split
-}
-
-// Splits returns the newest splits of a table's and its indexes' partitions, oldest first. The table is given by its name
-// or ARN. The limiter keeps 1,000 splits of all tables.
-func (l *Limiter) Splits(table string) (splits []Split) {
-	for _, s := range l.gate.Splits() {
-		if s.Table == tableName(table) {
-			splits = append(splits, Split{s.Table, s.Index, s.Time, s.Partitions})
-		}
-	}
-	return splits
-}

@@ -38,8 +38,7 @@ type Gate struct {
 	writes rate // of a partition
 	reads  rate
 
-	mu     sync.Mutex // guards all spaces and the fields below
-	splits []Split    // newest last
+	mu sync.Mutex // guards all spaces
 }
 
 // New returns a gate without spaces.
@@ -91,31 +90,6 @@ func (g *Gate) Settle(reserved, charges []Charge) {
 	for _, c := range charges {
 		g.debit(c, c.Units, now)
 	}
-}
-
-// Split is the split of a partition in two.
-type Split struct {
-	Resource
-	Time       time.Time
-	Partitions int // of the table or index after the split
-}
-
-// maxSplits bounds the cached splits.
-const maxSplits = 1000
-
-// noteSplit appends a split and drops the oldest beyond maxSplits.
-func (g *Gate) noteSplit(s Split) {
-	if len(g.splits) == maxSplits {
-		g.splits = g.splits[1:]
-	}
-	g.splits = append(g.splits, s)
-}
-
-// Splits returns the newest splits of all spaces, oldest first: at most 1,000.
-func (g *Gate) Splits() []Split {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return slices.Clone(g.splits)
 }
 
 // check returns the limits that deny a charge. It also splits a partition that was at its limit

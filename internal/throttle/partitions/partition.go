@@ -93,7 +93,6 @@ func (s *Space) split(i int, at point, now int64) bool {
 		reads:  lower.reads.halve(s.gate.reads, now),
 	}
 	s.partitions = slices.Insert(s.partitions, i+1, upper)
-	s.gate.noteSplit(Split{s.Resource, time.Unix(0, now).UTC(), len(s.partitions)})
 	return true
 }
 

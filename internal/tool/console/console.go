@@ -27,7 +27,7 @@ type About struct {
 	// File is nil if a server answers the page's calls.
 	File *FileInfo `json:"file,omitempty"`
 
-	// Signals returns the throttled writes and splits in a span; nil without a limiter.
+	// Signals returns the throttled writes in a span; nil without a limiter.
 	Signals func(Span) SignalsAnswer `json:"-"`
 }
 

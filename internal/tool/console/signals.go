@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/display"
 )
 
-// SignalsAnswer is the JSON of GET /console/signals: a limiter's throttled writes and splits, which streams don't contain.
+// SignalsAnswer is the JSON of GET /console/signals: a limiter's throttled writes, which streams don't contain.
 type SignalsAnswer struct {
 	Source    string           `json:"source"`         // "limiter", or empty if there is none
 	Note      string           `json:"note,omitempty"` // one sentence on why throttled writes are unknown or none
@@ -20,7 +19,6 @@ type SignalsAnswer struct {
 	Step      display.Duration `json:"step"`
 	Throttled []*int64         `json:"throttled" nullable:"true" doc:"Throttled writes in each column; null if unknown"` // of all keys
 	Keys      []ThrottledKey   `json:"keys"`                                                                             // by base key, or by partition key for keys without one
-	Splits    []SplitSignal    `json:"splits"`                                                                           // oldest first
 }
 
 // ThrottledKey has the throttled writes of one key.
@@ -29,12 +27,6 @@ type ThrottledKey struct {
 	Type      string   `json:"type,omitempty"`
 	Name      string   `json:"name,omitempty"`
 	Throttled []*int64 `json:"throttled" doc:"Throttled writes in each column; null if unknown"`
-}
-
-// SplitSignal is a split of a partition.
-type SplitSignal struct {
-	Time time.Time `json:"time"`
-	Text string    `json:"text"` // one sentence
 }
 
 // Span is a time range in columns. From, To and Step are whole seconds, and To is after From.
@@ -129,9 +121,6 @@ func serveSignals(signals func(Span) SignalsAnswer) http.HandlerFunc {
 		}
 		out.From, out.To, out.Step = span.From, span.To, display.Duration(span.Step)
 		out.Keys = append([]ThrottledKey{}, out.Keys...) // not null
-		out.Splits = slices.DeleteFunc(append([]SplitSignal{}, out.Splits...), func(split SplitSignal) bool {
-			return split.Time.Before(span.From) || !split.Time.Before(span.To)
-		})
 		writeJSON(w, out)
 	}
 }

@@ -18,8 +18,8 @@ func signalsOf(t *testing.T, source func(Span) SignalsAnswer, query string) *htt
 	return w
 }
 
-// TestSignalsAreDividedIntoColumns checks that throttled writes are in the column of their time. Those and splits outside
-// the span are omitted.
+// TestSignalsAreDividedIntoColumns checks that throttled writes are in the column of their time. Those outside the span
+// are omitted.
 func TestSignalsAreDividedIntoColumns(t *testing.T) {
 	from := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	signals := func(s Span) SignalsAnswer {
@@ -27,7 +27,6 @@ func TestSignalsAreDividedIntoColumns(t *testing.T) {
 		for second, count := range map[int]int64{-1: 6, 0: 1, 9: 2, 12: 100, 59: 10, 60: 7} {
 			s.Add(out.Throttled, from.Add(time.Duration(second)*time.Second), count)
 		}
-		out.Splits = []SplitSignal{{Time: from.Add(-time.Second)}, {from.Add(time.Second), "It split."}, {Time: from.Add(time.Minute)}}
 		return out
 	}
 	w := signalsOf(t, signals, "from=2026-05-01T12:00:04Z&to=2026-05-01T12:00:58Z&step=10s")
@@ -36,7 +35,6 @@ func TestSignalsAreDividedIntoColumns(t *testing.T) {
 		Step, Source string
 		Throttled    []int64
 		Keys         []ThrottledKey
-		Splits       []SplitSignal
 	}
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
 		t.Fatal(err, w.Body)
@@ -46,9 +44,6 @@ func TestSignalsAreDividedIntoColumns(t *testing.T) {
 	}
 	if !got.From.Equal(from) || !got.To.Equal(from.Add(time.Minute)) || got.Step != "10s" || got.Source != "limiter" || got.Keys == nil {
 		t.Errorf("signals %s, want six columns of 10s from the limiter", w.Body)
-	}
-	if len(got.Splits) != 1 || got.Splits[0].Text != "It split." {
-		t.Errorf("splits: %+v, want the one in the span", got.Splits)
 	}
 }
 

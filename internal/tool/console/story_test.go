@@ -222,7 +222,7 @@ func storm(q heatQuery) object {
 	return only(heat, q.filter)
 }
 
-// signals returns the throttled writes and splits of the story.
+// signals returns the throttled writes of the story.
 func signals(span Span) SignalsAnswer {
 	out := SignalsAnswer{Source: "limiter", Throttled: span.Columns(time.Time{})}
 	a := axis{from: span.From, step: span.Step, asOf: noon.Add(time.Hour), columns: len(out.Throttled)}
@@ -235,7 +235,6 @@ func signals(span Span) SignalsAnswer {
 		}
 		out.Keys = append(out.Keys, key)
 	}
-	out.Splits = []SplitSignal{{Time: noon.Add(-5 * time.Minute), Text: "Partition 3 of 8 split in two."}}
 	return out
 }
 

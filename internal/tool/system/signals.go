@@ -1,7 +1,6 @@
 package system
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -12,8 +11,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// signals returns the limiter's throttled writes of the items and events tables, by base key, and the tables' splits.
-// Without a limiter there are none.
+// signals returns the limiter's throttled writes of the items and events tables, by base key. Without a limiter there are none.
 func (s *System) signals(span console.Span) console.SignalsAnswer {
 	out := console.SignalsAnswer{Source: "limiter"}
 	if s.limiter == nil {
@@ -29,18 +27,10 @@ func (s *System) signals(span console.Span) console.SignalsAnswer {
 		for _, slot := range s.limiter.ThrottledWrites(name, span.From, span.To) {
 			addThrottled(&out, keys, slot, span, zeros)
 		}
-		for _, split := range s.limiter.Splits(name) {
-			if split.Index == span.Index {
-				out.Splits = append(out.Splits, console.SplitSignal{
-					Time: split.Time, Text: fmt.Sprintf("A partition of %s split in two: %d partitions now.", name, split.Partitions),
-				})
-			}
-		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(keys)) {
 		out.Keys = append(out.Keys, *keys[name])
 	}
-	slices.SortStableFunc(out.Splits, func(a, b console.SplitSignal) int { return a.Time.Compare(b.Time) })
 	return out
 }
 

@@ -17,7 +17,6 @@ export function legend(at: HTMLElement, p: Picture): void {
     h("span", {}, h("b", { class: "cooled" }, "▽"), " was hot, has cooled"),
     p.lines.some((l) => l.row.type !== undefined) && h("span", {}, h("i", { class: "mark-change" }), h("b", { class: "change" }, " ◆"), " shard count changed"),
     p.throttled !== undefined && h("span", {}, h("i", { class: "mark-throttled" }), " throttled writes"),
-    p.events.some((e) => e.kind === "split") && h("span", {}, h("b", {}, "∨"), " split"),
     h("span", {}, h("i", { class: "idle" }), " idle"),
     h("span", {}, h("i", { class: "hatch" }), " No data")));
 }

@@ -3,7 +3,7 @@ import { h } from "./dom";
 import { gestures } from "./gestures";
 import { layout, lineAt, under, type Layout } from "./layout";
 import { cells, draw } from "./paint";
-import { perSecond, type Event, type Line, type Picture } from "./picture";
+import { perSecond, type Line, type Picture } from "./picture";
 import { colour } from "./theme";
 import { clock, visible, zone } from "./text";
 import { above, Tip, type Place } from "./tip";
@@ -162,10 +162,10 @@ export class HeatMap {
     const x = (ms: number) => api.coord([ms, 0])[0]!;
     const top = (line: number) => api.coord([p.scale.from, l.edges[line]!])[1]! - l.top;
     const canvas = draw(p, this.cells!, { left: l.gutter, width, height: l.height, ratio, x, top });
-    const markers = p.look.layers.events ? p.events.map((e) => ({ e, x: x(e.time) })).filter((m) => m.x >= l.gutter && m.x <= l.gutter + width) : [];
+    const markers = p.look.layers.events ? p.events.map((e) => x(e.time)).filter((at) => at >= l.gutter && at <= l.gutter + width) : [];
     return { type: "group", children: [
       { type: "image", style: { image: canvas, x: 0, y: l.top, width: l.gutter + width, height: l.height }, silent: true },
-      ...markers.map((m) => marker(m.e, m.x, l.lane + 2)),
+      ...markers.map((at) => marker(at, l.lane + 2)),
       { type: "text", style: { text: `local time (${zone(p.scale.to)})`, x: 4, y: l.top + l.height + 21, fill: colour("--quiet"), font: `11px ${colour("--font")}` }, silent: true },
     ] };
   }
@@ -236,10 +236,7 @@ export class HeatMap {
   }
 }
 
-/** marker returns an event's marker above the map: a diamond for a shard-count change, a fork for a split. */
-function marker(e: Event, x: number, y: number): unknown {
-  const [points, fill] = e.kind === "shards"
-    ? [[[x, y], [x + 5, y + 5], [x, y + 10], [x - 5, y + 5]], colour("--count")]
-    : [[[x, y + 10], [x - 5, y], [x - 2, y], [x, y + 5], [x + 2, y], [x + 5, y]], colour("--text")];
-  return { type: "polygon", shape: { points }, style: { fill }, silent: true };
+/** marker returns the diamond above the map of a shard-count change. */
+function marker(x: number, y: number): unknown {
+  return { type: "polygon", shape: { points: [[x, y], [x + 5, y + 5], [x, y + 10], [x - 5, y + 5]] }, style: { fill: colour("--count") }, silent: true };
 }

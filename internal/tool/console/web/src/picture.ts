@@ -34,10 +34,9 @@ export interface Line {
   throttled: (number | null)[] | undefined; // writes throttled in each column; null where unknown
 }
 
-/** Event is a shard-count change or a split. It has a marker above the map. */
+/** Event is a shard-count change. It has a marker above the map. */
 export interface Event {
   time: number;
-  kind: "shards" | "split";
   text: string;
 }
 
@@ -61,7 +60,7 @@ export function picture(whole: Matrix, look: Look, signals?: SignalsAnswer, opti
   const all = signals?.throttled ? columns(signals.throttled, signals, scale) : undefined;
   const most = Math.max(1, ...lines.flatMap((l) => l.throttled ?? []).map((n) => n ?? 0));
   return {
-    heat, scale, look, lines, throttled: all, events: events(lines, scale, signals),
+    heat, scale, look, lines, throttled: all, events: events(lines),
     brightest: look.metric === "throttled" ? most / (scale.step / 1000) : heat.partition_wcu,
   };
 }
@@ -129,11 +128,10 @@ export function perSecond(count: number | null | undefined, scale: Scale): numbe
   return count === null || count === undefined ? null : count / (scale.step / 1000);
 }
 
-/** events returns all shard-count changes and splits in the time shown, oldest first. */
-function events(lines: Line[], scale: Scale, signals?: SignalsAnswer): Event[] {
-  const changes = lines.flatMap(({ row, parent }) => (parent ? [] : row.changes ?? []).map((c): Event => ({ time: Date.parse(c.time), kind: "shards", text: changeText(row, c) })));
-  const splits = (signals?.splits ?? []).filter((s) => within(scale, s)).map((s): Event => ({ time: Date.parse(s.time), kind: "split", text: s.text }));
-  return [...changes, ...splits].sort((a, b) => a.time - b.time);
+/** events returns all shard-count changes in the time shown, oldest first. */
+function events(lines: Line[]): Event[] {
+  const changes = lines.flatMap(({ row, parent }) => (parent ? [] : row.changes ?? []).map((c): Event => ({ time: Date.parse(c.time), text: changeText(row, c) })));
+  return changes.sort((a, b) => a.time - b.time);
 }
 
 function changeText(row: HeatRow, c: Change): string {

@@ -18,7 +18,7 @@ export class Source {
     return get<Matrix>("/v1/heat", query, signal);
   }
 
-  /** beside returns throttled writes and splits of the heat's time range; undefined if they can't be read. */
+  /** beside returns throttled writes of the heat's time range; undefined if they can't be read. */
   async beside(heat: Matrix, index: string, signal: AbortSignal): Promise<SignalsAnswer | undefined> {
     try {
       return await get<SignalsAnswer>("/console/signals", new URLSearchParams({ from: heat.from, to: heat.to, step: heat.step, ...(index ? { index } : {}) }), signal);

@@ -37,10 +37,6 @@ export interface BoardOutputBody {
    */
   board: string;
   /**
-   * Requests the next page; absent on the last
-   */
-  cursor?: string;
-  /**
    * The best entries. Equal scores are sorted by time, earlier first, then by player
    */
   entries: PlaceAnswer[];
@@ -380,7 +376,6 @@ export interface SignalsAnswer {
   keys: ThrottledKey[];
   note?: string;
   source: string;
-  splits: SplitSignal[];
   step: string;
   /**
    * Throttled writes in each column; null if unknown
@@ -396,8 +391,4 @@ export interface ThrottledKey {
    */
   throttled: (number | null)[];
   type?: string;
-}
-export interface SplitSignal {
-  text: string;
-  time: string;
 }
