@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -42,10 +41,6 @@ type Partition struct {
 	Number int    `json:"partition"` // in the order of hashes; a split renumbers those that follow
 	From   string `json:"from"`
 	To     string `json:"to"`
-
-	// FromSortKey is the sort key, quoted, from which a partition has items of the partition key From. It is empty
-	// for all of them.
-	FromSortKey string `json:"from_sort_key,omitempty"`
 	Levels
 }
 
@@ -196,11 +191,7 @@ func (s databaseSpace) resource() Resource {
 		Levels: levels(state.Reads, state.Writes),
 	}
 	for i, p := range state.Partitions {
-		one := Partition{Number: i, From: fmt.Sprintf("%016x", p.First), To: fmt.Sprintf("%016x", p.Last), Levels: levels(p.Reads, p.Writes)}
-		if p.FromSort != "" {
-			one.FromSortKey = strconv.Quote(p.FromSort)
-		}
-		r.Partitions = append(r.Partitions, one)
+		r.Partitions = append(r.Partitions, Partition{Number: i, From: fmt.Sprintf("%016x", p.First), To: fmt.Sprintf("%016x", p.Last), Levels: levels(p.Reads, p.Writes)})
 	}
 	return r
 }

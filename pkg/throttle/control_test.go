@@ -43,6 +43,21 @@ func (c control) call(t *testing.T, method, path, body string, header ...string)
 	return w.Code, string(text), report
 }
 
+// halves returns keys in the lower and the upper half of all hashes.
+func (b *bench) halves(t *testing.T) (low, high string) {
+	t.Helper()
+	two, err := throttle.New(throttle.Options{Partitions: 2, PartitionWCU: 1})
+	require.NoError(t, err)
+	for _, key := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"} {
+		if two.Partition(key) == 0 {
+			low = key
+		} else {
+			high = key
+		}
+	}
+	return low, high
+}
+
 // TestReport checks that the report names the hot key, its partition and the remaining tokens. A split moves
 // the key to another partition, and a reset clears the report.
 func TestReport(t *testing.T) {

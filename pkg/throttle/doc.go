@@ -24,10 +24,9 @@
 // too: its provisioned throughput, its on-demand maximum, or else the account's quota. Only
 // provisioned throughput is saved for longer, for Burst.
 //
-// A partition is a range of hashes of partition keys. It splits at the point that halves its load after it
-// has throttled several items for SplitAfter, without five seconds of calm. The point may be within a partition key,
-// unless its sort key rises or the table has a local index. Each half gets the whole throughput, and half of the
-// tokens saved or owed.
+// A partition is a range of hashes of partition keys. It splits between the keys that halve its load after it has
+// throttled several of them for SplitAfter, without five seconds of calm. The items of a key stay together. Each half gets
+// the whole throughput, and half of the tokens saved or owed.
 //
 // # Transactions
 //

@@ -2,10 +2,7 @@ package throttle
 
 import (
 	"encoding/base64"
-	"encoding/binary"
 	"maps"
-	"math"
-	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/go-json-experiment/json"
@@ -164,26 +161,6 @@ func keyText(v types.AttributeValue) (string, bool) {
 		return base64.StdEncoding.EncodeToString(v.Value), true
 	}
 	return "", v == computed
-}
-
-// sortText returns a sort key as text in the order of sort keys of its type. It is the same for numbers of one float64.
-func sortText(v types.AttributeValue) string {
-	switch v := v.(type) {
-	case *types.AttributeValueMemberS:
-		return v.Value
-	case *types.AttributeValueMemberB:
-		return string(v.Value)
-	case *types.AttributeValueMemberN:
-		f, _ := strconv.ParseFloat(v.Value, 64) // 0 for no number, which the engine rejects
-		bits := math.Float64bits(f)
-		if f < 0 {
-			bits = ^bits
-		} else {
-			bits |= 1 << 63
-		}
-		return string(binary.BigEndian.AppendUint64(nil, bits))
-	}
-	return ""
 }
 
 // equalItems reports whether two items have equal values under the same names. A computed value equals none.

@@ -1,14 +1,10 @@
 package throttle
 
 import (
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/go-json-experiment/json"
-
-	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
 // decodeItem decodes as the limiter does, and reports whether it can.
@@ -20,27 +16,6 @@ func TestInvalidNumbersAreUnchanged(t *testing.T) {
 		if got := numberText(text); got != text {
 			t.Errorf("numberText(%q) = %q", text, got)
 		}
-	}
-}
-
-// TestSortKeysAreInOrder checks that Order compares keys as DynamoDB does.
-func TestSortKeysAreInOrder(t *testing.T) {
-	number := func(digits string) types.AttributeValue { return dynamo.Decimal(digits) }
-	binary := func(b ...byte) types.AttributeValue { return &types.AttributeValueMemberB{Value: b} }
-	for _, list := range [][]types.AttributeValue{
-		{number("-1e20"), number("-10"), number("-9"), number("-0.5"), number("0"), number("1e-5"), number("9"), number("10"), number("1e20")},
-		{dynamo.String(""), dynamo.String("2026-01"), dynamo.String("2026-02"), dynamo.String("é")},
-		{binary(0), binary(0, 1), binary(1), binary(255)},
-	} {
-		if !slices.IsSortedFunc(list, func(a, b types.AttributeValue) int { return strings.Compare(sortText(a), sortText(b)) }) {
-			t.Errorf("Order does not keep the order of %v", list)
-		}
-		if sortText(list[0]) == sortText(list[1]) {
-			t.Errorf("Order of %v and %v is equal", list[0], list[1])
-		}
-	}
-	if sortText(number("-0")) != sortText(number("0.0")) {
-		t.Error("Order of -0 and 0.0 differs")
 	}
 }
 

@@ -115,7 +115,7 @@ func TestThroughput(t *testing.T) {
 		{described(5, 6, 0, -1), true, partitions.Limit{Cause: partitions.Account, PerSecond: 7}, partitions.Limit{Cause: partitions.Account, PerSecond: 7}},
 		{described(5, 6, 1, 1_000_001), true, partitions.Limit{Cause: partitions.MaxOnDemand, PerSecond: 1}, partitions.Limit{Cause: partitions.MaxOnDemand, PerSecond: 1_000_000}},
 	} {
-		if got := c.described.limits(o, c.onDemand); got.Reads != c.reads || got.Writes != c.writes || got.Together {
+		if got := c.described.limits(o, c.onDemand); got.Reads != c.reads || got.Writes != c.writes {
 			t.Errorf("%+v, on demand %t: %+v", c.described, c.onDemand, got)
 		}
 	}

@@ -44,7 +44,7 @@ func (k keys) text(it dynamo.Item) (hash, whole string, ok bool) {
 // place returns the place of an item in a table or index with these keys.
 func (k keys) place(s *partitions.Space, it dynamo.Item) partitions.Place {
 	hash, _ := keyText(it[k.hash])
-	return s.Item(hash, sortText(it[k.sort]))
+	return s.Place(hash)
 }
 
 // cost returns the cost of a write in the table and its indexes. A nil item does not exist.
@@ -61,23 +61,9 @@ func (x *index) cost(before, after dynamo.Item) (charges []partitions.Charge) {
 	var writes ddbstream.IndexWrites
 	_ = ddbstream.AddIndexWrites(&writes, &x.rule, image(before), image(after)) // each item has a size
 	for _, w := range writes.List {
-		entry := after
-		if w.Old {
-			entry = before
-		}
-		charges = append(charges, x.at(w.Key, entry).Writes(partitions.Units(w.Units)*partitions.Unit))
+		charges = append(charges, x.Place(string(w.Key)).Writes(partitions.Units(w.Units)*partitions.Unit))
 	}
 	return charges
-}
-
-// at returns the place of an item's entry with this partition key. Sort keys of several attributes are in the order of
-// the first.
-func (x *index) at(key []byte, it dynamo.Item) partitions.Place {
-	sort := ""
-	if len(x.rule.Sort) > 0 {
-		sort = sortText(it[x.rule.Sort[0]])
-	}
-	return x.Item(string(key), sort)
 }
 
 // inIndexKey reports whether an attribute is in the key of a global index.
@@ -143,10 +129,8 @@ func newTable(gate *partitions.Gate, o Options, database string, d description) 
 		d.Table.ProvisionedThroughput.WriteCapacityUnits = o.TableWCU
 		d.Table.OnDemandThroughput.MaxWriteRequestUnits = o.TableWCU
 	}
-	limits := d.Table.limits(o, onDemand)
-	limits.Together = len(d.Table.LocalSecondaryIndexes) > 0
 	t := &table{
-		Space: gate.NewSpace(partitions.Resource{Table: d.Table.TableName, ARN: d.Table.TableArn, OnDemand: onDemand}, limits),
+		Space: gate.NewSpace(partitions.Resource{Table: d.Table.TableName, ARN: d.Table.TableArn, OnDemand: onDemand}, d.Table.limits(o, onDemand)),
 		key:   newKeys(d.Table.KeySchema),
 
 		database: database, arns: map[string]bool{},

@@ -163,14 +163,12 @@ func (s *single) measured(r *reply, reserved []partitions.Charge) []partitions.C
 	charges := []partitions.Charge{base}
 	for _, x := range s.indexes {
 		total := partitions.ToUnits(consumed[0].GlobalSecondaryIndexes[x.name].CapacityUnits)
-		it := s.before
-		key, ok := ddbstream.IndexKey(&x.rule, image(it))
+		key, ok := ddbstream.IndexKey(&x.rule, image(s.before))
 		if !ok { // the update made the entry
-			it = s.after
-			key, ok = ddbstream.IndexKey(&x.rule, image(it))
+			key, ok = ddbstream.IndexKey(&x.rule, image(s.after))
 		}
 		if ok && total > 0 {
-			charges = append(charges, x.at(key, it).Writes(total))
+			charges = append(charges, x.Place(string(key)).Writes(total))
 		}
 	}
 	return charges

@@ -26,7 +26,6 @@ type IndexWrite struct {
 	Index string // the index's name
 	Key   []byte // the partition key in the index, as [IndexKey] returns it
 	Units int    // write units, at least 1
-	Old   bool   // the write deletes the old image's entry
 }
 
 // IndexWrites are the index writes of one write to the table. The zero value is ready to use.
@@ -57,12 +56,12 @@ func AddIndexWrites[I IndexImage[I]](w *IndexWrites, x *Index, before, after I) 
 	}
 	first := len(w.List)
 	if wasIn {
-		if err := addEntry(w, x, old, before, true); err != nil {
+		if err := addEntry(w, x, old, before); err != nil {
 			return err
 		}
 	}
 	if isIn {
-		if err := addEntry(w, x, current, after, false); err != nil {
+		if err := addEntry(w, x, current, after); err != nil {
 			return err
 		}
 	}
@@ -74,12 +73,12 @@ func AddIndexWrites[I IndexImage[I]](w *IndexWrites, x *Index, before, after I) 
 	return nil
 }
 
-func addEntry[I IndexImage[I]](w *IndexWrites, x *Index, e entry, item I, old bool) error {
+func addEntry[I IndexImage[I]](w *IndexWrites, x *Index, e entry, item I) error {
 	size, err := item.SizeIn(x.Projected)
 	if err != nil {
 		return err
 	}
-	w.List = append(w.List, IndexWrite{Index: x.Name, Key: e.partition, Units: plan.WriteUnits(size), Old: old})
+	w.List = append(w.List, IndexWrite{Index: x.Name, Key: e.partition, Units: plan.WriteUnits(size)})
 	return nil
 }
 

@@ -23,38 +23,35 @@ func TestIndexWrites(t *testing.T) {
 	w := func(key string, units int) ddbstream.IndexWrite {
 		return ddbstream.IndexWrite{Key: []byte(key), Units: units}
 	}
-	d := func(key string, units int) ddbstream.IndexWrite { // removes the old entry
-		return ddbstream.IndexWrite{Key: []byte(key), Units: units, Old: true}
-	}
 	for name, c := range map[string]struct {
 		indexes  []ddbstream.Index
 		old, new string // images; "" if absent
 		want     []ddbstream.IndexWrite
 	}{
 		"put":                    {all, "", entry("x", "1", ""), []ddbstream.IndexWrite{w("x", 1)}},
-		"delete":                 {all, entry("x", "1", ""), "", []ddbstream.IndexWrite{d("x", 1)}},
+		"delete":                 {all, entry("x", "1", ""), "", []ddbstream.IndexWrite{w("x", 1)}},
 		"outside":                {all, item(""), item(`,"a":{"S":"g"}`), nil},
 		"half a key":             {all, "", item(`,"g":{"S":"x"}`), nil},
 		"the other half":         {all, item(`,"g":{"S":"x"}`), item(`,"r":{"N":"1"}`), nil},
 		"moves in":               {all, item(""), entry("x", "1", ""), []ddbstream.IndexWrite{w("x", 1)}},
-		"leaves":                 {all, entry("x", "1", ""), item(""), []ddbstream.IndexWrite{d("x", 1)}},
-		"another rank":           {all, entry("x", "1", ""), entry("x", "2", ""), []ddbstream.IndexWrite{d("x", 1), w("x", 1)}},
-		"another partition":      {all, entry("x", "1", ""), entry("y", "1", ""), []ddbstream.IndexWrite{d("x", 1), w("y", 1)}},
-		"large, moves":           {all, entry("x", "1", large), entry("x", "2", large3), []ddbstream.IndexWrite{d("x", 2), w("x", 3)}},
+		"leaves":                 {all, entry("x", "1", ""), item(""), []ddbstream.IndexWrite{w("x", 1)}},
+		"another rank":           {all, entry("x", "1", ""), entry("x", "2", ""), []ddbstream.IndexWrite{w("x", 1), w("x", 1)}},
+		"another partition":      {all, entry("x", "1", ""), entry("y", "1", ""), []ddbstream.IndexWrite{w("x", 1), w("y", 1)}},
+		"large, moves":           {all, entry("x", "1", large), entry("x", "2", large3), []ddbstream.IndexWrite{w("x", 2), w("x", 3)}},
 		"stays, grows":           {all, entry("x", "1", ""), entry("x", "1", large3), []ddbstream.IndexWrite{w("x", 3)}},
 		"stays, shrinks":         {all, entry("x", "1", large), entry("x", "1", ""), []ddbstream.IndexWrite{w("x", 2)}},
 		"projected, changes":     {some, entry("x", "1", large), entry("x", "1", `,"a":{"S":"y"}`), []ddbstream.IndexWrite{w("x", 2)}},
 		"projected, the same":    {some, entry("x", "1", large), entry("x", "1", large+`,"b":{"N":"1"}`), nil},
 		"not projected":          {keys, entry("x", "1", ""), entry("x", "2", large), nil},
-		"not projected, not big": {keys, entry("x", "1", large), entry("y", "1", large), []ddbstream.IndexWrite{d("x", 1), w("y", 1)}},
+		"not projected, not big": {keys, entry("x", "1", large), entry("y", "1", large), []ddbstream.IndexWrite{w("x", 1), w("y", 1)}},
 		"escaped":                {all, "", item(`,"\u0067":{"S":"x"},"r":{"N":"1"}`), []ddbstream.IndexWrite{w("x", 1)}},
 		"an empty key":           {all, "", entry("", "1", ""), nil},
 		"another type":           {all, "", item(`,"g":{"M":{}},"r":{"N":"1"}`), nil},
 		"several attributes":     {three, "", item(`,"k":{"S":"1|2"},"g":{"S":"x\\y"},"m":{"N":"7"},"r":{"N":"1"}`), []ddbstream.IndexWrite{w(`1\|2|x\\y|7`, 1)}},
 		"two of three":           {three, "", item(`,"k":{"S":"1"},"g":{"S":"x"},"r":{"N":"1"}`), nil},
-		"one of three changes":   {three, entry("x", "1", `,"k":{"S":"1"},"m":{"N":"7"}`), entry("x", "1", `,"k":{"S":"2"},"m":{"N":"7"}`), []ddbstream.IndexWrite{d("1|x|7", 1), w("2|x|7", 1)}},
+		"one of three changes":   {three, entry("x", "1", `,"k":{"S":"1"},"m":{"N":"7"}`), entry("x", "1", `,"k":{"S":"2"},"m":{"N":"7"}`), []ddbstream.IndexWrite{w("1|x|7", 1), w("2|x|7", 1)}},
 		"two indexes": {append(keys, all[0]), entry("x", "1", ""), entry("x", "2", ""),
-			[]ddbstream.IndexWrite{d("x", 1), w("x", 1)}},
+			[]ddbstream.IndexWrite{w("x", 1), w("x", 1)}},
 	} {
 		rec := change(t, c.old, c.new, "")
 		got, err := indexWritesOf(&rec, c.indexes)

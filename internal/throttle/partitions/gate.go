@@ -107,10 +107,10 @@ func (g *Gate) check(c Charge, now int64) []Denial {
 	if mean <= 0 {
 		denied = append(denied, Denial{c, KeyRange})
 	}
-	if !c.Everywhere && len(over) == 1 {
+	if !c.Everywhere {
 		n := over[0].lane(c.Write)
-		if n.observe(c.point, mean <= 0, now, g.limits.SplitAfter) {
-			c.splitByLoad(c.point, n, now)
+		if n.observe(c.hash, mean <= 0, now, g.limits.SplitAfter) {
+			c.splitByLoad(c.hash, n, now)
 		}
 	}
 	if whole := c.whole(c.Write); whole != nil {

@@ -1,14 +1,15 @@
 package partitions
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
 )
 
-// partition is a range of points, from low up to the next partition.
+// partition is a range of hashes, from low up to the next partition.
 type partition struct {
-	low    point
+	low    uint64
 	writes lane
 	reads  lane
 }
@@ -36,7 +37,7 @@ type lane struct {
 // observe records a request. A lane is at its limit from a throttle until calm has passed
 // without one. observe reports whether the partition must split if its requests divide: it was at its limit for split.
 // A split of 0 never splits.
-func (n *lane) observe(p point, throttled bool, now int64, split time.Duration) bool {
+func (n *lane) observe(hash uint64, throttled bool, now int64, split time.Duration) bool {
 	if split == 0 {
 		return false
 	}
@@ -48,41 +49,36 @@ func (n *lane) observe(p point, throttled bool, now int64, split time.Duration) 
 		n.last = now
 	}
 	if n.hot {
-		n.seen.add(p)
+		n.seen.add(hash)
 	}
 	return throttled && now-n.since >= int64(split)
 }
 
-// index returns the index of the partition of a point.
-func (s *Space) index(p point) int {
-	i, found := slices.BinarySearchFunc(s.partitions, p, func(part partition, p point) int { return part.low.compare(p) })
+// index returns the index of the partition of a hash.
+func (s *Space) index(hash uint64) int {
+	i, found := slices.BinarySearchFunc(s.partitions, hash, func(p partition, hash uint64) int { return cmp.Compare(p.low, hash) })
 	if found {
 		return i
 	}
 	return i - 1
 }
 
-// lastHash returns the highest hash of a partition. The next partition begins with the same hash if items of one
-// partition key are in both.
+// lastHash returns the highest hash of a partition.
 func (s *Space) lastHash(i int) uint64 {
 	if i+1 == len(s.partitions) {
 		return math.MaxUint64
 	}
-	next := s.partitions[i+1].low
-	if next.sort != "" {
-		return next.hash
-	}
-	return next.hash - 1
+	return s.partitions[i+1].low - 1
 }
 
 // halve splits a partition into two equal ranges of hashes. It returns false for a single hash.
 func (s *Space) halve(i int, now int64) bool {
-	low, last := s.partitions[i].low.hash, s.lastHash(i)
-	return last > low && s.split(i, point{hash: low + (last-low)/2 + 1}, now)
+	low, last := s.partitions[i].low, s.lastHash(i)
+	return last > low && s.split(i, low+(last-low)/2+1, now)
 }
 
-// split splits a partition at a point. Each half gets half of the tokens saved or owed, and is not at its limit. It returns false, and does nothing, if the space has MaxPartitions.
-func (s *Space) split(i int, at point, now int64) bool {
+// split splits a partition at a hash. Each half gets half of the tokens saved or owed, and is not at its limit. It returns false, and does nothing, if the space has MaxPartitions.
+func (s *Space) split(i int, at uint64, now int64) bool {
 	if len(s.partitions) == MaxPartitions {
 		return false
 	}
@@ -96,10 +92,10 @@ func (s *Space) split(i int, at point, now int64) bool {
 	return true
 }
 
-// splitByLoad splits the partition of a point between the items that its lane's latest requests were for.
-func (s *Space) splitByLoad(p point, n *lane, now int64) {
-	if at, ok := n.seen.splitPoint(!s.together); ok {
-		s.split(s.index(p), at, now)
+// splitByLoad splits the partition of a hash between the partition keys that its lane's latest requests were for.
+func (s *Space) splitByLoad(hash uint64, n *lane, now int64) {
+	if at, ok := n.seen.splitPoint(); ok {
+		s.split(s.index(hash), at, now)
 	}
 }
 

@@ -30,8 +30,6 @@ const (
 // Throughput describes a table or index.
 type Throughput struct {
 	Reads, Writes Limit // of the whole table or index, in addition to its partitions' limits
-
-	Together bool // no split divides the items of a partition key: there is a local index
 }
 
 // Limit is a number of units a second, with the cause of its throttles. The zero value is no
@@ -66,8 +64,6 @@ type Space struct {
 	reads      *limit      // of the whole space; nil if there is none
 	writes     *limit
 
-	together bool
-
 	// dryUntil is when the last write bucket becomes positive, in nanoseconds. Before that,
 	// some partition, or the space, may have no capacity left.
 	dryUntil int64
@@ -87,7 +83,7 @@ func (g *Gate) NewSpace(r Resource, t Throughput) *Space {
 	now := g.now()
 	n := uint64(g.count(t))
 	s := &Space{
-		Resource: r, gate: g, reads: newLimit(t.Reads, now), writes: newLimit(t.Writes, now), together: t.Together,
+		Resource: r, gate: g, reads: newLimit(t.Reads, now), writes: newLimit(t.Writes, now),
 	}
 	for i := range n {
 		low, rest := bits.Div64(i, 0, n)
@@ -95,7 +91,7 @@ func (g *Gate) NewSpace(r Resource, t Throughput) *Space {
 			low++ // the first hash that Partition maps to i
 		}
 		s.partitions = append(s.partitions, partition{
-			low:    point{hash: low},
+			low:    low,
 			writes: lane{bucket: bucket{g.writes.capacity, now}},
 			reads:  lane{bucket: bucket{g.reads.capacity, now}},
 		})
@@ -121,24 +117,16 @@ func (s *Space) Partitions() int {
 	return len(s.partitions)
 }
 
-// Place is the place of an item, or of all items of a partition key.
+// Place is the place of the items of a partition key.
 type Place struct {
 	*Space
 	Key        string // the partition key
 	Everywhere bool   // all partitions, evenly; Key is empty
-	one        bool   // a single item
-	point             // the first item's
+	hash       uint64
 }
 
-// Place returns the place of all items of a partition key, given as text.
-func (s *Space) Place(key string) Place {
-	return Place{Space: s, Key: key, point: point{hash: s.gate.hash(key)}}
-}
-
-// Item returns the place of an item. Sort keys are given as texts in their order; "" is none.
-func (s *Space) Item(key, sort string) Place {
-	return Place{Space: s, Key: key, point: point{s.gate.hash(key), sort}, one: true}
-}
+// Place returns the place of the items of a partition key, given as text.
+func (s *Space) Place(key string) Place { return Place{Space: s, Key: key, hash: s.gate.hash(key)} }
 
 // Everywhere returns the place that covers all partitions.
 func (s *Space) Everywhere() Place { return Place{Space: s, Everywhere: true} }
@@ -148,12 +136,8 @@ func (p Place) ranges() []partition {
 	if p.Everywhere {
 		return p.partitions
 	}
-	i := p.index(p.point)
-	end := i + 1
-	for !p.one && end < len(p.partitions) && p.partitions[end].low.hash == p.hash {
-		end++
-	}
-	return p.partitions[i:end]
+	i := p.index(p.hash)
+	return p.partitions[i : i+1]
 }
 
 // hash returns the first 64 bits of the SHA-256 of the seed, in 8 bytes, and the key.

@@ -7,11 +7,9 @@ type State struct {
 	Partitions    []PartitionState
 }
 
-// PartitionState is a snapshot of a partition, with its first and last hash. FromSort is the sort key at which
-// it begins within the first hash, or "".
+// PartitionState is a snapshot of a partition, with its first and last hash.
 type PartitionState struct {
 	First, Last   uint64
-	FromSort      string
 	Reads, Writes Level
 }
 
@@ -29,7 +27,7 @@ func (s *Space) State() State {
 	state := State{Resource: s.Resource, Reads: s.reads.level(now), Writes: s.writes.level(now)}
 	for i := range s.partitions {
 		p := &s.partitions[i]
-		one := PartitionState{p.low.hash, s.lastHash(i), p.low.sort, p.reads.level(s.gate.reads, now), p.writes.level(s.gate.writes, now)}
+		one := PartitionState{p.low, s.lastHash(i), p.reads.level(s.gate.reads, now), p.writes.level(s.gate.writes, now)}
 		state.Partitions = append(state.Partitions, one)
 	}
 	return state
@@ -68,5 +66,5 @@ func (s *Space) Split(number int) int {
 func (p Place) Number() int {
 	p.gate.mu.Lock()
 	defer p.gate.mu.Unlock()
-	return p.index(p.point)
+	return p.index(p.hash)
 }
