@@ -41,7 +41,7 @@ func (s *stream) run(ctx context.Context) error {
 		Start: func(id string) func(context.Context) (time.Time, error) { return s.newShard(id).run },
 		Done:  s.r.windows.remove,
 	}
-	if err := s.r.link.persist(ctx, "", 0, func() error { return s.first(ctx, l) }); err != nil {
+	if err := s.r.link.persist(ctx, "", 0, func() error { return s.fromNow(ctx, l) }); err != nil {
 		return err
 	}
 	if err := l.Run(ctx); err != nil {
@@ -56,23 +56,18 @@ func (s *stream) list(ctx context.Context, call func() ([]eventsource.Shard, err
 	return list, err
 }
 
-// first sets the lineage's starting position.
-func (s *stream) first(ctx context.Context, l *eventsource.Lineage) error {
-	list, err := s.Shards(ctx)
-	if err != nil {
-		return err
-	}
-	s.cursors = make(map[string]*eventsource.Cursor)
-	return s.fromNow(ctx, l, list)
-}
-
 // firstTime is the timeout for one stream shard's first iterator. A stream shard that has been closed
 // meanwhile has none; then all stream shards are listed again.
 const firstTime = 10 * time.Second
 
 // fromNow begins at the end of the open stream shards, and omits closed ones. Counting begins with
 // the first whole second after all stream shards have a position.
-func (s *stream) fromNow(ctx context.Context, l *eventsource.Lineage, list []eventsource.Shard) error {
+func (s *stream) fromNow(ctx context.Context, l *eventsource.Lineage) error {
+	list, err := s.Shards(ctx)
+	if err != nil {
+		return err
+	}
+	s.cursors = make(map[string]*eventsource.Cursor)
 	l.Reset(list, func(shard eventsource.Shard) bool { return shard.Closed })
 	var (
 		group errgroup.Group
