@@ -7,7 +7,7 @@ import (
 )
 
 // heat returns a table of one partition after a minute of writes at four times its limit.
-func heat(t *testing.T, next func(i int) string) *Space {
+func heat(t *testing.T, next func(s *Space, i int) Place) *Space {
 	t.Helper()
 	now := time.Unix(1_800_000_000, 0)
 	limits := limitsOf(1, 10, &now)
@@ -15,28 +15,29 @@ func heat(t *testing.T, next func(i int) string) *Space {
 	s := New(limits).NewSpace(Resource{Table: "t"}, Throughput{})
 	for i := range 40 * 60 {
 		now = now.Add(25 * time.Millisecond)
-		s.gate.Admit([]Charge{s.Place(next(i)).Writes(Unit)})
+		s.gate.Admit([]Charge{next(s, i).Writes(Unit)})
 	}
 	return s
 }
 
-// TestSplitsByLoad checks that a table of many keys splits for heat, and that a table of one hot key does not.
+// TestSplitsByLoad checks that a table of many keys splits for heat, and that a table of one hot key does not, even beside
+// scans.
 func TestSplitsByLoad(t *testing.T) {
-	if n := heat(t, func(i int) string { return fmt.Sprint("k", i%100) }).Partitions(); n < 4 || n > 6 {
+	if n := heat(t, func(s *Space, i int) Place { return s.Place(fmt.Sprint("k", i%100)) }).Partitions(); n < 4 || n > 6 {
 		t.Errorf("many keys: %d partitions, want 4 to 6", n)
 	}
-	if n := heat(t, func(int) string { return "hot" }).Partitions(); n != 1 {
+	if n := heat(t, func(s *Space, i int) Place { return []Place{s.Place("hot"), s.Everywhere()}[i%2] }).Partitions(); n != 1 {
 		t.Errorf("one key: %d partitions, want 1", n)
 	}
 }
 
 // TestIsolatedItem checks that an item with most of the traffic gets a partition of its own, with its whole throughput.
 func TestIsolatedItem(t *testing.T) {
-	s := heat(t, func(i int) string {
+	s := heat(t, func(s *Space, i int) Place {
 		if i%10 == 0 {
-			return fmt.Sprint("quiet", i%7)
+			return s.Place(fmt.Sprint("quiet", i%7))
 		}
-		return "hot"
+		return s.Place("hot")
 	})
 	hot := s.Place("hot")
 	if of := s.State().Partitions[hot.Number()]; of.First != hot.hash {

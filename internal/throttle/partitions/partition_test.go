@@ -70,7 +70,7 @@ func TestTimeAtLimit(t *testing.T) {
 		{[]int64{1, 7, 12}, false}, {[]int64{1, 7, 12, 16, 17}, true}, {[]int64{1, 99}, false},
 	} {
 		var n lane
-		got := false
+		got := n.observe(0, false, 0, 10*time.Second) // admitted
 		for _, second := range c.throttles {
 			got = n.observe(0, true, second*int64(time.Second), 10*time.Second)
 		}
