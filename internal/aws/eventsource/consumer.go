@@ -14,7 +14,7 @@ const (
 	drainReads = 8
 	// idleReads is the number of consecutive empty reads after which the poll interval is
 	// idlePoll: Lambda reads four times a second.
-	idleReads = 50
+	idleReads = 20
 	idlePoll  = 250 * time.Millisecond
 )
 

@@ -47,7 +47,7 @@ type MappingOptions struct {
 	PartialFailures bool
 
 	BackOff      time.Duration // before the second attempt, then doubled up to 50 times that; default 100 ms
-	PollInterval time.Duration // between reads of an empty stream; default 20 ms, and 250 ms once it is idle
+	PollInterval time.Duration // between reads of an empty stream; default 50 ms, and 250 ms once it is idle
 
 	Now    func() time.Time // default time.Now
 	Logger *slog.Logger     // default slog.Default; payloads are not logged
@@ -62,7 +62,7 @@ func (o MappingOptions) withDefaults() MappingOptions {
 	o.Attempts = cmp.Or(o.Attempts, 10)
 	o.IdleWindow = cmp.Or(o.IdleWindow, MaxIdleWindow)
 	o.BackOff = cmp.Or(o.BackOff, 100*time.Millisecond)
-	o.PollInterval = cmp.Or(o.PollInterval, 20*time.Millisecond)
+	o.PollInterval = cmp.Or(o.PollInterval, 50*time.Millisecond)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.Now == nil {
 		o.Now = time.Now
