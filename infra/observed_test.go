@@ -176,7 +176,7 @@ func (s *system) deliver() {
 		for _, function := range []string{Hotkeys, Aggregator} {
 			m := eventsource.NewMapping(eventsource.MappingOptions{
 				Name: function + "-" + table, Source: source, Handler: s.functions[function], Checkpoints: s.db, CheckpointTable: dynamolocal.CheckpointTable(s.names),
-				FailureFile: filepath.Join(s.t.TempDir(), "failures"), BatchSize: 1000, TumblingWindow: time.Second, IdleWindow: time.Second, Attempts: 3, Bisect: true, PartialFailures: true,
+				FailureFile: filepath.Join(s.t.TempDir(), "failures"), BatchSize: 1000, PollInterval: 200 * time.Millisecond, TumblingWindow: time.Second, IdleWindow: time.Second, Attempts: 3, Bisect: true, PartialFailures: true,
 			})
 			if err := m.Drain(s.t.Context()); err != nil || m.GivenUp() > 0 {
 				s.t.Errorf("%s of %s: %d records discarded, %v", function, table, m.GivenUp(), err)

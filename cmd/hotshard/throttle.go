@@ -26,7 +26,7 @@ type ThrottleCmd struct {
 	PartitionWCU    int           `name:"partition-wcu" default:"1000" help:"Limit of each partition, in WCU/s."`
 	PartitionRCU    int           `name:"partition-rcu" default:"3000" help:"Limit of each partition, in RCU/s."`
 	Burst           time.Duration `default:"300s" help:"How much unused throughput a provisioned table or index saves, as time at its limit, 1s to 1h. A partition's limit stays."`
-	SplitAfter      time.Duration `default:"10m" help:"How long a partition is at its limit before it splits in two, 1s to 24h; 0 is never."`
+	SplitAfter      time.Duration `default:"10m" help:"How long a partition is at its limit before it splits in two, 1s to 24h; 0 is never. A single partition key never splits."`
 	TransactionHold time.Duration `default:"5ms" help:"How long a transaction locks its items, up to 1s; other calls for them get a conflict meanwhile. 0 means no conflicts."`
 	TableWCU        int           `name:"table-wcu" help:"Limit of each table's writes, in WCU/s. Default: the table's own provisioned throughput, on-demand maximum, or AWS's quota of 40000."`
 }

@@ -20,17 +20,16 @@ const Namespace = "Hotshard"
 // Datum is one value of one metric. The name and the dimensions identify the metric.
 type Datum = types.MetricDatum
 
-// Units in use.
-const (
-	UnitCount          = types.StandardUnitCount
-	UnitCountPerSecond = types.StandardUnitCountSecond
-)
-
 // Sink sends data. After an error some or all of them may be lost. Callers must not send them again, because a value
 // that is sent twice counts twice.
 type Sink interface {
 	Put(ctx context.Context, data []Datum) error
 }
+
+const (
+	unitCount          = types.StandardUnitCount
+	unitCountPerSecond = types.StandardUnitCountSecond
+)
 
 // CloudWatchAPI is the part of the SDK's client that [CloudWatch] calls.
 type CloudWatchAPI interface {

@@ -267,9 +267,9 @@ func (s Settings) sums(it *heat.Item) []Datum {
 		fastest = max(fastest, row.WriteUnitsPerSecond)
 	}
 	return []Datum{
-		tableMetric(table, "WriteUnits", float64(it.Units), UnitCount, it.Start),
-		tableMetric(table, "Records", float64(it.Records), UnitCount, it.Start),
-		tableMetric(table, "MaxKeyWriteUnitsPerSecond", fastest, UnitCountPerSecond, it.Start),
+		tableMetric(table, "WriteUnits", float64(it.Units), unitCount, it.Start),
+		tableMetric(table, "Records", float64(it.Records), unitCount, it.Start),
+		tableMetric(table, "MaxKeyWriteUnitsPerSecond", fastest, unitCountPerSecond, it.Start),
 	}
 }
 

@@ -23,7 +23,7 @@ type journal struct {
 
 // countEvents adds a metric with the number of events in the function itself, such as failures.
 func (j *journal) countEvents(name string, n int) {
-	j.addMetric(name, float64(n), types.StandardUnitCount, j.now())
+	j.addMetric(name, float64(n), unitCount, j.now())
 }
 
 // addMetric adds a metric of the source's table.

@@ -118,7 +118,7 @@ func (c *partitionCounter) update(ctx context.Context, j *journal) (found []Datu
 	for _, t := range c.tables(j) {
 		n, err := c.countTable(ctx, t, now)
 		if n > 0 {
-			found = append(found, tableMetric(t.name, "StreamShards", float64(n), UnitCount, now))
+			found = append(found, tableMetric(t.name, "StreamShards", float64(n), unitCount, now))
 		}
 		if err != nil {
 			j.WarnContext(ctx, "partitions not noted", "table", t.name, "partitions", n, "error", err)

@@ -172,7 +172,7 @@ func (r *reporter) keyMetrics(j *journal, w *window, hot []heat.KeyHeat) {
 			continue
 		}
 		sent[name] = true
-		j.addMetric("KeyWriteUnitsPerSecond", row.WriteUnitsPerSecond, UnitCountPerSecond, w.item.Start, dimension("Key", name))
+		j.addMetric("KeyWriteUnitsPerSecond", row.WriteUnitsPerSecond, unitCountPerSecond, w.item.Start, dimension("Key", name))
 	}
 }
 
@@ -187,6 +187,6 @@ func hotMetrics(j *journal, w *window, hot []heat.KeyHeat) {
 			saturated++
 		}
 	}
-	j.addMetric("HotKeys", float64(len(hot)), UnitCount, w.item.Start)
-	j.addMetric("SaturatedKeys", saturated, UnitCount, w.item.Start)
+	j.addMetric("HotKeys", float64(len(hot)), unitCount, w.item.Start)
+	j.addMetric("SaturatedKeys", saturated, unitCount, w.item.Start)
 }

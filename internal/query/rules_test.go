@@ -487,7 +487,7 @@ func (u *unreadable) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func
 	return &dynamodb.QueryOutput{Items: u.items}, u.fault(*in.TableName, in.IndexName, in.ExpressionAttributeValues, aws.ToInt32(in.Limit))
 }
 
-// TestEachReadIsNeeded checks that a response is a 503 if any read for it fails for good, and what it reads: the table, the
+// TestEachReadIsNeeded checks that a response is a 503 if any read for it fails for good, and its different reads: the table, the
 // index, the texts of keys, and whether the read is consistent, or its limit.
 func TestEachReadIsNeeded(t *testing.T) {
 	now := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)

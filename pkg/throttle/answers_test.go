@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	stdlog "log"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -226,7 +228,8 @@ func TestThrottledCalls(t *testing.T) {
 // not answer, which it logs if the caller waits.
 func TestUnanswered(t *testing.T) {
 	var log strings.Builder
-	defer slog.SetDefault(slog.Default())
+	usual := slog.Default()
+	defer func() { slog.SetDefault(usual); stdlog.SetOutput(os.Stderr) }() // SetDefault redirects package log, too
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
 	const put, failed = `{"TableName":"t","Item":{"id":{"S":"a"}}}`, "502 InternalServerError"
 	gone, leave := context.WithCancel(t.Context())

@@ -24,9 +24,9 @@
 // too: its provisioned throughput, its on-demand maximum, or else the account's quota. Only
 // provisioned throughput is saved for longer, for Burst.
 //
-// A partition is a range of hashes of partition keys. It splits between the keys that halve its load after it has
-// throttled several of them for SplitAfter, without five seconds of calm. The items of a key stay together. Each half gets
-// the whole throughput, and half of the tokens saved or owed.
+// A partition is a range of hashes of partition keys. It splits between the keys that halve its load after it was at
+// its limit for SplitAfter, without five seconds of calm, if its latest requests are for several keys. The items of a key
+// stay together. Each half gets the whole throughput, and half of the tokens saved or owed.
 //
 // # Transactions
 //

@@ -44,8 +44,8 @@ type Options struct {
 	// Burst is the time for which a provisioned table or index saves unused throughput, 1 s to
 	// an hour. 0 is a second. AWS saves up to 300 s, best effort. Partitions save one second.
 	Burst time.Duration
-	// SplitAfter is how long a partition must throttle before it splits in two by its load, at most a day.
-	// 0 is never. AWS takes minutes.
+	// SplitAfter is how long a partition must be at its limit before it splits in two by its load, at most a day; 0 is never.
+	// AWS takes minutes. The items of a partition key stay together.
 	SplitAfter time.Duration
 	// TransactionHold is how long a TransactWriteItems holds its items, at most a second; its
 	// response waits for the end. With 0 nothing conflicts. AWS does not document its time; 5
