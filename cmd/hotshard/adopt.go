@@ -70,7 +70,7 @@ func (c *AdoptCmd) Run(ctx context.Context, std streams) error {
 
 // from returns the table, as the commands for heat name it.
 func (c *AdoptCmd) from() *heatFrom {
-	return &heatFrom{Table: c.Table, Endpoint: c.Endpoint, Region: c.Region, PartitionWCU: awsPartitionWCU}
+	return &heatFrom{page: "docs/adopt.md", Table: c.Table, Endpoint: c.Endpoint, Region: c.Region, PartitionWCU: awsPartitionWCU}
 }
 
 func printAdoption(out io.Writer, r *adopt.Report) error {

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
@@ -59,6 +61,10 @@ func TestAdopt(t *testing.T) {
 	args = []string{"adopt", "--table", "nowhere", "--format", "#", "--endpoint", endpoint}
 	if code, out, errText = hotshard(t, args...); code != exitBad || out != "" || !strings.Contains(errText, `Table "nowhere" not found at `) {
 		t.Errorf("a missing table: exit %d with %q and %q", code, errText, out)
+	}
+	denied := &smithy.GenericAPIError{Code: "AccessDeniedException", Message: "User: ann is not authorized to perform: dynamodb:Scan on resource: x"}
+	if text := (&AdoptCmd{Table: "t"}).from().rejected(aws.Config{}, denied); !strings.Contains(text, `may not call dynamodb:Scan for table "t"`) || !strings.HasSuffix(text, "docs/adopt.md.") {
+		t.Errorf("a denied call: %q", text)
 	}
 	theirs := dynamolocal.DynamoDB(endpoint, "theirs") // a database of its own in the engine
 	foreign := libtest.Theirs(t, theirs, "S")

@@ -30,6 +30,8 @@ import (
 
 // heatFrom has the flags for the source of heat: a table's stream, or the counts of a hotshard deployment.
 type heatFrom struct {
+	page string // that has the permissions; "" is docs/heat-from-a-laptop.md
+
 	Table        string `copied:"table" placeholder:"NAME" help:"A table with a stream (explain needs none), by its name or ARN. Nothing is deployed, and the table is not changed."`
 	Stack        bool   `help:"Instead of --table: the counts of a hotshard deployment, or of hotshard local."`
 	Region       string `copied:"region" placeholder:"NAME" help:"AWS Region. Default: the environment's."`

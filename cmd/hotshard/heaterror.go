@@ -133,7 +133,7 @@ func (h *heatFrom) rejected(c aws.Config, fault smithy.APIError) string {
 		if found := deniedAction.FindStringSubmatch(fault.ErrorMessage()); found != nil {
 			action = found[1]
 		}
-		return fmt.Sprintf("Access denied: your credentials may not call %s for %s in %s. Allow the read-only calls of docs/heat-from-a-laptop.md.", action, h.what(), c.Region)
+		return fmt.Sprintf("Access denied: your credentials may not call %s for %s in %s. Allow the read-only calls of %s.", action, h.what(), c.Region, cmp.Or(h.page, "docs/heat-from-a-laptop.md"))
 	}
 	return ""
 }

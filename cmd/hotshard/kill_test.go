@@ -49,9 +49,10 @@ func start(t *testing.T, args ...string) *process {
 	return p
 }
 
-// expect reads lines up to one with this text.
+// expect reads lines up to one with this text, and kills the process if it doesn't print one within three minutes.
 func (p *process) expect(t *testing.T, text string) {
 	t.Helper()
+	defer time.AfterFunc(3*time.Minute, func() { _ = p.Process.Kill() }).Stop()
 	for p.lines.Scan() {
 		if strings.Contains(p.lines.Text(), text) {
 			return

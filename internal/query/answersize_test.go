@@ -95,3 +95,11 @@ func TestForeignItemsAreNamed(t *testing.T) {
 		}
 	}
 }
+
+// TestWeightOfAnEvent checks that an event weighs at least the bytes that it takes as a JSON string in Lambda's response.
+func TestWeightOfAnEvent(t *testing.T) {
+	e := event{ID: strings.Repeat(`"`, 500), Time: "2026-01-05T12:00:00.000Z", Data: httpapi.Object{RawMessage: []byte("{}")}}
+	if size, err := httpapi.WeightOf(e); err != nil || e.weight() < size {
+		t.Errorf("%d, %v; want at least %d", e.weight(), err, size)
+	}
+}

@@ -65,3 +65,16 @@ func TestDocumentOfACall(t *testing.T) {
 		t.Errorf("errors require %v", required)
 	}
 }
+
+// TestEachCallIsDocumented checks that calls of the package are in the document, with a name and a sentence each.
+func TestEachCallIsDocumented(t *testing.T) {
+	doc := httpapi.Describe(Routes(nil)).OpenAPI()
+	if len(doc.Paths) < 10 || doc.Paths["/v1/hot-keys"] == nil || doc.Paths["/v1/counters"] == nil {
+		t.Errorf("%d calls", len(doc.Paths))
+	}
+	for path, calls := range doc.Paths {
+		if op := calls.Get; strings.Contains(op.OperationID, " ") || !strings.Contains(op.Summary, " ") || !strings.HasSuffix(op.Description, ".") {
+			t.Errorf("%s: %q, %q, %q", path, op.OperationID, op.Summary, op.Description)
+		}
+	}
+}

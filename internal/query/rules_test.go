@@ -330,6 +330,17 @@ func TestSettingsOfBoards(t *testing.T) {
 	}
 }
 
+// TestSumsOfDeletedEvents checks that buckets and measures of which nothing is left are not listed.
+func TestSumsOfDeletedEvents(t *testing.T) {
+	at := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	b := &bucketRange{sums: map[time.Time]*parts.Rollup{
+		at: {Events: 2, Measures: map[string]parts.Measure{"deleted": {}, "kept": {N: 1}}}, at.Add(time.Hour): {},
+	}}
+	if list := b.answer(); len(list) != 1 || list[0].Count != 2 || len(list[0].Measures) != 1 || list[0].Measures["kept"].Count != 1 {
+		t.Errorf("%+v", list)
+	}
+}
+
 // TestFragmentsThatCount checks which fragments are in the sum of a histogram.
 func TestFragmentsThatCount(t *testing.T) {
 	now := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)

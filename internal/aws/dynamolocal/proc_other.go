@@ -5,5 +5,5 @@ package dynamolocal
 import "os/exec"
 
 // DieWithParent does nothing: only Linux can tie a process to its parent. If this process is
-// killed, the engine must be ended by hand.
+// killed, cmd must be ended by hand.
 func DieWithParent(*exec.Cmd) {}

@@ -96,7 +96,7 @@ func (c *consumer) flush(ctx context.Context) error {
 	return nil
 }
 
-// idle ends a window that was over IdleWindow ago.
+// idle ends a window that was over IdleWindow ago, or with drained any.
 func (c *consumer) idle(ctx context.Context, at time.Time, drained bool) error {
 	w := c.delivery.cp.window
 	if w != nil && (drained || !at.Before(w.end.Add(c.m.o.IdleWindow))) {

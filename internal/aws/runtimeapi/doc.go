@@ -10,5 +10,5 @@
 //
 // Tests, benchmarks and `make invoke` use it. It follows
 // https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html. There are no extensions and
-// no streamed responses, and a process that has ended is not restarted.
+// no streamed responses, the size of responses is not limited, and a process that has ended is not restarted.
 package runtimeapi

@@ -50,7 +50,11 @@ func runAll(ctx context.Context, bin string, moments []time.Time) error {
 	for _, moment := range moments {
 		begun, before := time.Now(), bad
 		for _, s := range suites {
-			if out, err := s.at(ctx, moment, bin); err != nil {
+			out, err := s.at(ctx, moment, bin)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil {
 				bad++
 				fmt.Printf("%s at %s: %v\n%s\n", s.folder, moment.Format(time.RFC3339), err, out)
 			}
@@ -60,7 +64,7 @@ func runAll(ctx context.Context, bin string, moments []time.Time) error {
 	if bad > 0 {
 		return fmt.Errorf("%d suites failed", bad)
 	}
-	return ctx.Err()
+	return nil
 }
 
 // at runs a suite at a moment. It fails if the suite has no tests.

@@ -107,13 +107,14 @@ func TestViralRow(t *testing.T) {
 	if command := value[string](p, "document.getElementById('set-command').textContent"); command != "bin/hotshard shards set --target http://127.0.0.1:8080 --type counter --name=video/7 --shards 200" {
 		t.Errorf("the command is %q", command)
 	}
+	p.do(chromedp.EmulateViewport(700, 900))
 	p.labelsAreApart()
 	p.do(chromedp.Navigate(f.URL + "/#/key?type=counter&name=checkout"))
 	p.until("document.getElementById('pin')?.value == '8'") // the advice's shard count
 	p.healthy()
 }
 
-// labelsAreApart checks that the labels of shard-count changes are below the name of the axis.
+// labelsAreApart checks on a narrow screen that the labels of shard-count changes are below the name of the axis.
 func (p *tab) labelsAreApart() {
 	p.t.Helper()
 	p.do(chromedp.Sleep(2 * settle))

@@ -74,6 +74,13 @@ func newFake(t *testing.T) *fake {
 	return f
 }
 
+// unkeyed returns the number of calls of a path without an Idempotency-Key.
+func (f *fake) unkeyed(path string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.calls[path+" keyed=false"]
+}
+
 // sometimes injects one of these faults into 1 of 8 calls. The fake calls it under its lock.
 func sometimes(seed uint64, faults ...fault) func(string) fault {
 	random := rand.New(rand.NewPCG(seed, 0))

@@ -133,8 +133,8 @@ func TestUnknownOutcomesWithoutKey(t *testing.T) {
 			return none
 		}
 		result, err := load.Run(t.Context(), load.Options{Target: f.URL, Source: generated(t, load.Zipf, 20)})
-		if err != nil || result.Unknown != 20 || f.calls["/v1/counters keyed=false"] != 20 {
-			t.Errorf("fault %d: %+v after calls %v, %v; want 20 unknown after 20", lost, result, f.calls, err)
+		if err != nil || result.Unknown != 20 || f.unkeyed("/v1/counters") != 20 {
+			t.Errorf("fault %d: %+v after %d calls, %v; want 20 unknown after 20", lost, result, f.unkeyed("/v1/counters"), err)
 		}
 	}
 }
@@ -155,8 +155,8 @@ func TestRejectionAfterAmbiguousResult(t *testing.T) {
 			return none
 		}
 		result := run(t, f, load.Options{Source: generated(t, load.Uniform, 1), Retries: 2})
-		if result.Unknown != 1 || f.calls["/v1/events keyed=false"] != 3 {
-			t.Errorf("fault %d: %+v after calls %v, want 1 unknown after 3", first, result, f.calls)
+		if result.Unknown != 1 || f.unkeyed("/v1/events") != 3 {
+			t.Errorf("fault %d: %+v after %d calls, want 1 unknown after 3", first, result, f.unkeyed("/v1/events"))
 		}
 		wantDifferences(t, result)
 	}
@@ -171,8 +171,8 @@ func TestRetriesAreBounded(t *testing.T) {
 		return none
 	}
 	result := run(t, f, load.Options{Source: generated(t, load.Uniform, 5), Retries: 2})
-	if result.Rejected != 5 || result.Accepted != 0 || f.calls["/v1/events keyed=false"] != 15 {
-		t.Errorf("%d rejected after calls %v, want 5 after 15", result.Rejected, f.calls)
+	if result.Rejected != 5 || result.Accepted != 0 || f.unkeyed("/v1/events") != 15 {
+		t.Errorf("%d rejected after %d calls, want 5 after 15", result.Rejected, f.unkeyed("/v1/events"))
 	}
 	wantDifferences(t, result)
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,10 +16,11 @@ import (
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-// hanging is a proxy before the engine that stops responding on request.
-func hanging(t *testing.T) (endpoint string, hangs *atomic.Bool) {
+// hanging is a proxy before the engine that stops responding on request. read is closed when it has passed a read of a stream.
+func hanging(t *testing.T) (endpoint string, hangs *atomic.Bool, read chan struct{}) {
 	t.Helper()
-	hangs = new(atomic.Bool)
+	hangs, read = new(atomic.Bool), make(chan struct{})
+	var once sync.Once
 	endpoint = enginetest.Proxy(t, enginetest.Endpoint(t), func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
 		if hangs.Load() {
 			_, _ = io.Copy(io.Discard, r.Body) // else the server does not notice that its client disconnects
@@ -26,13 +28,16 @@ func hanging(t *testing.T) (endpoint string, hangs *atomic.Bool) {
 			return
 		}
 		forward.ServeHTTP(w, r)
+		if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".GetRecords") {
+			once.Do(func() { close(read) })
+		}
 	})
-	return endpoint, hangs
+	return endpoint, hangs, read
 }
 
 // TestEndsWhileEngineHangs checks that the system ends within seconds, with an error that names the unfinished work.
 func TestEndsWhileEngineHangs(t *testing.T) {
-	endpoint, hangs := hanging(t)
+	endpoint, hangs, read := hanging(t)
 	ctx, stop := context.WithCancel(t.Context())
 	s, err := Start(ctx, Options{
 		Addr: "127.0.0.1:0", Endpoint: endpoint, Prefix: "hang" + strings.ReplaceAll(time.Now().Format("150405.000000"), ".", "-") + "-",
@@ -42,6 +47,7 @@ func TestEndsWhileEngineHangs(t *testing.T) {
 	s.patience = 100 * time.Millisecond
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
+	<-read
 	hangs.Store(true)
 	stop()
 	select {

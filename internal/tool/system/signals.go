@@ -19,7 +19,8 @@ func (s *System) signals(span console.Span) console.SignalsAnswer {
 		out.Note = "Nothing is throttled here: there is no limiter, which --partitions of hotshard local sets."
 		return out
 	}
-	zeros := func() []*int64 { return span.Columns(s.limiter.Since()) }
+	since := s.limiter.Since()
+	zeros := func() []*int64 { return span.Columns(since) }
 	out.Throttled = zeros()
 	keys := map[string]*console.ThrottledKey{}
 	for _, table := range schema.StreamTables() {
