@@ -26,7 +26,7 @@ func TestUnknownPathsBesideThePage(t *testing.T) {
 		if answer.Code != want || answer.Body.Len() == 0 {
 			t.Errorf("%s: %d with %d bytes, want %d", call, answer.Code, answer.Body.Len(), want)
 		}
-		if policy := answer.Header().Get("Content-Security-Policy"); call == "GET /docs/" && (!strings.HasPrefix(policy, "default-src 'none'; ") || answer.Header().Get("X-Content-Type-Options") != "nosniff") {
+		if policy := answer.Header().Get("Content-Security-Policy"); call == "GET /docs/" && (!strings.HasPrefix(policy, "default-src 'none'; ") || !strings.HasSuffix(policy, "; frame-ancestors 'none'") || answer.Header().Get("X-Content-Type-Options") != "nosniff") {
 			t.Errorf("%s: the policy is %q of %v", call, policy, answer.Header())
 		}
 		if want == 404 && (answer.Header().Get("Content-Type") != "application/problem+json" || answer.Header().Get("X-Request-Id") == "") {
