@@ -105,16 +105,17 @@ func newStage(s awscdk.Stack, c *config.Config, http awsapigatewayv2.HttpApi) aw
 	return stage
 }
 
-// accessLog returns the format of an access log's line: the caller, the call and its result. It omits query strings, which
-// contain callers' names. In a function's log, request is api_request_id and functionRequest is request_id.
-func accessLog(tokens bool) string {
+// accessLog returns the format of an access log's line: who called, the route and the result. It omits query strings, which
+// contain the names of counters, entities and other keys. Its request is a function log's api_request_id, its
+// functionRequest the request_id there. With jwt it also has the token's subject.
+func accessLog(jwt bool) string {
 	variables := map[string]string{
 		"time": "requestTime", "request": "requestId", "ip": "identity.sourceIp", "caller": "identity.userArn",
 		"route": "routeKey", "status": "status", "bytes": "responseLength", "latency": "responseLatency",
 		"functionRequest": "integration.requestId", "functionLatency": "integrationLatency", "functionStatus": "integration.integrationStatus",
 		"error": "error.message", "errorType": "error.responseType", "authorizerError": "authorizer.error", "integrationError": "integrationErrorMessage",
 	}
-	if tokens { // operators' signed calls have caller instead
+	if jwt { // operators' calls may be signed instead, and then have caller
 		variables["subject"] = "authorizer.claims.sub"
 	}
 	fields := map[string]string{}

@@ -41,7 +41,7 @@ func (a api) callAPI(ctx context.Context, method, path string, body, into any) e
 	client := &load.APIClient{Base: strings.TrimSuffix(a.Target, "/"), Sign: sign, HTTP: http.DefaultClient}
 	err = client.Call(ctx, method, path, "", body, into)
 	if fault, ok := errors.AsType[*load.CallError](err); ok && fault.Status == 0 && !fault.Unsent {
-		return fmt.Errorf("no hotshard API at %s (start one with hotshard local): %w", a.Target, err)
+		return fmt.Errorf("no answer of a hotshard API at %s (check --target; hotshard local starts an API on this machine): %w", a.Target, err)
 	}
 	return err
 }

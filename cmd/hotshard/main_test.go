@@ -136,7 +136,7 @@ func TestLoadFailsInOneLine(t *testing.T) {
 		"--access-log " + bad:                                  "bad.log:1: time: ",
 		"--access-log /nowhere":                                "no such file",
 		"--access-log " + bad + " --target http://[::1]:1":     "bad.log:1: ",
-		"--workload zipf --seed 1 --target http://127.0.0.1:1": "no hotshard API at http://127.0.0.1:1",
+		"--workload zipf --seed 1 --target http://127.0.0.1:1": "no answer of a hotshard API at http://127.0.0.1:1",
 	})
 }
 

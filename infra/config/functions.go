@@ -26,7 +26,7 @@ type Key struct {
 	Variable string // environment variable of the functions; "" for the stack's own
 }
 
-// Keys returns all keys, in order.
+// Keys returns all settings that an operator can set, in the order of Stack's fields.
 func Keys() []Key {
 	var list []Key
 	for _, p := range fields(&Stack{}) {

@@ -69,7 +69,7 @@ func newCounts(s Settings, batch *ddbstream.Batch) *counts {
 	return c
 }
 
-// advance makes the window that begins at start the own one.
+// advance moves own forward to the window that begins at start. The windows before that one go to past.
 func (c *counts) advance(start time.Time) {
 	for c.own.Start.Before(start) {
 		c.past = append(c.past, c.own)
@@ -192,10 +192,10 @@ func (c *counts) running() []heat.Item {
 	return []heat.Item{c.item(c.own, "", "")}
 }
 
-// ended returns the items to report, in order of time, and holds the quiet ones. It is called once, after addWrites.
+// ended returns the items to report, in order of time, and moves the quiet ones to held. It is called once, after addWrites.
 //
-// An item's part is its first record, which is the same after a redelivery. So a window that continues after an early end
-// has an item for each of its parts.
+// An item's Part is the sequence number of its first record, so a redelivery replaces the item. A window that continues
+// after an early end has an item for each part.
 func (c *counts) ended(now time.Time) []heat.Item {
 	var items []heat.Item
 	for _, w := range c.others {
@@ -211,7 +211,7 @@ func (c *counts) ended(now time.Time) []heat.Item {
 			it = c.sharedItem(w)
 		}
 		switch {
-		case w.Records == 0 && !w.Incomplete:
+		case w.Records == 0 && !w.Incomplete: // nothing to report
 		case c.settings.holds() && c.length < c.settings.Hold && c.settings.quiet(w):
 			c.held = append(c.held, it.Heaviest(heat.HeldKeys))
 		case c.settings.holds():

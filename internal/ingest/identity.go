@@ -37,7 +37,8 @@ func (e newEvent) parse(now time.Time, ahead time.Duration) (events.Event, *huma
 	return out, fault
 }
 
-// timeField returns the name of the field that an invalid time comes from. The current time is valid.
+// timeField returns the name of the field that the event's time comes from, for an error: time, or else id. An event with
+// neither has the current time, which is never invalid.
 func (e newEvent) timeField() string {
 	if e.Time == nil {
 		return "id"

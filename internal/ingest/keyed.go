@@ -58,8 +58,9 @@ func (keyText) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Extensions: map[string]any{"pattern": keyForm.String(), "minLength": 1, "maxLength": 255}}
 }
 
-// Resolve validates the key, and sets the path and the caller. It rejects several header values, because proxies join
-// and split them differently. It also rejects the key of a caller without a name, which other callers might use.
+// Resolve validates the key, and sets the path and the caller. It rejects more than one header,
+// because proxies join and split headers differently, and any key of a caller without a name, because another such caller
+// could use the same key.
 func (k *CallKey) Resolve(ctx huma.Context) []error {
 	k.path, k.caller = ctx.Operation().Path, httpapi.Caller(ctx.Context())
 	var sent []string
@@ -139,7 +140,7 @@ func afterSet(err error) error {
 func firstAnswerOr[A any](stored []byte, err error, answer A) (A, error) {
 	switch {
 	case errors.Is(err, once.ErrOtherCall):
-		return answer, huma.Error409Conflict("the Idempotency-Key was used for another call")
+		return answer, huma.Error409Conflict("the Idempotency-Key was used for another call, with another path or body: use a new key")
 	case err != nil || stored == nil:
 		return answer, err
 	}

@@ -119,7 +119,8 @@ func highOf(b parts.Bucket) string {
 	return b.End().Format(schema.TimeLayout)
 }
 
-// visitAll visits all events of a merge.
+// visitAll calls visit with the copies of each event of a merge: consecutive items with one sort key. visit must not keep
+// same, which is reused.
 func visitAll(ctx context.Context, merged *dynamo.Merge, visit func(same []stored)) error {
 	var same []stored
 	for {
@@ -128,6 +129,7 @@ func visitAll(ctx context.Context, merged *dynamo.Merge, visit func(same []store
 		if next.item, err = merged.Next(ctx); err != nil {
 			return err
 		}
+		// At the end next has no sort key, so the last event is visited, too.
 		if len(same) > 0 && dynamo.Text(next.item, schema.SK) != dynamo.Text(same[0].item, schema.SK) {
 			visit(same)
 			same = same[:0]

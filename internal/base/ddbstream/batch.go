@@ -1,6 +1,7 @@
 package ddbstream
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -81,11 +82,11 @@ func (r *Record) WriteUnits() (int, error) {
 	}
 	before, err := r.Old.Size()
 	if err != nil {
-		return 0, recordError(r.Sequence, err)
+		return 0, recordError(r.Sequence, fmt.Errorf("old image: %w", err))
 	}
 	after, err := r.New.Size()
 	if err != nil {
-		return 0, recordError(r.Sequence, err)
+		return 0, recordError(r.Sequence, fmt.Errorf("new image: %w", err))
 	}
 	return plan.WriteUnits(max(before, after)), nil
 }

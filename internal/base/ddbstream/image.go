@@ -1,7 +1,5 @@
 package ddbstream
 
-import "fmt"
-
 // Image is an item, or its keys, in DynamoDB JSON. The zero Image is absent. A method that takes an
 // attribute's name scans the image up to that attribute.
 type Image struct {
@@ -25,7 +23,7 @@ func (i Image) Size() (int, error) {
 	var s scanner
 	s.open(i.raw)
 	s.image(0)
-	return 0, fmt.Errorf("image: %w", s.flaw)
+	return 0, s.flaw
 }
 
 // Has reports whether the image has an attribute of this name.

@@ -143,8 +143,8 @@ func (d *Decoder) fillOne(kind byte, at int, rec *Record) int {
 	}
 }
 
-// learn makes a shape of the record between two positions. The record must have no fault, and
-// each of its images must have a hole.
+// learn makes a shape of the record between two positions. It makes none if the record has a fault
+// or too many holes, or if an image that is present has no hole.
 func (d *Decoder) learn(at, next int, rec *Record) {
 	d.learning = false
 	images := [...]*Image{&rec.Keys, &rec.New, &rec.Old}
@@ -169,7 +169,7 @@ func (d *Decoder) learn(at, next int, rec *Record) {
 	for i := range s.holes {
 		h := &s.holes[i]
 		if h.image != noImage {
-			d.size = 0
+			d.size = 0 // value adds the hole's size, which the frame's size leaves out
 			d.scanner.value(h.kind, h.start, 0)
 			f := &s.frames[h.image]
 			h.first = f.lead < 0

@@ -27,7 +27,7 @@ func TestStoredTops(t *testing.T) {
 		{"\x01\x01\x01a\x019\x01\xfe\xff\xff\xff\xff\xff\xff\xff\x7f\x00", true, "[a 9 rev 4611686018427387903]"},
 		{"\x01\x02\x01a\x019\x01\x0e\x01b\x019\x01\x0e\x01\x01b\x019\x01", false, "[a 9 rev 7 b 9 rev 7] down to b 9"},
 		{"\x01\x00\x01\x01b\x019\x01", false, "[] down to b 9"},
-		{"\x02\x00\x00", true, "a top has version 2, and 1 can be read"},
+		{"\x02\x00\x00", true, "a top has version 2, and this release reads only 1: run the release that wrote it, or a newer one"},
 		{"", true, "EOF"},
 		{"\x01", true, "EOF"},
 		{"\x01\x00", true, "EOF"},

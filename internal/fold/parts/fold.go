@@ -23,7 +23,7 @@ var ErrUnreadable = errors.New("the stored summary can't be read")
 
 // errNoStreamShard means that a delivery names no stream shard. A sequence number alone doesn't show
 // whether its record was folded.
-var errNoStreamShard = errors.New("event rollups and boards need an event source mapping with a tumbling window: this one does not name its stream shard")
+var errNoStreamShard = errors.New("the delivery names no stream shard: give the event source mapping a tumbling window, which event rollups and boards need")
 
 // Record is one stream record's change of a fragment.
 type Record[V any] struct {

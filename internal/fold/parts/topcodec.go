@@ -68,7 +68,7 @@ func entrySize(e TopEntry) int {
 func ParseTop(data []byte, whole bool) (*Top, error) {
 	r := &reader{schema.Unpacker{Left: data}}
 	if v := r.Byte(); r.Err == nil && v != topVersion {
-		return nil, fmt.Errorf("a top has version %d, and %d can be read", v, topVersion)
+		return nil, fmt.Errorf("a top has version %d, and this release reads only %d: run the release that wrote it, or a newer one", v, topVersion)
 	}
 	t := &Top{Reach: Reach{whole: whole}}
 	for range r.count(maxEntries) {

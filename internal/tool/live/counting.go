@@ -108,11 +108,11 @@ func (c *counting) deliverTo(to time.Time) {
 		if end.After(to) {
 			continue
 		}
-		fragment := ""
-		if !end.After(c.passed) { // a late record
-			fragment = window.First()
+		part := ""
+		if !end.After(c.passed) { // late records: an item of their own, beside the one that was delivered
+			part = window.First()
 		}
-		item := c.item(window, fragment)
+		item := c.item(window, part)
 		c.windows.addCounts(&item, window.Start, 0)
 		delete(c.open, start)
 	}
@@ -143,9 +143,9 @@ func (c *counting) deliverGaps(to time.Time) {
 	c.gaps = slices.DeleteFunc(c.gaps, func(g gap) bool { return !g.from.Before(g.to) })
 }
 
-func (c *counting) item(w *heat.WindowCounter, fragment string) heat.Item {
+func (c *counting) item(w *heat.WindowCounter, part string) heat.Item {
 	like := &c.windows.blank
-	item := w.Item(c.id, fragment, like.Limit, like.HotRate)
+	item := w.Item(c.id, part, like.Limit, like.HotRate)
 	item.Table = like.Table
 	return item
 }

@@ -60,17 +60,17 @@ func TestNoTarget(t *testing.T) {
 	defer server.Close()
 	options := load.Options{Target: server.URL, Source: generated(t, load.Uniform, 1)}
 	_, err := load.Run(t.Context(), options)
-	wantError(t, err, "no hotshard API at "+server.URL, "404")
+	wantError(t, err, "no answer of a hotshard API at "+server.URL, "404")
 	options.Target = "http://127.0.0.1:1" // no other process can listen there
 	_, err = load.Run(t.Context(), options)
-	wantError(t, err, "no hotshard API at "+options.Target, "connection refused")
+	wantError(t, err, "no answer of a hotshard API at "+options.Target, "connection refused")
 }
 
 // TestUnsignedLoad checks that a failed signature is not reported as a missing API.
 func TestUnsignedLoad(t *testing.T) {
 	sign := func(context.Context, *http.Request, []byte) error { return errors.New("expired") }
 	_, err := load.Run(t.Context(), load.Options{Target: "http://127.0.0.1:1", Source: generated(t, load.Uniform, 1), Sign: sign})
-	if wantError(t, err, "expired"); strings.Contains(err.Error(), "no hotshard API") {
+	if wantError(t, err, "expired"); strings.Contains(err.Error(), "no answer of") {
 		t.Errorf("error = %v, want only the signature's", err)
 	}
 }

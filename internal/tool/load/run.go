@@ -75,7 +75,7 @@ func (d *driver) ready(ctx context.Context) error {
 	}
 	err := d.api.Call(ctx, http.MethodGet, "/healthz", "", nil, &health)
 	if fault, ok := errors.AsType[*CallError](err); ok && !fault.Unsent {
-		return fmt.Errorf("no hotshard API at %s (start one with hotshard local): %w", d.Target, err)
+		return fmt.Errorf("no answer of a hotshard API at %s (check --target; hotshard local starts an API on this machine): %w", d.Target, err)
 	}
 	return err
 }

@@ -105,7 +105,7 @@ const (
 	lowestFirst  byte = '<'
 )
 
-// ParseRankKey returns the place of a RankKey.
+// ParseRankKey returns the place that [Place.RankKey] made the key of. The error for any other key is a *[shard.KeyError].
 func ParseRankKey(key string) (Place, error) {
 	const n = rankDigits + timeDigits
 	fault := &shard.KeyError{Key: key, Reason: "it is not a rank key"}

@@ -40,6 +40,6 @@ func Example() {
 	// Output:
 	// accepted, <nil>
 	// accepted before, <nil>
-	// rejected: the key was used for another call
+	// rejected: the key was used for a call with another digest: use a new key for a new call
 	// 1 <nil>
 }

@@ -108,7 +108,7 @@ func (c Call) check(now time.Time) error {
 const KeyLifetime = 24 * time.Hour
 
 // ErrOtherCall means that the key was used for a call with another digest.
-var ErrOtherCall = errors.New("the key was used for another call")
+var ErrOtherCall = errors.New("the key was used for a call with another digest: use a new key for a new call")
 
 // Do applies the writes that build returns, and returns nil. If the key's call was applied
 // before, Do applies nothing and returns that call's answer. For another call with the same key it

@@ -58,7 +58,7 @@ func (c *call) attempt(ctx context.Context) (Session, error) {
 	held := Session{}
 	for range maxOutrun {
 		attempt := c.write(ctx, c.group, c.id, c.clock.Now()).Attempt
-		in := dynamo.UpdateInput(c.update(held, attempt.Shard))
+		in := dynamo.UpdateInput(c.nextUpdate(held, attempt.Shard))
 		in.ReturnValues = types.ReturnValueAllNew
 		out, err := c.client.UpdateItem(ctx, in, dynamo.NoRetry)
 		err = c.Observe(ctx, attempt, err)
@@ -77,8 +77,9 @@ func (c *call) attempt(ctx context.Context) (Session, error) {
 	return Session{}, fmt.Errorf("%w: other calls started and ended the session meanwhile", shard.ErrContended)
 }
 
-// update returns the call's write, by the session as last read, with its index row on write shard n.
-func (c *call) update(held Session, n int) *types.Update {
+// nextUpdate returns the write to attempt: it ends the session if there is no lease, renews it if it is active or was not
+// read yet, and else starts it. held is the session as last read; n is the write shard of its row in the index.
+func (c *call) nextUpdate(held Session, n int) *types.Update {
 	switch {
 	case c.lease == nil:
 		return c.end(c.group, c.id, c.at)

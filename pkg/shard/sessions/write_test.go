@@ -134,10 +134,10 @@ func TestWriteByHeldSession(t *testing.T) {
 		if c.started {
 			want = s.start(lease, 4, noon)
 		}
-		if got := call.update(held, 4); !reflect.DeepEqual(got, want) {
+		if got := call.nextUpdate(held, 4); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
-		if got, want := s.newCall("g", "z", nil, noon).update(held, 4), s.end("g", "z", noon); !reflect.DeepEqual(got, want) {
+		if got, want := s.newCall("g", "z", nil, noon).nextUpdate(held, 4), s.end("g", "z", noon); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: the end is %+v, want %+v", name, got, want)
 		}
 		w, one, err := s.PutTransact(t.Context(), lease, noon)

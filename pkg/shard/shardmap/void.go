@@ -98,16 +98,16 @@ func (e Entry) madeIn(stored Entry) bool {
 }
 
 // dateAgain replaces a change that was committed late by the same change with the current time, so
-// that polls read it and it takes effect a lead from now. A change that is no longer the newest stays
-// as it is.
+// that polls read it and it takes effect a lead from now. It returns the entry with the new date, or
+// made if a newer change replaced it.
 func (c *Changer) dateAgain(ctx context.Context, old, made Entry, decide decision, begun time.Time) (Entry, error) {
 	for {
-		now := made.Updated.Add(dynamo.Since(begun))
-		again, err := c.change(ctx, made.Key, now, func(e Entry, now time.Time) (Entry, error) {
+		current := made.Updated.Add(dynamo.Since(begun)) // by the clock of the change
+		again, err := c.change(ctx, made.Key, current, func(e Entry, now time.Time) (Entry, error) {
 			if !made.madeIn(e) {
 				return e, ErrNoChange
 			}
-			next, err := decide(old, now)
+			next, err := decide(old, now) // the same decision: e has the change already
 			next.Version = e.Version + 1
 			return next, err
 		})
