@@ -31,7 +31,7 @@ type LocalCmd struct {
 	Partitions      int           `help:"Put a partition limiter before the engine: each table (items, events, the others) and each index begins with this many partitions. A new on-demand table has about 4 on AWS. Without it nothing throttles."`
 	PartitionWCU    int           `name:"partition-wcu" default:"1000" help:"With --partitions: limit of each, in WCU/s. Its RCU/s are three times that. The detector's threshold scales with it."`
 	TableWCU        int           `name:"table-wcu" help:"With --partitions: limit of each table, in WCU/s; 0 is no limit."`
-	SplitAfter      time.Duration `help:"With --partitions: how long a partition is at its limit before it splits in two, 1s to 24h; 0 is never. AWS takes minutes."`
+	SplitAfter      time.Duration `help:"With --partitions: how long a partition is at its limit before it splits in two, 1s to 24h; 0 is never. AWS takes minutes. A single partition key never splits."`
 	TransactionHold time.Duration `default:"5ms" help:"With --partitions: how long a transaction locks its items, up to 1s; other calls for them get a conflict meanwhile. 0 means no conflicts."`
 
 	Failures string `placeholder:"FILE" type:"path" help:"File for records that a function discarded. Default: failures.jsonl in the data or cache folder."`

@@ -3,6 +3,9 @@ package query
 import (
 	"fmt"
 	"maps"
+	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +16,9 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -101,5 +106,17 @@ func TestWeightOfAnEvent(t *testing.T) {
 	e := event{ID: strings.Repeat(`"`, 500), Time: "2026-01-05T12:00:00.000Z", Data: httpapi.Object{RawMessage: []byte("{}")}}
 	if size, err := httpapi.WeightOf(e); err != nil || e.weight() < size {
 		t.Errorf("%d, %v; want at least %d", e.weight(), err, size)
+	}
+}
+
+// TestLargestLeaderboard checks that as many places as a call may ask for, of the longest names, fit into Lambda's response.
+func TestLargestLeaderboard(t *testing.T) {
+	limit, _ := reflect.TypeFor[boardInput]().FieldByName("Limit")
+	n, err := strconv.Atoi(limit.Tag.Get("maximum"))
+	require.NoError(t, err)
+	out := &boardOutput{}
+	out.Body.Entries = placeAnswers(slices.Repeat([]boards.Place{{Player: strings.Repeat(`"`, httpapi.MaxName), Score: score(t, "1")}}, n), 1)
+	if weight, err := httpapi.WeightOf(out.Body); err != nil || n < 100 || weight > lambdaLimit {
+		t.Errorf("%d places weigh %d bytes, %v", n, weight, err)
 	}
 }
