@@ -55,6 +55,7 @@ type written struct {
 	where  string       // eventTable, or the name of a table
 	begun  []time.Time  // its puts
 	acked  time.Time    // when the first put was accepted; zero if none was
+	sent   string       // the text of the last put
 	text   string       // of the last accepted put
 	last   time.Time    // when that was accepted
 	batch  bool         // put by a call of several events, whose late attempts may replace newer data
@@ -242,7 +243,7 @@ func (p *program) item(where string, isNew bool) *written {
 	if isNew && p.below(4) > 0 {
 		at = now
 	}
-	it := &written{where: where, text: "1", open: 1, begun: []time.Time{time.Now()}}
+	it := &written{where: where, sent: "1", text: "1", open: 1, begun: []time.Time{time.Now()}}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	it.event = events.Event{Entity: "e", ID: fmt.Sprint(len(p.written)), Time: at.UTC().Truncate(time.Millisecond), New: isNew}
@@ -281,7 +282,8 @@ func (p *program) putEvents(ctx context.Context, n int, isNew bool) {
 	}
 }
 
-// repeat puts an event again by its name, with the same data, or with other data if it was accepted and no put is open.
+// repeat puts an event again by its name, with other data if it was accepted and no put is open, and else with the same:
+// which of two puts at a time is applied last isn't known.
 func (p *program) repeat(ctx context.Context) {
 	p.mu.Lock()
 	text, it := "", (*written)(nil)
@@ -292,7 +294,7 @@ func (p *program) repeat(ctx context.Context) {
 		case it.open == 0 && !it.acked.IsZero():
 			text = fmt.Sprint(len(it.begun) + 1)
 		case it.named():
-			text = "1"
+			text = it.sent
 		}
 		if it.acked.IsZero() && it.event.New {
 			text = ""
@@ -302,7 +304,7 @@ func (p *program) repeat(ctx context.Context) {
 		p.mu.Unlock()
 		return
 	}
-	it.begun, it.open = append(it.begun, time.Now()), it.open+1
+	it.begun, it.sent, it.open = append(it.begun, time.Now()), text, it.open+1
 	ev := it.event
 	ev.Data, ev.New = data(text), false
 	p.mu.Unlock()
