@@ -19,41 +19,42 @@ type rankings struct{ *tools }
 
 func (b *rankings) check(ctx context.Context, t schema.Target) (Result, error) {
 	p := &period{rankings: b, Period: parts.Period{Board: t.Base.Name, Label: t.Period}, last: &reading{entries: &ranking{}}}
-	result, err := proved(ctx, b.tools, p)
-	if err == nil && b.o.gone {
-		result, err = b.repeat(ctx, maxRounds, Busy, func(int) (Result, error) { return p.clear(ctx, result) })
+	result, err := checkWithProof(ctx, b.tools, p)
+	if err == nil && b.o.afterErase {
+		result, err = b.repeat(ctx, maxRounds, Busy, func(int) (Result, error) { return p.clearIfEmpty(ctx, result) })
 	}
-	result.Items = p.last.entries.n
+	result.Items = p.last.entries.count
 	return result, err
 }
 
 // period is a board's period that is checked. Its players are read from the index, and their entries
 // from the table, because rows in the index may be outdated. Both reads may lag.
 //
-// The proof at proveOnce also holds for a lagging index. A write before the markers was folded before the first reading.
-// The second reading is after IndexLag, so the index has that write by then. A write after the markers came after the first
-// reading of the index. If the second reading lacks it, so do its figures. It is folded later, because the markers have
-// lower sequence numbers.
+// The proof at proveOnce also holds for a lagging index:
+//   - A write before the markers was folded before the first reading. The second reading is after
+//     Options.IndexLag, so the index has the write.
+//   - A write after the markers came after the first reading of the index. If the second reading lacks the write, its
+//     figures lack it, too. The write is folded later, because the markers have lower sequence numbers.
 type period struct {
 	*rankings
 	parts.Period
-	last *reading
+	last *reading // the newest one; without entries before the first
 }
 
 // reading is one reading of a period: of its stored summaries, then of its entries in the index.
 type reading struct {
 	begun   time.Time
-	kept    *kept
+	stored  *storedSummaries
 	entries *ranking
 }
 
 // maxBoardRounds bounds the proofs of one board's period. Each takes as long as the index may lag.
 const maxBoardRounds = 3
 
-func (p *period) restless() (rounds int, state State) {
+func (p *period) retryLimit() (rounds int, state State) {
 	now := p.o.Now()
-	for _, of := range boards.Periods() {
-		if p.Label == of.Label(now) || p.Label == of.Label(now.Add(-foldLag)) {
+	for _, length := range boards.Periods() {
+		if p.Label == length.Label(now) || p.Label == length.Label(now.Add(-foldLag)) {
 			return maxBoardRounds, Open
 		}
 	}
@@ -62,29 +63,29 @@ func (p *period) restless() (rounds int, state State) {
 
 func (p *period) readAll(ctx context.Context) (s *reading, err error) {
 	s = &reading{begun: p.o.Now()}
-	if s.kept, err = p.readKept(ctx); err != nil {
+	if s.stored, err = p.readStored(ctx); err != nil {
 		return nil, err
 	}
-	if s.entries, err = p.readRanking(ctx, s.kept.places()); err != nil {
+	if s.entries, err = p.readRanking(ctx, s.stored.placesToRead()); err != nil {
 		return nil, err
 	}
 	p.last = s
 	return s, nil
 }
 
-func (p *period) evaluate(s *reading) (r Result, done bool) {
+func (p *period) resultWithoutProof(s *reading) (r Result, done bool) {
 	now := p.o.Now()
 	switch {
 	case s.entries.fault != nil:
-		return finding(Unreadable, s.entries.fault.Error()), true
-	case tooOld(s.entries.soonest, now) || s.entries.n == 0 && tooOld(s.kept.expires, now):
-		return finding(TooOld, ""), true
+		return oneFinding(Unreadable, s.entries.fault.Error()), true
+	case expiresSoon(s.entries.earliestExpiry, now) || s.entries.count == 0 && expiresSoon(s.stored.expires, now):
+		return oneFinding(TooOld, ""), true
 	}
-	return Result{}, len(s.kept.compare(s.entries)) == 0
+	return Result{}, len(s.stored.compare(s.entries)) == 0
 }
 
-// tooOld reports whether an expiry is past or closer than safety, so that items may be deleted. 0 means no expiry.
-func tooOld(expires int64, now time.Time) bool {
+// expiresSoon reports whether an expiry is past or closer than safety, so that items may be deleted. 0 means no expiry.
+func expiresSoon(expires int64, now time.Time) bool {
 	return expires != 0 && expires <= now.Add(safety).Unix()
 }
 
@@ -97,23 +98,23 @@ func (p *period) prove(ctx context.Context, s *reading) (parts.Proof, error) {
 }
 
 func (p *period) unchanged(first, second *reading) bool {
-	return first.kept.unchanged(second.kept) && first.entries.samePlaces(second.entries)
+	return first.stored.unchanged(second.stored) && first.entries.samePlaces(second.entries)
 }
 
 // repair returns the differences of a period at rest, and repairs them if Options.Repair is set. It repairs a top or
 // outdated rows by a note to the aggregator.
 func (p *period) repair(ctx context.Context, s *reading, floors map[string]string) (result Result, err error) {
-	result.Findings = s.kept.compare(s.entries)
+	result.Findings = s.stored.compare(s.entries)
 	if !p.o.Repair {
 		return result, nil
 	}
-	if s.kept.cellsDiffer(s.entries) {
-		_, err = p.cells.Replace(ctx, p.Key(), s.kept.parts, s.entries.cells, s.entries.expires, floors)
+	if s.stored.cellsDiffer(s.entries) {
+		_, err = p.cells.Replace(ctx, p.Key(), s.stored.fragments, s.entries.cells, s.entries.latestExpiry, floors)
 	}
-	if err == nil && len(s.entries.late) > 0 && !s.kept.rows {
-		err = fold.NoteRows(ctx, p.client, p.o.Names.Rollups, p.Period, "check", ulid.Make().String(), s.entries.late, p.o.Now())
+	if err == nil && len(s.entries.outdated) > 0 && !s.stored.rowsNoted {
+		err = fold.NoteRows(ctx, p.client, p.o.Names.Rollups, p.Period, "check", ulid.Make().String(), s.entries.outdated, p.o.Now())
 	}
-	if err == nil && s.kept.whyTop(s.entries) != "" {
+	if err == nil && s.stored.topFault(s.entries) != "" {
 		err = p.noteTop(ctx)
 	}
 	for i := range result.Findings {
@@ -134,8 +135,8 @@ const maxPeriods = 10_000
 // periods, and some days.
 const boardSpan = 38 * oneDay
 
-// targets returns a board's periods: all time, and the days, weeks and months that overlap a range. Without
-// a To the range ends now. Without a From it has 38 days.
+// targets returns a board's periods: all time, and the days, weeks and months that overlap a range. A zero To is
+// now. A zero From is 38 days before To.
 func (b *rankings) targets(name string, r Range) ([]schema.Target, error) {
 	if r.To.IsZero() {
 		r.To = b.o.Now()
@@ -144,13 +145,13 @@ func (b *rankings) targets(name string, r Range) ([]schema.Target, error) {
 		r.From = r.To.Add(-boardSpan)
 	}
 	if n := r.To.Sub(r.From) / oneDay; n > maxPeriods {
-		return nil, fmt.Errorf("there are %d days from %s to %s: at most %d can be checked at a time", n, r.From.Format(time.DateOnly), r.To.Format(time.DateOnly), maxPeriods)
+		return nil, fmt.Errorf("board %q: %d days from %s to %s: check at most %d at a time", name, n, r.From.Format(time.DateOnly), r.To.Format(time.DateOnly), maxPeriods)
 	}
 	var list []schema.Target
 	seen := map[string]bool{}
-	for _, of := range boards.Periods() {
+	for _, length := range boards.Periods() {
 		for at := r.From.UTC().Truncate(oneDay); at.Before(r.To); at = at.Add(oneDay) {
-			if label := of.Label(at); !seen[label] {
+			if label := length.Label(at); !seen[label] {
 				seen[label] = true
 				list = append(list, parts.Period{Board: name, Label: label}.Target())
 			}

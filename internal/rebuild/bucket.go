@@ -3,7 +3,6 @@ package rebuild
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
@@ -24,22 +23,22 @@ func (e *events) check(ctx context.Context, t schema.Target) (Result, error) {
 	b := &bucket{events: e, Bucket: parts.BucketFor(t)}
 	switch {
 	case !e.hasRule(t):
-		return finding(NoRule, fmt.Sprintf("no rule rolls up its events by the %s", t.Bucket)), nil
+		return oneFinding(NoRule, fmt.Sprintf("no rule rolls up its events by the %s", t.Bucket)), nil
 	case e.tooOld(b.Bucket):
-		return finding(TooOld, ""), nil
+		return oneFinding(TooOld, ""), nil
 	}
-	result, err := proved(ctx, e.tools, b)
+	result, err := checkWithProof(ctx, e.tools, b)
 	result.Items = b.items
 	return result, err
 }
 
-// safety is how long before its expiry an event counts as deleted.
+// safety is the time before its expiry from which an item counts as deleted.
 const safety = 10 * time.Minute
 
 const oneDay = 24 * time.Hour
 
-// oldest returns the time before which events may have been deleted. Days that end before it are not
-// checked. It is zero if events are kept for ever.
+// oldest returns the time before which events may have been deleted, or zero if events are kept for ever. Days that
+// end before that time are not checked.
 func (e *events) oldest() time.Time {
 	if e.o.EventRetention == 0 {
 		return time.Time{}
@@ -47,12 +46,12 @@ func (e *events) oldest() time.Time {
 	return e.o.Now().Add(safety - e.o.EventRetention)
 }
 
-// tooOld reports whether some events or the rollup of a bucket may be deleted already. The events
+// expiresSoon reports whether some events or the rollup of a bucket may be deleted already. The events
 // of a day begin to expire one retention after its end.
 func (e *events) tooOld(b parts.Bucket) bool {
-	events := !b.Start.Truncate(oneDay).Add(oneDay).After(e.oldest())
-	rollup := e.o.RollupRetention > 0 && !b.End().Add(e.o.RollupRetention).After(e.o.Now())
-	return events || rollup
+	endOfDay, rollupExpiry := b.Start.Truncate(oneDay).Add(oneDay), b.End().Add(e.o.RollupRetention)
+	rollupExpired := e.o.RollupRetention > 0 && !rollupExpiry.After(e.o.Now())
+	return rollupExpired || !endOfDay.After(e.oldest())
 }
 
 // readFragments returns the fragments of a rollup, or an error if any of them can't be read.
@@ -70,12 +69,12 @@ func (e *events) readFragments(ctx context.Context, b parts.Bucket) (read []part
 // maxBuckets bounds the buckets of one entity that one check covers.
 const maxBuckets = 100_000
 
-// targets returns the buckets of an entity in a range. Without a From the range begins with the
-// oldest bucket that can be checked. Without a To it ends with the current bucket.
+// targets returns the buckets of an entity in a range. A zero From is the oldest day that can be checked. A zero To is
+// the end of the current bucket.
 func (e *events) targets(entity string, r Range) ([]schema.Target, error) {
 	width, ok := e.o.Rules.Bucket(entity)
 	if !ok {
-		return nil, fmt.Errorf("no rule rolls up the events of %q", entity)
+		return nil, fmt.Errorf("no rule rolls up the events of %q: set the rules that the aggregator has", entity)
 	}
 	if r.From.IsZero() && e.o.EventRetention == 0 {
 		return nil, fmt.Errorf("events are kept forever: set a start of the check of %q", entity)
@@ -92,7 +91,7 @@ func (e *events) targets(entity string, r Range) ([]schema.Target, error) {
 		start = start.Add(step)
 	}
 	if n := r.To.Sub(start) / step; n > maxBuckets {
-		return nil, fmt.Errorf("there are %d %ss from %s to %s: at most %d can be checked at a time", n, width, r.From.Format(time.DateOnly), r.To.Format(time.DateOnly), maxBuckets)
+		return nil, fmt.Errorf("entity %q: %d %ss from %s to %s: check at most %d at a time", entity, n, width, r.From.Format(time.DateOnly), r.To.Format(time.DateOnly), maxBuckets)
 	}
 	var list []schema.Target
 	for ; !start.Add(step).After(r.To); start = start.Add(step) {
@@ -110,17 +109,17 @@ type bucket struct {
 
 // comparison is one reading of a rollup and then of its events. In this order, the rollup counts no unread event.
 type comparison struct {
-	read   []parts.Part[parts.Rollup]
-	rollup parts.Rollup
-	events *happened
+	fragments []parts.Part[parts.Rollup]
+	rollup    parts.Rollup
+	events    *storedEvents
 }
 
 // state returns how a rollup differs from its events.
 func (c *comparison) state() State {
 	switch {
-	case c.events.all().Events < c.rollup.Events:
+	case c.events.sumWithCopies().Events < c.rollup.Events:
 		return Fewer
-	case len(c.events.twice) > 0:
+	case len(c.events.extra) > 0:
 		return Copy
 	}
 	return Wrong
@@ -128,20 +127,18 @@ func (c *comparison) state() State {
 
 func (c *comparison) finding() Result {
 	f := Finding{State: c.state(), Summary: figuresOfEvents(c.rollup), Items: figuresOfEvents(c.events.sum)}
-	if len(c.events.twice) > 0 {
-		f.Detail = c.events.whereTwice()
+	if len(c.events.extra) > 0 {
+		f.Detail = c.events.describeExtra()
 	}
 	return Result{Findings: []Finding{f}}
 }
 
-// maxRounds bounds the restarts of one target's check after changes. Folds into a bucket are expected until foldLag after
-// its end.
 const (
-	maxRounds = 6
-	foldLag   = time.Hour
+	maxRounds = 6         // bounds the restarts of one target's check after changes
+	foldLag   = time.Hour // for how long after a bucket's end folds are expected
 )
 
-func (b *bucket) restless() (rounds int, state State) {
+func (b *bucket) retryLimit() (rounds int, state State) {
 	if b.End().Add(foldLag).After(b.o.Now()) {
 		return maxRounds, Open
 	}
@@ -150,10 +147,10 @@ func (b *bucket) restless() (rounds int, state State) {
 
 func (b *bucket) readAll(ctx context.Context) (c *comparison, err error) {
 	c = &comparison{}
-	if c.read, err = b.readFragments(ctx, b.Bucket); err != nil {
+	if c.fragments, err = b.readFragments(ctx, b.Bucket); err != nil {
 		return nil, err
 	}
-	c.rollup = b.rollups.Sum(c.read)
+	c.rollup = b.rollups.Sum(c.fragments)
 	if c.events, err = b.readEvents(ctx); err != nil {
 		return nil, err
 	}
@@ -161,37 +158,35 @@ func (b *bucket) readAll(ctx context.Context) (c *comparison, err error) {
 	return c, nil
 }
 
-// evaluate returns the result of a comparison that needs no proof; done is false if the rollup differs from
+// resultWithoutProof returns the result of a comparison that needs no proof; done is false if the rollup differs from
 // the events.
-func (b *bucket) evaluate(c *comparison) (r Result, done bool) {
+func (b *bucket) resultWithoutProof(c *comparison) (r Result, done bool) {
 	switch {
 	case c.events.unreadable > 0:
-		return finding(Unreadable, c.events.faults()), true
-	case tooOld(c.events.expires, b.o.Now()):
-		return finding(TooOld, "an event has expired, so that others may be deleted"), true
-	case len(c.events.twice) > 0 && !b.o.Repair:
+		return oneFinding(Unreadable, c.events.describeUnreadable()), true
+	case expiresSoon(c.events.expires, b.o.Now()):
+		return oneFinding(TooOld, "an event has expired, so that others may be deleted"), true
+	case len(c.events.extra) > 0 && !b.o.Repair:
 		return c.finding(), true
 	}
-	return Result{}, len(c.events.twice) == 0 && equal(c.rollup, c.events.sum)
+	return Result{}, len(c.events.extra) == 0 && equal(c.rollup, c.events.sum)
 }
 
 func (b *bucket) prove(ctx context.Context, c *comparison) (parts.Proof, error) {
-	return b.prover.Around(ctx, b.Bucket, c.events.places)
+	return b.prover.Around(ctx, b.Bucket, c.events.partitionKeys)
 }
 
-// unchanged reports whether the fragments and the events are unchanged. Both matter: a fold must never
-// have counted an event that was written meanwhile. A repair also declares all events before the
-// markers as counted.
+// unchanged reports whether the fragments and the events are unchanged. A fold must not have counted an event that was
+// written between the readings. And after a repair, all events before the markers count as folded.
 func (b *bucket) unchanged(first, second *comparison) bool {
-	return parts.Same(first.read, second.read) && first.events.same(second.events)
+	return parts.Same(first.fragments, second.fragments) && first.events.sameAs(second.events)
 }
 
-// repair returns how a rollup at rest differs from its events, and repairs it if the options allow
-// that.
+// repair returns how a rollup at rest differs from its events, and repairs it if the options allow a repair.
 func (b *bucket) repair(ctx context.Context, c *comparison, floors map[string]string) (Result, error) {
 	result := c.finding()
 	f := &result.Findings[0]
-	other, err := b.inOtherWidth(ctx)
+	other, err := b.overlapping(ctx)
 	switch {
 	case err != nil:
 		return Result{}, err
@@ -201,8 +196,8 @@ func (b *bucket) repair(ctx context.Context, c *comparison, floors map[string]st
 	case !b.o.Repair, f.State == Fewer && !b.o.Lower:
 		return result, nil
 	}
-	if !equal(c.rollup, c.events.all()) {
-		_, err = b.rollups.Replace(ctx, b.Key(), c.read, c.events.total(c.rollup), b.Expiry(c.read, b.o.RollupRetention, b.o.Now()), floors)
+	if !equal(c.rollup, c.events.sumWithCopies()) {
+		_, err = b.rollups.Replace(ctx, b.Key(), c.fragments, c.events.repairedRollup(c.rollup), b.Expiry(c.fragments, b.o.RollupRetention, b.o.Now()), floors)
 	}
 	if err == nil {
 		f.Repaired, err = b.removeCopies(ctx, c.events)
@@ -210,9 +205,9 @@ func (b *bucket) repair(ctx context.Context, c *comparison, floors map[string]st
 	return result, err
 }
 
-// inOtherWidth returns the label of a rollup that overlaps the bucket and has the other width, hour or day; "" if there is
+// overlapping returns the label of a rollup that overlaps the bucket and has the other width, hour or day; "" if there is
 // none. After a change of the rules, that rollup may count some of the bucket's events.
-func (b *bucket) inOtherWidth(ctx context.Context) (string, error) {
+func (b *bucket) overlapping(ctx context.Context) (string, error) {
 	others := []parts.Bucket{{Entity: b.Entity, Width: shard.Day, Start: b.Start.Truncate(oneDay)}}
 	if b.Width == shard.Day {
 		others = nil
@@ -220,13 +215,15 @@ func (b *bucket) inOtherWidth(ctx context.Context) (string, error) {
 			others = append(others, parts.Bucket{Entity: b.Entity, Width: shard.Hour, Start: start})
 		}
 	}
-	for _, o := range others {
-		read, err := b.readFragments(ctx, o)
+	for _, other := range others {
+		read, err := b.readFragments(ctx, other)
 		if err != nil {
 			return "", err
 		}
-		if slices.ContainsFunc(read, func(p parts.Part[parts.Rollup]) bool { return p.Value.Events != 0 && p.Counts(b.o.Now()) }) {
-			return o.Label(), nil
+		for _, fragment := range read {
+			if fragment.Value.Events != 0 && fragment.Counts(b.o.Now()) {
+				return other.Label(), nil
+			}
 		}
 	}
 	return "", nil

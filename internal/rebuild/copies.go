@@ -16,8 +16,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// copied is a copy of an event that reads don't return.
-type copied struct {
+// extraCopy is a copy of an event that reads don't return.
+type extraCopy struct {
 	sk          string
 	at          time.Time // of the event
 	kept, other int       // write shards: of the copy that reads return, and of this one
@@ -26,39 +26,39 @@ type copied struct {
 // maxCopies bounds the copies that one reading keeps, and one repair removes.
 const maxCopies = 10_000
 
-func (e *happened) addCopy(c copied) {
-	if len(e.twice) < maxCopies {
-		e.twice = append(e.twice, c)
+func (e *storedEvents) addExtra(c extraCopy) {
+	if len(e.extra) < maxCopies {
+		e.extra = append(e.extra, c)
 	}
 }
 
-// whereTwice names the first event with another copy, and their number.
-func (e *happened) whereTwice() string {
-	c := e.twice[0]
+// describeExtra names the first event with several copies, and says how many others have some.
+func (e *storedEvents) describeExtra() string {
+	c := e.extra[0]
 	text := fmt.Sprintf("the event %q is on write shards %d and %d", c.sk, c.kept, c.other)
-	if more := len(e.twice) - 1; more > 0 {
+	if more := len(e.extra) - 1; more > 0 {
 		text += fmt.Sprintf(", and %d more are on two", more)
 	}
 	return text
 }
 
-// settled is the age from which all processes agree on the shard count at an event's time.
-const settled = shardmap.LateMargin
+// copyGrace is the age of an event from which all processes agree on the shard count at its time.
+const copyGrace = shardmap.LateMargin
 
 // removeCopies removes the copies that reads don't return, and reports whether none is left. The rollup counts all
 // copies, since each was folded: the aggregator subtracts the removed ones.
 //
 // No removal deletes the last copy of an event:
-//   - It is a transaction that requires the copy which reads return. If a delete, an expiry or another repair has removed
-//     that one first, nothing is deleted. If it is deleted later, that delete is meant for the event.
+//   - A removal is a transaction that requires the copy which reads return. If that copy is gone by then, nothing is
+//     deleted. If it is deleted later, that delete is meant for the event.
 //   - Two repairs that prefer different copies can't delete both: the later transaction lacks the copy that it requires.
 //   - A growth does not change which copy reads return: the count at a time is agreed on before that time, or within
 //     LateMargin if its process died. Copies of younger events stay for a later repair.
 //   - A late attempt of a writer may put the removed copy again. Then the event has two copies, which the next check finds.
-func (b *bucket) removeCopies(ctx context.Context, e *happened) (all bool, err error) {
-	young := b.o.Now().Add(-settled)
-	all = len(e.twice) < maxCopies
-	for _, c := range e.twice {
+func (b *bucket) removeCopies(ctx context.Context, e *storedEvents) (all bool, err error) {
+	young := b.o.Now().Add(-copyGrace)
+	all = len(e.extra) < maxCopies
+	for _, c := range e.extra {
 		if c.at.After(young) {
 			all = false
 			continue
@@ -71,13 +71,13 @@ func (b *bucket) removeCopies(ctx context.Context, e *happened) (all bool, err e
 }
 
 // removeCopy deletes a copy if the copy that reads return is stored; otherwise it returns parts.ErrMoved.
-func (b *bucket) removeCopy(ctx context.Context, c copied) error {
+func (b *bucket) removeCopy(ctx context.Context, c extraCopy) error {
 	table := aws.String(b.o.Names.Of(schema.Event))
 	_, err := b.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
 		{ConditionCheck: &types.ConditionCheck{
-			TableName: table, Key: dynamo.Key(placeOf(b.Bucket, c.kept), c.sk), ConditionExpression: aws.String("attribute_exists(" + schema.PK + ")"),
+			TableName: table, Key: dynamo.Key(eventPartition(b.Bucket, c.kept), c.sk), ConditionExpression: aws.String("attribute_exists(" + schema.PK + ")"),
 		}},
-		{Delete: &types.Delete{TableName: table, Key: dynamo.Key(placeOf(b.Bucket, c.other), c.sk)}},
+		{Delete: &types.Delete{TableName: table, Key: dynamo.Key(eventPartition(b.Bucket, c.other), c.sk)}},
 	}})
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
 	if ok && dynamo.HasReason(canceled, "ConditionalCheckFailed", "TransactionConflict") {

@@ -14,9 +14,9 @@ import (
 type counters struct{ *tools }
 
 // check checks a counter on the write shards of the shard map, and on others that the summary has. With
-// Options.gone it checks all that can exist.
+// Options.afterErase it checks all that can exist.
 func (c *counters) check(ctx context.Context, t schema.Target) (Result, error) {
-	if c.o.gone {
+	if c.o.afterErase {
 		return c.checkShards(ctx, t.Base.Name, shard.MaxShards)
 	}
 	entry, err := c.entryOf(ctx, t.Base)
@@ -31,29 +31,32 @@ func (c *counters) targets(name string, _ Range) ([]schema.Target, error) {
 	return []schema.Target{{Base: schema.BaseKey{Type: schema.Counter, Name: name}}}, nil
 }
 
-// checkShards checks a counter's write shards below most. If a concurrent change prevents a repair, it checks them again.
-func (c *counters) checkShards(ctx context.Context, name string, most int) (Result, error) {
+// checkShards checks a counter's write shards below shards, and others that the summary has. If a concurrent change
+// prevents a repair, it checks all of them again, and keeps the findings that were repaired.
+func (c *counters) checkShards(ctx context.Context, name string, shards int) (Result, error) {
 	var all Result
 	last, err := c.repeat(ctx, maxRounds, Busy, func(int) (Result, error) {
-		sources, err := c.readSources(ctx, name, most)
+		sources, err := c.readSources(ctx, name, shards)
 		if err != nil {
 			return Result{}, err
 		}
-		result, err := c.compare(ctx, name, sources)
-		all.Items = int64(len(slices.DeleteFunc(sources, func(s source) bool { return s.item == nil })))
-		if errors.Is(err, parts.ErrMoved) { // the others are checked again
-			all = all.with(Result{Findings: slices.DeleteFunc(result.Findings, func(f Finding) bool { return !f.Repaired })})
+		result, err := c.compareSources(ctx, name, sources)
+		hasNoItem := func(s source) bool { return s.item == nil }
+		all.Items = int64(len(slices.DeleteFunc(sources, hasNoItem)))
+		if errors.Is(err, parts.ErrMoved) {
+			notRepaired := func(f Finding) bool { return !f.Repaired }
+			all = all.with(Result{Findings: slices.DeleteFunc(result.Findings, notRepaired)})
 		}
 		return result, err
 	})
 	return all.with(last), err
 }
 
-// compare compares the sources, and repairs the summary. Only a dry run waits for folds in flight: a repair folds the same
-// states, each once by its rev.
-func (c *counters) compare(ctx context.Context, name string, sources []source) (result Result, err error) {
+// compareSources returns what is wrong with the sources. With Options.Repair it repairs the summary. Without, it waits
+// for folds in flight; a repair folds the same states, each once by its rev.
+func (c *counters) compareSources(ctx context.Context, name string, sources []source) (result Result, err error) {
 	if !c.o.Repair {
-		if sources, err = c.await(ctx, name, sources); err != nil {
+		if sources, err = c.awaitFolds(ctx, name, sources); err != nil {
 			return Result{}, err
 		}
 	}

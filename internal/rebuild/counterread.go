@@ -11,10 +11,9 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// readSources reads the partials of a summary and then the write shards: those below most, and all
-// that the summary has.
-func (c *counters) readSources(ctx context.Context, name string, most int) ([]source, error) {
-	sources := make([]source, most)
+// readSources reads the partials of a summary and then the write shards below shards, and others that the summary has.
+func (c *counters) readSources(ctx context.Context, name string, shards int) ([]source, error) {
+	sources := make([]source, shards)
 	for n := range sources {
 		sources[n].n = n
 	}
@@ -24,7 +23,7 @@ func (c *counters) readSources(ctx context.Context, name string, most int) ([]so
 	}
 	for _, it := range partials {
 		for _, n := range schema.SourcesOf(it) {
-			if n >= most {
+			if n >= shards {
 				sources = append(sources, source{n: n})
 			}
 		}
@@ -39,8 +38,7 @@ func (c *counters) readPartials(ctx context.Context, name string, sources []sour
 	return c.readItems(ctx, c.o.Names.Rollups, sources, func(n int) (pk, sk string) { return schema.SummaryKey(name, n), schema.SoleSK })
 }
 
-// readItems returns the items of these sources by partition key. Its consistent reads run one batch
-// after the other.
+// readItems returns the items of these sources by partition key, read consistently.
 func (c *counters) readItems(ctx context.Context, table string, sources []source, keyOf func(n int) (pk, sk string)) (map[string]item, error) {
 	keys := map[string]item{}
 	for _, s := range sources {
@@ -60,7 +58,7 @@ func (c *counters) readItems(ctx context.Context, table string, sources []source
 	return found, nil
 }
 
-// readStates sets the states that the summary has, and then those of the write shards.
+// readStates reads the write shards, and sets the states of the sources in the summary and in their items.
 func (c *counters) readStates(ctx context.Context, name string, sources []source, partials map[string]item) error {
 	items, err := c.readItems(ctx, c.o.Names.Items, sources, func(n int) (pk, sk string) { return schema.CounterKey(name, n) })
 	if err != nil {
@@ -72,13 +70,13 @@ func (c *counters) readStates(ctx context.Context, name string, sources []source
 		s.setSummary(name, partials)
 		pk, _ := schema.CounterKey(name, s.n)
 		if it := items[pk]; it != nil {
-			s.readItem(it, pk)
+			s.setItem(it, pk)
 		}
 	}
 	return nil
 }
 
-// setSummary sets the source's state in the summary.
+// setSummary sets the state that the summary has of the source.
 func (s *source) setSummary(name string, partials map[string]item) {
 	pk := schema.SummaryKey(name, s.n)
 	it := partials[pk]
@@ -88,31 +86,31 @@ func (s *source) setSummary(name string, partials map[string]item) {
 	}
 }
 
-// readItem sets the source's state in the write shard's item.
-func (s *source) readItem(it item, pk string) {
+// setItem sets the state that the write shard's item has.
+func (s *source) setItem(it item, pk string) {
 	s.item = s.parseItem(it, "rev", "value", "the item "+pk)
 	if _, err := dynamo.Largest(it, schema.Counts); err != nil && s.fault == nil {
 		s.fault = fmt.Errorf("the item %s: %w", pk, err)
 	}
 }
 
-// parseItem returns the rev and value of an item. If it can't, it returns nil and sets the fault.
-func (s *source) parseItem(it item, revName, valueName, what string) *state {
-	rev, err := whole(it, revName)
+// parseItem returns the rev and value of an item, or nil if one can't be read. Then it sets the fault, which names place.
+func (s *source) parseItem(it item, revName, valueName, place string) *state {
+	rev, err := wholeNumber(it, revName)
 	var value *big.Int
 	if err == nil {
-		value, err = whole(it, valueName)
+		value, err = wholeNumber(it, valueName)
 	}
 	if err == nil {
 		return &state{rev, value}
 	}
 	if s.fault == nil {
-		s.fault = fmt.Errorf("%s: %w", what, err)
+		s.fault = fmt.Errorf("%s: %w", place, err)
 	}
 	return nil
 }
 
-func whole(it item, name string) (*big.Int, error) {
+func wholeNumber(it item, name string) (*big.Int, error) {
 	value, ok := new(big.Int).SetString(dynamo.Digits(it, name), 10)
 	switch {
 	case it[name] == nil:

@@ -16,13 +16,13 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
-// repair folds the right states of the sources that can be repaired, and marks their findings. It returns
+// repair folds the right states of the sources that can be repaired, and sets Repaired in their findings. It returns
 // parts.ErrMoved, after all repairs, if a write shard has changed since it was read.
 func (c *counters) repair(ctx context.Context, name string, sources []source, findings []Finding) error {
 	var moved error
 	states := map[int]fold.State{}
 	for _, s := range sources {
-		right, err := c.right(ctx, name, s)
+		right, err := c.repairedState(ctx, name, s)
 		switch {
 		case errors.Is(err, parts.ErrMoved):
 			moved = err
@@ -41,8 +41,8 @@ func (c *counters) repair(ctx context.Context, name string, sources []source, fi
 	return moved
 }
 
-// right returns the state that repairs the summary by a fold, or nil if none is needed or safe.
-func (c *counters) right(ctx context.Context, name string, s source) (*fold.State, error) {
+// repairedState returns the state that repairs the summary by a fold, or nil if none is needed or safe.
+func (c *counters) repairedState(ctx context.Context, name string, s source) (*fold.State, error) {
 	switch s.classify() {
 	case Stale:
 		return &fold.State{Rev: s.item.rev, Value: s.item.value.String()}, nil
@@ -50,21 +50,21 @@ func (c *counters) right(ctx context.Context, name string, s source) (*fold.Stat
 		right := fold.State{Rev: s.summary.rev}.Removal()
 		return &right, nil
 	case Ahead, Wrong:
-		return c.raise(ctx, name, s)
+		return c.raiseRev(ctx, name, s)
 	}
 	return nil, nil
 }
 
-// raise raises the rev of a write shard above that of its summary, so that its state is folded, and later
+// raiseRev raises the rev of a write shard above that of its summary, so that its state is folded, and later
 // writes too. It returns the new state, or parts.ErrMoved if the write shard has such a rev already, or is gone.
-func (c *counters) raise(ctx context.Context, name string, s source) (*fold.State, error) {
+func (c *counters) raiseRev(ctx context.Context, name string, s source) (*fold.State, error) {
 	pk, sk := schema.CounterKey(name, s.n)
-	above := new(big.Int).Add(s.summary.rev, big.NewInt(1))
+	rev := new(big.Int).Add(s.summary.rev, big.NewInt(1))
 	out, err := c.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &c.o.Names.Items, Key: dynamo.Key(pk, sk),
 		UpdateExpression:          aws.String("SET rev = :rev"),
 		ConditionExpression:       aws.String("rev < :rev"),
-		ExpressionAttributeValues: item{":rev": dynamo.Decimal(above.String())},
+		ExpressionAttributeValues: item{":rev": dynamo.Decimal(rev.String())},
 		ReturnValues:              types.ReturnValueAllNew,
 	})
 	if _, moved := dynamo.ConditionFailed(err); moved {
@@ -73,5 +73,5 @@ func (c *counters) raise(ctx context.Context, name string, s source) (*fold.Stat
 	if err != nil {
 		return nil, fmt.Errorf("raising the rev of %q: %w", pk, err)
 	}
-	return &fold.State{Rev: above, Value: dynamo.Digits(out.Attributes, "value")}, nil
+	return &fold.State{Rev: rev, Value: dynamo.Digits(out.Attributes, "value")}, nil
 }

@@ -4,8 +4,7 @@ import (
 	"math/big"
 )
 
-// state is the rev and value of a write shard, or of a write shard in a summary. Its numbers are
-// never changed.
+// state is the rev and value of a write shard, or of a write shard in a summary. Its numbers are never changed.
 type state struct{ rev, value *big.Int }
 
 // source is a write shard of a counter with both of its states, which are nil if absent. The

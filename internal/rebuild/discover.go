@@ -15,18 +15,17 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
-// Range bounds the checked buckets of events: those that start at From or later, and end at To or
-// earlier. A zero time is no bound. Counters have no time, and of boards all periods that are found
-// are checked.
+// Range bounds the checked buckets of events: they start at From or later, and end at To or earlier. A zero time is no
+// bound. Counters have no time.
 type Range struct{ From, To time.Time }
 
-func (r Range) holds(b parts.Bucket) bool {
+func (r Range) contains(b parts.Bucket) bool {
 	return !b.Start.Before(r.From) && (r.To.IsZero() || !b.End().After(r.To))
 }
 
 // All returns the source of all counters that have or had several write shards, all boards' periods,
 // and all buckets in a range that have items or summaries. It also has other counters whose item can't
-// be read. It scans the tables consistently, and keeps about 60 bytes for each target.
+// be read. The source scans the tables consistently, and keeps about 60 bytes for each target.
 func (a *Checker) All(r Range) Source {
 	return func(ctx context.Context, emit func(schema.Target) error) error {
 		d := &discovery{r: r, emit: emit, seen: map[[16]byte]struct{}{}}
@@ -44,8 +43,8 @@ func (a *Checker) All(r Range) Source {
 	}
 }
 
-// Stored returns the source of these targets, and of a key's targets that have summaries. It scans the rollups
-// table, and skips emptied fragments of event rollups.
+// Stored returns the source of the targets in also, and of a key's targets that have summaries. The source scans the
+// rollups table, and skips emptied fragments of event rollups.
 func (a *Checker) Stored(base schema.BaseKey, also ...schema.Target) Source {
 	return func(ctx context.Context, emit func(schema.Target) error) error {
 		d := &discovery{emit: emit, seen: map[[16]byte]struct{}{}}
@@ -73,7 +72,7 @@ func (a *Checker) itemTarget(it item, pk, sk string) (schema.Target, bool) {
 		return schema.Target{}, false
 	}
 	s := source{}
-	s.readItem(it, pk)
+	s.setItem(it, pk)
 	return schema.Target{Base: key.Base}, s.fault != nil
 }
 
@@ -98,7 +97,7 @@ func (d *discovery) emitPage(page []item, targetOf func(it item, pk, sk string) 
 	for _, it := range page {
 		t, ok := targetOf(it, dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK))
 		t.Partial = 0 // the whole counter is checked
-		if !ok || t.Bucket != "" && !d.r.holds(parts.BucketFor(t)) {
+		if !ok || t.Bucket != "" && !d.r.contains(parts.BucketFor(t)) {
 			continue
 		}
 		if err := d.emitOnce(t); err != nil {

@@ -16,15 +16,13 @@ import (
 
 // EraserOptions configure an Eraser. Numbers and times are not negative.
 type EraserOptions struct {
-	// Options has the names, Wait, by default 90 s, IndexLag, ReadUnits, Poll and Now. The others are not used.
+	// Options has Names, Wait (by default 90 s), IndexLag, ReadUnits, Poll and Now. Its other fields are not used.
 	Options
-	// Settle is how long after a change of the shard count requests may still use the old one: the
-	// functions' longest deadline, 25 s, the age of their views of the shard map, 1 s by default, and
-	// 2 s for clocks that differ. Default 30 s. The eraser waits once, for a key that has or had more
-	// than one write shard.
+	// Settle is how long after a change of the shard count requests may still use the old one: the functions' longest
+	// deadline, 25 s, the age of their views of the shard map, 1 s by default, and 2 s for clocks that differ. Default
+	// 30 s. The eraser waits once, for a key that has or had more than one write shard.
 	Settle time.Duration
-	// WriteUnits bounds the WCU/s of deletes, those of the index included. Default 250: a quarter
-	// of a partition's.
+	// WriteUnits bounds the WCU/s of deletes, those of the index included. Default 250: a quarter of a partition's.
 	WriteUnits int
 	// Progress receives the number of items that were read, or deleted, from several goroutines.
 	Progress func(n int)
@@ -38,7 +36,7 @@ const (
 	defaultWriteUnits = 250
 )
 
-// maxAudits bounds the summaries that are emptied at a time.
+// maxAudits bounds the summaries that are checked and emptied at a time.
 const maxAudits = 8
 
 // Eraser deletes every trace of a base key: its items on all write shards that ever existed, their rows in the index, its
@@ -46,7 +44,7 @@ const maxAudits = 8
 //
 // Writes and folds may go on. If the report has nothing Left, all items that were written before the call are deleted. An
 // item that is written during the call is deleted if the call meets it; otherwise it is kept, and counted in the summaries.
-// A call may be killed and repeated: it depends only on stored items, and deletes those that show where to look last.
+// A call may be killed and repeated: it depends only on stored items, and last deletes those that show where to look.
 //
 // Some items stay for a while, so that redelivered records bring nothing back, or because other keys share them:
 // docs/delete.md lists them.
@@ -60,7 +58,7 @@ type Eraser struct {
 
 // NewEraser returns an Eraser.
 func NewEraser(o EraserOptions, client Client) *Eraser {
-	o.Wait, o.Concurrency, o.Repair, o.gone = cmp.Or(o.Wait, defaultWait), maxAudits, true, true
+	o.Wait, o.Concurrency, o.Repair, o.afterErase = cmp.Or(o.Wait, defaultWait), maxAudits, true, true
 	o.Settle, o.WriteUnits = cmp.Or(o.Settle, defaultSettle), cmp.Or(o.WriteUnits, defaultWriteUnits)
 	if o.Progress == nil {
 		o.Progress = func(int) {}
@@ -81,8 +79,8 @@ type task struct {
 	traces keyTraces
 }
 
-// tracesOf has the traces of each kind of key.
-var tracesOf = map[schema.Kind]func(*task) keyTraces{
+// newTraces returns the traces of a task's key, by kind of key.
+var newTraces = map[schema.Kind]func(*task) keyTraces{
 	schema.Counter: func(t *task) keyTraces { return counter{plain{t}} },
 	schema.Event:   func(t *task) keyTraces { return &entity{plain: plain{t}, days: days{}} },
 	schema.Board:   func(t *task) keyTraces { return leaderboard{plain{t}} },
@@ -92,18 +90,18 @@ var tracesOf = map[schema.Kind]func(*task) keyTraces{
 
 // keyTraces finds and deletes the items of keys of one kind.
 type keyTraces interface {
-	// partition returns the query for all items of a write shard. It returns nil if the table must be
+	// partitionQuery returns the query for all items of a write shard. It returns nil if the table must be
 	// scanned, because the partition keys have a day, a player or a window that is unknown.
-	partition(writeShard int) *dynamodb.QueryInput
+	partitionQuery(writeShard int) *dynamodb.QueryInput
 	// classify returns the kind of an item of the items table; ok is false for items of other keys.
 	classify(k itemKey) (what Trace, ok bool)
-	// dropped is called after an item was deleted, with the deleted item.
-	dropped(ctx context.Context, what Trace, k itemKey, old item) error
-	// settle removes deleted items from the key's summaries, once all records of the deletes are folded. If it
-	// can't prove that, it adds to what is left.
-	settle(ctx context.Context) error
-	// last deletes the items that show that something may be left.
-	last(ctx context.Context) error
+	// afterDelete is called after an item was deleted, with the deleted item.
+	afterDelete(ctx context.Context, what Trace, k itemKey, old item) error
+	// cleanSummaries removes deleted items from the key's summaries, once all records of the deletes are folded. If it
+	// can't prove that they are, it adds a text to the report's Left.
+	cleanSummaries(ctx context.Context) error
+	// deleteLast deletes the items that show that something may be left.
+	deleteLast(ctx context.Context) error
 }
 
 // itemKey is an item's primary key.
@@ -113,14 +111,14 @@ func keyOf(it item) itemKey {
 	return itemKey{dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK)}
 }
 
-// Key erases a base key. The report is also right if Key returns an error, which is DynamoDB's or ctx's.
+// Key erases a base key. It also returns the report with an error, which is DynamoDB's or ctx's, or of an unknown kind.
 func (e *Eraser) Key(ctx context.Context, base schema.BaseKey) (*Erased, error) {
 	t := &task{Eraser: e, tally: newTally(), base: base, begun: e.o.Now()}
-	newTraces := tracesOf[base.Type]
-	if newTraces == nil {
+	tracesOf := newTraces[base.Type]
+	if tracesOf == nil {
 		return &t.report, fmt.Errorf("deleting %s %q: there is no such kind", base.Type, base.Name)
 	}
-	t.traces = newTraces(t)
+	t.traces = tracesOf(t)
 	if err := t.erase(ctx); err != nil {
 		return &t.report, fmt.Errorf("deleting %s %q: %w", base.Type, base.Name, err)
 	}
@@ -140,14 +138,14 @@ func (t *task) erase(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := t.traces.settle(ctx); err != nil || t.again { // keep the shard map: it says where to look
+	if err := t.traces.cleanSummaries(ctx); err != nil || t.again { // the next run needs the shard map
 		return err
 	}
-	if err := t.failures(ctx); err != nil {
+	if err := t.deleteFailures(ctx); err != nil {
 		return err
 	}
-	if err := t.traces.last(ctx); err != nil {
+	if err := t.traces.deleteLast(ctx); err != nil {
 		return err
 	}
-	return t.forget(ctx)
+	return t.deleteEntry(ctx)
 }

@@ -17,8 +17,8 @@ func (b leaderboard) classify(k itemKey) (what Trace, ok bool) {
 	if board, _, _, ok := schema.ParseEntryKey(k.pk, k.sk); ok {
 		return Entries, board == b.base.Name
 	}
-	// Only the partition key of a stream marker names its board. It may be that of a board with a
-	// longer name. Deleting that one is harmless: its record is in the stream.
+	// Only the partition key of a stream marker names its board, and it may also be a longer name's.
+	// Deleting another board's stream marker is harmless: its record is in the stream.
 	if _, mark := schema.ParseMark(k.sk); mark {
 		_, _, _, ok := schema.ParseEntryKey(k.pk, b.base.Name)
 		return Others, ok
@@ -30,11 +30,10 @@ func (b leaderboard) classify(k itemKey) (what Trace, ok bool) {
 	return "", false
 }
 
-// settle audits the board's current periods, and all others with a top or a histogram, after the
-// aggregator has folded the deletes of their entries. Before that, a fold may still create a period's
-// summaries. If this run has deleted no entries, and no settings show that an earlier run may have, it
-// does not wait.
-func (b leaderboard) settle(ctx context.Context) error {
+// cleanSummaries audits the board's current periods, and all others with a top or a histogram. First it waits until the
+// aggregator has folded the deletes of their entries, because a fold may still create a period's summaries. It does
+// not wait if this run has deleted no entries, and the board has no settings: then no earlier run was killed.
+func (b leaderboard) cleanSummaries(ctx context.Context) error {
 	settings, err := b.hasSettings(ctx)
 	if err != nil {
 		return err
@@ -43,9 +42,10 @@ func (b leaderboard) settle(ctx context.Context) error {
 		period := parts.Period{Board: b.base.Name, Label: boards.AllTime.Label(b.o.Now())} // the proof covers all periods
 		proof, err := b.prover.Beside(ctx, period, nil)
 		if proof.Missing != "" {
-			b.left("its summaries: whether all is folded is not known: %s", proof.Missing)
+			b.left("its summaries may lack folds of the deletes: %s", proof.Missing)
+			return err
 		}
-		if proof.Missing != "" || err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -54,11 +54,11 @@ func (b leaderboard) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return b.audit(ctx, b.checker.Stored(b.base, current...))
+	return b.auditSummaries(ctx, b.checker.Stored(b.base, current...))
 }
 
-// last deletes the board's settings, unless scores were kept: these depend on them.
-func (b leaderboard) last(ctx context.Context) error {
+// deleteLast deletes the board's settings, unless scores were kept: scores depend on the settings.
+func (b leaderboard) deleteLast(ctx context.Context) error {
 	there, err := b.hasSettings(ctx)
 	switch {
 	case err != nil || !there:

@@ -14,7 +14,7 @@ import (
 // counter has a counter's traces.
 type counter struct{ plain }
 
-func (c counter) partition(writeShard int) *dynamodb.QueryInput {
+func (c counter) partitionQuery(writeShard int) *dynamodb.QueryInput {
 	pk := schema.Key{Base: c.base, Shard: writeShard}.String()
 	return &dynamodb.QueryInput{
 		TableName: &c.o.Names.Items, ConsistentRead: aws.Bool(true),
@@ -31,10 +31,10 @@ func (c counter) classify(k itemKey) (what Trace, ok bool) {
 	return Others, ok
 }
 
-// dropped folds the removal of a write shard other than 0, as the aggregator will. So the summary is
+// afterDelete folds the removal of a write shard other than 0, as the aggregator will. So the summary is
 // right at once, even if the aggregator is off. Its tombstone prevents a redelivered record from
 // bringing the value back, until the compaction removes it.
-func (c counter) dropped(ctx context.Context, what Trace, k itemKey, old item) error {
+func (c counter) afterDelete(ctx context.Context, what Trace, k itemKey, old item) error {
 	if what != WriteShards {
 		return nil
 	}
@@ -49,8 +49,8 @@ func (c counter) dropped(ctx context.Context, what Trace, k itemKey, old item) e
 	return fold.FoldStates(ctx, c.client, c.o.Names.Rollups, c.base.Name, map[int]fold.State{parsed.Shard: was.Removal()}, c.o.Now)
 }
 
-// settle audits the counter. That makes the tombstones that a killed process did not make. It also raises
+// cleanSummaries audits the counter. That makes the tombstones that a killed process did not make. It also raises
 // the rev of a write shard that a delayed increment created again, if the rev is lower than the tombstone's.
-func (c counter) settle(ctx context.Context) error {
-	return c.audit(ctx, List(schema.Target{Base: c.base}))
+func (c counter) cleanSummaries(ctx context.Context) error {
+	return c.auditSummaries(ctx, List(schema.Target{Base: c.base}))
 }

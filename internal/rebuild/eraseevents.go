@@ -45,7 +45,7 @@ func (e *entity) classify(k itemKey) (what Trace, ok bool) {
 	return Others, ok
 }
 
-func (e *entity) dropped(_ context.Context, what Trace, k itemKey, _ item) error {
+func (e *entity) afterDelete(_ context.Context, what Trace, k itemKey, _ item) error {
 	if what != Events {
 		return nil
 	}
@@ -63,34 +63,35 @@ func (e *entity) dropped(_ context.Context, what Trace, k itemKey, _ item) error
 	return nil
 }
 
-// settle settles the rollups of all days, once the aggregator has folded all earlier writes of events. A run
-// that was killed may have deleted events of any day that has rollups, or of a recent one that has none yet.
-func (e *entity) settle(ctx context.Context) error {
-	for _, at := range []time.Time{e.o.Now(), e.o.Now().Add(-streamAge)} {
-		e.days.add(at.UTC().Truncate(shard.Day.Width()), "")
+// cleanSummaries cleans the rollups of all days, once the aggregator has folded all earlier writes of events. A run
+// that was killed may have deleted events of any day that has rollups, or of a recent day that has none yet.
+func (e *entity) cleanSummaries(ctx context.Context) error {
+	for _, recent := range []time.Time{e.o.Now(), e.o.Now().Add(-streamAge)} {
+		e.days.add(recent.UTC().Truncate(shard.Day.Width()), "")
 	}
-	if err := e.await(ctx, e.days); err != nil || e.again {
+	if err := e.awaitFolds(ctx, e.days); err != nil || e.again {
 		return err
 	}
-	stored, err := e.storedDays(ctx)
+	stored, err := e.daysWithRollups(ctx)
 	if err != nil {
 		return err
 	}
 	maps.DeleteFunc(stored, func(day time.Time, _ map[string]bool) bool { return e.days[day] != nil })
-	if err := e.await(ctx, stored); err != nil || e.again {
+	if err := e.awaitFolds(ctx, stored); err != nil || e.again {
 		return err
 	}
 	maps.Copy(stored, e.days)
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxSettled)
+	group.SetLimit(maxCleanedDays)
 	for day := range stored {
-		group.Go(func() error { return e.settleDay(ctx, day) })
+		group.Go(func() error { return e.cleanDay(ctx, day) })
 	}
 	return group.Wait()
 }
 
-// await waits until the aggregator has folded all earlier writes of these days' events, or adds to what is left.
-func (e *entity) await(ctx context.Context, list days) error {
+// awaitFolds waits until the aggregator has folded all earlier writes of these days' events. If that can't be proved, it
+// adds a text to the report's Left.
+func (e *entity) awaitFolds(ctx context.Context, list days) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -102,7 +103,7 @@ func (e *entity) await(ctx context.Context, list days) error {
 	for day, pks := range list {
 		b := parts.Bucket{Entity: e.base.Name, Width: shard.Day, Start: day}
 		for n := range entry.Most() {
-			pks[placeOf(b, n)] = true
+			pks[eventPartition(b, n)] = true
 		}
 		for pk := range pks {
 			places = append(places, parts.EventPlace{Bucket: b, PK: pk})
@@ -110,13 +111,13 @@ func (e *entity) await(ctx context.Context, list days) error {
 	}
 	missing, err := e.prover.AroundAll(ctx, places)
 	if missing != "" {
-		e.left("its rollups: whether all deletes are folded is not known: %s", missing)
+		e.left("its rollups may lack folds of the deletes: %s", missing)
 	}
 	return err
 }
 
-// storedDays returns the days that have rollups.
-func (e *entity) storedDays(ctx context.Context) (days, error) {
+// daysWithRollups returns the days that have rollups.
+func (e *entity) daysWithRollups(ctx context.Context) (days, error) {
 	found := days{}
 	var mu sync.Mutex
 	err := e.checker.Stored(e.base)(ctx, func(t schema.Target) error {

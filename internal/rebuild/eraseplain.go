@@ -12,7 +12,7 @@ import (
 // other kinds embed it, and replace the methods that differ.
 type plain struct{ *task }
 
-func (plain) partition(int) *dynamodb.QueryInput { return nil }
+func (plain) partitionQuery(int) *dynamodb.QueryInput { return nil }
 
 func (p plain) classify(k itemKey) (what Trace, ok bool) {
 	parsed, err := schema.ParseKey(k.pk)
@@ -25,8 +25,8 @@ func (p plain) classify(k itemKey) (what Trace, ok bool) {
 	return Windows, true
 }
 
-func (plain) dropped(context.Context, Trace, itemKey, item) error { return nil }
+func (plain) afterDelete(context.Context, Trace, itemKey, item) error { return nil }
 
-func (plain) settle(context.Context) error { return nil }
+func (plain) cleanSummaries(context.Context) error { return nil }
 
-func (plain) last(context.Context) error { return nil }
+func (plain) deleteLast(context.Context) error { return nil }

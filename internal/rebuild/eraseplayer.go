@@ -13,9 +13,8 @@ import (
 // firstPeriod is before every period of every board.
 var firstPeriod = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Player deletes one player's entries in all periods of a board, of which it reads one entry for each day and week since
-// 2025. The board's other entries stay. The aggregator removes the player from the tops; these are noted too, so that it
-// rechecks them within minutes.
+// Player deletes one player's entries in all periods of a board. It reads an entry for each day, week and month since
+// 2025. The board's other entries stay. The aggregator removes the player from the tops, which it rechecks within minutes.
 func (e *Eraser) Player(ctx context.Context, name, player string) (*Erased, error) {
 	t := newTally()
 	if err := e.erasePlayer(ctx, t, name, player); err != nil {
@@ -46,8 +45,8 @@ func (e *Eraser) erasePlayer(ctx context.Context, t *tally, name, player string)
 	return nil
 }
 
-// eraseEntry deletes an entry, and notes the top of its period, before the delete in case this process then fails, and
-// after it.
+// eraseEntry deletes an entry. It notes the top of the entry's period after the delete, and also before, in case this
+// process fails in between.
 func (e *Eraser) eraseEntry(ctx context.Context, k itemKey) error {
 	board, period, _, _ := schema.ParseEntryKey(k.pk, k.sk) // it was read by its key
 	if err := fold.NoteBoard(ctx, e.client, e.o.Names.Rollups, board, period, e.o.Now()); err != nil {

@@ -11,22 +11,22 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
-// remaining has what exists of a bucket's events.
-type remaining struct {
+// remainingEvents has what a reading found of a bucket's events.
+type remainingEvents struct {
 	n        int
-	extremes parts.Extremes
-	expiring bool // one has expired or soon will, so that others may be gone
+	extremes parts.Extremes // smallest and largest numbers by field
+	expiring bool           // an event has expired or soon will, so that others may be gone
 }
 
-// readEvents reads a bucket's events on all write shards that exist by now, with consistent reads. It keeps the smallest
-// and largest numbers of these fields.
-func (e *entity) readEvents(ctx context.Context, b parts.Bucket, fields map[string]parts.Measure) (*remaining, error) {
+// readEvents reads a bucket's events on all write shards that exist by now, with consistent reads. The result has the
+// smallest and largest numbers of these fields.
+func (e *entity) readEvents(ctx context.Context, b parts.Bucket, fields map[string]parts.Measure) (*remainingEvents, error) {
 	entry, err := e.entryOf(ctx, e.base)
 	if err != nil {
 		return nil, err
 	}
-	found := &remaining{extremes: parts.Extremes{}}
-	return found, e.eachEvent(ctx, b, entry.Most(), func(same []stored) {
+	found := &remainingEvents{extremes: parts.Extremes{}}
+	return found, e.eachEvent(ctx, b, entry.Most(), func(same []eventCopy) {
 		for _, s := range same {
 			found.add(s.item, fields, e.o.Now())
 		}
@@ -34,11 +34,11 @@ func (e *entity) readEvents(ctx context.Context, b parts.Bucket, fields map[stri
 }
 
 // add adds an event.
-func (r *remaining) add(it item, fields map[string]parts.Measure, now time.Time) {
+func (r *remainingEvents) add(it item, fields map[string]parts.Measure, now time.Time) {
 	_, id, _ := schema.ParseEventSortKey(dynamo.Text(it, schema.SK)) // eachEvent drops other items
 	r.n++
 	expires, known := dynamo.Whole(it, schema.ExpiresAt)
-	r.expiring = r.expiring || known && tooOld(expires-int64(schema.ExpirySpread(id)/time.Second), now)
+	r.expiring = r.expiring || known && expiresSoon(expires-int64(schema.ExpirySpread(id)/time.Second), now)
 	r.extremes.Add(numbersOf(it, fields))
 }
 

@@ -17,24 +17,24 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// Bounds of settling rollups.
+// Bounds of cleaning rollups.
 const (
-	maxSettled  = 8  // days at a time
-	maxAttempts = 20 // readings of a rollup that changes
-	maxMerges   = 500
+	maxCleanedDays = 8   // days at a time
+	maxAttempts    = 20  // readings of a rollup that changes
+	maxMerges      = 500 // transactions for one rollup
 )
 
 // fragments are the fragments of a rollup.
 type fragments = []parts.Part[parts.Rollup]
 
-// settleDay settles a day's rollups, after all deletes are folded.
-func (e *entity) settleDay(ctx context.Context, day time.Time) error {
+// cleanDay cleans a day's rollups, after all deletes are folded.
+func (e *entity) cleanDay(ctx context.Context, day time.Time) error {
 	buckets, err := e.bucketsOf(ctx, day)
 	if err != nil {
 		return err
 	}
 	mixed := slices.ContainsFunc(buckets, func(b parts.Bucket) bool { return b.Width != buckets[0].Width })
-	if mixed { // deletes were subtracted from the width of the newest rule
+	if mixed { // folds of deletes subtracted only from rollups of the newest rule's width
 		whole := parts.Bucket{Entity: e.base.Name, Width: shard.Day, Start: day}
 		found, err := e.readEvents(ctx, whole, nil)
 		if err != nil {
@@ -42,12 +42,12 @@ func (e *entity) settleDay(ctx context.Context, day time.Time) error {
 		}
 		if found.n > 0 {
 			e.keptEvents(whole, found)
-			e.inexact(whole, "it is in hours and in days")
+			e.leaveInexact(whole, "it is in hours and in days")
 			return nil
 		}
 	}
 	for _, b := range buckets {
-		if err := e.settleRollup(ctx, b); err != nil {
+		if err := e.cleanRollup(ctx, b); err != nil {
 			return err
 		}
 	}
@@ -74,12 +74,12 @@ func (e *entity) bucketsOf(ctx context.Context, day time.Time) (list []parts.Buc
 	return list, nil
 }
 
-// settleRollup empties a rollup without events. Otherwise it gives the rollup the minima and maxima of its
-// events, since counts and sums are right.
-func (e *entity) settleRollup(ctx context.Context, b parts.Bucket) error {
-	var found *remaining
+// cleanRollup empties a rollup without events. If there are events, it corrects the rollup's minima and maxima; its counts
+// and sums are right.
+func (e *entity) cleanRollup(ctx context.Context, b parts.Bucket) error {
+	var found *remainingEvents
 	busy, err := e.repeat(ctx, maxAttempts, Busy, func(int) (r Result, err error) {
-		found, err = e.settleOnce(ctx, b)
+		found, err = e.tryCleanRollup(ctx, b)
 		return r, err
 	})
 	e.keptEvents(b, found)
@@ -89,11 +89,9 @@ func (e *entity) settleRollup(ctx context.Context, b parts.Bucket) error {
 	return err
 }
 
-// settleOnce is settleRollup, and returns the events that it read. It returns parts.ErrMoved after a concurrent change.
-//
-// It reads the fragments before the events, so all that they count is deleted if there are no events. A fold or merge
-// since then makes the change fail.
-func (e *entity) settleOnce(ctx context.Context, b parts.Bucket) (found *remaining, err error) {
+// tryCleanRollup makes one attempt of cleanRollup, and returns the events that it read. It returns parts.ErrMoved after a
+// concurrent fold or merge. It reads the fragments first: if there are no events then, all that they count is deleted.
+func (e *entity) tryCleanRollup(ctx context.Context, b parts.Bucket) (found *remainingEvents, err error) {
 	read, err := e.rollups.Read(ctx, b.Key())
 	if err != nil {
 		return nil, err
@@ -113,22 +111,22 @@ func (e *entity) settleOnce(ctx context.Context, b parts.Bucket) (found *remaini
 			e.deleted(Summaries, 1)
 		}
 	case found.expiring:
-		e.left("the rollup of %s may count events that have expired: run the delete again when its other events have expired", b.Label())
+		e.left("the rollup of %s may count expired events: run the delete again when all its events have expired", b.Label())
 	case crowdedSum(sum):
-		e.inexact(b, "its events have more fields than a fragment")
+		e.leaveInexact(b, "its events have more fields than a fragment")
 	default:
 		if _, changed := sum.Narrow(found.extremes); changed {
-			found, err = e.narrow(ctx, b)
+			found, err = e.narrowExtremes(ctx, b)
 		}
 	}
 	return found, err
 }
 
-// narrow gives a rollup the minima and maxima of the events that exist, while folds go on. First it moves all fragments
-// into the merged one, into which nothing is folded. So the events may be read for as long as that takes: events that are
-// folded meanwhile were not deleted, and have their numbers in other fragments.
-func (e *entity) narrow(ctx context.Context, b parts.Bucket) (found *remaining, err error) {
-	merged, err := e.merge(ctx, b)
+// narrowExtremes gives a rollup the minima and maxima of the events that exist, while folds go on. First it moves all
+// fragments into the merged fragment, into which nothing is folded. So the read of the events may take its time: events
+// that are folded meanwhile have their numbers in other fragments.
+func (e *entity) narrowExtremes(ctx context.Context, b parts.Bucket) (found *remainingEvents, err error) {
+	merged, err := e.mergeFragments(ctx, b)
 	if err != nil {
 		return nil, err
 	}
@@ -141,9 +139,9 @@ func (e *entity) narrow(ctx context.Context, b parts.Bucket) (found *remaining, 
 	return found, err
 }
 
-// merge moves all that the fragments of a rollup count into the merged fragment, in several transactions if folds are so
-// frequent that one fails. What is folded into a fragment after its move stays there.
-func (e *entity) merge(ctx context.Context, b parts.Bucket) (merged parts.Part[parts.Rollup], err error) {
+// mergeFragments moves the counts of a rollup's fragments into the merged fragment, and returns it. If a fold makes a
+// transaction fail, the next ones move fewer fragments. What is folded into a fragment after its move stays there.
+func (e *entity) mergeFragments(ctx context.Context, b parts.Bucket) (merged parts.Part[parts.Rollup], err error) {
 	moved, size := map[string]bool{}, parts.MaxReplaced
 	for range maxMerges {
 		read, err := e.rollups.Read(ctx, b.Key())
@@ -178,13 +176,13 @@ func (e *entity) merge(ctx context.Context, b parts.Bucket) (merged parts.Part[p
 	return merged, parts.ErrMoved
 }
 
-// inexact adds to what is left a rollup that only a repair can make right.
-func (e *entity) inexact(b parts.Bucket, why string) {
+// leaveInexact adds a rollup that only a repair can make right to the report's Left.
+func (e *entity) leaveInexact(b parts.Bucket, why string) {
 	e.leftForRepair("the rollup of %s may count deleted events, because %s: once that %s is over, %s",
 		b.Label(), why, b.Width, e.options.Commands.Line("check", "--repair", "--lower", "--type", string(schema.Event), "--name", b.Entity, "--from", b.Start.Format(time.RFC3339), "--to", b.End().Format(time.RFC3339)))
 }
 
-func (e *entity) keptEvents(b parts.Bucket, found *remaining) {
+func (e *entity) keptEvents(b parts.Bucket, found *remainingEvents) {
 	if found != nil && found.n > 0 {
 		e.kept("%s of %s, written meanwhile: %d", Events, b.Key().Target, found.n)
 	}

@@ -11,7 +11,7 @@ import (
 // group has the traces of a group of sessions.
 type group struct{ plain }
 
-func (g group) partition(writeShard int) *dynamodb.QueryInput {
+func (g group) partitionQuery(writeShard int) *dynamodb.QueryInput {
 	return &dynamodb.QueryInput{
 		TableName: &g.o.Names.Items, IndexName: aws.String(schema.ByGroup),
 		KeyConditionExpression:    aws.String("session_shard = :pk"),

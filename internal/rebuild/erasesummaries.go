@@ -6,18 +6,18 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// audit audits summaries, which empties those whose items are gone.
-func (t *task) audit(ctx context.Context, source Source) error {
+// auditSummaries checks the source's summaries, empties those without items, and adds the outcomes to the report.
+func (t *task) auditSummaries(ctx context.Context, source Source) error {
 	_, err := t.checker.Run(ctx, source, func(target schema.Target, r Result) {
 		t.options.Progress(1)
-		t.audited(target, r)
+		t.reportAudit(target, r)
 	})
 	return err
 }
 
-// audited adds the outcome of a summary to the report. A board that is played all the time can't be compared with its
-// entries. The deletes are folded, and its top has no deleted player.
-func (t *task) audited(target schema.Target, r Result) {
+// reportAudit adds the outcome of a summary to the report. It ignores that a board with entries is Open or Busy: a board
+// that is played all the time can't be compared, but the deletes are folded, and its top has no deleted player.
+func (t *task) reportAudit(target schema.Target, r Result) {
 	if r.Items > 0 {
 		t.kept("%s of %s, written meanwhile: %d", itemsOf(target), target, r.Items)
 	}

@@ -41,7 +41,7 @@ func (t *task) deleteItem(ctx context.Context, what Trace, k itemKey) error {
 	}
 	t.deleted(what, 1)
 	t.options.Progress(1)
-	return t.traces.dropped(ctx, what, k, old)
+	return t.traces.afterDelete(ctx, what, k, old)
 }
 
 // remove deletes an item, within the rate, and returns the deleted item, or nil if there was none.
@@ -57,13 +57,12 @@ func (e *Eraser) remove(ctx context.Context, table string, k itemKey) (item, err
 }
 
 // findItems calls emit, from several goroutines, for each item of the kind's table that belongs to the key.
-// It finds all items that exist during the whole call. Its reads are consistent; before it reads an
-// index, it waits until the index has caught up.
+// It finds all items that exist during the whole call. Its reads of tables are consistent. Before it reads an index, it
+// waits for Options.IndexLag.
 //
-// It queries the partitions of all possible write shards, whatever the shard map says, or scans the
-// table.
+// It queries the partitions of all possible write shards, whatever the shard map says, or scans the table.
 func (t *task) findItems(ctx context.Context, emit func(what Trace, k itemKey) error) error {
-	seen := func(list []item) error {
+	emitItems := func(list []item) error {
 		t.options.Progress(len(list))
 		for _, it := range list {
 			what, ok := t.traces.classify(keyOf(it))
@@ -76,20 +75,20 @@ func (t *task) findItems(ctx context.Context, emit func(what Trace, k itemKey) e
 		}
 		return nil
 	}
-	if t.traces.partition(0) == nil {
-		return t.scanner.Table(ctx, t.o.Names.Of(t.base.Type), "pk, sk", seen)
+	if t.traces.partitionQuery(0) == nil {
+		return t.scanner.Table(ctx, t.o.Names.Of(t.base.Type), "pk, sk", emitItems)
 	}
 	if schema.TraitsOf(t.base.Type).Indexed() {
 		if err := dynamo.WaitFor(ctx, t.o.IndexLag); err != nil {
 			return err
 		}
 	}
-	return eachOf(ctx, shard.MaxShards, func(ctx context.Context, n int) error {
-		for page, err := range dynamo.Pages(ctx, t.client, t.traces.partition(n)) {
+	return concurrently(ctx, shard.MaxShards, func(ctx context.Context, n int) error {
+		for page, err := range dynamo.Pages(ctx, t.client, t.traces.partitionQuery(n)) {
 			if err != nil {
 				return fmt.Errorf("reading write shard %d: %w", n, err)
 			}
-			if err := seen(page.Items); err != nil {
+			if err := emitItems(page.Items); err != nil {
 				return err
 			}
 		}
@@ -97,9 +96,9 @@ func (t *task) findItems(ctx context.Context, emit func(what Trace, k itemKey) e
 	})
 }
 
-// failures deletes the stored failures of the key's summaries, whose missing records no longer
-// matter. If something is kept, the newest failures may concern it.
-func (t *task) failures(ctx context.Context) error {
+// deleteFailures deletes the stored failures of the key's summaries. If some items are kept, it keeps failures that were
+// noted since the call began, because they may concern those items.
+func (t *task) deleteFailures(ctx context.Context) error {
 	list, err := t.checker.FailuresOf(ctx, t.base)
 	if err != nil {
 		return err
@@ -135,11 +134,10 @@ func (t *task) deleteFailure(ctx context.Context, f Failure) (gone bool, err err
 	return t.checker.Forget(ctx, f)
 }
 
-// unshard sets the key to one write shard, and waits until no request can use others. It returns the
-// key's entry in the shard map: Most is the number of write shards to delete, and Version is 0 if the
-// map never had the key.
+// unshard sets the key to one write shard, and waits until no request can use others. It returns the key's entry in the
+// shard map: Most is the number of write shards to delete, and Version is 0 if the map never had the key.
 func (t *task) unshard(ctx context.Context) (entry shardmap.Entry, err error) {
-	err = insist(ctx, func(ctx context.Context) (err error) {
+	err = changeShardMap(ctx, func(ctx context.Context) (err error) {
 		entry, err = t.changer.Reset(ctx, t.base.String(), t.o.Now())
 		return err
 	})
@@ -152,10 +150,10 @@ func (t *task) unshard(ctx context.Context) (entry shardmap.Entry, err error) {
 	return entry, nil
 }
 
-// forget deletes the key from the shard map.
-func (t *task) forget(ctx context.Context) error {
+// deleteEntry deletes the key from the shard map.
+func (t *task) deleteEntry(ctx context.Context) error {
 	gone := false
-	err := insist(ctx, func(ctx context.Context) error {
+	err := changeShardMap(ctx, func(ctx context.Context) error {
 		err := t.changer.Forget(ctx, t.base.String(), t.o.Now())
 		gone = gone || err == nil
 		return err
@@ -170,9 +168,8 @@ func (t *task) forget(ctx context.Context) error {
 	return err
 }
 
-// insist makes a change of the shard map, with a second for each attempt. It also returns nil if the
-// shard map already has the change.
-func insist(ctx context.Context, change func(context.Context) error) error {
+// changeShardMap makes a change of the shard map, and retries it. It returns nil if the shard map already has the change.
+func changeShardMap(ctx context.Context, change func(context.Context) error) error {
 	err := dynamo.Persist(ctx, change)
 	if err == nil || errors.Is(err, shardmap.ErrNoChange) {
 		return nil

@@ -73,8 +73,7 @@ func failureOf(it item) Failure {
 	return f
 }
 
-// Forget deletes a failure, and reports whether it did. It keeps a failure that has more records
-// than when it was read.
+// Forget deletes a failure, and reports whether it did. It keeps a failure that has more records than when it was read.
 func (a *Checker) Forget(ctx context.Context, f Failure) (bool, error) {
 	unchanged, names, values := dynamo.Unchanged(f.stored, schema.FailureLast, schema.FailureCount)
 	_, err := a.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
@@ -98,12 +97,12 @@ type Work struct {
 	All      bool   // whether Rest has all summaries
 }
 
-// source returns all targets. It adds those of Failures and Given to first, and emits them once.
-func (w Work) source(first map[schema.Target]bool) Source {
+// source returns the source of all targets. It adds those of Failures to failed, and emits each of them once.
+func (w Work) source(failed map[schema.Target]bool) Source {
 	var list []schema.Target
 	for _, f := range w.Failures {
-		if f.Known && !first[f.Target] {
-			first[f.Target] = true
+		if f.Known && !failed[f.Target] {
+			failed[f.Target] = true
 			list = append(list, f.Target)
 		}
 	}
@@ -112,7 +111,7 @@ func (w Work) source(first map[schema.Target]bool) Source {
 			return err
 		}
 		return w.Rest(ctx, func(t schema.Target) error {
-			if first[t] {
+			if failed[t] {
 				return nil
 			}
 			return emit(t)
@@ -120,15 +119,16 @@ func (w Work) source(first map[schema.Target]bool) Source {
 	}
 }
 
-// Do checks work as Run does. With Options.Repair it then forgets the failures whose targets are right. A run of all
-// summaries that leaves each of them right, or too old, also forgets the failures that name no summary, or one that is too
-// old: their records were written before the failures were read, so the run has compared them. The report has the failures
-// that are left.
+// Do checks work as Run does. With Options.Repair it then forgets the failures whose targets are right. The report has
+// the failures that are left.
+//
+// A run of all summaries that leaves each of them right or too old also forgets failures that name no summary, or one that
+// is too old. The run has compared their records, which were written before the failures were read.
 func (a *Checker) Do(ctx context.Context, w Work, each func(schema.Target, Result)) (*Report, error) {
-	results := map[schema.Target]Result{} // of the first
-	first := map[schema.Target]bool{}
-	report, err := a.Run(ctx, w.source(first), func(t schema.Target, r Result) {
-		if first[t] {
+	results := map[schema.Target]Result{} // of the failed targets
+	failed := map[schema.Target]bool{}
+	report, err := a.Run(ctx, w.source(failed), func(t schema.Target, r Result) {
+		if failed[t] {
 			results[t] = r
 		}
 		if each != nil {
@@ -139,7 +139,10 @@ func (a *Checker) Do(ctx context.Context, w Work, each func(schema.Target, Resul
 	clean := err == nil && w.All && report.Bad()+report.Open == 0
 	for _, f := range w.Failures {
 		r, checked := results[f.Target]
-		obsolete := f.Known && checked && r.Right() || clean && (!f.Known || r.TooOld())
+		obsolete := f.Known && checked && r.Right()
+		if clean && (!f.Known || r.TooOld()) {
+			obsolete = true
+		}
 		if err == nil && a.o.Repair && obsolete {
 			var forgotten bool
 			if forgotten, err = a.Forget(ctx, f); forgotten {

@@ -36,8 +36,7 @@ func figuresOfEvents(p parts.Rollup) *Figures {
 
 func figuresOfEntries(n int64) *Figures { return &Figures{Entries: &n} }
 
-// Texts returns short texts for the two figures of a finding, with at most three of the measures that
-// differ.
+// Texts returns short texts for the two figures of a finding, with at most three of the measures that differ.
 func (f Finding) Texts() (summary, items string) {
 	return f.Summary.text(f.Items), f.Items.text(f.Summary)
 }
@@ -56,7 +55,7 @@ func (f *Figures) text(other *Figures) string {
 		return ""
 	}
 	words := []string{display.Several(int(*f.Events), "event")}
-	for _, field := range f.differing(other) {
+	for _, field := range f.differingFields(other) {
 		m, ok := f.Measures[field]
 		if !ok {
 			words = append(words, fmt.Sprintf("no %.40q", field))
@@ -73,7 +72,7 @@ func (f *Figures) text(other *Figures) string {
 // maxDiffering bounds the measures that a text shows.
 const maxDiffering = 3
 
-func (f *Figures) differing(other *Figures) (fields []string) {
+func (f *Figures) differingFields(other *Figures) (fields []string) {
 	if other == nil {
 		return nil
 	}

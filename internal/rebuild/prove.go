@@ -8,27 +8,27 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
-// subject is a summary that stores only each stream shard's last folded sequence number. So it can be compared only at
-// rest. L is the type of a reading: of the summary, and then of its items.
-type subject[L any] interface {
+// provable is a summary that can be compared only at rest, because it stores only each stream shard's last folded sequence
+// number. L is the type of a reading: of the summary, and then of its items.
+type provable[L any] interface {
 	readAll(context.Context) (L, error)
-	// evaluate returns the result of a reading that needs no proof; done is false for others.
-	evaluate(L) (r Result, done bool)
+	// resultWithoutProof returns the result of a reading; done is false if the result needs a proof.
+	resultWithoutProof(L) (r Result, done bool)
 	// prove waits until all earlier writes are folded, or returns what is missing.
 	prove(context.Context, L) (parts.Proof, error)
 	unchanged(first, second L) bool
 	// repair handles a summary that is at rest and differs from its items. It returns
 	// parts.ErrMoved if the summary has changed since.
 	repair(ctx context.Context, second L, floors map[string]string) (Result, error)
-	// restless returns how many rounds a summary may change, and the state of the finding after
-	// them.
-	restless() (rounds int, state State)
+	// retryLimit returns how often the check is repeated after changes, and the state of the finding if
+	// the summary still changed then.
+	retryLimit() (rounds int, state State)
 }
 
-// proved checks a subject, and starts over if it has changed. With Options.Wait it first reads without a proof, since folds
-// may be in flight.
-func proved[L any](ctx context.Context, t *tools, s subject[L]) (Result, error) {
-	rounds, state := s.restless()
+// checkWithProof checks a summary, and starts over if it has changed. With Options.Wait it first reads without a proof,
+// since folds may be in flight.
+func checkWithProof[L any](ctx context.Context, t *tools, s provable[L]) (Result, error) {
+	rounds, state := s.retryLimit()
 	return t.repeat(ctx, 1+rounds, state, func(round int) (Result, error) { return proveOnce(ctx, s, round > 0 || t.o.Wait == 0) })
 }
 
@@ -46,7 +46,7 @@ func (t *tools) repeat(ctx context.Context, rounds int, state State, attempt fun
 			return result, err
 		}
 	}
-	return finding(state, fmt.Sprintf("it changed during each of %d readings: check it again later", rounds)), nil
+	return oneFinding(state, fmt.Sprintf("it changed during each of %d readings: check it again later", rounds)), nil
 }
 
 // proveOnce compares a summary with its items, and repairs it. It returns parts.ErrMoved if the
@@ -54,12 +54,12 @@ func (t *tools) repeat(ctx context.Context, rounds int, state State, attempt fun
 //
 // Two equal readings, with markers written and acknowledged in between, prove the comparison. A write before the markers
 // was folded when they were acknowledged. No fragment has changed, so the write was folded before the first reading.
-func proveOnce[L any](ctx context.Context, s subject[L], prove bool) (Result, error) {
+func proveOnce[L any](ctx context.Context, s provable[L], prove bool) (Result, error) {
 	first, err := s.readAll(ctx)
 	if err != nil {
 		return Result{}, err
 	}
-	result, done := s.evaluate(first)
+	result, done := s.resultWithoutProof(first)
 	switch {
 	case done:
 		return result, nil
@@ -71,7 +71,7 @@ func proveOnce[L any](ctx context.Context, s subject[L], prove bool) (Result, er
 	case err != nil:
 		return Result{}, err
 	case proof.Missing != "":
-		return finding(Unsettled, proof.Missing), nil
+		return oneFinding(Unsettled, proof.Missing), nil
 	}
 	second, err := s.readAll(ctx)
 	if err != nil {
@@ -82,7 +82,7 @@ func proveOnce[L any](ctx context.Context, s subject[L], prove bool) (Result, er
 	}
 	result, err = s.repair(ctx, second, proof.Floors)
 	if err != nil && !errors.Is(err, parts.ErrMoved) && !isCallError(err) {
-		return finding(Failed, err.Error()), nil
+		return oneFinding(Failed, err.Error()), nil
 	}
 	return result, err
 }

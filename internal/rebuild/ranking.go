@@ -18,42 +18,41 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// ranking is a board's period: the entries of the players in the index. An entry has one row there,
-// which may be outdated.
+// ranking has a period's entries of the players in the index. An entry has one row in the index, which may be outdated.
 type ranking struct {
-	n       int64
-	cells   parts.Histogram
-	first   []boards.Place // by rank
-	players []string       // some of them, from all write shards
-	digest  uint64         // of all places: a sum of hashes, independent of their order
-	expires int64          // latest expiry, Unix seconds; 0 if any entry never expires, or there is none
-	soonest int64          // earliest expiry; 0 if none expires
-	late    []string       // players with outdated rows
-	fault   error          // why one of the entries can't be read
+	count          int64
+	cells          parts.Histogram
+	firstPlaces    []boards.Place // by rank
+	players        []string       // some of them, from all write shards
+	digest         uint64         // of all places: a sum of hashes, independent of their order
+	latestExpiry   int64          // latest expiry, Unix seconds; 0 if any entry never expires, or there is none
+	earliestExpiry int64          // earliest expiry; 0 if none expires
+	outdated       []string       // players with outdated rows
+	fault          error          // why one of the entries can't be read
 }
 
 var seed = maphash.MakeSeed()
 
 // samePlaces reports whether two readings have the same places.
 func (r *ranking) samePlaces(other *ranking) bool {
-	return r.fault == nil && other.fault == nil && r.n == other.n && r.digest == other.digest && r.cells.Same(other.cells)
+	return r.fault == nil && other.fault == nil && r.count == other.count && r.digest == other.digest && r.cells.Same(other.cells)
 }
 
 // readRanking reads all entries of a board's period, and keeps the first places.
-func (p *period) readRanking(ctx context.Context, first int) (*ranking, error) {
+func (p *period) readRanking(ctx context.Context, wanted int) (*ranking, error) {
 	entry, err := p.entryOf(ctx, schema.BaseKey{Type: schema.Board, Name: p.Board})
 	if err != nil {
 		return nil, err
 	}
-	most := entry.Most()
+	shards := entry.Most()
 	all := &ranking{}
 	var mu sync.Mutex
-	return all, eachOf(ctx, most, func(ctx context.Context, n int) error {
+	return all, concurrently(ctx, shards, func(ctx context.Context, n int) error {
 		in := &dynamodb.QueryInput{
 			TableName: &p.o.Names.Items, IndexName: aws.String(schema.ByRank), KeyConditionExpression: aws.String("board_shard = :shard"),
 			ExpressionAttributeValues: item{":shard": dynamo.String(schema.BoardShardKey(p.Board, p.Label, n))},
 		}
-		own := 0 // players sampled from this write shard
+		sampled := 0 // players sampled from this write shard
 		for page, err := range dynamo.Pages(ctx, p.client, in) {
 			if err != nil {
 				return fmt.Errorf("reading the entries of board %q, period %s: %w", p.Board, p.Label, err)
@@ -65,13 +64,13 @@ func (p *period) readRanking(ctx context.Context, first int) (*ranking, error) {
 			mu.Lock()
 			for _, it := range entries {
 				player, ok := all.addItem(it)
-				if ok && own <= parts.MaxOwn/most {
+				if ok && sampled <= parts.MaxOwn/shards {
 					all.players = append(all.players, player)
-					own++
+					sampled++
 				}
 			}
-			slices.SortFunc(all.first, parts.ComparePlaces)
-			all.first = all.first[:min(first, len(all.first))]
+			slices.SortFunc(all.firstPlaces, parts.ComparePlaces)
+			all.firstPlaces = all.firstPlaces[:min(wanted, len(all.firstPlaces))]
 			all.cells.Limit(parts.MaxCells)
 			mu.Unlock()
 		}
@@ -79,8 +78,8 @@ func (p *period) readRanking(ctx context.Context, first int) (*ranking, error) {
 	})
 }
 
-// readEntries reads the entries of rows in the index, half a read unit each. It ignores probes. Like
-// the index, the entries may lag.
+// readEntries returns the entries of rows in the index, for half a read unit each. It ignores probes. The reads are
+// eventually consistent.
 func (p *period) readEntries(ctx context.Context, rows []item) (entries []item, err error) {
 	keys := map[string]item{} // a moving row may be there twice
 	for _, it := range rows {
@@ -102,18 +101,18 @@ func (r *ranking) addItem(it item) (player string, ok bool) {
 		r.fault = cmp.Or(r.fault, fmt.Errorf("the entry %q: %w", dynamo.Text(it, schema.PK), err))
 		return "", false
 	}
-	r.n++
-	r.first = append(r.first, e.Place)
+	r.count++
+	r.firstPlaces = append(r.firstPlaces, e.Place)
 	r.cells.AddMerit(e.Merit(), 1)
 	if e.Late() {
 		r.cells.AddLate(1)
-		r.late = append(r.late, e.Player)
+		r.outdated = append(r.outdated, e.Player)
 	}
 	r.digest += maphash.String(seed, e.RankKey())
 	expires, _ := dynamo.Integer(it, schema.ExpiresAt) // 0 for never
-	if r.n == 1 || r.expires != 0 && (expires == 0 || expires > r.expires) {
-		r.expires = expires
+	if r.count == 1 || r.latestExpiry != 0 && (expires == 0 || expires > r.latestExpiry) {
+		r.latestExpiry = expires
 	}
-	r.soonest = sooner(r.soonest, expires)
+	r.earliestExpiry = sooner(r.earliestExpiry, expires)
 	return e.Player, true
 }

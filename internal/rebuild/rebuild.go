@@ -1,21 +1,18 @@
-// Package rebuild compares summaries with the items that they sum up, and repairs them, while
-// writes and folds go on.
+// Package rebuild compares summaries with the items that they sum up, and repairs them, while writes and folds go on.
 //
 //	checker := rebuild.New(rebuild.Options{Names: names, Rules: rules, Repair: true}, client)
 //	report, err := checker.Run(ctx, checker.All(rebuild.Range{}), nil)
 //	fmt.Println(report.Bad(), report.Findings)
 //
-// A counter is compared write shard by write shard: an item's rev identifies the state that
-// the summary must have.
+// A counter is compared write shard by write shard: an item's rev identifies the state that the summary must have.
 //
 // An event rollup records only how far each stream shard was folded, so a check must prove
 // that the rollup is at rest. It reads the rollup, then the events. If they differ, it writes
 // stream markers among the events, waits until the aggregator acknowledges them, and reads
 // both again. A rollup that did not change between the readings and still differs is wrong.
 //
-// A board's period is compared with its index, which lags, and proved in the same way. Its
-// histogram is rebuilt while nobody writes to the board. Its top is rebuilt by the
-// aggregator, which rechecks the boards that are noted.
+// A board's period is compared with its index, which lags, and proved in the same way. Its histogram is rebuilt while
+// nobody writes to the board. Its top is rebuilt by the aggregator, which rechecks the boards that are noted.
 //
 // Every repair is conditional on the state that was read, so it never undoes a fold.
 //
@@ -64,9 +61,9 @@ type Options struct {
 	// Lower also repairs an event rollup that has more events than are stored. Events may have been
 	// deleted, or have expired: the rollup then has the stored ones only.
 	Lower bool
-	// gone is the check after a delete, with Repair: counters on all write shards that can exist. Summaries of counters and
-	// boards without items are emptied, whatever the retentions say.
-	gone bool
+	// afterErase, with Repair, checks counters on all write shards that can exist. It empties summaries of counters and
+	// boards without items, whatever the retentions say.
+	afterErase bool
 
 	IndexLag    time.Duration    // upper bound on the lag of the boards' index; default 30 s
 	Wait        time.Duration    // how long to wait for folds in flight; 0 doesn't wait, nor does the repair of a counter
@@ -130,7 +127,7 @@ func (a *Checker) Targets(base schema.BaseKey, r Range) ([]schema.Target, error)
 }
 
 // Check checks one target: a counter (whatever its partial), an entity's bucket or a board's
-// period. The result has what is wrong with the target. An error is about DynamoDB or ctx, and
+// period. The result has what is wrong with the target. An error is DynamoDB's or ctx's, and
 // means that the check of the target did not finish.
 func (a *Checker) Check(ctx context.Context, t schema.Target) (Result, error) {
 	check, known := a.checks[schema.TraitsOf(t.Base.Type).Summary]
@@ -139,7 +136,7 @@ func (a *Checker) Check(ctx context.Context, t schema.Target) (Result, error) {
 	}
 	r, err := check.check(ctx, t)
 	if err != nil && !isCallError(err) {
-		r, err = r.with(finding(Unreadable, err.Error())), nil
+		r, err = r.with(oneFinding(Unreadable, err.Error())), nil
 	}
 	r.describe(t)
 	return r, err
@@ -173,8 +170,8 @@ func (t *tools) entryOf(ctx context.Context, base schema.BaseKey) (shardmap.Entr
 // maxReads bounds the concurrent calls for one target.
 const maxReads = 16
 
-// eachOf calls do for the numbers below n, maxReads at a time, and returns the first error.
-func eachOf(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+// concurrently calls do for 0 to n-1, maxReads at a time, and returns the first error.
+func concurrently(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxReads)
 	for i := range n {

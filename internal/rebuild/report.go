@@ -108,7 +108,7 @@ func (r Result) with(other Result) Result {
 	return r
 }
 
-func finding(state State, detail string) Result {
+func oneFinding(state State, detail string) Result {
 	return Result{Findings: []Finding{{State: state, Detail: detail}}}
 }
 
@@ -191,8 +191,8 @@ func List(targets ...schema.Target) Source {
 // it after each target, one call at a time.
 //
 // Run stops if ctx ends, or if DynamoDB rejects something that all targets need (a table, a
-// permission). The report then covers the targets that were finished. Any other error makes its
-// target Failed, and the others go on.
+// permission). The report then covers the targets that were finished. After any other error the
+// target's finding is Failed, and the other targets go on.
 func (a *Checker) Run(ctx context.Context, source Source, each func(schema.Target, Result)) (*Report, error) {
 	report := &Report{Begun: a.o.Now().UTC().Truncate(time.Millisecond), States: map[State]int{}, Findings: []Finding{}, Left: []Failure{}}
 	var mu sync.Mutex
@@ -214,26 +214,27 @@ func (a *Checker) Run(ctx context.Context, source Source, each func(schema.Targe
 		})
 		return ctx.Err()
 	})
-	if failed := group.Wait(); failed != nil {
-		err = failed // which has stopped the source
+	if checkErr := group.Wait(); checkErr != nil { // it also stopped the source
+		err = checkErr
 	}
 	slices.SortStableFunc(report.Findings, Finding.compare)
 	return report, err
 }
 
-// checkTarget is Check, but returns an error only if every target would meet it. Other errors become findings.
+// checkTarget is Check, but returns an error only if it concerns all targets. It returns a finding for any other error.
 func (a *Checker) checkTarget(ctx context.Context, t schema.Target) (Result, error) {
 	result, err := a.Check(ctx, t)
-	if err == nil || ctx.Err() != nil || isCallError(err) && !isOneTargets(err) {
+	concernsAll := isCallError(err) && !isTargetSpecific(err)
+	if err == nil || ctx.Err() != nil || concernsAll {
 		return result, err
 	}
-	result = result.with(finding(Failed, err.Error()))
+	result = result.with(oneFinding(Failed, err.Error()))
 	result.describe(t)
 	return result, nil
 }
 
-// isOneTargets reports whether a call's error may affect one target only: the key is invalid, or capacity was exhausted.
-func isOneTargets(err error) bool {
+// isTargetSpecific reports whether a call's error may affect one target only: the key is invalid, or capacity was exhausted.
+func isTargetSpecific(err error) bool {
 	kind := dynamo.Kind(err)
 	api, ok := errors.AsType[smithy.APIError](err)
 	return ok && api.ErrorCode() == "ValidationException" ||
