@@ -105,19 +105,6 @@ func (l Lease) applyTo(held Session, at time.Time) Session {
 	return one
 }
 
-// check returns an error if the lease is out of bounds, or now is the zero time.
-func (l Lease) check(now time.Time) error {
-	switch {
-	case now.IsZero():
-		return dynamo.CheckNow(now)
-	case l.Group == "" || l.ID == "":
-		return fmt.Errorf("%w: session %q of group %q: a name is empty", shard.ErrMisused, l.ID, l.Group)
-	case l.TTL < MinTTL || l.TTL > MaxTTL:
-		return fmt.Errorf("%w: session %q of group %q: time to live %v: want %v to %v", shard.ErrMisused, l.ID, l.Group, l.TTL, MinTTL, MaxTTL)
-	}
-	return nil
-}
-
 // Store puts and ends sessions, and reads them. It is safe for concurrent use.
 type Store struct {
 	*Reader
@@ -139,7 +126,7 @@ func New(db Client, table string, shards *shardmap.Map, o Options) *Store {
 // ErrThrottled or ErrUnavailable, or ErrMisused for a lease out of bounds. Repeating a call is
 // harmless: it renews.
 func (s *Store) Put(ctx context.Context, l Lease, now time.Time) (put Session, err error) {
-	if err := l.check(now); err != nil {
+	if err := s.check(l, now); err != nil {
 		return Session{}, err
 	}
 	put, err = s.newCall(l.Group, l.ID, &l, now).persist(ctx)
@@ -156,7 +143,7 @@ func (s *Store) Put(ctx context.Context, l Lease, now time.Time) (put Session, e
 // The write's condition is that the session is unchanged since it was read. If it fails, package once
 // calls PutTransact again. now is the time of the attempt.
 func (s *Store) PutTransact(ctx context.Context, l Lease, now time.Time) (shardmap.Write, Session, error) {
-	if err := l.check(now); err != nil {
+	if err := s.check(l, now); err != nil {
 		return shardmap.Write{}, Session{}, err
 	}
 	held, err := s.readSession(ctx, l.Group, l.ID)
@@ -170,6 +157,17 @@ func (s *Store) PutTransact(ctx context.Context, l Lease, now time.Time) (shardm
 	}
 	w.Action.Update = ifUnchanged(s.renew(l, w.Attempt.Shard, at), held)
 	return w, l.applyTo(held, at), nil
+}
+
+// check returns ErrMisused if the store or the lease is invalid, or now is zero.
+func (s *Store) check(l Lease, now time.Time) error {
+	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(s.client, s.shards, l.Group, l.ID)); err != nil {
+		return err
+	}
+	if l.TTL < MinTTL || l.TTL > MaxTTL {
+		return fmt.Errorf("%w: session %q of group %q: time to live %v: want %v to %v", shard.ErrMisused, l.ID, l.Group, l.TTL, MinTTL, MaxTTL)
+	}
+	return nil
 }
 
 // End ends a session. Ending a session that does not exist or has ended is no error, so
