@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
@@ -50,12 +52,12 @@ func (h *Heat) changesIn(ctx context.Context, from, to, now time.Time) (changes,
 	if err != nil {
 		return nil, err
 	}
+	entries = entries[:min(len(entries), maxChanged)]
+	if err := h.addNotes(ctx, entries); err != nil {
+		return nil, err
+	}
 	found := make(changes)
-	for _, seen := range entries[:min(len(entries), maxChanged)] {
-		entry, err := h.notes.entry(ctx, h.options.Shards, seen)
-		if err != nil {
-			return nil, err
-		}
+	for _, entry := range entries {
 		base, err := schema.ParseBaseKey(entry.Key)
 		if err != nil {
 			continue // not of hotshard's own keys
@@ -70,6 +72,19 @@ func (h *Heat) changesIn(ctx context.Context, from, to, now time.Time) (changes,
 		}
 	}
 	return found, nil
+}
+
+// addNotes replaces entries of the map's view by those with notes.
+func (h *Heat) addNotes(ctx context.Context, entries []shardmap.Entry) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(dynamo.MaxParallel)
+	for i, seen := range entries {
+		group.Go(func() (err error) {
+			entries[i], err = h.notes.entry(ctx, h.options.Shards, seen)
+			return err
+		})
+	}
+	return group.Wait()
 }
 
 // throttledAt returns when a writer last raised a key's count, or zero if none did.
