@@ -8,7 +8,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/decimal"
 )
 
-// DynamoDB's overhead for documents, from
+// DynamoDB's overhead for documents, in bytes, from
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
 const (
 	documentSize = 3 // each list and map
@@ -18,14 +18,14 @@ const (
 // maxNesting is twice the 32 levels that DynamoDB allows.
 const maxNesting = 64
 
-// image reads an item and measures its size. A value that is valid JSON but not in DynamoDB's form is a
-// flaw of the image, and no syntax error.
-func (s *scanner) image(at int) (Image, int) {
+// readImage reads the item that begins at a position, and returns it with its size and its end. A value that is valid
+// JSON but not in DynamoDB's form is a flaw of the image, and no syntax error.
+func (s *scanner) readImage(at int) (i Image, end int) {
 	s.size, s.flaw = 0, nil
-	o := s.enter(at)
+	o := s.enterObject(at)
 	for s.member(&o) {
 		s.size += len(o.name)
-		o.at = s.attribute(o.at, 1)
+		o.at = s.readAttribute(o.at, 1)
 	}
 	if s.flaw != nil {
 		s.size = flawed
@@ -41,7 +41,7 @@ func (s *scanner) markFlaw(at int, flaw string) int {
 	return s.skip(at, 0)
 }
 
-// wrongKind reports a value of the wrong kind as a flaw.
+// wrongKind records a value that is not of the wanted kind as a flaw.
 func (s *scanner) wrongKind(at int, want string) int {
 	if at >= len(s.data) {
 		return s.unexpected(at, want)
@@ -49,7 +49,7 @@ func (s *scanner) wrongKind(at int, want string) int {
 	return s.markFlaw(at, fmt.Sprintf("want %s, found %v", want, kindOf(s.data[at:])))
 }
 
-// Most attributes begin with `{"S":`, which is compared as one number.
+// Most attributes begin with `{"S":"`. A comparison of eight bytes, as one number, recognizes them.
 const (
 	typeMask = 0xff_ff_00_ff_ff
 	typeWord = ':'<<32 | '"'<<24 | '"'<<8 | '{'
@@ -57,36 +57,37 @@ const (
 	textWord = '"'<<40 | typeWord | 'S'<<16
 )
 
-// attribute reads an attribute's value: an object with one member, its type and content.
-func (s *scanner) attribute(at, depth int) int {
+// readAttribute reads an attribute's value: an object with one member, its type and content.
+func (s *scanner) readAttribute(at, depth int) int {
 	w := s.word(at)
 	if w&textMask == textWord { // the most frequent form
-		end, size := s.text(at + len(`{"S":"`))
+		end, size := s.scanText(at + len(`{"S":"`))
 		s.addHole('S', at+len(`{"S":`), end+1)
 		s.size += size
 		if s.peek(end+1) == '}' {
 			return end + 2
 		}
-		return s.restOfAttribute(object{start: at, at: end + 1}, 1, depth)
+		return s.readRestOfAttribute(object{start: at, at: end + 1}, 1, depth)
 	}
 	if letter := byte(w >> 16); w&typeMask == typeWord && 'A' <= letter && letter <= 'Z' {
-		next := s.value(letter, s.space(at+len(`{"S":`)), depth)
+		next := s.readValue(letter, s.skipSpace(at+len(`{"S":`)), depth)
 		if s.peek(next) == '}' {
 			return next + 1
 		}
-		return s.restOfAttribute(object{start: at, at: next}, 1, depth)
+		return s.readRestOfAttribute(object{start: at, at: next}, 1, depth)
 	}
 	if s.peek(at) != '{' {
 		return s.wrongKind(at, "{")
 	}
-	return s.restOfAttribute(s.enter(at), 0, depth)
+	return s.readRestOfAttribute(s.enterObject(at), 0, depth)
 }
 
-// restOfAttribute reads the remaining members of an attribute. types is the number of members read before.
-func (s *scanner) restOfAttribute(o object, types, depth int) int {
+// readRestOfAttribute reads the remaining members of an attribute, of which some were read before.
+func (s *scanner) readRestOfAttribute(o object, readBefore, depth int) int {
+	types := readBefore
 	for s.member(&o) {
 		types++
-		o.at = s.value(typeOf(o.name), o.at, depth)
+		o.at = s.readValue(typeOf(o.name), o.at, depth)
 	}
 	if types != 1 && s.flaw == nil {
 		s.flaw = fmt.Errorf("at byte %d: an attribute has %d types", o.start, types)
@@ -108,49 +109,49 @@ func typeOf(name []byte) byte {
 	return 0
 }
 
-// value reads the content of an attribute of the given type.
-func (s *scanner) value(kind byte, at, depth int) int {
+// readValue reads the content of an attribute of the given type.
+func (s *scanner) readValue(kind byte, at, depth int) int {
 	switch kind {
 	case 'S':
-		return s.stringValue(at)
+		return s.readString(at)
 	case 'N':
-		return s.numberValue(at)
+		return s.readNumber(at)
 	case 'B':
-		return s.binaryValue(at)
+		return s.readBinary(at)
 	case 's':
-		return s.list(at, s.stringValue)
+		return s.readList(at, s.readString)
 	case 'n':
-		return s.list(at, s.numberValue)
+		return s.readList(at, s.readNumber)
 	case 'b':
-		return s.list(at, s.binaryValue)
+		return s.readList(at, s.readBinary)
 	case 't':
-		return s.flag(at)
+		return s.readBool(at)
 	case 'L', 'M':
-		return s.document(kind, at, depth)
+		return s.readDocument(kind, at, depth)
 	}
 	return s.markFlaw(at, "unknown type")
 }
 
-func (s *scanner) stringValue(at int) int {
+func (s *scanner) readString(at int) int {
 	if s.peek(at) != '"' {
 		return s.wrongKind(at, "a string")
 	}
-	end, size := s.text(at + 1)
+	end, size := s.scanText(at + 1)
 	s.addHole('S', at, end+1)
 	s.size += size
 	return end + 1
 }
 
-func (s *scanner) numberValue(at int) int {
+func (s *scanner) readNumber(at int) int {
 	if s.peek(at) != '"' {
 		return s.wrongKind(at, "a string")
 	}
-	if end, size := s.wholeNumber(at + 1); size > 0 {
+	if end, size := s.readWholeNumber(at + 1); size > 0 {
 		s.addHole('N', at, end+1)
 		s.size += size
 		return end + 1
 	}
-	end, _ := s.text(at + 1)
+	end, _ := s.scanText(at + 1)
 	s.addHole('N', at, end+1)
 	size, ok := numberSize(s.between(at+1, end))
 	if !ok && s.err == nil {
@@ -162,10 +163,10 @@ func (s *scanner) numberValue(at int) int {
 	return end + 1
 }
 
-// wholeNumber reads the most frequent form of a number: up to 18 digits and the closing quote.
+// readWholeNumber reads the most frequent form of a number: up to 18 digits and the closing quote.
 // The size is 0 for any other form.
-func (s *scanner) wholeNumber(at int) (end, size int) {
-	first, last := at, at // positions of digits other than 0
+func (s *scanner) readWholeNumber(at int) (end, size int) {
+	first, last := at, at // positions of the first digit, which must not be 0, and of the last digit other than 0
 	for ; isDigit(s.peek(at)); at++ {
 		if s.data[at] != '0' {
 			last = at
@@ -177,11 +178,11 @@ func (s *scanner) wholeNumber(at int) (end, size int) {
 	return at, decimal.SizeOf(at-1-first, at-1-last)
 }
 
-func (s *scanner) binaryValue(at int) int {
+func (s *scanner) readBinary(at int) int {
 	if s.peek(at) != '"' {
 		return s.wrongKind(at, "a string")
 	}
-	end, _ := s.text(at + 1)
+	end, _ := s.scanText(at + 1)
 	s.addHole('B', at, end+1)
 	if s.err != nil {
 		return end
@@ -203,7 +204,7 @@ func (s *scanner) binarySize(text []byte) (int, error) {
 	return base64.StdEncoding.Decode(s.bytes[:n], text)
 }
 
-func (s *scanner) flag(at int) int {
+func (s *scanner) readBool(at int) int {
 	if c := s.peek(at); c != 't' && c != 'f' {
 		return s.wrongKind(at, "a boolean")
 	}
@@ -211,56 +212,62 @@ func (s *scanner) flag(at int) int {
 	return s.skip(at, 0)
 }
 
-// list is elements with a flaw, not a syntax error, for another kind of value.
-func (s *scanner) list(at int, fn func(at int) int) int {
+// readList reads an array, and calls readElement for each element. A value of another kind is a flaw of the image.
+func (s *scanner) readList(at int, readElement func(at int) int) int {
 	if s.peek(at) != '[' {
 		return s.wrongKind(at, "[")
 	}
-	return s.elements(at, fn)
+	return s.readArray(at, readElement)
 }
 
-// document reads a list or a map, whose elements have an overhead in size.
-func (s *scanner) document(kind byte, at, depth int) int {
+// readDocument reads a list or a map, whose elements have an overhead in size.
+func (s *scanner) readDocument(kind byte, at, depth int) int {
 	if depth > maxNesting {
 		return s.markFlaw(at, fmt.Sprintf("nested more than %d levels", maxNesting))
 	}
 	s.size += documentSize
 	if kind == 'L' {
-		return s.list(at, func(at int) int {
+		return s.readList(at, func(at int) int {
 			s.size += elementSize
-			return s.attribute(at, depth+1)
+			return s.readAttribute(at, depth+1)
 		})
 	}
 	if s.peek(at) != '{' {
 		return s.wrongKind(at, "{")
 	}
-	o := s.enter(at)
+	o := s.enterObject(at)
 	for s.member(&o) {
 		s.size += len(o.name) + elementSize
-		o.at = s.attribute(o.at, depth+1)
+		o.at = s.readAttribute(o.at, depth+1)
 	}
 	return o.at
 }
 
-// SizeIn returns the size of these attributes of an item, in bytes; nil means all. The error has the byte
-// offset of the value that can't be read.
+// SizeIn returns the size of an item with only these attributes, in bytes; nil means all. The error has the byte offset of
+// the value that can't be read.
 func (i Image) SizeIn(attributes []string) (int, error) {
 	if attributes == nil {
 		return i.Size()
 	}
 	var s scanner
 	s.open(i.raw)
-	o := s.enter(0)
+	o := s.enterObject(0)
 	for s.member(&o) {
 		if !slices.Contains(attributes, string(o.name)) {
 			o.at = s.skip(o.at, 0)
 			continue
 		}
 		s.size += len(o.name)
-		o.at = s.attribute(o.at, 1)
+		o.at = s.readAttribute(o.at, 1)
 	}
 	if s.flaw != nil {
 		return 0, fmt.Errorf("image: %w", s.flaw)
 	}
 	return s.size, nil
+}
+
+// numberSize returns a number's size in an item, in bytes. ok is false if text is not a number.
+func numberSize(text []byte) (size int, ok bool) {
+	n, ok := decimal.Parse(text)
+	return n.Size(), ok
 }

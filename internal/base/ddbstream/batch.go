@@ -35,9 +35,8 @@ func TableName(streamARN string) string {
 	return name
 }
 
-// StreamShard returns the batch's stream shard with the name of its table before it: ids of stream
-// shards are unique in their stream only. Without a tumbling window the batch has no id, and the
-// name of the table stands for all its stream shards.
+// StreamShard returns "<table>/<stream shard's id>", since ids of stream shards are unique in their stream only. Without a
+// tumbling window the batch has no id. Then "<table>/" stands for all stream shards of the table.
 func (b *Batch) StreamShard() string { return b.TableName() + "/" + b.ShardID }
 
 // Name is the kind of a change.
@@ -89,4 +88,21 @@ func (r *Record) WriteUnits() (int, error) {
 		return 0, recordError(r.Sequence, fmt.Errorf("new image: %w", err))
 	}
 	return plan.WriteUnits(max(before, after)), nil
+}
+
+// IndexWrites appends the writes that the change caused in these indexes, in their order, to a list. It appends nothing
+// for a deletion by TTL, which costs nothing, or if the stream's view type leaves out an image of the change. The error
+// names the image that can't be read.
+func (r *Record) IndexWrites(to *IndexWrites, indexes []Index) error {
+	lacksOld := r.Name != Insert && !r.Old.Present()
+	lacksNew := r.Name != Remove && !r.New.Present()
+	if r.Expired || lacksOld || lacksNew {
+		return nil
+	}
+	for i := range indexes {
+		if err := AddIndexWrites(to, &indexes[i], r.Old, r.New); err != nil {
+			return recordError(r.Sequence, err)
+		}
+	}
+	return nil
 }

@@ -19,7 +19,7 @@ func Decode(payload []byte) (*Batch, error) { return new(Decoder).Decode(payload
 type Decoder struct {
 	scanner
 	batch   Batch
-	records bool // the payload has a list of records
+	records bool // the payload has the member Records
 
 	lastTime []byte // text of the last creation time
 	last     time.Time
@@ -33,7 +33,7 @@ type Decoder struct {
 func (d *Decoder) Decode(payload []byte) (*Batch, error) {
 	d.Release()
 	d.open(payload)
-	if err := d.payload(); err != nil {
+	if err := d.readPayload(); err != nil {
 		return nil, fmt.Errorf("ddbstream: payload: %w", err)
 	}
 	return &d.batch, nil
@@ -50,51 +50,50 @@ func (d *Decoder) Release() {
 	d.open(nil)
 }
 
-func (d *Decoder) payload() error {
-	o := d.enter(d.space(0))
+func (d *Decoder) readPayload() error {
+	o := d.enterObject(d.skipSpace(0))
 	for d.member(&o) {
-		o.at = d.payloadMember(o.name, o.at)
+		o.at = d.readPayloadMember(o.name, o.at)
 	}
 	if err := d.expectEnd(o.at); err != nil {
 		return err
 	}
 	if !d.records && !d.batch.Windowed {
-		return errors.New("it has no Records")
+		return errors.New("it has no Records: want a batch of DynamoDB Streams")
 	}
 	return nil
 }
 
-func (d *Decoder) payloadMember(name []byte, at int) int {
+func (d *Decoder) readPayloadMember(name []byte, at int) int {
 	b := &d.batch
 	switch string(name) {
 	case "Records":
-		return d.recordList(at)
+		return d.readRecords(at)
 	case "window":
-		return d.window(at)
+		return d.readWindow(at)
 	case "state":
-		return d.state(at)
+		return d.readState(at)
 	case "shardId":
-		return d.field(at, "shardId", func(raw []byte) (err error) { b.ShardID, err = textOf(raw); return err })
+		return d.readField(at, "shardId", func(raw []byte) (err error) { b.ShardID, err = parseString(raw); return err })
 	case "eventSourceARN":
-		return d.field(at, "eventSourceARN", func(raw []byte) (err error) { b.SourceARN, err = textOf(raw); return err })
+		return d.readField(at, "eventSourceARN", func(raw []byte) (err error) { b.SourceARN, err = parseString(raw); return err })
 	case "NextShardIterator":
-		return d.field(at, "NextShardIterator", func(raw []byte) (err error) { b.Next, err = textOf(raw); return err })
+		return d.readField(at, "NextShardIterator", func(raw []byte) (err error) { b.Next, err = parseString(raw); return err })
 	case "isFinalInvokeForWindow":
-		return d.field(at, "isFinalInvokeForWindow", func(raw []byte) (err error) { b.Final, err = boolean(raw); return err })
+		return d.readField(at, "isFinalInvokeForWindow", func(raw []byte) (err error) { b.Final, err = parseBool(raw); return err })
 	case "isWindowTerminatedEarly":
-		return d.field(at, "isWindowTerminatedEarly", func(raw []byte) (err error) { b.TerminatedEarly, err = boolean(raw); return err })
+		return d.readField(at, "isWindowTerminatedEarly", func(raw []byte) (err error) { b.TerminatedEarly, err = parseBool(raw); return err })
 	}
 	return d.skip(at, 0)
 }
 
-// field calls fn with the value of a payload's member, unless it is null. An error of fn is the
-// payload's.
-func (d *Decoder) field(at int, name string, fn func(raw []byte) error) int {
+// readField calls parse with the value of a payload's member, unless the value is null. An error of parse fails the payload.
+func (d *Decoder) readField(at int, name string, parse func(raw []byte) error) int {
 	raw, next := d.rawValue(at)
 	if raw == nil {
 		return next
 	}
-	if err := fn(raw); err != nil {
+	if err := parse(raw); err != nil {
 		return d.fail(at, name+": "+err.Error())
 	}
 	return next
@@ -104,7 +103,7 @@ func (d *Decoder) field(at int, name string, fn func(raw []byte) error) int {
 // https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-params.html
 const maxRecords = 10_000
 
-func (d *Decoder) recordList(at int) int {
+func (d *Decoder) readRecords(at int) int {
 	d.records = true
 	if d.peek(at) == 'n' {
 		return d.skip(at, 0)
@@ -112,7 +111,7 @@ func (d *Decoder) recordList(at int) int {
 	if d.peek(at) != '[' {
 		return d.unexpected(at, "[")
 	}
-	return d.elements(at, d.appendRecord)
+	return d.readArray(at, d.appendRecord)
 }
 
 // appendRecord reads one record, and appends it to the batch.
@@ -142,7 +141,7 @@ func (d *Decoder) appendRecord(at int) int {
 // readNew reads a record that matches no shape, and learns its shape.
 func (d *Decoder) readNew(at int, rec *Record) int {
 	d.learning, d.reading, d.holes = d.paused == 0, noImage, d.holes[:0]
-	next := d.record(at, rec)
+	next := d.readRecord(at, rec)
 	if d.learning && d.err == nil {
 		d.learn(at, next, rec)
 	}
@@ -150,27 +149,27 @@ func (d *Decoder) readNew(at int, rec *Record) int {
 	return next
 }
 
-// null skips a null, which means an absent object. Any other value is an error.
-func (d *Decoder) null(at int, name string) int {
+// skipNull skips a null, which means an absent object. Any other value is an error.
+func (d *Decoder) skipNull(at int, name string) int {
 	if d.peek(at) != 'n' {
 		return d.unexpected(at, name+": {")
 	}
 	return d.skip(at, 0)
 }
 
-func (d *Decoder) window(at int) int {
+func (d *Decoder) readWindow(at int) int {
 	if d.peek(at) != '{' {
-		return d.null(at, "window")
+		return d.skipNull(at, "window")
 	}
 	b := &d.batch
 	b.Windowed = true
-	o := d.enter(at)
+	o := d.enterObject(at)
 	for d.member(&o) {
 		switch string(o.name) {
 		case "start":
-			o.at = d.field(o.at, "window: start", func(raw []byte) (err error) { b.WindowStart, err = rfc3339(raw); return err })
+			o.at = d.readField(o.at, "window: start", func(raw []byte) (err error) { b.WindowStart, err = parseWindowBound(raw); return err })
 		case "end":
-			o.at = d.field(o.at, "window: end", func(raw []byte) (err error) { b.WindowEnd, err = rfc3339(raw); return err })
+			o.at = d.readField(o.at, "window: end", func(raw []byte) (err error) { b.WindowEnd, err = parseWindowBound(raw); return err })
 		default:
 			o.at = d.skip(o.at, 0)
 		}
@@ -181,18 +180,18 @@ func (d *Decoder) window(at int) int {
 	return o.at
 }
 
-// state reads the window's state. A value that is not a string is returned as raw JSON, which the caller
+// readState reads the window's state. A value that is not a string is returned as raw JSON, which the caller
 // may reject.
-func (d *Decoder) state(at int) int {
+func (d *Decoder) readState(at int) int {
 	if d.peek(at) != '{' {
-		return d.null(at, "state")
+		return d.skipNull(at, "state")
 	}
 	d.batch.State = make(map[string]string)
-	o := d.enter(at)
+	o := d.enterObject(at)
 	for d.member(&o) {
 		name, next := string(o.name), d.skip(o.at, 0)
 		if raw := d.between(o.at, next); raw != nil {
-			if text, err := text(raw); err == nil {
+			if text, err := stringContent(raw); err == nil {
 				raw = text
 			}
 			d.batch.State[name] = string(raw)
@@ -202,20 +201,21 @@ func (d *Decoder) state(at int) int {
 	return o.at
 }
 
-// text returns a JSON string's content; the result may be a part of raw.
-func text(raw []byte) ([]byte, error) {
+// stringContent returns the decoded text of a JSON string, which may be a part of raw. It returns an error for any other
+// value.
+func stringContent(raw []byte) ([]byte, error) {
 	if kind := kindOf(raw); kind != '"' {
 		return nil, fmt.Errorf("want a string, found %v", kind)
 	}
 	return unquote(raw), nil
 }
 
-func textOf(raw []byte) (string, error) {
-	b, err := text(raw)
+func parseString(raw []byte) (string, error) {
+	b, err := stringContent(raw)
 	return string(b), err
 }
 
-func boolean(raw []byte) (bool, error) {
+func parseBool(raw []byte) (bool, error) {
 	switch kind := kindOf(raw); kind {
 	case 't', 'f':
 		return kind == 't', nil
@@ -224,9 +224,9 @@ func boolean(raw []byte) (bool, error) {
 	}
 }
 
-// rfc3339 reads a window's bound, truncated to milliseconds.
-func rfc3339(raw []byte) (time.Time, error) {
-	s, err := textOf(raw)
+// parseWindowBound reads a window's bound, truncated to milliseconds.
+func parseWindowBound(raw []byte) (time.Time, error) {
+	s, err := parseString(raw)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -234,9 +234,9 @@ func rfc3339(raw []byte) (time.Time, error) {
 	return t.UTC().Truncate(time.Millisecond), err
 }
 
-// epoch reads Unix seconds in any JSON notation, such as 1.7E9. Like aws-lambda-go it parses a
+// parseUnixSeconds reads Unix seconds in any JSON notation, such as 1.7E9. Like aws-lambda-go it parses a
 // float64, which keeps microseconds.
-func epoch(raw []byte) (time.Time, error) {
+func parseUnixSeconds(raw []byte) (time.Time, error) {
 	if kind := kindOf(raw); kind != '0' {
 		return time.Time{}, fmt.Errorf("want a number, found %v", kind)
 	}

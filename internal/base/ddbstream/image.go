@@ -22,7 +22,7 @@ func (i Image) Size() (int, error) {
 	}
 	var s scanner
 	s.open(i.raw)
-	s.image(0)
+	s.readImage(0)
 	return 0, s.flaw
 }
 
@@ -70,8 +70,8 @@ func (i Image) findAttribute(attr string) int {
 	return 0
 }
 
-// value returns the raw value of an attribute, or nil if there is none.
-func (i Image) value(attr string) []byte {
+// rawAttribute returns the raw value of an attribute, or nil if there is none.
+func (i Image) rawAttribute(attr string) []byte {
 	at := i.findAttribute(attr)
 	if at == 0 {
 		return nil
@@ -91,7 +91,7 @@ func (i Image) scalar(attr string) (kind byte, value []byte, ok bool) {
 			return text[2], unquote(text[len(`{"S":`):end]), true
 		}
 	}
-	name, quoted := soleMember(i.value(attr))
+	name, quoted := soleMember(i.rawAttribute(attr))
 	if name == nil || quoted[0] != '"' {
 		return 0, nil, false
 	}
@@ -100,3 +100,23 @@ func (i Image) scalar(attr string) (kind byte, value []byte, ok bool) {
 }
 
 func isScalar(kind byte) bool { return kind == 'S' || kind == 'N' || kind == 'B' }
+
+// Numbers returns the digits of all members of type N of an attribute of type M, by name. ok is
+// false if the attribute is absent or has another type.
+func (i Image) Numbers(attr string) (map[string]string, bool) {
+	kind, value := soleMember(i.rawAttribute(attr))
+	if kind == nil || !equalsQuoted(kind, "M") || value[0] != '{' {
+		return nil, false
+	}
+	numbers := make(map[string]string)
+	for w := walk(value); w.next(); {
+		kind, digits := soleMember(w.value)
+		if kind == nil {
+			return nil, false
+		}
+		if equalsQuoted(kind, "N") && digits[0] == '"' {
+			numbers[string(unquote(w.name))] = string(unquote(digits))
+		}
+	}
+	return numbers, true
+}

@@ -15,8 +15,8 @@ type Index struct {
 	Projected []string // all projected attributes, keys included; nil if the projection is ALL
 }
 
-// NewIndex returns an index. Table has the table's key attributes. Include has the projected attributes that are not keys; nil
-// is the projection ALL.
+// NewIndex returns an index. Partition, sort and table are the key attributes of the index and of the table. Include has the
+// projected attributes that are not keys; nil stands for the projection ALL.
 func NewIndex(name string, partition, sort, table, include []string) Index {
 	x := Index{Name: name, Partition: partition, Sort: sort}
 	if include != nil {
@@ -27,7 +27,8 @@ func NewIndex(name string, partition, sort, table, include []string) Index {
 	return x
 }
 
-// DescribeIndex returns an index by its description from DescribeTable. Table is the key schema of the table.
+// DescribeIndex returns an index by its key schema and its projection, and by the key schema of its table, as DescribeTable
+// returns them.
 func DescribeIndex(name string, table, keys []types.KeySchemaElement, projection *types.Projection) Index {
 	include := []string{}
 	if projection != nil {

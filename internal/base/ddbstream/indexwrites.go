@@ -50,8 +50,8 @@ func (w *IndexWrites) Reset() { w.List, w.text = w.List[:0], w.text[:0] }
 func AddIndexWrites[I IndexImage[I]](w *IndexWrites, x *Index, before, after I) error {
 	old, wasIn := entryOf(w, x, before)
 	current, isIn := entryOf(w, x, after)
-	stays := wasIn && isIn && bytes.Equal(old.partition, current.partition) && bytes.Equal(old.sort, current.sort)
-	if !wasIn && !isIn || stays && before.SameIn(after, x.Projected) {
+	keepsKey := wasIn && isIn && bytes.Equal(old.partition, current.partition) && bytes.Equal(old.sort, current.sort)
+	if keepsKey && before.SameIn(after, x.Projected) {
 		return nil
 	}
 	first := len(w.List)
@@ -65,10 +65,9 @@ func AddIndexWrites[I IndexImage[I]](w *IndexWrites, x *Index, before, after I) 
 			return err
 		}
 	}
-	if stays {
-		old, current := w.List[first], &w.List[first+1]
-		current.Units = max(old.Units, current.Units)
-		w.List = append(w.List[:first], w.List[first+1])
+	if keepsKey { // both entries are one write
+		w.List[first].Units = max(w.List[first].Units, w.List[first+1].Units)
+		w.List = w.List[:first+1]
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 
 // object iterates over the members of a JSON object:
 //
-//	o := s.enter(at)
+//	o := s.enterObject(at)
 //	for s.member(&o) {
 //		o.at = s.skip(o.at, depth) // or whatever reads the member's value
 //	}
@@ -16,10 +16,10 @@ type object struct {
 	start int     // of the object
 	at    int     // start of the member's value; after the last member, the end of the object
 	name  []byte  // the member's, decoded
-	names nameSet // so far
+	names nameSet // of the members that were read
 }
 
-func (s *scanner) enter(at int) object {
+func (s *scanner) enterObject(at int) object {
 	if s.peek(at) != '{' {
 		at = s.unexpected(at, "{")
 	}
@@ -31,30 +31,30 @@ func (s *scanner) member(o *object) bool {
 	data, at := s.data, o.at
 	if at+1 < len(data) && data[at+1] == '"' && (data[at] == ',' || at == o.start) {
 		at += 2
-	} else if at = s.nextMember(o); at < 0 {
+	} else if at = s.nextName(o); at < 0 {
 		return false
 	}
-	at = s.name(o, at)
+	at = s.readName(o, at)
 	if at+1 < len(data) && data[at] == ':' && data[at+1] > ' ' {
 		o.at = at + 1
 		return true
 	}
-	if at = s.space(at); s.peek(at) != ':' {
+	if at = s.skipSpace(at); s.peek(at) != ':' {
 		o.at = s.unexpected(at, ":")
 		return false
 	}
-	o.at = s.space(at + 1)
+	o.at = s.skipSpace(at + 1)
 	return true
 }
 
-// nextMember returns the position of the next member's name, after its quote. It ends the object and
+// nextName returns the position of the next member's name, after its quote. It ends the object and
 // returns -1 if there is no next member.
-func (s *scanner) nextMember(o *object) int {
+func (s *scanner) nextName(o *object) int {
 	at := o.at
 	if at == o.start {
 		at++ // its brace
 	}
-	at = s.space(at)
+	at = s.skipSpace(at)
 	if s.peek(at) == '}' {
 		o.at = at + 1
 		return -1
@@ -64,7 +64,7 @@ func (s *scanner) nextMember(o *object) int {
 			o.at = s.unexpected(at, ", or }")
 			return -1
 		}
-		at = s.space(at + 1)
+		at = s.skipSpace(at + 1)
 	}
 	if s.peek(at) != '"' {
 		o.at = s.unexpected(at, "a name")
@@ -73,12 +73,12 @@ func (s *scanner) nextMember(o *object) int {
 	return at + 1
 }
 
-// name reads a member's name, which begins at a position, and adds it to the names.
-func (s *scanner) name(o *object, at int) int {
+// readName reads a member's name into o. at is the position after the opening quote.
+func (s *scanner) readName(o *object, at int) int {
 	start, data, hash := at, s.data, uint64(0)
 	for ; at+8 <= len(data); at += 8 {
 		w := binary.LittleEndian.Uint64(data[at:])
-		m := special(w)
+		m := markSpecial(w)
 		if m == 0 {
 			hash = mix(hash, w)
 			continue
@@ -92,12 +92,12 @@ func (s *scanner) name(o *object, at int) int {
 		o.names.add(hash)
 		return at + 1
 	}
-	return s.oddName(o, start)
+	return s.readOddName(o, start)
 }
 
-// oddName reads a name that is not plain text or ends near the end of the data.
-func (s *scanner) oddName(o *object, start int) int {
-	end, _ := s.text(start)
+// readOddName is readName for a name that is not plain text or ends near the end of the data.
+func (s *scanner) readOddName(o *object, start int) int {
+	end, _ := s.scanText(start)
 	if s.err != nil {
 		return end
 	}
@@ -106,7 +106,7 @@ func (s *scanner) oddName(o *object, start int) int {
 	return end + 1
 }
 
-// nameSet is a Bloom filter with two bits for each name of an object.
+// nameSet is a Bloom filter of an object's names, with one bit in each word for each name.
 type nameSet [2]uint64
 
 func (n *nameSet) add(hash uint64) {
@@ -119,11 +119,11 @@ func (n *nameSet) has(hash uint64) bool {
 	return n[0]>>(hash>>58)&(n[1]>>(hash>>52&63))&1 != 0
 }
 
-// mix adds eight bytes to a hash; the factor is 2^64 over the golden ratio.
-func mix(hash, w uint64) uint64 { return (hash ^ w) * 0x9e3779b97f4a7c15 }
+// mix returns a hash with eight more bytes. The factor is 2^64 divided by the golden ratio.
+func mix(hash, bytes uint64) uint64 { return (hash ^ bytes) * 0x9e3779b97f4a7c15 }
 
-// hashName returns the hash of a whole name, in words of eight bytes. The last word, which may
-// be empty, is padded with zeros.
+// hashName returns the hash of a whole name. Its words have eight bytes; the last one, which may be empty, is padded with
+// zeros.
 func hashName[T string | []byte](name T) uint64 {
 	hash := uint64(0)
 	for ; len(name) >= 8; name = name[8:] {

@@ -6,23 +6,23 @@ import (
 	"fmt"
 )
 
-// record reads one record. A fault of the record itself is stored in rec.Err.
-func (d *Decoder) record(at int, rec *Record) int {
+// readRecord reads one record. A fault of the record itself is stored in rec.Err.
+func (d *Decoder) readRecord(at int, rec *Record) int {
 	*rec = Record{}
 	var by identity
-	o := d.enter(at)
+	o := d.enterObject(at)
 	for d.member(&o) {
 		switch string(o.name) {
 		case "dynamodb":
-			o.at = d.change(o.at, rec)
+			o.at = d.readChange(o.at, rec)
 		case "eventName":
-			o.at = d.eventName(o.at, rec)
+			o.at = d.readEventName(o.at, rec)
 		case "eventSourceARN":
-			o.at = d.sourceARN(o.at, rec)
+			o.at = d.readSourceARN(o.at, rec)
 		case "userIdentity":
-			o.at = d.identity(o.at, rec, &by)
+			o.at = d.readIdentity(o.at, rec, &by)
 		case "eventID":
-			o.at = d.ignored(o.at)
+			o.at = d.skipHole(o.at)
 		default:
 			o.at = d.skip(o.at, 0)
 		}
@@ -31,8 +31,8 @@ func (d *Decoder) record(at int, rec *Record) int {
 	return o.at
 }
 
-// isObject reports whether a value is an object. Null means that it is absent; any other value is a fault
-// of the record.
+// isObject reports whether a member's value is an object. Null stands for an absent member. Any other value is a fault of
+// the record.
 func (d *Decoder) isObject(at int, rec *Record, member string) bool {
 	switch d.peek(at) {
 	case '{', 0: // at the end of the data the caller's enter fails
@@ -44,26 +44,26 @@ func (d *Decoder) isObject(at int, rec *Record, member string) bool {
 	return false
 }
 
-// change reads the member "dynamodb".
-func (d *Decoder) change(at int, rec *Record) int {
+// readChange reads the member "dynamodb".
+func (d *Decoder) readChange(at int, rec *Record) int {
 	if !d.isObject(at, rec, "dynamodb") {
 		return d.skip(at, 0)
 	}
-	o := d.enter(at)
+	o := d.enterObject(at)
 	for d.member(&o) {
 		switch string(o.name) {
 		case "ApproximateCreationDateTime":
-			o.at = d.created(o.at, rec)
+			o.at = d.readCreated(o.at, rec)
 		case "SequenceNumber":
-			o.at = d.sequence(o.at, rec)
+			o.at = d.readSequence(o.at, rec)
 		case "Keys":
-			o.at = d.imageOf(o.at, rec, "Keys", keysImage, &rec.Keys)
+			o.at = d.readImageMember(o.at, rec, "Keys", keysImage, &rec.Keys)
 		case "NewImage":
-			o.at = d.imageOf(o.at, rec, "NewImage", newImage, &rec.New)
+			o.at = d.readImageMember(o.at, rec, "NewImage", newImage, &rec.New)
 		case "OldImage":
-			o.at = d.imageOf(o.at, rec, "OldImage", oldImage, &rec.Old)
+			o.at = d.readImageMember(o.at, rec, "OldImage", oldImage, &rec.Old)
 		case "SizeBytes":
-			o.at = d.ignored(o.at)
+			o.at = d.skipHole(o.at)
 		default:
 			o.at = d.skip(o.at, 0)
 		}
@@ -71,27 +71,27 @@ func (d *Decoder) change(at int, rec *Record) int {
 	return o.at
 }
 
-func (d *Decoder) imageOf(at int, rec *Record, member string, image byte, to *Image) int {
+func (d *Decoder) readImageMember(at int, rec *Record, member string, number byte, to *Image) int {
 	if !d.isObject(at, rec, member) {
 		return d.skip(at, 0)
 	}
 	if to.Present() {
-		rec.fault(member, errors.New("it is there twice"))
+		rec.fault(member, errors.New("the record has it twice"))
 	}
-	d.reading, d.begins[image] = image, at
-	*to, at = d.image(at)
+	d.reading, d.begins[number] = number, at
+	*to, at = d.readImage(at)
 	d.reading = noImage
 	return at
 }
 
-// ignored skips a value that is not used and differs between records.
-func (d *Decoder) ignored(at int) int {
+// skipHole skips a value that is not used, but differs between records: it is a hole of their shape.
+func (d *Decoder) skipHole(at int) int {
 	next := d.skip(at, 0)
 	d.addHole(anyHole, at, next)
 	return next
 }
 
-// rawValue returns the text of a value, or nil for null and after an error.
+// rawValue returns the JSON text of a value and the position after it. The text is nil for null and after an error.
 func (d *Decoder) rawValue(at int) (raw []byte, next int) {
 	next = d.skip(at, 0)
 	if raw = d.between(at, next); raw == nil || isNull(raw) {
@@ -100,12 +100,12 @@ func (d *Decoder) rawValue(at int) (raw []byte, next int) {
 	return raw, next
 }
 
-func (d *Decoder) eventName(at int, rec *Record) int {
+func (d *Decoder) readEventName(at int, rec *Record) int {
 	raw, next := d.rawValue(at)
 	if raw == nil {
 		return next
 	}
-	name, err := text(raw)
+	name, err := stringContent(raw)
 	if err == nil {
 		rec.Name, err = nameOf(name)
 	}
@@ -122,40 +122,40 @@ func nameOf(text []byte) (Name, error) {
 	case "REMOVE":
 		return Remove, nil
 	}
-	return 0, fmt.Errorf("unknown name %.40q", text)
+	return 0, fmt.Errorf("unknown name %.40q: want INSERT, MODIFY or REMOVE", text)
 }
 
-// sourceARN keeps the first record's ARN; all records have the same.
-func (d *Decoder) sourceARN(at int, rec *Record) int {
+// readSourceARN stores the first record's ARN in the batch. All records have the same ARN.
+func (d *Decoder) readSourceARN(at int, rec *Record) int {
 	raw, next := d.rawValue(at)
 	if raw == nil || d.batch.SourceARN != "" {
 		return next
 	}
-	arn, err := text(raw)
+	arn, err := stringContent(raw)
 	d.batch.SourceARN = string(arn)
 	rec.fault("eventSourceARN", err)
 	return next
 }
 
-func (d *Decoder) sequence(at int, rec *Record) int {
+func (d *Decoder) readSequence(at int, rec *Record) int {
 	raw, next := d.rawValue(at)
 	if raw != nil {
 		var err error
-		rec.Sequence, err = text(raw)
+		rec.Sequence, err = stringContent(raw)
 		rec.fault("SequenceNumber", err)
 	}
 	d.addHole(sequenceHole, at, next)
 	return next
 }
 
-// created reads the time of the change. Most records have the same text as the one before.
-func (d *Decoder) created(at int, rec *Record) int {
+// readCreated reads the time of the change. Most records have the same text as the one before.
+func (d *Decoder) readCreated(at int, rec *Record) int {
 	raw, next := d.rawValue(at)
 	if raw == nil {
 		return next
 	}
 	if !bytes.Equal(raw, d.lastTime) {
-		t, err := epoch(raw)
+		t, err := parseUnixSeconds(raw)
 		if err != nil {
 			rec.fault("ApproximateCreationDateTime", err)
 			return next
@@ -172,11 +172,11 @@ type identity struct{ kind, principal string }
 
 var ttlService = identity{"Service", "dynamodb.amazonaws.com"}
 
-func (d *Decoder) identity(at int, rec *Record, by *identity) int {
+func (d *Decoder) readIdentity(at int, rec *Record, by *identity) int {
 	if !d.isObject(at, rec, "userIdentity") {
 		return d.skip(at, 0)
 	}
-	o := d.enter(at)
+	o := d.enterObject(at)
 	for d.member(&o) {
 		var to *string
 		switch string(o.name) {
@@ -188,7 +188,7 @@ func (d *Decoder) identity(at int, rec *Record, by *identity) int {
 		raw, next := d.rawValue(o.at)
 		o.at = next
 		if raw != nil && to != nil {
-			name, err := text(raw)
+			name, err := stringContent(raw)
 			*to = string(name)
 			rec.fault("userIdentity: "+string(o.name), err)
 		}
@@ -203,7 +203,7 @@ func (r *Record) fault(member string, err error) {
 	}
 }
 
-// finish checks that nothing is missing, and adds the sequence number to the fault.
+// finish sets the record's fault if its name or its keys are missing, and adds the sequence number to any fault.
 func (r *Record) finish() {
 	if r.Name == 0 {
 		r.fault("eventName", errMissing)

@@ -9,7 +9,7 @@ import (
 // Same reports whether an attribute has the same value in both images, or is absent from both.
 // The order of a document's members and escapes in strings make no difference.
 func (i Image) Same(other Image, attr string) bool {
-	a, b := i.value(attr), other.value(attr)
+	a, b := i.rawAttribute(attr), other.rawAttribute(attr)
 	if a == nil || b == nil || bytes.Equal(a, b) {
 		return bytes.Equal(a, b)
 	}
@@ -18,4 +18,15 @@ func (i Image) Same(other Image, attr string) bool {
 		return false // the text differs
 	}
 	return bytes.Equal(x, y)
+}
+
+// SameIn reports whether all these attributes are the same in both images. For nil, all attributes, it returns false,
+// since a write that changes nothing causes no record.
+func (i Image) SameIn(other Image, attributes []string) bool {
+	for _, attribute := range attributes {
+		if !i.Same(other, attribute) {
+			return false
+		}
+	}
+	return attributes != nil
 }

@@ -40,7 +40,7 @@ func (s *scanner) fail(at int, text string) int {
 	return len(s.data)
 }
 
-// unexpected fails with what was wanted at a position.
+// unexpected records a syntax error: at a position there is not what was wanted.
 func (s *scanner) unexpected(at int, want string) int {
 	if at >= len(s.data) {
 		return s.fail(len(s.data), "unexpected EOF, want "+want)
@@ -64,7 +64,7 @@ func (s *scanner) between(from, to int) []byte {
 	return s.data[from:to:to]
 }
 
-func (s *scanner) space(at int) int {
+func (s *scanner) skipSpace(at int) int {
 	for at < len(s.data) && isSpace(s.data[at]) {
 		at++
 	}
@@ -85,18 +85,18 @@ func (s *scanner) word(at int) uint64 {
 func (s *scanner) skip(at, depth int) int {
 	switch c := s.peek(at); {
 	case c == '"':
-		end, _ := s.text(at + 1)
+		end, _ := s.scanText(at + 1)
 		return min(end+1, len(s.data))
 	case c == '{' || c == '[':
 		return s.skipNested(at, depth+1)
 	case c == 't':
-		return s.literal(at, "true")
+		return s.skipLiteral(at, "true")
 	case c == 'f':
-		return s.literal(at, "false")
+		return s.skipLiteral(at, "false")
 	case c == 'n':
-		return s.literal(at, "null")
+		return s.skipLiteral(at, "null")
 	case c == '-' || isDigit(c):
-		return s.number(at)
+		return s.skipNumber(at)
 	}
 	return s.unexpected(at, "a value")
 }
@@ -106,26 +106,26 @@ func (s *scanner) skipNested(at, depth int) int {
 		return s.fail(at, fmt.Sprintf("nested more than %d levels", maxDepth))
 	}
 	if s.data[at] == '[' {
-		return s.elements(at, func(at int) int { return s.skip(at, depth) })
+		return s.readArray(at, func(at int) int { return s.skip(at, depth) })
 	}
-	o := s.enter(at)
+	o := s.enterObject(at)
 	for s.member(&o) {
 		o.at = s.skip(o.at, depth)
 	}
 	return o.at
 }
 
-// elements reads an array and calls fn for each element.
-func (s *scanner) elements(at int, fn func(at int) int) int {
-	at = s.space(at + 1)
+// readArray reads an array, and calls readElement with each element's position.
+func (s *scanner) readArray(at int, readElement func(at int) int) int {
+	at = s.skipSpace(at + 1)
 	if s.peek(at) == ']' {
 		return at + 1
 	}
 	for {
-		at = s.space(fn(at))
+		at = s.skipSpace(readElement(at))
 		switch s.peek(at) {
 		case ',':
-			at = s.space(at + 1)
+			at = s.skipSpace(at + 1)
 		case ']':
 			return at + 1
 		default:
@@ -134,7 +134,7 @@ func (s *scanner) elements(at int, fn func(at int) int) int {
 	}
 }
 
-func (s *scanner) literal(at int, text string) int {
+func (s *scanner) skipLiteral(at int, text string) int {
 	end := at + len(text)
 	if end > len(s.data) || string(s.data[at:end]) != text {
 		return s.unexpected(at, text)
@@ -142,31 +142,31 @@ func (s *scanner) literal(at int, text string) int {
 	return end
 }
 
-// number validates a number by RFC 8259, section 6.
-func (s *scanner) number(at int) int {
+// skipNumber validates a number by RFC 8259, section 6.
+func (s *scanner) skipNumber(at int) int {
 	if s.peek(at) == '-' {
 		at++
 	}
 	if s.peek(at) == '0' {
 		at++
 	} else {
-		at = s.digits(at)
+		at = s.skipDigits(at)
 	}
 	if s.peek(at) == '.' {
-		at = s.digits(at + 1)
+		at = s.skipDigits(at + 1)
 	}
 	if c := s.peek(at); c == 'e' || c == 'E' {
 		at++
 		if c := s.peek(at); c == '+' || c == '-' {
 			at++
 		}
-		at = s.digits(at)
+		at = s.skipDigits(at)
 	}
 	return at
 }
 
-// digits skips one or more digits.
-func (s *scanner) digits(at int) int {
+// skipDigits skips one or more digits.
+func (s *scanner) skipDigits(at int) int {
 	start := at
 	for isDigit(s.peek(at)) {
 		at++
@@ -181,7 +181,7 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // expectEnd checks that only white space follows.
 func (s *scanner) expectEnd(at int) error {
-	if at = s.space(at); s.err == nil && at < len(s.data) {
+	if at = s.skipSpace(at); s.err == nil && at < len(s.data) {
 		s.err = fmt.Errorf("more data after the value at byte %d", at)
 	}
 	return s.err

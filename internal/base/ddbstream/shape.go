@@ -9,8 +9,8 @@ import "time"
 type shape struct {
 	text   []byte // of the learned record
 	holes  []hole
-	record Record // the learned record, without the values in holes
-	frames [3]frame
+	record Record         // the learned record, without the values in holes
+	frames [noImage]frame // of each image
 }
 
 // hole is the position of a value in a shape's text.
@@ -39,9 +39,9 @@ const (
 // frame is the text of an image around its holes.
 type frame struct {
 	lead  int // bytes before the first hole
-	trail int // bytes after the last one
-	end   int // where the image ended
-	size  int // size of the item without the values in holes
+	trail int // bytes after the last hole
+	end   int // position after the image, in the payload of the learned record
+	size  int // size in bytes of the item without the values in holes
 }
 
 // Bounds of learning. After maxMisses consecutive records without a known shape, the next pause
@@ -88,28 +88,28 @@ func (d *Decoder) matchShape(at int, rec *Record) (next int, ok bool) {
 	return 0, false
 }
 
-// fillShape reads a record of one shape; ok is false if the record does not have it.
+// fillShape reads the record at a position, and returns the position after it. ok is false if the record does not have this
+// shape.
 func (d *Decoder) fillShape(s *shape, at int, rec *Record) (next int, ok bool) {
 	*rec, d.flaw = s.record, nil
 	images := [...]*Image{&rec.Keys, &rec.New, &rec.Old}
-	var starts, ends [noImage]int
-	past := 0
+	var starts, ends [noImage]int // of the images, in the payload
+	past := 0                     // end of the last hole, in the shape's text
 	for i := range s.holes {
 		h := &s.holes[i]
 		at = d.skipText(at, s.text[past:h.start])
 		past = h.end
-		c := d.peek(at)
-		if c <= ' ' || c != '"' && h.image != noImage { // perhaps valid, but not this kind of value
+		if c := d.peek(at); c <= ' ' || h.image != noImage && c != '"' { // perhaps a valid value, but not of the hole's kind
 			return 0, false
 		}
 		if h.image == noImage {
-			at = d.fillOne(h.kind, at, rec)
+			at = d.readHole(h.kind, at, rec)
 			continue
 		}
 		if h.first {
 			starts[h.image], d.size = at-s.frames[h.image].lead, s.frames[h.image].size
 		}
-		at = d.scanner.value(h.kind, at, 0)
+		at = d.scanner.readValue(h.kind, at, 0)
 		images[h.image].size, ends[h.image] = d.size, at+s.frames[h.image].trail
 	}
 	if at = d.skipText(at, s.text[past:]); at > len(d.data) || d.err != nil || d.flaw != nil || rec.Err != nil {
@@ -131,13 +131,13 @@ func (s *scanner) skipText(at int, text []byte) int {
 	return len(s.data) + 1
 }
 
-// fillOne reads a value outside of images.
-func (d *Decoder) fillOne(kind byte, at int, rec *Record) int {
+// readHole reads a value outside of images.
+func (d *Decoder) readHole(kind byte, at int, rec *Record) int {
 	switch kind {
 	case timeHole:
-		return d.created(at, rec)
+		return d.readCreated(at, rec)
 	case sequenceHole:
-		return d.sequence(at, rec)
+		return d.readSequence(at, rec)
 	default:
 		return d.skip(at, 0)
 	}
@@ -170,7 +170,7 @@ func (d *Decoder) learn(at, next int, rec *Record) {
 		h := &s.holes[i]
 		if h.image != noImage {
 			d.size = 0 // value adds the hole's size, which the frame's size leaves out
-			d.scanner.value(h.kind, h.start, 0)
+			d.scanner.readValue(h.kind, h.start, 0)
 			f := &s.frames[h.image]
 			h.first = f.lead < 0
 			if h.first {

@@ -19,7 +19,7 @@ const SketchEntryBytes = 56
 type SketchEntry struct {
 	Key   string
 	Count uint64 // upper bound of the key's weight
-	Err   uint64 // how much of Count may be other keys' weight, at most
+	Err   uint64 // upper bound of the other keys' weight in Count
 
 	// Peak is the largest weight in one second, and PeakSecond the first such second. Seconds
 	// are expected in ascending order. Weight for an earlier second counts only if that is the
@@ -30,8 +30,8 @@ type SketchEntry struct {
 	Second       int64  // the newest second
 	SecondWeight uint64 // the weight in that second
 
-	// Adds is the number of calls of Add that make up Low, so that Low/Adds is their mean
-	// weight. It is 0 if unknown.
+	// Adds is the number of calls of Add whose weights make up Low. So Low/Adds is their mean weight. Adds is 0 if the
+	// number is unknown.
 	Adds uint64
 }
 
@@ -81,8 +81,8 @@ func (s *Sketch) Add(key string, weight uint64, second int64) {
 	s.insert(strings.Clone(key), weight, second)
 }
 
-// AddBytes is Add for a key in a buffer that the caller may reuse. It allocates only for a key
-// that the sketch has no entry for.
+// AddBytes is like Add. The key is in a buffer that the caller may reuse. AddBytes allocates memory only for a key without
+// an entry.
 func (s *Sketch) AddBytes(key []byte, weight uint64, second int64) {
 	if weight == 0 {
 		return
@@ -103,7 +103,7 @@ func (s *Sketch) addToEntry(id int, weight uint64, second int64) {
 	}
 	e.addSecond(weight, second)
 	s.heap[e.at].count = e.Count
-	s.down(e.at)
+	s.siftDown(e.at)
 }
 
 // insert adds an entry for a new key.
@@ -136,10 +136,11 @@ func (e *SketchEntry) addSecond(weight uint64, second int64) {
 // entryBytes returns the size of an entry as [SketchLimits] counts it.
 func entryBytes(key string) int { return len(key) + SketchEntryBytes }
 
-// evict removes the lightest entries until so many new entries and bytes fit. The last removed entry sets the floor. No
-// count is below an earlier floor, so the floor never falls.
-func (s *Sketch) evict(entries, bytes int) {
-	for len(s.heap) > 0 && (len(s.heap)+entries > s.limits.Entries || s.bytes+bytes > s.limits.Bytes) {
+// evict removes the lightest entries until this number of new entries, with this number of bytes, fits into the limits. The
+// last removed entry sets the floor. No count is below an earlier floor, so the floor never falls.
+func (s *Sketch) evict(newEntries, newBytes int) {
+	fits := func() bool { return len(s.heap)+newEntries <= s.limits.Entries && s.bytes+newBytes <= s.limits.Bytes }
+	for len(s.heap) > 0 && !fits() {
 		s.floor = s.heap[0].count
 		s.pop()
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// AppendBinary appends the encoded sketch to b. It appends at most [Sketch.Bytes] + 40 bytes, if counts are below 2^56
-// and seconds within centuries of each other. The encoding has no version. [DecodeSketch] returns an equal sketch, which has
-// the same results for the same calls.
+// AppendBinary appends the encoded sketch to b: at most [Sketch.Bytes] + 40 bytes if counts are below 2^56 and seconds
+// within centuries of each other. The encoding has no version. [DecodeSketch] decodes an equal sketch: the same calls have
+// the same results.
 func (s *Sketch) AppendBinary(b []byte) []byte {
 	b = binary.AppendUvarint(b, s.total)
 	b = binary.AppendUvarint(b, s.floor)
@@ -38,8 +38,8 @@ func (s *Sketch) base() int64 {
 	return s.slots[s.heap[0].slot].PeakSecond
 }
 
-// DecodeSketch reads what AppendBinary wrote; trailing bytes are an error. The sketch has the given
-// limits. If they are tighter than the encoded sketch's, the lightest entries are evicted.
+// DecodeSketch decodes a sketch that AppendBinary encoded. Damaged or trailing bytes are an error. The sketch has the given
+// limits. If these are tighter than the encoded sketch's, the lightest entries are evicted.
 func DecodeSketch(b []byte, limits SketchLimits) (*Sketch, error) {
 	r := schema.Unpacker{Left: b}
 	s := NewSketch(limits)

@@ -28,7 +28,7 @@ func (h *entries) push(e SketchEntry) {
 	h.index[e.Key] = id
 	h.bytes += entryBytes(e.Key)
 	h.heap = append(h.heap, node{e.Count, id})
-	h.up(len(h.heap) - 1)
+	h.siftUp(len(h.heap) - 1)
 }
 
 // freeSlot returns the number of a free slot, perhaps a new one.
@@ -54,32 +54,32 @@ func (h *entries) pop() {
 	h.heap = h.heap[:last]
 	if last > 0 {
 		h.heap[0] = moved
-		h.down(0)
+		h.siftDown(0)
 	}
 }
 
-// place puts a node at a position of the heap.
-func (h *entries) place(at int, n node) {
+// placeNode puts a node at a position of the heap.
+func (h *entries) placeNode(at int, n node) {
 	h.heap[at] = n
 	h.slots[n.slot].at = at
 }
 
-// up restores the heap's order after a node was appended at a position.
-func (h *entries) up(at int) {
+// siftUp restores the heap's order after a node was appended at a position.
+func (h *entries) siftUp(at int) {
 	n := h.heap[at]
 	for at > 0 {
 		parent := (at - 1) / 2
 		if h.heap[parent].count <= n.count {
 			break
 		}
-		h.place(at, h.heap[parent])
+		h.placeNode(at, h.heap[parent])
 		at = parent
 	}
-	h.place(at, n)
+	h.placeNode(at, n)
 }
 
-// down restores the heap's order after the count at a position grew.
-func (h *entries) down(at int) {
+// siftDown restores the heap's order after the count at a position grew.
+func (h *entries) siftDown(at int) {
 	n := h.heap[at]
 	for {
 		child := 2*at + 1
@@ -92,8 +92,8 @@ func (h *entries) down(at int) {
 		if n.count <= h.heap[child].count {
 			break
 		}
-		h.place(at, h.heap[child])
+		h.placeNode(at, h.heap[child])
 		at = child
 	}
-	h.place(at, n)
+	h.placeNode(at, n)
 }

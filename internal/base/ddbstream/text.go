@@ -14,20 +14,20 @@ const (
 	highs = 0x8080808080808080
 )
 
-// special sets the high bits of the bytes that are not plain text: quotes, backslashes, control
-// characters, and bytes beyond ASCII. Only the lowest mark is exact, because a borrow may set
-// higher ones. One comparison finds both quotes and control characters, which are 2 apart.
-func special(w uint64) uint64 {
+// markSpecial returns a word with the high bit of each byte of w that is not plain text: quotes, backslashes, control
+// characters, and bytes beyond ASCII. Only the lowest mark is exact, because a borrow may set higher marks. One comparison
+// finds quotes and control characters, because their codes are 2 apart.
+func markSpecial(w uint64) uint64 {
 	control, backslash := w^ones*('"'^' '), w^ones*'\\'
 	return ((control - ones*(' '+1)) | (backslash - ones) | w) & highs
 }
 
-// text reads a string after its opening quote. It returns the position of the closing quote and
+// scanText reads a string; at is the position after its opening quote. It returns the position of the closing quote and
 // the decoded text's size in bytes of UTF-8.
-func (s *scanner) text(at int) (end, size int) {
+func (s *scanner) scanText(at int) (end, size int) {
 	start, data := at, s.data
 	for ; at+8 <= len(data); at += 8 {
-		m := special(binary.LittleEndian.Uint64(data[at:]))
+		m := markSpecial(binary.LittleEndian.Uint64(data[at:]))
 		if m == 0 {
 			continue
 		}
@@ -37,16 +37,16 @@ func (s *scanner) text(at int) (end, size int) {
 		}
 		break
 	}
-	return s.restOfText(at, at-start)
+	return s.scanRestOfText(at, at-start)
 }
 
-// restOfText scans from at to the closing quote, and returns its position and the size of the whole text in bytes of
-// UTF-8. size is that of the text before at.
-func (s *scanner) restOfText(at, size int) (end, whole int) {
+// scanRestOfText scans from at to the closing quote, and returns its position and the size of the whole text in bytes of
+// UTF-8. size is the size of the text before at.
+func (s *scanner) scanRestOfText(at, size int) (end, wholeSize int) {
 	data := s.data
 	for at < len(data) {
 		if at+8 <= len(data) {
-			plain := bits.TrailingZeros64(special(binary.LittleEndian.Uint64(data[at:]))) / 8
+			plain := bits.TrailingZeros64(markSpecial(binary.LittleEndian.Uint64(data[at:]))) / 8
 			at, size = at+plain, size+plain
 			if plain == 8 {
 				continue
@@ -100,12 +100,12 @@ func unescape(text []byte) (r rune, width int) {
 	case 't':
 		return '\t', 2
 	}
-	r = unit(text)
+	r = unescapeUnit(text)
 	if r < 0 {
 		return 0, 0
 	}
 	if utf16.IsSurrogate(r) {
-		if pair := utf16.DecodeRune(r, unit(text[unitLen:])); pair != utf8.RuneError {
+		if pair := utf16.DecodeRune(r, unescapeUnit(text[unitLen:])); pair != utf8.RuneError {
 			return pair, 2 * unitLen
 		}
 		return utf8.RuneError, unitLen
@@ -116,8 +116,8 @@ func unescape(text []byte) (r rune, width int) {
 // unitLen is the length of an escaped unit of UTF-16.
 const unitLen = len(`\u0000`)
 
-// unit decodes an escaped unit of UTF-16. It returns -1 if text does not begin with one.
-func unit(text []byte) rune {
+// unescapeUnit decodes an escaped unit of UTF-16. It returns -1 if text does not begin with one.
+func unescapeUnit(text []byte) rune {
 	if len(text) < unitLen || text[0] != '\\' || text[1] != 'u' {
 		return -1
 	}

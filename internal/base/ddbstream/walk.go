@@ -119,7 +119,7 @@ func skipNested(raw []byte, at int) int {
 	}
 }
 
-// equalsQuoted reports whether a quoted text, after decoding, is this text.
+// equalsQuoted reports whether a JSON string has this text.
 func equalsQuoted(quoted []byte, text string) bool {
 	inner := quoted[1 : len(quoted)-1]
 	for _, c := range inner {
