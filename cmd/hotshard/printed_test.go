@@ -284,7 +284,7 @@ func TestPrintedCommandsHaveFlagsOfTheRun(t *testing.T) {
 	context, err := parsed("explain", "--table", "orders", "--region", "eu-west-1")
 	require.NoError(t, err)
 	commands := printedBy(context, commandLine{"explain", "--table", "orders", "--region", "eu-west-1"})
-	if got := commands.OfAWS("dynamodb update-table --table-name orders"); got != "aws dynamodb update-table --table-name orders --region eu-west-1 --endpoint-url http://127.0.0.1:8000" {
+	if got := commands.AWSLine("dynamodb update-table --table-name orders"); got != "aws dynamodb update-table --table-name orders --region eu-west-1 --endpoint-url http://127.0.0.1:8000" {
 		t.Errorf("of the AWS CLI: %s", got)
 	}
 	if got := commands.Line("adopt", "--table", "orders"); !strings.HasSuffix(got, " adopt --table orders --endpoint http://127.0.0.1:8000 --region eu-west-1") {

@@ -81,7 +81,7 @@ func (s storedTop) nextTop(top *parts.Top, longer lifetime, now time.Time) store
 func (f *topFolder) store(ctx context.Context, s *boardChanges, top *storedTop, change func(storedTop) (*parts.Top, error), mostLost int) (stored bool, err error) {
 	var next storedTop
 	wider, lost := false, 0
-	err = dynamo.Guarded(ctx, f.client, mostLost+1, func() (*dynamodb.UpdateItemInput, error) {
+	err = dynamo.UpdateGuarded(ctx, f.client, mostLost+1, func() (*dynamodb.UpdateItemInput, error) {
 		changed, err := change(*top)
 		stored = err == nil && !changed.Same(top.Top)
 		if !stored {

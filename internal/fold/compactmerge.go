@@ -5,8 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/aws/smithy-go"
-
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/parts"
@@ -78,7 +76,7 @@ func merge[V any](ctx context.Context, r *compaction, store *parts.Store[V], of 
 		switch {
 		case errors.Is(err, parts.ErrMoved):
 			return nil
-		case rejected(err):
+		case dynamo.IsRejected(err): // the item is too large, or a number has too many digits
 			r.log.WarnContext(ctx, "fragments not merged: DynamoDB can't store their sum as one item", "summary", key.Target, "error", err)
 			return nil
 		case err != nil:
@@ -98,13 +96,6 @@ func merge[V any](ctx context.Context, r *compaction, store *parts.Store[V], of 
 
 // rests reports whether the last fold was long enough ago.
 func (r *compaction) rests(asOf time.Time) bool { return r.now.Sub(asOf) > r.rest }
-
-// rejected reports whether DynamoDB can never store a summary: the item is too large, or a number
-// has too many digits.
-func rejected(err error) bool {
-	answer, ok := errors.AsType[smithy.APIError](err)
-	return ok && answer.ErrorCode() == "ValidationException"
-}
 
 // spend waits until write units fit the rate; it returns false if the run ends before that.
 func (r *compaction) spend(ctx context.Context, units float64) bool {

@@ -46,7 +46,7 @@ func (r *compaction) pages(ctx context.Context) error {
 		}
 		r.cursor.FromPK, r.cursor.FromSK = dynamo.Text(page.LastEvaluatedKey, schema.PK), dynamo.Text(page.LastEvaluatedKey, schema.SK)
 		r.cursor.Done = last
-		next := started.Add(dynamo.ReadTime(page.ConsumedCapacity, r.readUnits))
+		next := started.Add(dynamo.CapacityTime(page.ConsumedCapacity, r.readUnits))
 		if last || !next.Before(r.end) || dynamo.WaitFor(ctx, time.Until(next)) != nil {
 			return nil
 		}

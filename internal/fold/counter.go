@@ -180,7 +180,7 @@ func (f *counterFolder) fold(ctx context.Context, t *target) error {
 // summary has for certain. If the summary has a newer state of a write shard, the whole update fails its
 // condition, and fold repeats it without that write shard.
 func (t *target) fold(ctx context.Context, client client.Updater, table string, now func() time.Time, known map[int]*big.Int) (map[int]*big.Int, error) {
-	err := dynamo.Guarded(ctx, client, maxRounds, func() (*dynamodb.UpdateItemInput, error) {
+	err := dynamo.UpdateGuarded(ctx, client, maxRounds, func() (*dynamodb.UpdateItemInput, error) {
 		maps.DeleteFunc(t.sources, func(n int, s State) bool { return known[n] != nil && known[n].Cmp(s.Rev) >= 0 })
 		if len(t.sources) == 0 {
 			return nil, nil

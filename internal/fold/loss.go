@@ -8,7 +8,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/smithy-go"
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/decimal"
@@ -25,12 +24,8 @@ type loss struct {
 
 // permanent reports whether an error would recur with the same records.
 func permanent(err error) bool {
-	if errors.Is(err, parts.ErrUnreadable) {
-		return true
-	}
-	// The summary exceeds the size of an item, or a number has more than 38 digits.
-	rejected, ok := errors.AsType[smithy.APIError](err)
-	return ok && rejected.ErrorCode() == "ValidationException"
+	// DynamoDB rejects a summary that exceeds the size of an item, and a number with more than 38 digits.
+	return errors.Is(err, parts.ErrUnreadable) || dynamo.IsRejected(err)
 }
 
 // targetOf returns a record's target, or an unknown one if its keys can't be read. ok is false for a

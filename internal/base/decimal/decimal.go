@@ -17,8 +17,8 @@ import (
 type Number[T ~string | ~[]byte] struct {
 	digits   T // from the first to the last digit that is not 0, perhaps with a point; empty for zero
 	negative bool
-	high     int // the first digit's power of ten
-	low      int // the last digit's power of ten
+	high     int // the power of ten of the first digit in digits
+	low      int // the power of ten of the last digit in digits
 }
 
 // maxExponent is far beyond the exponents of DynamoDB, which are -130 to 125.
@@ -32,21 +32,22 @@ func Parse[T ~string | ~[]byte](text T) (n Number[T], ok bool) {
 		n.negative = text[at] == '-'
 		at++
 	}
-	digits, point, first, last := 0, -1, -1, -1 // digits counts from the first digit, without the point
-	var begin, end int                          // of the digits that are not 0, in the text
+	digits, beforePoint, hasPoint := 0, 0, false // numbers of digits
+	var first, last int                          // numbers of digits before the first and the last digit other than 0
+	var begin, end int                           // positions of these two, in the text; end is 0 if there are none
 scan:
 	for ; at < len(text); at++ {
 		switch c := text[at]; {
 		case '0' <= c && c <= '9':
+			if c != '0' && end == 0 {
+				first, begin = digits, at
+			}
 			if c != '0' {
-				if first < 0 {
-					first, begin = digits, at
-				}
 				last, end = digits, at+1
 			}
 			digits++
-		case c == '.' && point < 0:
-			point = digits
+		case c == '.' && !hasPoint:
+			beforePoint, hasPoint = digits, true
 		default:
 			break scan
 		}
@@ -55,13 +56,13 @@ scan:
 	if !ok || digits == 0 {
 		return Number[T]{}, false
 	}
-	if first < 0 {
+	if end == 0 {
 		return Number[T]{}, true
 	}
-	if point < 0 {
-		point = digits
+	if !hasPoint {
+		beforePoint = digits
 	}
-	n.digits, n.high, n.low = text[begin:end], point-1-first+exponent, point-1-last+exponent
+	n.digits, n.high, n.low = text[begin:end], beforePoint-1-first+exponent, beforePoint-1-last+exponent
 	return n, true
 }
 

@@ -12,7 +12,7 @@ import (
 type Commands struct {
 	Program string // "" is hotshard
 
-	// Complete returns a command's arguments with the flags of this run that say where its tables are; nil adds none.
+	// Complete returns a command's arguments and, after them, the flags that name this run's tables. It may be nil.
 	Complete func(command string, args []string) []string
 	// AWS are the flags of this run for the AWS CLI.
 	AWS []string
@@ -26,25 +26,25 @@ func (c Commands) Line(command string, args ...string) string {
 	return cmp.Or(c.Program, "hotshard") + " " + command + shellWords(args)
 }
 
-// With returns Commands that give a command this flag.
+// With returns a copy of c. Its lines of one command have this flag and value before the flags of Complete.
 func (c Commands) With(command, flag, value string) Commands {
 	complete := c.Complete
-	c.Complete = func(of string, args []string) []string {
-		if of == command {
+	c.Complete = func(completed string, args []string) []string {
+		if completed == command {
 			args = append(slices.Clone(args), flag, value)
 		}
 		if complete != nil {
-			args = complete(of, args)
+			args = complete(completed, args)
 		}
 		return args
 	}
 	return c
 }
 
-// OfAWS returns a command line of the AWS CLI, of which the arguments are quoted already.
-func (c Commands) OfAWS(quoted string) string { return "aws " + quoted + shellWords(c.AWS) }
+// AWSLine returns a command line of the AWS CLI. The caller quotes the arguments for a shell.
+func (c Commands) AWSLine(quotedArgs string) string { return "aws " + quotedArgs + shellWords(c.AWS) }
 
-// shellWords returns words for a shell, each after a space.
+// shellWords returns the words, each quoted if needed and after a space.
 func shellWords(words []string) string {
 	var text strings.Builder
 	for _, w := range words {

@@ -19,7 +19,7 @@ func (t Time) MarshalJSON() ([]byte, error) { return []byte(`"` + t.String() + `
 // Duration is a duration whose JSON is text such as 10s or 1h30m.
 type Duration time.Duration
 
-// String returns the duration without units that are zero: 1m, where Go writes 1m0s.
+// String returns the duration as Go writes it, but without trailing units that are zero: 1m for 1m0s.
 func (d Duration) String() string {
 	text := time.Duration(d).String()
 	for _, zero := range []string{"m0s", "h0m"} {
@@ -64,9 +64,11 @@ func ParseDuration(text string) (time.Duration, error) {
 	if rest == "" {
 		return days, nil
 	}
-	more, err := time.ParseDuration(number[:len(number)-len(bare)] + rest)
-	if sum := days + more; err == nil && (sum < 0) == (days < 0 || more < 0) {
-		return sum, nil
+	more, err := time.ParseDuration(number[:len(number)-len(bare)] + rest) // with the sign of the days
+	sum := days + more
+	overflows := (sum < 0) != (days < 0 || more < 0)
+	if err != nil || overflows {
+		return 0, errDuration
 	}
-	return 0, errDuration
+	return sum, nil
 }

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Style says how keys are named.
+// Style is how messages, logs and metrics name keys.
 type Style string
 
 // Styles.
 const (
 	Plain   Style = "plain"
-	Hashed  Style = "hashed" // by pseudonyms
-	Unnamed Style = "off"
+	Hashed  Style = "hashed" // by pseudonyms: see [Pseudonym]
+	Unnamed Style = "off"    // not at all
 )
 
 // Valid reports whether the style exists.
@@ -38,7 +38,7 @@ func Pseudonym(name string) string {
 	return hex.EncodeToString(digest[:8])
 }
 
-// Several returns a number of things, such as 1 throttle, 2 throttles or 3 summaries.
+// Several returns a number and its noun, which is singular for 1: 1 throttle, 2 throttles, 3 summaries.
 func Several(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -49,8 +49,8 @@ func Several(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Are returns a number of things as the subject of a sentence: "1 throttle is", "2 throttles are".
-func Are(n int, noun string) string {
+// SeveralAre returns what [Several] returns, and the verb of a sentence: 1 throttle is, 2 throttles are.
+func SeveralAre(n int, noun string) string {
 	if n == 1 {
 		return Several(n, noun) + " is"
 	}

@@ -7,7 +7,7 @@ func TestSeveral(t *testing.T) {
 	for want, got := range map[string]string{
 		"0 throttles": Several(0, "throttle"), "1 throttle": Several(1, "throttle"), "2 throttles": Several(2, "throttle"),
 		"1 summary": Several(1, "summary"), "3 queries": Several(3, "query"), "4 keys": Several(4, "key"),
-		"1 throttle is": Are(1, "throttle"), "2 throttles are": Are(2, "throttle"),
+		"1 throttle is": SeveralAre(1, "throttle"), "2 throttles are": SeveralAre(2, "throttle"),
 	} {
 		if got != want {
 			t.Errorf("%s, want %s", got, want)

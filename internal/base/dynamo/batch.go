@@ -22,7 +22,8 @@ const (
 	MaxParallel   = 16
 )
 
-// BatchGet returns the items of these keys that exist, in no order. It reads in parallel.
+// BatchGet returns the items of these keys that exist, in any order. It repeats batches as [Persist] does, with up to
+// MaxParallel batches in flight. After an error some items may be missing.
 func BatchGet(ctx context.Context, db client.BatchGetter, table string, keys []Item, consistent bool) ([]Item, error) {
 	parts := slices.Collect(slices.Chunk(keys, MaxBatchGet))
 	found := make([][]Item, len(parts))
@@ -38,10 +39,12 @@ func BatchGet(ctx context.Context, db client.BatchGetter, table string, keys []I
 	return slices.Concat(found...), err
 }
 
-// batchGetPart reads one batch. An attempt that reads none of the remaining keys counts as throttled.
-// After a partial result the read continues until the deadline.
+// batchGetPart reads the items of up to MaxBatchGet keys. An attempt that reads none of the keys that are left counts as
+// throttled. After a partial result the read continues until the deadline.
 func batchGetPart(ctx context.Context, db client.BatchGetter, table string, left types.KeysAndAttributes) (found []Item, err error) {
-	notRead := func() error { return fmt.Errorf("%w: %d keys were not read", shard.ErrThrottled, len(left.Keys)) }
+	notReadErr := func() error {
+		return fmt.Errorf("%w: %d keys of table %s were not read", shard.ErrThrottled, len(left.Keys), table)
+	}
 	_, bounded := ctx.Deadline()
 	startBy := StartBy(ctx)
 	for {
@@ -53,10 +56,10 @@ func batchGetPart(ctx context.Context, db client.BatchGetter, table string, left
 			if err != nil {
 				return err
 			}
-			found = append(found, OfOneTable(out.Responses)...)
-			left = OfOneTable(out.UnprocessedKeys)
+			found = append(found, OnlyTable(out.Responses)...)
+			left = OnlyTable(out.UnprocessedKeys)
 			if len(left.Keys) == asked {
-				return notRead()
+				return notReadErr()
 			}
 			return nil
 		})
@@ -64,19 +67,20 @@ func batchGetPart(ctx context.Context, db client.BatchGetter, table string, left
 			return found, err
 		}
 		if bounded && time.Now().After(startBy) || !Pause(ctx, jittered().NextBackOff()) {
-			return found, fmt.Errorf("%w: %w", notRead(), cmp.Or(ctx.Err(), context.DeadlineExceeded))
+			return found, fmt.Errorf("%w: %w", notReadErr(), cmp.Or(ctx.Err(), context.DeadlineExceeded))
 		}
 	}
 }
 
-// OfOneTable returns the only value of a batch's response, the zero value if there is none. An engine may answer a request
-// by a table's ARN with the table's name.
-func OfOneTable[V any](byTable map[string]V) (only V) {
-	for _, only = range byTable {
-		break
+// OnlyTable returns the value of the only table in a batch's response, or the zero value if there is no table. It does not
+// look up the name: an engine may respond with a table's name to a request with its ARN.
+func OnlyTable[V any](byTable map[string]V) (none V) {
+	for _, v := range byTable {
+		return v
 	}
-	return only
+	return none
 }
 
-// MaxActions is the limit of a transaction's actions, less one for the marker of [once.Applier].
+// MaxActions is the number of actions that a caller's transaction may have: DynamoDB's 100 without the action for the
+// marker of [once.Applier].
 const MaxActions = 99

@@ -23,7 +23,7 @@ func NewWeightedCache[V any](maxWeight uint64, weigh func(name string, v V) uint
 	return Cache[V]{weightedEntries(maxWeight, func(name string, v any) uint32 { return weigh(name, v.(V)) })}
 }
 
-// countedEntries, as weightedEntries, is not inlined, which would make the generic code in the caller's package.
+// countedEntries and weightedEntries are not inlined, which would make the generic code in the caller's package.
 //
 //go:noinline
 func countedEntries(maxEntries int) entries {

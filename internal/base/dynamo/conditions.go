@@ -22,17 +22,17 @@ func ConditionFailed(err error) (stored Item, ok bool) {
 
 // ActionFailed reports whether the condition of a transaction's action failed, by the action's index. It returns
 // the stored item if the action requested it.
-func ActionFailed(err error, at int) (stored Item, failed bool) {
+func ActionFailed(err error, index int) (stored Item, failed bool) {
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
-	if !ok || len(canceled.CancellationReasons) <= at {
+	if !ok || len(canceled.CancellationReasons) <= index {
 		return nil, false
 	}
-	reason := canceled.CancellationReasons[at]
+	reason := canceled.CancellationReasons[index]
 	return reason.Item, aws.ToString(reason.Code) == "ConditionalCheckFailed"
 }
 
-// Unchanged returns the condition that an item still has the values of these attributes that were read,
-// and the condition's names and values.
+// Unchanged returns the condition that an item exists, and that these attributes have the values that were read or are
+// absent as they were. It also returns the condition's names and values.
 func Unchanged(read Item, attributes ...string) (condition *string, names map[string]string, values Item) {
 	text := "attribute_exists(" + schema.PK + ")"
 	names = map[string]string{}
@@ -49,13 +49,6 @@ func Unchanged(read Item, attributes ...string) (condition *string, names map[st
 		values[":"+name] = read[name]
 	}
 	return &text, names, values
-}
-
-// Outrun reports whether a condition of one of the transaction's first actions failed; writes is the
-// number of those actions.
-func Outrun(err error, writes int) bool {
-	failed := FailedConditions(err)
-	return len(failed) > 0 && failed[0] < writes
 }
 
 // FailedConditions returns the indices, in order, of a canceled transaction's actions whose

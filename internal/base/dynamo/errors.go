@@ -90,7 +90,8 @@ var (
 	retryables = retry.IsErrorRetryables(retry.DefaultRetryables)
 )
 
-// IsThrottle reports whether a request was throttled, and nothing was written.
+// IsThrottle reports whether a request was throttled and wrote nothing. After an attempt with an unknown outcome it returns
+// false.
 func IsThrottle(err error) bool {
 	if hasUnknownOutcome(err) {
 		return false
@@ -104,8 +105,13 @@ func IsThrottle(err error) bool {
 // IsInvalid reports whether a request's input was wrong, so that DynamoDB did not try to write.
 func IsInvalid(err error) bool {
 	_, unsent := errors.AsType[*smithy.InvalidParamsError](err)
-	failed, answered := errors.AsType[smithy.APIError](err)
-	return errors.Is(err, shard.ErrMisused) || unsent || answered && failed.ErrorCode() == "ValidationException"
+	return unsent || errors.Is(err, shard.ErrMisused) || IsRejected(err)
+}
+
+// IsRejected reports whether DynamoDB rejected a request as invalid, such as one with an item that is too large.
+func IsRejected(err error) bool {
+	failed, ok := errors.AsType[smithy.APIError](err)
+	return ok && failed.ErrorCode() == "ValidationException"
 }
 
 // ErrOutrun means that another writer changed an item between its read and its write. Nothing
@@ -128,8 +134,8 @@ func IsConflict(err error) bool {
 	return conflict
 }
 
-// Kind returns an error of the SDK wrapped in its kind: ErrThrottled, ErrContended or ErrUnavailable. It
-// returns an error of another kind unchanged.
+// Kind returns an error of the SDK wrapped in its kind: shard.ErrThrottled, ErrContended or ErrUnavailable. It returns nil,
+// an error of another kind, and an error that has its kind unchanged.
 func Kind(err error) error {
 	var kind error
 	switch {
@@ -138,7 +144,7 @@ func Kind(err error) error {
 	case errors.Is(err, shard.ErrThrottled), errors.Is(err, shard.ErrUnavailable), errors.Is(err, shard.ErrStale):
 		return err
 	case IsThrottle(err):
-		return fmt.Errorf("%w%s: %w", shard.ErrThrottled, limits(err), err)
+		return fmt.Errorf("%w%s: %w", shard.ErrThrottled, describeLimits(err), err)
 	case IsConflict(err):
 		kind = shard.ErrContended
 	case retryables.IsErrorRetryable(err).Bool(), isTimeout(err), isFault(err):
@@ -149,8 +155,9 @@ func Kind(err error) error {
 	return fmt.Errorf("%w: %w", kind, err)
 }
 
-// limits returns the limits that throttled a request, for an error's text. AWS's message doesn't name an index.
-func limits(err error) string {
+// describeLimits returns the limits that throttled a request, in parentheses for an error's text, or "" if they are
+// unknown. They name an index, which AWS's message doesn't.
+func describeLimits(err error) string {
 	var list []string
 	for _, r := range ThrottlingReasons(err) {
 		resource := aws.ToString(r.Resource)

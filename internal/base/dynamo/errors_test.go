@@ -159,12 +159,7 @@ func TestFailedConditions(t *testing.T) {
 	if _, got := dynamo.ActionFailed(errors.New("other"), 0); got {
 		t.Error("an action failed by another error")
 	}
-	for writes, want := range []bool{false, false, true, true} {
-		if got := dynamo.Outrun(failed, writes); got != want {
-			t.Errorf("%d writes: outrun %t", writes, got)
-		}
-	}
-	if dynamo.Outrun(libtest.CanceledFor("TransactionConflict"), 1) || !dynamo.Outrun(libtest.CanceledFor("ConditionalCheckFailed"), 1) {
+	if dynamo.FailedConditions(libtest.CanceledFor("TransactionConflict")) != nil || len(dynamo.FailedConditions(libtest.CanceledFor("ConditionalCheckFailed"))) != 1 {
 		t.Error("a conflict is a failed condition, or a single one is none")
 	}
 	if !dynamo.HasReason(failed, "TransactionConflict", "ConditionalCheckFailed") || dynamo.HasReason(failed, "TransactionConflict") {

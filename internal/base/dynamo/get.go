@@ -9,7 +9,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
-// Get returns an item of hotshard's tables, read strongly consistent; nil if there is none.
+// Get returns an item of one of hotshard's tables by a strongly consistent read, or nil if there is none.
 func Get(ctx context.Context, db client.Getter, table, pk, sk string) (Item, error) {
 	out, err := db.GetItem(ctx, &dynamodb.GetItemInput{TableName: &table, Key: Key(pk, sk), ConsistentRead: aws.Bool(true)})
 	if err != nil {

@@ -30,9 +30,9 @@ func Decimal(digits string) *types.AttributeValueMemberN {
 	return &types.AttributeValueMemberN{Value: digits}
 }
 
-// WholeNumber returns a number attribute that is a whole number of any size. Otherwise the error names
-// the attribute.
-func WholeNumber(it Item, name string) (*big.Int, error) {
+// BigInteger returns a number attribute that is a whole number of any size. For any other attribute, also an absent one,
+// the error names the attribute.
+func BigInteger(it Item, name string) (*big.Int, error) {
 	n, ok := it[name].(*types.AttributeValueMemberN)
 	if !ok {
 		return nil, fmt.Errorf("attribute %s is not a number", name)
@@ -44,8 +44,9 @@ func WholeNumber(it Item, name string) (*big.Int, error) {
 	return value, nil
 }
 
-// Largest returns the largest number of a number set of whole numbers, 0 if it is absent.
-func Largest(it Item, name string) (largest int, err error) {
+// LargestOfSet returns the largest element of a set of whole numbers, or 0 if the set is absent or has none above 0. For any
+// other attribute, the error names it.
+func LargestOfSet(it Item, name string) (largest int, err error) {
 	if it[name] == nil {
 		return 0, nil
 	}
@@ -63,8 +64,8 @@ func Largest(it Item, name string) (largest int, err error) {
 	return largest, nil
 }
 
-// Integer returns a number attribute of up to 64 bits, or 0 if it is absent. For any other attribute, the
-// error names it.
+// Integer returns a number attribute that is a whole number of up to 64 bits, or 0 if it is absent. For any other
+// attribute, the error names it.
 func Integer(it Item, name string) (int64, error) {
 	if it[name] == nil {
 		return 0, nil
@@ -98,15 +99,14 @@ func Digits(it Item, name string) string {
 	return n.Value
 }
 
-// Whole returns an attribute that is a whole number of up to 64 bits; ok is false for any
-// other.
+// Whole returns an attribute that is a whole number of up to 64 bits; ok is false for any other, and if it is absent.
 func Whole(it Item, name string) (n int64, ok bool) {
 	n, err := strconv.ParseInt(Digits(it, name), 10, 64)
 	return n, err == nil
 }
 
-// Truth reports whether an attribute is of type BOOL and true.
-func Truth(it Item, name string) bool {
+// Bool reports whether an attribute is of type BOOL and true.
+func Bool(it Item, name string) bool {
 	b, _ := it[name].(*types.AttributeValueMemberBOOL)
 	return b != nil && b.Value
 }
@@ -141,13 +141,13 @@ func Attribute(it Item, name string) (string, bool) {
 }
 
 // TieValue returns a text that distinguishes and orders items with equal sort keys: the type and the value
-// of the attribute by. Without the attribute it returns "".
-func TieValue(it Item, by string) string {
-	text, ok := Attribute(it, by)
+// of the tie breaker, an attribute. Without this attribute it returns "".
+func TieValue(it Item, tieBreaker string) string {
+	text, ok := Attribute(it, tieBreaker)
 	if !ok {
 		return ""
 	}
-	if _, number := it[by].(*types.AttributeValueMemberN); number {
+	if _, isNumber := it[tieBreaker].(*types.AttributeValueMemberN); isNumber {
 		return "N:" + text
 	}
 	return "S:" + text

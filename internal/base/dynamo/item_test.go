@@ -33,7 +33,7 @@ func TestReads(t *testing.T) {
 		}
 	}
 	it["yes"] = &types.AttributeValueMemberBOOL{Value: true}
-	if !dynamo.Truth(it, "yes") || dynamo.Truth(it, "n") || dynamo.Truth(nil, "yes") {
+	if !dynamo.Bool(it, "yes") || dynamo.Bool(it, "n") || dynamo.Bool(nil, "yes") {
 		t.Error("Truth is wrong for true, a number or a missing attribute")
 	}
 	if dynamo.Text(nil, "pk") != "" {
@@ -67,9 +67,9 @@ func TestNumbersOfItems(t *testing.T) {
 		if c.value != nil {
 			it["n"] = c.value
 		}
-		whole, wholeErr := dynamo.WholeNumber(it, "n")
+		whole, wholeErr := dynamo.BigInteger(it, "n")
 		integer, integerErr := dynamo.Integer(it, "n")
-		largest, largestErr := dynamo.Largest(it, "n")
+		largest, largestErr := dynamo.LargestOfSet(it, "n")
 		for i, got := range []struct {
 			value, want string
 			err         error

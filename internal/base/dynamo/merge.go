@@ -24,9 +24,9 @@ type Stream struct {
 	Sort       string               // the sort key's name
 	TieBreaker string               // the attribute that orders items with equal sort keys; "" if there are none
 	Drop       func(Item) bool      // reports whether to skip an item; may be nil
-	Order      int                  // of the stream, among items with equal sort keys and ties
+	Order      int                  // orders items of several streams with equal sort keys and tie breakers
 	Buf        []Item               // read and not yet merged
-	page       int                  // the number of items of the last page
+	lastPage   int                  // number of items of the last page
 	Done       bool                 // there are no more pages
 }
 
@@ -43,21 +43,21 @@ func (s *Stream) fill(ctx context.Context) error {
 func (s *Stream) readPage(ctx context.Context) error {
 	out, err := Persistent(s.Client).Query(ctx, s.Input)
 	if err != nil {
-		return fmt.Errorf("querying %s: %w", s.name(), err)
+		return fmt.Errorf("querying %s: %w", s.partitionName(), err)
 	}
 	items := out.Items
 	if s.Drop != nil {
 		items = slices.DeleteFunc(items, s.Drop)
 	}
-	s.page = len(items)
+	s.lastPage = len(items)
 	s.Buf = append(s.Buf, items...)
 	s.Input.ExclusiveStartKey = out.LastEvaluatedKey
 	s.Done = len(out.LastEvaluatedKey) == 0
 	return nil
 }
 
-// name returns the partition key's value, for errors.
-func (s *Stream) name() string {
+// partitionName returns the partition key's value, quoted, for errors.
+func (s *Stream) partitionName() string {
 	for _, placeholder := range []string{":pk", ":shard"} {
 		if pk := Text(s.Input.ExpressionAttributeValues, placeholder); pk != "" {
 			return strconv.Quote(pk)
@@ -80,7 +80,7 @@ func (s *Stream) compare(other *Stream) int {
 func (s *Stream) Count(ctx context.Context) (n int, err error) {
 	for page, err := range Pages(ctx, Persistent(s.Client), s.Input) {
 		if err != nil {
-			return n, fmt.Errorf("querying %s: %w", s.name(), err)
+			return n, fmt.Errorf("querying %s: %w", s.partitionName(), err)
 		}
 		n += int(page.Count)
 	}
@@ -161,7 +161,7 @@ func (m *Merge) refill(ctx context.Context, s *Stream) error {
 		switch {
 		case other == s:
 			group.Go(func() error { return s.fill(ctx) })
-		case !other.Done && len(other.Buf) <= other.page/4:
+		case !other.Done && len(other.Buf) <= other.lastPage/4:
 			group.Go(func() error { return other.readPage(ctx) })
 		}
 	}
@@ -191,7 +191,7 @@ func (m *Merge) Less(i, j int) bool {
 	return c < 0
 }
 
-// NextOrder returns the Order of the stream of the next item, -1 at the end.
+// NextOrder returns the Order of the stream that has the next item, or -1 at the end.
 func (m *Merge) NextOrder() int {
 	if len(m.streams) == 0 {
 		return -1
@@ -199,9 +199,9 @@ func (m *Merge) NextOrder() int {
 	return m.streams[0].Order
 }
 
-// PageSize returns the Limit of a query. With one page of each write shard, a merge can then usually read n items and
-// three more: the last item of the previous page, the first of the next page, and one that stays buffered. PageSize
-// assumes that a hash spreads items over the write shards.
+// PageSize returns the Limit of the queries of a merge that reads n items from this number of write shards. One page of
+// each write shard then usually has n items and three more: the last item of the previous page, the first of the next page,
+// and one that stays buffered. PageSize assumes that a hash spreads items over the write shards.
 func PageSize(n, shards int) int32 {
 	if shards == 1 {
 		return int32(min(max(0, n), math.MaxInt32-3) + 3)

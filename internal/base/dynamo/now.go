@@ -19,7 +19,8 @@ func CheckNow(now time.Time) error {
 
 // CheckClient returns [shard.ErrMisused] for a client that is nil.
 func CheckClient(client any) error {
-	if c, is := client.(*dynamodb.Client); client == nil || is && c == nil {
+	sdk, isSDK := client.(*dynamodb.Client)
+	if client == nil || isSDK && sdk == nil {
 		return fmt.Errorf("%w: the DynamoDB client is nil", shard.ErrMisused)
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/decimal"
 )
 
-// compareNumbers compares numbers by value. A text that is not a number is compared as text.
+// compareNumbers compares two numbers by value, or as text if one of them is not a number.
 func compareNumbers(a, b string) int {
 	n, ok1 := decimal.Parse(a)
 	m, ok2 := decimal.Parse(b)

@@ -20,8 +20,8 @@ type Pace struct {
 // NewPace returns a Pace of perSecond units a second. It uses this machine's clock.
 func NewPace(perSecond int) *Pace { return &Pace{rate: perSecond} }
 
-// Spend waits until the units that a call consumed, and those of others, fit the rate. It returns
-// an error if ctx ends first.
+// Spend adds the units that a call consumed, and waits until all units added so far fit the rate. It returns an error if
+// ctx ends first.
 func (p *Pace) Spend(ctx context.Context, used *types.ConsumedCapacity) error {
 	return WaitFor(ctx, p.spend(used, time.Now()))
 }
@@ -33,12 +33,12 @@ func (p *Pace) spend(used *types.ConsumedCapacity, now time.Time) time.Duration 
 	if now.After(p.paid) {
 		p.paid = now
 	}
-	p.paid = p.paid.Add(ReadTime(used, p.rate))
+	p.paid = p.paid.Add(CapacityTime(used, p.rate))
 	return p.paid.Sub(now)
 }
 
-// ReadTime returns how long consumed units last at perSecond units a second; 0 if used is unknown.
-func ReadTime(used *types.ConsumedCapacity, perSecond int) time.Duration {
+// CapacityTime returns the time in which perSecond units a second add up to the used units. It returns 0 if used is nil.
+func CapacityTime(used *types.ConsumedCapacity, perSecond int) time.Duration {
 	if used == nil || used.CapacityUnits == nil {
 		return 0
 	}

@@ -27,7 +27,8 @@ func Pages(ctx context.Context, db client.Querier, in *dynamodb.QueryInput) iter
 	return func(yield func(*dynamodb.QueryOutput, error) bool) {
 		for pages := dynamodb.NewQueryPaginator(db, in); pages.HasMorePages(); {
 			page, err := pages.NextPage(ctx)
-			if !yield(page, err) || err != nil || len(page.LastEvaluatedKey) == 0 { // the paginator ends only at a nil key
+			isLast := err != nil || len(page.LastEvaluatedKey) == 0 // the paginator knows only a nil key
+			if !yield(page, err) || isLast {
 				return
 			}
 		}
@@ -56,7 +57,8 @@ func ScanPages(ctx context.Context, db client.Scanner, in *dynamodb.ScanInput) i
 	return func(yield func(*dynamodb.ScanOutput, error) bool) {
 		for pages := dynamodb.NewScanPaginator(db, in); pages.HasMorePages(); {
 			page, err := pages.NextPage(ctx)
-			if !yield(page, err) || err != nil || len(page.LastEvaluatedKey) == 0 { // the paginator ends only at a nil key
+			isLast := err != nil || len(page.LastEvaluatedKey) == 0 // the paginator knows only a nil key
+			if !yield(page, err) || isLast {
 				return
 			}
 		}

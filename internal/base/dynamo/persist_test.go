@@ -99,7 +99,7 @@ type nameless struct{ calls int }
 
 func (n *nameless) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
 	n.calls++
-	keys := dynamo.OfOneTable(in.RequestItems).Keys
+	keys := dynamo.OnlyTable(in.RequestItems).Keys
 	return &dynamodb.BatchGetItemOutput{
 		Responses: map[string][]dynamo.Item{"t": keys[:1]}, UnprocessedKeys: map[string]types.KeysAndAttributes{"t": {Keys: keys[1:]}},
 	}, nil

@@ -26,16 +26,17 @@ func NewQuota() Quota { return Quota{ratelimit.NewTokenRateLimit(retry.DefaultRe
 
 type quotaKey struct{}
 
-// Context returns a context whose retries are of this quota. Without one retries are not bounded together.
+// Context returns a context for calls whose retries are paid from this quota. Other calls make retries up to
+// [MaxAttempts], whatever the quota.
 func (q Quota) Context(ctx context.Context) context.Context {
 	return context.WithValue(ctx, quotaKey{}, q)
 }
 
-// retries pays for the retries of one call.
+// retries counts the attempts of one call, and pays for its retries from the quota.
 type retries struct {
-	Quota
-	tries   int
-	release func() error // returns what the latest retry cost
+	Quota                 // zero if the context has no quota
+	attempts int          // that were made
+	release  func() error // returns the cost of the latest retry to the quota
 }
 
 func retriesOf(ctx context.Context) *retries {
@@ -46,7 +47,8 @@ func retriesOf(ctx context.Context) *retries {
 // pay reports whether the quota allows a retry after an attempt that failed with err. The first retry is free if nothing
 // was written, since it mostly goes to another write shard.
 func (r *retries) pay(err error) bool {
-	if r.bucket == nil || r.tries == 1 && errors.Is(Kind(err), shard.ErrThrottled) {
+	free := r.attempts == 1 && errors.Is(Kind(err), shard.ErrThrottled)
+	if r.bucket == nil || free {
 		return true
 	}
 	cost := uint(retryCost)
@@ -64,7 +66,7 @@ func (r *retries) succeeded() {
 	case r.bucket == nil:
 	case r.release != nil:
 		_ = r.release() // it returns no error
-	case r.tries == 1:
+	case r.attempts == 1:
 		_ = r.bucket.AddTokens(retry.DefaultNoRetryIncrement)
 	}
 }

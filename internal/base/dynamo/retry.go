@@ -54,17 +54,18 @@ func PersistSum(ctx context.Context, attempt func(ctx context.Context) error) er
 
 // repeat calls attempt as Persist does; retryable reports whether an error can be retried.
 func repeat(ctx context.Context, retryable func(context.Context, error) bool, attempt func(ctx context.Context) error) error {
-	var last error
-	paid, mayHaveApplied, again := retriesOf(ctx), false, true
+	var last error // of the last attempt
+	retries, mayHaveApplied, mayRetry := retriesOf(ctx), false, true
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		last, paid.tries = attempt(ctx), paid.tries+1
+		last = attempt(ctx)
+		retries.attempts++
 		if last == nil {
-			paid.succeeded()
+			retries.succeeded()
 			return struct{}{}, nil
 		}
 		mayHaveApplied = mayHaveApplied || MayApply(last)
-		again = !IsLast(last) && retryable(ctx, last) && (paid.tries == MaxAttempts || paid.pay(last))
-		if !again {
+		mayRetry = !IsLast(last) && retryable(ctx, last) && (retries.attempts == MaxAttempts || retries.pay(last))
+		if !mayRetry {
 			return struct{}{}, backoff.Permanent(last)
 		}
 		return struct{}{}, last
@@ -77,9 +78,9 @@ func repeat(ctx context.Context, retryable func(context.Context, error) bool, at
 		kind = &unknownOutcomeError{last}
 	}
 	switch {
-	case !again:
+	case !mayRetry:
 		return kind
-	case paid.tries < MaxAttempts || ctx.Err() != nil:
+	case retries.attempts < MaxAttempts || ctx.Err() != nil: // no time was left
 		return fmt.Errorf("%w: %w", kind, cmp.Or(ctx.Err(), context.DeadlineExceeded))
 	}
 	return spentError{kind}
@@ -105,7 +106,7 @@ func IsLast(err error) bool {
 type unknownOutcomeError struct{ last error }
 
 func (e *unknownOutcomeError) Error() string {
-	return fmt.Sprintf("%v: the outcome of an earlier attempt is unknown; the last one: %v", shard.ErrUnavailable, e.last)
+	return fmt.Sprintf("%v: an earlier attempt may have been applied; the last attempt failed: %v", shard.ErrUnavailable, e.last)
 }
 
 // Unwrap leaves out the last error's kind.

@@ -211,7 +211,7 @@ func TestGuarded(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			client, calls, rejected, begun := &libtest.Scripted{Updates: c.updates}, 0, 0, time.Now()
-			err := dynamo.Guarded(t.Context(), client, 3, func() (*dynamodb.UpdateItemInput, error) {
+			err := dynamo.UpdateGuarded(t.Context(), client, 3, func() (*dynamodb.UpdateItemInput, error) {
 				if calls++; name == "nothing to do" {
 					return nil, nil
 				}

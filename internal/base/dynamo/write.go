@@ -5,8 +5,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Writes are built in the SDK's form for transactions. The functions below convert one into the input of
-// a single write.
+// Callers build writes in the SDK's form for transactions. The functions below convert such a write into the input of a
+// single write.
 
 // UpdateInput returns the input of UpdateItem for an update. It requests no attributes.
 func UpdateInput(u *types.Update) *dynamodb.UpdateItemInput {

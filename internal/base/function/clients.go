@@ -31,7 +31,7 @@ func Configure(service string) (c aws.Config, err error) {
 	require := func(name string) string {
 		value := os.Getenv(name)
 		if value == "" {
-			missing = append(missing, fmt.Errorf("%s is empty: set it outside Lambda", name))
+			missing = append(missing, fmt.Errorf("the environment variable %s is empty: set it, unless Lambda does", name))
 		}
 		return value
 	}

@@ -17,7 +17,7 @@ const (
 	maxCalls      = 10 // calls that are kept for a key
 	callAge       = 5 * time.Second
 	minCalls      = 3  // fewer may be throttled because of another key in the partition
-	minThrottled  = 2  // throttled calls, each on another of the added write shards: see busy
+	minThrottled  = 2  // throttled calls, each on another one of the added write shards: see enoughCalls
 	manyAdded     = 32 // if the newest change added more write shards, one more call must be throttled
 	minCallsTight = 10 // instead of minCalls, for a key with one write shard if the partitions are the limit
 	tightTime     = 10 * time.Second
@@ -45,7 +45,7 @@ type evidence struct {
 	refreshed    time.Time     // when the entry was last read for other processes' changes
 	refreshPause time.Duration // least time between two such reads
 	warned       time.Time     // when the answer was last Bounded
-	full         saturation
+	saturation   saturation
 }
 
 type attempt struct {
@@ -62,7 +62,7 @@ type writeCall struct {
 	shard     int       // the last such write shard
 }
 
-// startVersion drops the attempts of another version.
+// startVersion sets the version, and drops the attempts and throttles of the version before.
 func (e *evidence) startVersion(version int64, now time.Time) {
 	e.version, e.since = version, now
 	for i := range e.calls {
@@ -72,15 +72,16 @@ func (e *evidence) startVersion(version int64, now time.Time) {
 }
 
 // observe keeps an attempt and its call. It reports whether the attempt is evidence about the count
-// in force. A conflict is evidence only if write shards are random. If they are calculated, it is a
+// in force. A conflict is evidence only if write shards are random. If they are calculated, the writes
 // conflict over one item, which a larger count does not relieve.
 func (e *evidence) observe(a shard.Attempt, p schema.Placement, now time.Time) bool {
-	e.full.observe(a, now)
+	e.saturation.observe(a, now)
 	if p == schema.TimedPlacement && !recent(a.At, now) {
 		return false
 	}
 	i, kept := e.keepCall(a, now)
-	if a.Outcome == shard.Inconclusive || a.Outcome == shard.Conflicted && p != schema.RandomPlacement {
+	overOneItem := a.Outcome == shard.Conflicted && p != schema.RandomPlacement
+	if a.Outcome == shard.Inconclusive || overOneItem {
 		return false
 	}
 	if a.Version < e.version && now.Sub(e.since) < recentTime {
@@ -89,7 +90,8 @@ func (e *evidence) observe(a shard.Attempt, p schema.Placement, now time.Time) b
 	if a.Version != e.version {
 		e.startVersion(a.Version, now)
 	}
-	if p == schema.TimedPlacement && !a.New && a.At.Before(a.Effective) || !isAdded(a) {
+	byOldCount := p == schema.TimedPlacement && !a.New && a.At.Before(a.Effective)
+	if byOldCount || !isAdded(a) {
 		return false
 	}
 	throttled := a.Outcome != shard.Accepted
@@ -107,17 +109,16 @@ func (e *evidence) observe(a shard.Attempt, p schema.Placement, now time.Time) b
 // don't know the change also write to older write shards, whose throttles are no evidence about the new count.
 func isAdded(a shard.Attempt) bool { return a.Shard >= a.Before || a.Before >= a.Shards }
 
-// keepCall keeps an attempt's call and returns its index. Calls are numbered by their start. A full list
-// has dropped all calls with lower numbers, and does not keep them again.
+// keepCall keeps an attempt's call and returns its index in e.calls, which are ordered by number. The number rises with
+// the start of a call. kept is false if the list is full and all its calls began later.
 func (e *evidence) keepCall(a shard.Attempt, now time.Time) (i int, kept bool) {
 	i, found := slices.BinarySearchFunc(e.calls, a.Call, func(c writeCall, number uint64) int { return cmp.Compare(c.number, number) })
 	switch {
 	case found:
 		return i, true
-	case len(e.calls) < maxCalls:
-	case i == 0:
+	case len(e.calls) == maxCalls && i == 0:
 		return 0, false
-	default:
+	case len(e.calls) == maxCalls:
 		e.calls = slices.Delete(e.calls, 0, 1)
 		i--
 	}
@@ -125,14 +126,15 @@ func (e *evidence) keepCall(a shard.Attempt, now time.Time) (i int, kept bool) {
 	return i, true
 }
 
-// entitled reports whether the evidence justifies a larger count.
-func (e *evidence) entitled(a shard.Attempt, p schema.Placement, tight bool, now time.Time) bool {
+// justifiesGrowth reports whether the evidence justifies a larger count than the attempt's. tight means that the table's
+// partitions are the limit.
+func (e *evidence) justifiesGrowth(a shard.Attempt, p schema.Placement, tight bool, now time.Time) bool {
 	attempts, throttled := e.countAttempts(now)
-	least := minCalls
+	leastCalls := minCalls
 	if tight && a.Shards == 1 {
-		least = minCallsTight
+		leastCalls = minCallsTight
 	}
-	return attempts >= minAttempts && 2*throttled >= attempts && e.busy(a, p, least, now)
+	return attempts >= minAttempts && 2*throttled >= attempts && e.enoughCalls(a, p, leastCalls, now)
 }
 
 // countAttempts counts the recent attempts, and those of them that were throttled.
@@ -149,20 +151,20 @@ func (e *evidence) countAttempts(now time.Time) (all, throttled int) {
 	return all, throttled
 }
 
-// busy reports whether enough recent calls were made and throttled. The throttled calls must be on different
+// enoughCalls reports whether enough recent calls were made and throttled. The throttled calls must be on different
 // write shards: a larger count does not relieve a write shard that shares its partition with another hot key.
 // If write shards are calculated, an item has one write shard whatever the count. So no item may be in half of
 // all calls then, and with one write shard the throttled calls must be of different items.
-func (e *evidence) busy(a shard.Attempt, p schema.Placement, least int, now time.Time) bool {
-	calls, most := 0, 0
-	items, throttled := map[uint64]int{}, map[uint64]bool{}
+func (e *evidence) enoughCalls(a shard.Attempt, p schema.Placement, leastCalls int, now time.Time) bool {
+	calls, mostOfAnItem := 0, 0
+	items, throttled := map[uint64]int{}, map[uint64]bool{} // calls of each item; what was throttled
 	for _, c := range e.calls {
 		if now.Sub(c.at) > callAge {
 			continue
 		}
 		calls++
 		items[c.items]++
-		most = max(most, items[c.items])
+		mostOfAnItem = max(mostOfAnItem, items[c.items])
 		switch {
 		case !c.throttled:
 		case a.Shards > 1:
@@ -177,7 +179,8 @@ func (e *evidence) busy(a shard.Attempt, p schema.Placement, least int, now time
 	if a.Shards-a.Before > manyAdded { // of many write shards, two are throttled by chance
 		want++
 	}
-	return calls >= least && len(throttled) >= want && (p == schema.RandomPlacement || 2*most < calls)
+	manyItems := p == schema.RandomPlacement || 2*mostOfAnItem < calls
+	return calls >= leastCalls && len(throttled) >= want && manyItems
 }
 
 // startAsk reports whether it is time to read the entry to raise the count, and notes the read.
@@ -207,7 +210,8 @@ func (e *evidence) startRefresh(now time.Time) bool {
 	return true
 }
 
-// noteVersion notes the version of the entry that was read.
+// noteVersion notes the version of the entry that was read after an Ask. If the version is not newer, the pause before the
+// next Ask doubles.
 func (e *evidence) noteVersion(version int64, now time.Time) {
 	if version > e.version {
 		e.startVersion(version, now)

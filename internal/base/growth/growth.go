@@ -14,16 +14,16 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// The counts to which keys grow. slowSteps are for keys that a larger count may not relieve at once,
-// but after the lead, or, for rows of an index, with their next write. So their first step is larger.
-// Each step adds two write shards or more: evidence.busy wants throttles on two of them.
+// The counts to which keys grow. A larger count relieves keys with slowSteps only after the lead or, in an index, with the
+// next write of each row. So the first of the slowSteps is larger.
+// Each step adds two write shards or more: evidence.enoughCalls wants throttles on two of them.
 var (
 	promptSteps = []int{4, 16, 64, 256, shard.MaxShards}
 	slowSteps   = []int{24, 64, 256, shard.MaxShards}
 )
 
-// Next returns the count that follows count for keys with these traits. It is the first step that is
-// at least twice the count, and at most bound.
+// Next returns the count to which a key with these traits grows from count: the first step that is at least twice the
+// count, but at most bound.
 func Next(t schema.Traits, count, bound int) int {
 	steps := slowSteps
 	if t.Placement == schema.RandomPlacement && !t.LargeSteps {

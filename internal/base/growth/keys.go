@@ -28,19 +28,19 @@ type Keys struct {
 	mu      sync.Mutex
 	max     int
 	young   map[string]*evidence // keys with an attempt since young was last full
-	old     map[string]*evidence // what young was when it was full; dropped when it is full again
+	old     map[string]*evidence // the previous young; dropped when young is full again
 	bounded time.Time            // when a key was last at the bound
 }
 
 // NewKeys returns a Keys that keeps the attempts of at most that many keys. It drops the least recently
 // used keys first.
-func NewKeys(most int) *Keys {
-	return &Keys{max: most, young: map[string]*evidence{}}
+func NewKeys(maxKeys int) *Keys {
+	return &Keys{max: maxKeys, young: map[string]*evidence{}}
 }
 
 // Observe keeps an attempt and returns what to do. Bound is the largest useful count. After Refresh, the
 // caller reads the entry into its view. After Ask, it changes the count if the entry is unchanged and the
-// key is still [Keys.Entitled], and then calls [Keys.Asked]. Before both it waits a random time of at
+// key is still [Keys.MayGrow], and then calls [Keys.Asked]. Before both it waits a random time of at
 // most [MaxWait]. The answer is Nothing for a key without a kind.
 func (k *Keys) Observe(a shard.Attempt, bound int, now time.Time) Answer {
 	if a.Kind == "" {
@@ -54,8 +54,9 @@ func (k *Keys) Observe(a shard.Attempt, bound int, now time.Time) Answer {
 	if !e.observe(a, p, now) || a.Outcome == shard.Accepted {
 		return Nothing
 	}
-	if !e.entitled(a, p, k.tight(now), now) {
-		if (p == schema.RandomPlacement || a.New) && a.Shards < bound && e.startRefresh(now) {
+	if !e.justifiesGrowth(a, p, k.tight(now), now) {
+		anyShard := p == schema.RandomPlacement || a.New // so a larger count helps at once
+		if anyShard && a.Shards < bound && e.startRefresh(now) {
 			return Refresh
 		}
 		return Nothing
@@ -68,7 +69,8 @@ func (k *Keys) Observe(a shard.Attempt, bound int, now time.Time) Answer {
 		e.warned = now
 		return Bounded
 	}
-	if p == schema.IndexedPlacement && now.Sub(a.Changed) < moveTime || !e.startAsk(now) {
+	rowsMove := p == schema.IndexedPlacement && now.Sub(a.Changed) < moveTime
+	if rowsMove || !e.startAsk(now) {
 		return Nothing
 	}
 	return Ask
@@ -85,7 +87,7 @@ func (k *Keys) MayGrow(a shard.Attempt, now time.Time) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	e := k.evidenceOf(a.Key)
-	return e.version == a.Version && e.entitled(a, p, k.tight(now), now)
+	return e.version == a.Version && e.justifiesGrowth(a, p, k.tight(now), now)
 }
 
 // Asked notes the version of the key's entry after Ask. A newer version starts without attempts. Each
@@ -96,11 +98,12 @@ func (k *Keys) Asked(key string, version int64, now time.Time) {
 	k.evidenceOf(key).noteVersion(version, now.Round(0))
 }
 
-// tight reports whether a key of this process was recently at the bound: then the table's partitions,
-// not its shard counts, are the limit.
+// tight reports whether any key of this process was recently at the bound. Then the table's partitions are the limit, and
+// not the shard counts.
 func (k *Keys) tight(now time.Time) bool { return now.Sub(k.bounded) < tightTime }
 
-// evidenceOf returns a key's evidence; it may drop other keys'. The caller holds mu.
+// evidenceOf returns a key's evidence, which it creates if needed. It may drop the evidence of other keys. The caller
+// holds mu.
 func (k *Keys) evidenceOf(key string) *evidence {
 	e := k.young[key]
 	if e != nil {

@@ -28,8 +28,13 @@ const (
 	Split                // more partitions: a larger count is useless on the present ones
 )
 
-// skew is the factor by which a skewed key's hottest write shard exceeds the mean of the others.
+// skew is the factor by which a skewed key's hottest write shard exceeds the mean of its other write shards.
 const skew = 3
+
+// isSkewed reports whether the hottest write shard takes so much more than the others that more write shards don't help.
+func (h Hot) isSkewed() bool {
+	return h.Shards > 1 && skew*h.Others < h.Hottest*float64(h.Shards-1)
+}
 
 // Remedy returns the remedy on a table with this many partitions, and the key's shard count with it.
 // For [Raise] the count suffices for Total and is at least twice Shards, but at most the [Bound] of the
@@ -41,7 +46,7 @@ func (h Hot) Remedy(partitions int) (r Remedy, count int) {
 		return Pace, h.Shards
 	case h.Shards >= shard.MaxShards:
 		return Split, h.Shards
-	case h.Shards > 1 && skew*h.Others < h.Hottest*float64(h.Shards-1):
+	case h.isSkewed():
 		return Spread, h.Shards
 	case h.Shards >= bound:
 		return Split, h.Shards
@@ -49,8 +54,8 @@ func (h Hot) Remedy(partitions int) (r Remedy, count int) {
 	return Raise, min(plan.Grown(h.Shards, Needed(h.Type, h.Total, h.Limit)), bound)
 }
 
-// Needed returns how many write shards a key of a type needs at a rate, so that each takes only its
-// placement's planned share of a partition's limit.
+// Needed returns how many write shards a key of this type needs at a rate. Each then takes only the planned share of a
+// partition's limit: [plan.RandomShare] with random placement, else [plan.CalculatedShare]. Rate and limit are in WCU/s.
 func Needed(t schema.Kind, rate, limit float64) int {
 	if schema.TraitsOf(t).Placement == schema.RandomPlacement {
 		return plan.Needed(rate, limit, plan.RandomShare)

@@ -8,10 +8,10 @@ import (
 
 // Bounds of the evidence that a key has no capacity.
 const (
-	minSaturated = 3 // throttles, less two for each accepted attempt
-	runPause     = 2 * time.Second
-	// A larger count is usually in force within a second. Without one in sight a short wait shows whether the throttles
-	// last.
+	minSaturated = 3               // throttles, less two for each accepted attempt
+	runPause     = 2 * time.Second // a run of throttles ends after a longer pause
+	// A larger count is usually in force within a second. If no larger count is possible, a short wait shows whether the
+	// throttles last.
 	patience      = time.Second
 	patienceFixed = 300 * time.Millisecond
 )
@@ -36,14 +36,14 @@ func (s *saturation) observe(a shard.Attempt, now time.Time) {
 }
 
 // Hopeless reports whether a throttled attempt's key has been throttled for so long that another attempt of the same call
-// would only occupy the process. grows means that a larger count may take effect for the attempt.
-func (k *Keys) Hopeless(a shard.Attempt, grows bool, now time.Time) bool {
+// would only occupy the process. mayGrow means that a larger count may take effect for the attempt.
+func (k *Keys) Hopeless(a shard.Attempt, mayGrow bool, now time.Time) bool {
 	wait := patienceFixed
-	if grows {
+	if mayGrow {
 		wait = patience
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	s := k.evidenceOf(a.Key).full
+	s := k.evidenceOf(a.Key).saturation
 	return s.version == a.Version && s.throttles >= minSaturated && now.Round(0).Sub(s.since) >= wait
 }

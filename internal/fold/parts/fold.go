@@ -75,7 +75,7 @@ func (f *Folder[V]) Fold(ctx context.Context, key Key, streamShard string, expir
 	known, _ := f.known.Get(cacheKey)
 	known.StreamShard = streamShard
 	var next Part[V]
-	err := dynamo.Guarded(ctx, f.client, maxRounds, func() (*dynamodb.UpdateItemInput, error) {
+	err := dynamo.UpdateGuarded(ctx, f.client, maxRounds, func() (*dynamodb.UpdateItemInput, error) {
 		var changed bool
 		next, changed = f.advance(known, records)
 		if !changed {

@@ -139,7 +139,7 @@ func (e *Evidence) findKeys(g *group) string {
 	if g.Index != "" {
 		index = " --index-name " + g.Index
 	}
-	return "Retry with backoff, and find the key with Contributor Insights (billed by the throttled requests): " + e.Commands.OfAWS(fmt.Sprintf(
+	return "Retry with backoff, and find the key with Contributor Insights (billed by the throttled requests): " + e.Commands.AWSLine(fmt.Sprintf(
 		"dynamodb update-contributor-insights --table-name %s%s --contributor-insights-action ENABLE --contributor-insights-mode THROTTLED_KEYS", g.Call(), index))
 }
 
@@ -189,9 +189,9 @@ func (e *Evidence) plan(k Key) string {
 // update returns the command line that sets a table's throughput, or an index's.
 func (e *Evidence) update(g *group, table, index string) string {
 	if g.Index == "" {
-		return e.Commands.OfAWS(fmt.Sprintf("dynamodb update-table --table-name %s %s", g.Call(), table))
+		return e.Commands.AWSLine(fmt.Sprintf("dynamodb update-table --table-name %s %s", g.Call(), table))
 	}
-	return e.Commands.OfAWS(fmt.Sprintf(`dynamodb update-table --table-name %s --global-secondary-index-updates '[{"Update":{"IndexName":"%s",%s}}]'`, g.Call(), g.Index, index))
+	return e.Commands.AWSLine(fmt.Sprintf(`dynamodb update-table --table-name %s --global-secondary-index-updates '[{"Update":{"IndexName":"%s",%s}}]'`, g.Call(), g.Index, index))
 }
 
 // object returns values such as A=1,B=2 as JSON.

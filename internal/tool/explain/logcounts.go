@@ -59,12 +59,12 @@ func (l *logReader) addCounts() {
 		l.c.Keys = append(l.c.Keys, k)
 	}
 	if l.old > 0 {
-		l.c.addNote("%s: %s outside this time. Pass --since to count older ones.", l.name, display.Are(l.old, "throttle"))
+		l.c.addNote("%s: %s outside this time. Pass --since to count older ones.", l.name, display.SeveralAre(l.old, "throttle"))
 	}
 	if l.others > 0 {
-		l.c.addNote("%s: %s of other tables or indexes.", l.name, display.Are(l.others, "throttle"))
+		l.c.addNote("%s: %s of other tables or indexes.", l.name, display.SeveralAre(l.others, "throttle"))
 	}
 	if l.unnamed > 0 {
-		l.c.addNote("%s: %s of an index, and the text doesn't say of which. Log the ThrottlingReasons to know.", l.name, display.Are(l.unnamed, "throttle"))
+		l.c.addNote("%s: %s of an index, and the text doesn't say of which. Log the ThrottlingReasons to know.", l.name, display.SeveralAre(l.unnamed, "throttle"))
 	}
 }

@@ -86,7 +86,7 @@ func (l *Boards) cacheSettings(board string, it dynamo.Item, now time.Time) (kno
 		if known.Settings, err = parseSettings(it); err != nil {
 			return knownBoard{}, fmt.Errorf("settings of board %q: %w", board, err)
 		}
-		known.used = dynamo.Truth(it, schema.BoardUsed)
+		known.used = dynamo.Bool(it, schema.BoardUsed)
 	}
 	var err error
 	if known.Settings, err = known.complete(); err != nil {
@@ -179,7 +179,7 @@ func (l *Boards) configure(ctx context.Context, board string, s Settings) error 
 	switch {
 	case err != nil:
 		return err
-	case dynamo.Truth(there, schema.BoardUsed) && stored.Mode != s.Mode:
+	case dynamo.Bool(there, schema.BoardUsed) && stored.Mode != s.Mode:
 		return ErrModeFixed
 	case reflect.DeepEqual(stored, s): // by an earlier attempt
 		return nil

@@ -187,7 +187,7 @@ func TestModeIsFixed(t *testing.T) {
 			if i > 0 {
 				mode = "latest"
 			}
-			if got := dynamo.Text(in.ExpressionAttributeValues, ":mode"); got != mode || *in.ConditionExpression != "attribute_not_exists(#mode) OR #mode = :mode" || !dynamo.Truth(in.ExpressionAttributeValues, ":true") {
+			if got := dynamo.Text(in.ExpressionAttributeValues, ":mode"); got != mode || *in.ConditionExpression != "attribute_not_exists(#mode) OR #mode = :mode" || !dynamo.Bool(in.ExpressionAttributeValues, ":true") {
 				t.Errorf("%s: update %d of the mode %s, %+v", name, i, got, in)
 			}
 		}

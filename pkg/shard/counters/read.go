@@ -55,7 +55,7 @@ func (c *Reader) Sum(ctx context.Context, name string) (Sum, error) {
 	}
 	sum := Sum{Value: new(big.Int), Shards: entry.History.Newest()}
 	for _, it := range items {
-		value, err := dynamo.WholeNumber(it, "value")
+		value, err := dynamo.BigInteger(it, "value")
 		if err != nil {
 			return Sum{Shards: sum.Shards}, fmt.Errorf("summing counter %q: %w: item %q: %w", name, ErrUnreadable, dynamo.Text(it, schema.PK), err)
 		}

@@ -160,7 +160,7 @@ type counter struct {
 func (c *counter) addZero(it dynamo.Item) {
 	c.written = true
 	c.addValue(it, "value")
-	most, err := dynamo.Largest(it, schema.Counts)
+	most, err := dynamo.LargestOfSet(it, schema.Counts)
 	c.keepError(it, err)
 	c.most = max(c.most, most)
 }
@@ -179,7 +179,7 @@ func (c *counter) addPartial(it dynamo.Item) {
 }
 
 func (c *counter) addValue(it dynamo.Item, name string) {
-	value, err := dynamo.WholeNumber(it, name)
+	value, err := dynamo.BigInteger(it, name)
 	if err != nil {
 		c.keepError(it, err)
 		return

@@ -128,7 +128,7 @@ func (b *writeBatch) attempt(ctx context.Context, items []*batchItem) ([]*batchI
 		return b.writeSingly(ctx, items, err)
 	}
 	unprocessed := map[string]bool{}
-	for _, r := range dynamo.OfOneTable(out.UnprocessedItems) {
+	for _, r := range dynamo.OnlyTable(out.UnprocessedItems) {
 		unprocessed[keyText(r.PutRequest.Item)] = true
 	}
 	var left []*batchItem

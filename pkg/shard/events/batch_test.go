@@ -63,7 +63,7 @@ func TestEveryItemOfBatchIsObserved(t *testing.T) {
 type nameless struct{ partly }
 
 func (n *nameless) BatchWriteItem(_ context.Context, in *dynamodb.BatchWriteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchWriteItemOutput, error) {
-	return &dynamodb.BatchWriteItemOutput{UnprocessedItems: map[string][]types.WriteRequest{"events": dynamo.OfOneTable(in.RequestItems)}}, nil
+	return &dynamodb.BatchWriteItemOutput{UnprocessedItems: map[string][]types.WriteRequest{"events": dynamo.OnlyTable(in.RequestItems)}}, nil
 }
 
 // TestUnprocessedByARN checks that unprocessed items are not lost if the engine answers a table's ARN with its name.

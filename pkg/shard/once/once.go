@@ -188,7 +188,7 @@ func (t *onceTry) attempt(ctx context.Context) (before []byte, err error) {
 	if marker, exists := dynamo.ActionFailed(err, len(writes)); exists {
 		return answerOf(marker, t.call)
 	}
-	if dynamo.Outrun(err, len(writes)) && !isOwn(writes, err) {
+	if failed := dynamo.FailedConditions(err); len(failed) > 0 && failed[0] < len(writes) && !isOwn(writes, err) {
 		err = fmt.Errorf("%w: %w", dynamo.ErrOutrun, err)
 	}
 	return nil, err

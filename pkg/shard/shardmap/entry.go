@@ -143,7 +143,7 @@ func parseEntry(key string, it dynamo.Item) (Entry, error) {
 	if e.Max > shard.MaxShards {
 		return e, fmt.Errorf("shard map: %q: %d write shards are more than %d", key, e.Max, shard.MaxShards)
 	}
-	e.Pinned, e.Forgotten, e.deleted = dynamo.Truth(it, attrPinned), dynamo.Truth(it, attrForgotten), dynamo.Truth(it, attrDeleted)
+	e.Pinned, e.Forgotten, e.deleted = dynamo.Bool(it, attrPinned), dynamo.Bool(it, attrForgotten), dynamo.Bool(it, attrDeleted)
 	if e.deleted {
 		e.Max = 0
 	}

@@ -72,7 +72,7 @@ func (r *Reader) revs(ctx context.Context, base schema.BaseKey, shards int) ([]*
 	revs := make([]*big.Int, shards)
 	for _, it := range items {
 		n := index[dynamo.Text(it, schema.PK)]
-		if revs[n], err = dynamo.WholeNumber(it, "rev"); err != nil {
+		if revs[n], err = dynamo.BigInteger(it, "rev"); err != nil {
 			return nil, fmt.Errorf("write shard "+strconv.Itoa(n)+": %w", err)
 		}
 	}

@@ -201,7 +201,7 @@ func (c *Tally) Sums(ctx context.Context, names, attributes []string, now time.T
 			if it[attribute] == nil { // nothing was added to it on this write shard
 				continue
 			}
-			value, err := dynamo.WholeNumber(it, attribute)
+			value, err := dynamo.BigInteger(it, attribute)
 			if err != nil {
 				return nil, fmt.Errorf("summing %q of table %s: %w", names, c.Table, err)
 			}

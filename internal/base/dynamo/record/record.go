@@ -85,10 +85,10 @@ var (
 func Read[R any](it item, into *R) error {
 	for _, a := range attributesOf[R]() {
 		stored := it[a.name]
-		if stored == nil && a.always {
+		if stored == nil && a.required {
 			return &Fault{a.name, errMissing}
 		}
-		if stored != nil && reflect.TypeOf(stored) != a.like { // the decoder accepts numbers for text, and NULL for any type
+		if stored != nil && reflect.TypeOf(stored) != a.storedType { // the decoder accepts numbers for text, and NULL for any type
 			return &Fault{a.name, errType}
 		}
 		if n, ok := stored.(*types.AttributeValueMemberN); ok && a.unsigned {
@@ -102,27 +102,27 @@ func Read[R any](it item, into *R) error {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(it)) { // the decoder does not name the attribute
-		if err := decode[R](name, it[name]); err != nil {
-			return &Fault{name, cmp.Or(member[R](name, it[name]), err)}
+		if err := decodeAlone[R](name, it[name]); err != nil {
+			return &Fault{name, cmp.Or(firstBadMember[R](name, it[name]), err)}
 		}
 	}
 	return err
 }
 
-// decode returns the error of decoding an attribute alone.
-func decode[R any](name string, value types.AttributeValue) error {
+// decodeAlone returns the error of decoding an item with only this attribute into a record.
+func decodeAlone[R any](name string, value types.AttributeValue) error {
 	return decoder.Decode(&types.AttributeValueMemberM{Value: item{name: value}}, new(R))
 }
 
-// member returns the error of the first damaged member of a map attribute, nil if each member
-// alone can be decoded.
-func member[R any](name string, value types.AttributeValue) error {
+// firstBadMember returns the error of the first member of a map attribute that can't be decoded alone. It returns nil if
+// there is none, or the attribute is no map.
+func firstBadMember[R any](name string, value types.AttributeValue) error {
 	members, ok := value.(*types.AttributeValueMemberM)
 	if !ok {
 		return nil
 	}
 	for _, key := range slices.Sorted(maps.Keys(members.Value)) {
-		if err := decode[R](name, &types.AttributeValueMemberM{Value: item{key: members.Value[key]}}); err != nil {
+		if err := decodeAlone[R](name, &types.AttributeValueMemberM{Value: item{key: members.Value[key]}}); err != nil {
 			return fmt.Errorf("member %.60q: %w", key, err)
 		}
 	}
@@ -131,43 +131,44 @@ func member[R any](name string, value types.AttributeValue) error {
 
 // attribute is the stored form of a field of a record.
 type attribute struct {
-	name     string
-	always   bool         // stored even if it is zero
-	like     reflect.Type // type of the stored attribute
-	unsigned bool         // it is a uint64
+	name       string
+	required   bool         // stored even if the field is zero
+	storedType reflect.Type // such as *types.AttributeValueMemberN
+	unsigned   bool         // the field is a uint64
 }
 
 // attributes caches the attributes of each type of record that was read.
 var attributes sync.Map
 
+// attributesOf returns the stored form of R's fields. It panics if a field can't be stored.
 func attributesOf[R any]() []attribute {
-	of := reflect.TypeFor[R]()
-	if known, ok := attributes.Load(of); ok {
+	record := reflect.TypeFor[R]()
+	if known, ok := attributes.Load(record); ok {
 		return known.([]attribute)
 	}
 	var list []attribute
-	for _, field := range reflect.VisibleFields(of) {
+	for _, field := range reflect.VisibleFields(record) {
 		name, options, _ := strings.Cut(field.Tag.Get("dynamodbav"), ",")
 		if name == "" { // embedded
 			continue
 		}
-		like, err := encoder.Encode(empty(field.Type))
+		example, err := encoder.Encode(notNil(field.Type))
 		if err != nil {
-			panic(fmt.Sprintf("record: a %v can't be read: %v", of, err))
+			panic(fmt.Sprintf("record: the field %s of %v can't be stored: %v", field.Name, record, err))
 		}
-		list = append(list, attribute{name, !strings.Contains(options, "omitempty"), reflect.TypeOf(like), field.Type.Kind() == reflect.Uint64})
+		list = append(list, attribute{name, !strings.Contains(options, "omitempty"), reflect.TypeOf(example), field.Type.Kind() == reflect.Uint64})
 	}
-	attributes.Store(of, list)
+	attributes.Store(record, list)
 	return list
 }
 
-// empty returns a value of a type that is not stored as NULL.
-func empty(of reflect.Type) any {
-	switch of.Kind() {
+// notNil returns the zero value of a field's type. For a map or a slice it returns an empty one, since nil is stored as NULL.
+func notNil(field reflect.Type) any {
+	switch field.Kind() {
 	case reflect.Map:
-		return reflect.MakeMap(of).Interface()
+		return reflect.MakeMap(field).Interface()
 	case reflect.Slice:
-		return reflect.MakeSlice(of, 0, 0).Interface()
+		return reflect.MakeSlice(field, 0, 0).Interface()
 	}
-	return reflect.Zero(of).Interface()
+	return reflect.Zero(field).Interface()
 }

@@ -177,9 +177,9 @@ func TestNoRecord(t *testing.T) {
 		B broken `dynamodbav:"b"`
 	}
 	for want, call := range map[string]func(){
-		"record: a int can't be stored":                       func() { record.Item(1) },
-		"record: a record_test.unstored can't be stored: it ": func() { record.Item(unstored{}) },
-		"record: a record_test.unstored can't be read: it ":   func() { _ = record.Read(item{}, new(unstored)) },
+		"record: a int can't be stored":                                    func() { record.Item(1) },
+		"record: a record_test.unstored can't be stored: it ":              func() { record.Item(unstored{}) },
+		"record: the field B of record_test.unstored can't be stored: it ": func() { _ = record.Read(item{}, new(unstored)) },
 	} {
 		func() {
 			defer func() {
