@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -26,51 +27,49 @@ type TimeBuckets struct {
 	Bucket shard.Bucket // the width of a bucket; required
 	Stamp  shard.Stamp  // how sort keys begin, as Stamp.Key makes them; default [shard.Millis]
 	// By is the attribute from which an item's write shard is calculated, as in
-	// CalculatedSuffix: let sort keys end in it. With "", write shards are random, single
+	// CalculatedSuffix: let sort keys end in its value. If By is "", write shards are random: single
 	// items can't be looked up, and puts use a larger count at once, as with a RandomSuffix.
 	By string
 }
 
 func (b TimeBuckets) fault(t *Table) error {
-	if err := t.byFault(b.By); err != nil {
-		return err
-	}
-	return bucketFault(b.Bucket, b.Stamp)
+	return cmp.Or(t.byFault(b.By), b.Bucket.Valid(), b.Stamp.Valid())
 }
 
 func (b TimeBuckets) findable() bool             { return b.By != "" }
 func (b TimeBuckets) tieBreaker(t *Table) string { return t.tieBreaker(b.By) }
 
-func (b TimeBuckets) places(ctx context.Context, r raw, name string, it Item) ([]place.Place, error) {
+func (b TimeBuckets) places(ctx context.Context, r tableCall, name string, it Item) ([]place.Place, error) {
 	t := r.t
-	by, at, entry, err := r.findOwn(ctx, name, it)
+	value, at, entry, err := r.inputsAndCounts(ctx, name, it)
 	if err != nil {
 		return nil, err
 	}
-	base := t.bucketed(name, b.Bucket.Label(at))
-	if b.By == "" {
-		n := shard.Random(entry.CountOfNew(at))
-		return []place.Place{{PK: t.join(base, n), Sort: it[t.SortKey], Sent: r.sent(schema.OwnTimed, name, entry, n, at, place.SortText(it[t.SortKey]))}}, nil
+	base, sort := t.bucketed(name, b.Bucket.Label(at)), it[t.SortKey]
+	if b.By != "" {
+		return r.calculatedPlaces(name, base, sort, entry, value, at), nil
 	}
-	return r.calculated(name, base, it[t.SortKey], entry, by, at), nil
+	n := shard.Random(entry.CountOfNew(at))
+	attempt := r.attempt(schema.OwnTimed, name, entry, n, at, place.SortText(sort))
+	return []place.Place{{PK: t.join(base, n), Sort: sort, Sent: attempt}}, nil
 }
 
 func (TimeBuckets) countKey(name string) string { return name }
 
-// own returns an empty value if write shards are random.
-func (b TimeBuckets) own(t *Table, _ string, it Item) (by string, at time.Time, err error) {
+// shardInputs returns an empty value if write shards are random.
+func (b TimeBuckets) shardInputs(t *Table, _ string, it Item) (value string, at time.Time, err error) {
 	if b.By != "" {
-		by, err = t.by(it, b.By)
+		value, err = t.shardValue(it, b.By)
 	}
 	if err == nil {
-		at, err = t.stamped(b.Stamp, it)
+		at, err = t.stampTime(b.Stamp, it)
 	}
-	return by, at, err
+	return value, at, err
 }
 
 func (b TimeBuckets) partitions(t *Table, entry shardmap.Entry, name string, s Span) (iter.Seq[[]partition], error) {
-	return inBuckets(b.Bucket, b.Stamp, s, func(w window) []partition {
-		return t.numbered(t.bucketed(name, w.label), entry.RangeShards(w.from, w.to))
+	return partitionsByBucket(b.Bucket, b.Stamp, s, func(w window) []partition {
+		return t.firstShards(t.bucketed(name, w.label), entry.RangeShards(w.from, w.to))
 	})
 }
 
@@ -94,22 +93,22 @@ func (h HybridBuckets) fault(t *Table) error {
 	if h.Stamp.Number() {
 		return fmt.Errorf("HybridBuckets.Stamp %s is a number, but the sort key holds the name", h.Stamp)
 	}
-	if t.changing() && h.Group == "" {
+	if t.mayChangeCounts() && h.Group == "" {
 		return fmt.Errorf("HybridBuckets.Group is empty: set the shard map's key of the count that all names share")
 	}
-	return bucketFault(h.Bucket, h.Stamp)
+	return cmp.Or(h.Bucket.Valid(), h.Stamp.Valid())
 }
 
 func (HybridBuckets) findable() bool           { return true }
 func (HybridBuckets) tieBreaker(*Table) string { return "" }
 
-func (h HybridBuckets) places(ctx context.Context, r raw, name string, it Item) ([]place.Place, error) {
+func (h HybridBuckets) places(ctx context.Context, r tableCall, name string, it Item) ([]place.Place, error) {
 	t := r.t
-	prefix, err := h.prefix(t, name)
+	prefix, err := h.namePrefix(t, name)
 	if err != nil {
 		return nil, err
 	}
-	_, at, entry, err := r.findOwn(ctx, name, it)
+	_, at, entry, err := r.inputsAndCounts(ctx, name, it)
 	if err != nil {
 		return nil, err
 	}
@@ -117,20 +116,20 @@ func (h HybridBuckets) places(ctx context.Context, r raw, name string, it Item) 
 	sort := dynamo.String(prefix + dynamo.Text(it, t.SortKey))
 	var list []place.Place
 	for _, n := range entry.PlacesAt(t.calculate, name, at) {
-		list = append(list, place.Place{PK: h.key(t, n, label), Sort: sort, Sent: r.sent(schema.OwnTimed, h.Group, entry, n, at, name)})
+		list = append(list, place.Place{PK: h.partitionKey(t, n, label), Sort: sort, Sent: r.attempt(schema.OwnTimed, h.Group, entry, n, at, name)})
 	}
 	return list, nil
 }
 
 func (h HybridBuckets) countKey(string) string { return h.Group }
 
-func (h HybridBuckets) own(t *Table, name string, it Item) (by string, at time.Time, err error) {
-	at, err = t.stamped(h.Stamp, it)
+func (h HybridBuckets) shardInputs(t *Table, name string, it Item) (value string, at time.Time, err error) {
+	at, err = t.stampTime(h.Stamp, it)
 	return name, at, err
 }
 
-// prefix returns the name and the separator, which precede the name's sort keys.
-func (h HybridBuckets) prefix(t *Table, name string) (string, error) {
+// namePrefix returns the name and the separator, which precede the name's sort keys.
+func (h HybridBuckets) namePrefix(t *Table, name string) (string, error) {
 	prefix, err := shard.Compose(t.keyFormat().Separator(), name, "")
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", shard.ErrMisused, err)
@@ -138,34 +137,34 @@ func (h HybridBuckets) prefix(t *Table, name string) (string, error) {
 	return prefix, nil
 }
 
-func (h HybridBuckets) key(t *Table, n int, label string) string {
+func (h HybridBuckets) partitionKey(t *Table, n int, label string) string {
 	return strconv.Itoa(t.First+n) + t.keyFormat().Separator() + label
 }
 
 func (h HybridBuckets) partitions(t *Table, entry shardmap.Entry, name string, s Span) (iter.Seq[[]partition], error) {
-	prefix, err := h.prefix(t, name)
+	prefix, err := h.namePrefix(t, name)
 	if err != nil {
 		return nil, err
 	}
-	return inBuckets(h.Bucket, h.Stamp, s, func(w window) (list []partition) {
+	return partitionsByBucket(h.Bucket, h.Stamp, s, func(w window) (list []partition) {
 		for _, n := range entry.PlacesDuring(t.calculate, name, w.from, w.to) {
-			list = append(list, partition{pk: h.key(t, n, w.label), shard: n, prefix: prefix})
+			list = append(list, partition{pk: h.partitionKey(t, n, w.label), shard: n, prefix: prefix})
 		}
 		return list
 	})
 }
 
-// inBuckets yields the partitions of each bucket of a span, each with the bucket's edge.
-func inBuckets(b shard.Bucket, stamp shard.Stamp, s Span, partitionsOf func(window) []partition) (iter.Seq[[]partition], error) {
-	cut, err := cutSpan(b, stamp, s)
+// partitionsByBucket returns the partitions of each of a span's buckets, in the order of reading. It sets their field before.
+func partitionsByBucket(b shard.Bucket, stamp shard.Stamp, s Span, partitionsOf func(window) []partition) (iter.Seq[[]partition], error) {
+	windows, err := s.windows(b, stamp)
 	if err != nil {
 		return nil, err
 	}
 	return func(yield func([]partition) bool) {
-		for w := range cut.windows(s.Desc) {
+		for w := range windows {
 			list := partitionsOf(w)
 			for i := range list {
-				list[i].edge = w.edge(stamp, s.Desc)
+				list[i].before = w.before(stamp, s.Desc)
 			}
 			if !yield(list) {
 				return
@@ -174,22 +173,15 @@ func inBuckets(b shard.Bucket, stamp shard.Stamp, s Span, partitionsOf func(wind
 	}, nil
 }
 
-func bucketFault(b shard.Bucket, s shard.Stamp) error {
-	if err := b.Valid(); err != nil {
-		return err
-	}
-	return s.Valid()
-}
-
-// stamped returns the time with which an item's sort key begins.
-func (t *Table) stamped(s shard.Stamp, it Item) (time.Time, error) {
+// stampTime returns the time with which an item's sort key begins.
+func (t *Table) stampTime(s shard.Stamp, it Item) (time.Time, error) {
 	if _, number := it[t.SortKey].(*types.AttributeValueMemberN); number != s.Number() {
-		return time.Time{}, fmt.Errorf("%w: the type of %s does not match the stamp %q", shard.ErrMisused, t.SortKey, string(s))
+		return time.Time{}, fmt.Errorf("%w: the sort key %s must be of type N for a stamp that is a number, else of type S; the stamp is %q", shard.ErrMisused, t.SortKey, cmp.Or(s, shard.Millis))
 	}
 	text, _ := dynamo.Attribute(it, t.SortKey)
 	at, _, err := s.Parse(text)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("%w: %s: %w", shard.ErrMisused, t.SortKey, err)
+		return time.Time{}, fmt.Errorf("%w: reading the time in sort key %s: %w", shard.ErrMisused, t.SortKey, err)
 	}
 	return at, nil
 }

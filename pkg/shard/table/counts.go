@@ -24,8 +24,7 @@ type Counts interface {
 // be 1 to [shard.MaxShards].
 type Fixed int
 
-// always is before the time of any item, even before the zero time less a margin: a fixed
-// count is effective at all times.
+// always is the time from which a fixed count is in effect. It is before the time of any item and the margin of reads.
 var always = time.Time{}.Add(-time.Hour)
 
 // Lookup returns the fixed count.
@@ -42,15 +41,13 @@ func (n Fixed) Lookup(_ context.Context, key string, _ time.Time) (shardmap.Entr
 //
 //	readings.Shards = table.AtLeast{N: 16, Counts: shards} // was Fixed(16)
 //
-// Deploy it to all programs before a count is changed in the map. Keep it, with the same N, for as
-// long as there are items from before.
+// Deploy AtLeast to all programs before a count is changed in the map. Keep it, with the same N, for as
+// long as there are items from before that change.
 //
-// If write shards depend on an item's time, no item may be dated after its name's first
-// change. A Fixed count accepts items dated in the future, by due date for example; a map
-// rejects writes and look-ups of those beyond [shardmap.Options].EventAhead. After the change,
-// a later item is looked up where the new count puts it: Get, Update and Delete miss it, and
-// Put makes a second one. So wait until no item is dated that far ahead, or let
-// CalculatedSuffix.Time read another time, such as the item's creation.
+// If write shards depend on an item's time, no stored item may be dated after its name's first change. Get, Update and
+// Delete would miss such an item, and Put would make a second one. A Fixed count accepts items dated in the future, such
+// as due dates; a map rejects items dated more than [shardmap.Options].EventAhead ahead. So wait until no stored item is
+// dated further ahead, or let CalculatedSuffix.Time read another time, such as the item's creation.
 type AtLeast struct {
 	N      Fixed
 	Counts Counts
@@ -100,14 +97,14 @@ func countsFault(c Counts) error {
 	return nil
 }
 
-// current returns counts whose look-ups read the shard map's table, and so have all changes committed before. Counts that
-// come from no shardmap.Map stay as they are.
-func current(c Counts) Counts {
+// uncached returns counts whose look-ups read the shard map's table, so that they have all changes committed before.
+// Counts that are not from a shardmap.Map stay as they are.
+func uncached(c Counts) Counts {
 	switch c := c.(type) {
 	case currentReader:
 		return currentCounts{c}
 	case AtLeast:
-		c.Counts = current(c.Counts)
+		c.Counts = uncached(c.Counts)
 		return c
 	}
 	return c
@@ -125,31 +122,31 @@ func (c currentCounts) Lookup(ctx context.Context, key string, _ time.Time) (sha
 	return c.Current(ctx, key)
 }
 
-// constant returns the count if it never changes.
-func constant(c Counts) (n Fixed, ok bool) {
+// constantCount returns the count if it is the same for all names and never changes.
+func constantCount(c Counts) (n Fixed, ok bool) {
 	switch c := c.(type) {
 	case Fixed:
 		return c, true
 	case AtLeast:
-		n, ok = constant(c.Counts)
+		n, ok = constantCount(c.Counts)
 		return max(n, c.N), ok
 	}
 	return 0, false
 }
 
-// changing reports whether a table's counts may change.
-func (t *Table) changing() bool {
-	_, fixed := constant(t.Shards)
+// mayChangeCounts reports whether a table's counts may change.
+func (t *Table) mayChangeCounts() bool {
+	_, fixed := constantCount(t.Shards)
 	return !fixed
 }
 
-// aheadOf returns how far ahead of now the times of items may lie.
-func aheadOf(c Counts) time.Duration {
+// maxAhead returns how far ahead of now the times of items may lie if counts may change.
+func maxAhead(c Counts) time.Duration {
 	switch c := c.(type) {
 	case interface{ Options() shardmap.Options }: // a shardmap.Map, and its Changer
 		return c.Options().EventAhead
 	case AtLeast:
-		return aheadOf(c.Counts)
+		return maxAhead(c.Counts)
 	}
 	return shardmap.MaxAhead
 }

@@ -23,65 +23,70 @@ import (
 
 // gather reads a range of a name's items from all partitions of the range.
 type gather struct {
-	raw
-	name  string
-	span  Span
-	after *place.Position // exclusive
-	most  int             // the maximum of partitions to read; 0 is no maximum
-	twice bool            // yields an item on two write shards twice
-	drop  func(Item) bool // reports whether to skip an item; may be nil
+	tableCall
+	name          string
+	span          Span
+	after         *place.Position // the cursor: the last position that earlier pages have read; nil if there are none
+	maxPartitions int             // the read stops before it queries more; 0 is no maximum
+	keepCopies    bool            // yields an item on two write shards twice
+	drop          func(Item) bool // reports whether to skip an item; may be nil
 
 	entry shardmap.Entry  // the name's counts
-	rest  *place.Position // where the read stopped at the maximum; nil if it did not
+	rest  *place.Position // where the read stopped because of maxPartitions; nil if it did not
 }
 
-func (r raw) gather(name string, s Span) (*gather, error) {
+// gather prepares the read of a span of a name's items. It returns ErrMisused if the table, the name or the cursor is invalid.
+func (r tableCall) gather(name string, s Span) (*gather, error) {
 	if err := cmp.Or(r.check(), observe.CheckNames(name)); err != nil {
 		return nil, err
 	}
 	if err := r.t.nameFault(name); err != nil {
 		return nil, err
 	}
-	g := &gather{raw: r, name: name, span: s}
+	g := &gather{tableCall: r, name: name, span: s}
 	if s.Consistent || s.After != "" {
-		g.readCurrent()
+		g.useCurrentCounts()
 	}
 	if s.After == "" {
 		return g, nil
 	}
-	position, ours := strings.CutPrefix(s.After, cursorOf(name, s.Desc))
+	position, ok := strings.CutPrefix(s.After, cursorPrefix(name, s.Desc))
+	if !ok {
+		return nil, fmt.Errorf("%w: Span.After %q is not the Next of a Page of this name and direction", shard.ErrMisused, s.After)
+	}
 	after, err := place.ParsePosition(position)
 	if err != nil {
 		return nil, err
-	}
-	if !ours {
-		return nil, fmt.Errorf("%w: Span.After belongs to another name or direction", shard.ErrMisused)
 	}
 	g.after = &after
 	g.narrow()
 	return g, nil
 }
 
-// cursorOf returns the prefix of the cursors of a name in one direction.
-func cursorOf(name string, desc bool) string {
+// cursorPrefix returns the beginning of all cursors of a name in one direction.
+func cursorPrefix(name string, desc bool) string {
 	sum := sha256.Sum256(strconv.AppendBool([]byte(name+"\x00"), desc))
 	return hex.EncodeToString(sum[:4]) + "."
 }
 
-// narrow moves the span's start to the cursor.
+// narrow moves the end at which the span's read begins to the cursor, if the cursor is within the span.
 func (g *gather) narrow() {
-	switch sort := g.after.Sort; {
-	case g.span.Desc && (g.span.High == nil || dynamo.CompareValues(sort, g.span.High) < 0):
-		g.span.High = sort
-	case !g.span.Desc && (g.span.Low == nil || dynamo.CompareValues(sort, g.span.Low) > 0):
-		g.span.Low = sort
+	cursor, span := g.after.Sort, &g.span
+	if span.Desc {
+		if span.High == nil || dynamo.CompareValues(cursor, span.High) < 0 {
+			span.High = cursor
+		}
+		return
+	}
+	if span.Low == nil || dynamo.CompareValues(cursor, span.Low) > 0 {
+		span.Low = cursor
 	}
 }
 
-// empty reports whether no key lies in the span; DynamoDB rejects such a condition. A missing end compares as equal.
+// empty reports whether no key lies in the span, which DynamoDB would reject. A span without Low or High is not empty.
 func (s Span) empty() bool { return dynamo.CompareValues(s.Low, s.High) > 0 }
 
-// all yields the range's items in order. It stops at the first error.
+// all yields the range's items in order. It stops at the first error, or before maxPartitions is exceeded.
 func (g *gather) all(ctx context.Context) iter.Seq2[place.Stored, error] {
 	return func(yield func(place.Stored, error) bool) {
 		if g.span.empty() {
@@ -92,13 +97,13 @@ func (g *gather) all(ctx context.Context) iter.Seq2[place.Stored, error] {
 			yield(place.Stored{}, err)
 			return
 		}
-		opened := 0
+		queried := 0
 		for batch := range batches(groups) {
-			if g.most > 0 && opened > 0 && opened+len(batch) > g.most {
-				g.rest = &batch[0].edge
+			if g.maxPartitions > 0 && queried > 0 && queried+len(batch) > g.maxPartitions {
+				g.rest = &batch[0].before
 				return
 			}
-			opened += len(batch)
+			queried += len(batch)
 			if !g.merge(ctx, batch, yield) {
 				return
 			}
@@ -106,7 +111,7 @@ func (g *gather) all(ctx context.Context) iter.Seq2[place.Stored, error] {
 	}
 }
 
-// groups looks up the name's counts, and returns the range's partitions.
+// groups looks up the name's counts, and returns what Layout.partitions returns for the range.
 func (g *gather) groups(ctx context.Context) (groups iter.Seq[[]partition], err error) {
 	if g.entry, err = g.lookup(ctx, g.t.Layout.countKey(g.name)); err != nil {
 		return nil, err
@@ -114,21 +119,22 @@ func (g *gather) groups(ctx context.Context) (groups iter.Seq[[]partition], err 
 	return g.t.Layout.partitions(g.t, g.entry, g.name, g.span)
 }
 
-// batches combines one group, then two, four and so on: a dense range makes few needless
-// queries, and a sparse one few round trips.
+// batches yields the partitions of one group, then of two, four and so on. A batch with dynamo.MaxParallel partitions gets
+// no further group. So a dense range makes few needless queries, and a sparse range few round trips.
 func batches(groups iter.Seq[[]partition]) iter.Seq[[]partition] {
 	return func(yield func([]partition) bool) {
 		var batch []partition
-		want, have := 1, 0
+		size, maxSize := 0, 1 // in groups
 		for group := range groups {
 			batch = append(batch, group...)
-			if have++; have < want && len(batch) < dynamo.MaxParallel {
+			size++
+			if size < maxSize && len(batch) < dynamo.MaxParallel {
 				continue
 			}
 			if !yield(batch) {
 				return
 			}
-			batch, have, want = nil, 0, 2*want
+			batch, size, maxSize = nil, 0, 2*maxSize
 		}
 		if len(batch) > 0 {
 			yield(batch)
@@ -140,7 +146,7 @@ func batches(groups iter.Seq[[]partition]) iter.Seq[[]partition] {
 func (g *gather) merge(ctx context.Context, parts []partition, yield func(place.Stored, error) bool) bool {
 	streams := make([]*dynamo.Stream, len(parts))
 	for i, p := range parts {
-		streams[i] = g.stream(p, len(parts), i)
+		streams[i] = g.stream(p, i, len(parts))
 	}
 	merged, err := dynamo.NewMerge(ctx, streams, g.span.Desc)
 	if err != nil {
@@ -151,41 +157,38 @@ func (g *gather) merge(ctx context.Context, parts []partition, yield func(place.
 	if g.span.Limit > 0 {
 		merged.Want = g.span.Limit + 2 // also the last item of the previous page and the first of the next
 	}
-	var last *place.Stored // not yet yielded, since a copy of it may follow; nil if there is none
+	var held *place.Stored // not yet yielded, because a copy of it may follow; nil if there is none
 	for {
 		from := merged.NextOrder()
 		it, err := merged.Next(ctx)
-		if err == nil {
-			err = ctx.Err()
-		}
-		switch {
-		case err != nil:
+		if err = cmp.Or(err, ctx.Err()); err != nil {
 			yield(place.Stored{}, err)
 			return false
-		case it == nil:
-			return last == nil || yield(*last, nil)
 		}
-		s := g.stored(parts[from], it)
+		if it == nil {
+			return held == nil || yield(*held, nil)
+		}
+		found := g.stored(parts[from], it)
 		switch {
 		case !g.hasCopies():
-			if !yield(s, nil) {
+			if !yield(found, nil) {
 				return false
 			}
-		case last == nil:
-			last = &s
-		case !g.repeats(*last, s):
-			if !yield(*last, nil) {
+		case held != nil && g.isCopy(*held, found):
+			if g.prefers(found, *held) {
+				held = &found
+			}
+		default:
+			if held != nil && !yield(*held, nil) {
 				return false
 			}
-			last = &s
-		case g.prefers(s, *last):
-			last = &s
+			held = &found
 		}
 	}
 }
 
-// stream reads the range's items of a partition, one of n.
-func (g *gather) stream(p partition, n, order int) *dynamo.Stream {
+// stream returns the stream of the range's items in a partition. It is number order of n streams to merge.
+func (g *gather) stream(p partition, order, n int) *dynamo.Stream {
 	input := &dynamodb.QueryInput{
 		TableName:                 &g.t.Name,
 		ExpressionAttributeNames:  map[string]string{"#pk": g.t.PartitionKey},
@@ -196,19 +199,19 @@ func (g *gather) stream(p partition, n, order int) *dynamo.Stream {
 	if g.span.Limit > 0 {
 		input.Limit = aws.Int32(dynamo.PageSize(g.span.Limit, n))
 	}
-	g.condition(input, p)
+	g.setKeyCondition(input, p)
 	s := &dynamo.Stream{Client: g.t.Client, Input: input, Sort: g.t.SortKey, TieBreaker: g.tieBreaker(), Order: order}
 	s.Drop = g.drop
 	if g.after != nil {
-		s.Drop = func(it dynamo.Item) bool { return g.passed(g.place(p, it)) }
+		s.Drop = func(it dynamo.Item) bool { return g.passed(g.position(p, it)) }
 	}
 	return s
 }
 
-// condition sets the key condition to the span's sort keys.
-func (g *gather) condition(in *dynamodb.QueryInput, p partition) {
+// setKeyCondition sets the key condition to the span's sort keys.
+func (g *gather) setKeyCondition(in *dynamodb.QueryInput, p partition) {
 	condition := "#pk = :pk"
-	low, high := prefixed(p.prefix, g.span.Low), prefixed(p.prefix, g.span.High)
+	low, high := withPrefix(p.prefix, g.span.Low), withPrefix(p.prefix, g.span.High)
 	switch {
 	case low != nil && high != nil:
 		condition += " AND #sk BETWEEN :low AND :high"
@@ -229,15 +232,16 @@ func (g *gather) condition(in *dynamodb.QueryInput, p partition) {
 	in.KeyConditionExpression = &condition
 }
 
-func prefixed(prefix string, bound types.AttributeValue) types.AttributeValue {
+// withPrefix returns a bound of the stored sort keys. Only text has a prefix; nil stays nil.
+func withPrefix(prefix string, bound types.AttributeValue) types.AttributeValue {
 	if text, ok := bound.(*types.AttributeValueMemberS); ok {
 		return dynamo.String(prefix + text.Value)
 	}
 	return bound
 }
 
-// place returns an item's position by the caller's sort key, without the stored prefix.
-func (g *gather) place(p partition, it dynamo.Item) place.Position {
+// position returns an item's position by the caller's sort key, without the stored prefix.
+func (g *gather) position(p partition, it dynamo.Item) place.Position {
 	at := place.Position{Sort: it[g.t.SortKey], Tie: dynamo.TieValue(it, g.tieBreaker()), Shard: p.shard}
 	if p.prefix != "" {
 		at.Sort = dynamo.String(strings.TrimPrefix(dynamo.Text(it, g.t.SortKey), p.prefix))

@@ -8,81 +8,81 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// passed reports whether an item lies before the cursor, which earlier pages have read.
+// passed reports whether earlier pages have read an item, since it lies at or before the cursor.
 func (g *gather) passed(at place.Position) bool {
-	if g.passedByAnother(at) {
+	if g.tieBreakerRemoved() && dynamo.CompareValues(at.Sort, g.after.Sort) == 0 {
 		return true
 	}
-	c := at.Compare(*g.after)
+	order := at.Compare(*g.after)
 	if g.span.Desc {
-		return c >= 0
+		return order >= 0
 	}
-	return c <= 0
+	return order <= 0
 }
 
-// passedByAnother reports whether an item has the sort key of another Table's cursor, which distinguishes
-// items with equal sort keys. This Table does not.
-func (g *gather) passedByAnother(at place.Position) bool {
-	by := g.after.Tie
-	return by != "" && by != place.LastTie && g.tieBreaker() == "" && dynamo.CompareValues(at.Sort, g.after.Sort) == 0
+// tieBreakerRemoved reports whether the cursor comes from a Table whose layout had a tie-breaker. This Table's has none.
+func (g *gather) tieBreakerRemoved() bool {
+	return g.after.Tie != "" && g.after.Tie != place.LastTie && g.tieBreaker() == ""
 }
 
-// stored returns a stored item with the caller's keys and its place.
+// stored returns an item of a partition with the caller's keys, and its place. It changes the item.
 func (g *gather) stored(p partition, it dynamo.Item) place.Stored {
-	s := place.Stored{Item: it, At: g.place(p, it), PK: p.pk, Sort: it[g.t.SortKey]}
+	s := place.Stored{Item: it, At: g.position(p, it), PK: p.pk, Sort: it[g.t.SortKey]}
 	it[g.t.PartitionKey], it[g.t.SortKey] = dynamo.String(g.name), s.At.Sort
 	return s
 }
 
-// hasCopies reports whether an item may be read from two write shards. That happens only if writers disagreed on a change
-// of the shard count, or if a new event was written again by its id.
-func (g *gather) hasCopies() bool { return !g.twice && g.findable() && g.entry.Most() > 1 }
+// hasCopies reports whether the read must look for copies of an item on two write shards. They exist only if writers
+// disagreed on a change of the shard count, or if a new event was written again by its id.
+func (g *gather) hasCopies() bool { return !g.keepCopies && g.findable() && g.entry.Most() > 1 }
 
-// repeats reports whether an item is another copy of the last one.
-func (g *gather) repeats(last, s place.Stored) bool {
-	return last.At.Tie == s.At.Tie && dynamo.CompareValues(last.At.Sort, s.At.Sort) == 0
+// isCopy reports whether two items are copies of one item.
+func (g *gather) isCopy(a, b place.Stored) bool {
+	return a.At.Tie == b.At.Tie && dynamo.CompareValues(a.At.Sort, b.At.Sort) == 0
 }
 
-// prefers reports whether reads return copy a of an item, not b: see shardmap.Entry.Prefers.
+// prefers reports whether reads return copy a of an item, not copy b: see shardmap.Entry.Prefers.
 func (g *gather) prefers(a, b place.Stored) bool {
-	by, at, err := g.t.Layout.own(g.t, g.name, a.Item)
+	value, at, err := g.t.Layout.shardInputs(g.t, g.name, a.Item)
 	if err != nil {
 		return a.At.Shard < b.At.Shard
 	}
-	return g.entry.Prefers(g.t.calculate, by, at, a.At.Shard, b.At.Shard)
+	return g.entry.Prefers(g.t.calculate, value, at, a.At.Shard, b.At.Shard)
 }
 
-// readCurrent makes the range read its counts from the shard map's table, if isUnsettled.
-func (g *gather) readCurrent() {
+// useCurrentCounts makes the range read its counts from the shard map's table if isUnsettled.
+func (g *gather) useCurrentCounts() {
 	if g.isUnsettled() {
-		g.counts = current(g.t.Shards)
+		g.counts = uncached(g.t.Shards)
 	}
 }
 
-// isUnsettled reports whether the view may lack a change of the count that moved items of the range: if write shards are
-// random, and the range ends after shardmap.Unsettled ago.
+// isUnsettled reports whether the cached shard map may lack a growth to which items of the range were written. Only random
+// write shards use a growth so early, and only items of the last shardmap.Unsettled do.
 func (g *gather) isUnsettled() bool {
-	if g.findable() || !g.t.changing() {
+	if g.findable() || !g.t.mayChangeCounts() {
 		return false
 	}
-	b, is := g.t.Layout.(TimeBuckets)
-	if !is {
+	buckets, ok := g.t.Layout.(TimeBuckets)
+	if !ok {
 		return true
 	}
-	end, _, err := boundTime(b.Stamp, g.span.High)
-	return err != nil || end.After(g.time().Add(-shardmap.Unsettled))
+	end, _, err := boundTime(buckets.Stamp, g.span.High)
+	return err != nil || end.After(g.now().Add(-shardmap.Unsettled))
 }
 
-// cursor returns the position at which the page after an item begins.
-func (g *gather) cursor(at place.Position) place.Position {
-	if !g.findable() {
-		return at
+// cursor returns the position after which the next page begins, if a page's last item is at a position. If items
+// are findable, it lies after all copies of the item.
+func (g *gather) cursor(last place.Position) place.Position {
+	switch {
+	case !g.findable():
+	case g.span.Desc:
+		last.Shard = -1
+	default:
+		last.Shard = math.MaxInt
+		if g.tieBreaker() == "" {
+			last.Tie = place.LastTie
+		}
 	}
-	at.Shard = math.MaxInt // the same item on another write shard is passed too
-	if g.span.Desc {
-		at.Shard = -1
-	} else if g.tieBreaker() == "" {
-		at.Tie = place.LastTie // and so is another item with the sort key
-	}
-	return at
+	return last
 }

@@ -46,11 +46,11 @@ func (t *Table) plainFault() error {
 	case t.First != 0:
 		return fmt.Errorf("PlainFirst needs First 0, not %d: write shard 0 is the plain name", t.First)
 	}
-	switch b := t.Layout.(type) {
+	switch layout := t.Layout.(type) {
 	case HybridBuckets:
 		return fmt.Errorf("PlainFirst can't be combined with HybridBuckets, whose partition keys have no names")
 	case TimeBuckets:
-		label := b.Bucket.Label(time.Date(2026, 12, 22, 13, 14, 0, 0, time.UTC))
+		label := layout.Bucket.Label(time.Date(2026, 12, 22, 13, 14, 0, 0, time.UTC)) // has no leading zero in any part
 		if _, n := t.Format.SplitPlain(t.bucketed("", label)); n > 0 || strings.ContainsAny(string(t.Format), "0123456789") {
 			return fmt.Errorf("format %q may read the plain key of a time bucket, say %q, as a write shard: use shard.HashShard", string(t.Format), t.bucketed("acme", label))
 		}
@@ -63,12 +63,12 @@ func (t *Table) nameFault(name string) error {
 	if !t.PlainFirst {
 		return nil
 	}
-	if of, n := t.Format.SplitPlain(name); n > 0 {
-		return fmt.Errorf("%w: table %s: the name %q is also write shard %d of %q: rename it, or choose another Format", shard.ErrMisused, t.Name, name, n, of)
+	if shorter, n := t.Format.SplitPlain(name); n > 0 {
+		return fmt.Errorf("%w: table %s: the name %q is also write shard %d of %q: rename it, or choose another Format", shard.ErrMisused, t.Name, name, n, shorter)
 	}
 	base := name
-	if b, is := t.Layout.(TimeBuckets); is {
-		base = t.bucketed(name, b.Bucket.Label(time.Time{}))
+	if layout, ok := t.Layout.(TimeBuckets); ok {
+		base = t.bucketed(name, layout.Bucket.Label(time.Time{}))
 	}
 	if size := len(t.join(base, shard.MaxShards-1)); size > maxKeyBytes {
 		return fmt.Errorf("%w: table %s: the name %.40q... is too long: its write shards' keys would have up to %d bytes, and DynamoDB's limit is %d", shard.ErrMisused, t.Name, name, size, maxKeyBytes)
@@ -76,13 +76,13 @@ func (t *Table) nameFault(name string) error {
 	return nil
 }
 
-// clear implements shard.Attempt.Clear for a name. With time buckets it reads those whose ranges will include the new
-// write shards, up to the farthest time ahead of items.
-func (t *Table) clear(ctx context.Context, name string, from, to int, now time.Time) error {
+// checkShardsUnused implements shard.Attempt.Clear: it returns a [*shard.KeyError] if an item is stored under a name's
+// write shards from to to-1. With time buckets it checks every bucket in which reads will include these write shards.
+func (t *Table) checkShardsUnused(ctx context.Context, name string, from, to int, now time.Time) error {
 	bases := []string{name}
-	if b, is := t.Layout.(TimeBuckets); is {
+	if layout, ok := t.Layout.(TimeBuckets); ok {
 		bases = nil
-		for _, label := range b.Bucket.Labels(now.Add(-shardmap.LateMargin), now.Add(aheadOf(t.Shards)+shardmap.Margin)) {
+		for _, label := range layout.Bucket.Labels(now.Add(-shardmap.LateMargin), now.Add(maxAhead(t.Shards)+shardmap.Margin)) {
 			bases = append(bases, t.bucketed(name, label))
 		}
 	}
@@ -111,12 +111,12 @@ func (t *Table) checkUnused(ctx context.Context, pk string) error {
 		return fmt.Errorf("querying %q of table %s: %w", pk, t.Name, err)
 	}
 	if len(out.Items) > 0 {
-		return taken(t.Name, pk)
+		return occupiedError(t.Name, pk)
 	}
 	return nil
 }
 
-// taken returns the error of a new write shard's partition key that has items.
-func taken(table, pk string) error {
-	return &shard.KeyError{Key: pk, Reason: fmt.Sprintf("table %s has items with this partition key, although it never had a write shard of this number", table)}
+// occupiedError returns the error of a new write shard whose partition key has items already.
+func occupiedError(table, pk string) error {
+	return &shard.KeyError{Key: pk, Reason: fmt.Sprintf("table %s already has items under this partition key of a new write shard: move them to another key", table)}
 }

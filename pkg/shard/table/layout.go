@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -23,8 +24,8 @@ type Layout interface {
 	fault(t *Table) error
 	// places returns the place where an item belongs, and then the places where it may also
 	// be after a change of the shard count. A random place differs from call to call.
-	places(ctx context.Context, r raw, name string, it Item) ([]place.Place, error)
-	// findable reports whether places depends on the item alone: a look-up finds the item, and
+	places(ctx context.Context, r tableCall, name string, it Item) ([]place.Place, error)
+	// findable reports whether places depends on the item alone, so that a look-up finds the item and
 	// a repeated put replaces it.
 	findable() bool
 	// tieBreaker returns the attribute that distinguishes items with equal sort keys, "" if the
@@ -32,11 +33,11 @@ type Layout interface {
 	tieBreaker(t *Table) string
 	// countKey returns the key in Table.Shards of a name's counts.
 	countKey(name string) string
-	// own returns the value from which an item's write shard is calculated, and the item's time. Only layouts that are
-	// findable have them.
-	own(t *Table, name string, it Item) (by string, at time.Time, err error)
-	// partitions returns the range's partitions in groups, by a name's counts. The groups are in the range's
-	// order; the items of a group's partitions have to be merged.
+	// shardInputs returns the value and the time from which an item's write shard is calculated. They are zero
+	// if the layout does not use them.
+	shardInputs(t *Table, name string, it Item) (value string, at time.Time, err error)
+	// partitions returns the partitions of a range of a name, in groups, by the name's counts. The groups are in the
+	// range's order; the caller merges the items within each group.
 	partitions(t *Table, entry shardmap.Entry, name string, s Span) (iter.Seq[[]partition], error)
 }
 
@@ -45,7 +46,7 @@ type partition struct {
 	pk     string
 	shard  int
 	prefix string         // of the stored sort key; not shown to callers
-	edge   place.Position // the position before the bucket's first item; zero without buckets
+	before place.Position // the position before the bucket's first item; zero without buckets
 }
 
 // RandomSuffix spreads a name's items over name#0 to name#N-1 at random, for items that are
@@ -64,7 +65,7 @@ func (RandomSuffix) findable() bool { return false }
 
 func (RandomSuffix) tieBreaker(*Table) string { return "" }
 
-func (RandomSuffix) places(ctx context.Context, r raw, name string, it Item) ([]place.Place, error) {
+func (RandomSuffix) places(ctx context.Context, r tableCall, name string, it Item) ([]place.Place, error) {
 	entry, err := r.lookup(ctx, name)
 	if errors.Is(err, shard.ErrStale) && r.t.PlainFirst { // write shard 0 exists at any count
 		return []place.Place{{PK: r.t.join(name, 0), Sort: it[r.t.SortKey]}}, nil
@@ -72,25 +73,24 @@ func (RandomSuffix) places(ctx context.Context, r raw, name string, it Item) ([]
 	if err != nil {
 		return nil, err
 	}
-	now := r.time()
+	now := r.now()
 	n := shard.Random(entry.CountOfNew(now))
-	return []place.Place{{PK: r.t.join(name, n), Sort: it[r.t.SortKey], Sent: r.sent(schema.OwnRandom, name, entry, n, now, "")}}, nil
+	return []place.Place{{PK: r.t.join(name, n), Sort: it[r.t.SortKey], Sent: r.attempt(schema.OwnRandom, name, entry, n, now, "")}}, nil
 }
 
 func (RandomSuffix) countKey(name string) string { return name }
 
-func (RandomSuffix) own(*Table, string, Item) (by string, at time.Time, err error) {
-	return "", at, nil
+func (RandomSuffix) shardInputs(*Table, string, Item) (value string, at time.Time, err error) {
+	return "", time.Time{}, nil
 }
 
 // partitions returns one group: all write shards that the name ever had.
 func (RandomSuffix) partitions(t *Table, entry shardmap.Entry, name string, _ Span) (iter.Seq[[]partition], error) {
-	all := t.numbered(name, entry.Most())
-	return func(yield func([]partition) bool) { yield(all) }, nil
+	return slices.Values([][]partition{t.firstShards(name, entry.Most())}), nil
 }
 
-// numbered returns the first n write shards of a base.
-func (t *Table) numbered(base string, n int) []partition {
+// firstShards returns the partitions of the write shards 0 to n-1 of a base, which is a name or a name's time bucket.
+func (t *Table) firstShards(base string, n int) []partition {
 	list := make([]partition, n)
 	for i := range list {
 		list[i] = partition{pk: t.join(base, i), shard: i}
@@ -119,7 +119,7 @@ type CalculatedSuffix struct {
 }
 
 func (c CalculatedSuffix) fault(t *Table) error {
-	if t.changing() && c.Time == nil {
+	if t.mayChangeCounts() && c.Time == nil {
 		return fmt.Errorf("CalculatedSuffix.Time is nil: if the shard count changes, only an item's own time determines its write shard")
 	}
 	return t.byFault(c.By)
@@ -127,64 +127,65 @@ func (c CalculatedSuffix) fault(t *Table) error {
 
 func (CalculatedSuffix) findable() bool { return true }
 
-func (c CalculatedSuffix) tieBreaker(t *Table) string { return t.tieBreaker(c.by(t)) }
+func (c CalculatedSuffix) tieBreaker(t *Table) string { return t.tieBreaker(c.attribute(t)) }
 
-func (c CalculatedSuffix) by(t *Table) string {
+func (c CalculatedSuffix) attribute(t *Table) string {
 	if c.By == "" {
 		return t.SortKey
 	}
 	return c.By
 }
 
-func (c CalculatedSuffix) places(ctx context.Context, r raw, name string, it Item) ([]place.Place, error) {
-	by, at, entry, err := r.findOwn(ctx, name, it)
+func (c CalculatedSuffix) places(ctx context.Context, r tableCall, name string, it Item) ([]place.Place, error) {
+	value, at, entry, err := r.inputsAndCounts(ctx, name, it)
 	if err != nil {
 		return nil, err
 	}
-	return r.calculated(name, name, it[r.t.SortKey], entry, by, at), nil
+	return r.calculatedPlaces(name, name, it[r.t.SortKey], entry, value, at), nil
 }
 
 func (CalculatedSuffix) countKey(name string) string { return name }
 
-// own returns the zero time without CalculatedSuffix.Time.
-func (c CalculatedSuffix) own(t *Table, _ string, it Item) (by string, at time.Time, err error) {
-	if by, err = t.by(it, c.by(t)); err != nil || c.Time == nil {
-		return by, at, err
+// shardInputs returns the zero time if the layout has no Time.
+func (c CalculatedSuffix) shardInputs(t *Table, _ string, it Item) (value string, at time.Time, err error) {
+	value, err = t.shardValue(it, c.attribute(t))
+	if err != nil || c.Time == nil {
+		return value, time.Time{}, err
 	}
 	if at, err = c.Time(it); err != nil {
-		err = fmt.Errorf("%w: the time of item %q: %w", shard.ErrMisused, by, err)
+		err = fmt.Errorf("%w: reading the time of the item with %s %q: %w", shard.ErrMisused, c.attribute(t), value, err)
 	}
-	return by, at, err
+	return value, at, err
 }
 
-// findOwn returns the value, the time and the counts from which an item's write shard is calculated. It checks the time
-// before it reads the counts, since the clock goes on: later, a time too far ahead of these counts might pass.
-func (r raw) findOwn(ctx context.Context, name string, it Item) (by string, at time.Time, entry shardmap.Entry, err error) {
-	by, at, err = r.t.Layout.own(r.t, name, it)
+// inputsAndCounts returns the value, the time and the counts from which an item's write shard is calculated. The check of
+// the time comes before the look-up of the counts, because the clock advances during the look-up.
+func (r tableCall) inputsAndCounts(ctx context.Context, name string, it Item) (value string, at time.Time, entry shardmap.Entry, err error) {
+	value, at, err = r.t.Layout.shardInputs(r.t, name, it)
 	if err == nil && !at.IsZero() {
-		err = r.notAhead(at)
+		err = r.checkNotAhead(at)
 	}
 	if err == nil {
 		entry, err = r.lookup(ctx, r.t.Layout.countKey(name))
 	}
-	return by, at, entry, err
+	return value, at, entry, err
 }
 
-// by returns the value from which an item's write shard is calculated.
-func (t *Table) by(it Item, attr string) (string, error) {
-	value, ok := dynamo.Attribute(it, attr)
+// shardValue returns the attribute's value, from which an item's write shard is calculated.
+func (t *Table) shardValue(it Item, attribute string) (string, error) {
+	value, ok := dynamo.Attribute(it, attribute)
 	if !ok {
-		return "", fmt.Errorf("%w: the item with %s %q needs a string or number %s, from which its write shard is calculated", shard.ErrMisused, t.SortKey, place.SortText(it[t.SortKey]), attr)
+		return "", fmt.Errorf("%w: the item with %s %q needs a string or number %s, from which its write shard is calculated", shard.ErrMisused, t.SortKey, place.SortText(it[t.SortKey]), attribute)
 	}
 	return value, nil
 }
 
-// calculated implements Layout.places for write shards calculated from the value by.
-func (r raw) calculated(name, base string, sort types.AttributeValue, entry shardmap.Entry, by string, at time.Time) []place.Place {
-	numbers := entry.PlacesAt(r.t.calculate, by, at)
+// calculatedPlaces implements Layout.places for write shards of a base that are calculated from a value.
+func (r tableCall) calculatedPlaces(name, base string, sort types.AttributeValue, entry shardmap.Entry, value string, at time.Time) []place.Place {
+	numbers := entry.PlacesAt(r.t.calculate, value, at)
 	list := make([]place.Place, len(numbers))
 	for i, n := range numbers {
-		list[i] = place.Place{PK: r.t.join(base, n), Sort: sort, Sent: r.sent(schema.OwnTimed, name, entry, n, at, by)}
+		list[i] = place.Place{PK: r.t.join(base, n), Sort: sort, Sent: r.attempt(schema.OwnTimed, name, entry, n, at, value)}
 	}
 	return list
 }
@@ -193,7 +194,7 @@ func (CalculatedSuffix) partitions(t *Table, entry shardmap.Entry, name string, 
 	return RandomSuffix{}.partitions(t, entry, name, s)
 }
 
-// tieBreaker implements Layout.tieBreaker for write shards calculated from an attribute.
+// tieBreaker implements Layout.tieBreaker for write shards calculated from the attribute by.
 func (t *Table) tieBreaker(by string) string {
 	if by == t.SortKey {
 		return ""
@@ -201,7 +202,7 @@ func (t *Table) tieBreaker(by string) string {
 	return by
 }
 
-// byFault returns an error if By is the partition key.
+// byFault returns an error if the attribute by is the partition key.
 func (t *Table) byFault(by string) error {
 	if by == t.PartitionKey {
 		return fmt.Errorf("attribute %s (By) is the partition key: all items of a name would be on one write shard", by)

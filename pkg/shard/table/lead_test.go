@@ -13,7 +13,7 @@ func TestAheadComesFromMap(t *testing.T) {
 		view := shardmap.New(nil, "m", shardmap.Options{EventAhead: ahead})
 		changer := shardmap.NewChanger(nil, view, shardmap.ChangerOptions{})
 		for _, counts := range []Counts{view, changer, AtLeast{2, changer}} {
-			if got := aheadOf(counts); got != want {
+			if got := maxAhead(counts); got != want {
 				t.Errorf("%v, %T: %v ahead, want %v", ahead, counts, got, want)
 			}
 		}

@@ -9,18 +9,18 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/internal/place"
 )
 
-// MaxQueries is the maximum of partitions read for a page. A first bucket with more is read
-// whole.
+// MaxQueries is the maximum of partitions that are read for a page. If the first time bucket has more, all of
+// that bucket is read.
 const MaxQueries = 1000
 
 // Query streams the items of a name in the order of their sort keys, read from all its write
 // shards in parallel. Items with equal sort keys are in the order of the attribute from which
 // their write shards are calculated, or else of the write shards. Query reads ahead about a page
-// (1 MB) per write shard and keeps it in memory. A loop that stops early pays for that: 20 items of
+// (1 MB) per write shard and keeps it in memory. A loop that stops early pays for all of it: 20 items of
 // 64 write shards cost 407 read units, or 32 with a Span.Limit of 20. The stream ends with the first
-// error, whose item is nil. The call's clock starts with Query, even if the loop starts later.
+// error, whose item is nil. The parameter now is the time of the call, even if the loop starts later.
 func (t *Table) Query(ctx context.Context, name string, s Span, now time.Time) iter.Seq2[Item, error] {
-	r := t.raw(now)
+	r := t.startCall(now)
 	return func(yield func(Item, error) bool) {
 		g, err := r.gather(name, s)
 		if err != nil {
@@ -51,19 +51,18 @@ type Page struct {
 	Next  string
 }
 
-// Page returns a page of a range: Span.Limit items, or 100. With a layout of random write shards and a shard map, Page reads
-// the name's entry first, but not for time buckets that ended over 30 s ago. It queries each write shard and reads more than
-// Limit items in all: docs/patterns.md has figures. Successive pages neither miss nor
-// repeat an item, even if the shard count changes between them. Page returns ErrMisused if Span.After
-// belongs to another name or direction.
+// Page returns a page of a range: Span.Limit items, or 100 if Limit is 0. It queries each write shard and reads more than
+// Limit items in all: docs/patterns.md has the cost. Successive pages neither miss nor repeat an item, even if the shard
+// count changes between them. With random write shards and a shard map, each page also reads the name's entry, except for
+// time buckets that ended over 30 s ago. Page returns ErrMisused if Span.After belongs to another name or direction.
 func (t *Table) Page(ctx context.Context, name string, s Span, now time.Time) (Page, error) {
 	if s.Limit <= 0 {
 		s.Limit = 100
 	}
-	g, err := t.raw(now).gather(name, s)
+	g, err := t.startCall(now).gather(name, s)
 	var page Page
 	if err == nil {
-		g.readCurrent()
+		g.useCurrentCounts()
 		page, err = g.page(ctx)
 	}
 	if err != nil {
@@ -74,7 +73,7 @@ func (t *Table) Page(ctx context.Context, name string, s Span, now time.Time) (P
 
 // page reads Span.Limit items, and one more if a page follows.
 func (g *gather) page(ctx context.Context) (page Page, err error) {
-	g.most, g.rest = MaxQueries, nil
+	g.maxPartitions, g.rest = MaxQueries, nil
 	name, s := g.name, g.span
 	var last place.Position
 	for found, err := range g.all(ctx) {
@@ -82,24 +81,24 @@ func (g *gather) page(ctx context.Context) (page Page, err error) {
 			return Page{}, err
 		}
 		if len(page.Items) == s.Limit {
-			page.Next = cursorOf(name, s.Desc) + g.cursor(last).String()
+			page.Next = cursorPrefix(name, s.Desc) + g.cursor(last).String()
 			return page, nil
 		}
 		page.Items, last = append(page.Items, found.Item), found.At
 	}
 	if g.rest != nil {
-		page.Next = cursorOf(name, s.Desc) + g.rest.String()
+		page.Next = cursorPrefix(name, s.Desc) + g.rest.String()
 	}
 	return page, nil
 }
 
 // Get returns one item, read strongly consistent, or an error that wraps ErrNotFound. The key has
 // the name, the sort key, and the attributes from which the layout calculates the write
-// shard. It costs one GetItem, and more only near a change of the shard count.
+// shard. Get costs one GetItem, or more for items dated near a change of the shard count.
 func (t *Table) Get(ctx context.Context, key Item, now time.Time) (Item, error) {
 	const operation = "reading an item of"
-	r := t.raw(now)
-	name, places, err := r.find(ctx, operation, key)
+	r := t.startCall(now)
+	name, places, err := r.findPlaces(ctx, operation, key)
 	if err != nil {
 		return nil, err
 	}

@@ -41,9 +41,9 @@ func TestQueriesOfRanges(t *testing.T) {
 		{Span{Consistent: true}, "", CalculatedSuffix{By: "sort"}, "#pk = :pk   0"},
 	} {
 		table := &Table{Name: "t", PartitionKey: "name", SortKey: "sort", Layout: c.layout, Shards: Fixed(2)}
-		g := &gather{raw: table.raw(noon), span: c.span}
+		g := &gather{tableCall: table.startCall(noon), span: c.span}
 		g.drop = func(Item) bool { return true }
-		s := g.stream(partition{pk: "acme#1", prefix: c.prefix}, 2, 1)
+		s := g.stream(partition{pk: "acme#1", prefix: c.prefix}, 1, 2)
 		in := s.Input
 		names, values := in.ExpressionAttributeNames, in.ExpressionAttributeValues
 		got := fmt.Sprint(*in.KeyConditionExpression, " ", text(values[":low"]), " ", text(values[":high"]), " ", aws.ToInt32(in.Limit))
@@ -77,7 +77,7 @@ func TestCursors(t *testing.T) {
 	} {
 		table := &Table{Name: "t", PartitionKey: "name", SortKey: "sort", Layout: c.layout, Shards: Fixed(10), Client: nil}
 		for i, desc := range []bool{false, true} {
-			g := &gather{raw: table.raw(noon), name: "acme", span: Span{Desc: desc}}
+			g := &gather{tableCall: table.startCall(noon), name: "acme", span: Span{Desc: desc}}
 			after, err := place.ParsePosition(g.cursor(c.last).String())
 			require.NoError(t, err)
 			if g.after = &after; g.passed(c.it) != c.passed[i] {
@@ -96,7 +96,7 @@ func TestCursors(t *testing.T) {
 			}
 		}
 	}
-	if cursorOf("a", false) == cursorOf("a", true) || cursorOf("a", false) == cursorOf("b", false) {
+	if cursorPrefix("a", false) == cursorPrefix("a", true) || cursorPrefix("a", false) == cursorPrefix("b", false) {
 		t.Error("cursors of other ranges are equal")
 	}
 }
@@ -116,9 +116,9 @@ func TestBucketsOfRanges(t *testing.T) {
 				table := &Table{Name: "t", PartitionKey: "name", SortKey: "sort", Layout: layout, Shards: Fixed(1), First: 1}
 				span := During("", c.from, c.to)
 				span.Desc = desc
-				cut, err := cutSpan(shard.Hour, "", span)
+				windows, err := span.windows(shard.Hour, "")
 				require.NoError(t, err)
-				for w := range cut.windows(desc) {
+				for w := range windows {
 					if want := min(c.to.Add(-1).UnixNano(), w.end.UnixNano()); w.from.UnixNano() != max(c.from.UnixNano(), w.start.UnixNano()) || w.to.UnixNano() != want {
 						t.Errorf("%v to %v: a window from %v to %v of %s", c.from, c.to, w.from, w.to, w.label)
 					}
@@ -131,13 +131,13 @@ func TestBucketsOfRanges(t *testing.T) {
 				for parts := range groups {
 					hour := ""
 					for _, p := range parts {
-						hour = strings.TrimPrefix(text(p.edge.Sort), "2026-01-05T")[:2]
+						hour = strings.TrimPrefix(text(p.before.Sort), "2026-01-05T")[:2]
 						if desc { // the edge is the bucket's end
 							end, err := time.Parse("15", hour)
 							require.NoError(t, err)
 							hour = end.Add(-time.Hour).Format("15")
 						}
-						if want := fmt.Sprintf(form, "2026-01-05T"+hour); p.pk != want || (p.edge.Shard < 0) == desc || (p.edge.Tie == place.LastTie) != desc {
+						if want := fmt.Sprintf(form, "2026-01-05T"+hour); p.pk != want || (p.before.Shard < 0) == desc || (p.before.Tie == place.LastTie) != desc {
 							t.Errorf("%T: %+v, want %s", layout, p, want)
 						}
 					}
@@ -184,7 +184,7 @@ func TestUnsettledRanges(t *testing.T) {
 		{changes{}, buckets, Span{}, true}, {changes{}, buckets, ending(-shardmap.Unsettled), false}, {changes{}, buckets, ending(time.Second - shardmap.Unsettled), true}, {Fixed(2), buckets, Span{}, false},
 	} {
 		table := &Table{Name: "t", PartitionKey: "name", SortKey: "sort", Layout: c.layout, Shards: c.counts}
-		if got := (&gather{raw: table.raw(noon), span: c.span}).isUnsettled(); got != c.want {
+		if got := (&gather{tableCall: table.startCall(noon), span: c.span}).isUnsettled(); got != c.want {
 			t.Errorf("row %d: %t", i, got)
 		}
 	}

@@ -35,21 +35,15 @@ func During(s shard.Stamp, from, to time.Time) Span {
 	return Span{Low: dynamo.String(low), High: dynamo.String(high)}
 }
 
-// cut is a span divided into buckets.
-type cut struct {
-	bucket   shard.Bucket
-	from, to time.Time // both included
-}
-
 // window is the part of a span within one bucket.
 type window struct {
-	label      string
+	label      string    // the bucket's
 	start, end time.Time // the bucket's
-	from, to   time.Time
+	from, to   time.Time // the part's, both included
 }
 
-// edge returns the position before the bucket's first item, in the order of reading.
-func (w window) edge(stamp shard.Stamp, desc bool) place.Position {
+// before returns the position before the bucket's first item, in the order of reading.
+func (w window) before(stamp shard.Stamp, desc bool) place.Position {
 	s := During(stamp, w.start, w.end)
 	if desc {
 		return place.Position{Sort: s.High, Tie: place.LastTie, Shard: math.MaxInt}
@@ -57,49 +51,50 @@ func (w window) edge(stamp shard.Stamp, desc bool) place.Position {
 	return place.Position{Sort: s.Low, Shard: -1}
 }
 
-func cutSpan(b shard.Bucket, stamp shard.Stamp, s Span) (cut, error) {
+// windows returns the parts of the span by bucket, in the order of reading; none if the span is empty.
+func (s Span) windows(b shard.Bucket, stamp shard.Stamp) (iter.Seq[window], error) {
 	from, _, err1 := boundTime(stamp, s.Low)
-	to, open, err2 := boundTime(stamp, s.High)
+	to, excluded, err2 := boundTime(stamp, s.High)
 	if err1 != nil || err2 != nil {
-		return cut{}, fmt.Errorf("%w: a range over time buckets needs both ends, as During returns them: %w", shard.ErrMisused, cmp.Or(err1, err2))
+		return nil, fmt.Errorf("%w: a range over time buckets needs Low and High, as During returns them: %w", shard.ErrMisused, cmp.Or(err1, err2))
 	}
-	if open {
+	if excluded {
 		to = to.Add(-1)
 	}
-	return cut{b, from, to}, nil
-}
-
-// boundTime returns a span's end; open means that the span excludes it.
-func boundTime(stamp shard.Stamp, bound types.AttributeValue) (at time.Time, open bool, err error) {
-	text, ok := dynamo.Attribute(Item{"": bound}, "")
-	if !ok {
-		return time.Time{}, false, fmt.Errorf("an end is missing")
-	}
-	return stamp.ParseBound(text)
-}
-
-// windows yields the span's buckets in order.
-func (c cut) windows(desc bool) iter.Seq[window] {
-	step, at, end := c.bucket.Width(), c.from.UTC().Truncate(c.bucket.Width()), c.to.UTC().Truncate(c.bucket.Width())
-	if desc {
-		step, at, end = -step, end, at
+	first, last, step := from.UTC().Truncate(b.Width()), to.UTC().Truncate(b.Width()), b.Width()
+	if s.Desc {
+		first, last, step = last, first, -step
 	}
 	return func(yield func(window) bool) {
-		if c.to.Before(c.from) {
+		if to.Before(from) {
 			return
 		}
-		for ; ; at = at.Add(step) {
-			next := at.Add(c.bucket.Width())
-			w := window{label: c.bucket.Label(at), start: at, end: next, from: at, to: next}
-			if c.from.After(w.from) {
-				w.from = c.from
-			}
-			if c.to.Before(w.to) {
-				w.to = c.to
-			}
-			if !yield(w) || at.Equal(end) {
+		for start := first; ; start = start.Add(step) {
+			if !yield(newWindow(b, start, from, to)) || start.Equal(last) {
 				return
 			}
 		}
+	}, nil
+}
+
+// newWindow returns the part of the span from from to to within the bucket that begins at start.
+func newWindow(b shard.Bucket, start, from, to time.Time) window {
+	end := start.Add(b.Width())
+	w := window{label: b.Label(start), start: start, end: end, from: start, to: end}
+	if from.After(start) {
+		w.from = from
 	}
+	if to.Before(end) {
+		w.to = to
+	}
+	return w
+}
+
+// boundTime returns the time of a span's Low or High, and whether the span excludes that time.
+func boundTime(stamp shard.Stamp, bound types.AttributeValue) (at time.Time, excluded bool, err error) {
+	text, ok := dynamo.Attribute(Item{"": bound}, "")
+	if !ok {
+		return time.Time{}, false, fmt.Errorf("Low or High is missing")
+	}
+	return stamp.ParseBound(text)
 }

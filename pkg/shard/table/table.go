@@ -64,7 +64,7 @@ type Table struct {
 	// acme#1 to acme#10. If First is wrong, reads miss the items of a whole write shard, without
 	// an error.
 	First int
-	// Calculate returns a value's write shard among n: 0 to n-1, without First. It must never
+	// Calculate returns a value's write shard among n: 0 to n-1, without First. The function must never
 	// change. Default [shard.Calculated]; [shard.Summed] is the Developer Guide's.
 	Calculate func(value string, n int) int
 }
@@ -104,17 +104,17 @@ func tableNameFault(name string) error {
 	return err
 }
 
-// calculate panics if Table.Calculate returns a number out of range, which is a bug of the
-// caller.
+// calculate returns a value's write shard among n, 0 to n-1. It panics if the caller's Calculate returns
+// another number.
 func (t *Table) calculate(value string, n int) int {
 	if t.Calculate == nil {
 		return shard.Calculated(value, n)
 	}
-	at := t.Calculate(value, n)
-	if at < 0 || at >= n {
-		panic(fmt.Sprintf("table: Table.Calculate returns write shard %d of %d for %q", at, n, value))
+	number := t.Calculate(value, n)
+	if number < 0 || number >= n {
+		panic(fmt.Sprintf("table: Table.Calculate(%q, %d) returned write shard %d: want 0 to %d", value, n, number, n-1))
 	}
-	return at
+	return number
 }
 
 // describe adds the operation and the key to an error.

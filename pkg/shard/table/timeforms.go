@@ -18,29 +18,29 @@ import (
 )
 
 const (
-	day    = `^(\d{4})[-/.](\d\d)[-/.](\d\d)`
-	packed = `^(\d{4})(\d\d)(\d\d)`
-	digits = `^((?:19|2\d)\d\d)(\d\d)(\d\d)` // years 19xx and 2xxx, since digits alone may be another number
-	hour   = `([01]\d|2[0-4])`
-	minute = `([0-5]\d)`
-	second = `([0-5]\d|60)`
-	part   = `(?:[.,](\d+))?`
-	offset = ` ?([Zz]|[-+](?:0\d|1[0-4])(?::?[0-5]\d)?)?`
-	end    = `(?:$|[^0-9A-Za-z])`
-	noMore = `(?:$|[^0-9A-Za-z:])` // after hours or minutes
+	day     = `^(\d{4})[-/.](\d\d)[-/.](\d\d)`
+	packed  = `^(\d{4})(\d\d)(\d\d)`
+	digits  = `^((?:19|2\d)\d\d)(\d\d)(\d\d)` // years 19xx and 2xxx, since digits alone may be another number
+	hour    = `([01]\d|2[0-4])`
+	minute  = `([0-5]\d)`
+	second  = `([0-5]\d|60)`
+	decimal = `(?:[.,](\d+))?`
+	offset  = ` ?([Zz]|[-+](?:0\d|1[0-4])(?::?[0-5]\d)?)?`
+	end     = `(?:$|[^0-9A-Za-z])`
+	noMore  = `(?:$|[^0-9A-Za-z:])` // after hours or minutes
 )
 
 // isoForms have the groups year, month, day, hour, minute, second, decimals and offset.
 var isoForms = patterns(
-	day+`[Tt _]`+hour+`:`+minute+`:`+second+part+offset+end,
+	day+`[Tt _]`+hour+`:`+minute+`:`+second+decimal+offset+end,
 	day+`[Tt _]`+hour+`:`+minute+`()()`+offset+noMore,
 	day+`[Tt]`+hour+`()()()`+offset+noMore,
 	day+`()()()()()`+end,
-	packed+`[Tt]`+hour+minute+`(?:`+second+part+`)?`+offset+end,
+	packed+`[Tt]`+hour+minute+`(?:`+second+decimal+`)?`+offset+end,
 	digits+`(?:`+hour+minute+`(?:`+second+`(?:[.,]?(\d{3}|\d{6}))?)?`+offset+`)?`+end,
 )
 
-// patterns compiles patterns when they are first needed.
+// patterns returns a function that compiles the patterns at its first call.
 func patterns(list ...string) func() []*regexp.Regexp {
 	return sync.OnceValue(func() (compiled []*regexp.Regexp) {
 		for _, pattern := range list {
@@ -58,30 +58,30 @@ var weekForm = patterns(`^(\d{4})-?W([0-5]\d)(?:-?([1-7]))?` + end)
 // is UTC, and a day or a week is its first moment.
 func ISO(text string) (time.Time, error) {
 	if m := weekForm()[0].FindStringSubmatch(text); m != nil {
-		return week(text, m)
+		return parseWeek(text, m)
 	}
 	for _, form := range isoForms() {
 		m := form.FindStringSubmatch(text)
 		if m == nil {
 			continue
 		}
-		at := time.Date(number(m[1]), time.Month(number(m[2])), number(m[3]), 0, 0, 0, 0, time.UTC)
-		if at.Day() != number(m[3]) || int(at.Month()) != number(m[2]) {
-			continue
+		midnight := time.Date(number(m[1]), time.Month(number(m[2])), number(m[3]), 0, 0, 0, 0, time.UTC)
+		if midnight.Day() != number(m[3]) || int(midnight.Month()) != number(m[2]) {
+			continue // no such day, as February 30
 		}
 		clock := time.Duration(number(m[4]))*time.Hour + time.Duration(number(m[5]))*time.Minute + time.Duration(number(m[6]))*time.Second
-		return at.Add(clock + fraction(m[7], time.Second) - zone(m[8])), nil
+		return midnight.Add(clock + fraction(m[7], time.Second) - zone(m[8])), nil
 	}
-	return time.Time{}, notBegun(text, "time of ISO 8601")
+	return time.Time{}, formError(text, "time of ISO 8601")
 }
 
-// week returns the beginning of a week, or of one of its days.
-func week(text string, m []string) (time.Time, error) {
+// parseWeek returns the beginning of a week, or of one of its days. m has the groups of weekForm.
+func parseWeek(text string, m []string) (time.Time, error) {
 	jan4 := time.Date(number(m[1]), 1, 4, 0, 0, 0, 0, time.UTC) // in week 1
 	monday := jan4.AddDate(0, 0, -(int(jan4.Weekday())+6)%7)
 	at := monday.AddDate(0, 0, 7*(number(m[2])-1)+max(number(m[3])-1, 0))
 	if _, n := at.ISOWeek(); n != number(m[2]) {
-		return time.Time{}, notBegun(text, "week of ISO 8601")
+		return time.Time{}, formError(text, "week of ISO 8601")
 	}
 	return at, nil
 }
@@ -92,15 +92,15 @@ func number(digits string) int {
 	return n
 }
 
-// fraction returns a unit times 0.decimals; decimals are digits or "".
+// fraction returns the unit times 0.decimals; decimals are digits or "".
 func fraction(decimals string, unit time.Duration) time.Duration {
-	part, _ := strconv.ParseFloat("0."+decimals+"0", 64)
-	return time.Duration(math.Round(part * float64(unit)))
+	share, _ := strconv.ParseFloat("0."+decimals+"0", 64)
+	return time.Duration(math.Round(share * float64(unit)))
 }
 
 // zone returns the offset of Z, +01, +0100 or +01:00, and 0 for "".
 func zone(text string) time.Duration {
-	digits := strings.ReplaceAll(text, ":", "") + "00"
+	digits := strings.ReplaceAll(text, ":", "") + "00" // +01 becomes +0100
 	if len(digits) < len("+0100") {
 		return 0
 	}
@@ -113,16 +113,16 @@ func zone(text string) time.Duration {
 
 var unixForm = patterns(`^(-?)(\d+)(?:\.(\d+))?` + end)
 
-// Unix reads a number of seconds, milliseconds, microseconds or nanoseconds since 1970, by its size. It reads any time from
-// March 1973 to the year 2262 rightly. Numbers may have decimals, and in texts leading zeros.
+// Unix reads a number of seconds, milliseconds, microseconds or nanoseconds since 1970. The number's size decides its unit,
+// which is right for times from March 1973 to the year 2262. Numbers may have decimals, and in texts leading zeros.
 func Unix(text string) (time.Time, error) {
 	m := unixForm()[0].FindStringSubmatch(text)
 	if m == nil {
-		return time.Time{}, notBegun(text, "number of Unix time")
+		return time.Time{}, formError(text, "number of Unix time")
 	}
 	whole, err := strconv.ParseInt(m[2], 10, 64)
 	if err != nil {
-		return time.Time{}, notBegun(text, "number of Unix time")
+		return time.Time{}, formError(text, "number of Unix time")
 	}
 	unit := time.Nanosecond
 	switch {
@@ -145,7 +145,7 @@ func Unix(text string) (time.Time, error) {
 func ULID(text string) (time.Time, error) {
 	id, err := ulid.ParseStrict(text[:min(len(text), ulid.EncodedSize)])
 	if err != nil || !ended(text[ulid.EncodedSize:]) {
-		return time.Time{}, notBegun(text, "ULID")
+		return time.Time{}, formError(text, "ULID")
 	}
 	return ulid.Time(id.Time()).UTC(), nil
 }
@@ -158,12 +158,12 @@ const (
 // KSUID reads the time of a KSUID, in whole seconds.
 func KSUID(text string) (time.Time, error) {
 	if len(text) < ksuidSize || !ended(text[ksuidSize:]) {
-		return time.Time{}, notBegun(text, "KSUID")
+		return time.Time{}, formError(text, "KSUID")
 	}
 	// KSUIDs have upper-case digits before lower-case ones, and package big the other way round.
 	id, ok := new(big.Int).SetString(strings.Map(swapCase, text[:ksuidSize]), 62)
 	if !ok || id.Sign() < 0 || id.BitLen() > 160 {
-		return time.Time{}, notBegun(text, "KSUID")
+		return time.Time{}, formError(text, "KSUID")
 	}
 	return time.Unix(ksuidEpoch+id.Rsh(id, 128).Int64(), 0).UTC(), nil
 }
@@ -189,7 +189,7 @@ const gregorian = -12_219_292_800
 func UUID(text string) (time.Time, error) {
 	m := uuidForm()[0].FindStringSubmatch(text)
 	if m == nil || m[2] != m[4] || m[2] != m[6] || m[2] != m[8] || !strings.ContainsAny(m[7][:1], "89abAB") {
-		return time.Time{}, notBegun(text, "UUID of version 1, 6 or 7")
+		return time.Time{}, formError(text, "UUID of version 1, 6 or 7")
 	}
 	id, _ := hex.DecodeString(m[1] + m[3] + m[5])
 	high, low := int64(binary.BigEndian.Uint32(id)), int64(binary.BigEndian.Uint16(id[6:])&0xfff)
@@ -202,7 +202,7 @@ func UUID(text string) (time.Time, error) {
 	case 7:
 		return time.UnixMilli(high<<16 | middle).UTC(), nil
 	}
-	return time.Time{}, notBegun(text, "UUID of version 1, 6 or 7")
+	return time.Time{}, formError(text, "UUID of version 1, 6 or 7")
 }
 
 // sinceGregorian returns the time of n times 100 ns after gregorian.
@@ -210,16 +210,12 @@ func sinceGregorian(n int64) time.Time {
 	return time.Unix(gregorian+n/1e7, n%1e7*100).UTC()
 }
 
-// notBegun returns the error of a text that does not begin with the form.
-func notBegun(text, form string) error {
+// formError returns the error of a text that does not begin with the form.
+func formError(text, form string) error {
 	return &shard.KeyError{Key: text, Reason: "it does not begin with a " + form}
 }
 
+var endForm = patterns(`^` + end)
+
 // ended reports whether rest, the text after a time, is empty or begins with no letter or digit.
-func ended(rest string) bool {
-	next := byte('#')
-	if rest != "" {
-		next = rest[0]
-	}
-	return (next < '0' || next > '9') && (next|0x20 < 'a' || next|0x20 > 'z')
-}
+func ended(rest string) bool { return endForm()[0].MatchString(rest) }

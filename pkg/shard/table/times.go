@@ -11,7 +11,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// SortTime returns a CalculatedSuffix.Time for sort keys that begin with a stamp.
+// SortTime returns a CalculatedSuffix.Time that reads the stamp at the beginning of the sort key.
 func SortTime(sortKey string, stamp shard.Stamp) func(Item) (time.Time, error) {
 	return func(it Item) (time.Time, error) {
 		text, _ := dynamo.Attribute(it, sortKey)
@@ -20,9 +20,9 @@ func SortTime(sortKey string, stamp shard.Stamp) func(Item) (time.Time, error) {
 	}
 }
 
-// AttributeTime returns a CalculatedSuffix.Time for an attribute of type S or N. It may be the sort key, or in a map:
-// meta.created_at. Keys must have the attribute, too. The first form that can read the attribute counts; the default is
-// [Unix].
+// AttributeTime returns a CalculatedSuffix.Time that reads an attribute of type S or N. The attribute may be the sort key,
+// or within a map: meta.created_at. The keys of Get, Update and Delete must have it, too. The first form that can read the
+// attribute wins; without forms it is [Unix].
 func AttributeTime(name string, forms ...TimeForm) func(Item) (time.Time, error) {
 	if len(forms) == 0 {
 		forms = []TimeForm{Unix}
@@ -37,55 +37,59 @@ func AttributeTime(name string, forms ...TimeForm) func(Item) (time.Time, error)
 				return at, nil
 			}
 		}
-		return time.Time{}, fmt.Errorf("attribute %s has no time of the table's form: %.60q", name, text)
+		return time.Time{}, fmt.Errorf("attribute %s, %.60q, does not begin with a time of the forms given to AttributeTime", name, text)
 	}
 }
 
-// textAt returns the text or the digits of an attribute, or of one in maps if the name has points.
+// textAt returns the text or the digits of an attribute of type S or N. Dots in the name lead into maps: meta.created_at.
 func textAt(it Item, name string) (text string, ok bool) {
 	if it[name] != nil {
 		return dynamo.Attribute(it, name)
 	}
 	first, rest, _ := strings.Cut(name, ".")
-	within, isMap := it[first].(*types.AttributeValueMemberM)
+	nested, isMap := it[first].(*types.AttributeValueMemberM)
 	if !isMap {
 		return "", false
 	}
-	return textAt(within.Value, rest)
+	return textAt(nested.Value, rest)
 }
 
-// TimeForm reads the time at the beginning of an attribute's text. The text ends there, or goes on with a character that
-// is no letter or digit: 2026-01-05T12:00:45Z#order-1234. Forms are [ISO], [Unix], [ULID], [KSUID] and [UUID], also
-// [After] a separator, [Untimed], and functions of the caller.
+// TimeForm returns the time at the beginning of an attribute's text. The text ends there, or continues with a character
+// that is no letter or digit: 2026-01-05T12:00:45Z#order-1234. Any other text is an error. Forms are [ISO], [Unix], [ULID],
+// [KSUID] and [UUID], also [After] a separator, [Untimed], and functions of the caller.
 type TimeForm func(text string) (time.Time, error)
 
-// After returns the form of times that follow a text's nth sep, or its last one if n is 0: After("#", 1, ISO) reads
-// ORDER#2026-01-05T12:00:45Z.
+// After returns the form of times that follow the nth separator of a text, or the last separator if n is 0:
+// After("#", 1, ISO) reads ORDER#2026-01-05T12:00:45Z.
 func After(sep string, n int, form TimeForm) TimeForm {
 	return func(text string) (time.Time, error) {
 		rest, ok := cutAfter(text, sep, n)
 		if !ok {
-			return time.Time{}, &shard.KeyError{Key: text, Reason: fmt.Sprintf("it has fewer than %d times %q", max(n, 1), sep)}
+			return time.Time{}, &shard.KeyError{Key: text, Reason: fmt.Sprintf("it has fewer than %d separators %q before its time", max(n, 1), sep)}
 		}
 		return form(rest)
 	}
 }
 
+// cutAfter returns the text after the nth separator, or after the last one if n is 0; ok is false if there are fewer.
 func cutAfter(text, sep string, n int) (rest string, ok bool) {
 	if n == 0 {
-		at := strings.LastIndex(text, sep)
-		if at < 0 {
+		last := strings.LastIndex(text, sep)
+		if last < 0 {
 			return "", false
 		}
-		return text[at+len(sep):], true
+		return text[last+len(sep):], true
 	}
-	for rest, ok = text, true; n > 0 && ok; n-- {
-		_, rest, ok = strings.Cut(rest, sep)
+	rest = text
+	for range n {
+		if _, rest, ok = strings.Cut(rest, sep); !ok {
+			return "", false
+		}
 	}
-	return rest, ok
+	return rest, true
 }
 
-// Untimed reads any text as 1970, when a name had one write shard. As the last of several forms it keeps the items that have
-// no time, such as PROFILE beside ORDER#2026-01-05T12:00:45Z, under the first write shard for ever. Use it for sort keys
-// only: a key from which a caller leaves out another attribute would pass as an item without a time.
+// Untimed reads any text as the year 1970, when every name had one write shard. As the last of several forms it keeps items
+// without a time, such as PROFILE beside ORDER#2026-01-05T12:00:45Z, on the first write shard for ever. Use it for sort keys
+// only. With another attribute, a key from which a caller omits the attribute would count as an item without a time.
 func Untimed(string) (time.Time, error) { return time.Unix(0, 0).UTC(), nil }

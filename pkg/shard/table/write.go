@@ -18,9 +18,10 @@ import (
 // Put writes an item to its write shard. It returns nil once the item is durable. The
 // partition key attribute holds the name; Put does not change the caller's item.
 //
-// If write shards are random, a throttled put picks one again, unless an earlier attempt may have been applied.
+// If write shards are random, Put retries a throttled attempt on another write shard, unless an earlier attempt may have
+// been applied.
 func (t *Table) Put(ctx context.Context, it Item, now time.Time) error {
-	r := t.raw(now)
+	r := t.startCall(now)
 	if err := r.check(); err != nil {
 		return err
 	}
@@ -28,18 +29,20 @@ func (t *Table) Put(ctx context.Context, it Item, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	var at []place.Place
+	var places []place.Place
 	ambiguous := false // an attempt may have been applied
 	err = dynamo.Persist(ctx, func(ctx context.Context) (err error) {
-		if at == nil {
-			if at, err = r.places(ctx, name, it); err != nil {
+		if places == nil {
+			if places, err = r.places(ctx, name, it); err != nil {
 				return err
 			}
 		}
-		err = r.putAt(ctx, it, at[0])
-		ambiguous = ambiguous || err != nil && !dynamo.IsThrottle(err)
-		if dynamo.IsThrottle(err) && !ambiguous && !r.findable() {
-			at = nil
+		err = r.putAt(ctx, it, places[0])
+		switch {
+		case err != nil && !dynamo.IsThrottle(err):
+			ambiguous = true
+		case err != nil && !ambiguous && !r.findable():
+			places = nil // the next attempt chooses again
 		}
 		return err
 	})
@@ -50,9 +53,9 @@ func (t *Table) Put(ctx context.Context, it Item, now time.Time) error {
 }
 
 // putAt attempts to put an item at a place, unless another item is there.
-func (r raw) putAt(ctx context.Context, it Item, at place.Place) error {
+func (r tableCall) putAt(ctx context.Context, it Item, at place.Place) error {
 	id := r.identity(it)
-	_, err := r.t.Client.PutItem(ctx, dynamo.PutInput(r.put(it, at, id)), dynamo.NoRetry)
+	_, err := r.t.Client.PutItem(ctx, dynamo.PutInput(r.putAction(it, at, id)), dynamo.NoRetry)
 	err = r.call.Observe(ctx, at.Sent, err)
 	if _, failed := dynamo.ConditionFailed(err); failed {
 		return id.TakenError()
@@ -63,15 +66,15 @@ func (r raw) putAt(ctx context.Context, it Item, at place.Place) error {
 // Update updates one item, whose key is as for Get. The input describes the update, without
 // TableName and Key, which Update sets. As with UpdateItem, a missing item is created unless a
 // condition such as attribute_exists of the partition key prevents it. A created item gets the
-// attribute from which its write shard is calculated; no update may change it.
+// attribute from which its write shard is calculated; no update may change that attribute.
 //
 // After a timeout or a 5xx of DynamoDB, Update returns ErrUnavailable, and the update may be applied.
-// After a lost connection it makes one more attempt, so an update such as ADD may be applied twice: a
-// condition prevents that.
+// After a lost connection Update makes one more attempt, so an update such as ADD may be applied twice
+// unless a condition prevents it.
 func (t *Table) Update(ctx context.Context, key Item, in *dynamodb.UpdateItemInput, now time.Time) (*dynamodb.UpdateItemOutput, error) {
 	const operation = "updating an item of"
-	r := t.raw(now)
-	name, places, err := r.find(ctx, operation, key)
+	r := t.startCall(now)
+	name, places, err := r.findPlaces(ctx, operation, key)
 	if err != nil {
 		return nil, err
 	}
@@ -88,19 +91,19 @@ func (t *Table) Update(ctx context.Context, key Item, in *dynamodb.UpdateItemInp
 	return out, nil
 }
 
-func (r raw) update(ctx context.Context, key Item, places []place.Place, in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
+// update makes the update at the place of the key's item. It returns ErrMisused if another item is there.
+func (r tableCall) update(ctx context.Context, key Item, places []place.Place, in *dynamodb.UpdateItemInput) (out *dynamodb.UpdateItemOutput, err error) {
 	id := r.identity(key)
-	var out *dynamodb.UpdateItemOutput
-	at, err := r.target(ctx, places, id)
+	at, err := r.updatePlace(ctx, places, id)
 	if err != nil {
 		return nil, err
 	}
-	filled, err := r.filled(in, key, at)
+	complete, err := r.completeInput(in, key, at)
 	if err != nil {
 		return nil, err
 	}
 	err = dynamo.PersistSum(ctx, func(ctx context.Context) (err error) {
-		out, err = r.t.Client.UpdateItem(ctx, filled, dynamo.NoRetry)
+		out, err = r.t.Client.UpdateItem(ctx, complete, dynamo.NoRetry)
 		return r.call.Observe(ctx, at.Sent, err)
 	})
 	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok && id.By != "" {
@@ -108,39 +111,39 @@ func (r raw) update(ctx context.Context, key Item, places []place.Place, in *dyn
 			err = fmt.Errorf("%w: %w", id.TakenError(), err)
 		}
 		if in.ReturnValuesOnConditionCheckFailure != types.ReturnValuesOnConditionCheckFailureAllOld {
-			failed.Item = nil
+			failed.Item = nil // only completeInput asked for it
 		}
 	}
 	return out, err
 }
 
-// filled returns the caller's update with TableName, Key and the item's guard.
-func (r raw) filled(in *dynamodb.UpdateItemInput, key Item, at place.Place) (*dynamodb.UpdateItemInput, error) {
+// completeInput returns the caller's update with TableName, Key, and the condition that no other item is at the place.
+func (r tableCall) completeInput(in *dynamodb.UpdateItemInput, key Item, at place.Place) (*dynamodb.UpdateItemInput, error) {
 	if in.TableName != nil || in.Key != nil {
-		return nil, fmt.Errorf("%w: the input must have no TableName and no Key: they follow from the name and the item", shard.ErrMisused)
+		return nil, fmt.Errorf("%w: the UpdateItemInput has a TableName or Key: leave both nil, since Update sets them", shard.ErrMisused)
 	}
-	filled := *in
-	filled.TableName, filled.Key = &r.t.Name, r.key(at)
-	r.identity(key).GuardUpdate(&filled, r.t.PartitionKey)
-	return &filled, nil
+	complete := *in
+	complete.TableName, complete.Key = &r.t.Name, r.key(at)
+	r.identity(key).GuardUpdate(&complete, r.t.PartitionKey)
+	return &complete, nil
 }
 
 // Delete deletes an item if it exists. The key is as for Get. If write shards are random, Delete
 // reads the sort key from all of them and deletes each item that has it.
 func (t *Table) Delete(ctx context.Context, key Item, now time.Time) error {
 	const operation = "deleting an item of"
-	r := t.raw(now)
+	r := t.startCall(now)
 	if err := r.check(); err != nil {
 		return err
 	}
 	if !r.findable() {
 		return r.deleteAll(ctx, operation, key)
 	}
-	name, places, err := r.find(ctx, operation, key)
+	name, places, err := r.findPlaces(ctx, operation, key)
 	if err != nil {
 		return err
 	}
-	slices.Reverse(places) // the place that reads prefer last: an older copy must not reappear
+	slices.Reverse(places) // delete the copy that reads prefer last, so that no older copy appears meanwhile
 	for _, p := range places {
 		if err := r.removeAt(ctx, p, r.identity(key)); err != nil {
 			return t.describe(operation, name, err)
@@ -150,13 +153,13 @@ func (t *Table) Delete(ctx context.Context, key Item, now time.Time) error {
 }
 
 // deleteAll deletes all items of the key's name that have its sort key.
-func (r raw) deleteAll(ctx context.Context, operation string, key Item) error {
+func (r tableCall) deleteAll(ctx context.Context, operation string, key Item) error {
 	name, err := r.nameOf(key)
 	if err != nil {
 		return err
 	}
 	sort := key[r.t.SortKey]
-	items, _ := r.readRange(ctx, name, place.Range{Low: sort, High: sort, Consistent: true, Twice: true})
+	items, _ := r.readRange(ctx, name, place.Range{Low: sort, High: sort, Consistent: true, KeepCopies: true})
 	for found, err := range items {
 		if err == nil {
 			err = r.removeAt(ctx, place.Place{PK: found.PK, Sort: found.Sort}, place.Identity{})

@@ -45,7 +45,7 @@ func (id Identity) Unoccupied(partitionKey string) guard {
 	}
 }
 
-// And returns the guard combined with a caller's condition, names and values.
+// And returns a guard that also requires a caller's condition, with its names and values; nil if there is none.
 func (g guard) And(condition *string, names map[string]string, values dynamo.Item) guard {
 	both := guard{g.Condition, merged(g.Names, names), merged(g.Values, values)}
 	switch {
@@ -71,31 +71,31 @@ func merged[V any](a, b map[string]V) map[string]V {
 
 // TakenError returns the error of a write to a place that another item has.
 func (id Identity) TakenError() error {
-	return fmt.Errorf("%w: another item with its sort key, and another %s, is on its write shard: let sort keys end in the %[2]s, as Stamp.Key makes them",
+	return fmt.Errorf("%w: its write shard has an item with the same sort key, but another %s: let sort keys end in the %[2]s, as Stamp.Key makes them",
 		shard.ErrMisused, id.By)
 }
 
 // word matches a name, a placeholder or a keyword of an expression.
 var word = regexp.MustCompile(`[#:.]?[A-Za-z0-9_]+`)
 
-// setIdentity returns the update's expression, extended so that a created item gets the identity's
-// attribute, unless the expression sets it itself.
+// setIdentity returns the update's expression, extended so that a created item gets the identity's attribute.
+// An expression that already has the attribute stays as it is.
 func (id Identity) setIdentity(in *dynamodb.UpdateItemInput) string {
 	expression := aws.ToString(in.UpdateExpression)
-	set := -1 // index after the keyword
+	afterSet := -1 // index after the keyword SET
 	for _, at := range word.FindAllStringIndex(expression, -1) {
 		w := expression[at[0]:at[1]]
 		if strings.EqualFold(w, "SET") {
-			set = at[1]
+			afterSet = at[1]
 		}
 		if w == id.By || in.ExpressionAttributeNames[w] == id.By {
 			return expression
 		}
 	}
-	if set < 0 {
+	if afterSet < 0 {
 		return strings.TrimSpace("SET #hotshard0 = :hotshard0 " + expression)
 	}
-	return expression[:set] + " #hotshard0 = :hotshard0," + expression[set:]
+	return expression[:afterSet] + " #hotshard0 = :hotshard0," + expression[afterSet:]
 }
 
 // GuardUpdate prevents an update from changing another item, and from creating an item without the

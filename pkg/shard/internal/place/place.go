@@ -13,18 +13,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Place is where an item is, or may be.
+// Place is the stored primary key of an item that may exist.
 type Place struct {
 	PK   string
 	Sort types.AttributeValue
-	Sent shard.Attempt // what observers receive of a write there; an empty Key means that it is not observed
+	Sent shard.Attempt // what observers receive of a write there; with an empty Key they receive nothing
 }
 
-// Position is a place in the order of (sort key, distinguishing attribute, write shard). The
-// attribute does not change with the shard count, so cursors stay valid after a change.
+// Position is an item's position in a range, which is ordered by sort key, then tie-breaking attribute, then write shard. The
+// first two do not change with the shard count, so cursors stay valid after a change.
 type Position struct {
 	Sort  types.AttributeValue
-	Tie   string // what dynamo.TieValue returns
+	Tie   string // what dynamo.TieValue returns; "" without a tie-breaking attribute
 	Shard int
 }
 
@@ -58,8 +58,8 @@ func SortText(v types.AttributeValue) string {
 	return text
 }
 
-// String returns the form of Span.After: <shard>:<type>:<sort key>, or with a distinguishing
-// attribute <shard>:<type><its length>:<its text><sort key>.
+// String returns the form in Span.After: <shard>:<type>:<sort key>. With a tie-breaking attribute the form is
+// <shard>:<type><length of Tie>:<Tie><sort key>.
 func (p Position) String() string {
 	kind, sort := typeAndText(p.Sort)
 	if p.Tie != "" {

@@ -14,10 +14,10 @@ import (
 type Range struct {
 	Low, High  types.AttributeValue // both included
 	Desc       bool                 // from high to low sort keys
-	Limit      int                  // about how many items are read; 0 is all
+	Limit      int                  // about how many items the caller reads; 0 is all
 	MaxQueries int                  // maximum of partitions to read; 0 is no maximum
 	Consistent bool
-	Twice      bool                      // an item on two write shards is yielded twice
+	KeepCopies bool                      // an item on two write shards is yielded twice
 	Drop       func(it dynamo.Item) bool // reports whether to skip an item; may be nil
 }
 
@@ -29,6 +29,6 @@ type Stored struct {
 	Sort types.AttributeValue // as stored
 }
 
-// ReadRange yields the items of a *table.Table in a range, in order. rest returns where the next range begins, or nil if
-// this one was read to its end. Package table sets it.
-var ReadRange func(ctx context.Context, t any, name string, of Range, now time.Time) (items iter.Seq2[Stored, error], rest func() *Position)
+// ReadRange yields a name's items of a range in order. t is a *table.Table. After the iteration, rest returns the
+// position at which the rest of the range begins, or nil if all was read. Package table sets ReadRange.
+var ReadRange func(ctx context.Context, t any, name string, want Range, now time.Time) (items iter.Seq2[Stored, error], rest func() *Position)
