@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -24,7 +23,6 @@ import (
 // Sizes of TestFoldsAreExact.
 var (
 	seeds     = flag.Int("seeds", require.Runs(1, 16), "worlds")
-	seed      = flag.Uint64("seed", 0, "the first world's seed; 0 is a new one")
 	rounds    = flag.Int("rounds", 0, "rounds of each world: some writes, then some deliveries; 0 is as many as the run of the tests has")
 	faults    = flag.Int("faults", 80, "faults in 1,000 calls of variants with faults")
 	keys      = flag.Int("counters", 8, "counters of each world")
@@ -37,10 +35,7 @@ var (
 // shards are removed, records can't be folded, the index throttles and lags, summaries expire and are compacted. At
 // rest the summaries of all variants are what the items are.
 func TestFoldsAreExact(t *testing.T) {
-	first := *seed
-	if first == 0 {
-		first = rand.Uint64()
-	}
+	first := require.Seed(t)
 	for n := range uint64(*seeds) {
 		t.Run(fmt.Sprint("seed ", first+n), func(t *testing.T) { play(t, first+n) })
 	}

@@ -108,7 +108,7 @@ func (h *haystack) deliver(t *testing.T, f *fixture) {
 // TestDetection checks that exactly the keys over the threshold are hot, that no other key has metrics, and that no
 // row's rate exceeds the true one.
 func TestDetection(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := require.Seed(t)
 	for _, seed := range []uint64{seed, 1, 2}[:require.UnlessQuick(3, 1)] {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			h := newHaystack(seed, 2)

@@ -19,29 +19,22 @@ import (
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-var (
-	schedules    = flag.Int("schedules", 0, "schedules of TestHeatIsAPlainCount; 0 means the same few each time")
-	scheduleSeed = flag.Uint64("schedule-seed", 0, "seed of its first schedule; 0 means a random one if -schedules is set, else 1")
-)
+var schedules = flag.Int("schedules", 0, "schedules of TestHeatIsAPlainCount; 0 means the same few each time")
 
 // TestHeatIsAPlainCount checks that heat at rest is a plain count of the writes by window and key, for any schedule of
 // deliveries and of the task: see [schedule]. A window may have fewer units only if it is incomplete, and may be
 // incomplete only if its state was lost, a put of it ended late, or its records came half an hour late.
 func TestHeatIsAPlainCount(t *testing.T) {
-	n, first := *schedules, *scheduleSeed
-	if first == 0 && n > 0 {
-		first = rand.Uint64()
-	}
-	first = max(first, 1)
-	if n == 0 {
-		n = require.Runs(require.UnlessShort(require.UnlessQuick(60, 25), 15), 1000)
+	n, first := require.Runs(require.UnlessShort(require.UnlessQuick(60, 25), 15), 1000), uint64(1)
+	if *schedules > 0 {
+		n, first = *schedules, require.Seed(t)
 	}
 	for i := range n {
 		s := newSchedule(t, first+uint64(i))
 		s.run()
 		s.check()
 		if t.Failed() {
-			t.Fatalf("the schedule of -schedule-seed=%d failed: %+v\n%s", s.seed, s.traits, s.logs)
+			t.Fatalf("the schedule of seed %d failed: %+v\n%s", s.seed, s.traits, s.logs)
 		}
 	}
 }

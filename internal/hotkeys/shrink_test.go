@@ -342,7 +342,7 @@ func TestNoShrinkWithoutProof(t *testing.T) {
 	shrunk := 0
 	base := uint64(1) // in the long run other lives each time
 	if require.LongRun {
-		base = uint64(time.Now().UnixNano())
+		base = require.Seed(t)
 	}
 	lives := require.Runs(8, 40)
 	for i := range uint64(lives) {

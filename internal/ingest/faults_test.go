@@ -157,9 +157,7 @@ func wantFailure(t *testing.T, method, path, body string, key []string, err erro
 // TestLostAnswersOfKeyedCalls checks that keyed calls, repeated until they succeed, are applied once. A quarter of their
 // requests is throttled, and a third of the responses is lost.
 func TestLostAnswersOfKeyedCalls(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 1))
+	random := rand.New(rand.NewPCG(require.Seed(t), 1))
 	r := newRig(t)
 	f := &faults{Client: r.client}
 	f.before = func(string) error {

@@ -19,15 +19,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
-var (
-	schedules = flag.Int("schedules", 0, "number of schedules of each world; 0 is as many as the run of the tests has")
-	seed      = flag.Uint64("seed", 0, "seed of the first schedule; 0 draws one")
-)
-
-// schedulesOf returns the first seed and the number of schedules, so many without the flag.
-func schedulesOf(usual int) (first, n uint64) {
-	return cmp.Or(*seed, rand.Uint64N(1e9)+1), uint64(cmp.Or(*schedules, usual))
-}
+var schedules = flag.Int("schedules", 0, "number of schedules of each world; 0 is as many as the run of the tests has")
 
 // TestChecksChangeNoRightSum plays schedules of checks and repairs while events and increments are written, late,
 // redelivered, copied or lost, stream shards split, and fragments are merged and damaged. No sum that was right may
@@ -35,14 +27,13 @@ func schedulesOf(usual int) (first, n uint64) {
 func TestChecksChangeNoRightSum(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	first, worlds := schedulesOf(require.Runs(require.UnlessQuick(12, 4), 200))
+	first, worlds := require.Seed(t), cmp.Or(*schedules, require.Runs(require.UnlessQuick(12, 4), 200))
 	for i := range worlds {
-		seed := first + i
+		seed := first + uint64(i)
 		if newWorld(t, r, fmt.Sprintf("w%d", i), rand.New(rand.NewPCG(seed, 0))).play(t); t.Failed() {
 			t.Fatalf("schedule %d, seed %d", i, seed)
 		}
 	}
-	t.Logf("%d schedules from seed %d", worlds, first)
 }
 
 // deliver delivers records of a stream shard. Each is about the event of the hour's second that its

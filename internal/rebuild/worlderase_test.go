@@ -1,6 +1,7 @@
 package rebuild_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -21,19 +22,19 @@ import (
 func TestEntitiesUnderTraffic(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	first, worlds := schedulesOf(require.Runs(require.UnlessQuick(8, 3), 300))
+	first, worlds := require.Seed(t), cmp.Or(*schedules, require.Runs(require.UnlessQuick(8, 3), 300))
 	var kept, killed int
 	for i := range worlds {
-		w := newWorld(t, r, fmt.Sprintf("x%d", i), rand.New(rand.NewPCG(first+i, 0)))
+		w := newWorld(t, r, fmt.Sprintf("x%d", i), rand.New(rand.NewPCG(first+uint64(i), 0)))
 		killed += w.erase(t)
 		if len(w.events[w.sound]) > 0 {
 			kept++
 		}
 		if t.Failed() {
-			t.Fatalf("-seed %d", first+i)
+			t.Fatalf("seed %d", first+uint64(i))
 		}
 	}
-	t.Logf("%d worlds from seed %d: %d with events that were written meanwhile, %d deletes killed", worlds, first, kept, killed)
+	t.Logf("%d worlds: %d with events that were written meanwhile, %d deletes killed", worlds, kept, killed)
 }
 
 // erase deletes the sound entity while things happen, after the delete was killed a few times.

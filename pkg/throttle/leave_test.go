@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -22,19 +21,6 @@ import (
 
 // TestMain fails if a test of this package leaks a goroutine.
 func TestMain(m *testing.M) { libtest.Main(m) }
-
-var seed = flag.Uint64("seed", 1, "seed of the random calls; 0 takes the clock")
-
-// seedOf returns the seed and logs it.
-func seedOf(t *testing.T) uint64 {
-	t.Helper()
-	seed := *seed
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano())
-	}
-	t.Logf("seed %d", seed)
-	return seed
-}
 
 // Points at which a caller leaves, which cancels its context.
 const (
@@ -160,7 +146,7 @@ func leaveCall(ctx context.Context, l *throttle.Limiter, operation, body string)
 // TestCallerLeaves checks that a request costs its units exactly if the engine received it, at whatever point its caller
 // leaves. The buckets agree with the statistics, and no item stays held.
 func TestCallerLeaves(t *testing.T) {
-	r := rand.New(rand.NewPCG(seedOf(t), 0))
+	r := rand.New(rand.NewPCG(require.Seed(t), 0))
 	engine, clock := &leaveEngine{}, &clock{now: time.Unix(1_800_000_000, 0)}
 	l, err := throttle.New(throttle.Options{
 		Partitions: 2, PartitionWCU: 12, TransactionHold: time.Millisecond, Now: clock.Now, Base: engine,

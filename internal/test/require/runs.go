@@ -5,6 +5,7 @@ import (
 	"os"
 	"strconv"
 	"testing"
+	"time"
 )
 
 // FullRun reports whether this is the full or the long run. Tests call it, and no variable's initialization: go test's cache
@@ -26,6 +27,20 @@ func Runs(few, many int) int {
 		return many
 	}
 	return few
+}
+
+// Seed returns the seed of a test's random choices, and logs it: HOTSHARD_SEED if it is set, else a new one.
+func Seed(t testing.TB) uint64 {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("HOTSHARD_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("HOTSHARD_SEED: %v", err)
+		}
+	}
+	t.Logf("HOTSHARD_SEED=%d repeats these random choices", seed)
+	return seed
 }
 
 // UnlessShort returns usual, or short in a run with -short.

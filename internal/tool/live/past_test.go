@@ -70,8 +70,7 @@ func (f *fake) checkWindows(t *testing.T, p *Past) (n int) {
 // TestPastHasWhatWasWritten checks the windows of random traffic with splits and empty pages: all of them if there is
 // time, else some, each with all of its records.
 func TestPastHasWhatWasWritten(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Log("seed", seed)
+	seed := require.Seed(t)
 	for round := range uint64(6) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, round))

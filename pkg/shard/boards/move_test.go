@@ -15,8 +15,7 @@ import (
 // writers that defer rows or not work beside a mover, with throttles and lost answers.
 func TestRowsFollowAllWriters(t *testing.T) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := require.Seed(t)
 	d := deploy(t)
 	all := []string{"p0", "p1", "p2", "p3"}
 	for _, mode := range []boards.Mode{boards.Best, boards.Latest, boards.Total} {

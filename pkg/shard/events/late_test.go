@@ -50,9 +50,8 @@ func putLate(t *testing.T, d *deployment, seed, key uint64) (held int, err error
 // puts of one event are applied after newer puts.
 func TestLateAttemptsReplaceNoNewerData(t *testing.T) {
 	t.Parallel()
-	first := uint64(time.Now().UnixNano())
+	first := require.Seed(t)
 	for seed := first; seed < first+uint64(require.Runs(1, 3)); seed++ {
-		t.Logf("seed %d", seed)
 		d := deploy(t)
 		var wg sync.WaitGroup
 		var mu sync.Mutex

@@ -628,8 +628,7 @@ func TestEveryItemIsFoundAfterAnyChange(t *testing.T) {
 	if *schedules > 0 {
 		n = *schedules
 	}
-	first := uint64(time.Now().UnixNano())
-	t.Logf("seeds %d and the %d after it", first, n-1)
+	first := require.Seed(t)
 	var commits, late, decreases, reads, twice, excused, items, faults atomic.Int64
 	next := atomic.Uint64{}
 	var group sync.WaitGroup

@@ -122,8 +122,7 @@ func TestWindows(t *testing.T) {
 // must have the same hits, and give hits back.
 func TestNeverMoreThanTheLimit(t *testing.T) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := require.Seed(t)
 	d := deploy(t)
 	for name, c := range map[string]struct {
 		before, within []int // shard counts

@@ -249,8 +249,7 @@ func (s *schedule) write(write func() error) error {
 // TestSchedules checks I20 in random schedules, each with one to ten limits: no limit is exceeded, a call counts all its hits or
 // none, and enough hits reach each limit exactly.
 func TestSchedules(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := require.Seed(t)
 	limits, calls := map[int]int{}, 0
 	for i := range uint64(require.Runs(1_000, 100_000)) {
 		synctest.Test(t, func(t *testing.T) {

@@ -107,9 +107,8 @@ func (s *lateStory) play() error {
 // calls are applied after newer writes, while the shard count changes.
 func TestLateAttemptsChangeNoNewerWrite(t *testing.T) {
 	t.Parallel()
-	first := uint64(time.Now().UnixNano())
+	first := require.Seed(t)
 	for seed := first; seed < first+uint64(require.Runs(1, 3)); seed++ {
-		t.Logf("seed %d", seed)
 		d := deploy(t)
 		var wg sync.WaitGroup
 		var mu sync.Mutex

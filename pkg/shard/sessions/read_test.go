@@ -19,6 +19,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // index is a client of an index in memory whose rows are active sessions' sort keys, by write shard.
@@ -138,7 +139,7 @@ func TestQueriesOfAGroup(t *testing.T) {
 // TestPagesOfAGroupEndAnywhere checks that ids come once and in order, wherever the pages of write shards end, whether rows may
 // move or not.
 func TestPagesOfAGroupEndAnywhere(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := require.Seed(t)
 	for world := range uint64(100) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, world))

@@ -208,9 +208,8 @@ func (s *schedule) play(steps int) error {
 func TestSessionsAreRightAfterAnyChange(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	first := uint64(time.Now().UnixNano())
+	first := require.Seed(t)
 	seeds := uint64(require.Runs(require.UnlessQuick(5, 3), 15))
-	t.Logf("seeds %d and the %d after it", first, seeds-1)
 	for seed := first; seed < first+seeds; seed++ {
 		if err := newSchedule(t, d, seed).play(80); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)

@@ -356,9 +356,8 @@ func playWorld(t *testing.T, seed uint64) (err error) {
 
 // TestNoViewMissesAChange checks I6, and that all processes agree on N(t) before t (I7).
 func TestNoViewMissesAChange(t *testing.T) {
-	first := uint64(time.Now().UnixNano())
+	first := require.Seed(t)
 	seeds := uint64(require.Runs(require.UnlessQuick(20, 10), 40))
-	t.Logf("seeds %d and the %d after it", first, seeds-1)
 	for seed := first; seed < first+seeds; seed++ {
 		if err := playWorld(t, seed); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
