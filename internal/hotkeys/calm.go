@@ -110,7 +110,7 @@ func (c pastLoads) addWindow(items []heat.Item, now time.Time) {
 			continue
 		}
 		traits := schema.TraitsOf(base.Type)
-		unlisted := uint64(key.History.Newest()) * buckets[traits.Bucket] * rests.Of(traits.Indexed())
+		unlisted := uint64(key.History.Newest()) * buckets[traits.Bucket] * rests.Unlisted(traits.Indexed())
 		units := sums[base].units + unlisted - min(sums[base].rest, unlisted)
 		key.Peak = max(key.Peak, float64(units)/length.Seconds())
 		if key.Doubt == unreported && end.After(now.Add(-recently)) {

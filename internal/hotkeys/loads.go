@@ -92,7 +92,7 @@ func loadsOf(items []heat.Item, rows []heat.KeyHeat) *loads {
 		rests.Add(&items[i])
 	}
 	seconds := items[0].Window.Seconds()
-	l.rest, l.indexRest = float64(rests.Of(false))/seconds, float64(rests.Of(true))/seconds
+	l.rest, l.indexRest = float64(rests.Unlisted(false))/seconds, float64(rests.Unlisted(true))/seconds
 	for i := range rows {
 		l.add(&rows[i])
 	}

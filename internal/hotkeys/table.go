@@ -31,14 +31,14 @@ func (t *table) putItem(ctx context.Context, item dynamo.Item) error {
 // counts reports whether a stored item of the first window's stream shard counts the first record of windows, and
 // whether one counts all records.
 func (t *table) counts(ctx context.Context, windows []heat.Item) (first, all bool, err error) {
-	partitions, low, high := windows[0].Others()
+	partitions, low, high := windows[0].KeysOfWindow()
 	for _, pk := range partitions {
 		for stored, err := range dynamo.Items(ctx, t.client, t.Query(pk, low, high)) {
 			if err != nil {
 				return false, false, err
 			}
-			some, whole := heat.Counts(stored, windows)
-			first, all = first || some, all || whole
+			countsFirst, countsAll := heat.CountsRecords(stored, windows)
+			first, all = first || countsFirst, all || countsAll
 		}
 	}
 	return first, all, nil

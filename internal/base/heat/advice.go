@@ -37,8 +37,8 @@ func ShardingOf(t schema.Kind, history shard.History, partitions int) Sharding {
 	return s
 }
 
-// WorstWindow returns the worst row, by verdict and then by rate, of the windows that began after the last change of the
-// shard count, or nil if there is none. Each row is of one window.
+// WorstWindow returns the worst row, by verdict and then by rate. It ignores the windows that began before the last change
+// of the shard count, and returns nil if there is no other. Each row is a key's heat in one window.
 func (s *Sharding) WorstWindow(windows []KeyHeat) (worst *KeyHeat) {
 	for i := range windows {
 		w := &windows[i]
@@ -53,33 +53,33 @@ func (s *Sharding) WorstWindow(windows []KeyHeat) (worst *KeyHeat) {
 }
 
 // Advice returns sentences with figures: how many write shards the key needs, why more don't help, or how it cooled.
-// The row has the key's verdicts. now is the row of the one window whose rates the advice is for, see
-// [Sharding.WorstWindow]; nil means that no window shows the newest shard count yet.
-func (r *KeyHeat) Advice(now *KeyHeat, s Sharding) string {
-	if now == nil {
-		now = &KeyHeat{Limit: r.Limit}
+// The row has the key's verdicts. window is the key's row in the one window whose rates the advice is for: see
+// [Sharding.WorstWindow]. It is nil if no window shows the newest shard count yet.
+func (r *KeyHeat) Advice(window *KeyHeat, s Sharding) string {
+	if window == nil {
+		window = &KeyHeat{Limit: r.Limit}
 	}
 	switch {
 	case r.Worst == Normal:
 		return fmt.Sprintf("%.0f%% of the partition limit. No action needed.", 100*r.Current/r.Limit)
 	case r.Now == Normal:
-		return r.cooled(s.Grown)
-	case s.resharded(now):
-		return s.watching()
-	case now.Status == Normal:
-		return now.burst(s.Kind)
+		return r.describeCooled(s.Grown)
+	case s.changedSinceHot(window):
+		return s.adviseWaiting()
+	case window.Status == Normal:
+		return window.adviseBurst(s.Kind)
 	}
-	return now.load() + now.cure(s)
+	return window.describeLoad() + window.adviseCure(s)
 }
 
-// resharded reports whether the newest shard count took effect after the key was hot last. If it took effect during a
-// window, the window's rates are of both counts.
-func (s *Sharding) resharded(now *KeyHeat) bool {
-	return !s.Changed.IsZero() && (now.Worst == Normal || now.Start.Before(s.Changed))
+// changedSinceHot reports whether the newest shard count took effect after the key was hot last. If it took effect during
+// the window, the window's rates are of both counts.
+func (s *Sharding) changedSinceHot(window *KeyHeat) bool {
+	return !s.Changed.IsZero() && (window.Worst == Normal || window.Start.Before(s.Changed))
 }
 
-// watching returns the advice for a key that was resharded while it was hot.
-func (s *Sharding) watching() string {
+// adviseWaiting returns the advice for a key that was resharded while it was hot.
+func (s *Sharding) adviseWaiting() string {
 	if s.Shards < s.Before {
 		return fmt.Sprintf("Resharded from %d to %d at %s while hot. Increase it again.", s.Before, s.Shards, clock(s.Changed))
 	}
@@ -98,17 +98,17 @@ func NewestGrowth(history shard.History) (grown shard.Change) {
 	return grown
 }
 
-// burst returns the advice for a key that was hot for single seconds only.
-func (r *KeyHeat) burst(t schema.Kind) string {
-	then := "No action needed unless its writes are throttled."
-	if t != "" {
-		then = "It grows by itself when writes are throttled."
+// adviseBurst returns the advice for a key that was hot for single seconds only.
+func (r *KeyHeat) adviseBurst(kind schema.Kind) string {
+	action := "No action needed unless its writes are throttled."
+	if kind != "" {
+		action = "It grows by itself when writes are throttled."
 	}
-	return fmt.Sprintf("Its heaviest second took %d WCU, and a partition takes %s WCU/s; its mean stays below. %s", r.Peak, wcu(r.Limit), then)
+	return fmt.Sprintf("Its heaviest second took %d WCU, and a partition takes %s WCU/s; its mean stays below. %s", r.Peak, wcu(r.Limit), action)
 }
 
-// load returns, as text, the share of the partition limit that the key uses.
-func (r *KeyHeat) load() string {
+// describeLoad returns a sentence with the share of the partition limit that the key uses, or "" for a key that is not hot.
+func (r *KeyHeat) describeLoad() string {
 	if r.Status == Normal {
 		return ""
 	}
@@ -119,8 +119,8 @@ func (r *KeyHeat) load() string {
 	return text + ". "
 }
 
-// cooled returns the text on how a hot key cooled.
-func (r *KeyHeat) cooled(grown shard.Change) string {
+// describeCooled returns the text on how a hot key cooled.
+func (r *KeyHeat) describeCooled(grown shard.Change) string {
 	now := fmt.Sprintf("now at %.0f%% of the partition limit. No action needed.", 100*r.Current/r.Limit)
 	if grown.At.After(r.FirstSeen) && !grown.At.After(r.HotUntil) {
 		return fmt.Sprintf("Cooled: resharded to %d at %s, %s", grown.Count, clock(grown.At), now)
@@ -145,8 +145,8 @@ func Grouped(n float64) string {
 	return text
 }
 
-// cure returns the advice for a hot key.
-func (r *KeyHeat) cure(s Sharding) string {
+// adviseCure returns the advice for a hot key.
+func (r *KeyHeat) adviseCure(s Sharding) string {
 	if s.Kind == "" {
 		return r.adviseSplit(s.Commands)
 	}
@@ -157,7 +157,7 @@ func (r *KeyHeat) cure(s Sharding) string {
 		text = "Events of past days keep the write shards of their day, so more write shards don't help: pace their sender."
 	case remedy == growth.Spread:
 		text = fmt.Sprintf("Its %d write shards together take %.1f WCU/s, most of that in write shard %d, so more of them would stand idle: %s.",
-			s.Shards, r.Siblings.Low, r.writeShard(), evenOut(s.Kind))
+			s.Shards, r.Siblings.Low, r.writeShard(), adviseEvenOut(s.Kind))
 	case s.Shards >= shard.MaxShards:
 		text = fmt.Sprintf("It has %d write shards, the most that a key can have.", s.Shards)
 	case remedy == growth.Split:
@@ -175,9 +175,9 @@ func (r *KeyHeat) writeShard() int {
 	return n
 }
 
-// evenOut returns what evens out the write shards of a key.
-func evenOut(t schema.Kind) string {
-	if by := schema.TraitsOf(t).PlacedBy; by != "" {
+// adviseEvenOut returns what evens out the loads of a key's write shards.
+func adviseEvenOut(kind schema.Kind) string {
+	if by := schema.TraitsOf(kind).PlacedBy; by != "" {
 		return "spread its writes over more " + by
 	}
 	return "its writers choose write shards at random, so one has an old shard count, and learns the new one within seconds"
@@ -201,10 +201,11 @@ func (r *KeyHeat) adviseSplit(commands display.Commands) string {
 	return text
 }
 
-// baseLoad returns the load of the row's base key. It assumes this write shard's load for unlisted ones.
-func (r *KeyHeat) baseLoad(t schema.Kind, shards int) growth.Hot {
+// baseLoad returns the load of the row's base key, which has this number of write shards. It assumes the row's load for
+// each write shard that is not listed.
+func (r *KeyHeat) baseLoad(kind schema.Kind, shards int) growth.Hot {
 	hot := growth.Hot{
-		Type: t, Limit: r.Limit, Shards: shards, Past: r.past(),
+		Type: kind, Limit: r.Limit, Shards: shards, Past: r.isPastDay(),
 		Hottest: r.WriteUnitsPerSecond, Others: math.Inf(1), Total: r.Siblings.Low,
 	}
 	if r.Siblings.Seen > 0 {

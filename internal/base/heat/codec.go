@@ -1,6 +1,7 @@
 package heat
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -36,39 +37,41 @@ const (
 // [MaxKeys], or as many as fit into about 100 KB, and of indexes [MaxIndexKeys] in 50 KB.
 func (it *Item) Stored(expires time.Time) map[string]types.AttributeValue {
 	pk, sk := it.key()
-	noKey := math.Inf(1) // the rate from which keys are kept beyond the number
-	kept := it.trimmed(cut{MaxKeys, noKey, maxBytes}, cut{MaxIndexKeys, noKey, maxIndexBytes})
+	noRate := math.Inf(1) // no key is kept for its rate
+	kept := it.trimmed(cut{MaxKeys, noRate, maxBytes}, cut{MaxIndexKeys, noRate, maxIndexBytes})
 	kept.Part = "" // the sort key has it
 	windows := encode([]Item{kept}, false)
 	return record.Item(stored{Key: record.Key{PK: pk, SK: sk}, Version: version, Windows: windows, Expires: expires.Unix()})
 }
 
-// MakeLate moves a stored item of [Prompt] to [Late]. The item is that of its first window.
+// MakeLate moves the attributes of a stored item from [Prompt] to [Late]: it replaces their partition key. it is the first
+// window in the stored item.
 func (it *Item) MakeLate(attributes map[string]types.AttributeValue) {
 	attributes[schema.PK] = &types.AttributeValueMemberS{Value: Late.partition(it)}
 }
 
-// Others returns where all items of the item's window and stream shard are stored, in time or late: their partition keys,
-// and the bounds of their sort keys.
-func (it *Item) Others() (partitions [2]string, low, high string) {
+// KeysOfWindow returns the partition keys, and the bounds of the sort keys, of all stored items of the item's window and
+// stream shard. They were stored in time or late.
+func (it *Item) KeysOfWindow() (partitions [2]string, low, high string) {
 	for i, s := range []Series{Prompt, Late} {
 		partitions[i] = s.partition(it)
 	}
-	low = bound(it.Start) + "#" + it.StreamShard + "#"
+	low = sortBound(it.Start) + "#" + it.StreamShard + "#"
 	return partitions, low, low + "~"
 }
 
-// Counts compares a stored item with windows of the same first window and stream shard. It reports whether the stored
-// item counts the first record of windows, and whether it counts all their records.
-func Counts(attributes map[string]types.AttributeValue, windows []Item) (first, all bool) {
+// CountsRecords compares a stored item with windows of the same first window and stream shard. It reports whether the
+// stored item counts the first record of windows, and whether it counts all their records.
+func CountsRecords(attributes map[string]types.AttributeValue, windows []Item) (first, all bool) {
 	list, _, _ := Open(attributes)
 	if len(list) == 0 { // nothing can read it
 		return false, false
 	}
 	stored, it := list[0], &windows[0]
-	if part, last := stored.common.Part, stored.common.Last; it.Part != part {
-		first = last != "" && before(part, it.Part) && !before(last, it.Part)
-		return first, first && !before(last, it.Last)
+	if it.Part != stored.common.Part { // the stored item counts the records from Part to Last
+		from, to := stored.common.Part, stored.common.Last
+		first = to != "" && earlierSequence(from, it.Part) && !earlierSequence(to, it.Part)
+		return first, first && !earlierSequence(to, it.Last)
 	}
 	counted, records := uint64(0), uint64(0)
 	for stored.More() {
@@ -84,8 +87,11 @@ func Counts(attributes map[string]types.AttributeValue, windows []Item) (first, 
 	return true, counted >= records
 }
 
-// before compares sequence numbers of one stream shard. They have either no leading zeros or all the same length.
-func before(a, b string) bool { return len(a) < len(b) || len(a) == len(b) && a < b }
+// earlierSequence reports whether a is the earlier of two sequence numbers of a stream shard. They have no leading zeros, or
+// all the same length.
+func earlierSequence(a, b string) bool {
+	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) < 0
+}
 
 // ErrVersion means that an item has the form of another release. In errors the item's version precedes its text.
 var ErrVersion = errors.New("is not known")
@@ -93,19 +99,19 @@ var ErrVersion = errors.New("is not known")
 // Decoder decodes the windows of a stored item, one with each call of Next.
 type Decoder struct{ coder }
 
-// Open returns the decoders of a stored item, one for each table of a folded one, and reports whether windows may be
-// missing. An item of another version or a damaged one is an error that names its sort key.
+// Open returns the decoders of a stored item, one for each table in a folded item, and reports whether windows may be
+// missing. For an item of another version, and for a damaged one, the error names the sort key.
 func Open(attributes map[string]types.AttributeValue) (list []*Decoder, incomplete bool, err error) {
 	var span storedSpan
 	if _, ok := attributes["tables"]; ok {
-		err = read(attributes, &span)
+		err = readRecord(attributes, &span)
 	} else {
 		var s stored
-		err = read(attributes, &s)
+		err = readRecord(attributes, &s)
 		span.Tables = []encoded{s.Windows}
 	}
 	for _, windows := range span.Tables {
-		d := decoder(windows)
+		d := newDecoder(windows)
 		d.sk = sortKey(attributes)
 		if d.common.Base == 0 {
 			d.common.StreamShard, d.common.Part = sourceOf(d.sk)
@@ -117,17 +123,17 @@ func Open(attributes map[string]types.AttributeValue) (list []*Decoder, incomple
 	return list, span.Incomplete, err
 }
 
-// decoder returns the decoder of encoded windows.
-func decoder(windows []byte) *Decoder {
+// newDecoder returns the decoder of encoded windows.
+func newDecoder(windows []byte) *Decoder {
 	d := &Decoder{coder{Codec: schema.Codec{From: &schema.Unpacker{Left: windows}}}}
-	d.header()
+	d.codeHeader()
 	if d.common.Window <= 0 || d.common.Base < 0 || d.common.Limit <= 0 {
 		d.From.Fail("its windows have no length or its partitions no limit")
 	}
 	return d
 }
 
-// fault returns an error that names the item, if err is not nil or the windows are damaged.
+// fault returns err or the damage of the windows, with the item's sort key, or nil if there is neither.
 func (d *Decoder) fault(err error) error {
 	if err == nil && d.From.Err != nil {
 		err = fmt.Errorf("attribute windows is damaged: %w", d.From.Err)
@@ -144,7 +150,7 @@ func (d *Decoder) More() bool { return len(d.From.Left) > 0 }
 // Next returns the next window. After an error there is none.
 func (d *Decoder) Next() (Item, error) {
 	it := d.common
-	d.window(&it)
+	d.codeWindow(&it)
 	return it, d.fault(nil)
 }
 
@@ -157,8 +163,8 @@ func Parse(attributes map[string]types.AttributeValue) (Item, error) {
 	return list[0].Next()
 }
 
-// read decodes a record of the known version. A record of another version may have other attributes.
-func read[R any](attributes map[string]types.AttributeValue, into *R) error {
+// readRecord decodes a record of the known version. A record of another version may have other attributes.
+func readRecord[R any](attributes map[string]types.AttributeValue, into *R) error {
 	v, ok := attributes[schema.Version].(*types.AttributeValueMemberN)
 	if ok && v.Value != strconv.Itoa(version) {
 		return fmt.Errorf("version %s %w", v.Value, ErrVersion)
@@ -177,8 +183,11 @@ func Start(attributes map[string]types.AttributeValue) (time.Time, bool) {
 // sourceOf returns the stream shard and the part in a sort key: see [Item.key].
 func sourceOf(sk string) (streamShard, part string) {
 	_, source, _ := strings.Cut(sk, "#")
-	at := max(0, strings.LastIndex(source, "#"))
-	return source[:at], strings.TrimPrefix(source[at:], "#")
+	at := strings.LastIndex(source, "#")
+	if at < 0 {
+		return "", source
+	}
+	return source[:at], source[at+1:]
 }
 
 // sortKey returns an item's sort key, or "" if it has none of the right type.

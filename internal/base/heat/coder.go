@@ -9,15 +9,16 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// coder encodes or decodes the windows of a stored item, which have one table, stream shard, length, base, limit and hot
-// rate. They name each key once: the name's number follows, from 1.
+// coder encodes or decodes the windows of a stored item. Its methods code... do either, as its [schema.Codec] does. All
+// windows have the same table, stream shard, length, base, limit and hot rate. They have the name of each key once; later
+// it is a number, from 1.
 type coder struct {
 	schema.Codec
 	common  Item            // the fields of all windows, and the first window's start
 	held    bool            // several windows of one stream shard; a key's peak is then its mean rate
+	names   []name          // that were encoded or decoded, in order of their numbers
 	numbers map[name]uint64 // of the names that were encoded
-	names   []name          // that were decoded
-	sk      string
+	sk      string          // of the item that is decoded, for errors
 }
 
 // name identifies a key of the table or of an index.
@@ -26,35 +27,35 @@ type name struct{ index, key string }
 // encode encodes one or more windows.
 func encode(items []Item, held bool) []byte {
 	c := coder{common: items[0], held: held, numbers: make(map[name]uint64)}
-	c.header()
+	c.codeHeader()
 	for _, it := range items {
-		c.window(&it)
+		c.codeWindow(&it)
 	}
 	return c.Bytes
 }
 
-func (c *coder) header() {
+func (c *coder) codeHeader() {
 	it := &c.common
 	c.Text(&it.Table)
 	c.Text(&it.Own)
-	c.hundredths(&it.Limit)
-	c.hundredths(&it.HotRate)
-	c.milliseconds(&it.Window)
-	c.milliseconds(&it.Base)
-	c.time(&it.Start, time.UnixMilli(0), time.Millisecond)
-	c.flag(&c.held)
+	c.codeHundredths(&it.Limit)
+	c.codeHundredths(&it.HotRate)
+	c.codeMilliseconds(&it.Window)
+	c.codeMilliseconds(&it.Base)
+	c.codeTime(&it.Start, time.UnixMilli(0), time.Millisecond)
+	c.codeFlag(&c.held)
 	c.Text(&it.Part)
 	if !c.held { // held windows are no share of a batch
 		c.Text(&it.Last)
 	}
 }
 
-func (c *coder) window(it *Item) {
+func (c *coder) codeWindow(it *Item) {
 	unit := time.Millisecond
 	if c.held {
 		unit = c.common.Window
 	}
-	c.time(&it.Start, c.common.Start, unit)
+	c.codeTime(&it.Start, c.common.Start, unit)
 	for _, n := range []*uint64{&it.Records, &it.Units, &it.Rest, &it.IndexRest} {
 		c.Uint(n)
 	}
@@ -62,25 +63,25 @@ func (c *coder) window(it *Item) {
 		c.Uint(&it.TopRest)
 		c.Uint(&it.TopIndexRest)
 	}
-	c.flag(&it.Incomplete)
-	c.indexUnits(it)
+	c.codeFlag(&it.Incomplete)
+	c.codeIndexUnits(it)
 	n := uint64(len(it.Keys))
 	c.Uint(&n)
 	if c.From == nil {
 		for _, k := range it.Keys {
-			c.key(it, &k)
+			c.codeKey(it, &k)
 		}
 		return
 	}
 	it.Keys = slices.Grow(it.Keys, int(min(n, uint64(len(c.From.Left)/2)))) // a key has two bytes at least
 	for ; n > 0 && c.From.Err == nil; n-- {
 		var k Key
-		c.key(it, &k)
+		c.codeKey(it, &k)
 		it.Keys = append(it.Keys, k)
 	}
 }
 
-func (c *coder) indexUnits(it *Item) {
+func (c *coder) codeIndexUnits(it *Item) {
 	n := uint64(len(it.IndexUnits))
 	c.Uint(&n)
 	if c.From == nil {
@@ -109,10 +110,10 @@ const (
 	nameNumber
 )
 
-func (c *coder) key(it *Item, k *Key) {
+func (c *coder) codeKey(it *Item, k *Key) {
 	head := c.head(it, k)
 	c.Uint(&head)
-	c.name(k, head/nameNumber)
+	c.codeName(k, head/nameNumber)
 	c.Uint(&k.Units)
 	if head&hasError != 0 {
 		c.Uint(&k.Err)
@@ -122,8 +123,8 @@ func (c *coder) key(it *Item, k *Key) {
 	} else {
 		k.Writes = k.Units
 	}
-	c.peak(it, k)
-	c.top(it, k, head&hasTop != 0)
+	c.codePeak(it, k)
+	c.codeTop(it, k, head&hasTop != 0)
 }
 
 // head returns the number that a key begins with, to encode it.
@@ -141,73 +142,70 @@ func (c *coder) head(it *Item, k *Key) uint64 {
 	return head
 }
 
-// name encodes or decodes a key's name. number is 0 for a new name.
-func (c *coder) name(k *Key, number uint64) {
+// codeName codes a key's name. number is 0 for a new name.
+func (c *coder) codeName(k *Key, number uint64) {
+	decoding := c.From != nil
 	switch {
 	case number == 0:
 		c.Text(&k.Index)
 		c.Text(&k.Key)
-	case c.From != nil && number <= uint64(len(c.names)):
-		k.Index, k.Key = c.names[number-1].index, c.names[number-1].key
-	case c.From != nil:
+		c.names = append(c.names, name{k.Index, k.Key})
+	case decoding && number > uint64(len(c.names)):
 		c.From.Fail("a name's number is unknown")
+	case decoding:
+		k.Index, k.Key = c.names[number-1].index, c.names[number-1].key
 	}
-	if c.From != nil && k.Key == "" {
+	if decoding && k.Key == "" {
 		c.From.Fail("a key has no name")
 	}
-	if number > 0 {
-		return
-	}
-	if c.From != nil {
-		c.names = append(c.names, name{k.Index, k.Key})
-	} else {
-		c.numbers[name{k.Index, k.Key}] = uint64(len(c.numbers)) + 1
+	if !decoding && number == 0 {
+		c.numbers[name{k.Index, k.Key}] = uint64(len(c.names))
 	}
 }
 
-// peak encodes or decodes a key's heaviest second.
-func (c *coder) peak(it *Item, k *Key) {
+// codePeak encodes or decodes a key's heaviest second.
+func (c *coder) codePeak(it *Item, k *Key) {
 	if c.held {
 		k.Peak, k.PeakAt = uint64(float64(k.Units)/it.Window.Seconds()), it.Start.Truncate(time.Second)
 		return
 	}
 	c.Uint(&k.Peak)
-	c.time(&k.PeakAt, it.Start.Truncate(time.Second), time.Second)
+	c.codeTime(&k.PeakAt, it.Start.Truncate(time.Second), time.Second)
 }
 
-// top encodes or decodes a folded key's heaviest base window.
-func (c *coder) top(it *Item, k *Key, differs bool) {
+// codeTop encodes or decodes a folded key's heaviest base window.
+func (c *coder) codeTop(it *Item, k *Key, differs bool) {
 	switch {
 	case differs:
 		c.Uint(&k.Top)
 		c.Uint(&k.TopErr)
 		c.Uint(&k.TopMost)
-		c.time(&k.TopAt, it.Start, time.Millisecond)
+		c.codeTime(&k.TopAt, it.Start, time.Millisecond)
 	case it.Base > 0:
 		k.Top, k.TopErr, k.TopMost, k.TopAt = k.Units, k.Err, k.Units+k.Err, it.Start
 	}
 }
 
-// time encodes or decodes a time as a number of units after another time.
-func (c *coder) time(t *time.Time, from time.Time, unit time.Duration) {
+// codeTime encodes or decodes a time as a number of units after another time.
+func (c *coder) codeTime(t *time.Time, from time.Time, unit time.Duration) {
 	n := (t.UnixMilli() - from.UnixMilli()) / max(1, unit.Milliseconds())
 	c.Int(&n)
 	*t = time.UnixMilli(from.UnixMilli() + n*unit.Milliseconds()).UTC()
 }
 
-func (c *coder) milliseconds(d *time.Duration) {
+func (c *coder) codeMilliseconds(d *time.Duration) {
 	n := uint64(d.Milliseconds())
 	c.Uint(&n)
 	*d = time.Duration(n) * time.Millisecond
 }
 
-func (c *coder) hundredths(f *float64) {
+func (c *coder) codeHundredths(f *float64) {
 	n := uint64(math.Round(*f * 100))
 	c.Uint(&n)
 	*f = float64(n) / 100
 }
 
-func (c *coder) flag(set *bool) {
+func (c *coder) codeFlag(set *bool) {
 	n := uint64(0)
 	if *set {
 		n = 1

@@ -40,7 +40,7 @@ func TestCover(t *testing.T) {
 	} {
 		var texts []string
 		for _, s := range cover(coverAt(c.from), coverAt(c.to), c.step, c.p) {
-			texts = append(texts, fmt.Sprintf("%s %v-%v", []string{"prompt", "late", "minute", "block"}[s.of[0]], s.from.Sub(start).Seconds(), s.to.Sub(start).Seconds()))
+			texts = append(texts, fmt.Sprintf("%s %v-%v", []string{"prompt", "late", "minute", "block"}[s.series[0]], s.from.Sub(start).Seconds(), s.to.Sub(start).Seconds()))
 		}
 		if got := strings.Join(texts, ", "); got != c.want {
 			t.Errorf("%d to %d by %v: %s, want %s", c.from, c.to, c.step, got, c.want)
@@ -60,7 +60,7 @@ func TestMissingMinutes(t *testing.T) {
 		"70:1/0, 120:0/1":         {minute(0), minute(60, it)},
 		"30:0/1, 70:1/0":          {minute(60, it), minute(120)},
 	} {
-		if got := windowsOfFeed(&feed{pk: "pk", from: coverAt(30), to: coverAt(140), every: time.Minute, due: coverAt(0)}, [][]dynamo.Item{items}); got != want {
+		if got := windowsOfFeed(&feed{pk: "pk", from: coverAt(30), to: coverAt(140), itemLength: time.Minute, nextItem: coverAt(0)}, [][]dynamo.Item{items}); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}

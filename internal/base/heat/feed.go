@@ -3,6 +3,7 @@ package heat
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -17,11 +18,11 @@ type feed struct {
 	next     func() (*dynamodb.QueryOutput, error, bool)
 	from, to time.Time
 	list     []*storedWindow // windows of the pages that were read
-	reached  time.Time       // later pages have no window before reached
-	done     bool            // there is no later page
+	reached  time.Time       // pages that were not read have no window before reached
+	done     bool            // all pages were read
 
-	every time.Duration // length of folded items; 0 for items of stream shards
-	due   time.Time     // start of the next folded item
+	itemLength time.Duration // of folded items; 0 for items of stream shards
+	nextItem   time.Time     // start of the next folded item
 }
 
 // storedWindow is a window's item, or the error of an unreadable item.
@@ -29,8 +30,9 @@ type storedWindow struct {
 	start time.Time
 	item  Item
 	err   error
-	rest  *Decoder      // of the stored item's later windows
-	every time.Duration // with an error: length of the folded item
+	rest  *Decoder // of the stored item's later windows
+
+	unreadable time.Duration // with err: length of the folded item
 }
 
 // fillBuffer reads pages until the first window is certainly the partition's next one.
@@ -39,7 +41,7 @@ func (f *feed) fillBuffer() error {
 		page, err, more := f.next()
 		if !more {
 			f.done = true
-			f.expect(f.to)
+			f.insertMissing(f.to)
 			return nil
 		}
 		if err != nil {
@@ -52,21 +54,21 @@ func (f *feed) fillBuffer() error {
 	return nil
 }
 
-// expect inserts faults for the folded items that are due before a time, and are missing.
-func (f *feed) expect(before time.Time) {
-	for ; f.every > 0 && f.due.Before(before); f.due = f.due.Add(f.every) {
-		f.insertFault(f.due, fmt.Errorf("the item of %s %w: it is missing", f.due.Format(time.RFC3339), ErrIncomplete))
+// insertMissing inserts an error for each folded item from nextItem to a time, since these items are missing.
+func (f *feed) insertMissing(before time.Time) {
+	for ; f.itemLength > 0 && f.nextItem.Before(before); f.nextItem = f.nextItem.Add(f.itemLength) {
+		f.insertFault(f.nextItem, fmt.Errorf("the item of %s %w: it is missing", f.nextItem.Format(time.RFC3339), ErrIncomplete))
 	}
 }
 
-// addItem inserts the first windows of a stored item.
+// addItem inserts the first window of each table in a stored item, or an error if the item can't be read.
 func (f *feed) addItem(attributes dynamo.Item) {
 	start, ok := Start(attributes)
 	tables, incomplete, err := Open(attributes)
 	if ok {
 		f.reached = start
-		f.expect(start)
-		f.due = start.Add(f.every)
+		f.insertMissing(start)
+		f.nextItem = start.Add(f.itemLength)
 	}
 	if incomplete && err == nil {
 		f.insertFault(start, fmt.Errorf("the item of %s %w", start.Format(time.RFC3339), ErrIncomplete))
@@ -110,21 +112,16 @@ func (f *feed) insertNext(windows *Decoder) {
 }
 
 func (f *feed) insertFault(start time.Time, err error) {
-	f.insert(&storedWindow{start: later(start, f.from), err: fmt.Errorf("partition %q: %w", f.pk, err), every: f.every})
+	f.insert(&storedWindow{start: maxTime(start, f.from), err: fmt.Errorf("partition %q: %w", f.pk, err), unreadable: f.itemLength})
 }
 
-// insert puts a window into the list, after those with the same start.
-func (f *feed) insert(r *storedWindow) {
-	at, _ := slices.BinarySearchFunc(f.list, r.start, func(r *storedWindow, start time.Time) int {
-		if r.start.After(start) {
-			return 1
-		}
-		return -1
-	})
-	f.list = slices.Insert(f.list, at, r)
+// insert inserts a window into the list, after the windows with the same start.
+func (f *feed) insert(w *storedWindow) {
+	at := sort.Search(len(f.list), func(i int) bool { return f.list[i].start.After(w.start) })
+	f.list = slices.Insert(f.list, at, w)
 }
 
-func later(a, b time.Time) time.Time {
+func maxTime(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return b
 	}
@@ -149,7 +146,7 @@ func nextWindow(feeds []*feed) (w Window, err error) {
 		for len(f.list) > 0 && f.list[0].start.Equal(w.Start) {
 			if f.list[0].err != nil {
 				w.Unreadable = append(w.Unreadable, f.list[0].err)
-				w.Length = max(w.Length, f.list[0].every)
+				w.Length = max(w.Length, f.list[0].unreadable)
 			} else {
 				w.Items = append(w.Items, f.list[0].item)
 			}

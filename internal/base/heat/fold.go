@@ -13,43 +13,44 @@ import (
 //
 // The folded item's units are the sums over the windows. A key's error includes the units that may be hidden in windows
 // without the key. The limit and the hot rate are the lowest. [Merge] of folded items gives the same rates, errors and
-// peaks as Merge of the items themselves, and the same statuses if all items have one limit and one hot rate. The first
-// and the last window with a key are known as exactly as the folded items' starts and ends. Siblings are lost.
+// peaks as Merge of the items themselves, and the same statuses if all items have one limit and one hot rate. FirstSeen and
+// LastSeen are the starts and ends of folded items. Siblings are lost.
 //
 // Folding folded items gives the same item as folding all original items at once. Stored folded items lack their
 // lightest keys. Then only units and records of the whole are the same; a key's units and top are lower bounds, and
 // with their errors upper bounds.
 func Fold(items []Item, start time.Time, length time.Duration) Item {
-	f := Item{Start: start, Window: length, Base: length, Coverage: coverage(items)}
-	var a tallier
-	a.reset(items)
+	folded := Item{Start: start, Window: length, Base: length, Coverage: coverage(items)}
+	var tallier tallier
+	tallier.reset(items)
 	for i := range items {
-		f.addTotals(&items[i], i == 0)
+		folded.addTotals(&items[i], i == 0)
 	}
-	for _, r := range a.rests {
-		f.Rest += r.Of(false)
-		f.IndexRest += r.Of(true)
-		if items[0].base() == items[0].Window {
-			f.TopRest, f.TopIndexRest = max(f.TopRest, r.Of(false)), max(f.TopIndexRest, r.Of(true))
+	for _, rests := range tallier.rests {
+		rest, indexRest := rests.Unlisted(false), rests.Unlisted(true)
+		folded.Rest += rest
+		folded.IndexRest += indexRest
+		if items[0].baseLength() == items[0].Window {
+			folded.TopRest, folded.TopIndexRest = max(folded.TopRest, rest), max(folded.TopIndexRest, indexRest)
 		}
 	}
-	var k *Key
-	for t := range a.tallies() {
+	var k *Key // of the last tally
+	for t := range tallier.tallies() {
 		key := t.entries[0].key
 		if k == nil || k.Key != key.Key || k.Index != key.Index {
-			f.Keys = append(f.Keys, Key{Index: key.Index, Key: key.Key, Err: f.rest(key.Index != "")})
-			k = &f.Keys[len(f.Keys)-1]
+			folded.Keys = append(folded.Keys, Key{Index: key.Index, Key: key.Key, Err: folded.rest(key.Index != "")})
+			k = &folded.Keys[len(folded.Keys)-1]
 		}
 		k.addTally(t)
 	}
-	slices.SortFunc(f.Keys, byWeight)
-	return f
+	slices.SortFunc(folded.Keys, compareWeights)
+	return folded
 }
 
-// addTotals adds another item's totals.
+// addTotals adds another item's totals. From the first item it also takes what all items have in common.
 func (it *Item) addTotals(other *Item, first bool) {
 	if first {
-		it.Table, it.Own, it.Base, it.Limit, it.HotRate = other.Table, other.Own, other.base(), other.Limit, other.HotRate
+		it.Table, it.Own, it.Base, it.Limit, it.HotRate = other.Table, other.Own, other.baseLength(), other.Limit, other.HotRate
 	}
 	it.Limit, it.HotRate = min(it.Limit, other.Limit), min(it.HotRate, other.HotRate)
 	it.TopRest, it.TopIndexRest = max(it.TopRest, other.TopRest), max(it.TopIndexRest, other.TopIndexRest)
@@ -64,8 +65,8 @@ func (it *Item) addTotals(other *Item, first bool) {
 	}
 }
 
-// addTally adds one window's counts of the key. Err begins as the sum of all windows' rests; addTally replaces this
-// window's rest by its error.
+// addTally adds one window's counts of the key. Before the first call, Err is the sum of all windows' rests. Each call
+// replaces the rest of its window by the error of its counts.
 func (k *Key) addTally(t tally) {
 	first := k.TopAt.IsZero()
 	writes := t.writes()
@@ -88,8 +89,8 @@ func (k *Key) addTally(t tally) {
 	}
 }
 
-// AtMost returns an item of one base window with the most units that any base window of a folded item can have. It
-// returns any other item unchanged.
+// AtMost returns an item for one base window of a folded item: each key has the most units that it can have in any of the
+// base windows. AtMost returns an item that is not folded unchanged.
 func (it Item) AtMost() Item {
 	if it.Base == 0 {
 		return it
@@ -118,8 +119,8 @@ func (t *tally) writes() (n uint64) {
 	return n
 }
 
-// byWeight compares keys by weight, heaviest first. Keys of the table are before keys of indexes.
-func byWeight(a, b Key) int {
+// compareWeights orders keys by weight, the heaviest first. Keys of the table are before keys of indexes.
+func compareWeights(a, b Key) int {
 	if ofIndex := a.Index != ""; ofIndex != (b.Index != "") {
 		if ofIndex {
 			return 1
@@ -150,7 +151,7 @@ func foldGroups(items []Item) [][]Item {
 	}
 	kinds := make(map[kind][]Item)
 	for _, it := range items {
-		id := kind{it.Table, it.Own, it.base()}
+		id := kind{it.Table, it.Own, it.baseLength()}
 		kinds[id] = append(kinds[id], it)
 	}
 	var list [][]Item

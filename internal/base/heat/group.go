@@ -13,9 +13,9 @@ import (
 // a board.
 type Siblings struct {
 	Seen int     // number of listed write shards; 0 for a key without write shards
-	Low  float64 // lower bound of the listed write shards' sum
-	High float64 // upper bound of the listed write shards' sum
-	Rest float64 // upper bound of the load that other items may hide, for each write shard
+	Low  float64 // lower bound of the sum of the listed write shards
+	High float64 // upper bound of the sum of the listed write shards
+	Rest float64 // upper bound of the load of a write shard in the items that don't list it
 }
 
 // groupID identifies the write shards of one base key in one window.
@@ -30,9 +30,9 @@ type group struct {
 	seen          int // number of write shards
 }
 
-// group returns the entry's groupID. It is zero for a key without write shards, and for a folded item's key, because
+// groupID returns the entry's groupID. It is zero for a key without write shards, and for a folded item's key, because
 // the heaviest windows of write shards may differ.
-func (e entry) group() groupID {
+func (e entry) groupID() groupID {
 	if e.item.Base > 0 {
 		return groupID{}
 	}
@@ -43,12 +43,12 @@ func (e entry) group() groupID {
 	return groupID{e.window(), e.key.Index, name}
 }
 
-// groupsOf sums sorted entries into groups, which it clears first.
+// groupsOf clears groups, and then sums the sorted entries into them.
 func groupsOf(entries []entry, groups map[groupID]*group) {
 	clear(groups)
 	groups[groupID{}] = new(group) // of keys without write shards
 	for i, e := range entries {
-		id := e.group()
+		id := e.groupID()
 		if id == (groupID{}) {
 			continue
 		}
@@ -124,8 +124,8 @@ func (r *KeyHeat) MetricName() string {
 	return base.String()
 }
 
-// past reports whether the row has an entity's events of a day before its hottest window.
-func (r *KeyHeat) past() bool {
+// isPastDay reports whether the row has an entity's events of a day before its hottest window.
+func (r *KeyHeat) isPastDay() bool {
 	k, err := schema.ParseKey(r.Key)
 	if _, ok := r.Base(); !ok || err != nil || schema.TraitsOf(k.Base.Type).Bucket != schema.DayBucket {
 		return false

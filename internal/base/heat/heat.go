@@ -38,14 +38,14 @@ type Item struct {
 	Start  time.Time     // whole milliseconds, UTC
 	Window time.Duration // length; whole milliseconds, more than 0
 
-	// Base is 0 for a window's own counts. For a folded item it is the length of the folded windows. No two folded
+	// Base is the length of the windows that were folded into the item, or 0 for the counts of one window. No two folded
 	// items of a table with the same base overlap in time.
 	Base time.Duration
 
 	// StreamShard and Part identify the item among those of its window. StreamShard is unique among all streams, as
-	// [ddbstream.Batch.StreamShard] is. Part is the sequence number of the item's first record; the parts of a window add
-	// up to it. An item that is put again replaces the first one. If Part is of a batch, Last is the batch's last sequence
-	// number: a redelivery of less of the batch has other parts up to it.
+	// [ddbstream.Batch.StreamShard] is. Part is the sequence number of the item's first record. The sum of a window's parts
+	// are its counts. An item that is put again replaces the first one. If the item has only one batch's records, Last is
+	// the batch's last sequence number: a redelivery of fewer records has other parts up to Last.
 	StreamShard string
 	Part, Last  string
 
@@ -174,39 +174,39 @@ func AlignDown(t time.Time, length time.Duration) time.Time {
 	return time.UnixMilli(t.UnixMilli() - t.UnixMilli()%length.Milliseconds()).UTC()
 }
 
-func minTime(a, b time.Time) time.Time {
+// MinTime returns the earlier of two times.
+func MinTime(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return a
 	}
 	return b
 }
 
-// base returns the length of the windows that rates are taken over.
-func (it *Item) base() time.Duration {
+// baseLength returns the length of the windows that rates are taken over.
+func (it *Item) baseLength() time.Duration {
 	if it.Base > 0 {
 		return it.Base
 	}
 	return it.Window
 }
 
-// Numbers of partition keys of an hour's items. A stream shard writes to one of them, up to 310 write units a window and
-// normally a few.
+// Salts and lateSalts are the numbers of partition keys of an hour's items, prompt and late. A stream shard writes to one
+// partition key: up to 310 write units in each window, and normally a few.
 const (
 	Salts     = 8
 	lateSalts = 2
 )
 
-// key returns the primary key of a window's item. It depends only on the table, the window's start, the stream shard
-// and the part.
+// key returns the primary key of a window's item: "<time>#<stream shard>#<part>" under a partition key of [Prompt].
 func (it *Item) key() (pk, sk string) {
 	return Prompt.partition(it), it.Start.UTC().Format(schema.TimeLayout) + "#" + it.StreamShard + "#" + it.Part
 }
 
 // SortBounds returns the bounds of the sort keys of the windows that start at from or later and before to.
 func SortBounds(from, to time.Time) (low, high string) {
-	return bound(from), bound(to)
+	return sortBound(from), sortBound(to)
 }
 
-// bound returns a text that sorts before the sort key of every window that starts at t or later, and after that of
-// every earlier one.
-func bound(t time.Time) string { return schema.CeilMilli(t).Format(schema.TimeLayout) }
+// sortBound returns a text that sorts before the sort keys of the windows that start at t or later, and after the sort keys
+// of earlier windows.
+func sortBound(t time.Time) string { return schema.CeilMilli(t).Format(schema.TimeLayout) }

@@ -18,7 +18,7 @@ const (
 	// MaxHold is the longest time whose windows are stored together. A stored item never crosses a multiple of MaxHold.
 	MaxHold = 5 * time.Minute
 
-	// HeldKeys is the number of keys that each window keeps, of the table and of indexes each. Windows that are stored
+	// HeldKeys is the number of keys that a held window keeps, of the table and of indexes each. Windows that are stored
 	// together keep only keys that fit into heldBytes, so that an item takes one write unit, and 160 stream shards are
 	// read for the price of four.
 	HeldKeys  = 16
@@ -37,16 +37,16 @@ func StoredHeld(items []Item, expires time.Time) map[string]types.AttributeValue
 	items = slices.Clone(items)
 	items[0].Part = "" // the sort key has it
 	windows := encode(items, true)
-	for keys := 2 * HeldKeys; keys > 1 && len(windows) > heldBytes; keys-- {
-		windows = encode(keepHeaviest(items, keys-1), true)
+	for most := 2*HeldKeys - 1; most > 0 && len(windows) > heldBytes; most-- {
+		windows = encode(keepHeaviest(items, most), true)
 	}
 	return record.Item(stored{
 		Key: record.Key{PK: pk, SK: sk}, Version: version, Windows: windows, Expires: expires.Unix(),
 	})
 }
 
-// keepHeaviest returns the items with at most most different keys: those with the most units over all items. The units
-// of the others are in the rests.
+// keepHeaviest returns the items with only their heaviest keys, at most most different ones, by the units in all items. The
+// units of the other keys are in the rests.
 func keepHeaviest(items []Item, most int) []Item {
 	weights := make(map[name]uint64)
 	for i := range items {
@@ -63,23 +63,23 @@ func keepHeaviest(items []Item, most int) []Item {
 	}
 	items = slices.Clone(items)
 	for i := range items {
-		it := &items[i]
-		it.Keys = slices.DeleteFunc(slices.Clone(it.Keys), func(k Key) bool {
-			rest := &it.Rest
-			if k.Index != "" {
-				rest = &it.IndexRest
+		it, keys := &items[i], items[i].Keys
+		it.Keys = nil
+		for _, k := range keys {
+			switch {
+			case kept[name{k.Index, k.Key}]:
+				it.Keys = append(it.Keys, k)
+			case k.Index != "":
+				it.IndexRest = max(it.IndexRest, k.Units+k.Err)
+			default:
+				it.Rest = max(it.Rest, k.Units+k.Err)
 			}
-			drop := !kept[name{k.Index, k.Key}]
-			if drop {
-				*rest = max(*rest, k.Units+k.Err)
-			}
-			return drop
-		})
+		}
 	}
 	return items
 }
 
-// EncodeHeld returns windows as text, for a tumbling window's state.
+// EncodeHeld returns one or more windows as text, for a tumbling window's state.
 func EncodeHeld(items []Item) string {
 	return base64.StdEncoding.EncodeToString(encode(items, true))
 }
@@ -90,7 +90,7 @@ func DecodeHeld(text, streamShard string) (items []Item, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d := decoder(windows)
+	d := newDecoder(windows)
 	d.common.StreamShard = streamShard
 	for d.More() {
 		it, err := d.Next()

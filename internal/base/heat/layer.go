@@ -13,8 +13,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// Series is a kind of heat item. The oldest windows are in [Blocks], newer ones in [Minutes], and the newest in [Prompt];
-// [Late] adds to the latter two. [Progress] has the times at which they meet.
+// Series is a kind of heat item. The oldest windows are in [Blocks], newer windows in [Minutes], and the newest windows in
+// [Prompt]. [Late] has more items of windows in Minutes and Prompt. [Progress] has the times between the series.
 type Series int
 
 // The series.
@@ -43,8 +43,8 @@ var seriesTraits = [...]struct {
 // Length returns the time that an item covers; 0 for [Prompt] and [Late].
 func (s Series) Length() time.Duration { return seriesTraits[s].length }
 
-// Partitions returns the partition keys of the items that start in the hour of a time, or in its day for [Blocks]. It
-// also returns the end of the hour or day.
+// Partitions returns the partition keys of the items that start in the same hour as a time, or for [Blocks] on the same day.
+// It also returns the end of this hour or day.
 func (s Series) Partitions(at time.Time) (list []string, end time.Time) {
 	t := seriesTraits[s]
 	pk, end := t.prefix+t.bucket.Label(at), at.Truncate(t.each).Add(t.each)
@@ -63,8 +63,8 @@ func (s Series) partition(it *Item) string {
 	return list[shard.Calculated(it.StreamShard, len(list))]
 }
 
-// Span has the windows that start in a minute or in a block, folded over all stream shards. A window that is longer has
-// its own start.
+// Span has the windows that start in a minute or in a block, folded over all stream shards. A window that is longer than the
+// span keeps its own start.
 type Span struct {
 	Start      time.Time
 	Windows    []Item // of any tables; in order of time for each
@@ -91,13 +91,13 @@ const maxSpanBytes = 300_000
 
 // Stored returns the attributes of a span of [Minutes] or [Blocks]; TTL deletes it some time after expires. Its windows
 // keep the heaviest keys, 256 in Minutes and 512 in Blocks, and all hot keys, as far as they fit.
-func (s Series) Stored(x *Span, expires time.Time) map[string]types.AttributeValue {
+func (s Series) Stored(span *Span, expires time.Time) map[string]types.AttributeValue {
 	keys := seriesTraits[s].keys
 	tables := []encoded{} // not nil, which is stored as NULL
 	for bytes := maxBytes; ; bytes /= 2 {
 		size := 0
 		tables = tables[:0]
-		for _, list := range foldGroups(x.Windows) {
+		for _, list := range foldGroups(span.Windows) {
 			for i, it := range list {
 				list[i] = it.trimmed(cut{keys, it.HotRate, bytes}, cut{keys, it.HotRate, bytes / 2})
 				list[0].Limit, list[0].HotRate = min(list[0].Limit, it.Limit), min(list[0].HotRate, it.HotRate)
@@ -109,27 +109,27 @@ func (s Series) Stored(x *Span, expires time.Time) map[string]types.AttributeVal
 			break
 		}
 	}
-	return record.Item(storedSpan{s.key(x.Start, ""), version, tables, x.Incomplete, expires.Unix()})
+	return record.Item(storedSpan{s.key(span.Start, ""), version, tables, span.Incomplete, expires.Unix()})
 }
 
-// LateMark returns the attributes of a mark on a window's block: the block may lack an item that is put too late for its
-// fold.
+// LateMark returns the attributes of an item that marks a block as incomplete: the block may lack an item that is put after
+// the block was folded. start is a time in the block; TTL deletes the mark some time after expires.
 func LateMark(start, expires time.Time) map[string]types.AttributeValue {
 	start = AlignDown(start, Blocks.Length())
 	return record.Item(storedSpan{Blocks.key(start, "late"), version, []encoded{}, true, expires.Unix()})
 }
 
-// key returns the primary key of an item that is folded over all stream shards.
-func (s Series) key(start time.Time, what string) record.Key {
+// key returns the primary key of an item that is folded over all stream shards. suffix is "" for the span itself.
+func (s Series) key(start time.Time, suffix string) record.Key {
 	partitions, _ := s.Partitions(start)
-	return record.Key{PK: partitions[0], SK: bound(start) + "#" + what}
+	return record.Key{PK: partitions[0], SK: sortBound(start) + "#" + suffix}
 }
 
-// FoldAll folds items, one table's and base window's together: those that start in the time from start to start+length,
-// or at the start of a longer window.
+// FoldAll folds the items of a time from start to start+length. It returns an item for each table and length of windows. An
+// item whose windows are longer than the time keeps its own start and length.
 func FoldAll(items []Item, start time.Time, length time.Duration) (folded []Item) {
 	for _, kind := range foldGroups(items) {
-		if base := kind[0].base(); base > length { // at most one such window starts in the time
+		if base := kind[0].baseLength(); base > length { // at most one such window starts in the time
 			folded = append(folded, Fold(kind, kind[0].Start, base))
 		} else {
 			folded = append(folded, Fold(kind, start, length))
@@ -144,19 +144,19 @@ func (it Item) Heaviest(keys int) Item {
 	return it.trimmed(cut{keys, it.HotRate, maxBytes}, cut{keys, it.HotRate, maxIndexBytes})
 }
 
-// Progress is how far heat is folded. Zero values are unknown.
+// Progress is how far the heat task has folded the windows. Zero values are unknown.
 type Progress struct {
-	From   time.Time `dynamodbav:"from"`   // the windows that start at From or later
-	To     time.Time `dynamodbav:"to"`     // and before To are in Minutes and Late,
-	Blocks time.Time `dynamodbav:"blocks"` // and those before Blocks also in Blocks
+	From   time.Time `dynamodbav:"from"`   // start of the first folded window
+	To     time.Time `dynamodbav:"to"`     // windows that start from From to To are in Minutes and Late
+	Blocks time.Time `dynamodbav:"blocks"` // windows that start from From to Blocks are also in Blocks
 	Sums   time.Time `dynamodbav:"sums"`   // the task has sent the metrics of windows before Sums
 	Read   time.Time `dynamodbav:"read"`   // a time from Read to To without an item had no writes
 	Ran    time.Time `dynamodbav:"ran"`    // the last run of the task
-	Puts   uint64    `dynamodbav:"puts"`   // how often the progress was stored; a run ends if another one has stored it
+	Puts   uint64    `dynamodbav:"puts"`   // how often the progress was stored; a run ends if another run has stored it
 
 	Window time.Duration `dynamodbav:"window"` // length of the detector's windows at Ran
 	Hold   time.Duration `dynamodbav:"hold"`   // quiet windows are stored together after each Hold; 0 if each is stored alone
-	Held   time.Duration `dynamodbav:"held"`   // the only Hold that there ever was, NeverHeld without one, or MaxHold after a change
+	Held   time.Duration `dynamodbav:"held"`   // the Hold of all runs so far; NeverHeld if they had none, MaxHold if it changed
 }
 
 // NeverHeld is the [Progress.Held] of a detector that stores each window alone.
@@ -171,31 +171,32 @@ const (
 	heldTime = 15 * time.Second
 )
 
-// Complete returns the end of the newest complete window, given the windows since To. Later items of stream shards that
-// lag change windows that were reported as complete. A time without items counts as complete only up to the task's last
-// run, since the detector may have stopped.
+// Complete returns the end of the newest complete window, given the windows since To. A stream shard that lags may still
+// change windows that Complete counts as complete. A time without items counts as complete only up to the task's last run,
+// since the detector may have stopped.
 func (p *Progress) Complete(windows []Window, now time.Time) time.Time {
 	length, last := p.Window, time.Time{}
 	for _, w := range windows {
 		for i := range w.Items {
 			it := &w.Items[i]
-			if base := it.base(); length == 0 || base < length {
+			if base := it.baseLength(); length == 0 || base < length {
 				length = base
 			}
-			last = later(last, it.End())
+			last = maxTime(last, it.End())
 		}
 	}
 	if length == 0 {
 		length = usualWindow
 	}
-	upTo := minTime(AlignDown(now.Add(-OnTime), length), later(last, AlignDown(p.Ran, length)))
+	seen := maxTime(last, AlignDown(p.Ran, length))
+	upTo := MinTime(AlignDown(now.Add(-OnTime), length), seen)
 	if p.Hold > length {
-		upTo = AlignDown(minTime(upTo, now.Add(-heldTime)), p.Hold)
+		upTo = AlignDown(MinTime(upTo, now.Add(-heldTime)), p.Hold)
 	}
-	return later(p.To, upTo)
+	return maxTime(p.To, upTo)
 }
 
-// HeldSince returns the earliest start that a stored item of several windows can have if one of them contains t.
+// HeldSince returns the earliest start of a stored item that can have a window at t. Such an item may have several windows.
 func (p *Progress) HeldSince(t time.Time) time.Time { return AlignDown(t, cmp.Or(p.Held, MaxHold)) }
 
 // ProgressPartition is the partition key of the progress item. Its sort key is [schema.SoleSK].
@@ -216,7 +217,7 @@ func (p *Progress) Attributes() map[string]types.AttributeValue {
 // ParseProgress decodes an item that Attributes encoded.
 func ParseProgress(attributes map[string]types.AttributeValue) (Progress, error) {
 	var s storedProgress
-	if err := read(attributes, &s); err != nil {
+	if err := readRecord(attributes, &s); err != nil {
 		return Progress{}, fmt.Errorf("heat: progress of the folds: %w", err)
 	}
 	return s.Progress, nil

@@ -22,8 +22,8 @@ type MapOptions struct {
 
 	Unfold []string // with ByBase: keys of rows that list their write shards
 
-	// AsOf is the end of the newest complete window; zero means the end of the newest window added. The time from Read
-	// to AsOf was read, so times without a window had no writes. With a zero Read, only windows show what was read.
+	// AsOf is the end of the newest complete window; zero means the end of the newest window that was added. A time between
+	// Read and AsOf without a window had no writes. If Read is zero, a time without a window is not covered.
 	AsOf, Read time.Time
 
 	Changes map[string][]Change // by base key; see [KeyHeat.Grown]
@@ -32,7 +32,7 @@ type MapOptions struct {
 // Map builds the matrix of keys and columns from items, in any order. If it holds too many keys, it drops the colder
 // half of them into the rest.
 type Map struct {
-	o       MapOptions
+	options MapOptions
 	filter  string
 	columns []column
 	keys    map[string]int // indexes in lines
@@ -40,7 +40,7 @@ type Map struct {
 	cells   int
 	dropped bool
 
-	maxKeys, maxCells int // beyond which keys are dropped
+	maxKeys, maxCells int // with more of either, Add drops keys
 
 	tallier    tallier
 	newest     *Item // an item of the newest window, without its keys
@@ -65,10 +65,7 @@ type column struct {
 
 // overlap returns the length of the intersection of two spans; 0 or less means that they are disjoint.
 func overlap(from, to, otherFrom, otherTo time.Time) time.Duration {
-	if from.Before(otherFrom) {
-		from = otherFrom
-	}
-	return minTime(to, otherTo).Sub(from)
+	return MinTime(to, otherTo).Sub(maxTime(from, otherFrom))
 }
 
 // line has the counts of one key.
@@ -87,13 +84,13 @@ type cell struct {
 	column int32
 	top    float64 // certified rate of the key's heaviest window
 	units  uint64
-	excess int64 // the key's error minus the column's hidden units
+	excess int64 // the key's error minus the column's hidden units, in the windows that list the key
 }
 
 // NewMap returns an empty map with at least one column.
 func NewMap(o MapOptions) *Map {
 	n := int((o.To.Sub(o.From) + o.Step - 1) / o.Step)
-	m := &Map{o: o, filter: strings.ToLower(o.Filter), columns: make([]column, max(n, 1)), keys: make(map[string]int), indexUnits: make(map[string]uint64), maxKeys: maxMapKeys, maxCells: maxMapCells}
+	m := &Map{options: o, filter: strings.ToLower(o.Filter), columns: make([]column, max(n, 1)), keys: make(map[string]int), indexUnits: make(map[string]uint64), maxKeys: maxMapKeys, maxCells: maxMapCells}
 	for i := range m.columns {
 		begin := o.From.Add(time.Duration(i) * o.Step)
 		if read := overlap(begin, begin.Add(o.Step), o.Read, o.AsOf); !o.Read.IsZero() && read > 0 {
@@ -107,17 +104,17 @@ func NewMap(o MapOptions) *Map {
 // columns is divided among them in proportion to the time. In these columns units are a mean and no lower bound.
 func (m *Map) Add(items []Item) {
 	shown := slices.DeleteFunc(slices.Clone(items), func(it Item) bool {
-		return it.Table != m.o.Table || !it.End().After(m.o.From) || !it.Start.Before(m.o.To)
+		return it.Table != m.options.Table || !it.End().After(m.options.From) || !it.Start.Before(m.options.To)
 	})
 	m.tallier.reset(shown)
 	m.addTotals(shown)
 	for t := range m.tallier.tallies() {
 		key := t.entries[0].key
-		if key.Index != m.o.Index {
+		if key.Index != m.options.Index {
 			continue
 		}
 		item := t.entries[0].item
-		if l := m.line(key.Key); l != nil {
+		if l := m.lineOf(key.Key); l != nil {
 			m.addTally(l, &t)
 		}
 		for column, share := range m.shares(item) {
@@ -131,19 +128,19 @@ func (m *Map) Add(items []Item) {
 
 // AddOpen adds items of incomplete windows. They only show which keys are certainly hot.
 func (m *Map) AddOpen(items []Item) {
-	m.tallier.reset(slices.DeleteFunc(slices.Clone(items), func(it Item) bool { return it.Table != m.o.Table }))
+	m.tallier.reset(slices.DeleteFunc(slices.Clone(items), func(it Item) bool { return it.Table != m.options.Table }))
 	for t := range m.tallier.tallies() {
 		key := t.entries[0].key
-		if v := t.verdicts(m.o.AsOf); key.Index == m.o.Index && v.Worst >= Hot {
-			if l := m.line(key.Key); l != nil {
+		if v := t.verdicts(m.options.AsOf); key.Index == m.options.Index && v.Worst >= Hot {
+			if l := m.lineOf(key.Key); l != nil {
 				l.join(v)
 			}
 		}
 	}
 }
 
-// line returns a key's line, or nil if the filter excludes it.
-func (m *Map) line(key string) *line {
+// lineOf returns a key's line, or nil if the filter excludes it.
+func (m *Map) lineOf(key string) *line {
 	at, ok := m.keys[key]
 	if !ok {
 		if m.filter != "" && !strings.Contains(strings.ToLower(m.rowKey(key)), m.filter) {
@@ -163,7 +160,7 @@ func (l *line) observe(t *tally, asOf time.Time) {
 
 func (m *Map) addTally(l *line, t *tally) {
 	item, rate := t.entries[0].item, t.rate()
-	l.observe(t, m.o.AsOf)
+	l.observe(t, m.options.AsOf)
 	for column, share := range m.shares(item) {
 		units, excess := share.unitsOf(t.units), int64(share.unitsOf(t.err))-int64(share.unitsOf(t.rest))
 		l.units += units
@@ -178,8 +175,8 @@ func (m *Map) addTally(l *line, t *tally) {
 	}
 }
 
-// dropColdest removes the coldest keys, whose units are then in the rest. If a dropped key is added again, its error includes
-// its dropped units.
+// dropColdest removes the coldest keys, whose units are then in the rest. The error of a key that is added again includes
+// the units that were dropped.
 func (m *Map) dropColdest() {
 	slices.SortFunc(m.lines, func(a, b line) int {
 		return cmp.Or(cmp.Compare(b.Worst, a.Worst), cmp.Compare(b.rate, a.rate), cmp.Compare(b.units, a.units), cmp.Compare(a.key, b.key))

@@ -8,12 +8,12 @@ import (
 // AddUnread lowers the coverage of a window's columns by its unreadable items. The caller adds the window's other items
 // with Add.
 func (m *Map) AddUnread(w Window) {
-	window := Item{Start: w.Start, Window: cmp.Or(w.Length, m.length())}
+	window := Item{Start: w.Start, Window: cmp.Or(w.Length, m.windowLength())}
 	if w.Length == 0 && len(w.Items) > 0 {
 		window.Window = w.Items[0].Window
 	}
 	for column, share := range m.shares(&window) {
-		m.columns[column].unread += w.Unread() * float64(share.to-share.from) / float64(m.o.Step.Milliseconds())
+		m.columns[column].unread += w.Unread() * float64(share.to-share.from) / float64(m.options.Step.Milliseconds())
 	}
 }
 
@@ -51,11 +51,11 @@ func (m *Map) addTotals(items []Item) {
 		if known == 0 { // all records were read
 			known = 1
 		}
-		hidden := m.tallier.rests[id].Of(m.o.Index != "")
+		hidden := m.tallier.rests[id].Unlisted(m.options.Index != "")
 		for column, share := range m.shares(&window) {
 			c := &m.columns[column]
 			c.hidden += share.unitsOf(hidden)
-			c.covered = min(1, c.covered+known*float64(share.to-share.from)/float64(m.o.Step.Milliseconds()))
+			c.covered = min(1, c.covered+known*float64(share.to-share.from)/float64(m.options.Step.Milliseconds()))
 		}
 	}
 }
@@ -63,11 +63,11 @@ func (m *Map) addTotals(items []Item) {
 // unlisted returns the units of all keys that an item doesn't list.
 func (m *Map) unlisted(it *Item) uint64 {
 	units, listed := it.Units, uint64(0)
-	if m.o.Index != "" {
-		units = it.IndexUnits[m.o.Index]
+	if m.options.Index != "" {
+		units = it.IndexUnits[m.options.Index]
 	}
 	for _, k := range it.Keys {
-		if k.Index == m.o.Index {
+		if k.Index == m.options.Index {
 			listed += k.Units
 		}
 	}

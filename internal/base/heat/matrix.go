@@ -24,36 +24,36 @@ type Matrix struct {
 	Covered      []float64        `json:"covered" doc:"The share of each column's time and records that was read: 1 if all was read, even without writes; 0 if nothing was"`
 }
 
-// Matrix returns the matrix of all items added. Keys that were hot have their own rows, the hottest of them if there
-// are more than rows. The others are in ranges of neighbours: see ranges.go.
+// Matrix returns the matrix of all items that were added. Keys that were hot have their own rows, at most the hottest
+// [MapOptions.Rows] of them. The other keys are in rows of neighbours: see [ranges].
 func (m *Map) Matrix() Matrix {
-	sorted, out := m.groups(), m.blank()
-	spans := ranges(sorted, m.o.Rows)
+	sorted, out := m.groups(), m.emptyMatrix()
+	spans := ranges(sorted, m.options.Rows)
 	var excess [][]int64
 	for _, s := range spans {
-		row, own := m.row(sorted[s.from:s.to])
+		row, rowExcess := m.sumRow(sorted[s.from:s.to])
 		for column, units := range row.Units {
 			out.Rest[column] -= units
 		}
-		out.Rows, excess = append(out.Rows, row), append(excess, own)
+		out.Rows, excess = append(out.Rows, row), append(excess, rowExcess)
 	}
 	for i, s := range spans {
 		row := &out.Rows[i]
 		m.setErrors(row, sorted[s.from:s.to], excess[i], out.Rest)
-		if m.o.ByBase && s.to == s.from+1 && slices.Contains(m.o.Unfold, row.Key) {
+		if m.options.ByBase && s.to == s.from+1 && slices.Contains(m.options.Unfold, row.Key) {
 			row.WriteShards = m.writeShards(sorted[s.from], out.Rest)
 		}
 	}
 	return out
 }
 
-// blank returns the matrix with all columns and no rows.
-func (m *Map) blank() Matrix {
+// emptyMatrix returns the matrix with all columns and no rows.
+func (m *Map) emptyMatrix() Matrix {
 	out := Matrix{
-		From: display.Time{Time: m.o.From}, To: display.Time{Time: m.o.To}, Step: display.Duration(m.o.Step), Table: m.o.Table,
+		From: display.Time{Time: m.options.From}, To: display.Time{Time: m.options.To}, Step: display.Duration(m.options.Step), Table: m.options.Table,
 		AsOf: display.Time{Time: m.asOf()}, Indexes: []string{}, Rows: []Row{}, Covered: m.covered(),
 	}
-	out.PartitionWCU = m.limit()
+	out.PartitionWCU = m.partitionLimit()
 	if m.newest != nil {
 		out.HotWCU = m.newest.HotRate
 	}
@@ -72,40 +72,40 @@ func (m *Map) blank() Matrix {
 
 // asOf returns the end of the newest complete window, or zero if it is unknown.
 func (m *Map) asOf() time.Time {
-	if m.o.AsOf.IsZero() && m.newest != nil {
+	if m.options.AsOf.IsZero() && m.newest != nil {
 		return m.newest.End()
 	}
-	return m.o.AsOf
+	return m.options.AsOf
 }
 
-// limit returns a partition's limit in WCU/s, from the newest window; 0 without windows.
-func (m *Map) limit() float64 {
+// partitionLimit returns a partition's limit in WCU/s, from the newest window; 0 without windows.
+func (m *Map) partitionLimit() float64 {
 	if m.newest == nil {
 		return 0
 	}
 	return m.newest.Limit
 }
 
-// length returns the length of windows.
-func (m *Map) length() time.Duration {
+// windowLength returns the length of windows.
+func (m *Map) windowLength() time.Duration {
 	if m.newest == nil {
 		return usualWindow
 	}
-	return m.newest.base()
+	return m.newest.baseLength()
 }
 
 // usualWindow is the default length of windows.
 const usualWindow = 10 * time.Second
 
-// row returns the sum of some groups as a row, without errors. excess is the sum of the keys' [cell.excess] in each column.
-func (m *Map) row(groups []*rowGroup) (row Row, excess []int64) {
+// sumRow returns the sum of some groups as a row, without errors. excess is the sum of the keys' [cell.excess] in each column.
+func (m *Map) sumRow(groups []*rowGroup) (row Row, excess []int64) {
 	first, last := groups[0].key, groups[len(groups)-1].key
 	n := len(m.columns)
-	row = Row{Key: first, Keys: len(groups), Index: m.o.Index, Units: make([]uint64, n), Error: make([]uint64, n), Heaviest: make([]float64, n)}
+	row = Row{Key: first, Keys: len(groups), Index: m.options.Index, Units: make([]uint64, n), Error: make([]uint64, n), Heaviest: make([]float64, n)}
 	if row.Keys > 1 {
 		row.Key, row.First, row.Last = commonPrefix(first, last), first, last
 	} else {
-		base, _ := baseOf(m.o.Table, m.o.Index, groups[0].lines[0].key)
+		base, _ := baseOf(m.options.Table, m.options.Index, groups[0].lines[0].key)
 		row.Type, row.Name = base.Type, base.Name
 	}
 	excess = make([]int64, n)
@@ -125,7 +125,7 @@ func (m *Map) row(groups []*rowGroup) (row Row, excess []int64) {
 	return row, excess
 }
 
-// setErrors sets each column's error: the units of the row's keys that the column may hide, at most the rest.
+// setErrors sets the row's error in each column: the most units of the row's keys that are in the column's rest.
 func (m *Map) setErrors(row *Row, groups []*rowGroup, excess []int64, rest []uint64) {
 	keys, late := uint64(0), uint64(0)
 	for _, g := range groups {
@@ -137,7 +137,7 @@ func (m *Map) setErrors(row *Row, groups []*rowGroup, excess []int64, rest []uin
 		}
 	}
 	for i, c := range m.columns {
-		hidden := times(c.hidden, keys) + float64(excess[i]) + times(c.dropped, late)
+		hidden := multiply(c.hidden, keys) + float64(excess[i]) + multiply(c.dropped, late)
 		row.Error[i] = rest[i]
 		if hidden < float64(rest[i]) {
 			row.Error[i] = uint64(max(0, hidden))
@@ -145,5 +145,5 @@ func (m *Map) setErrors(row *Row, groups []*rowGroup, excess []int64, rest []uin
 	}
 }
 
-// times multiplies without overflow.
-func times(a, b uint64) float64 { return float64(a) * float64(b) }
+// multiply returns the product, which may exceed 64 bits.
+func multiply(a, b uint64) float64 { return float64(a) * float64(b) }

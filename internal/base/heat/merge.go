@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // KeyHeat is the heat of one partition key over the windows of a time range.
@@ -15,8 +13,8 @@ type KeyHeat struct {
 	Index string // the index of the partition key; "" for the table itself
 	Key   string
 
-	// WriteUnitsPerSecond is the certified mean rate of the key's hottest window, over all stream shards and parts in
-	// which it was counted. The true rate in that window is between it and Error above it.
+	// WriteUnitsPerSecond is the certified mean rate of the key's hottest window, over all stream shards and parts that
+	// counted the key. The true rate in this window is at most Error higher.
 	WriteUnitsPerSecond float64
 	Error               float64
 	Limit               float64 // WCU/s that a partition took then
@@ -29,14 +27,12 @@ type KeyHeat struct {
 
 	Verdicts // Now and Current depend on Merger.AsOf
 
-	// These fields are of the hottest window: its start and length; the mean weight of a write, or 0 if unknown; and the
-	// load of all write shards of the base key. Folded means that only folded items have that window: then the weight is
-	// that of all their time, and the load is unknown.
+	// The fields below describe the hottest window.
 	Start         time.Time
-	Window        time.Duration
-	Folded        bool
-	UnitsPerWrite float64
-	Siblings      Siblings
+	Window        time.Duration // length
+	Folded        bool          // only a folded item has this window: UnitsPerWrite is the item's, and Siblings is zero
+	UnitsPerWrite float64       // mean weight of a write; 0 if unknown
+	Siblings      Siblings      // the load of the base key's write shards
 }
 
 // Merge returns a row for each partition key of the items, hottest first, by rate and then by key. It sums the stream
@@ -62,8 +58,8 @@ type Merger struct {
 	groups  map[groupID]*group // reused
 }
 
-// Refine takes all full items of one window. It sets the rates, errors and siblings of the rows whose hottest window
-// this is.
+// Refine sets the rates, errors and siblings of the rows whose hottest window is that of these items. They must be all
+// items of the window as they were stored, not folded. Refine removes keys from them.
 func Refine(rows []KeyHeat, items []Item) {
 	var m Merger
 	m.Add(relevantItems(rows, items))
@@ -78,25 +74,20 @@ func Refine(rows []KeyHeat, items []Item) {
 	sortRows(rows)
 }
 
-// relevantItems removes keys from items, and returns items. It keeps the write shards of the rows' base keys.
+// relevantItems returns the items without the keys that are no write shards of a row's base key.
 func relevantItems(rows []KeyHeat, items []Item) []Item {
 	names := make(map[string]bool)
 	for _, row := range rows {
-		names[unsuffixed(row.Key)] = true
+		name, _ := splitShard(row.Key)
+		names[name] = true
 	}
 	for i := range items {
-		items[i].Keys = slices.DeleteFunc(items[i].Keys, func(k Key) bool { return !names[unsuffixed(k.Key)] })
+		items[i].Keys = slices.DeleteFunc(items[i].Keys, func(k Key) bool {
+			name, _ := splitShard(k.Key)
+			return !names[name]
+		})
 	}
 	return items
-}
-
-// unsuffixed returns the part of a partition key that all its write shards share.
-func unsuffixed(key string) string {
-	name, _, err := shard.Hash.Split(key)
-	if err != nil {
-		return key
-	}
-	return name
 }
 
 func (r *KeyHeat) id() rowID { return rowID{r.Table, r.Index, r.Key} }
@@ -112,7 +103,7 @@ func (m *Merger) Add(items []Item) {
 	m.tallier.reset(items)
 	groupsOf(m.tallier.entries, m.groups)
 	for t := range m.tallier.tallies() {
-		m.row(t.entries[0]).addTally(t, m.groups, m.AsOf)
+		m.rowOf(t.entries[0]).addTally(t, m.groups, m.AsOf)
 	}
 	if m.Max > 0 && len(m.rows) > 2*m.Max {
 		for _, row := range m.Rows()[m.Max:] {
@@ -121,7 +112,8 @@ func (m *Merger) Add(items []Item) {
 	}
 }
 
-func (m *Merger) row(e entry) *KeyHeat {
+// rowOf returns the row of an entry's key, which it creates if needed.
+func (m *Merger) rowOf(e entry) *KeyHeat {
 	id := rowID{e.item.Table, e.key.Index, e.key.Key}
 	if m.rows[id] == nil {
 		m.rows[id] = &KeyHeat{Table: id.table, Index: id.index, Key: id.key, WriteUnitsPerSecond: -1, FirstSeen: e.item.Start}
@@ -152,14 +144,14 @@ func (r *KeyHeat) addTally(t tally, groups map[groupID]*group, asOf time.Time) {
 	if t.peak > r.Peak {
 		r.Peak, r.PeakAt = t.peak, t.peakAt
 	}
-	rate, base := t.rate(), item.base()
+	rate, base := t.rate(), item.baseLength()
 	r.Status = max(r.Status, Verdict(rate, item.Limit, item.HotRate))
 	if rate > r.WriteUnitsPerSecond {
 		r.WriteUnitsPerSecond = rate
 		r.Error = float64(t.topErr) / base.Seconds()
 		r.Limit, r.Start, r.Window, r.Folded = item.Limit, t.topAt, base, item.Base > 0
 		r.UnitsPerWrite = unitsPerWrite(t.entries)
-		r.Siblings = groups[first.group()].siblings(item.Window, t.rest)
+		r.Siblings = groups[first.groupID()].siblings(item.Window, t.rest)
 	}
 	if item.Start.Before(r.FirstSeen) {
 		r.FirstSeen = item.Start

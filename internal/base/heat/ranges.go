@@ -12,11 +12,11 @@ type span struct {
 	units    uint64 // sum over its groups
 }
 
-// ranges divides sorted groups into at most rows spans: one for each key that was hot, or for the hottest of them, and
-// ranges of the keys between them. Keys without a row are in the rest.
+// ranges returns at most rows spans of sorted groups: the hottest groups, each alone, and ranges of the groups between them.
+// The coldest groups may be in no span.
 //
-// While rows are left, it splits the range with the most units, between the neighbours with the shortest common prefix.
-// Among several such places, it chooses the one that halves the units best.
+// While rows are left, ranges splits the range with the most units, between the neighbours with the shortest common prefix.
+// Among several such places, it chooses the place that halves the units best.
 func ranges(lines []*rowGroup, rows int) []span {
 	hot := hottest(lines, rows)
 	between := gaps(lines, hot)
@@ -27,17 +27,17 @@ func ranges(lines []*rowGroup, rows int) []span {
 		common[i] = commonBytes(lines[i-1].key, lines[i].key)
 	}
 	for len(hot)+len(between) < rows {
-		most := -1
-		for i, s := range between {
-			if s.to-s.from > 1 && (most < 0 || s.units > between[most].units) {
-				most = i
+		var heaviest *span // of those with several groups
+		for i := range between {
+			if s := &between[i]; s.to-s.from > 1 && (heaviest == nil || s.units > heaviest.units) {
+				heaviest = s
 			}
 		}
-		if most < 0 {
+		if heaviest == nil {
 			break
 		}
-		left, right := between[most].split(lines, common)
-		between[most] = left
+		left, right := heaviest.split(lines, common)
+		*heaviest = left
 		between = append(between, right)
 	}
 	all := append(between, hot...)
@@ -78,14 +78,15 @@ func gaps(lines []*rowGroup, spans []span) (list []span) {
 	return list
 }
 
-// split divides a span of two or more groups in two.
+// split divides a span of two or more groups in two, as [ranges] describes. common has the length of the common prefix of
+// each group and the group before it.
 func (s span) split(lines []*rowGroup, common []int) (left, right span) {
-	fewest := slices.Min(common[s.from+1 : s.to])
+	shortest := slices.Min(common[s.from+1 : s.to])
 	left, right = s, s
 	var before, best uint64
 	for i := s.from + 1; i < s.to; i++ {
 		before += lines[i-1].units
-		if common[i] != fewest {
+		if common[i] != shortest {
 			continue
 		}
 		heavier := max(before, s.units-before)
@@ -98,6 +99,7 @@ func (s span) split(lines []*rowGroup, common []int) (left, right span) {
 	return left, right
 }
 
+// commonBytes returns the length of the longest common prefix.
 func commonBytes(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {

@@ -3,10 +3,9 @@ package heat
 // Rests bounds the units that items of one window may hide of a key that they don't list. The zero Rests is ready to
 // use.
 //
-// A partition key of a table is on one stream shard, or on two in a window in which the stream shard is split or
-// replaced. So an unlisted key has at most the units that two stream shards may hide. The entries of an index's
-// partition are on all stream shards. Parts of a window add up; items without a stream shard count as one stream
-// shard's.
+// A partition key of a table is on one stream shard, or on two in a window in which its stream shard is split or replaced.
+// So an unlisted key has at most the units that two stream shards may hide. The entries of an index's partition are on all
+// stream shards. The rests of a window's parts are added up. Items without a stream shard count as those of one stream shard.
 type Rests struct {
 	shards map[string]uint64 // rests of the table by stream shard
 	most   string            // the stream shard that may hide the most
@@ -32,9 +31,9 @@ func (r *Rests) Add(it *Item) {
 	}
 }
 
-// Of returns the most units that an unlisted key of the table, or of an index, can have. For a listed key, subtract the
-// rests of the items that list it.
-func (r *Rests) Of(ofIndex bool) uint64 {
+// Unlisted returns the most units that a key of the table, or of an index, can have if no item lists it. For a key that
+// some items list, subtract the rests of these items.
+func (r *Rests) Unlisted(ofIndex bool) uint64 {
 	if ofIndex {
 		return r.index
 	}

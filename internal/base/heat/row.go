@@ -41,7 +41,7 @@ type Change struct {
 	Why    string       `json:"why" doc:"The reason, as text"`
 }
 
-// Throttled reports whether a writer made the change, because its writes to the key were throttled.
+// Throttled reports whether a writer raised the shard count because its writes to the key were throttled.
 func (c *Change) Throttled() bool { return c.By == "ingest" && c.Shards > c.Before }
 
 // Hundredths rounds a rate down to two decimals: a rate is a lower bound.

@@ -16,7 +16,7 @@ type rowGroup struct {
 	units uint64
 	rate  float64
 	peak  uint64
-	alone bool // has its own row: was hot, or is to be unfolded
+	alone bool // has its own row, because it was hot or is to be unfolded
 }
 
 // groups returns the groups of all lines, in order of their keys.
@@ -37,10 +37,10 @@ func (m *Map) groups() []*rowGroup {
 	}
 	list := make([]*rowGroup, 0, len(byKey))
 	for _, g := range byKey {
-		if m.o.ByBase && ownLoad(g.peak, m.limit()) {
-			g.addGrowths(m.o.Changes[g.key], m.length(), m.asOf())
+		if m.options.ByBase && ownLoad(g.peak, m.partitionLimit()) {
+			g.addGrowths(m.options.Changes[g.key], m.windowLength(), m.asOf())
 		}
-		g.alone = g.Worst >= Hot || m.o.ByBase && slices.Contains(m.o.Unfold, g.key)
+		g.alone = g.Worst >= Hot || m.options.ByBase && slices.Contains(m.options.Unfold, g.key)
 		list = append(list, g)
 	}
 	slices.SortFunc(list, func(a, b *rowGroup) int { return cmp.Compare(a.key, b.key) })
@@ -50,8 +50,8 @@ func (m *Map) groups() []*rowGroup {
 // rowKey returns the key of a partition key's rowGroup: with ByBase its base key, if it has one, else the
 // partition key itself.
 func (m *Map) rowKey(key string) string {
-	if m.o.ByBase {
-		if base, ok := baseOf(m.o.Table, m.o.Index, key); ok {
+	if m.options.ByBase {
+		if base, ok := baseOf(m.options.Table, m.options.Index, key); ok {
 			return base.String()
 		}
 	}
@@ -65,7 +65,7 @@ func (m *Map) writeShards(g *rowGroup, rest []uint64) (rows []Row) {
 	slices.SortFunc(lines, func(a, b *line) int { return CompareShards(a.key, b.key) })
 	for _, l := range lines {
 		alone := []*rowGroup{{Verdicts: l.Verdicts, key: l.key, lines: []*line{l}, units: l.units, rate: l.rate, peak: l.peak}}
-		row, excess := m.row(alone)
+		row, excess := m.sumRow(alone)
 		row.Type, row.Name = "", "" // its base key's row has them
 		m.setErrors(&row, alone, excess, rest)
 		rows = append(rows, row)

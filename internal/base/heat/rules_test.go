@@ -115,8 +115,8 @@ func TestRests(t *testing.T) {
 		for i, rest := range c.rests {
 			r.Add(&Item{StreamShard: c.shards[i : i+1], Rest: rest, IndexRest: 1})
 		}
-		if r.Of(false) != c.table || r.Of(true) != c.index {
-			t.Errorf("%s with %v: %d and %d, want %d and %d", c.shards, c.rests, r.Of(false), r.Of(true), c.table, c.index)
+		if r.Unlisted(false) != c.table || r.Unlisted(true) != c.index {
+			t.Errorf("%s with %v: %d and %d, want %d and %d", c.shards, c.rests, r.Unlisted(false), r.Unlisted(true), c.table, c.index)
 		}
 	}
 }
@@ -210,7 +210,7 @@ func TestStoredTopsOfKeys(t *testing.T) {
 // TestOrderOfKeys checks that keys of the table come first, then the heavier ones, by the top if it is known.
 func TestOrderOfKeys(t *testing.T) {
 	keys := []Key{{Index: "i", Key: "x", Units: 99}, {Key: "b", Units: 5}, {Key: "a", Units: 5}, {Key: "c", Units: 7}, {Key: "d", Units: 1, Top: 9, TopAt: zero}, {Index: "j", Key: "x", Units: 99}, {Index: "i", Key: "y", Units: 100}}
-	slices.SortFunc(keys, byWeight)
+	slices.SortFunc(keys, compareWeights)
 	var names []string
 	for _, k := range keys {
 		names = append(names, k.Index+k.Key)
@@ -434,8 +434,8 @@ func TestNamesOfRows(t *testing.T) {
 		{KeyHeat{Table: "orders", Key: "E#a#2026-01-04#0", Start: zero}, "orders", "E#a#2026-01-04#0", false},
 		{KeyHeat{Key: "other"}, "items", "other", false},
 	} {
-		if got := c.row.TableName(); got != c.table || c.row.MetricName() != c.metric || c.row.past() != c.past {
-			t.Errorf("%+v: %s, %s, %t", c.row, got, c.row.MetricName(), c.row.past())
+		if got := c.row.TableName(); got != c.table || c.row.MetricName() != c.metric || c.row.isPastDay() != c.past {
+			t.Errorf("%+v: %s, %s, %t", c.row, got, c.row.MetricName(), c.row.isPastDay())
 		}
 	}
 	for _, c := range []struct {
@@ -481,7 +481,7 @@ func TestAdviceOnMoments(t *testing.T) {
 			t.Errorf("%+v: %s", c.s, got)
 		}
 	}
-	if got := evenOut(schema.Counter); !strings.Contains(got, "at random") {
+	if got := adviseEvenOut(schema.Counter); !strings.Contains(got, "at random") {
 		t.Error(got)
 	}
 }
@@ -530,12 +530,12 @@ func TestCounts(t *testing.T) {
 		{item("none", "", 0), item("none", "", 0), all},
 	} {
 		stored := c.stored.Stored(zero)
-		partitions, low, high := c.again.Others()
+		partitions, low, high := c.again.KeysOfWindow()
 		if sk := sortKey(stored); stored["pk"].(*types.AttributeValueMemberS).Value != partitions[Prompt] || sk < low || sk > high {
 			t.Errorf("%s is not in %v from %s to %s", sk, partitions, low, high)
 		}
 		c.stored.MakeLate(stored)
-		first, whole := Counts(stored, []Item{c.again})
+		first, whole := CountsRecords(stored, []Item{c.again})
 		if stored["pk"].(*types.AttributeValueMemberS).Value != partitions[Late] || first != c.want[0] || whole != c.want[1] {
 			t.Errorf("%s to %s, again %s to %s of %d: %t, %t, want %t", c.stored.Part, c.stored.Last, c.again.Part, c.again.Last, c.again.Records, first, whole, c.want)
 		}
@@ -543,13 +543,13 @@ func TestCounts(t *testing.T) {
 	two := []Item{item("7", "", 2), item("8", "", 3)}
 	two[1].Start = at(10)
 	stored := StoredHeld(two, zero)
-	if first, whole := Counts(stored, two); !first || !whole {
+	if first, whole := CountsRecords(stored, two); !first || !whole {
 		t.Errorf("held windows: %t, %t", first, whole)
 	}
-	if first, whole := Counts(stored, append(two, item("9", "", 1))); !first || whole {
+	if first, whole := CountsRecords(stored, append(two, item("9", "", 1))); !first || whole {
 		t.Errorf("a held window more: %t, %t", first, whole)
 	}
-	if first, whole := Counts(nil, two); first || whole {
+	if first, whole := CountsRecords(nil, two); first || whole {
 		t.Error("an unreadable item counts")
 	}
 }

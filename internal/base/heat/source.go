@@ -24,12 +24,12 @@ type CountedTable struct {
 	// takes one reader.
 	Replicas []string
 
-	// Own is the hotshard table that it is: its keys are parsed, and shard counts follow its load. It is "" for any
-	// other table, which only gets a report with advice.
+	// Own is set for one of hotshard's tables. Then keys are parsed, and shard counts follow the load. For any other table
+	// it is "", and the detector only reports and advises.
 	Own schema.StreamTable
 }
 
-// OwnTable returns one of hotshard's tables.
+// OwnTable returns one of hotshard's tables, with its name in a deployment and its indexes.
 func OwnTable(names schema.Names, own schema.StreamTable) CountedTable {
 	source := CountedTable{Table: names.Table(own), PartitionKey: schema.PK, SortKey: schema.SK, Own: own}
 	for _, t := range schema.Tables(names) {
@@ -45,7 +45,8 @@ func OwnTable(names schema.Names, own schema.StreamTable) CountedTable {
 	return source
 }
 
-// ParseTable returns the table of a description, or an error if it has no stream.
+// ParseTable returns the table of a description, as DescribeTable returns it. A table without an enabled stream or without
+// a partition key is an error.
 func ParseTable(table *types.TableDescription) (s CountedTable, err error) {
 	if table == nil || table.StreamSpecification == nil || !aws.ToBool(table.StreamSpecification.StreamEnabled) {
 		return s, errors.New("the table has no stream")
@@ -59,7 +60,7 @@ func ParseTable(table *types.TableDescription) (s CountedTable, err error) {
 		}
 	}
 	if s.PartitionKey == "" {
-		return s, errors.New("its description has no partition key")
+		return s, errors.New("the description of the table has no partition key")
 	}
 	for _, x := range table.GlobalSecondaryIndexes {
 		s.Indexes = append(s.Indexes, ddbstream.DescribeIndex(aws.ToString(x.IndexName), table.KeySchema, x.KeySchema, x.Projection))

@@ -3,7 +3,6 @@ package heat
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -11,7 +10,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// The keys of the window's state: its version, and in base64 the fields that [WindowCounter.code] lists.
+// The keys of the window's state: its version, and in base64 the fields that [WindowCounter.codeFields] lists.
 const (
 	stateVersion = "2"
 	versionField = "v"
@@ -25,12 +24,13 @@ func (w *WindowCounter) State() map[string]string {
 	text, _ := json.Marshal(w.indexUnits) // in order of names
 	units := string(text)
 	var c schema.Codec
-	w.code(&c, &table, &indexes, &units)
+	w.codeFields(&c, &table, &indexes, &units)
 	return map[string]string{versionField: stateVersion, windowField: base64.StdEncoding.EncodeToString(c.Bytes)}
 }
 
-// code encodes or decodes the window. Its sketches are encoded already, and the units of its indexes are JSON.
-func (w *WindowCounter) code(c *schema.Codec, table, indexes, units *string) {
+// codeFields encodes or decodes the window's fields. table and indexes are encoded sketches, and units is the JSON of
+// indexUnits.
+func (w *WindowCounter) codeFields(c *schema.Codec, table, indexes, units *string) {
 	start, length, incomplete := w.Start.UnixMilli(), w.Length.Milliseconds(), int64(0)
 	if w.Incomplete {
 		incomplete = 1
@@ -45,14 +45,14 @@ func (w *WindowCounter) code(c *schema.Codec, table, indexes, units *string) {
 	w.Start, w.Length, w.Incomplete = time.UnixMilli(start).UTC(), time.Duration(length)*time.Millisecond, incomplete != 0
 }
 
-// ResumeWindow decodes a state. It must be of a window of this length that starts at from or later and ends at to or before.
+// ResumeWindow decodes a state. It returns an error unless the window has this length and lies between from and to.
 func ResumeWindow(state map[string]string, from, to time.Time, length time.Duration, topK int) (*WindowCounter, error) {
 	if v := state[versionField]; v != stateVersion {
 		return nil, fmt.Errorf("heat: window state: version %.20q is not known", v)
 	}
-	w, err := resume(state[windowField], topK)
+	w, err := decodeWindow(state[windowField], topK)
 	if err == nil && (w.Length != length || w.Start.Before(from) || w.Start.Add(length).After(to)) {
-		err = errors.New("it is of another window")
+		err = fmt.Errorf("it is of another window, of %v from %s", w.Length, w.Start.Format(time.RFC3339))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("heat: window state: %w", err)
@@ -60,14 +60,14 @@ func ResumeWindow(state map[string]string, from, to time.Time, length time.Durat
 	return w, nil
 }
 
-func resume(text string, topK int) (*WindowCounter, error) {
+func decodeWindow(text string, topK int) (*WindowCounter, error) {
 	b, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
 		return nil, err
 	}
 	w, c := NewWindowCounter(time.Time{}, 0, topK), schema.Codec{From: &schema.Unpacker{Left: b}}
 	var table, indexes, units string
-	w.code(&c, &table, &indexes, &units)
+	w.codeFields(&c, &table, &indexes, &units)
 	if c.From.Err != nil {
 		return nil, c.From.Err
 	}

@@ -14,9 +14,11 @@ type entry struct {
 	item *Item
 }
 
-func (e entry) sameKey(f entry) bool {
-	return e.key.Key == f.key.Key && e.key.Index == f.key.Index && e.item.Table == f.item.Table
+func (e entry) sameKey(other entry) bool {
+	return e.key.Key == other.key.Key && e.key.Index == other.key.Index && e.item.Table == other.item.Table
 }
+
+func (e entry) ofIndex() bool { return e.key.Index != "" }
 
 // window identifies a window of the table or of its indexes: the units of unlisted keys have separate bounds.
 type window struct {
@@ -27,20 +29,20 @@ type window struct {
 }
 
 func (it *Item) window() window {
-	return window{table: it.Table, start: it.Start.UnixMilli(), length: it.Window, base: it.base()}
+	return window{table: it.Table, start: it.Start.UnixMilli(), length: it.Window, base: it.baseLength()}
 }
 
 func (e entry) window() window {
 	w := e.item.window()
-	w.ofIndex = e.key.Index != ""
+	w.ofIndex = e.ofIndex()
 	return w
 }
 
 // tally has the counts of a key in one window, from all its items or from the folded one.
 type tally struct {
 	entries    []entry // at least one
-	units, err uint64  // lower bound of the units, and its error, which includes the rests of items that don't list the key
-	rest       uint64  // upper bound of the units of an unlisted key
+	units, err uint64  // lower bound of the units, and its error: upper bound minus lower bound
+	rest       uint64  // upper bound of the units of a key that no item lists
 
 	top, topErr uint64 // units and err in the base window that starts at topAt
 	topAt       time.Time
@@ -79,21 +81,23 @@ func (a *tallier) tallies() iter.Seq[tally] {
 		for left := a.entries; len(left) > 0; {
 			window := sameWindow(left)
 			left = left[len(window):]
-			if !yield(tallyOf(window, a.rests[window[0].item.window()].Of(window[0].key.Index != ""))) {
+			rest := a.rests[window[0].item.window()].Unlisted(window[0].ofIndex())
+			if !yield(tallyOf(window, rest)) {
 				return
 			}
 		}
 	}
 }
 
+// tallyOf adds up the entries of one key in one window, which are in order of their peaks. rest is the tally's rest.
 func tallyOf(entries []entry, rest uint64) tally {
 	t := tally{entries: entries, rest: rest, peakAt: entries[0].key.PeakAt}
-	var second uint64
-	unlisted := rest
+	var second uint64 // units in one second, of the entries so far
+	unlisted := rest  // upper bound of the key's units in items that don't list it
 	for i, e := range entries {
 		t.units += e.key.Units
 		t.err += e.key.Err
-		unlisted -= min(unlisted, e.item.rest(e.key.Index != ""))
+		unlisted -= min(unlisted, e.item.rest(e.ofIndex()))
 		if i == 0 || !e.key.PeakAt.Equal(entries[i-1].key.PeakAt) {
 			second = 0
 		}
@@ -105,14 +109,14 @@ func tallyOf(entries []entry, rest uint64) tally {
 	t.err += unlisted
 	first := entries[0]
 	t.top, t.topErr, t.topAt, t.topMost = t.units, t.err, first.item.Start, t.units+t.err
-	if first.item.base() < first.item.Window {
+	if first.item.baseLength() < first.item.Window {
 		t.top, t.topErr, t.topAt, t.topMost = first.key.Top, first.key.TopErr, first.key.TopAt, first.key.TopMost
 	}
 	return t
 }
 
 // rate returns the certified rate of the base window, in WCU/s.
-func (t *tally) rate() float64 { return float64(t.top) / t.entries[0].item.base().Seconds() }
+func (t *tally) rate() float64 { return float64(t.top) / t.entries[0].item.baseLength().Seconds() }
 
 // compareEntries orders by key, index, table, window and second of the peak.
 func compareEntries(a, b entry) int {
@@ -124,7 +128,7 @@ func compareEntries(a, b entry) int {
 		strings.Compare(a.item.Table, b.item.Table),
 		a.item.Start.Compare(b.item.Start),
 		cmp.Compare(a.item.Window, b.item.Window),
-		cmp.Compare(a.item.base(), b.item.base()),
+		cmp.Compare(a.item.baseLength(), b.item.baseLength()),
 		a.key.PeakAt.Compare(b.key.PeakAt),
 	)
 }

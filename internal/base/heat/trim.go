@@ -1,8 +1,6 @@
 package heat
 
-import (
-	"slices"
-)
+import "slices"
 
 // Bounds of a window's item. Keys of indexes have their own bounds: each of a board's periods has as many as the table.
 const (
@@ -12,11 +10,11 @@ const (
 	maxIndexBytes = 50_000
 )
 
-// cut bounds the keys that are kept: so many of the heaviest, and all above a rate, as far as they fit into bytes.
+// cut bounds the keys that are kept: a number of the heaviest keys, and all keys above a rate, as long as they fit.
 type cut struct {
 	keys  int
-	rate  float64
-	bytes int
+	rate  float64 // WCU/s
+	bytes int     // of the packed keys that are kept
 }
 
 // trimmed returns the item with only the heaviest keys of the table and of its indexes.
@@ -33,7 +31,7 @@ func (it Item) trimmed(table, indexes cut) Item {
 	return it
 }
 
-// rest returns the most units that an unlisted key can have.
+// rest returns the most units that a key which the item does not list can have.
 func (it *Item) rest(ofIndex bool) uint64 {
 	if ofIndex {
 		return it.IndexRest
@@ -41,21 +39,22 @@ func (it *Item) rest(ofIndex bool) uint64 {
 	return it.Rest
 }
 
-// trim returns the heaviest keys of the table or of its indexes, and those that are left out.
+// trim returns the heaviest keys of the table or of its indexes, and the keys that are left out.
 func (it *Item) trim(ofIndex bool, c cut) (keys, left []Key) {
 	for _, k := range it.Keys {
 		if k.Index != "" == ofIndex {
 			keys = append(keys, k)
 		}
 	}
-	slices.SortFunc(keys, byWeight)
+	slices.SortFunc(keys, compareWeights)
 	size, numbers := 0, maxPackedNumbers
 	if it.Base > 0 {
 		numbers += maxPackedTop
 	}
 	for i, k := range keys {
 		size += len(k.Index) + len(k.Key) + numbers
-		if i >= c.keys && float64(k.weight()) < c.rate*it.base().Seconds() || size > c.bytes {
+		tooLight := i >= c.keys && float64(k.weight()) < c.rate*it.baseLength().Seconds()
+		if tooLight || size > c.bytes {
 			return keys[:i], keys[i:]
 		}
 	}

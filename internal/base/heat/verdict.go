@@ -37,7 +37,7 @@ func (v *Verdicts) join(o Verdicts) {
 	}
 }
 
-// addHot adds the status of the window that ends at end.
+// addHot adds the status s, Hot or worse, of the window that ends at end. Windows are complete up to asOf.
 func (v *Verdicts) addHot(s Status, end time.Time, length time.Duration, asOf time.Time) {
 	o := Verdicts{Worst: s, HotUntil: end}
 	if current(end, length, asOf) {
@@ -53,13 +53,13 @@ func current(end time.Time, length time.Duration, asOf time.Time) bool {
 
 // Current reports whether a window decides on [Verdicts].Now. asOf is the end of the newest complete window.
 func Current(w Window, asOf time.Time) bool {
-	return slices.ContainsFunc(w.Items, func(it Item) bool { return current(it.End(), it.base(), asOf) })
+	return slices.ContainsFunc(w.Items, func(it Item) bool { return current(it.End(), it.baseLength(), asOf) })
 }
 
 // verdicts returns the verdicts of one tally. Windows are complete up to asOf.
 func (t *tally) verdicts(asOf time.Time) (v Verdicts) {
 	item := t.entries[0].item
-	base, rate := item.base(), t.rate()
+	base, rate := item.baseLength(), t.rate()
 	end := t.topAt.Add(base)
 	if t.topAt.Before(asOf) && !end.Before(asOf) {
 		v.Current = rate
@@ -69,7 +69,7 @@ func (t *tally) verdicts(asOf time.Time) (v Verdicts) {
 	}
 	if float64(t.peak) >= item.Limit {
 		end := item.Start.Add(max(0, t.peakAt.Sub(item.Start)).Truncate(base) + base)
-		v.addHot(Hot, minTime(end, item.End()), base, asOf)
+		v.addHot(Hot, MinTime(end, item.End()), base, asOf)
 	}
 	return v
 }
@@ -81,7 +81,7 @@ func (r *KeyHeat) Join(o *KeyHeat) {
 	if o.Peak > r.Peak {
 		r.Peak, r.PeakAt = o.Peak, o.PeakAt
 	}
-	r.FirstSeen = minTime(r.FirstSeen, o.FirstSeen)
+	r.FirstSeen = MinTime(r.FirstSeen, o.FirstSeen)
 	if o.LastSeen.After(r.LastSeen) {
 		r.LastSeen = o.LastSeen
 	}

@@ -24,8 +24,8 @@ type WindowCounter struct {
 	// Incomplete means that records may be missing from the counts.
 	Incomplete bool
 
-	first   string            // sequence number of the first record, counted or not
-	last    string            // sequence number of the last record of an earlier delivery
+	first   string            // sequence number of the first record, counted or not; "" before it
+	last    string            // sequence number of the last record of earlier deliveries; "" before them
 	table   *ddbstream.Sketch // write units by partition key of the table
 	indexes *ddbstream.Sketch // by index and its partition key, with a NUL between
 	text    []byte            // buffer for such a key
@@ -62,14 +62,14 @@ func (w *WindowCounter) Follows(sequence []byte) bool {
 }
 
 // Add counts a write that has no error.
-func (w *WindowCounter) Add(made *Write) {
+func (w *WindowCounter) Add(write *Write) {
 	if w.first == "" {
-		w.first = string(made.Sequence)
+		w.first = string(write.Sequence)
 	}
 	w.Records++
-	second := made.At.Unix()
-	w.table.AddBytes(made.Key, uint64(made.Units), second)
-	w.addIndexes(made.Indexes, second)
+	second := write.At.Unix()
+	w.table.AddBytes(write.Key, uint64(write.Units), second)
+	w.addIndexes(write.Indexes, second)
 }
 
 // addIndexes counts write units by index and key.
@@ -92,7 +92,8 @@ func (w *WindowCounter) Miss(sequence string) {
 	}
 }
 
-// Item returns the stored form of the window's counts. A partition takes limit WCU/s, and a key is hot at hotRate.
+// Item returns the window's counts, to be stored. A partition takes limit WCU/s, and a key is hot at hotRate WCU/s. For part
+// see [Item].
 func (w *WindowCounter) Item(streamShard, part string, limit, hotRate float64) Item {
 	it := Item{
 		Start: w.Start, Window: w.Length, StreamShard: streamShard, Part: part,

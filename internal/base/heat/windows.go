@@ -31,8 +31,8 @@ var (
 	blocks  = []Series{Blocks}
 )
 
-// All iterates over the items of all stream shards, of the windows that start at from or later and before to, in order
-// of time. Only some pages of an hour are in memory. It ends after an error.
+// All iterates over the windows that start at from or later and before to, in order of time, with the items of all stream
+// shards. Only some pages of an hour are in memory. All ends after an error.
 func (r WindowReader) All(ctx context.Context, from, to time.Time) iter.Seq2[Window, error] {
 	return func(yield func(Window, error) bool) {
 		p, err := r.Progress(ctx)
@@ -59,9 +59,9 @@ func (r WindowReader) Folded(ctx context.Context, p Progress, from, to time.Time
 	return r.read(ctx, windowSpan{minutes, from, to}, p)
 }
 
-// Windows implements [Source]. It reads blocks if the step allows it, minutes and late items since the last block,
-// and items of stream shards since the last minute: normally the last two minutes. A minute or block that is missing is
-// a window with an unreadable item.
+// Windows implements [Source]. It reads blocks if the step allows it, then minutes and late items since the last block, then
+// items of stream shards since the last minute, normally for two minutes. For a minute or block that is missing, the window
+// has an unreadable item.
 func (r WindowReader) Windows(ctx context.Context, from, to time.Time, step time.Duration) iter.Seq2[Window, error] {
 	return func(yield func(Window, error) bool) {
 		progress, err := r.Progress(ctx)
@@ -81,31 +81,25 @@ func (r WindowReader) Windows(ctx context.Context, from, to time.Time, step time
 
 // windowSpan is a time range to read from some series.
 type windowSpan struct {
-	of       []Series
+	series   []Series
 	from, to time.Time
 }
 
-// cover divides a time range into spans to read, in order.
+// cover divides a time range into spans to read, in order. It uses blocks only for a step of at least a block.
 func cover(from, to time.Time, step time.Duration, p Progress) (spans []windowSpan) {
-	within := func(t time.Time) time.Time { return minTime(later(t, from), to) }
-	add := func(of []Series, from, to time.Time) {
-		if from.Before(to) {
-			spans = append(spans, windowSpan{of, from, to})
-		}
+	within := func(t time.Time) time.Time { return MinTime(maxTime(t, from), to) }
+	block := Blocks.Length()
+	minutesFrom := within(p.From)
+	minutesTo := maxTime(minutesFrom, within(p.To))
+	blocksFrom := minutesFrom.Add(block - 1).Truncate(block)
+	blocksTo := MinTime(p.Blocks, minutesTo).Truncate(block)
+	if step < block || !blocksFrom.Before(blocksTo) { // no block
+		blocksFrom, blocksTo = minutesTo, minutesTo
 	}
-	length := Blocks.Length()
-	first := within(p.From) // first to last is folded, begin to end into blocks
-	last := later(first, within(p.To))
-	begin, end := first.Add(length-1).Truncate(length), minTime(p.Blocks, last).Truncate(length)
-	if step < length || !begin.Before(end) {
-		begin, end = last, last
+	all := []windowSpan{
+		{full, from, minutesFrom}, {minutes, minutesFrom, blocksFrom}, {blocks, blocksFrom, blocksTo}, {minutes, blocksTo, minutesTo}, {full, minutesTo, to},
 	}
-	add(full, from, first)
-	add(minutes, first, begin)
-	add(blocks, begin, end)
-	add(minutes, end, last)
-	add(full, last, to)
-	return spans
+	return slices.DeleteFunc(all, func(s windowSpan) bool { return !s.from.Before(s.to) })
 }
 
 // Progress returns how far heat is folded. It is zero if nothing is folded, or if another release wrote it.
@@ -139,8 +133,8 @@ func (r WindowReader) read(ctx context.Context, s windowSpan, p Progress) iter.S
 	return func(yield func(Window, error) bool) {
 		for s.from.Before(s.to) {
 			part := s
-			_, end := s.of[0].Partitions(s.from)
-			part.to = minTime(s.to, end)
+			_, end := s.series[0].Partitions(s.from)
+			part.to = MinTime(s.to, end)
 			if !r.readTogether(ctx, part, p, yield) {
 				return
 			}
@@ -153,21 +147,17 @@ func (r WindowReader) read(ctx context.Context, s windowSpan, p Progress) iter.S
 // in memory. It returns false if the iteration must end.
 func (r WindowReader) readTogether(ctx context.Context, s windowSpan, p Progress, yield func(Window, error) bool) bool {
 	var feeds []*feed
-	for _, series := range s.of {
-		f := feed{from: s.from, to: s.to, every: series.Length()}
-		first := p.HeldSince(s.from) // an item with several windows has the first one's sort key
-		if f.every > 0 {
-			first = AlignDown(s.from, f.every)
-			f.due = first
+	for _, series := range s.series {
+		first, length := p.HeldSince(s.from), series.Length() // an item with several windows has the sort key of the first
+		if length > 0 {
+			first = AlignDown(s.from, length)
 		}
 		low, high := SortBounds(first, s.to)
 		partitions, _ := series.Partitions(s.from)
 		for _, pk := range partitions {
 			next, stop := iter.Pull2(dynamo.Pages(ctx, r.Client, r.Query(pk, low, high)))
 			defer stop()
-			of := f
-			of.pk, of.next = pk, next
-			feeds = append(feeds, &of)
+			feeds = append(feeds, &feed{pk: pk, next: next, from: s.from, to: s.to, itemLength: length, nextItem: first})
 		}
 	}
 	for {
@@ -176,8 +166,8 @@ func (r WindowReader) readTogether(ctx context.Context, s windowSpan, p Progress
 			return true
 		}
 		late := func(it Item) bool { return it.Base == 0 }
-		if feeds[0].every > 0 && slices.ContainsFunc(window.Items, late) {
-			window.Items = FoldAll(window.Items, window.Start, 0) // adds them to the minutes' windows
+		if feeds[0].itemLength > 0 && slices.ContainsFunc(window.Items, late) {
+			window.Items = FoldAll(window.Items, window.Start, 0) // adds the late items to the minutes' windows
 		}
 		if !yield(window, err) || err != nil {
 			return false
