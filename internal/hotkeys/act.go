@@ -36,7 +36,7 @@ const (
 	// decideTime bounds how long decisions may delay a batch. The next batch decides on the remaining keys.
 	decideTime = 5 * time.Second
 
-	// reportTime is the delay after a window's end until every stream shard that is still written to has reported it. A
+	// reportTime is the delay after a window's end until the stream shards with more writes have reported the window. A
 	// quiet stream shard reports with its next record, or up to two minutes later, so its counts may be missing.
 	reportTime = 3 * time.Second
 )
@@ -57,20 +57,21 @@ func (c *controller) grow(ctx context.Context, j *journal, windows []window) {
 	defer cancel()
 	recent := sync.OnceValue(func() []*loads { return c.recent(ctx, j, windows[0].item.Window) })
 	for i := range windows {
-		own := windows[i].loads()
-		for _, s := range own.suspects(c.settings.hotRate()) {
+		local := windows[i].loads()
+		for _, s := range local.suspects(c.settings.hotRate()) {
 			if ctx.Err() != nil {
 				j.WarnContext(ctx, "no time to decide on all hot keys")
 				j.countEvents("ShardCountChangeFailures", 1)
 				return
 			}
-			c.growKey(ctx, j, s, own, recent)
+			c.growKey(ctx, j, s, local, recent)
 		}
 	}
 }
 
-// growKey decides on one key. It makes the change, or logs the decision.
-func (c *controller) growKey(ctx context.Context, j *journal, s suspect, own *loads, recent func() []*loads) {
+// growKey decides whether a suspect grows, by what this stream shard counted in a window (local) and, if needed, by the
+// recent windows of all stream shards. It makes the change, or logs the decision.
+func (c *controller) growKey(ctx context.Context, j *journal, s suspect, local *loads, recent func() []*loads) {
 	now, key := j.now(), s.base.String()
 	entry, err := c.shards.Lookup(ctx, key, now)
 	if err != nil {
@@ -81,19 +82,20 @@ func (c *controller) growKey(ctx context.Context, j *journal, s suspect, own *lo
 	entry.Key = key
 	policy := c.settings.policy()
 	policy.Partitions = c.shards.Partitions(j.source.Own)
-	d, by, open := policy.decide(s, own, nil, entry, now)
-	if open {
-		d, by, _ = policy.decide(s, own, recent(), entry, now)
+	d, decisive, needsRecent := policy.decide(s, local, nil, entry, now)
+	if needsRecent {
+		d, decisive, _ = policy.decide(s, local, recent(), entry, now)
 	}
-	onlyLogged := d.Action == Advise || c.settings.Control != growth.Act
-	if d.Action != None && (!onlyLogged || c.logged.changed("hot "+s.name, by.start.String())) {
+	onlyLogs := d.Action == Advise || c.settings.Control != growth.Act
+	isLogged := onlyLogs && d.Action != None && !c.logged.changed("hot "+s.name, decisive.start.String())
+	if d.Action != None && !isLogged {
 		c.execute(ctx, j, entry, d)
 	}
 }
 
-// recent returns what all stream shards counted in windows of a length, newest first. It leaves out windows that are too
-// old to act on, and returns nil if the items can't be read. A key whose counts are held counts as unlisted, with up to
-// [Settings.quietRate].
+// recent returns the loads on all stream shards in the recent windows of this length, newest first. It leaves out windows
+// that are too old to act on, and returns nil if the items can't be read. A key whose counts are held is not listed: it may
+// have up to [Settings.quietRate].
 func (c *controller) recent(ctx context.Context, j *journal, length time.Duration) (recent []*loads) {
 	now := j.now()
 	for w, err := range c.heat.Alone(ctx, now.Add(-3*length), now.Add(length)) {
@@ -128,7 +130,7 @@ func (c *changer) execute(ctx context.Context, j *journal, seen shardmap.Entry, 
 	}
 	if c.settings.Control != growth.Act {
 		if d.Action == Shrink && !c.logged.changed("would shrink "+seen.Key, strconv.Itoa(d.To)) {
-			return false // logged by an earlier run of the task
+			return false // an earlier run of the task has logged the decision
 		}
 		log.InfoContext(ctx, "shard count would change", "action", string(d.Action))
 		j.countEvents("ShardCountChangesObserved", 1)

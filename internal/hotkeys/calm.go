@@ -17,13 +17,13 @@ import (
 type PastLoad struct {
 	Base  schema.BaseKey
 	From  time.Time
-	Peak  float64 // WCU/s in the heaviest window, at most
+	Peak  float64 // upper bound of the WCU/s in the heaviest window
 	Doubt string  // why the load may have been higher; "" for no doubt
 }
 
-// DecideShrink decides whether a key shrinks. It does if half of its write shards were enough for the heaviest window.
-// The new count is what that window needs, with the planned reserve of a partition's limit.
-func (p Policy) DecideShrink(c PastLoad, entry shardmap.Entry) Decision {
+// DecideShrink decides whether a key shrinks: yes if half of its write shards were enough for the heaviest window. The new
+// count is what that window needs, with the planned reserve of a partition's limit.
+func (p Policy) DecideShrink(load PastLoad, entry shardmap.Entry) Decision {
 	n := entry.History.Newest()
 	d := Decision{From: n, To: n}
 	switch {
@@ -31,28 +31,28 @@ func (p Policy) DecideShrink(c PastLoad, entry shardmap.Entry) Decision {
 		return d.with(None, "it has one write shard")
 	case entry.Pinned:
 		return d.with(None, "its shard count is pinned")
-	case c.From.Before(entry.Effective()):
+	case load.From.Before(entry.Effective()):
 		return d.with(None, "the last change is too recent")
-	case c.Doubt != "":
-		return d.with(None, c.Doubt)
-	case 2*growth.Needed(c.Base.Type, c.Peak, p.Limit) > n:
+	case load.Doubt != "":
+		return d.with(None, load.Doubt)
+	case 2*growth.Needed(load.Base.Type, load.Peak, p.Limit) > n:
 		return d.with(None, "the quiet time's peak needs more than half of the write shards")
 	}
-	d.To = growth.Needed(c.Base.Type, c.Peak, p.Limit)
+	d.To = growth.Needed(load.Base.Type, load.Peak, p.Limit)
 	return d.with(Shrink, fmt.Sprintf("no window since %s had more than %.1f WCU/s; a partition takes %.0f",
-		c.From.UTC().Format(time.DateTime), c.Peak, p.Limit))
+		load.From.UTC().Format(time.DateTime), load.Peak, p.Limit))
 }
 
 // The values of [PastLoad.Doubt].
 const (
-	unreported = "no window was reported recently: the table is idle or the detector does not run"
-	unread     = "records of the quiet time may not have been counted, or their counts can't be read"
+	doubtUnreported = "no window was reported recently: the table is idle or the detector does not run"
+	doubtUnread     = "records of the quiet time may not have been counted, or their counts can't be read"
 )
 
-// recently is the greatest age of a window's end that shows that the detector is running.
-const recently = 15 * time.Minute
+// maxReportAge is the greatest age of the newest window's end at which the detector counts as running.
+const maxReportAge = 15 * time.Minute
 
-// pastLoads has the candidates by base key.
+// pastLoads has the candidates of a shrink, by base key. Its methods add the windows of their quiet periods.
 type pastLoads map[schema.BaseKey]*candidate
 
 func newPastLoads(keys []candidate) pastLoads {
@@ -63,7 +63,7 @@ func newPastLoads(keys []candidate) pastLoads {
 	return all
 }
 
-// readWindows adds the windows that start in [from, to), or blocks if step allows them.
+// readWindows reads and adds the windows that start at from or later and before to, or blocks if step allows them.
 func (c pastLoads) readWindows(ctx context.Context, j *journal, heat *table, from, to, now time.Time, step time.Duration) error {
 	for w, err := range heat.Windows(ctx, from, to, step) {
 		if err != nil {
@@ -84,14 +84,17 @@ func (c pastLoads) readWindows(ctx context.Context, j *journal, heat *table, fro
 func (c pastLoads) markUnread(end time.Time) {
 	for _, key := range c {
 		if end.After(key.From) {
-			key.Doubt = unread
+			key.Doubt = doubtUnread
 		}
 	}
 }
 
-// listed sums a window's units of one base key, over all listed partition keys (an entity's days, a limit's windows, a
-// board's periods). Its units are an upper bound. Its rest sums the rests of the items that list such a partition key.
-type listed struct{ units, rest uint64 }
+// listed has sums over the partition keys of one base key that a window lists: an entity's days, a limit's windows, a
+// board's periods.
+type listed struct {
+	units uint64 // upper bound of the units of these partition keys
+	rest  uint64 // sum of the rests of the items that list them
+}
 
 // addWindow raises the keys' peaks by all items of one window, or of a block.
 func (c pastLoads) addWindow(items []heat.Item, now time.Time) {
@@ -104,7 +107,7 @@ func (c pastLoads) addWindow(items []heat.Item, now time.Time) {
 		incomplete = incomplete || items[i].Incomplete
 	}
 	length := items[0].Window
-	sums, buckets := c.sumListed(items, end), bucketsOf(start, end, length)
+	sums, buckets := c.sumListed(items, end), maxBuckets(start, end, length)
 	for base, key := range c {
 		if !end.After(key.From) {
 			continue
@@ -113,7 +116,7 @@ func (c pastLoads) addWindow(items []heat.Item, now time.Time) {
 		unlisted := uint64(key.History.Newest()) * buckets[traits.Bucket] * rests.Unlisted(traits.Indexed())
 		units := sums[base].units + unlisted - min(sums[base].rest, unlisted)
 		key.Peak = max(key.Peak, float64(units)/length.Seconds())
-		if key.Doubt == unreported && end.After(now.Add(-recently)) {
+		if key.Doubt == doubtUnreported && end.After(now.Add(-maxReportAge)) {
 			key.Doubt = ""
 		}
 	}
@@ -135,8 +138,8 @@ func (c pastLoads) sumListed(items []heat.Item, end time.Time) map[schema.BaseKe
 			sum.units += key.Units + key.Err
 			if key.Index != "" {
 				sum.rest += items[i].IndexRest
-			} else if k, err := schema.ParseKey(key.Key); err == nil && !past(base, k.Bucket, items[i].Start, end) {
-				sum.rest += items[i].Rest // bucketsOf does not count past buckets
+			} else if k, err := schema.ParseKey(key.Key); err == nil && !isPastDay(base, k.Bucket, items[i].Start, end) {
+				sum.rest += items[i].Rest // maxBuckets does not count past buckets
 			}
 			sums[base] = sum
 		}
@@ -144,10 +147,10 @@ func (c pastLoads) sumListed(items []heat.Item, end time.Time) map[schema.BaseKe
 	return sums
 }
 
-// bucketsOf returns the greatest number of time buckets that the writes of a window of this length may go to, from a
-// time to another. Each bucket has its own write shards. A board may have all periods. The length of a limit's
-// windows is unknown, so bucketsOf assumes the shortest that is allowed.
-func bucketsOf(from, to time.Time, length time.Duration) map[schema.Bucket]uint64 {
+// maxBuckets returns, for each kind of time bucket, the greatest number of buckets that the writes of any window between
+// from and to may go to. The window has this length. Each bucket has its own write shards. A board may have all periods. A
+// limit's windows have an unknown length: maxBuckets assumes the shortest that is allowed.
+func maxBuckets(from, to time.Time, length time.Duration) map[schema.Bucket]uint64 {
 	seconds := from.Sub(from.Truncate(limits.MinWindow)) + length + limits.MinWindow - 1
 	periods := uint64(1) // all time
 	for _, p := range boards.Periods()[1:] {

@@ -1,10 +1,12 @@
 package hotkeys
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -110,7 +112,7 @@ func TestIncompleteWindows(t *testing.T) {
 		if n < 3 {
 			items[n].Incomplete = true
 		}
-		if all.addWindow(items, noon.Add(time.Minute)); (all[base].Doubt == unread) != (n < 3) {
+		if all.addWindow(items, noon.Add(time.Minute)); (all[base].Doubt == doubtUnread) != (n < 3) {
 			t.Errorf("item %d of 3 incomplete: doubt %q", n, all[base].Doubt)
 		}
 	}
@@ -124,8 +126,13 @@ func TestLoadsOfItems(t *testing.T) {
 		t.Errorf("rests of %v and %v, and %+v", l.rest, l.indexRest, got)
 	}
 	for own, want := range map[string]int{"": 0, "items": 2} {
-		if got := new(partitionCounter).tables(&journal{source: heat.CountedTable{Own: own}}); len(got) != want {
-			t.Errorf("from a batch of %q: the partitions of %v", own, got)
+		var tables []string
+		counter := partitionCounter{settings: Settings{Control: growth.Act}, count: func(_ context.Context, table string) (int, error) {
+			tables = append(tables, table)
+			return 0, nil
+		}}
+		if counter.countIfDue(t.Context(), &journal{source: heat.CountedTable{Own: own}, now: time.Now}); len(tables) != want {
+			t.Errorf("from a batch of %q: the partitions of %v", own, tables)
 		}
 	}
 }

@@ -29,7 +29,7 @@ type (
 		client.Querier
 	}
 
-	// Describer returns the keys and indexes of a table that is not hotshard's own.
+	// Describer describes a table that is not one of hotshard's: its keys and indexes.
 	Describer interface {
 		DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
 	}
@@ -50,9 +50,8 @@ func OpenShards(client interface {
 	return shardmap.NewChanger(client, view, shardmap.ChangerOptions{Keep: shardmap.HistoryKept(s.EventRetention)})
 }
 
-// FindSource returns the table that the settings name, or the items table for hotshard's own tables. An existing table
-// is described only here, so a new index is counted after a restart. FindSource returns an error if the table has no
-// stream.
+// FindSource returns the table that the settings name, or the items table for hotshard's own tables. It describes an
+// existing table once, so writes to a new index are counted after a restart. A table without a stream is an error.
 func FindSource(ctx context.Context, client Describer, s Settings) (heat.CountedTable, error) {
 	if s.SourceTable == "" {
 		return heat.OwnTable(s.names(), schema.ItemsTable), nil
@@ -63,7 +62,7 @@ func FindSource(ctx context.Context, client Describer, s Settings) (heat.Counted
 	}
 	source, err := heat.ParseTable(out.Table)
 	if err != nil {
-		return heat.CountedTable{}, fmt.Errorf("hotkeys: table %s: %w", s.SourceTable, err)
+		return heat.CountedTable{}, fmt.Errorf("hotkeys: counting the writes of table %s: %w", s.SourceTable, err)
 	}
 	return source, nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/function"
 )
 
-// The clients of DynamoDB Streams and CloudWatch are not in package function: functions that don't need them start faster
-// without.
+// The clients of DynamoDB Streams and CloudWatch are not in package function, because functions without their code start
+// faster.
 
 // StreamsClient returns a DynamoDB Streams client with the Region and credentials of the environment.
 func StreamsClient() (*dynamodbstreams.Client, error) {

@@ -88,10 +88,11 @@ func dimension(name, text string) types.Dimension {
 // The end of a longer text is replaced by a digest. Different texts have different values.
 func dimensionValue(text string) string {
 	var b strings.Builder
-	blank := strings.TrimSpace(text) == ""
+	isBlank := strings.TrimSpace(text) == ""
 	for i := range len(text) {
 		c := text[i]
-		if c < ' ' || c > '~' || c == '%' || (c == ':' && i == 0) || (blank && i == 0) {
+		badStart := i == 0 && (c == ':' || isBlank)
+		if badStart || c < ' ' || c > '~' || c == '%' {
 			fmt.Fprintf(&b, "%%%02X", c)
 		} else {
 			b.WriteByte(c)

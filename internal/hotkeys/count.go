@@ -11,18 +11,18 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
-// counts adds the writes of a batch to the windows in which they were made, so that late records make no key hot.
+// countsRecords adds the writes of a batch to the windows in which they were made, so that late records make no key hot.
 //
-// With a tumbling window, most writes go to the window own, which the state carries from one delivery to the next. If
-// the tumbling window contains several windows, each of them is own in turn. The counts of a quiet one are then held in
-// the state until the tumbling window ends. All other windows are reported with the batch.
+// With a tumbling window, most writes go to the current window, which the state carries from one delivery to the next. If
+// the tumbling window contains several windows, they become current one after another. The counts of a quiet window are
+// then held in the state until the tumbling window ends. All other windows are reported with the batch.
 type counts struct {
 	settings Settings
 	batch    *ddbstream.Batch
 	length   time.Duration                 // of windows
-	own      *heat.WindowCounter           // nil without a tumbling window
-	past     []*heat.WindowCounter         // were own earlier in this batch
-	others   map[int64]*heat.WindowCounter // by their index: see window
+	current  *heat.WindowCounter           // nil without a tumbling window
+	previous []*heat.WindowCounter         // were current earlier in this batch
+	others   map[int64]*heat.WindowCounter // by their index: see windowAt
 	held     []heat.Item                   // of quiet windows, in order of time
 
 	dropped  error // why the batch's state was dropped; nil if it was not
@@ -50,31 +50,31 @@ func newCounts(s Settings, batch *ddbstream.Batch) *counts {
 	if tumbling := batch.WindowEnd.Sub(batch.WindowStart); !s.holds() || tumbling != s.Hold {
 		c.length = tumbling
 	}
-	c.own = heat.NewWindowCounter(batch.WindowStart, c.length, s.TopK)
+	c.current = heat.NewWindowCounter(batch.WindowStart, c.length, s.TopK)
 	if len(batch.State) == 0 {
 		return c
 	}
-	own, err := heat.ResumeWindow(batch.State, batch.WindowStart, batch.WindowEnd, c.length, s.TopK)
+	resumed, err := heat.ResumeWindow(batch.State, batch.WindowStart, batch.WindowEnd, c.length, s.TopK)
 	if held := batch.State[heldField]; err == nil && held != "" {
 		c.held, err = heat.DecodeHeld(held, batch.StreamShard())
 	}
 	if err == nil {
-		c.own, c.lost = own, batch.State[lostField] != ""
+		c.current, c.lost = resumed, batch.State[lostField] != ""
 	} else {
-		c.dropped, c.lost, c.own.Incomplete = err, true, true
+		c.dropped, c.lost, c.current.Incomplete = err, true, true
 	}
-	if c.lost && c.over() {
+	if c.lost && c.isOver() {
 		c.advance(batch.WindowEnd.Add(-c.length))
 	}
 	return c
 }
 
-// advance moves own forward to the window that begins at start. The windows before that one go to past.
+// advance makes the window that begins at start the current one. The windows before it become previous ones.
 func (c *counts) advance(start time.Time) {
-	for c.own.Start.Before(start) {
-		c.past = append(c.past, c.own)
-		c.own = heat.NewWindowCounter(c.own.Start.Add(c.length), c.length, c.settings.TopK)
-		c.own.Incomplete = c.lost
+	for c.current.Start.Before(start) {
+		c.previous = append(c.previous, c.current)
+		c.current = heat.NewWindowCounter(c.current.Start.Add(c.length), c.length, c.settings.TopK)
+		c.current.Incomplete = c.lost
 	}
 }
 
@@ -83,7 +83,7 @@ func (c *counts) advance(start time.Time) {
 func (c *counts) addWrites(writes iter.Seq[heat.Write], now time.Time) {
 	timeless, last := "", "" // sequence numbers of the last record without a time, and of the last record
 	for w := range writes {
-		if c.own != nil && !c.own.Follows(w.Sequence) {
+		if c.current != nil && !c.current.Follows(w.Sequence) {
 			continue
 		}
 		last = string(w.Sequence)
@@ -93,27 +93,27 @@ func (c *counts) addWrites(writes iter.Seq[heat.Write], now time.Time) {
 		switch {
 		case w.Err == nil && w.At.IsZero():
 			c.timeless++
-			w.At = c.within(now)
-			c.window(w.At).Add(&w)
+			w.At = c.clamp(now)
+			c.windowAt(w.At).Add(&w)
 		case w.Err == nil:
-			c.window(w.At).Add(&w)
+			c.windowAt(w.At).Add(&w)
 		default:
-			c.miss(&w)
+			c.addUnreadable(&w)
 		}
 	}
 	if timeless != "" {
-		c.missEverywhere(timeless, now)
+		c.markAllIncomplete(timeless, now)
 	}
-	if last != "" && c.own != nil {
-		c.own.Delivered(last)
+	if last != "" && c.current != nil {
+		c.current.Delivered(last)
 	}
 }
 
-// within returns the instant of the tumbling window, if there is one, that is nearest to now. So redelivered records
-// are counted in the same window.
-func (c *counts) within(now time.Time) time.Time {
+// clamp returns the instant of the tumbling window that is nearest to now, so that a redelivery counts records in the same
+// window. Without a tumbling window it returns now.
+func (c *counts) clamp(now time.Time) time.Time {
 	switch {
-	case c.own == nil:
+	case c.current == nil:
 		return now
 	case now.Before(c.batch.WindowStart):
 		return c.batch.WindowStart
@@ -123,41 +123,42 @@ func (c *counts) within(now time.Time) time.Time {
 	return now
 }
 
-// miss notes a record that can't be counted.
-func (c *counts) miss(w *heat.Write) {
+// addUnreadable counts a record that can't be read, and marks its window as incomplete if the record has a time.
+func (c *counts) addUnreadable(w *heat.Write) {
 	c.unreadable++
 	if c.unread == nil {
 		c.unread = w.Err
 	}
 	if !w.At.IsZero() {
-		c.window(w.At).Miss(string(w.Sequence))
+		c.windowAt(w.At).Miss(string(w.Sequence))
 	}
 }
 
-// missEverywhere marks all windows of the batch as incomplete, because a record without a time may belong to any of
+// markAllIncomplete marks all windows of the batch as incomplete, because a record without a time may belong to any of
 // them.
-func (c *counts) missEverywhere(sequence string, now time.Time) {
-	if c.own == nil && len(c.others) == 0 {
-		c.window(now)
+func (c *counts) markAllIncomplete(sequence string, now time.Time) {
+	if c.current == nil && len(c.others) == 0 {
+		c.windowAt(now)
 	}
-	for _, w := range c.all() {
+	for _, w := range c.windows() {
 		w.Miss(sequence)
 	}
 }
 
-func (c *counts) all() []*heat.WindowCounter {
-	all := slices.AppendSeq(slices.Clone(c.past), maps.Values(c.others))
-	if c.own != nil {
-		all = append(all, c.own)
+// windows returns all windows of the batch, in any order.
+func (c *counts) windows() []*heat.WindowCounter {
+	all := slices.AppendSeq(slices.Clone(c.previous), maps.Values(c.others))
+	if c.current != nil {
+		all = append(all, c.current)
 	}
 	return all
 }
 
-// window returns the window that contains an instant. Windows are aligned with the tumbling window, or else with the
-// Unix epoch.
-func (c *counts) window(at time.Time) *heat.WindowCounter {
+// windowAt returns the window that contains an instant, which it creates if needed. A later window of the tumbling window
+// becomes the current one. Windows are aligned with the tumbling window, or else with the Unix epoch.
+func (c *counts) windowAt(at time.Time) *heat.WindowCounter {
 	base := int64(0) // milliseconds of the Unix epoch
-	if c.own != nil {
+	if c.current != nil {
 		base = c.batch.WindowStart.UnixMilli()
 	}
 	offset, step := at.UnixMilli()-base, c.length.Milliseconds()
@@ -166,9 +167,9 @@ func (c *counts) window(at time.Time) *heat.WindowCounter {
 		n-- // an instant before the base
 	}
 	start := time.UnixMilli(base + n*step)
-	if c.own != nil && !start.Before(c.own.Start) && start.Before(c.batch.WindowEnd) {
+	if c.current != nil && !start.Before(c.current.Start) && start.Before(c.batch.WindowEnd) {
 		c.advance(start)
-		return c.own
+		return c.current
 	}
 	if c.others[n] == nil {
 		c.others[n] = heat.NewWindowCounter(start, c.length, c.settings.TopK)
@@ -176,43 +177,44 @@ func (c *counts) window(at time.Time) *heat.WindowCounter {
 	return c.others[n]
 }
 
-// over reports whether the tumbling window has ended, or was terminated early and continues with an empty state.
-func (c *counts) over() bool { return c.batch.Final || c.batch.TerminatedEarly }
+// isOver reports whether the tumbling window has ended, or was terminated early and continues with an empty state.
+func (c *counts) isOver() bool { return c.batch.Final || c.batch.TerminatedEarly }
 
-// running returns the own window as counted so far. It returns nil if the window is over, or has too few units for a
-// hot key.
-func (c *counts) running() []heat.Item {
-	if c.own == nil || c.over() {
+// runningItems returns the item of the current window as counted so far. It returns nil if the tumbling window is over, or
+// if the current window has too few units for a hot key.
+func (c *counts) runningItems() []heat.Item {
+	if c.current == nil || c.isOver() {
 		return nil
 	}
-	hotUnits := c.settings.hotRate() * c.own.Length.Seconds()
-	if table, indexes := c.own.Units(); float64(table) < hotUnits && float64(indexes) < hotUnits {
+	hotUnits := c.settings.hotRate() * c.current.Length.Seconds()
+	if table, indexes := c.current.Units(); float64(table) < hotUnits && float64(indexes) < hotUnits {
 		return nil
 	}
-	return []heat.Item{c.item(c.own, "", "")}
+	return []heat.Item{c.item(c.current, "", "")}
 }
 
-// ended returns the items to report, in order of time, and moves the quiet ones to held. It is called once, after addWrites.
+// endedItems returns the items to report, in order of time, and moves the quiet items to held. The caller calls it once,
+// after addWrites.
 //
 // An item's Part is the sequence number of its first record, so a redelivery replaces the item. A window that continues
 // after an early end has an item for each part.
-func (c *counts) ended(now time.Time) []heat.Item {
+func (c *counts) endedItems(now time.Time) []heat.Item {
 	var items []heat.Item
 	for _, w := range c.others {
 		items = append(items, c.sharedItem(w))
 	}
-	own := c.past
-	if c.own != nil && c.over() {
-		own = append(own, c.own)
+	carried := c.previous
+	if c.current != nil && c.isOver() {
+		carried = append(carried, c.current)
 	}
-	for _, w := range own {
+	for _, w := range carried {
 		it := c.item(w, c.batch.StreamShard(), cmp.Or(w.First(), "none")) // none if a state was dropped
-		if c.batch.TerminatedEarly && w == c.own {
+		if c.batch.TerminatedEarly && w == c.current {
 			it = c.sharedItem(w)
 		}
 		switch {
 		case w.Records == 0 && !w.Incomplete: // nothing to report
-		case c.settings.holds() && c.length < c.settings.Hold && c.settings.quiet(w):
+		case c.settings.holds() && c.length < c.settings.Hold && c.settings.isQuiet(w):
 			c.held = append(c.held, it.Heaviest(heat.HeldKeys))
 		case c.settings.holds():
 			items = append(items, it.Heaviest(heat.BusyKeys))
@@ -232,10 +234,9 @@ func markOld(items []heat.Item, now time.Time) {
 	}
 }
 
-// release returns the held windows when the tumbling window is over, else nil. The windows of each list are stored in
-// one item.
-func (c *counts) release(now time.Time) (lists [][]heat.Item) {
-	if !c.over() {
+// heldItems returns the held windows when the tumbling window is over, else nil. Each list is for one stored item.
+func (c *counts) heldItems(now time.Time) (lists [][]heat.Item) {
+	if !c.isOver() {
 		return nil
 	}
 	markOld(c.held, now)
@@ -251,10 +252,10 @@ func (c *counts) release(now time.Time) (lists [][]heat.Item) {
 
 // state returns the window state for the next delivery, or nil if there is none.
 func (c *counts) state() map[string]string {
-	if c.own == nil || c.over() {
+	if c.current == nil || c.isOver() {
 		return nil
 	}
-	state := c.own.State()
+	state := c.current.State()
 	if len(c.held) > 0 {
 		state[heldField] = heat.EncodeHeld(c.held)
 	}
@@ -264,8 +265,8 @@ func (c *counts) state() map[string]string {
 	return state
 }
 
-// sharedItem returns the item of a window of which other deliveries may have records, too. Its Last is the batch's, since
-// a redelivery of less of the batch has other parts.
+// sharedItem returns the item of a window of which other deliveries may also have records. Its Last is the batch's last
+// sequence number: see [heat.Item].
 func (c *counts) sharedItem(w *heat.WindowCounter) heat.Item {
 	it := c.item(w, c.batch.StreamShard(), cmp.Or(w.First(), "none"))
 	if n := len(c.batch.Records); n > 0 {

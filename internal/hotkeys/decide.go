@@ -39,42 +39,43 @@ type Decision struct {
 // Evidence is what one window shows of one base key. Rates are units divided by the window's whole length in seconds,
 // also while it is running.
 type Evidence struct {
-	Base       schema.BaseKey
-	Start, End time.Time    // of the window
-	Running    bool         // the window has not ended
-	Past       bool         // the writes are to a time bucket that has ended
-	Shards     map[int]Load // the listed write shards, by number
-	Rest       float64      // upper bound for a write shard that is not listed
-	Partial    bool         // an unlisted write shard may be counted on another stream shard, and then exceed Rest
-	Beside     Load         // for a board: the rate of its other periods
+	Base         schema.BaseKey
+	Start, End   time.Time    // of the window
+	Running      bool         // the window has not ended
+	Past         bool         // the writes are to a time bucket that has ended
+	Shards       map[int]Load // the listed write shards, by number
+	Rest         float64      // upper bound for a write shard that is not listed
+	Partial      bool         // an unlisted write shard may be counted on another stream shard, and then exceed Rest
+	OtherPeriods Load         // of a board: the sum of the periods whose write shards are not in Shards
 }
 
 // Load is the rate of one write shard, between Low and High. Peak is a lower bound of its heaviest second's units.
 type Load struct{ Low, High, Peak float64 }
 
 // addLoad adds the lower bounds and the peaks of another load.
-func (l *Load) addLoad(m Load) {
-	l.Low += m.Low
-	l.Peak += max(m.Low, m.Peak)
+func (l *Load) addLoad(other Load) {
+	l.Low += other.Low
+	l.Peak += max(other.Low, other.Peak)
 }
 
-// decide decides whether a suspect grows, by what this stream shard counted in a window. If that calls for no action, the
-// recent windows of all stream shards decide, newest first. decide returns the window that decided; open means that other
-// recent windows may decide otherwise.
-func (p Policy) decide(s suspect, own *loads, recent []*loads, entry shardmap.Entry, now time.Time) (d Decision, by *loads, open bool) {
-	d = p.DecideGrowth(own.evidence(s, true), entry, now)
+// decide decides whether a suspect grows, by what this stream shard counted in a window (local). If that calls for no
+// action, the recent windows of all stream shards decide, newest first. decide also returns the decisive window.
+// needsRecent means that there is no action by local and recent, but other recent windows may call for one.
+func (p Policy) decide(s suspect, local *loads, recent []*loads, entry shardmap.Entry, now time.Time) (d Decision, decisive *loads, needsRecent bool) {
+	d = p.DecideGrowth(local.evidence(s, true), entry, now)
 	traits := schema.TraitsOf(s.base.Type)
 	// With random placement all write shards have the same load, so no other stream shard's counts matter.
-	spread := traits.Indexed() || entry.History.Newest() > 1 && traits.Placement != schema.RandomPlacement
-	if d.Action != None || own.running || !spread {
-		return d, own, false
+	loadsDiffer := entry.History.Newest() > 1 && traits.Placement != schema.RandomPlacement
+	othersMatter := traits.Indexed() || loadsDiffer
+	if d.Action != None || local.running || !othersMatter {
+		return d, local, false
 	}
 	for _, window := range recent {
 		if d := p.DecideGrowth(window.evidence(s, !window.allReported(now)), entry, now); d.Action != None {
 			return d, window, false
 		}
 	}
-	return d, own, true
+	return d, local, true
 }
 
 // DecideGrowth decides whether a key grows.
@@ -88,11 +89,11 @@ func (p Policy) DecideGrowth(e Evidence, entry shardmap.Entry, now time.Time) De
 	if placement == schema.TimedPlacement {
 		entry = entry.Active(now) // a pending decrease does not delay a growth
 	}
-	since := entry.Updated // of a reset
+	since := entry.Updated // for a key without changes: the time of its reset
 	if len(entry.History) > 0 {
 		since = entry.Effective()
 	}
-	hot, unseen := e.hot(entry.History.Newest())
+	hot, unseen := e.hotKey(entry.History.Newest())
 	hot.Limit = p.Limit
 	remedy, count := hot.Remedy(p.Partitions)
 	d := Decision{From: hot.Shards, To: hot.Shards}
@@ -104,7 +105,7 @@ func (p Policy) DecideGrowth(e Evidence, entry shardmap.Entry, now time.Time) De
 	case entry.Pinned:
 		return d.with(None, "its shard count is pinned: "+figures)
 	case e.Start.Before(since):
-		return d.with(None, "answered by the change of "+since.Format(time.TimeOnly)+": "+figures)
+		return d.with(None, "before the change of "+since.Format(time.TimeOnly)+" took effect: "+figures)
 	case e.End.Before(now.Add(-2 * e.End.Sub(e.Start))):
 		return d.with(None, "too long ago: "+figures)
 	case remedy == growth.Pace:
@@ -125,37 +126,38 @@ func (d Decision) with(a Action, why string) Decision {
 	return d
 }
 
-// hot returns the rates of a key with n write shards, and how many of these may be counted on another stream shard.
+// hotKey returns the rates of a key with n write shards. unseen is the number of write shards that another stream shard may
+// have counted.
 //
 // Former write shards, which late events go to, are never the hottest. The total includes a board's other periods, which
 // share the index's partitions, and each unseen write shard counts as much as the hottest. For a running window, whose
 // mean still rises, the total is the sum of the peaks.
-func (e Evidence) hot(n int) (hot growth.Hot, unseen int) {
+func (e Evidence) hotKey(n int) (hot growth.Hot, unseen int) {
 	hot = growth.Hot{Type: e.Base.Type, Shards: n, Past: e.Past, Others: math.Inf(1)}
-	sum, most := e.Beside, Load{}
+	sum, hottest := e.OtherPeriods, Load{}
 	if e.Partial {
 		unseen = n
 	}
 	for i, load := range e.Shards {
 		sum.addLoad(load)
-		most = Load{Low: max(most.Low, load.Low), Peak: max(most.Peak, load.Low, load.Peak)}
+		hottest = Load{Low: max(hottest.Low, load.Low), Peak: max(hottest.Peak, load.Low, load.Peak)}
 		if i < n {
 			hot.Hottest = max(hot.Hottest, load.Low)
 			unseen = max(0, unseen-1)
 		}
 	}
-	hot.Total = sum.Low + float64(unseen)*most.Low
+	hot.Total = sum.Low + float64(unseen)*hottest.Low
 	if e.Running {
-		hot.Total = sum.Peak + float64(unseen)*most.Peak
+		hot.Total = sum.Peak + float64(unseen)*hottest.Peak
 	}
 	if unseen == 0 {
-		hot.Others = e.most(n) - hot.Hottest
+		hot.Others = e.maxRate(n) - hot.Hottest
 	}
 	return hot, unseen
 }
 
-// most returns an upper bound of the sum of the first n write shards' rates.
-func (e Evidence) most(n int) (sum float64) {
+// maxRate returns an upper bound of the sum of the first n write shards' rates.
+func (e Evidence) maxRate(n int) (sum float64) {
 	for i := range n {
 		load, seen := e.Shards[i]
 		if !seen {

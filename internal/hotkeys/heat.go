@@ -29,10 +29,10 @@ type heatAnswer struct {
 }
 
 const (
-	// settleTime is the time between a window's end and the fold of its minute. An item that was put within
-	// [heat.OnTime] is in the fold, if its put takes up to slowPut and clocks differ by the rest.
-	settleTime = 10 * time.Second
-	slowPut    = 2 * time.Second
+	// foldDelay is the time between a window's end and the fold of its minute. The fold has each item whose put began within
+	// [heat.OnTime] and took up to slowPut, if clocks differ by less than the remaining time.
+	foldDelay = 10 * time.Second
+	slowPut   = 2 * time.Second
 
 	// catchUp bounds the length of the time range that one run folds after an outage.
 	catchUp = 10 * time.Minute
@@ -41,8 +41,8 @@ const (
 	streamRetention = 24 * time.Hour
 )
 
-// folder is the scheduled task that folds heat items. Each minute and each block is put when its items no longer change,
-// so a run that repeats another one puts the same.
+// folder is the scheduled task that folds heat items. It puts each minute and each block when their items no longer change,
+// so a run that repeats another one puts the same items.
 type folder struct {
 	settings Settings
 	heat     *table
@@ -61,7 +61,7 @@ func (f *folder) task(ctx context.Context, j *journal) ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := j.now().UTC()
-	p, err := f.begin(ctx, j, now)
+	p, err := f.loadProgress(ctx, j, now)
 	if err != nil {
 		return nil, err
 	}
@@ -79,15 +79,15 @@ func (f *folder) task(ctx context.Context, j *journal) ([]byte, error) {
 	return json.Marshal(r.answer)
 }
 
-// foldAll folds what is due, and sends the sums. It first stores the progress, because readers find held items by
-// [heat.Progress.Held].
+// foldAll folds the minutes and blocks that are due, and queues the metrics. It first stores the progress, because readers
+// find held items by [heat.Progress.Held].
 func (r *folding) foldAll(ctx context.Context, now time.Time) error {
 	if err := r.putProgress(ctx); err != nil {
 		return err
 	}
 	step := max(time.Minute, r.settings.Hold)
-	for until := earlier(r.settings.foldedBy(now), r.To.Add(catchUp)); r.To.Before(until); {
-		end := earlier(heat.AlignDown(r.To, step).Add(step), until)
+	for until := heat.MinTime(r.settings.minutesDue(now), r.To.Add(catchUp)); r.To.Before(until); {
+		end := heat.MinTime(heat.AlignDown(r.To, step).Add(step), until)
 		if err := r.foldMinutes(ctx, r.To, end); err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (r *folding) foldAll(ctx context.Context, now time.Time) error {
 			return err
 		}
 	}
-	return r.queueSums(ctx, earlier(r.To, heat.AlignDown(now.Add(-idleTime-settleTime), time.Minute)))
+	return r.queueSums(ctx, heat.MinTime(r.To, heat.AlignDown(now.Add(-idleTime-foldDelay), time.Minute)))
 }
 
 // blocksEach bounds the blocks of a run.
@@ -117,16 +117,16 @@ func (r *folding) blockDue(now time.Time) bool {
 	return !r.Blocks.Add(heat.Blocks.Length()).After(r.To) && now.After(r.Blocks.Add(r.settings.blockTime()+2*HeatInterval))
 }
 
-// foldedBy returns the end of the minutes that may be folded at now. All their items that are in time have been put.
-func (s Settings) foldedBy(now time.Time) time.Time {
-	ended := heat.AlignDown(now.Add(-settleTime), s.Window)
+// minutesDue returns the end of the minutes that may be folded at now: all their items that are in time have been put.
+func (s Settings) minutesDue(now time.Time) time.Time {
+	ended := heat.AlignDown(now.Add(-foldDelay), s.Window)
 	if s.holds() { // quiet windows are put by then: see storedBy
-		ended = heat.AlignDown(now.Add(-idleTime-settleTime), s.Hold)
+		ended = heat.AlignDown(now.Add(-idleTime-foldDelay), s.Hold)
 	}
 	return ended.Truncate(time.Minute)
 }
 
-// noteHold sets Held, by this run's Hold.
+// noteHold sets Held to this run's Hold, or to [heat.MaxHold] if an earlier run had another one.
 func (r *folding) noteHold() {
 	hold := heat.NeverHeld
 	if r.settings.holds() {
@@ -139,8 +139,9 @@ func (r *folding) noteHold() {
 	}
 }
 
-// begin returns the stored progress. If there is none, or its items have expired, folds begin ten minutes ago.
-func (f *folder) begin(ctx context.Context, j *journal, now time.Time) (heat.Progress, error) {
+// loadProgress returns the stored progress. If there is none, or its items have expired, it returns a progress that begins
+// ten minutes ago.
+func (f *folder) loadProgress(ctx context.Context, j *journal, now time.Time) (heat.Progress, error) {
 	p, err := f.heat.Progress(ctx)
 	if err != nil {
 		return p, fmt.Errorf("hotkeys: %w", err)
@@ -148,13 +149,13 @@ func (f *folder) begin(ctx context.Context, j *journal, now time.Time) (heat.Pro
 	if p.To.Before(now.Add(-f.settings.HeatRetention)) {
 		j.InfoContext(ctx, "folds of heat begin")
 		first := now.Add(-catchUp).Truncate(heat.Blocks.Length()) // so that the first block is whole
-		p = heat.Progress{From: first, To: first, Blocks: first, Sums: first, Ran: p.Ran, Held: p.Held, Puts: p.Puts, Read: heat.AlignDown(now.Add(-settleTime), f.settings.Window)}
+		p = heat.Progress{From: first, To: first, Blocks: first, Sums: first, Ran: p.Ran, Held: p.Held, Puts: p.Puts, Read: heat.AlignDown(now.Add(-foldDelay), f.settings.Window)}
 	}
 	return p, nil
 }
 
-// readSince returns the time from which a window without an item had no writes. Items before it may have expired, or an
-// outage may have outlasted the stream's records.
+// readSince returns the time since which a window without an item had no writes. Before it, items may have expired, or the
+// stream may have lost records during an outage.
 func (f *folder) readSince(p heat.Progress, now time.Time) time.Time {
 	kept := heat.AlignDown(now.Add(-f.settings.HeatRetention), f.settings.Window).Add(f.settings.Window)
 	switch {
@@ -166,7 +167,8 @@ func (f *folder) readSince(p heat.Progress, now time.Time) time.Time {
 	return p.Read
 }
 
-// foldMinutes folds the items of whole minutes that were put in time, and puts each minute, also one without items.
+// foldMinutes folds the items that were put in time, of the whole minutes from from to to. It puts each minute, also a
+// minute without items.
 func (r *folding) foldMinutes(ctx context.Context, from, to time.Time) error {
 	minutes := make(map[time.Time]*heat.Span)
 	for at := from; at.Before(to); at = at.Add(time.Minute) {
@@ -176,12 +178,12 @@ func (r *folding) foldMinutes(ctx context.Context, from, to time.Time) error {
 		if err != nil {
 			return fmt.Errorf("hotkeys: reading items to fold: %w", err)
 		}
-		minute := minutes[earlier(w.Start, to.Add(-1)).Truncate(time.Minute)] // an item without a time is in a window at to
-		r.add(ctx, minute, w)
+		minute := minutes[heat.MinTime(w.Start, to.Add(-1)).Truncate(time.Minute)] // an item without a time is in a window at to
+		r.addWindow(ctx, minute, w)
 		r.answer.Windows++
 	}
 	for at := from; at.Before(to); at = at.Add(time.Minute) {
-		if err := r.put(ctx, heat.Minutes, minutes[at]); err != nil {
+		if err := r.putSpan(ctx, heat.Minutes, minutes[at]); err != nil {
 			return err
 		}
 	}
@@ -195,23 +197,23 @@ func (r *folding) foldBlock(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("hotkeys: reading minutes to fold: %w", err)
 		}
-		r.add(ctx, block, w)
+		r.addWindow(ctx, block, w)
 	}
 	block.Windows = heat.FoldAll(block.Windows, block.Start, heat.Blocks.Length())
 	r.answer.Blocks++
-	return r.put(ctx, heat.Blocks, block)
+	return r.putSpan(ctx, heat.Blocks, block)
 }
 
-// add folds a window's items into one for each table.
-func (r *folding) add(ctx context.Context, x *heat.Span, w heat.Window) {
+// addWindow folds a window's items into one for each table, and adds them to a minute or a block.
+func (r *folding) addWindow(ctx context.Context, span *heat.Span, w heat.Window) {
 	r.heat.logUnreadable(ctx, r.journal, w.Unreadable)
-	x.Windows = append(x.Windows, heat.FoldAll(w.Items, w.Start, 0)...)
-	x.Incomplete = x.Incomplete || len(w.Unreadable) > 0
+	span.Windows = append(span.Windows, heat.FoldAll(w.Items, w.Start, 0)...)
+	span.Incomplete = span.Incomplete || len(w.Unreadable) > 0
 }
 
-func (r *folding) put(ctx context.Context, series heat.Series, x *heat.Span) error {
-	if err := r.heat.putItem(ctx, series.Stored(x, x.Start.Add(series.Length()+r.settings.HeatRetention))); err != nil {
-		return fmt.Errorf("hotkeys: putting the folded item of %s: %w", x.Start.Format(time.RFC3339), err)
+func (r *folding) putSpan(ctx context.Context, series heat.Series, span *heat.Span) error {
+	if err := r.heat.putItem(ctx, series.Stored(span, span.Start.Add(series.Length()+r.settings.HeatRetention))); err != nil {
+		return fmt.Errorf("hotkeys: putting the folded item of %s: %w", span.Start.Format(time.RFC3339), err)
 	}
 	return nil
 }
@@ -232,8 +234,8 @@ func (r *folding) putProgress(ctx context.Context) error {
 	return nil
 }
 
-// queueSums queues the metrics of the windows from r.Sums up to a time, at least [idleTime] ago, so that late items are
-// in them. It stores the progress first, so that each record is in the metrics at most once.
+// queueSums queues the metrics of the windows from r.Sums to a time. The time is at least [idleTime] ago, so that the metrics
+// have late items. queueSums stores the progress first, so that each record is in the metrics at most once.
 func (r *folding) queueSums(ctx context.Context, to time.Time) error {
 	from := r.Sums
 	if !from.Before(to) {
@@ -245,7 +247,7 @@ func (r *folding) queueSums(ctx context.Context, to time.Time) error {
 			return fmt.Errorf("hotkeys: reading minutes for metrics: %w", err)
 		}
 		for i := range w.Items {
-			data = append(data, r.settings.sums(&w.Items[i])...)
+			data = append(data, r.settings.sumMetrics(&w.Items[i])...)
 		}
 	}
 	r.Sums = to
@@ -256,8 +258,8 @@ func (r *folding) queueSums(ctx context.Context, to time.Time) error {
 	return err
 }
 
-// sums returns the metrics of a window of all stream shards.
-func (s Settings) sums(it *heat.Item) []Datum {
+// sumMetrics returns the metrics of a window, by an item that is folded over all stream shards.
+func (s Settings) sumMetrics(it *heat.Item) []Datum {
 	table := it.Table
 	if it.Own != "" {
 		table = s.names().Table(it.Own)
@@ -271,11 +273,4 @@ func (s Settings) sums(it *heat.Item) []Datum {
 		tableMetric(table, "Records", float64(it.Records), unitCount, it.Start),
 		tableMetric(table, "MaxKeyWriteUnitsPerSecond", fastest, unitCountPerSecond, it.Start),
 	}
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }

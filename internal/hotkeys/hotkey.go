@@ -30,7 +30,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -63,7 +62,7 @@ type Handler struct {
 	shrinker         shrinker
 	folder           folder
 	decoders         sync.Pool // of *ddbstream.Decoder
-	said             lastTexts // what is logged once
+	logged           lastTexts // what is logged once
 }
 
 // New returns a Handler, or an error that names all wrong settings.
@@ -93,12 +92,9 @@ func New(settings Settings, deps Deps) (*Handler, error) {
 }
 
 func (d *Deps) check() error {
-	needed := []any{d.Heat}
-	if d.Source.Own != "" {
-		needed = append(needed, d.Shards)
-	}
-	if d.Source.PartitionKey == "" || slices.Contains(needed, nil) || d.Log == nil || d.Now == nil {
-		return errors.New("a dependency is missing")
+	lacksShards := d.Source.Own != "" && d.Shards == nil
+	if lacksShards || d.Source.PartitionKey == "" || d.Heat == nil || d.Log == nil || d.Now == nil {
+		return errors.New("Deps lacks the Source's PartitionKey, Heat, Shards, Log or Now: set all of them")
 	}
 	return nil
 }
@@ -144,14 +140,14 @@ func Lost() map[string]string { return map[string]string{lostField: "1"} }
 // delivery.
 func (h *Handler) deliver(ctx context.Context, j *journal, batch *ddbstream.Batch) (state map[string]string, err error) {
 	counts := newCounts(h.settings, batch)
-	before := windowsOf(&j.source, true, counts.running()...)
+	before := windowsOf(&j.source, true, counts.runningItems()...)
 	counts.addWrites(heat.DecodeWrites(batch.Records, j.source), j.now())
-	ended, running := windowsOf(&j.source, false, counts.ended(j.now())...), windowsOf(&j.source, true, counts.running()...)
+	ended, running := windowsOf(&j.source, false, counts.endedItems(j.now())...), windowsOf(&j.source, true, counts.runningItems()...)
 	j.logCounts(ctx, counts)
-	if err := h.reporter.store(ctx, j, ended, counts.release(j.now())); err != nil {
+	if err := h.reporter.storeItems(ctx, j, ended, counts.heldItems(j.now())); err != nil {
 		return nil, err
 	}
-	h.reporter.report(ctx, j, ended, running, before)
+	h.reporter.reportHot(ctx, j, ended, running, before)
 	h.controller.grow(ctx, j, append(ended, running...))
 	return counts.state(), nil
 }
@@ -170,5 +166,5 @@ func (h *Handler) sourceOf(table string) heat.CountedTable {
 }
 
 func (h *Handler) newJournal(source heat.CountedTable) *journal {
-	return &journal{Logger: h.deps.Log, source: source, now: h.deps.Now, said: &h.said}
+	return &journal{Logger: h.deps.Log, source: source, now: h.deps.Now, logged: &h.logged}
 }

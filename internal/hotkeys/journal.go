@@ -18,7 +18,7 @@ type journal struct {
 	source heat.CountedTable // of the batch
 	now    func() time.Time
 	data   []Datum
-	said   *lastTexts // what the process logged once
+	logged *lastTexts // what the process logged once
 }
 
 // countEvents adds a metric with the number of events in the function itself, such as failures.
@@ -41,7 +41,7 @@ func (j *journal) logCounts(ctx context.Context, c *counts) {
 		j.ErrorContext(ctx, "records not counted", "records", c.unreadable, "error", c.unread)
 		j.countEvents("RecordsUnreadable", c.unreadable)
 	}
-	if c.timeless > 0 && j.said.changed("records without a time", j.source.Table) {
+	if c.timeless > 0 && j.logged.changed("records without a time", j.source.Table) {
 		j.WarnContext(ctx, "records without ApproximateCreationDateTime are counted at the time of the invocation, and their windows marked incomplete", "table", j.source.Table, "records", c.timeless)
 	}
 	if c.batch.TerminatedEarly {
@@ -64,7 +64,7 @@ func (j *journal) sendMetrics(ctx context.Context, sink Sink) {
 	}
 }
 
-// maxTexts bounds the number of subjects in a cache.
+// maxTexts bounds the subjects of a lastTexts. With more, it forgets all of them.
 const maxTexts = 10_000
 
 // lastTexts caches the last text that was logged for each subject, so that it is not logged again.

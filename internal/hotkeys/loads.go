@@ -26,7 +26,7 @@ type loads struct {
 type group struct {
 	base   schema.BaseKey
 	bucket string
-	past   bool // no write of the window's time belongs to the bucket
+	past   bool // the bucket is a day that was over before the window: see isPastDay
 	shards map[int]Load
 	sum    Load
 }
@@ -54,7 +54,7 @@ func tableOf(source *heat.CountedTable) string {
 	return source.Table
 }
 
-// hot returns the rows of keys that are hot or saturated. A write shard's siblings are usually on other stream shards, so
+// hotKey returns the rows of keys that are hot or saturated. A write shard's siblings are usually on other stream shards, so
 // the rows have none.
 func (w *window) hot() (rows []heat.KeyHeat) {
 	for _, row := range w.rows {
@@ -84,7 +84,7 @@ func (w *window) loads() *loads {
 	return l
 }
 
-// loadsOf returns the rates in one window by its items, of which there is at least one, and their merged rows.
+// loadsOf returns the rates in one window. items are one or more items of the window, and rows their merged rows.
 func loadsOf(items []heat.Item, rows []heat.KeyHeat) *loads {
 	l := &loads{start: items[0].Start, end: items[0].End(), groups: make(map[string]*group)}
 	var rests heat.Rests
@@ -94,13 +94,13 @@ func loadsOf(items []heat.Item, rows []heat.KeyHeat) *loads {
 	seconds := items[0].Window.Seconds()
 	l.rest, l.indexRest = float64(rests.Unlisted(false))/seconds, float64(rests.Unlisted(true))/seconds
 	for i := range rows {
-		l.add(&rows[i])
+		l.addRow(&rows[i])
 	}
 	return l
 }
 
-// add adds a row if its key is a write shard.
-func (l *loads) add(row *heat.KeyHeat) {
+// addWindow adds a row if its key is a write shard.
+func (l *loads) addRow(row *heat.KeyHeat) {
 	base, ok := row.Base()
 	name, n, err := shard.Hash.Split(row.Key)
 	if !ok || err != nil {
@@ -108,7 +108,7 @@ func (l *loads) add(row *heat.KeyHeat) {
 	}
 	if l.groups[name] == nil {
 		key, _ := schema.ParseKey(row.Key)
-		l.groups[name] = &group{base: base, bucket: key.Bucket, past: past(base, key.Bucket, l.start, l.end), shards: make(map[int]Load)}
+		l.groups[name] = &group{base: base, bucket: key.Bucket, past: isPastDay(base, key.Bucket, l.start, l.end), shards: make(map[int]Load)}
 	}
 	load := Load{Low: row.WriteUnitsPerSecond, High: row.WriteUnitsPerSecond + row.Error, Peak: float64(row.Peak)}
 	l.groups[name].shards[n] = load
@@ -139,15 +139,15 @@ func (l *loads) suspects(hotRate float64) []suspect {
 	oneUnit := 1 / l.end.Sub(l.start).Seconds()
 	found := make(map[string]suspect)
 	for name, g := range l.groups {
-		least, indexed := hotRate, schema.TraitsOf(g.base.Type).Indexed()
+		leastRate, indexed := hotRate, schema.TraitsOf(g.base.Type).Indexed()
 		if indexed {
 			name = g.base.String()
 		}
 		if indexed && !l.running {
-			least = max(hotRate/maxSpread, oneUnit)
+			leastRate = max(hotRate/maxSpread, oneUnit)
 		}
 		for _, load := range g.shards {
-			if load.Low >= least {
+			if load.Low >= leastRate {
 				found[name] = suspect{name, g.base, max(g.sum.Low, found[name].sum)}
 			}
 		}
@@ -157,11 +157,11 @@ func (l *loads) suspects(hotRate float64) []suspect {
 	})
 }
 
-// evidence returns what the window shows of a suspect. Partial means that other stream shards may not have reported
-// yet. It does not matter for an indexed key, of which each stream shard sees a sample of all writes.
+// evidence returns what the window shows of a suspect. partial means that other stream shards may not have reported yet.
+// For an indexed key partial is ignored, because each stream shard counts a sample of all its writes.
 //
-// For a board, the evidence is the hottest period's rates; Beside is the rate of the others. All periods share the same
-// partitions of the index.
+// For a board, the evidence is the hottest period's rates; OtherPeriods is the sum of the other periods. All periods share
+// the same partitions of the index.
 func (l *loads) evidence(s suspect, partial bool) Evidence {
 	e := Evidence{Base: s.base, Start: l.start, End: l.end, Running: l.running}
 	if !schema.TraitsOf(s.base.Type).Indexed() {
@@ -180,14 +180,14 @@ func (l *loads) evidence(s suspect, partial bool) Evidence {
 		if i == 0 {
 			e.Shards = g.shards
 		} else {
-			e.Beside.addLoad(g.sum)
+			e.OtherPeriods.addLoad(g.sum)
 		}
 	}
 	return e
 }
 
-// past reports whether a time bucket is an entity's day to which no event that is written in the window belongs.
-func past(base schema.BaseKey, bucket string, start, end time.Time) bool {
+// isPastDay reports whether a time bucket is an entity's day to which no event that is written in the window belongs.
+func isPastDay(base schema.BaseKey, bucket string, start, end time.Time) bool {
 	day := func(at time.Time) string { return schema.EventBucket.Label(at) }
 	return schema.TraitsOf(base.Type).Bucket == schema.DayBucket && bucket != day(start) && bucket != day(end.Add(shardmap.MaxEventAhead))
 }

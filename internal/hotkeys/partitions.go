@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// maxPages bounds the pages of a count, each with up to 100 stream shards: of 1,400 partitions, since a stream also
-	// lists those that were closed within a day.
+	// maxPages bounds the pages of a count, each with up to 100 stream shards. They suffice for 1,400 partitions, since a
+	// stream also lists the stream shards that were closed within a day.
 	maxPages = 100
 
 	// pagePause is the time between two pages. An account may call DescribeStream ten times a second.
@@ -52,13 +52,14 @@ func CountPartitions(client StreamDescriber, pause func(context.Context, time.Du
 				return open, nil
 			}
 			if !pause(ctx, pagePause) {
-				return 0, fmt.Errorf("hotkeys: describing stream %s: %w", stream, ctx.Err())
+				return 0, fmt.Errorf("hotkeys: no time to describe the rest of stream %s: %w", stream, ctx.Err())
 			}
 		}
 		return 0, fmt.Errorf("hotkeys: stream %s has more than %d pages of stream shards", stream, maxPages)
 	}
 }
 
+// newestStream returns the ARN of the table's newest stream. A table may also have a disabled stream for a day.
 func newestStream(ctx context.Context, client StreamDescriber, table string) (string, error) {
 	out, err := client.ListStreams(ctx, &dynamodbstreams.ListStreamsInput{TableName: &table})
 	if err != nil {
@@ -78,8 +79,8 @@ const (
 	countWait = 50 * time.Second // shortest time between two counts; below a minute, because a schedule may fire early
 )
 
-// partitionCounter stores the tables' numbers of partitions in the shard map. It is part of the heat task, so one
-// process counts for all.
+// partitionCounter stores the tables' numbers of partitions in the shard map. It is part of the heat task, so one process
+// counts for all processes.
 type partitionCounter struct {
 	settings Settings
 	shards   Shards
@@ -89,23 +90,9 @@ type partitionCounter struct {
 	next time.Time  // earliest time of the next count
 }
 
-// countedTable is a table whose partitions are counted, and its name in the shard map.
-type countedTable struct{ name, inMap string }
-
-// tables returns the tables whose partitions are counted: hotshard's own.
-func (c *partitionCounter) tables(j *journal) (all []countedTable) {
-	if j.source.Own == "" {
-		return nil
-	}
-	for _, table := range schema.StreamTables() {
-		all = append(all, countedTable{c.settings.names().Table(table), table})
-	}
-	return all
-}
-
-// update counts the partitions of each table if a count is due. It returns the metrics and does not add them to the
-// journal, which other goroutines use meanwhile.
-func (c *partitionCounter) update(ctx context.Context, j *journal) (found []Datum) {
+// countIfDue counts the partitions of hotshard's own tables if a count is due. It returns the metrics and does not add them
+// to the journal, which other goroutines use meanwhile.
+func (c *partitionCounter) countIfDue(ctx context.Context, j *journal) (metrics []Datum) {
 	if c.count == nil || c.settings.Control != growth.Act || !c.mu.TryLock() {
 		return nil
 	}
@@ -115,24 +102,29 @@ func (c *partitionCounter) update(ctx context.Context, j *journal) (found []Datu
 		return nil
 	}
 	c.next = now.Add(countWait)
-	for _, t := range c.tables(j) {
-		n, err := c.countTable(ctx, t, now)
+	if j.source.Own == "" {
+		return nil
+	}
+	for _, table := range schema.StreamTables() {
+		name := c.settings.names().Table(table)
+		n, err := c.countTable(ctx, table, name, now)
 		if n > 0 {
-			found = append(found, tableMetric(t.name, "StreamShards", float64(n), unitCount, now))
+			metrics = append(metrics, tableMetric(name, "StreamShards", float64(n), unitCount, now))
 		}
 		if err != nil {
-			j.WarnContext(ctx, "partitions not noted", "table", t.name, "partitions", n, "error", err)
+			j.WarnContext(ctx, "partitions not noted", "table", name, "partitions", n, "error", err)
 		}
 	}
-	return found
+	return metrics
 }
 
-// countTable stores a table's number of partitions in the shard map.
-func (c *partitionCounter) countTable(ctx context.Context, t countedTable, now time.Time) (n int, err error) {
+// countTable counts the partitions of a table, which has this name, and stores the number in the shard map. If only the
+// store fails, it returns the number with the error.
+func (c *partitionCounter) countTable(ctx context.Context, table schema.StreamTable, name string, now time.Time) (n int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, countTime)
 	defer cancel()
-	if n, err = c.count(ctx, t.name); err == nil && n > 0 {
-		err = c.shards.NotePartitions(ctx, t.inMap, n, now)
+	if n, err = c.count(ctx, name); err == nil && n > 0 {
+		err = c.shards.NotePartitions(ctx, table, n, now)
 	}
 	return n, err
 }

@@ -72,15 +72,15 @@ func TestDecideGrowth(t *testing.T) {
 		"partial, entity":       {with(with(evidence(90), partial), entity), entry(4, old), 0, hotkeys.None, 4, "have not reported yet"},
 		"partial, new entity":   {with(with(evidence(90), partial), entity), entry(1, old), 0, hotkeys.Grow, 8, ""},
 		"running, by its peak":  {with(evidence(70), func(e *hotkeys.Evidence) { e.Running, e.Shards[0] = true, hotkeys.Load{Low: 70, High: 70, Peak: 350} }), entry(1, old), -7 * time.Second, hotkeys.Grow, 14, ""},
-		"before a reset":        {evidence(90), shardmap.Entry{Key: "C#a", Max: 4, Updated: start.Add(1)}, 0, hotkeys.None, 1, "answered"},
+		"before a reset":        {evidence(90), shardmap.Entry{Key: "C#a", Max: 4, Updated: start.Add(1)}, 0, hotkeys.None, 1, "took effect"},
 		"after a reset":         {evidence(90), shardmap.Entry{Key: "C#a", Max: 4, Updated: start}, 0, hotkeys.Grow, 4, ""},
 		"pinned":                {evidence(100, 90), pinned, 0, hotkeys.None, 2, "pinned"},
-		"answered":              {evidence(90, 90), entry(2, start.Add(time.Millisecond)), 0, hotkeys.None, 2, "answered"},
+		"answered":              {evidence(90, 90), entry(2, start.Add(time.Millisecond)), 0, hotkeys.None, 2, "took effect"},
 		"answered just before":  {evidence(90, 90), entry(2, start), 0, hotkeys.Grow, 8, ""},
 		"two windows ago":       {evidence(90), entry(1, old), 20 * time.Second, hotkeys.Grow, 4, ""},
 		"longer ago":            {evidence(90), entry(1, old), 20*time.Second + 1, hotkeys.None, 1, "too long ago"},
 		"a backfill":            {with(evidence(90), func(e *hotkeys.Evidence) { e.Past = true }), entry(1, old), 0, hotkeys.Advise, 1, "past days"},
-		"a board's other dates": {with(evidence(90), func(e *hotkeys.Evidence) { e.Beside = hotkeys.Load{Low: 60, Peak: 60} }), entry(1, old), 0, hotkeys.Grow, 6, ""},
+		"a board's other dates": {with(evidence(90), func(e *hotkeys.Evidence) { e.OtherPeriods = hotkeys.Load{Low: 60, Peak: 60} }), entry(1, old), 0, hotkeys.Grow, 6, ""},
 	} {
 		d := policy.DecideGrowth(c.evidence, c.entry, c.evidence.End.Add(c.after))
 		if c.want == hotkeys.Grow && d.From != c.entry.History.Newest() || d.Action != c.want || d.To != c.to || !strings.Contains(d.Why, c.why) {

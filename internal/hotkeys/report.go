@@ -24,8 +24,8 @@ type reporter struct {
 	heat     *table
 }
 
-// store stores the windows that have ended, and the lists of held items. It fails if a heat item can't be put.
-func (r *reporter) store(ctx context.Context, j *journal, ended []window, held [][]heat.Item) error {
+// storeItems stores the windows that have ended, and the lists of held items. It fails if a heat item can't be put.
+func (r *reporter) storeItems(ctx context.Context, j *journal, ended []window, held [][]heat.Item) error {
 	group, puts := errgroup.WithContext(ctx)
 	group.SetLimit(maxPuts)
 	for i := range ended {
@@ -50,14 +50,14 @@ func (r *reporter) store(ctx context.Context, j *journal, ended []window, held [
 	return err
 }
 
-// report logs and measures the hot keys of windows that have ended, and of running windows those that were not hot
-// before.
-func (r *reporter) report(ctx context.Context, j *journal, ended, running, before []window) {
+// reportHot logs and measures the hot keys of windows that have ended. Of running windows it reports the keys that were not
+// hot in before, the windows as they were before the batch.
+func (r *reporter) reportHot(ctx context.Context, j *journal, ended, running, before []window) {
 	for i := range ended {
 		w := &ended[i]
 		hot := w.hot()
 		r.logHot(ctx, j, w, hot)
-		hotMetrics(j, w, hot)
+		addHotMetrics(j, w, hot)
 		if w.mayHideHot() {
 			j.WarnContext(ctx, "hot keys may be hidden", "table", j.source.Table, "streamShard", w.item.StreamShard,
 				"window", w.item.Start, "rest", w.item.Rest, "indexRest", w.item.IndexRest)
@@ -74,16 +74,15 @@ func (r *reporter) report(ctx context.Context, j *journal, ended, running, befor
 // newlyHot returns the rows of a running window that were not hot before in the same window.
 func newlyHot(w *window, before []window) []heat.KeyHeat {
 	return slices.DeleteFunc(w.hot(), func(row heat.KeyHeat) bool {
-		return slices.ContainsFunc(before, func(b window) bool {
-			return slices.ContainsFunc(b.rows, func(r heat.KeyHeat) bool {
-				return r.Status >= heat.Hot && r.Start.Equal(row.Start) && r.Index == row.Index && r.Key == row.Key
-			})
-		})
+		wasHot := func(r heat.KeyHeat) bool {
+			return r.Status >= heat.Hot && r.Start.Equal(row.Start) && r.Index == row.Index && r.Key == row.Key
+		}
+		return slices.ContainsFunc(before, func(b window) bool { return slices.ContainsFunc(b.rows, wasHot) })
 	})
 }
 
-// putItem puts an item of windows. Once their minutes may have been folded, it is a late item. A put that began in time,
-// and ended after the fold may have read, also marks the windows.
+// putItem puts an item of windows. If their minutes may have been folded, it is a late item. If the put began in time, but
+// may have ended after the fold's read, putItem also marks the windows as incomplete.
 func (r *reporter) putItem(ctx context.Context, j *journal, windows []heat.Item, stored func(expires time.Time) dynamo.Item) error {
 	first := &windows[0]
 	item := stored(windows[len(windows)-1].End().Add(r.settings.HeatRetention))
@@ -95,7 +94,7 @@ func (r *reporter) putItem(ctx context.Context, j *journal, windows []heat.Item,
 		inTime, cancel := context.WithTimeout(ctx, due.Add(slowPut).Sub(j.now()))
 		defer cancel()
 		if err = r.heat.putItem(inTime, item); err == nil && j.now().After(due.Add(slowPut)) {
-			err = r.markWindows(ctx, j, windows)
+			err = r.markIncomplete(ctx, j, windows)
 		}
 	}
 	if err != nil {
@@ -105,34 +104,35 @@ func (r *reporter) putItem(ctx context.Context, j *journal, windows []heat.Item,
 	return nil
 }
 
-// putLate puts a late item, unless an earlier delivery has put an item with its records. If that delivery had fewer of
-// the records, putLate marks the windows.
+// putLate puts a late item, unless an earlier delivery has put an item with the same records. If that delivery had fewer of
+// the records, putLate marks the windows as incomplete.
 func (r *reporter) putLate(ctx context.Context, j *journal, windows []heat.Item, item dynamo.Item) error {
-	first, all, err := r.heat.counts(ctx, windows)
+	first, all, err := r.heat.countsRecords(ctx, windows)
 	switch {
 	case err != nil || all:
 		return err
 	case first:
-		return r.markWindows(ctx, j, windows)
+		return r.markIncomplete(ctx, j, windows)
 	}
-	return r.putBeside(ctx, j, &windows[0], item)
+	return r.putLateItem(ctx, j, &windows[0], item)
 }
 
-// markWindows puts a late item without counts, which marks the windows as incomplete. It replaces no item of theirs.
-func (r *reporter) markWindows(ctx context.Context, j *journal, windows []heat.Item) error {
+// markIncomplete puts a late item without counts, which marks the windows as incomplete. It replaces no other item.
+func (r *reporter) markIncomplete(ctx context.Context, j *journal, windows []heat.Item) error {
 	var blank []heat.Item
 	for _, w := range windows {
 		blank = append(blank, heat.Item{
 			Table: w.Table, Own: w.Own, Start: w.Start, Window: w.Window, StreamShard: w.StreamShard, Part: w.Part + "+", Limit: w.Limit, HotRate: w.HotRate, Incomplete: true,
 		})
 	}
-	return r.putBeside(ctx, j, &blank[0], heat.StoredHeld(blank, windows[len(windows)-1].End().Add(r.settings.HeatRetention)))
+	return r.putLateItem(ctx, j, &blank[0], heat.StoredHeld(blank, windows[len(windows)-1].End().Add(r.settings.HeatRetention)))
 }
 
-// putBeside puts a late item. It first marks the block of the first window as incomplete if the block may have been
+// putLateItem puts a late item. It first marks the block of the first window as incomplete if the block may have been
 // folded.
-func (r *reporter) putBeside(ctx context.Context, j *journal, first *heat.Item, item dynamo.Item) error {
-	if block := heat.AlignDown(first.Start, heat.Blocks.Length()); j.now().After(block.Add(r.settings.blockTime())) {
+func (r *reporter) putLateItem(ctx context.Context, j *journal, first *heat.Item, item dynamo.Item) error {
+	block := heat.AlignDown(first.Start, heat.Blocks.Length())
+	if j.now().After(block.Add(r.settings.blockTime())) {
 		if err := r.heat.putItem(ctx, heat.LateMark(first.Start, block.Add(heat.Blocks.Length()+r.settings.HeatRetention))); err != nil {
 			return err
 		}
@@ -156,12 +156,12 @@ func (r *reporter) logHot(ctx context.Context, j *journal, w *window, hot []heat
 		}
 		line.InfoContext(ctx, "hot key")
 	}
-	r.keyMetrics(j, w, hot)
+	r.addKeyMetrics(j, w, hot)
 }
 
-// keyMetrics adds a metric for each hot base key, if the settings name keys. CloudWatch bills an hour of a name with less
-// than the writes that make a key hot cost.
-func (r *reporter) keyMetrics(j *journal, w *window, hot []heat.KeyHeat) {
+// addKeyMetrics adds a metric for each hot base key, if the settings name keys. An hour of such a metric costs less than the
+// writes that make a key hot.
+func (r *reporter) addKeyMetrics(j *journal, w *window, hot []heat.KeyHeat) {
 	if r.settings.MetricNames == display.Unnamed {
 		return
 	}
@@ -176,8 +176,8 @@ func (r *reporter) keyMetrics(j *journal, w *window, hot []heat.KeyHeat) {
 	}
 }
 
-// hotMetrics adds the numbers of hot keys of a window that has any. [Settings.sums] adds the units of all windows.
-func hotMetrics(j *journal, w *window, hot []heat.KeyHeat) {
+// addHotMetrics adds the numbers of hot and of saturated keys, if the window has a hot key.
+func addHotMetrics(j *journal, w *window, hot []heat.KeyHeat) {
 	if len(hot) == 0 {
 		return
 	}

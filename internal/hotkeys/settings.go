@@ -63,9 +63,9 @@ type Settings struct {
 	// ever. It must equal ingest's.
 	EventRetention time.Duration `env:"HOTSHARD_EVENT_RETENTION" envDefault:"720h"`
 
-	// These are no variables; 0 is the default. The shrink task must run every [Settings.TaskInterval].
-	HeatRetention time.Duration // how long heat items are kept; at least 28h, since keys shrink by a day of them
-	Quiet         time.Duration // how long the load of a counter or a limit must be low before its shard count shrinks; 1m to 24h. For other keys it is a day
+	// The fields below are no variables; 0 is the default. The shrink task must run every [Settings.TaskInterval].
+	HeatRetention time.Duration // how long heat items are kept; at least 28h, since decisions to shrink need a day of them
+	Quiet         time.Duration // how long the load of a counter or a limit must be low before it shrinks; 1m to 24h. Other keys need a day
 }
 
 // Defaults. A week shows what the last weekday's peak was like. A load that is low for an hour has passed its peak.
@@ -84,7 +84,7 @@ func (s Settings) withDefaults() Settings {
 const maxWindow = 15 * time.Minute
 
 // RecordAge is the greatest age of a record that this function receives, because the event source mapping discards
-// older ones. So the counts of older windows no longer change.
+// older records. So the counts of older windows no longer change.
 const RecordAge = time.Hour
 
 // TaskInterval returns the time between two runs of the shrink task: a twelfth of the quiet period, from 5 s to 5 min.
@@ -132,15 +132,15 @@ func (s Settings) Validate() error {
 // holds reports whether quiet windows are held.
 func (s Settings) holds() bool { return s.Hold > s.Window }
 
-// quiet reports whether a window's counts may be held, because no key can be near hot in the window or in one second of
-// it.
-func (s Settings) quiet(w *heat.WindowCounter) bool {
+// isQuiet reports whether a window's counts may be held, because no key can be nearly hot in the window or in one of its
+// seconds.
+func (s Settings) isQuiet(w *heat.WindowCounter) bool {
 	table, index := s.quietRate()
 	units, ofIndexes := w.Units()
 	return float64(units) < table*w.Length.Seconds() && float64(ofIndexes) < index/maxSpread*w.Length.Seconds()
 }
 
-// quietRate returns the WCU/s below which a key's counts may be held. That of an index key is the sum over up to
+// quietRate returns the WCU/s below which a key's counts may be held. The rate of an index key is the sum over up to
 // maxSpread stream shards.
 func (s Settings) quietRate() (table, index float64) {
 	return min(s.hotRate()/4, float64(s.PartitionWCU)/s.Window.Seconds()), s.hotRate() / 4

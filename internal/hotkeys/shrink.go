@@ -48,17 +48,19 @@ func (r *shrinker) task(ctx context.Context, j *journal) ([]byte, error) {
 	return json.Marshal(answer)
 }
 
-// lastItems is how long after a window its last items are put. Records are no older than [RecordAge] when they arrive,
-// and their windows end soon after.
-func (s Settings) lastItems() time.Duration { return RecordAge + 2*max(s.Window, s.Hold) }
+// lastItemDelay returns how long after a window its last items are put. Records are no older than [RecordAge] when they
+// arrive, and their windows end soon after.
+func (s Settings) lastItemDelay() time.Duration { return RecordAge + 2*max(s.Window, s.Hold) }
 
-// settled returns the full hour before which all windows have their final counts.
-func (s Settings) settled(now time.Time) time.Time {
-	return now.Add(-s.lastItems() - 2*HeatInterval).Truncate(time.Hour)
+// settledBefore returns the full hour before which all windows have their final counts.
+func (s Settings) settledBefore(now time.Time) time.Time {
+	return now.Add(-s.lastItemDelay() - 2*HeatInterval).Truncate(time.Hour)
 }
 
-// blockTime is how long after a block's start its last items are put, if windows are within it.
-func (s Settings) blockTime() time.Duration { return heat.Blocks.Length() + s.lastItems() + idleTime }
+// blockTime returns how long after a block's start its last items are put, if windows are not longer than the block.
+func (s Settings) blockTime() time.Duration {
+	return heat.Blocks.Length() + s.lastItemDelay() + idleTime
+}
 
 // longQuiet is the quiet period of keys without random placement. It is long because a later growth of such a key takes
 // effect only after some seconds.
@@ -70,17 +72,17 @@ func (s Settings) quietFrom(base schema.BaseKey, now time.Time) time.Time {
 	if schema.TraitsOf(base.Type).Placement == schema.RandomPlacement {
 		return now.Add(-s.Quiet)
 	}
-	return s.settled(now).Add(-longQuiet)
+	return s.settledBefore(now).Add(-longQuiet)
 }
 
-// candidate is a key that may shrink, since it has several write shards in effect, and its load in the quiet period.
+// candidate is a key that may shrink, since it has several write shards in effect. It has its load in the quiet period.
 type candidate struct {
 	shardmap.Entry
 	PastLoad
 }
 
 // candidates returns the keys with several write shards that are not pinned and did not change in their quiet period. all
-// is the number of such keys, also of those that changed.
+// is the number of such keys, including those that changed.
 func (s Settings) candidates(entries []shardmap.Entry, now time.Time) (unchanged []candidate, all int) {
 	for _, e := range entries {
 		base, err := schema.ParseBaseKey(e.Key)
@@ -89,7 +91,7 @@ func (s Settings) candidates(entries []shardmap.Entry, now time.Time) (unchanged
 		}
 		all++
 		if from := s.quietFrom(base, now); !e.Effective().After(from) {
-			unchanged = append(unchanged, candidate{e, PastLoad{Base: base, From: from, Doubt: unreported}})
+			unchanged = append(unchanged, candidate{e, PastLoad{Base: base, From: from, Doubt: doubtUnreported}})
 		}
 	}
 	return unchanged, all
@@ -124,7 +126,7 @@ func (r *shrinker) shrink(ctx context.Context, j *journal, now time.Time) (answe
 // readLoads sets the loads of the keys in their quiet periods. It reads the blocks of settled hours, and every window
 // since.
 func (r *shrinker) readLoads(ctx context.Context, j *journal, keys []candidate, now time.Time) error {
-	settled := r.settings.settled(now)
+	settled := r.settings.settledBefore(now)
 	from := settled
 	for _, c := range keys {
 		if begin := c.From.Truncate(heat.Blocks.Length()); begin.Before(from) {

@@ -77,7 +77,7 @@ func TestFindSource(t *testing.T) {
 		t.Errorf("the ARN of a stream: %v", err)
 	}
 	deps := newFixture(settings()).deps()
-	if _, err := hotkeys.New(existing("r", "orders"), deps); err == nil || !strings.Contains(err.Error(), "dependency") {
+	if _, err := hotkeys.New(existing("r", "orders"), deps); err == nil || !strings.Contains(err.Error(), "PartitionKey") {
 		t.Errorf("New for an existing table without a source: error %v", err)
 	}
 }

@@ -28,9 +28,9 @@ func (t *table) putItem(ctx context.Context, item dynamo.Item) error {
 	return err
 }
 
-// counts reports whether a stored item of the first window's stream shard counts the first record of windows, and
-// whether one counts all records.
-func (t *table) counts(ctx context.Context, windows []heat.Item) (first, all bool, err error) {
+// countsRecords reports whether a stored item counts the first record of windows, and whether a stored item counts all their
+// records.
+func (t *table) countsRecords(ctx context.Context, windows []heat.Item) (first, all bool, err error) {
 	partitions, low, high := windows[0].KeysOfWindow()
 	for _, pk := range partitions {
 		for stored, err := range dynamo.Items(ctx, t.client, t.Query(pk, low, high)) {
@@ -53,8 +53,7 @@ func (t *table) logUnreadable(ctx context.Context, j *journal, faults []error) {
 	}
 }
 
-// itemsByLength returns a window's items of one [heat.Item.Table], by the length of their windows. Another table may
-// have the same keys.
+// itemsByLength returns a window's items of one table, by the length of their windows. For table see [heat.Item].
 func itemsByLength(table string, w heat.Window) map[time.Duration][]heat.Item {
 	lengths := make(map[time.Duration][]heat.Item)
 	for _, item := range w.Items {

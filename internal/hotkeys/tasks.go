@@ -38,7 +38,7 @@ func (h *Handler) storeSnapshot(ctx context.Context, j *journal) {
 // heatTask folds heat items, counts partitions concurrently, and stores a snapshot of the shard map.
 func (h *Handler) heatTask(ctx context.Context, j *journal) ([]byte, error) {
 	counted := make(chan []Datum, 1)
-	go func() { counted <- h.partitionCounter.update(ctx, j) }()
+	go func() { counted <- h.partitionCounter.countIfDue(ctx, j) }()
 	answer, err := h.folder.task(ctx, j)
 	h.storeSnapshot(ctx, j)
 	j.data = append(j.data, <-counted...)

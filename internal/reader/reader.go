@@ -48,19 +48,19 @@ func New(detector Detector, aggregator Aggregator, log *slog.Logger, now func() 
 	return h
 }
 
-// Invoke takes Lambda's payload and returns its response: the window state of the detector, or the first record if the
-// aggregator could not fold all.
+// Invoke takes Lambda's payload and returns Lambda's response: the window state of the detector, or the sequence number of
+// the first record if the aggregator could not fold all records. It also runs the scheduled tasks.
 //
-// Both get every batch, and neither waits for the other. If one fails, Lambda redelivers the whole batch with the state
-// that it came with: AWS doesn't say whether it keeps the state of an answer with failed records. The detector counts the
-// same again, and folds change nothing. Later records of the stream shard wait meanwhile. The detector gets no batch that
-// is older than [hotkeys.RecordAge]: after an hour its errors hold up no fold.
+// Both readers get every batch, and neither waits for the other. If one of them fails, Lambda redelivers the whole batch
+// with the same state. Then the detector counts the same again, and folds change nothing. Later records of the stream shard
+// wait meanwhile. The detector gets no batch that is older than [hotkeys.RecordAge], so its errors hold up folds for at most
+// an hour.
 func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if name, ok := ddbstream.ParseTask(payload); ok {
 		if run := h.tasks[name]; run != nil {
 			return run(ctx, name)
 		}
-		return nil, fmt.Errorf("reader: unknown task %.40q", name)
+		return nil, fmt.Errorf("reader: unknown task %.40q: want a task of the detector or of the aggregator", name)
 	}
 	batch, err := ddbstream.Decode(payload)
 	if err != nil {
@@ -68,19 +68,19 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	}
 	folded := make(chan []string, 1)
 	go func() { folded <- h.aggregator.Deliver(ctx, batch) }()
-	state, err := h.count(ctx, batch)
+	state, err := h.countBatch(ctx, batch)
 	again := <-folded
 	if err != nil {
 		return nil, err
 	}
-	if len(again) > 0 {
+	if len(again) > 0 { // with the batch's state, since AWS doesn't say whether Lambda keeps the state of such a response
 		return ddbstream.Answer(batch.State, string(batch.Records[0].Sequence))
 	}
 	return ddbstream.Answer(state)
 }
 
-// count hands a batch to the detector unless it is too old.
-func (h *Handler) count(ctx context.Context, batch *ddbstream.Batch) (state map[string]string, err error) {
+// countBatch passes a batch to the detector, unless the batch is too old.
+func (h *Handler) countBatch(ctx context.Context, batch *ddbstream.Batch) (state map[string]string, err error) {
 	if age := h.now().Sub(batch.WindowEnd); batch.Windowed && age > hotkeys.RecordAge {
 		h.log.WarnContext(ctx, "batch not counted: it is too old", "records", len(batch.Records), "streamShard", batch.StreamShard(), "age", age.Round(time.Second).String())
 		return hotkeys.Lost(), nil
