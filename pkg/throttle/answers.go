@@ -51,7 +51,8 @@ const (
 	throttlingCode  = "ThrottlingError"
 )
 
-// answers has a row for each limit. Of several limits that a request exceeds, the first row answers, which is a guess.
+// answers has a row for each limit. Of several limits that a request exceeds, the first row here is the answer; AWS does
+// not document which.
 var answers = []answer{
 	{false, partitions.KeyRange, false, provisionedExceeded, provisionedText, provisionedCode},
 	{false, partitions.KeyRange, true, provisionedExceeded, provisionedIndexText, provisionedCode},
@@ -67,11 +68,11 @@ var answers = []answer{
 
 // answerTo returns the answer to denials, of which there is at least one.
 func answerTo(denied []partitions.Denial) *answer {
-	at := slices.IndexFunc(answers, func(a answer) bool { return slices.ContainsFunc(denied, a.is) })
-	return &answers[at]
+	first := slices.IndexFunc(answers, func(a answer) bool { return slices.ContainsFunc(denied, a.appliesTo) })
+	return &answers[first]
 }
 
-// is reports whether the answer is for a denial. A table has the limits of its billing mode only.
-func (a answer) is(d partitions.Denial) bool {
+// appliesTo reports whether the answer is for a denial. A table has the limits of its billing mode only.
+func (a answer) appliesTo(d partitions.Denial) bool {
 	return a.onDemand == d.OnDemand && a.cause == d.Cause && a.index == (d.Index != "")
 }

@@ -27,7 +27,7 @@ func TestEachLimitHasOneAnswer(t *testing.T) {
 			d := partitions.Denial{Charge: partitions.Charge{Place: partitions.Place{Space: space}}, Cause: limit.cause}
 			n := 0
 			for _, a := range answers {
-				if a.is(d) {
+				if a.appliesTo(d) {
 					n++
 					checkDocumented(t, string(page), row+suffix, a)
 				}

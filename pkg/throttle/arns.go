@@ -12,15 +12,15 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// handle handles a call. The engine gets names of tables for ARNs, since DynamoDB Local rejects ARNs in transactions, and
-// the caller gets the ARNs back. A call for another account's table, as far as the engine has any, passes uncharged, as does
-// a batch by both the name and the ARN of a table.
-func (c *call) handle(do func(*call) (*http.Response, error)) (*http.Response, error) {
+// handle calls the handler of an operation. The engine gets the names of tables in place of their ARNs, since DynamoDB
+// Local rejects ARNs in transactions. The caller's response has the ARNs again. Two calls pass unchanged and uncharged: for
+// a table that the engine has under its ARN alone, and a batch that has a table under its name and its ARN.
+func (c *call) handle(handler func(*call) (*http.Response, error)) (*http.Response, error) {
 	if !bytes.Contains(c.body, []byte("arn:")) {
-		return do(c)
+		return handler(c)
 	}
-	n := naming{call: c, arns: map[string]string{}}
-	body, ok := n.rename(c.body, n.toName)
+	n := renaming{call: c, arns: map[string]string{}}
+	body, ok := renameTables(c.body, n.toName)
 	switch {
 	case n.malformed != nil:
 		return c.errorResponse(map[string]any{"__type": "com.amazon.coral.validate#ValidationException", "message": n.malformed.Error()})
@@ -29,12 +29,12 @@ func (c *call) handle(do func(*call) (*http.Response, error)) (*http.Response, e
 	case !ok || n.foreign:
 		return c.passThrough()
 	case len(n.arns) == 0:
-		return do(c)
+		return handler(c)
 	}
 	c.body = body
 	c.req = c.req.Clone(c.req.Context())
 	c.req.Header.Set("Accept-Encoding", "identity") // the response must not be compressed
-	resp, err := do(c)
+	resp, err := handler(c)
 	if err != nil {
 		return nil, err
 	}
@@ -42,53 +42,55 @@ func (c *call) handle(do func(*call) (*http.Response, error)) (*http.Response, e
 	if err != nil {
 		return nil, err
 	}
-	if answered, ok := n.rename(r.text, n.toARN); ok && !bytes.Equal(answered, r.text) {
-		r.resp.Header.Set("X-Amz-Crc32", checksum(answered))
-		r.text = answered
+	if renamed, ok := renameTables(r.text, n.toARN); ok && !bytes.Equal(renamed, r.text) {
+		r.resp.Header.Set("X-Amz-Crc32", checksum(renamed))
+		r.text = renamed
 	}
 	setBody(r.resp, r.text)
 	return r.resp, nil
 }
 
-// naming replaces the names of tables in a request and its response.
-type naming struct {
+// renaming replaces the names of tables in a request and its response.
+type renaming struct {
 	*call
-	arns      map[string]string // that were replaced, by name
-	foreign   bool              // the engine has no table by the name of an ARN, or another one
-	malformed error             // an ARN is not a table's
-	err       error             // the engine did not answer
+	arns      map[string]string // the replaced ARNs, by table name
+	foreign   bool              // the engine has an ARN's table under the ARN alone, or not at all
+	malformed error             // not nil if an ARN is not a table's
+	err       error             // not nil if the engine did not respond
 }
 
-// toName returns the name under which the engine knows the table of an ARN, or else the ARN. It returns names unchanged.
-func (n *naming) toName(named string) string {
-	name, _, _, err := dynamo.TableName(named)
+// toName returns the name of an ARN's table if the engine has the table under that name. It returns other ARNs, and names,
+// unchanged.
+func (n *renaming) toName(nameOrARN string) string {
+	name, _, _, err := dynamo.TableName(nameOrARN)
 	if err != nil {
 		n.malformed = err
+		return nameOrARN
 	}
-	if err != nil || n.err != nil || name == named {
-		return named
+	if n.err != nil || name == nameOrARN {
+		return nameOrARN
 	}
-	same, err := n.isNamed(named, name)
+	same, err := n.isNamed(nameOrARN, name)
 	n.err = err
 	if !same {
 		n.foreign = true
-		return named
+		return nameOrARN
 	}
 	if n.arns[name] == "" {
-		n.arns[name] = named
+		n.arns[name] = nameOrARN
 	}
 	return name
 }
 
-func (n *naming) toARN(name string) string {
+func (n *renaming) toARN(name string) string {
 	if arn, ok := n.arns[name]; ok {
 		return arn
 	}
 	return name
 }
 
-// isNamed reports whether the engine has the same table under an ARN and under a name. An engine that does not take ARNs
-// has tables by name only.
+// isNamed reports whether the engine has the same table under an ARN and under a name. An engine that rejects all ARNs
+// has tables by name only, so there it reports true.
 func (c *call) isNamed(arn, name string) (bool, error) {
 	t, err := c.describe(name)
 	if err != nil {
@@ -100,9 +102,11 @@ func (c *call) isNamed(arn, name string) (bool, error) {
 	if known {
 		return true, nil
 	}
-	d, err := c.description(arn)
-	rejection, rejected := errors.AsType[rejection](err)
-	if rejected && rejection.exception != "ValidationException" || err != nil && !rejected || err == nil && d.Table.TableArn != t.ARN {
+	d, err := c.fetchDescription(arn)
+	rejection, _ := errors.AsType[rejection](err)
+	rejectsARNs := rejection.exception == "ValidationException"
+	sameTable := err == nil && d.Table.TableArn == t.ARN
+	if !rejectsARNs && !sameTable {
 		return false, unlessInvalid(err)
 	}
 	c.l.mu.Lock()
@@ -114,7 +118,7 @@ func (c *call) isNamed(arn, name string) (bool, error) {
 	return true, nil
 }
 
-// unlessInvalid returns nil for errInvalid.
+// unlessInvalid returns an error unchanged, or nil for errInvalid.
 func unlessInvalid(err error) error {
 	if errors.Is(err, errInvalid) {
 		return nil
@@ -122,9 +126,9 @@ func unlessInvalid(err error) error {
 	return err
 }
 
-// rename returns the text of a request or response with other names of tables. ok is false if two tables of a map would
-// have one name.
-func (n *naming) rename(text []byte, to func(string) string) (renamed []byte, ok bool) {
+// renameTables returns a request or response in which newName has replaced each table's name. ok is false if two tables of
+// a map would have the same name.
+func renameTables(text []byte, newName func(string) string) (renamed []byte, ok bool) {
 	d, ok := newDocument(text)
 	if !ok {
 		return text, false
@@ -134,15 +138,15 @@ func (n *naming) rename(text []byte, to func(string) string) (renamed []byte, ok
 		value := m.value
 		switch string(m.name) {
 		case "TableName":
-			value = renameText(value, to)
+			value = renameText(value, newName)
 		case "Statement":
-			value = renameText(value, func(statement string) string { return renameInStatement(statement, to) })
+			value = renameText(value, func(statement string) string { return renameInStatement(statement, newName) })
 		case "RequestItems", "Responses", "UnprocessedItems", "UnprocessedKeys", "ItemCollectionMetrics":
-			if value, ok = renameMembers(value, to); !ok {
+			if value, ok = renameMembers(value, newName); !ok {
 				return text, false
 			}
 		case "TransactItems", "ConsumedCapacity", "Statements", "TransactStatements", "Put", "Update", "Delete", "ConditionCheck", "Get":
-			value = n.renameEach(value, to)
+			value = renameEach(value, newName)
 		}
 		if !bytes.Equal(value, m.value) {
 			changed[string(m.name)] = value
@@ -152,9 +156,9 @@ func (n *naming) rename(text []byte, to func(string) string) (renamed []byte, ok
 }
 
 // renameEach renames tables in an object, or in each object of an array.
-func (n *naming) renameEach(value jsontext.Value, to func(string) string) jsontext.Value {
+func renameEach(value jsontext.Value, newName func(string) string) jsontext.Value {
 	if value.Kind() != '[' {
-		renamed, _ := n.rename(value, to)
+		renamed, _ := renameTables(value, newName)
 		return renamed
 	}
 	var list []jsontext.Value
@@ -162,20 +166,21 @@ func (n *naming) renameEach(value jsontext.Value, to func(string) string) jsonte
 		return value
 	}
 	for i := range list {
-		list[i], _ = n.rename(list[i], to)
+		list[i], _ = renameTables(list[i], newName)
 	}
 	return encode(list)
 }
 
-// renameMembers renames the members of an object. ok is false if two would have one name. Other values stay.
-func renameMembers(value jsontext.Value, to func(string) string) (renamed jsontext.Value, ok bool) {
+// renameMembers renames the members of an object. ok is false if two would have the same name. It returns a value that is
+// no object unchanged.
+func renameMembers(value jsontext.Value, newName func(string) string) (renamed jsontext.Value, ok bool) {
 	d, ok := newDocument(value)
 	if !ok {
 		return value, true
 	}
 	all := map[string]jsontext.Value{}
 	for _, m := range d.members {
-		name := to(string(m.name))
+		name := newName(string(m.name))
 		if _, twice := all[name]; twice {
 			return value, false
 		}
@@ -184,12 +189,12 @@ func renameMembers(value jsontext.Value, to func(string) string) (renamed jsonte
 	return encode(all), true
 }
 
-func renameText(value jsontext.Value, to func(string) string) jsontext.Value {
+func renameText(value jsontext.Value, newName func(string) string) jsontext.Value {
 	var text string
 	if !decode(value, &text) {
 		return value
 	}
-	if renamed := to(text); renamed != text {
+	if renamed := newName(text); renamed != text {
 		return encode(renamed)
 	}
 	return value
@@ -199,12 +204,12 @@ func renameText(value jsontext.Value, to func(string) string) jsontext.Value {
 var quotedPart = regexp.MustCompile(`'(?:[^']|'')*'|"[^"]*"`)
 
 // renameInStatement renames the tables of a PartiQL statement that are given by their ARNs.
-func renameInStatement(statement string, to func(string) string) string {
+func renameInStatement(statement string, newName func(string) string) string {
 	return quotedPart.ReplaceAllStringFunc(statement, func(part string) string {
 		name := strings.Trim(part, `"`)
 		if _, _, _, err := dynamo.TableName(name); err != nil || part[0] != '"' {
-			return part // such as an attribute's
+			return part // a string, or another name such as an attribute's
 		}
-		return `"` + to(name) + `"`
+		return `"` + newName(name) + `"`
 	})
 }

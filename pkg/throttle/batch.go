@@ -15,21 +15,21 @@ import (
 type batch struct {
 	*call
 	parts     []*part           // in the order of the tables' names
-	keys      map[string]object // of a BatchGetItem: the request's RequestItems by table
+	keys      map[string]object // a BatchGetItem's RequestItems, by table; nil for a BatchWriteItem
 	reserved  []partitions.Charge
 	denied    []partitions.Denial
-	throttled int // parts
-	conflicts int // parts
+	throttled int // number of throttled parts
+	conflicts int // number of parts in conflict with a transaction
 }
 
 // part is one write or one key of a batch.
 type part struct {
 	item
-	text  jsontext.Value // as in the request
-	cost  []partitions.Charge
-	write *write // nil for a key
-	sent  bool
-	left  bool // unprocessed, by the limiter or by the engine
+	text        jsontext.Value // as in the request
+	cost        []partitions.Charge
+	write       *write // nil for a key
+	sent        bool   // to the engine
+	unprocessed bool   // by the limiter or by the engine
 }
 
 // writeRequest is a request in a batch of writes.
@@ -64,7 +64,7 @@ func (b *batch) prepareWrites(requests map[string][]jsontext.Value) error {
 	for _, name := range slices.Sorted(maps.Keys(requests)) {
 		for _, text := range requests[name] {
 			var request writeRequest
-			decode(text, &request) // has no content if it can't be decoded
+			decode(text, &request) // a request that can't be decoded has no content
 			kind, body := request.content()
 			if body == nil {
 				return errInvalid
@@ -107,8 +107,11 @@ func batchGet(c *call) (*http.Response, error) {
 func (b *batch) prepareReads() error {
 	for _, name := range slices.Sorted(maps.Keys(b.keys)) {
 		var texts []jsontext.Value
+		if !decode(b.keys[name]["Keys"], &texts) {
+			return errInvalid
+		}
 		var consistent bool
-		if !decode(b.keys[name]["Keys"], &texts) || b.keys[name]["ConsistentRead"] != nil && !decode(b.keys[name]["ConsistentRead"], &consistent) {
+		if text := b.keys[name]["ConsistentRead"]; text != nil && !decode(text, &consistent) {
 			return errInvalid
 		}
 		for _, text := range texts {
@@ -120,7 +123,7 @@ func (b *batch) prepareReads() error {
 			if err != nil {
 				return err
 			}
-			b.parts = append(b.parts, &part{item: found, text: text, cost: []partitions.Charge{found.at.Reads(leastRead(consistent))}})
+			b.parts = append(b.parts, &part{item: found, text: text, cost: []partitions.Charge{found.place.Reads(leastRead(consistent))}})
 		}
 	}
 	if len(b.parts) == 0 || len(b.parts) > maxFetch {
@@ -129,20 +132,22 @@ func (b *batch) prepareReads() error {
 	return nil
 }
 
-// run sends the admitted parts and adds the others to the response's member left.
-func (b *batch) run(left string, report capacity) (*http.Response, error) {
+// run sends the admitted parts. It adds the others to the response's member unprocessed, UnprocessedItems or
+// UnprocessedKeys. If all parts are throttled, the response is an exception.
+func (b *batch) run(unprocessed string, report capacity) (*http.Response, error) {
 	b.admit()
-	if b.reserved == nil && b.conflicts == 0 {
+	if b.throttled == len(b.parts) {
 		return b.throttle(b.denied)
 	}
 	b.l.countUnprocessed(b.operation, b.throttled, b.denied)
 	b.l.countConflicts(b.operation, b.conflicts)
-	if b.reserved == nil {
-		return b.respond(http.StatusOK, map[string]any{left: b.request(isLeft)})
+	withheld := b.throttled + b.conflicts
+	if withheld == len(b.parts) {
+		return b.respond(http.StatusOK, map[string]any{unprocessed: b.request(isUnprocessed)})
 	}
 	defer b.endWrites()
-	changed, held := object{}, b.throttled+b.conflicts > 0
-	if held {
+	changed := object{}
+	if withheld > 0 {
 		changed["RequestItems"] = encode(b.request(isSent))
 	}
 	r, err := b.forward(changed, report, b.reserved)
@@ -154,14 +159,14 @@ func (b *batch) run(left string, report capacity) (*http.Response, error) {
 		return r.response(report)
 	}
 	b.settleCharges(b.reserved, b.charges(r))
-	if held {
-		r.setMember(left, b.request(isLeft))
+	if withheld > 0 {
+		r.setMember(unprocessed, b.request(isUnprocessed))
 	}
 	return r.response(report)
 }
 
-// admit withholds parts that are throttled, and writes that conflict with a transaction. BatchWriteItem has
-// no exception for a conflict, so such items are left unprocessed, too.
+// admit decides which parts are sent. Throttled parts are not, nor are writes that conflict with a transaction, since
+// BatchWriteItem has no exception for a conflict.
 func (b *batch) admit() {
 	for _, p := range b.parts {
 		denied := b.l.gate.Admit(p.cost)
@@ -177,7 +182,7 @@ func (b *batch) admit() {
 			p.sent = true
 			b.reserved = append(b.reserved, p.cost...)
 		}
-		p.left = !p.sent
+		p.unprocessed = !p.sent
 	}
 }
 
@@ -189,89 +194,94 @@ func (b *batch) endWrites() {
 	}
 }
 
-func isSent(p *part) bool { return p.sent }
-func isLeft(p *part) bool { return p.left }
+func isSent(p *part) bool        { return p.sent }
+func isUnprocessed(p *part) bool { return p.unprocessed }
 
-// request returns the request's RequestItems with only some parts.
-func (b *batch) request(has func(*part) bool) map[string]any {
+// request returns the request's RequestItems with only the parts for which selected returns true.
+func (b *batch) request(selected func(*part) bool) map[string]any {
 	texts, request := map[string][]jsontext.Value{}, map[string]any{}
 	for _, p := range b.parts {
-		if has(p) {
+		if selected(p) {
 			texts[p.name] = append(texts[p.name], p.text)
 		}
 	}
 	for name, list := range texts {
 		request[name] = list
 		if b.keys != nil {
-			one := maps.Clone(b.keys[name])
-			one["Keys"] = encode(list)
-			request[name] = one
+			table := maps.Clone(b.keys[name])
+			table["Keys"] = encode(list)
+			request[name] = table
 		}
 	}
 	return request
 }
 
-// batchAnswer has the members of a batch's response that the limiter reads.
-type batchAnswer struct {
+// batchResponse has the members of a batch's response that the limiter reads.
+type batchResponse struct {
 	Responses        map[string][]dynamo.Item
 	UnprocessedKeys  map[string]struct{ Keys []dynamo.Item }
 	UnprocessedItems map[string][]writeRequest
 }
 
-// charges returns the charges of the parts that the engine has processed, and marks the others as left.
-func (b *batch) charges(r *reply) (charges []partitions.Charge) {
-	var got batchAnswer
-	if !decode(r.text, &got) {
-		got = batchAnswer{}
+// unprocessed returns the keys that the engine has not processed, by table.
+func (r *batchResponse) unprocessed() map[string][]dynamo.Item {
+	keys := map[string][]dynamo.Item{}
+	for table, left := range r.UnprocessedKeys {
+		keys[table] = left.Keys
 	}
-	left := map[string][]dynamo.Item{}
-	for name, rest := range got.UnprocessedKeys {
-		left[name] = rest.Keys
-	}
-	for name, rest := range got.UnprocessedItems {
-		for _, request := range rest {
+	for table, requests := range r.UnprocessedItems {
+		for _, request := range requests {
 			if kind, body := request.content(); body != nil {
-				left[name] = append(left[name], body.source(kind))
+				keys[table] = append(keys[table], body.source(kind))
 			}
 		}
 	}
-	reads := map[string][]*part{}
+	return keys
+}
+
+// charges returns the charges of the parts that the engine has processed, and marks the others as unprocessed.
+func (b *batch) charges(r *reply) (charges []partitions.Charge) {
+	var got batchResponse
+	if !decode(r.text, &got) {
+		got = batchResponse{}
+	}
+	unprocessed, reads := got.unprocessed(), map[string][]*part{}
 	for _, p := range b.parts {
-		p.left = p.left || slices.ContainsFunc(left[p.name], p.hasKey)
+		p.unprocessed = !p.sent || slices.ContainsFunc(unprocessed[p.name], p.hasKey)
 		switch {
-		case p.left:
+		case p.unprocessed:
 		case p.write == nil:
 			reads[p.name] = append(reads[p.name], p)
 		default:
 			charges = append(charges, p.cost...)
 		}
 	}
-	for name, some := range reads {
-		charges = append(charges, b.readCharges(some, got.Responses[name], r)...)
+	for table, parts := range reads {
+		charges = append(charges, b.readCharges(parts, got.Responses[table], r)...)
 	}
 	return charges
 }
 
 // hasKey reports whether another item has the same key.
 func (i item) hasKey(other dynamo.Item) bool {
-	_, whole, _ := i.key.text(other)
-	return whole == i.whole
+	primaryKey, _ := i.key.primaryKey(other)
+	return primaryKey == i.primaryKey
 }
 
-// readCharges returns the charges of a table's keys that the engine has read. The engine reports nothing for keys without
-// an item.
+// readCharges returns the charges of one table's keys, of which the engine has read items. DynamoDB Local reports no
+// capacity for keys without an item, so their least cost is added.
 func (b *batch) readCharges(parts []*part, items []dynamo.Item, r *reply) []partitions.Charge {
 	sizes := map[string]int{}
 	for _, it := range items {
-		if _, whole, ok := parts[0].key.text(it); ok {
-			sizes[whole] = dynamo.Size(it)
+		if primaryKey, ok := parts[0].key.primaryKey(it); ok {
+			sizes[primaryKey] = dynamo.Size(it)
 		}
 	}
 	request := b.keys[parts[0].name]
 	hidden := request["ProjectionExpression"] != nil || request["AttributesToGet"] != nil
 	reads := make([]keyedRead, len(parts))
 	for i, p := range parts {
-		reads[i] = keyedRead{p.cost[0], sizes[p.whole], hidden}
+		reads[i] = keyedRead{p.cost[0], sizes[p.primaryKey], hidden}
 	}
 	reported := partitions.Units(len(parts)-len(items)) * reads[0].least.Units
 	for _, consumed := range r.consumed() {

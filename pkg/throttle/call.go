@@ -40,8 +40,8 @@ type call struct {
 	l *Limiter
 }
 
-// forward sends an admitted request with some members changed. Without a response, it may have been applied, so its reserved
-// charges stay.
+// forward sends an admitted request with some members changed. If no response arrives, the engine may have applied the
+// request, so its reserved charges stay.
 func (c *call) forward(changed object, report capacity, reserved []partitions.Charge) (*reply, error) {
 	report.requestCapacity(changed)
 	r, err := c.send(changed)
@@ -96,14 +96,14 @@ func (e *exchange) request(operation string, body []byte) *http.Request {
 func (e *exchange) send(changed object) (*reply, error) {
 	body := e.body
 	if len(changed) > 0 {
-		d, _ := newDocument(body) // decoded before
+		d, _ := newDocument(body) // the body is an object: it was decoded before
 		body = d.with(changed)
 	}
 	return e.sendBody(e.operation, body)
 }
 
-// query sends a request of the limiter's own and returns the response.
-func (e *exchange) query(operation string, members any) (*reply, error) {
+// askEngine sends a request that the caller did not make, such as a DescribeTable, and returns the response.
+func (e *exchange) askEngine(operation string, members any) (*reply, error) {
 	return e.sendBody(operation, encode(members))
 }
 
@@ -122,16 +122,16 @@ const maxReply = 128 << 20
 
 // reply is a response of the engine.
 type reply struct {
-	resp *http.Response
-	document
-	changed object
+	resp     *http.Response
+	document        // the body
+	changed  object // members that differ in the response to the caller
 }
 
 func readReply(resp *http.Response) (*reply, error) {
 	defer resp.Body.Close()
 	body, err := readAll(resp.Body, resp.ContentLength, maxReply+1)
 	if err == nil && len(body) > maxReply {
-		err = fmt.Errorf("it is longer than %d bytes", maxReply)
+		err = fmt.Errorf("the body is longer than %d bytes", maxReply)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the engine's response: %w", err)
@@ -141,7 +141,7 @@ func readReply(resp *http.Response) (*reply, error) {
 	return &reply{resp, d, object{}}, nil
 }
 
-// readAll reads up to limit bytes. The size is the expected one, or 0 or less if it is unknown.
+// readAll reads up to limit bytes. size is the expected number of bytes, or at most 0 if that is unknown.
 func readAll(from io.Reader, size, limit int64) ([]byte, error) {
 	if size <= 0 || size > limit {
 		return io.ReadAll(io.LimitReader(from, limit))
@@ -165,7 +165,7 @@ func (r *reply) exception() string {
 	return e.Type[strings.LastIndexByte(e.Type, '#')+1:]
 }
 
-func (r *reply) remove(name string) {
+func (r *reply) removeMember(name string) {
 	if r.member(name) != nil {
 		r.changed[name] = nil
 	}

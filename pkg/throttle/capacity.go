@@ -17,34 +17,44 @@ type consumption struct {
 
 type used struct{ CapacityUnits float64 }
 
-// Values of ReturnConsumedCapacity. An absent member is NONE.
+// none is the default of ReturnConsumedCapacity, ReturnValues and ReturnValuesOnConditionCheckFailure.
+const none = "NONE"
+
+// isNone reports whether such a member is absent or NONE.
+func isNone(member string) bool { return member == "" || member == none }
+
+// Other values of ReturnConsumedCapacity.
 const (
-	noCapacity      = "NONE"
 	totalCapacity   = "TOTAL"
 	indexesCapacity = "INDEXES"
 )
 
-// capacity selects the ConsumedCapacity of a response. The zero value leaves it unchanged.
+// capacity has two values of ReturnConsumedCapacity. The zero value leaves requests and responses unchanged.
 type capacity struct {
 	asked  string // by the caller
 	wanted string // by the limiter
 }
 
+// callerWantsTotal reports whether the caller wants only the sum of what the limiter wants.
+func (c capacity) callerWantsTotal() bool {
+	return c.asked == totalCapacity && c.wanted == indexesCapacity
+}
+
 // requestCapacity sets the request's ReturnConsumedCapacity to what the limiter needs. An unknown value of
 // the caller is left to the engine, which rejects it.
 func (c capacity) requestCapacity(changed object) {
-	if c.wanted != "" && (c.asked == "" || c.asked == noCapacity || c.asked == totalCapacity && c.wanted == indexesCapacity) {
+	if c.wanted != "" && (isNone(c.asked) || c.callerWantsTotal()) {
 		changed["ReturnConsumedCapacity"] = quoted(c.wanted)
 	}
 }
 
-// hide removes the details that the caller did not ask for from the response.
+// hide removes from the response the details that the caller did not ask for.
 func (c capacity) hide(r *reply) error {
 	switch {
 	case c.wanted == "":
-	case c.asked == "" || c.asked == noCapacity:
-		r.remove("ConsumedCapacity")
-	case c.asked == totalCapacity && c.wanted == indexesCapacity:
+	case isNone(c.asked):
+		r.removeMember("ConsumedCapacity")
+	case c.callerWantsTotal():
 		var consumed consumption
 		text := r.member("ConsumedCapacity")
 		if text == nil {
@@ -59,24 +69,24 @@ func (c capacity) hide(r *reply) error {
 	return nil
 }
 
-// consumed returns the response's ConsumedCapacity by table, or nil if it has none.
+// consumed returns the response's ConsumedCapacity by table, or nil if it has none. Batches and transactions have a list,
+// other responses an object.
 func (r *reply) consumed() (list []consumption) {
 	text := r.member("ConsumedCapacity")
-	if text.Kind() != '[' {
-		list = make([]consumption, 1)
-		if text == nil || !decode(text, &list[0]) {
-			return nil
-		}
-		return list
-	}
-	if !decode(text, &list) {
+	var one consumption
+	switch {
+	case text == nil:
 		return nil
+	case text.Kind() == '[' && decode(text, &list):
+		return list
+	case decode(text, &one):
+		return []consumption{one}
 	}
-	return list
+	return nil
 }
 
-// reported returns the sum of the response's ConsumedCapacity.
-func (r *reply) reported() (sum partitions.Units) {
+// reportedUnits returns the sum of the response's ConsumedCapacity.
+func (r *reply) reportedUnits() (sum partitions.Units) {
 	for _, consumed := range r.consumed() {
 		sum += partitions.ToUnits(consumed.CapacityUnits)
 	}
@@ -86,14 +96,14 @@ func (r *reply) reported() (sum partitions.Units) {
 // Bytes for which one unit pays, and the least cost of a read, from
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html
 const (
-	writeBlock  = 1024
-	readBlock   = 4096
-	eventual    = partitions.Unit / 2
-	transaction = 2 // factor for operations in a transaction
+	writeBlock        = 1024
+	readBlock         = 4096
+	eventualRead      = partitions.Unit / 2
+	transactionFactor = 2 // factor for operations in a transaction
 )
 
-// blocks returns the cost of an item of a size in bytes: a unit for each started block, and one
-// unit for an item that does not exist.
-func blocks(size, block int) partitions.Units {
-	return max(1, partitions.Units((size+block-1)/block)) * partitions.Unit
+// unitsFor returns the cost of an item of a size in bytes: one unit for each started block of blockSize bytes, and one unit
+// for an item that does not exist.
+func unitsFor(size, blockSize int) partitions.Units {
+	return max(1, partitions.Units((size+blockSize-1)/blockSize)) * partitions.Unit
 }

@@ -100,12 +100,12 @@ func (l *Limiter) Restart() {
 // splitOnRequest splits partitions of a table or index, in each database that has it.
 func (l *Limiter) splitOnRequest(w http.ResponseWriter, r *http.Request) {
 	var body struct {
-		Table     string `json:"table"`
-		Index     string `json:"index"`
-		Partition *int   `json:"partition"`
+		Table     string  `json:"table"`
+		Index     string  `json:"index"`
+		Partition *uint32 `json:"partition"` // nil for all
 	}
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<16))
-	if err != nil || !decode(text, &body) || body.Table == "" || body.Partition != nil && *body.Partition < 0 {
+	if err != nil || !decode(text, &body) || body.Table == "" {
 		writeError(w, http.StatusBadRequest, "ValidationException", `want {"table":NAME,"index":NAME,"partition":NUMBER}; index and partition may be missing`)
 		return
 	}
@@ -116,7 +116,7 @@ func (l *Limiter) splitOnRequest(w http.ResponseWriter, r *http.Request) {
 	}
 	number := -1
 	if body.Partition != nil {
-		number = *body.Partition
+		number = int(*body.Partition)
 	}
 	found, split := false, 0
 	for _, s := range l.spaces() {
@@ -131,7 +131,7 @@ func (l *Limiter) splitOnRequest(w http.ResponseWriter, r *http.Request) {
 			"no request has named this table or global index since the last reset: send one first")
 	case split == 0:
 		writeError(w, http.StatusBadRequest, "ValidationException", fmt.Sprintf(
-			"no partition was split: GET %s lists the partitions; one of a single hash can't be split, nor can there be more than %d", controlPath, partitions.MaxPartitions))
+			"no partition was split: GET %s lists the partitions. A partition of a single hash can't be split, and a table has at most %d partitions", controlPath, partitions.MaxPartitions))
 	default:
 		writeJSON(w, l.Report())
 	}
@@ -140,7 +140,7 @@ func (l *Limiter) splitOnRequest(w http.ResponseWriter, r *http.Request) {
 // databaseSpace is a table or global index in one of the engine's databases.
 type databaseSpace struct {
 	*partitions.Space
-	of *table
+	database string // as [exchange.database] returns it
 }
 
 // spaces returns the known tables and global indexes.
@@ -150,11 +150,11 @@ func (l *Limiter) spaces() []databaseSpace {
 	var spaces []databaseSpace
 	for _, t := range l.tables {
 		for _, s := range t.spaces() {
-			spaces = append(spaces, databaseSpace{s, t})
+			spaces = append(spaces, databaseSpace{s, t.database})
 		}
 	}
 	slices.SortFunc(spaces, func(a, b databaseSpace) int {
-		return cmp.Or(strings.Compare(a.Table, b.Table), strings.Compare(a.of.database, b.of.database), strings.Compare(a.Index, b.Index))
+		return cmp.Or(strings.Compare(a.Table, b.Table), strings.Compare(a.database, b.database), strings.Compare(a.Index, b.Index))
 	})
 	return spaces
 }
@@ -165,27 +165,27 @@ func (l *Limiter) Report() Report {
 	l.mu.Lock()
 	report := Report{Since: l.stats.since.UTC().Truncate(time.Millisecond), Tables: []Resource{}, Throttled: []Throttled{}}
 	report.Totals = l.stats.totals()
-	denied := l.stats.throttled.Top(maxListed)
+	keys := l.stats.throttled.Top(maxListed)
 	l.mu.Unlock()
 	for _, s := range spaces {
 		report.Tables = append(report.Tables, s.resource())
 	}
-	for _, k := range denied {
-		name := strings.SplitN(k.Key, "\x00", 4) // as keyOf returns it
-		one := Throttled{Reason: name[2], Table: name[0], Index: name[1], Key: name[3], Count: float64(k.Low()), Error: float64(k.Err)}
-		at := slices.IndexFunc(spaces, func(s databaseSpace) bool { return nameOf(s.Space) == spaceName{one.Table, one.Index} })
-		if at >= 0 && one.Key != "" {
-			number := spaces[at].Place(one.Key).Number()
-			one.Partition = &number
+	for _, k := range keys {
+		parts := strings.SplitN(k.Key, "\x00", 4) // of a text by throttledKey
+		t := Throttled{Table: parts[0], Index: parts[1], Reason: parts[2], Key: parts[3], Count: float64(k.Low()), Error: float64(k.Err)}
+		i := slices.IndexFunc(spaces, func(s databaseSpace) bool { return s.Table == t.Table && s.Index == t.Index })
+		if i >= 0 && t.Key != "" {
+			number := spaces[i].Place(t.Key).Number()
+			t.Partition = &number
 		}
-		report.Throttled = append(report.Throttled, one)
+		report.Throttled = append(report.Throttled, t)
 	}
 	return report
 }
 
 func (s databaseSpace) resource() Resource {
 	state := s.State()
-	database := strings.Split(s.of.database, "\x00") // host, access key, Region
+	database := strings.Split(s.database, "\x00") // host, access key, Region
 	r := Resource{
 		Table: s.Table, Index: s.Index, ARN: s.ARN, AccessKey: database[1], Region: database[2],
 		Levels: levels(state.Reads, state.Writes),

@@ -16,7 +16,7 @@ func (c *call) describe(name string) (*table, error) {
 	if t != nil {
 		return t, nil
 	}
-	d, err := c.description(name)
+	d, err := c.fetchDescription(name)
 	if err != nil {
 		return nil, err
 	}
@@ -31,16 +31,16 @@ func (c *call) describe(name string) (*table, error) {
 
 func (c *call) tableKey(name string) string { return c.database() + "\x00" + name }
 
-// description returns the engine's description of a table, given by its name or ARN, or a rejection.
-func (c *call) description(named string) (d description, err error) {
-	r, err := c.query("DescribeTable", map[string]string{"TableName": named})
+// fetchDescription asks the engine for a table's description. The error is a rejection if the engine sends none.
+func (c *call) fetchDescription(nameOrARN string) (d description, err error) {
+	r, err := c.askEngine("DescribeTable", map[string]string{"TableName": nameOrARN})
 	if err != nil {
-		return d, fmt.Errorf("describing table %s: %w", named, err)
+		return d, fmt.Errorf("describing table %s: %w", nameOrARN, err)
 	}
 	if !r.ok() || !decode(r.text, &d) || newKeys(d.Table.KeySchema).hash == "" {
 		return d, rejection{r.exception()}
 	}
-	d.Table.TableName = tableName(cmp.Or(d.Table.TableName, named))
+	d.Table.TableName = tableName(cmp.Or(d.Table.TableName, nameOrARN))
 	return d, nil
 }
 
@@ -59,8 +59,8 @@ func (e *exchange) database() string {
 	return strings.Join([]string{e.req.URL.Host, parts[0], parts[2]}, "\x00")
 }
 
-// changeTable passes a call that creates, changes or deletes a table, and drops the cached
-// table.
+// changeTable passes a call that creates, changes or deletes a table to the engine. It drops the cached table if the engine
+// made the change or may have made it.
 func changeTable(c *call) (*http.Response, error) {
 	var body struct{ TableName string }
 	if !decode(c.body, &body) {
@@ -68,10 +68,11 @@ func changeTable(c *call) (*http.Response, error) {
 	}
 	r, err := c.send(object{})
 	if err != nil {
-		c.forget(body.TableName) // the engine may have made the change
+		c.forget(body.TableName)
 		return nil, err
 	}
-	if r.resp.StatusCode < http.StatusBadRequest || r.resp.StatusCode >= http.StatusInternalServerError { // it did not reject the change
+	rejected := r.resp.StatusCode >= http.StatusBadRequest && r.resp.StatusCode < http.StatusInternalServerError
+	if !rejected {
 		c.forget(body.TableName)
 	}
 	return r.response(capacity{})

@@ -24,9 +24,9 @@
 // too: its provisioned throughput, its on-demand maximum, or else the account's quota. Only
 // provisioned throughput is saved for longer, for Burst.
 //
-// A partition is a range of hashes of partition keys. It splits between the keys that halve its load after it was at
-// its limit for SplitAfter, without five seconds of calm, if its latest requests are for several keys. The items of a key
-// stay together. Each half gets the whole throughput, and half of the tokens saved or owed.
+// A partition is a range of hashes of partition keys. It splits if it was at its limit for SplitAfter; five seconds without
+// a throttle end that time. Each half gets about half of the latest requests, so a partition whose requests are for one key
+// does not split. Each half has the whole throughput, and half of the tokens saved or owed.
 //
 // # Transactions
 //
@@ -41,8 +41,8 @@
 //
 // # Charges
 //
-// A PutItem, DeleteItem or UpdateItem costs the larger of the item before and after it; for the first, the limiter asks
-// the engine. GetItem, Query, Scan and updates that compute values cost the capacity that the engine reports; a read that
+// A PutItem, DeleteItem or UpdateItem costs the larger of the item before and after it. The limiter asks the engine for the
+// item before. GetItem, Query, Scan and updates that compute values cost the capacity that the engine reports; a read that
 // finds nothing has the least cost of a read. A failed condition costs the existing item's size in write units, at least 1.
 // Batches cost the sum of their items.
 //

@@ -6,7 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// object has members of a JSON object by name, each as its text. nil stands for no member.
+// object has members of a JSON object by name, each as its text. [document.with] removes a member whose text is nil.
 type object map[string]jsontext.Value
 
 // document is the text of a JSON object, whose members are parts of it.
@@ -24,32 +24,32 @@ type member struct {
 // newDocument returns the members of a JSON object; ok is false for other texts.
 func newDocument(text []byte) (d document, ok bool) {
 	d = document{text, make([]member, 0, 4)}
-	from := jsontext.NewDecoder(bytes.NewBuffer(text), lenient)
-	if t, err := from.ReadToken(); err != nil || t.Kind() != '{' {
+	decoder := jsontext.NewDecoder(bytes.NewBuffer(text), lenient)
+	if t, err := decoder.ReadToken(); err != nil || t.Kind() != '{' {
 		return document{}, false
 	}
-	for from.PeekKind() == '"' {
-		name, err := from.ReadValue()
+	for decoder.PeekKind() == '"' {
+		name, err := decoder.ReadValue()
 		if err != nil {
 			return document{}, false
 		}
-		begin := int(from.InputOffset()) - len(name)
+		begin := int(decoder.InputOffset()) - len(name)
 		plain := text[begin+1 : begin+len(name)-1]
 		if bytes.IndexByte(plain, '\\') >= 0 {
 			plain, _ = jsontext.AppendUnquote(nil, name) // invalid UTF-8 is no error for the engine
 		}
-		value, err := from.ReadValue()
+		value, err := decoder.ReadValue()
 		if err != nil {
 			return document{}, false
 		}
-		end := int(from.InputOffset())
+		end := int(decoder.InputOffset())
 		d.members = append(d.members, member{plain, text[begin:end], text[end-len(value) : end]})
 	}
-	_, err := from.ReadToken()
+	_, err := decoder.ReadToken()
 	return d, err == nil
 }
 
-// member returns the value of a member, or nil. The last of equal names counts.
+// member returns the value of a member, or nil if there is none. Of members with the same name, the last counts.
 func (d document) member(name string) (value jsontext.Value) {
 	for _, m := range d.members {
 		if string(m.name) == name {
@@ -59,7 +59,7 @@ func (d document) member(name string) (value jsontext.Value) {
 	return value
 }
 
-// with returns the text with some members changed. Their names need no escapes.
+// with returns the text with some members replaced, added or, if their value is nil, removed. Their names need no escapes.
 func (d document) with(changed object) []byte {
 	if len(changed) == 0 {
 		return d.text

@@ -13,16 +13,15 @@ import (
 // attributeChange is the change of one attribute by an update.
 type attributeChange struct {
 	removed bool
-	value   types.AttributeValue // computed unless the request has the value itself
+	value   types.AttributeValue // the variable computed, unless the request has the value itself
 }
 
 // computed reports whether only the engine knows the new value.
 func (c attributeChange) computed() bool { return c.value == computed }
 
-// applyChanges returns the item after the changes. Without an item before, it starts from the key. A computed value
-// is marked as computed, unless hashes reports that the attribute is the partition key of an index: then the
-// old value stays, because the new one is unknown.
-func applyChanges(before, key dynamo.Item, changes map[string]attributeChange, hashes func(string) bool) dynamo.Item {
+// applyChanges returns the item after an update. before is nil if there was no item. A computed value is marked as
+// computed, but an attribute that inGlobalHash reports keeps its old value: an index write needs a partition key.
+func applyChanges(before, key dynamo.Item, changes map[string]attributeChange, inGlobalHash func(string) bool) dynamo.Item {
 	after := dynamo.Item{}
 	maps.Copy(after, before)
 	maps.Copy(after, key)
@@ -30,7 +29,7 @@ func applyChanges(before, key dynamo.Item, changes map[string]attributeChange, h
 		switch {
 		case c.removed:
 			delete(after, name)
-		case !c.computed() || !hashes(name):
+		case !c.computed() || !inGlobalHash(name):
 			after[name] = c.value
 		}
 	}
@@ -56,16 +55,16 @@ func parseUpdates(expression string, names map[string]string, values dynamo.Item
 			depth--
 		}
 		if atTarget {
-			name, nested := attribute(word, names)
-			changes[name] = clause(section, nested, list[i+1:], values)
+			name, nested := topLevelAttribute(word, names)
+			changes[name] = clauseChange(section, nested, list[i+1:], values)
 			atTarget = false
 		}
 	}
 	return changes
 }
 
-// clause returns the change of a target. rest has the words after the target.
-func clause(section string, nested bool, rest []string, values dynamo.Item) attributeChange {
+// clauseChange returns the change of a target. rest has the words after the target.
+func clauseChange(section string, nested bool, rest []string, values dynamo.Item) attributeChange {
 	if nested {
 		return attributeChange{value: computed}
 	}
@@ -97,7 +96,7 @@ func requiredValue(expression, name string, names map[string]string, values dyna
 			continue
 		}
 		for _, pair := range [][2]string{{list[i-1], list[i+1]}, {list[i+1], list[i-1]}} {
-			if left, _ := attribute(pair[0], names); left == name && strings.HasPrefix(pair[1], ":") {
+			if left, _ := topLevelAttribute(pair[0], names); left == name && strings.HasPrefix(pair[1], ":") {
 				v, ok := values[pair[1]]
 				return v, ok
 			}
@@ -106,8 +105,8 @@ func requiredValue(expression, name string, names map[string]string, values dyna
 	return nil, false
 }
 
-// attribute returns the top-level attribute of a path, and whether the path leads to a nested value.
-func attribute(path string, names map[string]string) (name string, nested bool) {
+// topLevelAttribute returns the top-level attribute of a path, and whether the path leads to a nested value.
+func topLevelAttribute(path string, names map[string]string) (name string, nested bool) {
 	name = path
 	if i := strings.IndexAny(path, ".["); i >= 0 {
 		name, nested = path[:i], true
@@ -122,7 +121,7 @@ func attribute(path string, names map[string]string) (name string, nested bool) 
 func words(expression string) []string {
 	var all []string
 	start := -1
-	for i, r := range expression + " " {
+	for i, r := range expression + " " { // the blank ends the last word
 		part := r == '_' || r == '#' || r == ':' || r == '.' || r == '[' || r == ']' || unicode.IsLetter(r) || unicode.IsDigit(r)
 		if part && start < 0 {
 			start = i

@@ -24,7 +24,7 @@ type ThrottledKey struct {
 	Writes int64
 }
 
-// Bounds of the history, and of one second.
+// Bounds of the history, and of each second's slot.
 const (
 	maxSeconds    = 3600
 	maxSlotTables = 64
@@ -35,7 +35,7 @@ const (
 // history counts the throttled writes of each second of the last hour.
 type history struct {
 	since time.Time
-	slots []slot // by the second modulo their number
+	slots []slot // the slot of a second has the index second % maxSeconds
 }
 
 // slot counts the throttled writes of one second.
@@ -43,16 +43,16 @@ type slot struct {
 	second int64 // in Unix time
 	tables map[string]int64
 	keys   map[keyName]int64
-	bytes  int // of the keys' texts
+	bytes  int // total length of the keys' texts
 }
 
 type keyName struct{ table, index, key string }
 
 func newHistory(since time.Time) *history { return &history{since, make([]slot, maxSeconds)} }
 
-// throttled counts one throttled write by its first denial. If the clock has gone back beyond the history, it counts
+// countWrite counts one throttled write by its first denial. If the clock has gone back beyond the history, it counts
 // nothing.
-func (h *history) throttled(now int64, first partitions.Denial) {
+func (h *history) countWrite(now int64, first partitions.Denial) {
 	s := &h.slots[now%maxSeconds]
 	if s.second > now {
 		return
@@ -63,6 +63,7 @@ func (h *history) throttled(now int64, first partitions.Denial) {
 	s.add(keyName{first.Table, first.Index, first.Key})
 }
 
+// add counts a write to a table and its key. It ignores further tables and keys once the slot is full.
 func (s *slot) add(name keyName) {
 	if _, known := s.tables[name.table]; !known && len(s.tables) == maxSlotTables {
 		return
@@ -77,13 +78,13 @@ func (s *slot) add(name keyName) {
 	s.keys[name]++
 }
 
-// known returns the first second of which all throttled writes are counted.
-func (h *history) known(now int64) int64 { return max(h.since.Unix(), now-maxSeconds+1) }
+// firstSecond returns the first second of which all throttled writes are counted.
+func (h *history) firstSecond(now int64) int64 { return max(h.since.Unix(), now-maxSeconds+1) }
 
 // writes returns a table's seconds with throttled writes between two times, oldest first.
 func (h *history) writes(table string, from, to time.Time, now int64) []ThrottledWrites {
 	var list []ThrottledWrites
-	for second := max(from.Unix(), h.known(now)); second < min(to.Unix(), now+1); second++ {
+	for second := max(from.Unix(), h.firstSecond(now)); second < min(to.Unix(), now+1); second++ {
 		if s := &h.slots[second%maxSeconds]; s.second == second && s.tables[table] > 0 {
 			list = append(list, s.writes(table))
 		}
@@ -112,13 +113,13 @@ func (l *Limiter) countThrottledWrites(writes ...[]partitions.Denial) {
 	now := l.options.Now().Unix()
 	for _, denied := range writes {
 		if len(denied) > 0 && denied[0].Write {
-			l.history.throttled(now, denied[0])
+			l.history.countWrite(now, denied[0])
 		}
 	}
 }
 
-// ThrottledWrites returns the throttled writes of a table, given by its name or ARN, between two times, oldest second
-// first and without empty seconds. Those of the last hour are kept.
+// ThrottledWrites returns the seconds in which writes to a table were throttled, oldest first. The table is given by its
+// name or ARN. The limiter keeps the last hour.
 func (l *Limiter) ThrottledWrites(table string, from, to time.Time) []ThrottledWrites {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -127,7 +128,7 @@ func (l *Limiter) ThrottledWrites(table string, from, to time.Time) []ThrottledW
 
 // Since returns the time from which throttled writes are known: the limiter's start, or an hour ago if that is later.
 func (l *Limiter) Since() time.Time {
-	known := time.Unix(l.history.known(l.options.Now().Unix()), 0)
+	known := time.Unix(l.history.firstSecond(l.options.Now().Unix()), 0)
 	if known.Before(l.history.since) {
 		known = l.history.since // in the middle of the first second
 	}

@@ -1,8 +1,6 @@
 package throttle
 
-import (
-	"github.com/hotshard/hotshard/internal/base/dynamo"
-)
+import "github.com/hotshard/hotshard/internal/base/dynamo"
 
 // image is an item as [ddbstream.AddIndexWrites] reads it.
 type image dynamo.Item

@@ -11,15 +11,15 @@ import (
 // item is an item that a request names.
 type item struct {
 	*table
-	name  string           // the table's, as in the request
-	at    partitions.Place // of its partition key
-	whole string           // the whole key, as text
+	name       string           // the table's, as in the request
+	place      partitions.Place // of its partition key
+	primaryKey string           // as [keys.primaryKey] returns it
 }
 
 // errInvalid reports that the engine will reject a request; its response is passed on.
 var errInvalid = errors.New("the engine will reject the request")
 
-// rejection is errInvalid with the exception by which the engine rejected a description; "" if it sent none.
+// rejection is errInvalid with the engine's exception for a DescribeTable; "" if the response was no exception.
 type rejection struct{ exception string }
 
 func (rejection) Error() string { return errInvalid.Error() }
@@ -36,17 +36,18 @@ func (c *call) passOrFail(err error) (*http.Response, error) {
 
 // locate returns the item with a key; key may have other attributes. It returns errInvalid if
 // there is no such table or it has other key attributes.
-func (c *call) locate(name string, key dynamo.Item) (item, error) {
-	t, err := c.describe(name)
+func (c *call) locate(table string, key dynamo.Item) (item, error) {
+	t, err := c.describe(table)
 	if err != nil {
 		return item{}, err
 	}
-	_, whole, ok := t.key.text(key)
+	primaryKey, ok := t.key.primaryKey(key)
 	if !ok {
 		return item{}, errInvalid
 	}
-	return item{t, name, t.key.place(t.Space, key), whole}, nil
+	partitionKey, _ := keyText(key[t.key.hash])
+	return item{t, table, t.Space.Place(partitionKey), primaryKey}, nil
 }
 
 // id identifies the item among all tables. Transactions hold the item by it.
-func (i item) id() partitions.ItemID { return partitions.ItemID{Space: i.Space, Key: i.whole} }
+func (i item) id() partitions.ItemID { return partitions.ItemID{Space: i.Space, Key: i.primaryKey} }

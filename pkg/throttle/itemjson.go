@@ -27,7 +27,7 @@ var itemCodec = json.JoinOptions(
 	)),
 	json.WithMarshalers(json.MarshalToFunc(func(to *jsontext.Encoder, v types.AttributeValue) error {
 		value := map[string]any{}
-		if kind, content := contentOf(v); kind != "" {
+		if kind, content := keyContent(v); kind != "" {
 			value[kind] = content
 		}
 		return json.MarshalEncode(to, value)
@@ -133,8 +133,8 @@ func readText(from *jsontext.Decoder, into *string) error {
 	return err
 }
 
-// contentOf returns the name of a key's type and its content, or "" for a type that no key has.
-func contentOf(v types.AttributeValue) (kind string, content any) {
+// keyContent returns the name of a key's type and its content, or "" for a type that no key has.
+func keyContent(v types.AttributeValue) (kind string, content any) {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
 		return "S", v.Value

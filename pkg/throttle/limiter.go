@@ -54,15 +54,15 @@ func New(options Options) (*Limiter, error) {
 func (l *Limiter) Partition(key string) int { return l.gate.Partition(key) }
 
 // Partitions returns the current number of a table's partitions, without those of its indexes. The table is given by its
-// name or ARN. A table that no request has named has the initial number. If several databases have a table
-// of this name, the largest number is returned.
+// name or ARN. For a table that no request has named, it returns the initial number. If several databases have such a
+// table, it returns the largest number.
 func (l *Limiter) Partitions(table string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.partitions(spaceName{table: tableName(table)})
+	return l.partitionCount(spaceName{table: tableName(table)})
 }
 
-func (l *Limiter) partitions(name spaceName) int {
+func (l *Limiter) partitionCount(name spaceName) int {
 	most := l.options.Partitions
 	for _, t := range l.tables {
 		for _, s := range t.spaces() {
@@ -74,7 +74,7 @@ func (l *Limiter) partitions(name spaceName) int {
 	return most
 }
 
-// wait waits until a hold ends.
+// wait waits until a hold ends, given in Unix nanoseconds, or until ctx ends.
 func (l *Limiter) wait(ctx context.Context, until int64) {
 	if d := until - l.options.Now().UnixNano(); d > 0 {
 		l.options.Sleep(ctx, time.Duration(d))
@@ -114,7 +114,7 @@ func (l *Limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 		return l.options.Base.RoundTrip(req)
 	}
 	body, err := readAll(req.Body, req.ContentLength, maxRequest+1)
-	if err == nil && len(body) > maxRequest {
+	if err == nil && len(body) > maxRequest { // passes unchanged: the engine will reject it
 		longer := req.Clone(req.Context())
 		longer.Body = struct {
 			io.Reader

@@ -20,19 +20,18 @@ type tables map[string]*table
 
 const (
 	maxTables = 256 // cached tables; a further one evicts another and its buckets
-	maxARNs   = 64  // cached ARNs of a table: DynamoDB Local takes ARNs of any account
+	maxARNs   = 64  // cached ARNs of a table: DynamoDB Local accepts ARNs of any account
 )
 
-// add caches a table.
+// add caches a table. If there are maxTables already, it removes any other one.
 func (t tables) add(key string, added *table) {
-	for old := range t {
-		if len(t) < maxTables {
-			break
+	for other := range t {
+		if len(t) >= maxTables {
+			delete(t, other)
 		}
-		delete(t, old)
 	}
 	t[key] = added
 }
 
 // spaces returns the partitions of a table and of its global indexes.
-func (t *table) spaces() []*partitions.Space { return append(slices.Clone(t.global), t.Space) }
+func (t *table) spaces() []*partitions.Space { return append(slices.Clone(t.globalIndexes), t.Space) }

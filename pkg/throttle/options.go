@@ -81,26 +81,24 @@ func (o Options) withDefaults() Options {
 // Validate returns all invalid options in one error.
 func (o Options) Validate() error {
 	o = o.withDefaults()
-	var faults []error
-	within := func(name string, value, low, high int) {
-		if value < low || value > high {
-			faults = append(faults, fmt.Errorf("%s is %d: want %d to %d", name, value, low, high))
-		}
+	return errors.Join(
+		checkBounds("the number of partitions", o.Partitions, 1, partitions.MaxPartitions),
+		checkBounds("a partition's write units a second", o.PartitionWCU, 1, maxPartitionWCU),
+		checkBounds("a partition's read units a second", o.PartitionRCU, 1, 3*maxPartitionWCU),
+		checkBounds("a table's write units a second", o.TableWCU, 0, maxTableWCU),
+		checkBounds("the quota of a table", o.TableQuota, 1, maxTableWCU),
+		checkBounds("the burst", o.Burst, 0, MaxBurst),
+		checkBounds("the time to a split", o.SplitAfter, 0, MaxSplitAfter),
+		checkBounds("the hold of a transaction", o.TransactionHold, 0, MaxTransactionHold),
+	)
+}
+
+// checkBounds returns an error if an option is less than low or more than high.
+func checkBounds[V cmp.Ordered](option string, value, low, high V) error {
+	if value < low || value > high {
+		return fmt.Errorf("%s is %v: want %v to %v", option, value, low, high)
 	}
-	within("the number of partitions", o.Partitions, 1, partitions.MaxPartitions)
-	within("a partition's write units a second", o.PartitionWCU, 1, maxPartitionWCU)
-	within("a partition's read units a second", o.PartitionRCU, 1, 3*maxPartitionWCU)
-	within("a table's write units a second", o.TableWCU, 0, maxTableWCU)
-	within("the quota of a table", o.TableQuota, 1, maxTableWCU)
-	upTo := func(name string, value, high time.Duration) {
-		if value < 0 || value > high {
-			faults = append(faults, fmt.Errorf("%s is %v: want up to %v", name, value, high))
-		}
-	}
-	upTo("the burst", o.Burst, MaxBurst)
-	upTo("the time to a split", o.SplitAfter, MaxSplitAfter)
-	upTo("the hold of a transaction", o.TransactionHold, MaxTransactionHold)
-	return errors.Join(faults...)
+	return nil
 }
 
 func sleep(ctx context.Context, d time.Duration) {

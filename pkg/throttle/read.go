@@ -35,11 +35,11 @@ func readItems(c *call) (*http.Response, error) {
 	if !decode(c.body, &in) {
 		return c.passThrough()
 	}
-	at, err := c.readPlace(&in)
+	place, err := c.readPlace(&in)
 	if err != nil {
 		return c.passOrFail(err)
 	}
-	reserved := []partitions.Charge{at.Reads(leastRead(in.ConsistentRead))}
+	reserved := []partitions.Charge{place.Reads(leastRead(in.ConsistentRead))}
 	if denied := c.l.gate.Admit(reserved); denied != nil {
 		return c.throttle(denied)
 	}
@@ -57,25 +57,25 @@ func leastRead(consistent bool) partitions.Units {
 	if consistent {
 		return partitions.Unit
 	}
-	return eventual
+	return eventualRead
 }
 
-// readCharges returns the cost that the engine reported, but not less than least. The engine
-// charges nothing for a query that finds nothing; AWS does.
+// readCharges returns the cost that the engine reported, or least if that is more: DynamoDB Local charges nothing for a
+// query that finds nothing, and AWS does. A rejected read costs nothing.
 func readCharges(r *reply, least partitions.Charge) []partitions.Charge {
 	if !r.ok() {
 		return nil
 	}
-	least.Units = max(least.Units, r.reported())
+	least.Units = max(least.Units, r.reportedUnits())
 	return []partitions.Charge{least}
 }
 
-// readPlace returns where a read goes: one partition or all. It returns errInvalid for a read
+// readPlace returns the place that a read reads: one partition key's, or all partitions. It returns errInvalid for a read
 // that the engine will reject.
 func (c *call) readPlace(in *readRequest) (partitions.Place, error) {
 	if c.operation == "GetItem" {
 		found, err := c.locate(in.TableName, in.Key)
-		return found.at, err
+		return found.place, err
 	}
 	t, err := c.describe(in.TableName)
 	if err != nil {

@@ -74,8 +74,8 @@ func (c *call) cancel(denied [][]partitions.Denial) (*http.Response, error) {
 func (c *call) cancelForConflicts(blocked []bool) (*http.Response, error) {
 	reasons := make([]cancellationReason, len(blocked))
 	items := 0
-	for i, m := range blocked {
-		if m {
+	for i, conflicts := range blocked {
+		if conflicts {
 			reasons[i] = cancellationReason{"TransactionConflict", conflictMessage}
 			items++
 		}

@@ -55,7 +55,7 @@ func TestOptionsBounds(t *testing.T) {
 // TestUnits checks the cost of items by their sizes, and the least cost of a read.
 func TestUnits(t *testing.T) {
 	for _, c := range []struct{ size, block, want int }{{0, 1024, 1}, {1, 1024, 1}, {1024, 1024, 1}, {1025, 1024, 2}, {4096, 4096, 1}, {4097, 4096, 2}, {409_600, 1024, 400}} {
-		if got := blocks(c.size, c.block); got != partitions.Units(c.want)*partitions.Unit {
+		if got := unitsFor(c.size, c.block); got != partitions.Units(c.want)*partitions.Unit {
 			t.Errorf("%d bytes in blocks of %d: %v", c.size, c.block, got.Float())
 		}
 	}
@@ -157,7 +157,7 @@ func TestMeasuredUpdates(t *testing.T) {
 		{`{"id":{"S":"a"},"g":{"S":"y"}}`, `null`, 2, " 3 "}, {`null`, `null`, 0, " 3 "},
 		{`null`, `{"id":{"S":"a"},"g":{"S":"y"},"r":{"S":"1"}}`, 2, " 3 y 2 "}, {`null`, `{"id":{"S":"a"},"g":{"S":"y"}}`, 2, " 3 "},
 	} {
-		s := &single{write: &write{item: item{table: of, at: of.Place("")}, kind: update}}
+		s := &singleWrite{write: &write{item: item{table: of, place: of.Place("")}, kind: update}}
 		if !decode([]byte(c.attributes), &s.before) || !decode([]byte(c.after), &s.after) {
 			t.Fatal(c.attributes)
 		}
@@ -165,7 +165,7 @@ func TestMeasuredUpdates(t *testing.T) {
 		r, err := readReply(&http.Response{StatusCode: 200, ContentLength: -1, Body: io.NopCloser(strings.NewReader(answer))})
 		require.NoError(t, err)
 		got := ""
-		for _, charge := range s.measured(r, nil) {
+		for _, charge := range s.reportedCharges(r, nil) {
 			got += fmt.Sprint(charge.Key, " ", charge.Units.Float(), " ")
 		}
 		if got != c.want {
@@ -186,12 +186,12 @@ func TestRenamedTables(t *testing.T) {
 		`{"Statement":"SELECT x FROM \"abc\" WHERE y = '\"abc\"'"}`: `{"Statement":"SELECT x FROM \"ABC\" WHERE y = '\"abc\"'"}`,
 		`[]`: "",
 	} {
-		got, ok := (&naming{}).rename([]byte(text), strings.ToUpper)
+		got, ok := renameTables([]byte(text), strings.ToUpper)
 		if ok != (want != "") || string(got) != cmp.Or(want, text) {
 			t.Errorf("%s: %s, %t", text, got, ok)
 		}
 	}
-	n := &naming{}
+	n := &renaming{}
 	n.toName("arn:aws:sqs:x:1:t")
 	if name := n.toName("t"); name != "t" || n.malformed == nil {
 		t.Errorf("a name after no table's ARN: %s, %v", name, n.malformed)
@@ -204,8 +204,8 @@ func TestFetchInRounds(t *testing.T) {
 	var writes []*write
 	for i := range maxFetch {
 		key := dynamo.Item{"id": dynamo.String(fmt.Sprint(i))}
-		_, whole, _ := of.key.text(key)
-		writes = append(writes, &write{item: item{table: of, name: "t", whole: whole}, key: key})
+		primaryKey, _ := of.key.primaryKey(key)
+		writes = append(writes, &write{item: item{table: of, name: "t", primaryKey: primaryKey}, key: key})
 	}
 	for read, want := range map[int]int{1: 100, 3: 34, 97: 2, 100: 1, 0: 100} {
 		rounds := 0
@@ -286,7 +286,7 @@ func TestThrottledWritesOfAnHour(t *testing.T) {
 	now := time.Unix(start, 0)
 	l, err := New(Options{Partitions: 1, PartitionWCU: 1, Now: func() time.Time { return now }})
 	require.NoError(t, err)
-	l.history.throttled(start+17, denialOf("t", "", "a"))
+	l.history.countWrite(start+17, denialOf("t", "", "a"))
 	for _, c := range []struct {
 		age, since int64 // seconds after the start
 		kept       bool
@@ -307,9 +307,9 @@ func TestSlotsOfThrottledWrites(t *testing.T) {
 		at         int64
 		index, key string
 	}{{1, "", "b"}, {0, "", "a"}, {1, "i", "a"}, {1, "", "b"}, {1, "", "a"}, {2, "", "c"}} {
-		h.throttled(start+w.at, denialOf("t", w.index, w.key))
+		h.countWrite(start+w.at, denialOf("t", w.index, w.key))
 	}
-	h.throttled(start+1, denialOf("other", "", "x"))
+	h.countWrite(start+1, denialOf("other", "", "x"))
 	for _, c := range []struct {
 		from, to int64
 		want     string
@@ -322,8 +322,8 @@ func TestSlotsOfThrottledWrites(t *testing.T) {
 			t.Errorf("%+v: %s", c, got)
 		}
 	}
-	h.throttled(start+maxSeconds, denialOf("t", "", "new")) // replaces the first slot
-	h.throttled(start, denialOf("t", "", "late"))
+	h.countWrite(start+maxSeconds, denialOf("t", "", "new")) // replaces the first slot
+	h.countWrite(start, denialOf("t", "", "late"))
 	if got := h.writes("t", time.Unix(start, 0), time.Unix(start+2*maxSeconds, 0), start+maxSeconds); len(got) != 3 || got[2].Writes != 1 || got[2].Keys[0].Key != "new" {
 		t.Errorf("after the clock went back: %+v", got)
 	}
@@ -362,7 +362,7 @@ func TestEngineRequest(t *testing.T) {
 		sent = r
 		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("{}"))}, nil
 	}), req: in}
-	if _, err := e.query("DescribeTable", map[string]string{"TableName": "t"}); err != nil {
+	if _, err := e.askEngine("DescribeTable", map[string]string{"TableName": "t"}); err != nil {
 		t.Fatal(err)
 	}
 	body, _ := io.ReadAll(sent.Body)
@@ -389,7 +389,7 @@ func TestOrderOfTables(t *testing.T) {
 		whole := partitions.Throughput{Reads: partitions.Limit{Cause: partitions.Provisioned, PerSecond: limit}, Writes: partitions.Limit{Cause: partitions.Account, PerSecond: 2 * limit}}
 		of := &table{Space: l.gate.NewSpace(partitions.Resource{Table: name, ARN: arn}, whole), database: "host\x00" + database + "\x00region"}
 		for _, index := range indexes {
-			of.global = append(of.global, l.gate.NewSpace(partitions.Resource{Table: name, Index: index, ARN: arn + "/" + index}, whole))
+			of.globalIndexes = append(of.globalIndexes, l.gate.NewSpace(partitions.Resource{Table: name, Index: index, ARN: arn + "/" + index}, whole))
 		}
 		l.tables.add(database+name, of)
 	}

@@ -19,7 +19,7 @@ type Stats struct {
 	Spaces     []SpaceStats     `json:"spaces"`     // tables, each before its indexes, by name
 }
 
-// OperationStats are those of one operation, such as PutItem.
+// OperationStats are the statistics of one operation, such as PutItem.
 type OperationStats struct {
 	Operation         string  `json:"operation"`
 	WriteUnits        float64 `json:"write_units"`
@@ -29,8 +29,7 @@ type OperationStats struct {
 	Conflicts         int64   `json:"conflicts"`          // items in conflict with a transaction; CloudWatch's TransactionConflict
 }
 
-// SpaceStats are those of a table or one of its global indexes. A local index counts with its
-// table.
+// SpaceStats are the statistics of a table or one of its global indexes. A local index counts with its table.
 type SpaceStats struct {
 	Table      string  `json:"table"`
 	Index      string  `json:"index,omitempty"`
@@ -59,8 +58,10 @@ type counts struct {
 
 // denials counts what was denied for one reason.
 type denials struct {
-	number, seconds, last int64 // last is the newest second, in Unix time
-	units                 partitions.Units
+	number  int64
+	seconds int64 // different seconds with a denial
+	newest  int64 // the newest of them, in Unix time
+	units   partitions.Units
 }
 
 type spaceName struct{ table, index string }
@@ -141,7 +142,7 @@ func (c *counts) countDenials(denied []partitions.Denial, now time.Time) {
 		reason, s := reasonOf(d).Reason, c.space(d.Space)
 		s.Throttled++
 		c.denial(denialName{spaceName{s.Table, s.Index}, reason}).add(d.Units, now.Unix())
-		c.throttled.Add(keyOf(d.Place, reason), 1, 0)
+		c.throttled.Add(throttledKey(d.Place, reason), 1, 0)
 	}
 }
 
@@ -153,10 +154,13 @@ func (c *counts) denial(name denialName) *denials {
 	return c.denials[name]
 }
 
+// add counts a denial, with at least half a unit, the least cost of a request.
 func (d *denials) add(units partitions.Units, second int64) {
-	d.number, d.units = d.number+1, d.units+max(units, partitions.Unit/2)
-	if second != d.last {
-		d.seconds, d.last = d.seconds+1, second
+	d.number++
+	d.units += max(units, partitions.Unit/2)
+	if second != d.newest {
+		d.seconds++
+		d.newest = second
 	}
 }
 
@@ -172,8 +176,8 @@ func (c *counts) totals() []Total {
 	return totals
 }
 
-// keyOf identifies a place and a reason. Names of tables and indexes have no control characters.
-func keyOf(p partitions.Place, reason string) string {
+// throttledKey returns a text that has the table, index, reason and key, separated by NUL.
+func throttledKey(p partitions.Place, reason string) string {
 	return p.Table + "\x00" + p.Index + "\x00" + reason + "\x00" + p.Key
 }
 
@@ -190,7 +194,7 @@ func (l *Limiter) Stats() Stats {
 	slices.SortFunc(s.Operations, func(a, b OperationStats) int { return strings.Compare(a.Operation, b.Operation) })
 	for name, space := range l.stats.spaces {
 		one := *space
-		one.Partitions = l.partitions(name)
+		one.Partitions = l.partitionCount(name)
 		s.Spaces = append(s.Spaces, one)
 	}
 	slices.SortFunc(s.Spaces, func(a, b SpaceStats) int {

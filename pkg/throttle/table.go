@@ -14,11 +14,11 @@ import (
 // table is a table's keys, indexes and partitions.
 type table struct {
 	*partitions.Space
-	database string          // as database returns it
-	arns     map[string]bool // by which requests have named the table; guarded by Limiter.mu
-	key      keys
-	indexes  []*index
-	global   []*partitions.Space // of global indexes
+	database      string          // as [exchange.database] returns it
+	arns          map[string]bool // ARNs by which requests have named the table; guarded by Limiter.mu
+	key           keys
+	indexes       []*index
+	globalIndexes []*partitions.Space // the partitions of each global index
 }
 
 type index struct {
@@ -30,27 +30,20 @@ type index struct {
 // keys are the names of key attributes; sort is "" if there is none.
 type keys struct{ hash, sort string }
 
-// text returns the texts of an item's partition key and whole key. ok is false if the item
-// lacks a key attribute.
-func (k keys) text(it dynamo.Item) (hash, whole string, ok bool) {
-	hash, ok = keyText(it[k.hash])
+// primaryKey returns the text of an item's partition key and sort key, or false if the item lacks one of them.
+func (k keys) primaryKey(it dynamo.Item) (string, bool) {
+	hash, ok := keyText(it[k.hash])
 	if !ok || k.sort == "" {
-		return hash, hash, ok
+		return hash, ok
 	}
 	sort, ok := keyText(it[k.sort])
-	return hash, hash + "\x00" + sort, ok
+	return hash + "\x00" + sort, ok
 }
 
-// place returns the place of an item in a table or index with these keys.
-func (k keys) place(s *partitions.Space, it dynamo.Item) partitions.Place {
-	hash, _ := keyText(it[k.hash])
-	return s.Place(hash)
-}
-
-// cost returns the cost of a write in the table and its indexes. A nil item does not exist.
-func (t *table) cost(at partitions.Place, before, after dynamo.Item) []partitions.Charge {
+// cost returns the cost of a write in the table, which is first, and in its indexes. A nil item does not exist.
+func (t *table) cost(place partitions.Place, before, after dynamo.Item) []partitions.Charge {
 	size := max(dynamo.Size(before), dynamo.Size(after))
-	charges := []partitions.Charge{at.Writes(blocks(size, writeBlock))}
+	charges := []partitions.Charge{place.Writes(unitsFor(size, writeBlock))}
 	for _, x := range t.indexes {
 		charges = append(charges, x.cost(before, after)...)
 	}
@@ -68,15 +61,15 @@ func (x *index) cost(before, after dynamo.Item) (charges []partitions.Charge) {
 
 // inIndexKey reports whether an attribute is in the key of a global index.
 func (t *table) inIndexKey(name string) bool {
-	return t.inGlobalHash(name) || slices.ContainsFunc(t.indexes, func(x *index) bool { return !x.local() && slices.Contains(x.rule.Sort, name) })
+	return t.inGlobalHash(name) || slices.ContainsFunc(t.indexes, func(x *index) bool { return !x.isLocal() && slices.Contains(x.rule.Sort, name) })
 }
 
 // inGlobalHash reports whether an attribute is in the partition key of a global index.
 func (t *table) inGlobalHash(name string) bool {
-	return slices.ContainsFunc(t.indexes, func(x *index) bool { return !x.local() && slices.Contains(x.rule.Partition, name) })
+	return slices.ContainsFunc(t.indexes, func(x *index) bool { return !x.isLocal() && slices.Contains(x.rule.Partition, name) })
 }
 
-func (x *index) local() bool { return x.Index == "" }
+func (x *index) isLocal() bool { return x.Index == "" }
 
 // description has the members of DescribeTable's response that the limiter reads.
 type description struct {
@@ -105,8 +98,8 @@ type throughput struct {
 	OnDemandThroughput    struct{ MaxReadRequestUnits, MaxWriteRequestUnits int } // 0 or less is no maximum
 }
 
-// limits describes a table or index, with the limits of the whole. The account's quotas are for on-demand
-// tables and indexes without a maximum.
+// limits returns the limits of a whole table or index: its provisioned throughput, its on-demand maximum or, if it has
+// neither, the account's quota.
 func (t throughput) limits(o Options, onDemand bool) partitions.Throughput {
 	limit := func(provisioned, maximum int) partitions.Limit {
 		switch {
@@ -139,9 +132,9 @@ func newTable(gate *partitions.Gate, o Options, database string, d description) 
 		t.indexes = append(t.indexes, newIndex(t.Space, d.Table.KeySchema, x))
 	}
 	for _, x := range d.Table.GlobalSecondaryIndexes {
-		own := gate.NewSpace(partitions.Resource{Table: d.Table.TableName, Index: x.IndexName, ARN: x.IndexArn, OnDemand: onDemand}, x.limits(o, onDemand))
-		t.global = append(t.global, own)
-		t.indexes = append(t.indexes, newIndex(own, d.Table.KeySchema, x))
+		space := gate.NewSpace(partitions.Resource{Table: d.Table.TableName, Index: x.IndexName, ARN: x.IndexArn, OnDemand: onDemand}, x.limits(o, onDemand))
+		t.globalIndexes = append(t.globalIndexes, space)
+		t.indexes = append(t.indexes, newIndex(space, d.Table.KeySchema, x))
 	}
 	return t
 }

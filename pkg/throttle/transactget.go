@@ -10,7 +10,7 @@ import (
 	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
-// transactGet charges twice the cost of strongly consistent reads.
+// transactGet handles TransactGetItems. A read costs twice what a strongly consistent one does.
 func transactGet(c *call) (*http.Response, error) {
 	var body struct {
 		TransactItems []struct {
@@ -33,15 +33,15 @@ func transactGet(c *call) (*http.Response, error) {
 			return c.passOrFail(err)
 		}
 		items = append(items, found)
-		reads = append(reads, keyedRead{least: found.at.Reads(transaction * partitions.Unit), hidden: read.Get.ProjectionExpression != nil})
+		reads = append(reads, keyedRead{least: found.place.Reads(transactionFactor * partitions.Unit), sizeHidden: read.Get.ProjectionExpression != nil})
 	}
 	if len(reads) == 0 || len(reads) > maxTransaction {
-		return c.passThrough()
+		return c.passThrough() // the engine will reject it
 	}
 	return c.readTransaction(items, reads, capacity{body.ReturnConsumedCapacity, totalCapacity})
 }
 
-// readTransaction sends a transaction of reads.
+// readTransaction sends a transaction of reads if it is admitted, and charges for it. items has the item of each read.
 func (c *call) readTransaction(items []item, reads []keyedRead, report capacity) (*http.Response, error) {
 	least, ids := make([]partitions.Charge, len(reads)), make([]partitions.ItemID, len(reads))
 	for i, read := range reads {
@@ -68,15 +68,15 @@ func (c *call) readTransaction(items []item, reads []keyedRead, report capacity)
 	for i := range reads {
 		reads[i].size = dynamo.Size(got.Responses[i].Item)
 	}
-	c.settleCharges(least, keyedCharges(reads, r.reported()))
+	c.settleCharges(least, keyedCharges(reads, r.reportedUnits()))
 	return r.response(report)
 }
 
 // keyedRead is a read of one item in a batch or a transaction.
 type keyedRead struct {
-	least  partitions.Charge
-	size   int  // of the item
-	hidden bool // a projection hides the size
+	least      partitions.Charge
+	size       int  // of the item
+	sizeHidden bool // a projection hides the size
 }
 
 // keyedCharges returns the charges of reads of equal price by the items' sizes. The rest of what the engine reported is
@@ -85,10 +85,10 @@ func keyedCharges(reads []keyedRead, reported partitions.Units) []partitions.Cha
 	var charges, hidden []partitions.Charge
 	for _, read := range reads {
 		c := read.least
-		if read.hidden {
+		if read.sizeHidden {
 			hidden = append(hidden, c)
 		} else {
-			c.Units *= blocks(read.size, readBlock) / partitions.Unit
+			c.Units *= unitsFor(read.size, readBlock) / partitions.Unit
 			charges = append(charges, c)
 		}
 		reported -= c.Units

@@ -8,8 +8,8 @@ import (
 	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
-// transactWrite sends a TransactWriteItems call. It charges by the size of each item before and after it, since the
-// capacity that DynamoDB Local reports leaves out condition checks.
+// transactWrite handles TransactWriteItems. It charges by the size of each item before and after the transaction, since
+// the capacity that DynamoDB Local reports omits condition checks.
 func transactWrite(c *call) (*http.Response, error) {
 	var in transactBody
 	if !decode(c.body, &in) {
@@ -31,7 +31,7 @@ func transactWrite(c *call) (*http.Response, error) {
 	return t.run()
 }
 
-// run admits and sends a transaction. It passes one that the engine will reject.
+// run sends a transaction if it is admitted. It passes a transaction that the engine will reject.
 func (t *writeTransaction) run() (*http.Response, error) {
 	if len(t.writes) == 0 || len(t.writes) > maxTransaction {
 		return t.passThrough()
@@ -47,7 +47,7 @@ func (t *writeTransaction) run() (*http.Response, error) {
 	until, blocked := t.l.holds.Begin(token, t.items())
 	reserved := slices.Concat(costs...)
 	if blocked != nil {
-		t.settleCharges(reserved, t.cancelledCosts())
+		t.settleCharges(reserved, t.failedConditionCosts())
 		return t.cancelForConflicts(blocked)
 	}
 	defer t.l.wait(t.req.Context(), until)
@@ -89,14 +89,14 @@ func (t *writeTransaction) items() []partitions.ItemID {
 
 func (t *writeTransaction) sendAdmitted(reserved []partitions.Charge, token string) (*http.Response, error) {
 	r, err := t.forward(object{}, capacity{}, reserved)
-	again := false
-	if err != nil || r.ok() { // it was or may have been applied
-		again = t.l.holds.Done(token)
+	tokenReused := false
+	if err != nil || r.ok() { // the transaction was or may have been applied
+		tokenReused = t.l.holds.RecordToken(token)
 	}
 	if err != nil {
 		return nil, err
 	}
-	t.settleCharges(reserved, t.charges(r, again))
+	t.settleCharges(reserved, t.charges(r, tokenReused))
 	return r.response(capacity{})
 }
 
@@ -109,18 +109,18 @@ func (t *writeTransaction) costs() [][]partitions.Charge {
 	costs := make([][]partitions.Charge, len(t.writes))
 	for i, w := range t.writes {
 		costs[i] = w.cost()
-		costs[i][0].Units *= transaction
+		costs[i][0].Units *= transactionFactor
 	}
 	return costs
 }
 
-// charges returns a transaction's final cost. A reused client token only reads the items.
-func (t *writeTransaction) charges(r *reply, again bool) []partitions.Charge {
+// charges returns what the transaction costs by the engine's response.
+func (t *writeTransaction) charges(r *reply, tokenReused bool) []partitions.Charge {
 	switch {
 	case !r.ok():
 		return t.cancelledCharges(r)
-	case again:
-		return t.repeatedCharges()
+	case tokenReused:
+		return t.reusedTokenCosts()
 	}
 	t.refetch(t.writes...)
 	return slices.Concat(t.costs()...)
@@ -134,25 +134,26 @@ func (t *writeTransaction) cancelledCharges(r *reply) []partitions.Charge {
 		return nil
 	}
 	if slices.ContainsFunc(e.CancellationReasons, func(r struct{ Code string }) bool { return r.Code == "ConditionalCheckFailed" }) {
-		return t.cancelledCosts()
+		return t.failedConditionCosts()
 	}
 	return nil
 }
 
-// cancelledCosts returns the costs of a failed condition, by the existing items' sizes.
-func (t *writeTransaction) cancelledCosts() []partitions.Charge {
+// failedConditionCosts returns the costs of all actions if one's condition fails.
+func (t *writeTransaction) failedConditionCosts() []partitions.Charge {
 	charges := make([]partitions.Charge, len(t.writes))
 	for i, w := range t.writes {
-		charges[i] = w.failedCost()
-		charges[i].Units *= transaction
+		charges[i] = w.failedConditionCost()
+		charges[i].Units *= transactionFactor
 	}
 	return charges
 }
 
-func (t *writeTransaction) repeatedCharges() []partitions.Charge {
+// reusedTokenCosts returns the costs of a transaction whose client token was used before: transactional reads.
+func (t *writeTransaction) reusedTokenCosts() []partitions.Charge {
 	var charges []partitions.Charge
 	for _, w := range t.writes {
-		charges = append(charges, w.at.Reads(transaction*blocks(dynamo.Size(w.before), readBlock)))
+		charges = append(charges, w.place.Reads(transactionFactor*unitsFor(dynamo.Size(w.before), readBlock)))
 	}
 	return charges
 }

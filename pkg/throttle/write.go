@@ -18,9 +18,9 @@ type write struct {
 	key     dynamo.Item
 	changes map[string]attributeChange
 
-	// before and after are nil for no item; after an update, after is calculated from the request.
-	knowsBefore   bool
-	before, after dynamo.Item
+	knowsBefore bool        // before was read
+	before      dynamo.Item // nil if there was no item
+	after       dynamo.Item // nil if there is no item; of an update, calculated from the request
 }
 
 // Kinds of writes, as transactions name them.
@@ -51,7 +51,7 @@ type writeBody struct {
 // conditional reports whether the write has a condition.
 func (b *writeBody) conditional() bool { return b.ConditionExpression != "" || b.Expected != nil }
 
-// source returns the request's item that has the key, for a write of this kind.
+// source returns the request's Item or, of other kinds than Put, its Key.
 func (b *writeBody) source(kind string) dynamo.Item {
 	if kind == put {
 		return b.Item
@@ -85,8 +85,8 @@ func (b *writeBody) changes() map[string]attributeChange {
 	return changes
 }
 
-// setBefore sets the item before the write and calculates the item after it, as far as that depends on the
-// one before.
+// setBefore sets the item before the write. Of an update or a condition check it also sets the item after it, which depends
+// on the item before.
 func (w *write) setBefore(before dynamo.Item) {
 	w.knowsBefore, w.before = true, before
 	switch w.kind {
@@ -98,13 +98,14 @@ func (w *write) setBefore(before dynamo.Item) {
 }
 
 // cost returns the cost in the table, which is first, and in its indexes.
-func (w *write) cost() []partitions.Charge { return w.table.cost(w.at, w.before, w.after) }
+func (w *write) cost() []partitions.Charge { return w.table.cost(w.place, w.before, w.after) }
 
-func (w *write) failedCost() partitions.Charge {
-	return w.at.Writes(blocks(dynamo.Size(w.before), writeBlock))
+// failedConditionCost returns the cost if the write's condition fails: that of the item before the write.
+func (w *write) failedConditionCost() partitions.Charge {
+	return w.place.Writes(unitsFor(dynamo.Size(w.before), writeBlock))
 }
 
-// maxFetch is BatchGetItem's limit of keys, and exceeds that of writing requests.
+// maxFetch is BatchGetItem's limit of keys. No writing request has more items.
 const maxFetch = 100
 
 // fetchKeys are the keys of a table whose items are still to be read.
@@ -113,21 +114,24 @@ type fetchKeys struct {
 	Keys           []dynamo.Item
 }
 
-// fetch reads the current items of writes from the engine. It returns errInvalid if the engine rejects the read.
+// fetch reads the current items of writes from the engine; an item that does not exist is not in the map. It returns
+// errInvalid if the engine rejects the read.
 func (c *call) fetch(writes ...*write) (map[partitions.ItemID]dynamo.Item, error) {
-	found, of := map[partitions.ItemID]dynamo.Item{}, map[string]*table{}
-	wanted, seen := map[string]fetchKeys{}, map[partitions.ItemID]bool{}
+	tables, wanted := map[string]*table{}, map[string]fetchKeys{}
+	seen := map[partitions.ItemID]bool{}
 	for _, w := range writes {
+		tables[w.name] = w.table
 		if !seen[w.id()] {
-			seen[w.id()], of[w.name] = true, w.table
 			wanted[w.name] = fetchKeys{true, append(wanted[w.name].Keys, w.key)}
 		}
+		seen[w.id()] = true
 	}
+	found := map[partitions.ItemID]dynamo.Item{}
 	for round := 0; len(wanted) > 0; round++ {
 		if round == maxFetch { // each round reads at least one item
-			return nil, fmt.Errorf("reading %d items: the engine leaves keys unprocessed", len(writes))
+			return nil, fmt.Errorf("reading %d items before or after a write: the engine leaves keys unprocessed", len(writes))
 		}
-		r, err := c.query("BatchGetItem", map[string]any{"RequestItems": wanted})
+		r, err := c.askEngine("BatchGetItem", map[string]any{"RequestItems": wanted})
 		if err != nil {
 			return nil, fmt.Errorf("reading items before or after a write: %w", err)
 		}
@@ -138,20 +142,20 @@ func (c *call) fetch(writes ...*write) (map[partitions.ItemID]dynamo.Item, error
 		if !r.ok() || !decode(r.text, &got) {
 			return nil, errInvalid
 		}
-		for name, t := range of {
+		for name, t := range tables {
 			for _, it := range got.Responses[name] {
-				if _, whole, ok := t.key.text(it); ok {
-					found[partitions.ItemID{Space: t.Space, Key: whole}] = it
+				if primaryKey, ok := t.key.primaryKey(it); ok {
+					found[partitions.ItemID{Space: t.Space, Key: primaryKey}] = it
 				}
 			}
 		}
 		wanted = got.UnprocessedKeys
-		maps.DeleteFunc(wanted, func(_ string, rest fetchKeys) bool { return len(rest.Keys) == 0 })
+		maps.DeleteFunc(wanted, func(_ string, left fetchKeys) bool { return len(left.Keys) == 0 })
 	}
 	return found, nil
 }
 
-// fetchItems fetches the items before writes.
+// fetchItems reads each write's item from the engine and sets it as the item before the write.
 func (c *call) fetchItems(writes ...*write) error {
 	found, err := c.fetch(writes...)
 	for _, w := range writes {
@@ -160,7 +164,8 @@ func (c *call) fetchItems(writes ...*write) error {
 	return err
 }
 
-// refetch fetches the items after updates. If that fails, the calculated items stay.
+// refetch reads the items of updates again and sets them as the items after the updates. If that fails, the calculated
+// items stay.
 func (c *call) refetch(writes ...*write) {
 	updates := slices.DeleteFunc(slices.Clone(writes), func(w *write) bool { return w.kind != update })
 	found, err := c.fetch(updates...)

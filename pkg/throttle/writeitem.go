@@ -9,17 +9,16 @@ import (
 	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
-// single is a PutItem, UpdateItem or DeleteItem.
-type single struct {
+// singleWrite is a PutItem, UpdateItem or DeleteItem.
+type singleWrite struct {
 	*call
 	*write
-	in       writeBody
-	borrowed bool // the limiter asked for the item before the write, and the caller did not
+	in             writeBody
+	hideAttributes bool // the limiter asked for the item before the write, and the caller did not
 }
 
-// Values of ReturnValues. An absent member is NONE.
+// Values of ReturnValues other than NONE.
 const (
-	noValues  = "NONE"
 	oldValues = "ALL_OLD"
 	newValues = "ALL_NEW"
 )
@@ -27,7 +26,7 @@ const (
 var singleKinds = map[string]string{"PutItem": put, "UpdateItem": update, "DeleteItem": remove}
 
 func writeItem(c *call) (*http.Response, error) {
-	s := &single{call: c}
+	s := &singleWrite{call: c}
 	if !decode(c.body, &s.in) {
 		return c.passThrough()
 	}
@@ -38,24 +37,25 @@ func writeItem(c *call) (*http.Response, error) {
 	return s.sendAdmitted()
 }
 
-func (s *single) sendAdmitted() (*http.Response, error) {
-	if s.mustRefetch() || s.l.gate.Dry(s.global) {
+// sendAdmitted sends the write if it is admitted, and charges for it.
+func (s *singleWrite) sendAdmitted() (*http.Response, error) {
+	if s.mustRefetch() || s.l.gate.Dry(s.globalIndexes) {
 		if err := s.fetchItems(s.write); err != nil {
 			return s.passOrFail(err)
 		}
 	}
-	reserved := s.least()
+	reserved := s.leastCost()
 	if denied := s.l.gate.Admit(reserved); denied != nil {
 		s.l.countThrottledWrites(denied)
 		return s.throttle(denied)
 	}
 	if !s.l.holds.BeginWrite(s.id()) {
-		s.settleCharges(reserved, reserved[:1])
+		s.settleCharges(reserved, reserved[:1]) // a conflict costs the write in the table
 		return s.conflict()
 	}
 	defer s.l.holds.EndWrite(s.id())
 	report := capacity{}
-	if !s.exact() {
+	if !s.calculable() {
 		report = capacity{s.in.ReturnConsumedCapacity, indexesCapacity}
 	}
 	r, err := s.forward(s.askForOldItem(), report, reserved)
@@ -67,9 +67,9 @@ func (s *single) sendAdmitted() (*http.Response, error) {
 	return r.response(report)
 }
 
-// exact reports whether the cost follows from the request and the item before the write. An update may compute values,
-// and its caller may ask for others than the old ones.
-func (s *single) exact() bool {
+// calculable reports whether the cost follows from the request and the item before the write. It does not if an update
+// computes values, or if its caller asks for other values than the old ones.
+func (s *singleWrite) calculable() bool {
 	if s.kind != update {
 		return true
 	}
@@ -78,15 +78,15 @@ func (s *single) exact() bool {
 			return false
 		}
 	}
-	return slices.Contains([]string{"", noValues, oldValues}, s.in.ReturnValues)
+	return isNone(s.in.ReturnValues) || s.in.ReturnValues == oldValues
 }
 
 // mustRefetch reports whether the write may change entries of indexes in a way that its response does not show.
-func (s *single) mustRefetch() bool {
-	if len(s.global) == 0 || s.exact() {
+func (s *singleWrite) mustRefetch() bool {
+	if len(s.globalIndexes) == 0 || s.calculable() {
 		return false
 	}
-	if !slices.Contains([]string{"", noValues, oldValues, newValues}, s.in.ReturnValues) {
+	if !slices.Contains([]string{"", none, oldValues, newValues}, s.in.ReturnValues) {
 		return true
 	}
 	for name := range s.changes {
@@ -97,45 +97,46 @@ func (s *single) mustRefetch() bool {
 	return false
 }
 
-// least returns the least cost of the write that is known before it.
-func (s *single) least() []partitions.Charge {
+// leastCost returns what the write costs at least, as far as that is known before it.
+func (s *singleWrite) leastCost() []partitions.Charge {
 	if s.knowsBefore {
 		return s.cost()
 	}
-	return []partitions.Charge{s.at.Writes(blocks(dynamo.Size(s.after), writeBlock))}
+	return []partitions.Charge{s.place.Writes(unitsFor(dynamo.Size(s.after), writeBlock))}
 }
 
-// askForOldItem returns the members to change in the request, so that the engine returns the item before the write where
-// the cost depends on that item. It sets borrowed if the caller did not ask for the item.
-func (s *single) askForOldItem() object {
+// askForOldItem returns the members to change in the request, so that the engine returns the item before the write if the
+// cost depends on that item. It sets hideAttributes if the caller did not ask for the item.
+func (s *singleWrite) askForOldItem() object {
 	changed := object{}
-	if f := s.in.ReturnValuesOnConditionCheckFailure; s.in.conditional() && (f == "" || f == noValues) {
+	if s.in.conditional() && isNone(s.in.ReturnValuesOnConditionCheckFailure) {
 		changed["ReturnValuesOnConditionCheckFailure"] = quoted(oldValues)
 	}
-	if (s.exact() || len(s.global) > 0) && (s.in.ReturnValues == "" || s.in.ReturnValues == noValues) {
-		s.borrowed = true
+	needed := s.calculable() || len(s.globalIndexes) > 0
+	if needed && isNone(s.in.ReturnValues) {
+		s.hideAttributes = true
 		changed["ReturnValues"] = quoted(oldValues)
 	}
 	return changed
 }
 
 // removeUnasked removes from the response what the caller did not ask for.
-func (s *single) removeUnasked(r *reply) {
-	if f := s.in.ReturnValuesOnConditionCheckFailure; (f == "" || f == noValues) && !r.ok() {
-		r.remove("Item")
+func (s *singleWrite) removeUnasked(r *reply) {
+	if !r.ok() && isNone(s.in.ReturnValuesOnConditionCheckFailure) {
+		r.removeMember("Item")
 	}
-	if s.borrowed {
-		r.remove("Attributes")
+	if s.hideAttributes {
+		r.removeMember("Attributes")
 	}
 }
 
-// charges returns the write's true charges.
-func (s *single) charges(r *reply, reserved []partitions.Charge) []partitions.Charge {
+// charges returns what the write costs by the engine's response.
+func (s *singleWrite) charges(r *reply, reserved []partitions.Charge) []partitions.Charge {
 	var got struct{ Item, Attributes dynamo.Item }
 	decode(r.text, &got)
 	switch {
 	case r.exception() == "ConditionalCheckFailedException":
-		return []partitions.Charge{s.at.Writes(blocks(dynamo.Size(got.Item), writeBlock))}
+		return []partitions.Charge{s.place.Writes(unitsFor(dynamo.Size(got.Item), writeBlock))}
 	case !r.ok():
 		return nil
 	case s.mustRefetch():
@@ -143,20 +144,20 @@ func (s *single) charges(r *reply, reserved []partitions.Charge) []partitions.Ch
 		return s.cost()
 	}
 	s.setBefore(got.Attributes)
-	if s.exact() {
+	if s.calculable() {
 		return s.cost()
 	}
-	return s.measured(r, reserved)
+	return s.reportedCharges(r, reserved)
 }
 
-// measured returns the charges of an update by the capacity that the engine reported. The update changed no key of a
-// global index, so the item before it or after it has that key.
-func (s *single) measured(r *reply, reserved []partitions.Charge) []partitions.Charge {
+// reportedCharges returns the charges of an update by the capacity that the engine reported, or reserved if it reported
+// none. The update changed no key of a global index, so the item before it or after it has that key.
+func (s *singleWrite) reportedCharges(r *reply, reserved []partitions.Charge) []partitions.Charge {
 	consumed := r.consumed()
 	if len(consumed) != 1 || consumed[0].Table == nil {
-		return reserved // the engine does not report it
+		return reserved
 	}
-	base := s.at.Writes(partitions.ToUnits(consumed[0].Table.CapacityUnits))
+	base := s.place.Writes(partitions.ToUnits(consumed[0].Table.CapacityUnits))
 	for _, local := range consumed[0].LocalSecondaryIndexes {
 		base.Units += partitions.ToUnits(local.CapacityUnits)
 	}

@@ -12,7 +12,7 @@ const Unit Units = 1e9
 // Float returns the number of capacity units.
 func (u Units) Float() float64 { return float64(u) / float64(Unit) }
 
-// maxUnits is more than any call consumes.
+// maxUnits is more capacity units than any call consumes.
 const maxUnits = 1e6
 
 // ToUnits returns capacity units rounded to a billionth, 0 to maxUnits.
@@ -30,17 +30,17 @@ func newRate(perSecond int, burst time.Duration) rate {
 
 // bucket holds tokens; a debt is negative.
 type bucket struct {
-	tokens Units
-	at     int64 // nanoseconds; the time of tokens
+	tokens   Units
+	refilled int64 // the time for which tokens is valid, in nanoseconds
 }
 
 // refill adds the tokens up to now. A clock that goes back adds none.
 func (b *bucket) refill(r rate, now int64) {
-	elapsed := now - b.at
+	elapsed := now - b.refilled
 	if elapsed <= 0 {
 		return
 	}
-	b.at = now
+	b.refilled = now
 	if elapsed > int64(r.capacity-b.tokens)/r.perSecond {
 		b.tokens = r.capacity
 		return
@@ -48,15 +48,15 @@ func (b *bucket) refill(r rate, now int64) {
 	b.tokens += Units(elapsed * r.perSecond)
 }
 
-// debit takes u tokens. A negative u is a credit, which does not overfill the bucket.
+// debit removes u tokens. A negative u adds tokens, up to the bucket's capacity.
 func (b *bucket) debit(r rate, u Units) {
 	b.tokens = min(b.tokens-u, r.capacity)
 }
 
-// positiveAt returns when the bucket will be positive.
+// positiveAt returns when the bucket will be positive, in nanoseconds, if nothing is debited.
 func (b *bucket) positiveAt(r rate) int64 {
 	if b.tokens > 0 {
-		return b.at
+		return b.refilled
 	}
-	return b.at + int64(-b.tokens)/r.perSecond + 1
+	return b.refilled + int64(-b.tokens)/r.perSecond + 1
 }

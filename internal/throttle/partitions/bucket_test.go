@@ -50,8 +50,8 @@ func lesser(a, b *big.Rat) *big.Rat {
 func checkPositiveAt(t *rapid.T, b bucket, r rate) {
 	at := b.positiveAt(r)
 	if b.tokens > 0 {
-		if at != b.at {
-			t.Fatalf("positiveAt is %d ns after now, but the bucket is positive", at-b.at)
+		if at != b.refilled {
+			t.Fatalf("positiveAt is %d ns after now, but the bucket is positive", at-b.refilled)
 		}
 		return
 	}

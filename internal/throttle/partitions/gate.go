@@ -1,6 +1,6 @@
 // Package partitions models the throughput of DynamoDB's partitions. Each has a token bucket
 // for write units and one for read units. It splits after it was at its limit for some time.
-// The package also tracks items held by transactions. It knows no requests or prices, and does
+// The package also tracks items held by transactions. It has no requests or prices, and does
 // no I/O.
 //
 //	gate := partitions.New(partitions.Limits{Partitions: 4, PartitionWCU: 1000, PartitionRCU: 3000, Now: time.Now})
@@ -52,7 +52,7 @@ func New(l Limits) *Gate {
 
 func (g *Gate) now() int64 { return g.limits.Now().UnixNano() }
 
-// Admit debits the charges of one request, or returns why it is denied.
+// Admit debits the charges of one request and returns nil, or returns the limits that deny it.
 func (g *Gate) Admit(charges []Charge) []Denial {
 	return g.AdmitAll([][]Charge{charges})[0]
 }
@@ -67,7 +67,7 @@ func (g *Gate) AdmitAll(groups [][]Charge) [][]Denial {
 	admitted := true
 	for i, group := range groups {
 		for _, c := range group {
-			denied[i] = append(denied[i], g.check(c, now)...)
+			denied[i] = append(denied[i], g.denials(c, now)...)
 		}
 		admitted = admitted && denied[i] == nil
 	}
@@ -79,41 +79,40 @@ func (g *Gate) AdmitAll(groups [][]Charge) [][]Denial {
 	return denied
 }
 
-// Settle replaces the charges debited at admission by the true ones.
-func (g *Gate) Settle(reserved, charges []Charge) {
+// Settle replaces the charges debited at admission by the actual ones.
+func (g *Gate) Settle(reserved, actual []Charge) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := g.now()
 	for _, c := range reserved {
 		g.debit(c, -c.Units, now)
 	}
-	for _, c := range charges {
+	for _, c := range actual {
 		g.debit(c, c.Units, now)
 	}
 }
 
-// check returns the limits that deny a charge. It also splits a partition that was at its limit
+// denials returns the limits that deny a charge. It also splits a partition that was at its limit
 // for SplitAfter.
-func (g *Gate) check(c Charge, now int64) []Denial {
-	over, r := c.ranges(), g.rate(c)
-	each := Units(len(over))
+func (g *Gate) denials(c Charge, now int64) []Denial {
+	partitions, r := c.coveredPartitions(), g.rate(c)
 	var mean Units
-	for i := range over {
-		b := over[i].lane(c.Write)
+	for i := range partitions {
+		b := partitions[i].lane(c.Write)
 		b.refill(r, now)
-		mean += b.tokens / each
+		mean += b.tokens / Units(len(partitions))
 	}
 	var denied []Denial
 	if mean <= 0 {
 		denied = append(denied, Denial{c, KeyRange})
 	}
 	if !c.Everywhere {
-		n := over[0].lane(c.Write)
+		n := partitions[0].lane(c.Write)
 		if n.observe(c.hash, mean <= 0, now, g.limits.SplitAfter) {
 			c.splitByLoad(c.hash, n, now)
 		}
 	}
-	if whole := c.whole(c.Write); whole != nil {
+	if whole := c.limit(c.Write); whole != nil {
 		whole.refill(whole.rate, now)
 		if whole.tokens <= 0 {
 			denied = append(denied, Denial{c, whole.cause})
@@ -122,19 +121,18 @@ func (g *Gate) check(c Charge, now int64) []Denial {
 	return denied
 }
 
-// debit debits u of a charge, or credits it if u is negative.
+// debit debits u from the buckets of a charge. A negative u adds tokens.
 func (g *Gate) debit(c Charge, u Units, now int64) {
-	over, r := c.ranges(), g.rate(c)
-	each := Units(len(over))
-	for i := range over {
-		b := over[i].lane(c.Write)
+	partitions, r := c.coveredPartitions(), g.rate(c)
+	for i := range partitions {
+		b := partitions[i].lane(c.Write)
 		b.refill(r, now)
-		b.debit(r, u/each)
+		b.debit(r, u/Units(len(partitions)))
 		if c.Write {
 			c.dryUntil = max(c.dryUntil, b.positiveAt(r))
 		}
 	}
-	if whole := c.whole(c.Write); whole != nil {
+	if whole := c.limit(c.Write); whole != nil {
 		whole.refill(whole.rate, now)
 		whole.debit(whole.rate, u)
 		if c.Write {
@@ -151,7 +149,7 @@ func (g *Gate) rate(c Charge) rate {
 	return g.reads
 }
 
-// Dry reports whether one of the spaces or of their partitions may have no write capacity left.
+// Dry reports whether a space, or one of its partitions, may have no write capacity left.
 func (g *Gate) Dry(spaces []*Space) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -6,17 +6,16 @@ import (
 	"time"
 )
 
-// Holds are the items that transactions and writes hold. It is safe for concurrent use. Nothing
-// is held if transactions take no time.
+// Holds are the items that transactions and writes hold. It is safe for concurrent use.
 type Holds struct {
 	hold time.Duration // how long a transaction holds its items
 	now  func() int64  // nanoseconds
 
 	mu      sync.Mutex        // guards the fields below
 	items   map[ItemID]string // client token of the transaction that holds the item
-	order   []heldItem        // by their end; all last equally long
-	writing map[ItemID]int
-	tokens  recent
+	order   []heldItem        // the same items by the end of their hold
+	writing map[ItemID]int    // number of single writes in flight
+	tokens  recentTokens
 }
 
 // ItemID identifies an item among all tables.
@@ -47,9 +46,9 @@ func (h *Holds) expire(now int64) {
 	}
 }
 
-// Begin holds a transaction's items and returns the end of the hold, in Unix nanoseconds. It
-// holds none and returns 0 if another transaction holds one; blocked reports for each item whether
-// that is so. A reused client token holds nothing, since the engine knows its response.
+// Begin holds a transaction's items and returns the end of the hold, in Unix nanoseconds. If another transaction holds one
+// of them, Begin holds none; blocked then reports for each item whether it is held. A transaction with a reused client
+// token holds nothing and is not blocked, since the engine has its response.
 func (h *Holds) Begin(token string, items []ItemID) (until int64, blocked []bool) {
 	if h.hold == 0 {
 		return 0, nil
@@ -80,18 +79,18 @@ func (h *Holds) Begin(token string, items []ItemID) (until int64, blocked []bool
 	return until, nil
 }
 
-// Done records the client token of a transaction that was or may have been applied. It reports
+// RecordToken records the client token of a transaction that was or may have been applied. It reports
 // whether the token was used before; "" is no token.
-func (h *Holds) Done(token string) (again bool) {
+func (h *Holds) RecordToken(token string) (reused bool) {
 	if token == "" {
 		return false
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := h.now()
-	again = h.tokens.has(token, now)
+	reused = h.tokens.has(token, now)
 	h.tokens.add(token, now)
-	return again
+	return reused
 }
 
 // BeginWrite records a single write until [Holds.EndWrite]. It returns false if a transaction
@@ -136,11 +135,11 @@ func (h *Holds) Busy(items []ItemID) []bool {
 	return blocked
 }
 
-// recent are the client tokens of at least ten minutes, as long as AWS keeps them, or of the
+// recentTokens are the client tokens of at least ten minutes, as long as AWS keeps them, or of the
 // last maxTokens.
-type recent struct {
-	now, before map[string]bool
-	since       int64 // nanoseconds; when now began
+type recentTokens struct {
+	current, previous map[string]bool
+	since             int64 // nanoseconds; when now began
 }
 
 const (
@@ -148,20 +147,20 @@ const (
 	maxTokens = 100_000
 )
 
-func (r *recent) add(token string, now int64) {
+func (r *recentTokens) add(token string, now int64) {
 	r.rotate(now)
-	r.now[token] = true
+	r.current[token] = true
 }
 
-func (r *recent) has(token string, now int64) bool {
+func (r *recentTokens) has(token string, now int64) bool {
 	r.rotate(now)
-	return r.now[token] || r.before[token]
+	return r.current[token] || r.previous[token]
 }
 
 // rotate starts a new generation if the current one is too old or full.
-func (r *recent) rotate(now int64) {
+func (r *recentTokens) rotate(now int64) {
 	old := now-r.since >= int64(tokenTime)
-	if r.now == nil || old || len(r.now) >= maxTokens {
-		r.now, r.before, r.since = map[string]bool{}, r.now, now
+	if r.current == nil || old || len(r.current) >= maxTokens {
+		r.current, r.previous, r.since = map[string]bool{}, r.current, now
 	}
 }

@@ -87,7 +87,7 @@ func TestHoldsAgainstPlainModel(t *testing.T) {
 				}
 				if held && rapid.Bool().Draw(t, "applied") {
 					used := slices.ContainsFunc(model.transactions, func(p *plainHold) bool { return p.done && p.token == token && token != "" })
-					if again := h.Done(token); again != used {
+					if again := h.RecordToken(token); again != used {
 						t.Fatalf("Done(%q) = %t, want %t", token, again, used)
 					}
 					model.transactions[len(model.transactions)-1].done = true
@@ -133,10 +133,10 @@ func TestHoldsAgainstPlainModel(t *testing.T) {
 
 // TestRecentTokens checks that a token is known for 10 to 20 minutes, and that the number of tokens is bounded.
 func TestRecentTokens(t *testing.T) {
-	var r recent
+	var r recentTokens
 	r.add("a", 0)
 	for _, now := range []time.Duration{tokenTime - 1, tokenTime, 2*tokenTime - 1} {
-		one := recent{r.now, r.before, r.since}
+		one := recentTokens{r.current, r.previous, r.since}
 		if !one.has("a", int64(now)) {
 			t.Errorf("the token is unknown after %v", now)
 		}
@@ -148,7 +148,7 @@ func TestRecentTokens(t *testing.T) {
 	for i := range 3 * maxTokens {
 		r.add(fmt.Sprint(i), 0)
 	}
-	if len(r.now)+len(r.before) > 2*maxTokens || !r.has(fmt.Sprint(3*maxTokens-1), 0) {
-		t.Errorf("%d and %d tokens are stored, want at most %d with the newest", len(r.now), len(r.before), 2*maxTokens)
+	if len(r.current)+len(r.previous) > 2*maxTokens || !r.has(fmt.Sprint(3*maxTokens-1), 0) {
+		t.Errorf("%d and %d tokens are stored, want at most %d with the newest", len(r.current), len(r.previous), 2*maxTokens)
 	}
 }

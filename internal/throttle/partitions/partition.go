@@ -28,34 +28,33 @@ const calm = 5 * time.Second
 // limit.
 type lane struct {
 	bucket
-	hot   bool
-	since int64  // nanoseconds; the first throttle
-	last  int64  // the latest throttle
-	seen  sample // requests since the first throttle
+	atLimit       bool
+	firstThrottle int64  // since atLimit is true; nanoseconds
+	lastThrottle  int64  // nanoseconds
+	requests      sample // since firstThrottle
 }
 
-// observe records a request. A lane is at its limit from a throttle until calm has passed
-// without one. observe reports whether the partition must split if its requests divide: it was at its limit for split.
-// A split of 0 never splits.
-func (n *lane) observe(hash uint64, throttled bool, now int64, split time.Duration) bool {
-	if split == 0 {
+// observe records a request and reports whether the lane was at its limit for splitAfter. A lane is at its limit from a
+// throttle until the time calm has passed without another one. If splitAfter is 0, observe does nothing.
+func (n *lane) observe(hash uint64, throttled bool, now int64, splitAfter time.Duration) bool {
+	if splitAfter == 0 {
 		return false
 	}
-	n.hot = n.hot && now-n.last <= int64(calm)
+	n.atLimit = n.atLimit && now-n.lastThrottle <= int64(calm)
 	if throttled {
-		if !n.hot {
-			n.hot, n.since, n.seen = true, now, n.seen[:0]
+		if !n.atLimit {
+			n.atLimit, n.firstThrottle, n.requests = true, now, n.requests[:0]
 		}
-		n.last = now
+		n.lastThrottle = now
 	}
-	if n.hot {
-		n.seen.add(hash)
+	if n.atLimit {
+		n.requests.add(hash)
 	}
-	return throttled && now-n.since >= int64(split)
+	return throttled && now-n.firstThrottle >= int64(splitAfter)
 }
 
-// index returns the index of the partition of a hash.
-func (s *Space) index(hash uint64) int {
+// partitionIndex returns the index of the partition that has a hash.
+func (s *Space) partitionIndex(hash uint64) int {
 	i, found := slices.BinarySearchFunc(s.partitions, hash, func(p partition, hash uint64) int { return cmp.Compare(p.low, hash) })
 	if found {
 		return i
@@ -71,13 +70,15 @@ func (s *Space) lastHash(i int) uint64 {
 	return s.partitions[i+1].low - 1
 }
 
-// halve splits a partition into two equal ranges of hashes. It returns false for a single hash.
+// halve splits a partition into two equal ranges of hashes. It returns false if the partition has a single hash, or the
+// space MaxPartitions.
 func (s *Space) halve(i int, now int64) bool {
 	low, last := s.partitions[i].low, s.lastHash(i)
 	return last > low && s.split(i, low+(last-low)/2+1, now)
 }
 
-// split splits a partition at a hash. Each half gets half of the tokens saved or owed, and is not at its limit. It returns false, and does nothing, if the space has MaxPartitions.
+// split splits a partition at a hash. Each half gets half of the tokens saved or owed, and is not at its limit. If the
+// space has MaxPartitions, split returns false and does nothing.
 func (s *Space) split(i int, at uint64, now int64) bool {
 	if len(s.partitions) == MaxPartitions {
 		return false
@@ -85,24 +86,25 @@ func (s *Space) split(i int, at uint64, now int64) bool {
 	lower := &s.partitions[i]
 	upper := partition{
 		low:    at,
-		writes: lower.writes.halve(s.gate.writes, now),
-		reads:  lower.reads.halve(s.gate.reads, now),
+		writes: lower.writes.takeHalf(s.gate.writes, now),
+		reads:  lower.reads.takeHalf(s.gate.reads, now),
 	}
 	s.partitions = slices.Insert(s.partitions, i+1, upper)
 	return true
 }
 
-// splitByLoad splits the partition of a hash between the partition keys that its lane's latest requests were for.
+// splitByLoad splits the partition of a hash so that each half gets half of a lane's latest requests. It does nothing if
+// those are for one partition key.
 func (s *Space) splitByLoad(hash uint64, n *lane, now int64) {
-	if at, ok := n.seen.splitPoint(); ok {
-		s.split(s.index(hash), at, now)
+	if at, ok := n.requests.splitPoint(); ok {
+		s.split(s.partitionIndex(hash), at, now)
 	}
 }
 
-// halve moves half of a lane's tokens to a new lane.
-func (n *lane) halve(r rate, now int64) lane {
+// takeHalf moves half of a lane's tokens to a new lane, and returns that.
+func (n *lane) takeHalf(r rate, now int64) lane {
 	n.refill(r, now)
 	half := n.tokens / 2
-	*n = lane{bucket: bucket{n.tokens - half, n.at}}
-	return lane{bucket: bucket{half, n.at}}
+	*n = lane{bucket: bucket{n.tokens - half, n.refilled}}
+	return lane{bucket: bucket{half, n.refilled}}
 }

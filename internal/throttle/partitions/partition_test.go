@@ -28,12 +28,12 @@ func TestFirstPartitions(t *testing.T) {
 			t.Fatalf("%d partitions, the first from %v", n, s.partitions[0].low)
 		}
 		for _, key := range rapid.SliceOfN(rapid.String(), 1, 20).Draw(t, "keys") {
-			if got, want := s.index(g.hash(key)), g.Partition(key); got != want {
+			if got, want := s.partitionIndex(g.hash(key)), g.Partition(key); got != want {
 				t.Fatalf("%q is on %d, want %d", key, got, want)
 			}
 		}
 		for _, p := range s.partitions[1:] {
-			if i := s.index(p.low); s.index(p.low-1) != i-1 {
+			if i := s.partitionIndex(p.low); s.partitionIndex(p.low-1) != i-1 {
 				t.Fatalf("no range ends before %v", p.low)
 			}
 		}
@@ -52,9 +52,9 @@ func TestSplitsEnd(t *testing.T) {
 		t.Errorf("%d partitions, want 65: 64 halvings leave one hash", len(s.partitions))
 	}
 	for i := 0; len(s.partitions) < MaxPartitions && i < 2*MaxPartitions; i++ {
-		s.halve(s.index(g.hash(time.Duration(i).String())), g.now())
+		s.halve(s.partitionIndex(g.hash(time.Duration(i).String())), g.now())
 	}
-	s.halve(s.index(math.MaxUint64/3), g.now())
+	s.halve(s.partitionIndex(math.MaxUint64/3), g.now())
 	if len(s.partitions) != MaxPartitions {
 		t.Errorf("%d partitions, want %d", len(s.partitions), MaxPartitions)
 	}

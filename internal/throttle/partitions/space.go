@@ -69,8 +69,8 @@ type Space struct {
 	dryUntil int64
 }
 
-// whole returns the limit of the whole space's reads or writes, or nil if there is none.
-func (s *Space) whole(write bool) *limit {
+// limit returns the limit of the whole space's reads or writes, or nil if there is none.
+func (s *Space) limit(write bool) *limit {
 	if write {
 		return s.writes
 	}
@@ -81,7 +81,7 @@ func (s *Space) whole(write bool) *limit {
 // tokens.
 func (g *Gate) NewSpace(r Resource, t Throughput) *Space {
 	now := g.now()
-	n := uint64(g.count(t))
+	n := uint64(g.partitionCount(t))
 	s := &Space{
 		Resource: r, gate: g, reads: newLimit(t.Reads, now), writes: newLimit(t.Writes, now),
 	}
@@ -99,7 +99,8 @@ func (g *Gate) NewSpace(r Resource, t Throughput) *Space {
 	return s
 }
 
-func (g *Gate) count(t Throughput) int {
+// partitionCount returns the number of a new space's partitions.
+func (g *Gate) partitionCount(t Throughput) int {
 	n := g.limits.Partitions
 	if t.Reads.Cause == Provisioned {
 		n = max(n, (t.Reads.PerSecond+g.limits.PartitionRCU-1)/g.limits.PartitionRCU)
@@ -131,12 +132,12 @@ func (s *Space) Place(key string) Place { return Place{Space: s, Key: key, hash:
 // Everywhere returns the place that covers all partitions.
 func (s *Space) Everywhere() Place { return Place{Space: s, Everywhere: true} }
 
-// ranges returns the partitions of a place.
-func (p Place) ranges() []partition {
+// coveredPartitions returns the partition of a place, or all partitions.
+func (p Place) coveredPartitions() []partition {
 	if p.Everywhere {
 		return p.partitions
 	}
-	i := p.index(p.hash)
+	i := p.partitionIndex(p.hash)
 	return p.partitions[i : i+1]
 }
 

@@ -27,8 +27,9 @@ func (s *Space) State() State {
 	state := State{Resource: s.Resource, Reads: s.reads.level(now), Writes: s.writes.level(now)}
 	for i := range s.partitions {
 		p := &s.partitions[i]
-		one := PartitionState{p.low, s.lastHash(i), p.reads.level(s.gate.reads, now), p.writes.level(s.gate.writes, now)}
-		state.Partitions = append(state.Partitions, one)
+		state.Partitions = append(state.Partitions, PartitionState{
+			First: p.low, Last: s.lastHash(i), Reads: p.reads.level(s.gate.reads, now), Writes: p.writes.level(s.gate.writes, now),
+		})
 	}
 	return state
 }
@@ -66,5 +67,5 @@ func (s *Space) Split(number int) int {
 func (p Place) Number() int {
 	p.gate.mu.Lock()
 	defer p.gate.mu.Unlock()
-	return p.index(p.hash)
+	return p.partitionIndex(p.hash)
 }
