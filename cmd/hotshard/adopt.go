@@ -35,13 +35,13 @@ func (c *AdoptCmd) Validate() error {
 	if c.Table == "" {
 		return nil // the parser reports it
 	}
-	return cmp.Or(c.from().Validate(), c.scanning.Validate())
+	return cmp.Or(c.source().Validate(), c.scanning.Validate())
 }
 
 // Run examines the table, and prints what it found. A table that can't be adopted is an error.
 func (c *AdoptCmd) Run(ctx context.Context, std streams) error {
-	from := c.from()
-	settings, err := from.config(ctx)
+	source := c.source()
+	settings, err := source.config(ctx)
 	if err == nil && c.Endpoint != "" {
 		err = system.CheckEngine(ctx, c.Endpoint)
 	}
@@ -50,12 +50,12 @@ func (c *AdoptCmd) Run(ctx context.Context, std streams) error {
 	}
 	settings.RetryMode, settings.RetryMaxAttempts = aws.RetryModeAdaptive, callAttempts
 	progress, finish := progressBar(std.err, -1, "items")
-	r, err := adopt.Examine(ctx, from.dynamoDB(settings), adopt.Options{
+	r, err := adopt.Examine(ctx, source.dynamoDB(settings), adopt.Options{
 		Table: c.Table, Format: shard.Format(c.Format), ReadUnits: c.ReadUnits, Progress: progress, Now: time.Now(),
 	})
 	finish()
 	if err != nil {
-		return from.explain(ctx, settings, err)
+		return source.explain(ctx, settings, err)
 	}
 	if c.JSON {
 		err = printJSON(std.out, r)
@@ -68,8 +68,8 @@ func (c *AdoptCmd) Run(ctx context.Context, std streams) error {
 	return err
 }
 
-// from returns the table, as the commands for heat name it.
-func (c *AdoptCmd) from() *heatFrom {
+// source returns the table with the flags of the commands for heat, which share its clients and errors.
+func (c *AdoptCmd) source() *heatFrom {
 	return &heatFrom{page: "docs/adopt.md", Table: c.Table, Endpoint: c.Endpoint, Region: c.Region, PartitionWCU: awsPartitionWCU}
 }
 

@@ -46,6 +46,7 @@ func (a api) callAPI(ctx context.Context, method, path string, body, into any) e
 	return err
 }
 
+// print prints a response: as JSON with --json, and otherwise as a table.
 func (a api) print(out io.Writer, answer any, table func() *textTable) error {
 	if a.JSON {
 		return printJSON(out, answer)

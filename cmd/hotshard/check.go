@@ -87,14 +87,14 @@ func (c *CheckCmd) options() rebuild.Options {
 	}
 }
 
-// Run checks, and prints what it found, also after an error.
+// Run checks the selected summaries and prints what it found, even if it could not check all of them.
 func (c *CheckCmd) Run(ctx context.Context, std streams, commands display.Commands) error {
 	client, err := c.client(ctx)
 	if err != nil {
 		return err
 	}
 	checker := rebuild.New(c.options(), client)
-	work, err := c.work(ctx, checker)
+	work, err := c.selectWork(ctx, checker)
 	if err != nil {
 		return c.explain(err)
 	}
@@ -111,8 +111,8 @@ func (c *CheckCmd) Run(ctx context.Context, std streams, commands display.Comman
 	return c.verdict(report)
 }
 
-// work returns the selected summaries.
-func (c *CheckCmd) work(ctx context.Context, checker *rebuild.Checker) (w rebuild.Work, err error) {
+// selectWork returns the summaries and failures that the flags select.
+func (c *CheckCmd) selectWork(ctx context.Context, checker *rebuild.Checker) (w rebuild.Work, err error) {
 	r := rebuild.Range{From: c.From, To: c.To}
 	if c.Type != "" {
 		base := schema.BaseKey{Type: schema.Kind(c.Type), Name: c.Name}
@@ -130,7 +130,8 @@ func (c *CheckCmd) work(ctx context.Context, checker *rebuild.Checker) (w rebuil
 	return w, err
 }
 
-// verdict returns an error if a summary differs. Summaries that are too old or open count only if they were selected.
+// verdict returns an error if a summary differs or a failure is left. Open summaries count if the flags select some keys or
+// failures; summaries too old to judge count if the flags select failures, or a key and a time.
 func (c *CheckCmd) verdict(r *rebuild.Report) error {
 	n := r.Bad()
 	if !c.all() {

@@ -49,9 +49,9 @@ func TestChecksFailInOneLine(t *testing.T) {
 	endpoint := " --endpoint " + enginetest.Endpoint(t)
 	checkOneLine(t, exitBad, "check ", map[string]string{
 		"--endpoint http://127.0.0.1:1":                        "no DynamoDB-compatible engine at http://127.0.0.1:1: ",
-		"--prefix nowhere-" + endpoint:                         `no tables of hotshard with the prefix "nowhere-": `,
-		"--prefix nowhere- --failed" + endpoint:                `no tables of hotshard with the prefix "nowhere-": `,
-		"--prefix nowhere- --type counter --name x" + endpoint: `no tables of hotshard with the prefix "nowhere-": `,
+		"--prefix nowhere-" + endpoint:                         `no tables of hotshard with the prefix "nowhere-"; check --prefix and --endpoint: `,
+		"--prefix nowhere- --failed" + endpoint:                `no tables of hotshard with the prefix "nowhere-"; check --prefix and --endpoint: `,
+		"--prefix nowhere- --type counter --name x" + endpoint: `no tables of hotshard with the prefix "nowhere-"; check --prefix and --endpoint: `,
 		"--type entity --name x --rules []" + endpoint:         `no rule rolls up the events of "x"`,
 	})
 	t.Setenv("HOTSHARD_ENDPOINT", "") // restored after the test

@@ -38,23 +38,24 @@ func (l commandLine) withFlag(flag, value string) string {
 	return strings.Join(words, " ")
 }
 
-// printedBy returns what builds the command lines that a run prints. They have its flags that say where its tables are:
-// flags with the same tag copied have the same meaning in all commands.
-func printedBy(run *kong.Context, args commandLine) display.Commands {
+// commandsToPrint returns the builder of the command lines that this run prints, such as the next step. A printed command
+// line has those flags of this run that say where the tables are. They have a tag copied, with the flag's meaning: a flag of
+// another command with the same tag gets the same value.
+func commandsToPrint(run *kong.Context, args commandLine) display.Commands {
 	given := map[string]string{}
 	for _, f := range run.Flags() {
-		if to := copied(f); to != "" {
-			given[to] = args.value(f)
+		if meaning := meaningOf(f); meaning != "" {
+			given[meaning] = args.value(f)
 		}
 	}
 	complete := func(command string, args []string) []string {
-		return completed(leaf(run.Model.Node, command), args, given)
+		return completeArgs(findCommand(run.Model.Node, command), args, given)
 	}
 	return display.Commands{Program: programName(), Complete: complete, AWS: flagsOfAWS(given)}
 }
 
-// copied returns the meaning of a flag that printed command lines copy, or "".
-func copied(f *kong.Flag) string {
+// meaningOf returns the value of a flag's tag copied, or "" if the flag is not copied.
+func meaningOf(f *kong.Flag) string {
 	if f.Tag == nil {
 		return ""
 	}
@@ -76,8 +77,8 @@ func (l commandLine) value(f *kong.Flag) (value string) {
 	return value
 }
 
-// leaf returns the node of a command, such as shards set.
-func leaf(node *kong.Node, command string) *kong.Node {
+// findCommand returns the node of a command, such as shards set, below the program's node.
+func findCommand(node *kong.Node, command string) *kong.Node {
 	for word := range strings.FieldsSeq(command) {
 		if i := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == word }); i >= 0 {
 			node = node.Children[i]
@@ -86,27 +87,27 @@ func leaf(node *kong.Node, command string) *kong.Node {
 	return node
 }
 
-// completed adds to a command's arguments the given flags that the command has. It replaces a table's name by the ARN
-// by which this run names the table.
-func completed(command *kong.Node, args []string, given map[string]string) []string {
+// completeArgs returns a command's arguments with the given flags that the command has and the arguments lack. given has
+// the flags' values by meaning. If this run names its table by an ARN, completeArgs puts the ARN in place of the name.
+func completeArgs(command *kong.Node, args []string, given map[string]string) []string {
 	args = slices.Clone(args)
 	for _, f := range command.Flags {
-		value, flag := given[copied(f)], "--"+f.Name
-		at := slices.Index(args, flag)
+		value, flag := given[meaningOf(f)], "--"+f.Name
+		i := slices.Index(args, flag)
 		switch {
 		case value == "":
 		case f.Name == "table":
-			if name, _, _, _ := dynamo.TableName(value); at >= 0 && args[at+1] == name {
-				args[at+1] = value
+			if name, _, _, _ := dynamo.TableName(value); i >= 0 && args[i+1] == name {
+				args[i+1] = value
 			}
-		case at < 0:
+		case i < 0:
 			args = append(args, flag, value)
 		}
 	}
 	return args
 }
 
-// flagsOfAWS returns the given flags as those of the AWS CLI.
+// flagsOfAWS returns the given flags, by meaning, as flags of the AWS CLI.
 func flagsOfAWS(given map[string]string) (flags []string) {
 	_, region, _, _ := dynamo.TableName(given["table"])
 	if region = cmp.Or(given["region"], region); region != "" {

@@ -69,8 +69,9 @@ func (c *ConsoleCmd) Run(ctx context.Context, std streams, line commandLine, com
 // consoleDeadline is the timeout of one request: a day's heat over a slow connection takes seconds.
 const consoleDeadline = 20 * time.Second
 
-// start returns the command line of this console, with the endpoint or Region that came from the environment.
-func (c *ConsoleCmd) start(line commandLine, configured aws.Config) string {
+// startCommand returns the command line that starts this console. It has the endpoint or Region, even if that came from the
+// environment.
+func (c *ConsoleCmd) startCommand(line commandLine, configured aws.Config) string {
 	if c.Endpoint != "" {
 		return line.withFlag("endpoint", c.Endpoint)
 	}
@@ -84,7 +85,7 @@ func (c *ConsoleCmd) handler(ctx context.Context, std streams, line commandLine,
 	if err != nil {
 		return nil, nil, err
 	}
-	about := console.About{Mode: "deployment", Where: c.where(configured), Version: thisVersion().Version, Start: c.start(line, configured)}
+	about := console.About{Mode: "deployment", Where: c.where(configured), Version: thisVersion().Version, Start: c.startCommand(line, configured)}
 	if c.Stack {
 		client := c.dynamoDB(configured)
 		names := schema.NamesFor(c.TablesPrefix)

@@ -32,7 +32,7 @@ const (
 	maxSince      = 24 * time.Hour // how long a stream keeps its records
 	minWithin     = 10 * time.Second
 	maxWithin     = 6 * time.Hour
-	defaultWithin = 10 * time.Minute // a full stream shard allows a window in every 25 minutes of a day
+	defaultWithin = 10 * time.Minute // enough for one window in every 25 minutes of a day, if the stream shards are full
 )
 
 // validate returns an error if the flags are invalid.
@@ -55,9 +55,9 @@ func (f *consoleFile) validate(stack bool) error {
 	return nil
 }
 
-// replaceFile writes a file by write. An earlier file stays until the new one is complete; after an error there is no
-// new one.
-func replaceFile(path string, write func() ([]byte, error)) (err error) {
+// replaceFile creates or replaces a file with the content that newContent returns. After an error, an earlier file is
+// unchanged, and a new one does not exist.
+func replaceFile(path string, newContent func() ([]byte, error)) (err error) {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("--out %s exists and is not a regular file: use another path", path)
 	}
@@ -70,9 +70,9 @@ func replaceFile(path string, write func() ([]byte, error)) (err error) {
 			err = errors.Join(err, os.Remove(file.Name()))
 		}
 	}()
-	text, err := write()
+	content, err := newContent()
 	if err == nil {
-		_, err = file.Write(text)
+		_, err = file.Write(content)
 	}
 	if err := errors.Join(err, file.Close()); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (c *ConsoleCmd) writeFile(ctx context.Context, std streams, commands displa
 		if past, err = c.readPast(ctx, std); err != nil {
 			return nil, err
 		}
-		return c.pageOf(ctx, std, past, commands)
+		return c.heatPage(ctx, std, past, commands)
 	})
 	if err != nil {
 		return err
@@ -127,8 +127,8 @@ func (c *ConsoleCmd) readPast(ctx context.Context, std streams) (*live.Past, err
 // fileDeadline is the timeout of each of the page's calls. A day with 128 keys in each window takes some 10 s.
 const fileDeadline = 5 * time.Minute
 
-// pageOf returns the page with the heat that was read.
-func (c *ConsoleCmd) pageOf(ctx context.Context, std streams, past *live.Past, commands display.Commands) ([]byte, error) {
+// heatPage returns the page with the heat that was read.
+func (c *ConsoleCmd) heatPage(ctx context.Context, std streams, past *live.Past, commands display.Commands) ([]byte, error) {
 	configured, err := c.config(ctx)
 	if err != nil {
 		return nil, err

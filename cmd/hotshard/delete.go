@@ -50,7 +50,7 @@ func (c *DeleteCmd) Validate() error {
 	return errors.Join(c.scanning.Validate(), c.tables.Validate())
 }
 
-// Run deletes, and prints what was deleted.
+// Run deletes the key or player, and prints what was deleted.
 func (c *DeleteCmd) Run(ctx context.Context, std streams, commands display.Commands) error {
 	client, err := c.client(ctx)
 	if err != nil {

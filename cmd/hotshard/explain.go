@@ -83,14 +83,14 @@ func (c *ExplainCmd) report(ctx context.Context, std streams, commands display.C
 		sources.Logs = append(sources.Logs, explain.Log{Name: name, Text: file})
 	}
 	to := time.Now().UTC()
-	options := c.throttled(to.Add(-c.Since), to, c.Index)
+	options := c.explainOptions(to.Add(-c.Since), to, c.Index)
 	options.Commands = commands
 	report, err := explain.Run(ctx, sources, options)
 	return report, c.explain(ctx, configured, err)
 }
 
-// throttled returns the options for the throttles of a time.
-func (h *heatFrom) throttled(from, to time.Time, index string) explain.Options {
+// explainOptions returns the options for the throttles between two times; "" is all indexes.
+func (h *heatFrom) explainOptions(from, to time.Time, index string) explain.Options {
 	o := explain.Options{Name: h.tableName(), Tables: []string{h.Table}, Index: index, From: from, To: to, PartitionWCU: float64(h.PartitionWCU)}
 	if h.Stack {
 		names := schema.NamesFor(h.TablesPrefix)
@@ -118,8 +118,8 @@ func (h *heatFrom) evidence(ctx context.Context, configured aws.Config, commands
 	return s
 }
 
-// setShards returns what builds the command line that sets a shard count. A deployment's API is in the variable api, as
-// in docs/deploy.md.
+// setShards returns a function that builds the command line that sets a key's shard count. The shell's variable api has a
+// deployment's URL, as in docs/deploy.md.
 func (h *heatFrom) setShards(commands display.Commands) func(schema.BaseKey, int) string {
 	return func(base schema.BaseKey, n int) string {
 		line := commands.Line("shards set", "--type", string(base.Type), "--name", base.Name, "--shards", strconv.Itoa(n))
@@ -133,8 +133,8 @@ func (h *heatFrom) setShards(commands display.Commands) func(schema.BaseKey, int
 // apiVariable is the flag for a deployment's API.
 const apiVariable = ` --target "$api"`
 
-// pastHeat returns the keys that took much of a partition's limit: those of a deployment's heat table, or of the past of
-// a stream, which it reads for up to heatTime, with progress.
+// pastHeat returns the keys that took much of a partition's limit, from a deployment's heat table or from the past of a
+// stream. It reads the stream for up to heatTime and shows the progress.
 func (h *heatFrom) pastHeat(ctx context.Context, std streams, c aws.Config, o live.PastOptions) ([]explain.Key, error) {
 	if h.Stack {
 		w, err := h.openStack(ctx, c)
@@ -158,14 +158,18 @@ func (h *heatFrom) pastHeat(ctx context.Context, std streams, c aws.Config, o li
 	return explain.HotKeys(ctx, past, func(string) string { return h.tableName() }, o.From, time.Now())
 }
 
-// windowsProgress returns the functions that advance and end a progress bar for the windows of a stream's past.
-func windowsProgress(std streams) (progress func(passed, of int), finish func()) {
-	add, end, done := func(int) {}, func() {}, 0
-	return func(passed, of int) {
-		if done == 0 {
-			add, end = progressBar(std.err, of, "windows")
+// windowsProgress returns the functions that advance and end a progress bar for the windows of a stream's past. The bar
+// begins with the first call of progress, which has the number of all windows.
+func windowsProgress(std streams) (progress func(passed, all int), finish func()) {
+	var add func(int)
+	var before int
+	finish = func() {}
+	progress = func(passed, all int) {
+		if add == nil {
+			add, finish = progressBar(std.err, all, "windows")
 		}
-		add(passed - done)
-		done = passed
-	}, func() { end() }
+		add(passed - before)
+		before = passed
+	}
+	return progress, func() { finish() }
 }

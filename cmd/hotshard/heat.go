@@ -30,7 +30,7 @@ import (
 
 // heatFrom has the flags for the source of heat: a table's stream, or the counts of a hotshard deployment.
 type heatFrom struct {
-	page string // that has the permissions; "" is docs/heat-from-a-laptop.md
+	page string // the page of docs with the permissions; "" is docs/heat-from-a-laptop.md
 
 	Table        string `copied:"table" placeholder:"NAME" help:"A table with a stream (explain needs none), by its name or ARN. Nothing is deployed, and the table is not changed."`
 	Stack        bool   `help:"Instead of --table: the counts of a hotshard deployment, or of hotshard local."`
@@ -79,12 +79,12 @@ func (h *heatFrom) tableName() string {
 	return name
 }
 
-// config returns the AWS configuration, or that of the endpoint. An engine gets the environment's credentials too, if
-// there are any: some engines keep a database for each access key.
+// config returns the configuration for AWS or, with --endpoint, for an engine. An engine gets the environment's credentials,
+// too, if there are any: some engines have a database for each access key.
 func (h *heatFrom) config(ctx context.Context) (aws.Config, error) {
 	_, region, _, _ := dynamo.TableName(h.Table) // Validate found no error
 	if h.Endpoint != "" {
-		region = "" // an engine's ARNs may have any
+		region = "" // an engine's ARNs may have any Region
 	}
 	options := []func(*config.LoadOptions) error{config.WithHTTPClient(streamClient()), config.WithRegion(cmp.Or(h.Region, region))}
 	if h.Endpoint != "" {
@@ -118,7 +118,7 @@ func (h *heatFrom) dynamoDB(c aws.Config) *dynamodb.Client {
 	return dynamodb.NewFromConfig(c, func(o *dynamodb.Options) { o.DisableValidateResponseChecksum = h.Endpoint != "" })
 }
 
-// where returns a description of what is read.
+// where returns the Region that is read, or "this machine".
 func (h *heatFrom) where(c aws.Config) string {
 	if h.Endpoint != "" {
 		return "this machine"

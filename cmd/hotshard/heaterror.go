@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -41,8 +42,8 @@ func (e *credentialsError) Unwrap() error { return e.err }
 // Is reports whether target is eventsource.ErrNoCredentials.
 func (e *credentialsError) Is(target error) bool { return target == eventsource.ErrNoCredentials }
 
-// explain returns the error for what is read, with its cause and what to do. The cause is omitted if no provider is
-// configured: then the last one failed, EC2's metadata service.
+// explain returns an error with the cause and what to do; what names the tables that need credentials. If no provider is
+// configured, the last one failed, EC2's metadata service, and the cause is omitted.
 func (e *credentialsError) explain(what string) error {
 	cause := ": " + strings.TrimPrefix(e.err.Error(), "failed to refresh cached credentials, ")
 	if call, ok := errors.AsType[*smithy.OperationError](e.err); ok && call.Service() == imds.ServiceID {
@@ -118,17 +119,15 @@ func (h *heatFrom) notFound(c aws.Config) string {
 // dynamodb:DescribeTable on resource: arn:...".
 var deniedAction = regexp.MustCompile(`not authorized to perform: (\S+)`)
 
-// rejected returns the reason why AWS rejects the credentials, or "" for another error.
+// rejected returns why AWS rejects the credentials, and what to do, or "" for another error.
 func (h *heatFrom) rejected(c aws.Config, fault smithy.APIError) string {
-	has := func(codes string) bool {
-		return strings.Contains(" "+codes+" ", " "+fault.ErrorCode()+" ")
-	}
+	isOneOf := func(codes string) bool { return slices.Contains(strings.Fields(codes), fault.ErrorCode()) }
 	switch {
-	case has(expiredCodes):
+	case isOneOf(expiredCodes):
 		return fmt.Sprintf("The AWS credentials for %s in %s have expired. Run aws sso login, or get new ones, and run the command again.", h.what(), c.Region)
-	case has(invalidCodes):
+	case isOneOf(invalidCodes):
 		return fmt.Sprintf("AWS does not accept the credentials for %s in %s (%s). Check AWS_PROFILE or AWS_ACCESS_KEY_ID, and this machine's clock.", h.what(), c.Region, fault.ErrorCode())
-	case has(deniedCodes):
+	case isOneOf(deniedCodes):
 		action := "the call"
 		if found := deniedAction.FindStringSubmatch(fault.ErrorMessage()); found != nil {
 			action = found[1]

@@ -33,7 +33,7 @@ func TestExitCodes(t *testing.T) {
 			cancel(interruption{c.signal})
 		}
 		var errOut bytes.Buffer
-		if code := outcome(ctx, c.err, streams{io.Discard, &errOut}); code != c.code || errOut.String() != c.line {
+		if code := printOutcome(ctx, c.err, streams{io.Discard, &errOut}); code != c.code || errOut.String() != c.line {
 			t.Errorf("signal %v, error %v: exit %d with %q, want %d with %q", c.signal, c.err, code, &errOut, c.code, c.line)
 		}
 		cancel(nil)

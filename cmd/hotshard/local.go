@@ -59,7 +59,7 @@ func (c *LocalCmd) Validate() error {
 	return c.options().Validate()
 }
 
-// checkTimes returns an error if a time of the limiter is invalid.
+// checkTimes returns an error if --split-after or --transaction-hold is invalid.
 func checkTimes(splitAfter, transactionHold time.Duration) error {
 	switch {
 	case splitAfter != 0 && splitAfter < time.Second || splitAfter > throttle.MaxSplitAfter:
@@ -72,22 +72,19 @@ func checkTimes(splitAfter, transactionHold time.Duration) error {
 
 // needsPartitions returns an error if a setting of the limiter is given without --partitions.
 func (c *LocalCmd) needsPartitions() error {
-	flag := ""
 	switch {
 	case c.Partitions != 0:
-	case c.PartitionWCU != awsPartitionWCU:
-		flag = "--partition-wcu"
-	case c.TableWCU != 0:
-		flag = "--table-wcu"
-	case c.SplitAfter != 0:
-		flag = "--split-after"
-	case c.TransactionHold != transactionHold:
-		flag = "--transaction-hold"
-	}
-	if flag == "" {
 		return nil
+	case c.PartitionWCU != awsPartitionWCU:
+		return errors.New("--partition-wcu needs --partitions")
+	case c.TableWCU != 0:
+		return errors.New("--table-wcu needs --partitions")
+	case c.SplitAfter != 0:
+		return errors.New("--split-after needs --partitions")
+	case c.TransactionHold != transactionHold:
+		return errors.New("--transaction-hold needs --partitions")
 	}
-	return errors.New(flag + " needs --partitions")
+	return nil
 }
 
 // options returns the options of the command line.

@@ -77,7 +77,7 @@ func (i interruption) Error() string {
 	return i.String()
 }
 
-// Is reports that it is a cancellation: some packages return a context's cause, others its error.
+// Is reports whether target is context.Canceled: some packages return a context's cause, others its error.
 func (i interruption) Is(target error) bool { return target == context.Canceled }
 
 func (i interruption) exitCode() int {
@@ -108,7 +108,7 @@ func run(ctx context.Context, args []string, std streams) int {
 		fmt.Fprintln(std.err, "hotshard:", visibleLines(wrongUsage(err)))
 		return exitUsage
 	}
-	return outcome(ctx, command.Run(printedBy(command, args)), std)
+	return printOutcome(ctx, command.Run(commandsToPrint(command, args)), std)
 }
 
 // newParser returns the parser of command lines.
@@ -124,7 +124,7 @@ func newParser(commands *cli, options ...kong.Option) (*kong.Kong, error) {
 	)...)
 }
 
-// withHelp returns a command line of which `help COMMAND` means `COMMAND --help`.
+// withHelp returns `COMMAND --help` for `help COMMAND`, and other command lines unchanged.
 func withHelp(args []string) []string {
 	if len(args) == 0 || args[0] != "help" {
 		return args
@@ -132,19 +132,19 @@ func withHelp(args []string) []string {
 	return append(slices.Clone(args[1:]), "--help")
 }
 
-// outcome prints a command's error and returns the exit code. A command that was interrupted and finished cleanly, such
-// as hotshard local, succeeded.
-func outcome(ctx context.Context, err error, std streams) int {
+// printOutcome prints a command's error and returns the exit code. A command that was interrupted and returned no error,
+// such as hotshard local, succeeded.
+func printOutcome(ctx context.Context, err error, std streams) int {
 	if err == nil {
 		return exitOK
 	}
-	why, interrupted := errors.AsType[interruption](context.Cause(ctx))
+	interruption, interrupted := errors.AsType[interruption](context.Cause(ctx))
 	if interrupted && errors.Is(err, context.Canceled) {
-		err = why
+		err = interruption
 	}
 	fmt.Fprintln(std.err, "hotshard:", visibleLines(err.Error()))
 	if interrupted {
-		return why.exitCode()
+		return interruption.exitCode()
 	}
 	return exitBad
 }

@@ -271,7 +271,7 @@ func TestPrintedCommandsHaveFlagsOfTheRun(t *testing.T) {
 		line := strings.Fields(run)
 		context, err := parsed(slices.Clone(line)...)
 		require.NoError(t, err)
-		commands := printedBy(context, line)
+		commands := commandsToPrint(context, line)
 		got := strings.TrimPrefix(commands.Line(c.command, c.args...), commands.Program+" ")
 		if got != c.want {
 			t.Errorf("%s prints\n%s, want\n%s", run, got, c.want)
@@ -283,7 +283,7 @@ func TestPrintedCommandsHaveFlagsOfTheRun(t *testing.T) {
 	t.Setenv("HOTSHARD_ENDPOINT", "http://127.0.0.1:8000")
 	context, err := parsed("explain", "--table", "orders", "--region", "eu-west-1")
 	require.NoError(t, err)
-	commands := printedBy(context, commandLine{"explain", "--table", "orders", "--region", "eu-west-1"})
+	commands := commandsToPrint(context, commandLine{"explain", "--table", "orders", "--region", "eu-west-1"})
 	if got := commands.AWSLine("dynamodb update-table --table-name orders"); got != "aws dynamodb update-table --table-name orders --region eu-west-1 --endpoint-url http://127.0.0.1:8000" {
 		t.Errorf("of the AWS CLI: %s", got)
 	}

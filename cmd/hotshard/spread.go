@@ -49,6 +49,7 @@ func (c *ShardsSpreadCmd) Validate() error {
 	return c.tables.Validate()
 }
 
+// spreadResult is the result as printed in JSON.
 type spreadResult struct {
 	Type    string        `json:"type"`
 	Name    string        `json:"name"`
@@ -106,7 +107,7 @@ var spreadOf = map[schema.Kind]counting{
 	schema.Event:   {counted: "events", read: (*ShardsSpreadCmd).events, span: true},
 	schema.Board:   {counted: "entries", read: (*ShardsSpreadCmd).entries, period: true},
 	schema.Session: {counted: "sessions", read: (*ShardsSpreadCmd).sessions},
-	schema.Limit:   {}, // see Validate
+	schema.Limit:   {}, // can't be measured
 }
 
 func (c *ShardsSpreadCmd) writes(ctx context.Context, r *spread.Reader, now time.Time) ([]spread.Result, error) {
@@ -152,25 +153,26 @@ func (c *ShardsSpreadCmd) printSpread(out io.Writer, r spreadResult) error {
 func (s shownSpread) print(out io.Writer, counted string) error {
 	t := newTable("write shard", counted, "against the mean")
 	for n, count := range s.Counts {
-		t.Row(n, count, s.share(count))
+		t.Row(n, count, s.deviation(count))
 	}
 	title := fmt.Sprintf("%d %s on %d write shards", s.Total, counted, s.Shards)
 	if !s.From.IsZero() {
 		title += fmt.Sprintf(", %s to %s", s.From.Format(time.RFC3339), s.To.Format(time.RFC3339))
 	}
-	_, err := fmt.Fprintf(out, "%s\n%s\n%s\n", title, t.Render(), s.words(counted))
+	_, err := fmt.Fprintf(out, "%s\n%s\n%s\n", title, t.Render(), s.verdictText(counted))
 	return err
 }
 
-func (s shownSpread) share(count int64) string {
+// deviation returns a count's deviation from the mean, in percent, or "" if nothing was counted.
+func (s shownSpread) deviation(count int64) string {
 	if s.Mean == 0 {
 		return ""
 	}
 	return fmt.Sprintf("%+.1f%%", 100*(float64(count)/s.Mean-1))
 }
 
-// words returns the verdict in words.
-func (s shownSpread) words(counted string) string {
+// verdictText returns the verdict, and the write shards that were not counted.
+func (s shownSpread) verdictText(counted string) string {
 	text := fmt.Sprintf("%s: write shard %d deviates most, by %.1f%% of the mean; chi-square %.2f, p = %.3g", s.Verdict, s.Furthest, 100*s.MaxDeviation, s.ChiSquare, s.P)
 	switch s.Verdict {
 	case shard.Unsharded:

@@ -15,7 +15,7 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/system"
 )
 
-// tables has the flags for the tables that a command uses without the API.
+// tables has the flags for the deployment's tables, which a command uses without the API.
 type tables struct {
 	Endpoint string `copied:"endpoint" env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"URL of a DynamoDB-compatible engine, such as hotshard local prints. Default: DynamoDB, with the AWS Region and credentials of the environment."`
 	Prefix   string `copied:"prefix" default:"hotshard-" help:"Prefix of the tables' names."`
@@ -42,7 +42,7 @@ func (s *scanning) Validate() error {
 	return nil
 }
 
-// callAttempts suffices for tables whose capacity other programs use, too.
+// callAttempts is the maximum number of attempts of a call. It suffices for tables whose capacity other programs use, too.
 const callAttempts = 10
 
 // client returns a client for the deployment's tables, which slows down when it is throttled.
@@ -77,14 +77,13 @@ func environment(ctx context.Context, noRegion string, options ...func(*config.L
 	return c, nil
 }
 
-// explain replaces the error for missing tables by one with their prefix, and that for missing credentials by one that
-// says how to get some.
+// explain returns an error that says what to do about missing tables or credentials. It returns other errors unchanged.
 func (d *tables) explain(err error) error {
 	if fault, ok := errors.AsType[*credentialsError](err); ok {
 		return fault.explain("the tables " + d.Prefix + "*")
 	}
 	if absent, ok := errors.AsType[*types.ResourceNotFoundException](err); ok {
-		return fmt.Errorf("no tables of hotshard with the prefix %q: %s", d.Prefix, absent.ErrorMessage())
+		return fmt.Errorf("no tables of hotshard with the prefix %q; check --prefix and --endpoint: %s", d.Prefix, absent.ErrorMessage())
 	}
 	return err
 }

@@ -1,8 +1,3 @@
-// Package terminal prints untrusted text on a terminal: it escapes control characters, and cuts long names.
-//
-//	t := newTable("key", "units/s")
-//	t.Row(nameCell(key), 12.5)
-//	fmt.Println(t.Render())
 package main
 
 import (
@@ -84,20 +79,19 @@ func visibleLines(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// cutMiddle shortens text to at most most columns. It keeps as much of the end, where similar names
+// cutMiddle shortens text to at most maxWidth columns. It keeps as much of the end, where similar names
 // differ, as of the start.
-func cutMiddle(text string, most int) string {
-	if pretty.StringWidth(text) <= most {
+func cutMiddle(text string, maxWidth int) string {
+	if pretty.StringWidth(text) <= maxWidth {
 		return text
 	}
-	end := most / 2
 	runes := []rune(text)
-	to, from, width := 0, len(runes), 1
-	for ; width+pretty.RuneWidth(runes[from-1]) <= end; from-- {
-		width += pretty.RuneWidth(runes[from-1])
+	start, end, width := 0, len(runes), 1 // keeps runes before start and from end on, and an ellipsis
+	for ; width+pretty.RuneWidth(runes[end-1]) <= maxWidth/2; end-- {
+		width += pretty.RuneWidth(runes[end-1])
 	}
-	for ; width+pretty.RuneWidth(runes[to]) <= most; to++ {
-		width += pretty.RuneWidth(runes[to])
+	for ; width+pretty.RuneWidth(runes[start]) <= maxWidth; start++ {
+		width += pretty.RuneWidth(runes[start])
 	}
-	return string(runes[:to]) + "…" + string(runes[from:])
+	return string(runes[:start]) + "…" + string(runes[end:])
 }

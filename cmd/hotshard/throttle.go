@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,7 +36,7 @@ type ThrottleCmd struct {
 func (c *ThrottleCmd) Validate() error {
 	engine, err := url.Parse(c.Before)
 	switch {
-	case err != nil || engine.Host == "" || engine.Scheme != "http" && engine.Scheme != "https":
+	case err != nil || engine.Host == "" || !slices.Contains([]string{"http", "https"}, engine.Scheme):
 		return fmt.Errorf("--before %q: want a URL such as http://127.0.0.1:8001", c.Before)
 	case strings.Contains(engine.Hostname()+".", ".amazonaws.com.") || strings.HasSuffix(engine.Hostname(), ".api.aws"):
 		return fmt.Errorf("--before %s is an endpoint of AWS, which checks signatures and throttles by itself: want an engine such as DynamoDB Local", c.Before)
@@ -60,7 +61,7 @@ func (c *ThrottleCmd) options() throttle.Options {
 	}
 }
 
-// handler returns the proxy, for requests to this address.
+// handler returns the proxy. It accepts requests whose Host header is that of --addr.
 func (c *ThrottleCmd) handler() (http.Handler, error) {
 	l, err := throttle.New(c.options())
 	if err != nil {
@@ -106,8 +107,7 @@ func (c *ThrottleCmd) Run(ctx context.Context, std streams) error {
 // drainTime is how long a stopped server waits for requests in flight.
 const drainTime = 5 * time.Second
 
-// serve serves a handler until the context ends, which is no error, and waits for
-// the requests in flight.
+// serve serves a handler until the context ends, which is no error. Then it waits for the requests in flight.
 func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	failed := make(chan error, 1)

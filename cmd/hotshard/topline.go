@@ -20,7 +20,7 @@ type topLine struct {
 
 // topKey is a partition key of a window.
 type topKey struct {
-	Table  string  `json:"table,omitempty"` // the key's table, if it is not Options.Table
+	Table  string  `json:"table,omitempty"` // the key's table, if it is not viewOptions.Table
 	Key    string  `json:"key"`
 	Index  string  `json:"index,omitempty"`
 	Status string  `json:"status"`
@@ -32,7 +32,7 @@ type topKey struct {
 // lineKeys is the maximum number of keys of a line.
 const lineKeys = 20
 
-// line returns a window's line, with the heaviest of these rows.
+// line returns a window's line of JSON, with the heaviest of the rows.
 func (o *viewOptions) line(w heat.Window, rows []heat.KeyHeat) (string, error) {
 	l := topLine{Start: httpapi.FormatTime(w.Start), Window: display.Duration(live.Window).String(), Keys: []topKey{}, Coverage: heat.Hundredths(coverage(w))}
 	for _, row := range rows[:min(len(rows), lineKeys)] {

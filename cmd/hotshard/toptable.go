@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	pretty "github.com/jedib0t/go-pretty/v6/text"
@@ -18,7 +19,7 @@ type screen struct {
 	redraws       bool // the table replaces the last one
 }
 
-// screenOf returns a terminal's size; for another output room for ten keys.
+// screenOf returns a terminal's size. For another output it returns a size that has room for ten keys.
 func screenOf(out io.Writer) screen {
 	if width, height := terminalSize(out); width > 0 {
 		return screen{width: width, height: height, redraws: true}
@@ -29,26 +30,23 @@ func screenOf(out io.Writer) screen {
 // eraseScreen moves to the first cell and clears the screen.
 const eraseScreen = "\x1b[H\x1b[J"
 
-// table returns the table of some keys of a table whose partitions take limit WCU/s. Its lines fit the screen. quiet is
-// a line for a time without writes, or "".
-func (s screen) table(title, quiet string, limit float64, keys []query.HotKey, named func(*query.HotKey) string) string {
+// table returns a table of keys that fits the screen. limit is a partition's limit in WCU/s. quietLine is a line for a time
+// without writes, or "". nameOf returns the name that is shown for a key.
+func (s screen) table(title, quietLine string, limit float64, keys []query.HotKey, nameOf func(*query.HotKey) string) string {
 	lines := []string{cutMiddle(visible(title), s.width)}
-	if quiet != "" {
-		lines = append(lines, cutMiddle(visible(quiet), s.width))
+	if quietLine != "" {
+		lines = append(lines, cutMiddle(visible(quietLine), s.width))
 	}
-	advice := s.advice(keys, named)
+	advice := s.advice(keys, nameOf)
 	room := max(1, s.height-2-len(lines)-len(advice))
-	sharded := false
-	for _, k := range keys {
-		sharded = sharded || k.Type != "other"
-	}
+	sharded := slices.ContainsFunc(keys, func(k query.HotKey) bool { return k.Type != "other" })
 	lines = append(lines, s.row(sharded, "NOW", "LIMIT", "PEAK", "STATUS", "SHARDS", "KEY"))
 	for _, k := range keys[:min(len(keys), room)] {
 		shards := ""
 		if k.Type != "other" {
 			shards = fmt.Sprint(k.Shards)
 		}
-		name := visible(named(&k))
+		name := visible(nameOf(&k))
 		if k.Index != "" {
 			name += " (" + visible(k.Index) + ")"
 		}
@@ -61,7 +59,8 @@ func (s screen) table(title, quiet string, limit float64, keys []query.HotKey, n
 	return text + "\n"
 }
 
-// row returns a line of the table. A narrow screen has no peaks; the key has the remaining width.
+// row returns a line of the table. It omits peak on a narrow screen, and shards if no key is sharded. The key has the
+// remaining width.
 func (s screen) row(sharded bool, rate, share, peak, status, shards, key string) string {
 	line := right(rate, 8) + right(share, 7)
 	if s.width >= 60 {
@@ -77,13 +76,13 @@ func (s screen) row(sharded bool, rate, share, peak, status, shards, key string)
 // maxAdvice is the maximum number of hot keys with advice.
 const maxAdvice = 3
 
-// advice returns the lines of the advice for the first hot keys, in at most a third of the screen.
-func (s screen) advice(keys []query.HotKey, named func(*query.HotKey) string) (lines []string) {
+// advice returns the lines of the advice for the first hot keys, in at most a third of the screen. Hot keys come first.
+func (s screen) advice(keys []query.HotKey, nameOf func(*query.HotKey) string) (lines []string) {
 	for _, k := range keys[:min(len(keys), maxAdvice)] {
 		if k.Status == heat.Normal {
 			break
 		}
-		text := cutMiddle(visible(named(&k)), max(8, s.width/3)) + ": " + visible(k.Advice)
+		text := cutMiddle(visible(nameOf(&k)), max(8, s.width/3)) + ": " + visible(k.Advice)
 		for line := range strings.SplitSeq(pretty.WrapSoft(text, max(20, s.width-1)), "\n") {
 			lines = append(lines, strings.TrimRight(line, " "))
 		}
@@ -91,7 +90,7 @@ func (s screen) advice(keys []query.HotKey, named func(*query.HotKey) string) (l
 	return lines[:min(len(lines), max(0, s.height-6)/3)]
 }
 
-// statusText returns a key's status now; for a key that was hot "cooled".
+// statusText returns a key's current status: hot or saturated, "cooled" if the key was hot, or "normal".
 func statusText(k *query.HotKey) string {
 	switch {
 	case k.Status >= heat.Hot:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,8 +28,8 @@ type heatFeed struct {
 	Shards  query.ShardCounts                  // nil if no key has write shards
 	Explain func(context.Context, error) error // returns an error of Source or Shards with what to do about it
 
-	Name    string
-	Where   string
+	Name    string   // of the table or the deployment
+	Where   string   // as [heatFrom.where] returns it
 	Indexes []string // the table's indexes
 }
 
@@ -37,7 +38,7 @@ const lag = 10 * time.Second
 
 // viewOptions select the keys to show, and the form.
 type viewOptions struct {
-	Table  string // lines name a key's table only if it differs
+	Table  string // a line of JSON has the table of a key only if that is another one
 	Index  string // only partition keys of this index; "" for all
 	Prefix string // only keys that begin with this text
 	JSON   bool   // lines of JSON instead of a table
@@ -89,10 +90,10 @@ type printer struct {
 	heat *query.Heat
 
 	next  time.Time     // start of the next read from the source
-	quiet time.Duration // no write was seen for so long, before the end of the newest window
+	quiet time.Duration // how long no write was seen, up to the end of the newest window
 }
 
-// run prints until ctx ends.
+// run prints windows until ctx ends. It returns the error of ctx, or of the source.
 func (p *printer) run(ctx context.Context) error {
 	interval := liveInterval
 	if p.w.Run == nil {
@@ -111,15 +112,15 @@ func (p *printer) run(ctx context.Context) error {
 func (p *printer) print(ctx context.Context) error {
 	settled := p.w.Settled()
 	for window, err := range p.w.Source.Windows(ctx, p.next, settled, live.Window) {
-		if err == nil && window.Start.Add(live.Window).After(settled) {
+		if err != nil {
+			return p.explain(ctx, err)
+		}
+		if complete := !window.Start.Add(live.Window).After(settled); !complete {
 			return nil
 		}
-		text := ""
-		if err == nil {
-			text, err = p.text(ctx, window)
-		}
+		text, err := p.text(ctx, window)
 		if err != nil {
-			return p.failed(ctx, err)
+			return p.explain(ctx, err)
 		}
 		if _, err := io.WriteString(p.out, text); err != nil {
 			return err
@@ -129,28 +130,23 @@ func (p *printer) print(ctx context.Context) error {
 	return nil
 }
 
-// failed returns nil for a transient error, and otherwise the error with what to do about it.
-func (p *printer) failed(ctx context.Context, err error) error {
+// explain returns nil for a transient error, and otherwise the error with what to do about it.
+func (p *printer) explain(ctx context.Context, err error) error {
 	if eventsource.Passing(err) {
 		return nil
 	}
 	return p.w.Explain(ctx, err)
 }
 
-// text returns a window as it is printed.
+// text returns a window as it is printed. It also updates p.quiet.
 func (p *printer) text(ctx context.Context, w heat.Window) (string, error) {
 	rows := heat.Merge(w.Items)
 	p.quiet += live.Window
 	if len(rows) > 0 {
 		p.quiet = 0
 	}
-	selected := rows[:0]
-	for _, row := range rows {
-		if p.o.selects(row.Key, row.Index) {
-			selected = append(selected, row)
-		}
-	}
 	if p.o.JSON {
+		selected := slices.DeleteFunc(rows, func(row heat.KeyHeat) bool { return !p.o.selects(row.Key, row.Index) })
 		return p.o.line(w, selected)
 	}
 	keys, err := p.keys(ctx)
@@ -172,16 +168,16 @@ func (p *printer) quietLine() string {
 const (
 	shownTime = 15 * time.Minute // a key that was hot is listed for so long
 	tableKeys = 50
-	allKeys   = 10_000 // so many are read to find those that the options select
+	allKeys   = 10_000 // keys that are read if the options select some of them
 )
 
-// keys returns the keys of a table, as GET /v1/hot-keys has them: hot ones first.
+// keys returns the selected keys in the order of GET /v1/hot-keys: hot ones first.
 func (p *printer) keys(ctx context.Context) (selected []query.HotKey, err error) {
-	most := tableKeys
-	if p.o.Index+p.o.Prefix != "" {
-		most = allKeys
+	limit := tableKeys
+	if p.o.Index != "" || p.o.Prefix != "" {
+		limit = allKeys
 	}
-	keys, err := p.heat.HotKeys(ctx, shownTime, most, time.Now())
+	keys, err := p.heat.HotKeys(ctx, shownTime, limit, time.Now())
 	for _, k := range keys {
 		if p.o.selects(k.Key, k.Index) {
 			selected = append(selected, k)
@@ -204,7 +200,7 @@ func (p *printer) title(w heat.Window) string {
 	return text
 }
 
-// coverage returns the share of a window that was read.
+// coverage returns the share of a window that was read, 0 to 1.
 func coverage(w heat.Window) float64 {
 	read := 1 - w.Unread()
 	for _, it := range w.Items {
