@@ -18,18 +18,18 @@ const runbook = "https://github.com/hotshard/hotshard/blob/main/docs/runbook.md"
 
 // alarm is a CloudWatch alarm with instructions. Its period is the metric's.
 type alarm struct {
-	name    string // the alarm's name after the deployment's prefix
-	section string // section of the runbook; "" for the name
-	metric  awscloudwatch.IMetric
-	from    float64 // threshold: goes off at this value or above
-	periods int     // number of evaluated periods
-	of      int     // number of these that must be at the threshold or above; 0 is all
-	text    string  // what happened, and what to do first
-	absent  bool    // goes off below the threshold, or without data
-	series  bool    // has many series, and does not notify when one of them is OK again
-	cause   string  // the composite alarm that notifies; "" if it notifies by itself
+	name       string // the alarm's name after the deployment's prefix
+	section    string // section of the runbook; "" for the name
+	metric     awscloudwatch.IMetric
+	threshold  float64 // goes off at this value or above
+	periods    int     // number of evaluated periods
+	datapoints int     // number of these that must be at the threshold or above; 0 is all
+	text       string  // what happened, and what to do first
+	absent     bool    // goes off below the threshold, or without data
+	series     bool    // has many series, and does not notify when one of them is OK again
+	cause      string  // the composite alarm that notifies; "" if it notifies by itself
 
-	made awscloudwatch.Alarm // set by newAlarms
+	construct awscloudwatch.Alarm // set by newAlarms
 }
 
 // newAlarms makes all alarms, and the composite alarms of their causes.
@@ -56,7 +56,7 @@ func newAlarms(s awscdk.Stack, c *config.Config, functions map[string]function, 
 		)
 	}
 	for i := range list {
-		list[i].made = newAlarm(s, c, list[i], to)
+		list[i].construct = newAlarm(s, c, list[i], to)
 	}
 	newCauses(s, c, list, to)
 }
@@ -74,10 +74,10 @@ func newAlarm(s awscdk.Stack, c *config.Config, a alarm, to topics) awscloudwatc
 		AlarmName:          jsii.String(c.Prefix + a.name),
 		AlarmDescription:   jsii.Sprintf("%s Runbook: %s#%s", a.text, runbook, cmp.Or(a.section, a.name)),
 		Metric:             a.metric,
-		Threshold:          jsii.Number(a.from),
+		Threshold:          jsii.Number(a.threshold),
 		ComparisonOperator: compare,
 		EvaluationPeriods:  jsii.Number(a.periods),
-		DatapointsToAlarm:  jsii.Number(cmp.Or(a.of, a.periods)),
+		DatapointsToAlarm:  jsii.Number(cmp.Or(a.datapoints, a.periods)),
 		TreatMissingData:   missing,
 	})
 	if a.absent {

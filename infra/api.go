@@ -40,8 +40,8 @@ func newAPI(s awscdk.Stack, c *config.Config, functions map[string]function) *ap
 	return made
 }
 
-// cors allows pages of some origins to call the API. API Gateway responds to preflight requests; the calls themselves
-// need authorization.
+// cors returns the settings with which pages of these origins may call the API, or nil without origins. API Gateway
+// responds to preflight requests; the calls themselves need authorization.
 func cors(origins []string) *awsapigatewayv2.CorsPreflightOptions {
 	if len(origins) == 0 {
 		return nil
@@ -72,7 +72,7 @@ func newGuards(c *config.Stack) map[httpapi.Audience]guard {
 	}
 	tokens := awsapigatewayv2authorizers.NewHttpJwtAuthorizer(jsii.String("Jwt"), jsii.String(c.JWTIssuer),
 		&awsapigatewayv2authorizers.HttpJwtAuthorizerProps{JwtAudience: jsii.Strings(c.JWTAudience...)})
-	bearing := func(scopes []string) guard {
+	withToken := func(scopes []string) guard {
 		if len(scopes) == 0 {
 			return guard{authorizer: tokens}
 		}
@@ -80,9 +80,9 @@ func newGuards(c *config.Stack) map[httpapi.Audience]guard {
 	}
 	operators := signed
 	if len(c.JWTAdminScopes) > 0 {
-		operators = bearing(c.JWTAdminScopes)
+		operators = withToken(c.JWTAdminScopes)
 	}
-	return map[httpapi.Audience]guard{httpapi.ForCallers: bearing(c.JWTScopes), httpapi.ForOperators: operators}
+	return map[httpapi.Audience]guard{httpapi.ForCallers: withToken(c.JWTScopes), httpapi.ForOperators: operators}
 }
 
 // vended is the prefix of log groups that AWS services write to. Without it, each log group adds to an account policy that
@@ -106,8 +106,8 @@ func newStage(s awscdk.Stack, c *config.Config, http awsapigatewayv2.HttpApi) aw
 }
 
 // accessLog returns the format of an access log's line: who called, the route and the result. It omits query strings, which
-// contain the names of counters, entities and other keys. Its request is a function log's api_request_id, its
-// functionRequest the request_id there. With jwt it also has the token's subject.
+// contain the names of counters, entities and other keys. A function's log has the line's request as api_request_id, and
+// its functionRequest as request_id. With jwt the line also has the token's subject.
 func accessLog(jwt bool) string {
 	variables := map[string]string{
 		"time": "requestTime", "request": "requestId", "ip": "identity.sourceIp", "caller": "identity.userArn",
@@ -115,7 +115,7 @@ func accessLog(jwt bool) string {
 		"functionRequest": "integration.requestId", "functionLatency": "integrationLatency", "functionStatus": "integration.integrationStatus",
 		"error": "error.message", "errorType": "error.responseType", "authorizerError": "authorizer.error", "integrationError": "integrationErrorMessage",
 	}
-	if jwt { // operators' calls may be signed instead, and then have caller
+	if jwt { // an operator's call may be signed instead: then it has a caller
 		variables["subject"] = "authorizer.claims.sub"
 	}
 	fields := map[string]string{}

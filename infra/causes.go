@@ -72,7 +72,7 @@ func newCauses(s awscdk.Stack, c *config.Config, alarms []alarm, to topics) {
 		var names []string
 		for _, a := range alarms {
 			if a.cause == cause.name {
-				rules = append(rules, awscloudwatch.AlarmRule_FromAlarm(a.made, awscloudwatch.AlarmState_ALARM))
+				rules = append(rules, awscloudwatch.AlarmRule_FromAlarm(a.construct, awscloudwatch.AlarmState_ALARM))
 				names = append(names, a.name)
 			}
 		}

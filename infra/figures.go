@@ -32,12 +32,12 @@ func metric(namespace, name, statistic string, dimensions map[string]*string) aw
 	})
 }
 
-// over returns a metric with longer periods.
-func over(minutes int, m awscloudwatch.Metric) awscloudwatch.IMetric {
+// withPeriod returns a metric with longer periods.
+func withPeriod(minutes int, m awscloudwatch.Metric) awscloudwatch.IMetric {
 	return m.With(&awscloudwatch.MetricOptions{Period: awscdk.Duration_Minutes(jsii.Number(minutes))})
 }
 
-// detectorMetrics returns a metric of the detector, for each table that it watches.
+// detectorMetrics returns metrics of the detector, each for every table that it watches.
 func detectorMetrics(c *config.Config, statistic string, names ...string) (list []awscloudwatch.Metric) {
 	for _, name := range names {
 		for _, table := range c.Sources() {
@@ -47,13 +47,13 @@ func detectorMetrics(c *config.Config, statistic string, names ...string) (list 
 	return list
 }
 
-// detected returns the sum of the detector's metrics over the tables that it watches.
-func detected(c *config.Config, statistic string, names ...string) awscloudwatch.IMetric {
+// detectorTotal returns the sum of the detector's metrics over the tables that it watches.
+func detectorTotal(c *config.Config, statistic string, names ...string) awscloudwatch.IMetric {
 	return total(names[0], 1, detectorMetrics(c, statistic, names...)...)
 }
 
-// logged returns a metric from a function's log lines with a message: 1 for each line, or a value in it.
-func logged(s awscdk.Stack, c *config.Config, f function, name, message, value string) awscloudwatch.Metric {
+// logMetric returns a metric from a function's log lines with a message: 1 for each line, or a value in it.
+func logMetric(s awscdk.Stack, c *config.Config, f function, name, message, value string) awscloudwatch.Metric {
 	namespace := hotkeys.Namespace + "/" + stackName(c)
 	awslogs.NewMetricFilter(s, id(name), &awslogs.MetricFilterProps{
 		LogGroup: f.logs, MetricNamespace: &namespace, MetricName: &name, MetricValue: &value,
@@ -62,17 +62,17 @@ func logged(s awscdk.Stack, c *config.Config, f function, name, message, value s
 	return metric(namespace, name, sum, nil)
 }
 
-func ofFunction(f function, name, statistic string) awscloudwatch.Metric {
+func functionMetric(f function, name, statistic string) awscloudwatch.Metric {
 	return metric("AWS/Lambda", name, statistic, map[string]*string{"FunctionName": f.lambda.FunctionName()})
 }
 
-// ofMapping returns a Lambda metric of an event source mapping. The mapping must enable it.
-func ofMapping(m awslambda.CfnEventSourceMapping, name, statistic string) awscloudwatch.Metric {
+// mappingMetric returns a Lambda metric of an event source mapping. The mapping must enable it.
+func mappingMetric(m awslambda.CfnEventSourceMapping, name, statistic string) awscloudwatch.Metric {
 	return metric("AWS/Lambda", name, statistic, map[string]*string{"EventSourceMappingUUID": m.AttrId()})
 }
 
-// ofTable returns a DynamoDB metric of a table or an index.
-func ofTable(table, index, name string) awscloudwatch.Metric {
+// tableMetric returns a DynamoDB metric of a table or an index.
+func tableMetric(table, index, name string) awscloudwatch.Metric {
 	dimensions := map[string]*string{"TableName": jsii.String(table)}
 	if index != "" {
 		dimensions["GlobalSecondaryIndexName"] = jsii.String(index)
@@ -80,13 +80,12 @@ func ofTable(table, index, name string) awscloudwatch.Metric {
 	return metric("AWS/DynamoDB", name, sum, dimensions)
 }
 
-func ofAPI(a *api, name, statistic string) awscloudwatch.IMetric {
+func apiMetric(a *api, name, statistic string) awscloudwatch.IMetric {
 	return metric("AWS/ApiGateway", name, statistic, map[string]*string{"ApiId": a.http.ApiId(), "Stage": a.stage.StageName()})
 }
 
-// total returns the sum of metrics. Missing data count as 0:
+// total returns the sum of metrics. Missing data count as 0, but if all metrics have none, the sum has none:
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/using-metric-math.html
-// If all are missing, so is the sum.
 func total(label string, minutes int, list ...awscloudwatch.Metric) awscloudwatch.IMetric {
 	return sumOf(label, "%s", minutes, list)
 }
@@ -97,14 +96,14 @@ func filled(label string, list ...awscloudwatch.Metric) awscloudwatch.IMetric {
 	return sumOf(label, "FILL(%s, 0)", 1, list)
 }
 
-// sumOf returns the sum of metrics; form is a format of each term.
-func sumOf(label, form string, minutes int, list []awscloudwatch.Metric) awscloudwatch.IMetric {
+// sumOf returns the sum of metrics. termFormat is the format of a metric's term, with %s for its name.
+func sumOf(label, termFormat string, minutes int, list []awscloudwatch.Metric) awscloudwatch.IMetric {
 	using := map[string]awscloudwatch.IMetric{}
 	var terms []string
 	for n, m := range list {
 		name := fmt.Sprintf("m%d", n)
-		using[name] = over(minutes, m)
-		terms = append(terms, fmt.Sprintf(form, name))
+		using[name] = withPeriod(minutes, m)
+		terms = append(terms, fmt.Sprintf(termFormat, name))
 	}
 	return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
 		Expression: jsii.String(strings.Join(terms, " + ")), UsingMetrics: &using, Period: awscdk.Duration_Minutes(jsii.Number(minutes)), Label: jsii.String(label),

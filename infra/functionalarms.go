@@ -13,15 +13,15 @@ import (
 
 func functionAlarms(c *config.Config, functions map[string]function) (list []alarm) {
 	for _, f := range deployedFunctions(c) {
-		by := calls
+		cause := calls
 		if _, reads := mapped[f]; reads {
-			by = readStream
+			cause = readStream
 		}
 		list = append(list, alarm{
-			name: f + "-errors", section: "function-errors", cause: by, metric: ofFunction(functions[f], "Errors", sum), from: 1, periods: 5, of: 3,
+			name: f + "-errors", section: "function-errors", cause: cause, metric: functionMetric(functions[f], "Errors", sum), threshold: 1, periods: 5, datapoints: 3,
 			text: "Invocations of " + f + " fail. Its log has the reason. A batch of the stream is retried until it succeeds or is discarded.",
 		}, alarm{
-			name: f + "-throttles", section: "function-throttles", cause: by, metric: ofFunction(functions[f], "Throttles", sum), from: 1, periods: 5, of: 3,
+			name: f + "-throttles", section: "function-throttles", cause: cause, metric: functionMetric(functions[f], "Throttles", sum), threshold: 1, periods: 5, datapoints: 3,
 			text: "Lambda throttles invocations of " + f + ": the concurrency of the account, or that reserved for the function, is used up.",
 		})
 	}
@@ -31,19 +31,19 @@ func functionAlarms(c *config.Config, functions map[string]function) (list []ala
 // usedUp is the alarm's threshold, as a share of the account's unreserved concurrency.
 const usedUp = 0.8
 
-// accountAlarms returns the alarm on the concurrency that functions without a reservation share: those of others, and
-// the deployment's own if its quota is too low for reservations. The metric has no dimensions:
+// accountAlarms returns the alarm on the concurrency that functions without a reservation share. These are functions of
+// others, and the deployment's own if the account's quota is too low for reservations. The metric has no dimensions:
 // https://docs.aws.amazon.com/lambda/latest/dg/monitoring-concurrency.html
 func accountAlarms(c *config.Config) []alarm {
-	left := c.AccountConcurrency
+	unreserved := c.AccountConcurrency
 	for _, reserved := range c.Reserved() {
-		left -= reserved
+		unreserved -= reserved
 	}
 	return []alarm{{
 		name: "account-concurrency", cause: limits, metric: metric("AWS/Lambda", "UnreservedConcurrentExecutions", maximum, nil),
-		from: usedUp * float64(left), periods: 5, of: 3,
+		threshold: usedUp * float64(unreserved), periods: 5, datapoints: 3,
 		text: fmt.Sprintf("%.0f %% or more of the account's unreserved concurrency is used (%d, by accountConcurrency). "+
-			"Invocations beyond it are throttled. Request a higher quota, or find out which function needs so much.", 100*usedUp, left),
+			"Invocations beyond it are throttled. Request a higher quota, or find out which function needs so much.", 100*usedUp, unreserved),
 	}}
 }
 
@@ -53,13 +53,13 @@ const slow = 2 * time.Second
 func apiAlarms(c *config.Config, web *api) []alarm {
 	failed := awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
 		Expression: jsii.String("IF(calls >= 20, 100 * FILL(failed, 0) / calls, 0)"), Period: minute(), Label: jsii.String("% of calls failed"),
-		UsingMetrics: &map[string]awscloudwatch.IMetric{"failed": ofAPI(web, "5xx", sum), "calls": ofAPI(web, "Count", sum)},
+		UsingMetrics: &map[string]awscloudwatch.IMetric{"failed": apiMetric(web, "5xx", sum), "calls": apiMetric(web, "Count", sum)},
 	})
 	return []alarm{{
-		name: "api-errors", cause: calls, metric: failed, from: 1, periods: 5, of: 3,
+		name: "api-errors", cause: calls, metric: failed, threshold: 1, periods: 5, datapoints: 3,
 		text: "1 % or more of the API's calls fail with 5xx. 503 means that DynamoDB is unreachable or the shard map is stale; the logs have the other reasons.",
 	}, {
-		name: "api-slow", cause: calls, metric: ofAPI(web, "Latency", p99), from: float64(slow.Milliseconds()), periods: 5, of: 3,
+		name: "api-slow", cause: calls, metric: apiMetric(web, "Latency", p99), threshold: float64(slow.Milliseconds()), periods: 5, datapoints: 3,
 		text: "The API's p99 latency is too high. Mostly ingest is retrying throttled writes: check whether a key is hot.",
 	}}
 }
@@ -70,17 +70,17 @@ const maxTasksDropped = 3
 // taskAlarms returns the alarms on missing runs of scheduled tasks, which callers would not notice.
 func taskAlarms(s awscdk.Stack, c *config.Config, functions map[string]function) (list []alarm) {
 	for _, t := range tasks(c) {
-		done := logged(s, c, functions[t.function], *id(t.name)+"TasksDone", t.done, "1")
-		minutes, periods := patience(t.every)
+		done := logMetric(s, c, functions[t.function], *id(t.name)+"TasksDone", t.done, "1")
+		minutes, periods := longestGap(t.every)
 		list = append(list, alarm{
-			name: t.name + "-not-done", section: "tasks", cause: upkeep, metric: over(minutes, done), from: 1, periods: periods, absent: true,
+			name: t.name + "-not-done", section: "tasks", cause: upkeep, metric: withPeriod(minutes, done), threshold: 1, periods: periods, absent: true,
 			text: fmt.Sprintf("The task %s, which %s does every %s, was not done for %d minutes. Check that its schedule is enabled, and the function's log.",
 				t.name, functions[t.function].name, interval(t.every), minutes*periods),
 		})
 	}
 	for _, f := range readers(c) {
 		list = append(list, alarm{
-			name: f + "-tasks-dropped", section: "tasks", cause: upkeep, metric: over(60, ofFunction(functions[f], "AsyncEventsDropped", sum)), from: maxTasksDropped, periods: 1,
+			name: f + "-tasks-dropped", section: "tasks", cause: upkeep, metric: withPeriod(60, functionMetric(functions[f], "AsyncEventsDropped", sum)), threshold: maxTasksDropped, periods: 1,
 			text: fmt.Sprintf("%d or more of the tasks of %s failed in an hour. A single failure does no harm, as the next run does its work. The function's log has the reason.", maxTasksDropped, f),
 		})
 	}
@@ -95,8 +95,9 @@ func interval(every time.Duration) string {
 	return "minute"
 }
 
-// patience returns the alarm's periods for a task without runs: half an hour in all, or three intervals.
-func patience(every time.Duration) (minutes, periods int) {
+// longestGap returns how long a task may be without a run before the alarm, as a number of periods of some minutes: half an
+// hour, or three of the task's intervals if that is longer.
+func longestGap(every time.Duration) (minutes, periods int) {
 	minutes = max(5, wholeMinutes(every))
 	return minutes, max(3, 30/minutes)
 }

@@ -49,7 +49,7 @@ type traits struct {
 	timeout     time.Duration
 }
 
-func traitsOf(c *config.Config, function string) traits {
+func traitsOf(function string) traits {
 	return map[string]traits{
 		Ingest:     {"Takes writes from the API", memory, ingest.Deadline + answerTime},
 		Query:      {"Answers reads from the API", memory, query.Deadline + answerTime},
@@ -59,14 +59,14 @@ func traitsOf(c *config.Config, function string) traits {
 	}[function]
 }
 
-// newFunctions makes the deployment's functions, by name. The reader also has the names of the functions that it replaces.
-// dist is the folder of their code. Their roles refer to the tables and the stream.
-func newFunctions(s awscdk.Stack, c *config.Config, dist string, tables map[string]awsdynamodb.TableV2, from streams) map[string]function {
+// newFunctions makes the deployment's functions, by name. The reader is there by its name and by those of the functions that
+// it replaces. dist is the folder of their code. Their roles refer to the tables and the streams.
+func newFunctions(s awscdk.Stack, c *config.Config, dist string, tables map[string]awsdynamodb.TableV2, sources streams) map[string]function {
 	made := map[string]function{}
 	for _, name := range deployedFunctions(c) {
 		f := function{name: name, logs: newLogs(s, id(name, "logs"), "/aws/lambda/"+c.Prefix+name)}
 		role := newRole(s, id(name, "role"), "Of the function "+c.Prefix+name, awsiam.NewServicePrincipal(jsii.String("lambda.amazonaws.com"), nil),
-			roleRights(c, f, tables, from))
+			roleRights(c, f, tables, sources))
 		f.lambda = newLambda(s, c, f, filepath.Join(dist, name), role)
 		f.live = newAlias(s, f)
 		made[name] = f
@@ -78,21 +78,21 @@ func newFunctions(s awscdk.Stack, c *config.Config, dist string, tables map[stri
 }
 
 func newLambda(s awscdk.Stack, c *config.Config, f function, code string, role awsiam.Role) awslambda.Function {
-	its := traitsOf(c, f.name)
+	traits := traitsOf(f.name)
 	// Near 90 % of the memory Go collects garbage more often, so that Lambda does not kill the function at 100 %.
-	environment := map[string]*string{"GOMEMLIMIT": jsii.Sprintf("%dMiB", its.memory*9/10)}
+	environment := map[string]*string{"GOMEMLIMIT": jsii.Sprintf("%dMiB", traits.memory*9/10)}
 	for variable, value := range c.Environment(f.name) {
 		environment[variable] = jsii.String(value)
 	}
 	return awslambda.NewFunction(s, id(f.name), &awslambda.FunctionProps{
 		FunctionName: jsii.String(c.Prefix + f.name),
-		Description:  jsii.String(its.description),
+		Description:  jsii.String(traits.description),
 		Runtime:      awslambda.Runtime_PROVIDED_AL2023(),
 		Architecture: awslambda.Architecture_ARM_64(),
 		Handler:      jsii.String("bootstrap"),
 		Code:         awslambda.Code_FromAsset(jsii.String(code), nil),
-		MemorySize:   jsii.Number(its.memory),
-		Timeout:      seconds(its.timeout),
+		MemorySize:   jsii.Number(traits.memory),
+		Timeout:      seconds(traits.timeout),
 		Environment:  &environment,
 		// The role has its own policy; the CDK must not add to it.
 		Role:                         role.WithoutPolicyUpdates(nil),
@@ -105,8 +105,8 @@ func newLambda(s awscdk.Stack, c *config.Config, f function, code string, role a
 	})
 }
 
-// newAlias makes the alias that the API, the stream and schedules invoke. It routes to the newest version, during a
-// rollout to the newest two.
+// newAlias makes the alias that the API, the stream and schedules invoke. It routes to the newest version, or to the newest
+// two during a rollout.
 func newAlias(s awscdk.Stack, f function) awslambda.Alias {
 	props := &awslambda.AliasProps{AliasName: jsii.String("live"), Version: f.lambda.CurrentVersion()}
 	if _, reads := mapped[f.name]; reads { // no retries: a schedule's next run does the work of a failed one

@@ -40,7 +40,7 @@ type Grant struct {
 	Actions []string
 }
 
-// grantsOf has each function's grants on tables. A transaction needs only the grants of its actions.
+// grantsOf has each function's grants on tables. A transaction needs no grant of its own, only those of its actions.
 var grantsOf = map[string][]Grant{
 	Reader: union(detection, folds),
 	Ingest: {
@@ -80,18 +80,22 @@ var (
 	}
 )
 
-// union returns grants with the actions of both lists.
-func union(list, other []Grant) []Grant {
-	list = slices.Clone(list)
-	for _, g := range other {
-		at := slices.IndexFunc(list, func(l Grant) bool { return l.Table == g.Table && l.Index == g.Index })
-		if at < 0 {
+// union returns the grants of both lists. For a table or index in both, one grant has the actions of both.
+func union(first, second []Grant) []Grant {
+	list := slices.Clone(first)
+	for _, g := range second {
+		i := slices.IndexFunc(list, func(l Grant) bool { return l.Table == g.Table && l.Index == g.Index })
+		if i < 0 {
 			list = append(list, g)
 			continue
 		}
-		list[at].Actions = slices.Concat(list[at].Actions, slices.DeleteFunc(slices.Clone(g.Actions), func(action string) bool {
-			return slices.Contains(list[at].Actions, action)
-		}))
+		actions := slices.Clone(list[i].Actions)
+		for _, action := range g.Actions {
+			if !slices.Contains(actions, action) {
+				actions = append(actions, action)
+			}
+		}
+		list[i].Actions = actions
 	}
 	return list
 }

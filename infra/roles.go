@@ -13,10 +13,11 @@ import (
 	"github.com/hotshard/hotshard/internal/hotkeys"
 )
 
-func newRole(s awscdk.Stack, id *string, description string, by awsiam.IPrincipal, rights []awsiam.PolicyStatement) awsiam.Role {
+// newRole makes a role with these rights, for one service.
+func newRole(s awscdk.Stack, id *string, description string, service awsiam.IPrincipal, rights []awsiam.PolicyStatement) awsiam.Role {
 	return awsiam.NewRole(s, id, &awsiam.RoleProps{
 		Description: jsii.String(description),
-		AssumedBy:   by,
+		AssumedBy:   service,
 		InlinePolicies: &map[string]awsiam.PolicyDocument{
 			"calls": awsiam.NewPolicyDocument(&awsiam.PolicyDocumentProps{Statements: &rights}),
 		},
@@ -24,13 +25,13 @@ func newRole(s awscdk.Stack, id *string, description string, by awsiam.IPrincipa
 }
 
 // roleRights returns the statements of a function's role: for its own calls, and for Lambda's calls on its behalf.
-func roleRights(c *config.Config, f function, tables map[string]awsdynamodb.TableV2, from streams) []awsiam.PolicyStatement {
+func roleRights(c *config.Config, f function, tables map[string]awsdynamodb.TableV2, sources streams) []awsiam.PolicyStatement {
 	list := []awsiam.PolicyStatement{
 		allow([]string{"logs:CreateLogStream", "logs:PutLogEvents"}, f.logs.LogGroupArn()),
 	}
-	list = append(list, tableRights(c, f.name, tables, from)...)
+	list = append(list, tableRights(c, f.name, tables, sources)...)
 	if _, reads := mapped[f.name]; reads {
-		list = append(list, streamRights(c, from)...)
+		list = append(list, streamRights(c, sources)...)
 	}
 	if slices.Contains(metricSenders, f.name) { // PutMetricData has a namespace and no resources
 		list = append(list, allowIf("cloudwatch:namespace", hotkeys.Namespace, "cloudwatch:PutMetricData", jsii.String("*")))
@@ -38,15 +39,15 @@ func roleRights(c *config.Config, f function, tables map[string]awsdynamodb.Tabl
 	return list
 }
 
-// tableRights returns a function's grants on the deployment's tables. An attached deployment has fewer tables, and the
-// watched one.
-func tableRights(c *config.Config, function string, tables map[string]awsdynamodb.TableV2, from streams) (list []awsiam.PolicyStatement) {
+// tableRights returns a function's grants on the deployment's tables, and on the table that it is attached to. It omits
+// grants on tables that an attached deployment does not have.
+func tableRights(c *config.Config, function string, tables map[string]awsdynamodb.TableV2, sources streams) (list []awsiam.PolicyStatement) {
 	arns := map[string]*string{}
 	for variable, t := range tables {
 		arns[variable] = t.TableArn()
 	}
 	if c.Attached() {
-		arns[Source] = from.list[0].table
+		arns[Source] = sources.list[0].tableARN
 	}
 	for _, g := range grantsOf[function] {
 		arn, ok := arns[g.Table]
@@ -74,16 +75,16 @@ func tableRights(c *config.Config, function string, tables map[string]awsdynamod
 //
 // A stream that is encrypted with a customer managed key is read through DynamoDB only, from
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/encryption.usagenotes.html
-func streamRights(c *config.Config, from streams) (list []awsiam.PolicyStatement) {
-	for _, stream := range from.list {
+func streamRights(c *config.Config, sources streams) (list []awsiam.PolicyStatement) {
+	for _, stream := range sources.list {
 		list = append(list,
 			allow([]string{"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"}, stream.arn),
 			// The action has no single stream as its resource.
-			allow([]string{"dynamodb:ListStreams"}, jsii.String(*stream.table+"/stream/*")))
+			allow([]string{"dynamodb:ListStreams"}, jsii.String(*stream.tableARN+"/stream/*")))
 	}
 	list = append(list,
-		allow([]string{"s3:PutObject"}, from.failures.ArnForObjects(jsii.String("*"))),
-		allow([]string{"s3:ListBucket"}, from.failures.BucketArn()))
+		allow([]string{"s3:PutObject"}, sources.failures.ArnForObjects(jsii.String("*"))),
+		allow([]string{"s3:ListBucket"}, sources.failures.BucketArn()))
 	if key := c.SourceKeyARN; key != "" {
 		region := strings.Split(key, ":")[3]
 		list = append(list, allowIf("kms:ViaService", "dynamodb."+region+".amazonaws.com", "kms:Decrypt", &key))

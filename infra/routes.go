@@ -27,23 +27,25 @@ var documents = []route{
 	{http.MethodGet, "/docs/{file+}", Query, httpapi.ForCallers},
 }
 
-// routes returns one route for each call in the functions' OpenAPI documents. query serves the health check, which both
-// have.
+// routes returns one route for each call in the functions' OpenAPI documents. The query function serves the health check,
+// which both have.
 func routes() []route {
-	list := slices.Clone(documents)
-	for _, of := range []struct {
-		function string
-		routes   httpapi.Routes
-	}{{Query, query.Routes(nil)}, {Ingest, ingest.Routes(nil)}} {
-		calls := callsOf(of.routes)
-		for _, path := range slices.Sorted(maps.Keys(calls)) {
-			for _, method := range slices.Sorted(maps.Keys(calls[path])) {
-				who := httpapi.Audience(slices.Contains(calls[path][method].Tags, httpapi.OperatorsTag))
-				r := route{strings.ToUpper(method), greedy(path), of.function, who}
-				if !slices.ContainsFunc(list, func(other route) bool { return other.method == r.method && other.path == r.path }) {
-					list = append(list, r)
-				}
-			}
+	list := slices.Concat(documents, functionRoutes(Query, query.Routes(nil)))
+	for _, r := range functionRoutes(Ingest, ingest.Routes(nil)) {
+		if !slices.ContainsFunc(list, func(other route) bool { return other.method == r.method && other.path == r.path }) {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// functionRoutes returns the routes of a function, by path and method.
+func functionRoutes(function string, served httpapi.Routes) (list []route) {
+	calls := callsOf(served)
+	for _, path := range slices.Sorted(maps.Keys(calls)) {
+		for _, method := range slices.Sorted(maps.Keys(calls[path])) {
+			who := httpapi.Audience(slices.Contains(calls[path][method].Tags, httpapi.OperatorsTag))
+			list = append(list, route{strings.ToUpper(method), greedy(path), function, who})
 		}
 	}
 	return list
@@ -63,7 +65,7 @@ func callsOf(routes httpapi.Routes) map[string]map[string]struct{ Tags []string 
 	return document.Paths
 }
 
-// greedy makes a parameter at a path's end match the rest with its slashes, which an event's id may have.
+// greedy returns a path whose last parameter, such as {id}, also matches slashes, which an event's id may have: {id+}.
 func greedy(path string) string {
 	if rest, ok := strings.CutSuffix(path, "}"); ok {
 		return rest + "+}"

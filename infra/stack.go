@@ -1,7 +1,6 @@
 package infra
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -54,16 +53,15 @@ func newStack(scope constructs.Construct, c *config.Config) awscdk.Stack {
 	return s
 }
 
-// deployedFunctions returns the names of the deployment's functions, in order.
+// deployedFunctions returns the names of the deployment's functions, in the order of Functions.
 func deployedFunctions(c *config.Config) []string {
 	if c.Attached() {
 		return []string{Hotkeys}
 	}
-	idle := []string{Reader}
 	if c.OneReader() {
-		idle = []string{Hotkeys, Aggregator}
+		return []string{Ingest, Reader, Query}
 	}
-	return slices.DeleteFunc(slices.Clone(Functions), func(name string) bool { return slices.Contains(idle, name) })
+	return []string{Ingest, Hotkeys, Aggregator, Query}
 }
 
 // id returns a construct's id for a name: ShardMap for shard-map.

@@ -26,8 +26,8 @@ var mapped = map[string]func(schema.StreamTable) []filter{
 	Reader:     func(schema.StreamTable) []filter { return nil },
 }
 
-// summarized returns filters for a table's records that fold into summaries. They also match a board's settings, because
-// the aggregator must know when a board keeps more entries. Stream markers match too.
+// summarized returns filters for a table's records that fold into summaries, and for stream markers. They also match a
+// board's settings, because the aggregator must know when a board keeps more entries.
 func summarized(table schema.StreamTable) (list []filter) {
 	all := filter{}
 	for _, k := range schema.Summarized() {
@@ -70,8 +70,8 @@ type streams struct {
 
 // stream is a table's stream.
 type stream struct {
-	of         schema.StreamTable // "" for the attached table
-	arn, table *string            // ARNs of the stream and its table
+	tableKind     schema.StreamTable // "" for the attached table
+	arn, tableARN *string            // ARNs of the stream and its table
 }
 
 // newStreams returns the streams of the deployment's tables, or of the attached table, and makes the failure bucket.
@@ -122,16 +122,16 @@ const (
 
 // readerMapping is an event source mapping of one stream to one function.
 type readerMapping struct {
-	name string // the function's name, with the table's unless it is the items table
-	made awslambda.CfnEventSourceMapping
+	name      string // the function's name, for the events table with -events
+	construct awslambda.CfnEventSourceMapping
 }
 
 // newMappings makes the event source mappings of the streams' readers, by function.
-func newMappings(s awscdk.Stack, c *config.Config, from streams, functions map[string]function) map[string][]readerMapping {
+func newMappings(s awscdk.Stack, c *config.Config, sources streams, functions map[string]function) map[string][]readerMapping {
 	made := map[string][]readerMapping{}
 	for _, name := range readers(c) {
-		for _, stream := range from.list {
-			made[name] = append(made[name], newMapping(s, c, stream, from.failures, functions[name]))
+		for _, stream := range sources.list {
+			made[name] = append(made[name], newMapping(s, c, stream, sources.failures, functions[name]))
 		}
 	}
 	return made
@@ -163,7 +163,7 @@ func newMapping(s awscdk.Stack, c *config.Config, from stream, failures awss3.Bu
 	if c.Attached() {
 		start = "LATEST" // an existing table's older records are too old
 	}
-	group := windowsOf(c, to.name, from.of)
+	group := windowsOf(c, to.name, from.tableKind)
 	props := &awslambda.CfnEventSourceMappingProps{
 		FunctionName:                   to.live.FunctionArn(),
 		EventSourceArn:                 from.arn,
@@ -181,7 +181,7 @@ func newMapping(s awscdk.Stack, c *config.Config, from stream, failures awss3.Bu
 		},
 		MetricsConfig: awslambda.CfnEventSourceMapping_MetricsConfigProperty{Metrics: jsii.Strings("EventCount")},
 	}
-	if filters := mapped[to.name](from.of); filters != nil {
+	if filters := mapped[to.name](from.tableKind); filters != nil {
 		var patterns []any
 		for _, f := range filters {
 			patterns = append(patterns, awslambda.CfnEventSourceMapping_FilterProperty{Pattern: jsii.String(f.pattern())})
@@ -189,8 +189,8 @@ func newMapping(s awscdk.Stack, c *config.Config, from stream, failures awss3.Bu
 		props.FilterCriteria = awslambda.CfnEventSourceMapping_FilterCriteriaProperty{Filters: patterns}
 	}
 	name := to.name
-	if from.of == schema.EventsTable {
-		name += "-" + from.of
+	if from.tableKind == schema.EventsTable {
+		name += "-" + from.tableKind
 	}
 	return readerMapping{name, awslambda.NewCfnEventSourceMapping(s, id(name, "mapping"), props)}
 }

@@ -28,7 +28,7 @@ func watchedOf(c *config.Config) (list []watched) {
 // throttles returns the metrics of reads and writes that were throttled for these reasons.
 func (w watched) throttles(reasons ...string) (list []awscloudwatch.Metric) {
 	for _, reason := range reasons {
-		list = append(list, ofTable(w.table, w.index, "Write"+reason+"ThrottleEvents"), ofTable(w.table, w.index, "Read"+reason+"ThrottleEvents"))
+		list = append(list, tableMetric(w.table, w.index, "Write"+reason+"ThrottleEvents"), tableMetric(w.table, w.index, "Read"+reason+"ThrottleEvents"))
 	}
 	return list
 }
@@ -39,8 +39,8 @@ const hotPartition = "KeyRangeThroughput"
 // source names the table that a deployment is attached to.
 const source = "source"
 
-// relief returns the alarm's instructions for a hot partition.
-func (w watched) relief() string {
+// hotPartitionAdvice returns the alarm's instructions for a hot partition.
+func (w watched) hotPartitionAdvice() string {
 	switch {
 	case w.name == source:
 		return "Its hot keys need write sharding: the log of hotkeys has the keys and advice."
@@ -50,8 +50,8 @@ func (w watched) relief() string {
 	return "The runbook has the settings that spread or lower the load."
 }
 
-// raise returns the alarm's instructions for a limit of the table or the account.
-func (w watched) raise(attached bool) string {
+// limitAdvice returns the alarm's instructions for a limit of the table or the account.
+func (w watched) limitAdvice(attached bool) string {
 	switch {
 	case w.name == source:
 		return "raise the table's own limits or the account's quota."
@@ -70,13 +70,13 @@ func tableAlarms(c *config.Config) (list []alarm) {
 			of = "the index " + w.index + " of " + w.table
 		}
 		list = append(list, alarm{
-			name: w.name + "-hot-partition", section: "hot-partition", cause: partitions, from: 1, periods: 5, of: 3,
+			name: w.name + "-hot-partition", section: "hot-partition", cause: partitions, threshold: 1, periods: 5, datapoints: 3,
 			metric: filled("throttled by key range", w.throttles(hotPartition)...),
-			text:   "A partition of " + of + " was over its limit for three of five minutes. " + w.relief(),
+			text:   "A partition of " + of + " was over its limit for three of five minutes. " + w.hotPartitionAdvice(),
 		}, alarm{
-			name: w.name + "-limit", section: "table-limit", cause: limits, from: 1, periods: 5, of: 3,
+			name: w.name + "-limit", section: "table-limit", cause: limits, threshold: 1, periods: 5, datapoints: 3,
 			metric: filled("throttled by a limit", w.throttles("MaxOnDemandThroughput", "AccountLimit", "ProvisionedThroughput")...),
-			text:   "A limit of " + of + " or of the account was reached for three of five minutes. More write shards don't help: " + w.raise(c.Attached()),
+			text:   "A limit of " + of + " or of the account was reached for three of five minutes. More write shards don't help: " + w.limitAdvice(c.Attached()),
 		})
 	}
 	return list

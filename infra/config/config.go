@@ -42,8 +42,8 @@ type Config struct {
 	Hotkeys    hotkeys.Settings
 	Aggregator fold.Settings
 
-	given map[string]string // the operator's settings, by key
-	env   map[string]map[string]string
+	given map[string]string            // the operator's settings, by key
+	env   map[string]map[string]string // each function's environment variables
 }
 
 // Names returns the names of the deployment's tables.
@@ -148,8 +148,8 @@ func isSetting(key string) bool {
 	return strings.Trim(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == ""
 }
 
-// text returns the text of a value from the command line or a JSON file, in the form of -c. A list of strings is joined
-// by commas. Other lists, and an empty one, become JSON.
+// text returns a value as the command line's -c has it. The value is from the command line or a JSON file. A list of strings
+// is joined by commas. Other lists, and an empty one, become JSON.
 func text(value any) (string, error) {
 	switch v := value.(type) {
 	case string:
@@ -159,12 +159,12 @@ func text(value any) (string, error) {
 	case float64:
 		return strconv.FormatFloat(v, 'f', -1, 64), nil
 	case []any:
-		return listed(v)
+		return joinList(v)
 	}
 	return "", fmt.Errorf("it is %v: want a text, a number, true, false or a list", value)
 }
 
-func listed(list []any) (string, error) {
+func joinList(list []any) (string, error) {
 	var texts []string
 	for _, one := range list {
 		if text, ok := one.(string); ok {
@@ -178,22 +178,22 @@ func listed(list []any) (string, error) {
 	return string(content), err
 }
 
-// firstFaults keeps the first fault of each setting. Others are repetitions, since functions share settings, or follow
-// from it, since a setting that can't be parsed is 0 in later checks.
+// firstFaults returns an error with the first fault of each setting, or nil without faults. Functions share settings, so a
+// fault may be repeated. A setting that can't be parsed is 0 in later checks, which may fail only for that.
 func firstFaults(faults []error) error {
+	err := errors.Join(faults...)
+	if err == nil {
+		return nil
+	}
 	var lines []string
 	seen := map[string]bool{}
-	if err := errors.Join(faults...); err != nil {
-		for line := range strings.Lines(err.Error()) {
-			line = strings.TrimSuffix(line, "\n")
-			if key, _, hasKey := strings.Cut(line, " is "); !hasKey || !seen[key] {
-				seen[key] = hasKey
-				lines = append(lines, line)
-			}
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		key, _, hasKey := strings.Cut(line, " is ")
+		if hasKey && seen[key] {
+			continue
 		}
-	}
-	if lines == nil {
-		return nil
+		seen[key] = true
+		lines = append(lines, line)
 	}
 	return errors.New(strings.Join(lines, "\n"))
 }

@@ -36,7 +36,7 @@ func Keys() []Key {
 	seen := map[string]bool{}
 	for _, settings := range emptySettings() {
 		for _, p := range fields(settings) {
-			if _, ours := computed[p.Key]; !ours && !seen[p.Key] {
+			if _, isComputed := computed[p.Key]; !isComputed && !seen[p.Key] {
 				seen[p.Key] = true
 				list = append(list, Key{keyOf(p.Key), p.DefaultValue, p.Key})
 			}
@@ -106,7 +106,7 @@ func parseFunction[S validator](c *Config, name string, settings *S) error {
 	if err := parse(settings, set); err != nil {
 		return err
 	}
-	return renamed((*settings).Validate())
+	return withKeys((*settings).Validate())
 }
 
 // parse parses a struct by its tags. Its errors begin with the key.
@@ -133,8 +133,8 @@ func parse(settings any, values map[string]string) error {
 
 var variable = regexp.MustCompile(variablePrefix + `[A-Z_]+`)
 
-// renamed replaces environment variables in an error by their keys.
-func renamed(err error) error {
+// withKeys returns an error with the keys of settings in place of their environment variables.
+func withKeys(err error) error {
 	if err == nil {
 		return nil
 	}

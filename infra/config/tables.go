@@ -8,9 +8,9 @@ type Units struct {
 
 // The capacity of each table and index with a load. Callers may load one table only, so each has to take the whole peak.
 const (
-	maximum  = 2  // times the peak: keys are distributed unevenly, and a score writes twice to its index
-	minimum  = 10 // percent of the peak: the first tenth of a new load, while auto scaling takes minutes
-	utilized = 70 // percent of the first provisioned capacity that the peak uses
+	maximum  = 2  // as a multiple of the peak: keys are distributed unevenly, and a score writes twice to its index
+	minimum  = 10 // in percent of the peak: auto scaling takes minutes to add the rest
+	utilized = 70 // percentage of the seed capacity that the peak uses
 )
 
 // Units returns the units of a table, by its name, or zeros for a table that is always on demand without a maximum.
