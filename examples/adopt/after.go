@@ -27,13 +27,13 @@ func openSharded(client *dynamodb.Client) (*shardedOrders, error) {
 		Layout: table.CalculatedSuffix{Time: table.SortTime("placed", shard.Millis)}}}, err
 }
 
-// Add adds an order, and replaces one with the same key.
+// Add adds an order, or replaces the order with the same key.
 func (o *shardedOrders) Add(ctx context.Context, order item) error {
 	return o.Table.Put(ctx, order, time.Now())
 }
 
-// Of returns a customer's orders by time.
-func (o *shardedOrders) Of(ctx context.Context, customer string) ([]item, error) {
+// OrdersOf returns a customer's orders by time.
+func (o *shardedOrders) OrdersOf(ctx context.Context, customer string) ([]item, error) {
 	var list []item
 	for order, err := range o.Table.Query(ctx, customer, table.Span{}, time.Now()) {
 		if err != nil {

@@ -18,14 +18,14 @@ func openPlain(client *dynamodb.Client) (*plainOrders, error) {
 	return &plainOrders{Client: client}, nil
 }
 
-// Add adds an order, and replaces one with the same key.
+// Add adds an order, or replaces the order with the same key.
 func (o *plainOrders) Add(ctx context.Context, order item) error {
 	_, err := o.Client.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String("examples-adopt"), Item: order})
 	return err
 }
 
-// Of returns a customer's orders by time.
-func (o *plainOrders) Of(ctx context.Context, customer string) ([]item, error) {
+// OrdersOf returns a customer's orders by time.
+func (o *plainOrders) OrdersOf(ctx context.Context, customer string) ([]item, error) {
 	var list []item
 	pages := dynamodb.NewQueryPaginator(o.Client, &dynamodb.QueryInput{
 		TableName: aws.String("examples-adopt"), KeyConditionExpression: aws.String("customer = :customer"),

@@ -27,10 +27,10 @@ import (
 )
 
 const (
-	name      = "examples-adopt"
-	mapName   = "examples-adopt-shard-map"
-	ofAcme    = 2000
-	customers = 50 // others, with 10 orders each
+	tableName      = "examples-adopt"
+	mapName        = "examples-adopt-shard-map"
+	acmeOrders     = 2000
+	otherCustomers = 50 // with 10 orders each
 )
 
 // item is an order.
@@ -44,15 +44,16 @@ func main() {
 	}
 	client := dynamodb.NewFromConfig(cfg)
 	err = adopt(ctx, client)
-	for _, made := range []string{name, mapName} {
-		_, removed := client.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: &made})
-		err = errors.Join(err, removed)
+	for _, created := range []string{tableName, mapName} {
+		_, deleteErr := client.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: &created})
+		err = errors.Join(err, deleteErr)
 	}
 	if err != nil {
 		log.Fatal(err)
 	}
 }
 
+// adopt fills a table with the plain program, and then reads and writes it with the sharded one.
 func adopt(ctx context.Context, client *dynamodb.Client) error {
 	plain, err := openPlain(client)
 	if err == nil {
@@ -61,7 +62,7 @@ func adopt(ctx context.Context, client *dynamodb.Client) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%d orders of acme and %d of %d other customers, written by the SDK alone\n", ofAcme, 10*customers, customers)
+	fmt.Printf("%d orders of acme and %d of %d other customers, written by the SDK alone\n", acmeOrders, 10*otherCustomers, otherCustomers)
 
 	if err := setup.Create(ctx, client, setup.Names{ShardMap: mapName}); err != nil {
 		return err
@@ -90,7 +91,7 @@ func adopt(ctx context.Context, client *dynamodb.Client) error {
 	if got, err := pages(ctx, orders); err != nil || !slices.Equal(got, all) {
 		return fmt.Errorf("after the growth: %d orders, want %d; %v", len(got), len(all), err)
 	}
-	for i := range customers {
+	for i := range otherCustomers {
 		if list, err := listPlain(ctx, plain, customer(i)); err != nil || len(list) != 10 {
 			return fmt.Errorf("customer %d: %d orders, %v", i, len(list), err)
 		}
@@ -137,7 +138,7 @@ func pages(ctx context.Context, orders *table.Table) (list []string, err error) 
 
 // listPlain returns the sort keys of a customer's orders, as the plain program reads them.
 func listPlain(ctx context.Context, plain *plainOrders, customer string) (list []string, err error) {
-	orders, err := plain.Of(ctx, customer)
+	orders, err := plain.OrdersOf(ctx, customer)
 	for _, it := range orders {
 		list = append(list, it["placed"].(*types.AttributeValueMemberS).Value)
 	}
@@ -147,24 +148,24 @@ func listPlain(ctx context.Context, plain *plainOrders, customer string) (list [
 // createOrders creates the table and writes its orders as the plain program does.
 func createOrders(ctx context.Context, client *dynamodb.Client, plain *plainOrders) error {
 	_, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{
-		TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest,
+		TableName: aws.String(tableName), BillingMode: types.BillingModePayPerRequest,
 		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("customer"), AttributeType: "S"}, {AttributeName: aws.String("placed"), AttributeType: "S"}},
 		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("customer"), KeyType: "HASH"}, {AttributeName: aws.String("placed"), KeyType: "RANGE"}},
 	})
 	if err != nil {
 		return err
 	}
-	if err := dynamodb.NewTableExistsWaiter(client).Wait(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(name)}, time.Minute); err != nil {
+	if err := dynamodb.NewTableExistsWaiter(client).Wait(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(tableName)}, time.Minute); err != nil {
 		return err
 	}
 	begin := time.Now().Add(-24 * time.Hour)
-	for i := range ofAcme + 10*customers {
-		of := "acme"
-		if i >= ofAcme {
-			of = customer(i % customers)
+	for i := range acmeOrders + 10*otherCustomers {
+		name := "acme"
+		if i >= acmeOrders {
+			name = customer(i % otherCustomers)
 		}
 		key := shard.Millis.Key(begin.Add(time.Duration(i)*time.Second), "#", fmt.Sprint("order-", i))
-		if err := plain.Add(ctx, item{"customer": text(of), "placed": text(key)}); err != nil {
+		if err := plain.Add(ctx, item{"customer": text(name), "placed": text(key)}); err != nil {
 			return err
 		}
 	}

@@ -1,5 +1,5 @@
-// Command fixedcount gives a table of readings, which a Python program wrote over 16 write shards, a shard map. It raises the
-// count to 32 while readings come in and are read:
+// Command fixedcount gives a shard map to a table whose count was fixed: a Python program wrote it over 16 write shards. The
+// command raises the count to 32 while it writes and reads:
 //
 //	2 sensors have 2 readings each, written by Python over 16 write shards
 //	32 write shards from now on: sensor-1 stays on 13, sensor-0 goes from 1 to 17
@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	name    = "examples-readings"
-	mapName = "examples-readings-shard-map"
-	hour    = "2006-01-02-15" // Python's %Y-%m-%d-%H
+	tableName = "examples-readings"
+	mapName   = "examples-readings-shard-map"
+	hour      = "2006-01-02-15" // Python's %Y-%m-%d-%H
 )
 
 func main() {
@@ -38,18 +38,19 @@ func main() {
 	}
 	client := dynamodb.NewFromConfig(cfg)
 	err = grow(ctx, client)
-	for _, made := range []string{name, mapName} {
-		_, removed := client.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: &made})
-		err = errors.Join(err, removed)
+	for _, created := range []string{tableName, mapName} {
+		_, deleteErr := client.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: &created})
+		err = errors.Join(err, deleteErr)
 	}
 	if err != nil {
 		log.Fatal(err)
 	}
 }
 
+// grow raises the count of the table from 16 to 32, and checks that each reading is found before, during and after.
 func grow(ctx context.Context, client *dynamodb.Client) error {
 	begin := time.Now().Add(-time.Hour).Truncate(time.Second)
-	if err := errors.Join(create(ctx, client), setup.Create(ctx, client, setup.Names{ShardMap: mapName}), python(ctx, client, begin)); err != nil {
+	if err := errors.Join(create(ctx, client), setup.Create(ctx, client, setup.Names{ShardMap: mapName}), putAsPython(ctx, client, begin)); err != nil {
 		return err
 	}
 	fmt.Println("2 sensors have 2 readings each, written by Python over 16 write shards")
@@ -57,12 +58,12 @@ func grow(ctx context.Context, client *dynamodb.Client) error {
 	// Every program that reads or writes the table has these lines before the first change.
 	shards := shardmap.New(client, mapName, shardmap.Options{})
 	readings := table.Table{
-		Client: client, Name: name, PartitionKey: "pk", SortKey: "sk",
+		Client: client, Name: tableName, PartitionKey: "pk", SortKey: "sk",
 		Layout: table.HybridBuckets{Bucket: shard.Hour.Labeled(hour), Stamp: shard.Micros, Group: "readings"},
 		Shards: table.AtLeast{N: 16, Counts: shards},
 	}
-	want := 2
-	if err := take(ctx, &readings, begin, &want); err != nil {
+	count := 2 // readings of each sensor
+	if err := addReadings(ctx, &readings, begin, &count); err != nil {
 		return err
 	}
 
@@ -72,7 +73,7 @@ func grow(ctx context.Context, client *dynamodb.Client) error {
 		return err
 	}
 	for time.Now().Before(entry.Effective().Add(time.Second)) {
-		if err := take(ctx, &readings, begin, &want); err != nil {
+		if err := addReadings(ctx, &readings, begin, &count); err != nil {
 			return err
 		}
 	}
@@ -82,10 +83,10 @@ func grow(ctx context.Context, client *dynamodb.Client) error {
 	return nil
 }
 
-// take writes a reading of each sensor, and checks that all are found. want is how many each sensor has.
-func take(ctx context.Context, readings *table.Table, begin time.Time, want *int) error {
+// addReadings writes a reading of each sensor, raises count by one, and checks that each sensor has count readings.
+func addReadings(ctx context.Context, readings *table.Table, begin time.Time, count *int) error {
 	now := time.Now()
-	*want++
+	*count++
 	for _, sensor := range []string{"sensor-0", "sensor-1"} {
 		err := readings.Put(ctx, table.Item{"pk": text(sensor), "sk": text(shard.Micros.Format(now))}, now)
 		if err != nil {
@@ -94,22 +95,22 @@ func take(ctx context.Context, readings *table.Table, begin time.Time, want *int
 		span := table.During(shard.Micros, begin, now.Add(time.Second))
 		span.Consistent, span.Limit = true, 1000
 		page, err := readings.Page(ctx, sensor, span, time.Now())
-		if err != nil || len(page.Items) != *want {
-			return fmt.Errorf("%s: %d readings, want %d: %w", sensor, len(page.Items), *want, err)
+		if err != nil || len(page.Items) != *count {
+			return fmt.Errorf("%s: %d readings, want %d: %w", sensor, len(page.Items), *count, err)
 		}
 	}
 	return nil
 }
 
-// python stores readings as Python does:
+// putAsPython stores two readings of each sensor as this Python does:
 //
 //	n = int(hashlib.sha256(sensor.encode()).hexdigest(), 16) % 16
 //	table.put_item(Item={"pk": f"{n}#{at:%Y-%m-%d-%H}", "sk": f"{sensor}#{at:%Y-%m-%dT%H:%M:%S.%fZ}"})
-func python(ctx context.Context, client *dynamodb.Client, begin time.Time) error {
-	for i, r := range []struct{ n, sensor string }{{"1", "sensor-0"}, {"13", "sensor-1"}, {"1", "sensor-0"}, {"13", "sensor-1"}} {
+func putAsPython(ctx context.Context, client *dynamodb.Client, begin time.Time) error {
+	for i, r := range []struct{ writeShard, sensor string }{{"1", "sensor-0"}, {"13", "sensor-1"}, {"1", "sensor-0"}, {"13", "sensor-1"}} {
 		at := begin.Add(time.Duration(i) * time.Minute).UTC()
-		_, err := client.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(name), Item: table.Item{
-			"pk": text(r.n + "#" + at.Format(hour)), "sk": text(r.sensor + "#" + shard.Micros.Format(at)),
+		_, err := client.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(tableName), Item: table.Item{
+			"pk": text(r.writeShard + "#" + at.Format(hour)), "sk": text(r.sensor + "#" + shard.Micros.Format(at)),
 		}})
 		if err != nil {
 			return err
@@ -120,14 +121,15 @@ func python(ctx context.Context, client *dynamodb.Client, begin time.Time) error
 
 func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
+// create creates the table of readings.
 func create(ctx context.Context, client *dynamodb.Client) error {
 	_, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{
-		TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest,
+		TableName: aws.String(tableName), BillingMode: types.BillingModePayPerRequest,
 		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}, {AttributeName: aws.String("sk"), KeyType: types.KeyTypeRange}},
 		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS}, {AttributeName: aws.String("sk"), AttributeType: types.ScalarAttributeTypeS}},
 	})
 	if err != nil {
 		return err
 	}
-	return dynamodb.NewTableExistsWaiter(client).Wait(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(name)}, time.Minute)
+	return dynamodb.NewTableExistsWaiter(client).Wait(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(tableName)}, time.Minute)
 }

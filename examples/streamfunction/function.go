@@ -23,11 +23,11 @@ func main() {
 	lambda.Start(send)
 }
 
-// send sends a batch. Lambda delivers it again from the record that could not be sent.
+// send posts the records of a batch, in order. If a record can't be posted, Lambda redelivers the batch from that record.
 func send(ctx context.Context, batch events.DynamoDBEvent) (answer events.DynamoDBEventResponse, err error) {
 	for _, record := range batch.Records {
 		if err := post(ctx, record); err != nil {
-			slog.Error("not sent", "error", err)
+			slog.Error("not posted", "sequence_number", record.Change.SequenceNumber, "error", err)
 			answer.BatchItemFailures = []events.DynamoDBBatchItemFailure{{ItemIdentifier: record.Change.SequenceNumber}}
 			return answer, nil
 		}
@@ -35,6 +35,7 @@ func send(ctx context.Context, batch events.DynamoDBEvent) (answer events.Dynamo
 	return answer, nil
 }
 
+// post posts a record as JSON to TARGET. A status of 300 or more is an error.
 func post(ctx context.Context, record events.DynamoDBEventRecord) error {
 	body, err := json.Marshal(record)
 	if err != nil {
@@ -50,7 +51,7 @@ func post(ctx context.Context, record events.DynamoDBEventRecord) error {
 	}
 	defer response.Body.Close()
 	if response.StatusCode >= 300 {
-		return fmt.Errorf("the target answered %s", response.Status)
+		return fmt.Errorf("posting a change: %s answered %s", os.Getenv("TARGET"), response.Status)
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
 package shard
 
-// Another returns a random write shard of n, other than last unless n is 1.
+// Another returns a random write shard from 0 to n-1, other than last unless n is 1. A negative last excludes none.
 func Another(n, last int) int {
 	if last < 0 || last >= n {
 		return Random(n)

@@ -154,7 +154,7 @@ func TestUnitsOfStamps(t *testing.T) {
 func TestErrorsOfItems(t *testing.T) {
 	reason := errors.New("no number")
 	err := &ItemError{PK: "a", SK: "b", Err: reason}
-	if !errors.Is(err, reason) || err.Error() != `item "a" "b" can't be read: no number` {
+	if !errors.Is(err, reason) || err.Error() != `the item with partition key "a" and sort key "b" can't be read: no number` {
 		t.Errorf("error %v", err)
 	}
 	if !errors.Is(ErrContended, ErrThrottled) || errors.Is(ErrContended, ErrUnavailable) || errors.Is(ErrThrottled, ErrContended) {

@@ -18,8 +18,8 @@ const (
 )
 
 // Labeled returns the bucket with labels in a layout of package time, for tables of other programs:
-// Hour.Labeled("2006-01-02-15") has labels like 2026-01-05-13. The layout must have a fixed width, and another label for
-// each bucket.
+// Hour.Labeled("2006-01-02-15") has labels like 2026-01-05-13. The layout must give labels of a fixed width, which differ
+// for each bucket.
 func (b Bucket) Labeled(layout string) Bucket { return b.width() + " " + Bucket(layout) }
 
 // width returns the bucket without its layout.
@@ -41,6 +41,7 @@ func (b Bucket) Width() time.Duration {
 	panic(fmt.Sprintf("shard: no bucket %q", string(b)))
 }
 
+// layout returns the layout of the bucket's labels.
 func (b Bucket) layout() string {
 	if _, layout, labeled := strings.Cut(string(b), " "); labeled {
 		return layout
@@ -81,7 +82,8 @@ func (b Bucket) Labels(from, to time.Time) []string {
 	return labels
 }
 
-// Valid returns an error if the bucket is not Minute, Hour or Day, or if its labels don't tell its buckets apart.
+// Valid returns an error if the bucket is not Minute, Hour or Day, or if two of its labels may be equal or differ in
+// length.
 func (b Bucket) Valid() error {
 	switch b.width() {
 	case Minute, Hour, Day:
@@ -90,8 +92,10 @@ func (b Bucket) Valid() error {
 	}
 	for _, t := range []time.Time{time.Date(2026, 1, 5, 10, 4, 0, 0, time.UTC), time.Date(2026, 12, 22, 21, 59, 0, 0, time.UTC)} {
 		label := b.Label(t)
-		if start, err := b.Start(label); err != nil || !start.Equal(t.Truncate(b.Width())) || len(label) != len(b.Label(time.Time{})) {
-			return fmt.Errorf("shard: labels like %q don't tell each %s apart, or differ in length", label, b.width())
+		start, err := b.Start(label)
+		isDistinct := err == nil && start.Equal(t.Truncate(b.Width()))
+		if !isDistinct || len(label) != len(b.Label(time.Time{})) {
+			return fmt.Errorf("shard: labels like %q are equal for different buckets of a %s, or differ in length: use another layout", label, b.width())
 		}
 	}
 	return nil

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// ItemError is the error of an item whose attributes don't have the form that its key implies, so
+// ItemError is the error of an item whose attributes don't have the form that its key implies, because
 // another program wrote it. A retry fails, too.
 type ItemError struct {
 	PK, SK string // the item's key; PK is "" if it is unknown
@@ -13,7 +13,7 @@ type ItemError struct {
 }
 
 func (e *ItemError) Error() string {
-	return fmt.Sprintf("item %q %q can't be read: %v", e.PK, e.SK, e.Err)
+	return fmt.Sprintf("the item with partition key %q and sort key %q can't be read: %v", e.PK, e.SK, e.Err)
 }
 
 // Unwrap returns the reason.
@@ -26,8 +26,8 @@ func (contention) Error() string { return "other calls kept changing the same it
 // Is reports that the error is a kind of ErrThrottled.
 func (contention) Is(target error) bool { return target == ErrThrottled }
 
-// ErrMisused means that a request can't succeed, however often it is made: a setting is
-// missing, or a value is out of bounds. The error names it. Nothing was written.
+// ErrMisused means that a call can't succeed, however often it is made: a setting is
+// missing, or a value is out of bounds. The error names the setting or the value. Nothing was written.
 var ErrMisused = errors.New("misused")
 
 // Kinds of errors that callers handle, by errors.Is.
@@ -37,11 +37,11 @@ var (
 	// ErrStale means that the process's cached shard map is too old to choose write shards for
 	// events, and could not be refreshed.
 	ErrStale = errors.New("the shard map could not be read")
-	// ErrThrottled means that a call found no capacity within its deadline or its attempts. A write
-	// was not made.
+	// ErrThrottled means that a call found no capacity within its deadline or its attempts. Nothing was
+	// written.
 	ErrThrottled = errors.New("no capacity")
 	// ErrContended means that other writers kept changing the same items until the deadline,
-	// and nothing was written. It is also an ErrThrottled: an item has one writer at a time.
+	// and nothing was written. It is also an ErrThrottled, since an item has one writer at a time.
 	ErrContended error = contention{}
 	// ErrUnavailable means that DynamoDB could not be reached or failed. A write may have been made.
 	ErrUnavailable = errors.New("DynamoDB is unavailable")

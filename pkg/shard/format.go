@@ -36,16 +36,16 @@ func (f Format) Split(key string) (name string, shard int, err error) {
 	if f == "" {
 		return "", 0, &KeyError{Key: key, Reason: "the format has no separator"}
 	}
-	at := strings.LastIndex(key, string(f))
-	if at < 0 {
+	end := strings.LastIndex(key, string(f))
+	if end < 0 {
 		return "", 0, &KeyError{Key: key, Reason: fmt.Sprintf("it has no separator %q", string(f))}
 	}
-	digits := key[at+len(f):]
+	digits := key[end+len(f):]
 	shard, err = strconv.Atoi(digits)
 	if err != nil || strconv.Itoa(shard) != digits || shard < 0 {
 		return "", 0, &KeyError{Key: key, Reason: fmt.Sprintf("its suffix %q is not a write shard's number", digits)}
 	}
-	return key[:at], shard, nil
+	return key[:end], shard, nil
 }
 
 // JoinPlain is Join for a table whose write shard 0 is the plain name: acme, acme#SHARD_1. Join(name, 0)
@@ -57,8 +57,8 @@ func (f Format) JoinPlain(name string, shard int) string {
 	return f.Join(name, shard)
 }
 
-// SplitPlain is the inverse of JoinPlain. Don't use names for which it returns another write shard
-// than 0: the name acme#SHARD_1 would share its key with write shard 1 of acme.
+// SplitPlain is the inverse of JoinPlain. Don't use a name for which SplitPlain returns a write shard above 0: the name
+// acme#SHARD_1 would share its key with write shard 1 of acme.
 func (f Format) SplitPlain(key string) (name string, shard int) {
 	name, shard, err := f.Split(key)
 	if err != nil || shard == 0 {
@@ -67,11 +67,11 @@ func (f Format) SplitPlain(key string) (name string, shard int) {
 	return name, shard
 }
 
-// Valid returns an error if keys of the format are ambiguous. That is so for an empty format
-// and one of digits: write shard 11 of a and 1 of a1 would have the same key.
+// Valid returns an error if the format is empty or has only digits, since its keys would be ambiguous: without a
+// separator, write shard 11 of a and write shard 1 of a1 would have the same key.
 func (f Format) Valid() error {
 	if strings.Trim(string(f), "0123456789") == "" {
-		return fmt.Errorf("shard: format %q has nothing but digits between name and write shard", string(f))
+		return fmt.Errorf("shard: format %q must have a character that is no digit: use shard.Hash, for example", string(f))
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ func ParseHistory(list []string) (History, error) {
 	slices.SortFunc(h, func(a, b Change) int { return a.At.Compare(b.At) })
 	for i := 1; i < len(h); i++ {
 		if h[i].At.Equal(h[i-1].At) {
-			return nil, fmt.Errorf("shard: history has two changes at %s", FormatEpoch(h[i].At))
+			return nil, fmt.Errorf("shard: the history has two changes at %s: remove one", FormatEpoch(h[i].At))
 		}
 	}
 	return h, nil
@@ -98,16 +98,16 @@ func FormatEpoch(t time.Time) string {
 }
 
 // ParseEpoch parses the form that FormatEpoch returns. A fraction may have one to three digits,
-// because DynamoDB's numbers have no trailing zeros.
+// because DynamoDB removes trailing zeros from numbers.
 func ParseEpoch(s string) (time.Time, error) {
-	whole, fraction, cut := strings.Cut(s, ".")
+	whole, fraction, hasFraction := strings.Cut(s, ".")
 	seconds, err := strconv.ParseInt(whole, 10, 64)
 	millis := uint64(0)
-	if err == nil && cut {
+	if err == nil && hasFraction {
 		millis, err = strconv.ParseUint((fraction + "000")[:3], 10, 64)
 	}
-	if err != nil || len(fraction) > 3 || cut && fraction == "" {
-		return time.Time{}, fmt.Errorf("shard: %q is not a time in Unix seconds", s)
+	if err != nil || len(fraction) > 3 || hasFraction && fraction == "" {
+		return time.Time{}, fmt.Errorf("shard: %q is not a time in Unix seconds, such as 1763808123.25", s)
 	}
 	return time.Unix(seconds, int64(millis)*int64(time.Millisecond)).UTC(), nil
 }

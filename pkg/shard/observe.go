@@ -7,9 +7,9 @@ import (
 
 // Observer receives the attempts of a writer, for example to raise the shard count of a hot key.
 type Observer interface {
-	// ObserveAttempt is called once for each attempt to write an item, after the attempt. Many
-	// goroutines call it at once. The write waits for it to return. A writer that may choose another
-	// write shard looks its key's shard count up again before its next attempt.
+	// ObserveAttempt is called once for each attempt to write an item, after the attempt. It must be safe
+	// for concurrent calls. The write waits for it to return. A writer that may choose another
+	// write shard looks up the key's shard count again before its next attempt.
 	ObserveAttempt(context.Context, Attempt)
 }
 
@@ -19,9 +19,9 @@ type Attempt struct {
 	Kind    string    // counter, entity, board, sessions or limit; random items or timed items in a caller's own table
 	Table   string    // a caller's own table; empty for hotshard's tables
 	Shard   int       // the write shard
-	Call    uint64    // the call's number in this process; all attempts of one call have it
+	Call    uint64    // the call's number in this process, which all attempts of the call have
 	Items   uint64    // hash of the items that the call writes to the key; 0 if write shards are random
-	New     bool      // no other process can name the item yet, so the newest count is in force for it at once
+	New     bool      // no other process can name the item yet, so the newest count applies to it at once
 	At      time.Time // the time for which the write shard was chosen: an event's, a limit call's, else the attempt's
 	Outcome Outcome
 
@@ -44,9 +44,8 @@ type Outcome int
 
 // The outcomes of an attempt.
 const (
-	// Inconclusive attempts show nothing about the partition. Their result is ambiguous, or they
-	// failed because of another limit or another item of the transaction, or they transferred quota
-	// between two write shards.
+	// Inconclusive attempts show nothing about the partition: their result is ambiguous, another limit or
+	// another item of the transaction failed them, or they transferred quota between two write shards.
 	Inconclusive Outcome = iota
 	// Accepted attempts were written, or rejected by their own condition.
 	Accepted

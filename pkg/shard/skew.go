@@ -29,9 +29,9 @@ func SpreadOf(counts []int64) Spread {
 	}
 	s.Mean = float64(s.Total) / float64(len(counts))
 	for n, count := range counts {
-		off := float64(count) - s.Mean
-		s.ChiSquare += off * off / s.Mean
-		if deviation := math.Abs(off) / s.Mean; deviation > s.MaxDeviation {
+		difference := float64(count) - s.Mean
+		s.ChiSquare += difference * difference / s.Mean
+		if deviation := math.Abs(difference) / s.Mean; deviation > s.MaxDeviation {
 			s.MaxDeviation, s.Furthest = deviation, n
 		}
 	}
@@ -44,21 +44,21 @@ type Verdict string
 
 // Verdicts.
 const (
-	// Even: the deviation is explained by chance, or too small to matter.
+	// Even means that chance explains the deviation, or that it is too small to matter.
 	Even Verdict = "even"
-	// Uneven: the deviation is not explained by chance, and large enough to matter.
+	// Uneven means that chance does not explain the deviation, and that it is large enough to matter.
 	Uneven Verdict = "uneven"
-	// TooFew: with a mean below five, Pearson's test is not valid.
+	// TooFew means that the mean is below five, for which Pearson's test is not valid.
 	TooFew Verdict = "too few"
-	// Unsharded: there are fewer than two write shards.
+	// Unsharded means that there are fewer than two write shards.
 	Unsharded Verdict = "not sharded"
 )
 
 // Bounds of an even spread.
 const (
 	minMean = 5
-	// unevenP is the probability below which a deviation is not chance. One of a thousand even
-	// keys is called uneven.
+	// unevenP is the probability below which a deviation is not chance. So one of a thousand even
+	// keys gets the verdict Uneven.
 	unevenP = 0.001
 	// unevenDeviation is the deviation below which a spread is even, whatever the test says. With
 	// many items, the test finds the smallest deviation significant.

@@ -53,6 +53,7 @@ func (s Stamp) Valid() error {
 	return fmt.Errorf("shard: no stamp %q", string(s))
 }
 
+// layout returns the layout of a text stamp.
 func (s Stamp) layout() string {
 	if s == "" {
 		return string(Millis)
@@ -93,8 +94,8 @@ func (s Stamp) Parse(key string) (t time.Time, rest string, err error) {
 func (s Stamp) stampError(key string) error {
 	reason := "it does not begin with a time like " + s.layout()
 	for _, other := range []Stamp{Seconds, Millis, Micros, Nanos} {
-		if at := len(other); other != s && len(key) >= at && wellFormed(other, key[:at]) {
-			reason += ", but with one like " + string(other)
+		if size := len(other); other != s && len(key) >= size && isTime(other, key[:size]) {
+			reason += ", but with a time like " + string(other)
 		}
 	}
 	if _, err := time.Parse(time.RFC3339Nano, key); err == nil {
@@ -103,11 +104,13 @@ func (s Stamp) stampError(key string) error {
 	return &KeyError{Key: key, Reason: reason}
 }
 
-func wellFormed(s Stamp, text string) bool {
+// isTime reports whether a text is a time in the layout of a stamp.
+func isTime(s Stamp, text string) bool {
 	_, err := time.Parse(string(s), text)
 	return err == nil
 }
 
+// parseNumber returns the time of a sort key of type number.
 func (s Stamp) parseNumber(key string) (time.Time, error) {
 	n, err := strconv.ParseInt(key, 10, 64)
 	if err != nil {
@@ -131,9 +134,8 @@ func (s Stamp) Key(t time.Time, sep, id string) string {
 // to). Both are rounded up to the stamp's unit. ok is false if the range is empty.
 //
 // Ends of text have no Z, so that 12:00:07 and 12:00:07.543 sort correctly among stamps of any
-// precision. A range also finds items with another stamp if from and
-// to are whole units of both stamps. Otherwise it may miss, or include, such items within a unit of
-// an end.
+// precision. A range also finds items with another stamp if from and to are whole units of both
+// stamps. Otherwise the range may miss, or include, such items within a unit of an end.
 func (s Stamp) Bounds(from, to time.Time) (first, last string, ok bool) {
 	low, end := roundUp(from, s.Unit()), roundUp(to, s.Unit())
 	if !low.Before(end) {
@@ -161,9 +163,9 @@ const afterAll = "\U0010ffff"
 const wholeSeconds = "2006-01-02T15:04:05"
 
 // ParseBound returns the time of a range's end: an end from Bounds, or a sort key with a stamp
-// of any precision. open is true for a text from Bounds. No key equals that text, so the range
+// of any precision. excluded is true for a text from Bounds: no key equals that text, so the range
 // ends before the time.
-func (s Stamp) ParseBound(bound string) (t time.Time, open bool, err error) {
+func (s Stamp) ParseBound(bound string) (t time.Time, excluded bool, err error) {
 	if s.Number() {
 		t, err = s.parseNumber(bound)
 		return t, false, err
@@ -175,7 +177,7 @@ func (s Stamp) ParseBound(bound string) (t time.Time, open bool, err error) {
 			end++
 		}
 	}
-	if t, err = time.Parse(wholeSeconds, bound[:end]); err != nil { // it accepts any fraction
+	if t, err = time.Parse(wholeSeconds, bound[:end]); err != nil { // time.Parse accepts any fraction
 		return time.Time{}, false, s.stampError(bound)
 	}
 	return t, end == len(bound), nil
@@ -194,22 +196,23 @@ func roundUp(t time.Time, unit time.Duration) time.Time {
 // contains the separator.
 func Compose(sep string, parts ...string) (string, error) {
 	key := strings.Join(parts, sep)
-	back, err := Decompose(sep, key, len(parts))
+	parsed, err := Decompose(sep, key, len(parts))
 	if err != nil {
 		return "", fmt.Errorf("composing %q: %w", parts, err)
 	}
 	for i, part := range parts {
-		if back[i] != part {
-			return "", &KeyError{Key: key, Reason: fmt.Sprintf("part %q would be read as %q with the separator %q", part, back[i], sep)}
+		if parsed[i] != part {
+			return "", &KeyError{Key: key, Reason: fmt.Sprintf("part %q would be read as %q with the separator %q", part, parsed[i], sep)}
 		}
 	}
 	return key, nil
 }
 
-// Decompose splits a composite key of n parts; the last may contain the separator.
+// Decompose returns the n parts of a composite key; the last may contain the separator. A key with fewer parts is a
+// [*KeyError].
 func Decompose(sep, key string, n int) ([]string, error) {
 	if sep == "" || n < 1 {
-		return nil, fmt.Errorf("shard: composite key %q: %d parts with separator %q", key, n, sep)
+		return nil, fmt.Errorf("shard: composite key %q: want a separator, not %q, and at least 1 part, not %d", key, sep, n)
 	}
 	parts := strings.SplitN(key, sep, n)
 	if len(parts) != n {
@@ -219,7 +222,7 @@ func Decompose(sep, key string, n int) ([]string, error) {
 }
 
 // Expiry returns the value of a TTL attribute: t plus keep in Unix seconds, rounded up so that no
-// item is deleted early. TTL deletes items hours late, so readers must skip expired items.
+// item is deleted early. DynamoDB deletes items hours after that time, so readers must skip expired items.
 func Expiry(t time.Time, keep time.Duration) int64 {
 	return roundUp(t.Add(keep), time.Second).Unix()
 }

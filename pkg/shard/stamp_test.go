@@ -95,7 +95,7 @@ func TestBoundsAtTheEndOfTime(t *testing.T) {
 // invalid times.
 func TestParseErrorNamesStampOfKey(t *testing.T) {
 	_, _, err := shard.Millis.Parse("2026-11-22T09:00:07.543931Z#x")
-	if err == nil || !strings.HasSuffix(err.Error(), "like "+string(shard.Millis)+", but with one like "+string(shard.Micros)) {
+	if err == nil || !strings.HasSuffix(err.Error(), "like "+string(shard.Millis)+", but with a time like "+string(shard.Micros)) {
 		t.Errorf("error %v, want one that names %q and no other", err, shard.Micros)
 	}
 	for _, bad := range []string{"", "2026-11-22", "2026-11-22T09:00:07.Z", "2026-13-22T09:00:07"} {

@@ -18,21 +18,21 @@ func Random(n int) int { return rand.IntN(max(1, n)) }
 // Calculated returns the write shard of attr among n, 0 to n-1. The same attr and n always give the
 // same write shard, so a retry writes the same item, and a reader that knows attr needs one GetItem.
 //
-// The write shard is the SHA-256 of attr's bytes, as one big-endian integer, modulo n. This is
-// a stored format. It equals Python's int(hashlib.sha256(attr.encode()).hexdigest(), 16) % n.
+// The write shard is the SHA-256 of attr's bytes, as one big-endian integer, modulo n. Stored items
+// depend on this calculation. It equals Python's int(hashlib.sha256(attr.encode()).hexdigest(), 16) % n.
 // An n below 1 counts as 1.
 func Calculated(attr string, n int) int {
 	digest := sha256.Sum256([]byte(attr))
-	var rest uint64
+	var remainder uint64 // of the digest's first i bytes
 	for i := 0; i < len(digest); i += 8 {
-		rest = bits.Rem64(rest, binary.BigEndian.Uint64(digest[i:]), uint64(max(1, n)))
+		remainder = bits.Rem64(remainder, binary.BigEndian.Uint64(digest[i:]), uint64(max(1, n)))
 	}
-	return int(rest)
+	return int(remainder)
 }
 
 // Summed returns the write shard of attr among n, 0 to n-1, by the sum of its code points. It
-// is the calculation of DynamoDB's Developer Guide without the 1 that it adds (Using write
-// sharding to distribute workloads evenly). Texts with the same characters have the same write
+// is the calculation of DynamoDB's Developer Guide (Using write sharding to distribute workloads
+// evenly) without the 1 that the guide adds. Texts with the same characters have the same write
 // shard, and short texts have few different ones. Use [Calculated] for new tables. An n below
 // 1 counts as 1.
 func Summed(attr string, n int) int {

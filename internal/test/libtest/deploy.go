@@ -78,7 +78,7 @@ func (d *Deployment) Changer(o shardmap.ChangerOptions) *shardmap.Changer {
 // Patient extends the time-out of a changer's changes for a busy machine, and allows the test's times for them.
 func Patient(c *shardmap.Changer) *shardmap.Changer {
 	set(c, "o", func(o *shardmap.ChangerOptions) { o.Clock = nil })
-	set(c, "bound", func(d *time.Duration) { *d = 20 * time.Second })
+	set(c, "commitTime", func(d *time.Duration) { *d = 20 * time.Second })
 	return c
 }
 

@@ -57,11 +57,11 @@ type Client interface {
 // throttled it. A throttle of the table is about one player's entry, which more write shards don't
 // relieve.
 //
-// A write that the index throttles can't go to another write shard. It waits, and looks up the
-// newest shard count at each attempt. After growth an entry's row leaves its old index partition
-// with its next write, which costs 1 WCU there. So a board with many entries is relieved gradually:
-// a partition loses at most as many rows a second as it takes WCU/s. With Options.DeferRows a write
-// doesn't wait for that. Pin a board's shard count ahead of a known peak, before its entries are
+// A write that the index throttles can't go to another write shard. The write waits, and looks up the
+// newest shard count at each attempt. After a growth an entry's row leaves its old index partition
+// with the entry's next write, which costs 1 WCU there. So a board with many entries is relieved gradually:
+// a partition loses at most as many rows a second as it takes WCU/s. With Options.DeferRows, writes
+// don't wait for the index. Pin a board's shard count ahead of a known peak, before its entries are
 // written.
 //
 // # Reads

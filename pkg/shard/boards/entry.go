@@ -26,28 +26,26 @@ type Entry struct {
 // Late reports whether the entry's row in the index is outdated: see Options.DeferRows.
 func (e Entry) Late() bool { return e.late }
 
-// ParseEntry returns the entry of an item of the table, or an error that says what is damaged. Unless
-// the row is outdated, its rank key must match the score: folds use the score, and readers of the
-// index the rank key.
+// ParseEntry returns the entry of an item of the table, or an error that says what is damaged. The rank key
+// must match the score, unless the row is outdated: folds use the score, and readers of the index the rank key.
 func ParseEntry(it map[string]types.AttributeValue) (e Entry, err error) {
 	_, _, e.Player, _ = schema.ParseEntryKey(dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK))
 	if e.Score, err = ParseScore(dynamo.Digits(it, schema.EntryScore)); err != nil {
-		return e, fmt.Errorf("its score: %w", err)
+		return e, fmt.Errorf("attribute %s: %w", schema.EntryScore, err)
 	}
-	millis, err := dynamo.Integer(it, schema.EntryAt)
+	millis, err1 := dynamo.Integer(it, schema.EntryAt)
 	e.At = time.UnixMilli(millis).UTC()
 	rev, err2 := dynamo.Integer(it, schema.EntryRev)
 	rowRev, err3 := dynamo.Integer(it, schema.EntryRowRev)
 	e.Rev, e.late = rev, rev != rowRev
 	row, err4 := ParseRankKey(dynamo.Text(it, schema.RankKey))
-	_, _, n, err5 := schema.ParseBoardShardKey(dynamo.Text(it, schema.BoardShard))
-	e.shard = n
-	if err := cmp.Or(err, err2, err3, err4, err5); err != nil {
+	_, _, e.shard, err = schema.ParseBoardShardKey(dynamo.Text(it, schema.BoardShard))
+	if err := cmp.Or(err1, err2, err3, err4, err); err != nil {
 		return e, err
 	}
 	e.Lowest = row.Lowest
 	if row.Player != e.Player || !e.late && row != e.Place {
-		return e, errors.New("its rank key differs from its player, score and time")
+		return e, errors.New("the rank key differs from the entry's player, score and time")
 	}
 	if it[schema.ExpiresAt] != nil {
 		var seconds int64
@@ -57,17 +55,18 @@ func ParseEntry(it map[string]types.AttributeValue) (e Entry, err error) {
 	return e, err
 }
 
-// span is one period of a board.
-type span struct {
+// boardPeriod is one period of a board.
+type boardPeriod struct {
 	board   string
 	label   string
 	expires time.Time // zero for never
 }
 
-func (l *Boards) spans(board string, periods []Period, now time.Time) []span {
-	list := make([]span, len(periods))
+// boardPeriods returns the periods that contain now, with the expiry of their entries.
+func (l *Boards) boardPeriods(board string, periods []Period, now time.Time) []boardPeriod {
+	list := make([]boardPeriod, len(periods))
 	for i, p := range periods {
-		list[i] = span{board: board, label: p.Label(now)}
+		list[i] = boardPeriod{board: board, label: p.Label(now)}
 		if end := p.End(now); l.retention > 0 && !end.IsZero() {
 			list[i].expires = end.Add(l.retention)
 		}
@@ -75,8 +74,8 @@ func (l *Boards) spans(board string, periods []Period, now time.Time) []span {
 	return list
 }
 
-// item returns the item of an entry on write shard n.
-func (s span) item(p Place, rev int64, n int) dynamo.Item {
+// item returns the item of an entry whose row in the index is on write shard n.
+func (s boardPeriod) item(p Place, rev int64, n int) dynamo.Item {
 	it := dynamo.Key(schema.EntryKey(s.board, s.label, p.Player))
 	it[schema.EntryScore] = dynamo.Decimal(p.Score.String())
 	it[schema.EntryAt] = dynamo.Number(p.At.UnixMilli())
@@ -88,8 +87,8 @@ func (s span) item(p Place, rev int64, n int) dynamo.Item {
 	return it
 }
 
-// row returns the attributes of an entry's row in the index.
-func (s span) row(p Place, rev int64, n int) dynamo.Item {
+// row returns the attributes that an entry's row in the index has on write shard n.
+func (s boardPeriod) row(p Place, rev int64, n int) dynamo.Item {
 	return dynamo.Item{
 		schema.BoardShard:  dynamo.String(schema.BoardShardKey(s.board, s.label, n)),
 		schema.RankKey:     dynamo.String(p.RankKey()),
@@ -97,47 +96,47 @@ func (s span) row(p Place, rev int64, n int) dynamo.Item {
 	}
 }
 
-// nextPlace returns a player's place after a score at a time, and whether it differs from that of held,
-// the player's entry. held is nil for a player without an entry.
-func nextPlace(mode Mode, held *Entry, p PlayerScore, at time.Time) (next Place, changed bool, err error) {
+// nextPlace returns a player's place after a score at a time, and whether it differs from the entry's. The entry is nil
+// for a player without one.
+func nextPlace(mode Mode, entry *Entry, p PlayerScore, at time.Time) (next Place, changed bool, err error) {
 	next = Place{Player: p.Player, Score: p.Score, At: at, Lowest: mode == Lowest}
-	if held == nil {
+	if entry == nil {
 		return next, true, nil
 	}
 	switch mode {
 	case Latest: // a slow process must not replace a newer score
-		return next, !at.Before(held.At) && next != held.Place, nil
+		return next, !at.Before(entry.At) && next != entry.Place, nil
 	case Total:
-		sum, ok := held.Score.Add(p.Score)
+		sum, ok := entry.Score.Add(p.Score)
 		if !ok {
-			return held.Place, false, fmt.Errorf("%w: %s and %s", ErrScoreRange, held.Score, p.Score)
+			return entry.Place, false, fmt.Errorf("%w: %s plus %s", ErrScoreRange, entry.Score, p.Score)
 		}
-		if held.At.After(at) { // the result is the same in any order of scores
-			next.At = held.At
+		if entry.At.After(at) { // the result is the same in any order of scores
+			next.At = entry.At
 		}
 		next.Score = sum
-		return next, sum != held.Score, nil
+		return next, sum != entry.Score, nil
 	}
-	return next, mode.isBetter(p.Score, held.Score), nil
+	return next, mode.isBetter(p.Score, entry.Score), nil
 }
 
-// playerCall is one player's part of a call.
-type playerCall struct {
-	PlayerScore       // the player's scores combined
-	indices     []int // in the caller's list
-	err         error
+// playerScores are one player's scores in a call.
+type playerScores struct {
+	PlayerScore               // the scores combined
+	indices     []int         // of the scores in the caller's list
+	err         error         // why none may be written, or nil
 	writes      []*entryWrite // one per period
 }
 
 // combineByPlayer combines the scores of each player to the highest, the lowest, the last or the sum. Players are in
 // the order of their first scores.
-func combineByPlayer(mode Mode, scores []PlayerScore) []*playerCall {
-	var list []*playerCall
-	index := make(map[string]*playerCall, len(scores))
+func combineByPlayer(mode Mode, scores []PlayerScore) []*playerScores {
+	var list []*playerScores
+	index := make(map[string]*playerScores, len(scores))
 	for i, s := range scores {
 		p := index[s.Player]
 		if p == nil {
-			p = &playerCall{PlayerScore: s}
+			p = &playerScores{PlayerScore: s}
 			index[s.Player] = p
 			list = append(list, p)
 		} else {
@@ -148,7 +147,8 @@ func combineByPlayer(mode Mode, scores []PlayerScore) []*playerCall {
 	return list
 }
 
-func (p *playerCall) addScore(mode Mode, s Score) {
+// addScore combines a further score with the player's.
+func (p *playerScores) addScore(mode Mode, s Score) {
 	switch {
 	case mode == Total:
 		sum, ok := p.Score.Add(s)

@@ -53,9 +53,9 @@ func (l *Reader) Entry(ctx context.Context, board, label, player string, now tim
 	return e, nil
 }
 
-// Entries returns the entries of players in a period by player, read strongly consistent; name each
-// player once. It leaves out players without an entry. If entries can't be read, it returns the others
-// with a DamagedEntries error. Each player costs 1 RCU.
+// Entries returns the entries of players in a period, by player, read strongly consistent. Name each
+// player once. Players without an entry are not in the result. If entries can't be read, Entries returns the
+// others with a DamagedEntries error. Each player costs 1 RCU.
 func (l *Reader) Entries(ctx context.Context, board, label string, players []string, now time.Time) (found map[string]Entry, err error) {
 	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(l.client, l.shards, append([]string{board, label}, players...)...)); err != nil {
 		return nil, err
@@ -75,10 +75,12 @@ func (l *Reader) Entries(ctx context.Context, board, label string, players []str
 			continue
 		}
 		_, _, player, _ := schema.ParseEntryKey(dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK))
-		if found[player], err = ParseEntry(it); err != nil {
-			delete(found, player)
+		entry, err := ParseEntry(it)
+		if err != nil {
 			damaged[player] = err
+			continue
 		}
+		found[player] = entry
 	}
 	if len(damaged) > 0 {
 		return found, fmt.Errorf("reading entries of board %q, period %s: %w", board, label, damaged)
@@ -87,8 +89,8 @@ func (l *Reader) Entries(ctx context.Context, board, label string, players []str
 }
 
 // Top returns the first n places of a period from the index, in rank order. It costs 0.5 RCU per
-// 4 KB read on each write shard. If n is 0 or less, it reads nothing. A board that has neither
-// settings nor scores is an error of kind ErrNotFound; Top reads the settings if there is no place.
+// 4 KB read on each write shard. If n is 0 or less, Top reads nothing. If there is no place, Top also reads the
+// board's settings, and returns an error of kind ErrNotFound for a board without settings and scores.
 func (l *Reader) Top(ctx context.Context, board, label string, n int, now time.Time) ([]Place, error) {
 	if n <= 0 {
 		return nil, nil
@@ -97,8 +99,8 @@ func (l *Reader) Top(ctx context.Context, board, label string, n int, now time.T
 	if err != nil {
 		return nil, err
 	}
-	all := scan.side(schema.FirstRankKey, schema.LastRankKey, n, false)
-	if err := scan.readSides(ctx, n, all); err != nil {
+	all := scan.newRange(schema.FirstRankKey, schema.LastRankKey, n, false)
+	if err := scan.readRanges(ctx, n, all); err != nil {
 		return nil, scan.describe("top", err)
 	}
 	places := all.places(n)
@@ -112,9 +114,9 @@ func (l *Reader) Top(ctx context.Context, board, label string, n int, now time.T
 	return nil, scan.describe("top", err)
 }
 
-// Around returns the n places before a place and the n places after it, from the index and in rank
-// order, without that player's. If n is 0 or less, it returns none.
-func (l *Reader) Around(ctx context.Context, board, label string, of Place, n int, now time.Time) (above, below []Place, err error) {
+// Around returns the n places above a place and the n places below it, from the index and in rank
+// order, without the place itself. If n is 0 or less, it returns none.
+func (l *Reader) Around(ctx context.Context, board, label string, place Place, n int, now time.Time) (above, below []Place, err error) {
 	if n <= 0 {
 		return nil, nil, nil
 	}
@@ -122,18 +124,18 @@ func (l *Reader) Around(ctx context.Context, board, label string, of Place, n in
 	if err != nil {
 		return nil, nil, err
 	}
-	scan.seen[of.Player] = &sighted{rev: newestRev}
-	before, after := scan.side(schema.FirstRankKey, of.RankKey(), n, true), scan.side(of.RankKey(), schema.LastRankKey, n, false)
-	if err := scan.readSides(ctx, n, before, after); err != nil {
+	scan.seen[place.Player] = &indexRow{rev: newestRev} // ignore the player's own rows
+	before := scan.newRange(schema.FirstRankKey, place.RankKey(), n, true)
+	after := scan.newRange(place.RankKey(), schema.LastRankKey, n, false)
+	if err := scan.readRanges(ctx, n, before, after); err != nil {
 		return nil, nil, scan.describe("neighbours", err)
 	}
 	return before.places(n), after.places(n), nil
 }
 
 // Count returns the number of players of a period with fromRankKey <= rank key < toRankKey; "" means
-// no bound. It does not count the player of toRankKey, even if the index still has an older row. It
-// reads the index in parallel, and stops when it has counted limit players or more; more reports that
-// there may be further ones.
+// no bound. It does not count the player of toRankKey, even if the index still has an older row of that player.
+// Count stops when it has counted limit players or more; more reports whether there may be further ones.
 func (l *Reader) Count(ctx context.Context, board, label, fromRankKey, toRankKey string, limit int, now time.Time) (n int, more bool, err error) {
 	from, to := max(fromRankKey, schema.FirstRankKey), toRankKey
 	if to == "" {
@@ -147,7 +149,7 @@ func (l *Reader) Count(ctx context.Context, board, label, fromRankKey, toRankKey
 		return 0, false, err
 	}
 	if self, err := ParseRankKey(to); err == nil {
-		scan.seen[self.Player] = &sighted{rev: newestRev}
+		scan.seen[self.Player] = &indexRow{rev: newestRev}
 	}
 	n, more, err = scan.countPlayers(ctx, from, to, limit)
 	return n, more, scan.describe("count", err)

@@ -22,22 +22,23 @@ const newestRev = math.MaxInt64
 // boardScan reads a board's period from the index. The shard count comes from a strongly consistent
 // read of the shard map, since the process's cached count may be too small.
 type boardScan struct {
-	l     *Reader
-	board string
-	label string
-	now   time.Time
-	most  int                 // the most write shards that the board ever had
-	seen  map[string]*sighted // by player
+	l      *Reader
+	board  string
+	label  string
+	now    time.Time
+	shards int                  // the most write shards that the board ever had
+	seen   map[string]*indexRow // the newest row of each player
 }
 
-// sighted is a player's row as read from the index.
-type sighted struct {
+// indexRow is a player's row as read from the index.
+type indexRow struct {
 	Place
-	rev  int64
-	side *side // nil for a player that the scan does not return
-	gone bool  // replaced by a newer row of the player
+	rev      int64
+	in       *rankRange // the range that has the row; nil for a player that the scan does not return
+	replaced bool       // a newer row of the player was read
 }
 
+// newScan returns a scan of a board's period. It costs 1 RCU, for the shard count.
 func (l *Reader) newScan(ctx context.Context, board, label string, now time.Time) (*boardScan, error) {
 	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(l.client, l.shards, board, label)); err != nil {
 		return nil, err
@@ -46,10 +47,10 @@ func (l *Reader) newScan(ctx context.Context, board, label string, now time.Time
 	if err != nil {
 		return nil, fmt.Errorf("reading board %q: %w", board, err)
 	}
-	return &boardScan{l: l, board: board, label: label, now: now, most: entry.Most(), seen: map[string]*sighted{}}, nil
+	return &boardScan{l: l, board: board, label: label, now: now, shards: entry.Most(), seen: map[string]*indexRow{}}, nil
 }
 
-// describe adds the board and the period to an error of reading what.
+// describe adds to an error what was read, and the board and period; nil stays nil.
 func (s *boardScan) describe(what string, err error) error {
 	if err == nil {
 		return nil
@@ -57,10 +58,10 @@ func (s *boardScan) describe(what string, err error) error {
 	return fmt.Errorf("reading the %s of board %q, period %s: %w", what, s.board, s.label, err)
 }
 
-// streams returns a stream for each write shard, of the rank keys from low to high, both included. Its
+// streams returns a stream of each write shard's rows with rank keys from low to high, both included. The
 // pages are sized for n places on all write shards together.
 func (s *boardScan) streams(low, high string, n int, desc bool) []*dynamo.Stream {
-	list := make([]*dynamo.Stream, s.most)
+	list := make([]*dynamo.Stream, s.shards)
 	for i := range list {
 		list[i] = &dynamo.Stream{Client: s.l.client, Sort: schema.RankKey, Drop: s.expired, Input: &dynamodb.QueryInput{
 			TableName: &s.l.table, IndexName: aws.String(schema.ByRank),
@@ -72,7 +73,7 @@ func (s *boardScan) streams(low, high string, n int, desc bool) []*dynamo.Stream
 				":high":  dynamo.String(high),
 			},
 			ScanIndexForward: aws.Bool(!desc),
-			Limit:            aws.Int32(dynamo.PageSize(n, s.most)),
+			Limit:            aws.Int32(dynamo.PageSize(n, s.shards)),
 		}}
 	}
 	return list
@@ -80,32 +81,32 @@ func (s *boardScan) streams(low, high string, n int, desc bool) []*dynamo.Stream
 
 func (s *boardScan) expired(it dynamo.Item) bool { return dynamo.Expired(it, s.now) }
 
-// side is one direction of a scan.
-type side struct {
+// rankRange is a range of rank keys, read in one direction.
+type rankRange struct {
 	streams []*dynamo.Stream
 	desc    bool
 	merged  *dynamo.Merge
-	list    []*sighted // nearest first
-	live    int        // entries of list that are not gone
-	ended   bool
+	list    []*indexRow // in the order of reading
+	live    int         // rows of list that are not replaced
+	ended   bool        // all rows were read
 }
 
-func (s *boardScan) side(low, high string, n int, desc bool) *side {
-	return &side{streams: s.streams(low, high, n, desc), desc: desc}
+func (s *boardScan) newRange(low, high string, n int, desc bool) *rankRange {
+	return &rankRange{streams: s.streams(low, high, n, desc), desc: desc}
 }
 
-// readSides reads until each side has n places or is at its end. A newer row of a player, on either
-// side, removes the older one, so that side may need more places.
-func (s *boardScan) readSides(ctx context.Context, n int, sides ...*side) error {
-	if err := s.readFirstPages(ctx, sides); err != nil {
+// readRanges reads until each range has n places or is at its end. A newer row of a player replaces an older
+// one, which may be in another range. So a complete range may need one more place.
+func (s *boardScan) readRanges(ctx context.Context, n int, ranges ...*rankRange) error {
+	if err := s.readFirstPages(ctx, ranges); err != nil {
 		return err
 	}
-	for short := true; short; {
-		short = false
-		for _, side := range sides {
-			for side.live < n && !side.ended {
-				short = true
-				if err := s.readNext(ctx, side); err != nil {
+	for complete := false; !complete; {
+		complete = true
+		for _, r := range ranges {
+			for r.live < n && !r.ended {
+				complete = false
+				if err := s.readNext(ctx, r); err != nil {
 					return err
 				}
 			}
@@ -114,24 +115,25 @@ func (s *boardScan) readSides(ctx context.Context, n int, sides ...*side) error 
 	return nil
 }
 
-// readFirstPages reads the first page of each stream of all sides, in parallel.
-func (s *boardScan) readFirstPages(ctx context.Context, sides []*side) (err error) {
+// readFirstPages reads the first page of each stream of all ranges, in parallel.
+func (s *boardScan) readFirstPages(ctx context.Context, ranges []*rankRange) (err error) {
 	var all []*dynamo.Stream
-	for _, side := range sides {
-		all = append(all, side.streams...)
+	for _, r := range ranges {
+		all = append(all, r.streams...)
 	}
 	if err := dynamo.FillAll(ctx, all); err != nil {
 		return err
 	}
-	for _, side := range sides {
-		if side.merged, err = dynamo.NewMerge(ctx, side.streams, side.desc); err != nil {
+	for _, r := range ranges {
+		if r.merged, err = dynamo.NewMerge(ctx, r.streams, r.desc); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *boardScan) readNext(ctx context.Context, to *side) error {
+// readNext reads the next row of a range, or sets ended.
+func (s *boardScan) readNext(ctx context.Context, to *rankRange) error {
 	it, err := to.merged.Next(ctx)
 	if err != nil {
 		return err
@@ -144,9 +146,9 @@ func (s *boardScan) readNext(ctx context.Context, to *side) error {
 	return nil
 }
 
-// addRow adds a row of the index to a side, unless a newer row of the same player was read. It ignores
-// a damaged row.
-func (s *boardScan) addRow(it dynamo.Item, to *side) {
+// addRow adds a row of the index to a range. It ignores a damaged row, and one that is not newer than the player's row
+// that was read before.
+func (s *boardScan) addRow(it dynamo.Item, to *rankRange) {
 	place, err := ParseRankKey(dynamo.Text(it, schema.RankKey))
 	if err != nil {
 		return
@@ -155,25 +157,25 @@ func (s *boardScan) addRow(it dynamo.Item, to *side) {
 	if err != nil {
 		return
 	}
-	before := s.seen[place.Player]
-	if before != nil && before.rev >= rev {
+	older := s.seen[place.Player]
+	if older != nil && older.rev >= rev {
 		return
 	}
-	if before != nil {
-		before.gone = true
-		before.side.live--
+	if older != nil {
+		older.replaced = true
+		older.in.live--
 	}
-	found := &sighted{Place: place, rev: rev, side: to}
+	found := &indexRow{Place: place, rev: rev, in: to}
 	s.seen[place.Player] = found
 	to.list = append(to.list, found)
 	to.live++
 }
 
-// places returns the nearest n places of a side, in rank order.
-func (s *side) places(n int) []Place {
+// places returns the first n places that were read, in rank order.
+func (s *rankRange) places(n int) []Place {
 	list := make([]Place, 0, max(0, min(n, s.live)))
 	for _, found := range s.list {
-		if !found.gone && len(list) < n {
+		if !found.replaced && len(list) < n {
 			list = append(list, found.Place)
 		}
 	}
@@ -186,7 +188,7 @@ func (s *side) places(n int) []Place {
 // countPlayers counts the players of a range of rank keys, page by page over all write shards in
 // parallel. It stops when it has counted limit players or more; more reports whether rows may be left.
 func (s *boardScan) countPlayers(ctx context.Context, low, high string, limit int) (n int, more bool, err error) {
-	all := &side{}
+	all := &rankRange{}
 	open := s.streams(low, high, limit, false)
 	for all.live < limit && len(open) > 0 {
 		if err := dynamo.FillAll(ctx, open); err != nil {

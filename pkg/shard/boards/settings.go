@@ -33,8 +33,7 @@ const (
 	maxKnownBoards = 10_000
 )
 
-// maxModeFixes bounds the attempts to fix a board's mode. Each may fail because another process
-// configures the board.
+// maxModeFixes bounds the attempts to fix a board's mode. An attempt fails if another call has changed the mode.
 const maxModeFixes = 10
 
 // knownBoard is a board in a process's cache.
@@ -46,12 +45,13 @@ type knownBoard struct {
 
 // Settings returns a board's settings, at most 3 s old.
 func (l *Boards) Settings(ctx context.Context, board string, now time.Time) (Settings, error) {
-	known, err := l.settingsOf(ctx, board, now)
+	known, err := l.cachedSettings(ctx, board, now)
 	known.Periods = slices.Clone(known.Periods) // a copy that the caller may change
 	return known.Settings, err
 }
 
-func (l *Boards) settingsOf(ctx context.Context, board string, now time.Time) (knownBoard, error) {
+// cachedSettings returns a board's settings from the cache, or else from the table.
+func (l *Boards) cachedSettings(ctx context.Context, board string, now time.Time) (knownBoard, error) {
 	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(l.client, l.shards, board)); err != nil {
 		return knownBoard{}, err
 	}
@@ -84,7 +84,7 @@ func (l *Boards) cacheSettings(board string, it dynamo.Item, now time.Time) (kno
 	if it != nil {
 		var err error
 		if known.Settings, err = parseSettings(it); err != nil {
-			return knownBoard{}, fmt.Errorf("settings of board %q: %w", board, err)
+			return knownBoard{}, fmt.Errorf("the stored settings of board %q: %w", board, err)
 		}
 		known.used = dynamo.Bool(it, schema.BoardUsed)
 	}
@@ -137,8 +137,8 @@ func (s Settings) complete() (Settings, error) {
 
 // Configure sets a board's settings. Invalid settings are ErrMisused. A change of mode is
 // ErrModeFixed after the board's first score, even if its entries are gone. Other processes
-// use the new size and periods within 3 s. A period that is left out keeps its entries, and a
-// new one starts empty.
+// use the new size and periods within 3 s. A period that is left out keeps its entries; a new
+// period starts empty.
 func (l *Boards) Configure(ctx context.Context, board string, s Settings) error {
 	s, err := s.complete()
 	if err != nil {
@@ -152,8 +152,8 @@ func (l *Boards) Configure(ctx context.Context, board string, s Settings) error 
 	return nil
 }
 
-// configure makes one attempt to set a board's complete settings. It reads the item, and writes on condition that no
-// other call has set it since. So an attempt that is applied late changes no newer settings.
+// configure makes one attempt to set a board's complete settings. It writes on condition that no other call has set them
+// since they were read. So an attempt that DynamoDB applies late changes no newer settings.
 func (l *Boards) configure(ctx context.Context, board string, s Settings) error {
 	it, err := l.readSettings(ctx, board)
 	if err != nil {
@@ -171,15 +171,15 @@ func (l *Boards) configure(ctx context.Context, board string, s Settings) error 
 	_, err = l.updateSettings(ctx, board, s,
 		"SET #mode = :mode, #size = :size, #periods = :periods, #v = :v, #used = if_not_exists(#used, :false), rev = :next",
 		unchanged+" AND (attribute_not_exists(#used) OR #used = :false OR #mode = :mode)", values)
-	there, failed := dynamo.ConditionFailed(err)
-	if !failed {
+	item, conditionFailed := dynamo.ConditionFailed(err)
+	if !conditionFailed {
 		return err
 	}
-	stored, err := parseSettings(there)
+	stored, err := parseSettings(item)
 	switch {
 	case err != nil:
 		return err
-	case dynamo.Bool(there, schema.BoardUsed) && stored.Mode != s.Mode:
+	case dynamo.Bool(item, schema.BoardUsed) && stored.Mode != s.Mode:
 		return ErrModeFixed
 	case reflect.DeepEqual(stored, s): // by an earlier attempt
 		return nil
@@ -187,30 +187,31 @@ func (l *Boards) configure(ctx context.Context, board string, s Settings) error 
 	return dynamo.ErrOutrun
 }
 
-// withFixedMode returns a board's settings after its mode is fixed. The first score on a board costs
-// one more write, which marks the board as used on condition that the mode is unchanged. Configure
-// changes the mode on condition that the board is unused.
+// withFixedMode returns a board's settings, whose mode can't change any more. For the first score on a board, one more
+// write marks the board as used, on condition that the mode is unchanged. Configure changes the mode only of a board that
+// is not used.
 func (l *Boards) withFixedMode(ctx context.Context, board string, now time.Time) (knownBoard, error) {
-	known, err := l.settingsOf(ctx, board, now)
+	known, err := l.cachedSettings(ctx, board, now)
 	for round := 0; err == nil && !known.used; round++ {
 		if round == maxModeFixes {
-			return known, fmt.Errorf("storing that board %q has scores: %w: it was configured %d times meanwhile: try again", board, shard.ErrUnavailable, round)
+			return known, fmt.Errorf("fixing the mode of board %q: %w: other calls changed it %d times; try again", board, shard.ErrUnavailable, round)
 		}
 		known, err = l.fixMode(ctx, board, known, now)
 	}
 	return known, err
 }
 
-// fixMode makes one attempt to mark a board as used, and returns its settings after that.
+// fixMode makes one attempt to mark a board as used, and returns the board's settings. If another call changed the mode,
+// these are the changed settings, and the board is not marked.
 func (l *Boards) fixMode(ctx context.Context, board string, known knownBoard, now time.Time) (knownBoard, error) {
 	it, err := l.updateSettings(ctx, board, known.Settings,
 		"SET #used = :true, #mode = :mode, #size = if_not_exists(#size, :size), #periods = if_not_exists(#periods, :periods), #v = :v",
 		"attribute_not_exists(#mode) OR #mode = :mode", dynamo.Item{":true": &types.AttributeValueMemberBOOL{Value: true}})
-	if changed, failed := dynamo.ConditionFailed(err); failed {
-		it, err = changed, nil // the settings that another call made
+	if changed, conditionFailed := dynamo.ConditionFailed(err); conditionFailed {
+		it, err = changed, nil
 	}
 	if err != nil {
-		return known, fmt.Errorf("storing that board %q has scores: %w", board, err)
+		return known, fmt.Errorf("fixing the mode of board %q: %w", board, err)
 	}
 	return l.cacheSettings(board, it, now.Round(0))
 }

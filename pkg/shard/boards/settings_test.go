@@ -199,7 +199,7 @@ var errDamaged = errors.New("any")
 // TestReadEntries checks which of the stored entries are returned: none that has expired.
 func TestReadEntries(t *testing.T) {
 	expiring := func(player string, after int64) dynamo.Item {
-		s := span{board: "b", label: "all", expires: time.Unix(noon.Unix()+after, 0)}
+		s := boardPeriod{board: "b", label: "all", expires: time.Unix(noon.Unix()+after, 0)}
 		return s.item(Place{Player: player, Score: parsed("5"), At: time.UnixMilli(5).UTC()}, 7, 0)
 	}
 	damaged := expiring("cat", 1)

@@ -31,11 +31,11 @@ const maxEntryWrites = 32
 // Repeating a call is harmless with Best, Lowest and Latest. With Total, each repeated call counts again, and
 // a score may count twice after a lost connection. SubmitTransact with package once avoids that.
 //
-// Without conflicts and throttles, a call makes two round trips: it reads the entries, 100 per
-// call, and writes them, 32 at a time. It reads the board's settings first, once in 3 s.
+// Without conflicts and throttles, Submit makes two round trips: it reads the entries, 100 per
+// request, and writes them, 32 at a time. Once in 3 s it reads the board's settings first.
 func (l *Boards) Submit(ctx context.Context, board string, scores []PlayerScore, now time.Time) []error {
 	outcomes := make([]error, len(scores))
-	list, err := l.prepare(ctx, board, scores, now, now)
+	list, err := l.preparePlayers(ctx, board, scores, now, now)
 	if err != nil {
 		for i := range outcomes {
 			outcomes[i] = err
@@ -65,19 +65,18 @@ func (l *Boards) Submit(ctx context.Context, board string, scores []PlayerScore,
 }
 
 // SubmitTransact returns Submit's writes for a transaction of package once: one for each entry that
-// changes, on condition that it is unchanged since it was read. If the condition fails, package once
-// calls it again. A sum out of range fails the whole call. More than 99 writes are ErrTooMany. now is
-// the call's time, which the scores get. attempt is this attempt's time, from which a new entry's rev
-// starts.
+// changes, on condition that the entry is unchanged since it was read. If the condition fails, package once
+// calls SubmitTransact again. A sum out of range fails the whole call. More than 99 writes are ErrTooMany.
+// The scores get the call's time, now; the rev of a new entry starts from the attempt's time.
 func (l *Boards) SubmitTransact(ctx context.Context, board string, scores []PlayerScore, now, attempt time.Time) ([]shardmap.Write, error) {
-	list, err := l.prepare(ctx, board, scores, now, attempt)
+	list, err := l.preparePlayers(ctx, board, scores, now, attempt)
 	if err != nil {
 		return nil, err
 	}
 	var writes []shardmap.Write
 	for _, p := range list {
 		for _, w := range p.writes {
-			write, ok, err := w.prepare(ctx)
+			write, ok, err := w.nextWrite(ctx)
 			if err = errors.Join(p.err, err); err != nil {
 				return nil, fmt.Errorf("score of player %q on board %q: %w", p.Player, board, err)
 			}
@@ -92,12 +91,12 @@ func (l *Boards) SubmitTransact(ctx context.Context, board string, scores []Play
 	return writes, nil
 }
 
-// prepare reads the entries that scores may change, and returns each player's writes. A player with an
-// invalid entry or sum has an error, and must not write any.
-func (l *Boards) prepare(ctx context.Context, board string, scores []PlayerScore, now, attempt time.Time) ([]*playerCall, error) {
+// preparePlayers reads the entries that scores may change, and returns each player's writes. A player with an
+// invalid entry or sum has an error instead, and writes nothing.
+func (l *Boards) preparePlayers(ctx context.Context, board string, scores []PlayerScore, now, attempt time.Time) ([]*playerScores, error) {
 	for _, s := range scores {
 		if err := observe.CheckNames(s.Player); err != nil {
-			return nil, fmt.Errorf("a player of board %q: %w", board, err)
+			return nil, fmt.Errorf("the player of a score on board %q: %w", board, err)
 		}
 	}
 	known, err := l.withFixedMode(ctx, board, now)
@@ -112,9 +111,9 @@ func (l *Boards) prepare(ctx context.Context, board string, scores []PlayerScore
 		call.items += observe.Hash(p.Player)
 	}
 	var keys []dynamo.Item
-	for _, s := range l.spans(board, known.Periods, now) {
+	for _, s := range l.boardPeriods(board, known.Periods, now) {
 		for _, p := range list {
-			p.writes = append(p.writes, &entryWrite{writeCall: &call, span: s, score: p.PlayerScore})
+			p.writes = append(p.writes, &entryWrite{writeCall: &call, boardPeriod: s, score: p.PlayerScore})
 			keys = append(keys, dynamo.Key(schema.EntryKey(board, s.label, p.Player)))
 		}
 	}
@@ -127,27 +126,27 @@ func (l *Boards) prepare(ctx context.Context, board string, scores []PlayerScore
 		byPK[dynamo.Text(it, schema.PK)] = it
 	}
 	for _, p := range list {
-		p.setHeld(byPK)
+		p.setStored(byPK)
 	}
 	return list, nil
 }
 
-// setHeld gives each write the entry that was read for it; byPK has these by partition key. It sets the player's error
+// setStored gives each write its entry; byPK has the items that were read, by partition key. It sets the player's error
 // if an entry is invalid or a sum is out of range.
-func (p *playerCall) setHeld(byPK map[string]dynamo.Item) {
+func (p *playerScores) setStored(byPK map[string]dynamo.Item) {
 	for _, w := range p.writes {
 		pk, _ := schema.EntryKey(w.board, w.label, p.Player)
-		err := w.setHeld(byPK[pk])
+		err := w.setStored(byPK[pk])
 		if err == nil {
-			_, _, err = w.nextPlace() // only for its error: the sum may be out of range
+			_, _, err = w.nextPlace() // the sum may be out of range
 		}
 		p.err = errors.Join(p.err, err)
 	}
 }
 
-// outcome returns the result of a player's writes. If one period was written and another failed, it is
-// ErrUnavailable, since other errors would mean that nothing was written.
-func (p *playerCall) outcome() error {
+// outcome returns the error of a player's writes, or nil. If one period was written and another failed, the error is
+// ErrUnavailable, since other errors mean that nothing was written.
+func (p *playerScores) outcome() error {
 	if p.err != nil {
 		return p.err
 	}

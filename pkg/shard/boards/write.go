@@ -20,9 +20,9 @@ import (
 type writeCall struct {
 	l       *Boards
 	mode    Mode
-	now     time.Time    // of the call
-	clock   dynamo.Clock // the attempt's time
-	startBy time.Time    // later writes are not sent
+	now     time.Time    // the scores' time
+	clock   dynamo.Clock // the attempt's time, from which revs start
+	startBy time.Time    // writes after this time are not sent
 
 	call  observe.Call
 	items uint64 // a hash of the call's players
@@ -31,50 +31,50 @@ type writeCall struct {
 // entryWrite is the write of one player's score in one period: see [Boards].
 type entryWrite struct {
 	*writeCall
-	span
+	boardPeriod
 	score PlayerScore
 
-	held  *Entry // the entry as last read; nil if there is none
-	last  int64  // the highest rev read so far
-	wrote bool
-	err   error
+	stored     *Entry // the entry as last read; nil if there is none
+	highestRev int64  // of all reads of the entry
+	wrote      bool
+	err        error
 }
 
-// setHeld sets held from the entry's item; nil means that there is none.
-func (w *entryWrite) setHeld(it dynamo.Item) error {
-	w.held = nil
+// setStored sets w.stored to the entry of an item that was read; a nil item means that there is no entry.
+func (w *entryWrite) setStored(it dynamo.Item) error {
+	w.stored = nil
 	if it == nil {
 		return nil
 	}
-	held, err := ParseEntry(it)
+	entry, err := ParseEntry(it)
 	if err != nil {
-		return fmt.Errorf("entry in period %s: %w", w.label, err)
+		return fmt.Errorf("reading the entry in period %s: %w", w.label, err)
 	}
-	w.held, w.last = &held, max(w.last, held.Rev)
+	w.stored, w.highestRev = &entry, max(w.highestRev, entry.Rev)
 	return nil
 }
 
 // nextPlace returns the player's place after the score, and whether it differs from the entry's.
-func (w *entryWrite) nextPlace() (Place, bool, error) {
-	return nextPlace(w.mode, w.held, w.score, time.UnixMilli(w.now.UnixMilli()).UTC())
+func (w *entryWrite) nextPlace() (place Place, changed bool, err error) {
+	return nextPlace(w.mode, w.stored, w.score, time.UnixMilli(w.now.UnixMilli()).UTC())
 }
 
-// nextRev returns the rev of the next write: the entry's plus one. A new entry's is the time in
-// microseconds. If this call saw the entry before it was removed, it is also above the removal's rev,
-// which folds use.
+// nextRev returns the rev of the next write. It is the entry's rev plus one, or for a new entry the time in
+// microseconds. If the entry was removed during this call, the rev is also above the removal's, by which folds order
+// both.
 func (w *entryWrite) nextRev() int64 {
 	switch {
-	case w.held != nil:
-		return w.held.Rev + 1
-	case w.last > 0:
-		return max(w.clock.Now().UnixMicro(), w.last+2)
+	case w.stored != nil:
+		return w.stored.Rev + 1
+	case w.highestRev > 0:
+		return max(w.clock.Now().UnixMicro(), w.highestRev+2)
 	}
 	return w.clock.Now().UnixMicro()
 }
 
-// prepare returns a write of the entry, which fails if the entry has changed since it was read. ok is false
+// nextWrite returns a write of the entry, on condition that the entry is unchanged since it was read. ok is false
 // if the score changes nothing. The row's write shard is calculated from the newest shard count.
-func (w *entryWrite) prepare(ctx context.Context) (write shardmap.Write, ok bool, err error) {
+func (w *entryWrite) nextWrite(ctx context.Context) (write shardmap.Write, ok bool, err error) {
 	place, changed, err := w.nextPlace()
 	if err != nil || !changed {
 		return write, false, err
@@ -87,9 +87,9 @@ func (w *entryWrite) prepare(ctx context.Context) (write shardmap.Write, ok bool
 		ConditionExpression:                 aws.String("attribute_not_exists(pk)"),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
-	if w.held != nil {
+	if w.stored != nil {
 		put.ConditionExpression = aws.String("rev = :rev")
-		put.ExpressionAttributeValues = dynamo.Item{":rev": dynamo.Number(w.held.Rev)}
+		put.ExpressionAttributeValues = dynamo.Item{":rev": dynamo.Number(w.stored.Rev)}
 	}
 	attempt := observe.Sent(schema.Board, Key(w.board), entry, n, now)
 	attempt.Items = observe.Hash(w.score.Player)
@@ -99,11 +99,11 @@ func (w *entryWrite) prepare(ctx context.Context) (write shardmap.Write, ok bool
 	return shardmap.Write{Action: types.TransactWriteItem{Put: put}, Attempt: attempt, Probe: probe}, true, nil
 }
 
-// maxOutrun bounds how often an attempt writes again after another writer changed the entry first.
-// The failed condition returns the entry, so no read is needed, and usually no wait.
+// maxOutrun bounds the writes of an attempt. Each but the last found that another writer had changed the entry first.
+// The failed condition returns the changed entry, so the next write needs no read.
 const maxOutrun = 4
 
-// persist writes until the entry has the score, or the score changes nothing.
+// persist writes until the entry has the score, or the score changes nothing. After startBy it writes nothing.
 func (w *entryWrite) persist(ctx context.Context) error {
 	if time.Now().After(w.startBy) {
 		return dynamo.ErrUnsent
@@ -114,31 +114,32 @@ func (w *entryWrite) persist(ctx context.Context) error {
 	return dynamo.Persist(ctx, w.attempt)
 }
 
-// attempt writes the entry, and again if another writer changed it first.
+// attempt writes the entry, up to maxOutrun times. If deferRows is set and the index throttles the write, attempt writes
+// the entry without its row.
 func (w *entryWrite) attempt(ctx context.Context) error {
 	for range maxOutrun {
-		write, ok, err := w.prepare(ctx)
+		write, ok, err := w.nextWrite(ctx)
 		if err != nil || !ok {
 			return err
 		}
 		_, err = w.l.client.PutItem(ctx, dynamo.PutInput(write.Action.Put), dynamo.NoRetry)
 		err = w.observe(ctx, write.Attempt, err)
-		if w.l.deferRows && w.held != nil && observe.PartitionFull(write.Attempt.Kind, err) {
+		if w.l.deferRows && w.stored != nil && observe.PartitionFull(write.Attempt.Kind, err) {
 			_, err = w.l.client.UpdateItem(ctx, w.updateWithoutRow(write.Action.Put), dynamo.NoRetry)
 		}
-		there, outrun := dynamo.ConditionFailed(err)
+		newer, outrun := dynamo.ConditionFailed(err)
 		if !outrun {
 			w.wrote = err == nil
 			return err
 		}
-		if err := w.setHeld(there); err != nil {
+		if err := w.setStored(newer); err != nil {
 			return err
 		}
 	}
 	return dynamo.ErrOutrun
 }
 
-// updateWithoutRow returns the update that writes what put does, except the entry's row in the index.
+// updateWithoutRow returns the update that writes the entry of put, but leaves its row in the index as it is.
 func (w *entryWrite) updateWithoutRow(put *types.Put) *dynamodb.UpdateItemInput {
 	return &dynamodb.UpdateItemInput{
 		TableName: put.TableName, Key: dynamo.Key(schema.EntryKey(w.board, w.label, w.score.Player)),
@@ -147,18 +148,18 @@ func (w *entryWrite) updateWithoutRow(put *types.Put) *dynamodb.UpdateItemInput 
 		ExpressionAttributeNames: map[string]string{"#score": schema.EntryScore, "#at": schema.EntryAt, "#rev": schema.EntryRev},
 		ExpressionAttributeValues: dynamo.Item{
 			":score": put.Item[schema.EntryScore], ":at": put.Item[schema.EntryAt], ":next": put.Item[schema.EntryRev],
-			":rev": dynamo.Number(w.held.Rev),
+			":rev": dynamo.Number(w.stored.Rev),
 		},
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
 }
 
-// observe reports an attempt. A failed attempt is reported for the write shard of the stored row: after a
-// growth, that shard's hot partition most likely throttled the move of the row.
+// observe reports an attempt to the observer, and returns err. A failed attempt is reported for the write shard of the
+// stored row, since that shard's partition most likely throttled the move of the row after a growth.
 func (w *entryWrite) observe(ctx context.Context, a shard.Attempt, err error) error {
 	a.Items = w.items
-	if err != nil && w.held != nil {
-		a.Shard = w.held.shard
+	if err != nil && w.stored != nil {
+		a.Shard = w.stored.shard
 	}
 	return w.call.Observe(ctx, a, err)
 }

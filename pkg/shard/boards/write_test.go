@@ -95,10 +95,10 @@ func parsed(text string) Score {
 	return s
 }
 
-// span of all time, and of a day that expires.
+// boardPeriod of all time, and of a day that expires.
 var (
-	allTime = span{board: "b", label: "all"}
-	oneDay  = span{board: "b", label: "2126-01-15", expires: noon.Add(60 * time.Hour)}
+	allTime = boardPeriod{board: "b", label: "all"}
+	oneDay  = boardPeriod{board: "b", label: "2126-01-15", expires: noon.Add(60 * time.Hour)}
 )
 
 // entryItem returns ann's item with a score of 5, reached before noon. Its row is on write shard 2.
@@ -171,7 +171,7 @@ func TestScoresOfACall(t *testing.T) {
 			t.Errorf("%s: %+v, %+v; want %v", mode, list[0], list[1], want)
 		}
 	}
-	over := &playerCall{PlayerScore: PlayerScore{Score: high}}
+	over := &playerScores{PlayerScore: PlayerScore{Score: high}}
 	if over.addScore(Total, parsed("1")); !errors.Is(over.err, ErrScoreRange) || over.Score != high {
 		t.Errorf("a sum out of range: %+v", over)
 	}
@@ -252,7 +252,7 @@ func TestOutcomeOfAPlayer(t *testing.T) {
 		"broken after a write": {nil, [2]error{nil, errBroken}, [2]bool{true, false}, shard.ErrUnavailable, nil},
 		"broken":               {nil, [2]error{errBroken, nil}, [2]bool{}, errBroken, nil},
 	} {
-		p := &playerCall{err: c.of}
+		p := &playerScores{err: c.of}
 		for i, err := range c.errs {
 			p.writes = append(p.writes, &entryWrite{err: err, wrote: c.wrote[i]})
 		}
@@ -281,8 +281,8 @@ func TestWritesOfAScore(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			l := of(&scripted{}, Options{})
-			w := &entryWrite{writeCall: &writeCall{l: l, mode: Best, now: noon, clock: dynamo.StartClock(attempt)}, span: allTime, score: PlayerScore{Player: "ann", Score: parsed("7")}, held: c.held, last: c.last}
-			got, ok, err := w.prepare(t.Context())
+			w := &entryWrite{writeCall: &writeCall{l: l, mode: Best, now: noon, clock: dynamo.StartClock(attempt)}, boardPeriod: allTime, score: PlayerScore{Player: "ann", Score: parsed("7")}, stored: c.held, highestRev: c.last}
+			got, ok, err := w.nextWrite(t.Context())
 			want := &types.Put{
 				TableName: aws.String("t"), Item: allTime.item(place, c.rev, n), ConditionExpression: aws.String("attribute_not_exists(pk)"),
 				ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,

@@ -36,7 +36,7 @@ type Sum struct {
 }
 
 // Sum returns a counter's value. It reads all write shards that the counter ever had, at 1 RCU
-// each. A counter that was never written is 0. If an item can't be read, it returns ErrUnreadable.
+// each. A counter that was never written is 0. If an item is damaged, Sum returns ErrUnreadable.
 func (c *Reader) Sum(ctx context.Context, name string) (Sum, error) {
 	if err := observe.CheckArguments(c.client, c.shards, name); err != nil {
 		return Sum{}, fmt.Errorf("summing a counter: %w", err)

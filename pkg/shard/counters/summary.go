@@ -38,7 +38,7 @@ type Summary struct {
 	// AsOf is the time of the newest fold, or of the first growth if nothing was folded yet. It is
 	// ReadAt if the counter never had more than one write shard, or if neither time is known.
 	AsOf   time.Time
-	ReadAt time.Time // the time of the call that read it
+	ReadAt time.Time // the time of the call
 	Shards int       // the newest shard count
 	Err    error     // wraps ErrUnreadable; other counters of the call are not affected
 }
@@ -46,13 +46,12 @@ type Summary struct {
 // mapWait bounds how long a read waits for a newer view of the shard map.
 const mapWait = time.Second
 
-// Read returns the values of these counters, in their order, by eventually consistent reads: one
-// item of the items table, and one of the rollups table per 64 write shards for a counter that ever
-// had more than one. A counter that was never written is 0. A repeated name is read once.
+// Read returns the values of counters, in the order of their names. Each costs an eventually consistent read
+// of one item of the items table. A counter that ever had several write shards also costs one of the rollups
+// table per 64 write shards. A counter that was never written is 0. A repeated name is read once.
 //
-// Read learns which items to read from the shard map and from the attribute n of write shard 0. So
-// it works without the shard map, but then misses the write shards of a recent growth until a
-// write reaches write shard 0.
+// Read learns which items to read from the shard map and from the attribute n of write shard 0. If the shard
+// map can't be read, Read misses the write shards of a recent growth until a write reaches write shard 0.
 func (s *Summaries) Read(ctx context.Context, names []string, now time.Time) ([]Summary, error) {
 	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(s.client, s.shards, names...)); err != nil {
 		return nil, err
@@ -69,7 +68,7 @@ func (s *Summaries) Read(ctx context.Context, names []string, now time.Time) ([]
 		}
 		list[i] = counters[pk]
 	}
-	if err := s.readBoth(ctx, counters, keys, now); err != nil {
+	if err := s.readItems(ctx, counters, keys, now); err != nil {
 		return nil, fmt.Errorf("reading counters: %w", err)
 	}
 	summaries := make([]Summary, len(names))
@@ -79,9 +78,10 @@ func (s *Summaries) Read(ctx context.Context, names []string, now time.Time) ([]
 	return summaries, nil
 }
 
-// readBoth reads the items of write shard 0, which have the keys. Meanwhile it reads the partial summaries of
-// the write shards in the shard map; then it reads those of further write shards that write shard 0 lists.
-func (s *Summaries) readBoth(ctx context.Context, counters map[string]*counter, keys []dynamo.Item, now time.Time) error {
+// readItems adds the items of write shard 0, which have the keys, and the partial summaries to the counters. It reads
+// the partials of the write shards in the shard map at the same time, and then the partials of further write shards
+// that the items of write shard 0 name.
+func (s *Summaries) readItems(ctx context.Context, counters map[string]*counter, keys []dynamo.Item, now time.Time) error {
 	var zeros []dynamo.Item
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
@@ -96,18 +96,18 @@ func (s *Summaries) readBoth(ctx context.Context, counters map[string]*counter, 
 		return err
 	}
 	for _, it := range zeros {
-		counters[dynamo.Text(it, schema.PK)].addZero(it)
+		counters[dynamo.Text(it, schema.PK)].addFirstShard(it)
 	}
 	for _, c := range counters {
 		if !c.written {
-			c.least = 1
+			c.leastPartials = 1
 		}
 	}
 	return s.readPartials(ctx, counters)
 }
 
-// lookUpAll sets each counter's shard counts from the shard map. If the first look-up can't get a newer
-// view, the others don't wait for one, and use the old view.
+// lookUpAll sets each counter's shard counts from the shard map. It waits up to mapWait for a newer view, and then uses
+// the old one. After a failed look-up no other waits.
 func (s *Summaries) lookUpAll(ctx context.Context, counters map[string]*counter, now time.Time) {
 	wait := mapWait
 	if deadline, ok := ctx.Deadline(); ok {
@@ -120,17 +120,17 @@ func (s *Summaries) lookUpAll(ctx context.Context, counters map[string]*counter,
 		if err != nil {
 			cancel()
 		}
-		c.shards, c.most, c.single = entry.History.Newest(), entry.Most(), s.shards.Single(entry)
+		c.shards, c.mostShards, c.singleUntil = entry.History.Newest(), entry.Most(), s.shards.Single(entry)
 	}
 }
 
 // readPartials reads the counters' partial summaries that were not requested yet.
 func (s *Summaries) readPartials(ctx context.Context, counters map[string]*counter) error {
-	owner := map[string]*counter{}
+	owner := map[string]*counter{} // by partition key
 	var keys []dynamo.Item
 	for _, c := range counters {
-		for ; c.asked < max(c.least, schema.Partials(c.most)); c.asked++ {
-			pk := schema.SummaryKey(c.name, c.asked*schema.SourcesPerPartial)
+		for ; c.requested < max(c.leastPartials, schema.Partials(c.mostShards)); c.requested++ {
+			pk := schema.SummaryKey(c.name, c.requested*schema.SourcesPerPartial)
 			owner[pk] = c
 			keys = append(keys, dynamo.Key(pk, schema.SoleSK))
 		}
@@ -144,27 +144,28 @@ func (s *Summaries) readPartials(ctx context.Context, counters map[string]*count
 
 // counter is what a call has read of one counter.
 type counter struct {
-	name    string
-	shards  int       // the newest shard count
-	single  time.Time // a time until which it had one write shard; zero if unknown
-	most    int       // the largest known number of write shards that it ever had
-	asked   int       // the number of partial summaries that were requested
-	least   int       // the least number of partial summaries to read: 1 if write shard 0 is absent
-	written bool      // write shard 0 exists
-	folded  time.Time // the time of the newest fold; zero if there is no partial summary
-	value   *big.Int
-	err     error
+	name          string
+	shards        int       // the newest shard count
+	singleUntil   time.Time // until then the counter had one write shard; zero if unknown
+	mostShards    int       // the largest known number of write shards that the counter ever had
+	requested     int       // the number of partial summaries that were requested
+	leastPartials int       // the least number of partial summaries to read: 1 if write shard 0 is absent
+	written       bool      // write shard 0 exists
+	folded        time.Time // the time of the newest fold; zero if there is no partial summary
+	value         *big.Int
+	err           error // the first of reading an item
 }
 
-// addZero adds write shard 0.
-func (c *counter) addZero(it dynamo.Item) {
+// addFirstShard adds the item of write shard 0.
+func (c *counter) addFirstShard(it dynamo.Item) {
 	c.written = true
 	c.addValue(it, "value")
 	most, err := dynamo.LargestOfSet(it, schema.Counts)
 	c.keepError(it, err)
-	c.most = max(c.most, most)
+	c.mostShards = max(c.mostShards, most)
 }
 
+// addPartial adds a partial summary.
 func (c *counter) addPartial(it dynamo.Item) {
 	for name := range it {
 		if schema.IsValueAttr(name) {
@@ -194,15 +195,15 @@ func (c *counter) keepError(it dynamo.Item, err error) {
 	}
 }
 
-// summary returns the counter's summary, with a value that the caller may change.
+// summary returns the counter's Summary for a call at now. The caller may change its value.
 func (c *counter) summary(now time.Time) Summary {
 	s := Summary{Value: new(big.Int), AsOf: now, ReadAt: now, Shards: c.shards, Err: c.err}
 	if c.err == nil {
 		s.Value.Set(c.value)
 	}
 	asOf := c.folded
-	if c.most > 1 && c.single.After(asOf) {
-		asOf = c.single
+	if c.mostShards > 1 && c.singleUntil.After(asOf) {
+		asOf = c.singleUntil
 	}
 	if !asOf.IsZero() {
 		s.AsOf = asOf

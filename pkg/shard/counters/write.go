@@ -31,8 +31,8 @@ type WriterClient interface {
 //	sk    S   - for write shard 0, + for the others
 //	value N   the sum of what was added to this write shard
 //	rev   N   raised by one with every write; starts at the microsecond of the first
-//	n     NS  on write shard 0 only: its largest number is the most write shards that the counter
-//	          ever had; absent if no writer knew of more than one
+//	n     NS  on write shard 0 only: the largest number in the set is the most write shards that the
+//	          counter ever had; absent if no writer knew of more than one
 type Writer struct {
 	client   WriterClient
 	table    string
@@ -50,8 +50,8 @@ func NewWriter(client WriterClient, table string, shards *shardmap.Map, o Option
 	return &Writer{client: client, table: table, shards: shards, observer: o.Observer}
 }
 
-// Add adds delta to the counter's value, on a random write shard of the newest shard count; if
-// that is throttled, on another. It returns nil once the write is durable, or an error of kind
+// Add adds delta to the counter's value, on a random write shard of the newest shard count, and retries on
+// another if that one is throttled. It returns nil once the write is durable, or an error of kind
 // ErrThrottled or ErrUnavailable.
 //
 // After a timeout or a 5xx of DynamoDB, Add returns ErrUnavailable, and the delta may or may not
@@ -61,10 +61,11 @@ func (c *Writer) Add(ctx context.Context, name string, delta int64, now time.Tim
 	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(c.client, c.shards, name)); err != nil {
 		return err
 	}
-	call, n, clock := observe.Begin(c.observer), -1, dynamo.StartClock(now)
+	call, clock := observe.Begin(c.observer), dynamo.StartClock(now)
+	last := -1 // the write shard of the last attempt
 	err := dynamo.PersistSum(ctx, func(ctx context.Context) error {
-		w := c.write(ctx, name, delta, n, clock.Now()) // a late attempt must not start a rev below a tombstone's
-		n = w.Attempt.Shard
+		w := c.newWrite(ctx, name, delta, last, clock.Now()) // a late attempt must not start a rev below a tombstone's
+		last = w.Attempt.Shard
 		_, err := c.client.UpdateItem(ctx, dynamo.UpdateInput(w.Action.Update), dynamo.NoRetry)
 		return call.Observe(ctx, w.Attempt, err)
 	})
@@ -75,14 +76,14 @@ func (c *Writer) Add(ctx context.Context, name string, delta int64, now time.Tim
 }
 
 // AddTransact returns Add's write for a transaction of package once, which is safe to repeat.
-// Each call chooses a random write shard. now is the time of the attempt, not of the call: a write
+// Each call chooses a random write shard. Pass the attempt's time as now, not the call's: a write
 // shard that was deleted meanwhile must not start again with a rev below its tombstone's.
 func (c *Writer) AddTransact(ctx context.Context, name string, delta int64, now time.Time) shardmap.Write {
-	return c.write(ctx, name, delta, -1, now)
+	return c.newWrite(ctx, name, delta, -1, now)
 }
 
-// write returns the write of delta to a random write shard other than last.
-func (c *Writer) write(ctx context.Context, name string, delta int64, last int, now time.Time) shardmap.Write {
+// newWrite returns the write of delta to a random write shard other than last, which may be -1.
+func (c *Writer) newWrite(ctx context.Context, name string, delta int64, last int, now time.Time) shardmap.Write {
 	entry, count := c.shards.Newest(ctx, Key(name), now)
 	n := shard.Another(count, last)
 	u := c.update(name, n, entry.Most(), delta, now)

@@ -25,7 +25,7 @@ type writeBatch struct {
 	clock dynamo.Clock
 	call  observe.Call
 	items []*batchItem
-	byKey map[string]*batchItem // by the primary key before any move
+	byKey map[string]*batchItem // by the primary key that addWrite was given
 }
 
 // batchItem is an item of a batch.
@@ -34,7 +34,8 @@ type batchItem struct {
 	item    dynamo.Item
 	attempt shard.Attempt // what observers receive
 	indices []int         // of its events in the caller's list
-	stays   bool          // the item never moves to another write shard
+	// keepsShard means that the item must not move to another write shard, where it might be stored twice.
+	keepsShard bool
 }
 
 func newWriteBatch(w *Writer, now time.Time) *writeBatch {
@@ -49,7 +50,7 @@ func (b *writeBatch) addWrite(ev Event, w shardmap.Write, index int) {
 		it = &batchItem{}
 		b.byKey[key], b.items = it, append(b.items, it)
 	}
-	it.event, it.item, it.attempt, it.stays = ev, w.Action.Put.Item, w.Attempt, it.stays || !ev.New
+	it.event, it.item, it.attempt, it.keepsShard = ev, w.Action.Put.Item, w.Attempt, it.keepsShard || !ev.New
 	it.indices = append(it.indices, index)
 }
 
@@ -84,16 +85,17 @@ func (b *writeBatch) write(ctx context.Context, outcomes []error) {
 	_ = group.Wait() // errors are per item
 }
 
-// putItems writes up to 25 items, and returns those that failed with the error.
-func (b *writeBatch) putItems(ctx context.Context, left []*batchItem) ([]*batchItem, error) {
-	first := true
-	err := dynamo.Persist(ctx, func(ctx context.Context) (err error) {
+// putItems writes up to 25 items, and returns the items that failed, with the error.
+func (b *writeBatch) putItems(ctx context.Context, items []*batchItem) (left []*batchItem, err error) {
+	left = items
+	isRetry := false
+	err = dynamo.Persist(ctx, func(ctx context.Context) (err error) {
 		for _, it := range left {
-			if !first && !it.stays {
+			if isRetry && !it.keepsShard {
 				b.move(ctx, it)
 			}
 		}
-		first = false
+		isRetry = true
 		left, err = b.attempt(ctx, left)
 		return err
 	})
@@ -103,7 +105,7 @@ func (b *writeBatch) putItems(ctx context.Context, left []*batchItem) ([]*batchI
 	return nil, nil
 }
 
-// move places a throttled new item by the current count. If the count can't be read, the item stays.
+// move places a throttled new item by the current count. If the count can't be read, the item keeps its write shard.
 func (b *writeBatch) move(ctx context.Context, it *batchItem) {
 	if w, err := b.PutTransact(ctx, it.event, b.clock.Now()); err == nil {
 		w.Attempt.Items = it.attempt.Items
@@ -111,9 +113,9 @@ func (b *writeBatch) move(ctx context.Context, it *batchItem) {
 	}
 }
 
-// attempt makes one call, and returns the unprocessed items with the error. It writes a single item with
-// PutItem, whose throttles have a reason.
-func (b *writeBatch) attempt(ctx context.Context, items []*batchItem) ([]*batchItem, error) {
+// attempt makes one attempt to write items, and returns the items that are left, with the error. It writes a single item
+// with PutItem, whose throttles have a reason.
+func (b *writeBatch) attempt(ctx context.Context, items []*batchItem) (left []*batchItem, err error) {
 	if len(items) == 1 {
 		return items, b.putItem(ctx, items[0])
 	}
@@ -131,13 +133,12 @@ func (b *writeBatch) attempt(ctx context.Context, items []*batchItem) ([]*batchI
 	for _, r := range dynamo.OnlyTable(out.UnprocessedItems) {
 		unprocessed[keyText(r.PutRequest.Item)] = true
 	}
-	var left []*batchItem
 	for _, it := range items {
 		if !unprocessed[keyText(it.item)] {
 			b.call.Observe(ctx, it.attempt, nil)
 			continue
 		}
-		it.stays = true // it may be unprocessed after an internal failure, and written
+		it.keepsShard = true // DynamoDB may have written the item before an internal failure
 		left = append(left, it)
 	}
 	if len(left) > 0 {
@@ -150,44 +151,48 @@ func (b *writeBatch) attempt(ctx context.Context, items []*batchItem) ([]*batchI
 const maxSingles = 4
 
 // writeSingly writes one item of each partition with PutItem, since a batch does not say why items are
-// unprocessed. If that is throttled, the partition's other items are observed as throttled, too. The
-// batch and the single write are observed as one attempt of each item. It returns the items that are
+// unprocessed. If PutItem is throttled, the partition's other items are observed as throttled, too. The
+// batch and the single write are observed as one attempt of each item. writeSingly returns the items that are
 // left, and batchErr or the error of a single write with an unknown outcome.
-func (b *writeBatch) writeSingly(ctx context.Context, items []*batchItem, batchErr error) ([]*batchItem, error) {
+func (b *writeBatch) writeSingly(ctx context.Context, items []*batchItem, batchErr error) (left []*batchItem, err error) {
 	if !dynamo.IsThrottle(batchErr) && !errors.Is(batchErr, shard.ErrThrottled) {
 		for _, it := range items {
-			it.stays = true // an attempt may have been applied
+			it.keepsShard = true // an attempt may have been applied
 			b.call.ObserveAs(ctx, it.attempt, shard.Inconclusive)
 		}
 		return items, batchErr
 	}
 	results := map[string]error{} // of single writes, by partition key
 	var unknown error             // of a single write that may have been applied
-	left := slices.DeleteFunc(slices.Clone(items), func(it *batchItem) bool {
+	mayGetCapacity := false       // some item's key may get capacity soon
+	for _, it := range items {
 		pk := dynamo.Text(it.item, schema.PK)
-		if result, tried := results[pk]; tried || len(results) == maxSingles {
-			if dynamo.IsThrottle(result) {
-				b.call.Observe(ctx, it.attempt, result)
-			} else {
-				b.call.ObserveAs(ctx, it.attempt, shard.Inconclusive)
+		result, tried := results[pk]
+		switch {
+		case !tried && len(results) < maxSingles:
+			result = b.putItem(ctx, it)
+			results[pk] = result
+			if result == nil {
+				continue
 			}
-			return false
+			if !dynamo.IsThrottle(result) && !dynamo.IsConflict(result) { // else nothing was written
+				unknown = result
+			}
+		case dynamo.IsThrottle(result):
+			b.call.Observe(ctx, it.attempt, result)
+		default:
+			b.call.ObserveAs(ctx, it.attempt, shard.Inconclusive)
 		}
-		err := b.putItem(ctx, it)
-		results[pk] = err
-		if err != nil && !dynamo.IsThrottle(err) && !dynamo.IsConflict(err) { // a throttle or a conflict means that nothing was written
-			unknown = err
-		}
-		return err == nil
-	})
-	if unknown != nil {
+		left = append(left, it)
+		mayGetCapacity = mayGetCapacity || !dynamo.IsLast(result)
+	}
+	switch {
+	case unknown != nil:
 		return left, unknown
-	}
-	if len(left) == 0 {
+	case len(left) == 0:
 		return nil, nil
-	}
-	if !slices.ContainsFunc(left, func(it *batchItem) bool { return !dynamo.IsLast(results[dynamo.Text(it.item, schema.PK)]) }) {
-		batchErr = dynamo.Last(batchErr) // no item's key gets capacity soon
+	case !mayGetCapacity:
+		return left, dynamo.Last(batchErr)
 	}
 	return left, batchErr
 }

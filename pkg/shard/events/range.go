@@ -42,9 +42,9 @@ const defaultPage = 100
 const MaxQueries = 1000
 
 // Query returns a page of a range by eventually consistent reads. It reads all write shards
-// that the entity had in the range, in parallel, and returns each event once. A page without a cursor, neither After
-// nor Next, may lack events of about the last second. If a page has one and the range ends recently, Query also
-// reads the entity's entry in the shard map, at 1 RCU, so that no cursor passes an event that was stored before.
+// that the entity had in the range, in parallel, and returns each event once. A page with neither After nor Next
+// may lack events of about the last second. For any other page of a range that ends recently, Query also reads the
+// entity's entry in the shard map, at 1 RCU. So successive pages miss no event that was stored before the first.
 func (e *Reader) Query(ctx context.Context, r Range, now time.Time) (Page, error) {
 	if err := observe.CheckArguments(e.client, e.shards, r.Entity); err != nil {
 		return Page{}, fmt.Errorf("reading events: %w", err)
@@ -52,29 +52,36 @@ func (e *Reader) Query(ctx context.Context, r Range, now time.Time) (Page, error
 	if r.Limit <= 0 {
 		r.Limit = defaultPage
 	}
-	of, err := r.places(now)
+	stored, err := r.storedRange(now)
 	if err != nil {
 		return Page{}, err
 	}
-	key := Key(r.Entity)
-	entry, err := e.shards.Lookup(ctx, key, now)
-	var page Page
-	if err == nil {
-		page, err = e.readPage(ctx, r, of, entry, now)
-	}
-	if err == nil && r.isUnsettled(page, now) {
-		var current shardmap.Entry
-		if current, err = e.shards.Current(ctx, key); err == nil && current.Version != entry.Version {
-			page, err = e.readPage(ctx, r, of, current, now)
-		}
-	}
+	page, err := e.readSettledPage(ctx, r, stored, now)
 	if err != nil {
 		return Page{}, fmt.Errorf("reading events of %q: %w", r.Entity, err)
 	}
 	return page, nil
 }
 
-// isUnsettled reports whether a cursor of the page may pass new events on write shards that a view does not have yet.
+// readSettledPage reads a page by the view's counts. If the page isUnsettled and the counts have changed, it reads the page
+// again by the changed counts.
+func (e *Reader) readSettledPage(ctx context.Context, r Range, stored place.Range, now time.Time) (Page, error) {
+	entry, err := e.shards.Lookup(ctx, Key(r.Entity), now)
+	if err != nil {
+		return Page{}, err
+	}
+	page, err := e.readPage(ctx, r, stored, entry, now)
+	if err != nil || !r.isUnsettled(page, now) {
+		return page, err
+	}
+	current, err := e.shards.Current(ctx, Key(r.Entity))
+	if err != nil || current.Version == entry.Version {
+		return page, err
+	}
+	return e.readPage(ctx, r, stored, current, now)
+}
+
+// isUnsettled reports whether the page has a cursor that may pass new events on write shards that a view lacks.
 func (r Range) isUnsettled(page Page, now time.Time) bool {
 	end, newest := r.To, page.Next
 	if r.Desc {
@@ -86,9 +93,9 @@ func (r Range) isUnsettled(page Page, now time.Time) bool {
 	return (r.After != "" || page.Next != "") && end.After(now.Add(-shardmap.Unsettled))
 }
 
-// places returns the range from its position on, without stream markers, which a check writes among the
-// events, and expired events.
-func (r Range) places(now time.Time) (place.Range, error) {
+// storedRange returns the range of sort keys after r.After. It leaves out expired events, and the stream markers that
+// checks write among the events.
+func (r Range) storedRange(now time.Time) (place.Range, error) {
 	if _, _, err := shard.Millis.ParseBound(r.After); r.After != "" && err != nil {
 		return place.Range{}, fmt.Errorf("%w: Range.After %q is malformed: use Page.Next", shard.ErrMisused, r.After)
 	}
@@ -104,15 +111,15 @@ func (r Range) places(now time.Time) (place.Range, error) {
 		Low: dynamo.String(low), High: dynamo.String(high), Desc: r.Desc, Limit: r.Limit, MaxQueries: MaxQueries,
 		Drop: func(it dynamo.Item) bool {
 			sk := dynamo.Text(it, schema.SK)
-			_, marker := schema.ParseMark(sk)
-			return marker || sk == r.After || dynamo.Expired(it, now)
+			_, isMarker := schema.ParseMark(sk)
+			return isMarker || sk == r.After || dynamo.Expired(it, now)
 		},
 	}, nil
 }
 
 // readPage reads a page by the entity's counts.
-func (e *Reader) readPage(ctx context.Context, r Range, of place.Range, entry shardmap.Entry, now time.Time) (page Page, err error) {
-	items, rest := place.ReadRange(ctx, e.days(entry), Key(r.Entity), of, now)
+func (e *Reader) readPage(ctx context.Context, r Range, stored place.Range, entry shardmap.Entry, now time.Time) (page Page, err error) {
+	items, rest := place.ReadRange(ctx, e.days(entry), Key(r.Entity), stored, now)
 	last, size := "", 0
 	for found, err := range items {
 		if err != nil {
@@ -136,31 +143,31 @@ func (e *Reader) readPage(ctx context.Context, r Range, of place.Range, entry sh
 	return page, nil
 }
 
-// days returns the events of an entity as a table with a bucket for each day. Only ranges are read from it.
+// days returns the events of an entity as a table with a bucket for each day. The table can only read ranges.
 func (e *Reader) days(entry shardmap.Entry) *table.Table {
 	return &table.Table{
-		Client: querier{queries: e.client}, Name: e.table, PartitionKey: schema.PK, SortKey: schema.SK, Shards: known(entry),
-		Layout: table.TimeBuckets{Bucket: schema.EventBucket, By: schema.SK}, Calculate: calculate,
+		Client: querier{queries: e.client}, Name: e.table, PartitionKey: schema.PK, SortKey: schema.SK, Shards: oneEntry(entry),
+		Layout: table.TimeBuckets{Bucket: schema.EventBucket, By: schema.SK}, Calculate: eventShard,
 	}
 }
 
-// known is the counts of one entity.
-type known shardmap.Entry
+// oneEntry is a table.Counts with the same entry for every key.
+type oneEntry shardmap.Entry
 
 // Lookup returns the entry.
-func (k known) Lookup(context.Context, string, time.Time) (shardmap.Entry, error) {
-	return shardmap.Entry(k), nil
+func (e oneEntry) Lookup(context.Context, string, time.Time) (shardmap.Entry, error) {
+	return shardmap.Entry(e), nil
 }
 
-// calculate returns the write shard of the event with a sort key; the number for other sort keys has no meaning.
-func calculate(sk string, n int) int {
+// eventShard returns the write shard among n of the event with a sort key.
+func eventShard(sk string, n int) int {
 	_, id, _ := schema.ParseEventSortKey(sk)
 	return shard.Calculated(id, n)
 }
 
 // querier is a client with the one operation that a range needs.
 type querier struct {
-	table.Client // nil
+	table.Client // nil: no other operation is called
 	queries      client.Querier
 }
 

@@ -35,9 +35,9 @@ func NewReader(db ReaderClient, table string, shards *shardmap.Map) *Reader {
 	return &Reader{client: db, table: table, shards: shards}
 }
 
-// Get returns one event, read strongly consistent, or an error that wraps ErrNotFound. It first reads the
-// write shard by the shard count at the event's time, and then those by the other counts near that
-// time. Before it returns ErrNotFound for a recent time, it also reads the entity's entry in the shard map.
+// Get returns one event, read strongly consistent, or an error that wraps ErrNotFound. It costs 1 RCU per 4 KB. If the
+// event is not on the write shard by the shard count at its time, Get also reads the write shards by the other counts near
+// that time. Before it returns ErrNotFound for a recent time, it also reads the entity's entry in the shard map.
 func (e *Reader) Get(ctx context.Context, entity, id string, t, now time.Time) (Event, error) {
 	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(e.client, e.shards, entity, id)); err != nil {
 		return Event{}, err
@@ -62,9 +62,9 @@ func (e *Reader) Get(ctx context.Context, entity, id string, t, now time.Time) (
 // find returns the item of an event, or nil if no write shard by these counts has it.
 func (e *Reader) find(ctx context.Context, entry shardmap.Entry, entity, id string, t, now time.Time) (dynamo.Item, error) {
 	places := entry.PlacesAt(shard.Calculated, id, t)
-	for _, some := range [][]int{places[:1], places[1:]} {
-		keys := make([]dynamo.Item, len(some))
-		for i, n := range some {
+	for _, writeShards := range [][]int{places[:1], places[1:]} {
+		keys := make([]dynamo.Item, len(writeShards))
+		for i, n := range writeShards {
 			keys[i] = eventKey(entity, id, t, n)
 		}
 		items, err := dynamo.BatchGet(ctx, e.client, e.table, keys, true)
@@ -81,6 +81,7 @@ func (e *Reader) find(ctx context.Context, entry shardmap.Entry, entity, id stri
 	return nil, nil
 }
 
+// parseEvent returns the event of an item, or a *[shard.ItemError].
 func parseEvent(entity string, it dynamo.Item) (Event, error) {
 	t, id, err := schema.ParseEventSortKey(dynamo.Text(it, schema.SK))
 	if err != nil {

@@ -15,50 +15,51 @@ import (
 // attrRev is the number of times that a put of one event replaced other attributes; absent before the first.
 const attrRev = "rev"
 
-// maxOutrun bounds how often an attempt puts an item again after another writer changed it first.
+// maxOutrun bounds the puts of an attempt. Each but the last found that another writer had changed the item first.
 const maxOutrun = 4
 
 // putItem puts an item if there is none. It replaces an item with other attributes on condition that they are unchanged,
-// which costs another WCU. So an attempt that is applied late replaces no newer data. The stored
-// data may equal that of an earlier put; rev distinguishes them. A put that replaces nothing leaves no rev.
+// which costs another WCU. So an attempt that DynamoDB applies late replaces no newer data. Each replacement raises rev, by
+// which equal data of two puts differ. A put that replaces nothing leaves no rev.
 func (b *writeBatch) putItem(ctx context.Context, it *batchItem) error {
-	err := b.putUnlessThere(ctx, it)
-	it.stays = it.stays || err != nil && !dynamo.IsThrottle(err)
+	err := b.putOrReplace(ctx, it)
+	it.keepsShard = it.keepsShard || err != nil && !dynamo.IsThrottle(err)
 	return err
 }
 
-func (b *writeBatch) putUnlessThere(ctx context.Context, it *batchItem) error {
+// putOrReplace makes up to maxOutrun conditional puts of an item.
+func (b *writeBatch) putOrReplace(ctx context.Context, it *batchItem) error {
 	put := &types.Put{Item: it.item, ConditionExpression: aws.String("attribute_not_exists(pk)")}
 	for range maxOutrun {
 		put.TableName, put.ReturnValuesOnConditionCheckFailure = &b.table, types.ReturnValuesOnConditionCheckFailureAllOld
 		_, err := b.client.PutItem(ctx, dynamo.PutInput(put), dynamo.NoRetry)
 		err = b.call.Observe(ctx, it.attempt, err)
-		there, failed := dynamo.ConditionFailed(err)
+		stored, conditionFailed := dynamo.ConditionFailed(err)
 		switch {
-		case !failed:
+		case !conditionFailed:
 			return err
-		case hasAll(there, it.item):
+		case isSameEvent(stored, it.item):
 			return nil
 		}
-		if put, err = replacement(there, it.item); err != nil {
+		if put, err = replacement(stored, it.item); err != nil {
 			return err
 		}
 	}
 	return dynamo.ErrOutrun
 }
 
-// hasAll reports whether a stored event is the one to put: all attributes but rev are equal.
-func hasAll(stored, it dynamo.Item) bool {
+// isSameEvent reports whether a stored event is the event to put: all attributes except rev are equal.
+func isSameEvent(stored, it dynamo.Item) bool {
 	stored = maps.Clone(stored)
 	delete(stored, attrRev)
 	return maps.EqualFunc(stored, it, dynamo.EqualValues)
 }
 
-// replacement returns the put of an event in place of the stored one.
+// replacement returns the put of an event, on condition that the stored event is unchanged.
 func replacement(stored, it dynamo.Item) (*types.Put, error) {
 	rev, err := dynamo.Integer(stored, attrRev)
 	if err != nil {
-		return nil, fmt.Errorf("replacing an event: %w", err)
+		return nil, fmt.Errorf("replacing event %q of %q: %w", dynamo.Text(it, schema.SK), dynamo.Text(it, schema.PK), err)
 	}
 	next := maps.Clone(it)
 	next[attrRev] = dynamo.Number(rev + 1)

@@ -91,7 +91,7 @@ func TestPageEnds(t *testing.T) {
 		{Range{Limit: 9, Bytes: 3 * size}, "abc", ""}, {Range{Limit: 9, After: key("a")}, "bc", ""},
 	} {
 		c.r.Entity, c.r.From, c.r.To = "e", at, at.Add(time.Second)
-		of, err := c.r.places(at)
+		of, err := c.r.storedRange(at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,13 +157,13 @@ func TestBoundsOfPages(t *testing.T) {
 		{"", true, schema.EventBound(from), schema.EventBound(to)}, {key(time.Second), true, schema.EventBound(from), key(time.Second)}, {key(time.Hour), true, schema.EventBound(from), schema.EventBound(to)},
 		{"x", false, "", ""},
 	} {
-		of, err := Range{Entity: "e", From: from, To: to, After: c.after, Desc: c.desc}.places(from)
+		of, err := Range{Entity: "e", From: from, To: to, After: c.after, Desc: c.desc}.storedRange(from)
 		if c.low == "" != errors.Is(err, shard.ErrMisused) || err == nil && (!dynamo.EqualValues(of.Low, dynamo.String(c.low)) || !dynamo.EqualValues(of.High, dynamo.String(c.high)) || of.MaxQueries != MaxQueries) {
 			t.Errorf("%+v: %v to %v, %v", c, of.Low, of.High, err)
 		}
 	}
-	if calculate(key(0), 8) != shard.Calculated("x", 8) || shard.Calculated("x", 8) == 0 {
-		t.Errorf("calculated %d", calculate(key(0), 8))
+	if eventShard(key(0), 8) != shard.Calculated("x", 8) || shard.Calculated("x", 8) == 0 {
+		t.Errorf("calculated %d", eventShard(key(0), 8))
 	}
 }
 
@@ -246,7 +246,7 @@ func TestMoveWithoutMap(t *testing.T) {
 	b.addWrite(Event{Entity: "e", ID: "x", Time: libtest.Later, New: true}, writeOf("E#e#0", "x"), 0)
 	for i, isNew := range []bool{true, true, false, true} {
 		b.addWrite(Event{Entity: "e", ID: "y", Time: libtest.Later, New: isNew}, writeOf("E#e#0", "y"), i)
-		if stays := b.items[1].stays; stays != (i > 1) {
+		if stays := b.items[1].keepsShard; stays != (i > 1) {
 			t.Errorf("after write %d of the event: it stays %t", i, stays)
 		}
 	}

@@ -29,9 +29,9 @@ type Event struct {
 	Time   time.Time // kept to the millisecond
 	Data   map[string]types.AttributeValue
 
-	// New means that the ID was made for this write, and that nobody else knows it before the write's end. A new event
-	// uses added write shards at once; others wait until all processes know of them. After an error that is not
-	// ErrThrottled, a write with another ID may make a second event, and so may a write of the same ID that is not New.
+	// New means that the ID was made for this write, and that nobody else knows the ID before the write's end. A new event
+	// uses added write shards at once; other events wait until all processes know of these. After an error that is not
+	// ErrThrottled, a write with another ID may make a second event. So may a write of the same ID that is not New.
 	// Readers leave New false.
 	New bool
 }
@@ -72,9 +72,9 @@ func NewWriter(db WriterClient, table string, shards *shardmap.Map, o Options) *
 // ErrThrottled, ErrUnavailable, ErrStale or ErrMisused. The others are written even if one fails.
 // [errors.Join] makes one error of all; it is nil if all are durable.
 //
-// A call with one event replaces other data at the cost of a second WCU. None of its attempts replaces the data of a newer
-// call, except data that a call with several events or PutTransact set back to what the call replaced. A late attempt of a
-// call with several events may replace any.
+// A call with one event replaces other data at the cost of a second WCU. Its late attempts replace no data of a newer
+// call, unless a call with several events or PutTransact restored the data that the call replaced. A late attempt of a
+// call with several events may replace newer data.
 //
 // If two events have the same Entity, ID and Time, Put writes the later in the list, and both have its
 // outcome. These events are ErrMisused, and not written:
@@ -108,17 +108,17 @@ func (e *Writer) Put(ctx context.Context, events []Event, now time.Time) []error
 // Its errors are those of Put.
 func (e *Writer) PutTransact(ctx context.Context, ev Event, now time.Time) (shardmap.Write, error) {
 	if err := observe.CheckMap(e.shards, ev.Entity, ev.ID); err != nil {
-		return shardmap.Write{}, fmt.Errorf("writing event %q of entity %q: %w", ev.ID, ev.Entity, err)
+		return shardmap.Write{}, fmt.Errorf("writing event %q of %q: %w", ev.ID, ev.Entity, err)
 	}
 	if year := ev.Time.UTC().Year(); year < 0 || year > 9999 {
-		return shardmap.Write{}, fmt.Errorf("%w: writing an event of %q: the year of its time is %d, not 0 to 9999", shard.ErrMisused, ev.Entity, year)
+		return shardmap.Write{}, fmt.Errorf("%w: writing event %q of %q: the year of its time is %d: want 0 to 9999", shard.ErrMisused, ev.ID, ev.Entity, year)
 	}
 	if ahead := e.shards.Options().EventAhead; ev.Time.After(now.Add(ahead)) {
-		return shardmap.Write{}, fmt.Errorf("%w: writing an event of %q: its time %s is over %s ahead: write it later, or check this clock", shard.ErrMisused, ev.Entity, ev.Time.Format(time.RFC3339), ahead)
+		return shardmap.Write{}, fmt.Errorf("%w: writing event %q of %q: its time %s is over %s ahead: write it later, or check this clock", shard.ErrMisused, ev.ID, ev.Entity, ev.Time.Format(time.RFC3339), ahead)
 	}
 	entry, err := e.shards.Lookup(ctx, Key(ev.Entity), now)
 	if err != nil {
-		return shardmap.Write{}, fmt.Errorf("writing an event of %q: %w", ev.Entity, err)
+		return shardmap.Write{}, fmt.Errorf("writing event %q of %q: %w", ev.ID, ev.Entity, err)
 	}
 	count, sent := entry.History.At(ev.Time), observe.Sent
 	if ev.New {
@@ -141,7 +141,7 @@ func (e *Writer) PutTransact(ctx context.Context, ev Event, now time.Time) (shar
 	}, nil
 }
 
-// expiry returns when the event expires. It depends only on the event and the day of now. So a
+// expiry returns when the event expires. The time depends only on the event and the day of now. So a
 // repeated write usually stores the same bytes, and causes no stream record.
 func expiry(ev Event, now time.Time, retention time.Duration) time.Time {
 	t := ev.Time

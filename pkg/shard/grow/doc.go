@@ -10,12 +10,12 @@
 //		Format: shard.HashShard, PlainFirst: true, // a table that had no write shards: docs/adopt.md
 //	}
 //
-// A [Grower] needs no process of its own: it works within the writes that it observes. Have one for each
-// process or instance of a Lambda function. They share only the shard map, and only one of them makes a
-// change. The throttled write waits for it, up to a second.
+// A [Grower] needs no process of its own: it works within the writes that it observes. Have one Grower for
+// each process or instance of a Lambda function. Growers share only the shard map, and only one of them makes
+// a change. The throttled write waits for the change, up to a second.
 //
 // Before a name of a PlainFirst table grows, the Grower reads the partition keys of the new write shards.
-// If one has items, the Grower logs the key and does not grow the name. Begin with Options.Observe:
+// If a partition key has items, the Grower logs the key and does not grow the name. Begin with Options.Observe:
 // programs that only know the plain name miss the items on other write shards.
 //
 // Quiet keys cost nothing. A key that is throttled costs its process a read of the shard map every

@@ -25,9 +25,9 @@ type Changer interface {
 
 // Options are a Grower's settings. The zero value is ready to use.
 type Options struct {
-	Observe bool // logs each growth that is due, and changes nothing
-	// Max is the maximum of write shards of a key; 0 is [shard.MaxShards]. Every read of a name pays for
-	// the most that the name ever had.
+	Observe bool // only log each growth that is due
+	// Max is the maximum of write shards of a key; 0 is [shard.MaxShards]. Every read of a key costs as
+	// much as the most write shards that the key ever had.
 	Max int
 	// Partitions returns how many partitions a table has: a key gets at most four write shards for each.
 	// If nil, the number is the shard map's, which [shardmap.Changer.NotePartitions] sets, or else
@@ -35,7 +35,7 @@ type Options struct {
 	Partitions func(table string) int
 	Logger     *slog.Logger            // nil is slog.Default
 	By         string                  // who made a change, in the shard map's notes; default "grow"
-	Shown      func(key string) string // how log lines name a key; nil shows it as it is
+	Shown      func(key string) string // the name of a key in log lines; nil shows the key itself
 	Clock      func() time.Time        // nil is time.Now
 }
 
@@ -45,17 +45,17 @@ type Grower struct {
 	keys    *growth.Keys
 	changer Changer
 	o       Options
-	wait    func(context.Context) bool // waits a random time; false if the context has ended
+	wait    func(context.Context) bool // waits a random time up to growth.MaxWait; false if the context has ended
 }
 
 // New returns a Grower. The changer's map must be the one that the writers use. New returns ErrMisused
 // if the changer is nil, or Max is not 0 to [shard.MaxShards].
 func New(changer Changer, o Options) (*Grower, error) {
-	if c, is := changer.(*shardmap.Changer); changer == nil || is && c == nil {
-		return nil, fmt.Errorf("%w: a Grower's Changer is nil", shard.ErrMisused)
+	if c, ok := changer.(*shardmap.Changer); changer == nil || ok && c == nil {
+		return nil, fmt.Errorf("%w: grow.New: the changer is nil: pass a shardmap.Changer", shard.ErrMisused)
 	}
 	if o.Max < 0 || o.Max > shard.MaxShards {
-		return nil, fmt.Errorf("%w: a Grower's Max is %d: want 0 to %d", shard.ErrMisused, o.Max, shard.MaxShards)
+		return nil, fmt.Errorf("%w: grow.New: Options.Max is %d: want 0 to %d", shard.ErrMisused, o.Max, shard.MaxShards)
 	}
 	o.Max, o.By = cmp.Or(o.Max, shard.MaxShards), cmp.Or(o.By, "grow")
 	if o.Partitions == nil {
@@ -70,18 +70,19 @@ func New(changer Changer, o Options) (*Grower, error) {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	return &Grower{keys: growth.NewKeys(growth.MaxKeys), changer: changer, o: o, wait: waitAWhile}, nil
+	return &Grower{keys: growth.NewKeys(growth.MaxKeys), changer: changer, o: o, wait: waitRandomly}, nil
 }
 
-// clearTime is the timeout for reading new write shards' partition keys: the throttled write waits.
-const clearTime = time.Second
+// Time limits of reads for which the throttled write waits.
+const (
+	clearTime   = time.Second // of new write shards' partition keys
+	refreshTime = time.Second // of a key's entry
+)
 
-// refreshTime is the timeout for reading a key's entry: the throttled write waits.
-const refreshTime = time.Second
+func waitRandomly(ctx context.Context) bool { return dynamo.Pause(ctx, rand.N(growth.MaxWait)) }
 
-func waitAWhile(ctx context.Context) bool { return dynamo.Pause(ctx, rand.N(growth.MaxWait)) }
-
-// ObserveAttempt records an attempt, and grows the key if the evidence is then sufficient.
+// ObserveAttempt records an attempt, and raises the key's shard count if the evidence is then sufficient. The attempt's
+// write waits for the change.
 func (g *Grower) ObserveAttempt(ctx context.Context, a shard.Attempt) {
 	traits := schema.TraitsOf(schema.Kind(a.Kind))
 	partitions := g.o.Partitions(cmp.Or(a.Table, traits.Table))
@@ -95,7 +96,7 @@ func (g *Grower) ObserveAttempt(ctx context.Context, a shard.Attempt) {
 			"key", g.o.Shown(a.Key), "shards", a.Shards, "partitions", partitions)
 	case a.Pinned:
 	case answer == growth.Refresh:
-		// If a limit's waiting hits refreshed, more of them would transfer quota at the same time.
+		// If the waiting hits of a limit refreshed the view, more of them would transfer quota at the same time.
 		if !traits.Divides && g.wait(ctx) {
 			g.refresh(ctx, a.Key)
 		}
@@ -104,17 +105,18 @@ func (g *Grower) ObserveAttempt(ctx context.Context, a shard.Attempt) {
 	}
 }
 
-// Hopeless reports whether a throttled attempt's key has been throttled for a while, with no larger count in sight. A
+// Hopeless reports whether a throttled attempt's key has been throttled for a while, and no growth is to be expected. A
 // writer then returns ErrThrottled at once, and does not wait for capacity.
 func (g *Grower) Hopeless(a shard.Attempt) bool {
 	traits := schema.TraitsOf(schema.Kind(a.Kind))
 	bound := min(growth.Bound(g.o.Partitions(cmp.Or(a.Table, traits.Table))), g.o.Max)
-	fixed := a.Pinned || g.o.Observe || a.Shards >= bound || traits.Placement == schema.TimedPlacement && !a.New
-	return g.keys.Hopeless(a, !fixed, g.o.Clock())
+	waitsForLead := traits.Placement == schema.TimedPlacement && !a.New
+	mayGrow := !a.Pinned && !g.o.Observe && a.Shards < bound && !waitsForLead
+	return g.keys.Hopeless(a, mayGrow, g.o.Clock())
 }
 
-// refreshAndGrow reads the key's entry, and raises its count unless the entry is newer than the attempt. It
-// returns the newest version that it has seen.
+// refreshAndGrow reads the key's entry, and raises its count unless the entry is newer than the attempt's. It
+// returns the version of the newest entry that it has read or made.
 func (g *Grower) refreshAndGrow(ctx context.Context, a shard.Attempt, bound int) (version int64) {
 	if !g.wait(ctx) {
 		return a.Version
@@ -127,15 +129,15 @@ func (g *Grower) refreshAndGrow(ctx context.Context, a shard.Attempt, bound int)
 		return entry.Version
 	}
 	count := growth.Next(schema.TraitsOf(schema.Kind(a.Kind)), a.Shards, bound)
-	if version, ok := g.clear(ctx, a, entry, count); !ok {
+	if version, ok := g.checkUnused(ctx, a, entry, count); !ok {
 		return version
 	}
 	return g.grow(ctx, entry, count, a)
 }
 
-// clear reports whether the partition keys of new write shards have no items, and returns the newest
-// version that it has seen. If another process has grown the key meanwhile, the items may be its writes.
-func (g *Grower) clear(ctx context.Context, a shard.Attempt, seen shardmap.Entry, count int) (version int64, ok bool) {
+// checkUnused returns whether the partition keys of new write shards have no items, and the version of the newest entry
+// that it has read. If another process has raised the count meanwhile, the items may be its writes.
+func (g *Grower) checkUnused(ctx context.Context, a shard.Attempt, seen shardmap.Entry, count int) (version int64, ok bool) {
 	if a.Clear == nil || count <= seen.Most() {
 		return seen.Version, true
 	}
@@ -148,16 +150,17 @@ func (g *Grower) clear(ctx context.Context, a shard.Attempt, seen shardmap.Entry
 	if entry, read := g.refresh(ctx, seen.Key); read && entry.Version != seen.Version {
 		return entry.Version, false
 	}
-	if taken, is := errors.AsType[*shard.KeyError](err); is {
+	if occupied, ok := errors.AsType[*shard.KeyError](err); ok {
 		g.o.Logger.Error("growth refused: items that the shard map does not know have the partition key of a new write shard",
-			"key", g.o.Shown(seen.Key), "shards", count, "in_the_way", g.o.Shown(taken.Key))
+			"key", g.o.Shown(seen.Key), "shards", count, "in_the_way", g.o.Shown(occupied.Key))
 	} else {
 		g.o.Logger.Error("not grown: the partition keys of new write shards were not read", "key", g.o.Shown(seen.Key), "shards", count, "error", err)
 	}
 	return seen.Version, false
 }
 
-// refresh reads the key's entry into the map's view. If the read fails, the view is unchanged.
+// refresh reads the key's entry into the map's view, and returns the entry. If the read fails, the view is unchanged, and
+// ok is false.
 func (g *Grower) refresh(ctx context.Context, key string) (entry shardmap.Entry, ok bool) {
 	limited, cancel := context.WithTimeout(ctx, refreshTime)
 	defer cancel()
@@ -168,7 +171,7 @@ func (g *Grower) refresh(ctx context.Context, key string) (entry shardmap.Entry,
 	return entry, err == nil
 }
 
-// grow raises the count of an entry because of an attempt, and returns the entry's version then.
+// grow raises the count of an entry because of an attempt, and returns the version of the newest entry that it knows.
 func (g *Grower) grow(ctx context.Context, seen shardmap.Entry, count int, a shard.Attempt) (version int64) {
 	key, why := g.o.Shown(seen.Key), throttledOn(a.Shards)
 	if g.o.Observe {

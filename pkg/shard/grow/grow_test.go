@@ -288,8 +288,8 @@ func TestEndedCallReadsNoMap(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if waitAWhile(ctx) {
-		t.Error("waitAWhile = true with an ended context")
+	if waitRandomly(ctx) {
+		t.Error("waitRandomly = true with an ended context")
 	}
 }
 

@@ -18,14 +18,14 @@ import (
 // call is a call of a Limiter. All its hits are counted, or none.
 type call struct {
 	*Limiter
-	observed observe.Call
-	hits     []*hit
-	gives    bool // some hits are given back
-	unknown  bool // an attempt may have counted the hits
-	allowed  bool
+	observed     observe.Call
+	hits         []*hit
+	givesBack    bool // some hits are given back
+	mayBeCounted bool // an attempt may have counted the hits
+	allowed      bool
 }
 
-// newCall checks a call, and returns its state with the keys' entries in the shard map.
+// newCall returns the state of a call that counts hits, or ErrMisused if an argument is out of bounds.
 func (l *Limiter) newCall(ctx context.Context, hits []Hits, now time.Time) (*call, error) {
 	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(l.client, l.shards), checkAll(hits)); err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func (l *Limiter) newCall(ctx context.Context, hits []Hits, now time.Time) (*cal
 			return nil, fmt.Errorf("limit %q: %w", each.Key, err)
 		}
 		h.budget = dynamo.MaxActions / len(hits)
-		c.hits, c.gives = append(c.hits, h), c.gives || h.n < 0
+		c.hits, c.givesBack = append(c.hits, h), c.givesBack || h.n < 0
 	}
 	return c, nil
 }
@@ -50,19 +50,19 @@ func (l *Limiter) HitAll(ctx context.Context, hits []Hits, now time.Time) ([]Ver
 		err = c.persist(ctx)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("hit of limits: %w", err)
+		return nil, fmt.Errorf("counting hits: %w", err)
 	}
 	for _, h := range c.hits {
 		if c.allowed {
-			h.window.addOwn(h.counted())
+			h.window.addOwnHits(h.counted())
 		}
 	}
 	c.refresh(ctx)
 	return c.verdicts(), nil
 }
 
-// persist makes attempts until one is conclusive. A transaction of several limits conflicts with others more often than
-// a transfer, so it is repeated sooner.
+// persist makes attempts until the hits are counted or rejected. A transaction of several limits often conflicts with
+// others, so an attempt repeats it without a pause of PersistSum.
 func (c *call) persist(ctx context.Context) error {
 	if len(c.hits) == 1 {
 		return dynamo.PersistSum(ctx, c.attempt)
@@ -74,35 +74,34 @@ func (c *call) persist(ctx context.Context) error {
 }
 
 // attempt makes one attempt to count the hits, and sets allowed if it succeeds. It uses the newest
-// cached entries of the shard map, and refreshes no view. When waiting hits did refresh their views,
-// more of them transferred quota at once, and fewer hits of a storm were answered in time
-// (docs/performance/storm-limits.txt).
+// cached entries of the shard map. Waiting hits refresh no view: if they did, more of them would transfer quota at
+// once, and fewer hits of a storm would be answered in time (docs/performance/storm-limits.txt).
 func (c *call) attempt(ctx context.Context) error {
-	most := 0
+	shards := 0
 	for _, h := range c.hits {
 		h.lookUp(ctx)
-		most = max(most, h.all)
+		shards = max(shards, h.allShards)
 	}
-	for range most + 4*maxMisses {
+	for range shards + 4*maxMisses {
 		fits, err := c.plan(ctx)
-		if err == nil && !fits && c.unknown {
+		if err == nil && !fits && c.mayBeCounted {
 			err = fmt.Errorf("%w: an attempt had an unknown outcome, and may have counted the hits; no quota remains to count them again", shard.ErrUnavailable)
 		}
 		if !fits || err != nil {
 			return err
 		}
-		took, err := c.apply(ctx)
-		if took || err != nil {
-			c.allowed = took
+		applied, err := c.apply(ctx)
+		if applied || err != nil {
+			c.allowed = applied
 			return err
 		}
 	}
 	return fmt.Errorf("%w: other hits used the remaining quota first; retry the call", dynamo.ErrOutrun)
 }
 
-// plan sets each limit's changes, and reports whether no limit rejects the hits.
-func (c *call) plan(ctx context.Context) (bool, error) {
-	fits := true
+// plan sets each limit's changes. fits is false if a limit rejects its hits.
+func (c *call) plan(ctx context.Context) (fits bool, err error) {
+	fits = true
 	for _, h := range c.hits {
 		if err := h.plan(ctx); err != nil {
 			return false, err
@@ -112,33 +111,34 @@ func (c *call) plan(ctx context.Context) (bool, error) {
 	return fits, nil
 }
 
-// apply makes all changes at once, and reports whether all write shards had the quota.
-func (c *call) apply(ctx context.Context) (took bool, err error) {
+// apply makes all changes at once. applied is false if a write shard lacks the quota; then nothing was changed.
+func (c *call) apply(ctx context.Context) (applied bool, err error) {
 	writes := c.writes()
 	switch len(writes) {
 	case 0:
 		return true, nil
 	case 1:
-		took, err = c.update(ctx, writes[0])
+		applied, err = c.update(ctx, writes[0])
 	default:
-		took, err = c.transact(ctx, writes)
+		applied, err = c.transact(ctx, writes)
 	}
-	c.unknown = c.unknown || dynamo.MayApply(err)
-	if c.gives && dynamo.MayApply(err) { // a second attempt might give back twice, and allow more hits than the limit
+	c.mayBeCounted = c.mayBeCounted || dynamo.MayApply(err)
+	if c.givesBack && dynamo.MayApply(err) { // a retry might give hits back twice, and so allow more than the limit
 		err = fmt.Errorf("%w: %v", shard.ErrUnavailable, err)
 	}
-	return took, err
+	return applied, err
 }
 
 // write is a change of a limit's write shard.
 type write struct {
 	shardmap.Write
 	change
-	hit    *hit
-	before use  // cached before the write
-	final  bool // no more quota can arrive on the write shard
+	hit         *hit
+	before      use  // cached before the write
+	noMoreQuota bool // no more quota can arrive on the write shard
 }
 
+// writes returns the writes of the planned changes of all limits.
 func (c *call) writes() (list []write) {
 	for _, h := range c.hits {
 		for _, change := range h.changes {
@@ -150,32 +150,32 @@ func (c *call) writes() (list []write) {
 	return list
 }
 
-// update makes a single change, and reports whether the write shard had quota for it.
-func (c *call) update(ctx context.Context, w write) (bool, error) {
+// update makes a single change. applied is false if the write shard lacks the quota.
+func (c *call) update(ctx context.Context, w write) (applied bool, err error) {
 	in := dynamo.UpdateInput(w.Action.Update)
 	in.ReturnValues = types.ReturnValueUpdatedNew
 	out, err := c.client.UpdateItem(ctx, in, dynamo.NoRetry)
 	err = c.observed.Observe(ctx, w.Attempt, err)
-	if there, failed := dynamo.ConditionFailed(err); failed {
-		return false, w.hit.cacheMiss(w.n, there, w.final)
+	if stored, conditionFailed := dynamo.ConditionFailed(err); conditionFailed {
+		return false, w.hit.cacheMiss(w.n, stored, w.noMoreQuota)
 	}
 	if err != nil {
 		return false, err
 	}
 	w.hit.exact, err = w.hit.cacheItem(w.n, out.Attributes)
-	if err == nil && w.hit.all == 1 { // the item has all hits, also this call's, which HitAll adds to own later
+	if err == nil && w.hit.allShards == 1 { // the item has all hits, including w.hits, which HitAll adds to ownHits later
 		w.hit.window.setTotal(1, w.hit.window.ownHits()+w.hits, w.hit.now)
 	}
 	return true, err
 }
 
-// transact makes several changes at once, and reports whether all write shards had the quota.
-func (c *call) transact(ctx context.Context, writes []write) (bool, error) {
+// transact makes several changes in a transaction. applied is false if a write shard lacks the quota.
+func (c *call) transact(ctx context.Context, writes []write) (applied bool, err error) {
 	in := &dynamodb.TransactWriteItemsInput{}
 	for _, w := range writes {
 		in.TransactItems = append(in.TransactItems, w.Action)
 	}
-	_, err := c.client.TransactWriteItems(ctx, in, dynamo.NoRetry)
+	_, err = c.client.TransactWriteItems(ctx, in, dynamo.NoRetry)
 	hopeless := false
 	for i, w := range writes {
 		hopeless = c.observed.ObserveAs(ctx, w.Attempt, c.probes.Outcome(ctx, w.Write, i, err)) || hopeless
@@ -185,8 +185,8 @@ func (c *call) transact(ctx context.Context, writes []write) (bool, error) {
 	}
 	failed := dynamo.FailedConditions(err)
 	for _, i := range failed {
-		there, _ := dynamo.ActionFailed(err, i)
-		if err := writes[i].hit.cacheMiss(writes[i].n, there, writes[i].final); err != nil {
+		stored, _ := dynamo.ActionFailed(err, i)
+		if err := writes[i].hit.cacheMiss(writes[i].n, stored, writes[i].noMoreQuota); err != nil {
 			return false, err
 		}
 	}
@@ -199,17 +199,17 @@ func (c *call) transact(ctx context.Context, writes []write) (bool, error) {
 	return err == nil, err
 }
 
-// HitTransact returns the writes of hits for a transaction of package once, and the verdicts if they are
-// applied. There is no write if a limit rejects its hits, and otherwise each has the condition that quota
-// remains. HitTransact reads all write shards strongly consistent, at 1 RCU each. If the quota is used up
-// meanwhile, package once calls it again, and the verdicts may change.
+// HitTransact returns the writes of hits for a transaction of package once, and the verdicts for the case that
+// the transaction is applied. It returns no writes if a limit rejects its hits. Each write has the condition that
+// quota remains. If a condition fails, package once calls HitTransact again, and the verdicts may change.
+// HitTransact reads all write shards strongly consistent, at 1 RCU each.
 func (l *Limiter) HitTransact(ctx context.Context, hits []Hits, now time.Time) ([]shardmap.Write, []Verdict, error) {
 	c, err := l.newCall(ctx, hits, now)
 	if err == nil {
 		err = c.planAfterRead(ctx)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("hit of limits: %w", err)
+		return nil, nil, fmt.Errorf("counting hits: %w", err)
 	}
 	var list []shardmap.Write
 	for _, w := range c.writes() {
@@ -220,7 +220,7 @@ func (l *Limiter) HitTransact(ctx context.Context, hits []Hits, now time.Time) (
 	return list, c.verdicts(), nil
 }
 
-// planAfterRead plans the hits by the current use.
+// planAfterRead reads the current use, plans the hits by it, and sets allowed.
 func (c *call) planAfterRead(ctx context.Context) (err error) {
 	for _, h := range c.hits {
 		if err := h.readUnlessFull(ctx); err != nil {
@@ -231,12 +231,13 @@ func (c *call) planAfterRead(ctx context.Context) (err error) {
 	for _, h := range c.hits {
 		h.planned = c.allowed
 		if c.allowed {
-			h.window.claimRead(time.Time{}, 0) // outdates the cache, which lacks what package once writes
+			h.window.expireRead() // the cache will lack what package once writes
 		}
 	}
 	return err
 }
 
+// verdicts returns the verdict of each limit, in the call's order.
 func (c *call) verdicts() (list []Verdict) {
 	for _, h := range c.hits {
 		list = append(list, h.verdict(c.allowed))
@@ -247,7 +248,7 @@ func (c *call) verdicts() (list []Verdict) {
 // checkAll returns [shard.ErrMisused] if the hits of a call are out of bounds.
 func checkAll(hits []Hits) error {
 	if len(hits) < 1 || len(hits) > MaxLimits {
-		return fmt.Errorf("%w: %d limits in a call: want 1 to %d", shard.ErrMisused, len(hits), MaxLimits)
+		return fmt.Errorf("%w: the call has %d limits: want 1 to %d", shard.ErrMisused, len(hits), MaxLimits)
 	}
 	type window struct {
 		key    string
@@ -257,7 +258,7 @@ func checkAll(hits []Hits) error {
 	for _, h := range hits {
 		err, w := h.check(), window{h.Key, h.Window}
 		if err == nil && seen[w] {
-			err = fmt.Errorf("limit %q, window %v: it comes twice in a call", h.Key, h.Window)
+			err = fmt.Errorf("limit %q with window %v is twice in the call: combine its hits", h.Key, h.Window)
 		}
 		seen[w] = true
 		if err != nil {

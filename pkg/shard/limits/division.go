@@ -13,32 +13,32 @@ import (
 // division is one window of a limit: its write shards, and how Max is divided among them.
 type division struct {
 	Limit
-	items  string    // the table
-	start  time.Time // of the window
-	first  int       // the number of write shards with a share of Max: the shard count at start
-	newest int       // the newest shard count: hits go to write shards below it
-	all    int       // the number of write shards that may have been written to in the window
+	items     string    // the table
+	start     time.Time // of the window
+	withShare int       // the number of write shards with a share of Max: the shard count at start
+	newest    int       // the newest shard count: hits go to write shards below it
+	allShards int       // the number of write shards that may have been written to in the window
 }
 
 // hasShare reports whether a write shard has a share of Max. Others get quota by transfers only.
-func (d *division) hasShare(n int) bool { return n < d.first }
+func (d *division) hasShare(n int) bool { return n < d.withShare }
 
-// share returns a write shard's share of Max. A share never falls if Max rises, so the shares
+// share returns a write shard's share of Max, in hits. No share falls if Max rises, so the shares
 // of the highest Max bound the total use, whatever Max other calls have.
 func (d *division) share(n int) int64 {
-	switch first := int64(d.first); {
+	count := int64(d.withShare)
+	switch {
 	case !d.hasShare(n):
 		return 0
-	case int64(n) < d.Max%first:
-		return d.Max/first + 1
-	default:
-		return d.Max / first
+	case int64(n) < d.Max%count:
+		return d.Max/count + 1
 	}
+	return d.Max / count
 }
 
-// update returns the update of a change. Its condition is that the write shard has the quota to use, or the hits to
-// give back. Hits use quota up, or the same transaction adds it to another write shard. So the total use is always
-// the number of hits.
+// update returns the update of a change, on condition that the write shard has the quota to use, or the hits to
+// give back. Quota that a change uses without hits goes to another write shard in the same transaction. So the total use
+// is always the number of hits.
 func (d *division) update(c change) *types.Update {
 	u := &types.Update{
 		TableName: &d.items, Key: d.itemKey(c.n),
@@ -52,7 +52,7 @@ func (d *division) update(c change) *types.Update {
 	switch {
 	case c.hits < 0:
 		bound, u.ConditionExpression = -c.hits, aws.String("#hits >= :bound")
-	case c.used <= 0: // it receives quota
+	case c.used <= 0: // the write shard receives quota
 		return u
 	default:
 		bound, u.ConditionExpression = d.share(c.n)-c.used, aws.String("#used <= :bound")
@@ -65,7 +65,7 @@ func (d *division) update(c change) *types.Update {
 	return u
 }
 
-// expires returns when the use is no longer needed. The next window of a sliding limit needs it.
+// expires returns when the use is no longer needed. A sliding limit needs it in the next window, too.
 func (d *division) expires() time.Time {
 	needed := d.end()
 	if d.Sliding {

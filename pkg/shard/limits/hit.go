@@ -20,22 +20,22 @@ import (
 type hit struct {
 	*Limiter
 	division
-	most   int64  // the limit; Max of the division is less if it slides
-	before int64  // hits of the previous window, if it slides
-	weight int64  // how many of them count now
-	n      int64  // the hits of the call; negative gives back
-	base   string // the base key in the shard map
-	entry  shardmap.Entry
-	now    time.Time
-	window *limitWindow
-	budget int // the number of changes that a transaction has for this limit
+	fullMax      int64  // the limit; Max of the division is less if it slides
+	previousHits int64  // hits of the previous window, if it slides
+	weight       int64  // how many of them count now
+	n            int64  // the hits of the call; a negative number is given back
+	base         string // the base key in the shard map
+	entry        shardmap.Entry
+	now          time.Time
+	window       *limitWindow
+	budget       int // the number of changes that a transaction has for this limit
 
 	changes []change
 	fits    bool // the limit does not reject the hits
-	planned bool // the verdict is of the changes before they are made
+	planned bool // the verdict includes the changes, which are not made yet
 	last    int  // the write shard of the last attempt, -1 before the first
 	misses  int  // attempts since the last read that found no remaining quota
-	exact   *use // of the only write that was made; nil if there are several
+	exact   *use // what the only write returned; nil after several writes
 }
 
 // farAhead is later than any change.
@@ -53,7 +53,7 @@ func (l *Limiter) newHit(ctx context.Context, hits Hits, now time.Time) (*hit, e
 	}
 	start := hits.Start(now)
 	h := &hit{
-		Limiter: l, base: Key(hits.Key), most: hits.Max, n: min(max(hits.N, -MaxHits), MaxHits+1), now: now, last: -1,
+		Limiter: l, base: Key(hits.Key), fullMax: hits.Max, n: min(max(hits.N, -MaxHits), MaxHits+1), now: now, last: -1,
 		division: division{Limit: hits.Limit, items: l.table, start: start},
 	}
 	h.useEntry(entry)
@@ -62,20 +62,20 @@ func (l *Limiter) newHit(ctx context.Context, hits Hits, now time.Time) (*hit, e
 	return h, nil
 }
 
-// useEntry sets the shard map's entry that the hit uses.
+// useEntry sets the hit's entry of the shard map, and the counts of write shards by it.
 func (h *hit) useEntry(entry shardmap.Entry) {
-	h.entry, h.first, h.newest = entry, entry.History.At(h.start), entry.History.Newest()
-	h.all = max(h.first, entry.Shards(h.start, farAhead))
+	h.entry, h.withShare, h.newest = entry, entry.History.At(h.start), entry.History.Newest()
+	h.allShards = max(h.withShare, entry.Shards(h.start, farAhead))
 }
 
-// lookUp sets the newest cached entry of the shard map.
+// lookUp sets the hit's entry to the newest cached entry of the shard map.
 func (h *hit) lookUp(ctx context.Context) {
 	if entry, err := h.shards.Lookup(ctx, h.base, h.now); err == nil {
 		h.useEntry(entry)
 	}
 }
 
-// change adds to a write shard's use. A negative used without hits adds to its quota.
+// change adds to the use of write shard n. A negative used without hits transfers quota to it.
 type change struct {
 	n          int
 	used, hits int64
@@ -100,16 +100,19 @@ func (h *hit) observedWrite(c change) shardmap.Write {
 	}
 }
 
-// plan sets the changes and fits. It reads the write shards before it rejects hits, unless the cache proves
-// that they don't fit and is younger than readAge: others may have given hits back.
+// plan sets the changes and fits. Before it rejects hits, it reads the write shards, since others may have given hits back.
+// It does not read them if the cache is younger than readAge and proves that the hits don't fit.
 func (h *hit) plan(ctx context.Context) error {
-	if err := h.weigh(ctx); err != nil {
+	if err := h.lowerMax(ctx); err != nil {
 		return err
 	}
-	mustRead := h.all > 1 && (h.misses >= maxMisses || h.misses > 0 && h.n != 1)
-	if !mustRead {
-		certain := h.planFromCache(false)
-		if h.fits || certain && !h.window.claimRead(h.now, h.readAge()) {
+	allowedMisses := maxMisses
+	if h.n != 1 { // several hits need to know each quota
+		allowedMisses = 1
+	}
+	if h.allShards == 1 || h.misses < allowedMisses {
+		provesRejection := h.planFromCache(false)
+		if h.fits || provesRejection && !h.window.claimRead(h.now, h.readAge()) {
 			return nil
 		}
 	}
@@ -120,38 +123,39 @@ func (h *hit) plan(ctx context.Context) error {
 	return nil
 }
 
-// planFromCache plans by the cached use. It reports whether the cache proves that the limit rejects the
-// hits. fresh means that all write shards have just been read.
-func (h *hit) planFromCache(fresh bool) (certain bool) {
+// planFromCache sets the changes and fits by the cached use. It reports whether the cache proves that the limit rejects
+// the hits if they don't fit. isFresh means that all write shards have just been read.
+func (h *hit) planFromCache(isFresh bool) (provesRejection bool) {
 	h.changes = nil
 	if h.n < 0 {
-		changes, rest := takeTogether(h.window.hits(h.all), h.budget, -h.n)
+		changes, rest := takeTogether(h.window.hits(h.allShards), h.budget, -h.n)
 		for i := range changes {
 			changes[i].used, changes[i].hits = -changes[i].used, -changes[i].hits
 		}
-		h.changes, h.fits = changes, rest == 0 || fresh && len(changes) < h.budget
+		h.changes, h.fits = changes, rest == 0 || isFresh && len(changes) < h.budget
 		return false
 	}
 	if n, ok := h.window.chooseShard(&h.division, h.last); ok {
-		h.last, h.changes = n, h.changesOn(n)
+		h.last, h.changes = n, h.changesFor(n)
 	}
 	h.fits = h.changes != nil
-	return h.all == h.first || h.full()
+	return h.allShards == h.withShare || h.full()
 }
 
-// changesOn returns the changes that count the hits, by the cached use of the write shards. Write shard n
-// takes the hits if it has quota, or gets it by a transfer. A single hit first tries a write shard that may have
-// got quota from other processes. Otherwise as few write shards as possible take the hits together. changesOn
-// returns nil if one transaction can't take enough quota.
-func (h *hit) changesOn(n int) []change {
+// changesFor returns the changes that count the hits, by the cached use of the write shards, or nil if one transaction
+// can't take enough quota. Write shard n counts the hits if it has quota, or gets quota by a transfer. A single hit
+// also tries write shard n if other processes may have transferred quota to it. Otherwise as few write shards as
+// possible count the hits together.
+func (h *hit) changesFor(n int) []change {
 	left := h.window.remaining(&h.division)
 	_, known := h.window.knownUse(n)
-	if left[n] >= h.n || h.n == 1 && !h.hasShare(n) && (!known || h.sharesFull()) {
+	mayHaveReceived := !h.hasShare(n) && (!known || h.sharesFull())
+	if left[n] >= h.n || h.n == 1 && mayHaveReceived {
 		return []change{{n, h.n, h.n}}
 	}
 	if !h.hasShare(n) {
-		donor := byQuota(left[:h.first])[0]
-		if share := left[donor] / int64(h.all); share > h.n {
+		donor := byQuota(left[:h.withShare])[0]
+		if share := left[donor] / int64(h.allShards); share > h.n {
 			return h.transferAndHit(n, donor, share)
 		}
 	}
@@ -167,15 +171,15 @@ func (h *hit) transferAndHit(n, donor int, share int64) []change {
 	return []change{{donor, share, 0}, {n, h.n - share, h.n}}
 }
 
-// byQuota returns the write shards, the one with the most quota first. The order of equal ones is random.
+// byQuota returns the write shards in descending order of quota, and in random order if their quotas are equal.
 func byQuota(left []int64) []int {
 	order := rand.Perm(len(left))
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(left[b], left[a]) })
 	return order
 }
 
-// takeTogether returns the changes that count hits on at most budget write shards, and how many hits
-// are left over.
+// takeTogether returns the changes that count hits on at most budget write shards, and the number of hits that
+// these can't count.
 func takeTogether(left []int64, budget int, hits int64) (changes []change, rest int64) {
 	for _, n := range byQuota(left) {
 		quota := min(left[n], hits)
@@ -188,32 +192,31 @@ func takeTogether(left []int64, budget int, hits int64) (changes []change, rest 
 	return changes, hits
 }
 
-// sharesFull reports whether all write shards with a share are known to be full. Then no more quota
-// is transferred.
-func (h *hit) sharesFull() bool { return h.window.full(&h.division, h.first) }
+// sharesFull reports whether all write shards with a share are known to be full, so that no more quota is transferred.
+func (h *hit) sharesFull() bool { return h.window.full(&h.division, h.withShare) }
 
-// full reports whether a hit is known to exceed the limit.
-func (h *hit) full() bool { return h.window.full(&h.division, h.all) }
+// full reports whether all write shards are known to be full, so that a hit exceeds the limit.
+func (h *hit) full() bool { return h.window.full(&h.division, h.allShards) }
 
-// cacheItem adds a write shard's item to the window's cache, and returns its use; no item means no use.
+// cacheItem adds a write shard's item to the window's cache, and returns the item's use, 0 if it is nil.
 func (h *hit) cacheItem(n int, it dynamo.Item) (*use, error) {
 	used, err := dynamo.Integer(it, schema.LimitUsed)
 	hits, err2 := dynamo.Integer(it, schema.LimitHits)
 	if err = cmp.Or(err, err2); err != nil {
-		return nil, fmt.Errorf("limit %q, write shard %d: %w", h.Key, n, err)
+		return nil, fmt.Errorf("the item of limit %q on write shard %d: %w", h.Key, n, err)
 	}
 	h.window.cacheUse(n, use{used, hits})
 	return &use{used, hits}, nil
 }
 
-// cacheMiss caches the item of a write shard that had too little quota. final means that it can get no more.
-func (h *hit) cacheMiss(n int, it dynamo.Item, final bool) error {
+// cacheMiss caches the item of a write shard that had too little quota. noMoreQuota means that it can't get more.
+func (h *hit) cacheMiss(n int, it dynamo.Item, noMoreQuota bool) error {
 	h.misses++
-	there, err := h.cacheItem(n, it)
-	if err == nil && final && there.used >= 0 {
+	current, err := h.cacheItem(n, it)
+	if err == nil && noMoreQuota && current.used >= 0 {
 		h.window.setSpent(n, h.Max)
 	}
-	if err == nil && h.all == 1 {
+	if err == nil && h.allShards == 1 {
 		h.window.setTotal(1, h.window.ownHits(), h.now)
 	}
 	return err

@@ -79,10 +79,10 @@ type Verdict struct {
 // The time of a call decides its window: a process whose clock is behind still counts into the
 // previous window.
 //
-// Hits that are given back can be used again. They never make Used negative: what exceeds it is ignored.
+// Hits that are given back can be used again. If a call gives back more hits than were used, Used becomes 0.
 // A process that has cached that a limit is used up may reject hits for 1 s (N/16 s with more than 16 write
-// shards) after another process gave hits back. After ErrUnavailable they may have been given back. A caller
-// who repeats them may give back twice, and so allow more hits than the limit, except by HitTransact.
+// shards) after another process gave hits back. After ErrUnavailable the hits may have been given back. A caller
+// who retries may give them back twice, and so allow more hits than the limit. HitTransact avoids that.
 //
 // A sliding limit allows at most Max hits in each of its windows, but more in some intervals of the same
 // length: docs/decisions/limits.md. The previous window's hits are read until 5 s after its end; a hit that a
@@ -90,8 +90,7 @@ type Verdict struct {
 //
 // Calls may have different Max in the same window. A new Max applies at once, and the highest Max
 // of all calls bounds the use. With one write shard, a call is rejected once its own Max hits are
-// used. With several, calls with a lower Max may be allowed after that, at most their own Max of
-// them.
+// used. With several, calls with a lower Max may be allowed after that: at most as many as their own Max.
 //
 // Used is exact for a call of one limit with one write shard. Otherwise it is the last total that the process
 // read, and the process's own hits since. For an allowed hit the total is at most 1 s old with up to
@@ -112,9 +111,10 @@ type Verdict struct {
 // # What it costs
 //
 // With one write shard a hit costs 1 WCU. So does a process's first rejected hit of a window;
-// further ones cost a read of the write shard in each second. With
-// several, each write shard that a hit finds full costs 1 WCU too, and after three of them the
-// process reads all, at 1 RCU each. To know Used, a process with allowed hits reads them all at
+// further rejected hits cost a read of the write shard in each second.
+//
+// With several write shards, each that a hit finds full costs 1 WCU too. After three of them the
+// process reads all write shards, at 1 RCU each. To know Used, a process with allowed hits reads all at
 // 0.5 RCU each, at most 8 RCU/s. A transfer of quota costs 4 WCU, and 1 WCU for the failed
 // attempt before. Giving hits back costs what hits cost.
 //
@@ -124,8 +124,9 @@ type Verdict struct {
 // each. In a window of a sliding limit, a process also reads each write shard of the previous window once, and each
 // second in the first five.
 //
-// A transaction has at most 99 write shards, divided by the number of limits. If more would have to give quota
-// together, several hits may be rejected although as many single hits would be allowed. So may hits that are given back.
+// A transaction has at most 99 write shards, divided by the number of limits. If several hits need the quota of more
+// write shards, they may be rejected although as many single hits would be allowed. Hits that are given back may be
+// rejected likewise.
 //
 // # Heat
 //
@@ -163,11 +164,11 @@ func (h Hits) check() error {
 	case h.Key == "":
 		return fmt.Errorf("a limit's key is empty")
 	case h.Max < 1 || h.Max > MaxHits:
-		return fmt.Errorf("limit %d of %q: want 1 to %d", h.Max, h.Key, MaxHits)
+		return fmt.Errorf("limit %q has a Max of %d: want 1 to %d", h.Key, h.Max, MaxHits)
 	case h.Window != Month && (h.Window < MinWindow || h.Window > MaxWindow || h.Window%time.Second != 0):
-		return fmt.Errorf("window %v of %q: want whole seconds, %v to %v, or a month", h.Window, h.Key, MinWindow, MaxWindow)
+		return fmt.Errorf("limit %q has a window of %v: want whole seconds, %v to %v, or a month", h.Key, h.Window, MinWindow, MaxWindow)
 	case h.N == 0:
-		return fmt.Errorf("0 hits of limit %q: want another number", h.Key)
+		return fmt.Errorf("the call has 0 hits of limit %q: want another number", h.Key)
 	}
 	return nil
 }
@@ -198,8 +199,8 @@ func (l *Limiter) Hit(ctx context.Context, limit Limit, now time.Time) (Verdict,
 }
 
 // HitN counts n hits if the limit allows all of them, and none if it does not; a negative n gives hits back. A
-// rejected call may leave Remaining above 0, but below n if no hits are given back. The errors are those of Hit, and ErrMisused if n is 0.
-// Only after ErrUnavailable may the n hits have been counted.
+// rejected call may leave Remaining above 0, but below n if no hits are given back. The errors are those of Hit, and
+// ErrMisused if n is 0. Only after ErrUnavailable may the n hits have been counted.
 func (l *Limiter) HitN(ctx context.Context, limit Limit, n int64, now time.Time) (Verdict, error) {
 	list, err := l.HitAll(ctx, []Hits{{limit, n}}, now)
 	if err != nil {

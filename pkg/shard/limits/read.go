@@ -10,7 +10,7 @@ import (
 
 // readUnlessFull reads all write shards unless they are known to be full.
 func (h *hit) readUnlessFull(ctx context.Context) error {
-	if err := h.weigh(ctx); err != nil {
+	if err := h.lowerMax(ctx); err != nil {
 		return err
 	}
 	if h.n > 0 && h.full() && !h.window.claimRead(h.now, h.readAge()) {
@@ -19,27 +19,26 @@ func (h *hit) readUnlessFull(ctx context.Context) error {
 	return h.readAll(ctx, true)
 }
 
-// readAll reads the use of all write shards. Those with a share come first: if a consistent
-// read finds them full, the others get no more quota, and their use is final.
+// readAll reads the use of all write shards into the cache. It reads the write shards with a share first: if a consistent
+// read finds these full, the others receive no more quota, and their use is final.
 func (h *hit) readAll(ctx context.Context, consistent bool) error {
 	begin := h.window.ownHits()
 	h.misses = 0
 	if consistent {
 		h.window.forgetSpent()
 	}
-	err := h.readFrom(ctx, 0, h.first, consistent, false)
-	if err == nil && h.all > h.first {
-		err = h.readFrom(ctx, h.first, h.all, consistent, consistent && h.sharesFull())
+	err := h.readFrom(ctx, 0, h.withShare, consistent, false)
+	if err == nil && h.allShards > h.withShare {
+		err = h.readFrom(ctx, h.withShare, h.allShards, consistent, consistent && h.sharesFull())
 	}
 	if err == nil {
-		h.window.setTotal(h.all, begin, h.now)
+		h.window.setTotal(h.allShards, begin, h.now)
 	}
 	return err
 }
 
-// readFrom reads the use of write shards from to to-1. final means that no more quota is transferred to
-// them: a write shard without quota has none for good.
-func (h *hit) readFrom(ctx context.Context, from, to int, consistent, final bool) error {
+// readFrom reads the use of write shards from to to-1 into the cache. noMoreQuota means that they receive no more quota.
+func (h *hit) readFrom(ctx context.Context, from, to int, consistent, noMoreQuota bool) error {
 	var keys []dynamo.Item
 	for n := from; n < to; n++ {
 		keys = append(keys, h.itemKey(n))
@@ -54,11 +53,11 @@ func (h *hit) readFrom(ctx context.Context, from, to int, consistent, final bool
 	}
 	for i, key := range keys {
 		it := found[dynamo.Text(key, schema.PK)]
-		there, err := h.cacheItem(from+i, it)
+		current, err := h.cacheItem(from+i, it)
 		if err != nil {
 			return err
 		}
-		if final && there.used >= 0 {
+		if noMoreQuota && current.used >= 0 {
 			h.window.setSpent(from+i, h.Max)
 		}
 	}
@@ -68,29 +67,30 @@ func (h *hit) readFrom(ctx context.Context, from, to int, consistent, final bool
 // Bounds of a refresh.
 const (
 	refreshTime  = 250 * time.Millisecond
-	refreshUnits = 8 // RCU/s of a process for each limit
+	refreshUnits = 8 // RCU/s that a process uses for each limit
 )
 
 // readAge returns how old the last read of all write shards may be: 1 s, or longer so that reads stay
 // below refreshUnits.
 func (h *hit) readAge() time.Duration {
-	return max(time.Second, time.Duration(h.all)*time.Second/(2*refreshUnits))
+	return max(time.Second, time.Duration(h.allShards)*time.Second/(2*refreshUnits))
 }
 
 // refresh reads the use of all write shards, at 0.5 RCU each, if the last read is too old and the call's write did
-// not return Used. After refreshTime it gives up, and Used stays as it was.
+// not return the use. After refreshTime it gives up; then the verdict's Used is from the older read.
 func (c *call) refresh(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, refreshTime)
 	defer cancel()
 	for _, h := range c.hits {
-		needed := len(c.hits) > 1 || h.all > 1 && c.allowed
-		if needed && (h.exact == nil || h.all > 1) && h.window.claimRead(h.now, h.readAge()) {
+		needed := len(c.hits) > 1 || h.allShards > 1 && c.allowed
+		isExact := h.exact != nil && h.allShards == 1
+		if needed && !isExact && h.window.claimRead(h.now, h.readAge()) {
 			_ = h.readAll(ctx, false)
 		}
 	}
 }
 
-// totalLeft returns an upper bound of the quota that all write shards have left.
+// totalLeft returns an upper bound of the remaining quota of all write shards together.
 func (h *hit) totalLeft() (all int64) {
 	for _, quota := range h.window.remaining(&h.division) {
 		all += quota
@@ -98,12 +98,12 @@ func (h *hit) totalLeft() (all int64) {
 	return all
 }
 
-// verdict returns the result of the hits in a call that is allowed or not. In a call with several limits,
-// this one may not be the one that rejects them.
+// verdict returns the result for this limit in a call that is allowed or not. Another limit of the call may be the reason
+// why the call is not allowed.
 func (h *hit) verdict(allowed bool) Verdict {
 	v := Verdict{Allowed: allowed || h.fits, Used: h.window.totalUsed(h.Max), Resets: h.end()}
 	switch {
-	case h.exact != nil && h.all == 1:
+	case h.exact != nil && h.allShards == 1:
 		v.Used = h.exact.hits
 	case h.planned:
 		v.Used += h.counted()
@@ -115,7 +115,7 @@ func (h *hit) verdict(allowed bool) Verdict {
 	if !v.Allowed {
 		v.Retry = h.retry(v.Used)
 	}
-	v.Used = max(v.Used, min(v.Used+h.weight, h.most)) // more is used if late hits raised the weight
-	v.Remaining = max(0, h.most-v.Used)
+	v.Used = max(v.Used, min(v.Used+h.weight, h.fullMax)) // Used exceeds fullMax if late hits raised the weight
+	v.Remaining = max(0, h.fullMax-v.Used)
 	return v
 }

@@ -10,36 +10,37 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// settleTime is how long after a window's end its use is read again, for hits of processes whose clocks are
-// behind. Later hits count in their own window only.
+// settleTime is how long after a window's end its hits may still rise, since processes whose clocks are behind add hits.
+// Sliding limits ignore hits that are added later.
 const settleTime = 5 * time.Second
 
-// previous is the cached use of the previous window.
+// previous has the cached hits of the previous window.
 type previous struct {
-	hits  int64
-	read  time.Time // zero if unknown
-	final bool
+	hits    int64
+	readAt  time.Time // zero if unknown
+	isFinal bool      // read settleTime after the window's end
 }
 
-// previousHits returns the cached use of the previous window, if it is final or a second old at most.
-func (w *limitWindow) previousHits(now time.Time) (int64, bool) {
+// previousHits returns the cached hits of the previous window; ok is false if they are not final and over a second old.
+func (w *limitWindow) previousHits(now time.Time) (hits int64, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	age := now.Sub(w.previous.read)
-	return w.previous.hits, w.previous.final || age >= 0 && age < time.Second
+	age := now.Sub(w.previous.readAt)
+	return w.previous.hits, w.previous.isFinal || age >= 0 && age < time.Second
 }
 
+// setPrevious caches the hits of the previous window, unless final ones are cached.
 func (w *limitWindow) setPrevious(p previous) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.previous.final {
+	if !w.previous.isFinal {
 		w.previous = p
 	}
 }
 
-// weigh lowers Max of a sliding limit's division by the previous window's use, weighted by the part of the
-// window that is left. Max rises until the window's end.
-func (h *hit) weigh(ctx context.Context) error {
+// lowerMax lowers Max of a sliding limit's division by the previous window's hits, weighted by the part of the
+// window that is left. So Max rises until the window's end.
+func (h *hit) lowerMax(ctx context.Context) error {
 	if !h.Sliding {
 		return nil
 	}
@@ -49,21 +50,22 @@ func (h *hit) weigh(ctx context.Context) error {
 		if hits, err = h.readPrevious(ctx); err != nil {
 			return fmt.Errorf("reading the previous window of limit %q: %w", h.Key, err)
 		}
-		h.window.setPrevious(previous{hits, h.now, !h.now.Before(h.start.Add(settleTime))})
+		isFinal := !h.now.Before(h.start.Add(settleTime))
+		h.window.setPrevious(previous{hits, h.now, isFinal})
 	}
-	h.before = hits
-	h.weight = min(h.most, hits-portion(hits, int64(h.now.Sub(h.start)), int64(h.end().Sub(h.start))))
-	h.Max = h.most - h.weight
+	h.previousHits = hits
+	h.weight = min(h.fullMax, hits-portion(hits, int64(h.now.Sub(h.start)), int64(h.end().Sub(h.start))))
+	h.Max = h.fullMax - h.weight
 	return nil
 }
 
 // readPrevious reads the hits of the previous window, at 1 RCU for each write shard.
 func (h *hit) readPrevious(ctx context.Context) (sum int64, err error) {
-	last := h.division
-	last.start = h.Start(h.start.Add(-1))
+	before := h.division
+	before.start = h.Start(h.start.Add(-1))
 	var keys []dynamo.Item
-	for n := range h.entry.Shards(last.start, farAhead) {
-		keys = append(keys, last.itemKey(n))
+	for n := range h.entry.Shards(before.start, farAhead) {
+		keys = append(keys, before.itemKey(n))
 	}
 	items, err := dynamo.BatchGet(ctx, h.client, h.table, keys, true)
 	for _, it := range items {
@@ -76,15 +78,16 @@ func (h *hit) readPrevious(ctx context.Context) (sum int64, err error) {
 	return sum, err
 }
 
-// retry returns the earliest time at which the hits fit, if no others are counted until then. used is of this window.
+// retry returns the earliest time at which the hits fit, if no others are counted until then; used are this window's hits.
+// A sliding limit's hits fit once few enough hits of the window before still count.
 func (h *hit) retry(used int64) time.Time {
 	begin, end := h.start, h.end()
 	if !h.Sliding {
 		return end
 	}
-	hits, free := h.before, h.most-used-h.n
-	if free < 0 { // in the next window, this one is the previous one
-		hits, free = used, max(0, h.most-h.n)
+	hits, free := h.previousHits, h.fullMax-used-h.n
+	if free < 0 { // they fit in the next window at the earliest, before which this window lies
+		hits, free = used, max(0, h.fullMax-h.n)
 		begin, end = end, h.after(end)
 	}
 	if hits == 0 {

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// limitWindow is a process's cache of one window of a limit's key. It only saves calls: an
-// empty cache gives the same results.
+// limitWindow is a process's cache of one window of a limit's key. It only saves requests: with an
+// empty cache, calls have the same results.
 type limitWindow struct {
-	mu    sync.Mutex
-	used  map[int]use   // by write shard: its last known use
-	spent map[int]int64 // by write shard without a share or quota: the Max for which it gets no more quota
-	read  time.Time     // the last read of all write shards
-	all   int64         // hits at that read, less this process's hits until then
-	own   int64         // hits of this process, less those that it gave back
+	mu           sync.Mutex
+	used         map[int]use   // by write shard: its last known use
+	spent        map[int]int64 // by write shard without a share: the highest Max for which it has no quota left and receives none
+	lastRead     time.Time     // the last read of all write shards
+	othersAtRead int64         // all hits at lastRead, less this process's hits until then
+	own          int64         // hits of this process, less the hits that it gave back
 
-	highest  int64 // highest Max of this process's calls
-	previous previous
+	highestMax int64 // highest Max of this process's calls
+	previous   previous
 }
 
 // use is the use of a write shard.
@@ -36,9 +36,9 @@ func (w *limitWindow) cacheUse(n int, u use) {
 	w.used[n] = u
 }
 
-// cacheChange caches a change that a transaction made, or may have made. before is the use that was cached
-// before: if it has changed, the change may be in it already. Without a share, the write shard may have got
-// quota by this or another process's transaction.
+// cacheChange caches a change that a transaction made, or may have made. before is the use that was cached before
+// the transaction; if another is cached now, it may already include the change. A write shard without a share may have
+// received quota, so its use is then unknown.
 func (w *limitWindow) cacheChange(c change, before use, made, hasShare bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -50,8 +50,8 @@ func (w *limitWindow) cacheChange(c change, before use, made, hasShare bool) {
 	}
 }
 
-// addOwn adds hits of this process. Hits that it gave back are quota again, which may be transferred.
-func (w *limitWindow) addOwn(hits int64) {
+// addOwnHits adds hits of this process. Hits that it gave back are quota again, which may be transferred.
+func (w *limitWindow) addOwnHits(hits int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.own += hits
@@ -60,20 +60,21 @@ func (w *limitWindow) addOwn(hits int64) {
 	}
 }
 
+// ownHits returns the hits of this process, less the hits that it gave back.
 func (w *limitWindow) ownHits() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.own
 }
 
-// setTotal sets the hits on all write shards, which have just been read. own is the number of
+// setTotal caches the hits on all write shards, whose use has just been read. own is the number of
 // this process's hits when the read began.
 func (w *limitWindow) setTotal(shards int, own int64, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.read, w.all = now, -own
+	w.lastRead, w.othersAtRead = now, -own
 	for n := range shards {
-		w.all += w.used[n].hits
+		w.othersAtRead += w.used[n].hits
 	}
 }
 
@@ -82,8 +83,8 @@ func (w *limitWindow) setTotal(shards int, own int64, now time.Time) {
 func (w *limitWindow) totalUsed(limit int64) int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.highest = max(w.highest, limit)
-	return min(max(w.all+w.own, 0), w.highest)
+	w.highestMax = max(w.highestMax, limit)
+	return min(max(w.othersAtRead+w.own, 0), w.highestMax)
 }
 
 // hits returns the cached hits on each write shard.
@@ -104,40 +105,47 @@ func (w *limitWindow) forgetSpent() {
 	clear(w.spent)
 }
 
-// setSpent caches that a write shard without a share has no quota, and gets none. The caller must
-// have known before its read that all write shards with a share were full: they could have transferred
-// quota to it.
+// setSpent caches that a write shard without a share has no quota left and receives none. The caller must
+// have known before its read that all write shards with a share were full, since these could have transferred
+// quota.
 func (w *limitWindow) setSpent(n int, limit int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.spent[n] = max(w.spent[n], limit)
 }
 
-// claimRead reports whether the caller should read all write shards, since the last read is too old. It
-// returns true to only one of concurrent callers.
-func (w *limitWindow) claimRead(now time.Time, every time.Duration) bool {
+// expireRead makes the next claimRead return true.
+func (w *limitWindow) expireRead() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if age := now.Sub(w.read); age >= 0 && age < every {
+	w.lastRead = time.Time{}
+}
+
+// claimRead reports whether the caller should read all write shards, since the last read is at least maxAge old. Of
+// concurrent calls only one returns true.
+func (w *limitWindow) claimRead(now time.Time, maxAge time.Duration) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if age := now.Sub(w.lastRead); age >= 0 && age < maxAge {
 		return false
 	}
-	w.read = now
+	w.lastRead = now
 	return true
 }
 
-// chooseShard returns a write shard that may have quota; ok is false if there is none. It prefers
-// write shards without a share, since transfers load the partitions of those with one. Three of
-// four hits go to one of these with known quota, and the fourth to one that gets quota by a
-// transfer. Write shards beyond the newest count come last.
+// chooseShard returns a write shard that may have quota; ok is false if there is none. It prefers write shards
+// without a share, since transfers already load the partitions of the others. Three of four times it prefers
+// write shards that have received quota, else write shards that need a transfer. Write shards at or above the newest
+// count come last.
 func (w *limitWindow) chooseShard(d *division, last int) (n int, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var withQuota, withoutQuota, withShare, older []int
-	for n := range d.all {
+	var withQuota, withoutQuota, withShare, aboveNewest []int
+	for n := range d.allShards {
 		switch {
 		case w.isFull(d, n):
 		case n >= d.newest:
-			older = append(older, n)
+			aboveNewest = append(aboveNewest, n)
 		case d.hasShare(n):
 			withShare = append(withShare, n)
 		case w.used[n].used < 0 && n != last:
@@ -149,12 +157,12 @@ func (w *limitWindow) chooseShard(d *division, last int) (n int, ok bool) {
 	if rand.IntN(4) == 0 {
 		withQuota, withoutQuota = withoutQuota, withQuota
 	}
-	for _, list := range [][]int{withQuota, withoutQuota, withShare, older} {
+	for _, list := range [][]int{withQuota, withoutQuota, withShare, aboveNewest} {
 		if len(list) == 0 {
 			continue
 		}
 		n = list[rand.IntN(len(list))]
-		if n == last { // one more random draw usually avoids it
+		if n == last { // a second draw usually differs
 			n = list[rand.IntN(len(list))]
 		}
 		return n, true
@@ -162,7 +170,7 @@ func (w *limitWindow) chooseShard(d *division, last int) (n int, ok bool) {
 	return 0, false
 }
 
-// isFull reports whether a write shard is known to have no quota for good. The caller holds
+// isFull reports whether a write shard is known to have no quota and to receive none. The caller holds
 // the window's lock.
 func (w *limitWindow) isFull(d *division, n int) bool {
 	if !d.hasShare(n) {
@@ -173,12 +181,11 @@ func (w *limitWindow) isFull(d *division, n int) bool {
 	return d.share(n) == 0 || known && used.used >= d.share(n)
 }
 
-// remaining returns an upper bound of each write shard's remaining quota: other processes may have used
-// some.
+// remaining returns an upper bound of each write shard's remaining quota; other processes may have used some of it.
 func (w *limitWindow) remaining(d *division) []int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	left := make([]int64, d.all)
+	left := make([]int64, d.allShards)
 	for n := range left {
 		if !w.isFull(d, n) {
 			left[n] = max(0, d.share(n)-w.used[n].used)
@@ -199,7 +206,7 @@ func (w *limitWindow) full(d *division, count int) bool {
 	return true
 }
 
-// knownUse returns a write shard's use, if it is cached.
+// knownUse returns a write shard's cached use; ok is false if none is cached.
 func (w *limitWindow) knownUse(n int) (u use, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -26,7 +26,7 @@ var windowStart = time.Unix(1_800_000_000, 0)
 func divisionOf(limit int64, first, newest, all int) *division {
 	return &division{
 		Limit: Limit{Key: "k", Max: limit, Window: 2 * time.Hour},
-		items: "t", start: windowStart, first: first, newest: newest, all: all,
+		items: "t", start: windowStart, withShare: first, newest: newest, allShards: all,
 	}
 }
 
@@ -489,10 +489,10 @@ func TestSlidingWeight(t *testing.T) {
 		{100, 25, 1, hour / 2, 75, hour/2 + 72*time.Second}, {100, 0, 50, 0, 100, hour}, {1, 100, 1, 2*hour - 1, 1, 2*hour + 72*time.Second},
 		{1_000_000, 0, 1, hour, 100, 2*hour - 712800*time.Microsecond}, {100, 100, 100, 0, 100, 4 * hour}, {0, 0, 101, 0, 0, 2 * hour},
 	} {
-		h := &hit{division: *divisionOf(100, 1, 1, 1), most: 100, n: c.n, now: windowStart.Add(c.at), window: newLimitWindow()}
+		h := &hit{division: *divisionOf(100, 1, 1, 1), fullMax: 100, n: c.n, now: windowStart.Add(c.at), window: newLimitWindow()}
 		h.Sliding = true
 		h.window.setPrevious(previous{c.before, h.now, true})
-		err := h.weigh(t.Context())
+		err := h.lowerMax(t.Context())
 		if retry := h.retry(c.used).Sub(windowStart); err != nil || h.weight != c.weight || h.Max != 100-c.weight || retry != c.retry {
 			t.Errorf("%+v: weight %d, Max %d, retry after %v, %v", c, h.weight, h.Max, retry, err)
 		}

@@ -14,12 +14,12 @@ import (
 )
 
 // observe reports an attempt of each write of a transaction that ended with err. It holds conflicts back
-// until the next attempt, which may show why. It reports whether a write's key gets no capacity soon.
-func (t *onceTry) observe(ctx context.Context, writes []shardmap.Write, err error) (hopeless bool) {
+// until the next attempt, which may show their cause. hopeless means that a write's key gets no capacity soon.
+func (t *callAttempts) observe(ctx context.Context, writes []shardmap.Write, err error) (hopeless bool) {
 	if t.options.Observer == nil {
 		return false
 	}
-	t.duplicate = t.duplicate || markerFailed(err, len(writes))
+	t.sentTwice = t.sentTwice || markerFailed(err, len(writes))
 	t.observeConflicts(ctx)
 	if dynamo.IsInvalid(err) {
 		return false
@@ -43,11 +43,11 @@ func (t *onceTry) observe(ctx context.Context, writes []shardmap.Write, err erro
 	return hopeless
 }
 
-// observeConflicts reports the conflicts of the previous attempt. If the same request was sent twice, they
-// are inconclusive, since its other transaction was the cause.
-func (t *onceTry) observeConflicts(ctx context.Context) {
+// observeConflicts reports the conflicts of the previous attempt. If the call was sent twice, the conflicts
+// are inconclusive, since the other transaction of the call caused them.
+func (t *callAttempts) observeConflicts(ctx context.Context) {
 	outcome := shard.Conflicted
-	if t.duplicate {
+	if t.sentTwice {
 		outcome = shard.Inconclusive
 	}
 	for _, a := range t.conflicts {
@@ -56,13 +56,13 @@ func (t *onceTry) observeConflicts(ctx context.Context) {
 	t.conflicts = nil
 }
 
-// markerFailed reports whether a transaction was canceled because another one wrote the marker, the action
-// with index at.
-func markerFailed(err error, at int) bool {
+// markerFailed reports whether a transaction was canceled because another transaction wrote the marker, which is
+// the action with this index.
+func markerFailed(err error, index int) bool {
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
-	if !ok || at >= len(canceled.CancellationReasons) {
+	if !ok || index >= len(canceled.CancellationReasons) {
 		return false
 	}
-	code := aws.ToString(canceled.CancellationReasons[at].Code)
+	code := aws.ToString(canceled.CancellationReasons[index].Code)
 	return code == "TransactionConflict" || code == "ConditionalCheckFailed"
 }

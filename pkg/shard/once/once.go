@@ -55,7 +55,7 @@ type Options struct {
 	PartitionKey, SortKey string
 	// TTL names the table's TTL attribute; default expires_at.
 	TTL string
-	// Lifetime is how long a key's marker is kept; default KeyLifetime. A call that is repeated later is applied again.
+	// Lifetime is how long a key's marker is kept; default KeyLifetime. A call that is repeated after that is applied again.
 	Lifetime time.Duration
 }
 
@@ -118,11 +118,11 @@ var ErrOtherCall = errors.New("the key was used for a call with another digest: 
 // Do calls build for each attempt, since another write shard may be available, and a write may
 // depend on what build read. Each attempt is a transaction of its own, and the marker prevents a
 // second application. If build returns an error that can't be retried, Do first checks whether the
-// call was applied before: its own writes may be the cause of the error.
+// call was applied before: the call's own writes may be the cause of the error.
 //
-// If the condition of a library's write fails, Do calls build again. If one of the caller's own fails, Do returns the
-// *types.TransactionCanceledException, whose reasons are in the order of the writes: call Do again if build would now
-// return another write.
+// If the condition of a library's write fails, Do calls build again. If the condition of a caller's own write fails, Do
+// returns the *types.TransactionCanceledException, whose reasons are in the order of the writes. Call Do again if build
+// would now return another write.
 func (o *Applier) Do(ctx context.Context, call Call, now time.Time,
 	build func(context.Context) ([]shardmap.Write, error),
 ) (before []byte, err error) {
@@ -132,7 +132,7 @@ func (o *Applier) Do(ctx context.Context, call Call, now time.Time,
 	})
 }
 
-// Decide applies a call whose answer depends on items that decide reads. decide returns the writes, and the answer that
+// Decide is Do for a call whose answer depends on items that decide reads. decide returns the writes, and the answer that
 // replaces call.Answer.
 func (o *Applier) Decide(ctx context.Context, call Call, now time.Time,
 	decide func(context.Context) ([]shardmap.Write, []byte, error),
@@ -140,7 +140,7 @@ func (o *Applier) Decide(ctx context.Context, call Call, now time.Time,
 	if err := cmp.Or(dynamo.CheckClient(o.client), o.options.check(), call.check(now)); err != nil {
 		return nil, err
 	}
-	try := &onceTry{Applier: o, call: call, observed: observe.Begin(o.options.Observer), now: now, decide: decide}
+	try := &callAttempts{Applier: o, call: call, observed: observe.Begin(o.options.Observer), now: now, decide: decide}
 	startBy := dynamo.StartBy(ctx)
 	err = dynamo.Persist(ctx, func(ctx context.Context) error {
 		return dynamo.RepeatConflicts(ctx, startBy, func(ctx context.Context) error {
@@ -148,7 +148,7 @@ func (o *Applier) Decide(ctx context.Context, call Call, now time.Time,
 			return err
 		})
 	})
-	try.duplicate = try.duplicate || before != nil
+	try.sentTwice = try.sentTwice || before != nil
 	try.observeConflicts(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("applying the call with the idempotency key %q: %w", call.Key, err)
@@ -156,23 +156,23 @@ func (o *Applier) Decide(ctx context.Context, call Call, now time.Time,
 	return before, nil
 }
 
-// onceTry makes the attempts of one call.
-type onceTry struct {
+// callAttempts makes the attempts of one call, one after the other.
+type callAttempts struct {
 	*Applier
 	call     Call
 	observed observe.Call
-	now      time.Time
+	now      time.Time // from which the marker's expiry is counted
 	decide   func(context.Context) ([]shardmap.Write, []byte, error)
 
 	conflicts []shard.Attempt // not yet observed
-	duplicate bool            // the same request was sent twice
+	sentTwice bool            // another process or goroutine also sent the call
 }
 
-// attempt makes one attempt. It returns the answer of a call that was applied before.
-func (t *onceTry) attempt(ctx context.Context) (before []byte, err error) {
+// attempt makes one attempt. It returns the earlier call's answer if the call was applied before.
+func (t *callAttempts) attempt(ctx context.Context) (before []byte, err error) {
 	writes, answer, err := t.decide(ctx)
 	if err != nil {
-		return t.beforeOr(ctx, err)
+		return t.beforeOrError(ctx, err)
 	}
 	t.call.Answer = answer
 	actions := make([]types.TransactWriteItem, len(writes), len(writes)+1)
@@ -186,21 +186,21 @@ func (t *onceTry) attempt(ctx context.Context) (before []byte, err error) {
 		err = dynamo.Last(err)
 	}
 	if marker, exists := dynamo.ActionFailed(err, len(writes)); exists {
-		return answerOf(marker, t.call)
+		return parseAnswer(marker, t.call)
 	}
-	if failed := dynamo.FailedConditions(err); len(failed) > 0 && failed[0] < len(writes) && !isOwn(writes, err) {
+	if failed := dynamo.FailedConditions(err); len(failed) > 0 && failed[0] < len(writes) && !ownConditionFailed(writes, err) {
 		err = fmt.Errorf("%w: %w", dynamo.ErrOutrun, err)
 	}
 	return nil, err
 }
 
-// isOwn reports whether a condition of the caller's own writes failed. These have no attempt to observe.
-func isOwn(writes []shardmap.Write, err error) bool {
+// ownConditionFailed reports whether a condition of the caller's own writes failed. These have no attempt to observe.
+func ownConditionFailed(writes []shardmap.Write, err error) bool {
 	return slices.ContainsFunc(dynamo.FailedConditions(err), func(i int) bool { return writes[i].Attempt.Key == "" })
 }
 
-// beforeOr returns the answer if the call was applied before, or decideErr if it was not.
-func (t *onceTry) beforeOr(ctx context.Context, decideErr error) ([]byte, error) {
+// beforeOrError returns the answer if the call was applied before, or decideErr if it was not or can be retried.
+func (t *callAttempts) beforeOrError(ctx context.Context, decideErr error) ([]byte, error) {
 	if dynamo.WorthRetrying(ctx, decideErr) {
 		return nil, decideErr
 	}
@@ -220,14 +220,15 @@ func (o *Applier) Before(ctx context.Context, call Call, now time.Time) (answer 
 	}
 	items, err := dynamo.BatchGet(ctx, o.client, o.table, []dynamo.Item{o.markerKey(call)}, true)
 	if err != nil {
-		return nil, fmt.Errorf("reading the marker of the call with key %q: %w", call.Key, err)
+		return nil, fmt.Errorf("reading the marker of the call with the idempotency key %q: %w", call.Key, err)
 	}
 	if len(items) == 0 || dynamo.Expired(dynamo.Item{schema.ExpiresAt: items[0][o.options.TTL]}, now) {
 		return nil, nil
 	}
-	return answerOf(items[0], call)
+	return parseAnswer(items[0], call)
 }
 
+// markerKey returns the primary key of a call's marker.
 func (o *Applier) markerKey(call Call) dynamo.Item {
 	key := dynamo.Item{o.options.PartitionKey: dynamo.String(schema.CallPrefix + call.Key)}
 	if o.options.SortKey != "" {
@@ -236,6 +237,7 @@ func (o *Applier) markerKey(call Call) dynamo.Item {
 	return key
 }
 
+// marker returns the put of a call's marker, on condition that there is none or it has expired.
 func (o *Applier) marker(call Call, now time.Time) types.TransactWriteItem {
 	it := o.markerKey(call)
 	it["digest"] = binary(call.Digest)
@@ -257,13 +259,14 @@ func binary(b []byte) types.AttributeValue {
 	return &types.AttributeValueMemberB{Value: append([]byte{}, b...)}
 }
 
-func answerOf(marker dynamo.Item, call Call) ([]byte, error) {
-	was, _ := marker["digest"].(*types.AttributeValueMemberB)
+// parseAnswer returns the answer in a marker, or ErrOtherCall if the marker is of another call.
+func parseAnswer(marker dynamo.Item, call Call) ([]byte, error) {
+	digest, _ := marker["digest"].(*types.AttributeValueMemberB)
 	answer, _ := marker["answer"].(*types.AttributeValueMemberB)
-	if was == nil || answer == nil {
-		return nil, fmt.Errorf("its marker lacks the digest or the answer, so another program wrote it: delete item %s%s", schema.CallPrefix, call.Key)
+	if digest == nil || answer == nil {
+		return nil, fmt.Errorf("the marker lacks the digest or the answer, so another program wrote it: delete item %s%s", schema.CallPrefix, call.Key)
 	}
-	if !bytes.Equal(was.Value, call.Digest) {
+	if !bytes.Equal(digest.Value, call.Digest) {
 		return nil, ErrOtherCall
 	}
 	return answer.Value, nil

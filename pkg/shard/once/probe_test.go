@@ -17,7 +17,7 @@ func TestKeyIsProbedOncePerSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for probe, want := range map[error]bool{libtest.Hot(libtest.TableHot): true, libtest.Hot("TableWriteAccountLimitExceeded"): false, nil: false} {
 			client, w, shards := &libtest.Scripted{Probe: probe}, &libtest.Listener{}, libtest.EmptyMap()
-			try := &onceTry{Applier: New(client, "t", Options{Observer: w}), observed: observe.Begin(w)}
+			try := &callAttempts{Applier: New(client, "t", Options{Observer: w}), observed: observe.Begin(w)}
 			c := counters.NewWriter(nil, "items", shards, counters.Options{})
 			for range 20 { // in two seconds
 				writes := []shardmap.Write{c.AddTransact(t.Context(), "a", 1, time.Now()), c.AddTransact(t.Context(), "b", 1, time.Now())}

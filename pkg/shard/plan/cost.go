@@ -1,8 +1,7 @@
 package plan
 
-// Prices says of which Region and date the prices are that plans assume: those of the table class Standard since AWS
-// halved the on-demand ones. Reserved capacity, the free tier, replicas, backups, transfer, streams and functions are
-// left out. Look up the current prices: https://aws.amazon.com/dynamodb/pricing/on-demand/ and
+// Prices names the Region and the date of the prices that plans assume, which are of the table class Standard. Reserved
+// capacity, the free tier, replicas, backups, transfer, streams and functions are left out. Look up the current prices: https://aws.amazon.com/dynamodb/pricing/on-demand/ and
 // https://aws.amazon.com/dynamodb/pricing/provisioned/
 const Prices = "us-east-1, November 2024"
 
@@ -18,7 +17,7 @@ const (
 // hoursAMonth is the length of a month in AWS's price examples.
 const hoursAMonth = 730
 
-// Cost is the cost of a table a month in US dollars, if the load is always at its peak.
+// Cost is the cost of a table in US dollars a month, if the load is always at its peak.
 type Cost struct {
 	Write   float64 `json:"write"`
 	Read    float64 `json:"read"`
@@ -26,6 +25,7 @@ type Cost struct {
 	Total   float64 `json:"total"`
 }
 
+// newCost returns the cost of a demand's table from the cost of its writes and reads.
 func newCost(d Demand, write, read float64) Cost {
 	c := Cost{Write: write, Read: read, Storage: d.TableGB * storage}
 	c.Total = c.Write + c.Read + c.Storage

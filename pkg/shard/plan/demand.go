@@ -26,7 +26,8 @@ func (d Demand) withDefaults() (Demand, error) {
 		{"TableReadUnits", d.TableReadUnits, 0, maxDemand, "want 0 or more"},
 		{"TableGB", d.TableGB, 0, maxDemand, "want 0 or more"},
 	} {
-		if !(f.value >= f.low && f.value <= f.high) { // NaN is in no range
+		isInRange := f.value >= f.low && f.value <= f.high // false for NaN
+		if !isInRange {
 			return d, &DemandError{f.field, f.value, f.reason}
 		}
 	}

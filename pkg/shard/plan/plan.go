@@ -7,9 +7,9 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// Shares of a partition's limit that one write shard is planned to use. The rest is for write
-// shards that are on one partition by chance. A throttled write to a random write shard goes to
-// another one; a write to a calculated one can't.
+// Shares of a partition's limit that one write shard is planned to use. The rest is a reserve for other write
+// shards that are on the same partition by chance. A throttled write to a random write shard goes to
+// another write shard; a write to a calculated one can't.
 //
 // In simulations over 64 partitions, at ten times a partition's limit, 99 % of storms had no
 // second with a partition over its limit. With twice the share, fewer storms had none.
@@ -44,7 +44,7 @@ func Needed(rate, limit, share float64) int {
 func roundUp(x float64) float64 { return math.Ceil(x * (1 - 1e-12)) }
 
 // Grown returns the new shard count of a key that has count write shards and needs needed: at least
-// twice count, since a measured need is a lower bound, and at most [shard.MaxShards].
+// twice count, since a measured need is a lower bound. The count is at most [shard.MaxShards].
 func Grown(count, needed int) int {
 	return min(max(needed, 2*count), shard.MaxShards)
 }
@@ -109,15 +109,14 @@ func New(d Demand) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	shards := func(rate, share float64) (n int, capped bool) {
-		return Needed(rate, PartitionWriteUnits, share), roundUp(rate/(share*PartitionWriteUnits)) > shard.MaxShards
+	p := Plan{
+		Shards:           Needed(d.WriteUnits*d.Safety, PartitionWriteUnits, 1),
+		RandomShards:     Needed(d.WriteUnits, PartitionWriteUnits, RandomShare),
+		CalculatedShards: Needed(d.WriteUnits, PartitionWriteUnits, CalculatedShare),
+		Partitions:       partitions(d), OnDemand: onDemand(d), Provisioned: provisioned(d),
 	}
-	p := Plan{Partitions: partitions(d), OnDemand: onDemand(d), Provisioned: provisioned(d)}
-	var byPeak, calculated bool
-	p.Shards, byPeak = shards(d.WriteUnits*d.Safety, 1)
-	p.RandomShards, _ = shards(d.WriteUnits, RandomShare)
-	p.CalculatedShards, calculated = shards(d.WriteUnits, CalculatedShare)
-	p.Capped = byPeak || calculated // random ones need fewer than calculated ones
+	most := max(d.WriteUnits*d.Safety, d.WriteUnits/CalculatedShare) / PartitionWriteUnits
+	p.Capped = roundUp(most) > shard.MaxShards
 	p.Read = gather(p.Shards, ReadItems, d.ItemBytes)
 	return p, nil
 }
@@ -140,14 +139,14 @@ type FanOut struct {
 // consistent read costs half a unit for it.
 const readUnitBytes = 4096
 
-// gather returns the cost of reading items that are spread evenly over n write shards, with one
-// query for each. A query's size is rounded up to 4 KB, even if it finds nothing.
+// gather returns the cost of reading a number of items that are spread evenly over n write shards, with one
+// query for each write shard. A query's size is rounded up to 4 KB, even if the query finds nothing.
 func gather(n, items, itemBytes int) FanOut {
-	more := items % n // the number of write shards that have one item more than the others
+	larger := items % n // the number of write shards that have one item more than the others
 	units := func(items int) float64 {
 		return math.Max(1, math.Ceil(float64(items)*float64(itemBytes)/readUnitBytes))
 	}
-	strong := float64(more)*units(items/n+1) + float64(n-more)*units(items/n)
+	strong := float64(larger)*units(items/n+1) + float64(n-larger)*units(items/n)
 	return FanOut{Queries: n, ReadUnits: strong / 2, StrongReadUnits: strong}
 }
 
@@ -159,5 +158,5 @@ type DemandError struct {
 }
 
 func (e *DemandError) Error() string {
-	return fmt.Sprintf("shard: plan: %s %v: %s", e.Field, e.Value, e.Reason)
+	return fmt.Sprintf("plan: %s is %v: %s", e.Field, e.Value, e.Reason)
 }

@@ -139,7 +139,7 @@ func TestBoundsOfDemands(t *testing.T) {
 			c.set(&d, v)
 			_, err := plan.New(d)
 			fault, ok := errors.AsType[*plan.DemandError](err)
-			if valid := i < len(c.valid); valid != (err == nil) || !valid && (!ok || fault.Field != c.field || !strings.HasPrefix(fault.Error(), fmt.Sprintf("shard: plan: %s %v: ", c.field, fault.Value))) {
+			if valid := i < len(c.valid); valid != (err == nil) || !valid && (!ok || fault.Field != c.field || !strings.HasPrefix(fault.Error(), fmt.Sprintf("plan: %s is %v: ", c.field, fault.Value))) {
 				t.Errorf("%s of %v: error %v, want valid: %t", c.field, v, err, valid)
 			}
 		}

@@ -8,8 +8,8 @@ import (
 // invocation of each function in each batching window.
 const manyStreamShards = 50
 
-// BatchingWindow returns how long Lambda waits for records before an invocation, except for rollups: 1 s, or 5 s with more than 50 open
-// stream shards.
+// BatchingWindow returns how long Lambda waits for records before an invocation, except for rollups. It is 1 s, or 5 s with
+// more than 50 open stream shards.
 func BatchingWindow(streamShards int) time.Duration {
 	if streamShards > manyStreamShards {
 		return 5 * time.Second
@@ -17,19 +17,19 @@ func BatchingWindow(streamShards int) time.Duration {
 	return time.Second
 }
 
-// Windows of the function that folds summaries.
+// Windows of the aggregator, the function that folds summaries.
 const (
-	// RollupWindow is the default batching window of its delivery of events. Folds of rollups cost most of what a
-	// deployment adds to the writes, and a longer delivery has more events for each.
+	// RollupWindow is the aggregator's default batching window for events. Folds of rollups cost most of what a
+	// deployment adds to the writes, and after a longer window each fold has more events.
 	RollupWindow = 20 * time.Second
-	// FoldsTumblingWindow is its tumbling window, which only makes Lambda name the stream shard of a delivery. Each
-	// end of one is an invocation.
+	// FoldsTumblingWindow is the aggregator's tumbling window. Its only use is that Lambda then names the stream shard
+	// of a batch. The end of each window is an invocation.
 	FoldsTumblingWindow = 5 * time.Minute
 )
 
-// TumblingWindow returns the length of the detector's tumbling window, a multiple of the length of the detector's windows. It
-// is one window, up to a minute with more than 8 open stream shards, and up to five minutes with more than 250. The
-// detector stores quiet windows when a tumbling window ends.
+// TumblingWindow returns the length of the detector's tumbling window, a multiple of window, the length of the detector's own
+// windows. The length is one window, up to a minute with more than 8 open stream shards, and up to five minutes with more
+// than 250. The detector stores quiet windows when a tumbling window ends.
 func TumblingWindow(streamShards int, window time.Duration) time.Duration {
 	tumbling := window
 	switch {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 )
 
 // Sort keys of sessions are between lowest and highest; those of probes are not.
@@ -35,8 +36,8 @@ const (
 // scan reads a group's rows in the index, in chunks of ids: it reads a chunk on all write shards
 // before the next chunk.
 //
-// It does not read the write shards at the same moment, so a row may move from one that is not read
-// yet to one that was already read. While rows may move, it reads each chunk twice: the second read
+// The write shards are read at different moments, so a row may move from a write shard that is not read
+// yet to one that was already read. While rows may move, the scan reads each chunk twice: the second read
 // finds the rows that moved during the first.
 type scan struct {
 	*Reader
@@ -45,6 +46,19 @@ type scan struct {
 	shards int  // the most write shards that the group ever had
 	rows   int  // of the next chunk
 	moving bool // the count changed within MaxTTL, so rows of active sessions may move
+}
+
+// newScan returns a scan of a group, whose first chunk has this number of rows. It costs 1 RCU, for the shard count.
+func (r *Reader) newScan(ctx context.Context, group string, rows int, now time.Time) (*scan, error) {
+	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(r.client, r.shards, group)); err != nil {
+		return nil, err
+	}
+	entry, err := r.shards.Read(ctx, Key(group))
+	if err != nil {
+		return nil, err
+	}
+	moving := !entry.Effective().Before(now.Add(-MaxTTL))
+	return &scan{Reader: r, group: group, now: now, shards: entry.Most(), rows: rows, moving: moving}, nil
 }
 
 // readChunk returns the next active sessions, sorted by id, whose sort keys begin at low. It also returns the low
@@ -56,17 +70,17 @@ func (s *scan) readChunk(ctx context.Context, low string) (found []Session, next
 		again, _, err = s.readShards(ctx, low, high, false)
 		found = append(found, again...)
 	}
-	slices.SortFunc(found, func(a, b Session) int { // of a row that moved, the newest state is first
+	slices.SortFunc(found, func(a, b Session) int { // by id, the newest state of a row that moved first
 		return cmp.Or(cmp.Compare(a.ID, b.ID), b.Started.Compare(a.Started), b.Ends.Compare(a.Ends))
 	})
 	if high != highest {
-		next = high + "\x00" // the least text after it
+		next = high + "\x00" // the least greater text
 	}
 	return slices.CompactFunc(found, func(a, b Session) bool { return a.ID == b.ID }), next, err
 }
 
 // readShards returns the sessions with sort keys from low to high, both included, on all write shards. If paged, it
-// reads at most one page of each. It returns all sessions up to upTo, and none after it.
+// reads at most one page of each. The result has all sessions up to the sort key upTo, and none after it.
 func (s *scan) readShards(ctx context.Context, low, high string, paged bool) (all []Session, upTo string, err error) {
 	found, ends := make([][]Session, s.shards), make([]string, s.shards)
 	group, ctx := errgroup.WithContext(ctx)
@@ -81,12 +95,12 @@ func (s *scan) readShards(ctx context.Context, low, high string, paged bool) (al
 		return nil, "", err
 	}
 	upTo = slices.Min(ends)
-	all = slices.DeleteFunc(slices.Concat(found...), func(one Session) bool { return lowest+one.ID > upTo })
+	all = slices.DeleteFunc(slices.Concat(found...), func(s Session) bool { return lowest+s.ID > upTo })
 	return all, upTo, nil
 }
 
 // query returns the sessions with sort keys from low to high, both included, on one write shard. If paged, it reads at
-// most one page. end is the key up to which it has read.
+// most one page. end is the sort key up to which it has read.
 func (s *scan) query(ctx context.Context, n int, low, high string, paged bool) (found []Session, end string, err error) {
 	input := &dynamodb.QueryInput{
 		TableName: &s.table, IndexName: aws.String(schema.ByGroup), ProjectionExpression: aws.String("sk, started_at, ends_at"),
@@ -103,11 +117,11 @@ func (s *scan) query(ctx context.Context, n int, low, high string, paged bool) (
 			return nil, "", fmt.Errorf("querying write shard %d: %w", n, err)
 		}
 		for _, row := range page.Items {
-			one, err := s.parseRow(row)
+			session, err := s.parseRow(row)
 			if err != nil {
 				return nil, "", err
 			}
-			found = append(found, one)
+			found = append(found, session)
 		}
 		if paged && len(page.LastEvaluatedKey) > 0 {
 			return found, dynamo.Text(page.LastEvaluatedKey, schema.SK), nil
@@ -118,6 +132,6 @@ func (s *scan) query(ctx context.Context, n int, low, high string, paged bool) (
 
 // parseRow returns the session of a row of the index.
 func (s *scan) parseRow(row item) (Session, error) {
-	one := Session{Group: s.group, ID: strings.TrimPrefix(dynamo.Text(row, schema.SK), lowest)}
-	return one, errors.Join(one.setTime(row, schema.SessionStarted, &one.Started), one.setTime(row, schema.SessionEnds, &one.Ends))
+	session := Session{Group: s.group, ID: strings.TrimPrefix(dynamo.Text(row, schema.SK), lowest)}
+	return session, errors.Join(session.setTime(row, schema.SessionStarted, &session.Started), session.setTime(row, schema.SessionEnds, &session.Ends))
 }

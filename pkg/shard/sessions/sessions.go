@@ -7,9 +7,9 @@
 //	n, err := kept.Active(ctx, "shop", now)
 //	err = kept.End(ctx, "shop", "u-17", now)
 //
-// Putting an active session again renews it: it ends TTL after that call, and keeps its start. It
-// keeps its data if the lease has none. A session that has ended, by its time or by End, starts
-// again. A session is active while its end is after now, to the millisecond, no matter when
+// Putting an active session again renews it: the session ends TTL after that call, and keeps its start. It
+// keeps its data if the lease has none. Putting a session that has ended, by its time or by End, starts a new
+// one. A session is active while its end is after now, to the millisecond, no matter when
 // DynamoDB's TTL deletes its item.
 //
 // # Where a session is
@@ -21,10 +21,10 @@
 //
 // # Late attempts
 //
-// An attempt that timed out may be applied after newer calls. So each write is conditional on being newer than the last
-// one, by renewed_at, and End leaves a mark with its time, which TTL deletes. A late attempt of an acknowledged call
-// changes nothing. A call that finds a write of a later time, by a clock that is ahead, writes after it. If that time is
-// more than two seconds later, the call has no effect, and no error.
+// DynamoDB may apply an attempt that timed out after newer calls. So each write has the condition that its time is later
+// than that of the last write, renewed_at. End leaves an item with its time, which TTL deletes. A late attempt of an
+// acknowledged call changes nothing. If a call finds a write with a later time, because of another clock, it uses the
+// next millisecond as its own. If that time is more than two seconds later, the call has no effect, and no error.
 //
 // # What it costs
 //
@@ -96,13 +96,13 @@ type Lease struct {
 	Data      map[string]types.AttributeValue // nil keeps the data of an active session
 }
 
-// applyTo returns the session after the lease is put at a time. held is the session before.
-func (l Lease) applyTo(held Session, at time.Time) Session {
-	one := Session{Group: l.Group, ID: l.ID, Data: held.Data, Started: millis(held.Started), Renewed: millis(at), Ends: millis(at.Add(l.TTL))}
+// applyTo returns the session into which the lease changes a stored session at a time.
+func (l Lease) applyTo(stored Session, at time.Time) Session {
+	session := Session{Group: l.Group, ID: l.ID, Data: stored.Data, Started: millis(stored.Started), Renewed: millis(at), Ends: millis(at.Add(l.TTL))}
 	if l.Data != nil {
-		one.Data = l.Data
+		session.Data = l.Data
 	}
-	return one
+	return session
 }
 
 // Store puts and ends sessions, and reads them. It is safe for concurrent use.
@@ -133,30 +133,30 @@ func (s *Store) Put(ctx context.Context, l Lease, now time.Time) (put Session, e
 	if err != nil {
 		return Session{}, fmt.Errorf("putting session %q of group %q: %w", l.ID, l.Group, err)
 	}
-	if put.Ends.IsZero() { // a newer call ended it
+	if put.Ends.IsZero() { // a newer call has ended the session
 		return l.applyTo(Session{Started: now}, now), nil
 	}
 	return put, nil
 }
 
-// PutTransact returns Put's write for a transaction of package once, and the session after it.
-// The write's condition is that the session is unchanged since it was read. If it fails, package once
-// calls PutTransact again. now is the time of the attempt.
+// PutTransact returns Put's write for a transaction of package once, and the session after the write.
+// The write's condition is that the session is unchanged since it was read. If the condition fails, package once
+// calls PutTransact again. Pass the attempt's time as now.
 func (s *Store) PutTransact(ctx context.Context, l Lease, now time.Time) (shardmap.Write, Session, error) {
 	if err := s.check(l, now); err != nil {
 		return shardmap.Write{}, Session{}, err
 	}
-	held, err := s.readSession(ctx, l.Group, l.ID)
+	stored, err := s.readSession(ctx, l.Group, l.ID)
 	if err != nil {
 		return shardmap.Write{}, Session{}, fmt.Errorf("putting session %q of group %q: %w", l.ID, l.Group, err)
 	}
-	w, at := s.write(ctx, l.Group, l.ID, now), held.after(now)
-	if !held.active(at) {
+	w, at := s.newWrite(ctx, l.Group, l.ID, now), stored.after(now)
+	if !stored.active(at) {
 		w.Action.Update = s.start(l, w.Attempt.Shard, at)
 		return w, l.applyTo(Session{Started: at}, at), nil
 	}
-	w.Action.Update = ifUnchanged(s.renew(l, w.Attempt.Shard, at), held)
-	return w, l.applyTo(held, at), nil
+	w.Action.Update = ifUnchanged(s.renew(l, w.Attempt.Shard, at), stored)
+	return w, l.applyTo(stored, at), nil
 }
 
 // check returns ErrMisused if the store or the lease is invalid, or now is zero.
@@ -186,7 +186,7 @@ func (s *Store) End(ctx context.Context, group, id string, now time.Time) error 
 // the session's last write is older than now. If the condition fails, package once calls EndTransact again, with a later
 // now.
 func (s *Store) EndTransact(ctx context.Context, group, id string, now time.Time) shardmap.Write {
-	w := s.write(ctx, group, id, now)
+	w := s.newWrite(ctx, group, id, now)
 	w.Action.Update = s.end(group, id, now)
 	return w
 }

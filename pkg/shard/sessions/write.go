@@ -16,13 +16,13 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// kept is how long at least an item stays after a write. Attempts of earlier calls may be applied for
-// shardmap.LateTime, and must find its renewed_at.
-const kept = 2 * shardmap.LateTime
+// minItemLife is the least time for which an item stays after a write. DynamoDB may apply attempts of earlier calls for
+// shardmap.LateTime, and these must find the item's renewed_at.
+const minItemLife = 2 * shardmap.LateTime
 
-// muchNewer is a difference of times. A write whose time is after a call's by more began later, however the clocks of
-// the two processes differ.
-const muchNewer = 2 * shardmap.Clocks
+// maxClockDifference bounds the difference of two processes' clocks. A write whose time is later than a call's by more
+// began after the call.
+const maxClockDifference = 2 * shardmap.Clocks
 
 // maxOutrun bounds how often an attempt writes again after it found another state than it expected.
 const maxOutrun = 4
@@ -34,9 +34,10 @@ type call struct {
 	group, id string
 	lease     *Lease // nil to end the session
 	clock     dynamo.Clock
-	at        time.Time // the write's place in the order of writes, to the millisecond
+	at        time.Time // the write's time, which orders writes, to the millisecond
 }
 
+// newCall returns a call that puts a lease, or ends the session if the lease is nil.
 func (s *Store) newCall(group, id string, l *Lease, now time.Time) *call {
 	return &call{
 		Store: s, Call: observe.Begin(s.observer), group: group, id: id, lease: l, clock: dynamo.StartClock(now), at: millis(now),
@@ -52,47 +53,47 @@ func (c *call) persist(ctx context.Context) (stored Session, err error) {
 	return stored, err
 }
 
-// attempt makes one attempt. It writes again at once if the session has ended, or if the stored write may be from before
-// the call, by a clock that is ahead.
+// attempt makes one attempt, and returns the stored session. If a condition fails, it writes again at once, unless isDone.
 func (c *call) attempt(ctx context.Context) (Session, error) {
-	held := Session{}
+	stored := Session{}
 	for range maxOutrun {
-		attempt := c.write(ctx, c.group, c.id, c.clock.Now()).Attempt
-		in := dynamo.UpdateInput(c.nextUpdate(held, attempt.Shard))
+		attempt := c.newWrite(ctx, c.group, c.id, c.clock.Now()).Attempt
+		in := dynamo.UpdateInput(c.nextUpdate(stored, attempt.Shard))
 		in.ReturnValues = types.ReturnValueAllNew
 		out, err := c.client.UpdateItem(ctx, in, dynamo.NoRetry)
 		err = c.Observe(ctx, attempt, err)
 		if err == nil {
-			return parse(c.group, c.id, out.Attributes)
+			return parseSession(c.group, c.id, out.Attributes)
 		}
-		there, failed := dynamo.ConditionFailed(err)
-		if !failed {
+		it, conditionFailed := dynamo.ConditionFailed(err)
+		if !conditionFailed {
 			return Session{}, err
 		}
-		if held, err = parse(c.group, c.id, there); err != nil || c.isDone(held) {
-			return held, err
+		if stored, err = parseSession(c.group, c.id, it); err != nil || c.isDone(stored) {
+			return stored, err
 		}
-		c.at = held.after(c.at)
+		c.at = stored.after(c.at)
 	}
-	return Session{}, fmt.Errorf("%w: other calls started and ended the session meanwhile", shard.ErrContended)
+	return Session{}, fmt.Errorf("%w: other calls started and ended the session %d times during this call; try again", shard.ErrContended, maxOutrun)
 }
 
-// nextUpdate returns the write to attempt: it ends the session if there is no lease, renews it if it is active or was not
-// read yet, and else starts it. held is the session as last read; n is the write shard of its row in the index.
-func (c *call) nextUpdate(held Session, n int) *types.Update {
+// nextUpdate returns the update to attempt. It ends the session if the call has no lease. It renews the session if stored,
+// the session as last read, is active or zero. Otherwise it starts the session. The row in the index is on write shard n.
+func (c *call) nextUpdate(stored Session, n int) *types.Update {
 	switch {
 	case c.lease == nil:
 		return c.end(c.group, c.id, c.at)
-	case held.Ends.IsZero() || held.active(c.at):
+	case stored.Ends.IsZero() || stored.active(c.at):
 		return c.renew(*c.lease, n, c.at)
 	}
 	return c.start(*c.lease, n, c.at)
 }
 
-// isDone reports whether the stored session is as the call would leave it, or was written by a call that began later.
+// isDone reports whether the call needs no further write: the stored session is as the call would leave it, or a call that
+// began later wrote it.
 func (c *call) isDone(stored Session) bool {
 	switch {
-	case stored.Renewed.Sub(c.at) > muchNewer:
+	case stored.Renewed.Sub(c.at) > maxClockDifference:
 		return true
 	case c.lease == nil:
 		return stored.Ends.IsZero() && !stored.Renewed.Before(c.at)
@@ -108,9 +109,9 @@ func (s Session) after(t time.Time) time.Time {
 	return s.Renewed.Add(time.Millisecond)
 }
 
-// write returns a write of a session without its action. The write shard is that of the session's row
+// newWrite returns a write of a session without its action. The attempt's write shard is that of the session's row
 // in the index, by the newest shard count.
-func (s *Store) write(ctx context.Context, group, id string, at time.Time) shardmap.Write {
+func (s *Store) newWrite(ctx context.Context, group, id string, at time.Time) shardmap.Write {
 	entry, count := s.shards.Newest(ctx, Key(group), at)
 	n := shard.Calculated(id, count)
 	attempt := observe.Sent(schema.Session, Key(group), entry, n, at)
@@ -118,32 +119,32 @@ func (s *Store) write(ctx context.Context, group, id string, at time.Time) shard
 	return shardmap.Write{Attempt: attempt, Probe: observe.IndexProbe(schema.SessionShard, schema.SessionShardKey(group, n))}
 }
 
-// inOrder is the condition that the last write of the session is older.
-const inOrder = "(attribute_not_exists(renewed_at) OR renewed_at < :now)"
+// isNewer is the condition that the session's last write is older than this one.
+const isNewer = "(attribute_not_exists(renewed_at) OR renewed_at < :now)"
 
-// renew returns the write that renews an active session, or creates one.
+// renew returns the update that renews an active session, or creates one.
 func (s *Store) renew(l Lease, n int, at time.Time) *types.Update {
-	return s.update(l, n, at, inOrder+" AND (attribute_not_exists(ends_at) OR ends_at > :now)", "if_not_exists(started_at, :now)", "")
+	return s.update(l, n, at, isNewer+" AND (attribute_not_exists(ends_at) OR ends_at > :now)", "if_not_exists(started_at, :now)", "")
 }
 
-// start returns the write that starts a session that is new or has ended, without its old data.
+// start returns the update that starts a session that has ended, without its old data.
 func (s *Store) start(l Lease, n int, at time.Time) *types.Update {
-	return s.update(l, n, at, inOrder+" AND NOT ends_at > :now", ":now", " REMOVE #data")
+	return s.update(l, n, at, isNewer+" AND NOT ends_at > :now", ":now", " REMOVE #data")
 }
 
-// update returns the write of a session, with its index row on write shard n. started is the value of
-// started_at. withoutData is the action on the data if the lease has none.
-func (s *Store) update(l Lease, n int, at time.Time, condition, started, withoutData string) *types.Update {
+// update returns the update of a session, with its index row on write shard n. started is the expression for
+// started_at, and noDataAction the end of the update expression if the lease has no data.
+func (s *Store) update(l Lease, n int, at time.Time, condition, started, noDataAction string) *types.Update {
 	ends := at.Add(l.TTL)
 	u := &types.Update{
 		TableName: &s.table, Key: itemKey(l.Group, l.ID), ConditionExpression: &condition,
 		ExpressionAttributeValues: item{
 			":now": dynamo.Number(at.UnixMilli()), ":ends": dynamo.Number(ends.UnixMilli()),
-			":expires": dynamo.Number(shard.Expiry(at, max(l.TTL, kept))), ":shard": dynamo.String(schema.SessionShardKey(l.Group, n)),
+			":expires": dynamo.Number(shard.Expiry(at, max(l.TTL, minItemLife))), ":shard": dynamo.String(schema.SessionShardKey(l.Group, n)),
 		},
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
-	dataAction := withoutData
+	dataAction := noDataAction
 	if l.Data != nil {
 		u.ExpressionAttributeValues[":data"] = &types.AttributeValueMemberM{Value: l.Data}
 		dataAction = ", #data = :data"
@@ -155,23 +156,23 @@ func (s *Store) update(l Lease, n int, at time.Time, condition, started, without
 	return u
 }
 
-// end returns the write that ends a session. It leaves an item with renewed_at and the expiry, and no row in the index.
+// end returns the update that ends a session. It leaves an item with renewed_at and the expiry, and no row in the index.
 func (s *Store) end(group, id string, at time.Time) *types.Update {
 	return &types.Update{
-		TableName: &s.table, Key: itemKey(group, id), ConditionExpression: aws.String(inOrder),
+		TableName: &s.table, Key: itemKey(group, id), ConditionExpression: aws.String(isNewer),
 		UpdateExpression:         aws.String("SET renewed_at = :now, expires_at = :expires REMOVE started_at, ends_at, session_shard, #data"),
 		ExpressionAttributeNames: map[string]string{"#data": schema.SessionData},
 		ExpressionAttributeValues: item{
-			":now": dynamo.Number(at.UnixMilli()), ":expires": dynamo.Number(shard.Expiry(at, kept)),
+			":now": dynamo.Number(at.UnixMilli()), ":expires": dynamo.Number(shard.Expiry(at, minItemLife)),
 		},
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
 }
 
-// ifUnchanged returns the update with the condition that the session is still as held.
-func ifUnchanged(u *types.Update, held Session) *types.Update {
+// ifUnchanged returns the update with the condition that the session is still as stored.
+func ifUnchanged(u *types.Update, stored Session) *types.Update {
 	u.ConditionExpression = aws.String("started_at = :started AND renewed_at = :renewed AND ends_at = :ended")
-	for name, at := range map[string]time.Time{":started": held.Started, ":renewed": held.Renewed, ":ended": held.Ends} {
+	for name, at := range map[string]time.Time{":started": stored.Started, ":renewed": stored.Renewed, ":ended": stored.Ends} {
 		u.ExpressionAttributeValues[name] = dynamo.Number(at.UnixMilli())
 	}
 	return u

@@ -125,7 +125,7 @@ func TestWriteByHeldSession(t *testing.T) {
 	} {
 		db := &oneItem{held: c.held}
 		s := storeOf(db)
-		held, err := parse("g", "z", c.held)
+		held, err := parseSession("g", "z", c.held)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +180,7 @@ func TestCallIsDone(t *testing.T) {
 		"renewed much later": {stored(before, noon.Add(2001*time.Millisecond), hour), true, true},
 	} {
 		s := storeOf(&oneItem{})
-		held, err := parse("g", "z", c.held)
+		held, err := parseSession("g", "z", c.held)
 		if err != nil {
 			t.Fatal(err)
 		}

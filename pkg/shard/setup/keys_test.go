@@ -206,7 +206,7 @@ func TestNumbersOfPaths(t *testing.T) {
 	k, err := Names{ShardMap: "m", PartitionKey: "0"}.keys()
 	require.NoError(t, err)
 	renamed := map[string]string{}
-	if got := k.expression("SET tags[0] = :0, b = pk", nil, renamed); got != "SET tags[0] = :0, b = #exchanged0" || renamed["#exchanged0"] != "0" {
+	if got := k.renameInExpression("SET tags[0] = :0, b = pk", nil, renamed); got != "SET tags[0] = :0, b = #exchanged0" || renamed["#exchanged0"] != "0" {
 		t.Error(got, renamed)
 	}
 }

@@ -38,15 +38,15 @@ func (n Names) RenameKeys(o *dynamodb.Options) {
 // keys exchanges names of attributes in calls for some tables.
 type keys struct {
 	names  []string          // pk and sk, then the names of the tables' keys
-	swap   map[string]string // for each of these the name to write for it
+	swap   map[string]string // for each of these the name that replaces it
 	tables []tableID
 }
 
 // tableID identifies a table. region and account are "" if they are not known.
 type tableID struct{ name, region, account string }
 
-// mayBe reports whether both may be the same table.
-func (t tableID) mayBe(other tableID) bool {
+// mayEqual reports whether both may identify the same table.
+func (t tableID) mayEqual(other tableID) bool {
 	agree := func(a, b string) bool { return a == "" || b == "" || a == b }
 	return t.name == other.name && agree(t.region, other.region) && agree(t.account, other.account)
 }
@@ -54,7 +54,7 @@ func (t tableID) mayBe(other tableID) bool {
 // maxKeyName is DynamoDB's limit of the bytes of a key's name.
 const maxKeyName = 255
 
-// keys returns ErrMisused for invalid names.
+// keys returns the exchange of the names pk and sk for those of the tables' keys, or ErrMisused for invalid names.
 func (n Names) keys() (*keys, error) {
 	pk, sk := cmp.Or(n.PartitionKey, schema.PK), cmp.Or(n.SortKey, schema.SK)
 	if pk == sk || pk == schema.SK || sk == schema.PK || max(len(pk), len(sk)) > maxKeyName {
@@ -77,7 +77,8 @@ func (n Names) keys() (*keys, error) {
 	return k, nil
 }
 
-// addTo adds k to a client's stack, after the SDK's own middleware: an idempotency token belongs to the caller's input.
+// addTo adds k to a client's stack, after the SDK's own middleware, since an idempotency token belongs to the caller's
+// input. It returns ErrMisused if the stack has other Names with the same table.
 func (k *keys) addTo(stack *middleware.InitializeStep) error {
 	for _, id := range stack.List() {
 		added, _ := stack.Get(id)
@@ -85,31 +86,31 @@ func (k *keys) addTo(stack *middleware.InitializeStep) error {
 		switch {
 		case !ok:
 		case other.ID() == k.ID():
-			return nil // a client that was made from the options of another one
-		case slices.ContainsFunc(k.tables, func(t tableID) bool { return slices.ContainsFunc(other.tables, t.mayBe) }):
-			return fmt.Errorf("%w: two setup.Names of a client have the same table: %v; %v", shard.ErrMisused, other.tables, k.tables)
+			return nil // the client was made from another client's options
+		case slices.ContainsFunc(k.tables, func(t tableID) bool { return slices.ContainsFunc(other.tables, t.mayEqual) }):
+			return fmt.Errorf("%w: two setup.Names of a client have the same table: give each its own; they are %v and %v", shard.ErrMisused, other.tables, k.tables)
 		}
 	}
 	return stack.Add(k, middleware.After)
 }
 
-// table returns a table with its own names.
+// table returns a table's definition with the names of its keys.
 func (k *keys) table(t schema.Table) schema.Table {
 	names := []*string{&t.PartitionKey, &t.SortKey, &t.TTL}
 	for i := range t.Indexes {
-		x := &t.Indexes[i]
-		names = append(names, &x.PartitionKey, &x.SortKey)
-		for j := range x.Include {
-			names = append(names, &x.Include[j])
+		index := &t.Indexes[i]
+		names = append(names, &index.PartitionKey, &index.SortKey)
+		for j := range index.Include {
+			names = append(names, &index.Include[j])
 		}
 	}
 	for _, name := range names {
-		*name = k.other(*name)
+		*name = k.newName(*name)
 	}
 	return t
 }
 
-// ID differs for different Names, since a client may have several.
+// ID returns the name of k in a client's stack, which differs for different Names.
 func (k *keys) ID() string { return fmt.Sprint("hotshard's keys ", k.tables, k.names) }
 
 // HandleInitialize renames the key attributes in a call's input, and back in its output and errors. Statements pass
@@ -120,16 +121,16 @@ func (k *keys) HandleInitialize(ctx context.Context, in middleware.InitializeInp
 		return next.HandleInitialize(ctx, in)
 	}
 	call := reflect.ValueOf(in.Parameters).Elem()
-	in.Parameters = k.renamed(call.Addr(), false).Interface()
+	in.Parameters = k.rename(call.Addr(), false).Interface()
 	out, metadata, err = next.HandleInitialize(ctx, in)
 	if err != nil {
-		return out, metadata, k.failed(call, err)
+		return out, metadata, k.renameError(call, err)
 	}
-	answer := k.renamed(reflect.ValueOf(out.Result), k.isFor(call))
+	answer := k.rename(reflect.ValueOf(out.Result), k.isFor(call))
 	if _, ok := out.Result.(*dynamodb.TransactGetItemsOutput); ok {
 		responses, actions := answer.Elem().FieldByName("Responses"), call.FieldByName("TransactItems")
 		for i := range min(responses.Len(), actions.Len()) {
-			responses.Index(i).Set(k.renamed(responses.Index(i), k.isFor(actions.Index(i))))
+			responses.Index(i).Set(k.rename(responses.Index(i), k.isFor(actions.Index(i))))
 		}
 	}
 	out.Result = answer.Interface()
@@ -141,7 +142,7 @@ func (k *keys) isFor(call reflect.Value) bool {
 	for name, field := range call.Fields() {
 		switch {
 		case name.Name == "TableName":
-			return k.has(field.Elem().String())
+			return k.hasTable(field.Elem().String())
 		case field.Kind() == reflect.Pointer && !field.IsNil() && field.Elem().Kind() == reflect.Struct && k.isFor(field.Elem()):
 			return true
 		}
@@ -149,21 +150,22 @@ func (k *keys) isFor(call reflect.Value) bool {
 	return false
 }
 
-func (k *keys) has(nameOrARN string) bool {
+// hasTable reports whether k exchanges the names of this table's keys.
+func (k *keys) hasTable(nameOrARN string) bool {
 	name, region, account, err := dynamo.TableName(nameOrARN)
-	return err == nil && slices.ContainsFunc(k.tables, tableID{name, region, account}.mayBe)
+	return err == nil && slices.ContainsFunc(k.tables, tableID{name, region, account}.mayEqual)
 }
 
-// failed returns an error with hotshard's names in its items.
-func (k *keys) failed(call reflect.Value, err error) error {
+// renameError returns a call's error with hotshard's names, pk and sk, in its items.
+func (k *keys) renameError(call reflect.Value, err error) error {
 	if e, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok && k.isFor(call) {
-		e.Item = k.item(e.Item)
+		e.Item = k.renameItem(e.Item)
 	}
 	if e, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
 		actions := call.FieldByName("TransactItems")
 		for i := range min(len(e.CancellationReasons), actions.Len()) {
 			if reason := &e.CancellationReasons[i]; k.isFor(actions.Index(i)) {
-				reason.Item = k.item(reason.Item)
+				reason.Item = k.renameItem(reason.Item)
 			}
 		}
 	}

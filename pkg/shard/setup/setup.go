@@ -44,22 +44,23 @@ func (n Names) tables() []schema.Table {
 // Create creates hotshard's tables, waits until they are active, and enables TTL. All keys are of type S.
 // Items has the indexes by_rank (board_shard, rank_key) and by_group (session_shard, the table's sort key). Items and
 // Events have a stream of new and old images, which only hotshard's functions read. Tables of the caller's own need only
-// ShardMap. Without TTL results are correct, but expired items are not deleted. For an
-// existing table, it returns an error if the keys, stream or TTL attribute differ, or an index lacks something. So
-// programs may call Create at each start, also concurrently. AWS does not enable TTL while it is
-// being disabled; a later call of Create does.
+// ShardMap.
+//
+// Programs may call Create at each start, also concurrently. For an existing table, Create returns an error if the keys,
+// stream or TTL attribute differ, or an index lacks an attribute. Without TTL results are correct, but expired items are
+// not deleted. AWS does not enable TTL while it is being disabled; a later call of Create does.
 func Create(ctx context.Context, db Client, names Names) error {
 	k, err := names.keys()
 	if err != nil {
 		return err
 	}
 	if names.ShardMap == "" {
-		return fmt.Errorf("%w: setup.Names needs ShardMap", shard.ErrMisused)
+		return fmt.Errorf("%w: setup.Names.ShardMap is empty: name the shard map's table", shard.ErrMisused)
 	}
 	used := map[string]bool{}
 	for _, t := range names.tables() {
 		if used[t.Name] {
-			return fmt.Errorf("%w: setup.Names needs another name for each table: %s is used twice", shard.ErrMisused, t.Name)
+			return fmt.Errorf("%w: setup.Names needs another name for each table: %s is the name of two", shard.ErrMisused, t.Name)
 		}
 		used[t.Name] = true
 	}

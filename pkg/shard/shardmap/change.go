@@ -26,7 +26,7 @@ var (
 	// ErrNoChange means that the key already has the requested state, or a count beyond it, or that
 	// another caller changed it first.
 	ErrNoChange = errors.New("there is nothing to change")
-	// ErrFull means that the key is not in the map, which has MaxKeys keys.
+	// ErrFull means that the map has MaxKeys keys, and the key is not among them.
 	ErrFull = fmt.Errorf("the shard map is full: it has %d keys; delete keys that are no longer written", MaxKeys)
 )
 
@@ -38,17 +38,18 @@ type ChangerClient interface {
 }
 
 // Changer changes shard counts. A change is one transaction: the key's item, on condition of its
-// version, and an item in each of four copies of the log. For counters, a change takes effect at
-// once, as do growths for new events and items with a random suffix. For others, it takes effect after the lead (see
-// [Options]), and a decrease three minutes after that.
+// version, and an item in each of four copies of the log.
+//
+// For counters, a change takes effect at once. A growth also does for new events and for items with a random suffix. All
+// other changes take effect after the lead (see [Options]), and decreases three minutes after that.
 type Changer struct {
 	*Map
-	client ChangerClient
-	o      ChangerOptions // the Clock is nil in tests that pass any time
-	lead   time.Duration  // the map's; this and the fields below differ only in tests
-	longer time.Duration  // shrinkLead, added to the lead of a decrease
-	bound  time.Duration  // CommitTime
-	keys   int            // MaxKeys
+	client     ChangerClient
+	o          ChangerOptions // the Clock is nil in tests that pass any time
+	lead       time.Duration  // the map's; tests change this and the fields below
+	shrinkLead time.Duration  // shrinkLead
+	commitTime time.Duration  // CommitTime
+	maxKeys    int            // MaxKeys
 }
 
 // ChangerOptions configure a Changer. The zero value is ready to use.
@@ -74,7 +75,7 @@ func NewChanger(db ChangerClient, view *Map, o ChangerOptions) *Changer {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	return &Changer{Map: view, client: db, o: o, lead: view.options.lead(), longer: shrinkLead, bound: CommitTime, keys: MaxKeys}
+	return &Changer{Map: view, client: db, o: o, lead: view.options.lead(), shrinkLead: shrinkLead, commitTime: CommitTime, maxKeys: MaxKeys}
 }
 
 // GrowFrom raises a key's shard count to count and returns the new entry. If seen is no longer the
@@ -91,7 +92,7 @@ func (c *Changer) ShrinkFrom(ctx context.Context, seen Entry, count int, note No
 }
 
 // changeFrom sets a key's shard count without an operator's request. It returns ErrNoChange if the entry has
-// changed since seen, or if allows rejects its newest count.
+// changed since seen, or if allows returns false for its newest count, and ErrPinned if the key is pinned.
 func (c *Changer) changeFrom(ctx context.Context, seen Entry, count int, note Note, now time.Time, allows func(newest int) bool) (Entry, error) {
 	return c.change(ctx, seen.Key, now, func(e Entry, now time.Time) (Entry, error) {
 		switch {
@@ -140,21 +141,21 @@ func ignoreNoChange(e Entry, err error) (Entry, error) {
 // decision returns the entry that replaces old at now, or an error if old stays.
 type decision func(old Entry, now time.Time) (Entry, error)
 
-// change replaces a key's entry by the result of decide, and updates the view. After a conflict it
+// change replaces a key's entry by the result of decide, updates the view, and returns the new entry. After a conflict it
 // waits for a random time, and calls decide again with the current entry.
 func (c *Changer) change(ctx context.Context, key string, now time.Time, decide decision) (Entry, error) {
 	if len(key) > maxSortKey {
-		return Entry{Key: key}, changeError(key, fmt.Errorf("%w: it has %d bytes, of at most %d", shard.ErrMisused, len(key), maxSortKey))
+		return Entry{Key: key}, changeError(key, fmt.Errorf("%w: the key has %d bytes, of at most %d", shard.ErrMisused, len(key), maxSortKey))
 	}
 	now, err := c.changeTime(now)
 	if err != nil {
 		return Entry{Key: key}, changeError(key, err)
 	}
 	begin := time.Now().Round(0)
-	ctx, cancel := context.WithTimeout(ctx, c.bound)
+	ctx, cancel := context.WithTimeout(ctx, c.commitTime)
 	defer cancel()
 	for {
-		entry, err := c.attempt(ctx, key, now.Add(dynamo.Since(begin)), decide, func() bool { return dynamo.Since(begin) > c.bound })
+		entry, err := c.tryChange(ctx, key, now.Add(dynamo.Since(begin)), decide, func() bool { return dynamo.Since(begin) > c.commitTime })
 		if err == nil || !isContended(err) {
 			return entry, changeError(key, err)
 		}
@@ -166,6 +167,7 @@ func (c *Changer) change(ctx context.Context, key string, now time.Time, decide 
 	}
 }
 
+// changeError adds the key to an error of a change, and its kind; nil stays nil.
 func changeError(key string, err error) error {
 	if err == nil {
 		return nil
@@ -173,13 +175,15 @@ func changeError(key string, err error) error {
 	return fmt.Errorf("changing the shard count of %q: %w", key, dynamo.Kind(err))
 }
 
+// isContended reports whether another change of the key came first, so that a retry may succeed.
 func isContended(err error) bool {
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
 	return ok && dynamo.HasReason(canceled, "ConditionalCheckFailed", "TransactionConflict") || dynamo.IsConflict(err)
 }
 
-// attempt reads the key's entry, and commits its replacement. It returns an error if it is late before the commit.
-func (c *Changer) attempt(ctx context.Context, key string, now time.Time, decide decision, late func() bool) (Entry, error) {
+// tryChange makes one attempt of a change, and returns the new entry. If isLate returns true before the commit, it commits
+// nothing and returns ErrUnavailable.
+func (c *Changer) tryChange(ctx context.Context, key string, now time.Time, decide decision, isLate func() bool) (Entry, error) {
 	old, err := c.Read(ctx, key)
 	if err != nil {
 		return Entry{}, err
@@ -189,23 +193,23 @@ func (c *Changer) attempt(ctx context.Context, key string, now time.Time, decide
 	}
 	next, err := decide(old, now)
 	if err != nil {
-		c.adopt(old, !old.isNew())
+		c.updateView(old, !old.isNew())
 		return old, err
 	}
-	if old.isNew() && !isPartitionCount(key) && c.current().size() >= c.keys {
+	if old.isNew() && !isPartitionCount(key) && c.current().size() >= c.maxKeys {
 		return old, ErrFull
 	}
-	if late() {
-		return old, fmt.Errorf("%w: the change was not ready within %v, and was not made; try again", shard.ErrUnavailable, c.bound)
+	if isLate() {
+		return old, fmt.Errorf("%w: the change was not ready within %v, and was not made; try again", shard.ErrUnavailable, c.commitTime)
 	}
-	err = withTimeLimit(ctx, c.bound/2, func(ctx context.Context) error { return c.commit(ctx, old, next) })
+	err = withTimeLimit(ctx, c.commitTime/2, func(ctx context.Context) error { return c.commit(ctx, old, next) })
 	if err != nil && dynamo.MayApply(err) {
-		next, err = c.resolveUnknown(ctx, old, next, decide, late, err)
+		next, err = c.resolveUnknown(ctx, old, next, decide, isLate, err)
 	}
 	if err != nil {
 		return old, err
 	}
-	c.adopt(next, true)
+	c.updateView(next, true)
 	return next, nil
 }
 
@@ -216,14 +220,14 @@ func (e Entry) isNew() bool { return e.Version == 0 && len(e.History) == 0 }
 // log.
 func (c *Changer) commit(ctx context.Context, old, next Entry) error {
 	_, err := c.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
-		TransactItems: append([]types.TransactWriteItem{{Put: c.replacement(old, next)}}, c.logPuts(next)...),
+		TransactItems: append([]types.TransactWriteItem{{Put: c.replacementPut(old, next)}}, c.logPuts(next)...),
 	}, dynamo.NoRetry)
 	return err
 }
 
-// replacement returns the put of a key's item on condition that the item still has old's version. An item
-// that another program wrote may have no version.
-func (c *Changer) replacement(old, next Entry) *types.Put {
+// replacementPut returns the put of a key's item, on condition that the item still has old's version. An item
+// that another program wrote may have no version, which counts as version 0.
+func (c *Changer) replacementPut(old, next Entry) *types.Put {
 	put := &types.Put{TableName: &c.table, Item: next.attributes(), ConditionExpression: aws.String("attribute_not_exists(version)")}
 	if old.Version > 0 {
 		put.ConditionExpression, put.ExpressionAttributeValues = aws.String("version = :old"), dynamo.Item{":old": dynamo.Number(old.Version)}

@@ -10,7 +10,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// currentRead is a read of a key's item. All calls made before it began share it.
+// currentRead is a read of a key's item, shared by the calls that were made before it began.
 type currentRead struct {
 	done  chan struct{} // closed at its end
 	entry Entry         // set before done is closed, as is err
@@ -56,7 +56,7 @@ func (m *Map) joinRead(ctx context.Context, key string) *currentRead {
 	return inFlight.next
 }
 
-// makeReads makes a read, and then the reads that were queued meanwhile.
+// makeReads makes a read of a key, and then the reads that were queued behind it, one after the other.
 func (m *Map) makeReads(ctx context.Context, key string, read *currentRead) {
 	for read != nil {
 		m.readCurrent(ctx, key, read)
@@ -73,20 +73,21 @@ func (m *Map) makeReads(ctx context.Context, key string, read *currentRead) {
 	}
 }
 
+// readCurrent makes one read: it sets the read's result, and updates the view.
 func (m *Map) readCurrent(ctx context.Context, key string, read *currentRead) {
-	ctx, cancel := context.WithTimeout(ctx, currentTime)
+	ctx, cancel := context.WithTimeout(ctx, currentReadTime)
 	defer cancel()
 	it, err := m.getItem(ctx, key)
 	if read.err = err; err != nil {
 		return
 	}
 	read.entry = readEntry(key, it)
-	m.adopt(read.entry, it != nil)
+	m.updateView(read.entry, it != nil)
 	read.err = read.entry.fault
 }
 
-// currentTime bounds a read of Current with its retries.
-const currentTime = 2 * time.Second
+// currentReadTime bounds a read of Current with its retries.
+const currentReadTime = 2 * time.Second
 
 // Unsettled is the age of an item from which on a view knows all shard counts of the item's time, so that reads need no
 // [Map.Current].

@@ -85,10 +85,10 @@ func TestLateCommitsAreKnownAfterLookBack(t *testing.T) {
 				known()
 				time.Sleep(300 * time.Millisecond)
 			}
-			e := Entry{Key: "E#a", History: shard.History{{At: time.Now(), Count: 8}}, Max: 8, Version: 1, Updated: dated(time.Now().Add(-late))}
+			e := Entry{Key: "E#a", History: shard.History{{At: time.Now(), Count: 8}}, Max: 8, Version: 1, Updated: entryTime(time.Now().Add(-late))}
 			f.Mu.Lock()
 			f.Put(e.attributes())
-			for _, action := range new(stored).logPuts(e) {
+			for _, action := range new(tableReader).logPuts(e) {
 				f.Put(action.Put.Item)
 			}
 			f.Mu.Unlock()

@@ -23,7 +23,7 @@ func (c *Changer) Reset(ctx context.Context, key string, now time.Time) (Entry, 
 		if len(e.History) == 0 && !e.Pinned {
 			return e, ErrNoChange
 		}
-		return Entry{Key: key, Max: e.Most(), Version: e.Version + 1, Updated: dated(now), Forgotten: true}, nil
+		return Entry{Key: key, Max: e.Most(), Version: e.Version + 1, Updated: entryTime(now), Forgotten: true}, nil
 	})
 }
 
@@ -31,8 +31,8 @@ func (c *Changer) Reset(ctx context.Context, key string, now time.Time) (Entry, 
 // the key was not reset, or was changed since, and ErrNoChange if it is not in the map.
 //
 // The key's item, with its version and the deletion time, stays for a day, and its changes stay in the
-// log for two hours. A key that is used again within that day continues with the next version. TTL
-// deletes the item after every view has dropped the key, and then versions start over.
+// log for two hours. A key that is used again within that day continues with the next version. After the day, TTL
+// deletes the item, and versions start over; every view has dropped the key by then.
 func (c *Changer) Forget(ctx context.Context, key string, now time.Time) error {
 	_, err := c.change(ctx, key, now, func(e Entry, now time.Time) (Entry, error) {
 		switch {
@@ -41,7 +41,7 @@ func (c *Changer) Forget(ctx context.Context, key string, now time.Time) error {
 		case e.Version == 0 || e.deleted:
 			return e, ErrNoChange
 		}
-		return Entry{Key: key, Version: e.Version + 1, Updated: dated(now), deleted: true}, nil
+		return Entry{Key: key, Version: e.Version + 1, Updated: entryTime(now), deleted: true}, nil
 	})
 	return err
 }

@@ -1,6 +1,7 @@
 package shardmap
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -38,7 +39,7 @@ type Entry struct {
 	Updated time.Time
 	// Forgotten means that changes before those of the history were dropped.
 	Forgotten bool
-	Notes     map[int64]Note // by the Unix milliseconds of a change; only entries of Read and Entries have notes
+	Notes     map[int64]Note // by the Unix milliseconds of a change; nil in entries that come from a view
 
 	deleted bool  // the entry is the tombstone of a deleted key
 	fault   error // why the item could not be read; the entry then has at most its version
@@ -65,7 +66,8 @@ func (e Entry) Effective() time.Time {
 // the result is at least the count at t.
 func (e Entry) Active(t time.Time) Entry { return e.activeFor(t, e.History.At(t)) }
 
-// activeFor drops the changes after the last change to count by time t. If the newest count is as large, it drops none.
+// activeFor returns the entry without the changes after the last change to count by time t. If the newest count is at
+// least count, activeFor drops no change.
 func (e Entry) activeFor(t time.Time, count int) Entry {
 	if count <= e.History.Newest() {
 		return e
@@ -78,9 +80,9 @@ func (e Entry) activeFor(t time.Time, count int) Entry {
 	return e
 }
 
-// CountOfNew returns the shard count for a new item of time t, which no other process can name before it is stored. It is
-// the largest count in force from t to [Margin] later, so that a growth counts at once. Readers consider all counts of
-// that time, and a decrease that some views don't have yet takes effect later.
+// CountOfNew returns the shard count for a new item of time t, which no other process can name before it is stored. This
+// is the largest count in force from t to [Margin] later, so that a growth counts at once. Readers consider all counts of
+// that time. A decrease takes effect only after all views have it.
 func (e Entry) CountOfNew(t time.Time) int { return e.History.Max(t, t.Add(Margin)) }
 
 // ActiveOfNew is Active for new items: the newest count of the result is at least CountOfNew.
@@ -89,13 +91,16 @@ func (e Entry) ActiveOfNew(t time.Time) Entry { return e.activeFor(t.Add(Margin)
 // Most returns the largest shard count that the key ever had, at least 1.
 func (e Entry) Most() int { return max(1, e.Max) }
 
-// newer reports whether an entry replaces the one held. If the versions are equal, a readable
-// entry wins. Versions start over after tombstoneTime, when a deleted key's item has expired; half is a margin.
-func (e Entry) newer(held Entry) bool {
-	if held.deleted && e.Updated.Sub(held.Updated) > tombstoneTime/2 {
+// replaces reports whether the entry is newer than old. If the versions are equal, a readable entry is. Versions start
+// over after tombstoneTime, when TTL has deleted a deleted key's item; half of it leaves a margin.
+func (e Entry) replaces(old Entry) bool {
+	switch {
+	case old.deleted && e.Updated.Sub(old.Updated) > tombstoneTime/2:
 		return true
+	case e.Version == old.Version:
+		return old.fault != nil && e.fault == nil
 	}
-	return e.Version > held.Version || e.Version == held.Version && held.fault != nil && e.fault == nil
+	return e.Version > old.Version
 }
 
 // Attributes of keys' items and log items.
@@ -113,35 +118,19 @@ const (
 	attrEntry     = "entry" // log items: its entry
 )
 
-// parseEntry decodes a key's item.
+// parseEntry returns the entry of a key's item, or an error that says which attribute is damaged.
 func parseEntry(key string, it dynamo.Item) (Entry, error) {
-	e := Entry{Key: key}
-	var texts []string
-	if list, ok := it[attrHistory].(*types.AttributeValueMemberL); ok {
-		for _, v := range list.Value {
-			s, _ := v.(*types.AttributeValueMemberS)
-			if s == nil {
-				return e, fmt.Errorf("shard map: %q: an element of %s is not of type S", key, attrHistory)
-			}
-			texts = append(texts, s.Value)
-		}
+	history, err1 := parseHistory(it)
+	version, err2 := dynamo.Integer(it, attrVersion)
+	most, err3 := dynamo.Integer(it, attrMax)
+	updated, err4 := parseSeconds(it, attrUpdated)
+	if err := cmp.Or(err1, err2, err3, err4); err != nil {
+		return Entry{Key: key}, fmt.Errorf("the shard map's item of %q: %w", key, err)
 	}
-	var err error
-	if e.History, err = shard.ParseHistory(texts); err != nil {
-		return e, fmt.Errorf("shard map: %q: %w", key, err)
-	}
-	var most int64
-	for name, into := range map[string]*int64{attrVersion: &e.Version, attrMax: &most} {
-		if *into, err = dynamo.Integer(it, name); err != nil {
-			return e, fmt.Errorf("shard map: %q: %w", key, err)
-		}
-	}
-	if e.Updated, err = parseSeconds(it, attrUpdated); err != nil {
-		return e, fmt.Errorf("shard map: %q: %w", key, err)
-	}
-	e.Max = max(int(most), e.History.Max(time.Time{}, farFuture))
+	e := Entry{Key: key, History: history, Version: version, Updated: updated}
+	e.Max = max(int(most), history.Max(time.Time{}, farFuture))
 	if e.Max > shard.MaxShards {
-		return e, fmt.Errorf("shard map: %q: %d write shards are more than %d", key, e.Max, shard.MaxShards)
+		return e, fmt.Errorf("the shard map's item of %q has %d write shards, of at most %d", key, e.Max, shard.MaxShards)
 	}
 	e.Pinned, e.Forgotten, e.deleted = dynamo.Bool(it, attrPinned), dynamo.Bool(it, attrForgotten), dynamo.Bool(it, attrDeleted)
 	if e.deleted {
@@ -149,6 +138,21 @@ func parseEntry(key string, it dynamo.Item) (Entry, error) {
 	}
 	e.Notes = parseNotes(it)
 	return e, nil
+}
+
+// parseHistory returns the history of a key's item, which is empty if the item has none.
+func parseHistory(it dynamo.Item) (shard.History, error) {
+	var texts []string
+	if list, ok := it[attrHistory].(*types.AttributeValueMemberL); ok {
+		for _, v := range list.Value {
+			s, _ := v.(*types.AttributeValueMemberS)
+			if s == nil {
+				return nil, fmt.Errorf("an element of %s is not of type S", attrHistory)
+			}
+			texts = append(texts, s.Value)
+		}
+	}
+	return shard.ParseHistory(texts)
 }
 
 // readEntry returns the entry of an item. If the item can't be read, the entry has the error as its
@@ -162,6 +166,7 @@ func readEntry(key string, it dynamo.Item) Entry {
 	return entry
 }
 
+// parseNotes returns the notes of a key's item. It ignores notes that it can't read.
 func parseNotes(it dynamo.Item) map[int64]Note {
 	list, _ := it[attrNotes].(*types.AttributeValueMemberM)
 	if list == nil {
@@ -191,6 +196,10 @@ func (e Entry) attributes() dynamo.Item {
 		it[schema.ExpiresAt] = dynamo.Number(e.Updated.Add(tombstoneTime).Unix())
 		return it
 	}
+	history := &types.AttributeValueMemberL{}
+	for _, s := range e.History.Strings() {
+		history.Value = append(history.Value, dynamo.String(s))
+	}
 	notes := dynamo.Item{}
 	for at, n := range e.Notes {
 		note := dynamo.Item{"by": dynamo.String(n.By), "why": dynamo.String(n.Why)}
@@ -200,18 +209,10 @@ func (e Entry) attributes() dynamo.Item {
 		notes[shard.FormatEpoch(time.UnixMilli(at))] = &types.AttributeValueMemberM{Value: note}
 	}
 	it[attrCount], it[attrMax] = dynamo.Number(int64(e.History.Newest())), dynamo.Number(int64(e.Max))
-	it[attrHistory], it[attrNotes] = e.history(), &types.AttributeValueMemberM{Value: notes}
+	it[attrHistory], it[attrNotes] = history, &types.AttributeValueMemberM{Value: notes}
 	it[attrPinned] = &types.AttributeValueMemberBOOL{Value: e.Pinned}
 	it[attrForgotten] = &types.AttributeValueMemberBOOL{Value: e.Forgotten}
 	return it
-}
-
-func (e Entry) history() *types.AttributeValueMemberL {
-	list := &types.AttributeValueMemberL{}
-	for _, s := range e.History.Strings() {
-		list.Value = append(list.Value, dynamo.String(s))
-	}
-	return list
 }
 
 func mapKey(key string) dynamo.Item { return dynamo.Key(schema.MapKey(key)) }

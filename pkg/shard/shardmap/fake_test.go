@@ -55,13 +55,13 @@ func holds(put *types.Put, there dynamo.Item) bool {
 func change(f *enginetest.MapTable, version int64, key string, n int) (it dynamo.Item, logs []dynamo.Item) {
 	e := Entry{
 		Key: key, History: shard.History{{At: time.Unix(1_000_000_000, 0), Count: n}},
-		Max: n, Version: version, Updated: dated(time.Now()),
+		Max: n, Version: version, Updated: entryTime(time.Now()),
 	}
 	it = e.attributes()
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	f.Put(it)
-	for _, action := range new(stored).logPuts(e) {
+	for _, action := range new(tableReader).logPuts(e) {
 		logs = append(logs, action.Put.Item)
 		f.Put(action.Put.Item)
 	}

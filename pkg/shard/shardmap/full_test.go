@@ -19,7 +19,7 @@ func TestFullMapGrowsNoFurtherKey(t *testing.T) {
 		change(f, 1, fmt.Sprint("C#k", n), 4)
 	}
 	c, now, ctx := NewChanger(&strictMap{f}, New(f, "m", Options{}), ChangerOptions{}), time.Now(), t.Context()
-	c.keys = 3
+	c.maxKeys = 3
 	require.NoError(t, c.Load(ctx, now))
 	grow := func(ctx context.Context, key string) error {
 		seen, err := c.Read(ctx, key)

@@ -2,7 +2,6 @@ package shardmap
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -17,17 +16,16 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// mapLoad is the progress of reading all keys. A load that fails or times out is continued where it
-// stopped.
+// mapLoad is the progress of reading all keys. If a load fails or times out, the next renewal continues it.
 //
-// A key may change after its bucket was read. The log has that change: it is read after all buckets,
-// from a time before the first of them was read. So a bucket may also be read from a snapshot, which
+// A key may change after its bucket was read. A load also gets that change, since it reads the log after all buckets,
+// from a time before the first bucket was read. So a bucket may also be read from a snapshot, which
 // another process stored earlier.
 type mapLoad struct {
 	begun   time.Time
 	view    *view
 	queries []*dynamodb.QueryInput // the rest to read, by bucket; nil for a complete bucket
-	since   []time.Time            // by bucket, the time from which the log has its changes
+	logFrom []time.Time            // by bucket, the time from which the log has its changes
 }
 
 // maxLoadTime bounds the age of a load. An older load starts over.
@@ -37,11 +35,14 @@ const maxLoadTime = 10 * time.Minute
 const viewAttributes = "sk, version, shard_history, max_shards, last_updated, pinned, forgotten, deleted"
 
 func (m *Map) newLoad(now time.Time) *mapLoad {
-	return &mapLoad{begun: now, view: &view{keys: map[string]Entry{}}, queries: m.bucketQueries(aws.String(viewAttributes)), since: slices.Repeat([]time.Time{now}, schema.MapParts)}
+	return &mapLoad{
+		begun: now, view: &view{keys: map[string]Entry{}},
+		queries: m.bucketQueries(aws.String(viewAttributes)), logFrom: slices.Repeat([]time.Time{now}, schema.MapParts),
+	}
 }
 
-// bucketQueries returns a query of each bucket's items, for the attributes; nil reads all.
-func (s *stored) bucketQueries(attributes *string) (list []*dynamodb.QueryInput) {
+// bucketQueries returns a query of each bucket's items. The queries read the attributes, or all if attributes is nil.
+func (s *tableReader) bucketQueries(attributes *string) (list []*dynamodb.QueryInput) {
 	for n := range schema.MapParts {
 		list = append(list, &dynamodb.QueryInput{
 			TableName: &s.table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("pk = :part"),
@@ -52,8 +53,8 @@ func (s *stored) bucketQueries(attributes *string) (list []*dynamodb.QueryInput)
 }
 
 // bucketEntries yields the entries of a bucket's keys, also unreadable ones. It ignores items that hotshard
-// did not write. After each page it sets the query's ExclusiveStartKey.
-func (s *stored) bucketEntries(ctx context.Context, n int, query *dynamodb.QueryInput) iter.Seq2[Entry, error] {
+// did not write. After each page it sets the query's ExclusiveStartKey, so that the query can be continued.
+func (s *tableReader) bucketEntries(ctx context.Context, bucket int, query *dynamodb.QueryInput) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		for page, err := range dynamo.Pages(ctx, s.persistent(pageTime), query) {
 			if err != nil {
@@ -62,7 +63,7 @@ func (s *stored) bucketEntries(ctx context.Context, n int, query *dynamodb.Query
 			}
 			for _, it := range page.Items {
 				key := dynamo.Text(it, schema.SK)
-				if pk, _ := schema.MapKey(key); pk == schema.MapPart(n) && !yield(readEntry(key, it), nil) {
+				if pk, _ := schema.MapKey(key); pk == schema.MapPart(bucket) && !yield(readEntry(key, it), nil) {
 					return
 				}
 			}
@@ -71,18 +72,17 @@ func (s *stored) bucketEntries(ctx context.Context, n int, query *dynamodb.Query
 	}
 }
 
-// load returns a new view: it reads all keys, and then the changes in the log since. Only renewals call
-// it.
+// load returns a new view of all keys. It continues an unfinished load that is not too old. Only one load is in flight
+// at a time.
 func (m *Map) load(ctx context.Context, now time.Time) (*view, error) {
-	l := m.loading
-	if l == nil || now.Sub(l.begun).Abs() > maxLoadTime {
-		l = m.newLoad(now)
-		m.loading = l
+	if m.loading == nil || now.Sub(m.loading.begun).Abs() > maxLoadTime {
+		m.loading = m.newLoad(now)
 	}
+	l := m.loading
 	if err := m.readBuckets(ctx, l, reload); err != nil {
 		return nil, fmt.Errorf("reading the shard map: %w", err)
 	}
-	if err := m.followLog(ctx, l.view, slices.MinFunc(l.since, time.Time.Compare).Add(-loadBack)); err != nil {
+	if err := m.followLog(ctx, l.view, slices.MinFunc(l.logFrom, time.Time.Compare).Add(-loadBack)); err != nil {
 		return nil, err
 	}
 	m.loading, l.view.lookedBack = nil, now
@@ -91,56 +91,56 @@ func (m *Map) load(ctx context.Context, now time.Time) (*view, error) {
 
 // readBuckets reads the buckets that a load has not yet read, in parallel. It uses snapshots that are at
 // most maxAge old.
-func (s *stored) readBuckets(ctx context.Context, l *mapLoad, maxAge time.Duration) error {
+func (s *tableReader) readBuckets(ctx context.Context, l *mapLoad, maxAge time.Duration) error {
 	group, ctx := errgroup.WithContext(ctx)
-	for n, input := range l.queries {
-		if input != nil {
-			group.Go(func() error { return s.readBucket(ctx, l, n, maxAge) })
+	for bucket, query := range l.queries {
+		if query != nil {
+			group.Go(func() error { return s.readBucket(ctx, l, bucket, maxAge) })
 		}
 	}
 	return group.Wait()
 }
 
-// readBucket reads one bucket, from its snapshot if there is one, or from its keys' items. After a failed page
-// it continues with the items.
-func (s *stored) readBucket(ctx context.Context, l *mapLoad, n int, maxAge time.Duration) error {
-	input := l.queries[n]
-	if input.ExclusiveStartKey == nil {
-		entries, taken, err := s.readSnapshot(ctx, n, l.begun, maxAge)
-		if err == nil {
+// readBucket reads one bucket, from its snapshot if there is a usable one, else from its keys' items. If an earlier
+// attempt has read some pages of items, readBucket reads the other pages.
+func (s *tableReader) readBucket(ctx context.Context, l *mapLoad, bucket int, maxAge time.Duration) error {
+	query := l.queries[bucket]
+	if query.ExclusiveStartKey == nil {
+		entries, taken, usable, err := s.readSnapshot(ctx, bucket, l.begun, maxAge)
+		if err != nil {
+			return err
+		}
+		if usable {
 			for _, e := range entries {
 				l.view.mergeEntry(e)
 			}
-			l.queries[n], l.since[n] = nil, taken
+			l.queries[bucket], l.logFrom[bucket] = nil, taken
 			return nil
 		}
-		if !errors.Is(err, errNoSnapshot) {
-			return err
-		}
 	}
-	for e, err := range s.bucketEntries(ctx, n, input) {
+	for e, err := range s.bucketEntries(ctx, bucket, query) {
 		if err != nil {
 			return err
 		}
 		l.view.mergeEntry(e)
 	}
-	l.queries[n] = nil
+	l.queries[bucket] = nil
 	return nil
 }
 
-// Entries reads all entries from the table, in no order, not from the view. It leaves out
-// unreadable entries and deleted keys. If a read fails, it returns an error that wraps ErrStale.
-func (s *stored) Entries(ctx context.Context) ([]Entry, error) {
+// Entries returns all entries, read from the table and not from the view, in no order. It leaves out
+// unreadable entries and deleted keys. If a read fails, Entries returns an error that wraps ErrStale.
+func (s *tableReader) Entries(ctx context.Context) ([]Entry, error) {
 	found := make([][]Entry, schema.MapParts)
 	group, ctx := errgroup.WithContext(ctx)
-	for n, input := range s.bucketQueries(nil) {
+	for bucket, query := range s.bucketQueries(nil) {
 		group.Go(func() error {
-			for e, err := range s.bucketEntries(ctx, n, input) {
+			for e, err := range s.bucketEntries(ctx, bucket, query) {
 				if err != nil {
 					return err
 				}
 				if e.fault == nil && !e.deleted && !isPartitionCount(e.Key) {
-					found[n] = append(found[n], e)
+					found[bucket] = append(found[bucket], e)
 				}
 			}
 			return nil

@@ -18,7 +18,7 @@ import (
 
 // logPuts returns the puts of a changed entry into every copy of the log. Each process polls one copy,
 // since the polls of all would exceed one partition's limit.
-func (s *stored) logPuts(e Entry) (list []types.TransactWriteItem) {
+func (s *tableReader) logPuts(e Entry) (list []types.TransactWriteItem) {
 	for n := range schema.MapLogs {
 		list = append(list, types.TransactWriteItem{Put: &types.Put{TableName: &s.table, Item: e.logItem(n)}})
 	}
@@ -40,7 +40,8 @@ func (e Entry) logItem(n int) dynamo.Item {
 	return it
 }
 
-// parseLogItem returns the entry of a log item; ok is false if the item is not a change.
+// parseLogItem returns the entry of a log item, with a fault if the entry can't be read. ok is false if the item is not a
+// change.
 func parseLogItem(it dynamo.Item) (e Entry, ok bool) {
 	_, err := schema.ParseMapLogSK(dynamo.Text(it, schema.SK))
 	key := dynamo.Text(it, attrKey)
@@ -49,17 +50,16 @@ func parseLogItem(it dynamo.Item) (e Entry, ok bool) {
 	}
 	packed, _ := it[attrEntry].(*types.AttributeValueMemberB)
 	if packed == nil {
-		return Entry{Key: key, fault: errors.New("a log item has no entry")}, true
+		return Entry{Key: key, fault: fmt.Errorf("a log item of %q has no attribute %s", key, attrEntry)}, true
 	}
 	list, err := appendEntries(nil, packed.Value)
 	if err != nil || len(list) != 1 || list[0].Key != key {
-		return Entry{Key: key, fault: errors.Join(errors.New("a log item's entry can't be read"), err)}, true
+		return Entry{Key: key, fault: errors.Join(fmt.Errorf("attribute %s of a log item of %q can't be read", attrEntry, key), err)}, true
 	}
 	return list[0], true
 }
 
-// partitionsPrefix begins the keys under which the map has the tables' numbers of partitions. No other key
-// begins with it.
+// partitionsPrefix begins the keys under which the map has the tables' numbers of partitions, and no other keys.
 const partitionsPrefix = "\x00partitions/"
 
 // isPartitionCount reports whether a key of the map has a table's number of partitions.
@@ -76,10 +76,12 @@ func (c *Changer) NotePartitions(ctx context.Context, table string, n int, now t
 	n = min(n, shard.MaxShards)
 	_, err := ignoreNoChange(c.change(ctx, partitionsPrefix+table, now, func(e Entry, now time.Time) (Entry, error) {
 		age, noted := now.Sub(e.Updated), e.History.Newest()
-		if n < noted && age <= 24*time.Hour || n == noted && age < time.Hour {
+		isSmaller := n < noted && age <= 24*time.Hour
+		isKnown := n == noted && age < time.Hour
+		if isSmaller || isKnown {
 			return e, ErrNoChange
 		}
-		at := dated(now)
+		at := entryTime(now)
 		return Entry{Key: e.Key, History: shard.History{{At: at, Count: n}}, Max: n, Version: e.Version + 1, Updated: at}, nil
 	}))
 	if err != nil {

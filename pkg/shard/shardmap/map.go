@@ -24,7 +24,7 @@ type Client interface {
 // Bounds of a Map.
 const (
 	// CountAge is the age up to which counters and boards use a view that can't be renewed.
-	// If the view is older, they read their key's item.
+	// If the view is older, they read the key's item.
 	CountAge = time.Minute
 	// MaxKeys bounds the keys in the map, and so in each process's view. A change of a further key is ErrFull.
 	MaxKeys = 100_000
@@ -46,10 +46,10 @@ const (
 // for two hours, and a view that was not renewed for half an hour is loaded again. So a view misses no
 // change.
 //
-// The call that finds the view too old starts a renewal. Concurrent calls wait for it, each until
-// its own context ends. The renewal continues without them for at most [RenewTime], and the next
+// The call that finds the view too old starts a renewal. Concurrent calls wait for the renewal, each until
+// its own context ends. Without callers the renewal continues for at most [RenewTime], and the next
 // renewal continues an unfinished load. A call that began during a failed renewal waits for the next
-// one, or starts it.
+// renewal, or starts it.
 //
 // All keys share one name space. hotshard's own keys have the prefix of their kind: C# counters,
 // E# entities, L# boards, S# sessions, R# limits; functions such as counters.Key return them. A Table
@@ -58,40 +58,41 @@ const (
 //
 // Ages use the wall clock, since the monotonic clock of a frozen process stops.
 type Map struct {
-	stored
+	tableReader
 	options Options
 
 	mu       sync.Mutex
-	view     *view                   // replaced by each load
-	inFlight *renewal                // may be nil
+	view     *view                   // each load replaces it
+	inFlight *renewal                // nil if no renewal is in flight
 	reads    map[string]*currentRead // in flight, by key
 
 	loading *mapLoad // an unfinished load; only the renewal uses it
 
-	early dynamo.Cache[earlyEntry] // keys that Newest read while there was no young view
+	items dynamo.Cache[cachedItem] // by key; Newest uses them while the view is too old
 }
 
-// earlyEntry is a key's entry as read at a time.
-type earlyEntry struct {
-	entry Entry
-	at    time.Time
+// cachedItem is a key's entry as read from its item.
+type cachedItem struct {
+	entry  Entry
+	readAt time.Time
 }
 
-// maxEarly bounds the keys in Map.early.
-const maxEarly = 1000
+// maxCachedItems bounds the keys in Map.items.
+const maxCachedItems = 1000
 
 // New returns a Map over the shard-map table, and reads nothing yet. Options beyond their
 // bounds are set to the bounds.
 func New(db Client, table string, o Options) *Map {
 	return &Map{
-		stored: stored{db, table, schema.MapLog(rand.N(schema.MapLogs))}, options: o.withDefaults(),
-		view: &view{}, reads: map[string]*currentRead{}, early: dynamo.NewCache[earlyEntry](maxEarly),
+		tableReader: tableReader{db, table, schema.MapLog(rand.N(schema.MapLogs))}, options: o.withDefaults(),
+		view: &view{}, reads: map[string]*currentRead{}, items: dynamo.NewCache[cachedItem](maxCachedItems),
 	}
 }
 
 // Options returns the map's times, with defaults for those that were not set.
 func (m *Map) Options() Options { return m.options }
 
+// current returns the newest view.
 func (m *Map) current() *view {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -118,19 +119,19 @@ func (m *Map) Lookup(ctx context.Context, key string, now time.Time) (Entry, err
 }
 
 // Since returns the entries that were last changed at t or later, newest first, from a view that is at
-// most ViewAge old at now. The entries have no notes. If the view can't be renewed, it returns an error
+// most ViewAge old at now. The entries have no notes. If the view can't be renewed, Since returns an error
 // that wraps ErrStale.
 func (m *Map) Since(ctx context.Context, t, now time.Time) ([]Entry, error) {
 	if err := m.renew(ctx, now.Round(0)); err != nil {
 		return nil, err
 	}
-	list := m.current().since(t)
+	list := m.current().changedSince(t)
 	slices.SortFunc(list, func(a, b Entry) int { return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(a.Key, b.Key)) })
 	return list, nil
 }
 
-// Single returns a time until which the key's count was certainly 1. It returns zero if the entry has
-// no change, or if its first changes were dropped.
+// Single returns a time until which the key's count was certainly 1. The time is zero if the entry has
+// no change, or if the entry's first changes were dropped.
 func (m *Map) Single(e Entry) time.Time {
 	if e.Forgotten || len(e.History) == 0 {
 		return time.Time{}
@@ -162,32 +163,32 @@ const newestWait = 250 * time.Millisecond
 // waits for at most 250 ms; concurrent calls use the old view.
 //
 // Newest does not use a view older than CountAge: if the key was deleted meanwhile, strongly
-// consistent reads would miss its old write shards. It then reads the key's item, and if that fails,
-// too, returns count 1.
+// consistent reads would miss its old write shards. Instead Newest reads the key's item. If that fails,
+// too, Newest returns count 1.
 func (m *Map) Newest(ctx context.Context, key string, now time.Time) (entry Entry, count int) {
 	now = now.Round(0)
 	m.refreshBriefly(ctx, now)
-	if v := m.current(); v.younger(now, CountAge) {
+	if v := m.current(); v.isWithin(now, CountAge) {
 		entry = v.findEntry(key)
 		return entry, entry.History.Newest()
 	}
-	entry, err := m.readEarly(ctx, key, now)
+	entry, err := m.readCachedItem(ctx, key, now)
 	if err != nil {
 		return Entry{Key: key}, 1
 	}
 	return entry, entry.Most()
 }
 
-// readEarly returns the entry of a key's item, at most ViewAge old.
-func (m *Map) readEarly(ctx context.Context, key string, now time.Time) (Entry, error) {
-	if hit, ok := m.early.Get(key); ok && now.Sub(hit.at).Abs() <= m.options.ViewAge {
+// readCachedItem returns the entry of a key's item, at most ViewAge old. It waits up to newestWait.
+func (m *Map) readCachedItem(ctx context.Context, key string, now time.Time) (Entry, error) {
+	if hit, ok := m.items.Get(key); ok && now.Sub(hit.readAt).Abs() <= m.options.ViewAge {
 		return hit.entry, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, newestWait)
 	defer cancel()
 	entry, err := m.Current(ctx, key)
 	if err == nil {
-		m.early.Set(key, earlyEntry{entry, now})
+		m.items.Set(key, cachedItem{entry, now})
 	}
 	return entry, err
 }
@@ -200,15 +201,15 @@ func (m *Map) refreshBriefly(ctx context.Context, now time.Time) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, newestWait)
 	defer cancel()
-	if r, mine := m.startRenewal(ctx, now); mine {
+	if r, started := m.startRenewal(ctx, now); started {
 		_ = r.wait(ctx) // an old view is good enough
 	}
 }
 
-// adopt puts the entry of a key's item that was just read or written into the view. there reports
-// whether the item exists.
-func (m *Map) adopt(entry Entry, there bool) {
-	if there {
+// updateView puts the entry of a key's item that was just read or written into the view, or removes the entry if the
+// item does not exist.
+func (m *Map) updateView(entry Entry, exists bool) {
+	if exists {
 		m.current().mergeEntry(entry)
 	} else {
 		m.current().replace(entry, false)

@@ -32,13 +32,13 @@ const (
 	MaxEventAhead = 8 * time.Second
 )
 
-// Margin is how far before and after an item's time readers consider the shard counts, and how far after it a new item
-// takes the largest. It is at least the longest possible lead, since processes don't know each other's options.
+// Margin is how far before and after an item's time readers consider the shard counts. A new item gets the largest count
+// of the Margin after its time. Margin is at least the longest possible lead, since processes don't know each other's
+// options.
 const Margin = MaxViewAge + MaxEventAhead + 2*Clocks
 
-// LateMargin is Margin for changes that are committed late. They may be committed LateTime after
-// their date, and views have them within another LateTime. Look-ups use it for an item that is
-// not where it is expected.
+// LateMargin is Margin for changes that are committed late: up to LateTime after their date. Views have such a change
+// within another LateTime. Look-ups use LateMargin for an item that is not where it is expected.
 const LateMargin = 2*LateTime + Margin
 
 // Options are the times of a shard map. All processes that share a map must have the same.

@@ -15,15 +15,15 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
-// stored reads the shard map's table without a view.
-type stored struct {
+// tableReader reads the shard map's table without a view.
+type tableReader struct {
 	client Client
 	table  string
 	log    string // the partition key of the log's copy that this process polls
 }
 
 // followLog adds the log's changes since a time to the view.
-func (s *stored) followLog(ctx context.Context, v *view, from time.Time) error {
+func (s *tableReader) followLog(ctx context.Context, v *view, from time.Time) error {
 	changes := dynamo.Items(ctx, s.persistent(callTime), &dynamodb.QueryInput{
 		TableName: &s.table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("pk = :log AND sk >= :from"),
 		ExpressionAttributeValues: dynamo.Item{
@@ -41,15 +41,16 @@ func (s *stored) followLog(ctx context.Context, v *view, from time.Time) error {
 	return nil
 }
 
-// applyLogItem adds one item of the log to the view. It ignores items that hotshard did not write.
-func (s *stored) applyLogItem(ctx context.Context, v *view, it dynamo.Item) error {
+// applyLogItem adds one item of the log to the view. It ignores items that hotshard did not write. For a change that
+// can't be read, it reads the key's item.
+func (s *tableReader) applyLogItem(ctx context.Context, v *view, it dynamo.Item) error {
 	change, ok := parseLogItem(it)
 	switch {
 	case !ok:
-	case change.fault != nil: // the key's item may be readable
+	case change.fault != nil:
 		item, err := s.getItem(ctx, change.Key)
 		if err != nil {
-			return fmt.Errorf("reading %q: %w", change.Key, err)
+			return fmt.Errorf("reading the item of %q: %w", change.Key, err)
 		}
 		v.replace(readEntry(change.Key, item), item != nil)
 	default:
@@ -60,7 +61,7 @@ func (s *stored) applyLogItem(ctx context.Context, v *view, it dynamo.Item) erro
 
 // Read reads one key's item, strongly consistent, and returns its entry. A key that is not
 // in the map has an entry without history. It costs 1 RCU per 4 KB.
-func (s *stored) Read(ctx context.Context, key string) (Entry, error) {
+func (s *tableReader) Read(ctx context.Context, key string) (Entry, error) {
 	if err := cmp.Or(dynamo.CheckClient(s.client), checkKey(key)); err != nil {
 		return Entry{}, err
 	}
@@ -71,66 +72,61 @@ func (s *stored) Read(ctx context.Context, key string) (Entry, error) {
 	return parseEntry(key, it)
 }
 
-// Bounds of one attempt of a read. A read that hangs is canceled and repeated.
+// Time limits of one attempt of a read. A read that hangs is canceled and retried.
 const (
-	callTime = 500 * time.Millisecond // of one item or poll, which take milliseconds
-	pageTime = 2 * time.Second        // of a page of a load; the queries may share a fraction of a CPU
+	callTime = 500 * time.Millisecond // for one item or poll, which take milliseconds
+	pageTime = 2 * time.Second        // for a page of a load; the queries may share a fraction of a CPU
 )
 
 // maxSortKey is DynamoDB's bound of a sort key, and so the map's bound of a key.
 const maxSortKey = 1024
 
-func (s *stored) getItem(ctx context.Context, key string) (it dynamo.Item, err error) {
-	err = dynamo.Persist(ctx, func(ctx context.Context) error {
-		it, err = s.getOnce(ctx, key)
-		return err
-	})
-	return it, err
-}
-
-func (s *stored) getOnce(ctx context.Context, key string) (it dynamo.Item, err error) {
+// getItem returns a key's item, strongly consistent, or nil if there is none.
+func (s *tableReader) getItem(ctx context.Context, key string) (it dynamo.Item, err error) {
 	if len(key) > maxSortKey {
 		return nil, nil // the table can't have the key
 	}
-	err = withTimeLimit(ctx, callTime, func(ctx context.Context) error {
-		out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{
-			TableName: &s.table, Key: mapKey(key), ConsistentRead: aws.Bool(true),
-		}, dynamo.NoRetry)
-		if err == nil {
-			it = out.Item
-		}
-		return err
+	input := &dynamodb.GetItemInput{TableName: &s.table, Key: mapKey(key), ConsistentRead: aws.Bool(true)}
+	err = dynamo.Persist(ctx, func(ctx context.Context) error {
+		return withTimeLimit(ctx, callTime, func(ctx context.Context) error {
+			out, err := s.client.GetItem(ctx, input, dynamo.NoRetry)
+			if err == nil {
+				it = out.Item
+			}
+			return err
+		})
 	})
 	return it, err
 }
 
-// persistent returns a client that repeats its queries, with a time limit for each attempt.
-func (s *stored) persistent(each time.Duration) client.Querier {
-	return dynamo.Persistent(timeLimited{s.client, each})
+// persistent returns a client that retries its queries, with a time limit for each attempt.
+func (s *tableReader) persistent(perAttempt time.Duration) client.Querier {
+	return dynamo.Persistent(timeLimited{s.client, perAttempt})
 }
 
 // timeLimited is a client with a time limit for each query.
 type timeLimited struct {
 	client client.Querier
-	within time.Duration
+	limit  time.Duration
 }
 
+// Query returns ErrUnavailable if the query exceeds the time limit.
 func (p timeLimited) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (out *dynamodb.QueryOutput, err error) {
-	err = withTimeLimit(ctx, p.within, func(ctx context.Context) (err error) {
+	err = withTimeLimit(ctx, p.limit, func(ctx context.Context) (err error) {
 		out, err = p.client.Query(ctx, in, o...)
 		return err
 	})
 	return out, err
 }
 
-// withTimeLimit makes a call with a time limit. A call that exceeds it is ErrUnavailable, so that it may
-// be repeated.
-func withTimeLimit(ctx context.Context, within time.Duration, call func(context.Context) error) error {
-	limited, cancel := context.WithTimeout(ctx, within)
+// withTimeLimit makes a call with a time limit. If the call exceeds the limit, the error is ErrUnavailable, so that
+// the caller may retry.
+func withTimeLimit(ctx context.Context, limit time.Duration, call func(context.Context) error) error {
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err := call(limited)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		return fmt.Errorf("%w: no answer within %v: %v", shard.ErrUnavailable, within, err)
+		return fmt.Errorf("%w: DynamoDB did not answer within %v: %v", shard.ErrUnavailable, limit, err)
 	}
 	return err
 }

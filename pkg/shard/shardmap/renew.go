@@ -36,11 +36,10 @@ func (r *renewal) wait(ctx context.Context) error {
 	}
 }
 
-// startRenewal returns the renewal in flight, or starts one; mine reports whether this call started it. A
-// renewal has its own deadline, so a caller that gives up does not end it for the others. The deadline
-// stops while the process is frozen, and the log may lose changes meanwhile. So a renewal that takes
-// longer than RenewTime by the wall clock is canceled, and ends with an error.
-func (m *Map) startRenewal(ctx context.Context, now time.Time) (r *renewal, mine bool) {
+// startRenewal returns the renewal in flight, or starts one; started reports whether this call did. A renewal has
+// its own deadline, so a caller that gives up does not end it for the others. A renewal that takes longer than
+// RenewTime by the wall clock is canceled: the process was frozen, and the log may have lost changes meanwhile.
+func (m *Map) startRenewal(ctx context.Context, now time.Time) (r *renewal, started bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.inFlight != nil {
@@ -52,22 +51,25 @@ func (m *Map) startRenewal(ctx context.Context, now time.Time) (r *renewal, mine
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), RenewTime)
 	r = &renewal{begun: time.Now().Round(0), cancel: cancel, done: make(chan struct{})}
 	m.inFlight = r
-	go func() {
-		defer cancel()
-		v, err := m.pollOrLoad(ctx, now)
-		m.mu.Lock()
-		if took := dynamo.Since(r.begun); err == nil && took > RenewTime {
-			err = fmt.Errorf("%w: renewing the shard map took %v, of at most %v", shard.ErrUnavailable, took, RenewTime)
-		}
-		if err == nil {
-			v.setPolled(now)
-			m.view = v
-		}
-		m.inFlight, r.err = nil, err
-		m.mu.Unlock()
-		close(r.done)
-	}()
+	go m.runRenewal(ctx, r, now)
 	return r, true
+}
+
+// runRenewal renews the view, and ends the renewal with the result.
+func (m *Map) runRenewal(ctx context.Context, r *renewal, now time.Time) {
+	defer r.cancel()
+	v, err := m.pollOrLoad(ctx, now)
+	m.mu.Lock()
+	if took := dynamo.Since(r.begun); err == nil && took > RenewTime {
+		err = fmt.Errorf("%w: renewing the shard map took %v, of at most %v", shard.ErrUnavailable, took, RenewTime)
+	}
+	if err == nil {
+		v.setPolled(now)
+		m.view = v
+	}
+	m.inFlight, r.err = nil, err
+	m.mu.Unlock()
+	close(r.done)
 }
 
 // renew renews the view if it is older than ViewAge. Concurrent callers share one renewal.
@@ -77,23 +79,23 @@ func (m *Map) renew(ctx context.Context, now time.Time) error {
 		return err
 	}
 	for waited := false; !m.current().fresh(now, m.options.ViewAge); waited = true {
-		r, mine := m.startRenewal(ctx, now)
+		r, started := m.startRenewal(ctx, now)
 		err := r.wait(ctx)
-		if err == nil && mine {
+		if err == nil && started {
 			return nil
 		}
-		if err != nil && (mine || waited || ctx.Err() != nil) {
+		if err != nil && (started || waited || ctx.Err() != nil) {
 			return fmt.Errorf("%w: %w", shard.ErrStale, err)
 		}
 	}
 	return nil
 }
 
-// pollOrLoad returns the view after a poll of the log, or a new view if it is older than reload. Once in LookBack,
-// the poll begins earlier, for late commits. Only one call is in flight at a time.
+// pollOrLoad returns the view after a poll of the log, or a new view if the view is older than reload. Once in LookBack,
+// the poll begins earlier, to find late commits. Only one call is in flight at a time.
 func (m *Map) pollOrLoad(ctx context.Context, now time.Time) (*view, error) {
 	v := m.current()
-	if !v.younger(now, reload) {
+	if !v.isWithin(now, reload) {
 		return m.load(ctx, now)
 	}
 	if v.lookedBack.IsZero() || now.Sub(v.lookedBack).Abs() < LookBack {

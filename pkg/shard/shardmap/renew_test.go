@@ -250,7 +250,7 @@ func TestFrozenRenewalFails(t *testing.T) {
 			r := m.inFlight
 			r.begun = r.begun.Add(-3 * time.Hour)
 			m.mu.Unlock()
-			if err := r.wait(t.Context()); !errors.Is(err, shard.ErrUnavailable) || m.current().younger(time.Now(), 30*time.Second) {
+			if err := r.wait(t.Context()); !errors.Is(err, shard.ErrUnavailable) || m.current().isWithin(time.Now(), 30*time.Second) {
 				t.Errorf("load: %v, error %v, want ErrUnavailable and an old view", loads, err)
 			}
 			if _, err := m.Lookup(t.Context(), "C#k1", time.Now()); err != nil {

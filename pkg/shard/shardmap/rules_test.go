@@ -42,12 +42,12 @@ func TestMadeIn(t *testing.T) {
 	} {
 		made, there := entryAt(100, 4), entryAt(100, 4)
 		c.change(&there)
-		if got := made.madeIn(there); got != c.want {
+		if got := made.isMadeIn(there); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
 	made, there := entryAt(100, 4), entryAt(100, 4)
-	if made.deleted, there.deleted = true, true; !made.madeIn(there) {
+	if made.deleted, there.deleted = true, true; !made.isMadeIn(there) {
 		t.Error("a deletion is not found again")
 	}
 }
@@ -72,7 +72,7 @@ func TestNewerEntries(t *testing.T) {
 		{version(5, same), version(5, damaged), true}, {version(5, damaged), version(5, damaged), false}, {version(5, damaged), version(5, same), false}, {version(4, same), version(5, damaged), false},
 		{version(1, madeAgain(tombstoneTime/2)), version(5, gone), false}, {version(1, madeAgain(tombstoneTime/2+1)), version(5, gone), true}, {version(1, madeAgain(tombstoneTime)), version(5, same), false},
 	} {
-		if got := c.found.newer(c.held); got != c.want {
+		if got := c.found.replaces(c.held); got != c.want {
 			t.Errorf("row %d: %t", i, got)
 		}
 		held := &view{keys: map[string]Entry{"E#a": c.held}}
@@ -85,23 +85,23 @@ func TestNewerEntries(t *testing.T) {
 // TestAgesOfViews checks which views may be used, which need a renewal, and which time a poll sets.
 func TestAgesOfViews(t *testing.T) {
 	polled := time.Unix(1000, 0)
-	v := &view{at: polled, keys: map[string]Entry{}}
+	v := &view{polledAt: polled, keys: map[string]Entry{}}
 	for _, c := range []struct {
 		after         time.Duration
 		usable, fresh bool
 	}{{time.Minute, true, true}, {time.Minute + 1, false, false}, {0, true, true}, {-otherClock, true, true}, {-otherClock - 1, true, false}} {
-		if now := polled.Add(c.after); v.younger(now, time.Minute) != c.usable || v.fresh(now, time.Minute) != c.fresh {
-			t.Errorf("after %v: usable %t, fresh %t", c.after, v.younger(now, time.Minute), v.fresh(now, time.Minute))
+		if now := polled.Add(c.after); v.isWithin(now, time.Minute) != c.usable || v.fresh(now, time.Minute) != c.fresh {
+			t.Errorf("after %v: usable %t, fresh %t", c.after, v.isWithin(now, time.Minute), v.fresh(now, time.Minute))
 		}
 	}
-	if (&view{at: polled}).younger(polled, time.Minute) {
+	if (&view{polledAt: polled}).isWithin(polled, time.Minute) {
 		t.Error("a view is usable before its first load")
 	}
 	for _, c := range []struct {
 		at   time.Duration
 		sets bool
 	}{{1, true}, {-1, false}, {-otherClock, false}, {-otherClock - 1, true}} {
-		v := &view{at: polled}
+		v := &view{polledAt: polled}
 		if v.setPolled(polled.Add(c.at)); v.polled().Equal(polled.Add(c.at)) != c.sets {
 			t.Errorf("a poll at %v sets %v", c.at, v.polled())
 		}
@@ -120,7 +120,7 @@ func TestEntriesSince(t *testing.T) {
 		v.replace(e, true)
 	}
 	var keys []string
-	for _, e := range v.since(since) {
+	for _, e := range v.changedSince(since) {
 		keys = append(keys, e.Key)
 	}
 	if slices.Sort(keys); !slices.Equal(keys, []string{"at", "later"}) {
@@ -173,7 +173,7 @@ func TestUnreadableItems(t *testing.T) {
 	most.Notes = map[int64]Note{100_000: {By: "a", Why: "b", Made: time.Unix(98, 0).UTC()}, 200_000: {By: "c"}}
 	most.Forgotten, most.Pinned = true, true
 	got, err := parseEntry("E#a", most.attributes())
-	if err != nil || !most.madeIn(got) || got.Max != shard.MaxShards || !got.Pinned || got.Notes[100_000] != most.Notes[100_000] || got.Notes[200_000] != most.Notes[200_000] || !got.Forgotten {
+	if err != nil || !most.isMadeIn(got) || got.Max != shard.MaxShards || !got.Pinned || got.Notes[100_000] != most.Notes[100_000] || got.Notes[200_000] != most.Notes[200_000] || !got.Forgotten {
 		t.Errorf("%+v, %v", got, err)
 	}
 	foreign := most.attributes()
@@ -215,7 +215,7 @@ func TestUnreadableLogItems(t *testing.T) {
 		"the entry": {appendEntry(nil, a), false}, "another key's": {appendEntry(nil, b), true}, "two": {appendEntry(appendEntry(nil, a), a), true},
 		"damaged": {[]byte("damaged"), true}, "empty": {nil, true},
 	} {
-		it := new(stored).logPuts(a)[0].Put.Item
+		it := new(tableReader).logPuts(a)[0].Put.Item
 		it[attrEntry] = &types.AttributeValueMemberB{Value: c.packed}
 		if e, ok := parseLogItem(it); !ok || e.Key != "E#a" || (e.fault != nil) != c.fault {
 			t.Errorf("%s: %+v, %t", name, e, ok)
@@ -267,7 +267,7 @@ func TestChangesCommittedLate(t *testing.T) {
 			f.Put(old.attributes())
 			decide := func(_ Entry, now time.Time) (Entry, error) {
 				e := next
-				e.Updated = dated(now)
+				e.Updated = entryTime(now)
 				return e, nil
 			}
 			got, err := NewChanger(f, New(f, "m", Options{}), ChangerOptions{}).void(t.Context(), old, next, decide, begun, func() bool { return c.late })
@@ -394,7 +394,7 @@ func TestDatedAgain(t *testing.T) {
 			made := entryAt(begun.Unix()+2, 4)
 			f.Put(entryAt(begun.Unix()+2, c.there).attributes())
 			time.Sleep(3 * time.Second)
-			again, err := NewChanger(f, New(f, "m", Options{}), ChangerOptions{}).dateAgain(t.Context(), Entry{Key: "E#a"}, made, func(_ Entry, now time.Time) (Entry, error) {
+			again, err := NewChanger(f, New(f, "m", Options{}), ChangerOptions{}).redate(t.Context(), Entry{Key: "E#a"}, made, func(_ Entry, now time.Time) (Entry, error) {
 				e := made
 				e.Updated = now
 				return e, c.decides

@@ -38,14 +38,11 @@ const (
 	attrEntries = "entries"
 )
 
-// errNoSnapshot means that a bucket has no snapshot that may be used.
-var errNoSnapshot = errors.New("no snapshot may be used")
-
 // StoreSnapshot stores the entries of all keys in 32 items. A starting process reads these instead of
 // all keys, which makes starts cheap if the map has thousands of keys. A snapshot is used for half an
 // hour. Call StoreSnapshot once a minute, in any number of processes: it does nothing if the stored
 // snapshot is at most ten minutes old. If an entry can't be read or stored, the error names it, and
-// starting processes read all keys of its bucket.
+// starting processes read all keys of that entry's bucket.
 func (c *Changer) StoreSnapshot(ctx context.Context, now time.Time) error {
 	now, err := c.changeTime(now)
 	if err != nil {
@@ -56,17 +53,17 @@ func (c *Changer) StoreSnapshot(ctx context.Context, now time.Time) error {
 		return err
 	}
 	var errs []error
-	for n, input := range c.bucketQueries(aws.String(viewAttributes)) {
-		if err := c.storeBucket(ctx, n, input, clock.Now()); err != nil {
-			errs = append(errs, fmt.Errorf("storing bucket %d of the shard map's snapshot: %w", n, err))
+	for bucket, query := range c.bucketQueries(aws.String(viewAttributes)) {
+		if err := c.storeBucket(ctx, bucket, query, clock.Now()); err != nil {
+			errs = append(errs, fmt.Errorf("storing bucket %d of the shard map's snapshot: %w", bucket, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// snapshotDue reports whether the item that is stored last is absent or damaged, or its time is over snapshotAge from now. If
-// the read fails, it returns false and the error.
-func (c *Changer) snapshotDue(ctx context.Context, now time.Time) (bool, error) {
+// snapshotDue reports whether to store a snapshot: if the item that is stored last is absent or damaged, or more than
+// snapshotAge from now.
+func (c *Changer) snapshotDue(ctx context.Context, now time.Time) (due bool, err error) {
 	out, err := c.client.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &c.table, Key: snapshotKey(schema.MapParts-1, schema.MapSlices-1),
 		ProjectionExpression: aws.String(attrTaken),
@@ -78,32 +75,21 @@ func (c *Changer) snapshotDue(ctx context.Context, now time.Time) (bool, error) 
 	return unusable != nil || now.Sub(taken).Abs() > snapshotAge, nil
 }
 
-func snapshotKey(part, slice int) dynamo.Item {
-	return dynamo.Key(schema.MapSnapshot(part), strconv.Itoa(slice))
+func snapshotKey(bucket, slice int) dynamo.Item {
+	return dynamo.Key(schema.MapSnapshot(bucket), strconv.Itoa(slice))
 }
 
 // storeBucket reads a bucket's keys and stores their snapshot. taken is a time before the read. If an
-// entry can't be read, or the entries are too large, it stores the snapshot's item without entries, and
+// entry can't be read, or the entries are too large, storeBucket stores the snapshot's item without entries, and
 // returns an error.
-func (c *Changer) storeBucket(ctx context.Context, part int, input *dynamodb.QueryInput, taken time.Time) error {
-	var slices [schema.MapSlices][]byte
-	var faults [schema.MapSlices]error
-	for e, err := range c.bucketEntries(ctx, part, input) {
-		if err != nil {
-			return err
-		}
-		slice := schema.MapSlice(e.Key)
-		slices[slice] = appendEntry(slices[slice], e)
-		if e.fault != nil {
-			faults[slice] = e.fault
-		}
+func (c *Changer) storeBucket(ctx context.Context, bucket int, query *dynamodb.QueryInput, taken time.Time) error {
+	packed, faults, err := c.packBucket(ctx, bucket, query)
+	if err != nil {
+		return err
 	}
-	for slice, entries := range slices {
-		it := snapshotKey(part, slice)
-		it[attrTaken], it[schema.ExpiresAt] = seconds(dated(taken)), dynamo.Number(taken.Add(snapshotTime).Unix())
-		if len(entries) > maxSlice {
-			faults[slice] = fmt.Errorf("%d bytes of entries are more than the %d of an item", len(entries), maxSlice)
-		}
+	for slice, entries := range packed {
+		it := snapshotKey(bucket, slice)
+		it[attrTaken], it[schema.ExpiresAt] = seconds(entryTime(taken)), dynamo.Number(taken.Add(snapshotTime).Unix())
 		if faults[slice] == nil {
 			it[attrEntries] = &types.AttributeValueMemberB{Value: append([]byte{}, entries...)} // empty rather than nil
 		}
@@ -118,36 +104,53 @@ func (c *Changer) storeBucket(ctx context.Context, part int, input *dynamodb.Que
 	return errors.Join(faults[:]...)
 }
 
+// packBucket reads a bucket's keys. It returns the packed entries by slice, and why a slice can't be stored, or nil.
+func (c *Changer) packBucket(ctx context.Context, bucket int, query *dynamodb.QueryInput) (packed [schema.MapSlices][]byte, faults [schema.MapSlices]error, err error) {
+	for e, err := range c.bucketEntries(ctx, bucket, query) {
+		if err != nil {
+			return packed, faults, err
+		}
+		slice := schema.MapSlice(e.Key)
+		packed[slice] = appendEntry(packed[slice], e)
+		if e.fault != nil {
+			faults[slice] = e.fault
+		}
+	}
+	for slice, entries := range packed {
+		if len(entries) > maxSlice {
+			faults[slice] = fmt.Errorf("slice %d has %d bytes of entries, of at most %d", slice, len(entries), maxSlice)
+		}
+	}
+	return packed, faults, nil
+}
+
 // readSnapshot returns the entries of a bucket's snapshot, and a time from which the log has their
-// changes. It returns errNoSnapshot if an item is missing, unreadable or older than maxAge. The reads
+// changes. usable is false if an item is missing, unreadable or older than maxAge. The reads
 // may be eventually consistent, since an outdated item has an earlier time.
-func (s *stored) readSnapshot(ctx context.Context, part int, now time.Time, maxAge time.Duration) (entries []Entry, taken time.Time, err error) {
+func (s *tableReader) readSnapshot(ctx context.Context, bucket int, now time.Time, maxAge time.Duration) (entries []Entry, taken time.Time, usable bool, err error) {
 	items := dynamo.Items(ctx, s.persistent(pageTime), &dynamodb.QueryInput{
 		TableName: &s.table, KeyConditionExpression: aws.String("pk = :snapshot"),
-		ExpressionAttributeValues: dynamo.Item{":snapshot": dynamo.String(schema.MapSnapshot(part))},
+		ExpressionAttributeValues: dynamo.Item{":snapshot": dynamo.String(schema.MapSnapshot(bucket))},
 	})
 	taken, found := now, 0
 	for it, err := range items {
 		if err != nil {
-			return nil, now, err
+			return nil, now, false, err
 		}
 		at, err := parseSeconds(it, attrTaken)
 		packed, _ := it[attrEntries].(*types.AttributeValueMemberB)
 		if age := now.Sub(at); err != nil || packed == nil || age > maxAge || age < -Clocks {
-			return nil, now, errNoSnapshot
+			return nil, now, false, nil
 		}
 		if entries, err = appendEntries(entries, packed.Value); err != nil {
-			return nil, now, errNoSnapshot
+			return nil, now, false, nil
 		}
 		found++
 		if at.Before(taken) {
 			taken = at
 		}
 	}
-	if found != schema.MapSlices {
-		return nil, now, errNoSnapshot
-	}
-	return entries, taken, nil
+	return entries, taken, found == schema.MapSlices, nil
 }
 
 // Flags of a packed entry.
@@ -160,14 +163,10 @@ const (
 // appendEntry packs an entry without its notes.
 func appendEntry(b []byte, e Entry) []byte {
 	var flags byte
-	if e.Pinned {
-		flags |= flagPinned
-	}
-	if e.Forgotten {
-		flags |= flagForgotten
-	}
-	if e.deleted {
-		flags |= flagDeleted
+	for flag, isSet := range map[byte]bool{flagPinned: e.Pinned, flagForgotten: e.Forgotten, flagDeleted: e.deleted} {
+		if isSet {
+			flags |= flag
+		}
 	}
 	b = append(schema.AppendText(b, e.Key), flags)
 	b = binary.AppendVarint(binary.AppendVarint(b, e.Version), e.Updated.UnixMilli())

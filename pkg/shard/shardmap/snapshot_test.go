@@ -39,7 +39,7 @@ func TestSnapshotEqualsLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := enginetest.NewMapTable(10, 0, 0)
 		full := Entry{
-			Key: "E#all", Max: 90, Version: 7, Pinned: true, Forgotten: true, Updated: dated(time.Now()),
+			Key: "E#all", Max: 90, Version: 7, Pinned: true, Forgotten: true, Updated: entryTime(time.Now()),
 			History: shard.History{{At: time.UnixMilli(1_763_808_100_250).UTC(), Count: 4}, {At: time.UnixMilli(1_763_808_123_000).UTC(), Count: 16}},
 		}
 		for field, value := range reflect.ValueOf(full).Fields() {
@@ -48,8 +48,8 @@ func TestSnapshotEqualsLoad(t *testing.T) {
 			}
 		}
 		f.Put(full.attributes())
-		f.Put(Entry{Key: "C#gone", Version: 3, Updated: dated(time.Now()), deleted: true}.attributes())
-		f.Put(Entry{Key: "C#reset", Version: 4, Max: 8, Updated: dated(time.Now())}.attributes())
+		f.Put(Entry{Key: "C#gone", Version: 3, Updated: entryTime(time.Now()), deleted: true}.attributes())
+		f.Put(Entry{Key: "C#reset", Version: 4, Max: 8, Updated: entryTime(time.Now())}.attributes())
 		f.Put(dynamo.Key(schema.MapKey("C#by others")))
 		for n := range 100 {
 			change(f, int64(n), fmt.Sprint("R#", n), 1+n)
@@ -172,11 +172,11 @@ func TestSnapshotsAreStoredEveryTenMinutes(t *testing.T) {
 func TestStartHasChangeCommittedAfterSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := manyPages()
-		e := Entry{Key: "C#k3", History: shard.History{{At: dated(time.Now()), Count: 40}}, Max: 40, Version: 2, Updated: dated(time.Now())}
+		e := Entry{Key: "C#k3", History: shard.History{{At: entryTime(time.Now()), Count: 40}}, Max: 40, Version: 2, Updated: entryTime(time.Now())}
 		time.Sleep(80 * time.Second)
 		storeSnapshot(t, f)
 		f.Put(e.attributes())
-		for _, action := range new(stored).logPuts(e) {
+		for _, action := range new(tableReader).logPuts(e) {
 			f.Put(action.Put.Item)
 		}
 		time.Sleep(5 * time.Minute)

@@ -8,7 +8,7 @@ import (
 // view is a process's copy of the shard map.
 type view struct {
 	mu         sync.RWMutex
-	at         time.Time        // start of the newest poll, by the wall clock
+	polledAt   time.Time        // start of the newest poll, by the wall clock
 	keys       map[string]Entry // by base key; nil before the first load
 	lookedBack time.Time        // start of the newest poll for late commits; only renewals use it
 }
@@ -22,34 +22,34 @@ func (v *view) findEntry(key string) Entry {
 	return entry
 }
 
-// size returns the number of keys, those included that were deleted within a day.
+// size returns the number of keys, including keys that were deleted within a day.
 func (v *view) size() int {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return len(v.keys)
 }
 
-// younger reports whether the view's age at now is at most age, or the newest poll began after now.
-func (v *view) younger(now time.Time, age time.Duration) bool {
+// isWithin reports whether the view is at most maxAge old at now, or its newest poll began after now.
+func (v *view) isWithin(now time.Time, maxAge time.Duration) bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return v.keys != nil && now.Sub(v.at) <= age
+	return v.keys != nil && now.Sub(v.polledAt) <= maxAge
 }
 
-// otherClock is how far now may be before the newest poll, since a call may have waited. An earlier
-// time comes from another clock.
+// otherClock is how far a call's time may be before the newest poll, since the call may have waited. An earlier
+// time must come from another clock.
 const otherClock = 30 * time.Second
 
-// fresh reports whether the view needs no renewal at now.
-func (v *view) fresh(now time.Time, age time.Duration) bool {
-	return v.younger(now, age) && now.Sub(v.polled()) >= -otherClock
+// fresh reports whether the view needs no renewal for a call at now.
+func (v *view) fresh(now time.Time, maxAge time.Duration) bool {
+	return v.isWithin(now, maxAge) && now.Sub(v.polled()) >= -otherClock
 }
 
 // polled returns when the view was last renewed.
 func (v *view) polled() time.Time {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return v.at
+	return v.polledAt
 }
 
 // setPolled sets the time up to which the view has all changes. A later time that a concurrent poll set
@@ -57,8 +57,8 @@ func (v *view) polled() time.Time {
 func (v *view) setPolled(at time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if back := v.at.Sub(at); back < 0 || back > otherClock {
-		v.at = at
+	if ahead := v.polledAt.Sub(at); ahead < 0 || ahead > otherClock {
+		v.polledAt = at
 	}
 }
 
@@ -67,32 +67,33 @@ func (v *view) setPolled(at time.Time) {
 func (v *view) mergeEntry(entry Entry) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if held, ok := v.keys[entry.Key]; v.keys != nil && (!ok || entry.newer(held)) {
-		v.keys[entry.Key] = bare(entry)
+	old, ok := v.keys[entry.Key]
+	if v.keys != nil && (!ok || entry.replaces(old)) {
+		v.keys[entry.Key] = withoutNotes(entry)
 	}
 }
 
-// bare returns an entry without its notes, which would fill most of a view.
-func bare(entry Entry) Entry {
+// withoutNotes returns an entry without its notes, which would fill most of a view.
+func withoutNotes(entry Entry) Entry {
 	entry.Notes = nil
 	return entry
 }
 
-// replace sets a key's entry to that of its item, whatever the versions. It removes a key without an
-// item; there reports whether it has one.
-func (v *view) replace(entry Entry, there bool) {
+// replace sets a key's entry to that of the key's item, whatever the versions, or removes the entry if the item does not
+// exist.
+func (v *view) replace(entry Entry, exists bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch {
-	case !there:
+	case !exists:
 		delete(v.keys, entry.Key)
 	case v.keys != nil:
-		v.keys[entry.Key] = bare(entry)
+		v.keys[entry.Key] = withoutNotes(entry)
 	}
 }
 
-// since returns the entries whose newest change was made at t or later.
-func (v *view) since(t time.Time) (list []Entry) {
+// changedSince returns the entries whose newest change was made at t or later.
+func (v *view) changedSince(t time.Time) (list []Entry) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	for _, e := range v.keys {

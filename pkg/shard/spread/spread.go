@@ -43,15 +43,15 @@ func NewReader(db Client, table string, shards *shardmap.Map) *Reader {
 
 // Result is how evenly a base key's write shards are used.
 type Result struct {
-	shard.Spread // over the write shards below the shard count in effect
+	shard.Spread // over the write shards from 0 to the shard count in effect, less 1
 
 	// From and To are the range of the events' times, or the time during which a counter's writes
 	// were counted. They are zero for boards and sessions, whose current items are counted.
 	From time.Time `json:"from,omitzero"`
 	To   time.Time `json:"to,omitzero"`
-	// Strays is the number of items on write shards beyond the shard count in effect; the Spread
-	// leaves them out. New events of the 15 s before a growth took effect are strays. Writers with an outdated shard map
-	// wrote the others. Those of boards and sessions may also be older than a decrease.
+	// Strays is the number of items on write shards at or above the shard count in effect; the Spread leaves them out.
+	// New events of the 15 s before a growth took effect are strays, as are items from writers with an outdated shard
+	// map. Strays of boards and sessions may also be older than a decrease.
 	Strays int64 `json:"strays"`
 	// Unknown are a counter's write shards that were created, or created again, while writes were
 	// counted. Their number of writes is unknown and counts as 0.
@@ -65,35 +65,35 @@ const maxSpreadDays = 366
 
 // Events counts an entity's events with from <= time < to by write shard. It returns a Result for
 // each period in which the shard count did not change. It leaves out expired events, but counts the
-// stream markers that a check writes among the events.
+// stream markers that checks write among the events.
 //
-// It makes a query for each day, write shard and change of the count on that day. The range is
-// at most 366 days.
+// Events makes a query for each day, write shard and change of the count on that day. A range of more
+// than 366 days is an error.
 func (r *Reader) Events(ctx context.Context, entity string, from, to, now time.Time) ([]Result, error) {
 	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(r.client, r.shards, entity)); err != nil {
 		return nil, err
 	}
-	fault := func(err error) error { return fmt.Errorf("counting events of %q: %w", entity, err) }
+	describe := func(err error) error { return fmt.Errorf("counting events of %q: %w", entity, err) }
 	from, to = schema.CeilMilli(from), schema.CeilMilli(to)
 	if !from.Before(to) {
-		return nil, fault(fmt.Errorf("from %s is not before to %s", from.Format(time.RFC3339), to.Format(time.RFC3339)))
+		return nil, describe(fmt.Errorf("from %s is not before to %s", from.Format(time.RFC3339), to.Format(time.RFC3339)))
 	}
 	if to.Sub(from) > maxSpreadDays*wholeDay {
-		return nil, fault(fmt.Errorf("from %s to %s are more than %d days", from.Format(time.RFC3339), to.Format(time.RFC3339), maxSpreadDays))
+		return nil, describe(fmt.Errorf("from %s to %s are more than %d days: count shorter ranges", from.Format(time.RFC3339), to.Format(time.RFC3339), maxSpreadDays))
 	}
 	base := schema.BaseKey{Type: schema.Event, Name: entity}
 	entry, err := r.shards.Read(ctx, base.String())
 	if err != nil {
-		return nil, fault(err)
+		return nil, describe(err)
 	}
 	if entry.Forgot(from) {
-		return nil, fault(fmt.Errorf("the shard counts before %s are no longer known: use that time as from", entry.History[0].At.Format(time.RFC3339)))
+		return nil, describe(fmt.Errorf("the shard counts before %s are no longer known: use that time as from", entry.History[0].At.Format(time.RFC3339)))
 	}
 	var list []Result
 	for _, p := range periodsOf(entry.History, from, to) {
 		found, err := r.countPeriod(ctx, base, p, entry.Most(), now)
 		if err != nil {
-			return nil, fault(err)
+			return nil, describe(err)
 		}
 		list = append(list, found)
 	}
@@ -120,16 +120,16 @@ func periodsOf(h shard.History, from, to time.Time) []period {
 	return list
 }
 
-// countPeriod counts an entity's events of a period on most write shards.
+// countPeriod counts an entity's events of a period on the write shards 0 to most-1.
 func (r *Reader) countPeriod(ctx context.Context, base schema.BaseKey, p period, most int, now time.Time) (Result, error) {
 	var queries []countQuery
-	for d := p.from.Truncate(wholeDay); d.Before(p.to); d = d.Add(wholeDay) {
+	for day := p.from.Truncate(wholeDay); day.Before(p.to); day = day.Add(wholeDay) {
 		for n := range most {
 			queries = append(queries, countQuery{n, &dynamodb.QueryInput{
 				TableName:              &r.table,
 				KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"), // no sort key equals a bound
 				ExpressionAttributeValues: dynamo.Item{
-					":pk":   dynamo.String(schema.Key{Base: base, Bucket: schema.EventBucket.Label(d), Shard: n}.String()),
+					":pk":   dynamo.String(schema.Key{Base: base, Bucket: schema.EventBucket.Label(day), Shard: n}.String()),
 					":low":  dynamo.String(schema.EventBound(p.from)),
 					":high": dynamo.String(schema.EventBound(p.to)),
 				},
@@ -209,7 +209,7 @@ func (r *Reader) countCurrent(ctx context.Context, base schema.BaseKey, now time
 	return spreadOver(counts, entry.History.Newest()), nil
 }
 
-// spreadOver returns the spread over the first n write shards.
+// spreadOver returns the spread over the first n write shards; items on the others are strays.
 func spreadOver(counts []int64, n int) (s Result) {
 	s.Spread = shard.SpreadOf(counts[:n])
 	for _, stray := range counts[n:] {
@@ -224,8 +224,8 @@ type countQuery struct {
 	input *dynamodb.QueryInput
 }
 
-// count makes queries in parallel and returns the sums by write shard. It excludes expired
-// items unless a query has its own filter.
+// count makes queries in parallel and returns the sums by write shard. Queries without a filter of their own count no
+// expired items.
 func (r *Reader) count(ctx context.Context, queries []countQuery, shards int, now time.Time) ([]int64, error) {
 	found := make([]int64, len(queries))
 	group, ctx := errgroup.WithContext(ctx)

@@ -59,11 +59,10 @@ type partition struct {
 // map can't be read; reads fail.
 type RandomSuffix struct{}
 
-func (RandomSuffix) fault(*Table) error { return nil }
-
-func (RandomSuffix) findable() bool { return false }
-
-func (RandomSuffix) tieBreaker(*Table) string { return "" }
+func (RandomSuffix) fault(*Table) error          { return nil }
+func (RandomSuffix) findable() bool              { return false }
+func (RandomSuffix) tieBreaker(*Table) string    { return "" }
+func (RandomSuffix) countKey(name string) string { return name }
 
 func (RandomSuffix) places(ctx context.Context, r tableCall, name string, it Item) ([]place.Place, error) {
 	entry, err := r.lookup(ctx, name)
@@ -77,8 +76,6 @@ func (RandomSuffix) places(ctx context.Context, r tableCall, name string, it Ite
 	n := shard.Random(entry.CountOfNew(now))
 	return []place.Place{{PK: r.t.join(name, n), Sort: it[r.t.SortKey], Sent: r.attempt(schema.OwnRandom, name, entry, n, now, "")}}, nil
 }
-
-func (RandomSuffix) countKey(name string) string { return name }
 
 func (RandomSuffix) shardInputs(*Table, string, Item) (value string, at time.Time, err error) {
 	return "", time.Time{}, nil
@@ -125,9 +122,9 @@ func (c CalculatedSuffix) fault(t *Table) error {
 	return t.byFault(c.By)
 }
 
-func (CalculatedSuffix) findable() bool { return true }
-
+func (CalculatedSuffix) findable() bool               { return true }
 func (c CalculatedSuffix) tieBreaker(t *Table) string { return t.tieBreaker(c.attribute(t)) }
+func (CalculatedSuffix) countKey(name string) string  { return name }
 
 func (c CalculatedSuffix) attribute(t *Table) string {
 	if c.By == "" {
@@ -143,8 +140,6 @@ func (c CalculatedSuffix) places(ctx context.Context, r tableCall, name string, 
 	}
 	return r.calculatedPlaces(name, name, it[r.t.SortKey], entry, value, at), nil
 }
-
-func (CalculatedSuffix) countKey(name string) string { return name }
 
 // shardInputs returns the zero time if the layout has no Time.
 func (c CalculatedSuffix) shardInputs(t *Table, _ string, it Item) (value string, at time.Time, err error) {

@@ -72,13 +72,14 @@ type Table struct {
 // Check returns an error that wraps ErrMisused if the table's fields are wrong, or nil. Every
 // call checks them; a program may call Check at its start.
 func (t *Table) Check() error {
+	_, _, _, nameErr := dynamo.TableName(t.Name)
 	switch {
 	case dynamo.CheckClient(t.Client) != nil:
 		return fmt.Errorf("%w: Table.Client is nil", shard.ErrMisused)
 	case t.Name == "":
 		return fmt.Errorf("%w: Table.Name is empty", shard.ErrMisused)
-	case tableNameFault(t.Name) != nil:
-		return fmt.Errorf("%w: Table.Name: %w", shard.ErrMisused, tableNameFault(t.Name))
+	case nameErr != nil:
+		return fmt.Errorf("%w: Table.Name: %w", shard.ErrMisused, nameErr)
 	case t.PartitionKey == "", t.SortKey == "", t.PartitionKey == t.SortKey:
 		return fmt.Errorf("%w: table %s: PartitionKey %q and SortKey %q must name two attributes", shard.ErrMisused, t.Name, t.PartitionKey, t.SortKey)
 	case t.Shards == nil:
@@ -96,12 +97,6 @@ func (t *Table) Check() error {
 		return fmt.Errorf("%w: table %s: %w", shard.ErrMisused, t.Name, err)
 	}
 	return nil
-}
-
-// tableNameFault returns an error if a table's name is the ARN of something else.
-func tableNameFault(name string) error {
-	_, _, _, err := dynamo.TableName(name)
-	return err
 }
 
 // calculate returns a value's write shard among n, 0 to n-1. It panics if the caller's Calculate returns

@@ -18,8 +18,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// calls is the number of the newest call of this process.
-var calls atomic.Uint64
+// callCount is the number of calls of this process so far.
+var callCount atomic.Uint64
 
 // Call is one call of a writer. All its attempts have the same number.
 type Call struct {
@@ -28,25 +28,25 @@ type Call struct {
 }
 
 // Begin returns a call with a new number. The observer may be nil.
-func Begin(o shard.Observer) Call { return Call{o, calls.Add(1)} }
+func Begin(o shard.Observer) Call { return Call{o, callCount.Add(1)} }
 
-// Sent returns the attempt to write an item of a key to write shard n. e is the key's entry in the
-// shard map, by which n was chosen.
+// Sent returns the attempt to write an item of time at to a key's write shard n. e is the key's entry in the shard map,
+// by which n was chosen.
 func Sent(k schema.Kind, key string, e shardmap.Entry, n int, at time.Time) shard.Attempt {
 	if schema.TraitsOf(k).Placement == schema.TimedPlacement {
 		e = e.Active(at)
 	}
-	return sent(k, key, e, n, at)
+	return newAttempt(k, key, e, n, at)
 }
 
 // SentNew is Sent for a new item, which does not wait for a change to take effect.
 func SentNew(k schema.Kind, key string, e shardmap.Entry, n int, at time.Time) shard.Attempt {
-	a := sent(k, key, e.ActiveOfNew(at), n, at)
+	a := newAttempt(k, key, e.ActiveOfNew(at), n, at)
 	a.New = true
 	return a
 }
 
-func sent(k schema.Kind, key string, e shardmap.Entry, n int, at time.Time) shard.Attempt {
+func newAttempt(k schema.Kind, key string, e shardmap.Entry, n int, at time.Time) shard.Attempt {
 	before := 0
 	if last := len(e.History) - 1; last >= 0 {
 		before = e.History[:last].Newest()
@@ -68,9 +68,9 @@ func SumItems(attempts []shard.Attempt) {
 	}
 }
 
-// Observe reports an attempt to write a single item, which ended with err. It ignores an attempt
-// without a key, and one with an invalid input, which DynamoDB did not try to write. It returns err. If the
-// observer knows that the key gets no capacity soon, Persist makes no further attempt after that error.
+// Observe reports an attempt to write a single item, which ended with err, and returns err. If the observer knows that the
+// key gets no capacity soon, the returned error makes Persist stop. Observe does not report an attempt without a key, nor
+// an invalid input, which DynamoDB did not try to write.
 func (c Call) Observe(ctx context.Context, a shard.Attempt, err error) error {
 	if a.Key == "" || dynamo.IsInvalid(err) {
 		return err
@@ -81,18 +81,19 @@ func (c Call) Observe(ctx context.Context, a shard.Attempt, err error) error {
 	return err
 }
 
-// ObserveAs reports an attempt with its outcome. It returns true if the attempt was throttled, and the observer knows that
-// the key gets no capacity soon.
-func (c Call) ObserveAs(ctx context.Context, a shard.Attempt, o shard.Outcome) (hopeless bool) {
+// ObserveAs reports an attempt with its outcome. hopeless means that the attempt was throttled, and that the observer knows
+// that the key gets no capacity soon.
+func (c Call) ObserveAs(ctx context.Context, a shard.Attempt, outcome shard.Outcome) (hopeless bool) {
 	if c.observer == nil {
 		return false
 	}
-	a.Call, a.Outcome = c.number, o
+	a.Call, a.Outcome = c.number, outcome
 	c.observer.ObserveAttempt(ctx, a)
-	knows, ok := c.observer.(interface{ Hopeless(shard.Attempt) bool })
-	return ok && o == shard.Throttled && knows.Hopeless(a)
+	judge, ok := c.observer.(interface{ Hopeless(shard.Attempt) bool })
+	return ok && outcome == shard.Throttled && judge.Hopeless(a)
 }
 
+// outcomeOf returns the outcome of an attempt that ended with err.
 func outcomeOf(kindName string, err error) shard.Outcome {
 	_, conditionFailed := dynamo.ConditionFailed(err)
 	switch {
@@ -106,8 +107,8 @@ func outcomeOf(kindName string, err error) shard.Outcome {
 	return shard.Inconclusive
 }
 
-// PartitionFull reports whether err is a throttle by the write shard's partition. For some kinds that
-// partition is in an index.
+// PartitionFull reports whether err is a throttle by the write shard's partition. For boards and sessions this is
+// the partition in the index.
 func PartitionFull(kindName string, err error) bool {
 	limit := dynamo.KeyRange
 	if schema.TraitsOf(schema.Kind(kindName)).Indexed() {
@@ -116,14 +117,14 @@ func PartitionFull(kindName string, err error) bool {
 	return dynamo.ThrottleScope(err) == limit
 }
 
-// TableProbe returns the item of a probe: a write to it is throttled if the partition of the given
-// item is.
+// TableProbe returns the item of a probe in the partition of the given item. A throttle of the probe shows that
+// the partition throttles.
 func TableProbe(item dynamo.Item) dynamo.Item {
 	return dynamo.Key(dynamo.Text(item, schema.PK), schema.ProbeSK)
 }
 
 // IndexProbe returns the item of a probe of an index partition; attr is the index's partition key. In
-// the table it is in a partition of its own.
+// the table the item has a partition key of its own.
 func IndexProbe(attr, partition string) dynamo.Item {
 	it := dynamo.Key(schema.ProbeSK+"#"+partition, schema.ProbeSK)
 	it[attr] = dynamo.String(partition)

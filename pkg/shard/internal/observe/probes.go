@@ -21,7 +21,8 @@ import (
 // throttleCodes are the cancellation reasons of throttled actions.
 var throttleCodes = map[string]bool{"ThrottlingError": true, "ProvisionedThroughputExceeded": true}
 
-// Outcome returns the outcome of a transaction's write number i.
+// Outcome returns the outcome of write i of a transaction that ended with err. If the write was throttled, Outcome may put
+// the write's probe.
 func (p *Probes) Outcome(ctx context.Context, w shardmap.Write, i int, err error) shard.Outcome {
 	if w.Transfer || !p.observed {
 		return shard.Inconclusive
@@ -36,17 +37,17 @@ func (p *Probes) Outcome(ctx context.Context, w shardmap.Write, i int, err error
 	switch code := aws.ToString(canceled.CancellationReasons[i].Code); {
 	case code == "TransactionConflict":
 		return shard.Conflicted
-	case throttleCodes[code] && w.Probe != nil && p.full(ctx, w):
+	case throttleCodes[code] && w.Probe != nil && p.isFull(ctx, w):
 		return shard.Throttled
 	}
 	return shard.Inconclusive
 }
 
-// Probes finds out whether a write shard's partition throttles, since a throttled transaction does not
-// give the reason.
+// Probes finds out whether a write shard's partition throttles. A throttled transaction does not
+// give the reason; a throttled put of a probe does.
 type Probes struct {
 	client   client.Putter
-	observed bool // otherwise nothing is probed
+	observed bool // there is an observer; otherwise nothing is probed
 
 	mu     sync.Mutex
 	probed map[string]probed // by base key
@@ -69,9 +70,9 @@ const (
 	probeLifetime = time.Hour   // before TTL deletes the probe's item
 )
 
-// full reports whether a write shard's partition throttles. It puts at most one probe per second and key.
+// isFull reports whether a write shard's partition throttles. It puts at most one probe per second and key.
 // While a probe is in flight, other callers get false.
-func (p *Probes) full(ctx context.Context, w shardmap.Write) bool {
+func (p *Probes) isFull(ctx context.Context, w shardmap.Write) bool {
 	now, key := time.Now().Round(0), w.Attempt.Key
 	full, cached := p.cachedOrClaim(key, now)
 	if cached {
@@ -98,8 +99,8 @@ func tableOf(a types.TransactWriteItem) *string {
 	return nil
 }
 
-// cachedOrClaim returns the cached result of a key's probe, or false if too many keys have one. If
-// nothing is cached, the caller must send the probe.
+// cachedOrClaim returns the cached result of a key's probe, or false if too many keys have a result. If
+// cached is false, the caller must send the probe.
 func (p *Probes) cachedOrClaim(key string, now time.Time) (full, cached bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
