@@ -69,8 +69,7 @@ func (b Bucket) Start(label string) (time.Time, error) {
 	return start, nil
 }
 
-// Labels returns the labels of all buckets that overlap [from, to), in order, or nil if the range
-// is empty.
+// Labels returns the labels of all buckets that overlap [from, to), in order, or nil if the range is empty.
 func (b Bucket) Labels(from, to time.Time) []string {
 	if !from.Before(to) {
 		return nil

@@ -9,10 +9,9 @@ import (
 
 // Format is the text between a name and a write shard's number in a partition key.
 //
-// A sharded key always has its suffix, even with one write shard, so that growth needs no
-// migration. The number is decimal, without a sign or leading zeros. So Join and Split are
-// inverse for every name, even one that contains the separator, if the format is
-// [Format.Valid].
+// A sharded key always has its suffix, even with one write shard, so that growth needs no migration. The number is
+// decimal, without a sign or leading zeros. So Join and Split are inverse for every name, even one that contains the
+// separator, if the format is [Format.Valid].
 type Format string
 
 // Formats. Hash is hotshard's own; the others are for tables that other programs sharded.

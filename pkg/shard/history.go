@@ -55,8 +55,7 @@ func (h History) Newest() int {
 	return h[len(h)-1].Count
 }
 
-// Strings returns the stored form, "epoch:count" for each change. The epoch is in the form of
-// [FormatEpoch].
+// Strings returns the stored form, "epoch:count" for each change. The epoch is in the form of [FormatEpoch].
 func (h History) Strings() []string {
 	list := make([]string, len(h))
 	for i, c := range h {
@@ -87,8 +86,7 @@ func ParseHistory(list []string) (History, error) {
 	return h, nil
 }
 
-// FormatEpoch returns a time in Unix seconds, with milliseconds if it has a fraction:
-// 1763808123 or 1763808123.250.
+// FormatEpoch returns a time in Unix seconds, with milliseconds if it has a fraction: 1763808123 or 1763808123.250.
 func FormatEpoch(t time.Time) string {
 	seconds, millis := t.Unix(), t.Nanosecond()/int(time.Millisecond)
 	if millis == 0 {

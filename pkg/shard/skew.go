@@ -78,9 +78,8 @@ func (s Spread) Verdict() Verdict {
 	return Even
 }
 
-// chiSquareTail returns the probability that a chi-square variable with these degrees of
-// freedom is x or more. That is the regularized upper incomplete gamma function Q(degrees/2,
-// x/2).
+// chiSquareTail returns the probability that a chi-square variable with these degrees of freedom is x or more. That is
+// the regularized upper incomplete gamma function Q(degrees/2, x/2).
 //
 // For half of a whole number it is a finite sum (Abramowitz and Stegun, 26.4.4 and 26.4.5).
 // Here it has at most MaxShards/2 terms. With h = x/2 the terms are e^-h h^j / Gamma(j+1) for j

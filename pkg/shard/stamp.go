@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Stamp is the form of a time at the beginning of a sort key, so that keys sort by time. A text
-// stamp may be followed by a separator and an id: 2026-01-05T12:00:00.125Z#order-1234. The zero
-// value is [Millis].
+// Stamp is the form of a time at the beginning of a sort key, so that keys sort by time. A text stamp may be followed
+// by a separator and an id: 2026-01-05T12:00:00.125Z#order-1234. The zero value is [Millis].
 //
 // A text stamp is a layout of package time with a fixed width, for UTC times of the years 0 to
 // 9999. Use the stamp of the table's existing items: [Stamp.Parse] rejects keys of another precision.
@@ -150,8 +149,7 @@ func (s Stamp) Bounds(from, to time.Time) (first, last string, ok bool) {
 	return s.textBound(low), s.textBound(end), true
 }
 
-// textBound returns a text that sorts before the stamps of t with any precision, and after those of
-// earlier times.
+// textBound returns a text that sorts before the stamps of t with any precision, and after those of earlier times.
 func (s Stamp) textBound(t time.Time) string {
 	return strings.TrimSuffix(s.Format(t), "Z")
 }
@@ -162,9 +160,8 @@ const afterAll = "\U0010ffff"
 // wholeSeconds is the common beginning of all text stamps.
 const wholeSeconds = "2006-01-02T15:04:05"
 
-// ParseBound returns the time of a range's end: an end from Bounds, or a sort key with a stamp
-// of any precision. excluded is true for a text from Bounds: no key equals that text, so the range
-// ends before the time.
+// ParseBound returns the time of a range's end: an end from Bounds, or a sort key with a stamp of any precision.
+// excluded is true for a text from Bounds: no key equals that text, so the range ends before the time.
 func (s Stamp) ParseBound(bound string) (t time.Time, excluded bool, err error) {
 	if s.Number() {
 		t, err = s.parseNumber(bound)
@@ -191,9 +188,8 @@ func roundUp(t time.Time, unit time.Duration) time.Time {
 	return t
 }
 
-// Compose joins the parts of a composite key: Compose("#", "user", "42") is user#42. It returns
-// an error if [Decompose] would not return the same parts, for example because the first part
-// contains the separator.
+// Compose joins the parts of a composite key: Compose("#", "user", "42") is user#42. It returns an error if [Decompose]
+// would not return the same parts, for example because the first part contains the separator.
 func Compose(sep string, parts ...string) (string, error) {
 	key := strings.Join(parts, sep)
 	parsed, err := Decompose(sep, key, len(parts))

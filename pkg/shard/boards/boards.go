@@ -27,21 +27,18 @@ type Client interface {
 
 // Boards keeps leaderboards: players ranked by score.
 //
-// A board has a mode, which decides what a new score does to a player's entry, and periods,
-// each with a ranking of its own. Equal scores rank by time, the earlier first, then by
-// player.
+// A board has a mode, which decides what a new score does to a player's entry, and periods, each with a ranking of its
+// own. Equal scores rank by time, the earlier first, then by player.
 //
 // # Writes
 //
-// An entry is one item per player and period, so reading it is one GetItem. Only its row in
-// the index by_rank is sharded: the partition key there has a write shard calculated from the
-// player, by the newest shard count. After a change of that count, an entry's row moves to its new
-// write shard with the entry's next write. Readers of the index query all write shards that the board
-// ever had.
+// An entry is one item per player and period, so reading it is one GetItem. Only its row in the index by_rank is
+// sharded: the partition key there has a write shard calculated from the player, by the newest shard count. After a
+// change of that count, an entry's row moves to its new write shard with the entry's next write. Readers of the index
+// query all write shards that the board ever had.
 //
-// A write reads the entry strongly consistent, computes the new entry, and puts it on condition
-// that the old one is unchanged. A score that changes nothing costs the read, and no write. For
-// an entry below 1 KB:
+// A write reads the entry strongly consistent, computes the new entry, and puts it on condition that the old one is
+// unchanged. A score that changes nothing costs the read, and no write. For an entry below 1 KB:
 //
 //	                      read units  write units: table  index
 //	new                            1                   1      1
@@ -52,17 +49,15 @@ type Client interface {
 //
 // # Heat
 //
-// Each changed score costs 2 WCU in the index, so a board's index partitions become hot at half the
-// rate of other keys. A [shard.Observer] receives an attempt as throttled only if an index partition
-// throttled it. A throttle of the table is about one player's entry, which more write shards don't
-// relieve.
+// Each changed score costs 2 WCU in the index, so a board's index partitions become hot at half the rate of other keys.
+// A [shard.Observer] receives an attempt as throttled only if an index partition throttled it. A throttle of the table
+// is about one player's entry, which more write shards don't relieve.
 //
-// A write that the index throttles can't go to another write shard. The write waits, and looks up the
-// newest shard count at each attempt. After a growth an entry's row leaves its old index partition
-// with the entry's next write, which costs 1 WCU there. So a board with many entries is relieved gradually:
-// a partition loses at most as many rows a second as it takes WCU/s. With Options.DeferRows, writes
-// don't wait for the index. Pin a board's shard count ahead of a known peak, before its entries are
-// written.
+// A write that the index throttles can't go to another write shard. The write waits, and looks up the newest shard
+// count at each attempt. After a growth an entry's row leaves its old index partition with the entry's next write,
+// which costs 1 WCU there. So a board with many entries is relieved gradually: a partition loses at most as many rows a
+// second as it takes WCU/s. With Options.DeferRows, writes don't wait for the index. Pin a board's shard count ahead of
+// a known peak, before its entries are written.
 //
 // # Reads
 //

@@ -97,8 +97,7 @@ func (s Score) Cmp(other Score) int {
 	return 1
 }
 
-// Float returns the nearest float64. It keeps the order of scores, but close scores may become
-// equal.
+// Float returns the nearest float64. It keeps the order of scores, but close scores may become equal.
 func (s Score) Float() float64 {
 	f, _ := strconv.ParseFloat(s.String(), 64) // any score's text is a number in range
 	return f

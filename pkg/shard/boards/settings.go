@@ -135,10 +135,9 @@ func (s Settings) complete() (Settings, error) {
 	return s, errors.Join(faults...)
 }
 
-// Configure sets a board's settings. Invalid settings are ErrMisused. A change of mode is
-// ErrModeFixed after the board's first score, even if its entries are gone. Other processes
-// use the new size and periods within 3 s. A period that is left out keeps its entries; a new
-// period starts empty.
+// Configure sets a board's settings. Invalid settings are ErrMisused. A change of mode is ErrModeFixed after the
+// board's first score, even if its entries are gone. Other processes use the new size and periods within 3 s. A period
+// that is left out keeps its entries; a new period starts empty.
 func (l *Boards) Configure(ctx context.Context, board string, s Settings) error {
 	s, err := s.complete()
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package counters keeps counters that are spread over write shards. A [Writer] adds to them,
-// a [Reader] sums them by strongly consistent reads, and [Summaries] reads write shard
-// 0 and the aggregator's summary of the others:
+// Package counters keeps counters that are spread over write shards. A [Writer] adds to them, a [Reader] sums them by
+// strongly consistent reads, and [Summaries] reads write shard 0 and the aggregator's summary of the others:
 //
 //	shards := shardmap.New(client, "hotshard-shard-map", shardmap.Options{})
 //	writer := counters.NewWriter(client, "hotshard-items", shards, counters.Options{})

@@ -1,5 +1,4 @@
-// Package events stores time series of entities in one bucket per UTC day, spread over write shards
-// by the events' ids:
+// Package events stores time series of entities in one bucket per UTC day, spread over write shards by the events' ids:
 //
 //	shards := shardmap.New(client, "hotshard-shard-map", shardmap.Options{})
 //	writer := events.NewWriter(client, "hotshard-events", shards, events.Options{})

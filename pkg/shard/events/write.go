@@ -21,8 +21,7 @@ type WriterClient interface {
 	client.Putter
 }
 
-// Event is one event of an entity. Entity, ID and Time identify it: a second write of the same
-// three replaces its data.
+// Event is one event of an entity. Entity, ID and Time identify it: a second write of the same three replaces its data.
 type Event struct {
 	Entity string
 	ID     string
@@ -56,9 +55,8 @@ type Writer struct {
 
 // Options are a Writer's settings. The zero value is ready to use.
 type Options struct {
-	// Retention is how long events are kept after the end of the UTC day on which they
-	// happened or were written, whichever is later. To spread deletions, up to a day is added by the
-	// event's id. 0 keeps events forever.
+	// Retention is how long events are kept after the end of the UTC day on which they happened or were written,
+	// whichever is later. To spread deletions, up to a day is added by the event's id. 0 keeps events forever.
 	Retention time.Duration
 	Observer  shard.Observer // receives every write attempt; may be nil
 }

@@ -69,15 +69,13 @@ type Verdict struct {
 //
 // # What it guarantees
 //
-// At most Max hits of a window are allowed, by any number of concurrent processes, whatever is
-// throttled, lost or repeated, and however the shard count changes. A call that is not allowed
-// uses nothing, of any of its limits. A hit is rejected only after Max hits have been used up, so if enough
-// arrive, exactly Max are allowed. The exception is an ambiguous result of DynamoDB: the call's hits may be
-// counted although its caller got an error, and then fewer hits are allowed. HitTransact with
-// package once avoids that.
+// At most Max hits of a window are allowed, by any number of concurrent processes, whatever is throttled, lost or
+// repeated, and however the shard count changes. A call that is not allowed uses nothing, of any of its limits. A hit
+// is rejected only after Max hits have been used up, so if enough arrive, exactly Max are allowed. The exception is an
+// ambiguous result of DynamoDB: the call's hits may be counted although its caller got an error, and then fewer hits
+// are allowed. HitTransact with package once avoids that.
 //
-// The time of a call decides its window: a process whose clock is behind still counts into the
-// previous window.
+// The time of a call decides its window: a process whose clock is behind still counts into the previous window.
 //
 // Hits that are given back can be used again. If a call gives back more hits than were used, Used becomes 0.
 // A process that has cached that a limit is used up may reject hits for 1 s (N/16 s with more than 16 write
@@ -92,31 +90,27 @@ type Verdict struct {
 // of all calls bounds the use. With one write shard, a call is rejected once its own Max hits are
 // used. With several, calls with a lower Max may be allowed after that: at most as many as their own Max.
 //
-// Used is exact for a call of one limit with one write shard. Otherwise it is the last total that the process
-// read, and the process's own hits since. For an allowed hit the total is at most 1 s old with up to
-// 16 write shards, and N/16 s with more. Other processes' hits since then are missing. The total
-// is at most the highest Max with which this process has hit the window. For a sliding limit, Used includes
-// the weighted hits of the previous window.
+// Used is exact for a call of one limit with one write shard. Otherwise it is the last total that the process read, and
+// the process's own hits since. For an allowed hit the total is at most 1 s old with up to 16 write shards, and N/16 s
+// with more. Other processes' hits since then are missing. The total is at most the highest Max with which this process
+// has hit the window. For a sliding limit, Used includes the weighted hits of the previous window.
 //
 // # Implementation
 //
-// Max is divided among the write shards that the key has at the window's begin, a count on which all
-// processes agree. A hit is one update of a write shard, on condition that it has remaining quota.
-// If it has none, the hit tries another. If the count has grown
-// since the window's begin, a hit may go to a write shard without a share of Max. One
-// transaction then transfers part of another write shard's quota to it. So growth relieves a
-// hot key at once, in a window of any length, and the total stays the number of hits. Several limits are
-// hit in one transaction.
+// Max is divided among the write shards that the key has at the window's begin, a count on which all processes agree. A
+// hit is one update of a write shard, on condition that it has remaining quota. If it has none, the hit tries another.
+// If the count has grown since the window's begin, a hit may go to a write shard without a share of Max. One
+// transaction then transfers part of another write shard's quota to it. So growth relieves a hot key at once, in a
+// window of any length, and the total stays the number of hits. Several limits are hit in one transaction.
 //
 // # What it costs
 //
 // With one write shard a hit costs 1 WCU. So does a process's first rejected hit of a window;
 // further rejected hits cost a read of the write shard in each second.
 //
-// With several write shards, each that a hit finds full costs 1 WCU too. After three of them the
-// process reads all write shards, at 1 RCU each. To know Used, a process with allowed hits reads all at
-// 0.5 RCU each, at most 8 RCU/s. A transfer of quota costs 4 WCU, and 1 WCU for the failed
-// attempt before. Giving hits back costs what hits cost.
+// With several write shards, each that a hit finds full costs 1 WCU too. After three of them the process reads all
+// write shards, at 1 RCU each. To know Used, a process with allowed hits reads all at 0.5 RCU each, at most 8 RCU/s. A
+// transfer of quota costs 4 WCU, and 1 WCU for the failed attempt before. Giving hits back costs what hits cost.
 //
 // Several hits of a limit cost what one costs if one write shard has quota for all of them. Otherwise a transaction
 // takes quota from several, at 2 WCU each. A call of several limits costs 2 WCU for each write shard, even if one of
@@ -130,9 +124,8 @@ type Verdict struct {
 //
 // # Heat
 //
-// A [shard.Observer] receives each attempt. A transfer of quota is always [shard.Inconclusive],
-// since more write shards would only cause more transfers. A throttled hit tries another write shard
-// of the newest count.
+// A [shard.Observer] receives each attempt. A transfer of quota is always [shard.Inconclusive], since more write shards
+// would only cause more transfers. A throttled hit tries another write shard of the newest count.
 type Limiter struct {
 	client   Client
 	table    string

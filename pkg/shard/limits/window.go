@@ -105,9 +105,8 @@ func (w *limitWindow) forgetSpent() {
 	clear(w.spent)
 }
 
-// setSpent caches that a write shard without a share has no quota left and receives none. The caller must
-// have known before its read that all write shards with a share were full, since these could have transferred
-// quota.
+// setSpent caches that a write shard without a share has no quota left and receives none. The caller must have known
+// before its read that all write shards with a share were full, since these could have transferred quota.
 func (w *limitWindow) setSpent(n int, limit int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -133,10 +132,9 @@ func (w *limitWindow) claimRead(now time.Time, maxAge time.Duration) bool {
 	return true
 }
 
-// chooseShard returns a write shard that may have quota; ok is false if there is none. It prefers write shards
-// without a share, since transfers already load the partitions of the others. Three of four times it prefers
-// write shards that have received quota, else write shards that need a transfer. Write shards at or above the newest
-// count come last.
+// chooseShard returns a write shard that may have quota; ok is false if there is none. It prefers write shards without
+// a share, since transfers already load the partitions of the others. Three of four times it prefers write shards that
+// have received quota, else write shards that need a transfer. Write shards at or above the newest count come last.
 func (w *limitWindow) chooseShard(d *division, last int) (n int, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

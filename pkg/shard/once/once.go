@@ -110,10 +110,9 @@ const KeyLifetime = 24 * time.Hour
 // ErrOtherCall means that the key was used for a call with another digest.
 var ErrOtherCall = errors.New("the key was used for a call with another digest: use a new key for a new call")
 
-// Do applies the writes that build returns, and returns nil. If the key's call was applied
-// before, Do applies nothing and returns that call's answer. For another call with the same key it
-// returns ErrOtherCall. A key that is empty, not UTF-8 or too long is [shard.ErrMisused], and nothing
-// is written.
+// Do applies the writes that build returns, and returns nil. If the key's call was applied before, Do applies nothing
+// and returns that call's answer. For another call with the same key it returns ErrOtherCall. A key that is empty, not
+// UTF-8 or too long is [shard.ErrMisused], and nothing is written.
 //
 // Do calls build for each attempt, since another write shard may be available, and a write may
 // depend on what build read. Each attempt is a transaction of its own, and the marker prevents a
@@ -211,9 +210,8 @@ func (t *callAttempts) beforeOrError(ctx context.Context, decideErr error) ([]by
 	return before, err
 }
 
-// Before returns the answer of the key's call if it was applied, or nil if it was not. For another
-// call with the same key it returns ErrOtherCall, and for a key that Do rejects [shard.ErrMisused]. It
-// costs 1 RCU.
+// Before returns the answer of the key's call if it was applied, or nil if it was not. For another call with the same
+// key it returns ErrOtherCall, and for a key that Do rejects [shard.ErrMisused]. It costs 1 RCU.
 func (o *Applier) Before(ctx context.Context, call Call, now time.Time) (answer []byte, err error) {
 	if err := cmp.Or(dynamo.CheckClient(o.client), o.options.check(), call.check(now)); err != nil {
 		return nil, err

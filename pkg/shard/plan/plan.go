@@ -53,11 +53,9 @@ func Grown(count, needed int) int {
 type Demand struct {
 	// WriteUnits is the key's peak in write units a second. It is required.
 	WriteUnits float64
-	// ItemBytes is an item's size, names and values. Default 1,024; up to 409,600,
-	// which is DynamoDB's limit.
+	// ItemBytes is an item's size, names and values. Default 1,024; up to 409,600, which is DynamoDB's limit.
 	ItemBytes int
-	// Safety is the factor by which the planned capacity exceeds the peak: 1 or more. Default
-	// [DefaultSafety].
+	// Safety is the factor by which the planned capacity exceeds the peak: 1 or more. Default [DefaultSafety].
 	Safety float64
 	// TableWriteUnits and TableReadUnits are the table's own peak, units a second, including
 	// the key's writes. Default: the key's write units; no reads.
@@ -78,14 +76,12 @@ const (
 
 // Plan is the result for a [Demand].
 type Plan struct {
-	// Shards is the least number of write shards for Safety times the peak: [Needed] with a share
-	// of 1. It is enough if each write shard has a partition to itself, as after DynamoDB has split
-	// hot partitions.
+	// Shards is the least number of write shards for Safety times the peak: [Needed] with a share of 1. It is enough if
+	// each write shard has a partition to itself, as after DynamoDB has split hot partitions.
 	Shards int
-	// RandomShards and CalculatedShards allow for write shards that are on one partition. They are
-	// [Needed] with [RandomShare], for writes that may go to any write shard, and with
-	// [CalculatedShare]. hotshard grows a key to these counts. They leave out Safety, because the
-	// shares include a reserve.
+	// RandomShards and CalculatedShards allow for write shards that are on one partition. They are [Needed] with
+	// [RandomShare], for writes that may go to any write shard, and with [CalculatedShare]. hotshard grows a key to
+	// these counts. They leave out Safety, because the shares include a reserve.
 	RandomShards, CalculatedShards int
 	// Capped reports that a count was limited to [shard.MaxShards].
 	Capped bool

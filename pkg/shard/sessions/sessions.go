@@ -1,5 +1,4 @@
-// Package sessions stores the sessions of groups: which ids are active, until when, and with which
-// data.
+// Package sessions stores the sessions of groups: which ids are active, until when, and with which data.
 //
 //	shards := shardmap.New(client, "hotshard-shard-map", shardmap.Options{})
 //	kept := sessions.New(client, "hotshard-items", shards, sessions.Options{})
@@ -7,10 +6,9 @@
 //	n, err := kept.Active(ctx, "shop", now)
 //	err = kept.End(ctx, "shop", "u-17", now)
 //
-// Putting an active session again renews it: the session ends TTL after that call, and keeps its start. It
-// keeps its data if the lease has none. Putting a session that has ended, by its time or by End, starts a new
-// one. A session is active while its end is after now, to the millisecond, no matter when
-// DynamoDB's TTL deletes its item.
+// Putting an active session again renews it: the session ends TTL after that call, and keeps its start. It keeps its
+// data if the lease has none. Putting a session that has ended, by its time or by End, starts a new one. A session is
+// active while its end is after now, to the millisecond, no matter when DynamoDB's TTL deletes its item.
 //
 // # Where a session is
 //
@@ -39,11 +37,10 @@
 //	ended                                             1      1
 //	after a write by a clock that is ahead            2      1
 //
-// Get costs 1 RCU per 4 KB. Active and List read an index row for each session, also for ended ones
-// that TTL has not deleted yet, at 0.5 RCU per 4 KB of rows. A row has some 100 bytes, and three times
-// the bytes of the group's and the session's name. The least cost is 0.5 RCU for each write shard
-// that the group ever had, and 1 RCU for the shard map. For MaxTTL after a change of the count, they
-// read the rows twice, since rows may move.
+// Get costs 1 RCU per 4 KB. Active and List read an index row for each session, also for ended ones that TTL has not
+// deleted yet, at 0.5 RCU per 4 KB of rows. A row has some 100 bytes, and three times the bytes of the group's and the
+// session's name. The least cost is 0.5 RCU for each write shard that the group ever had, and 1 RCU for the shard map.
+// For MaxTTL after a change of the count, they read the rows twice, since rows may move.
 //
 // # Heat
 //
@@ -122,9 +119,8 @@ func New(db Client, table string, shards *shardmap.Map, o Options) *Store {
 	return &Store{Reader: NewReader(db, table, shards), client: db, observer: o.Observer}
 }
 
-// Put starts or renews a session, and returns it once it is durable. Errors are of kind
-// ErrThrottled or ErrUnavailable, or ErrMisused for a lease out of bounds. Repeating a call is
-// harmless: it renews.
+// Put starts or renews a session, and returns it once it is durable. Errors are of kind ErrThrottled or ErrUnavailable,
+// or ErrMisused for a lease out of bounds. Repeating a call is harmless: it renews.
 func (s *Store) Put(ctx context.Context, l Lease, now time.Time) (put Session, err error) {
 	if err := s.check(l, now); err != nil {
 		return Session{}, err
@@ -170,8 +166,7 @@ func (s *Store) check(l Lease, now time.Time) error {
 	return nil
 }
 
-// End ends a session. Ending a session that does not exist or has ended is no error, so
-// repeating a call is harmless.
+// End ends a session. Ending a session that does not exist or has ended is no error, so repeating a call is harmless.
 func (s *Store) End(ctx context.Context, group, id string, now time.Time) error {
 	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(s.client, s.shards, group, id)); err != nil {
 		return err

@@ -105,9 +105,8 @@ func (c *Changer) changeFrom(ctx context.Context, seen Entry, count int, note No
 	})
 }
 
-// Pin sets the shard count of a base key, for example ahead of a known peak, and returns the new
-// entry. hotshard does not change the count of a pinned key by itself. Pinning again at the same count
-// changes nothing, and is no error.
+// Pin sets the shard count of a base key, for example ahead of a known peak, and returns the new entry. hotshard does
+// not change the count of a pinned key by itself. Pinning again at the same count changes nothing, and is no error.
 func (c *Changer) Pin(ctx context.Context, key string, count int, note Note, now time.Time) (Entry, error) {
 	return ignoreNoChange(c.change(ctx, key, now, func(e Entry, now time.Time) (Entry, error) {
 		if e.Pinned && count == e.History.Newest() {
@@ -216,8 +215,7 @@ func (c *Changer) tryChange(ctx context.Context, key string, now time.Time, deci
 // isNew reports whether the entry is of a key that is not in the map.
 func (e Entry) isNew() bool { return e.Version == 0 && len(e.History) == 0 }
 
-// commit puts the key's item on condition that it is unchanged, and the change into every copy of the
-// log.
+// commit puts the key's item on condition that it is unchanged, and the change into every copy of the log.
 func (c *Changer) commit(ctx context.Context, old, next Entry) error {
 	_, err := c.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
 		TransactItems: append([]types.TransactWriteItem{{Put: c.replacementPut(old, next)}}, c.logPuts(next)...),

@@ -9,10 +9,9 @@ import (
 // ErrInUse means that a key's shard count was set after its reset; use errors.Is.
 var ErrInUse = errors.New("the shard count was set again")
 
-// Reset returns a base key to its state before the first change: one write shard at every time, not
-// pinned. It is the first of two steps of deleting a key with its items. If there is nothing to reset,
-// it returns ErrNoChange. The entry then has a Version if the key was reset or deleted before, and
-// none if the key is not in the map.
+// Reset returns a base key to its state before the first change: one write shard at every time, not pinned. It is the
+// first of two steps of deleting a key with its items. If there is nothing to reset, it returns ErrNoChange. The entry
+// then has a Version if the key was reset or deleted before, and none if the key is not in the map.
 //
 // After a reset, reads no longer find items on the old write shards. Writers may use these shards for
 // another ViewAge, and writers of counters and boards for up to [CountAge] if they can't read the map.

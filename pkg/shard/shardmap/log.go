@@ -65,10 +65,9 @@ const partitionsPrefix = "\x00partitions/"
 // isPartitionCount reports whether a key of the map has a table's number of partitions.
 func isPartitionCount(key string) bool { return strings.HasPrefix(key, partitionsPrefix) }
 
-// NotePartitions stores how many partitions a table has, up to [shard.MaxShards], for [Map.Partitions] of
-// all processes after their next poll. hotshard's functions use the table names items and events. A
-// number is ignored if a larger one was noted within the last day, since partitions are split often and
-// merged rarely.
+// NotePartitions stores how many partitions a table has, up to [shard.MaxShards], for [Map.Partitions] of all processes
+// after their next poll. hotshard's functions use the table names items and events. A number is ignored if a larger one
+// was noted within the last day, since partitions are split often and merged rarely.
 func (c *Changer) NotePartitions(ctx context.Context, table string, n int, now time.Time) error {
 	if n < 1 {
 		return fmt.Errorf("%w: %d partitions are less than 1", shard.ErrMisused, n)

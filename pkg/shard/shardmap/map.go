@@ -33,23 +33,20 @@ const (
 	FewPartitions = 4
 )
 
-// Map is a process's view of the shard map: the shard count of every base key,
-// as a function of time. Its table has the keys pk and sk of type S, and TTL on
-// expires_at; setup.Create makes it.
+// Map is a process's view of the shard map: the shard count of every base key, as a function of time. Its table has the
+// keys pk and sk of type S, and TTL on expires_at; setup.Create makes it.
 //
 // Most calls cost nothing. The first call, or [Map.Load], reads all keys whose count was ever changed;
 // other keys are not stored, and have count 1. A later call that finds the view older than
 // [Options].ViewAge polls the log of changes, with one Query.
 //
-// The log has an item for each change, ordered by time. A poll begins shortly before the last one.
-// The highest version of a key counts, so reading a change twice does no harm. The log keeps its items
-// for two hours, and a view that was not renewed for half an hour is loaded again. So a view misses no
-// change.
+// The log has an item for each change, ordered by time. A poll begins shortly before the last one. The highest version
+// of a key counts, so reading a change twice does no harm. The log keeps its items for two hours, and a view that was
+// not renewed for half an hour is loaded again. So a view misses no change.
 //
-// The call that finds the view too old starts a renewal. Concurrent calls wait for the renewal, each until
-// its own context ends. Without callers the renewal continues for at most [RenewTime], and the next
-// renewal continues an unfinished load. A call that began during a failed renewal waits for the next
-// renewal, or starts it.
+// The call that finds the view too old starts a renewal. Concurrent calls wait for the renewal, each until its own
+// context ends. Without callers the renewal continues for at most [RenewTime], and the next renewal continues an
+// unfinished load. A call that began during a failed renewal waits for the next renewal, or starts it.
 //
 // All keys share one name space. hotshard's own keys have the prefix of their kind: C# counters,
 // E# entities, L# boards, S# sessions, R# limits; functions such as counters.Key return them. A Table
@@ -80,8 +77,7 @@ type cachedItem struct {
 // maxCachedItems bounds the keys in Map.items.
 const maxCachedItems = 1000
 
-// New returns a Map over the shard-map table, and reads nothing yet. Options beyond their
-// bounds are set to the bounds.
+// New returns a Map over the shard-map table, and reads nothing yet. Options beyond their bounds are set to the bounds.
 func New(db Client, table string, o Options) *Map {
 	return &Map{
 		tableReader: tableReader{db, table, schema.MapLog(rand.N(schema.MapLogs))}, options: o.withDefaults(),
@@ -103,9 +99,8 @@ func (m *Map) current() *view {
 // ErrStale, and the first call tries again.
 func (m *Map) Load(ctx context.Context, now time.Time) error { return m.renew(ctx, now.Round(0)) }
 
-// Lookup returns the entry of a base key from a view that is at most ViewAge old at now; it
-// renews an older view first. If that fails, it returns the old view's entry and an error of
-// kind ErrStale.
+// Lookup returns the entry of a base key from a view that is at most ViewAge old at now; it renews an older view first.
+// If that fails, it returns the old view's entry and an error of kind ErrStale.
 func (m *Map) Lookup(ctx context.Context, key string, now time.Time) (Entry, error) {
 	if err := cmp.Or(m.checkClient(), checkKey(key)); err != nil {
 		return Entry{}, err
@@ -118,9 +113,8 @@ func (m *Map) Lookup(ctx context.Context, key string, now time.Time) (Entry, err
 	return entry, stale
 }
 
-// Since returns the entries that were last changed at t or later, newest first, from a view that is at
-// most ViewAge old at now. The entries have no notes. If the view can't be renewed, Since returns an error
-// that wraps ErrStale.
+// Since returns the entries that were last changed at t or later, newest first, from a view that is at most ViewAge old
+// at now. The entries have no notes. If the view can't be renewed, Since returns an error that wraps ErrStale.
 func (m *Map) Since(ctx context.Context, t, now time.Time) ([]Entry, error) {
 	if err := m.renew(ctx, now.Round(0)); err != nil {
 		return nil, err
@@ -162,9 +156,8 @@ const newestWait = 250 * time.Millisecond
 // since a counter may use any count up to the largest it ever had. The call that starts a renewal
 // waits for at most 250 ms; concurrent calls use the old view.
 //
-// Newest does not use a view older than CountAge: if the key was deleted meanwhile, strongly
-// consistent reads would miss its old write shards. Instead Newest reads the key's item. If that fails,
-// too, Newest returns count 1.
+// Newest does not use a view older than CountAge: if the key was deleted meanwhile, strongly consistent reads would
+// miss its old write shards. Instead Newest reads the key's item. If that fails, too, Newest returns count 1.
 func (m *Map) Newest(ctx context.Context, key string, now time.Time) (entry Entry, count int) {
 	now = now.Round(0)
 	m.refreshBriefly(ctx, now)

@@ -8,8 +8,7 @@ import (
 const (
 	// ViewAge is the age beyond which a view of the shard map is renewed.
 	ViewAge = time.Second
-	// MaxAhead is how far ahead of now an item's time may lie, if its write shard depends on
-	// its time.
+	// MaxAhead is how far ahead of now an item's time may lie, if its write shard depends on its time.
 	MaxAhead = 2 * time.Second
 	// LeadTime is how long after its change a shard count takes effect.
 	LeadTime = ViewAge + MaxAhead + CommitTime + HostClocks
@@ -49,9 +48,8 @@ const LateMargin = 2*LateTime + Margin
 // difference of clocks. So all processes agree on the count at t before any of them writes an item
 // of time t. New items don't wait for the lead: see [Entry.CountOfNew].
 type Options struct {
-	// ViewAge is the age beyond which a view is renewed; at most MaxViewAge, default 1 s.
-	// Each active process makes one read per ViewAge. All go to one partition, which takes
-	// 3,000 RCU/s.
+	// ViewAge is the age beyond which a view is renewed; at most MaxViewAge, default 1 s. Each active process makes one
+	// read per ViewAge. All go to one partition, which takes 3,000 RCU/s.
 	ViewAge time.Duration
 	// EventAhead is how far ahead of now an item's time may lie, if its write shard depends
 	// on its time; at most MaxEventAhead, default 2 s.

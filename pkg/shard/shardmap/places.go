@@ -41,8 +41,7 @@ func (e Entry) PlacesDuring(calculate func(attr string, n int) int, attr string,
 	return slices.Compact(list)
 }
 
-// Forgot reports whether changes before t were dropped from the history, so that the count at
-// t is unknown.
+// Forgot reports whether changes before t were dropped from the history, so that the count at t is unknown.
 func (e Entry) Forgot(t time.Time) bool {
 	return e.Forgotten && len(e.History) > 0 && t.Before(e.History[0].At)
 }

@@ -38,11 +38,10 @@ const (
 	attrEntries = "entries"
 )
 
-// StoreSnapshot stores the entries of all keys in 32 items. A starting process reads these instead of
-// all keys, which makes starts cheap if the map has thousands of keys. A snapshot is used for half an
-// hour. Call StoreSnapshot once a minute, in any number of processes: it does nothing if the stored
-// snapshot is at most ten minutes old. If an entry can't be read or stored, the error names it, and
-// starting processes read all keys of that entry's bucket.
+// StoreSnapshot stores the entries of all keys in 32 items. A starting process reads these instead of all keys, which
+// makes starts cheap if the map has thousands of keys. A snapshot is used for half an hour. Call StoreSnapshot once a
+// minute, in any number of processes: it does nothing if the stored snapshot is at most ten minutes old. If an entry
+// can't be read or stored, the error names it, and starting processes read all keys of that entry's bucket.
 func (c *Changer) StoreSnapshot(ctx context.Context, now time.Time) error {
 	now, err := c.changeTime(now)
 	if err != nil {
@@ -79,9 +78,8 @@ func snapshotKey(bucket, slice int) dynamo.Item {
 	return dynamo.Key(schema.MapSnapshot(bucket), strconv.Itoa(slice))
 }
 
-// storeBucket reads a bucket's keys and stores their snapshot. taken is a time before the read. If an
-// entry can't be read, or the entries are too large, storeBucket stores the snapshot's item without entries, and
-// returns an error.
+// storeBucket reads a bucket's keys and stores their snapshot. taken is a time before the read. If an entry can't be
+// read, or the entries are too large, storeBucket stores the snapshot's item without entries, and returns an error.
 func (c *Changer) storeBucket(ctx context.Context, bucket int, query *dynamodb.QueryInput, taken time.Time) error {
 	packed, faults, err := c.packBucket(ctx, bucket, query)
 	if err != nil {

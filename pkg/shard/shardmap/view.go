@@ -62,8 +62,7 @@ func (v *view) setPolled(at time.Time) {
 	}
 }
 
-// mergeEntry adds an entry unless the view has a newer one. An unreadable entry makes only its own
-// key's lookups fail.
+// mergeEntry adds an entry unless the view has a newer one. An unreadable entry makes only its own key's lookups fail.
 func (v *view) mergeEntry(entry Entry) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -16,8 +16,7 @@ import (
 // in that time. It compares the revs before and after, which every write raises by one. Write shards that were added in
 // that time are Unknown, and the verdict is over the shard count at the beginning.
 //
-// Counter costs two strongly consistent reads of each write shard, and two of the shard map's
-// item.
+// Counter costs two strongly consistent reads of each write shard, and two of the shard map's item.
 func (r *Reader) Counter(ctx context.Context, name string, watch time.Duration, now time.Time) (Result, error) {
 	base := schema.BaseKey{Type: schema.Counter, Name: name}
 	describe := func(err error) error { return fmt.Errorf("watching counter %q: %w", name, err) }

@@ -27,9 +27,8 @@ type Client interface {
 
 // Reader counts the items on each write shard of a base key.
 //
-// It makes COUNT queries, up to 16 at a time. Each costs as much as reading the items: half a
-// read unit for each 4 KB, at least half a unit. It queries all write shards that the key ever
-// had.
+// It makes COUNT queries, up to 16 at a time. Each costs as much as reading the items: half a read unit for each 4 KB,
+// at least half a unit. It queries all write shards that the key ever had.
 type Reader struct {
 	client Client
 	table  string
@@ -188,8 +187,7 @@ func (r *Reader) Board(ctx context.Context, board, label string, now time.Time) 
 	return spread, nil
 }
 
-// countCurrent counts a key's current items on each of its write shards. query returns the query of
-// write shard n.
+// countCurrent counts a key's current items on each of its write shards. query returns the query of write shard n.
 func (r *Reader) countCurrent(ctx context.Context, base schema.BaseKey, now time.Time, query func(n int) *dynamodb.QueryInput) (Result, error) {
 	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(r.client, r.shards, base.Name)); err != nil {
 		return Result{}, err

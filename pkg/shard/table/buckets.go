@@ -17,10 +17,9 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// TimeBuckets divides a name's items into time buckets, name#2026-01-05#0 to
-// name#2026-01-05#N-1, for time series that grow without end. The sort key begins
-// with the item's time. A read of a range queries only its buckets, each with the N of its own
-// time: after N has shrunk, newer ranges cost fewer queries.
+// TimeBuckets divides a name's items into time buckets, name#2026-01-05#0 to name#2026-01-05#N-1, for time series that
+// grow without end. The sort key begins with the item's time. A read of a range queries only its buckets, each with the
+// N of its own time: after N has shrunk, newer ranges cost fewer queries.
 //
 // A range needs both ends: use [During].
 type TimeBuckets struct {
@@ -73,19 +72,16 @@ func (b TimeBuckets) partitions(t *Table, entry shardmap.Entry, name string, s S
 	})
 }
 
-// HybridBuckets puts many names into few partition keys, 0#2026-01-05 to
-// N-1#2026-01-05, with the name before the sort key: sensor-1#2026-01-05T12:00:00.125Z.
-// A name's write shard is calculated from the name, so one Query reads a name's bucket.
-// It suits many names with modest traffic each; a name that exceeds a partition's
-// throughput needs TimeBuckets. Sort keys are text, and names must not contain the
-// format's separator.
+// HybridBuckets puts many names into few partition keys, 0#2026-01-05 to N-1#2026-01-05, with the name before the sort
+// key: sensor-1#2026-01-05T12:00:00.125Z. A name's write shard is calculated from the name, so one Query reads a name's
+// bucket. It suits many names with modest traffic each; a name that exceeds a partition's throughput needs TimeBuckets.
+// Sort keys are text, and names must not contain the format's separator.
 //
 // A range needs both ends: use [During].
 type HybridBuckets struct {
 	Bucket shard.Bucket // the width of a bucket; required
 	Stamp  shard.Stamp  // how sort keys begin, which must be text; default [shard.Millis]
-	// Group is the key in Shards of the one count that all names share; it may be empty only
-	// with a Fixed count.
+	// Group is the key in Shards of the one count that all names share; it may be empty only with a Fixed count.
 	Group string
 }
 

@@ -20,8 +20,7 @@ type Counts interface {
 	Lookup(ctx context.Context, key string, now time.Time) (shardmap.Entry, error)
 }
 
-// Fixed is a shard count that is the same for all names and never changes. It must
-// be 1 to [shard.MaxShards].
+// Fixed is a shard count that is the same for all names and never changes. It must be 1 to [shard.MaxShards].
 type Fixed int
 
 // always is the time from which a fixed count is in effect. It is before the time of any item and the margin of reads.

@@ -1,7 +1,6 @@
-// Package table spreads the items of any table with a partition and a sort key over write
-// shards. The items keep their shape: where the partition key attribute holds "acme",
-// DynamoDB stores "acme#7", and reads give "acme" back, merged in the order of the
-// sort keys:
+// Package table spreads the items of any table with a partition and a sort key over write shards. The items keep their
+// shape: where the partition key attribute holds "acme", DynamoDB stores "acme#7", and reads give "acme" back, merged
+// in the order of the sort keys:
 //
 //	orders := table.Table{
 //		Client: client, Name: "orders", PartitionKey: "customer", SortKey: "placed",

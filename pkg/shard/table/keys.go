@@ -21,8 +21,7 @@ const maxKeyBytes = 2048
 
 func (t *Table) keyFormat() shard.Format { return cmp.Or(t.Format, shard.Hash) }
 
-// join returns the partition key of write shard n, counted from 0. The base is a name, or a name
-// with its time bucket.
+// join returns the partition key of write shard n, counted from 0. The base is a name, or a name with its time bucket.
 func (t *Table) join(base string, n int) string {
 	if t.PlainFirst {
 		return t.Format.JoinPlain(base, n)

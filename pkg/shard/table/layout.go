@@ -95,10 +95,9 @@ func (t *Table) firstShards(base string, n int) []partition {
 	return list
 }
 
-// CalculatedSuffix spreads a name's items over name#0 to name#N-1 by an attribute of the
-// item (Table.Calculate). So one GetItem finds an item by that attribute, and a repeated put
-// replaces it. The keys of Get, Update and Delete must have the attribute, too. A read of a
-// range queries all N.
+// CalculatedSuffix spreads a name's items over name#0 to name#N-1 by an attribute of the item (Table.Calculate). So one
+// GetItem finds an item by that attribute, and a repeated put replaces it. The keys of Get, Update and Delete must have
+// the attribute, too. A read of a range queries all N.
 //
 // Let sort keys end in the attribute: 2026-01-05T12:00:45.490Z#order-1234. Each write shard
 // holds one item of a sort key, and rejects the put of another with the same sort key.
@@ -106,8 +105,7 @@ func (t *Table) firstShards(base string, n int) []partition {
 // An item without the attribute, which another program may have written, is in ranges, but
 // no key finds it. Add the attribute with the client's own UpdateItem on the stored key.
 type CalculatedSuffix struct {
-	// By is the attribute, text or a number, that no write of an item changes; default the
-	// sort key.
+	// By is the attribute, text or a number, that no write of an item changes; default the sort key.
 	By string
 	// Time returns the item's own time from an item or a key; it never changes. If shard
 	// counts change, the count at this time decides the write shard. The time may lie at

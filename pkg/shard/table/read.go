@@ -13,12 +13,11 @@ import (
 // that bucket is read.
 const MaxQueries = 1000
 
-// Query streams the items of a name in the order of their sort keys, read from all its write
-// shards in parallel. Items with equal sort keys are in the order of the attribute from which
-// their write shards are calculated, or else of the write shards. Query reads ahead about a page
-// (1 MB) per write shard and keeps it in memory. A loop that stops early pays for all of it: 20 items of
-// 64 write shards cost 407 read units, or 32 with a Span.Limit of 20. The stream ends with the first
-// error, whose item is nil. The parameter now is the time of the call, even if the loop starts later.
+// Query streams the items of a name in the order of their sort keys, read from all its write shards in parallel. Items
+// with equal sort keys are in the order of the attribute from which their write shards are calculated, or else of the
+// write shards. Query reads ahead about a page (1 MB) per write shard and keeps it in memory. A loop that stops early
+// pays for all of it: 20 items of 64 write shards cost 407 read units, or 32 with a Span.Limit of 20. The stream ends
+// with the first error, whose item is nil. The parameter now is the time of the call, even if the loop starts later.
 func (t *Table) Query(ctx context.Context, name string, s Span, now time.Time) iter.Seq2[Item, error] {
 	r := t.startCall(now)
 	return func(yield func(Item, error) bool) {
@@ -43,9 +42,8 @@ func (t *Table) Query(ctx context.Context, name string, s Span, now time.Time) i
 	}
 }
 
-// Page is a page of a range. Next is "" at the range's end; otherwise it is the next page's
-// Span.After. A page may hold fewer items than the limit, or none: it reads at most
-// MaxQueries partitions, or all of a first bucket that has more.
+// Page is a page of a range. Next is "" at the range's end; otherwise it is the next page's Span.After. A page may hold
+// fewer items than the limit, or none: it reads at most MaxQueries partitions, or all of a first bucket that has more.
 type Page struct {
 	Items []Item
 	Next  string

@@ -26,16 +26,14 @@ type Client interface {
 // Table is a caller's own table whose items are spread over write shards. Client, Name, PartitionKey,
 // SortKey, Shards and Layout are required.
 //
-// Items keep the shape that they have without sharding: the partition key attribute holds the
-// plain name, say "acme". Put adds the write shard, so that DynamoDB stores "acme#7", and
-// reads remove it again. Name and sort key together identify an item, as they do without
-// sharding: let sort keys end in an id ([shard.Stamp.Key]). If write shards are calculated
-// from another attribute, that attribute distinguishes items with equal sort keys. DynamoDB
-// keeps only one of them on a write shard, and a write of another there returns ErrMisused.
+// Items keep the shape that they have without sharding: the partition key attribute holds the plain name, say "acme".
+// Put adds the write shard, so that DynamoDB stores "acme#7", and reads remove it again. Name and sort key together
+// identify an item, as they do without sharding: let sort keys end in an id ([shard.Stamp.Key]). If write shards are
+// calculated from another attribute, that attribute distinguishes items with equal sort keys. DynamoDB keeps only one
+// of them on a write shard, and a write of another there returns ErrMisused.
 //
-// All items under a name's write shards belong to the name. So no plain name in the same table
-// may look like one of them: beside "acme" over ten write shards there can't be a plain
-// "acme#3".
+// All items under a name's write shards belong to the name. So no plain name in the same table may look like one of
+// them: beside "acme" over ten write shards there can't be a plain "acme#3".
 type Table struct {
 	Client       Client
 	Name         string       // or ARN
@@ -45,9 +43,8 @@ type Table struct {
 	Shards       Counts       // how many write shards a name has
 	Layout       Layout       // which write shard an item goes to
 
-	// Observer receives every attempt to write an item; may be nil. A grow.Grower raises the count of
-	// a name whose writes are throttled. Deletes under a RandomSuffix are not observed: more write
-	// shards don't help them.
+	// Observer receives every attempt to write an item; may be nil. A grow.Grower raises the count of a name whose
+	// writes are throttled. Deletes under a RandomSuffix are not observed: more write shards don't help them.
 	Observer shard.Observer
 
 	// PlainFirst makes write shard 0 the plain name itself: acme, acme#SHARD_1, acme#SHARD_2. So an
@@ -60,9 +57,8 @@ type Table struct {
 	// says what must be true before the first growth.
 	PlainFirst bool
 
-	// First is the number of the first write shard, default 0: with 1 and Fixed(10) they are
-	// acme#1 to acme#10. If First is wrong, reads miss the items of a whole write shard, without
-	// an error.
+	// First is the number of the first write shard, default 0: with 1 and Fixed(10) they are acme#1 to acme#10. If
+	// First is wrong, reads miss the items of a whole write shard, without an error.
 	First int
 	// Calculate returns a value's write shard among n: 0 to n-1, without First. The function must never
 	// change. Default [shard.Calculated]; [shard.Summed] is the Developer Guide's.
