@@ -44,7 +44,8 @@ func ParseEntry(it map[string]types.AttributeValue) (e Entry, err error) {
 		return e, err
 	}
 	e.Lowest = row.Lowest
-	if row.Player != e.Player || !e.late && row != e.Place {
+	hasOldPlace := row != e.Place && !e.late
+	if hasOldPlace || row.Player != e.Player {
 		return e, errors.New("the rank key differs from the entry's player, score and time")
 	}
 	if it[schema.ExpiresAt] != nil {

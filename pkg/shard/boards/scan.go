@@ -22,7 +22,7 @@ const newestRev = math.MaxInt64
 // boardScan reads a board's period from the index. The shard count comes from a strongly consistent
 // read of the shard map, since the process's cached count may be too small.
 type boardScan struct {
-	l      *Reader
+	reader *Reader
 	board  string
 	label  string
 	now    time.Time
@@ -47,7 +47,7 @@ func (l *Reader) newScan(ctx context.Context, board, label string, now time.Time
 	if err != nil {
 		return nil, fmt.Errorf("reading board %q: %w", board, err)
 	}
-	return &boardScan{l: l, board: board, label: label, now: now, shards: entry.Most(), seen: map[string]*indexRow{}}, nil
+	return &boardScan{reader: l, board: board, label: label, now: now, shards: entry.Most(), seen: map[string]*indexRow{}}, nil
 }
 
 // describe adds to an error what was read, and the board and period; nil stays nil.
@@ -63,8 +63,8 @@ func (s *boardScan) describe(what string, err error) error {
 func (s *boardScan) streams(low, high string, n int, desc bool) []*dynamo.Stream {
 	list := make([]*dynamo.Stream, s.shards)
 	for i := range list {
-		list[i] = &dynamo.Stream{Client: s.l.client, Sort: schema.RankKey, Drop: s.expired, Input: &dynamodb.QueryInput{
-			TableName: &s.l.table, IndexName: aws.String(schema.ByRank),
+		list[i] = &dynamo.Stream{Client: s.reader.client, Sort: schema.RankKey, Drop: s.expired, Input: &dynamodb.QueryInput{
+			TableName: &s.reader.table, IndexName: aws.String(schema.ByRank),
 			KeyConditionExpression: aws.String("board_shard = :shard AND rank_key BETWEEN :low AND :high"),
 			ProjectionExpression:   aws.String("rank_key, row_rev, expires_at"),
 			ExpressionAttributeValues: dynamo.Item{

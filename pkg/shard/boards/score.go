@@ -66,7 +66,7 @@ func roundEven(x *big.Rat) *big.Int {
 
 // fits reports whether a score is within its bounds, which are symmetric.
 func (s Score) fits() bool {
-	return s.whole < maxWhole && (s.whole > -maxWhole || s.whole == -maxWhole && s.nano > 0)
+	return s.whole < maxWhole && s.Cmp(Score{-maxWhole, 0}) > 0
 }
 
 // Add returns the sum; ok is false if the sum is out of range.

@@ -80,18 +80,14 @@ func (l *Reader) readSettings(ctx context.Context, board string) (dynamo.Item, e
 
 // cacheSettings caches and returns the settings of a board's item. A nil item means the defaults.
 func (l *Boards) cacheSettings(board string, it dynamo.Item, now time.Time) (knownBoard, error) {
-	known := knownBoard{at: now}
-	if it != nil {
-		var err error
-		if known.Settings, err = parseSettings(it); err != nil {
-			return knownBoard{}, fmt.Errorf("the stored settings of board %q: %w", board, err)
-		}
-		known.used = dynamo.Bool(it, schema.BoardUsed)
+	settings, err := parseSettings(it)
+	if err == nil {
+		settings, err = settings.complete()
 	}
-	var err error
-	if known.Settings, err = known.complete(); err != nil {
-		return knownBoard{}, fmt.Errorf("settings of board %q: %w", board, err)
+	if err != nil {
+		return knownBoard{}, fmt.Errorf("the stored settings of board %q: %w", board, err)
 	}
+	known := knownBoard{Settings: settings, used: dynamo.Bool(it, schema.BoardUsed), at: now}
 	l.known.Set(board, known)
 	return known, nil
 }

@@ -105,7 +105,7 @@ func (l *Boards) preparePlayers(ctx context.Context, board string, scores []Play
 	}
 	list := combineByPlayer(known.Mode, scores)
 	call := writeCall{
-		l: l, mode: known.Mode, now: now, clock: dynamo.StartClock(attempt), startBy: dynamo.StartBy(ctx), call: observe.Begin(l.observer),
+		boards: l, mode: known.Mode, now: now, clock: dynamo.StartClock(attempt), startBy: dynamo.StartBy(ctx), call: observe.Begin(l.observer),
 	}
 	for _, p := range list {
 		call.items += observe.Hash(p.Player)
@@ -154,7 +154,8 @@ func (p *playerScores) outcome() error {
 	wrote := false
 	for _, w := range p.writes {
 		wrote = wrote || w.wrote
-		if w.err != nil && (worst == nil || errors.Is(worst, shard.ErrThrottled)) {
+		isWorse := worst == nil || errors.Is(worst, shard.ErrThrottled)
+		if w.err != nil && isWorse {
 			worst = fmt.Errorf("period %s: %w", w.label, w.err)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 
 // writeCall has the values that all writes of a call share.
 type writeCall struct {
-	l       *Boards
+	boards  *Boards
 	mode    Mode
 	now     time.Time    // the scores' time
 	clock   dynamo.Clock // the attempt's time, from which revs start
@@ -80,10 +80,10 @@ func (w *entryWrite) nextWrite(ctx context.Context) (write shardmap.Write, ok bo
 		return write, false, err
 	}
 	now := w.clock.Now()
-	entry, count := w.l.shards.Newest(ctx, Key(w.board), now)
+	entry, count := w.boards.shards.Newest(ctx, Key(w.board), now)
 	n := shard.Calculated(w.score.Player, count)
 	put := &types.Put{
-		TableName: &w.l.table, Item: w.item(place, w.nextRev(), n),
+		TableName: &w.boards.table, Item: w.item(place, w.nextRev(), n),
 		ConditionExpression:                 aws.String("attribute_not_exists(pk)"),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
@@ -122,10 +122,10 @@ func (w *entryWrite) attempt(ctx context.Context) error {
 		if err != nil || !ok {
 			return err
 		}
-		_, err = w.l.client.PutItem(ctx, dynamo.PutInput(write.Action.Put), dynamo.NoRetry)
+		_, err = w.boards.client.PutItem(ctx, dynamo.PutInput(write.Action.Put), dynamo.NoRetry)
 		err = w.observe(ctx, write.Attempt, err)
-		if w.l.deferRows && w.stored != nil && observe.PartitionFull(write.Attempt.Kind, err) {
-			_, err = w.l.client.UpdateItem(ctx, w.updateWithoutRow(write.Action.Put), dynamo.NoRetry)
+		if w.boards.deferRows && w.stored != nil && observe.PartitionFull(write.Attempt.Kind, err) {
+			_, err = w.boards.client.UpdateItem(ctx, w.updateWithoutRow(write.Action.Put), dynamo.NoRetry)
 		}
 		newer, outrun := dynamo.ConditionFailed(err)
 		if !outrun {

@@ -281,7 +281,7 @@ func TestWritesOfAScore(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			l := of(&scripted{}, Options{})
-			w := &entryWrite{writeCall: &writeCall{l: l, mode: Best, now: noon, clock: dynamo.StartClock(attempt)}, boardPeriod: allTime, score: PlayerScore{Player: "ann", Score: parsed("7")}, stored: c.held, highestRev: c.last}
+			w := &entryWrite{writeCall: &writeCall{boards: l, mode: Best, now: noon, clock: dynamo.StartClock(attempt)}, boardPeriod: allTime, score: PlayerScore{Player: "ann", Score: parsed("7")}, stored: c.held, highestRev: c.last}
 			got, ok, err := w.nextWrite(t.Context())
 			want := &types.Put{
 				TableName: aws.String("t"), Item: allTime.item(place, c.rev, n), ConditionExpression: aws.String("attribute_not_exists(pk)"),

@@ -71,9 +71,9 @@ func (b *writeBatch) write(ctx context.Context, outcomes []error) {
 	}
 	var group errgroup.Group
 	group.SetLimit(dynamo.MaxParallel)
-	for some := range slices.Chunk(b.items, dynamo.MaxBatchWrite) {
+	for chunk := range slices.Chunk(b.items, dynamo.MaxBatchWrite) {
 		group.Go(func() error {
-			left, err := b.putItems(ctx, some)
+			left, err := b.putItems(ctx, chunk)
 			for _, it := range left {
 				for _, index := range it.indices {
 					outcomes[index] = err

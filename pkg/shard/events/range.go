@@ -90,7 +90,8 @@ func (r Range) isUnsettled(page Page, now time.Time) bool {
 	if at, _, err := shard.Millis.ParseBound(newest); err == nil && at.Before(end) {
 		end = at
 	}
-	return (r.After != "" || page.Next != "") && end.After(now.Add(-shardmap.Unsettled))
+	hasCursor := r.After != "" || page.Next != ""
+	return hasCursor && end.After(now.Add(-shardmap.Unsettled))
 }
 
 // storedRange returns the range of sort keys after r.After. It leaves out expired events, and the stream markers that
@@ -125,7 +126,8 @@ func (e *Reader) readPage(ctx context.Context, r Range, stored place.Range, entr
 		if err != nil {
 			return Page{}, err
 		}
-		if len(page.Events) == r.Limit || r.Bytes > 0 && size >= r.Bytes {
+		reachedBytes := r.Bytes > 0 && size >= r.Bytes
+		if reachedBytes || len(page.Events) == r.Limit {
 			page.Next = last
 			return page, nil
 		}

@@ -44,7 +44,8 @@ func (e *Reader) Get(ctx context.Context, entity, id string, t, now time.Time) (
 	}
 	entry, stale := e.shards.Lookup(ctx, Key(entity), now)
 	it, err := e.find(ctx, entry, entity, id, t, now)
-	if err == nil && it == nil && (stale != nil || t.After(now.Add(-shardmap.Unsettled))) {
+	mayLackGrowth := stale != nil || t.After(now.Add(-shardmap.Unsettled))
+	if err == nil && it == nil && mayLackGrowth {
 		var current shardmap.Entry
 		if current, err = e.shards.Current(ctx, Key(entity)); err == nil && current.Version != entry.Version {
 			it, err = e.find(ctx, current, entity, id, t, now)

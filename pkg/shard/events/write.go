@@ -105,16 +105,11 @@ func (e *Writer) Put(ctx context.Context, events []Event, now time.Time) []error
 // calculated from the event's id, by the shard count at its time, or for a new event by [shardmap.Entry.CountOfNew].
 // Its errors are those of Put.
 func (e *Writer) PutTransact(ctx context.Context, ev Event, now time.Time) (shardmap.Write, error) {
-	if err := observe.CheckMap(e.shards, ev.Entity, ev.ID); err != nil {
-		return shardmap.Write{}, fmt.Errorf("writing event %q of %q: %w", ev.ID, ev.Entity, err)
+	var entry shardmap.Entry
+	err := e.check(ev, now)
+	if err == nil {
+		entry, err = e.shards.Lookup(ctx, Key(ev.Entity), now)
 	}
-	if year := ev.Time.UTC().Year(); year < 0 || year > 9999 {
-		return shardmap.Write{}, fmt.Errorf("%w: writing event %q of %q: the year of its time is %d: want 0 to 9999", shard.ErrMisused, ev.ID, ev.Entity, year)
-	}
-	if ahead := e.shards.Options().EventAhead; ev.Time.After(now.Add(ahead)) {
-		return shardmap.Write{}, fmt.Errorf("%w: writing event %q of %q: its time %s is over %s ahead: write it later, or check this clock", shard.ErrMisused, ev.ID, ev.Entity, ev.Time.Format(time.RFC3339), ahead)
-	}
-	entry, err := e.shards.Lookup(ctx, Key(ev.Entity), now)
 	if err != nil {
 		return shardmap.Write{}, fmt.Errorf("writing event %q of %q: %w", ev.ID, ev.Entity, err)
 	}
@@ -137,6 +132,20 @@ func (e *Writer) PutTransact(ctx context.Context, ev Event, now time.Time) (shar
 		Attempt: attempt,
 		Probe:   observe.TableProbe(it),
 	}, nil
+}
+
+// check returns ErrMisused if an event can't be written at now.
+func (e *Writer) check(ev Event, now time.Time) error {
+	if err := observe.CheckMap(e.shards, ev.Entity, ev.ID); err != nil {
+		return err
+	}
+	if year := ev.Time.UTC().Year(); year < 0 || year > 9999 {
+		return fmt.Errorf("%w: the year of its time is %d: want 0 to 9999", shard.ErrMisused, year)
+	}
+	if ahead := e.shards.Options().EventAhead; ev.Time.After(now.Add(ahead)) {
+		return fmt.Errorf("%w: its time %s is over %s ahead: write it later, or check this clock", shard.ErrMisused, ev.Time.Format(time.RFC3339), ahead)
+	}
+	return nil
 }
 
 // expiry returns when the event expires. The time depends only on the event and the day of now. So a

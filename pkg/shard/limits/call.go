@@ -61,8 +61,8 @@ func (l *Limiter) HitAll(ctx context.Context, hits []Hits, now time.Time) ([]Ver
 	return c.verdicts(), nil
 }
 
-// persist makes attempts until the hits are counted or rejected. A transaction of several limits often conflicts with
-// others, so an attempt repeats it without a pause of PersistSum.
+// persist makes attempts until the hits are counted or rejected. Transactions of several limits often conflict, so
+// RepeatConflicts retries them sooner than PersistSum would.
 func (c *call) persist(ctx context.Context) error {
 	if len(c.hits) == 1 {
 		return dynamo.PersistSum(ctx, c.attempt)

@@ -112,7 +112,10 @@ func (h *hit) plan(ctx context.Context) error {
 	}
 	if h.allShards == 1 || h.misses < allowedMisses {
 		provesRejection := h.planFromCache(false)
-		if h.fits || provesRejection && !h.window.claimRead(h.now, h.readAge()) {
+		if h.fits {
+			return nil
+		}
+		if provesRejection && !h.window.claimRead(h.now, h.readAge()) {
 			return nil
 		}
 	}
@@ -126,20 +129,26 @@ func (h *hit) plan(ctx context.Context) error {
 // planFromCache sets the changes and fits by the cached use. It reports whether the cache proves that the limit rejects
 // the hits if they don't fit. isFresh means that all write shards have just been read.
 func (h *hit) planFromCache(isFresh bool) (provesRejection bool) {
-	h.changes = nil
 	if h.n < 0 {
-		changes, rest := takeTogether(h.window.hits(h.allShards), h.budget, -h.n)
-		for i := range changes {
-			changes[i].used, changes[i].hits = -changes[i].used, -changes[i].hits
-		}
-		h.changes, h.fits = changes, rest == 0 || isFresh && len(changes) < h.budget
+		h.planGiveBack(isFresh)
 		return false
 	}
+	h.changes = nil
 	if n, ok := h.window.chooseShard(&h.division, h.last); ok {
 		h.last, h.changes = n, h.changesFor(n)
 	}
 	h.fits = h.changes != nil
 	return h.allShards == h.withShare || h.full()
+}
+
+// planGiveBack sets the changes that give hits back, by the cached use. Hits that were never counted are not given back.
+func (h *hit) planGiveBack(isFresh bool) {
+	changes, rest := takeTogether(h.window.hits(h.allShards), h.budget, -h.n)
+	for i := range changes {
+		changes[i].used, changes[i].hits = -changes[i].used, -changes[i].hits
+	}
+	areAllHits := isFresh && len(changes) < h.budget // no other hits were counted
+	h.changes, h.fits = changes, rest == 0 || areAllHits
 }
 
 // changesFor returns the changes that count the hits, by the cached use of the write shards, or nil if one transaction
@@ -150,7 +159,8 @@ func (h *hit) changesFor(n int) []change {
 	left := h.window.remaining(&h.division)
 	_, known := h.window.knownUse(n)
 	mayHaveReceived := !h.hasShare(n) && (!known || h.sharesFull())
-	if left[n] >= h.n || h.n == 1 && mayHaveReceived {
+	tryUnknown := h.n == 1 && mayHaveReceived
+	if left[n] >= h.n || tryUnknown {
 		return []change{{n, h.n, h.n}}
 	}
 	if !h.hasShare(n) {

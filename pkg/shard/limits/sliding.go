@@ -26,7 +26,8 @@ func (w *limitWindow) previousHits(now time.Time) (hits int64, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	age := now.Sub(w.previous.readAt)
-	return w.previous.hits, w.previous.isFinal || age >= 0 && age < time.Second
+	isRecent := age >= 0 && age < time.Second
+	return w.previous.hits, w.previous.isFinal || isRecent
 }
 
 // setPrevious caches the hits of the previous window, unless final ones are cached.
@@ -79,21 +80,22 @@ func (h *hit) readPrevious(ctx context.Context) (sum int64, err error) {
 }
 
 // retry returns the earliest time at which the hits fit, if no others are counted until then; used are this window's hits.
-// A sliding limit's hits fit once few enough hits of the window before still count.
+// The hits of a sliding limit's window fade in the next window: evenly, fewer of them count until none does at its end.
 func (h *hit) retry(used int64) time.Time {
 	begin, end := h.start, h.end()
 	if !h.Sliding {
 		return end
 	}
-	hits, free := h.previousHits, h.fullMax-used-h.n
-	if free < 0 { // they fit in the next window at the earliest, before which this window lies
-		hits, free = used, max(0, h.fullMax-h.n)
+	fading, free := h.previousHits, h.fullMax-used-h.n
+	if free < 0 { // they don't fit into this window, whose hits fade in the next one
+		fading, free = used, max(0, h.fullMax-h.n)
 		begin, end = end, h.after(end)
 	}
-	if hits == 0 {
+	if fading == 0 {
 		return begin
 	}
-	return end.Add(-time.Duration(portion(int64(end.Sub(begin)), min(free, hits), hits)))
+	beforeEnd := portion(int64(end.Sub(begin)), min(free, fading), fading) // when only free hits still count
+	return end.Add(-time.Duration(beforeEnd))
 }
 
 // portion returns n * part / whole, rounded down; part is at most whole.

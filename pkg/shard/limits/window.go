@@ -67,8 +67,8 @@ func (w *limitWindow) ownHits() int64 {
 	return w.own
 }
 
-// setTotal caches the hits on all write shards, whose use has just been read. own is the number of
-// this process's hits when the read began.
+// setTotal caches the total of the hits on all write shards, which have just been read. own is the number of this
+// process's hits when the read began.
 func (w *limitWindow) setTotal(shards int, own int64, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -176,7 +176,8 @@ func (w *limitWindow) isFull(d *division, n int) bool {
 		return spent && d.Max <= limit
 	}
 	used, known := w.used[n]
-	return d.share(n) == 0 || known && used.used >= d.share(n)
+	isUsedUp := known && used.used >= d.share(n)
+	return isUsedUp || d.share(n) == 0
 }
 
 // remaining returns an upper bound of each write shard's remaining quota; other processes may have used some of it.

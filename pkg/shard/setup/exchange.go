@@ -18,10 +18,12 @@ import (
 func (k *keys) rename(part reflect.Value, ours bool) reflect.Value {
 	copied := reflect.New(part.Type()).Elem()
 	copied.Set(part)
-	switch kind := part.Kind(); {
+	kind := part.Kind()
+	isContainer := kind == reflect.Pointer || kind == reflect.Slice || kind == reflect.Map
+	switch {
 	case kind == reflect.Struct:
 		k.renameFields(copied, ours || k.isFor(part))
-	case kind != reflect.Pointer && kind != reflect.Slice && kind != reflect.Map || part.IsNil(): // nothing to rename
+	case !isContainer || part.IsNil(): // nothing to rename
 	case kind == reflect.Pointer:
 		copied.Set(k.rename(part.Elem(), ours).Addr())
 	case kind == reflect.Slice:
@@ -84,16 +86,23 @@ func (k *keys) renameFields(copied reflect.Value, ours bool) {
 		}
 	}
 	if names := copied.FieldByName("ExpressionAttributeNames"); ours && names.IsValid() {
-		used := map[string]string{} // placeholders of the expressions; DynamoDB rejects others
-		for f, field := range copied.Fields() {
-			if strings.HasSuffix(f.Name, "Expression") && !field.IsNil() {
-				field.Elem().SetString(k.renameInExpression(field.Elem().String(), names.Interface().(map[string]string), used))
-			}
+		k.renameExpressions(copied, names)
+	}
+}
+
+// renameExpressions renames the expressions of a copied struct, and sets its ExpressionAttributeNames to their placeholders,
+// since DynamoDB rejects others.
+func (k *keys) renameExpressions(copied, attributeNames reflect.Value) {
+	used := map[string]string{}
+	for f, field := range copied.Fields() {
+		if strings.HasSuffix(f.Name, "Expression") && !field.IsNil() {
+			expression := field.Elem()
+			expression.SetString(k.renameInExpression(expression.String(), attributeNames.Interface().(map[string]string), used))
 		}
-		names.SetZero()
-		if len(used) > 0 {
-			names.Set(reflect.ValueOf(used))
-		}
+	}
+	attributeNames.SetZero()
+	if len(used) > 0 {
+		attributeNames.Set(reflect.ValueOf(used))
 	}
 }
 

@@ -61,7 +61,8 @@ func (n Names) keys() (*keys, error) {
 		return nil, fmt.Errorf("%w: setup.Names: the keys %q and %q must differ, be no longer than %d bytes, and not be sk and pk",
 			shard.ErrMisused, pk, sk, maxKeyName)
 	}
-	if (pk != schema.PK || sk != schema.SK) && n.Rollups+n.Heat != "" {
+	hasOtherKeys := pk != schema.PK || sk != schema.SK
+	if hasOtherKeys && n.Rollups+n.Heat != "" {
 		return nil, fmt.Errorf("%w: setup.Names: hotshard's functions, which use Rollups and Heat, need the keys %s and %s",
 			shard.ErrMisused, schema.PK, schema.SK)
 	}

@@ -84,7 +84,8 @@ func (m *Map) renew(ctx context.Context, now time.Time) error {
 		if err == nil && started {
 			return nil
 		}
-		if err != nil && (started || waited || ctx.Err() != nil) {
+		isConclusive := started || waited || ctx.Err() != nil
+		if err != nil && isConclusive {
 			return fmt.Errorf("%w: %w", shard.ErrStale, err)
 		}
 	}

@@ -10,9 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -258,4 +260,19 @@ func TestFrozenRenewalFails(t *testing.T) {
 			}
 		})
 	}
+}
+
+// hung is an enginetest.MapTable that counts its queries. The next hanging ones don't return before the caller's deadline.
+type hung struct {
+	*enginetest.MapTable
+	made, hanging atomic.Int64
+}
+
+func (h *hung) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	h.made.Add(1)
+	if h.hanging.Add(-1) >= 0 {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return h.MapTable.Query(ctx, in, o...)
 }

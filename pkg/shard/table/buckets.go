@@ -87,7 +87,7 @@ type HybridBuckets struct {
 
 func (h HybridBuckets) fault(t *Table) error {
 	if h.Stamp.Number() {
-		return fmt.Errorf("HybridBuckets.Stamp %s is a number, but the sort key holds the name", h.Stamp)
+		return fmt.Errorf("HybridBuckets.Stamp %s is a number, but the sort key holds the name: use a text stamp, such as shard.Millis", h.Stamp)
 	}
 	if t.mayChangeCounts() && h.Group == "" {
 		return fmt.Errorf("HybridBuckets.Group is empty: set the shard map's key of the count that all names share")

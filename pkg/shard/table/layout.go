@@ -115,7 +115,7 @@ type CalculatedSuffix struct {
 
 func (c CalculatedSuffix) fault(t *Table) error {
 	if t.mayChangeCounts() && c.Time == nil {
-		return fmt.Errorf("CalculatedSuffix.Time is nil: if the shard count changes, only an item's own time determines its write shard")
+		return fmt.Errorf("CalculatedSuffix.Time is nil: set it to SortTime or AttributeTime, since an item's time determines its write shard if the shard count changes")
 	}
 	return t.byFault(c.By)
 }

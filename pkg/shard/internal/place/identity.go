@@ -23,7 +23,9 @@ type Identity struct {
 
 // Matches reports whether an item that was read has this identity.
 func (id Identity) Matches(it dynamo.Item) bool {
-	return it != nil && (id.By == "" || dynamo.TieValue(it, id.By) == dynamo.TieValue(dynamo.Item{id.By: id.Value}, id.By))
+	want := dynamo.Item{id.By: id.Value}
+	hasValue := id.By == "" || dynamo.TieValue(it, id.By) == dynamo.TieValue(want, id.By)
+	return it != nil && hasValue
 }
 
 // guard is a condition of a write, with its names and values; all nil if there is no condition.
