@@ -81,8 +81,8 @@ func (b Bucket) Labels(from, to time.Time) []string {
 	return labels
 }
 
-// Valid returns an error if the bucket is not Minute, Hour or Day, or if two of its labels may be equal or differ in
-// length.
+// Valid returns an error if the bucket is not Minute, Hour or Day. It also does if two labels may be equal, or differ
+// in length.
 func (b Bucket) Valid() error {
 	switch b.width() {
 	case Minute, Hour, Day:

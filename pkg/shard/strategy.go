@@ -14,8 +14,8 @@ const MaxShards = 1000
 // one, since a reader has to query all n. It is safe for concurrent use. An n below 1 counts as 1.
 func Random(n int) int { return rand.IntN(max(1, n)) }
 
-// Calculated returns the write shard of attr among n, 0 to n-1. The same attr and n always give the
-// same write shard, so a retry writes the same item, and a reader that knows attr needs one GetItem.
+// Calculated returns the write shard of attr among n, 0 to n-1. The same attr and n always give the same write shard.
+// So a retry writes the same item, and a reader that knows attr needs one GetItem.
 //
 // The write shard is the SHA-256 of attr's bytes, as one big-endian integer, modulo n. Stored items depend on this
 // calculation. It equals Python's int(hashlib.sha256(attr.encode()).hexdigest(), 16) % n. An n below 1 counts as 1.

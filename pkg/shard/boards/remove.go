@@ -18,10 +18,9 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// Remove deletes a player's entries of all time and of this day, week and month, whatever the board's
-// settings; entries of past periods stay until they expire. It returns no error if there is no
-// entry. A later score creates a new entry. An earlier score whose write timed out may also do so, if the player had no
-// entry before, and DynamoDB applies the write after the removal.
+// Remove deletes a player's entries of all time and of this day, week and month, whatever the board's settings; entries
+// of past periods stay until they expire. It returns no error if there is no entry. A later score creates a new entry.
+// An earlier score whose write timed out may also create one, if DynamoDB applies the write after the removal.
 func (l *Boards) Remove(ctx context.Context, board, player string, now time.Time) error {
 	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(l.client, l.shards, board, player)); err != nil {
 		return err

@@ -155,7 +155,7 @@ func (w *entryWrite) updateWithoutRow(put *types.Put) *dynamodb.UpdateItemInput 
 }
 
 // observe reports an attempt to the observer, and returns err. A failed attempt is reported for the write shard of the
-// stored row, since that shard's partition most likely throttled the move of the row after a growth.
+// stored row. After a growth, that shard's partition most likely throttled the move of the row.
 func (w *entryWrite) observe(ctx context.Context, a shard.Attempt, err error) error {
 	a.Items = w.items
 	if err != nil && w.stored != nil {

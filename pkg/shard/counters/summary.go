@@ -78,9 +78,9 @@ func (s *Summaries) Read(ctx context.Context, names []string, now time.Time) ([]
 	return summaries, nil
 }
 
-// readItems adds the items of write shard 0, which have the keys, and the partial summaries to the counters. It reads
-// the partials of the write shards in the shard map at the same time, and then the partials of further write shards
-// that the items of write shard 0 name.
+// readItems adds the items of write shard 0, which have the keys, and the partial summaries to the counters. At the
+// same time it reads the partials of the write shards in the shard map. Then it reads the partials of further write
+// shards that the items of write shard 0 name.
 func (s *Summaries) readItems(ctx context.Context, counters map[string]*counter, keys []dynamo.Item, now time.Time) error {
 	var zeros []dynamo.Item
 	group, groupCtx := errgroup.WithContext(ctx)

@@ -50,8 +50,8 @@ func NewWriter(client WriterClient, table string, shards *shardmap.Map, o Option
 	return &Writer{client: client, table: table, shards: shards, observer: o.Observer}
 }
 
-// Add adds delta to the counter's value, on a random write shard of the newest shard count, and retries on another if
-// that one is throttled. It returns nil once the write is durable, or an error of kind ErrThrottled or ErrUnavailable.
+// Add adds delta to the counter's value, on a random write shard of the newest shard count. If that one is throttled,
+// it retries on another. It returns nil once the write is durable, or an error of kind ErrThrottled or ErrUnavailable.
 //
 // After a timeout or a 5xx of DynamoDB, Add returns ErrUnavailable, and the delta may or may not count. After a lost
 // connection Add makes one more attempt, so the delta may count twice. AddTransact with package once avoids both.

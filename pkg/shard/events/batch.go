@@ -50,7 +50,8 @@ func (b *writeBatch) addWrite(ev Event, w shardmap.Write, index int) {
 		it = &batchItem{}
 		b.byKey[key], b.items = it, append(b.items, it)
 	}
-	it.event, it.item, it.attempt, it.keepsShard = ev, w.Action.Put.Item, w.Attempt, it.keepsShard || !ev.New
+	it.event, it.item, it.attempt = ev, w.Action.Put.Item, w.Attempt
+	it.keepsShard = it.keepsShard || !ev.New
 	it.indices = append(it.indices, index)
 }
 

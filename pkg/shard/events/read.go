@@ -35,9 +35,9 @@ func NewReader(db ReaderClient, table string, shards *shardmap.Map) *Reader {
 	return &Reader{client: db, table: table, shards: shards}
 }
 
-// Get returns one event, read strongly consistent, or an error that wraps ErrNotFound. It costs 1 RCU per 4 KB. If the
-// event is not on the write shard by the shard count at its time, Get also reads the write shards by the other counts near
-// that time. Before it returns ErrNotFound for a recent time, it also reads the entity's entry in the shard map.
+// Get returns one event, read strongly consistent, or an error that wraps ErrNotFound. It costs 1 RCU per 4 KB. Get
+// first reads the write shard by the shard count at the event's time, and then those by the other counts near that
+// time. Before it returns ErrNotFound for a recent time, it also reads the entity's entry in the shard map.
 func (e *Reader) Get(ctx context.Context, entity, id string, t, now time.Time) (Event, error) {
 	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(e.client, e.shards, entity, id)); err != nil {
 		return Event{}, err

@@ -69,18 +69,18 @@ type Verdict struct {
 //
 // # What it guarantees
 //
-// At most Max hits of a window are allowed, by any number of concurrent processes, whatever is throttled, lost or
-// repeated, and however the shard count changes. A call that is not allowed uses nothing, of any of its limits. A hit
-// is rejected only after Max hits have been used up, so if enough arrive, exactly Max are allowed. The exception is an
-// ambiguous result of DynamoDB: the call's hits may be counted although its caller got an error, and then fewer hits
-// are allowed. HitTransact with package once avoids that.
+// Any number of concurrent processes together allow at most Max hits of a window. That holds whatever is throttled,
+// lost or repeated, and however the shard count changes. A call that is not allowed uses nothing, of any of its limits.
+// A hit is rejected only after Max hits have been used up, so if enough arrive, exactly Max are allowed. The exception
+// is an ambiguous result of DynamoDB: the call's hits may be counted although its caller got an error, and then fewer
+// hits are allowed. HitTransact with package once avoids that.
 //
 // The time of a call decides its window: a process whose clock is behind still counts into the previous window.
 //
-// Hits that are given back can be used again. If a call gives back more hits than were used, Used becomes 0.
-// A process that has cached that a limit is used up may reject hits for 1 s (N/16 s with more than 16 write
-// shards) after another process gave hits back. After ErrUnavailable the hits may have been given back. A caller
-// who retries may give them back twice, and so allow more hits than the limit. HitTransact avoids that.
+// Hits that are given back can be used again. If a call gives back more hits than were used, Used becomes 0. A process
+// caches that a limit is used up. So it may reject hits for 1 s after another process gave hits back, or N/16 s with
+// more than 16 write shards. After ErrUnavailable the hits may have been given back. A caller who retries may give them
+// back twice, and so allow more hits than the limit. HitTransact avoids that.
 //
 // A sliding limit allows at most Max hits in each of its windows, but more in some intervals of the same
 // length: docs/decisions/limits.md. The previous window's hits are read until 5 s after its end; a hit that a
@@ -113,10 +113,10 @@ type Verdict struct {
 // transfer of quota costs 4 WCU, and 1 WCU for the failed attempt before. Giving hits back costs what hits cost.
 //
 // Several hits of a limit cost what one costs if one write shard has quota for all of them. Otherwise a transaction
-// takes quota from several, at 2 WCU each. A call of several limits costs 2 WCU for each write shard, even if one of
-// them rejects it, unless that is cached. HitTransact costs the same, and reads all write shards each time, at 1 RCU
-// each. In a window of a sliding limit, a process also reads each write shard of the previous window once, and each
-// second in the first five.
+// takes quota from several write shards, at 2 WCU each. A call of several limits costs 2 WCU for each write shard, even
+// if a limit rejects it, unless the rejection is cached. HitTransact costs the same, and reads all write shards each
+// time, at 1 RCU each. In a window of a sliding limit, a process also reads each write shard of the previous window:
+// once a second in the first 5 s, and once more.
 //
 // A transaction has at most 99 write shards, divided by the number of limits. If several hits need the quota of more
 // write shards, they may be rejected although as many single hits would be allowed. Hits that are given back may be

@@ -76,8 +76,8 @@ func (h *hit) readAge() time.Duration {
 	return max(time.Second, time.Duration(h.allShards)*time.Second/(2*refreshUnits))
 }
 
-// refresh reads the use of all write shards, at 0.5 RCU each, if the last read is too old and the call's write did
-// not return the use. After refreshTime it gives up; then the verdict's Used is from the older read.
+// refresh reads the use of all write shards, at 0.5 RCU each. It does so if the last read is too old and the call's
+// write did not return the use. After refreshTime it gives up; then the verdict's Used is from the older read.
 func (c *call) refresh(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, refreshTime)
 	defer cancel()

@@ -1,5 +1,5 @@
-// Package plan calculates how many write shards a demand needs and their cost, how many stream shards a table has, and
-// what rollups of events cost:
+// Package plan calculates how many write shards a demand needs, what they cost, and how a deployment's functions share
+// Lambda's concurrency and batching windows:
 //
 //	p, err := plan.New(plan.Demand{WriteUnits: 4000})
 //	fmt.Println(p.Shards, p.RandomShards)

@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// manyStreamShards is the number of stream shards above which deliveries wait longer, since each stream shard causes an
+// manyStreamShards is the number of stream shards above which deliveries wait longer. Each stream shard causes an
 // invocation of each function in each batching window.
 const manyStreamShards = 50
 

@@ -65,9 +65,9 @@ func (r *Reader) Active(ctx context.Context, group string, now time.Time) (n int
 	return n, nil
 }
 
-// List yields a group's sessions that are active at now and whose ids are greater than after, each once and in
-// byte order of the ids. They have neither data nor the time of the last renewal. List ends with the first
-// error. To read a group in pages, pass the last id of the page before.
+// List yields a group's sessions that are active at now and whose ids are greater than after. It yields each once, in
+// byte order of the ids. They have neither data nor the time of the last renewal. List ends with the first error. To
+// read a group in pages, pass the last id of the page before.
 //
 // List reads the index, which is eventually consistent: sessions that were put or ended within about
 // the last second may appear in their old state. A session that is active during the whole read

@@ -35,9 +35,9 @@ const (
 
 // scan reads a group's rows in the index, in chunks of ids: it reads a chunk on all write shards before the next chunk.
 //
-// The write shards are read at different moments, so a row may move from a write shard that is not read
-// yet to one that was already read. While rows may move, the scan reads each chunk twice: the second read
-// finds the rows that moved during the first.
+// The write shards are read at different moments. So a row may move from a write shard that is not read yet to one that
+// was already read. While rows may move, the scan reads each chunk twice: the second read finds the rows that moved
+// during the first.
 type scan struct {
 	*Reader
 	group  string

@@ -37,10 +37,10 @@
 //	ended                                             1      1
 //	after a write by a clock that is ahead            2      1
 //
-// Get costs 1 RCU per 4 KB. Active and List read an index row for each session, also for ended ones that TTL has not
-// deleted yet, at 0.5 RCU per 4 KB of rows. A row has some 100 bytes, and three times the bytes of the group's and the
-// session's name. The least cost is 0.5 RCU for each write shard that the group ever had, and 1 RCU for the shard map.
-// For MaxTTL after a change of the count, they read the rows twice, since rows may move.
+// Get costs 1 RCU per 4 KB. Active and List read an index row for each session, at 0.5 RCU per 4 KB of rows. They also
+// read the rows of ended sessions that TTL has not deleted yet. A row has some 100 bytes, and three times the bytes of
+// the group's and the session's name. The least cost is 0.5 RCU for each write shard that the group ever had, and 1 RCU
+// for the shard map. For MaxTTL after a change of the count, they read the rows twice, since rows may move.
 //
 // # Heat
 //

@@ -13,8 +13,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// rename returns a copy of a part of a call or of an answer, with the names exchanged if it is for one of the tables. ours
-// means that the part is known to be for one.
+// rename returns a copy of a part of a call or of an answer. The names are exchanged if the part is for one of the
+// tables. ours means that the part is known to be for one.
 func (k *keys) rename(part reflect.Value, ours bool) reflect.Value {
 	copied := reflect.New(part.Type()).Elem()
 	copied.Set(part)

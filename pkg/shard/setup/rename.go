@@ -21,10 +21,11 @@ import (
 //
 //	db := dynamodb.NewFromConfig(cfg, names.RenameKeys)
 //
-// All constructors of the library take this client. In its calls for tables of n, pk and sk stand for the table's keys, and
-// the keys' names for attributes that are stored as pk and sk. So a table.Table on one of these tables has the keys pk and
-// sk, and once.Options needs no names. Calls of PartiQL, and calls that create or describe tables, are not changed. A
-// client may have several Names, each of other tables. If the names are invalid, each call returns ErrMisused.
+// All constructors of the library take this client. In calls for tables of n, pk and sk stand for the table's keys. The
+// keys' own names stand for attributes that are stored as pk and sk. So a table.Table on one of these tables has the
+// keys pk and sk, and once.Options needs no names. Calls of PartiQL, and calls that create or describe tables, are not
+// changed. A client may have several Names, each of other tables. If the names are invalid, each call returns
+// ErrMisused.
 func (n Names) RenameKeys(o *dynamodb.Options) {
 	k, err := n.keys()
 	o.APIOptions = append(slices.Clip(o.APIOptions), func(stack *middleware.Stack) error {

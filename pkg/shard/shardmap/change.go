@@ -54,9 +54,9 @@ type Changer struct {
 
 // ChangerOptions configure a Changer. The zero value is ready to use.
 type ChangerOptions struct {
-	// Keep is how long changes stay in a key's history; 0 keeps them forever. It must be at least
-	// [HistoryKept] of the retention of events. If it is shorter, the shard count at the begin of a
-	// limit's window may be forgotten, and the limit may then allow more hits than its Max.
+	// Keep is how long changes stay in a key's history; 0 keeps them forever. Keep must be at least [HistoryKept] of
+	// the retention of events. A shorter Keep may forget the shard count at the begin of a limit's window. The limit
+	// may then allow more hits than its Max.
 	Keep time.Duration
 	// Clock returns the current time, by which changes are dated; nil is time.Now. It must be at
 	// most a second from the clocks of all other processes.
@@ -78,9 +78,9 @@ func NewChanger(db ChangerClient, view *Map, o ChangerOptions) *Changer {
 	return &Changer{Map: view, client: db, o: o, lead: view.options.lead(), shrinkLead: shrinkLead, commitTime: CommitTime, maxKeys: MaxKeys}
 }
 
-// GrowFrom raises a key's shard count to count and returns the new entry. If seen is no longer the
-// key's newest entry, it returns ErrNoChange with the newest entry, so that only one of several callers
-// with the same evidence makes the change. For a pinned key it returns ErrPinned.
+// GrowFrom raises a key's shard count to count and returns the new entry. If seen is no longer the key's newest entry,
+// GrowFrom returns ErrNoChange with the newest entry. So only one of several callers with the same evidence makes the
+// change. For a pinned key it returns ErrPinned.
 func (c *Changer) GrowFrom(ctx context.Context, seen Entry, count int, note Note, now time.Time) (Entry, error) {
 	return c.changeFrom(ctx, seen, count, note, now, func(newest int) bool { return count > newest })
 }
@@ -91,8 +91,8 @@ func (c *Changer) ShrinkFrom(ctx context.Context, seen Entry, count int, note No
 	return c.changeFrom(ctx, seen, count, note, now, func(newest int) bool { return count < newest })
 }
 
-// changeFrom sets a key's shard count without an operator's request. It returns ErrNoChange if the entry has
-// changed since seen, or if allows returns false for its newest count, and ErrPinned if the key is pinned.
+// changeFrom sets a key's shard count without an operator's request. It returns ErrNoChange if the entry has changed
+// since seen, or if allows returns false for its newest count. It returns ErrPinned if the key is pinned.
 func (c *Changer) changeFrom(ctx context.Context, seen Entry, count int, note Note, now time.Time, allows func(newest int) bool) (Entry, error) {
 	return c.change(ctx, seen.Key, now, func(e Entry, now time.Time) (Entry, error) {
 		switch {

@@ -89,6 +89,6 @@ func (m *Map) readCurrent(ctx context.Context, key string, read *currentRead) {
 // currentReadTime bounds a read of Current with its retries.
 const currentReadTime = 2 * time.Second
 
-// Unsettled is the age of an item from which on a view knows all shard counts of the item's time, so that reads need no
+// Unsettled is the age from which a view has all shard counts of an item's time, so that reads of the item need no
 // [Map.Current].
 const Unsettled = 2 * Margin

@@ -13,10 +13,10 @@ var ErrInUse = errors.New("the shard count was set again")
 // first of two steps of deleting a key with its items. If there is nothing to reset, it returns ErrNoChange. The entry
 // then has a Version if the key was reset or deleted before, and none if the key is not in the map.
 //
-// After a reset, reads no longer find items on the old write shards. Writers may use these shards for
-// another ViewAge, and writers of counters and boards for up to [CountAge] if they can't read the map.
-// Requests in flight may use them until they end. So the caller waits for that time, deletes the items
-// on all write shards up to the entry's Most, which a reset keeps, and then calls Forget.
+// After a reset, reads no longer find items on the old write shards. Writers may use these shards for another ViewAge,
+// and writers of counters and boards for up to [CountAge] if they can't read the map. Requests in flight may use them
+// until they end. So the caller waits for that time, and deletes the items on all write shards up to the entry's Most,
+// which a reset keeps. Then it calls Forget.
 func (c *Changer) Reset(ctx context.Context, key string, now time.Time) (Entry, error) {
 	return c.change(ctx, key, now, func(e Entry, now time.Time) (Entry, error) {
 		if len(e.History) == 0 && !e.Pinned {

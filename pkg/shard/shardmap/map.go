@@ -48,10 +48,10 @@ const (
 // context ends. Without callers the renewal continues for at most [RenewTime], and the next renewal continues an
 // unfinished load. A call that began during a failed renewal waits for the next renewal, or starts it.
 //
-// All keys share one name space. hotshard's own keys have the prefix of their kind: C# counters,
-// E# entities, L# boards, S# sessions, R# limits; functions such as counters.Key return them. A Table
-// or a Tally of package table looks up its names without a prefix, so several that share a map share the counts of equal
-// names. Give a Table with PlainFirst a map of its own. An empty key is ErrMisused.
+// All keys share one name space. hotshard's own keys have the prefix of their kind: C# counters, E# entities, L#
+// boards, S# sessions, R# limits; functions such as counters.Key return them. A Table or a Tally of package table looks
+// up its names without a prefix. So several of them on one map share the counts of equal names. Give a Table with
+// PlainFirst a map of its own. An empty key is ErrMisused.
 //
 // Ages use the wall clock, since the monotonic clock of a frozen process stops.
 type Map struct {
@@ -199,7 +199,7 @@ func (m *Map) refreshBriefly(ctx context.Context, now time.Time) {
 	}
 }
 
-// updateView puts the entry of a key's item that was just read or written into the view, or removes the entry if the
+// updateView updates the view after a key's item was read or written: it adds the item's entry, or removes it if the
 // item does not exist.
 func (m *Map) updateView(entry Entry, exists bool) {
 	if exists {

@@ -99,9 +99,8 @@ func (e Entry) isMadeIn(stored Entry) bool {
 		stored.deleted == e.deleted && stored.Pinned == e.Pinned && slices.Equal(stored.History.Strings(), e.History.Strings())
 }
 
-// redate replaces a change that was committed late by the same change with the current time, so
-// that polls read the change and it takes effect a lead from now. It returns the entry with the new date, or
-// made if a newer change replaced the late one.
+// redate gives a change that was committed late the current time. So polls read the change, and it takes effect a lead
+// from now. It returns the entry with the new date, or made if a newer change replaced the late one.
 func (c *Changer) redate(ctx context.Context, old, made Entry, decide decision, begun time.Time) (Entry, error) {
 	for {
 		current := made.Updated.Add(dynamo.Since(begun)) // by the clock of the change

@@ -47,11 +47,11 @@ type Table struct {
 	// writes are throttled. Deletes under a RandomSuffix are not observed: more write shards don't help them.
 	Observer shard.Observer
 
-	// PlainFirst makes write shard 0 the plain name itself: acme, acme#SHARD_1, acme#SHARD_2. So an
-	// existing table is adopted as it is: a name's items stay where they are, and a read of the name is
-	// one query, until its count is raised. It needs an explicit Format and a First of 0, and does not go
-	// with HybridBuckets. Calls return ErrMisused for a name that the Format reads as a write shard above
-	// 0, say acme#SHARD_1, and for a name whose write shards' keys would exceed 2,048 bytes.
+	// PlainFirst makes write shard 0 the plain name itself: acme, acme#SHARD_1, acme#SHARD_2. So an existing table is
+	// adopted as it is: a name's items stay where they are, and a read of the name is one query, until its count is
+	// raised. PlainFirst needs an explicit Format and a First of 0, and does not go with HybridBuckets. Calls return
+	// ErrMisused for a name that the Format reads as a write shard above 0, say acme#SHARD_1. They also do for a name
+	// whose write shards' keys would exceed 2,048 bytes.
 	//
 	// Programs that only know the plain name miss the items on the other write shards. docs/adopt.md
 	// says what must be true before the first growth.
