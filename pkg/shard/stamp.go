@@ -49,7 +49,7 @@ func (s Stamp) Valid() error {
 	case "", Millis, Seconds, Micros, Nanos, UnixSeconds, UnixMillis:
 		return nil
 	}
-	return fmt.Errorf("shard: no stamp %q", string(s))
+	return fmt.Errorf("shard: no stamp %q: use one of this package, such as %q", string(s), string(Millis))
 }
 
 // layout returns the layout of a text stamp.

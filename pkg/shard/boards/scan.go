@@ -45,7 +45,7 @@ func (l *Reader) newScan(ctx context.Context, board, label string, now time.Time
 	}
 	entry, err := l.shards.Read(ctx, Key(board))
 	if err != nil {
-		return nil, fmt.Errorf("reading board %q: %w", board, err)
+		return nil, fmt.Errorf("reading the shard count of board %q: %w", board, err)
 	}
 	return &boardScan{reader: l, board: board, label: label, now: now, shards: entry.Most(), seen: map[string]*indexRow{}}, nil
 }

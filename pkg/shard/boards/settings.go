@@ -85,7 +85,7 @@ func (l *Boards) cacheSettings(board string, it dynamo.Item, now time.Time) (kno
 		settings, err = settings.complete()
 	}
 	if err != nil {
-		return knownBoard{}, fmt.Errorf("the stored settings of board %q: %w", board, err)
+		return knownBoard{}, fmt.Errorf("reading the stored settings of board %q: %w", board, err)
 	}
 	known := knownBoard{Settings: settings, used: dynamo.Bool(it, schema.BoardUsed), at: now}
 	l.known.Set(board, known)

@@ -101,7 +101,7 @@ func (b *writeBatch) putItems(ctx context.Context, items []*batchItem) (left []*
 		return err
 	})
 	if err != nil {
-		return left, fmt.Errorf("writing events: %w", err)
+		return left, fmt.Errorf("writing %d events: %w", len(left), err)
 	}
 	return nil, nil
 }

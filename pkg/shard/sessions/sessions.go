@@ -161,7 +161,7 @@ func (s *Store) check(l Lease, now time.Time) error {
 		return err
 	}
 	if l.TTL < MinTTL || l.TTL > MaxTTL {
-		return fmt.Errorf("%w: session %q of group %q: time to live %v: want %v to %v", shard.ErrMisused, l.ID, l.Group, l.TTL, MinTTL, MaxTTL)
+		return fmt.Errorf("%w: session %q of group %q has a TTL of %v: want %v to %v", shard.ErrMisused, l.ID, l.Group, l.TTL, MinTTL, MaxTTL)
 	}
 	return nil
 }

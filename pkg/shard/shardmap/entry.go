@@ -125,7 +125,7 @@ func parseEntry(key string, it dynamo.Item) (Entry, error) {
 	most, err3 := dynamo.Integer(it, attrMax)
 	updated, err4 := parseSeconds(it, attrUpdated)
 	if err := cmp.Or(err1, err2, err3, err4); err != nil {
-		return Entry{Key: key}, fmt.Errorf("the shard map's item of %q: %w", key, err)
+		return Entry{Key: key}, fmt.Errorf("reading the shard map's item of %q: %w", key, err)
 	}
 	e := Entry{Key: key, History: history, Version: version, Updated: updated}
 	e.Max = max(int(most), history.Max(time.Time{}, farFuture))

@@ -70,7 +70,7 @@ func isPartitionCount(key string) bool { return strings.HasPrefix(key, partition
 // was noted within the last day, since partitions are split often and merged rarely.
 func (c *Changer) NotePartitions(ctx context.Context, table string, n int, now time.Time) error {
 	if n < 1 {
-		return fmt.Errorf("%w: %d partitions are less than 1", shard.ErrMisused, n)
+		return fmt.Errorf("%w: the number of partitions is %d: want 1 or more", shard.ErrMisused, n)
 	}
 	n = min(n, shard.MaxShards)
 	_, err := ignoreNoChange(c.change(ctx, partitionsPrefix+table, now, func(e Entry, now time.Time) (Entry, error) {
