@@ -60,8 +60,7 @@ func (w *entryWrite) nextPlace() (place Place, changed bool, err error) {
 }
 
 // nextRev returns the rev of the next write. It is the entry's rev plus one, or for a new entry the time in
-// microseconds. If the entry was removed during this call, the rev is also above the removal's, by which folds order
-// both.
+// microseconds. If the entry was removed during this call, the rev is also above that of the removal in folds.
 func (w *entryWrite) nextRev() int64 {
 	switch {
 	case w.stored != nil:
