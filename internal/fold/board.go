@@ -18,7 +18,7 @@ type boardChanges struct {
 	entries  []entryChange // in stream order
 	raised   []string      // sequence numbers of records that raised the board's size
 	lifetime lifetime
-	damaged  map[string]error // by player: why the entry can't be read
+	damaged  map[string]error // why a player's entry can't be read, by player
 }
 
 // clone returns a copy whose lifetime and damaged entries the caller may change.
@@ -70,8 +70,8 @@ func (s *boardChanges) sequences() []string {
 	return list
 }
 
-// newest returns the latest state of each player.
-func (s *boardChanges) newest() []parts.EntryState {
+// newestStates returns the latest state of each player.
+func (s *boardChanges) newestStates() []parts.EntryState {
 	index := map[string]int{}
 	var list []parts.EntryState
 	for _, t := range s.entries {
@@ -101,10 +101,10 @@ func (s changesByBoard) changesOf(name, period string) *boardChanges {
 // addRecord adds a record of an entry, or of a board's settings with a larger size. It returns an error
 // for a record that can't be folded.
 func (s changesByBoard) addRecord(r *ddbstream.Record) error {
-	if name, ok := raised(r); ok {
+	if name, ok := raisedBoard(r); ok {
 		for _, period := range boards.Periods() {
-			of := s.changesOf(name, period.Label(r.Created))
-			of.raised = append(of.raised, string(r.Sequence))
+			changes := s.changesOf(name, period.Label(r.Created))
+			changes.raised = append(changes.raised, string(r.Sequence))
 		}
 		return nil
 	}
@@ -118,9 +118,9 @@ func (s changesByBoard) addRecord(r *ddbstream.Record) error {
 	if err != nil {
 		return fmt.Errorf("reading an entry of board %q: %w", name, err)
 	}
-	of := s.changesOf(name, period)
-	of.entries = append(of.entries, t)
-	of.lifetime = of.lifetime.with(t.lifetime)
+	changes := s.changesOf(name, period)
+	changes.entries = append(changes.entries, t)
+	changes.lifetime = changes.lifetime.longer(t.lifetime)
 	return nil
 }
 
@@ -134,8 +134,8 @@ func (s changesByBoard) jobs(d *delivery) (jobs []job) {
 				job{pk, func(ctx context.Context) error { return d.tops.fold(ctx, c) }, c.sequences},
 				job{pk, func(ctx context.Context) error { return d.cells.fold(ctx, c, d.batch.ShardID) }, c.sequences})
 		}
-		if deferred := c.deferred(); len(deferred) > 0 {
-			jobs = append(jobs, job{pk, func(ctx context.Context) error { return d.tops.noteDeferred(ctx, c, deferred, d.batch.ShardID) }, c.sequences})
+		if outdated := c.outdatedRows(); len(outdated) > 0 {
+			jobs = append(jobs, job{pk, func(ctx context.Context) error { return d.tops.noteOutdated(ctx, c, outdated, d.batch.ShardID) }, c.sequences})
 		}
 		if len(c.raised) > 0 {
 			raised := func() []string { return c.raised }
@@ -165,8 +165,8 @@ func noteMissed(ctx context.Context, d *delivery, t schema.Target) error {
 }
 
 // cellsFolder folds entries' merits into the fragments of their boards' histograms. Each change of an
-// entry is one record, so sequence numbers guard it as they do event rollups. Once all records are
-// folded, the sum of the fragments counts each entry once.
+// entry is one record, so sequence numbers prevent a second fold, as in event rollups. Once all records
+// are folded, the sum of the fragments counts each entry once.
 type cellsFolder struct {
 	*parts.Folder[parts.Histogram]
 	limit int // cells of a fragment
@@ -195,8 +195,8 @@ func (f *cellsFolder) fold(ctx context.Context, s *boardChanges, streamShard str
 			h.Limit(f.limit)
 		}}
 	}
-	// A fold writes one item, however many records it has. So waiting for a throttled partition lowers
-	// the load, and the batch's other summaries need no redelivery.
+	// A fold of many records writes one item. So it is better to wait for a throttled partition than to let Lambda redeliver
+	// the batch to all its summaries.
 	_ = dynamo.Persist(ctx, func(ctx context.Context) error {
 		err = f.Fold(ctx, s.Key(), streamShard, s.lifetime.end, records)
 		return err

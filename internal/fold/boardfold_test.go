@@ -124,7 +124,7 @@ func TestFoldsOfATop(t *testing.T) {
 				place := boards.Place{Player: fmt.Sprint("p", i), At: time.UnixMilli(int64(i))}
 				s.entries = append(s.entries, entryChange{state: parts.EntryState{Place: place, Rev: 1, Present: true}, to: new(boards.Score), sequence: sequence})
 			}
-			if size, _ := f.size(t.Context(), "b"); c.board.settings == nil && size != 2 {
+			if size, _ := f.boardSize(t.Context(), "b"); c.board.settings == nil && size != 2 {
 				t.Errorf("%s: its size is %d, want 2", name, size)
 			}
 			err := f.fold(t.Context(), s)

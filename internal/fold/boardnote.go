@@ -15,14 +15,14 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
-// noteRecheck stores that a top is to be rechecked. After a board's size was raised, folds use the old size
-// for some seconds, and a recheck extends the top. Until then it is short, which readers detect.
+// noteRecheck stores that the boards task must recheck a top. After a board's size was raised, folds use the old size for
+// some seconds, and only a recheck extends the top. Until then readers see that the top is short.
 func (f *topFolder) noteRecheck(ctx context.Context, s *boardChanges) error {
 	return NoteBoard(ctx, f.client, f.table, s.Board, s.Label, f.now())
 }
 
-// NoteBoard stores in the rollups table that the boards task must recheck the top of a board's period. A stored note that
-// is as new stays, because other folds may rely on its time. The client needs UpdateItem only.
+// NoteBoard stores in the rollups table that the boards task must recheck the top of a board's period. It keeps a stored
+// note with the same or a later time, because other folds may rely on that time. The client needs UpdateItem only.
 func NoteBoard(ctx context.Context, client client.Updater, table, name, period string, now time.Time) error {
 	key := dynamo.Key(schema.NoteKey(name, period))
 	_, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
@@ -32,7 +32,7 @@ func NoteBoard(ctx context.Context, client client.Updater, table, name, period s
 		ExpressionAttributeValues: map[string]types.AttributeValue{":v": dynamo.Number(1), ":now": dynamo.Number(now.UnixMilli())},
 	})
 	if _, newer := dynamo.ConditionFailed(err); err != nil && !newer {
-		return fmt.Errorf("noting %q: %w", dynamo.Text(key, schema.SK), err)
+		return fmt.Errorf("noting the recheck of %q: %w", dynamo.Text(key, schema.SK), err)
 	}
 	return nil
 }
@@ -46,11 +46,11 @@ type dueNote struct {
 	since, last int64    // Unix milliseconds
 }
 
-// noteKind is what a note is about: a top, or rows of the index.
+// noteKind is the task of a note: to recheck a top, or to move rows of the index.
 type noteKind int
 
-// notes returns the stored notes, maxNotes of each partition key at most. Those of tops come first.
-func (f *recheckTask) notes(ctx context.Context) (list []dueNote, err error) {
+// readNotes returns the stored notes, maxNotes of each partition key at most. Those of tops come first.
+func (f *recheckTask) readNotes(ctx context.Context) (list []dueNote, err error) {
 	for _, pk := range schema.NotePartitions() {
 		in := &dynamodb.QueryInput{
 			TableName: &f.table, KeyConditionExpression: aws.String("pk = :pk"), ConsistentRead: aws.Bool(true),

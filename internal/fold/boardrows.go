@@ -18,9 +18,9 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
-// deferred returns the changes that left an entry's row in the index outdated. While the row is
+// outdatedRows returns the changes that left an entry's row in the index outdated. While the row is
 // outdated, further changes of the entry need no note.
-func (s *boardChanges) deferred() (list []entryChange) {
+func (s *boardChanges) outdatedRows() (list []entryChange) {
 	for _, t := range s.entries {
 		if t.isOutdated && !t.wasOutdated {
 			list = append(list, t)
@@ -29,18 +29,18 @@ func (s *boardChanges) deferred() (list []entryChange) {
 	return list
 }
 
-// maxRowPlayers bounds the players that are noted at a time: one read has all their entries.
+// maxRowPlayers bounds the players in a note, so that one read has all their entries.
 const maxRowPlayers = 100
 
-// noteDeferred notes outdated rows, so that the boards task moves them. The key of a note has the
+// noteOutdated stores that the boards task must move the outdated rows of these changes. The key of a note has the
 // stream shard and sequence number of its first record. A redelivery of fewer records adds to the note.
 // If the rows were moved meanwhile, it notes them again, which is harmless.
-func (f *topFolder) noteDeferred(ctx context.Context, s *boardChanges, list []entryChange, streamShard string) error {
-	players := make([]string, len(list))
-	for i, t := range list {
+func (f *topFolder) noteOutdated(ctx context.Context, s *boardChanges, outdated []entryChange, streamShard string) error {
+	players := make([]string, len(outdated))
+	for i, t := range outdated {
 		players[i] = t.state.Player
 	}
-	return NoteRows(ctx, f.client, f.table, s.Period, streamShard, list[0].padded, players, f.now())
+	return NoteRows(ctx, f.client, f.table, s.Period, streamShard, outdated[0].padded, players, f.now())
 }
 
 // NoteRows stores in the rollups table that the boards task must move the outdated rows of players in
@@ -60,7 +60,7 @@ func NoteRows(ctx context.Context, client client.Updater, table string, p parts.
 			},
 		})
 		if err != nil {
-			return fmt.Errorf("noting %q: %w", dynamo.Text(key, schema.SK), err)
+			return fmt.Errorf("noting the outdated rows %q: %w", dynamo.Text(key, schema.SK), err)
 		}
 		sequence += "+" // of the next note
 	}
@@ -74,9 +74,9 @@ const (
 	rowsPerSec  = 500
 )
 
-// moveRows moves the rows of notes, oldest first, and calls end with the outcome of each. If the index
-// throttles a board's moves, its other notes stay for the next run, as do those beyond maxRowNotes.
-// moved counts rows, later the notes that stay.
+// moveRows moves the rows of notes, oldest first, and calls end with the outcome of each note. If the index throttles a
+// board's moves, this note and the board's other notes stay for the next run. So do the notes beyond maxRowNotes. moved is
+// the number of rows, later the number of notes that stay.
 func (f *recheckTask) moveRows(ctx context.Context, notes []dueNote, end func(*dueNote, error)) (moved, later int) {
 	throttled := map[parts.Period]bool{}
 	ended := 0

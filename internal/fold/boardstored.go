@@ -44,9 +44,9 @@ func parseTop(item dynamo.Item) (s storedTop, err error) {
 	return s, err
 }
 
-// load reads a top with a strongly consistent read: only the top as it is after the record was written
+// loadTop reads a top with a strongly consistent read: only the top as it is after the record was written
 // shows whether the record changes it. A read costs a twentieth of a write.
-func (f *topFolder) load(ctx context.Context, s *boardChanges) (storedTop, error) {
+func (f *topFolder) loadTop(ctx context.Context, s *boardChanges) (storedTop, error) {
 	item, err := dynamo.Get(ctx, f.client, f.table, s.PK(), schema.TopSK)
 	if err != nil {
 		return storedTop{}, fmt.Errorf("reading the item: %w", err)
@@ -65,20 +65,20 @@ func (f *topFolder) topOf(s *boardChanges, item dynamo.Item) storedTop {
 	return storedTop{Top: parts.UnknownTop(), version: max(0, top.version), lifetime: top.lifetime, damaged: item}
 }
 
-// nextTop returns the top that replaces s. Its first version is the clock's microsecond, so no
-// container caches the version of a top that was deleted and created again.
-func (s storedTop) nextTop(top *parts.Top, longer lifetime, now time.Time) storedTop {
-	next := storedTop{Top: top, version: s.version + 1, lifetime: s.lifetime.with(longer)}
+// nextTop returns the top that replaces s, with the next version. Its first version is the clock's microsecond: if a top
+// was deleted and created again, its version differs from those that containers have cached.
+func (s storedTop) nextTop(top *parts.Top, l lifetime, now time.Time) storedTop {
+	next := storedTop{Top: top, version: s.version + 1, lifetime: s.lifetime.longer(l)}
 	if s.version == 0 {
 		next.version = now.UnixMicro()
 	}
 	return next
 }
 
-// store replaces a top by the result of change, and stores nothing if they are equal. mostLost bounds
-// the failed conditions. If the new top covers more, store notes it twice: before the write, because
-// the process may die after it, and after the write, because a recheck may have deleted the first note.
-func (f *topFolder) store(ctx context.Context, s *boardChanges, top *storedTop, change func(storedTop) (*parts.Top, error), mostLost int) (stored bool, err error) {
+// storeTop replaces a top by the result of change, and stores nothing if they are equal. mostLost bounds the failed
+// conditions. If the new top covers more places, storeTop notes a recheck twice: before the write, because the process may
+// die after it, and after the write, because another recheck may have deleted the first note.
+func (f *topFolder) storeTop(ctx context.Context, s *boardChanges, top *storedTop, change func(storedTop) (*parts.Top, error), mostLost int) (stored bool, err error) {
 	var next storedTop
 	wider, lost := false, 0
 	err = dynamo.UpdateGuarded(ctx, f.client, mostLost+1, func() (*dynamodb.UpdateItemInput, error) {
@@ -92,10 +92,10 @@ func (f *topFolder) store(ctx context.Context, s *boardChanges, top *storedTop, 
 		if wider {
 			err = f.noteRecheck(ctx, s)
 		}
-		return f.update(s, *top, next), err
+		return f.updateTop(s, *top, next), err
 	}, func(found dynamo.Item) (err error) {
 		lost++
-		*top, err = f.wait(ctx, s, f.topOf(s, found), lost)
+		*top, err = f.awaitOthers(ctx, s, f.topOf(s, found), lost)
 		return err
 	})
 	if stored && wider { // also after an error, whose outcome may be unknown
@@ -107,9 +107,9 @@ func (f *topFolder) store(ctx context.Context, s *boardChanges, top *storedTop, 
 	return stored, err
 }
 
-// wait waits a random time for other folds, and then reads the top again. After the first failed
+// awaitOthers waits a random time for other folds, and then reads the top again. After the first failed
 // condition it returns at once, with the top that DynamoDB returned.
-func (f *topFolder) wait(ctx context.Context, s *boardChanges, top storedTop, lost int) (storedTop, error) {
+func (f *topFolder) awaitOthers(ctx context.Context, s *boardChanges, top storedTop, lost int) (storedTop, error) {
 	if lost == 1 {
 		return top, nil
 	}
@@ -118,12 +118,12 @@ func (f *topFolder) wait(ctx context.Context, s *boardChanges, top storedTop, lo
 	if !dynamo.Pause(ctx, rand.N(pause)) {
 		return top, ctx.Err()
 	}
-	return f.load(ctx, s)
+	return f.loadTop(ctx, s)
 }
 
-// update returns the update that stores a top, on the condition that it is still as it was read. For a
+// updateTop returns the update that stores a top, on the condition that it is still as it was read. For a
 // damaged top the condition has all attributes, because its version may be anything.
-func (f *topFolder) update(s *boardChanges, was, next storedTop) *dynamodb.UpdateItemInput {
+func (f *topFolder) updateTop(s *boardChanges, was, next storedTop) *dynamodb.UpdateItemInput {
 	attributes := []string{schema.Version, schema.TopVersion, schema.TopPlaces, schema.TopWhole, schema.AsOf}
 	update := "SET #v = :next_v, #version = :next_version, #places = :next_places, #whole = :next_whole, #as_of = :next_as_of"
 	condition, names, values := dynamo.Unchanged(was.damaged, attributes...)

@@ -66,7 +66,7 @@ func TestTopIsNotedBeforeAndAfterItGrows(t *testing.T) {
 	const note = "L#b#all"
 	first := func() *parts.Top {
 		top := parts.NewTop()
-		top.Take(parts.EntryState{Place: boards.Place{Player: "p"}, Rev: 1, Present: true})
+		top.FoldEntry(parts.EntryState{Place: boards.Place{Player: "p"}, Rev: 1, Present: true})
 		return top
 	}
 	for name, row := range map[string]struct {
@@ -83,7 +83,7 @@ func TestTopIsNotedBeforeAndAfterItGrows(t *testing.T) {
 		client := &topUpdates{top: row.err}
 		f := &topFolder{client: client, table: "rollups", now: func() time.Time { return time.UnixMilli(1) }}
 		change := func(storedTop) (*parts.Top, error) { return first(), nil }
-		_, err := f.store(t.Context(), &boardChanges{Period: parts.Period{Board: "b", Label: "all"}}, &row.was, change, 0)
+		_, err := f.storeTop(t.Context(), &boardChanges{Period: parts.Period{Board: "b", Label: "all"}}, &row.was, change, 0)
 		if !slices.Equal(client.keys, row.want) || !errors.Is(err, row.err) {
 			t.Errorf("%s: writes %q, error %v; want %q", name, client.keys, err, row.want)
 		}

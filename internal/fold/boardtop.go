@@ -94,7 +94,7 @@ type topFolder struct {
 	lost    int                // stores of one fold that may fail their condition
 	now     func() time.Time
 	log     *slog.Logger
-	settled dynamo.Cache[settledTop]
+	cache   dynamo.Cache[cachedTop]
 }
 
 // maxTops bounds the tops that a container caches.
@@ -103,7 +103,7 @@ const maxTops = 1000
 func newTopFolder(client Client, settings Settings, boards Boards, now func() time.Time, log *slog.Logger) *topFolder {
 	return &topFolder{
 		client: client, table: settings.RollupsTable, boards: boards, recheck: settings.BoardRecheck, hold: parts.TopSize, lost: maxTopLost, now: now, log: log,
-		settled: dynamo.NewCache[settledTop](maxTops),
+		cache: dynamo.NewCache[cachedTop](maxTops),
 	}
 }
 
@@ -117,7 +117,7 @@ const (
 // fold folds changes of a board's entries into its top. If the top is too busy, fold leaves it to the
 // boards task, because the rest of the batch must not wait.
 func (f *topFolder) fold(ctx context.Context, changes *boardChanges) error {
-	if f.beyond(changes) {
+	if f.allBeyondReach(changes) {
 		return nil
 	}
 	s := changes.clone()
@@ -141,22 +141,22 @@ type topStep func(ctx context.Context, s *boardChanges, top storedTop, size int)
 // storeAndRefold stores the result of step, and then folds until every entry in the top is sure. It returns
 // dynamo.ErrOutrun after more than mostLost failed conditions, or if an entry is still unsure.
 func (f *topFolder) storeAndRefold(ctx context.Context, s *boardChanges, step topStep, mostLost int) error {
-	size, err := f.size(ctx, s.Board)
+	size, err := f.boardSize(ctx, s.Board)
 	if err != nil {
 		return err
 	}
 	began := f.now().Round(0)
-	top, err := f.load(ctx, s)
+	top, err := f.loadTop(ctx, s)
 	if err != nil {
 		return err
 	}
 	for range maxTopRounds {
-		stored, err := f.store(ctx, s, &top, func(top storedTop) (*parts.Top, error) { return step(ctx, s, top, size) }, mostLost)
+		stored, err := f.storeTop(ctx, s, &top, func(top storedTop) (*parts.Top, error) { return step(ctx, s, top, size) }, mostLost)
 		if err != nil {
 			return err
 		}
-		if !stored || len(top.Unsure()) == 0 {
-			f.settled.Set(s.PK(), settledTop{top.version, top.Reach, began})
+		if !stored || len(top.UnsurePlayers()) == 0 {
+			f.cache.Set(s.PK(), cachedTop{top.version, top.Reach, began})
 			return nil
 		}
 		step = f.foldEntries
@@ -164,8 +164,8 @@ func (f *topFolder) storeAndRefold(ctx context.Context, s *boardChanges, step to
 	return fmt.Errorf("after %d rounds: %w", maxTopRounds, dynamo.ErrOutrun)
 }
 
-// size returns a board's size, or the default size if its settings can't be read.
-func (f *topFolder) size(ctx context.Context, name string) (int, error) {
+// boardSize returns a board's size, or the default size if its settings can't be read.
+func (f *topFolder) boardSize(ctx context.Context, name string) (int, error) {
 	settings, err := f.boards.Settings(ctx, name, f.now())
 	if err != nil && !isTemporary(ctx, err) {
 		f.log.Error("a board's settings can't be read: the default size is used", "board", name, "error", err)
@@ -177,15 +177,15 @@ func (f *topFolder) size(ctx context.Context, name string) (int, error) {
 // foldEntries returns the top with the changes of the entries.
 func (f *topFolder) foldEntries(ctx context.Context, s *boardChanges, top storedTop, size int) (*parts.Top, error) {
 	next := top.Clone()
-	if known, ok := f.settled.Get(s.PK()); ok && known.version == top.version {
-		next.Sure()
+	if known, ok := f.cache.Get(s.PK()); ok && known.version == top.version {
+		next.MarkSure()
 	}
-	asked := s.offer(next)
-	if err := f.readPlayers(ctx, s, next, append(asked, next.Unsure()...)); err != nil {
+	asked := s.foldRecords(next)
+	if err := f.readPlayers(ctx, s, next, append(asked, next.UnsurePlayers()...)); err != nil {
 		return nil, err
 	}
 	next.Trim(f.hold(size))
-	if next.Short(size) {
+	if next.IsShort(size) {
 		if err := f.widen(ctx, s, next, size); err != nil {
 			return nil, err
 		}
@@ -193,11 +193,10 @@ func (f *topFolder) foldEntries(ctx context.Context, s *boardChanges, top stored
 	return next, nil
 }
 
-// offer offers the latest state of each player to a top. It returns the players whose entries must be
-// read.
-func (s *boardChanges) offer(top *parts.Top) (asked []string) {
-	for _, state := range s.newest() {
-		if top.Offer(state) {
+// foldRecords folds the latest state of each player into a top. It returns the players whose entries must be read.
+func (s *boardChanges) foldRecords(top *parts.Top) (asked []string) {
+	for _, state := range s.newestStates() {
+		if top.FoldRecord(state) {
 			asked = append(asked, state.Player)
 		}
 	}
@@ -212,17 +211,17 @@ func (f *topFolder) readPlayers(ctx context.Context, s *boardChanges, top *parts
 		return nil
 	}
 	entries, err := f.boards.Entries(ctx, s.Board, s.Label, players, f.now())
-	damaged, some := errors.AsType[boards.DamagedEntries](err)
-	if err != nil && !some {
+	damaged, onlyDamaged := errors.AsType[boards.DamagedEntries](err)
+	if err != nil && !onlyDamaged {
 		return f.unreadableErr(ctx, err)
 	}
 	for _, player := range players {
 		state := parts.EntryState{Place: boards.Place{Player: player}}
 		if e, ok := entries[player]; ok {
 			state = parts.EntryState{Place: e.Place, Rev: e.Rev, Present: true}
-			s.lifetime = s.lifetime.with(lifetime{true, e.Expires})
+			s.lifetime = s.lifetime.longer(lifetime{true, e.Expires})
 		}
-		top.Take(state)
+		top.FoldEntry(state)
 		s.setDamaged(player, damaged[player])
 	}
 	return nil

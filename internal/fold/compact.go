@@ -21,8 +21,8 @@ const CompactionInterval = time.Hour
 
 const (
 	roundEvery = 24 * time.Hour // least time between the starts of two rounds
-	// A fragment or a tombstone rests once its last fold is older than restAge. Tombstones need it (I14). For fragments
-	// it saves writes, since a fragment with a new fold must be merged again.
+	// A fragment or a tombstone rests once its last fold is older than restAge. For tombstones this is necessary (I14). For
+	// fragments it saves writes, since a fragment with a new fold must be merged again.
 	restAge = 48 * time.Hour
 )
 
@@ -90,7 +90,7 @@ func (c *compactor) run(ctx context.Context) (answer compactAnswer, err error) {
 		at = cursor{Round: now}
 	}
 	r := &compaction{compactor: c, now: now, end: c.deadline(ctx, begun), cursor: at}
-	err = r.pages(ctx)
+	err = r.scanPages(ctx)
 	r.answer.Done = r.cursor.Done
 	if r.cursor == at {
 		return r.answer, err

@@ -48,7 +48,7 @@ func (c cursor) startKey() item {
 	return dynamo.Key(c.FromPK, c.FromSK)
 }
 
-// load returns the cursor. If it is absent or can't be read, load starts a round: repeating work is
+// load returns the cursor. If the cursor is absent or can't be read, load starts a round: repeating work is
 // harmless.
 func (c *compactor) load(ctx context.Context) (cursor, error) {
 	it, err := dynamo.Get(ctx, c.client, c.table, schema.CompactionPK, schema.SoleSK)

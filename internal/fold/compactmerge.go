@@ -31,7 +31,7 @@ func (b rollup) merge(ctx context.Context, r *compaction) error {
 
 func (p histogram) merge(ctx context.Context, r *compaction) error {
 	return merge(ctx, r, r.cells, p, &r.answer.Boards, func(chosen []parts.Part[parts.Histogram]) int64 {
-		expires, _ := parts.Last(chosen, r.now)
+		expires, _ := parts.LatestExpiry(chosen, r.now)
 		return expires
 	})
 }
@@ -87,8 +87,8 @@ func merge[V any](ctx context.Context, r *compaction, store *parts.Store[V], of 
 		if first {
 			*count++
 		}
-		if !r.spend(ctx, done.WriteUnits) {
-			r.late = true
+		if !r.paceWrites(ctx, done.WriteUnits) {
+			r.outOfTime = true
 			return nil
 		}
 	}
@@ -97,8 +97,8 @@ func merge[V any](ctx context.Context, r *compaction, store *parts.Store[V], of 
 // rests reports whether the last fold was long enough ago.
 func (r *compaction) rests(asOf time.Time) bool { return r.now.Sub(asOf) > r.rest }
 
-// spend waits until write units fit the rate; it returns false if the run ends before that.
-func (r *compaction) spend(ctx context.Context, units float64) bool {
+// paceWrites waits until write units fit the rate; it returns false if the run ends before that.
+func (r *compaction) paceWrites(ctx context.Context, units float64) bool {
 	d := time.Duration(units / float64(r.writeUnits) * float64(time.Second))
 	return time.Now().Add(d).Before(r.end) && dynamo.WaitFor(ctx, d) == nil
 }

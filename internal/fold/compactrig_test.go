@@ -151,7 +151,7 @@ func (r *compactRig) holding(t rapid.TB, b parts.Bucket) map[string]int64 {
 	return found
 }
 
-// mergeable stores a partial of a counter's summary with these attributes.
+// summary stores a partial of a counter's summary with these attributes.
 func (r *compactRig) summary(t rapid.TB, pk string, numbers map[string]int64) {
 	t.Helper()
 	stored := dynamo.Key(pk, "-")

@@ -74,7 +74,7 @@ func TestFragmentsOfAPage(t *testing.T) {
 		return it
 	}
 	const old = 49 * time.Hour
-	found := r.sightings([]item{
+	found := r.fragmentsOf([]item{
 		dynamo.Key("C#c#0", "-"),
 		fragment("a", "s1", "1", 48*time.Hour, 0), // does not rest yet
 		fragment("a", "s2", "1", 48*time.Hour+time.Millisecond, 0),
@@ -89,7 +89,7 @@ func TestFragmentsOfAPage(t *testing.T) {
 	})
 	var got []string
 	for _, s := range found {
-		got = append(got, fmt.Sprintf("%s: %d resting, %d merged", s.of.Key().Target, s.resting, s.merged))
+		got = append(got, fmt.Sprintf("%s: %d resting, %d merged", s.summary.Key().Target, s.resting, s.merged))
 	}
 	want := []string{
 		bucketAt("a", hour).Key().Target + ": 2 resting, 1 merged",
@@ -107,7 +107,7 @@ func TestWhatIsDue(t *testing.T) {
 		resting, merged int
 		edge, want      bool
 	}{{0, 1, true, false}, {0, 2, false, false}, {1, 0, false, false}, {1, 0, true, true}, {1, 1, false, true}, {2, 0, false, true}} {
-		if got := (&sighting{nil, c.resting, c.merged}).due(c.edge); got != c.want {
+		if got := (&pageFragments{nil, c.resting, c.merged}).mayMerge(c.edge); got != c.want {
 			t.Errorf("%+v: %t", c, got)
 		}
 	}
@@ -181,7 +181,7 @@ func TestMergesAreSpent(t *testing.T) {
 			takes time.Duration
 		}{{t.Context(), 10, false, 0}, {left, 5, false, 0}, {t.Context(), 5, true, 500 * time.Millisecond}, {t.Context(), 5, false, 0}, {t.Context(), 4.9, true, 490 * time.Millisecond}} {
 			begin := time.Now()
-			if got := r.spend(c.ctx, c.units); got != c.want || time.Since(begin) != c.takes {
+			if got := r.paceWrites(c.ctx, c.units); got != c.want || time.Since(begin) != c.takes {
 				t.Errorf("row %d: %t after %v", i, got, time.Since(begin))
 			}
 		}

@@ -17,15 +17,15 @@ import (
 // compaction is one run of the task.
 type compaction struct {
 	*compactor
-	now    time.Time
-	end    time.Time // by this machine's clock
-	late   bool      // the run ended before the page was done
-	cursor cursor
-	answer compactAnswer
+	now       time.Time
+	end       time.Time // by this machine's clock
+	outOfTime bool      // the run ended before the page was done
+	cursor    cursor
+	answer    compactAnswer
 }
 
-// pages scans the table page by page until the end of the table or of the run. The next run repeats an unfinished page.
-func (r *compaction) pages(ctx context.Context) error {
+// scanPages scans the table page by page until the end of the table or of the run. The next run repeats an unfinished page.
+func (r *compaction) scanPages(ctx context.Context) error {
 	in := &dynamodb.ScanInput{
 		TableName: &r.table, Limit: &r.pageItems, ExclusiveStartKey: r.cursor.startKey(),
 		ProjectionExpression:   aws.String("pk, sk, as_of, gone, expires_at, seq"),
@@ -37,11 +37,11 @@ func (r *compaction) pages(ctx context.Context) error {
 			return fmt.Errorf("compact: scanning the table: %w", err)
 		}
 		last := len(page.LastEvaluatedKey) == 0
-		r.compact(ctx, page.Items, last)
+		r.compactPage(ctx, page.Items, last)
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("compact: the run ended in the middle of a page: %w", context.Cause(ctx))
 		}
-		if r.late {
+		if r.outOfTime {
 			return nil
 		}
 		r.cursor.FromPK, r.cursor.FromSK = dynamo.Text(page.LastEvaluatedKey, schema.PK), dynamo.Text(page.LastEvaluatedKey, schema.SK)
@@ -55,30 +55,30 @@ func (r *compaction) pages(ctx context.Context) error {
 	return nil
 }
 
-// compact merges the fragments of a page's summaries, and removes tombstones.
-func (r *compaction) compact(ctx context.Context, page []item, last bool) {
+// compactPage merges the fragments of a page's summaries, and removes tombstones.
+func (r *compaction) compactPage(ctx context.Context, page []item, last bool) {
 	for _, it := range page {
 		if pk := dynamo.Text(it, schema.PK); r.removable(pk, it) {
 			r.noteFailure(ctx, "removing tombstones of "+pk, r.removeTombstones(ctx, pk))
 		}
 	}
-	found := r.sightings(page)
+	found := r.fragmentsOf(page)
 	for i, s := range found {
-		if r.late {
+		if r.outOfTime {
 			return
 		}
-		// A summary may have fragments on other pages if it is the first or last, or has several partitions.
-		edge := i == 0 || i == len(found)-1 && !last || len(s.of.Key().Partitions) > 1
-		if s.due(edge) {
-			r.noteFailure(ctx, "merging fragments of "+s.of.Key().Target, s.of.merge(ctx, r))
+		isLast := i == len(found)-1 && !last
+		onOtherPages := i == 0 || isLast || len(s.summary.Key().Partitions) > 1
+		if s.mayMerge(onOtherPages) {
+			r.noteFailure(ctx, "merging fragments of "+s.summary.Key().Target, s.summary.merge(ctx, r))
 		}
 	}
 }
 
-// due reports whether a summary must be read, because it may have fragments to merge. Edge is whether it may have
-// fragments on other pages.
-func (s *sighting) due(edge bool) bool {
-	return s.resting > 0 && (edge || s.resting+s.merged > 1)
+// mayMerge reports whether a summary may have several fragments to merge, so that it must be read. onOtherPages means that
+// it may have fragments on other pages.
+func (s *pageFragments) mayMerge(onOtherPages bool) bool {
+	return s.resting > 0 && (onOtherPages || s.resting+s.merged > 1)
 }
 
 // noteFailure logs and counts a failure. It ignores the end of the run, which pages reports.
@@ -90,22 +90,23 @@ func (r *compaction) noteFailure(ctx context.Context, what string, err error) {
 	r.log.WarnContext(ctx, "not compacted: "+what, "error", err)
 }
 
-// sighting has the numbers of a summary's fragments on a page.
-type sighting struct {
-	of              mergeable
-	resting, merged int // resting fragments, except the merged one; merged fragments
+// pageFragments has the numbers of a summary's fragments on a page.
+type pageFragments struct {
+	summary mergeable
+	resting int // resting fragments, except the merged one
+	merged  int // merged fragments
 }
 
-// sightings groups the fragments of a page by summary. Those of one summary are adjacent.
-func (r *compaction) sightings(page []item) []*sighting {
-	var list []*sighting
+// fragmentsOf groups the fragments of a page by summary. Those of one summary are adjacent.
+func (r *compaction) fragmentsOf(page []item) []*pageFragments {
+	var list []*pageFragments
 	for _, it := range page {
-		of, streamShard, ok := mergeableOf(dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK))
+		summary, streamShard, ok := mergeableOf(dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK))
 		if !ok {
 			continue
 		}
-		if len(list) == 0 || list[len(list)-1].of != of {
-			list = append(list, &sighting{of: of})
+		if len(list) == 0 || list[len(list)-1].summary != summary {
+			list = append(list, &pageFragments{summary: summary})
 		}
 		s := list[len(list)-1]
 		at, known := dynamo.Millis(it, schema.AsOf)

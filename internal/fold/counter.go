@@ -123,7 +123,7 @@ func stateOf(r *ddbstream.Record) (State, error) {
 	return s, err
 }
 
-// target is a summary item and the states to fold into it, by write shard: of each the one with the highest rev.
+// target is a summary item, and for each write shard the state with the highest rev, to fold into the item.
 type target struct {
 	pk        string
 	sources   map[int]State
@@ -187,7 +187,7 @@ func (t *target) fold(ctx context.Context, client client.Updater, table string, 
 		}
 		return t.update(table, now()), nil
 	}, func(found dynamo.Item) (err error) {
-		known, err = revs(found)
+		known, err = parseRevs(found)
 		return err
 	})
 	if err != nil {
@@ -201,7 +201,7 @@ func (t *target) fold(ctx context.Context, client client.Updater, table string, 
 	return folded, nil
 }
 
-// update returns an update whose condition covers only its own sources. So folds of other sources
+// update returns an update whose condition covers only the write shards of t. So folds of other sources
 // into the same summary never fail each other's conditions.
 func (t *target) update(table string, now time.Time) *dynamodb.UpdateItemInput {
 	sets := []string{"v = :v", schema.AsOf + " = :at"}
@@ -229,8 +229,8 @@ func (t *target) update(table string, now time.Time) *dynamodb.UpdateItemInput {
 	}
 }
 
-// revs returns the revs that a summary item has, by write shard.
-func revs(item dynamo.Item) (map[int]*big.Int, error) {
+// parseRevs returns the revs that a summary item has, by write shard.
+func parseRevs(item dynamo.Item) (map[int]*big.Int, error) {
 	known := map[int]*big.Int{}
 	for name := range item {
 		n, err := strconv.Atoi(strings.TrimPrefix(name, "r"))

@@ -113,7 +113,7 @@ func TestRaisedSizes(t *testing.T) {
 		{"MODIFY", "LS#b", "v 1", "size 1", true}, {"INSERT", "LS#b", "", "size 10", false}, {"MODIFY", "L#b", "size 10", "size 11", false},
 	} {
 		pk := strings.Replace(c.pk, "LS#", schema.BoardPrefix, 1)
-		if name, ok := raised(recordOf(t, c.event, pk, "-", "1", c.old, c.newest)); ok != c.want || ok && name != "b" {
+		if name, ok := raisedBoard(recordOf(t, c.event, pk, "-", "1", c.old, c.newest)); ok != c.want || ok && name != "b" {
 			t.Errorf("%+v: %q, %t", c, name, ok)
 		}
 		changes, raised := changesByBoard{}, 0
@@ -134,7 +134,7 @@ func TestLongerLifetime(t *testing.T) {
 		{none, none, none}, {none, at(5), at(5)}, {at(5), none, at(5)}, {none, ever, ever}, {ever, none, ever},
 		{at(5), at(6), at(6)}, {at(6), at(5), at(6)}, {at(5), ever, ever}, {ever, at(5), ever},
 	} {
-		if got := c.a.with(c.b); got != c.want {
+		if got := c.a.longer(c.b); got != c.want {
 			t.Errorf("%+v with %+v is %+v, want %+v", c.a, c.b, got, c.want)
 		}
 	}
@@ -149,10 +149,10 @@ func TestChangesOfABatch(t *testing.T) {
 		change("a", 1, false, true), change("b", 2, false, false), change("a", 3, true, true), change("c", 4, true, false), change("b", 5, false, true),
 	}}
 	var newest, deferred []int64
-	for _, state := range s.newest() {
+	for _, state := range s.newestStates() {
 		newest = append(newest, state.Rev)
 	}
-	for _, c := range s.deferred() {
+	for _, c := range s.outdatedRows() {
 		deferred = append(deferred, c.state.Rev)
 	}
 	if !slices.Equal(newest, []int64{3, 5, 4}) || !slices.Equal(deferred, []int64{1, 5}) || !slices.Equal(s.sequences(), []string{"1", "2", "3", "4", "5"}) {
@@ -203,11 +203,11 @@ func TestReachIsCached(t *testing.T) {
 	} {
 		f := newTopFolder(nil, Settings{BoardRecheck: c.recheck}, nil, func() time.Time { return now }, nil)
 		s := &boardChanges{Period: parts.Period{Board: "b", Label: "all"}, entries: []entryChange{{from: c.from, to: c.to}}}
-		if f.beyond(s) {
+		if f.allBeyondReach(s) {
 			t.Error("without a cached reach the top is not read")
 		}
-		f.settled.Set(s.PK(), settledTop{1, parts.DownTo(boards.Place{Player: "p", Score: *score("5")}), now.Add(-c.age)})
-		if got := f.beyond(s); got != c.want {
+		f.cache.Set(s.PK(), cachedTop{1, parts.DownTo(boards.Place{Player: "p", Score: *score("5")}), now.Add(-c.age)})
+		if got := f.allBeyondReach(s); got != c.want {
 			t.Errorf("recheck %v, age %v, from %v to %v: %t", c.recheck, c.age, c.from, c.to, got)
 		}
 	}
@@ -265,7 +265,7 @@ func (manyNotes) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dy
 // TestNotesOfARun checks that a run reads up to maxNotes notes of each partition.
 func TestNotesOfARun(t *testing.T) {
 	f := newRecheckTask(newTopFolder(manyNotes{}, Settings{}, nil, time.Now, slog.New(slog.DiscardHandler)))
-	if notes, err := f.notes(t.Context()); err != nil || len(notes) != maxNotes*len(schema.NotePartitions()) {
+	if notes, err := f.readNotes(t.Context()); err != nil || len(notes) != maxNotes*len(schema.NotePartitions()) {
 		t.Errorf("%d notes, %v", len(notes), err)
 	}
 }

@@ -52,7 +52,7 @@ func (b *buckets) addRecord(r *ddbstream.Record) error {
 	}
 	sequence, sequenceErr := parts.Sequence(string(r.Sequence))
 	if sequenceErr == nil && apply != nil {
-		b.add(t, string(r.Sequence), parts.Record[parts.Rollup]{Sequence: sequence, Apply: apply})
+		b.addEvent(t, string(r.Sequence), parts.Record[parts.Rollup]{Sequence: sequence, Apply: apply})
 	}
 	if err = cmp.Or(err, sequenceErr); err != nil {
 		return fmt.Errorf("reading an event of %q: %w", t.Base.Name, err)
@@ -60,7 +60,7 @@ func (b *buckets) addRecord(r *ddbstream.Record) error {
 	return nil
 }
 
-func (b *buckets) add(t schema.Target, sequence string, r parts.Record[parts.Rollup]) {
+func (b *buckets) addEvent(t schema.Target, sequence string, r parts.Record[parts.Rollup]) {
 	key := parts.BucketFor(t)
 	if b.list[key] == nil {
 		b.list[key] = &bucket{Bucket: key, streamShard: b.streamShard}
@@ -101,9 +101,9 @@ func storedEventTarget(pk, sk string) (schema.Target, bool) {
 // data is the attribute that has the caller's part of an event.
 const data = "data"
 
-// changeOf returns the change that a record makes to a rollup, or nil. A deleted event is subtracted, and one that was put
-// with other data is subtracted and added. An event that was deleted by TTL stays counted. If data can't be read now,
-// there may be a change beside the error: an event is counted while its data can be read.
+// changeOf returns the change that a record makes to a rollup, or nil for none. A deleted event is subtracted. An event that
+// was put with other data is subtracted and added. An event that was deleted by TTL stays counted. An event whose data can't
+// be read is not counted: if an event becomes unreadable, changeOf returns an error and the change that subtracts it.
 func (r rule) changeOf(record *ddbstream.Record) (apply func(*parts.Rollup), err error) {
 	switch record.Name {
 	case ddbstream.Insert:
@@ -114,7 +114,8 @@ func (r rule) changeOf(record *ddbstream.Record) (apply func(*parts.Rollup), err
 		return func(p *parts.Rollup) { p.Add(numbers) }, nil
 	case ddbstream.Remove:
 		numbers, err := r.numbers(record.Old)
-		if record.Expired || err != nil && record.Old.Present() { // an event that can't be read was not added
+		wasNotAdded := err != nil && record.Old.Present() // because its data couldn't be read
+		if record.Expired || wasNotAdded {
 			return nil, nil
 		}
 		if err != nil {

@@ -228,7 +228,7 @@ func (v *variant) compareBoard(period parts.Period, differ func(string, ...any))
 	}
 	slices.SortFunc(all, parts.ComparePlaces)
 	h := v.start()
-	top, err := h.tops.load(context.Background(), &boardChanges{Period: period})
+	top, err := h.tops.loadTop(context.Background(), &boardChanges{Period: period})
 	require.NoError(v.t, err)
 	settings, err := h.tops.boards.Settings(context.Background(), period.Board, v.now())
 	require.NoError(v.t, err)

@@ -9,8 +9,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// Bucket returns whether an entity's events are rolled up by the hour or by the day. ok is false
-// for an entity without a rule.
+// Bucket returns the width of the rollups of an entity's events, an hour or a day. ok is false for an entity without a rule.
 func (r Rules) Bucket(entity string) (width shard.Bucket, ok bool) {
 	rule, ok := r.ruleOf(entity)
 	return rule.bucket(), ok

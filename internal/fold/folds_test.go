@@ -61,11 +61,11 @@ func TestUpdateOfASummary(t *testing.T) {
 	if got, want := *to.update("t", now).UpdateExpression, "SET v = :v, as_of = :at, gone = :at, r3 = :r3, x3 = :x3, r4 = :r4, x4 = :x4"; got != want {
 		t.Errorf("with a removal: %s, want %s", got, want)
 	}
-	known, err := revs(dynamo.Item{"r3": dynamo.Number(7), "x3": dynamo.Number(1), "r04": dynamo.Number(1), "rx": dynamo.Number(1), "r12": dynamo.Number(2)})
+	known, err := parseRevs(dynamo.Item{"r3": dynamo.Number(7), "x3": dynamo.Number(1), "r04": dynamo.Number(1), "rx": dynamo.Number(1), "r12": dynamo.Number(2)})
 	if err != nil || len(known) != 2 || known[3].Int64() != 7 || known[12].Int64() != 2 {
 		t.Errorf("the revs are %v, %v", known, err)
 	}
-	if _, err := revs(dynamo.Item{"r3": dynamo.String("7")}); !errors.Is(err, parts.ErrUnreadable) {
+	if _, err := parseRevs(dynamo.Item{"r3": dynamo.String("7")}); !errors.Is(err, parts.ErrUnreadable) {
 		t.Errorf("a rev that is no number: %v", err)
 	}
 }

@@ -62,10 +62,9 @@ func New(settings Settings, client Client, log *slog.Logger) (*Handler, error) {
 	}, nil
 }
 
-// Invoke folds one batch: it takes Lambda's payload and returns Lambda's response. It reports
-// records that could not be folded now, so that Lambda redelivers the batch from the lowest of
-// them; folding others twice changes nothing. If a record can never be folded, Invoke stores its
-// target as a failure (I16), and the stream goes on.
+// Invoke folds one batch: it takes Lambda's payload and returns Lambda's response. The response has the records that could
+// not be folded now, and Lambda redelivers the batch from the first of these records. Records that are folded again change
+// nothing. If a record can never be folded, Invoke stores its target as a failure (I16), and the stream goes on.
 //
 // For a schedule's payload, [CompactionTask] or [BoardsTask], it returns the task's result.
 func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
@@ -86,8 +85,8 @@ func (h *Handler) Deliver(ctx context.Context, batch *ddbstream.Batch) (again []
 	each(jobs, func(j job) { d.addOutcome(j, j.fold(ctx)) })
 	each(slices.Sorted(maps.Keys(d.lost)), func(target string) { d.storeFailure(ctx, target) })
 	d.acknowledge(ctx)
-	d.report()
-	return d.again
+	d.logOutcome()
+	return d.redeliver
 }
 
 // Task runs the scheduled task with this name. Alarms watch the log lines of finished tasks.
@@ -108,7 +107,7 @@ func (h *Handler) Task(ctx context.Context, name string) ([]byte, error) {
 		h.log.InfoContext(ctx, "compaction task done", "answer", answer)
 		return json.Marshal(answer)
 	}
-	return nil, fmt.Errorf("fold: unknown task %.40q", name)
+	return nil, fmt.Errorf("fold: unknown task %.40q: want %s or %s", name, boardsTask, compactionTask)
 }
 
 // each calls do for each element of a list, up to maxFolds at a time.
@@ -126,10 +125,10 @@ type delivery struct {
 	*Handler
 	batch *ddbstream.Batch
 
-	mu    sync.Mutex
-	again []string         // sequence numbers of the records that need redelivery
-	why   error            // error of one of these records
-	lost  map[string]*loss // by target
+	mu           sync.Mutex
+	redeliver    []string         // sequence numbers of the records that need redelivery
+	redeliverErr error            // the error of one record in redeliver
+	lost         map[string]*loss // by target
 }
 
 // job is the fold into one target of a batch.
@@ -147,15 +146,10 @@ func (d *delivery) jobs() (jobs []job) {
 	}
 	for i := range d.batch.Records {
 		r := &d.batch.Records[i]
-		err := r.Err
-		for k := 0; k < len(sets) && err == nil; k++ {
-			err = sets[k].addRecord(r)
-		}
-		if err == nil {
-			continue
-		}
-		if target, folds := d.targetOf(r); folds {
-			d.addLoss(target, fmt.Errorf("record %s: %w", r.Sequence, err), string(r.Sequence))
+		if err := addRecord(sets, r); err != nil {
+			if target, folds := d.targetOf(r); folds {
+				d.addLoss(target, fmt.Errorf("record %s: %w", r.Sequence, err), string(r.Sequence))
+			}
 		}
 	}
 	for _, set := range sets {
@@ -164,14 +158,27 @@ func (d *delivery) jobs() (jobs []job) {
 	return jobs
 }
 
-// addOutcome adds the outcome of a job to the delivery's.
+// addRecord adds a record to each changeSet. It returns an error if the record can never be folded.
+func addRecord(sets []changeSet, r *ddbstream.Record) error {
+	if r.Err != nil {
+		return r.Err
+	}
+	for _, set := range sets {
+		if err := set.addRecord(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addOutcome adds the outcome of a job to the delivery: records that need redelivery, or that a target will never get.
 func (d *delivery) addOutcome(j job, err error) {
 	switch {
 	case err == nil:
 	case permanent(err):
 		sequences := j.sequences()
-		if some, ok := errors.AsType[*partialError](err); ok {
-			sequences = some.sequences
+		if partial, ok := errors.AsType[*partialError](err); ok {
+			sequences = partial.sequences
 		}
 		d.addLoss(j.target, err, sequences...)
 	default:
@@ -183,13 +190,13 @@ func (d *delivery) addOutcome(j job, err error) {
 func (d *delivery) retry(err error, sequences ...string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.again, d.why = append(d.again, sequences...), err
+	d.redeliver, d.redeliverErr = append(d.redeliver, sequences...), err
 }
 
-// report logs which records need redelivery, and which targets lack records: at most one line each.
-func (d *delivery) report() {
-	if len(d.again) > 0 {
-		d.log.Error("not folded: records must be redelivered", "records", len(d.again), "of", len(d.batch.Records), "one error", d.why)
+// logOutcome logs which records need redelivery, and which targets lack records: at most one line each.
+func (d *delivery) logOutcome() {
+	if len(d.redeliver) > 0 {
+		d.log.Error("not folded: records must be redelivered", "records", len(d.redeliver), "of", len(d.batch.Records), "one error", d.redeliverErr)
 	}
 	if len(d.lost) > 0 {
 		target := slices.Min(slices.Collect(maps.Keys(d.lost)))

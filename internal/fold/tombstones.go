@@ -52,11 +52,11 @@ func (r *compaction) removeTombstones(ctx context.Context, pk string) error {
 	if !r.removable(pk, stored) {
 		return nil // a concurrent fold has changed the partial
 	}
-	t, err := r.examine(ctx, pk, stored)
+	t, err := r.findTombstones(ctx, pk, stored)
 	if err != nil {
 		return err
 	}
-	err = r.remove(ctx, pk, t)
+	err = r.deleteTombstones(ctx, pk, t)
 	if _, changed := dynamo.ConditionFailed(err); changed {
 		return nil
 	}
@@ -66,8 +66,8 @@ func (r *compaction) removeTombstones(ctx context.Context, pk string) error {
 	return err
 }
 
-// examine returns which of a partial's write shards no longer exist.
-func (r *compaction) examine(ctx context.Context, pk string, stored item) (*tombstones, error) {
+// findTombstones returns which of a partial's write shards no longer exist.
+func (r *compaction) findTombstones(ctx context.Context, pk string, stored item) (*tombstones, error) {
 	target, err := schema.ParseTarget(pk)
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (r *compaction) examine(ctx context.Context, pk string, stored item) (*tomb
 	}
 	t := &tombstones{Target: target, stored: stored}
 	for _, source := range schema.SourcesOf(stored) {
-		gone, err := r.gone(ctx, t, source)
+		gone, err := r.isTombstone(ctx, t, source)
 		if err != nil {
 			return nil, err
 		}
@@ -90,9 +90,9 @@ func (r *compaction) examine(ctx context.Context, pk string, stored item) (*tomb
 	return t, nil
 }
 
-// gone reports whether a write shard of value 0 is absent from the items table. Write shard 0 is never
-// folded, and has no tombstone.
-func (r *compaction) gone(ctx context.Context, t *tombstones, source int) (bool, error) {
+// isTombstone reports whether a partial's source is a tombstone: its value is 0, and its write shard is absent from the items
+// table. Write shard 0 is never folded, and has no tombstone.
+func (r *compaction) isTombstone(ctx context.Context, t *tombstones, source int) (bool, error) {
 	rev, value := dynamo.Digits(t.stored, schema.RevAttr(source)), dynamo.Digits(t.stored, schema.ValueAttr(source))
 	if source == 0 || rev == "" || value != "0" || source/schema.SourcesPerPartial != t.Partial {
 		return false, nil
@@ -105,12 +105,12 @@ func (r *compaction) gone(ctx context.Context, t *tombstones, source int) (bool,
 	return len(it) == 0, nil
 }
 
-// remove removes the tombstones from a partial, and its gone attribute, if both are as they were
+// deleteTombstones removes the tombstones from a partial, and its gone attribute, if both are as they were
 // read. No other tombstone is left: the remaining write shards of value 0 exist.
 //
 // A partial that has only tombstones is deleted. A fold may add any of its write shards at any
 // time, so the condition names all that it could have.
-func (r *compaction) remove(ctx context.Context, pk string, t *tombstones) error {
+func (r *compaction) deleteTombstones(ctx context.Context, pk string, t *tombstones) error {
 	attributes := []string{schema.Gone}
 	for _, source := range t.dead {
 		attributes = append(attributes, schema.RevAttr(source), schema.ValueAttr(source))

@@ -11,7 +11,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
-// countsRecords adds the writes of a batch to the windows in which they were made, so that late records make no key hot.
+// counts adds the writes of a batch to the windows in which they were made, so that late records make no key hot.
 //
 // With a tumbling window, most writes go to the current window, which the state carries from one delivery to the next. If
 // the tumbling window contains several windows, they become current one after another. The counts of a quiet window are

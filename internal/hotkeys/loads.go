@@ -54,7 +54,7 @@ func tableOf(source *heat.CountedTable) string {
 	return source.Table
 }
 
-// hotKey returns the rows of keys that are hot or saturated. A write shard's siblings are usually on other stream shards, so
+// hot returns the rows of keys that are hot or saturated. A write shard's siblings are usually on other stream shards, so
 // the rows have none.
 func (w *window) hot() (rows []heat.KeyHeat) {
 	for _, row := range w.rows {
@@ -99,7 +99,7 @@ func loadsOf(items []heat.Item, rows []heat.KeyHeat) *loads {
 	return l
 }
 
-// addWindow adds a row if its key is a write shard.
+// addRow adds a row if its key is a write shard.
 func (l *loads) addRow(row *heat.KeyHeat) {
 	base, ok := row.Base()
 	name, n, err := shard.Hash.Split(row.Key)

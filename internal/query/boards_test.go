@@ -83,7 +83,7 @@ func (r *rig) putTop(name string, places []boards.Place, size int, asOf time.Tim
 	r.t.Helper()
 	top := parts.NewTop()
 	for i, p := range places {
-		top.Take(parts.EntryState{Place: p, Rev: int64(i + 1), Present: true})
+		top.FoldEntry(parts.EntryState{Place: p, Rev: int64(i + 1), Present: true})
 	}
 	if size < len(places) {
 		top.Trim(size)

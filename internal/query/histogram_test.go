@@ -65,7 +65,7 @@ func TestRankByHistogram(t *testing.T) {
 // TestPlacesInTops checks that a top has a player only at the place that it has there.
 func TestPlacesInTops(t *testing.T) {
 	at, top := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC), parts.NewTop()
-	top.Take(parts.EntryState{Place: boards.Place{Player: "p", Score: score(t, "5"), At: at}, Rev: 1, Present: true})
+	top.FoldEntry(parts.EntryState{Place: boards.Place{Player: "p", Score: score(t, "5"), At: at}, Rev: 1, Present: true})
 	for _, c := range []struct {
 		player, score string
 		want          bool
@@ -96,7 +96,7 @@ func TestAnswersOfBoards(t *testing.T) {
 	var places []boards.Place
 	for i, player := range []string{"p", "q", "r"} {
 		places = append(places, boards.Place{Player: player, Score: score(t, fmt.Sprint(9-i)), At: at})
-		top.Take(parts.EntryState{Place: places[i], Rev: 1, Present: true})
+		top.FoldEntry(parts.EntryState{Place: places[i], Rev: 1, Present: true})
 	}
 	stored := dynamo.Key(schema.BoardRollupKey("b", "all"), schema.TopSK)
 	stored[schema.Version], stored[schema.AsOf] = dynamo.Decimal(schema.BoardVersion), dynamo.Number(at.UnixMilli())

@@ -86,7 +86,7 @@ type boardState struct {
 func (r *boardReader) rankWithNeighbors(ctx context.Context, v boardState, place boards.Place, around int) (st standing, above, below []boards.Place, err error) {
 	inTop := v.top != nil && hasPlace(v.top, place)
 	if inTop {
-		ahead, above, below, all := v.top.Around(place, around)
+		ahead, above, below, all := v.top.Neighbours(place, around)
 		st = standing{rank: int64(ahead) + 1, at: v.at}
 		if all {
 			return st, above, below, nil

@@ -372,7 +372,7 @@ func TestAnswersFromTops(t *testing.T) {
 	for i := range 4 {
 		p := boards.Place{Player: fmt.Sprint("p", i), Score: score(t, fmt.Sprint(9-i)), At: folded}
 		places, index = append(places, p), append(index, dynamo.Item{schema.RankKey: dynamo.String(p.RankKey()), schema.EntryRowRev: dynamo.Number(1)})
-		top.Take(parts.EntryState{Place: p, Rev: 1, Present: true})
+		top.FoldEntry(parts.EntryState{Place: p, Rev: 1, Present: true})
 	}
 	top.Trim(2)
 	stored := dynamo.Item{

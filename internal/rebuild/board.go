@@ -90,7 +90,7 @@ func expiresSoon(expires int64, now time.Time) bool {
 }
 
 func (p *period) prove(ctx context.Context, s *reading) (parts.Proof, error) {
-	proof, err := p.prover.Beside(ctx, p.Period, s.entries.players)
+	proof, err := p.prover.ProveEntries(ctx, p.Period, s.entries.players)
 	if proof.Missing != "" || err != nil {
 		return proof, err
 	}

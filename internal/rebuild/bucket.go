@@ -173,7 +173,7 @@ func (b *bucket) resultWithoutProof(c *comparison) (r Result, done bool) {
 }
 
 func (b *bucket) prove(ctx context.Context, c *comparison) (parts.Proof, error) {
-	return b.prover.Around(ctx, b.Bucket, c.events.partitionKeys)
+	return b.prover.ProveEvents(ctx, b.Bucket, c.events.partitionKeys)
 }
 
 // unchanged reports whether the fragments and the events are unchanged. A fold must not have counted an event that was

@@ -53,7 +53,7 @@ func (r *rig) wantNoMarkers(t *testing.T) {
 	t.Helper()
 	for _, table := range schema.StreamTables() {
 		for _, it := range enginetest.Scan(t, r.db, r.names.Table(table)) {
-			if _, ok := schema.ParseMark(dynamo.Text(it, schema.SK)); ok {
+			if _, ok := schema.ParseMarker(dynamo.Text(it, schema.SK)); ok {
 				t.Errorf("a stream marker is left in %s: %v", table, it)
 			}
 		}

@@ -61,7 +61,7 @@ func (r *eraseRig) fill(t *testing.T, k schema.BaseKey, shards int) {
 		r.submitAt(t, k.Name, 10, 100, now)
 		r.putItem(t, r.names.Items, schema.ProbeSK+"#"+schema.BoardShardKey(k.Name, "all", 0), schema.ProbeSK, item{})
 		pk, _ := schema.EntryKey(k.Name, "all", "player1") // beside a stream marker that a killed audit left
-		r.putItem(t, r.names.Items, pk, schema.BoardMarkSK(now, "01ARZ3NDEKTSV4RRFFQ69G5FAV", 3), item{})
+		r.putItem(t, r.names.Items, pk, schema.BoardMarkerSK(now, "01ARZ3NDEKTSV4RRFFQ69G5FAV", 3), item{})
 	case schema.Session:
 		for i := range 10 {
 			_, err := r.leases.Put(t.Context(), sessions.Lease{Group: k.Name, ID: fmt.Sprint("id", i), TTL: time.Hour}, now)

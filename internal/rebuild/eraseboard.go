@@ -19,7 +19,7 @@ func (b leaderboard) classify(k itemKey) (what Trace, ok bool) {
 	}
 	// Only the partition key of a stream marker names its board, and it may also be a longer name's.
 	// Deleting another board's stream marker is harmless: its record is in the stream.
-	if _, mark := schema.ParseMark(k.sk); mark {
+	if _, mark := schema.ParseMarker(k.sk); mark {
 		_, _, _, ok := schema.ParseEntryKey(k.pk, b.base.Name)
 		return Others, ok
 	}
@@ -40,7 +40,7 @@ func (b leaderboard) cleanSummaries(ctx context.Context) error {
 	}
 	if settings || b.report.Deleted[Entries] > 0 {
 		period := parts.Period{Board: b.base.Name, Label: boards.AllTime.Label(b.o.Now())} // the proof covers all periods
-		proof, err := b.prover.Beside(ctx, period, nil)
+		proof, err := b.prover.ProveEntries(ctx, period, nil)
 		if proof.Missing != "" {
 			b.left("its summaries may lack folds of the deletes: %s", proof.Missing)
 			return err

@@ -109,7 +109,7 @@ func (e *entity) awaitFolds(ctx context.Context, list days) error {
 			places = append(places, parts.EventPlace{Bucket: b, PK: pk})
 		}
 	}
-	missing, err := e.prover.AroundAll(ctx, places)
+	missing, err := e.prover.ProveAllEvents(ctx, places)
 	if missing != "" {
 		e.left("its rollups may lack folds of the deletes: %s", missing)
 	}

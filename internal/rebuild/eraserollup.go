@@ -161,7 +161,7 @@ func (e *entity) mergeFragments(ctx context.Context, b parts.Bucket) (merged par
 		if !slices.ContainsFunc(chosen, func(p parts.Part[parts.Rollup]) bool { return !p.Merged() }) {
 			return merged, nil
 		}
-		expires, _ := parts.Last(chosen, e.o.Now())
+		expires, _ := parts.LatestExpiry(chosen, e.o.Now())
 		switch _, _, err := e.rollups.Merge(ctx, b.Key(), read, chosen, expires); {
 		case errors.Is(err, parts.ErrMoved):
 			size = max(1, size/2)

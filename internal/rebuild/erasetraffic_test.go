@@ -54,7 +54,7 @@ func (w *traffic) client(ctx context.Context, db *dynamodb.Client) *dynamodb.Cli
 		if !ok || err != nil {
 			return err
 		}
-		if _, marker := schema.ParseMark(dynamo.Text(deletion.Key, schema.SK)); marker {
+		if _, marker := schema.ParseMarker(dynamo.Text(deletion.Key, schema.SK)); marker {
 			return nil
 		}
 		return w.await(ctx)

@@ -64,7 +64,7 @@ func (p *period) readRanking(ctx context.Context, wanted int) (*ranking, error) 
 			mu.Lock()
 			for _, it := range entries {
 				player, ok := all.addItem(it)
-				if ok && sampled <= parts.MaxOwn/shards {
+				if ok && sampled <= parts.MaxOwnMarkers/shards {
 					all.players = append(all.players, player)
 					sampled++
 				}

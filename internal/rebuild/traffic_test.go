@@ -70,7 +70,7 @@ func (r *rig) acknowledging(client *dynamodb.Client, sequence int) *dynamodb.Cli
 			return nil
 		}
 		pk, sk := dynamo.Text(put.Item, schema.PK), dynamo.Text(put.Item, schema.SK)
-		id, ok := schema.ParseMark(sk)
+		id, ok := schema.ParseMarker(sk)
 		if !ok {
 			return nil
 		}

@@ -90,7 +90,7 @@ func (w *world) reads(t testing.TB, in any) bool {
 func (w *world) recordCall(t testing.TB, in any) {
 	switch in := in.(type) {
 	case *dynamodb.PutItemInput:
-		if pk, sk := dynamo.Text(in.Item, "pk"), dynamo.Text(in.Item, "sk"); schema.HasMarks(pk, sk) {
+		if pk, sk := dynamo.Text(in.Item, "pk"), dynamo.Text(in.Item, "sk"); schema.MayBeMarker(pk, sk) {
 			w.record("INSERT", pk, sk, `,"NewImage":{KEYS}`)
 		}
 	case *dynamodb.DeleteItemInput:

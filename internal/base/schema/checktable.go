@@ -10,13 +10,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// checkTable returns an error if an existing table differs from the schema.
+// checkTable returns an error if the keys, the indexes or the stream of an existing table differ from the schema.
 func checkTable(have *types.TableDescription, want Table) error {
 	in := CreateInput(want)
 	kinds := attributeTypes(have.AttributeDefinitions)
 	wantKinds := attributeTypes(in.AttributeDefinitions)
 	if got, expected := describeKeys(have.KeySchema, kinds), describeKeys(in.KeySchema, wantKinds); got != expected {
-		return fmt.Errorf("it exists with the key %s instead of %s", got, expected)
+		return fmt.Errorf("it exists with the key %s instead of %s: delete it, or use another prefix", got, expected)
 	}
 	for _, index := range in.GlobalSecondaryIndexes {
 		at := slices.IndexFunc(have.GlobalSecondaryIndexes, func(d types.GlobalSecondaryIndexDescription) bool {

@@ -2,7 +2,7 @@ package schema
 
 import "encoding/binary"
 
-// Codec encodes values or decodes them, so that a form lists its fields once for both directions.
+// Codec encodes values or decodes them. So one function can list the fields of a stored form for both directions.
 type Codec struct {
 	Bytes []byte    // the encoded values
 	From  *Unpacker // the values to decode; nil to encode

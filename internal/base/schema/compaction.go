@@ -4,8 +4,8 @@ import "time"
 
 // EmptiedSuffix is appended to the seq of a fragment after its contents were merged into MergedPart. The fragment is of
 // an event rollup or of a board's histogram. A fold in flight has read the seq without the suffix, so its condition
-// fails, and it reads the fragment again. The suffix sorts after its sequence number and before the next one, so folded
-// records stay folded.
+// fails, and it reads the fragment again. A seq with the suffix sorts after the sequence number and before the next
+// sequence number, so folded records stay folded.
 const EmptiedSuffix = "~"
 
 // EmptiedLifetime is how long an emptied fragment keeps its seq. A stream keeps a record for a day, so it is not

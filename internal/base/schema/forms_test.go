@@ -34,7 +34,7 @@ func TestStoredForms(t *testing.T) {
 		"F#12 C#a#0":                         pair(FailureKey("C#a#0")),
 		"?s-1#42":                            UnknownTarget("s-1", "42"),
 		"R#k#3600#1767614400#2":              Key{BaseKey{Limit, "k"}, LimitBucket(noon, time.Hour), 2}.String(),
-		"2026-01-05!a#7":                     BoardMarkSK(east, "a", 7),
+		"2026-01-05!a#7":                     BoardMarkerSK(east, "a", 7),
 		"A#a p#s":                            pair(AckKey("a", "p", "s")),
 		"E#e#2026-01 2026-01-05T12#s-1":      pair(RollupKey("e", shard.Hour, east, "s-1")),
 		"E#e#2026-01 2026-01-05#s-1":         pair(RollupKey("e", shard.Day, east, "s-1")),
@@ -53,7 +53,7 @@ func TestStoredForms(t *testing.T) {
 		"L#b#all#0 L#b#all#3 4":              ends(HistogramPartitions("b", "all")),
 		"I# - ~probe pk sk expires_at v n ~": strings.Join([]string{CallPrefix, SoleSK, ProbeSK, PK, SK, ExpiresAt, Version, Counts, EmptiedSuffix}, " "),
 		"4 4 8 64 40":                        fmt.Sprint(MapParts, " ", MapLogs, " ", MapSlices, " ", SourcesPerPartial, " ", RollupSequenceDigits),
-		"1h0m0s 24h0m0s 48h0m0s 100 1000":    fmt.Sprint(LimitLifetime, MarkLifetime, EmptiedLifetime, " ", DefaultBoardSize, " ", MaxBoardSize),
+		"1h0m0s 24h0m0s 48h0m0s 100 1000":    fmt.Sprint(LimitLifetime, MarkerLifetime, EmptiedLifetime, " ", DefaultBoardSize, " ", MaxBoardSize),
 	} {
 		if got != want {
 			t.Errorf("%s, want %s", got, want)
@@ -63,7 +63,7 @@ func TestStoredForms(t *testing.T) {
 		t.Errorf("an expiry is spread by %v", spread)
 	}
 	for sk, want := range map[string]string{"2026-01-05!a#7": "a", "2026-01-05!a": "", "2026-01-05~a#7": "a", "2026-01-0!a#7": "", "2026-01-05T12:00:00.125Z!a#1": "a", "2026-01-05T12:00:00.1255Z!a#1": "", "2026-01-05#!a#1": ""} {
-		if got, ok := ParseMark(sk); got != want && ok || ok != (want != "") {
+		if got, ok := ParseMarker(sk); got != want && ok || ok != (want != "") {
 			t.Errorf("mark %s: %q, %t", sk, got, ok)
 		}
 	}
@@ -75,7 +75,7 @@ func TestStoredForms(t *testing.T) {
 	if len(slicesOf) != MapSlices || longest < 23*time.Hour || longest >= 24*time.Hour {
 		t.Errorf("entries are in %d slices, expiries spread over %v", len(slicesOf), longest)
 	}
-	if EmptiedLifetime < 2*24*time.Hour || MarkLifetime < 24*time.Hour || LimitLifetime <= 0 {
+	if EmptiedLifetime < 2*24*time.Hour || MarkerLifetime < 24*time.Hour || LimitLifetime <= 0 {
 		t.Error("what guards against old records expires before them")
 	}
 }

@@ -63,7 +63,7 @@ func ParseKey(pk string) (Key, error) {
 	return key, nil
 }
 
-// parseKeyOf is ParseKey for the keys of one kind. Reason is the text of the error for all other keys.
+// parseKeyOf is ParseKey for the keys of one kind. For any other key, the error has the reason as its text.
 func parseKeyOf(k Kind, pk, reason string) (Key, error) {
 	key, err := ParseKey(pk)
 	if err != nil || key.Base.Type != k {
@@ -117,16 +117,16 @@ func ParseEventSortKey(sk string) (t time.Time, id string, err error) {
 	return t, sk[n+1:], nil
 }
 
-// ExpirySpread returns by how much an event's expiry is delayed, so that TTL spreads its deletes of a
-// day's events over another day. It is a hash of the id, in whole seconds, below a day.
+// ExpirySpread returns by how much an event's expiry is delayed: whole seconds, below a day, by a hash of the id. So TTL
+// spreads the deletes of a day's events over another day.
 func ExpirySpread(id string) time.Duration {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id)) // a hash never returns an error
 	return time.Duration(h.Sum32()%(24*60*60)) * time.Second
 }
 
-// CounterKey returns the primary key of a counter's write shard in the items table. Write shard 0 has
-// another sort key, by which the stream's filter keeps it from the aggregator.
+// CounterKey returns the primary key of a counter's write shard in the items table. By its sort key, the stream's filter
+// keeps write shard 0 from the aggregator.
 func CounterKey(counter string, n int) (pk, sk string) {
 	sk = SoleSK
 	if n > 0 {
@@ -136,8 +136,8 @@ func CounterKey(counter string, n int) (pk, sk string) {
 }
 
 // Counts names an attribute of a counter's write shard 0: the set of all max_shards that its writers have read from the
-// shard map. The largest is the most write shards that the counter ever had. A set can be added to without a read, and
-// its largest element never falls. It is absent while the counter has had one write shard.
+// shard map. The largest element is the most write shards that the counter ever had. Writers add to the set without a
+// read, and its largest element never falls. The set is absent while the counter has had one write shard.
 const Counts = "n"
 
 // CallPrefix begins the partition keys of keyed calls' markers, in the items table.

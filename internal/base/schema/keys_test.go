@@ -122,14 +122,14 @@ func TestNoEventIsAMark(t *testing.T) {
 		SoleSK:                              "",
 		"2026-01-05T13:00:00.000Zlater!a#1": "",
 	} {
-		if check, ok := ParseMark(sk); check != want || ok != (want != "") {
+		if check, ok := ParseMarker(sk); check != want || ok != (want != "") {
 			t.Errorf("%q: %q, %v; want %q", sk, check, ok, want)
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		at := time.UnixMilli(rapid.Int64Range(0, 1<<42).Draw(t, "ms"))
 		sk := EventSortKey(at, rapid.String().Draw(t, "id"))
-		if _, ok := ParseMark(sk); ok {
+		if _, ok := ParseMarker(sk); ok {
 			t.Errorf("the event %q is parsed as a stream marker", sk)
 		}
 	})
@@ -161,8 +161,8 @@ func TestTargetsAreReadBack(t *testing.T) {
 // TestMarksBesideEntries checks that a board's stream marker is recognized by its keys, and no entry is.
 func TestMarksBesideEntries(t *testing.T) {
 	at := time.Date(2026, 1, 5, 23, 0, 0, 0, time.UTC)
-	sk := BoardMarkSK(at, "a", 7)
-	if check, ok := ParseMark(sk); check != "a" || !ok {
+	sk := BoardMarkerSK(at, "a", 7)
+	if check, ok := ParseMarker(sk); check != "a" || !ok {
 		t.Errorf("%q is of %q, %t", sk, check, ok)
 	}
 	pk, entry := EntryKey("b#1", "all", "p#1")
@@ -172,12 +172,12 @@ func TestMarksBesideEntries(t *testing.T) {
 	}{
 		{pk, sk, true}, {pk, entry, false}, {"C#c#0", sk, false}, {"B#b", sk, false}, {"E#e#2026-01-05#0", sk, true},
 	} {
-		if got := HasMarks(c.pk, c.sk); got != c.want {
+		if got := MayBeMarker(c.pk, c.sk); got != c.want {
 			t.Errorf("%q, %q: %t", c.pk, c.sk, got)
 		}
 	}
 	pk, entry = EntryKey(sk, "all", "p") // the board has a marker's name
-	if HasMarks(pk, entry) {
+	if MayBeMarker(pk, entry) {
 		t.Error("an entry is recognized as a stream marker")
 	}
 }

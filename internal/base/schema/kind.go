@@ -17,7 +17,7 @@ const (
 	Limit   Kind = "limit"
 )
 
-// Traits are what differs between kinds.
+// Traits are the properties in which kinds differ.
 type Traits struct {
 	Kind Kind
 
@@ -44,12 +44,12 @@ type Traits struct {
 	// LargeSteps means that a key grows in few, large steps, although a write may use any write shard.
 	LargeSteps bool
 
-	// Timeless means that no item's write shard depends on a past shard count. The shard map then
-	// keeps only the newest changes.
+	// Timeless means that no item's write shard depends on a past shard count. Of such a key, the shard
+	// map keeps only the newest changes.
 	Timeless bool
 
-	// Divides means that the write shards divide a quota. A waiting hit must not refresh its shard count, because then
-	// more hits would transfer quota at the same time.
+	// Divides means that the write shards divide a quota. A hit that waits must not refresh its shard count: more hits
+	// would then transfer quota at the same time.
 	Divides bool
 
 	// Summary is what the kind's stream records fold into. Checks compare it with the items.
@@ -59,8 +59,8 @@ type Traits struct {
 	FoldedSK string
 }
 
-// StreamTable is a table with a stream that has the items of kinds. The shard map notes the number of its
-// partitions under this text.
+// StreamTable is a table with a stream, which has the items of one or more kinds. The shard map notes the number of the
+// table's partitions under this text.
 type StreamTable = string
 
 // The tables. Items that belong to no kind, such as the markers of keyed calls, are in Items. Events have a table of
@@ -151,11 +151,10 @@ func CutKind(key string) (k Kind, rest string, ok bool) {
 
 // TraitsOf returns the traits of a kind, and the zero Traits for text that names no kind.
 func TraitsOf(k Kind) Traits {
-	for _, rows := range [][]Traits{traits, own} {
-		for i := range rows {
-			if rows[i].Kind == k {
-				return rows[i]
-			}
+	isKind := func(t Traits) bool { return t.Kind == k }
+	for _, rows := range [][]Traits{traits, ownTraits} {
+		if i := slices.IndexFunc(rows, isKind); i >= 0 {
+			return rows[i]
 		}
 	}
 	return Traits{}

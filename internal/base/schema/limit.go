@@ -17,8 +17,7 @@ const (
 	LimitUsed = "used"
 )
 
-// LimitLifetime is how long the use is kept after its window, for processes whose clocks are
-// behind.
+// LimitLifetime is how long the use of a limit is kept after its window, for processes whose clocks are behind.
 const LimitLifetime = time.Hour
 
 // LimitBucket labels the window of a limit that begins at start, a whole second. A window below a second stands for
@@ -27,10 +26,10 @@ func LimitBucket(start time.Time, window time.Duration) string {
 	return strconv.FormatInt(int64(window/time.Second), 10) + "#" + strconv.FormatInt(start.Unix(), 10)
 }
 
-// cutLimitBucket splits a window's label from the end of a name.
+// cutLimitBucket splits a window's label, as LimitBucket returns it, from the end of a name.
 func cutLimitBucket(name string) (key, bucket string, ok bool) {
 	rest, start, _ := cutLast(name, isWhole)
-	key, window, ok := cutLast(rest, isWhole) // nothing is left if there was no start
+	key, window, ok := cutLast(rest, isWhole) // rest is "" if there is no start
 	return key, window + "#" + start, ok
 }
 

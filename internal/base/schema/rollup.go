@@ -89,8 +89,8 @@ func RollupPartitions(entity string, from, to time.Time) []string {
 	return list
 }
 
-// RollupSortBounds returns bounds of the sort keys of the buckets in a time range. Between them may
-// also be other buckets of the first and last day.
+// RollupSortBounds returns bounds of the sort keys of the buckets in a time range. Other buckets of the first and the last
+// day may also be between the bounds.
 func RollupSortBounds(from, to time.Time) (low, high string) {
-	return shard.Day.Label(from), shard.Day.Label(to) + "U" // after the T of its hours
+	return shard.Day.Label(from), shard.Day.Label(to) + "U" // U is after the T in labels of hours
 }

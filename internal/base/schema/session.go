@@ -1,8 +1,6 @@
 package schema
 
-import (
-	"strings"
-)
+import "strings"
 
 // A session is one item of the items table. Only its row in the index by_group is sharded, so a
 // change of the shard count moves no item:
@@ -36,10 +34,10 @@ func SessionKey(group, id string) (pk, sk string) {
 
 // ParseSessionKey is the inverse of SessionKey; ok is false for other items.
 func ParseSessionKey(pk, sk string) (group, id string, ok bool) {
-	id, session := strings.CutPrefix(sk, SessionPrefix)
-	rest, ofType := strings.CutPrefix(pk, TraitsOf(Session).Prefix)
-	group, ends := strings.CutSuffix(rest, "#"+id)
-	return group, id, session && ofType && ends
+	id, hasID := strings.CutPrefix(sk, SessionPrefix)
+	rest, hasPrefix := strings.CutPrefix(pk, TraitsOf(Session).Prefix)
+	group, endsWithID := strings.CutSuffix(rest, "#"+id)
+	return group, id, hasID && hasPrefix && endsWithID
 }
 
 // SessionShardKey returns the index's partition key of a write shard of a group.

@@ -41,19 +41,19 @@ func SummaryKey(counter string, source int) string {
 	return shard.Hash.Join(base, source/SourcesPerPartial)
 }
 
-// Partials returns the number of partials of a counter whose highest shard count was most: none if it was 1.
-func Partials(most int) int {
-	if most <= 1 {
+// Partials returns the number of partials of a counter that had at most maxShards write shards: none for 1.
+func Partials(maxShards int) int {
+	if maxShards <= 1 {
 		return 0
 	}
-	return (most-1)/SourcesPerPartial + 1
+	return (maxShards-1)/SourcesPerPartial + 1
 }
 
 // RevAttr and ValueAttr return the names of a write shard's attributes in its partial.
 func RevAttr(source int) string   { return "r" + strconv.Itoa(source) }
 func ValueAttr(source int) string { return "x" + strconv.Itoa(source) }
 
-// SourcesOf returns the write shards with a rev or a value in a partial, in ascending order.
+// SourcesOf returns the numbers of the write shards with a rev or a value in a partial, in ascending order.
 func SourcesOf[V any](partial map[string]V) (list []int) {
 	for name := range partial {
 		n, err := strconv.Atoi(strings.TrimLeft(name, "rx"))
@@ -65,7 +65,7 @@ func SourcesOf[V any](partial map[string]V) (list []int) {
 	return slices.Compact(list)
 }
 
-// IsValueAttr reports whether this is the name of the value of a folded write shard, all but 0.
+// IsValueAttr reports whether an attribute of a partial has the value of a write shard above 0.
 func IsValueAttr(name string) bool {
 	digits, ok := strings.CutPrefix(name, "x")
 	n, err := strconv.Atoi(digits)

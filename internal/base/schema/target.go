@@ -8,10 +8,10 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// Target is a summary, or a partial of one, into which records are folded.
+// Target is the summary into which a record is folded, or the partial of a counter's summary.
 type Target struct {
 	Base    BaseKey
-	Partial int          // only for [PartialSummary]
+	Partial int          // only for [PartialSummary]: the partial's number
 	Period  string       // only for [RankingSummary]: the period's label
 	Bucket  shard.Bucket // only for [RollupSummary]: hour or day
 	Start   time.Time    // the bucket's start

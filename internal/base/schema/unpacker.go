@@ -13,8 +13,8 @@ func AppendText(b []byte, text string) []byte {
 // Unpacker reads values from the front of Left. After a damaged value Left is empty, and all
 // further values are zero.
 type Unpacker struct {
-	Left []byte
-	Err  error
+	Left []byte // not read yet
+	Err  error  // the first damage; nil if there is none
 }
 
 // Fail sets Err, unless an earlier value has set it.

@@ -63,7 +63,7 @@ func TestPackedEntries(t *testing.T) {
 	e := TopEntry{Place: at(t, "ann", "1.5"), Rev: MaxEntryRev, Unsure: true}
 	packedEntry := appendEntry(nil, e)
 	r := &reader{schema.Unpacker{Left: packedEntry}}
-	if p, rev := r.place(), r.Uint(); p != e.Place || rev>>1 != MaxEntryRev || rev&1 != 1 || rev != math.MaxInt64 || entrySize(e) != len(packedEntry) {
+	if p, rev := r.readPlace(), r.Uint(); p != e.Place || rev>>1 != MaxEntryRev || rev&1 != 1 || rev != math.MaxInt64 || entrySize(e) != len(packedEntry) {
 		t.Errorf("%+v has %d bytes, and is read as %+v with the rev %d", e, entrySize(e), p, rev)
 	}
 }
@@ -82,7 +82,7 @@ func TestRanks(t *testing.T) {
 	h.Add(20, -3)
 	h.Add(30, 4)
 	for place, want := range map[uint64]Cell{9: {Above: 3}, 10: {1, 2, "", ""}, 11: {Above: 1}, 20: {4, 0, "", ""}, 25: {Above: 4}, 30: {Own: 4}, 31: {}} {
-		if got := h.At(place); got != want {
+		if got := h.CellAt(place); got != want {
 			t.Errorf("at %d: %+v, want %+v", place, got, want)
 		}
 	}
@@ -140,16 +140,16 @@ func TestTopsOfSizes(t *testing.T) {
 	}
 	top := NewTop()
 	for i := range 5 {
-		top.Take(EntryState{at(t, fmt.Sprint("p", i), fmt.Sprint(9-i)), 1, true})
+		top.FoldEntry(EntryState{at(t, fmt.Sprint("p", i), fmt.Sprint(9-i)), 1, true})
 	}
-	if top.Trim(5); !top.Whole() || top.Short(6) {
-		t.Errorf("trimmed to its size: whole %t, short %t", top.Whole(), top.Short(6))
+	if top.Trim(5); !top.Whole() || top.IsShort(6) {
+		t.Errorf("trimmed to its size: whole %t, short %t", top.Whole(), top.IsShort(6))
 	}
-	if top.Trim(4); top.Whole() || len(top.Entries()) != 4 || top.floor.Player != "p3" || top.Short(4) || !top.Short(5) {
-		t.Errorf("trimmed to 4: %s, short of 4 %t", show(top), top.Short(4))
+	if top.Trim(4); top.Whole() || len(top.Entries()) != 4 || top.floor.Player != "p3" || top.IsShort(4) || !top.IsShort(5) {
+		t.Errorf("trimmed to 4: %s, short of 4 %t", show(top), top.IsShort(4))
 	}
 	same := top.Clone()
-	if same.Sure(); !same.Same(top) || len(top.Unsure()) != 4 || len(same.Unsure()) != 0 || !top.Holds("p0") || top.Holds("p4") {
+	if same.MarkSure(); !same.Same(top) || len(top.UnsurePlayers()) != 4 || len(same.UnsurePlayers()) != 0 || !top.Holds("p0") || top.Holds("p4") {
 		t.Errorf("a sure copy is %s of %s", show(same), show(top))
 	}
 	for name, change := range map[string]func(*Top){
@@ -200,7 +200,7 @@ func TestBoundsOfCells(t *testing.T) {
 func TestAround(t *testing.T) {
 	top := NewTop()
 	for i := range 5 {
-		top.Take(EntryState{at(t, fmt.Sprint("p", i), fmt.Sprint(9-i)), 1, true})
+		top.FoldEntry(EntryState{at(t, fmt.Sprint("p", i), fmt.Sprint(9-i)), 1, true})
 	}
 	top.Trim(4)
 	for _, c := range []struct {
@@ -211,12 +211,12 @@ func TestAround(t *testing.T) {
 		{"9.5", 2, "0 [] [p0 p1] true"}, {"8.5", 2, "1 [p0] [p1 p2] true"}, {"7.5", 2, "2 [p0 p1] [p2 p3] true"},
 		{"6.5", 2, "3 [p1 p2] [p3] false"}, {"6.5", 1, "3 [p2] [p3] true"}, {"6.5", 0, "3 [] [] true"}, {"5", 0, "4 [] [] false"},
 	} {
-		ahead, above, below, ok := top.Around(at(t, "x", c.points), c.n)
+		ahead, above, below, ok := top.Neighbours(at(t, "x", c.points), c.n)
 		if got := fmt.Sprint(ahead, " ", players(above), " ", players(below), " ", ok); got != c.want {
 			t.Errorf("%d around %s: %s, want %s", c.n, c.points, got, c.want)
 		}
 	}
-	if ahead, _, below, ok := top.Around(at(t, "p1", "6"), 1); ahead != 2 || len(below) != 1 || !ok {
+	if ahead, _, below, ok := top.Neighbours(at(t, "p1", "6"), 1); ahead != 2 || len(below) != 1 || !ok {
 		t.Errorf("around a held player: %d ahead, %v, %t", ahead, below, ok)
 	}
 }

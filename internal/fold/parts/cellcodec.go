@@ -57,7 +57,7 @@ func parseHistogram(data []byte) (Histogram, error) {
 		r.Fail("its level or its zeros are out of range")
 	}
 	h.late = r.Int()
-	r.cells(&h, zeros)
+	r.readCells(&h, zeros)
 	if len(r.Left) > 0 {
 		r.Fail("there is more behind its end")
 	}
@@ -67,17 +67,17 @@ func parseHistogram(data []byte) (Histogram, error) {
 	return h, nil
 }
 
-// cells reads the cells of a histogram. They must be in order and match its level.
-func (r *reader) cells(h *Histogram, zeros uint) {
+// readCells reads the cells of a histogram. They must be in order and match its level.
+func (r *reader) readCells(h *Histogram, zeros uint) {
 	highest := uint64(math.MaxUint64) >> h.level >> zeros
 	cell := uint64(0)
-	for i := range r.count(maxParsedCells) {
+	for i := range r.readCount(maxParsedCells) {
 		distance, count := r.Uint(), r.Int()
 		if distance > highest-cell || i > 0 && distance == 0 {
 			r.Fail("its cells are not in order")
 			return
 		}
 		cell += distance
-		h.count(cell<<zeros, count)
+		h.addToCell(cell<<zeros, count)
 	}
 }

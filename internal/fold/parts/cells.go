@@ -20,7 +20,7 @@ func MeritOrder(f float64) uint64 {
 	return bits | 1<<63
 }
 
-// unorder is the inverse of Order.
+// unorder is the inverse of MeritOrder.
 func unorder(n uint64) float64 {
 	if n>>63 == 1 {
 		return math.Float64frombits(n &^ (1 << 63))
@@ -61,12 +61,12 @@ func (h Histogram) Total() (n int64) {
 
 // Add counts n more entries, or fewer, at a place in the [MeritOrder] of merits. It does not bound the cells:
 // see Limit.
-func (h *Histogram) Add(place uint64, n int64) { h.count(place>>h.level, n) }
+func (h *Histogram) Add(place uint64, n int64) { h.addToCell(place>>h.level, n) }
 
 // AddMerit is Add for entries with a [boards.Place.Merit].
 func (h *Histogram) AddMerit(merit boards.Score, n int64) { h.Add(MeritOrder(merit.Float()), n) }
 
-func (h *Histogram) count(cell uint64, n int64) {
+func (h *Histogram) addToCell(cell uint64, n int64) {
 	if h.cells == nil {
 		h.cells = map[uint64]int64{}
 	}
@@ -87,7 +87,7 @@ func (h *Histogram) Limit(cells int) {
 func (h *Histogram) raise(level uint) {
 	joined := Histogram{level: level, late: h.late}
 	for cell, n := range h.cells {
-		joined.count(cell>>(level-h.level), n)
+		joined.addToCell(cell>>(level-h.level), n)
 	}
 	*h = joined
 }
@@ -98,7 +98,7 @@ func (h *Histogram) Merge(other Histogram) {
 		h.raise(other.level)
 	}
 	for cell, n := range other.cells {
-		h.count(cell>>(h.level-other.level), n)
+		h.addToCell(cell>>(h.level-other.level), n)
 	}
 	h.late += other.late
 }

@@ -16,7 +16,7 @@ type codec[V any] struct {
 	clone  func(V) V
 	merge  func(total *V, value V)
 	fits   func(total, value V) bool // reports whether one fragment can hold both
-	holds  func(V) bool              // reports whether the value is not zero
+	holds  func(V) bool              // reports whether the value counts anything
 	size   func(V) int               // rough size of its item, in bytes
 }
 
@@ -58,9 +58,9 @@ func (c codec[V]) parse(stored item) (p Part[V]) {
 	return p
 }
 
-// counting returns the fragment in an item. It returns nil for a fragment that counts nothing, and
+// parseCounting returns the fragment in an item. It returns nil for a fragment that counts nothing, and
 // an error if the value can't be read.
-func (c codec[V]) counting(stored item, now time.Time) (*Part[V], error) {
+func (c codec[V]) parseCounting(stored item, now time.Time) (*Part[V], error) {
 	p, err := c.parseFragment(stored)
 	if err != nil || !p.Counts(now) {
 		return nil, err
@@ -68,8 +68,8 @@ func (c codec[V]) counting(stored item, now time.Time) (*Part[V], error) {
 	return &p, nil
 }
 
-// sequenceOf returns a fragment's sequence number, with the text that follows its digits. It returns ""
-// for an invalid one, after which a fold might skip all records as older.
+// sequenceOf returns a fragment's sequence number, with the text that follows its digits. It returns "" for an invalid
+// number: a fold would skip all records with lower numbers.
 func sequenceOf(stored item) string {
 	sequence := dynamo.Text(stored, schema.RollupSequence)
 	merged := strings.HasSuffix(dynamo.Text(stored, schema.SK), schema.MergedPart)

@@ -11,7 +11,7 @@ import (
 // Bounds of numbers that are rolled up. Their sums stay within the 38 digits that DynamoDB keeps,
 // in any order.
 const (
-	maxDigits = 15 // significant ones, and before the point
+	maxDigits = 15 // significant digits, and digits before the point
 	places    = 15 // decimal places
 )
 
@@ -85,8 +85,8 @@ func (d Decimal) negated() Decimal { return Decimal{new(big.Int).Neg(d.int())} }
 
 func (d Decimal) add(e Decimal) Decimal { return Decimal{new(big.Int).Add(d.int(), e.int())} }
 
-// over returns the quotient by a count of 1 or more, rounded half away from zero.
-func (d Decimal) over(n int64) Decimal {
+// quotient returns the quotient by a count of 1 or more, rounded half away from zero.
+func (d Decimal) quotient(n int64) Decimal {
 	quotient, rest := new(big.Int).QuoRem(d.int(), big.NewInt(n), new(big.Int))
 	if rest.Lsh(rest.Abs(rest), 1).Cmp(big.NewInt(n)) >= 0 {
 		quotient.Add(quotient, big.NewInt(int64(d.int().Sign())))

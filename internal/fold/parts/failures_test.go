@@ -77,7 +77,7 @@ func TestWhatHolds(t *testing.T) {
 	}{
 		{Rollup{}, false}, {Rollup{Events: 1}, true}, {Rollup{Skipped: 1}, true}, {wide(1), true},
 	} {
-		merged := events(nil).merged(c.p, 7, now)
+		merged := events(nil).newMerged(c.p, 7, now)
 		if merged.Emptied() == c.want || (merged.ExpiresAt == 7) != c.want || !c.want && merged.ExpiresAt != now.Add(48*time.Hour).Unix() {
 			t.Errorf("%+v: %+v", c.p, merged)
 		}

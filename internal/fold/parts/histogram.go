@@ -27,7 +27,7 @@ func NewHistograms(client Client, table string, now func() time.Time) *Store[His
 
 // HistogramPart returns the fragment of a histogram in an item, as RollupPart does.
 func HistogramPart(stored item, now time.Time) (*Part[Histogram], error) {
-	return histogramCodec.counting(stored, now)
+	return histogramCodec.parseCounting(stored, now)
 }
 
 // Period identifies a board's histogram: that of one of its periods.

@@ -39,7 +39,7 @@ func (l *layout) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func
 		return nil, l.fail
 	}
 	pk, sk := dynamo.Text(in.Item, "pk"), dynamo.Text(in.Item, "sk")
-	check, ok := schema.ParseMark(sk)
+	check, ok := schema.ParseMarker(sk)
 	if !ok || in.Item[schema.ExpiresAt] == nil {
 		return nil, fmt.Errorf("%v is no stream marker that expires", in.Item)
 	}
@@ -77,7 +77,7 @@ func (l *layout) prover() *Prover {
 // prove proves that a bucket's records on some partition keys are folded. It returns what is missing, the
 // stream shards that acknowledged a marker, and the number of markers.
 func (l *layout) prove(t rapid.TB, b Bucket, partitions []string) (missing string, acknowledged map[string]bool, markers int) {
-	proof, err := l.prover().Around(context.Background(), b, partitions)
+	proof, err := l.prover().ProveEvents(context.Background(), b, partitions)
 	require.NoError(t, err)
 	acknowledged = map[string]bool{}
 	for _, it := range l.acks {
@@ -152,7 +152,7 @@ func TestNoProof(t *testing.T) {
 	n := 0
 	var mu sync.Mutex
 	l = &layout{streamShard: func(string, string) string { mu.Lock(); defer mu.Unlock(); n++; return fmt.Sprint(n) }}
-	if proof, err := l.prover().Around(t.Context(), b, partitionsOf(b, 1)); err != nil || !strings.Contains(proof.Missing, "more than 4096 stream markers") {
+	if proof, err := l.prover().ProveEvents(t.Context(), b, partitionsOf(b, 1)); err != nil || !strings.Contains(proof.Missing, "more than 4096 stream markers") {
 		t.Errorf("a stream shard for each marker: %q, %v", proof.Missing, err)
 	}
 	if missing, _, markers := (&layout{}).prove(t, b, nil); missing != "" || markers != 0 {
@@ -168,7 +168,7 @@ func TestProofOfManyPlaces(t *testing.T) {
 	for _, pk := range partitionsOf(Bucket{Entity: "e", Width: shard.Hour, Start: anHour}, maxPlaces+1) {
 		places = append(places, EventPlace{Bucket{Entity: "e", Width: shard.Hour, Start: anHour}, pk})
 	}
-	missing, err := l.prover().AroundAll(t.Context(), places)
+	missing, err := l.prover().ProveAllEvents(t.Context(), places)
 	marked := map[string]bool{}
 	for _, it := range l.acks {
 		marked[dynamo.Text(it, schema.StreamShard)] = true
@@ -177,7 +177,7 @@ func TestProofOfManyPlaces(t *testing.T) {
 		t.Errorf("%d of %d places have markers, %q, %v", len(marked), len(places), missing, err)
 	}
 	l = &layout{streamShard: func(string, string) string { return "s" }}
-	proof, err := l.prover().Around(t.Context(), places[0].Bucket, []string{places[0].PK})
+	proof, err := l.prover().ProveEvents(t.Context(), places[0].Bucket, []string{places[0].PK})
 	if want := fmt.Sprintf("%0*d", schema.RollupSequenceDigits, len(l.acks)-1); err != nil || proof.Floors["s"] != want {
 		t.Errorf("the low watermarks are %v, %v; want %s", proof.Floors, err, want)
 	}
@@ -189,17 +189,17 @@ func TestMarkersBesidePlayers(t *testing.T) {
 	for _, shards := range []int{1, 3} {
 		n := 0
 		l := &layout{streamShard: func(string, string) string { n++; return fmt.Sprint(n % shards) }}
-		if proof, err := l.prover().Beside(t.Context(), Period{"b", "all"}, []string{"ann", "bob"}); err != nil || proof.Missing != "" || len(l.put) != 2+32*shards {
+		if proof, err := l.prover().ProveEntries(t.Context(), Period{"b", "all"}, []string{"ann", "bob"}); err != nil || proof.Missing != "" || len(l.put) != 2+32*shards {
 			t.Errorf("%d stream shards: %d markers, %+v, %v", shards, len(l.put), proof, err)
 		}
 	}
 	l := &layout{fail: errors.New("down")}
-	if _, err := l.prover().Beside(t.Context(), Period{"b", "all"}, nil); !errors.Is(err, l.fail) {
+	if _, err := l.prover().ProveEntries(t.Context(), Period{"b", "all"}, nil); !errors.Is(err, l.fail) {
 		t.Errorf("a failed put: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	l = &layout{streamShard: func(string, string) string { return "s" }, gone: cancel}
-	if _, err := l.prover().Beside(ctx, Period{"b", "all"}, nil); !errors.Is(err, context.Canceled) {
+	if _, err := l.prover().ProveEntries(ctx, Period{"b", "all"}, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled while it waits: %v", err)
 	}
 }

@@ -25,15 +25,15 @@ func MarkerOf(r *ddbstream.Record) (m Marker, ok bool) {
 	m.Sequence = string(r.Sequence)
 	m.PK, _ = r.Keys.String(schema.PK)
 	m.SK, _ = r.Keys.String(schema.SK)
-	m.id, ok = schema.ParseMark(m.SK)
-	return m, ok && schema.HasMarks(m.PK, m.SK) && r.Name != ddbstream.Remove
+	m.id, ok = schema.ParseMarker(m.SK)
+	return m, ok && schema.MayBeMarker(m.PK, m.SK) && r.Name != ddbstream.Remove
 }
 
 // Acknowledge stores in the rollups table that all records of a stream shard before the marker are
 // folded. An acknowledgement without the stream shard's name proves nothing.
 func (m Marker) Acknowledge(ctx context.Context, client client.Updater, table, streamShard string, now time.Time) error {
 	update := "SET expires_at = :expires"
-	values := dynamo.Item{":expires": dynamo.Number(now.Add(schema.MarkLifetime).Unix())}
+	values := dynamo.Item{":expires": dynamo.Number(now.Add(schema.MarkerLifetime).Unix())}
 	if streamShard != "" {
 		update += ", stream_shard = :shard"
 		values[":shard"] = dynamo.String(streamShard)

@@ -28,14 +28,14 @@ type Measure struct {
 }
 
 // Avg returns the mean, to 15 decimal places, rounded half away from zero.
-func (m Measure) Avg() Decimal { return m.Sum.over(m.N) }
+func (m Measure) Avg() Decimal { return m.Sum.quotient(m.N) }
 
 // Same reports whether two measures are equal.
 func (m Measure) Same(other Measure) bool {
 	return m.N == other.N && m.Sum.Cmp(other.Sum) == 0 && m.Min.Cmp(other.Min) == 0 && m.Max.Cmp(other.Max) == 0
 }
 
-// empty reports whether no number is left. A minimum and a maximum may be.
+// empty reports whether no number is left. A minimum and a maximum may be left.
 func (m Measure) empty() bool { return m.N == 0 && m.Sum.Cmp(Decimal{}) == 0 }
 
 func (m Measure) merge(other Measure) Measure {
@@ -89,11 +89,12 @@ func (p *Rollup) count(numbers map[string]string, times int64) {
 }
 
 // addNumber adds a number once, or -1 times. It returns false, and adds nothing, if the number or the sum is out of
-// bounds. A sum exceeds them only after millions of very large and very fine numbers.
+// bounds. A sum is out of bounds only after millions of very large and very fine numbers.
 func (p *Rollup) addNumber(field, text string, times int64) bool {
 	m, known := p.Measures[field]
 	value, ok := Measurable(text)
-	if !ok || field == "" || len(field) > MaxFieldName || !known && len(p.Measures) >= MaxMeasures {
+	hasRoom := known || len(p.Measures) < MaxMeasures
+	if !ok || !hasRoom || field == "" || len(field) > MaxFieldName {
 		return false
 	}
 	if !known {
@@ -129,15 +130,15 @@ func (e Extremes) Add(numbers map[string]string) {
 	}
 }
 
-// Narrow returns a copy of p with the minima and maxima of to, those of the events that still exist, and whether the copy
-// differs from p. A field that is not in to keeps its minimum and maximum, unless all its numbers were subtracted: then it
-// is left out.
-func (p Rollup) Narrow(to Extremes) (narrowed Rollup, changed bool) {
+// Narrow returns a copy of p with the minima and maxima of the events that still exist, and reports whether it differs from
+// p. A field without these keeps its minimum and maximum, unless all its numbers were subtracted: then the copy leaves the
+// field out.
+func (p Rollup) Narrow(existing Extremes) (narrowed Rollup, changed bool) {
 	narrowed = p.Clone()
 	for field, m := range p.Measures {
-		found, some := to[field]
+		found, exists := existing[field]
 		switch {
-		case some:
+		case exists:
 			changed = changed || m.Min.Cmp(found.Min) != 0 || m.Max.Cmp(found.Max) != 0
 			m.Min, m.Max = found.Min, found.Max
 			narrowed.Measures[field] = m

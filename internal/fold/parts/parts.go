@@ -155,9 +155,9 @@ func (s *Store[V]) Sum(read []Part[V]) (total V) {
 	return total
 }
 
-// Last returns the latest expiry of the fragments that count, 0 for never; some is false if none
+// LatestExpiry returns the latest expiry of the fragments that count, 0 for never; some is false if none
 // counts.
-func Last[V any](read []Part[V], now time.Time) (expires int64, some bool) {
+func LatestExpiry[V any](read []Part[V], now time.Time) (expires int64, some bool) {
 	for _, p := range read {
 		switch {
 		case !p.Counts(now):

@@ -7,8 +7,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// ComparePlaces returns a negative number if a ranks before b. The order is that of [boards.Place.RankKey]
-// as text.
+// ComparePlaces compares places by rank: it is negative if a ranks before b. The order is that of [boards.Place.RankKey] as
+// text.
 func ComparePlaces(a, b boards.Place) int {
 	return cmp.Or(b.Merit().Cmp(a.Merit()), cmp.Compare(a.At.UnixMilli(), b.At.UnixMilli()), strings.Compare(a.Player, b.Player))
 }
@@ -18,9 +18,9 @@ const MaxEntryRev = 1<<62 - 1
 
 // EntryState is the state of a player's entry in a stream record or a read.
 type EntryState struct {
-	boards.Place       // the Player; the rest only if Present
-	Rev          int64 // of the entry; of the last entry if not Present
-	Present      bool
+	boards.Place       // only the Player is set if not Present
+	Rev          int64 // of the entry, or of the deleted entry if not Present
+	Present      bool  // the entry exists
 }
 
 // TopEntry is a player in a top.
@@ -28,6 +28,6 @@ type TopEntry struct {
 	boards.Place
 	Rev int64 // of the state that the place is from
 	// Unsure means that the player entered by a read of the entry, and the entry was not read again
-	// since the top with it was stored. See [Top.Take].
+	// since the top with it was stored. See [Top.FoldEntry].
 	Unsure bool
 }

@@ -47,7 +47,7 @@ type Proof struct {
 	// Missing is why nothing is proved; "" if all earlier writes are folded.
 	Missing string
 	// Floors has the low watermark of each stream shard: the sequence number of its last marker, 40
-	// digits. All records up to it that the proof covers were written before the proof.
+	// digits. Of the records that the proof covers, those up to the watermark were written before the proof.
 	Floors map[string]string
 }
 
@@ -63,7 +63,7 @@ const (
 // proofMarker is a stream marker that was written.
 type proofMarker struct {
 	pk, sk string
-	at     time.Time // sorts before the events of this time
+	at     time.Time // the marker sorts before the events of this time; not set beside entries
 	shard  string    // stream shard of the acknowledgement; "" before that
 	seq    string    // of its record, 40 digits; "" for none
 }
@@ -75,21 +75,21 @@ type fence struct {
 	markers []*proofMarker
 }
 
-// prove writes and awaits markers, as long as more adds some, and removes them all.
-func (m *Prover) prove(ctx context.Context, more func(*fence)) (Proof, error) {
+// prove writes and awaits the markers that addMarkers adds, until it adds no more, and removes all of them.
+func (m *Prover) prove(ctx context.Context, addMarkers func(*fence)) (Proof, error) {
 	f := &fence{Prover: m, id: ulid.Make().String()}
 	defer f.remove(ctx)
-	more(f)
+	addMarkers(f)
 	for from := 0; from < len(f.markers); {
 		if len(f.markers) > maxMarks {
 			return Proof{Missing: fmt.Sprintf("it would take more than %d stream markers", maxMarks)}, nil
 		}
-		missing, err := f.round(ctx, f.markers[from:])
+		missing, err := f.putAndAwait(ctx, f.markers[from:])
 		if missing != "" || err != nil {
 			return Proof{Missing: missing}, err
 		}
 		from = len(f.markers)
-		more(f)
+		addMarkers(f)
 	}
 	floors := map[string]string{}
 	for _, m := range f.markers {
@@ -100,8 +100,8 @@ func (m *Prover) prove(ctx context.Context, more func(*fence)) (Proof, error) {
 	return Proof{Floors: floors}, nil
 }
 
-// shards returns how many stream shards the markers came through.
-func (f *fence) shards() int {
+// countStreamShards returns how many stream shards the markers came through.
+func (f *fence) countStreamShards() int {
 	seen := map[string]bool{}
 	for _, m := range f.markers {
 		seen[m.shard] = true
@@ -109,14 +109,14 @@ func (f *fence) shards() int {
 	return len(seen)
 }
 
-// round writes markers and awaits them, or returns why it gave up.
-func (f *fence) round(ctx context.Context, markers []*proofMarker) (missing string, err error) {
+// putAndAwait writes markers and awaits them, or returns why it gave up.
+func (f *fence) putAndAwait(ctx context.Context, markers []*proofMarker) (missing string, err error) {
 	if err := f.putAll(ctx, markers); err != nil {
 		return "", err
 	}
 	left := markers
 	for deadline := f.o.Now().Add(f.o.Wait); ; {
-		left, err = f.acknowledged(ctx, left)
+		left, err = f.readAcknowledgements(ctx, left)
 		switch {
 		case err != nil:
 			return "", err
@@ -152,16 +152,16 @@ func (f *fence) putAll(ctx context.Context, markers []*proofMarker) error {
 
 func (m *Prover) putMarker(ctx context.Context, pk, sk string) error {
 	it := dynamo.Key(pk, sk)
-	it[schema.ExpiresAt] = dynamo.Number(m.o.Now().Add(schema.MarkLifetime).Unix())
+	it[schema.ExpiresAt] = dynamo.Number(m.o.Now().Add(schema.MarkerLifetime).Unix())
 	if _, err := m.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(m.o.Names.OfKey(pk)), Item: it}); err != nil {
 		return fmt.Errorf("putting a stream marker into %q: %w", pk, err)
 	}
 	return nil
 }
 
-// acknowledged reads the acknowledgements of markers, and returns the markers without one. It reads
+// readAcknowledgements reads the acknowledgements of markers, and returns the markers without one. It reads
 // only the range from the first marker to the last.
-func (f *fence) acknowledged(ctx context.Context, markers []*proofMarker) (left []*proofMarker, err error) {
+func (f *fence) readAcknowledgements(ctx context.Context, markers []*proofMarker) (left []*proofMarker, err error) {
 	bySK := map[string]*proofMarker{}
 	for _, m := range markers {
 		_, sk := schema.AckKey(f.id, m.pk, m.sk)

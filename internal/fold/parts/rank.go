@@ -7,12 +7,12 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// Cell is the cell of a histogram that a merit lies in.
+// Cell is a cell of a histogram, with what other cells count above it.
 type Cell struct {
 	Above int64 // entries in higher cells
-	Own   int64 // entries in this one
-	// From (included) and To (excluded) bound the rank keys of places with a merit of this cell. A
-	// bound that the cell does not have is before or after all rank keys.
+	Own   int64 // entries in this cell
+	// From (included) and To (excluded) bound the rank keys of places with a merit of this cell. In the
+	// first and the last cell, a bound is before or after all rank keys.
 	From, To string
 }
 
@@ -20,13 +20,13 @@ type Cell struct {
 // be until all records are folded.
 func (h Histogram) Locate(merit boards.Score) Cell {
 	place := MeritOrder(merit.Float())
-	c := h.At(place)
+	c := h.CellAt(place)
 	c.From, c.To = h.bounds(place >> h.level)
 	return c
 }
 
-// At returns the cell of a place in the [MeritOrder] of merits, without rank keys.
-func (h Histogram) At(place uint64) (c Cell) {
+// CellAt returns the cell of a place in the [MeritOrder] of merits, without rank keys.
+func (h Histogram) CellAt(place uint64) (c Cell) {
 	own := place >> h.level
 	for cell, n := range h.cells {
 		if cell > own {
@@ -60,8 +60,8 @@ const beyond = "~"
 // highest is above the magnitude of all scores.
 const highest = 1e18
 
-// boundary returns the text that separates rank keys: those of merits at or above a place in their
-// [MeritOrder] come before it.
+// boundary returns a text between rank keys: after the rank keys of merits at or above a place in the [MeritOrder], and
+// before those of lower merits.
 //
 // A float64 stands for all merits that are nearest to it. So the lowest merit at a place is about
 // half-way to the previous float64.

@@ -51,8 +51,8 @@ type Replaced[V any] struct {
 // possible instead, and fails with ErrMoved.
 //
 // The watermarks, which may be nil, are sequence numbers of 40 digits, by stream shard.
-// total counts all records up to its stream shard's watermark, folded or not, and no later fold adds
-// them. The fragments of those stream shards, absent ones too, get the watermark if their sequence
+// total counts all records of a stream shard up to its watermark, folded or not, and no later fold adds
+// these records. The stream shard's fragment, which may be absent, gets the watermark if its sequence
 // number is lower.
 //
 // Damaged fragments are replaced like others, if they are still as they were read. One without a
@@ -60,13 +60,13 @@ type Replaced[V any] struct {
 // count nothing, may change meanwhile. They are not written, except for watermarks.
 func (s *Store[V]) Replace(ctx context.Context, key Key, read []Part[V], total V, expires int64, watermarks map[string]string) (done Replaced[V], err error) {
 	now := s.now()
-	actions, bytes, err := s.empty(key, read, watermarks, now)
+	actions, bytes, err := s.emptyActions(key, read, watermarks, now)
 	if err == nil && (len(actions) > MaxReplaced || bytes > maxBytes) {
-		tooMany := fmt.Errorf("one transaction can't empty so many fragments: %d with %d bytes, of %d and %d", len(actions), bytes, MaxReplaced, maxBytes)
-		err = s.squeeze(ctx, key, read, tooMany)
+		tooMany := fmt.Errorf("one transaction can't empty %d fragments with %d bytes: at most %d with %d bytes", len(actions), bytes, MaxReplaced, maxBytes)
+		err = s.mergeMost(ctx, key, read, tooMany)
 	}
 	if err == nil {
-		done.Merged, done.Emptied = s.merged(total, expires, now), len(actions)
+		done.Merged, done.Emptied = s.newMerged(total, expires, now), len(actions)
 		done.WriteUnits, err = s.transact(ctx, append(actions, s.putUnchanged(key, done.Merged, mergedIn(read))))
 	}
 	if err != nil {
@@ -103,9 +103,9 @@ func (s *Store[V]) transact(ctx context.Context, actions []types.TransactWriteIt
 	return max(units, float64(2*len(actions))), nil
 }
 
-// merged returns a new merged fragment. Its sequence number differs each time, so that only one of
+// newMerged returns a new merged fragment. Its sequence number differs each time, so that only one of
 // two concurrent replacements succeeds.
-func (s *Store[V]) merged(total V, expires int64, now time.Time) Part[V] {
+func (s *Store[V]) newMerged(total V, expires int64, now time.Time) Part[V] {
 	p := Part[V]{StreamShard: schema.MergedPart, Sequence: ulid.Make().String(), AsOf: now, ExpiresAt: expires, Value: total}
 	if !s.codec.holds(total) {
 		p.Sequence += schema.EmptiedSuffix
@@ -114,14 +114,15 @@ func (s *Store[V]) merged(total V, expires int64, now time.Time) Part[V] {
 	return p
 }
 
-// empty returns the actions that empty the fragments of Replace, except the merged one, and the
+// emptyActions returns the actions that empty the fragments of Replace, except the merged one, and the
 // approximate size of these fragments, in bytes.
-func (s *Store[V]) empty(key Key, read []Part[V], watermarks map[string]string, now time.Time) (actions []types.TransactWriteItem, bytes int, err error) {
+func (s *Store[V]) emptyActions(key Key, read []Part[V], watermarks map[string]string, now time.Time) (actions []types.TransactWriteItem, bytes int, err error) {
 	absent := maps.Clone(watermarks)
 	for _, p := range read {
 		watermark := absent[p.StreamShard]
 		delete(absent, p.StreamShard)
-		if p.Merged() || p.Emptied() && p.Damage == nil && p.Sequence >= watermark {
+		isEmpty := p.Emptied() && p.Damage == nil && p.Sequence >= watermark
+		if p.Merged() || isEmpty {
 			continue
 		}
 		if p.Sequence == "" && watermark == "" {
@@ -130,18 +131,18 @@ func (s *Store[V]) empty(key Key, read []Part[V], watermarks map[string]string, 
 			}
 			watermark = strings.Repeat("0", schema.RollupSequenceDigits) // none of its records is redelivered
 		}
-		actions = append(actions, s.emptyOne(key, p, watermark, now))
+		actions = append(actions, s.emptyAction(key, p, watermark, now))
 		bytes += s.size(p)
 	}
 	for _, streamShard := range slices.Sorted(maps.Keys(absent)) {
-		actions = append(actions, s.emptyOne(key, Part[V]{StreamShard: streamShard}, absent[streamShard], now))
+		actions = append(actions, s.emptyAction(key, Part[V]{StreamShard: streamShard}, absent[streamShard], now))
 	}
 	return actions, bytes, nil
 }
 
-// emptyOne returns the action that empties a fragment. It stores an empty one if p has only its
+// emptyAction returns the action that empties a fragment. It stores an empty one if p has only its
 // stream shard.
-func (s *Store[V]) emptyOne(key Key, p Part[V], watermark string, now time.Time) types.TransactWriteItem {
+func (s *Store[V]) emptyAction(key Key, p Part[V], watermark string, now time.Time) types.TransactWriteItem {
 	left := Part[V]{
 		StreamShard: p.StreamShard, ExpiresAt: now.Add(schema.EmptiedLifetime).Unix(),
 		Sequence: max(strings.TrimRight(p.Sequence, schema.EmptiedSuffix), watermark) + schema.EmptiedSuffix,
@@ -224,15 +225,15 @@ func (s *Store[V]) Merge(ctx context.Context, key Key, read, chosen []Part[V], e
 	return append(left, done.Merged), done, nil
 }
 
-// squeeze merges as many fragments as possible, and returns ErrMoved then. If it can merge none, it returns tooMany.
-func (s *Store[V]) squeeze(ctx context.Context, key Key, read []Part[V], tooMany error) error {
+// mergeMost merges as many fragments as possible, and returns ErrMoved then. If it can merge none, it returns tooMany.
+func (s *Store[V]) mergeMost(ctx context.Context, key Key, read []Part[V], tooMany error) error {
 	outcome := tooMany
 	for {
 		chosen := s.Choose(read, func(Part[V]) bool { return true })
 		if len(chosen) == 0 {
 			return outcome
 		}
-		expires, _ := Last(chosen, s.now())
+		expires, _ := LatestExpiry(chosen, s.now())
 		var err error
 		if read, _, err = s.Merge(ctx, key, read, chosen, expires); err != nil {
 			return err

@@ -40,7 +40,7 @@ func NewEvents(client Client, table string, now func() time.Time) *Store[Rollup]
 // RollupPart returns the fragment of an event rollup in an item, for a reader without a Store. It
 // returns nil for a fragment that counts nothing, and an error for one that can't be read.
 func RollupPart(stored item, now time.Time) (*Part[Rollup], error) {
-	return rollupCodec.counting(stored, now)
+	return rollupCodec.parseCounting(stored, now)
 }
 
 // Bucket identifies an event rollup: an entity's hour or day.
@@ -66,7 +66,7 @@ func (b Bucket) Key() Key {
 // before that of any fragment that counts, nor before the retention after the bucket's end. A
 // retention of 0 is for ever.
 func (b Bucket) Expiry(read []Part[Rollup], retention time.Duration, now time.Time) int64 {
-	last, some := Last(read, now)
+	last, some := LatestExpiry(read, now)
 	switch {
 	case retention == 0, some && last == 0:
 		return 0

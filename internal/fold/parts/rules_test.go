@@ -320,7 +320,7 @@ func TestWhatIsEmptied(t *testing.T) {
 		if c.watermark != "" {
 			watermarks["s"] = c.watermark
 		}
-		actions, bytes, err := events(nil).empty(Key{Partitions: []string{"p"}}, []Part[Rollup]{c.p}, watermarks, now)
+		actions, bytes, err := events(nil).emptyActions(Key{Partitions: []string{"p"}}, []Part[Rollup]{c.p}, watermarks, now)
 		got := ""
 		for _, a := range actions {
 			got += dynamo.Text(a.Put.Item, schema.RollupSequence)

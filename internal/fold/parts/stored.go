@@ -62,9 +62,9 @@ func (t *Top) Places() []boards.Place {
 	return list
 }
 
-// Around returns how many other players are ahead of a place that the top covers, and up to n
-// places before it and n after it, by rank. ok is false if the top may lack some of them.
-func (t *Top) Around(of boards.Place, n int) (ahead int, above, below []boards.Place, ok bool) {
+// Neighbours returns how many other players are ahead of a place, and up to n places before it and n places after it, by
+// rank. ok is false if the top may lack some of these places.
+func (t *Top) Neighbours(of boards.Place, n int) (ahead int, above, below []boards.Place, ok bool) {
 	for _, e := range t.entries {
 		switch {
 		case e.Player == of.Player:

@@ -42,27 +42,28 @@ func (t *Top) indexOf(player string) int {
 // Holds reports whether a player is in the top.
 func (t *Top) Holds(player string) bool { return t.indexOf(player) >= 0 }
 
-// Offer folds the state in a stream record. The higher rev wins for a player that the top holds. A
-// player that the top doesn't hold never enters from a record, which may be old and redelivered: if such a player
-// may belong in the top, Offer returns true, and the caller reads the entry.
-func (t *Top) Offer(s EntryState) (asks bool) {
+// FoldRecord folds the state in a stream record. For a player in the top, the higher rev wins. Another player never enters
+// the top from a record, which may be old and redelivered: if the player may belong in the top, mustRead is true, and the
+// caller reads the entry.
+func (t *Top) FoldRecord(s EntryState) (mustRead bool) {
 	at := t.indexOf(s.Player)
 	if at < 0 {
 		return s.Present && t.Covers(s.Place)
 	}
 	held := t.entries[at]
-	if s.Rev > held.Rev || s.Rev == held.Rev && !s.Present {
+	isDelete := s.Rev == held.Rev && !s.Present
+	if s.Rev > held.Rev || isDelete {
 		t.putEntry(at, s, held.Unsure)
 	}
 	return false
 }
 
-// Take folds the state of a player's entry, read consistently after the top was read.
+// FoldEntry folds the state of a player's entry, read consistently after the top was read.
 //
 // The entry may change before the top is stored. The record of that change may then fold into the
 // stored top, which lacks the player, and be ignored. So a player who enters is unsure: the entry
 // must be read again once the top is stored. Later writes fold into a top that has the player.
-func (t *Top) Take(s EntryState) {
+func (t *Top) FoldEntry(s EntryState) {
 	at := t.indexOf(s.Player)
 	unsure := at < 0 || t.entries[at].Unsure && t.entries[at].Rev != s.Rev
 	t.putEntry(at, s, unsure)
@@ -80,8 +81,8 @@ func (t *Top) putEntry(at int, s EntryState, unsure bool) {
 	t.entries = slices.Insert(t.entries, at, TopEntry{Place: s.Place, Rev: s.Rev, Unsure: unsure})
 }
 
-// Unsure returns the players whose entries must be read again.
-func (t *Top) Unsure() []string {
+// UnsurePlayers returns the players whose entries must be read again.
+func (t *Top) UnsurePlayers() []string {
 	var players []string
 	for _, e := range t.entries {
 		if e.Unsure {
@@ -91,8 +92,8 @@ func (t *Top) Unsure() []string {
 	return players
 }
 
-// Sure records that all entries were read again and are unchanged.
-func (t *Top) Sure() {
+// MarkSure records that all entries were read again and are unchanged.
+func (t *Top) MarkSure() {
 	for i := range t.entries {
 		t.entries[i].Unsure = false
 	}
@@ -129,8 +130,8 @@ func (t *Top) Trim(most int) {
 	}
 }
 
-// Short reports whether the top may lack some of the first size players, so that another source
+// IsShort reports whether the top may lack some of the first size players, so that another source
 // must be read.
-func (t *Top) Short(size int) bool {
+func (t *Top) IsShort(size int) bool {
 	return !t.whole && len(t.entries) < size && len(t.Bytes()) < lowTopBytes
 }

@@ -74,11 +74,11 @@ func (m model) write(t *rapid.T, rev int64, lowest bool) EntryState {
 
 // fold folds a record into a top, with an index that doesn't lag.
 func fold(top *Top, m model, record EntryState, size int) {
-	if top.Offer(record) {
-		top.Take(m[record.Player])
+	if top.FoldRecord(record) {
+		top.FoldEntry(m[record.Player])
 	}
 	top.Trim(TopSize(size))
-	if !top.Short(size) {
+	if !top.IsShort(size) {
 		return
 	}
 	all := m.ranked()
@@ -89,7 +89,7 @@ func fold(top *Top, m model, record EntryState, size int) {
 		top.Widen(DownTo(all[len(all)-1]))
 	}
 	for _, p := range all {
-		top.Take(m[p.Player])
+		top.FoldEntry(m[p.Player])
 	}
 	top.Trim(TopSize(size))
 }
@@ -140,7 +140,7 @@ func TestOffer(t *testing.T) {
 	}
 	top := NewTop()
 	for i := range 30 {
-		top.Take(EntryState{at(fmt.Sprintf("p%02d", i), fmt.Sprint(100-i)), 10, true})
+		top.FoldEntry(EntryState{at(fmt.Sprintf("p%02d", i), fmt.Sprint(100-i)), 10, true})
 	}
 	top.Trim(TopSize(4)) // keeps 24, down to 77 points
 	for _, c := range []struct {
@@ -160,7 +160,7 @@ func TestOffer(t *testing.T) {
 		{"a score behind the last", EntryState{at("p01", "3"), 11, true}, false, ""},
 		{"a removal", EntryState{boards.Place{Player: "p02"}, 10, false}, false, ""},
 	} {
-		asks, held := top.Offer(c.s), ""
+		asks, held := top.FoldRecord(c.s), ""
 		if at := top.indexOf(c.s.Player); at >= 0 {
 			held = top.entries[at].Score.String()
 		}
@@ -168,7 +168,7 @@ func TestOffer(t *testing.T) {
 			t.Errorf("%s: asks %t, the top has %q; want %t, %q", c.name, asks, held, c.asks, c.held)
 		}
 	}
-	if n := len(top.Entries()); n != 22 || top.Entries()[0].Player != "p03" || top.Short(22) || !top.Short(23) {
+	if n := len(top.Entries()); n != 22 || top.Entries()[0].Player != "p03" || top.IsShort(22) || !top.IsShort(23) {
 		t.Errorf("%d entries, want 22 from p03 on: %+v", n, top.Entries())
 	}
 }
@@ -179,20 +179,20 @@ func TestSure(t *testing.T) {
 	one := EntryState{boards.Place{Player: "a", At: time.UnixMilli(1).UTC()}, 1, true}
 	two := one
 	two.Rev = 2
-	top.Take(one)
-	if top.Offer(two) || len(top.Unsure()) != 1 {
+	top.FoldEntry(one)
+	if top.FoldRecord(two) || len(top.UnsurePlayers()) != 1 {
 		t.Error("after a record the player is sure, want unsure")
 	}
-	top.Take(EntryState{one.Place, 3, true})
-	if len(top.Unsure()) != 1 {
+	top.FoldEntry(EntryState{one.Place, 3, true})
+	if len(top.UnsurePlayers()) != 1 {
 		t.Error("after a read of another rev the player is sure, want unsure")
 	}
-	top.Take(EntryState{one.Place, 3, true})
-	if len(top.Unsure()) != 0 {
+	top.FoldEntry(EntryState{one.Place, 3, true})
+	if len(top.UnsurePlayers()) != 0 {
 		t.Error("after a read of the same rev the player is unsure, want sure")
 	}
-	top.Take(EntryState{one.Place, 4, true})
-	if len(top.Unsure()) != 0 {
+	top.FoldEntry(EntryState{one.Place, 4, true})
+	if len(top.UnsurePlayers()) != 0 {
 		t.Error("after a newer rev a sure player is unsure, want sure")
 	}
 }
@@ -203,26 +203,26 @@ func TestLongNames(t *testing.T) {
 	top := NewTop()
 	for i := range 1000 {
 		name := fmt.Sprintf("%04d", i) + strings.Repeat("x", 508)
-		top.Take(EntryState{boards.Place{Player: name, At: time.UnixMilli(int64(1000 + i)).UTC()}, 1, true}) // all have the same size
+		top.FoldEntry(EntryState{boards.Place{Player: name, At: time.UnixMilli(int64(1000 + i)).UTC()}, 1, true}) // all have the same size
 	}
 	top.Trim(TopSize(1000))
 	if got, want := len(top.Entries()), (maxTopBytes-maxOverhead)/entrySize(top.entries[0]); got != want {
 		t.Errorf("%d entries fit, want %d", got, want)
 	}
-	if n := len(top.Bytes()); n > maxTopBytes || n < maxTopBytes*9/10 || top.Whole() || top.Short(1000) {
-		t.Errorf("%d bytes of at most %d, whole: %t, short: %t; want neither", n, maxTopBytes, top.Whole(), top.Short(1000))
+	if n := len(top.Bytes()); n > maxTopBytes || n < maxTopBytes*9/10 || top.Whole() || top.IsShort(1000) {
+		t.Errorf("%d bytes of at most %d, whole: %t, short: %t; want neither", n, maxTopBytes, top.Whole(), top.IsShort(1000))
 	}
 	top.Trim(300)
-	if len(top.Entries()) != 300 || !top.Short(1000) {
-		t.Errorf("%d entries, short: %t; want 300, short", len(top.Entries()), top.Short(1000))
+	if len(top.Entries()) != 300 || !top.IsShort(1000) {
+		t.Errorf("%d entries, short: %t; want 300, short", len(top.Entries()), top.IsShort(1000))
 	}
 }
 
 func FuzzParseTop(f *testing.F) {
 	top := NewTop()
-	top.Take(EntryState{boards.Place{Player: "p", At: time.UnixMilli(5).UTC()}, 7, true})
+	top.FoldEntry(EntryState{boards.Place{Player: "p", At: time.UnixMilli(5).UTC()}, 7, true})
 	f.Add(top.Bytes(), true)
-	top.Take(EntryState{boards.Place{Player: "q", At: time.UnixMilli(5).UTC()}, 7, true})
+	top.FoldEntry(EntryState{boards.Place{Player: "q", At: time.UnixMilli(5).UTC()}, 7, true})
 	top.Trim(1)
 	f.Add(top.Bytes(), false)
 	f.Add([]byte{1, 200, 200, 1}, true)

@@ -71,12 +71,12 @@ func ParseTop(data []byte, whole bool) (*Top, error) {
 		return nil, fmt.Errorf("a top has version %d, and this release reads only %d: run the release that wrote it, or a newer one", v, topVersion)
 	}
 	t := &Top{Reach: Reach{whole: whole}}
-	for range r.count(maxEntries) {
-		p, rev := r.place(), r.Uint()
+	for range r.readCount(maxEntries) {
+		p, rev := r.readPlace(), r.Uint()
 		t.entries = append(t.entries, TopEntry{Place: p, Rev: int64(rev >> 1), Unsure: rev&1 == 1})
 	}
 	if r.Byte() != 0 {
-		floor := r.place()
+		floor := r.readPlace()
 		t.floor = &floor
 	}
 	if len(r.Left) > 0 {
@@ -91,7 +91,7 @@ func ParseTop(data []byte, whole bool) (*Top, error) {
 	return t, nil
 }
 
-// check returns an error if the entries contradict their order, the floor or whole.
+// check returns an error if the entries are not in order, repeat a player, or are not covered, or if a whole top has a floor.
 func (t *Top) check() error {
 	seen := make(map[string]bool, len(t.entries))
 	for i, e := range t.entries {
@@ -114,8 +114,8 @@ func (t *Top) check() error {
 // reader reads the fields of a packed top or histogram.
 type reader struct{ schema.Unpacker }
 
-// count reads the number of elements that follow, each of at least one byte.
-func (r *reader) count(most uint64) int {
+// readCount reads the number of elements that follow, each of at least one byte.
+func (r *reader) readCount(most uint64) int {
 	n := r.Uint()
 	if n > min(most, uint64(len(r.Left))) {
 		r.Fail("its count exceeds the bound or the data")
@@ -127,7 +127,7 @@ func (r *reader) count(most uint64) int {
 // maxMillis is the latest time that a rank key can have, in Unix milliseconds.
 const maxMillis = 999_999_999_999_999
 
-func (r *reader) place() boards.Place {
+func (r *reader) readPlace() boards.Place {
 	player, digits, millis := r.Text(), r.Text(), r.Uint()
 	if r.Err != nil {
 		return boards.Place{}

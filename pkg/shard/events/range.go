@@ -112,7 +112,7 @@ func (r Range) storedRange(now time.Time) (place.Range, error) {
 		Low: dynamo.String(low), High: dynamo.String(high), Desc: r.Desc, Limit: r.Limit, MaxQueries: MaxQueries,
 		Drop: func(it dynamo.Item) bool {
 			sk := dynamo.Text(it, schema.SK)
-			_, isMarker := schema.ParseMark(sk)
+			_, isMarker := schema.ParseMarker(sk)
 			return isMarker || sk == r.After || dynamo.Expired(it, now)
 		},
 	}, nil

@@ -55,7 +55,7 @@ var errAllFailed = errors.New("all rechecks failed")
 
 // run handles the notes that are due, oldest first. It returns an error if all of them failed.
 func (f *recheckTask) run(ctx context.Context) (answer recheckAnswer, err error) {
-	notes, err := f.notes(ctx)
+	notes, err := f.readNotes(ctx)
 	if err != nil {
 		return answer, fmt.Errorf("reading the notes of boards to recheck: %w", err)
 	}
@@ -138,7 +138,7 @@ const spare = 50
 // index still shows players who left, its first places may end before the range does. Then refillTop
 // notes the top again.
 func (f *recheckTask) refillTop(ctx context.Context, s *boardChanges, top storedTop, size int) (*parts.Top, error) {
-	places, reach, err := f.index(ctx, s, f.hold(size)+spare)
+	places, reach, err := f.readIndex(ctx, s, f.hold(size)+spare)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (f *recheckTask) refillTop(ctx context.Context, s *boardChanges, top stored
 	if next.Exceeds(reach) {
 		err = f.noteRecheck(ctx, s)
 	}
-	if err == nil && next.Short(size) {
+	if err == nil && next.IsShort(size) {
 		err = f.widen(ctx, s, next, size)
 	}
 	if absent && len(next.Entries()) == 0 {

@@ -9,11 +9,11 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
-// acknowledge acknowledges the stream markers before which everything was folded. Markers after a
-// record that needs redelivery are redelivered with it.
+// acknowledge acknowledges the stream markers before which all records were folded. Lambda redelivers the other markers with
+// the record that needs redelivery.
 func (d *delivery) acknowledge(ctx context.Context) {
 	var list []parts.Marker
-	for i := range d.batch.Records[:d.folded()] {
+	for i := range d.batch.Records[:d.countFolded()] {
 		if m, ok := parts.MarkerOf(&d.batch.Records[i]); ok {
 			list = append(list, m)
 		}
@@ -26,10 +26,10 @@ func (d *delivery) acknowledge(ctx context.Context) {
 	})
 }
 
-// folded returns the number of records before the first that needs redelivery.
-func (d *delivery) folded() int {
+// countFolded returns the number of records before the first that needs redelivery.
+func (d *delivery) countFolded() int {
 	again := map[string]bool{}
-	for _, sequence := range d.again {
+	for _, sequence := range d.redeliver {
 		again[sequence] = true
 	}
 	at := slices.IndexFunc(d.batch.Records, func(r ddbstream.Record) bool { return again[string(r.Sequence)] })

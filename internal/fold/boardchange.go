@@ -23,6 +23,7 @@ type entryChange struct {
 	padded                  string // the sequence number with leading zeros: text order is number order
 }
 
+// entryChangeOf returns the change of a record of a player's entry, or an error if the record can't be read.
 func entryChangeOf(r *ddbstream.Record, player string) (t entryChange, err error) {
 	t.sequence = string(r.Sequence)
 	if t.padded, err = parts.Sequence(t.sequence); err != nil {
@@ -43,7 +44,7 @@ func entryChangeOf(r *ddbstream.Record, player string) (t entryChange, err error
 	case ddbstream.Modify:
 		var old parts.EntryState
 		if old, _, t.wasOutdated, err = stateOfEntry(r.Old, player); err != nil {
-			return t, fmt.Errorf("before: %w", err)
+			return t, fmt.Errorf("its old image: %w", err)
 		}
 		before := old.Merit()
 		t.from, t.to, t.isOutdated = &before, &merit, outdated
@@ -85,8 +86,8 @@ func stateOfEntry(image ddbstream.Image, player string) (s parts.EntryState, l l
 	return s, l, outdated, err
 }
 
-// raised returns the board whose size a record raises.
-func raised(r *ddbstream.Record) (name string, ok bool) {
+// raisedBoard returns the board whose size a record raises; ok is false for any other record.
+func raisedBoard(r *ddbstream.Record) (name string, ok bool) {
 	pk, _ := r.Keys.String(schema.PK)
 	name, ok = strings.CutPrefix(pk, schema.BoardPrefix)
 	if !ok || r.Name != ddbstream.Modify {
@@ -106,8 +107,8 @@ type lifetime struct {
 	end   time.Time // zero if they are kept for ever
 }
 
-// with returns the longer of two lifetimes, or the known one.
-func (l lifetime) with(other lifetime) lifetime {
+// longer returns the longer of two lifetimes, or the known one.
+func (l lifetime) longer(other lifetime) lifetime {
 	switch {
 	case !l.known:
 		return other
