@@ -37,17 +37,13 @@ func NoteBoard(ctx context.Context, client client.Updater, table, name, period s
 	return nil
 }
 
-// dueNote is a stored note. Its kind says what the boards task must do.
+// dueNote is a stored note: the boards task must recheck a top, or move rows of the index.
 type dueNote struct {
 	boardChanges
 	key         dynamo.Item
-	kind        noteKind
-	players     []string // whose rows are to be moved
+	players     []string // whose rows must be moved; nil for a note of a top
 	since, last int64    // Unix milliseconds
 }
-
-// noteKind is the task of a note: to recheck a top, or to move rows of the index.
-type noteKind int
 
 // readNotes returns the stored notes, maxNotes of each partition key at most. Those of tops come first.
 func (f *recheckTask) readNotes(ctx context.Context) (list []dueNote, err error) {
@@ -84,7 +80,7 @@ func parseNote(item dynamo.Item) (n dueNote, err error) {
 		if players == nil {
 			return n, fmt.Errorf("%q: its %s are not a set of strings", sk, schema.NotePlayers)
 		}
-		period, n.kind, n.players = rowsPeriod, rowsNote, players.Value
+		period, n.players = rowsPeriod, players.Value
 	}
 	target, _ := schema.ParseTarget(period) // the zero Target, of no kind, for other texts
 	if schema.TraitsOf(target.Base.Type).Summary != schema.RankingSummary {

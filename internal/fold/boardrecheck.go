@@ -45,85 +45,96 @@ func newRecheckTask(tops *topFolder) *recheckTask {
 // maxRechecks bounds the tops that one run rechecks.
 const maxRechecks = 500
 
-const (
-	topNote noteKind = iota
-	rowsNote
-)
-
 // errAllFailed is the error of a run in which all notes failed.
 var errAllFailed = errors.New("all rechecks failed")
 
-// run handles the notes that are due, oldest first. It returns an error if all of them failed.
-func (f *recheckTask) run(ctx context.Context) (answer recheckAnswer, err error) {
-	notes, err := f.readNotes(ctx)
-	if err != nil {
-		return answer, fmt.Errorf("reading the notes of boards to recheck: %w", err)
-	}
-	began := f.now().UnixMilli()
-	before := began - f.recheck.Milliseconds()
-	due := map[noteKind][]dueNote{}
-	slices.SortStableFunc(notes, func(m, n dueNote) int { return cmp.Compare(m.since, n.since) })
-	limits := map[noteKind]int{topNote: f.maxRechecks, rowsNote: len(notes)}
-	for _, n := range notes {
-		if n.since <= before && len(due[n.kind]) < limits[n.kind] {
-			due[n.kind] = append(due[n.kind], n)
-		} else {
-			answer.Later++
-		}
-	}
-	var lastErr error
-	var mu sync.Mutex
-	end := func(n *dueNote, err error) {
-		if err == nil {
-			err = f.finish(ctx, n, began)
-		}
-		if err != nil {
-			err = errors.Join(err, f.postpone(ctx, n, began)) // go on with the others
-			f.log.Error("the recheck of a board failed", "board", n.Board, "period", n.Label, "error", err)
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		answer.Looked++
-		if err != nil {
-			answer.Failed++
-			lastErr = err
-		}
-	}
-	each(due[topNote], func(n dueNote) { end(&n, f.storeAndRefold(ctx, &n.boardChanges, f.refillTop, maxTopRounds)) })
-	moved, later := f.moveRows(ctx, due[rowsNote], end)
-	answer.Moved, answer.Later = moved, answer.Later+later
-	if answer.Looked > 0 && answer.Failed == answer.Looked {
-		return answer, fmt.Errorf("rechecking %d boards: %w; one error: %w", answer.Failed, errAllFailed, lastErr)
-	}
-	return answer, nil
+// recheckRun is a run of the task.
+type recheckRun struct {
+	*recheckTask
+	began   int64 // Unix milliseconds
+	mu      sync.Mutex
+	answer  recheckAnswer
+	lastErr error // of one of the failed notes
 }
 
-// finish deletes a note that was last set at least the recheck age before the run, and postpones others.
-func (f *recheckTask) finish(ctx context.Context, n *dueNote, began int64) error {
+// run handles the notes that are due, oldest first. It returns an error if all of them failed.
+func (f *recheckTask) run(ctx context.Context) (recheckAnswer, error) {
+	notes, err := f.readNotes(ctx)
+	if err != nil {
+		return recheckAnswer{}, fmt.Errorf("reading the notes of boards to recheck: %w", err)
+	}
+	r := &recheckRun{recheckTask: f, began: f.now().UnixMilli()}
+	tops, rows := r.due(notes)
+	each(tops, func(n dueNote) { r.end(ctx, &n, f.storeAndRefold(ctx, &n.boardChanges, f.refillTop, maxTopRounds)) })
+	moved, later := f.moveRows(ctx, rows, func(n *dueNote, err error) { r.end(ctx, n, err) })
+	r.answer.Moved, r.answer.Later = moved, r.answer.Later+later
+	if r.answer.Looked > 0 && r.answer.Failed == r.answer.Looked {
+		return r.answer, fmt.Errorf("rechecking %d boards: %w; one error: %w", r.answer.Failed, errAllFailed, r.lastErr)
+	}
+	return r.answer, nil
+}
+
+// due returns the notes to handle in this run, oldest first, and counts the others as later.
+func (r *recheckRun) due(notes []dueNote) (tops, rows []dueNote) {
+	slices.SortStableFunc(notes, func(m, n dueNote) int { return cmp.Compare(m.since, n.since) })
+	for _, n := range notes {
+		isDue := n.since <= r.began-r.recheck.Milliseconds()
+		switch {
+		case isDue && n.players != nil:
+			rows = append(rows, n)
+		case isDue && len(tops) < r.maxRechecks:
+			tops = append(tops, n)
+		default:
+			r.answer.Later++
+		}
+	}
+	return tops, rows
+}
+
+// end deletes or postpones a note that was handled with this error, and counts it.
+func (r *recheckRun) end(ctx context.Context, n *dueNote, err error) {
+	if err == nil {
+		err = r.finish(ctx, n)
+	}
+	if err != nil {
+		err = errors.Join(err, r.postpone(ctx, n))
+		r.log.Error("the recheck of a board failed", "board", n.Board, "period", n.Label, "error", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answer.Looked++
+	if err != nil {
+		r.answer.Failed++
+		r.lastErr = err
+	}
+}
+
+// finish deletes a note that was last set at least the recheck age before the run. It postpones any other note.
+func (r *recheckRun) finish(ctx context.Context, n *dueNote) error {
 	if len(n.damaged) > 0 {
-		f.log.Error("entries can't be read: they are not in the top", "board", n.Board, "period", n.Label, "entries", len(n.damaged))
+		r.log.Error("entries can't be read: they are not in the top", "board", n.Board, "period", n.Label, "entries", len(n.damaged))
 	}
-	if n.last > began-f.recheck.Milliseconds() {
-		return f.postpone(ctx, n, began)
+	if n.last > r.began-r.recheck.Milliseconds() {
+		return r.postpone(ctx, n)
 	}
-	_, err := f.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-		TableName: &f.table, Key: n.key, ConditionExpression: aws.String("#last = :last"),
+	_, err := r.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+		TableName: &r.table, Key: n.key, ConditionExpression: aws.String("#last = :last"),
 		ExpressionAttributeNames:  map[string]string{"#last": schema.NoteLast},
 		ExpressionAttributeValues: map[string]types.AttributeValue{":last": dynamo.Number(n.last)},
 	})
 	if _, newer := dynamo.ConditionFailed(err); newer {
-		return f.postpone(ctx, n, began)
+		return r.postpone(ctx, n)
 	}
 	return err
 }
 
 // postpone makes a note due again after the recheck age.
-func (f *recheckTask) postpone(ctx context.Context, n *dueNote, began int64) error {
-	_, err := f.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &f.table, Key: n.key,
+func (r *recheckRun) postpone(ctx context.Context, n *dueNote) error {
+	_, err := r.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &r.table, Key: n.key,
 		UpdateExpression: aws.String("SET #since = :began"), ConditionExpression: aws.String("attribute_exists(#last)"),
 		ExpressionAttributeNames:  map[string]string{"#last": schema.NoteLast, "#since": schema.NoteSince},
-		ExpressionAttributeValues: map[string]types.AttributeValue{":began": dynamo.Number(began)},
+		ExpressionAttributeValues: map[string]types.AttributeValue{":began": dynamo.Number(r.began)},
 	})
 	if _, changed := dynamo.ConditionFailed(err); changed {
 		return nil // another run has changed the note

@@ -75,7 +75,7 @@ func (c *controller) growKey(ctx context.Context, j *journal, s suspect, local *
 	now, key := j.now(), s.base.String()
 	entry, err := c.shards.Lookup(ctx, key, now)
 	if err != nil {
-		j.WarnContext(ctx, "shard count unknown", "key", c.settings.displayName(key), "error", err)
+		j.WarnContext(ctx, "shard count unknown", "key", c.settings.MetricNames.Shown(key), "error", err)
 		j.countEvents("ShardCountChangeFailures", 1)
 		return
 	}
@@ -123,7 +123,7 @@ func (c *controller) recent(ctx context.Context, j *journal, length time.Duratio
 // execute makes the decided change, or only logs it if [Settings.Control] says so. It reports whether it made the
 // change.
 func (c *changer) execute(ctx context.Context, j *journal, seen shardmap.Entry, d Decision) (changed bool) {
-	log := j.With("key", c.settings.displayName(seen.Key), "from", d.From, "to", d.To, "why", d.Why)
+	log := j.With("key", c.settings.MetricNames.Shown(seen.Key), "from", d.From, "to", d.To, "why", d.Why)
 	if d.Action == Advise {
 		log.WarnContext(ctx, "hot key not grown")
 		return false

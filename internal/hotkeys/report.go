@@ -146,7 +146,7 @@ func (r *reporter) logHot(ctx context.Context, j *journal, w *window, hot []heat
 	for _, row := range hot[:min(len(hot), maxLogged)] {
 		name := row.Key
 		if r.settings.MetricNames != display.Plain {
-			name = r.settings.displayName(row.MetricName())
+			name = r.settings.MetricNames.Shown(row.MetricName())
 		}
 		line := j.With("table", j.source.Table, "index", row.Index, "key", name,
 			"status", row.Status.String(), "writeUnitsPerSecond", row.WriteUnitsPerSecond, "error", row.Error,
@@ -167,7 +167,7 @@ func (r *reporter) addKeyMetrics(j *journal, w *window, hot []heat.KeyHeat) {
 	}
 	sent := make(map[string]bool)
 	for _, row := range hot {
-		name := r.settings.displayName(row.MetricName())
+		name := r.settings.MetricNames.Shown(row.MetricName())
 		if sent[name] { // the hottest partition key of a base key came first
 			continue
 		}

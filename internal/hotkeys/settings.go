@@ -172,6 +172,3 @@ func (s Settings) policy() Policy {
 
 // hotRate returns the certified WCU/s from which a key is hot.
 func (s Settings) hotRate() float64 { return s.Threshold * float64(s.PartitionWCU) }
-
-// displayName returns the name of a base key in metrics and log lines.
-func (s Settings) displayName(name string) string { return s.MetricNames.Shown(name) }

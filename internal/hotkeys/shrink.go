@@ -114,7 +114,7 @@ func (r *shrinker) shrink(ctx context.Context, j *journal, now time.Time) (answe
 	for _, c := range unchanged {
 		d := r.settings.policy().DecideShrink(c.PastLoad, c.Entry)
 		if r.logged.changed("shrink "+c.Key, d.Why) && d.Action == None {
-			j.InfoContext(ctx, "shard count not lowered", "key", r.settings.displayName(c.Key), "shards", d.From, "why", d.Why)
+			j.InfoContext(ctx, "shard count not lowered", "key", r.settings.MetricNames.Shown(c.Key), "shards", d.From, "why", d.Why)
 		}
 		if d.Action == Shrink && r.execute(ctx, j, c.Entry, d) { // after an error, the next run tries again
 			answer.Shrunk++
