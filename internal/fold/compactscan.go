@@ -39,7 +39,7 @@ func (r *compaction) scanPages(ctx context.Context) error {
 		last := len(page.LastEvaluatedKey) == 0
 		r.compactPage(ctx, page.Items, last)
 		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("compact: the run ended in the middle of a page: %w", context.Cause(ctx))
+			return fmt.Errorf("compact: the run ended in the middle of a page, which the next run repeats: %w", context.Cause(ctx))
 		}
 		if r.outOfTime {
 			return nil

@@ -21,7 +21,7 @@ func (r Rules) Bucket(entity string) (width shard.Bucket, ok bool) {
 func (r Rules) Numbers(entity string, item map[string]types.AttributeValue) (map[string]string, error) {
 	rule, ok := r.ruleOf(entity)
 	if !ok {
-		return nil, fmt.Errorf("no rule rolls up the events of %q", entity)
+		return nil, fmt.Errorf("no rule rolls up the events of %q: add a rule for them", entity)
 	}
 	value, has := item[data]
 	if !has {

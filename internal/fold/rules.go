@@ -39,7 +39,7 @@ func (w *width) UnmarshalText(text []byte) error {
 	case 24 * time.Hour:
 		*w = width(shard.Day)
 	default:
-		return fmt.Errorf("%.20q is not 1h or 1d", text)
+		return fmt.Errorf("%.20q is no width of a rollup: want 1h or 1d", text)
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ func ParseRules(text string) (Rules, error) {
 		case len(r.Fields) > parts.MaxMeasures:
 			return Rules{}, fmt.Errorf("rollup rules: rule %d has %d fields, and at most %d are allowed", i, len(r.Fields), parts.MaxMeasures)
 		case seen[r.Prefix]:
-			return Rules{}, fmt.Errorf("rollup rules: two rules have the prefix %q", r.Prefix)
+			return Rules{}, fmt.Errorf("rollup rules: two rules have the prefix %q: keep one of them", r.Prefix)
 		}
 		seen[r.Prefix] = true
 	}

@@ -64,7 +64,7 @@ func (c *CloudWatch) send(ctx context.Context, batch []Datum) error {
 	namespace := Namespace
 	_, err := c.client.PutMetricData(ctx, &cloudwatch.PutMetricDataInput{Namespace: &namespace, MetricData: batch}, noRetries)
 	if err != nil {
-		return fmt.Errorf("metrics: sending %d data, the first of %s: %w", len(batch), *batch[0].MetricName, err)
+		return fmt.Errorf("metrics: sending %d values to CloudWatch, the first of %s: %w", len(batch), *batch[0].MetricName, err)
 	}
 	return nil
 }

@@ -176,7 +176,7 @@ func (r *folding) foldMinutes(ctx context.Context, from, to time.Time) error {
 	}
 	for w, err := range r.heat.Prompt(ctx, r.Progress, from, to) {
 		if err != nil {
-			return fmt.Errorf("hotkeys: reading items to fold: %w", err)
+			return fmt.Errorf("hotkeys: reading the items to fold since %s: %w", from.Format(time.RFC3339), err)
 		}
 		minute := minutes[heat.MinTime(w.Start, to.Add(-1)).Truncate(time.Minute)] // an item without a time is in a window at to
 		r.addWindow(ctx, minute, w)
@@ -195,7 +195,7 @@ func (r *folding) foldBlock(ctx context.Context) error {
 	block := &heat.Span{Start: r.Blocks}
 	for w, err := range r.heat.Folded(ctx, r.Progress, r.Blocks, r.Blocks.Add(heat.Blocks.Length())) {
 		if err != nil {
-			return fmt.Errorf("hotkeys: reading minutes to fold: %w", err)
+			return fmt.Errorf("hotkeys: reading the minutes to fold into the block of %s: %w", r.Blocks.Format(time.RFC3339), err)
 		}
 		r.addWindow(ctx, block, w)
 	}

@@ -66,7 +66,7 @@ func newestStream(ctx context.Context, client StreamDescriber, table string) (st
 		return "", fmt.Errorf("hotkeys: listing the streams of table %s: %w", table, err)
 	}
 	if len(out.Streams) == 0 {
-		return "", fmt.Errorf("hotkeys: table %s has no stream", table)
+		return "", fmt.Errorf("hotkeys: table %s has no stream: enable one", table)
 	}
 	newest := slices.MaxFunc(out.Streams, func(a, b types.Stream) int {
 		return strings.Compare(aws.ToString(a.StreamLabel), aws.ToString(b.StreamLabel))

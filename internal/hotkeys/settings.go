@@ -110,9 +110,9 @@ func (s Settings) Validate() error {
 	check(!own || s.EventsTable != "", "HOTSHARD_EVENTS_TABLE", "empty", "a table's name")
 	check(s.HeatTable != "", "HOTSHARD_HEAT_TABLE", "empty", "a table's name")
 	check(!own || s.ShardMapTable != "", "HOTSHARD_SHARD_MAP_TABLE", "empty", "a table's name")
-	for _, table := range []string{s.SourceTable, s.ItemsTable, s.EventsTable, s.HeatTable, s.ShardMapTable} {
-		if _, _, _, err := dynamo.TableName(table); err != nil {
-			faults = append(faults, fmt.Errorf("a variable HOTSHARD_..._TABLE: %w", err))
+	for _, t := range [][2]string{{"SOURCE", s.SourceTable}, {"ITEMS", s.ItemsTable}, {"EVENTS", s.EventsTable}, {"HEAT", s.HeatTable}, {"SHARD_MAP", s.ShardMapTable}} {
+		if _, _, _, err := dynamo.TableName(t[1]); err != nil {
+			faults = append(faults, fmt.Errorf("HOTSHARD_%s_TABLE: %w", t[0], err))
 		}
 	}
 	check(s.Window >= time.Second && s.Window <= maxWindow && s.Window%time.Second == 0,

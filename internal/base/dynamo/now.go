@@ -21,7 +21,7 @@ func CheckNow(now time.Time) error {
 func CheckClient(client any) error {
 	sdk, isSDK := client.(*dynamodb.Client)
 	if client == nil || isSDK && sdk == nil {
-		return fmt.Errorf("%w: the DynamoDB client is nil", shard.ErrMisused)
+		return fmt.Errorf("%w: the DynamoDB client is nil; pass dynamodb.NewFromConfig(config)", shard.ErrMisused)
 	}
 	return nil
 }

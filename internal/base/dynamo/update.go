@@ -44,5 +44,5 @@ func UpdateGuarded(ctx context.Context, db client.Updater, rounds int, next func
 			return err
 		}
 	}
-	return fmt.Errorf("%w %d times", ErrOutrun, rounds)
+	return fmt.Errorf("%w, in each of %d attempts", ErrOutrun, rounds)
 }

@@ -57,7 +57,7 @@ func (f *feed) fillBuffer() error {
 // insertMissing inserts an error for each folded item from nextItem to a time, since these items are missing.
 func (f *feed) insertMissing(before time.Time) {
 	for ; f.itemLength > 0 && f.nextItem.Before(before); f.nextItem = f.nextItem.Add(f.itemLength) {
-		f.insertFault(f.nextItem, fmt.Errorf("the item of %s %w: it is missing", f.nextItem.Format(time.RFC3339), ErrIncomplete))
+		f.insertFault(f.nextItem, fmt.Errorf("the item of %s is missing, so its time %w", f.nextItem.Format(time.RFC3339), ErrIncomplete))
 	}
 }
 

@@ -160,7 +160,7 @@ func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 func (s *Status) UnmarshalText(text []byte) error {
 	at := slices.Index(statuses, string(text))
 	if at < 0 {
-		return fmt.Errorf("heat: status %.20q is not known", text)
+		return fmt.Errorf("heat: status %.20q is not known: want normal, hot or saturated", text)
 	}
 	*s = Status(at)
 	return nil

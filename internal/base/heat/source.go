@@ -49,7 +49,7 @@ func OwnTable(names schema.Names, own schema.StreamTable) CountedTable {
 // a partition key is an error.
 func ParseTable(table *types.TableDescription) (s CountedTable, err error) {
 	if table == nil || table.StreamSpecification == nil || !aws.ToBool(table.StreamSpecification.StreamEnabled) {
-		return s, errors.New("the table has no stream")
+		return s, errors.New("the table has no stream: enable one with the view type NEW_AND_OLD_IMAGES")
 	}
 	s.Table = aws.ToString(table.TableName)
 	for _, k := range table.KeySchema {

@@ -48,7 +48,7 @@ func (w *WindowCounter) codeFields(c *schema.Codec, table, indexes, units *strin
 // ResumeWindow decodes a state. It returns an error unless the window has this length and lies between from and to.
 func ResumeWindow(state map[string]string, from, to time.Time, length time.Duration, topK int) (*WindowCounter, error) {
 	if v := state[versionField]; v != stateVersion {
-		return nil, fmt.Errorf("heat: window state: version %.20q is not known", v)
+		return nil, fmt.Errorf("heat: window state: it has version %.20q, and this release reads only %s", v, stateVersion)
 	}
 	w, err := decodeWindow(state[windowField], topK)
 	if err == nil && (w.Length != length || w.Start.Before(from) || w.Start.Add(length).After(to)) {

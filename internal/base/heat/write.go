@@ -39,7 +39,7 @@ func (w *Write) readRecord(rec *ddbstream.Record, source CountedTable, writes *d
 	}
 	var ok bool
 	if w.Key, ok = rec.Keys.Key(source.PartitionKey); !ok || len(w.Key) == 0 {
-		return fmt.Errorf("heat: record %.60s: its keys have no %q", rec.Sequence, source.PartitionKey)
+		return fmt.Errorf("heat: record %.60s: its keys lack the partition key %q", rec.Sequence, source.PartitionKey)
 	}
 	if w.Units, err = rec.WriteUnits(); err != nil {
 		return err

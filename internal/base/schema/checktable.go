@@ -16,14 +16,14 @@ func checkTable(have *types.TableDescription, want Table) error {
 	kinds := attributeTypes(have.AttributeDefinitions)
 	wantKinds := attributeTypes(in.AttributeDefinitions)
 	if got, expected := describeKeys(have.KeySchema, kinds), describeKeys(in.KeySchema, wantKinds); got != expected {
-		return fmt.Errorf("it exists with the key %s instead of %s: delete it, or use another prefix", got, expected)
+		return fmt.Errorf("it exists with the key %s instead of %s: delete the table, or use another name", got, expected)
 	}
 	for _, index := range in.GlobalSecondaryIndexes {
 		at := slices.IndexFunc(have.GlobalSecondaryIndexes, func(d types.GlobalSecondaryIndexDescription) bool {
 			return aws.ToString(d.IndexName) == *index.IndexName
 		})
 		if at < 0 {
-			return fmt.Errorf("it exists without the index %s", *index.IndexName)
+			return fmt.Errorf("it exists without the index %s: delete the table, or use another name", *index.IndexName)
 		}
 		found := have.GlobalSecondaryIndexes[at]
 		if found.IndexStatus == types.IndexStatusCreating || found.IndexStatus == types.IndexStatusDeleting {
@@ -31,7 +31,7 @@ func checkTable(have *types.TableDescription, want Table) error {
 		}
 		got := describeKeys(found.KeySchema, kinds)
 		if expected := describeKeys(index.KeySchema, wantKinds); got != expected {
-			return fmt.Errorf("its index %s has the key %s instead of %s", *index.IndexName, got, expected)
+			return fmt.Errorf("its index %s has the key %s instead of %s: delete the index and the table, or use another name", *index.IndexName, got, expected)
 		}
 	}
 	return checkStream(have.StreamSpecification, want.Stream)
@@ -42,10 +42,10 @@ func checkStream(have *types.StreamSpecification, want bool) error {
 		return nil
 	}
 	if have == nil || !aws.ToBool(have.StreamEnabled) {
-		return errors.New("it exists without a stream")
+		return errors.New("it exists without a stream: enable one with the view type NEW_AND_OLD_IMAGES")
 	}
 	if have.StreamViewType != types.StreamViewTypeNewAndOldImages {
-		return fmt.Errorf("its stream holds %s instead of %s", have.StreamViewType, types.StreamViewTypeNewAndOldImages)
+		return fmt.Errorf("its stream holds %s instead of %s: disable it, and enable one with this view type", have.StreamViewType, types.StreamViewTypeNewAndOldImages)
 	}
 	return nil
 }

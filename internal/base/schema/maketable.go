@@ -88,7 +88,7 @@ func ttlDisabled(ctx context.Context, db client.TableMaker, t Table) (bool, erro
 		return true, nil
 	}
 	if have := aws.ToString(d.AttributeName); have != t.TTL {
-		return false, fmt.Errorf("its TTL attribute is %q instead of %q", have, t.TTL)
+		return false, fmt.Errorf("its TTL attribute is %q instead of %q: disable its TTL, and try again", have, t.TTL)
 	}
 	return false, nil
 }

@@ -49,7 +49,7 @@ func (h Histogram) Bytes() []byte {
 func parseHistogram(data []byte) (Histogram, error) {
 	r := &reader{schema.Unpacker{Left: data}}
 	if v := r.Byte(); r.Err == nil && v != cellsVersion {
-		return Histogram{}, fmt.Errorf("a histogram has version %d, and %d can be read", v, cellsVersion)
+		return Histogram{}, fmt.Errorf("a histogram has version %d, and this release reads only %d: run the release that wrote it, or a newer one", v, cellsVersion)
 	}
 	h := Histogram{level: uint(r.Byte())}
 	zeros := uint(r.Byte())

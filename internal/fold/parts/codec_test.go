@@ -91,7 +91,7 @@ func TestStoredHistograms(t *testing.T) {
 		"\x01\x3e\x01\x00\x01\x01\x0a":         "level 62, late 0, map[2:5]",
 		"\x01\x3f\x00\x00\x02\x01\x0a\x01\x0a": "its cells are not in order",
 		"\x01\x00\x01\x03\x01\x02\x0a\x00":     "there is more behind its end",
-		"\x02\x00\x01\x03\x01\x02\x0a":         "a histogram has version 2, and 1 can be read",
+		"\x02\x00\x01\x03\x01\x02\x0a":         "a histogram has version 2, and this release reads only 1",
 		"":                                     "EOF",
 		"\x01\x00\x00\x00\x81\x80\x02" + strings.Repeat("\x01\x02", maxParsedCells+1): "its count exceeds the bound or the data",
 	} {

@@ -44,7 +44,7 @@ const maxPower = 60
 func StoredDecimal(text string) (Decimal, error) {
 	digits, power, negative, ok := parse(text)
 	if !ok || len(digits) > maxStoredDigits || power < -places || power > maxPower {
-		return Decimal{}, fmt.Errorf("%.60q is not a rollup's number", text)
+		return Decimal{}, fmt.Errorf("%.60q is not a number that a rollup can have", text)
 	}
 	return scale(digits, power, negative), nil
 }

@@ -37,7 +37,7 @@ func (p Rollup) Attributes() item {
 func ParseRollup(attributes item) (Rollup, error) {
 	v, ok := attributes[schema.Version].(*types.AttributeValueMemberN)
 	if ok && v.Value != strconv.Itoa(version) {
-		return Rollup{}, fmt.Errorf("it has version %.20q, and %d can be read", v.Value, version)
+		return Rollup{}, fmt.Errorf("it has version %.20q, and this release reads only %d: run the release that wrote it, or a newer one", v.Value, version)
 	}
 	var s storedRollup
 	err := record.Read(attributes, &s)

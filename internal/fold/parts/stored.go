@@ -48,7 +48,7 @@ func StoredHistogram(item map[string]types.AttributeValue) (Histogram, error) {
 func checkVersion(item map[string]types.AttributeValue) error {
 	v, _ := item[schema.Version].(*types.AttributeValueMemberN)
 	if v == nil || v.Value != schema.BoardVersion {
-		return fmt.Errorf("its version is not %s", schema.BoardVersion)
+		return fmt.Errorf("its version is not %s: run the release that wrote it, or a newer one", schema.BoardVersion)
 	}
 	return nil
 }
