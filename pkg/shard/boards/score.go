@@ -1,6 +1,7 @@
 package boards
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
 	"strconv"
@@ -88,13 +89,7 @@ func (s Score) negative() Score {
 
 // Cmp returns a negative number if s is below other, a positive one if above, 0 if equal.
 func (s Score) Cmp(other Score) int {
-	switch {
-	case s == other:
-		return 0
-	case s.whole < other.whole, s.whole == other.whole && s.nano < other.nano:
-		return -1
-	}
-	return 1
+	return cmp.Or(cmp.Compare(s.whole, other.whole), cmp.Compare(s.nano, other.nano))
 }
 
 // Float returns the nearest float64. It keeps the order of scores, but close scores may become equal.

@@ -100,10 +100,8 @@ func (c *Writer) update(name string, n, most int, delta int64, now time.Time) *t
 		Key:                      counterItemKey(name, n),
 		UpdateExpression:         aws.String("SET rev = if_not_exists(rev, :now) + :one ADD #value :delta"),
 		ExpressionAttributeNames: map[string]string{"#value": "value"},
-		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":now":   dynamo.Number(now.UnixMicro()),
-			":one":   dynamo.Number(1),
-			":delta": dynamo.Number(delta),
+		ExpressionAttributeValues: dynamo.Item{
+			":now": dynamo.Number(now.UnixMicro()), ":one": dynamo.Number(1), ":delta": dynamo.Number(delta),
 		},
 	}
 	if n == 0 && most > 1 {
