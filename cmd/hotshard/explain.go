@@ -108,7 +108,7 @@ func (h *heatFrom) evidence(ctx context.Context, configured aws.Config, commands
 		s.CloudWatch = cloudwatch.NewFromConfig(configured)
 	}
 	if h.Endpoint != "" {
-		s.Limiter = explain.Proxy(ctx, h.Endpoint)
+		s.Limiter = explain.ProxyReader(ctx, h.Endpoint)
 	}
 	if h.Stack {
 		names := schema.NamesFor(h.TablesPrefix)

@@ -33,8 +33,7 @@ type Routes func(api *API)
 const MaxBody = 3 << 20
 
 // New returns a handler for the routes and for GET /healthz. Every error response is problem JSON. It logs internal
-// errors with the request's id, and does not show them to the caller. All requests share a quota of
-// retries.
+// errors with the request's id, and does not show them to the caller. All requests share a quota of retries.
 func New(log *slog.Logger, routes ...Routes) http.Handler {
 	setFramework()
 	api := &API{calls: map[string]map[string]http.Handler{}}
@@ -73,7 +72,7 @@ func Describe(routes ...Routes) huma.API {
 }
 
 func registerAll(api *API, routes []Routes) {
-	health(api)
+	registerHealth(api)
 	for _, r := range routes {
 		r(api)
 	}
@@ -90,8 +89,8 @@ var setFramework = sync.OnceFunc(func() {
 
 func newAPI(mux humago.Mux) huma.API {
 	setFramework()
-	api := onlyJSON{humago.New(mux, config())}
-	api.UseMiddleware(onlyJSONBodies(api), onlyKnown(api))
+	api := jsonAPI{humago.New(mux, config())}
+	api.UseMiddleware(requireJSONBody(api), rejectUnknownParameters(api))
 	return api
 }
 

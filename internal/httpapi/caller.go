@@ -26,7 +26,7 @@ func WithCaller(ctx context.Context, caller string) context.Context {
 	return context.WithValue(ctx, callerKey{}, caller)
 }
 
-// callerOf returns the caller's identity. Different callers have different ones, except Nameless.
+// callerOf returns the caller's identity. Different callers have different identities, except those with Nameless.
 func callerOf(a *events.APIGatewayV2HTTPRequestContextAuthorizerDescription) string {
 	switch {
 	case a == nil:

@@ -21,7 +21,7 @@ const schemas = "schemas"
 func Decode(ctx huma.Context, text []byte, into any) []error {
 	var tree any
 	syntaxFault := unmarshal(text, &tree, nil)
-	typeFault := unmarshal(text, into, tree) // after a syntax error too, so that the names before it are validated
+	typeFault := unmarshal(text, into, tree) // after a syntax fault too: resolvers validate the names before the fault
 	if syntaxFault != nil {
 		return []error{malformed{syntaxFault}}
 	}
@@ -44,9 +44,9 @@ type detail = huma.ErrorDetail
 func (malformed) GetStatus() int { return http.StatusBadRequest }
 
 // unmarshal parses JSON strictly. Invalid UTF-8, lone surrogates and repeated names are faults, so that two different
-// texts are never the same name. A fault has the rejected value if tree is the same JSON, parsed.
+// texts are never the same name. tree, which may be nil, is the same JSON parsed; a fault's value comes from tree.
 func unmarshal(text []byte, into, tree any) *huma.ErrorDetail {
-	err := json.Unmarshal(text, into, wholes)
+	err := json.Unmarshal(text, into, acceptWholeNumbers)
 	if e, ok := errors.AsType[*json.SemanticError](err); ok {
 		return &huma.ErrorDetail{Location: location(e.JSONPointer), Message: typeMessage(e), Value: valueOf(e, tree)}
 	}
@@ -59,8 +59,8 @@ func unmarshal(text []byte, into, tree any) *huma.ErrorDetail {
 	return nil
 }
 
-// wholes makes the parser accept whole numbers in every form, also 1.0 and 1e2.
-var wholes = json.WithUnmarshalers(json.JoinUnmarshalers(
+// acceptWholeNumbers makes the parser accept whole numbers in every form, also 1.0 and 1e2.
+var acceptWholeNumbers = json.WithUnmarshalers(json.JoinUnmarshalers(
 	json.UnmarshalFromFunc(func(d *jsontext.Decoder, n *int64) error { return readWhole(d, n) }),
 	json.UnmarshalFromFunc(func(d *jsontext.Decoder, n *int) error {
 		var long int64
@@ -70,12 +70,12 @@ var wholes = json.WithUnmarshalers(json.JoinUnmarshalers(
 	}),
 ))
 
-// fault is an error text that callers see.
-type fault string
+// callerText is an error whose text callers see.
+type callerText string
 
-func (f fault) Error() string { return string(f) }
+func (t callerText) Error() string { return string(t) }
 
-const errNotWhole fault = "it must be a whole number of at most 64 bits"
+const errNotWhole callerText = "it must be a whole number of at most 64 bits"
 
 func readWhole(d *jsontext.Decoder, into *int64) error {
 	if d.PeekKind() != '0' { // no number: left to the default
@@ -117,8 +117,8 @@ func parseWhole(text string) (int64, bool) {
 
 // typeMessage returns why a Go type rejects a JSON value, in the API's terms instead of Go's.
 func typeMessage(e *json.SemanticError) string {
-	if own, ok := errors.AsType[fault](e); ok {
-		return own.Error()
+	if text, ok := errors.AsType[callerText](e); ok {
+		return text.Error()
 	}
 	if kind := e.GoType.Kind(); kind == reflect.Float64 || kind == reflect.Interface {
 		return "it is out of a number's range"
@@ -136,13 +136,13 @@ func valueOf(e *json.SemanticError, tree any) any {
 		return string(e.JSONValue) // the client may not be able to parse such a number
 	}
 	if e.JSONValue == nil {
-		return selected(tree, e.JSONPointer)
+		return valueAtPointer(tree, e.JSONPointer)
 	}
 	return e.JSONValue
 }
 
-// selected returns the value in parsed JSON that the pointer selects; nil if there is none.
-func selected(tree any, pointer jsontext.Pointer) any {
+// valueAtPointer returns the value in parsed JSON that the pointer selects; nil if there is none.
+func valueAtPointer(tree any, pointer jsontext.Pointer) any {
 	for token := range pointer.Tokens() {
 		switch in := tree.(type) {
 		case map[string]any:

@@ -28,7 +28,7 @@ var durationForm = regexp.MustCompile(`^([0-9]+(\.[0-9]+)?(d|ms|s|m|h))([0-9]+(\
 func (d *Duration) UnmarshalText(text []byte) error {
 	parsed, err := display.ParseDuration(string(text))
 	if err != nil || !durationForm.Match(text) {
-		return fault("it must be a duration such as 90s, 1h30m, 7d or 1d12h")
+		return callerText("it must be a duration such as 90s, 1h30m, 7d or 1d12h")
 	}
 	d.Duration = parsed
 	return nil

@@ -9,9 +9,9 @@ import (
 // earlyTime bounds the calls in a function's init phase; Lambda allows 10 s in all.
 const earlyTime = 5 * time.Second
 
-// Early makes a call in the init phase, so that the first request need not wait for it. After an error, which it logs,
-// the first request makes the call. what names the result in the log.
-func Early(ctx context.Context, log *slog.Logger, what string, call func(context.Context) error) {
+// CallEarly makes a call in the init phase, within earlyTime, so that the first request need not wait for it. It only
+// logs an error, with what, because the first request repeats the call.
+func CallEarly(ctx context.Context, log *slog.Logger, what string, call func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(ctx, earlyTime)
 	defer cancel()
 	if err := call(ctx); err != nil {

@@ -198,7 +198,7 @@ func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 // durations are valid.
 func TestTimesAndDurations(t *testing.T) {
 	handler, _ := things(&bytes.Buffer{})
-	for text, reason := range map[string]fault{
+	for text, reason := range map[string]callerText{
 		"2026-11-21T10:00:05Z": "", "2026-11-21t10:00:05.125z": "", "2026-11-21T10:00:05.123456789+02:00": "",
 		"2026-11-21T10:00:05,5Z": errNotTime, "2026-11-21T1:00:05Z": errNotTime, "2026-11-21T10:00:05+24:00": errNotTime,
 		"2026-11-21 10:00:05Z": errNotTime, "2026-11-21T10:00:05 01:00": errPlus, "2026-11-21": errNotTime, "yesterday": errNotTime, "2026-02-30T00:00:00Z": errNotTime,

@@ -11,7 +11,7 @@ type healthOutput struct {
 	}
 }
 
-func health(api *API) {
+func registerHealth(api *API) {
 	Register(api, Operation(ForCallers, http.MethodGet, "/healthz", "health", "Is the function up?", "Answers without a look at DynamoDB."),
 		func(context.Context, *struct{}) (*healthOutput, error) {
 			out := &healthOutput{}

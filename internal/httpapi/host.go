@@ -15,7 +15,8 @@ func ForHostsOf(listen string, next http.Handler) http.Handler {
 	if err != nil {
 		own = listen
 	}
-	if at, err := netip.ParseAddr(own); own == "" || err == nil && at.IsUnspecified() {
+	address, _ := netip.ParseAddr(own) // the zero Addr for a name
+	if own == "" || address.IsUnspecified() {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -47,6 +48,6 @@ func hostOf(header string) string {
 
 // IsLoopback reports whether a host, without a port, is a loopback name or address.
 func IsLoopback(host string) bool {
-	at, err := netip.ParseAddr(host)
-	return err == nil && at.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
+	address, _ := netip.ParseAddr(host) // the zero Addr for a name
+	return address.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }

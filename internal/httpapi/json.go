@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"mime"
 	"net/http"
@@ -13,14 +14,14 @@ import (
 // jsonType is the media type of all bodies except problems.
 const jsonType = "application/json"
 
-// onlyJSON is an API with JSON as its only format. It ignores the Accept header.
-type onlyJSON struct{ huma.API }
+// jsonAPI is an API with JSON as its only format. It ignores the Accept header.
+type jsonAPI struct{ huma.API }
 
 // Negotiate returns the JSON media type.
-func (onlyJSON) Negotiate(string) (string, error) { return jsonType, nil }
+func (jsonAPI) Negotiate(string) (string, error) { return jsonType, nil }
 
 // Marshal writes a response. If the client is gone, it returns no error, since the call was made.
-func (onlyJSON) Marshal(w io.Writer, _ string, answer any) error {
+func (jsonAPI) Marshal(w io.Writer, _ string, answer any) error {
 	var text bytes.Buffer
 	if err := huma.DefaultJSONFormat.Marshal(&text, answer); err != nil {
 		return err
@@ -30,11 +31,11 @@ func (onlyJSON) Marshal(w io.Writer, _ string, answer any) error {
 }
 
 // Unmarshal does nothing: inputs call [Decode]. The framework would keep only an error's text.
-func (onlyJSON) Unmarshal(string, []byte, any) error { return nil }
+func (jsonAPI) Unmarshal(string, []byte, any) error { return nil }
 
-// onlyJSONBodies rejects bodies that are not declared as JSON. Browsers let any web page send other media types without
+// requireJSONBody rejects bodies that are not declared as JSON. Browsers let any web page send other media types without
 // a CORS preflight.
-func onlyJSONBodies(api huma.API) func(huma.Context, func(huma.Context)) {
+func requireJSONBody(api huma.API) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		if ctx.Operation().RequestBody == nil {
 			next(ctx)
@@ -59,9 +60,9 @@ func onlyJSONBodies(api huma.API) func(huma.Context, func(huma.Context)) {
 
 func isJSON(contentType string) bool {
 	kind, parameters, err := mime.ParseMediaType(contentType)
-	charset := parameters["charset"]
-	json := kind == jsonType || strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")
-	return err == nil && json && (charset == "" || strings.EqualFold(charset, "utf-8"))
+	utf8 := strings.EqualFold(cmp.Or(parameters["charset"], "utf-8"), "utf-8")
+	hasSuffix := strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")
+	return err == nil && utf8 && (kind == jsonType || hasSuffix)
 }
 
 func isPlain(encoding string) bool { return encoding == "" || strings.EqualFold(encoding, "identity") }

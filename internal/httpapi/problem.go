@@ -57,7 +57,7 @@ func ProblemWith(ctx context.Context, err error, detail string) error {
 
 // Invalid returns a 422 with the faults of the request, each a [*huma.ErrorDetail].
 func Invalid(faults ...error) error {
-	return huma.Error422UnprocessableEntity(invalid, faults...)
+	return huma.Error422UnprocessableEntity(invalidDetail, faults...)
 }
 
 // InvalidAt returns a 422 for one fault, of the value at a location of the request.
@@ -70,14 +70,14 @@ func Absent(format string, values ...any) error {
 	return newProblem(http.StatusNotFound, fmt.Sprintf(format, values...))
 }
 
-// invalid is the detail of each 422, including the framework's.
-const invalid = "validation failed"
+// invalidDetail is the detail of each 422, including the framework's.
+const invalidDetail = "validation failed"
 
 // unreadable returns the error response for an item that hotshard did not write. A read without it would be incomplete,
 // and only its owner can repair or delete it.
 func unreadable(ctx context.Context, e *shard.ItemError) huma.StatusError {
 	return newProblem(http.StatusInternalServerError, fmt.Sprintf(
-		"the item with the sort key %q in the table can't be read, and must be repaired or deleted there; the request's id is %s", cutTo(e.SK, maxPlace), RequestID(ctx)))
+		"the item with the sort key %q in the table can't be read: repair or delete it there; the request's id is %s", cutTo(e.SK, maxPlace), RequestID(ctx)))
 }
 
 // Detail returns the text of an error's kind, which callers may see.

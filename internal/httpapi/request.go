@@ -51,12 +51,12 @@ func queryFault(query string) huma.StatusError {
 // signature is the prefix of a signed URL's parameters, which are for API Gateway.
 const signature = "X-Amz-"
 
-// onlyKnown rejects requests with unknown query parameters, or with repeated ones that are not lists.
-func onlyKnown(api huma.API) func(huma.Context, func(huma.Context)) {
+// rejectUnknownParameters rejects requests with unknown query parameters, or with repeated ones that are not lists.
+func rejectUnknownParameters(api huma.API) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		var faults []error
-		at := ctx.URL()
-		for name, values := range at.Query() {
+		url := ctx.URL()
+		for name, values := range url.Query() {
 			if message := parameterFault(ctx.Operation(), name, values); message != "" {
 				faults = append(faults, &huma.ErrorDetail{Location: "query." + name, Message: message, Value: values})
 			}
@@ -65,7 +65,7 @@ func onlyKnown(api huma.API) func(huma.Context, func(huma.Context)) {
 			next(ctx)
 			return
 		}
-		_ = huma.WriteErr(api, ctx, http.StatusUnprocessableEntity, invalid, faults...) // the client may be gone
+		_ = huma.WriteErr(api, ctx, http.StatusUnprocessableEntity, invalidDetail, faults...) // the client may be gone
 	}
 }
 
@@ -79,7 +79,7 @@ func parameterFault(op *huma.Operation, name string, values []string) string {
 		case p.In != "query" || p.Name != name:
 		case len(values) > 1 && p.Schema.Type != huma.TypeArray:
 			return "it is given more than once"
-		case p.Schema.MinLength != nil && slices.Contains(values, ""): // the framework takes it for absent
+		case p.Schema.MinLength != nil && slices.Contains(values, ""): // the framework treats "" as absent
 			return "it is empty"
 		default:
 			return ""

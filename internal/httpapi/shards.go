@@ -45,17 +45,17 @@ func ShowShards(key schema.BaseKey, e shardmap.Entry) ShardCount {
 	}
 	for i, c := range e.History {
 		note := e.Notes[c.At.UnixMilli()]
-		shown.History[i] = ShardChange{Time: FormatTime(InForce(key.Type, e, c)), Shards: c.Count, By: note.By, Why: note.Why}
+		shown.History[i] = ShardChange{Time: FormatTime(EffectiveTime(key.Type, e, c)), Shards: c.Count, By: note.By, Why: note.Why}
 	}
 	return shown
 }
 
-// InForce returns when a change of an entry's history takes effect. For kinds whose write shards depend on
-// time it is the change's own time, which is after it was made. For others it is when the change was
-// made, or the change's own time if its note is missing.
-func InForce(of schema.Kind, e shardmap.Entry, c shard.Change) time.Time {
+// EffectiveTime returns when a change of an entry's history takes effect. For kinds whose write shards depend on time, that
+// is the change's At, some seconds or minutes after the change was made. For other kinds it is the time at which the change
+// was made, or At if the change's note is missing.
+func EffectiveTime(kind schema.Kind, e shardmap.Entry, c shard.Change) time.Time {
 	made := e.Notes[c.At.UnixMilli()].Made
-	if schema.TraitsOf(of).Placement == schema.TimedPlacement || made.IsZero() {
+	if schema.TraitsOf(kind).Placement == schema.TimedPlacement || made.IsZero() {
 		return c.At
 	}
 	return made

@@ -40,7 +40,8 @@ func newProblem(status int, detail string, errs ...error) huma.StatusError {
 	return &huma.ErrorModel{Status: status, Title: http.StatusText(status), Detail: cutTo(detail, maxDetail), Errors: firstFaults(errs)}
 }
 
-// newProblemFor is newProblem for a request that the framework rejects. An incomplete body is a 400.
+// newProblemFor is newProblem for a request that the framework rejects. It makes the framework's 500 for an incomplete body
+// a 400.
 func newProblemFor(_ huma.Context, status int, detail string, errs ...error) huma.StatusError {
 	if status == http.StatusInternalServerError && detail == unreadBody {
 		status, detail = http.StatusBadRequest, "the body can't be read to its end"
@@ -113,26 +114,26 @@ func shownValue(value any) any {
 	if text, ok := value.(string); ok {
 		return cutEcho(text)
 	}
-	begin := &beginning{left: maxEcho + 1}
-	err := jsonv2.MarshalWrite(begin, value, jsontext.AllowInvalidUTF8(true), jsonv2.Deterministic(true))
+	prefix := &prefixWriter{left: maxEcho + 1}
+	err := jsonv2.MarshalWrite(prefix, value, jsontext.AllowInvalidUTF8(true), jsonv2.Deterministic(true))
 	switch {
-	case begin.left == 0:
-		return cutEcho(string(begin.text))
+	case prefix.left == 0:
+		return cutEcho(string(prefix.text))
 	case err != nil:
 		return nil // a value of hotshard's own that has no JSON
 	}
-	return json.RawMessage(begin.text)
+	return json.RawMessage(prefix.text)
 }
 
-// beginning keeps the first bytes written to it, and then returns errFull.
-type beginning struct {
+// prefixWriter keeps the first bytes written to it, and then returns errFull.
+type prefixWriter struct {
 	text []byte
 	left int
 }
 
 var errFull = errors.New("no more is needed")
 
-func (b *beginning) Write(text []byte) (int, error) {
+func (b *prefixWriter) Write(text []byte) (int, error) {
 	n := min(len(text), b.left)
 	b.text, b.left = append(b.text, text[:n]...), b.left-n
 	if b.left == 0 {

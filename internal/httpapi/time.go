@@ -26,9 +26,9 @@ type Time struct {
 func (t Time) IsZero() bool { return !t.sent && t.Time.IsZero() }
 
 const (
-	errNotTime fault = "it must be a time as RFC 3339 has it, such as 2026-01-05T12:00:00Z"
-	errPlus    fault = "the + of its time zone must be sent as %2B in a URL"
-	errYear    fault = "its year in UTC must be 0000 to 9999"
+	errNotTime callerText = "it must be a time as RFC 3339 has it, such as 2026-01-05T12:00:00Z"
+	errPlus    callerText = "the + of its time zone must be sent as %2B in a URL"
+	errYear    callerText = "its year in UTC must be 0000 to 9999"
 )
 
 // timeForm matches RFC 3339. The standard library also accepts malformed times.

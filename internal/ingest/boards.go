@@ -43,7 +43,7 @@ func (s *Service) configure(ctx context.Context, in board) (answer boardAnswer, 
 	}
 	set, err := s.boards.Settings(ctx, name, s.now())
 	if err != nil {
-		return answer, afterSet(err)
+		return answer, unavailableAfterSet(err)
 	}
 	return boardAnswer{in.Board, set.Mode, set.Size, set.Periods}, nil
 }

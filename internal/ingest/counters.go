@@ -53,7 +53,7 @@ func (s *Service) addCounters(ctx context.Context, in *countersInput) (*counters
 	if in.keyed() {
 		return s.addOnce(ctx, in, totals, now)
 	}
-	outcomes := s.addAll(ctx, totals, now)
+	outcomes := s.addTotals(ctx, totals, now)
 	answer := answerOfIncrements(in.Body.Increments, outcomes)
 	if answer.Accepted == 0 {
 		return nil, noneAccepted(ctx, slices.Collect(maps.Values(outcomes)))
@@ -65,7 +65,7 @@ func (s *Service) addCounters(ctx context.Context, in *countersInput) (*counters
 func answerOfIncrements(increments []increment, errs map[httpapi.Name]error) countersAnswer {
 	answer := countersAnswer{Results: make([]counterResult, len(increments))}
 	for i, inc := range increments {
-		status, detail := answer.count(errs[inc.Counter])
+		status, detail := answer.countItem(errs[inc.Counter])
 		answer.Results[i] = counterResult{inc.Counter, status, detail}
 	}
 	return answer
@@ -84,17 +84,19 @@ func sumByCounter(increments []increment) ([]total, error) {
 	var faults []error
 	index := make(map[httpapi.Name]int, len(increments))
 	for i, inc := range increments {
-		at, again := index[inc.Counter]
-		if !again {
+		at, known := index[inc.Counter]
+		if !known {
 			at = len(totals)
 			index[inc.Counter] = at
 			totals = append(totals, total{counter: inc.Counter})
 		}
-		sum := totals[at].delta + inc.Delta
+		before := totals[at].delta
+		sum := before + inc.Delta
+		overflow := (sum > before) != (inc.Delta > 0)
 		switch {
 		case inc.Delta == 0:
 			faults = append(faults, deltaFault(i, inc, "it must not be 0"))
-		case (sum > totals[at].delta) != (inc.Delta > 0): // overflow
+		case overflow:
 			faults = append(faults, deltaFault(i, inc, "the counter's increments add up to more than 64 bits"))
 		}
 		totals[at].delta = sum
@@ -109,9 +111,9 @@ func deltaFault(i int, inc increment, message string) error {
 	return &huma.ErrorDetail{Location: fmt.Sprintf("body.increments[%d].delta", i), Message: message, Value: inc.Delta}
 }
 
-// addAll adds the totals concurrently, and returns the error of each counter. An update that can't start in time has
-// ErrThrottled.
-func (s *Service) addAll(ctx context.Context, totals []total, now time.Time) map[httpapi.Name]error {
+// addTotals adds the totals concurrently, and returns the error of each counter, nil if it was written. An update that
+// can't start before the request's deadline has ErrThrottled.
+func (s *Service) addTotals(ctx context.Context, totals []total, now time.Time) map[httpapi.Name]error {
 	errs, startBy := make([]error, len(totals)), dynamo.StartBy(ctx)
 	var group errgroup.Group
 	group.SetLimit(maxUpdates)

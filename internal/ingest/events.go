@@ -61,7 +61,7 @@ func (s *Service) putEvents(ctx context.Context, in *eventsInput) (*eventsOutput
 func answerOfEvents(list []events.Event, outcomes []error) eventsAnswer {
 	answer := eventsAnswer{Results: make([]eventResult, len(list))}
 	for i, ev := range list {
-		status, detail := answer.count(outcomes[i])
+		status, detail := answer.countItem(outcomes[i])
 		answer.Results[i] = eventResult{ev.ID, httpapi.FormatTime(ev.Time), status, detail}
 	}
 	return answer
@@ -72,11 +72,11 @@ func (s *Service) putOnce(ctx context.Context, in *eventsInput, list []events.Ev
 	if n := len(list); n > maxKeyed {
 		return nil, tooManyKeyed(n, "events")
 	}
-	if size := sizeOf(list); size > maxTransaction {
+	if size := itemsSize(list); size > maxTransaction {
 		return nil, httpapi.InvalidAt("body.events", "a call with an Idempotency-Key takes at most 3.9 MB of items", size)
 	}
 	answer, err := applyOnce(ctx, s, &in.CallKey, now, func(ctx context.Context) (writes []shardmap.Write, answer eventsAnswer, err error) {
-		for _, ev := range distinct(list) {
+		for _, ev := range lastOfEach(list) {
 			write, err := s.events.PutTransact(ctx, ev, now)
 			if err != nil {
 				return nil, answer, err
@@ -94,8 +94,8 @@ const maxTransaction = 3_900_000
 // keySize is an upper bound for the bytes of an event's keys and attribute names.
 const keySize = 2*httpapi.MaxName + 100
 
-// sizeOf returns an upper bound for the bytes of the events' items.
-func sizeOf(list []events.Event) int {
+// itemsSize returns an upper bound for the bytes of the events' items.
+func itemsSize(list []events.Event) int {
 	size := 0
 	for _, ev := range list {
 		size += keySize + dynamo.Size(ev.Data)
@@ -103,8 +103,8 @@ func sizeOf(list []events.Event) int {
 	return size
 }
 
-// distinct returns the last event of each identity, because a transaction allows one action for each item.
-func distinct(list []events.Event) []events.Event {
+// lastOfEach returns the last event of each entity, id and time: a transaction allows one action for each item.
+func lastOfEach(list []events.Event) []events.Event {
 	type identity struct {
 		entity, id string
 		time       int64

@@ -20,7 +20,7 @@ var epoch = time.Unix(0, 0)
 // is relative to the event.
 func (e newEvent) parse(now time.Time, ahead time.Duration) (events.Event, *huma.ErrorDetail) {
 	out := events.Event{Entity: string(e.Entity), ID: string(e.ID), New: e.ID == ""}
-	t, fault := e.time(now)
+	t, fault := e.timeOrNow(now)
 	if fault != nil {
 		return out, fault
 	}
@@ -37,8 +37,7 @@ func (e newEvent) parse(now time.Time, ahead time.Duration) (events.Event, *huma
 	return out, fault
 }
 
-// timeField returns the name of the field that the event's time comes from, for an error: time, or else id. An event with
-// neither has the current time, which is never invalid.
+// timeField returns the field that the event's time comes from: time, or id if the event has no time.
 func (e newEvent) timeField() string {
 	if e.Time == nil {
 		return "id"
@@ -46,8 +45,8 @@ func (e newEvent) timeField() string {
 	return "time"
 }
 
-// time returns the given time, else the time in the id, else now.
-func (e newEvent) time(now time.Time) (time.Time, *huma.ErrorDetail) {
+// timeOrNow returns the given time, else the time in the id, else now.
+func (e newEvent) timeOrNow(now time.Time) (time.Time, *huma.ErrorDetail) {
 	if e.Time != nil {
 		return e.Time.Time, nil
 	}
@@ -79,7 +78,7 @@ func parseData(text json.RawMessage) (httpapi.Document, *huma.ErrorDetail) {
 		return nil, &huma.ErrorDetail{Location: at, Message: e.Reason, Value: e.Value}
 	}
 	if size := dynamo.Size(data); size > maxData {
-		return nil, &huma.ErrorDetail{Location: "data", Message: fmt.Sprintf("it has more than %d KB as DynamoDB counts them, so it does not fit in an item with its keys", maxData/1024), Value: size}
+		return nil, &huma.ErrorDetail{Location: "data", Message: fmt.Sprintf("its size in DynamoDB is more than %d KB, so it does not fit in an item with its keys", maxData/1024), Value: size}
 	}
 	return data, nil
 }

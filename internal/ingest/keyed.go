@@ -39,7 +39,7 @@ func (in *bodyInput[T]) Resolve(ctx huma.Context) []error {
 	return append(httpapi.Decode(ctx, in.RawBody, &in.Body), in.CallKey.Resolve(ctx)...)
 }
 
-// CallKey is the header that makes a call apply once, with what identifies the call.
+// CallKey is the header that makes a call apply once, with the path, body and caller that identify the call.
 type CallKey struct {
 	Key    keyText `header:"Idempotency-Key" doc:"Applies the call once within 24 hours (a setting of the deployment, keyLifetime), however often it is sent, and returns the first answer again: 1 to 255 letters, digits, or any of -._~:/+=. The call may then have at most 99 items. The key stands for the exact bytes of the body: the same JSON with other white space is another call, which gets a 409. Each caller has its own keys: an IAM user, an IAM role with all its sessions, or a token's subject."`
 	path   string
@@ -90,7 +90,7 @@ func tooManyKeyed(n int, field string) error {
 }
 
 // applyOnce applies a keyed call's writes and its marker in one transaction. It returns the answer that decide returns with
-// the writes, or the stored one if the call was applied before.
+// the writes, or the stored answer if the call was applied before.
 func applyOnce[A any](ctx context.Context, s *Service, k *CallKey, now time.Time,
 	decide func(context.Context) ([]shardmap.Write, A, error),
 ) (answer A, err error) {
@@ -100,7 +100,7 @@ func applyOnce[A any](ctx context.Context, s *Service, k *CallKey, now time.Time
 		}
 		return writes, text, err
 	})
-	return firstAnswerOr(first, err, answer)
+	return chooseAnswer(first, err, answer)
 }
 
 // setOnce applies a call that overwrites settings, keyed or not. For a keyed call it reads the marker, calls set, and
@@ -115,7 +115,7 @@ func setOnce[A any](ctx context.Context, s *Service, k *CallKey, now time.Time,
 		return set(ctx)
 	}
 	if first, err := s.once.Before(ctx, k.storedCall(), now); err != nil || first != nil {
-		return firstAnswerOr(first, err, answer)
+		return chooseAnswer(first, err, answer)
 	}
 	if answer, err = set(ctx); err != nil {
 		return answer, err
@@ -125,19 +125,21 @@ func setOnce[A any](ctx context.Context, s *Service, k *CallKey, now time.Time,
 		return answer, fmt.Errorf("encoding the answer: %w", err)
 	}
 	first, err := s.once.Do(ctx, call, now, func(context.Context) ([]shardmap.Write, error) { return nil, nil })
-	return firstAnswerOr(first, afterSet(err), answer)
+	return chooseAnswer(first, unavailableAfterSet(err), answer)
 }
 
-// afterSet replaces ErrThrottled, which means that nothing was written, in an error after the settings were written.
-func afterSet(err error) error {
+// unavailableAfterSet returns ErrUnavailable for ErrThrottled, which means that nothing was written, and other errors as
+// they are. The settings were written before the error.
+func unavailableAfterSet(err error) error {
 	if errors.Is(err, shard.ErrThrottled) {
 		return fmt.Errorf("%w after it was set: %v", shard.ErrUnavailable, err)
 	}
 	return err
 }
 
-// firstAnswerOr returns the stored answer if the call was applied before, else the given one.
-func firstAnswerOr[A any](stored []byte, err error, answer A) (A, error) {
+// chooseAnswer returns the stored answer if the call was applied before, else answer. err is the error of looking for the
+// stored answer; a key that was used for another call is a 409.
+func chooseAnswer[A any](stored []byte, err error, answer A) (A, error) {
 	switch {
 	case errors.Is(err, once.ErrOtherCall):
 		return answer, huma.Error409Conflict("the Idempotency-Key was used for another call, with another path or body: use a new key")

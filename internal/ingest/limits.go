@@ -64,39 +64,28 @@ func (w *limitWindow) UnmarshalText(text []byte) error {
 	return w.Duration.UnmarshalText(text)
 }
 
-// list returns the hits of either form, or what is wrong with them.
+// list returns the hits of the body's limit or limits. Its error lists all invalid fields.
 func (b *limitInputBody) list() ([]limits.Hits, error) {
-	list := b.Limits
-	var faults []error
-	given := map[string]bool{"key": b.Key != "", "limit": b.Limit != 0, "window": b.Window != nil}
-	switch {
-	case list != nil && (given["key"] || given["limit"] || given["window"] || b.Hits != nil || b.Sliding != nil):
-		faults = append(faults, &huma.ErrorDetail{Location: "body.limits", Message: "it must not be given beside the members of one limit"})
-	case list == nil:
-		for _, name := range limitMembers {
-			if !given[name] {
-				faults = append(faults, &huma.ErrorDetail{Location: "body", Message: "expected required property " + name + " to be present"})
-			}
-		}
-	}
-	if faults != nil {
+	if faults := b.formFaults(); faults != nil {
 		return nil, httpapi.Invalid(faults...)
 	}
+	list := b.Limits
 	if list == nil {
 		list = []limitedHits{{b.Key, b.Limit, *b.Window, b.Hits, b.Sliding}}
 	}
 	var hits []limits.Hits
+	var faults []error
 	for i, limited := range list {
-		parsed, fault := limited.hits()
+		parsed, fault := limited.parse()
 		if fault == nil {
-			fault = repeated(parsed, hits)
+			fault = repeatedFault(parsed, hits)
 		}
 		if fault != nil {
-			at := "body."
+			location := "body."
 			if b.Limits != nil {
-				at = fmt.Sprintf("body.limits[%d].", i)
+				location = fmt.Sprintf("body.limits[%d].", i)
 			}
-			fault.Location = at + fault.Location
+			fault.Location = location + fault.Location
 			faults = append(faults, fault)
 		}
 		hits = append(hits, parsed)
@@ -107,8 +96,25 @@ func (b *limitInputBody) list() ([]limits.Hits, error) {
 	return hits, nil
 }
 
-// hits returns the hits, or what is wrong with them.
-func (b limitedHits) hits() (limits.Hits, *huma.ErrorDetail) {
+// formFaults returns the faults of a body that is neither one limit nor a list of limits.
+func (b *limitInputBody) formFaults() (faults []error) {
+	if b.Limits != nil {
+		if b.Key != "" || b.Limit != 0 || b.Window != nil || b.Hits != nil || b.Sliding != nil {
+			faults = append(faults, &huma.ErrorDetail{Location: "body.limits", Message: "it must not be given beside the members of one limit"})
+		}
+		return faults
+	}
+	given := map[string]bool{"key": b.Key != "", "limit": b.Limit != 0, "window": b.Window != nil}
+	for _, name := range limitMembers {
+		if !given[name] {
+			faults = append(faults, &huma.ErrorDetail{Location: "body", Message: "expected required property " + name + " to be present"})
+		}
+	}
+	return faults
+}
+
+// parse returns the hits, or the fault of an invalid field. The fault's location is relative to the limit.
+func (b limitedHits) parse() (limits.Hits, *huma.ErrorDetail) {
 	window, n := b.Window.Duration, int64(1)
 	if b.Hits != nil {
 		n = *b.Hits
@@ -123,13 +129,13 @@ func (b limitedHits) hits() (limits.Hits, *huma.ErrorDetail) {
 	return limits.Hits{Limit: limit, N: n}, nil
 }
 
-// repeated returns the fault of hits with a key and window that came before; nil if there is none.
-func repeated(of limits.Hits, before []limits.Hits) *huma.ErrorDetail {
-	first := slices.IndexFunc(before, func(h limits.Hits) bool { return h.Key == of.Key && h.Window == of.Window })
+// repeatedFault returns a fault if an earlier limit has the same key and window as the hits, else nil.
+func repeatedFault(hits limits.Hits, earlier []limits.Hits) *huma.ErrorDetail {
+	first := slices.IndexFunc(earlier, func(e limits.Hits) bool { return e.Key == hits.Key && e.Window == hits.Window })
 	if first < 0 {
 		return nil
 	}
-	return &huma.ErrorDetail{Location: "key", Message: fmt.Sprintf("limits[%d] has the same key and window", first), Value: of.Key}
+	return &huma.ErrorDetail{Location: "key", Message: fmt.Sprintf("limits[%d] has the same key and window", first), Value: hits.Key}
 }
 
 type limitAnswer struct {
@@ -152,7 +158,7 @@ type limitState struct {
 type limitOutput struct {
 	RetryAfter string `header:"Retry-After" doc:"For a rejected hit: seconds until it would be allowed, if no others come"`
 	Policy     string `header:"RateLimit-Policy" doc:"For a rejected hit: the quota q of the limit that rejects it for the longest time, and its window w in seconds"`
-	Left       string `header:"RateLimit" doc:"For a rejected hit: the remaining quota r of this limit, and the seconds t of Retry-After"`
+	Quota      string `header:"RateLimit" doc:"For a rejected hit: the remaining quota r of this limit, and the seconds t of Retry-After"`
 	Body       limitAnswer
 }
 
@@ -180,7 +186,7 @@ func (s *Service) hitLimit(ctx context.Context, in *limitInput) (*limitOutput, e
 		out.Body = limitAnswer{Allowed: v.Allowed, Used: &v.Used, Remaining: &v.Remaining, ResetsAt: v.ResetsAt}
 	}
 	if !out.Body.Allowed {
-		out.reject(hits, verdicts, now)
+		out.setRejectionHeaders(hits, verdicts, now)
 	}
 	return out, nil
 }
@@ -194,8 +200,8 @@ func answerOfHits(hits []limits.Hits, verdicts []limits.Verdict) limitAnswer {
 	return answer
 }
 
-// reject sets the headers of the limit that rejects its hits for the longest time.
-func (out *limitOutput) reject(hits []limits.Hits, verdicts []limits.Verdict, now time.Time) {
+// setRejectionHeaders sets the headers of the limit that rejects its hits for the longest time.
+func (out *limitOutput) setRejectionHeaders(hits []limits.Hits, verdicts []limits.Verdict, now time.Time) {
 	longest := 0
 	for i, v := range verdicts {
 		if v.Retry.After(verdicts[longest].Retry) {
@@ -203,8 +209,9 @@ func (out *limitOutput) reject(hits []limits.Hits, verdicts []limits.Verdict, no
 		}
 	}
 	v, limit := verdicts[longest], hits[longest].Limit
-	left := int64(math.Ceil(max(0, v.Retry.Sub(now).Seconds())))
-	out.RetryAfter = strconv.FormatInt(left, 10)
-	out.Policy = fmt.Sprintf(`"limit";q=%d;w=%d`, limit.Max, int64(v.Resets.Sub(limit.Start(v.Resets.Add(-1))).Seconds()))
-	out.Left = fmt.Sprintf(`"limit";r=%d;t=%d`, v.Remaining, left)
+	windowStart := limit.Start(v.Resets.Add(-1))
+	retrySeconds := int64(math.Ceil(max(0, v.Retry.Sub(now).Seconds())))
+	out.RetryAfter = strconv.FormatInt(retrySeconds, 10)
+	out.Policy = fmt.Sprintf(`"limit";q=%d;w=%d`, limit.Max, int64(v.Resets.Sub(windowStart).Seconds()))
+	out.Quota = fmt.Sprintf(`"limit";r=%d;t=%d`, v.Remaining, retrySeconds)
 }

@@ -73,8 +73,8 @@ type Counts struct {
 	Rejected int `json:"rejected" doc:"Number of rejected items; each has a detail"`
 }
 
-// count counts an item by its error, and returns its status and detail.
-func (c *Counts) count(err error) (status Status, detail string) {
+// countItem counts an item by its error, and returns its status and detail.
+func (c *Counts) countItem(err error) (status Status, detail string) {
 	if err != nil {
 		c.Rejected++
 		return Rejected, rejection(err)

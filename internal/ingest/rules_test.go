@@ -143,7 +143,7 @@ func TestFirstAnswers(t *testing.T) {
 		if c.stored != "" {
 			stored = []byte(c.stored)
 		}
-		got, err := firstAnswerOr(stored, c.err, "now")
+		got, err := chooseAnswer(stored, c.err, "now")
 		if got != c.want || (err != nil) != (c.fails != "") || err != nil && !strings.Contains(err.Error(), c.fails) {
 			t.Errorf("%q, %v: %q, %v; want %q, %q", c.stored, c.err, got, err, c.want, c.fails)
 		}
@@ -235,7 +235,7 @@ func TestTimesOfEvents(t *testing.T) {
 // TestDistinctEvents checks that of events with one identity the last one counts, at the place of the first.
 func TestDistinctEvents(t *testing.T) {
 	at := time.UnixMilli(1_763_808_123_250)
-	kept := distinct([]events.Event{
+	kept := lastOfEach([]events.Event{
 		{Entity: "a", ID: "x", Time: at}, {Entity: "b", ID: "x", Time: at}, {Entity: "a", ID: "y", Time: at}, {Entity: "a", ID: "x", Time: at.Add(time.Millisecond)},
 		{Entity: "a", ID: "x", Time: at.Add(1), New: true}, {Entity: "a", ID: "x", Time: at.Add(2)}, {Entity: "a", ID: "y", Time: at, New: true},
 	})

@@ -72,7 +72,7 @@ func (b *scoresInputBody) outOfRange(outcomes []error) (faults []error) {
 func (b *scoresInputBody) answer(outcomes []error) scoresAnswer {
 	answer := scoresAnswer{Results: make([]scoreResult, len(outcomes))}
 	for i, err := range outcomes {
-		status, detail := answer.count(err)
+		status, detail := answer.countItem(err)
 		if errors.Is(err, boards.ErrScoreRange) {
 			detail = fmt.Sprintf("body.scores[%d].score: %v", i, boards.ErrScoreRange)
 		}

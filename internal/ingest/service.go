@@ -46,7 +46,7 @@ func New(settings Settings, client Client, log *slog.Logger) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := settings.names()
+	names := schema.Names{Items: settings.ItemsTable, Events: settings.EventsTable, ShardMap: settings.ShardMapTable}
 	return &Service{
 		settings: settings,
 		events:   events.NewWriter(client, names.Of(schema.Event), view, events.Options{Retention: settings.EventRetention, Observer: observer}),
@@ -75,7 +75,7 @@ func Handler(ctx context.Context, settings Settings, client Client, log *slog.Lo
 	if err != nil {
 		return nil, err
 	}
-	httpapi.Early(ctx, log, "reading the shard map", service.Load)
+	httpapi.CallEarly(ctx, log, "reading the shard map", service.Load)
 	return httpapi.New(log, Routes(service)), nil
 }
 

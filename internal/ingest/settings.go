@@ -7,7 +7,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/growth"
-	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -44,10 +43,6 @@ type Settings struct {
 const Deadline = 2 * time.Second
 
 const maxKeyLifetime = 720 * time.Hour
-
-func (s Settings) names() schema.Names {
-	return schema.Names{Items: s.ItemsTable, Events: s.EventsTable, ShardMap: s.ShardMapTable}
-}
 
 // Validate returns an error that lists all invalid settings.
 func (s Settings) Validate() error {

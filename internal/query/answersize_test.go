@@ -44,7 +44,7 @@ func TestManyRollupsAreRejected(t *testing.T) {
 	r := &rollupReader{client: client, table: "r"}
 	for days, fits := range map[int]bool{2: true, 20: false} {
 		in := &rollupsInput{Entity: "e", From: httpapi.Time{Time: start}, To: httpapi.Time{Time: start.AddDate(0, 0, days)}, Every: "1h"}
-		out, err := r.list(t.Context(), in, start.AddDate(0, 1, 0))
+		out, err := r.listRollups(t.Context(), in, start.AddDate(0, 1, 0))
 		if (err == nil) != fits || !fits && !strings.HasPrefix(faultOf(err), "query.from ") {
 			t.Errorf("%d days: %v", days, err)
 		}

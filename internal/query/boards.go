@@ -53,39 +53,39 @@ type boardReader struct {
 
 // getBoard returns the best entries of a board's period. It answers GET /v1/leaderboards.
 func (r *boardReader) getBoard(ctx context.Context, in *boardInput, now time.Time) (*boardOutput, error) {
-	places, at, err := r.readBest(ctx, string(in.Board), in.Period, in.Limit, now)
+	places, asOf, err := r.readBest(ctx, string(in.Board), in.Period, in.Limit, now)
 	if err != nil {
 		return nil, fmt.Errorf("reading board %q: %w", in.Board, dynamo.Kind(err))
 	}
 	out := &boardOutput{}
-	out.Body.Board, out.Body.AsOf = in.Board, httpapi.FormatTime(at)
+	out.Body.Board, out.Body.AsOf = in.Board, httpapi.FormatTime(asOf)
 	out.Body.Entries = placeAnswers(places, 1)
 	return out, nil
 }
 
-// readBest returns up to limit best places, and the time of the last fold in them or of the read. It takes them from the
-// stored top, with one read, or from the index if the top has too few.
-func (r *boardReader) readBest(ctx context.Context, name string, kind boards.Period, limit int, now time.Time) ([]boards.Place, time.Time, error) {
+// readBest returns up to limit best places. They come from the stored top, with one read, as of its last fold. If the top
+// has too few places, they come from the index, as of now.
+func (r *boardReader) readBest(ctx context.Context, name string, kind boards.Period, limit int, now time.Time) (places []boards.Place, asOf time.Time, err error) {
 	period := kind.Label(now)
-	top, at, err := r.readTop(ctx, name, period)
+	top, foldedAt, err := r.readTop(ctx, name, period)
+	if err == nil && top == nil {
+		err = r.checkPeriod(ctx, name, kind)
+	}
 	if err != nil {
-		return nil, at, err
+		return nil, foldedAt, err
 	}
-	if top == nil {
-		if err := r.checkPeriod(ctx, name, kind); err != nil {
-			return nil, at, err
-		}
-	} else if first := top.Places(); top.Whole() || len(first) >= limit {
-		return first[:min(limit, len(first))], at, nil
+	if top != nil && (top.Whole() || len(top.Places()) >= limit) {
+		places = top.Places()
+		return places[:min(limit, len(places))], foldedAt, nil
 	}
-	places, err := r.entries.Top(ctx, name, period, limit, now)
+	places, err = r.entries.Top(ctx, name, period, limit, now)
 	return places, now, err
 }
 
 // checkPeriod returns an error if a period can't have entries: a 404 if the board has neither settings nor scores, or an
 // invalid parameter if its settings lack the period.
 func (r *boardReader) checkPeriod(ctx context.Context, name string, kind boards.Period) error {
-	settings, err := r.settingsOf(ctx, name)
+	settings, err := r.readSettings(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -99,8 +99,8 @@ func (r *boardReader) checkPeriod(ctx context.Context, name string, kind boards.
 	return httpapi.InvalidAt("query.period", "the board doesn't keep this period; it keeps "+strings.ReplaceAll(periods, ",", ", "), kind)
 }
 
-// settingsOf returns the item of a board's settings, or nil if there is none. The read consumes one RCU.
-func (r *boardReader) settingsOf(ctx context.Context, name string) (dynamo.Item, error) {
+// readSettings returns the item of a board's settings, or nil if there is none. The read consumes one RCU.
+func (r *boardReader) readSettings(ctx context.Context, name string) (dynamo.Item, error) {
 	out, err := r.client.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &r.items, Key: dynamo.Key(schema.SettingsKey(name)), ConsistentRead: aws.Bool(true),
 	})
@@ -110,15 +110,15 @@ func (r *boardReader) settingsOf(ctx context.Context, name string) (dynamo.Item,
 	return out.Item, nil
 }
 
-// readTop returns the stored top of a board's period, or nil if there is none.
-func (r *boardReader) readTop(ctx context.Context, name, period string) (*parts.Top, time.Time, error) {
+// readTop returns the stored top of a board's period and the time of its last fold, or nil if there is no top.
+func (r *boardReader) readTop(ctx context.Context, name, period string) (top *parts.Top, foldedAt time.Time, err error) {
 	out, err := r.client.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &r.rollups, Key: dynamo.Key(schema.BoardRollupKey(name, period), schema.TopSK),
 	})
 	if err != nil || len(out.Item) == 0 {
 		return nil, time.Time{}, err
 	}
-	top, err := parts.StoredTop(out.Item)
+	top, err = parts.StoredTop(out.Item)
 	return top, asOf(out.Item), err
 }
 

@@ -18,10 +18,9 @@ import (
 // changes has the changes of shard counts in a time range, by base key, oldest first.
 type changes = map[string][]heat.Change
 
-// Bounds of the shard map entries that one answer reads, and of those cached between answers.
 const (
-	maxChanged = 200 // those of the keys that changed last
-	maxNoted   = 2000
+	maxChanged = 200  // bounds the shard map entries that one answer reads: the keys that changed last
+	maxNoted   = 2000 // bounds the shard map entries that are cached between answers
 )
 
 // noteCache caches shard map entries with their notes, which the map's view lacks. A cached entry stays valid until the key
@@ -30,8 +29,8 @@ type noteCache struct{ entries dynamo.Cache[shardmap.Entry] }
 
 func newNoteCache() noteCache { return noteCache{dynamo.NewCache[shardmap.Entry](maxNoted)} }
 
-// entry returns the entry with its notes, at least as new as seen.
-func (n noteCache) entry(ctx context.Context, shards ShardCounts, seen shardmap.Entry) (shardmap.Entry, error) {
+// entryWithNotes returns the entry of seen's key with its notes. The entry may be newer than seen.
+func (n noteCache) entryWithNotes(ctx context.Context, shards ShardCounts, seen shardmap.Entry) (shardmap.Entry, error) {
 	if cached, ok := n.entries.Get(seen.Key); ok && cached.Version >= seen.Version && !seen.Updated.After(cached.Updated) {
 		return cached, nil
 	}
@@ -60,11 +59,11 @@ func (h *Heat) changesIn(ctx context.Context, from, to, now time.Time) (changes,
 	for _, entry := range entries {
 		base, err := schema.ParseBaseKey(entry.Key)
 		if err != nil {
-			continue // not of hotshard's own keys
+			continue // a key of another program
 		}
 		before := 1
 		for _, c := range entry.History {
-			note, at := entry.Notes[c.At.UnixMilli()], httpapi.InForce(base.Type, entry, c)
+			note, at := entry.Notes[c.At.UnixMilli()], httpapi.EffectiveTime(base.Type, entry, c)
 			if !at.Before(from) && at.Before(to) && c.Count != before {
 				found[entry.Key] = append(found[entry.Key], heat.Change{Time: display.Time{Time: at}, Shards: c.Count, Before: before, By: note.By, Why: note.Why})
 			}
@@ -80,7 +79,7 @@ func (h *Heat) addNotes(ctx context.Context, entries []shardmap.Entry) error {
 	group.SetLimit(dynamo.MaxParallel)
 	for i, seen := range entries {
 		group.Go(func() (err error) {
-			entries[i], err = h.notes.entry(ctx, h.options.Shards, seen)
+			entries[i], err = h.notes.entryWithNotes(ctx, h.options.Shards, seen)
 			return err
 		})
 	}

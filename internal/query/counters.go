@@ -28,25 +28,25 @@ type countersInput struct {
 
 type counterValue struct {
 	Counter     httpapi.Name `json:"counter"`
-	Value       whole        `json:"value,omitzero"`
+	Value       wholeNumber  `json:"value,omitzero"`
 	AsOf        string       `json:"as_of" format:"date-time" doc:"Time of the read; for an eventual value of several write shards, of the last fold"`
 	Shards      int          `json:"shards" doc:"The counter's shard count"`
 	Consistency string       `json:"consistency" enum:"eventual,strong" doc:"As requested"`
 	Detail      string       `json:"detail,omitempty" doc:"Why there is no value; only for one of several counters"`
 }
 
-// whole is an integer of any size, as a JSON number.
-type whole struct{ *big.Int }
+// wholeNumber is an integer of any size, as a JSON number.
+type wholeNumber struct{ *big.Int }
 
 // Schema describes the number in the OpenAPI document.
-func (whole) Schema(huma.Registry) *huma.Schema {
+func (wholeNumber) Schema(huma.Registry) *huma.Schema {
 	s, one := httpapi.NumberSchema("The sum of all increments: a whole number, which may have more than 64 bits"), 1.0
 	s.MultipleOf = &one
 	return s
 }
 
 type countersOutput struct {
-	Body either[counterValue, counterValues]
+	Body oneOf[counterValue, counterValues]
 }
 
 // counterValues has the values if several were requested.
@@ -56,14 +56,14 @@ type counterValues struct {
 
 type countersAnswer []counterValue
 
-// either is an answer of one of two forms: One, or Other if there is no One.
-type either[A, B any] struct {
+// oneOf is an answer of one of two forms: One, or Other if there is no One.
+type oneOf[A, B any] struct {
 	One   *A
 	Other B
 }
 
 // MarshalJSON returns the JSON of One or Other.
-func (a either[A, B]) MarshalJSON() ([]byte, error) {
+func (a oneOf[A, B]) MarshalJSON() ([]byte, error) {
 	if a.One != nil {
 		return json.Marshal(a.One)
 	}
@@ -71,7 +71,7 @@ func (a either[A, B]) MarshalJSON() ([]byte, error) {
 }
 
 // Schema describes both forms in the OpenAPI document.
-func (either[A, B]) Schema(r huma.Registry) *huma.Schema {
+func (oneOf[A, B]) Schema(r huma.Registry) *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{r.Schema(reflect.TypeFor[A](), true, ""), r.Schema(reflect.TypeFor[B](), true, "")}}
 }
 
@@ -86,11 +86,11 @@ func (r *counterReader) getCounters(ctx context.Context, in *countersInput, now 
 	for i, n := range in.Names {
 		names[i] = string(n)
 	}
-	read := r.readSummaries
+	readValues := r.readSummaries
 	if in.Consistency == strong {
-		read = r.sumShards
+		readValues = r.sumShards
 	}
-	answer, err := read(ctx, names, now)
+	answer, err := readValues(ctx, names, now)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (r *counterReader) readSummaries(ctx context.Context, names []string, now t
 	}
 	answer := make(countersAnswer, len(names))
 	for i, sum := range summaries {
-		answer[i] = counterValue{httpapi.Name(names[i]), whole{sum.Value}, httpapi.FormatTime(sum.AsOf), sum.Shards, eventual, ""}
+		answer[i] = counterValue{httpapi.Name(names[i]), wholeNumber{sum.Value}, httpapi.FormatTime(sum.AsOf), sum.Shards, eventual, ""}
 		if sum.Err != nil {
 			if err := answer.explainMissing(i, sum.Err); err != nil {
 				return nil, err
@@ -124,7 +124,7 @@ func (a countersAnswer) explainMissing(i int, err error) error {
 	if len(a) == 1 {
 		return err
 	}
-	a[i].Value, a[i].Detail = whole{}, "an item of this counter can't be read: run hotshard check, which names it"
+	a[i].Value, a[i].Detail = wholeNumber{}, "an item of this counter can't be read: run hotshard check, which names it"
 	return nil
 }
 
@@ -138,7 +138,7 @@ func (r *counterReader) sumShards(ctx context.Context, names []string, now time.
 	for i, name := range names {
 		group.Go(func() error {
 			sum, err := r.shards.Sum(ctx, name)
-			answer[i] = counterValue{httpapi.Name(name), whole{sum.Value}, httpapi.FormatTime(now), sum.Shards, strong, ""}
+			answer[i] = counterValue{httpapi.Name(name), wholeNumber{sum.Value}, httpapi.FormatTime(now), sum.Shards, strong, ""}
 			if errors.Is(err, counters.ErrUnreadable) {
 				return answer.explainMissing(i, err)
 			}

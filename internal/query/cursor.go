@@ -1,7 +1,6 @@
 package query
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -20,7 +19,7 @@ type cursor struct {
 
 const cursorVersion = 1
 
-// text encodes the cursor for callers.
+// text returns the cursor as callers see it.
 func (c cursor) text() string {
 	form, _ := json.Marshal(c) // a cursor has only strings and numbers
 	return base64.RawURLEncoding.EncodeToString(form)
@@ -31,15 +30,17 @@ func encodeCursor(parameters, after string) string {
 	return cursor{cursorVersion, digest(parameters), after}.text()
 }
 
-// decodeCursor returns the position of a cursor in the list with these parameters, "" for no cursor. isPosition reports
-// whether a text is a position.
+// decodeCursor returns the position of a cursor in the list with these parameters, or "" if text is "". isPosition reports
+// whether a text is a valid position. The error is a 422 for a cursor that is malformed, or of another list.
 func decodeCursor(parameters, text string, isPosition func(string) bool) (after string, err error) {
 	if text == "" {
 		return "", nil
 	}
 	var c cursor
 	plain, err := base64.RawURLEncoding.DecodeString(text)
-	err = cmp.Or(err, json.Unmarshal(plain, &c))
+	if err == nil {
+		err = json.Unmarshal(plain, &c)
+	}
 	if err != nil || c.Version != cursorVersion || !isPosition(c.After) {
 		return "", httpapi.InvalidAt("query.cursor", "it is not a cursor of this API", text)
 	}

@@ -21,7 +21,7 @@ func TestDocumentOfACall(t *testing.T) {
 	}
 	type sum struct{ Sum int }
 	type request struct{ Body struct{ Parts []part } }
-	type response struct{ Body either[sum, part] }
+	type response struct{ Body oneOf[sum, part] }
 	text := document(httpapi.Describe(func(api *httpapi.API) {
 		op := httpapi.Operation(httpapi.ForCallers, http.MethodPost, "/v1/sums", "add", "Add", "")
 		op.Errors = []int{http.StatusTooManyRequests, http.StatusServiceUnavailable}

@@ -45,7 +45,7 @@ type eventReader struct {
 	span   time.Duration
 }
 
-func (e *eventReader) list(ctx context.Context, in *eventsInput, now time.Time) (*eventsOutput, error) {
+func (e *eventReader) listEvents(ctx context.Context, in *eventsInput, now time.Time) (*eventsOutput, error) {
 	r, err := e.rangeOf(in, now)
 	if err != nil {
 		return nil, err
@@ -55,14 +55,17 @@ func (e *eventReader) list(ctx context.Context, in *eventsInput, now time.Time) 
 		return nil, err
 	}
 	list, next, err := fitPage(page)
-	if err == nil && next != "" && page.Next == "" { // Query settles only a page that it gives a cursor
-		r.Limit = len(list)
-		if page, err = e.events.Query(ctx, r, now); err == nil {
-			list, next, err = fitPage(page)
-		}
-	}
 	if err != nil {
 		return nil, err
+	}
+	if next != "" && page.Next == "" { // a cursor might pass a stored event: Query excludes that only if it sets Next
+		r.Limit = len(list)
+		if page, err = e.events.Query(ctx, r, now); err != nil {
+			return nil, err
+		}
+		if list, next, err = fitPage(page); err != nil {
+			return nil, err
+		}
 	}
 	out := &eventsOutput{}
 	out.Body.Events = list
@@ -72,8 +75,8 @@ func (e *eventReader) list(ctx context.Context, in *eventsInput, now time.Time) 
 	return out, nil
 }
 
-// fitPage returns the first events of a page, as many as fit into one response. It also returns the position after the
-// last of them, or "" at the range's end.
+// fitPage returns the first events of a page, as many as fit into one response, and the position after them; "" at the
+// range's end.
 func fitPage(page events.Page) (list []event, next string, err error) {
 	list = make([]event, 0, len(page.Events))
 	left := httpapi.MaxAnswer
@@ -129,7 +132,7 @@ func defaultFrom(to httpapi.Time, now time.Time, span time.Duration) time.Time {
 	return end.Add(-span)
 }
 
-// clampTime returns the time nearest to t that an event may have.
+// clampTime returns t, or the nearest time that an event may have: from 1970 to maxAhead after now.
 func clampTime(t, now time.Time) time.Time { return later(earlier(t, now.Add(maxAhead)), epoch) }
 
 var epoch = time.Unix(0, 0).UTC()

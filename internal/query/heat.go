@@ -81,8 +81,8 @@ type itemSource interface {
 type hottest struct {
 	rows    []heat.KeyHeat // each base key once, currently hot keys first
 	changed changes
-	current []heat.Window // from which the current statuses follow
-	unread  int           // items that can't be read
+	current []heat.Window // the windows that decide which keys are currently hot
+	unread  int           // number of heat items that can't be read
 }
 
 // hottest returns the hottest keys since from, at most limit.
@@ -125,19 +125,20 @@ func rowIDOf(row *heat.KeyHeat) rowID {
 	return id
 }
 
-// byBaseKey merges the write shards of a base key into the row of the hottest.
+// byBaseKey merges the rows of each base key's write shards into the row of its hottest write shard. It returns the rows
+// as sortHottest sorts them.
 func byBaseKey(all []heat.KeyHeat, changed changes, asOf time.Time) (rows []heat.KeyHeat) {
 	known := make(map[rowID]int)
 	for i := range all {
 		row := &all[i]
-		merged := rowIDOf(row)
-		if at, ok := known[merged]; ok {
+		id := rowIDOf(row)
+		if at, ok := known[id]; ok {
 			rows[at].Join(row)
 			continue
 		}
-		known[merged] = len(rows)
+		known[id] = len(rows)
 		if _, isBase := row.Base(); isBase {
-			row.MarkGrowths(changed[merged.key], asOf)
+			row.MarkGrowths(changed[id.key], asOf)
 		}
 		rows = append(rows, *row)
 	}
@@ -153,31 +154,32 @@ func sortHottest(rows []heat.KeyHeat) {
 	})
 }
 
-// moments returns, for each row, its rows in the current windows. If minutes lack details of a window with a hot key, it
-// reads the window's items.
-func (h *Heat) moments(ctx context.Context, found *hottest) (map[rowID][]heat.KeyHeat, error) {
+// currentRows returns, for each currently hot row, its rows in the current windows. If a minute lacks the details of a
+// window with a hot key, it reads the items of that window.
+func (h *Heat) currentRows(ctx context.Context, found *hottest) (map[rowID][]heat.KeyHeat, error) {
 	hot := make(map[rowID]bool)
 	for i := range found.rows {
 		hot[rowIDOf(&found.rows[i])] = found.rows[i].Now >= heat.Hot
 	}
-	moments := make(map[rowID][]heat.KeyHeat)
+	current := make(map[rowID][]heat.KeyHeat)
 	for _, window := range found.current {
 		rows := heat.Merge(window.Items)
-		if slices.ContainsFunc(rows, func(row heat.KeyHeat) bool { return row.Folded && hot[rowIDOf(&row)] }) {
+		lacksDetails := func(row heat.KeyHeat) bool { return row.Folded && hot[rowIDOf(&row)] }
+		if slices.ContainsFunc(rows, lacksDetails) {
 			if err := h.refine(ctx, rows, window.Start); err != nil {
 				return nil, err
 			}
 		}
 		for _, row := range byBaseKey(rows, nil, time.Time{}) {
 			if id := rowIDOf(&row); hot[id] {
-				moments[id] = append(moments[id], row)
+				current[id] = append(current[id], row)
 			}
 		}
 	}
-	return moments, nil
+	return current, nil
 }
 
-// refine completes the rows of a window by its own items, if the source has them.
+// refine adds the details in a window's items to its rows, if the source has the items.
 func (h *Heat) refine(ctx context.Context, rows []heat.KeyHeat, start time.Time) error {
 	items, ok := h.source.(itemSource)
 	if !ok {

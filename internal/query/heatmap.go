@@ -55,7 +55,7 @@ func (h *Heat) getHeat(ctx context.Context, in *heatInput, now time.Time) (*heat
 	}
 	out := &heatOutput{}
 	out.Body.Matrix = m.Matrix()
-	if err := h.finish(ctx, &out.Body.Matrix, changed, now); err != nil {
+	if err := h.completeMatrix(ctx, &out.Body.Matrix, changed, now); err != nil {
 		return nil, err
 	}
 	if weight, err := httpapi.WeightOf(out.Body); err != nil || weight > httpapi.MaxAnswer {
@@ -64,8 +64,8 @@ func (h *Heat) getHeat(ctx context.Context, in *heatInput, now time.Time) (*heat
 	return out, nil
 }
 
-// finish adds the shard counts and their changes to rows of base keys, and rounds the coverage.
-func (h *Heat) finish(ctx context.Context, m *heat.Matrix, changed changes, now time.Time) error {
+// completeMatrix adds the shard counts and their changes to rows of base keys, and rounds the coverage.
+func (h *Heat) completeMatrix(ctx context.Context, m *heat.Matrix, changed changes, now time.Time) error {
 	for i, share := range m.Covered {
 		m.Covered[i] = math.Round(share*1000) / 1000
 	}
@@ -97,7 +97,7 @@ func (h *Heat) heatMap(ctx context.Context, o heat.MapOptions, now time.Time) (m
 	if changed, err = h.changesIn(ctx, o.From, o.To, now); err != nil {
 		return nil, nil, err
 	}
-	o.AsOf, o.Read, o.Changes = newest.asOf, newest.read, changed
+	o.AsOf, o.Read, o.Changes = newest.asOf, newest.readFrom, changed
 	m = heat.NewMap(o)
 	for window, err := range h.source.Windows(ctx, o.From, newest.from, o.Step) {
 		if err != nil {
@@ -130,7 +130,7 @@ func (in *heatInput) options(now time.Time) (o heat.MapOptions, err error) {
 		return o, err
 	}
 	o.From, o.To = o.From.Truncate(o.Step), o.To.Add(o.Step-1).Truncate(o.Step)
-	// The parameters are in these years. Rounded, or by the usual length, a column may not be.
+	// The parameters are in these years. A default or rounded start or end may not be.
 	if o.From.Year() < 0 || o.To.Year() > 9999 {
 		return o, httpapi.InvalidAt("query.to", "a column lies outside the years 0000 to 9999", httpapi.FormatTime(in.To.Time))
 	}
@@ -156,7 +156,7 @@ func (in *heatInput) columnLength(span time.Duration) (time.Duration, error) {
 		return 0, httpapi.InvalidAt("query.step", fault, in.Step)
 	}
 	if columns := (span + step - 1) / step; columns > maxColumns {
-		return 0, httpapi.InvalidAt("query.step", fmt.Sprintf("it makes %d columns of this time: at most %d are allowed", columns, maxColumns), in.Step)
+		return 0, httpapi.InvalidAt("query.step", fmt.Sprintf("it makes %d columns, more than %d: ask for a longer step or a shorter time", columns, maxColumns), in.Step)
 	}
 	return step, nil
 }

@@ -78,13 +78,13 @@ func (h *Heat) hotKeys(ctx context.Context, since time.Duration, limit int, now 
 	if err != nil {
 		return nil, 0, err
 	}
-	moments, err := h.moments(ctx, &found)
+	current, err := h.currentRows(ctx, &found)
 	if err != nil {
 		return nil, 0, err
 	}
 	keys = []HotKey{}
 	for _, row := range found.rows {
-		key, err := h.describe(ctx, row, moments[rowIDOf(&row)], found.changed, now)
+		key, err := h.describe(ctx, row, current[rowIDOf(&row)], found.changed, now)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -93,8 +93,8 @@ func (h *Heat) hotKeys(ctx context.Context, since time.Duration, limit int, now 
 	return keys, found.unread, nil
 }
 
-// describe returns a row as JSON, with its base key's shard counts and the advice. current are its rows in the current
-// windows.
+// describe returns a row as JSON, with its base key's shard counts and the advice. current has the key's rows in the
+// current windows.
 func (h *Heat) describe(ctx context.Context, row heat.KeyHeat, current []heat.KeyHeat, changed changes, now time.Time) (HotKey, error) {
 	out := HotKey{
 		Key: row.Key, Table: row.TableName(), Index: row.Index, Type: "other", Name: row.Key, Status: row.Now, Worst: row.Worst, Shards: 1, ShardsBefore: 1,

@@ -68,8 +68,8 @@ func (r *boardReader) getRank(ctx context.Context, in *rankInput, now time.Time)
 // standing is a player's rank.
 type standing struct {
 	rank, margin int64     // the true rank is in rank ± margin
-	late         int64     // outdated rows of the index, each of which may shift a count there by one
-	at           time.Time // of the data that the rank was determined from
+	late         int64     // outdated rows of the index; each may shift a count in the index by one
+	at           time.Time // as of when the rank was determined
 }
 
 // boardState is the stored state of a board's period.
@@ -92,7 +92,7 @@ func (r *boardReader) rankWithNeighbors(ctx context.Context, v boardState, place
 			return st, above, below, nil
 		}
 	} else {
-		st, err = r.rankByHistogram(ctx, v, place)
+		st, err = r.rankWithCachedHistogram(ctx, v, place)
 		if err != nil || around == 0 {
 			return st, nil, nil, err
 		}
@@ -152,12 +152,12 @@ func newHistogramCache() dynamo.Cache[histogram] {
 	return dynamo.NewWeightedCache(maxHistograms, func(_ string, h histogram) uint32 { return uint32(overhead + cell*h.Cells()) })
 }
 
-// rankByHistogram ranks a player by the cached histogram. It reads the histogram if none is cached, or if the cached one
-// lacks too many scores.
-func (r *boardReader) rankByHistogram(ctx context.Context, v boardState, place boards.Place) (standing, error) {
+// rankWithCachedHistogram ranks a player by the cached histogram. It reads the histogram if none is cached, or if the
+// cached histogram lacks too many scores.
+func (r *boardReader) rankWithCachedHistogram(ctx context.Context, v boardState, place boards.Place) (standing, error) {
 	key := schema.BoardRollupKey(v.board, v.period)
 	if cached, ok := r.histograms.Get(key); ok && v.now.Sub(cached.read).Abs() < maxHistogramAge {
-		if st, err := r.rankBy(ctx, v, place, cached); !errors.Is(err, errNotFolded) {
+		if st, err := r.rankInHistogram(ctx, v, place, cached); !errors.Is(err, errNotFolded) {
 			return st, err
 		}
 	}
@@ -168,16 +168,16 @@ func (r *boardReader) rankByHistogram(ctx context.Context, v boardState, place b
 	if read.fragments > fewFragments {
 		r.histograms.Set(key, read)
 	}
-	return r.rankBy(ctx, v, place, read)
+	return r.rankInHistogram(ctx, v, place, read)
 }
 
-// rankBy ranks a player by a histogram.
+// rankInHistogram ranks a player by a histogram. It returns errNotFolded if the histogram lacks too many scores.
 //
-// If few entries are before the player, they are counted in the index, which needs no fold. Otherwise the rank is the
-// sum of the entries in higher cells, by the histogram, and of those before the player in its own cell, by the index.
-// The index is not used if it and the histogram are too different: if rows of the index are outdated, or if the
-// histogram has so many fragments that it is cached. Then the rank is the middle of the cell, with its error.
-func (r *boardReader) rankBy(ctx context.Context, v boardState, place boards.Place, h histogram) (standing, error) {
+// If few entries are before the player, they are counted in the index, which needs no fold. Otherwise the histogram
+// counts the entries in higher cells, and the index counts the entries before the player in the player's cell.
+// The index is not used if its rows are outdated, or if the histogram has so many fragments that it is cached: then the
+// two are too different. The rank is the middle of the cell then, with the cell's error.
+func (r *boardReader) rankInHistogram(ctx context.Context, v boardState, place boards.Place, h histogram) (standing, error) {
 	late, cell := max(0, h.Late()), h.Locate(place.Merit())
 	if cell.Above+cell.Own <= maxCounted {
 		n, more, err := r.entries.Count(ctx, v.board, v.period, "", place.RankKey(), maxFound, v.now)
@@ -206,7 +206,7 @@ func (r *boardReader) rankBy(ctx context.Context, v boardState, place boards.Pla
 
 // scoresMayFall reports whether a player's score may get worse. It can, except on a board that keeps the best or the lowest score.
 func (r *boardReader) scoresMayFall(ctx context.Context, name string) (bool, error) {
-	settings, err := r.settingsOf(ctx, name)
+	settings, err := r.readSettings(ctx, name)
 	if err != nil || settings == nil {
 		return true, err
 	}
@@ -214,7 +214,7 @@ func (r *boardReader) scoresMayFall(ctx context.Context, name string) (bool, err
 	return mode != "" && mode != boards.Best && mode != boards.Lowest, nil
 }
 
-// readHistogram reads the fragments of a board's period.
+// readHistogram returns the sum of the histogram's fragments of a board's period.
 func (r *boardReader) readHistogram(ctx context.Context, v boardState) (sum histogram, err error) {
 	sum.read = v.now.Round(0)
 	var mu sync.Mutex

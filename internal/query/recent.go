@@ -19,20 +19,20 @@ type newestWindows struct {
 	from           time.Time     // earlier windows are complete, and not in here
 	complete, open []heat.Window // sorted by time
 	asOf           time.Time     // end of the newest complete window; zero if none is known
-	read           time.Time     // from read to asOf, a time without a window had no writes; zero if unknown
+	readFrom       time.Time     // from read to asOf, a time without a window had no writes; zero if unknown
 }
 
 const (
-	minRecent = time.Minute      // newestWindows begins at least so long before the newest complete window
-	maxLag    = 10 * time.Minute // lag of the folds beyond which newestWindows lacks windows, to bound memory
-	longest   = 10 * time.Minute // longest folded window of any source
+	minRecent     = time.Minute      // newestWindows begins at least so long before the newest complete window
+	maxLag        = 10 * time.Minute // lag of the folds beyond which newestWindows lacks windows, to bound memory
+	longestWindow = 10 * time.Minute // longest folded window of any source
 )
 
-// recentSpan returns how long before the newest complete window reading begins. The two newest windows decide which
-// keys are currently hot.
+// recentSpan returns how long before the newest complete window newestWindows begins: at least two windows, because the two
+// newest windows decide which keys are currently hot.
 func recentSpan(window time.Duration) time.Duration { return max(minRecent, 2*window) }
 
-// readNewest reads the newest windows of a time range. If the source is no foldedSource, all are complete.
+// readNewest reads the newest windows of a time range. All are complete unless the source is a foldedSource.
 func (h *Heat) readNewest(ctx context.Context, from, to, now time.Time) (r newestWindows, err error) {
 	end, p := earlier(to, now.Add(maxAhead)), heat.Progress{}
 	source, isFolded := h.source.(foldedSource)
@@ -55,12 +55,12 @@ func (h *Heat) readNewest(ctx context.Context, from, to, now time.Time) (r newes
 	}
 	upTo := p.Complete(r.complete, now)
 	r.splitAt(upTo)
-	r.read, r.asOf = p.Read, earlier(earlier(upTo, to), now)
+	r.readFrom, r.asOf = p.Read, earlier(earlier(upTo, to), now)
 	return r, nil
 }
 
-// startOfNewest returns the time from which windows are read one by one: some time before the end of the folds, but at
-// most maxLag and some time before end.
+// startOfNewest returns the time from which windows are read one by one: recentSpan before the end of the folds, or before
+// end minus maxLag if the folds ended earlier.
 func startOfNewest(from, end time.Time, p heat.Progress, isFolded bool) time.Time {
 	upTo := earlier(later(p.To, end.Add(-maxLag)), end)
 	start := later(from, upTo.Add(-recentSpan(p.Window)))
@@ -68,7 +68,7 @@ func startOfNewest(from, end time.Time, p heat.Progress, isFolded bool) time.Tim
 		return start
 	}
 	// The source yields folded windows whole, so none may reach beyond the start.
-	return later(from, heat.AlignDown(start, longest))
+	return later(from, heat.AlignDown(start, longestWindow))
 }
 
 // foldedTo returns the end of a folded window, which is complete, or zero for any other window. The progress may lack a

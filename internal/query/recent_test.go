@@ -107,7 +107,7 @@ func TestWindowsThatAreRefined(t *testing.T) {
 		item := heat.Item{Start: at, Window: 10 * time.Second, Base: c.base, Limit: 1000, HotRate: 700, Units: c.units, Keys: []heat.Key{{Key: "k", Units: c.units, Top: c.units, TopAt: at, TopMost: c.units}}}
 		source, rows := &refined{}, heat.Merge([]heat.Item{item})
 		found := hottest{rows: rows, current: []heat.Window{{Start: at, Items: []heat.Item{item}}}}
-		moments, err := NewHeat(source, HeatOptions{}).moments(t.Context(), &found)
+		moments, err := NewHeat(source, HeatOptions{}).currentRows(t.Context(), &found)
 		if hot := c.units > 7000; err != nil || len(source.read) != c.reads || c.reads > 0 && !source.read[0].Equal(at) || (len(moments[rowIDOf(&rows[0])]) == 1) != hot {
 			t.Errorf("%+v: read from %v, %v, %v", c, source.read, moments, err)
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -44,18 +43,20 @@ type rollupAnswer struct {
 }
 
 type measureAnswer struct {
-	Count int64 `json:"count" doc:"Number of events with this field"`
-	Sum   exact `json:"sum" doc:"Sum of the numbers"`
-	Min   exact `json:"min" doc:"The smallest number"`
-	Max   exact `json:"max" doc:"The largest number"`
-	Avg   exact `json:"avg" doc:"Average, to 15 decimal places"`
+	Count int64       `json:"count" doc:"Number of events with this field"`
+	Sum   exactNumber `json:"sum" doc:"Sum of the numbers"`
+	Min   exactNumber `json:"min" doc:"The smallest number"`
+	Max   exactNumber `json:"max" doc:"The largest number"`
+	Avg   exactNumber `json:"avg" doc:"Average, to 15 decimal places"`
 }
 
-// exact is a number with all its digits.
-type exact struct{ parts.Decimal }
+// exactNumber is a number with all its digits.
+type exactNumber struct{ parts.Decimal }
 
 // Schema describes the number in the OpenAPI document.
-func (exact) Schema(huma.Registry) *huma.Schema { return httpapi.NumberSchema("With all its digits") }
+func (exactNumber) Schema(huma.Registry) *huma.Schema {
+	return httpapi.NumberSchema("With all its digits")
+}
 
 type rollupsOutput struct {
 	Body struct {
@@ -71,8 +72,8 @@ type rollupReader struct {
 	retention time.Duration // how long rollups are kept; 0 for ever
 }
 
-// list returns the rollups of a range, summed over all stream shards. Its reads are eventually consistent.
-func (r *rollupReader) list(ctx context.Context, in *rollupsInput, now time.Time) (*rollupsOutput, error) {
+// listRollups returns the rollups of a range, summed over all stream shards. Its reads are eventually consistent.
+func (r *rollupReader) listRollups(ctx context.Context, in *rollupsInput, now time.Time) (*rollupsOutput, error) {
 	buckets, err := r.rangeOf(in, now)
 	if err != nil {
 		return nil, err
@@ -84,7 +85,7 @@ func (r *rollupReader) list(ctx context.Context, in *rollupsInput, now time.Time
 		return nil, httpapi.InvalidAt("query.every", "the range has daily rollups, which need 1d", in.Every)
 	}
 	out := &rollupsOutput{}
-	out.Body.Rollups = buckets.answer()
+	out.Body.Rollups = buckets.rollups()
 	if weight, err := httpapi.WeightOf(out.Body); err != nil || weight > httpapi.MaxAnswer {
 		return nil, cmp.Or(err, httpapi.InvalidAt("query.from", "the range's rollups are more than 5 MB: ask for fewer buckets at a time", httpapi.FormatTime(buckets.from)))
 	}
@@ -116,27 +117,19 @@ func (r *rollupReader) rangeOf(in *rollupsInput, now time.Time) (*bucketRange, e
 	if in.To.IsZero() {
 		to = now.Add(maxAhead)
 	}
-	to = roundUp(to, every)
+	to = to.UTC().Add(every - 1).Truncate(every) // rounded up
 	if in.From.IsZero() {
 		from = later(defaultFrom(in.To, now, r.span), to.Add(-maxBuckets*every))
 	}
 	from = later(from, epoch).UTC().Truncate(every)
 	if to.Sub(from) > maxBuckets*every {
-		return nil, httpapi.InvalidAt("query.from", "the range has more than "+strconv.Itoa(maxBuckets)+" buckets", httpapi.FormatTime(in.From.Time))
+		return nil, httpapi.InvalidAt("query.from", fmt.Sprintf("the range has more than %d buckets: ask for a shorter range or longer buckets", maxBuckets), httpapi.FormatTime(in.From.Time))
 	}
 	buckets := &bucketRange{from: from, to: to, every: every, now: now, sums: map[time.Time]*parts.Rollup{}}
 	if r.retention > 0 {
 		buckets.oldest = now.Add(-r.retention)
 	}
 	return buckets, nil
-}
-
-func roundUp(t time.Time, every time.Duration) time.Time {
-	down := t.UTC().Truncate(every)
-	if down.Before(t) {
-		return down.Add(every)
-	}
-	return down
 }
 
 // maxRollupReads bounds the concurrent reads of rollup partitions.
@@ -210,7 +203,7 @@ func (b *bucketRange) addFragment(item dynamo.Item) error {
 	return nil
 }
 
-func (b *bucketRange) answer() []rollupAnswer {
+func (b *bucketRange) rollups() []rollupAnswer {
 	list := []rollupAnswer{}
 	for _, start := range slices.SortedFunc(maps.Keys(b.sums), time.Time.Compare) {
 		sum := b.sums[start]
@@ -220,7 +213,7 @@ func (b *bucketRange) answer() []rollupAnswer {
 		measures := map[string]measureAnswer{}
 		for field, m := range sum.Measures {
 			if m.N > 0 {
-				measures[field] = measureAnswer{m.N, exact{m.Sum}, exact{m.Min}, exact{m.Max}, exact{m.Avg()}}
+				measures[field] = measureAnswer{m.N, exactNumber{m.Sum}, exactNumber{m.Min}, exactNumber{m.Max}, exactNumber{m.Avg()}}
 			}
 		}
 		list = append(list, rollupAnswer{httpapi.FormatTime(start), sum.Events, measures, max(0, sum.Skipped)})

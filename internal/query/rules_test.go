@@ -103,7 +103,7 @@ func TestColumnsOfMaps(t *testing.T) {
 			t.Errorf("%v in steps of %q: %v, %v; want %v", c.span, c.step, got, err, c.want)
 		}
 	}
-	const tooMany = "query.step it makes 1441 columns of this time: at most 1440 are allowed 1s"
+	const tooMany = "query.step it makes 1441 columns, more than 1440: ask for a longer step or a shorter time 1s"
 	if _, err := (&heatInput{Step: "1s"}).columnLength(24*time.Minute + 1); faultOf(err) != tooMany {
 		t.Errorf("too many columns: %s", faultOf(err))
 	}
@@ -193,7 +193,7 @@ func TestChangesOfARange(t *testing.T) {
 		down  error
 		fails bool
 	}{{5, nil, false}, {5, down, false}, {4, down, false}, {6, down, true}} {
-		if got, err := notes.entry(t.Context(), failing{oneEntry{entry}, nil, c.down, nil}, shardmap.Entry{Key: "R#a", Version: c.seen}); (err != nil) != c.fails || err == nil && got.Version != 5 {
+		if got, err := notes.entryWithNotes(t.Context(), failing{oneEntry{entry}, nil, c.down, nil}, shardmap.Entry{Key: "R#a", Version: c.seen}); (err != nil) != c.fails || err == nil && got.Version != 5 {
 			t.Errorf("notes of row %d: %+v, %v", i, got, err)
 		}
 	}
@@ -336,7 +336,7 @@ func TestSumsOfDeletedEvents(t *testing.T) {
 	b := &bucketRange{sums: map[time.Time]*parts.Rollup{
 		at: {Events: 2, Measures: map[string]parts.Measure{"deleted": {}, "kept": {N: 1}}}, at.Add(time.Hour): {},
 	}}
-	if list := b.answer(); len(list) != 1 || list[0].Count != 2 || len(list[0].Measures) != 1 || list[0].Measures["kept"].Count != 1 {
+	if list := b.rollups(); len(list) != 1 || list[0].Count != 2 || len(list[0].Measures) != 1 || list[0].Measures["kept"].Count != 1 {
 		t.Errorf("%+v", list)
 	}
 }
@@ -421,7 +421,7 @@ func TestEventsLongerAsJSON(t *testing.T) {
 	in := &eventsInput{Entity: "e", From: httpapi.Time{Time: at}, To: httpapi.Time{Time: at.Add(time.Second)}, Order: "asc", Limit: 9}
 	for _, client.n = range []int32{0, 1, 2} {
 		client.calls.Store(0)
-		if out, err := reader.list(t.Context(), in, at.Add(time.Hour)); (err != nil) != (client.n > 0) || err == nil && (len(out.Body.Events) != 1 || out.Body.Cursor == "" || client.calls.Load() != 2) {
+		if out, err := reader.listEvents(t.Context(), in, at.Add(time.Hour)); (err != nil) != (client.n > 0) || err == nil && (len(out.Body.Events) != 1 || out.Body.Cursor == "" || client.calls.Load() != 2) {
 			t.Errorf("read %d fails: %+v, %v after %d reads", client.n, out, err, client.calls.Load())
 		}
 	}

@@ -49,10 +49,6 @@ const Deadline = 5 * time.Second
 // usualSpan is the length of a range without a start if events are kept for ever.
 const usualSpan = 720 * time.Hour
 
-func (s Settings) names() schema.Names {
-	return schema.Names{Items: s.ItemsTable, Events: s.EventsTable, Rollups: s.RollupsTable, ShardMap: s.ShardMapTable, Heat: s.HeatTable}
-}
-
 // Validate returns an error that lists all invalid settings.
 func (s Settings) Validate() error {
 	var faults []error
@@ -85,7 +81,8 @@ func New(settings Settings, client Client) (*Service, error) {
 		return nil, err
 	}
 	settings.Deadline = cmp.Or(settings.Deadline, Deadline)
-	names, span := settings.names(), cmp.Or(settings.EventRetention, usualSpan)
+	names := schema.Names{Items: settings.ItemsTable, Events: settings.EventsTable, Rollups: settings.RollupsTable, ShardMap: settings.ShardMapTable, Heat: settings.HeatTable}
+	span := cmp.Or(settings.EventRetention, usualSpan)
 	view := shardmap.New(client, settings.ShardMapTable, shardmap.Options{ViewAge: settings.ViewAge})
 	source := heat.WindowReader{Client: client, Table: settings.HeatTable}
 	return &Service{
@@ -117,7 +114,7 @@ func Handler(ctx context.Context, settings Settings, client Client, log *slog.Lo
 	if err != nil {
 		return nil, err
 	}
-	httpapi.Early(ctx, log, "reading the shard map", service.Load)
+	httpapi.CallEarly(ctx, log, "reading the shard map", service.Load)
 	reads := Routes(service)
 	return WithDocs(httpapi.New(log, reads), append(others, reads)...), nil
 }
@@ -135,11 +132,11 @@ func Routes(s *Service) httpapi.Routes {
 		get(c, httpapi.ForCallers, "/v1/counters", "get-counters", "Read counters",
 			"Returns the values of 1 to 100 counters. A counter that was never written is 0.", s.counters.getCounters)
 		get(c, httpapi.ForCallers, "/v1/events", "list-events", "Read an entity's events in order",
-			"Returns a page of the events in a time range, sorted by time and then id. If the page has a cursor, there may be more.", s.events.list)
+			"Returns a page of the events in a time range, sorted by time and then id. If the page has a cursor, there may be more.", s.events.listEvents)
 		get(c, httpapi.ForCallers, "/v1/events/{id}", "get-event", "Read one event",
 			"Returns the event with this entity, id and time. The read is consistent.", s.events.getEvent, http.StatusNotFound)
 		get(c, httpapi.ForCallers, "/v1/rollups", "list-rollups", "Read counts and sums of an entity's events by hour or day",
-			"Returns counts and sums of the events in each bucket. Most events are folded into them within two seconds.", s.rollups.list)
+			"Returns counts and sums of the events in each bucket. Most events are folded into them within two seconds.", s.rollups.listRollups)
 		get(c, httpapi.ForCallers, "/v1/leaderboards", "get-leaderboard", "Read the best entries of a leaderboard",
 			"Returns the players with the best scores, as of the last fold.", s.boards.getBoard, http.StatusNotFound)
 		get(c, httpapi.ForCallers, "/v1/leaderboards/rank", "get-rank", "Read a player's rank and neighbours",
@@ -147,7 +144,7 @@ func Routes(s *Service) httpapi.Routes {
 		get(c, httpapi.ForCallers, "/v1/sessions", "get-sessions", "Read a session, or count a group's active sessions",
 			"Returns an active session, which is read consistently, or without id the number of sessions that have not expired and were not ended. The number is read from an index, which mostly has a change within a second.", s.sessions.getSessions, http.StatusNotFound)
 		get(c, httpapi.ForCallers, "/v1/sessions/list", "list-sessions", "List a group's active sessions",
-			"Returns a page of a group's active sessions, sorted by id. If the page has a cursor, there are more. A session that is active while all pages are read is in one of them. The index mostly has a change within a second.", s.sessions.list)
+			"Returns a page of a group's active sessions, sorted by id. If the page has a cursor, there are more. A session that is active while all pages are read is in one of them. The index mostly has a change within a second.", s.sessions.listSessions)
 		get(c, httpapi.ForOperators, "/v1/shards", "get-shards", "Read shard counts",
 			"Returns the shard count of one key with its history, or without type and name a list of all keys that ever had more than one write shard.", s.shards.getShards)
 		HeatRoutes(s.heat)(api)

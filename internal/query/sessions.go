@@ -17,7 +17,7 @@ type sessionsInput struct {
 }
 
 type sessionsOutput struct {
-	Body either[session, activeSessions]
+	Body oneOf[session, activeSessions]
 }
 
 type activeSessions struct {
@@ -39,14 +39,14 @@ type sessionReader struct{ sessions *sessions.Reader }
 // getSessions returns one active session, or the number of a group's active sessions.
 func (r *sessionReader) getSessions(ctx context.Context, in *sessionsInput, now time.Time) (*sessionsOutput, error) {
 	if in.ID != "" {
-		one, err := r.get(ctx, string(in.Group), string(in.ID), now)
-		return &sessionsOutput{either[session, activeSessions]{One: one}}, err
+		one, err := r.getSession(ctx, string(in.Group), string(in.ID), now)
+		return &sessionsOutput{oneOf[session, activeSessions]{One: one}}, err
 	}
 	n, err := r.sessions.Active(ctx, string(in.Group), now)
-	return &sessionsOutput{either[session, activeSessions]{Other: activeSessions{n}}}, err
+	return &sessionsOutput{oneOf[session, activeSessions]{Other: activeSessions{n}}}, err
 }
 
-func (r *sessionReader) get(ctx context.Context, group, id string, now time.Time) (*session, error) {
+func (r *sessionReader) getSession(ctx context.Context, group, id string, now time.Time) (*session, error) {
 	v, err := r.sessions.Get(ctx, group, id, now)
 	if errors.Is(err, shard.ErrNotFound) {
 		return nil, httpapi.Absent("group %q has no active session %q", group, id)
@@ -85,8 +85,8 @@ type listedSession struct {
 	EndsAt    string       `json:"ends_at" format:"date-time" doc:"End of the session, if it is not renewed"`
 }
 
-// list returns a page of a group's active sessions.
-func (r *sessionReader) list(ctx context.Context, in *sessionListInput, now time.Time) (*sessionListOutput, error) {
+// listSessions returns a page of a group's active sessions.
+func (r *sessionReader) listSessions(ctx context.Context, in *sessionListInput, now time.Time) (*sessionListOutput, error) {
 	parameters := "sessions\x00" + string(in.Group)
 	after, err := decodeCursor(parameters, in.Cursor, func(id string) bool { return httpapi.Name(id).Fault() == "" })
 	if err != nil {

@@ -18,7 +18,7 @@ type shardsInput struct {
 }
 
 type shardsOutput struct {
-	Body either[httpapi.ShardCount, shardsList]
+	Body oneOf[httpapi.ShardCount, shardsList]
 }
 
 type shardsList struct {
@@ -36,7 +36,7 @@ func (r *shardReader) getShards(ctx context.Context, in *shardsInput, now time.T
 	case in.Cursor != "" && (in.Type != "" || in.Name != ""):
 		return nil, httpapi.InvalidAt("query.cursor", "it needs a list: omit type and name", in.Cursor)
 	case in.Type == "" && in.Name == "":
-		return r.list(ctx, in.Cursor, now)
+		return r.listShards(ctx, in.Cursor, now)
 	case in.Type == "":
 		return nil, httpapi.InvalidAt("query.type", "name needs a type", nil)
 	case in.Name == "":
@@ -48,11 +48,11 @@ func (r *shardReader) getShards(ctx context.Context, in *shardsInput, now time.T
 		return nil, err
 	}
 	one := httpapi.ShowShards(base, entry)
-	return &shardsOutput{either[httpapi.ShardCount, shardsList]{One: &one}}, nil
+	return &shardsOutput{oneOf[httpapi.ShardCount, shardsList]{One: &one}}, nil
 }
 
-// list returns a page of the shard counts after a cursor, sorted by stored key.
-func (r *shardReader) list(ctx context.Context, cursor string, now time.Time) (*shardsOutput, error) {
+// listShards returns a page of the shard counts after a cursor, sorted by stored key.
+func (r *shardReader) listShards(ctx context.Context, cursor string, now time.Time) (*shardsOutput, error) {
 	after, err := decodeCursor(listOfShards, cursor, isBaseKey)
 	if err != nil {
 		return nil, err
@@ -61,10 +61,12 @@ func (r *shardReader) list(ctx context.Context, cursor string, now time.Time) (*
 	if err != nil {
 		return nil, err
 	}
-	entries = slices.DeleteFunc(entries, func(e shardmap.Entry) bool { return e.Key <= after || !isBaseKey(e.Key) }) // others are of other programs
+	onEarlierPage := func(e shardmap.Entry) bool { return e.Key <= after }
+	ofOtherProgram := func(e shardmap.Entry) bool { return !isBaseKey(e.Key) }
+	entries = slices.DeleteFunc(slices.DeleteFunc(entries, onEarlierPage), ofOtherProgram)
 	slices.SortFunc(entries, func(a, b shardmap.Entry) int { return cmp.Compare(a.Key, b.Key) })
 	list, err := fitList(entries)
-	return &shardsOutput{either[httpapi.ShardCount, shardsList]{Other: list}}, err
+	return &shardsOutput{oneOf[httpapi.ShardCount, shardsList]{Other: list}}, err
 }
 
 // listOfShards has the parameters of a list of shard counts: none.

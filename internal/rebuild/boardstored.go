@@ -123,7 +123,7 @@ func (s *storedSummaries) cellsDiffer(entries *ranking) bool {
 	return s.damage != nil || !s.sum.Same(entries.cells)
 }
 
-// unreadableTop returns what is wrong with the top, or "". A top must hold every place that it covers.
+// topFault returns what is wrong with the top, or "". A top must hold every place that it covers.
 func (s *storedSummaries) topFault(entries *ranking) string {
 	switch {
 	case s.unreadableTop != nil:

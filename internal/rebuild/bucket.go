@@ -46,7 +46,7 @@ func (e *events) oldest() time.Time {
 	return e.o.Now().Add(safety - e.o.EventRetention)
 }
 
-// expiresSoon reports whether some events or the rollup of a bucket may be deleted already. The events
+// tooOld reports whether some events or the rollup of a bucket may be deleted already. The events
 // of a day begin to expire one retention after its end.
 func (e *events) tooOld(b parts.Bucket) bool {
 	endOfDay, rollupExpiry := b.Start.Truncate(oneDay).Add(oneDay), b.End().Add(e.o.RollupRetention)
@@ -86,10 +86,7 @@ func (e *events) targets(entity string, r Range) ([]schema.Target, error) {
 	if r.To.IsZero() {
 		r.To = e.o.Now().UTC().Truncate(step).Add(step)
 	}
-	start := r.From.UTC().Truncate(step)
-	if start.Before(r.From) {
-		start = start.Add(step)
-	}
+	start := r.From.UTC().Add(step - 1).Truncate(step) // rounded up
 	if n := r.To.Sub(start) / step; n > maxBuckets {
 		return nil, fmt.Errorf("entity %q: %d %ss from %s to %s: check at most %d at a time", entity, n, width, r.From.Format(time.DateOnly), r.To.Format(time.DateOnly), maxBuckets)
 	}

@@ -38,7 +38,10 @@ func (a *Checker) All(r Range) Source {
 		for _, table := range schema.StreamTables() {
 			scan(a.o.Names.Table(table), "pk, sk, rev, value, "+schema.Counts, a.itemTarget)
 		}
-		scan(a.o.Names.Rollups, "pk, sk", func(_ item, pk, sk string) (schema.Target, bool) { return a.rollupTarget(pk, sk) })
+		scan(a.o.Names.Rollups, "pk, sk", func(_ item, pk, sk string) (schema.Target, bool) {
+			t, ok := fold.TargetOf(pk, sk)
+			return t, ok && (t.Bucket == "" || a.hasRule(t))
+		})
 		return group.Wait()
 	}
 }
@@ -74,13 +77,6 @@ func (a *Checker) itemTarget(it item, pk, sk string) (schema.Target, bool) {
 	s := source{}
 	s.setItem(it, pk)
 	return schema.Target{Base: key.Base}, s.fault != nil
-}
-
-// rollupTarget returns the target that an item of the rollups table sums up. ok is false for other
-// items, and for buckets that the rules would not make.
-func (a *Checker) rollupTarget(pk, sk string) (t schema.Target, ok bool) {
-	t, ok = fold.TargetOf(pk, sk)
-	return t, ok && (t.Bucket == "" || a.hasRule(t))
 }
 
 // discovery finds targets, and emits each once.

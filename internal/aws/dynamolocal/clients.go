@@ -20,12 +20,12 @@ const Region = "us-east-1"
 // DefaultAccessKey is the access key id used in place of "".
 const DefaultAccessKey = "hotshard"
 
-// times bound one attempt of one call. The engine shares the machine, so it may need seconds
+// httpTimes bounds one attempt of one call. The engine shares the machine, so it may need seconds
 // where AWS needs milliseconds.
-var times = function.HTTPTimes{Connect: 5 * time.Second, Answer: time.Minute, Whole: time.Minute}
+var httpTimes = function.HTTPTimes{Connect: 5 * time.Second, Answer: time.Minute, Whole: time.Minute}
 
 // transport is shared by all local clients.
-var transport = function.NewTransport(times)
+var transport = function.NewTransport(httpTimes)
 
 // Transport returns the transport of all local clients, for callers that wrap it.
 func Transport() http.RoundTripper { return transport }
@@ -35,21 +35,19 @@ func localConfig(endpoint, accessKey string) aws.Config {
 		Region:       Region,
 		BaseEndpoint: aws.String(endpoint),
 		Credentials:  credentials.NewStaticCredentialsProvider(cmp.Or(accessKey, DefaultAccessKey), "local", ""),
-		HTTPClient:   &http.Client{Transport: transport, Timeout: times.Whole},
+		HTTPClient:   &http.Client{Transport: transport, Timeout: httpTimes.Whole},
 	}
 }
 
-// DynamoDB returns a client for an engine at endpoint (a URL). The access key id (letters and
-// digits; "" is DefaultAccessKey) selects the database, unless the engine has only one. The
-// user's AWS configuration is not read.
+// DynamoDB returns a client for an engine at endpoint (a URL). The access key id (letters and digits; "" is
+// DefaultAccessKey) selects the database, unless the engine has only one. The user's AWS configuration is not read.
 func DynamoDB(endpoint, accessKey string, optFns ...func(*dynamodb.Options)) *dynamodb.Client {
 	// The engine sends no checksum with errors, and the SDK would log a warning.
 	quiet := func(o *dynamodb.Options) { o.DisableValidateResponseChecksum = true }
 	return dynamodb.NewFromConfig(localConfig(endpoint, accessKey), append([]func(*dynamodb.Options){quiet}, optFns...)...)
 }
 
-// Streams returns a client for the streams of an engine's tables. The parameters are as for
-// [DynamoDB].
+// Streams returns a client for the streams of an engine's tables. The parameters are as for [DynamoDB].
 func Streams(endpoint, accessKey string, optFns ...func(*dynamodbstreams.Options)) *dynamodbstreams.Client {
 	return dynamodbstreams.NewFromConfig(localConfig(endpoint, accessKey), optFns...)
 }

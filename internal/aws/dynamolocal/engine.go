@@ -40,8 +40,8 @@ type Engine struct {
 	endpoint string
 	process  *os.Process
 	done     chan struct{}
-	err      error // how it ended; set before done is closed
-	output   *tail
+	err      error // how the process ended; set before done is closed
+	output   *outputTail
 	claim    net.Listener // claims its port until Stop
 }
 
@@ -53,11 +53,10 @@ const (
 
 var errPortInUse = errors.New("the port is in use")
 
-// StartEngine starts DynamoDB Local and returns when it responds. If Java 17 or npm is missing,
-// the error is one line that names what to install. If the engine does not start, the error has
-// its output. ctx bounds only the start; the caller must call Stop. The engine listens on all
-// interfaces and can't be configured otherwise. On Linux the kernel kills it if this process
-// dies.
+// StartEngine starts DynamoDB Local and returns when it responds. If Java 17 or npm is missing, the error is one line
+// that names what to install. If the engine does not start, the error has its output. ctx bounds only the start; the
+// caller must call Stop. The engine listens on all interfaces and can't be configured otherwise. On Linux the kernel
+// kills it if this process dies.
 func StartEngine(ctx context.Context, o Options) (*Engine, error) {
 	java, err := findJava(ctx)
 	if err != nil {
@@ -81,28 +80,28 @@ func StartEngine(ctx context.Context, o Options) (*Engine, error) {
 	}
 	for range startTries {
 		var engine *Engine
-		if engine, err = startSomewhere(ctx, java, o); !errors.Is(err, errPortInUse) {
+		if engine, err = startOnRandomPort(ctx, java, o); !errors.Is(err, errPortInUse) {
 			return engine, err
 		}
 	}
 	return nil, err
 }
 
-// An engine uses one of these ports, which lie below the range of outgoing connections. As its
-// claim it listens on the port 6,000 above. Without claims, two engines that start on one port
-// at the same time would both seem ready.
+// An engine uses a random one of these ports, which lie below the range of outgoing connections. This
+// process claims it by listening on the port 6,000 above. Without claims, two engines that start on
+// one port at the same time would both seem ready.
 const (
 	firstPort = 20000
 	ports     = 6000
 )
 
-func startSomewhere(ctx context.Context, java string, o Options) (*Engine, error) {
+func startOnRandomPort(ctx context.Context, java string, o Options) (*Engine, error) {
 	port := firstPort + rand.IntN(ports)
 	claim, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port+ports))
 	if err != nil {
 		return nil, fmt.Errorf("claim port %d: %w: %w", port, errPortInUse, err)
 	}
-	e, err := startOn(ctx, java, o, port)
+	e, err := startOnPort(ctx, java, o, port)
 	if err != nil {
 		return nil, errors.Join(err, claim.Close())
 	}
@@ -110,16 +109,16 @@ func startSomewhere(ctx context.Context, java string, o Options) (*Engine, error
 	return e, nil
 }
 
-func startOn(ctx context.Context, java string, o Options, port int) (*Engine, error) {
-	free, err := net.Listen("tcp", ":"+strconv.Itoa(port))
+func startOnPort(ctx context.Context, java string, o Options, port int) (*Engine, error) {
+	probe, err := net.Listen("tcp", ":"+strconv.Itoa(port))
 	if err != nil {
 		return nil, fmt.Errorf("start DynamoDB Local on port %d: %w: %w", port, errPortInUse, err)
 	}
-	free.Close()
+	probe.Close()
 	e := &Engine{
 		endpoint: "http://127.0.0.1:" + strconv.Itoa(port),
 		done:     make(chan struct{}),
-		output:   &tail{},
+		output:   &outputTail{},
 	}
 	cmd := exec.Command(java, engineArgs(o, port)...)
 	cmd.Dir = o.Dir
@@ -174,8 +173,8 @@ func (e *Engine) run(cmd *exec.Cmd) error {
 	return <-started
 }
 
-// awaitReady polls with ListTables until the engine responds. It rejects the request, which is
-// unsigned: that will do.
+// awaitReady polls with ListTables until the engine responds. Any response will do: the engine
+// rejects the request, which is unsigned.
 func (e *Engine) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -186,7 +185,7 @@ func (e *Engine) awaitReady(ctx context.Context) error {
 		case <-ctx.Done():
 			return fmt.Errorf("it did not respond: %w", context.Cause(ctx))
 		case <-e.done:
-			return fmt.Errorf("it ended at once: %w", e.Err())
+			return fmt.Errorf("it ended before it responded: %w", e.Err())
 		case <-tick.C:
 			if e.responds(ctx) {
 				return nil
@@ -216,8 +215,7 @@ func (e *Engine) Endpoint() string { return e.endpoint }
 // Done returns a channel that is closed when the engine ends.
 func (e *Engine) Done() <-chan struct{} { return e.done }
 
-// Err returns how the engine ended, with the end of its output. It is nil while the engine
-// runs.
+// Err returns how the engine ended, with the end of its output; nil while the engine runs.
 func (e *Engine) Err() error {
 	select {
 	case <-e.done:
@@ -227,8 +225,7 @@ func (e *Engine) Err() error {
 	}
 }
 
-// Stop ends the engine, by SIGTERM and after 3 s by SIGKILL, and waits for its end. It may be
-// called again.
+// Stop ends the engine, by SIGTERM and after 3 s by SIGKILL, and waits for its end. It may be called again.
 func (e *Engine) Stop() error {
 	if e.claim != nil {
 		defer e.claim.Close()

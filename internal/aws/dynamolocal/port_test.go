@@ -15,7 +15,7 @@ func TestEnginePortTaken(t *testing.T) {
 	require.NoError(t, err)
 	defer taken.Close()
 	port := taken.Addr().(*net.TCPAddr).Port
-	_, err = startOn(t.Context(), "no java", Options{}, port)
+	_, err = startOnPort(t.Context(), "no java", Options{}, port)
 	if want := fmt.Sprintf("port %d: the port is in use", port); !errors.Is(err, errPortInUse) || !strings.Contains(err.Error(), want) {
 		t.Errorf("error = %v, want %q", err, want)
 	}

@@ -15,14 +15,12 @@ const (
 	CheckpointSortKey      = "stream_shard"
 )
 
-// CheckpointTable returns the name of the event source mappings' checkpoint table:
-// <prefix>checkpoints.
+// CheckpointTable returns the name of the event source mappings' checkpoint table: <prefix>checkpoints.
 func CheckpointTable(names schema.Names) string {
 	return strings.TrimSuffix(names.Items, "items") + "checkpoints"
 }
 
-// Tables returns the tables of a deployment on one machine: the schema's and the checkpoint
-// table.
+// Tables returns the tables of a deployment on one machine: the schema's and the checkpoint table.
 func Tables(names schema.Names) []schema.Table {
 	return append(schema.Tables(names), schema.Table{
 		Name: CheckpointTable(names), PartitionKey: CheckpointPartitionKey, SortKey: CheckpointSortKey,

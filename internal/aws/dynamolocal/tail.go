@@ -8,14 +8,14 @@ import (
 // maxTail bounds the kept output of the engine, in bytes.
 const maxTail = 8 << 10
 
-// tail is a writer that keeps the end of the output.
-type tail struct {
+// outputTail is a writer that keeps the end of the output.
+type outputTail struct {
 	mu  sync.Mutex
 	buf []byte
 }
 
 // Write never fails.
-func (t *tail) Write(p []byte) (int, error) {
+func (t *outputTail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.buf = append(t.buf, p...)
@@ -25,7 +25,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (t *tail) String() string {
+func (t *outputTail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return strings.TrimSpace(string(t.buf))

@@ -47,8 +47,7 @@ func eachFile(r io.Reader, do func(path string, content io.Reader) error) error 
 	}
 }
 
-// Folder returns an Unpack that writes the files below folder, a path in the tarball with a
-// trailing slash.
+// Folder returns an Unpack that writes the files below folder, a path in the tarball with a trailing slash.
 func Folder(folder string) func(tarball, dest string) error {
 	return func(tarball, dest string) error {
 		return EachFile(tarball, func(path string, content io.Reader) error {

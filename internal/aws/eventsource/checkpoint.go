@@ -14,8 +14,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
-// row is an item of the checkpoint table.
-type row struct {
+// storedCheckpoint is an item of the checkpoint table.
+type storedCheckpoint struct {
 	Mapping     string `dynamodbav:"mapping"`      // the partition key
 	StreamShard string `dynamodbav:"stream_shard"` // the sort key
 	Stream      string `dynamodbav:"stream"`
@@ -38,7 +38,7 @@ type CheckpointAPI interface {
 
 // checkpoint is a mapping's progress in a stream shard.
 type checkpoint struct {
-	after    string  // sequence number of the last record that was processed; "" if none was
+	after    string  // sequence number of the last record that was processed; "" before the first
 	finished bool    // the stream shard is closed, and all its records are processed
 	window   *window // the open window; nil if none is open
 }
@@ -52,7 +52,7 @@ type checkpoints struct {
 }
 
 func (c *checkpoints) save(ctx context.Context, shard string, cp *checkpoint) error {
-	stored := row{Mapping: c.mapping, StreamShard: shard, Stream: c.arn, Version: checkpointVersion, Sequence: cp.after, Finished: cp.finished}
+	stored := storedCheckpoint{Mapping: c.mapping, StreamShard: shard, Stream: c.arn, Version: checkpointVersion, Sequence: cp.after, Finished: cp.finished}
 	if w := cp.window; w != nil {
 		stored.WindowStart, stored.WindowEnd, stored.State = w.start.Unix(), w.end.Unix(), w.state
 	}
@@ -108,12 +108,12 @@ func (c *checkpoints) delete(ctx context.Context, key string) error {
 }
 
 func parseCheckpoint(item dynamo.Item) (cp checkpoint, err error) {
-	var stored row
+	var stored storedCheckpoint
 	if err := record.Read(item, &stored); err != nil {
 		return cp, err
 	}
 	if stored.Version != checkpointVersion {
-		return cp, fmt.Errorf("version %d is not supported, only %d", stored.Version, checkpointVersion)
+		return cp, fmt.Errorf("it has version %d, and this program reads only %d: delete it to start again at the oldest record", stored.Version, checkpointVersion)
 	}
 	cp = checkpoint{after: stored.Sequence, finished: stored.Finished}
 	if stored.WindowEnd == 0 {

@@ -8,9 +8,8 @@ import (
 )
 
 const (
-	// drainReads is the number of consecutive empty reads after which a drained stream
-	// shard counts as empty. The engine shows a write after some milliseconds, on a busy
-	// machine after up to a second.
+	// drainReads is the number of consecutive empty reads after which a drained stream shard counts as empty. The engine
+	// shows a write after some milliseconds, on a busy machine after up to a second.
 	drainReads = 8
 	// idleReads is the number of consecutive empty reads after which the poll interval is
 	// idlePoll: Lambda reads four times a second.
@@ -20,26 +19,26 @@ const (
 
 // consumer reads one stream shard and delivers its records. It runs in one goroutine.
 type consumer struct {
-	m        *Mapping
+	mapping  *Mapping
 	reader   Reader
 	queue    queue
 	delivery delivery
 }
 
-// run delivers records until ctx ends. It also returns when the stream shard is closed and all
-// its records are delivered (finished), and with drain when no record is left.
+// run delivers records until ctx ends. It returns finished when the stream shard is closed and all
+// its records are delivered. With drain it also returns when no record is left.
 func (c *consumer) run(ctx context.Context, drain bool) (finished bool, err error) {
-	own, end := outlasting(ctx)
-	defer end()
-	c.delivery.own = own
-	empty := 0
+	outlasting, cancel := outlastingContext(ctx)
+	defer cancel()
+	c.delivery.outlasting = outlasting
+	emptyReads := 0
 	for {
-		began := c.m.o.Now()
+		began := c.mapping.o.Now()
 		n, closed, err := c.readRecords(ctx)
 		if err != nil {
 			return false, err
 		}
-		if closed || drain && n == 0 || c.queue.due(&c.m.o) {
+		if noneLeft := drain && n == 0; closed || noneLeft || c.queue.isDue(&c.mapping.o) {
 			if err := c.flush(ctx); err != nil {
 				return false, err
 			}
@@ -47,20 +46,20 @@ func (c *consumer) run(ctx context.Context, drain bool) (finished bool, err erro
 		if closed {
 			return true, c.delivery.finish(ctx)
 		}
-		empty++
+		emptyReads++
 		if n > 0 {
-			empty = 0
+			emptyReads = 0
 		}
 		if len(c.queue.entries) == 0 {
 			if n > 0 {
 				continue
 			}
-			drained := drain && empty >= drainReads
-			if err := c.idle(ctx, began, drained); err != nil || drained {
+			drained := drain && emptyReads >= drainReads
+			if err := c.closeIdleWindow(ctx, began, drained); err != nil || drained {
 				return false, err
 			}
 		}
-		if !dynamo.Pause(ctx, c.pause(empty)) {
+		if !dynamo.Pause(ctx, c.pollPause(emptyReads)) {
 			return false, ctx.Err()
 		}
 	}
@@ -69,24 +68,24 @@ func (c *consumer) run(ctx context.Context, drain bool) (finished bool, err erro
 // readRecords appends the next records to the queue.
 func (c *consumer) readRecords(ctx context.Context) (n int, closed bool, err error) {
 	var records []Record
-	err = c.m.retry(ctx, func() (err error) {
-		records, closed, err = c.reader.Next(ctx, c.m.o.BatchSize-len(c.queue.entries))
+	err = c.mapping.retry(ctx, func() (err error) {
+		records, closed, err = c.reader.Next(ctx, c.mapping.o.BatchSize-len(c.queue.entries))
 		return err
 	})
 	if err != nil {
 		return 0, false, err
 	}
-	c.queue.add(records, c.m.o.Now())
+	c.queue.add(records, c.mapping.o.Now())
 	return len(records), closed, nil
 }
 
 // flush delivers the whole queue in one or more batches.
 func (c *consumer) flush(ctx context.Context) error {
 	for len(c.queue.entries) > 0 {
-		if err := c.delivery.openWindow(ctx, c.queue.entries[0].Created); err != nil {
+		if err := c.delivery.openWindowAt(ctx, c.queue.entries[0].Created); err != nil {
 			return err
 		}
-		batch := c.queue.batch(c.delivery.cp.window)
+		batch := c.queue.nextBatch(c.delivery.cp.window)
 		if err := c.delivery.deliver(ctx, batch); err != nil {
 			return err
 		}
@@ -96,18 +95,21 @@ func (c *consumer) flush(ctx context.Context) error {
 	return nil
 }
 
-// idle ends a window that was over IdleWindow ago, or with drained any.
-func (c *consumer) idle(ctx context.Context, at time.Time, drained bool) error {
+// closeIdleWindow closes the open window if it ended IdleWindow before now, or if the stream shard is drained.
+func (c *consumer) closeIdleWindow(ctx context.Context, now time.Time, drained bool) error {
 	w := c.delivery.cp.window
-	if w != nil && (drained || !at.Before(w.end.Add(c.m.o.IdleWindow))) {
+	if w == nil {
+		return nil
+	}
+	if drained || !now.Before(w.end.Add(c.mapping.o.IdleWindow)) {
 		return c.delivery.closeWindow(ctx)
 	}
 	return nil
 }
 
-func (c *consumer) pause(empty int) time.Duration {
-	if empty >= idleReads {
-		return max(idlePoll, c.m.o.PollInterval)
+func (c *consumer) pollPause(emptyReads int) time.Duration {
+	if emptyReads >= idleReads {
+		return max(idlePoll, c.mapping.o.PollInterval)
 	}
-	return c.m.o.PollInterval
+	return c.mapping.o.PollInterval
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // DynamoDB Local bounds only the number of a page's records, and large records could fill its heap. So the cursor requests
-// as many as fit pageBytes, by the size of the last page's records.
+// as many records as fit pageBytes if they are as large as the last page's.
 const (
 	firstPage = 100
 	pageBytes = 4 << 20
@@ -26,7 +26,7 @@ type Cursor struct {
 	limit    int    // number of records to request from DynamoDB Local
 }
 
-// Cursor returns a cursor at a position. It makes no call.
+// Cursor returns a cursor at a position of a stream shard. It makes no call.
 func (s *Stream) Cursor(shard string, from Position) *Cursor {
 	return &Cursor{stream: s, shard: shard, from: from, limit: firstPage}
 }
@@ -48,11 +48,11 @@ func (c *Cursor) HasRead() bool { return c.after != "" }
 // Located reports whether the cursor has an iterator.
 func (c *Cursor) Located() bool { return c.iterator != "" }
 
-// Locate requests an iterator if the cursor has none. It returns ended if the stream shard is closed and has no more
-// records. An answer without an iterator may be wrong. So Locate asks three times, and then reads the list of stream
+// Locate requests an iterator if the cursor has none. ended means that the stream shard is closed and has no more
+// records. An answer without an iterator may be wrong: Locate asks three times, and then reads the list of stream
 // shards.
 func (c *Cursor) Locate(ctx context.Context) (ended bool, err error) {
-	for range sureTries {
+	for range emptyAnswers {
 		if c.iterator != "" || c.ended {
 			return c.ended, nil
 		}
@@ -64,7 +64,7 @@ func (c *Cursor) Locate(ctx context.Context) (ended bool, err error) {
 		return false, nil
 	}
 	if c.ended, err = c.stream.ended(ctx, c.shard); err == nil && !c.ended {
-		err = errGarbage
+		err = errNotDynamoDB
 	}
 	if err != nil {
 		return false, c.handleError(err)
@@ -103,31 +103,32 @@ func (c *Cursor) handleError(err error) error {
 	_, expired := errors.AsType[*streamtypes.ExpiredIteratorException](err)
 	trimmed := IsTrimmed(err)
 	// After a restart, DynamoDB Local may not know an iterator. A new iterator at Latest would skip records.
-	unknown := rejected(err) && (c.HasRead() || c.from != Latest)
+	unknown := isRejected(err) && (c.HasRead() || c.from != Latest)
 	if expired || trimmed || unknown {
 		c.iterator = ""
 	}
-	if serverFault(err) {
+	if isServerFault(err) {
 		c.limit = max(1, c.limit/8) // the engine may lack the memory for a page
 	}
-	// A trimmed iterator before the first read means no lost records: in DynamoDB Local the iterator of an empty stream
-	// shard may begin at a cancelled transaction, which leaves no record, and becomes invalid once a record follows.
+	// In DynamoDB Local the iterator of an empty stream shard may begin at a cancelled transaction, which leaves no record.
+	// Once a record follows, the iterator counts as trimmed, although no records are lost.
 	unread := !c.HasRead() && (c.from == TrimHorizon || c.from == Latest)
-	if expired || trimmed && unread {
-		err = stale{err}
+	lostNone := trimmed && unread
+	if expired || lostNone {
+		err = staleError{err}
 	}
 	return fmt.Errorf("read stream shard %s: %w", c.shard, err)
 }
 
-// stale is the error of an iterator that the next call replaces.
-type stale struct{ error }
+// staleError is the error of an iterator that the next call replaces.
+type staleError struct{ error }
 
-func (s stale) Unwrap() error { return s.error }
+func (s staleError) Unwrap() error { return s.error }
 
 // IsStale reports whether the service rejected an iterator, because it expired or because of a fault of DynamoDB Local. The
 // next call replaces it.
 func IsStale(err error) bool {
-	_, ok := errors.AsType[stale](err)
+	_, ok := errors.AsType[staleError](err)
 	return ok
 }
 

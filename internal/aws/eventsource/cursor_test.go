@@ -45,7 +45,7 @@ func eachRecordOnce(t *rapid.T) {
 		if inRow++; operation != "GetShardIterator" || wrong != noObject {
 			inRow = 0
 		}
-		if wrong == emptyPage && operation != "GetRecords" || inRow == sureTries {
+		if wrong == emptyPage && operation != "GetRecords" || inRow == emptyAnswers {
 			return fault{}
 		}
 		return wrong

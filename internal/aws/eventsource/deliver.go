@@ -10,34 +10,34 @@ import (
 // delivery delivers the records of one stream shard to the handler, in order, until each is done or
 // given up. It saves its progress and the open window in the checkpoint.
 type delivery struct {
-	m       *Mapping
-	shard   string
-	own     context.Context // of invocations and checkpoints; outlasts the context of Run
-	payload []byte          // reused: a handler must not keep it
-	cp      checkpoint
+	mapping    *Mapping
+	shard      string
+	outlasting context.Context // of invocations and checkpoints; outlasts the context of Run
+	payload    []byte          // reused: a handler must not keep it
+	cp         checkpoint
 }
 
-// part is a batch, or the rest of one, that is still to be delivered.
-type part struct {
+// pendingBatch has records of a batch that are still to be delivered.
+type pendingBatch struct {
 	records  []Record
 	attempts int // failed deliveries
 }
 
 // deliver delivers a batch to the handler until each record is done or given up.
 func (d *delivery) deliver(ctx context.Context, batch []Record) error {
-	parts := []part{{records: batch}}
-	for len(parts) > 0 {
-		left, err := d.attempt(ctx, parts[0])
+	pending := []pendingBatch{{records: batch}}
+	for len(pending) > 0 {
+		rest, err := d.attemptOnce(ctx, pending[0])
 		if err != nil {
 			return err
 		}
-		parts = append(left, parts[1:]...)
+		pending = append(rest, pending[1:]...)
 	}
 	return nil
 }
 
-// attempt delivers a part once, and returns the rest of it, in order.
-func (d *delivery) attempt(ctx context.Context, p part) ([]part, error) {
+// attemptOnce delivers records once, and returns those that are still to be delivered, in order.
+func (d *delivery) attemptOnce(ctx context.Context, p pendingBatch) ([]pendingBatch, error) {
 	done, state, failure := d.invokeRecords(ctx, p.records, d.cp.window)
 	if failure != nil && ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -47,26 +47,27 @@ func (d *delivery) attempt(ctx context.Context, p part) ([]part, error) {
 		if done == len(p.records) {
 			return nil, err
 		}
-		return []part{{records: p.records[done:]}}, err
+		return []pendingBatch{{records: p.records[done:]}}, err
 	}
-	return d.afterFailure(ctx, p, failure)
+	return d.retryOrSplit(ctx, p, failure)
 }
 
-// afterFailure returns what to deliver next after a part failed as a whole.
-func (d *delivery) afterFailure(ctx context.Context, p part, failure error) ([]part, error) {
-	m := d.m
+// retryOrSplit returns what to deliver next after all records failed: both halves, all again after a pause, or nothing
+// if they are given up.
+func (d *delivery) retryOrSplit(ctx context.Context, p pendingBatch, failure error) ([]pendingBatch, error) {
+	m := d.mapping
 	m.o.Logger.Warn("event source mapping: a batch failed", "mapping", m.o.Name, "stream_shard", d.shard,
 		"records", len(p.records), "first", p.records[0].Sequence, "attempt", p.attempts+1, "error", failure)
 	if m.o.Bisect && len(p.records) > 1 {
 		half := len(p.records) / 2
-		return []part{{p.records[:half], p.attempts}, {p.records[half:], p.attempts}}, nil
+		return []pendingBatch{{p.records[:half], p.attempts}, {p.records[half:], p.attempts}}, nil
 	}
 	p.attempts++
 	if p.attempts >= m.o.Attempts {
 		return nil, d.giveUp(p, failure)
 	}
 	dynamo.Pause(ctx, m.backOff(p.attempts-1))
-	return []part{p}, ctx.Err()
+	return []pendingBatch{p}, ctx.Err()
 }
 
 // advance saves a checkpoint after these records, with the window's state. A state that is too large
@@ -86,21 +87,21 @@ func (d *delivery) advance(ctx context.Context, records []Record, state []byte) 
 }
 
 // giveUp writes records to the failure file, and continues after them.
-func (d *delivery) giveUp(p part, failure error) error {
+func (d *delivery) giveUp(p pendingBatch, failure error) error {
 	n := len(p.records)
 	d.setPayload(p.records, d.cp.window, false, false)
 	if err := d.addFailure(n, p.attempts, failure); err != nil {
 		return err
 	}
 	d.cp.after = p.records[n-1].Sequence
-	d.m.givenUp.Add(int64(n))
+	d.mapping.givenUp.Add(int64(n))
 	return d.save()
 }
 
-// openWindow opens the window of a record created at t, and ends the previous window. A late record
-// belongs to the open window.
-func (d *delivery) openWindow(ctx context.Context, t time.Time) error {
-	width := d.m.o.TumblingWindow
+// openWindowAt opens the window of a record created at t, and ends the previous window. If the open window is later, it
+// stays open, and the record belongs to it.
+func (d *delivery) openWindowAt(ctx context.Context, t time.Time) error {
+	width := d.mapping.o.TumblingWindow
 	if w := d.cp.window; w != nil && (width == 0 || !t.Before(w.end)) {
 		if err := d.closeWindow(ctx); err != nil {
 			return err
@@ -142,5 +143,5 @@ func (d *delivery) finish(ctx context.Context) error {
 
 // save writes the checkpoint, and waits as long as the table is unreachable.
 func (d *delivery) save() error {
-	return d.m.retry(d.own, func() error { return d.m.checkpoints.save(d.own, d.shard, &d.cp) })
+	return d.mapping.retry(d.outlasting, func() error { return d.mapping.checkpoints.save(d.outlasting, d.shard, &d.cp) })
 }

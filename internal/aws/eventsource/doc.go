@@ -1,6 +1,5 @@
-// Package eventsource runs Lambda's event source mapping on one machine. It reads a table's
-// stream, each stream shard in order, and invokes a handler with batches and windows as Lambda
-// does.
+// Package eventsource runs Lambda's event source mapping on one machine. It reads a table's stream, each stream shard
+// in order, and invokes a handler with batches and windows as Lambda does.
 //
 //	stream, err := eventsource.OpenStream(ctx, db, dynamolocal.Streams(endpoint, ""), names.Items)
 //	if err != nil {

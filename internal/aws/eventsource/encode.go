@@ -9,8 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// lambdaRecord is a record in Lambda's event. Rest has the fields that GetRecords writes in the
-// same form.
+// lambdaRecord is a record in Lambda's event. Rest has the fields that GetRecords writes in the same form.
 type lambdaRecord struct {
 	UserIdentity *identity      `json:"userIdentity,omitzero"`
 	Change       change         `json:"dynamodb"`

@@ -17,26 +17,25 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// ErrNoCredentials wraps the error of a credentials provider. Calls that fail with it are not
-// repeated.
+// ErrNoCredentials wraps the error of a credentials provider. Calls that fail with it are not repeated.
 var ErrNoCredentials = errors.New("AWS credentials can't be retrieved")
 
-// errGarbage means that an answer with status 200 is not DynamoDB's.
-var errGarbage = errors.New("the answer is not DynamoDB's")
+// errNotDynamoDB means that an answer with status 200 is not DynamoDB's.
+var errNotDynamoDB = errors.New("the answer is not DynamoDB's")
 
-// final is an error that retries can't fix.
-type final struct{ error }
+// finalError is an error that retries can't fix.
+type finalError struct{ error }
 
 // Final returns an error that is not [Passing], with the same text.
-func Final(err error) error { return final{err} }
+func Final(err error) error { return finalError{err} }
 
 // Passing reports whether the same call may soon succeed: the connection failed, the answer
-// can't be decoded, or the service is out of order. A throttled call is not repeated.
+// can't be decoded, or the service is out of order. It is false for a throttled call.
 func Passing(err error) bool {
 	if IsStale(err) {
 		return true
 	}
-	if _, ok := errors.AsType[final](err); ok || dynamo.IsThrottle(err) || errors.Is(err, ErrNoCredentials) {
+	if _, ok := errors.AsType[finalError](err); ok || dynamo.IsThrottle(err) || errors.Is(err, ErrNoCredentials) {
 		return false
 	}
 	answer, ok := errors.AsType[*smithyhttp.ResponseError](err)
@@ -50,14 +49,14 @@ func Passing(err error) bool {
 	return !ok || fault.ErrorCode() == "UnknownError" // the answer is not DynamoDB's
 }
 
-// rejected reports whether the service doesn't know what was requested.
-func rejected(err error) bool {
+// isRejected reports whether the service rejected the request's parameters.
+func isRejected(err error) bool {
 	fault, ok := errors.AsType[smithy.APIError](err)
 	return ok && (strings.HasSuffix(fault.ErrorCode(), "ValidationException") || fault.ErrorCode() == "SerializationException")
 }
 
-// serverFault reports whether the service failed.
-func serverFault(err error) bool {
+// isServerFault reports whether the service failed.
+func isServerFault(err error) bool {
 	answer, ok := errors.AsType[*smithyhttp.ResponseError](err)
 	return ok && answer.HTTPStatusCode() >= http.StatusInternalServerError
 }
@@ -73,7 +72,7 @@ func Cause(err error) string {
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		return "no answer in time"
 	}
-	if errors.Is(err, errGarbage) {
+	if errors.Is(err, errNotDynamoDB) {
 		return "an answer that is not DynamoDB's"
 	}
 	if sent, ok := errors.AsType[*url.Error](err); ok {
@@ -97,7 +96,7 @@ func NewBackOff() *backoff.ExponentialBackOff {
 }
 
 // Retry makes a call until it succeeds, fails with an error that is not [Passing], or limit is
-// over; 0 is no limit. It reports each passing error to failed.
+// over; 0 is no limit. It calls failed with each passing error.
 func Retry(ctx context.Context, limit time.Duration, call func() error, failed func(error)) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := call()

@@ -10,16 +10,15 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// shutdownGrace is how long an in-flight invocation and its checkpoint may still take after the
-// mapping is stopped.
+// shutdownGrace is how long an in-flight invocation and its checkpoint may still take after the mapping is stopped.
 const shutdownGrace = 5 * time.Second
 
 // invocationTimeout bounds an invocation.
 const invocationTimeout = time.Minute
 
-// outlasting returns a context that ends shutdownGrace after ctx. So an in-flight invocation can
+// outlastingContext returns a context that ends shutdownGrace after ctx. So an in-flight invocation can
 // finish, as in Lambda; otherwise its records would be redelivered.
-func outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
+func outlastingContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(shutdownGrace, cancel) })
 	return own, func() { stop(); cancel() }
@@ -27,16 +26,15 @@ func outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
 
 var errReported = errors.New("the handler reported the first record as failed")
 
-// invokeRecords invokes the handler with records and the open window, which may be nil. done is how many
-// of the first records are done, and state the window's state after them; failure is the reason if
-// none is done.
+// invokeRecords invokes the handler with records and the open window, which may be nil. done is the number of leading
+// records that are done, and state the window's state after them. failure is the reason if no record is done.
 func (d *delivery) invokeRecords(ctx context.Context, records []Record, w *window) (done int, state []byte, failure error) {
 	d.setPayload(records, w, false, false)
 	out, err := d.invoke(ctx)
 	if err != nil {
 		return 0, nil, err
 	}
-	done, state, err = parseResponse(out, records, w != nil, d.m.o.PartialFailures)
+	done, state, err = parseResponse(out, records, w != nil, d.mapping.o.PartialFailures)
 	if err == nil && done == 0 {
 		err = errReported
 	}
@@ -58,11 +56,11 @@ func (d *delivery) invokeFinal(ctx context.Context, w *window, early bool) error
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if attempts >= d.m.o.Attempts {
+		if attempts >= d.mapping.o.Attempts {
 			d.setPayload(nil, w, true, early) // the handler may have changed it
 			return d.addFailure(0, attempts, err)
 		}
-		if !dynamo.Pause(ctx, d.m.backOff(attempts-1)) {
+		if !dynamo.Pause(ctx, d.mapping.backOff(attempts-1)) {
 			return ctx.Err()
 		}
 	}
@@ -71,7 +69,7 @@ func (d *delivery) invokeFinal(ctx context.Context, w *window, early bool) error
 func (d *delivery) setPayload(records []Record, w *window, final, early bool) {
 	var fields *windowFields
 	if w != nil {
-		fields = &windowFields{window: w, shard: d.shard, arn: d.m.checkpoints.arn, final: final, early: early}
+		fields = &windowFields{window: w, shard: d.shard, arn: d.mapping.checkpoints.arn, final: final, early: early}
 	}
 	d.payload = appendPayload(d.payload[:0], records, fields)
 }
@@ -81,20 +79,20 @@ func (d *delivery) invoke(ctx context.Context) (out []byte, err error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	ctx, cancel := context.WithTimeout(d.own, invocationTimeout)
+	ctx, cancel := context.WithTimeout(d.outlasting, invocationTimeout)
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
-			d.m.o.Logger.Error("event source mapping: the handler panicked", "mapping", d.m.o.Name, "panic", p, "stack", string(debug.Stack()))
+			d.mapping.o.Logger.Error("event source mapping: the handler panicked", "mapping", d.mapping.o.Name, "panic", p, "stack", string(debug.Stack()))
 			err = fmt.Errorf("the handler panicked: %v", p)
 		}
 	}()
-	return d.m.o.Handler.Invoke(ctx, d.payload)
+	return d.mapping.o.Handler.Invoke(ctx, d.payload)
 }
 
 // addFailure writes the payload, which has this number of records, to the failure file.
 func (d *delivery) addFailure(records, attempts int, failure error) error {
-	o := &d.m.o
+	o := &d.mapping.o
 	o.Logger.Error("event source mapping: gave up a batch", "mapping", o.Name, "stream_shard", d.shard, "records", records, "file", o.FailureFile)
 	return appendFailure(o.FailureFile, Failure{o.Name, d.shard, o.Now().UTC(), records, attempts, failure.Error(), d.payload})
 }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Lineage reads the shards of a stream side by side, each after its parent has been read to its
-// end. Its methods and functions are called by one goroutine, except for what Start returns.
+// Lineage reads the shards of a stream concurrently, each after its parent has been read to its
+// end. One goroutine calls its methods and functions; only the functions that Start returns run concurrently.
 type Lineage struct {
 	// List lists all shards. Children lists at least a parent's children, and may be nil. Both must retry by themselves:
 	// their errors end the lineage.
@@ -20,8 +20,8 @@ type Lineage struct {
 	// the shard's end, or the zero time if it stopped before the end.
 	Start func(shard string) func(context.Context) (ended time.Time, err error)
 
-	// Done is called after a shard was read and its children in the next listing were started. So a shard or its children
-	// are always in progress.
+	// Done is called after a shard was read, and after its children in the next listing were started. So at any time the
+	// shard or its children are in progress.
 	Done func(shard string)
 
 	Relist   time.Duration // time between two listings of all shards
@@ -29,46 +29,46 @@ type Lineage struct {
 	MaxAsks  int           // maximum number of requests for a shard's children; after that, only listings of all shards
 	Endless  bool          // Run continues after all shards were read and no children are expected
 
-	known  map[string]*branch
+	known  map[string]*lineageShard
 	active int
-	ends   chan end
+	ends   chan shardEnd
 	group  *errgroup.Group
-	listed time.Time // when all shards were listed
-	asked  time.Time // when any shards were listed
+	listed time.Time // when all shards were last listed
+	asked  time.Time // when any shards were last listed
 }
 
 // fewAsks is the largest number of shards whose children are requested one by one. For more, all shards are listed.
 const fewAsks = 3
 
-// branch is a shard of a lineage.
-type branch struct {
+// lineageShard is a shard of a lineage.
+type lineageShard struct {
 	Shard
-	state state
-	asks  int  // number of answered requests for its children since it ended
-	gone  bool // the stream no longer lists it
+	state    state
+	requests int  // number of answered requests for its children since it ended
+	unlisted bool // the stream no longer lists it
 }
 
 type state uint8
 
 const (
-	waits    state = iota
-	read           // is being read, or was left before its end
-	done           // was read to its end
-	released       // done, and Done was called
+	waiting    state = iota
+	reading          // is being read, or was left before its end
+	readToEnd        // was read to its end
+	doneCalled       // done, and Done was called
 )
 
-type end struct {
+type shardEnd struct {
 	shard string
 	at    time.Time
 }
 
 // Reset sets the known shards. wasRead reports the shards that were read to their end before.
 func (l *Lineage) Reset(list []Shard, wasRead func(Shard) bool) {
-	l.known = make(map[string]*branch)
+	l.known = make(map[string]*lineageShard)
 	for _, s := range list {
-		l.known[s.ID] = &branch{Shard: s}
+		l.known[s.ID] = &lineageShard{Shard: s}
 		if wasRead(s) {
-			l.known[s.ID].state = released
+			l.known[s.ID].state = doneCalled
 		}
 	}
 	l.listed, l.asked = time.Now(), time.Now()
@@ -78,7 +78,8 @@ func (l *Lineage) Reset(list []Shard, wasRead func(Shard) bool) {
 func (l *Lineage) Ready() (ready []string) {
 	for _, b := range l.known {
 		parent := l.known[b.Parent]
-		if b.state == waits && !b.gone && (parent == nil || parent.gone || parent.state >= done) {
+		parentEnded := parent == nil || parent.unlisted || parent.state >= readToEnd
+		if b.state == waiting && !b.unlisted && parentEnded {
 			ready = append(ready, b.ID)
 		}
 	}
@@ -89,14 +90,14 @@ func (l *Lineage) Ready() (ready []string) {
 // when ctx ends, or when reading or listing fails.
 func (l *Lineage) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	l.group, l.ends = group, make(chan end)
-	group.Go(func() error { return l.supervise(ctx) })
+	l.group, l.ends = group, make(chan shardEnd)
+	group.Go(func() error { return l.coordinate(ctx) })
 	return group.Wait()
 }
 
-func (l *Lineage) supervise(ctx context.Context) error {
+func (l *Lineage) coordinate(ctx context.Context) error {
 	l.startReady(ctx)
-	for l.Endless || l.active > 0 || len(l.known) == 0 || len(l.childless()) > 0 {
+	for l.Endless || l.active > 0 || len(l.known) == 0 || len(l.withoutChildren()) > 0 {
 		timer := time.NewTimer(time.Until(l.nextListing()))
 		select {
 		case <-ctx.Done():
@@ -104,7 +105,7 @@ func (l *Lineage) supervise(ctx context.Context) error {
 		case e := <-l.ends:
 			l.readerEnded(ctx, e)
 		case <-timer.C:
-			if err := l.search(ctx); err != nil {
+			if err := l.listAndStart(ctx); err != nil {
 				return err
 			}
 		}
@@ -116,36 +117,37 @@ func (l *Lineage) supervise(ctx context.Context) error {
 // nextListing returns the time of the next listing.
 func (l *Lineage) nextListing() time.Time {
 	all, some := l.listed.Add(l.Relist), l.asked.Add(l.AskAgain)
-	if some.Before(all) && (len(l.known) == 0 || len(l.childless()) > 0) {
+	if some.Before(all) && (len(l.known) == 0 || len(l.withoutChildren()) > 0) {
 		return some
 	}
 	return all
 }
 
-// search lists shards, and starts those that are new and may be read.
-func (l *Lineage) search(ctx context.Context) error {
-	parents := l.childless()
-	all := l.Children == nil || len(parents) == 0 || len(parents) > fewAsks || time.Since(l.listed) >= l.Relist
-	list, err := l.list(ctx, parents, all)
+// listAndStart lists shards, and starts those that are new and may be read.
+func (l *Lineage) listAndStart(ctx context.Context) error {
+	parents := l.withoutChildren()
+	few := len(parents) > 0 && len(parents) <= fewAsks
+	all := l.Children == nil || !few || time.Since(l.listed) >= l.Relist
+	list, err := l.listAllOrChildren(ctx, parents, all)
 	if err != nil {
 		return err
 	}
 	l.asked = time.Now()
 	for _, p := range parents {
-		p.asks++
+		p.requests++
 	}
 	l.noteListed(list, all)
 	l.startReady(ctx)
 	for id, b := range l.known {
-		l.release(b)
-		if b.gone && b.state != read {
+		l.callDone(b)
+		if b.unlisted && b.state != reading {
 			delete(l.known, id)
 		}
 	}
 	return nil
 }
 
-func (l *Lineage) list(ctx context.Context, parents []*branch, all bool) (list []Shard, err error) {
+func (l *Lineage) listAllOrChildren(ctx context.Context, parents []*lineageShard, all bool) (list []Shard, err error) {
 	if all {
 		return l.List(ctx)
 	}
@@ -159,31 +161,31 @@ func (l *Lineage) list(ctx context.Context, parents []*branch, all bool) (list [
 	return list, nil
 }
 
-// noteListed adds new shards, and marks known ones that a list of all shards lacks.
+// noteListed adds new shards, and sets unlisted for known shards that a list of all shards lacks.
 func (l *Lineage) noteListed(list []Shard, all bool) {
 	if all {
 		l.listed = l.asked
 		for _, b := range l.known {
-			b.gone = true
+			b.unlisted = true
 		}
 	}
 	for _, s := range list {
 		if b := l.known[s.ID]; b != nil {
-			b.gone = false
+			b.unlisted = false
 		} else {
-			l.known[s.ID] = &branch{Shard: s}
+			l.known[s.ID] = &lineageShard{Shard: s}
 		}
 	}
 }
 
-// childless returns the shards that ended and whose children are still requested.
-func (l *Lineage) childless() (list []*branch) {
+// withoutChildren returns the shards that ended, have no known children, and had fewer than MaxAsks requests for them.
+func (l *Lineage) withoutChildren() (list []*lineageShard) {
 	parents := make(map[string]bool)
 	for _, b := range l.known {
 		parents[b.Parent] = true
 	}
 	for _, b := range l.known {
-		if b.state >= done && !parents[b.ID] && b.asks < l.MaxAsks {
+		if b.state >= readToEnd && !parents[b.ID] && b.requests < l.MaxAsks {
 			list = append(list, b)
 		}
 	}
@@ -192,7 +194,7 @@ func (l *Lineage) childless() (list []*branch) {
 
 func (l *Lineage) startReady(ctx context.Context) {
 	for _, id := range l.Ready() {
-		l.known[id].state = read
+		l.known[id].state = reading
 		l.active++
 		readAll := l.Start(id)
 		l.group.Go(func() error {
@@ -201,7 +203,7 @@ func (l *Lineage) startReady(ctx context.Context) {
 				return err
 			}
 			select {
-			case l.ends <- end{id, at}:
+			case l.ends <- shardEnd{id, at}:
 				return nil
 			case <-ctx.Done():
 				return ctx.Err()
@@ -211,24 +213,24 @@ func (l *Lineage) startReady(ctx context.Context) {
 }
 
 // readerEnded records that a shard is no longer read, and starts its children if it was read to its end.
-func (l *Lineage) readerEnded(ctx context.Context, e end) {
+func (l *Lineage) readerEnded(ctx context.Context, e shardEnd) {
 	b := l.known[e.shard]
 	l.active--
 	if e.at.IsZero() {
 		l.Done(b.ID)
 		return
 	}
-	b.state = done
+	b.state = readToEnd
 	l.startReady(ctx)
-	if !slices.Contains(l.childless(), b) { // a shard without known children is kept until the next listing
-		l.release(b)
+	if !slices.Contains(l.withoutChildren(), b) { // a shard without known children is kept until the next listing
+		l.callDone(b)
 	}
 }
 
-// release calls Done for a shard that was read to its end.
-func (l *Lineage) release(b *branch) {
-	if b.state == done {
-		b.state = released
+// callDone calls Done for a shard that was read to its end.
+func (l *Lineage) callDone(b *lineageShard) {
+	if b.state == readToEnd {
+		b.state = doneCalled
 		l.Done(b.ID)
 	}
 }

@@ -157,10 +157,10 @@ func TestListingFails(t *testing.T) {
 		tr := newTree(Shard{ID: "a"})
 		wait := follow(t, tr, tr.lineage())
 		tr.expect(t, "at first", "+a")
-		tr.fails = errGarbage
+		tr.fails = errNotDynamoDB
 		tr.ends["a"] <- epoch
-		if err := wait(false); !errors.Is(err, errGarbage) {
-			t.Errorf("Run returned %v, want %v", err, errGarbage)
+		if err := wait(false); !errors.Is(err, errNotDynamoDB) {
+			t.Errorf("Run returned %v, want %v", err, errNotDynamoDB)
 		}
 	})
 }

@@ -10,10 +10,9 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// Mapping is an event source mapping: it reads a stream and invokes a handler with batches of its
-// records, as Lambda does. It delivers the records of a stream shard in order, at least once, and
-// after those of its parent. It saves its progress after each batch. The next Run or Drain of a
-// mapping with that name continues there, even after a crash.
+// Mapping is an event source mapping: it reads a stream and invokes a handler with batches of its records, as Lambda
+// does. It delivers the records of a stream shard in order, at least once, and after those of its parent. It saves its
+// progress after each batch. The next Run or Drain of a mapping with that name continues there, even after a crash.
 type Mapping struct {
 	o           MappingOptions
 	checkpoints checkpoints
@@ -30,10 +29,9 @@ func NewMapping(o MappingOptions) *Mapping {
 	}
 }
 
-// Run reads the stream until ctx ends, and then returns nil. An invocation in flight then has 5 s to
-// end; interrupted records are redelivered by the next Run. While the stream or the checkpoints are
-// unreachable, it waits and logs. It returns an error if a checkpoint is unreadable, or the failure file
-// can't be written.
+// Run reads the stream until ctx ends, and then returns nil. An invocation in flight then has 5 s to end; interrupted
+// records are redelivered by the next Run. While the stream or the checkpoints are unreachable, it waits and logs. It
+// returns an error if a checkpoint is unreadable, or the failure file can't be written.
 func (m *Mapping) Run(ctx context.Context) error {
 	err := m.consume(ctx, false)
 	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Canceled)) {

@@ -13,9 +13,8 @@ type Handler interface {
 	Invoke(ctx context.Context, payload []byte) ([]byte, error)
 }
 
-// MappingOptions set which stream a Mapping reads and how it invokes its handler. The limits
-// are those of Lambda's event source mappings for DynamoDB. Fields without a default are
-// required.
+// MappingOptions set which stream a Mapping reads and how it invokes its handler. The limits are those of Lambda's
+// event source mappings for DynamoDB. Fields without a default are required.
 type MappingOptions struct {
 	Name    string  // of the mapping; the partition key of its checkpoints
 	Source  Source  // the stream
@@ -30,9 +29,8 @@ type MappingOptions struct {
 
 	BatchSize      int           // most records of an invocation, 1 to 10,000; default 100
 	BatchingWindow time.Duration // how long to wait for more records, up to 300 s; default 0
-	// TumblingWindow is the length of tumbling windows: whole seconds, up to 900 s; 0 for
-	// none. A window ends with the first record that was created after it, or
-	// IdleWindow after its end if no record arrives.
+	// TumblingWindow is the length of tumbling windows: whole seconds, up to 900 s; 0 for none. A window ends with the
+	// first record that was created after it, or IdleWindow after its end if no record arrives.
 	TumblingWindow time.Duration
 	// IdleWindow is how long a window stays open after its end while its stream shard
 	// is empty: more than 0, up to 2 min. Default 2 min, which Lambda waits at most.

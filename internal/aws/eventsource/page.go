@@ -33,8 +33,7 @@ type Page struct {
 	AsOf    time.Time          // the service's time when it answered, or earlier by up to a second and the call's duration
 }
 
-// Buffer holds the answer that a page refers to. The zero value is ready to use, for one page
-// after the other.
+// Buffer holds the answer that a page refers to. The zero value is ready to use, for one page after the other.
 type Buffer struct {
 	body    bytes.Buffer
 	decoder ddbstream.Decoder
@@ -55,31 +54,31 @@ func (b *Buffer) Release() {
 func (s *Stream) getRecords(ctx context.Context, iterator string, limit int, b *Buffer) (*ddbstream.Batch, Page, error) {
 	b.body.Reset()
 	sent, most := time.Now(), int32(limit)
-	out, err := s.client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: &iterator, Limit: &most}, noRetry, raw(&b.body))
+	out, err := s.client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: &iterator, Limit: &most}, noRetry, captureBody(&b.body))
 	if err != nil {
 		return nil, Page{}, err
 	}
-	page := Page{Made: madeAt(out.ResultMetadata, sent), AsOf: s.observeClock(out.ResultMetadata, sent)}
+	page := Page{Made: answerTime(out.ResultMetadata, sent), AsOf: s.observeClock(out.ResultMetadata, sent)}
 	batch, err := b.decoder.Decode(b.body.Bytes())
 	if err != nil {
-		return nil, Page{}, fmt.Errorf("%w: %w", errGarbage, err)
+		return nil, Page{}, fmt.Errorf("%w: %w", errNotDynamoDB, err)
 	}
 	s.observeTimes(batch.Records)
 	return batch, page, nil
 }
 
-// madeAt returns the answer's time if it is between the call's and now, and otherwise the call's.
-func madeAt(answer middleware.Metadata, sent time.Time) time.Time {
+// answerTime returns the answer's time if it is between sent and now, else sent.
+func answerTime(answer middleware.Metadata, sent time.Time) time.Time {
 	if date, ok := awsmiddleware.GetServerTime(answer); ok && date.After(sent) && date.Before(time.Now()) {
 		return date
 	}
 	return sent
 }
 
-// raw gives the body of an answer to the caller, and an empty object to the SDK in its place.
-// The SDK would make maps of all attributes, which takes many times as long as counting them.
-// The SDK reads errors.
-func raw(body *bytes.Buffer) func(*dynamodbstreams.Options) {
+// captureBody returns an option that reads the body of an answer into body, and passes the SDK an empty object
+// instead. The SDK would make maps of all attributes, which takes many times as long as counting them.
+// Bodies of errors stay the SDK's.
+func captureBody(body *bytes.Buffer) func(*dynamodbstreams.Options) {
 	takeBody := middleware.DeserializeMiddlewareFunc("RawBody", func(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (middleware.DeserializeOutput, middleware.Metadata, error) {
 		out, metadata, err := next.HandleDeserialize(ctx, in)
 		response, ok := out.RawResponse.(*smithyhttp.Response)
@@ -101,12 +100,11 @@ func raw(body *bytes.Buffer) func(*dynamodbstreams.Options) {
 	}
 }
 
-// Real returns the records that DynamoDB would have written, in the same memory. DynamoDB Local
-// also writes a record, without an image, when a delete finds no item because another delete of
-// the item came first.
-func (s *Stream) Real(records []ddbstream.Record) []ddbstream.Record {
-	olds := s.view == types.StreamViewTypeNewAndOldImages || s.view == types.StreamViewTypeOldImage
-	if !olds {
+// DropEmptyDeletes returns the records that DynamoDB would have written, in the memory of records. DynamoDB Local
+// also writes a record, without an image, when a delete finds no item because another delete came first.
+func (s *Stream) DropEmptyDeletes(records []ddbstream.Record) []ddbstream.Record {
+	hasOldImages := s.view == types.StreamViewTypeNewAndOldImages || s.view == types.StreamViewTypeOldImage
+	if !hasOldImages {
 		return records
 	}
 	kept := records[:0]

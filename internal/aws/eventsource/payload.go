@@ -40,8 +40,7 @@ type windowFields struct {
 	final, early bool
 }
 
-// appendPayload appends the event that Lambda would deliver. Without a tumbling window, w is
-// nil.
+// appendPayload appends the event that Lambda would deliver. Without a tumbling window, w is nil.
 func appendPayload(b []byte, records []Record, w *windowFields) []byte {
 	b = append(b, `{"Records":[`...)
 	for i, e := range records {
@@ -74,7 +73,7 @@ type response struct {
 	} `json:"batchItemFailures"`
 }
 
-// parseResponse parses the handler's response to records. done is how many of the first records
+// parseResponse parses the handler's response to records. done is the number of leading records that
 // are done. An error means that the whole batch failed.
 func parseResponse(out []byte, records []Record, windowed, partial bool) (done int, state []byte, err error) {
 	if !windowed && !partial {
@@ -100,7 +99,7 @@ func parseResponse(out []byte, records []Record, windowed, partial bool) (done i
 		if f.ItemIdentifier == nil || *f.ItemIdentifier == "" {
 			return 0, nil, errors.New("the handler's response has a batch item failure without an itemIdentifier")
 		}
-		at := indexOf(records, *f.ItemIdentifier)
+		at := indexOfRecord(records, *f.ItemIdentifier)
 		if at < 0 {
 			return 0, nil, errors.New("the handler's response names an itemIdentifier that is not in the batch")
 		}
@@ -109,7 +108,7 @@ func parseResponse(out []byte, records []Record, windowed, partial bool) (done i
 	return done, state, nil
 }
 
-func indexOf(records []Record, sequence string) int {
+func indexOfRecord(records []Record, sequence string) int {
 	for i, e := range records {
 		if e.Sequence == sequence {
 			return i

@@ -2,8 +2,7 @@ package eventsource
 
 import "time"
 
-// payloadReserve is the part of a payload, in bytes, that is reserved for other fields than
-// records.
+// payloadReserve is the part of a payload, in bytes, that is reserved for other fields than records.
 const payloadReserve = 4 << 10
 
 // queue has the records of a stream shard that were read and wait until they make a batch.
@@ -24,16 +23,16 @@ func (q *queue) add(records []Record, now time.Time) {
 	}
 }
 
-// due reports whether the queue makes a batch: it has BatchSize records or a full payload, or its
+// isDue reports whether the queue makes a batch: it has BatchSize records or a full payload, or its
 // first record has waited for BatchingWindow.
-func (q *queue) due(o *MappingOptions) bool {
-	return len(q.entries) >= o.BatchSize || q.bytes >= maxPayload ||
-		len(q.entries) > 0 && o.Now().Sub(q.since) >= o.BatchingWindow
+func (q *queue) isDue(o *MappingOptions) bool {
+	waited := len(q.entries) > 0 && o.Now().Sub(q.since) >= o.BatchingWindow
+	return len(q.entries) >= o.BatchSize || q.bytes >= maxPayload || waited
 }
 
-// batch returns the first records, at least one, that go into one payload. With an open window w,
-// which may be nil, they belong to it and fit beside its state.
-func (q *queue) batch(w *window) []Record {
+// nextBatch returns the first records, at least one, that fit into one payload beside the open window's state. They end
+// before the first record that was created after the window; w may be nil.
+func (q *queue) nextBatch(w *window) []Record {
 	left := maxPayload - payloadReserve
 	if w != nil {
 		left -= len(w.state)

@@ -38,7 +38,7 @@ func (r *reader) Next(ctx context.Context, limit int) (records []Record, closed 
 	}
 	defer r.buffer.Release()
 	now := time.Now().UTC().Truncate(time.Second)
-	for _, record := range r.stream.Real(page.Records) {
+	for _, record := range r.stream.DropEmptyDeletes(page.Records) {
 		created := record.Created
 		if !r.stream.Exact() {
 			created = dynamolocal.Stamp(created, now)

@@ -12,11 +12,12 @@ import (
 // ends, its children are listed at once.
 const relistInterval = 10 * time.Second
 
-// consume runs a consumer for each stream shard, parents before children. When draining, it
-// returns when all have been consumed.
+// consume runs a consumer for each stream shard, parents before children. With drain it
+// returns when all stream shards have been consumed.
 func (m *Mapping) consume(ctx context.Context, drain bool) error {
 	shards, err := m.listShards(ctx)
-	if err != nil || drain && len(shards) == 0 {
+	nothingToDrain := drain && len(shards) == 0
+	if err != nil || nothingToDrain {
 		return err
 	}
 	saved, err := m.loadCheckpoints(ctx, shards)
@@ -27,8 +28,9 @@ func (m *Mapping) consume(ctx context.Context, drain bool) error {
 		List: m.listShards, Done: func(string) {}, Endless: !drain,
 		Relist: relistInterval, AskAgain: m.o.PollInterval, MaxAsks: 1,
 		Start: func(shard string) func(context.Context) (time.Time, error) {
-			c := m.newConsumer(shard, saved[shard])
+			cp := saved[shard]
 			delete(saved, shard)
+			c := &consumer{mapping: m, reader: m.o.Source.Open(shard, cp.after), delivery: delivery{mapping: m, shard: shard, cp: cp}}
 			return func(ctx context.Context) (ended time.Time, err error) {
 				finished, err := c.run(ctx, drain)
 				if err != nil {
@@ -67,11 +69,4 @@ func (m *Mapping) loadCheckpoints(ctx context.Context, shards []Shard) (map[stri
 func (m *Mapping) listShards(ctx context.Context) (shards []Shard, err error) {
 	err = m.retry(ctx, func() (err error) { shards, err = m.o.Source.Shards(ctx); return err })
 	return shards, err
-}
-
-func (m *Mapping) newConsumer(shard string, cp checkpoint) *consumer {
-	return &consumer{
-		m: m, reader: m.o.Source.Open(shard, cp.after),
-		delivery: delivery{m: m, shard: shard, cp: cp},
-	}
 }

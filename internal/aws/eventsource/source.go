@@ -20,9 +20,8 @@ type Source interface {
 
 // Reader is a position in a stream shard. It is used by one goroutine.
 type Reader interface {
-	// Next returns at most limit records and advances the position past them. It returns
-	// no records if there are none yet. closed reports that no more will follow. An error
-	// leaves the position unchanged.
+	// Next returns at most limit records and advances the position past them. It returns no records if there are none
+	// yet. closed reports that no more will follow. An error leaves the position unchanged.
 	Next(ctx context.Context, limit int) (records []Record, closed bool, err error)
 }
 

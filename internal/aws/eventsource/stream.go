@@ -32,10 +32,10 @@ type Stream struct {
 	arn    string
 	view   types.StreamViewType
 
-	listing   chan struct{} // admits one listing at a time
-	described time.Time     // when DescribeStream was last called
-	exact     atomic.Bool   // a record's time had seconds
-	ahead     atomic.Int64  // at most, of the service's clock to this machine's, in nanoseconds
+	listing    chan struct{} // admits one listing at a time
+	described  time.Time     // when DescribeStream was last called
+	exact      atomic.Bool   // a record's time had seconds
+	clockAhead atomic.Int64  // upper bound of the service's clock minus this machine's, in nanoseconds; 0 if they may agree
 }
 
 // NewStream returns the stream of this ARN and view type. It makes no call.
@@ -43,7 +43,7 @@ func NewStream(client *dynamodbstreams.Client, arn string, view types.StreamView
 	return &Stream{client: client, arn: arn, view: view, listing: make(chan struct{}, 1)}
 }
 
-// observeClock compares the service's clock with this machine's, by the answer to a call that was sent at a time. It
+// observeClock compares the service's clock with this machine's, by the answer to a call that was made at sent. It
 // returns the service's time when it answered, or earlier by up to a second and the call's duration.
 func (s *Stream) observeClock(answer middleware.Metadata, sent time.Time) time.Time {
 	date, ok := awsmiddleware.GetServerTime(answer) // whole seconds
@@ -54,13 +54,13 @@ func (s *Stream) observeClock(answer middleware.Metadata, sent time.Time) time.T
 	if least <= 0 && most >= 0 { // the clocks may agree
 		most = 0
 	}
-	s.ahead.Store(int64(most))
+	s.clockAhead.Store(int64(most))
 	return sent.Add(least)
 }
 
 // Now returns this machine's time if its clock may agree with the service's, by the last answer. Otherwise it returns the
 // service's time, with which records are stamped, or later by up to a second and the last call's duration.
-func (s *Stream) Now() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
+func (s *Stream) Now() time.Time { return time.Now().Add(time.Duration(s.clockAhead.Load())) }
 
 // OpenStream returns the stream of a table. It returns an error if the table has no stream.
 func OpenStream(ctx context.Context, tables dynamodb.DescribeTableAPIClient, client *dynamodbstreams.Client, table string) (*Stream, error) {
@@ -81,7 +81,7 @@ func (s *Stream) ARN() string { return s.arn }
 // minute, and so do emulators that contain it.
 func (s *Stream) Exact() bool { return s.exact.Load() }
 
-// observeTimes looks for a time with seconds.
+// observeTimes sets exact if a record's time has seconds.
 func (s *Stream) observeTimes(records []ddbstream.Record) {
 	if s.Exact() {
 		return
@@ -109,7 +109,7 @@ type Shard struct {
 	Closed bool   // takes no more records; its records can still be read
 }
 
-// once disables the SDK's own retries, which would repeat throttled calls.
+// noRetry disables the SDK's own retries, which would repeat throttled calls.
 func noRetry(o *dynamodbstreams.Options) { o.Retryer = aws.NopRetryer{} }
 
 // Shards lists all shards of the stream, in any order.
@@ -118,7 +118,7 @@ func (s *Stream) Shards(ctx context.Context) ([]Shard, error) { return s.list(ct
 // Children lists the children of a shard, or all shards if the service has no filter.
 func (s *Stream) Children(ctx context.Context, parent string) ([]Shard, error) {
 	list, err := s.list(ctx, &streamtypes.ShardFilter{Type: streamtypes.ShardFilterTypeChildShards, ShardId: &parent})
-	if rejected(err) {
+	if isRejected(err) {
 		return s.Shards(ctx)
 	}
 	return list, err
@@ -143,7 +143,7 @@ func (s *Stream) list(ctx context.Context, filter *streamtypes.ShardFilter) ([]S
 			return nil, fmt.Errorf("list the shards of stream %s: %w", s.arn, err)
 		}
 		if out.StreamDescription == nil {
-			return nil, fmt.Errorf("list the shards of stream %s: %w", s.arn, errGarbage)
+			return nil, fmt.Errorf("list the shards of stream %s: %w", s.arn, errNotDynamoDB)
 		}
 		s.observeClock(out.ResultMetadata, s.described)
 		for _, shard := range out.StreamDescription.Shards {
@@ -213,8 +213,8 @@ func (s *Stream) iterator(ctx context.Context, shard string, p Position) (string
 	return aws.ToString(out.ShardIterator), nil
 }
 
-// sureTries is the number of answers in a row without an iterator that prove that there is none.
-const sureTries = 3
+// emptyAnswers is the number of answers in a row without an iterator that prove that there is none.
+const emptyAnswers = 3
 
 // FindsTimes reports whether the service supports [AtTimestamp], by requesting such an iterator for one of these shards.
 // DynamoDB Local answers 500, and so may emulators that contain it.
@@ -222,20 +222,20 @@ func (s *Stream) FindsTimes(ctx context.Context, list []Shard, at time.Time) (bo
 	if len(list) == 0 {
 		return true, nil
 	}
-	shard, broken := list[len(list)-1].ID, 0
-	for range sureTries { // an answer without an iterator may be garbage
+	shard, failures := list[len(list)-1].ID, 0
+	for range emptyAnswers { // an answer without an iterator may be garbage
 		iterator, err := s.iterator(ctx, shard, AtTimestamp(at))
 		switch {
-		case rejected(err):
+		case isRejected(err):
 			return false, nil
-		case serverFault(err):
+		case isServerFault(err):
 			if _, other := s.iterator(ctx, shard, TrimHorizon); other != nil {
 				return false, err
 			}
-			broken++
+			failures++
 		case err != nil || iterator != "":
 			return err == nil, err
 		}
 	}
-	return broken < sureTries, nil
+	return failures < emptyAnswers, nil
 }

@@ -1,6 +1,5 @@
-// Package runtimeapi runs a Lambda function's binary outside Lambda. It serves the Runtime API
-// on the loopback interface and starts the binary. Like an execution environment it passes one
-// payload at a time:
+// Package runtimeapi runs a Lambda function's binary outside Lambda. It serves the Runtime API on the loopback
+// interface and starts the binary. Like an execution environment it passes one payload at a time:
 //
 //	f, err := runtimeapi.Start(ctx, runtimeapi.Options{Binary: "dist/amd64/query/bootstrap", Env: env})
 //	if err != nil { ... }

@@ -2,9 +2,8 @@ package runtimeapi
 
 import "github.com/hotshard/hotshard/internal/base/schema"
 
-// Env returns the environment of hotshard's functions for the tables at a DynamoDB-compatible
-// endpoint (a URL) and another endpoint for metrics. The access key selects the database on an
-// engine that has one for each key.
+// Env returns the environment of hotshard's functions for the tables at a DynamoDB-compatible endpoint (a URL) and
+// another endpoint for metrics. The access key selects the database on an engine that has one for each key.
 func Env(endpoint, accessKey, metrics string, names schema.Names) []string {
 	return []string{
 		"AWS_ENDPOINT_URL_DYNAMODB=" + endpoint,

@@ -42,7 +42,7 @@ type Function struct {
 	http    *http.Server
 	cmd     *exec.Cmd
 	done    chan struct{} // closed when the process ends
-	err     error         // how it ended; set before done is closed
+	err     error         // how the process ended; set before done is closed
 
 	mu sync.Mutex // held by the invocation in flight
 }
@@ -152,35 +152,35 @@ func (f *Function) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	select {
 	case f.server.next <- in:
 	case <-f.done:
-		return nil, f.exited()
+		return nil, f.exitError()
 	case <-limit.Done():
-		return nil, f.abandon(ctx)
+		return nil, f.killUnfinished(ctx)
 	}
-	return f.await(ctx, limit, in)
+	return f.awaitOutcome(ctx, limit, in)
 }
 
-func (f *Function) await(ctx, limit context.Context, in *invocation) ([]byte, error) {
+func (f *Function) awaitOutcome(ctx, limit context.Context, in *invocation) ([]byte, error) {
 	select {
 	case out := <-in.outcome:
 		return out.response, out.err
 	case <-limit.Done():
-		return nil, f.abandon(ctx)
+		return nil, f.killUnfinished(ctx)
 	case <-f.done:
 		select {
 		case out := <-in.outcome: // it responded before it ended
 			return out.response, out.err
 		default:
-			return nil, f.exited()
+			return nil, f.exitError()
 		}
 	}
 }
 
-func (f *Function) exited() error {
+func (f *Function) exitError() error {
 	return &FunctionError{"Runtime.ExitError", "the function's process ended: " + f.err.Error()}
 }
 
-// abandon kills the process of an invocation that took too long.
-func (f *Function) abandon(ctx context.Context) error {
+// killUnfinished kills the process of an invocation that took too long.
+func (f *Function) killUnfinished(ctx context.Context) error {
 	err := f.kill()
 	if ctx.Err() != nil {
 		return errors.Join(fmt.Errorf("invoking the function: %w", ctx.Err()), err)
@@ -206,8 +206,7 @@ func (f *Function) Signal(s os.Signal) error { return f.cmd.Process.Signal(s) }
 // Done returns a channel that is closed when the process ends.
 func (f *Function) Done() <-chan struct{} { return f.done }
 
-// Stop ends the process by SIGTERM, or after 5 s by SIGKILL, and closes the Runtime API. It may
-// be called again.
+// Stop ends the process by SIGTERM, or after 5 s by SIGKILL, and closes the Runtime API. It may be called again.
 func (f *Function) Stop() error {
 	if f.cmd.Process.Signal(syscall.SIGTERM) == nil {
 		select {

@@ -34,10 +34,10 @@ type Client interface {
 
 // Options select the table and the format to examine.
 type Options struct {
-	Table     string       // its name or ARN
-	Format    shard.Format // separates a name from a write shard's number; required
-	ReadUnits int          // RCU/s of the scan
-	Progress  func(items int)
+	Table     string          // its name or ARN
+	Format    shard.Format    // separates a name from a write shard's number; required
+	ReadUnits int             // RCU/s of the scan; 0 is dynamo.ScanUnits
+	Progress  func(items int) // receives the number of scanned items; may be nil
 	Now       time.Time
 }
 
@@ -105,22 +105,22 @@ func Examine(ctx context.Context, db Client, o Options) (*Report, error) {
 	r := &Report{Table: o.Table, name: name, Format: string(o.Format), Refusals: []string{}, Notes: []string{}}
 	r.describe(out.Table)
 	if err := o.Format.Valid(); err != nil {
-		r.refuse("The format %q has nothing but digits, so a write shard's key may be another name's: choose one such as #SHARD_.", r.Format)
+		r.refuse("The format %q has only digits, so a write shard's key may be another name: choose a format such as #SHARD_.", r.Format)
 	}
 	if len(r.Refusals) > 0 { // a scan would add nothing
 		return r, nil
 	}
 	r.readTTL(ctx, db)
-	some, err := db.Scan(ctx, &dynamodb.ScanInput{TableName: &o.Table, Limit: aws.Int32(sampleSize)})
+	sample, err := db.Scan(ctx, &dynamodb.ScanInput{TableName: &o.Table, Limit: aws.Int32(sampleSize)})
 	if err != nil {
 		return nil, err
 	}
-	of := r.times(some.Items, o.Now)
-	if err := r.scan(ctx, db, o, of.own); err != nil {
+	found := r.findTimes(sample.Items, o.Now)
+	if err := r.scan(ctx, db, o, found.own); err != nil {
 		return nil, err
 	}
-	of.add(r.scanned)
-	r.fit(ctx, some.Items, of, o)
+	found.addScanned(r.scanned)
+	r.chooseLayout(ctx, sample.Items, found, o)
 	if r.expression != "" {
 		r.Lines = r.lines()
 	}
@@ -180,14 +180,21 @@ func (r *Report) describe(d *types.TableDescription) {
 
 // isHotshards reports whether a table with hotshard's key attributes also has the name or an index of one of its tables.
 func isHotshards(d *types.TableDescription) bool {
-	return slices.ContainsFunc(schema.Tables(schema.NamesFor("hotshard-")), func(t schema.Table) bool {
-		return t.Name == aws.ToString(d.TableName) || slices.ContainsFunc(t.Indexes, func(own schema.Index) bool {
-			return slices.ContainsFunc(d.GlobalSecondaryIndexes, func(i types.GlobalSecondaryIndexDescription) bool { return aws.ToString(i.IndexName) == own.Name })
-		})
-	})
+	var indexes []string
+	for _, index := range d.GlobalSecondaryIndexes {
+		indexes = append(indexes, aws.ToString(index.IndexName))
+	}
+	for _, t := range schema.Tables(schema.NamesFor("hotshard-")) {
+		hasIndex := slices.ContainsFunc(t.Indexes, func(own schema.Index) bool { return slices.Contains(indexes, own.Name) })
+		if hasIndex || t.Name == aws.ToString(d.TableName) {
+			return true
+		}
+	}
+	return false
 }
 
-// readTTL finds the table's TTL attribute. The call may not be allowed, and some engines don't have it.
+// readTTL sets the table's TTL attribute. If the call fails, it only adds a note: the caller may lack the permission, and
+// some engines don't have the call.
 func (r *Report) readTTL(ctx context.Context, db Client) {
 	out, err := db.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &r.Table})
 	if err != nil {
@@ -216,7 +223,7 @@ func KeysOf(elements []types.KeySchemaElement) (partition, sort string) {
 
 func (r *Report) scan(ctx context.Context, db Client, o Options, own *ownTime) error {
 	var mu sync.Mutex
-	check := r.checkOf(own, o.Now)
+	check := r.sortKeyChecker(own, o.Now)
 	return dynamo.NewScanner(db, cmp.Or(o.ReadUnits, dynamo.ScanUnits)).Table(ctx, o.Table, r.PartitionKey+", "+r.SortKey, func(page []map[string]types.AttributeValue) error {
 		mu.Lock()
 		defer mu.Unlock()

@@ -22,7 +22,8 @@ type ownTime struct {
 	without     []string  // values without a time, which table.Untimed reads
 }
 
-// place is where a time stands in a text: after the nth sep, the last one if nth is 0, or at the beginning if sep is "".
+// place is where a time stands in a text: after the nth sep, after the last sep if nth is 0, or at the beginning if sep is
+// "".
 type place struct {
 	sep string
 	nth int
@@ -30,9 +31,9 @@ type place struct {
 
 // form is a form of times with the name of its function.
 type form struct {
-	name string
-	read table.TimeForm
-	id   bool // each item has another value
+	name   string
+	parse  table.TimeForm
+	unique bool // each item has another value
 }
 
 var forms = []form{
@@ -40,19 +41,19 @@ var forms = []form{
 	{"ULID", table.ULID, true}, {"KSUID", table.KSUID, true}, {"UUID", table.UUID, true},
 }
 
-// at returns the form of times at the place.
-func (p place) at(f table.TimeForm) table.TimeForm {
+// formAt returns the form of texts with a time of form f at the place.
+func (p place) formAt(f table.TimeForm) table.TimeForm {
 	if p.sep == "" {
 		return f
 	}
 	return table.After(p.sep, p.nth, f)
 }
 
-// read returns a CalculatedSuffix.Time.
-func (o *ownTime) read() func(table.Item) (time.Time, error) {
+// timeFunc returns a CalculatedSuffix.Time.
+func (o *ownTime) timeFunc() func(table.Item) (time.Time, error) {
 	var list []table.TimeForm
 	for _, f := range o.forms {
-		list = append(list, o.at(f.read))
+		list = append(list, o.formAt(f.parse))
 	}
 	if len(o.without) > 0 {
 		list = append(list, table.Untimed)
@@ -103,14 +104,14 @@ func (o *ownTime) describe(sortKey string) string {
 	return text
 }
 
-// ids reports whether all times are those of ids.
-func (o *ownTime) ids() bool {
-	return !slices.ContainsFunc(o.forms, func(f form) bool { return !f.id })
+// allIDs reports whether all times are those of ids.
+func (o *ownTime) allIDs() bool {
+	return !slices.ContainsFunc(o.forms, func(f form) bool { return !f.unique })
 }
 
-// span returns the earliest and the latest time of items that have one.
-func (o *ownTime) span(items []item) (first, last time.Time) {
-	read := o.read()
+// timeSpan returns the earliest and the latest time of items that have one.
+func (o *ownTime) timeSpan(items []item) (first, last time.Time) {
+	read := o.timeFunc()
 	for _, it := range items {
 		at, err := read(it)
 		if err != nil || !plausible(at) {
@@ -126,8 +127,8 @@ func (o *ownTime) span(items []item) (first, last time.Time) {
 	return first, last
 }
 
-// texts returns the texts that an AttributeTime of items reads.
-func texts(items []item, attr string) (list []string) {
+// attributeTexts returns an attribute's values as texts, of the items that have it.
+func attributeTexts(items []item, attr string) (list []string) {
 	read := table.AttributeTime(attr, func(text string) (time.Time, error) {
 		list = append(list, text)
 		return time.Time{}, nil
@@ -138,13 +139,13 @@ func texts(items []item, attr string) (list []string) {
 	return list
 }
 
-// findTime returns the time in an attribute of items, or nil and, if most items have one, why it can't be used. Some values of
-// the sort key may be without a time.
+// findTime returns the time in an attribute of items. own is nil if the attribute has no time, or one that can't be used;
+// then reason is why. Some values of the sort key may be without a time.
 func findTime(items []item, attr string, sortKey bool, now time.Time) (own *ownTime, reason string) {
-	list := texts(items, attr)
+	list := attributeTexts(items, attr)
 	places := placesIn(list)
 	for _, p := range places {
-		if o := match(list, attr, p); o != nil && (own == nil || o.better(own, now)) {
+		if o := matchTimes(list, attr, p); o != nil && (own == nil || o.isBetterThan(own, now)) {
 			own = o
 		}
 	}
@@ -156,15 +157,15 @@ func findTime(items []item, attr string, sortKey bool, now time.Time) (own *ownT
 	case len(own.without) > 0 && !sortKey:
 		return nil, fmt.Sprintf("has no time in %d of %d sampled items, such as %.40q", len(own.without), len(items), own.without[0])
 	}
-	if text := own.elsewhere(places); text != "" {
+	if text := own.valueWithTimeElsewhere(places); text != "" {
 		return nil, fmt.Sprintf("has times at several places, such as in %.40q", text)
 	}
-	own.first, own.last = own.span(items)
+	own.first, own.last = own.timeSpan(items)
 	return own, ""
 }
 
-// elsewhere returns a value without a time at the place which has one at another place, or "".
-func (o *ownTime) elsewhere(places []place) string {
+// valueWithTimeElsewhere returns a value that has a time at another of these places only, or "".
+func (o *ownTime) valueWithTimeElsewhere(places []place) string {
 	for _, text := range o.without {
 		for _, p := range places {
 			if f, _ := formOf(text, p); f != nil {
@@ -176,8 +177,8 @@ func (o *ownTime) elsewhere(places []place) string {
 }
 
 const (
-	longest   = 1024 // bytes of a text with a time; sort keys have no more
-	maxPlaces = 64
+	maxTimeText = 1024 // bytes of a text with a time; sort keys have no more
+	maxPlaces   = 64
 )
 
 // placesIn returns places at which texts may have a time: the beginning, after each separator, and after letters at the
@@ -191,7 +192,7 @@ func placesIn(texts []string) []place {
 	}
 	add(&list, place{})
 	for _, text := range texts {
-		if len(text) > longest {
+		if len(text) > maxTimeText {
 			continue
 		}
 		if n := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }); n > 0 {
@@ -209,14 +210,14 @@ func placesIn(texts []string) []place {
 	return append(list, ends...)
 }
 
-// dynamoDB is when DynamoDB began. Unix times that all are older are other numbers, such as ids of ten digits.
-var dynamoDB = time.Date(2012, 1, 1, 0, 0, 0, 0, time.UTC)
+// dynamoDBBegan is when DynamoDB began. If all Unix times are older, they are other numbers, such as ids of ten digits.
+var dynamoDBBegan = time.Date(2012, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// match returns the time that at least half of the texts have at a place, or nil. A number of ten digits may look like a
-// Unix time, and a text of 27 characters like a KSUID. So these two must fit all texts, except those without the separator.
-func match(list []string, attr string, p place) *ownTime {
+// matchTimes returns the time that at least half of the texts have at a place, or nil. A number of ten digits may look like
+// a Unix time, and a text of 27 characters like a KSUID. So all texts with the separator must have these two.
+func matchTimes(list []string, attr string, p place) *ownTime {
 	o := &ownTime{attr: attr, place: p, days: true}
-	used, values, alike := map[string]bool{}, map[string]bool{}, false
+	used, values, otherHasSeparator := map[string]bool{}, map[string]bool{}, false
 	for _, text := range list {
 		f, at := formOf(text, p)
 		if f == nil {
@@ -224,8 +225,8 @@ func match(list []string, attr string, p place) *ownTime {
 			if 2*len(o.without) > len(list) {
 				return nil
 			}
-			_, err := p.at(table.Untimed)(text)
-			alike = alike || err == nil
+			_, err := p.formAt(table.Untimed)(text)
+			otherHasSeparator = otherHasSeparator || err == nil
 			continue
 		}
 		used[f.name], values[text] = true, true
@@ -240,9 +241,9 @@ func match(list []string, attr string, p place) *ownTime {
 		}
 	}
 	o.distinct = len(values)
-	number := used["Unix"] && (alike || o.last.Before(dynamoDB))
-	random := used["KSUID"] && (alike || len(values) < 2)
-	if len(values) == 0 || number || random {
+	noUnixTime := used["Unix"] && (otherHasSeparator || o.last.Before(dynamoDBBegan))
+	noKSUID := used["KSUID"] && (otherHasSeparator || len(values) < 2)
+	if len(values) == 0 || noUnixTime || noKSUID {
 		return nil
 	}
 	return o
@@ -251,21 +252,22 @@ func match(list []string, attr string, p place) *ownTime {
 // formOf returns the form and the time of a text at a place, or nil.
 func formOf(text string, p place) (f *form, at time.Time) {
 	for i := range forms {
-		if at, err := p.at(forms[i].read)(text); err == nil && plausible(at) {
+		if at, err := p.formAt(forms[i].parse)(text); err == nil && plausible(at) {
 			return &forms[i], at
 		}
 	}
 	return nil, at
 }
 
-// better reports whether a time is more probably the item's own than another one of the same attribute.
-func (o *ownTime) better(other *ownTime, now time.Time) bool {
+// isBetterThan reports whether a time is more probably the item's own than another time in the same attribute.
+func (o *ownTime) isBetterThan(other *ownTime, now time.Time) bool {
 	limit := now.Add(shardmap.MaxAhead)
 	if len(o.without) != len(other.without) {
 		return len(o.without) < len(other.without)
 	}
-	if ahead := o.last.After(limit); ahead != other.last.After(limit) {
-		return !ahead
+	ahead, otherAhead := o.last.After(limit), other.last.After(limit)
+	if ahead != otherAhead {
+		return otherAhead
 	}
 	return !o.days && other.days
 }

@@ -9,45 +9,45 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// fit chooses a CalculatedSuffix by the items' own time if its lines work with the sampled items. Otherwise it adds a
-// refusal, and lines to fill in if only the time is missing.
-func (r *Report) fit(ctx context.Context, items []item, of times, o Options) {
+// chooseLayout chooses a CalculatedSuffix by the items' own time, if the Go lines with it work with the sampled items.
+// Otherwise it adds a refusal, and if only the time is missing, lines to fill in.
+func (r *Report) chooseLayout(ctx context.Context, items []item, found foundTimes, o Options) {
 	r.Sampled = len(items)
 	switch {
 	case r.InTheWay.Keys > 0:
-		r.refuse("%s stored partition keys, such as %q, read as write shards above 0 of other names: choose another format, or rename them.", counted(r.InTheWay), r.InTheWay.First[0])
+		r.refuse("%s stored partition keys, such as %q, read as write shards above 0 of other names: choose another format, or rename them.", keyCount(r.InTheWay), r.InTheWay.First[0])
 		return
 	case r.TooLong.Keys > 0:
-		r.refuse("%s stored partition keys are too long: with the suffix of a write shard they would exceed %d bytes.", counted(r.TooLong), maxKeyBytes)
+		r.refuse("%s stored partition keys are too long: with the suffix of a write shard they would exceed %d bytes.", keyCount(r.TooLong), maxKeyBytes)
 		return
 	case r.SortType == "B":
 		r.refuse("The sort key is binary; write shards are calculated from a string or a number. Use table.RandomSuffix if items are only ever added.")
 		return
-	case of.empty:
-		r.refuse("The table is empty, so nothing shows where its items have their times: %s", toDo)
-		r.expression = fillIn
+	case found.empty:
+		r.refuse("The table is empty, so nothing shows where its items have their times: %s", fillInTime)
+		r.expression = unfinishedLayout
 		return
-	case of.own == nil:
-		r.refuse("The items have no time of their own that was found (%s): %s", of.why(), toDo)
-		r.expression = fillIn
+	case found.own == nil:
+		r.refuse("The items have no time of their own that was found (%s): %s", found.reasons(), fillInTime)
+		r.expression = unfinishedLayout
 		return
 	}
-	r.layout = table.CalculatedSuffix{Time: of.own.read()}
-	if err := r.try(ctx, items, of, o); err != nil {
+	r.layout = table.CalculatedSuffix{Time: found.own.timeFunc()}
+	if err := r.tryLines(ctx, items, found, o); err != nil {
 		r.refuse("A trial of the lines with the sampled items failed: %v. Use table.RandomSuffix if items are only ever added.", err)
 		return
 	}
-	r.Layout, r.expression = of.own.describe(r.SortKey), "table.CalculatedSuffix{Time: "+of.own.expression()+"}"
+	r.Layout, r.expression = found.own.describe(r.SortKey), "table.CalculatedSuffix{Time: "+found.own.expression()+"}"
 }
 
-const toDo = "fill in the function Time of the lines, which returns an item's time of creation, or use table.RandomSuffix{} if items are only ever added."
+const fillInTime = "fill in the function Time of the lines, which returns an item's time of creation, or use table.RandomSuffix{} if items are only ever added."
 
-// fillIn is a CalculatedSuffix whose Time is still to be written.
-const fillIn = `table.CalculatedSuffix{Time: func(it table.Item) (time.Time, error) {
+// unfinishedLayout is a CalculatedSuffix whose Time is still to be written.
+const unfinishedLayout = `table.CalculatedSuffix{Time: func(it table.Item) (time.Time, error) {
 		return time.Time{}, errors.New("return the item's time of creation, from its keys or an attribute that never changes")
 	}}`
 
-func counted(f Found) string {
+func keyCount(f Found) string {
 	if f.Keys == MaxKeys {
 		return fmt.Sprint(MaxKeys, " or more")
 	}

@@ -54,13 +54,13 @@ func TestTablesWithoutATimeOfTheirOwn(t *testing.T) {
 	client := enginetest.Client(t)
 	for _, c := range refused {
 		r := examine(t, client, c.create(t, client, now), now)
-		if len(r.Refusals) != 1 || !strings.Contains(r.Refusals[0], c.want) || !strings.Contains(r.Refusals[0], toDo) || !strings.Contains(r.Lines, fillIn) {
+		if len(r.Refusals) != 1 || !strings.Contains(r.Refusals[0], c.want) || !strings.Contains(r.Refusals[0], fillInTime) || !strings.Contains(r.Lines, unfinishedLayout) {
 			t.Errorf("%s: refusals %q and lines %q, want %q", c.name, r.Refusals, r.Lines, c.want)
 		}
 	}
 }
 
-const toDo = "fill in the function Time of the lines"
+const fillInTime = "fill in the function Time of the lines"
 
 // row returns one of eight rows of two names, one every 7 minutes before now.
 func (c theirs) row(now time.Time, n int) row {

@@ -58,8 +58,8 @@ func dated(items []item, name string, d time.Duration, form attribute) []item {
 	return list
 }
 
-// fillIn is in the lines of a table without a time.
-const fillIn = "Time: func(it table.Item) (time.Time, error) {"
+// unfinishedLayout is in the lines of a table without a time.
+const unfinishedLayout = "Time: func(it table.Item) (time.Time, error) {"
 
 // TestSortKeysBeyondTheSample checks that the keys of all items count, not only those of the sampled ones.
 func TestSortKeysBeyondTheSample(t *testing.T) {
@@ -148,7 +148,7 @@ func TestTimeOfItems(t *testing.T) {
 			continue
 		}
 		fits := len(r.Refusals) == 0
-		if got := r.Lines + strings.Join(r.Refusals, "\n"); !strings.Contains(got, c.want) || fits == (r.Lines == "" || strings.Contains(r.Lines, fillIn)) || fits == (len(r.Refusals) == 1) {
+		if got := r.Lines + strings.Join(r.Refusals, "\n"); !strings.Contains(got, c.want) || fits == (r.Lines == "" || strings.Contains(r.Lines, unfinishedLayout)) || fits == (len(r.Refusals) == 1) {
 			t.Errorf("%s: want %q; lines %q, refusals %q", name, c.want, r.Lines, r.Refusals)
 		}
 		if notes := strings.Join(r.Notes, "\n"); c.err != nil && !strings.Contains(notes, "TTL can't be read") {

@@ -16,15 +16,15 @@ import (
 
 type item = map[string]types.AttributeValue
 
-// times are the times in sampled items.
-type times struct {
+// foundTimes are the times in sampled items.
+type foundTimes struct {
 	own      *ownTime // the items' own time; nil if none was found
 	empty    bool     // there are no items
 	rejected []string // why other times are not the items' own
 }
 
-// why returns why no time was found.
-func (t times) why() string {
+// reasons returns why no time was found.
+func (t foundTimes) reasons() string {
 	if len(t.rejected) == 0 {
 		return "no sort key or attribute has a time of ISO 8601, Unix time, a ULID, a KSUID or a UUID of version 1, 6 or 7 in all items"
 	}
@@ -41,36 +41,39 @@ var (
 // created matches names of attributes that probably have the time of creation.
 var created = regexp.MustCompile(`(?i)creat|insert|occur|ingest|receiv|recorded|(^|[_.])(event_?)?(ts|time|timestamp)$`)
 
-// times finds the items' own time: in the sort key, or else in an attribute, first by its name, then the one with the
-// earliest times: an item is created before it is changed, and expires later.
-func (r *Report) times(items []item, now time.Time) (found times) {
+// findTimes finds the items' own time: in the sort key, or else in the attribute that comes first by compare. An item is
+// created before it is changed, and expires later.
+func (r *Report) findTimes(items []item, now time.Time) (found foundTimes) {
 	if len(items) == 0 {
-		return times{empty: true}
+		return foundTimes{empty: true}
 	}
 	for _, attr := range append([]string{r.SortKey}, r.attributes(items)...) {
 		own, reason := r.ownTime(items, attr, now)
+		inSortKey := found.own != nil && found.own.attr == r.SortKey
 		switch {
 		case reason != "":
 			found.rejected = append(found.rejected, attr+" "+reason)
-		case own != nil && (found.own == nil || found.own.attr != r.SortKey && own.compare(found.own) < 0):
+		case own == nil, inSortKey:
+		case found.own == nil || own.compare(found.own) < 0:
 			found.own = own
 		}
 	}
 	return found
 }
 
-// scanned has the sort keys of all items that are not like those of the sample.
+// scanned has sort keys that the scan of all items found and that the sampled times don't allow for; "" if there is none.
 type scanned struct {
-	without string // a sort key without a time, "" if there is none
-	ahead   string // one with a time in the future
+	without string // a sort key without a time
+	ahead   string // a sort key with a time in the future
 }
 
-// checkOf returns a function that checks an item's sort key, if the items' own time is there.
-func (r *Report) checkOf(own *ownTime, now time.Time) func(item) {
+// sortKeyChecker returns a function that adds an item's sort key to r.scanned if needed. It does nothing unless the items'
+// own time is in the sort key.
+func (r *Report) sortKeyChecker(own *ownTime, now time.Time) func(item) {
 	if own == nil || own.attr != r.SortKey {
 		return func(item) {}
 	}
-	read, limit := own.read(), now.Add(shardmap.MaxAhead)
+	read, limit := own.timeFunc(), now.Add(shardmap.MaxAhead)
 	return func(it item) {
 		switch at, err := read(it); {
 		case err != nil:
@@ -81,8 +84,8 @@ func (r *Report) checkOf(own *ownTime, now time.Time) func(item) {
 	}
 }
 
-// add adds what the scan of all items shows about the sort keys' times.
-func (t *times) add(s scanned) {
+// addScanned adds what the scan of all items shows about the sort keys' times.
+func (t *foundTimes) addScanned(s scanned) {
 	switch {
 	case s.ahead != "":
 		t.rejected = append(t.rejected, t.own.attr+" has times in the future, such as "+s.ahead+", so puts of such items would be rejected")
@@ -92,20 +95,25 @@ func (t *times) add(s scanned) {
 	}
 }
 
-// compare orders the times of attributes, the most probable time of creation first.
+// compare orders the times of attributes, the most probable time of creation first: by the attribute's name, then times
+// before whole days, then the earliest.
 func (o *ownTime) compare(other *ownTime) int {
-	after := func(b bool) int {
-		if b {
+	falseFirst := func(a, b bool) int {
+		switch {
+		case a == b:
+			return 0
+		case a:
 			return 1
 		}
-		return 0
+		return -1
 	}
 	return cmp.Or(
-		after(!created.MatchString(o.attr))-after(!created.MatchString(other.attr)),
-		after(o.days)-after(other.days), o.last.Compare(other.last), strings.Compare(o.attr, other.attr))
+		falseFirst(!created.MatchString(o.attr), !created.MatchString(other.attr)),
+		falseFirst(o.days, other.days), o.last.Compare(other.last), strings.Compare(o.attr, other.attr))
 }
 
-// ownTime returns the time of an attribute. It returns nil if there is none, or the reason why it isn't the items' own.
+// ownTime returns the time of an attribute. own is nil if the attribute has no time, or one that isn't the items' own; then
+// reason is why.
 func (r *Report) ownTime(items []item, attr string, now time.Time) (own *ownTime, reason string) {
 	own, reason = findTime(items, attr, attr == r.SortKey, now)
 	switch {
@@ -120,8 +128,8 @@ func (r *Report) ownTime(items []item, attr string, now time.Time) (own *ownTime
 		return nil, "changes, by its name"
 	case planned.MatchString(attr):
 		return nil, "is not the time of creation, by its name"
-	case own.ids() && own.distinct < len(items):
-		return nil, "is another item's id, since several items have the same"
+	case own.allIDs() && own.distinct < len(items):
+		return nil, "is another item's id, since several items have the same value"
 	}
 	if own.last.After(now.Add(shardmap.MaxAhead)) {
 		return nil, "has times in the future, such as " + own.last.Format(time.RFC3339) + ", so puts of such items would be rejected"

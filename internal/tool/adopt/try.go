@@ -21,36 +21,37 @@ import (
 // triedCount is the shard count to which names grow in a trial, the first count of a grow.Grower.
 const triedCount = 24
 
-// growth is a shard map in which all names grow from 1 write shard to triedCount at a time.
-type growth time.Time
+// growthAt is a shard map in which all names grow from 1 write shard to triedCount at this time.
+type growthAt time.Time
 
 // Lookup returns the entry of a name.
-func (g growth) Lookup(_ context.Context, key string, _ time.Time) (shardmap.Entry, error) {
+func (g growthAt) Lookup(_ context.Context, key string, _ time.Time) (shardmap.Entry, error) {
 	return shardmap.Entry{Key: key, Version: 1, Max: triedCount, History: shard.History{{At: time.Time(g), Count: triedCount}}}, nil
 }
 
-// try makes the calls of the lines with the sampled items, on a table in memory. It returns the first error, or nil if:
-//   - after a growth at o.Now all items are found where they are stored, and a put creates no second item
-//   - if the growth was at the first or the last time of the items, all are put, found and read in order
-func (r *Report) try(ctx context.Context, items []item, of times, o Options) error {
+// tryLines makes the calls of the report's lines with the sampled items, on a table in memory. It returns the first error,
+// or nil if:
+//   - after a growth at o.Now all stored items are found, and a put creates no second item
+//   - after a growth at the first or the last time of the items, all are put, found and read in order
+func (r *Report) tryLines(ctx context.Context, items []item, found foundTimes, o Options) error {
 	stored := memory{r.PartitionKey, r.SortKey, nil}
 	for _, it := range items {
 		stored.put(it)
 	}
 	grown := o.Now.Add(shardmap.LeadTime)
-	if err := r.tryGrowth(ctx, stored, items, growth(grown), of, o); err != nil {
+	if err := r.tryGrowth(ctx, stored, items, growthAt(grown), found, o); err != nil {
 		return err
 	}
-	for _, at := range []time.Time{of.own.first, of.own.last} {
-		if err := r.tryGrowth(ctx, memory{r.PartitionKey, r.SortKey, nil}, items, growth(at), of, o); err != nil {
+	for _, at := range []time.Time{found.own.first, found.own.last} {
+		if err := r.tryGrowth(ctx, memory{r.PartitionKey, r.SortKey, nil}, items, growthAt(at), found, o); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sharded returns the table of the lines with other shard counts.
-func (r *Report) sharded(db table.Client, counts table.Counts) *table.Table {
+// tableOfLines returns the table that the report's lines make, with this client and these shard counts.
+func (r *Report) tableOfLines(db table.Client, counts table.Counts) *table.Table {
 	return &table.Table{
 		Client: db, Name: r.Table, PartitionKey: r.PartitionKey, SortKey: r.SortKey,
 		Shards: counts, Layout: r.layout, Format: shard.Format(r.Format), PlainFirst: true,
@@ -58,8 +59,8 @@ func (r *Report) sharded(db table.Client, counts table.Counts) *table.Table {
 }
 
 // tryGrowth puts, reads and queries the items.
-func (r *Report) tryGrowth(ctx context.Context, db memory, items []item, counts table.Counts, of times, o Options) error {
-	t := r.sharded(&db, counts)
+func (r *Report) tryGrowth(ctx context.Context, db memory, items []item, counts table.Counts, found foundTimes, o Options) error {
+	t := r.tableOfLines(&db, counts)
 	names := map[string][]item{}
 	for _, it := range items {
 		name := keyText(it, r.PartitionKey)
@@ -67,7 +68,7 @@ func (r *Report) tryGrowth(ctx context.Context, db memory, items []item, counts 
 		if err := t.Put(ctx, maps.Clone(it), o.Now); err != nil {
 			return err
 		}
-		if _, err := t.Get(ctx, r.keyOf(it, of), o.Now); err != nil {
+		if _, err := t.Get(ctx, r.keyOf(it, found), o.Now); err != nil {
 			return err
 		}
 	}
@@ -83,10 +84,10 @@ func (r *Report) tryGrowth(ctx context.Context, db memory, items []item, counts 
 }
 
 // keyOf returns the attributes of an item that the keys of Get need.
-func (r *Report) keyOf(it item, of times) item {
+func (r *Report) keyOf(it item, found foundTimes) item {
 	key := item{r.PartitionKey: it[r.PartitionKey], r.SortKey: it[r.SortKey]}
-	name, _, _ := strings.Cut(of.own.attr, ".") // it may be in a map
-	for _, attr := range []string{name, of.own.attr} {
+	name, _, _ := strings.Cut(found.own.attr, ".") // it may be in a map
+	for _, attr := range []string{name, found.own.attr} {
 		if it[attr] != nil {
 			key[attr] = it[attr]
 		}
@@ -151,9 +152,10 @@ func (m *memory) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dy
 	out := &dynamodb.QueryOutput{}
 	low, high := in.ExpressionAttributeValues[":low"], in.ExpressionAttributeValues[":high"]
 	for _, it := range m.items {
-		at := it[m.sort]
-		if dynamo.CompareValues(it[m.partition], in.ExpressionAttributeValues[":pk"]) == 0 &&
-			(low == nil || dynamo.CompareValues(at, low) >= 0) && (high == nil || dynamo.CompareValues(at, high) <= 0) {
+		inPartition := dynamo.CompareValues(it[m.partition], in.ExpressionAttributeValues[":pk"]) == 0
+		beforeLow := low != nil && dynamo.CompareValues(it[m.sort], low) < 0
+		afterHigh := high != nil && dynamo.CompareValues(it[m.sort], high) > 0
+		if inPartition && !beforeLow && !afterHigh {
 			out.Items = append(out.Items, maps.Clone(it))
 		}
 	}

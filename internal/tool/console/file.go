@@ -28,11 +28,11 @@ const (
 	maxFile  = 8 << 20        // bytes; if the file has more, each map gets half as many rows
 )
 
-// File returns the console's page as one HTML file that makes no request. It has the answers to the page's calls inside,
-// for the time from from to to. The API has GET /v1/heat and GET /v1/hot-keys. The file has at most 8 MB, unless a
+// File returns the console's page as one HTML file that makes no request. The file contains the answers to the page's calls
+// for the time between from and to. api must have GET /v1/heat and GET /v1/hot-keys. The file has at most 8 MB, unless a
 // single row of each map has more. File returns the error of the first call that fails.
 func File(ctx context.Context, api http.Handler, about About, from, to time.Time) ([]byte, error) {
-	k := &keeper{ctx: ctx, handler: Handler(api, about), from: from, to: to, answers: map[string]json.RawMessage{}}
+	k := &answerKeeper{ctx: ctx, handler: Handler(api, about), from: from, to: to, answers: map[string]json.RawMessage{}}
 	if err := k.keepOnce(); err != nil {
 		return nil, err
 	}
@@ -53,8 +53,8 @@ func File(ctx context.Context, api http.Handler, about About, from, to time.Time
 	}
 }
 
-// keeper keeps the answers to the page's calls, by path and index.
-type keeper struct {
+// answerKeeper keeps the answers to the page's calls, by path and index.
+type answerKeeper struct {
 	ctx      context.Context
 	handler  http.Handler
 	from, to time.Time
@@ -62,7 +62,7 @@ type keeper struct {
 }
 
 // keepOnce keeps the answers that don't depend on the number of rows or the index.
-func (k *keeper) keepOnce() error {
+func (k *answerKeeper) keepOnce() error {
 	if err := k.keep("/console/about", "", nil); err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (k *keeper) keepOnce() error {
 }
 
 // keepHeat keeps the heat of the table, or of an index. It returns the indexes that have writes.
-func (k *keeper) keepHeat(index string, rows int) (indexes []string, err error) {
+func (k *answerKeeper) keepHeat(index string, rows int) (indexes []string, err error) {
 	query := url.Values{"group": {"base"}, "rows": {strconv.Itoa(rows)}, "from": {k.from.Format(time.RFC3339)}, "to": {k.to.Format(time.RFC3339)}}
 	if err := k.keep("/v1/heat", index, query); err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func answerID(path, index string) string {
 }
 
 // keep calls the handler and keeps its answer.
-func (k *keeper) keep(path, index string, query url.Values) error {
+func (k *answerKeeper) keep(path, index string, query url.Values) error {
 	if index != "" {
 		query.Set("index", index)
 	}
@@ -99,25 +99,25 @@ func (k *keeper) keep(path, index string, query url.Values) error {
 	if err != nil {
 		return err
 	}
-	a := &answer{header: http.Header{}}
-	k.handler.ServeHTTP(a, r)
-	if a.status > http.StatusOK {
-		return fmt.Errorf("GET %s: status %d: %s", path, a.status, bytes.TrimSpace(a.body.Bytes()))
+	response := &memoryResponse{header: http.Header{}}
+	k.handler.ServeHTTP(response, r)
+	if response.status > http.StatusOK {
+		return fmt.Errorf("GET %s: status %d: %s", path, response.status, bytes.TrimSpace(response.body.Bytes()))
 	}
-	k.answers[answerID(path, index)] = a.body.Bytes()
+	k.answers[answerID(path, index)] = response.body.Bytes()
 	return k.ctx.Err()
 }
 
-// answer is an http.ResponseWriter in memory. A status of 0 is 200.
-type answer struct {
+// memoryResponse is an http.ResponseWriter in memory. A status of 0 is 200.
+type memoryResponse struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
 }
 
-func (a *answer) Header() http.Header         { return a.header }
-func (a *answer) WriteHeader(status int)      { a.status = status }
-func (a *answer) Write(b []byte) (int, error) { return a.body.Write(b) }
+func (a *memoryResponse) Header() http.Header         { return a.header }
+func (a *memoryResponse) WriteHeader(status int)      { a.status = status }
+func (a *memoryResponse) Write(b []byte) (int, error) { return a.body.Write(b) }
 
 // htmlFile returns the page with its script, style and answers inside.
 func htmlFile(answers map[string]json.RawMessage) ([]byte, error) {
@@ -128,9 +128,9 @@ func htmlFile(answers map[string]json.RawMessage) ([]byte, error) {
 	}
 	script, style := asset("dist/console.js"), asset("dist/console.css")
 	page := string(asset("web/src/index.html"))
-	for _, part := range [][2]string{
+	for _, replacement := range [][2]string{
 		{`<meta charset="utf-8">`, fmt.Sprintf(`<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src %s; style-src %s; img-src data:; base-uri 'none'; form-action 'none'">`, hash(script), hash(style))},
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src %s; style-src %s; img-src data:; base-uri 'none'; form-action 'none'">`, cspHash(script), cspHash(style))},
 		{`<link rel="stylesheet" href="/console/console.css">`, "<style>" + string(style) + "</style>"},
 		{`<script src="/console/console.js" defer></script>`, ""},
 		{`</body>`, fmt.Sprintf(`<details class="licences"><summary>Licences of the packages in the script</summary><pre tabindex="0">%s</pre></details>
@@ -138,17 +138,18 @@ func htmlFile(answers map[string]json.RawMessage) ([]byte, error) {
 <script>%s</script>
 </body>`, html.EscapeString(string(asset("dist/LICENSES.txt"))), data, script)},
 	} {
-		before, after, found := strings.Cut(page, part[0])
+		old, text := replacement[0], replacement[1]
+		before, after, found := strings.Cut(page, old)
 		if !found {
-			panic("index.html has no " + part[0])
+			panic("index.html has no " + old)
 		}
-		page = before + part[1] + after
+		page = before + text + after
 	}
 	return []byte(page), nil
 }
 
-// hash returns the Content-Security-Policy source of a script or style.
-func hash(text []byte) string {
+// cspHash returns the Content-Security-Policy source of a script or style.
+func cspHash(text []byte) string {
 	sum := sha256.Sum256(text)
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }

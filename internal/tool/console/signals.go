@@ -36,7 +36,7 @@ type Span struct {
 	Index    string // a global index; empty for the table
 }
 
-// Columns returns columns of 0 for counts that are known from a time on. Those that begin before are nil.
+// Columns returns a column of 0 for each Step. Columns that begin before knownFrom are nil: their counts are unknown.
 func (s Span) Columns(knownFrom time.Time) (columns []*int64) {
 	for at := s.From; at.Before(s.To); at = at.Add(s.Step) {
 		var count *int64
@@ -112,7 +112,11 @@ func serveSignals(signals func(Span) SignalsAnswer) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		span, err := parseSpan(r.URL.Query(), time.Now())
 		if err != nil {
-			writeProblem(w, err)
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			_ = json.NewEncoder(w).Encode(map[string]any{ // fails if the client has disconnected
+				"title": http.StatusText(http.StatusUnprocessableEntity), "status": http.StatusUnprocessableEntity, "detail": err.Error(),
+			})
 			return
 		}
 		out := SignalsAnswer{Note: "Throttled writes are unknown here: hotshard explain counts them."}
@@ -123,13 +127,4 @@ func serveSignals(signals func(Span) SignalsAnswer) http.HandlerFunc {
 		out.Keys = append([]ThrottledKey{}, out.Keys...) // not null
 		writeJSON(w, out)
 	}
-}
-
-// writeProblem answers a request whose parameters are invalid.
-func writeProblem(w http.ResponseWriter, err error) {
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(http.StatusUnprocessableEntity)
-	_ = json.NewEncoder(w).Encode(map[string]any{ // fails if the client has disconnected
-		"title": http.StatusText(http.StatusUnprocessableEntity), "status": http.StatusUnprocessableEntity, "detail": err.Error(),
-	})
 }

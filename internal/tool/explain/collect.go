@@ -18,7 +18,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// Sources are where evidence comes from. All but DynamoDB may be nil.
+// Sources are where evidence comes from. All except DynamoDB may be nil.
 type Sources struct {
 	DynamoDB   *dynamodb.Client
 	CloudWatch *cloudwatch.Client
@@ -57,11 +57,11 @@ type Options struct {
 type collection struct {
 	Sources
 	Evidence
-	options Options
-	notes   []string
-	indexes []string // names of the tables' indexes
-	asked   string   // the first table, by its name or ARN
-	current bool     // a source has counted the newest throttles
+	options    Options
+	notes      []string
+	indexes    []string // names of the tables' indexes
+	firstTable string   // the first table, by its name or ARN
+	current    bool     // a source has counted the newest throttles
 }
 
 // NoIndex is the error for an index that no table has.
@@ -79,7 +79,7 @@ func (e *NoIndex) Error() string {
 func Run(ctx context.Context, s Sources, o Options) (Report, error) {
 	asked := o.Tables[0]
 	o.Tables = slices.Clone(o.Tables)
-	c := &collection{Sources: s, options: o, asked: asked, Evidence: Evidence{Name: o.Name, From: o.From, To: o.To, PartitionWCU: o.PartitionWCU, Commands: o.Commands}}
+	c := &collection{Sources: s, options: o, firstTable: asked, Evidence: Evidence{Name: o.Name, From: o.From, To: o.To, PartitionWCU: o.PartitionWCU, Commands: o.Commands}}
 	if err := c.describeAll(ctx); err != nil {
 		return Report{}, err
 	}
@@ -97,7 +97,7 @@ func Run(ctx context.Context, s Sources, o Options) (Report, error) {
 	}
 	if c.Counted && len(c.Counts) == 0 && c.Logged == 0 {
 		if !c.current {
-			c.leaveNewest()
+			c.excludeNewest()
 		}
 	} else {
 		c.readLimits(ctx)
@@ -117,8 +117,8 @@ func Run(ctx context.Context, s Sources, o Options) (Report, error) {
 // metricsLate is the time after which CloudWatch has counted a throttle.
 const metricsLate = 3 * time.Minute
 
-// leaveNewest ends the time of a report without throttles where CloudWatch may not have counted yet.
-func (c *collection) leaveNewest() {
+// excludeNewest ends the report's time before the minutes that CloudWatch may not have counted yet.
+func (c *collection) excludeNewest() {
 	c.addNote("CloudWatch's metrics arrive up to 3 minutes late: ask again for the newest throttles.")
 	if counted := c.To.Add(-metricsLate); counted.After(c.From) {
 		c.To = counted
@@ -127,7 +127,8 @@ func (c *collection) leaveNewest() {
 	}
 }
 
-// describeAll adds all tables. An attached deployment lacks most of a deployment's.
+// describeAll adds all tables. It ignores absent tables of a deployment, unless all are absent: an attached deployment has
+// few of them.
 func (c *collection) describeAll(ctx context.Context) error {
 	var absent []error
 	for i, asked := range c.options.Tables {
@@ -136,7 +137,7 @@ func (c *collection) describeAll(ctx context.Context) error {
 			return err
 		}
 		c.options.Tables[i] = name
-		err = c.describe(ctx, name, asked)
+		err = c.describeTable(ctx, name, asked)
 		if _, ok := errors.AsType[*types.ResourceNotFoundException](err); ok {
 			absent = append(absent, err)
 		} else if err != nil {
@@ -162,7 +163,7 @@ func (c *collection) addNote(format string, values ...any) {
 func (c *collection) noteError(err error, unknown, action string) {
 	fault, ok := errors.AsType[smithy.APIError](err)
 	switch {
-	case denied(err):
+	case isDenied(err):
 		c.addNote("%s: allow %s to know.", unknown, action)
 	case ok:
 		c.addNote("%s: %s answered %s (%.200s).", unknown, action, fault.ErrorCode(), fault.ErrorMessage())
@@ -171,8 +172,8 @@ func (c *collection) noteError(err error, unknown, action string) {
 	}
 }
 
-// denied reports whether the caller lacks the permission for a call.
-func denied(err error) bool {
+// isDenied reports whether the caller lacks the permission for a call.
+func isDenied(err error) bool {
 	fault, ok := errors.AsType[smithy.APIError](err)
 	return ok && slices.Contains([]string{"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "NotAuthorized"}, fault.ErrorCode())
 }
@@ -189,7 +190,7 @@ func (c *collection) askLimiter(ctx context.Context) {
 		c.From = limited.Since
 	}
 	for _, n := range limited.Counts {
-		if c.wanted(n.ID) {
+		if c.isWanted(n.ID) {
 			c.Counts = append(c.Counts, n)
 		}
 	}
@@ -201,7 +202,7 @@ func (c *collection) askLimiter(ctx context.Context) {
 		c.addNote("The limiter doesn't know the tables of %s more: it had requests for too many.", display.Several(int(limited.Unnamed), "throttle"))
 	}
 	for _, k := range limited.Keys {
-		if c.wanted(k.ID) {
+		if c.isWanted(k.ID) {
 			c.Keys = append(c.Keys, k)
 		}
 	}
@@ -216,7 +217,7 @@ func (c *collection) readHeat(ctx context.Context) {
 		c.noteError(err, "Hot keys are unknown", c.HeatCalls)
 	}
 	for _, k := range keys {
-		if c.wanted(k.ID) {
+		if c.isWanted(k.ID) {
 			c.Keys = append(c.Keys, k)
 		}
 	}
@@ -234,7 +235,7 @@ func (c *collection) advise(ctx context.Context) {
 	}
 }
 
-// wanted reports whether a table or index is to be explained.
-func (c *collection) wanted(id ID) bool {
+// isWanted reports whether a table or index is to be explained.
+func (c *collection) isWanted(id ID) bool {
 	return slices.Contains(c.options.Tables, id.Table) && (c.options.Index == "" || id.Index == c.options.Index)
 }

@@ -31,10 +31,10 @@ func (c *collection) readContributors(ctx context.Context) {
 		if c.Counted && !slices.ContainsFunc(c.Counts, func(n Count) bool { return n.ID == r.ID }) {
 			continue
 		}
-		in := &dynamodb.DescribeContributorInsightsInput{TableName: aws.String(r.Call())}
-		of := "table " + r.Table
+		in := &dynamodb.DescribeContributorInsightsInput{TableName: aws.String(r.NameInCalls())}
+		resource := "table " + r.Table
 		if r.Index != "" {
-			in.IndexName, of = aws.String(r.Index), "index "+r.Index
+			in.IndexName, resource = aws.String(r.Index), "index "+r.Index
 		}
 		out, err := c.DynamoDB.DescribeContributorInsights(ctx, in)
 		if fault, ok := errors.AsType[smithy.APIError](err); ok && fault.ErrorCode() == "UnknownOperationException" {
@@ -45,7 +45,7 @@ func (c *collection) readContributors(ctx context.Context) {
 			return
 		}
 		if out.ContributorInsightsStatus != dynamo.ContributorInsightsStatusEnabled {
-			c.addNote("Contributor Insights is off for %s. It lists throttled keys, for about 0.50 USD a month a rule and 0.03 USD a million throttled requests in throttled-keys mode.", of)
+			c.addNote("Contributor Insights is off for %s. It lists throttled keys, for about 0.50 USD a month a rule and 0.03 USD a million throttled requests in throttled-keys mode.", resource)
 			continue
 		}
 		for _, rule := range out.ContributorInsightsRuleList {

@@ -14,73 +14,75 @@ import (
 const (
 	awsPartitionWCU = plan.PartitionWriteUnits
 
-	fewShare   = 0.01 // share of throttled requests up to which retries suffice
-	fewMinutes = 2    // minutes with throttles up to which retries suffice
-	crowd      = 5    // throttled keys from which no single key is the cause
-	leading    = 0.5  // share of the throttles from which the first key is the cause after all
-	largeWrite = 4    // WCU of a mean write from which smaller items help
-	headroom   = 1.25 // factor of a raised limit over the demand
+	fewShare     = 0.01 // share of throttled requests up to which retries suffice
+	fewMinutes   = 2    // minutes with throttles up to which retries suffice
+	manyKeys     = 5    // throttled keys from which no single key is the cause
+	leadingShare = 0.5  // share of the throttles from which the first key is the cause after all
+	largeWrite   = 4    // WCU of a mean write from which smaller items help
+	headroom     = 1.25 // factor of a raised limit over the demand
 )
 
 // cure returns one sentence with the first cure that applies: retries, a higher limit, warm throughput, a change of the
 // index, smaller items, write shards.
 func (e *Evidence) cure(g *group, t *tally, keys []Key) string {
-	if has, absent := e.absent(g.ID); absent {
-		return g.noIndex(has)
+	if has, absent := e.lacksIndex(g.ID); absent {
+		return g.noIndexCure(has)
 	}
-	if text := g.retry(t, keys); text != "" {
+	if text := g.retryCure(t, keys); text != "" {
 		return text
 	}
 	switch t.cause {
 	case Provisioned:
-		return e.provision(g, t)
+		return e.provisionCure(g, t)
 	case MaxOnDemand:
-		return e.raiseMaximum(g, t)
+		return e.maximumCure(g, t)
 	case Account:
 		return fmt.Sprintf("Request a higher quota %q of DynamoDB in Service Quotas, and pace the sender of the %s until it is granted.",
-			"Table-level "+string(g.op)+" throughput limit", g.what())
+			"Table-level "+string(g.op)+" throughput limit", g.describe())
 	}
 	switch {
 	case len(keys) == 0:
-		return e.findKeys(g)
+		return e.findKeysCure(g)
 	case keys[0].Advice != "":
 		return keys[0].Advice
-	case spread(keys, t.events):
-		return e.warm(g, t, keys)
+	case isSpread(keys, t.events):
+		return e.warmCure(g, t, keys)
 	case g.op == Read:
 		return fmt.Sprintf("Cache the reads of %s (DAX, or in the caller), or read it eventually consistently at half the cost: a partition reads %s RCU/s whatever the table's capacity is.", keys[0].Key, number(e.partition(Read)))
 	}
-	return e.relieve(g, keys[0])
+	return e.oneKeyCure(g, keys[0])
 }
 
-// retry returns the cure for a few throttles, or "" if there are more.
-func (g *group) retry(t *tally, keys []Key) string {
-	requests := g.Of(g.op).Requests
-	if requests == 0 || t.minutes == 0 || t.minutes > fewMinutes || t.events > fewShare*(requests+t.events) || len(keys) > 0 && keys[0].Hot {
+// retryCure returns the cure for a few throttles, or "" if there are more.
+func (g *group) retryCure(t *tally, keys []Key) string {
+	requests := g.Capacity(g.op).Requests
+	few := t.minutes > 0 && t.minutes <= fewMinutes && t.events <= fewShare*(requests+t.events)
+	hasHotKey := len(keys) > 0 && keys[0].Hot
+	if requests == 0 || !few || hasHotKey {
 		return ""
 	}
 	return fmt.Sprintf("Retry with backoff, and pace the burst: only %s%% of the %ss were throttled, in %s; the SDKs do it with AWS_RETRY_MODE=adaptive and AWS_MAX_ATTEMPTS=10.",
 		percent(t.events/(requests+t.events)), g.op, display.Several(t.minutes, "minute"))
 }
 
-// noIndex returns the cure for throttles of an index that the table lacks.
-func (g *group) noIndex(has []string) string {
-	of := "it has none"
+// noIndexCure returns the cure for throttles of an index that the table lacks.
+func (g *group) noIndexCure(has []string) string {
+	indexes := "it has none"
 	if len(has) > 0 {
-		of = "it has " + strings.Join(has, ", ")
+		indexes = "it has " + strings.Join(has, ", ")
 	}
-	return fmt.Sprintf("Check whose errors these are: table %s has no index %s (%s). If the index was deleted, nothing throttles any more; else the errors are of another table, Region or account.", g.Table, g.Index, of)
+	return fmt.Sprintf("Check whose errors these are: table %s has no index %s (%s). If the index was deleted, nothing throttles any more; else the errors are of another table, Region or account.", g.Table, g.Index, indexes)
 }
 
-// raised returns a sufficient value of a limit that was too low: for the demand of the seconds or minutes with throttles,
-// or twice the limit if the demand is unknown. It is N if both are unknown.
-func (g *group) raised(t *tally, limit float64) string {
-	to, used := 2*limit, max(limit, g.Of(g.op).Peak)
+// raisedLimit returns a sufficient value of a limit that was too low, in units a second: the demand in the seconds or minutes
+// with throttles, or twice the limit if the demand is unknown. It returns N if both are unknown.
+func (g *group) raisedLimit(t *tally, limit float64) string {
+	to, used := 2*limit, max(limit, g.Capacity(g.op).Peak)
 	switch {
 	case t.rate > 0:
 		to = headroom * (used + t.rate)
 	case t.minutes > 0:
-		to = headroom * max(limit, g.Of(g.op).Peak+t.events/(60*float64(t.minutes)))
+		to = headroom * max(limit, g.Capacity(g.op).Peak+t.events/(60*float64(t.minutes)))
 	}
 	if to == 0 {
 		return "N"
@@ -88,64 +90,64 @@ func (g *group) raised(t *tally, limit float64) string {
 	return fmt.Sprintf("%.0f", math.Ceil(to))
 }
 
-func (e *Evidence) provision(g *group, t *tally) string {
-	limit := g.Of(g.op).Provisioned
-	to := g.raised(t, limit)
-	reads, writes := known(g.Reads.Provisioned), known(g.Writes.Provisioned)
+func (e *Evidence) provisionCure(g *group, t *tally) string {
+	limit := g.Capacity(g.op).Provisioned
+	to := g.raisedLimit(t, limit)
+	reads, writes := limitOrN(g.Reads.Provisioned), limitOrN(g.Writes.Provisioned)
 	if g.op == Read {
 		reads = to
 	} else {
 		writes = to
 	}
 	values := "ReadCapacityUnits=" + reads + ",WriteCapacityUnits=" + writes
-	return fmt.Sprintf("Raise the %s capacity of the %s%s to %s %s (or auto scaling's minimum, or switch to on-demand)%s: %s", g.op, g.what(), from(" from %s", limit), to, units(g.op),
-		g.pressure(), e.update(g, "--provisioned-throughput "+values, `"ProvisionedThroughput":`+object(values)))
+	return fmt.Sprintf("Raise the %s capacity of the %s%s to %s %s (or auto scaling's minimum, or switch to on-demand)%s: %s", g.op, g.describe(), withLimit(" from %s", limit), to, units(g.op),
+		g.indexClause(), e.updateCommand(g, "--provisioned-throughput "+values, `"ProvisionedThroughput":`+jsonObject(values)))
 }
 
-func (e *Evidence) raiseMaximum(g *group, t *tally) string {
-	limit := g.Of(g.op).MaxOnDemand
-	values := fmt.Sprintf("Max%sRequestUnits=%s", g.op.title(), g.raised(t, limit))
-	return fmt.Sprintf("Raise the on-demand maximum of the %s%s, or remove it with -1%s: %s", g.what(), from(", which is %s "+units(g.op), limit), g.pressure(),
-		e.update(g, "--on-demand-throughput "+values, `"OnDemandThroughput":`+object(values)))
+func (e *Evidence) maximumCure(g *group, t *tally) string {
+	limit := g.Capacity(g.op).MaxOnDemand
+	values := fmt.Sprintf("Max%sRequestUnits=%s", g.op.title(), g.raisedLimit(t, limit))
+	return fmt.Sprintf("Raise the on-demand maximum of the %s%s, or remove it with -1%s: %s", g.describe(), withLimit(", which is %s "+units(g.op), limit), g.indexClause(),
+		e.updateCommand(g, "--on-demand-throughput "+values, `"OnDemandThroughput":`+jsonObject(values)))
 }
 
-// known returns a limit, or N if it is unknown.
-func known(limit float64) string {
+// limitOrN returns a limit, or N if it is unknown.
+func limitOrN(limit float64) string {
 	if limit == 0 {
 		return "N"
 	}
 	return fmt.Sprintf("%.0f", limit)
 }
 
-// from returns a phrase with a limit, or "" if the limit is unknown.
-func from(phrase string, limit float64) string {
+// withLimit returns a phrase with a limit, or "" if the limit is unknown.
+func withLimit(phrase string, limit float64) string {
 	if limit == 0 {
 		return ""
 	}
 	return fmt.Sprintf(phrase, number(limit))
 }
 
-// pressure returns a clause for writes of an index, which throttles the writes of its table; else "".
-func (g *group) pressure() string {
+// indexClause returns a clause for writes of an index, which throttles the writes of its table; else "".
+func (g *group) indexClause() string {
 	if g.Index == "" || g.op == Read {
 		return ""
 	}
 	return "; until then the index throttles writes of its table"
 }
 
-// findKeys returns how to find the throttled key, on which the cure depends.
-func (e *Evidence) findKeys(g *group) string {
+// findKeysCure returns how to find the throttled key, on which the cure depends.
+func (e *Evidence) findKeysCure(g *group) string {
 	index := ""
 	if g.Index != "" {
 		index = " --index-name " + g.Index
 	}
 	return "Retry with backoff, and find the key with Contributor Insights (billed by the throttled requests): " + e.Commands.AWSLine(fmt.Sprintf(
-		"dynamodb update-contributor-insights --table-name %s%s --contributor-insights-action ENABLE --contributor-insights-mode THROTTLED_KEYS", g.Call(), index))
+		"dynamodb update-contributor-insights --table-name %s%s --contributor-insights-action ENABLE --contributor-insights-mode THROTTLED_KEYS", g.NameInCalls(), index))
 }
 
-// spread reports whether many keys are throttled, none is hot and none leads. The sources may list fewer keys than had
-// the throttles.
-func spread(keys []Key, throttles float64) bool {
+// isSpread reports whether many keys are throttled, none is hot and none leads. throttles counts also those of keys that
+// the sources don't list.
+func isSpread(keys []Key, throttles float64) bool {
 	sum := 0.0
 	for _, k := range keys {
 		if k.Hot {
@@ -153,18 +155,18 @@ func spread(keys []Key, throttles float64) bool {
 		}
 		sum += k.Throttles
 	}
-	return len(keys) >= crowd && keys[0].Throttles < leading*max(sum, throttles)
+	return len(keys) >= manyKeys && keys[0].Throttles < leadingShare*max(sum, throttles)
 }
 
-func (e *Evidence) warm(g *group, t *tally, keys []Key) string {
-	c := g.Of(g.op)
-	values := fmt.Sprintf("%sUnitsPerSecond=%s", g.op.title(), g.raised(t, c.Warm))
+func (e *Evidence) warmCure(g *group, t *tally, keys []Key) string {
+	c := g.Capacity(g.op)
+	values := fmt.Sprintf("%sUnitsPerSecond=%s", g.op.title(), g.raisedLimit(t, c.Warm))
 	return fmt.Sprintf("Raise the warm throughput, so that DynamoDB splits the partitions: at least %d keys are throttled and none leads; or pace the sender while it splits them by itself: %s",
-		len(keys), e.update(g, "--warm-throughput "+values, `"WarmThroughput":`+object(values)))
+		len(keys), e.updateCommand(g, "--warm-throughput "+values, `"WarmThroughput":`+jsonObject(values)))
 }
 
-// relieve returns the cure for one hot key's writes.
-func (e *Evidence) relieve(g *group, k Key) string {
+// oneKeyCure returns the cure for one hot key's writes.
+func (e *Evidence) oneKeyCure(g *group, k Key) string {
 	limit := e.partition(Write)
 	n := max(2, plan.Needed(max(k.UnitsPerSecond, limit), limit, plan.CalculatedShare))
 	switch {
@@ -175,31 +177,31 @@ func (e *Evidence) relieve(g *group, k Key) string {
 	case k.UnitsPerWrite >= largeWrite:
 		return fmt.Sprintf("Shrink the items of %s, whose writes take %.0f WCU each (move large attributes to S3 or items of their own), or shard it over %d partition keys.", k.Key, k.UnitsPerWrite, n)
 	}
-	return fmt.Sprintf("Shard %s over %d partition keys (docs/patterns.md), since one takes %s WCU/s whatever the table's capacity is%s", k.Key, n, number(limit), e.plan(k))
+	return fmt.Sprintf("Shard %s over %d partition keys (docs/patterns.md), since one takes %s WCU/s whatever the table's capacity is%s", k.Key, n, number(limit), e.planClause(k))
 }
 
-// plan returns a clause with the command line that plans the write shards of a key, for AWS's limit of a partition.
-func (e *Evidence) plan(k Key) string {
+// planClause returns a clause with the command line that plans the write shards of a key, for AWS's limit of a partition.
+func (e *Evidence) planClause(k Key) string {
 	if e.partition(Write) != awsPartitionWCU {
 		return "."
 	}
 	return "; with its true peak: " + e.Commands.Line("plan", "--peak-wcu", fmt.Sprintf("%.0f", math.Ceil(max(e.partition(Write), k.UnitsPerSecond))))
 }
 
-// update returns the command line that sets a table's throughput, or an index's.
-func (e *Evidence) update(g *group, table, index string) string {
+// updateCommand returns the command line that sets a table's throughput, or an index's.
+func (e *Evidence) updateCommand(g *group, table, index string) string {
 	if g.Index == "" {
-		return e.Commands.AWSLine(fmt.Sprintf("dynamodb update-table --table-name %s %s", g.Call(), table))
+		return e.Commands.AWSLine(fmt.Sprintf("dynamodb update-table --table-name %s %s", g.NameInCalls(), table))
 	}
-	return e.Commands.AWSLine(fmt.Sprintf(`dynamodb update-table --table-name %s --global-secondary-index-updates '[{"Update":{"IndexName":"%s",%s}}]'`, g.Call(), g.Index, index))
+	return e.Commands.AWSLine(fmt.Sprintf(`dynamodb update-table --table-name %s --global-secondary-index-updates '[{"Update":{"IndexName":"%s",%s}}]'`, g.NameInCalls(), g.Index, index))
 }
 
-// object returns values such as A=1,B=2 as JSON.
-func object(values string) string {
+// jsonObject returns values such as A=1,B=2 as JSON.
+func jsonObject(values string) string {
 	return `{"` + strings.NewReplacer("=", `":`, ",", `,"`).Replace(values) + "}"
 }
 
-func (g *group) what() string {
+func (g *group) describe() string {
 	if g.Index != "" {
 		return "index " + g.Index
 	}

@@ -51,29 +51,29 @@ type Reason struct {
 
 // String returns the reason as DynamoDB writes it, such as TableWriteKeyRangeThroughputExceeded.
 func (r Reason) String() string {
-	of := "Table"
+	kind := "Table"
 	if r.Index != "" {
-		of = "Index"
+		kind = "Index"
 	}
-	return of + r.Operation.title() + string(r.Cause)
+	return kind + r.Operation.title() + string(r.Cause)
 }
 
-// Parse returns the reason of DynamoDB's text, such as TableWriteKeyRangeThroughputExceeded, and the ARN of its resource.
+// ParseReason returns the reason of DynamoDB's text, such as TableWriteKeyRangeThroughputExceeded, and the ARN of its resource.
 // ok is false if either is unknown, or if one is of a table and the other of an index.
-func Parse(text, arn string) (r Reason, ok bool) {
+func ParseReason(text, arn string) (r Reason, ok bool) {
 	_, path, ok := strings.Cut(arn, ":table/")
 	if !ok {
 		return r, false
 	}
 	r.Table, r.Index, _ = strings.Cut(path, "/index/")
-	if r.Operation, r.Cause = Suffix(text); r.Cause != "" && r.String() == text {
+	if r.Operation, r.Cause = ParseSuffix(text); r.Cause != "" && r.String() == text {
 		return r, true
 	}
 	return Reason{}, false
 }
 
-// Suffix returns the operation and the cause in DynamoDB's text of a reason, or "" for another text.
-func Suffix(text string) (Operation, Cause) {
+// ParseSuffix returns the operation and the cause in DynamoDB's text of a reason, or "" for another text.
+func ParseSuffix(text string) (Operation, Cause) {
 	for _, op := range []Operation{Read, Write} {
 		for _, cause := range Causes {
 			if strings.HasSuffix(text, Reason{Operation: op, Cause: cause}.String()[len("Table"):]) {
@@ -104,7 +104,7 @@ type Evidence struct {
 type Resource struct {
 	ID
 	ARN          string
-	Asked        string // what calls name the table by: its name, its ARN, or "" for its name
+	Asked        string // the name or ARN by which calls name the table; "" for its name
 	PartitionKey string // the attribute; of several, the first
 	OnDemand     bool
 	ProjectsAll  bool // an index whose projection is ALL
@@ -121,11 +121,11 @@ type Capacity struct {
 	Requests  float64 // successful requests
 }
 
-// Call returns what calls name the table by: its name, or the ARN by which it was asked for.
-func (r *Resource) Call() string { return cmp.Or(r.Asked, r.Table) }
+// NameInCalls returns the name or ARN by which calls name the table.
+func (r *Resource) NameInCalls() string { return cmp.Or(r.Asked, r.Table) }
 
-// Of returns the capacity for an operation.
-func (r *Resource) Of(op Operation) Capacity {
+// Capacity returns the capacity for an operation.
+func (r *Resource) Capacity(op Operation) Capacity {
 	if op == Read {
 		return r.Reads
 	}

@@ -220,7 +220,7 @@ func (m meter) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	totals := map[series]bool{}
 	for _, x := range fault.Reasons {
-		at, ok := explain.Parse(x.Reason, x.Resource)
+		at, ok := explain.ParseReason(x.Reason, x.Resource)
 		if !ok {
 			return nil, fmt.Errorf("unknown reason %+v", x)
 		}

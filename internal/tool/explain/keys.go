@@ -22,9 +22,10 @@ func (e *Evidence) keysOf(reason Reason) (keys []Key, sources []Source) {
 	writeLimit := reason.Operation == Write && reason.Cause == KeyRange
 	var unsure []string
 	for _, k := range e.Keys {
-		sure := k.Cause != "" || only || writeLimit && e.hot(k)
+		hotWrites := writeLimit && e.isHot(k)
+		sure := k.Cause != "" || only || hotWrites
 		switch {
-		case k.ID != reason.ID || k.Operation != "" && k.Operation != reason.Operation || k.Cause != "" && k.Cause != reason.Cause:
+		case !k.mayHave(reason):
 		case k.Throttles > 0 && !sure:
 			unsure = append(unsure, k.Key)
 		case k.Throttles > 0, k.Hot && writeLimit:
@@ -33,7 +34,7 @@ func (e *Evidence) keysOf(reason Reason) (keys []Key, sources []Source) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(found)) {
-		sources = append(sources, Source{name, e.describe(found[name])})
+		sources = append(sources, Source{name, e.describeKeys(found[name])})
 	}
 	if len(unsure) > 0 {
 		text := fmt.Sprintf("It was throttled for several reasons, and the source does not tell which of them throttled %s", strings.Join(unsure[:min(len(unsure), maxKeys)], ", "))
@@ -41,6 +42,13 @@ func (e *Evidence) keysOf(reason Reason) (keys []Key, sources []Source) {
 	}
 	slices.SortStableFunc(keys, compareHarm)
 	return keys, sources
+}
+
+// mayHave reports whether a key's throttles may have this reason: its source names the reason, or leaves parts of it open.
+func (k Key) mayHave(reason Reason) bool {
+	otherOperation := k.Operation != "" && k.Operation != reason.Operation
+	otherCause := k.Cause != "" && k.Cause != reason.Cause
+	return k.ID == reason.ID && !otherOperation && !otherCause
 }
 
 // compareHarm orders keys by their throttles, then by their writes, the worst first.
@@ -55,12 +63,12 @@ func (e *Evidence) onlyReason(reason Reason) bool {
 	})
 }
 
-// hot reports whether the writes of a key are hot by any source.
-func (e *Evidence) hot(k Key) bool {
+// isHot reports whether the writes of a key are hot by any source.
+func (e *Evidence) isHot(k Key) bool {
 	return slices.ContainsFunc(e.Keys, func(other Key) bool { return other.Hot && other.ID == k.ID && other.Key == k.Key })
 }
 
-// mergeKey adds a source's Key to those of other sources, which have one for each partition key.
+// mergeKey adds a source's key to keys, which has one Key for each partition key, with the largest figures of all sources.
 func mergeKey(keys []Key, k Key) []Key {
 	at := slices.IndexFunc(keys, func(other Key) bool { return other.Key == k.Key })
 	if at < 0 {
@@ -76,8 +84,8 @@ func mergeKey(keys []Key, k Key) []Key {
 	return keys
 }
 
-// describe returns a source's worst key and the number of its others, as a clause.
-func (e *Evidence) describe(keys []Key) string {
+// describeKeys returns a source's worst key and the number of its others, as a clause.
+func (e *Evidence) describeKeys(keys []Key) string {
 	k := slices.MinFunc(keys, compareHarm)
 	text := fmt.Sprintf("%s took %s WCU/s in its hottest window, and a partition takes %s", k.Key, number(k.UnitsPerSecond), number(e.partition(Write)))
 	if k.Throttles > 0 {

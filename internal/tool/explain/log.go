@@ -31,10 +31,10 @@ const (
 
 // logReader counts the throttles of a log. Events of different sources may be interleaved.
 type logReader struct {
-	c       *collection
-	name    string
-	at      time.Time // the newest timestamp
-	outside bool      // it is outside the time
+	c         *collection
+	name      string
+	at        time.Time // the newest timestamp
+	atOutside bool      // at is outside the time that is explained
 
 	document document
 	open     map[string]*logEvent // by source
@@ -69,7 +69,7 @@ func (l *logReader) read(log io.Reader) error {
 		switch {
 		case errors.Is(err, io.EOF):
 			l.readDocument()
-			l.finishAll()
+			l.countAll()
 			return nil
 		case err != nil:
 			return err
@@ -79,13 +79,14 @@ func (l *logReader) read(log io.Reader) error {
 
 // collect reads a line, or adds it to the document that the newest lines began.
 func (l *logReader) collect(line string) {
-	line = unwrapped(line)
+	line = withoutDocker(line)
 	begun := len(l.document.lines) > 0
-	if !begun && !l.document.begins(line) {
+	if !begun && !l.document.isFirstLine(line) {
 		l.readLine(line)
 		return
 	}
-	if begun && line != "" && !indented(line) && !strings.ContainsAny(line[:1], "]}") { // it is no document
+	inside := line == "" || indented(line)
+	if begun && !inside && !strings.ContainsAny(line[:1], "]}") { // it is no document
 		l.readDocument()
 		l.collect(line)
 		return
@@ -124,7 +125,7 @@ func (l *logReader) readLine(line string) {
 		}
 	}
 	parsed := parseLine(text, source)
-	words := token.FindAllString(parsed.text, -1)
+	words := throttleWords.FindAllString(parsed.text, -1)
 	l.eventOf(&parsed, words).add(&parsed, words)
 }
 
@@ -133,34 +134,40 @@ func (l *logReader) readRecord(r record) {
 	l.setTime(r.text)
 	line := parseLine(r.line, r.source)
 	line.headed = true
-	if e := l.open[line.source]; e == nil || !e.has(&line, nil) {
+	if e := l.open[line.source]; e == nil || !e.belongs(&line, nil) {
 		line.text, line.headed = r.text, false
-		l.begin(line.source)
+		l.beginEvent(line.source)
 	}
 	l.newest = l.open[line.source]
-	l.newest.add(&line, token.FindAllString(line.text, -1))
+	l.newest.add(&line, throttleWords.FindAllString(line.text, -1))
 }
 
-// setTime notes whether a line's time, if it has one, is outside the time that is explained.
+// setTime sets the newest timestamp if the line has one, and whether it is outside the time that is explained.
 func (l *logReader) setTime(line string) {
 	if at, err := time.Parse(time.RFC3339, timestamp.FindString(line)); err == nil {
-		l.at, l.outside = at, at.Before(l.c.From) || at.After(l.c.To)
+		l.at, l.atOutside = at, at.Before(l.c.From) || at.After(l.c.To)
 	}
 }
 
-// eventOf returns the event to which a line belongs: that of its source, the newest, or one with the same request id;
-// else a new one.
+// eventOf returns the event to which a line belongs: the event with the same request id, of the same source, or the newest
+// event. If it belongs to none, eventOf begins a new event.
 func (l *logReader) eventOf(line *logLine, words []string) *logEvent {
+	ids := requestIDs(line.text)
+	if same := l.withID(ids); same != nil && !line.headed {
+		l.newest = same
+		return same
+	}
 	e := l.newest
 	if line.source != "" || line.headed {
 		e = l.open[line.source]
 	}
-	ids := requestIDs(line.text)
-	if same := l.withID(ids); same != nil && !line.headed {
-		e = same
-	} else if e == nil || !e.has(line, words) || !line.headed && e.conflicts(line, ids) {
-		l.begin(line.source)
-		e = l.newest
+	belongs := e != nil && e.belongs(line, words)
+	if belongs && !line.headed {
+		belongs = !e.conflicts(line, ids)
+	}
+	if !belongs {
+		l.beginEvent(line.source)
+		return l.newest
 	}
 	l.newest = e
 	return e
@@ -178,43 +185,44 @@ func (l *logReader) withID(ids []string) *logEvent {
 	return nil
 }
 
-// begin ends the open event of a source, and begins a new one.
-func (l *logReader) begin(source string) {
+// beginEvent ends the open event of a source, and begins a new one.
+func (l *logReader) beginEvent(source string) {
 	if old := l.open[source]; old != nil {
-		l.finish(old)
+		l.countEvent(old)
 	} else if len(l.open) >= maxSources {
-		l.finishAll()
+		l.countAll()
 	}
-	l.newest = &logEvent{at: l.at, outside: l.outside}
+	l.newest = &logEvent{at: l.at, outside: l.atOutside}
 	l.open[source] = l.newest
 }
 
-func (l *logReader) finishAll() {
+func (l *logReader) countAll() {
 	for _, source := range slices.Sorted(maps.Keys(l.open)) {
-		l.finish(l.open[source])
+		l.countEvent(l.open[source])
 	}
 	clear(l.open)
 	l.newest = nil
 }
 
-// finish counts an event if it is a throttle. If earlier events were of the same requests, it only counts the reason that
-// they lacked.
-func (l *logReader) finish(e *logEvent) {
-	if !e.throttled && !(e.unnamed && e.dynamo) {
+// countEvent counts an event if it is a throttle. If earlier events were of the same requests and had no reason, it only
+// counts the event's reason in place of theirs.
+func (l *logReader) countEvent(e *logEvent) {
+	if isThrottle := e.throttled || e.unnamed && e.dynamo; !isThrottle {
 		return
 	}
 	reasons, unnamedIndex := e.reasons, false
 	if len(reasons) == 0 {
 		reasons, unnamedIndex = l.c.reasonOf(e)
 	}
-	ours := slices.DeleteFunc(slices.Clone(reasons), func(r Reason) bool { return !l.c.wanted(r.ID) })
-	before, repeated := l.counted(e)
+	ours := slices.DeleteFunc(slices.Clone(reasons), func(r Reason) bool { return !l.c.isWanted(r.ID) })
+	before, repeated := l.countedBefore(e)
+	causeKnown := slices.ContainsFunc(before, func(r Reason) bool { return r.Cause != "" })
 	switch {
 	case e.outside:
-		l.old++
+		l.outside++
 	case len(reasons) > 0 && len(ours) == 0:
 		l.others++
-	case repeated && (len(e.reasons) == 0 || slices.ContainsFunc(before, func(r Reason) bool { return r.Cause != "" })):
+	case repeated && (len(e.reasons) == 0 || causeKnown):
 		return
 	case repeated:
 		for _, r := range before {
@@ -237,8 +245,9 @@ func (l *logReader) finish(e *logEvent) {
 	}
 }
 
-// counted reports whether all requests of an event were counted before, and with which reasons. It notes the others.
-func (l *logReader) counted(e *logEvent) (before []Reason, repeated bool) {
+// countedBefore reports whether all requests of an event were counted before, and with which reasons. It records the
+// requests that were not.
+func (l *logReader) countedBefore(e *logEvent) (before []Reason, repeated bool) {
 	repeated = len(e.ids) > 0
 	for _, id := range e.ids {
 		reasons, ok := l.seen[id]
@@ -252,7 +261,7 @@ func (l *logReader) counted(e *logEvent) (before []Reason, repeated bool) {
 	return before, repeated
 }
 
-// countReason counts a throttle. One without an operation has no reason that could be counted.
+// countReason counts a throttle with its reason, time and key. It ignores a reason without an operation.
 func (l *logReader) countReason(r Reason, e *logEvent) {
 	if r.Operation == "" {
 		return

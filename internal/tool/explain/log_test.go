@@ -145,7 +145,7 @@ func TestNextSteps(t *testing.T) {
 		"none":      {Report{Counted: true}, "pass its log: hotshard explain --table orders --log FILE"},
 		"unknown":   {Report{Throttles: 3, Unknown: 0.5}, "pass the log: hotshard explain --table orders --log FILE"},
 	} {
-		collected := &collection{asked: "orders"}
+		collected := &collection{firstTable: "orders"}
 		got := collected.next(&c.report)
 		if c.want == "" && got != nil || c.want != "" && (len(got) == 0 || !strings.HasSuffix(got[0], c.want)) {
 			t.Errorf("%s: %q, want %q", what, got, c.want)

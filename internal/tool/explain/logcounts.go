@@ -16,7 +16,7 @@ type logCounts struct {
 	keys    map[Key]int
 	errors  int // throttles within the time, on the tables or without a reason
 	others  int // throttles of other tables
-	old     int // throttles outside the time
+	outside int // throttles outside the time
 	unnamed int // throttles of an index, of which the log doesn't say which
 }
 
@@ -48,18 +48,18 @@ func (l *logReader) addCounts() {
 		if n <= 0 {
 			continue
 		}
-		of := r.String()
+		reason := r.String()
 		if r.Cause == "" {
-			of = fmt.Sprintf("throttled %ss of %s, without a reason", r.Operation, cmp.Or(r.Index, r.Table))
+			reason = fmt.Sprintf("throttled %ss of %s, without a reason", r.Operation, cmp.Or(r.Index, r.Table))
 		}
-		l.c.Counts = append(l.c.Counts, Count{Reason: r, Events: float64(n), Rate: l.seconds[r].rate(), Guessed: !l.named[r], Source: Source{Name: l.name, Text: display.Several(n, "error") + " with " + of}})
+		l.c.Counts = append(l.c.Counts, Count{Reason: r, Events: float64(n), Rate: l.seconds[r].rate(), Guessed: !l.named[r], Source: Source{Name: l.name, Text: display.Several(n, "error") + " with " + reason}})
 	}
 	for k, n := range l.keys {
 		k.Throttles = float64(n)
 		l.c.Keys = append(l.c.Keys, k)
 	}
-	if l.old > 0 {
-		l.c.addNote("%s: %s outside this time. Pass --since to count older ones.", l.name, display.SeveralAre(l.old, "throttle"))
+	if l.outside > 0 {
+		l.c.addNote("%s: %s outside this time. Pass --since to count older ones.", l.name, display.SeveralAre(l.outside, "throttle"))
 	}
 	if l.others > 0 {
 		l.c.addNote("%s: %s of other tables or indexes.", l.name, display.SeveralAre(l.others, "throttle"))

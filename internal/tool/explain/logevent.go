@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// token matches the parts of a logged throttle: one of the reasons, an ARN, an exception, or an exception's text.
-var token = regexp.MustCompile(`(Table|Index)(Read|Write)(ProvisionedThroughput|AccountLimit|KeyRangeThroughput|MaxOnDemandThroughput)Exceeded\b` +
+// throttleWords matches the parts of a logged throttle: one of the reasons, an ARN, an exception, or an exception's text.
+var throttleWords = regexp.MustCompile(`(Table|Index)(Read|Write)(ProvisionedThroughput|AccountLimit|KeyRangeThroughput|MaxOnDemandThroughput)Exceeded\b` +
 	`|arn:[\w-]+:dynamodb:[\w-]*:\w*:table/[\w.-]+(/index/[\w.-]+)?` +
 	`|\b(ProvisionedThroughputExceeded(Exception)?|ThrottlingException|ThrottlingError|RequestLimitExceeded)\b` +
 	`|level of configured provisioned throughput|Throughput exceeds the (current|maximum) `)
@@ -65,8 +65,8 @@ type logEvent struct {
 // maxText is the number of bytes of an event that are kept.
 const maxText = 64 << 10
 
-// unwrapped returns a line as the program wrote it, without Docker's JSON.
-func unwrapped(line string) string {
+// withoutDocker returns a line as the program wrote it, without Docker's JSON.
+func withoutDocker(line string) string {
 	var kept struct{ Log string }
 	if strings.HasPrefix(line, inJSON) && json.Unmarshal([]byte(line), &kept) == nil && strings.HasSuffix(kept.Log, "\n") {
 		line = kept.Log
@@ -74,20 +74,22 @@ func unwrapped(line string) string {
 	return strings.TrimRight(line, " \t\r\n")
 }
 
-// has reports whether a line belongs to the event. It cuts what is left of the header from a line that does.
-func (e *logEvent) has(l *logLine, words []string) bool {
+// belongs reports whether a line belongs to the event. From a line that does it cuts what is left of a logger's header.
+func (e *logEvent) belongs(l *logLine, words []string) bool {
 	line, throws := l.text, slices.ContainsFunc(words, isException)
 	switch {
 	case line == "":
 		return !l.headed || l.source != ""
 	case traceback.MatchString(line):
 		return !e.stack || strings.HasSuffix(e.last, "exception:") || strings.HasSuffix(e.last, "exception occurred:")
-	case !throws && slices.ContainsFunc(words, isReason) && e.waits(): // the reasons of the exception before
+	case !throws && slices.ContainsFunc(words, isReason) && e.lacksReason(): // the reasons of the exception before
 		return true
 	case l.headed:
 		text, continues := l.continued()
 		l.text = text
-		return continues && (!traceback.MatchString(text) || !e.stack) || e.tracing && e.headed
+		secondStack := e.stack && traceback.MatchString(text)
+		inTraceback := e.tracing && e.headed
+		return inTraceback || continues && !secondStack
 	case indented(line), continuation.MatchString(line):
 		return true
 	case e.tracing, strings.HasSuffix(e.last, ":"):
@@ -99,7 +101,8 @@ func (e *logEvent) has(l *logLine, words []string) bool {
 	case titled.MatchString(line):
 		return !e.stack && !e.titled && (e.logged || e.announces(line))
 	}
-	return e.logged && (!throws || e.throws && !e.stack)
+	anotherThrottle := throws && (!e.throws || e.stack)
+	return e.logged && !anotherThrottle
 }
 
 // conflicts reports whether a line at the margin has other request ids than the event.
@@ -111,7 +114,10 @@ func (e *logEvent) conflicts(l *logLine, ids []string) bool {
 func (e *logEvent) announces(line string) bool {
 	class := titled.FindString(line)
 	message := strings.TrimPrefix(line[len(class):], ": ")
-	return strings.HasSuffix(e.last, ": "+class) || message != "" && strings.HasSuffix(e.last, message)
+	if message != "" && strings.HasSuffix(e.last, message) {
+		return true
+	}
+	return strings.HasSuffix(e.last, ": "+class)
 }
 
 // add adds a line to the event.
@@ -133,7 +139,7 @@ func (e *logEvent) add(l *logLine, words []string) {
 		e.ruby = rubyError.FindString(line)
 	}
 	e.last = line
-	e.read(line, words)
+	e.readWords(line, words)
 }
 
 func isReason(word string) bool {
@@ -142,11 +148,11 @@ func isReason(word string) bool {
 
 func isException(word string) bool { return !isReason(word) && !strings.HasPrefix(word, "arn:") }
 
-// waits reports whether the event names an exception and no reason.
-func (e *logEvent) waits() bool { return (e.throttled || e.unnamed) && len(e.reasons) == 0 }
+// lacksReason reports whether the event names an exception and no reason.
+func (e *logEvent) lacksReason() bool { return (e.throttled || e.unnamed) && len(e.reasons) == 0 }
 
-// read reads the parts of a throttle in a line.
-func (e *logEvent) read(line string, words []string) {
+// readWords reads the parts of a throttle in a line.
+func (e *logEvent) readWords(line string, words []string) {
 	for _, word := range words {
 		switch {
 		case strings.HasPrefix(word, "arn:"):
@@ -161,7 +167,7 @@ func (e *logEvent) read(line string, words []string) {
 		default:
 			e.unnamed = e.unnamed || !ofOthers.MatchString(line)
 		}
-		e.pair()
+		e.addPair()
 	}
 	e.dynamo = e.dynamo || ofDynamoDB.MatchString(line)
 	e.ids = append(e.ids, requestIDs(line)...)
@@ -170,12 +176,12 @@ func (e *logEvent) read(line string, words []string) {
 	}
 }
 
-// pair adds a reason on its resource to the event, which may repeat it for each cause.
-func (e *logEvent) pair() {
+// addPair adds a reason on its resource to the event, which may repeat it for each cause.
+func (e *logEvent) addPair() {
 	if e.reason == "" || e.arn == "" {
 		return
 	}
-	if reason, ok := Parse(e.reason, e.arn); ok {
+	if reason, ok := ParseReason(e.reason, e.arn); ok {
 		e.reason, e.arn = "", ""
 		if !slices.Contains(e.reasons, reason) {
 			e.reasons = append(e.reasons, reason)
@@ -183,10 +189,10 @@ func (e *logEvent) pair() {
 	}
 }
 
-// frame matches a line of a stack: it is indented, in a box, or marked by Python's package loguru.
-var frame = regexp.MustCompile(`^([ \t│╭╰]|> File ")`)
+// indentedLine matches a line of a stack: it is indented, in a box, or marked by Python's package loguru.
+var indentedLine = regexp.MustCompile(`^([ \t│╭╰]|> File ")`)
 
-func indented(line string) bool { return frame.MatchString(line) }
+func indented(line string) bool { return indentedLine.MatchString(line) }
 
 // reasonOf returns the reason that the text of an event without ThrottlingReasons implies: at least its table or index.
 // index reports whether the text is about an index, without its name.
@@ -197,7 +203,7 @@ func (c *collection) reasonOf(e *logEvent) (reasons []Reason, index bool) {
 		if e.resource != "" { // of another kind than the reason
 			return nil, false
 		}
-		r.Operation, r.Cause = Suffix(e.reason)
+		r.Operation, r.Cause = ParseSuffix(e.reason)
 	}
 	known := false
 	if r.ID, known = c.resourceOf(text, e.resource, strings.HasPrefix(e.reason, "Index")); !known {

@@ -30,8 +30,11 @@ func recordsOf(text string) (list []record) {
 		return nil
 	}
 	var value any
-	if json.Unmarshal([]byte(text), &value) != nil && json.Unmarshal(lastComma.ReplaceAll([]byte(text), []byte("$1")), &value) != nil {
-		return nil
+	if json.Unmarshal([]byte(text), &value) != nil {
+		withoutComma := lastComma.ReplaceAll([]byte(text), []byte("$1"))
+		if json.Unmarshal(withoutComma, &value) != nil {
+			return nil
+		}
 	}
 	elements, found := events(value, 0)
 	if !found {
@@ -57,9 +60,10 @@ func events(value any, depth int) (elements []any, found bool) {
 	switch v := value.(type) {
 	case []any:
 		for i := range v {
-			v[i] = joined(v[i])
+			v[i] = joinFields(v[i])
 		}
-		return v, len(v) > 0 && (depth == 0 || slices.ContainsFunc(v, func(e any) bool { return hasTime(e, 0) }))
+		haveTimes := slices.ContainsFunc(v, func(e any) bool { return hasTime(e, 0) })
+		return v, len(v) > 0 && (depth == 0 || haveTimes)
 	case map[string]any:
 		if depth > 2 || slices.ContainsFunc(slices.Collect(maps.Keys(v)), timeName.MatchString) {
 			return nil, false
@@ -73,8 +77,9 @@ func events(value any, depth int) (elements []any, found bool) {
 	return nil, false
 }
 
-// joined returns a list of objects with a field and a value, as CloudWatch Logs Insights gives, as one object.
-func joined(value any) any {
+// joinFields returns a list of objects with a field and a value, as CloudWatch Logs Insights returns, as one object. It
+// returns other values unchanged.
+func joinFields(value any) any {
 	list, _ := value.([]any)
 	fields := map[string]any{}
 	for _, e := range list {
@@ -158,13 +163,15 @@ type document struct {
 // maxDocument is the number of bytes of a document that are kept. The lines of a longer one are read singly.
 const maxDocument = 64 << 20
 
-// begins reports whether a line begins a document.
-func (d *document) begins(line string) bool {
-	return line == "{" || line == "[" || (strings.HasPrefix(line, "{") || strings.HasPrefix(line, "[")) && strings.HasSuffix(line, "{")
+// isFirstLine reports whether a line begins a document.
+func (d *document) isFirstLine(line string) bool {
+	opens := strings.HasPrefix(line, "{") || strings.HasPrefix(line, "[")
+	return line == "[" || opens && strings.HasSuffix(line, "{")
 }
 
 // add adds a line, and reports whether the document goes on after it.
 func (d *document) add(line string) (more bool) {
 	d.lines, d.bytes = append(d.lines, line), d.bytes+len(line)
-	return len(d.lines) == 1 || (line == "" || indented(line)) && d.bytes < maxDocument
+	inside := line == "" || indented(line)
+	return len(d.lines) == 1 || inside && d.bytes < maxDocument
 }

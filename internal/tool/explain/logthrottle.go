@@ -38,7 +38,7 @@ var calls = []*regexp.Regexp{
 // operationOf returns what the call in a text does, or "" if that is unknown.
 func operationOf(text string) Operation {
 	for _, form := range calls {
-		name := strings.ToLower(strings.ReplaceAll(strings.Join(groupsOf(form.FindStringSubmatch(text)), ""), "_", ""))
+		name := strings.ToLower(strings.ReplaceAll(findName(form, text), "_", ""))
 		switch {
 		case strings.Contains(name, "get"), strings.Contains(name, "query"), strings.Contains(name, "scan"):
 			return Read
@@ -47,14 +47,6 @@ func operationOf(text string) Operation {
 		}
 	}
 	return ""
-}
-
-// groupsOf returns the groups of a match.
-func groupsOf(match []string) []string {
-	if match == nil {
-		return nil
-	}
-	return match[1:]
 }
 
 // limitTexts are the texts of limits that have a text of their own. Others are of provisioned throughput, or of one
@@ -86,17 +78,18 @@ var (
 	ofIndex   = regexp.MustCompile(`(?i)global secondary ind|of your index\b|under-provisioned global`)
 )
 
-// name returns the name that a form finds in a text, or "".
-func name(form *regexp.Regexp, text string) string {
-	return strings.Join(groupsOf(form.FindStringSubmatch(text)), "")
+// findName returns the name that a form finds in a text, or "".
+func findName(form *regexp.Regexp, text string) string {
+	groups := form.FindStringSubmatch(text)
+	return strings.Join(groups[min(1, len(groups)):], "") // the first is the whole match
 }
 
 // tableOf returns the table that a text names, or else the explained table if there is only one.
 func (c *collection) tableOf(text string) string {
-	if table := name(tableName, text); table != "" {
+	if table := findName(tableName, text); table != "" {
 		return table
 	}
-	like := name(tableLike, text)
+	like := findName(tableLike, text)
 	for _, table := range c.options.Tables {
 		if like != "" && (strings.Contains(table, like) || strings.Contains(like, table)) {
 			return table
@@ -108,7 +101,8 @@ func (c *collection) tableOf(text string) string {
 	return like
 }
 
-// resourceOf returns the table or index of a throttle's text. known is false if it may be several.
+// resourceOf returns the table or index of a throttle's text. index means that the throttle is of an index. known is false
+// if the text fits several tables or indexes.
 func (c *collection) resourceOf(text, arn string, index bool) (id ID, known bool) {
 	if _, path, ok := strings.Cut(arn, ":table/"); ok {
 		if id.Table, id.Index, ok = strings.Cut(path, "/index/"); ok {
@@ -117,8 +111,8 @@ func (c *collection) resourceOf(text, arn string, index bool) (id ID, known bool
 	} else {
 		id.Table = c.tableOf(text)
 	}
-	sure := name(indexName, text)
-	named := cmp.Or(sure, name(indexLike, text))
+	sure := findName(indexName, text)
+	named := cmp.Or(sure, findName(indexLike, text))
 	var indexes []string
 	for _, r := range c.Resources {
 		if r.Table == id.Table && r.Index != "" {
@@ -153,7 +147,7 @@ func (c *collection) keyOf(text string, id ID) string {
 		if r.ID != id || r.PartitionKey == "" {
 			continue
 		}
-		key := name(keyForm(r.PartitionKey), text)
+		key := findName(keyForm(r.PartitionKey), text)
 		if strings.HasPrefix(key, "0xc0") || strings.HasPrefix(key, ":") { // a pointer of Go, or a placeholder
 			return ""
 		}

@@ -50,7 +50,7 @@ type series struct {
 func (c *collection) readMetrics(ctx context.Context) {
 	var all []*metric
 	var list []*series
-	add := func(s *series, name, stat string, cause Cause) *metric {
+	addMetric := func(s *series, name, stat string, cause Cause) *metric {
 		m := &metric{name: name, stat: stat, dimension: "GlobalSecondaryIndexName", resource: s.resource, reason: Reason{ID: s.resource.ID, Operation: s.op, Cause: cause}, points: map[int64]float64{}}
 		all = append(all, m)
 		return m
@@ -59,15 +59,15 @@ func (c *collection) readMetrics(ctx context.Context) {
 		for _, op := range []Operation{Read, Write} {
 			s := &series{resource: &c.Resources[i], op: op}
 			for _, cause := range append([]Cause{""}, Causes...) {
-				s.throttled = append(s.throttled, add(s, metricName(op, cause), "Sum", cause))
+				s.throttled = append(s.throttled, addMetric(s, metricName(op, cause), "Sum", cause))
 			}
 			consumed := "Consumed" + op.title() + "CapacityUnits"
-			s.consumed, s.requests = add(s, consumed, "Sum", ""), add(s, consumed, "SampleCount", "")
+			s.consumed, s.requests = addMetric(s, consumed, "Sum", ""), addMetric(s, consumed, "SampleCount", "")
 			list = append(list, s)
 		}
 	}
 	for first := 0; first < len(all); first += maxQueries {
-		if err := c.query(ctx, all[first:min(first+maxQueries, len(all))]); err != nil {
+		if err := c.queryMetrics(ctx, all[first:min(first+maxQueries, len(all))]); err != nil {
 			c.noteError(err, "Throttles by reason are unknown", "cloudwatch:GetMetricData")
 			return
 		}
@@ -78,13 +78,6 @@ func (c *collection) readMetrics(ctx context.Context) {
 	}
 }
 
-func (m *metric) sum() (sum float64) {
-	for _, n := range m.points {
-		sum += n
-	}
-	return sum
-}
-
 func (c *collection) period() time.Duration {
 	if c.To.Sub(c.From) <= minuteSpan {
 		return time.Minute
@@ -92,8 +85,8 @@ func (c *collection) period() time.Duration {
 	return longPeriod
 }
 
-// query reads the points of at most maxQueries metrics.
-func (c *collection) query(ctx context.Context, metrics []*metric) error {
+// queryMetrics reads the points of at most maxQueries metrics.
+func (c *collection) queryMetrics(ctx context.Context, metrics []*metric) error {
 	byID := map[string]*metric{}
 	from, to := c.From.Truncate(c.period()), c.To
 	in := &cloudwatch.GetMetricDataInput{StartTime: &from, EndTime: &to}
@@ -138,7 +131,9 @@ func (s *series) addCounts(c *collection) {
 	for _, units := range s.consumed.points {
 		use.Peak = max(use.Peak, units/seconds)
 	}
-	use.Requests = s.requests.sum()
+	for _, n := range s.requests.points {
+		use.Requests += n
+	}
 	use.Throttled = math.Inf(1)
 	for _, m := range s.throttled {
 		sum, periods := 0.0, 0

@@ -16,7 +16,7 @@ var loggedBy = []string{
 func (c *collection) next(r *Report) []string {
 	again := []string{"explain", "--stack"}
 	if !c.options.Deployment {
-		again = []string{"explain", "--table", c.asked}
+		again = []string{"explain", "--table", c.firstTable}
 	}
 	command := c.Commands.Line(again[0], append(again[1:], "--log", "FILE")...)
 	switch {

@@ -31,11 +31,11 @@ func (r Report) Text() string {
 		fmt.Fprintf(&text, "Whether %s was throttled from %s is unknown: nothing that was read counts throttles of that time.\n", r.Table, span)
 	}
 	for i, f := range r.Findings {
-		fmt.Fprintf(&text, "\n%d. %s of the throttles: %s, %s\n", i+1, share(f.Share), f.Reason, f.Confidence)
+		fmt.Fprintf(&text, "\n%d. %s of the throttles: %s, %s\n", i+1, percentText(f.Share), f.Reason, f.Confidence)
 		fmt.Fprintf(&text, "   on    %s\n", f.Resource)
 		label := "keys"
 		for _, k := range f.Keys[:min(len(f.Keys), shownKeys)] {
-			fmt.Fprintf(&text, "   %-5s %s\n", label, line(k))
+			fmt.Fprintf(&text, "   %-5s %s\n", label, keyLine(k))
 			label = ""
 		}
 		if more := len(f.Keys) - shownKeys; more > 0 {
@@ -49,7 +49,7 @@ func (r Report) Text() string {
 		fmt.Fprintf(&text, "   cure  %s\n", f.Cure)
 	}
 	if r.Throttles > 0 && r.Unknown > 0 {
-		fmt.Fprintf(&text, "\n%s of the throttles have no known reason.\n", share(r.Unknown))
+		fmt.Fprintf(&text, "\n%s of the throttles have no known reason.\n", percentText(r.Unknown))
 	}
 	if len(r.Next)+len(r.Notes) > 0 {
 		text.WriteString("\n")
@@ -65,8 +65,8 @@ func (r Report) Text() string {
 	return text.String()
 }
 
-// line returns a key with its rates.
-func line(k KeyRate) string {
+// keyLine returns a key with its rates.
+func keyLine(k KeyRate) string {
 	parts := []string{k.Key}
 	if k.Units > 0 {
 		parts = append(parts, rate(k.Units, 4)+" WCU/s in its hottest window")
@@ -94,4 +94,4 @@ func rate(x float64, digits int) string {
 	return strconv.FormatFloat(rounded, 'f', -1, 64)
 }
 
-func share(x float64) string { return fmt.Sprintf("%.3g%%", 100*x) }
+func percentText(x float64) string { return fmt.Sprintf("%.3g%%", 100*x) }

@@ -19,9 +19,9 @@ const (
 	maxReport   = 32 << 20
 )
 
-// Proxy returns a function that reads what the throttling proxy at an endpoint counted. It is nil if something else is
-// there.
-func Proxy(ctx context.Context, endpoint string) func(context.Context) (LimitedCalls, error) {
+// ProxyReader returns a function that reads what the throttling proxy at an endpoint counted, or nil if the endpoint is no
+// throttling proxy.
+func ProxyReader(ctx context.Context, endpoint string) func(context.Context) (LimitedCalls, error) {
 	read := func(ctx context.Context) (LimitedCalls, error) {
 		ctx, cancel := context.WithTimeout(ctx, proxyTime)
 		defer cancel()
@@ -44,7 +44,7 @@ func Proxy(ctx context.Context, endpoint string) func(context.Context) (LimitedC
 		if r.Totals == nil {
 			return LimitedCalls{}, fmt.Errorf("%s: it is not a throttling proxy", request.URL)
 		}
-		return Limited(r, proxySource), nil
+		return LimiterEvidence(r, proxySource), nil
 	}
 	if _, err := read(ctx); err != nil {
 		return nil
@@ -52,8 +52,8 @@ func Proxy(ctx context.Context, endpoint string) func(context.Context) (LimitedC
 	return read
 }
 
-// Limited returns what a limiter throttled as evidence of the named source.
-func Limited(r throttle.Report, source string) LimitedCalls {
+// LimiterEvidence returns what a limiter throttled as evidence of the named source.
+func LimiterEvidence(r throttle.Report, source string) LimitedCalls {
 	out := LimitedCalls{Since: r.Since}
 	for _, table := range r.Tables {
 		for _, p := range table.Partitions {
@@ -62,7 +62,7 @@ func Limited(r throttle.Report, source string) LimitedCalls {
 	}
 	listed := map[Reason]float64{}
 	for _, k := range r.Throttled {
-		reason, ok := parse(k.Reason, k.Table, k.Index)
+		reason, ok := limiterReason(k.Reason, k.Table, k.Index)
 		if !ok {
 			continue
 		}
@@ -72,19 +72,19 @@ func Limited(r throttle.Report, source string) LimitedCalls {
 		}
 	}
 	for _, total := range r.Totals {
-		reason, ok := parse(total.Reason, total.Table, total.Index)
+		reason, ok := limiterReason(total.Reason, total.Table, total.Index)
 		switch {
 		case total.Table == "":
 			out.Unnamed += float64(total.Count)
 		case ok:
-			out.Counts = append(out.Counts, count(reason, total, listed[reason], source))
+			out.Counts = append(out.Counts, limiterCount(reason, total, listed[reason], source))
 		}
 	}
 	return out
 }
 
-// count returns a total as evidence, with the number of throttles on listed keys if it is lower.
-func count(reason Reason, total throttle.Total, listed float64, source string) Count {
+// limiterCount returns a total as evidence, with the number of throttles on listed keys if it is lower.
+func limiterCount(reason Reason, total throttle.Total, listed float64, source string) Count {
 	n := float64(total.Count)
 	text := fmt.Sprintf("%s %s since it started or was reset", display.Several(int(total.Count), "time"), reason)
 	if listed < n {
@@ -93,11 +93,11 @@ func count(reason Reason, total throttle.Total, listed float64, source string) C
 	return Count{Reason: reason, Events: n, Rate: total.Units / float64(max(1, total.Seconds)), Source: Source{Name: source, Text: text}}
 }
 
-// parse returns a reason of the limiter's report, and its resource.
-func parse(reason, table, index string) (Reason, bool) {
+// limiterReason returns a reason of the limiter's report, and its resource.
+func limiterReason(reason, table, index string) (Reason, bool) {
 	arn := "arn:aws:dynamodb:::table/" + table
 	if index != "" {
 		arn += "/index/" + index
 	}
-	return Parse(reason, arn)
+	return ParseReason(reason, arn)
 }

@@ -62,7 +62,7 @@ func Explain(e Evidence) Report {
 	r := Report{Table: e.Name, From: display.Time{Time: e.From}, To: display.Time{Time: e.To}, Findings: []Finding{}, Counted: e.Counted, Notes: []string{}, Next: []string{}}
 	groups := e.groups()
 	for _, g := range groups {
-		r.Throttles += g.all()
+		r.Throttles += g.throttles()
 	}
 	r.Throttles = max(r.Throttles, e.Logged)
 	if r.Throttles == 0 {
@@ -106,8 +106,8 @@ type tally struct {
 	confidence Confidence
 }
 
-// all returns the number of throttles. A request that two limits throttled counts for both.
-func (g *group) all() float64 {
+// throttles returns the number of throttles. A request that two limits throttled counts for both.
+func (g *group) throttles() float64 {
 	sum := 0.0
 	for _, t := range g.tallies {
 		sum += t.events
@@ -116,7 +116,7 @@ func (g *group) all() float64 {
 }
 
 // groups groups the counts by operation and resource. If several sources count one cause, the largest count is used.
-// A group also has the cause that infer returns.
+// infer adds the cause of throttles that no source names.
 func (e *Evidence) groups() (groups []*group) {
 	for _, c := range e.Counts {
 		if c.Events <= 0 {
@@ -164,13 +164,13 @@ func (e *Evidence) resource(id ID) *Resource {
 	return &Resource{ID: id}
 }
 
-// near is the share of a limit that counts as reaching it.
-const near = 0.95
+// nearShare is the share of a limit that counts as reaching it.
+const nearShare = 0.95
 
 // infer returns the cause of the throttles that no source names, if exactly one limit was reached whenever requests were
 // throttled. Otherwise it returns nil.
 func (e *Evidence) infer(g *group) *tally {
-	left := g.all()
+	left := g.throttles()
 	for _, t := range g.tallies {
 		left -= t.events
 	}
@@ -181,15 +181,15 @@ func (e *Evidence) infer(g *group) *tally {
 	suspect := func(cause Cause, format string, values ...any) {
 		found = append(found, &tally{cause: cause, events: left, confidence: Likely, sources: []Source{{"inference", fmt.Sprintf(format, values...)}}})
 	}
-	c, unit := g.Of(g.op), units(g.op)
+	c, unit := g.Capacity(g.op), units(g.op)
 	for cause, limit := range map[Cause]float64{Provisioned: c.Provisioned, MaxOnDemand: c.MaxOnDemand, Account: g.quota(g.op)} {
-		if limit > 0 && c.Throttled >= near*limit {
+		if limit > 0 && c.Throttled >= nearShare*limit {
 			suspect(cause, "at least %s %s were used in each minute with throttles, and the limit is %s", number(c.Throttled), unit, number(limit))
 		}
 	}
 	if g.op == Write {
 		for _, k := range e.Keys {
-			if k.ID == g.ID && k.UnitsPerSecond >= near*e.partition(Write) {
+			if k.ID == g.ID && k.UnitsPerSecond >= nearShare*e.partition(Write) {
 				suspect(KeyRange, "%s took %s WCU/s, and a partition takes %s", k.Key, number(k.UnitsPerSecond), number(e.partition(Write)))
 				break
 			}
@@ -203,7 +203,7 @@ func (e *Evidence) infer(g *group) *tally {
 
 // quota returns the account's quota if it is the limit: for an on-demand table or index without a maximum. Else it is 0.
 func (r *Resource) quota(op Operation) float64 {
-	if c := r.Of(op); r.OnDemand && c.MaxOnDemand == 0 {
+	if c := r.Capacity(op); r.OnDemand && c.MaxOnDemand == 0 {
 		return c.Quota
 	}
 	return 0
@@ -238,17 +238,17 @@ func (e *Evidence) finding(g *group, t *tally, share float64) Finding {
 
 // resourceText returns the ARN of a table or index, or its name if the ARN is unknown.
 func (e *Evidence) resourceText(r *Resource) string {
-	switch of := e.resource(ID{Table: r.Table}); {
+	switch table := e.resource(ID{Table: r.Table}); {
 	case r.ARN != "":
 		return r.ARN
 	case r.Index != "":
-		return cmp.Or(of.ARN, r.Table) + "/index/" + r.Index
+		return cmp.Or(table.ARN, r.Table) + "/index/" + r.Index
 	}
 	return r.Table
 }
 
-// absent reports whether the table was described and lacks the index. It returns the names of those that it has.
-func (e *Evidence) absent(id ID) (has []string, absent bool) {
+// lacksIndex reports whether the table was described and lacks the index. It returns the names of those that it has.
+func (e *Evidence) lacksIndex(id ID) (has []string, absent bool) {
 	if id.Index == "" || e.resource(ID{Table: id.Table}).ARN == "" || e.resource(id).ARN != "" {
 		return nil, false
 	}

@@ -233,7 +233,9 @@ func TestStorms(t *testing.T) {
 	for _, label := range all() {
 		s := stormOf(t, label)
 		report := s.limiter.Report()
-		proxy := func(context.Context) (explain.LimitedCalls, error) { return explain.Limited(report, "the proxy"), nil }
+		proxy := func(context.Context) (explain.LimitedCalls, error) {
+			return explain.LimiterEvidence(report, "the proxy"), nil
+		}
 		cases := map[string]explain.Sources{
 			"CloudWatch": {CloudWatch: s.client(t)},
 			"the proxy":  {Limiter: proxy},
@@ -285,7 +287,7 @@ func TestAllThrottlesOfProxyCount(t *testing.T) {
 		s.query(t, "Rome")
 	}
 	read := func(context.Context) (explain.LimitedCalls, error) {
-		return explain.Limited(s.limiter.Report(), "the proxy"), nil
+		return explain.LimiterEvidence(s.limiter.Report(), "the proxy"), nil
 	}
 	r, _ := s.explain(t, explain.Sources{Limiter: read})
 	if r.Throttles != 120+3 || len(r.Findings) != 2 {

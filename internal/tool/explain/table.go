@@ -10,12 +10,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// describe adds a table, which calls name by its name or ARN, and its global indexes. Without the permission it adds the
+// describeTable adds a table, which calls name by its name or ARN, and its global indexes. Without the permission it adds the
 // table's name only.
-func (c *collection) describe(ctx context.Context, table, call string) error {
+func (c *collection) describeTable(ctx context.Context, table, call string) error {
 	out, err := c.DynamoDB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &call})
 	if err != nil {
-		if _, absent := errors.AsType[*types.ResourceNotFoundException](err); absent || !denied(err) {
+		if _, absent := errors.AsType[*types.ResourceNotFoundException](err); absent || !isDenied(err) {
 			return fmt.Errorf("describing table %s: %w", table, err)
 		}
 		c.noteError(err, "Indexes, capacities and limits of "+table+" are unknown", "dynamodb:DescribeTable")
@@ -44,7 +44,7 @@ func (c *collection) describe(ctx context.Context, table, call string) error {
 // addResource adds a table or index, with its limits of the billing mode, if it is to be explained.
 func (c *collection) addResource(r Resource, p *types.ProvisionedThroughputDescription, m *types.OnDemandThroughput) {
 	switch {
-	case !c.wanted(r.ID):
+	case !c.isWanted(r.ID):
 		return
 	case p != nil && !r.OnDemand:
 		r.Reads.Provisioned, r.Writes.Provisioned = limitUnits(p.ReadCapacityUnits), limitUnits(p.WriteCapacityUnits)

@@ -12,27 +12,23 @@ import (
 // topKeys is the number of keys that a window counts singly, as in the detector.
 const topKeys = 1000
 
-// counting counts one stream shard's records in windows, and delivers windows that have ended. Time
-// that was not read is a gap.
-type counting struct {
+// shardCounter counts one stream shard's records in windows, and delivers its counts of windows that have ended to the
+// windows of all stream shards. Time that was not read is a gap.
+type shardCounter struct {
 	windows *windows
 	id      string    // the stream shard's
 	since   time.Time // older records are not counted
 	newest  time.Time // newest record; used only by the stream shard's reader
 
-	mu     sync.Mutex // guards what follows; taken before that of windows
-	open   openWindows
-	read   time.Time // all until then was read, except gaps
-	gaps   []gap     // gaps that were not delivered
-	passed time.Time // windows that end by then were delivered
+	mu          sync.Mutex // guards what follows; taken before that of windows
+	open        openWindows
+	read        time.Time // all until then was read, except gaps
+	gaps        []gap     // gaps that were not delivered
+	deliveredTo time.Time // windows that end by then were delivered
 }
 
 // gap is a time whose records were not read.
 type gap struct{ from, to time.Time }
-
-func newCounting(w *windows, id string, from, passed time.Time) *counting {
-	return &counting{windows: w, id: id, since: w.begin, newest: from, open: openWindows{}, read: from, passed: passed}
-}
 
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
@@ -41,7 +37,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-func (c *counting) countWrites(writes iter.Seq[heat.Write]) {
+func (c *shardCounter) countWrites(writes iter.Seq[heat.Write]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for w := range writes {
@@ -50,9 +46,9 @@ func (c *counting) countWrites(writes iter.Seq[heat.Write]) {
 }
 
 // addWrite counts a write in its window. The caller holds mu.
-func (c *counting) addWrite(w *heat.Write) {
+func (c *shardCounter) addWrite(w *heat.Write) {
 	if w.At.IsZero() {
-		c.open.miss(w)
+		c.open.addUndated(w)
 		return
 	}
 	c.newest = later(c.newest, w.At)
@@ -64,8 +60,8 @@ func (c *counting) addWrite(w *heat.Write) {
 // openWindows has a stream shard's windows that have not ended, by their start in Unix seconds.
 type openWindows map[int64]*heat.WindowCounter
 
-// miss notes a write without a time, which may belong to any window.
-func (o openWindows) miss(w *heat.Write) {
+// addUndated marks all windows as lacking a write, because a write without a time may belong to any of them.
+func (o openWindows) addUndated(w *heat.Write) {
 	for _, window := range o {
 		window.Miss(string(w.Sequence))
 	}
@@ -85,16 +81,16 @@ func (o openWindows) count(w *heat.Write, start time.Time) {
 	window.Add(w)
 }
 
-// skip adds a gap from the last time read to a time.
-func (c *counting) skip(to time.Time) {
+// addGapTo adds a gap from the time until which all was read, to a later time.
+func (c *shardCounter) addGapTo(to time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.gaps = append(c.gaps, gap{c.read, to})
 	c.read, c.newest = to, to
 }
 
-// readTo records that all before a time was read, and delivers the windows that have ended.
-func (c *counting) readTo(t time.Time) {
+// advanceTo records that all until t was read, and delivers the windows that have ended by then.
+func (c *shardCounter) advanceTo(t time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.read = later(c.read, t)
@@ -102,28 +98,28 @@ func (c *counting) readTo(t time.Time) {
 }
 
 // deliverTo delivers the windows that end by a time. The caller holds mu.
-func (c *counting) deliverTo(to time.Time) {
+func (c *shardCounter) deliverTo(to time.Time) {
 	for start, window := range c.open {
 		end := window.Start.Add(window.Length)
 		if end.After(to) {
 			continue
 		}
-		part := ""
-		if !end.After(c.passed) { // late records: an item of their own, beside the one that was delivered
-			part = window.First()
+		lateID := ""
+		if !end.After(c.deliveredTo) { // late records get an item beside the delivered item of the window
+			lateID = window.First()
 		}
-		item := c.item(window, part)
+		item := c.newItem(window, lateID)
 		c.windows.addCounts(&item, window.Start, 0)
 		delete(c.open, start)
 	}
-	if to.After(c.passed) {
+	if to.After(c.deliveredTo) {
 		c.deliverGaps(to)
-		c.passed = to
+		c.deliveredTo = to
 	}
 }
 
 // deliverGaps delivers the gaps in the windows that end by a time. The caller holds mu.
-func (c *counting) deliverGaps(to time.Time) {
+func (c *shardCounter) deliverGaps(to time.Time) {
 	for i := range c.gaps {
 		g := &c.gaps[i]
 		for g.from.Before(g.to) {
@@ -143,33 +139,34 @@ func (c *counting) deliverGaps(to time.Time) {
 	c.gaps = slices.DeleteFunc(c.gaps, func(g gap) bool { return !g.from.Before(g.to) })
 }
 
-func (c *counting) item(w *heat.WindowCounter, part string) heat.Item {
-	like := &c.windows.blank
-	item := w.Item(c.id, part, like.Limit, like.HotRate)
-	item.Table = like.Table
+// newItem returns a window's counts as an item. lateID distinguishes items of late records; "" is for the first item.
+func (c *shardCounter) newItem(w *heat.WindowCounter, lateID string) heat.Item {
+	blank := &c.windows.blank
+	item := w.Item(c.id, lateID, blank.Limit, blank.HotRate)
+	item.Table = blank.Table
 	return item
 }
 
 // finish delivers all counts, after the last record.
-func (c *counting) finish() {
+func (c *shardCounter) finish() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, window := range c.open {
-		item := c.item(window, "")
+		item := c.newItem(window, "")
 		c.windows.addCounts(&item, window.Start, 0)
 	}
 	clear(c.open)
 	c.deliverGaps(c.windows.startOf(c.read).Add(Window))
 }
 
-func (c *counting) passedBy() time.Time {
+func (c *shardCounter) deliveredUntil() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.passed
+	return c.deliveredTo
 }
 
 // readUntil returns the time until which the stream shard was read.
-func (c *counting) readUntil() time.Time {
+func (c *shardCounter) readUntil() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.read

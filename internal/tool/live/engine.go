@@ -7,8 +7,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 )
 
-// stampEach sets the times of records to what second returns. DynamoDB Local, and emulators that contain it, stamp to the
-// minute.
+// stampEach sets the time of each record to the result of second. DynamoDB Local, and emulators that contain it, truncate
+// times to the minute.
 func stampEach(records []ddbstream.Record, second func(ddbstream.Record) time.Time) {
 	for i := range records {
 		if !records[i].Created.IsZero() {
@@ -20,9 +20,9 @@ func stampEach(records []ddbstream.Record, second func(ddbstream.Record) time.Ti
 // maxDelay is the time from most records' creation to their poll, if times are exact.
 const maxDelay = pollInterval + grace
 
-// arrivals returns a function that assigns a second to each record of a page. It spreads the records evenly over the time
-// between two polls, within their minute. A time that may be exact stays: the record came within maxDelay.
-func arrivals(since, until time.Time, records int) func(ddbstream.Record) time.Time {
+// spreadSincePoll returns a function that assigns a second to each record of a page. The seconds are evenly distributed
+// between two polls, and within the records' minutes. A record that came within maxDelay keeps its time, which may be exact.
+func spreadSincePoll(since, until time.Time, records int) func(ddbstream.Record) time.Time {
 	step := max(0, until.Sub(since)) / time.Duration(max(1, records))
 	at := since.Add(step / 2)
 	return func(record ddbstream.Record) time.Time {
@@ -35,9 +35,9 @@ func arrivals(since, until time.Time, records int) func(ddbstream.Record) time.T
 	}
 }
 
-// spread returns a function that assigns a second to each past record. It spreads the records evenly
-// over their minute, up to then.
-func spread(then time.Time) func(ddbstream.Record) time.Time {
+// spreadOverMinute returns a function that assigns a second to each past record. The seconds are evenly distributed over
+// the record's minute, up to then.
+func spreadOverMinute(then time.Time) func(ddbstream.Record) time.Time {
 	return func(record ddbstream.Record) time.Time {
 		seconds := max(1, min(60, 1+int(then.Sub(record.Created)/time.Second)))
 		number := 0
@@ -48,19 +48,19 @@ func spread(then time.Time) func(ddbstream.Record) time.Time {
 	}
 }
 
-// crowd is a number of records that are rarely written in the first second of a minute, with none after.
-const crowd = 10
+// maxSameTime is the number of records with one time from which the time is probably truncated to its minute.
+const maxSameTime = 10
 
-// crowded reports whether so many records have one time that it must be that of their minute. DynamoDB Local can't seek to
-// a time, so a service that can has exact times otherwise: a schedule may write at each full minute.
-func crowded(records []ddbstream.Record) bool {
+// haveMinuteTimes reports whether more than maxSameTime consecutive records have one time. If the service can seek to a
+// time, fewer such records prove nothing: a schedule may write at each full minute.
+func haveMinuteTimes(records []ddbstream.Record) bool {
 	same := 0
 	for i := range records {
 		same++
 		if i > 0 && !records[i].Created.Equal(records[i-1].Created) {
 			same = 1
 		}
-		if same > crowd {
+		if same > maxSameTime {
 			return true
 		}
 	}

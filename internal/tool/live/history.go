@@ -7,11 +7,11 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
-// history keeps complete windows, older ones in coarser tiers. Each time is in one tier. With 1,000 keys a window or more
-// it takes some 30 MB after an hour, 60 MB more after a day, 40 MB more after a week, and no more after that.
+// history keeps complete windows, older windows in coarser tiers. Each time is in one tier. With 1,000 keys in each window
+// or more, it takes some 30 MB after an hour, 90 MB after a day, and at most 130 MB after a week.
 type history [len(tiers)][]heat.Window // each in order of time, without gaps
 
-// tiers have the length of their windows, and the keys of a window and the time that they keep.
+// tiers have the length of their windows, the number of keys that a window keeps, and how long the tier keeps windows.
 var tiers = [...]struct {
 	length time.Duration
 	keys   int
@@ -26,17 +26,17 @@ var tiers = [...]struct {
 func (h *history) addWindow(w heat.Window) {
 	h.add(0, w.Start, w.Items)
 	for i := range tiers {
-		for h.tooOld(i, w.Start) {
-			h.fold(i)
+		for h.isFirstSpanTooOld(i, w.Start) {
+			h.foldFirstSpan(i)
 		}
 	}
 }
 
 func (h *history) add(tier int, start time.Time, items []heat.Item) {
-	h[tier] = append(h[tier], heat.Window{Start: start, Items: folded(tier, start, items)})
+	h[tier] = append(h[tier], heat.Window{Start: start, Items: foldItems(tier, start, items)})
 }
 
-func folded(tier int, start time.Time, items []heat.Item) []heat.Item {
+func foldItems(tier int, start time.Time, items []heat.Item) []heat.Item {
 	items = heat.FoldAll(items, start, tiers[tier].length)
 	for i := range items {
 		items[i] = items[i].Heaviest(tiers[tier].keys)
@@ -44,8 +44,8 @@ func folded(tier int, start time.Time, items []heat.Item) []heat.Item {
 	return items
 }
 
-// tooOld reports whether the first window of the next tier's length in a tier ended longer ago than the tier keeps.
-func (h *history) tooOld(tier int, now time.Time) bool {
+// isFirstSpanTooOld reports whether the first window of the next tier's length in a tier ended longer ago than the tier keeps.
+func (h *history) isFirstSpanTooOld(tier int, now time.Time) bool {
 	if len(h[tier]) == 0 {
 		return false
 	}
@@ -60,9 +60,9 @@ func (h *history) firstSpan(tier int) (start, end time.Time) {
 	return start, start.Add(length)
 }
 
-// fold moves a tier's first windows into one window of the next tier. It drops those of the last tier, and those of a span
-// within which reading began.
-func (h *history) fold(tier int) {
+// foldFirstSpan moves a tier's first windows into one window of the next tier. It drops the windows instead in the last
+// tier, and if reading began within the span.
+func (h *history) foldFirstSpan(tier int) {
 	start, end := h.firstSpan(tier)
 	list := between(h[tier], start, end)
 	if tier+1 < len(tiers) && list[0].Start.Sub(start) < tiers[tier].length {
@@ -75,8 +75,8 @@ func (h *history) fold(tier int) {
 	h[tier] = h[tier][len(list):]
 }
 
-// amend adds late items to a window of the last hour.
-func (h *history) amend(start time.Time, items []heat.Item) {
+// addLate adds late items to a window of the last hour.
+func (h *history) addLate(start time.Time, items []heat.Item) {
 	at := slices.IndexFunc(h[0], func(w heat.Window) bool { return w.Start.Equal(start) })
 	if at < 0 {
 		return
@@ -86,7 +86,7 @@ func (h *history) amend(start time.Time, items []heat.Item) {
 	for i := range late {
 		late[i].Coverage = w.Items[0].Coverage
 	}
-	w.Items = folded(0, start, slices.Concat(w.Items, late))
+	w.Items = foldItems(0, start, slices.Concat(w.Items, late))
 }
 
 // between returns the windows that start at from or later and before to.

@@ -19,8 +19,8 @@ func TestHistoryKeepsEachTimeOnce(t *testing.T) {
 	for at := start; at.Before(end); at = at.Add(Window) {
 		h.addWindow(heat.Window{Start: at, Items: item(at, "1")})
 	}
-	h.amend(end.Add(-20*time.Second), item(end.Add(-20*time.Second), "2"))
-	h.amend(start, item(start, "2")) // too late
+	h.addLate(end.Add(-20*time.Second), item(end.Add(-20*time.Second), "2"))
+	h.addLate(start, item(start, "2")) // too late
 	list := h.windows(time.Time{}, end)
 	next, lengths := list[0].Start, map[time.Duration]int{}
 	for _, w := range list {

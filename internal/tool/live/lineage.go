@@ -24,10 +24,6 @@ type stream struct {
 	cursors map[string]*eventsource.Cursor // of the first stream shards, until their reading starts
 }
 
-func (r *Reader) newStream() *stream {
-	return &stream{Stream: eventsource.NewStream(r.o.Streams, r.o.Found.Stream, r.o.Found.View), r: r}
-}
-
 // run reads until ctx ends, an error is permanent, or the stream has ended.
 func (s *stream) run(ctx context.Context) error {
 	l := &eventsource.Lineage{
@@ -41,13 +37,13 @@ func (s *stream) run(ctx context.Context) error {
 		Start: func(id string) func(context.Context) (time.Time, error) { return s.newShard(id).run },
 		Done:  s.r.windows.remove,
 	}
-	if err := s.r.link.persist(ctx, "", 0, func() error { return s.fromNow(ctx, l) }); err != nil {
+	if err := s.r.link.persist(ctx, "", 0, func() error { return s.startAtEnd(ctx, l) }); err != nil {
 		return err
 	}
 	if err := l.Run(ctx); err != nil {
 		return err
 	}
-	return errOver
+	return errStreamEnded
 }
 
 // list repeats a listing until it succeeds.
@@ -60,9 +56,9 @@ func (s *stream) list(ctx context.Context, call func() ([]eventsource.Shard, err
 // meanwhile has none; then all stream shards are listed again.
 const firstTime = 10 * time.Second
 
-// fromNow begins at the end of the open stream shards, and omits closed ones. Counting begins with
-// the first whole second after all stream shards have a position.
-func (s *stream) fromNow(ctx context.Context, l *eventsource.Lineage) error {
+// startAtEnd sets the positions of the open stream shards to their ends, and omits closed stream shards. Counting begins
+// with the first whole second after that. It returns errShardEnded if a stream shard was closed meanwhile.
+func (s *stream) startAtEnd(ctx context.Context, l *eventsource.Lineage) error {
 	list, err := s.Shards(ctx)
 	if err != nil {
 		return err
@@ -70,8 +66,8 @@ func (s *stream) fromNow(ctx context.Context, l *eventsource.Lineage) error {
 	s.cursors = make(map[string]*eventsource.Cursor)
 	l.Reset(list, func(shard eventsource.Shard) bool { return shard.Closed })
 	var (
-		group errgroup.Group
-		over  atomic.Bool
+		group    errgroup.Group
+		anyEnded atomic.Bool
 	)
 	group.SetLimit(MaxCalls)
 	for _, id := range l.Ready() {
@@ -81,7 +77,7 @@ func (s *stream) fromNow(ctx context.Context, l *eventsource.Lineage) error {
 			return s.r.link.persist(ctx, id, firstTime, func() error {
 				ended, err := cursor.Locate(ctx)
 				if ended {
-					over.Store(true)
+					anyEnded.Store(true)
 				}
 				return err
 			})
@@ -90,8 +86,8 @@ func (s *stream) fromNow(ctx context.Context, l *eventsource.Lineage) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	if over.Load() {
-		return errEnded // it has children by now: list again
+	if anyEnded.Load() {
+		return errShardEnded // list again: its children exist by now
 	}
 	s.r.windows.start(s.Now().UTC().Truncate(time.Second).Add(time.Second))
 	return nil

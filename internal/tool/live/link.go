@@ -9,7 +9,7 @@ import (
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
 )
 
-// link notifies the operator that the connection was lost, and that it is back.
+// link notifies the operator when calls have failed for notifyAfter, and when they succeed again.
 type link struct {
 	notify func(sentence string)
 
@@ -28,9 +28,9 @@ func newLink(notify func(string)) *link {
 
 // persist retries a call until it succeeds, its error is permanent, or limit has passed; 0 is no limit.
 func (l *link) persist(ctx context.Context, what string, limit time.Duration, call func() error) error {
-	err := eventsource.Retry(ctx, limit, call, func(err error) { l.failed(what, err) })
+	err := eventsource.Retry(ctx, limit, call, func(err error) { l.noteFailure(what, err) })
 	if err == nil {
-		l.answered(what)
+		l.noteAnswer(what)
 	} else {
 		l.mu.Lock()
 		delete(l.failing, what)
@@ -39,23 +39,23 @@ func (l *link) persist(ctx context.Context, what string, limit time.Duration, ca
 	return err
 }
 
-// silent is how long calls fail before the operator is notified.
-const silent = 3 * time.Second
+// notifyAfter is how long calls fail before the operator is notified.
+const notifyAfter = 3 * time.Second
 
-func (l *link) failed(what string, err error) {
+func (l *link) noteFailure(what string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.failing) == 0 {
 		l.since = time.Now()
 	}
 	l.failing[what] = true
-	if !l.notified && time.Since(l.since) >= silent {
+	if !l.notified && time.Since(l.since) >= notifyAfter {
 		l.notified = true
 		l.notify(fmt.Sprintf("Disconnected since %s: %s. Reconnecting; no action needed.", l.since.UTC().Format(time.TimeOnly), eventsource.Cause(err)))
 	}
 }
 
-func (l *link) answered(what string) {
+func (l *link) noteAnswer(what string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.failing[what] {

@@ -1,5 +1,4 @@
-// Package live reads the stream of any table and counts its writes locally, as the hot-key detector
-// does:
+// Package live reads the stream of any table and counts its writes locally, as the hot-key detector does:
 //
 //	found, err := live.FindStream(ctx, tables, mappings, "orders")
 //	if err := found.TooMany(); err != nil { ... }
@@ -9,10 +8,9 @@
 //		rows := heat.Merge(window.Items)
 //	}
 //
-// It only reads: it calls DescribeTable, DescribeStream, GetShardIterator and GetRecords. A stream shard
-// allows two readers, so FindStream lists those that there are. The reader polls each stream shard at
-// most once a second, and stops at the first throttle. It keeps its counts in memory: see
-// [Reader.Windows].
+// It only reads: it calls DescribeTable, DescribeStream, GetShardIterator and GetRecords. A stream shard allows two
+// readers, so FindStream lists those that there are. The reader polls each stream shard at most once a second, and
+// stops at the first throttle. It keeps its counts in memory: see [Reader.Windows].
 package live
 
 import (
@@ -86,19 +84,19 @@ const Threshold = 0.7
 const MaxCalls = 32
 
 // Run reads until ctx ends, the service throttles, the stream is gone, or an error is permanent. After other errors it
-// reconnects and continues after the last record. Run always returns an error, which is ctx's if ctx
-// has ended.
+// reconnects and continues after the last record. Run always returns an error, which is ctx's if ctx has ended.
 func (r *Reader) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return r.newStream().run(ctx) })
-	group.Go(func() error { return r.close(ctx) })
-	return explain(group.Wait())
+	s := &stream{Stream: eventsource.NewStream(r.o.Streams, r.o.Found.Stream, r.o.Found.View), r: r}
+	group.Go(func() error { return s.run(ctx) })
+	group.Go(func() error { return r.moveCompleteWindows(ctx) })
+	return explainError(group.Wait())
 }
 
-// explain returns an error with what a throttle or a missing stream means, and other errors unchanged.
-func explain(err error) error {
+// explainError returns an error with what a throttle or a missing stream means, and other errors unchanged.
+func explainError(err error) error {
 	if _, gone := errors.AsType[*streamtypes.ResourceNotFoundException](err); gone {
-		return fmt.Errorf("%w (%v)", errOver, err) // as text: the error of a missing table is another one
+		return fmt.Errorf("%w (%v)", errStreamEnded, err) // as text: the error of a missing table is another one
 	}
 	if err == nil || !dynamo.IsThrottle(err) {
 		return err
@@ -113,22 +111,21 @@ func explain(err error) error {
 // closeInterval is how often windows are checked for their end.
 const closeInterval = 200 * time.Millisecond
 
-// close moves complete windows into history until ctx ends.
-func (r *Reader) close(ctx context.Context) error {
+// moveCompleteWindows moves complete windows into history until ctx ends.
+func (r *Reader) moveCompleteWindows(ctx context.Context) error {
 	for dynamo.Pause(ctx, closeInterval) {
-		r.windows.close()
+		r.windows.moveComplete()
 	}
 	return ctx.Err()
 }
 
 // Settled returns the end of the newest complete window. Only late records change complete windows.
-func (r *Reader) Settled() time.Time { return r.windows.settled() }
+func (r *Reader) Settled() time.Time { return r.windows.completeUntil() }
 
-// Windows implements [heat.Source]. It yields complete windows only: of 10 s of the last hour, of a
-// minute of the last day and of ten minutes of the last week. A window that was read and has no writes has an
-// item without keys. An item's coverage is the share of the window that was read, averaged over the
-// stream shards: all of 9 stream shards and half of the tenth is 0.95. 1e-9 means that nothing was
-// read, as before reading began.
+// Windows implements [heat.Source]. It yields complete windows only: of 10 s of the last hour, of a minute of the last
+// day and of ten minutes of the last week. A window that was read and has no writes has an item without keys. An item's
+// coverage is the share of the window that was read, averaged over the stream shards: all of 9 stream shards and half
+// of the tenth is 0.95. 1e-9 means that nothing was read, as before reading began.
 func (r *Reader) Windows(_ context.Context, from, to time.Time, _ time.Duration) iter.Seq2[heat.Window, error] {
 	return func(yield func(heat.Window, error) bool) {
 		for _, w := range r.windows.complete(from, to) {
@@ -140,6 +137,6 @@ func (r *Reader) Windows(_ context.Context, from, to time.Time, _ time.Duration)
 }
 
 var (
-	errOver  = errors.New("the stream has ended: its table was deleted, it was disabled, or it was not read for a day. Run the command again to read the table's stream")
-	errEnded = errors.New("the stream shard has ended")
+	errStreamEnded = errors.New("the stream has ended: its table was deleted, it was disabled, or it was not read for a day. Run the command again to read the table's stream")
+	errShardEnded  = errors.New("the stream shard has ended")
 )

@@ -69,7 +69,7 @@ func everyRecordOnce(t *testing.T, dice *rand.Rand) {
 	for waited := time.Duration(0); begin.IsZero() && waited < time.Minute; waited += 100 * time.Millisecond {
 		time.Sleep(100 * time.Millisecond)
 		r.windows.mu.Lock()
-		begin = r.windows.begin
+		begin = r.windows.countFrom
 		r.windows.mu.Unlock()
 	}
 	if begin.IsZero() {

@@ -21,7 +21,7 @@ import (
 // Mappings lists the Lambda functions whose event source mappings read a stream.
 type Mappings func(ctx context.Context, streamARN string) (functions []string, err error)
 
-// Found has a table's stream, and the stream's readers.
+// Found describes a table's stream, and the known readers of the stream.
 type Found struct {
 	Source heat.CountedTable
 	Stream string // its ARN
@@ -76,7 +76,7 @@ func (table noStreamError) Error() string {
 
 func (noStreamError) Is(target error) bool { return target == ErrNoStream }
 
-func (f Found) allowed() int {
+func (f Found) allowedReaders() int {
 	if len(f.Source.Replicas) > 0 {
 		return maxGlobalReaders
 	}
@@ -86,7 +86,7 @@ func (f Found) allowed() int {
 // Line returns one line that names the stream's readers.
 func (f Found) Line() string {
 	limit := "limit 2 per shard"
-	if f.allowed() == 1 {
+	if f.allowedReaders() == 1 {
 		limit = "limit 1 per shard besides replication"
 	}
 	text := ""
@@ -116,17 +116,16 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// TooMany returns an error if the stream has as many known readers as it allows.
+// TooMany returns an error if the stream already has as many known readers as it allows, else nil.
 func (f Found) TooMany() error {
-	if len(f.Mappings) < f.allowed() {
+	if len(f.Mappings) < f.allowedReaders() {
 		return nil
 	}
-	of, readers := "", "2 readers"
+	limit := "a stream shard allows 2 readers"
 	if len(f.Source.Replicas) > 0 {
-		of, readers = " of a global table", "1 reader"
+		limit = "a stream shard of a global table allows 1 reader"
 	}
-	return eventsource.Final(fmt.Errorf("a stream shard%s allows %s at once, and another could throttle them, so nothing was read (--force reads until the first throttle)",
-		of, readers))
+	return eventsource.Final(fmt.Errorf("%s at once, and another could throttle them, so nothing was read (--force reads until the first throttle)", limit))
 }
 
 // Indexes returns the names of the table's global indexes.

@@ -27,7 +27,7 @@ func TestOutages(t *testing.T) {
 					t.Errorf("%v for %v: %d records are counted, want 79 or 80", wrong, down, got)
 				}
 				checkCovered(t, r)
-				if lasted := down > 2*silent; lasted != (len(notices) == 2) || lasted && (!strings.HasPrefix(notices[0], "Disconnected since ") || !strings.HasPrefix(notices[1], "Reconnected after ")) {
+				if lasted := down > 2*notifyAfter; lasted != (len(notices) == 2) || lasted && (!strings.HasPrefix(notices[0], "Disconnected since ") || !strings.HasPrefix(notices[1], "Reconnected after ")) {
 					t.Errorf("%v for %v: notices %q", wrong, down, notices)
 				}
 				f.checkCalls(t)
@@ -39,7 +39,7 @@ func TestOutages(t *testing.T) {
 // checkCovered checks that windows have no gap.
 func checkCovered(t *testing.T, r *Reader) {
 	t.Helper()
-	for w := range r.Windows(t.Context(), r.windows.begin, r.Settled(), Window) {
+	for w := range r.Windows(t.Context(), r.windows.countFrom, r.Settled(), Window) {
 		if c := coverageOf(w); c != 1 {
 			t.Errorf("%v: coverage %v, want 1", w.Start, c)
 		}

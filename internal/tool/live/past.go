@@ -32,8 +32,8 @@ type PastOptions struct {
 	PartitionWCU float64       // a partition's limit in WCU/s, 1,000 by default
 	Seed         uint64        // of the random choice of windows
 
-	// Notify receives messages for the operator. Progress receives how much of the time was passed, in windows. Both
-	// may be nil.
+	// Notify receives messages for the operator. Progress receives the number of windows that were passed, read or
+	// skipped, and of all windows. Both may be nil.
 	Notify   func(sentence string)
 	Progress func(passed, of int)
 }
@@ -42,14 +42,14 @@ type PastOptions struct {
 type Past struct {
 	From, To time.Time // whole windows
 
-	windows []heat.Window // in order of time
-	young   bool          // the stream was enabled at From, later than requested
+	windows     []heat.Window // in order of time
+	enabledLate bool          // the stream was enabled at From, later than requested
 }
 
-// Read returns the number of windows that were read, and of all windows.
+// Read returns the number of windows that were read, and the number of all windows.
 func (p *Past) Read() (read, of int) { return len(p.windows), int(p.To.Sub(p.From) / Window) }
 
-// Records returns the number of records of the windows read.
+// Records returns the number of records in the windows that were read.
 func (p *Past) Records() (n uint64) {
 	for _, w := range p.windows {
 		for i := range w.Items {
@@ -74,15 +74,15 @@ func (p *Past) Windows(_ context.Context, from, to time.Time, _ time.Duration) i
 // pastKeys is the number of keys that a window keeps, besides hot ones. A day then takes at most some 150 MB.
 const pastKeys = 128
 
-// keptFor is how long a stream certainly keeps a record.
-const keptFor = 24*time.Hour - time.Minute
+// recordAge is how long a stream certainly keeps a record.
+const recordAge = 24*time.Hour - time.Minute
 
-// patience is how long a failing call is retried.
-const patience = 5 * time.Minute
+// retryTime is how long a failing call is retried.
+const retryTime = 5 * time.Minute
 
 // ReadPast reads a stream's past in windows of 10 s, with at most one poll a second of each stream shard. If it can't
-// read all windows in time, it skips some: reading stops at random windows, which are about equally far apart, and are
-// the same on all stream shards. So the records of a window are either all counted or none.
+// read all windows in time, it reads random windows, which are about equally far apart. They are the same on all stream
+// shards, so the records of a window are either all counted or none.
 //
 // A service without AT_TIMESTAMP, such as DynamoDB Local, is read from its oldest record on. When the time is over, the
 // remaining windows are not read. ReadPast returns an error if ctx ends, if no window was read in time, at the first
@@ -93,19 +93,20 @@ func ReadPast(ctx context.Context, o PastOptions) (*Past, error) {
 	r.past = &Past{From: o.From.UTC().Truncate(Window), To: o.To.UTC().Truncate(Window)}
 	enabled := streamEnabled(o.Found.Stream)
 	if !eventsource.IsEngine(o.Found.Stream) && enabled.After(r.past.From) && enabled.Before(r.past.To) {
-		r.past.From, r.past.young = enabled.Truncate(time.Minute), true
+		r.past.From, r.past.enabledLate = enabled.Truncate(time.Minute), true
 	}
 	inTime, stop := context.WithDeadline(ctx, r.began.Add(o.Within))
 	defer stop()
 	err := r.run(inTime)
-	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && inTime.Err() != nil {
+	timeIsOver := ctx.Err() == nil && inTime.Err() != nil
+	if timeIsOver && errors.Is(err, context.DeadlineExceeded) {
 		err = nil
 		if len(r.past.windows) == 0 {
 			err = fmt.Errorf("no window was read within %v: allow more time", o.Within)
 		}
 	}
 	if err != nil {
-		return nil, explain(err)
+		return nil, explainError(err)
 	}
 	return r.past, nil
 }
@@ -127,36 +128,38 @@ type pastReader struct {
 	shards []*pastShard
 	seeks  bool // the service can seek to a time
 
-	began time.Time
-	paid  int // windows that took calls
+	began         time.Time
+	polledWindows int // windows that took calls
 }
 
 func (r *pastReader) run(ctx context.Context) error {
-	if err := r.list(ctx); err != nil {
+	if err := r.listShards(ctx); err != nil {
 		return err
 	}
-	err := r.readTo(ctx, r.past.From, r.past.To)
-	if err != nil || r.stream.Exact() || !slices.ContainsFunc(r.shards, func(s *pastShard) bool { return s.spread }) {
+	err := r.readWindows(ctx, r.past.From, r.past.To)
+	minuteTimes := slices.ContainsFunc(r.shards, func(s *pastShard) bool { return s.minuteTimes })
+	if err != nil || r.stream.Exact() || !minuteTimes {
 		return err
 	}
-	read := r.past.To
-	r.past.To = r.o.To.UTC().Truncate(time.Minute).Add(time.Minute)
-	return r.readTo(ctx, read, r.past.To)
+	readTo := r.past.To
+	r.past.To = r.o.To.UTC().Truncate(time.Minute).Add(time.Minute) // records of the whole minute may be earlier than To
+	return r.readWindows(ctx, readTo, r.past.To)
 }
 
-// readTo reads windows from start to end.
-func (r *pastReader) readTo(ctx context.Context, start, end time.Time) error {
+// readWindows reads windows from start to end.
+func (r *pastReader) readWindows(ctx context.Context, start, end time.Time) error {
 	for start.Before(end) {
-		if r.seeks && time.Since(start) > keptFor { // reading an expired time would begin at the oldest record
+		if r.seeks && time.Since(start) > recordAge { // reading an expired time would begin at the oldest record
 			start = start.Add(Window)
 			continue
 		}
-		if err := r.readWindow(ctx, start); err == nil {
+		err := r.readWindow(ctx, start)
+		if err == nil {
 			r.addWindow(start)
 		} else if !eventsource.IsTrimmed(err) {
 			return err
 		}
-		start = r.next(start.Add(Window))
+		start = r.nextWindow(start.Add(Window))
 		if r.o.Progress != nil {
 			r.o.Progress(int(start.Sub(r.past.From)/Window), int(r.past.To.Sub(r.past.From)/Window))
 		}
@@ -164,10 +167,10 @@ func (r *pastReader) readTo(ctx context.Context, start, end time.Time) error {
 	return nil
 }
 
-func (r *pastReader) list(ctx context.Context) error {
+func (r *pastReader) listShards(ctx context.Context) error {
 	r.stream = eventsource.NewStream(r.o.Streams, r.o.Found.Stream, r.o.Found.View)
 	var list []eventsource.Shard
-	err := r.link.persist(ctx, "", patience, func() (err error) {
+	err := r.link.persist(ctx, "", retryTime, func() (err error) {
 		if list, err = r.stream.Shards(ctx); err == nil {
 			r.seeks, err = r.stream.FindsTimes(ctx, list, r.past.From)
 		}
@@ -186,15 +189,15 @@ func (r *pastReader) list(ctx context.Context) error {
 func (r *pastReader) readWindow(ctx context.Context, start time.Time) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(MaxCalls)
-	calls := false
+	polls := false
 	for _, shard := range r.shards {
 		if !shard.covers(start) {
-			calls = true
+			polls = true
 			group.Go(func() error { return shard.read(ctx, start) })
 		}
 	}
-	if calls {
-		r.paid++
+	if polls {
+		r.polledWindows++
 	}
 	return group.Wait()
 }
@@ -204,7 +207,7 @@ func (r *pastReader) addWindow(start time.Time) {
 	blank := heat.Item{Table: r.o.Found.Source.Table, Start: start, Window: Window, Limit: r.o.PartitionWCU, HotRate: Threshold * r.o.PartitionWCU}
 	var items []heat.Item
 	for _, shard := range r.shards {
-		if counts := shard.take(start); counts != nil {
+		if counts := shard.takeCounts(start); counts != nil {
 			item := counts.Item(shard.id, "", blank.Limit, blank.HotRate)
 			item.Table = blank.Table
 			items = append(items, item)
@@ -220,26 +223,29 @@ func (r *pastReader) addWindow(start time.Time) {
 	r.past.windows = append(r.past.windows, heat.Window{Start: start, Items: items})
 }
 
-// newest is the number of newest windows that are not skipped: they decide which keys are hot at the end.
-const newest = 2
+// newestWindows is the number of newest windows that are not skipped: they decide which keys are hot at the end.
+const newestWindows = 2
 
-// next returns the start of the next window to read, which is at least end. A window that needs no call is never
-// skipped.
-func (r *pastReader) next(end time.Time) time.Time {
+// nextWindow returns the start of the next window to read, which is end if there is time to read all windows. It skips no
+// window that needs no call, and none of the newestWindows.
+func (r *pastReader) nextWindow(end time.Time) time.Time {
 	left := float64(r.past.To.Sub(end) / Window)
-	if !r.seeks || left <= newest || !slices.ContainsFunc(r.shards, func(s *pastShard) bool { return !s.covers(end) }) {
+	needsCall := slices.ContainsFunc(r.shards, func(s *pastShard) bool { return !s.covers(end) })
+	if !r.seeks || left <= newestWindows || !needsCall {
 		return end
 	}
-	spent := time.Since(r.began)
-	more := float64(r.o.Within*9/10-spent) / (float64(spent) / float64(max(r.paid, 1))) // windows that can be paid
-	if more <= 0 {
-		return r.past.To.Add(-newest * Window)
+	spent, polled := time.Since(r.began), float64(max(r.polledWindows, 1))
+	timeOfPolled := float64(spent) / polled
+	canPoll := float64(r.o.Within*9/10-spent) / timeOfPolled // number of further windows
+	if canPoll <= 0 {
+		return r.past.To.Add(-newestWindows * Window)
 	}
-	gap := left/more - float64(len(r.past.windows))/float64(max(r.paid, 1))
+	readPerPolled := float64(len(r.past.windows)) / polled
+	gap := left/canPoll - readPerPolled
 	if gap <= 0 {
 		return end
 	}
-	return end.Add(Window * time.Duration(min(gap*(0.5+r.random.Float64()), left-newest)))
+	return end.Add(Window * time.Duration(min(gap*(0.5+r.random.Float64()), left-newestWindows)))
 }
 
 // Coverage returns sentences on what was read, and what it means for the figures.
@@ -247,7 +253,7 @@ func (p *Past) Coverage() string {
 	read, of := p.Read()
 	span := fmt.Sprintf("from %s to %s UTC", p.From.Format(time.DateTime), p.To.Format(time.DateTime))
 	begun := ""
-	if p.young {
+	if p.enabledLate {
 		begun = " The stream has no older records: it was enabled then."
 	}
 	if read == of {

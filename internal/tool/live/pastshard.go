@@ -12,12 +12,12 @@ import (
 
 // pastShard reads the past of one stream shard.
 type pastShard struct {
-	r      *pastReader
-	id     string
-	cursor *eventsource.Cursor
-	buffer eventsource.Buffer
-	polled time.Time
-	spread bool // records had the times of minutes
+	r           *pastReader
+	id          string
+	cursor      *eventsource.Cursor
+	buffer      eventsource.Buffer
+	polled      time.Time
+	minuteTimes bool // records had the times of minutes
 
 	from, to time.Time // the time that was read without a gap
 	open     openWindows
@@ -27,13 +27,13 @@ func (r *pastReader) newShard(shard eventsource.Shard) *pastShard {
 	return &pastShard{r: r, id: shard.ID, cursor: r.stream.Cursor(shard.ID, eventsource.TrimHorizon), open: openWindows{}}
 }
 
-// covers reports whether a window was read.
+// covers reports whether the window of this start was read.
 func (s *pastShard) covers(start time.Time) bool {
 	return !s.from.After(start) && !s.to.Before(start.Add(Window))
 }
 
-// take returns the counts of a window, nil if it has no records. It drops earlier windows.
-func (s *pastShard) take(start time.Time) *heat.WindowCounter {
+// takeCounts returns the counts of a window, or nil if it has no records. It drops this window and earlier ones.
+func (s *pastShard) takeCounts(start time.Time) *heat.WindowCounter {
 	counts := s.open[start.Unix()]
 	for at := range s.open {
 		if at <= start.Unix() {
@@ -51,7 +51,7 @@ func (s *pastShard) read(ctx context.Context, start time.Time) error {
 	if s.to.Before(start) {
 		s.seek(start)
 	}
-	for empty := 0; !s.covers(start); {
+	for emptyPages := 0; !s.covers(start); {
 		page, err := s.pollPage(ctx)
 		if err != nil {
 			s.from, s.to = time.Time{}, time.Time{} // the next window begins with a seek
@@ -59,11 +59,11 @@ func (s *pastShard) read(ctx context.Context, start time.Time) error {
 		}
 		s.count(page.Records)
 		s.buffer.Release()
-		empty++
+		emptyPages++
 		if len(page.Records) > 0 {
-			empty = 0
+			emptyPages = 0
 		}
-		if page.Closed || empty == quietPages { // there are no more records
+		if page.Closed || emptyPages == quietPages { // there are no more records
 			s.to = s.r.past.To
 		}
 	}
@@ -85,7 +85,7 @@ func (s *pastShard) pollPage(ctx context.Context) (page eventsource.Page, err er
 	if s.r.stream.IsEngine() { // it has no other readers to protect
 		pause = 0
 	}
-	err = s.r.link.persist(ctx, s.id, patience, func() error {
+	err = s.r.link.persist(ctx, s.id, retryTime, func() error {
 		if !dynamo.Pause(ctx, time.Until(s.polled.Add(pause))) {
 			return ctx.Err()
 		}
@@ -102,14 +102,15 @@ func (s *pastShard) pollPage(ctx context.Context) (page eventsource.Page, err er
 // count counts records in their windows.
 func (s *pastShard) count(records []ddbstream.Record) {
 	precision := time.Second
-	records = s.r.stream.Real(records)
-	if !s.r.stream.Exact() && (s.spread || !s.r.seeks || crowded(records)) {
-		precision, s.spread = time.Minute, true
-		stampEach(records, spread(s.polled))
+	records = s.r.stream.DropEmptyDeletes(records)
+	truncated := s.minuteTimes || !s.r.seeks || haveMinuteTimes(records)
+	if truncated && !s.r.stream.Exact() {
+		precision, s.minuteTimes = time.Minute, true
+		stampEach(records, spreadOverMinute(s.polled))
 	}
 	for w := range heat.DecodeWrites(records, s.r.o.Found.Source) {
 		if w.At.IsZero() {
-			s.open.miss(&w)
+			s.open.addUndated(&w)
 			continue
 		}
 		s.to = later(s.to, w.At.Truncate(precision))

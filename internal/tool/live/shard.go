@@ -15,28 +15,28 @@ import (
 const (
 	pollInterval = time.Second         // least time between two polls: another reader needs its share
 	grace        = 3 * time.Second / 2 // a window ends this long after its last second, since records come late
-	lagging      = 5 * time.Second     // if a poll's newest record is older, the reader is behind
+	maxLag       = 5 * time.Second     // if a poll's newest record is older, the reader is behind
 )
 
-// maxStrikes is the number of polls that lag and don't catch up; then the reader jumps ahead.
-const maxStrikes = 3
+// maxLagPolls is the number of polls that lag and don't catch up; then the reader jumps ahead.
+const maxLagPolls = 3
 
 // shard reads a stream shard.
 type shard struct {
 	r        *Reader
 	stream   *stream
 	id       string
-	counting *counting
+	counter  *shardCounter
 	cursor   *eventsource.Cursor
 	polled   time.Time // the last call
-	made     time.Time // the service's time of the last page
+	lastPage time.Time // the service's time of the last page
 
 	retry *backoff.ExponentialBackOff
 	wait  time.Duration // before the next call after a failure; else 0
 
-	full    bool          // the last page was full
-	strikes int           // consecutive polls that lag and do not catch up
-	lag     time.Duration // of the newest record at the last poll
+	full     bool          // the last page was full
+	lagPolls int           // consecutive polls that lag and do not catch up
+	lag      time.Duration // of the newest record at the last poll
 }
 
 // newShard returns a shard that has not begun to read. Its counting begins now.
@@ -46,20 +46,20 @@ func (s *stream) newShard(id string) *shard {
 	if cursor == nil {
 		cursor = s.Cursor(id, eventsource.TrimHorizon)
 	}
-	return &shard{r: s.r, stream: s, id: id, counting: s.r.windows.startCounting(id), cursor: cursor, retry: eventsource.NewBackOff()}
+	return &shard{r: s.r, stream: s, id: id, counter: s.r.windows.startCounting(id), cursor: cursor, retry: eventsource.NewBackOff()}
 }
 
 // run polls until the stream shard's end, and returns the time until which it was read.
 func (s *shard) run(ctx context.Context) (ended time.Time, err error) {
-	s.made = time.Now()
+	s.lastPage = time.Now()
 	for dynamo.Pause(ctx, time.Until(s.polled.Add(s.pause()))) {
 		closed, err := s.pollOnce(ctx)
 		if err != nil {
 			return time.Time{}, err
 		}
 		if closed {
-			s.counting.finish()
-			return s.counting.readUntil(), nil
+			s.counter.finish()
+			return s.counter.readUntil(), nil
 		}
 	}
 	return time.Time{}, ctx.Err()
@@ -98,15 +98,15 @@ func (s *shard) pollOnce(ctx context.Context) (closed bool, err error) {
 	}
 	s.retry.Reset()
 	s.wait = 0
-	s.r.link.answered(s.id)
+	s.r.link.noteAnswer(s.id)
 	if page.Made.IsZero() { // it was read to its end before
 		return true, nil
 	}
-	s.count(page)
+	s.countPage(page)
 	return page.Closed, nil
 }
 
-// locate requests an iterator if there is none. One at the stream shard's end skips earlier records.
+// locate requests an iterator if there is none. An iterator at the stream shard's end skips records, which become a gap.
 func (s *shard) locate(ctx context.Context) error {
 	if s.cursor.Located() {
 		return nil
@@ -116,23 +116,23 @@ func (s *shard) locate(ctx context.Context) error {
 		return err
 	}
 	if s.cursor.Position() == eventsource.Latest {
-		s.counting.skip(s.stream.Now())
+		s.counter.addGapTo(s.stream.Now())
 		if !ended {
-			s.strikes, s.lag, s.made = 0, 0, time.Now()
+			s.lagPolls, s.lag, s.lastPage = 0, 0, time.Now()
 		}
 	}
 	s.polled = time.Now()
 	return nil
 }
 
-// handleError handles a failed call. It returns a permanent error.
+// handleError returns a permanent error of a call, or nil if the next poll may succeed.
 func (s *shard) handleError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if eventsource.IsTrimmed(err) {
 		if s.cursor.HasRead() { // it is a day behind
-			s.jump()
+			s.jumpToEnd()
 		}
 		return nil
 	}
@@ -140,44 +140,44 @@ func (s *shard) handleError(ctx context.Context, err error) error {
 		return err
 	}
 	s.wait = s.retry.NextBackOff()
-	s.r.link.failed(s.id, err)
+	s.r.link.noteFailure(s.id, err)
 	return nil
 }
 
-// count counts a poll's records.
-func (s *shard) count(page eventsource.Page) {
+// countPage counts a poll's records.
+func (s *shard) countPage(page eventsource.Page) {
 	s.full = page.Full
-	records := s.stream.Real(page.Records)
+	records := s.stream.DropEmptyDeletes(page.Records)
 	if !s.stream.Exact() {
-		stampEach(records, arrivals(s.made, page.Made, len(records)))
+		stampEach(records, spreadSincePoll(s.lastPage, page.Made, len(records)))
 	}
-	s.made = later(s.made, page.Made)
-	s.counting.countWrites(heat.DecodeWrites(records, s.r.o.Found.Source))
+	s.lastPage = later(s.lastPage, page.Made)
+	s.counter.countWrites(heat.DecodeWrites(records, s.r.o.Found.Source))
 	s.keepUp(page.AsOf, len(page.Records) > 0)
 }
 
-// keepUp compares the newest record with the service's time of the page, and jumps to the end if the reader falls further
-// behind.
+// keepUp compares the newest record with the service's time of the page. It jumps to the end if maxLagPolls polls lag by
+// more than maxLag and don't catch up.
 func (s *shard) keepUp(asOf time.Time, hasRecords bool) {
 	before := s.lag
 	s.lag = 0
 	if hasRecords {
-		s.lag = asOf.Sub(s.counting.newest)
+		s.lag = asOf.Sub(s.counter.newest)
 	}
-	upTo := s.counting.newest
+	upTo := s.counter.newest
 	if s.lag <= grace {
 		upTo = asOf
 	}
-	s.counting.readTo(upTo)
+	s.counter.advanceTo(upTo)
 	switch {
-	case s.lag <= lagging:
-		s.strikes = 0
+	case s.lag <= maxLag:
+		s.lagPolls = 0
 	case s.lag > before-pollInterval:
-		if s.strikes++; s.strikes >= maxStrikes {
-			s.jump()
+		if s.lagPolls++; s.lagPolls >= maxLagPolls {
+			s.jumpToEnd()
 		}
 	}
 }
 
-// jump continues at the stream shard's end. The skipped time is a gap.
-func (s *shard) jump() { s.cursor.Seek(eventsource.Latest) }
+// jumpToEnd continues at the stream shard's end. The skipped time is a gap.
+func (s *shard) jumpToEnd() { s.cursor.Seek(eventsource.Latest) }

@@ -126,7 +126,7 @@ func TestWrongClock(t *testing.T) {
 				}
 			}
 			checkCovered(t, r)
-			if wanted, got := f.written(r.windows.begin)["key"], counted(t, r)["key"]; got != wanted || got < 300 {
+			if wanted, got := f.written(r.windows.countFrom)["key"], counted(t, r)["key"]; got != wanted || got < 300 {
 				t.Errorf("%+v: counted %d, want %d", c, got, wanted)
 			}
 		})
@@ -163,7 +163,7 @@ func TestJumpToEndOfClosedShard(t *testing.T) {
 			t.Errorf("%d records of the child are counted, want 30", got)
 		}
 		lacking := 0
-		for w := range r.Windows(t.Context(), r.windows.begin, r.Settled(), Window) {
+		for w := range r.Windows(t.Context(), r.windows.countFrom, r.Settled(), Window) {
 			units := unitsOf(w)
 			if written := f.writtenIn(w.Start); units < written {
 				lacking++

@@ -9,19 +9,19 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
-// windows collects the counts of all stream shards, each of which delivers its counts of a window that
-// has ended.
+// windows collects the counts of all stream shards, and keeps complete windows in its history. Each shardCounter delivers
+// its counts of a window when the window has ended.
 type windows struct {
 	blank  heat.Item // without keys and start time
 	atOnce bool      // the first window begins when reading begins
 
-	mu      sync.Mutex
-	begin   time.Time            // records are counted from then on
-	base    time.Time            // start of the first window
-	reading map[string]*counting // by stream shard
-	open    map[int64]*counts    // windows that are not in history, by their start in Unix seconds
-	over    time.Time            // windows that end by then are in history
-	history history
+	mu         sync.Mutex
+	countFrom  time.Time                // records are counted from then on
+	firstStart time.Time                // start of the first window
+	counters   map[string]*shardCounter // by stream shard
+	open       map[int64]*counts        // windows that are not in history, by their start in Unix seconds
+	historyEnd time.Time                // windows that end by then are in history
+	history    history
 }
 
 // counts has the counts of a window that stream shards have delivered.
@@ -31,26 +31,27 @@ type counts struct {
 }
 
 func newWindows(blank heat.Item, atOnce bool) *windows {
-	return &windows{blank: blank, atOnce: atOnce, reading: make(map[string]*counting), open: make(map[int64]*counts)}
+	return &windows{blank: blank, atOnce: atOnce, counters: make(map[string]*shardCounter), open: make(map[int64]*counts)}
 }
 
 // start sets the time from which records are counted.
 func (w *windows) start(begin time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.begin, w.base = begin, begin
+	w.countFrom, w.firstStart = begin, begin
 	if !w.atOnce {
-		w.base = begin.Truncate(Window)
+		w.firstStart = begin.Truncate(Window)
 	}
-	w.over = w.base
+	w.historyEnd = w.firstStart
 }
 
 // startCounting begins the counting of a stream shard.
-func (w *windows) startCounting(id string) *counting {
+func (w *windows) startCounting(id string) *shardCounter {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c := newCounting(w, id, later(w.over, w.begin), w.over)
-	w.reading[id] = c
+	from := later(w.historyEnd, w.countFrom)
+	c := &shardCounter{windows: w, id: id, since: w.countFrom, newest: from, open: openWindows{}, read: from, deliveredTo: w.historyEnd}
+	w.counters[id] = c
 	return c
 }
 
@@ -58,11 +59,13 @@ func (w *windows) startCounting(id string) *counting {
 func (w *windows) remove(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.reading, id)
+	delete(w.counters, id)
 }
 
 // startOf returns the start of the window of t.
-func (w *windows) startOf(t time.Time) time.Time { return w.base.Add(t.Sub(w.base).Truncate(Window)) }
+func (w *windows) startOf(t time.Time) time.Time {
+	return w.firstStart.Add(t.Sub(w.firstStart).Truncate(Window))
+}
 
 // addCounts adds a stream shard's counts of a window, or the time that it was not read.
 func (w *windows) addCounts(item *heat.Item, start time.Time, lost time.Duration) {
@@ -79,54 +82,51 @@ func (w *windows) addCounts(item *heat.Item, start time.Time, lost time.Duration
 	p.lost += lost
 }
 
-// close moves the windows that all stream shards have passed into history.
-func (w *windows) close() {
-	passed := w.passed()
+// moveComplete moves the windows that all stream shards have delivered into history.
+func (w *windows) moveComplete() {
+	delivered := w.deliveredByAll()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for !w.over.IsZero() {
-		end := w.over.Add(Window)
-		if end.After(passed) {
+	for !w.historyEnd.IsZero() {
+		end := w.historyEnd.Add(Window)
+		if end.After(delivered) {
 			break
 		}
-		p := w.open[w.over.Unix()]
-		delete(w.open, w.over.Unix())
-		w.history.addWindow(w.window(w.over, p))
-		w.over = end
+		p := w.open[w.historyEnd.Unix()]
+		delete(w.open, w.historyEnd.Unix())
+		w.history.addWindow(w.combine(w.historyEnd, p))
+		w.historyEnd = end
 	}
 	for start, p := range w.open { // late counts
-		if at := time.Unix(start, 0).UTC(); at.Before(w.over) {
-			w.history.amend(at, p.items)
+		if at := time.Unix(start, 0).UTC(); at.Before(w.historyEnd) {
+			w.history.addLate(at, p.items)
 			delete(w.open, start)
 		}
 	}
 }
 
-// passed returns the time until which all stream shards have been read.
-func (w *windows) passed() (least time.Time) {
-	for _, c := range w.all() {
-		if passed := c.passedBy(); least.IsZero() || passed.Before(least) {
-			least = passed
+// deliveredByAll returns the time until which all stream shards have delivered their windows; zero without stream shards.
+func (w *windows) deliveredByAll() (earliest time.Time) {
+	w.mu.Lock()
+	counters := slices.Collect(maps.Values(w.counters))
+	w.mu.Unlock()
+	for _, c := range counters {
+		if delivered := c.deliveredUntil(); earliest.IsZero() || delivered.Before(earliest) {
+			earliest = delivered
 		}
 	}
-	return least
+	return earliest
 }
 
-func (w *windows) all() []*counting {
+// completeUntil returns the time until which windows are in history.
+func (w *windows) completeUntil() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Collect(maps.Values(w.reading))
+	return w.historyEnd
 }
 
-// settled returns the time until which windows are in history.
-func (w *windows) settled() time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.over
-}
-
-// window combines the counts that stream shards delivered. The caller holds mu.
-func (w *windows) window(start time.Time, p *counts) heat.Window {
+// combine returns the window of the counts that stream shards delivered; p is nil if none did. The caller holds mu.
+func (w *windows) combine(start time.Time, p *counts) heat.Window {
 	if p == nil {
 		p = &counts{}
 	}
@@ -136,8 +136,9 @@ func (w *windows) window(start time.Time, p *counts) heat.Window {
 		item.Start = start
 		items = []heat.Item{item}
 	}
-	read := Window - max(0, w.begin.Sub(start))
-	coverage := (read.Seconds() - p.lost.Seconds()/float64(max(1, len(w.reading)))) / Window.Seconds()
+	counted := Window - max(0, w.countFrom.Sub(start))
+	meanLost := p.lost.Seconds() / float64(max(1, len(w.counters)))
+	coverage := (counted.Seconds() - meanLost) / Window.Seconds()
 	for i := range items {
 		if coverage < 1 {
 			items[i].Coverage = max(coverage, leastCoverage)

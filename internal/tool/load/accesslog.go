@@ -40,13 +40,13 @@ func readFile(path string, count int) iter.Seq2[Request, error] {
 			return
 		}
 		defer file.Close()
-		taken := 0
+		yielded := 0
 		for request, err := range ReadLog(path, file) {
 			if !yield(request, err) || err != nil {
 				return
 			}
-			taken++
-			if taken == count {
+			yielded++
+			if yielded == count {
 				return
 			}
 		}

@@ -61,8 +61,8 @@ func (e *CallError) Unwrap() error { return e.err }
 // maxAnswer is the maximum size of a response's body, in bytes.
 const maxAnswer = 64 << 20
 
-// Call makes a call and decodes the body of its response into into. Path includes the query. The body is sent as JSON
-// unless it is nil. Key is the Idempotency-Key, "" for none. Errors are of type *CallError.
+// Call makes a call and decodes the body of its response into the value that into points to. path includes the query. body
+// is sent as JSON unless it is nil. key is the Idempotency-Key, "" for none. Errors are of type *CallError.
 func (c *APIClient) Call(ctx context.Context, method, path, key string, body, into any) error {
 	name, _, _ := strings.Cut(path, "?")
 	failed := &CallError{call: method + " " + c.Base + name}
@@ -119,10 +119,10 @@ func (c *APIClient) request(ctx context.Context, method, path, key string, body 
 	return request, nil
 }
 
-// wasSent reports whether the call may have reached the API, which is true unless the connection failed.
+// wasSent reports whether the call may have reached the API: it is false if no connection was made.
 func wasSent(err error) bool {
-	var op *net.OpError
-	return !(errors.As(err, &op) && op.Op == "dial")
+	op, ok := errors.AsType[*net.OpError](err)
+	return !ok || op.Op != "dial"
 }
 
 // maybeWritten is in the detail of an item or call with an unknown outcome.

@@ -24,8 +24,8 @@ const (
 	maxQuery = 6 << 10 // bytes of the query; gateways bound a URL
 )
 
-// counters returns the values of counters.
-func (d *driver) counters(ctx context.Context, names []string, c consistency) (map[string]int64, error) {
+// readCounters returns the values of counters by name, or an error if any value is missing.
+func (d *driver) readCounters(ctx context.Context, names []string, c consistency) (map[string]int64, error) {
 	values := make(map[string]int64, len(names))
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
@@ -78,7 +78,8 @@ func queries(names []string, c consistency) iter.Seq[string] {
 		count := 0
 		for _, name := range names {
 			part := "name=" + url.QueryEscape(name) + "&"
-			if count == maxNames || count > 0 && query.Len()+len(part)+len(tail) > maxQuery {
+			tooLong := count > 0 && query.Len()+len(part)+len(tail) > maxQuery
+			if count == maxNames || tooLong {
 				if !yield(query.String() + tail) {
 					return
 				}

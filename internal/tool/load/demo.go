@@ -53,18 +53,18 @@ func RunDemo(ctx context.Context, o Demo) (DemoStory, error) {
 	api := demoAPI{o.URL}
 	m := measured{begin: time.Now().Add(2 * time.Second).Truncate(DemoWindow).Add(DemoWindow)}
 	m.end = m.begin.Add(o.For.Truncate(DemoWindow))
-	working, over := context.WithCancel(ctx)
-	defer over()
+	working, stop := context.WithCancel(ctx)
+	defer stop()
 	group, running := errgroup.WithContext(working)
 	group.Go(func() error { return nilIfEnded(running, sendBackground(running, o)) })
 	group.Go(func() error { return nilIfEnded(running, api.watchVerdict(running, &m)) })
 	group.Go(func() error { return nilIfEnded(running, demoProgress(running, &m, o.Progress)) })
 	group.Go(func() error {
-		defer over() // the background traffic goes on until the last window is counted
-		if err := ramp(running, o, &m); err != nil {
+		defer stop() // the background traffic goes on until the last window is counted
+		if err := sendRamp(running, o, &m); err != nil {
 			return err
 		}
-		if err := api.measure(running, &m); err != nil {
+		if err := api.readMeasured(running, &m); err != nil {
 			return fmt.Errorf("reading the demo's figures: %w", err)
 		}
 		return nil
@@ -75,8 +75,8 @@ func RunDemo(ctx context.Context, o Demo) (DemoStory, error) {
 	return m.story(), nil
 }
 
-// ramp waits for its start, and increments the counter until its end.
-func ramp(ctx context.Context, o Demo, m *measured) (err error) {
+// sendRamp waits for its start, and increments the counter until its end.
+func sendRamp(ctx context.Context, o Demo, m *measured) (err error) {
 	if !waitUntil(ctx, m.begin) {
 		return context.Cause(ctx)
 	}
@@ -88,7 +88,7 @@ func ramp(ctx context.Context, o Demo, m *measured) (err error) {
 // rampConcurrency is enough for the highest rate while some calls wait for a retry.
 const rampConcurrency = 64
 
-// nilIfEnded returns err, or nil if it is only that ctx was canceled, as it is when the ramp and its measurement are over.
+// nilIfEnded returns err, or nil if err only says that ctx was canceled: after the ramp and its measurement.
 func nilIfEnded(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil

@@ -47,7 +47,7 @@ func (c demoAPI) getJSON(ctx context.Context, path string, query url.Values, int
 // watchVerdict reads the hot keys twice a second until the counter is among them. It retries a failed request, and
 // returns the last error only if no request succeeded.
 func (c demoAPI) watchVerdict(ctx context.Context, m *measured) error {
-	var failed error
+	var lastErr error
 	succeeded := false
 	for {
 		var out struct {
@@ -56,7 +56,7 @@ func (c demoAPI) watchVerdict(ctx context.Context, m *measured) error {
 		if err := c.getJSON(ctx, "/v1/hot-keys", url.Values{"since": {"30s"}}, &out); err == nil {
 			succeeded = true
 		} else if ctx.Err() == nil {
-			failed = err
+			lastErr = err
 		}
 		for _, k := range out.Keys {
 			if k.Type == "counter" && k.Name == DemoCounter && (k.Status == "hot" || k.Status == "saturated") {
@@ -71,14 +71,14 @@ func (c demoAPI) watchVerdict(ctx context.Context, m *measured) error {
 	if succeeded {
 		return nil
 	}
-	return failed
+	return lastErr
 }
 
 // countedTime is the timeout of the wait for the last window.
 const countedTime = 40 * time.Second
 
-// measure reads the figures of the story after the ramp's windows are counted.
-func (c demoAPI) measure(ctx context.Context, m *measured) error {
+// readMeasured reads the figures of the story after the ramp's windows are counted.
+func (c demoAPI) readMeasured(ctx context.Context, m *measured) error {
 	if err := c.readHeat(ctx, m); err != nil {
 		return err
 	}

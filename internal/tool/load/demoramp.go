@@ -69,7 +69,7 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// waitUntil returns false if the context ended before due.
+// waitUntil waits until due. It returns false if ctx ended before.
 func waitUntil(ctx context.Context, due time.Time) bool {
 	return dynamo.Pause(ctx, time.Until(due)) && ctx.Err() == nil
 }

@@ -76,23 +76,27 @@ func (m *measured) story() DemoStory {
 			s.HottestWCU, s.HottestAt = w.wcu, s.Began.Add(time.Duration(i)*DemoWindow)
 		}
 	}
-	m.cooling(&s)
+	m.setCooling(&s)
 	return s
 }
 
 // seconds returns a duration in seconds, rounded to the known precision.
 func seconds(d time.Duration) *float64 { return new(math.Round(d.Seconds()*10) / 10) }
 
+// sooner returns the smaller of two numbers, or the one that is not nil.
 func sooner(a, b *float64) *float64 {
-	if a == nil || b != nil && *b < *a {
+	if a == nil {
 		return b
 	}
-	return a
+	if b == nil || *a <= *b {
+		return a
+	}
+	return b
 }
 
-// cooling sets when the counter cooled. That is the end of the last window with a hot write shard, or of the last
-// second with a throttled write if it is later. At least one window must follow, and all that follow must be counted.
-func (m *measured) cooling(s *DemoStory) {
+// setCooling sets when the counter cooled: at the end of the last window with a hot write shard, or of the last second
+// with a throttled write, whichever is later. At least one window must follow, and all that follow must be counted.
+func (m *measured) setCooling(s *DemoStory) {
 	if s.HotAfter == nil {
 		return
 	}
@@ -133,9 +137,9 @@ func (s *DemoStory) Err() error {
 		return fmt.Errorf("this machine is too busy: %d of the counter's %d calls (%.1f%%) have an unknown outcome; run the demo again when the machine is less busy",
 			s.UnknownRequests, s.Requests, 100*float64(s.UnknownRequests)/float64(s.Requests))
 	case s.HotAfter == nil:
-		return fmt.Errorf("the counter never became hot: its hottest write shard took %.1f of %g WCU/s; the machine may be too busy, so run it again when it is not", s.HottestWCU, s.PartitionWCU)
+		return fmt.Errorf("the counter never became hot: its hottest write shard took %.1f of %g WCU/s; run the demo again when the machine is less busy", s.HottestWCU, s.PartitionWCU)
 	case s.CoolAfter == nil:
-		return errors.New("the counter did not cool before the end: run it again with a longer --for, or when the machine is less busy")
+		return errors.New("the counter did not cool before the end: run the demo again with a longer --for, or when the machine is less busy")
 	}
 	return nil
 }

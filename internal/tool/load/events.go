@@ -16,36 +16,36 @@ const (
 	maxPages = 100_000 // of one entity
 )
 
-// stored is an event as the API returns it.
-type stored struct {
+// storedEvent is an event as the API returns it.
+type storedEvent struct {
 	ID   string          `json:"id"`
 	Time time.Time       `json:"time"`
 	Data json.RawMessage `json:"data"`
 }
 
-func (e stored) identity() identity { return identity{e.ID, e.Time.UnixMilli()} }
+func (e storedEvent) identity() identity { return identity{e.ID, e.Time.UnixMilli()} }
 
 // hasData reports whether the event has exactly this data.
-func (e stored) hasData(want EventData) bool {
+func (e storedEvent) hasData(want EventData) bool {
 	decoder := json.NewDecoder(bytes.NewReader(e.Data))
 	decoder.DisallowUnknownFields()
 	var data *EventData
 	return decoder.Decode(&data) == nil && data != nil && *data == want
 }
 
-// events returns an entity's events of a span, in the API's order.
-func (d *driver) events(ctx context.Context, entity string, s span) ([]stored, error) {
+// readEvents returns an entity's events of a span, in the API's order.
+func (d *driver) readEvents(ctx context.Context, entity string, s span) ([]storedEvent, error) {
 	query := url.Values{
 		"entity": {entity},
 		"from":   {s.first.Format(time.RFC3339Nano)},
 		"to":     {s.last.Add(time.Millisecond).Format(time.RFC3339Nano)}, // exclusive
 		"limit":  {strconv.Itoa(pageSize)},
 	}
-	var events []stored
+	var events []storedEvent
 	for range maxPages {
 		var page struct {
-			Events []stored `json:"events"`
-			Cursor string   `json:"cursor"`
+			Events []storedEvent `json:"events"`
+			Cursor string        `json:"cursor"`
 		}
 		if err := d.getRetried(ctx, "/v1/events?"+query.Encode(), &page); err != nil {
 			return nil, fmt.Errorf("reading events of %q: %w", entity, err)
@@ -59,9 +59,9 @@ func (d *driver) events(ctx context.Context, entity string, s span) ([]stored, e
 	return nil, fmt.Errorf("reading events of %q: no end after %d pages", entity, maxPages)
 }
 
-// compareEvents reports differences between the events that the API returned for an entity and those that were sent.
-// Events in earlier existed before the load.
-func compareEvents(entity string, got []stored, want map[identity]sent, earlier map[identity]bool, differ func(string, ...any)) {
+// compareEvents calls differ for each difference between the events that the API returned for an entity (got) and those
+// that were sent (want). Events in earlier existed before the load.
+func compareEvents(entity string, got []storedEvent, want map[identity]sentEvent, earlier map[identity]bool, differ func(string, ...any)) {
 	seen := make(map[identity]bool, len(got))
 	for i, e := range got {
 		id := e.identity()
@@ -70,7 +70,7 @@ func compareEvents(entity string, got []stored, want map[identity]sent, earlier 
 		case seen[id]:
 			differ("event %s: returned twice", id.describe(entity))
 		case (!ok || w.state == rejected) && !earlier[id]:
-			differ("event %s: is there, but was not accepted", id.describe(entity))
+			differ("event %s: stored, but was not accepted", id.describe(entity))
 		case ok && w.state == accepted && !e.hasData(w.data):
 			differ("event %s: data %.200s, sent %+v", id.describe(entity), e.Data, w.data)
 		}

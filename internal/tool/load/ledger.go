@@ -14,12 +14,10 @@ type identity struct {
 	milli int64 // Unix milliseconds
 }
 
-func identityOf(r Request) identity { return identity{r.ID, r.Time.UnixMilli()} }
-
-// sent is an event that was sent.
-type sent struct {
+// sentEvent is an event that was sent.
+type sentEvent struct {
 	data  EventData
-	state state
+	state outcome
 }
 
 // tally sums what was sent to one counter.
@@ -34,7 +32,7 @@ type ledger struct {
 	mu                sync.Mutex
 	detailed          bool // records events and counters, not only numbers of requests
 	counters          map[string]*tally
-	events            map[string]map[identity]sent // by entity
+	events            map[string]map[identity]sentEvent // by entity
 	requests          int
 	accepted, unknown int
 	rejected          int
@@ -42,12 +40,12 @@ type ledger struct {
 
 func newLedger(detailed bool) *ledger {
 	return &ledger{
-		detailed: detailed, counters: map[string]*tally{}, events: map[string]map[identity]sent{},
+		detailed: detailed, counters: map[string]*tally{}, events: map[string]map[identity]sentEvent{},
 	}
 }
 
-// before sets a counter's value before the load.
-func (l *ledger) before(counter string, value int64) {
+// setBefore sets a counter's value before the load.
+func (l *ledger) setBefore(counter string, value int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tally(counter).before = value
@@ -62,8 +60,8 @@ func (l *ledger) tally(counter string) *tally {
 	return t
 }
 
-// increment adds an increment by 1 with its outcome.
-func (l *ledger) increment(counter string, s state) {
+// addIncrement adds an increment by 1 with its outcome.
+func (l *ledger) addIncrement(counter string, s outcome) {
 	if !l.detailed {
 		return
 	}
@@ -81,15 +79,15 @@ func (l *ledger) increment(counter string, s state) {
 func (t *tally) low() int64  { return t.before + t.accepted }
 func (t *tally) high() int64 { return t.low() + t.unknown }
 
-func between(low, high int64) string {
+func boundsText(low, high int64) string {
 	if low == high {
 		return strconv.FormatInt(low, 10)
 	}
 	return fmt.Sprintf("%d to %d", low, high)
 }
 
-// event adds a request's event with its outcome.
-func (l *ledger) event(r Request, s state) {
+// addEvent adds a request's event with its outcome.
+func (l *ledger) addEvent(r Request, s outcome) {
 	if !l.detailed {
 		return
 	}
@@ -97,14 +95,14 @@ func (l *ledger) event(r Request, s state) {
 	defer l.mu.Unlock()
 	events := l.events[r.Entity()]
 	if events == nil {
-		events = map[identity]sent{}
+		events = map[identity]sentEvent{}
 		l.events[r.Entity()] = events
 	}
-	events[identityOf(r)] = sent{data: r.Data(), state: s}
+	events[identity{r.ID, r.Time.UnixMilli()}] = sentEvent{data: r.Data(), state: s}
 }
 
-// request adds a request, whose outcome is the worst of its writes.
-func (l *ledger) request(writes []state) {
+// addRequest adds a request, whose outcome is the worst of its writes.
+func (l *ledger) addRequest(writes []outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.requests++
@@ -121,7 +119,7 @@ func (l *ledger) request(writes []state) {
 // span is the time from an entity's first event to its last, both included.
 type span struct{ first, last time.Time }
 
-func (s span) including(t time.Time) span {
+func (s span) extendedTo(t time.Time) span {
 	if s.first.IsZero() || t.Before(s.first) {
 		s.first = t
 	}
@@ -137,7 +135,7 @@ func (l *ledger) spans() map[string]span {
 	spans := map[string]span{}
 	for entity, events := range l.events {
 		for e := range events {
-			spans[entity] = spans[entity].including(time.UnixMilli(e.milli).UTC())
+			spans[entity] = spans[entity].extendedTo(time.UnixMilli(e.milli).UTC())
 		}
 	}
 	return spans

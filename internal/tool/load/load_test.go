@@ -220,7 +220,7 @@ func TestVerifyFindsDifferences(t *testing.T) {
 		},
 		"unknown event": {
 			func(f *fake) { change(f, func(e fakeEvent) { e.ID = "stray"; f.put("83.149.9.216", e) }) },
-			[]string{`event "stray" of "83.149.9.216" at 2015-05-17T10:05:03Z: is there, but was not accepted`},
+			[]string{`event "stray" of "83.149.9.216" at 2015-05-17T10:05:03Z: stored, but was not accepted`},
 		},
 		"other time": {
 			func(f *fake) {

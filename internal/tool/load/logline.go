@@ -35,7 +35,7 @@ func ParseLogLine(line string) (Request, error) {
 	if err != nil {
 		return Request{}, err
 	}
-	request, rest, err := quoted(rest)
+	request, rest, err := cutQuoted(rest)
 	if err != nil {
 		return Request{}, fmt.Errorf("request: %w", err)
 	}
@@ -90,8 +90,8 @@ func parseRequest(request string) (method, path string) {
 	return method, rest[:at]
 }
 
-// quoted returns the unescaped quoted field at the start of text, and the text after its closing quote.
-func quoted(text string) (field, rest string, err error) {
+// cutQuoted returns the unescaped quoted field at the start of text, and the text after its closing quote.
+func cutQuoted(text string) (field, rest string, err error) {
 	if !strings.HasPrefix(text, `"`) {
 		return "", "", errors.New("want an opening quote")
 	}

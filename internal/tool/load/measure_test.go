@@ -44,7 +44,7 @@ func TestReadingIsOff(t *testing.T) {
 		{reading{eventual: 8, strong: 9, low: 6, high: 7}, 3},
 		{reading{eventual: -2, strong: 1, low: 0, high: 0}, 4},
 	} {
-		if got := c.r.off(); got != c.want {
+		if got := c.r.distance(); got != c.want {
 			t.Errorf("%+v.off() = %d, want %d", c.r, got, c.want)
 		}
 	}
@@ -52,18 +52,18 @@ func TestReadingIsOff(t *testing.T) {
 
 func TestCompareEventsFindsDisorderAndDuplicates(t *testing.T) {
 	at := time.UnixMilli(1_000).UTC()
-	event := func(id string) stored { return stored{ID: id, Time: at, Data: []byte(`{}`)} }
-	want := map[identity]sent{}
+	event := func(id string) storedEvent { return storedEvent{ID: id, Time: at, Data: []byte(`{}`)} }
+	want := map[identity]sentEvent{}
 	for _, id := range []string{"a", "b"} {
-		want[identity{id, 1_000}] = sent{state: accepted}
+		want[identity{id, 1_000}] = sentEvent{state: accepted}
 	}
 	for name, c := range map[string]struct {
-		got  []stored
+		got  []storedEvent
 		want string
 	}{
-		"right":    {[]stored{event("a"), event("b")}, ""},
-		"twice":    {[]stored{event("a"), event("b"), event("b")}, "returned twice"},
-		"disorder": {[]stored{event("b"), event("a")}, "out of order"},
+		"right":    {[]storedEvent{event("a"), event("b")}, ""},
+		"twice":    {[]storedEvent{event("a"), event("b"), event("b")}, "returned twice"},
+		"disorder": {[]storedEvent{event("b"), event("a")}, "out of order"},
 	} {
 		var texts []string
 		compareEvents("e", c.got, want, nil, func(format string, _ ...any) { texts = append(texts, format) })

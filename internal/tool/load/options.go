@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
 	"strings"
 	"time"
@@ -58,18 +59,18 @@ func (o Options) withDefaults() Options {
 func (o Options) Validate() error {
 	o = o.withDefaults()
 	var faults []string
-	fault := func(bad bool, format string, args ...any) {
-		if bad {
+	addIf := func(invalid bool, format string, args ...any) {
+		if invalid {
 			faults = append(faults, fmt.Sprintf(format, args...))
 		}
 	}
 	target, err := url.Parse(o.Target)
-	fault(err != nil || target.Host == "" || target.Scheme != "http" && target.Scheme != "https",
+	addIf(err != nil || target.Host == "" || (target.Scheme != "http" && target.Scheme != "https"),
 		"target %q: want a URL such as http://127.0.0.1:8080", o.Target)
-	fault(o.Concurrency < 1 || o.Concurrency > MaxConcurrency, "concurrency %d: want 1 to %d", o.Concurrency, MaxConcurrency)
-	fault(!(o.Rate >= 0 && o.Rate <= maxRate), "rate %g: want 0 to %d requests a second", o.Rate, maxRate)
-	fault(o.Retries < 0, "retries %d: want more than 0", o.Retries)
-	fault(o.Settle < 0, "settle %s: want more than 0", o.Settle)
+	addIf(o.Concurrency < 1 || o.Concurrency > MaxConcurrency, "concurrency %d: want 1 to %d", o.Concurrency, MaxConcurrency)
+	addIf(math.IsNaN(o.Rate) || o.Rate < 0 || o.Rate > maxRate, "rate %g: want 0 to %d requests a second", o.Rate, maxRate)
+	addIf(o.Retries < 0, "retries %d: want 0 or more", o.Retries)
+	addIf(o.Settle < 0, "settle %s: want 0 or more", o.Settle)
 	if faults == nil {
 		return nil
 	}

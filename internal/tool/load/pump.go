@@ -8,14 +8,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// pump passes requests to concurrent workers at rate requests per second (0: unlimited). It ends with the requests, or
+// sendAll passes requests to concurrent workers at rate requests per second (0: unlimited). It ends with the requests, or
 // with a worker's first error.
-func pump(ctx context.Context, workers int, rate float64, requests iter.Seq2[Request, error], send func(context.Context, Request) error) error {
+func sendAll(ctx context.Context, workers int, rate float64, requests iter.Seq2[Request, error], send func(context.Context, Request) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	queue := make(chan Request)
 	group.Go(func() error {
 		defer close(queue)
-		return feed(ctx, rate, requests, queue)
+		return feedQueue(ctx, rate, requests, queue)
 	})
 	for range workers {
 		group.Go(func() error {
@@ -30,7 +30,7 @@ func pump(ctx context.Context, workers int, rate float64, requests iter.Seq2[Req
 	return group.Wait()
 }
 
-func feed(ctx context.Context, rate float64, requests iter.Seq2[Request, error], queue chan<- Request) error {
+func feedQueue(ctx context.Context, rate float64, requests iter.Seq2[Request, error], queue chan<- Request) error {
 	begin, fed := time.Now(), 0
 	for r, err := range requests {
 		if err != nil {

@@ -51,14 +51,14 @@ const maxName = 512
 // APIName returns text if it is a valid name for the API: 1 to 512 bytes of UTF-8 without control characters. For other
 // text it returns "sha256:" and the 64 hex digits of the text's SHA-256 digest.
 func APIName(text string) string {
-	if nameable(text) {
+	if isName(text) {
 		return text
 	}
 	digest := sha256.Sum256([]byte(text))
 	return "sha256:" + hex.EncodeToString(digest[:])
 }
 
-func nameable(text string) bool {
+func isName(text string) bool {
 	control := func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 }
 	return text != "" && len(text) <= maxName && utf8.ValidString(text) && !strings.ContainsFunc(text, control)
 }

@@ -23,8 +23,8 @@ func (r result) accepted() bool { return r.Status == "accepted" }
 // ambiguous reports whether a rejected item may have been applied.
 func (r result) ambiguous() bool { return !r.accepted() && strings.Contains(r.Detail, maybeWritten) }
 
-// write posts a body with one item, and returns the item's result. key is the Idempotency-Key, "" for none.
-func (d *driver) write(ctx context.Context, path, key string, body any) (result, error) {
+// postItem posts a body with one item, and returns the item's result. key is the Idempotency-Key, "" for none.
+func (d *driver) postItem(ctx context.Context, path, key string, body any) (result, error) {
 	var answer struct {
 		Results []result `json:"results"`
 	}
@@ -43,9 +43,9 @@ const (
 	maxPause   = 30 // seconds; the maximum that the API may ask for
 )
 
-// pause waits before a retry: as long as the API asked, or else with exponential backoff up to longPause. Jitter
-// separates callers that were throttled together.
-func pause(ctx context.Context, attempt int, err error) error {
+// pauseBeforeRetry waits as long as the API asked, or else with exponential backoff up to longPause. Jitter
+// separates callers that were throttled together. It returns an error if ctx ends.
+func pauseBeforeRetry(ctx context.Context, attempt int, err error) error {
 	wait := min(firstPause<<min(attempt, 20), longPause)
 	wait = wait/2 + rand.N(wait/2)
 	if failed, ok := errors.AsType[*CallError](err); ok && failed.after > 0 {
@@ -68,7 +68,7 @@ func (d *driver) getRetried(ctx context.Context, path string, into any) error {
 		if err == nil || attempt == d.Retries || !mayRetry(ctx, err) {
 			return err
 		}
-		if err := pause(ctx, attempt, err); err != nil {
+		if err := pauseBeforeRetry(ctx, attempt, err); err != nil {
 			return err
 		}
 	}

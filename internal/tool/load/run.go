@@ -19,11 +19,11 @@ func Run(ctx context.Context, options Options) (Result, error) {
 		return Result{}, err
 	}
 	if options.Source.Requests == nil {
-		return Result{}, errors.New("source: none given")
+		return Result{}, errors.New("the source has no requests: set Options.Source")
 	}
 	d := newDriver(options.withDefaults())
 	defer d.api.HTTP.CloseIdleConnections()
-	if err := d.ready(ctx); err != nil {
+	if err := d.checkTarget(ctx); err != nil {
 		return Result{}, err
 	}
 	v := &verifier{driver: d}
@@ -33,7 +33,7 @@ func Run(ctx context.Context, options Options) (Result, error) {
 		}
 	}
 	begin := time.Now()
-	err := pump(ctx, d.Concurrency, d.Rate, d.Source.Requests(), d.send)
+	err := sendAll(ctx, d.Concurrency, d.Rate, d.Source.Requests(), d.send)
 	result := d.result(time.Since(begin))
 	if err == nil && d.Verify {
 		if result.Verify, err = v.compare(ctx); err != nil {
@@ -49,15 +49,15 @@ type driver struct {
 	api    APIClient
 	ledger *ledger
 
-	run     string       // distinguishes this load's Idempotency-Keys from other loads'
-	calls   atomic.Int64 // number of keys so far
-	retried atomic.Int64 // repeated calls
+	keyPrefix string       // distinguishes this load's Idempotency-Keys from other loads'
+	calls     atomic.Int64 // number of keys so far
+	retried   atomic.Int64 // repeated calls
 }
 
 const callTimeout = 30 * time.Second
 
 func newDriver(o Options) *driver {
-	return &driver{Options: o, ledger: newLedger(o.Verify), run: rand.Text(), api: APIClient{Base: o.Target, Sign: o.Sign, HTTP: &http.Client{
+	return &driver{Options: o, ledger: newLedger(o.Verify), keyPrefix: rand.Text(), api: APIClient{Base: o.Target, Sign: o.Sign, HTTP: &http.Client{
 		Timeout: callTimeout,
 		Transport: &http.Transport{
 			DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
@@ -68,8 +68,8 @@ func newDriver(o Options) *driver {
 	}}}
 }
 
-// ready checks before the load that the target is a hotshard API.
-func (d *driver) ready(ctx context.Context) error {
+// checkTarget checks before the load that the target is a hotshard API.
+func (d *driver) checkTarget(ctx context.Context) error {
 	var health struct {
 		Status string `json:"status"`
 	}

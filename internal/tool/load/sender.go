@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// state is the final state of a write.
-type state uint8
+// outcome is the final state of a write.
+type outcome uint8
 
 const (
-	rejected state = iota // certainly not applied
-	accepted              // certainly applied
-	unknown               // the outcome is unknown
+	rejected outcome = iota // certainly not applied
+	accepted                // certainly applied
+	unknown                 // the outcome is unknown
 )
 
 // send writes a request through the API, its event in one call, its increment in another, and records their outcomes. Only
@@ -22,19 +22,19 @@ func (d *driver) send(ctx context.Context, r Request) error {
 	if r.Time.IsZero() {
 		r.Time = time.Now().UTC().Truncate(time.Millisecond)
 	}
-	writes := []func(context.Context, Request) (state, error){d.putEvent, d.increment}
+	writes := []func(context.Context, Request) (outcome, error){d.putEvent, d.increment}
 	if d.CountersOnly {
 		writes = writes[1:]
 	}
-	var became []state
+	var outcomes []outcome
 	for _, write := range writes {
 		state, err := write(ctx, r)
 		if err != nil {
 			return err
 		}
-		became = append(became, state)
+		outcomes = append(outcomes, state)
 	}
-	d.ledger.request(became)
+	d.ledger.addRequest(outcomes)
 	d.Progress(1)
 	return nil
 }
@@ -46,11 +46,11 @@ type event struct {
 	Data   EventData `json:"data"`
 }
 
-func (d *driver) putEvent(ctx context.Context, r Request) (state, error) {
+func (d *driver) putEvent(ctx context.Context, r Request) (outcome, error) {
 	body := map[string][]event{"events": {{Entity: r.Entity(), ID: r.ID, Time: r.Time, Data: r.Data()}}}
-	became, err := d.deliver(ctx, "/v1/events", "", true, body)
-	d.ledger.event(r, became)
-	return became, err
+	outcome, err := d.sendUntilKnown(ctx, "/v1/events", "", true, body)
+	d.ledger.addEvent(r, outcome)
+	return outcome, err
 }
 
 type increment struct {
@@ -58,40 +58,40 @@ type increment struct {
 	Delta   int64  `json:"delta"`
 }
 
-func (d *driver) increment(ctx context.Context, r Request) (state, error) {
+func (d *driver) increment(ctx context.Context, r Request) (outcome, error) {
 	key := ""
 	if d.Verify {
-		key = fmt.Sprintf("load-%s-%d", d.run, d.calls.Add(1))
+		key = fmt.Sprintf("load-%s-%d", d.keyPrefix, d.calls.Add(1))
 	}
 	body := map[string][]increment{"increments": {{r.Counter(), 1}}}
-	became, err := d.deliver(ctx, "/v1/counters", key, d.Verify, body)
-	d.ledger.increment(r.Counter(), became)
-	return became, err
+	outcome, err := d.sendUntilKnown(ctx, "/v1/counters", key, d.Verify, body)
+	d.ledger.addIncrement(r.Counter(), outcome)
+	return outcome, err
 }
 
-// deliver makes a call with one item, and retries it until the item is accepted, its outcome is unknown and the call is
-// not idempotent, or the retries are used up. An error means that the load must end: the context's, or one that no retry
+// sendUntilKnown makes a call with one item, and retries it until the item is accepted or the retries are used up. It does
+// not retry an unknown outcome unless the call is idempotent. An error ends the load: the context's, or one that no retry
 // will change.
-func (d *driver) deliver(ctx context.Context, path, key string, idempotent bool, body any) (became state, err error) {
+func (d *driver) sendUntilKnown(ctx context.Context, path, key string, idempotent bool, body any) (outcome outcome, err error) {
 	for attempt := 0; ; attempt++ {
-		result, err := d.write(ctx, path, key, body)
+		result, err := d.postItem(ctx, path, key, body)
 		failed, _ := errors.AsType[*CallError](err)
 		ambiguous := result.ambiguous() || failed != nil && failed.ambiguous
 		switch {
 		case result.accepted():
 			return accepted, nil
 		case ambiguous:
-			became = unknown
+			outcome = unknown
 		case err == nil && key != "":
-			became = rejected // as were earlier attempts with this key
-			key += "+"        // under the same key the API repeats its response
+			outcome = rejected // so were earlier attempts with this key
+			key += "+"         // with the same key the API would repeat its response
 		}
-		fatal := fatalError(ctx, err)
-		if fatal != nil || ambiguous && !idempotent || attempt == d.Retries {
-			return became, fatal
+		fatal, mustNotRepeat := fatalError(ctx, err), ambiguous && !idempotent
+		if fatal != nil || mustNotRepeat || attempt == d.Retries {
+			return outcome, fatal
 		}
-		if err := pause(ctx, attempt, err); err != nil {
-			return became, err
+		if err := pauseBeforeRetry(ctx, attempt, err); err != nil {
+			return outcome, err
 		}
 		d.retried.Add(1)
 	}

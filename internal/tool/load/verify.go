@@ -53,18 +53,18 @@ func (v *verifier) prepare(ctx context.Context) error {
 		}
 		names[r.Counter()] = true
 		if v.Source.Timed {
-			spans[r.Entity()] = spans[r.Entity()].including(r.Time)
+			spans[r.Entity()] = spans[r.Entity()].extendedTo(r.Time)
 		}
 	}
-	values, err := v.counters(ctx, slices.Sorted(maps.Keys(names)), strong)
+	values, err := v.readCounters(ctx, slices.Sorted(maps.Keys(names)), strong)
 	if err != nil {
 		return err
 	}
 	for name, value := range values {
-		v.ledger.before(name, value)
+		v.ledger.setBefore(name, value)
 	}
 	v.earlier = map[string]map[identity]bool{}
-	return v.eachEntity(ctx, spans, func(entity string, events []stored) {
+	return v.eachEntity(ctx, spans, func(entity string, events []storedEvent) {
 		there := map[identity]bool{}
 		for _, e := range events {
 			there[e.identity()] = true
@@ -76,12 +76,12 @@ func (v *verifier) prepare(ctx context.Context) error {
 }
 
 // eachEntity reads the events of each entity's span and passes them to do, concurrently.
-func (v *verifier) eachEntity(ctx context.Context, spans map[string]span, do func(string, []stored)) error {
+func (v *verifier) eachEntity(ctx context.Context, spans map[string]span, do func(string, []storedEvent)) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(v.Concurrency)
 	for entity, s := range spans {
 		group.Go(func() error {
-			events, err := v.events(ctx, entity, s)
+			events, err := v.readEvents(ctx, entity, s)
 			if err == nil {
 				do(entity, events)
 			}
@@ -95,7 +95,7 @@ func (v *verifier) eachEntity(ctx context.Context, spans map[string]span, do fun
 func (v *verifier) compare(ctx context.Context) (*Verify, error) {
 	begin := time.Now()
 	names := slices.Sorted(maps.Keys(v.ledger.counters))
-	if err := v.quiesce(ctx, names); err != nil {
+	if err := v.awaitCounters(ctx, names); err != nil {
 		return nil, err
 	}
 	readings, err := v.readBoth(ctx, names)
@@ -103,12 +103,12 @@ func (v *verifier) compare(ctx context.Context) (*Verify, error) {
 		return nil, err
 	}
 	for _, r := range readings {
-		if r.off() > 0 {
+		if r.distance() > 0 {
 			v.differ("%s", r)
 		}
 	}
 	spans := v.ledger.spans()
-	err = v.eachEntity(ctx, spans, func(entity string, events []stored) {
+	err = v.eachEntity(ctx, spans, func(entity string, events []storedEvent) {
 		compareEvents(entity, events, v.ledger.events[entity], v.earlier[entity], v.differ)
 		v.mu.Lock()
 		defer v.mu.Unlock()
@@ -120,26 +120,27 @@ func (v *verifier) compare(ctx context.Context) (*Verify, error) {
 	return &v.result, err
 }
 
-// quiesce polls until all counters are right, no wrong one gets closer for Settle, or maxSettles times that is over.
-func (v *verifier) quiesce(ctx context.Context, names []string) error {
+// awaitCounters polls until all counters are right. It stops when no wrong counter got closer for Settle, or after
+// maxSettles times Settle.
+func (v *verifier) awaitCounters(ctx context.Context, names []string) error {
 	begin := time.Now()
 	for closest, since := uint64(math.MaxUint64), begin; ; {
 		readings, err := v.readBoth(ctx, names)
 		if err != nil {
 			return err
 		}
-		off := uint64(0)
+		distance := uint64(0)
 		names = nil
 		for _, r := range readings {
-			if r.off() > 0 {
-				off += r.off()
+			if r.distance() > 0 {
+				distance += r.distance()
 				names = append(names, r.counter)
 			}
 		}
-		if off < closest {
-			closest, since = off, time.Now()
+		if distance < closest {
+			closest, since = distance, time.Now()
 		}
-		if off == 0 || time.Since(since) >= v.Settle || time.Since(begin) >= maxSettles*v.Settle {
+		if distance == 0 || time.Since(since) >= v.Settle || time.Since(begin) >= maxSettles*v.Settle {
 			return nil
 		}
 		if err := sleep(ctx, settlePoll); err != nil {
@@ -155,24 +156,24 @@ type reading struct {
 	low, high        int64 // from the ledger; they differ only for unknown outcomes
 }
 
-// off returns the distance from the expected value; 0 for no difference.
-func (r reading) off() uint64 {
-	distance := func(a, b int64) uint64 { return uint64(max(a, b) - min(a, b)) }
-	nearest := min(max(r.strong, r.low), r.high) // of the expected values
-	return distance(r.eventual, r.strong) + distance(r.strong, nearest)
+// distance returns how far the two values are from each other and from the bounds; 0 for no difference.
+func (r reading) distance() uint64 {
+	between := func(a, b int64) uint64 { return uint64(max(a, b) - min(a, b)) }
+	nearest := min(max(r.strong, r.low), r.high) // expected value
+	return between(r.eventual, r.strong) + between(r.strong, nearest)
 }
 
 func (r reading) String() string {
-	return fmt.Sprintf("counter %q: summary %d, write shards %d, want %s", r.counter, r.eventual, r.strong, between(r.low, r.high))
+	return fmt.Sprintf("counter %q: summary %d, write shards %d, want %s", r.counter, r.eventual, r.strong, boundsText(r.low, r.high))
 }
 
 // readBoth reads counters with both consistencies.
 func (v *verifier) readBoth(ctx context.Context, names []string) ([]reading, error) {
-	summaries, err := v.counters(ctx, names, eventual)
+	summaries, err := v.readCounters(ctx, names, eventual)
 	if err != nil {
 		return nil, err
 	}
-	sums, err := v.counters(ctx, names, strong)
+	sums, err := v.readCounters(ctx, names, strong)
 	if err != nil {
 		return nil, err
 	}

@@ -12,13 +12,13 @@ const (
 	bodyTime   = 5 * time.Second
 )
 
-// drainBodies returns a handler that reads what next left of the body. Many clients send a whole body before they read
-// the response. They would get a reset connection instead of a 413.
+// drainBodies returns a handler that reads what next left of the body, within the bounds. Many clients send a whole body
+// before they read the response: without the reading they would get a reset connection instead of a 413.
 func drainBodies(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		open := *r
-		open.Body = io.NopCloser(r.Body)
-		next.ServeHTTP(w, &open)
+		withOpenBody := *r
+		withOpenBody.Body = io.NopCloser(r.Body)
+		next.ServeHTTP(w, &withOpenBody)
 		if r.ContentLength != 0 {
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime))
 			_, _ = io.CopyN(io.Discard, r.Body, maxDrained)

@@ -18,11 +18,11 @@ import (
 
 // engine is the DynamoDB-compatible engine of the system.
 type engine struct {
-	own      *dynamolocal.Engine // the started engine; nil for the caller's endpoint
-	endpoint string
-	folder   string           // of the started engine's data; "" is memory
-	db       *dynamodb.Client // without limiters
-	patience time.Duration    // timeout of a response at the end
+	started       *dynamolocal.Engine // the started engine; nil for the caller's endpoint
+	endpoint      string
+	folder        string           // of the started engine's data; "" is memory
+	db            *dynamodb.Client // without limiters
+	answerTimeout time.Duration    // timeout of a response at the end
 }
 
 // Endpoint returns the engine's URL.
@@ -36,13 +36,13 @@ func (e *engine) connect(ctx context.Context, o Options) error {
 			return err
 		}
 	} else {
-		own, err := dynamolocal.StartEngine(ctx, dynamolocal.Options{DataDir: o.DataDir, SharedDB: true, HeapMB: heapMB, Notice: o.Notices})
+		started, err := dynamolocal.StartEngine(ctx, dynamolocal.Options{DataDir: o.DataDir, SharedDB: true, HeapMB: heapMB, Notice: o.Notices})
 		if err != nil {
 			return err
 		}
-		e.own, e.endpoint, e.folder = own, own.Endpoint(), o.DataDir
+		e.started, e.endpoint, e.folder = started, started.Endpoint(), o.DataDir
 	}
-	e.db, e.patience = dynamolocal.DynamoDB(e.endpoint, ""), answerTime
+	e.db, e.answerTimeout = dynamolocal.DynamoDB(e.endpoint, ""), answerTime
 	return nil
 }
 
@@ -57,14 +57,14 @@ func dataLoss(folder string) string {
 	return "its data is in " + folder + ": start hotshard again"
 }
 
-// watch returns nil when ctx ends. It returns an error if the engine that it started ends before.
-func (e *engine) watch(ctx context.Context) error {
-	if e.own == nil {
+// awaitEnd returns nil when ctx ends. It returns an error if the engine that the system started ends before.
+func (e *engine) awaitEnd(ctx context.Context) error {
+	if e.started == nil {
 		return nil
 	}
 	select {
-	case <-e.own.Done():
-		return fmt.Errorf("the engine ended; %s: %w", dataLoss(e.folder), e.own.Err())
+	case <-e.started.Done():
+		return fmt.Errorf("the engine ended; %s: %w", dataLoss(e.folder), e.started.Err())
 	case <-ctx.Done():
 		return nil
 	}
@@ -73,8 +73,8 @@ func (e *engine) watch(ctx context.Context) error {
 // answerTime is the timeout of the engine's responses at the end.
 const answerTime = 5 * time.Second
 
-// whileItAnswers returns a context that is cancelled when the engine stops responding; the cause is the reason.
-func (e *engine) whileItAnswers(ctx context.Context) (context.Context, context.CancelFunc) {
+// contextWhileItAnswers returns a context that is cancelled when the engine stops responding; the cause is the reason.
+func (e *engine) contextWhileItAnswers(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, end := context.WithCancelCause(ctx)
 	go func() {
 		for {
@@ -90,7 +90,7 @@ func (e *engine) whileItAnswers(ctx context.Context) (context.Context, context.C
 }
 
 func (e *engine) ping(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, e.patience)
+	ctx, cancel := context.WithTimeout(ctx, e.answerTimeout)
 	defer cancel()
 	_, err := e.db.ListTables(ctx, &dynamodb.ListTablesInput{Limit: aws.Int32(1)})
 	if ctx.Err() != nil {
@@ -101,10 +101,10 @@ func (e *engine) ping(ctx context.Context) error {
 
 // stop ends the engine if the system started it.
 func (e *engine) stop() error {
-	if e.own == nil {
+	if e.started == nil {
 		return nil
 	}
-	return e.own.Stop()
+	return e.started.Stop()
 }
 
 // checkTime is the timeout of an engine that the system did not start.
@@ -120,13 +120,13 @@ func CheckEngine(ctx context.Context, endpoint string) error {
 		err = errors.New("its answer to ListTables has no TableNames")
 	}
 	if err != nil {
-		return fmt.Errorf("no DynamoDB-compatible engine at %s: %w", endpoint, reason(err))
+		return fmt.Errorf("no DynamoDB-compatible engine at %s: %w", endpoint, shortenError(err))
 	}
 	return nil
 }
 
-// reason shortens the SDK's chain of errors to its cause.
-func reason(err error) error {
+// shortenError shortens the SDK's chain of errors to its cause.
+func shortenError(err error) error {
 	if unsent, ok := errors.AsType[*url.Error](err); ok {
 		return unsent.Err
 	}

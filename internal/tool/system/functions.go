@@ -31,14 +31,14 @@ type functions struct {
 	db      *dynamodb.Client // client of the functions that serve all callers
 }
 
-// settings parses a function's settings as the function does.
-func settings[T any](f *functions) (T, error) {
+// parseSettings parses a function's settings as the function does.
+func parseSettings[T any](f *functions) (T, error) {
 	return env.ParseAsWithOptions[T](env.Options{Environment: f.environment(), FuncMap: map[reflect.Type]env.ParserFunc{reflect.TypeFor[time.Duration](): display.ParseAny}})
 }
 
 // detectorSettings returns the settings of the detector.
 func (f *functions) detectorSettings() (hotkeys.Settings, error) {
-	o, err := settings[hotkeys.Settings](f)
+	o, err := parseSettings[hotkeys.Settings](f)
 	o.Quiet = f.options.Quiet
 	return o, err
 }
@@ -61,8 +61,8 @@ func (f *functions) environment() map[string]string {
 // noteTries is enough for a cold engine, whose first transactions may take longer than their deadline of 500 ms.
 const noteTries = 20
 
-// notePartitions stores the limiter's numbers of partitions before the first write, without the limiter, which might
-// throttle that. In a deployment the detector counts them with its first records.
+// notePartitions stores the limiter's numbers of partitions before the first write. It bypasses the limiter, which might
+// throttle the calls. In a deployment the detector counts partitions with its first records.
 func (f *functions) notePartitions(ctx context.Context) error {
 	limiter := f.limited.limiter
 	if limiter == nil {
@@ -91,18 +91,21 @@ func (f *functions) notePartitions(ctx context.Context) error {
 // handler returns the API's handler.
 func (f *functions) handler(ctx context.Context) (http.Handler, error) {
 	if serve := f.options.Serve; serve != nil {
-		return serve(ctx, f.deployment())
+		return serve(ctx, Deployment{
+			Endpoint: cmp.Or(f.limited.LimitedEndpoint(), f.limited.target), Names: f.names, Environment: f.environment(),
+			Ingest: f.ingest, Query: f.query,
+		})
 	}
 	return f.api(ctx)
 }
 
 // api returns the handler of one process that serves all callers.
 func (f *functions) api(ctx context.Context) (http.Handler, error) {
-	writeSettings, err := settings[ingest.Settings](f)
+	writeSettings, err := parseSettings[ingest.Settings](f)
 	if err != nil {
 		return nil, err
 	}
-	readSettings, err := settings[query.Settings](f)
+	readSettings, err := parseSettings[query.Settings](f)
 	if err != nil {
 		return nil, err
 	}
@@ -115,8 +118,8 @@ func (f *functions) api(ctx context.Context) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	httpapi.Early(ctx, f.options.Log, "reading the shard map for writes", writer.Load)
-	httpapi.Early(ctx, f.options.Log, "reading the shard map for reads", reader.Load)
+	httpapi.CallEarly(ctx, f.options.Log, "reading the shard map for writes", writer.Load)
+	httpapi.CallEarly(ctx, f.options.Log, "reading the shard map for reads", reader.Load)
 	routes := []httpapi.Routes{ingest.Routes(writer), query.Routes(reader)}
 	return query.WithDocs(httpapi.New(f.options.Log, routes...), routes...), nil
 }
@@ -130,16 +133,9 @@ type Deployment struct {
 	Ingest, Query func(context.Context) (http.Handler, error)
 }
 
-func (f *functions) deployment() Deployment {
-	return Deployment{
-		Endpoint: cmp.Or(f.limited.LimitedEndpoint(), f.limited.target), Names: f.names, Environment: f.environment(),
-		Ingest: f.ingest, Query: f.query,
-	}
-}
-
 // ingest returns a handler of the ingest function with its own DynamoDB client.
 func (f *functions) ingest(ctx context.Context) (http.Handler, error) {
-	o, err := settings[ingest.Settings](f)
+	o, err := parseSettings[ingest.Settings](f)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +144,7 @@ func (f *functions) ingest(ctx context.Context) (http.Handler, error) {
 
 // query returns a handler of the query function with its own DynamoDB client.
 func (f *functions) query(ctx context.Context) (http.Handler, error) {
-	o, err := settings[query.Settings](f)
+	o, err := parseSettings[query.Settings](f)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +168,7 @@ func (f *functions) detector(o hotkeys.Settings) (*hotkeys.Handler, error) {
 }
 
 func (f *functions) aggregator() (*fold.Handler, error) {
-	settings, err := settings[fold.Settings](f)
+	settings, err := parseSettings[fold.Settings](f)
 	if err != nil {
 		return nil, err
 	}

@@ -75,13 +75,6 @@ func (l *limited) start() error {
 	return nil
 }
 
-// stop closes the listener for other programs.
-func (l *limited) stop() {
-	if l.proxyListener != nil {
-		_ = l.proxyListener.Close() // closed already after a served shutdown
-	}
-}
-
 // client returns a new client of the engine, through the limiter if there is one.
 func (l *limited) client() *dynamodb.Client {
 	return dynamolocal.DynamoDB(l.target, "", func(o *dynamodb.Options) {

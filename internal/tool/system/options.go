@@ -48,30 +48,30 @@ type Options struct {
 // Validate returns an error of one line that names all invalid options, or nil.
 func (o Options) Validate() error {
 	var faults []string
-	check := func(err error) {
+	addFault := func(err error) {
 		if err != nil {
 			faults = append(faults, strings.ReplaceAll(err.Error(), "\n", "; "))
 		}
 	}
-	check(checkAddr(o.Addr))
+	addFault(checkAddr(o.Addr))
 	if o.Endpoint != "" {
-		check(CheckEndpoint(o.Endpoint))
+		addFault(CheckEndpoint(o.Endpoint))
 	}
 	if o.Endpoint != "" && o.DataDir != "" {
-		check(errors.New("a data folder is for the engine that hotshard starts, not for another endpoint"))
+		addFault(errors.New("a data folder is for the engine that hotshard starts, not for another endpoint"))
 	}
-	check(checkPrefix(o.Prefix))
+	addFault(checkPrefix(o.Prefix))
 	if o.Window < time.Second || o.Window > 15*time.Minute || o.Window%time.Second != 0 {
-		check(fmt.Errorf("window %v: want whole seconds, 1s to 15m", o.Window))
+		addFault(fmt.Errorf("window %v: want whole seconds, 1s to 15m", o.Window))
 	}
 	if o.Idle < 0 || o.Idle > eventsource.MaxIdleWindow {
-		check(fmt.Errorf("idle window %v: want up to %v", o.Idle, eventsource.MaxIdleWindow))
+		addFault(fmt.Errorf("idle window %v: want up to %v", o.Idle, eventsource.MaxIdleWindow))
 	}
 	if o.Quiet != 0 && (o.Quiet < time.Minute || o.Quiet > 24*time.Hour) {
-		check(fmt.Errorf("quiet time %v: want 1m to 24h", o.Quiet))
+		addFault(fmt.Errorf("quiet time %v: want 1m to 24h", o.Quiet))
 	}
-	if l := o.Limits; l.Partitions != 0 {
-		check(l.options().Validate())
+	if o.Limits.Partitions != 0 {
+		addFault(o.Limits.options().Validate())
 	}
 	if faults == nil {
 		return nil
@@ -93,7 +93,7 @@ func checkAddr(addr string) error {
 // CheckEndpoint validates the URL of an engine. It sends no request.
 func CheckEndpoint(endpoint string) error {
 	u, err := url.Parse(endpoint)
-	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
+	if err != nil || u.Hostname() == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		return fmt.Errorf("endpoint %q: want a URL such as http://127.0.0.1:8000", endpoint)
 	}
 	return nil

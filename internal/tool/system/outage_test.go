@@ -44,7 +44,7 @@ func TestEndsWhileEngineHangs(t *testing.T) {
 		Window: time.Second, Idle: time.Second, Control: "act", Failures: filepath.Join(t.TempDir(), "failures.jsonl"), Log: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
-	s.patience = 100 * time.Millisecond
+	s.answerTimeout = 100 * time.Millisecond
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
 	<-read

@@ -11,7 +11,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// signals returns the limiter's throttled writes of the items and events tables, by base key. Without a limiter there are none.
+// signals returns the limiter's throttled writes of the items and events tables, by base key. Without a limiter all counts
+// are 0.
 func (s *System) signals(span console.Span) console.SignalsAnswer {
 	out := console.SignalsAnswer{Source: "limiter"}
 	if s.limiter == nil {
@@ -20,13 +21,13 @@ func (s *System) signals(span console.Span) console.SignalsAnswer {
 		return out
 	}
 	since := s.limiter.Since()
-	zeros := func() []*int64 { return span.Columns(since) }
-	out.Throttled = zeros()
+	newColumns := func() []*int64 { return span.Columns(since) }
+	out.Throttled = newColumns()
 	keys := map[string]*console.ThrottledKey{}
 	for _, table := range schema.StreamTables() {
 		name := s.names.Table(table)
 		for _, slot := range s.limiter.ThrottledWrites(name, span.From, span.To) {
-			addThrottled(&out, keys, slot, span, zeros)
+			addThrottled(&out, keys, slot, span, newColumns)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(keys)) {
@@ -35,8 +36,9 @@ func (s *System) signals(span console.Span) console.SignalsAnswer {
 	return out
 }
 
-// addThrottled adds the throttled writes of one slot of time.
-func addThrottled(out *console.SignalsAnswer, keys map[string]*console.ThrottledKey, slot throttle.ThrottledWrites, span console.Span, zeros func() []*int64) {
+// addThrottled adds the throttled writes of one slot of time: to all writes, and to keys by base key. With span.Index set,
+// it adds only those of the index.
+func addThrottled(out *console.SignalsAnswer, keys map[string]*console.ThrottledKey, slot throttle.ThrottledWrites, span console.Span, newColumns func() []*int64) {
 	if span.Index == "" {
 		span.Add(out.Throttled, slot.Start, slot.Writes)
 	}
@@ -47,21 +49,21 @@ func addThrottled(out *console.SignalsAnswer, keys map[string]*console.Throttled
 			}
 			span.Add(out.Throttled, slot.Start, k.Writes)
 		}
-		span.Add(columnsOf(keys, k, zeros), slot.Start, k.Writes)
+		span.Add(columnsOf(keys, k, newColumns), slot.Start, k.Writes)
 	}
 }
 
 // columnsOf returns the columns of a partition key's base key, or of the partition key if it has no base key.
-func columnsOf(keys map[string]*console.ThrottledKey, k throttle.ThrottledKey, zeros func() []*int64) []*int64 {
-	name, of := k.Key, console.ThrottledKey{Key: k.Key}
+func columnsOf(keys map[string]*console.ThrottledKey, k throttle.ThrottledKey, newColumns func() []*int64) []*int64 {
+	name, added := k.Key, console.ThrottledKey{Key: k.Key}
 	row := heat.KeyHeat{Index: k.Index, Key: k.Key}
 	if base, ok := row.Base(); ok {
 		name = base.String()
-		of = console.ThrottledKey{Key: name, Type: string(base.Type), Name: base.Name}
+		added = console.ThrottledKey{Key: name, Type: string(base.Type), Name: base.Name}
 	}
 	if keys[name] == nil {
-		of.Throttled = zeros()
-		keys[name] = &of
+		added.Throttled = newColumns()
+		keys[name] = &added
 	}
 	return keys[name].Throttled
 }

@@ -61,7 +61,7 @@ func Start(ctx context.Context, o Options) (_ *System, err error) {
 	if err := s.limited.start(); err != nil {
 		return nil, err
 	}
-	if err := s.wire(ctx); err != nil {
+	if err := s.connectFunctions(ctx); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -103,7 +103,7 @@ func (s *System) Run(ctx context.Context) error {
 	for _, m := range s.mappings {
 		group.Go(func() error { return m.Run(running) })
 	}
-	group.Go(func() error { return s.engine.watch(running) })
+	group.Go(func() error { return s.engine.awaitEnd(running) })
 	group.Go(func() error {
 		<-running.Done()
 		return s.shutDownServer()
@@ -145,7 +145,7 @@ func (s *System) shutDownServer() error {
 func (s *System) drain() error {
 	bounded, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
-	watched, release := s.whileItAnswers(bounded)
+	watched, release := s.contextWhileItAnswers(bounded)
 	defer release()
 	group, ctx := errgroup.WithContext(watched)
 	for _, m := range s.mappings {
@@ -164,7 +164,9 @@ func (s *System) drain() error {
 // close releases the resources of Start.
 func (s *System) close() error {
 	_ = s.listener.Close() // already closed after a served shutdown
-	s.limited.stop()
+	if s.proxyListener != nil {
+		_ = s.proxyListener.Close() // already closed after a served shutdown
+	}
 	return s.engine.stop()
 }
 

@@ -30,8 +30,8 @@ const (
 	idleTime   = time.Minute     // between two requests on a connection
 )
 
-// wire connects the functions: two to the HTTP server, the others to the streams and the schedules.
-func (s *System) wire(ctx context.Context) error {
+// connectFunctions connects ingest and query to the HTTP server, and the other functions to the streams and the schedules.
+func (s *System) connectFunctions(ctx context.Context) error {
 	f := &functions{options: s.options, names: s.names, limited: &s.limited, db: s.limited.client()}
 	if err := f.notePartitions(ctx); err != nil {
 		return err
@@ -42,11 +42,11 @@ func (s *System) wire(ctx context.Context) error {
 		return err
 	}
 	s.server.Handler = httpapi.ForHostsOf(s.options.Addr, httpapi.SameOrigin(drainBodies(s.withConsole(api))))
-	return s.wireReaders(ctx, f)
+	return s.connectStreamReaders(ctx, f)
 }
 
-// wireReaders connects the detector and the aggregator to the streams, and their tasks.
-func (s *System) wireReaders(ctx context.Context, f *functions) error {
+// connectStreamReaders connects the detector and the aggregator to the streams, and schedules their tasks.
+func (s *System) connectStreamReaders(ctx context.Context, f *functions) error {
 	tasks, err := f.detectorSettings()
 	if err != nil {
 		return err
@@ -66,13 +66,13 @@ func (s *System) wireReaders(ctx context.Context, f *functions) error {
 		&schedule{detector, hotkeys.ShrinkTask, tasks.TaskInterval()},
 	)
 	if s.options.OneReader {
-		return s.deliver(ctx, f, readerName, reader.New(detector, aggregator, s.options.Log, time.Now))
+		return s.mapStreams(ctx, f, readerName, reader.New(detector, aggregator, s.options.Log, time.Now))
 	}
-	return errors.Join(s.deliver(ctx, f, aggregatorName, aggregator), s.deliver(ctx, f, detectorName, detector))
+	return errors.Join(s.mapStreams(ctx, f, aggregatorName, aggregator), s.mapStreams(ctx, f, detectorName, detector))
 }
 
-// deliver maps each table's stream to a function.
-func (s *System) deliver(ctx context.Context, f *functions, function string, handler eventsource.Handler) error {
+// mapStreams maps each table's stream to a function.
+func (s *System) mapStreams(ctx context.Context, f *functions, function string, handler eventsource.Handler) error {
 	for _, table := range schema.StreamTables() {
 		source, err := eventsource.OpenStream(ctx, f.db, dynamolocal.Streams(s.endpoint, ""), s.names.Table(table))
 		if err != nil {

@@ -3,10 +3,9 @@
 //
 //	go run ./internal/aws/runtimeapi/invoke .cache/functions/query/bootstrap events/api-health.json
 //
-// The function uses the tables at HOTSHARD_ENDPOINT, such as those of a running `hotshard local
-// --endpoint`. Without that variable it uses empty tables on a DynamoDB Local in memory. Other
-// HOTSHARD_ variables are passed on as settings. There is no endpoint for metrics, so the
-// function logs errors about it.
+// The function uses the tables at HOTSHARD_ENDPOINT, such as those of a running `hotshard local --endpoint`. Without
+// that variable it uses empty tables on a DynamoDB Local in memory. Other HOTSHARD_ variables are passed on as
+// settings. There is no endpoint for metrics, so the function logs errors about it.
 package main
 
 import (
@@ -23,8 +22,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// nowhere is an endpoint that refuses connections.
-const nowhere = "http://127.0.0.1:1"
+// unreachable is an endpoint that refuses connections.
+const unreachable = "http://127.0.0.1:1"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -38,22 +37,22 @@ func main() {
 
 func run(ctx context.Context, args []string) (err error) {
 	if len(args) != 2 {
-		return errors.New("want a function's binary and an event's file")
+		return errors.New("want two arguments: a function's binary and a file with an event")
 	}
 	event, err := os.ReadFile(args[1])
 	if err != nil {
 		return err
 	}
-	endpoint, stop, err := engine(ctx)
+	endpoint, stop, err := startEngine(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 	names := schema.NamesFor("hotshard-")
 	if err := dynamolocal.CreateTables(ctx, dynamolocal.DynamoDB(endpoint, ""), names); err != nil {
-		return fmt.Errorf("tables at %s: %w", endpoint, err)
+		return fmt.Errorf("creating the tables at %s: %w", endpoint, err)
 	}
-	env := append(runtimeapi.Env(endpoint, dynamolocal.DefaultAccessKey, nowhere, names), settings()...)
+	env := append(runtimeapi.Env(endpoint, dynamolocal.DefaultAccessKey, unreachable, names), hotshardEnv()...)
 	f, err := runtimeapi.Start(ctx, runtimeapi.Options{Binary: args[0], Env: env, Log: os.Stderr})
 	if err != nil {
 		return err
@@ -66,8 +65,8 @@ func run(ctx context.Context, args []string) (err error) {
 	return err
 }
 
-// engine returns an engine's URL and a function that stops it.
-func engine(ctx context.Context) (endpoint string, stop func() error, err error) {
+// startEngine returns an engine's URL and a function that stops it.
+func startEngine(ctx context.Context) (endpoint string, stop func() error, err error) {
 	if endpoint := os.Getenv("HOTSHARD_ENDPOINT"); endpoint != "" {
 		return endpoint, func() error { return nil }, nil
 	}
@@ -78,8 +77,8 @@ func engine(ctx context.Context) (endpoint string, stop func() error, err error)
 	return e.Endpoint(), e.Stop, nil
 }
 
-// settings are the variables that functions read, from this process's.
-func settings() []string {
+// hotshardEnv returns the Region and this process's HOTSHARD_ variables, which functions read.
+func hotshardEnv() []string {
 	own := []string{"AWS_REGION=" + dynamolocal.Region}
 	for _, v := range os.Environ() {
 		if strings.HasPrefix(v, "HOTSHARD_") {
