@@ -27,16 +27,16 @@ func WithCaller(ctx context.Context, caller string) context.Context {
 }
 
 // callerOf returns the caller's identity. Different callers have different identities, except those with Nameless.
-func callerOf(a *events.APIGatewayV2HTTPRequestContextAuthorizerDescription) string {
+func callerOf(authorizer *events.APIGatewayV2HTTPRequestContextAuthorizerDescription) string {
 	switch {
-	case a == nil:
+	case authorizer == nil:
 		return ""
-	case a.IAM != nil && a.IAM.CognitoIdentity.IdentityID != "": // many identities share a role
-		return joinLines("cognito", a.IAM.CognitoIdentity.IdentityID)
-	case a.IAM != nil:
-		return joinLines("iam", cmp.Or(roleARN(a.IAM.UserARN), roleID(a.IAM.CallerID), a.IAM.AccountID))
-	case a.JWT != nil:
-		claims := a.JWT.Claims
+	case authorizer.IAM != nil && authorizer.IAM.CognitoIdentity.IdentityID != "": // many identities share a role
+		return joinLines("cognito", authorizer.IAM.CognitoIdentity.IdentityID)
+	case authorizer.IAM != nil:
+		return joinLines("iam", cmp.Or(roleARN(authorizer.IAM.UserARN), roleID(authorizer.IAM.CallerID), authorizer.IAM.AccountID))
+	case authorizer.JWT != nil:
+		claims := authorizer.JWT.Claims
 		if claims["sub"] != "" {
 			return joinLines("jwt", claims["iss"], "sub", claims["sub"])
 		}

@@ -77,11 +77,11 @@ func (t callerText) Error() string { return string(t) }
 
 const errNotWhole callerText = "it must be a whole number of at most 64 bits"
 
-func readWhole(d *jsontext.Decoder, into *int64) error {
-	if d.PeekKind() != '0' { // no number: left to the default
+func readWhole(decoder *jsontext.Decoder, into *int64) error {
+	if decoder.PeekKind() != '0' { // no number: left to the default
 		return errors.ErrUnsupported
 	}
-	text, err := d.ReadValue()
+	text, err := decoder.ReadValue()
 	if err != nil {
 		return err
 	}
@@ -116,29 +116,29 @@ func parseWhole(text string) (int64, bool) {
 }
 
 // typeMessage returns why a Go type rejects a JSON value, in the API's terms instead of Go's.
-func typeMessage(e *json.SemanticError) string {
-	if text, ok := errors.AsType[callerText](e); ok {
+func typeMessage(err *json.SemanticError) string {
+	if text, ok := errors.AsType[callerText](err); ok {
 		return text.Error()
 	}
-	if kind := e.GoType.Kind(); kind == reflect.Float64 || kind == reflect.Interface {
+	if kind := err.GoType.Kind(); kind == reflect.Float64 || kind == reflect.Interface {
 		return "it is out of a number's range"
 	}
 	reason := "it doesn't fit"
-	if e.Err != nil {
-		reason += ": " + e.Err.Error()
+	if err.Err != nil {
+		reason += ": " + err.Err.Error()
 	}
 	return reason
 }
 
 // valueOf returns the rejected value, from the error or else from the parsed JSON; nil if it is unknown.
-func valueOf(e *json.SemanticError, tree any) any {
-	if _, err := strconv.ParseFloat(string(e.JSONValue), 64); errors.Is(err, strconv.ErrRange) {
-		return string(e.JSONValue) // the client may not be able to parse such a number
+func valueOf(fault *json.SemanticError, tree any) any {
+	if _, err := strconv.ParseFloat(string(fault.JSONValue), 64); errors.Is(err, strconv.ErrRange) {
+		return string(fault.JSONValue) // the client may not be able to parse such a number
 	}
-	if e.JSONValue == nil {
-		return valueAtPointer(tree, e.JSONPointer)
+	if fault.JSONValue == nil {
+		return valueAtPointer(tree, fault.JSONPointer)
 	}
-	return e.JSONValue
+	return fault.JSONValue
 }
 
 // valueAtPointer returns the value in parsed JSON that the pointer selects; nil if there is none.

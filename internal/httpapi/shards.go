@@ -38,14 +38,14 @@ type ShardChange struct {
 }
 
 // ShowShards returns an entry as callers see it.
-func ShowShards(key schema.BaseKey, e shardmap.Entry) ShardCount {
+func ShowShards(key schema.BaseKey, entry shardmap.Entry) ShardCount {
 	shown := ShardCount{
-		Type: Kind(key.Type), Name: Name(key.Name), Shards: e.History.Newest(), Max: e.Most(), Pinned: e.Pinned,
-		History: make([]ShardChange, len(e.History)),
+		Type: Kind(key.Type), Name: Name(key.Name), Shards: entry.History.Newest(), Max: entry.Most(), Pinned: entry.Pinned,
+		History: make([]ShardChange, len(entry.History)),
 	}
-	for i, c := range e.History {
-		note := e.Notes[c.At.UnixMilli()]
-		shown.History[i] = ShardChange{Time: FormatTime(EffectiveTime(key.Type, e, c)), Shards: c.Count, By: note.By, Why: note.Why}
+	for i, c := range entry.History {
+		note := entry.Notes[c.At.UnixMilli()]
+		shown.History[i] = ShardChange{Time: FormatTime(EffectiveTime(key.Type, entry, c)), Shards: c.Count, By: note.By, Why: note.Why}
 	}
 	return shown
 }
@@ -53,10 +53,10 @@ func ShowShards(key schema.BaseKey, e shardmap.Entry) ShardCount {
 // EffectiveTime returns when a change of an entry's history takes effect. For kinds whose write shards depend on time, that
 // is the change's At, some seconds or minutes after the change was made. For other kinds it is the time at which the change
 // was made, or At if the change's note is missing.
-func EffectiveTime(kind schema.Kind, e shardmap.Entry, c shard.Change) time.Time {
-	made := e.Notes[c.At.UnixMilli()].Made
+func EffectiveTime(kind schema.Kind, entry shardmap.Entry, change shard.Change) time.Time {
+	made := entry.Notes[change.At.UnixMilli()].Made
 	if schema.TraitsOf(kind).Placement == schema.TimedPlacement || made.IsZero() {
-		return c.At
+		return change.At
 	}
 	return made
 }

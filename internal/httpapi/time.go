@@ -54,8 +54,8 @@ func (t *Time) UnmarshalText(text []byte) error {
 }
 
 // UnmarshalJSONFrom parses a JSON string by UnmarshalText, not by the standard library's rules.
-func (t *Time) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	value, err := d.ReadValue()
+func (t *Time) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
+	value, err := decoder.ReadValue()
 	if err != nil {
 		return err
 	}

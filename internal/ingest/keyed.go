@@ -91,10 +91,10 @@ func tooManyKeyed(n int, field string) error {
 
 // applyOnce applies a keyed call's writes and its marker in one transaction. It returns the answer that decide returns with
 // the writes, or the stored answer if the call was applied before.
-func applyOnce[A any](ctx context.Context, s *Service, k *CallKey, now time.Time,
+func applyOnce[A any](ctx context.Context, service *Service, key *CallKey, now time.Time,
 	decide func(context.Context) ([]shardmap.Write, A, error),
 ) (answer A, err error) {
-	first, err := s.once.Decide(ctx, k.storedCall(), now, func(ctx context.Context) (writes []shardmap.Write, text []byte, err error) {
+	first, err := service.once.Decide(ctx, key.storedCall(), now, func(ctx context.Context) (writes []shardmap.Write, text []byte, err error) {
 		if writes, answer, err = decide(ctx); err == nil {
 			text, err = json.Marshal(answer)
 		}
@@ -108,23 +108,23 @@ func applyOnce[A any](ctx context.Context, s *Service, k *CallKey, now time.Time
 //
 // If setOnce fails before the marker is put, a retry sets again, and overwrites what others have set since. Two
 // concurrent calls with one key and different bodies may both take effect, although one gets a 409.
-func setOnce[A any](ctx context.Context, s *Service, k *CallKey, now time.Time,
+func setOnce[A any](ctx context.Context, service *Service, key *CallKey, now time.Time,
 	set func(context.Context) (A, error),
 ) (answer A, err error) {
-	if !k.keyed() {
+	if !key.keyed() {
 		return set(ctx)
 	}
-	if first, err := s.once.Before(ctx, k.storedCall(), now); err != nil || first != nil {
+	if first, err := service.once.Before(ctx, key.storedCall(), now); err != nil || first != nil {
 		return chooseAnswer(first, err, answer)
 	}
 	if answer, err = set(ctx); err != nil {
 		return answer, err
 	}
-	call := k.storedCall()
+	call := key.storedCall()
 	if call.Answer, err = json.Marshal(answer); err != nil {
 		return answer, fmt.Errorf("encoding the answer: %w", err)
 	}
-	first, err := s.once.Do(ctx, call, now, func(context.Context) ([]shardmap.Write, error) { return nil, nil })
+	first, err := service.once.Do(ctx, call, now, func(context.Context) ([]shardmap.Write, error) { return nil, nil })
 	return chooseAnswer(first, unavailableAfterSet(err), answer)
 }
 

@@ -15,35 +15,35 @@ import (
 )
 
 // Routes registers the service's calls. The service may be nil to document them.
-func Routes(s *Service) httpapi.Routes {
+func Routes(service *Service) httpapi.Routes {
 	return func(api *httpapi.API) {
-		write(api, s, httpapi.ForCallers, http.MethodPost, "/v1/events", "put-events", "Write events",
-			"Writes 1 to 500 events. Each is accepted or rejected by itself. Entity, id and time identify an event: another one with the same three replaces it. The results are in the order of the events.", s.putEvents)
-		write(api, s, httpapi.ForCallers, http.MethodPost, "/v1/counters", "add-counters", "Add to counters",
-			"Makes 1 to 500 increments. Those of one counter are one write, and are accepted or rejected together. The results are in the order of the increments.", s.addCounters)
-		write(api, s, httpapi.ForOperators, http.MethodPut, "/v1/leaderboards", "put-leaderboard", "Set up a leaderboard",
-			"Replaces a board's settings. A board without settings keeps the best score of each player, of all time. The mode can't change after the first score.", s.putBoard)
-		write(api, s, httpapi.ForCallers, http.MethodPost, "/v1/scores", "submit-scores", "Send scores",
-			"Sends 1 to 500 scores to one board. The board's mode decides how a score changes its player's entry. The results are in the order of the scores.", s.submitScores)
-		write(api, s, httpapi.ForCallers, http.MethodPut, "/v1/sessions", "put-session", "Start or renew a session",
-			"Starts a session, or renews it. It is active for its ttl after the last renewal.", s.putSession)
-		write(api, s, httpapi.ForCallers, http.MethodDelete, "/v1/sessions", "end-session", "End a session",
-			"Ends a session now. It also succeeds if there is no such session.", s.endSession)
-		write(api, s, httpapi.ForCallers, http.MethodPost, "/v1/limits", "hit-limit", "Count hits against limits",
-			"Allows and counts hits of 1 to 10 limits if none of their windows then has more allowed hits than the limit, and counts none otherwise. It never allows more hits than the limit. Without an Idempotency-Key, hits may count twice if the call is retried; so may hits that are given back, which allows more than the limit.", s.hitLimit)
-		write(api, s, httpapi.ForOperators, http.MethodPut, "/v1/shards", "put-shards", "Pin a shard count",
-			"Sets a key's number of write shards, for example ahead of a known peak. The number stays until the pin ends; then the controller may change it.", s.putShards)
+		write(api, service, httpapi.ForCallers, http.MethodPost, "/v1/events", "put-events", "Write events",
+			"Writes 1 to 500 events. Each is accepted or rejected by itself. Entity, id and time identify an event: another one with the same three replaces it. The results are in the order of the events.", service.putEvents)
+		write(api, service, httpapi.ForCallers, http.MethodPost, "/v1/counters", "add-counters", "Add to counters",
+			"Makes 1 to 500 increments. Those of one counter are one write, and are accepted or rejected together. The results are in the order of the increments.", service.addCounters)
+		write(api, service, httpapi.ForOperators, http.MethodPut, "/v1/leaderboards", "put-leaderboard", "Set up a leaderboard",
+			"Replaces a board's settings. A board without settings keeps the best score of each player, of all time. The mode can't change after the first score.", service.putBoard)
+		write(api, service, httpapi.ForCallers, http.MethodPost, "/v1/scores", "submit-scores", "Send scores",
+			"Sends 1 to 500 scores to one board. The board's mode decides how a score changes its player's entry. The results are in the order of the scores.", service.submitScores)
+		write(api, service, httpapi.ForCallers, http.MethodPut, "/v1/sessions", "put-session", "Start or renew a session",
+			"Starts a session, or renews it. It is active for its ttl after the last renewal.", service.putSession)
+		write(api, service, httpapi.ForCallers, http.MethodDelete, "/v1/sessions", "end-session", "End a session",
+			"Ends a session now. It also succeeds if there is no such session.", service.endSession)
+		write(api, service, httpapi.ForCallers, http.MethodPost, "/v1/limits", "hit-limit", "Count hits against limits",
+			"Allows and counts hits of 1 to 10 limits if none of their windows then has more allowed hits than the limit, and counts none otherwise. It never allows more hits than the limit. Without an Idempotency-Key, hits may count twice if the call is retried; so may hits that are given back, which allows more than the limit.", service.hitLimit)
+		write(api, service, httpapi.ForOperators, http.MethodPut, "/v1/shards", "put-shards", "Pin a shard count",
+			"Sets a key's number of write shards, for example ahead of a known peak. The number stays until the pin ends; then the controller may change it.", service.putShards)
 	}
 }
 
 // write registers a call with the service's deadline.
-func write[I, O any](api *httpapi.API, s *Service, who httpapi.Audience, method, path, id, summary, description string,
+func write[I, O any](api *httpapi.API, service *Service, who httpapi.Audience, method, path, id, summary, description string,
 	call func(context.Context, *I) (*O, error),
 ) {
 	op := httpapi.Operation(who, method, path, id, summary, description)
 	op.Errors = append(op.Errors, http.StatusConflict)
 	httpapi.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
-		ctx, cancel := context.WithTimeout(ctx, s.settings.Deadline)
+		ctx, cancel := context.WithTimeout(ctx, service.settings.Deadline)
 		defer cancel()
 		return call(ctx, in)
 	})

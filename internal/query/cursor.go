@@ -36,18 +36,18 @@ func decodeCursor(parameters, text string, isPosition func(string) bool) (after 
 	if text == "" {
 		return "", nil
 	}
-	var c cursor
+	var decoded cursor
 	plain, err := base64.RawURLEncoding.DecodeString(text)
 	if err == nil {
-		err = json.Unmarshal(plain, &c)
+		err = json.Unmarshal(plain, &decoded)
 	}
-	if err != nil || c.Version != cursorVersion || !isPosition(c.After) {
+	if err != nil || decoded.Version != cursorVersion || !isPosition(decoded.After) {
 		return "", httpapi.InvalidAt("query.cursor", "it is not a cursor of this API", text)
 	}
-	if c.List != digest(parameters) {
+	if decoded.List != digest(parameters) {
 		return "", httpapi.InvalidAt("query.cursor", "it belongs to a list with other parameters", text)
 	}
-	return c.After, nil
+	return decoded.After, nil
 }
 
 func digest(parameters string) string {

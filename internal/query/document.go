@@ -88,16 +88,16 @@ func allowUnknownMembers(doc *huma.OpenAPI) {
 }
 
 // collectSchemas adds the names of all schemas that a schema refers to.
-func collectSchemas(all huma.Registry, s *huma.Schema, names map[string]bool) {
-	if s == nil {
+func collectSchemas(all huma.Registry, schema *huma.Schema, names map[string]bool) {
+	if schema == nil {
 		return
 	}
-	if name := s.Ref[strings.LastIndex(s.Ref, "/")+1:]; name != "" && !names[name] {
+	if name := schema.Ref[strings.LastIndex(schema.Ref, "/")+1:]; name != "" && !names[name] {
 		names[name] = true
-		collectSchemas(all, all.SchemaFromRef(s.Ref), names)
+		collectSchemas(all, all.SchemaFromRef(schema.Ref), names)
 	}
-	collectSchemas(all, s.Items, names)
-	for _, p := range s.Properties {
+	collectSchemas(all, schema.Items, names)
+	for _, p := range schema.Properties {
 		collectSchemas(all, p, names)
 	}
 }

@@ -46,11 +46,11 @@ type eventReader struct {
 }
 
 func (e *eventReader) listEvents(ctx context.Context, in *eventsInput, now time.Time) (*eventsOutput, error) {
-	r, err := e.rangeOf(in, now)
+	wanted, err := e.rangeOf(in, now)
 	if err != nil {
 		return nil, err
 	}
-	page, err := e.events.Query(ctx, r, now)
+	page, err := e.events.Query(ctx, wanted, now)
 	if err != nil {
 		return nil, err
 	}
@@ -59,8 +59,8 @@ func (e *eventReader) listEvents(ctx context.Context, in *eventsInput, now time.
 		return nil, err
 	}
 	if next != "" && page.Next == "" { // a cursor might pass a stored event: Query excludes that only if it sets Next
-		r.Limit = len(list)
-		if page, err = e.events.Query(ctx, r, now); err != nil {
+		wanted.Limit = len(list)
+		if page, err = e.events.Query(ctx, wanted, now); err != nil {
 			return nil, err
 		}
 		if list, next, err = fitPage(page); err != nil {
@@ -104,20 +104,20 @@ func (e event) weight() int {
 
 // rangeOf validates the parameters, and returns the range with its defaults.
 func (e *eventReader) rangeOf(in *eventsInput, now time.Time) (events.Range, error) {
-	r := events.Range{Entity: string(in.Entity), From: in.From.Time, To: in.To.Time, Limit: in.Limit, Bytes: httpapi.MaxAnswer, Desc: in.Order == "desc"}
+	wanted := events.Range{Entity: string(in.Entity), From: in.From.Time, To: in.To.Time, Limit: in.Limit, Bytes: httpapi.MaxAnswer, Desc: in.Order == "desc"}
 	if in.To.IsZero() {
-		r.To = now.Add(maxAhead)
+		wanted.To = now.Add(maxAhead)
 	}
 	if in.From.IsZero() {
-		r.From = defaultFrom(in.To, now, e.span)
+		wanted.From = defaultFrom(in.To, now, e.span)
 	}
 	if !in.From.IsZero() && !in.To.IsZero() && in.To.Before(in.From.Time) {
-		return r, httpapi.InvalidAt("query.to", "it is before from", httpapi.FormatTime(in.To.Time))
+		return wanted, httpapi.InvalidAt("query.to", "it is before from", httpapi.FormatTime(in.To.Time))
 	}
-	r.From, r.To = clampTime(r.From, now), clampTime(r.To, now)
+	wanted.From, wanted.To = clampTime(wanted.From, now), clampTime(wanted.To, now)
 	var err error
-	r.After, err = decodeCursor(listOfEvents(in), in.Cursor, isEventPosition)
-	return r, err
+	wanted.After, err = decodeCursor(listOfEvents(in), in.Cursor, isEventPosition)
+	return wanted, err
 }
 
 // listOfEvents returns the parameters that a cursor belongs to.

@@ -65,12 +65,12 @@ func (h *Heat) getHeat(ctx context.Context, in *heatInput, now time.Time) (*heat
 }
 
 // completeMatrix adds the shard counts and their changes to rows of base keys, and rounds the coverage.
-func (h *Heat) completeMatrix(ctx context.Context, m *heat.Matrix, changed changes, now time.Time) error {
-	for i, share := range m.Covered {
-		m.Covered[i] = math.Round(share*1000) / 1000
+func (h *Heat) completeMatrix(ctx context.Context, matrix *heat.Matrix, changed changes, now time.Time) error {
+	for i, share := range matrix.Covered {
+		matrix.Covered[i] = math.Round(share*1000) / 1000
 	}
-	for i := range m.Rows {
-		row := &m.Rows[i]
+	for i := range matrix.Rows {
+		row := &matrix.Rows[i]
 		if row.Type == "" {
 			continue
 		}
@@ -89,17 +89,17 @@ func (h *Heat) completeMatrix(ctx context.Context, m *heat.Matrix, changed chang
 }
 
 // heatMap returns the map for the options, and the changes of shard counts.
-func (h *Heat) heatMap(ctx context.Context, o heat.MapOptions, now time.Time) (m *heat.Map, changed changes, err error) {
-	newest, err := h.readNewest(ctx, o.From, o.To, now)
+func (h *Heat) heatMap(ctx context.Context, options heat.MapOptions, now time.Time) (m *heat.Map, changed changes, err error) {
+	newest, err := h.readNewest(ctx, options.From, options.To, now)
 	if err != nil {
 		return nil, nil, err
 	}
-	if changed, err = h.changesIn(ctx, o.From, o.To, now); err != nil {
+	if changed, err = h.changesIn(ctx, options.From, options.To, now); err != nil {
 		return nil, nil, err
 	}
-	o.AsOf, o.Read, o.Changes = newest.asOf, newest.readFrom, changed
-	m = heat.NewMap(o)
-	for window, err := range h.source.Windows(ctx, o.From, newest.from, o.Step) {
+	options.AsOf, options.Read, options.Changes = newest.asOf, newest.readFrom, changed
+	m = heat.NewMap(options)
+	for window, err := range h.source.Windows(ctx, options.From, newest.from, options.Step) {
 		if err != nil {
 			return nil, nil, dynamo.Kind(err)
 		}
@@ -118,23 +118,23 @@ func (h *Heat) heatMap(ctx context.Context, o heat.MapOptions, now time.Time) (m
 
 // options validates the parameters, and returns the map's options without the table. Columns start at multiples of the
 // step.
-func (in *heatInput) options(now time.Time) (o heat.MapOptions, err error) {
-	o = heat.MapOptions{From: in.From.UTC(), To: in.To.UTC(), Rows: in.Rows, Index: in.Index, Filter: in.Filter, ByBase: in.Group == "base", Unfold: in.Unfold}
+func (in *heatInput) options(now time.Time) (options heat.MapOptions, err error) {
+	options = heat.MapOptions{From: in.From.UTC(), To: in.To.UTC(), Rows: in.Rows, Index: in.Index, Filter: in.Filter, ByBase: in.Group == "base", Unfold: in.Unfold}
 	if in.To.IsZero() {
-		o.To = now
+		options.To = now
 	}
 	if in.From.IsZero() {
-		o.From = o.To.Add(-defaultHeatSpan)
+		options.From = options.To.Add(-defaultHeatSpan)
 	}
-	if o.Step, err = in.columnLength(o.To.Sub(o.From)); err != nil {
-		return o, err
+	if options.Step, err = in.columnLength(options.To.Sub(options.From)); err != nil {
+		return options, err
 	}
-	o.From, o.To = o.From.Truncate(o.Step), o.To.Add(o.Step-1).Truncate(o.Step)
+	options.From, options.To = options.From.Truncate(options.Step), options.To.Add(options.Step-1).Truncate(options.Step)
 	// The parameters are in these years. A default or rounded start or end may not be.
-	if o.From.Year() < 0 || o.To.Year() > 9999 {
-		return o, httpapi.InvalidAt("query.to", "a column lies outside the years 0000 to 9999", httpapi.FormatTime(in.To.Time))
+	if options.From.Year() < 0 || options.To.Year() > 9999 {
+		return options, httpapi.InvalidAt("query.to", "a column lies outside the years 0000 to 9999", httpapi.FormatTime(in.To.Time))
 	}
-	return o, nil
+	return options, nil
 }
 
 // columnLength validates the requested step, or chooses one. It returns the length of the columns for a time range of this

@@ -52,7 +52,7 @@ func TestRankByHistogram(t *testing.T) {
 		if c.cached > 0 {
 			r.histograms.Set("L#b#all", cached)
 		}
-		st, err := r.rankWithCachedHistogram(t.Context(), boardState{board: "b", period: "all", now: now}, place)
+		st, err := r.rankWithCachedHistogram(t.Context(), boardState{name: "b", period: "all", now: now}, place)
 		if (err != nil) != c.unread || err == nil && (st.rank != c.rank || !st.at.Equal(now.Add(-c.folded))) {
 			t.Errorf("row %d: %+v, %v; want %d as of %v ago", i, st, err, c.rank, c.folded)
 		}

@@ -114,19 +114,19 @@ func (h *Heat) describe(ctx context.Context, row heat.KeyHeat, current []heat.Ke
 	}
 	out.Type, out.Name, out.Shards = string(base.Type), base.Name, entry.History.Newest()
 	out.ShardsBefore = out.Shards
-	s := heat.ShardingOf(base.Type, entry.History, h.options.Shards.Partitions(schema.TraitsOf(base.Type).Table))
-	s.Commands = h.options.Commands
+	sharding := heat.ShardingOf(base.Type, entry.History, h.options.Shards.Partitions(schema.TraitsOf(base.Type).Table))
+	sharding.Commands = h.options.Commands
 	// The history has the times of changes; changed has when they took effect, if that was in the answer's time.
 	for i, c := range changed[base.String()] {
 		if i == 0 {
 			out.ShardsBefore = c.Before
 		}
-		s.Before, s.Changed = c.Before, c.Time.Time
+		sharding.Before, sharding.Changed = c.Before, c.Time.Time
 		if c.Shards > c.Before {
-			s.Grown = shard.Change{At: c.Time.Time, Count: c.Shards}
+			sharding.Grown = shard.Change{At: c.Time.Time, Count: c.Shards}
 		}
 	}
 	out.ThrottledAt = throttledAt(changed[base.String()])
-	out.Advice = row.Advice(s.WorstWindow(current), s)
+	out.Advice = row.Advice(sharding.WorstWindow(current), sharding)
 	return out, nil
 }

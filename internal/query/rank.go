@@ -48,11 +48,11 @@ func (r *boardReader) getRank(ctx context.Context, in *rankInput, now time.Time)
 	} else if err != nil {
 		return nil, err
 	}
-	v := boardState{board: name, period: period, now: now}
-	if v.top, v.at, err = r.readTop(ctx, name, period); err != nil {
+	board := boardState{name: name, period: period, now: now}
+	if board.top, board.at, err = r.readTop(ctx, name, period); err != nil {
 		return nil, fmt.Errorf("reading the top of board %q: %w", name, dynamo.Kind(err))
 	}
-	st, above, below, err := r.rankWithNeighbors(ctx, v, held.Place, in.Around)
+	st, above, below, err := r.rankWithNeighbors(ctx, board, held.Place, in.Around)
 	if errors.Is(err, errNotFolded) {
 		return nil, httpapi.ProblemWith(ctx, err, "the board's scores are not folded yet, and too many are before the player to count them in the index: retry in some seconds")
 	} else if err != nil {
@@ -74,7 +74,7 @@ type standing struct {
 
 // boardState is the stored state of a board's period.
 type boardState struct {
-	board, period string
+	name, period string
 	top           *parts.Top // nil if there is none
 	at            time.Time  // of the top
 	now           time.Time
@@ -83,32 +83,32 @@ type boardState struct {
 // rankWithNeighbors ranks a player, and returns up to around neighbours on each side. The rank is exact if the stored
 // top has the player at this place. Neighbours come from the top if it has them all, else from the index. Those from
 // the index may be newer than the last fold, so the player's rank is greater than their number.
-func (r *boardReader) rankWithNeighbors(ctx context.Context, v boardState, place boards.Place, around int) (st standing, above, below []boards.Place, err error) {
-	inTop := v.top != nil && hasPlace(v.top, place)
+func (r *boardReader) rankWithNeighbors(ctx context.Context, board boardState, place boards.Place, around int) (found standing, above, below []boards.Place, err error) {
+	inTop := board.top != nil && hasPlace(board.top, place)
 	if inTop {
-		ahead, above, below, all := v.top.Neighbours(place, around)
-		st = standing{rank: int64(ahead) + 1, at: v.at}
+		ahead, above, below, all := board.top.Neighbours(place, around)
+		found = standing{rank: int64(ahead) + 1, at: board.at}
 		if all {
-			return st, above, below, nil
+			return found, above, below, nil
 		}
 	} else {
-		st, err = r.rankWithCachedHistogram(ctx, v, place)
+		found, err = r.rankWithCachedHistogram(ctx, board, place)
 		if err != nil || around == 0 {
-			return st, nil, nil, err
+			return found, nil, nil, err
 		}
 	}
-	above, below, err = r.entries.Around(ctx, v.board, v.period, place, around, v.now)
+	above, below, err = r.entries.Around(ctx, board.name, board.period, place, around, board.now)
 	if err != nil {
-		return st, nil, nil, err
+		return found, nil, nil, err
 	}
 	minRank := int64(len(above)) + 1
 	if !inTop && len(above) < around { // above has all entries before the player
-		st = standing{rank: minRank, margin: st.late, late: st.late, at: v.now}
+		found = standing{rank: minRank, margin: found.late, late: found.late, at: board.now}
 	}
-	if st.rank < minRank {
-		st.rank, st.margin = minRank, max(st.margin, st.late)
+	if found.rank < minRank {
+		found.rank, found.margin = minRank, max(found.margin, found.late)
 	}
-	return st, above, below, nil
+	return found, above, below, nil
 }
 
 // hasPlace reports whether a top has the player at this place.
@@ -154,21 +154,21 @@ func newHistogramCache() dynamo.Cache[histogram] {
 
 // rankWithCachedHistogram ranks a player by the cached histogram. It reads the histogram if none is cached, or if the
 // cached histogram lacks too many scores.
-func (r *boardReader) rankWithCachedHistogram(ctx context.Context, v boardState, place boards.Place) (standing, error) {
-	key := schema.BoardRollupKey(v.board, v.period)
-	if cached, ok := r.histograms.Get(key); ok && v.now.Sub(cached.read).Abs() < maxHistogramAge {
-		if st, err := r.rankInHistogram(ctx, v, place, cached); !errors.Is(err, errNotFolded) {
+func (r *boardReader) rankWithCachedHistogram(ctx context.Context, board boardState, place boards.Place) (standing, error) {
+	key := schema.BoardRollupKey(board.name, board.period)
+	if cached, ok := r.histograms.Get(key); ok && board.now.Sub(cached.read).Abs() < maxHistogramAge {
+		if st, err := r.rankInHistogram(ctx, board, place, cached); !errors.Is(err, errNotFolded) {
 			return st, err
 		}
 	}
-	read, err := r.readHistogram(ctx, v)
+	read, err := r.readHistogram(ctx, board)
 	if err != nil {
 		return standing{}, err
 	}
 	if read.fragments > fewFragments {
 		r.histograms.Set(key, read)
 	}
-	return r.rankInHistogram(ctx, v, place, read)
+	return r.rankInHistogram(ctx, board, place, read)
 }
 
 // rankInHistogram ranks a player by a histogram. It returns errNotFolded if the histogram lacks too many scores.
@@ -177,27 +177,27 @@ func (r *boardReader) rankWithCachedHistogram(ctx context.Context, v boardState,
 // counts the entries in higher cells, and the index counts the entries before the player in the player's cell.
 // The index is not used if its rows are outdated, or if the histogram has so many fragments that it is cached: then the
 // two are too different. The rank is the middle of the cell then, with the cell's error.
-func (r *boardReader) rankInHistogram(ctx context.Context, v boardState, place boards.Place, h histogram) (standing, error) {
-	late, cell := max(0, h.Late()), h.Locate(place.Merit())
+func (r *boardReader) rankInHistogram(ctx context.Context, board boardState, place boards.Place, sums histogram) (standing, error) {
+	late, cell := max(0, sums.Late()), sums.Locate(place.Merit())
 	if cell.Above+cell.Own <= maxCounted {
-		n, more, err := r.entries.Count(ctx, v.board, v.period, "", place.RankKey(), maxFound, v.now)
+		n, more, err := r.entries.Count(ctx, board.name, board.period, "", place.RankKey(), maxFound, board.now)
 		if more {
 			err = fmt.Errorf("%w: more than %d are before the player, and %d in the histogram", errNotFolded, maxFound, cell.Above+cell.Own)
 		}
-		return standing{rank: int64(n) + 1, margin: late, late: late, at: v.now}, err
+		return standing{rank: int64(n) + 1, margin: late, late: late, at: board.now}, err
 	}
-	middle := standing{late: late, at: h.at}
+	middle := standing{late: late, at: sums.at}
 	middle.rank, middle.margin = cell.Rank()
 	middle.margin++ // the player may not be in the cell yet
-	if cell.Own > maxCounted || h.fragments > fewFragments || late > 0 {
+	if cell.Own > maxCounted || sums.fragments > fewFragments || late > 0 {
 		return middle, nil
 	}
-	n, more, err := r.entries.Count(ctx, v.board, v.period, cell.From, place.RankKey(), maxFound, v.now)
+	n, more, err := r.entries.Count(ctx, board.name, board.period, cell.From, place.RankKey(), maxFound, board.now)
 	if err != nil || more { // the histogram lacks too many entries of the index
 		return middle, err
 	}
-	st := standing{rank: cell.Above + int64(n) + 1, late: late, at: h.at}
-	mayFall, err := r.scoresMayFall(ctx, v.board)
+	st := standing{rank: cell.Above + int64(n) + 1, late: late, at: sums.at}
+	mayFall, err := r.scoresMayFall(ctx, board.name)
 	if mayFall { // until the newest score is folded, an older one in a higher cell counts as another player's
 		st.margin = 1
 	}
@@ -215,11 +215,11 @@ func (r *boardReader) scoresMayFall(ctx context.Context, name string) (bool, err
 }
 
 // readHistogram returns the sum of the histogram's fragments of a board's period.
-func (r *boardReader) readHistogram(ctx context.Context, v boardState) (sum histogram, err error) {
-	sum.read = v.now.Round(0)
+func (r *boardReader) readHistogram(ctx context.Context, board boardState) (sum histogram, err error) {
+	sum.read = board.now.Round(0)
 	var mu sync.Mutex
 	add := func(item dynamo.Item) error {
-		part, err := parts.HistogramPart(item, v.now)
+		part, err := parts.HistogramPart(item, board.now)
 		if part != nil {
 			mu.Lock()
 			defer mu.Unlock()
@@ -230,7 +230,7 @@ func (r *boardReader) readHistogram(ctx context.Context, v boardState) (sum hist
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	for _, pk := range schema.HistogramPartitions(v.board, v.period) {
+	for _, pk := range schema.HistogramPartitions(board.name, board.period) {
 		group.Go(func() error {
 			stored := dynamo.Items(ctx, r.client, &dynamodb.QueryInput{
 				TableName: &r.rollups, KeyConditionExpression: aws.String("pk = :pk AND begins_with(sk, :parts)"),

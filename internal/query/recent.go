@@ -33,37 +33,37 @@ const (
 func recentSpan(window time.Duration) time.Duration { return max(minRecent, 2*window) }
 
 // readNewest reads the newest windows of a time range. All are complete unless the source is a foldedSource.
-func (h *Heat) readNewest(ctx context.Context, from, to, now time.Time) (r newestWindows, err error) {
-	end, p := earlier(to, now.Add(maxAhead)), heat.Progress{}
+func (h *Heat) readNewest(ctx context.Context, from, to, now time.Time) (found newestWindows, err error) {
+	end, progress := earlier(to, now.Add(maxAhead)), heat.Progress{}
 	source, isFolded := h.source.(foldedSource)
 	if isFolded {
-		if p, err = source.Progress(ctx); err != nil {
-			return r, dynamo.Kind(err)
+		if progress, err = source.Progress(ctx); err != nil {
+			return found, dynamo.Kind(err)
 		}
 	}
-	r.from = startOfNewest(from, end, p, isFolded)
-	for window, err := range h.source.Windows(ctx, r.from, end, time.Second) {
+	found.from = startOfNewest(from, end, progress, isFolded)
+	for window, err := range h.source.Windows(ctx, found.from, end, time.Second) {
 		if err != nil {
-			return r, dynamo.Kind(err)
+			return found, dynamo.Kind(err)
 		}
-		p.To = later(p.To, foldedTo(window))
-		r.complete = append(r.complete, window)
+		progress.To = later(progress.To, foldedTo(window))
+		found.complete = append(found.complete, window)
 	}
 	if !isFolded {
-		r.asOf = newestEnd(r.complete)
-		return r, nil
+		found.asOf = newestEnd(found.complete)
+		return found, nil
 	}
-	upTo := p.Complete(r.complete, now)
-	r.splitAt(upTo)
-	r.readFrom, r.asOf = p.Read, earlier(earlier(upTo, to), now)
-	return r, nil
+	upTo := progress.Complete(found.complete, now)
+	found.splitAt(upTo)
+	found.readFrom, found.asOf = progress.Read, earlier(earlier(upTo, to), now)
+	return found, nil
 }
 
 // startOfNewest returns the time from which windows are read one by one: recentSpan before the end of the folds, or before
 // end minus maxLag if the folds ended earlier.
-func startOfNewest(from, end time.Time, p heat.Progress, isFolded bool) time.Time {
-	upTo := earlier(later(p.To, end.Add(-maxLag)), end)
-	start := later(from, upTo.Add(-recentSpan(p.Window)))
+func startOfNewest(from, end time.Time, progress heat.Progress, isFolded bool) time.Time {
+	upTo := earlier(later(progress.To, end.Add(-maxLag)), end)
+	start := later(from, upTo.Add(-recentSpan(progress.Window)))
 	if isFolded {
 		return start
 	}

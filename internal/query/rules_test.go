@@ -357,7 +357,7 @@ func TestFragmentsThatCount(t *testing.T) {
 		if c.expires != 0 {
 			it[schema.ExpiresAt] = dynamo.Number(now.Add(c.expires).Unix())
 		}
-		got, err := (&boardReader{client: &unreadable{items: []dynamo.Item{it}}}).readHistogram(t.Context(), boardState{board: "b", period: "all", now: now})
+		got, err := (&boardReader{client: &unreadable{items: []dynamo.Item{it}}}).readHistogram(t.Context(), boardState{name: "b", period: "all", now: now})
 		if err != nil || got.Total() != c.want || int64(got.fragments) != c.want || got.at.Equal(now) != (c.want > 0) {
 			t.Errorf("%s: %d players as of %v, %v; want %d", name, got.Total(), got.at, err, c.want)
 		}

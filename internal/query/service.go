@@ -123,31 +123,31 @@ func Handler(ctx context.Context, settings Settings, client Client, log *slog.Lo
 func (s *Service) Load(ctx context.Context) error { return s.view.Load(ctx, s.now()) }
 
 // Routes registers the service's calls. A nil service only documents them.
-func Routes(s *Service) httpapi.Routes {
-	if s == nil {
-		s = &Service{heat: new(Heat)} // documented calls are never made
+func Routes(service *Service) httpapi.Routes {
+	if service == nil {
+		service = &Service{heat: new(Heat)} // documented calls are never made
 	}
 	return func(api *httpapi.API) {
-		c := calls{api, s.settings.Deadline, s.now}
+		c := calls{api, service.settings.Deadline, service.now}
 		get(c, httpapi.ForCallers, "/v1/counters", "get-counters", "Read counters",
-			"Returns the values of 1 to 100 counters. A counter that was never written is 0.", s.counters.getCounters)
+			"Returns the values of 1 to 100 counters. A counter that was never written is 0.", service.counters.getCounters)
 		get(c, httpapi.ForCallers, "/v1/events", "list-events", "Read an entity's events in order",
-			"Returns a page of the events in a time range, sorted by time and then id. If the page has a cursor, there may be more.", s.events.listEvents)
+			"Returns a page of the events in a time range, sorted by time and then id. If the page has a cursor, there may be more.", service.events.listEvents)
 		get(c, httpapi.ForCallers, "/v1/events/{id}", "get-event", "Read one event",
-			"Returns the event with this entity, id and time. The read is consistent.", s.events.getEvent, http.StatusNotFound)
+			"Returns the event with this entity, id and time. The read is consistent.", service.events.getEvent, http.StatusNotFound)
 		get(c, httpapi.ForCallers, "/v1/rollups", "list-rollups", "Read counts and sums of an entity's events by hour or day",
-			"Returns counts and sums of the events in each bucket. Most events are folded into them within two seconds.", s.rollups.listRollups)
+			"Returns counts and sums of the events in each bucket. Most events are folded into them within two seconds.", service.rollups.listRollups)
 		get(c, httpapi.ForCallers, "/v1/leaderboards", "get-leaderboard", "Read the best entries of a leaderboard",
-			"Returns the players with the best scores, as of the last fold.", s.boards.getBoard, http.StatusNotFound)
+			"Returns the players with the best scores, as of the last fold.", service.boards.getBoard, http.StatusNotFound)
 		get(c, httpapi.ForCallers, "/v1/leaderboards/rank", "get-rank", "Read a player's rank and neighbours",
-			"Returns a player's score, which is read consistently, and its rank. The rank may be off by rank_error, and is as of as_of.", s.boards.getRank, http.StatusNotFound)
+			"Returns a player's score, which is read consistently, and its rank. The rank may be off by rank_error, and is as of as_of.", service.boards.getRank, http.StatusNotFound)
 		get(c, httpapi.ForCallers, "/v1/sessions", "get-sessions", "Read a session, or count a group's active sessions",
-			"Returns an active session, which is read consistently, or without id the number of sessions that have not expired and were not ended. The number is read from an index, which mostly has a change within a second.", s.sessions.getSessions, http.StatusNotFound)
+			"Returns an active session, which is read consistently, or without id the number of sessions that have not expired and were not ended. The number is read from an index, which mostly has a change within a second.", service.sessions.getSessions, http.StatusNotFound)
 		get(c, httpapi.ForCallers, "/v1/sessions/list", "list-sessions", "List a group's active sessions",
-			"Returns a page of a group's active sessions, sorted by id. If the page has a cursor, there are more. A session that is active while all pages are read is in one of them. The index mostly has a change within a second.", s.sessions.listSessions)
+			"Returns a page of a group's active sessions, sorted by id. If the page has a cursor, there are more. A session that is active while all pages are read is in one of them. The index mostly has a change within a second.", service.sessions.listSessions)
 		get(c, httpapi.ForOperators, "/v1/shards", "get-shards", "Read shard counts",
-			"Returns the shard count of one key with its history, or without type and name a list of all keys that ever had more than one write shard.", s.shards.getShards)
-		HeatRoutes(s.heat)(api)
+			"Returns the shard count of one key with its history, or without type and name a list of all keys that ever had more than one write shard.", service.shards.getShards)
+		HeatRoutes(service.heat)(api)
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 // rankings checks boards, period by period.
 type rankings struct{ *tools }
 
-func (b *rankings) check(ctx context.Context, t schema.Target) (Result, error) {
-	p := &period{rankings: b, Period: parts.Period{Board: t.Base.Name, Label: t.Period}, last: &reading{entries: &ranking{}}}
+func (b *rankings) check(ctx context.Context, target schema.Target) (Result, error) {
+	p := &period{rankings: b, Period: parts.Period{Board: target.Base.Name, Label: target.Period}, last: &reading{entries: &ranking{}}}
 	result, err := checkWithProof(ctx, b.tools, p)
 	if err == nil && b.o.afterErase {
 		result, err = b.repeat(ctx, maxRounds, Busy, func(int) (Result, error) { return p.clearIfEmpty(ctx, result) })
@@ -61,27 +61,27 @@ func (p *period) retryLimit() (rounds int, state State) {
 	return maxBoardRounds, Busy
 }
 
-func (p *period) readAll(ctx context.Context) (s *reading, err error) {
-	s = &reading{begun: p.o.Now()}
-	if s.stored, err = p.readStored(ctx); err != nil {
+func (p *period) readAll(ctx context.Context) (read *reading, err error) {
+	read = &reading{begun: p.o.Now()}
+	if read.stored, err = p.readStored(ctx); err != nil {
 		return nil, err
 	}
-	if s.entries, err = p.readRanking(ctx, s.stored.placesToRead()); err != nil {
+	if read.entries, err = p.readRanking(ctx, read.stored.placesToRead()); err != nil {
 		return nil, err
 	}
-	p.last = s
-	return s, nil
+	p.last = read
+	return read, nil
 }
 
-func (p *period) resultWithoutProof(s *reading) (r Result, done bool) {
+func (p *period) resultWithoutProof(read *reading) (r Result, done bool) {
 	now := p.o.Now()
 	switch {
-	case s.entries.fault != nil:
-		return oneFinding(Unreadable, s.entries.fault.Error()), true
-	case expiresSoon(s.entries.earliestExpiry, now) || s.entries.count == 0 && expiresSoon(s.stored.expires, now):
+	case read.entries.fault != nil:
+		return oneFinding(Unreadable, read.entries.fault.Error()), true
+	case expiresSoon(read.entries.earliestExpiry, now) || read.entries.count == 0 && expiresSoon(read.stored.expires, now):
 		return oneFinding(TooOld, ""), true
 	}
-	return Result{}, len(s.stored.compare(s.entries)) == 0
+	return Result{}, len(read.stored.compare(read.entries)) == 0
 }
 
 // expiresSoon reports whether an expiry is past or closer than safety, so that items may be deleted. 0 means no expiry.
@@ -89,12 +89,12 @@ func expiresSoon(expires int64, now time.Time) bool {
 	return expires != 0 && expires <= now.Add(safety).Unix()
 }
 
-func (p *period) prove(ctx context.Context, s *reading) (parts.Proof, error) {
-	proof, err := p.prover.ProveEntries(ctx, p.Period, s.entries.players)
+func (p *period) prove(ctx context.Context, first *reading) (parts.Proof, error) {
+	proof, err := p.prover.ProveEntries(ctx, p.Period, first.entries.players)
 	if proof.Missing != "" || err != nil {
 		return proof, err
 	}
-	return proof, dynamo.WaitFor(ctx, s.begun.Add(p.o.IndexLag).Sub(p.o.Now()))
+	return proof, dynamo.WaitFor(ctx, first.begun.Add(p.o.IndexLag).Sub(p.o.Now()))
 }
 
 func (p *period) unchanged(first, second *reading) bool {
@@ -103,18 +103,18 @@ func (p *period) unchanged(first, second *reading) bool {
 
 // repair returns the differences of a period at rest, and repairs them if Options.Repair is set. It repairs a top or
 // outdated rows by a note to the aggregator.
-func (p *period) repair(ctx context.Context, s *reading, floors map[string]string) (result Result, err error) {
-	result.Findings = s.stored.compare(s.entries)
+func (p *period) repair(ctx context.Context, second *reading, floors map[string]string) (result Result, err error) {
+	result.Findings = second.stored.compare(second.entries)
 	if !p.o.Repair {
 		return result, nil
 	}
-	if s.stored.cellsDiffer(s.entries) {
-		_, err = p.cells.Replace(ctx, p.Key(), s.stored.fragments, s.entries.cells, s.entries.latestExpiry, floors)
+	if second.stored.cellsDiffer(second.entries) {
+		_, err = p.cells.Replace(ctx, p.Key(), second.stored.fragments, second.entries.cells, second.entries.latestExpiry, floors)
 	}
-	if err == nil && len(s.entries.outdated) > 0 && !s.stored.rowsNoted {
-		err = fold.NoteRows(ctx, p.client, p.o.Names.Rollups, p.Period, "check", ulid.Make().String(), s.entries.outdated, p.o.Now())
+	if err == nil && len(second.entries.outdated) > 0 && !second.stored.rowsNoted {
+		err = fold.NoteRows(ctx, p.client, p.o.Names.Rollups, p.Period, "check", ulid.Make().String(), second.entries.outdated, p.o.Now())
 	}
-	if err == nil && s.stored.topFault(s.entries) != "" {
+	if err == nil && second.stored.topFault(second.entries) != "" {
 		err = p.noteTop(ctx)
 	}
 	for i := range result.Findings {
@@ -137,20 +137,20 @@ const boardSpan = 38 * oneDay
 
 // targets returns a board's periods: all time, and the days, weeks and months that overlap a range. A zero To is
 // now. A zero From is 38 days before To.
-func (b *rankings) targets(name string, r Range) ([]schema.Target, error) {
-	if r.To.IsZero() {
-		r.To = b.o.Now()
+func (b *rankings) targets(name string, bounds Range) ([]schema.Target, error) {
+	if bounds.To.IsZero() {
+		bounds.To = b.o.Now()
 	}
-	if r.From.IsZero() {
-		r.From = r.To.Add(-boardSpan)
+	if bounds.From.IsZero() {
+		bounds.From = bounds.To.Add(-boardSpan)
 	}
-	if n := r.To.Sub(r.From) / oneDay; n > maxPeriods {
-		return nil, fmt.Errorf("board %q: %d days from %s to %s: check at most %d at a time", name, n, r.From.Format(time.DateOnly), r.To.Format(time.DateOnly), maxPeriods)
+	if n := bounds.To.Sub(bounds.From) / oneDay; n > maxPeriods {
+		return nil, fmt.Errorf("board %q: %d days from %s to %s: check at most %d at a time", name, n, bounds.From.Format(time.DateOnly), bounds.To.Format(time.DateOnly), maxPeriods)
 	}
 	var list []schema.Target
 	seen := map[string]bool{}
 	for _, length := range boards.Periods() {
-		for at := r.From.UTC().Truncate(oneDay); at.Before(r.To); at = at.Add(oneDay) {
+		for at := bounds.From.UTC().Truncate(oneDay); at.Before(bounds.To); at = at.Add(oneDay) {
 			if label := length.Label(at); !seen[label] {
 				seen[label] = true
 				list = append(list, parts.Period{Board: name, Label: label}.Target())

@@ -19,11 +19,11 @@ func (e *tools) hasRule(t schema.Target) bool {
 	return ok && width == t.Bucket
 }
 
-func (e *events) check(ctx context.Context, t schema.Target) (Result, error) {
-	b := &bucket{events: e, Bucket: parts.BucketFor(t)}
+func (e *events) check(ctx context.Context, target schema.Target) (Result, error) {
+	b := &bucket{events: e, Bucket: parts.BucketFor(target)}
 	switch {
-	case !e.hasRule(t):
-		return oneFinding(NoRule, fmt.Sprintf("no rule rolls up its events by the %s", t.Bucket)), nil
+	case !e.hasRule(target):
+		return oneFinding(NoRule, fmt.Sprintf("no rule rolls up its events by the %s", target.Bucket)), nil
 	case e.tooOld(b.Bucket):
 		return oneFinding(TooOld, ""), nil
 	}
@@ -71,27 +71,27 @@ const maxBuckets = 100_000
 
 // targets returns the buckets of an entity in a range. A zero From is the oldest day that can be checked. A zero To is
 // the end of the current bucket.
-func (e *events) targets(entity string, r Range) ([]schema.Target, error) {
+func (e *events) targets(entity string, bounds Range) ([]schema.Target, error) {
 	width, ok := e.o.Rules.Bucket(entity)
 	if !ok {
 		return nil, fmt.Errorf("no rule rolls up the events of %q: set the rules that the aggregator has", entity)
 	}
-	if r.From.IsZero() && e.o.EventRetention == 0 {
+	if bounds.From.IsZero() && e.o.EventRetention == 0 {
 		return nil, fmt.Errorf("events are kept forever: set a start of the check of %q", entity)
 	}
-	if r.From.IsZero() {
-		r.From = e.oldest().Truncate(oneDay)
+	if bounds.From.IsZero() {
+		bounds.From = e.oldest().Truncate(oneDay)
 	}
 	step := width.Width()
-	if r.To.IsZero() {
-		r.To = e.o.Now().UTC().Truncate(step).Add(step)
+	if bounds.To.IsZero() {
+		bounds.To = e.o.Now().UTC().Truncate(step).Add(step)
 	}
-	start := r.From.UTC().Add(step - 1).Truncate(step) // rounded up
-	if n := r.To.Sub(start) / step; n > maxBuckets {
-		return nil, fmt.Errorf("entity %q: %d %ss from %s to %s: check at most %d at a time", entity, n, width, r.From.Format(time.DateOnly), r.To.Format(time.DateOnly), maxBuckets)
+	start := bounds.From.UTC().Add(step - 1).Truncate(step) // rounded up
+	if n := bounds.To.Sub(start) / step; n > maxBuckets {
+		return nil, fmt.Errorf("entity %q: %d %ss from %s to %s: check at most %d at a time", entity, n, width, bounds.From.Format(time.DateOnly), bounds.To.Format(time.DateOnly), maxBuckets)
 	}
 	var list []schema.Target
-	for ; !start.Add(step).After(r.To); start = start.Add(step) {
+	for ; !start.Add(step).After(bounds.To); start = start.Add(step) {
 		list = append(list, parts.Bucket{Entity: entity, Width: width, Start: start}.Target())
 	}
 	return list, nil
@@ -142,35 +142,35 @@ func (b *bucket) retryLimit() (rounds int, state State) {
 	return maxRounds, Busy
 }
 
-func (b *bucket) readAll(ctx context.Context) (c *comparison, err error) {
-	c = &comparison{}
-	if c.fragments, err = b.readFragments(ctx, b.Bucket); err != nil {
+func (b *bucket) readAll(ctx context.Context) (read *comparison, err error) {
+	read = &comparison{}
+	if read.fragments, err = b.readFragments(ctx, b.Bucket); err != nil {
 		return nil, err
 	}
-	c.rollup = b.rollups.Sum(c.fragments)
-	if c.events, err = b.readEvents(ctx); err != nil {
+	read.rollup = b.rollups.Sum(read.fragments)
+	if read.events, err = b.readEvents(ctx); err != nil {
 		return nil, err
 	}
-	b.items = c.events.sum.Events
-	return c, nil
+	b.items = read.events.sum.Events
+	return read, nil
 }
 
 // resultWithoutProof returns the result of a comparison that needs no proof; done is false if the rollup differs from
 // the events.
-func (b *bucket) resultWithoutProof(c *comparison) (r Result, done bool) {
+func (b *bucket) resultWithoutProof(read *comparison) (r Result, done bool) {
 	switch {
-	case c.events.unreadable > 0:
-		return oneFinding(Unreadable, c.events.describeUnreadable()), true
-	case expiresSoon(c.events.expires, b.o.Now()):
+	case read.events.unreadable > 0:
+		return oneFinding(Unreadable, read.events.describeUnreadable()), true
+	case expiresSoon(read.events.expires, b.o.Now()):
 		return oneFinding(TooOld, "an event has expired, so that others may be deleted"), true
-	case len(c.events.extra) > 0 && !b.o.Repair:
-		return c.finding(), true
+	case len(read.events.extra) > 0 && !b.o.Repair:
+		return read.finding(), true
 	}
-	return Result{}, len(c.events.extra) == 0 && equal(c.rollup, c.events.sum)
+	return Result{}, len(read.events.extra) == 0 && equal(read.rollup, read.events.sum)
 }
 
-func (b *bucket) prove(ctx context.Context, c *comparison) (parts.Proof, error) {
-	return b.prover.ProveEvents(ctx, b.Bucket, c.events.partitionKeys)
+func (b *bucket) prove(ctx context.Context, first *comparison) (parts.Proof, error) {
+	return b.prover.ProveEvents(ctx, b.Bucket, first.events.partitionKeys)
 }
 
 // unchanged reports whether the fragments and the events are unchanged. A fold must not have counted an event that was
@@ -180,8 +180,8 @@ func (b *bucket) unchanged(first, second *comparison) bool {
 }
 
 // repair returns how a rollup at rest differs from its events, and repairs it if the options allow a repair.
-func (b *bucket) repair(ctx context.Context, c *comparison, floors map[string]string) (Result, error) {
-	result := c.finding()
+func (b *bucket) repair(ctx context.Context, second *comparison, floors map[string]string) (Result, error) {
+	result := second.finding()
 	f := &result.Findings[0]
 	other, err := b.overlapping(ctx)
 	switch {
@@ -193,11 +193,11 @@ func (b *bucket) repair(ctx context.Context, c *comparison, floors map[string]st
 	case !b.o.Repair, f.State == Fewer && !b.o.Lower:
 		return result, nil
 	}
-	if !equal(c.rollup, c.events.sumWithCopies()) {
-		_, err = b.rollups.Replace(ctx, b.Key(), c.fragments, c.events.repairedRollup(c.rollup), b.Expiry(c.fragments, b.o.RollupRetention, b.o.Now()), floors)
+	if !equal(second.rollup, second.events.sumWithCopies()) {
+		_, err = b.rollups.Replace(ctx, b.Key(), second.fragments, second.events.repairedRollup(second.rollup), b.Expiry(second.fragments, b.o.RollupRetention, b.o.Now()), floors)
 	}
 	if err == nil {
-		f.Repaired, err = b.removeCopies(ctx, c.events)
+		f.Repaired, err = b.removeCopies(ctx, second.events)
 	}
 	return result, err
 }

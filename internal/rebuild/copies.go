@@ -55,10 +55,10 @@ const copyGrace = shardmap.LateMargin
 //   - A growth does not change which copy reads return: the count at a time is agreed on before that time, or within
 //     LateMargin if its process died. Copies of younger events stay for a later repair.
 //   - A late attempt of a writer may put the removed copy again. Then the event has two copies, which the next check finds.
-func (b *bucket) removeCopies(ctx context.Context, e *storedEvents) (all bool, err error) {
+func (b *bucket) removeCopies(ctx context.Context, found *storedEvents) (all bool, err error) {
 	young := b.o.Now().Add(-copyGrace)
-	all = len(e.extra) < maxCopies
-	for _, c := range e.extra {
+	all = len(found.extra) < maxCopies
+	for _, c := range found.extra {
 		if c.at.After(young) {
 			all = false
 			continue
@@ -71,20 +71,20 @@ func (b *bucket) removeCopies(ctx context.Context, e *storedEvents) (all bool, e
 }
 
 // removeCopy deletes a copy if the copy that reads return is stored; otherwise it returns parts.ErrMoved.
-func (b *bucket) removeCopy(ctx context.Context, c extraCopy) error {
+func (b *bucket) removeCopy(ctx context.Context, removed extraCopy) error {
 	table := aws.String(b.o.Names.Of(schema.Event))
 	_, err := b.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
 		{ConditionCheck: &types.ConditionCheck{
-			TableName: table, Key: dynamo.Key(eventPartition(b.Bucket, c.kept), c.sk), ConditionExpression: aws.String("attribute_exists(" + schema.PK + ")"),
+			TableName: table, Key: dynamo.Key(eventPartition(b.Bucket, removed.kept), removed.sk), ConditionExpression: aws.String("attribute_exists(" + schema.PK + ")"),
 		}},
-		{Delete: &types.Delete{TableName: table, Key: dynamo.Key(eventPartition(b.Bucket, c.other), c.sk)}},
+		{Delete: &types.Delete{TableName: table, Key: dynamo.Key(eventPartition(b.Bucket, removed.other), removed.sk)}},
 	}})
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
 	if ok && dynamo.HasReason(canceled, "ConditionalCheckFailed", "TransactionConflict") {
 		return parts.ErrMoved
 	}
 	if err != nil {
-		return fmt.Errorf("removing a copy of the event %q: %w", c.sk, err)
+		return fmt.Errorf("removing a copy of the event %q: %w", removed.sk, err)
 	}
 	return nil
 }

@@ -15,15 +15,15 @@ type counters struct{ *tools }
 
 // check checks a counter on the write shards of the shard map, and on others that the summary has. With
 // Options.afterErase it checks all that can exist.
-func (c *counters) check(ctx context.Context, t schema.Target) (Result, error) {
+func (c *counters) check(ctx context.Context, target schema.Target) (Result, error) {
 	if c.o.afterErase {
-		return c.checkShards(ctx, t.Base.Name, shard.MaxShards)
+		return c.checkShards(ctx, target.Base.Name, shard.MaxShards)
 	}
-	entry, err := c.entryOf(ctx, t.Base)
+	entry, err := c.entryOf(ctx, target.Base)
 	if err != nil {
 		return Result{}, err
 	}
-	return c.checkShards(ctx, t.Base.Name, entry.Most())
+	return c.checkShards(ctx, target.Base.Name, entry.Most())
 }
 
 // targets returns the whole counter: it has no time.

@@ -42,24 +42,24 @@ func (c *counters) repair(ctx context.Context, name string, sources []source, fi
 }
 
 // repairedState returns the state that repairs the summary by a fold, or nil if none is needed or safe.
-func (c *counters) repairedState(ctx context.Context, name string, s source) (*fold.State, error) {
-	switch s.classify() {
+func (c *counters) repairedState(ctx context.Context, name string, shard source) (*fold.State, error) {
+	switch shard.classify() {
 	case Stale:
-		return &fold.State{Rev: s.item.rev, Value: s.item.value.String()}, nil
+		return &fold.State{Rev: shard.item.rev, Value: shard.item.value.String()}, nil
 	case Removed:
-		right := fold.State{Rev: s.summary.rev}.Removal()
+		right := fold.State{Rev: shard.summary.rev}.Removal()
 		return &right, nil
 	case Ahead, Wrong:
-		return c.raiseRev(ctx, name, s)
+		return c.raiseRev(ctx, name, shard)
 	}
 	return nil, nil
 }
 
 // raiseRev raises the rev of a write shard above that of its summary, so that its state is folded, and later
 // writes too. It returns the new state, or parts.ErrMoved if the write shard has such a rev already, or is gone.
-func (c *counters) raiseRev(ctx context.Context, name string, s source) (*fold.State, error) {
-	pk, sk := schema.CounterKey(name, s.n)
-	rev := new(big.Int).Add(s.summary.rev, big.NewInt(1))
+func (c *counters) raiseRev(ctx context.Context, name string, shard source) (*fold.State, error) {
+	pk, sk := schema.CounterKey(name, shard.n)
+	rev := new(big.Int).Add(shard.summary.rev, big.NewInt(1))
 	out, err := c.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &c.o.Names.Items, Key: dynamo.Key(pk, sk),
 		UpdateExpression:          aws.String("SET rev = :rev"),

@@ -26,9 +26,9 @@ func (r Range) contains(b parts.Bucket) bool {
 // All returns the source of all counters that have or had several write shards, all boards' periods,
 // and all buckets in a range that have items or summaries. It also has other counters whose item can't
 // be read. The source scans the tables consistently, and keeps about 60 bytes for each target.
-func (a *Checker) All(r Range) Source {
+func (a *Checker) All(bounds Range) Source {
 	return func(ctx context.Context, emit func(schema.Target) error) error {
-		d := &discovery{r: r, emit: emit, seen: map[[16]byte]struct{}{}}
+		d := &discovery{r: bounds, emit: emit, seen: map[[16]byte]struct{}{}}
 		group, ctx := errgroup.WithContext(ctx)
 		scan := func(table, attributes string, targetOf func(it item, pk, sk string) (schema.Target, bool)) {
 			group.Go(func() error {
@@ -104,8 +104,8 @@ func (d *discovery) emitPage(page []item, targetOf func(it item, pk, sk string) 
 }
 
 // emitOnce emits a target that has not been seen before.
-func (d *discovery) emitOnce(t schema.Target) error {
-	sum := sha256.Sum256([]byte(t.String()))
+func (d *discovery) emitOnce(target schema.Target) error {
+	sum := sha256.Sum256([]byte(target.String()))
 	digest := [16]byte(sum[:16])
 	d.mu.Lock()
 	_, seen := d.seen[digest]
@@ -114,5 +114,5 @@ func (d *discovery) emitOnce(t schema.Target) error {
 	if seen {
 		return nil
 	}
-	return d.emit(t)
+	return d.emit(target)
 }

@@ -57,15 +57,15 @@ type Eraser struct {
 }
 
 // NewEraser returns an Eraser.
-func NewEraser(o EraserOptions, client Client) *Eraser {
-	o.Wait, o.Concurrency, o.Repair, o.afterErase = cmp.Or(o.Wait, defaultWait), maxAudits, true, true
-	o.Settle, o.WriteUnits = cmp.Or(o.Settle, defaultSettle), cmp.Or(o.WriteUnits, defaultWriteUnits)
-	if o.Progress == nil {
-		o.Progress = func(int) {}
+func NewEraser(options EraserOptions, client Client) *Eraser {
+	options.Wait, options.Concurrency, options.Repair, options.afterErase = cmp.Or(options.Wait, defaultWait), maxAudits, true, true
+	options.Settle, options.WriteUnits = cmp.Or(options.Settle, defaultSettle), cmp.Or(options.WriteUnits, defaultWriteUnits)
+	if options.Progress == nil {
+		options.Progress = func(int) {}
 	}
-	checker := New(o.Options, client)
+	checker := New(options.Options, client)
 	return &Eraser{
-		tools: checker.tools, checker: checker, options: o, writes: dynamo.NewPace(o.WriteUnits),
+		tools: checker.tools, checker: checker, options: options, writes: dynamo.NewPace(options.WriteUnits),
 		changer: shardmap.NewChanger(client, checker.shards, shardmap.ChangerOptions{Clock: checker.o.Now}),
 	}
 }

@@ -23,7 +23,7 @@ func (e *Eraser) Player(ctx context.Context, name, player string) (*Erased, erro
 	return &t.report, nil
 }
 
-func (e *Eraser) erasePlayer(ctx context.Context, t *tally, name, player string) error {
+func (e *Eraser) erasePlayer(ctx context.Context, report *tally, name, player string) error {
 	periods, err := e.checker.Targets(schema.BaseKey{Type: schema.Board, Name: name}, Range{From: firstPeriod, To: e.o.Now().Add(24 * time.Hour)})
 	if err != nil {
 		return err
@@ -40,7 +40,7 @@ func (e *Eraser) erasePlayer(ctx context.Context, t *tally, name, player string)
 		if err := e.eraseEntry(ctx, keyOf(it)); err != nil {
 			return err
 		}
-		t.deleted(Entries, 1)
+		report.deleted(Entries, 1)
 	}
 	return nil
 }

@@ -20,13 +20,13 @@ type remainingEvents struct {
 
 // readEvents reads a bucket's events on all write shards that exist by now, with consistent reads. The result has the
 // smallest and largest numbers of these fields.
-func (e *entity) readEvents(ctx context.Context, b parts.Bucket, fields map[string]parts.Measure) (*remainingEvents, error) {
+func (e *entity) readEvents(ctx context.Context, bucket parts.Bucket, fields map[string]parts.Measure) (*remainingEvents, error) {
 	entry, err := e.entryOf(ctx, e.base)
 	if err != nil {
 		return nil, err
 	}
 	found := &remainingEvents{extremes: parts.Extremes{}}
-	return found, e.eachEvent(ctx, b, entry.Most(), func(same []eventCopy) {
+	return found, e.eachEvent(ctx, bucket, entry.Most(), func(same []eventCopy) {
 		for _, s := range same {
 			found.add(s.item, fields, e.o.Now())
 		}

@@ -76,47 +76,47 @@ func (e *entity) bucketsOf(ctx context.Context, day time.Time) (list []parts.Buc
 
 // cleanRollup empties a rollup without events. If there are events, it corrects the rollup's minima and maxima; its counts
 // and sums are right.
-func (e *entity) cleanRollup(ctx context.Context, b parts.Bucket) error {
+func (e *entity) cleanRollup(ctx context.Context, bucket parts.Bucket) error {
 	var found *remainingEvents
 	busy, err := e.repeat(ctx, maxAttempts, Busy, func(int) (r Result, err error) {
-		found, err = e.tryCleanRollup(ctx, b)
+		found, err = e.tryCleanRollup(ctx, bucket)
 		return r, err
 	})
-	e.keptEvents(b, found)
+	e.keptEvents(bucket, found)
 	if !busy.Right() {
-		e.left("the rollup of %s: it changed during each of %d readings", b.Label(), maxAttempts)
+		e.left("the rollup of %s: it changed during each of %d readings", bucket.Label(), maxAttempts)
 	}
 	return err
 }
 
 // tryCleanRollup makes one attempt of cleanRollup, and returns the events that it read. It returns parts.ErrMoved after a
 // concurrent fold or merge. It reads the fragments first: if there are no events then, all that they count is deleted.
-func (e *entity) tryCleanRollup(ctx context.Context, b parts.Bucket) (found *remainingEvents, err error) {
-	read, err := e.rollups.Read(ctx, b.Key())
+func (e *entity) tryCleanRollup(ctx context.Context, bucket parts.Bucket) (found *remainingEvents, err error) {
+	read, err := e.rollups.Read(ctx, bucket.Key())
 	if err != nil {
 		return nil, err
 	}
 	if damage := parts.Damage(read); damage != nil {
-		e.left("the rollup of %s: %s", b.Label(), damage)
+		e.left("the rollup of %s: %s", bucket.Label(), damage)
 		return nil, nil
 	}
 	sum := e.rollups.Sum(read)
-	if found, err = e.readEvents(ctx, b, sum.Measures); err != nil {
+	if found, err = e.readEvents(ctx, bucket, sum.Measures); err != nil {
 		return nil, err
 	}
 	switch {
 	case !slices.ContainsFunc(read, func(p parts.Part[parts.Rollup]) bool { return p.Counts(e.o.Now()) }):
 	case found.n == 0:
-		if _, err = e.rollups.Replace(ctx, b.Key(), read, parts.Rollup{}, 0, nil); err == nil {
+		if _, err = e.rollups.Replace(ctx, bucket.Key(), read, parts.Rollup{}, 0, nil); err == nil {
 			e.deleted(Summaries, 1)
 		}
 	case found.expiring:
-		e.left("the rollup of %s may count expired events: run the delete again when all its events have expired", b.Label())
+		e.left("the rollup of %s may count expired events: run the delete again when all its events have expired", bucket.Label())
 	case crowdedSum(sum):
-		e.leaveInexact(b, "its events have more fields than a fragment")
+		e.leaveInexact(bucket, "its events have more fields than a fragment")
 	default:
 		if _, changed := sum.Narrow(found.extremes); changed {
-			found, err = e.narrowExtremes(ctx, b)
+			found, err = e.narrowExtremes(ctx, bucket)
 		}
 	}
 	return found, err
@@ -125,26 +125,26 @@ func (e *entity) tryCleanRollup(ctx context.Context, b parts.Bucket) (found *rem
 // narrowExtremes gives a rollup the minima and maxima of the events that exist, while folds go on. First it moves all
 // fragments into the merged fragment, into which nothing is folded. So the read of the events may take its time: events
 // that are folded meanwhile have their numbers in other fragments.
-func (e *entity) narrowExtremes(ctx context.Context, b parts.Bucket) (found *remainingEvents, err error) {
-	merged, err := e.mergeFragments(ctx, b)
+func (e *entity) narrowExtremes(ctx context.Context, bucket parts.Bucket) (found *remainingEvents, err error) {
+	merged, err := e.mergeFragments(ctx, bucket)
 	if err != nil {
 		return nil, err
 	}
-	if found, err = e.readEvents(ctx, b, merged.Value.Measures); err != nil {
+	if found, err = e.readEvents(ctx, bucket, merged.Value.Measures); err != nil {
 		return nil, err
 	}
 	if narrowed, changed := merged.Value.Narrow(found.extremes); changed {
-		_, err = e.rollups.Replace(ctx, b.Key(), fragments{merged}, narrowed, merged.ExpiresAt, nil)
+		_, err = e.rollups.Replace(ctx, bucket.Key(), fragments{merged}, narrowed, merged.ExpiresAt, nil)
 	}
 	return found, err
 }
 
 // mergeFragments moves the counts of a rollup's fragments into the merged fragment, and returns it. If a fold makes a
 // transaction fail, the next ones move fewer fragments. What is folded into a fragment after its move stays there.
-func (e *entity) mergeFragments(ctx context.Context, b parts.Bucket) (merged parts.Part[parts.Rollup], err error) {
+func (e *entity) mergeFragments(ctx context.Context, bucket parts.Bucket) (merged parts.Part[parts.Rollup], err error) {
 	moved, size := map[string]bool{}, parts.MaxReplaced
 	for range maxMerges {
-		read, err := e.rollups.Read(ctx, b.Key())
+		read, err := e.rollups.Read(ctx, bucket.Key())
 		if err != nil {
 			return merged, err
 		}
@@ -162,7 +162,7 @@ func (e *entity) mergeFragments(ctx context.Context, b parts.Bucket) (merged par
 			return merged, nil
 		}
 		expires, _ := parts.LatestExpiry(chosen, e.o.Now())
-		switch _, _, err := e.rollups.Merge(ctx, b.Key(), read, chosen, expires); {
+		switch _, _, err := e.rollups.Merge(ctx, bucket.Key(), read, chosen, expires); {
 		case errors.Is(err, parts.ErrMoved):
 			size = max(1, size/2)
 			continue

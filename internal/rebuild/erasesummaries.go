@@ -17,16 +17,16 @@ func (t *task) auditSummaries(ctx context.Context, source Source) error {
 
 // reportAudit adds the outcome of a summary to the report. It ignores that a board with entries is Open or Busy: a board
 // that is played all the time can't be compared, but the deletes are folded, and its top has no deleted player.
-func (t *task) reportAudit(target schema.Target, r Result) {
-	if r.Items > 0 {
-		t.kept("%s of %s, written meanwhile: %d", itemsOf(target), target, r.Items)
+func (t *task) reportAudit(target schema.Target, result Result) {
+	if result.Items > 0 {
+		t.kept("%s of %s, written meanwhile: %d", itemsOf(target), target, result.Items)
 	}
-	for _, f := range r.Findings {
+	for _, f := range result.Findings {
 		switch {
-		case f.Repaired && r.Items == 0:
+		case f.Repaired && result.Items == 0:
 			t.deleted(Summaries, 1)
 		case f.Repaired:
-		case r.Items > 0 && target.Period != "" && (f.State == Open || f.State == Busy):
+		case result.Items > 0 && target.Period != "" && (f.State == Open || f.State == Busy):
 		default:
 			t.left("the summary %q: %s: %s", target, f.State, f.Detail)
 		}

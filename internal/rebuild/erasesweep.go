@@ -122,16 +122,16 @@ func (t *task) deleteFailures(ctx context.Context) error {
 
 // deleteFailure deletes a failure and reports whether it did. While something is kept, it deletes no
 // failure that was stored, or stored again, meanwhile.
-func (t *task) deleteFailure(ctx context.Context, f Failure) (gone bool, err error) {
+func (t *task) deleteFailure(ctx context.Context, failure Failure) (gone bool, err error) {
 	if len(t.report.Kept) == 0 {
-		pk, sk := schema.FailureKey(f.Text)
+		pk, sk := schema.FailureKey(failure.Text)
 		old, err := t.remove(ctx, t.o.Names.Rollups, itemKey{pk, sk})
 		return len(old) > 0, err
 	}
-	if !f.Last.Before(t.begun) {
+	if !failure.Last.Before(t.begun) {
 		return false, nil
 	}
-	return t.checker.Forget(ctx, f)
+	return t.checker.Forget(ctx, failure)
 }
 
 // unshard sets the key to one write shard, and waits until no request can use others. It returns the key's entry in the

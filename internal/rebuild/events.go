@@ -72,10 +72,10 @@ func (b *bucket) readEvents(ctx context.Context) (*storedEvents, error) {
 // eachEvent calls visit for each event of a bucket, in the order of time and id. same has all copies of the event: the
 // items with its sort key, on one or more write shards. eachEvent buffers a page of each write shard. It skips stream
 // markers and probes.
-func (t *tools) eachEvent(ctx context.Context, b parts.Bucket, shards int, visit func(same []eventCopy)) error {
+func (t *tools) eachEvent(ctx context.Context, bucket parts.Bucket, shards int, visit func(same []eventCopy)) error {
 	streams := make([]*dynamo.Stream, shards)
 	for n := range streams {
-		streams[n] = t.eventStream(b, n, max(minPage, pageItems/len(streams)))
+		streams[n] = t.eventStream(bucket, n, max(minPage, pageItems/len(streams)))
 	}
 	merged, err := dynamo.NewMerge(ctx, streams, false)
 	if err == nil {
@@ -83,7 +83,7 @@ func (t *tools) eachEvent(ctx context.Context, b parts.Bucket, shards int, visit
 		err = visitEvents(ctx, merged, visit)
 	}
 	if err != nil {
-		return fmt.Errorf("reading the events of %q: %w", b.Key().Target, err)
+		return fmt.Errorf("reading the events of %q: %w", bucket.Key().Target, err)
 	}
 	return nil
 }
@@ -97,13 +97,13 @@ func eventPartition(b parts.Bucket, writeShard int) string {
 }
 
 // eventStream reads the events of a write shard in the bucket's time, in pages of this size. It drops other items, as folds do.
-func (t *tools) eventStream(b parts.Bucket, writeShard, page int) *dynamo.Stream {
+func (t *tools) eventStream(bucket parts.Bucket, writeShard, page int) *dynamo.Stream {
 	return &dynamo.Stream{Client: t.client, Sort: schema.SK, Order: writeShard, Input: &dynamodb.QueryInput{
 		TableName: aws.String(t.o.Names.Of(schema.Event)), ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(page)),
 		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
 		ExpressionAttributeValues: item{
-			":pk":  dynamo.String(eventPartition(b, writeShard)),
-			":low": dynamo.String(b.Start.Format(schema.TimeLayout)), ":high": dynamo.String(endSortKey(b)),
+			":pk":  dynamo.String(eventPartition(bucket, writeShard)),
+			":low": dynamo.String(bucket.Start.Format(schema.TimeLayout)), ":high": dynamo.String(endSortKey(bucket)),
 		},
 	}, Drop: func(it item) bool {
 		_, _, err := schema.ParseEventSortKey(dynamo.Text(it, schema.SK))
@@ -166,21 +166,21 @@ func (r *eventReader) addEvent(copies []eventCopy) {
 
 // addItem adds the item of an event. isCopy means that another copy of the event was added before. It ignores a copy that
 // can't be read, because no fold counted it.
-func (r *eventReader) addItem(s eventCopy, id string, isCopy bool) {
-	if expires, known := dynamo.Whole(s.item, schema.ExpiresAt); known {
+func (r *eventReader) addItem(event eventCopy, id string, isCopy bool) {
+	if expires, known := dynamo.Whole(event.item, schema.ExpiresAt); known {
 		r.result.expires = sooner(r.result.expires, expires-int64(schema.ExpirySpread(id)/time.Second))
 	}
-	numbers, err := r.o.Rules.Numbers(r.Entity, s.item)
+	numbers, err := r.o.Rules.Numbers(r.Entity, event.item)
 	switch {
 	case err == nil && isCopy:
 		one := parts.Rollup{}.Clone()
 		one.Add(numbers)
 		r.result.copies.Merge(one)
 	case err == nil:
-		r.sums[s.writeShard].Add(numbers)
+		r.sums[event.writeShard].Add(numbers)
 	case !isCopy:
 		r.result.unreadable++
-		r.result.fault = cmp.Or(r.result.fault, fmt.Sprintf("the event %q, %q: %v", eventPartition(r.Bucket, s.writeShard), dynamo.Text(s.item, schema.SK), err))
+		r.result.fault = cmp.Or(r.result.fault, fmt.Sprintf("the event %q, %q: %v", eventPartition(r.Bucket, event.writeShard), dynamo.Text(event.item, schema.SK), err))
 	}
 }
 

@@ -74,10 +74,10 @@ func failureOf(it item) Failure {
 }
 
 // Forget deletes a failure, and reports whether it did. It keeps a failure that has more records than when it was read.
-func (a *Checker) Forget(ctx context.Context, f Failure) (bool, error) {
-	unchanged, names, values := dynamo.Unchanged(f.stored, schema.FailureLast, schema.FailureCount)
+func (a *Checker) Forget(ctx context.Context, failure Failure) (bool, error) {
+	unchanged, names, values := dynamo.Unchanged(failure.stored, schema.FailureLast, schema.FailureCount)
 	_, err := a.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-		TableName: &a.o.Names.Rollups, Key: dynamo.Key(schema.FailureKey(f.Text)),
+		TableName: &a.o.Names.Rollups, Key: dynamo.Key(schema.FailureKey(failure.Text)),
 		ConditionExpression:      aws.String("attribute_not_exists(pk) OR (" + *unchanged + ")"),
 		ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 	})
@@ -85,7 +85,7 @@ func (a *Checker) Forget(ctx context.Context, f Failure) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("deleting the failure of %q: %w", f.Text, err)
+		return false, fmt.Errorf("deleting the failure of %q: %w", failure.Text, err)
 	}
 	return true, nil
 }
@@ -124,10 +124,10 @@ func (w Work) source(failed map[schema.Target]bool) Source {
 //
 // A run of all summaries that leaves each of them right or too old also forgets failures that name no summary, or one that
 // is too old. The run has compared their records, which were written before the failures were read.
-func (a *Checker) Do(ctx context.Context, w Work, each func(schema.Target, Result)) (*Report, error) {
+func (a *Checker) Do(ctx context.Context, work Work, each func(schema.Target, Result)) (*Report, error) {
 	results := map[schema.Target]Result{} // of the failed targets
 	failed := map[schema.Target]bool{}
-	report, err := a.Run(ctx, w.source(failed), func(t schema.Target, r Result) {
+	report, err := a.Run(ctx, work.source(failed), func(t schema.Target, r Result) {
 		if failed[t] {
 			results[t] = r
 		}
@@ -135,9 +135,9 @@ func (a *Checker) Do(ctx context.Context, w Work, each func(schema.Target, Resul
 			each(t, r)
 		}
 	})
-	report.Failures = len(w.Failures)
-	clean := err == nil && w.All && report.Bad()+report.Open == 0
-	for _, f := range w.Failures {
+	report.Failures = len(work.Failures)
+	clean := err == nil && work.All && report.Bad()+report.Open == 0
+	for _, f := range work.Failures {
 		r, checked := results[f.Target]
 		obsolete := f.Known && checked && r.Right()
 		if clean && (!f.Known || r.TooOld()) {

@@ -27,9 +27,9 @@ type provable[L any] interface {
 
 // checkWithProof checks a summary, and starts over if it has changed. With Options.Wait it first reads without a proof,
 // since folds may be in flight.
-func checkWithProof[L any](ctx context.Context, t *tools, s provable[L]) (Result, error) {
-	rounds, state := s.retryLimit()
-	return t.repeat(ctx, 1+rounds, state, func(round int) (Result, error) { return proveOnce(ctx, s, round > 0 || t.o.Wait == 0) })
+func checkWithProof[L any](ctx context.Context, t *tools, summary provable[L]) (Result, error) {
+	rounds, state := summary.retryLimit()
+	return t.repeat(ctx, 1+rounds, state, func(round int) (Result, error) { return proveOnce(ctx, summary, round > 0 || t.o.Wait == 0) })
 }
 
 // repeat calls attempt as long as it returns parts.ErrMoved. After the last of the rounds, repeat returns a finding of the
@@ -54,33 +54,33 @@ func (t *tools) repeat(ctx context.Context, rounds int, state State, attempt fun
 //
 // Two equal readings, with markers written and acknowledged in between, prove the comparison. A write before the markers
 // was folded when they were acknowledged. No fragment has changed, so the write was folded before the first reading.
-func proveOnce[L any](ctx context.Context, s provable[L], prove bool) (Result, error) {
-	first, err := s.readAll(ctx)
+func proveOnce[L any](ctx context.Context, summary provable[L], prove bool) (Result, error) {
+	first, err := summary.readAll(ctx)
 	if err != nil {
 		return Result{}, err
 	}
-	result, done := s.resultWithoutProof(first)
+	result, done := summary.resultWithoutProof(first)
 	switch {
 	case done:
 		return result, nil
 	case !prove:
 		return Result{}, parts.ErrMoved
 	}
-	proof, err := s.prove(ctx, first)
+	proof, err := summary.prove(ctx, first)
 	switch {
 	case err != nil:
 		return Result{}, err
 	case proof.Missing != "":
 		return oneFinding(Unsettled, proof.Missing), nil
 	}
-	second, err := s.readAll(ctx)
+	second, err := summary.readAll(ctx)
 	if err != nil {
 		return Result{}, err
 	}
-	if !s.unchanged(first, second) {
+	if !summary.unchanged(first, second) {
 		return Result{}, parts.ErrMoved
 	}
-	result, err = s.repair(ctx, second, proof.Floors)
+	result, err = summary.repair(ctx, second, proof.Floors)
 	if err != nil && !errors.Is(err, parts.ErrMoved) && !isCallError(err) {
 		return oneFinding(Failed, err.Error()), nil
 	}

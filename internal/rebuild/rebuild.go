@@ -96,12 +96,12 @@ type Checker struct {
 }
 
 // New returns a Checker.
-func New(o Options, client Client) *Checker {
-	o = o.withDefaults()
+func New(options Options, client Client) *Checker {
+	options = options.withDefaults()
 	t := &tools{
-		o: o, client: client, shards: shardmap.New(client, o.Names.ShardMap, shardmap.Options{}), scanner: dynamo.NewScanner(client, o.ReadUnits),
-		prover:  parts.NewProver(parts.ProverOptions{Names: o.Names, Wait: o.Wait, Poll: o.Poll, Now: o.Now}, client),
-		rollups: parts.NewEvents(client, o.Names.Rollups, o.Now), cells: parts.NewHistograms(client, o.Names.Rollups, o.Now),
+		o: options, client: client, shards: shardmap.New(client, options.Names.ShardMap, shardmap.Options{}), scanner: dynamo.NewScanner(client, options.ReadUnits),
+		prover:  parts.NewProver(parts.ProverOptions{Names: options.Names, Wait: options.Wait, Poll: options.Poll, Now: options.Now}, client),
+		rollups: parts.NewEvents(client, options.Names.Rollups, options.Now), cells: parts.NewHistograms(client, options.Names.Rollups, options.Now),
 	}
 	return &Checker{t, map[schema.Summary]summaryCheck{
 		schema.PartialSummary: &counters{t}, schema.RollupSummary: &events{t}, schema.RankingSummary: &rankings{t},
@@ -129,16 +129,16 @@ func (a *Checker) Targets(base schema.BaseKey, r Range) ([]schema.Target, error)
 // Check checks one target: a counter (whatever its partial), an entity's bucket or a board's
 // period. The result has what is wrong with the target. An error is DynamoDB's or ctx's, and
 // means that the check of the target did not finish.
-func (a *Checker) Check(ctx context.Context, t schema.Target) (Result, error) {
-	check, known := a.checks[schema.TraitsOf(t.Base.Type).Summary]
+func (a *Checker) Check(ctx context.Context, target schema.Target) (Result, error) {
+	check, known := a.checks[schema.TraitsOf(target.Base.Type).Summary]
 	if !known {
-		return Result{}, fmt.Errorf("rebuild: there are no summaries of type %q", t.Base.Type)
+		return Result{}, fmt.Errorf("rebuild: there are no summaries of type %q", target.Base.Type)
 	}
-	r, err := check.check(ctx, t)
+	r, err := check.check(ctx, target)
 	if err != nil && !isCallError(err) {
 		r, err = r.with(oneFinding(Unreadable, err.Error())), nil
 	}
-	r.describe(t)
+	r.describe(target)
 	return r, err
 }
 

@@ -74,15 +74,15 @@ type Finding struct {
 }
 
 // describe names the target in all findings, and what to do.
-func (r Result) describe(t schema.Target) {
+func (r Result) describe(target schema.Target) {
 	for i := range r.Findings {
 		f := &r.Findings[i]
-		f.Type, f.Name, f.Period = t.Base.Type, t.Base.Name, t.Period
+		f.Type, f.Name, f.Period = target.Base.Type, target.Base.Name, target.Period
 		if !f.Repaired {
 			f.Next = next[f.State]
 		}
-		if t.Bucket != "" {
-			f.Bucket = t.Bucket.Label(t.Start)
+		if target.Bucket != "" {
+			f.Bucket = target.Bucket.Label(target.Start)
 		}
 	}
 }
@@ -222,14 +222,14 @@ func (a *Checker) Run(ctx context.Context, source Source, each func(schema.Targe
 }
 
 // checkTarget is Check, but returns an error only if it concerns all targets. It returns a finding for any other error.
-func (a *Checker) checkTarget(ctx context.Context, t schema.Target) (Result, error) {
-	result, err := a.Check(ctx, t)
+func (a *Checker) checkTarget(ctx context.Context, target schema.Target) (Result, error) {
+	result, err := a.Check(ctx, target)
 	concernsAll := isCallError(err) && !isTargetSpecific(err)
 	if err == nil || ctx.Err() != nil || concernsAll {
 		return result, err
 	}
 	result = result.with(oneFinding(Failed, err.Error()))
-	result.describe(t)
+	result.describe(target)
 	return result, nil
 }
 

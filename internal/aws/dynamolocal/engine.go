@@ -57,30 +57,30 @@ var errPortInUse = errors.New("the port is in use")
 // that names what to install. If the engine does not start, the error has its output. ctx bounds only the start; the
 // caller must call Stop. The engine listens on all interfaces and can't be configured otherwise. On Linux the kernel
 // kills it if this process dies.
-func StartEngine(ctx context.Context, o Options) (*Engine, error) {
+func StartEngine(ctx context.Context, options Options) (*Engine, error) {
 	java, err := findJava(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if o.Dir == "" {
-		if o.Dir, err = FetchEngine(ctx, o.Notice); err != nil {
+	if options.Dir == "" {
+		if options.Dir, err = FetchEngine(ctx, options.Notice); err != nil {
 			return nil, err
 		}
 	}
-	if o.DataDir != "" {
-		if o.DataDir, err = filepath.Abs(o.DataDir); err == nil {
-			err = os.MkdirAll(o.DataDir, 0o755)
+	if options.DataDir != "" {
+		if options.DataDir, err = filepath.Abs(options.DataDir); err == nil {
+			err = os.MkdirAll(options.DataDir, 0o755)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("make the engine's data folder: %w", err)
 		}
 	}
-	if o.Notice != nil {
-		fmt.Fprintln(o.Notice, "starting DynamoDB Local")
+	if options.Notice != nil {
+		fmt.Fprintln(options.Notice, "starting DynamoDB Local")
 	}
 	for range startTries {
 		var engine *Engine
-		if engine, err = startOnRandomPort(ctx, java, o); !errors.Is(err, errPortInUse) {
+		if engine, err = startOnRandomPort(ctx, java, options); !errors.Is(err, errPortInUse) {
 			return engine, err
 		}
 	}
@@ -95,13 +95,13 @@ const (
 	ports     = 6000
 )
 
-func startOnRandomPort(ctx context.Context, java string, o Options) (*Engine, error) {
+func startOnRandomPort(ctx context.Context, java string, options Options) (*Engine, error) {
 	port := firstPort + rand.IntN(ports)
 	claim, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port+ports))
 	if err != nil {
 		return nil, fmt.Errorf("claim port %d: %w: %w", port, errPortInUse, err)
 	}
-	e, err := startOnPort(ctx, java, o, port)
+	e, err := startOnPort(ctx, java, options, port)
 	if err != nil {
 		return nil, errors.Join(err, claim.Close())
 	}
@@ -109,7 +109,7 @@ func startOnRandomPort(ctx context.Context, java string, o Options) (*Engine, er
 	return e, nil
 }
 
-func startOnPort(ctx context.Context, java string, o Options, port int) (*Engine, error) {
+func startOnPort(ctx context.Context, java string, options Options, port int) (*Engine, error) {
 	probe, err := net.Listen("tcp", ":"+strconv.Itoa(port))
 	if err != nil {
 		return nil, fmt.Errorf("start DynamoDB Local on port %d: %w: %w", port, errPortInUse, err)
@@ -120,8 +120,8 @@ func startOnPort(ctx context.Context, java string, o Options, port int) (*Engine
 		done:     make(chan struct{}),
 		output:   &outputTail{},
 	}
-	cmd := exec.Command(java, engineArgs(o, port)...)
-	cmd.Dir = o.Dir
+	cmd := exec.Command(java, engineArgs(options, port)...)
+	cmd.Dir = options.Dir
 	cmd.Stdout, cmd.Stderr = e.output, e.output
 	DieWithParent(cmd)
 	if err := e.run(cmd); err != nil {
@@ -137,19 +137,19 @@ func startOnPort(ctx context.Context, java string, o Options, port int) (*Engine
 	return e, nil
 }
 
-func engineArgs(o Options, port int) []string {
+func engineArgs(options Options, port int) []string {
 	args := []string{
-		fmt.Sprintf("-Xmx%dm", cmp.Or(o.HeapMB, 128)), "-XX:+ExitOnOutOfMemoryError", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-		"-Djava.library.path=" + filepath.Join(o.Dir, "DynamoDBLocal_lib"),
-		"-jar", filepath.Join(o.Dir, engineJar),
+		fmt.Sprintf("-Xmx%dm", cmp.Or(options.HeapMB, 128)), "-XX:+ExitOnOutOfMemoryError", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+		"-Djava.library.path=" + filepath.Join(options.Dir, "DynamoDBLocal_lib"),
+		"-jar", filepath.Join(options.Dir, engineJar),
 		"-disableTelemetry", "-port", strconv.Itoa(port),
 	}
-	if o.DataDir != "" {
-		args = append(args, "-dbPath", o.DataDir)
+	if options.DataDir != "" {
+		args = append(args, "-dbPath", options.DataDir)
 	} else {
 		args = append(args, "-inMemory")
 	}
-	if o.SharedDB {
+	if options.SharedDB {
 		args = append(args, "-sharedDb")
 	}
 	return args

@@ -28,8 +28,8 @@ func EachFile(tarball string, do func(path string, content io.Reader) error) err
 	return nil
 }
 
-func eachFile(r io.Reader, do func(path string, content io.Reader) error) error {
-	files := tar.NewReader(r)
+func eachFile(archive io.Reader, do func(path string, content io.Reader) error) error {
+	files := tar.NewReader(archive)
 	for {
 		head, err := files.Next()
 		if errors.Is(err, io.EOF) {

@@ -66,7 +66,7 @@ func (c *consumer) run(ctx context.Context, drain bool) (finished bool, err erro
 }
 
 // readRecords appends the next records to the queue.
-func (c *consumer) readRecords(ctx context.Context) (n int, closed bool, err error) {
+func (c *consumer) readRecords(ctx context.Context) (number int, closed bool, err error) {
 	var records []Record
 	err = c.mapping.retry(ctx, func() (err error) {
 		records, closed, err = c.reader.Next(ctx, c.mapping.o.BatchSize-len(c.queue.entries))

@@ -77,21 +77,21 @@ func (c *Cursor) Locate(ctx context.Context) (ended bool, err error) {
 //
 // After an error the cursor has not moved. If the error is [Passing], the caller may call Next again, which replaces an
 // expired iterator. If it [IsTrimmed], the next records have expired, and the caller must [Cursor.Seek].
-func (c *Cursor) Next(ctx context.Context, b *Buffer, limit int) (page Page, err error) {
+func (c *Cursor) Next(ctx context.Context, buffer *Buffer, limit int) (page Page, err error) {
 	if page.Closed, err = c.Locate(ctx); page.Closed || err != nil {
 		return page, err
 	}
 	if c.stream.IsEngine() {
 		limit = min(limit, c.limit)
 	}
-	batch, page, err := c.stream.getRecords(ctx, c.iterator, limit, b)
+	batch, page, err := c.stream.getRecords(ctx, c.iterator, limit, buffer)
 	if err != nil {
 		return Page{}, c.handleError(err)
 	}
 	n := len(batch.Records)
 	if n > 0 {
 		c.after = string(batch.Records[n-1].Sequence)
-		c.limit = max(1, min(MaxRecords, pageBytes*n/b.body.Len()))
+		c.limit = max(1, min(MaxRecords, pageBytes*n/buffer.body.Len()))
 	}
 	c.iterator = batch.Next
 	page.Records, page.Closed, page.Full = batch.Records, batch.Next == "", n == limit

@@ -37,37 +37,37 @@ func (d *delivery) deliver(ctx context.Context, batch []Record) error {
 }
 
 // attemptOnce delivers records once, and returns those that are still to be delivered, in order.
-func (d *delivery) attemptOnce(ctx context.Context, p pendingBatch) ([]pendingBatch, error) {
-	done, state, failure := d.invokeRecords(ctx, p.records, d.cp.window)
+func (d *delivery) attemptOnce(ctx context.Context, batch pendingBatch) ([]pendingBatch, error) {
+	done, state, failure := d.invokeRecords(ctx, batch.records, d.cp.window)
 	if failure != nil && ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	if done > 0 {
-		err := d.advance(ctx, p.records[:done], state)
-		if done == len(p.records) {
+		err := d.advance(ctx, batch.records[:done], state)
+		if done == len(batch.records) {
 			return nil, err
 		}
-		return []pendingBatch{{records: p.records[done:]}}, err
+		return []pendingBatch{{records: batch.records[done:]}}, err
 	}
-	return d.retryOrSplit(ctx, p, failure)
+	return d.retryOrSplit(ctx, batch, failure)
 }
 
 // retryOrSplit returns what to deliver next after all records failed: both halves, all again after a pause, or nothing
 // if they are given up.
-func (d *delivery) retryOrSplit(ctx context.Context, p pendingBatch, failure error) ([]pendingBatch, error) {
+func (d *delivery) retryOrSplit(ctx context.Context, batch pendingBatch, failure error) ([]pendingBatch, error) {
 	m := d.mapping
 	m.o.Logger.Warn("event source mapping: a batch failed", "mapping", m.o.Name, "stream_shard", d.shard,
-		"records", len(p.records), "first", p.records[0].Sequence, "attempt", p.attempts+1, "error", failure)
-	if m.o.Bisect && len(p.records) > 1 {
-		half := len(p.records) / 2
-		return []pendingBatch{{p.records[:half], p.attempts}, {p.records[half:], p.attempts}}, nil
+		"records", len(batch.records), "first", batch.records[0].Sequence, "attempt", batch.attempts+1, "error", failure)
+	if m.o.Bisect && len(batch.records) > 1 {
+		half := len(batch.records) / 2
+		return []pendingBatch{{batch.records[:half], batch.attempts}, {batch.records[half:], batch.attempts}}, nil
 	}
-	p.attempts++
-	if p.attempts >= m.o.Attempts {
-		return nil, d.giveUp(p, failure)
+	batch.attempts++
+	if batch.attempts >= m.o.Attempts {
+		return nil, d.giveUp(batch, failure)
 	}
-	dynamo.Pause(ctx, m.backOff(p.attempts-1))
-	return []pendingBatch{p}, ctx.Err()
+	dynamo.Pause(ctx, m.backOff(batch.attempts-1))
+	return []pendingBatch{batch}, ctx.Err()
 }
 
 // advance saves a checkpoint after these records, with the window's state. A state that is too large
@@ -87,28 +87,28 @@ func (d *delivery) advance(ctx context.Context, records []Record, state []byte) 
 }
 
 // giveUp writes records to the failure file, and continues after them.
-func (d *delivery) giveUp(p pendingBatch, failure error) error {
-	n := len(p.records)
-	d.setPayload(p.records, d.cp.window, false, false)
-	if err := d.addFailure(n, p.attempts, failure); err != nil {
+func (d *delivery) giveUp(batch pendingBatch, failure error) error {
+	n := len(batch.records)
+	d.setPayload(batch.records, d.cp.window, false, false)
+	if err := d.addFailure(n, batch.attempts, failure); err != nil {
 		return err
 	}
-	d.cp.after = p.records[n-1].Sequence
+	d.cp.after = batch.records[n-1].Sequence
 	d.mapping.givenUp.Add(int64(n))
 	return d.save()
 }
 
-// openWindowAt opens the window of a record created at t, and ends the previous window. If the open window is later, it
-// stays open, and the record belongs to it.
-func (d *delivery) openWindowAt(ctx context.Context, t time.Time) error {
+// openWindowAt opens the window of a record that was created at this time, and ends the previous window. If the open window
+// is later, it stays open, and the record belongs to it.
+func (d *delivery) openWindowAt(ctx context.Context, created time.Time) error {
 	width := d.mapping.o.TumblingWindow
-	if w := d.cp.window; w != nil && (width == 0 || !t.Before(w.end)) {
+	if w := d.cp.window; w != nil && (width == 0 || !created.Before(w.end)) {
 		if err := d.closeWindow(ctx); err != nil {
 			return err
 		}
 	}
 	if width > 0 && d.cp.window == nil {
-		d.cp.window = windowAt(t, width)
+		d.cp.window = windowAt(created, width)
 	}
 	return nil
 }

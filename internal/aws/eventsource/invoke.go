@@ -28,13 +28,13 @@ var errReported = errors.New("the handler reported the first record as failed")
 
 // invokeRecords invokes the handler with records and the open window, which may be nil. done is the number of leading
 // records that are done, and state the window's state after them. failure is the reason if no record is done.
-func (d *delivery) invokeRecords(ctx context.Context, records []Record, w *window) (done int, state []byte, failure error) {
-	d.setPayload(records, w, false, false)
+func (d *delivery) invokeRecords(ctx context.Context, records []Record, open *window) (done int, state []byte, failure error) {
+	d.setPayload(records, open, false, false)
 	out, err := d.invoke(ctx)
 	if err != nil {
 		return 0, nil, err
 	}
-	done, state, err = parseResponse(out, records, w != nil, d.mapping.o.PartialFailures)
+	done, state, err = parseResponse(out, records, open != nil, d.mapping.o.PartialFailures)
 	if err == nil && done == 0 {
 		err = errReported
 	}
@@ -43,9 +43,9 @@ func (d *delivery) invokeRecords(ctx context.Context, records []Record, w *windo
 
 // invokeFinal ends a window with an invocation that has its state and no records. After the last
 // failed attempt it gives the window up.
-func (d *delivery) invokeFinal(ctx context.Context, w *window, early bool) error {
+func (d *delivery) invokeFinal(ctx context.Context, ended *window, early bool) error {
 	for attempts := 1; ; attempts++ {
-		d.setPayload(nil, w, true, early)
+		d.setPayload(nil, ended, true, early)
 		out, err := d.invoke(ctx)
 		if err == nil {
 			_, _, err = parseResponse(out, nil, true, false)
@@ -57,7 +57,7 @@ func (d *delivery) invokeFinal(ctx context.Context, w *window, early bool) error
 			return ctx.Err()
 		}
 		if attempts >= d.mapping.o.Attempts {
-			d.setPayload(nil, w, true, early) // the handler may have changed it
+			d.setPayload(nil, ended, true, early) // the handler may have changed it
 			return d.addFailure(0, attempts, err)
 		}
 		if !dynamo.Pause(ctx, d.mapping.backOff(attempts-1)) {

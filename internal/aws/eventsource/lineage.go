@@ -213,10 +213,10 @@ func (l *Lineage) startReady(ctx context.Context) {
 }
 
 // readerEnded records that a shard is no longer read, and starts its children if it was read to its end.
-func (l *Lineage) readerEnded(ctx context.Context, e shardEnd) {
-	b := l.known[e.shard]
+func (l *Lineage) readerEnded(ctx context.Context, ended shardEnd) {
+	b := l.known[ended.shard]
 	l.active--
-	if e.at.IsZero() {
+	if ended.at.IsZero() {
 		l.Done(b.ID)
 		return
 	}

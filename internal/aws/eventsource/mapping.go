@@ -21,11 +21,11 @@ type Mapping struct {
 }
 
 // NewMapping returns a mapping, which Run starts.
-func NewMapping(o MappingOptions) *Mapping {
-	o = o.withDefaults()
+func NewMapping(options MappingOptions) *Mapping {
+	options = options.withDefaults()
 	return &Mapping{
-		o:           o,
-		checkpoints: checkpoints{client: o.Checkpoints, table: o.CheckpointTable, mapping: o.Name, arn: o.Source.ARN()},
+		o:           options,
+		checkpoints: checkpoints{client: options.Checkpoints, table: options.CheckpointTable, mapping: options.Name, arn: options.Source.ARN()},
 	}
 }
 

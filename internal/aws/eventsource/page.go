@@ -51,15 +51,15 @@ func (b *Buffer) Release() {
 }
 
 // getRecords calls GetRecords. The returned page has only the times.
-func (s *Stream) getRecords(ctx context.Context, iterator string, limit int, b *Buffer) (*ddbstream.Batch, Page, error) {
-	b.body.Reset()
+func (s *Stream) getRecords(ctx context.Context, iterator string, limit int, buffer *Buffer) (*ddbstream.Batch, Page, error) {
+	buffer.body.Reset()
 	sent, most := time.Now(), int32(limit)
-	out, err := s.client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: &iterator, Limit: &most}, noRetry, captureBody(&b.body))
+	out, err := s.client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: &iterator, Limit: &most}, noRetry, captureBody(&buffer.body))
 	if err != nil {
 		return nil, Page{}, err
 	}
 	page := Page{Made: answerTime(out.ResultMetadata, sent), AsOf: s.observeClock(out.ResultMetadata, sent)}
-	batch, err := b.decoder.Decode(b.body.Bytes())
+	batch, err := buffer.decoder.Decode(buffer.body.Bytes())
 	if err != nil {
 		return nil, Page{}, fmt.Errorf("%w: %w", errNotDynamoDB, err)
 	}

@@ -40,29 +40,29 @@ type windowFields struct {
 	final, early bool
 }
 
-// appendPayload appends the event that Lambda would deliver. Without a tumbling window, w is nil.
-func appendPayload(b []byte, records []Record, w *windowFields) []byte {
-	b = append(b, `{"Records":[`...)
+// appendPayload appends the event that Lambda would deliver. Without a tumbling window, windowed is nil.
+func appendPayload(payload []byte, records []Record, windowed *windowFields) []byte {
+	payload = append(payload, `{"Records":[`...)
 	for i, e := range records {
 		if i > 0 {
-			b = append(b, ',')
+			payload = append(payload, ',')
 		}
-		b = append(b, e.JSON...)
+		payload = append(payload, e.JSON...)
 	}
-	b = append(b, ']')
-	if w != nil {
-		b = w.append(b)
+	payload = append(payload, ']')
+	if windowed != nil {
+		payload = windowed.append(payload)
 	}
-	return append(b, '}')
+	return append(payload, '}')
 }
 
-func (w *windowFields) append(b []byte) []byte {
-	b = w.start.AppendFormat(append(b, `,"window":{"start":"`...), time.RFC3339)
-	b = w.end.AppendFormat(append(b, `","end":"`...), time.RFC3339)
-	b = append(append(b, `"},"state":`...), w.state...)
-	b = appendString(append(b, `,"shardId":`...), w.shard)
-	b = appendString(append(b, `,"eventSourceARN":`...), w.arn)
-	return fmt.Appendf(b, `,"isFinalInvokeForWindow":%t,"isWindowTerminatedEarly":%t`, w.final, w.early)
+func (w *windowFields) append(payload []byte) []byte {
+	payload = w.start.AppendFormat(append(payload, `,"window":{"start":"`...), time.RFC3339)
+	payload = w.end.AppendFormat(append(payload, `","end":"`...), time.RFC3339)
+	payload = append(append(payload, `"},"state":`...), w.state...)
+	payload = appendString(append(payload, `,"shardId":`...), w.shard)
+	payload = appendString(append(payload, `,"eventSourceARN":`...), w.arn)
+	return fmt.Appendf(payload, `,"isFinalInvokeForWindow":%t,"isWindowTerminatedEarly":%t`, w.final, w.early)
 }
 
 // response is the handler's response.

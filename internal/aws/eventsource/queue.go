@@ -31,15 +31,15 @@ func (q *queue) isDue(o *MappingOptions) bool {
 }
 
 // nextBatch returns the first records, at least one, that fit into one payload beside the open window's state. They end
-// before the first record that was created after the window; w may be nil.
-func (q *queue) nextBatch(w *window) []Record {
+// before the first record that was created after the window; open may be nil.
+func (q *queue) nextBatch(open *window) []Record {
 	left := maxPayload - payloadReserve
-	if w != nil {
-		left -= len(w.state)
+	if open != nil {
+		left -= len(open.state)
 	}
 	for i, e := range q.entries {
 		left -= len(e.JSON) + 1
-		past := w != nil && !e.Created.Before(w.end)
+		past := open != nil && !e.Created.Before(open.end)
 		if i > 0 && (past || left < 0) {
 			return q.entries[:i]
 		}

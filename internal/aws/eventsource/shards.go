@@ -24,7 +24,7 @@ func (m *Mapping) consume(ctx context.Context, drain bool) error {
 	if err != nil {
 		return err
 	}
-	l := &Lineage{
+	lineage := &Lineage{
 		List: m.listShards, Done: func(string) {}, Endless: !drain,
 		Relist: relistInterval, AskAgain: m.o.PollInterval, MaxAsks: 1,
 		Start: func(shard string) func(context.Context) (time.Time, error) {
@@ -43,8 +43,8 @@ func (m *Mapping) consume(ctx context.Context, drain bool) error {
 			}
 		},
 	}
-	l.Reset(shards, func(s Shard) bool { return saved[s.ID].finished })
-	return l.Run(ctx)
+	lineage.Reset(shards, func(s Shard) bool { return saved[s.ID].finished })
+	return lineage.Run(ctx)
 }
 
 // loadCheckpoints returns the checkpoints by stream shard. It deletes checkpoints whose stream

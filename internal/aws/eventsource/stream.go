@@ -198,13 +198,13 @@ func AtTimestamp(t time.Time) Position {
 }
 
 // iterator returns an iterator at a position; "" if the answer has none.
-func (s *Stream) iterator(ctx context.Context, shard string, p Position) (string, error) {
-	in := &dynamodbstreams.GetShardIteratorInput{StreamArn: &s.arn, ShardId: &shard, ShardIteratorType: p.kind}
-	if p.after != "" {
-		in.SequenceNumber = &p.after
+func (s *Stream) iterator(ctx context.Context, shard string, position Position) (string, error) {
+	in := &dynamodbstreams.GetShardIteratorInput{StreamArn: &s.arn, ShardId: &shard, ShardIteratorType: position.kind}
+	if position.after != "" {
+		in.SequenceNumber = &position.after
 	}
-	if !p.time.IsZero() {
-		in.Timestamp = &p.time
+	if !position.time.IsZero() {
+		in.Timestamp = &position.time
 	}
 	out, err := s.client.GetShardIterator(ctx, in, noRetry)
 	if err != nil {

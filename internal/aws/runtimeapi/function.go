@@ -54,39 +54,39 @@ const (
 
 // Start starts the binary and waits until it asks for its first payload. It fails if the
 // process ends before that or reports an init error, which is a [FunctionError].
-func Start(ctx context.Context, o Options) (*Function, error) {
-	binary, err := filepath.Abs(o.Binary)
+func Start(ctx context.Context, options Options) (*Function, error) {
+	binary, err := filepath.Abs(options.Binary)
 	if err != nil {
-		return nil, fmt.Errorf("starting the function %s: %w", o.Binary, err)
+		return nil, fmt.Errorf("starting the function %s: %w", options.Binary, err)
 	}
-	o.Binary, o.Name = binary, cmp.Or(o.Name, filepath.Base(filepath.Dir(binary)))
-	f, err := start(o)
+	options.Binary, options.Name = binary, cmp.Or(options.Name, filepath.Base(filepath.Dir(binary)))
+	f, err := start(options)
 	if err != nil {
-		return nil, fmt.Errorf("starting the function %s: %w", o.Binary, err)
+		return nil, fmt.Errorf("starting the function %s: %w", options.Binary, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	if err := f.awaitReady(ctx); err != nil {
-		return nil, fmt.Errorf("starting the function %s: %w", o.Binary, errors.Join(err, f.Stop()))
+		return nil, fmt.Errorf("starting the function %s: %w", options.Binary, errors.Join(err, f.Stop()))
 	}
 	return f, nil
 }
 
-func start(o Options) (*Function, error) {
+func start(options Options) (*Function, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listening for it: %w", err)
 	}
 	f := &Function{
-		timeout: cmp.Or(o.Timeout, 30*time.Second),
-		server:  newServer("arn:aws:lambda:" + region + ":123456789012:function:" + o.Name),
-		cmd:     exec.Command(o.Binary),
+		timeout: cmp.Or(options.Timeout, 30*time.Second),
+		server:  newServer("arn:aws:lambda:" + region + ":123456789012:function:" + options.Name),
+		cmd:     exec.Command(options.Binary),
 		done:    make(chan struct{}),
 	}
 	f.http = &http.Server{Handler: f.server.handler(), ReadHeaderTimeout: f.timeout}
-	f.cmd.Dir = filepath.Dir(o.Binary)
-	f.cmd.Env = append(lambdaEnv(listener.Addr().String(), o.Name, f.cmd.Dir), o.Env...)
-	f.cmd.Stdout, f.cmd.Stderr = o.Log, o.Log
+	f.cmd.Dir = filepath.Dir(options.Binary)
+	f.cmd.Env = append(lambdaEnv(listener.Addr().String(), options.Name, f.cmd.Dir), options.Env...)
+	f.cmd.Stdout, f.cmd.Stderr = options.Log, options.Log
 	dynamolocal.DieWithParent(f.cmd)
 	if err := f.cmd.Start(); err != nil {
 		return nil, errors.Join(err, listener.Close())

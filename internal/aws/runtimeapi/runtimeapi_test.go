@@ -66,10 +66,10 @@ func obey(ctx context.Context, in instruction) (any, error) {
 	}, nil
 }
 
-func start(t *testing.T, o runtimeapi.Options) *runtimeapi.Function {
+func start(t *testing.T, options runtimeapi.Options) *runtimeapi.Function {
 	t.Helper()
-	o.Binary, o.Name, o.Env = os.Args[0], "obey", append(o.Env, function+"=obeys")
-	f, err := runtimeapi.Start(t.Context(), o)
+	options.Binary, options.Name, options.Env = os.Args[0], "obey", append(options.Env, function+"=obeys")
+	f, err := runtimeapi.Start(t.Context(), options)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := f.Stop(); err != nil {

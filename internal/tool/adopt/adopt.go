@@ -93,38 +93,38 @@ func (f *Found) addKey(key string) {
 
 // Examine reads a table's description, 100 whole items, and the keys of all items. It returns an error only
 // if a call fails; the report of a table that can't be adopted has Refusals.
-func Examine(ctx context.Context, db Client, o Options) (*Report, error) {
-	name, _, _, err := dynamo.TableName(o.Table)
+func Examine(ctx context.Context, db Client, options Options) (*Report, error) {
+	name, _, _, err := dynamo.TableName(options.Table)
 	if err != nil {
 		return nil, err
 	}
-	out, err := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &o.Table})
+	out, err := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &options.Table})
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Table: o.Table, name: name, Format: string(o.Format), Refusals: []string{}, Notes: []string{}}
-	r.describe(out.Table)
-	if err := o.Format.Valid(); err != nil {
-		r.refuse("The format %q has only digits, so a write shard's key may be another name: choose a format such as #SHARD_.", r.Format)
+	report := &Report{Table: options.Table, name: name, Format: string(options.Format), Refusals: []string{}, Notes: []string{}}
+	report.describe(out.Table)
+	if err := options.Format.Valid(); err != nil {
+		report.refuse("The format %q has only digits, so a write shard's key may be another name: choose a format such as #SHARD_.", report.Format)
 	}
-	if len(r.Refusals) > 0 { // a scan would add nothing
-		return r, nil
+	if len(report.Refusals) > 0 { // a scan would add nothing
+		return report, nil
 	}
-	r.readTTL(ctx, db)
-	sample, err := db.Scan(ctx, &dynamodb.ScanInput{TableName: &o.Table, Limit: aws.Int32(sampleSize)})
+	report.readTTL(ctx, db)
+	sample, err := db.Scan(ctx, &dynamodb.ScanInput{TableName: &options.Table, Limit: aws.Int32(sampleSize)})
 	if err != nil {
 		return nil, err
 	}
-	found := r.findTimes(sample.Items, o.Now)
-	if err := r.scan(ctx, db, o, found.own); err != nil {
+	found := report.findTimes(sample.Items, options.Now)
+	if err := report.scan(ctx, db, options, found.own); err != nil {
 		return nil, err
 	}
-	found.addScanned(r.scanned)
-	r.chooseLayout(ctx, sample.Items, found, o)
-	if r.expression != "" {
-		r.Lines = r.lines()
+	found.addScanned(report.scanned)
+	report.chooseLayout(ctx, sample.Items, found, options)
+	if report.expression != "" {
+		report.Lines = report.lines()
 	}
-	return r, nil
+	return report, nil
 }
 
 func (r *Report) refuse(format string, values ...any) {
@@ -136,17 +136,17 @@ func (r *Report) addNote(format string, values ...any) {
 }
 
 // describe adds the keys, refusals and notes that follow from a table's description.
-func (r *Report) describe(d *types.TableDescription) {
+func (r *Report) describe(description *types.TableDescription) {
 	kinds := map[string]string{}
-	for _, a := range d.AttributeDefinitions {
+	for _, a := range description.AttributeDefinitions {
 		kinds[aws.ToString(a.AttributeName)] = string(a.AttributeType)
 	}
-	r.PartitionKey, r.SortKey = KeysOf(d.KeySchema)
+	r.PartitionKey, r.SortKey = KeysOf(description.KeySchema)
 	r.SortType = kinds[r.SortKey]
-	if s := d.TableStatus; s != types.TableStatusActive && s != types.TableStatusUpdating { // both serve all calls
+	if s := description.TableStatus; s != types.TableStatusActive && s != types.TableStatusUpdating { // both serve all calls
 		r.refuse("The table is %s: wait until it is ACTIVE; enable its KMS key, or restore it from its backup, if it does not become so by itself.", s)
 	}
-	if r.PartitionKey == schema.PK && r.SortKey == schema.SK && isHotshards(d) {
+	if r.PartitionKey == schema.PK && r.SortKey == schema.SK && isHotshards(description) {
 		r.refuse("The table is one of hotshard's own, whose keys have write shards already.")
 	}
 	if kind := kinds[r.PartitionKey]; kind != "S" {
@@ -155,10 +155,10 @@ func (r *Report) describe(d *types.TableDescription) {
 	if r.SortKey == "" {
 		r.refuse("The table has no sort key: a name has only one item, which can't be spread over write shards. If the item is a counter, use a table.Tally with PlainFirst.")
 	}
-	if len(d.Replicas) > 0 || aws.ToString(d.GlobalTableVersion) == "2017.11.29" { // this version's description has no replicas
+	if len(description.Replicas) > 0 || aws.ToString(description.GlobalTableVersion) == "2017.11.29" { // this version's description has no replicas
 		r.refuse("The table is a global table, which is not supported: the Regions' shard maps would differ. Remove its replicas first.")
 	}
-	for _, index := range d.GlobalSecondaryIndexes {
+	for _, index := range description.GlobalSecondaryIndexes {
 		partition, sort := KeysOf(index.KeySchema)
 		name := aws.ToString(index.IndexName)
 		if r.PartitionKey == partition {
@@ -167,26 +167,26 @@ func (r *Report) describe(d *types.TableDescription) {
 			r.addNote("Index %s (by %s) returns stored partition keys such as %s: shard.Format.SplitPlain returns the name.", name, strings.TrimSuffix(partition+", "+sort, ", "), shard.Format(r.Format).JoinPlain("acme", 3))
 		}
 	}
-	for _, index := range d.LocalSecondaryIndexes {
+	for _, index := range description.LocalSecondaryIndexes {
 		r.addNote("Local index %s: a query of a grown name there misses the items of its write shards above 0, so query each.", aws.ToString(index.IndexName))
 	}
-	if s := d.StreamSpecification; s != nil && aws.ToBool(s.StreamEnabled) {
+	if s := description.StreamSpecification; s != nil && aws.ToBool(s.StreamEnabled) {
 		r.addNote("The stream's records have stored partition keys: shard.Format.SplitPlain returns the name.")
 	}
-	if p := d.ProvisionedThroughput; p != nil && aws.ToInt64(p.WriteCapacityUnits) > 0 {
+	if p := description.ProvisionedThroughput; p != nil && aws.ToInt64(p.WriteCapacityUnits) > 0 {
 		r.addNote("The table's provisioned %d WCU/s are shared by all write shards.", *p.WriteCapacityUnits)
 	}
 }
 
 // isHotshards reports whether a table with hotshard's key attributes also has the name or an index of one of its tables.
-func isHotshards(d *types.TableDescription) bool {
+func isHotshards(description *types.TableDescription) bool {
 	var indexes []string
-	for _, index := range d.GlobalSecondaryIndexes {
+	for _, index := range description.GlobalSecondaryIndexes {
 		indexes = append(indexes, aws.ToString(index.IndexName))
 	}
 	for _, t := range schema.Tables(schema.NamesFor("hotshard-")) {
 		hasIndex := slices.ContainsFunc(t.Indexes, func(own schema.Index) bool { return slices.Contains(indexes, own.Name) })
-		if hasIndex || t.Name == aws.ToString(d.TableName) {
+		if hasIndex || t.Name == aws.ToString(description.TableName) {
 			return true
 		}
 	}
@@ -221,19 +221,19 @@ func KeysOf(elements []types.KeySchemaElement) (partition, sort string) {
 	return partition, sort
 }
 
-func (r *Report) scan(ctx context.Context, db Client, o Options, own *ownTime) error {
+func (r *Report) scan(ctx context.Context, db Client, options Options, own *ownTime) error {
 	var mu sync.Mutex
-	check := r.sortKeyChecker(own, o.Now)
-	return dynamo.NewScanner(db, cmp.Or(o.ReadUnits, dynamo.ScanUnits)).Table(ctx, o.Table, r.PartitionKey+", "+r.SortKey, func(page []map[string]types.AttributeValue) error {
+	check := r.sortKeyChecker(own, options.Now)
+	return dynamo.NewScanner(db, cmp.Or(options.ReadUnits, dynamo.ScanUnits)).Table(ctx, options.Table, r.PartitionKey+", "+r.SortKey, func(page []map[string]types.AttributeValue) error {
 		mu.Lock()
 		defer mu.Unlock()
 		r.Items += int64(len(page))
 		for _, it := range page {
-			r.checkKey(dynamo.Text(it, r.PartitionKey), o.Format)
+			r.checkKey(dynamo.Text(it, r.PartitionKey), options.Format)
 			check(it)
 		}
-		if o.Progress != nil {
-			o.Progress(len(page))
+		if options.Progress != nil {
+			options.Progress(len(page))
 		}
 		return nil
 	})

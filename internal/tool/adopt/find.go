@@ -215,44 +215,44 @@ var dynamoDBBegan = time.Date(2012, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // matchTimes returns the time that at least half of the texts have at a place, or nil. A number of ten digits may look like
 // a Unix time, and a text of 27 characters like a KSUID. So all texts with the separator must have these two.
-func matchTimes(list []string, attr string, p place) *ownTime {
-	o := &ownTime{attr: attr, place: p, days: true}
+func matchTimes(list []string, attr string, where place) *ownTime {
+	found := &ownTime{attr: attr, place: where, days: true}
 	used, values, otherHasSeparator := map[string]bool{}, map[string]bool{}, false
 	for _, text := range list {
-		f, at := formOf(text, p)
+		f, at := formOf(text, where)
 		if f == nil {
-			o.without = append(o.without, text)
-			if 2*len(o.without) > len(list) {
+			found.without = append(found.without, text)
+			if 2*len(found.without) > len(list) {
 				return nil
 			}
-			_, err := p.formAt(table.Untimed)(text)
+			_, err := where.formAt(table.Untimed)(text)
 			otherHasSeparator = otherHasSeparator || err == nil
 			continue
 		}
 		used[f.name], values[text] = true, true
-		o.days = o.days && f.name == "ISO" && at.Equal(at.Truncate(24*time.Hour))
-		if at.After(o.last) {
-			o.last = at
+		found.days = found.days && f.name == "ISO" && at.Equal(at.Truncate(24*time.Hour))
+		if at.After(found.last) {
+			found.last = at
 		}
 	}
 	for _, f := range forms {
 		if used[f.name] {
-			o.forms = append(o.forms, f)
+			found.forms = append(found.forms, f)
 		}
 	}
-	o.distinct = len(values)
-	noUnixTime := used["Unix"] && (otherHasSeparator || o.last.Before(dynamoDBBegan))
+	found.distinct = len(values)
+	noUnixTime := used["Unix"] && (otherHasSeparator || found.last.Before(dynamoDBBegan))
 	noKSUID := used["KSUID"] && (otherHasSeparator || len(values) < 2)
 	if len(values) == 0 || noUnixTime || noKSUID {
 		return nil
 	}
-	return o
+	return found
 }
 
 // formOf returns the form and the time of a text at a place, or nil.
-func formOf(text string, p place) (f *form, at time.Time) {
+func formOf(text string, where place) (f *form, at time.Time) {
 	for i := range forms {
-		if at, err := p.formAt(forms[i].parse)(text); err == nil && plausible(at) {
+		if at, err := where.formAt(forms[i].parse)(text); err == nil && plausible(at) {
 			return &forms[i], at
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 // chooseLayout chooses a CalculatedSuffix by the items' own time, if the Go lines with it work with the sampled items.
 // Otherwise it adds a refusal, and if only the time is missing, lines to fill in.
-func (r *Report) chooseLayout(ctx context.Context, items []item, found foundTimes, o Options) {
+func (r *Report) chooseLayout(ctx context.Context, items []item, found foundTimes, options Options) {
 	r.Sampled = len(items)
 	switch {
 	case r.InTheWay.Keys > 0:
@@ -33,7 +33,7 @@ func (r *Report) chooseLayout(ctx context.Context, items []item, found foundTime
 		return
 	}
 	r.layout = table.CalculatedSuffix{Time: found.own.timeFunc()}
-	if err := r.tryLines(ctx, items, found, o); err != nil {
+	if err := r.tryLines(ctx, items, found, options); err != nil {
 		r.refuse("A trial of the lines with the sampled items failed: %v. Use table.RandomSuffix if items are only ever added.", err)
 		return
 	}

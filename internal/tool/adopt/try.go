@@ -33,17 +33,17 @@ func (g growthAt) Lookup(_ context.Context, key string, _ time.Time) (shardmap.E
 // or nil if:
 //   - after a growth at o.Now all stored items are found, and a put creates no second item
 //   - after a growth at the first or the last time of the items, all are put, found and read in order
-func (r *Report) tryLines(ctx context.Context, items []item, found foundTimes, o Options) error {
+func (r *Report) tryLines(ctx context.Context, items []item, found foundTimes, options Options) error {
 	stored := memory{r.PartitionKey, r.SortKey, nil}
 	for _, it := range items {
 		stored.put(it)
 	}
-	grown := o.Now.Add(shardmap.LeadTime)
-	if err := r.tryGrowth(ctx, stored, items, growthAt(grown), found, o); err != nil {
+	grown := options.Now.Add(shardmap.LeadTime)
+	if err := r.tryGrowth(ctx, stored, items, growthAt(grown), found, options); err != nil {
 		return err
 	}
 	for _, at := range []time.Time{found.own.first, found.own.last} {
-		if err := r.tryGrowth(ctx, memory{r.PartitionKey, r.SortKey, nil}, items, growthAt(at), found, o); err != nil {
+		if err := r.tryGrowth(ctx, memory{r.PartitionKey, r.SortKey, nil}, items, growthAt(at), found, options); err != nil {
 			return err
 		}
 	}
@@ -59,16 +59,16 @@ func (r *Report) tableOfLines(db table.Client, counts table.Counts) *table.Table
 }
 
 // tryGrowth puts, reads and queries the items.
-func (r *Report) tryGrowth(ctx context.Context, db memory, items []item, counts table.Counts, found foundTimes, o Options) error {
-	t := r.tableOfLines(&db, counts)
+func (r *Report) tryGrowth(ctx context.Context, db memory, items []item, counts table.Counts, found foundTimes, options Options) error {
+	tried := r.tableOfLines(&db, counts)
 	names := map[string][]item{}
 	for _, it := range items {
 		name := keyText(it, r.PartitionKey)
 		names[name] = append(names[name], it)
-		if err := t.Put(ctx, maps.Clone(it), o.Now); err != nil {
+		if err := tried.Put(ctx, maps.Clone(it), options.Now); err != nil {
 			return err
 		}
-		if _, err := t.Get(ctx, r.keyOf(it, found), o.Now); err != nil {
+		if _, err := tried.Get(ctx, r.keyOf(it, found), options.Now); err != nil {
 			return err
 		}
 	}
@@ -76,7 +76,7 @@ func (r *Report) tryGrowth(ctx context.Context, db memory, items []item, counts 
 		return fmt.Errorf("puts of %d items leave %d", len(items), len(db.items))
 	}
 	for name, list := range names {
-		if err := r.tryRange(ctx, t, name, list, o.Now); err != nil {
+		if err := r.tryRange(ctx, tried, name, list, options.Now); err != nil {
 			return err
 		}
 	}
@@ -96,10 +96,10 @@ func (r *Report) keyOf(it item, found foundTimes) item {
 }
 
 // tryRange checks that a range has the items of a name, in the order of their sort keys.
-func (r *Report) tryRange(ctx context.Context, t *table.Table, name string, items []item, now time.Time) error {
+func (r *Report) tryRange(ctx context.Context, tried *table.Table, name string, items []item, now time.Time) error {
 	slices.SortStableFunc(items, func(a, b item) int { return dynamo.CompareValues(a[r.SortKey], b[r.SortKey]) })
 	n := 0
-	for it, err := range t.Query(ctx, name, table.Span{}, now) {
+	for it, err := range tried.Query(ctx, name, table.Span{}, now) {
 		if err != nil {
 			return err
 		}

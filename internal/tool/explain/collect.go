@@ -76,42 +76,42 @@ func (e *NoIndex) Error() string {
 
 // Run returns the report, with a note for each unreadable source. It returns an error if a table or index does
 // not exist, if the log can't be read, or if ctx is done.
-func Run(ctx context.Context, s Sources, o Options) (Report, error) {
-	asked := o.Tables[0]
-	o.Tables = slices.Clone(o.Tables)
-	c := &collection{Sources: s, options: o, firstTable: asked, Evidence: Evidence{Name: o.Name, From: o.From, To: o.To, PartitionWCU: o.PartitionWCU, Commands: o.Commands}}
-	if err := c.describeAll(ctx); err != nil {
+func Run(ctx context.Context, sources Sources, options Options) (Report, error) {
+	asked := options.Tables[0]
+	options.Tables = slices.Clone(options.Tables)
+	collected := &collection{Sources: sources, options: options, firstTable: asked, Evidence: Evidence{Name: options.Name, From: options.From, To: options.To, PartitionWCU: options.PartitionWCU, Commands: options.Commands}}
+	if err := collected.describeAll(ctx); err != nil {
 		return Report{}, err
 	}
-	if o.Index != "" && len(c.Resources) == 0 {
-		return Report{}, &NoIndex{o.Name, o.Index, c.indexes}
+	if options.Index != "" && len(collected.Resources) == 0 {
+		return Report{}, &NoIndex{options.Name, options.Index, collected.indexes}
 	}
-	if s.Limiter != nil {
-		c.askLimiter(ctx)
+	if sources.Limiter != nil {
+		collected.askLimiter(ctx)
 	}
-	if err := c.readLogs(); err != nil {
+	if err := collected.readLogs(); err != nil {
 		return Report{}, err
 	}
-	if s.CloudWatch != nil {
-		c.readMetrics(ctx)
+	if sources.CloudWatch != nil {
+		collected.readMetrics(ctx)
 	}
-	if c.Counted && len(c.Counts) == 0 && c.Logged == 0 {
-		if !c.current {
-			c.excludeNewest()
+	if collected.Counted && len(collected.Counts) == 0 && collected.Logged == 0 {
+		if !collected.current {
+			collected.excludeNewest()
 		}
 	} else {
-		c.readLimits(ctx)
-		c.readContributors(ctx)
-		c.readHeat(ctx)
-		c.advise(ctx)
+		collected.readLimits(ctx)
+		collected.readContributors(ctx)
+		collected.readHeat(ctx)
+		collected.advise(ctx)
 	}
-	if !c.Counted && s.CloudWatch == nil {
-		c.addNote("The engine has no CloudWatch. An --endpoint of hotshard throttle or of hotshard local's limiter counts throttles.")
+	if !collected.Counted && sources.CloudWatch == nil {
+		collected.addNote("The engine has no CloudWatch. An --endpoint of hotshard throttle or of hotshard local's limiter counts throttles.")
 	}
-	r := Explain(c.Evidence)
-	r.Notes = append(r.Notes, c.notes...)
-	r.Next = append(r.Next, c.next(&r)...)
-	return r, ctx.Err()
+	report := Explain(collected.Evidence)
+	report.Notes = append(report.Notes, collected.notes...)
+	report.Next = append(report.Next, collected.next(&report)...)
+	return report, ctx.Err()
 }
 
 // metricsLate is the time after which CloudWatch has counted a throttle.

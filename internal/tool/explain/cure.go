@@ -166,18 +166,18 @@ func (e *Evidence) warmCure(g *group, t *tally, keys []Key) string {
 }
 
 // oneKeyCure returns the cure for one hot key's writes.
-func (e *Evidence) oneKeyCure(g *group, k Key) string {
+func (e *Evidence) oneKeyCure(g *group, key Key) string {
 	limit := e.partition(Write)
-	n := max(2, plan.Needed(max(k.UnitsPerSecond, limit), limit, plan.CalculatedShare))
+	n := max(2, plan.Needed(max(key.UnitsPerSecond, limit), limit, plan.CalculatedShare))
 	switch {
-	case g.Index != "" && g.ProjectsAll && k.UnitsPerWrite >= largeWrite:
-		return fmt.Sprintf("Project fewer attributes into index %s, whose writes take %.0f WCU each: a hot key of the index throttles writes of its table.", g.Index, k.UnitsPerWrite)
+	case g.Index != "" && g.ProjectsAll && key.UnitsPerWrite >= largeWrite:
+		return fmt.Sprintf("Project fewer attributes into index %s, whose writes take %.0f WCU each: a hot key of the index throttles writes of its table.", g.Index, key.UnitsPerWrite)
 	case g.Index != "":
-		return fmt.Sprintf("Split %s of the index's partition key %s over %d values, or let fewer items into the index: a hot key of the index throttles writes of its table.", k.Key, cmp.Or(g.PartitionKey, "attribute"), n)
-	case k.UnitsPerWrite >= largeWrite:
-		return fmt.Sprintf("Shrink the items of %s, whose writes take %.0f WCU each (move large attributes to S3 or items of their own), or shard it over %d partition keys.", k.Key, k.UnitsPerWrite, n)
+		return fmt.Sprintf("Split %s of the index's partition key %s over %d values, or let fewer items into the index: a hot key of the index throttles writes of its table.", key.Key, cmp.Or(g.PartitionKey, "attribute"), n)
+	case key.UnitsPerWrite >= largeWrite:
+		return fmt.Sprintf("Shrink the items of %s, whose writes take %.0f WCU each (move large attributes to S3 or items of their own), or shard it over %d partition keys.", key.Key, key.UnitsPerWrite, n)
 	}
-	return fmt.Sprintf("Shard %s over %d partition keys (docs/patterns.md), since one takes %s WCU/s whatever the table's capacity is%s", k.Key, n, number(limit), e.planClause(k))
+	return fmt.Sprintf("Shard %s over %d partition keys (docs/patterns.md), since one takes %s WCU/s whatever the table's capacity is%s", key.Key, n, number(limit), e.planClause(key))
 }
 
 // planClause returns a clause with the command line that plans the write shards of a key, for AWS's limit of a partition.

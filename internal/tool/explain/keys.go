@@ -69,17 +69,17 @@ func (e *Evidence) isHot(k Key) bool {
 }
 
 // mergeKey adds a source's key to keys, which has one Key for each partition key, with the largest figures of all sources.
-func mergeKey(keys []Key, k Key) []Key {
-	at := slices.IndexFunc(keys, func(other Key) bool { return other.Key == k.Key })
+func mergeKey(keys []Key, added Key) []Key {
+	at := slices.IndexFunc(keys, func(other Key) bool { return other.Key == added.Key })
 	if at < 0 {
-		return append(keys, k)
+		return append(keys, added)
 	}
 	old := &keys[at]
-	old.Throttles, old.UnitsPerSecond = max(old.Throttles, k.Throttles), max(old.UnitsPerSecond, k.UnitsPerSecond)
-	old.UnitsPerWrite, old.Hot = max(old.UnitsPerWrite, k.UnitsPerWrite), old.Hot || k.Hot
-	old.Advice = cmp.Or(old.Advice, k.Advice)
-	if !strings.Contains(old.Source, k.Source) {
-		old.Source += ", " + k.Source
+	old.Throttles, old.UnitsPerSecond = max(old.Throttles, added.Throttles), max(old.UnitsPerSecond, added.UnitsPerSecond)
+	old.UnitsPerWrite, old.Hot = max(old.UnitsPerWrite, added.UnitsPerWrite), old.Hot || added.Hot
+	old.Advice = cmp.Or(old.Advice, added.Advice)
+	if !strings.Contains(old.Source, added.Source) {
+		old.Source += ", " + added.Source
 	}
 	return keys
 }

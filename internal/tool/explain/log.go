@@ -157,20 +157,20 @@ func (l *logReader) eventOf(line *logLine, words []string) *logEvent {
 		l.newest = same
 		return same
 	}
-	e := l.newest
+	event := l.newest
 	if line.source != "" || line.headed {
-		e = l.open[line.source]
+		event = l.open[line.source]
 	}
-	belongs := e != nil && e.belongs(line, words)
+	belongs := event != nil && event.belongs(line, words)
 	if belongs && !line.headed {
-		belongs = !e.conflicts(line, ids)
+		belongs = !event.conflicts(line, ids)
 	}
 	if !belongs {
 		l.beginEvent(line.source)
 		return l.newest
 	}
-	l.newest = e
-	return e
+	l.newest = event
+	return event
 }
 
 // withID returns the open event with one of the request ids, or nil.
@@ -206,23 +206,23 @@ func (l *logReader) countAll() {
 
 // countEvent counts an event if it is a throttle. If earlier events were of the same requests and had no reason, it only
 // counts the event's reason in place of theirs.
-func (l *logReader) countEvent(e *logEvent) {
-	if isThrottle := e.throttled || e.unnamed && e.dynamo; !isThrottle {
+func (l *logReader) countEvent(event *logEvent) {
+	if isThrottle := event.throttled || event.unnamed && event.dynamo; !isThrottle {
 		return
 	}
-	reasons, unnamedIndex := e.reasons, false
+	reasons, unnamedIndex := event.reasons, false
 	if len(reasons) == 0 {
-		reasons, unnamedIndex = l.c.reasonOf(e)
+		reasons, unnamedIndex = l.c.reasonOf(event)
 	}
 	ours := slices.DeleteFunc(slices.Clone(reasons), func(r Reason) bool { return !l.c.isWanted(r.ID) })
-	before, repeated := l.countedBefore(e)
+	before, repeated := l.countedBefore(event)
 	causeKnown := slices.ContainsFunc(before, func(r Reason) bool { return r.Cause != "" })
 	switch {
-	case e.outside:
+	case event.outside:
 		l.outside++
 	case len(reasons) > 0 && len(ours) == 0:
 		l.others++
-	case repeated && (len(e.reasons) == 0 || causeKnown):
+	case repeated && (len(event.reasons) == 0 || causeKnown):
 		return
 	case repeated:
 		for _, r := range before {
@@ -234,22 +234,22 @@ func (l *logReader) countEvent(e *logEvent) {
 			l.unnamed++
 		}
 	}
-	if e.outside || len(ours) == 0 {
+	if event.outside || len(ours) == 0 {
 		return
 	}
 	for _, r := range ours {
-		l.countReason(r, e)
+		l.countReason(r, event)
 	}
-	for _, id := range e.ids {
+	for _, id := range event.ids {
 		l.seen[id] = ours
 	}
 }
 
 // countedBefore reports whether all requests of an event were counted before, and with which reasons. It records the
 // requests that were not.
-func (l *logReader) countedBefore(e *logEvent) (before []Reason, repeated bool) {
-	repeated = len(e.ids) > 0
-	for _, id := range e.ids {
+func (l *logReader) countedBefore(event *logEvent) (before []Reason, repeated bool) {
+	repeated = len(event.ids) > 0
+	for _, id := range event.ids {
 		reasons, ok := l.seen[id]
 		repeated = repeated && ok
 		if ok {
@@ -262,19 +262,19 @@ func (l *logReader) countedBefore(e *logEvent) (before []Reason, repeated bool) 
 }
 
 // countReason counts a throttle with its reason, time and key. It ignores a reason without an operation.
-func (l *logReader) countReason(r Reason, e *logEvent) {
-	if r.Operation == "" {
+func (l *logReader) countReason(reason Reason, event *logEvent) {
+	if reason.Operation == "" {
 		return
 	}
-	l.counts[r]++
-	l.named[r] = l.named[r] || len(e.reasons) > 0
-	if !e.at.IsZero() {
-		if l.seconds[r] == nil {
-			l.seconds[r] = &seconds{}
+	l.counts[reason]++
+	l.named[reason] = l.named[reason] || len(event.reasons) > 0
+	if !event.at.IsZero() {
+		if l.seconds[reason] == nil {
+			l.seconds[reason] = &seconds{}
 		}
-		l.seconds[r].add(e.at)
+		l.seconds[reason].add(event.at)
 	}
-	if key := l.c.keyOf(e.text.String(), r.ID); key != "" && len(l.keys) < maxLogKeys {
-		l.keys[Key{Reason: r, Key: key, Source: l.name}]++
+	if key := l.c.keyOf(event.text.String(), reason.ID); key != "" && len(l.keys) < maxLogKeys {
+		l.keys[Key{Reason: reason, Key: key, Source: l.name}]++
 	}
 }

@@ -75,18 +75,18 @@ func withoutDocker(line string) string {
 }
 
 // belongs reports whether a line belongs to the event. From a line that does it cuts what is left of a logger's header.
-func (e *logEvent) belongs(l *logLine, words []string) bool {
-	line, throws := l.text, slices.ContainsFunc(words, isException)
+func (e *logEvent) belongs(next *logLine, words []string) bool {
+	line, throws := next.text, slices.ContainsFunc(words, isException)
 	switch {
 	case line == "":
-		return !l.headed || l.source != ""
+		return !next.headed || next.source != ""
 	case traceback.MatchString(line):
 		return !e.stack || strings.HasSuffix(e.last, "exception:") || strings.HasSuffix(e.last, "exception occurred:")
 	case !throws && slices.ContainsFunc(words, isReason) && e.lacksReason(): // the reasons of the exception before
 		return true
-	case l.headed:
-		text, continues := l.continued()
-		l.text = text
+	case next.headed:
+		text, continues := next.continued()
+		next.text = text
 		secondStack := e.stack && traceback.MatchString(text)
 		inTraceback := e.tracing && e.headed
 		return inTraceback || continues && !secondStack
@@ -121,19 +121,19 @@ func (e *logEvent) announces(line string) bool {
 }
 
 // add adds a line to the event.
-func (e *logEvent) add(l *logLine, words []string) {
-	line := l.text
+func (e *logEvent) add(added *logLine, words []string) {
+	line := added.text
 	if line == "" {
 		return
 	}
 	margin := !indented(line)
 	if e.last == "" {
-		e.logged, e.throws = l.headed, slices.ContainsFunc(words, isException)
+		e.logged, e.throws = added.headed, slices.ContainsFunc(words, isException)
 	}
 	e.stack = e.stack || !margin
 	e.titled = e.titled || titled.MatchString(line)
 	if margin || strings.HasPrefix(line, "╭") {
-		e.tracing, e.headed = traceback.MatchString(line), l.headed
+		e.tracing, e.headed = traceback.MatchString(line), added.headed
 	}
 	if e.ruby == "" {
 		e.ruby = rubyError.FindString(line)
@@ -196,17 +196,17 @@ func indented(line string) bool { return indentedLine.MatchString(line) }
 
 // reasonOf returns the reason that the text of an event without ThrottlingReasons implies: at least its table or index.
 // index reports whether the text is about an index, without its name.
-func (c *collection) reasonOf(e *logEvent) (reasons []Reason, index bool) {
-	text := e.text.String()
+func (c *collection) reasonOf(event *logEvent) (reasons []Reason, index bool) {
+	text := event.text.String()
 	r := Reason{Operation: operationOf(text), Cause: causeOf(text)}
-	if e.reason != "" {
-		if e.resource != "" { // of another kind than the reason
+	if event.reason != "" {
+		if event.resource != "" { // of another kind than the reason
 			return nil, false
 		}
-		r.Operation, r.Cause = ParseSuffix(e.reason)
+		r.Operation, r.Cause = ParseSuffix(event.reason)
 	}
 	known := false
-	if r.ID, known = c.resourceOf(text, e.resource, strings.HasPrefix(e.reason, "Index")); !known {
+	if r.ID, known = c.resourceOf(text, event.resource, strings.HasPrefix(event.reason, "Index")); !known {
 		return nil, r.Table != ""
 	}
 	return []Reason{r}, false

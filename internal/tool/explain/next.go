@@ -13,16 +13,16 @@ var loggedBy = []string{
 }
 
 // next returns lines on what to do if there are throttles without a finding, or none at all.
-func (c *collection) next(r *Report) []string {
+func (c *collection) next(report *Report) []string {
 	again := []string{"explain", "--stack"}
 	if !c.options.Deployment {
 		again = []string{"explain", "--table", c.firstTable}
 	}
 	command := c.Commands.Line(again[0], append(again[1:], "--log", "FILE")...)
 	switch {
-	case r.Throttles > 0 && r.Unknown == 0:
+	case report.Throttles > 0 && report.Unknown == 0:
 		return nil
-	case r.Throttles == 0:
+	case report.Throttles == 0:
 		return []string{"If a program of yours reports throttles of this time, pass its log: " + command}
 	}
 	lines := append([]string{"To know the reasons, log those that errors of single calls have, and pass the log: " + command}, loggedBy...)

@@ -53,34 +53,34 @@ func ProxyReader(ctx context.Context, endpoint string) func(context.Context) (Li
 }
 
 // LimiterEvidence returns what a limiter throttled as evidence of the named source.
-func LimiterEvidence(r throttle.Report, source string) LimitedCalls {
-	out := LimitedCalls{Since: r.Since}
-	for _, table := range r.Tables {
+func LimiterEvidence(report throttle.Report, source string) LimitedCalls {
+	calls := LimitedCalls{Since: report.Since}
+	for _, table := range report.Tables {
 		for _, p := range table.Partitions {
-			out.PartitionWCU, out.PartitionRCU = max(out.PartitionWCU, float64(p.WCU)), max(out.PartitionRCU, float64(p.RCU))
+			calls.PartitionWCU, calls.PartitionRCU = max(calls.PartitionWCU, float64(p.WCU)), max(calls.PartitionRCU, float64(p.RCU))
 		}
 	}
 	listed := map[Reason]float64{}
-	for _, k := range r.Throttled {
+	for _, k := range report.Throttled {
 		reason, ok := limiterReason(k.Reason, k.Table, k.Index)
 		if !ok {
 			continue
 		}
 		listed[reason] += k.Count
 		if k.Key != "" {
-			out.Keys = append(out.Keys, Key{Reason: reason, Key: k.Key, Throttles: k.Count, Source: source})
+			calls.Keys = append(calls.Keys, Key{Reason: reason, Key: k.Key, Throttles: k.Count, Source: source})
 		}
 	}
-	for _, total := range r.Totals {
+	for _, total := range report.Totals {
 		reason, ok := limiterReason(total.Reason, total.Table, total.Index)
 		switch {
 		case total.Table == "":
-			out.Unnamed += float64(total.Count)
+			calls.Unnamed += float64(total.Count)
 		case ok:
-			out.Counts = append(out.Counts, limiterCount(reason, total, listed[reason], source))
+			calls.Counts = append(calls.Counts, limiterCount(reason, total, listed[reason], source))
 		}
 	}
-	return out
+	return calls
 }
 
 // limiterCount returns a total as evidence, with the number of throttles on listed keys if it is lower.

@@ -137,21 +137,21 @@ func (e *Evidence) groups() (groups []*group) {
 	return groups
 }
 
-func (g *group) addCount(c Count) {
-	if c.Cause == "" {
-		g.total = max(g.total, c.Events)
+func (g *group) addCount(count Count) {
+	if count.Cause == "" {
+		g.total = max(g.total, count.Events)
 		return
 	}
-	at := slices.IndexFunc(g.tallies, func(t *tally) bool { return t.cause == c.Cause })
+	at := slices.IndexFunc(g.tallies, func(t *tally) bool { return t.cause == count.Cause })
 	if at < 0 {
 		at = len(g.tallies)
-		g.tallies = append(g.tallies, &tally{cause: c.Cause, confidence: Likely})
+		g.tallies = append(g.tallies, &tally{cause: count.Cause, confidence: Likely})
 	}
 	t := g.tallies[at]
-	if !c.Guessed {
+	if !count.Guessed {
 		t.confidence = Measured
 	}
-	t.events, t.minutes, t.rate, t.sources = max(t.events, c.Events), max(t.minutes, c.Minutes), max(t.rate, c.Rate), append(t.sources, c.Source)
+	t.events, t.minutes, t.rate, t.sources = max(t.events, count.Events), max(t.minutes, count.Minutes), max(t.rate, count.Rate), append(t.sources, count.Source)
 }
 
 // resource returns the Resource of a table or index, without limits if the evidence has none.
@@ -169,9 +169,9 @@ const nearShare = 0.95
 
 // infer returns the cause of the throttles that no source names, if exactly one limit was reached whenever requests were
 // throttled. Otherwise it returns nil.
-func (e *Evidence) infer(g *group) *tally {
-	left := g.throttles()
-	for _, t := range g.tallies {
+func (e *Evidence) infer(throttled *group) *tally {
+	left := throttled.throttles()
+	for _, t := range throttled.tallies {
 		left -= t.events
 	}
 	if left < 1 {
@@ -181,15 +181,15 @@ func (e *Evidence) infer(g *group) *tally {
 	suspect := func(cause Cause, format string, values ...any) {
 		found = append(found, &tally{cause: cause, events: left, confidence: Likely, sources: []Source{{"inference", fmt.Sprintf(format, values...)}}})
 	}
-	c, unit := g.Capacity(g.op), units(g.op)
-	for cause, limit := range map[Cause]float64{Provisioned: c.Provisioned, MaxOnDemand: c.MaxOnDemand, Account: g.quota(g.op)} {
+	c, unit := throttled.Capacity(throttled.op), units(throttled.op)
+	for cause, limit := range map[Cause]float64{Provisioned: c.Provisioned, MaxOnDemand: c.MaxOnDemand, Account: throttled.quota(throttled.op)} {
 		if limit > 0 && c.Throttled >= nearShare*limit {
 			suspect(cause, "at least %s %s were used in each minute with throttles, and the limit is %s", number(c.Throttled), unit, number(limit))
 		}
 	}
-	if g.op == Write {
+	if throttled.op == Write {
 		for _, k := range e.Keys {
-			if k.ID == g.ID && k.UnitsPerSecond >= nearShare*e.partition(Write) {
+			if k.ID == throttled.ID && k.UnitsPerSecond >= nearShare*e.partition(Write) {
 				suspect(KeyRange, "%s took %s WCU/s, and a partition takes %s", k.Key, number(k.UnitsPerSecond), number(e.partition(Write)))
 				break
 			}

@@ -42,16 +42,16 @@ func (c *collection) describeTable(ctx context.Context, table, call string) erro
 }
 
 // addResource adds a table or index, with its limits of the billing mode, if it is to be explained.
-func (c *collection) addResource(r Resource, p *types.ProvisionedThroughputDescription, m *types.OnDemandThroughput) {
+func (c *collection) addResource(resource Resource, provisioned *types.ProvisionedThroughputDescription, maximum *types.OnDemandThroughput) {
 	switch {
-	case !c.isWanted(r.ID):
+	case !c.isWanted(resource.ID):
 		return
-	case p != nil && !r.OnDemand:
-		r.Reads.Provisioned, r.Writes.Provisioned = limitUnits(p.ReadCapacityUnits), limitUnits(p.WriteCapacityUnits)
-	case m != nil && r.OnDemand:
-		r.Reads.MaxOnDemand, r.Writes.MaxOnDemand = limitUnits(m.MaxReadRequestUnits), limitUnits(m.MaxWriteRequestUnits)
+	case provisioned != nil && !resource.OnDemand:
+		resource.Reads.Provisioned, resource.Writes.Provisioned = limitUnits(provisioned.ReadCapacityUnits), limitUnits(provisioned.WriteCapacityUnits)
+	case maximum != nil && resource.OnDemand:
+		resource.Reads.MaxOnDemand, resource.Writes.MaxOnDemand = limitUnits(maximum.MaxReadRequestUnits), limitUnits(maximum.MaxWriteRequestUnits)
 	}
-	c.Resources = append(c.Resources, r)
+	c.Resources = append(c.Resources, resource)
 }
 
 // limitUnits returns a limit, or 0 for none, which DynamoDB also writes as -1.

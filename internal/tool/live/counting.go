@@ -46,14 +46,14 @@ func (c *shardCounter) countWrites(writes iter.Seq[heat.Write]) {
 }
 
 // addWrite counts a write in its window. The caller holds mu.
-func (c *shardCounter) addWrite(w *heat.Write) {
-	if w.At.IsZero() {
-		c.open.addUndated(w)
+func (c *shardCounter) addWrite(write *heat.Write) {
+	if write.At.IsZero() {
+		c.open.addUndated(write)
 		return
 	}
-	c.newest = later(c.newest, w.At)
-	if !w.At.Before(c.since) {
-		c.open.count(w, c.windows.startOf(w.At))
+	c.newest = later(c.newest, write.At)
+	if !write.At.Before(c.since) {
+		c.open.count(write, c.windows.startOf(write.At))
 	}
 }
 
@@ -61,24 +61,24 @@ func (c *shardCounter) addWrite(w *heat.Write) {
 type openWindows map[int64]*heat.WindowCounter
 
 // addUndated marks all windows as lacking a write, because a write without a time may belong to any of them.
-func (o openWindows) addUndated(w *heat.Write) {
+func (o openWindows) addUndated(write *heat.Write) {
 	for _, window := range o {
-		window.Miss(string(w.Sequence))
+		window.Miss(string(write.Sequence))
 	}
 }
 
 // count counts a write in the window of this start.
-func (o openWindows) count(w *heat.Write, start time.Time) {
+func (o openWindows) count(write *heat.Write, start time.Time) {
 	window := o[start.Unix()]
 	if window == nil {
 		window = heat.NewWindowCounter(start, Window, topKeys)
 		o[start.Unix()] = window
 	}
-	if w.Err != nil {
-		window.Miss(string(w.Sequence))
+	if write.Err != nil {
+		window.Miss(string(write.Sequence))
 		return
 	}
-	window.Add(w)
+	window.Add(write)
 }
 
 // addGapTo adds a gap from the time until which all was read, to a later time.

@@ -26,7 +26,7 @@ type stream struct {
 
 // run reads until ctx ends, an error is permanent, or the stream has ended.
 func (s *stream) run(ctx context.Context) error {
-	l := &eventsource.Lineage{
+	lineage := &eventsource.Lineage{
 		Relist: relist, AskAgain: askAgain, MaxAsks: maxAsks,
 		List: func(ctx context.Context) ([]eventsource.Shard, error) {
 			return s.list(ctx, func() ([]eventsource.Shard, error) { return s.Shards(ctx) })
@@ -37,10 +37,10 @@ func (s *stream) run(ctx context.Context) error {
 		Start: func(id string) func(context.Context) (time.Time, error) { return s.newShard(id).run },
 		Done:  s.r.windows.remove,
 	}
-	if err := s.r.link.persist(ctx, "", 0, func() error { return s.startAtEnd(ctx, l) }); err != nil {
+	if err := s.r.link.persist(ctx, "", 0, func() error { return s.startAtEnd(ctx, lineage) }); err != nil {
 		return err
 	}
-	if err := l.Run(ctx); err != nil {
+	if err := lineage.Run(ctx); err != nil {
 		return err
 	}
 	return errStreamEnded
@@ -58,19 +58,19 @@ const firstTime = 10 * time.Second
 
 // startAtEnd sets the positions of the open stream shards to their ends, and omits closed stream shards. Counting begins
 // with the first whole second after that. It returns errShardEnded if a stream shard was closed meanwhile.
-func (s *stream) startAtEnd(ctx context.Context, l *eventsource.Lineage) error {
+func (s *stream) startAtEnd(ctx context.Context, lineage *eventsource.Lineage) error {
 	list, err := s.Shards(ctx)
 	if err != nil {
 		return err
 	}
 	s.cursors = make(map[string]*eventsource.Cursor)
-	l.Reset(list, func(shard eventsource.Shard) bool { return shard.Closed })
+	lineage.Reset(list, func(shard eventsource.Shard) bool { return shard.Closed })
 	var (
 		group    errgroup.Group
 		anyEnded atomic.Bool
 	)
 	group.SetLimit(MaxCalls)
-	for _, id := range l.Ready() {
+	for _, id := range lineage.Ready() {
 		cursor := s.Cursor(id, eventsource.Latest)
 		s.cursors[id] = cursor
 		group.Go(func() error {

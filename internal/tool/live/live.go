@@ -61,14 +61,14 @@ type Reader struct {
 }
 
 // New returns a Reader, which begins to read with Run.
-func New(o Options) *Reader {
-	o.PartitionWCU = cmp.Or(o.PartitionWCU, plan.PartitionWriteUnits)
-	if o.Notify == nil {
-		o.Notify = func(string) {}
+func New(options Options) *Reader {
+	options.PartitionWCU = cmp.Or(options.PartitionWCU, plan.PartitionWriteUnits)
+	if options.Notify == nil {
+		options.Notify = func(string) {}
 	}
 	r := &Reader{
-		o: o, link: newLink(o.Notify), buffers: make(chan *eventsource.Buffer, MaxCalls),
-		windows: newWindows(heat.Item{Table: o.Found.Source.Table, Window: Window, Limit: o.PartitionWCU, HotRate: Threshold * o.PartitionWCU}, o.AtOnce),
+		o: options, link: newLink(options.Notify), buffers: make(chan *eventsource.Buffer, MaxCalls),
+		windows: newWindows(heat.Item{Table: options.Found.Source.Table, Window: Window, Limit: options.PartitionWCU, HotRate: Threshold * options.PartitionWCU}, options.AtOnce),
 	}
 	for range MaxCalls {
 		r.buffers <- new(eventsource.Buffer)

@@ -87,28 +87,28 @@ const retryTime = 5 * time.Minute
 // A service without AT_TIMESTAMP, such as DynamoDB Local, is read from its oldest record on. When the time is over, the
 // remaining windows are not read. ReadPast returns an error if ctx ends, if no window was read in time, at the first
 // throttle, and if the connection fails for 5 minutes.
-func ReadPast(ctx context.Context, o PastOptions) (*Past, error) {
-	o.PartitionWCU = cmp.Or(o.PartitionWCU, plan.PartitionWriteUnits)
-	r := &pastReader{o: o, began: time.Now(), link: newLink(o.Notify), random: rand.New(rand.NewPCG(o.Seed, 0))}
-	r.past = &Past{From: o.From.UTC().Truncate(Window), To: o.To.UTC().Truncate(Window)}
-	enabled := streamEnabled(o.Found.Stream)
-	if !eventsource.IsEngine(o.Found.Stream) && enabled.After(r.past.From) && enabled.Before(r.past.To) {
-		r.past.From, r.past.enabledLate = enabled.Truncate(time.Minute), true
+func ReadPast(ctx context.Context, options PastOptions) (*Past, error) {
+	options.PartitionWCU = cmp.Or(options.PartitionWCU, plan.PartitionWriteUnits)
+	reader := &pastReader{o: options, began: time.Now(), link: newLink(options.Notify), random: rand.New(rand.NewPCG(options.Seed, 0))}
+	reader.past = &Past{From: options.From.UTC().Truncate(Window), To: options.To.UTC().Truncate(Window)}
+	enabled := streamEnabled(options.Found.Stream)
+	if !eventsource.IsEngine(options.Found.Stream) && enabled.After(reader.past.From) && enabled.Before(reader.past.To) {
+		reader.past.From, reader.past.enabledLate = enabled.Truncate(time.Minute), true
 	}
-	inTime, stop := context.WithDeadline(ctx, r.began.Add(o.Within))
+	inTime, stop := context.WithDeadline(ctx, reader.began.Add(options.Within))
 	defer stop()
-	err := r.run(inTime)
+	err := reader.run(inTime)
 	timeIsOver := ctx.Err() == nil && inTime.Err() != nil
 	if timeIsOver && errors.Is(err, context.DeadlineExceeded) {
 		err = nil
-		if len(r.past.windows) == 0 {
-			err = fmt.Errorf("no window was read within %v: allow more time", o.Within)
+		if len(reader.past.windows) == 0 {
+			err = fmt.Errorf("no window was read within %v: allow more time", options.Within)
 		}
 	}
 	if err != nil {
 		return nil, explainError(err)
 	}
-	return r.past, nil
+	return reader.past, nil
 }
 
 // streamEnabled returns when a stream was enabled, which its ARN ends with; zero if it doesn't.

@@ -71,15 +71,15 @@ func (w *windows) startOf(t time.Time) time.Time {
 func (w *windows) addCounts(item *heat.Item, start time.Time, lost time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p := w.open[start.Unix()]
-	if p == nil {
-		p = &counts{}
-		w.open[start.Unix()] = p
+	delivered := w.open[start.Unix()]
+	if delivered == nil {
+		delivered = &counts{}
+		w.open[start.Unix()] = delivered
 	}
 	if item != nil {
-		p.items = append(p.items, *item)
+		delivered.items = append(delivered.items, *item)
 	}
-	p.lost += lost
+	delivered.lost += lost
 }
 
 // moveComplete moves the windows that all stream shards have delivered into history.
@@ -125,19 +125,19 @@ func (w *windows) completeUntil() time.Time {
 	return w.historyEnd
 }
 
-// combine returns the window of the counts that stream shards delivered; p is nil if none did. The caller holds mu.
-func (w *windows) combine(start time.Time, p *counts) heat.Window {
-	if p == nil {
-		p = &counts{}
+// combine returns the window with the delivered counts, nil for no counts. The caller holds mu.
+func (w *windows) combine(start time.Time, delivered *counts) heat.Window {
+	if delivered == nil {
+		delivered = &counts{}
 	}
-	items := p.items
+	items := delivered.items
 	if len(items) == 0 { // it was read and had no writes
 		item := w.blank
 		item.Start = start
 		items = []heat.Item{item}
 	}
 	counted := Window - max(0, w.countFrom.Sub(start))
-	meanLost := p.lost.Seconds() / float64(max(1, len(w.counters)))
+	meanLost := delivered.lost.Seconds() / float64(max(1, len(w.counters)))
 	coverage := (counted.Seconds() - meanLost) / Window.Seconds()
 	for i := range items {
 		if coverage < 1 {

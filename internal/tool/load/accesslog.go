@@ -58,9 +58,9 @@ func readFile(path string, count int) iter.Seq2[Request, error] {
 //
 // A request's ID is its line's number with 12 hex digits of the line's SHA-256 digest. So lines with the same text have
 // different IDs, and a second read returns the same IDs.
-func ReadLog(name string, r io.Reader) iter.Seq2[Request, error] {
+func ReadLog(name string, log io.Reader) iter.Seq2[Request, error] {
 	return func(yield func(Request, error) bool) {
-		text, err := decompress(r)
+		text, err := decompress(log)
 		if err != nil {
 			yield(Request{}, fmt.Errorf("%s: %w", name, err))
 			return
@@ -92,8 +92,8 @@ func ReadLog(name string, r io.Reader) iter.Seq2[Request, error] {
 	}
 }
 
-func decompress(r io.Reader) (io.Reader, error) {
-	buffered := bufio.NewReader(r)
+func decompress(log io.Reader) (io.Reader, error) {
+	buffered := bufio.NewReader(log)
 	magic, err := buffered.Peek(2)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("reading: %w", err)

@@ -25,12 +25,12 @@ const (
 )
 
 // readCounters returns the values of counters by name, or an error if any value is missing.
-func (d *driver) readCounters(ctx context.Context, names []string, c consistency) (map[string]int64, error) {
+func (d *driver) readCounters(ctx context.Context, names []string, consistent consistency) (map[string]int64, error) {
 	values := make(map[string]int64, len(names))
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(d.Concurrency)
-	for query := range queries(names, c) {
+	for query := range queries(names, consistent) {
 		group.Go(func() error {
 			answer, err := d.queryCounters(ctx, query)
 			mu.Lock()
@@ -71,9 +71,9 @@ func (d *driver) queryCounters(ctx context.Context, query string) ([]counter, er
 }
 
 // queries yields query strings within the bounds, which together name all counters.
-func queries(names []string, c consistency) iter.Seq[string] {
+func queries(names []string, consistent consistency) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		tail := "consistency=" + string(c)
+		tail := "consistency=" + string(consistent)
 		var query strings.Builder
 		count := 0
 		for _, name := range names {

@@ -49,22 +49,22 @@ const (
 
 // RunDemo sends the ramp, and returns the story after the ramp's windows are counted. The ramp begins within 12 s, at the start
 // of a window.
-func RunDemo(ctx context.Context, o Demo) (DemoStory, error) {
-	api := demoAPI{o.URL}
-	m := measured{begin: time.Now().Add(2 * time.Second).Truncate(DemoWindow).Add(DemoWindow)}
-	m.end = m.begin.Add(o.For.Truncate(DemoWindow))
+func RunDemo(ctx context.Context, demo Demo) (DemoStory, error) {
+	api := demoAPI{demo.URL}
+	figures := measured{begin: time.Now().Add(2 * time.Second).Truncate(DemoWindow).Add(DemoWindow)}
+	figures.end = figures.begin.Add(demo.For.Truncate(DemoWindow))
 	working, stop := context.WithCancel(ctx)
 	defer stop()
 	group, running := errgroup.WithContext(working)
-	group.Go(func() error { return nilIfEnded(running, sendBackground(running, o)) })
-	group.Go(func() error { return nilIfEnded(running, api.watchVerdict(running, &m)) })
-	group.Go(func() error { return nilIfEnded(running, demoProgress(running, &m, o.Progress)) })
+	group.Go(func() error { return nilIfEnded(running, sendBackground(running, demo)) })
+	group.Go(func() error { return nilIfEnded(running, api.watchVerdict(running, &figures)) })
+	group.Go(func() error { return nilIfEnded(running, demoProgress(running, &figures, demo.Progress)) })
 	group.Go(func() error {
 		defer stop() // the background traffic goes on until the last window is counted
-		if err := sendRamp(running, o, &m); err != nil {
+		if err := sendRamp(running, demo, &figures); err != nil {
 			return err
 		}
-		if err := api.readMeasured(running, &m); err != nil {
+		if err := api.readMeasured(running, &figures); err != nil {
 			return fmt.Errorf("reading the demo's figures: %w", err)
 		}
 		return nil
@@ -72,16 +72,16 @@ func RunDemo(ctx context.Context, o Demo) (DemoStory, error) {
 	if err := group.Wait(); err != nil {
 		return DemoStory{}, err
 	}
-	return m.story(), nil
+	return figures.story(), nil
 }
 
 // sendRamp waits for its start, and increments the counter until its end.
-func sendRamp(ctx context.Context, o Demo, m *measured) (err error) {
-	if !waitUntil(ctx, m.begin) {
+func sendRamp(ctx context.Context, demo Demo, figures *measured) (err error) {
+	if !waitUntil(ctx, figures.begin) {
 		return context.Cause(ctx)
 	}
-	source := rampSource(ctx, DemoCounter, stagesOf(m.end.Sub(m.begin), DemoPartitionWCU))
-	m.load, err = Run(ctx, Options{Target: o.URL, Source: source, Concurrency: rampConcurrency, CountersOnly: true})
+	source := rampSource(ctx, DemoCounter, stagesOf(figures.end.Sub(figures.begin), DemoPartitionWCU))
+	figures.load, err = Run(ctx, Options{Target: demo.URL, Source: source, Concurrency: rampConcurrency, CountersOnly: true})
 	return err
 }
 
@@ -103,19 +103,19 @@ const (
 )
 
 // sendBackground sends ordinary traffic until the context ends.
-func sendBackground(ctx context.Context, o Demo) error {
-	most := int((o.For + 2*time.Minute).Seconds() * backgroundRate)
+func sendBackground(ctx context.Context, demo Demo) error {
+	most := int((demo.For + 2*time.Minute).Seconds() * backgroundRate)
 	source := Synthetic{Workload: Zipf, Seed: 1, Count: most, Keys: backgroundKeys}.Source()
-	_, err := Run(ctx, Options{Target: o.URL, Source: source, Rate: backgroundRate})
+	_, err := Run(ctx, Options{Target: demo.URL, Source: source, Rate: backgroundRate})
 	return err
 }
 
 // demoProgress reports each second of the ramp.
-func demoProgress(ctx context.Context, m *measured, report func(int)) error {
+func demoProgress(ctx context.Context, figures *measured, report func(int)) error {
 	if report == nil {
 		return nil
 	}
-	for at := m.begin.Add(time.Second); !at.After(m.end) && waitUntil(ctx, at); at = at.Add(time.Second) {
+	for at := figures.begin.Add(time.Second); !at.After(figures.end) && waitUntil(ctx, at); at = at.Add(time.Second) {
 		report(1)
 	}
 	return nil

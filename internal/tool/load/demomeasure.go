@@ -46,7 +46,7 @@ func (c demoAPI) getJSON(ctx context.Context, path string, query url.Values, int
 
 // watchVerdict reads the hot keys twice a second until the counter is among them. It retries a failed request, and
 // returns the last error only if no request succeeded.
-func (c demoAPI) watchVerdict(ctx context.Context, m *measured) error {
+func (c demoAPI) watchVerdict(ctx context.Context, figures *measured) error {
 	var lastErr error
 	succeeded := false
 	for {
@@ -60,7 +60,7 @@ func (c demoAPI) watchVerdict(ctx context.Context, m *measured) error {
 		}
 		for _, k := range out.Keys {
 			if k.Type == "counter" && k.Name == DemoCounter && (k.Status == "hot" || k.Status == "saturated") {
-				m.verdict = time.Now()
+				figures.verdict = time.Now()
 				return nil
 			}
 		}
@@ -78,11 +78,11 @@ func (c demoAPI) watchVerdict(ctx context.Context, m *measured) error {
 const countedTime = 40 * time.Second
 
 // readMeasured reads the figures of the story after the ramp's windows are counted.
-func (c demoAPI) readMeasured(ctx context.Context, m *measured) error {
-	if err := c.readHeat(ctx, m); err != nil {
+func (c demoAPI) readMeasured(ctx context.Context, figures *measured) error {
+	if err := c.readHeat(ctx, figures); err != nil {
 		return err
 	}
-	if err := c.readThrottled(ctx, m); err != nil {
+	if err := c.readThrottled(ctx, figures); err != nil {
 		return err
 	}
 	var shards struct{ History []mapChange }
@@ -90,8 +90,8 @@ func (c demoAPI) readMeasured(ctx context.Context, m *measured) error {
 		return err
 	}
 	for _, change := range shards.History {
-		if change.Time.After(m.begin) {
-			m.changes = append(m.changes, change)
+		if change.Time.After(figures.begin) {
+			figures.changes = append(figures.changes, change)
 		}
 	}
 	return nil
@@ -102,8 +102,8 @@ func (m *measured) query(step string) url.Values {
 }
 
 // readHeat waits until the last window is counted, and reads the counter's heat.
-func (c demoAPI) readHeat(ctx context.Context, m *measured) error {
-	query := m.query(DemoWindow.String())
+func (c demoAPI) readHeat(ctx context.Context, figures *measured) error {
+	query := figures.query(DemoWindow.String())
 	query.Set("group", "base")
 	query.Set("filter", DemoCounter)
 	var heat struct {
@@ -119,21 +119,21 @@ func (c demoAPI) readHeat(ctx context.Context, m *measured) error {
 		if err := c.getJSON(ctx, "/v1/heat", query, &heat); err != nil {
 			return err
 		}
-		if !heat.AsOf.Before(m.end) || time.Now().After(patience) {
+		if !heat.AsOf.Before(figures.end) || time.Now().After(patience) {
 			break
 		}
 		if !dynamo.Pause(ctx, time.Second/2) {
 			return context.Cause(ctx)
 		}
 	}
-	m.hotWCU, m.heaviest = heat.HotWCU, make([]heatOf, len(heat.Covered))
+	figures.hotWCU, figures.heaviest = heat.HotWCU, make([]heatOf, len(heat.Covered))
 	for i := range heat.Covered {
-		m.heaviest[i].covered = heat.Covered[i]
+		figures.heaviest[i].covered = heat.Covered[i]
 	}
 	for _, row := range heat.Rows {
 		for i := range row.Heaviest {
 			if row.Name == DemoCounter {
-				m.heaviest[i].wcu = row.Heaviest[i]
+				figures.heaviest[i].wcu = row.Heaviest[i]
 			}
 		}
 	}
@@ -141,7 +141,7 @@ func (c demoAPI) readHeat(ctx context.Context, m *measured) error {
 }
 
 // readThrottled reads the counter's throttled writes per second from the limiter.
-func (c demoAPI) readThrottled(ctx context.Context, m *measured) error {
+func (c demoAPI) readThrottled(ctx context.Context, figures *measured) error {
 	var signals struct {
 		Source string
 		Keys   []struct {
@@ -149,7 +149,7 @@ func (c demoAPI) readThrottled(ctx context.Context, m *measured) error {
 			Throttled  []int64
 		}
 	}
-	if err := c.getJSON(ctx, "/console/signals", m.query("1s"), &signals); err != nil {
+	if err := c.getJSON(ctx, "/console/signals", figures.query("1s"), &signals); err != nil {
 		return err
 	}
 	if signals.Source != "limiter" {
@@ -157,7 +157,7 @@ func (c demoAPI) readThrottled(ctx context.Context, m *measured) error {
 	}
 	for _, k := range signals.Keys {
 		if k.Type == "counter" && k.Name == DemoCounter {
-			m.throttled = k.Throttled
+			figures.throttled = k.Throttled
 		}
 	}
 	return nil

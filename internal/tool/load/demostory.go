@@ -49,35 +49,35 @@ type ShardChange struct {
 
 // story computes the story from the figures.
 func (m *measured) story() DemoStory {
-	s := DemoStory{
+	story := DemoStory{
 		Counter: DemoCounter, Began: m.begin.UTC(), Seconds: m.end.Sub(m.begin).Seconds(), PartitionWCU: DemoPartitionWCU, HotWCU: m.hotWCU,
 		ShardsBefore: 1, ShardsAfter: 1, Changes: []ShardChange{}, Requests: m.load.Requests, Resent: m.load.Retries, RejectedRequests: m.load.Rejected, UnknownRequests: m.load.Unknown,
 	}
 	for _, c := range m.changes {
-		s.Changes = append(s.Changes, ShardChange{c.Time, *seconds(c.Time.Sub(m.begin)), c.Shards, c.By})
-		s.ShardsAfter = c.Shards
+		story.Changes = append(story.Changes, ShardChange{c.Time, *seconds(c.Time.Sub(m.begin)), c.Shards, c.By})
+		story.ShardsAfter = c.Shards
 	}
 	for second, n := range m.throttled {
-		s.ThrottledAttempts += n
-		if n > 0 && s.FirstThrottle == nil {
-			s.FirstThrottle = seconds(time.Duration(second) * time.Second)
+		story.ThrottledAttempts += n
+		if n > 0 && story.FirstThrottle == nil {
+			story.FirstThrottle = seconds(time.Duration(second) * time.Second)
 		}
 	}
-	s.Attempts = s.ThrottledAttempts + int64(m.load.Accepted)
-	if s.Attempts > 0 {
-		s.ThrottledShare = math.Round(1e4*float64(s.ThrottledAttempts)/float64(s.Attempts)) / 1e4
+	story.Attempts = story.ThrottledAttempts + int64(m.load.Accepted)
+	if story.Attempts > 0 {
+		story.ThrottledShare = math.Round(1e4*float64(story.ThrottledAttempts)/float64(story.Attempts)) / 1e4
 	}
 	if !m.verdict.IsZero() {
-		s.FirstVerdict = seconds(m.verdict.Sub(m.begin))
+		story.FirstVerdict = seconds(m.verdict.Sub(m.begin))
 	}
-	s.HotAfter = sooner(s.FirstVerdict, s.FirstThrottle)
+	story.HotAfter = sooner(story.FirstVerdict, story.FirstThrottle)
 	for i, w := range m.heaviest {
-		if w.wcu > s.HottestWCU {
-			s.HottestWCU, s.HottestAt = w.wcu, s.Began.Add(time.Duration(i)*DemoWindow)
+		if w.wcu > story.HottestWCU {
+			story.HottestWCU, story.HottestAt = w.wcu, story.Began.Add(time.Duration(i)*DemoWindow)
 		}
 	}
-	m.setCooling(&s)
-	return s
+	m.setCooling(&story)
+	return story
 }
 
 // seconds returns a duration in seconds, rounded to the known precision.
@@ -96,8 +96,8 @@ func sooner(a, b *float64) *float64 {
 
 // setCooling sets when the counter cooled: at the end of the last window with a hot write shard, or of the last second
 // with a throttled write, whichever is later. At least one window must follow, and all that follow must be counted.
-func (m *measured) setCooling(s *DemoStory) {
-	if s.HotAfter == nil {
+func (m *measured) setCooling(story *DemoStory) {
+	if story.HotAfter == nil {
 		return
 	}
 	cool := time.Duration(0)
@@ -116,14 +116,14 @@ func (m *measured) setCooling(s *DemoStory) {
 			continue
 		}
 		if w.covered < 1 {
-			s.CoolWindows = 0
+			story.CoolWindows = 0
 			return
 		}
-		s.CoolWindows++
-		s.CoolWCU = max(s.CoolWCU, w.wcu)
+		story.CoolWindows++
+		story.CoolWCU = max(story.CoolWCU, w.wcu)
 	}
-	if s.CoolWindows > 0 {
-		s.CoolAfter = seconds(cool)
+	if story.CoolWindows > 0 {
+		story.CoolAfter = seconds(cool)
 	}
 }
 

@@ -34,11 +34,11 @@ func (e storedEvent) hasData(want EventData) bool {
 }
 
 // readEvents returns an entity's events of a span, in the API's order.
-func (d *driver) readEvents(ctx context.Context, entity string, s span) ([]storedEvent, error) {
+func (d *driver) readEvents(ctx context.Context, entity string, wanted span) ([]storedEvent, error) {
 	query := url.Values{
 		"entity": {entity},
-		"from":   {s.first.Format(time.RFC3339Nano)},
-		"to":     {s.last.Add(time.Millisecond).Format(time.RFC3339Nano)}, // exclusive
+		"from":   {wanted.first.Format(time.RFC3339Nano)},
+		"to":     {wanted.last.Add(time.Millisecond).Format(time.RFC3339Nano)}, // exclusive
 		"limit":  {strconv.Itoa(pageSize)},
 	}
 	var events []storedEvent

@@ -61,13 +61,13 @@ func (l *ledger) tally(counter string) *tally {
 }
 
 // addIncrement adds an increment by 1 with its outcome.
-func (l *ledger) addIncrement(counter string, s outcome) {
+func (l *ledger) addIncrement(counter string, state outcome) {
 	if !l.detailed {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch s {
+	switch state {
 	case accepted:
 		l.tally(counter).accepted++
 	case unknown:
@@ -87,18 +87,18 @@ func boundsText(low, high int64) string {
 }
 
 // addEvent adds a request's event with its outcome.
-func (l *ledger) addEvent(r Request, s outcome) {
+func (l *ledger) addEvent(request Request, state outcome) {
 	if !l.detailed {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	events := l.events[r.Entity()]
+	events := l.events[request.Entity()]
 	if events == nil {
 		events = map[identity]sentEvent{}
-		l.events[r.Entity()] = events
+		l.events[request.Entity()] = events
 	}
-	events[identity{r.ID, r.Time.UnixMilli()}] = sentEvent{data: r.Data(), state: s}
+	events[identity{request.ID, request.Time.UnixMilli()}] = sentEvent{data: request.Data(), state: state}
 }
 
 // addRequest adds a request, whose outcome is the worst of its writes.

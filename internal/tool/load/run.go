@@ -21,21 +21,21 @@ func Run(ctx context.Context, options Options) (Result, error) {
 	if options.Source.Requests == nil {
 		return Result{}, errors.New("the source has no requests: set Options.Source")
 	}
-	d := newDriver(options.withDefaults())
-	defer d.api.HTTP.CloseIdleConnections()
-	if err := d.checkTarget(ctx); err != nil {
+	driver := newDriver(options.withDefaults())
+	defer driver.api.HTTP.CloseIdleConnections()
+	if err := driver.checkTarget(ctx); err != nil {
 		return Result{}, err
 	}
-	v := &verifier{driver: d}
-	if d.Verify {
+	v := &verifier{driver: driver}
+	if driver.Verify {
 		if err := v.prepare(ctx); err != nil {
 			return Result{}, fmt.Errorf("before the load: %w", err)
 		}
 	}
 	begin := time.Now()
-	err := sendAll(ctx, d.Concurrency, d.Rate, d.Source.Requests(), d.send)
-	result := d.result(time.Since(begin))
-	if err == nil && d.Verify {
+	err := sendAll(ctx, driver.Concurrency, driver.Rate, driver.Source.Requests(), driver.send)
+	result := driver.result(time.Since(begin))
+	if err == nil && driver.Verify {
 		if result.Verify, err = v.compare(ctx); err != nil {
 			err = fmt.Errorf("verifying: %w", err)
 		}
@@ -56,12 +56,12 @@ type driver struct {
 
 const callTimeout = 30 * time.Second
 
-func newDriver(o Options) *driver {
-	return &driver{Options: o, ledger: newLedger(o.Verify), keyPrefix: rand.Text(), api: APIClient{Base: o.Target, Sign: o.Sign, HTTP: &http.Client{
+func newDriver(options Options) *driver {
+	return &driver{Options: options, ledger: newLedger(options.Verify), keyPrefix: rand.Text(), api: APIClient{Base: options.Target, Sign: options.Sign, HTTP: &http.Client{
 		Timeout: callTimeout,
 		Transport: &http.Transport{
 			DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
-			MaxIdleConnsPerHost: o.Concurrency,
+			MaxIdleConnsPerHost: options.Concurrency,
 			IdleConnTimeout:     10 * time.Second,
 			DisableCompression:  true,
 		},

@@ -18,9 +18,9 @@ const (
 
 // send writes a request through the API, its event in one call, its increment in another, and records their outcomes. Only
 // with Verify do increments have an Idempotency-Key.
-func (d *driver) send(ctx context.Context, r Request) error {
-	if r.Time.IsZero() {
-		r.Time = time.Now().UTC().Truncate(time.Millisecond)
+func (d *driver) send(ctx context.Context, request Request) error {
+	if request.Time.IsZero() {
+		request.Time = time.Now().UTC().Truncate(time.Millisecond)
 	}
 	writes := []func(context.Context, Request) (outcome, error){d.putEvent, d.increment}
 	if d.CountersOnly {
@@ -28,7 +28,7 @@ func (d *driver) send(ctx context.Context, r Request) error {
 	}
 	var outcomes []outcome
 	for _, write := range writes {
-		state, err := write(ctx, r)
+		state, err := write(ctx, request)
 		if err != nil {
 			return err
 		}
@@ -46,10 +46,10 @@ type event struct {
 	Data   EventData `json:"data"`
 }
 
-func (d *driver) putEvent(ctx context.Context, r Request) (outcome, error) {
-	body := map[string][]event{"events": {{Entity: r.Entity(), ID: r.ID, Time: r.Time, Data: r.Data()}}}
+func (d *driver) putEvent(ctx context.Context, request Request) (outcome, error) {
+	body := map[string][]event{"events": {{Entity: request.Entity(), ID: request.ID, Time: request.Time, Data: request.Data()}}}
 	outcome, err := d.sendUntilKnown(ctx, "/v1/events", "", true, body)
-	d.ledger.addEvent(r, outcome)
+	d.ledger.addEvent(request, outcome)
 	return outcome, err
 }
 
@@ -58,14 +58,14 @@ type increment struct {
 	Delta   int64  `json:"delta"`
 }
 
-func (d *driver) increment(ctx context.Context, r Request) (outcome, error) {
+func (d *driver) increment(ctx context.Context, request Request) (outcome, error) {
 	key := ""
 	if d.Verify {
 		key = fmt.Sprintf("load-%s-%d", d.keyPrefix, d.calls.Add(1))
 	}
-	body := map[string][]increment{"increments": {{r.Counter(), 1}}}
+	body := map[string][]increment{"increments": {{request.Counter(), 1}}}
 	outcome, err := d.sendUntilKnown(ctx, "/v1/counters", key, d.Verify, body)
-	d.ledger.addIncrement(r.Counter(), outcome)
+	d.ledger.addIncrement(request.Counter(), outcome)
 	return outcome, err
 }
 

@@ -29,18 +29,18 @@ type engine struct {
 func (e *engine) Endpoint() string { return e.endpoint }
 
 // connect starts an engine, or checks that the caller's engine responds.
-func (e *engine) connect(ctx context.Context, o Options) error {
-	e.endpoint = o.Endpoint
+func (e *engine) connect(ctx context.Context, options Options) error {
+	e.endpoint = options.Endpoint
 	if e.endpoint != "" {
 		if err := CheckEngine(ctx, e.endpoint); err != nil {
 			return err
 		}
 	} else {
-		started, err := dynamolocal.StartEngine(ctx, dynamolocal.Options{DataDir: o.DataDir, SharedDB: true, HeapMB: heapMB, Notice: o.Notices})
+		started, err := dynamolocal.StartEngine(ctx, dynamolocal.Options{DataDir: options.DataDir, SharedDB: true, HeapMB: heapMB, Notice: options.Notices})
 		if err != nil {
 			return err
 		}
-		e.started, e.endpoint, e.folder = started, started.Endpoint(), o.DataDir
+		e.started, e.endpoint, e.folder = started, started.Endpoint(), options.DataDir
 	}
 	e.db, e.answerTimeout = dynamolocal.DynamoDB(e.endpoint, ""), answerTime
 	return nil

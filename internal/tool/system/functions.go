@@ -153,10 +153,10 @@ func (f *functions) query(ctx context.Context) (http.Handler, error) {
 }
 
 // detector returns the hotkeys function.
-func (f *functions) detector(o hotkeys.Settings) (*hotkeys.Handler, error) {
+func (f *functions) detector(settings hotkeys.Settings) (*hotkeys.Handler, error) {
 	deps := hotkeys.Deps{
 		Heat:   f.db,
-		Shards: hotkeys.OpenShards(f.db, o),
+		Shards: hotkeys.OpenShards(f.db, settings),
 		Log:    f.options.Log, Now: time.Now,
 	}
 	if limiter := f.limited.limiter; limiter != nil { // the engine has one stream shard for any number of partitions
@@ -164,7 +164,7 @@ func (f *functions) detector(o hotkeys.Settings) (*hotkeys.Handler, error) {
 			return limiter.Partitions(table), nil
 		}
 	}
-	return hotkeys.New(o, deps)
+	return hotkeys.New(settings, deps)
 }
 
 func (f *functions) aggregator() (*fold.Handler, error) {

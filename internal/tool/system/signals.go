@@ -54,9 +54,9 @@ func addThrottled(out *console.SignalsAnswer, keys map[string]*console.Throttled
 }
 
 // columnsOf returns the columns of a partition key's base key, or of the partition key if it has no base key.
-func columnsOf(keys map[string]*console.ThrottledKey, k throttle.ThrottledKey, newColumns func() []*int64) []*int64 {
-	name, added := k.Key, console.ThrottledKey{Key: k.Key}
-	row := heat.KeyHeat{Index: k.Index, Key: k.Key}
+func columnsOf(keys map[string]*console.ThrottledKey, throttled throttle.ThrottledKey, newColumns func() []*int64) []*int64 {
+	name, added := throttled.Key, console.ThrottledKey{Key: throttled.Key}
+	row := heat.KeyHeat{Index: throttled.Index, Key: throttled.Key}
 	if base, ok := row.Base(); ok {
 		name = base.String()
 		added = console.ThrottledKey{Key: name, Type: string(base.Type), Name: base.Name}

@@ -32,39 +32,39 @@ type System struct {
 
 // Start prepares the system: first the port and the failure file, which fail fast, then the engine, the tables and the
 // functions. After an error nothing is left running.
-func Start(ctx context.Context, o Options) (_ *System, err error) {
-	if err := o.Validate(); err != nil {
+func Start(ctx context.Context, options Options) (_ *System, err error) {
+	if err := options.Validate(); err != nil {
 		return nil, err
 	}
-	s := &System{options: o, names: schema.NamesFor(o.Prefix)}
-	if s.listener, err = net.Listen("tcp", o.Addr); err != nil {
-		return nil, fmt.Errorf("listening on %s: %w", o.Addr, err)
+	system := &System{options: options, names: schema.NamesFor(options.Prefix)}
+	if system.listener, err = net.Listen("tcp", options.Addr); err != nil {
+		return nil, fmt.Errorf("listening on %s: %w", options.Addr, err)
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.close())
+			err = errors.Join(err, system.close())
 		}
 	}()
-	if err := openFailures(o.Failures); err != nil {
+	if err := openFailures(options.Failures); err != nil {
 		return nil, err
 	}
-	if err := s.engine.connect(ctx, o); err != nil {
+	if err := system.engine.connect(ctx, options); err != nil {
 		return nil, err
 	}
-	if o.Notices != nil {
-		fmt.Fprintln(o.Notices, "making the tables")
+	if options.Notices != nil {
+		fmt.Fprintln(options.Notices, "making the tables")
 	}
-	if err := dynamolocal.CreateTables(ctx, s.db, s.names); err != nil {
-		return nil, fmt.Errorf("creating the tables at %s: %w", s.endpoint, err)
+	if err := dynamolocal.CreateTables(ctx, system.db, system.names); err != nil {
+		return nil, fmt.Errorf("creating the tables at %s: %w", system.endpoint, err)
 	}
-	s.limited = limited{limits: o.Limits, target: s.endpoint}
-	if err := s.limited.start(); err != nil {
+	system.limited = limited{limits: options.Limits, target: system.endpoint}
+	if err := system.limited.start(); err != nil {
 		return nil, err
 	}
-	if err := s.connectFunctions(ctx); err != nil {
+	if err := system.connectFunctions(ctx); err != nil {
 		return nil, err
 	}
-	return s, nil
+	return system, nil
 }
 
 // openFailures makes the failure file and its folder, so that a wrong path fails at once and not with the first
