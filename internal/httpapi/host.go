@@ -21,7 +21,7 @@ func ForHostsOf(listen string, next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if host := hostOf(r.Host); !IsLoopback(host) && !strings.EqualFold(host, own) {
-			writeProblem(w, newProblem(http.StatusMisdirectedRequest, "this server is not called "+cutEcho(host)))
+			writeProblem(w, newProblem(http.StatusMisdirectedRequest, "this server does not have the name "+cutEcho(host)+": use the address that it listens on"))
 			return
 		}
 		next.ServeHTTP(w, r)

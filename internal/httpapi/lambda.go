@@ -34,7 +34,7 @@ func Lambda(handler http.Handler) func(context.Context, events.APIGatewayV2HTTPR
 func requestOf(ctx context.Context, event events.APIGatewayV2HTTPRequest) (*http.Request, error) {
 	gateway := event.RequestContext
 	if gateway.HTTP.Method == "" {
-		return nil, fmt.Errorf("the event is not an HTTP API request of payload format 2.0")
+		return nil, fmt.Errorf("the event is not a request of an HTTP API in payload format 2.0: set the integration's payload format to 2.0")
 	}
 	body := []byte(event.Body)
 	if event.IsBase64Encoded {
@@ -46,7 +46,7 @@ func requestOf(ctx context.Context, event events.APIGatewayV2HTTPRequest) (*http
 	ctx = context.WithValue(WithCaller(ctx, callerOf(gateway.Authorizer)), gatewayKey{}, gateway.RequestID)
 	r, err := http.NewRequestWithContext(ctx, gateway.HTTP.Method, "/", bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("converting the event: %w", err)
+		return nil, fmt.Errorf("converting the event to an HTTP request: %w", err)
 	}
 	setHeader(r, event)
 	r.URL = &url.URL{Path: pathOf(event), RawQuery: event.RawQueryString}

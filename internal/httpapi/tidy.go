@@ -131,7 +131,7 @@ type prefixWriter struct {
 	left int
 }
 
-var errFull = errors.New("no more is needed")
+var errFull = errors.New("the prefix is complete")
 
 func (b *prefixWriter) Write(text []byte) (int, error) {
 	n := min(len(text), b.left)

@@ -42,10 +42,10 @@ func decodeCursor(parameters, text string, isPosition func(string) bool) (after 
 		err = json.Unmarshal(plain, &decoded)
 	}
 	if err != nil || decoded.Version != cursorVersion || !isPosition(decoded.After) {
-		return "", httpapi.InvalidAt("query.cursor", "it is not a cursor of this API", text)
+		return "", httpapi.InvalidAt("query.cursor", "it is not a cursor of this API: omit it to get the first page", text)
 	}
 	if decoded.List != digest(parameters) {
-		return "", httpapi.InvalidAt("query.cursor", "it belongs to a list with other parameters", text)
+		return "", httpapi.InvalidAt("query.cursor", "it belongs to a list with other parameters: omit it to get the first page", text)
 	}
 	return decoded.After, nil
 }

@@ -82,7 +82,7 @@ func (r *rollupReader) listRollups(ctx context.Context, in *rollupsInput, now ti
 		return nil, err
 	}
 	if buckets.daily && buckets.every < oneDay {
-		return nil, httpapi.InvalidAt("query.every", "the range has daily rollups, which need 1d", in.Every)
+		return nil, httpapi.InvalidAt("query.every", "the entity has daily rollups in this range: ask for 1d", in.Every)
 	}
 	out := &rollupsOutput{}
 	out.Body.Rollups = buckets.rollups()
@@ -187,7 +187,7 @@ func (b *bucketRange) addFragment(item dynamo.Item) error {
 	}
 	part, err := parts.RollupPart(item, b.now)
 	if err != nil {
-		return fmt.Errorf("item %q: %w", sk, err)
+		return fmt.Errorf("reading the fragment %q: %w", sk, err)
 	}
 	if part == nil {
 		return nil

@@ -44,7 +44,7 @@ func (p *period) readStored(ctx context.Context) (s *storedSummaries, err error)
 		}
 	}
 	if s.topItem, err = dynamo.Get(ctx, p.client, p.o.Names.Rollups, p.PK(), schema.TopSK); err != nil {
-		return nil, fmt.Errorf("reading %q: %w", p.PK(), err)
+		return nil, fmt.Errorf("reading the top %q: %w", p.PK(), err)
 	}
 	expires, _ := dynamo.Whole(s.topItem, schema.ExpiresAt) // 0 for never
 	s.expires = sooner(s.expires, expires)
@@ -107,7 +107,7 @@ func (s *storedSummaries) compare(entries *ranking) (list []Finding) {
 		list = append(list, f)
 	}
 	if len(entries.outdated) > 0 && !s.rowsNoted {
-		list = append(list, Finding{State: Wrong, Detail: "outdated rows in the index, which no task moves, of " + display.Several(len(entries.outdated), "entry")})
+		list = append(list, Finding{State: Wrong, Detail: display.Several(len(entries.outdated), "row") + " of the index outdated, and not noted to be moved"})
 	}
 	if why := s.topFault(entries); why != "" {
 		f := Finding{State: Wrong, Detail: "the top: " + why}

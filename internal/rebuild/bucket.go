@@ -74,10 +74,10 @@ const maxBuckets = 100_000
 func (e *events) targets(entity string, bounds Range) ([]schema.Target, error) {
 	width, ok := e.o.Rules.Bucket(entity)
 	if !ok {
-		return nil, fmt.Errorf("no rule rolls up the events of %q: set the rules that the aggregator has", entity)
+		return nil, fmt.Errorf("no rule rolls up the events of %q: set --rules or HOTSHARD_ROLLUP_RULES, as the aggregator has it", entity)
 	}
 	if bounds.From.IsZero() && e.o.EventRetention == 0 {
-		return nil, fmt.Errorf("events are kept forever: set a start of the check of %q", entity)
+		return nil, fmt.Errorf("events of %q are kept for ever: say with --from where the check starts", entity)
 	}
 	if bounds.From.IsZero() {
 		bounds.From = e.oldest().Truncate(oneDay)

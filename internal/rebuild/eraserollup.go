@@ -84,7 +84,7 @@ func (e *entity) cleanRollup(ctx context.Context, bucket parts.Bucket) error {
 	})
 	e.keptEvents(bucket, found)
 	if !busy.Right() {
-		e.left("the rollup of %s: it changed during each of %d readings", bucket.Label(), maxAttempts)
+		e.left("the rollup of %s changed during each of %d readings: run the delete again while less is written", bucket.Label(), maxAttempts)
 	}
 	return err
 }

@@ -121,7 +121,7 @@ type summaryCheck interface {
 func (a *Checker) Targets(base schema.BaseKey, r Range) ([]schema.Target, error) {
 	check, known := a.checks[schema.TraitsOf(base.Type).Summary]
 	if !known {
-		return nil, fmt.Errorf("rebuild: there are no summaries of type %q", base.Type)
+		return nil, fmt.Errorf("%s %q has no summary: check a counter, an entity or a board", base.Type, base.Name)
 	}
 	return check.targets(base.Name, r)
 }
@@ -132,7 +132,7 @@ func (a *Checker) Targets(base schema.BaseKey, r Range) ([]schema.Target, error)
 func (a *Checker) Check(ctx context.Context, target schema.Target) (Result, error) {
 	check, known := a.checks[schema.TraitsOf(target.Base.Type).Summary]
 	if !known {
-		return Result{}, fmt.Errorf("rebuild: there are no summaries of type %q", target.Base.Type)
+		return Result{}, fmt.Errorf("%s %q has no summary: check a counter, an entity or a board", target.Base.Type, target.Base.Name)
 	}
 	r, err := check.check(ctx, target)
 	if err != nil && !isCallError(err) {

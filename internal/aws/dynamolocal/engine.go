@@ -99,7 +99,7 @@ func startOnRandomPort(ctx context.Context, java string, options Options) (*Engi
 	port := firstPort + rand.IntN(ports)
 	claim, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port+ports))
 	if err != nil {
-		return nil, fmt.Errorf("claim port %d: %w: %w", port, errPortInUse, err)
+		return nil, fmt.Errorf("claim port %d for DynamoDB Local: %w: %w", port, errPortInUse, err)
 	}
 	e, err := startOnPort(ctx, java, options, port)
 	if err != nil {

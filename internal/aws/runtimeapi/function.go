@@ -75,7 +75,7 @@ func Start(ctx context.Context, options Options) (*Function, error) {
 func start(options Options) (*Function, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("listening for it: %w", err)
+		return nil, fmt.Errorf("listening for its calls of the Runtime API: %w", err)
 	}
 	f := &Function{
 		timeout: cmp.Or(options.Timeout, 30*time.Second),

@@ -94,7 +94,7 @@ func TestTablesThatCanNotBeAdopted(t *testing.T) {
 		"being deleted":     {spoil: func(d *types.TableDescription) { d.TableStatus = types.TableStatusDeleting }, want: "is DELETING: wait until it is ACTIVE"},
 		"a global table":    {spoil: func(d *types.TableDescription) { d.Replicas = make([]types.ReplicaDescription, 1) }, want: "a global table"},
 		"one of 2017":       {spoil: func(d *types.TableDescription) { d.GlobalTableVersion = aws.String("2017.11.29") }, want: "a global table"},
-		"only digits":       {format: "7", want: "nothing but digits"},
+		"only digits":       {format: "7", want: "has only digits"},
 		"suffixed keys":     {table: fill(t, client, "S", append(orders("acme", 3, millis), orders("acme#SHARD_2", 3, millis)...)...), want: `1 stored partition keys, such as "acme#SHARD_2"`},
 		"long names":        {table: fill(t, client, "S", orders(long, 2, millis)...), want: "are too long"},
 		"without a time":    {table: fill(t, client, "S", created...), want: "The items have no time of their own", fillIn: true},

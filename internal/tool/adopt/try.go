@@ -73,7 +73,7 @@ func (r *Report) tryGrowth(ctx context.Context, db memory, items []item, counts 
 		}
 	}
 	if len(db.items) != len(items) {
-		return fmt.Errorf("puts of %d items leave %d", len(items), len(db.items))
+		return fmt.Errorf("after puts of %d items the table has %d items", len(items), len(db.items))
 	}
 	for name, list := range names {
 		if err := r.tryRange(ctx, tried, name, list, options.Now); err != nil {
@@ -104,12 +104,12 @@ func (r *Report) tryRange(ctx context.Context, tried *table.Table, name string, 
 			return err
 		}
 		if n == len(items) || dynamo.CompareValues(it[r.SortKey], items[n][r.SortKey]) != 0 {
-			return fmt.Errorf("the range of %q has %s %q out of order", name, r.SortKey, keyText(it, r.SortKey))
+			return fmt.Errorf("a query of %q returns the item with %s %q out of order", name, r.SortKey, keyText(it, r.SortKey))
 		}
 		n++
 	}
 	if n != len(items) {
-		return fmt.Errorf("the range of %q has %d of %d items", name, n, len(items))
+		return fmt.Errorf("a query of %q returns %d of %d items", name, n, len(items))
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ func parseSpan(query url.Values, now time.Time) (Span, error) {
 	s.From, s.To = s.From.Truncate(s.Step), s.To.Add(s.Step-1).Truncate(s.Step)
 	switch {
 	case !s.To.After(s.From):
-		return s, fmt.Errorf("to: must be after from")
+		return s, fmt.Errorf("to must be after from")
 	case s.To.Sub(s.From) > maxColumns*s.Step:
 		return s, fmt.Errorf("step %v: want at most %d columns; use a longer step or a shorter range", s.Step, maxColumns)
 	}

@@ -109,7 +109,7 @@ func (c *collection) queryMetrics(ctx context.Context, metrics []*metric) error 
 		}
 		for _, r := range page.MetricDataResults {
 			if r.StatusCode == types.StatusCodeInternalError || r.StatusCode == types.StatusCodeForbidden {
-				return fmt.Errorf("a metric's status is %s", r.StatusCode)
+				return fmt.Errorf("metric %s has the status %s", aws.ToString(r.Label), r.StatusCode)
 			}
 			for i, at := range r.Timestamps {
 				if m := byID[aws.ToString(r.Id)]; m != nil && i < len(r.Values) {

@@ -63,7 +63,7 @@ func parseTime(stamp string) (time.Time, error) {
 func parseAnswer(rest string) (status int, bytes int64, err error) {
 	fields := strings.SplitN(strings.TrimPrefix(rest, " "), " ", 3)
 	if len(fields) < 2 {
-		return 0, 0, errors.New("bytes: the line ends before them")
+		return 0, 0, errors.New("bytes: the line ends before the status and the bytes")
 	}
 	status, err = strconv.Atoi(fields[0])
 	if err != nil || len(fields[0]) != 3 || status < 0 {

@@ -58,14 +58,14 @@ func (o Options) Validate() error {
 		addFault(CheckEndpoint(o.Endpoint))
 	}
 	if o.Endpoint != "" && o.DataDir != "" {
-		addFault(errors.New("a data folder is for the engine that hotshard starts, not for another endpoint"))
+		addFault(errors.New("a data folder is for the engine that hotshard starts: omit it or the endpoint"))
 	}
 	addFault(checkPrefix(o.Prefix))
 	if o.Window < time.Second || o.Window > 15*time.Minute || o.Window%time.Second != 0 {
 		addFault(fmt.Errorf("window %v: want whole seconds, 1s to 15m", o.Window))
 	}
 	if o.Idle < 0 || o.Idle > eventsource.MaxIdleWindow {
-		addFault(fmt.Errorf("idle window %v: want up to %v", o.Idle, eventsource.MaxIdleWindow))
+		addFault(fmt.Errorf("idle window %v: want 0 to %v", o.Idle, eventsource.MaxIdleWindow))
 	}
 	if o.Quiet != 0 && (o.Quiet < time.Minute || o.Quiet > 24*time.Hour) {
 		addFault(fmt.Errorf("quiet time %v: want 1m to 24h", o.Quiet))

@@ -78,7 +78,7 @@ func openFailures(path string) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("failure file for discarded records: %w", err)
+		return fmt.Errorf("opening the failure file for discarded records: %w", err)
 	}
 	return nil
 }
