@@ -1,5 +1,5 @@
 // Command reader is the Lambda function that does the work of hotkeys and of aggregator on the streams, as their one
-// reader. A deployment has it instead of those two if its setting readers is one.
+// reader. A deployment with the setting readers=one has it instead of those two functions.
 package main
 
 import (

@@ -35,11 +35,11 @@ func (e *DocumentError) Error() string {
 	return e.Path + ": " + e.Reason
 }
 
-// maxName bounds a field's name, in bytes. DynamoDB Local responds with 500 to longer ones, DynamoDB from 64 KB on.
+// maxName bounds a field's name, in bytes. DynamoDB Local responds with 500 to a longer name, DynamoDB from 64 KB on.
 const maxName = 50_000
 
-// maxDocumentDepth bounds the nesting of lists and maps, including the document. Its attribute is one more level, and DynamoDB
-// allows 32.
+// maxDocumentDepth bounds the nesting of lists and maps, including the document. DynamoDB allows 32,
+// with the attribute.
 const maxDocumentDepth = 31
 
 // ParseDocument reads one JSON object. Its errors are of type [*DocumentError].

@@ -66,7 +66,7 @@ func setHeader(r *http.Request, event events.APIGatewayV2HTTPRequest) {
 	r.Header.Del("Host")
 }
 
-// pathOf returns the path without the stage, which begins the path if it is a named one.
+// pathOf returns the path without the stage. The path begins with a stage other than $default.
 func pathOf(event events.APIGatewayV2HTTPRequest) string {
 	path := cmp.Or(event.RawPath, event.RequestContext.HTTP.Path)
 	if stage := event.RequestContext.Stage; stage != "" && stage != "$default" {

@@ -20,7 +20,7 @@ const (
 	maxDetail = 1000
 )
 
-// Bounds of the faults in an error response. A last fault has the number of those that were omitted.
+// Bounds of the faults in an error response. A last fault has the number of omitted faults.
 const (
 	maxFaults     = 100
 	maxFaultsSize = 60 << 10 // with the rest of the response it stays below 64 KB

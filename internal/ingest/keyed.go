@@ -58,9 +58,8 @@ func (keyText) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Extensions: map[string]any{"pattern": keyForm.String(), "minLength": 1, "maxLength": 255}}
 }
 
-// Resolve validates the key, and sets the path and the caller. It rejects more than one header,
-// because proxies join and split headers differently, and any key of a caller without a name, because another such caller
-// could use the same key.
+// Resolve validates the key, and sets the path and the caller. It rejects several headers, because proxies join and split
+// headers differently. It rejects a key of a caller without a name, because another such caller could use the same key.
 func (k *CallKey) Resolve(ctx huma.Context) []error {
 	k.path, k.caller = ctx.Operation().Path, httpapi.Caller(ctx.Context())
 	var sent []string

@@ -39,8 +39,8 @@ type boardOutput struct {
 	}
 }
 
-// boardReader reads boards from the stored tops and histograms. If those lack an answer, it reads the entries and their
-// index.
+// boardReader reads boards from the stored tops and histograms. If these don't have what is asked for, it reads the
+// entries and their index.
 type boardReader struct {
 	client interface {
 		client.Getter

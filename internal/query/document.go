@@ -40,7 +40,7 @@ func document(api huma.API) []byte {
 	return text
 }
 
-// addSecurity adds the authorization of a deployed API. A local one needs none.
+// addSecurity adds the authorization of a deployed API. A local API needs none.
 func addSecurity(doc *huma.OpenAPI) {
 	doc.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"sigv4": {

@@ -23,7 +23,7 @@ const (
 	usualColumns    = 240
 )
 
-// steps lists the column lengths that a request without one may get.
+// steps lists the column lengths that a request without a step may get.
 var steps = []time.Duration{
 	10 * time.Second, 20 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute,
 	10 * time.Minute, 20 * time.Minute, 30 * time.Minute, time.Hour,

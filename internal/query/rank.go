@@ -75,9 +75,9 @@ type standing struct {
 // boardState is the stored state of a board's period.
 type boardState struct {
 	name, period string
-	top           *parts.Top // nil if there is none
-	at            time.Time  // of the top
-	now           time.Time
+	top          *parts.Top // nil if there is none
+	at           time.Time  // of the top
+	now          time.Time
 }
 
 // rankWithNeighbors ranks a player, and returns up to around neighbours on each side. The rank is exact if the stored

@@ -14,12 +14,12 @@ type foldedSource interface {
 	Progress(ctx context.Context) (heat.Progress, error)
 }
 
-// newestWindows has the newest windows of a time range, the complete ones and the open ones separately.
+// newestWindows has the newest windows of a time range, complete and open windows separately.
 type newestWindows struct {
 	from           time.Time     // earlier windows are complete, and not in here
 	complete, open []heat.Window // sorted by time
 	asOf           time.Time     // end of the newest complete window; zero if none is known
-	readFrom       time.Time     // from read to asOf, a time without a window had no writes; zero if unknown
+	readFrom       time.Time     // from readFrom to asOf, a time without a window had no writes; zero if unknown
 }
 
 const (

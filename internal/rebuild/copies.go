@@ -46,14 +46,14 @@ func (e *storedEvents) describeExtra() string {
 const copyGrace = shardmap.LateMargin
 
 // removeCopies removes the copies that reads don't return, and reports whether none is left. The rollup counts all
-// copies, since each was folded: the aggregator subtracts the removed ones.
+// copies, since each was folded: the aggregator subtracts a removed copy.
 //
 // No removal deletes the last copy of an event:
 //   - A removal is a transaction that requires the copy which reads return. If that copy is gone by then, nothing is
 //     deleted. If it is deleted later, that delete is meant for the event.
 //   - Two repairs that prefer different copies can't delete both: the later transaction lacks the copy that it requires.
-//   - A growth does not change which copy reads return: the count at a time is agreed on before that time, or within
-//     LateMargin if its process died. Copies of younger events stay for a later repair.
+//   - A growth does not change which copy reads return. All processes agree on the count at a time before that time, or
+//     within LateMargin if the process that made the change died. Copies of younger events stay for a later repair.
 //   - A late attempt of a writer may put the removed copy again. Then the event has two copies, which the next check finds.
 func (b *bucket) removeCopies(ctx context.Context, found *storedEvents) (all bool, err error) {
 	young := b.o.Now().Add(-copyGrace)

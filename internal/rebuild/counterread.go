@@ -94,7 +94,8 @@ func (s *source) setItem(it item, pk string) {
 	}
 }
 
-// parseItem returns the rev and value of an item, or nil if one can't be read. Then it sets the fault, which names place.
+// parseItem returns the rev and value of an item. If either can't be read, it returns nil and sets the fault, which names
+// place.
 func (s *source) parseItem(it item, revName, valueName, place string) *state {
 	rev, err := wholeNumber(it, revName)
 	var value *big.Int

@@ -22,7 +22,7 @@ type EraserOptions struct {
 	// deadline, 25 s, the age of their views of the shard map, 1 s by default, and 2 s for clocks that differ. Default
 	// 30 s. The eraser waits once, for a key that has or had more than one write shard.
 	Settle time.Duration
-	// WriteUnits bounds the WCU/s of deletes, those of the index included. Default 250: a quarter of a partition's.
+	// WriteUnits bounds the WCU/s of deletes, with the WCU/s of their indexes. Default 250: a quarter of a partition's.
 	WriteUnits int
 	// Progress receives the number of items that were read, or deleted, from several goroutines.
 	Progress func(n int)
@@ -44,7 +44,7 @@ const maxAudits = 8
 //
 // Writes and folds may go on. If the report has nothing Left, all items that were written before the call are deleted. An
 // item that is written during the call is deleted if the call meets it; otherwise it is kept, and counted in the summaries.
-// A call may be killed and repeated: it depends only on stored items, and last deletes those that show where to look.
+// A call may be killed and repeated: it depends only on stored items. It deletes the items that show where to look last.
 //
 // Some items stay for a while, so that redelivered records bring nothing back, or because other keys share them:
 // docs/delete.md lists them.

@@ -57,7 +57,8 @@ func numbersOf(it item, fields map[string]parts.Measure) map[string]string {
 	return numbers
 }
 
-// crowdedSum reports whether a rollup may lack fields of its events, so that it may still count deleted ones.
+// crowdedSum reports whether a rollup may lack fields of its events, so that it may still count deleted events.
 func crowdedSum(sum parts.Rollup) bool {
-	return len(sum.Measures) >= parts.MaxMeasures && sum.Skipped != 0 || len(sum.Measures) > parts.MaxFields
+	fields := len(sum.Measures)
+	return fields > parts.MaxFields || fields >= parts.MaxMeasures && sum.Skipped != 0
 }

@@ -140,7 +140,7 @@ func (e *entity) narrowExtremes(ctx context.Context, bucket parts.Bucket) (found
 }
 
 // mergeFragments moves the counts of a rollup's fragments into the merged fragment, and returns it. If a fold makes a
-// transaction fail, the next ones move fewer fragments. What is folded into a fragment after its move stays there.
+// transaction fail, the next transactions move fewer fragments. What is folded into a fragment after its move stays there.
 func (e *entity) mergeFragments(ctx context.Context, bucket parts.Bucket) (merged parts.Part[parts.Rollup], err error) {
 	moved, size := map[string]bool{}, parts.MaxReplaced
 	for range maxMerges {

@@ -22,10 +22,10 @@ import (
 type storedEvents struct {
 	sum           parts.Rollup // each event once
 	copies        parts.Rollup // the other copies of events that are on several write shards
-	extra         []extraCopy  // where those are, the first maxCopies
+	extra         []extraCopy  // the first maxCopies of copies, with their write shards
 	partitionKeys []string     // partition keys that may have, or had, events
-	expires       int64        // earliest expiry of any of their days, Unix seconds; 0 if none expires
-	unreadable    int          // events
+	expires       int64        // earliest expiry of any event's day, Unix seconds; 0 if none expires
+	unreadable    int          // number of unreadable events
 	fault         string       // of the first unreadable event
 }
 
@@ -120,7 +120,7 @@ func endSortKey(b parts.Bucket) string {
 }
 
 // visitEvents calls visit with the copies of each event of a merge: consecutive items with one sort key. visit must not keep
-// same, which is reused.
+// copies, which is reused.
 func visitEvents(ctx context.Context, merged *dynamo.Merge, visit func(copies []eventCopy)) error {
 	var copies []eventCopy
 	for {
@@ -206,8 +206,8 @@ func (e *storedEvents) sameAs(other *storedEvents) bool {
 }
 
 // repairedRollup returns the figures that a rollup should have. It counts copies, since the aggregator subtracts
-// a copy that is removed. If the events have more fields than a fold keeps, it has the fields of the
-// rollup, because readers see them, and the first others by name.
+// a copy that is removed. If the events have more fields than a fold keeps, readers see the fields of the
+// rollup: repairedRollup keeps those fields, and then the first of the other fields by name.
 func (e *storedEvents) repairedRollup(rollup parts.Rollup) parts.Rollup {
 	total := e.sumWithCopies()
 	var seen, others []string

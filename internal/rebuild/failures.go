@@ -97,7 +97,7 @@ type Work struct {
 	All      bool   // whether Rest has all summaries
 }
 
-// source returns the source of all targets. It adds those of Failures to failed, and emits each of them once.
+// source returns the source of all targets. It adds the targets of Failures to failed, and emits them once.
 func (w Work) source(failed map[schema.Target]bool) Source {
 	var list []schema.Target
 	for _, f := range w.Failures {
@@ -122,8 +122,8 @@ func (w Work) source(failed map[schema.Target]bool) Source {
 // Do checks work as Run does. With Options.Repair it then forgets the failures whose targets are right. The report has
 // the failures that are left.
 //
-// A run of all summaries that leaves each of them right or too old also forgets failures that name no summary, or one that
-// is too old. The run has compared their records, which were written before the failures were read.
+// If a run of all summaries leaves each of them right or too old, Do also forgets failures without a known target, or with
+// one that is too old. The run has compared their records, which were written before the failures were read.
 func (a *Checker) Do(ctx context.Context, work Work, each func(schema.Target, Result)) (*Report, error) {
 	results := map[schema.Target]Result{} // of the failed targets
 	failed := map[schema.Target]bool{}

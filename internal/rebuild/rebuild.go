@@ -59,7 +59,7 @@ type Options struct {
 
 	Repair bool // write the figures that a summary should have
 	// Lower also repairs an event rollup that has more events than are stored. Events may have been
-	// deleted, or have expired: the rollup then has the stored ones only.
+	// deleted, or have expired: the rollup then has the stored events only.
 	Lower bool
 	// afterErase, with Repair, checks counters on all write shards that can exist. It empties summaries of counters and
 	// boards without items, whatever the retentions say.

@@ -102,7 +102,7 @@ type Result struct {
 	Items    int64 // write shards of a counter, events of a bucket, or entries of a period
 }
 
-// with returns the result with the findings of another one.
+// with returns the result with the findings of another result added.
 func (r Result) with(other Result) Result {
 	r.Findings = append(r.Findings, other.Findings...)
 	return r

@@ -104,12 +104,12 @@ func (o *ownTime) describe(sortKey string) string {
 	return text
 }
 
-// allIDs reports whether all times are those of ids.
+// allIDs reports whether all forms are those of ids.
 func (o *ownTime) allIDs() bool {
 	return !slices.ContainsFunc(o.forms, func(f form) bool { return !f.unique })
 }
 
-// timeSpan returns the earliest and the latest time of items that have one.
+// timeSpan returns the earliest and the latest time of the items; zero times if no item has a time.
 func (o *ownTime) timeSpan(items []item) (first, last time.Time) {
 	read := o.timeFunc()
 	for _, it := range items {

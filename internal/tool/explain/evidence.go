@@ -58,8 +58,8 @@ func (r Reason) String() string {
 	return kind + r.Operation.title() + string(r.Cause)
 }
 
-// ParseReason returns the reason of DynamoDB's text, such as TableWriteKeyRangeThroughputExceeded, and the ARN of its resource.
-// ok is false if either is unknown, or if one is of a table and the other of an index.
+// ParseReason returns the reason for DynamoDB's text, such as TableWriteKeyRangeThroughputExceeded, and the ARN of its
+// resource. ok is false if the text or the ARN is unknown, or if only one of the two is an index's.
 func ParseReason(text, arn string) (r Reason, ok bool) {
 	_, path, ok := strings.Cut(arn, ":table/")
 	if !ok {

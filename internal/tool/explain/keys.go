@@ -38,7 +38,7 @@ func (e *Evidence) keysOf(reason Reason) (keys []Key, sources []Source) {
 	}
 	if len(unsure) > 0 {
 		text := fmt.Sprintf("It was throttled for several reasons, and the source does not tell which of them throttled %s", strings.Join(unsure[:min(len(unsure), maxKeys)], ", "))
-		sources = append(sources, Source{contributorInsights, text}) // the one source without reasons
+		sources = append(sources, Source{contributorInsights, text}) // the only source without reasons
 	}
 	slices.SortStableFunc(keys, compareHarm)
 	return keys, sources

@@ -11,13 +11,13 @@ import (
 // logCounts has the throttles of a log.
 type logCounts struct {
 	counts  map[Reason]int      // the cause may be unknown
-	seconds map[Reason]*seconds // of those with a time
-	named   map[Reason]bool     // those that ThrottlingReasons had
+	seconds map[Reason]*seconds // only throttles with a time
+	named   map[Reason]bool     // true if ThrottlingReasons named the reason
 	keys    map[Key]int
 	errors  int // throttles within the time, on the tables or without a reason
 	others  int // throttles of other tables
 	outside int // throttles outside the time
-	unnamed int // throttles of an index, of which the log doesn't say which
+	unnamed int // throttles of an index that the log doesn't name
 }
 
 // seconds counts throttles, and the seconds that had any.

@@ -16,7 +16,7 @@ type record struct {
 	source string // values of members that name the writer
 }
 
-// The names of members with the message, of those that name the writer, and of those with the event's time.
+// The names of members with the message, with the writer's name, and with the event's time.
 var (
 	messageName = regexp.MustCompile(`(?i)^(@?message|msg|log|line|text(payload)?|event|body)$`)
 	sourceName  = regexp.MustCompile(`(?i)^(thread.*|tid|goroutine|(aws_?)?request_?id|trace_?id|container.*|pod.*|@?logstream(name)?|pid|process)$`)
@@ -160,7 +160,7 @@ type document struct {
 	bytes int
 }
 
-// maxDocument is the number of bytes of a document that are kept. The lines of a longer one are read singly.
+// maxDocument is the number of bytes of a document that are kept. The lines of a longer document are read singly.
 const maxDocument = 64 << 20
 
 // isFirstLine reports whether a line begins a document.

@@ -247,7 +247,7 @@ func (e *Evidence) resourceText(r *Resource) string {
 	return r.Table
 }
 
-// lacksIndex reports whether the table was described and lacks the index. It returns the names of those that it has.
+// lacksIndex reports whether the table was described and lacks the index. It returns the names of the table's indexes.
 func (e *Evidence) lacksIndex(id ID) (has []string, absent bool) {
 	if id.Index == "" || e.resource(ID{Table: id.Table}).ARN == "" || e.resource(id).ARN != "" {
 		return nil, false

@@ -13,7 +13,7 @@ import (
 // Times of the lineage.
 const (
 	relist   = 30 * time.Second // between two listings of all stream shards
-	askAgain = time.Second      // between two requests for the children of those that ended
+	askAgain = time.Second      // between two requests for the children of ended stream shards
 	maxAsks  = 30               // maximum of requests for the children of one stream shard
 )
 

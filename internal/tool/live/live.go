@@ -9,7 +9,7 @@
 //	}
 //
 // It only reads: it calls DescribeTable, DescribeStream, GetShardIterator and GetRecords. A stream shard allows two
-// readers, so FindStream lists those that there are. The reader polls each stream shard at most once a second, and
+// readers, so FindStream lists the existing readers. The reader polls each stream shard at most once a second, and
 // stops at the first throttle. It keeps its counts in memory: see [Reader.Windows].
 package live
 

@@ -59,8 +59,8 @@ func (p *Past) Records() (n uint64) {
 	return n
 }
 
-// Windows implements [heat.Source]. Each window has all records of its time. Windows that were not read are absent;
-// those that were read without writes have an item without keys.
+// Windows implements [heat.Source]. Each window has all records of its time. Windows that were not read are absent. A
+// window that was read and has no writes has an item without keys.
 func (p *Past) Windows(_ context.Context, from, to time.Time, _ time.Duration) iter.Seq2[heat.Window, error] {
 	return func(yield func(heat.Window, error) bool) {
 		for _, w := range between(p.windows, from, to) {

@@ -20,7 +20,7 @@ type Demo struct {
 	Progress func(seconds int) // called each second of the ramp; may be nil
 }
 
-// The system's partitions have a fiftieth of AWS's limit, so that one machine can make one hot.
+// The system's partitions have a fiftieth of AWS's limit, so that a load from one machine can exceed it.
 const (
 	DemoPartitions   = 64
 	DemoPartitionWCU = 20

@@ -70,8 +70,8 @@ func (d *driver) increment(ctx context.Context, request Request) (outcome, error
 }
 
 // sendUntilKnown makes a call with one item, and retries it until the item is accepted or the retries are used up. It does
-// not retry an unknown outcome unless the call is idempotent. An error ends the load: the context's, or one that no retry
-// will change.
+// not retry an unknown outcome unless the call is idempotent. An error ends the load: the context's, or a permanent
+// error.
 func (d *driver) sendUntilKnown(ctx context.Context, path, key string, idempotent bool, body any) (outcome outcome, err error) {
 	for attempt := 0; ; attempt++ {
 		result, err := d.postItem(ctx, path, key, body)

@@ -34,7 +34,7 @@ func (l Limits) options() throttle.Options {
 }
 
 // How long a delivery waits for more records. A write is in its summary within twice that time. Scaled-down limits need
-// longer waits: a summary is one partition key, and each delivery writes it once.
+// longer waits, because each delivery writes a summary once, under one partition key.
 const (
 	batchingWindow        = 100 * time.Millisecond
 	limitedBatchingWindow = time.Second

@@ -37,7 +37,7 @@ func (s *System) signals(span console.Span) console.SignalsAnswer {
 }
 
 // addThrottled adds the throttled writes of one slot of time: to all writes, and to keys by base key. With span.Index set,
-// it adds only those of the index.
+// it adds only writes that the index throttled.
 func addThrottled(out *console.SignalsAnswer, keys map[string]*console.ThrottledKey, slot throttle.ThrottledWrites, span console.Span, newColumns func() []*int64) {
 	if span.Index == "" {
 		span.Add(out.Throttled, slot.Start, slot.Writes)
