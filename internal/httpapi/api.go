@@ -153,7 +153,7 @@ func Register[I, O any](api *API, op huma.Operation, call func(context.Context, 
 		huma.Register(to, op, func(ctx context.Context, in *I) (*O, error) {
 			out, err := call(ctx, in)
 			if err != nil {
-				return nil, Problem(ctx, err)
+				return nil, Problem(ctx, err, Detail(err))
 			}
 			return out, nil
 		})

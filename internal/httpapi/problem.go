@@ -18,14 +18,9 @@ import (
 // retryAfter is the Retry-After of 429 and 503 responses, in seconds.
 const retryAfter = "1"
 
-// Problem returns the error response for an error of a service: the status by the error's kind. It returns error
-// responses unchanged.
-func Problem(ctx context.Context, err error) error {
-	return ProblemWith(ctx, err, Detail(err))
-}
-
-// ProblemWith is Problem with another detail.
-func ProblemWith(ctx context.Context, err error, detail string) error {
+// Problem returns the error response for an error of a service, with this detail and a status by the error's kind. It
+// returns nil and error responses unchanged.
+func Problem(ctx context.Context, err error, detail string) error {
 	if _, ok := errors.AsType[huma.StatusError](err); ok || err == nil {
 		return err
 	}

@@ -78,16 +78,14 @@ func shownFault(err error) *huma.ErrorDetail {
 		return &huma.ErrorDetail{Message: cutTo(err.Error(), maxDetail)}
 	}
 	fault := *detailed.ErrorDetail()
-	if fault.Value != nil || isAboutValue(fault.Message) {
+	isAboutValue := strings.HasPrefix(fault.Message, "expected ") // a nil value is a JSON null then
+	if fault.Value != nil || isAboutValue {
 		fault.Value = shownValue(valueAt(&fault))
 	}
 	fault.Location = strings.Replace(cutTo(fault.Location, maxPlace), ",explode", "", 1)   // the framework's tag
 	fault.Message = strings.TrimPrefix(cutTo(fault.Message, maxDetail), "invalid value: ") // the framework's prefix for parameters
 	return &fault
 }
-
-// isAboutValue reports whether a fault of the framework is about a value. A nil value is then a JSON null.
-func isAboutValue(message string) bool { return strings.HasPrefix(message, "expected ") }
 
 // maxDepth bounds the depth of a request's objects.
 const maxDepth = 4

@@ -118,5 +118,5 @@ func noneAccepted(ctx context.Context, errs []error, faults ...error) error {
 	if errors.Is(err, boards.ErrScoreRange) {
 		return httpapi.Invalid(faults...)
 	}
-	return httpapi.ProblemWith(ctx, err, rejection(err))
+	return httpapi.Problem(ctx, err, rejection(err))
 }

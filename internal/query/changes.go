@@ -73,7 +73,7 @@ func (h *Heat) changesIn(ctx context.Context, from, to, now time.Time) (changes,
 	return found, nil
 }
 
-// addNotes replaces entries of the map's view by those with notes.
+// addNotes replaces entries of the map's view by the same entries with notes.
 func (h *Heat) addNotes(ctx context.Context, entries []shardmap.Entry) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(dynamo.MaxParallel)
@@ -86,7 +86,7 @@ func (h *Heat) addNotes(ctx context.Context, entries []shardmap.Entry) error {
 	return group.Wait()
 }
 
-// throttledAt returns when a writer last raised a key's count, or zero if none did.
+// throttledAt returns when a throttled writer last raised a key's count, or zero if none did. changes are sorted by time.
 func throttledAt(changes []heat.Change) (at display.Time) {
 	for _, c := range changes {
 		if c.Throttled() {

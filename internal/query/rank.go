@@ -54,7 +54,7 @@ func (r *boardReader) getRank(ctx context.Context, in *rankInput, now time.Time)
 	}
 	st, above, below, err := r.rankWithNeighbors(ctx, board, held.Place, in.Around)
 	if errors.Is(err, errNotFolded) {
-		return nil, httpapi.ProblemWith(ctx, err, "the board's scores are not folded yet, and too many are before the player to count them in the index: retry in some seconds")
+		return nil, httpapi.Problem(ctx, err, "the board's scores are not folded yet, and too many are before the player to count them in the index: retry in some seconds")
 	} else if err != nil {
 		return nil, fmt.Errorf("ranking a player of board %q: %w", name, dynamo.Kind(err))
 	}

@@ -51,6 +51,7 @@ type reading struct {
 // maxBoardRounds bounds the proofs of one board's period. Each takes as long as the index may lag.
 const maxBoardRounds = 3
 
+// retryLimit returns Open for a period that is current, or ended less than foldLag ago.
 func (p *period) retryLimit() (rounds int, state State) {
 	now := p.o.Now()
 	for _, length := range boards.Periods() {

@@ -135,6 +135,7 @@ const (
 	foldLag   = time.Hour // for how long after a bucket's end folds are expected
 )
 
+// retryLimit returns Open for a bucket that is current, or ended less than foldLag ago.
 func (b *bucket) retryLimit() (rounds int, state State) {
 	if b.End().Add(foldLag).After(b.o.Now()) {
 		return maxRounds, Open

@@ -10,19 +10,20 @@ import (
 // A source is right once its summary has the first state that was read of its item, or a newer state: the
 // item may change all the time.
 func (c *counters) awaitFolds(ctx context.Context, name string, sources []source) (wrong []source, err error) {
-	awaited := map[int]*state{}
-	var pending []source // a fold in flight may make these right
+	firstRead := map[int]*state{} // of each pending source's item
+	var pending []source          // a fold in flight may make these right
 	for _, s := range sources {
 		switch s.classify() {
 		case "":
 		case Stale, Removed:
 			pending = append(pending, s)
-			awaited[s.n] = s.item
+			firstRead[s.n] = s.item
 		default:
 			wrong = append(wrong, s)
 		}
 	}
-	for deadline := c.o.Now().Add(c.o.Wait); len(pending) > 0 && c.o.Now().Before(deadline); {
+	deadline := c.o.Now().Add(c.o.Wait)
+	for len(pending) > 0 && c.o.Now().Before(deadline) {
 		if err := c.pause(ctx); err != nil {
 			return nil, err
 		}
@@ -33,11 +34,13 @@ func (c *counters) awaitFolds(ctx context.Context, name string, sources []source
 		if err != nil {
 			return nil, err
 		}
-		pending = slices.DeleteFunc(pending, func(s source) bool {
-			if awaited[s.n] == nil {
-				awaited[s.n] = s.item // nil while the write shard is gone
+		for _, s := range pending {
+			if firstRead[s.n] == nil { // the write shard was gone before
+				firstRead[s.n] = s.item
 			}
-			s.item = awaited[s.n]
+		}
+		pending = slices.DeleteFunc(pending, func(s source) bool {
+			s.item = firstRead[s.n]
 			state := s.classify()
 			return state == "" || state == Ahead
 		})

@@ -120,7 +120,7 @@ func TestBucketsOfAnEntity(t *testing.T) {
 			t.Errorf("%+v: from %v to %v", c, list[0].Start, list[c.n-1].Start)
 		}
 	}
-	if _, err := a(0).Targets(schema.BaseKey{Type: schema.Event, Name: "e"}, rebuild.Range{}); err == nil || !strings.Contains(err.Error(), "set a start") {
+	if _, err := a(0).Targets(schema.BaseKey{Type: schema.Event, Name: "e"}, rebuild.Range{}); err == nil || !strings.Contains(err.Error(), "--from") {
 		t.Errorf("without a start: %v", err)
 	}
 	if _, err := a(0).Targets(schema.BaseKey{Type: schema.Event, Name: "e"}, rebuild.Range{From: now.AddDate(-12, 0, 0)}); err == nil || !strings.Contains(err.Error(), "at most 100000") {

@@ -58,8 +58,9 @@ type Eraser struct {
 
 // NewEraser returns an Eraser.
 func NewEraser(options EraserOptions, client Client) *Eraser {
-	options.Wait, options.Concurrency, options.Repair, options.afterErase = cmp.Or(options.Wait, defaultWait), maxAudits, true, true
-	options.Settle, options.WriteUnits = cmp.Or(options.Settle, defaultSettle), cmp.Or(options.WriteUnits, defaultWriteUnits)
+	options.Wait, options.Settle = cmp.Or(options.Wait, defaultWait), cmp.Or(options.Settle, defaultSettle)
+	options.WriteUnits = cmp.Or(options.WriteUnits, defaultWriteUnits)
+	options.Concurrency, options.Repair, options.afterErase = maxAudits, true, true // of the audits
 	if options.Progress == nil {
 		options.Progress = func(int) {}
 	}

@@ -69,10 +69,10 @@ func (b *bucket) readEvents(ctx context.Context) (*storedEvents, error) {
 	return r.result, nil
 }
 
-// eachEvent calls visit for each event of a bucket, in the order of time and id. same has all copies of the event: the
-// items with its sort key, on one or more write shards. eachEvent buffers a page of each write shard. It skips stream
-// markers and probes.
-func (t *tools) eachEvent(ctx context.Context, bucket parts.Bucket, shards int, visit func(same []eventCopy)) error {
+// eachEvent calls visit for each event of a bucket, in the order of time and id, with all copies of the event: the items
+// with its sort key, on one or more write shards. It buffers a page of each write shard. It skips stream markers and
+// probes.
+func (t *tools) eachEvent(ctx context.Context, bucket parts.Bucket, shards int, visit func(copies []eventCopy)) error {
 	streams := make([]*dynamo.Stream, shards)
 	for n := range streams {
 		streams[n] = t.eventStream(bucket, n, max(minPage, pageItems/len(streams)))

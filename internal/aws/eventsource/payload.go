@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -99,22 +100,13 @@ func parseResponse(out []byte, records []Record, windowed, partial bool) (done i
 		if f.ItemIdentifier == nil || *f.ItemIdentifier == "" {
 			return 0, nil, errors.New("the handler's response has a batch item failure without an itemIdentifier")
 		}
-		at := indexOfRecord(records, *f.ItemIdentifier)
+		at := slices.IndexFunc(records, func(r Record) bool { return r.Sequence == *f.ItemIdentifier })
 		if at < 0 {
 			return 0, nil, errors.New("the handler's response names an itemIdentifier that is not in the batch")
 		}
 		done = min(done, at)
 	}
 	return done, state, nil
-}
-
-func indexOfRecord(records []Record, sequence string) int {
-	for i, e := range records {
-		if e.Sequence == sequence {
-			return i
-		}
-	}
-	return -1
 }
 
 // appendString appends s as a JSON string, with U+FFFD for bytes that are not UTF-8, as in

@@ -79,9 +79,12 @@ func start(options Options) (*Function, error) {
 	}
 	f := &Function{
 		timeout: cmp.Or(options.Timeout, 30*time.Second),
-		server:  newServer("arn:aws:lambda:" + region + ":123456789012:function:" + options.Name),
-		cmd:     exec.Command(options.Binary),
-		done:    make(chan struct{}),
+		server: &server{
+			arn:  "arn:aws:lambda:" + region + ":123456789012:function:" + options.Name,
+			next: make(chan *invocation), polled: make(chan struct{}), initErr: make(chan error, 1),
+		},
+		cmd:  exec.Command(options.Binary),
+		done: make(chan struct{}),
 	}
 	f.http = &http.Server{Handler: f.server.handler(), ReadHeaderTimeout: f.timeout}
 	f.cmd.Dir = filepath.Dir(options.Binary)

@@ -44,10 +44,6 @@ type server struct {
 	current *invocation // passed to the process, without a response so far
 }
 
-func newServer(arn string) *server {
-	return &server{arn: arn, next: make(chan *invocation), polled: make(chan struct{}), initErr: make(chan error, 1)}
-}
-
 func (s *server) handler() http.Handler {
 	const base = "/2018-06-01/runtime/"
 	mux := http.NewServeMux()

@@ -50,8 +50,9 @@ func Handler(api http.Handler, about About) http.Handler {
 // route passes the console's requests to its mux. The API gets all others unchanged; the mux would clean their paths.
 func route(console, api http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		read := r.Method == http.MethodGet || r.Method == http.MethodHead
-		if read && (r.URL.Path == "/" || strings.HasPrefix(r.URL.Path, "/console/")) {
+		reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+		isConsoles := r.URL.Path == "/" || strings.HasPrefix(r.URL.Path, "/console/")
+		if reads && isConsoles {
 			console.ServeHTTP(w, r)
 			return
 		}

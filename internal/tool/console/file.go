@@ -33,7 +33,11 @@ const (
 // single row of each map has more. File returns the error of the first call that fails.
 func File(ctx context.Context, api http.Handler, about About, from, to time.Time) ([]byte, error) {
 	k := &answerKeeper{ctx: ctx, handler: Handler(api, about), from: from, to: to, answers: map[string]json.RawMessage{}}
-	if err := k.keepOnce(); err != nil {
+	if err := k.keep("/console/about", "", nil); err != nil {
+		return nil, err
+	}
+	since := min(to.Sub(from), maxSince).String()
+	if err := k.keep("/v1/hot-keys", "", url.Values{"since": {since}, "limit": {"20"}}); err != nil {
 		return nil, err
 	}
 	for rows := fileRows; ; rows /= 2 {
@@ -59,14 +63,6 @@ type answerKeeper struct {
 	handler  http.Handler
 	from, to time.Time
 	answers  map[string]json.RawMessage
-}
-
-// keepOnce keeps the answers that don't depend on the number of rows or the index.
-func (k *answerKeeper) keepOnce() error {
-	if err := k.keep("/console/about", "", nil); err != nil {
-		return err
-	}
-	return k.keep("/v1/hot-keys", "", url.Values{"since": {min(k.to.Sub(k.from), maxSince).String()}, "limit": {"20"}})
 }
 
 // keepHeat keeps the heat of the table, or of an index. It returns the indexes that have writes.

@@ -72,11 +72,12 @@ func ParseReason(text, arn string) (r Reason, ok bool) {
 	return Reason{}, false
 }
 
-// ParseSuffix returns the operation and the cause in DynamoDB's text of a reason, or "" for another text.
+// ParseSuffix returns the operation and the cause in DynamoDB's text of a reason, or "" for another text. It ignores
+// whether the reason is of a table or an index.
 func ParseSuffix(text string) (Operation, Cause) {
 	for _, op := range []Operation{Read, Write} {
 		for _, cause := range Causes {
-			if strings.HasSuffix(text, Reason{Operation: op, Cause: cause}.String()[len("Table"):]) {
+			if strings.HasSuffix(text, op.title()+string(cause)) {
 				return op, cause
 			}
 		}

@@ -220,8 +220,10 @@ func (l *logReader) countEvent(event *logEvent) {
 	switch {
 	case event.outside:
 		l.outside++
+		return
 	case len(reasons) > 0 && len(ours) == 0:
 		l.others++
+		return
 	case repeated && (len(event.reasons) == 0 || causeKnown):
 		return
 	case repeated:
@@ -234,7 +236,7 @@ func (l *logReader) countEvent(event *logEvent) {
 			l.unnamed++
 		}
 	}
-	if event.outside || len(ours) == 0 {
+	if len(ours) == 0 {
 		return
 	}
 	for _, r := range ours {

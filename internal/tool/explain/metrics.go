@@ -46,12 +46,13 @@ type series struct {
 	requests  *metric
 }
 
-// readMetrics adds the throttles and the consumed capacity of all resources.
+// readMetrics adds the throttles and the consumed capacity of all resources, or a note if they can't be read.
 func (c *collection) readMetrics(ctx context.Context) {
 	var all []*metric
 	var list []*series
 	addMetric := func(s *series, name, stat string, cause Cause) *metric {
-		m := &metric{name: name, stat: stat, dimension: "GlobalSecondaryIndexName", resource: s.resource, reason: Reason{ID: s.resource.ID, Operation: s.op, Cause: cause}, points: map[int64]float64{}}
+		reason := Reason{ID: s.resource.ID, Operation: s.op, Cause: cause}
+		m := &metric{name: name, stat: stat, dimension: "GlobalSecondaryIndexName", resource: s.resource, reason: reason, points: map[int64]float64{}}
 		all = append(all, m)
 		return m
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// describeTable adds a table, which calls name by its name or ARN, and its global indexes. Without the permission it adds the
-// table's name only.
+// describeTable adds a table and its global indexes; call is the name or ARN by which calls name the table. Without the
+// permission it adds the table's name only.
 func (c *collection) describeTable(ctx context.Context, table, call string) error {
 	out, err := c.DynamoDB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &call})
 	if err != nil {

@@ -22,7 +22,7 @@ var tiers = [...]struct {
 	{10 * time.Minute, 128, 7 * 24 * time.Hour},
 }
 
-// addWindow appends a window, which must follow the last one.
+// addWindow appends a window, which must follow the last window, and moves windows that are too old to the next tier.
 func (h *history) addWindow(w heat.Window) {
 	h.add(0, w.Start, w.Items)
 	for i := range tiers {

@@ -114,7 +114,7 @@ func (s *pastShard) count(records []ddbstream.Record) {
 			continue
 		}
 		s.to = later(s.to, w.At.Truncate(precision))
-		if start := w.At.UTC().Truncate(Window); !start.Before(s.from) { // else its window is over
+		if start := w.At.UTC().Truncate(Window); !start.Before(s.from) { // counts of earlier windows were taken
 			s.open.count(&w, start)
 		}
 	}

@@ -74,12 +74,9 @@ func (f *functions) notePartitions(ctx context.Context) error {
 	}
 	shards := hotkeys.OpenShards(dynamolocal.DynamoDB(f.limited.target, ""), o)
 	for _, table := range schema.StreamTables() {
-		var err error
-		for range noteTries {
+		err := shard.ErrUnavailable
+		for try := 0; try < noteTries && errors.Is(err, shard.ErrUnavailable); try++ {
 			err = shards.NotePartitions(ctx, table, limiter.Partitions(f.names.Table(table)), time.Now())
-			if !errors.Is(err, shard.ErrUnavailable) {
-				break
-			}
 		}
 		if err != nil {
 			return err
