@@ -64,6 +64,7 @@ func ParseDocument(text []byte) (Document, error) {
 	return av.Value, nil
 }
 
+// convert returns a JSON value as DynamoDB stores it. depth is the number of levels that may still be nested.
 func convert(value any, path string, depth int) (types.AttributeValue, error) {
 	switch v := value.(type) {
 	case nil:

@@ -203,6 +203,7 @@ func (b *bucketRange) addFragment(item dynamo.Item) error {
 	return nil
 }
 
+// rollups returns the sums of buckets that have events, sorted by time.
 func (b *bucketRange) rollups() []rollupAnswer {
 	list := []rollupAnswer{}
 	for _, start := range slices.SortedFunc(maps.Keys(b.sums), time.Time.Compare) {

@@ -28,6 +28,7 @@ type storedSummaries struct {
 	expires       int64 // earliest expiry of the above, Unix seconds; 0 if none expires
 }
 
+// readStored reads the notes of rows, and then the histogram and the top.
 func (p *period) readStored(ctx context.Context) (s *storedSummaries, err error) {
 	s = &storedSummaries{}
 	// Notes of rows are deleted after the rows are moved.

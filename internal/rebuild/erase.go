@@ -126,6 +126,8 @@ func (e *Eraser) Key(ctx context.Context, base schema.BaseKey) (*Erased, error) 
 	return &t.report, nil
 }
 
+// erase deletes the items, then the summaries and failures, and last the entry in the shard map. It returns before the
+// failures if another run is needed.
 func (t *task) erase(ctx context.Context) error {
 	if err := t.sweep(ctx); err != nil {
 		return err

@@ -41,6 +41,7 @@ func (f Finding) Texts() (summary, items string) {
 	return f.Summary.text(f.Items), f.Items.text(f.Summary)
 }
 
+// text returns the figures as text, with the measures that other has not or has differently; "" if both are nil.
 func (f *Figures) text(other *Figures) string {
 	switch {
 	case f == nil && other == nil:

@@ -148,6 +148,7 @@ const MaxFindings = 1000
 // Bad returns the number of targets that are wrong or could not be checked, except targets that are too old or open.
 func (r *Report) Bad() int { return r.Targets - r.Right - r.Repaired - r.TooOld - r.Open }
 
+// add counts the result of a target, and adds its findings.
 func (r *Report) add(result Result) {
 	r.Targets++
 	switch {

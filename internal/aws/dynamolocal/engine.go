@@ -109,6 +109,7 @@ func startOnRandomPort(ctx context.Context, java string, options Options) (*Engi
 	return e, nil
 }
 
+// startOnPort starts the engine. The error is errPortInUse if another program has the port.
 func startOnPort(ctx context.Context, java string, options Options, port int) (*Engine, error) {
 	probe, err := net.Listen("tcp", ":"+strconv.Itoa(port))
 	if err != nil {

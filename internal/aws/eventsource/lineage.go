@@ -62,7 +62,7 @@ type shardEnd struct {
 	at    time.Time
 }
 
-// Reset sets the known shards. wasRead reports the shards that were read to their end before.
+// Reset sets the known shards. wasRead reports whether a shard was read to its end before.
 func (l *Lineage) Reset(list []Shard, wasRead func(Shard) bool) {
 	l.known = make(map[string]*lineageShard)
 	for _, s := range list {
@@ -192,6 +192,7 @@ func (l *Lineage) withoutChildren() (list []*lineageShard) {
 	return list
 }
 
+// startReady begins to read the shards that may be read now.
 func (l *Lineage) startReady(ctx context.Context) {
 	for _, id := range l.Ready() {
 		l.known[id].state = reading

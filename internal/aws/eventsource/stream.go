@@ -124,6 +124,7 @@ func (s *Stream) Children(ctx context.Context, parent string) ([]Shard, error) {
 	return list, err
 }
 
+// list lists shards, one listing at a time. Between two calls to AWS it waits for describePause.
 func (s *Stream) list(ctx context.Context, filter *streamtypes.ShardFilter) ([]Shard, error) {
 	select {
 	case s.listing <- struct{}{}:

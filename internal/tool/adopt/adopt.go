@@ -221,6 +221,7 @@ func KeysOf(elements []types.KeySchemaElement) (partition, sort string) {
 	return partition, sort
 }
 
+// scan checks the keys of all items.
 func (r *Report) scan(ctx context.Context, db Client, options Options, own *ownTime) error {
 	var mu sync.Mutex
 	check := r.sortKeyChecker(own, options.Now)

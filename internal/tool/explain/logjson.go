@@ -105,6 +105,7 @@ func hasTime(value any, depth int) bool {
 	return false
 }
 
+// recordOf returns an object's members as a record.
 func recordOf(fields map[string]any) (r record) {
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(fields)) {

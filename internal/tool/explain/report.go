@@ -137,6 +137,7 @@ func (e *Evidence) groups() (groups []*group) {
 	return groups
 }
 
+// addCount adds the count of a source, to the total if it has no cause.
 func (g *group) addCount(count Count) {
 	if count.Cause == "" {
 		g.total = max(g.total, count.Events)

@@ -167,6 +167,7 @@ func (r *pastReader) readWindows(ctx context.Context, start, end time.Time) erro
 	return nil
 }
 
+// listShards lists the stream shards, and finds out whether the service can seek to a time.
 func (r *pastReader) listShards(ctx context.Context) error {
 	r.stream = eventsource.NewStream(r.o.Streams, r.o.Found.Stream, r.o.Found.View)
 	var list []eventsource.Shard

@@ -30,6 +30,7 @@ func sendAll(ctx context.Context, workers int, rate float64, requests iter.Seq2[
 	return group.Wait()
 }
 
+// feedQueue sends each request to queue when it is due by rate, in requests a second; 0 is unlimited.
 func feedQueue(ctx context.Context, rate float64, requests iter.Seq2[Request, error], queue chan<- Request) error {
 	begin, fed := time.Now(), 0
 	for r, err := range requests {
