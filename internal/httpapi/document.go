@@ -11,11 +11,20 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/danielgtaylor/huma/v2"
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/hotshard/hotshard/internal/base/decimal"
 )
+
+// Object is the unparsed text of a JSON object; nil for none.
+type Object struct{ json.RawMessage }
+
+// Schema describes the object in the OpenAPI document.
+func (Object) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Description: "Any JSON object of up to 400 KB"}
+}
 
 // Document is a document: a JSON object as DynamoDB stores it.
 type Document = map[string]types.AttributeValue

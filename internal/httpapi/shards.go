@@ -3,6 +3,8 @@ package httpapi
 import (
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -12,6 +14,18 @@ import (
 type BaseKey struct {
 	Type Kind `json:"type" doc:"The key's type" example:"counter"`
 	Name Name `json:"name" example:"page/home"`
+}
+
+// Kind is the kind of a base key in a request or a response.
+type Kind schema.Kind
+
+// Schema describes the kind in the OpenAPI document, with the names of all kinds.
+func (Kind) Schema(huma.Registry) *huma.Schema {
+	s := &huma.Schema{Type: huma.TypeString}
+	for _, k := range schema.Kinds() {
+		s.Enum = append(s.Enum, string(k))
+	}
+	return s
 }
 
 // Base returns the base key as package schema has it.
