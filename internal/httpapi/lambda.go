@@ -34,7 +34,7 @@ func Lambda(handler http.Handler) func(context.Context, events.APIGatewayV2HTTPR
 func requestOf(ctx context.Context, event events.APIGatewayV2HTTPRequest) (*http.Request, error) {
 	gateway := event.RequestContext
 	if gateway.HTTP.Method == "" {
-		return nil, fmt.Errorf("the event is not a request of an HTTP API in payload format 2.0: set the integration's payload format to 2.0")
+		return nil, fmt.Errorf("the event is not an HTTP API request of payload format 2.0: set the integration's payload format to 2.0")
 	}
 	body := []byte(event.Body)
 	if event.IsBase64Encoded {
