@@ -2,6 +2,7 @@ package throttle
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"net/http"
 	"regexp"
@@ -82,12 +83,8 @@ func (n *renaming) toName(nameOrARN string) string {
 	return name
 }
 
-func (n *renaming) toARN(name string) string {
-	if arn, ok := n.arns[name]; ok {
-		return arn
-	}
-	return name
-}
+// toARN returns the ARN that toName replaced by a name, or the name if there was none.
+func (n *renaming) toARN(name string) string { return cmp.Or(n.arns[name], name) }
 
 // isNamed reports whether the engine has the same table under an ARN and under a name. An engine that rejects all ARNs
 // has tables by name only, so there it reports true.

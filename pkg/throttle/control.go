@@ -55,11 +55,10 @@ type Levels struct {
 // Total counts all denials of one table or global index for one reason. Table is empty for the
 // tables beyond a limiter's bound together.
 type Total struct {
-	Reason string `json:"reason"`
-	Table  string `json:"table"`
-	Index  string `json:"index,omitempty"`
-	Count  int64  `json:"count"`
-
+	Reason  string  `json:"reason"`
+	Table   string  `json:"table"`
+	Index   string  `json:"index,omitempty"`
+	Count   int64   `json:"count"`
 	Units   float64 `json:"units"`   // capacity units that the denied requests needed: a lower bound
 	Seconds int64   `json:"seconds"` // different seconds that had such denials
 }

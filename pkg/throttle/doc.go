@@ -13,11 +13,10 @@
 //
 // # Limits
 //
-// A table and each of its global secondary indexes have partitions of their own; a local index
-// shares its table's. A partition has a token bucket for writes and one for reads. A request is
-// admitted while each bucket that it needs is positive. At admission the buckets pay the least
-// possible cost of the request; after the engine's response they pay the rest. So a bucket may
-// become negative until it is refilled. A scan needs a positive mean of all partitions, which
+// A table and each of its global secondary indexes have partitions of their own; a local index shares its table's. A
+// partition has a token bucket for writes and one for reads. A request is admitted while each bucket that it needs is
+// positive. At admission the buckets pay the least possible cost of the request; after the engine's response they pay
+// the rest. So a bucket may become negative until it is refilled. A scan needs a positive mean of all partitions, which
 // share its cost evenly.
 //
 // A partition's bucket holds one second's tokens. A table or global index as a whole has a limit,
@@ -33,11 +32,10 @@
 // A TransactWriteItems holds its items for TransactionHold from its admission, and its response
 // waits for the end. Conflicts are handled as in
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html#transaction-conflict-handling:
-// another transaction on a held item, even a reading one, is cancelled with the reason
-// TransactionConflict. A PutItem, UpdateItem or DeleteItem gets a TransactionConflictException.
-// A BatchWriteItem has no such exception, so its items are left unprocessed. A TransactGetItems
-// also conflicts with a write in flight; a TransactWriteItems does not. Other reads never
-// conflict. A reused client token goes to the engine.
+// another transaction on a held item, even a reading one, is cancelled with the reason TransactionConflict. A PutItem,
+// UpdateItem or DeleteItem gets a TransactionConflictException. A BatchWriteItem has no such exception, so its items
+// are left unprocessed. A TransactGetItems also conflicts with a write in flight; a TransactWriteItems does not. Other
+// reads never conflict. A reused client token goes to the engine.
 //
 // # Charges
 //
@@ -46,12 +44,12 @@
 // finds nothing has the least cost of a read. A failed condition costs the existing item's size in write units, at least 1.
 // Batches cost the sum of their items.
 //
-// The actions of a transaction cost twice their units, from the item sizes before and after.
-// Their index writes cost once, because indexes are updated after the transaction. A reused
-// client token costs transactional reads instead. A failed condition in a transaction costs
-// twice the units of each existing item, at least 2 for an action. AWS documents neither; both
-// were measured there (docs/decisions/local-aws.md). The cost of a conflict is unknown. Here a
-// transaction's is that of a failed condition, and a write's is its cost in the table.
+// The actions of a transaction cost twice their units, from the item sizes before and after. Their index writes cost
+// once, because indexes are updated after the transaction. A reused client token costs transactional reads instead. A
+// failed condition in a transaction costs twice the units of each existing item, at least 2 for an action. AWS does
+// not document the costs of index writes and of failed conditions; both were measured there
+// (docs/decisions/local-aws.md). The cost of a conflict is unknown. Here a transaction's is that of a failed condition,
+// and a write's is its cost in the table.
 //
 // The cost of an index write, and its partition, follow from the item before and after. The caller's own ReturnValues take
 // precedence. In some cases the limiter reads the item itself, consistently and uncharged:

@@ -100,10 +100,10 @@ func TestPartitions(t *testing.T) {
 	})
 }
 
-// TestWaitEnds checks that sleep ends with its context.
+// TestWaitEnds checks that the default Sleep ends with its context.
 func TestWaitEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	sleep(ctx, time.Hour)
-	sleep(t.Context(), time.Nanosecond)
+	Options{}.withDefaults().Sleep(ctx, time.Hour)
+	Options{}.withDefaults().Sleep(t.Context(), time.Nanosecond)
 }

@@ -22,10 +22,9 @@ type Limiter struct {
 	gate    *partitions.Gate
 	holds   *partitions.Holds
 
-	mu     sync.Mutex // guards the fields below
-	tables tables
-	stats  *counts
-
+	mu      sync.Mutex // guards the fields below
+	tables  tables
+	stats   *counts
 	history *history
 }
 
@@ -41,10 +40,8 @@ func New(options Options) (*Limiter, error) {
 			Partitions: o.Partitions, PartitionWCU: o.PartitionWCU, PartitionRCU: o.PartitionRCU,
 			SplitAfter: o.SplitAfter, Seed: o.Seed, Now: o.Now,
 		}),
-		holds: partitions.NewHolds(o.TransactionHold, o.Now),
-		stats: newCounts(o.Now()), tables: tables{},
-
-		history: newHistory(o.Now()),
+		holds:  partitions.NewHolds(o.TransactionHold, o.Now),
+		tables: tables{}, stats: newCounts(o.Now()), history: newHistory(o.Now()),
 	}, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
@@ -31,8 +32,7 @@ type Options struct {
 	Partitions int
 	// PartitionWCU is one partition's write units a second, 1 to 100,000. AWS has 1,000.
 	PartitionWCU int
-	// PartitionRCU is one partition's read units a second, up to 300,000. 0 is three times
-	// PartitionWCU, as on AWS.
+	// PartitionRCU is one partition's read units a second, up to 300,000. 0 is three times PartitionWCU, as on AWS.
 	PartitionRCU int
 	// TableWCU limits a whole table's write units a second, in addition to its partitions'
 	// limits, up to 1,000,000. Global indexes do not count. 0 is the table's own limit: its
@@ -47,9 +47,8 @@ type Options struct {
 	// SplitAfter is how long a partition must be at its limit before it splits in two by its load, at most a day; 0 is never.
 	// AWS takes minutes. The items of a partition key stay together.
 	SplitAfter time.Duration
-	// TransactionHold is how long a TransactWriteItems holds its items, at most a second; its
-	// response waits for the end. With 0 nothing conflicts. AWS does not document its time; 5
-	// ms is a fair guess.
+	// TransactionHold is how long a TransactWriteItems holds its items, at most a second; its response waits for the
+	// end. With 0 nothing conflicts. AWS does not document its time; 5 ms is a fair guess.
 	TransactionHold time.Duration
 	// Seed selects one of many placements of keys on partitions. Equal seeds have equal
 	// placements; see [Limiter.Partition].
@@ -70,7 +69,7 @@ func (o Options) withDefaults() Options {
 		o.Now = time.Now
 	}
 	if o.Sleep == nil {
-		o.Sleep = sleep
+		o.Sleep = func(ctx context.Context, d time.Duration) { dynamo.Pause(ctx, d) }
 	}
 	if o.Base == nil {
 		o.Base = http.DefaultTransport
@@ -99,13 +98,4 @@ func checkBounds[V cmp.Ordered](option string, value, low, high V) error {
 		return fmt.Errorf("%s is %v: want %v to %v", option, value, low, high)
 	}
 	return nil
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

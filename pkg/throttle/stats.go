@@ -141,17 +141,13 @@ func (c *counts) countDenials(denied []partitions.Denial, now time.Time) {
 	for _, d := range denied {
 		reason, s := reasonOf(d).Reason, c.space(d.Space)
 		s.Throttled++
-		c.denial(denialName{spaceName{s.Table, s.Index}, reason}).add(d.Units, now.Unix())
+		name := denialName{spaceName{s.Table, s.Index}, reason}
+		if c.denials[name] == nil {
+			c.denials[name] = &denials{}
+		}
+		c.denials[name].add(d.Units, now.Unix())
 		c.throttled.Add(throttledKey(d.Place, reason), 1, 0)
 	}
-}
-
-// denial returns the counters of one reason.
-func (c *counts) denial(name denialName) *denials {
-	if c.denials[name] == nil {
-		c.denials[name] = &denials{}
-	}
-	return c.denials[name]
 }
 
 // add counts a denial, with at least half a unit, the least cost of a request.

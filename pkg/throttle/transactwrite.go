@@ -11,7 +11,10 @@ import (
 // transactWrite handles TransactWriteItems. It charges by the size of each item before and after the transaction, since
 // the capacity that DynamoDB Local reports omits condition checks.
 func transactWrite(c *call) (*http.Response, error) {
-	var in transactBody
+	var in struct {
+		TransactItems      []map[string]writeBody
+		ClientRequestToken string
+	}
 	if !decode(c.body, &in) {
 		return c.passThrough()
 	}
@@ -65,12 +68,6 @@ type writeTransaction struct {
 	writes      []*write
 }
 
-// transactBody has the members of a TransactWriteItems that the limiter reads.
-type transactBody struct {
-	TransactItems      []map[string]writeBody
-	ClientRequestToken string
-}
-
 // token identifies the client token in its database; it is "" if there is none.
 func (t *writeTransaction) token() string {
 	if t.clientToken == "" {
@@ -103,8 +100,7 @@ func (t *writeTransaction) sendAdmitted(reserved []partitions.Charge, token stri
 // maxTransaction is the engine's limit of actions.
 const maxTransaction = 100
 
-// costs returns each action's costs. Index writes are not doubled: they happen after the
-// transaction.
+// costs returns each action's costs. Index writes are not doubled: they happen after the transaction.
 func (t *writeTransaction) costs() [][]partitions.Charge {
 	costs := make([][]partitions.Charge, len(t.writes))
 	for i, w := range t.writes {
@@ -139,12 +135,11 @@ func (t *writeTransaction) cancelledCharges(r *reply) []partitions.Charge {
 	return nil
 }
 
-// failedConditionCosts returns the costs of all actions if one's condition fails.
+// failedConditionCosts returns the costs of all actions if a condition fails: those of the items before the transaction.
 func (t *writeTransaction) failedConditionCosts() []partitions.Charge {
 	charges := make([]partitions.Charge, len(t.writes))
 	for i, w := range t.writes {
-		charges[i] = w.failedConditionCost()
-		charges[i].Units *= transactionFactor
+		charges[i] = w.place.Writes(transactionFactor * unitsFor(dynamo.Size(w.before), writeBlock))
 	}
 	return charges
 }

@@ -31,8 +31,7 @@ const (
 	condition = "ConditionCheck"
 )
 
-// writeBody has the members of a write's request that the limiter reads. Batches and
-// transactions have some of them.
+// writeBody has the members of a write's request that the limiter reads. Batches and transactions have some of them.
 type writeBody struct {
 	TableName                           string
 	Item                                dynamo.Item
@@ -59,8 +58,7 @@ func (b *writeBody) source(kind string) dynamo.Item {
 	return b.Key
 }
 
-// newWrite prepares a write. It returns errInvalid if the engine will reject the table or the
-// key.
+// newWrite prepares a write. It returns errInvalid if the engine will reject the table or the key.
 func (c *call) newWrite(kind string, body *writeBody) (*write, error) {
 	source, after := body.source(kind), dynamo.Item(nil)
 	if kind == put {
@@ -99,11 +97,6 @@ func (w *write) setBefore(before dynamo.Item) {
 
 // cost returns the cost in the table, which is first, and in its indexes.
 func (w *write) cost() []partitions.Charge { return w.table.cost(w.place, w.before, w.after) }
-
-// failedConditionCost returns the cost if the write's condition fails: that of the item before the write.
-func (w *write) failedConditionCost() partitions.Charge {
-	return w.place.Writes(unitsFor(dynamo.Size(w.before), writeBlock))
-}
 
 // maxFetch is BatchGetItem's limit of keys. No writing request has more items.
 const maxFetch = 100

@@ -1,7 +1,6 @@
-// Package partitions models the throughput of DynamoDB's partitions. Each has a token bucket
-// for write units and one for read units. It splits after it was at its limit for some time.
-// The package also tracks items held by transactions. It has no requests or prices, and does
-// no I/O.
+// Package partitions models the throughput of DynamoDB's partitions. Each has a token bucket for write units and one
+// for read units. It splits after it was at its limit for some time. The package also tracks items held by
+// transactions. It has no requests or prices, and does no I/O.
 //
 //	gate := partitions.New(partitions.Limits{Partitions: 4, PartitionWCU: 1000, PartitionRCU: 3000, Now: time.Now})
 //	orders := gate.NewSpace(partitions.Resource{Table: "orders"}, partitions.Throughput{})
@@ -92,8 +91,7 @@ func (g *Gate) Settle(reserved, actual []Charge) {
 	}
 }
 
-// denials returns the limits that deny a charge. It also splits a partition that was at its limit
-// for SplitAfter.
+// denials returns the limits that deny a charge. It also splits a partition that was at its limit for SplitAfter.
 func (g *Gate) denials(c Charge, now int64) []Denial {
 	partitions, r := c.coveredPartitions(), g.rate(c)
 	var mean Units

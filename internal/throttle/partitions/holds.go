@@ -29,8 +29,7 @@ type heldItem struct {
 	until int64 // nanoseconds
 }
 
-// NewHolds returns holds by a clock. A transaction holds its items for hold; with 0 nothing is
-// held.
+// NewHolds returns holds by a clock. A transaction holds its items for hold; with 0 nothing is held.
 func NewHolds(hold time.Duration, now func() time.Time) *Holds {
 	return &Holds{
 		hold: hold, now: func() int64 { return now().UnixNano() },
@@ -93,8 +92,7 @@ func (h *Holds) RecordToken(token string) (reused bool) {
 	return reused
 }
 
-// BeginWrite records a single write until [Holds.EndWrite]. It returns false if a transaction
-// holds the item.
+// BeginWrite records a single write until [Holds.EndWrite]. It returns false if a transaction holds the item.
 func (h *Holds) BeginWrite(id ItemID) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -115,8 +113,7 @@ func (h *Holds) EndWrite(id ItemID) {
 	}
 }
 
-// Busy reports for each item whether a transaction or a write holds it, or returns nil if none
-// is held.
+// Busy reports for each item whether a transaction or a write holds it, or returns nil if none is held.
 func (h *Holds) Busy(items []ItemID) []bool {
 	if h.hold == 0 {
 		return nil
@@ -135,8 +132,7 @@ func (h *Holds) Busy(items []ItemID) []bool {
 	return blocked
 }
 
-// recentTokens are the client tokens of at least ten minutes, as long as AWS keeps them, or of the
-// last maxTokens.
+// recentTokens are the client tokens of at least ten minutes, as long as AWS keeps them, or of the last maxTokens.
 type recentTokens struct {
 	current, previous map[string]bool
 	since             int64 // nanoseconds; when now began

@@ -24,8 +24,7 @@ func (p *partition) lane(write bool) *lane {
 // calm is the time without throttles after which a partition is no longer at its limit.
 const calm = 5 * time.Second
 
-// lane is a partition's bucket for writes or reads, with the time for which it was at its
-// limit.
+// lane is a partition's bucket for writes or reads, with the time for which it was at its limit.
 type lane struct {
 	bucket
 	atLimit       bool

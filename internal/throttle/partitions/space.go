@@ -32,8 +32,7 @@ type Throughput struct {
 	Reads, Writes Limit // of the whole table or index, in addition to its partitions' limits
 }
 
-// Limit is a number of units a second, with the cause of its throttles. The zero value is no
-// limit.
+// Limit is a number of units a second, with the cause of its throttles. The zero value is no limit.
 type Limit struct {
 	Cause     Cause
 	PerSecond int
@@ -47,8 +46,7 @@ type limit struct {
 	cause Cause
 }
 
-// newLimit returns nil for no limit. The bucket has one second's tokens: a new table has no
-// unused throughput.
+// newLimit returns nil for no limit. The bucket has one second's tokens: a new table has no unused throughput.
 func newLimit(l Limit, now int64) *limit {
 	if l.PerSecond == 0 {
 		return nil
