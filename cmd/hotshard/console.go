@@ -87,17 +87,9 @@ func (c *ConsoleCmd) handler(ctx context.Context, std streams, line commandLine,
 	}
 	about := console.About{Mode: "deployment", Where: c.where(configured), Version: thisVersion().Version, Start: c.startCommand(line, configured)}
 	if c.Stack {
-		client := c.dynamoDB(configured)
-		names := schema.NamesFor(c.TablesPrefix)
-		service, err := query.New(query.Settings{
-			ItemsTable: names.Items, EventsTable: names.Events, RollupsTable: names.Rollups, ShardMapTable: names.ShardMap, HeatTable: names.Heat,
-			Deadline: consoleDeadline, ViewAge: shardmap.MaxViewAge, Commands: commands,
-		}, client)
+		service, err := c.deploymentReads(ctx, configured, commands)
 		if err != nil {
 			return nil, nil, err
-		}
-		if err := service.Load(ctx); err != nil {
-			return nil, nil, (&tables{Prefix: c.TablesPrefix}).explain(err)
 		}
 		about.Command = commands.Line("shards set") + apiVariable
 		wait := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
@@ -110,4 +102,20 @@ func (c *ConsoleCmd) handler(ctx context.Context, std streams, line commandLine,
 	about.Mode, about.Table = "table", c.tableName()
 	heat := query.NewHeat(w.Source, query.HeatOptions{Table: c.tableName(), Deadline: consoleDeadline, Now: time.Now, Commands: commands})
 	return console.Handler(httpapi.New(log, query.HeatRoutes(heat)), about), w.Run, nil
+}
+
+// deploymentReads returns the service that answers reads of a deployment's tables. It loads the shard map.
+func (c *ConsoleCmd) deploymentReads(ctx context.Context, configured aws.Config, commands display.Commands) (*query.Service, error) {
+	names := schema.NamesFor(c.TablesPrefix)
+	service, err := query.New(query.Settings{
+		ItemsTable: names.Items, EventsTable: names.Events, RollupsTable: names.Rollups, ShardMapTable: names.ShardMap, HeatTable: names.Heat,
+		Deadline: consoleDeadline, ViewAge: shardmap.MaxViewAge, Commands: commands,
+	}, c.dynamoDB(configured))
+	if err != nil {
+		return nil, err
+	}
+	if err := service.Load(ctx); err != nil {
+		return nil, (&tables{Prefix: c.TablesPrefix}).explain(err)
+	}
+	return service, nil
 }
