@@ -130,7 +130,7 @@ func (c *CheckCmd) selectWork(ctx context.Context, checker *rebuild.Checker) (w 
 	return w, err
 }
 
-// verdict returns an error if a summary differs or a failure is left. Open summaries count if the flags select some keys or
+// verdict returns an error if a summary differs or, with --repair, a failure is left. Open summaries count if the flags select some keys or
 // failures; summaries too old to judge count if the flags select failures, or a key and a time.
 func (c *CheckCmd) verdict(r *rebuild.Report) error {
 	n := r.Bad()

@@ -163,13 +163,13 @@ func (h *heatFrom) pastHeat(ctx context.Context, std streams, c aws.Config, o li
 func windowsProgress(std streams) (progress func(passed, all int), finish func()) {
 	var add func(int)
 	var before int
-	finish = func() {}
+	endBar := func() {}
 	progress = func(passed, all int) {
 		if add == nil {
-			add, finish = progressBar(std.err, all, "windows")
+			add, endBar = progressBar(std.err, all, "windows")
 		}
 		add(passed - before)
 		before = passed
 	}
-	return progress, func() { finish() }
+	return progress, func() { endBar() }
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -102,4 +103,10 @@ func TestExplainStack(t *testing.T) {
 			t.Errorf("exit %d with %s%s; want %q", code, out, errText, want)
 		}
 	}
+}
+
+// TestProgressEndsBeforeItBegins checks that a past which can't be read ends without a progress bar.
+func TestProgressEndsBeforeItBegins(*testing.T) {
+	_, finish := windowsProgress(streams{io.Discard, io.Discard})
+	finish()
 }

@@ -67,9 +67,7 @@ func (f faulty) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o 
 // folds all of them and counts each write once. An item that can't be folded holds up nothing.
 func TestOneReaderUnderFaults(t *testing.T) {
 	t.Parallel()
-	seed := rand.Uint64()
-	t.Log("seed", seed)
-	client := faulty{enginetest.Client(t), &sync.Mutex{}, rand.New(rand.NewPCG(seed, 0)), new(int)}
+	client := faulty{enginetest.Client(t), &sync.Mutex{}, rand.New(rand.NewPCG(require.Seed(t), 0)), new(int)}
 	names := enginetest.Tables(t, client.Client)
 	stop := deliver(t, client, names)
 	view := shardmap.New(client.Client, names.ShardMap, shardmap.Options{})

@@ -15,7 +15,7 @@ import (
 
 // handle calls the handler of an operation. The engine gets the names of tables in place of their ARNs, since DynamoDB
 // Local rejects ARNs in transactions. The caller's response has the ARNs again. Two calls pass unchanged and uncharged: for
-// a table that the engine has under its ARN alone, and a batch that has a table under its name and its ARN.
+// a table that the engine has under its ARN alone or not at all, and a batch that has a table under its name and its ARN.
 func (c *call) handle(handler func(*call) (*http.Response, error)) (*http.Response, error) {
 	if !bytes.Contains(c.body, []byte("arn:")) {
 		return handler(c)

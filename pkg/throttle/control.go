@@ -101,7 +101,7 @@ func (l *Limiter) splitOnRequest(w http.ResponseWriter, r *http.Request) {
 	var body struct {
 		Table     string  `json:"table"`
 		Index     string  `json:"index"`
-		Partition *uint32 `json:"partition"` // nil for all
+		Partition *uint16 `json:"partition"` // nil for all
 	}
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<16))
 	if err != nil || !decode(text, &body) || body.Table == "" {

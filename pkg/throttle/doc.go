@@ -24,8 +24,8 @@
 // provisioned throughput is saved for longer, for Burst.
 //
 // A partition is a range of hashes of partition keys. It splits if it was at its limit for SplitAfter; five seconds without
-// a throttle end that time. Each half gets about half of the latest requests, so a partition whose requests are for one key
-// does not split. Each half has the whole throughput, and half of the tokens saved or owed.
+// a throttle end that time. It splits between two partition keys, so that its latest requests are divided most evenly. The
+// items of a key stay together, so a partition whose requests are for one key does not split. Each half has the whole throughput, and half of the tokens saved or owed.
 //
 // # Transactions
 //

@@ -135,7 +135,7 @@ func (h *Holds) Busy(items []ItemID) []bool {
 // recentTokens are the client tokens of at least ten minutes, as long as AWS keeps them, or of the last maxTokens.
 type recentTokens struct {
 	current, previous map[string]bool
-	since             int64 // nanoseconds; when now began
+	since             int64 // nanoseconds; when current began
 }
 
 const (

@@ -88,7 +88,7 @@ func TestHoldsAgainstPlainModel(t *testing.T) {
 				if held && rapid.Bool().Draw(t, "applied") {
 					used := slices.ContainsFunc(model.transactions, func(p *plainHold) bool { return p.done && p.token == token && token != "" })
 					if again := h.RecordToken(token); again != used {
-						t.Fatalf("Done(%q) = %t, want %t", token, again, used)
+						t.Fatalf("RecordToken(%q) = %t, want %t", token, again, used)
 					}
 					model.transactions[len(model.transactions)-1].done = true
 				}

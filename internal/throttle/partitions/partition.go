@@ -92,8 +92,8 @@ func (s *Space) split(i int, at uint64, now int64) bool {
 	return true
 }
 
-// splitByLoad splits the partition of a hash so that each half gets half of a lane's latest requests. It does nothing if
-// those are for one partition key.
+// splitByLoad splits the partition of a hash between two partition keys, so that a lane's latest requests are divided most
+// evenly. It does nothing if those are for one partition key.
 func (s *Space) splitByLoad(hash uint64, n *lane, now int64) {
 	if at, ok := n.requests.splitPoint(); ok {
 		s.split(s.partitionIndex(hash), at, now)

@@ -24,8 +24,8 @@ func seconds(n int, fn func(second int)) {
 
 // TestEveryRecordOnce checks that each record since the start is counted once, with random splits and faults.
 func TestEveryRecordOnce(t *testing.T) {
-	for range require.Runs(12, 500) {
-		seed := rand.Uint64()
+	first := require.Seed(t)
+	for seed := first; seed < first+uint64(require.Runs(12, 500)); seed++ {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { everyRecordOnce(t, rand.New(rand.NewPCG(seed, 0))) })
 		})
