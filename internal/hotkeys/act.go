@@ -36,7 +36,7 @@ const (
 	// decideTime bounds how long decisions may delay a batch. The next batch decides on the remaining keys.
 	decideTime = 5 * time.Second
 
-	// reportTime is the delay after a window's end until the stream shards with more writes have reported the window. A
+	// reportTime is the delay after a window's end until each stream shard that gets further writes has reported it. A
 	// quiet stream shard reports with its next record, or up to two minutes later, so its counts may be missing.
 	reportTime = 3 * time.Second
 )

@@ -94,7 +94,7 @@ func New(settings Settings, deps Deps) (*Handler, error) {
 func (d *Deps) check() error {
 	lacksShards := d.Source.Own != "" && d.Shards == nil
 	if lacksShards || d.Source.PartitionKey == "" || d.Heat == nil || d.Log == nil || d.Now == nil {
-		return errors.New("Deps lacks the Source's PartitionKey, Heat, Shards, Log or Now: set all of them")
+		return errors.New("Deps lacks the Source's PartitionKey, Heat, Log or Now, or for hotshard's own tables Shards: set all of them")
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func TestHeatIsAPlainCount(t *testing.T) {
 		s.run()
 		s.check()
 		if t.Failed() {
-			t.Fatalf("the schedule of seed %d failed: %+v\n%s", s.seed, s.traits, s.logs)
+			t.Fatalf("a schedule failed, which HOTSHARD_SEED=%d and -schedules=1 repeat: %+v\n%s", s.seed, s.traits, s.logs)
 		}
 	}
 }

@@ -23,7 +23,7 @@ func TestNotedHold(t *testing.T) {
 // TestTimesOfHeatRelate checks how the times of the detector, of its folds and of the shrink task relate.
 func TestTimesOfHeatRelate(t *testing.T) {
 	slowest := Settings{Window: maxWindow, Hold: heat.MaxHold}
-	oldest := longQuiet + time.Hour + slowest.lastItemDelay() + 2*HeatInterval // of what the shrink task reads; settled rounds to an hour
+	oldest := longQuiet + time.Hour + slowest.lastItemDelay() + 2*HeatInterval // of what the shrink task reads; settledBefore rounds to an hour
 	for name, ok := range map[string]bool{
 		"an item that is put in time is in the fold, if clocks differ": foldDelay >= heat.OnTime+slowPut+shardmap.Clocks,
 		"a report waits no longer than an item may take":               reportTime <= heat.OnTime,

@@ -165,7 +165,7 @@ func (w *world) merge(t testing.TB, entity string) {
 
 type measuresPart = parts.Part[parts.Rollup]
 
-// damage changes a summary of what is hurt.
+// damageOne changes a summary of what is hurt.
 func (w *world) damageOne(t testing.TB) {
 	if w.random.IntN(2) == 0 {
 		w.update(t, w.names.Rollups, schema.SummaryKey(w.hurt, 1), "-", "SET v = :one, x1 = :x, r1 = :r", item{":one": num(1), ":x": num(w.random.IntN(9)), ":r": num(w.random.IntN(2) * int(time.Now().UnixMicro()+1e9))})

@@ -37,7 +37,8 @@ var (
 	// ErrStale means that the process's cached shard map is too old to choose write shards for
 	// events, and could not be refreshed.
 	ErrStale = errors.New("the shard map could not be read")
-	// ErrThrottled means that a call found no capacity within its deadline or its attempts. Nothing was written.
+	// ErrThrottled means that a write found no capacity within the call's deadline or attempts, and was not made. A call
+	// that makes several writes may have made others.
 	ErrThrottled = errors.New("no capacity")
 	// ErrContended means that other writers kept changing the same items until the deadline,
 	// and nothing was written. It is also an ErrThrottled, since an item has one writer at a time.

@@ -35,7 +35,7 @@ func (d *Decoder) readRecord(at int, rec *Record) int {
 // the record.
 func (d *Decoder) isObject(at int, rec *Record, member string) bool {
 	switch d.peek(at) {
-	case '{', 0: // at the end of the data the caller's enter fails
+	case '{', 0: // at the end of the data the caller's enterObject fails
 		return true
 	case 'n':
 		return false

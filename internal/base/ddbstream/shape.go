@@ -169,7 +169,7 @@ func (d *Decoder) learn(at, next int, rec *Record) {
 	for i := range s.holes {
 		h := &s.holes[i]
 		if h.image != noImage {
-			d.size = 0 // value adds the hole's size, which the frame's size leaves out
+			d.size = 0 // readValue adds the hole's size, which the frame's size leaves out
 			d.scanner.readValue(h.kind, h.start, 0)
 			f := &s.frames[h.image]
 			h.first = f.lead < 0

@@ -34,7 +34,7 @@ func Parse[T ~string | ~[]byte](text T) (n Number[T], ok bool) {
 	}
 	digits, beforePoint, hasPoint := 0, 0, false // numbers of digits
 	var first, last int                          // numbers of digits before the first and the last digit other than 0
-	var begin, end int                           // positions of these two, in the text; end is 0 if there are none
+	var begin, end int                           // in the text, of the first and after the last of these; end is 0 if there are none
 scan:
 	for ; at < len(text); at++ {
 		switch c := text[at]; {

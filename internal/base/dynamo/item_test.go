@@ -34,7 +34,7 @@ func TestReads(t *testing.T) {
 	}
 	it["yes"] = &types.AttributeValueMemberBOOL{Value: true}
 	if !dynamo.Bool(it, "yes") || dynamo.Bool(it, "n") || dynamo.Bool(nil, "yes") {
-		t.Error("Truth is wrong for true, a number or a missing attribute")
+		t.Error("Bool is wrong for true, a number or a missing attribute")
 	}
 	if dynamo.Text(nil, "pk") != "" {
 		t.Error("a nil item has a text")

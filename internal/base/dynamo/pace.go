@@ -37,7 +37,8 @@ func (p *Pace) spend(used *types.ConsumedCapacity, now time.Time) time.Duration 
 	return p.paid.Sub(now)
 }
 
-// CapacityTime returns the time in which perSecond units a second add up to the used units. It returns 0 if used is nil.
+// CapacityTime returns the time in which perSecond units a second add up to the used units. It returns 0 if used has no
+// CapacityUnits or is nil.
 func CapacityTime(used *types.ConsumedCapacity, perSecond int) time.Duration {
 	if used == nil || used.CapacityUnits == nil {
 		return 0

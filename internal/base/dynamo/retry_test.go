@@ -189,8 +189,8 @@ func TestClock(t *testing.T) {
 	})
 }
 
-// TestGuarded checks a conditional update with scripted results.
-func TestGuarded(t *testing.T) {
+// TestUpdateGuarded checks a conditional update with scripted results.
+func TestUpdateGuarded(t *testing.T) {
 	stored := dynamo.Key("p", "s")
 	condition, conflict, other := &types.ConditionalCheckFailedException{Item: stored}, &types.TransactionConflictException{}, errors.New("other")
 	for name, c := range map[string]struct {

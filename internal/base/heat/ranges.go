@@ -12,8 +12,8 @@ type span struct {
 	units    uint64 // sum over its groups
 }
 
-// ranges returns at most rows spans of sorted groups: the hottest groups, each alone, and ranges of the groups between them.
-// The coldest groups may be in no span.
+// ranges returns at most rows spans of sorted groups: one for each group that stands alone, the hottest first if there are
+// more, and ranges of the groups between them, those with the most units first. Groups without a span are in the rest.
 //
 // While rows are left, ranges splits the range with the most units, between the neighbours with the shortest common prefix.
 // Among several such places, it chooses the place that halves the units best.

@@ -16,14 +16,14 @@ func checkTable(have *types.TableDescription, want Table) error {
 	kinds := attributeTypes(have.AttributeDefinitions)
 	wantKinds := attributeTypes(in.AttributeDefinitions)
 	if got, expected := describeKeys(have.KeySchema, kinds), describeKeys(in.KeySchema, wantKinds); got != expected {
-		return fmt.Errorf("it exists with the key %s instead of %s: delete the table, or use another name", got, expected)
+		return fmt.Errorf("it exists with the key %s instead of %s: use another table name", got, expected)
 	}
 	for _, index := range in.GlobalSecondaryIndexes {
 		at := slices.IndexFunc(have.GlobalSecondaryIndexes, func(d types.GlobalSecondaryIndexDescription) bool {
 			return aws.ToString(d.IndexName) == *index.IndexName
 		})
 		if at < 0 {
-			return fmt.Errorf("it exists without the index %s: delete the table, or use another name", *index.IndexName)
+			return fmt.Errorf("it exists without the index %s: add it, or use another table name", *index.IndexName)
 		}
 		found := have.GlobalSecondaryIndexes[at]
 		if found.IndexStatus == types.IndexStatusCreating || found.IndexStatus == types.IndexStatusDeleting {
@@ -31,7 +31,7 @@ func checkTable(have *types.TableDescription, want Table) error {
 		}
 		got := describeKeys(found.KeySchema, kinds)
 		if expected := describeKeys(index.KeySchema, wantKinds); got != expected {
-			return fmt.Errorf("its index %s has the key %s instead of %s: delete the index and the table, or use another name", *index.IndexName, got, expected)
+			return fmt.Errorf("its index %s has the key %s instead of %s: delete the index and create it with this key, or use another table name", *index.IndexName, got, expected)
 		}
 	}
 	return checkStream(have.StreamSpecification, want.Stream)

@@ -7,7 +7,7 @@ import (
 )
 
 // A stream marker is an item that a check puts among an entity's events, or beside a player's entry in a board. A stream
-// shard is read in order. So when the aggregator reads a marker's record, it has folded all earlier writes to the same
+// shard is read in order. So when the aggregator has folded a marker's record, it has folded all earlier writes to the same
 // partition key:
 //
 //	pk         S  an event's, E#<entity>#<day>#<shard>, or an entry's,

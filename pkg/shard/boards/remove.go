@@ -20,7 +20,8 @@ import (
 
 // Remove deletes a player's entries of all time and of this day, week and month, whatever the board's settings; entries
 // of past periods stay until they expire. It returns no error if there is no entry. A later score creates a new entry.
-// An earlier score whose write timed out may also create one, if DynamoDB applies the write after the removal.
+// An earlier score whose write timed out may also create one, if the player had no entry before it and DynamoDB applies the
+// write after the removal.
 func (l *Boards) Remove(ctx context.Context, board, player string, now time.Time) error {
 	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(l.client, l.shards, board, player)); err != nil {
 		return err
@@ -39,8 +40,8 @@ func (l *Boards) Remove(ctx context.Context, board, player string, now time.Time
 // entry with a higher rev was written by a later call.
 const maxRevAhead = int64(2 * shardmap.Clocks / time.Microsecond)
 
-// remove deletes one entry if it exists, which costs 1 WCU in the index. It deletes no entry whose rev is above the
-// removal's time. The rev of a new entry starts from the time in microseconds. So an attempt that DynamoDB applies late
+// remove deletes one entry if it exists, which costs 1 WCU in the index. It deletes no entry whose rev is
+// more than maxRevAhead above the removal's time. The rev of a new entry starts from the time in microseconds. So an attempt that DynamoDB applies late
 // deletes no newer entry, unless the clock of that entry's writer is behind.
 func (l *Boards) remove(ctx context.Context, period boardPeriod, player string, now time.Time) error {
 	call, clock := observe.Begin(l.observer), dynamo.StartClock(now)

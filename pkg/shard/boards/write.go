@@ -98,8 +98,8 @@ func (w *entryWrite) nextWrite(ctx context.Context) (write shardmap.Write, ok bo
 	return shardmap.Write{Action: types.TransactWriteItem{Put: put}, Attempt: attempt, Probe: probe}, true, nil
 }
 
-// maxOutrun bounds the writes of an attempt. Each but the last found that another writer had changed the entry first.
-// The failed condition returns the changed entry, so the next write needs no read.
+// maxOutrun bounds the writes of an attempt, which are repeated if another writer changed the entry first. The failed
+// condition returns the changed entry, so the next write needs no read.
 const maxOutrun = 4
 
 // persist writes until the entry has the score, or the score changes nothing. After startBy it writes nothing.

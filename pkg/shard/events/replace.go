@@ -15,7 +15,7 @@ import (
 // attrRev is the number of times that a put of one event replaced other attributes; absent before the first.
 const attrRev = "rev"
 
-// maxOutrun bounds the puts of an attempt. Each but the last found that another writer had changed the item first.
+// maxOutrun bounds the puts of an attempt, which are repeated if another writer changed the item first.
 const maxOutrun = 4
 
 // putItem puts an item if there is none. It replaces an item with other attributes on condition that they are unchanged,

@@ -25,7 +25,8 @@ type call struct {
 	allowed      bool
 }
 
-// newCall returns the state of a call that counts hits, or ErrMisused if an argument is out of bounds.
+// newCall returns the state of a call that counts hits. It returns ErrMisused if an argument is out of bounds, or the error
+// of the look-up of a shard count.
 func (l *Limiter) newCall(ctx context.Context, hits []Hits, now time.Time) (*call, error) {
 	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(l.client, l.shards), checkAll(hits)); err != nil {
 		return nil, err

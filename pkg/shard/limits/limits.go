@@ -77,7 +77,7 @@ type Verdict struct {
 //
 // The time of a call decides its window: a process whose clock is behind still counts into the previous window.
 //
-// Hits that are given back can be used again. If a call gives back more hits than were used, Used becomes 0. A process
+// Hits that are given back can be used again. If a call gives back more hits than were used, the rest is ignored. A process
 // caches that a limit is used up. So it may reject hits for 1 s after another process gave hits back, or N/16 s with
 // more than 16 write shards. After ErrUnavailable the hits may have been given back. A caller who retries may give them
 // back twice, and so allow more hits than the limit. HitTransact avoids that.

@@ -78,7 +78,8 @@ func (c *call) attempt(ctx context.Context) (Session, error) {
 }
 
 // nextUpdate returns the update to attempt. It ends the session if the call has no lease. It renews the session if stored,
-// the session as last read, is active or zero. Otherwise it starts the session. The row in the index is on write shard n.
+// the session as last read, is active, was ended by a call, or is zero. Otherwise it starts the session. The row in the
+// index is on write shard n.
 func (c *call) nextUpdate(stored Session, n int) *types.Update {
 	switch {
 	case c.lease == nil:
@@ -127,7 +128,7 @@ func (s *Store) renew(l Lease, n int, at time.Time) *types.Update {
 	return s.update(l, n, at, isNewer+" AND (attribute_not_exists(ends_at) OR ends_at > :now)", "if_not_exists(started_at, :now)", "")
 }
 
-// start returns the update that starts a session that has ended, without its old data.
+// start returns the update that starts a session that is new or has ended, without its old data.
 func (s *Store) start(l Lease, n int, at time.Time) *types.Update {
 	return s.update(l, n, at, isNewer+" AND NOT ends_at > :now", ":now", " REMOVE #data")
 }

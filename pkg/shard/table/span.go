@@ -39,7 +39,7 @@ func During(s shard.Stamp, from, to time.Time) Span {
 type window struct {
 	label      string    // the bucket's
 	start, end time.Time // the bucket's
-	from, to   time.Time // the part's, both included
+	from, to   time.Time // the part's; to is included unless it is the bucket's end
 }
 
 // before returns the position before the bucket's first item, in the order of reading.
