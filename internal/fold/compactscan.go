@@ -81,7 +81,7 @@ func (s *pageFragments) mayMerge(onOtherPages bool) bool {
 	return s.resting > 0 && (onOtherPages || s.resting+s.merged > 1)
 }
 
-// noteFailure logs and counts a failure. It ignores the end of the run, which pages reports.
+// noteFailure logs and counts a failure. It ignores the end of the run, which scanPages reports.
 func (r *compaction) noteFailure(ctx context.Context, what string, err error) {
 	if err == nil || ctx.Err() != nil {
 		return

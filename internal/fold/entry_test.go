@@ -246,7 +246,7 @@ func TestStoredNotes(t *testing.T) {
 			}
 			continue
 		}
-		if c.fails != "" || n.Board != "b" || n.Label != "all" || n.since != 3 || n.last != 4 || (len(n.players) == 2) != c.players || dynamo.Text(n.key, "sk") != dynamo.Text(it, "sk") {
+		if c.fails != "" || n.Board != "b" || n.Label != "all" || n.since != 3 || n.last != 4 || (n.players != nil) != c.players || c.players && len(n.players) != 2 || dynamo.Text(n.key, "sk") != dynamo.Text(it, "sk") {
 			t.Errorf("%v: %+v", it, n)
 		}
 	}

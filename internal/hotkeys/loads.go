@@ -12,13 +12,13 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// loads holds the rates of all write shards in one window.
+// loads holds the rates of the listed write shards in one window.
 type loads struct {
 	start, end      time.Time
-	running         bool
-	unreadable      bool    // an item of the window could not be read
-	rest, indexRest float64 // upper bounds for a partition key that is not listed, of the table and of an index
-	groups          map[string]*group
+	running         bool              // the window has not ended: its counts are those so far
+	unreadable      bool              // an item of the window could not be read
+	rest, indexRest float64           // upper bounds for a partition key that is not listed, of the table and of an index
+	groups          map[string]*group // by base key and time bucket
 }
 
 // group holds the write shards of one base key in one time bucket (an entity's day, a limit's window, a board's

@@ -44,7 +44,8 @@ type detail = huma.ErrorDetail
 func (malformed) GetStatus() int { return http.StatusBadRequest }
 
 // unmarshal parses JSON strictly. Invalid UTF-8, lone surrogates and repeated names are faults, so that two different
-// texts are never the same name. tree, which may be nil, is the same JSON parsed; a fault's value comes from tree.
+// texts are never the same name. tree, which may be nil, is the same JSON parsed; a fault of type has its
+// value from tree if the error lacks it.
 func unmarshal(text []byte, into, tree any) *huma.ErrorDetail {
 	err := json.Unmarshal(text, into, acceptWholeNumbers)
 	if e, ok := errors.AsType[*json.SemanticError](err); ok {

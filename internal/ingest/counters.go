@@ -112,7 +112,7 @@ func deltaFault(i int, inc increment, message string) error {
 }
 
 // addTotals adds the totals concurrently, and returns the error of each counter, nil if it was written. An update that
-// can't start before the request's deadline has ErrThrottled.
+// can't start by [dynamo.StartBy] has ErrThrottled.
 func (s *Service) addTotals(ctx context.Context, totals []total, now time.Time) map[httpapi.Name]error {
 	errs, startBy := make([]error, len(totals)), dynamo.StartBy(ctx)
 	var group errgroup.Group

@@ -136,8 +136,8 @@ func unavailableAfterSet(err error) error {
 	return err
 }
 
-// chooseAnswer returns the stored answer if the call was applied before, else answer. err is the error of looking for the
-// stored answer; a key that was used for another call is a 409.
+// chooseAnswer returns the stored answer if the call was applied before, else answer. err is the error of the
+// call of package once; a key that was used for another call is a 409.
 func chooseAnswer[A any](stored []byte, err error, answer A) (A, error) {
 	switch {
 	case errors.Is(err, once.ErrOtherCall):

@@ -64,7 +64,8 @@ func (w *limitWindow) UnmarshalText(text []byte) error {
 	return w.Duration.UnmarshalText(text)
 }
 
-// list returns the hits of the body's limit or limits. Its error lists all invalid fields.
+// list returns the hits of the body's limit or limits. Its error has the faults of the body's form, or else the
+// first fault of each limit.
 func (b *limitInputBody) list() ([]limits.Hits, error) {
 	if faults := b.formFaults(); faults != nil {
 		return nil, httpapi.Invalid(faults...)

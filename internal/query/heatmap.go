@@ -132,7 +132,7 @@ func (in *heatInput) options(now time.Time) (options heat.MapOptions, err error)
 	options.From, options.To = options.From.Truncate(options.Step), options.To.Add(options.Step-1).Truncate(options.Step)
 	// The parameters are in these years. A default or rounded start or end may not be.
 	if options.From.Year() < 0 || options.To.Year() > 9999 {
-		return options, httpapi.InvalidAt("query.to", "a column lies outside the years 0000 to 9999: ask for a shorter time", httpapi.FormatTime(in.To.Time))
+		return options, httpapi.InvalidAt("query.to", "a column lies outside the years 0000 to 9999: ask for a time further inside", httpapi.FormatTime(in.To.Time))
 	}
 	return options, nil
 }

@@ -175,8 +175,8 @@ func (r *boardReader) rankWithCachedHistogram(ctx context.Context, board boardSt
 //
 // If few entries are before the player, they are counted in the index, which needs no fold. Otherwise the histogram
 // counts the entries in higher cells, and the index counts the entries before the player in the player's cell.
-// The index is not used if its rows are outdated, or if the histogram has so many fragments that it is cached: then the
-// two are too different. The rank is the middle of the cell then, with the cell's error.
+// The cell's entries are not counted if they are too many, if the index has outdated rows, or if the histogram has so many
+// fragments that it is cached. Then the rank is the middle of the cell, with the cell's error and one.
 func (r *boardReader) rankInHistogram(ctx context.Context, board boardState, place boards.Place, sums histogram) (standing, error) {
 	late, cell := max(0, sums.Late()), sums.Locate(place.Merit())
 	if cell.Above+cell.Own <= maxCounted {

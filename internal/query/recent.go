@@ -59,8 +59,8 @@ func (h *Heat) readNewest(ctx context.Context, from, to, now time.Time) (found n
 	return found, nil
 }
 
-// startOfNewest returns the time from which windows are read one by one: recentSpan before the end of the folds, or before
-// end minus maxLag if the folds ended earlier.
+// startOfNewest returns the time from which windows are read one by one, but not before from: recentSpan before the end of
+// the folds, or before end minus maxLag if the folds ended earlier.
 func startOfNewest(from, end time.Time, progress heat.Progress, isFolded bool) time.Time {
 	upTo := earlier(later(progress.To, end.Add(-maxLag)), end)
 	start := later(from, upTo.Add(-recentSpan(progress.Window)))

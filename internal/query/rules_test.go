@@ -126,7 +126,7 @@ func TestColumnsOfMaps(t *testing.T) {
 	}
 	in.To.Time = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 	in.From.Time = in.To.Add(-time.Second)
-	if o, err = in.options(now); faultOf(err) != "query.to a column lies outside the years 0000 to 9999: ask for a shorter time 9999-12-31T23:59:59.000Z" {
+	if o, err = in.options(now); faultOf(err) != "query.to a column lies outside the years 0000 to 9999: ask for a time further inside 9999-12-31T23:59:59.000Z" {
 		t.Errorf("a column in the year 10000: %+v, %q", o, faultOf(err))
 	}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // Range bounds the checked buckets of events: they start at From or later, and end at To or earlier. A zero time is no
-// bound. Counters have no time.
+// bound. Counters have no time, and [Checker.All] has all periods of boards.
 type Range struct{ From, To time.Time }
 
 func (r Range) contains(b parts.Bucket) bool {

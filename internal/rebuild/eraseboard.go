@@ -32,7 +32,8 @@ func (b leaderboard) classify(k itemKey) (what Trace, ok bool) {
 
 // cleanSummaries audits the board's current periods, and all others with a top or a histogram. First it waits until the
 // aggregator has folded the deletes of their entries, because a fold may still create a period's summaries. It does
-// not wait if this run has deleted no entries, and the board has no settings: then no earlier run was killed.
+// not wait if this run has deleted no entries, and the board has no settings: then no earlier run was killed
+// before it had cleaned them.
 func (b leaderboard) cleanSummaries(ctx context.Context) error {
 	settings, err := b.hasSettings(ctx)
 	if err != nil {

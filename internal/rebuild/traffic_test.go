@@ -31,7 +31,7 @@ func TestChecksChangeNoRightSum(t *testing.T) {
 	for i := range worlds {
 		seed := first + uint64(i)
 		if newWorld(t, r, fmt.Sprintf("w%d", i), rand.New(rand.NewPCG(seed, 0))).play(t); t.Failed() {
-			t.Fatalf("schedule %d, seed %d", i, seed)
+			t.Fatalf("HOTSHARD_SEED=%d and -schedules=1 repeat the schedule", seed)
 		}
 	}
 }

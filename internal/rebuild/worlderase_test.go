@@ -31,7 +31,7 @@ func TestEntitiesUnderTraffic(t *testing.T) {
 			kept++
 		}
 		if t.Failed() {
-			t.Fatalf("seed %d", first+uint64(i))
+			t.Fatalf("HOTSHARD_SEED=%d and -schedules=1 repeat the world", first+uint64(i))
 		}
 	}
 	t.Logf("%d worlds: %d with events that were written meanwhile, %d deletes killed", worlds, kept, killed)

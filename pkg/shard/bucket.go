@@ -41,7 +41,8 @@ func (b Bucket) Width() time.Duration {
 	panic(fmt.Sprintf("shard: no bucket %q", string(b)))
 }
 
-// layout returns the layout of the bucket's labels.
+// layout returns the layout of the bucket's labels. The value of a bucket that [Bucket.Labeled] returned is its width, a
+// space and the layout: "hour 2006-01-02-15".
 func (b Bucket) layout() string {
 	if _, layout, labeled := strings.Cut(string(b), " "); labeled {
 		return layout
@@ -81,8 +82,8 @@ func (b Bucket) Labels(from, to time.Time) []string {
 	return labels
 }
 
-// Valid returns an error if the bucket is not Minute, Hour or Day. It also does if two labels may be equal, or differ
-// in length.
+// Valid returns an error if the bucket's width is not Minute, Hour or Day, or if its layout may give two buckets the same
+// label or labels of different lengths.
 func (b Bucket) Valid() error {
 	switch b.width() {
 	case Minute, Hour, Day:
@@ -94,7 +95,7 @@ func (b Bucket) Valid() error {
 		start, err := b.Start(label)
 		isDistinct := err == nil && start.Equal(t.Truncate(b.Width()))
 		if !isDistinct || len(label) != len(b.Label(time.Time{})) {
-			return fmt.Errorf("shard: labels like %q are equal for different buckets of a %s, or differ in length: use another layout", label, b.width())
+			return fmt.Errorf("shard: layout %q: labels such as %q must have one length, and differ for each %s", b.layout(), label, b.width())
 		}
 	}
 	return nil

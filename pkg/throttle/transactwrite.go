@@ -118,7 +118,7 @@ func (t *writeTransaction) charges(r *reply, tokenReused bool) []partitions.Char
 	case tokenReused:
 		return t.reusedTokenCosts()
 	}
-	t.refetch(t.writes...)
+	t.fetchAfter(t.writes...)
 	return slices.Concat(t.costs()...)
 }
 
@@ -135,7 +135,8 @@ func (t *writeTransaction) cancelledCharges(r *reply) []partitions.Charge {
 	return nil
 }
 
-// failedConditionCosts returns the costs of all actions if a condition fails: those of the items before the transaction.
+// failedConditionCosts returns the costs of all actions if a condition fails or an item conflicts: those of the items
+// before the transaction.
 func (t *writeTransaction) failedConditionCosts() []partitions.Charge {
 	charges := make([]partitions.Charge, len(t.writes))
 	for i, w := range t.writes {

@@ -157,9 +157,9 @@ func (c *call) fetchItems(writes ...*write) error {
 	return err
 }
 
-// refetch reads the items of updates again and sets them as the items after the updates. If that fails, the calculated
+// fetchAfter reads the items of updates again and sets them as the items after the updates. If that fails, the calculated
 // items stay.
-func (c *call) refetch(writes ...*write) {
+func (c *call) fetchAfter(writes ...*write) {
 	updates := slices.DeleteFunc(slices.Clone(writes), func(w *write) bool { return w.kind != update })
 	found, err := c.fetch(updates...)
 	if err != nil {

@@ -130,7 +130,10 @@ func (s *singleWrite) removeUnasked(r *reply) {
 	}
 }
 
-// charges returns what the write costs by the engine's response.
+// charges returns what the write costs by the engine's response. A failed condition costs a write of the item that is
+// there; other failures cost nothing. An update that may move entries of an index is calculated from the items before and
+// after it, of which the second is read here. Other writes are calculated from the old item in the response, or else
+// charged as the engine reported, or as reserved if it reported nothing.
 func (s *singleWrite) charges(r *reply, reserved []partitions.Charge) []partitions.Charge {
 	var got struct{ Item, Attributes dynamo.Item }
 	decode(r.text, &got)
@@ -140,7 +143,7 @@ func (s *singleWrite) charges(r *reply, reserved []partitions.Charge) []partitio
 	case !r.ok():
 		return nil
 	case s.mustRefetch():
-		s.refetch(s.write)
+		s.fetchAfter(s.write)
 		return s.cost()
 	}
 	s.setBefore(got.Attributes)

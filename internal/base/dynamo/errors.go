@@ -134,8 +134,9 @@ func IsConflict(err error) bool {
 	return conflict
 }
 
-// Kind returns an error of the SDK wrapped in its kind: shard.ErrThrottled, ErrContended or ErrUnavailable. It returns nil,
-// an error of another kind, and an error that has its kind unchanged.
+// Kind returns an error of the SDK wrapped in its kind: shard.ErrThrottled, ErrContended or ErrUnavailable. It returns
+// nil, an error that has a kind already, and an error of none of these kinds as they are. An ErrContended is an
+// ErrThrottled.
 func Kind(err error) error {
 	var kind error
 	switch {

@@ -130,7 +130,7 @@ func (s *Store[V]) Read(ctx context.Context, key Key) (list []Part[V], err error
 		}
 		for it, err := range dynamo.Items(ctx, s.client, in) {
 			if err == nil && len(list) == maxParts {
-				err = fmt.Errorf("it has more than %d fragments: wait until the compaction has merged them", maxParts)
+				err = fmt.Errorf("it has more than %d fragments", maxParts)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("reading the fragments of %q: %w", key.Target, err)

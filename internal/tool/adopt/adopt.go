@@ -37,7 +37,7 @@ type Options struct {
 	Table     string          // its name or ARN
 	Format    shard.Format    // separates a name from a write shard's number; required
 	ReadUnits int             // RCU/s of the scan; 0 is dynamo.ScanUnits
-	Progress  func(items int) // receives the number of scanned items; may be nil
+	Progress  func(items int) // receives the number of items of each page; may be nil
 	Now       time.Time
 }
 

@@ -31,7 +31,7 @@ func (g growthAt) Lookup(_ context.Context, key string, _ time.Time) (shardmap.E
 
 // tryLines makes the calls of the report's lines with the sampled items, on a table in memory. It returns the first error,
 // or nil if:
-//   - after a growth at o.Now all stored items are found, and a put creates no second item
+//   - after a growth now all stored items are found, and a put creates no second item
 //   - after a growth at the first or the last time of the items, all are put, found and read in order
 func (r *Report) tryLines(ctx context.Context, items []item, found foundTimes, options Options) error {
 	stored := memory{r.PartitionKey, r.SortKey, nil}

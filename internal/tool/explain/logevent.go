@@ -23,11 +23,14 @@ var ofOthers = regexp.MustCompile(`(?i)rate exceeded`)
 // inJSON is the start of a line that Docker keeps as JSON.
 const inJSON = `{"log":"`
 
-// continuation matches a line at the margin that continues an event: a closing bracket, a frame, or the title of a
-// cause. Java, Python, JavaScript, Go, .NET, Ruby, PHP and Rust have titles of their own.
-var continuation = regexp.MustCompile(`^("?[}\])]|at |\S+:\d+:in [\x60'][^\n]*'(\n|$)|#\d+ [/{[]|-{3}|<-{2}|\.\.\. |\(\d+\) |\(Inner ` +
-	`|(?i:(root |original )?causes?( by)?:|(caused|wrapped) by\b|wraps:|error types:|suppressed:|stack ?trace\b|(inner|original|previous) ?(exception|error)?:)` +
-	`|\[(cause|errors?|stacktrace|previous exception)\]|The above exception was |During handling of the above |Next \S)`)
+// continuation matches a line at the margin that continues an event.
+var continuation = regexp.MustCompile(`^("?[}\])]` + // a closing bracket
+	`|at |\S+:\d+:in [\x60'][^\n]*'(\n|$)|#\d+ [/{[]` + // a frame of JavaScript, of Ruby, of PHP
+	`|\.\.\. |\(\d+\) ` + // Java's "... 2 more", Go's "(1) attached stack trace"
+	`|-{3}|<-{2}|\(Inner ` + // .NET's "--- End of inner exception", "<---", "(Inner Exception #0)"
+	`|\[(cause|errors?|stacktrace|previous exception)\]|Next \S` + // JavaScript's and Monolog's titles, PHP's next exception
+	`|The above exception was |During handling of the above ` + // Python's titles of causes
+	`|(?i:(root |original )?causes?( by)?:|(caused|wrapped) by\b|wraps:|error types:|suppressed:|stack ?trace\b|(inner|original|previous) ?(exception|error)?:))`)
 
 // traceback matches the first line of Python's stack, which package rich prints in a box.
 var traceback = regexp.MustCompile(`^((  \+ Exception Group )?Traceback \(most recent call last\):|╭─+ Traceback \(most recent call last\))`)

@@ -48,7 +48,7 @@ func spreadOverMinute(then time.Time) func(ddbstream.Record) time.Time {
 	}
 }
 
-// maxSameTime is the number of records with one time from which the time is probably truncated to its minute.
+// maxSameTime is the largest number of consecutive records with one time whose time is probably not truncated to its minute.
 const maxSameTime = 10
 
 // haveMinuteTimes reports whether more than maxSameTime consecutive records have one time. If the service can seek to a

@@ -102,7 +102,7 @@ func ReadPast(ctx context.Context, options PastOptions) (*Past, error) {
 	if timeIsOver && errors.Is(err, context.DeadlineExceeded) {
 		err = nil
 		if len(reader.past.windows) == 0 {
-			err = fmt.Errorf("no window was read within %v: allow more time with --within", options.Within)
+			err = fmt.Errorf("no window was read within %v", options.Within)
 		}
 	}
 	if err != nil {

@@ -45,7 +45,7 @@ func TestReadingIsOff(t *testing.T) {
 		{reading{eventual: -2, strong: 1, low: 0, high: 0}, 4},
 	} {
 		if got := c.r.distance(); got != c.want {
-			t.Errorf("%+v.off() = %d, want %d", c.r, got, c.want)
+			t.Errorf("%+v.distance() = %d, want %d", c.r, got, c.want)
 		}
 	}
 }

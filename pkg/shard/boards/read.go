@@ -108,10 +108,13 @@ func (l *Reader) Top(ctx context.Context, board, label string, n int, now time.T
 		return places, nil
 	}
 	settings, err := l.readSettings(ctx, board)
-	if err == nil && settings == nil {
-		err = shard.ErrNotFound
+	switch {
+	case err != nil:
+		return nil, scan.describe("top", err)
+	case settings == nil:
+		return nil, scan.describe("top", shard.ErrNotFound)
 	}
-	return nil, scan.describe("top", err)
+	return nil, nil
 }
 
 // Around returns the n places above a place and the n places below it, from the index and in rank

@@ -189,7 +189,7 @@ func (l *Boards) withFixedMode(ctx context.Context, board string, now time.Time)
 	known, err := l.cachedSettings(ctx, board, now)
 	for round := 0; err == nil && !known.used; round++ {
 		if round == maxModeFixes {
-			return known, fmt.Errorf("fixing the mode of board %q: %w: other calls changed it %d times; try again", board, shard.ErrUnavailable, round)
+			return known, fmt.Errorf("storing that board %q has scores: %w: its mode was changed %d times meanwhile; try again", board, shard.ErrContended, round)
 		}
 		known, err = l.fixMode(ctx, board, known, now)
 	}
@@ -206,7 +206,7 @@ func (l *Boards) fixMode(ctx context.Context, board string, known knownBoard, no
 		it, err = changed, nil
 	}
 	if err != nil {
-		return known, fmt.Errorf("fixing the mode of board %q: %w", board, err)
+		return known, fmt.Errorf("storing that board %q has scores: %w", board, err)
 	}
 	return l.cacheSettings(board, it, now.Round(0))
 }

@@ -169,7 +169,7 @@ func TestModeIsFixed(t *testing.T) {
 		"configured once":     {nil, []error{other}, 2, Best, nil},
 		"fixed by another":    {nil, []error{failed(settingsItem("latest", 5, "all", true, 3))}, 1, Latest, nil},
 		"configured nine":     {nil, slices.Repeat([]error{other}, 9), 10, Best, nil},
-		"configured ten":      {nil, slices.Repeat([]error{other}, 10), 10, "", shard.ErrUnavailable},
+		"configured ten":      {nil, slices.Repeat([]error{other}, 10), 10, "", shard.ErrContended},
 		"broken":              {nil, []error{errBroken}, 1, "", errBroken},
 		"found to be damaged": {nil, []error{failed(settingsItem("worst", 5, "all", true, 3))}, 1, "", errDamaged},
 	} {

@@ -62,7 +62,8 @@ func (l *Limiter) newHit(ctx context.Context, hits Hits, now time.Time) (*hit, e
 	return h, nil
 }
 
-// useEntry sets the hit's entry of the shard map, and the counts of write shards by it.
+// useEntry sets the hit's entry of the shard map, and by the entry the numbers of write shards that have a share, that are
+// newest, and that the window may have had.
 func (h *hit) useEntry(entry shardmap.Entry) {
 	h.entry, h.withShare, h.newest = entry, entry.History.At(h.start), entry.History.Newest()
 	h.allShards = max(h.withShare, entry.Shards(h.start, farAhead))
