@@ -2,6 +2,7 @@ package table
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -94,7 +95,7 @@ func newWindow(b shard.Bucket, start, from, to time.Time) window {
 func boundTime(stamp shard.Stamp, bound types.AttributeValue) (at time.Time, excluded bool, err error) {
 	text, ok := dynamo.Attribute(Item{"": bound}, "")
 	if !ok {
-		return time.Time{}, false, fmt.Errorf("Low or High is missing")
+		return time.Time{}, false, errors.New("a bound is missing")
 	}
 	return stamp.ParseBound(text)
 }
