@@ -36,7 +36,7 @@ func newBuckets(rules Rules, streamShard string) *buckets {
 }
 
 // addRecord adds a record of an event that is rolled up. It returns an error for a record that can't be
-// folded. The rollup then never gets the record from the stream, because later records raise its
+// folded, or only in part: an event that became unreadable is subtracted. The rollup then never gets the record from the stream, because later records raise its
 // sequence number.
 func (b *buckets) addRecord(r *ddbstream.Record) error {
 	pk, _ := r.Keys.String(schema.PK)

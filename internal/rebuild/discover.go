@@ -24,8 +24,8 @@ func (r Range) contains(b parts.Bucket) bool {
 }
 
 // All returns the source of all counters that have or had several write shards, all boards' periods,
-// and all buckets in a range that have items or summaries. It also has other counters whose item can't
-// be read. The source scans the tables consistently, and keeps about 60 bytes for each target.
+// and all buckets in a range that have items or summaries, and a rule. It also has counters with one write shard whose item
+// can't be read. The source scans the tables consistently, and keeps about 60 bytes for each target.
 func (a *Checker) All(bounds Range) Source {
 	return func(ctx context.Context, emit func(schema.Target) error) error {
 		d := &discovery{r: bounds, emit: emit, seen: map[[16]byte]struct{}{}}
@@ -40,7 +40,8 @@ func (a *Checker) All(bounds Range) Source {
 		}
 		scan(a.o.Names.Rollups, "pk, sk", func(_ item, pk, sk string) (schema.Target, bool) {
 			t, ok := fold.TargetOf(pk, sk)
-			return t, ok && (t.Bucket == "" || a.hasRule(t))
+			isBucket := t.Bucket != ""
+			return t, ok && (!isBucket || a.hasRule(t))
 		})
 		return group.Wait()
 	}

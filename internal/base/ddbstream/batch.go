@@ -39,7 +39,7 @@ func TableName(streamARN string) string {
 // tumbling window the batch has no id. Then "<table>/" stands for all stream shards of the table.
 func (b *Batch) StreamShard() string { return b.TableName() + "/" + b.ShardID }
 
-// Name is the kind of a change.
+// Name is the eventName of a record: the kind of its change.
 type Name uint8
 
 // The names. The zero Name belongs to a record that could not be read.

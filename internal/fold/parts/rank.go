@@ -36,11 +36,11 @@ func (h Histogram) CellAt(place uint64) (c Cell) {
 	return Cell{Above: max(0, c.Above), Own: max(0, h.cells[own])}
 }
 
-// Rank returns the rank of an entry in the cell, 1 for the first, and the largest error that it may
-// have. The bound holds once the records of all entries were folded, if the entry is one of them.
+// Rank returns the rank of an entry in the cell, 1 for the first, and the margin by which the true rank may differ. The
+// margin is right if the entry is counted in the cell, and the records of all entries are folded.
 //
-// The rank is the middle of the cell. A guess from the merit's position in the cell would mostly be
-// nearer, but a bound that always holds would then be wider.
+// The rank is the middle of the cell, since this has the smallest margin that always holds. A guess from the merit's position
+// in the cell would mostly be nearer.
 func (c Cell) Rank() (rank, margin int64) {
 	others := max(0, c.Own-1)
 	return c.Above + 1 + others/2, others - others/2

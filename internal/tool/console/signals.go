@@ -48,7 +48,7 @@ func (s Span) Columns(knownFrom time.Time) (columns []*int64) {
 	return columns
 }
 
-// Add adds a count to the column of a time. It ignores times outside the span, and 0.
+// Add adds a count to the column of a time, which then is known. It ignores times outside the span, and 0.
 func (s Span) Add(columns []*int64, at time.Time, count int64) {
 	if count == 0 || at.Before(s.From) || !at.Before(s.To) {
 		return

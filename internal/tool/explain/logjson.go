@@ -170,9 +170,10 @@ func (d *document) isFirstLine(line string) bool {
 	return line == "[" || opens && strings.HasSuffix(line, "{")
 }
 
-// add adds a line, and reports whether the document goes on after it.
+// add adds a line, and reports whether the document goes on after it. After its first line a document ends with the next
+// line at the margin, its closing bracket, or if it has maxDocument bytes.
 func (d *document) add(line string) (more bool) {
 	d.lines, d.bytes = append(d.lines, line), d.bytes+len(line)
-	inside := line == "" || indented(line)
-	return len(d.lines) == 1 || inside && d.bytes < maxDocument
+	isFirst, isInside := len(d.lines) == 1, line == "" || indented(line)
+	return isFirst || isInside && d.bytes < maxDocument
 }

@@ -92,8 +92,8 @@ func (l *Boards) SubmitTransact(ctx context.Context, board string, scores []Play
 }
 
 // preparePlayers reads the entries that scores may change, and returns each player's writes. A player with an
-// invalid entry or sum has an error instead, and writes nothing.
-func (l *Boards) preparePlayers(ctx context.Context, board string, scores []PlayerScore, now, attempt time.Time) ([]*playerScores, error) {
+// invalid entry or sum has an error instead, and writes nothing. attemptAt is when the attempt begins.
+func (l *Boards) preparePlayers(ctx context.Context, board string, scores []PlayerScore, now, attemptAt time.Time) ([]*playerScores, error) {
 	for _, s := range scores {
 		if err := observe.CheckNames(s.Player); err != nil {
 			return nil, fmt.Errorf("the player of a score on board %q: %w", board, err)
@@ -105,10 +105,10 @@ func (l *Boards) preparePlayers(ctx context.Context, board string, scores []Play
 	}
 	list := combineByPlayer(known.Mode, scores)
 	call := writeCall{
-		boards: l, mode: known.Mode, now: now, clock: dynamo.StartClock(attempt), startBy: dynamo.StartBy(ctx), call: observe.Begin(l.observer),
+		boards: l, mode: known.Mode, now: now, clock: dynamo.StartClock(attemptAt), startBy: dynamo.StartBy(ctx), call: observe.Begin(l.observer),
 	}
 	for _, p := range list {
-		call.items += observe.Hash(p.Player)
+		call.itemsHash += observe.Hash(p.Player)
 	}
 	var keys []dynamo.Item
 	for _, s := range l.boardPeriods(board, known.Periods, now) {

@@ -24,8 +24,8 @@ type writeCall struct {
 	clock   dynamo.Clock // the attempt's time, from which revs start
 	startBy time.Time    // writes after this time are not sent
 
-	call  observe.Call
-	items uint64 // a hash of the call's players
+	call      observe.Call
+	itemsHash uint64 // a hash of the call's players
 }
 
 // entryWrite is the write of one player's score in one period: see [Boards].
@@ -156,7 +156,7 @@ func (w *entryWrite) updateWithoutRow(put *types.Put) *dynamodb.UpdateItemInput 
 // observe reports an attempt to the observer, and returns err. A failed attempt is reported for the write shard of the
 // stored row. After a growth, that shard's partition most likely throttled the move of the row.
 func (w *entryWrite) observe(ctx context.Context, a shard.Attempt, err error) error {
-	a.Items = w.items
+	a.Items = w.itemsHash
 	if err != nil && w.stored != nil {
 		a.Shard = w.stored.shard
 	}
