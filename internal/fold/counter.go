@@ -46,7 +46,7 @@ func (s State) Removal() State {
 // counterChanges are the changes of one batch, by the key of the summary item.
 type counterChanges map[string]*target
 
-// addRecord adds a record of a counter's write shard, and ignores others.
+// addRecord adds a record of a counter's write shard other than 0, and ignores all other records.
 func (c counterChanges) addRecord(r *ddbstream.Record) error {
 	pk, _ := r.Keys.String(schema.PK)
 	sk, _ := r.Keys.String(schema.SK)
@@ -59,7 +59,7 @@ func (c counterChanges) addRecord(r *ddbstream.Record) error {
 	}
 	s, err := stateOf(r)
 	if err != nil {
-		return fmt.Errorf("reading write shard %q: %w", pk, err)
+		return fmt.Errorf("a record of write shard %q: %w", pk, err)
 	}
 	t := c.addState(key.Base.Name, key.Shard, s)
 	t.sequences = append(t.sequences, string(r.Sequence))

@@ -38,13 +38,12 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// Deps holds what a Handler works with. All fields are required except Partitions and Metrics, and except Shards for a
-// table without write shards.
+// Deps holds what a Handler works with. Fields are required unless they say otherwise.
 type Deps struct {
-	Source  heat.CountedTable // see [FindSource]; hotshard's own tables need none
+	Source  heat.CountedTable // see [FindSource]; may be zero for hotshard's own tables
 	Heat    HeatTable
-	Shards  Shards
-	Metrics Sink // nil sends none
+	Shards  Shards // may be nil for a table without write shards
+	Metrics Sink   // nil sends none
 	Log     *slog.Logger
 	Now     func() time.Time
 

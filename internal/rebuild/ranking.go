@@ -38,13 +38,15 @@ func (r *ranking) samePlaces(other *ranking) bool {
 	return r.fault == nil && other.fault == nil && r.count == other.count && r.digest == other.digest && r.cells.Same(other.cells)
 }
 
-// readRanking reads all entries of a board's period, and keeps the first places.
+// readRanking reads all entries of a board's period. It keeps the first places and, from each write shard, some players for
+// stream markers.
 func (p *period) readRanking(ctx context.Context, wanted int) (*ranking, error) {
 	entry, err := p.entryOf(ctx, schema.BaseKey{Type: schema.Board, Name: p.Board})
 	if err != nil {
 		return nil, err
 	}
 	shards := entry.Most()
+	perShard := parts.MaxOwnMarkers/shards + 1
 	all := &ranking{}
 	var mu sync.Mutex
 	return all, concurrently(ctx, shards, func(ctx context.Context, n int) error {
@@ -64,7 +66,7 @@ func (p *period) readRanking(ctx context.Context, wanted int) (*ranking, error) 
 			mu.Lock()
 			for _, it := range entries {
 				player, ok := all.addItem(it)
-				if ok && sampled <= parts.MaxOwnMarkers/shards {
+				if ok && sampled < perShard {
 					all.players = append(all.players, player)
 					sampled++
 				}

@@ -183,7 +183,7 @@ func (d *Decoder) learn(at, next int, rec *Record) {
 	}
 }
 
-// nextShape returns a shape to overwrite, and makes it the first: a new one, or the last if all are known.
+// nextShape returns a shape to overwrite: an unused one, or the last if there are maxShapes. It exchanges it with the first.
 func (d *Decoder) nextShape() *shape {
 	if d.known < maxShapes {
 		if d.shapes[d.known] == nil {

@@ -10,12 +10,12 @@ import (
 )
 
 // coder encodes or decodes the windows of a stored item. Its methods code... do either, as its [schema.Codec] does. All
-// windows have the same table, stream shard, length, base, limit and hot rate. They have the name of each key once; later
-// it is a number, from 1.
+// windows have the same table, stream shard, length, base, limit and hot rate. They have the name of each key once; after
+// that its number, from 1, stands for it.
 type coder struct {
 	schema.Codec
 	common  Item            // the fields of all windows, and the first window's start
-	held    bool            // several windows of one stream shard; a key's peak is then its mean rate
+	held    bool            // the windows are quiet ones that a hold stored together; a key's peak is its mean rate
 	names   []name          // that were encoded or decoded, in order of their numbers
 	numbers map[name]uint64 // of the names that were encoded
 	sk      string          // of the item that is decoded, for errors

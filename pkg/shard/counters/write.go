@@ -74,8 +74,8 @@ func (c *Writer) Add(ctx context.Context, name string, delta int64, now time.Tim
 }
 
 // AddTransact returns Add's write for a transaction of package once, which is safe to repeat.
-// Each call chooses a random write shard. Pass the attempt's time as now, not the call's: a write
-// shard that was deleted meanwhile must not start again with a rev below its tombstone's.
+// Each call chooses a random write shard. The rev of a new write shard starts from now. So pass the
+// attempt's time, not the call's: a write shard that was deleted meanwhile needs a rev above its tombstone's.
 func (c *Writer) AddTransact(ctx context.Context, name string, delta int64, now time.Time) shardmap.Write {
 	return c.newWrite(ctx, name, delta, -1, now)
 }

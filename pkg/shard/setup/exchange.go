@@ -72,7 +72,8 @@ func (k *keys) renameItem(it dynamo.Item) dynamo.Item {
 	return renamed
 }
 
-// renameFields renames the fields of a struct that rename has copied.
+// renameFields renames the fields of a struct that rename has copied, but no ExpressionAttributeValues, whose names (:x) are
+// no attributes. ours means that the call is for one of the tables.
 func (k *keys) renameFields(copied reflect.Value, ours bool) {
 	for f, field := range copied.Fields() {
 		if field.CanSet() && f.Name != "ExpressionAttributeValues" {

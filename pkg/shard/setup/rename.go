@@ -59,7 +59,7 @@ const maxKeyName = 255
 func (n Names) keys() (*keys, error) {
 	pk, sk := cmp.Or(n.PartitionKey, schema.PK), cmp.Or(n.SortKey, schema.SK)
 	if pk == sk || pk == schema.SK || sk == schema.PK || max(len(pk), len(sk)) > maxKeyName {
-		return nil, fmt.Errorf("%w: setup.Names: the keys %q and %q must differ, be no longer than %d bytes, and not be sk and pk",
+		return nil, fmt.Errorf("%w: setup.Names: PartitionKey %q and SortKey %q must differ and have at most %d bytes; PartitionKey must not be sk, nor SortKey pk",
 			shard.ErrMisused, pk, sk, maxKeyName)
 	}
 	hasOtherKeys := pk != schema.PK || sk != schema.SK

@@ -90,7 +90,7 @@ func (h HybridBuckets) fault(t *Table) error {
 		return fmt.Errorf("HybridBuckets.Stamp %s is a number, but the sort key holds the name: use a text stamp, such as shard.Millis", h.Stamp)
 	}
 	if t.mayChangeCounts() && h.Group == "" {
-		return fmt.Errorf("HybridBuckets.Group is empty: set the shard map's key of the count that all names share")
+		return fmt.Errorf("HybridBuckets.Group is empty: set it to a key of the shard map, whose count all names share")
 	}
 	return cmp.Or(h.Bucket.Valid(), h.Stamp.Valid())
 }
