@@ -31,11 +31,12 @@ type given struct {
 	windows []heat.Window
 	settled func() time.Time
 	err     error
+	until   time.Time // until then err is returned; zero is always
 }
 
 func (g *given) Windows(_ context.Context, from, to time.Time, _ time.Duration) iter.Seq2[heat.Window, error] {
 	return func(yield func(heat.Window, error) bool) {
-		if g.err != nil {
+		if g.err != nil && (g.until.IsZero() || time.Now().Before(g.until)) {
 			yield(heat.Window{}, g.err)
 			return
 		}
@@ -210,7 +211,8 @@ func TestFaults(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		broken := errors.New("connection reset")
-		source := &given{settled: time.Now, err: broken}
+		repaired := time.Now().Add(15 * time.Second)
+		source := &given{settled: time.Now, err: broken, until: repaired}
 		for i := range 3 {
 			source.windows = append(source.windows, windowOf(time.Now().Add(time.Duration(i)*live.Window), map[string]uint64{"a": 1}))
 		}
@@ -218,13 +220,12 @@ func TestFaults(t *testing.T) {
 		if err := printWindows(ctx, fullDisk{}, watched(&given{windows: source.windows, settled: time.Now}), viewOptions{JSON: true}); !errors.Is(err, errFull) {
 			t.Errorf("error %v, want %v", err, errFull)
 		}
-		time.AfterFunc(15*time.Second, func() { source.err = nil })
 		var out bytes.Buffer
 		source.windows = append(source.windows, windowOf(time.Now().Add(live.Window), map[string]uint64{"a": 1}))
 		if err := printWindows(ctx, &out, w, viewOptions{JSON: true}); !errors.Is(err, context.DeadlineExceeded) || strings.Count(out.String(), "\n") < 2 {
 			t.Errorf("%v, output after an outage:\n%s", err, out.String())
 		}
-		source.err = eventsource.Final(broken)
+		source.err, source.until = eventsource.Final(broken), time.Now().Add(time.Hour)
 		if err := printWindows(t.Context(), &out, w, viewOptions{}); err == nil || err.Error() != "allow it: connection reset" {
 			t.Errorf("error %v, want the explained one", err)
 		}

@@ -301,15 +301,18 @@ func TestReadsOfTheIndex(t *testing.T) {
 		if name == "below" {
 			text = ""
 		}
-		if err != nil || text != c.players || len(s.queried) != c.queries {
-			t.Errorf("%s: %q, %v in %d queries; want %q in %d", name, text, err, len(s.queried), c.players, c.queries)
+		s.mu.Lock()
+		queried := slices.Clone(s.queried)
+		s.mu.Unlock()
+		if err != nil || text != c.players || len(queried) != c.queries {
+			t.Errorf("%s: %q, %v in %d queries; want %q in %d", name, text, err, len(queried), c.players, c.queries)
 		}
 		if c.queries == 0 {
 			continue
 		}
-		in := *s.queried[0]
+		in := *queried[0]
 		if name == "below" {
-			in = *s.queried[slices.IndexFunc(s.queried, func(in *dynamodb.QueryInput) bool { return !*in.ScanIndexForward })]
+			in = *queried[slices.IndexFunc(queried, func(in *dynamodb.QueryInput) bool { return !*in.ScanIndexForward })]
 		}
 		want := dynamodb.QueryInput{
 			TableName: aws.String("t"), IndexName: aws.String(schema.ByRank), KeyConditionExpression: aws.String("board_shard = :shard AND rank_key BETWEEN :low AND :high"),

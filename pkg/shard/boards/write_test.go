@@ -56,16 +56,20 @@ func (s *scripted) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...fu
 }
 
 func (s *scripted) DeleteItem(_ context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.deleted = append(s.deleted, in)
 	return nil, nextOf(&s.deletions)
 }
 
 func (s *scripted) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	copied := *in
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.queried = append(s.queried, &copied)
 	out := &dynamodb.QueryOutput{}
 	if dynamo.Text(in.ExpressionAttributeValues, ":shard") == "L#b#all#0" {
-		out.Items = s.rows
+		out.Items = slices.Clone(s.rows)
 	}
 	return out, s.unqueried
 }

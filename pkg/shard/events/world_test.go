@@ -288,7 +288,7 @@ func (p *program) repeat(ctx context.Context) {
 	p.mu.Lock()
 	text, it := "", (*written)(nil)
 	if n := len(p.written); n > 0 {
-		it = p.written[max(0, n-1-p.random.IntN(20))]
+		it = p.written[max(0, n-1-p.below(20))]
 		switch {
 		case it.where != eventTable || it.open > 0 && it.event.New || it.event.Time.After(p.now().Add(shardmap.MaxAhead)):
 		case it.open == 0 && !it.acked.IsZero():
@@ -562,12 +562,14 @@ func (w *world) verdict() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	copies := map[string]int{}
+	w.store.mu.Lock()
 	for name, of := range w.tables {
 		for key := range of {
 			_, sk, _ := strings.Cut(key, "\x00")
 			copies[name+"\x00"+strings.TrimPrefix(sk, "e#")]++
 		}
 	}
+	w.store.mu.Unlock()
 	for _, it := range w.written {
 		n := copies[it.where+"\x00"+it.sk()]
 		switch {
