@@ -139,7 +139,8 @@ func (c *shardCounter) deliverGaps(to time.Time) {
 	c.gaps = slices.DeleteFunc(c.gaps, func(g gap) bool { return !g.from.Before(g.to) })
 }
 
-// newItem returns a window's counts as an item. lateID distinguishes items of late records; "" is for the first item.
+// newItem returns a window's counts as an item. lateID is "" for the item that is stored when the window ends. Items of
+// records that come later have another lateID each.
 func (c *shardCounter) newItem(w *heat.WindowCounter, lateID string) heat.Item {
 	blank := &c.windows.blank
 	item := w.Item(c.id, lateID, blank.Limit, blank.HotRate)
