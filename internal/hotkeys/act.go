@@ -86,19 +86,22 @@ func (c *controller) growKey(ctx context.Context, j *journal, s suspect, local *
 	if needsRecent {
 		d, decisive, _ = policy.decide(s, local, recent(), entry, now)
 	}
-	onlyLogs := d.Action == Advise || c.settings.Control != growth.Act
-	isLogged := onlyLogs && d.Action != None && !c.logged.changed("hot "+s.name, decisive.start.String())
-	if d.Action != None && !isLogged {
-		c.execute(ctx, j, entry, d)
+	if d.Action == None {
+		return
 	}
+	onlyLogs := d.Action == Advise || c.settings.Control != growth.Act
+	if onlyLogs && !c.logged.changed("hot "+s.name, decisive.start.String()) {
+		return // an earlier batch has logged the decision for this window
+	}
+	c.execute(ctx, j, entry, d)
 }
 
 // recent returns the loads on all stream shards in the recent windows of this length, newest first. It leaves out windows
-// that are too old to act on, and returns nil if the items can't be read. A key whose counts are held is not listed: it may
-// have up to [Settings.quietRate].
+// that are too old to act on, and returns nil if the items can't be read. A key whose counts are held is not listed, and may
+// have up to [Settings.quietRates].
 func (c *controller) recent(ctx context.Context, j *journal, length time.Duration) (recent []*loads) {
 	now := j.now()
-	for w, err := range c.heat.Alone(ctx, now.Add(-3*length), now.Add(length)) {
+	for w, err := range c.heat.WithoutHeld(ctx, now.Add(-3*length), now.Add(length)) {
 		if err != nil {
 			j.WarnContext(ctx, "other stream shards unknown", "error", err)
 			return nil
@@ -111,8 +114,8 @@ func (c *controller) recent(ctx context.Context, j *journal, length time.Duratio
 		l := loadsOf(items, heat.Merge(items))
 		l.unreadable = len(w.Unreadable) > 0
 		if c.settings.holds() {
-			table, index := c.settings.quietRate()
-			l.rest, l.indexRest = max(l.rest, table), max(l.indexRest, index)
+			tableRate, indexRate := c.settings.quietRates()
+			l.rest, l.indexRest = max(l.rest, tableRate), max(l.indexRest, indexRate)
 		}
 		recent = append(recent, l)
 	}

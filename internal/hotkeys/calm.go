@@ -21,8 +21,8 @@ type PastLoad struct {
 	Doubt string  // why the load may have been higher; "" for no doubt
 }
 
-// DecideShrink decides whether a key shrinks: yes if half of its write shards were enough for the heaviest window. The new
-// count is what that window needs, with the planned reserve of a partition's limit.
+// DecideShrink decides whether a key shrinks. A key shrinks if half of its write shards were enough for its heaviest window.
+// The new count is the number of write shards that this window needs: see [growth.Needed].
 func (p Policy) DecideShrink(load PastLoad, entry shardmap.Entry) Decision {
 	n := entry.History.Newest()
 	d := Decision{From: n, To: n}
@@ -89,9 +89,9 @@ func (c pastLoads) markUnread(end time.Time) {
 	}
 }
 
-// listed has sums over the partition keys of one base key that a window lists: an entity's days, a limit's windows, a
+// listedSums has sums over the partition keys of one base key that a window lists: an entity's days, a limit's windows, a
 // board's periods.
-type listed struct {
+type listedSums struct {
 	units uint64 // upper bound of the units of these partition keys
 	rest  uint64 // sum of the rests of the items that list them
 }
@@ -126,8 +126,8 @@ func (c pastLoads) addWindow(items []heat.Item, now time.Time) {
 }
 
 // sumListed sums the listed units of each key in one window, or of one time that ends at end.
-func (c pastLoads) sumListed(items []heat.Item, end time.Time) map[schema.BaseKey]listed {
-	sums := make(map[schema.BaseKey]listed)
+func (c pastLoads) sumListed(items []heat.Item, end time.Time) map[schema.BaseKey]listedSums {
+	sums := make(map[schema.BaseKey]listedSums)
 	for i := range items {
 		for _, key := range items[i].Keys {
 			base, ok := key.Base()
@@ -151,8 +151,8 @@ func (c pastLoads) sumListed(items []heat.Item, end time.Time) map[schema.BaseKe
 // from and to may go to. The window has this length. Each bucket has its own write shards. A board may have all periods. A
 // limit's windows have an unknown length: maxBuckets assumes the shortest that is allowed.
 func maxBuckets(from, to time.Time, length time.Duration) map[schema.Bucket]uint64 {
-	seconds := from.Sub(from.Truncate(limits.MinWindow)) + length + limits.MinWindow - 1
-	periods := uint64(1) // all time
+	fromBucket := from.Sub(from.Truncate(limits.MinWindow)) + length // since the start of the first limit's window
+	periods := uint64(1)                                             // all time
 	for _, p := range boards.Periods()[1:] {
 		periods += countPeriods(p, from, to)
 	}
@@ -160,7 +160,7 @@ func maxBuckets(from, to time.Time, length time.Duration) map[schema.Bucket]uint
 		schema.NoBucket:     1,
 		schema.DayBucket:    countPeriods(boards.Daily, from, to.Add(shardmap.MaxEventAhead)),
 		schema.PeriodBucket: periods,
-		schema.WindowBucket: uint64(seconds / limits.MinWindow),
+		schema.WindowBucket: uint64((fromBucket + limits.MinWindow - 1) / limits.MinWindow), // rounded up
 	}
 }
 

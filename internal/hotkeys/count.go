@@ -14,8 +14,8 @@ import (
 // counts adds the writes of a batch to the windows in which they were made, so that late records make no key hot.
 //
 // With a tumbling window, most writes go to the current window, which the state carries from one delivery to the next. If
-// the tumbling window contains several windows, they become current one after another. The counts of a quiet window are
-// then held in the state until the tumbling window ends. All other windows are reported with the batch.
+// the tumbling window contains several windows, they become current one after another. Then the state holds the counts of
+// quiet windows until the tumbling window ends. All other windows are reported with the batch.
 type counts struct {
 	settings Settings
 	batch    *ddbstream.Batch
@@ -25,14 +25,14 @@ type counts struct {
 	others   map[int64]*heat.WindowCounter // by their index: see windowAt
 	held     []heat.Item                   // of quiet windows, in order of time
 
-	dropped  error // why the batch's state was dropped; nil if it was not
-	lost     bool  // a state of the tumbling window was dropped, so all its later windows are incomplete
-	timeless int   // counted records without a creation time
+	stateFault  error // why the batch's state was dropped; nil if it was not
+	lost        bool  // a state of the tumbling window was dropped, so all its later windows are incomplete
+	withoutTime int   // counted records without a creation time
 
 	// An unreadable record does not fail the batch: retries would delay the detector and not make it readable. Its
 	// windows are marked incomplete, so that they prove nothing.
 	unreadable int
-	unread     error // the error of the first unreadable record
+	firstFault error // the error of the first unreadable record
 }
 
 // Fields of the window state: the held windows in base64, and whether an earlier state was dropped.
@@ -47,7 +47,8 @@ func newCounts(s Settings, batch *ddbstream.Batch) *counts {
 	if !batch.Windowed {
 		return c
 	}
-	if tumbling := batch.WindowEnd.Sub(batch.WindowStart); !s.holds() || tumbling != s.Hold {
+	tumbling := batch.WindowEnd.Sub(batch.WindowStart)
+	if hasSeveralWindows := s.holds() && tumbling == s.Hold; !hasSeveralWindows {
 		c.length = tumbling
 	}
 	c.current = heat.NewWindowCounter(batch.WindowStart, c.length, s.TopK)
@@ -61,9 +62,9 @@ func newCounts(s Settings, batch *ddbstream.Batch) *counts {
 	if err == nil {
 		c.current, c.lost = resumed, batch.State[lostField] != ""
 	} else {
-		c.dropped, c.lost, c.current.Incomplete = err, true, true
+		c.stateFault, c.lost, c.current.Incomplete = err, true, true
 	}
-	if c.lost && c.isOver() {
+	if c.lost && c.tumblingOver() { // the remaining windows are also incomplete
 		c.advance(batch.WindowEnd.Add(-c.length))
 	}
 	return c
@@ -81,28 +82,27 @@ func (c *counts) advance(start time.Time) {
 // addWrites counts the writes. It skips records that the state has counted already, since Lambda may redeliver them. A
 // record without a time, as in a test event, is counted at the time of the invocation.
 func (c *counts) addWrites(writes iter.Seq[heat.Write], now time.Time) {
-	timeless, last := "", "" // sequence numbers of the last record without a time, and of the last record
+	lastWithoutTime, last := "", "" // sequence numbers
 	for w := range writes {
 		if c.current != nil && !c.current.Follows(w.Sequence) {
 			continue
 		}
 		last = string(w.Sequence)
 		if w.At.IsZero() {
-			timeless = last
+			lastWithoutTime = last
 		}
-		switch {
-		case w.Err == nil && w.At.IsZero():
-			c.timeless++
-			w.At = c.clamp(now)
-			c.windowAt(w.At).Add(&w)
-		case w.Err == nil:
-			c.windowAt(w.At).Add(&w)
-		default:
+		if w.Err != nil {
 			c.addUnreadable(&w)
+			continue
 		}
+		if w.At.IsZero() {
+			c.withoutTime++
+			w.At = c.clamp(now)
+		}
+		c.windowAt(w.At).Add(&w)
 	}
-	if timeless != "" {
-		c.markAllIncomplete(timeless, now)
+	if lastWithoutTime != "" {
+		c.markAllIncomplete(lastWithoutTime, now)
 	}
 	if last != "" && c.current != nil {
 		c.current.Delivered(last)
@@ -126,8 +126,8 @@ func (c *counts) clamp(now time.Time) time.Time {
 // addUnreadable counts a record that can't be read, and marks its window as incomplete if the record has a time.
 func (c *counts) addUnreadable(w *heat.Write) {
 	c.unreadable++
-	if c.unread == nil {
-		c.unread = w.Err
+	if c.firstFault == nil {
+		c.firstFault = w.Err
 	}
 	if !w.At.IsZero() {
 		c.windowAt(w.At).Miss(string(w.Sequence))
@@ -157,16 +157,16 @@ func (c *counts) windows() []*heat.WindowCounter {
 // windowAt returns the window that contains an instant, which it creates if needed. A later window of the tumbling window
 // becomes the current one. Windows are aligned with the tumbling window, or else with the Unix epoch.
 func (c *counts) windowAt(at time.Time) *heat.WindowCounter {
-	base := int64(0) // milliseconds of the Unix epoch
+	origin := int64(0) // the start of window 0, in milliseconds
 	if c.current != nil {
-		base = c.batch.WindowStart.UnixMilli()
+		origin = c.batch.WindowStart.UnixMilli()
 	}
-	offset, step := at.UnixMilli()-base, c.length.Milliseconds()
+	offset, step := at.UnixMilli()-origin, c.length.Milliseconds()
 	n := offset / step
 	if offset%step < 0 {
-		n-- // an instant before the base
+		n-- // an instant before the origin
 	}
-	start := time.UnixMilli(base + n*step)
+	start := time.UnixMilli(origin + n*step)
 	if c.current != nil && !start.Before(c.current.Start) && start.Before(c.batch.WindowEnd) {
 		c.advance(start)
 		return c.current
@@ -177,13 +177,13 @@ func (c *counts) windowAt(at time.Time) *heat.WindowCounter {
 	return c.others[n]
 }
 
-// isOver reports whether the tumbling window has ended, or was terminated early and continues with an empty state.
-func (c *counts) isOver() bool { return c.batch.Final || c.batch.TerminatedEarly }
+// tumblingOver reports whether the tumbling window has ended, or was terminated early and continues with an empty state.
+func (c *counts) tumblingOver() bool { return c.batch.Final || c.batch.TerminatedEarly }
 
 // runningItems returns the item of the current window as counted so far. It returns nil if the tumbling window is over, or
 // if the current window has too few units for a hot key.
 func (c *counts) runningItems() []heat.Item {
-	if c.current == nil || c.isOver() {
+	if c.current == nil || c.tumblingOver() {
 		return nil
 	}
 	hotUnits := c.settings.hotRate() * c.current.Length.Seconds()
@@ -193,8 +193,8 @@ func (c *counts) runningItems() []heat.Item {
 	return []heat.Item{c.item(c.current, "", "")}
 }
 
-// endedItems returns the items to report, in order of time, and moves the quiet items to held. The caller calls it once,
-// after addWrites.
+// endedItems returns the items to report, in order of time, and moves the quiet items to held. Call it once, after
+// addWrites.
 //
 // An item's Part is the sequence number of its first record, so a redelivery replaces the item. A window that continues
 // after an early end has an item for each part.
@@ -204,7 +204,7 @@ func (c *counts) endedItems(now time.Time) []heat.Item {
 		items = append(items, c.sharedItem(w))
 	}
 	carried := c.previous
-	if c.current != nil && c.isOver() {
+	if c.current != nil && c.tumblingOver() {
 		carried = append(carried, c.current)
 	}
 	for _, w := range carried {
@@ -236,7 +236,7 @@ func markOld(items []heat.Item, now time.Time) {
 
 // heldItems returns the held windows when the tumbling window is over, else nil. Each list is for one stored item.
 func (c *counts) heldItems(now time.Time) (lists [][]heat.Item) {
-	if !c.isOver() {
+	if !c.tumblingOver() {
 		return nil
 	}
 	markOld(c.held, now)
@@ -252,7 +252,7 @@ func (c *counts) heldItems(now time.Time) (lists [][]heat.Item) {
 
 // state returns the window state for the next delivery, or nil if there is none.
 func (c *counts) state() map[string]string {
-	if c.current == nil || c.isOver() {
+	if c.current == nil || c.tumblingOver() {
 		return nil
 	}
 	state := c.current.State()
@@ -275,6 +275,7 @@ func (c *counts) sharedItem(w *heat.WindowCounter) heat.Item {
 	return it
 }
 
+// item returns the counts of a window as an item with this stream shard and part.
 func (c *counts) item(w *heat.WindowCounter, streamShard, part string) heat.Item {
 	return w.Item(streamShard, part, float64(c.settings.PartitionWCU), c.settings.hotRate())
 }

@@ -58,9 +58,9 @@ func (l *Load) addLoad(other Load) {
 	l.Peak += max(other.Low, other.Peak)
 }
 
-// decide decides whether a suspect grows, by what this stream shard counted in a window (local). If that calls for no
+// decide decides whether a suspect grows, by the counts of this stream shard in a window (local). If these call for no
 // action, the recent windows of all stream shards decide, newest first. decide also returns the decisive window.
-// needsRecent means that there is no action by local and recent, but other recent windows may call for one.
+// needsRecent means that local and recent call for no action, and that further recent windows may.
 func (p Policy) decide(s suspect, local *loads, recent []*loads, entry shardmap.Entry, now time.Time) (d Decision, decisive *loads, needsRecent bool) {
 	d = p.DecideGrowth(local.evidence(s, true), entry, now)
 	traits := schema.TraitsOf(s.base.Type)

@@ -58,7 +58,7 @@ func TestDecide(t *testing.T) {
 			others = []*loads{loadsOf(all, heat.Merge(all))}
 			others[0].unreadable = c.unread
 		}
-		own := windowsOf(&heat.CountedTable{Own: "items"}, c.running, counted(c.own)...)[0].loads()
+		own := mergedWindows(&heat.CountedTable{Own: "items"}, c.running, counted(c.own)...)[0].loads()
 		p := Policy{Limit: 100, Threshold: 0.7, Partitions: 250}
 		var got []string
 		for _, s := range own.suspects(70) {

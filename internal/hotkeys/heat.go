@@ -34,8 +34,8 @@ const (
 	foldDelay = 10 * time.Second
 	slowPut   = 2 * time.Second
 
-	// catchUp bounds the length of the time range that one run folds after an outage.
-	catchUp = 10 * time.Minute
+	// maxFoldRange bounds the length of the time range that one run folds after an outage.
+	maxFoldRange = 10 * time.Minute
 
 	// streamRetention is how long DynamoDB keeps a stream's records.
 	streamRetention = 24 * time.Hour
@@ -49,7 +49,7 @@ type folder struct {
 	mu       sync.Mutex // locked while the task runs
 }
 
-// folding is a run of the task.
+// folding is one run of the task, with the progress that it has made.
 type folding struct {
 	*folder
 	*journal
@@ -57,6 +57,7 @@ type folding struct {
 	answer heatAnswer
 }
 
+// task folds what is due, and returns the [heatAnswer]. If another run overtakes this one, task ends without an error.
 func (f *folder) task(ctx context.Context, j *journal) ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -67,14 +68,14 @@ func (f *folder) task(ctx context.Context, j *journal) ([]byte, error) {
 	}
 	r := &folding{folder: f, journal: j, Progress: p}
 	r.Read, r.Ran, r.Window, r.Hold = f.readSince(p, now), now, f.settings.Window, f.settings.Hold
-	r.noteHold()
+	r.updateHeld()
 	err = r.foldAll(ctx, now)
 	if _, overtaken := dynamo.ConditionFailed(err); overtaken {
 		j.InfoContext(ctx, "another run of the heat task goes on")
 	} else if err != nil {
 		return nil, err
 	}
-	// An alarm waits for this line.
+	// An alarm fires if this line is missing.
 	j.InfoContext(ctx, "heat task done", "windows", r.answer.Windows, "blocks", r.answer.Blocks, "upTo", r.To)
 	return json.Marshal(r.answer)
 }
@@ -86,7 +87,7 @@ func (r *folding) foldAll(ctx context.Context, now time.Time) error {
 		return err
 	}
 	step := max(time.Minute, r.settings.Hold)
-	for until := heat.MinTime(r.settings.minutesDue(now), r.To.Add(catchUp)); r.To.Before(until); {
+	for until := heat.MinTime(r.settings.minutesDue(now), r.To.Add(maxFoldRange)); r.To.Before(until); {
 		end := heat.MinTime(heat.AlignDown(r.To, step).Add(step), until)
 		if err := r.foldMinutes(ctx, r.To, end); err != nil {
 			return err
@@ -96,7 +97,7 @@ func (r *folding) foldAll(ctx context.Context, now time.Time) error {
 			return err
 		}
 	}
-	for n := 0; n < blocksEach && r.blockDue(now); n++ {
+	for n := 0; n < maxBlocks && r.blockDue(now); n++ {
 		if err := r.foldBlock(ctx); err != nil {
 			return err
 		}
@@ -108,8 +109,8 @@ func (r *folding) foldAll(ctx context.Context, now time.Time) error {
 	return r.queueSums(ctx, heat.MinTime(r.To, heat.AlignDown(now.Add(-idleTime-foldDelay), time.Minute)))
 }
 
-// blocksEach bounds the blocks of a run.
-const blocksEach = 3
+// maxBlocks bounds the blocks of a run.
+const maxBlocks = 3
 
 // blockDue reports whether the next block's items no longer change. Puts take less than an interval of the task, and
 // clocks differ by less than another.
@@ -126,8 +127,8 @@ func (s Settings) minutesDue(now time.Time) time.Time {
 	return ended.Truncate(time.Minute)
 }
 
-// noteHold sets Held to this run's Hold, or to [heat.MaxHold] if an earlier run had another one.
-func (r *folding) noteHold() {
+// updateHeld sets Held to this run's Hold, or to [heat.MaxHold] if an earlier run had another one.
+func (r *folding) updateHeld() {
 	hold := heat.NeverHeld
 	if r.settings.holds() {
 		hold = r.settings.Hold
@@ -148,7 +149,7 @@ func (f *folder) loadProgress(ctx context.Context, j *journal, now time.Time) (h
 	}
 	if p.To.Before(now.Add(-f.settings.HeatRetention)) {
 		j.InfoContext(ctx, "folds of heat begin")
-		first := now.Add(-catchUp).Truncate(heat.Blocks.Length()) // so that the first block is whole
+		first := now.Add(-maxFoldRange).Truncate(heat.Blocks.Length()) // so that the first block is whole
 		p = heat.Progress{From: first, To: first, Blocks: first, Sums: first, Ran: p.Ran, Held: p.Held, Puts: p.Puts, Read: heat.AlignDown(now.Add(-foldDelay), f.settings.Window)}
 	}
 	return p, nil
@@ -167,8 +168,8 @@ func (f *folder) readSince(p heat.Progress, now time.Time) time.Time {
 	return p.Read
 }
 
-// foldMinutes folds the items that were put in time, of the whole minutes from from to to. It puts each minute, also a
-// minute without items.
+// foldMinutes folds the items of the minutes between from and to that were put in time. It puts each minute, also a minute
+// without items.
 func (r *folding) foldMinutes(ctx context.Context, from, to time.Time) error {
 	minutes := make(map[time.Time]*heat.Span)
 	for at := from; at.Before(to); at = at.Add(time.Minute) {
@@ -178,8 +179,8 @@ func (r *folding) foldMinutes(ctx context.Context, from, to time.Time) error {
 		if err != nil {
 			return fmt.Errorf("hotkeys: reading the items to fold since %s: %w", from.Format(time.RFC3339), err)
 		}
-		minute := minutes[heat.MinTime(w.Start, to.Add(-1)).Truncate(time.Minute)] // an item without a time is in a window at to
-		r.addWindow(ctx, minute, w)
+		start := heat.MinTime(w.Start, to.Add(-1)) // an item without a time is in a window at to
+		r.addWindow(ctx, minutes[start.Truncate(time.Minute)], w)
 		r.answer.Windows++
 	}
 	for at := from; at.Before(to); at = at.Add(time.Minute) {
@@ -211,6 +212,7 @@ func (r *folding) addWindow(ctx context.Context, span *heat.Span, w heat.Window)
 	span.Incomplete = span.Incomplete || len(w.Unreadable) > 0
 }
 
+// putSpan stores a minute or a block.
 func (r *folding) putSpan(ctx context.Context, series heat.Series, span *heat.Span) error {
 	if err := r.heat.putItem(ctx, series.Stored(span, span.Start.Add(series.Length()+r.settings.HeatRetention))); err != nil {
 		return fmt.Errorf("hotkeys: putting the folded item of %s: %w", span.Start.Format(time.RFC3339), err)
@@ -218,7 +220,7 @@ func (r *folding) putSpan(ctx context.Context, series heat.Series, span *heat.Sp
 	return nil
 }
 
-// putProgress stores the progress. If another run has stored its own meanwhile, the condition fails.
+// putProgress stores the progress. The put's condition fails if another run has stored its progress since the last put.
 func (r *folding) putProgress(ctx context.Context) error {
 	seen := dynamo.Number(int64(r.Puts))
 	r.Puts++
@@ -234,8 +236,8 @@ func (r *folding) putProgress(ctx context.Context) error {
 	return nil
 }
 
-// queueSums queues the metrics of the windows from r.Sums to a time. The time is at least [idleTime] ago, so that the metrics
-// have late items. queueSums stores the progress first, so that each record is in the metrics at most once.
+// queueSums queues the metrics of the windows between r.Sums and to. The time to is at least [idleTime] ago, so that the
+// metrics include late items. queueSums first stores the progress, so that the metrics count each record at most once.
 func (r *folding) queueSums(ctx context.Context, to time.Time) error {
 	from := r.Sums
 	if !from.Before(to) {
@@ -264,13 +266,13 @@ func (s Settings) sumMetrics(it *heat.Item) []Datum {
 	if it.Own != "" {
 		table = s.names().Table(it.Own)
 	}
-	fastest := 0.0
+	highestRate := 0.0
 	for _, row := range heat.Merge([]heat.Item{*it}) {
-		fastest = max(fastest, row.WriteUnitsPerSecond)
+		highestRate = max(highestRate, row.WriteUnitsPerSecond)
 	}
 	return []Datum{
 		tableMetric(table, "WriteUnits", float64(it.Units), unitCount, it.Start),
 		tableMetric(table, "Records", float64(it.Records), unitCount, it.Start),
-		tableMetric(table, "MaxKeyWriteUnitsPerSecond", fastest, unitCountPerSecond, it.Start),
+		tableMetric(table, "MaxKeyWriteUnitsPerSecond", highestRate, unitCountPerSecond, it.Start),
 	}
 }

@@ -61,7 +61,7 @@ type Handler struct {
 	shrinker         shrinker
 	folder           folder
 	decoders         sync.Pool // of *ddbstream.Decoder
-	logged           lastTexts // what is logged once
+	logged           lastTexts // warnings that are logged once
 }
 
 // New returns a Handler, or an error that names all wrong settings.
@@ -129,30 +129,31 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 func (h *Handler) Deliver(ctx context.Context, batch *ddbstream.Batch) (state map[string]string, err error) {
 	j := h.newJournal(h.sourceOf(batch.TableName()))
 	defer j.sendMetrics(ctx, h.deps.Metrics)
-	return h.deliver(ctx, j, batch)
+	return h.processBatch(ctx, j, batch)
 }
 
-// Lost returns the state of a tumbling window that lacks a batch: its further windows are incomplete.
-func Lost() map[string]string { return map[string]string{lostField: "1"} }
+// LostState returns the state of a tumbling window that lacks a batch: the windows that it counts from now on are incomplete.
+func LostState() map[string]string { return map[string]string{lostField: "1"} }
 
-// deliver counts a batch, reports the windows that have ended, and acts on hot keys. It returns the state for the next
+// processBatch counts a batch, reports the windows that have ended, and acts on hot keys. It returns the state for the next
 // delivery.
-func (h *Handler) deliver(ctx context.Context, j *journal, batch *ddbstream.Batch) (state map[string]string, err error) {
+func (h *Handler) processBatch(ctx context.Context, j *journal, batch *ddbstream.Batch) (state map[string]string, err error) {
 	counts := newCounts(h.settings, batch)
-	before := windowsOf(&j.source, true, counts.runningItems()...)
+	runningBefore := mergedWindows(&j.source, true, counts.runningItems()...)
 	counts.addWrites(heat.DecodeWrites(batch.Records, j.source), j.now())
-	ended, running := windowsOf(&j.source, false, counts.endedItems(j.now())...), windowsOf(&j.source, true, counts.runningItems()...)
+	ended := mergedWindows(&j.source, false, counts.endedItems(j.now())...)
+	running := mergedWindows(&j.source, true, counts.runningItems()...)
 	j.logCounts(ctx, counts)
 	if err := h.reporter.storeItems(ctx, j, ended, counts.heldItems(j.now())); err != nil {
 		return nil, err
 	}
-	h.reporter.reportHot(ctx, j, ended, running, before)
+	h.reporter.reportHot(ctx, j, ended, running, runningBefore)
 	h.controller.grow(ctx, j, append(ended, running...))
 	return counts.state(), nil
 }
 
-// sourceOf returns the source of a batch by the name of its table, where "" is the settings' table. A table that the
-// settings don't name gets reports and no changes.
+// sourceOf returns the source of a batch by the name of its table; "" is the table of [Deps]. The keys of a table that the
+// settings don't name are reported, and never grow.
 func (h *Handler) sourceOf(table string) heat.CountedTable {
 	s := h.deps.Source
 	if table == "" || table == s.Table {
@@ -164,6 +165,7 @@ func (h *Handler) sourceOf(table string) heat.CountedTable {
 	return heat.CountedTable{Table: table, PartitionKey: s.PartitionKey, SortKey: s.SortKey}
 }
 
+// newJournal returns the empty journal of an invocation.
 func (h *Handler) newJournal(source heat.CountedTable) *journal {
 	return &journal{Logger: h.deps.Log, source: source, now: h.deps.Now, logged: &h.logged}
 }

@@ -33,16 +33,16 @@ func (j *journal) addMetric(name string, value float64, unit types.StandardUnit,
 
 // logCounts logs and measures records and window states that could not be counted.
 func (j *journal) logCounts(ctx context.Context, c *counts) {
-	if c.dropped != nil {
-		j.WarnContext(ctx, "window state dropped", "error", c.dropped, "streamShard", c.batch.StreamShard())
+	if c.stateFault != nil {
+		j.WarnContext(ctx, "window state dropped", "error", c.stateFault, "streamShard", c.batch.StreamShard())
 		j.countEvents("WindowStatesDropped", 1)
 	}
 	if c.unreadable > 0 {
-		j.ErrorContext(ctx, "records not counted", "records", c.unreadable, "error", c.unread)
+		j.ErrorContext(ctx, "records not counted", "records", c.unreadable, "error", c.firstFault)
 		j.countEvents("RecordsUnreadable", c.unreadable)
 	}
-	if c.timeless > 0 && j.logged.changed("records without a time", j.source.Table) {
-		j.WarnContext(ctx, "records without ApproximateCreationDateTime are counted at the time of the invocation, and their windows marked incomplete", "table", j.source.Table, "records", c.timeless)
+	if c.withoutTime > 0 && j.logged.changed("records without a time", j.source.Table) {
+		j.WarnContext(ctx, "records without ApproximateCreationDateTime are counted at the time of the invocation, and their windows marked incomplete", "table", j.source.Table, "records", c.withoutTime)
 	}
 	if c.batch.TerminatedEarly {
 		j.countEvents("WindowsTerminatedEarly", 1)

@@ -38,7 +38,8 @@ type window struct {
 	rows    []heat.KeyHeat // of all listed keys, the hottest first
 }
 
-func windowsOf(source *heat.CountedTable, running bool, items ...heat.Item) (list []window) {
+// mergedWindows returns the windows of the source's items, which have not ended if running is set.
+func mergedWindows(source *heat.CountedTable, running bool, items ...heat.Item) (list []window) {
 	for _, item := range items {
 		item.Table, item.Own = tableOf(source), source.Own
 		list = append(list, window{item, running, heat.Merge([]heat.Item{item})})
@@ -66,8 +67,7 @@ func (w *window) hot() (rows []heat.KeyHeat) {
 	return rows
 }
 
-// mayHideHot reports whether a key that is not certainly hot may be hot: a listed one with its error, or an unlisted
-// one.
+// mayHideHot reports whether a key that is not certainly hot may be hot: a listed key with its error, or an unlisted key.
 func (w *window) mayHideHot() bool {
 	hotUnits := w.item.HotRate * w.item.Window.Seconds()
 	for _, k := range w.item.Keys {
@@ -78,13 +78,14 @@ func (w *window) mayHideHot() bool {
 	return float64(max(w.item.Rest, w.item.IndexRest)) >= hotUnits
 }
 
+// loads returns the rates in the window on this stream shard.
 func (w *window) loads() *loads {
 	l := loadsOf([]heat.Item{w.item}, w.rows)
 	l.running = w.running
 	return l
 }
 
-// loadsOf returns the rates in one window. items are one or more items of the window, and rows their merged rows.
+// loadsOf returns the rates in one window. items are one or more items of the window; rows is the result of [heat.Merge].
 func loadsOf(items []heat.Item, rows []heat.KeyHeat) *loads {
 	l := &loads{start: items[0].Start, end: items[0].End(), groups: make(map[string]*group)}
 	var rests heat.Rests
@@ -139,12 +140,12 @@ func (l *loads) suspects(hotRate float64) []suspect {
 	oneUnit := 1 / l.end.Sub(l.start).Seconds()
 	found := make(map[string]suspect)
 	for name, g := range l.groups {
-		leastRate, indexed := hotRate, schema.TraitsOf(g.base.Type).Indexed()
-		if indexed {
+		leastRate := hotRate
+		if schema.TraitsOf(g.base.Type).Indexed() {
 			name = g.base.String()
-		}
-		if indexed && !l.running {
-			leastRate = max(hotRate/maxSpread, oneUnit)
+			if !l.running {
+				leastRate = max(hotRate/maxSpread, oneUnit)
+			}
 		}
 		for _, load := range g.shards {
 			if load.Low >= leastRate {

@@ -26,7 +26,7 @@ const (
 )
 
 // CountPartitions returns a function that counts the open stream shards of a table's stream, which is the number of the
-// table's partitions. It calls pause between two pages. A stream with more than maxPages is an error.
+// table's partitions. It calls pause between two pages. A stream with more than [maxPages] is an error.
 func CountPartitions(client StreamDescriber, pause func(context.Context, time.Duration) bool) func(ctx context.Context, table string) (int, error) {
 	return func(ctx context.Context, table string) (open int, err error) {
 		stream, err := newestStream(ctx, client, table)
@@ -55,7 +55,7 @@ func CountPartitions(client StreamDescriber, pause func(context.Context, time.Du
 				return 0, fmt.Errorf("hotkeys: no time to describe the rest of stream %s: %w", stream, ctx.Err())
 			}
 		}
-		return 0, fmt.Errorf("hotkeys: stream %s has more than %d pages of stream shards", stream, maxPages)
+		return 0, fmt.Errorf("hotkeys: stream %s has more than %d pages of stream shards, too many to count", stream, maxPages)
 	}
 }
 
@@ -66,7 +66,7 @@ func newestStream(ctx context.Context, client StreamDescriber, table string) (st
 		return "", fmt.Errorf("hotkeys: listing the streams of table %s: %w", table, err)
 	}
 	if len(out.Streams) == 0 {
-		return "", fmt.Errorf("hotkeys: table %s has no stream: enable one", table)
+		return "", fmt.Errorf("hotkeys: table %s has no stream: enable one with the view type NEW_AND_OLD_IMAGES", table)
 	}
 	newest := slices.MaxFunc(out.Streams, func(a, b types.Stream) int {
 		return strings.Compare(aws.ToString(a.StreamLabel), aws.ToString(b.StreamLabel))
@@ -86,14 +86,17 @@ type partitionCounter struct {
 	shards   Shards
 	count    func(ctx context.Context, table string) (int, error) // see [CountPartitions]; may be nil
 
-	mu   sync.Mutex // locked while it counts
+	mu   sync.Mutex // locked while countIfDue counts
 	next time.Time  // earliest time of the next count
 }
 
 // countIfDue counts the partitions of hotshard's own tables if a count is due. It returns the metrics and does not add them
 // to the journal, which other goroutines use meanwhile.
 func (c *partitionCounter) countIfDue(ctx context.Context, j *journal) (metrics []Datum) {
-	if c.count == nil || c.settings.Control != growth.Act || !c.mu.TryLock() {
+	if c.count == nil || c.settings.Control != growth.Act || j.source.Own == "" {
+		return nil
+	}
+	if !c.mu.TryLock() { // another call counts
 		return nil
 	}
 	defer c.mu.Unlock()
@@ -102,9 +105,6 @@ func (c *partitionCounter) countIfDue(ctx context.Context, j *journal) (metrics 
 		return nil
 	}
 	c.next = now.Add(countWait)
-	if j.source.Own == "" {
-		return nil
-	}
 	for _, table := range schema.StreamTables() {
 		name := c.settings.names().Table(table)
 		n, err := c.countTable(ctx, table, name, now)
@@ -118,8 +118,8 @@ func (c *partitionCounter) countIfDue(ctx context.Context, j *journal) (metrics 
 	return metrics
 }
 
-// countTable counts the partitions of a table, which has this name, and stores the number in the shard map. If only the
-// store fails, it returns the number with the error.
+// countTable counts the partitions of a table, whose name in the deployment is name. It stores the number n in the shard
+// map. If only the store fails, it returns n with the error.
 func (c *partitionCounter) countTable(ctx context.Context, table schema.StreamTable, name string, now time.Time) (n int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, countTime)
 	defer cancel()

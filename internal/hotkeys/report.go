@@ -50,9 +50,9 @@ func (r *reporter) storeItems(ctx context.Context, j *journal, ended []window, h
 	return err
 }
 
-// reportHot logs and measures the hot keys of windows that have ended. Of running windows it reports the keys that were not
-// hot in before, the windows as they were before the batch.
-func (r *reporter) reportHot(ctx context.Context, j *journal, ended, running, before []window) {
+// reportHot logs and measures the hot keys of windows that have ended. Of running windows it reports the keys that became
+// hot with this batch: runningBefore are the running windows as they were before the batch.
+func (r *reporter) reportHot(ctx context.Context, j *journal, ended, running, runningBefore []window) {
 	for i := range ended {
 		w := &ended[i]
 		hot := w.hot()
@@ -65,7 +65,7 @@ func (r *reporter) reportHot(ctx context.Context, j *journal, ended, running, be
 		}
 	}
 	for i := range running {
-		if hot := newlyHot(&running[i], before); len(hot) > 0 {
+		if hot := newlyHot(&running[i], runningBefore); len(hot) > 0 {
 			r.logHot(ctx, j, &running[i], hot)
 		}
 	}
@@ -81,8 +81,8 @@ func newlyHot(w *window, before []window) []heat.KeyHeat {
 	})
 }
 
-// putItem puts an item of windows. If their minutes may have been folded, it is a late item. If the put began in time, but
-// may have ended after the fold's read, putItem also marks the windows as incomplete.
+// putItem puts the item that stored returns for the windows. If their minutes may have been folded, the item is a late item.
+// If the put began in time, but may have ended after the fold's read, putItem also marks the windows as incomplete.
 func (r *reporter) putItem(ctx context.Context, j *journal, windows []heat.Item, stored func(expires time.Time) dynamo.Item) error {
 	first := &windows[0]
 	item := stored(windows[len(windows)-1].End().Add(r.settings.HeatRetention))
@@ -104,17 +104,17 @@ func (r *reporter) putItem(ctx context.Context, j *journal, windows []heat.Item,
 	return nil
 }
 
-// putLate puts a late item, unless an earlier delivery has put an item with the same records. If that delivery had fewer of
-// the records, putLate marks the windows as incomplete.
+// putLate puts a late item unless an earlier delivery has put an item with the same records. If the earlier item lacks some
+// of the records, putLate marks the windows as incomplete instead.
 func (r *reporter) putLate(ctx context.Context, j *journal, windows []heat.Item, item dynamo.Item) error {
-	first, all, err := r.heat.countsRecords(ctx, windows)
+	countsFirst, countsAll, err := r.heat.countsRecords(ctx, windows)
 	switch {
-	case err != nil || all:
+	case err != nil || countsAll:
 		return err
-	case first:
+	case countsFirst:
 		return r.markIncomplete(ctx, j, windows)
 	}
-	return r.putLateItem(ctx, j, &windows[0], item)
+	return r.storeLate(ctx, j, &windows[0], item)
 }
 
 // markIncomplete puts a late item without counts, which marks the windows as incomplete. It replaces no other item.
@@ -125,12 +125,12 @@ func (r *reporter) markIncomplete(ctx context.Context, j *journal, windows []hea
 			Table: w.Table, Own: w.Own, Start: w.Start, Window: w.Window, StreamShard: w.StreamShard, Part: w.Part + "+", Limit: w.Limit, HotRate: w.HotRate, Incomplete: true,
 		})
 	}
-	return r.putLateItem(ctx, j, &blank[0], heat.StoredHeld(blank, windows[len(windows)-1].End().Add(r.settings.HeatRetention)))
+	return r.storeLate(ctx, j, &blank[0], heat.StoredHeld(blank, windows[len(windows)-1].End().Add(r.settings.HeatRetention)))
 }
 
-// putLateItem puts a late item. It first marks the block of the first window as incomplete if the block may have been
+// storeLate puts a late item. It first marks the block of the first window as incomplete if the block may have been
 // folded.
-func (r *reporter) putLateItem(ctx context.Context, j *journal, first *heat.Item, item dynamo.Item) error {
+func (r *reporter) storeLate(ctx context.Context, j *journal, first *heat.Item, item dynamo.Item) error {
 	block := heat.AlignDown(first.Start, heat.Blocks.Length())
 	if j.now().After(block.Add(r.settings.blockTime())) {
 		if err := r.heat.putItem(ctx, heat.LateMark(first.Start, block.Add(heat.Blocks.Length()+r.settings.HeatRetention))); err != nil {
@@ -159,8 +159,8 @@ func (r *reporter) logHot(ctx context.Context, j *journal, w *window, hot []heat
 	r.addKeyMetrics(j, w, hot)
 }
 
-// addKeyMetrics adds a metric for each hot base key, if the settings name keys. An hour of such a metric costs less than the
-// writes that make a key hot.
+// addKeyMetrics adds a metric for each hot base key unless the settings forbid metrics of single keys. An hour of such a
+// metric costs less than the writes that make a key hot.
 func (r *reporter) addKeyMetrics(j *journal, w *window, hot []heat.KeyHeat) {
 	if r.settings.MetricNames == display.Unnamed {
 		return

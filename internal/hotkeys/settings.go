@@ -105,11 +105,11 @@ func (s Settings) Validate() error {
 			faults = append(faults, fmt.Errorf("%s is %v: want %s", name, value, want))
 		}
 	}
-	own := s.SourceTable == ""
-	check(!own || s.ItemsTable != "", "HOTSHARD_ITEMS_TABLE", "empty", "a table's name")
-	check(!own || s.EventsTable != "", "HOTSHARD_EVENTS_TABLE", "empty", "a table's name")
+	hasSource := s.SourceTable != ""
+	check(hasSource || s.ItemsTable != "", "HOTSHARD_ITEMS_TABLE", "empty", "a table's name")
+	check(hasSource || s.EventsTable != "", "HOTSHARD_EVENTS_TABLE", "empty", "a table's name")
 	check(s.HeatTable != "", "HOTSHARD_HEAT_TABLE", "empty", "a table's name")
-	check(!own || s.ShardMapTable != "", "HOTSHARD_SHARD_MAP_TABLE", "empty", "a table's name")
+	check(hasSource || s.ShardMapTable != "", "HOTSHARD_SHARD_MAP_TABLE", "empty", "a table's name")
 	for _, t := range [][2]string{{"SOURCE", s.SourceTable}, {"ITEMS", s.ItemsTable}, {"EVENTS", s.EventsTable}, {"HEAT", s.HeatTable}, {"SHARD_MAP", s.ShardMapTable}} {
 		if _, _, _, err := dynamo.TableName(t[1]); err != nil {
 			faults = append(faults, fmt.Errorf("HOTSHARD_%s_TABLE: %w", t[0], err))
@@ -135,14 +135,15 @@ func (s Settings) holds() bool { return s.Hold > s.Window }
 // isQuiet reports whether a window's counts may be held, because no key can be nearly hot in the window or in one of its
 // seconds.
 func (s Settings) isQuiet(w *heat.WindowCounter) bool {
-	table, index := s.quietRate()
-	units, ofIndexes := w.Units()
-	return float64(units) < table*w.Length.Seconds() && float64(ofIndexes) < index/maxSpread*w.Length.Seconds()
+	tableRate, indexRate := s.quietRates()
+	tableUnits, indexUnits := w.Units()
+	seconds := w.Length.Seconds()
+	return float64(tableUnits) < tableRate*seconds && float64(indexUnits) < indexRate/maxSpread*seconds
 }
 
-// quietRate returns the WCU/s below which a key's counts may be held. The rate of an index key is the sum over up to
-// maxSpread stream shards.
-func (s Settings) quietRate() (table, index float64) {
+// quietRates returns the WCU/s below which counts may be held, for a key of the table and for a key of an index. The rate
+// of an index key is the sum over up to [maxSpread] stream shards.
+func (s Settings) quietRates() (table, index float64) {
 	return min(s.hotRate()/4, float64(s.PartitionWCU)/s.Window.Seconds()), s.hotRate() / 4
 }
 

@@ -33,6 +33,7 @@ type shrinker struct {
 	mu   sync.Mutex // held while the task runs
 }
 
+// task lowers the shard counts that may be lower, and returns the [shrinkAnswer].
 func (r *shrinker) task(ctx context.Context, j *journal) ([]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -43,7 +44,7 @@ func (r *shrinker) task(ctx context.Context, j *journal) ([]byte, error) {
 			return nil, err
 		}
 	}
-	// An alarm waits for this line.
+	// An alarm fires if this line is missing.
 	j.InfoContext(ctx, "shrink task done", "keys", answer.Keys, "shrunk", answer.Shrunk)
 	return json.Marshal(answer)
 }
@@ -75,26 +76,26 @@ func (s Settings) quietFrom(base schema.BaseKey, now time.Time) time.Time {
 	return s.settledBefore(now).Add(-longQuiet)
 }
 
-// candidate is a key that may shrink, since it has several write shards in effect. It has its load in the quiet period.
+// candidate is a key that may shrink, since it has several write shards in effect.
 type candidate struct {
 	shardmap.Entry
-	PastLoad
+	PastLoad // in the quiet period
 }
 
-// candidates returns the keys with several write shards that are not pinned and did not change in their quiet period. all
-// is the number of such keys, including those that changed.
-func (s Settings) candidates(entries []shardmap.Entry, now time.Time) (unchanged []candidate, all int) {
+// candidates returns the keys with several write shards that are not pinned and did not change in their quiet period. total
+// also counts the keys that changed in it.
+func (s Settings) candidates(entries []shardmap.Entry, now time.Time) (unchanged []candidate, total int) {
 	for _, e := range entries {
 		base, err := schema.ParseBaseKey(e.Key)
 		if err != nil || e.Pinned || e.History.Newest() <= 1 || e.Effective().After(now) {
 			continue
 		}
-		all++
+		total++
 		if from := s.quietFrom(base, now); !e.Effective().After(from) {
 			unchanged = append(unchanged, candidate{e, PastLoad{Base: base, From: from, Doubt: doubtUnreported}})
 		}
 	}
-	return unchanged, all
+	return unchanged, total
 }
 
 // shrink lowers the shard counts of keys whose load was low in their whole quiet period.
@@ -103,8 +104,8 @@ func (r *shrinker) shrink(ctx context.Context, j *journal, now time.Time) (answe
 	if err != nil {
 		return answer, fmt.Errorf("hotkeys: listing sharded keys: %w", err)
 	}
-	unchanged, all := r.settings.candidates(entries, now)
-	answer.Keys = all
+	unchanged, total := r.settings.candidates(entries, now)
+	answer.Keys = total
 	if len(unchanged) == 0 {
 		return answer, nil
 	}
@@ -123,15 +124,13 @@ func (r *shrinker) shrink(ctx context.Context, j *journal, now time.Time) (answe
 	return answer, nil
 }
 
-// readLoads sets the loads of the keys in their quiet periods. It reads the blocks of settled hours, and every window
-// since.
+// readLoads sets the loads of the keys in their quiet periods. It reads blocks up to [Settings.settledBefore], and then
+// every window.
 func (r *shrinker) readLoads(ctx context.Context, j *journal, keys []candidate, now time.Time) error {
 	settled := r.settings.settledBefore(now)
 	from := settled
 	for _, c := range keys {
-		if begin := c.From.Truncate(heat.Blocks.Length()); begin.Before(from) {
-			from = begin
-		}
+		from = heat.MinTime(from, c.From.Truncate(heat.Blocks.Length()))
 	}
 	loads := newPastLoads(keys)
 	err := loads.readWindows(ctx, j, r.heat, from, settled, now, heat.Blocks.Length())

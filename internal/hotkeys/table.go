@@ -30,18 +30,18 @@ func (t *table) putItem(ctx context.Context, item dynamo.Item) error {
 
 // countsRecords reports whether a stored item counts the first record of windows, and whether a stored item counts all their
 // records.
-func (t *table) countsRecords(ctx context.Context, windows []heat.Item) (first, all bool, err error) {
+func (t *table) countsRecords(ctx context.Context, windows []heat.Item) (countsFirst, countsAll bool, err error) {
 	partitions, low, high := windows[0].KeysOfWindow()
 	for _, pk := range partitions {
 		for stored, err := range dynamo.Items(ctx, t.client, t.Query(pk, low, high)) {
 			if err != nil {
 				return false, false, err
 			}
-			countsFirst, countsAll := heat.CountsRecords(stored, windows)
-			first, all = first || countsFirst, all || countsAll
+			first, all := heat.CountsRecords(stored, windows)
+			countsFirst, countsAll = countsFirst || first, countsAll || all
 		}
 	}
-	return first, all, nil
+	return countsFirst, countsAll, nil
 }
 
 // logUnreadable logs each unreadable item once.
@@ -53,7 +53,7 @@ func (t *table) logUnreadable(ctx context.Context, j *journal, faults []error) {
 	}
 }
 
-// itemsByLength returns a window's items of one table, by the length of their windows. For table see [heat.Item].
+// itemsByLength returns a window's items of one table, by the length of their windows. table is "" for hotshard's tables.
 func itemsByLength(table string, w heat.Window) map[time.Duration][]heat.Item {
 	lengths := make(map[time.Duration][]heat.Item)
 	for _, item := range w.Items {

@@ -14,7 +14,7 @@ func TestNotedHold(t *testing.T) {
 		{0, 0, heat.NeverHeld}, {0, time.Minute, time.Minute}, {time.Minute, time.Minute, time.Minute}, {heat.NeverHeld, time.Minute, heat.MaxHold}, {time.Minute, 0, heat.MaxHold},
 	} {
 		r := &folding{folder: &folder{settings: Settings{Window: 10 * time.Second, Hold: c.hold}}, Progress: heat.Progress{Held: c.held}}
-		if r.noteHold(); r.Held != c.want {
+		if r.updateHeld(); r.Held != c.want {
 			t.Errorf("held %v, now %v: %v, want %v", c.held, c.hold, r.Held, c.want)
 		}
 	}
@@ -28,8 +28,8 @@ func TestTimesOfHeatRelate(t *testing.T) {
 		"an item that is put in time is in the fold, if clocks differ": foldDelay >= heat.OnTime+slowPut+shardmap.Clocks,
 		"a report waits no longer than an item may take":               reportTime <= heat.OnTime,
 		"a window is folded by the second run":                         foldDelay < HeatInterval,
-		"a run can catch up with blocks":                               blocksEach*heat.Blocks.Length() > catchUp && catchUp%heat.Blocks.Length() == 0 && catchUp > HeatInterval,
-		"held windows are put within a minute's runs":                  heat.MaxHold <= catchUp && idleTime > heat.OnTime,
+		"a run can catch up with blocks":                               maxBlocks*heat.Blocks.Length() > maxFoldRange && maxFoldRange%heat.Blocks.Length() == 0 && maxFoldRange > HeatInterval,
+		"held windows are put within a minute's runs":                  heat.MaxHold <= maxFoldRange && idleTime > heat.OnTime,
 		"records expire after the mapping discards them":               RecordAge < streamRetention,
 		"a window's last items come before it is settled":              slowest.lastItemDelay() >= RecordAge+slowest.Window+heat.OnTime,
 		"items outlive the quiet period":                               oldest <= 28*time.Hour && heatRetention >= 28*time.Hour,

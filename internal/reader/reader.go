@@ -83,7 +83,7 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 func (h *Handler) countBatch(ctx context.Context, batch *ddbstream.Batch) (state map[string]string, err error) {
 	if age := h.now().Sub(batch.WindowEnd); batch.Windowed && age > hotkeys.RecordAge {
 		h.log.WarnContext(ctx, "batch not counted: it is too old", "records", len(batch.Records), "streamShard", batch.StreamShard(), "age", age.Round(time.Second).String())
-		return hotkeys.Lost(), nil
+		return hotkeys.LostState(), nil
 	}
 	return h.detector.Deliver(ctx, batch)
 }

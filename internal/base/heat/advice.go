@@ -29,16 +29,16 @@ type Sharding struct {
 }
 
 // ShardingOf returns the Sharding of a base key with this history.
-func ShardingOf(t schema.Kind, history shard.History, partitions int) Sharding {
-	s := Sharding{Kind: t, Shards: history.Newest(), Before: 1, Grown: NewestGrowth(history), Partitions: partitions}
+func ShardingOf(kind schema.Kind, history shard.History, partitions int) Sharding {
+	s := Sharding{Kind: kind, Shards: history.Newest(), Before: 1, Grown: NewestGrowth(history), Partitions: partitions}
 	if last := len(history) - 1; last >= 0 {
 		s.Before, s.Changed = history[:last].Newest(), history[last].At
 	}
 	return s
 }
 
-// WorstWindow returns the worst row, by verdict and then by rate. It ignores the windows that began before the last change
-// of the shard count, and returns nil if there is no other. Each row is a key's heat in one window.
+// WorstWindow returns the worst of a key's rows, by verdict and then by rate. Each row is the key's heat in one window. Rows
+// of windows that began before the last change of the shard count don't count: without any other row it returns nil.
 func (s *Sharding) WorstWindow(windows []KeyHeat) (worst *KeyHeat) {
 	for i := range windows {
 		w := &windows[i]
@@ -72,13 +72,13 @@ func (r *KeyHeat) Advice(window *KeyHeat, s Sharding) string {
 	return window.describeLoad() + window.adviseCure(s)
 }
 
-// changedSinceHot reports whether the newest shard count took effect after the key was hot last. If it took effect during
-// the window, the window's rates are of both counts.
+// changedSinceHot reports whether the newest shard count took effect after the key was hot last, or during the window,
+// whose rates then are of both counts.
 func (s *Sharding) changedSinceHot(window *KeyHeat) bool {
 	return !s.Changed.IsZero() && (window.Worst == Normal || window.Start.Before(s.Changed))
 }
 
-// adviseWaiting returns the advice for a key that was resharded while it was hot.
+// adviseWaiting returns the advice for a key whose shard count changed while it was hot.
 func (s *Sharding) adviseWaiting() string {
 	if s.Shards < s.Before {
 		return fmt.Sprintf("Resharded from %d to %d at %s while hot. Increase it again.", s.Before, s.Shards, clock(s.Changed))
@@ -139,8 +139,8 @@ func wcu(rate float64) string { return Grouped(math.Round(rate)) }
 // Grouped returns the whole part of a number that is not negative, with a comma for thousands.
 func Grouped(n float64) string {
 	text := strconv.FormatFloat(math.Floor(n), 'f', 0, 64)
-	for at := len(text) - 3; at > 0; at -= 3 {
-		text = text[:at] + "," + text[at:]
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
 	}
 	return text
 }
@@ -151,7 +151,7 @@ func (r *KeyHeat) adviseCure(s Sharding) string {
 		return r.adviseSplit(s.Commands)
 	}
 	remedy, count := r.baseLoad(s.Kind, s.Shards).Remedy(s.Partitions)
-	text := fmt.Sprintf("Increase from %d to %d write shards.", s.Shards, count)
+	var text string
 	switch {
 	case remedy == growth.Pace:
 		text = "Events of past days keep the write shards of their day, so more write shards don't help: pace their sender."
@@ -162,6 +162,8 @@ func (r *KeyHeat) adviseCure(s Sharding) string {
 		text = fmt.Sprintf("It has %d write shards, the most that a key can have.", s.Shards)
 	case remedy == growth.Split:
 		text = fmt.Sprintf("More write shards do not help while the table has %s. Raise its warm throughput, or wait some minutes for DynamoDB to split them.", display.Several(s.Partitions, "partition"))
+	default:
+		text = fmt.Sprintf("Increase from %d to %d write shards.", s.Shards, count)
 	}
 	if size := r.itemSize(); size != "" {
 		text += " Or shrink its " + size + " items: they cost less then."
@@ -175,7 +177,7 @@ func (r *KeyHeat) writeShard() int {
 	return n
 }
 
-// adviseEvenOut returns what evens out the loads of a key's write shards.
+// adviseEvenOut returns the part of a sentence that says how to even out the loads of a key's write shards.
 func adviseEvenOut(kind schema.Kind) string {
 	if by := schema.TraitsOf(kind).PlacedBy; by != "" {
 		return "spread its writes over more " + by
@@ -183,7 +185,7 @@ func adviseEvenOut(kind schema.Kind) string {
 	return "its writers choose write shards at random, so one has an old shard count, and learns the new one within seconds"
 }
 
-// adviseSplit returns the advice for a hot key without a known number of write shards.
+// adviseSplit returns the advice for a hot key that hotshard does not shard.
 func (r *KeyHeat) adviseSplit(commands display.Commands) string {
 	ofIndex := ""
 	if r.Index != "" {
@@ -201,8 +203,8 @@ func (r *KeyHeat) adviseSplit(commands display.Commands) string {
 	return text
 }
 
-// baseLoad returns the load of the row's base key, which has this number of write shards. It assumes the row's load for
-// each write shard that is not listed.
+// baseLoad returns the load of the row's base key, which has this number of write shards. If items don't list all of them,
+// baseLoad assumes the row's load for each.
 func (r *KeyHeat) baseLoad(kind schema.Kind, shards int) growth.Hot {
 	hot := growth.Hot{
 		Type: kind, Limit: r.Limit, Shards: shards, Past: r.isPastDay(),

@@ -26,8 +26,8 @@ type stored struct {
 	Expires int64  `dynamodbav:"expires_at"` // Unix seconds
 }
 
-// maxPackedNumbers is the packed size of a key without its texts: their lengths, four numbers and a time, of up to ten
-// bytes each. A folded item's key takes maxPackedTop more.
+// maxPackedNumbers is the most bytes that a packed key takes besides its texts: for their lengths, four numbers and a time,
+// of up to ten bytes each. A folded item's key takes up to maxPackedTop bytes more.
 const (
 	maxPackedNumbers = 70
 	maxPackedTop     = 40
@@ -38,7 +38,7 @@ const (
 func (it *Item) Stored(expires time.Time) map[string]types.AttributeValue {
 	pk, sk := it.key()
 	noRate := math.Inf(1) // no key is kept for its rate
-	kept := it.trimmed(cut{MaxKeys, noRate, maxBytes}, cut{MaxIndexKeys, noRate, maxIndexBytes})
+	kept := it.trimmed(keyLimits{MaxKeys, noRate, maxBytes}, keyLimits{MaxIndexKeys, noRate, maxIndexBytes})
 	kept.Part = "" // the sort key has it
 	windows := encode([]Item{kept}, false)
 	return record.Item(stored{Key: record.Key{PK: pk, SK: sk}, Version: version, Windows: windows, Expires: expires.Unix()})
@@ -62,16 +62,15 @@ func (it *Item) KeysOfWindow() (partitions [2]string, low, high string) {
 
 // CountsRecords compares a stored item with windows of the same first window and stream shard. It reports whether the
 // stored item counts the first record of windows, and whether it counts all their records.
-func CountsRecords(attributes map[string]types.AttributeValue, windows []Item) (first, all bool) {
-	list, _, _ := Open(attributes)
-	if len(list) == 0 { // nothing can read it
+func CountsRecords(attributes map[string]types.AttributeValue, windows []Item) (countsFirst, countsAll bool) {
+	decoders, _, _ := Open(attributes)
+	if len(decoders) == 0 { // unreadable
 		return false, false
 	}
-	stored, it := list[0], &windows[0]
-	if it.Part != stored.common.Part { // the stored item counts the records from Part to Last
-		from, to := stored.common.Part, stored.common.Last
-		first = to != "" && earlierSequence(from, it.Part) && !earlierSequence(to, it.Part)
-		return first, first && !earlierSequence(to, it.Last)
+	stored, it := decoders[0], &windows[0]
+	if from, to := stored.common.Part, stored.common.Last; it.Part != from { // sequence numbers
+		countsFirst = to != "" && earlierSequence(from, it.Part) && !earlierSequence(to, it.Part)
+		return countsFirst, countsFirst && !earlierSequence(to, it.Last)
 	}
 	counted, records := uint64(0), uint64(0)
 	for stored.More() {
@@ -93,8 +92,8 @@ func earlierSequence(a, b string) bool {
 	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) < 0
 }
 
-// ErrVersion means that an item has the form of another release. In errors the item's version precedes its text.
-var ErrVersion = errors.New("is not known")
+// ErrVersion means that an item has the form of another release. In errors the item's version precedes this text.
+var ErrVersion = errors.New("was stored by another release of hotshard")
 
 // Decoder decodes the windows of a stored item, one with each call of Next.
 type Decoder struct{ coder }
@@ -103,24 +102,29 @@ type Decoder struct{ coder }
 // missing. For an item of another version, and for a damaged one, the error names the sort key.
 func Open(attributes map[string]types.AttributeValue) (list []*Decoder, incomplete bool, err error) {
 	var span storedSpan
-	if _, ok := attributes["tables"]; ok {
+	if _, folded := attributes["tables"]; folded {
 		err = readRecord(attributes, &span)
 	} else {
 		var s stored
 		err = readRecord(attributes, &s)
 		span.Tables = []encoded{s.Windows}
 	}
+	sk := sortKey(attributes)
+	if err != nil {
+		return nil, false, fmt.Errorf("heat: item %q: %w", sk, err)
+	}
 	for _, windows := range span.Tables {
 		d := newDecoder(windows)
-		d.sk = sortKey(attributes)
+		d.sk = sk
 		if d.common.Base == 0 {
-			d.common.StreamShard, d.common.Part = sourceOf(d.sk)
+			d.common.StreamShard, d.common.Part = sourceOf(sk)
 		}
-		if err = d.fault(err); err == nil {
-			list = append(list, d)
+		if err := d.fault(); err != nil {
+			return nil, false, err
 		}
+		list = append(list, d)
 	}
-	return list, span.Incomplete, err
+	return list, span.Incomplete, nil
 }
 
 // newDecoder returns the decoder of encoded windows.
@@ -133,15 +137,12 @@ func newDecoder(windows []byte) *Decoder {
 	return d
 }
 
-// fault returns err or the damage of the windows, with the item's sort key, or nil if there is neither.
-func (d *Decoder) fault(err error) error {
-	if err == nil && d.From.Err != nil {
-		err = fmt.Errorf("attribute windows is damaged: %w", d.From.Err)
+// fault returns an error with the item's sort key if the decoded windows are damaged, else nil.
+func (d *Decoder) fault() error {
+	if d.From.Err == nil {
+		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("heat: item %q: %w", d.sk, err)
-	}
-	return nil
+	return fmt.Errorf("heat: item %q: attribute windows is damaged: %w", d.sk, d.From.Err)
 }
 
 // More reports whether there is another window.
@@ -151,10 +152,10 @@ func (d *Decoder) More() bool { return len(d.From.Left) > 0 }
 func (d *Decoder) Next() (Item, error) {
 	it := d.common
 	d.codeWindow(&it)
-	return it, d.fault(nil)
+	return it, d.fault()
 }
 
-// Parse decodes an item that Stored encoded. Errors name its sort key.
+// Parse decodes the first window of an item that [Item.Stored] encoded. Errors name its sort key.
 func Parse(attributes map[string]types.AttributeValue) (Item, error) {
 	list, _, err := Open(attributes)
 	if err != nil || len(list) == 0 {
@@ -183,11 +184,11 @@ func Start(attributes map[string]types.AttributeValue) (time.Time, bool) {
 // sourceOf returns the stream shard and the part in a sort key: see [Item.key].
 func sourceOf(sk string) (streamShard, part string) {
 	_, source, _ := strings.Cut(sk, "#")
-	at := strings.LastIndex(source, "#")
-	if at < 0 {
+	end := strings.LastIndex(source, "#")
+	if end < 0 {
 		return "", source
 	}
-	return source[:at], source[at+1:]
+	return source[:end], source[end+1:]
 }
 
 // sortKey returns an item's sort key, or "" if it has none of the right type.

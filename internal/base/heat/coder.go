@@ -9,16 +9,16 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// coder encodes or decodes the windows of a stored item. Its methods code... do either, as its [schema.Codec] does. All
-// windows have the same table, stream shard, length, base, limit and hot rate. They have the name of each key once; after
-// that its number, from 1, stands for it.
+// coder encodes or decodes the windows of a stored item. Its methods code... decode if its [schema.Codec] has a From, else
+// they encode. All windows have the same table, stream shard, length, base, limit and hot rate. A key's name is stored once;
+// later keys have the name's number instead, from 1.
 type coder struct {
 	schema.Codec
 	common  Item            // the fields of all windows, and the first window's start
 	held    bool            // the windows are quiet ones that a hold stored together; a key's peak is its mean rate
-	names   []name          // that were encoded or decoded, in order of their numbers
-	numbers map[name]uint64 // of the names that were encoded
-	sk      string          // of the item that is decoded, for errors
+	names   []name          // the names that were encoded or decoded, in order of their numbers
+	numbers map[name]uint64 // the numbers of the names that were encoded
+	sk      string          // the sort key of the item that is decoded, for errors
 }
 
 // name identifies a key of the table or of an index.
@@ -81,6 +81,7 @@ func (c *coder) codeWindow(it *Item) {
 	}
 }
 
+// codeIndexUnits encodes or decodes the units of each index.
 func (c *coder) codeIndexUnits(it *Item) {
 	n := uint64(len(it.IndexUnits))
 	c.Uint(&n)
@@ -101,12 +102,12 @@ func (c *coder) codeIndexUnits(it *Item) {
 	}
 }
 
-// A key begins with the number of its name, or 0 before a new name, and with bits for what follows: its error, its
-// writes if they are not as many as its units, and the top of a folded key if it is not that of the whole time.
+// A key begins with a number, its head: nameNumber times the number of its name, or times 0 before a new name, plus a bit
+// for each optional field that follows.
 const (
-	hasError = 1 << iota
-	hasWrites
-	hasTop
+	hasError  = 1 << iota // Err is not 0
+	hasWrites             // Writes is not Units
+	hasTop                // in a folded item: the heaviest base window is not the whole time
 	nameNumber
 )
 
@@ -127,7 +128,7 @@ func (c *coder) codeKey(it *Item, k *Key) {
 	c.codeTop(it, k, head&hasTop != 0)
 }
 
-// head returns the number that a key begins with, to encode it.
+// head returns the head of a key that is encoded.
 func (c *coder) head(it *Item, k *Key) uint64 {
 	head := c.numbers[name{k.Index, k.Key}] * nameNumber
 	if k.Err > 0 {
@@ -142,7 +143,7 @@ func (c *coder) head(it *Item, k *Key) uint64 {
 	return head
 }
 
-// codeName codes a key's name. number is 0 for a new name.
+// codeName encodes or decodes a key's name. number is 0 for a new name.
 func (c *coder) codeName(k *Key, number uint64) {
 	decoding := c.From != nil
 	switch {
@@ -163,7 +164,7 @@ func (c *coder) codeName(k *Key, number uint64) {
 	}
 }
 
-// codePeak encodes or decodes a key's heaviest second.
+// codePeak encodes or decodes a key's heaviest second. In held windows the second is not stored: Peak is the mean rate.
 func (c *coder) codePeak(it *Item, k *Key) {
 	if c.held {
 		k.Peak, k.PeakAt = uint64(float64(k.Units)/it.Window.Seconds()), it.Start.Truncate(time.Second)

@@ -139,8 +139,8 @@ func TestFeed(t *testing.T) {
 		{0, 100, pages{{damaged(0), coverWindow(0, "b"), coverWindow(10, "")}}, "0:1/1, 10:1/0"},
 		{5, 100, pages{{damaged(0), coverWindow(10, "")}}, "5:0/1, 10:1/0"},
 		{0, 100, pages{{with(damaged(0), "sk", dynamo.String("no time")), coverWindow(10, "")}}, "10:1/0, 100:0/1"},
-		{0, 100, pages{{coverWindow(0, "")}, nil}, `heat: reading items of "pk": broken`},
-		{0, 100, pages{{coverWindow(0, ""), coverWindow(10, ""), coverWindow(20, "")}, nil}, `0:1/0, heat: reading items of "pk": broken`},
+		{0, 100, pages{{coverWindow(0, "")}, nil}, `heat: reading the heat table's partition "pk": broken`},
+		{0, 100, pages{{coverWindow(0, ""), coverWindow(10, ""), coverWindow(20, "")}, nil}, `0:1/0, heat: reading the heat table's partition "pk": broken`},
 	} {
 		if got := windowsOf(c.from, c.to, c.pages...); got != c.want {
 			t.Errorf("%d to %d: %s, want %s", c.from, c.to, got, c.want)

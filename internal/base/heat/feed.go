@@ -17,8 +17,8 @@ type feed struct {
 	pk       string
 	next     func() (*dynamodb.QueryOutput, error, bool)
 	from, to time.Time
-	list     []*storedWindow // windows of the pages that were read
-	reached  time.Time       // pages that were not read have no window before reached
+	buffer   []*storedWindow // windows of the pages that were read
+	reached  time.Time       // later pages have no window before reached
 	done     bool            // all pages were read
 
 	itemLength time.Duration // of folded items; 0 for items of stream shards
@@ -30,14 +30,14 @@ type storedWindow struct {
 	start time.Time
 	item  Item
 	err   error
-	rest  *Decoder // of the stored item's later windows
+	later *Decoder // of the stored item's later windows
 
-	unreadable time.Duration // with err: length of the folded item
+	missing time.Duration // with err: length of the folded item
 }
 
 // fillBuffer reads pages until the first window is certainly the partition's next one.
 func (f *feed) fillBuffer() error {
-	for !f.done && (len(f.list) == 0 || !f.list[0].start.Before(f.reached)) {
+	for !f.done && (len(f.buffer) == 0 || !f.buffer[0].start.Before(f.reached)) {
 		page, err, more := f.next()
 		if !more {
 			f.done = true
@@ -45,7 +45,7 @@ func (f *feed) fillBuffer() error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("heat: reading items of %q: %w", f.pk, err)
+			return fmt.Errorf("heat: reading the heat table's partition %q: %w", f.pk, err)
 		}
 		for _, attributes := range page.Items {
 			f.addItem(attributes)
@@ -54,18 +54,18 @@ func (f *feed) fillBuffer() error {
 	return nil
 }
 
-// insertMissing inserts an error for each folded item from nextItem to a time, since these items are missing.
-func (f *feed) insertMissing(before time.Time) {
-	for ; f.itemLength > 0 && f.nextItem.Before(before); f.nextItem = f.nextItem.Add(f.itemLength) {
+// insertMissing inserts an error for each missing folded item: from nextItem to the item that starts at end.
+func (f *feed) insertMissing(end time.Time) {
+	for ; f.itemLength > 0 && f.nextItem.Before(end); f.nextItem = f.nextItem.Add(f.itemLength) {
 		f.insertFault(f.nextItem, fmt.Errorf("the item of %s is missing, so its time %w", f.nextItem.Format(time.RFC3339), ErrIncomplete))
 	}
 }
 
 // addItem inserts the first window of each table in a stored item, or an error if the item can't be read.
 func (f *feed) addItem(attributes dynamo.Item) {
-	start, ok := Start(attributes)
+	start, hasStart := Start(attributes)
 	tables, incomplete, err := Open(attributes)
-	if ok {
+	if hasStart {
 		f.reached = start
 		f.insertMissing(start)
 		f.nextItem = start.Add(f.itemLength)
@@ -78,7 +78,7 @@ func (f *feed) addItem(attributes dynamo.Item) {
 		for _, windows := range tables {
 			f.insertNext(windows)
 		}
-	case ok:
+	case hasStart:
 		f.insertFault(start, err)
 	default:
 		f.insertFault(f.to, fmt.Errorf("no time in the sort key: %w", err))
@@ -87,8 +87,8 @@ func (f *feed) addItem(attributes dynamo.Item) {
 
 // pop removes the first window, and inserts the next window of the same stored item.
 func (f *feed) pop() {
-	rest := f.list[0].rest
-	f.list = f.list[1:]
+	rest := f.buffer[0].later
+	f.buffer = f.buffer[1:]
 	if rest != nil {
 		f.insertNext(rest)
 	}
@@ -105,20 +105,21 @@ func (f *feed) insertNext(windows *Decoder) {
 		case !item.Start.Before(f.to):
 			return
 		case !item.Start.Before(f.from):
-			f.insert(&storedWindow{start: item.Start, item: item, rest: windows})
+			f.insert(&storedWindow{start: item.Start, item: item, later: windows})
 			return
 		}
 	}
 }
 
+// insertFault inserts an error as the window that starts at start, or at the start of the feed's time range if that is later.
 func (f *feed) insertFault(start time.Time, err error) {
-	f.insert(&storedWindow{start: maxTime(start, f.from), err: fmt.Errorf("partition %q: %w", f.pk, err), unreadable: f.itemLength})
+	f.insert(&storedWindow{start: maxTime(start, f.from), err: fmt.Errorf("partition %q: %w", f.pk, err), missing: f.itemLength})
 }
 
 // insert inserts a window into the list, after the windows with the same start.
 func (f *feed) insert(w *storedWindow) {
-	at := sort.Search(len(f.list), func(i int) bool { return f.list[i].start.After(w.start) })
-	f.list = slices.Insert(f.list, at, w)
+	at := sort.Search(len(f.buffer), func(i int) bool { return f.buffer[i].start.After(w.start) })
+	f.buffer = slices.Insert(f.buffer, at, w)
 }
 
 func maxTime(a, b time.Time) time.Time {
@@ -138,17 +139,17 @@ func nextWindow(feeds []*feed) (w Window, err error) {
 		return w, err
 	}
 	for _, f := range feeds {
-		if len(f.list) > 0 && (w.Start.IsZero() || f.list[0].start.Before(w.Start)) {
-			w.Start = f.list[0].start
+		if len(f.buffer) > 0 && (w.Start.IsZero() || f.buffer[0].start.Before(w.Start)) {
+			w.Start = f.buffer[0].start
 		}
 	}
 	for _, f := range feeds {
-		for len(f.list) > 0 && f.list[0].start.Equal(w.Start) {
-			if f.list[0].err != nil {
-				w.Unreadable = append(w.Unreadable, f.list[0].err)
-				w.Length = max(w.Length, f.list[0].unreadable)
+		for len(f.buffer) > 0 && f.buffer[0].start.Equal(w.Start) {
+			if f.buffer[0].err != nil {
+				w.Unreadable = append(w.Unreadable, f.buffer[0].err)
+				w.Length = max(w.Length, f.buffer[0].missing)
 			} else {
-				w.Items = append(w.Items, f.list[0].item)
+				w.Items = append(w.Items, f.buffer[0].item)
 			}
 			f.pop()
 			if err := f.fillBuffer(); err != nil { // a page may end within the window

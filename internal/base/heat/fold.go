@@ -47,7 +47,7 @@ func Fold(items []Item, start time.Time, length time.Duration) Item {
 	return folded
 }
 
-// addTotals adds another item's totals. From the first item it also takes what all items have in common.
+// addTotals adds another item's totals. If first is set, it also copies the fields that all items have in common.
 func (it *Item) addTotals(other *Item, first bool) {
 	if first {
 		it.Table, it.Own, it.Base, it.Limit, it.HotRate = other.Table, other.Own, other.baseLength(), other.Limit, other.HotRate
@@ -66,7 +66,7 @@ func (it *Item) addTotals(other *Item, first bool) {
 }
 
 // addTally adds one window's counts of the key. Before the first call, Err is the sum of all windows' rests. Each call
-// replaces the rest of its window by the error of its counts.
+// replaces one window's rest in Err by the error of the window's counts.
 func (k *Key) addTally(t tally) {
 	first := k.TopAt.IsZero()
 	writes := t.writes()
@@ -89,8 +89,8 @@ func (k *Key) addTally(t tally) {
 	}
 }
 
-// AtMost returns an item for one base window of a folded item: each key has the most units that it can have in any of the
-// base windows. AtMost returns an item that is not folded unchanged.
+// AtMost returns an item for one base window of a folded item: each key has the most units that it can have in any base
+// window. If the item is not folded, AtMost returns the item unchanged.
 func (it Item) AtMost() Item {
 	if it.Base == 0 {
 		return it

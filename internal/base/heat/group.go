@@ -9,8 +9,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// Siblings is the load of a base key's write shards in a window, in WCU/s: of one day for an entity, of one period for
-// a board.
+// Siblings is the load of a base key's write shards in a window, in WCU/s. For an entity it is the load of one day's write
+// shards, for a board of one period's.
 type Siblings struct {
 	Seen int     // number of listed write shards; 0 for a key without write shards
 	Low  float64 // lower bound of the sum of the listed write shards
@@ -30,8 +30,8 @@ type group struct {
 	seen          int // number of write shards
 }
 
-// groupID returns the entry's groupID. It is zero for a key without write shards, and for a folded item's key, because
-// the heaviest windows of write shards may differ.
+// groupID returns the entry's groupID. It is zero for a key without write shards. It is also zero for a folded item's key,
+// since each write shard may have another heaviest window.
 func (e entry) groupID() groupID {
 	if e.item.Base > 0 {
 		return groupID{}
@@ -43,10 +43,10 @@ func (e entry) groupID() groupID {
 	return groupID{e.window(), e.key.Index, name}
 }
 
-// groupsOf clears groups, and then sums the sorted entries into them.
-func groupsOf(entries []entry, groups map[groupID]*group) {
+// sumGroups replaces groups by the sums of the sorted entries. The zero groupID has an empty group.
+func sumGroups(entries []entry, groups map[groupID]*group) {
 	clear(groups)
-	groups[groupID{}] = new(group) // of keys without write shards
+	groups[groupID{}] = new(group)
 	for i, e := range entries {
 		id := e.groupID()
 		if id == (groupID{}) {
@@ -65,6 +65,7 @@ func groupsOf(entries []entry, groups map[groupID]*group) {
 	}
 }
 
+// siblings returns the group's load in a window of this length. rest is the most units of a write shard that is not listed.
 func (g *group) siblings(length time.Duration, rest uint64) Siblings {
 	if g.seen == 0 {
 		return Siblings{}
@@ -95,8 +96,8 @@ func unitsPerWrite(entries []entry) float64 {
 // false for any other key.
 func (k *Key) Base() (base schema.BaseKey, ok bool) { return baseOf("", k.Index, k.Key) }
 
-// baseOf returns the base key of a write shard's partition key. Write shards of boards and of groups of sessions are in
-// indexes. In the table, keys with their prefixes are players' entries and single sessions, not write shards.
+// baseOf returns the base key of a write shard's partition key in hotshard's tables. It returns false for another key. The
+// write shards of boards and of groups of sessions are in indexes: in the table, their keys are players and sessions.
 func baseOf(table, index, key string) (base schema.BaseKey, ok bool) {
 	k, err := schema.ParseKey(key)
 	if err != nil || table != "" || schema.TraitsOf(k.Base.Type).Index != index {

@@ -44,10 +44,12 @@ type Item struct {
 
 	// StreamShard and Part identify the item among those of its window. StreamShard is unique among all streams, as
 	// [ddbstream.Batch.StreamShard] is. Part is the sequence number of the item's first record. The sum of a window's parts
-	// are its counts. An item that is put again replaces the first one. If the item has only one batch's records, Last is
-	// the batch's last sequence number: a redelivery of fewer records has other parts up to Last.
-	StreamShard string
-	Part, Last  string
+	// are its counts. An item that is put again replaces the first one.
+	StreamShard, Part string
+
+	// Last is the last sequence number of the batch if the item has the records of a single batch; else "". When fewer
+	// of its records are redelivered, their items have Parts up to Last.
+	Last string
 
 	Records uint64 // of listed and unlisted keys
 	Units   uint64 // write units of all records in the table
@@ -103,7 +105,7 @@ type Window struct {
 	// at the end of the time that was read.
 	Unreadable []error
 
-	Length time.Duration // of the minute or block that is unreadable, or lacks windows; else 0
+	Length time.Duration // of the minute or block that is unreadable or lacks windows; 0 if there is none
 }
 
 // Unread returns the share of the window's items that can't be read.
@@ -128,14 +130,14 @@ const (
 	Saturated               // its certified rate is at a partition's limit, so demand may be higher
 )
 
-// atLimit is the share of a partition's limit at which a key is saturated. Windows are cut by whole seconds, so a full
+// saturatedShare is the share of a partition's limit at which a key is saturated. Windows are cut by whole seconds, so a full
 // partition may show slightly less than its limit.
-const atLimit = 0.95
+const saturatedShare = 0.95
 
 // Verdict returns the status of a key by its certified rate, a partition's limit and the threshold hotRate, in WCU/s.
 func Verdict(rate, limit, hotRate float64) Status {
 	switch {
-	case rate >= atLimit*limit && rate >= hotRate:
+	case rate >= saturatedShare*limit && rate >= hotRate:
 		return Saturated
 	case rate >= hotRate:
 		return Hot
@@ -169,7 +171,7 @@ func (s *Status) UnmarshalText(text []byte) error {
 // End returns the end of the window.
 func (it *Item) End() time.Time { return it.Start.Add(it.Window) }
 
-// AlignDown returns the last window border at or before t. Borders are counted from the Unix epoch.
+// AlignDown returns t rounded down to a multiple of length since the Unix epoch. length is at least a millisecond.
 func AlignDown(t time.Time, length time.Duration) time.Time {
 	return time.UnixMilli(t.UnixMilli() - t.UnixMilli()%length.Milliseconds()).UTC()
 }
@@ -182,7 +184,7 @@ func MinTime(a, b time.Time) time.Time {
 	return b
 }
 
-// baseLength returns the length of the windows that rates are taken over.
+// baseLength returns the length of the windows over which rates are calculated.
 func (it *Item) baseLength() time.Duration {
 	if it.Base > 0 {
 		return it.Base

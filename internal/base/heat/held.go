@@ -37,17 +37,17 @@ func StoredHeld(items []Item, expires time.Time) map[string]types.AttributeValue
 	items = slices.Clone(items)
 	items[0].Part = "" // the sort key has it
 	windows := encode(items, true)
-	for most := 2*HeldKeys - 1; most > 0 && len(windows) > heldBytes; most-- {
-		windows = encode(keepHeaviest(items, most), true)
+	for maxKeys := 2*HeldKeys - 1; maxKeys > 0 && len(windows) > heldBytes; maxKeys-- {
+		windows = encode(keepHeaviest(items, maxKeys), true)
 	}
 	return record.Item(stored{
 		Key: record.Key{PK: pk, SK: sk}, Version: version, Windows: windows, Expires: expires.Unix(),
 	})
 }
 
-// keepHeaviest returns the items with only their heaviest keys, at most most different ones, by the units in all items. The
-// units of the other keys are in the rests.
-func keepHeaviest(items []Item, most int) []Item {
+// keepHeaviest returns the items with only their heaviest keys by units in all items: at most maxKeys different keys. The
+// rests of the items also bound the other keys' units.
+func keepHeaviest(items []Item, maxKeys int) []Item {
 	weights := make(map[name]uint64)
 	for i := range items {
 		for _, k := range items[i].Keys {
@@ -58,7 +58,7 @@ func keepHeaviest(items []Item, most int) []Item {
 		return cmp.Or(cmp.Compare(weights[b], weights[a]), strings.Compare(a.key, b.key), strings.Compare(a.index, b.index))
 	})
 	kept := make(map[name]bool)
-	for _, n := range names[:min(most, len(names))] {
+	for _, n := range names[:min(maxKeys, len(names))] {
 		kept[n] = true
 	}
 	items = slices.Clone(items)
@@ -84,7 +84,7 @@ func EncodeHeld(items []Item) string {
 	return base64.StdEncoding.EncodeToString(encode(items, true))
 }
 
-// DecodeHeld decodes windows that [EncodeHeld] encoded, of a stream shard.
+// DecodeHeld decodes windows of a stream shard that [EncodeHeld] encoded.
 func DecodeHeld(text, streamShard string) (items []Item, err error) {
 	windows, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
@@ -99,5 +99,5 @@ func DecodeHeld(text, streamShard string) (items []Item, err error) {
 		}
 		items = append(items, it)
 	}
-	return items, d.fault(nil)
+	return items, d.fault()
 }

@@ -71,7 +71,8 @@ type Span struct {
 	Incomplete bool   // windows may be missing
 }
 
-// ErrIncomplete means that a minute or a block is missing or may lack windows.
+// ErrIncomplete means that a minute or a block is missing or may lack windows. In errors the item or its time precedes this
+// text.
 var ErrIncomplete = errors.New("lacks windows")
 
 // storedSpan is the stored form of a span. The windows of each table are encoded together.
@@ -92,24 +93,30 @@ const maxSpanBytes = 300_000
 // Stored returns the attributes of a span of [Minutes] or [Blocks]; TTL deletes it some time after expires. Its windows
 // keep the heaviest keys, 256 in Minutes and 512 in Blocks, and all hot keys, as far as they fit.
 func (s Series) Stored(span *Span, expires time.Time) map[string]types.AttributeValue {
-	keys := seriesTraits[s].keys
-	tables := []encoded{} // not nil, which is stored as NULL
-	for bytes := maxBytes; ; bytes /= 2 {
-		size := 0
-		tables = tables[:0]
-		for _, list := range foldGroups(span.Windows) {
-			for i, it := range list {
-				list[i] = it.trimmed(cut{keys, it.HotRate, bytes}, cut{keys, it.HotRate, bytes / 2})
-				list[0].Limit, list[0].HotRate = min(list[0].Limit, it.Limit), min(list[0].HotRate, it.HotRate)
-			}
-			tables = append(tables, encode(list, false))
-			size += len(tables[len(tables)-1])
-		}
-		if size <= maxSpanBytes {
-			break
-		}
+	keyBytes := maxBytes
+	tables, size := s.encodeTables(span.Windows, keyBytes)
+	for size > maxSpanBytes {
+		keyBytes /= 2
+		tables, size = s.encodeTables(span.Windows, keyBytes)
 	}
 	return record.Item(storedSpan{s.key(span.Start, ""), version, tables, span.Incomplete, expires.Unix()})
+}
+
+// encodeTables encodes the windows of each table, with their size in bytes. Each window keeps up to keyBytes of the table's
+// keys, and half as much of its indexes' keys. tables is not nil, which DynamoDB would store as NULL.
+func (s Series) encodeTables(windows []Item, keyBytes int) (tables []encoded, size int) {
+	tables = []encoded{}
+	keys := seriesTraits[s].keys
+	for _, list := range foldGroups(windows) {
+		for i, it := range list {
+			list[i] = it.trimmed(keyLimits{keys, it.HotRate, keyBytes}, keyLimits{keys, it.HotRate, keyBytes / 2})
+			first := &list[0] // encode stores its limit and hot rate for all windows
+			first.Limit, first.HotRate = min(first.Limit, it.Limit), min(first.HotRate, it.HotRate)
+		}
+		windows := encode(list, false)
+		tables, size = append(tables, windows), size+len(windows)
+	}
+	return tables, size
 }
 
 // LateMark returns the attributes of an item that marks a block as incomplete: the block may lack an item that is put after
@@ -141,10 +148,10 @@ func FoldAll(items []Item, start time.Time, length time.Duration) (folded []Item
 // Heaviest returns a folded item with that number of the table's heaviest keys and all its hot keys, as far as they fit
 // into a stored item. It keeps as many keys of indexes.
 func (it Item) Heaviest(keys int) Item {
-	return it.trimmed(cut{keys, it.HotRate, maxBytes}, cut{keys, it.HotRate, maxIndexBytes})
+	return it.trimmed(keyLimits{keys, it.HotRate, maxBytes}, keyLimits{keys, it.HotRate, maxIndexBytes})
 }
 
-// Progress is how far the heat task has folded the windows. Zero values are unknown.
+// Progress is how far the heat task has folded the windows. A zero value means that the field is unknown.
 type Progress struct {
 	From   time.Time `dynamodbav:"from"`   // start of the first folded window
 	To     time.Time `dynamodbav:"to"`     // windows that start from From to To are in Minutes and Late
@@ -186,7 +193,7 @@ func (p *Progress) Complete(windows []Window, now time.Time) time.Time {
 		}
 	}
 	if length == 0 {
-		length = usualWindow
+		length = defaultWindow
 	}
 	seen := maxTime(last, AlignDown(p.Ran, length))
 	upTo := MinTime(AlignDown(now.Add(-OnTime), length), seen)

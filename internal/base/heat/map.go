@@ -17,14 +17,17 @@ type MapOptions struct {
 	Rows   int    // maximum number of rows; at least 1
 	Table  string // the table of the stream; "" for hotshard's own tables
 	Index  string // the index whose partition keys are shown; "" for the table's own
-	Filter string // keys that don't contain it are in the rest; case is ignored
+	Filter string // only keys that contain this text have rows; case is ignored; "" selects all keys
 	ByBase bool   // rows are base keys with all their write shards
 
 	Unfold []string // with ByBase: keys of rows that list their write shards
 
-	// AsOf is the end of the newest complete window; zero means the end of the newest window that was added. A time between
-	// Read and AsOf without a window had no writes. If Read is zero, a time without a window is not covered.
-	AsOf, Read time.Time
+	// AsOf is the end of the newest complete window; zero means the end of the newest window that was added.
+	AsOf time.Time
+
+	// Read is the start of the time, until AsOf, that was read completely: without a window it had no writes. If Read is
+	// zero, a time without a window is not covered.
+	Read time.Time
 
 	Changes map[string][]Change // by base key; see [KeyHeat.Grown]
 }
@@ -32,13 +35,13 @@ type MapOptions struct {
 // Map builds the matrix of keys and columns from items, in any order. If it holds too many keys, it drops the colder
 // half of them into the rest.
 type Map struct {
-	options MapOptions
-	filter  string
-	columns []column
-	keys    map[string]int // indexes in lines
-	lines   []line
-	cells   int
-	dropped bool
+	options    MapOptions
+	filter     string
+	columns    []column
+	keys       map[string]int // indexes in lines
+	lines      []line
+	cells      int
+	hasDropped bool
 
 	maxKeys, maxCells int // with more of either, Add drops keys
 
@@ -55,12 +58,12 @@ const (
 
 // column has the totals of a column.
 type column struct {
-	total   uint64
-	hidden  uint64  // upper bound of the units of a key that no window lists
-	dropped uint64  // upper bound of the units of any dropped key
-	covered float64 // share of the time and its records that windows cover
-	read    float64 // share of the time that was read, with or without windows
-	unread  float64 // share of the time and its records in items that can't be read
+	total    uint64
+	unlisted uint64  // upper bound of the units of a key that no window lists
+	dropped  uint64  // upper bound of the units of any dropped key
+	covered  float64 // share of the time and its records that windows cover
+	read     float64 // share of the time that was read, with or without windows
+	unread   float64 // share of the time and its records in items that can't be read
 }
 
 // overlap returns the length of the intersection of two spans; 0 or less means that they are disjoint.
@@ -71,12 +74,12 @@ func overlap(from, to, otherFrom, otherTo time.Time) time.Duration {
 // line has the counts of one key.
 type line struct {
 	Verdicts
-	key   string
-	cells []cell
-	units uint64
-	rate  float64
-	peak  uint64 // units in its heaviest second
-	late  bool   // the line was made after others were dropped, so it may lack units
+	key       string
+	cells     []cell
+	units     uint64
+	rate      float64
+	peak      uint64 // units in the heaviest second
+	afterDrop bool   // the line was made after others were dropped, so it may lack units
 }
 
 // cell has the counts of a key in a column.
@@ -141,42 +144,37 @@ func (m *Map) AddOpen(items []Item) {
 
 // lineOf returns a key's line, or nil if the filter excludes it.
 func (m *Map) lineOf(key string) *line {
-	at, ok := m.keys[key]
-	if !ok {
-		if m.filter != "" && !strings.Contains(strings.ToLower(m.rowKey(key)), m.filter) {
-			return nil
-		}
-		at = len(m.lines)
-		m.keys[key] = at
-		m.lines = append(m.lines, line{key: key, late: m.dropped})
+	if i, ok := m.keys[key]; ok {
+		return &m.lines[i]
 	}
-	return &m.lines[at]
+	if m.filter != "" && !strings.Contains(strings.ToLower(m.rowKey(key)), m.filter) {
+		return nil
+	}
+	m.keys[key] = len(m.lines)
+	m.lines = append(m.lines, line{key: key, afterDrop: m.hasDropped})
+	return &m.lines[len(m.lines)-1]
 }
 
-func (l *line) observe(t *tally, asOf time.Time) {
-	l.rate, l.peak = max(l.rate, t.rate()), max(l.peak, t.peak)
-	l.join(t.verdicts(asOf))
-}
-
+// addTally adds a key's counts in one window to the key's line.
 func (m *Map) addTally(l *line, t *tally) {
-	item, rate := t.entries[0].item, t.rate()
-	l.observe(t, m.options.AsOf)
-	for column, share := range m.shares(item) {
-		units, excess := share.unitsOf(t.units), int64(share.unitsOf(t.err))-int64(share.unitsOf(t.rest))
-		l.units += units
-		if last := len(l.cells) - 1; last >= 0 && l.cells[last].column == int32(column) {
-			l.cells[last].units += units
-			l.cells[last].excess += excess
-			l.cells[last].top = max(l.cells[last].top, rate)
-			continue
+	rate := t.rate()
+	l.rate, l.peak = max(l.rate, rate), max(l.peak, t.peak)
+	l.join(t.verdicts(m.options.AsOf))
+	for column, share := range m.shares(t.entries[0].item) {
+		if last := len(l.cells) - 1; last < 0 || l.cells[last].column != int32(column) {
+			l.cells = append(l.cells, cell{column: int32(column)})
+			m.cells++
 		}
-		l.cells = append(l.cells, cell{int32(column), rate, units, excess})
-		m.cells++
+		c, units := &l.cells[len(l.cells)-1], share.unitsOf(t.units)
+		l.units += units
+		c.units += units
+		c.excess += int64(share.unitsOf(t.err)) - int64(share.unitsOf(t.rest))
+		c.top = max(c.top, rate)
 	}
 }
 
-// dropColdest removes the coldest keys, whose units are then in the rest. The error of a key that is added again includes
-// the units that were dropped.
+// dropColdest removes the coldest keys, so that half of the map's bounds is free. Their units are then in the rest. The
+// error of a key that is added again includes the units that were dropped.
 func (m *Map) dropColdest() {
 	slices.SortFunc(m.lines, func(a, b line) int {
 		return cmp.Or(cmp.Compare(b.Worst, a.Worst), cmp.Compare(b.rate, a.rate), cmp.Compare(b.units, a.units), cmp.Compare(a.key, b.key))
@@ -189,27 +187,27 @@ func (m *Map) dropColdest() {
 	for i := range m.lines[kept:] {
 		l := &m.lines[kept+i]
 		for column, c := range l.sums() {
-			units := int64(c.units) + c.excess
-			if l.late {
-				units += int64(m.columns[column].dropped)
+			upperBound := int64(c.units) + c.excess
+			if l.afterDrop {
+				upperBound += int64(m.columns[column].dropped)
 			}
-			m.columns[column].dropped = max(m.columns[column].dropped, uint64(max(0, units)))
+			m.columns[column].dropped = max(m.columns[column].dropped, uint64(max(0, upperBound)))
 		}
 	}
 	clear(m.lines[kept:])
-	m.lines, m.cells, m.dropped = m.lines[:kept], cells, true
+	m.lines, m.cells, m.hasDropped = m.lines[:kept], cells, true
 	clear(m.keys)
 	for i := range m.lines {
 		m.keys[m.lines[i].key] = i
 	}
 }
 
-// sums returns the line's cells by column.
+// sums returns the line's sum of cells in each column, without rates.
 func (l *line) sums() map[int32]cell {
 	sums := make(map[int32]cell, len(l.cells))
 	for _, c := range l.cells {
 		sum := sums[c.column]
-		sums[c.column] = cell{c.column, 0, sum.units + c.units, sum.excess + c.excess}
+		sums[c.column] = cell{column: c.column, units: sum.units + c.units, excess: sum.excess + c.excess}
 	}
 	return sums
 }

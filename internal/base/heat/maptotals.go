@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// AddUnread lowers the coverage of a window's columns by its unreadable items. The caller adds the window's other items
-// with Add.
+// AddUnread lowers the coverage of a window's columns by the window's unreadable items. It does not add the other items.
 func (m *Map) AddUnread(w Window) {
 	window := Item{Start: w.Start, Window: cmp.Or(w.Length, m.windowLength())}
 	if w.Length == 0 && len(w.Items) > 0 {
@@ -40,28 +39,28 @@ func (m *Map) addTotals(items []Item) {
 		for index, units := range it.IndexUnits {
 			m.indexUnits[index] += units
 		}
-		unlisted := m.unlisted(it)
+		units := m.unlistedUnits(it)
 		for column, share := range m.shares(it) {
-			m.columns[column].total += share.unitsOf(unlisted)
+			m.columns[column].total += share.unitsOf(units)
 		}
 	}
 	for id, list := range windows {
 		window := Item{Start: time.UnixMilli(id.start), Window: id.length}
-		known := coverage(list)
-		if known == 0 { // all records were read
-			known = 1
+		read := coverage(list)
+		if read == 0 { // all records were read
+			read = 1
 		}
-		hidden := m.tallier.rests[id].Unlisted(m.options.Index != "")
+		unlisted := m.tallier.rests[id].Unlisted(m.options.Index != "")
 		for column, share := range m.shares(&window) {
 			c := &m.columns[column]
-			c.hidden += share.unitsOf(hidden)
-			c.covered = min(1, c.covered+known*float64(share.to-share.from)/float64(m.options.Step.Milliseconds()))
+			c.unlisted += share.unitsOf(unlisted)
+			c.covered = min(1, c.covered+read*float64(share.to-share.from)/float64(m.options.Step.Milliseconds()))
 		}
 	}
 }
 
-// unlisted returns the units of all keys that an item doesn't list.
-func (m *Map) unlisted(it *Item) uint64 {
+// unlistedUnits returns the units that an item counts in the map's table or index, without those of listed keys.
+func (m *Map) unlistedUnits(it *Item) uint64 {
 	units, listed := it.Units, uint64(0)
 	if m.options.Index != "" {
 		units = it.IndexUnits[m.options.Index]

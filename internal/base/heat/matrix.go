@@ -27,47 +27,47 @@ type Matrix struct {
 // Matrix returns the matrix of all items that were added. Keys that were hot have their own rows, at most the hottest
 // [MapOptions.Rows] of them. The other keys are in rows of neighbours: see [ranges].
 func (m *Map) Matrix() Matrix {
-	sorted, out := m.groups(), m.emptyMatrix()
-	spans := ranges(sorted, m.options.Rows)
-	var excess [][]int64
+	groups, matrix := m.groups(), m.emptyMatrix()
+	spans := ranges(groups, m.options.Rows)
+	var excess [][]int64 // by row and column
 	for _, s := range spans {
-		row, rowExcess := m.sumRow(sorted[s.from:s.to])
+		row, rowExcess := m.sumRow(groups[s.from:s.to])
 		for column, units := range row.Units {
-			out.Rest[column] -= units
+			matrix.Rest[column] -= units
 		}
-		out.Rows, excess = append(out.Rows, row), append(excess, rowExcess)
+		matrix.Rows, excess = append(matrix.Rows, row), append(excess, rowExcess)
 	}
-	for i, s := range spans {
-		row := &out.Rows[i]
-		m.setErrors(row, sorted[s.from:s.to], excess[i], out.Rest)
-		if m.options.ByBase && s.to == s.from+1 && slices.Contains(m.options.Unfold, row.Key) {
-			row.WriteShards = m.writeShards(sorted[s.from], out.Rest)
+	for i, s := range spans { // Rest is complete now
+		row := &matrix.Rows[i]
+		m.setErrors(row, groups[s.from:s.to], excess[i], matrix.Rest)
+		if m.options.ByBase && row.Keys == 1 && slices.Contains(m.options.Unfold, row.Key) {
+			row.WriteShards = m.writeShards(groups[s.from], matrix.Rest)
 		}
 	}
-	return out
+	return matrix
 }
 
-// emptyMatrix returns the matrix with all columns and no rows.
+// emptyMatrix returns the matrix with all columns and no rows: Rest is Total.
 func (m *Map) emptyMatrix() Matrix {
-	out := Matrix{
+	matrix := Matrix{
 		From: display.Time{Time: m.options.From}, To: display.Time{Time: m.options.To}, Step: display.Duration(m.options.Step), Table: m.options.Table,
 		AsOf: display.Time{Time: m.asOf()}, Indexes: []string{}, Rows: []Row{}, Covered: m.covered(),
 	}
-	out.PartitionWCU = m.partitionLimit()
+	matrix.PartitionWCU = m.partitionLimit()
 	if m.newest != nil {
-		out.HotWCU = m.newest.HotRate
+		matrix.HotWCU = m.newest.HotRate
 	}
 	for index, units := range m.indexUnits {
 		if units > 0 {
-			out.Indexes = append(out.Indexes, index)
+			matrix.Indexes = append(matrix.Indexes, index)
 		}
 	}
-	slices.Sort(out.Indexes)
+	slices.Sort(matrix.Indexes)
 	for _, c := range m.columns {
-		out.Total = append(out.Total, c.total)
+		matrix.Total = append(matrix.Total, c.total)
 	}
-	out.Rest = slices.Clone(out.Total)
-	return out
+	matrix.Rest = slices.Clone(matrix.Total)
+	return matrix
 }
 
 // asOf returns the end of the newest complete window, or zero if it is unknown.
@@ -86,18 +86,18 @@ func (m *Map) partitionLimit() float64 {
 	return m.newest.Limit
 }
 
-// windowLength returns the length of windows.
+// windowLength returns the length of the newest window, or the default without windows.
 func (m *Map) windowLength() time.Duration {
 	if m.newest == nil {
-		return usualWindow
+		return defaultWindow
 	}
 	return m.newest.baseLength()
 }
 
-// usualWindow is the default length of windows.
-const usualWindow = 10 * time.Second
+// defaultWindow is the default length of windows.
+const defaultWindow = 10 * time.Second
 
-// sumRow returns the sum of some groups as a row, without errors. excess is the sum of the keys' [cell.excess] in each column.
+// sumRow returns the sum of groups as a row whose Error is 0. excess is the sum of the keys' [cell.excess] in each column.
 func (m *Map) sumRow(groups []*rowGroup) (row Row, excess []int64) {
 	first, last := groups[0].key, groups[len(groups)-1].key
 	n := len(m.columns)
@@ -109,10 +109,10 @@ func (m *Map) sumRow(groups []*rowGroup) (row Row, excess []int64) {
 		row.Type, row.Name = base.Type, base.Name
 	}
 	excess = make([]int64, n)
-	var v Verdicts
+	var verdicts Verdicts
 	for _, g := range groups {
 		row.Rate, row.Peak = max(row.Rate, Hundredths(g.rate)), max(row.Peak, g.peak)
-		v.join(g.Verdicts)
+		verdicts.join(g.Verdicts)
 		for _, l := range g.lines {
 			for _, c := range l.cells {
 				row.Units[c.column] += c.units
@@ -121,29 +121,30 @@ func (m *Map) sumRow(groups []*rowGroup) (row Row, excess []int64) {
 			}
 		}
 	}
-	row.setVerdicts(v)
+	row.setVerdicts(verdicts)
 	return row, excess
 }
 
-// setErrors sets the row's error in each column: the most units of the row's keys that are in the column's rest.
+// setErrors sets the row's Error, by which its keys may exceed the row's Units in each column. These units were counted
+// in the column's rest, so the rest is a bound as well. excess is that of [Map.sumRow].
 func (m *Map) setErrors(row *Row, groups []*rowGroup, excess []int64, rest []uint64) {
-	keys, late := uint64(0), uint64(0)
+	keys, afterDrop := uint64(0), uint64(0) // numbers of keys
 	for _, g := range groups {
 		for _, l := range g.lines {
 			keys++
-			if l.late {
-				late++
+			if l.afterDrop {
+				afterDrop++
 			}
 		}
 	}
 	for i, c := range m.columns {
-		hidden := multiply(c.hidden, keys) + float64(excess[i]) + multiply(c.dropped, late)
+		missing := multiply(c.unlisted, keys) + float64(excess[i]) + multiply(c.dropped, afterDrop)
 		row.Error[i] = rest[i]
-		if hidden < float64(rest[i]) {
-			row.Error[i] = uint64(max(0, hidden))
+		if missing < float64(rest[i]) {
+			row.Error[i] = uint64(max(0, missing))
 		}
 	}
 }
 
-// multiply returns the product, which may exceed 64 bits.
+// multiply returns the approximate product of numbers whose product may exceed 64 bits.
 func multiply(a, b uint64) float64 { return float64(a) * float64(b) }

@@ -58,8 +58,8 @@ type Merger struct {
 	groups  map[groupID]*group // reused
 }
 
-// Refine sets the rates, errors and siblings of the rows whose hottest window is that of these items. They must be all
-// items of the window as they were stored, not folded. Refine removes keys from them.
+// Refine sets the rates, errors and siblings of the rows whose hottest window is the window of these items. The items must
+// be all items of the window, not folded. Refine removes keys from the items.
 func Refine(rows []KeyHeat, items []Item) {
 	var m Merger
 	m.Add(relevantItems(rows, items))
@@ -74,7 +74,7 @@ func Refine(rows []KeyHeat, items []Item) {
 	sortRows(rows)
 }
 
-// relevantItems returns the items without the keys that are no write shards of a row's base key.
+// relevantItems removes keys from the items: only the write shards of the rows' base keys stay.
 func relevantItems(rows []KeyHeat, items []Item) []Item {
 	names := make(map[string]bool)
 	for _, row := range rows {
@@ -101,7 +101,7 @@ func (m *Merger) Add(items []Item) {
 		m.rows, m.groups = make(map[rowID]*KeyHeat), make(map[groupID]*group)
 	}
 	m.tallier.reset(items)
-	groupsOf(m.tallier.entries, m.groups)
+	sumGroups(m.tallier.entries, m.groups)
 	for t := range m.tallier.tallies() {
 		m.rowOf(t.entries[0]).addTally(t, m.groups, m.AsOf)
 	}
@@ -121,7 +121,7 @@ func (m *Merger) rowOf(e entry) *KeyHeat {
 	return m.rows[id]
 }
 
-// Rows returns the rows, as Merge does.
+// Rows returns the rows so far, as [Merge] does.
 func (m *Merger) Rows() []KeyHeat {
 	var rows []KeyHeat
 	for _, row := range m.rows {
@@ -137,6 +137,7 @@ func sortRows(rows []KeyHeat) {
 	})
 }
 
+// addTally adds one window's counts of the row's key.
 func (r *KeyHeat) addTally(t tally, groups map[groupID]*group, asOf time.Time) {
 	first := t.entries[0]
 	item := first.item

@@ -12,22 +12,23 @@ type span struct {
 	units    uint64 // sum over its groups
 }
 
-// ranges returns at most rows spans of sorted groups: one for each group that stands alone, the hottest first if there are
-// more, and ranges of the groups between them, those with the most units first. Groups without a span are in the rest.
+// ranges returns the spans of sorted groups that are rows, at most maxRows. Each group that stands alone has a span; if
+// there are too many, the hottest have one. The other spans are ranges of the groups between them, those with the most
+// units. Groups without a span are in the rest.
 //
-// While rows are left, ranges splits the range with the most units, between the neighbours with the shortest common prefix.
-// Among several such places, it chooses the place that halves the units best.
-func ranges(lines []*rowGroup, rows int) []span {
-	hot := hottest(lines, rows)
-	between := gaps(lines, hot)
+// If there are fewer spans than maxRows, ranges splits the range with the most units, between the neighbours with the
+// shortest common prefix. Among several such places, it chooses the place that halves the units best.
+func ranges(groups []*rowGroup, maxRows int) []span {
+	hot := hottest(groups, maxRows)
+	between := spansBetween(groups, hot)
 	slices.SortFunc(between, func(a, b span) int { return cmp.Or(cmp.Compare(b.units, a.units), cmp.Compare(a.from, b.from)) })
-	between = between[:min(len(between), rows-len(hot))]
-	common := make([]int, len(lines)) // length of the common prefix with the line before
-	for i := 1; i < len(lines); i++ {
-		common[i] = commonBytes(lines[i-1].key, lines[i].key)
+	between = between[:min(len(between), maxRows-len(hot))]
+	common := make([]int, len(groups)) // length of the common prefix with the group before
+	for i := 1; i < len(groups); i++ {
+		common[i] = commonBytes(groups[i-1].key, groups[i].key)
 	}
-	for len(hot)+len(between) < rows {
-		var heaviest *span // of those with several groups
+	for len(hot)+len(between) < maxRows {
+		var heaviest *span // the heaviest span of several groups
 		for i := range between {
 			if s := &between[i]; s.to-s.from > 1 && (heaviest == nil || s.units > heaviest.units) {
 				heaviest = s
@@ -36,7 +37,7 @@ func ranges(lines []*rowGroup, rows int) []span {
 		if heaviest == nil {
 			break
 		}
-		left, right := heaviest.split(lines, common)
+		left, right := heaviest.split(groups, common)
 		*heaviest = left
 		between = append(between, right)
 	}
@@ -45,31 +46,28 @@ func ranges(lines []*rowGroup, rows int) []span {
 	return all
 }
 
-// hottest returns the spans of the groups that need their own rows, in order. If there are more than most, it returns
-// the hottest.
-func hottest(lines []*rowGroup, most int) (list []span) {
-	for i, l := range lines {
-		if l.alone {
+// hottest returns the spans of the groups that stand alone, in order. If there are more than maxSpans, it returns the
+// hottest.
+func hottest(groups []*rowGroup, maxSpans int) (list []span) {
+	for i, g := range groups {
+		if g.alone {
 			list = append(list, span{from: i, to: i + 1})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b span) int { return cmp.Compare(lines[b.from].rate, lines[a.from].rate) })
-	list = list[:min(len(list), most)]
+	slices.SortStableFunc(list, func(a, b span) int { return cmp.Compare(groups[b.from].rate, groups[a.from].rate) })
+	list = list[:min(len(list), maxSpans)]
 	slices.SortFunc(list, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	return list
 }
 
-// gaps returns the spans between the given ones, which are in order.
-func gaps(lines []*rowGroup, spans []span) (list []span) {
-	if len(lines) == 0 {
-		return nil
-	}
+// spansBetween returns the spans of the groups in none of the given spans, which are in order.
+func spansBetween(groups []*rowGroup, spans []span) (list []span) {
 	from := 0
-	for _, s := range append(slices.Clone(spans), span{from: len(lines)}) {
+	for _, s := range append(slices.Clone(spans), span{from: len(groups)}) {
 		if s.from > from {
 			gap := span{from: from, to: s.from}
-			for _, l := range lines[from:s.from] {
-				gap.units += l.units
+			for _, g := range groups[from:s.from] {
+				gap.units += g.units
 			}
 			list = append(list, gap)
 		}
@@ -80,22 +78,20 @@ func gaps(lines []*rowGroup, spans []span) (list []span) {
 
 // split divides a span of two or more groups in two, as [ranges] describes. common has the length of the common prefix of
 // each group and the group before it.
-func (s span) split(lines []*rowGroup, common []int) (left, right span) {
+func (s span) split(groups []*rowGroup, common []int) (left, right span) {
 	shortest := slices.Min(common[s.from+1 : s.to])
-	left, right = s, s
-	var before, best uint64
+	found, lightestHalf, unitsBefore := false, uint64(0), uint64(0)
 	for i := s.from + 1; i < s.to; i++ {
-		before += lines[i-1].units
+		unitsBefore += groups[i-1].units
 		if common[i] != shortest {
 			continue
 		}
-		heavier := max(before, s.units-before)
-		if left.to == s.to || heavier < best {
-			best = heavier
-			left.to, left.units = i, before
+		if heavierHalf := max(unitsBefore, s.units-unitsBefore); !found || heavierHalf < lightestHalf {
+			found, lightestHalf = true, heavierHalf
+			left = span{s.from, i, unitsBefore}
+			right = span{i, s.to, s.units - unitsBefore}
 		}
 	}
-	right.from, right.units = left.to, s.units-left.units
 	return left, right
 }
 

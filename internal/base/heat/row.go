@@ -44,12 +44,13 @@ type Change struct {
 // Throttled reports whether a writer raised the shard count because its writes to the key were throttled.
 func (c *Change) Throttled() bool { return c.By == "ingest" && c.Shards > c.Before }
 
-// Hundredths rounds a rate down to two decimals: a rate is a lower bound.
+// Hundredths rounds a rate down to two decimals, so that it stays a lower bound.
 func Hundredths(rate float64) float64 { return math.Floor(rate*100) / 100 }
 
 // Base returns the row's base key, or the zero value for a range and for a key without one.
 func (r *Row) Base() schema.BaseKey { return schema.BaseKey{Type: r.Type, Name: r.Name} }
 
+// setVerdicts sets the fields of the row that show its verdicts.
 func (r *Row) setVerdicts(v Verdicts) {
 	r.Status, r.Worst, r.Current, r.CooledAt = v.Now, v.Worst, Hundredths(v.Current), display.Time{Time: v.CooledAt()}
 }

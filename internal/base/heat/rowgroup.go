@@ -16,7 +16,7 @@ type rowGroup struct {
 	units uint64
 	rate  float64
 	peak  uint64
-	alone bool // has its own row, because it was hot or is to be unfolded
+	alone bool // the group has its own row, because it was hot or is to be unfolded
 }
 
 // groups returns the groups of all lines, in order of their keys.
@@ -40,7 +40,8 @@ func (m *Map) groups() []*rowGroup {
 		if m.options.ByBase && ownLoad(g.peak, m.partitionLimit()) {
 			g.addGrowths(m.options.Changes[g.key], m.windowLength(), m.asOf())
 		}
-		g.alone = g.Worst >= Hot || m.options.ByBase && slices.Contains(m.options.Unfold, g.key)
+		unfolded := m.options.ByBase && slices.Contains(m.options.Unfold, g.key)
+		g.alone = g.Worst >= Hot || unfolded
 		list = append(list, g)
 	}
 	slices.SortFunc(list, func(a, b *rowGroup) int { return cmp.Compare(a.key, b.key) })

@@ -27,7 +27,7 @@ func TestTimesRelate(t *testing.T) {
 		"held windows are in one hour's partition":    time.Hour%MaxHold == 0,
 		"blocks have whole minutes":                   Blocks.Length()%Minutes.Length() == 0 && 24*time.Hour%Blocks.Length() == 0,
 		"held windows end within a block":             Blocks.Length()%MaxHold == 0,
-		"a minute has whole windows":                  time.Minute%usualWindow == 0,
+		"a minute has whole windows":                  time.Minute%defaultWindow == 0,
 		"a minute keeps more keys than a busy window": seriesTraits[Minutes].keys > BusyKeys && BusyKeys > HeldKeys,
 		"a stored item fits into DynamoDB's":          max(maxBytes+maxIndexBytes, maxSpanBytes) < 400*1024,
 		"the largest packed key fits into an item":    2048+maxPackedNumbers+maxPackedTop < maxIndexBytes,
@@ -230,18 +230,18 @@ func TestTrimmed(t *testing.T) {
 	}
 	for _, c := range []struct {
 		it                 Item
-		table, indexes     cut
+		table, indexes     keyLimits
 		keys               int
 		rest, indexRest    uint64
 		topRest, indexMost uint64
 	}{
-		{it, cut{5, 0, 1000}, cut{5, 0, 1000}, 5, 1, 1, 0, 0},
-		{it, cut{1, 1000, 1000}, cut{0, 1000, 1000}, 1, 409, 50, 0, 0},
-		{it, cut{1, 40, 1000}, cut{1, 4, 1000}, 4, 309, 1, 0, 0},
-		{it, cut{5, 0, 2 * 71}, cut{5, 0, 72}, 3, 309, 42, 0, 0},
-		{it, cut{5, 0, 2*71 - 1}, cut{5, 0, 71}, 1, 409, 50, 0, 0},
-		{folded, cut{1, 1000, 1000}, cut{1, 1000, 1000}, 2, 409, 42, 28, 7},
-		{folded, cut{5, 0, 2 * 111}, cut{5, 0, 1000}, 4, 309, 1, 21, 2},
+		{it, keyLimits{5, 0, 1000}, keyLimits{5, 0, 1000}, 5, 1, 1, 0, 0},
+		{it, keyLimits{1, 1000, 1000}, keyLimits{0, 1000, 1000}, 1, 409, 50, 0, 0},
+		{it, keyLimits{1, 40, 1000}, keyLimits{1, 4, 1000}, 4, 309, 1, 0, 0},
+		{it, keyLimits{5, 0, 2 * 71}, keyLimits{5, 0, 72}, 3, 309, 42, 0, 0},
+		{it, keyLimits{5, 0, 2*71 - 1}, keyLimits{5, 0, 71}, 1, 409, 50, 0, 0},
+		{folded, keyLimits{1, 1000, 1000}, keyLimits{1, 1000, 1000}, 2, 409, 42, 28, 7},
+		{folded, keyLimits{5, 0, 2 * 111}, keyLimits{5, 0, 1000}, 4, 309, 1, 21, 2},
 	} {
 		got := c.it.trimmed(c.table, c.indexes)
 		if c.it.Base == 0 {

@@ -2,7 +2,7 @@ package heat
 
 import "math/bits"
 
-// share is the intersection of a window and a column, in milliseconds from the window's start. length is that of the window.
+// share is the intersection of a window and a column, in milliseconds from the window's start. length is the window's.
 type share struct{ from, to, length uint64 }
 
 // unitsOf returns the share's fraction of a window's units, rounded. The sum over all shares of a window is exactly units.
@@ -10,9 +10,9 @@ func (s share) unitsOf(units uint64) uint64 {
 	if s.from == 0 && s.to == s.length {
 		return units
 	}
-	unitsBefore := func(t uint64) uint64 {
+	unitsBefore := func(t uint64) uint64 { // units * t / length, where t is at most length
 		high, low := bits.Mul64(units, t)
-		n, _ := bits.Div64(high, low, s.length) // t is at most length
+		n, _ := bits.Div64(high, low, s.length)
 		return n
 	}
 	return unitsBefore(s.to) - unitsBefore(s.from)

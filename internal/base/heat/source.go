@@ -74,7 +74,7 @@ func ParseTable(table *types.TableDescription) (s CountedTable, err error) {
 	return s, nil
 }
 
-// Warn logs what is special about the stream of a global table.
+// Warn logs a warning if the table is a global table.
 func (s CountedTable) Warn(log *slog.Logger) {
 	if len(s.Replicas) > 0 {
 		log.Warn("this is a global table: writes of other Regions are counted here as well, and nothing else may read its stream", "table", s.Table, "replicas", s.Replicas)

@@ -71,7 +71,7 @@ func decodeWindow(text string, topK int) (*WindowCounter, error) {
 	if c.From.Err != nil {
 		return nil, c.From.Err
 	}
-	if w.table, err = ddbstream.DecodeSketch([]byte(table), limits(topK)); err != nil {
+	if w.table, err = ddbstream.DecodeSketch([]byte(table), tableLimits(topK)); err != nil {
 		return nil, err
 	}
 	if w.indexes, err = ddbstream.DecodeSketch([]byte(indexes), indexLimits(topK)); err != nil {

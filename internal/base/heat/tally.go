@@ -89,10 +89,10 @@ func (a *tallier) tallies() iter.Seq[tally] {
 	}
 }
 
-// tallyOf adds up the entries of one key in one window, which are in order of their peaks. rest is the tally's rest.
+// tallyOf adds up the entries of one key in one window, which are in order of their peaks. rest is for [tally.rest].
 func tallyOf(entries []entry, rest uint64) tally {
 	t := tally{entries: entries, rest: rest, peakAt: entries[0].key.PeakAt}
-	var second uint64 // units in one second, of the entries so far
+	var second uint64 // units in the second of the entry's peak
 	unlisted := rest  // upper bound of the key's units in items that don't list it
 	for i, e := range entries {
 		t.units += e.key.Units

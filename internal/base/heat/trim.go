@@ -10,24 +10,24 @@ const (
 	maxIndexBytes = 50_000
 )
 
-// cut bounds the keys that are kept: a number of the heaviest keys, and all keys above a rate, as long as they fit.
-type cut struct {
+// keyLimits selects the keys that are kept: a number of the heaviest, and all keys of a rate or more, as far as they fit.
+type keyLimits struct {
 	keys  int
 	rate  float64 // WCU/s
 	bytes int     // of the packed keys that are kept
 }
 
 // trimmed returns the item with only the heaviest keys of the table and of its indexes.
-func (it Item) trimmed(table, indexes cut) Item {
-	keys, left := it.trim(false, table)
-	ofIndexes, leftOfIndexes := it.trim(true, indexes)
-	for _, k := range left {
+func (it Item) trimmed(table, indexes keyLimits) Item {
+	tableKeys, dropped := it.splitKeys(false, table)
+	indexKeys, droppedOfIndexes := it.splitKeys(true, indexes)
+	for _, k := range dropped {
 		it.Rest, it.TopRest = max(it.Rest, k.Units+k.Err), max(it.TopRest, k.TopMost)
 	}
-	for _, k := range leftOfIndexes {
+	for _, k := range droppedOfIndexes {
 		it.IndexRest, it.TopIndexRest = max(it.IndexRest, k.Units+k.Err), max(it.TopIndexRest, k.TopMost)
 	}
-	it.Keys = append(slices.Clip(keys), ofIndexes...)
+	it.Keys = append(slices.Clip(tableKeys), indexKeys...)
 	return it
 }
 
@@ -39,13 +39,9 @@ func (it *Item) rest(ofIndex bool) uint64 {
 	return it.Rest
 }
 
-// trim returns the heaviest keys of the table or of its indexes, and the keys that are left out.
-func (it *Item) trim(ofIndex bool, c cut) (keys, left []Key) {
-	for _, k := range it.Keys {
-		if k.Index != "" == ofIndex {
-			keys = append(keys, k)
-		}
-	}
+// splitKeys returns the keys of the table or of its indexes, heaviest first: those within the limits, and the others.
+func (it *Item) splitKeys(ofIndex bool, limits keyLimits) (kept, dropped []Key) {
+	keys := slices.DeleteFunc(slices.Clone(it.Keys), func(k Key) bool { return (k.Index != "") != ofIndex })
 	slices.SortFunc(keys, compareWeights)
 	size, numbers := 0, maxPackedNumbers
 	if it.Base > 0 {
@@ -53,8 +49,8 @@ func (it *Item) trim(ofIndex bool, c cut) (keys, left []Key) {
 	}
 	for i, k := range keys {
 		size += len(k.Index) + len(k.Key) + numbers
-		tooLight := i >= c.keys && float64(k.weight()) < c.rate*it.baseLength().Seconds()
-		if tooLight || size > c.bytes {
+		tooLight := i >= limits.keys && float64(k.weight()) < limits.rate*it.baseLength().Seconds()
+		if tooLight || size > limits.bytes {
 			return keys[:i], keys[i:]
 		}
 	}

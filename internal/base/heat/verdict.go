@@ -1,6 +1,7 @@
 package heat
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -37,39 +38,40 @@ func (v *Verdicts) join(o Verdicts) {
 	}
 }
 
-// addHot adds the status s, Hot or worse, of the window that ends at end. Windows are complete up to asOf.
+// addHot adds the status s, Hot or worse, of the window of this length that ends at end. Windows are complete up to asOf.
 func (v *Verdicts) addHot(s Status, end time.Time, length time.Duration, asOf time.Time) {
-	o := Verdicts{Worst: s, HotUntil: end}
-	if current(end, length, asOf) {
-		o.Now = s
+	hot := Verdicts{Worst: s, HotUntil: end}
+	if isCurrent(end, length, asOf) {
+		hot.Now = s
 	}
-	v.join(o)
+	v.join(hot)
 }
 
-// current reports whether the window that ends at end decides on [Verdicts].Now.
-func current(end time.Time, length time.Duration, asOf time.Time) bool {
+// isCurrent reports whether the window of this length that ends at end affects [Verdicts].Now.
+func isCurrent(end time.Time, length time.Duration, asOf time.Time) bool {
 	return end.After(asOf.Add(-2 * length))
 }
 
-// Current reports whether a window decides on [Verdicts].Now. asOf is the end of the newest complete window.
+// Current reports whether a window affects [Verdicts].Now. asOf is the end of the newest complete window.
 func Current(w Window, asOf time.Time) bool {
-	return slices.ContainsFunc(w.Items, func(it Item) bool { return current(it.End(), it.baseLength(), asOf) })
+	return slices.ContainsFunc(w.Items, func(it Item) bool { return isCurrent(it.End(), it.baseLength(), asOf) })
 }
 
 // verdicts returns the verdicts of one tally. Windows are complete up to asOf.
 func (t *tally) verdicts(asOf time.Time) (v Verdicts) {
 	item := t.entries[0].item
 	base, rate := item.baseLength(), t.rate()
-	end := t.topAt.Add(base)
-	if t.topAt.Before(asOf) && !end.Before(asOf) {
+	topEnd := t.topAt.Add(base)
+	if t.topAt.Before(asOf) && !topEnd.Before(asOf) { // it is the newest complete window
 		v.Current = rate
 	}
 	if s := Verdict(rate, item.Limit, item.HotRate); s >= Hot {
-		v.addHot(s, end, base, asOf)
+		v.addHot(s, topEnd, base, asOf)
 	}
 	if float64(t.peak) >= item.Limit {
-		end := item.Start.Add(max(0, t.peakAt.Sub(item.Start)).Truncate(base) + base)
-		v.addHot(Hot, MinTime(end, item.End()), base, asOf)
+		untilPeak := max(0, t.peakAt.Sub(item.Start)) // the second may begin before the item
+		peakEnd := item.Start.Add(untilPeak.Truncate(base) + base)
+		v.addHot(Hot, MinTime(peakEnd, item.End()), base, asOf)
 	}
 	return v
 }
@@ -91,20 +93,15 @@ func (r *KeyHeat) Join(o *KeyHeat) {
 // throttled for a neighbour on its partition.
 const ownShare = 0.5
 
-// ownLoad reports whether a key with this heaviest second can be throttled for its own load.
+// ownLoad reports whether a key whose heaviest second takes peak WCU can be throttled for its own load. limit is in WCU/s.
 func ownLoad(peak uint64, limit float64) bool { return float64(peak) >= ownShare*limit }
 
 // MarkGrowths marks as hot each window in which throttled writers raised the base key's shard count. It marks none if the
 // key's own load was too low to be throttled, since then another key of its partition was the cause.
 func (r *KeyHeat) MarkGrowths(changes []Change, asOf time.Time) {
-	if !ownLoad(r.Peak, r.Limit) {
-		return
+	if ownLoad(r.Peak, r.Limit) {
+		r.addGrowths(changes, cmp.Or(r.Window, defaultWindow), asOf)
 	}
-	length := r.Window
-	if length == 0 {
-		length = usualWindow
-	}
-	r.addGrowths(changes, length, asOf)
 }
 
 // addGrowths marks the windows as hot in which throttled writers raised the base key's shard count. Its write shards

@@ -8,8 +8,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 )
 
-// Bounds of the keys in a window's state, as [ddbstream.SketchLimits] counts them, for the table and for its indexes. Lambda allows a state
-// of 1 MB, and base64 makes four bytes of three.
+// Bounds of the keys in a window's state, as [ddbstream.SketchLimits] counts them, for the table and for its indexes.
+// Lambda allows a state of 1 MB, and base64 makes four bytes of three.
 const (
 	maxKeyBytes      = 550_000
 	maxIndexKeyBytes = 200_000
@@ -35,10 +35,10 @@ type WindowCounter struct {
 
 // NewWindowCounter returns a window that counts up to topK keys of the table separately, and as many of its indexes.
 func NewWindowCounter(start time.Time, length time.Duration, topK int) *WindowCounter {
-	return &WindowCounter{Start: start.UTC(), Length: length, table: ddbstream.NewSketch(limits(topK)), indexes: ddbstream.NewSketch(indexLimits(topK)), indexUnits: make(map[string]uint64)}
+	return &WindowCounter{Start: start.UTC(), Length: length, table: ddbstream.NewSketch(tableLimits(topK)), indexes: ddbstream.NewSketch(indexLimits(topK)), indexUnits: make(map[string]uint64)}
 }
 
-func limits(topK int) ddbstream.SketchLimits {
+func tableLimits(topK int) ddbstream.SketchLimits {
 	return ddbstream.SketchLimits{Entries: topK, Bytes: maxKeyBytes}
 }
 
@@ -84,7 +84,7 @@ func (w *WindowCounter) addIndexes(writes []ddbstream.IndexWrite, second int64) 
 	}
 }
 
-// Miss notes a record that can't be counted: the window is incomplete.
+// Miss marks the window as incomplete, since the record with this sequence number can't be counted.
 func (w *WindowCounter) Miss(sequence string) {
 	w.Incomplete = true
 	if w.first == "" {
@@ -108,11 +108,12 @@ func (w *WindowCounter) Item(streamShard, part string, limit, hotRate float64) I
 	return it
 }
 
-// addKeys adds a sketch's heaviest keys to an item. It returns an upper bound of the units of an unlisted key.
-func addKeys(it *Item, sketch *ddbstream.Sketch, ofIndex bool, most int) (rest uint64) {
+// addKeys adds a sketch's heaviest keys, at most maxKeys, to an item. It returns an upper bound of the units of an unlisted
+// key.
+func addKeys(it *Item, sketch *ddbstream.Sketch, ofIndex bool, maxKeys int) (rest uint64) {
 	rest = sketch.Floor()
 	for i, e := range sketch.Top(sketch.Len()) {
-		if i >= most {
+		if i >= maxKeys {
 			rest = max(rest, e.Count)
 			continue
 		}

@@ -23,16 +23,16 @@ type WindowReader struct {
 	Consistent bool
 }
 
-// Which series each span of time is read from.
+// The series from which a span of time is read.
 var (
-	full    = []Series{Prompt, Late}
-	prompt  = []Series{Prompt}
-	minutes = []Series{Minutes, Late}
-	blocks  = []Series{Blocks}
+	unfolded = []Series{Prompt, Late}
+	prompt   = []Series{Prompt}
+	minutes  = []Series{Minutes, Late}
+	blocks   = []Series{Blocks}
 )
 
 // All iterates over the windows that start at from or later and before to, in order of time, with the items of all stream
-// shards. Only some pages of an hour are in memory. All ends after an error.
+// shards. It holds only some pages of an hour in memory, and ends after an error.
 func (r WindowReader) All(ctx context.Context, from, to time.Time) iter.Seq2[Window, error] {
 	return func(yield func(Window, error) bool) {
 		p, err := r.Progress(ctx)
@@ -40,21 +40,22 @@ func (r WindowReader) All(ctx context.Context, from, to time.Time) iter.Seq2[Win
 			yield(Window{}, err)
 			return
 		}
-		r.read(ctx, windowSpan{full, from, to}, p)(yield)
+		r.read(ctx, windowSpan{unfolded, from, to}, p)(yield)
 	}
 }
 
-// Alone is [WindowReader.All] without items of several windows (see [MaxHold]) that begin before from.
-func (r WindowReader) Alone(ctx context.Context, from, to time.Time) iter.Seq2[Window, error] {
-	return r.read(ctx, windowSpan{full, from, to}, Progress{Held: NeverHeld})
+// WithoutHeld is [WindowReader.All] without stored items that begin before from and have later windows: see [MaxHold].
+func (r WindowReader) WithoutHeld(ctx context.Context, from, to time.Time) iter.Seq2[Window, error] {
+	return r.read(ctx, windowSpan{unfolded, from, to}, Progress{Held: NeverHeld})
 }
 
-// Prompt is [WindowReader.All] without late items, given the progress.
+// Prompt is [WindowReader.All] without the items of [Late]. p is the result of [WindowReader.Progress].
 func (r WindowReader) Prompt(ctx context.Context, p Progress, from, to time.Time) iter.Seq2[Window, error] {
 	return r.read(ctx, windowSpan{prompt, from, to}, p)
 }
 
-// Folded iterates over the windows of minutes, with the late items of these windows folded into them.
+// Folded iterates over the folded minutes that start at from or later and before to, with their late items added. p is the
+// result of [WindowReader.Progress].
 func (r WindowReader) Folded(ctx context.Context, p Progress, from, to time.Time) iter.Seq2[Window, error] {
 	return r.read(ctx, windowSpan{minutes, from, to}, p)
 }
@@ -87,17 +88,17 @@ type windowSpan struct {
 
 // cover divides a time range into spans to read, in order. It uses blocks only for a step of at least a block.
 func cover(from, to time.Time, step time.Duration, p Progress) (spans []windowSpan) {
-	within := func(t time.Time) time.Time { return MinTime(maxTime(t, from), to) }
+	clamp := func(t time.Time) time.Time { return MinTime(maxTime(t, from), to) }
 	block := Blocks.Length()
-	minutesFrom := within(p.From)
-	minutesTo := maxTime(minutesFrom, within(p.To))
+	minutesFrom := clamp(p.From)
+	minutesTo := maxTime(minutesFrom, clamp(p.To))
 	blocksFrom := minutesFrom.Add(block - 1).Truncate(block)
 	blocksTo := MinTime(p.Blocks, minutesTo).Truncate(block)
 	if step < block || !blocksFrom.Before(blocksTo) { // no block
 		blocksFrom, blocksTo = minutesTo, minutesTo
 	}
 	all := []windowSpan{
-		{full, from, minutesFrom}, {minutes, minutesFrom, blocksFrom}, {blocks, blocksFrom, blocksTo}, {minutes, blocksTo, minutesTo}, {full, minutesTo, to},
+		{unfolded, from, minutesFrom}, {minutes, minutesFrom, blocksFrom}, {blocks, blocksFrom, blocksTo}, {minutes, blocksTo, minutesTo}, {unfolded, minutesTo, to},
 	}
 	return slices.DeleteFunc(all, func(s windowSpan) bool { return !s.from.Before(s.to) })
 }
@@ -132,20 +133,19 @@ func (r WindowReader) Query(pk, low, high string) *dynamodb.QueryInput {
 func (r WindowReader) read(ctx context.Context, s windowSpan, p Progress) iter.Seq2[Window, error] {
 	return func(yield func(Window, error) bool) {
 		for s.from.Before(s.to) {
-			part := s
 			_, end := s.series[0].Partitions(s.from)
-			part.to = MinTime(s.to, end)
-			if !r.readTogether(ctx, part, p, yield) {
+			bucket := windowSpan{s.series, s.from, MinTime(s.to, end)}
+			if !r.readBucket(ctx, bucket, p, yield) {
 				return
 			}
-			s.from = part.to
+			s.from = bucket.to
 		}
 	}
 }
 
-// readTogether yields the windows of a span in an hour or day, merged by time. It holds about a page of each partition
-// in memory. It returns false if the iteration must end.
-func (r WindowReader) readTogether(ctx context.Context, s windowSpan, p Progress, yield func(Window, error) bool) bool {
+// readBucket yields the windows of a span within one hour, or one day for blocks, merged by time. It holds about a page of
+// each partition in memory. It returns false after an error, or if yield returned false.
+func (r WindowReader) readBucket(ctx context.Context, s windowSpan, p Progress, yield func(Window, error) bool) bool {
 	var feeds []*feed
 	for _, series := range s.series {
 		first, length := p.HeldSince(s.from), series.Length() // an item with several windows has the sort key of the first

@@ -159,8 +159,8 @@ func TestFullItems(t *testing.T) {
 	}{
 		"all":      {reader.All(t.Context(), windowNoon, to), "60:2 70:1 80:1 "},
 		"from 70":  {reader.All(t.Context(), from, to), "70:1 80:1 "},
-		"alone":    {reader.Alone(t.Context(), windowNoon, to), "60:2 70:1 80:1 "},
-		"the held": {reader.Alone(t.Context(), from, to), ""},
+		"alone":    {reader.WithoutHeld(t.Context(), windowNoon, to), "60:2 70:1 80:1 "},
+		"the held": {reader.WithoutHeld(t.Context(), from, to), ""},
 	} {
 		got := ""
 		for w, err := range c.read {
