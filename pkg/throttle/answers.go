@@ -21,12 +21,12 @@ var (
 
 // answer is how DynamoDB answers a request beyond a limit of a table, or of a global index. docs/throttle.md has the sources.
 type answer struct {
-	onDemand  bool
+	onDemand  bool // the table's billing mode
 	cause     partitions.Cause
-	index     bool
+	index     bool // the limit is a global index's
 	exception exception
-	text      string // of the exception, or of a cancelled transaction's action
-	code      string // of the action
+	text      string // the exception's message, and the action's in a cancelled transaction
+	code      string // the action's in a cancelled transaction
 }
 
 // AWS's texts.
@@ -51,8 +51,8 @@ const (
 	throttlingCode  = "ThrottlingError"
 )
 
-// answers has a row for each limit. Of several limits that a request exceeds, the first row here is the answer; AWS does
-// not document which.
+// answers has a row for each limit. If a request exceeds several limits, the first of their rows is the answer. AWS does not
+// document its own choice.
 var answers = []answer{
 	{false, partitions.KeyRange, false, provisionedExceeded, provisionedText, provisionedCode},
 	{false, partitions.KeyRange, true, provisionedExceeded, provisionedIndexText, provisionedCode},
@@ -66,13 +66,13 @@ var answers = []answer{
 	{true, partitions.MaxOnDemand, true, throttlingException, maximumText, throttlingCode},
 }
 
-// answerTo returns the answer to denials, of which there is at least one.
+// answerTo returns the answer to a request with at least one denial.
 func answerTo(denied []partitions.Denial) *answer {
 	first := slices.IndexFunc(answers, func(a answer) bool { return slices.ContainsFunc(denied, a.appliesTo) })
 	return &answers[first]
 }
 
-// appliesTo reports whether the answer is for a denial. A table has the limits of its billing mode only.
+// appliesTo reports whether the answer is for a denial.
 func (a answer) appliesTo(d partitions.Denial) bool {
 	return a.onDemand == d.OnDemand && a.cause == d.Cause && a.index == (d.Index != "")
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // handle calls the handler of an operation. The engine gets the names of tables in place of their ARNs, since DynamoDB
-// Local rejects ARNs in transactions. The caller's response has the ARNs again. Two calls pass unchanged and uncharged: for
-// a table that the engine has under its ARN alone or not at all, and a batch that has a table under its name and its ARN.
+// Local rejects ARNs in transactions. The caller's response has the ARNs again. A call passes unchanged and uncharged if the
+// engine has a table under its ARN alone or not at all, or if a batch gives one table by its name and by its ARN.
 func (c *call) handle(handler func(*call) (*http.Response, error)) (*http.Response, error) {
 	if !bytes.Contains(c.body, []byte("arn:")) {
 		return handler(c)
@@ -39,6 +39,20 @@ func (c *call) handle(handler func(*call) (*http.Response, error)) (*http.Respon
 	if err != nil {
 		return nil, err
 	}
+	return n.restoreARNs(resp)
+}
+
+// renaming replaces the ARNs of tables in a request by names, and the names in its response by the ARNs.
+type renaming struct {
+	*call
+	arns      map[string]string // the replaced ARNs, by table name
+	foreign   bool              // the engine has an ARN's table under the ARN alone, or not at all
+	malformed error             // not nil if an ARN is not a table's
+	err       error             // not nil if the engine did not respond
+}
+
+// restoreARNs returns the response with ARNs in place of the names that toName returned for them.
+func (n *renaming) restoreARNs(resp *http.Response) (*http.Response, error) {
 	r, err := readReply(resp)
 	if err != nil {
 		return nil, err
@@ -51,17 +65,8 @@ func (c *call) handle(handler func(*call) (*http.Response, error)) (*http.Respon
 	return r.resp, nil
 }
 
-// renaming replaces the names of tables in a request and its response.
-type renaming struct {
-	*call
-	arns      map[string]string // the replaced ARNs, by table name
-	foreign   bool              // the engine has an ARN's table under the ARN alone, or not at all
-	malformed error             // not nil if an ARN is not a table's
-	err       error             // not nil if the engine did not respond
-}
-
 // toName returns the name of an ARN's table if the engine has the table under that name. It returns other ARNs, and names,
-// unchanged.
+// unchanged. It sets foreign, malformed or err if it can't replace an ARN.
 func (n *renaming) toName(nameOrARN string) string {
 	name, _, _, err := dynamo.TableName(nameOrARN)
 	if err != nil {
@@ -83,11 +88,11 @@ func (n *renaming) toName(nameOrARN string) string {
 	return name
 }
 
-// toARN returns the ARN that toName replaced by a name, or the name if there was none.
+// toARN returns the ARN that toName replaced by a name, or the name if toName replaced none by it.
 func (n *renaming) toARN(name string) string { return cmp.Or(n.arns[name], name) }
 
-// isNamed reports whether the engine has the same table under an ARN and under a name. An engine that rejects all ARNs
-// has tables by name only, so there it reports true.
+// isNamed reports whether the engine has the same table under an ARN and under a name. It reports true if the engine
+// rejects all ARNs, since such an engine has tables by name only.
 func (c *call) isNamed(arn, name string) (bool, error) {
 	t, err := c.describe(name)
 	if err != nil {
@@ -123,8 +128,8 @@ func unlessInvalid(err error) error {
 	return err
 }
 
-// renameTables returns a request or response in which newName has replaced each table's name. ok is false if two tables of
-// a map would have the same name.
+// renameTables returns a request or response in which newName has replaced each table's name or ARN. If two tables of a map
+// would have the same name, it returns the text unchanged, and false.
 func renameTables(text []byte, newName func(string) string) (renamed []byte, ok bool) {
 	d, ok := newDocument(text)
 	if !ok {
@@ -152,7 +157,7 @@ func renameTables(text []byte, newName func(string) string) (renamed []byte, ok 
 	return d.with(changed), true
 }
 
-// renameEach renames tables in an object, or in each object of an array.
+// renameEach renames the tables in an object, or in each object of an array.
 func renameEach(value jsontext.Value, newName func(string) string) jsontext.Value {
 	if value.Kind() != '[' {
 		renamed, _ := renameTables(value, newName)
@@ -168,24 +173,25 @@ func renameEach(value jsontext.Value, newName func(string) string) jsontext.Valu
 	return encode(list)
 }
 
-// renameMembers renames the members of an object. ok is false if two would have the same name. It returns a value that is
-// no object unchanged.
+// renameMembers renames the members of an object. If two members would have the same name, it returns the object unchanged,
+// and false. It returns a value that is no object unchanged, and true.
 func renameMembers(value jsontext.Value, newName func(string) string) (renamed jsontext.Value, ok bool) {
 	d, ok := newDocument(value)
 	if !ok {
 		return value, true
 	}
-	all := map[string]jsontext.Value{}
+	members := map[string]jsontext.Value{}
 	for _, m := range d.members {
 		name := newName(string(m.name))
-		if _, twice := all[name]; twice {
+		if _, twice := members[name]; twice {
 			return value, false
 		}
-		all[name] = m.value
+		members[name] = m.value
 	}
-	return encode(all), true
+	return encode(members), true
 }
 
+// renameText replaces a string by what newName returns for it. It returns other values unchanged.
 func renameText(value jsontext.Value, newName func(string) string) jsontext.Value {
 	var text string
 	if !decode(value, &text) {

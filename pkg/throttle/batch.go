@@ -14,18 +14,18 @@ import (
 // batch is a BatchWriteItem or a BatchGetItem, of which some parts may be throttled.
 type batch struct {
 	*call
-	parts     []*part           // in the order of the tables' names
-	keys      map[string]object // a BatchGetItem's RequestItems, by table; nil for a BatchWriteItem
-	reserved  []partitions.Charge
-	denied    []partitions.Denial
-	throttled int // number of throttled parts
-	conflicts int // number of parts in conflict with a transaction
+	parts     []*part             // in the order of the tables' names
+	keys      map[string]object   // a BatchGetItem's RequestItems, by table; nil for a BatchWriteItem
+	reserved  []partitions.Charge // of the parts that are sent
+	denied    []partitions.Denial // of the throttled parts
+	throttled int                 // number of throttled parts
+	conflicts int                 // number of parts in conflict with a transaction
 }
 
 // part is one write or one key of a batch.
 type part struct {
 	item
-	text        jsontext.Value // as in the request
+	text        jsontext.Value // in the request
 	cost        []partitions.Charge
 	write       *write // nil for a key
 	sent        bool   // to the engine
@@ -43,6 +43,7 @@ func (r writeRequest) content() (kind string, body *writeBody) {
 	return remove, r.DeleteRequest
 }
 
+// batchWrite handles BatchWriteItem.
 func batchWrite(c *call) (*http.Response, error) {
 	var body struct {
 		RequestItems map[string][]jsontext.Value
@@ -54,7 +55,7 @@ func batchWrite(c *call) (*http.Response, error) {
 	if err := b.prepareWrites(body.RequestItems); err != nil {
 		return c.passOrFail(err)
 	}
-	return b.run("UnprocessedItems", capacity{})
+	return b.admitAndSend("UnprocessedItems", capacityReport{})
 }
 
 // prepareWrites prepares a batch's writes and fetches their items. It returns errInvalid for a batch that the engine will
@@ -81,13 +82,14 @@ func (b *batch) prepareWrites(requests map[string][]jsontext.Value) error {
 	if len(writes) == 0 || len(writes) > maxFetch {
 		return errInvalid
 	}
-	err := b.fetchItems(writes...)
+	err := b.fetchBefore(writes...)
 	for _, p := range b.parts {
 		p.cost = p.write.cost()
 	}
 	return err
 }
 
+// batchGet handles BatchGetItem.
 func batchGet(c *call) (*http.Response, error) {
 	var body struct {
 		RequestItems           map[string]object
@@ -100,7 +102,7 @@ func batchGet(c *call) (*http.Response, error) {
 	if err := b.prepareReads(); err != nil {
 		return c.passOrFail(err)
 	}
-	return b.run("UnprocessedKeys", capacity{body.ReturnConsumedCapacity, totalCapacity})
+	return b.admitAndSend("UnprocessedKeys", capacityReport{body.ReturnConsumedCapacity, totalCapacity})
 }
 
 // prepareReads prepares a batch's keys. It returns errInvalid for a batch that the engine will reject.
@@ -132,9 +134,9 @@ func (b *batch) prepareReads() error {
 	return nil
 }
 
-// run sends the admitted parts. It adds the others to the response's member unprocessed, UnprocessedItems or
-// UnprocessedKeys. If all parts are throttled, the response is an exception.
-func (b *batch) run(unprocessed string, report capacity) (*http.Response, error) {
+// admitAndSend sends the admitted parts. It adds the others to the response's UnprocessedItems or UnprocessedKeys, whichever
+// unprocessed names. If all parts are throttled, the response is an exception.
+func (b *batch) admitAndSend(unprocessed string, report capacityReport) (*http.Response, error) {
 	b.admit()
 	if b.throttled == len(b.parts) {
 		return b.throttle(b.denied)
@@ -143,12 +145,12 @@ func (b *batch) run(unprocessed string, report capacity) (*http.Response, error)
 	b.l.countConflicts(b.operation, b.conflicts)
 	withheld := b.throttled + b.conflicts
 	if withheld == len(b.parts) {
-		return b.respond(http.StatusOK, map[string]any{unprocessed: b.request(isUnprocessed)})
+		return b.respond(http.StatusOK, map[string]any{unprocessed: b.requestItems(isUnprocessed)})
 	}
 	defer b.endWrites()
 	changed := object{}
 	if withheld > 0 {
-		changed["RequestItems"] = encode(b.request(isSent))
+		changed["RequestItems"] = encode(b.requestItems(isSent))
 	}
 	r, err := b.forward(changed, report, b.reserved)
 	if err != nil {
@@ -160,12 +162,12 @@ func (b *batch) run(unprocessed string, report capacity) (*http.Response, error)
 	}
 	b.settleCharges(b.reserved, b.charges(r))
 	if withheld > 0 {
-		r.setMember(unprocessed, b.request(isUnprocessed))
+		r.setMember(unprocessed, b.requestItems(isUnprocessed))
 	}
 	return r.response(report)
 }
 
-// admit decides which parts are sent. Throttled parts are not, nor are writes that conflict with a transaction, since
+// admit decides which parts are sent. Throttled parts are not sent, nor are writes that conflict with a transaction:
 // BatchWriteItem has no exception for a conflict.
 func (b *batch) admit() {
 	for _, p := range b.parts {
@@ -186,6 +188,7 @@ func (b *batch) admit() {
 	}
 }
 
+// endWrites ends the holds of the writes that were sent.
 func (b *batch) endWrites() {
 	for _, p := range b.parts {
 		if p.sent && p.write != nil {
@@ -197,23 +200,23 @@ func (b *batch) endWrites() {
 func isSent(p *part) bool        { return p.sent }
 func isUnprocessed(p *part) bool { return p.unprocessed }
 
-// request returns the request's RequestItems with only the parts for which selected returns true.
-func (b *batch) request(selected func(*part) bool) map[string]any {
-	texts, request := map[string][]jsontext.Value{}, map[string]any{}
+// requestItems returns the request's RequestItems with only the parts for which selected returns true.
+func (b *batch) requestItems(selected func(*part) bool) map[string]any {
+	texts, tables := map[string][]jsontext.Value{}, map[string]any{}
 	for _, p := range b.parts {
 		if selected(p) {
 			texts[p.name] = append(texts[p.name], p.text)
 		}
 	}
 	for name, list := range texts {
-		request[name] = list
+		tables[name] = list
 		if b.keys != nil {
 			table := maps.Clone(b.keys[name])
 			table["Keys"] = encode(list)
-			request[name] = table
+			tables[name] = table
 		}
 	}
-	return request
+	return tables
 }
 
 // batchResponse has the members of a batch's response that the limiter reads.
@@ -268,8 +271,8 @@ func (i item) hasKey(other dynamo.Item) bool {
 	return primaryKey == i.primaryKey
 }
 
-// readCharges returns the charges of one table's keys, of which the engine has read items. DynamoDB Local reports no
-// capacity for keys without an item, so their least cost is added.
+// readCharges returns the charges of one table's processed keys. items has the items that the engine found. DynamoDB Local
+// reports no capacity for keys without an item, so their least cost is added.
 func (b *batch) readCharges(parts []*part, items []dynamo.Item, r *reply) []partitions.Charge {
 	sizes := map[string]int{}
 	for _, it := range items {

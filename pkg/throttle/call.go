@@ -22,7 +22,7 @@ var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.Allo
 // decode decodes JSON and reports whether that succeeded.
 func decode(text []byte, into any) bool { return json.Unmarshal(text, into, lenient) == nil }
 
-// encode returns the JSON of a value that was decoded, or consists of texts and numbers.
+// encode returns the JSON of a value that was decoded, or consists of texts and numbers. It panics for other values.
 func encode(v any) []byte {
 	text, err := json.Marshal(v, lenient, json.Deterministic(true))
 	if err != nil {
@@ -36,14 +36,16 @@ func quoted(word string) jsontext.Value { return jsontext.Value(`"` + word + `"`
 
 // call is one request on its way through the limiter.
 type call struct {
-	exchange
-	l *Limiter
+	l         *Limiter
+	req       *http.Request // the caller's
+	operation string
+	body      []byte
 }
 
 // forward sends an admitted request with some members changed. If no response arrives, the engine may have applied the
 // request, so its reserved charges stay.
-func (c *call) forward(changed object, report capacity, reserved []partitions.Charge) (*reply, error) {
-	report.requestCapacity(changed)
+func (c *call) forward(changed object, report capacityReport, reserved []partitions.Charge) (*reply, error) {
+	report.requestIn(changed)
 	r, err := c.send(changed)
 	if err != nil {
 		c.settleCharges(reserved, reserved)
@@ -51,33 +53,25 @@ func (c *call) forward(changed object, report capacity, reserved []partitions.Ch
 	return r, err
 }
 
-// settleCharges replaces the charges reserved at admission by the true ones, and counts those.
-func (c *call) settleCharges(reserved, charges []partitions.Charge) {
-	c.l.gate.Settle(reserved, charges)
+// settleCharges replaces the charges reserved at admission by the actual charges, and adds these to the statistics.
+func (c *call) settleCharges(reserved, actual []partitions.Charge) {
+	c.l.gate.Settle(reserved, actual)
 	c.l.mu.Lock()
-	for _, charge := range charges {
+	for _, charge := range actual {
 		c.l.stats.countCharge(c.operation, charge)
 	}
 	c.l.mu.Unlock()
 }
 
-// exchange is a caller's request. It can send requests to the engine and respond in its place.
-type exchange struct {
-	base      http.RoundTripper // to the engine
-	req       *http.Request
-	operation string
-	body      []byte
-}
-
 // passThrough forwards the request unchanged.
-func (e *exchange) passThrough() (*http.Response, error) {
-	return e.base.RoundTrip(e.request(e.operation, e.body))
+func (c *call) passThrough() (*http.Response, error) {
+	return c.l.options.Base.RoundTrip(c.request(c.operation, c.body))
 }
 
 // request returns the caller's request with another operation and body. It keeps the
 // credentials, which may select a database.
-func (e *exchange) request(operation string, body []byte) *http.Request {
-	req := e.req.WithContext(e.req.Context())
+func (c *call) request(operation string, body []byte) *http.Request {
+	req := c.req.WithContext(c.req.Context())
 	req.Header = maps.Clone(req.Header) // keeps the values, of which none is changed
 	req.Header.Set("X-Amz-Target", targetPrefix+operation)
 	req.Header.Del("Content-Length")
@@ -92,25 +86,25 @@ func (e *exchange) request(operation string, body []byte) *http.Request {
 	return req
 }
 
-// send sends the request with some members changed and returns the response.
-func (e *exchange) send(changed object) (*reply, error) {
-	body := e.body
+// send sends the request with some members changed, and returns the engine's response.
+func (c *call) send(changed object) (*reply, error) {
+	body := c.body
 	if len(changed) > 0 {
 		d, _ := newDocument(body) // the body is an object: it was decoded before
 		body = d.with(changed)
 	}
-	return e.sendBody(e.operation, body)
+	return c.sendBody(c.operation, body)
 }
 
 // askEngine sends a request that the caller did not make, such as a DescribeTable, and returns the response.
-func (e *exchange) askEngine(operation string, members any) (*reply, error) {
-	return e.sendBody(operation, encode(members))
+func (c *call) askEngine(operation string, members any) (*reply, error) {
+	return c.sendBody(operation, encode(members))
 }
 
-func (e *exchange) sendBody(operation string, body []byte) (*reply, error) {
-	req := e.request(operation, body)
+func (c *call) sendBody(operation string, body []byte) (*reply, error) {
+	req := c.request(operation, body)
 	req.Header.Set("Accept-Encoding", "identity") // the response must not be compressed
-	resp, err := e.base.RoundTrip(req)
+	resp, err := c.l.options.Base.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +147,7 @@ func readAll(from io.Reader, size, limit int64) ([]byte, error) {
 
 func (r *reply) ok() bool { return r.resp.StatusCode == http.StatusOK }
 
-// exception returns the short name of an error, or "" for a success.
+// exception returns the name of the engine's exception, "unknown" for another error, or "" for a success.
 func (r *reply) exception() string {
 	if r.ok() {
 		return ""
@@ -174,8 +168,8 @@ func (r *reply) removeMember(name string) {
 func (r *reply) setMember(name string, value any) { r.changed[name] = encode(value) }
 
 // response returns the response for the caller, with a new checksum if it was changed.
-func (r *reply) response(report capacity) (*http.Response, error) {
-	if err := report.hide(r); err != nil {
+func (r *reply) response(report capacityReport) (*http.Response, error) {
+	if err := report.hideUnasked(r); err != nil {
 		return nil, err
 	}
 	body := r.with(r.changed)

@@ -20,7 +20,7 @@ type used struct{ CapacityUnits float64 }
 // none is the default of ReturnConsumedCapacity, ReturnValues and ReturnValuesOnConditionCheckFailure.
 const none = "NONE"
 
-// isNone reports whether such a member is absent or NONE.
+// isNone reports whether a request's member with the default NONE is absent or NONE.
 func isNone(member string) bool { return member == "" || member == none }
 
 // Other values of ReturnConsumedCapacity.
@@ -29,60 +29,61 @@ const (
 	indexesCapacity = "INDEXES"
 )
 
-// capacity has two values of ReturnConsumedCapacity. The zero value leaves requests and responses unchanged.
-type capacity struct {
-	asked  string // by the caller
-	wanted string // by the limiter
-}
+// capacityReport has the values of ReturnConsumedCapacity that the caller and the limiter want. The zero value leaves
+// requests and responses unchanged.
+type capacityReport struct{ caller, limiter string }
 
 // callerWantsTotal reports whether the caller wants only the sum of what the limiter wants.
-func (c capacity) callerWantsTotal() bool {
-	return c.asked == totalCapacity && c.wanted == indexesCapacity
+func (c capacityReport) callerWantsTotal() bool {
+	return c.caller == totalCapacity && c.limiter == indexesCapacity
 }
 
-// requestCapacity sets the request's ReturnConsumedCapacity to what the limiter needs. An unknown value of
-// the caller is left to the engine, which rejects it.
-func (c capacity) requestCapacity(changed object) {
-	if c.wanted != "" && (isNone(c.asked) || c.callerWantsTotal()) {
-		changed["ReturnConsumedCapacity"] = quoted(c.wanted)
+// requestIn sets ReturnConsumedCapacity among a request's changed members if the limiter wants more than the caller. An
+// unknown value of the caller is left to the engine, which rejects it.
+func (c capacityReport) requestIn(changed object) {
+	callerWantsLess := isNone(c.caller) || c.callerWantsTotal()
+	if c.limiter != "" && callerWantsLess {
+		changed["ReturnConsumedCapacity"] = quoted(c.limiter)
 	}
 }
 
-// hide removes from the response the details that the caller did not ask for.
-func (c capacity) hide(r *reply) error {
-	switch {
-	case c.wanted == "":
-	case isNone(c.asked):
+// hideUnasked removes from the response's ConsumedCapacity what only the limiter wanted.
+func (c capacityReport) hideUnasked(r *reply) error {
+	text := r.member("ConsumedCapacity")
+	if text == nil || c.limiter == "" {
+		return nil
+	}
+	if isNone(c.caller) {
 		r.removeMember("ConsumedCapacity")
-	case c.callerWantsTotal():
-		var consumed consumption
-		text := r.member("ConsumedCapacity")
-		if text == nil {
-			return nil
-		}
-		if !decode(text, &consumed) {
-			return fmt.Errorf("can't decode the engine's ConsumedCapacity: %.200s", text)
-		}
-		consumed.Table, consumed.LocalSecondaryIndexes, consumed.GlobalSecondaryIndexes = nil, nil, nil
-		r.setMember("ConsumedCapacity", consumed)
 	}
+	if !c.callerWantsTotal() {
+		return nil
+	}
+	var consumed consumption
+	if !decode(text, &consumed) {
+		return fmt.Errorf("can't decode the engine's ConsumedCapacity: %.200s", text)
+	}
+	consumed.Table, consumed.LocalSecondaryIndexes, consumed.GlobalSecondaryIndexes = nil, nil, nil
+	r.setMember("ConsumedCapacity", consumed)
 	return nil
 }
 
 // consumed returns the response's ConsumedCapacity by table, or nil if it has none. Batches and transactions have a list,
 // other responses an object.
-func (r *reply) consumed() (list []consumption) {
+func (r *reply) consumed() []consumption {
 	text := r.member("ConsumedCapacity")
-	var one consumption
-	switch {
-	case text == nil:
-		return nil
-	case text.Kind() == '[' && decode(text, &list):
+	if text.Kind() == '[' {
+		var list []consumption
+		if !decode(text, &list) {
+			return nil
+		}
 		return list
-	case decode(text, &one):
-		return []consumption{one}
 	}
-	return nil
+	var single consumption
+	if !decode(text, &single) {
+		return nil
+	}
+	return []consumption{single}
 }
 
 // reportedUnits returns the sum of the response's ConsumedCapacity.
@@ -93,13 +94,12 @@ func (r *reply) reportedUnits() (sum partitions.Units) {
 	return sum
 }
 
-// Bytes for which one unit pays, and the least cost of a read, from
-// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html
+// Prices, from https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html
 const (
-	writeBlock        = 1024
-	readBlock         = 4096
-	eventualRead      = partitions.Unit / 2
-	transactionFactor = 2 // factor for operations in a transaction
+	writeBlock        = 1024                // bytes of an item for which one write unit pays
+	readBlock         = 4096                // bytes of an item for which one read unit pays
+	eventualRead      = partitions.Unit / 2 // an eventually consistent read of one block
+	transactionFactor = 2                   // for operations in a transaction
 )
 
 // unitsFor returns the cost of an item of a size in bytes: one unit for each started block of blockSize bytes, and one unit

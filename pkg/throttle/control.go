@@ -21,7 +21,7 @@ type Report struct {
 	Since     time.Time   `json:"since"`     // start or last reset; throttles are counted since then
 	Tables    []Resource  `json:"tables"`    // each table before its global indexes, by name
 	Totals    []Total     `json:"totals"`    // all throttles, by table, index and reason
-	Throttled []Throttled `json:"throttled"` // the 100 most throttled keys
+	Throttled []Throttled `json:"throttled"` // the 100 most throttled keys, most first
 }
 
 // Resource is a table or a global index that a request has named. A local index shares its
@@ -52,8 +52,8 @@ type Levels struct {
 	ReadTokens  float64 `json:"read_tokens"`
 }
 
-// Total counts all denials of one table or global index for one reason. Table is empty for the
-// tables beyond a limiter's bound together.
+// Total counts all denials of one table or global index for one reason. Tables and indexes that exceed the number that a
+// limiter counts separately share totals with an empty Table.
 type Total struct {
 	Reason  string  `json:"reason"`
 	Table   string  `json:"table"`
@@ -63,19 +63,18 @@ type Total struct {
 	Seconds int64   `json:"seconds"` // different seconds that had such denials
 }
 
-// Throttled counts the denials of one partition key for one reason, most first. Key is empty
-// for scans, which need all partitions.
+// Throttled counts the denials of one partition key for one reason. Key is empty for scans, which need all partitions.
 type Throttled struct {
 	Reason    string  `json:"reason"`
 	Table     string  `json:"table"`
 	Index     string  `json:"index,omitempty"`
-	Key       string  `json:"key"`
-	Partition *int    `json:"partition,omitempty"` // the key's current one
+	Key       string  `json:"key"`                 // as [Limiter.Partition] takes it
+	Partition *int    `json:"partition,omitempty"` // the key's current partition
 	Count     float64 `json:"count"`               // lower bound
 	Error     float64 `json:"error,omitempty"`     // the most by which Count may be too low
 }
 
-// control returns the handler of the proxy's own calls. Other sites' pages may not make them.
+// control returns the handler of the proxy's own calls. It rejects calls by pages of other sites.
 func (l *Limiter) control() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+controlPath, func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, l.Report()) })
@@ -113,21 +112,19 @@ func (l *Limiter) splitOnRequest(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, "ValidationException", err.Error())
 		return
 	}
-	number := -1
+	number := partitions.AllPartitions
 	if body.Partition != nil {
 		number = int(*body.Partition)
 	}
-	found, split := false, 0
-	for _, s := range l.spaces() {
-		if s.Table == table && s.Index == body.Index {
-			found = true
-			split += s.Split(number)
-		}
+	named := slices.DeleteFunc(l.spaces(), func(s databaseSpace) bool { return s.Table != table || s.Index != body.Index })
+	split := 0
+	for _, s := range named {
+		split += s.Split(number)
 	}
 	switch {
-	case !found:
+	case len(named) == 0:
 		writeError(w, http.StatusNotFound, "ResourceNotFoundException",
-			"no request has named this table or global index since the last reset: send one first")
+			"no request has named this table or global index since the last reset: send a request for it first")
 	case split == 0:
 		writeError(w, http.StatusBadRequest, "ValidationException", fmt.Sprintf(
 			"no partition was split: GET %s lists the partitions. A partition of a single hash can't be split, and a table has at most %d partitions", controlPath, partitions.MaxPartitions))
@@ -139,10 +136,10 @@ func (l *Limiter) splitOnRequest(w http.ResponseWriter, r *http.Request) {
 // databaseSpace is a table or global index in one of the engine's databases.
 type databaseSpace struct {
 	*partitions.Space
-	database string // as [exchange.database] returns it
+	database string // as [call.database] returns it
 }
 
-// spaces returns the known tables and global indexes.
+// spaces returns the known tables and global indexes, by table name, database and index name.
 func (l *Limiter) spaces() []databaseSpace {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -170,7 +167,7 @@ func (l *Limiter) Report() Report {
 		report.Tables = append(report.Tables, s.resource())
 	}
 	for _, k := range keys {
-		parts := strings.SplitN(k.Key, "\x00", 4) // of a text by throttledKey
+		parts := strings.SplitN(k.Key, "\x00", 4) // joined by throttledKey
 		t := Throttled{Table: parts[0], Index: parts[1], Reason: parts[2], Key: parts[3], Count: float64(k.Low()), Error: float64(k.Err)}
 		i := slices.IndexFunc(spaces, func(s databaseSpace) bool { return s.Table == t.Table && s.Index == t.Index })
 		if i >= 0 && t.Key != "" {
@@ -195,6 +192,7 @@ func (s databaseSpace) resource() Resource {
 	return r
 }
 
+// levels joins the levels of reads and writes.
 func levels(reads, writes partitions.Level) Levels {
 	return Levels{writes.Limit, writes.Tokens, reads.Limit, reads.Tokens}
 }

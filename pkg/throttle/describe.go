@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// describe returns a table by its name. The first call for a name asks the engine. It returns errInvalid if the engine does
-// not describe the table.
+// describe returns the table with a name, from the cache or from the engine. It returns errInvalid if the engine does not
+// describe the table.
 func (c *call) describe(name string) (*table, error) {
 	c.l.mu.Lock()
 	t := c.l.tables[c.tableKey(name)]
@@ -29,9 +29,10 @@ func (c *call) describe(name string) (*table, error) {
 	return t, nil
 }
 
+// tableKey returns a table's key in the cache.
 func (c *call) tableKey(name string) string { return c.database() + "\x00" + name }
 
-// fetchDescription asks the engine for a table's description. The error is a rejection if the engine sends none.
+// fetchDescription asks the engine for a table's description. The error is a rejection if the response has none.
 func (c *call) fetchDescription(nameOrARN string) (d description, err error) {
 	r, err := c.askEngine("DescribeTable", map[string]string{"TableName": nameOrARN})
 	if err != nil {
@@ -51,12 +52,13 @@ func (c *call) forget(name string) {
 	delete(c.l.tables, c.tableKey(name))
 }
 
-// database identifies a database: an engine may have one for each access key and Region.
-func (e *exchange) database() string {
-	_, scope, _ := strings.Cut(e.req.Header.Get("Authorization"), "Credential=")
+// database returns the host, access key and Region of the request, separated by NUL. An engine may have a database for
+// each access key and Region.
+func (c *call) database() string {
+	_, scope, _ := strings.Cut(c.req.Header.Get("Authorization"), "Credential=")
 	scope, _, _ = strings.Cut(scope, ",")
 	parts := append(strings.Split(scope, "/"), "", "", "") // access key, day, region, ...
-	return strings.Join([]string{e.req.URL.Host, parts[0], parts[2]}, "\x00")
+	return strings.Join([]string{c.req.URL.Host, parts[0], parts[2]}, "\x00")
 }
 
 // changeTable passes a call that creates, changes or deletes a table to the engine. It drops the cached table if the engine
@@ -75,5 +77,5 @@ func changeTable(c *call) (*http.Response, error) {
 	if !rejected {
 		c.forget(body.TableName)
 	}
-	return r.response(capacity{})
+	return r.response(capacityReport{})
 }

@@ -1,6 +1,6 @@
-// Package throttle makes an engine that never throttles, such as DynamoDB Local, throttle as DynamoDB does. A
-// [Limiter] is an http.RoundTripper for the clients of a process, or a proxy for other programs. It maps partition keys to partitions and charges each partition the
-// capacity units that AWS would. Requests over the limit are throttled with AWS's responses:
+// Package throttle makes an engine that never throttles, such as DynamoDB Local, throttle as DynamoDB does. A [Limiter] is an
+// http.RoundTripper for the clients of a process, or a proxy for other programs. It maps partition keys to partitions and
+// charges each partition the capacity units that AWS would. Requests over the limit are throttled with AWS's responses:
 //
 //	l, err := throttle.New(throttle.Options{Partitions: 64, PartitionWCU: 20})
 //	if err != nil {
@@ -19,23 +19,23 @@
 // the rest. So a bucket may become negative until it is refilled. A scan needs a positive mean of all partitions, which
 // share its cost evenly.
 //
-// A partition's bucket holds one second's tokens. A table or global index as a whole has a limit,
-// too: its provisioned throughput, its on-demand maximum, or else the account's quota. Only
-// provisioned throughput is saved for longer, for Burst.
+// A partition's bucket holds one second's tokens. A table or global index as a whole has a limit, too: its provisioned
+// throughput, its on-demand maximum, or else the account's quota. Only provisioned throughput is saved for longer, for Burst.
 //
 // A partition is a range of hashes of partition keys. It splits if it was at its limit for SplitAfter; five seconds without
-// a throttle end that time. It splits between two partition keys, so that its latest requests are divided most evenly. The
-// items of a key stay together, so a partition whose requests are for one key does not split. Each half has the whole throughput, and half of the tokens saved or owed.
+// a throttle end that time. It splits between two partition keys, so that its latest requests are divided most evenly. A
+// partition whose latest requests are for one key does not split, since the items of a key stay together. Each half has the
+// whole throughput, and half of the tokens saved or owed.
 //
 // # Transactions
 //
-// A TransactWriteItems holds its items for TransactionHold from its admission, and its response
-// waits for the end. Conflicts are handled as in
+// A TransactWriteItems holds its items for TransactionHold from its admission, and its response waits until then. Conflicts
+// are handled as in
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html#transaction-conflict-handling:
-// another transaction on a held item, even a reading one, is cancelled with the reason TransactionConflict. A PutItem,
-// UpdateItem or DeleteItem gets a TransactionConflictException. A BatchWriteItem has no such exception, so its items
-// are left unprocessed. A TransactGetItems also conflicts with a write in flight; a TransactWriteItems does not. Other
-// reads never conflict. A reused client token goes to the engine.
+// another transaction on a held item, even a TransactGetItems, is cancelled with the reason TransactionConflict. A PutItem,
+// UpdateItem or DeleteItem of a held item gets a TransactionConflictException. A BatchWriteItem has no such exception, so
+// held items are left unprocessed. A TransactGetItems also conflicts with a write in flight; a TransactWriteItems does not.
+// Other reads never conflict. A transaction whose client token was used before goes to the engine.
 //
 // # Charges
 //
@@ -47,12 +47,12 @@
 // The actions of a transaction cost twice their units, from the item sizes before and after. Their index writes cost
 // once, because indexes are updated after the transaction. A reused client token costs transactional reads instead. A
 // failed condition in a transaction costs twice the units of each existing item, at least 2 for an action. AWS does
-// not document the costs of index writes and of failed conditions; both were measured there
-// (docs/decisions/local-aws.md). The cost of a conflict is unknown. Here a transaction's is that of a failed condition,
-// and a write's is its cost in the table.
+// not document the costs of index writes and of failed conditions; both were measured on AWS
+// (docs/decisions/local-aws.md). The cost of a conflict is unknown. Here a transaction in conflict costs as much as one
+// with a failed condition, and a write in conflict costs its units in the table.
 //
-// The cost of an index write, and its partition, follow from the item before and after. The caller's own ReturnValues take
-// precedence. In some cases the limiter reads the item itself, consistently and uncharged:
+// The cost of an index write, and its partition, follow from the item before and after. In these cases the limiter reads
+// the item itself, consistently and uncharged:
 //
 //   - around updates of an index key that also compute values, or whose caller wants other values than the old ones,
 //   - around updates whose caller wants only the updated attributes,
@@ -61,15 +61,14 @@
 //
 // A concurrent write may then be charged with an outdated size, or to an outdated partition.
 //
-// Keys and indexes come from DescribeTable. They are read again after a table was created,
-// changed or deleted through the limiter; other changes are not seen. A table has one state, by whichever name or ARN
-// requests give it. The engine gets the name, and the caller's response has the ARN. Calls for a table that the engine has
-// under the ARN alone, such as another account's, pass unchanged and uncharged.
+// Keys and indexes come from DescribeTable. They are read again after a table was created, changed or deleted through the
+// limiter; other changes are not seen. Requests may give a table by its name or an ARN. The engine gets the name, and the
+// caller's response has the ARN. Calls for a table that the engine has under the ARN alone, such as another account's, pass
+// unchanged and uncharged.
 //
 // A request without a response, for instance because its caller has left, costs what was debited at admission.
 //
-// The limiter removes from the response what it asked for and the caller did not. It changes
-// requests, so their signatures become invalid: it is for engines that do not check them. All
-// other operations pass unchanged and uncharged: control plane, streams, PartiQL statements, and requests
-// that can't be decoded, which the engine will reject.
+// The limiter changes requests, so their signatures become invalid: it is for engines that do not check them. It removes
+// from responses what only the limiter asked for. All other operations pass unchanged and uncharged: control plane, streams,
+// PartiQL statements, and requests that can't be decoded, which the engine will reject.
 package throttle

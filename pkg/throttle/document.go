@@ -2,6 +2,7 @@ package throttle
 
 import (
 	"bytes"
+	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -21,7 +22,7 @@ type member struct {
 	value jsontext.Value
 }
 
-// newDocument returns the members of a JSON object; ok is false for other texts.
+// newDocument parses a JSON object; ok is false for other texts.
 func newDocument(text []byte) (d document, ok bool) {
 	d = document{text, make([]member, 0, 4)}
 	decoder := jsontext.NewDecoder(bytes.NewBuffer(text), lenient)
@@ -49,7 +50,7 @@ func newDocument(text []byte) (d document, ok bool) {
 	return d, err == nil
 }
 
-// member returns the value of a member, or nil if there is none. Of members with the same name, the last counts.
+// member returns the value of the last member with a name, or nil if there is none.
 func (d document) member(name string) (value jsontext.Value) {
 	for _, m := range d.members {
 		if string(m.name) == name {
@@ -59,7 +60,8 @@ func (d document) member(name string) (value jsontext.Value) {
 	return value
 }
 
-// with returns the text with some members replaced, added or, if their value is nil, removed. Their names need no escapes.
+// with returns the text with the changed members replaced, added or, if their value is nil, removed. Their names need no
+// escapes.
 func (d document) with(changed object) []byte {
 	if len(changed) == 0 {
 		return d.text
@@ -72,12 +74,8 @@ func (d document) with(changed object) []byte {
 	}
 	for name, value := range changed {
 		if value != nil {
-			out = append(append(append(append(out, '"'), name...), '"', ':'), value...)
-			out = append(out, ',')
+			out = fmt.Appendf(out, `"%s":%s,`, name, value)
 		}
 	}
-	if last := len(out) - 1; last > 0 {
-		out = out[:last]
-	}
-	return append(out, '}')
+	return append(bytes.TrimSuffix(out, []byte(",")), '}')
 }

@@ -13,15 +13,15 @@ import (
 // attributeChange is the change of one attribute by an update.
 type attributeChange struct {
 	removed bool
-	value   types.AttributeValue // the variable computed, unless the request has the value itself
+	value   types.AttributeValue // the new value; the variable computed if the request does not have it
 }
 
 // computed reports whether only the engine knows the new value.
 func (c attributeChange) computed() bool { return c.value == computed }
 
 // applyChanges returns the item after an update. before is nil if there was no item. A computed value is marked as
-// computed, but an attribute that inGlobalHash reports keeps its old value: an index write needs a partition key.
-func applyChanges(before, key dynamo.Item, changes map[string]attributeChange, inGlobalHash func(string) bool) dynamo.Item {
+// computed, but an attribute in a global index's partition key keeps its old value: an index write needs a partition key.
+func applyChanges(before, key dynamo.Item, changes map[string]attributeChange, inPartitionKey func(string) bool) dynamo.Item {
 	after := dynamo.Item{}
 	maps.Copy(after, before)
 	maps.Copy(after, key)
@@ -29,7 +29,7 @@ func applyChanges(before, key dynamo.Item, changes map[string]attributeChange, i
 		switch {
 		case c.removed:
 			delete(after, name)
-		case !c.computed() || !inGlobalHash(name):
+		case !c.computed() || !inPartitionKey(name):
 			after[name] = c.value
 		}
 	}
@@ -39,12 +39,12 @@ func applyChanges(before, key dynamo.Item, changes map[string]attributeChange, i
 // parseUpdates returns the changes of an UpdateExpression by top-level attribute.
 func parseUpdates(expression string, names map[string]string, values dynamo.Item) map[string]attributeChange {
 	changes := map[string]attributeChange{}
-	section, depth, atTarget := "", 0, false
+	clause, depth, atTarget := "", 0, false // depth of parentheses; whether the next word is an attribute to change
 	list := words(expression)
 	for i, word := range list {
 		switch {
-		case depth == 0 && isSection(word):
-			section, atTarget = strings.ToUpper(word), true
+		case depth == 0 && startsClause(word):
+			clause, atTarget = strings.ToUpper(word), true
 			continue
 		case depth == 0 && word == ",":
 			atTarget = true
@@ -56,31 +56,35 @@ func parseUpdates(expression string, names map[string]string, values dynamo.Item
 		}
 		if atTarget {
 			name, nested := topLevelAttribute(word, names)
-			changes[name] = clauseChange(section, nested, list[i+1:], values)
+			changes[name] = clauseChange(clause, nested, list[i+1:], values)
 			atTarget = false
 		}
 	}
 	return changes
 }
 
-// clauseChange returns the change of a target. rest has the words after the target.
-func clauseChange(section string, nested bool, rest []string, values dynamo.Item) attributeChange {
-	if nested {
-		return attributeChange{value: computed}
-	}
-	switch section {
-	case "REMOVE":
+// clauseChange returns how a clause (SET, REMOVE, ADD or DELETE) changes an attribute, or a value nested in it. rest has the
+// expression's words after the attribute.
+func clauseChange(clause string, nested bool, rest []string, values dynamo.Item) attributeChange {
+	switch {
+	case nested:
+	case clause == "REMOVE":
 		return attributeChange{removed: true}
-	case "SET":
-		ends := len(rest) == 2 || len(rest) > 2 && (rest[2] == "," || isSection(rest[2]))
-		if ends && rest[0] == "=" && strings.HasPrefix(rest[1], ":") {
-			return attributeChange{value: values[rest[1]]}
-		}
+	case clause == "SET" && setsPlaceholder(rest):
+		return attributeChange{value: values[rest[1]]}
 	}
 	return attributeChange{value: computed}
 }
 
-func isSection(word string) bool {
+// setsPlaceholder reports whether the words after an attribute set it to a placeholder's value: "= :value".
+func setsPlaceholder(rest []string) bool {
+	if len(rest) < 2 || rest[0] != "=" || !strings.HasPrefix(rest[1], ":") {
+		return false
+	}
+	return len(rest) == 2 || rest[2] == "," || startsClause(rest[2])
+}
+
+func startsClause(word string) bool {
 	switch strings.ToUpper(word) {
 	case "SET", "REMOVE", "ADD", "DELETE":
 		return true
@@ -88,7 +92,7 @@ func isSection(word string) bool {
 	return false
 }
 
-// requiredValue returns the value that a KeyConditionExpression requires of an attribute by "=".
+// requiredValue returns the value that a KeyConditionExpression requires of an attribute by "=", or false if it requires none.
 func requiredValue(expression, name string, names map[string]string, values dynamo.Item) (types.AttributeValue, bool) {
 	list := words(expression)
 	for i := 1; i+1 < len(list); i++ {
@@ -120,17 +124,17 @@ func topLevelAttribute(path string, names map[string]string) (name string, neste
 // words splits an expression into paths, placeholders and operators.
 func words(expression string) []string {
 	var all []string
-	start := -1
+	start := -1                          // of the current word; -1 between words
 	for i, r := range expression + " " { // the blank ends the last word
-		part := r == '_' || r == '#' || r == ':' || r == '.' || r == '[' || r == ']' || unicode.IsLetter(r) || unicode.IsDigit(r)
-		if part && start < 0 {
+		inWord := r == '_' || r == '#' || r == ':' || r == '.' || r == '[' || r == ']' || unicode.IsLetter(r) || unicode.IsDigit(r)
+		if inWord && start < 0 {
 			start = i
 		}
-		if !part && start >= 0 {
+		if !inWord && start >= 0 {
 			all = append(all, expression[start:i])
 			start = -1
 		}
-		if !part && !unicode.IsSpace(r) {
+		if !inWord && !unicode.IsSpace(r) {
 			all = append(all, string(r))
 		}
 	}

@@ -13,11 +13,11 @@ import (
 type ThrottledWrites struct {
 	Start  time.Time
 	Writes int64          // of all keys
-	Keys   []ThrottledKey // most throttled first; bounded, so they may add up to less
+	Keys   []ThrottledKey // most throttled first; their number is bounded, so their sum may be less than Writes
 }
 
-// ThrottledKey counts the throttled writes of one partition key. A write counts once, for the
-// first limit that throttled it: the table's comes before an index's.
+// ThrottledKey counts the throttled writes of one partition key. A write that several limits throttled counts once, for the
+// table's limit or else for the first index's.
 type ThrottledKey struct {
 	Index  string // "" for the table
 	Key    string // as [Limiter.Partition] takes it
@@ -50,8 +50,8 @@ type keyName struct{ table, index, key string }
 
 func newHistory(since time.Time) *history { return &history{since, make([]slot, maxSeconds)} }
 
-// countWrite counts one throttled write by its first denial. If the clock has gone back beyond the history, it counts
-// nothing.
+// countWrite counts one throttled write by its first denial. It counts nothing if the clock has gone back by an hour, so that
+// a later second has the slot.
 func (h *history) countWrite(now int64, first partitions.Denial) {
 	s := &h.slots[now%maxSeconds]
 	if s.second > now {
@@ -81,7 +81,7 @@ func (s *slot) add(name keyName) {
 // firstSecond returns the first second of which all throttled writes are counted.
 func (h *history) firstSecond(now int64) int64 { return max(h.since.Unix(), now-maxSeconds+1) }
 
-// writes returns a table's seconds with throttled writes between two times, oldest first.
+// writes returns a table's seconds with throttled writes, oldest first, from a time (included) to another (excluded).
 func (h *history) writes(table string, from, to time.Time, now int64) []ThrottledWrites {
 	var list []ThrottledWrites
 	for second := max(from.Unix(), h.firstSecond(now)); second < min(to.Unix(), now+1); second++ {
@@ -92,6 +92,7 @@ func (h *history) writes(table string, from, to time.Time, now int64) []Throttle
 	return list
 }
 
+// writes returns the slot's throttled writes of a table.
 func (s *slot) writes(table string) ThrottledWrites {
 	out := ThrottledWrites{Start: time.Unix(s.second, 0).UTC(), Writes: s.tables[table]}
 	for name, writes := range s.keys {
@@ -105,8 +106,7 @@ func (s *slot) writes(table string) ThrottledWrites {
 	return out
 }
 
-// countThrottledWrites counts throttled writes, each given by its denials. It ignores reads, and writes
-// without denials.
+// countThrottledWrites adds writes, each given by its denials, to the history. It ignores reads, and writes without denials.
 func (l *Limiter) countThrottledWrites(writes ...[]partitions.Denial) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,8 +118,8 @@ func (l *Limiter) countThrottledWrites(writes ...[]partitions.Denial) {
 	}
 }
 
-// ThrottledWrites returns the seconds in which writes to a table were throttled, oldest first. The table is given by its
-// name or ARN. The limiter keeps the last hour.
+// ThrottledWrites returns the seconds in which writes to a table were throttled, oldest first, from a time (included) to
+// another (excluded). The table is given by its name or ARN. The limiter keeps the last hour.
 func (l *Limiter) ThrottledWrites(table string, from, to time.Time) []ThrottledWrites {
 	l.mu.Lock()
 	defer l.mu.Unlock()

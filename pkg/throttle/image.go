@@ -17,15 +17,15 @@ func (i image) Key(attribute string) ([]byte, bool) {
 	return []byte(text), ok
 }
 
-// SameIn reports whether all these attributes are the same; nil stands for the whole item.
+// SameIn reports whether these attributes are the same in both items; nil stands for all attributes.
 func (i image) SameIn(other image, attributes []string) bool {
 	return equalItems(i.only(attributes), other.only(attributes))
 }
 
-// SizeIn returns the size of the item with only these attributes; nil stands for all.
+// SizeIn returns the size of the item with only these attributes, in bytes; nil stands for all attributes.
 func (i image) SizeIn(attributes []string) (int, error) { return dynamo.Size(i.only(attributes)), nil }
 
-// only returns the item with only these attributes; nil stands for all.
+// only returns the item with only these attributes; nil stands for all attributes.
 func (i image) only(attributes []string) dynamo.Item {
 	if attributes == nil {
 		return dynamo.Item(i)

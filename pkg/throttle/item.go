@@ -16,10 +16,10 @@ type item struct {
 	primaryKey string           // as [keys.primaryKey] returns it
 }
 
-// errInvalid reports that the engine will reject a request; its response is passed on.
+// errInvalid reports that the engine will reject the caller's request. The limiter then passes the request on.
 var errInvalid = errors.New("the engine will reject the request")
 
-// rejection is errInvalid with the engine's exception for a DescribeTable; "" if the response was no exception.
+// rejection is an errInvalid with the name of the engine's exception for a DescribeTable; "" if there was no exception.
 type rejection struct{ exception string }
 
 func (rejection) Error() string { return errInvalid.Error() }
@@ -34,8 +34,8 @@ func (c *call) passOrFail(err error) (*http.Response, error) {
 	return nil, err
 }
 
-// locate returns the item with a key; key may have other attributes. It returns errInvalid if
-// there is no such table or it has other key attributes.
+// locate returns the item with a key. It ignores other attributes in key. It returns errInvalid if there is no such table,
+// or if the key lacks one of the table's key attributes.
 func (c *call) locate(table string, key dynamo.Item) (item, error) {
 	t, err := c.describe(table)
 	if err != nil {

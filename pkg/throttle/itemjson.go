@@ -12,8 +12,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// itemCodec has package json read attribute values in DynamoDB's JSON, and write those of keys. A value without a known type
-// is nil. Items are read by their tokens, in a third of the time that reflection takes.
+// itemCodec has package json read attribute values in DynamoDB's JSON, and write the values of key attributes. A value of an
+// unknown type is nil. Items are read token by token, in a third of the time that reflection takes.
 var itemCodec = json.JoinOptions(
 	json.WithUnmarshalers(json.JoinUnmarshalers(
 		json.UnmarshalFromFunc(func(from *jsontext.Decoder, into *dynamo.Item) (err error) {
@@ -34,7 +34,7 @@ var itemCodec = json.JoinOptions(
 	})),
 )
 
-// readItem returns nil for null.
+// readItem reads an item. It returns nil for null.
 func readItem(from *jsontext.Decoder) (dynamo.Item, error) {
 	if from.PeekKind() == 'n' {
 		return nil, from.SkipValue()
@@ -46,10 +46,10 @@ func readItem(from *jsontext.Decoder) (dynamo.Item, error) {
 	})
 }
 
-// readMembers calls read for each member of an object, at its value.
-func readMembers(from *jsontext.Decoder, read func(name string) error) error {
+// readMembers calls readValue with the name of each member of an object. readValue must read the member's value.
+func readMembers(from *jsontext.Decoder, readValue func(name string) error) error {
 	if from.PeekKind() != '{' {
-		return json.UnmarshalDecode(from, &struct{}{}) // an error
+		return json.UnmarshalDecode(from, &struct{}{}) // fails, since the value is no object
 	}
 	if _, err := from.ReadToken(); err != nil {
 		return err
@@ -59,7 +59,7 @@ func readMembers(from *jsontext.Decoder, read func(name string) error) error {
 		if err != nil {
 			return err
 		}
-		if err := read(name.String()); err != nil {
+		if err := readValue(name.String()); err != nil {
 			return err
 		}
 	}
@@ -67,7 +67,7 @@ func readMembers(from *jsontext.Decoder, read func(name string) error) error {
 	return err
 }
 
-// readValue returns nil for null and for unknown types.
+// readValue reads an attribute value. It returns nil for null and for unknown types.
 func readValue(from *jsontext.Decoder) (v types.AttributeValue, err error) {
 	if from.PeekKind() == 'n' {
 		return nil, from.SkipValue()
@@ -85,6 +85,8 @@ func readValue(from *jsontext.Decoder) (v types.AttributeValue, err error) {
 	return v, err
 }
 
+// readKind reads the content of an attribute value, such as the text of an "S". It skips the content of an unknown kind and
+// returns nil.
 func readKind(from *jsontext.Decoder, kind string) (types.AttributeValue, error) {
 	switch kind {
 	case "S":
@@ -124,7 +126,7 @@ func readKind(from *jsontext.Decoder, kind string) (types.AttributeValue, error)
 // readText reads a string.
 func readText(from *jsontext.Decoder, into *string) error {
 	if from.PeekKind() != '"' {
-		return json.UnmarshalDecode(from, into) // an error
+		return json.UnmarshalDecode(from, into) // fails, since the value is no string
 	}
 	token, err := from.ReadToken()
 	if err == nil {
@@ -133,7 +135,7 @@ func readText(from *jsontext.Decoder, into *string) error {
 	return err
 }
 
-// keyContent returns the name of a key's type and its content, or "" for a type that no key has.
+// keyContent returns the type and the content of a key attribute's value, or "" for a type that no key has.
 func keyContent(v types.AttributeValue) (kind string, content any) {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
@@ -149,8 +151,8 @@ func keyContent(v types.AttributeValue) (kind string, content any) {
 // computed stands for a value that only the engine knows.
 var computed types.AttributeValue = &types.UnknownUnionMember{Tag: "computed"}
 
-// keyText returns the value as the text of a key: a string, a number's digits in one form, a binary value in
-// base64. It returns false for a type that no key has, and "", true for a computed value.
+// keyText returns a key attribute's value as text: a string, a number's digits as [numberText] returns them, a binary value
+// in base64. It returns false for a type that no key has, and "" and true for a computed value.
 func keyText(v types.AttributeValue) (string, bool) {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
@@ -163,13 +165,12 @@ func keyText(v types.AttributeValue) (string, bool) {
 	return "", v == computed
 }
 
-// equalItems reports whether two items have equal values under the same names. A computed value equals none.
+// equalItems reports whether two items have equal values under the same names. A computed value equals no value.
 func equalItems(a, b dynamo.Item) bool {
 	return maps.EqualFunc(a, b, func(v, w types.AttributeValue) bool { return v != computed && dynamo.EqualValues(v, w) })
 }
 
-// numberText returns the same text for equal numbers. A text that is not a number, which the
-// engine rejects, stands for itself.
+// numberText returns the same text for equal numbers. It returns a text that is not a number unchanged; the engine rejects it.
 func numberText(text string) string {
 	if n, ok := decimal.Parse(text); ok {
 		return n.String()

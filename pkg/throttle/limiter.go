@@ -50,35 +50,36 @@ func New(options Options) (*Limiter, error) {
 // in base64. Partitions begin as equal ranges of the keys' hashes. Splits are ignored.
 func (l *Limiter) Partition(key string) int { return l.gate.Partition(key) }
 
-// Partitions returns the current number of a table's partitions, without those of its indexes. The table is given by its
-// name or ARN. For a table that no request has named, it returns the initial number. If several databases have such a
-// table, it returns the largest number.
+// Partitions returns the current number of a table's partitions, without the indexes' partitions. The table is given by its
+// name or ARN. For a table that no request has named, Partitions returns the initial number. If several of the engine's
+// databases have the table, it returns the largest number.
 func (l *Limiter) Partitions(table string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.partitionCount(spaceName{table: tableName(table)})
 }
 
+// partitionCount returns what [Limiter.Partitions] does, for a table or an index. The caller holds l.mu.
 func (l *Limiter) partitionCount(name spaceName) int {
-	most := l.options.Partitions
+	largest := l.options.Partitions
 	for _, t := range l.tables {
 		for _, s := range t.spaces() {
 			if nameOf(s) == name {
-				most = max(most, s.Partitions())
+				largest = max(largest, s.Partitions())
 			}
 		}
 	}
-	return most
+	return largest
 }
 
-// wait waits until a hold ends, given in Unix nanoseconds, or until ctx ends.
-func (l *Limiter) wait(ctx context.Context, until int64) {
+// waitUntil waits until a time in Unix nanoseconds, or until ctx ends.
+func (l *Limiter) waitUntil(ctx context.Context, until int64) {
 	if d := until - l.options.Now().UnixNano(); d > 0 {
 		l.options.Sleep(ctx, time.Duration(d))
 	}
 }
 
-// handlers handle the operations that the limiter charges.
+// handlers handle the operations that the limiter charges, and those that change a table's description.
 var handlers = map[string]func(*call) (*http.Response, error){
 	"PutItem":            writeItem,
 	"UpdateItem":         writeItem,
@@ -100,35 +101,39 @@ const targetPrefix = "DynamoDB_20120810."
 // maxRequest exceeds DynamoDB's limit of 16 MB.
 const maxRequest = 17 << 20
 
-// errBody reports that the caller's body broke off or is malformed.
+// errBody reports that a request's body ended early or has malformed chunks.
 var errBody = errors.New("the request's body can't be read")
 
-// RoundTrip sends a request to the engine, or throttles it as AWS would. It does not change
-// req. An error is the base transport's, or that of reading the body.
+// RoundTrip sends a request to the engine, or throttles it as AWS would. It does not change req. It returns an error if the
+// body can't be read or the engine sends no usable response.
 func (l *Limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 	operation, ok := strings.CutPrefix(req.Header.Get("X-Amz-Target"), targetPrefix)
 	if !ok || req.Body == nil || req.ContentLength > maxRequest {
 		return l.options.Base.RoundTrip(req)
 	}
 	body, err := readAll(req.Body, req.ContentLength, maxRequest+1)
-	if err == nil && len(body) > maxRequest { // passes unchanged: the engine will reject it
-		longer := req.Clone(req.Context())
-		longer.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.MultiReader(bytes.NewReader(body), req.Body), req.Body}
-		return l.options.Base.RoundTrip(longer)
+	if err == nil && len(body) > maxRequest {
+		return l.passTooLong(req, body)
 	}
-	err = errors.Join(err, req.Body.Close())
-	if err != nil {
+	if err := errors.Join(err, req.Body.Close()); err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", operation, errBody, err)
 	}
-	c := &call{exchange{base: l.options.Base, req: req, operation: operation, body: body}, l}
+	c := &call{l, req, operation, body}
 	if jsontext.Value(body).Kind() != '{' {
 		return c.passThrough() // the engine will reject it
 	}
-	if do, ok := handlers[operation]; ok {
-		return c.handle(do)
+	if handler, ok := handlers[operation]; ok {
+		return c.handle(handler)
 	}
 	return c.handle((*call).passThrough)
+}
+
+// passTooLong sends a request longer than maxRequest unchanged: the engine will reject it. begin is what was read of the body.
+func (l *Limiter) passTooLong(req *http.Request, begin []byte) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	req.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(begin), req.Body), req.Body}
+	return l.options.Base.RoundTrip(req)
 }

@@ -15,7 +15,7 @@ import (
 // Bounds of the options.
 const (
 	maxPartitionWCU = 100_000
-	maxTableWCU     = 1_000_000 // so that MaxBurst fits in 63 bits, in billionths
+	maxTableWCU     = 1_000_000 // so that the units of a MaxBurst, in billionths, fit in 63 bits
 
 	// defaultTableQuota is AWS's quota of a table or index, in RCU/s and in WCU/s.
 	defaultTableQuota = 40_000
@@ -44,18 +44,18 @@ type Options struct {
 	// Burst is the time for which a provisioned table or index saves unused throughput, 1 s to
 	// an hour. 0 is a second. AWS saves up to 300 s, best effort. Partitions save one second.
 	Burst time.Duration
-	// SplitAfter is how long a partition must be at its limit before it splits in two by its load, at most a day; 0 is never.
-	// AWS takes minutes. The items of a partition key stay together.
+	// SplitAfter is how long a partition must be at its limit before it splits in two by its load, at most a day. With 0
+	// it never splits. AWS takes minutes. The items of a partition key stay together.
 	SplitAfter time.Duration
-	// TransactionHold is how long a TransactWriteItems holds its items, at most a second; its response waits for the
-	// end. With 0 nothing conflicts. AWS does not document its time; 5 ms is a fair guess.
+	// TransactionHold is how long a TransactWriteItems holds its items, at most a second. Its response waits until
+	// then. With 0 nothing conflicts. AWS does not document how long it holds items; 5 ms is a fair guess.
 	TransactionHold time.Duration
 	// Seed selects one of many placements of keys on partitions. Equal seeds have equal
 	// placements; see [Limiter.Partition].
 	Seed uint64
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
-	// Sleep waits for a time by that clock, or until the context ends; nil is a timer.
+	// Sleep waits for a duration on the clock Now, or until the context ends; nil is a timer.
 	Sleep func(context.Context, time.Duration)
 	// Base sends the requests to the engine; nil is http.DefaultTransport.
 	Base http.RoundTripper

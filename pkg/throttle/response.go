@@ -38,7 +38,7 @@ func reasonOf(d partitions.Denial) throttlingReason {
 	return throttlingReason{name + string(d.Cause), d.ARN}
 }
 
-// throttle answers a throttled request and counts it.
+// throttle counts a throttled request and returns DynamoDB's exception for it.
 func (c *call) throttle(denied []partitions.Denial) (*http.Response, error) {
 	c.l.countThrottled(c.operation, denied)
 	var reasons []throttlingReason
@@ -48,16 +48,22 @@ func (c *call) throttle(denied []partitions.Denial) (*http.Response, error) {
 		}
 	}
 	a := answerTo(denied)
-	return c.errorResponse(map[string]any{"__type": a.exception.namespace + a.exception.name, "message": a.text, a.exception.reasons: reasons})
+	return c.errorResponse(map[string]any{
+		"__type":            a.exception.namespace + a.exception.name,
+		"message":           a.text,
+		a.exception.reasons: reasons,
+	})
 }
 
+// cancellationReason is the outcome of one action of a cancelled transaction.
 type cancellationReason struct {
 	Code    string
 	Message string `json:",omitzero"`
 }
 
-// cancel answers a transaction with at least one throttled action.
-func (c *call) cancel(denied [][]partitions.Denial) (*http.Response, error) {
+// cancelThrottled counts a transaction with at least one throttled action, and returns DynamoDB's exception for it. denied
+// has the denials of each action.
+func (c *call) cancelThrottled(denied [][]partitions.Denial) (*http.Response, error) {
 	c.l.countThrottled(c.operation, slices.Concat(denied...))
 	c.l.countThrottledWrites(denied...)
 	reasons := make([]cancellationReason, len(denied))
@@ -70,12 +76,13 @@ func (c *call) cancel(denied [][]partitions.Denial) (*http.Response, error) {
 	return c.cancelled(reasons)
 }
 
-// cancelForConflicts answers a transaction whose items are in another transaction or write.
+// cancelForConflicts counts a transaction in conflict with another transaction or write, and returns DynamoDB's exception
+// for it. blocked reports for each action whether its item is held.
 func (c *call) cancelForConflicts(blocked []bool) (*http.Response, error) {
 	reasons := make([]cancellationReason, len(blocked))
 	items := 0
-	for i, conflicts := range blocked {
-		if conflicts {
+	for i, held := range blocked {
+		if held {
 			reasons[i] = cancellationReason{"TransactionConflict", conflictMessage}
 			items++
 		}
@@ -84,7 +91,7 @@ func (c *call) cancelForConflicts(blocked []bool) (*http.Response, error) {
 	return c.cancelled(reasons)
 }
 
-// cancelled answers a transaction with a reason for each action; the reason may be None.
+// cancelled returns a TransactionCanceledException with the reason of each action. An empty code becomes None.
 func (c *call) cancelled(reasons []cancellationReason) (*http.Response, error) {
 	codes := make([]string, len(reasons))
 	for i := range reasons {
@@ -98,7 +105,7 @@ func (c *call) cancelled(reasons []cancellationReason) (*http.Response, error) {
 	})
 }
 
-// conflict answers a write whose item is in a transaction.
+// conflict counts a write whose item a transaction holds, and returns DynamoDB's exception for it.
 func (c *call) conflict() (*http.Response, error) {
 	c.l.countConflicts(c.operation, 1)
 	return c.errorResponse(map[string]any{
@@ -108,12 +115,12 @@ func (c *call) conflict() (*http.Response, error) {
 }
 
 // errorResponse returns a response of the limiter's own in the form of DynamoDB's errors.
-func (e *exchange) errorResponse(members any) (*http.Response, error) {
-	return e.respond(http.StatusBadRequest, members)
+func (c *call) errorResponse(members any) (*http.Response, error) {
+	return c.respond(http.StatusBadRequest, members)
 }
 
 // respond returns a response of the limiter's own in DynamoDB's form.
-func (e *exchange) respond(status int, members any) (*http.Response, error) {
+func (c *call) respond(status int, members any) (*http.Response, error) {
 	body := encode(members)
 	resp := &http.Response{
 		Status:     fmt.Sprint(status, " ", http.StatusText(status)),
@@ -124,7 +131,7 @@ func (e *exchange) respond(status int, members any) (*http.Response, error) {
 			"X-Amz-Crc32":      {checksum(body)},
 			"X-Amzn-Requestid": {rand.Text()},
 		},
-		Request: e.req,
+		Request: c.req,
 	}
 	setBody(resp, body)
 	return resp, nil

@@ -209,7 +209,7 @@ func TestFetchInRounds(t *testing.T) {
 	}
 	for read, want := range map[int]int{1: 100, 3: 34, 97: 2, 100: 1, 0: 100} {
 		rounds := 0
-		c := &call{exchange: exchange{req: httptest.NewRequestWithContext(t.Context(), "POST", "http://engine/", nil), base: roundTripFunc(func(r *http.Request) (*http.Response, error) {
+		c := &call{req: httptest.NewRequestWithContext(t.Context(), "POST", "http://engine/", nil), l: limiterOf(func(r *http.Request) (*http.Response, error) {
 			rounds++
 			var in struct{ RequestItems map[string]fetchKeys }
 			if text, err := io.ReadAll(r.Body); err != nil || !decode(text, &in) || !in.RequestItems["t"].ConsistentRead {
@@ -219,7 +219,7 @@ func TestFetchInRounds(t *testing.T) {
 			n := min(read, len(keys))
 			text := encode(map[string]any{"Responses": map[string]any{"t": keys[:n]}, "UnprocessedKeys": map[string]fetchKeys{"t": {true, keys[n:]}}})
 			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(text))}, nil
-		})}}
+		})}
 		if found, err := c.fetch(append(writes, writes...)...); rounds != want || (err != nil) != (read == 0) || err == nil && len(found) != maxFetch {
 			t.Errorf("%d keys a round: %d items after %d rounds, %v", read, len(found), rounds, err)
 		}
@@ -252,8 +252,8 @@ func TestCapacityOfRequestAndResponse(t *testing.T) {
 		{"TOTAL", "TOTAL", "", full}, {"INDEXES", "TOTAL", "", full}, {"INDEXES", "INDEXES", "", full}, {"other", "INDEXES", "", full},
 		{"TOTAL", "INDEXES", `"INDEXES"`, `{"ConsumedCapacity":{"TableName":"t","CapacityUnits":2}}`},
 	} {
-		report, changed := capacity{c.asked, c.wanted}, object{}
-		report.requestCapacity(changed)
+		report, changed := capacityReport{c.asked, c.wanted}, object{}
+		report.requestIn(changed)
 		if got := string(changed["ReturnConsumedCapacity"]); got != c.request {
 			t.Errorf("%+v: the request has %s", c, got)
 		}
@@ -266,10 +266,10 @@ func TestCapacityOfRequestAndResponse(t *testing.T) {
 		}
 	}
 	d, _ := newDocument([]byte(`{"ConsumedCapacity":7}`))
-	if err := (capacity{totalCapacity, indexesCapacity}).hide(&reply{document: d, changed: object{}}); err == nil {
+	if err := (capacityReport{totalCapacity, indexesCapacity}).hideUnasked(&reply{document: d, changed: object{}}); err == nil {
 		t.Error("a number is a capacity")
 	}
-	if err := (capacity{totalCapacity, indexesCapacity}).hide(&reply{changed: object{}}); err != nil {
+	if err := (capacityReport{totalCapacity, indexesCapacity}).hideUnasked(&reply{changed: object{}}); err != nil {
 		t.Error(err)
 	}
 }
@@ -347,7 +347,7 @@ func TestDatabase(t *testing.T) {
 	} {
 		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://engine/", nil)
 		req.Header.Set("Authorization", authorization)
-		if got := (&exchange{req: req}).database(); got != want {
+		if got := (&call{req: req}).database(); got != want {
 			t.Errorf("%q: %q", authorization, got)
 		}
 	}
@@ -358,7 +358,7 @@ func TestEngineRequest(t *testing.T) {
 	in := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://engine/", strings.NewReader("read before"))
 	in.Header = http.Header{"Content-Length": {"999"}, "Authorization": {"x"}, "X-Amz-Target": {"other"}}
 	var sent *http.Request
-	e := &exchange{base: roundTripFunc(func(r *http.Request) (*http.Response, error) {
+	e := &call{l: limiterOf(func(r *http.Request) (*http.Response, error) {
 		sent = r
 		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("{}"))}, nil
 	}), req: in}
@@ -380,6 +380,8 @@ func TestEngineRequest(t *testing.T) {
 type roundTripFunc func(*http.Request) (*http.Response, error)
 
 func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func limiterOf(engine roundTripFunc) *Limiter { return &Limiter{options: Options{Base: engine}} }
 
 // TestOrderOfTables checks the order of tables and indexes in a report, and their limits.
 func TestOrderOfTables(t *testing.T) {

@@ -10,8 +10,7 @@ import (
 	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
-// Stats are the charges and throttles since the limiter was made or since the last
-// [Limiter.Reset]. Units are capacity units.
+// Stats are charges and throttles. Units are capacity units.
 type Stats struct {
 	WriteUnits float64          `json:"write_units"`
 	ReadUnits  float64          `json:"read_units"`
@@ -25,7 +24,7 @@ type OperationStats struct {
 	WriteUnits        float64 `json:"write_units"`
 	ReadUnits         float64 `json:"read_units"`
 	ThrottledRequests int64   `json:"throttled_requests"` // throttled as a whole
-	ThrottledItems    int64   `json:"throttled_items"`    // left unprocessed in other batches
+	ThrottledItems    int64   `json:"throttled_items"`    // in batches that were not throttled as a whole
 	Conflicts         int64   `json:"conflicts"`          // items in conflict with a transaction; CloudWatch's TransactionConflict
 }
 
@@ -52,21 +51,21 @@ type counts struct {
 	since      time.Time
 	operations map[string]*OperationStats
 	spaces     map[spaceName]*SpaceStats
-	throttled  *ddbstream.Sketch // denials by key and reason
-	denials    map[denialName]*denials
+	throttled  *ddbstream.Sketch // denials by throttledKey
+	denials    map[denialName]*denialCounts
 }
 
-// denials counts what was denied for one reason.
-type denials struct {
+// denialCounts counts the denials of one table or index for one reason.
+type denialCounts struct {
 	number  int64
 	seconds int64 // different seconds with a denial
-	newest  int64 // the newest of them, in Unix time
+	newest  int64 // the newest such second, in Unix time
 	units   partitions.Units
 }
 
 type spaceName struct{ table, index string }
 
-// denialName is a table or index, and the reason of its denials.
+// denialName is a table or index, with a reason of denials.
 type denialName struct {
 	spaceName
 	reason string
@@ -77,7 +76,7 @@ func nameOf(s *partitions.Space) spaceName { return spaceName{s.Table, s.Index} 
 func newCounts(since time.Time) *counts {
 	return &counts{
 		since, map[string]*OperationStats{}, map[spaceName]*SpaceStats{},
-		ddbstream.NewSketch(ddbstream.SketchLimits{Entries: maxKeys, Bytes: maxKeyBytes}), map[denialName]*denials{},
+		ddbstream.NewSketch(ddbstream.SketchLimits{Entries: maxKeys, Bytes: maxKeyBytes}), map[denialName]*denialCounts{},
 	}
 }
 
@@ -103,6 +102,7 @@ func (c *counts) space(s *partitions.Space) *SpaceStats {
 	return c.spaces[name]
 }
 
+// countCharge adds a charge to the units of an operation and of a space.
 func (c *counts) countCharge(operation string, paid partitions.Charge) {
 	o, s := c.operation(operation), c.space(paid.Space)
 	if paid.Write {
@@ -122,7 +122,7 @@ func (l *Limiter) countThrottled(operation string, denied []partitions.Denial) {
 	l.stats.countDenials(denied, l.options.Now())
 }
 
-// countUnprocessed counts the items of a batch that were left unprocessed.
+// countUnprocessed counts the throttled items of a batch that was not throttled as a whole.
 func (l *Limiter) countUnprocessed(operation string, items int, denied []partitions.Denial) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -143,7 +143,7 @@ func (c *counts) countDenials(denied []partitions.Denial, now time.Time) {
 		s.Throttled++
 		name := denialName{spaceName{s.Table, s.Index}, reason}
 		if c.denials[name] == nil {
-			c.denials[name] = &denials{}
+			c.denials[name] = &denialCounts{}
 		}
 		c.denials[name].add(d.Units, now.Unix())
 		c.throttled.Add(throttledKey(d.Place, reason), 1, 0)
@@ -151,7 +151,7 @@ func (c *counts) countDenials(denied []partitions.Denial, now time.Time) {
 }
 
 // add counts a denial, with at least half a unit, the least cost of a request.
-func (d *denials) add(units partitions.Units, second int64) {
+func (d *denialCounts) add(units partitions.Units, second int64) {
 	d.number++
 	d.units += max(units, partitions.Unit/2)
 	if second != d.newest {
@@ -177,7 +177,7 @@ func throttledKey(p partitions.Place, reason string) string {
 	return p.Table + "\x00" + p.Index + "\x00" + reason + "\x00" + p.Key
 }
 
-// Stats returns the statistics.
+// Stats returns the statistics since the limiter was made, or since the last [Limiter.Reset] or [Limiter.Restart].
 func (l *Limiter) Stats() Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -189,9 +189,9 @@ func (l *Limiter) Stats() Stats {
 	}
 	slices.SortFunc(s.Operations, func(a, b OperationStats) int { return strings.Compare(a.Operation, b.Operation) })
 	for name, space := range l.stats.spaces {
-		one := *space
-		one.Partitions = l.partitionCount(name)
-		s.Spaces = append(s.Spaces, one)
+		copied := *space
+		copied.Partitions = l.partitionCount(name)
+		s.Spaces = append(s.Spaces, copied)
 	}
 	slices.SortFunc(s.Spaces, func(a, b SpaceStats) int {
 		return cmp.Or(strings.Compare(a.Table, b.Table), strings.Compare(a.Index, b.Index))

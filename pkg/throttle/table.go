@@ -11,10 +11,10 @@ import (
 	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
 
-// table is a table's keys, indexes and partitions.
+// table has a table's keys, indexes and partitions.
 type table struct {
 	*partitions.Space
-	database      string          // as [exchange.database] returns it
+	database      string          // as [call.database] returns it
 	arns          map[string]bool // ARNs by which requests have named the table; guarded by Limiter.mu
 	key           keys
 	indexes       []*index
@@ -40,7 +40,8 @@ func (k keys) primaryKey(it dynamo.Item) (string, bool) {
 	return hash + "\x00" + sort, ok
 }
 
-// cost returns the cost of a write in the table, which is first, and in its indexes. A nil item does not exist.
+// cost returns a write's charges: the table's, then its indexes'. before and after are the item before and after the write;
+// nil is no item.
 func (t *table) cost(place partitions.Place, before, after dynamo.Item) []partitions.Charge {
 	size := max(dynamo.Size(before), dynamo.Size(after))
 	charges := []partitions.Charge{place.Writes(unitsFor(size, writeBlock))}
@@ -50,22 +51,25 @@ func (t *table) cost(place partitions.Place, before, after dynamo.Item) []partit
 	return charges
 }
 
+// cost returns the charges of a write in one index.
 func (x *index) cost(before, after dynamo.Item) (charges []partitions.Charge) {
 	var writes ddbstream.IndexWrites
-	_ = ddbstream.AddIndexWrites(&writes, &x.rule, image(before), image(after)) // each item has a size
+	_ = ddbstream.AddIndexWrites(&writes, &x.rule, image(before), image(after)) // image.SizeIn has no errors
 	for _, w := range writes.List {
 		charges = append(charges, x.Place(string(w.Key)).Writes(partitions.Units(w.Units)*partitions.Unit))
 	}
 	return charges
 }
 
-// inIndexKey reports whether an attribute is in the key of a global index.
-func (t *table) inIndexKey(name string) bool {
-	return t.inGlobalHash(name) || slices.ContainsFunc(t.indexes, func(x *index) bool { return !x.isLocal() && slices.Contains(x.rule.Sort, name) })
+// inGlobalKey reports whether an attribute is in the key of a global index.
+func (t *table) inGlobalKey(name string) bool {
+	return slices.ContainsFunc(t.indexes, func(x *index) bool {
+		return !x.isLocal() && (slices.Contains(x.rule.Partition, name) || slices.Contains(x.rule.Sort, name))
+	})
 }
 
-// inGlobalHash reports whether an attribute is in the partition key of a global index.
-func (t *table) inGlobalHash(name string) bool {
+// inGlobalPartitionKey reports whether an attribute is in the partition key of a global index.
+func (t *table) inGlobalPartitionKey(name string) bool {
 	return slices.ContainsFunc(t.indexes, func(x *index) bool { return !x.isLocal() && slices.Contains(x.rule.Partition, name) })
 }
 
@@ -92,14 +96,14 @@ type indexDescription struct {
 	throughput
 }
 
-// throughput is that of a table or of a global index.
+// throughput has the members of a table's or a global index's description that limit its throughput.
 type throughput struct {
 	ProvisionedThroughput struct{ ReadCapacityUnits, WriteCapacityUnits int }
 	OnDemandThroughput    struct{ MaxReadRequestUnits, MaxWriteRequestUnits int } // 0 or less is no maximum
 }
 
-// limits returns the limits of a whole table or index: its provisioned throughput, its on-demand maximum or, if it has
-// neither, the account's quota.
+// limits returns the limits of a whole table or index. On demand these are its maximum, or the account's quota if it has no
+// maximum; otherwise its provisioned throughput.
 func (t throughput) limits(o Options, onDemand bool) partitions.Throughput {
 	limit := func(provisioned, maximum int) partitions.Limit {
 		switch {
@@ -116,6 +120,7 @@ func (t throughput) limits(o Options, onDemand bool) partitions.Throughput {
 	}
 }
 
+// newTable returns a described table with full buckets. [Options.TableWCU] replaces the table's own limit of writes.
 func newTable(gate *partitions.Gate, o Options, database string, d description) *table {
 	onDemand := d.Table.BillingModeSummary.BillingMode == "PAY_PER_REQUEST"
 	if o.TableWCU > 0 {

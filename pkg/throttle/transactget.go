@@ -38,17 +38,18 @@ func transactGet(c *call) (*http.Response, error) {
 	if len(reads) == 0 || len(reads) > maxTransaction {
 		return c.passThrough() // the engine will reject it
 	}
-	return c.readTransaction(items, reads, capacity{body.ReturnConsumedCapacity, totalCapacity})
+	return c.readTransaction(items, reads, capacityReport{body.ReturnConsumedCapacity, totalCapacity})
 }
 
-// readTransaction sends a transaction of reads if it is admitted, and charges for it. items has the item of each read.
-func (c *call) readTransaction(items []item, reads []keyedRead, report capacity) (*http.Response, error) {
+// readTransaction sends a TransactGetItems if it is admitted, and charges for it. items has the item of each read.
+func (c *call) readTransaction(items []item, reads []keyedRead, report capacityReport) (*http.Response, error) {
 	least, ids := make([]partitions.Charge, len(reads)), make([]partitions.ItemID, len(reads))
 	for i, read := range reads {
 		least[i], ids[i] = read.least, items[i].id()
 	}
-	if denied := c.l.gate.AdmitAll(slices.Collect(slices.Chunk(least, 1))); anyDenied(denied) {
-		return c.cancel(denied)
+	groups := slices.Collect(slices.Chunk(least, 1)) // each read is an action of its own
+	if denied := c.l.gate.AdmitAll(groups); anyDenied(denied) {
+		return c.cancelThrottled(denied)
 	}
 	if blocked := c.l.holds.Busy(ids); blocked != nil {
 		c.settleCharges(least, least)
@@ -75,12 +76,12 @@ func (c *call) readTransaction(items []item, reads []keyedRead, report capacity)
 // keyedRead is a read of one item in a batch or a transaction.
 type keyedRead struct {
 	least      partitions.Charge
-	size       int  // of the item
+	size       int  // of the item, in bytes
 	sizeHidden bool // a projection hides the size
 }
 
-// keyedCharges returns the charges of reads of equal price by the items' sizes. The rest of what the engine reported is
-// spread over the reads whose size is hidden.
+// keyedCharges returns the charges of reads with equal least charges, by the items' sizes. The reads whose size is hidden
+// share the rest of the units that the engine reported.
 func keyedCharges(reads []keyedRead, reported partitions.Units) []partitions.Charge {
 	var charges, hidden []partitions.Charge
 	for _, read := range reads {
@@ -96,15 +97,15 @@ func keyedCharges(reads []keyedRead, reported partitions.Units) []partitions.Cha
 	return append(charges, spreadSurplus(hidden, reported)...)
 }
 
-// spreadSurplus distributes a surplus over charges of equal price, in steps of that price.
+// spreadSurplus distributes a surplus evenly over equal charges, in steps of a charge's units.
 func spreadSurplus(charges []partitions.Charge, surplus partitions.Units) []partitions.Charge {
 	n := partitions.Units(len(charges))
 	for i := range charges {
-		price := charges[i].Units
-		steps := max(0, surplus/price)
-		charges[i].Units += steps / n * price
+		step := charges[i].Units
+		steps := max(0, surplus/step)
+		charges[i].Units += steps / n * step
 		if partitions.Units(i) < steps%n {
-			charges[i].Units += price
+			charges[i].Units += step
 		}
 	}
 	return charges

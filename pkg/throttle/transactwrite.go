@@ -31,29 +31,30 @@ func transactWrite(c *call) (*http.Response, error) {
 			t.writes = append(t.writes, w)
 		}
 	}
-	return t.run()
+	return t.admitAndSend()
 }
 
-// run sends a transaction if it is admitted. It passes a transaction that the engine will reject.
-func (t *writeTransaction) run() (*http.Response, error) {
+// admitAndSend sends the transaction if it is admitted, and charges for it. It passes a transaction that the engine will
+// reject.
+func (t *writeTransaction) admitAndSend() (*http.Response, error) {
 	if len(t.writes) == 0 || len(t.writes) > maxTransaction {
 		return t.passThrough()
 	}
-	if err := t.fetchItems(t.writes...); err != nil {
+	if err := t.fetchBefore(t.writes...); err != nil {
 		return t.passOrFail(err)
 	}
 	costs := t.costs()
 	if denied := t.l.gate.AdmitAll(costs); anyDenied(denied) {
-		return t.cancel(denied)
+		return t.cancelThrottled(denied)
 	}
 	token := t.token()
-	until, blocked := t.l.holds.Begin(token, t.items())
+	until, blocked := t.l.holds.Begin(token, t.itemIDs())
 	reserved := slices.Concat(costs...)
 	if blocked != nil {
 		t.settleCharges(reserved, t.failedConditionCosts())
 		return t.cancelForConflicts(blocked)
 	}
-	defer t.l.wait(t.req.Context(), until)
+	defer t.l.waitUntil(t.req.Context(), until)
 	return t.sendAdmitted(reserved, token)
 }
 
@@ -68,7 +69,7 @@ type writeTransaction struct {
 	writes      []*write
 }
 
-// token identifies the client token in its database; it is "" if there is none.
+// token returns the client token with its database, or "" if there is no client token.
 func (t *writeTransaction) token() string {
 	if t.clientToken == "" {
 		return ""
@@ -76,7 +77,7 @@ func (t *writeTransaction) token() string {
 	return t.database() + "\x00" + t.clientToken
 }
 
-func (t *writeTransaction) items() []partitions.ItemID {
+func (t *writeTransaction) itemIDs() []partitions.ItemID {
 	ids := make([]partitions.ItemID, len(t.writes))
 	for i, w := range t.writes {
 		ids[i] = w.id()
@@ -84,8 +85,9 @@ func (t *writeTransaction) items() []partitions.ItemID {
 	return ids
 }
 
+// sendAdmitted sends the admitted transaction, and charges for it.
 func (t *writeTransaction) sendAdmitted(reserved []partitions.Charge, token string) (*http.Response, error) {
-	r, err := t.forward(object{}, capacity{}, reserved)
+	r, err := t.forward(object{}, capacityReport{}, reserved)
 	tokenReused := false
 	if err != nil || r.ok() { // the transaction was or may have been applied
 		tokenReused = t.l.holds.RecordToken(token)
@@ -94,10 +96,10 @@ func (t *writeTransaction) sendAdmitted(reserved []partitions.Charge, token stri
 		return nil, err
 	}
 	t.settleCharges(reserved, t.charges(r, tokenReused))
-	return r.response(capacity{})
+	return r.response(capacityReport{})
 }
 
-// maxTransaction is the engine's limit of actions.
+// maxTransaction is DynamoDB's limit of actions in a transaction.
 const maxTransaction = 100
 
 // costs returns each action's costs. Index writes are not doubled: they happen after the transaction.
@@ -135,7 +137,7 @@ func (t *writeTransaction) cancelledCharges(r *reply) []partitions.Charge {
 	return nil
 }
 
-// failedConditionCosts returns the costs of all actions if a condition fails or an item conflicts: those of the items
+// failedConditionCosts returns the costs of all actions if a condition fails or an item conflicts. They follow from the items
 // before the transaction.
 func (t *writeTransaction) failedConditionCosts() []partitions.Charge {
 	charges := make([]partitions.Charge, len(t.writes))

@@ -16,7 +16,7 @@ type write struct {
 	item
 	kind    string
 	key     dynamo.Item
-	changes map[string]attributeChange
+	changes map[string]attributeChange // of an update
 
 	knowsBefore bool        // before was read
 	before      dynamo.Item // nil if there was no item
@@ -75,6 +75,7 @@ func (c *call) newWrite(kind string, body *writeBody) (*write, error) {
 	return w, nil
 }
 
+// changes returns an update's changes by top-level attribute.
 func (b *writeBody) changes() map[string]attributeChange {
 	changes := parseUpdates(b.UpdateExpression, b.ExpressionAttributeNames, b.ExpressionAttributeValues)
 	for name := range b.AttributeUpdates {
@@ -83,31 +84,31 @@ func (b *writeBody) changes() map[string]attributeChange {
 	return changes
 }
 
-// setBefore sets the item before the write. Of an update or a condition check it also sets the item after it, which depends
-// on the item before.
+// setBefore sets the item before the write. For an update or a condition check it also sets the item after the write, which
+// depends on the item before.
 func (w *write) setBefore(before dynamo.Item) {
 	w.knowsBefore, w.before = true, before
 	switch w.kind {
 	case update:
-		w.after = applyChanges(before, w.key, w.changes, w.inGlobalHash)
+		w.after = applyChanges(before, w.key, w.changes, w.inGlobalPartitionKey)
 	case condition:
 		w.after = before
 	}
 }
 
-// cost returns the cost in the table, which is first, and in its indexes.
+// cost returns the write's charges: the table's, then its indexes'.
 func (w *write) cost() []partitions.Charge { return w.table.cost(w.place, w.before, w.after) }
 
 // maxFetch is BatchGetItem's limit of keys. No writing request has more items.
 const maxFetch = 100
 
-// fetchKeys are the keys of a table whose items are still to be read.
+// fetchKeys are the keys of a table's items that are still to be read, as BatchGetItem takes them.
 type fetchKeys struct {
 	ConsistentRead bool
 	Keys           []dynamo.Item
 }
 
-// fetch reads the current items of writes from the engine; an item that does not exist is not in the map. It returns
+// fetch reads the current items of writes from the engine. An item that does not exist is not in the map. fetch returns
 // errInvalid if the engine rejects the read.
 func (c *call) fetch(writes ...*write) (map[partitions.ItemID]dynamo.Item, error) {
 	tables, wanted := map[string]*table{}, map[string]fetchKeys{}
@@ -122,34 +123,43 @@ func (c *call) fetch(writes ...*write) (map[partitions.ItemID]dynamo.Item, error
 	found := map[partitions.ItemID]dynamo.Item{}
 	for round := 0; len(wanted) > 0; round++ {
 		if round == maxFetch { // each round reads at least one item
-			return nil, fmt.Errorf("reading %d items before or after a write: the engine leaves keys unprocessed", len(writes))
+			return nil, fmt.Errorf("reading %d items before or after a write: the engine left keys unprocessed in %d requests", len(writes), round)
 		}
-		r, err := c.askEngine("BatchGetItem", map[string]any{"RequestItems": wanted})
+		items, unprocessed, err := c.fetchRound(wanted)
 		if err != nil {
-			return nil, fmt.Errorf("reading items before or after a write: %w", err)
-		}
-		var got struct {
-			Responses       map[string][]dynamo.Item
-			UnprocessedKeys map[string]fetchKeys
-		}
-		if !r.ok() || !decode(r.text, &got) {
-			return nil, errInvalid
+			return nil, err
 		}
 		for name, t := range tables {
-			for _, it := range got.Responses[name] {
+			for _, it := range items[name] {
 				if primaryKey, ok := t.key.primaryKey(it); ok {
 					found[partitions.ItemID{Space: t.Space, Key: primaryKey}] = it
 				}
 			}
 		}
-		wanted = got.UnprocessedKeys
-		maps.DeleteFunc(wanted, func(_ string, left fetchKeys) bool { return len(left.Keys) == 0 })
+		wanted = unprocessed
 	}
 	return found, nil
 }
 
-// fetchItems reads each write's item from the engine and sets it as the item before the write.
-func (c *call) fetchItems(writes ...*write) error {
+// fetchRound sends one BatchGetItem and returns the items, and the keys that the engine left unprocessed, by table name.
+func (c *call) fetchRound(wanted map[string]fetchKeys) (items map[string][]dynamo.Item, unprocessed map[string]fetchKeys, err error) {
+	r, err := c.askEngine("BatchGetItem", map[string]any{"RequestItems": wanted})
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading items before or after a write: %w", err)
+	}
+	var got struct {
+		Responses       map[string][]dynamo.Item
+		UnprocessedKeys map[string]fetchKeys
+	}
+	if !r.ok() || !decode(r.text, &got) {
+		return nil, nil, errInvalid
+	}
+	maps.DeleteFunc(got.UnprocessedKeys, func(_ string, left fetchKeys) bool { return len(left.Keys) == 0 })
+	return got.Responses, got.UnprocessedKeys, nil
+}
+
+// fetchBefore reads each write's item from the engine and sets it as the item before the write.
+func (c *call) fetchBefore(writes ...*write) error {
 	found, err := c.fetch(writes...)
 	for _, w := range writes {
 		w.setBefore(found[w.id()])
@@ -157,8 +167,8 @@ func (c *call) fetchItems(writes ...*write) error {
 	return err
 }
 
-// fetchAfter reads the items of updates again and sets them as the items after the updates. If that fails, the calculated
-// items stay.
+// fetchAfter reads the items of the updates among writes again and sets them as the items after the updates. If the read
+// fails, the calculated items stay.
 func (c *call) fetchAfter(writes ...*write) {
 	updates := slices.DeleteFunc(slices.Clone(writes), func(w *write) bool { return w.kind != update })
 	found, err := c.fetch(updates...)

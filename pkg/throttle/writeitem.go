@@ -13,7 +13,7 @@ import (
 type singleWrite struct {
 	*call
 	*write
-	in             writeBody
+	body           writeBody
 	hideAttributes bool // the limiter asked for the item before the write, and the caller did not
 }
 
@@ -25,22 +25,23 @@ const (
 
 var singleKinds = map[string]string{"PutItem": put, "UpdateItem": update, "DeleteItem": remove}
 
+// writeItem handles PutItem, UpdateItem and DeleteItem.
 func writeItem(c *call) (*http.Response, error) {
 	s := &singleWrite{call: c}
-	if !decode(c.body, &s.in) {
+	if !decode(c.body, &s.body) {
 		return c.passThrough()
 	}
 	var err error
-	if s.write, err = c.newWrite(singleKinds[c.operation], &s.in); err != nil {
+	if s.write, err = c.newWrite(singleKinds[c.operation], &s.body); err != nil {
 		return c.passOrFail(err)
 	}
-	return s.sendAdmitted()
+	return s.admitAndSend()
 }
 
-// sendAdmitted sends the write if it is admitted, and charges for it.
-func (s *singleWrite) sendAdmitted() (*http.Response, error) {
+// admitAndSend sends the write if it is admitted, and charges for it.
+func (s *singleWrite) admitAndSend() (*http.Response, error) {
 	if s.mustRefetch() || s.l.gate.Dry(s.globalIndexes) {
-		if err := s.fetchItems(s.write); err != nil {
+		if err := s.fetchBefore(s.write); err != nil {
 			return s.passOrFail(err)
 		}
 	}
@@ -54,9 +55,9 @@ func (s *singleWrite) sendAdmitted() (*http.Response, error) {
 		return s.conflict()
 	}
 	defer s.l.holds.EndWrite(s.id())
-	report := capacity{}
+	report := capacityReport{}
 	if !s.calculable() {
-		report = capacity{s.in.ReturnConsumedCapacity, indexesCapacity}
+		report = capacityReport{s.body.ReturnConsumedCapacity, indexesCapacity}
 	}
 	r, err := s.forward(s.askForOldItem(), report, reserved)
 	if err != nil {
@@ -67,8 +68,8 @@ func (s *singleWrite) sendAdmitted() (*http.Response, error) {
 	return r.response(report)
 }
 
-// calculable reports whether the cost follows from the request and the item before the write. It does not if an update
-// computes values, or if its caller asks for other values than the old ones.
+// calculable reports whether the cost follows from the request and the old item in the response. It does not follow if an
+// update computes values, or if its caller asks for other values than the old ones.
 func (s *singleWrite) calculable() bool {
 	if s.kind != update {
 		return true
@@ -78,7 +79,7 @@ func (s *singleWrite) calculable() bool {
 			return false
 		}
 	}
-	return isNone(s.in.ReturnValues) || s.in.ReturnValues == oldValues
+	return isNone(s.body.ReturnValues) || s.body.ReturnValues == oldValues
 }
 
 // mustRefetch reports whether the write may change entries of indexes in a way that its response does not show.
@@ -86,18 +87,18 @@ func (s *singleWrite) mustRefetch() bool {
 	if len(s.globalIndexes) == 0 || s.calculable() {
 		return false
 	}
-	if !slices.Contains([]string{"", none, oldValues, newValues}, s.in.ReturnValues) {
+	if !slices.Contains([]string{"", none, oldValues, newValues}, s.body.ReturnValues) {
 		return true
 	}
 	for name := range s.changes {
-		if s.inIndexKey(name) {
+		if s.inGlobalKey(name) {
 			return true
 		}
 	}
 	return false
 }
 
-// leastCost returns what the write costs at least, as far as that is known before it.
+// leastCost returns the write's charges if the item before it was fetched, or else the least possible charge in the table.
 func (s *singleWrite) leastCost() []partitions.Charge {
 	if s.knowsBefore {
 		return s.cost()
@@ -105,15 +106,15 @@ func (s *singleWrite) leastCost() []partitions.Charge {
 	return []partitions.Charge{s.place.Writes(unitsFor(dynamo.Size(s.after), writeBlock))}
 }
 
-// askForOldItem returns the members to change in the request, so that the engine returns the item before the write if the
-// cost depends on that item. It sets hideAttributes if the caller did not ask for the item.
+// askForOldItem returns the request's members to change, so that the engine returns the item before the write if the cost
+// depends on it. If the caller did not ask for that item, it sets hideAttributes.
 func (s *singleWrite) askForOldItem() object {
 	changed := object{}
-	if s.in.conditional() && isNone(s.in.ReturnValuesOnConditionCheckFailure) {
+	if s.body.conditional() && isNone(s.body.ReturnValuesOnConditionCheckFailure) {
 		changed["ReturnValuesOnConditionCheckFailure"] = quoted(oldValues)
 	}
 	needed := s.calculable() || len(s.globalIndexes) > 0
-	if needed && isNone(s.in.ReturnValues) {
+	if needed && isNone(s.body.ReturnValues) {
 		s.hideAttributes = true
 		changed["ReturnValues"] = quoted(oldValues)
 	}
@@ -122,7 +123,7 @@ func (s *singleWrite) askForOldItem() object {
 
 // removeUnasked removes from the response what the caller did not ask for.
 func (s *singleWrite) removeUnasked(r *reply) {
-	if !r.ok() && isNone(s.in.ReturnValuesOnConditionCheckFailure) {
+	if !r.ok() && isNone(s.body.ReturnValuesOnConditionCheckFailure) {
 		r.removeMember("Item")
 	}
 	if s.hideAttributes {
@@ -130,10 +131,9 @@ func (s *singleWrite) removeUnasked(r *reply) {
 	}
 }
 
-// charges returns what the write costs by the engine's response. A failed condition costs a write of the item that is
-// there; other failures cost nothing. An update that may move entries of an index is calculated from the items before and
-// after it, of which the second is read here. Other writes are calculated from the old item in the response, or else
-// charged as the engine reported, or as reserved if it reported nothing.
+// charges returns what the write costs by the engine's response. A failed condition costs a write of the existing item. Other
+// failures cost nothing. If the response does not show the changes of indexes, charges reads the item after the write.
+// Otherwise it uses the old item in the response, or the capacity that the engine reported.
 func (s *singleWrite) charges(r *reply, reserved []partitions.Charge) []partitions.Charge {
 	var got struct{ Item, Attributes dynamo.Item }
 	decode(r.text, &got)
@@ -154,7 +154,7 @@ func (s *singleWrite) charges(r *reply, reserved []partitions.Charge) []partitio
 }
 
 // reportedCharges returns the charges of an update by the capacity that the engine reported, or reserved if it reported
-// none. The update changed no key of a global index, so the item before it or after it has that key.
+// none. The update changed no key of a global index, so an index entry's key is in the item before or after the update.
 func (s *singleWrite) reportedCharges(r *reply, reserved []partitions.Charge) []partitions.Charge {
 	consumed := r.consumed()
 	if len(consumed) != 1 || consumed[0].Table == nil {

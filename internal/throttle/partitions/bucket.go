@@ -2,8 +2,8 @@ package partitions
 
 import "time"
 
-// Units are billionths of a capacity unit. A rate in units a second adds a whole number of them
-// every nanosecond, so buckets are exact.
+// Units are billionths of a capacity unit. A rate in capacity units a second adds a whole number of Units every nanosecond,
+// so buckets are exact.
 type Units int64
 
 // Unit is one capacity unit.
@@ -20,10 +20,11 @@ func ToUnits(f float64) Units { return Units(min(max(f, 0), maxUnits)*float64(Un
 
 // rate is a bucket's refill rate and capacity.
 type rate struct {
-	perSecond int64 // whole units
+	perSecond int64 // capacity units
 	capacity  Units
 }
 
+// newRate returns the rate of a bucket that holds the tokens of burst.
 func newRate(perSecond int, burst time.Duration) rate {
 	return rate{int64(perSecond), Units(int64(perSecond) * int64(burst))}
 }

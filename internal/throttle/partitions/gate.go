@@ -20,8 +20,8 @@ import (
 // MaxPartitions is the most partitions of a space.
 const MaxPartitions = 10_000
 
-// Limits are the partitions' limits. All but SplitAfter and Seed must be above 0. A partition saves one second of unused
-// throughput.
+// Limits are the partitions' limits. All numbers but SplitAfter and Seed must be above 0. A partition saves one second of
+// unused throughput.
 type Limits struct {
 	Partitions   int           // initial number of a space, up to MaxPartitions
 	PartitionWCU int           // write units a second of a partition
@@ -56,8 +56,8 @@ func (g *Gate) Admit(charges []Charge) []Denial {
 	return g.AdmitAll([][]Charge{charges})[0]
 }
 
-// AdmitAll debits all charges if each is admitted, and none otherwise. It returns the denials
-// of each group; without any denial all are admitted.
+// AdmitAll debits the charges of all groups if no charge is denied, and none otherwise. It returns the denials of each group,
+// nil for a group without denials.
 func (g *Gate) AdmitAll(groups [][]Charge) [][]Denial {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -91,7 +91,8 @@ func (g *Gate) Settle(reserved, actual []Charge) {
 	}
 }
 
-// denials returns the limits that deny a charge. It also splits a partition that was at its limit for SplitAfter.
+// denials returns the limits that deny a charge, and counts the request. It splits a partition that was at its limit for
+// SplitAfter.
 func (g *Gate) denials(c Charge, now int64) []Denial {
 	partitions, r := c.coveredPartitions(), g.rate(c)
 	var mean Units
@@ -110,16 +111,16 @@ func (g *Gate) denials(c Charge, now int64) []Denial {
 			c.splitByLoad(c.hash, n, now)
 		}
 	}
-	if whole := c.limit(c.Write); whole != nil {
-		whole.refill(whole.rate, now)
-		if whole.tokens <= 0 {
-			denied = append(denied, Denial{c, whole.cause})
+	if spaceLimit := c.limit(c.Write); spaceLimit != nil {
+		spaceLimit.refill(spaceLimit.rate, now)
+		if spaceLimit.tokens <= 0 {
+			denied = append(denied, Denial{c, spaceLimit.cause})
 		}
 	}
 	return denied
 }
 
-// debit debits u from the buckets of a charge. A negative u adds tokens.
+// debit debits u from the buckets of a charge: its partitions' in equal shares, and the space's. A negative u adds tokens.
 func (g *Gate) debit(c Charge, u Units, now int64) {
 	partitions, r := c.coveredPartitions(), g.rate(c)
 	for i := range partitions {
@@ -130,11 +131,11 @@ func (g *Gate) debit(c Charge, u Units, now int64) {
 			c.dryUntil = max(c.dryUntil, b.positiveAt(r))
 		}
 	}
-	if whole := c.limit(c.Write); whole != nil {
-		whole.refill(whole.rate, now)
-		whole.debit(whole.rate, u)
+	if spaceLimit := c.limit(c.Write); spaceLimit != nil {
+		spaceLimit.refill(spaceLimit.rate, now)
+		spaceLimit.debit(spaceLimit.rate, u)
 		if c.Write {
-			c.dryUntil = max(c.dryUntil, whole.positiveAt(whole.rate))
+			c.dryUntil = max(c.dryUntil, spaceLimit.positiveAt(spaceLimit.rate))
 		}
 	}
 }
@@ -147,7 +148,7 @@ func (g *Gate) rate(c Charge) rate {
 	return g.reads
 }
 
-// Dry reports whether a space, or one of its partitions, may have no write capacity left.
+// Dry reports whether one of the spaces, or one of their partitions, may have no write capacity left.
 func (g *Gate) Dry(spaces []*Space) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -13,7 +13,7 @@ type Holds struct {
 
 	mu      sync.Mutex        // guards the fields below
 	items   map[ItemID]string // client token of the transaction that holds the item
-	order   []heldItem        // the same items by the end of their hold
+	order   []heldItem        // the items held by transactions, by the end of their hold
 	writing map[ItemID]int    // number of single writes in flight
 	tokens  recentTokens
 }
@@ -21,7 +21,7 @@ type Holds struct {
 // ItemID identifies an item among all tables.
 type ItemID struct {
 	*Space
-	Key string // the whole key as text
+	Key string // the primary key as text
 }
 
 type heldItem struct {
@@ -29,7 +29,7 @@ type heldItem struct {
 	until int64 // nanoseconds
 }
 
-// NewHolds returns holds by a clock. A transaction holds its items for hold; with 0 nothing is held.
+// NewHolds returns empty holds on the clock now. A transaction holds its items for hold; with 0 nothing is held.
 func NewHolds(hold time.Duration, now func() time.Time) *Holds {
 	return &Holds{
 		hold: hold, now: func() int64 { return now().UnixNano() },
@@ -46,8 +46,8 @@ func (h *Holds) expire(now int64) {
 }
 
 // Begin holds a transaction's items and returns the end of the hold, in Unix nanoseconds. If another transaction holds one
-// of them, Begin holds none; blocked then reports for each item whether it is held. A transaction with a reused client
-// token holds nothing and is not blocked, since the engine has its response.
+// of the items, Begin holds no item, and blocked reports for each item whether it is held. A transaction with a reused
+// client token holds nothing and is not blocked, since the engine has its response. "" is no client token.
 func (h *Holds) Begin(token string, items []ItemID) (until int64, blocked []bool) {
 	if h.hold == 0 {
 		return 0, nil
@@ -113,7 +113,7 @@ func (h *Holds) EndWrite(id ItemID) {
 	}
 }
 
-// Busy reports for each item whether a transaction or a write holds it, or returns nil if none is held.
+// Busy reports for each item whether a transaction or a write holds it. It returns nil if no item is held.
 func (h *Holds) Busy(items []ItemID) []bool {
 	if h.hold == 0 {
 		return nil
@@ -132,7 +132,7 @@ func (h *Holds) Busy(items []ItemID) []bool {
 	return blocked
 }
 
-// recentTokens are the client tokens of at least ten minutes, as long as AWS keeps them, or of the last maxTokens.
+// recentTokens has the client tokens of at least the last ten minutes, as AWS does, or at least the last maxTokens.
 type recentTokens struct {
 	current, previous map[string]bool
 	since             int64 // nanoseconds; when current began

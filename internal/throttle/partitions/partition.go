@@ -14,6 +14,7 @@ type partition struct {
 	reads  lane
 }
 
+// lane returns the partition's lane for writes or for reads.
 func (p *partition) lane(write bool) *lane {
 	if write {
 		return &p.writes
@@ -28,13 +29,13 @@ const calm = 5 * time.Second
 type lane struct {
 	bucket
 	atLimit       bool
-	firstThrottle int64  // since atLimit is true; nanoseconds
+	firstThrottle int64  // when atLimit became true; nanoseconds
 	lastThrottle  int64  // nanoseconds
 	requests      sample // since firstThrottle
 }
 
 // observe records a request and reports whether the lane was at its limit for splitAfter. A lane is at its limit from a
-// throttle until the time calm has passed without another one. If splitAfter is 0, observe does nothing.
+// throttle until the time calm has passed without another throttle. If splitAfter is 0, observe does nothing.
 func (n *lane) observe(hash uint64, throttled bool, now int64, splitAfter time.Duration) bool {
 	if splitAfter == 0 {
 		return false
@@ -69,39 +70,39 @@ func (s *Space) lastHash(i int) uint64 {
 	return s.partitions[i+1].low - 1
 }
 
-// halve splits a partition into two equal ranges of hashes. It returns false if the partition has a single hash, or the
-// space MaxPartitions.
+// halve splits a partition into two equal ranges of hashes. It returns false if the partition has a single hash, or if the
+// space has MaxPartitions.
 func (s *Space) halve(i int, now int64) bool {
 	low, last := s.partitions[i].low, s.lastHash(i)
 	return last > low && s.split(i, low+(last-low)/2+1, now)
 }
 
-// split splits a partition at a hash. Each half gets half of the tokens saved or owed, and is not at its limit. If the
-// space has MaxPartitions, split returns false and does nothing.
-func (s *Space) split(i int, at uint64, now int64) bool {
+// split splits a partition into the hashes below upperLow and the others. Each half gets half of the tokens saved or owed,
+// and is not at its limit. If the space has MaxPartitions, split returns false and does nothing.
+func (s *Space) split(i int, upperLow uint64, now int64) bool {
 	if len(s.partitions) == MaxPartitions {
 		return false
 	}
 	lower := &s.partitions[i]
 	upper := partition{
-		low:    at,
-		writes: lower.writes.takeHalf(s.gate.writes, now),
-		reads:  lower.reads.takeHalf(s.gate.reads, now),
+		low:    upperLow,
+		writes: lower.writes.splitTokens(s.gate.writes, now),
+		reads:  lower.reads.splitTokens(s.gate.reads, now),
 	}
 	s.partitions = slices.Insert(s.partitions, i+1, upper)
 	return true
 }
 
 // splitByLoad splits the partition of a hash between two partition keys, so that a lane's latest requests are divided most
-// evenly. It does nothing if those are for one partition key.
+// evenly. It does nothing if these requests are for one partition key.
 func (s *Space) splitByLoad(hash uint64, n *lane, now int64) {
-	if at, ok := n.requests.splitPoint(); ok {
-		s.split(s.partitionIndex(hash), at, now)
+	if point, ok := n.requests.splitPoint(); ok {
+		s.split(s.partitionIndex(hash), point, now)
 	}
 }
 
-// takeHalf moves half of a lane's tokens to a new lane, and returns that.
-func (n *lane) takeHalf(r rate, now int64) lane {
+// splitTokens moves half of a lane's tokens to a new lane, and returns the new lane. Neither is at its limit.
+func (n *lane) splitTokens(r rate, now int64) lane {
 	n.refill(r, now)
 	half := n.tokens / 2
 	*n = lane{bucket: bucket{n.tokens - half, n.refilled}}

@@ -36,7 +36,7 @@ type Throughput struct {
 type Limit struct {
 	Cause     Cause
 	PerSecond int
-	Burst     time.Duration // time for which unused throughput is saved, at least a second
+	Burst     time.Duration // time for which unused throughput is saved; less than a second is a second
 }
 
 // limit is the bucket of a Limit.
@@ -46,7 +46,7 @@ type limit struct {
 	cause Cause
 }
 
-// newLimit returns nil for no limit. The bucket has one second's tokens: a new table has no unused throughput.
+// newLimit returns the bucket of a Limit, or nil for no limit. It has one second's tokens: a new table has saved nothing.
 func newLimit(l Limit, now int64) *limit {
 	if l.PerSecond == 0 {
 		return nil
@@ -62,8 +62,8 @@ type Space struct {
 	reads      *limit      // of the whole space; nil if there is none
 	writes     *limit
 
-	// dryUntil is when the last write bucket becomes positive, in nanoseconds. Before that,
-	// some partition, or the space, may have no capacity left.
+	// dryUntil is when the last write bucket becomes positive, in Unix nanoseconds. Before that time a
+	// partition, or the space, may have no write capacity left.
 	dryUntil int64
 }
 
@@ -116,11 +116,11 @@ func (s *Space) Partitions() int {
 	return len(s.partitions)
 }
 
-// Place is the place of the items of a partition key.
+// Place is where a request reads or writes: at the items of a partition key, or everywhere.
 type Place struct {
 	*Space
 	Key        string // the partition key
-	Everywhere bool   // all partitions, evenly; Key is empty
+	Everywhere bool   // the place covers all partitions evenly; Key is empty
 	hash       uint64
 }
 

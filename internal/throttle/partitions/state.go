@@ -3,7 +3,7 @@ package partitions
 // State is a snapshot of a space.
 type State struct {
 	Resource
-	Reads, Writes Level // of the whole space, if there is such a limit
+	Reads, Writes Level // of the whole space; the zero value if it has no limit
 	Partitions    []PartitionState
 }
 
@@ -13,10 +13,10 @@ type PartitionState struct {
 	Reads, Writes Level
 }
 
-// Level is a limit and its bucket. Tokens is negative for a debt.
+// Level is a limit and its bucket.
 type Level struct {
-	Limit  int64   // units a second; 0 is none
-	Tokens float64 // units
+	Limit  int64   // capacity units a second; 0 is no limit
+	Tokens float64 // capacity units; negative for a debt
 }
 
 // State returns a snapshot of the space.
@@ -34,12 +34,13 @@ func (s *Space) State() State {
 	return state
 }
 
+// level returns a partition's limit and its bucket.
 func (n *lane) level(r rate, now int64) Level {
 	n.refill(r, now)
 	return Level{r.perSecond, n.tokens.Float()}
 }
 
-// level returns the zero value for no limit.
+// level returns a whole space's limit and its bucket, or the zero value if l is nil.
 func (l *limit) level(now int64) Level {
 	if l == nil {
 		return Level{}
@@ -48,15 +49,17 @@ func (l *limit) level(now int64) Level {
 	return Level{l.perSecond, l.tokens.Float()}
 }
 
-// Split splits one partition, given by its number in the order of hashes, or all partitions if
-// the number is negative. It returns the number of partitions that were split: a partition of a
-// single hash is not, nor one beyond MaxPartitions.
+// AllPartitions has [Space.Split] split all partitions.
+const AllPartitions = -1
+
+// Split splits one partition in two, given by its number in the order of hashes, or AllPartitions. It returns how many were
+// split. A partition of a single hash is not split, nor is any partition once the space has MaxPartitions.
 func (s *Space) Split(number int) int {
 	s.gate.mu.Lock()
 	defer s.gate.mu.Unlock()
 	before := len(s.partitions)
-	for i := before - 1; i >= 0; i-- {
-		if number < 0 || number == i {
+	for i := before - 1; i >= 0; i-- { // from the last, since a split renumbers those that follow
+		if number == AllPartitions || number == i {
 			s.halve(i, s.gate.now())
 		}
 	}
