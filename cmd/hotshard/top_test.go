@@ -101,8 +101,8 @@ func TestTopErrorsOfCredentials(t *testing.T) {
 		config, err := from.config(t.Context())
 		require.NoError(t, err)
 		_, err = dynamodb.NewFromConfig(config).ListTables(t.Context(), &dynamodb.ListTablesInput{})
-		if eventsource.Passing(err) || !errors.Is(err, eventsource.ErrNoCredentials) {
-			t.Errorf("%q: Passing(%v) = %t, want a final error", profile, err, eventsource.Passing(err))
+		if eventsource.IsTransient(err) || !errors.Is(err, eventsource.ErrNoCredentials) {
+			t.Errorf("%q: IsTransient(%v) = %t, want a final error", profile, err, eventsource.IsTransient(err))
 		}
 		if text := from.explain(t.Context(), config, err).Error(); !strings.HasPrefix(text, `No AWS credentials for table "orders" in eu-west-1`) || !strings.Contains(text, want) {
 			t.Errorf("explained as %s\nwant %s", text, want)

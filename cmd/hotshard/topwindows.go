@@ -132,7 +132,7 @@ func (p *printer) print(ctx context.Context) error {
 
 // explain returns nil for a transient error, and otherwise the error with what to do about it.
 func (p *printer) explain(ctx context.Context, err error) error {
-	if eventsource.Passing(err) {
+	if eventsource.IsTransient(err) {
 		return nil
 	}
 	return p.w.Explain(ctx, err)

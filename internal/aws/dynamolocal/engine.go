@@ -84,17 +84,19 @@ func StartEngine(ctx context.Context, options Options) (*Engine, error) {
 			return engine, err
 		}
 	}
-	return nil, err
+	return nil, fmt.Errorf("no free port found in %d attempts: %w", startTries, err)
 }
 
-// An engine uses a random one of these ports, which lie below the range of outgoing connections. This
-// process claims it by listening on the port 6,000 above. Without claims, two engines that start on
-// one port at the same time would both seem ready.
+// An engine uses a random port of these, which lie below the range of outgoing connections. This process claims the port
+// by listening on the port 6,000 above. Without claims, two engines that start on one port at the same time would both
+// seem ready.
 const (
 	firstPort = 20000
 	ports     = 6000
 )
 
+// startOnRandomPort claims a random port and starts the engine there. The error is errPortInUse if another program has the
+// port or its claim.
 func startOnRandomPort(ctx context.Context, java string, options Options) (*Engine, error) {
 	port := firstPort + rand.IntN(ports)
 	claim, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port+ports))
@@ -125,8 +127,8 @@ func startOnPort(ctx context.Context, java string, options Options, port int) (*
 	cmd.Dir = options.Dir
 	cmd.Stdout, cmd.Stderr = e.output, e.output
 	DieWithParent(cmd)
-	if err := e.run(cmd); err != nil {
-		return nil, fmt.Errorf("start DynamoDB Local: %w", err)
+	if err := e.startProcess(cmd); err != nil {
+		return nil, fmt.Errorf("start DynamoDB Local with %s: %w", java, err)
 	}
 	if err := e.awaitReady(ctx); err != nil {
 		err = errors.Join(err, e.Stop())
@@ -156,9 +158,9 @@ func engineArgs(options Options, port int) []string {
 	return args
 }
 
-// run starts cmd from a thread that lives until the process ends. The kernel's parent death
-// signal is bound to the thread, not to the process.
-func (e *Engine) run(cmd *exec.Cmd) error {
+// startProcess starts cmd from a thread that lives until the process ends. The kernel's parent death signal is bound to the
+// thread, not to the process.
+func (e *Engine) startProcess(cmd *exec.Cmd) error {
 	started := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
@@ -174,8 +176,7 @@ func (e *Engine) run(cmd *exec.Cmd) error {
 	return <-started
 }
 
-// awaitReady polls with ListTables until the engine responds. Any response will do: the engine
-// rejects the request, which is unsigned.
+// awaitReady polls with ListTables until the engine sends any response, even a rejection: the request is unsigned.
 func (e *Engine) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -195,6 +196,7 @@ func (e *Engine) awaitReady(ctx context.Context) error {
 	}
 }
 
+// responds reports whether the engine sends any response.
 func (e *Engine) responds(ctx context.Context) bool {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.endpoint, strings.NewReader("{}"))
 	if err != nil {
@@ -216,7 +218,7 @@ func (e *Engine) Endpoint() string { return e.endpoint }
 // Done returns a channel that is closed when the engine ends.
 func (e *Engine) Done() <-chan struct{} { return e.done }
 
-// Err returns how the engine ended, with the end of its output; nil while the engine runs.
+// Err returns how the engine ended, with the end of its output. It returns nil while the engine runs.
 func (e *Engine) Err() error {
 	select {
 	case <-e.done:

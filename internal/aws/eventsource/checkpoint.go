@@ -51,6 +51,7 @@ type checkpoints struct {
 	arn     string
 }
 
+// save writes the checkpoint of a stream shard.
 func (c *checkpoints) save(ctx context.Context, shard string, cp *checkpoint) error {
 	stored := storedCheckpoint{Mapping: c.mapping, StreamShard: shard, Stream: c.arn, Version: checkpointVersion, Sequence: cp.after, Finished: cp.finished}
 	if w := cp.window; w != nil {
@@ -79,8 +80,7 @@ func (c *checkpoints) parseRows(rows map[string]dynamo.Item, shards []Shard) (fo
 	return found, old, nil
 }
 
-// queryRows returns the mapping's items by sort key. It parses none of them, so its errors are
-// the query's and may be transient.
+// queryRows returns the mapping's items by sort key. It does not parse them, so its errors may be transient.
 func (c *checkpoints) queryRows(ctx context.Context) (map[string]dynamo.Item, error) {
 	rows := make(map[string]dynamo.Item)
 	condition, consistent := "mapping = :m", true
@@ -97,6 +97,7 @@ func (c *checkpoints) queryRows(ctx context.Context) (map[string]dynamo.Item, er
 	return rows, nil
 }
 
+// delete deletes the checkpoint with a sort key.
 func (c *checkpoints) delete(ctx context.Context, key string) error {
 	_, err := c.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName: &c.table, Key: dynamo.Item{dynamolocal.CheckpointPartitionKey: dynamo.String(c.mapping), dynamolocal.CheckpointSortKey: dynamo.String(key)},

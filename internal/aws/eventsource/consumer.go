@@ -25,8 +25,8 @@ type consumer struct {
 	delivery delivery
 }
 
-// run delivers records until ctx ends. It returns finished when the stream shard is closed and all
-// its records are delivered. With drain it also returns when no record is left.
+// run delivers records until ctx ends. It returns true when the stream shard is closed and all its records are delivered.
+// With drain it also returns when no record is left.
 func (c *consumer) run(ctx context.Context, drain bool) (finished bool, err error) {
 	outlasting, cancel := outlastingContext(ctx)
 	defer cancel()
@@ -34,11 +34,12 @@ func (c *consumer) run(ctx context.Context, drain bool) (finished bool, err erro
 	emptyReads := 0
 	for {
 		began := c.mapping.o.Now()
-		n, closed, err := c.readRecords(ctx)
+		number, closed, err := c.readRecords(ctx)
 		if err != nil {
 			return false, err
 		}
-		if noneLeft := drain && n == 0; closed || noneLeft || c.queue.isDue(&c.mapping.o) {
+		noneLeft := closed || (drain && number == 0)
+		if noneLeft || c.queue.isDue(&c.mapping.o) {
 			if err := c.flush(ctx); err != nil {
 				return false, err
 			}
@@ -47,13 +48,14 @@ func (c *consumer) run(ctx context.Context, drain bool) (finished bool, err erro
 			return true, c.delivery.finish(ctx)
 		}
 		emptyReads++
-		if n > 0 {
+		if number > 0 {
 			emptyReads = 0
 		}
-		if len(c.queue.entries) == 0 {
-			if n > 0 {
-				continue
-			}
+		queueEmpty := len(c.queue.entries) == 0
+		if queueEmpty && number > 0 {
+			continue // more records may follow at once
+		}
+		if queueEmpty {
 			drained := drain && emptyReads >= drainReads
 			if err := c.closeIdleWindow(ctx, began, drained); err != nil || drained {
 				return false, err
@@ -65,7 +67,7 @@ func (c *consumer) run(ctx context.Context, drain bool) (finished bool, err erro
 	}
 }
 
-// readRecords appends the next records to the queue.
+// readRecords appends the next records to the queue, and returns their number. closed reports that no more will follow.
 func (c *consumer) readRecords(ctx context.Context) (number int, closed bool, err error) {
 	var records []Record
 	err = c.mapping.retry(ctx, func() (err error) {
@@ -107,6 +109,7 @@ func (c *consumer) closeIdleWindow(ctx context.Context, now time.Time, drained b
 	return nil
 }
 
+// pollPause returns the pause after a number of consecutive empty reads.
 func (c *consumer) pollPause(emptyReads int) time.Duration {
 	if emptyReads >= idleReads {
 		return max(idlePoll, c.mapping.o.PollInterval)

@@ -9,7 +9,7 @@ import (
 )
 
 // DynamoDB Local bounds only the number of a page's records, and large records could fill its heap. So the cursor requests
-// as many records as fit pageBytes if they are as large as the last page's.
+// as many records as would fit in pageBytes if each had the mean size of the last page's.
 const (
 	firstPage = 100
 	pageBytes = 4 << 20
@@ -42,7 +42,7 @@ func (c *Cursor) Position() Position {
 	return c.from
 }
 
-// HasRead reports whether Next has returned a record since the position was set.
+// HasRead reports whether Next has returned a record since the cursor was made, or since the last [Cursor.Seek].
 func (c *Cursor) HasRead() bool { return c.after != "" }
 
 // Located reports whether the cursor has an iterator.
@@ -52,16 +52,16 @@ func (c *Cursor) Located() bool { return c.iterator != "" }
 // records. An answer without an iterator may be wrong: Locate asks three times, and then reads the list of stream
 // shards.
 func (c *Cursor) Locate(ctx context.Context) (ended bool, err error) {
+	if c.iterator != "" || c.ended {
+		return c.ended, nil
+	}
 	for range emptyAnswers {
-		if c.iterator != "" || c.ended {
-			return c.ended, nil
-		}
 		if c.iterator, err = c.stream.iterator(ctx, c.shard, c.Position()); err != nil {
 			return false, c.handleError(err)
 		}
-	}
-	if c.iterator != "" {
-		return false, nil
+		if c.iterator != "" {
+			return false, nil
+		}
 	}
 	if c.ended, err = c.stream.ended(ctx, c.shard); err == nil && !c.ended {
 		err = errNotDynamoDB
@@ -75,8 +75,8 @@ func (c *Cursor) Locate(ctx context.Context) (ended bool, err error) {
 // Next returns the next page of up to limit records, and advances the cursor. The page refers to the buffer. If the page is
 // empty and not closed, the stream shard has no new records yet.
 //
-// After an error the cursor has not moved. If the error is [Passing], the caller may call Next again, which replaces an
-// expired iterator. If it [IsTrimmed], the next records have expired, and the caller must [Cursor.Seek].
+// After an error the cursor has not moved. After an error that [IsTransient] the caller may call Next again, which replaces
+// an expired iterator. After an error that [IsTrimmed] the next records have expired, and the caller must [Cursor.Seek].
 func (c *Cursor) Next(ctx context.Context, buffer *Buffer, limit int) (page Page, err error) {
 	if page.Closed, err = c.Locate(ctx); page.Closed || err != nil {
 		return page, err

@@ -70,7 +70,7 @@ func eachRecordOnce(t *rapid.T) {
 		s.closed = s.closed || step > 200
 		i := rapid.IntRange(0, 1).Draw(t, "cursor")
 		page, err := cursors[i].Next(context.Background(), new(Buffer), rapid.IntRange(1, 20).Draw(t, "limit"))
-		if err != nil && !Passing(err) {
+		if err != nil && !IsTransient(err) {
 			t.Fatal(err)
 		}
 		read[i] = append(read[i], numbers(page)...)
@@ -102,7 +102,7 @@ func TestExpiredIterator(t *testing.T) {
 	c := s.stream(awsARN).Cursor("s", AfterSequence("1"))
 	checkNext(t, c, 2, "2", "3")
 	s.epoch++
-	if _, err := c.Next(t.Context(), new(Buffer), 9); !IsStale(err) || !Passing(err) || !strings.Contains(err.Error(), "stream shard s") {
+	if _, err := c.Next(t.Context(), new(Buffer), 9); !IsStale(err) || !IsTransient(err) || !strings.Contains(err.Error(), "stream shard s") {
 		t.Fatalf("error = %v, want a passing one for a stale iterator of stream shard s", err)
 	}
 	checkNext(t, c, 9, "4", "5")
@@ -137,7 +137,7 @@ func TestTrimmed(t *testing.T) {
 	mustNext(t, c, 2)
 	s.trimmed = 5
 	for range 3 {
-		if _, err := c.Next(t.Context(), new(Buffer), 9); !IsTrimmed(err) || Passing(err) || !c.HasRead() {
+		if _, err := c.Next(t.Context(), new(Buffer), 9); !IsTrimmed(err) || IsTransient(err) || !c.HasRead() {
 			t.Fatalf("error = %v, want one for trimmed records that does not pass", err)
 		}
 	}
@@ -180,7 +180,7 @@ func TestClosed(t *testing.T) {
 		t.Errorf("calls %v, want three of GetShardIterator and one of DescribeStream", s.calls)
 	}
 	s.list = []Shard{{ID: "s"}}
-	if _, err := stream.Cursor("s", AfterSequence("2")).Next(t.Context(), new(Buffer), 9); err == nil || !Passing(err) {
+	if _, err := stream.Cursor("s", AfterSequence("2")).Next(t.Context(), new(Buffer), 9); err == nil || !IsTransient(err) {
 		t.Errorf("an open stream shard without an iterator: %v, want a passing error", err)
 	}
 	s.list = []Shard{{ID: "other"}}

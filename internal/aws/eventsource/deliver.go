@@ -7,8 +7,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// delivery delivers the records of one stream shard to the handler, in order, until each is done or
-// given up. It saves its progress and the open window in the checkpoint.
+// delivery delivers the records of one stream shard to the handler, in order, until each is processed or given up. It saves
+// its progress and the open window in the checkpoint.
 type delivery struct {
 	mapping    *Mapping
 	shard      string
@@ -23,11 +23,11 @@ type pendingBatch struct {
 	attempts int // failed deliveries
 }
 
-// deliver delivers a batch to the handler until each record is done or given up.
+// deliver delivers a batch to the handler until each record is processed or given up.
 func (d *delivery) deliver(ctx context.Context, batch []Record) error {
 	pending := []pendingBatch{{records: batch}}
 	for len(pending) > 0 {
-		rest, err := d.attemptOnce(ctx, pending[0])
+		rest, err := d.deliverOnce(ctx, pending[0])
 		if err != nil {
 			return err
 		}
@@ -36,8 +36,8 @@ func (d *delivery) deliver(ctx context.Context, batch []Record) error {
 	return nil
 }
 
-// attemptOnce delivers records once, and returns those that are still to be delivered, in order.
-func (d *delivery) attemptOnce(ctx context.Context, batch pendingBatch) ([]pendingBatch, error) {
+// deliverOnce delivers records once, and returns the records that are still to be delivered, in order.
+func (d *delivery) deliverOnce(ctx context.Context, batch pendingBatch) ([]pendingBatch, error) {
 	done, state, failure := d.invokeRecords(ctx, batch.records, d.cp.window)
 	if failure != nil && ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -70,8 +70,8 @@ func (d *delivery) retryOrSplit(ctx context.Context, batch pendingBatch, failure
 	return []pendingBatch{batch}, ctx.Err()
 }
 
-// advance saves a checkpoint after these records, with the window's state. A state that is too large
-// ends the window early, and the following records start a new window of the same time.
+// advance saves a checkpoint after these records, with the window's state. A state of more than maxState bytes ends the window
+// early, and the following records start a new window of the same time.
 func (d *delivery) advance(ctx context.Context, records []Record, state []byte) error {
 	d.cp.after = records[len(records)-1].Sequence
 	if w := d.cp.window; w != nil {
@@ -98,8 +98,8 @@ func (d *delivery) giveUp(batch pendingBatch, failure error) error {
 	return d.save()
 }
 
-// openWindowAt opens the window of a record that was created at this time, and ends the previous window. If the open window
-// is later, it stays open, and the record belongs to it.
+// openWindowAt opens the window of a record that was created at this time, and ends the previous window. A later window that
+// is open stays open, and the record belongs to it.
 func (d *delivery) openWindowAt(ctx context.Context, created time.Time) error {
 	width := d.mapping.o.TumblingWindow
 	if w := d.cp.window; w != nil && (width == 0 || !created.Before(w.end)) {

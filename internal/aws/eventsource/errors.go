@@ -17,21 +17,21 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// ErrNoCredentials wraps the error of a credentials provider. Calls that fail with it are not repeated.
+// ErrNoCredentials wraps the error of a credentials provider. Such an error is not transient.
 var ErrNoCredentials = errors.New("AWS credentials can't be retrieved")
 
-// errNotDynamoDB means that an answer with status 200 is not DynamoDB's.
-var errNotDynamoDB = errors.New("the answer is not DynamoDB's")
+// errNotDynamoDB reports a response with status 200 that is not DynamoDB's.
+var errNotDynamoDB = errors.New("the response is not DynamoDB's: check the endpoint")
 
 // finalError is an error that retries can't fix.
 type finalError struct{ error }
 
-// Final returns an error that is not [Passing], with the same text.
+// Final returns an error with the same text for which [IsTransient] returns false.
 func Final(err error) error { return finalError{err} }
 
-// Passing reports whether the same call may soon succeed: the connection failed, the answer
-// can't be decoded, or the service is out of order. It is false for a throttled call.
-func Passing(err error) bool {
+// IsTransient reports whether the same call may soon succeed: the connection failed, the response can't be decoded, or the
+// service failed. It returns false for a throttled call.
+func IsTransient(err error) bool {
 	if IsStale(err) {
 		return true
 	}
@@ -46,7 +46,7 @@ func Passing(err error) bool {
 		return false
 	}
 	fault, ok := errors.AsType[smithy.APIError](err)
-	return !ok || fault.ErrorCode() == "UnknownError" // the answer is not DynamoDB's
+	return !ok || fault.ErrorCode() == "UnknownError" // the response is not DynamoDB's
 }
 
 // isRejected reports whether the service rejected the request's parameters.
@@ -61,7 +61,7 @@ func isServerFault(err error) bool {
 	return ok && answer.HTTPStatusCode() >= http.StatusInternalServerError
 }
 
-// Cause returns why a call failed, in few words.
+// Cause returns why a call failed, in few words: the service's error code, the HTTP status, or the innermost error.
 func Cause(err error) string {
 	if fault, ok := errors.AsType[smithy.APIError](err); ok && fault.ErrorCode() != "UnknownError" {
 		return fault.ErrorCode()
@@ -95,15 +95,15 @@ func NewBackOff() *backoff.ExponentialBackOff {
 	return b
 }
 
-// Retry makes a call until it succeeds, fails with an error that is not [Passing], or limit is
-// over; 0 is no limit. It calls failed with each passing error.
+// Retry makes a call until it succeeds, fails with an error that is not [IsTransient], or limit is
+// over; 0 is no limit. It calls failed with each transient error.
 func Retry(ctx context.Context, limit time.Duration, call func() error, failed func(error)) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := call()
 		if err == nil {
 			return struct{}{}, nil
 		}
-		if ctx.Err() != nil || !Passing(err) {
+		if ctx.Err() != nil || !IsTransient(err) {
 			return struct{}{}, backoff.Permanent(err)
 		}
 		failed(err)

@@ -16,7 +16,7 @@ type Failure struct {
 	Time        time.Time `json:"time"`
 	Records     int       `json:"records"`
 	Attempts    int       `json:"attempts"`
-	Error       string    `json:"error"` // the handler's last
+	Error       string    `json:"error"` // of the last attempt
 	// Payload is the event that failed last, records and window included.
 	Payload json.RawMessage `json:"payload"`
 }

@@ -19,9 +19,9 @@ const invocationTimeout = time.Minute
 // outlastingContext returns a context that ends shutdownGrace after ctx. So an in-flight invocation can
 // finish, as in Lambda; otherwise its records would be redelivered.
 func outlastingContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	outlasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(shutdownGrace, cancel) })
-	return own, func() { stop(); cancel() }
+	return outlasting, func() { stop(); cancel() }
 }
 
 var errReported = errors.New("the handler reported the first record as failed")
@@ -41,8 +41,8 @@ func (d *delivery) invokeRecords(ctx context.Context, records []Record, open *wi
 	return done, state, err
 }
 
-// invokeFinal ends a window with an invocation that has its state and no records. After the last
-// failed attempt it gives the window up.
+// invokeFinal ends a window with an invocation that has the window's state and no records. early reports that the state is too
+// large. After the last failed attempt it writes the window to the failure file.
 func (d *delivery) invokeFinal(ctx context.Context, ended *window, early bool) error {
 	for attempts := 1; ; attempts++ {
 		d.setPayload(nil, ended, true, early)
@@ -57,7 +57,7 @@ func (d *delivery) invokeFinal(ctx context.Context, ended *window, early bool) e
 			return ctx.Err()
 		}
 		if attempts >= d.mapping.o.Attempts {
-			d.setPayload(nil, ended, true, early) // the handler may have changed it
+			d.setPayload(nil, ended, true, early) // the handler may have changed the payload
 			return d.addFailure(0, attempts, err)
 		}
 		if !dynamo.Pause(ctx, d.mapping.backOff(attempts-1)) {
@@ -66,6 +66,7 @@ func (d *delivery) invokeFinal(ctx context.Context, ended *window, early bool) e
 	}
 }
 
+// setPayload sets the event for the handler. w is its tumbling window, or nil.
 func (d *delivery) setPayload(records []Record, w *window, final, early bool) {
 	var fields *windowFields
 	if w != nil {

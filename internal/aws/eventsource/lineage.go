@@ -76,11 +76,11 @@ func (l *Lineage) Reset(list []Shard, wasRead func(Shard) bool) {
 
 // Ready returns the shards that may be read now, because their parent was read to its end or is no longer listed.
 func (l *Lineage) Ready() (ready []string) {
-	for _, b := range l.known {
-		parent := l.known[b.Parent]
+	for _, s := range l.known {
+		parent := l.known[s.Parent]
 		parentEnded := parent == nil || parent.unlisted || parent.state >= readToEnd
-		if b.state == waiting && !b.unlisted && parentEnded {
-			ready = append(ready, b.ID)
+		if s.state == waiting && !s.unlisted && parentEnded {
+			ready = append(ready, s.ID)
 		}
 	}
 	return ready
@@ -138,9 +138,9 @@ func (l *Lineage) listAndStart(ctx context.Context) error {
 	}
 	l.noteListed(list, all)
 	l.startReady(ctx)
-	for id, b := range l.known {
-		l.callDone(b)
-		if b.unlisted && b.state != reading {
+	for id, s := range l.known {
+		l.callDone(s)
+		if s.unlisted && s.state != reading {
 			delete(l.known, id)
 		}
 	}
@@ -165,15 +165,15 @@ func (l *Lineage) listAllOrChildren(ctx context.Context, parents []*lineageShard
 func (l *Lineage) noteListed(list []Shard, all bool) {
 	if all {
 		l.listed = l.asked
-		for _, b := range l.known {
-			b.unlisted = true
+		for _, s := range l.known {
+			s.unlisted = true
 		}
 	}
-	for _, s := range list {
-		if b := l.known[s.ID]; b != nil {
-			b.unlisted = false
+	for _, listed := range list {
+		if s := l.known[listed.ID]; s != nil {
+			s.unlisted = false
 		} else {
-			l.known[s.ID] = &lineageShard{Shard: s}
+			l.known[listed.ID] = &lineageShard{Shard: listed}
 		}
 	}
 }
@@ -181,12 +181,12 @@ func (l *Lineage) noteListed(list []Shard, all bool) {
 // withoutChildren returns the shards that ended, have no known children, and had fewer than MaxAsks requests for them.
 func (l *Lineage) withoutChildren() (list []*lineageShard) {
 	parents := make(map[string]bool)
-	for _, b := range l.known {
-		parents[b.Parent] = true
+	for _, s := range l.known {
+		parents[s.Parent] = true
 	}
-	for _, b := range l.known {
-		if b.state >= readToEnd && !parents[b.ID] && b.requests < l.MaxAsks {
-			list = append(list, b)
+	for _, s := range l.known {
+		if s.state >= readToEnd && !parents[s.ID] && s.requests < l.MaxAsks {
+			list = append(list, s)
 		}
 	}
 	return list
@@ -215,23 +215,23 @@ func (l *Lineage) startReady(ctx context.Context) {
 
 // readerEnded records that a shard is no longer read, and starts its children if it was read to its end.
 func (l *Lineage) readerEnded(ctx context.Context, ended shardEnd) {
-	b := l.known[ended.shard]
+	s := l.known[ended.shard]
 	l.active--
 	if ended.at.IsZero() {
-		l.Done(b.ID)
+		l.Done(s.ID)
 		return
 	}
-	b.state = readToEnd
+	s.state = readToEnd
 	l.startReady(ctx)
-	if !slices.Contains(l.withoutChildren(), b) { // a shard without known children is kept until the next listing
-		l.callDone(b)
+	if !slices.Contains(l.withoutChildren(), s) { // a shard without known children is kept until the next listing
+		l.callDone(s)
 	}
 }
 
 // callDone calls Done for a shard that was read to its end.
-func (l *Lineage) callDone(b *lineageShard) {
-	if b.state == readToEnd {
-		b.state = doneCalled
-		l.Done(b.ID)
+func (l *Lineage) callDone(s *lineageShard) {
+	if s.state == readToEnd {
+		s.state = doneCalled
+		l.Done(s.ID)
 	}
 }

@@ -42,7 +42,7 @@ type Buffer struct {
 // keepBody is the largest capacity of a body that is reused.
 const keepBody = 4 << 20
 
-// Release drops the page, and memory beyond a usual page's.
+// Release drops the page, and the memory that exceeds a usual page's.
 func (b *Buffer) Release() {
 	b.decoder.Release()
 	if b.body.Cap() > keepBody {
@@ -75,11 +75,10 @@ func answerTime(answer middleware.Metadata, sent time.Time) time.Time {
 	return sent
 }
 
-// captureBody returns an option that reads the body of an answer into body, and passes the SDK an empty object
-// instead. The SDK would make maps of all attributes, which takes many times as long as counting them.
-// Bodies of errors stay the SDK's.
+// captureBody returns an option that reads the body of an answer into body, and passes the SDK an empty object instead. The
+// SDK would make maps of all attributes, which takes many times as long as counting them. The SDK still reads errors.
 func captureBody(body *bytes.Buffer) func(*dynamodbstreams.Options) {
-	takeBody := middleware.DeserializeMiddlewareFunc("RawBody", func(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (middleware.DeserializeOutput, middleware.Metadata, error) {
+	readBody := middleware.DeserializeMiddlewareFunc("RawBody", func(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (middleware.DeserializeOutput, middleware.Metadata, error) {
 		out, metadata, err := next.HandleDeserialize(ctx, in)
 		response, ok := out.RawResponse.(*smithyhttp.Response)
 		if err != nil || !ok || response.StatusCode != http.StatusOK {
@@ -95,7 +94,7 @@ func captureBody(body *bytes.Buffer) func(*dynamodbstreams.Options) {
 	})
 	return func(o *dynamodbstreams.Options) {
 		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
-			return stack.Deserialize.Add(takeBody, middleware.After) // next to the transport
+			return stack.Deserialize.Add(readBody, middleware.After) // next to the transport
 		})
 	}
 }

@@ -26,8 +26,7 @@ type window struct {
 	state      []byte // JSON object, as the handler returned it
 }
 
-// windowAt returns the window of the given width, of one second at least, that t falls into. Windows
-// begin at multiples of their width since 1970.
+// windowAt returns the window that t falls into. Windows begin at multiples of their width since 1970. width is whole seconds.
 func windowAt(t time.Time, width time.Duration) *window {
 	seconds := max(1, int64(width/time.Second))
 	start := time.Unix(t.Unix()/seconds*seconds, 0).UTC()
@@ -57,6 +56,7 @@ func appendPayload(payload []byte, records []Record, windowed *windowFields) []b
 	return append(payload, '}')
 }
 
+// append appends the window's fields, each after a comma.
 func (w *windowFields) append(payload []byte) []byte {
 	payload = w.start.AppendFormat(append(payload, `,"window":{"start":"`...), time.RFC3339)
 	payload = w.end.AppendFormat(append(payload, `","end":"`...), time.RFC3339)
@@ -74,39 +74,45 @@ type response struct {
 	} `json:"batchItemFailures"`
 }
 
-// parseResponse parses the handler's response to records. done is the number of leading records that
-// are done. An error means that the whole batch failed.
-func parseResponse(out []byte, records []Record, windowed, partial bool) (done int, state []byte, err error) {
-	if !windowed && !partial {
+// parseResponse parses the handler's response to records. done is the number of leading records that were processed. state is
+// the window's, if the event is windowed. An error means that the whole batch failed.
+func parseResponse(out []byte, records []Record, windowed, partialFailures bool) (done int, state []byte, err error) {
+	if !windowed && !partialFailures {
 		return len(records), nil, nil // Lambda ignores the response
 	}
-	var a response
+	var parsed response
 	if len(out) > 0 {
-		if err := json.Unmarshal(out, &a); err != nil {
+		if err := json.Unmarshal(out, &parsed); err != nil {
 			return 0, nil, fmt.Errorf("the handler's response is not valid JSON: %w", err)
 		}
 	}
 	if windowed {
-		if len(a.State) == 0 || a.State[0] != '{' {
-			return 0, nil, errors.New("the handler's response has no state, which a tumbling window needs")
+		if len(parsed.State) == 0 || parsed.State[0] != '{' {
+			return 0, nil, errors.New("the handler's response has no state, which a tumbling window needs: return an object as state")
 		}
-		state = a.State
+		state = parsed.State
 	}
-	done = len(records)
-	if !partial {
-		return done, state, nil
+	if !partialFailures {
+		return len(records), state, nil
 	}
-	for _, f := range a.BatchItemFailures {
+	done, err = parsed.countBeforeFailure(records)
+	return done, state, err
+}
+
+// countBeforeFailure returns the number of records before the first one that the response reports as failed.
+func (r *response) countBeforeFailure(records []Record) (int, error) {
+	done := len(records)
+	for _, f := range r.BatchItemFailures {
 		if f.ItemIdentifier == nil || *f.ItemIdentifier == "" {
-			return 0, nil, errors.New("the handler's response has a batch item failure without an itemIdentifier")
+			return 0, errors.New("the handler's response has a batch item failure without an itemIdentifier")
 		}
-		at := slices.IndexFunc(records, func(r Record) bool { return r.Sequence == *f.ItemIdentifier })
-		if at < 0 {
-			return 0, nil, errors.New("the handler's response names an itemIdentifier that is not in the batch")
+		failed := slices.IndexFunc(records, func(r Record) bool { return r.Sequence == *f.ItemIdentifier })
+		if failed < 0 {
+			return 0, fmt.Errorf("the handler's response names the itemIdentifier %q, which is not in the batch", *f.ItemIdentifier)
 		}
-		done = min(done, at)
+		done = min(done, failed)
 	}
-	return done, state, nil
+	return done, nil
 }
 
 // appendString appends s as a JSON string, with U+FFFD for bytes that are not UTF-8, as in

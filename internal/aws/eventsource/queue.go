@@ -8,8 +8,8 @@ const payloadReserve = 4 << 10
 // queue has the records of a stream shard that were read and wait until they make a batch.
 type queue struct {
 	entries []Record
-	bytes   int       // of their JSON
-	since   time.Time // when the first of them was read
+	bytes   int       // total length of the records' JSON
+	since   time.Time // when the first record was read
 }
 
 // add appends records that were read at now.
@@ -39,8 +39,8 @@ func (q *queue) nextBatch(open *window) []Record {
 	}
 	for i, e := range q.entries {
 		left -= len(e.JSON) + 1
-		past := open != nil && !e.Created.Before(open.end)
-		if i > 0 && (past || left < 0) {
+		afterWindow := open != nil && !e.Created.Before(open.end)
+		if i > 0 && (afterWindow || left < 0) {
 			return q.entries[:i]
 		}
 	}

@@ -41,7 +41,7 @@ func (r *reader) Next(ctx context.Context, limit int) (records []Record, closed 
 	for _, record := range r.stream.DropEmptyDeletes(page.Records) {
 		created := record.Created
 		if !r.stream.Exact() {
-			created = dynamolocal.Stamp(created, now)
+			created = dynamolocal.CreationTime(created, now)
 		}
 		records = append(records, Record{
 			Sequence: string(record.Sequence), Created: created, JSON: encodeRecord(record.Raw, created, r.stream.ARN()),

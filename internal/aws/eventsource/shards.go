@@ -28,23 +28,26 @@ func (m *Mapping) consume(ctx context.Context, drain bool) error {
 		List: m.listShards, Done: func(string) {}, Endless: !drain,
 		Relist: relistInterval, AskAgain: m.o.PollInterval, MaxAsks: 1,
 		Start: func(shard string) func(context.Context) (time.Time, error) {
-			cp := saved[shard]
-			delete(saved, shard)
-			c := &consumer{mapping: m, reader: m.o.Source.Open(shard, cp.after), delivery: delivery{mapping: m, shard: shard, cp: cp}}
-			return func(ctx context.Context) (ended time.Time, err error) {
-				finished, err := c.run(ctx, drain)
-				if err != nil {
-					return ended, fmt.Errorf("mapping %s, stream shard %s: %w", m.o.Name, shard, err)
-				}
-				if finished {
-					ended = time.Now()
-				}
-				return ended, nil
-			}
+			return m.shardReader(shard, saved[shard], drain)
 		},
 	}
 	lineage.Reset(shards, func(s Shard) bool { return saved[s.ID].finished })
 	return lineage.Run(ctx)
+}
+
+// shardReader returns a function that consumes a stream shard from a checkpoint on, for [Lineage].Start.
+func (m *Mapping) shardReader(shard string, cp checkpoint, drain bool) func(context.Context) (time.Time, error) {
+	c := &consumer{mapping: m, reader: m.o.Source.Open(shard, cp.after), delivery: delivery{mapping: m, shard: shard, cp: cp}}
+	return func(ctx context.Context) (ended time.Time, err error) {
+		finished, err := c.run(ctx, drain)
+		if err != nil {
+			return ended, fmt.Errorf("mapping %s, stream shard %s: %w", m.o.Name, shard, err)
+		}
+		if finished {
+			ended = time.Now()
+		}
+		return ended, nil
+	}
 }
 
 // loadCheckpoints returns the checkpoints by stream shard. It deletes checkpoints whose stream
@@ -66,6 +69,7 @@ func (m *Mapping) loadCheckpoints(ctx context.Context, shards []Shard) (map[stri
 	return saved, nil
 }
 
+// listShards lists the stream shards, and waits as long as the stream is unreachable.
 func (m *Mapping) listShards(ctx context.Context) (shards []Shard, err error) {
 	err = m.retry(ctx, func() (err error) { shards, err = m.o.Source.Shards(ctx); return err })
 	return shards, err

@@ -34,7 +34,7 @@ type Stream struct {
 
 	listing    chan struct{} // admits one listing at a time
 	described  time.Time     // when DescribeStream was last called
-	exact      atomic.Bool   // a record's time had seconds
+	exact      atomic.Bool   // a record was read whose creation time has seconds
 	clockAhead atomic.Int64  // upper bound of the service's clock minus this machine's, in nanoseconds; 0 if they may agree
 }
 
@@ -69,7 +69,7 @@ func OpenStream(ctx context.Context, tables dynamodb.DescribeTableAPIClient, cli
 		return nil, fmt.Errorf("describing table %s: %w", table, err)
 	}
 	if out.Table == nil || out.Table.LatestStreamArn == nil || out.Table.StreamSpecification == nil {
-		return nil, fmt.Errorf("table %s has no stream: enable DynamoDB Streams", table)
+		return nil, fmt.Errorf("table %s has no stream: enable DynamoDB Streams for it", table)
 	}
 	return NewStream(client, *out.Table.LatestStreamArn, out.Table.StreamSpecification.StreamViewType), nil
 }
@@ -160,7 +160,7 @@ func (s *Stream) list(ctx context.Context, filter *streamtypes.ShardFilter) ([]S
 	return nil, fmt.Errorf("list the shards of stream %s: the list has more than %d pages", s.arn, MaxPages)
 }
 
-// ended reports whether a shard is closed, or no longer listed.
+// ended lists the shards and reports whether a shard is closed, or no longer listed.
 func (s *Stream) ended(ctx context.Context, id string) (bool, error) {
 	list, err := s.Shards(ctx)
 	if err != nil {
@@ -182,7 +182,7 @@ type Position struct {
 }
 
 var (
-	// Latest is behind the newest record.
+	// Latest is after the newest record.
 	Latest = Position{kind: streamtypes.ShardIteratorTypeLatest}
 	// TrimHorizon is at the oldest record, which is up to 24 hours old.
 	TrimHorizon = Position{kind: streamtypes.ShardIteratorTypeTrimHorizon}
@@ -217,25 +217,27 @@ func (s *Stream) iterator(ctx context.Context, shard string, position Position) 
 // emptyAnswers is the number of answers in a row without an iterator that prove that there is none.
 const emptyAnswers = 3
 
-// FindsTimes reports whether the service supports [AtTimestamp], by requesting such an iterator for one of these shards.
-// DynamoDB Local answers 500, and so may emulators that contain it.
+// FindsTimes reports whether the service supports [AtTimestamp]. It requests such an iterator for one of these shards.
+// DynamoDB Local answers with status 500, and so may emulators that contain it.
 func (s *Stream) FindsTimes(ctx context.Context, list []Shard, at time.Time) (bool, error) {
 	if len(list) == 0 {
 		return true, nil
 	}
 	shard, failures := list[len(list)-1].ID, 0
-	for range emptyAnswers { // an answer without an iterator may be garbage
+	for range emptyAnswers { // a single answer without an iterator may be wrong
 		iterator, err := s.iterator(ctx, shard, AtTimestamp(at))
 		switch {
 		case isRejected(err):
 			return false, nil
 		case isServerFault(err):
-			if _, other := s.iterator(ctx, shard, TrimHorizon); other != nil {
+			if _, otherErr := s.iterator(ctx, shard, TrimHorizon); otherErr != nil {
 				return false, err
 			}
 			failures++
-		case err != nil || iterator != "":
-			return err == nil, err
+		case err != nil:
+			return false, err
+		case iterator != "":
+			return true, nil
 		}
 	}
 	return failures < emptyAnswers, nil

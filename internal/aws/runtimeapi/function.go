@@ -60,7 +60,7 @@ func Start(ctx context.Context, options Options) (*Function, error) {
 		return nil, fmt.Errorf("starting the function %s: %w", options.Binary, err)
 	}
 	options.Binary, options.Name = binary, cmp.Or(options.Name, filepath.Base(filepath.Dir(binary)))
-	f, err := start(options)
+	f, err := startProcess(options)
 	if err != nil {
 		return nil, fmt.Errorf("starting the function %s: %w", options.Binary, err)
 	}
@@ -72,7 +72,8 @@ func Start(ctx context.Context, options Options) (*Function, error) {
 	return f, nil
 }
 
-func start(options Options) (*Function, error) {
+// startProcess starts the Runtime API and the binary.
+func startProcess(options Options) (*Function, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listening for its calls of the Runtime API: %w", err)
@@ -117,6 +118,7 @@ func lambdaEnv(api, name, dir string) []string {
 	}
 }
 
+// wait records how the process ended.
 func (f *Function) wait() {
 	if f.err = f.cmd.Wait(); f.err == nil {
 		f.err = errors.New("exit status 0")
@@ -124,6 +126,7 @@ func (f *Function) wait() {
 	close(f.done)
 }
 
+// awaitReady returns when the process asks for its first payload.
 func (f *Function) awaitReady(ctx context.Context) error {
 	select {
 	case <-f.server.polled:
@@ -149,24 +152,25 @@ func (f *Function) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	deadline := time.Now().Add(f.timeout)
-	limit, cancel := context.WithDeadline(ctx, deadline)
+	bounded, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	in := &invocation{id: requestID(), payload: payload, deadline: deadline, outcome: make(chan outcome, 1)}
 	select {
 	case f.server.next <- in:
 	case <-f.done:
 		return nil, f.exitError()
-	case <-limit.Done():
+	case <-bounded.Done():
 		return nil, f.killUnfinished(ctx)
 	}
-	return f.awaitOutcome(ctx, limit, in)
+	return f.awaitOutcome(ctx, bounded, in)
 }
 
-func (f *Function) awaitOutcome(ctx, limit context.Context, in *invocation) ([]byte, error) {
+// awaitOutcome returns the outcome of an invocation. bounded is ctx with the invocation's deadline.
+func (f *Function) awaitOutcome(ctx, bounded context.Context, in *invocation) ([]byte, error) {
 	select {
 	case out := <-in.outcome:
 		return out.response, out.err
-	case <-limit.Done():
+	case <-bounded.Done():
 		return nil, f.killUnfinished(ctx)
 	case <-f.done:
 		select {
@@ -182,7 +186,7 @@ func (f *Function) exitError() error {
 	return &FunctionError{"Runtime.ExitError", "the function's process ended: " + f.err.Error()}
 }
 
-// killUnfinished kills the process of an invocation that took too long.
+// killUnfinished kills the process after a time-out or the end of ctx, and returns the invocation's error.
 func (f *Function) killUnfinished(ctx context.Context) error {
 	err := f.kill()
 	if ctx.Err() != nil {

@@ -41,7 +41,7 @@ type server struct {
 
 	once    sync.Once
 	mu      sync.Mutex
-	current *invocation // passed to the process, without a response so far
+	current *invocation // the invocation that has no response yet; nil if there is none
 }
 
 func (s *server) handler() http.Handler {
@@ -94,13 +94,13 @@ func (s *server) serveError(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.WriteHeader(http.StatusAccepted)
-	in.outcome <- outcome{err: readFault(r)}
+	in.outcome <- outcome{err: readFunctionError(r)}
 }
 
 func (s *server) serveInitError(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 	select {
-	case s.initErr <- readFault(r):
+	case s.initErr <- readFunctionError(r):
 	default: // only the first is kept
 	}
 }
@@ -117,12 +117,13 @@ func (s *server) finish(id string) *invocation {
 	return in
 }
 
-func readFault(r *http.Request) error {
-	fault := new(FunctionError)
-	if err := json.NewDecoder(r.Body).Decode(fault); err != nil {
+// readFunctionError returns the [FunctionError] in a request's body.
+func readFunctionError(r *http.Request) error {
+	reported := new(FunctionError)
+	if err := json.NewDecoder(r.Body).Decode(reported); err != nil {
 		return fmt.Errorf("reading the function's error: %w", err)
 	}
-	return fault
+	return reported
 }
 
 // reject responds to a call for another invocation than the one in flight, in the Runtime API's form.

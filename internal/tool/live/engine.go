@@ -28,7 +28,7 @@ func spreadSincePoll(since, until time.Time, records int) func(ddbstream.Record)
 	return func(record ddbstream.Record) time.Time {
 		second := record.Created
 		if at.Sub(record.Created) > maxDelay {
-			second = dynamolocal.Stamp(record.Created, at).UTC().Truncate(time.Second)
+			second = dynamolocal.CreationTime(record.Created, at).UTC().Truncate(time.Second)
 		}
 		at = at.Add(step)
 		return second

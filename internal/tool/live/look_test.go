@@ -76,8 +76,8 @@ func TestTooManyReaders(t *testing.T) {
 		if (err != nil) != (c.rejected != "") || err != nil && (!strings.Contains(err.Error(), c.rejected) || !strings.Contains(err.Error(), "--force")) {
 			t.Errorf("%s: TooMany() = %v, want %q and --force", c.name, err, c.rejected)
 		}
-		if err != nil && eventsource.Passing(err) {
-			t.Errorf("%s: Passing(%v) = true, so it would be retried for ever", c.name, err)
+		if err != nil && eventsource.IsTransient(err) {
+			t.Errorf("%s: IsTransient(%v) = true, so it would be retried for ever", c.name, err)
 		}
 	}
 }

@@ -136,7 +136,7 @@ func (s *shard) handleError(ctx context.Context, err error) error {
 		}
 		return nil
 	}
-	if !eventsource.Passing(err) {
+	if !eventsource.IsTransient(err) {
 		return err
 	}
 	s.wait = s.retry.NextBackOff()
