@@ -126,7 +126,7 @@ func (f *topFolder) awaitOthers(ctx context.Context, s *boardChanges, top stored
 func (f *topFolder) updateTop(s *boardChanges, was, next storedTop) *dynamodb.UpdateItemInput {
 	attributes := []string{schema.Version, schema.TopVersion, schema.TopPlaces, schema.TopWhole, schema.AsOf}
 	update := "SET #v = :next_v, #version = :next_version, #places = :next_places, #whole = :next_whole, #as_of = :next_as_of"
-	condition, names, values := dynamo.Unchanged(was.damaged, attributes...)
+	condition, names, values := dynamo.UnchangedCondition(was.damaged, attributes...)
 	switch {
 	case was.damaged != nil:
 	case was.version == 0:

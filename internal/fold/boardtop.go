@@ -124,7 +124,7 @@ func (f *topFolder) fold(ctx context.Context, changes *boardChanges) error {
 	limited, cancel := context.WithTimeout(ctx, maxTopTime)
 	defer cancel()
 	err := f.storeAndRefold(limited, s, f.foldEntries, f.lost)
-	busy := errors.Is(err, dynamo.ErrOutrun) || errors.Is(dynamo.Kind(err), shard.ErrThrottled) || limited.Err() != nil
+	busy := errors.Is(err, dynamo.ErrOutrun) || errors.Is(dynamo.Classify(err), shard.ErrThrottled) || limited.Err() != nil
 	if err != nil && busy && ctx.Err() == nil {
 		f.log.Warn("a top is busy: the boards task rechecks it", "board", s.Board, "period", s.Label, "error", err)
 		err = f.noteRecheck(ctx, s)

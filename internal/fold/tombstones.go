@@ -117,7 +117,7 @@ func (r *compaction) deleteTombstones(ctx context.Context, pk string, t *tombsto
 	}
 	var err error
 	if t.alive > 0 {
-		condition, names, values := dynamo.Unchanged(t.stored, attributes...)
+		condition, names, values := dynamo.UnchangedCondition(t.stored, attributes...)
 		_, err = r.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 			TableName: &r.table, Key: dynamo.Key(pk, schema.SoleSK),
 			UpdateExpression: aws.String("REMOVE " + strings.Join(attributes, ", ")), ConditionExpression: condition,
@@ -130,7 +130,7 @@ func (r *compaction) deleteTombstones(ctx context.Context, pk string, t *tombsto
 				attributes = append(attributes, schema.RevAttr(source))
 			}
 		}
-		condition, names, values := dynamo.Unchanged(t.stored, attributes...)
+		condition, names, values := dynamo.UnchangedCondition(t.stored, attributes...)
 		_, err = r.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 			TableName: &r.table, Key: dynamo.Key(pk, schema.SoleSK), ConditionExpression: condition,
 			ExpressionAttributeNames: names, ExpressionAttributeValues: values,

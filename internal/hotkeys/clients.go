@@ -22,7 +22,7 @@ func StreamsClient() (*dynamodbstreams.Client, error) {
 }
 
 // connections is shared by the CloudWatch clients of the process.
-var connections = function.NewHTTPClient(function.CloudWatchTimes)
+var connections = function.NewHTTPClient(function.CloudWatchTimeouts)
 
 // CloudWatchClient returns a CloudWatch client with the Region and credentials of the environment.
 func CloudWatchClient() (*cloudwatch.Client, error) {

@@ -55,7 +55,7 @@ type boardReader struct {
 func (r *boardReader) getBoard(ctx context.Context, in *boardInput, now time.Time) (*boardOutput, error) {
 	places, asOf, err := r.readBest(ctx, string(in.Board), in.Period, in.Limit, now)
 	if err != nil {
-		return nil, fmt.Errorf("reading board %q: %w", in.Board, dynamo.Kind(err))
+		return nil, fmt.Errorf("reading board %q: %w", in.Board, dynamo.Classify(err))
 	}
 	out := &boardOutput{}
 	out.Body.Board, out.Body.AsOf = in.Board, httpapi.FormatTime(asOf)
@@ -105,7 +105,7 @@ func (r *boardReader) readSettings(ctx context.Context, name string) (dynamo.Ite
 		TableName: &r.items, Key: dynamo.Key(schema.SettingsKey(name)), ConsistentRead: aws.Bool(true),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("reading the settings of board %q: %w", name, dynamo.Kind(err))
+		return nil, fmt.Errorf("reading the settings of board %q: %w", name, dynamo.Classify(err))
 	}
 	return out.Item, nil
 }

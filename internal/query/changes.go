@@ -36,7 +36,7 @@ func (n noteCache) entryWithNotes(ctx context.Context, shards ShardCounts, seen 
 	}
 	entry, err := shards.Read(ctx, seen.Key)
 	if err != nil {
-		return entry, fmt.Errorf("reading the notes of %q in the shard map: %w", seen.Key, dynamo.Kind(err))
+		return entry, fmt.Errorf("reading the notes of %q in the shard map: %w", seen.Key, dynamo.Classify(err))
 	}
 	n.entries.Set(seen.Key, entry)
 	return entry, nil

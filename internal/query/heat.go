@@ -97,7 +97,7 @@ func (h *Heat) hottest(ctx context.Context, from, now time.Time, limit int) (fou
 	merger := heat.Merger{Max: maxHotRows, AsOf: newest.asOf}
 	for window, err := range h.source.Windows(ctx, from, newest.from, Resolution(now.Sub(from))) {
 		if err != nil {
-			return found, dynamo.Kind(err)
+			return found, dynamo.Classify(err)
 		}
 		merger.Add(window.Items)
 		found.unread += len(window.Unreadable)
@@ -187,7 +187,7 @@ func (h *Heat) refine(ctx context.Context, rows []heat.KeyHeat, start time.Time)
 	}
 	for window, err := range items.All(ctx, start, start.Add(time.Millisecond)) {
 		if err != nil {
-			return dynamo.Kind(err)
+			return dynamo.Classify(err)
 		}
 		heat.Refine(rows, window.Items)
 	}

@@ -101,7 +101,7 @@ func (h *Heat) heatMap(ctx context.Context, options heat.MapOptions, now time.Ti
 	m = heat.NewMap(options)
 	for window, err := range h.source.Windows(ctx, options.From, newest.from, options.Step) {
 		if err != nil {
-			return nil, nil, dynamo.Kind(err)
+			return nil, nil, dynamo.Classify(err)
 		}
 		m.Add(window.Items)
 		m.AddUnread(window)

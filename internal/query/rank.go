@@ -50,13 +50,13 @@ func (r *boardReader) getRank(ctx context.Context, in *rankInput, now time.Time)
 	}
 	board := boardState{name: name, period: period, now: now}
 	if board.top, board.at, err = r.readTop(ctx, name, period); err != nil {
-		return nil, fmt.Errorf("reading the top of board %q: %w", name, dynamo.Kind(err))
+		return nil, fmt.Errorf("reading the top of board %q: %w", name, dynamo.Classify(err))
 	}
 	st, above, below, err := r.rankWithNeighbors(ctx, board, held.Place, in.Around)
 	if errors.Is(err, errNotFolded) {
 		return nil, httpapi.Problem(ctx, err, "the board's scores are not folded yet, and too many are before the player to count them in the index: retry in some seconds")
 	} else if err != nil {
-		return nil, fmt.Errorf("ranking a player of board %q: %w", name, dynamo.Kind(err))
+		return nil, fmt.Errorf("ranking a player of board %q: %w", name, dynamo.Classify(err))
 	}
 	out := &rankOutput{}
 	out.Body.Player, out.Body.Score = in.Player, httpapi.Score{Score: held.Score}

@@ -38,13 +38,13 @@ func (h *Heat) readNewest(ctx context.Context, from, to, now time.Time) (found n
 	source, isFolded := h.source.(foldedSource)
 	if isFolded {
 		if progress, err = source.Progress(ctx); err != nil {
-			return found, dynamo.Kind(err)
+			return found, dynamo.Classify(err)
 		}
 	}
 	found.from = startOfNewest(from, end, progress, isFolded)
 	for window, err := range h.source.Windows(ctx, found.from, end, time.Second) {
 		if err != nil {
-			return found, dynamo.Kind(err)
+			return found, dynamo.Classify(err)
 		}
 		progress.To = later(progress.To, foldedTo(window))
 		found.complete = append(found.complete, window)

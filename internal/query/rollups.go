@@ -142,7 +142,7 @@ func (r *rollupReader) addFragments(ctx context.Context, entity string, buckets 
 	for _, pk := range schema.RollupPartitions(entity, buckets.from, buckets.to) {
 		group.Go(func() error {
 			if err := r.readPartition(ctx, pk, buckets); err != nil {
-				return fmt.Errorf("reading rollups of %q: %w", pk, dynamo.Kind(err))
+				return fmt.Errorf("reading rollups of %q: %w", pk, dynamo.Classify(err))
 			}
 			return nil
 		})

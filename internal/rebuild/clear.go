@@ -81,7 +81,7 @@ func (p *period) deleteTop(ctx context.Context, stored *storedSummaries) error {
 			return err
 		}
 	}
-	condition, names, values := dynamo.Unchanged(stored.topItem, schema.TopVersion, schema.TopPlaces, schema.TopWhole)
+	condition, names, values := dynamo.UnchangedCondition(stored.topItem, schema.TopVersion, schema.TopPlaces, schema.TopWhole)
 	_, err := p.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName: &p.o.Names.Rollups, Key: dynamo.Key(p.PK(), schema.TopSK),
 		ConditionExpression: condition, ExpressionAttributeNames: names, ExpressionAttributeValues: values,

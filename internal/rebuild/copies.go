@@ -80,7 +80,7 @@ func (b *bucket) removeCopy(ctx context.Context, removed extraCopy) error {
 		{Delete: &types.Delete{TableName: table, Key: dynamo.Key(eventPartition(b.Bucket, removed.other), removed.sk)}},
 	}})
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
-	if ok && dynamo.HasReason(canceled, "ConditionalCheckFailed", "TransactionConflict") {
+	if ok && dynamo.HasReasonCode(canceled, "ConditionalCheckFailed", "TransactionConflict") {
 		return parts.ErrMoved
 	}
 	if err != nil {

@@ -89,7 +89,7 @@ func (s *source) setSummary(name string, partials map[string]item) {
 // setItem sets the state that the write shard's item has.
 func (s *source) setItem(it item, pk string) {
 	s.item = s.parseItem(it, "rev", "value", "the item "+pk)
-	if _, err := dynamo.LargestOfSet(it, schema.Counts); err != nil && s.fault == nil {
+	if _, err := dynamo.LargestOfSet(it, schema.CounterMaxShards); err != nil && s.fault == nil {
 		s.fault = fmt.Errorf("the item %s: %w", pk, err)
 	}
 }

@@ -36,7 +36,7 @@ func (a *Checker) All(bounds Range) Source {
 			})
 		}
 		for _, table := range schema.StreamTables() {
-			scan(a.o.Names.Table(table), "pk, sk, rev, value, "+schema.Counts, a.itemTarget)
+			scan(a.o.Names.Table(table), "pk, sk, rev, value, "+schema.CounterMaxShards, a.itemTarget)
 		}
 		scan(a.o.Names.Rollups, "pk, sk", func(_ item, pk, sk string) (schema.Target, bool) {
 			t, ok := fold.TargetOf(pk, sk)

@@ -98,7 +98,7 @@ func eventPartition(b parts.Bucket, writeShard int) string {
 
 // eventStream reads the events of a write shard in the bucket's time, in pages of this size. It drops other items, as folds do.
 func (t *tools) eventStream(bucket parts.Bucket, writeShard, page int) *dynamo.Stream {
-	return &dynamo.Stream{Client: t.client, Sort: schema.SK, Order: writeShard, Input: &dynamodb.QueryInput{
+	return &dynamo.Stream{Client: t.client, SortKey: schema.SK, Order: writeShard, Input: &dynamodb.QueryInput{
 		TableName: aws.String(t.o.Names.Of(schema.Event)), ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(page)),
 		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
 		ExpressionAttributeValues: item{

@@ -75,7 +75,7 @@ func failureOf(it item) Failure {
 
 // Forget deletes a failure, and reports whether it did. It keeps a failure that has more records than when it was read.
 func (a *Checker) Forget(ctx context.Context, failure Failure) (bool, error) {
-	unchanged, names, values := dynamo.Unchanged(failure.stored, schema.FailureLast, schema.FailureCount)
+	unchanged, names, values := dynamo.UnchangedCondition(failure.stored, schema.FailureLast, schema.FailureCount)
 	_, err := a.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName: &a.o.Names.Rollups, Key: dynamo.Key(schema.FailureKey(failure.Text)),
 		ConditionExpression:      aws.String("attribute_not_exists(pk) OR (" + *unchanged + ")"),

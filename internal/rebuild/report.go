@@ -236,7 +236,7 @@ func (a *Checker) checkTarget(ctx context.Context, target schema.Target) (Result
 
 // isTargetSpecific reports whether a call's error may affect one target only: the key is invalid, or capacity was exhausted.
 func isTargetSpecific(err error) bool {
-	kind := dynamo.Kind(err)
+	kind := dynamo.Classify(err)
 	api, ok := errors.AsType[smithy.APIError](err)
 	return ok && api.ErrorCode() == "ValidationException" ||
 		errors.Is(kind, shard.ErrThrottled) || errors.Is(kind, shard.ErrUnavailable) || errors.Is(kind, shard.ErrContended)

@@ -22,7 +22,7 @@ const DefaultAccessKey = "hotshard"
 
 // httpTimes bounds one attempt of one call. The engine shares the machine, so it may need seconds
 // where AWS needs milliseconds.
-var httpTimes = function.HTTPTimes{Connect: 5 * time.Second, Answer: time.Minute, Whole: time.Minute}
+var httpTimes = function.HTTPTimeouts{Connect: 5 * time.Second, Response: time.Minute, Whole: time.Minute}
 
 // transport is shared by all local clients.
 var transport = function.NewTransport(httpTimes)

@@ -175,7 +175,7 @@ func (s *scanner) readWholeNumber(at int) (end, size int) {
 	if n := at - first; n == 0 || n > 18 || s.peek(at) != '"' || s.data[first] == '0' {
 		return 0, 0
 	}
-	return at, decimal.SizeOf(at-1-first, at-1-last)
+	return at, decimal.SizeOfPositive(at-1-first, at-1-last)
 }
 
 func (s *scanner) readBinary(at int) int {

@@ -27,81 +27,84 @@ const maxExponent = 1000
 // Parse parses a number such as -1.5e3. ok is false if the text is not a number or its exponent
 // is beyond 1,000. DynamoDB's limit of 38 digits is not checked.
 func Parse[T ~string | ~[]byte](text T) (n Number[T], ok bool) {
-	at := 0
-	if at < len(text) && (text[at] == '-' || text[at] == '+') {
-		n.negative = text[at] == '-'
-		at++
+	pos := 0
+	if pos < len(text) && (text[pos] == '-' || text[pos] == '+') {
+		n.negative = text[pos] == '-'
+		pos++
 	}
-	digits, beforePoint, hasPoint := 0, 0, false // numbers of digits
-	var first, last int                          // numbers of digits before the first and the last digit other than 0
-	var begin, end int                           // in the text, of the first and after the last of these; end is 0 if there are none
+	count, countBeforePoint, hasPoint := 0, 0, false // of digits, also zeros
+	var firstNonzero, lastNonzero int                // how many digits are before these digits
+	var begin, end int                               // text[begin:end] is from the first nonzero digit to the last; end is 0 if there is none
 scan:
-	for ; at < len(text); at++ {
-		switch c := text[at]; {
+	for ; pos < len(text); pos++ {
+		switch c := text[pos]; {
 		case '0' <= c && c <= '9':
 			if c != '0' && end == 0 {
-				first, begin = digits, at
+				firstNonzero, begin = count, pos
 			}
 			if c != '0' {
-				last, end = digits, at+1
+				lastNonzero, end = count, pos+1
 			}
-			digits++
+			count++
 		case c == '.' && !hasPoint:
-			beforePoint, hasPoint = digits, true
+			countBeforePoint, hasPoint = count, true
 		default:
 			break scan
 		}
 	}
-	exponent, ok := parseExponent(text, at)
-	if !ok || digits == 0 {
+	exponent, ok := parseExponent(text[pos:])
+	if !ok || count == 0 {
 		return Number[T]{}, false
 	}
 	if end == 0 {
-		return Number[T]{}, true
+		return Number[T]{}, true // zero
 	}
 	if !hasPoint {
-		beforePoint = digits
+		countBeforePoint = count
 	}
-	n.digits, n.high, n.low = text[begin:end], beforePoint-1-first+exponent, beforePoint-1-last+exponent
+	firstPower := countBeforePoint - 1 + exponent // of the first digit
+	n.digits, n.high, n.low = text[begin:end], firstPower-firstNonzero, firstPower-lastNonzero
 	return n, true
 }
 
-// parseExponent parses the text after the digits: nothing, or e and a whole number.
-func parseExponent[T ~string | ~[]byte](text T, at int) (exponent int, ok bool) {
-	if at == len(text) {
+// parseExponent parses the text after a number's digits: nothing, which means 0, or e and a whole number up to maxExponent.
+func parseExponent[T ~string | ~[]byte](suffix T) (exponent int, ok bool) {
+	if len(suffix) == 0 {
 		return 0, true
 	}
-	if text[at]|0x20 != 'e' {
+	if suffix[0] != 'e' && suffix[0] != 'E' {
 		return 0, false
 	}
-	exponent, err := strconv.Atoi(string(text[at+1:]))
+	exponent, err := strconv.Atoi(string(suffix[1:]))
 	return exponent, err == nil && -maxExponent <= exponent && exponent <= maxExponent
 }
 
 // maxSize is the size of the longest number, which has 38 digits and a sign.
 const maxSize = 21
 
-// Size returns the number's size in an item, in bytes: one, one for a minus sign, and one for
-// each pair of digits from the first to the last nonzero digit. Pairs are aligned with the
-// decimal point: 12 has one, 1.2 and 120 have two. AWS documents an approximate size; the
-// alignment and the limit are those of DynamoDB Local.
+// Size returns the number's size in an item, in bytes: one, another for a minus sign, and one for each pair of digits
+// from the first to the last nonzero digit. Pairs begin at the decimal point: 12 has one pair, and 1.2 and 120 have two.
+// AWS documents only an approximate size. The pairs and the largest size are those of DynamoDB Local.
 func (n Number[T]) Size() int {
 	if len(n.digits) == 0 {
 		return 1
 	}
-	size := SizeOf(n.high, n.low)
+	size := SizeOfPositive(n.high, n.low)
 	if n.negative {
 		size++
 	}
 	return min(size, maxSize)
 }
 
-// SizeOf returns the size of a positive number of at most 38 digits, in bytes. Its first digit is at
-// 10^high, its last nonzero digit at 10^low.
-func SizeOf(high, low int) int { return 2 + high>>1 - low>>1 }
+// SizeOfPositive returns the size of a positive number of at most 38 digits in an item, in bytes. The first nonzero digit
+// counts 10^high, the last one 10^low.
+func SizeOfPositive(high, low int) int {
+	firstPair, lastPair := high>>1, low>>1 // rounded down, also below 0
+	return 1 + firstPair - lastPair + 1
+}
 
-// Parts returns the number as digits times a power of ten. The digits have no zeros at either end; zero
-// has no digits and is not negative.
+// Parts returns the number's digits, without zeros at either end, and the power of ten by which they are multiplied. For
+// zero, digits is "".
 func (n Number[T]) Parts() (digits string, power int, negative bool) {
 	if len(n.digits) == 0 {
 		return "", 0, false
@@ -138,7 +141,7 @@ func (n Number[T]) String() string {
 	return b.String()
 }
 
-// sign returns -1, 0 or 1.
+// sign returns the number's sign: -1, 0 or 1.
 func (n Number[T]) sign() int {
 	switch {
 	case len(n.digits) == 0:

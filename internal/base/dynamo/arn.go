@@ -8,20 +8,20 @@ import (
 )
 
 // TableName returns the name of a table that is given by its name or its ARN. The Region and the account are those of the
-// ARN, and "" for a name. An ARN of anything else is an error, also of the table's stream, indexes, backups and exports.
+// ARN, and "" for a name. Any other ARN is an error, such as that of a table's stream, index, backup or export.
 func TableName(nameOrARN string) (name, region, account string, err error) {
 	if !strings.HasPrefix(nameOrARN, "arn:") { // names have no colons
 		return nameOrARN, "", "", nil
 	}
-	a, err := arn.Parse(nameOrARN) // a is empty after an error
-	name, isTable := strings.CutPrefix(a.Resource, "table/")
-	name, below, isBelow := strings.Cut(name, "/")
-	switch {
-	case err != nil,
-		!isTable, a.Service != "dynamodb", name == "", strings.Contains(name, ":"), a.Region == "", a.AccountID == "":
+	parsed, err := arn.Parse(nameOrARN) // parsed is empty after an error
+	resource, isTable := strings.CutPrefix(parsed.Resource, "table/")
+	name, part, hasPart := strings.Cut(resource, "/")
+	isName := name != "" && !strings.Contains(name, ":")
+	if err != nil || parsed.Service != "dynamodb" || parsed.Region == "" || parsed.AccountID == "" || !isTable || !isName {
 		return "", "", "", fmt.Errorf("%q is not the ARN of a DynamoDB table, such as arn:aws:dynamodb:eu-west-1:123456789012:table/orders", nameOrARN)
-	case isBelow:
-		return "", "", "", fmt.Errorf("%q is the ARN of a part of a table: leave out /%s", nameOrARN, below)
 	}
-	return name, a.Region, a.AccountID, nil
+	if hasPart {
+		return "", "", "", fmt.Errorf("%q is the ARN of a part of a table: leave out /%s", nameOrARN, part)
+	}
+	return name, parsed.Region, parsed.AccountID, nil
 }

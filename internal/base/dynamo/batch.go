@@ -15,15 +15,18 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
-// DynamoDB's bounds of a batch, and hotshard's bound of concurrent batches per call.
 const (
-	MaxBatchGet   = 100
-	MaxBatchWrite = 25
-	MaxParallel   = 16
+	MaxBatchGet   = 100 // keys of a BatchGetItem
+	MaxBatchWrite = 25  // items of a BatchWriteItem
+	MaxParallel   = 16  // requests that one call of this package has in flight
+
+	// MaxTransactActions is the most actions of a caller's transaction: DynamoDB's 100, less one for the marker of
+	// [once.Applier].
+	MaxTransactActions = 99
 )
 
-// BatchGet returns the items of these keys that exist, in any order. It repeats batches as [Persist] does, with up to
-// MaxParallel batches in flight. After an error some items may be missing.
+// BatchGet returns the items that exist under these keys, in any order. It repeats batches as [Persist] does, with up to
+// MaxParallel batches in flight. With an error it returns the items that it has read.
 func BatchGet(ctx context.Context, db client.BatchGetter, table string, keys []Item, consistent bool) ([]Item, error) {
 	parts := slices.Collect(slices.Chunk(keys, MaxBatchGet))
 	found := make([][]Item, len(parts))
@@ -39,37 +42,45 @@ func BatchGet(ctx context.Context, db client.BatchGetter, table string, keys []I
 	return slices.Concat(found...), err
 }
 
-// batchGetPart reads the items of up to MaxBatchGet keys. An attempt that reads none of the keys that are left counts as
-// throttled. After a partial result the read continues until the deadline.
-func batchGetPart(ctx context.Context, db client.BatchGetter, table string, left types.KeysAndAttributes) (found []Item, err error) {
-	notReadErr := func() error {
-		return fmt.Errorf("%w: %d keys of table %s were not read", shard.ErrThrottled, len(left.Keys), table)
-	}
-	_, bounded := ctx.Deadline()
+// batchGetPart reads the items of up to MaxBatchGet keys. It repeats the read of keys that DynamoDB left unprocessed, until
+// shortly before the deadline.
+func batchGetPart(ctx context.Context, db client.BatchGetter, table string, keys types.KeysAndAttributes) (found []Item, err error) {
+	_, hasDeadline := ctx.Deadline()
 	startBy := StartBy(ctx)
 	for {
-		err = Persist(ctx, func(ctx context.Context) error {
-			asked := len(left.Keys)
-			out, err := db.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
-				RequestItems: map[string]types.KeysAndAttributes{table: left},
-			}, NoRetry)
-			if err != nil {
-				return err
-			}
-			found = append(found, OnlyTable(out.Responses)...)
-			left = OnlyTable(out.UnprocessedKeys)
-			if len(left.Keys) == asked {
-				return notReadErr()
-			}
-			return nil
-		})
-		if err != nil || len(left.Keys) == 0 {
+		items, unread, err := batchGetSome(ctx, db, table, keys)
+		found = append(found, items...)
+		if err != nil || len(unread.Keys) == 0 {
 			return found, err
 		}
-		if bounded && time.Now().After(startBy) || !Pause(ctx, jittered().NextBackOff()) {
-			return found, fmt.Errorf("%w: %w", notReadErr(), cmp.Or(ctx.Err(), context.DeadlineExceeded))
+		tooLate := hasDeadline && time.Now().After(startBy)
+		if tooLate || !Pause(ctx, jittered().NextBackOff()) {
+			return found, fmt.Errorf("%w: %w", unreadErr(table, unread), cmp.Or(ctx.Err(), context.DeadlineExceeded))
 		}
+		keys = unread
 	}
+}
+
+// batchGetSome reads the items of some keys, at least one, and returns the keys that it did not read. An attempt that reads
+// none counts as throttled.
+func batchGetSome(ctx context.Context, db client.BatchGetter, table string, keys types.KeysAndAttributes) (found []Item, unread types.KeysAndAttributes, err error) {
+	err = Persist(ctx, func(ctx context.Context) error {
+		in := &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{table: keys}}
+		out, err := db.BatchGetItem(ctx, in, NoRetry)
+		if err != nil {
+			return err
+		}
+		found, unread = OnlyTable(out.Responses), OnlyTable(out.UnprocessedKeys)
+		if len(unread.Keys) == len(keys.Keys) {
+			return unreadErr(table, unread)
+		}
+		return nil
+	})
+	return found, unread, err
+}
+
+func unreadErr(table string, unread types.KeysAndAttributes) error {
+	return fmt.Errorf("%w: %d keys of table %s were not read", shard.ErrThrottled, len(unread.Keys), table)
 }
 
 // OnlyTable returns the value of the only table in a batch's response, or the zero value if there is no table. It does not
@@ -80,7 +91,3 @@ func OnlyTable[V any](byTable map[string]V) (none V) {
 	}
 	return none
 }
-
-// MaxActions is the number of actions that a caller's transaction may have: DynamoDB's 100 without the action for the
-// marker of [once.Applier].
-const MaxActions = 99

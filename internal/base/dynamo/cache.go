@@ -6,8 +6,8 @@ import "github.com/maypok86/otter/v2"
 // changed.
 type Cache[V any] struct{ entries entries }
 
-// entries is otter's cache for values of all types, behind an interface: the compiler makes generic code again in each
-// package that sees its type, here a thousand functions.
+// entries is otter's cache of values of any type. It is an interface, because the compiler would otherwise generate a
+// thousand functions in each package that uses a Cache.
 type entries interface {
 	GetIfPresent(name string) (any, bool)
 	Set(name string, v any) (any, bool)
@@ -23,7 +23,7 @@ func NewWeightedCache[V any](maxWeight uint64, weigh func(name string, v V) uint
 	return Cache[V]{weightedEntries(maxWeight, func(name string, v any) uint32 { return weigh(name, v.(V)) })}
 }
 
-// countedEntries and weightedEntries are not inlined, which would make the generic code in the caller's package.
+// countedEntries and weightedEntries are not inlined, so that the compiler generates otter's functions only in this package.
 //
 //go:noinline
 func countedEntries(maxEntries int) entries {
@@ -50,9 +50,9 @@ func (c Cache[V]) Set(name string, v V) { c.entries.Set(name, v) }
 // Forget removes a value, if it is cached.
 func (c Cache[V]) Forget(name string) { c.entries.Invalidate(name) }
 
-// GetOr returns the cached value, or makes and caches one. Concurrent callers share one call of
-// make.
-func (c Cache[V]) GetOr(name string, make func() V) V {
-	v, _ := c.entries.ComputeIfAbsent(name, func() (any, bool) { return make(), false })
+// GetOr returns the cached value. If there is none, it caches and returns the result of create, which concurrent callers
+// share.
+func (c Cache[V]) GetOr(name string, create func() V) V {
+	v, _ := c.entries.ComputeIfAbsent(name, func() (any, bool) { return create(), false })
 	return v.(V)
 }

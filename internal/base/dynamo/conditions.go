@@ -20,8 +20,8 @@ func ConditionFailed(err error) (stored Item, ok bool) {
 	return failed.Item, true
 }
 
-// ActionFailed reports whether the condition of a transaction's action failed, by the action's index. It returns
-// the stored item if the action requested it.
+// ActionFailed reports whether the condition of the transaction's action with this index failed. It returns the stored item
+// if the action requested it.
 func ActionFailed(err error, index int) (stored Item, failed bool) {
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
 	if !ok || len(canceled.CancellationReasons) <= index {
@@ -31,9 +31,9 @@ func ActionFailed(err error, index int) (stored Item, failed bool) {
 	return reason.Item, aws.ToString(reason.Code) == "ConditionalCheckFailed"
 }
 
-// Unchanged returns the condition that an item exists, and that these attributes have the values that were read or are
-// absent as they were. It also returns the condition's names and values.
-func Unchanged(read Item, attributes ...string) (condition *string, names map[string]string, values Item) {
+// UnchangedCondition returns the condition that an item exists and that these attributes are as they were read, with the
+// condition's placeholders. An attribute that read lacks must be absent.
+func UnchangedCondition(read Item, attributes ...string) (condition *string, names map[string]string, values Item) {
 	text := "attribute_exists(" + schema.PK + ")"
 	names = map[string]string{}
 	for _, name := range attributes {
@@ -51,24 +51,24 @@ func Unchanged(read Item, attributes ...string) (condition *string, names map[st
 	return &text, names, values
 }
 
-// FailedConditions returns the indices, in order, of a canceled transaction's actions whose
-// conditions failed.
-func FailedConditions(err error) (list []int) {
+// FailedActions returns the indices, in ascending order, of a canceled transaction's actions whose conditions failed. It
+// returns nil for any other error.
+func FailedActions(err error) (indices []int) {
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
 	if !ok {
 		return nil
 	}
 	for i, r := range canceled.CancellationReasons {
 		if aws.ToString(r.Code) == "ConditionalCheckFailed" {
-			list = append(list, i)
+			indices = append(indices, i)
 		}
 	}
-	return list
+	return indices
 }
 
-// HasReason reports whether any action of a canceled transaction has one of these codes.
-func HasReason(e *types.TransactionCanceledException, codes ...string) bool {
-	return slices.ContainsFunc(e.CancellationReasons, func(r types.CancellationReason) bool {
+// HasReasonCode reports whether any action of a canceled transaction has one of these cancellation codes.
+func HasReasonCode(canceled *types.TransactionCanceledException, codes ...string) bool {
+	return slices.ContainsFunc(canceled.CancellationReasons, func(r types.CancellationReason) bool {
 		return slices.Contains(codes, aws.ToString(r.Code))
 	})
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// Scope is the limit that caused a throttle. The zero value is no throttle.
+// Scope is what the limit that caused a throttle applies to.
 type Scope int
 
-// The scopes, by the suffix of the exception's throttling reason.
+// The scopes of throttles.
 const (
 	NotThrottled Scope = iota
 	// KeyRange is the limit of a table partition: a hot key. More write shards relieve it.
@@ -26,15 +26,14 @@ const (
 	// IndexKeyRange is the limit of an index partition. Spreading the index's key relieves
 	// it.
 	IndexKeyRange
-	// WholeTable is the limit of the table, index or account. More write shards don't help.
+	// WholeTable is the limit of the table, of a whole index, or of the account. More write shards don't help.
 	WholeTable
-	// Unknown is a throttle without a reason.
+	// Unknown is the scope of a throttle for which DynamoDB gave no reason.
 	Unknown
 )
 
-// ThrottleScope returns the scope of an attempt's error. If there are several reasons, it is the most
-// specific one: of an index partition, a table partition, or the whole table. An index partition comes
-// first, since the table partition has only one of the items that are written to it.
+// ThrottleScope returns the scope of an attempt's error; NotThrottled for nil and for other errors. Of several scopes it
+// returns the first of IndexKeyRange, KeyRange and WholeTable: a hot index partition gets items from many table partitions.
 func ThrottleScope(err error) Scope {
 	if !IsThrottle(err) {
 		return NotThrottled
@@ -44,7 +43,7 @@ func ThrottleScope(err error) Scope {
 		if r.Reason == nil {
 			continue
 		}
-		scope = narrower(scope, scopeOf(*r.Reason))
+		scope = moreSpecific(scope, scopeOf(*r.Reason))
 	}
 	return scope
 }
@@ -61,8 +60,8 @@ func scopeOf(reason string) Scope {
 	return KeyRange
 }
 
-// narrower returns the more specific scope.
-func narrower(a, b Scope) Scope {
+// moreSpecific returns the scope that ThrottleScope prefers of two.
+func moreSpecific(a, b Scope) Scope {
 	for _, s := range []Scope{IndexKeyRange, KeyRange, WholeTable} {
 		if a == s || b == s {
 			return s
@@ -71,7 +70,7 @@ func narrower(a, b Scope) Scope {
 	return Unknown
 }
 
-// ThrottlingReasons returns a throttle's reasons; nil for any other error.
+// ThrottlingReasons returns the reasons that DynamoDB gave for a throttle; nil for any other error.
 func ThrottlingReasons(err error) []types.ThrottlingReason {
 	if e, ok := errors.AsType[*types.ProvisionedThroughputExceededException](err); ok {
 		return e.ThrottlingReasons
@@ -90,22 +89,22 @@ var (
 	retryables = retry.IsErrorRetryables(retry.DefaultRetryables)
 )
 
-// IsThrottle reports whether a request was throttled and wrote nothing. After an attempt with an unknown outcome it returns
-// false.
+// IsThrottle reports whether a request was throttled and wrote nothing. It is false if an earlier attempt had an unknown
+// outcome.
 func IsThrottle(err error) bool {
 	if hasUnknownOutcome(err) {
 		return false
 	}
 	if canceled, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
-		return HasReason(canceled, "ThrottlingError", "ProvisionedThroughputExceeded")
+		return HasReasonCode(canceled, "ThrottlingError", "ProvisionedThroughputExceeded")
 	}
 	return throttles.IsErrorThrottle(err).Bool()
 }
 
-// IsInvalid reports whether a request's input was wrong, so that DynamoDB did not try to write.
+// IsInvalid reports whether a request was wrong: it was misused or not sent, or DynamoDB rejected it. Nothing was written.
 func IsInvalid(err error) bool {
-	_, unsent := errors.AsType[*smithy.InvalidParamsError](err)
-	return unsent || errors.Is(err, shard.ErrMisused) || IsRejected(err)
+	_, badParameters := errors.AsType[*smithy.InvalidParamsError](err)
+	return badParameters || errors.Is(err, shard.ErrMisused) || IsRejected(err)
 }
 
 // IsRejected reports whether DynamoDB rejected a request as invalid, such as one with an item that is too large.
@@ -128,16 +127,16 @@ func IsConflict(err error) bool {
 		return true
 	}
 	if canceled, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
-		return HasReason(canceled, "TransactionConflict")
+		return HasReasonCode(canceled, "TransactionConflict")
 	}
 	_, conflict := errors.AsType[*types.TransactionConflictException](err)
 	return conflict
 }
 
-// Kind returns an error of the SDK wrapped in its kind: shard.ErrThrottled, ErrContended or ErrUnavailable. It returns
-// nil, an error that has a kind already, and an error of none of these kinds as they are. An ErrContended is an
-// ErrThrottled.
-func Kind(err error) error {
+// Classify wraps an SDK's error in its kind: shard.ErrThrottled, shard.ErrContended, which is an ErrThrottled, or
+// shard.ErrUnavailable. It returns an error unchanged if the error has a kind already, or none of these. For nil it returns
+// nil.
+func Classify(err error) error {
 	var kind error
 	switch {
 	case err == nil:
@@ -148,7 +147,7 @@ func Kind(err error) error {
 		return fmt.Errorf("%w%s: %w", shard.ErrThrottled, describeLimits(err), err)
 	case IsConflict(err):
 		kind = shard.ErrContended
-	case retryables.IsErrorRetryable(err).Bool(), isTimeout(err), isFault(err):
+	case retryables.IsErrorRetryable(err).Bool(), isTimeout(err), isServerFault(err):
 		kind = shard.ErrUnavailable
 	default:
 		return err
@@ -156,8 +155,8 @@ func Kind(err error) error {
 	return fmt.Errorf("%w: %w", kind, err)
 }
 
-// describeLimits returns the limits that throttled a request, in parentheses for an error's text, or "" if they are
-// unknown. They name an index, which AWS's message doesn't.
+// describeLimits returns a text such as " (TableWriteKeyRangeThroughputExceeded on table/orders)", with the table or index
+// of each limit that throttled a request. It returns "" if DynamoDB gave no reason. AWS's message doesn't name an index.
 func describeLimits(err error) string {
 	var list []string
 	for _, r := range ThrottlingReasons(err) {
@@ -170,16 +169,16 @@ func describeLimits(err error) string {
 	return " (" + strings.Join(list, ", ") + ")"
 }
 
-// MayApply reports whether a failed write may have been applied, or may still be.
+// MayApply reports whether a failed write may have been applied, or may still be applied.
 func MayApply(err error) bool {
-	return errors.Is(Kind(err), shard.ErrUnavailable) && !isUnsent(err)
+	return errors.Is(Classify(err), shard.ErrUnavailable) && !isUnsent(err)
 }
 
 func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-// isUnsent reports whether the request was not sent for lack of a connection.
+// isUnsent reports whether the request was not sent, because no connection could be opened.
 func isUnsent(err error) bool {
 	failed, ok := errors.AsType[*net.OpError](err)
 	return ok && failed.Op == "dial"
@@ -190,7 +189,7 @@ func isDisconnected(err error) bool {
 	return !isTimeout(err) && retry.RetryableConnectionError{}.IsErrorRetryable(err).Bool()
 }
 
-func isFault(err error) bool {
+func isServerFault(err error) bool {
 	api, ok := errors.AsType[smithy.APIError](err)
 	return ok && api.ErrorFault() == smithy.FaultServer
 }

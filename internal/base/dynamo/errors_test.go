@@ -62,7 +62,7 @@ func TestErrors(t *testing.T) {
 		"canceled, condition":   {libtest.CanceledFor("ConditionalCheckFailed"), nil, dynamo.NotThrottled, false, false, 1, 1},
 		"throttled":             {libtest.Hot(), shard.ErrThrottled, dynamo.Unknown, false, false, all, all},
 		"no reason":             {noReason, shard.ErrThrottled, dynamo.Unknown, false, false, all, all},
-		"with its kind":         {dynamo.Kind(libtest.Hot(libtest.TableHot)), shard.ErrThrottled, dynamo.KeyRange, false, false, all, all},
+		"with its kind":         {dynamo.Classify(libtest.Hot(libtest.TableHot)), shard.ErrThrottled, dynamo.KeyRange, false, false, all, all},
 		"table":                 {libtest.Hot(libtest.TableHot), shard.ErrThrottled, dynamo.KeyRange, false, false, all, all},
 		"index":                 {libtest.Hot(libtest.IndexHot), shard.ErrThrottled, dynamo.IndexKeyRange, false, false, all, all},
 		"account":               {account, shard.ErrThrottled, dynamo.WholeTable, false, false, all, all},
@@ -87,7 +87,7 @@ func TestErrors(t *testing.T) {
 		"500":                   {&types.InternalServerError{}, shard.ErrUnavailable, dynamo.NotThrottled, false, true, all, 1},
 		"unknown 5xx":           {apiError("ServiceUnavailable", true), shard.ErrUnavailable, dynamo.NotThrottled, false, true, all, 1},
 	} {
-		kind := dynamo.Kind(c.err)
+		kind := dynamo.Classify(c.err)
 		for _, k := range []error{shard.ErrThrottled, shard.ErrContended, shard.ErrUnavailable} {
 			if want := k == c.kind || k == shard.ErrThrottled && c.kind == shard.ErrContended; errors.Is(kind, k) != want || !errors.Is(kind, c.err) {
 				t.Errorf("%s: kind is %v, want %v", name, kind, c.kind)
@@ -103,7 +103,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: %d attempts of a read and %d of a sum, want %d and %d", name, read, sums, c.read, c.sums)
 		}
 	}
-	if err := dynamo.Kind(nil); err != nil {
+	if err := dynamo.Classify(nil); err != nil {
 		t.Errorf("no error has a kind: %v", err)
 	}
 }
@@ -114,10 +114,10 @@ func TestThrottleNamesTheLimit(t *testing.T) {
 		{Reason: aws.String(libtest.IndexHot), Resource: aws.String("arn:aws:dynamodb:eu-west-1:1:table/t/index/i")}, {Reason: aws.String(libtest.TableHot)},
 	}}
 	want := "no capacity (IndexWriteKeyRangeThroughputExceeded on table/t/index/i, TableWriteKeyRangeThroughputExceeded on ): " + err.Error()
-	if got := dynamo.Kind(err).Error(); got != want {
+	if got := dynamo.Classify(err).Error(); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if got := dynamo.Kind(libtest.Hot()).Error(); got != "no capacity: "+libtest.Hot().Error() {
+	if got := dynamo.Classify(libtest.Hot()).Error(); got != "no capacity: "+libtest.Hot().Error() {
 		t.Errorf("without a reason: %s", got)
 	}
 }
@@ -147,7 +147,7 @@ func TestFailedConditions(t *testing.T) {
 	failed := &types.TransactionCanceledException{CancellationReasons: []types.CancellationReason{
 		{Code: aws.String("None")}, {Code: aws.String("ConditionalCheckFailed"), Item: stored}, {Code: aws.String("ConditionalCheckFailed")}, {},
 	}}
-	if got := dynamo.FailedConditions(failed); !slices.Equal(got, []int{1, 2}) || dynamo.FailedConditions(errors.New("other")) != nil {
+	if got := dynamo.FailedActions(failed); !slices.Equal(got, []int{1, 2}) || dynamo.FailedActions(errors.New("other")) != nil {
 		t.Errorf("%v failed", got)
 	}
 	for at, want := range []bool{false, true, true, false, false} {
@@ -159,10 +159,10 @@ func TestFailedConditions(t *testing.T) {
 	if _, got := dynamo.ActionFailed(errors.New("other"), 0); got {
 		t.Error("an action failed by another error")
 	}
-	if dynamo.FailedConditions(libtest.CanceledFor("TransactionConflict")) != nil || len(dynamo.FailedConditions(libtest.CanceledFor("ConditionalCheckFailed"))) != 1 {
+	if dynamo.FailedActions(libtest.CanceledFor("TransactionConflict")) != nil || len(dynamo.FailedActions(libtest.CanceledFor("ConditionalCheckFailed"))) != 1 {
 		t.Error("a conflict is a failed condition, or a single one is none")
 	}
-	if !dynamo.HasReason(failed, "TransactionConflict", "ConditionalCheckFailed") || dynamo.HasReason(failed, "TransactionConflict") {
+	if !dynamo.HasReasonCode(failed, "TransactionConflict", "ConditionalCheckFailed") || dynamo.HasReasonCode(failed, "TransactionConflict") {
 		t.Error("HasReason is wrong")
 	}
 	it, got := dynamo.ConditionFailed(&smithy.OperationError{Err: &types.ConditionalCheckFailedException{Item: stored}})
@@ -177,7 +177,7 @@ func TestFailedConditions(t *testing.T) {
 // TestUnchanged checks the condition that an item still has the values that were read.
 func TestUnchanged(t *testing.T) {
 	read := dynamo.Item{"a": dynamo.Number(1), "c": dynamo.String("x"), "d": dynamo.Number(2)}
-	text, names, values := dynamo.Unchanged(read, "a", "b", "c")
+	text, names, values := dynamo.UnchangedCondition(read, "a", "b", "c")
 	if *text != "attribute_exists(pk) AND #a = :a AND attribute_not_exists(#b) AND #c = :c" {
 		t.Error(*text)
 	}
@@ -187,7 +187,7 @@ func TestUnchanged(t *testing.T) {
 	if len(values) != 2 || dynamo.Digits(values, ":a") != "1" || dynamo.Text(values, ":c") != "x" {
 		t.Error(values)
 	}
-	if _, _, values = dynamo.Unchanged(read, "b"); values != nil {
+	if _, _, values = dynamo.UnchangedCondition(read, "b"); values != nil {
 		t.Errorf("%v: DynamoDB rejects an empty map", values)
 	}
 }

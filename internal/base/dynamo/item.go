@@ -20,7 +20,7 @@ func Key(pk, sk string) map[string]types.AttributeValue {
 // String returns an attribute of type S.
 func String(s string) *types.AttributeValueMemberS { return &types.AttributeValueMemberS{Value: s} }
 
-// Number returns an attribute of type N with a whole number.
+// Number returns an attribute of type N with this whole number.
 func Number(n int64) *types.AttributeValueMemberN {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }
@@ -30,8 +30,8 @@ func Decimal(digits string) *types.AttributeValueMemberN {
 	return &types.AttributeValueMemberN{Value: digits}
 }
 
-// BigInteger returns a number attribute that is a whole number of any size. For any other attribute, also an absent one,
-// the error names the attribute.
+// BigInteger returns the value of an attribute with a whole number of any size. It returns an error, which names the
+// attribute, if the attribute is absent or has any other value.
 func BigInteger(it Item, name string) (*big.Int, error) {
 	n, ok := it[name].(*types.AttributeValueMemberN)
 	if !ok {
@@ -44,8 +44,8 @@ func BigInteger(it Item, name string) (*big.Int, error) {
 	return value, nil
 }
 
-// LargestOfSet returns the largest element of a set of whole numbers, or 0 if the set is absent or has none above 0. For any
-// other attribute, the error names it.
+// LargestOfSet returns the largest number of an attribute with a set of whole numbers. It returns 0 if the attribute is
+// absent, or no number is above 0. It returns an error, which names the attribute, for any other value.
 func LargestOfSet(it Item, name string) (largest int, err error) {
 	if it[name] == nil {
 		return 0, nil
@@ -64,8 +64,8 @@ func LargestOfSet(it Item, name string) (largest int, err error) {
 	return largest, nil
 }
 
-// Integer returns a number attribute that is a whole number of up to 64 bits, or 0 if it is absent. For any other
-// attribute, the error names it.
+// Integer returns the value of an attribute with a whole number of up to 64 bits, or 0 if the attribute is absent. It
+// returns an error, which names the attribute, for any other value.
 func Integer(it Item, name string) (int64, error) {
 	if it[name] == nil {
 		return 0, nil
@@ -81,7 +81,7 @@ func Integer(it Item, name string) (int64, error) {
 	return value, nil
 }
 
-// Text returns an attribute of type S, "" if it is absent or of another type.
+// Text returns the value of an attribute of type S; "" if the attribute is absent or of another type.
 func Text(it Item, name string) string {
 	s, _ := it[name].(*types.AttributeValueMemberS)
 	if s == nil {
@@ -90,7 +90,7 @@ func Text(it Item, name string) string {
 	return s.Value
 }
 
-// Digits returns the digits of an attribute of type N, "" if it is absent or of another type.
+// Digits returns the digits of an attribute of type N; "" if the attribute is absent or of another type.
 func Digits(it Item, name string) string {
 	n, _ := it[name].(*types.AttributeValueMemberN)
 	if n == nil {
@@ -99,7 +99,8 @@ func Digits(it Item, name string) string {
 	return n.Value
 }
 
-// Whole returns an attribute that is a whole number of up to 64 bits; ok is false for any other, and if it is absent.
+// Whole returns the value of an attribute with a whole number of up to 64 bits. ok is false if the attribute is absent or
+// has any other value.
 func Whole(it Item, name string) (n int64, ok bool) {
 	n, err := strconv.ParseInt(Digits(it, name), 10, 64)
 	return n, err == nil
@@ -111,25 +112,26 @@ func Bool(it Item, name string) bool {
 	return b != nil && b.Value
 }
 
-// Millis returns the time of an attribute with Unix milliseconds, in UTC; ok is false for any other.
+// Millis returns the time, in UTC, of an attribute with Unix milliseconds. ok is false if the attribute is absent or is not
+// a whole number.
 func Millis(it Item, name string) (t time.Time, ok bool) {
 	ms, ok := Whole(it, name)
 	return time.UnixMilli(ms).UTC(), ok
 }
 
-// Expired reports whether an item has expired. TTL deletes it only later.
+// Expired reports whether an item has expired. DynamoDB deletes an expired item later.
 func Expired(it Item, now time.Time) bool {
-	at, ok := Whole(it, schema.ExpiresAt)
-	return ok && at <= now.Unix()
+	expiresAt, ok := Whole(it, schema.ExpiresAt)
+	return ok && expiresAt <= now.Unix()
 }
 
 // Item is an item's attributes by name.
 type Item = map[string]types.AttributeValue
 
-// Attribute returns the text of an attribute of type S or N; ok is false for any other. It returns
-// numbers as DynamoDB returns them, so an item's write shard is the same before and after it is
-// stored.
-func Attribute(it Item, name string) (string, bool) {
+// Attribute returns the text of an attribute of type S or N; ok is false if the attribute is absent or of another type. The
+// text of a number is as DynamoDB returns it. So a write shard that is calculated from it is the same before the item is
+// stored and after.
+func Attribute(it Item, name string) (text string, ok bool) {
 	switch v := it[name].(type) {
 	case *types.AttributeValueMemberS:
 		return v.Value, true
@@ -140,8 +142,8 @@ func Attribute(it Item, name string) (string, bool) {
 	return "", false
 }
 
-// TieValue returns a text that distinguishes and orders items with equal sort keys: the type and the value
-// of the tie breaker, an attribute. Without this attribute it returns "".
+// TieValue returns a text that orders items with equal sort keys: the type and the value of the attribute tieBreaker. It
+// returns "" for an item without this attribute.
 func TieValue(it Item, tieBreaker string) string {
 	text, ok := Attribute(it, tieBreaker)
 	if !ok {

@@ -21,7 +21,7 @@ import (
 type Stream struct {
 	Client     client.Querier
 	Input      *dynamodb.QueryInput // of the next page
-	Sort       string               // the sort key's name
+	SortKey    string               // the sort key's name
 	TieBreaker string               // the attribute that orders items with equal sort keys; "" if there are none
 	Drop       func(Item) bool      // reports whether to skip an item; may be nil
 	Order      int                  // orders items of several streams with equal sort keys and tie breakers
@@ -69,7 +69,7 @@ func (s *Stream) partitionName() string {
 // compare compares streams by their first items.
 func (s *Stream) compare(other *Stream) int {
 	a, b := s.Buf[0], other.Buf[0]
-	if c := CompareValues(a[s.Sort], b[other.Sort]); c != 0 {
+	if c := CompareValues(a[s.SortKey], b[other.SortKey]); c != 0 {
 		return c
 	}
 	return cmp.Or(strings.Compare(TieValue(a, s.TieBreaker), TieValue(b, other.TieBreaker)), cmp.Compare(s.Order, other.Order))
@@ -90,10 +90,10 @@ func (s *Stream) Count(ctx context.Context) (n int, err error) {
 // Merge yields the items of many streams in the order of their sort keys. It is a heap of the
 // streams that have items, ordered by their first items.
 type Merge struct {
-	streams []*Stream
-	desc    bool
-	Ahead   bool // all items will be read: streams that are short of items read their next pages in parallel
-	Want    int  // at most so many items will be read, which bounds the size of later pages; 0 means all
+	streams    []*Stream
+	descending bool
+	Ahead      bool // all items will be read: streams that are short of items read their next pages in parallel
+	Want       int  // at most so many items will be read, which bounds the size of later pages; 0 means all
 }
 
 // NewMerge returns a Merge of streams, after filling each of them.
@@ -101,7 +101,7 @@ func NewMerge(ctx context.Context, streams []*Stream, desc bool) (*Merge, error)
 	if err := FillAll(ctx, streams); err != nil {
 		return nil, err
 	}
-	m := &Merge{desc: desc}
+	m := &Merge{descending: desc}
 	for _, s := range streams {
 		if len(s.Buf) > 0 {
 			m.streams = append(m.streams, s)
@@ -185,7 +185,7 @@ func (m *Merge) Pop() any {
 
 func (m *Merge) Less(i, j int) bool {
 	c := m.streams[i].compare(m.streams[j])
-	if m.desc {
+	if m.descending {
 		return c > 0
 	}
 	return c < 0

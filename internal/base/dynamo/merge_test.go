@@ -76,7 +76,7 @@ func query(pk string) *dynamodb.QueryInput {
 // streams returns a stream for each of these partitions.
 func (p *paged) streams(partitions ...string) (list []*dynamo.Stream) {
 	for i, pk := range partitions {
-		list = append(list, &dynamo.Stream{Client: p, Input: query(pk), Sort: "sk", TieBreaker: "tie", Order: i})
+		list = append(list, &dynamo.Stream{Client: p, Input: query(pk), SortKey: "sk", TieBreaker: "tie", Order: i})
 	}
 	return list
 }
@@ -232,7 +232,7 @@ func TestMergeOrder(t *testing.T) {
 		"second's tie":  {[]dynamo.Item{item("p", "a", "2")}, []dynamo.Item{item("q", "a", "")}, false, "qa pa"},
 		"nothing there": {nil, nil, false, ""},
 	} {
-		streams := []*dynamo.Stream{{Buf: c.p, Done: true, Sort: "sk", TieBreaker: "tie"}, {Buf: c.q, Done: true, Sort: "sk", TieBreaker: "tie", Order: 1}}
+		streams := []*dynamo.Stream{{Buf: c.p, Done: true, SortKey: "sk", TieBreaker: "tie"}, {Buf: c.q, Done: true, SortKey: "sk", TieBreaker: "tie", Order: 1}}
 		m, err := dynamo.NewMerge(t.Context(), streams, c.desc)
 		if err != nil {
 			t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// CheckNow returns [shard.ErrMisused] for the zero time.
+// CheckNow returns a [shard.ErrMisused] if now is the zero time.
 func CheckNow(now time.Time) error {
 	if now.IsZero() {
 		return fmt.Errorf("%w: now is the zero time; pass time.Now()", shard.ErrMisused)
@@ -17,7 +17,7 @@ func CheckNow(now time.Time) error {
 	return nil
 }
 
-// CheckClient returns [shard.ErrMisused] for a client that is nil.
+// CheckClient returns a [shard.ErrMisused] if a client is nil, or a nil *dynamodb.Client.
 func CheckClient(client any) error {
 	sdk, isSDK := client.(*dynamodb.Client)
 	if client == nil || isSDK && sdk == nil {

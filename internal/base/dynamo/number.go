@@ -14,16 +14,16 @@ import (
 
 // compareNumbers compares two numbers by value, or as text if one of them is not a number.
 func compareNumbers(a, b string) int {
-	n, ok1 := decimal.Parse(a)
-	m, ok2 := decimal.Parse(b)
-	if !ok1 || !ok2 {
-		return strings.Compare(a, b)
+	numberA, isNumberA := decimal.Parse(a)
+	numberB, isNumberB := decimal.Parse(b)
+	if isNumberA && isNumberB {
+		return decimal.Compare(numberA, numberB)
 	}
-	return decimal.Compare(n, m)
+	return strings.Compare(a, b)
 }
 
-// CompareValues compares sort keys as DynamoDB does: text and binary by their bytes, numbers by
-// value. Both values must have the same type; nil is equal to any.
+// CompareValues compares sort keys as DynamoDB does: strings and binary by their bytes, numbers by value. It returns -1, 0
+// or 1, and 0 for values of different types.
 func CompareValues(a, b types.AttributeValue) int {
 	switch a := a.(type) {
 	case *types.AttributeValueMemberS:

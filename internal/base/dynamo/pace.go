@@ -8,20 +8,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Pace limits the read or write units a second of all its users together. It is safe for concurrent
-// use.
+// Pace limits the read or write units that all its users together consume in a second. It is safe for concurrent use.
 type Pace struct {
-	rate int
+	rate int // units a second
 
 	mu   sync.Mutex
-	paid time.Time // the end of the time that the spent units take at the rate
+	paid time.Time // when the units that were spent are used up at the rate
 }
 
 // NewPace returns a Pace of perSecond units a second. It uses this machine's clock.
 func NewPace(perSecond int) *Pace { return &Pace{rate: perSecond} }
 
-// Spend adds the units that a call consumed, and waits until all units added so far fit the rate. It returns an error if
-// ctx ends first.
+// Spend waits until the consumed units of this and all earlier calls fit the rate. It returns ctx's error if ctx ends first.
 func (p *Pace) Spend(ctx context.Context, used *types.ConsumedCapacity) error {
 	return WaitFor(ctx, p.spend(used, time.Now()))
 }
@@ -37,8 +35,8 @@ func (p *Pace) spend(used *types.ConsumedCapacity, now time.Time) time.Duration 
 	return p.paid.Sub(now)
 }
 
-// CapacityTime returns the time in which perSecond units a second add up to the used units. It returns 0 if used has no
-// CapacityUnits or is nil.
+// CapacityTime returns how long the used units last at perSecond units a second. It returns 0 if used is nil or has no
+// CapacityUnits.
 func CapacityTime(used *types.ConsumedCapacity, perSecond int) time.Duration {
 	if used == nil || used.CapacityUnits == nil {
 		return 0
@@ -46,7 +44,7 @@ func CapacityTime(used *types.ConsumedCapacity, perSecond int) time.Duration {
 	return time.Duration(*used.CapacityUnits / float64(perSecond) * float64(time.Second))
 }
 
-// WaitFor waits for d. It returns an error if ctx ends first.
+// WaitFor waits for d. It returns ctx's error if ctx ends first.
 func WaitFor(ctx context.Context, d time.Duration) error {
 	Pause(ctx, d)
 	return ctx.Err()

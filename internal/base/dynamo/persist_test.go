@@ -174,7 +174,7 @@ func TestBatchesOfReads(t *testing.T) {
 			t.Errorf("%d keys: %d found by requests of %v, %v", n, len(found), client.sizes, err)
 		}
 	}
-	if dynamo.MaxBatchWrite != 25 || dynamo.MaxActions != 99 || dynamo.MaxItem != 409600 {
+	if dynamo.MaxBatchWrite != 25 || dynamo.MaxTransactActions != 99 || dynamo.MaxItem != 409600 {
 		t.Error("DynamoDB's limits are wrong")
 	}
 }

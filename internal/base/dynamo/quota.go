@@ -10,15 +10,15 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// Costs of retries. The SDK's standard retryer has had these for years; its new ones, 14 and for a throttle 5, would use
-// up a quota within two minutes in which a sixth of the calls fail.
+// Costs of a retry, in tokens of the quota: those that the SDK's standard retryer had for years. With its newer costs, 14,
+// and 5 after a throttle, a quota is empty after two minutes in which a sixth of the calls fail.
 const (
 	retryCost   = 5
-	timeoutCost = 10
+	timeoutCost = 10 // of a retry after a time-out
 )
 
-// Quota is a process's quota of retries, of the SDK's standard size. Retries can't multiply the calls
-// while DynamoDB fails: a failed retry lowers the quota, and a call without retries raises it.
+// Quota limits a process's retries, so that they don't multiply its calls while DynamoDB fails. It has the SDK's standard
+// size. A failed retry lowers the quota, and a call without retries raises it.
 type Quota struct{ bucket *ratelimit.TokenRateLimit }
 
 // NewQuota returns a full quota.
@@ -26,8 +26,8 @@ func NewQuota() Quota { return Quota{ratelimit.NewTokenRateLimit(retry.DefaultRe
 
 type quotaKey struct{}
 
-// Context returns a context for calls whose retries are paid from this quota. Other calls make retries up to
-// [MaxAttempts], whatever the quota.
+// Context returns a context for calls whose retries are paid from this quota. Calls without such a context are bounded only
+// by [MaxAttempts].
 func (q Quota) Context(ctx context.Context) context.Context {
 	return context.WithValue(ctx, quotaKey{}, q)
 }
@@ -35,10 +35,11 @@ func (q Quota) Context(ctx context.Context) context.Context {
 // retries counts the attempts of one call, and pays for its retries from the quota.
 type retries struct {
 	Quota                 // zero if the context has no quota
-	attempts int          // that were made
-	release  func() error // returns the cost of the latest retry to the quota
+	attempts int          // number of attempts that were made
+	release  func() error // returns the cost of the latest retry to the quota; nil if nothing was paid
 }
 
+// retriesOf returns the retries of a call that has made no attempt yet.
 func retriesOf(ctx context.Context) *retries {
 	q, _ := ctx.Value(quotaKey{}).(Quota)
 	return &retries{Quota: q}
@@ -47,7 +48,7 @@ func retriesOf(ctx context.Context) *retries {
 // pay reports whether the quota allows a retry after an attempt that failed with err. The first retry is free if nothing
 // was written, since it mostly goes to another write shard.
 func (r *retries) pay(err error) bool {
-	free := r.attempts == 1 && errors.Is(Kind(err), shard.ErrThrottled)
+	free := r.attempts == 1 && errors.Is(Classify(err), shard.ErrThrottled)
 	if r.bucket == nil || free {
 		return true
 	}
@@ -55,12 +56,12 @@ func (r *retries) pay(err error) bool {
 	if isTimeout(err) {
 		cost = timeoutCost
 	}
-	release, err := r.bucket.GetToken(context.Background(), cost)
+	release, emptyErr := r.bucket.GetToken(context.Background(), cost)
 	r.release = release
-	return err == nil
+	return emptyErr == nil
 }
 
-// succeeded returns the cost of the successful retry to the quota. A call without retries raises the quota.
+// succeeded returns the cost of a successful retry to the quota, or raises the quota if the call made no retry.
 func (r *retries) succeeded() {
 	switch {
 	case r.bucket == nil:

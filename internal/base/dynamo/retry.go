@@ -16,10 +16,10 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// MaxAttempts bounds the attempts of one call. The pauses between them are some 7 s in all.
+// MaxAttempts bounds the attempts of one call. The pauses between them are about 7 s in all.
 const MaxAttempts = 12
 
-// NoRetry turns the SDK's own retries off for one request: see the package's comment.
+// NoRetry turns off the SDK's own retries of one request.
 func NoRetry(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
 
 // Persist calls attempt until it succeeds, until its error can't be retried, or until the deadline or
@@ -41,63 +41,64 @@ func Persist(ctx context.Context, attempt func(ctx context.Context) error) error
 //
 // So it makes none after a timeout or a 5xx, since DynamoDB may have made the write.
 func PersistSum(ctx context.Context, attempt func(ctx context.Context) error) error {
-	disconnected := false
+	disconnects := 0
 	return repeat(ctx, func(_ context.Context, err error) bool {
-		if errors.Is(Kind(err), shard.ErrThrottled) || isUnsent(err) {
+		if errors.Is(Classify(err), shard.ErrThrottled) || isUnsent(err) {
 			return true
 		}
-		first := isDisconnected(err) && !disconnected
-		disconnected = disconnected || first
-		return first
+		if !isDisconnected(err) {
+			return false
+		}
+		disconnects++
+		return disconnects == 1
 	}, attempt)
 }
 
 // repeat calls attempt as Persist does; retryable reports whether an error can be retried.
 func repeat(ctx context.Context, retryable func(context.Context, error) bool, attempt func(ctx context.Context) error) error {
-	var last error // of the last attempt
-	retries, mayHaveApplied, mayRetry := retriesOf(ctx), false, true
-	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		last = attempt(ctx)
+	retries, pauses, mayHaveApplied := retriesOf(ctx), jittered(), false
+	lastStart := time.Now().Add(retryTime(ctx))
+	for {
+		err := attempt(ctx)
 		retries.attempts++
-		if last == nil {
+		if err == nil {
 			retries.succeeded()
-			return struct{}{}, nil
+			return nil
 		}
-		mayHaveApplied = mayHaveApplied || MayApply(last)
-		mayRetry = !IsLast(last) && retryable(ctx, last) && (retries.attempts == MaxAttempts || retries.pay(last))
-		if !mayRetry {
-			return struct{}{}, backoff.Permanent(last)
+		mayHaveApplied = mayHaveApplied || MayApply(err)
+		failed := Classify(err)
+		if mayHaveApplied && errors.Is(failed, shard.ErrThrottled) {
+			failed = &unknownOutcomeError{err}
 		}
-		return struct{}{}, last
-	}, backoff.WithBackOff(jittered()), backoff.WithMaxTries(MaxAttempts), backoff.WithMaxElapsedTime(retryTime(ctx)))
-	if err == nil {
-		return nil
+		isLast := retries.attempts == MaxAttempts
+		switch {
+		case IsFinal(err) || !retryable(ctx, err):
+			return failed
+		case isLast && ctx.Err() == nil:
+			return finalError{failed}
+		case !isLast && !retries.pay(err):
+			return failed
+		}
+		pause := pauses.NextBackOff()
+		if isLast || time.Now().Add(pause).After(lastStart) || !Pause(ctx, pause) { // no time is left
+			return fmt.Errorf("%w: %w", failed, cmp.Or(ctx.Err(), context.DeadlineExceeded))
+		}
 	}
-	kind := Kind(last)
-	if mayHaveApplied && errors.Is(kind, shard.ErrThrottled) {
-		kind = &unknownOutcomeError{last}
-	}
-	switch {
-	case !mayRetry:
-		return kind
-	case retries.attempts < MaxAttempts || ctx.Err() != nil: // no time was left
-		return fmt.Errorf("%w: %w", kind, cmp.Or(ctx.Err(), context.DeadlineExceeded))
-	}
-	return spentError{kind}
 }
 
-// spentError is the error of a call after MaxAttempts, or after its last sensible attempt. An enclosing Persist makes no further attempt.
-type spentError struct{ error }
+// finalError is an error after which an enclosing Persist makes no further attempt.
+type finalError struct{ error }
 
 // Unwrap returns the last attempt's error.
-func (e spentError) Unwrap() error { return e.error }
+func (e finalError) Unwrap() error { return e.error }
 
-// Last returns an error after which Persist makes no further attempt.
-func Last(err error) error { return spentError{err} }
+// Final wraps an error so that Persist makes no further attempt after it.
+func Final(err error) error { return finalError{err} }
 
-// IsLast reports whether an error is of a call that makes no further attempt.
-func IsLast(err error) bool {
-	_, spent := errors.AsType[spentError](err)
+// IsFinal reports whether Persist makes no further attempt after an error: the error is from Final, or from a call that made
+// MaxAttempts attempts.
+func IsFinal(err error) bool {
+	_, spent := errors.AsType[finalError](err)
 	return spent
 }
 
@@ -109,7 +110,7 @@ func (e *unknownOutcomeError) Error() string {
 	return fmt.Sprintf("%v: an earlier attempt may have been applied; the last attempt failed: %v", shard.ErrUnavailable, e.last)
 }
 
-// Unwrap leaves out the last error's kind.
+// Unwrap returns ErrUnavailable and the SDK's error, without its kind.
 func (e *unknownOutcomeError) Unwrap() []error {
 	if failed, ok := errors.AsType[smithy.APIError](e.last); ok {
 		return []error{shard.ErrUnavailable, failed}
@@ -122,7 +123,7 @@ func hasUnknownOutcome(err error) bool {
 	return unknown
 }
 
-// jittered returns random pauses that grow from about 25 ms to at most about 1 s.
+// jittered returns random pauses that grow from about 25 ms to about 1 s.
 func jittered() backoff.BackOff {
 	b := backoff.NewExponentialBackOff()
 	b.InitialInterval, b.Multiplier, b.RandomizationFactor = 25*time.Millisecond, 2, 0.5
@@ -130,11 +131,11 @@ func jittered() backoff.BackOff {
 	return b
 }
 
-// reserve is the time before the deadline in which no attempt starts. An attempt that the deadline
-// interrupts has an unknown outcome, which is worse for a caller than a throttle.
+// reserve is the time before the deadline in which no attempt starts. A write that the deadline interrupts has an unknown
+// outcome, which is worse for a caller than a throttle.
 const reserve = 500 * time.Millisecond
 
-// retryTime returns the time within which attempts may start.
+// retryTime returns for how long attempts may start: a minute without a deadline.
 func retryTime(ctx context.Context) time.Duration {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -144,8 +145,8 @@ func retryTime(ctx context.Context) time.Duration {
 	return max(left-min(reserve, left/4), time.Nanosecond)
 }
 
-// StartBy returns the time by which a call's writes must start, so that the deadline does not
-// interrupt them. A write that waits longer is not sent, and returns ErrUnsent.
+// StartBy returns the time by which a call's writes must start, so that ctx's deadline does not interrupt them. A caller
+// returns ErrUnsent for a write that would start later.
 func StartBy(ctx context.Context) time.Time { return time.Now().Add(retryTime(ctx)) }
 
 // ErrUnsent is the error of a write that waited for earlier writes until it was too late to start.
@@ -157,8 +158,8 @@ const (
 	maxConflictPause = 20 * time.Millisecond
 )
 
-// RepeatConflicts calls attempt until it does not conflict with other transactions, at most 8 times and not after startBy.
-// It pauses briefly after a conflict. After a throttle it returns, since throttled writes wait longer.
+// RepeatConflicts calls attempt, up to 8 times, until it returns an error other than a conflict, or nil. It makes no further
+// attempt after startBy. It returns the last attempt's error.
 func RepeatConflicts(ctx context.Context, startBy time.Time, attempt func(context.Context) error) (err error) {
 	for i := range maxConflicts {
 		if i > 0 && !Pause(ctx, rand.N(maxConflictPause)) {
@@ -172,18 +173,17 @@ func RepeatConflicts(ctx context.Context, startBy time.Time, attempt func(contex
 	return err
 }
 
-// WorthRetrying reports whether another attempt may succeed. That includes an attempt's own timeout,
-// after which most likely its connection was dead.
+// WorthRetrying reports whether another attempt may succeed. It may after a throttle, a conflict or a failure of DynamoDB,
+// and after a time-out if ctx has not ended.
 func WorthRetrying(ctx context.Context, err error) bool {
 	if isTimeout(err) && ctx.Err() != nil {
 		return false
 	}
-	kind := Kind(err)
+	kind := Classify(err)
 	return errors.Is(kind, shard.ErrThrottled) || errors.Is(kind, shard.ErrUnavailable)
 }
 
-// Since returns the time since begin by the wall clock, since the monotonic clock of a frozen process
-// stops.
+// Since returns the time since begin by the wall clock: the monotonic clock stops while Lambda freezes a process.
 func Since(begin time.Time) time.Duration { return time.Now().Round(0).Sub(begin) }
 
 // Clock is a call's clock. It starts at the time that the caller gave, and runs during the call.
@@ -195,7 +195,7 @@ func StartClock(now time.Time) Clock { return Clock{now.Round(0), time.Now().Rou
 // Now returns the clock's start plus the time since.
 func (c Clock) Now() time.Time { return c.given.Add(Since(c.begun)) }
 
-// Pause waits for d. It returns false, without waiting further, if the context ends.
+// Pause waits for d and returns true. If ctx ends first, it returns false at once.
 func Pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

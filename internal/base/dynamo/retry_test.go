@@ -25,7 +25,7 @@ func TestLostThenThrottled(t *testing.T) {
 	throttle := &types.ProvisionedThroughputExceededException{}
 	for name, last := range map[string]error{
 		"as received":      &smithy.OperationError{ServiceID: "DynamoDB", OperationName: "UpdateItem", Err: throttle},
-		"with its kind":    dynamo.Kind(throttle),
+		"with its kind":    dynamo.Classify(throttle),
 		"not an API error": dynamo.ErrUnsent,
 		"transaction":      libtest.CanceledFor("ThrottlingError", "TransactionConflict"),
 	} {

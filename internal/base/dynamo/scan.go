@@ -20,12 +20,11 @@ import (
 const ScanUnits = 1000
 
 const (
-	segments  = 4   // of a table, read at a time
+	segments  = 4   // of a table, read in parallel
 	pageItems = 500 // most items of a page, so that a page alone doesn't consume too many units
 )
 
-// Scanner scans tables. All of its scans together stay within one rate. It is safe for concurrent
-// use.
+// Scanner scans tables. All its scans together read at one rate. It is safe for concurrent use.
 type Scanner struct {
 	client client.Scanner
 	pace   *Pace
@@ -36,13 +35,13 @@ func NewScanner(client client.Scanner, readUnits int) *Scanner {
 	return &Scanner{client, NewPace(readUnits)}
 }
 
-// Table calls seen, from several goroutines, for each page of a table, with these attributes of its
-// items. It stops at an error of seen.
-func (s *Scanner) Table(ctx context.Context, table, attributes string, seen func([]map[string]types.AttributeValue) error) error {
+// Table calls visit, from several goroutines, with the items of each page of a table. The items have the listed attributes,
+// such as "pk, sk". Table stops at the first error of a read or of visit, and returns it.
+func (s *Scanner) Table(ctx context.Context, table, attributes string, visit func(page []Item) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for n := range segments {
 		group.Go(func() error {
-			if err := s.segment(ctx, table, attributes, int32(n), seen); err != nil {
+			if err := s.scanSegment(ctx, table, attributes, int32(n), visit); err != nil {
 				return fmt.Errorf("scanning table %s: %w", table, err)
 			}
 			return nil
@@ -51,8 +50,8 @@ func (s *Scanner) Table(ctx context.Context, table, attributes string, seen func
 	return group.Wait()
 }
 
-func (s *Scanner) segment(ctx context.Context, table, attributes string, n int32, seen func([]map[string]types.AttributeValue) error) error {
-	names := map[string]string{} // some are reserved words
+func (s *Scanner) scanSegment(ctx context.Context, table, attributes string, segment int32, visit func(page []Item) error) error {
+	names := map[string]string{} // placeholders, since some attributes' names are reserved words
 	var projection []string
 	for i, name := range strings.Split(attributes, ", ") {
 		placeholder := "#a" + strconv.Itoa(i)
@@ -61,14 +60,14 @@ func (s *Scanner) segment(ctx context.Context, table, attributes string, n int32
 	in := &dynamodb.ScanInput{
 		TableName: &table, ConsistentRead: aws.Bool(true),
 		ProjectionExpression: aws.String(strings.Join(projection, ", ")), ExpressionAttributeNames: names,
-		Segment: &n, TotalSegments: aws.Int32(segments), Limit: aws.Int32(pageItems),
+		Segment: &segment, TotalSegments: aws.Int32(segments), Limit: aws.Int32(pageItems),
 		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	}
 	for page, err := range ScanPages(ctx, s.client, in) {
 		if err != nil {
 			return err
 		}
-		if err := seen(page.Items); err != nil {
+		if err := visit(page.Items); err != nil {
 			return err
 		}
 		if err := s.pace.Spend(ctx, page.ConsumedCapacity); err != nil {

@@ -16,8 +16,7 @@ const (
 	elementSize  = 1 // of an element of a list or a map
 )
 
-// Size returns the item's size by DynamoDB's rules, in bytes. Names and strings count in UTF-8, numbers
-// as [decimal.Number.Size] says. A value of an unknown type counts one byte.
+// Size returns the item's size by DynamoDB's rules, in bytes. [decimal.Number.Size] is the size of a number.
 func Size(it Item) int {
 	size := 0
 	for name, v := range it {

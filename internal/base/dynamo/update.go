@@ -15,15 +15,14 @@ import (
 // conflictPause is the pause of UpdateGuarded after a conflict with a transaction.
 const conflictPause = 20 * time.Millisecond
 
-// UpdateGuarded makes a conditional update of an item that the caller has read. It makes at most rounds attempts, and then
-// returns ErrOutrun.
+// UpdateGuarded makes a conditional update of an item that the caller has read, in at most maxAttempts attempts.
 //
-// next returns the update, or nil if there is nothing to do. If the condition fails, UpdateGuarded calls
-// rejected with the current item, or nil if there is none, and then next again. After a conflict with a
-// transaction it pauses, and then calls next again. Any other error ends it.
-func UpdateGuarded(ctx context.Context, db client.Updater, rounds int, next func() (*dynamodb.UpdateItemInput, error), rejected func(Item) error) error {
-	for range rounds {
-		in, err := next()
+// Before each attempt nextUpdate returns the update, or nil if there is nothing to do. If the condition fails, UpdateGuarded
+// calls useCurrent with the current item, or nil if there is none, and makes another attempt. After a conflict with a
+// transaction it pauses before another attempt. It returns ErrOutrun after the last attempt, and any other error at once.
+func UpdateGuarded(ctx context.Context, db client.Updater, maxAttempts int, nextUpdate func() (*dynamodb.UpdateItemInput, error), useCurrent func(Item) error) error {
+	for range maxAttempts {
+		in, err := nextUpdate()
 		if in == nil || err != nil {
 			return err
 		}
@@ -33,7 +32,7 @@ func UpdateGuarded(ctx context.Context, db client.Updater, rounds int, next func
 		_, conflict := errors.AsType[*types.TransactionConflictException](err)
 		switch {
 		case conditionFailed:
-			err = rejected(current)
+			err = useCurrent(current)
 		case conflict:
 			err = nil
 			Pause(ctx, conflictPause)
@@ -44,5 +43,5 @@ func UpdateGuarded(ctx context.Context, db client.Updater, rounds int, next func
 			return err
 		}
 	}
-	return fmt.Errorf("%w, in each of %d attempts", ErrOutrun, rounds)
+	return fmt.Errorf("%w, in each of %d attempts", ErrOutrun, maxAttempts)
 }

@@ -5,10 +5,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Callers build writes in the SDK's form for transactions. The functions below convert such a write into the input of a
-// single write.
-
-// UpdateInput returns the input of UpdateItem for an update. It requests no attributes.
+// UpdateInput returns the input of UpdateItem for a transaction's update.
 func UpdateInput(u *types.Update) *dynamodb.UpdateItemInput {
 	return &dynamodb.UpdateItemInput{
 		TableName: u.TableName, Key: u.Key, UpdateExpression: u.UpdateExpression, ConditionExpression: u.ConditionExpression,
@@ -17,7 +14,7 @@ func UpdateInput(u *types.Update) *dynamodb.UpdateItemInput {
 	}
 }
 
-// PutInput returns the input of PutItem for a put.
+// PutInput returns the input of PutItem for a transaction's put.
 func PutInput(p *types.Put) *dynamodb.PutItemInput {
 	return &dynamodb.PutItemInput{
 		TableName: p.TableName, Item: p.Item, ConditionExpression: p.ConditionExpression,
@@ -26,7 +23,7 @@ func PutInput(p *types.Put) *dynamodb.PutItemInput {
 	}
 }
 
-// DeleteInput returns the input of DeleteItem for a delete.
+// DeleteInput returns the input of DeleteItem for a transaction's delete.
 func DeleteInput(d *types.Delete) *dynamodb.DeleteItemInput {
 	return &dynamodb.DeleteItemInput{
 		TableName: d.TableName, Key: d.Key, ConditionExpression: d.ConditionExpression,

@@ -7,49 +7,48 @@ import (
 	"time"
 )
 
-// HTTPTimes bound one attempt of a call. DynamoDB responds within milliseconds: after a second without a
-// response, the connection is most likely dead.
-type HTTPTimes struct {
-	Connect time.Duration // for the connection, and again for the TLS handshake
-	Answer  time.Duration // from the sent request to the response headers
-	Whole   time.Duration // for the whole attempt, whose response has up to 16 MB
+// HTTPTimeouts bound one attempt of a call. DynamoDB responds within milliseconds: after a second without a response, the
+// connection is most likely dead.
+type HTTPTimeouts struct {
+	Connect  time.Duration // for the connection, and again for the TLS handshake
+	Response time.Duration // from the sent request to the response headers
+	Whole    time.Duration // for the whole attempt, with a response of up to 16 MB
 }
 
-// AWSTimes are the HTTPTimes for AWS's own endpoints. Writes have a deadline of 2 s by default, so there is
-// time for another attempt after a time-out.
-var AWSTimes = HTTPTimes{Connect: time.Second, Answer: time.Second, Whole: 10 * time.Second}
+// AWSTimeouts are the HTTPTimeouts of DynamoDB. After a time-out there is time for another attempt, since a write's deadline
+// is 2 s by default.
+var AWSTimeouts = HTTPTimeouts{Connect: time.Second, Response: time.Second, Whole: 10 * time.Second}
 
-// CloudWatchTimes are the HTTPTimes for CloudWatch, whose GetMetricData over many metrics takes seconds.
-var CloudWatchTimes = HTTPTimes{Connect: time.Second, Answer: 10 * time.Second, Whole: 20 * time.Second}
+// CloudWatchTimeouts are the HTTPTimeouts of CloudWatch, where a GetMetricData of many metrics takes seconds.
+var CloudWatchTimeouts = HTTPTimeouts{Connect: time.Second, Response: 10 * time.Second, Whole: 20 * time.Second}
 
-// A request has at most 32 calls in flight to one host, and the next request reuses their
-// connections. The SDK's own client keeps 10.
+// Bounds of the unused connections that are kept. A request has up to 32 calls in flight to one host, and the next request
+// should reuse their connections. The SDK's own client keeps 10.
 const (
-	idlePerHost = 64
-	idle        = 256
+	maxIdlePerHost = 64
+	maxIdle        = 256
 )
 
-// idleTime is how long a connection is kept unused. Go measures it by the wall clock, so a
-// container that was frozen for longer opens new ones. AWS's NAT gateways drop connections
-// silently after 350 s.
+// idleTime is how long an unused connection is kept. AWS's NAT gateways drop connections silently after 350 s. Go measures
+// idleTime by the wall clock, so a container that was frozen for longer opens new connections.
 const idleTime = 30 * time.Second
 
-// NewHTTPClient returns a client with connections of its own.
-func NewHTTPClient(t HTTPTimes) *http.Client {
+// NewHTTPClient returns a client with these timeouts. It shares no connections with other clients.
+func NewHTTPClient(t HTTPTimeouts) *http.Client {
 	return &http.Client{Transport: NewTransport(t), Timeout: t.Whole}
 }
 
-// NewTransport returns NewHTTPClient's transport, for callers that wrap it. It does not enforce HTTPTimes.Whole.
-func NewTransport(t HTTPTimes) *http.Transport {
+// NewTransport returns the transport of NewHTTPClient, which callers may wrap. It does not enforce HTTPTimeouts.Whole.
+func NewTransport(t HTTPTimeouts) *http.Transport {
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: t.Connect, KeepAlive: 30 * time.Second}).DialContext,
 		TLSHandshakeTimeout:   t.Connect,
-		ResponseHeaderTimeout: t.Answer,
+		ResponseHeaderTimeout: t.Response,
 		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12},
 		ForceAttemptHTTP2:     true,
-		MaxIdleConns:          idle,
-		MaxIdleConnsPerHost:   idlePerHost,
+		MaxIdleConns:          maxIdle,
+		MaxIdleConnsPerHost:   maxIdlePerHost,
 		IdleConnTimeout:       idleTime,
 	}
 }

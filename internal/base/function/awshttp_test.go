@@ -70,7 +70,7 @@ func (s *server) config() aws.Config {
 }
 
 // client returns a client as functions have it, which trusts the server.
-func (s *server) client(times function.HTTPTimes) *dynamodb.Client {
+func (s *server) client(times function.HTTPTimeouts) *dynamodb.Client {
 	config, h := s.config(), function.NewHTTPClient(times)
 	h.Transport.(*http.Transport).TLSClientConfig.RootCAs = s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
 	config.HTTPClient = h
@@ -79,8 +79,8 @@ func (s *server) client(times function.HTTPTimes) *dynamodb.Client {
 
 // Times of a client that times out early, and of one that waits for a busy machine.
 var (
-	short   = function.HTTPTimes{Connect: 20 * time.Second, Answer: 150 * time.Millisecond, Whole: 20 * time.Second}
-	patient = function.HTTPTimes{Connect: 20 * time.Second, Answer: 20 * time.Second, Whole: 20 * time.Second}
+	short   = function.HTTPTimeouts{Connect: 20 * time.Second, Response: 150 * time.Millisecond, Whole: 20 * time.Second}
+	patient = function.HTTPTimeouts{Connect: 20 * time.Second, Response: 20 * time.Second, Whole: 20 * time.Second}
 )
 
 var now = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)

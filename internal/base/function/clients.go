@@ -12,7 +12,7 @@ import (
 )
 
 // connections is shared by all clients of the process.
-var connections = NewHTTPClient(AWSTimes)
+var connections = NewHTTPClient(AWSTimeouts)
 
 // DynamoDB returns a client with the Region and credentials of the environment.
 func DynamoDB() (*dynamodb.Client, error) {
@@ -23,21 +23,20 @@ func DynamoDB() (*dynamodb.Client, error) {
 	return dynamodb.NewFromConfig(c), nil
 }
 
-// Configure returns the configuration of a service's client from the environment variables that Lambda sets, and from
-// those of the SDKs for endpoints. It avoids the SDK's own search for credentials and shared files, and the code that this
-// links: Lambda passes credentials in the environment, and has no shared files.
+// Configure returns the configuration of a service's client, from the environment variables that Lambda sets. service is
+// the suffix of AWS_ENDPOINT_URL_, such as DYNAMODB. The error lists all variables that are missing.
+//
+// The SDK's own search for credentials and shared files is not used, since it makes the program larger and slower to start.
 func Configure(service string) (c aws.Config, err error) {
 	var missing []error
-	require := func(name string) string {
-		value := os.Getenv(name)
-		if value == "" {
-			missing = append(missing, fmt.Errorf("the environment variable %s is empty: set it, unless Lambda does", name))
+	for _, name := range []string{"AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
+		if os.Getenv(name) == "" {
+			missing = append(missing, fmt.Errorf("the environment variable %s is empty: outside Lambda, set it yourself", name))
 		}
-		return value
 	}
-	c.Region, c.HTTPClient = require("AWS_REGION"), connections
+	c.Region, c.HTTPClient = os.Getenv("AWS_REGION"), connections
 	c.Credentials = credentials.StaticCredentialsProvider{Value: aws.Credentials{
-		AccessKeyID: require("AWS_ACCESS_KEY_ID"), SecretAccessKey: require("AWS_SECRET_ACCESS_KEY"),
+		AccessKeyID: os.Getenv("AWS_ACCESS_KEY_ID"), SecretAccessKey: os.Getenv("AWS_SECRET_ACCESS_KEY"),
 		SessionToken: os.Getenv("AWS_SESSION_TOKEN"), AccountID: os.Getenv("AWS_ACCOUNT_ID"),
 		Source: "environment",
 	}}

@@ -71,21 +71,21 @@ func TestOptions(t *testing.T) {
 	lambda(t, nil)
 	client, err := function.DynamoDB()
 	require.NoError(t, err)
-	if o := client.Options(); o.BaseEndpoint != nil || !limits(o.HTTPClient, function.AWSTimes) {
+	if o := client.Options(); o.BaseEndpoint != nil || !limits(o.HTTPClient, function.AWSTimeouts) {
 		t.Errorf("DynamoDB's options are %+v", o)
 	}
 	watch, err := hotkeys.CloudWatchClient()
 	require.NoError(t, err)
-	if o := watch.Options(); o.Region != "eu-west-1" || !limits(o.HTTPClient, function.CloudWatchTimes) {
+	if o := watch.Options(); o.Region != "eu-west-1" || !limits(o.HTTPClient, function.CloudWatchTimeouts) {
 		t.Errorf("CloudWatch's options are %+v", o)
 	}
 }
 
 // limits reports whether a client has the time-outs, and keeps the connections of a request.
-func limits(c any, times function.HTTPTimes) bool {
+func limits(c any, times function.HTTPTimeouts) bool {
 	h, ok := c.(*http.Client)
 	transport, _ := h.Transport.(*http.Transport)
-	return ok && h.Timeout == times.Whole && transport.ResponseHeaderTimeout == times.Answer && transport.MaxIdleConnsPerHost >= 32
+	return ok && h.Timeout == times.Whole && transport.ResponseHeaderTimeout == times.Response && transport.MaxIdleConnsPerHost >= 32
 }
 
 func TestMissingVariablesAreNamed(t *testing.T) {

@@ -23,18 +23,23 @@ import (
 	"github.com/hotshard/hotshard/internal/base/display"
 )
 
-// Run reads the settings, builds a handler in any form that lambda.Start takes, and serves
-// until Lambda ends the process. It logs all missing or wrong settings and exits with 1.
+// Run serves a Lambda function until Lambda ends the process. build returns a handler in any form that lambda.Start takes.
+// If settings are missing or wrong, or build fails, Run logs the error and exits with 1.
 func Run[S any](name string, build func(context.Context, S, *slog.Logger) (any, error)) {
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
-	settings, err := env.ParseAsWithOptions[S](env.Options{FuncMap: map[reflect.Type]env.ParserFunc{reflect.TypeFor[time.Duration](): display.ParseAny}})
-	if err == nil {
-		var handler any
-		if handler, err = build(context.Background(), settings, log); err == nil {
-			lambda.Start(handler)
-			return
-		}
+	handler, err := buildHandler(log, build)
+	if err != nil {
+		log.Error(name+" can't start", "error", err)
+		os.Exit(1)
 	}
-	log.Error(name+" can't start", "error", err)
-	os.Exit(1)
+	lambda.Start(handler)
+}
+
+func buildHandler[S any](log *slog.Logger, build func(context.Context, S, *slog.Logger) (any, error)) (handler any, err error) {
+	parsers := map[reflect.Type]env.ParserFunc{reflect.TypeFor[time.Duration](): display.ParseAny}
+	settings, err := env.ParseAsWithOptions[S](env.Options{FuncMap: parsers})
+	if err != nil {
+		return nil, err
+	}
+	return build(context.Background(), settings, log)
 }

@@ -35,7 +35,7 @@ const (
 	EntryRowRev = "row_rev"
 )
 
-// FirstRankKey and LastRankKey are bounds of all rank keys, which begin with a digit. Probes in the index are outside.
+// FirstRankKey and LastRankKey are bounds of all rank keys, which begin with a digit. The rank keys of probes are outside.
 const (
 	FirstRankKey = "0"
 	LastRankKey  = "~"
@@ -62,6 +62,7 @@ const (
 	monthLayout = "2006-01"
 )
 
+// isPeriod reports whether a label is of all time, a month, a day or an ISO week such as 2026-W02.
 func isPeriod(label string) bool {
 	if label == allLabel {
 		return true
@@ -86,13 +87,12 @@ func ParseBoardShardKey(key string) (board, period string, n int, err error) {
 	return parsed.Base.Name, parsed.Bucket, parsed.Shard, err
 }
 
-// A board's settings are one item of the items table; a board that was never put
-// has the defaults:
+// A board's settings are one item of the items table. A board without this item has the default settings:
 //
 //	pk      S  B#<board>
 //	sk      S  -
 //	mode    S  best, lowest, latest or sum
-//	size    N  1 to 1000: entries that the top has
+//	size    N  1 to 1000: number of entries in the top
 //	periods S  the kinds, comma-separated: all,day,week,month
 //	used    BOOL  true after the first score: the mode can't change then
 //	rev     N  raised by each call for settings, which is conditional on it
@@ -115,12 +115,12 @@ const (
 // SettingsKey returns the keys of a board's settings.
 func SettingsKey(board string) (pk, sk string) { return BoardPrefix + board, SoleSK }
 
-// In the rollups table, a board's period has the top, one item into which all stream shards are
-// folded, and for each stream shard a fragment of the histogram of scores:
+// A period of a board has these items in the rollups table: the top, into which all stream shards are folded, and for each
+// stream shard a fragment of the histogram of scores:
 //
 //	pk         S  L#<board>#<period> of the top, L#<board>#<period>#<0 to 3> of a
-//	              fragment, by its stream shard: the folds of a busy board are too many for one
-//	              partition
+//	              fragment, by its stream shard: one partition would throttle the
+//	              folds of a busy board
 //	sk         S  top, or h#<stream shard>, or h#~merged for merged fragments
 //	v          N  1
 //	expires_at N  Unix seconds; absent for the period of all time
@@ -150,15 +150,14 @@ const (
 	HistogramCells  = "cells"
 )
 
-// A note in the rollups table asks for a later check of a top that may be incomplete. Such a top
-// was computed from the index, which may have lagged, or for the first time, or a fold gave up on
-// it. The note stays until a check that was late enough. Notes also name
-// players whose rows in the index are outdated:
+// A note of a top, in the rollups table, requests a recheck of a top that may be incomplete: it is new, was computed from
+// the index, which may lag, or lacks changes of a fold that gave up. A recheck that began long enough after the note's last
+// cause deletes the note. A note of rows names players whose rows in the index are outdated:
 //
 //	pk      S   N#<0 to 7>, by the board and period
 //	sk      S   L#<board>#<period> of the top,
 //	            m#L#<board>#<period>#<stream shard>#<sequence number> of rows
-//	since   N   Unix milliseconds of the first cause not checked yet
+//	since   N   Unix milliseconds of the first cause that was not rechecked
 //	last    N   Unix milliseconds of the newest cause
 //	players SS  of a note of rows
 //	v       N   1
@@ -193,12 +192,12 @@ func RowsNoteKey(board, period, streamShard, sequence string) (pk, sk string) {
 // outdated rows; ok is false for other notes.
 func ParseRowsNote(sk string) (boardPeriod string, ok bool) {
 	rest, ok := strings.CutPrefix(sk, RowsPrefix)
-	for range 2 {
-		at := strings.LastIndexByte(rest, '#')
-		if !ok || at < 0 {
+	for range 2 { // the sequence number and the stream shard
+		end := strings.LastIndexByte(rest, '#')
+		if !ok || end < 0 {
 			return "", false
 		}
-		rest = rest[:at]
+		rest = rest[:end]
 	}
 	return rest, true
 }
@@ -220,16 +219,16 @@ func HistogramKey(board, period, streamShard string) (pk, sk string) {
 // ParseHistogramKey returns the BoardRollupKey and the stream shard of a histogram's fragment. ok
 // is false for other items.
 func ParseHistogramKey(pk, sk string) (boardPeriod, streamShard string, ok bool) {
-	streamShard, ok = strings.CutPrefix(sk, HistogramPrefix)
-	at := strings.LastIndexByte(pk, '#')
-	if !ok || at < 0 || pk != pk[:at+1]+strconv.Itoa(shard.Calculated(streamShard, histogramSalts)) {
+	streamShard, hasPrefix := strings.CutPrefix(sk, HistogramPrefix)
+	salt := strconv.Itoa(shard.Calculated(streamShard, histogramSalts))
+	boardPeriod, hasSalt := strings.CutSuffix(pk, "#"+salt)
+	if !hasPrefix || !hasSalt {
 		return "", "", false
 	}
-	return pk[:at], streamShard, true
+	return boardPeriod, streamShard, true
 }
 
-// BoardRollupKey returns the partition key of the top of a board's period, which is also the
-// period's name as a target of folds.
+// BoardRollupKey returns the partition key of the top of a board's period. It is also the name of the period's [Target].
 func BoardRollupKey(board, period string) string {
 	return BaseKey{Board, board}.String() + "#" + period
 }

@@ -13,32 +13,31 @@ import (
 // checkTable returns an error if the keys, the indexes or the stream of an existing table differ from the schema.
 func checkTable(have *types.TableDescription, want Table) error {
 	in := CreateInput(want)
-	kinds := attributeTypes(have.AttributeDefinitions)
-	wantKinds := attributeTypes(in.AttributeDefinitions)
-	if got, expected := describeKeys(have.KeySchema, kinds), describeKeys(in.KeySchema, wantKinds); got != expected {
+	haveTypes, wantTypes := attributeTypes(have.AttributeDefinitions), attributeTypes(in.AttributeDefinitions)
+	if got, expected := describeKeys(have.KeySchema, haveTypes), describeKeys(in.KeySchema, wantTypes); got != expected {
 		return fmt.Errorf("it exists with the key %s instead of %s: use another table name", got, expected)
 	}
 	for _, index := range in.GlobalSecondaryIndexes {
-		at := slices.IndexFunc(have.GlobalSecondaryIndexes, func(d types.GlobalSecondaryIndexDescription) bool {
+		i := slices.IndexFunc(have.GlobalSecondaryIndexes, func(d types.GlobalSecondaryIndexDescription) bool {
 			return aws.ToString(d.IndexName) == *index.IndexName
 		})
-		if at < 0 {
+		if i < 0 {
 			return fmt.Errorf("it exists without the index %s: add it, or use another table name", *index.IndexName)
 		}
-		found := have.GlobalSecondaryIndexes[at]
+		found := have.GlobalSecondaryIndexes[i]
 		if found.IndexStatus == types.IndexStatusCreating || found.IndexStatus == types.IndexStatusDeleting {
 			return fmt.Errorf("its index %s is %s: try again when that is done", *index.IndexName, found.IndexStatus)
 		}
-		got := describeKeys(found.KeySchema, kinds)
-		if expected := describeKeys(index.KeySchema, wantKinds); got != expected {
+		got := describeKeys(found.KeySchema, haveTypes)
+		if expected := describeKeys(index.KeySchema, wantTypes); got != expected {
 			return fmt.Errorf("its index %s has the key %s instead of %s: delete the index and create it with this key, or use another table name", *index.IndexName, got, expected)
 		}
 	}
 	return checkStream(have.StreamSpecification, want.Stream)
 }
 
-func checkStream(have *types.StreamSpecification, want bool) error {
-	if !want {
+func checkStream(have *types.StreamSpecification, wantStream bool) error {
+	if !wantStream {
 		return nil
 	}
 	if have == nil || !aws.ToBool(have.StreamEnabled) {
@@ -50,22 +49,23 @@ func checkStream(have *types.StreamSpecification, want bool) error {
 	return nil
 }
 
+// attributeTypes returns the types of attributes, such as S, by name.
 func attributeTypes(definitions []types.AttributeDefinition) map[string]string {
-	kinds := make(map[string]string, len(definitions))
+	typesByName := make(map[string]string, len(definitions))
 	for _, d := range definitions {
-		kinds[aws.ToString(d.AttributeName)] = string(d.AttributeType)
+		typesByName[aws.ToString(d.AttributeName)] = string(d.AttributeType)
 	}
-	return kinds
+	return typesByName
 }
 
-// describeKeys returns a key's text, such as "pk S, sk S".
-func describeKeys(keys []types.KeySchemaElement, kinds map[string]string) string {
+// describeKeys returns a key's text, such as "pk S, sk S". typesByName has the attributes' types.
+func describeKeys(keys []types.KeySchemaElement, typesByName map[string]string) string {
 	var parts []string
-	for _, kind := range []types.KeyType{types.KeyTypeHash, types.KeyTypeRange} {
+	for _, keyType := range []types.KeyType{types.KeyTypeHash, types.KeyTypeRange} {
 		for _, k := range keys {
-			if k.KeyType == kind {
+			if k.KeyType == keyType {
 				name := aws.ToString(k.AttributeName)
-				parts = append(parts, name+" "+kinds[name])
+				parts = append(parts, name+" "+typesByName[name])
 			}
 		}
 	}

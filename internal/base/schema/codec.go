@@ -2,7 +2,8 @@ package schema
 
 import "encoding/binary"
 
-// Codec encodes values or decodes them. So one function can list the fields of a stored form for both directions.
+// Codec encodes values if From is nil, and otherwise decodes them. So one function can list the fields of a stored form for
+// both.
 type Codec struct {
 	Bytes []byte    // the encoded values
 	From  *Unpacker // the values to decode; nil to encode

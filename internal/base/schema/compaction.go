@@ -2,14 +2,13 @@ package schema
 
 import "time"
 
-// EmptiedSuffix is appended to the seq of a fragment after its contents were merged into MergedPart. The fragment is of
-// an event rollup or of a board's histogram. A fold in flight has read the seq without the suffix, so its condition
-// fails, and it reads the fragment again. A seq with the suffix sorts after the sequence number and before the next
-// sequence number, so folded records stay folded.
+// EmptiedSuffix is appended to the seq of a fragment, of an event rollup or a histogram, when its contents are merged into
+// MergedPart. A fold in flight has read the seq without the suffix. So its condition fails, and it reads the fragment again.
+// A seq with the suffix sorts between its sequence number and the next one, so no record is folded twice.
 const EmptiedSuffix = "~"
 
-// EmptiedLifetime is how long an emptied fragment keeps its seq. A stream keeps a record for a day, so it is not
-// redelivered later.
+// EmptiedLifetime is how long an emptied fragment keeps its seq. It is longer than a day, for which a stream keeps and
+// redelivers a record.
 const EmptiedLifetime = 48 * time.Hour
 
 // A compaction's cursor stores its progress through the rollups table. It is an item of that

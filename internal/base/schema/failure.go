@@ -34,7 +34,7 @@ const failureSalts = 16
 // FailurePartitions returns the partition keys of all failures.
 func FailurePartitions() []string { return salted(FailurePrefix, failureSalts) }
 
-// salted returns partition keys over which items are spread: the prefix, followed by 0 to salts-1.
+// salted returns the partition keys over which items are spread: the prefix with 0 to salts-1.
 func salted(prefix string, salts int) []string {
 	list := make([]string, salts)
 	for i := range list {

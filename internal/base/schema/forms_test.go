@@ -42,7 +42,7 @@ func TestStoredForms(t *testing.T) {
 		"S#g#i s#i":                          pair(SessionKey("g", "i")),
 		"S#g#4":                              SessionShardKey("g", 4),
 		"log#3":                              MapLog(3),
-		"keys#2":                             MapPart(2),
+		"keys#2":                             MapBucket(2),
 		"keys#0 C#a":                         pair(MapKey("C#a")),
 		"snapshot-1#1":                       MapSnapshot(1),
 		"2026-01-05T12:00:00.125Z#x":         MapLogSK(noon, "x"),
@@ -51,8 +51,8 @@ func TestStoredForms(t *testing.T) {
 		"F#0 F#15 16":                        ends(FailurePartitions()),
 		"N#0 N#7 8":                          ends(NotePartitions()),
 		"L#b#all#0 L#b#all#3 4":              ends(HistogramPartitions("b", "all")),
-		"I# - ~probe pk sk expires_at v n ~": strings.Join([]string{CallPrefix, SoleSK, ProbeSK, PK, SK, ExpiresAt, Version, Counts, EmptiedSuffix}, " "),
-		"4 4 8 64 40":                        fmt.Sprint(MapParts, " ", MapLogs, " ", MapSlices, " ", SourcesPerPartial, " ", RollupSequenceDigits),
+		"I# - ~probe pk sk expires_at v n ~": strings.Join([]string{CallPrefix, SoleSK, ProbeSK, PK, SK, ExpiresAt, Version, CounterMaxShards, EmptiedSuffix}, " "),
+		"4 4 8 64 40":                        fmt.Sprint(MapBuckets, " ", MapLogs, " ", MapSlices, " ", SourcesPerPartial, " ", RollupSequenceDigits),
 		"1h0m0s 24h0m0s 48h0m0s 100 1000":    fmt.Sprint(LimitLifetime, MarkerLifetime, EmptiedLifetime, " ", DefaultBoardSize, " ", MaxBoardSize),
 	} {
 		if got != want {

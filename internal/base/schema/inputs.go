@@ -34,8 +34,8 @@ func CreateInput(t Table) *dynamodb.CreateTableInput {
 	return in
 }
 
-// ExpiryInput returns the input that enables an existing table's TTL, or nil if the schema has no TTL.
-// DynamoDB rejects it if TTL is already enabled.
+// ExpiryInput returns the input that enables an existing table's TTL, or nil for a table without TTL. DynamoDB rejects this
+// request if TTL is already enabled.
 func ExpiryInput(t Table) *dynamodb.UpdateTimeToLiveInput {
 	if t.TTL == "" {
 		return nil
@@ -53,6 +53,7 @@ func projection(index Index) *types.Projection {
 	return &types.Projection{ProjectionType: types.ProjectionTypeInclude, NonKeyAttributes: index.Include}
 }
 
+// definitions returns the definitions of key attributes, all of type S. It skips repeated names and "".
 func definitions(attributes []string) (list []types.AttributeDefinition) {
 	slices.Sort(attributes)
 	for _, name := range slices.Compact(attributes) {

@@ -63,7 +63,7 @@ func ParseKey(pk string) (Key, error) {
 	return key, nil
 }
 
-// parseKeyOf is ParseKey for the keys of one kind. For any other key, the error has the reason as its text.
+// parseKeyOf is ParseKey for the keys of one kind. For any other key it returns an error with this reason.
 func parseKeyOf(k Kind, pk, reason string) (Key, error) {
 	key, err := ParseKey(pk)
 	if err != nil || key.Base.Type != k {
@@ -72,20 +72,20 @@ func parseKeyOf(k Kind, pk, reason string) (Key, error) {
 	return key, nil
 }
 
-// bucketCuts split the label of a time bucket from the end of a name.
+// bucketCuts has the functions that split the label of a time bucket from the end of a text.
 var bucketCuts = map[Bucket]func(text string) (name, bucket string, ok bool){
 	DayBucket:    func(text string) (name, bucket string, ok bool) { return cutLast(text, isDay) },
 	PeriodBucket: func(text string) (name, bucket string, ok bool) { return cutLast(text, isPeriod) },
 	WindowBucket: cutLimitBucket,
 }
 
-// cutLast splits a text at its last separator, if a label follows it.
+// cutLast splits a text at its last separator. ok is false if no label follows the separator.
 func cutLast(text string, isLabel func(string) bool) (name, label string, ok bool) {
-	at := strings.LastIndexByte(text, '#')
-	if at < 0 || !isLabel(text[at+1:]) {
+	end := strings.LastIndexByte(text, '#')
+	if end < 0 || !isLabel(text[end+1:]) {
 		return "", "", false
 	}
-	return text[:at], text[at+1:], true
+	return text[:end], text[end+1:], true
 }
 
 func isDay(label string) bool {
@@ -117,16 +117,16 @@ func ParseEventSortKey(sk string) (t time.Time, id string, err error) {
 	return t, sk[n+1:], nil
 }
 
-// ExpirySpread returns by how much an event's expiry is delayed: whole seconds, below a day, by a hash of the id. So TTL
-// spreads the deletes of a day's events over another day.
+// ExpirySpread returns the delay of an event's expiry, less than a day, by a hash of the event's id. So DynamoDB spreads the
+// deletes of a day's events over another day.
 func ExpirySpread(id string) time.Duration {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id)) // a hash never returns an error
 	return time.Duration(h.Sum32()%(24*60*60)) * time.Second
 }
 
-// CounterKey returns the primary key of a counter's write shard in the items table. By its sort key, the stream's filter
-// keeps write shard 0 from the aggregator.
+// CounterKey returns the primary key of a counter's write shard in the items table. Write shard 0 has a sort key of its own,
+// by which the stream's filter keeps its records from the aggregator.
 func CounterKey(counter string, n int) (pk, sk string) {
 	sk = SoleSK
 	if n > 0 {
@@ -135,10 +135,10 @@ func CounterKey(counter string, n int) (pk, sk string) {
 	return Key{Base: BaseKey{Counter, counter}, Shard: n}.String(), sk
 }
 
-// Counts names an attribute of a counter's write shard 0: the set of all max_shards that its writers have read from the
-// shard map. The largest element is the most write shards that the counter ever had. Writers add to the set without a
-// read, and its largest element never falls. The set is absent while the counter has had one write shard.
-const Counts = "n"
+// CounterMaxShards names an attribute of a counter's write shard 0: the set of each max_shards that a writer read from the
+// shard map. Its largest element, which never falls, is the counter's max_shards. It is a set, because a writer can add to a
+// set without reading it. The attribute is absent while the counter has had one write shard.
+const CounterMaxShards = "n"
 
 // CallPrefix begins the partition keys of keyed calls' markers, in the items table.
 const CallPrefix = "I#"
@@ -150,8 +150,8 @@ const SoleSK = "-"
 // learn why a write was throttled. It sorts after all times, so no range of events contains it.
 const ProbeSK = "~probe"
 
-// EventBound returns a text that sorts before the sort keys of events at t or later, and after those of
-// earlier events. t is rounded up to a millisecond.
+// EventBound returns a text that sorts after the sort keys of events before t, and before all others. It rounds t up to a
+// millisecond.
 func EventBound(t time.Time) string { return CeilMilli(t).Format(TimeLayout) }
 
 // CeilMilli returns a time rounded up to a millisecond.

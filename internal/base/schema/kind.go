@@ -21,15 +21,15 @@ const (
 type Traits struct {
 	Kind Kind
 
-	// Table is the table that has the kind's items, with their probes and stream markers.
+	// Table is the table with the kind's items, probes and stream markers.
 	Table StreamTable
 
 	// Prefix begins the partition keys of the kind's items, in its table, the rollups table and the
 	// index. It is also the first part of the base key's sort key in the shard map.
 	Prefix string
 
-	// Index is the index of the table whose partition keys are the write shards. It is "" for a kind
-	// whose write shards are partition keys of the table itself.
+	// Index is the table's index whose partition keys are the write shards. It is "" if the write shards are partition keys
+	// of the table.
 	Index string
 
 	// Bucket is the time bucket in a partition key, between the name and the write shard.
@@ -38,43 +38,42 @@ type Traits struct {
 	// Placement is how a write finds its write shard.
 	Placement Placement
 
-	// PlacedBy is, in the plural, what a write's write shard is calculated from. It is "" with random placement.
+	// PlacedBy names, in the plural, the values from which write shards are calculated. It is "" for RandomPlacement.
 	PlacedBy string
 
 	// LargeSteps means that a key grows in few, large steps, although a write may use any write shard.
 	LargeSteps bool
 
-	// Timeless means that no item's write shard depends on a past shard count. Of such a key, the shard
-	// map keeps only the newest changes.
+	// Timeless means that no item's write shard depends on a past shard count. So the shard map keeps only the newest
+	// changes of such a key.
 	Timeless bool
 
-	// Divides means that the write shards divide a quota. A hit that waits must not refresh its shard count: more hits
+	// DividesQuota means that the write shards divide a quota. A hit that waits must not refresh its shard count: more hits
 	// would then transfer quota at the same time.
-	Divides bool
+	DividesQuota bool
 
-	// Summary is what the kind's stream records fold into. Checks compare it with the items.
+	// Summary is the form of the summaries into which the kind's stream records are folded.
 	Summary Summary
 
 	// FoldedSK is the only sort key of items that fold into summaries. "" means any.
 	FoldedSK string
 }
 
-// StreamTable is a table with a stream, which has the items of one or more kinds. The shard map notes the number of the
-// table's partitions under this text.
+// StreamTable is a table with a stream. It has the items of one or more kinds. Its text is also the name under which the
+// shard map stores the number of the table's partitions.
 type StreamTable = string
 
-// The tables. Items that belong to no kind, such as the markers of keyed calls, are in Items. Events have a table of
-// their own, because only they pile up, and would split the stream of all kinds.
+// The tables with a stream. Items of no kind, such as the markers of keyed calls, are in ItemsTable. Events have a table of
+// their own: they pile up, and would split the partitions and the stream of all kinds.
 const (
 	ItemsTable  StreamTable = "items"
 	EventsTable StreamTable = "events"
 )
 
-// StreamTables returns the tables.
+// StreamTables returns the tables that have a stream.
 func StreamTables() []StreamTable { return []StreamTable{ItemsTable, EventsTable} }
 
-// Bucket is a time bucket in a partition key. It determines over how many partition keys the writes of a short time are
-// spread.
+// Bucket is the form of the time bucket in a kind's partition keys.
 type Bucket string
 
 // The time buckets.
@@ -85,7 +84,7 @@ const (
 	WindowBucket Bucket = "window" // of a limit, whose length the caller chooses
 )
 
-// Placement is how a write finds its write shard, and with that how a larger count takes effect.
+// Placement is how a write finds its write shard. It determines when a larger shard count takes effect.
 type Placement int
 
 // The placements.
@@ -122,7 +121,7 @@ var traits = []Traits{
 		Summary: RankingSummary,
 	},
 	{Kind: Session, Table: ItemsTable, Prefix: "S#", Index: "by_group", Placement: IndexedPlacement, PlacedBy: "session ids", Timeless: true},
-	{Kind: Limit, Table: ItemsTable, Prefix: "R#", Bucket: WindowBucket, Placement: RandomPlacement, Divides: true},
+	{Kind: Limit, Table: ItemsTable, Prefix: "R#", Bucket: WindowBucket, Placement: RandomPlacement, DividesQuota: true},
 }
 
 // Kinds returns the kinds, in the order of the API's document.
@@ -139,7 +138,7 @@ func Summarized() []Kind {
 	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return TraitsOf(k).Summary == NoSummary })
 }
 
-// CutKind returns the kind whose prefix begins a partition key, and the text after the prefix.
+// CutKind returns the kind whose prefix begins a key, and the text after the prefix. ok is false if there is no such kind.
 func CutKind(key string) (k Kind, rest string, ok bool) {
 	for i := range traits {
 		if rest, ok := strings.CutPrefix(key, traits[i].Prefix); ok {
@@ -149,7 +148,7 @@ func CutKind(key string) (k Kind, rest string, ok bool) {
 	return "", key, false
 }
 
-// TraitsOf returns the traits of a kind, and the zero Traits for text that names no kind.
+// TraitsOf returns the traits of a kind; the zero Traits for any other text.
 func TraitsOf(k Kind) Traits {
 	isKind := func(t Traits) bool { return t.Kind == k }
 	for _, rows := range [][]Traits{traits, ownTraits} {
@@ -160,5 +159,5 @@ func TraitsOf(k Kind) Traits {
 	return Traits{}
 }
 
-// Indexed reports whether the write shards are partition keys of an index.
+// Indexed reports whether the kind's write shards are partition keys of an index.
 func (t Traits) Indexed() bool { return t.Index != "" }

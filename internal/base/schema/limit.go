@@ -10,7 +10,7 @@ import (
 //	pk         S  R#<key>#<window's length in seconds, 0 for a month>#<its start, Unix seconds>#<shard>
 //	sk         S  -
 //	hits       N  hits, 0 or more
-//	used       N  hits, and quota that was transferred to other write shards, less what they transferred to it
+//	used       N  hits, plus quota transferred to other write shards, minus quota received from them
 //	expires_at N  Unix seconds, LimitLifetime after the window's end, or after the next one's if the limit slides
 const (
 	LimitHits = "hits"
@@ -20,8 +20,8 @@ const (
 // LimitLifetime is how long the use of a limit is kept after its window, for processes whose clocks are behind.
 const LimitLifetime = time.Hour
 
-// LimitBucket labels the window of a limit that begins at start, a whole second. A window below a second stands for
-// a calendar month.
+// LimitBucket returns the label of a limit's window that begins at start, a whole second. A window of less than a second
+// stands for a calendar month.
 func LimitBucket(start time.Time, window time.Duration) string {
 	return strconv.FormatInt(int64(window/time.Second), 10) + "#" + strconv.FormatInt(start.Unix(), 10)
 }

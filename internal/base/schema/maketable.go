@@ -16,12 +16,11 @@ import (
 // usableWithin bounds the wait for a table to become usable.
 const usableWithin = 2 * time.Minute
 
-// MakeTable creates a table, waits until it is usable, and enables its TTL. It changes nothing else of an existing table; it
-// returns an error if the table's keys, stream or TTL attribute differ from the schema, or an index is
-// missing. Programs may make the same table at the same time.
+// MakeTable creates a table, waits up to two minutes until it is usable, and enables its TTL. Of an existing table it changes
+// only the TTL. It returns an error if the keys, the stream, an index or the TTL attribute differs from the schema.
+// Several programs may make the same table at the same time.
 //
-// While AWS disables a table's TTL, it can't be enabled. MakeTable then leaves it off without an error; a later call
-// enables it.
+// If AWS is just disabling the table's TTL, MakeTable leaves TTL disabled and returns no error. A later call enables it.
 func MakeTable(ctx context.Context, db client.TableMaker, t Table) error {
 	if err := makeTable(ctx, db, t); err != nil {
 		return fmt.Errorf("create table %s: %w", t.Name, err)
@@ -76,8 +75,7 @@ func enableTTL(ctx context.Context, db client.TableMaker, t Table) error {
 	return nil
 }
 
-// ttlDisabled reports whether a table's TTL is disabled. It returns an error if TTL uses another
-// attribute.
+// ttlDisabled reports whether a table's TTL is disabled. It returns an error if TTL is enabled for another attribute.
 func ttlDisabled(ctx context.Context, db client.TableMaker, t Table) (bool, error) {
 	out, err := db.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &t.Name})
 	if err != nil {

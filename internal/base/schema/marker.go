@@ -43,16 +43,16 @@ const markerDay = "2006-01-02"
 
 // ParseMarker returns the check that put a stream marker, by the marker's sort key; ok is false for all other sort keys.
 func ParseMarker(sk string) (check string, ok bool) {
-	at := strings.IndexAny(sk, MarkerBefore+MarkerAfter+"#")
-	if at < len(markerDay) || at > len(TimeLayout) || sk[at] == '#' {
+	timeEnd := strings.IndexAny(sk, MarkerBefore+MarkerAfter+"#")
+	if timeEnd < len(markerDay) || timeEnd > len(TimeLayout) || sk[timeEnd] == '#' {
 		return "", false
 	}
-	check, _, ok = strings.Cut(sk[at+1:], "#")
+	check, _, ok = strings.Cut(sk[timeEnd+1:], "#")
 	return check, ok && check != ""
 }
 
-// MayBeMarker reports whether an item with a marker's sort key may be a stream marker: it is among events, or beside an
-// entry and not an entry itself.
+// MayBeMarker reports whether an item with a marker's sort key may be a stream marker. Its partition key must be of events
+// or of an entry, and the item must not be an entry.
 func MayBeMarker(pk, sk string) bool {
 	if key, err := ParseKey(pk); err == nil && TraitsOf(key.Base.Type).Summary == RollupSummary {
 		return true

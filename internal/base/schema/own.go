@@ -1,7 +1,7 @@
 package schema
 
-// The kinds of keys in a caller's table, by how its layout chooses write shards. They have no prefix, and Kinds does not
-// return them.
+// The kinds of keys in a caller's own table, by the placement of its layout. They have no prefix, and Kinds does not return
+// them.
 const (
 	OwnRandom Kind = "random items" // an item may be on any write shard of the newest count
 	OwnTimed  Kind = "timed items"  // an item is on a write shard of the count in force at, or near, its own time

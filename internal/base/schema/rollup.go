@@ -21,10 +21,10 @@ import (
 //	as_of      N     Unix milliseconds of the last fold
 //	expires_at N     Unix seconds; absent if rollups are kept forever
 //
-// Folds are conditional on the seq that they read, and replace the item. So any other change of a
-// fragment must change its seq too; text appended to a seq keeps its order among sequence numbers,
-// which are compared as text. Fragments that have not changed for long, and those that a check
-// found wrong, are merged into the fragment MergedPart. The emptied fragments keep their seq.
+// A fold replaces the item, if its seq is still as the fold read it. So any other change of a fragment must change its seq
+// too. Sequence numbers are compared as text, so text may be appended to a seq without changing its order. Fragments that
+// have not changed for long, and fragments that a check found wrong, are merged into the fragment MergedPart. The emptied
+// fragments keep their seq.
 const (
 	RollupSequence = "seq"
 	RollupEvents   = "events"
@@ -52,21 +52,21 @@ func rollupPartition(entity string, t time.Time) string {
 	return BaseKey{Event, entity}.String() + "#" + t.UTC().Format(rollupMonth)
 }
 
-// ParseRollupPartition returns the entity of a partition key and the first instant of its month. It
-// splits at the last separator, since names may contain it.
+// ParseRollupPartition returns the entity and the start of the month of an event rollup's partition key. It splits at the
+// last separator, since names may contain separators.
 func ParseRollupPartition(pk string) (entity string, month time.Time, err error) {
 	rest, ok := strings.CutPrefix(pk, TraitsOf(Event).Prefix)
-	at := strings.LastIndexByte(rest, '#')
-	if !ok || at < 0 {
+	end := strings.LastIndexByte(rest, '#')
+	if !ok || end < 0 {
 		return "", month, &shard.KeyError{Key: pk, Reason: "it is not the partition key of an event rollup"}
 	}
-	if month, err = time.Parse(rollupMonth, rest[at+1:]); err != nil {
+	if month, err = time.Parse(rollupMonth, rest[end+1:]); err != nil {
 		return "", month, &shard.KeyError{Key: pk, Reason: "it does not end with a month"}
 	}
-	return rest[:at], month, nil
+	return rest[:end], month, nil
 }
 
-// ParseRollupSortKey returns the bucket, its start and the stream shard of a sort key.
+// ParseRollupSortKey returns the bucket, hour or day, its start, and the stream shard of an event rollup's sort key.
 func ParseRollupSortKey(sk string) (bucket shard.Bucket, start time.Time, streamShard string, err error) {
 	label, streamShard, _ := strings.Cut(sk, "#")
 	for _, bucket := range []shard.Bucket{shard.Hour, shard.Day} {
@@ -77,14 +77,16 @@ func ParseRollupSortKey(sk string) (bucket shard.Bucket, start time.Time, stream
 	return "", start, "", &shard.KeyError{Key: sk, Reason: "it is not the sort key of an event rollup"}
 }
 
-// RollupPartitions returns the partition keys of an entity's buckets that overlap [from, to): one a
-// month. The caller bounds the range.
+// RollupPartitions returns the partition keys, one for each month, of an entity's rollups between from and to, which is
+// excluded. The caller bounds the range.
 func RollupPartitions(entity string, from, to time.Time) []string {
 	from = from.UTC()
-	at := time.Date(from.Year(), from.Month(), 1, 0, 0, 0, 0, time.UTC)
+	if !from.Before(to) {
+		return nil
+	}
 	var list []string
-	for ; from.Before(to) && at.Before(to); at = at.AddDate(0, 1, 0) {
-		list = append(list, rollupPartition(entity, at))
+	for month := time.Date(from.Year(), from.Month(), 1, 0, 0, 0, 0, time.UTC); month.Before(to); month = month.AddDate(0, 1, 0) {
+		list = append(list, rollupPartition(entity, month))
 	}
 	return list
 }

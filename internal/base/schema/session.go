@@ -32,7 +32,7 @@ func SessionKey(group, id string) (pk, sk string) {
 	return BaseKey{Session, group}.String() + "#" + id, SessionPrefix + id
 }
 
-// ParseSessionKey is the inverse of SessionKey; ok is false for other items.
+// ParseSessionKey is the inverse of SessionKey; ok is false for the keys of other items.
 func ParseSessionKey(pk, sk string) (group, id string, ok bool) {
 	id, hasID := strings.CutPrefix(sk, SessionPrefix)
 	rest, hasPrefix := strings.CutPrefix(pk, TraitsOf(Session).Prefix)

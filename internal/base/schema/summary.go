@@ -8,14 +8,13 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// A counter's summary stores, per write shard (its sources), the newest folded revision and its
-// value, as top-level attributes. So a fold changes only its own sources, and folds don't conflict.
-// Write shard 0 is never folded: readers read its item.
+// A counter's summary stores the newest folded rev and value of each write shard (a source) in attributes of their own. So
+// folds of different write shards don't conflict. Write shard 0 is never folded: readers read its item.
 //
 //	pk     S  C#<counter>#<partial>
 //	sk     S  -
-//	r<n>   N  revision of write shard n; folds never lower it
-//	x<n>   N  value of write shard n at that revision
+//	r<n>   N  rev of write shard n; folds never lower it
+//	x<n>   N  value of write shard n at that rev
 //	as_of  N  Unix milliseconds of the last fold
 //	gone   N  Unix milliseconds of the last fold of a write shard's removal; may be
 //	          absent
@@ -41,7 +40,7 @@ func SummaryKey(counter string, source int) string {
 	return shard.Hash.Join(base, source/SourcesPerPartial)
 }
 
-// Partials returns the number of partials of a counter that had at most maxShards write shards: none for 1.
+// Partials returns the number of partials of a counter with this max_shards; 0 for one write shard.
 func Partials(maxShards int) int {
 	if maxShards <= 1 {
 		return 0

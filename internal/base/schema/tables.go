@@ -24,7 +24,7 @@ const (
 	Version   = "v"          // version of a stored form
 )
 
-// Table describes a table. All tables are on demand.
+// Table describes a table. All tables have on-demand capacity.
 type Table struct {
 	Name         string
 	PartitionKey string // of type S
@@ -43,7 +43,7 @@ type Index struct {
 	Include      []string // projected attributes besides the keys of table and index; nil for all
 }
 
-// Names are the names of the five tables in one deployment.
+// Names has the names of a deployment's five tables.
 type Names struct {
 	Items    string // sharded items other than events, with a stream
 	Events   string // events, with a stream

@@ -8,7 +8,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// Target is the summary into which a record is folded, or the partial of a counter's summary.
+// Target identifies the summary into which a record is folded: a board's period, an entity's hour or day, or a partial of a
+// counter's summary.
 type Target struct {
 	Base    BaseKey
 	Partial int          // only for [PartialSummary]: the partial's number
@@ -58,18 +59,18 @@ func (t Target) String() string {
 	return t.Base.String() + "#" + targetForms[TraitsOf(t.Base.Type).Summary].label(t)
 }
 
-// ParseTarget is the inverse of String. It splits at the last separator, since names may contain it.
+// ParseTarget is the inverse of [Target.String]. It splits at the last separator, since names may contain separators.
 func ParseTarget(target string) (Target, error) {
 	base, err := ParseBaseKey(target)
 	form, summarized := targetForms[TraitsOf(base.Type).Summary]
-	at := strings.LastIndexByte(base.Name, '#')
-	if err != nil || !summarized || at < 0 {
+	end := strings.LastIndexByte(base.Name, '#')
+	if err != nil || !summarized || end < 0 {
 		return Target{}, &shard.KeyError{Key: target, Reason: "it is not the name of a summary"}
 	}
-	t, ok := form.parse(base.Name[at+1:])
+	t, ok := form.parse(base.Name[end+1:])
 	if !ok {
 		return Target{}, &shard.KeyError{Key: target, Reason: "it does not end with a partial, a bucket or a period of its kind"}
 	}
-	t.Base = BaseKey{base.Type, base.Name[:at]}
+	t.Base = BaseKey{base.Type, base.Name[:end]}
 	return t, nil
 }

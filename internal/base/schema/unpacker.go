@@ -10,17 +10,16 @@ func AppendText(b []byte, text string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
-// Unpacker reads values from the front of Left. After a damaged value Left is empty, and all
-// further values are zero.
+// Unpacker reads values from the front of Left. After a damaged value it sets Err, and all further values are zero.
 type Unpacker struct {
 	Left []byte // not read yet
 	Err  error  // the first damage; nil if there is none
 }
 
-// Fail sets Err, unless an earlier value has set it.
-func (r *Unpacker) Fail(why string) {
+// Fail sets Err to a reason, unless Err is set already, and ends the reading.
+func (r *Unpacker) Fail(reason string) {
 	if r.Err == nil {
-		r.Err = errors.New(why)
+		r.Err = errors.New(reason)
 	}
 	r.Left = nil
 }

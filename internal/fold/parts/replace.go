@@ -91,7 +91,7 @@ func (s *Store[V]) transact(ctx context.Context, actions []types.TransactWriteIt
 		TransactItems: actions, ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	})
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
-	if ok && dynamo.HasReason(canceled, "ConditionalCheckFailed", "TransactionConflict") {
+	if ok && dynamo.HasReasonCode(canceled, "ConditionalCheckFailed", "TransactionConflict") {
 		return 0, ErrMoved
 	}
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *Store[V]) unchanged(p Part[V]) (condition *string, names map[string]str
 		return aws.String(schema.RollupSequence + " = :was"), nil, item{":was": dynamo.String(p.Sequence)}
 	}
 	attributes := append(slices.Sorted(maps.Keys(s.codec.encode(p.Value))), schema.RollupSequence, schema.ExpiresAt)
-	return dynamo.Unchanged(p.stored, attributes...)
+	return dynamo.UnchangedCondition(p.stored, attributes...)
 }
 
 // Choose returns the fragments that one Replace should merge, with the merged one if it exists. It

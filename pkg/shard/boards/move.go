@@ -67,7 +67,7 @@ func (l *Boards) moveUnchanged(ctx context.Context, period boardPeriod, players 
 				if err == nil {
 					moved++
 				}
-				return dynamo.Kind(err)
+				return dynamo.Classify(err)
 			})
 		}
 	}

@@ -63,7 +63,7 @@ func (s *boardScan) describe(what string, err error) error {
 func (s *boardScan) streams(low, high string, n int, desc bool) []*dynamo.Stream {
 	list := make([]*dynamo.Stream, s.shards)
 	for i := range list {
-		list[i] = &dynamo.Stream{Client: s.reader.client, Sort: schema.RankKey, Drop: s.expired, Input: &dynamodb.QueryInput{
+		list[i] = &dynamo.Stream{Client: s.reader.client, SortKey: schema.RankKey, Drop: s.expired, Input: &dynamodb.QueryInput{
 			TableName: &s.reader.table, IndexName: aws.String(schema.ByRank),
 			KeyConditionExpression: aws.String("board_shard = :shard AND rank_key BETWEEN :low AND :high"),
 			ProjectionExpression:   aws.String("rank_key, row_rev, expires_at"),

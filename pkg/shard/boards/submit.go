@@ -85,8 +85,8 @@ func (l *Boards) SubmitTransact(ctx context.Context, board string, scores []Play
 			}
 		}
 	}
-	if len(writes) > dynamo.MaxActions {
-		return nil, fmt.Errorf("scores on board %q: %w: %d entries change, of at most %d; submit fewer players", board, ErrTooMany, len(writes), dynamo.MaxActions)
+	if len(writes) > dynamo.MaxTransactActions {
+		return nil, fmt.Errorf("scores on board %q: %w: %d entries change, of at most %d; submit fewer players", board, ErrTooMany, len(writes), dynamo.MaxTransactActions)
 	}
 	return writes, nil
 }

@@ -160,7 +160,7 @@ type counter struct {
 func (c *counter) addFirstShard(it dynamo.Item) {
 	c.written = true
 	c.addValue(it, "value")
-	most, err := dynamo.LargestOfSet(it, schema.Counts)
+	most, err := dynamo.LargestOfSet(it, schema.CounterMaxShards)
 	c.keepError(it, err)
 	c.mostShards = max(c.mostShards, most)
 }

@@ -52,7 +52,7 @@ func (c *twoTables) zero(name string, value, counts types.AttributeValue) {
 		it["value"] = value
 	}
 	if counts != nil {
-		it[schema.Counts] = counts
+		it[schema.CounterMaxShards] = counts
 	}
 	c.items.Items = append(c.items.Items, it)
 }

@@ -105,7 +105,7 @@ func (c *Writer) update(name string, n, most int, delta int64, now time.Time) *t
 		},
 	}
 	if n == 0 && most > 1 {
-		*u.UpdateExpression += ", " + schema.Counts + " :most"
+		*u.UpdateExpression += ", " + schema.CounterMaxShards + " :most"
 		u.ExpressionAttributeValues[":most"] = &types.AttributeValueMemberNS{Value: []string{strconv.Itoa(most)}}
 	}
 	return u

@@ -185,7 +185,7 @@ func (b *writeBatch) writeSingly(ctx context.Context, items []*batchItem, batchE
 			b.call.ObserveAs(ctx, it.attempt, shard.Inconclusive)
 		}
 		left = append(left, it)
-		mayGetCapacity = mayGetCapacity || !dynamo.IsLast(result)
+		mayGetCapacity = mayGetCapacity || !dynamo.IsFinal(result)
 	}
 	switch {
 	case unknown != nil:
@@ -193,7 +193,7 @@ func (b *writeBatch) writeSingly(ctx context.Context, items []*batchItem, batchE
 	case len(left) == 0:
 		return nil, nil
 	case !mayGetCapacity:
-		return left, dynamo.Last(batchErr)
+		return left, dynamo.Final(batchErr)
 	}
 	return left, batchErr
 }

@@ -106,7 +106,7 @@ func TestAmbiguousResultIsNotObservedAsConflict(t *testing.T) {
 		b.addWrite(Event{}, writeOf(fmt.Sprint("E#e#2026-11-22#", i), "2026-11-22T10:00:00.000Z#a"), i)
 	}
 	left, err := b.attempt(t.Context(), b.items)
-	if len(left) != 3 || w.All != 3 || dynamo.IsConflict(err) || !errors.Is(dynamo.Kind(err), shard.ErrUnavailable) {
+	if len(left) != 3 || w.All != 3 || dynamo.IsConflict(err) || !errors.Is(dynamo.Classify(err), shard.ErrUnavailable) {
 		t.Errorf("%d items are left and %d observed, error %v; want 3, 3 and ErrUnavailable", len(left), w.All, err)
 	}
 }

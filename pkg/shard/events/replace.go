@@ -63,7 +63,7 @@ func replacement(stored, it dynamo.Item) (*types.Put, error) {
 	}
 	next := maps.Clone(it)
 	next[attrRev] = dynamo.Number(rev + 1)
-	condition, names, values := dynamo.Unchanged(stored, attrRev, "data", schema.ExpiresAt)
+	condition, names, values := dynamo.UnchangedCondition(stored, attrRev, "data", schema.ExpiresAt)
 	return &types.Put{
 		Item: next, ConditionExpression: condition, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 	}, nil

@@ -97,7 +97,7 @@ func (g *Grower) ObserveAttempt(ctx context.Context, a shard.Attempt) {
 	case a.Pinned:
 	case answer == growth.Refresh:
 		// If the waiting hits of a limit refreshed the view, more of them would transfer quota at the same time.
-		if !traits.Divides && g.wait(ctx) {
+		if !traits.DividesQuota && g.wait(ctx) {
 			g.refresh(ctx, a.Key)
 		}
 	case answer == growth.Ask:

@@ -37,7 +37,7 @@ func (l *Limiter) newCall(ctx context.Context, hits []Hits, now time.Time) (*cal
 		if err != nil {
 			return nil, fmt.Errorf("limit %q: %w", each.Key, err)
 		}
-		h.budget = dynamo.MaxActions / len(hits)
+		h.budget = dynamo.MaxTransactActions / len(hits)
 		c.hits, c.givesBack = append(c.hits, h), c.givesBack || h.n < 0
 	}
 	return c, nil
@@ -182,9 +182,9 @@ func (c *call) transact(ctx context.Context, writes []write) (applied bool, err 
 		hopeless = c.observed.ObserveAs(ctx, w.Attempt, c.probes.Outcome(ctx, w.Write, i, err)) || hopeless
 	}
 	if hopeless {
-		err = dynamo.Last(err)
+		err = dynamo.Final(err)
 	}
-	failed := dynamo.FailedConditions(err)
+	failed := dynamo.FailedActions(err)
 	for _, i := range failed {
 		stored, _ := dynamo.ActionFailed(err, i)
 		if err := writes[i].hit.cacheMiss(writes[i].n, stored, writes[i].noMoreQuota); err != nil {

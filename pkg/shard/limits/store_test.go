@@ -155,7 +155,7 @@ func (s *store) TransactWriteItems(_ context.Context, in *dynamodb.TransactWrite
 			}
 			failed.CancellationReasons = append(failed.CancellationReasons, reason)
 		}
-		if len(dynamo.FailedConditions(failed)) > 0 {
+		if len(dynamo.FailedActions(failed)) > 0 {
 			return failed
 		}
 		for _, a := range in.TransactItems {

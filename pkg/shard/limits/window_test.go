@@ -319,7 +319,7 @@ func TestPlans(t *testing.T) {
 	} {
 		seen := map[string]bool{}
 		for range 200 {
-			h := &hit{division: *c.division, n: c.hits, last: c.last, window: windowOf(c.used, nil), budget: dynamo.MaxActions}
+			h := &hit{division: *c.division, n: c.hits, last: c.last, window: windowOf(c.used, nil), budget: dynamo.MaxTransactActions}
 			h.planFromCache(false)
 			got := h.changes
 			if !h.fits {

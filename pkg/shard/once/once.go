@@ -182,12 +182,12 @@ func (t *callAttempts) attempt(ctx context.Context) (before []byte, err error) {
 		TransactItems: append(actions, t.marker(t.call, t.now)),
 	}, dynamo.NoRetry)
 	if t.observe(ctx, writes, err) {
-		err = dynamo.Last(err)
+		err = dynamo.Final(err)
 	}
 	if marker, exists := dynamo.ActionFailed(err, len(writes)); exists {
 		return parseAnswer(marker, t.call)
 	}
-	if failed := dynamo.FailedConditions(err); len(failed) > 0 && failed[0] < len(writes) && !ownConditionFailed(writes, err) {
+	if failed := dynamo.FailedActions(err); len(failed) > 0 && failed[0] < len(writes) && !ownConditionFailed(writes, err) {
 		err = fmt.Errorf("%w: %w", dynamo.ErrOutrun, err)
 	}
 	return nil, err
@@ -195,7 +195,7 @@ func (t *callAttempts) attempt(ctx context.Context) (before []byte, err error) {
 
 // ownConditionFailed reports whether a condition of the caller's own writes failed. These have no attempt to observe.
 func ownConditionFailed(writes []shardmap.Write, err error) bool {
-	return slices.ContainsFunc(dynamo.FailedConditions(err), func(i int) bool { return writes[i].Attempt.Key == "" })
+	return slices.ContainsFunc(dynamo.FailedActions(err), func(i int) bool { return writes[i].Attempt.Key == "" })
 }
 
 // beforeOrError returns the answer if the call was applied before, or decideErr if it was not or can be retried.

@@ -42,7 +42,7 @@ func itemsOf(err error) (list []dynamo.Item) {
 	if it, ok := dynamo.ConditionFailed(err); ok {
 		return []dynamo.Item{it}
 	}
-	for i := range dynamo.FailedConditions(err) {
+	for i := range dynamo.FailedActions(err) {
 		it, _ := dynamo.ActionFailed(err, i)
 		list = append(list, it)
 	}

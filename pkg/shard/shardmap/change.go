@@ -171,13 +171,13 @@ func changeError(key string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("changing the shard count of %q: %w", key, dynamo.Kind(err))
+	return fmt.Errorf("changing the shard count of %q: %w", key, dynamo.Classify(err))
 }
 
 // isContended reports whether another change of the key came first, so that a retry may succeed.
 func isContended(err error) bool {
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
-	return ok && dynamo.HasReason(canceled, "ConditionalCheckFailed", "TransactionConflict") || dynamo.IsConflict(err)
+	return ok && dynamo.HasReasonCode(canceled, "ConditionalCheckFailed", "TransactionConflict") || dynamo.IsConflict(err)
 }
 
 // tryChange makes one attempt of a change, and returns the new entry. If isLate returns true before the commit, it commits

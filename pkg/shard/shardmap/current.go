@@ -31,7 +31,7 @@ func (m *Map) Current(ctx context.Context, key string) (Entry, error) {
 	case <-read.done:
 		err = read.err
 	case <-ctx.Done():
-		err = dynamo.Kind(ctx.Err())
+		err = dynamo.Classify(ctx.Err())
 	}
 	if err != nil {
 		return Entry{Key: key}, fmt.Errorf("%w: reading %q of the shard map: %w", shard.ErrStale, key, err)

@@ -37,16 +37,16 @@ const viewAttributes = "sk, version, shard_history, max_shards, last_updated, pi
 func (m *Map) newLoad(now time.Time) *mapLoad {
 	return &mapLoad{
 		begun: now, view: &view{keys: map[string]Entry{}},
-		queries: m.bucketQueries(aws.String(viewAttributes)), logFrom: slices.Repeat([]time.Time{now}, schema.MapParts),
+		queries: m.bucketQueries(aws.String(viewAttributes)), logFrom: slices.Repeat([]time.Time{now}, schema.MapBuckets),
 	}
 }
 
 // bucketQueries returns a query of each bucket's items. The queries read the attributes, or all if attributes is nil.
 func (s *tableReader) bucketQueries(attributes *string) (list []*dynamodb.QueryInput) {
-	for n := range schema.MapParts {
+	for n := range schema.MapBuckets {
 		list = append(list, &dynamodb.QueryInput{
 			TableName: &s.table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("pk = :part"),
-			ExpressionAttributeValues: dynamo.Item{":part": dynamo.String(schema.MapPart(n))}, ProjectionExpression: attributes,
+			ExpressionAttributeValues: dynamo.Item{":part": dynamo.String(schema.MapBucket(n))}, ProjectionExpression: attributes,
 		})
 	}
 	return list
@@ -63,7 +63,7 @@ func (s *tableReader) bucketEntries(ctx context.Context, bucket int, query *dyna
 			}
 			for _, it := range page.Items {
 				key := dynamo.Text(it, schema.SK)
-				if pk, _ := schema.MapKey(key); pk == schema.MapPart(bucket) && !yield(readEntry(key, it), nil) {
+				if pk, _ := schema.MapKey(key); pk == schema.MapBucket(bucket) && !yield(readEntry(key, it), nil) {
 					return
 				}
 			}
@@ -131,7 +131,7 @@ func (s *tableReader) readBucket(ctx context.Context, l *mapLoad, bucket int, ma
 // Entries returns all entries, read from the table and not from the view, in no order. It leaves out
 // unreadable entries and deleted keys. If a read fails, Entries returns an error that wraps ErrStale.
 func (s *tableReader) Entries(ctx context.Context) ([]Entry, error) {
-	found := make([][]Entry, schema.MapParts)
+	found := make([][]Entry, schema.MapBuckets)
 	group, ctx := errgroup.WithContext(ctx)
 	for bucket, query := range s.bucketQueries(nil) {
 		group.Go(func() error {

@@ -51,8 +51,8 @@ func TestForeignItemsAreIgnored(t *testing.T) {
 		m := New(f, "m", Options{})
 		change(f, 1, "C#k", 16)
 		_, elsewhere := schema.MapKey("C#k")
-		for n := range schema.MapParts {
-			it := dynamo.Key(schema.MapPart(n), elsewhere) // C#k belongs to one of these buckets
+		for n := range schema.MapBuckets {
+			it := dynamo.Key(schema.MapBucket(n), elsewhere) // C#k belongs to one of these buckets
 			if _, there := f.Items[enginetest.ItemSlot(it)]; !there {
 				it[attrVersion] = dynamo.Number(9)
 				f.Put(it)

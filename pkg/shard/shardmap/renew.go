@@ -32,7 +32,7 @@ func (r *renewal) wait(ctx context.Context) error {
 	case <-r.done:
 		return r.err
 	case <-ctx.Done():
-		return dynamo.Kind(ctx.Err())
+		return dynamo.Classify(ctx.Err())
 	}
 }
 

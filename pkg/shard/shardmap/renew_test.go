@@ -169,8 +169,8 @@ func TestCallerRetriesFailedSharedRenewal(t *testing.T) {
 			time.Sleep(3 * time.Second)
 			h.hanging.Store(0)
 			wg.Wait()
-			if denied && tried.Load() > schema.MapParts {
-				t.Errorf("%d queries after access was denied, want at most %d of one renewal", tried.Load(), schema.MapParts)
+			if denied && tried.Load() > schema.MapBuckets {
+				t.Errorf("%d queries after access was denied, want at most %d of one renewal", tried.Load(), schema.MapBuckets)
 			}
 		})
 	}

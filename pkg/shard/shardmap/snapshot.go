@@ -64,11 +64,11 @@ func (c *Changer) StoreSnapshot(ctx context.Context, now time.Time) error {
 // snapshotAge from now.
 func (c *Changer) snapshotDue(ctx context.Context, now time.Time) (due bool, err error) {
 	out, err := c.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &c.table, Key: snapshotKey(schema.MapParts-1, schema.MapSlices-1),
+		TableName: &c.table, Key: snapshotKey(schema.MapBuckets-1, schema.MapSlices-1),
 		ProjectionExpression: aws.String(attrTaken),
 	}, dynamo.NoRetry)
 	if err != nil {
-		return false, fmt.Errorf("reading the snapshot of the shard map: %w", dynamo.Kind(err))
+		return false, fmt.Errorf("reading the snapshot of the shard map: %w", dynamo.Classify(err))
 	}
 	taken, unusable := parseSeconds(out.Item, attrTaken)
 	return unusable != nil || now.Sub(taken).Abs() > snapshotAge, nil

@@ -111,7 +111,7 @@ func TestDamagedSnapshotReadsItsBucketOnly(t *testing.T) {
 				before := len(f.Asked)
 				m, pages := loadView(t, f)
 				for _, page := range f.Asked[before:] {
-					if !strings.HasPrefix(page, schema.MapPart(2)+" ") {
+					if !strings.HasPrefix(page, schema.MapBucket(2)+" ") {
 						t.Errorf("page %q of an intact bucket was read", page)
 					}
 				}

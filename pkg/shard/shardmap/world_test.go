@@ -151,7 +151,7 @@ func (w *world) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...fun
 
 // fill throttles a bucket's reads for a while, so that loads end late.
 func (w *world) fill() {
-	part, until := schema.MapPart(w.below(schema.MapParts)), time.Now().Add(w.within(0, 20*time.Second))
+	part, until := schema.MapBucket(w.below(schema.MapBuckets)), time.Now().Add(w.within(0, 20*time.Second))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.full, w.until = part, until

@@ -79,16 +79,15 @@ var (
 	errType    = errors.New("it is of another type")
 )
 
-// Read reads an item into a record. Attributes without omitempty must exist. Each attribute that
-// exists must have its type, so NULL is an error. A uint64 is at most the largest int64, so that
-// it converts to one. The error is a [*Fault].
+// Read reads an item into a record. It returns a [*Fault] if an attribute without omitempty is absent, or if an attribute
+// has another type than its field, such as NULL. A uint64 must not exceed the largest int64.
 func Read[R any](it item, into *R) error {
 	for _, a := range attributesOf[R]() {
 		stored := it[a.name]
 		if stored == nil && a.required {
 			return &Fault{a.name, errMissing}
 		}
-		if stored != nil && reflect.TypeOf(stored) != a.storedType { // the decoder accepts numbers for text, and NULL for any type
+		if stored != nil && reflect.TypeOf(stored) != a.storedType { // the decoder would accept a number for a string
 			return &Fault{a.name, errType}
 		}
 		if n, ok := stored.(*types.AttributeValueMemberN); ok && a.unsigned {
@@ -101,7 +100,7 @@ func Read[R any](it item, into *R) error {
 	if err == nil {
 		return nil
 	}
-	for _, name := range slices.Sorted(maps.Keys(it)) { // the decoder does not name the attribute
+	for _, name := range slices.Sorted(maps.Keys(it)) { // the decoder's error does not name the attribute
 		if err := decodeAlone[R](name, it[name]); err != nil {
 			return &Fault{name, cmp.Or(firstBadMember[R](name, it[name]), err)}
 		}

@@ -76,7 +76,7 @@ func (c Call) Observe(ctx context.Context, a shard.Attempt, err error) error {
 		return err
 	}
 	if c.ObserveAs(ctx, a, outcomeOf(a.Kind, err)) {
-		return dynamo.Last(err)
+		return dynamo.Final(err)
 	}
 	return err
 }
