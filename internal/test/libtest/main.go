@@ -38,7 +38,7 @@ func Main(m *testing.M) {
 func leaks() (err error) {
 	for range 20 {
 		err = goleak.Find(
-			goleak.IgnoreAnyFunction("github.com/hotshard/hotshard/internal/aws/dynamolocal.(*Engine).run.func1"),
+			goleak.IgnoreAnyFunction("github.com/hotshard/hotshard/internal/aws/dynamolocal.(*Engine).startProcess.func1"),
 			goleak.IgnoreAnyFunction("os/exec.(*Cmd).Start.func2"), // copies the engine's output
 		)
 		if err == nil {
