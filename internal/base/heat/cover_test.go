@@ -73,16 +73,16 @@ func windowsOf(from, to int, pages ...[]dynamo.Item) string {
 
 // windowsOfFeed returns the windows of a feed with these pages.
 func windowsOfFeed(f *feed, pages [][]dynamo.Item) string {
-	f.next = func() (*dynamodb.QueryOutput, error, bool) {
-		if len(pages) == 0 {
-			return nil, nil, false
-		}
-		page := pages[0]
+	f.nextPage = func() (*dynamodb.QueryOutput, error) {
+		page := &dynamodb.QueryOutput{Items: pages[0]}
 		pages = pages[1:]
-		if page == nil {
-			return nil, errors.New("broken"), true
+		if page.Items == nil {
+			return nil, errors.New("broken")
 		}
-		return &dynamodb.QueryOutput{Items: page}, nil, true
+		if len(pages) > 0 {
+			page.LastEvaluatedKey = dynamo.Key("pk", "sk")
+		}
+		return page, nil
 	}
 	var texts []string
 	for {
@@ -128,7 +128,7 @@ func TestFeed(t *testing.T) {
 		pages    pages
 		want     string
 	}{
-		{0, 100, nil, ""},
+		{0, 100, pages{{}}, ""},
 		{0, 100, pages{{}, {coverWindow(0, "")}, {}}, "0:1/0"},
 		{0, 100, pages{{coverWindow(0, ""), coverWindow(0, "b")}, {coverWindow(10, "")}}, "0:2/0, 10:1/0"},
 		{0, 100, pages{{coverWindow(0, "")}, {coverWindow(0, "b"), coverWindow(20, "")}}, "0:2/0, 20:1/0"},

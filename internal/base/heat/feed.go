@@ -15,7 +15,7 @@ import (
 // feed iterates over the windows of one partition, in order of time.
 type feed struct {
 	pk       string
-	next     func() (*dynamodb.QueryOutput, error, bool)
+	nextPage func() (*dynamodb.QueryOutput, error)
 	from, to time.Time
 	buffer   []*storedWindow // windows of the pages that were read
 	reached  time.Time       // later pages have no window before reached
@@ -38,17 +38,16 @@ type storedWindow struct {
 // fillBuffer reads pages until the first window is certainly the partition's next one.
 func (f *feed) fillBuffer() error {
 	for !f.done && (len(f.buffer) == 0 || !f.buffer[0].start.Before(f.reached)) {
-		page, err, more := f.next()
-		if !more {
-			f.done = true
-			f.insertMissing(f.to)
-			return nil
-		}
+		page, err := f.nextPage()
 		if err != nil {
 			return fmt.Errorf("heat: reading the heat table's partition %q: %w", f.pk, err)
 		}
 		for _, attributes := range page.Items {
 			f.addItem(attributes)
+		}
+		if len(page.LastEvaluatedKey) == 0 {
+			f.done = true
+			f.insertMissing(f.to)
 		}
 	}
 	return nil

@@ -155,9 +155,9 @@ func (r WindowReader) readBucket(ctx context.Context, s windowSpan, p Progress, 
 		low, high := SortBounds(first, s.to)
 		partitions, _ := series.Partitions(s.from)
 		for _, pk := range partitions {
-			next, stop := iter.Pull2(dynamo.Pages(ctx, r.Client, r.Query(pk, low, high)))
-			defer stop()
-			feeds = append(feeds, &feed{pk: pk, next: next, from: s.from, to: s.to, itemLength: length, nextItem: first})
+			pages := dynamodb.NewQueryPaginator(r.Client, r.Query(pk, low, high))
+			nextPage := func() (*dynamodb.QueryOutput, error) { return pages.NextPage(ctx) }
+			feeds = append(feeds, &feed{pk: pk, nextPage: nextPage, from: s.from, to: s.to, itemLength: length, nextItem: first})
 		}
 	}
 	for {
