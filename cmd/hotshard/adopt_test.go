@@ -63,7 +63,7 @@ func TestAdopt(t *testing.T) {
 		t.Errorf("a missing table: exit %d with %q and %q", code, errText, out)
 	}
 	denied := &smithy.GenericAPIError{Code: "AccessDeniedException", Message: "User: ann is not authorized to perform: dynamodb:Scan on resource: x"}
-	if text := (&AdoptCmd{Table: "t"}).source().rejected(aws.Config{}, denied); !strings.Contains(text, `may not call dynamodb:Scan for table "t"`) || !strings.HasSuffix(text, "docs/adopt.md.") {
+	if text := (&AdoptCmd{Table: "t"}).source().rejectedText(aws.Config{}, denied); !strings.Contains(text, `may not call dynamodb:Scan for table "t"`) || !strings.HasSuffix(text, "docs/adopt.md.") {
 		t.Errorf("a denied call: %q", text)
 	}
 	theirs := dynamolocal.DynamoDB(endpoint, "theirs") // a database of its own in the engine

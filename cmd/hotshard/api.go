@@ -17,22 +17,23 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/load"
 )
 
-// api has the flags of commands that call the API.
-type api struct {
+// apiFlags has the flags of commands that call the API.
+type apiFlags struct {
 	Target string `copied:"target" default:"http://127.0.0.1:8080" help:"Base URL of the API."`
 	JSON   bool   `name:"json" help:"Print the answer as JSON."`
-	auth
+	authFlags
 }
 
 // Validate returns an error if the flags are invalid.
-func (a *api) Validate() error { return load.Options{Target: a.Target}.Validate() }
+func (a *apiFlags) Validate() error { return load.Options{Target: a.Target}.Validate() }
 
-// callTime is the timeout of one call of the API.
-const callTime = 30 * time.Second
+// callTimeout is the timeout of one call of the API.
+const callTimeout = 30 * time.Second
 
-// callAPI makes a call and decodes the response. An error has the detail of the problem.
-func (a api) callAPI(ctx context.Context, method, path string, body, into any) error {
-	ctx, cancel := context.WithTimeout(ctx, callTime)
+// callAPI calls the API, and decodes the response into a value. body and into may be nil. The error of an error response
+// has the API's explanation. A call takes at most callTimeout.
+func (a apiFlags) callAPI(ctx context.Context, method, path string, body, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	sign, err := a.signer(ctx, a.Target)
 	if err != nil {
@@ -41,13 +42,13 @@ func (a api) callAPI(ctx context.Context, method, path string, body, into any) e
 	client := &load.APIClient{Base: strings.TrimSuffix(a.Target, "/"), Sign: sign, HTTP: http.DefaultClient}
 	err = client.Call(ctx, method, path, "", body, into)
 	if fault, ok := errors.AsType[*load.CallError](err); ok && fault.Status == 0 && !fault.Unsent {
-		return fmt.Errorf("no answer of a hotshard API at %s (check --target; hotshard local starts an API on this machine): %w", a.Target, err)
+		return fmt.Errorf("no hotshard API answers at %s: check --target, or start one on this machine with hotshard local: %w", a.Target, err)
 	}
 	return err
 }
 
-// print prints a response: as JSON with --json, and otherwise as a table.
-func (a api) print(out io.Writer, answer any, table func() *textTable) error {
+// printAnswer prints a response: as JSON with --json, and otherwise as a table.
+func (a apiFlags) printAnswer(out io.Writer, answer any, table func() *textTable) error {
 	if a.JSON {
 		return printJSON(out, answer)
 	}
@@ -62,33 +63,34 @@ const (
 	authNone = "none"
 )
 
-// auth has the flag for the authorization of calls.
-type auth struct {
+// authFlags has the flag for the authorization of calls.
+type authFlags struct {
 	Auth string `copied:"auth" enum:"auto,iam,none" default:"auto" help:"iam signs calls with the AWS credentials of the environment, as a deployed API requires; none sends them unsigned; auto means none for a target on this machine and iam for any other."`
 }
 
 // signer returns a signer of calls to a target, or nil if the target needs none.
-func (a auth) signer(ctx context.Context, target string) (load.Sign, error) {
-	to, err := url.Parse(target)
+func (a authFlags) signer(ctx context.Context, target string) (load.Sign, error) {
+	targetURL, err := url.Parse(target)
 	if err != nil {
 		return nil, fmt.Errorf("--target %q: %w", target, err)
 	}
-	if a.Auth == authNone || a.Auth == authAuto && httpapi.IsLoopback(to.Hostname()) {
+	host := targetURL.Hostname()
+	if a.Auth == authNone || (a.Auth == authAuto && httpapi.IsLoopback(host)) {
 		return nil, nil
 	}
 	region := "" // from the environment
-	if inHost := regionOf.FindStringSubmatch(to.Hostname()); inHost != nil {
-		region = inHost[1]
+	if match := regionInHost.FindStringSubmatch(host); match != nil {
+		region = match[1]
 	}
-	c, err := environment(ctx, "calls are signed for an AWS Region, and none is set: set AWS_REGION, or use --auth none", config.WithRegion(region))
+	cfg, err := loadAWSConfig(ctx, "calls are signed for an AWS Region, and none is set: set AWS_REGION, or use --auth none", config.WithRegion(region))
 	if err != nil {
 		return nil, err
 	}
-	if _, err := c.Credentials.Retrieve(ctx); err != nil {
+	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
 		return nil, fmt.Errorf("no AWS credentials to sign the call with; set them, or use --auth none: %w", err)
 	}
-	return load.SignAs(c.Credentials, "execute-api", c.Region), nil
+	return load.SignAs(cfg.Credentials, "execute-api", cfg.Region), nil
 }
 
-// regionOf matches the Region in API Gateway's host names.
-var regionOf = regexp.MustCompile(`\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?$`)
+// regionInHost matches API Gateway's host names. Its group is the Region.
+var regionInHost = regexp.MustCompile(`\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?$`)

@@ -142,7 +142,7 @@ func TestWhoSigns(t *testing.T) {
 		{authNone, "https://abc.execute-api.eu-west-1.amazonaws.com", false},
 		{authIAM, "http://localhost:8080", true},
 	} {
-		got, err := auth{c.auth}.signer(t.Context(), c.target)
+		got, err := authFlags{c.auth}.signer(t.Context(), c.target)
 		if err != nil || (got != nil) != c.signs {
 			t.Errorf("%+v: signs %t, %v", c, got != nil, err)
 		}
@@ -155,12 +155,12 @@ func TestWhoSigns(t *testing.T) {
 		}
 	}
 	t.Setenv("AWS_REGION", "")
-	if _, err := (auth{authAuto}).signer(t.Context(), "https://api.example.org"); err == nil || !strings.Contains(err.Error(), "AWS_REGION") {
+	if _, err := (authFlags{authAuto}).signer(t.Context(), "https://api.example.org"); err == nil || !strings.Contains(err.Error(), "AWS_REGION") {
 		t.Errorf("no Region: %v", err)
 	}
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	t.Setenv("AWS_REGION", "eu-north-1")
-	if _, err := (auth{authAuto}).signer(t.Context(), "https://api.example.org"); err == nil || !strings.Contains(err.Error(), "--auth none") {
+	if _, err := (authFlags{authAuto}).signer(t.Context(), "https://api.example.org"); err == nil || !strings.Contains(err.Error(), "--auth none") {
 		t.Errorf("no credentials: %v", err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"runtime"
 )
 
-// openBrowser opens a URL in the user's browser, if there is one, and does not wait for it.
+// openBrowser opens a URL in the user's browser. It does not wait for the browser, and does nothing without a display.
 func openBrowser(url string) {
 	command := browserCommand(runtime.GOOS, os.Getenv, url)
 	if command == nil {
@@ -18,7 +18,7 @@ func openBrowser(url string) {
 	}
 }
 
-// browserCommand returns the command that opens a URL on a system; nil if it has no display.
+// browserCommand returns the command that opens a URL on a system, named as by runtime.GOOS; nil if the system has no display.
 func browserCommand(system string, getenv func(string) string, url string) []string {
 	switch {
 	case system == "darwin":

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,23 +17,23 @@ import (
 	"github.com/hotshard/hotshard/internal/rebuild"
 )
 
-// CheckCmd is hotshard check.
+// CheckCmd is hotshard check, which compares summaries with the items that they sum up.
 type CheckCmd struct {
-	selection
+	selectionFlags
 	Repair bool `help:"Repair the summaries that differ. Writes and folds may continue meanwhile."`
 	Lower  bool `help:"With --repair: also lower rollups that have more events than are stored. They then no longer count events that were deleted or have expired."`
 	JSON   bool `name:"json" help:"Print the result as JSON."`
 
-	tables
-	scanning
+	tableFlags
+	scanFlags
 	Rules           fold.Rules    `copied:"rules" env:"HOTSHARD_ROLLUP_RULES" default:"[{\"every\":\"1h\"}]" placeholder:"JSON" help:"The aggregator's rollup rules. Default: all events, by the hour."`
 	EventRetention  time.Duration `copied:"event-retention" env:"HOTSHARD_EVENT_RETENTION" default:"720h" help:"The shortest event retention that ingest ever had. 0 means for ever. Older events are not compared."`
 	RollupRetention time.Duration `copied:"rollup-retention" env:"HOTSHARD_ROLLUP_RETENTION" default:"0" help:"The aggregator's retention of event rollups. 0 means for ever."`
 	Wait            time.Duration `default:"90s" help:"How long to wait for folds in flight, up to 1h: longer than the setting rollupWindow."`
 }
 
-// selection has the arguments that select summaries.
-type selection struct {
+// selectionFlags has the arguments that select summaries.
+type selectionFlags struct {
 	Type   string    `enum:"${summarized}," default:"" placeholder:"TYPE" help:"With --name: ${summarized_text}."`
 	Name   string    `help:"With --type: check only this key."`
 	All    bool      `help:"Check all counters and boards, and all events that are rolled up. This is the default."`
@@ -42,22 +43,23 @@ type selection struct {
 }
 
 // all reports whether all keys are selected.
-func (s *selection) all() bool { return s.Type == "" && !s.Failed }
+func (s *selectionFlags) all() bool { return s.Type == "" && !s.Failed }
 
 // Validate returns an error if the arguments are invalid.
-func (s *selection) Validate() error {
-	ways := 0
+func (s *selectionFlags) Validate() error {
+	selections := 0
 	for _, given := range []bool{s.All, s.Type != "", s.Failed} {
 		if given {
-			ways++
+			selections++
 		}
 	}
+	hasTime := !s.From.IsZero() || !s.To.IsZero()
 	switch {
 	case (s.Type == "") != (s.Name == ""):
-		return errors.New("--type and --name are used together")
-	case ways > 1:
-		return errors.New("want one of --all, --type with --name, and --failed")
-	case s.Type != "" && schema.TraitsOf(schema.Kind(s.Type)).Bucket == schema.NoBucket && !(s.From.IsZero() && s.To.IsZero()):
+		return errors.New("--type and --name are used together: give both or neither")
+	case selections > 1:
+		return errors.New("want only one of --all, --type with --name, and --failed")
+	case hasTime && s.Type != "" && schema.TraitsOf(schema.Kind(s.Type)).Bucket == schema.NoBucket:
 		return errors.New("--from and --to are for events and boards: a counter has no time")
 	case !s.From.IsZero() && !s.To.IsZero() && !s.From.Before(s.To):
 		return errors.New("--from must be before --to")
@@ -77,7 +79,7 @@ func (c *CheckCmd) Validate() error {
 	case c.Wait < 0 || c.Wait > time.Hour:
 		return fmt.Errorf("--wait %v: want 0 to 1h", c.Wait)
 	}
-	return errors.Join(c.selection.Validate(), c.tables.Validate(), c.scanning.Validate())
+	return errors.Join(c.selectionFlags.Validate(), c.tableFlags.Validate(), c.scanFlags.Validate())
 }
 
 func (c *CheckCmd) options() rebuild.Options {
@@ -96,12 +98,12 @@ func (c *CheckCmd) Run(ctx context.Context, std streams, commands display.Comman
 	checker := rebuild.New(c.options(), client)
 	work, err := c.selectWork(ctx, checker)
 	if err != nil {
-		return c.explain(err)
+		return c.explainError(err)
 	}
 	progress, finish := progressBar(std.err, -1, "summaries")
 	report, err := checker.Do(ctx, work, func(schema.Target, rebuild.Result) { progress(1) })
 	finish()
-	err = c.explain(err)
+	err = c.explainError(err)
 	if err != nil && report.Targets+report.Forgotten == 0 {
 		return err
 	}
@@ -112,41 +114,43 @@ func (c *CheckCmd) Run(ctx context.Context, std streams, commands display.Comman
 }
 
 // selectWork returns the summaries and failures that the flags select.
-func (c *CheckCmd) selectWork(ctx context.Context, checker *rebuild.Checker) (w rebuild.Work, err error) {
-	r := rebuild.Range{From: c.From, To: c.To}
+func (c *CheckCmd) selectWork(ctx context.Context, checker *rebuild.Checker) (work rebuild.Work, err error) {
+	times := rebuild.Range{From: c.From, To: c.To}
 	if c.Type != "" {
 		base := schema.BaseKey{Type: schema.Kind(c.Type), Name: c.Name}
-		list, err := checker.Targets(base, r)
-		if err == nil {
-			w.Failures, err = checker.FailuresOf(ctx, base)
+		summaries, err := checker.Targets(base, times)
+		if err != nil {
+			return work, err
 		}
-		w.Rest = rebuild.List(list...)
-		return w, err
+		work.Rest = rebuild.List(summaries...)
+		work.Failures, err = checker.FailuresOf(ctx, base)
+		return work, err
 	}
 	if c.all() {
-		w.Rest, w.All = checker.All(r), r == rebuild.Range{}
+		work.Rest, work.All = checker.All(times), times == rebuild.Range{}
 	}
-	w.Failures, err = checker.Failures(ctx)
-	return w, err
+	work.Failures, err = checker.Failures(ctx)
+	return work, err
 }
 
-// verdict returns an error if a summary differs or, with --repair, a failure is left. Open summaries count if the flags select some keys or
-// failures; summaries too old to judge count if the flags select failures, or a key and a time.
-func (c *CheckCmd) verdict(r *rebuild.Report) error {
-	n := r.Bad()
+// verdict returns an error if a summary is wrong or unknown or, with --repair, a failure is left. A summary that can't be
+// judged, since it is open or too old, is unknown only if the flags asked for it.
+func (c *CheckCmd) verdict(report *rebuild.Report) error {
+	bad := report.Bad()
 	if !c.all() {
-		n += r.Open
+		bad += report.Open
 	}
-	if c.Failed || c.Type != "" && !c.From.IsZero() {
-		n += r.TooOld
+	if c.Failed || (c.Type != "" && !c.From.IsZero()) {
+		bad += report.TooOld
 	}
+	summaries := display.Several(report.Targets, "summary")
 	switch {
-	case n > 0 && c.Repair:
-		return fmt.Errorf("not repaired: %d of %s", n, display.Several(r.Targets, "summary"))
-	case n > 0:
-		return fmt.Errorf("different or unknown: %d of %s", n, display.Several(r.Targets, "summary"))
-	case c.Repair && len(r.Left) > 0:
-		return fmt.Errorf("left: %d of %s", len(r.Left), display.Several(r.Failures, "failure"))
+	case bad > 0 && c.Repair:
+		return fmt.Errorf("%d of %s not repaired: each finding says what to do", bad, summaries)
+	case bad > 0:
+		return fmt.Errorf("%d of %s wrong or unknown: each finding says what to do", bad, summaries)
+	case c.Repair && len(report.Left) > 0:
+		return fmt.Errorf("%d of %s left: repeat the check with --repair later", len(report.Left), display.Several(report.Failures, "failure"))
 	}
 	return nil
 }
@@ -189,22 +193,22 @@ func printJSON(out io.Writer, value any) error {
 func findingsTable(list []rebuild.Finding) string {
 	t := newTable("type", "name", "of", "found", "summary", "items", "why")
 	for _, f := range list {
-		of := f.Bucket + f.Period // a finding has at most one of them
+		place := cmp.Or(f.Bucket, f.Period)
 		if f.WriteShard != nil {
-			of = fmt.Sprintf("write shard %d", *f.WriteShard)
+			place = fmt.Sprintf("write shard %d", *f.WriteShard)
 		}
-		found := string(f.State)
+		state := string(f.State)
 		if f.Repaired {
-			found += ", repaired"
+			state += ", repaired"
 		}
 		summary, items := f.Texts()
-		t.Row(f.Type, nameCell(f.Name), of, found, summary, items, f.Detail)
+		t.Row(f.Type, nameCell(f.Name), place, state, summary, items, f.Detail)
 	}
 	t.SuppressEmptyColumns()
 	return t.Render()
 }
 
-// nextSteps returns a line for each state of the findings that were not repaired.
+// nextSteps returns the findings' states with what to do about each, sorted and without duplicates.
 func nextSteps(list []rebuild.Finding) (lines []string) {
 	for _, f := range list {
 		line := string(f.State) + ": " + f.Next

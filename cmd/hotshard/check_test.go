@@ -19,7 +19,7 @@ import (
 )
 
 func TestChecksWrongUsageIsOneLine(t *testing.T) {
-	const oneOf = "want one of --all, --type with --name, and --failed"
+	const oneOf = "want only one of --all, --type with --name, and --failed"
 	checkOneLine(t, exitUsage, "check ", map[string]string{
 		"--type counter":        "--type and --name are used together",
 		"--name x":              "--type and --name are used together",

@@ -24,8 +24,8 @@ func programName() string {
 	return display.ShellWord(os.Args[0])
 }
 
-// withFlag returns the command line, quoted for a shell. It adds a flag whose value came from the environment, unless the
-// flag was given or the value is "".
+// withFlag returns the command line, quoted for a shell. It appends the flag and its value, unless the command line has the
+// flag or the value is "".
 func (l commandLine) withFlag(flag, value string) string {
 	words := []string{l[0]}
 	for _, arg := range l[1:] {
@@ -38,9 +38,9 @@ func (l commandLine) withFlag(flag, value string) string {
 	return strings.Join(words, " ")
 }
 
-// commandsToPrint returns the builder of the command lines that this run prints, such as the next step. A printed command
-// line has those flags of this run that say where the tables are. They have a tag copied, with the flag's meaning: a flag of
-// another command with the same tag gets the same value.
+// commandsToPrint returns the builder of the command lines that this run prints for the user. It copies flags of this run
+// to them, such as the endpoint of the tables. A copied flag has the struct tag `copied`, with its meaning. In the printed
+// command, the flag with the same meaning gets its value.
 func commandsToPrint(run *kong.Context, args commandLine) display.Commands {
 	given := map[string]string{}
 	for _, f := range run.Flags() {
@@ -62,7 +62,7 @@ func meaningOf(f *kong.Flag) string {
 	return f.Tag.Get("copied")
 }
 
-// value returns the text of a flag, on the command line or in the environment.
+// value returns a flag's text from the command line or, if the flag is not there, from the environment.
 func (l commandLine) value(f *kong.Flag) (value string) {
 	for _, name := range f.Envs {
 		value = os.Getenv(name)
@@ -77,7 +77,7 @@ func (l commandLine) value(f *kong.Flag) (value string) {
 	return value
 }
 
-// findCommand returns the node of a command, such as shards set, below the program's node.
+// findCommand returns the node of a command, such as shards set, below the program's node. It ignores unknown words.
 func findCommand(node *kong.Node, command string) *kong.Node {
 	for word := range strings.FieldsSeq(command) {
 		if i := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == word }); i >= 0 {
@@ -87,20 +87,21 @@ func findCommand(node *kong.Node, command string) *kong.Node {
 	return node
 }
 
-// completeArgs returns a command's arguments with the given flags that the command has and the arguments lack. given has
-// the flags' values by meaning. If this run names its table by an ARN, completeArgs puts the ARN in place of the name.
+// completeArgs returns a command's arguments and, after them, the given flags that the command has and the arguments lack.
+// given has the flags' values by meaning. If the given table is an ARN, the ARN replaces the table's name in args.
 func completeArgs(command *kong.Node, args []string, given map[string]string) []string {
 	args = slices.Clone(args)
 	for _, f := range command.Flags {
 		value, flag := given[meaningOf(f)], "--"+f.Name
+		if value == "" {
+			continue
+		}
 		i := slices.Index(args, flag)
-		switch {
-		case value == "":
-		case f.Name == "table":
+		if f.Name == "table" {
 			if name, _, _, _ := dynamo.TableName(value); i >= 0 && args[i+1] == name {
 				args[i+1] = value
 			}
-		case i < 0:
+		} else if i < 0 {
 			args = append(args, flag, value)
 		}
 	}

@@ -22,10 +22,10 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// ConsoleCmd is hotshard console.
+// ConsoleCmd is hotshard console, which serves the heat map or writes it to a file.
 type ConsoleCmd struct {
-	heatFrom
-	consoleFile
+	heatFlags
+	fileFlags
 	Addr string `default:"127.0.0.1:8081" help:"Where the console is served, as host:port on this machine; port 0 picks a free one."`
 }
 
@@ -39,7 +39,7 @@ func (c *ConsoleCmd) Validate() error {
 	if !httpapi.IsLoopback(host) {
 		return fmt.Errorf("--addr %q: the console shows what your credentials may read, so it is served only to this machine: want 127.0.0.1, [::1] or localhost", c.Addr)
 	}
-	return cmp.Or(c.heatFrom.Validate(), c.consoleFile.validate(c.Stack))
+	return cmp.Or(c.heatFlags.Validate(), c.fileFlags.validate(c.Stack))
 }
 
 // Run serves the console until it is interrupted, which is no error; or it writes a file.
@@ -47,7 +47,7 @@ func (c *ConsoleCmd) Run(ctx context.Context, std streams, line commandLine, com
 	if c.Out != "" {
 		return c.writeFile(ctx, std, commands)
 	}
-	handler, run, err := c.handler(ctx, std, line, commands)
+	handler, readStream, err := c.handler(ctx, std, line, commands)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (c *ConsoleCmd) Run(ctx context.Context, std streams, line commandLine, com
 	fmt.Fprintf(std.out, "the console is at http://%s/\n", listener.Addr())
 	group, serving := errgroup.WithContext(ctx)
 	group.Go(func() error { return serve(serving, listener, httpapi.ForHostsOf(c.Addr, handler)) })
-	group.Go(func() error { return run(serving) })
+	group.Go(func() error { return readStream(serving) })
 	err = group.Wait()
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil
@@ -69,25 +69,26 @@ func (c *ConsoleCmd) Run(ctx context.Context, std streams, line commandLine, com
 // consoleDeadline is the timeout of one request: a day's heat over a slow connection takes seconds.
 const consoleDeadline = 20 * time.Second
 
-// startCommand returns the command line that starts this console. It has the endpoint or Region, even if that came from the
-// environment.
-func (c *ConsoleCmd) startCommand(line commandLine, configured aws.Config) string {
+// startCommand returns the command line that starts this console again. It names the endpoint or the Region, even if that
+// came from the environment.
+func (c *ConsoleCmd) startCommand(line commandLine, cfg aws.Config) string {
 	if c.Endpoint != "" {
 		return line.withFlag("endpoint", c.Endpoint)
 	}
-	return line.withFlag("region", configured.Region)
+	return line.withFlag("region", cfg.Region)
 }
 
-// handler returns the console of a deployment, or of a table's stream. run reads the stream until its context ends.
-func (c *ConsoleCmd) handler(ctx context.Context, std streams, line commandLine, commands display.Commands) (handler http.Handler, run func(context.Context) error, err error) {
+// handler returns the console of a deployment, or of a table's stream. readStream reads the stream until its context ends;
+// for a deployment it only waits.
+func (c *ConsoleCmd) handler(ctx context.Context, std streams, line commandLine, commands display.Commands) (handler http.Handler, readStream func(context.Context) error, err error) {
 	log := slog.New(slog.NewTextHandler(std.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	configured, err := c.config(ctx)
+	cfg, err := c.awsConfig(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	about := console.About{Mode: "deployment", Where: c.where(configured), Version: thisVersion().Version, Start: c.startCommand(line, configured)}
+	about := console.About{Mode: "deployment", Where: c.where(cfg), Version: thisVersion().Version, Start: c.startCommand(line, cfg)}
 	if c.Stack {
-		service, err := c.deploymentReads(ctx, configured, commands)
+		service, err := c.queryService(ctx, cfg, commands)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -95,27 +96,27 @@ func (c *ConsoleCmd) handler(ctx context.Context, std streams, line commandLine,
 		wait := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 		return console.Handler(httpapi.New(log, query.Routes(service)), about), wait, nil
 	}
-	w, err := c.openTable(ctx, std, configured, live.Options{})
+	feed, err := c.tableHeat(ctx, std, cfg, live.Options{})
 	if err != nil {
 		return nil, nil, err
 	}
 	about.Mode, about.Table = "table", c.tableName()
-	heat := query.NewHeat(w.Source, query.HeatOptions{Table: c.tableName(), Deadline: consoleDeadline, Now: time.Now, Commands: commands})
-	return console.Handler(httpapi.New(log, query.HeatRoutes(heat)), about), w.Run, nil
+	heat := query.NewHeat(feed.Source, query.HeatOptions{Table: c.tableName(), Deadline: consoleDeadline, Now: time.Now, Commands: commands})
+	return console.Handler(httpapi.New(log, query.HeatRoutes(heat)), about), feed.Run, nil
 }
 
-// deploymentReads returns the service that answers reads of a deployment's tables. It loads the shard map.
-func (c *ConsoleCmd) deploymentReads(ctx context.Context, configured aws.Config, commands display.Commands) (*query.Service, error) {
+// queryService returns the service that answers reads of a deployment's tables. It has loaded the shard map.
+func (c *ConsoleCmd) queryService(ctx context.Context, cfg aws.Config, commands display.Commands) (*query.Service, error) {
 	names := schema.NamesFor(c.TablesPrefix)
 	service, err := query.New(query.Settings{
 		ItemsTable: names.Items, EventsTable: names.Events, RollupsTable: names.Rollups, ShardMapTable: names.ShardMap, HeatTable: names.Heat,
 		Deadline: consoleDeadline, ViewAge: shardmap.MaxViewAge, Commands: commands,
-	}, c.dynamoDB(configured))
+	}, c.dynamoDB(cfg))
 	if err != nil {
 		return nil, err
 	}
 	if err := service.Load(ctx); err != nil {
-		return nil, (&tables{Prefix: c.TablesPrefix}).explain(err)
+		return nil, (&tableFlags{Prefix: c.TablesPrefix}).explainError(err)
 	}
 	return service, nil
 }

@@ -19,30 +19,30 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/live"
 )
 
-// consoleFile has the flags of hotshard console that write a file.
-type consoleFile struct {
+// fileFlags has the flags of hotshard console that write a file.
+type fileFlags struct {
 	Out    string        `placeholder:"FILE.html" type:"path" help:"With --table: read the past from its stream, write the page as one file with its data inside, and serve nothing. An existing file is replaced when the new one is complete."`
 	Since  time.Duration `placeholder:"24h" help:"With --out: how far back to read, 1m to 24h. Default: 24h."`
 	Within time.Duration `placeholder:"10m" help:"With --out: how long reading may take, 10s to 6h. If that is not enough, windows over all of the time are read; the page says how many. Default: 10m."`
 }
 
-// Defaults and bounds of consoleFile.
+// Bounds and defaults of --since and --within.
 const (
 	minSince      = time.Minute
 	maxSince      = 24 * time.Hour // how long a stream keeps its records
 	minWithin     = 10 * time.Second
 	maxWithin     = 6 * time.Hour
-	defaultWithin = 10 * time.Minute // enough for one window in every 25 minutes of a day, if the stream shards are full
+	defaultWithin = 10 * time.Minute // reads one window in every 25 minutes of a day with full stream shards
 )
 
-// validate returns an error if the flags are invalid.
-func (f *consoleFile) validate(stack bool) error {
+// validate returns an error if the flags are invalid, and sets defaults. readsStack is the flag --stack.
+func (f *fileFlags) validate(readsStack bool) error {
 	switch {
 	case f.Out == "" && (f.Since != 0 || f.Within != 0):
 		return errors.New("--since and --within need --out")
 	case f.Out == "":
 		return nil
-	case stack:
+	case readsStack:
 		return errors.New("--out needs --table: a deployment keeps its counts, which the console shows for the last 7 days without --out")
 	}
 	f.Since, f.Within = cmp.Or(f.Since, maxSince), cmp.Or(f.Within, defaultWithin)
@@ -55,15 +55,15 @@ func (f *consoleFile) validate(stack bool) error {
 	return nil
 }
 
-// replaceFile creates or replaces a file with the content that newContent returns. After an error, an earlier file is
-// unchanged, and a new one does not exist.
+// replaceFile creates a file, or replaces it, with the content that newContent returns. If the folder can't be written,
+// newContent is not called. After an error, the path is as before.
 func replaceFile(path string, newContent func() ([]byte, error)) (err error) {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("--out %s exists and is not a regular file: use another path", path)
 	}
 	file, err := os.OpenFile(fmt.Sprintf("%s.%d", path, os.Getpid()), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
-		return fmt.Errorf("the file of --out: %w", err)
+		return fmt.Errorf("--out %s: creating a temporary file beside it: %w", path, err)
 	}
 	defer func() {
 		if err != nil {
@@ -84,7 +84,8 @@ func replaceFile(path string, newContent func() ([]byte, error)) (err error) {
 func (c *ConsoleCmd) writeFile(ctx context.Context, std streams, commands display.Commands) error {
 	var past *live.Past
 	err := replaceFile(c.Out, func() (page []byte, err error) {
-		if past, err = c.readPast(ctx, std); err != nil {
+		past, err = c.readPast(ctx, std)
+		if err != nil {
 			return nil, err
 		}
 		return c.heatPage(ctx, std, past, commands)
@@ -99,13 +100,13 @@ func (c *ConsoleCmd) writeFile(ctx context.Context, std streams, commands displa
 	return nil
 }
 
-// readPast reads a table's stream, with progress on a terminal.
+// readPast reads a table's stream back to --since. It shows its progress on a terminal.
 func (c *ConsoleCmd) readPast(ctx context.Context, std streams) (*live.Past, error) {
-	configured, err := c.config(ctx)
+	cfg, err := c.awsConfig(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found, err := c.findStream(ctx, std, configured)
+	found, err := c.findStream(ctx, std, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -114,28 +115,28 @@ func (c *ConsoleCmd) readPast(ctx context.Context, std streams) (*live.Past, err
 	progress, finish := windowsProgress(std)
 	defer finish()
 	past, err := live.ReadPast(ctx, live.PastOptions{
-		Streams: dynamodbstreams.NewFromConfig(configured), Found: found,
+		Streams: dynamodbstreams.NewFromConfig(cfg), Found: found,
 		From: now.Add(-c.Since), To: now, Within: c.Within, PartitionWCU: float64(c.PartitionWCU), Seed: rand.Uint64(),
 		Notify: func(sentence string) { fmt.Fprintln(std.err, visible(sentence)) }, Progress: progress,
 	})
 	if err != nil {
-		return nil, c.explain(ctx, configured, err)
+		return nil, c.explainError(ctx, cfg, err)
 	}
 	return past, nil
 }
 
-// fileDeadline is the timeout of each of the page's calls. A day with 128 keys in each window takes some 10 s.
+// fileDeadline is the timeout of each call whose answer is in the file. A day with 128 keys in each window takes some 10 s.
 const fileDeadline = 5 * time.Minute
 
-// heatPage returns the page with the heat that was read.
+// heatPage returns the console's page as one HTML file, with the heat that was read.
 func (c *ConsoleCmd) heatPage(ctx context.Context, std streams, past *live.Past, commands display.Commands) ([]byte, error) {
-	configured, err := c.config(ctx)
+	cfg, err := c.awsConfig(ctx)
 	if err != nil {
 		return nil, err
 	}
 	heat := query.NewHeat(past, query.HeatOptions{Table: c.tableName(), Deadline: fileDeadline, Now: func() time.Time { return past.To }, Commands: commands})
 	about := console.About{
-		Mode: "table", Table: c.tableName(), Where: c.where(configured), Version: thisVersion().Version,
+		Mode: "table", Table: c.tableName(), Where: c.where(cfg), Version: thisVersion().Version,
 		File: &console.FileInfo{Made: time.Now().UTC().Truncate(time.Second), Coverage: past.Coverage()},
 	}
 	log := slog.New(slog.NewTextHandler(std.err, &slog.HandlerOptions{Level: slog.LevelWarn}))

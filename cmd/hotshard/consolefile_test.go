@@ -176,7 +176,7 @@ func TestConsoleFileUsage(t *testing.T) {
 		"--within 1s: want 10s to 6h":                 {"--table", "t", "--out", "x.html", "--within", "1s"},
 		"--partition-wcu 0: want":                     {"--table", "t", "--out", "x.html", "--partition-wcu", "0"},
 		"is not a regular file":                       {"--table", "t", "--out", folder, "--endpoint", "http://127.0.0.1:1"},
-		"the file of --out":                           {"--table", "t", "--out", filepath.Join(folder, "no", "x.html"), "--endpoint", "http://127.0.0.1:1"},
+		"creating a temporary file beside it":         {"--table", "t", "--out", filepath.Join(folder, "no", "x.html"), "--endpoint", "http://127.0.0.1:1"},
 	} {
 		if code, out, errs := hotshard(t, append([]string{"console"}, args...)...); code == exitOK || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit %d with %s%s, want %s", args, code, out, errs, want)

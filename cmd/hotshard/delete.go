@@ -16,11 +16,11 @@ import (
 	"github.com/hotshard/hotshard/internal/rebuild"
 )
 
-// DeleteCmd is hotshard delete.
+// DeleteCmd is hotshard delete, which deletes every trace of a key, or of a player of a board.
 type DeleteCmd struct {
-	tables
+	tableFlags
 	baseKey
-	scanning
+	scanFlags
 	WriteUnits int `default:"250" help:"Upper bound on the deletes' WCU/s, indexes included, up to 1000000. A partition has 1,000."`
 
 	Player   string        `placeholder:"NAME" help:"For a board: delete only this player's entries."`
@@ -47,7 +47,7 @@ func (c *DeleteCmd) Validate() error {
 	case c.IndexLag < time.Second || c.IndexLag > time.Hour:
 		return fmt.Errorf("--index-lag %v: want 1s to 1h", c.IndexLag)
 	}
-	return errors.Join(c.scanning.Validate(), c.tables.Validate())
+	return errors.Join(c.scanFlags.Validate(), c.tableFlags.Validate())
 }
 
 // Run deletes the key or player, and prints what was deleted.
@@ -57,7 +57,7 @@ func (c *DeleteCmd) Run(ctx context.Context, std streams, commands display.Comma
 		return err
 	}
 	if !c.Yes {
-		return fmt.Errorf("deleting %s and everything that belongs to it needs --yes", c.what())
+		return fmt.Errorf("to delete %s and everything that belongs to it, add --yes", c.target())
 	}
 	progress, finish := progressBar(std.err, -1, "items")
 	eraser := rebuild.NewEraser(rebuild.EraserOptions{
@@ -66,7 +66,7 @@ func (c *DeleteCmd) Run(ctx context.Context, std streams, commands display.Comma
 	}, client)
 	report, err := c.erase(ctx, eraser)
 	finish()
-	err = c.explain(err)
+	err = c.explainError(err)
 	if err != nil && len(report.Deleted) == 0 {
 		return err
 	}
@@ -74,11 +74,12 @@ func (c *DeleteCmd) Run(ctx context.Context, std streams, commands display.Comma
 		return err
 	}
 	if len(report.Left) > 0 {
-		return fmt.Errorf("the delete is not complete: run the command that a \"left\" line names or, once the aggregator has caught up, %s", commands.Line("delete", c.arguments()...))
+		return fmt.Errorf("the delete is not complete: run the command that a \"left\" line names or, once the aggregator has caught up, %s", commands.Line("delete", c.targetArgs()...))
 	}
 	return nil
 }
 
+// erase deletes the key or the player. It returns a report even after an error.
 func (c *DeleteCmd) erase(ctx context.Context, eraser *rebuild.Eraser) (*rebuild.Erased, error) {
 	if c.Player != "" {
 		return eraser.Player(ctx, c.Name, c.Player)
@@ -86,8 +87,8 @@ func (c *DeleteCmd) erase(ctx context.Context, eraser *rebuild.Eraser) (*rebuild
 	return eraser.Key(ctx, schema.BaseKey{Type: schema.Kind(c.Type), Name: c.Name})
 }
 
-// arguments returns the arguments that name what is deleted.
-func (c *DeleteCmd) arguments() []string {
+// targetArgs returns the flags that name what is deleted.
+func (c *DeleteCmd) targetArgs() []string {
 	args := []string{"--type", c.Type, "--name", c.Name}
 	if c.Player != "" {
 		args = append(args, "--player", c.Player)
@@ -95,30 +96,31 @@ func (c *DeleteCmd) arguments() []string {
 	return args
 }
 
-func (c *DeleteCmd) what() string {
+// target returns the name of what is deleted, for messages.
+func (c *DeleteCmd) target() string {
 	if c.Player != "" {
 		return fmt.Sprintf("player %q of board %q", c.Player, c.Name)
 	}
 	return fmt.Sprintf("%s %q", c.Type, c.Name)
 }
 
-func (c *DeleteCmd) printReport(out io.Writer, r *rebuild.Erased) error {
+func (c *DeleteCmd) printReport(out io.Writer, report *rebuild.Erased) error {
 	if c.JSON {
-		return printJSON(out, r)
+		return printJSON(out, report)
 	}
-	t := newTable("deleted", nameCell("of "+c.what()))
+	t := newTable("deleted", nameCell("of "+c.target()))
 	t.Style().Format.Header = pretty.FormatDefault // names differ by case
-	for _, what := range slices.Sorted(maps.Keys(r.Deleted)) {
-		t.Row(r.Deleted[what], what)
+	for _, what := range slices.Sorted(maps.Keys(report.Deleted)) {
+		t.Row(report.Deleted[what], what)
 	}
 	outcome := t.Render()
-	if len(r.Deleted) == 0 {
-		outcome = fmt.Sprintf("nothing of %s is there", c.what())
+	if len(report.Deleted) == 0 {
+		outcome = fmt.Sprintf("nothing of %s is stored", c.target())
 	}
-	for _, kept := range r.Kept {
+	for _, kept := range report.Kept {
 		outcome += "\nkept: " + visible(kept)
 	}
-	for _, left := range r.Left {
+	for _, left := range report.Left {
 		outcome += "\nleft: " + visible(left)
 	}
 	_, err := fmt.Fprintln(out, outcome)

@@ -30,7 +30,7 @@ func TestDelete(t *testing.T) {
 	}
 	args := append([]string{"delete", "--type", "counter", "--name", "page/home"}, flags...)
 	code, out, err := hotshard(t, args...)
-	if code != exitBad || out != "" || !strings.Contains(err, `deleting counter "page/home" and everything that belongs to it needs --yes`) {
+	if code != exitBad || out != "" || !strings.Contains(err, `to delete counter "page/home" and everything that belongs to it, add --yes`) {
 		t.Errorf("without --yes: exit %d with %s%s", code, out, err)
 	}
 	code, out, err = hotshard(t, append(args, "--yes", "--json")...)
@@ -39,7 +39,7 @@ func TestDelete(t *testing.T) {
 		t.Errorf("--yes --json: exit %d with %s%s", code, out, err)
 	}
 	code, out, _ = hotshard(t, append(args, "--yes")...)
-	if code != exitOK || out != "nothing of counter \"page/home\" is there\n" {
+	if code != exitOK || out != "nothing of counter \"page/home\" is stored\n" {
 		t.Errorf("a second delete: exit %d with %s", code, out)
 	}
 	items, scanErr := db.Scan(t.Context(), &dynamodb.ScanInput{TableName: &names.Items})
@@ -55,7 +55,7 @@ func TestDeleteReportsRest(t *testing.T) {
 	list := events.NewWriter(db, names.Events, shardmap.New(db, names.ShardMap, shardmap.Options{}), events.Options{})
 	require.NoError(t, list.Put(t.Context(), []events.Event{{Entity: "x", ID: "1", Time: time.Now()}}, time.Now())[0])
 	args := append(strings.Fields("delete --type entity --name x --yes --wait 1s"), flags...)
-	for _, list := range []string{"│       1 │ events", "nothing of entity \"x\" is there"} { // repeated
+	for _, list := range []string{"│       1 │ events", "nothing of entity \"x\" is stored"} { // repeated
 		code, out, err := hotshard(t, args...)
 		if code != exitBad || !strings.Contains(out, list) || !strings.Contains(out, "markers did not come through the stream within 1s") ||
 			!strings.Contains(err, "the delete is not complete") {

@@ -15,7 +15,7 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/system"
 )
 
-// DemoCmd is hotshard demo.
+// DemoCmd is hotshard demo, which makes a counter hot on this machine and shows how it cools.
 type DemoCmd struct {
 	Addr     string        `default:"127.0.0.1:8080" help:"Address of the console and the API, as host:port; port 0 picks a free one."`
 	For      time.Duration `default:"90s" help:"How long the ramp lasts, 40s to 10m, in windows of 10s."`
@@ -34,7 +34,8 @@ func (c *DemoCmd) Validate() error {
 	return c.options("").Validate()
 }
 
-// options returns the options of hotshard local --partitions 64 --partition-wcu 20.
+// options returns the options of the demo's system, whose partitions are small. start is the command line that the console
+// shows.
 func (c *DemoCmd) options(start string) system.Options {
 	return system.Options{
 		Addr: c.Addr, Endpoint: c.Endpoint, Prefix: c.Prefix, Window: load.DemoWindow, Idle: load.DemoIdleWindow, Quiet: time.Hour, Control: "act",
@@ -43,17 +44,17 @@ func (c *DemoCmd) options(start string) system.Options {
 	}
 }
 
-// Run starts the system, makes a counter hot, and prints its story. It returns an error if the counter was not hot or
-// has not cooled, or if too many outcomes are unknown. With Keep it first waits for the end of ctx.
+// Run starts the system, makes a counter hot, and prints the results. It returns an error if the counter was not hot or
+// has not cooled, or if too many outcomes are unknown. With --keep the system runs until ctx ends.
 func (c *DemoCmd) Run(ctx context.Context, std streams, line commandLine, commands display.Commands) error {
 	var errs load.ErrorCounts
 	running, err := c.start(ctx, std, line, commands, &errs)
 	if err != nil {
 		return err
 	}
-	var verdict error
-	group, working := errgroup.WithContext(ctx)
-	serving, stop := context.WithCancel(working)
+	var verdict error // on the results; nil if the ramp did not end
+	group, groupCtx := errgroup.WithContext(ctx)
+	serving, stop := context.WithCancel(groupCtx)
 	group.Go(func() error { return running.Run(serving) })
 	group.Go(func() error {
 		defer stop()
@@ -61,7 +62,7 @@ func (c *DemoCmd) Run(ctx context.Context, std streams, line commandLine, comman
 		if err != nil {
 			return err
 		}
-		printLines(std.err, errs.Take())
+		printLines(std.err, errs.TakeLines())
 		verdict = story.Err()
 		if err := c.print(std, &story); err != nil || !c.Keep {
 			return err
@@ -70,11 +71,11 @@ func (c *DemoCmd) Run(ctx context.Context, std streams, line commandLine, comman
 		return nil
 	})
 	err = group.Wait()
-	printLines(std.err, errs.Take())
+	printLines(std.err, errs.TakeLines())
 	return errors.Join(err, verdict)
 }
 
-// start starts the demo's system. Discarded records go to the file of `hotshard local`.
+// start starts the demo's system. It logs to errs, and writes discarded records to the file of `hotshard local`.
 func (c *DemoCmd) start(ctx context.Context, std streams, line commandLine, commands display.Commands, errs *load.ErrorCounts) (*system.System, error) {
 	options := c.options(line.withFlag("endpoint", c.Endpoint))
 	failures, err := (&LocalCmd{}).failureFile()
@@ -89,19 +90,25 @@ func (c *DemoCmd) start(ctx context.Context, std streams, line commandLine, comm
 
 // ramp prints the console's address, opens the console, and runs the demo.
 func (c *DemoCmd) ramp(ctx context.Context, std streams, url string) (load.DemoStory, error) {
-	console := url + "/#/?from=" + time.Now().UTC().Truncate(load.DemoWindow).Format(time.RFC3339)
+	consoleURL := url + "/#/?from=" + time.Now().UTC().Truncate(load.DemoWindow).Format(time.RFC3339)
 	until := fmt.Sprintf("for the next %.0f s", c.For.Seconds())
 	if c.Keep {
 		until = "until Ctrl-C"
 	}
-	fmt.Fprintf(c.notices(std), "the console is at %s %s\n", console, until)
-	c.open(std, console)
+	notices := std.out
+	if c.JSON {
+		notices = std.err // standard output has only JSON
+	}
+	fmt.Fprintf(notices, "the console is at %s %s\n", consoleURL, until)
+	if c.Browser && isTerminal(std.out) {
+		openBrowser(consoleURL)
+	}
 	add, finish := progressBar(std.err, int(c.For.Seconds()), "ramp on counter "+load.DemoCounter)
 	defer finish()
 	return load.RunDemo(ctx, load.Demo{URL: url, For: c.For, Progress: add})
 }
 
-// print prints the story. With Keep it also prints the verdict, which would otherwise come at the end.
+// print prints the results. With --keep it also prints their error, which Run returns only at the end.
 func (c *DemoCmd) print(std streams, story *load.DemoStory) error {
 	if err := story.Err(); err != nil && c.Keep {
 		printLines(std.err, []string{err.Error()})
@@ -116,21 +123,5 @@ func (c *DemoCmd) print(std streams, story *load.DemoStory) error {
 func printLines(out io.Writer, lines []string) {
 	for _, line := range lines {
 		fmt.Fprintln(out, visible(line))
-	}
-}
-
-// notices returns the output for the console's address: standard error with --json, so that standard output has only
-// JSON.
-func (c *DemoCmd) notices(std streams) io.Writer {
-	if c.JSON {
-		return std.err
-	}
-	return std.out
-}
-
-// open opens the console in a browser. Without a terminal or a browser it does nothing.
-func (c *DemoCmd) open(std streams, url string) {
-	if c.Browser && isTerminal(std.out) {
-		openBrowser(url)
 	}
 }

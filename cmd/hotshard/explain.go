@@ -20,20 +20,19 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// ExplainCmd is hotshard explain.
+// ExplainCmd is hotshard explain, which says why requests were throttled, and what cures it.
 type ExplainCmd struct {
-	heatFrom
+	heatFlags
 	Since time.Duration `default:"15m" help:"How far back to look, 1m to 24h."`
 	Index string        `placeholder:"NAME" help:"Only this global index."`
 	Log   []string      `placeholder:"FILE" sep:"none" type:"path" help:"File with errors of an SDK, as text or JSON; - is the standard input. It may be repeated."`
 	JSON  bool          `name:"json" help:"Print the report as JSON, and notes to the standard error, too."`
 }
 
-// Bounds of explain.
 const (
-	minExplain = time.Minute
-	maxExplain = 24 * time.Hour
-	heatTime   = 30 * time.Second // for reading the past of a stream
+	minExplain  = time.Minute      // least --since
+	maxExplain  = 24 * time.Hour   // largest --since
+	maxPastRead = 30 * time.Second // how long reading a stream's past may take
 )
 
 // Validate returns an error if the flags are invalid.
@@ -41,10 +40,10 @@ func (c *ExplainCmd) Validate() error {
 	if c.Since < minExplain || c.Since > maxExplain {
 		return fmt.Errorf("--since %v: want 1m to 24h", c.Since)
 	}
-	return c.heatFrom.Validate()
+	return c.heatFlags.Validate()
 }
 
-// Run prints why requests were throttled.
+// Run prints why requests were throttled. With --json, next steps and notes also go to standard error.
 func (c *ExplainCmd) Run(ctx context.Context, std streams, commands display.Commands) error {
 	report, err := c.report(ctx, std, commands)
 	if err != nil {
@@ -54,21 +53,21 @@ func (c *ExplainCmd) Run(ctx context.Context, std streams, commands display.Comm
 		_, err := io.WriteString(std.out, visibleLines(report.Text()))
 		return err
 	}
-	for _, n := range slices.Concat(report.Next, report.Notes) {
-		fmt.Fprintln(std.err, visible(n))
+	for _, line := range slices.Concat(report.Next, report.Notes) {
+		fmt.Fprintln(std.err, visible(line))
 	}
 	return printJSON(std.out, report)
 }
 
-// report returns why requests were throttled.
+// report reads the evidence from AWS, the stream and the files of --log, and returns what it shows.
 func (c *ExplainCmd) report(ctx context.Context, std streams, commands display.Commands) (explain.Report, error) {
-	configured, err := c.config(ctx)
+	cfg, err := c.awsConfig(ctx)
 	if err != nil {
 		return explain.Report{}, err
 	}
-	sources := c.evidence(ctx, configured, commands)
+	sources := c.explainSources(ctx, cfg, commands)
 	sources.Heat = func(ctx context.Context, from, to time.Time, partitionWCU float64) ([]explain.Key, error) {
-		return c.pastHeat(ctx, std, configured, live.PastOptions{From: from, To: to, PartitionWCU: partitionWCU})
+		return c.pastHeat(ctx, std, cfg, live.PastOptions{From: from, To: to, PartitionWCU: partitionWCU})
 	}
 	for _, name := range c.Log {
 		if name == "-" {
@@ -86,41 +85,41 @@ func (c *ExplainCmd) report(ctx context.Context, std streams, commands display.C
 	options := c.explainOptions(to.Add(-c.Since), to, c.Index)
 	options.Commands = commands
 	report, err := explain.Run(ctx, sources, options)
-	return report, c.explain(ctx, configured, err)
+	return report, c.explainError(ctx, cfg, err)
 }
 
-// explainOptions returns the options for the throttles between two times; "" is all indexes.
-func (h *heatFrom) explainOptions(from, to time.Time, index string) explain.Options {
-	o := explain.Options{Name: h.tableName(), Tables: []string{h.Table}, Index: index, From: from, To: to, PartitionWCU: float64(h.PartitionWCU)}
+// explainOptions returns the options for the throttles between two times. An index of "" is the table and all its indexes.
+func (h *heatFlags) explainOptions(from, to time.Time, index string) explain.Options {
+	options := explain.Options{Name: h.tableName(), Tables: []string{h.Table}, Index: index, From: from, To: to, PartitionWCU: float64(h.PartitionWCU)}
 	if h.Stack {
 		names := schema.NamesFor(h.TablesPrefix)
-		o.Name, o.Deployment, o.Tables = h.TablesPrefix+"*", true, []string{names.Items, names.Events, names.Rollups, names.ShardMap, names.Heat}
+		options.Name, options.Deployment = h.TablesPrefix+"*", true
+		options.Tables = []string{names.Items, names.Events, names.Rollups, names.ShardMap, names.Heat}
 	}
-	return o
+	return options
 }
 
-// evidence returns the sources of explanations, without the heat. An engine has CloudWatch's metrics only if the
-// environment names an endpoint for CloudWatch.
-func (h *heatFrom) evidence(ctx context.Context, configured aws.Config, commands display.Commands) explain.Sources {
-	client := h.dynamoDB(configured)
-	s := explain.Sources{DynamoDB: client, HeatCalls: "dynamodb:DescribeStream, GetShardIterator and GetRecords"}
+// explainSources returns the sources of explanations, except heat and logs. For an engine it reads CloudWatch's metrics only if
+// the environment names an endpoint of CloudWatch.
+func (h *heatFlags) explainSources(ctx context.Context, cfg aws.Config, commands display.Commands) explain.Sources {
+	client := h.dynamoDB(cfg)
+	sources := explain.Sources{DynamoDB: client, HeatCalls: "dynamodb:DescribeStream, GetShardIterator and GetRecords"}
 	if h.Endpoint == "" || os.Getenv("AWS_ENDPOINT_URL_CLOUDWATCH") != "" {
-		s.CloudWatch = cloudwatch.NewFromConfig(configured)
+		sources.CloudWatch = cloudwatch.NewFromConfig(cfg)
 	}
 	if h.Endpoint != "" {
-		s.Limiter = explain.ProxyReader(ctx, h.Endpoint)
+		sources.Limiter = explain.ProxyReader(ctx, h.Endpoint)
 	}
 	if h.Stack {
 		names := schema.NamesFor(h.TablesPrefix)
-		s.HeatCalls = "dynamodb:Query on table " + names.Heat
-		s.Advise = explain.Advice(names, shardmap.New(client, names.ShardMap, shardmap.Options{}), h.setShards(commands), time.Now)
+		sources.HeatCalls = "dynamodb:Query on table " + names.Heat
+		sources.Advise = explain.Advice(names, shardmap.New(client, names.ShardMap, shardmap.Options{}), h.shardsSetLine(commands), time.Now)
 	}
-	return s
+	return sources
 }
 
-// setShards returns a function that builds the command line that sets a key's shard count. The shell's variable api has a
-// deployment's URL, as in docs/deploy.md.
-func (h *heatFrom) setShards(commands display.Commands) func(schema.BaseKey, int) string {
+// shardsSetLine returns a function that returns the command line that sets a key's shard count.
+func (h *heatFlags) shardsSetLine(commands display.Commands) func(schema.BaseKey, int) string {
 	return func(base schema.BaseKey, n int) string {
 		line := commands.Line("shards set", "--type", string(base.Type), "--name", base.Name, "--shards", strconv.Itoa(n))
 		if h.Endpoint == "" {
@@ -130,46 +129,46 @@ func (h *heatFrom) setShards(commands display.Commands) func(schema.BaseKey, int
 	}
 }
 
-// apiVariable is the flag for a deployment's API.
+// apiVariable is the flag for a deployment's API. The user sets the shell's variable api to the URL, as in docs/deploy.md.
 const apiVariable = ` --target "$api"`
 
-// pastHeat returns the keys that took much of a partition's limit, from a deployment's heat table or from the past of a
-// stream. It reads the stream for up to heatTime and shows the progress.
-func (h *heatFrom) pastHeat(ctx context.Context, std streams, c aws.Config, o live.PastOptions) ([]explain.Key, error) {
+// pastHeat returns the keys that took much of a partition's limit since options.From, from a deployment's heat table or from
+// the past of a stream. It reads the stream for at most maxPastRead, and shows its progress.
+func (h *heatFlags) pastHeat(ctx context.Context, std streams, cfg aws.Config, options live.PastOptions) ([]explain.Key, error) {
 	if h.Stack {
-		w, err := h.openStack(ctx, c)
+		feed, err := h.deploymentHeat(ctx, cfg)
 		if err != nil {
 			return nil, err
 		}
-		return explain.HotKeys(ctx, w.Source, schema.NamesFor(h.TablesPrefix).OfKey, o.From, time.Now())
+		return explain.HotKeys(ctx, feed.Source, schema.NamesFor(h.TablesPrefix).OfKey, options.From, time.Now())
 	}
-	found, err := h.findStream(ctx, streams{out: io.Discard, err: io.Discard}, c)
+	found, err := h.findStream(ctx, streams{out: io.Discard, err: io.Discard}, cfg)
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(std.err, "Reading the stream of %s for at most %v.\n", visible(h.tableName()), heatTime)
+	fmt.Fprintf(std.err, "Reading the stream of %s for at most %v.\n", visible(h.tableName()), maxPastRead)
 	progress, finish := windowsProgress(std)
-	o.Streams, o.Found, o.Within, o.Progress = dynamodbstreams.NewFromConfig(c), found, heatTime, progress
-	past, err := live.ReadPast(ctx, o)
+	options.Streams, options.Found, options.Within, options.Progress = dynamodbstreams.NewFromConfig(cfg), found, maxPastRead, progress
+	past, err := live.ReadPast(ctx, options)
 	finish()
 	if err != nil {
-		return nil, h.explain(ctx, c, err)
+		return nil, h.explainError(ctx, cfg, err)
 	}
-	return explain.HotKeys(ctx, past, func(string) string { return h.tableName() }, o.From, time.Now())
+	return explain.HotKeys(ctx, past, func(string) string { return h.tableName() }, options.From, time.Now())
 }
 
-// windowsProgress returns the functions that advance and end a progress bar for the windows of a stream's past. The bar
-// begins with the first call of progress, which has the number of all windows.
-func windowsProgress(std streams) (progress func(passed, all int), finish func()) {
-	var add func(int)
-	var before int
-	endBar := func() {}
-	progress = func(passed, all int) {
-		if add == nil {
-			add, endBar = progressBar(std.err, all, "windows")
+// windowsProgress returns the functions that advance and end a progress bar for the windows of a stream's past. progress
+// gets the number of windows that were read, and of all. Its first call draws the bar.
+func windowsProgress(std streams) (progress func(read, all int), finish func()) {
+	var advanceBar func(int)
+	finishBar := func() {}
+	shown := 0
+	progress = func(read, all int) {
+		if advanceBar == nil {
+			advanceBar, finishBar = progressBar(std.err, all, "windows")
 		}
-		add(passed - before)
-		before = passed
+		advanceBar(read - shown)
+		shown = read
 	}
-	return progress, func() { endBar() }
+	return progress, func() { finishBar() }
 }

@@ -28,9 +28,9 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// heatFrom has the flags for the source of heat: a table's stream, or the counts of a hotshard deployment.
-type heatFrom struct {
-	page string // the page of docs with the permissions; "" is docs/heat-from-a-laptop.md
+// heatFlags has the flags for the source of heat: a table's stream, or the counts of a hotshard deployment.
+type heatFlags struct {
+	page string // the page of docs that lists the permissions; "" is docs/heat-from-a-laptop.md
 
 	Table        string `copied:"table" placeholder:"NAME" help:"A table with a stream (explain needs none), by its name or ARN. Nothing is deployed, and the table is not changed."`
 	Stack        bool   `help:"Instead of --table: the counts of a hotshard deployment, or of hotshard local."`
@@ -42,116 +42,107 @@ type heatFrom struct {
 }
 
 // Validate returns an error if the flags are invalid.
-func (h *heatFrom) Validate() error {
+func (h *heatFlags) Validate() error {
 	switch {
-	case (h.Table == "") != h.Stack:
+	case (h.Table != "") == h.Stack:
 		return errors.New("want one of --table and --stack")
 	case h.Force && h.Stack:
 		return errors.New("--force needs --table")
-	case h.nameFault() != nil:
-		return h.nameFault()
 	case h.PartitionWCU < 1:
 		return fmt.Errorf("--partition-wcu %d: want at least 1", h.PartitionWCU)
 	case h.PartitionWCU != awsPartitionWCU && h.Stack:
 		return errors.New("--partition-wcu needs --table: a deployment knows its own limit")
-	case h.Endpoint != "":
-		return system.CheckEndpoint(h.Endpoint)
 	}
-	return nil
-}
-
-// nameFault returns an error if --table is an ARN of something else, or of another Region than --region.
-func (h *heatFrom) nameFault() error {
 	_, region, _, err := dynamo.TableName(h.Table)
 	switch {
 	case err != nil:
 		return fmt.Errorf("--table: %w", err)
-	case h.Endpoint == "" && h.Region != "" && region != "" && region != h.Region:
+	case h.Endpoint != "":
+		return system.CheckEndpoint(h.Endpoint)
+	case h.Region != "" && region != "" && region != h.Region:
 		return fmt.Errorf("--region %s: the table of this ARN is in %s", h.Region, region)
 	}
 	return nil
 }
 
-// tableName returns the table's name, which CloudWatch's dimensions have. --table may be an ARN, which calls of DynamoDB
-// need for a table of another account.
-func (h *heatFrom) tableName() string {
+// tableName returns the table's name, even if --table is its ARN. CloudWatch's dimensions have names, but a call of DynamoDB
+// for a table of another account needs the ARN.
+func (h *heatFlags) tableName() string {
 	name, _, _, _ := dynamo.TableName(h.Table) // Validate found no error
 	return name
 }
 
-// config returns the configuration for AWS or, with --endpoint, for an engine. An engine gets the environment's credentials,
-// too, if there are any: some engines have a database for each access key.
-func (h *heatFrom) config(ctx context.Context) (aws.Config, error) {
-	_, region, _, _ := dynamo.TableName(h.Table) // Validate found no error
-	if h.Endpoint != "" {
-		region = "" // an engine's ARNs may have any Region
-	}
-	options := []func(*config.LoadOptions) error{config.WithHTTPClient(streamClient()), config.WithRegion(cmp.Or(h.Region, region))}
-	if h.Endpoint != "" {
-		options = append(options, config.WithBaseEndpoint(h.Endpoint), config.WithEC2IMDSClientEnableState(imds.ClientDisabled), config.WithDefaultRegion(dynamolocal.Region))
-	}
-	c, err := environment(ctx, "no AWS Region is set: use --region, set AWS_REGION, or use --endpoint for an engine on this machine", options...)
-	if err != nil {
-		return c, err
-	}
+// awsConfig returns the configuration for AWS or, with --endpoint, for an engine. It uses the environment's credentials for
+// an engine, too, if there are any: some engines have a database for each access key.
+func (h *heatFlags) awsConfig(ctx context.Context) (aws.Config, error) {
+	const noRegion = "no AWS Region is set: use --region, set AWS_REGION, or use --endpoint for an engine on this machine"
+	client := config.WithHTTPClient(streamClient())
 	if h.Endpoint == "" {
-		return c, nil
+		_, tableRegion, _, _ := dynamo.TableName(h.Table) // Validate found no error
+		return loadAWSConfig(ctx, noRegion, client, config.WithRegion(cmp.Or(h.Region, tableRegion)))
 	}
-	if _, err := c.Credentials.Retrieve(ctx); err != nil {
-		c.Credentials = awscredentials.NewStaticCredentialsProvider(dynamolocal.DefaultAccessKey, "local", "")
+	cfg, err := loadAWSConfig(ctx, noRegion, client, config.WithRegion(h.Region), config.WithDefaultRegion(dynamolocal.Region),
+		config.WithBaseEndpoint(h.Endpoint), config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
+	if err != nil {
+		return cfg, err
 	}
-	return c, nil
+	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
+		cfg.Credentials = awscredentials.NewStaticCredentialsProvider(dynamolocal.DefaultAccessKey, "local", "")
+	}
+	return cfg, nil
 }
 
-// pollTime is the timeout of one attempt of a call, after which the connection counts as dead.
-const pollTime = 15 * time.Second
+// attemptTimeout is the timeout of one attempt of a call. Then the connection counts as dead.
+const attemptTimeout = 15 * time.Second
 
-// streamClient returns a client with a connection for each poll in flight. It uses AWS_CA_BUNDLE.
+// streamClient returns an HTTP client that keeps a connection for each concurrent poll of a stream. The SDK sets
+// AWS_CA_BUNDLE on it.
 func streamClient() aws.HTTPClient {
-	return awshttp.NewBuildableClient().WithTimeout(pollTime).WithTransportOptions(func(t *http.Transport) {
+	return awshttp.NewBuildableClient().WithTimeout(attemptTimeout).WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConnsPerHost = live.MaxCalls
 	})
 }
 
-// dynamoDB returns a client for tables. It ignores missing checksums in an engine's errors: the SDK would warn of them.
-func (h *heatFrom) dynamoDB(c aws.Config) *dynamodb.Client {
-	return dynamodb.NewFromConfig(c, func(o *dynamodb.Options) { o.DisableValidateResponseChecksum = h.Endpoint != "" })
+// dynamoDB returns a client for tables. It does not check an engine's checksums: errors lack them, and the SDK would warn.
+func (h *heatFlags) dynamoDB(cfg aws.Config) *dynamodb.Client {
+	return dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) { o.DisableValidateResponseChecksum = h.Endpoint != "" })
 }
 
 // where returns the Region that is read, or "this machine".
-func (h *heatFrom) where(c aws.Config) string {
+func (h *heatFlags) where(cfg aws.Config) string {
 	if h.Endpoint != "" {
 		return "this machine"
 	}
-	return c.Region
+	return cfg.Region
 }
 
-// openStack returns the heat of a deployment. It reads one window, so that a missing deployment is an error here.
-func (h *heatFrom) openStack(ctx context.Context, c aws.Config) (*heatFeed, error) {
-	client, names := h.dynamoDB(c), schema.NamesFor(h.TablesPrefix)
-	reader, shards := heat.WindowReader{Client: client, Table: names.Heat}, shardmap.New(client, names.ShardMap, shardmap.Options{})
+// deploymentHeat returns the heat of a deployment. It reads the newest window, so that a missing deployment is an error here.
+func (h *heatFlags) deploymentHeat(ctx context.Context, cfg aws.Config) (*heatFeed, error) {
+	client, names := h.dynamoDB(cfg), schema.NamesFor(h.TablesPrefix)
+	reader := heat.WindowReader{Client: client, Table: names.Heat}
 	now := time.Now()
 	for _, err := range reader.Windows(ctx, now.Add(-live.Window), now, live.Window) {
 		if err != nil {
-			return nil, h.explain(ctx, c, err)
+			return nil, h.explainError(ctx, cfg, err)
 		}
 	}
 	return &heatFeed{
-		Source: reader, Settled: func() time.Time { return time.Now().Add(-lag) }, Shards: shards, Explain: h.explainer(c),
-		Name: h.TablesPrefix + "*", Where: h.where(c),
+		Source: reader, Settled: func() time.Time { return time.Now().Add(-heatItemLag) }, Shards: shardmap.New(client, names.ShardMap, shardmap.Options{}),
+		ExplainError: func(ctx context.Context, err error) error { return h.explainError(ctx, cfg, err) },
+		Name:         h.TablesPrefix + "*", Where: h.where(cfg),
 	}, nil
 }
 
-// findStream finds a table's stream and prints its readers. Without --force it returns an error if the stream allows no
-// more readers.
-func (h *heatFrom) findStream(ctx context.Context, std streams, c aws.Config) (live.Found, error) {
+// findStream finds a table's stream, and prints its readers to standard error. Without --force it returns an error if the
+// stream allows no more readers.
+func (h *heatFlags) findStream(ctx context.Context, std streams, cfg aws.Config) (live.Found, error) {
 	var mappings live.Mappings
 	if h.Endpoint == "" {
-		mappings = live.EventSourceMappings(lambdaClient(c))
+		mappings = live.EventSourceMappings(lambdaClient(cfg))
 	}
-	found, err := live.FindStream(ctx, h.dynamoDB(c), mappings, h.Table)
+	found, err := live.FindStream(ctx, h.dynamoDB(cfg), mappings, h.Table)
 	if err != nil {
-		return found, h.explain(ctx, c, err)
+		return found, h.explainError(ctx, cfg, err)
 	}
 	fmt.Fprintln(std.err, visible(found.Line()))
 	if err := found.TooMany(); err != nil && !h.Force {
@@ -163,33 +154,35 @@ func (h *heatFrom) findStream(ctx context.Context, std streams, c aws.Config) (l
 	return found, nil
 }
 
-func lambdaClient(c aws.Config) *load.APIClient {
-	base := "https://lambda." + c.Region + ".amazonaws.com"
-	if strings.HasPrefix(c.Region, "cn-") {
+func lambdaClient(cfg aws.Config) *load.APIClient {
+	base := "https://lambda." + cfg.Region + ".amazonaws.com"
+	if strings.HasPrefix(cfg.Region, "cn-") {
 		base += ".cn"
 	}
-	if c.BaseEndpoint != nil {
-		base = *c.BaseEndpoint
+	if cfg.BaseEndpoint != nil {
+		base = *cfg.BaseEndpoint
 	}
-	return &load.APIClient{Base: base, Sign: load.SignAs(c.Credentials, "lambda", c.Region), HTTP: &http.Client{Timeout: pollTime}}
+	return &load.APIClient{Base: base, Sign: load.SignAs(cfg.Credentials, "lambda", cfg.Region), HTTP: &http.Client{Timeout: attemptTimeout}}
 }
 
-// openTable reads a table's stream with these options.
-func (h *heatFrom) openTable(ctx context.Context, std streams, c aws.Config, o live.Options) (*heatFeed, error) {
-	found, err := h.findStream(ctx, std, c)
+// tableHeat returns the heat of a table's stream, which the caller reads with Run. It sets the other fields of options.
+func (h *heatFlags) tableHeat(ctx context.Context, std streams, cfg aws.Config, options live.Options) (*heatFeed, error) {
+	found, err := h.findStream(ctx, std, cfg)
 	if err != nil {
 		return nil, err
 	}
-	var mu sync.Mutex
-	o.Streams, o.Found, o.PartitionWCU = dynamodbstreams.NewFromConfig(c), found, float64(h.PartitionWCU)
-	o.Notify = func(sentence string) {
-		mu.Lock()
-		defer mu.Unlock()
+	var printing sync.Mutex
+	options.Streams, options.Found, options.PartitionWCU = dynamodbstreams.NewFromConfig(cfg), found, float64(h.PartitionWCU)
+	options.Notify = func(sentence string) {
+		printing.Lock()
+		defer printing.Unlock()
 		fmt.Fprintln(std.err, visible(sentence))
 	}
-	reader := live.New(o)
+	reader := live.New(options)
 	return &heatFeed{
-		Source: reader, Settled: reader.Settled, Explain: h.explainer(c), Name: h.tableName(), Where: h.where(c), Indexes: found.Indexes(),
-		Run: func(ctx context.Context) error { return h.explain(ctx, c, reader.Run(ctx)) },
+		Source: reader, Settled: reader.Settled,
+		ExplainError: func(ctx context.Context, err error) error { return h.explainError(ctx, cfg, err) },
+		Name:         h.tableName(), Where: h.where(cfg), Indexes: found.Indexes(),
+		Run: func(ctx context.Context) error { return h.explainError(ctx, cfg, reader.Run(ctx)) },
 	}, nil
 }

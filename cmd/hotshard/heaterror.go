@@ -21,11 +21,11 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/live"
 )
 
-// marked makes the errors of a credentials provider recognizable.
-type marked struct{ aws.CredentialsProvider }
+// markedCredentials is a credentials provider whose errors are of type *credentialsError.
+type markedCredentials struct{ aws.CredentialsProvider }
 
-// Retrieve implements aws.CredentialsProvider. Its errors are of type *credentialsError.
-func (m marked) Retrieve(ctx context.Context) (aws.Credentials, error) {
+// Retrieve implements aws.CredentialsProvider.
+func (m markedCredentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	c, err := m.CredentialsProvider.Retrieve(ctx)
 	if err != nil {
 		err = &credentialsError{err}
@@ -42,66 +42,60 @@ func (e *credentialsError) Unwrap() error { return e.err }
 // Is reports whether target is eventsource.ErrNoCredentials.
 func (e *credentialsError) Is(target error) bool { return target == eventsource.ErrNoCredentials }
 
-// explain returns an error with the cause and what to do; what names the tables that need credentials. If no provider is
-// configured, the last one failed, EC2's metadata service, and the cause is omitted.
-func (e *credentialsError) explain(what string) error {
+// explain returns an error with the cause and what to do. tables names the tables that need credentials.
+func (e *credentialsError) explain(tables string) error {
 	cause := ": " + strings.TrimPrefix(e.err.Error(), "failed to refresh cached credentials, ")
 	if call, ok := errors.AsType[*smithy.OperationError](e.err); ok && call.Service() == imds.ServiceID {
-		cause = ""
+		cause = "" // no provider is configured, so that the SDK tried the last one, EC2's metadata service
 	}
-	return sentence("No AWS credentials for %s%s. Set AWS_PROFILE, run aws sso login or aws configure, or use --endpoint for an engine on this machine.", what, cause)
+	return userErrorf("No AWS credentials for %s%s. Set AWS_PROFILE, run aws sso login or aws configure, or use --endpoint for an engine on this machine.", tables, cause)
 }
 
-// advised is an error in whole sentences: what is missing, where, and what to do.
-type advised string
+// userError is an error in whole sentences: what is missing, where, and what to do. It wraps no other error.
+type userError string
 
-func (a advised) Error() string { return string(a) }
+func (e userError) Error() string { return string(e) }
 
-func sentence(format string, values ...any) error { return advised(fmt.Sprintf(format, values...)) }
+func userErrorf(format string, values ...any) error { return userError(fmt.Sprintf(format, values...)) }
 
 // Codes of AWS for credentials that it does not accept.
-const (
-	expiredCodes = "ExpiredTokenException ExpiredToken RequestExpired"
-	invalidCodes = "UnrecognizedClientException InvalidClientTokenId InvalidSignatureException IncompleteSignature MissingAuthenticationTokenException SignatureDoesNotMatch"
-	deniedCodes  = "AccessDeniedException AccessDenied NotAuthorized"
+var (
+	expiredCodes = []string{"ExpiredTokenException", "ExpiredToken", "RequestExpired"}
+	invalidCodes = []string{"UnrecognizedClientException", "InvalidClientTokenId", "InvalidSignatureException", "IncompleteSignature", "MissingAuthenticationTokenException", "SignatureDoesNotMatch"}
+	deniedCodes  = []string{"AccessDeniedException", "AccessDenied", "NotAuthorized"}
 )
 
-// explain returns an error of one line for a failed read of heat: what is missing, where, and what to do. It returns
-// other errors unchanged.
-func (h *heatFrom) explain(ctx context.Context, c aws.Config, err error) error {
+// explainError returns an error of one line for a failed read of heat: what is missing, where, and what to do. It returns an
+// unknown error unchanged, and every error after the end of ctx.
+func (h *heatFlags) explainError(ctx context.Context, cfg aws.Config, err error) error {
 	if err == nil || ctx.Err() != nil || errors.Is(err, live.ErrNoStream) {
 		return err
 	}
 	if fault, ok := errors.AsType[*credentialsError](err); ok {
-		return fault.explain(h.what() + " in " + c.Region)
+		return fault.explain(h.tablesText() + " in " + cfg.Region)
 	}
 	if _, ok := errors.AsType[*types.ResourceNotFoundException](err); ok {
-		return advised(h.notFound(c))
+		return userError(h.notFoundText(cfg))
 	}
 	if fault, ok := errors.AsType[smithy.APIError](err); ok {
-		if text := h.rejected(c, fault); text != "" {
-			return advised(text)
+		if text := h.rejectedText(cfg, fault); text != "" {
+			return userError(text)
 		}
 	}
-	return h.unreachable(c, err)
+	return h.explainUnreachable(cfg, err)
 }
 
-// explainer returns explain for this configuration.
-func (h *heatFrom) explainer(c aws.Config) func(context.Context, error) error {
-	return func(ctx context.Context, err error) error { return h.explain(ctx, c, err) }
-}
-
-// what returns the name of the table or tables.
-func (h *heatFrom) what() string {
+// tablesText names the table, or the tables of the deployment.
+func (h *heatFlags) tablesText() string {
 	if h.Stack {
 		return fmt.Sprintf("the tables %s*", h.TablesPrefix)
 	}
 	return fmt.Sprintf("table %q", h.Table)
 }
 
-// notFound returns the text for a missing table or deployment.
-func (h *heatFrom) notFound(c aws.Config) string {
-	place, check := "in "+c.Region, "--region and AWS_PROFILE"
+// notFoundText returns the text for a missing table or deployment.
+func (h *heatFlags) notFoundText(cfg aws.Config) string {
+	place, check := "in "+cfg.Region, "--region and AWS_PROFILE"
 	if h.Endpoint != "" {
 		place, check = "at "+h.Endpoint, "--endpoint"
 	}
@@ -119,45 +113,43 @@ func (h *heatFrom) notFound(c aws.Config) string {
 // dynamodb:DescribeTable on resource: arn:...".
 var deniedAction = regexp.MustCompile(`not authorized to perform: (\S+)`)
 
-// rejected returns why AWS rejects the credentials, and what to do, or "" for another error.
-func (h *heatFrom) rejected(c aws.Config, fault smithy.APIError) string {
-	isOneOf := func(codes string) bool { return slices.Contains(strings.Fields(codes), fault.ErrorCode()) }
-	switch {
-	case isOneOf(expiredCodes):
-		return fmt.Sprintf("The AWS credentials for %s in %s have expired. Run aws sso login, or get new ones, and run the command again.", h.what(), c.Region)
-	case isOneOf(invalidCodes):
-		return fmt.Sprintf("AWS does not accept the credentials for %s in %s (%s). Check AWS_PROFILE or AWS_ACCESS_KEY_ID, and this machine's clock.", h.what(), c.Region, fault.ErrorCode())
-	case isOneOf(deniedCodes):
+// rejectedText returns why AWS rejects the credentials, and what to do. It returns "" for another error.
+func (h *heatFlags) rejectedText(cfg aws.Config, fault smithy.APIError) string {
+	switch code := fault.ErrorCode(); {
+	case slices.Contains(expiredCodes, code):
+		return fmt.Sprintf("The AWS credentials for %s in %s have expired. Run aws sso login, or get new ones, and run the command again.", h.tablesText(), cfg.Region)
+	case slices.Contains(invalidCodes, code):
+		return fmt.Sprintf("AWS does not accept the credentials for %s in %s (%s). Check AWS_PROFILE or AWS_ACCESS_KEY_ID, and this machine's clock.", h.tablesText(), cfg.Region, code)
+	case slices.Contains(deniedCodes, code):
 		action := "the call"
 		if found := deniedAction.FindStringSubmatch(fault.ErrorMessage()); found != nil {
 			action = found[1]
 		}
-		return fmt.Sprintf("Access denied: your credentials may not call %s for %s in %s. Allow the read-only calls of %s.", action, h.what(), c.Region, cmp.Or(h.page, "docs/heat-from-a-laptop.md"))
+		return fmt.Sprintf("Access denied: your credentials may not call %s for %s in %s. Allow the read-only calls of %s.", action, h.tablesText(), cfg.Region, cmp.Or(h.page, "docs/heat-from-a-laptop.md"))
 	}
 	return ""
 }
 
-// unreachable returns an error for an unreachable DynamoDB, or for an endpoint that is not DynamoDB. It returns other
-// errors unchanged.
-func (h *heatFrom) unreachable(c aws.Config, err error) error {
-	place, check := "in "+c.Region, "Check --region and the network."
+// explainUnreachable returns an error for a DynamoDB that can't be reached or rejects the call, or for a server that is not
+// DynamoDB. It returns other errors unchanged.
+func (h *heatFlags) explainUnreachable(cfg aws.Config, err error) error {
+	place, check := "in "+cfg.Region, "Check --region and the network."
 	if h.Endpoint != "" {
 		place, check = "at "+h.Endpoint, "Check --endpoint, and that the engine runs."
 	}
-	if sent, ok := errors.AsType[*url.Error](err); ok {
-		why := eventsource.Cause(sent)
+	if unanswered, ok := errors.AsType[*url.Error](err); ok {
+		why := eventsource.Cause(unanswered)
 		if unresolved, ok := errors.AsType[*net.DNSError](err); ok {
 			why = fmt.Sprintf("%s: no such host", unresolved.Name)
 		}
-		return sentence("No DynamoDB %s for %s: %s. %s", place, h.what(), why, check)
+		return userErrorf("No DynamoDB %s for %s: %s. %s", place, h.tablesText(), why, check)
 	}
 	answer, ok := errors.AsType[*smithyhttp.ResponseError](err)
 	if !ok {
 		return err
 	}
-	fault, named := errors.AsType[smithy.APIError](err)
-	if named && fault.ErrorCode() != "UnknownError" {
-		return sentence("DynamoDB %s rejects the call for %s: %s (%s)", place, h.what(), cmp.Or(fault.ErrorMessage(), "without a reason"), fault.ErrorCode())
+	if fault, ok := errors.AsType[smithy.APIError](err); ok && fault.ErrorCode() != "UnknownError" {
+		return userErrorf("DynamoDB %s rejects the call for %s: %s (%s)", place, h.tablesText(), cmp.Or(fault.ErrorMessage(), "without a reason"), fault.ErrorCode())
 	}
-	return sentence("What answers %s is not DynamoDB (HTTP status %d), so %s was not found. %s", place, answer.HTTPStatusCode(), h.what(), check)
+	return userErrorf("What answers %s is not DynamoDB (HTTP status %d), so %s was not found. %s", place, answer.HTTPStatusCode(), h.tablesText(), check)
 }

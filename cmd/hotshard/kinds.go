@@ -8,8 +8,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// kindVars returns the variables of flags that take a kind: ${kinds} and ${summarized} for their
-// enums, and the same with _text for their help.
+// kindVars returns the variables of flags that take a kind. ${kinds} and ${summarized} are the enums: all kinds, and those
+// with summaries. ${kinds_text} and ${summarized_text} are the same in a sentence.
 func kindVars() kong.Vars {
 	vars := kong.Vars{}
 	for name, kinds := range map[string][]schema.Kind{"kinds": schema.Kinds(), "summarized": schema.Summarized()} {

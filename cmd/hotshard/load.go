@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,10 +13,11 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/tool/load"
 )
 
-// LoadCmd is hotshard load.
+// LoadCmd is hotshard load, which sends an access log or generated traffic to the API.
 type LoadCmd struct {
 	AccessLog string        `placeholder:"FILE" help:"Replay an access log in the combined log format, plain or gzip; this or --workload. Each request becomes an event of its client and an increment of its path's counter. A path or client that can't be a name (over 512 bytes, control characters, invalid UTF-8) gets the name sha256:<hex digest>."`
 	Workload  load.Workload `placeholder:"KIND" help:"Generate traffic; this or --access-log. zipf has the exponent 1.1; flash-crowd is uniform in its first half, then sends nine in ten requests to one key; viral has one counter; uniform draws each key equally often."`
@@ -29,18 +31,19 @@ type LoadCmd struct {
 	Verify      bool          `help:"Wait until the summaries have caught up, then compare every counter (summary and write shards) and every entity's events with what was accepted. Exit 1 on any difference. Run one load at a time. Increments then have an Idempotency-Key, so that they can be retried after an unknown outcome; each call costs a transaction. Every event is kept in memory."`
 	Settle      time.Duration `default:"30s" help:"With --verify: give up after this time without progress of the summaries, and after 20 times as long in all."`
 	JSON        bool          `name:"json" help:"Print the result as JSON."`
-	auth
+	authFlags
 }
 
+// Bounds and default of --count.
 const (
-	defaultCount = 10_000
+	defaultCount = 10_000 // generated requests
 	maxCount     = 10_000_000
 )
 
 // Validate returns an error if the flags are invalid.
 func (c *LoadCmd) Validate() error {
 	switch {
-	case (c.AccessLog == "") == (c.Workload == ""):
+	case (c.AccessLog != "") == (c.Workload != ""):
 		return errors.New("want one of --access-log and --workload")
 	case c.Workload != "" && !slices.Contains(load.Workloads, c.Workload):
 		return fmt.Errorf("--workload %q: want one of %s", c.Workload, strings.Trim(fmt.Sprint(load.Workloads), "[]"))
@@ -77,23 +80,21 @@ func (c *LoadCmd) Run(ctx context.Context, std streams) error {
 		}
 	}
 	if err == nil && result.Verify != nil && result.Verify.Differences > 0 {
-		err = fmt.Errorf("verification found %d differences", result.Verify.Differences)
+		err = fmt.Errorf("verification found %s: see the list above", display.Several(result.Verify.Differences, "difference"))
 	}
 	return err
 }
 
+// source returns the requests to send. It picks a seed if none is set.
 func (c *LoadCmd) source() (load.Source, error) {
 	if c.AccessLog != "" {
 		return load.LogSource(c.AccessLog, c.Count)
 	}
-	s := load.Synthetic{Workload: c.Workload, Seed: c.Seed, Count: c.Count, Keys: c.Keys}
-	if s.Count == 0 {
-		s.Count = defaultCount
+	traffic := load.Synthetic{Workload: c.Workload, Seed: c.Seed, Count: cmp.Or(c.Count, defaultCount), Keys: c.Keys}
+	for traffic.Seed == 0 {
+		traffic.Seed = uint64(rand.Uint32())
 	}
-	for s.Seed == 0 {
-		s.Seed = uint64(rand.Uint32())
-	}
-	return s.Source(), nil
+	return traffic.Source(), nil
 }
 
 func (c *LoadCmd) options(source load.Source) load.Options {
@@ -103,49 +104,38 @@ func (c *LoadCmd) options(source load.Source) load.Options {
 	}
 }
 
-func (c *LoadCmd) print(w io.Writer, r load.Result) error {
+func (c *LoadCmd) print(out io.Writer, result load.Result) error {
 	if c.JSON {
-		return printJSON(w, r)
+		return printJSON(out, result)
 	}
-	t := newTable()
-	t.Style().Options = table.OptionsNoBordersAndSeparators
-	for _, cells := range rows(r) {
-		t.Row(cells...)
-	}
-	if _, err := fmt.Fprintln(w, t.Render()); err != nil {
-		return err
-	}
-	if r.Verify == nil {
-		return nil
-	}
-	for _, line := range r.Verify.First {
-		if _, err := fmt.Fprintln(w, "  "+visible(line)); err != nil {
-			return err
+	text := resultTable(result) + "\n"
+	if result.Verify != nil {
+		for _, difference := range result.Verify.First {
+			text += "  " + visible(difference) + "\n"
 		}
 	}
-	return nil
+	_, err := io.WriteString(out, text)
+	return err
 }
 
-func rows(r load.Result) [][]any {
-	list := [][]any{
-		{"workload", r.Workload},
-		{"target", r.Target},
+func resultTable(result load.Result) string {
+	t := newTable()
+	t.Style().Options = table.OptionsNoBordersAndSeparators
+	t.Row("workload", result.Workload)
+	t.Row("target", result.Target)
+	if result.Seed != 0 {
+		t.Row("seed", result.Seed)
 	}
-	if r.Seed != 0 {
-		list = append(list, []any{"seed", r.Seed})
+	t.Row("requests", fmt.Sprintf("%d (%d in flight)", result.Requests, result.Concurrency))
+	t.Row("accepted", result.Accepted)
+	t.Row("rejected", result.Rejected)
+	t.Row("unknown outcome", result.Unknown)
+	t.Row("retries", result.Retries)
+	t.Row("duration", fmt.Sprintf("%.2f s", result.Seconds))
+	t.Row("requests/s", fmt.Sprintf("%.0f", result.PerSecond))
+	if v := result.Verify; v != nil {
+		t.Row("verified", fmt.Sprintf("%d counters by summary and write shards, %d events of %d entities, in %.1f s", v.Counters, v.Events, v.Entities, v.Seconds))
+		t.Row("differences", v.Differences)
 	}
-	list = append(list, [][]any{
-		{"requests", fmt.Sprintf("%d (%d in flight)", r.Requests, r.Concurrency)},
-		{"accepted", r.Accepted},
-		{"rejected", r.Rejected},
-		{"unknown outcome", r.Unknown},
-		{"retries", r.Retries},
-		{"duration", fmt.Sprintf("%.2f s", r.Seconds)},
-		{"requests/s", fmt.Sprintf("%.0f", r.PerSecond)},
-	}...)
-	if v := r.Verify; v != nil {
-		list = append(list, []any{"verified", fmt.Sprintf("%d counters by summary and write shards, %d events of %d entities, in %.1f s", v.Counters, v.Events, v.Entities, v.Seconds)})
-		list = append(list, []any{"differences", v.Differences})
-	}
-	return list
+	return t.Render()
 }

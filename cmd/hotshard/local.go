@@ -14,7 +14,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// LocalCmd runs the whole system on this machine.
+// LocalCmd is hotshard local, which runs the whole system on this machine.
 type LocalCmd struct {
 	Addr     string        `default:"127.0.0.1:8080" help:"Address of the API, as host:port; port 0 picks a free one."`
 	Endpoint string        `copied:"endpoint" env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"DynamoDB-compatible engine to use instead of starting one."`
@@ -37,7 +37,7 @@ type LocalCmd struct {
 	Failures string `placeholder:"FILE" type:"path" help:"File for records that a function discarded. Default: failures.jsonl in the data or cache folder."`
 }
 
-// Defaults.
+// Defaults of --partition-wcu and --transaction-hold.
 const (
 	awsPartitionWCU = 1000 // AWS's limit
 	transactionHold = 5 * time.Millisecond
@@ -53,14 +53,14 @@ func (c *LocalCmd) Validate() error {
 	case c.PartitionWCU < 1:
 		return fmt.Errorf("--partition-wcu %d: want at least 1", c.PartitionWCU)
 	}
-	if err := errors.Join(c.needsPartitions(), checkTimes(c.SplitAfter, c.TransactionHold)); err != nil {
+	if err := errors.Join(c.checkLimiterFlags(), checkLimiterTimes(c.SplitAfter, c.TransactionHold)); err != nil {
 		return err
 	}
 	return c.options().Validate()
 }
 
-// checkTimes returns an error if --split-after or --transaction-hold is invalid.
-func checkTimes(splitAfter, transactionHold time.Duration) error {
+// checkLimiterTimes returns an error if --split-after or --transaction-hold is invalid.
+func checkLimiterTimes(splitAfter, transactionHold time.Duration) error {
 	switch {
 	case splitAfter != 0 && splitAfter < time.Second || splitAfter > throttle.MaxSplitAfter:
 		return fmt.Errorf("--split-after %v: want 0, or 1s to %v", splitAfter, throttle.MaxSplitAfter)
@@ -70,8 +70,8 @@ func checkTimes(splitAfter, transactionHold time.Duration) error {
 	return nil
 }
 
-// needsPartitions returns an error if a setting of the limiter is given without --partitions.
-func (c *LocalCmd) needsPartitions() error {
+// checkLimiterFlags returns an error if a flag of the partition limiter is given without --partitions.
+func (c *LocalCmd) checkLimiterFlags() error {
 	switch {
 	case c.Partitions != 0:
 		return nil
@@ -126,8 +126,8 @@ func (c *LocalCmd) Run(ctx context.Context, std streams, line commandLine, comma
 		defer cancel()
 	}
 	err = running.Run(ctx)
-	if n := running.GivenUp(); n > 0 {
-		fmt.Fprintf(std.err, "hotshard: discarded %s; see %s\n", display.Several(int(n), "record"), failures)
+	if discarded := running.DiscardedRecords(); discarded > 0 {
+		fmt.Fprintf(std.err, "hotshard: discarded %s; see %s\n", display.Several(int(discarded), "record"), failures)
 	}
 	if err == nil {
 		fmt.Fprintln(std.out, "hotshard has stopped; the stream is drained")
@@ -135,7 +135,7 @@ func (c *LocalCmd) Run(ctx context.Context, std streams, line commandLine, comma
 	return err
 }
 
-// failureFile returns the file of discarded records: that of --failures, or one in the data or cache folder.
+// failureFile returns the path of the file for discarded records: --failures, or failures.jsonl in the data or cache folder.
 func (c *LocalCmd) failureFile() (string, error) {
 	if c.Failures != "" {
 		return c.Failures, nil

@@ -30,8 +30,8 @@ const (
 	exitSignal = 128 // plus the signal's number
 )
 
-// cli is the command line. Each command has a Run method, which may take a context.Context (done on SIGINT and
-// SIGTERM), streams and a commandLine.
+// cli is the command line. Each command has a Run method. Its parameters may be a context.Context (done on SIGINT and
+// SIGTERM), streams, a commandLine and display.Commands.
 type cli struct {
 	Local    LocalCmd    `cmd:"" help:"Run the whole system on this machine."`
 	Demo     DemoCmd     `cmd:"" help:"Make one counter hot on this machine and show how it cools, in the console, within two minutes."`
@@ -50,7 +50,7 @@ type cli struct {
 	PrintVersion kong.VersionFlag `name:"version" help:"Print the version, the commit and Go's version."`
 }
 
-// streams are the outputs of commands: results go to out, everything else to err.
+// streams are a command's outputs: results go to out, everything else to err.
 type streams struct {
 	out, err io.Writer
 }
@@ -87,12 +87,12 @@ func (i interruption) exitCode() int {
 	return exitBad
 }
 
-// run runs a command line and returns the exit code.
+// run runs the command of these arguments, which lack the program's name, and returns the exit code.
 func run(ctx context.Context, args []string, std streams) int {
-	helped := false
+	exited := false // by --help or --version
 	parser, err := newParser(&cli{},
 		kong.Writers(std.out, std.err),
-		kong.Exit(func(int) { helped = true }),
+		kong.Exit(func(int) { exited = true }),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(std, commandLine(append([]string{programName()}, args...))),
 	)
@@ -101,7 +101,7 @@ func run(ctx context.Context, args []string, std streams) int {
 		return exitUsage
 	}
 	command, err := parser.Parse(withHelp(args))
-	if helped {
+	if exited {
 		return exitOK
 	}
 	if err != nil {
@@ -111,7 +111,7 @@ func run(ctx context.Context, args []string, std streams) int {
 	return printOutcome(ctx, command.Run(commandsToPrint(command, args)), std)
 }
 
-// newParser returns the parser of command lines.
+// newParser returns the parser that fills in commands.
 func newParser(commands *cli, options ...kong.Option) (*kong.Kong, error) {
 	return kong.New(commands, append(options,
 		kong.Name("hotshard"),

@@ -117,7 +117,7 @@ func TestWrongUsageIsOneLine(t *testing.T) {
 		"explain --table arn:aws:dynamodb:eu-west-1:123456789012:table/x --region eu-west-2":    "--region eu-west-2: the table of this ARN is in eu-west-1",
 		"explain --table x --since 5s":                                                          "--since 5s: want 1m to 24h",
 		"adopt --format #":                                                                      "missing flags: --table=NAME",
-		"adopt --table x --format=":                                                             "--format is empty: with no text before the number",
+		"adopt --table x --format=":                                                             "--format is empty: want text that separates",
 		"adopt --table arn:aws:s3:::orders --format #":                                          "is not the ARN of a DynamoDB table",
 		"adopt --table arn:aws:dynamodb:eu-west-1:1:table/orders --format # --region eu-west-2": "--region eu-west-2: the table of this ARN is in eu-west-1",
 		"adopt --table x --format # --read-units 0":                                             "--read-units 0: want 1 to 1000000",
@@ -136,7 +136,7 @@ func TestLoadFailsInOneLine(t *testing.T) {
 		"--access-log " + bad:                                  "bad.log:1: time: ",
 		"--access-log /nowhere":                                "no such file",
 		"--access-log " + bad + " --target http://[::1]:1":     "bad.log:1: ",
-		"--workload zipf --seed 1 --target http://127.0.0.1:1": "no answer of a hotshard API at http://127.0.0.1:1",
+		"--workload zipf --seed 1 --target http://127.0.0.1:1": "no hotshard API answers at http://127.0.0.1:1",
 	})
 }
 

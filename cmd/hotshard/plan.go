@@ -12,7 +12,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
 
-// PlanCmd is hotshard plan.
+// PlanCmd is hotshard plan, which estimates write shards, partitions and costs for a peak.
 type PlanCmd struct {
 	PeakWCU   float64 `name:"peak-wcu" required:"" placeholder:"N" help:"Peak write rate of the hottest key, in WCU/s."`
 	ItemBytes int     `default:"1024" help:"Item size in bytes, attribute names and values; up to 409600."`
@@ -49,7 +49,7 @@ var demandFlags = map[string]string{
 	"TableWriteUnits": "--wcu", "TableReadUnits": "--rcu", "TableGB": "--gb",
 }
 
-// planned is a plan as printed in JSON.
+// planned is a plan as printed in JSON. Costs are USD, rounded to cents.
 type planned struct {
 	PeakWriteUnits   float64         `json:"peak_write_units"`
 	Safety           float64         `json:"safety"`
@@ -91,16 +91,14 @@ func (c *PlanCmd) planned(p plan.Plan) *planned {
 		PeakWriteUnits: c.PeakWCU, Safety: c.Safety,
 		Shards: p.Shards, RandomShards: p.RandomShards, CalculatedShards: p.CalculatedShards, Capped: p.Capped,
 		Partitions: p.Partitions, Read: fanOut{plan.ReadItems, p.Read},
-		MonthlyCost: monthlyCost{OnDemand: cents(p.OnDemand), Provisioned: cents(p.Provisioned), Prices: plan.Prices},
+		MonthlyCost: monthlyCost{OnDemand: roundCosts(p.OnDemand), Provisioned: roundCosts(p.Provisioned), Prices: plan.Prices},
 	}
 }
 
-// round rounds to 1/parts of a dollar.
-func round(usd, parts float64) float64 { return math.Round(usd*parts) / parts }
-
-// cents rounds amounts to cents.
-func cents(c plan.Cost) plan.Cost {
-	return plan.Cost{Write: round(c.Write, 100), Read: round(c.Read, 100), Storage: round(c.Storage, 100), Total: round(c.Total, 100)}
+// roundCosts rounds each cost to cents.
+func roundCosts(c plan.Cost) plan.Cost {
+	cents := func(usd float64) float64 { return math.Round(100*usd) / 100 }
+	return plan.Cost{Write: cents(c.Write), Read: cents(c.Read), Storage: cents(c.Storage), Total: cents(c.Total)}
 }
 
 func (p planned) print(out io.Writer) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// ShardsCmd is hotshard shards.
+// ShardsCmd has the commands of hotshard shards.
 type ShardsCmd struct {
 	List   ShardsListCmd   `cmd:"" help:"List every key that ever had more than one write shard."`
 	Get    ShardsGetCmd    `cmd:"" help:"Show a key's write shards and their history."`
@@ -27,12 +27,13 @@ type baseKey struct {
 	Name string `required:"" help:"Name of the key, such as page/home."`
 }
 
-func (k baseKey) query() string {
+// shardsPath returns the path and query of the API's call for the key's shard count.
+func (k baseKey) shardsPath() string {
 	return "/v1/shards?" + url.Values{"type": {k.Type}, "name": {k.Name}}.Encode()
 }
 
-// ShardsListCmd is hotshard shards list.
-type ShardsListCmd struct{ api }
+// ShardsListCmd is hotshard shards list, which prints the shard map.
+type ShardsListCmd struct{ apiFlags }
 
 // Run prints the shard map.
 func (c *ShardsListCmd) Run(ctx context.Context, std streams) error {
@@ -42,7 +43,7 @@ func (c *ShardsListCmd) Run(ctx context.Context, std streams) error {
 	if err := c.callAPI(ctx, http.MethodGet, "/v1/shards", nil, &answer); err != nil {
 		return err
 	}
-	return c.print(std.out, answer, func() *textTable {
+	return c.printAnswer(std.out, answer, func() *textTable {
 		t := newTable("type", "name", "shards", "max", "pinned", "since")
 		for _, k := range answer.Keys {
 			since := ""
@@ -55,24 +56,24 @@ func (c *ShardsListCmd) Run(ctx context.Context, std streams) error {
 	})
 }
 
-// ShardsGetCmd is hotshard shards get.
+// ShardsGetCmd is hotshard shards get, which prints a key's shard count.
 type ShardsGetCmd struct {
-	api
+	apiFlags
 	baseKey
 }
 
 // Run prints a base key's shard count.
 func (c *ShardsGetCmd) Run(ctx context.Context, std streams) error {
 	var answer httpapi.ShardCount
-	if err := c.callAPI(ctx, http.MethodGet, c.query(), nil, &answer); err != nil {
+	if err := c.callAPI(ctx, http.MethodGet, c.shardsPath(), nil, &answer); err != nil {
 		return err
 	}
-	return c.printOne(std.out, answer)
+	return c.printKey(std.out, answer)
 }
 
-// ShardsSetCmd is hotshard shards set.
+// ShardsSetCmd is hotshard shards set, which pins or unpins a key's shard count.
 type ShardsSetCmd struct {
-	api
+	apiFlags
 	baseKey
 	Shards *int `help:"Number of write shards to pin, 1 to 1000."`
 	Unpin  bool `help:"Instead of --shards: return control to autoscaling."`
@@ -80,13 +81,13 @@ type ShardsSetCmd struct {
 
 // Validate returns an error if the flags are invalid.
 func (c *ShardsSetCmd) Validate() error {
-	if (c.Shards == nil) != c.Unpin {
+	if (c.Shards != nil) == c.Unpin {
 		return errors.New("want one of --shards and --unpin")
 	}
 	if c.Shards != nil && (*c.Shards < 1 || *c.Shards > shard.MaxShards) {
 		return fmt.Errorf("--shards %d: want 1 to %d", *c.Shards, shard.MaxShards)
 	}
-	return c.api.Validate()
+	return c.apiFlags.Validate()
 }
 
 // Run pins a base key's shard count, or unpins it.
@@ -96,10 +97,11 @@ func (c *ShardsSetCmd) Run(ctx context.Context, std streams) error {
 	if err := c.callAPI(ctx, http.MethodPut, "/v1/shards", body, &answer); err != nil {
 		return err
 	}
-	return c.printOne(std.out, answer)
+	return c.printKey(std.out, answer)
 }
 
-func (a api) printOne(out io.Writer, k httpapi.ShardCount) error {
+// printKey prints a key's shard count, and the history of its changes.
+func (a apiFlags) printKey(out io.Writer, k httpapi.ShardCount) error {
 	if !a.JSON {
 		pinned := ""
 		if k.Pinned {
@@ -107,7 +109,7 @@ func (a api) printOne(out io.Writer, k httpapi.ShardCount) error {
 		}
 		fmt.Fprintf(out, "%s %s: %s (most so far: %d)%s\n", k.Type, visible(string(k.Name)), display.Several(k.Shards, "write shard"), k.Max, pinned)
 	}
-	return a.print(out, k, func() *textTable {
+	return a.printAnswer(out, k, func() *textTable {
 		t := newTable("time", "write shards", "changed by", "reason")
 		for _, c := range k.History {
 			t.Row(c.Time, c.Shards, c.By, c.Why)

@@ -109,7 +109,7 @@ func TestCredentialsExpireBeforeTheCall(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	t.Setenv("AWS_CONFIG_FILE", file)
 	code, _, err := hotshard(t, "shards", "list", "--auth", "iam", "--target", "http://127.0.0.1:1")
-	if code != exitBad || !strings.Contains(err, "reading the AWS credentials: ") || strings.Contains(err, "no answer of") {
+	if code != exitBad || !strings.Contains(err, "reading the AWS credentials: ") || strings.Contains(err, "no hotshard API") {
 		t.Errorf("exit %d with %q, want the error of the credentials", code, err)
 	}
 }
@@ -125,8 +125,8 @@ func TestShardsFailsInOneLine(t *testing.T) {
 				": 422 Unprocessable Entity: validation failed; body.shards: want 1 to 1000\n"},
 			{http.StatusServiceUnavailable, `{"detail":"the shard map could not be read"}`, "503 Service Unavailable: the shard map could not be read\n"},
 			{http.StatusNotFound, "<html>", ": 404 Not Found\n"},
-			{http.StatusOK, "<html>", "reading the answer: "},
-			{0, "", "no answer of a hotshard API at " + dead + " (check --target; "},
+			{http.StatusOK, "<html>", "reading the response: "},
+			{0, "", "no hotshard API answers at " + dead + ": check --target, "},
 		} {
 			target := dead
 			if f.status != 0 {

@@ -15,9 +15,9 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/spread"
 )
 
-// ShardsSpreadCmd is hotshard shards spread.
+// ShardsSpreadCmd is hotshard shards spread, which measures how evenly a key uses its write shards.
 type ShardsSpreadCmd struct {
-	tables
+	tableFlags
 	baseKey
 	From   time.Time     `placeholder:"TIME" help:"RFC 3339. For an entity: count events from then on. Default: 24h before --to."`
 	To     time.Time     `placeholder:"TIME" help:"RFC 3339. For an entity: count events before then. Default: now."`
@@ -32,39 +32,40 @@ const defaultWatch = 10 * time.Second
 // Validate returns an error if the flags are invalid.
 func (c *ShardsSpreadCmd) Validate() error {
 	counting := spreadOf[schema.Kind(c.Type)]
+	hasTime := !c.From.IsZero() || !c.To.IsZero()
 	switch {
-	case counting.read == nil:
+	case counting.count == nil:
 		return fmt.Errorf("--type %s can't be measured: a limit's windows are too short to measure how evenly its writes are spread", c.Type)
-	case !counting.span && !(c.From.IsZero() && c.To.IsZero()):
+	case hasTime && !counting.hasTime:
 		return errors.New("--from and --to need --type entity")
 	case !c.From.IsZero() && !c.To.IsZero() && !c.From.Before(c.To):
 		return errors.New("--from must be before --to")
-	case !counting.watch && c.Watch != 0:
+	case c.Watch != 0 && !counting.hasWatch:
 		return errors.New("--watch needs --type counter")
-	case !counting.period && c.Period != "":
+	case c.Period != "" && !counting.hasPeriod:
 		return errors.New("--period needs --type board")
 	case c.Watch != 0 && (c.Watch < time.Second || c.Watch > time.Hour):
 		return fmt.Errorf("--watch %v: want 1s to 1h", c.Watch)
 	}
-	return c.tables.Validate()
+	return c.tableFlags.Validate()
 }
 
 // spreadResult is the result as printed in JSON.
 type spreadResult struct {
 	Type    string        `json:"type"`
 	Name    string        `json:"name"`
-	Counted string        `json:"counted"` // events, writes, entries or sessions
+	Counted string        `json:"counted"` // what was counted: events, writes, entries or sessions
 	Spreads []shownSpread `json:"spreads"`
 }
 
-// shownSpread is one spread of the result.
+// shownSpread is a spread as printed, with its shard count and verdict.
 type shownSpread struct {
 	spread.Result
 	Shards  int           `json:"shards"`
 	Verdict shard.Verdict `json:"verdict"`
 }
 
-// Run counts, and prints the spread of the counts.
+// Run counts the key's writes or items on each write shard, and prints how evenly they are spread. Uneven spreads are an error.
 func (c *ShardsSpreadCmd) Run(ctx context.Context, std streams) error {
 	client, err := c.client(ctx)
 	if err != nil {
@@ -74,39 +75,39 @@ func (c *ShardsSpreadCmd) Run(ctx context.Context, std streams) error {
 	reader := spread.NewReader(client, names.Of(schema.Kind(c.Type)), shardmap.New(client, names.ShardMap, shardmap.Options{}))
 	counting := spreadOf[schema.Kind(c.Type)]
 	result := spreadResult{Type: c.Type, Name: c.Name, Counted: counting.counted}
-	spreads, err := counting.read(c, ctx, reader, time.Now())
+	spreads, err := counting.count(c, ctx, reader, time.Now())
 	if err != nil {
-		return c.explain(err)
+		return c.explainError(err)
 	}
-	bad := 0
+	uneven := 0
 	for _, s := range spreads {
 		result.Spreads = append(result.Spreads, shownSpread{s, len(s.Counts), s.Verdict()})
 		if s.Verdict() == shard.Uneven {
-			bad++
+			uneven++
 		}
 	}
 	if err := c.printSpread(std.out, result); err != nil {
 		return err
 	}
-	if bad > 0 {
-		return fmt.Errorf("%d of %d spreads are uneven", bad, len(spreads))
+	if uneven > 0 {
+		return fmt.Errorf("%d of %d spreads of %s %q are uneven: their verdicts say more", uneven, len(spreads), c.Type, c.Name)
 	}
 	return nil
 }
 
-// counting has how the spread of a kind is counted, and the flags that apply to it.
+// counting is how the spread of a kind is counted.
 type counting struct {
-	counted string
-	read    func(c *ShardsSpreadCmd, ctx context.Context, r *spread.Reader, now time.Time) ([]spread.Result, error)
+	counted string // what is counted, such as writes
+	count   func(c *ShardsSpreadCmd, ctx context.Context, r *spread.Reader, now time.Time) ([]spread.Result, error)
 
-	span, watch, period bool
+	hasTime, hasWatch, hasPeriod bool // whether --from and --to, --watch and --period apply
 }
 
 var spreadOf = map[schema.Kind]counting{
-	schema.Counter: {counted: "writes", read: (*ShardsSpreadCmd).writes, watch: true},
-	schema.Event:   {counted: "events", read: (*ShardsSpreadCmd).events, span: true},
-	schema.Board:   {counted: "entries", read: (*ShardsSpreadCmd).entries, period: true},
-	schema.Session: {counted: "sessions", read: (*ShardsSpreadCmd).sessions},
+	schema.Counter: {counted: "writes", count: (*ShardsSpreadCmd).writes, hasWatch: true},
+	schema.Event:   {counted: "events", count: (*ShardsSpreadCmd).events, hasTime: true},
+	schema.Board:   {counted: "entries", count: (*ShardsSpreadCmd).entries, hasPeriod: true},
+	schema.Session: {counted: "sessions", count: (*ShardsSpreadCmd).sessions},
 	schema.Limit:   {}, // can't be measured
 }
 

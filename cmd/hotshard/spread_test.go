@@ -51,7 +51,7 @@ func TestShardsSpread(t *testing.T) {
 	}
 	args := append([]string{"shards", "spread", "--type", "entity", "--name", "sensor", "--from", at.Add(-time.Hour).Format(time.RFC3339), "--to", at.Add(time.Hour).Format(time.RFC3339)}, flags...)
 	code, out, err := hotshard(t, args...)
-	if code != exitBad || err != "hotshard: 1 of 1 spreads are uneven\n" {
+	if code != exitBad || err != "hotshard: 1 of 1 spreads of entity \"sensor\" are uneven: their verdicts say more\n" {
 		t.Errorf("exit %d with %q, want 1 and one uneven spread", code, err)
 	}
 	wantText(t, out, "60 events on 3 write shards, ", "│           0 │     50 │ +150.0%          │", "uneven: write shard 0 deviates most, by 150.0% of the mean; chi-square 70.00, p = 6.31e-16")

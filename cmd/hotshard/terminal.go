@@ -17,7 +17,7 @@ const (
 	cellWidth = 100 // longer text of another kind is wrapped
 )
 
-// nameCell is a cell that may be cut. JSON output has the whole name.
+// nameCell is a key's name in a cell, which is cut if it is too wide. JSON output has the whole name.
 type nameCell string
 
 // newTable returns a table that escapes its cells with [visible].
@@ -36,6 +36,7 @@ type textTable struct{ table.Writer }
 // Row adds a row.
 func (t *textTable) Row(values ...any) { t.AppendRow(cells(values)) }
 
+// cells returns the values as cells that can't control the terminal: names are cut, and other text is wrapped.
 func cells(values []any) table.Row {
 	row := make(table.Row, len(values))
 	for i, v := range values {
@@ -86,7 +87,8 @@ func cutMiddle(text string, maxWidth int) string {
 		return text
 	}
 	runes := []rune(text)
-	start, end, width := 0, len(runes), 1 // keeps runes before start and from end on, and an ellipsis
+	// The result is runes[:start], an ellipsis and runes[end:]. width is its width.
+	start, end, width := 0, len(runes), 1
 	for ; width+pretty.RuneWidth(runes[end-1]) <= maxWidth/2; end-- {
 		width += pretty.RuneWidth(runes[end-1])
 	}

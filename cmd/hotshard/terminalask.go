@@ -27,15 +27,15 @@ func terminalSize(file any) (width, height int) {
 	return width, height
 }
 
-// progressBar returns a function that advances a progress bar and one that ends it. They do nothing if out is not a
-// terminal. An unknown total is -1.
-func progressBar(out io.Writer, total int, what string) (add func(int), finish func()) {
+// progressBar returns the functions that advance and end a progress bar, which do nothing if out is not a terminal. The bar
+// counts nouns, such as items, up to a total; -1 is an unknown total.
+func progressBar(out io.Writer, total int, nouns string) (add func(int), finish func()) {
 	if !isTerminal(out) {
 		return func(int) {}, func() {}
 	}
 	bar := progressbar.NewOptions(total,
 		progressbar.OptionSetWriter(out),
-		progressbar.OptionSetDescription(what),
+		progressbar.OptionSetDescription(nouns),
 		progressbar.OptionShowCount(),
 		progressbar.OptionShowIts(),
 		progressbar.OptionThrottle(100*time.Millisecond),

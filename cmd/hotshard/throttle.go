@@ -18,7 +18,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// ThrottleCmd is hotshard throttle.
+// ThrottleCmd is hotshard throttle, a proxy that throttles as AWS does before an engine that does not.
 type ThrottleCmd struct {
 	Before string `required:"" placeholder:"URL" help:"DynamoDB-compatible engine that does not check signatures, such as DynamoDB Local."`
 	Addr   string `default:"127.0.0.1:8000" help:"Address of the proxy, as host:port; port 0 picks a free one. Programs use it as their DynamoDB endpoint."`
@@ -48,7 +48,7 @@ func (c *ThrottleCmd) Validate() error {
 	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
 		return fmt.Errorf("--addr %q: want host:port", c.Addr)
 	}
-	if err := checkTimes(c.SplitAfter, c.TransactionHold); err != nil {
+	if err := checkLimiterTimes(c.SplitAfter, c.TransactionHold); err != nil {
 		return err
 	}
 	return c.options().Validate()
@@ -61,9 +61,9 @@ func (c *ThrottleCmd) options() throttle.Options {
 	}
 }
 
-// handler returns the proxy. It accepts requests whose Host header is that of --addr.
+// handler returns the proxy. It rejects requests whose Host header is not --addr's.
 func (c *ThrottleCmd) handler() (http.Handler, error) {
-	l, err := throttle.New(c.options())
+	limiter, err := throttle.New(c.options())
 	if err != nil {
 		return nil, err
 	}
@@ -71,12 +71,12 @@ func (c *ThrottleCmd) handler() (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--before %q: %w", c.Before, err)
 	}
-	return httpapi.ForHostsOf(c.Addr, l.Proxy(engine)), nil
+	return httpapi.ForHostsOf(c.Addr, limiter.Proxy(engine)), nil
 }
 
-// yieldToEngine leaves three quarters of the cores to the engine: with more than it needs, a Go program spends a sixth
-// of its time on waking them. It also makes garbage collections rarer, each of which delays calls by milliseconds. The
-// user's GOMAXPROCS and GOGC take precedence.
+// yieldToEngine leaves three quarters of the cores to the engine: on all of them, a Go program spends a sixth of its time on
+// waking threads. It also makes garbage collections rarer: each delays calls by milliseconds. The user's GOMAXPROCS and GOGC
+// take precedence.
 func yieldToEngine() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(max(1, runtime.GOMAXPROCS(0)/4))
@@ -104,8 +104,8 @@ func (c *ThrottleCmd) Run(ctx context.Context, std streams) error {
 	return serve(ctx, listener, handler)
 }
 
-// drainTime is how long a stopped server waits for requests in flight.
-const drainTime = 5 * time.Second
+// drainTimeout is how long a stopped server waits for requests in flight.
+const drainTimeout = 5 * time.Second
 
 // serve serves a handler until the context ends, which is no error. Then it waits for the requests in flight.
 func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
@@ -117,7 +117,7 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 		return err
 	case <-ctx.Done():
 	}
-	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
 	if server.Shutdown(draining) != nil {
 		return server.Close()

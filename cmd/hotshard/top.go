@@ -13,9 +13,9 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/live"
 )
 
-// TopCmd is hotshard top.
+// TopCmd is hotshard top, which shows hot keys live.
 type TopCmd struct {
-	heatFrom
+	heatFlags
 	Index    string        `placeholder:"NAME" help:"Only partition keys of this index."`
 	Prefix   string        `placeholder:"TEXT" help:"Only keys that begin with this."`
 	JSON     bool          `name:"json" help:"Print a line of JSON for each window of 10 s."`
@@ -28,38 +28,38 @@ func (c *TopCmd) Validate() error {
 	if c.Duration < 0 {
 		return fmt.Errorf("--duration %v: it must not be negative", c.Duration)
 	}
-	return c.heatFrom.Validate()
+	return c.heatFlags.Validate()
 }
 
-// Run shows hot keys until the duration is over, or until it is interrupted, which is an error.
+// Run shows hot keys until --duration is over, which is no error, or until ctx ends, which is one.
 func (c *TopCmd) Run(ctx context.Context, std streams, commands display.Commands) error {
 	if c.Duration > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, c.Duration)
 		defer cancel()
 	}
-	w, err := c.open(ctx, std)
+	feed, err := c.open(ctx, std)
 	if err != nil {
 		return err
 	}
-	if c.Index != "" && c.Table != "" && !slices.Contains(w.Indexes, c.Index) {
-		return sentence("Table %q has no index %q. Check --index: %s.", c.Table, c.Index, cmp.Or(strings.Join(w.Indexes, ", "), "it has none"))
+	if c.Index != "" && c.Table != "" && !slices.Contains(feed.Indexes, c.Index) {
+		return userErrorf("Table %q has no index %q. Check --index: %s.", c.Table, c.Index, cmp.Or(strings.Join(feed.Indexes, ", "), "it has none"))
 	}
-	err = printWindows(ctx, std.out, w, viewOptions{Table: c.tableName(), Index: c.Index, Prefix: c.Prefix, JSON: c.JSON, Hash: c.Hash, Commands: commands})
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) { // --duration
+	err = printWindows(ctx, std.out, feed, viewOptions{Table: c.tableName(), Index: c.Index, Prefix: c.Prefix, JSON: c.JSON, Hash: c.Hash, Commands: commands})
+	if durationOver := errors.Is(ctx.Err(), context.DeadlineExceeded); durationOver && errors.Is(err, context.DeadlineExceeded) {
 		return nil
 	}
 	return err
 }
 
-// open returns the heat from now on.
+// open returns the heat of the table or deployment from now on.
 func (c *TopCmd) open(ctx context.Context, std streams) (*heatFeed, error) {
-	account, err := c.config(ctx)
+	cfg, err := c.awsConfig(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if c.Stack {
-		return c.openStack(ctx, account)
+		return c.deploymentHeat(ctx, cfg)
 	}
-	return c.openTable(ctx, std, account, live.Options{AtOnce: true})
+	return c.tableHeat(ctx, std, cfg, live.Options{AtOnce: true})
 }

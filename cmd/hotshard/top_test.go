@@ -97,14 +97,14 @@ func TestTopErrorsOfCredentials(t *testing.T) {
 		} {
 			t.Setenv(name, value)
 		}
-		from := heatFrom{Table: "orders", Region: "eu-west-1"}
-		config, err := from.config(t.Context())
+		from := heatFlags{Table: "orders", Region: "eu-west-1"}
+		config, err := from.awsConfig(t.Context())
 		require.NoError(t, err)
 		_, err = dynamodb.NewFromConfig(config).ListTables(t.Context(), &dynamodb.ListTablesInput{})
 		if eventsource.IsTransient(err) || !errors.Is(err, eventsource.ErrNoCredentials) {
 			t.Errorf("%q: IsTransient(%v) = %t, want a final error", profile, err, eventsource.IsTransient(err))
 		}
-		if text := from.explain(t.Context(), config, err).Error(); !strings.HasPrefix(text, `No AWS credentials for table "orders" in eu-west-1`) || !strings.Contains(text, want) {
+		if text := from.explainError(t.Context(), config, err).Error(); !strings.HasPrefix(text, `No AWS credentials for table "orders" in eu-west-1`) || !strings.Contains(text, want) {
 			t.Errorf("explained as %s\nwant %s", text, want)
 		}
 	}

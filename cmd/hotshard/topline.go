@@ -13,9 +13,9 @@ import (
 // topLine is a window as a line of JSON.
 type topLine struct {
 	Start    string   `json:"start"`
-	Window   string   `json:"window"`
+	Window   string   `json:"window"` // the window's length
 	Keys     []topKey `json:"keys"`
-	Coverage float64  `json:"coverage"`
+	Coverage float64  `json:"coverage"` // share of the window that was read, 0 to 1
 }
 
 // topKey is a partition key of a window.
@@ -32,9 +32,9 @@ type topKey struct {
 // lineKeys is the maximum number of keys of a line.
 const lineKeys = 20
 
-// line returns a window's line of JSON, with the heaviest of the rows.
-func (o *viewOptions) line(w heat.Window, rows []heat.KeyHeat) (string, error) {
-	l := topLine{Start: httpapi.FormatTime(w.Start), Window: display.Duration(live.Window).String(), Keys: []topKey{}, Coverage: heat.Hundredths(coverage(w))}
+// jsonLine returns a window as a line of JSON, with the first lineKeys of its rows. Rows begin with the heaviest key.
+func (o *viewOptions) jsonLine(window heat.Window, rows []heat.KeyHeat) (string, error) {
+	line := topLine{Start: httpapi.FormatTime(window.Start), Window: display.Duration(live.Window).String(), Keys: []topKey{}, Coverage: heat.Hundredths(coverage(window))}
 	for _, row := range rows[:min(len(rows), lineKeys)] {
 		key := topKey{
 			Key: row.Key, Index: row.Index, Status: row.Worst.String(), Rate: heat.Hundredths(row.WriteUnitsPerSecond),
@@ -46,8 +46,8 @@ func (o *viewOptions) line(w heat.Window, rows []heat.KeyHeat) (string, error) {
 		if table := row.TableName(); table != o.Table {
 			key.Table = table
 		}
-		l.Keys = append(l.Keys, key)
+		line.Keys = append(line.Keys, key)
 	}
-	text, err := json.Marshal(l)
+	text, err := json.Marshal(line)
 	return string(text) + "\n", err
 }

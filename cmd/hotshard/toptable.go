@@ -13,13 +13,13 @@ import (
 	"github.com/hotshard/hotshard/internal/query"
 )
 
-// screen is where a table is drawn.
+// screen is where a table is drawn. Its size is in columns and lines.
 type screen struct {
 	width, height int
 	redraws       bool // the table replaces the last one
 }
 
-// screenOf returns a terminal's size. For another output it returns a size that has room for ten keys.
+// screenOf returns the screen of a terminal. Another output gets a size that has room for ten keys.
 func screenOf(out io.Writer) screen {
 	if width, height := terminalSize(out); width > 0 {
 		return screen{width: width, height: height, redraws: true}
@@ -30,8 +30,8 @@ func screenOf(out io.Writer) screen {
 // eraseScreen moves to the first cell and clears the screen.
 const eraseScreen = "\x1b[H\x1b[J"
 
-// table returns a table of keys that fits the screen. limit is a partition's limit in WCU/s. quietLine is a line for a time
-// without writes, or "". nameOf returns the name that is shown for a key.
+// table returns the text of a table of keys that fits the screen, with advice for hot ones. limit is a partition's limit in
+// WCU/s. quietLine says how long no writes were seen; "" is no line. nameOf returns the name that is shown for a key.
 func (s screen) table(title, quietLine string, limit float64, keys []query.HotKey, nameOf func(*query.HotKey) string) string {
 	lines := []string{cutMiddle(visible(title), s.width)}
 	if quietLine != "" {
@@ -50,7 +50,7 @@ func (s screen) table(title, quietLine string, limit float64, keys []query.HotKe
 		if k.Index != "" {
 			name += " (" + visible(k.Index) + ")"
 		}
-		lines = append(lines, s.row(sharded, rateText(k.Current), percent(k.Current/limit), heat.Grouped(k.Peak), statusText(&k), shards, name))
+		lines = append(lines, s.row(sharded, rateText(k.Current), percentText(k.Current/limit), heat.Grouped(k.Peak), statusText(&k), shards, name))
 	}
 	text := strings.Join(append(lines, advice...), "\n") + "\n"
 	if s.redraws {
@@ -62,13 +62,13 @@ func (s screen) table(title, quietLine string, limit float64, keys []query.HotKe
 // row returns a line of the table. It omits peak on a narrow screen, and shards if no key is sharded. The key has the
 // remaining width.
 func (s screen) row(sharded bool, rate, share, peak, status, shards, key string) string {
-	line := right(rate, 8) + right(share, 7)
+	line := alignRight(rate, 8) + alignRight(share, 7)
 	if s.width >= 60 {
-		line += right(peak, 9)
+		line += alignRight(peak, 9)
 	}
 	line += "  " + pretty.Pad(status, 10, ' ')
 	if sharded {
-		line += right(shards, 6) + "  "
+		line += alignRight(shards, 6) + "  "
 	}
 	return line + cutMiddle(key, max(4, s.width-pretty.StringWidth(line)-1))
 }
@@ -76,7 +76,8 @@ func (s screen) row(sharded bool, rate, share, peak, status, shards, key string)
 // maxAdvice is the maximum number of hot keys with advice.
 const maxAdvice = 3
 
-// advice returns the lines of the advice for the first hot keys, in at most a third of the screen. Hot keys come first.
+// advice returns the advice for the first maxAdvice hot keys, in at most a third of the screen's lines. Hot keys must come
+// first in keys.
 func (s screen) advice(keys []query.HotKey, nameOf func(*query.HotKey) string) (lines []string) {
 	for _, k := range keys[:min(len(keys), maxAdvice)] {
 		if k.Status == heat.Normal {
@@ -87,7 +88,8 @@ func (s screen) advice(keys []query.HotKey, nameOf func(*query.HotKey) string) (
 			lines = append(lines, strings.TrimRight(line, " "))
 		}
 	}
-	return lines[:min(len(lines), max(0, s.height-6)/3)]
+	maxLines := max(0, s.height-6) / 3
+	return lines[:min(len(lines), maxLines)]
 }
 
 // statusText returns a key's current status: hot or saturated, "cooled" if the key was hot, or "normal".
@@ -101,13 +103,13 @@ func statusText(k *query.HotKey) string {
 	return "normal"
 }
 
-func rateText(v float64) string {
-	if v >= 10_000 {
-		return heat.Grouped(v)
+func rateText(wcu float64) string {
+	if wcu >= 10_000 {
+		return heat.Grouped(wcu)
 	}
-	return fmt.Sprintf("%.1f", math.Floor(10*v)/10)
+	return fmt.Sprintf("%.1f", math.Floor(10*wcu)/10)
 }
 
-func percent(share float64) string { return fmt.Sprintf("%.0f%%", math.Floor(100*share)) }
+func percentText(share float64) string { return fmt.Sprintf("%.0f%%", math.Floor(100*share)) }
 
-func right(text string, width int) string { return pretty.AlignRight.Apply(text, width) }
+func alignRight(text string, width int) string { return pretty.AlignRight.Apply(text, width) }

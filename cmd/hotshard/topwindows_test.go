@@ -70,8 +70,8 @@ func windowOf(start time.Time, units map[string]uint64) heat.Window {
 func watched(source *given) *heatFeed {
 	return &heatFeed{
 		Source: source, Settled: source.settled, Name: "orders", Where: "eu-west-1",
-		Run:     func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
-		Explain: func(_ context.Context, err error) error { return fmt.Errorf("allow it: %w", err) },
+		Run:          func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+		ExplainError: func(_ context.Context, err error) error { return fmt.Errorf("allow it: %w", err) },
 	}
 }
 
@@ -125,7 +125,7 @@ func TestLines(t *testing.T) {
 func TestCoverageOfLines(t *testing.T) {
 	w := windowOf(time.Unix(0, 0), map[string]uint64{"a": 10})
 	w.Items[0].Coverage = 0.937
-	text, err := (&viewOptions{Table: "items"}).line(w, heat.Merge(w.Items))
+	text, err := (&viewOptions{Table: "items"}).jsonLine(w, heat.Merge(w.Items))
 	if err != nil || !strings.Contains(text, `"coverage":0.93}`) || !strings.Contains(text, `{"table":"orders","key":"a",`) {
 		t.Errorf("line %s, %v", text, err)
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/hotshard/hotshard/internal/base/display"
 )
 
-// rfc3339 is stricter than package time, which accepts an hour of one digit and a comma.
+// rfc3339 matches a time in RFC 3339. Package time also accepts an hour of one digit, and a comma before the fraction.
 var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`)
 
-// timeFlag parses RFC 3339. Its error has an example.
+// timeFlag parses a flag's value as a time in RFC 3339. Its error has an example.
 func timeFlag(ctx *kong.DecodeContext, into reflect.Value) error {
 	var text string
 	if err := ctx.Scan.PopValueInto("time", &text); err != nil {
@@ -29,7 +29,7 @@ func timeFlag(ctx *kong.DecodeContext, into reflect.Value) error {
 	return nil
 }
 
-// durationFlag parses a duration. Its error has an example.
+// durationFlag parses a flag's value as a duration. Its error has an example.
 func durationFlag(ctx *kong.DecodeContext, into reflect.Value) error {
 	var text string
 	if err := ctx.Scan.PopValueInto("duration", &text); err != nil {
@@ -46,7 +46,7 @@ func durationFlag(ctx *kong.DecodeContext, into reflect.Value) error {
 // noValue matches the parser's messages for a flag without a value.
 var noValue = regexp.MustCompile(`expected \w+ value but got "EOL" \(<EOL>\)|missing value, expecting .*$`)
 
-// wrongUsage returns the error of a command line, with the command whose help applies.
+// wrongUsage returns the text of a parser's error, and the command line of the help to read.
 func wrongUsage(err error) string {
 	command := "hotshard"
 	if fault, ok := errors.AsType[*kong.ParseError](err); ok && fault.Context != nil {

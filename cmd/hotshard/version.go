@@ -7,12 +7,12 @@ import (
 	"runtime/debug"
 )
 
-// VersionCmd is hotshard version.
+// VersionCmd is hotshard version, which prints the version, the commit and Go's version.
 type VersionCmd struct {
 	JSON bool `name:"json" help:"Print it as JSON."`
 }
 
-// Set by `make`: -ldflags "-X main.commit=... -X main.release=...".
+// commit and release are set by `make`: -ldflags "-X main.commit=... -X main.release=...". "" is unknown.
 var commit, release string
 
 // version describes this program.
@@ -33,6 +33,7 @@ func (c *VersionCmd) Run(std streams) error {
 	return err
 }
 
+// thisVersion returns the version that make or go build stamped into this program.
 func thisVersion() version {
 	v := version{Version: "(devel)", Commit: commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

@@ -11,15 +11,15 @@ import (
 	"os"
 )
 
-// MaxLogLine is the maximum length of a log's line, in bytes.
+// MaxLogLine is the maximum length of a log's line, in bytes without the line feed.
 const MaxLogLine = 64 << 10
 
 // LogSource returns the requests of the access log at path, in the combined or common log format, plain or gzipped. A count
-// above 0 limits the number of requests. LogSource reads the file once to find malformed lines before anything is sent; it keeps
-// no lines in memory. Errors name the file, and the line if it is malformed.
+// above 0 limits the number of requests. LogSource reads the file once, so that a malformed line is an error before anything is
+// sent. It keeps no lines in memory. Errors name the file, and the number of the malformed line.
 func LogSource(path string, count int) (Source, error) {
 	source := Source{Name: "access log " + path, Timed: true}
-	source.Requests = func() iter.Seq2[Request, error] { return readFile(path, count) }
+	source.Requests = func() iter.Seq2[Request, error] { return readLogFile(path, count) }
 	for _, err := range source.Requests() {
 		if err != nil {
 			return Source{}, err
@@ -27,12 +27,13 @@ func LogSource(path string, count int) (Source, error) {
 		source.Total++
 	}
 	if source.Total == 0 {
-		return Source{}, fmt.Errorf("access log %s: it has no requests", path)
+		return Source{}, fmt.Errorf("access log %s has no requests: want at least one line", path)
 	}
 	return source, nil
 }
 
-func readFile(path string, count int) iter.Seq2[Request, error] {
+// readLogFile yields the first count requests of an access log, or all if count is 0.
+func readLogFile(path string, count int) iter.Seq2[Request, error] {
 	return func(yield func(Request, error) bool) {
 		file, err := os.Open(path)
 		if err != nil {
@@ -42,22 +43,19 @@ func readFile(path string, count int) iter.Seq2[Request, error] {
 		defer file.Close()
 		yielded := 0
 		for request, err := range ReadLog(path, file) {
-			if !yield(request, err) || err != nil {
-				return
-			}
 			yielded++
-			if yielded == count {
+			if !yield(request, err) || err != nil || yielded == count {
 				return
 			}
 		}
 	}
 }
 
-// ReadLog yields the requests of an access log. It detects gzip by the first bytes, and skips empty lines. An error
-// begins with "name:line: ", and ends the sequence.
+// ReadLog yields the requests of an access log, plain or gzipped. It skips empty lines. An error begins with "name:line: ",
+// and ends the sequence.
 //
-// A request's ID is its line's number with 12 hex digits of the line's SHA-256 digest. So lines with the same text have
-// different IDs, and a second read returns the same IDs.
+// A request's ID has the line's number and 12 hex digits of the line's SHA-256 digest. Lines with the same text have
+// different IDs, and a second read of the log returns the same IDs.
 func ReadLog(name string, log io.Reader) iter.Seq2[Request, error] {
 	return func(yield func(Request, error) bool) {
 		text, err := decompress(log)
@@ -66,7 +64,7 @@ func ReadLog(name string, log io.Reader) iter.Seq2[Request, error] {
 			return
 		}
 		lines := bufio.NewScanner(text)
-		lines.Buffer(make([]byte, 0, 4<<10), MaxLogLine+1) // one more for the line feed
+		lines.Buffer(make([]byte, 0, 4<<10), MaxLogLine+1) // with the line feed
 		number := 0
 		for lines.Scan() {
 			number++
@@ -92,6 +90,7 @@ func ReadLog(name string, log io.Reader) iter.Seq2[Request, error] {
 	}
 }
 
+// decompress returns the log's text. It detects gzip by the first two bytes.
 func decompress(log io.Reader) (io.Reader, error) {
 	buffered := bufio.NewReader(log)
 	magic, err := buffered.Peek(2)

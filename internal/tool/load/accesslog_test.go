@@ -118,7 +118,7 @@ func TestLogReportsErrorsFirst(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		filepath.Join(dir, "absent"):              "no such file",
-		write("empty", "\n"):                      "it has no requests",
+		write("empty", "\n"):                      "has no requests",
 		write("bad", goodLine+"\n"+goodLine[:60]): "bad:2: ",
 	} {
 		if _, err := load.LogSource(path, 0); err == nil || !strings.Contains(err.Error(), want) {

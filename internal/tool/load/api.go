@@ -27,31 +27,32 @@ type APIClient struct {
 	HTTP *http.Client
 }
 
-// Sign signs a request with this body.
+// Sign signs a request, whose body is given as bytes. It adds headers to the request.
 type Sign func(ctx context.Context, r *http.Request, body []byte) error
 
-// SignAs signs for a service in a Region, such as execute-api for API Gateway. It retrieves the credentials for each call, since they may expire.
-func SignAs(credentials aws.CredentialsProvider, service, region string) Sign {
+// SignAs returns a Sign for a service in a Region, such as execute-api for API Gateway. Each signature retrieves the
+// credentials, since they may expire.
+func SignAs(provider aws.CredentialsProvider, service, region string) Sign {
 	signer := v4.NewSigner()
 	return func(ctx context.Context, r *http.Request, body []byte) error {
-		c, err := credentials.Retrieve(ctx)
+		credentials, err := provider.Retrieve(ctx)
 		if err != nil {
 			return fmt.Errorf("reading the AWS credentials: %w", err)
 		}
 		sum := sha256.Sum256(body)
-		return signer.SignHTTP(ctx, c, r, hex.EncodeToString(sum[:]), service, region, time.Now())
+		return signer.SignHTTP(ctx, credentials, r, hex.EncodeToString(sum[:]), service, region, time.Now())
 	}
 }
 
-// CallError is the reason why a call has no result.
+// CallError is the error of a call: no response, an error response, or a response that can't be read.
 type CallError struct {
 	Status int  // HTTP status; 0 without a response
 	Unsent bool // the request could not be built or signed
 
-	call      string
+	call      string        // method and URL
 	retryable bool          // a retry may succeed
-	ambiguous bool          // the call may have been applied
-	after     time.Duration // the pause that the API asks for; 0 for none
+	ambiguous bool          // the outcome is unknown: the call may have been applied
+	pause     time.Duration // the pause before a retry that the API asks for; 0 for none
 	err       error
 }
 
@@ -61,8 +62,8 @@ func (e *CallError) Unwrap() error { return e.err }
 // maxAnswer is the maximum size of a response's body, in bytes.
 const maxAnswer = 64 << 20
 
-// Call makes a call and decodes the body of its response into the value that into points to. path includes the query. body
-// is sent as JSON unless it is nil. key is the Idempotency-Key, "" for none. Errors are of type *CallError.
+// Call calls the API once and decodes the response's JSON into the value that into points to. path includes the query. body is
+// sent as JSON unless it is nil. key is the Idempotency-Key; "" is none. Every error is a *CallError.
 func (c *APIClient) Call(ctx context.Context, method, path, key string, body, into any) error {
 	name, _, _ := strings.Cut(path, "?")
 	failed := &CallError{call: method + " " + c.Base + name}
@@ -76,12 +77,13 @@ func (c *APIClient) Call(ctx context.Context, method, path, key string, body, in
 		if wrapped, ok := errors.AsType[*url.Error](err); ok { // it repeats the method and the URL
 			err = wrapped.Err
 		}
-		failed.retryable, failed.ambiguous, failed.err = true, wasSent(err), err
+		failed.retryable, failed.ambiguous, failed.err = true, maybeSent(err), err
 		return failed
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	if failed.Status = response.StatusCode; failed.Status >= 300 {
+	failed.Status = response.StatusCode
+	if failed.Status >= 300 {
 		failed.readProblem(response, text)
 		return failed
 	}
@@ -89,12 +91,13 @@ func (c *APIClient) Call(ctx context.Context, method, path, key string, body, in
 		err = json.Unmarshal(text, into)
 	}
 	if err != nil {
-		failed.retryable, failed.ambiguous, failed.err = true, true, fmt.Errorf("reading the answer: %w", err)
+		failed.retryable, failed.ambiguous, failed.err = true, true, fmt.Errorf("reading the response: %w", err)
 		return failed
 	}
 	return nil
 }
 
+// request returns the signed request of a call.
 func (c *APIClient) request(ctx context.Context, method, path, key string, body any) (*http.Request, error) {
 	var text []byte
 	if body != nil {
@@ -119,13 +122,13 @@ func (c *APIClient) request(ctx context.Context, method, path, key string, body 
 	return request, nil
 }
 
-// wasSent reports whether the call may have reached the API: it is false if no connection was made.
-func wasSent(err error) bool {
+// maybeSent reports whether a call without a response may have reached the API: not if no connection was made.
+func maybeSent(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return !ok || op.Op != "dial"
 }
 
-// maybeWritten is in the detail of an item or call with an unknown outcome.
+// maybeWritten is in the API's explanation of an item or call with an unknown outcome.
 const maybeWritten = "it may have been written"
 
 // readProblem sets the error of an error response. A 429 or 503 means that nothing was applied, unless its detail says
@@ -137,7 +140,7 @@ func (e *CallError) readProblem(response *http.Response, body []byte) {
 	case e.Status == http.StatusTooManyRequests, e.Status == http.StatusServiceUnavailable:
 		e.retryable, e.ambiguous = true, strings.Contains(text, maybeWritten)
 		if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 {
-			e.after = time.Duration(min(seconds, maxPause)) * time.Second
+			e.pause = time.Duration(min(seconds, maxRetryAfter)) * time.Second
 		}
 	case e.Status >= 500:
 		e.retryable, e.ambiguous = true, true

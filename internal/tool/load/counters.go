@@ -19,18 +19,19 @@ const (
 	strong   consistency = "strong"   // the sum of the write shards
 )
 
+// Bounds of one read of counters.
 const (
-	maxNames = 100     // the API's maximum for one read
+	maxNames = 100     // the API's maximum
 	maxQuery = 6 << 10 // bytes of the query; gateways bound a URL
 )
 
-// readCounters returns the values of counters by name, or an error if any value is missing.
-func (d *driver) readCounters(ctx context.Context, names []string, consistent consistency) (map[string]int64, error) {
+// readCounters returns the values of counters by name. A missing value is an error. It makes concurrent calls with retries.
+func (d *driver) readCounters(ctx context.Context, names []string, wanted consistency) (map[string]int64, error) {
 	values := make(map[string]int64, len(names))
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(d.Concurrency)
-	for query := range queries(names, consistent) {
+	for query := range counterQueries(names, wanted) {
 		group.Go(func() error {
 			answer, err := d.queryCounters(ctx, query)
 			mu.Lock()
@@ -46,34 +47,35 @@ func (d *driver) readCounters(ctx context.Context, names []string, consistent co
 	}
 	for _, name := range names {
 		if _, ok := values[name]; !ok {
-			return nil, fmt.Errorf("reading counters: the answer lacks %q", name)
+			return nil, fmt.Errorf("reading counters: the API's response lacks %q", name)
 		}
 	}
 	return values, nil
 }
 
+// counter is a counter as the API returns it.
 type counter struct {
 	Counter string `json:"counter"`
 	Value   int64  `json:"value"`
 }
 
-// queryCounters reads the counters of one query. The response for a single counter has no list.
+// queryCounters reads the counters of one query. A response with a single counter has no list.
 func (d *driver) queryCounters(ctx context.Context, query string) ([]counter, error) {
 	var answer struct {
 		counter
 		Counters []counter `json:"counters"`
 	}
-	err := d.getRetried(ctx, "/v1/counters?"+query, &answer)
+	err := d.getWithRetries(ctx, "/v1/counters?"+query, &answer)
 	if answer.Counter != "" {
 		answer.Counters = append(answer.Counters, answer.counter)
 	}
 	return answer.Counters, err
 }
 
-// queries yields query strings within the bounds, which together name all counters.
-func queries(names []string, consistent consistency) iter.Seq[string] {
+// counterQueries yields query strings within maxNames and maxQuery. Together they name all counters.
+func counterQueries(names []string, wanted consistency) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		tail := "consistency=" + string(consistent)
+		tail := "consistency=" + string(wanted)
 		var query strings.Builder
 		count := 0
 		for _, name := range names {

@@ -12,7 +12,7 @@ import (
 // DemoCounter is the counter that the ramp increments.
 const DemoCounter = "page/launch"
 
-// Demo configures a demo.
+// Demo configures a demo: a ramp of writes on one counter.
 type Demo struct {
 	URL string        // URL of the API
 	For time.Duration // length of the ramp, [MinDemo] to [MaxDemo]
@@ -20,7 +20,7 @@ type Demo struct {
 	Progress func(seconds int) // called each second of the ramp; may be nil
 }
 
-// The system's partitions have a fiftieth of AWS's limit, so that a load from one machine can exceed it.
+// The demo's partitions have a fiftieth of AWS's limit, so that a load from one machine can exceed it.
 const (
 	DemoPartitions   = 64
 	DemoPartitionWCU = 20
@@ -29,7 +29,7 @@ const (
 // Notice returns the console's line on the demo: what runs, and what to watch.
 func (o *Demo) Notice() string {
 	length := o.For.Truncate(DemoWindow)
-	stages := stagesOf(length, DemoPartitionWCU)
+	stages := rampStages(length, DemoPartitionWCU)
 	return fmt.Sprintf("demo: watch %s. For %.0f s its writes rise from %.0f to %.0f a second, of which a partition takes %d: the counter gets hot, is split into write shards, and cools. The other keys have light traffic.",
 		DemoCounter, length.Seconds(), stages[0].rate, stages[len(stages)-1].rate, DemoPartitionWCU)
 }
@@ -37,7 +37,7 @@ func (o *Demo) Notice() string {
 // Bounds of Demo.For.
 const (
 	MinDemo = 40 * time.Second
-	MaxDemo = 10 * time.Minute // the limiter keeps its counts by the second for 15
+	MaxDemo = 10 * time.Minute // the limiter keeps its counts by the second for 15 minutes
 )
 
 // DemoWindow is the length of the detector's windows. DemoIdleWindow is how long a window stays open after its end if there are
@@ -47,8 +47,8 @@ const (
 	DemoIdleWindow = time.Second
 )
 
-// RunDemo sends the ramp, and returns the story after the ramp's windows are counted. The ramp begins within 12 s, at the start
-// of a window.
+// RunDemo increments the counter along the ramp, and returns the measurements after the detector has counted the ramp's windows.
+// The ramp begins within 12 s, at the start of a window.
 func RunDemo(ctx context.Context, demo Demo) (DemoStory, error) {
 	api := demoAPI{demo.URL}
 	figures := measured{begin: time.Now().Add(2 * time.Second).Truncate(DemoWindow).Add(DemoWindow)}
@@ -75,20 +75,20 @@ func RunDemo(ctx context.Context, demo Demo) (DemoStory, error) {
 	return figures.story(), nil
 }
 
-// sendRamp waits for its start, and increments the counter until its end.
+// sendRamp increments the counter from figures.begin to figures.end.
 func sendRamp(ctx context.Context, demo Demo, figures *measured) (err error) {
 	if !waitUntil(ctx, figures.begin) {
 		return context.Cause(ctx)
 	}
-	source := rampSource(ctx, DemoCounter, stagesOf(figures.end.Sub(figures.begin), DemoPartitionWCU))
+	source := rampSource(ctx, DemoCounter, rampStages(figures.end.Sub(figures.begin), DemoPartitionWCU))
 	figures.load, err = Run(ctx, Options{Target: demo.URL, Source: source, Concurrency: rampConcurrency, CountersOnly: true})
 	return err
 }
 
-// rampConcurrency is enough for the highest rate while some calls wait for a retry.
+// rampConcurrency suffices for the highest rate while some calls wait for a retry.
 const rampConcurrency = 64
 
-// nilIfEnded returns err, or nil if err only says that ctx was canceled: after the ramp and its measurement.
+// nilIfEnded returns nil if err only says that ctx was canceled, as after the measurement, and err otherwise.
 func nilIfEnded(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil
@@ -104,13 +104,13 @@ const (
 
 // sendBackground sends ordinary traffic until the context ends.
 func sendBackground(ctx context.Context, demo Demo) error {
-	most := int((demo.For + 2*time.Minute).Seconds() * backgroundRate)
-	source := Synthetic{Workload: Zipf, Seed: 1, Count: most, Keys: backgroundKeys}.Source()
+	maxRequests := int((demo.For + 2*time.Minute).Seconds() * backgroundRate)
+	source := Synthetic{Workload: Zipf, Seed: 1, Count: maxRequests, Keys: backgroundKeys}.Source()
 	_, err := Run(ctx, Options{Target: demo.URL, Source: source, Rate: backgroundRate})
 	return err
 }
 
-// demoProgress reports each second of the ramp.
+// demoProgress calls report after each second of the ramp. report may be nil.
 func demoProgress(ctx context.Context, figures *measured, report func(int)) error {
 	if report == nil {
 		return nil

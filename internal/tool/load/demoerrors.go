@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// ErrorCounts is a [slog.Handler] that counts errors by their message, so that a thousand errors of one kind are one line. It
-// drops entries below [slog.LevelError]. The zero value is ready to use, by several goroutines too.
+// ErrorCounts is a [slog.Handler] that counts errors by their message, so that a thousand errors with one message are one line.
+// It drops records below [slog.LevelError]. The zero value is ready to use, by several goroutines too.
 type ErrorCounts struct {
 	mu    sync.Mutex
 	kinds []errorKind // in order of their first errors
@@ -51,8 +51,8 @@ func (e *ErrorCounts) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// Take returns a line for each kind of error since the last call.
-func (e *ErrorCounts) Take() (lines []string) {
+// TakeLines returns a line for each message since the last call, with its count and first attributes. It resets the counts.
+func (e *ErrorCounts) TakeLines() (lines []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, k := range e.kinds {

@@ -25,10 +25,10 @@ func TestErrorsOfOneKindAreOneLine(t *testing.T) {
 	group.Wait()
 	log.Error("not folded", "records", 3, "of", 5)
 	want := []string{"1601 errors, the first: unavailable error=a timeout of key 0", "1 error: not folded records=3 of=5"}
-	if got := e.Take(); !slices.Equal(got, want) {
+	if got := e.TakeLines(); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := e.Take(); got != nil {
+	if got := e.TakeLines(); got != nil {
 		t.Errorf("%q were taken twice", got)
 	}
 }

@@ -2,7 +2,7 @@ package load
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"net/http"
 	"net/url"
 	"time"
@@ -10,7 +10,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// measured has the API's figures of one ramp.
+// measured has one ramp's figures, as the API returned them.
 type measured struct {
 	begin, end time.Time
 
@@ -18,12 +18,12 @@ type measured struct {
 	verdict   time.Time // when the counter was first called hot; zero if never
 	hotWCU    float64
 	throttled []int64     // the counter's throttled writes, each second from begin on
-	heaviest  []heatOf    // each window from begin on
+	heaviest  []rampHeat  // each window from begin on
 	changes   []mapChange // oldest first
 }
 
-// heatOf is the counter's heat in one window.
-type heatOf struct {
+// rampHeat is the counter's heat in one window.
+type rampHeat struct {
 	wcu     float64 // WCU/s of the hottest write shard
 	covered float64 // share of the window that was counted
 }
@@ -35,7 +35,7 @@ type mapChange struct {
 	By     string    `json:"by"`
 }
 
-// demoAPI reads the API.
+// demoAPI reads the API of the demo's system.
 type demoAPI struct{ url string }
 
 // getJSON calls the API and decodes the response.
@@ -44,8 +44,8 @@ func (c demoAPI) getJSON(ctx context.Context, path string, query url.Values, int
 	return api.Call(ctx, http.MethodGet, path+"?"+query.Encode(), "", nil, into)
 }
 
-// watchVerdict reads the hot keys twice a second until the counter is among them. It retries a failed request, and
-// returns the last error only if no request succeeded.
+// watchVerdict reads the hot keys twice a second until the counter is among them, and sets figures.verdict. It continues after
+// an error. If every request failed until ctx ends, it returns the last error.
 func (c demoAPI) watchVerdict(ctx context.Context, figures *measured) error {
 	var lastErr error
 	succeeded := false
@@ -74,10 +74,10 @@ func (c demoAPI) watchVerdict(ctx context.Context, figures *measured) error {
 	return lastErr
 }
 
-// countedTime is the timeout of the wait for the last window.
-const countedTime = 40 * time.Second
+// countTimeout bounds the wait until the last window is counted.
+const countTimeout = 40 * time.Second
 
-// readMeasured reads the figures of the story after the ramp's windows are counted.
+// readMeasured waits until the ramp's windows are counted, for at most countTimeout, and sets the figures.
 func (c demoAPI) readMeasured(ctx context.Context, figures *measured) error {
 	if err := c.readHeat(ctx, figures); err != nil {
 		return err
@@ -97,11 +97,12 @@ func (c demoAPI) readMeasured(ctx context.Context, figures *measured) error {
 	return nil
 }
 
+// query returns the API's parameters for the time of the ramp.
 func (m *measured) query(step string) url.Values {
 	return url.Values{"from": {m.begin.UTC().Format(time.RFC3339)}, "to": {m.end.UTC().Format(time.RFC3339)}, "step": {step}}
 }
 
-// readHeat waits until the last window is counted, and reads the counter's heat.
+// readHeat waits until the last window is counted, for at most countTimeout, and sets the counter's heat.
 func (c demoAPI) readHeat(ctx context.Context, figures *measured) error {
 	query := figures.query(DemoWindow.String())
 	query.Set("group", "base")
@@ -115,32 +116,34 @@ func (c demoAPI) readHeat(ctx context.Context, figures *measured) error {
 			Heaviest []float64 // WCU/s of the hottest write shard
 		}
 	}
-	for patience := time.Now().Add(countedTime); ; {
+	for deadline := time.Now().Add(countTimeout); ; {
 		if err := c.getJSON(ctx, "/v1/heat", query, &heat); err != nil {
 			return err
 		}
-		if !heat.AsOf.Before(figures.end) || time.Now().After(patience) {
+		allCounted := !heat.AsOf.Before(figures.end)
+		if allCounted || time.Now().After(deadline) {
 			break
 		}
 		if !dynamo.Pause(ctx, time.Second/2) {
 			return context.Cause(ctx)
 		}
 	}
-	figures.hotWCU, figures.heaviest = heat.HotWCU, make([]heatOf, len(heat.Covered))
+	figures.hotWCU, figures.heaviest = heat.HotWCU, make([]rampHeat, len(heat.Covered))
 	for i := range heat.Covered {
 		figures.heaviest[i].covered = heat.Covered[i]
 	}
 	for _, row := range heat.Rows {
-		for i := range row.Heaviest {
-			if row.Name == DemoCounter {
-				figures.heaviest[i].wcu = row.Heaviest[i]
-			}
+		if row.Name != DemoCounter {
+			continue
+		}
+		for i, wcu := range row.Heaviest {
+			figures.heaviest[i].wcu = wcu
 		}
 	}
 	return nil
 }
 
-// readThrottled reads the counter's throttled writes per second from the limiter.
+// readThrottled sets the counter's throttled writes in each second, from the limiter.
 func (c demoAPI) readThrottled(ctx context.Context, figures *measured) error {
 	var signals struct {
 		Source string
@@ -153,7 +156,7 @@ func (c demoAPI) readThrottled(ctx context.Context, figures *measured) error {
 		return err
 	}
 	if signals.Source != "limiter" {
-		return fmt.Errorf("the system has no limiter, which counts throttled writes: start it with hotshard demo")
+		return errors.New("the system has no limiter, which counts throttled writes: start it with hotshard demo")
 	}
 	for _, k := range signals.Keys {
 		if k.Type == "counter" && k.Name == DemoCounter {

@@ -9,16 +9,16 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// stage is a time with a constant rate.
+// stage is a part of the ramp with a constant rate.
 type stage struct {
 	rate   float64 // writes a second
 	length time.Duration
 }
 
-// stagesOf returns a ramp of length total, for a partition limit of partitionWCU. The first rate is below the threshold of
-// a hot key. The second is above it and below the limit, so that the detector has a whole window before a write is
-// throttled. The others are above the limit. A short ramp lacks the first rate.
-func stagesOf(total time.Duration, partitionWCU float64) []stage {
+// rampStages returns a ramp of length total, for partitions of partitionWCU. The first rate is below the threshold of a hot
+// key. The second is between the threshold and the limit, so that the detector counts a whole window before a write is
+// throttled. The others are above the limit. A ramp under a minute lacks the first rate.
+func rampStages(total time.Duration, partitionWCU float64) []stage {
 	stages := []stage{
 		{0.6 * partitionWCU, 10 * time.Second},
 		{0.9 * partitionWCU, 20 * time.Second},
@@ -36,27 +36,27 @@ func stagesOf(total time.Duration, partitionWCU float64) []stage {
 	return stages
 }
 
-// rampSource returns requests that increment one counter, each when it is due. A load that falls behind does not catch
-// up, because a burst would be throttled at any mean rate.
+// rampSource returns requests that increment one counter, and yields each when it is due. A load that falls behind does not
+// catch up, because a burst would be throttled at any mean rate.
 func rampSource(ctx context.Context, counter string, stages []stage) Source {
 	return Source{Name: "ramp", Requests: func() iter.Seq2[Request, error] {
 		return func(yield func(Request, error) bool) {
-			begin, n := time.Now(), 0
-			due := begin
+			stageBegin, number := time.Now(), 0
+			due := stageBegin
 			for _, s := range stages {
-				end := begin.Add(s.length)
-				every := time.Duration(float64(time.Second) / s.rate)
-				for due = latest(due, begin); due.Before(end); due = latest(due.Add(every), time.Now().Add(-every)) {
+				stageEnd := stageBegin.Add(s.length)
+				interval := time.Duration(float64(time.Second) / s.rate)
+				for due = latest(due, stageBegin); due.Before(stageEnd); due = latest(due.Add(interval), time.Now().Add(-interval)) {
 					if !waitUntil(ctx, due) {
 						yield(Request{}, context.Cause(ctx))
 						return
 					}
-					n++
-					if !yield(Request{Path: counter, Client: "ramp", ID: fmt.Sprintf("ramp-%08d", n)}, nil) {
+					number++
+					if !yield(Request{Path: counter, Client: "ramp", ID: fmt.Sprintf("ramp-%08d", number)}, nil) {
 						return
 					}
 				}
-				begin = end
+				stageBegin = stageEnd
 			}
 		}
 	}}

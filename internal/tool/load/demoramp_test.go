@@ -12,7 +12,7 @@ func TestRampKeepsItsRates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		perSecond := map[int]int{}
-		for r, err := range rampSource(t.Context(), "x", stagesOf(90*time.Second, 20)).Requests() {
+		for r, err := range rampSource(t.Context(), "x", rampStages(90*time.Second, 20)).Requests() {
 			if err != nil || r.Counter() != "x" {
 				t.Fatal(r, err)
 			}
@@ -45,7 +45,7 @@ func TestRampEndsWithItsContext(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
 		var last error
-		for _, err := range rampSource(ctx, "x", stagesOf(MinDemo, 20)).Requests() {
+		for _, err := range rampSource(ctx, "x", rampStages(MinDemo, 20)).Requests() {
 			last = err
 		}
 		if last == nil {
@@ -57,7 +57,7 @@ func TestRampEndsWithItsContext(t *testing.T) {
 func TestStagesFillTheRamp(t *testing.T) {
 	for _, total := range []time.Duration{MinDemo, 59 * time.Second, time.Minute, 90 * time.Second, MaxDemo} {
 		sum := time.Duration(0)
-		for _, s := range stagesOf(total, 20) {
+		for _, s := range rampStages(total, 20) {
 			sum += s.length
 			if s.length <= 0 || s.rate <= 0 {
 				t.Errorf("%v: empty stage %+v", total, s)

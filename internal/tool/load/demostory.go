@@ -14,7 +14,7 @@ type DemoStory struct {
 	Began        time.Time `json:"began"`
 	Seconds      float64   `json:"ramp_seconds"`
 	PartitionWCU float64   `json:"partition_wcu"`
-	HotWCU       float64   `json:"hot_wcu"` // rate from which a key is hot
+	HotWCU       float64   `json:"hot_wcu"` // WCU/s of one write shard from which the counter is hot
 
 	HotAfter      *float64  `json:"hot_after_seconds"` // the earlier of the next two
 	FirstVerdict  *float64  `json:"first_hot_verdict_seconds"`
@@ -47,7 +47,7 @@ type ShardChange struct {
 	By     string    `json:"by"`
 }
 
-// story computes the story from the figures.
+// story returns the measurements that follow from the figures.
 func (m *measured) story() DemoStory {
 	story := DemoStory{
 		Counter: DemoCounter, Began: m.begin.UTC(), Seconds: m.end.Sub(m.begin).Seconds(), PartitionWCU: DemoPartitionWCU, HotWCU: m.hotWCU,
@@ -70,7 +70,7 @@ func (m *measured) story() DemoStory {
 	if !m.verdict.IsZero() {
 		story.FirstVerdict = seconds(m.verdict.Sub(m.begin))
 	}
-	story.HotAfter = sooner(story.FirstVerdict, story.FirstThrottle)
+	story.HotAfter = earlier(story.FirstVerdict, story.FirstThrottle)
 	for i, w := range m.heaviest {
 		if w.wcu > story.HottestWCU {
 			story.HottestWCU, story.HottestAt = w.wcu, story.Began.Add(time.Duration(i)*DemoWindow)
@@ -80,11 +80,11 @@ func (m *measured) story() DemoStory {
 	return story
 }
 
-// seconds returns a duration in seconds, rounded to the known precision.
+// seconds returns a duration in seconds, rounded to a tenth.
 func seconds(d time.Duration) *float64 { return new(math.Round(d.Seconds()*10) / 10) }
 
-// sooner returns the smaller of two numbers, or the one that is not nil.
-func sooner(a, b *float64) *float64 {
+// earlier returns the smaller of two times, or the time that is not nil. It returns nil if both are nil.
+func earlier(a, b *float64) *float64 {
 	if a == nil {
 		return b
 	}
@@ -94,25 +94,25 @@ func sooner(a, b *float64) *float64 {
 	return b
 }
 
-// setCooling sets when the counter cooled: at the end of the last window with a hot write shard, or of the last second
-// with a throttled write, whichever is later. At least one window must follow, and all that follow must be counted.
+// setCooling sets when the counter cooled: after the last window with a hot write shard and the last second with a
+// throttled write. The counter has not cooled unless at least one window follows, and all that follow were counted whole.
 func (m *measured) setCooling(story *DemoStory) {
 	if story.HotAfter == nil {
 		return
 	}
-	cool := time.Duration(0)
-	for second, n := range m.throttled {
-		if n > 0 {
-			cool = time.Duration(second+1) * time.Second
+	cooledAfter := time.Duration(0)
+	for second, throttled := range m.throttled {
+		if throttled > 0 {
+			cooledAfter = time.Duration(second+1) * time.Second
 		}
 	}
 	for i, w := range m.heaviest {
 		if w.wcu >= m.hotWCU {
-			cool = max(cool, time.Duration(i+1)*DemoWindow)
+			cooledAfter = max(cooledAfter, time.Duration(i+1)*DemoWindow)
 		}
 	}
 	for i, w := range m.heaviest {
-		if time.Duration(i)*DemoWindow < cool {
+		if time.Duration(i)*DemoWindow < cooledAfter {
 			continue
 		}
 		if w.covered < 1 {
@@ -123,17 +123,17 @@ func (m *measured) setCooling(story *DemoStory) {
 		story.CoolWCU = max(story.CoolWCU, w.wcu)
 	}
 	if story.CoolWindows > 0 {
-		story.CoolAfter = seconds(cool)
+		story.CoolAfter = seconds(cooledAfter)
 	}
 }
 
-// maxUnknown is the highest share of calls with an unknown outcome with which the figures say something.
-const maxUnknown = 0.02
+// maxUnknownShare is the share of calls with an unknown outcome above which the figures mean nothing.
+const maxUnknownShare = 0.02
 
-// Err returns nil if the key became hot and cooled and nearly all outcomes are known, or else an error with the reason.
+// Err returns an error unless the counter became hot and cooled, and nearly all outcomes are known.
 func (s *DemoStory) Err() error {
 	switch {
-	case float64(s.UnknownRequests) > maxUnknown*float64(s.Requests):
+	case float64(s.UnknownRequests) > maxUnknownShare*float64(s.Requests):
 		return fmt.Errorf("this machine is too busy: %d of the counter's %d calls (%.1f%%) have an unknown outcome; run the demo again when the machine is less busy",
 			s.UnknownRequests, s.Requests, 100*float64(s.UnknownRequests)/float64(s.Requests))
 	case s.HotAfter == nil:

@@ -12,7 +12,7 @@ var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 func measuredOf(heaviest ...float64) *measured {
 	m := &measured{begin: noon, end: noon.Add(time.Minute), hotWCU: 14, throttled: make([]int64, 60), load: Result{Requests: 100, Accepted: 95, Rejected: 5, Retries: 3}}
 	for _, wcu := range heaviest {
-		m.heaviest = append(m.heaviest, heatOf{wcu, 1})
+		m.heaviest = append(m.heaviest, rampHeat{wcu, 1})
 	}
 	return m
 }

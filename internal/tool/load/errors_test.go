@@ -60,10 +60,10 @@ func TestNoTarget(t *testing.T) {
 	defer server.Close()
 	options := load.Options{Target: server.URL, Source: generated(t, load.Uniform, 1)}
 	_, err := load.Run(t.Context(), options)
-	wantError(t, err, "no answer of a hotshard API at "+server.URL, "404")
+	wantError(t, err, "no hotshard API answers at "+server.URL, "404")
 	options.Target = "http://127.0.0.1:1" // no other process can listen there
 	_, err = load.Run(t.Context(), options)
-	wantError(t, err, "no answer of a hotshard API at "+options.Target, "connection refused")
+	wantError(t, err, "no hotshard API answers at "+options.Target, "connection refused")
 }
 
 // TestUnsignedLoad checks that a failed signature is not reported as a missing API.

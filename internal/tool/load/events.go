@@ -11,9 +11,10 @@ import (
 	"time"
 )
 
+// Bounds of reading an entity's events.
 const (
-	pageSize = 100     // events in one read
-	maxPages = 100_000 // of one entity
+	pageSize = 100     // events in one response
+	maxPages = 100_000 // responses for one entity
 )
 
 // storedEvent is an event as the API returns it.
@@ -33,7 +34,7 @@ func (e storedEvent) hasData(want EventData) bool {
 	return decoder.Decode(&data) == nil && data != nil && *data == want
 }
 
-// readEvents returns an entity's events of a span, in the API's order.
+// readEvents returns an entity's events of a span, in the order of the API's responses.
 func (d *driver) readEvents(ctx context.Context, entity string, wanted span) ([]storedEvent, error) {
 	query := url.Values{
 		"entity": {entity},
@@ -47,7 +48,7 @@ func (d *driver) readEvents(ctx context.Context, entity string, wanted span) ([]
 			Events []storedEvent `json:"events"`
 			Cursor string        `json:"cursor"`
 		}
-		if err := d.getRetried(ctx, "/v1/events?"+query.Encode(), &page); err != nil {
+		if err := d.getWithRetries(ctx, "/v1/events?"+query.Encode(), &page); err != nil {
 			return nil, fmt.Errorf("reading events of %q: %w", entity, err)
 		}
 		events = append(events, page.Events...)
@@ -56,32 +57,33 @@ func (d *driver) readEvents(ctx context.Context, entity string, wanted span) ([]
 		}
 		query.Set("cursor", page.Cursor)
 	}
-	return nil, fmt.Errorf("reading events of %q: no end after %d pages", entity, maxPages)
+	return nil, fmt.Errorf("reading events of %q: the API still returns a cursor after %d pages", entity, maxPages)
 }
 
-// compareEvents calls differ for each difference between the events that the API returned for an entity (got) and those
-// that were sent (want). Events in earlier existed before the load.
-func compareEvents(entity string, got []storedEvent, want map[identity]sentEvent, earlier map[identity]bool, differ func(string, ...any)) {
-	seen := make(map[identity]bool, len(got))
-	for i, e := range got {
-		id := e.identity()
-		w, ok := want[id]
+// compareEvents calls addDifference for each difference between an entity's events as the API returned them and as they were
+// sent. Events in earlier were stored before the load. The returned events must be in the order of their times and ids.
+func compareEvents(entity string, returned []storedEvent, sent map[identity]sentEvent, earlier map[identity]bool, addDifference func(string, ...any)) {
+	seen := make(map[identity]bool, len(returned))
+	for i, event := range returned {
+		id := event.identity()
+		original, wasSent := sent[id]
+		mayBeStored := earlier[id] || (wasSent && original.state != rejected)
 		switch {
 		case seen[id]:
-			differ("event %s: returned twice", id.describe(entity))
-		case (!ok || w.state == rejected) && !earlier[id]:
-			differ("event %s: stored, but was not accepted", id.describe(entity))
-		case ok && w.state == accepted && !e.hasData(w.data):
-			differ("event %s: data %.200s, sent %+v", id.describe(entity), e.Data, w.data)
+			addDifference("event %s: returned twice", id.describe(entity))
+		case !mayBeStored:
+			addDifference("event %s: stored, but was not accepted", id.describe(entity))
+		case wasSent && original.state == accepted && !event.hasData(original.data):
+			addDifference("event %s: data %.200s, sent %+v", id.describe(entity), event.Data, original.data)
 		}
-		if i > 0 && cmp.Or(got[i-1].Time.Compare(e.Time), cmp.Compare(got[i-1].ID, e.ID)) > 0 {
-			differ("event %s: out of order", id.describe(entity))
+		if i > 0 && cmp.Or(returned[i-1].Time.Compare(event.Time), cmp.Compare(returned[i-1].ID, event.ID)) > 0 {
+			addDifference("event %s: out of order", id.describe(entity))
 		}
 		seen[id] = true
 	}
-	for id, w := range want {
-		if w.state == accepted && !seen[id] {
-			differ("event %s: accepted, but missing", id.describe(entity))
+	for id, original := range sent {
+		if original.state == accepted && !seen[id] {
+			addDifference("event %s: accepted, but missing", id.describe(entity))
 		}
 	}
 }

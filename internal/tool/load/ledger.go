@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// identity distinguishes an entity's events.
+// identity is what distinguishes an entity's events: id and time.
 type identity struct {
 	id    string
 	milli int64 // Unix milliseconds
@@ -27,15 +27,14 @@ type tally struct {
 	unknown  int64 // sum of increments with an unknown outcome
 }
 
-// ledger records what was sent and its outcome. It is safe for concurrent use.
+// ledger records which writes were sent, and their outcomes. It is safe for concurrent use.
 type ledger struct {
-	mu                sync.Mutex
-	detailed          bool // records events and counters, not only numbers of requests
-	counters          map[string]*tally
-	events            map[string]map[identity]sentEvent // by entity
-	requests          int
-	accepted, unknown int
-	rejected          int
+	mu       sync.Mutex
+	detailed bool                              // whether events and counters are recorded, and not only numbers of requests
+	counters map[string]*tally                 // by name
+	events   map[string]map[identity]sentEvent // by entity
+
+	requests, accepted, unknown, rejected int // numbers of requests
 }
 
 func newLedger(detailed bool) *ledger {
@@ -51,6 +50,7 @@ func (l *ledger) setBefore(counter string, value int64) {
 	l.tally(counter).before = value
 }
 
+// tally returns a counter's tally. It adds an empty tally for a new counter. The caller holds mu.
 func (l *ledger) tally(counter string) *tally {
 	t := l.counters[counter]
 	if t == nil {
@@ -60,7 +60,7 @@ func (l *ledger) tally(counter string) *tally {
 	return t
 }
 
-// addIncrement adds an increment by 1 with its outcome.
+// addIncrement records an increment by 1 with its outcome.
 func (l *ledger) addIncrement(counter string, state outcome) {
 	if !l.detailed {
 		return
@@ -75,9 +75,11 @@ func (l *ledger) addIncrement(counter string, state outcome) {
 	}
 }
 
-// low and high are the bounds of the expected value. They differ only for unknown outcomes.
-func (t *tally) low() int64  { return t.before + t.accepted }
-func (t *tally) high() int64 { return t.low() + t.unknown }
+// bounds returns the bounds of the counter's expected value. They differ if outcomes are unknown.
+func (t *tally) bounds() (low, high int64) {
+	low = t.before + t.accepted
+	return low, low + t.unknown
+}
 
 func boundsText(low, high int64) string {
 	if low == high {
@@ -86,7 +88,7 @@ func boundsText(low, high int64) string {
 	return fmt.Sprintf("%d to %d", low, high)
 }
 
-// addEvent adds a request's event with its outcome.
+// addEvent records a request's event with its outcome.
 func (l *ledger) addEvent(request Request, state outcome) {
 	if !l.detailed {
 		return
@@ -101,7 +103,7 @@ func (l *ledger) addEvent(request Request, state outcome) {
 	events[identity{request.ID, request.Time.UnixMilli()}] = sentEvent{data: request.Data(), state: state}
 }
 
-// addRequest adds a request, whose outcome is the worst of its writes.
+// addRequest counts a request. Its outcome is the worst of its writes' outcomes: rejected, unknown, accepted.
 func (l *ledger) addRequest(writes []outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -119,6 +121,7 @@ func (l *ledger) addRequest(writes []outcome) {
 // span is the time from an entity's first event to its last, both included.
 type span struct{ first, last time.Time }
 
+// extendedTo returns the span with a time included. The zero value has no event.
 func (s span) extendedTo(t time.Time) span {
 	if s.first.IsZero() || t.Before(s.first) {
 		s.first = t
@@ -129,6 +132,7 @@ func (s span) extendedTo(t time.Time) span {
 	return s
 }
 
+// spans returns the span of each entity's sent events.
 func (l *ledger) spans() map[string]span {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,9 +15,9 @@ const LogTimeLayout = "02/Jan/2006:15:04:05 -0700"
 //
 //	client ident user [time] "request" status bytes "referer" "user agent"
 //
-// of which the last two fields may be absent, as in the common log format. They are ignored and not checked: real logs
-// have truncated user agents. The request's escapes (\", \\, \n, \t, \xhh and so on) are replaced. ID is empty. Errors
-// name the field.
+// The last two fields may be absent, as in the common log format. They are not checked: real logs have truncated user agents.
+// ParseLogLine replaces the request's escapes (\", \\, \n, \t, \xhh and so on). The returned request has no ID. Errors name the
+// field.
 func ParseLogLine(line string) (Request, error) {
 	rest := line
 	client, rest, _ := strings.Cut(rest, " ")
@@ -39,7 +39,7 @@ func ParseLogLine(line string) (Request, error) {
 	if err != nil {
 		return Request{}, fmt.Errorf("request: %w", err)
 	}
-	status, bytes, err := parseAnswer(rest)
+	status, bytes, err := parseStatus(rest)
 	if err != nil {
 		return Request{}, err
 	}
@@ -47,6 +47,7 @@ func ParseLogLine(line string) (Request, error) {
 	return Request{Time: at, Client: client, Method: method, Path: path, Status: status, Bytes: bytes}, nil
 }
 
+// parseTime returns the time of a log's time stamp, in UTC.
 func parseTime(stamp string) (time.Time, error) {
 	at, err := time.Parse(LogTimeLayout, stamp)
 	if err != nil {
@@ -59,9 +60,9 @@ func parseTime(stamp string) (time.Time, error) {
 	return at, nil
 }
 
-// parseAnswer parses ` status bytes` and ignores the rest.
-func parseAnswer(rest string) (status int, bytes int64, err error) {
-	fields := strings.SplitN(strings.TrimPrefix(rest, " "), " ", 3)
+// parseStatus parses ` status bytes` at the start of a text.
+func parseStatus(text string) (status int, bytes int64, err error) {
+	fields := strings.SplitN(strings.TrimPrefix(text, " "), " ", 3)
 	if len(fields) < 2 {
 		return 0, 0, errors.New("bytes: the line ends before the status and the bytes")
 	}
@@ -80,7 +81,7 @@ func parseAnswer(rest string) (status int, bytes int64, err error) {
 }
 
 // parseRequest splits "GET /path HTTP/1.1". A path may have spaces. Text in another form, such as "-" or a TLS
-// handshake, is a path without a method.
+// handshake, is returned as the path, with the method "-".
 func parseRequest(request string) (method, path string) {
 	method, rest, ok := strings.Cut(request, " ")
 	at := strings.LastIndex(rest, " HTTP/")
@@ -95,25 +96,25 @@ func cutQuoted(text string) (field, rest string, err error) {
 	if !strings.HasPrefix(text, `"`) {
 		return "", "", errors.New("want an opening quote")
 	}
-	var b strings.Builder
+	var unescaped strings.Builder
 	for i := 1; i < len(text); i++ {
 		switch text[i] {
 		case '"':
-			return b.String(), text[i+1:], nil
+			return unescaped.String(), text[i+1:], nil
 		case '\\':
-			c, size := unescape(text[i+1:])
-			b.WriteByte(c)
+			char, size := unescape(text[i+1:])
+			unescaped.WriteByte(char)
 			i += size
 		default:
-			b.WriteByte(text[i])
+			unescaped.WriteByte(text[i])
 		}
 	}
 	return "", "", errors.New("the closing quote is missing")
 }
 
-// unescape returns the byte for the text after a backslash, and the number of bytes that it read. An unknown escape is
-// a literal backslash.
-func unescape(text string) (c byte, size int) {
+// unescape returns the byte that an escape stands for, and the escape's length. text begins after the backslash. An unknown
+// escape is a literal backslash of length 0.
+func unescape(text string) (char byte, size int) {
 	if text == "" {
 		return '\\', 0
 	}

@@ -17,7 +17,7 @@ func TestQueriesHaveEveryName(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.SliceOfN(rapid.StringN(1, 100, 512), 0, 250).Draw(t, "names")
 		var asked []string
-		for query := range queries(names, strong) {
+		for query := range counterQueries(names, strong) {
 			values, err := url.ParseQuery(query)
 			require.NoError(t, err)
 			if n := len(values["name"]); n == 0 || n > maxNames || n > 1 && len(query) > maxQuery || values.Get("consistency") != "strong" {

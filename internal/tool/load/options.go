@@ -16,7 +16,7 @@ const (
 	maxRate        = 1_000_000
 )
 
-// Options configures a load. Zero values select defaults.
+// Options configures a load. A field of 0 has its default.
 type Options struct {
 	// Target is the API's base URL. Required.
 	Target string
@@ -31,16 +31,16 @@ type Options struct {
 	// Retries is how often a call is retried: 30 by default. Pauses grow to 2 s, so the default outlasts a restart of
 	// the API.
 	Retries int
-	// Verify compares counters and events afterwards. It keeps every event in memory: some 300
-	// bytes a request. No other program may write the same names meanwhile. Increments have an Idempotency-Key then, so
-	// that they can be retried after an unknown outcome, which costs the API a transaction each. Events need no key.
+	// Verify compares counters and events after the load. It keeps every event in memory: some 300 bytes a request. No other
+	// program may write the same names meanwhile. Each increment has an Idempotency-Key, so that it can be retried after an
+	// unknown outcome. The key costs the API a transaction. Events need no key.
 	Verify bool
 	// Settle is how long verification waits without progress of the summaries: 30 s by default. In all it waits up to
 	// 20 times as long.
 	Settle time.Duration
 	// CountersOnly sends each request's increment, but no event.
 	CountersOnly bool
-	// Progress is called after some requests with their number, concurrently; may be nil.
+	// Progress is called with the number of requests since its last call, by several goroutines; may be nil.
 	Progress func(requests int)
 }
 

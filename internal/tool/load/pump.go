@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// sendAll passes requests to concurrent workers at rate requests per second (0: unlimited). It ends with the requests, or
-// with a worker's first error.
+// sendAll calls send for each request, from a number of concurrent workers, at rate requests a second; 0 is unlimited. It
+// returns the first error of send, of requests or of ctx, and then sends no more.
 func sendAll(ctx context.Context, workers int, rate float64, requests iter.Seq2[Request, error], send func(context.Context, Request) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	queue := make(chan Request)
@@ -19,8 +19,8 @@ func sendAll(ctx context.Context, workers int, rate float64, requests iter.Seq2[
 	})
 	for range workers {
 		group.Go(func() error {
-			for r := range queue {
-				if err := send(ctx, r); err != nil {
+			for request := range queue {
+				if err := send(ctx, request); err != nil {
 					return err
 				}
 			}
@@ -33,7 +33,7 @@ func sendAll(ctx context.Context, workers int, rate float64, requests iter.Seq2[
 // feedQueue sends each request to queue when it is due by rate, in requests a second; 0 is unlimited.
 func feedQueue(ctx context.Context, rate float64, requests iter.Seq2[Request, error], queue chan<- Request) error {
 	begin, fed := time.Now(), 0
-	for r, err := range requests {
+	for request, err := range requests {
 		if err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func feedQueue(ctx context.Context, rate float64, requests iter.Seq2[Request, er
 		}
 		fed++
 		select {
-		case queue <- r:
+		case queue <- request:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

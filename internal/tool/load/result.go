@@ -1,6 +1,6 @@
 package load
 
-// Result is the result of a load. Every request is accepted, rejected or unknown, unless an error ended the load.
+// Result is the result of a load. Requests is the sum of Accepted, Rejected and Unknown.
 type Result struct {
 	Workload    string `json:"workload"`
 	Target      string `json:"target"`
@@ -19,12 +19,12 @@ type Result struct {
 	Verify *Verify `json:"verify,omitempty"`
 }
 
-// Verify is the result of the comparison.
+// Verify is the result of the comparison of what the API returns with what it accepted.
 type Verify struct {
 	Counters    int      `json:"counters"` // compared
 	Entities    int      `json:"entities"` // whose events were compared
 	Events      int      `json:"events"`   // that the API returned for them
-	Seconds     float64  `json:"seconds"`
+	Seconds     float64  `json:"seconds"`  // that the comparison took
 	Differences int      `json:"differences"`
 	First       []string `json:"first_differences,omitempty"` // at most 20
 }

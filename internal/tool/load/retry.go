@@ -37,32 +37,34 @@ func (d *driver) postItem(ctx context.Context, path, key string, body any) (resu
 	return answer.Results[0], nil
 }
 
+// Pauses before a retry.
 const (
-	firstPause = 25 * time.Millisecond
-	longPause  = 2 * time.Second
-	maxPause   = 30 // seconds; the maximum that the API may ask for
+	firstPause    = 25 * time.Millisecond
+	maxBackoff    = 2 * time.Second
+	maxRetryAfter = 30 // seconds; a longer Retry-After is cut to this
 )
 
-// pauseBeforeRetry waits as long as the API asked, or else with exponential backoff up to longPause. Jitter
-// separates callers that were throttled together. It returns an error if ctx ends.
+// pauseBeforeRetry waits as long as the API asked in err, or else with exponential backoff up to maxBackoff. Random parts
+// separate callers that were throttled together. attempt counts from 0. An error means that ctx has ended.
 func pauseBeforeRetry(ctx context.Context, attempt int, err error) error {
-	wait := min(firstPause<<min(attempt, 20), longPause)
-	wait = wait/2 + rand.N(wait/2)
-	if failed, ok := errors.AsType[*CallError](err); ok && failed.after > 0 {
-		wait = failed.after + rand.N(firstPause)
+	pause := min(firstPause<<min(attempt, 20), maxBackoff)
+	pause = pause/2 + rand.N(pause/2)
+	if failed, ok := errors.AsType[*CallError](err); ok && failed.pause > 0 {
+		pause = failed.pause + rand.N(firstPause)
 	}
-	return sleep(ctx, wait)
+	return sleep(ctx, pause)
 }
 
-func sleep(ctx context.Context, wait time.Duration) error {
-	if !dynamo.Pause(ctx, wait) {
+// sleep waits for a time. If ctx ends before, it returns the cause.
+func sleep(ctx context.Context, pause time.Duration) error {
+	if !dynamo.Pause(ctx, pause) {
 		return context.Cause(ctx)
 	}
 	return nil
 }
 
-// getRetried reads path until it succeeds, fails with an error that may not be retried, or the retries are used up.
-func (d *driver) getRetried(ctx context.Context, path string, into any) error {
+// getWithRetries reads path into a value. It retries errors that may pass, up to Options.Retries times.
+func (d *driver) getWithRetries(ctx context.Context, path string, into any) error {
 	for attempt := 0; ; attempt++ {
 		err := d.api.Call(ctx, http.MethodGet, path, "", nil, into)
 		if err == nil || attempt == d.Retries || !mayRetry(ctx, err) {
@@ -74,6 +76,7 @@ func (d *driver) getRetried(ctx context.Context, path string, into any) error {
 	}
 }
 
+// mayRetry reports whether a retry may succeed: the error may pass, and ctx has not ended.
 func mayRetry(ctx context.Context, err error) bool {
 	failed, ok := errors.AsType[*CallError](err)
 	return ok && failed.retryable && ctx.Err() == nil

@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// Run sends a workload and returns the result. It sends nothing and returns an error if an option is invalid or the
-// target does not respond. A later error comes with the result so far. Differences that verification finds are not
-// errors.
+// Run sends a workload and returns the result. If an option is invalid or the target does not respond, it sends nothing and
+// returns an error. After a later error it returns the error and the result until then. Differences are no error.
 func Run(ctx context.Context, options Options) (Result, error) {
 	if err := options.Validate(); err != nil {
 		return Result{}, err
@@ -26,17 +25,17 @@ func Run(ctx context.Context, options Options) (Result, error) {
 	if err := driver.checkTarget(ctx); err != nil {
 		return Result{}, err
 	}
-	v := &verifier{driver: driver}
+	verifier := &verifier{driver: driver}
 	if driver.Verify {
-		if err := v.prepare(ctx); err != nil {
-			return Result{}, fmt.Errorf("before the load: %w", err)
+		if err := verifier.prepare(ctx); err != nil {
+			return Result{}, fmt.Errorf("reading the stored data before the load: %w", err)
 		}
 	}
 	begin := time.Now()
 	err := sendAll(ctx, driver.Concurrency, driver.Rate, driver.Source.Requests(), driver.send)
 	result := driver.result(time.Since(begin))
 	if err == nil && driver.Verify {
-		if result.Verify, err = v.compare(ctx); err != nil {
+		if result.Verify, err = verifier.compare(ctx); err != nil {
 			err = fmt.Errorf("verifying: %w", err)
 		}
 	}
@@ -50,10 +49,11 @@ type driver struct {
 	ledger *ledger
 
 	keyPrefix string       // distinguishes this load's Idempotency-Keys from other loads'
-	calls     atomic.Int64 // number of keys so far
+	keys      atomic.Int64 // number of keys that were used
 	retried   atomic.Int64 // repeated calls
 }
 
+// callTimeout is the timeout of one attempt of a call.
 const callTimeout = 30 * time.Second
 
 func newDriver(options Options) *driver {
@@ -68,24 +68,25 @@ func newDriver(options Options) *driver {
 	}}}
 }
 
-// checkTarget checks before the load that the target is a hotshard API.
+// checkTarget returns an error unless the target is a hotshard API.
 func (d *driver) checkTarget(ctx context.Context) error {
 	var health struct {
 		Status string `json:"status"`
 	}
 	err := d.api.Call(ctx, http.MethodGet, "/healthz", "", nil, &health)
 	if fault, ok := errors.AsType[*CallError](err); ok && !fault.Unsent {
-		return fmt.Errorf("no answer of a hotshard API at %s (check --target; hotshard local starts an API on this machine): %w", d.Target, err)
+		return fmt.Errorf("no hotshard API answers at %s: check --target, or start one on this machine with hotshard local: %w", d.Target, err)
 	}
 	return err
 }
 
+// result returns the result of a load that took this time.
 func (d *driver) result(took time.Duration) Result {
-	l := d.ledger
+	ledger := d.ledger
 	return Result{
 		Workload: d.Source.Name, Target: d.Target, Seed: d.Source.Seed,
 		Concurrency: d.Concurrency,
-		Requests:    l.requests, Accepted: l.accepted, Rejected: l.rejected, Unknown: l.unknown, Retries: int(d.retried.Load()),
-		Seconds: took.Seconds(), PerSecond: float64(l.requests) / max(took, 1).Seconds(),
+		Requests:    ledger.requests, Accepted: ledger.accepted, Rejected: ledger.rejected, Unknown: ledger.unknown, Retries: int(d.retried.Load()),
+		Seconds: took.Seconds(), PerSecond: float64(ledger.requests) / max(took, 1).Seconds(),
 	}
 }

@@ -13,11 +13,11 @@ type outcome uint8
 const (
 	rejected outcome = iota // certainly not applied
 	accepted                // certainly applied
-	unknown                 // the outcome is unknown
+	unknown                 // perhaps applied
 )
 
-// send writes a request through the API, its event in one call, its increment in another, and records their outcomes. Only
-// with Verify do increments have an Idempotency-Key.
+// send writes a request's event and increment through the API, in two calls, and records their outcomes. A rejected write is
+// no error: an error ends the load.
 func (d *driver) send(ctx context.Context, request Request) error {
 	if request.Time.IsZero() {
 		request.Time = time.Now().UTC().Truncate(time.Millisecond)
@@ -39,6 +39,7 @@ func (d *driver) send(ctx context.Context, request Request) error {
 	return nil
 }
 
+// event is an event as the API takes it.
 type event struct {
 	Entity string    `json:"entity"`
 	ID     string    `json:"id"`
@@ -46,6 +47,7 @@ type event struct {
 	Data   EventData `json:"data"`
 }
 
+// putEvent sends a request's event, and records its outcome.
 func (d *driver) putEvent(ctx context.Context, request Request) (outcome, error) {
 	body := map[string][]event{"events": {{Entity: request.Entity(), ID: request.ID, Time: request.Time, Data: request.Data()}}}
 	outcome, err := d.sendUntilKnown(ctx, "/v1/events", "", true, body)
@@ -53,15 +55,17 @@ func (d *driver) putEvent(ctx context.Context, request Request) (outcome, error)
 	return outcome, err
 }
 
+// increment is an increment as the API takes it.
 type increment struct {
 	Counter string `json:"counter"`
 	Delta   int64  `json:"delta"`
 }
 
+// increment sends a request's increment, with Verify under an Idempotency-Key, and records its outcome.
 func (d *driver) increment(ctx context.Context, request Request) (outcome, error) {
 	key := ""
 	if d.Verify {
-		key = fmt.Sprintf("load-%s-%d", d.keyPrefix, d.calls.Add(1))
+		key = fmt.Sprintf("load-%s-%d", d.keyPrefix, d.keys.Add(1))
 	}
 	body := map[string][]increment{"increments": {{request.Counter(), 1}}}
 	outcome, err := d.sendUntilKnown(ctx, "/v1/counters", key, d.Verify, body)
@@ -69,14 +73,14 @@ func (d *driver) increment(ctx context.Context, request Request) (outcome, error
 	return outcome, err
 }
 
-// sendUntilKnown makes a call with one item, and retries it until the item is accepted or the retries are used up. It does
-// not retry an unknown outcome unless the call is idempotent. An error ends the load: the context's, or a permanent
-// error.
+// sendUntilKnown makes a call with one item, and retries it until the item is accepted or the retries are used up. It retries
+// an unknown outcome only if the call is idempotent. key is the Idempotency-Key; "" is none. An error ends the load: it is
+// permanent, or ctx has ended.
 func (d *driver) sendUntilKnown(ctx context.Context, path, key string, idempotent bool, body any) (outcome outcome, err error) {
 	for attempt := 0; ; attempt++ {
 		result, err := d.postItem(ctx, path, key, body)
-		failed, _ := errors.AsType[*CallError](err)
-		ambiguous := result.ambiguous() || failed != nil && failed.ambiguous
+		failed, isCallError := errors.AsType[*CallError](err)
+		ambiguous := result.ambiguous() || (isCallError && failed.ambiguous)
 		switch {
 		case result.accepted():
 			return accepted, nil
@@ -97,7 +101,7 @@ func (d *driver) sendUntilKnown(ctx context.Context, path, key string, idempoten
 	}
 }
 
-// fatalError returns the error if it ends the load. Errors that may be retried, such as throttling, do not.
+// fatalError returns the error that ends the load, or nil if err is nil or may be retried, such as a throttle.
 func fatalError(ctx context.Context, err error) error {
 	switch {
 	case err == nil, mayRetry(ctx, err):

@@ -12,7 +12,7 @@ type Workload string
 // The shapes. In all except Viral a request's client and path are drawn together, so that a hot counter has a hot
 // entity.
 const (
-	// Zipf requests key k in proportion to 1/(k+1)^1.1.
+	// Zipf draws key k with a probability in proportion to 1/(k+1)^1.1.
 	Zipf Workload = "zipf"
 	// FlashCrowd is uniform in its first half; in the second, nine requests in ten have the same key.
 	FlashCrowd Workload = "flash-crowd"
@@ -27,7 +27,7 @@ var Workloads = []Workload{Zipf, FlashCrowd, Viral, Uniform}
 
 const (
 	zipfExponent = 1.1
-	crowdShare   = 0.9
+	crowdShare   = 0.9 // of the requests in FlashCrowd's second half
 )
 
 // Synthetic describes generated traffic. The same values generate the same requests on every machine.
@@ -55,7 +55,7 @@ func (s Synthetic) requests() iter.Seq2[Request, error] {
 	}
 }
 
-// draw returns the function that draws the numbers of the i-th request's client and path.
+// draw returns a function that draws the numbers of the i-th request's client and path, each below Keys.
 func (s Synthetic) draw(random *rand.Rand) func(i int) (client, path int) {
 	switch s.Workload {
 	case Zipf:

@@ -12,20 +12,22 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
+// Bounds of verification.
 const (
-	maxDifferences = 20 // reported one by one
-	settlePoll     = 100 * time.Millisecond
-	maxSettles     = 20 // times Settle, for summaries that get closer slowly
+	maxDifferences = 20                     // described in the result
+	settlePoll     = 100 * time.Millisecond // between two reads of the counters
+	maxSettles     = 20                     // the wait for summaries that get closer slowly, as a multiple of Options.Settle
 )
 
-// findings collects differences. It is safe for concurrent use.
+// findings counts differences, and describes the first ones. It is safe for concurrent use.
 type findings struct {
 	mu    sync.Mutex
 	count int
-	first []string
+	first []string // at most maxDifferences
 }
 
-func (f *findings) differ(format string, args ...any) {
+// addDifference adds a difference that this text describes.
+func (f *findings) addDifference(format string, args ...any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.count++
@@ -42,18 +44,18 @@ type verifier struct {
 	result  Verify
 }
 
-// prepare reads the data before the load, so that a target with data can be verified. Requests without a time get the
-// time at which they are sent, so no earlier event can be one of theirs.
+// prepare reads what is stored under the load's names before the load, so that a target with data can be verified. It reads
+// events only of a source whose requests have times: other requests' events are newer than every stored event.
 func (v *verifier) prepare(ctx context.Context) error {
 	names := map[string]bool{}
 	spans := map[string]span{}
-	for r, err := range v.Source.Requests() {
+	for request, err := range v.Source.Requests() {
 		if err != nil {
 			return err
 		}
-		names[r.Counter()] = true
-		if v.Source.Timed {
-			spans[r.Entity()] = spans[r.Entity()].extendedTo(r.Time)
+		names[request.Counter()] = true
+		if entity := request.Entity(); v.Source.Timed {
+			spans[entity] = spans[entity].extendedTo(request.Time)
 		}
 	}
 	values, err := v.readCounters(ctx, slices.Sorted(maps.Keys(names)), strong)
@@ -64,26 +66,26 @@ func (v *verifier) prepare(ctx context.Context) error {
 		v.ledger.setBefore(name, value)
 	}
 	v.earlier = map[string]map[identity]bool{}
-	return v.eachEntity(ctx, spans, func(entity string, events []storedEvent) {
-		there := map[identity]bool{}
+	return v.readEachEntity(ctx, spans, func(entity string, events []storedEvent) {
+		stored := map[identity]bool{}
 		for _, e := range events {
-			there[e.identity()] = true
+			stored[e.identity()] = true
 		}
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		v.earlier[entity] = there
+		v.earlier[entity] = stored
 	})
 }
 
-// eachEntity reads the events of each entity's span and passes them to do, concurrently.
-func (v *verifier) eachEntity(ctx context.Context, spans map[string]span, do func(string, []storedEvent)) error {
+// readEachEntity reads the events of each entity's span and passes them to use, which several goroutines call.
+func (v *verifier) readEachEntity(ctx context.Context, spans map[string]span, use func(entity string, events []storedEvent)) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(v.Concurrency)
 	for entity, s := range spans {
 		group.Go(func() error {
 			events, err := v.readEvents(ctx, entity, s)
 			if err == nil {
-				do(entity, events)
+				use(entity, events)
 			}
 			return err
 		})
@@ -91,7 +93,7 @@ func (v *verifier) eachEntity(ctx context.Context, spans map[string]span, do fun
 	return group.Wait()
 }
 
-// compare waits until the counters are right or no longer change, and compares everything.
+// compare waits until the counters are right or get no closer, and then compares all counters and events.
 func (v *verifier) compare(ctx context.Context) (*Verify, error) {
 	begin := time.Now()
 	names := slices.Sorted(maps.Keys(v.ledger.counters))
@@ -104,12 +106,12 @@ func (v *verifier) compare(ctx context.Context) (*Verify, error) {
 	}
 	for _, r := range readings {
 		if r.distance() > 0 {
-			v.differ("%s", r)
+			v.addDifference("%s", r)
 		}
 	}
 	spans := v.ledger.spans()
-	err = v.eachEntity(ctx, spans, func(entity string, events []storedEvent) {
-		compareEvents(entity, events, v.ledger.events[entity], v.earlier[entity], v.differ)
+	err = v.readEachEntity(ctx, spans, func(entity string, events []storedEvent) {
+		compareEvents(entity, events, v.ledger.events[entity], v.earlier[entity], v.addDifference)
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		v.result.Events += len(events)
@@ -120,11 +122,11 @@ func (v *verifier) compare(ctx context.Context) (*Verify, error) {
 	return &v.result, err
 }
 
-// awaitCounters polls until all counters are right. It stops when no wrong counter got closer for Settle, or after
-// maxSettles times Settle.
+// awaitCounters polls the wrong counters until all are right. It returns nil, too, if the sum of their distances did not fall
+// for Settle, or after maxSettles times Settle.
 func (v *verifier) awaitCounters(ctx context.Context, names []string) error {
 	begin := time.Now()
-	for closest, since := uint64(math.MaxUint64), begin; ; {
+	for closest, lastProgress := uint64(math.MaxUint64), begin; ; {
 		readings, err := v.readBoth(ctx, names)
 		if err != nil {
 			return err
@@ -138,9 +140,9 @@ func (v *verifier) awaitCounters(ctx context.Context, names []string) error {
 			}
 		}
 		if distance < closest {
-			closest, since = distance, time.Now()
+			closest, lastProgress = distance, time.Now()
 		}
-		if distance == 0 || time.Since(since) >= v.Settle || time.Since(begin) >= maxSettles*v.Settle {
+		if distance == 0 || time.Since(lastProgress) >= v.Settle || time.Since(begin) >= maxSettles*v.Settle {
 			return nil
 		}
 		if err := sleep(ctx, settlePoll); err != nil {
@@ -153,21 +155,21 @@ func (v *verifier) awaitCounters(ctx context.Context, names []string) error {
 type reading struct {
 	counter          string
 	eventual, strong int64
-	low, high        int64 // from the ledger; they differ only for unknown outcomes
+	low, high        int64 // bounds of the expected value, from the ledger
 }
 
-// distance returns how far the two values are from each other and from the bounds; 0 for no difference.
+// distance returns how far the two values are from each other, and the strong value from its bounds; 0 if the counter is right.
 func (r reading) distance() uint64 {
 	between := func(a, b int64) uint64 { return uint64(max(a, b) - min(a, b)) }
-	nearest := min(max(r.strong, r.low), r.high) // expected value
-	return between(r.eventual, r.strong) + between(r.strong, nearest)
+	expected := min(max(r.strong, r.low), r.high)
+	return between(r.eventual, r.strong) + between(r.strong, expected)
 }
 
 func (r reading) String() string {
 	return fmt.Sprintf("counter %q: summary %d, write shards %d, want %s", r.counter, r.eventual, r.strong, boundsText(r.low, r.high))
 }
 
-// readBoth reads counters with both consistencies.
+// readBoth reads each counter's summary and the sum of its write shards.
 func (v *verifier) readBoth(ctx context.Context, names []string) ([]reading, error) {
 	summaries, err := v.readCounters(ctx, names, eventual)
 	if err != nil {
@@ -179,8 +181,8 @@ func (v *verifier) readBoth(ctx context.Context, names []string) ([]reading, err
 	}
 	readings := make([]reading, len(names))
 	for i, name := range names {
-		t := v.ledger.counters[name]
-		readings[i] = reading{name, summaries[name], sums[name], t.low(), t.high()}
+		low, high := v.ledger.counters[name].bounds()
+		readings[i] = reading{name, summaries[name], sums[name], low, high}
 	}
 	return readings, nil
 }

@@ -170,8 +170,8 @@ func (s *System) close() error {
 	return s.engine.stop()
 }
 
-// GivenUp returns the number of records that the functions discarded; the failure file has them.
-func (s *System) GivenUp() (records int64) {
+// DiscardedRecords returns the number of records that the functions discarded; the failure file has them.
+func (s *System) DiscardedRecords() (records int64) {
 	for _, m := range s.mappings {
 		records += m.GivenUp()
 	}

@@ -41,7 +41,7 @@ func startWith(t *testing.T, set func(*Options)) (s *System, stop func()) {
 		if err := <-ended; err != nil {
 			t.Errorf("Run returned %v", err)
 		}
-		if n := s.GivenUp(); n > 0 {
+		if n := s.DiscardedRecords(); n > 0 {
 			t.Errorf("%d records were discarded", n)
 		}
 	}
