@@ -148,7 +148,7 @@ func (h *heatFlags) findStream(ctx context.Context, std streams, cfg aws.Config)
 	if err := found.TooMany(); err != nil && !h.Force {
 		return found, err
 	}
-	for _, note := range found.Notes() {
+	if note := found.Note(); note != "" {
 		fmt.Fprintln(std.err, visible(note))
 	}
 	return found, nil

@@ -12,13 +12,14 @@ import (
 type Commands struct {
 	Program string // "" is hotshard
 
-	// Complete returns a command's arguments and, after them, the flags that name this run's tables. It may be nil.
+	// Complete returns a command's arguments with the flags that name this run's tables. Nil adds no flags.
 	Complete func(command string, args []string) []string
-	// AWS are the flags of this run for the AWS CLI.
+	// AWS has the flags that AWSLine adds, such as --region.
 	AWS []string
 }
 
-// Line returns a command line of hotshard, quoted for a shell: Line("shards set", "--type", "counter").
+// Line returns a command line of hotshard, quoted for a shell: Line("shards set", "--type", "counter"). It adds the flags of
+// Complete.
 func (c Commands) Line(command string, args ...string) string {
 	if c.Complete != nil {
 		args = c.Complete(command, args)
@@ -26,25 +27,25 @@ func (c Commands) Line(command string, args ...string) string {
 	return cmp.Or(c.Program, "hotshard") + " " + command + shellWords(args)
 }
 
-// With returns a copy of c. Its lines of one command have this flag and value before the flags of Complete.
+// With returns a copy of c that adds a flag and its value to the lines of one command, before the flags of Complete.
 func (c Commands) With(command, flag, value string) Commands {
 	complete := c.Complete
-	c.Complete = func(completed string, args []string) []string {
-		if completed == command {
+	c.Complete = func(lineCommand string, args []string) []string {
+		if lineCommand == command {
 			args = append(slices.Clone(args), flag, value)
 		}
-		if complete != nil {
-			args = complete(completed, args)
+		if complete == nil {
+			return args
 		}
-		return args
+		return complete(lineCommand, args)
 	}
 	return c
 }
 
-// AWSLine returns a command line of the AWS CLI. The caller quotes the arguments for a shell.
+// AWSLine returns a command line of the AWS CLI with the flags AWS. The caller quotes the arguments for a shell.
 func (c Commands) AWSLine(quotedArgs string) string { return "aws " + quotedArgs + shellWords(c.AWS) }
 
-// shellWords returns the words, each quoted if needed and after a space.
+// shellWords returns the words for a shell, with a space before each.
 func shellWords(words []string) string {
 	var text strings.Builder
 	for _, w := range words {
@@ -53,7 +54,7 @@ func shellWords(words []string) string {
 	return text.String()
 }
 
-// plainWord needs no quotes in any shell.
+// plainWord matches a word that needs no quotes in any shell.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=,@%+-]+$`)
 
 // ShellWord quotes a word for a POSIX shell if it must be quoted.

@@ -40,12 +40,13 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return err
 }
 
-// ParseAny is [ParseDuration] in the form of package env's parsers.
+// ParseAny is [ParseDuration] as an env.ParserFunc, for settings in environment variables.
 func ParseAny(text string) (any, error) { return ParseDuration(text) }
 
 var errDuration = errors.New("want a duration such as 90s, 1h30m, 7d or 1d12h")
 
-// ParseDuration parses a duration in Go's form, which may begin with days of 24 hours: 7d, 1d12h.
+// ParseDuration parses a duration in Go's form, which may begin with days of 24 hours: 7d, -1d12h. Its error says which form is
+// valid, and does not repeat the text.
 func ParseDuration(text string) (time.Duration, error) {
 	number, rest, inDays := strings.Cut(text, "d")
 	if !inDays {
@@ -55,18 +56,19 @@ func ParseDuration(text string) (time.Duration, error) {
 		}
 		return d, nil
 	}
-	bare := strings.TrimLeft(number, "+-")
-	hours, err := time.ParseDuration(number + "h")
-	if err != nil || strings.Trim(bare, "0123456789.") != "" || hours.Abs() > math.MaxInt64/24 {
+	digits := strings.TrimLeft(number, "+-")
+	sign := strings.TrimSuffix(number, digits)
+	hours, err := time.ParseDuration(number + "h") // one for each day
+	if err != nil || strings.Trim(digits, "0123456789.") != "" || hours.Abs() > math.MaxInt64/24 {
 		return 0, errDuration
 	}
 	days := 24 * hours
 	if rest == "" {
 		return days, nil
 	}
-	more, err := time.ParseDuration(number[:len(number)-len(bare)] + rest) // with the sign of the days
-	sum := days + more
-	overflows := (sum < 0) != (days < 0 || more < 0)
+	withinDay, err := time.ParseDuration(sign + rest)
+	sum := days + withinDay
+	overflows := (sum < 0) != (days < 0 || withinDay < 0)
 	if err != nil || overflows {
 		return 0, errDuration
 	}

@@ -31,8 +31,8 @@ func (s Style) Shown(name string) string {
 	return ""
 }
 
-// Pseudonym returns a key's pseudonym: the first 16 hexadecimal digits of its name's SHA-256. A
-// guessed name can be checked against it.
+// Pseudonym returns the first 16 hexadecimal digits of the SHA-256 of a key's name. It does not hide a name that can be guessed:
+// the guess has the same pseudonym.
 func Pseudonym(name string) string {
 	digest := sha256.Sum256([]byte(name))
 	return hex.EncodeToString(digest[:8])
@@ -49,7 +49,7 @@ func Several(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// SeveralAre returns what [Several] returns, and the verb of a sentence: 1 throttle is, 2 throttles are.
+// SeveralAre returns a number and its noun with the verb: 1 throttle is, 2 throttles are.
 func SeveralAre(n int, noun string) string {
 	if n == 1 {
 		return Several(n, noun) + " is"

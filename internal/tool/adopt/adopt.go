@@ -25,7 +25,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// Client has the calls of Examine. All of them read.
+// Client has the calls of Examine, which only read.
 type Client interface {
 	dynamodb.DescribeTableAPIClient
 	client.Scanner
@@ -51,34 +51,35 @@ type Report struct {
 	Items        int64    `json:"items"`             // scanned
 	Refusals     []string `json:"refusals"`          // why the table can't be adopted; empty if it can
 	Notes        []string `json:"notes"`             // consequences for programs, indexes and streams
-	InTheWay     Found    `json:"in_the_way"`        // stored partition keys that the format reads as a write shard above 0
+	InTheWay     Found    `json:"in_the_way"`        // stored partition keys that the format would take for a write shard above 0
 	TooLong      Found    `json:"too_long"`          // stored partition keys that are too long for a suffix
-	Layout       string   `json:"layout,omitempty"`  // from which time the lines calculate the write shard
-	Lines        string   `json:"go,omitempty"`      // the Go lines for this table
+	Layout       string   `json:"layout,omitempty"`  // sentences on the time from which Lines calculate the write shard
+	Lines        string   `json:"go,omitempty"`      // Go source that shards this table
 	Sampled      int      `json:"sampled,omitempty"` // items of which all attributes were read
-	name         string
-	scanned      scanned // the sort keys of all items
-	layout       table.Layout
-	expression   string // the layout in Go
-	ttl          string // the attribute by which the table's items expire, or ""
+
+	name       string  // the table's
+	scanned    scanned // what the scan found
+	layout     table.Layout
+	expression string // the layout in Go
+	ttl        string // the table's TTL attribute, or ""
 }
 
-// Found has partition keys that were found.
+// Found counts the different partition keys that were found, up to maxKeys.
 type Found struct {
-	Keys  int      `json:"keys"` // number of different keys; MaxKeys means that or more
+	Keys  int      `json:"keys"` // maxKeys means that or more
 	First []string `json:"first,omitempty"`
 
 	all map[string]bool
 }
 
 const (
-	MaxKeys    = 10_000 // maximum of Found.Keys
+	maxKeys    = 10_000 // maximum of Found.Keys
 	shownKeys  = 5      // maximum length of Found.First
 	sampleSize = 100    // items of which all attributes are read
 )
 
 func (f *Found) addKey(key string) {
-	if f.all[key] || f.Keys == MaxKeys {
+	if f.all[key] || f.Keys == maxKeys {
 		return
 	}
 	if f.all == nil {
@@ -91,8 +92,8 @@ func (f *Found) addKey(key string) {
 	}
 }
 
-// Examine reads a table's description, 100 whole items, and the keys of all items. It returns an error only
-// if a call fails; the report of a table that can't be adopted has Refusals.
+// Examine reads a table's description, 100 whole items, and the keys of all items. A table that can't be adopted is no error:
+// its report has Refusals. Errors are those of calls, and of an invalid Options.Table.
 func Examine(ctx context.Context, db Client, options Options) (*Report, error) {
 	name, _, _, err := dynamo.TableName(options.Table)
 	if err != nil {
@@ -107,7 +108,7 @@ func Examine(ctx context.Context, db Client, options Options) (*Report, error) {
 	if err := options.Format.Valid(); err != nil {
 		report.refuse("The format %q has only digits, so a write shard's key may be another name: choose a format such as #SHARD_.", report.Format)
 	}
-	if len(report.Refusals) > 0 { // a scan would add nothing
+	if len(report.Refusals) > 0 { // no items would change that
 		return report, nil
 	}
 	report.readTTL(ctx, db)
@@ -127,6 +128,7 @@ func Examine(ctx context.Context, db Client, options Options) (*Report, error) {
 	return report, nil
 }
 
+// refuse adds a refusal: why the table can't be adopted, and what to do.
 func (r *Report) refuse(format string, values ...any) {
 	r.Refusals = append(r.Refusals, fmt.Sprintf(format, values...))
 }
@@ -135,22 +137,22 @@ func (r *Report) addNote(format string, values ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, values...))
 }
 
-// describe adds the keys, refusals and notes that follow from a table's description.
+// describe sets the keys, and adds the refusals and notes that follow from a table's description.
 func (r *Report) describe(description *types.TableDescription) {
-	kinds := map[string]string{}
+	attributeTypes := map[string]string{}
 	for _, a := range description.AttributeDefinitions {
-		kinds[aws.ToString(a.AttributeName)] = string(a.AttributeType)
+		attributeTypes[aws.ToString(a.AttributeName)] = string(a.AttributeType)
 	}
-	r.PartitionKey, r.SortKey = KeysOf(description.KeySchema)
-	r.SortType = kinds[r.SortKey]
-	if s := description.TableStatus; s != types.TableStatusActive && s != types.TableStatusUpdating { // both serve all calls
-		r.refuse("The table is %s: wait until it is ACTIVE; enable its KMS key, or restore it from its backup, if it does not become so by itself.", s)
+	r.PartitionKey, r.SortKey = keysOf(description.KeySchema)
+	r.SortType = attributeTypes[r.SortKey]
+	if status := description.TableStatus; status != types.TableStatusActive && status != types.TableStatusUpdating { // both serve all calls
+		r.refuse("The table is %s: wait until it is ACTIVE. If it does not become ACTIVE by itself, enable its KMS key, or restore it from its backup.", status)
 	}
 	if r.PartitionKey == schema.PK && r.SortKey == schema.SK && isHotshards(description) {
 		r.refuse("The table is one of hotshard's own, whose keys have write shards already.")
 	}
-	if kind := kinds[r.PartitionKey]; kind != "S" {
-		r.refuse("The partition key %s has type %s: only a string (S) can have the suffix of a write shard. Copy the items to a table with a string key.", r.PartitionKey, kind)
+	if keyType := attributeTypes[r.PartitionKey]; keyType != "S" {
+		r.refuse("The partition key %s has type %s: only a string (S) can have the suffix of a write shard. Copy the items to a table with a string key.", r.PartitionKey, keyType)
 	}
 	if r.SortKey == "" {
 		r.refuse("The table has no sort key: a name has only one item, which can't be spread over write shards. If the item is a counter, use a table.Tally with PlainFirst.")
@@ -159,7 +161,7 @@ func (r *Report) describe(description *types.TableDescription) {
 		r.refuse("The table is a global table, which is not supported: the Regions' shard maps would differ. Remove its replicas first.")
 	}
 	for _, index := range description.GlobalSecondaryIndexes {
-		partition, sort := KeysOf(index.KeySchema)
+		partition, sort := keysOf(index.KeySchema)
 		name := aws.ToString(index.IndexName)
 		if r.PartitionKey == partition {
 			r.addNote("Index %s has the partition key %s: a query of a grown name there misses the items of its write shards above 0, so query each, or give the index an attribute of its own with the plain name.", name, partition)
@@ -170,15 +172,16 @@ func (r *Report) describe(description *types.TableDescription) {
 	for _, index := range description.LocalSecondaryIndexes {
 		r.addNote("Local index %s: a query of a grown name there misses the items of its write shards above 0, so query each.", aws.ToString(index.IndexName))
 	}
-	if s := description.StreamSpecification; s != nil && aws.ToBool(s.StreamEnabled) {
+	if stream := description.StreamSpecification; stream != nil && aws.ToBool(stream.StreamEnabled) {
 		r.addNote("The stream's records have stored partition keys: shard.Format.SplitPlain returns the name.")
 	}
-	if p := description.ProvisionedThroughput; p != nil && aws.ToInt64(p.WriteCapacityUnits) > 0 {
-		r.addNote("The table's provisioned %d WCU/s are shared by all write shards.", *p.WriteCapacityUnits)
+	if throughput := description.ProvisionedThroughput; throughput != nil && aws.ToInt64(throughput.WriteCapacityUnits) > 0 {
+		r.addNote("The table's provisioned %d WCU/s are shared by all write shards.", *throughput.WriteCapacityUnits)
 	}
 }
 
-// isHotshards reports whether a table with hotshard's key attributes also has the name or an index of one of its tables.
+// isHotshards reports whether a table is probably one of hotshard's: it has the default name or an index of one of them. The
+// caller checks the key attributes.
 func isHotshards(description *types.TableDescription) bool {
 	var indexes []string
 	for _, index := range description.GlobalSecondaryIndexes {
@@ -209,8 +212,8 @@ func (r *Report) readTTL(ctx context.Context, db Client) {
 	}
 }
 
-// KeysOf returns the names of the key attributes; sort is "" if there is none.
-func KeysOf(elements []types.KeySchemaElement) (partition, sort string) {
+// keysOf returns the names of the key attributes; sort is "" if there is none.
+func keysOf(elements []types.KeySchemaElement) (partition, sort string) {
 	for _, e := range elements {
 		if e.KeyType == types.KeyTypeHash {
 			partition = aws.ToString(e.AttributeName)
@@ -221,17 +224,17 @@ func KeysOf(elements []types.KeySchemaElement) (partition, sort string) {
 	return partition, sort
 }
 
-// scan checks the keys of all items.
+// scan reads the keys of all items, and adds those that prevent an adoption to the report. own is the items' own time, or nil.
 func (r *Report) scan(ctx context.Context, db Client, options Options, own *ownTime) error {
 	var mu sync.Mutex
-	check := r.sortKeyChecker(own, options.Now)
+	checkSortKey := r.sortKeyChecker(own, options.Now)
 	return dynamo.NewScanner(db, cmp.Or(options.ReadUnits, dynamo.ScanUnits)).Table(ctx, options.Table, r.PartitionKey+", "+r.SortKey, func(page []map[string]types.AttributeValue) error {
 		mu.Lock()
 		defer mu.Unlock()
 		r.Items += int64(len(page))
-		for _, it := range page {
-			r.checkKey(dynamo.Text(it, r.PartitionKey), options.Format)
-			check(it)
+		for _, item := range page {
+			r.checkPartitionKey(dynamo.Text(item, r.PartitionKey), options.Format)
+			checkSortKey(item)
 		}
 		if options.Progress != nil {
 			options.Progress(len(page))
@@ -240,14 +243,15 @@ func (r *Report) scan(ctx context.Context, db Client, options Options, own *ownT
 	})
 }
 
-func (r *Report) checkKey(key string, f shard.Format) {
-	if _, n := f.SplitPlain(key); n > 0 {
+// checkPartitionKey adds a stored partition key to the report if it is in the way, or too long.
+func (r *Report) checkPartitionKey(key string, format shard.Format) {
+	if _, writeShard := format.SplitPlain(key); writeShard > 0 {
 		r.InTheWay.addKey(key)
 	}
-	if len(f.JoinPlain(key, shard.MaxShards-1)) > maxKeyBytes {
+	if len(format.JoinPlain(key, shard.MaxShards-1)) > maxKeyBytes {
 		r.TooLong.addKey(key)
 	}
 }
 
-// maxKeyBytes is the size of DynamoDB's longest partition key.
+// maxKeyBytes is DynamoDB's maximum length of a partition key.
 const maxKeyBytes = 2048

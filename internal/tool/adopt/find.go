@@ -11,29 +11,29 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// ownTime is a time that sampled items have in an attribute.
+// ownTime is where the sampled items have a time: an attribute, a place in its text, and forms.
 type ownTime struct {
 	attr string
 	place
 	forms       []form
 	first, last time.Time // of the sampled items
-	days        bool      // all times are whole days
+	days        bool      // whether all times are whole days
 	distinct    int       // number of different values of the attribute
-	without     []string  // values without a time, which table.Untimed reads
+	without     []string  // values of the attribute without a time
 }
 
-// place is where a time stands in a text: after the nth sep, after the last sep if nth is 0, or at the beginning if sep is
-// "".
+// place is where in a text a time begins: after the nth sep, or after the last sep if nth is 0. If sep is "", the time begins
+// the text.
 type place struct {
 	sep string
 	nth int
 }
 
-// form is a form of times with the name of its function.
+// form is a form of times, which a function of package table parses.
 type form struct {
-	name   string
-	parse  table.TimeForm
-	unique bool // each item has another value
+	name  string // the function's
+	parse table.TimeForm
+	isID  bool // whether the time is part of an id, which is unique to an item
 }
 
 var forms = []form{
@@ -41,7 +41,7 @@ var forms = []form{
 	{"ULID", table.ULID, true}, {"KSUID", table.KSUID, true}, {"UUID", table.UUID, true},
 }
 
-// formAt returns the form of texts with a time of form f at the place.
+// formAt returns the form of texts that have a time of form f at the place.
 func (p place) formAt(f table.TimeForm) table.TimeForm {
 	if p.sep == "" {
 		return f
@@ -49,7 +49,7 @@ func (p place) formAt(f table.TimeForm) table.TimeForm {
 	return table.After(p.sep, p.nth, f)
 }
 
-// timeFunc returns a CalculatedSuffix.Time.
+// timeFunc returns a function for CalculatedSuffix.Time that returns an item's own time.
 func (o *ownTime) timeFunc() func(table.Item) (time.Time, error) {
 	var list []table.TimeForm
 	for _, f := range o.forms {
@@ -61,7 +61,7 @@ func (o *ownTime) timeFunc() func(table.Item) (time.Time, error) {
 	return table.AttributeTime(o.attr, list...)
 }
 
-// expression returns the CalculatedSuffix.Time in Go.
+// expression returns the Go expression of timeFunc.
 func (o *ownTime) expression() string {
 	var list []string
 	for _, f := range o.forms {
@@ -77,7 +77,7 @@ func (o *ownTime) expression() string {
 	return fmt.Sprintf("table.AttributeTime(%q, %s)", o.attr, strings.Join(list, ", "))
 }
 
-// describe returns where the items' times are, in which form, from when to when, and what follows.
+// describe returns sentences on where the items' times are, in which forms, from when to when, and what to check.
 func (o *ownTime) describe(sortKey string) string {
 	var names []string
 	for _, f := range o.forms {
@@ -104,16 +104,16 @@ func (o *ownTime) describe(sortKey string) string {
 	return text
 }
 
-// allIDs reports whether all forms are those of ids.
+// allIDs reports whether all times are parts of ids.
 func (o *ownTime) allIDs() bool {
-	return !slices.ContainsFunc(o.forms, func(f form) bool { return !f.unique })
+	return !slices.ContainsFunc(o.forms, func(f form) bool { return !f.isID })
 }
 
 // timeSpan returns the earliest and the latest time of the items; zero times if no item has a time.
 func (o *ownTime) timeSpan(items []item) (first, last time.Time) {
-	read := o.timeFunc()
+	timeOf := o.timeFunc()
 	for _, it := range items {
-		at, err := read(it)
+		at, err := timeOf(it)
 		if err != nil || !plausible(at) {
 			continue
 		}
@@ -127,34 +127,35 @@ func (o *ownTime) timeSpan(items []item) (first, last time.Time) {
 	return first, last
 }
 
-// attributeTexts returns an attribute's values as texts, of the items that have it.
-func attributeTexts(items []item, attr string) (list []string) {
-	read := table.AttributeTime(attr, func(text string) (time.Time, error) {
-		list = append(list, text)
+// attributeTexts returns the texts of an attribute that table.AttributeTime parses, of the items that have the attribute.
+func attributeTexts(items []item, attr string) (texts []string) {
+	addText := table.AttributeTime(attr, func(text string) (time.Time, error) {
+		texts = append(texts, text)
 		return time.Time{}, nil
 	})
 	for _, it := range items {
-		_, _ = read(it) // an item may be without it
+		_, _ = addText(it) // an error means that the item lacks the attribute
 	}
-	return list
+	return texts
 }
 
-// findTime returns the time in an attribute of items. own is nil if the attribute has no time, or one that can't be used;
-// then reason is why. Some values of the sort key may be without a time.
-func findTime(items []item, attr string, sortKey bool, now time.Time) (own *ownTime, reason string) {
-	list := attributeTexts(items, attr)
-	places := placesIn(list)
+// findTime returns the time in an attribute of items. own is nil if the attribute has no time that can be used; reason is why,
+// or "" if the attribute has no time. Only some values of the sort key may be without a time.
+func findTime(items []item, attr string, isSortKey bool, now time.Time) (own *ownTime, reason string) {
+	texts := attributeTexts(items, attr)
+	places := placesIn(texts)
 	for _, p := range places {
-		if o := matchTimes(list, attr, p); o != nil && (own == nil || o.isBetterThan(own, now)) {
-			own = o
+		candidate := matchTimes(texts, attr, p)
+		if candidate != nil && (own == nil || candidate.isBetterThan(own, now)) {
+			own = candidate
 		}
 	}
 	switch {
 	case own == nil:
 		return nil, ""
-	case len(list) < len(items):
-		return nil, fmt.Sprintf("has a time, and is missing in %d of %d sampled items", len(items)-len(list), len(items))
-	case len(own.without) > 0 && !sortKey:
+	case len(texts) < len(items):
+		return nil, fmt.Sprintf("has a time, and is missing in %d of %d sampled items", len(items)-len(texts), len(items))
+	case len(own.without) > 0 && !isSortKey:
 		return nil, fmt.Sprintf("has no time in %d of %d sampled items, such as %.40q", len(own.without), len(items), own.without[0])
 	}
 	if text := own.valueWithTimeElsewhere(places); text != "" {
@@ -164,7 +165,7 @@ func findTime(items []item, attr string, sortKey bool, now time.Time) (own *ownT
 	return own, ""
 }
 
-// valueWithTimeElsewhere returns a value that has a time at another of these places only, or "".
+// valueWithTimeElsewhere returns a value without a time at o's place that has a time at another of these places, or "".
 func (o *ownTime) valueWithTimeElsewhere(places []place) string {
 	for _, text := range o.without {
 		for _, p := range places {
@@ -176,57 +177,61 @@ func (o *ownTime) valueWithTimeElsewhere(places []place) string {
 	return ""
 }
 
+// Bounds of the search for places.
 const (
 	maxTimeText = 1024 // bytes of a text with a time; sort keys have no more
-	maxPlaces   = 64
+	maxPlaces   = 64   // counted from the start of a text, and as many from its end
 )
 
-// placesIn returns places at which texts may have a time: the beginning, after each separator, and after letters at the
-// beginning.
+// placesIn returns the places at which texts may have a time: the beginning, after leading letters, after each separator, and
+// after the last of equal separators.
 func placesIn(texts []string) []place {
-	var list, ends []place
-	add := func(to *[]place, p place) {
-		if !slices.Contains(*to, p) && len(*to) < maxPlaces {
-			*to = append(*to, p)
+	fromStart, fromEnd := []place{{}}, []place(nil)
+	add := func(list []place, p place) []place {
+		if slices.Contains(list, p) || len(list) >= maxPlaces {
+			return list
 		}
+		return append(list, p)
 	}
-	add(&list, place{})
 	for _, text := range texts {
 		if len(text) > maxTimeText {
 			continue
 		}
-		if n := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }); n > 0 {
-			add(&list, place{text[:n], 1})
+		if letters := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }); letters > 0 {
+			fromStart = add(fromStart, place{text[:letters], 1})
 		}
 		nth := map[string]int{}
 		for _, r := range text {
 			if sep := string(r); !unicode.IsLetter(r) && !unicode.IsDigit(r) {
 				nth[sep]++
-				add(&list, place{sep, nth[sep]})
-				add(&ends, place{sep, 0})
+				fromStart = add(fromStart, place{sep, nth[sep]})
+				fromEnd = add(fromEnd, place{sep, 0})
 			}
 		}
 	}
-	return append(list, ends...)
+	return append(fromStart, fromEnd...)
 }
 
-// dynamoDBBegan is when DynamoDB began. If all Unix times are older, they are other numbers, such as ids of ten digits.
+// dynamoDBBegan is the year of DynamoDB's release. If all Unix times of a table are older, they are other numbers, such as ids of
+// ten digits.
 var dynamoDBBegan = time.Date(2012, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// matchTimes returns the time that at least half of the texts have at a place, or nil. A number of ten digits may look like
-// a Unix time, and a text of 27 characters like a KSUID. So all texts with the separator must have these two.
-func matchTimes(list []string, attr string, where place) *ownTime {
+// matchTimes returns the time that at least half of an attribute's texts have at a place, or nil. A number of ten digits may look
+// like a Unix time, and a text of 27 characters like a KSUID. These two forms count only if all texts with the place have a
+// time there.
+func matchTimes(texts []string, attr string, where place) *ownTime {
 	found := &ownTime{attr: attr, place: where, days: true}
-	used, values, otherHasSeparator := map[string]bool{}, map[string]bool{}, false
-	for _, text := range list {
+	used, values, hasOtherText := map[string]bool{}, map[string]bool{}, false
+	for _, text := range texts {
 		f, at := formOf(text, where)
 		if f == nil {
 			found.without = append(found.without, text)
-			if 2*len(found.without) > len(list) {
+			if 2*len(found.without) > len(texts) {
 				return nil
 			}
 			_, err := where.formAt(table.Untimed)(text)
-			otherHasSeparator = otherHasSeparator || err == nil
+			hasPlace := err == nil
+			hasOtherText = hasOtherText || hasPlace
 			continue
 		}
 		used[f.name], values[text] = true, true
@@ -241,15 +246,15 @@ func matchTimes(list []string, attr string, where place) *ownTime {
 		}
 	}
 	found.distinct = len(values)
-	noUnixTime := used["Unix"] && (otherHasSeparator || found.last.Before(dynamoDBBegan))
-	noKSUID := used["KSUID"] && (otherHasSeparator || len(values) < 2)
+	noUnixTime := used["Unix"] && (hasOtherText || found.last.Before(dynamoDBBegan))
+	noKSUID := used["KSUID"] && (hasOtherText || len(values) < 2)
 	if len(values) == 0 || noUnixTime || noKSUID {
 		return nil
 	}
 	return found
 }
 
-// formOf returns the form and the time of a text at a place, or nil.
+// formOf returns the form and the time that a text has at a place; nil if it has no plausible time there.
 func formOf(text string, where place) (f *form, at time.Time) {
 	for i := range forms {
 		if at, err := where.formAt(forms[i].parse)(text); err == nil && plausible(at) {
@@ -259,7 +264,8 @@ func formOf(text string, where place) (f *form, at time.Time) {
 	return nil, at
 }
 
-// isBetterThan reports whether a time is more probably the item's own than another time in the same attribute.
+// isBetterThan reports whether a time is more probably the item's own than another time in the same attribute: it is in more
+// texts, else not in the future, else more than a day.
 func (o *ownTime) isBetterThan(other *ownTime, now time.Time) bool {
 	limit := now.Add(shardmap.MaxAhead)
 	if len(o.without) != len(other.without) {

@@ -9,8 +9,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// chooseLayout chooses a CalculatedSuffix by the items' own time, if the Go lines with it work with the sampled items.
-// Otherwise it adds a refusal, and if only the time is missing, lines to fill in.
+// chooseLayout sets a layout that calculates the write shard from the items' own time, if a trial of the report's lines with the
+// sampled items succeeds. Otherwise it adds a refusal. If only the time is missing, it sets an expression to fill in.
 func (r *Report) chooseLayout(ctx context.Context, items []item, found foundTimes, options Options) {
 	r.Sampled = len(items)
 	switch {
@@ -40,6 +40,7 @@ func (r *Report) chooseLayout(ctx context.Context, items []item, found foundTime
 	r.Layout, r.expression = found.own.describe(r.SortKey), "table.CalculatedSuffix{Time: "+found.own.expression()+"}"
 }
 
+// fillInTime says what to do if the items' own time was not found.
 const fillInTime = "fill in the function Time of the lines, which returns an item's time of creation, or use table.RandomSuffix{} if items are only ever added."
 
 // unfinishedLayout is a CalculatedSuffix whose Time is still to be written.
@@ -47,14 +48,15 @@ const unfinishedLayout = `table.CalculatedSuffix{Time: func(it table.Item) (time
 		return time.Time{}, errors.New("return the item's time of creation, from its keys or an attribute that never changes")
 	}}`
 
+// keyCount returns the number of keys as text.
 func keyCount(f Found) string {
-	if f.Keys == MaxKeys {
-		return fmt.Sprint(MaxKeys, " or more")
+	if f.Keys == maxKeys {
+		return fmt.Sprint(maxKeys, " or more")
 	}
 	return strconv.Itoa(f.Keys)
 }
 
-// formats are the names of formats in Go.
+// formats has the Go names of package shard's formats.
 var formats = map[string]string{string(shard.Hash): "shard.Hash", string(shard.HashShard): "shard.HashShard", string(shard.Underscore): "shard.Underscore"}
 
 // lines returns the Go lines that shard the table.

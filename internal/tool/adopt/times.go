@@ -16,14 +16,14 @@ import (
 
 type item = map[string]types.AttributeValue
 
-// foundTimes are the times in sampled items.
+// foundTimes is the result of the search for the items' own time: when each was created.
 type foundTimes struct {
-	own      *ownTime // the items' own time; nil if none was found
-	empty    bool     // there are no items
-	rejected []string // why other times are not the items' own
+	own      *ownTime // nil if none was found
+	empty    bool     // whether there are no items
+	rejected []string // attributes with other times, and why these are not the items' own
 }
 
-// reasons returns why no time was found.
+// reasons returns why no own time was found.
 func (t foundTimes) reasons() string {
 	if len(t.rejected) == 0 {
 		return "no sort key or attribute has a time of ISO 8601, Unix time, a ULID, a KSUID or a UUID of version 1, 6 or 7 in all items"
@@ -31,7 +31,7 @@ func (t foundTimes) reasons() string {
 	return strings.Join(t.rejected, "; ")
 }
 
-// Names of attributes that have no time of creation.
+// expiry, changed and planned match names of attributes that have another time than that of creation.
 var (
 	expiry  = regexp.MustCompile(`(?i)expir|(^|[_.])ttl($|[_.])`)
 	changed = regexp.MustCompile(`(?i)updat|modif|(^|[^x])chang|last|seen|access|(^|[^r])edit`)
@@ -41,41 +41,42 @@ var (
 // created matches names of attributes that probably have the time of creation.
 var created = regexp.MustCompile(`(?i)creat|insert|occur|ingest|receiv|recorded|(^|[_.])(event_?)?(ts|time|timestamp)$`)
 
-// findTimes finds the items' own time: in the sort key, or else in the attribute that comes first by compare. An item is
-// created before it is changed, and expires later.
+// findTimes finds the items' own time: in the sort key, or else in the attribute that comes first by compare.
 func (r *Report) findTimes(items []item, now time.Time) (found foundTimes) {
 	if len(items) == 0 {
 		return foundTimes{empty: true}
 	}
 	for _, attr := range append([]string{r.SortKey}, r.attributes(items)...) {
 		own, reason := r.ownTime(items, attr, now)
-		inSortKey := found.own != nil && found.own.attr == r.SortKey
-		switch {
-		case reason != "":
+		if reason != "" {
 			found.rejected = append(found.rejected, attr+" "+reason)
-		case own == nil, inSortKey:
-		case found.own == nil || own.compare(found.own) < 0:
+		}
+		foundInSortKey := found.own != nil && found.own.attr == r.SortKey
+		if own == nil || foundInSortKey {
+			continue
+		}
+		if found.own == nil || own.compare(found.own) < 0 {
 			found.own = own
 		}
 	}
 	return found
 }
 
-// scanned has sort keys that the scan of all items found and that the sampled times don't allow for; "" if there is none.
+// scanned has sort keys of other items than the sampled ones that are unlike theirs; "" if there is none.
 type scanned struct {
 	without string // a sort key without a time
 	ahead   string // a sort key with a time in the future
 }
 
-// sortKeyChecker returns a function that adds an item's sort key to r.scanned if needed. It does nothing unless the items'
-// own time is in the sort key.
+// sortKeyChecker returns a function that records an item's sort key in r.scanned if it has no time, or a time in the future. The
+// function does nothing unless own, the items' own time, is in the sort key.
 func (r *Report) sortKeyChecker(own *ownTime, now time.Time) func(item) {
 	if own == nil || own.attr != r.SortKey {
 		return func(item) {}
 	}
-	read, limit := own.timeFunc(), now.Add(shardmap.MaxAhead)
+	timeOf, limit := own.timeFunc(), now.Add(shardmap.MaxAhead)
 	return func(it item) {
-		switch at, err := read(it); {
+		switch at, err := timeOf(it); {
 		case err != nil:
 			r.scanned.without = keyText(it, r.SortKey)
 		case at.After(limit):
@@ -84,7 +85,7 @@ func (r *Report) sortKeyChecker(own *ownTime, now time.Time) func(item) {
 	}
 }
 
-// addScanned adds what the scan of all items shows about the sort keys' times.
+// addScanned adds what the scan of all items found about times in the sort key. A time in the future rejects the sort key's.
 func (t *foundTimes) addScanned(s scanned) {
 	switch {
 	case s.ahead != "":
@@ -112,8 +113,8 @@ func (o *ownTime) compare(other *ownTime) int {
 		falseFirst(o.days, other.days), o.last.Compare(other.last), strings.Compare(o.attr, other.attr))
 }
 
-// ownTime returns the time of an attribute. own is nil if the attribute has no time, or one that isn't the items' own; then
-// reason is why.
+// ownTime returns the time in an attribute if it may be the items' own. Otherwise own is nil, and reason is why, or "" if the
+// attribute has no time.
 func (r *Report) ownTime(items []item, attr string, now time.Time) (own *ownTime, reason string) {
 	own, reason = findTime(items, attr, attr == r.SortKey, now)
 	switch {
@@ -137,7 +138,8 @@ func (r *Report) ownTime(items []item, attr string, now time.Time) (own *ownTime
 	return own, ""
 }
 
-// attributes returns the names of all attributes of type S and N except the keys, sorted. Those in maps have a path.
+// attributes returns the names of all attributes of type S and N except the keys, sorted. An attribute in a map has its path as
+// the name, such as meta.created.
 func (r *Report) attributes(items []item) []string {
 	names := map[string]bool{}
 	for _, it := range items {
@@ -148,6 +150,7 @@ func (r *Report) attributes(items []item) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
+// addNames adds the names of an item's attributes of type S and N, after a path.
 func addNames(names map[string]bool, path string, it item) {
 	for name, value := range it {
 		switch v := value.(type) {
@@ -159,10 +162,11 @@ func addNames(names map[string]bool, path string, it item) {
 	}
 }
 
+// keyText returns a key attribute's value as text.
 func keyText(it item, attr string) string {
 	text, _ := dynamo.Attribute(it, attr)
 	return text
 }
 
-// plausible reports whether t is probably a time, and not another number.
+// plausible reports whether t is probably a time, and not a number or id of another meaning: it is from 2000 to 2099.
 func plausible(t time.Time) bool { return t.Year() >= 2000 && t.Year() < 2100 }

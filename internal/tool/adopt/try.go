@@ -18,10 +18,10 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// triedCount is the shard count to which names grow in a trial, the first count of a grow.Grower.
+// triedCount is the shard count to which names grow in a trial: the first count to which a grow.Grower grows.
 const triedCount = 24
 
-// growthAt is a shard map in which all names grow from 1 write shard to triedCount at this time.
+// growthAt is a shard map in which every name grows from 1 write shard to triedCount at this time.
 type growthAt time.Time
 
 // Lookup returns the entry of a name.
@@ -29,21 +29,20 @@ func (g growthAt) Lookup(_ context.Context, key string, _ time.Time) (shardmap.E
 	return shardmap.Entry{Key: key, Version: 1, Max: triedCount, History: shard.History{{At: time.Time(g), Count: triedCount}}}, nil
 }
 
-// tryLines makes the calls of the report's lines with the sampled items, on a table in memory. It returns the first error,
-// or nil if:
-//   - after a growth now all stored items are found, and a put creates no second item
-//   - after a growth at the first or the last time of the items, all are put, found and read in order
+// tryLines tries the report's lines with the sampled items, on tables in memory. It returns an error unless:
+//   - after a growth now, all items that are stored under plain names are found, and a put creates no second item
+//   - after a growth at the items' first time, and after one at their last, all items are put, found and read in order
 func (r *Report) tryLines(ctx context.Context, items []item, found foundTimes, options Options) error {
-	stored := memory{r.PartitionKey, r.SortKey, nil}
+	stored := memoryTable{r.PartitionKey, r.SortKey, nil}
 	for _, it := range items {
 		stored.put(it)
 	}
-	grown := options.Now.Add(shardmap.LeadTime)
-	if err := r.tryGrowth(ctx, stored, items, growthAt(grown), found, options); err != nil {
+	growth := growthAt(options.Now.Add(shardmap.LeadTime))
+	if err := r.tryGrowth(ctx, stored, items, growth, found, options); err != nil {
 		return err
 	}
 	for _, at := range []time.Time{found.own.first, found.own.last} {
-		if err := r.tryGrowth(ctx, memory{r.PartitionKey, r.SortKey, nil}, items, growthAt(at), found, options); err != nil {
+		if err := r.tryGrowth(ctx, memoryTable{r.PartitionKey, r.SortKey, nil}, items, growthAt(at), found, options); err != nil {
 			return err
 		}
 	}
@@ -58,8 +57,9 @@ func (r *Report) tableOfLines(db table.Client, counts table.Counts) *table.Table
 	}
 }
 
-// tryGrowth puts, reads and queries the items.
-func (r *Report) tryGrowth(ctx context.Context, db memory, items []item, counts table.Counts, found foundTimes, options Options) error {
+// tryGrowth puts, gets and queries the items with these shard counts. It returns the first error, or one that says how the results
+// differ from the items.
+func (r *Report) tryGrowth(ctx context.Context, db memoryTable, items []item, counts table.Counts, found foundTimes, options Options) error {
 	tried := r.tableOfLines(&db, counts)
 	names := map[string][]item{}
 	for _, it := range items {
@@ -83,7 +83,7 @@ func (r *Report) tryGrowth(ctx context.Context, db memory, items []item, counts 
 	return nil
 }
 
-// keyOf returns the attributes of an item that the keys of Get need.
+// keyOf returns the attributes of an item that Table.Get needs: the key, and the attribute with the item's own time.
 func (r *Report) keyOf(it item, found foundTimes) item {
 	key := item{r.PartitionKey: it[r.PartitionKey], r.SortKey: it[r.SortKey]}
 	name, _, _ := strings.Cut(found.own.attr, ".") // it may be in a map
@@ -95,38 +95,39 @@ func (r *Report) keyOf(it item, found foundTimes) item {
 	return key
 }
 
-// tryRange checks that a range has the items of a name, in the order of their sort keys.
+// tryRange returns an error unless a query of a name returns these items in the order of their sort keys.
 func (r *Report) tryRange(ctx context.Context, tried *table.Table, name string, items []item, now time.Time) error {
 	slices.SortStableFunc(items, func(a, b item) int { return dynamo.CompareValues(a[r.SortKey], b[r.SortKey]) })
-	n := 0
+	returned := 0
 	for it, err := range tried.Query(ctx, name, table.Span{}, now) {
 		if err != nil {
 			return err
 		}
-		if n == len(items) || dynamo.CompareValues(it[r.SortKey], items[n][r.SortKey]) != 0 {
+		if returned == len(items) || dynamo.CompareValues(it[r.SortKey], items[returned][r.SortKey]) != 0 {
 			return fmt.Errorf("a query of %q returns the item with %s %q out of order", name, r.SortKey, keyText(it, r.SortKey))
 		}
-		n++
+		returned++
 	}
-	if n != len(items) {
-		return fmt.Errorf("a query of %q returns %d of %d items", name, n, len(items))
+	if returned != len(items) {
+		return fmt.Errorf("a query of %q returns %d of %d items", name, returned, len(items))
 	}
 	return nil
 }
 
-// memory is a table in memory with the calls that a trial makes.
-type memory struct {
+// memoryTable is a table in memory with the calls that a trial makes.
+type memoryTable struct {
 	partition, sort string // names of the key attributes
 	items           []item
 }
 
-func (m *memory) find(key item) int {
+// find returns the index of the item with a key, or -1.
+func (m *memoryTable) find(key item) int {
 	return slices.IndexFunc(m.items, func(it item) bool {
 		return dynamo.CompareValues(it[m.partition], key[m.partition]) == 0 && dynamo.CompareValues(it[m.sort], key[m.sort]) == 0
 	})
 }
 
-func (m *memory) put(it item) {
+func (m *memoryTable) put(it item) {
 	if at := m.find(it); at >= 0 {
 		m.items[at] = it
 		return
@@ -134,12 +135,12 @@ func (m *memory) put(it item) {
 	m.items = append(m.items, it)
 }
 
-func (m *memory) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+func (m *memoryTable) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	m.put(in.Item)
 	return &dynamodb.PutItemOutput{}, nil
 }
 
-func (m *memory) GetItem(_ context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+func (m *memoryTable) GetItem(_ context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
 	out := &dynamodb.GetItemOutput{}
 	if at := m.find(in.Key); at >= 0 {
 		out.Item = maps.Clone(m.items[at])
@@ -147,8 +148,8 @@ func (m *memory) GetItem(_ context.Context, in *dynamodb.GetItemInput, _ ...func
 	return out, nil
 }
 
-// Query returns the items of a partition between :low and :high, in order.
-func (m *memory) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+// Query returns the items of partition :pk from :low to :high, in the order of their sort keys. Both bounds are optional.
+func (m *memoryTable) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	out := &dynamodb.QueryOutput{}
 	low, high := in.ExpressionAttributeValues[":low"], in.ExpressionAttributeValues[":high"]
 	for _, it := range m.items {
@@ -165,10 +166,10 @@ func (m *memory) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dy
 
 var errUntried = errors.New("a trial does not make this call")
 
-func (m *memory) UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+func (m *memoryTable) UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	return nil, errUntried
 }
 
-func (m *memory) DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+func (m *memoryTable) DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
 	return nil, errUntried
 }

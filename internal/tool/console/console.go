@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// bundle has the page's HTML source, and the files that web/build.mjs writes.
+// bundle has the page's HTML and, in dist, the files that web/build.mjs writes.
 //
 //go:embed web/src/index.html dist
 var bundle embed.FS
@@ -19,15 +19,15 @@ type About struct {
 	Mode    string `json:"mode" enum:"local,deployment,table"` // "local", "deployment" or "table"; a table has only GET /v1/heat and /v1/hot-keys
 	Table   string `json:"table,omitempty"`                    // the table whose heat is shown; empty for hotshard's own
 	Where   string `json:"where"`                              // "this machine", or a Region
-	Command string `json:"command"`                            // the start of commands that set a shard count: "bin/hotshard shards set --target http://127.0.0.1:8080"; empty if no key has write shards
+	Command string `json:"command"`                            // how command lines that set a shard count begin: "bin/hotshard shards set --target http://127.0.0.1:8080"; empty if no key has write shards
 	Version string `json:"version"`
 	Start   string `json:"start"`          // the command line that started this server
 	Demo    string `json:"demo,omitempty"` // what a demo shows; empty without one
 
-	// File is nil if a server answers the page's calls.
+	// File is nil unless the page is a file, which has the answers inside.
 	File *FileInfo `json:"file,omitempty"`
 
-	// Signals returns the throttled writes in a span; nil without a limiter.
+	// Signals returns the throttled writes in a span; nil if nothing counts them.
 	Signals func(Span) SignalsAnswer `json:"-"`
 }
 
@@ -47,12 +47,12 @@ func Handler(api http.Handler, about About) http.Handler {
 	return route(mux, api)
 }
 
-// route passes the console's requests to its mux. The API gets all others unchanged; the mux would clean their paths.
+// route passes the console's requests to console, and all others to the API. A ServeMux for both would clean the API's paths.
 func route(console, api http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		reads := r.Method == http.MethodGet || r.Method == http.MethodHead
-		isConsoles := r.URL.Path == "/" || strings.HasPrefix(r.URL.Path, "/console/")
-		if reads && isConsoles {
+		isRead := r.Method == http.MethodGet || r.Method == http.MethodHead
+		isConsolePath := r.URL.Path == "/" || strings.HasPrefix(r.URL.Path, "/console/")
+		if isRead && isConsolePath {
 			console.ServeHTTP(w, r)
 			return
 		}

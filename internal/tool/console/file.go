@@ -18,67 +18,67 @@ import (
 // FileInfo describes a page that is a file.
 type FileInfo struct {
 	Made     time.Time `json:"made"`
-	Coverage string    `json:"coverage"` // what was read of the time shown, and what that means for the figures
+	Coverage string    `json:"coverage"` // sentences on how much of the time was read, and what that means for the figures
 }
 
 // Bounds of a file.
 const (
-	fileRows = 256            // of the table, and of each index
+	maxRows  = 256            // rows of the table's map, and of each index's map
 	maxSince = 24 * time.Hour // of GET /v1/hot-keys
-	maxFile  = 8 << 20        // bytes; if the file has more, each map gets half as many rows
+	maxBytes = 8 << 20        // if the file is larger, each map gets half as many rows
 )
 
 // File returns the console's page as one HTML file that makes no request. The file contains the answers to the page's calls
 // for the time between from and to. api must have GET /v1/heat and GET /v1/hot-keys. The file has at most 8 MB, unless a
 // single row of each map has more. File returns the error of the first call that fails.
 func File(ctx context.Context, api http.Handler, about About, from, to time.Time) ([]byte, error) {
-	k := &answerKeeper{ctx: ctx, handler: Handler(api, about), from: from, to: to, answers: map[string]json.RawMessage{}}
-	if err := k.keep("/console/about", "", nil); err != nil {
+	recorded := &recorder{ctx: ctx, handler: Handler(api, about), from: from, to: to, answers: map[string]json.RawMessage{}}
+	if err := recorded.get("/console/about", "", nil); err != nil {
 		return nil, err
 	}
 	since := min(to.Sub(from), maxSince).String()
-	if err := k.keep("/v1/hot-keys", "", url.Values{"since": {since}, "limit": {"20"}}); err != nil {
+	if err := recorded.get("/v1/hot-keys", "", url.Values{"since": {since}, "limit": {"20"}}); err != nil {
 		return nil, err
 	}
-	for rows := fileRows; ; rows /= 2 {
-		indexes, err := k.keepHeat("", rows)
+	for rows := maxRows; ; rows /= 2 {
+		indexes, err := recorded.getHeat("", rows)
 		for _, index := range indexes {
 			if err == nil {
-				_, err = k.keepHeat(index, rows)
+				_, err = recorded.getHeat(index, rows)
 			}
 		}
 		if err != nil {
 			return nil, err
 		}
-		page, err := htmlFile(k.answers)
-		if err != nil || len(page) <= maxFile || rows == 1 {
+		page, err := htmlFile(recorded.answers)
+		if err != nil || len(page) <= maxBytes || rows == 1 {
 			return page, err
 		}
 	}
 }
 
-// answerKeeper keeps the answers to the page's calls, by path and index.
-type answerKeeper struct {
+// recorder makes the page's calls and records the answers.
+type recorder struct {
 	ctx      context.Context
 	handler  http.Handler
 	from, to time.Time
-	answers  map[string]json.RawMessage
+	answers  map[string]json.RawMessage // by answerID
 }
 
-// keepHeat keeps the heat of the table, or of an index. It returns the indexes that have writes.
-func (k *answerKeeper) keepHeat(index string, rows int) (indexes []string, err error) {
-	query := url.Values{"group": {"base"}, "rows": {strconv.Itoa(rows)}, "from": {k.from.Format(time.RFC3339)}, "to": {k.to.Format(time.RFC3339)}}
-	if err := k.keep("/v1/heat", index, query); err != nil {
+// getHeat records the heat of the table, or of an index. It returns the indexes that have writes.
+func (r *recorder) getHeat(index string, rows int) (indexes []string, err error) {
+	query := url.Values{"group": {"base"}, "rows": {strconv.Itoa(rows)}, "from": {r.from.Format(time.RFC3339)}, "to": {r.to.Format(time.RFC3339)}}
+	if err := r.get("/v1/heat", index, query); err != nil {
 		return nil, err
 	}
 	var heat struct{ Indexes []string }
-	if err := json.Unmarshal(k.answers[answerID("/v1/heat", index)], &heat); err != nil {
-		return nil, fmt.Errorf("the answer of GET /v1/heat: %w", err)
+	if err := json.Unmarshal(r.answers[answerID("/v1/heat", index)], &heat); err != nil {
+		return nil, fmt.Errorf("decoding the answer of GET /v1/heat: %w", err)
 	}
 	return heat.Indexes, nil
 }
 
-// answerID is the name of an answer in the file: see web/src/api.ts.
+// answerID returns the name under which the page finds an answer in the file: see web/src/api.ts.
 func answerID(path, index string) string {
 	if index == "" {
 		return path
@@ -86,22 +86,22 @@ func answerID(path, index string) string {
 	return path + "?index=" + index
 }
 
-// keep calls the handler and keeps its answer.
-func (k *answerKeeper) keep(path, index string, query url.Values) error {
+// get calls the handler and records its answer. index is "" for the table.
+func (r *recorder) get(path, index string, query url.Values) error {
 	if index != "" {
 		query.Set("index", index)
 	}
-	r, err := http.NewRequestWithContext(k.ctx, http.MethodGet, path+"?"+query.Encode(), nil)
+	request, err := http.NewRequestWithContext(r.ctx, http.MethodGet, path+"?"+query.Encode(), nil)
 	if err != nil {
 		return err
 	}
 	response := &memoryResponse{header: http.Header{}}
-	k.handler.ServeHTTP(response, r)
+	r.handler.ServeHTTP(response, request)
 	if response.status > http.StatusOK {
 		return fmt.Errorf("GET %s: status %d: %s", path, response.status, bytes.TrimSpace(response.body.Bytes()))
 	}
-	k.answers[answerID(path, index)] = response.body.Bytes()
-	return k.ctx.Err()
+	r.answers[answerID(path, index)] = response.body.Bytes()
+	return r.ctx.Err()
 }
 
 // memoryResponse is an http.ResponseWriter in memory. A status of 0 is 200.
@@ -111,16 +111,16 @@ type memoryResponse struct {
 	body   bytes.Buffer
 }
 
-func (a *memoryResponse) Header() http.Header         { return a.header }
-func (a *memoryResponse) WriteHeader(status int)      { a.status = status }
-func (a *memoryResponse) Write(b []byte) (int, error) { return a.body.Write(b) }
+func (m *memoryResponse) Header() http.Header         { return m.header }
+func (m *memoryResponse) WriteHeader(status int)      { m.status = status }
+func (m *memoryResponse) Write(b []byte) (int, error) { return m.body.Write(b) }
 
-// htmlFile returns the page with its script, style and answers inside.
+// htmlFile returns the page with its script, style, licences and answers inside.
 func htmlFile(answers map[string]json.RawMessage) ([]byte, error) {
 	// Marshal escapes <, >, & and line separators, so that no key can end the script element.
 	data, err := json.Marshal(answers)
 	if err != nil {
-		return nil, fmt.Errorf("encoding the answers: %w", err)
+		return nil, fmt.Errorf("encoding the answers to the page's calls: %w", err)
 	}
 	script, style := asset("dist/console.js"), asset("dist/console.css")
 	page := string(asset("web/src/index.html"))

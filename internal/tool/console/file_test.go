@@ -247,8 +247,8 @@ func TestFileIsBounded(t *testing.T) {
 	if n := file(); n > 2_300_000 {
 		t.Errorf("a file with 256 full rows has %d bytes, want at most 2,300,000", n)
 	}
-	if n := file("a", "b", "c", "d", "e", "f", "g", "h"); n > maxFile || n < maxFile/4 {
-		t.Errorf("a file with nine maps has %d bytes, want at most %d", n, maxFile)
+	if n := file("a", "b", "c", "d", "e", "f", "g", "h"); n > maxBytes || n < maxBytes/4 {
+		t.Errorf("a file with nine maps has %d bytes, want at most %d", n, maxBytes)
 	}
 }
 

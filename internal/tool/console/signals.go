@@ -12,7 +12,7 @@ import (
 
 // SignalsAnswer is the JSON of GET /console/signals: a limiter's throttled writes, which streams don't contain.
 type SignalsAnswer struct {
-	Source    string           `json:"source"`         // "limiter", or empty if there is none
+	Source    string           `json:"source"`         // "limiter", or empty if nothing counts throttled writes
 	Note      string           `json:"note,omitempty"` // one sentence on why throttled writes are unknown or none
 	From      time.Time        `json:"from"`
 	To        time.Time        `json:"to"`
@@ -36,7 +36,7 @@ type Span struct {
 	Index    string // a global index; empty for the table
 }
 
-// Columns returns a column of 0 for each Step. Columns that begin before knownFrom are nil: their counts are unknown.
+// Columns returns a count of 0 for each Step. Counts of steps that begin before knownFrom are nil, which means unknown.
 func (s Span) Columns(knownFrom time.Time) (columns []*int64) {
 	for at := s.From; at.Before(s.To); at = at.Add(s.Step) {
 		var count *int64
@@ -48,7 +48,8 @@ func (s Span) Columns(knownFrom time.Time) (columns []*int64) {
 	return columns
 }
 
-// Add adds a count to the column of a time, which then is known. It ignores times outside the span, and 0.
+// Add adds a count to the column of a time, even if the column was nil. It does nothing for a count of 0 and for times outside
+// the span.
 func (s Span) Add(columns []*int64, at time.Time, count int64) {
 	if count == 0 || at.Before(s.From) || !at.Before(s.To) {
 		return
@@ -60,7 +61,7 @@ func (s Span) Add(columns []*int64, at time.Time, count int64) {
 	**column += count
 }
 
-// Bounds of a span, which are those of GET /v1/heat.
+// Bounds and defaults of a span: those of GET /v1/heat.
 const (
 	defaultSpan = 15 * time.Minute
 	defaultStep = 10 * time.Second
@@ -68,7 +69,8 @@ const (
 	maxIndex    = 255 // DynamoDB's limit
 )
 
-// parseSpan parses from, to, step and index. The default is the last 15 minutes in columns of 10 s.
+// parseSpan parses the parameters from, to, step and index, and extends the time to whole columns. The default is the last 15
+// minutes in columns of 10 s.
 func parseSpan(query url.Values, now time.Time) (Span, error) {
 	s := Span{To: now.UTC(), Step: defaultStep, Index: query.Get("index")}
 	if len(s.Index) > maxIndex {
@@ -96,10 +98,11 @@ func parseSpan(query url.Values, now time.Time) (Span, error) {
 	return s, nil
 }
 
-func parseTime(query url.Values, name string, missing time.Time) (time.Time, error) {
+// parseTime parses a parameter as a time in RFC 3339. It returns ifMissing without the parameter.
+func parseTime(query url.Values, name string, ifMissing time.Time) (time.Time, error) {
 	text := query.Get(name)
 	if text == "" {
-		return missing, nil
+		return ifMissing, nil
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -119,12 +122,12 @@ func serveSignals(signals func(Span) SignalsAnswer) http.HandlerFunc {
 			})
 			return
 		}
-		out := SignalsAnswer{Note: "Throttled writes are unknown here: hotshard explain counts them."}
+		answer := SignalsAnswer{Note: "Throttled writes are unknown here: hotshard explain counts them."}
 		if signals != nil {
-			out = signals(span)
+			answer = signals(span)
 		}
-		out.From, out.To, out.Step = span.From, span.To, display.Duration(span.Step)
-		out.Keys = append([]ThrottledKey{}, out.Keys...) // not null
-		writeJSON(w, out)
+		answer.From, answer.To, answer.Step = span.From, span.To, display.Duration(span.Step)
+		answer.Keys = append([]ThrottledKey{}, answer.Keys...) // not null
+		writeJSON(w, answer)
 	}
 }

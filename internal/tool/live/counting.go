@@ -9,20 +9,20 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
-// topKeys is the number of keys that a window counts singly, as in the detector.
+// topKeys is the number of keys that a window counts one by one, as in the detector.
 const topKeys = 1000
 
-// shardCounter counts one stream shard's records in windows, and delivers its counts of windows that have ended to the
-// windows of all stream shards. Time that was not read is a gap.
+// shardCounter counts one stream shard's records in windows. When a window ends, it adds the counts to those of all stream
+// shards (windows). Time that was not read is a gap.
 type shardCounter struct {
-	windows *windows
-	id      string    // the stream shard's
-	since   time.Time // older records are not counted
-	newest  time.Time // newest record; used only by the stream shard's reader
+	windows   *windows
+	id        string    // the stream shard's
+	countFrom time.Time // older records are not counted
+	newest    time.Time // time of the newest record; used only by the stream shard's reader
 
-	mu          sync.Mutex // guards what follows; taken before that of windows
+	mu          sync.Mutex // guards the fields below; locked before windows.mu
 	open        openWindows
-	read        time.Time // all until then was read, except gaps
+	readTo      time.Time // all until then was read, except gaps
 	gaps        []gap     // gaps that were not delivered
 	deliveredTo time.Time // windows that end by then were delivered
 }
@@ -30,6 +30,7 @@ type shardCounter struct {
 // gap is a time whose records were not read.
 type gap struct{ from, to time.Time }
 
+// later returns the later of two times.
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
@@ -37,37 +38,33 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
+// countWrites counts writes in their windows.
 func (c *shardCounter) countWrites(writes iter.Seq[heat.Write]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for w := range writes {
-		c.addWrite(&w)
-	}
-}
-
-// addWrite counts a write in its window. The caller holds mu.
-func (c *shardCounter) addWrite(write *heat.Write) {
-	if write.At.IsZero() {
-		c.open.addUndated(write)
-		return
-	}
-	c.newest = later(c.newest, write.At)
-	if !write.At.Before(c.since) {
-		c.open.count(write, c.windows.startOf(write.At))
+	for write := range writes {
+		if write.At.IsZero() {
+			c.open.missUndated(&write)
+			continue
+		}
+		c.newest = later(c.newest, write.At)
+		if !write.At.Before(c.countFrom) {
+			c.open.count(&write, c.windows.startOf(write.At))
+		}
 	}
 }
 
 // openWindows has a stream shard's windows that have not ended, by their start in Unix seconds.
 type openWindows map[int64]*heat.WindowCounter
 
-// addUndated marks all windows as lacking a write, because a write without a time may belong to any of them.
-func (o openWindows) addUndated(write *heat.Write) {
+// missUndated records in all windows that they may lack a write: a write without a time may belong to any of them.
+func (o openWindows) missUndated(write *heat.Write) {
 	for _, window := range o {
 		window.Miss(string(write.Sequence))
 	}
 }
 
-// count counts a write in the window of this start.
+// count counts a write in the window that starts at a time. A write that can't be decoded is recorded as missed.
 func (o openWindows) count(write *heat.Write, start time.Time) {
 	window := o[start.Unix()]
 	if window == nil {
@@ -81,20 +78,20 @@ func (o openWindows) count(write *heat.Write, start time.Time) {
 	window.Add(write)
 }
 
-// addGapTo adds a gap from the time until which all was read, to a later time.
-func (c *shardCounter) addGapTo(to time.Time) {
+// skipTo records that nothing is read until a time: this is a gap.
+func (c *shardCounter) skipTo(to time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.gaps = append(c.gaps, gap{c.read, to})
-	c.read, c.newest = to, to
+	c.gaps = append(c.gaps, gap{c.readTo, to})
+	c.readTo, c.newest = to, to
 }
 
-// advanceTo records that all until t was read, and delivers the windows that have ended by then.
-func (c *shardCounter) advanceTo(t time.Time) {
+// advanceTo records that all until a time was read, and delivers the windows that ended at least grace before.
+func (c *shardCounter) advanceTo(to time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.read = later(c.read, t)
-	c.deliverTo(c.read.Add(-grace))
+	c.readTo = later(c.readTo, to)
+	c.deliverTo(c.readTo.Add(-grace))
 }
 
 // deliverTo delivers the windows that end by a time. The caller holds mu.
@@ -105,7 +102,7 @@ func (c *shardCounter) deliverTo(to time.Time) {
 			continue
 		}
 		lateID := ""
-		if !end.After(c.deliveredTo) { // late records get an item beside the delivered item of the window
+		if wasDelivered := !end.After(c.deliveredTo); wasDelivered { // these counts are of late records
 			lateID = window.First()
 		}
 		item := c.newItem(window, lateID)
@@ -128,27 +125,24 @@ func (c *shardCounter) deliverGaps(to time.Time) {
 			if end.After(to) {
 				break
 			}
-			upTo := end
-			if g.to.Before(end) {
-				upTo = g.to
-			}
-			c.windows.addCounts(nil, start, upTo.Sub(g.from))
+			lost := min(end.Sub(g.from), g.to.Sub(g.from))
+			c.windows.addCounts(nil, start, lost)
 			g.from = end
 		}
 	}
 	c.gaps = slices.DeleteFunc(c.gaps, func(g gap) bool { return !g.from.Before(g.to) })
 }
 
-// newItem returns a window's counts as an item. lateID is "" for the item that is stored when the window ends. Items of
-// records that come later have another lateID each.
-func (c *shardCounter) newItem(w *heat.WindowCounter, lateID string) heat.Item {
+// newItem returns a window's counts as an item. lateID distinguishes the items of one window: "" for the item that is delivered
+// when the window ends, and another for each item of records that come later.
+func (c *shardCounter) newItem(window *heat.WindowCounter, lateID string) heat.Item {
 	blank := &c.windows.blank
-	item := w.Item(c.id, lateID, blank.Limit, blank.HotRate)
+	item := window.Item(c.id, lateID, blank.Limit, blank.HotRate)
 	item.Table = blank.Table
 	return item
 }
 
-// finish delivers all counts, after the last record.
+// finish delivers all counts and gaps, after the stream shard's last record.
 func (c *shardCounter) finish() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -157,9 +151,10 @@ func (c *shardCounter) finish() {
 		c.windows.addCounts(&item, window.Start, 0)
 	}
 	clear(c.open)
-	c.deliverGaps(c.windows.startOf(c.read).Add(Window))
+	c.deliverGaps(c.windows.startOf(c.readTo).Add(Window))
 }
 
+// deliveredUntil returns the time by which delivered windows end.
 func (c *shardCounter) deliveredUntil() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -170,5 +165,5 @@ func (c *shardCounter) deliveredUntil() time.Time {
 func (c *shardCounter) readUntil() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.read
+	return c.readTo
 }

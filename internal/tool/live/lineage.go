@@ -10,18 +10,18 @@ import (
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
 )
 
-// Times of the lineage.
+// Intervals and bounds of finding new stream shards.
 const (
 	relist   = 30 * time.Second // between two listings of all stream shards
 	askAgain = time.Second      // between two requests for the children of ended stream shards
-	maxAsks  = 30               // maximum of requests for the children of one stream shard
+	maxAsks  = 30               // requests for the children of one stream shard
 )
 
-// stream reads one stream until a permanent error.
+// stream reads one stream: each stream shard after its parent.
 type stream struct {
 	*eventsource.Stream
 	r       *Reader
-	cursors map[string]*eventsource.Cursor // of the first stream shards, until their reading starts
+	cursors map[string]*eventsource.Cursor // of the first stream shards, by id, until they are read
 }
 
 // run reads until ctx ends, an error is permanent, or the stream has ended.
@@ -37,7 +37,7 @@ func (s *stream) run(ctx context.Context) error {
 		Start: func(id string) func(context.Context) (time.Time, error) { return s.newShard(id).run },
 		Done:  s.r.windows.remove,
 	}
-	if err := s.r.link.persist(ctx, "", 0, func() error { return s.startAtEnd(ctx, lineage) }); err != nil {
+	if err := s.r.link.retry(ctx, "", 0, func() error { return s.startAtEnd(ctx, lineage) }); err != nil {
 		return err
 	}
 	if err := lineage.Run(ctx); err != nil {
@@ -46,15 +46,15 @@ func (s *stream) run(ctx context.Context) error {
 	return errStreamEnded
 }
 
-// list repeats a listing until it succeeds.
+// list calls a listing until it succeeds, or fails permanently.
 func (s *stream) list(ctx context.Context, call func() ([]eventsource.Shard, error)) (list []eventsource.Shard, err error) {
-	err = s.r.link.persist(ctx, "", 0, func() (err error) { list, err = call(); return err })
+	err = s.r.link.retry(ctx, "", 0, func() (err error) { list, err = call(); return err })
 	return list, err
 }
 
-// firstTime is the timeout for one stream shard's first iterator. A stream shard that has been closed
-// meanwhile has none; then all stream shards are listed again.
-const firstTime = 10 * time.Second
+// locateTimeout is how long startAtEnd tries to get a stream shard's first iterator. A stream shard that was closed after the
+// listing has none; then all stream shards are listed again.
+const locateTimeout = 10 * time.Second
 
 // startAtEnd sets the positions of the open stream shards to their ends, and omits closed stream shards. Counting begins
 // with the first whole second after that. It returns errShardEnded if a stream shard was closed meanwhile.
@@ -74,7 +74,7 @@ func (s *stream) startAtEnd(ctx context.Context, lineage *eventsource.Lineage) e
 		cursor := s.Cursor(id, eventsource.Latest)
 		s.cursors[id] = cursor
 		group.Go(func() error {
-			return s.r.link.persist(ctx, id, firstTime, func() error {
+			return s.r.link.retry(ctx, id, locateTimeout, func() error {
 				ended, err := cursor.Locate(ctx)
 				if ended {
 					anyEnded.Store(true)
@@ -87,7 +87,7 @@ func (s *stream) startAtEnd(ctx context.Context, lineage *eventsource.Lineage) e
 		return err
 	}
 	if anyEnded.Load() {
-		return errShardEnded // list again: its children exist by now
+		return errShardEnded // so that run lists again: the children exist by now
 	}
 	s.r.windows.start(s.Now().UTC().Truncate(time.Second).Add(time.Second))
 	return nil

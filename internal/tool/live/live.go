@@ -32,8 +32,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
 
-// Window is the length of counted windows. They are aligned with the Unix epoch, unless Options
-// change that; the first window is covered in part.
+// Window is the length of counted windows. Without Options.AtOnce they are aligned with the Unix epoch, and the first window is
+// read in part.
 const Window = 10 * time.Second
 
 // Options configure a Reader.
@@ -41,8 +41,8 @@ type Options struct {
 	Streams *dynamodbstreams.Client
 	Found   Found
 
-	// AtOnce begins the first window when reading begins, so that it is complete early. Windows are
-	// then not aligned with minutes, and kept only for an hour.
+	// AtOnce begins the first window when reading begins, so that it is complete 10 s later. Windows are then not aligned with
+	// minutes, and kept only for an hour.
 	AtOnce bool
 
 	// PartitionWCU is a partition's limit in WCU/s, 1,000 by default.
@@ -79,12 +79,12 @@ func New(options Options) *Reader {
 // Threshold is the share of a partition's WCU/s from which a key is hot.
 const Threshold = 0.7
 
-// MaxCalls is the maximum number of concurrent polls, whose responses are in memory. A poll takes some
-// tens of milliseconds over a network, so it also bounds the stream shards polled per second.
+// MaxCalls is the maximum number of concurrent polls, whose responses are in memory. A poll takes some tens of milliseconds over
+// a network, so MaxCalls also bounds how many stream shards are polled in a second.
 const MaxCalls = 32
 
-// Run reads until ctx ends, the service throttles, the stream is gone, or an error is permanent. After other errors it
-// reconnects and continues after the last record. Run always returns an error, which is ctx's if ctx has ended.
+// Run reads until ctx ends, the service throttles, the stream is gone, or an error is permanent. It retries after other errors,
+// and continues after the last record. Run always returns an error: ctx's if ctx has ended.
 func (r *Reader) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	s := &stream{Stream: eventsource.NewStream(r.o.Streams, r.o.Found.Stream, r.o.Found.View), r: r}
@@ -93,7 +93,7 @@ func (r *Reader) Run(ctx context.Context) error {
 	return explainError(group.Wait())
 }
 
-// explainError returns an error with what a throttle or a missing stream means, and other errors unchanged.
+// explainError returns an error that says what a throttle or a missing stream means. It returns other errors unchanged.
 func explainError(err error) error {
 	if _, gone := errors.AsType[*streamtypes.ResourceNotFoundException](err); gone {
 		return fmt.Errorf("%w (%v)", errStreamEnded, err) // as text: the error of a missing table is another one
@@ -105,27 +105,28 @@ func explainError(err error) error {
 	if fault, ok := errors.AsType[smithy.APIError](err); ok {
 		code = fault.ErrorCode()
 	}
-	return fmt.Errorf("DynamoDB throttles the readers of this stream (%s), so reading stops: other readers need their share. Run it again when fewer read", code)
+	return fmt.Errorf("DynamoDB throttles the readers of this stream (%s), so reading stops: other readers need their share. Run the command again when fewer programs read the stream", code)
 }
 
-// closeInterval is how often windows are checked for their end.
-const closeInterval = 200 * time.Millisecond
+// moveInterval is the time between two calls of moveComplete.
+const moveInterval = 200 * time.Millisecond
 
 // moveCompleteWindows moves complete windows into history until ctx ends.
 func (r *Reader) moveCompleteWindows(ctx context.Context) error {
-	for dynamo.Pause(ctx, closeInterval) {
+	for dynamo.Pause(ctx, moveInterval) {
 		r.windows.moveComplete()
 	}
 	return ctx.Err()
 }
 
-// Settled returns the end of the newest complete window. Only late records change complete windows.
+// Settled returns the end of the newest complete window; zero if there is none. Only late records change complete windows.
 func (r *Reader) Settled() time.Time { return r.windows.completeUntil() }
 
-// Windows implements [heat.Source]. It yields complete windows only: of 10 s of the last hour, of a minute of the last
-// day and of ten minutes of the last week. A window that was read and has no writes has an item without keys. An item's
-// coverage is the share of the window that was read, averaged over the stream shards: all of 9 stream shards and half
-// of the tenth is 0.95. 1e-9 means that nothing was read, as before reading began.
+// Windows implements [heat.Source]. It yields only complete windows. Their length is 10 s in the last hour, a minute in the last
+// day, and ten minutes in the last week. A window that was read and has no writes has an item without keys.
+//
+// An item's coverage is the share of the window that was read, averaged over the stream shards: all of 9 stream shards and
+// half of the tenth is 0.95. 1e-9 means that nothing was read.
 func (r *Reader) Windows(_ context.Context, from, to time.Time, _ time.Duration) iter.Seq2[heat.Window, error] {
 	return func(yield func(heat.Window, error) bool) {
 		for _, w := range r.windows.complete(from, to) {

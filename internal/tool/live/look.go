@@ -27,11 +27,11 @@ type Found struct {
 	Stream string // its ARN
 	View   types.StreamViewType
 
-	// Mappings has the functions that read the stream, one per event source mapping. Unlisted is the
-	// error of listing them, or nil.
+	// Mappings has the names of the functions that read the stream, one for each event source mapping. Unlisted is the error of
+	// listing them, or nil.
 	Mappings []string
 	Unlisted error
-	noLambda bool // there is no Lambda to list mappings of
+	noLambda bool // whether there is no Lambda, so that mappings were not listed
 }
 
 // Readers per stream shard, from
@@ -41,32 +41,31 @@ const (
 	maxGlobalReaders = 1 // of a global table: replication is the other reader
 )
 
-// FindStream finds a table's stream and its readers. mappings is nil if there is no Lambda. It returns
-// ErrNoStream if the table has no stream.
+// FindStream finds a table's stream and its readers. table is a name or an ARN. mappings is nil if there is no Lambda. The error
+// of a table without a stream is ErrNoStream. A failure of mappings is no error: see Found.Unlisted.
 func FindStream(ctx context.Context, tables dynamodb.DescribeTableAPIClient, mappings Mappings, table string) (Found, error) {
 	out, err := tables.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
 	if err != nil {
 		return Found{}, fmt.Errorf("describing table %s: %w", table, err)
 	}
-	t := out.Table
-	if t == nil || t.StreamSpecification == nil || !aws.ToBool(t.StreamSpecification.StreamEnabled) || t.LatestStreamArn == nil {
+	description := out.Table
+	if description == nil || description.LatestStreamArn == nil || description.StreamSpecification == nil || !aws.ToBool(description.StreamSpecification.StreamEnabled) {
 		return Found{}, noStreamError(table)
 	}
-	f := Found{Stream: *t.LatestStreamArn, View: t.StreamSpecification.StreamViewType}
-	if f.Source, err = heat.ParseTable(t); err != nil {
+	found := Found{Stream: *description.LatestStreamArn, View: description.StreamSpecification.StreamViewType, noLambda: mappings == nil}
+	if found.Source, err = heat.ParseTable(description); err != nil {
 		return Found{}, eventsource.Final(fmt.Errorf("table %s: %w", table, err))
 	}
-	f.noLambda = mappings == nil
-	if !f.noLambda {
-		f.Mappings, f.Unlisted = mappings(ctx, f.Stream)
+	if mappings != nil {
+		found.Mappings, found.Unlisted = mappings(ctx, found.Stream)
 	}
-	return f, nil
+	return found, nil
 }
 
 // ErrNoStream is the error of a table without a stream.
 var ErrNoStream = errors.New("the table has no stream")
 
-// noStreamError has the command that enables a table's stream.
+// noStreamError is the error of a table without a stream. Its text has the command that enables one.
 type noStreamError string
 
 func (table noStreamError) Error() string {
@@ -76,6 +75,7 @@ func (table noStreamError) Error() string {
 
 func (noStreamError) Is(target error) bool { return target == ErrNoStream }
 
+// allowedReaders returns how many readers a stream shard allows, besides replication.
 func (f Found) allowedReaders() int {
 	if len(f.Source.Replicas) > 0 {
 		return maxGlobalReaders
@@ -83,7 +83,7 @@ func (f Found) allowedReaders() int {
 	return maxReaders
 }
 
-// Line returns one line that names the stream's readers.
+// Line returns a sentence with the stream's known readers, its limit of readers, and a global table's replicas.
 func (f Found) Line() string {
 	limit := "limit 2 per shard"
 	if f.allowedReaders() == 1 {
@@ -94,7 +94,7 @@ func (f Found) Line() string {
 	case f.noLambda:
 		text = "Local engine: can't check for other stream readers"
 	case f.Unlisted != nil:
-		text = fmt.Sprintf("Can't check which Lambda functions read the stream of %s: %s", f.Source.Table, reason(f.Unlisted))
+		text = fmt.Sprintf("Can't check which Lambda functions read the stream of %s: %v", f.Source.Table, f.Unlisted)
 	case n == 0:
 		text = fmt.Sprintf("No Lambda function reads the stream of %s", f.Source.Table)
 	case n == 1:
@@ -108,15 +108,7 @@ func (f Found) Line() string {
 	return text + " (" + limit + ")."
 }
 
-// reason returns a short reason why mappings could not be listed.
-func reason(err error) string {
-	if errors.Is(err, errDenied) {
-		return "access denied to lambda:ListEventSourceMappings"
-	}
-	return err.Error()
-}
-
-// TooMany returns an error if the stream already has as many known readers as it allows, else nil.
+// TooMany returns an error if the stream has as many known readers as it allows, so that another might throttle them.
 func (f Found) TooMany() error {
 	if len(f.Mappings) < f.allowedReaders() {
 		return nil
@@ -125,7 +117,7 @@ func (f Found) TooMany() error {
 	if len(f.Source.Replicas) > 0 {
 		limit = "a stream shard of a global table allows 1 reader"
 	}
-	return eventsource.Final(fmt.Errorf("%s at once, and another could throttle them, so nothing was read (--force reads until the first throttle)", limit))
+	return eventsource.Final(fmt.Errorf("%s at once, and another could throttle them, so nothing was read: stop a reader, or use --force to read until the first throttle", limit))
 }
 
 // Indexes returns the names of the table's global indexes.
@@ -138,25 +130,26 @@ func (f Found) Indexes() (names []string) {
 	return names
 }
 
-// Notes returns sentences on what this stream's counts lack.
-func (f Found) Notes() (notes []string) {
-	if f.View != types.StreamViewTypeNewAndOldImages {
-		notes = append(notes, fmt.Sprintf("The stream's view type is %s, so write units are lower bounds; with %s they are exact.", f.View, types.StreamViewTypeNewAndOldImages))
+// Note returns a sentence on why the stream's write units are lower bounds, or "" if they are exact.
+func (f Found) Note() string {
+	if f.View == types.StreamViewTypeNewAndOldImages {
+		return ""
 	}
-	return notes
+	return fmt.Sprintf("The stream's view type is %s, so write units are lower bounds; with %s they are exact.", f.View, types.StreamViewTypeNewAndOldImages)
 }
 
-// errDenied is the error of a call without permission.
-var errDenied = errors.New("access denied")
+// errDenied is the error of Mappings for a caller without permission.
+var errDenied = errors.New("access denied to lambda:ListEventSourceMappings")
 
-// EventSourceMappings lists mappings at AWS Lambda, with one call per 100 mappings. The client signs for Lambda.
+// EventSourceMappings returns a function that lists a stream's active mappings at AWS Lambda, with a call for each 100. The
+// client must sign for Lambda.
 func EventSourceMappings(client *load.APIClient) Mappings {
 	return func(ctx context.Context, streamARN string) (functions []string, err error) {
 		query := url.Values{"EventSourceArn": {streamARN}}
 		for range eventsource.MaxPages {
-			page, err := mappingPage(ctx, client, query)
+			page, err := listMappings(ctx, client, query)
 			if err != nil {
-				return nil, fmt.Errorf("lambda:ListEventSourceMappings: %w", err)
+				return nil, err
 			}
 			for _, m := range page.EventSourceMappings {
 				if !slices.Contains([]string{"Disabled", "Disabling", "Deleting"}, m.State) {
@@ -168,21 +161,26 @@ func EventSourceMappings(client *load.APIClient) Mappings {
 			}
 			query.Set("Marker", page.NextMarker)
 		}
-		return nil, fmt.Errorf("lambda:ListEventSourceMappings: stream %s has more than %d pages", streamARN, eventsource.MaxPages)
+		return nil, fmt.Errorf("lambda:ListEventSourceMappings has more than %d pages for stream %s", eventsource.MaxPages, streamARN)
 	}
 }
 
-type mappings struct {
+// mappingPage is a response of lambda:ListEventSourceMappings.
+type mappingPage struct {
 	EventSourceMappings []struct{ FunctionArn, State string }
-	NextMarker          string
+	NextMarker          string // "" on the last page
 }
 
-func mappingPage(ctx context.Context, client *load.APIClient, query url.Values) (page mappings, err error) {
+// listMappings returns a page of event source mappings.
+func listMappings(ctx context.Context, client *load.APIClient, query url.Values) (page mappingPage, err error) {
 	err = client.Call(ctx, http.MethodGet, "/2015-03-31/event-source-mappings/?"+query.Encode(), "", nil, &page)
 	if fault, ok := errors.AsType[*load.CallError](err); ok && fault.Status == http.StatusForbidden {
-		err = errDenied
+		return page, errDenied
 	}
-	return page, err
+	if err != nil {
+		return page, fmt.Errorf("lambda:ListEventSourceMappings: %w", err)
+	}
+	return page, nil
 }
 
 // functionName returns the name in an ARN such as arn:aws:lambda:eu-west-1:1:function:name:alias.

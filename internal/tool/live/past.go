@@ -24,18 +24,18 @@ type PastOptions struct {
 	Streams *dynamodbstreams.Client
 	Found   Found
 
-	// From and To bound the time. ReadPast extends them to whole windows, and To to a whole minute if the records have
-	// the time of their minute.
+	// From and To bound the time. ReadPast rounds both down to whole windows. If records' times are truncated to the minute, it
+	// extends To to the end of its minute.
 	From, To time.Time
 
 	Within       time.Duration // how long reading may take
 	PartitionWCU float64       // a partition's limit in WCU/s, 1,000 by default
 	Seed         uint64        // of the random choice of windows
 
-	// Notify receives messages for the operator. Progress receives the number of windows that were passed, read or
-	// skipped, and of all windows. Both may be nil.
+	// Notify receives messages for the operator. Progress receives the number of windows that were read or skipped, and of all
+	// windows. Both may be nil.
 	Notify   func(sentence string)
-	Progress func(passed, of int)
+	Progress func(passed, all int)
 }
 
 // Past has the windows that ReadPast read. It implements [heat.Source].
@@ -43,11 +43,11 @@ type Past struct {
 	From, To time.Time // whole windows
 
 	windows     []heat.Window // in order of time
-	enabledLate bool          // the stream was enabled at From, later than requested
+	enabledLate bool          // whether the stream was enabled after PastOptions.From; then From is that time
 }
 
-// Read returns the number of windows that were read, and the number of all windows.
-func (p *Past) Read() (read, of int) { return len(p.windows), int(p.To.Sub(p.From) / Window) }
+// CountWindows returns the number of windows that were read, and of all windows from From to To.
+func (p *Past) CountWindows() (read, all int) { return len(p.windows), int(p.To.Sub(p.From) / Window) }
 
 // Records returns the number of records in the windows that were read.
 func (p *Past) Records() (n uint64) {
@@ -59,11 +59,11 @@ func (p *Past) Records() (n uint64) {
 	return n
 }
 
-// Windows implements [heat.Source]. Each window has all records of its time. Windows that were not read are absent. A
-// window that was read and has no writes has an item without keys.
+// Windows implements [heat.Source]. It yields only windows that were read, each with all records of its time. A window
+// without writes has an item without keys.
 func (p *Past) Windows(_ context.Context, from, to time.Time, _ time.Duration) iter.Seq2[heat.Window, error] {
 	return func(yield func(heat.Window, error) bool) {
-		for _, w := range between(p.windows, from, to) {
+		for _, w := range windowsBetween(p.windows, from, to) {
 			if !yield(w, nil) {
 				return
 			}
@@ -71,22 +71,21 @@ func (p *Past) Windows(_ context.Context, from, to time.Time, _ time.Duration) i
 	}
 }
 
-// pastKeys is the number of keys that a window keeps, besides hot ones. A day then takes at most some 150 MB.
-const pastKeys = 128
+// Bounds of reading the past.
+const (
+	pastKeys     = 128                        // keys that a window keeps, besides hot keys: a day takes at most some 150 MB
+	recordAge    = 24*time.Hour - time.Minute // how long a stream certainly keeps a record
+	retryTimeout = 5 * time.Minute            // how long a failing call is retried
+)
 
-// recordAge is how long a stream certainly keeps a record.
-const recordAge = 24*time.Hour - time.Minute
-
-// retryTime is how long a failing call is retried.
-const retryTime = 5 * time.Minute
-
-// ReadPast reads a stream's past in windows of 10 s, with at most one poll a second of each stream shard. If it can't
-// read all windows in time, it reads random windows, which are about equally far apart. They are the same on all stream
-// shards, so the records of a window are either all counted or none.
+// ReadPast reads a stream's past in windows of 10 s. It polls each stream shard at most once a second. If it can't read all
+// windows in time, it reads random windows, which are about equally far apart. It reads the same windows of all stream shards,
+// so either all records of a window are counted, or none.
 //
-// A service without AT_TIMESTAMP, such as DynamoDB Local, is read from its oldest record on. When the time is over, the
-// remaining windows are not read. ReadPast returns an error if ctx ends, if no window was read in time, at the first
-// throttle, and if the connection fails for 5 minutes.
+// A service without AT_TIMESTAMP, such as DynamoDB Local, is read from its oldest record on, until the time is over.
+//
+// ReadPast returns an error if ctx ends, if no window was read in time, at the first throttle, and if the connection fails
+// for 5 minutes.
 func ReadPast(ctx context.Context, options PastOptions) (*Past, error) {
 	options.PartitionWCU = cmp.Or(options.PartitionWCU, plan.PartitionWriteUnits)
 	reader := &pastReader{o: options, began: time.Now(), link: newLink(options.Notify), random: rand.New(rand.NewPCG(options.Seed, 0))}
@@ -95,23 +94,20 @@ func ReadPast(ctx context.Context, options PastOptions) (*Past, error) {
 	if !eventsource.IsEngine(options.Found.Stream) && enabled.After(reader.past.From) && enabled.Before(reader.past.To) {
 		reader.past.From, reader.past.enabledLate = enabled.Truncate(time.Minute), true
 	}
-	inTime, stop := context.WithDeadline(ctx, reader.began.Add(options.Within))
+	withDeadline, stop := context.WithDeadline(ctx, reader.began.Add(options.Within))
 	defer stop()
-	err := reader.run(inTime)
-	timeIsOver := ctx.Err() == nil && inTime.Err() != nil
-	if timeIsOver && errors.Is(err, context.DeadlineExceeded) {
-		err = nil
-		if len(reader.past.windows) == 0 {
-			err = fmt.Errorf("no window was read within %v", options.Within)
-		}
-	}
-	if err != nil {
+	err := reader.run(withDeadline)
+	timeIsOver := ctx.Err() == nil && withDeadline.Err() != nil && errors.Is(err, context.DeadlineExceeded)
+	switch {
+	case timeIsOver && len(reader.past.windows) == 0:
+		return nil, fmt.Errorf("no window of the stream was read within %v: allow more time", options.Within)
+	case err != nil && !timeIsOver:
 		return nil, explainError(err)
 	}
 	return reader.past, nil
 }
 
-// streamEnabled returns when a stream was enabled, which its ARN ends with; zero if it doesn't.
+// streamEnabled returns the time at which a stream was enabled, from the end of its ARN; zero if the ARN has none.
 func streamEnabled(arn string) time.Time {
 	_, label, _ := strings.Cut(arn, "/stream/")
 	enabled, _ := time.Parse("2006-01-02T15:04:05.000", label) // zero after an error
@@ -126,12 +122,13 @@ type pastReader struct {
 	stream *eventsource.Stream
 	random *rand.Rand
 	shards []*pastShard
-	seeks  bool // the service can seek to a time
+	seeks  bool // whether the service can seek to a time
 
 	began         time.Time
 	polledWindows int // windows that took calls
 }
 
+// run reads the windows of the past. It extends the past by a minute if records' times are truncated to the minute.
 func (r *pastReader) run(ctx context.Context) error {
 	if err := r.listShards(ctx); err != nil {
 		return err
@@ -146,7 +143,7 @@ func (r *pastReader) run(ctx context.Context) error {
 	return r.readWindows(ctx, readTo, r.past.To)
 }
 
-// readWindows reads windows from start to end.
+// readWindows reads or skips the windows from start to end. It skips windows whose records the stream no longer keeps.
 func (r *pastReader) readWindows(ctx context.Context, start, end time.Time) error {
 	for start.Before(end) {
 		if r.seeks && time.Since(start) > recordAge { // reading an expired time would begin at the oldest record
@@ -171,39 +168,43 @@ func (r *pastReader) readWindows(ctx context.Context, start, end time.Time) erro
 func (r *pastReader) listShards(ctx context.Context) error {
 	r.stream = eventsource.NewStream(r.o.Streams, r.o.Found.Stream, r.o.Found.View)
 	var list []eventsource.Shard
-	err := r.link.persist(ctx, "", retryTime, func() (err error) {
-		if list, err = r.stream.Shards(ctx); err == nil {
-			r.seeks, err = r.stream.FindsTimes(ctx, list, r.past.From)
+	err := r.link.retry(ctx, "", retryTimeout, func() (err error) {
+		if list, err = r.stream.Shards(ctx); err != nil {
+			return err
 		}
+		r.seeks, err = r.stream.FindsTimes(ctx, list, r.past.From)
 		return err
 	})
+	if err != nil {
+		return err
+	}
 	for _, shard := range list {
 		r.shards = append(r.shards, r.newShard(shard))
 	}
-	if err == nil && !r.seeks && r.o.Notify != nil {
+	if !r.seeks && r.o.Notify != nil {
 		r.o.Notify("This service can't seek to a time, so the stream is read from its oldest record.")
 	}
-	return err
+	return nil
 }
 
-// readWindow reads a window on all stream shards.
+// readWindow reads the window of this start on all stream shards, concurrently.
 func (r *pastReader) readWindow(ctx context.Context, start time.Time) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(MaxCalls)
-	polls := false
+	needsCall := false
 	for _, shard := range r.shards {
 		if !shard.covers(start) {
-			polls = true
+			needsCall = true
 			group.Go(func() error { return shard.read(ctx, start) })
 		}
 	}
-	if polls {
+	if needsCall {
 		r.polledWindows++
 	}
 	return group.Wait()
 }
 
-// addWindow adds a window that all stream shards have read.
+// addWindow adds the window of this start, which was read on all stream shards, to the past.
 func (r *pastReader) addWindow(start time.Time) {
 	blank := heat.Item{Table: r.o.Found.Source.Table, Start: start, Window: Window, Limit: r.o.PartitionWCU, HotRate: Threshold * r.o.PartitionWCU}
 	var items []heat.Item
@@ -224,42 +225,43 @@ func (r *pastReader) addWindow(start time.Time) {
 	r.past.windows = append(r.past.windows, heat.Window{Start: start, Items: items})
 }
 
-// newestWindows is the number of newest windows that are not skipped: they decide which keys are hot at the end.
+// newestWindows is the number of newest windows that are always read: they decide which keys are hot at the end.
 const newestWindows = 2
 
-// nextWindow returns the start of the next window to read, which is end if there is time to read all windows. It skips no
-// window that needs no call, and none of the newestWindows.
+// nextWindow returns the start of the next window to read. This is end, the end of the last window, unless there is too little
+// time to read all windows. Then nextWindow skips a random number of windows. It never skips a window that needs no call.
 func (r *pastReader) nextWindow(end time.Time) time.Time {
-	left := float64(r.past.To.Sub(end) / Window)
+	left := float64(r.past.To.Sub(end) / Window) // number of windows
 	needsCall := slices.ContainsFunc(r.shards, func(s *pastShard) bool { return !s.covers(end) })
 	if !r.seeks || left <= newestWindows || !needsCall {
 		return end
 	}
 	spent, polled := time.Since(r.began), float64(max(r.polledWindows, 1))
-	timeOfPolled := float64(spent) / polled
-	canPoll := float64(r.o.Within*9/10-spent) / timeOfPolled // number of further windows
-	if canPoll <= 0 {
+	timePerPolled := float64(spent) / polled
+	affordable := float64(r.o.Within*9/10-spent) / timePerPolled // number of windows that can still be polled
+	if affordable <= 0 {
 		return r.past.To.Add(-newestWindows * Window)
 	}
 	readPerPolled := float64(len(r.past.windows)) / polled
-	gap := left/canPoll - readPerPolled
-	if gap <= 0 {
+	meanSkip := left/affordable - readPerPolled
+	if meanSkip <= 0 {
 		return end
 	}
-	return end.Add(Window * time.Duration(min(gap*(0.5+r.random.Float64()), left-newestWindows)))
+	skip := min(meanSkip*(0.5+r.random.Float64()), left-newestWindows)
+	return end.Add(Window * time.Duration(skip))
 }
 
 // Coverage returns sentences on what was read, and what it means for the figures.
 func (p *Past) Coverage() string {
-	read, of := p.Read()
+	read, all := p.CountWindows()
 	span := fmt.Sprintf("from %s to %s UTC", p.From.Format(time.DateTime), p.To.Format(time.DateTime))
-	begun := ""
+	enabled := ""
 	if p.enabledLate {
-		begun = " The stream has no older records: it was enabled then."
+		enabled = " The stream has no older records: it was enabled then."
 	}
-	if read == of {
-		return fmt.Sprintf("Every record %s was read.%s", span, begun)
+	if read == all {
+		return fmt.Sprintf("Every record %s was read.%s", span, enabled)
 	}
 	return fmt.Sprintf("%.1f%% of the stream %s was read: %d of its %d windows of %v. Maxima and statuses are those of these windows: a storm between two of them is missing. Means are estimates.%s",
-		max(0.1, min(99.9, 100*float64(read)/float64(of))), span, read, of, Window, begun)
+		max(0.1, min(99.9, 100*float64(read)/float64(all))), span, read, all, Window, enabled)
 }

@@ -61,7 +61,7 @@ func (f *fake) checkWindows(t *testing.T, p *Past) (n int) {
 			}
 		}
 	}
-	if read, of := p.Read(); read != n || of != int(p.To.Sub(p.From)/Window) {
+	if read, of := p.CountWindows(); read != n || of != int(p.To.Sub(p.From)/Window) {
 		t.Errorf("Read returned %d of %d, want %d of %v", read, of, n, p.To.Sub(p.From))
 	}
 	return n
@@ -95,7 +95,7 @@ func TestPastHasWhatWasWritten(t *testing.T) {
 			})
 			time.Sleep(2 * time.Second)
 			all := f.past(t, begin, 30*time.Minute)
-			if read, of := all.Read(); f.checkWindows(t, all) != of || !strings.HasPrefix(all.Coverage(), "Every record from 2000-01-01 00:00:00 ") {
+			if read, of := all.CountWindows(); f.checkWindows(t, all) != of || !strings.HasPrefix(all.Coverage(), "Every record from 2000-01-01 00:00:00 ") {
 				t.Errorf("read %d windows of %d: %s", read, of, all.Coverage())
 			}
 			f.checkWindows(t, f.past(t, begin, 20*time.Second))
@@ -168,7 +168,7 @@ func TestPastNeedsTime(t *testing.T) {
 			f.failIf(fault{503, "ServiceUnavailable"}, func(string) bool { return failing })
 			time.Sleep(time.Hour)
 			o := PastOptions{Streams: f.client(), Found: found(), From: time.Now().Add(-time.Hour), To: time.Now(), Within: 5 * time.Second}
-			if _, err := ReadPast(t.Context(), o); err == nil || !strings.Contains(err.Error(), "no window was read within 5s") {
+			if _, err := ReadPast(t.Context(), o); err == nil || !strings.Contains(err.Error(), "no window of the stream was read within 5s") {
 				t.Errorf("%s: error %v", name, err)
 			}
 		})
@@ -187,14 +187,14 @@ func TestPastOfAWholeDay(t *testing.T) {
 		}
 		s.trimmed = 2 * 60
 		p := f.past(t, time.Now().Add(-24*time.Hour), 10*time.Minute)
-		if read, of := p.Read(); f.checkWindows(t, p) != read || read > of-6 || read < of-12 {
+		if read, of := p.CountWindows(); f.checkWindows(t, p) != read || read > of-6 || read < of-12 {
 			t.Errorf("read %d windows of %d, want all but the oldest minute's", read, of)
 		}
 		source := found()
 		source.Stream = strings.Replace(fakeARN, "2026-01-05T13:00:00.000", time.Now().Add(-time.Hour).UTC().Format("2006-01-02T15:04:05.000"), 1)
 		p, err := ReadPast(t.Context(), PastOptions{Streams: f.client(), Found: source, From: time.Now().Add(-24 * time.Hour), To: time.Now(), Within: time.Minute})
 		require.NoError(t, err)
-		if read, of := p.Read(); read != 360 || of != 360 || !strings.Contains(p.Coverage(), "it was enabled then") {
+		if read, of := p.CountWindows(); read != 360 || of != 360 || !strings.Contains(p.Coverage(), "it was enabled then") {
 			t.Errorf("read %d windows of %d, want an hour: %s", read, of, p.Coverage())
 		}
 	})

@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
@@ -16,13 +17,14 @@ type pastShard struct {
 	id          string
 	cursor      *eventsource.Cursor
 	buffer      eventsource.Buffer
-	polled      time.Time
-	minuteTimes bool // records had the times of minutes
+	polled      time.Time // the last call
+	minuteTimes bool      // whether records' times are truncated to the minute
 
-	from, to time.Time // the time that was read without a gap
+	from, to time.Time // the time that was read, without a gap
 	open     openWindows
 }
 
+// newShard returns a pastShard that has read nothing.
 func (r *pastReader) newShard(shard eventsource.Shard) *pastShard {
 	return &pastShard{r: r, id: shard.ID, cursor: r.stream.Cursor(shard.ID, eventsource.TrimHorizon), open: openWindows{}}
 }
@@ -35,18 +37,14 @@ func (s *pastShard) covers(start time.Time) bool {
 // takeCounts returns the counts of a window, or nil if it has no records. It drops this window and earlier ones.
 func (s *pastShard) takeCounts(start time.Time) *heat.WindowCounter {
 	counts := s.open[start.Unix()]
-	for at := range s.open {
-		if at <= start.Unix() {
-			delete(s.open, at)
-		}
-	}
+	maps.DeleteFunc(s.open, func(unix int64, _ *heat.WindowCounter) bool { return unix <= start.Unix() })
 	return counts
 }
 
-// quietPages is how many consecutive pages without records end the reading.
-const quietPages = 10
+// maxEmptyPages is the number of consecutive pages without records after which the stream shard counts as read to its end.
+const maxEmptyPages = 10
 
-// read reads until the end of a window. A page of records reaches to the time of its last record.
+// read reads until the end of the window of this start. It seeks to the start if needed.
 func (s *pastShard) read(ctx context.Context, start time.Time) error {
 	if s.to.Before(start) {
 		s.seek(start)
@@ -63,14 +61,14 @@ func (s *pastShard) read(ctx context.Context, start time.Time) error {
 		if len(page.Records) > 0 {
 			emptyPages = 0
 		}
-		if page.Closed || emptyPages == quietPages { // there are no more records
+		if page.Closed || emptyPages == maxEmptyPages { // there are no more records
 			s.to = s.r.past.To
 		}
 	}
 	return nil
 }
 
-// seek moves to a time, or to the oldest record if the service can't.
+// seek moves to a time, and drops all counts. If the service can't seek to a time, it does not move.
 func (s *pastShard) seek(start time.Time) {
 	clear(s.open)
 	s.from, s.to = start, start
@@ -79,13 +77,13 @@ func (s *pastShard) seek(start time.Time) {
 	}
 }
 
-// pollPage calls GetRecords, with retries.
+// pollPage calls GetRecords, with retries, at least pollInterval after the last call. The engine is called at once.
 func (s *pastShard) pollPage(ctx context.Context) (page eventsource.Page, err error) {
 	pause := pollInterval
 	if s.r.stream.IsEngine() { // it has no other readers to protect
 		pause = 0
 	}
-	err = s.r.link.persist(ctx, s.id, retryTime, func() error {
+	err = s.r.link.retry(ctx, s.id, retryTimeout, func() error {
 		if !dynamo.Pause(ctx, time.Until(s.polled.Add(pause))) {
 			return ctx.Err()
 		}
@@ -99,7 +97,7 @@ func (s *pastShard) pollPage(ctx context.Context) (page eventsource.Page, err er
 	return page, err
 }
 
-// count counts records in their windows.
+// count counts records in their windows, and sets s.to to the newest record's time.
 func (s *pastShard) count(records []ddbstream.Record) {
 	precision := time.Second
 	records = s.r.stream.DropEmptyDeletes(records)
@@ -108,14 +106,14 @@ func (s *pastShard) count(records []ddbstream.Record) {
 		precision, s.minuteTimes = time.Minute, true
 		stampEach(records, spreadOverMinute(s.polled))
 	}
-	for w := range heat.DecodeWrites(records, s.r.o.Found.Source) {
-		if w.At.IsZero() {
-			s.open.addUndated(&w)
+	for write := range heat.DecodeWrites(records, s.r.o.Found.Source) {
+		if write.At.IsZero() {
+			s.open.missUndated(&write)
 			continue
 		}
-		s.to = later(s.to, w.At.Truncate(precision))
-		if start := w.At.UTC().Truncate(Window); !start.Before(s.from) { // counts of earlier windows were taken
-			s.open.count(&w, start)
+		s.to = later(s.to, write.At.Truncate(precision))
+		if start := write.At.UTC().Truncate(Window); !start.Before(s.from) { // earlier windows are not read
+			s.open.count(&write, start)
 		}
 	}
 }

@@ -15,11 +15,9 @@ import (
 const (
 	pollInterval = time.Second         // least time between two polls: another reader needs its share
 	grace        = 3 * time.Second / 2 // a window ends this long after its last second, since records come late
-	maxLag       = 5 * time.Second     // if a poll's newest record is older, the reader is behind
+	maxLag       = 5 * time.Second     // a poll lags if its newest record is older
+	maxLagPolls  = 3                   // after so many consecutive polls that lag and don't catch up, the reader jumps to the end
 )
-
-// maxLagPolls is the number of polls that lag and don't catch up; then the reader jumps ahead.
-const maxLagPolls = 3
 
 // shard reads a stream shard.
 type shard struct {
@@ -34,12 +32,12 @@ type shard struct {
 	retry *backoff.ExponentialBackOff
 	wait  time.Duration // before the next call after a failure; else 0
 
-	full     bool          // the last page was full
-	lagPolls int           // consecutive polls that lag and do not catch up
+	full     bool          // whether the last page was full
+	lagPolls int           // consecutive polls that lag and don't catch up
 	lag      time.Duration // of the newest record at the last poll
 }
 
-// newShard returns a shard that has not begun to read. Its counting begins now.
+// newShard returns a shard that has not begun to read. It reads from its oldest record or, if startAtEnd located it, from there.
 func (s *stream) newShard(id string) *shard {
 	cursor := s.cursors[id]
 	delete(s.cursors, id)
@@ -49,8 +47,8 @@ func (s *stream) newShard(id string) *shard {
 	return &shard{r: s.r, stream: s, id: id, counter: s.r.windows.startCounting(id), cursor: cursor, retry: eventsource.NewBackOff()}
 }
 
-// run polls until the stream shard's end, and returns the time until which it was read.
-func (s *shard) run(ctx context.Context) (ended time.Time, err error) {
+// run polls until the stream shard's end, and returns the time until which it was read. It returns permanent errors, and ctx's.
+func (s *shard) run(ctx context.Context) (readUntil time.Time, err error) {
 	s.lastPage = time.Now()
 	for dynamo.Pause(ctx, time.Until(s.polled.Add(s.pause()))) {
 		closed, err := s.pollOnce(ctx)
@@ -65,8 +63,8 @@ func (s *shard) run(ctx context.Context) (ended time.Time, err error) {
 	return time.Time{}, ctx.Err()
 }
 
-// pause returns the time between two polls. DynamoDB Local has one stream shard per table, and no
-// other readers to protect, so a full page is followed at once.
+// pause returns the time until the next poll. After a full page DynamoDB Local is polled at once: it has one stream shard for
+// each table, and no other readers to protect.
 func (s *shard) pause() time.Duration {
 	switch {
 	case s.wait > 0:
@@ -80,26 +78,26 @@ func (s *shard) pause() time.Duration {
 // pollOnce calls GetRecords once and counts the records. It counts only whole responses, and a failed call
 // does not move the cursor. So no record is counted twice.
 func (s *shard) pollOnce(ctx context.Context) (closed bool, err error) {
-	var b *eventsource.Buffer
+	var buffer *eventsource.Buffer
 	select {
-	case b = <-s.r.buffers:
+	case buffer = <-s.r.buffers:
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}
-	defer func() { s.r.buffers <- b }()
-	defer b.Release()
+	defer func() { s.r.buffers <- buffer }()
+	defer buffer.Release()
 	s.polled = time.Now()
 	if err := s.locate(ctx); err != nil {
 		return false, s.handleError(ctx, err)
 	}
-	page, err := s.cursor.Next(ctx, b, eventsource.MaxRecords)
+	page, err := s.cursor.Next(ctx, buffer, eventsource.MaxRecords)
 	if err != nil {
 		return false, s.handleError(ctx, err)
 	}
 	s.retry.Reset()
 	s.wait = 0
-	s.r.link.noteAnswer(s.id)
-	if page.Made.IsZero() { // it was read to its end before
+	s.r.link.noteSuccess(s.id)
+	if page.Made.IsZero() { // the stream shard was read to its end before
 		return true, nil
 	}
 	s.countPage(page)
@@ -116,7 +114,7 @@ func (s *shard) locate(ctx context.Context) error {
 		return err
 	}
 	if s.cursor.Position() == eventsource.Latest {
-		s.counter.addGapTo(s.stream.Now())
+		s.counter.skipTo(s.stream.Now())
 		if !ended {
 			s.lagPolls, s.lag, s.lastPage = 0, 0, time.Now()
 		}
@@ -125,7 +123,8 @@ func (s *shard) locate(ctx context.Context) error {
 	return nil
 }
 
-// handleError returns a permanent error of a call, or nil if the next poll may succeed.
+// handleError returns nil if the next poll may succeed after a call's error, and otherwise the error. If the next records have
+// expired, it jumps to the end.
 func (s *shard) handleError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -144,7 +143,7 @@ func (s *shard) handleError(ctx context.Context, err error) error {
 	return nil
 }
 
-// countPage counts a poll's records.
+// countPage counts a poll's records, and checks that the reader keeps up.
 func (s *shard) countPage(page eventsource.Page) {
 	s.full = page.Full
 	records := s.stream.DropEmptyDeletes(page.Records)
@@ -156,24 +155,26 @@ func (s *shard) countPage(page eventsource.Page) {
 	s.keepUp(page.AsOf, len(page.Records) > 0)
 }
 
-// keepUp compares the newest record with the service's time of the page. It jumps to the end if maxLagPolls polls lag by
-// more than maxLag and don't catch up.
+// keepUp records until when the stream shard was read: asOf is the service's time of the page. It jumps to the end if
+// maxLagPolls polls lag by more than maxLag and don't catch up.
 func (s *shard) keepUp(asOf time.Time, hasRecords bool) {
-	before := s.lag
+	lagBefore := s.lag
 	s.lag = 0
 	if hasRecords {
 		s.lag = asOf.Sub(s.counter.newest)
 	}
-	upTo := s.counter.newest
+	readTo := s.counter.newest
 	if s.lag <= grace {
-		upTo = asOf
+		readTo = asOf
 	}
-	s.counter.advanceTo(upTo)
+	s.counter.advanceTo(readTo)
+	catchesUp := s.lag <= lagBefore-pollInterval
 	switch {
 	case s.lag <= maxLag:
 		s.lagPolls = 0
-	case s.lag > before-pollInterval:
-		if s.lagPolls++; s.lagPolls >= maxLagPolls {
+	case !catchesUp:
+		s.lagPolls++
+		if s.lagPolls >= maxLagPolls {
 			s.jumpToEnd()
 		}
 	}

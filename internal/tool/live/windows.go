@@ -9,11 +9,11 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
-// windows collects the counts of all stream shards, and keeps complete windows in its history. Each shardCounter delivers
-// its counts of a window when the window has ended.
+// windows collects the counts that the shardCounters deliver, and keeps complete windows in its history. A window is complete
+// when all stream shards have delivered their counts of it.
 type windows struct {
-	blank  heat.Item // without keys and start time
-	atOnce bool      // the first window begins when reading begins
+	blank  heat.Item // item of a window without writes, without the start time
+	atOnce bool      // Options.AtOnce
 
 	mu         sync.Mutex
 	countFrom  time.Time                // records are counted from then on
@@ -34,7 +34,7 @@ func newWindows(blank heat.Item, atOnce bool) *windows {
 	return &windows{blank: blank, atOnce: atOnce, counters: make(map[string]*shardCounter), open: make(map[int64]*counts)}
 }
 
-// start sets the time from which records are counted.
+// start sets the time from which records are counted, and the start of the first window.
 func (w *windows) start(begin time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -45,14 +45,14 @@ func (w *windows) start(begin time.Time) {
 	w.historyEnd = w.firstStart
 }
 
-// startCounting begins the counting of a stream shard.
+// startCounting returns the counter of a stream shard, which counts from now on. Windows are complete only with its counts.
 func (w *windows) startCounting(id string) *shardCounter {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	from := later(w.historyEnd, w.countFrom)
-	c := &shardCounter{windows: w, id: id, since: w.countFrom, newest: from, open: openWindows{}, read: from, deliveredTo: w.historyEnd}
-	w.counters[id] = c
-	return c
+	counter := &shardCounter{windows: w, id: id, countFrom: w.countFrom, newest: from, open: openWindows{}, readTo: from, deliveredTo: w.historyEnd}
+	w.counters[id] = counter
+	return counter
 }
 
 // remove ends the counting of a stream shard that has delivered all its counts.
@@ -62,12 +62,12 @@ func (w *windows) remove(id string) {
 	delete(w.counters, id)
 }
 
-// startOf returns the start of the window of t.
+// startOf returns the start of the window that contains t.
 func (w *windows) startOf(t time.Time) time.Time {
 	return w.firstStart.Add(t.Sub(w.firstStart).Truncate(Window))
 }
 
-// addCounts adds a stream shard's counts of a window, or the time that it was not read.
+// addCounts adds a stream shard's counts of a window, which may be nil, and the time of the window that was not read.
 func (w *windows) addCounts(item *heat.Item, start time.Time, lost time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -84,28 +84,28 @@ func (w *windows) addCounts(item *heat.Item, start time.Time, lost time.Duration
 
 // moveComplete moves the windows that all stream shards have delivered into history.
 func (w *windows) moveComplete() {
-	delivered := w.deliveredByAll()
+	deliveredTo := w.deliveredByAll()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for !w.historyEnd.IsZero() {
 		end := w.historyEnd.Add(Window)
-		if end.After(delivered) {
+		if end.After(deliveredTo) {
 			break
 		}
-		p := w.open[w.historyEnd.Unix()]
+		delivered := w.open[w.historyEnd.Unix()]
 		delete(w.open, w.historyEnd.Unix())
-		w.history.addWindow(w.combine(w.historyEnd, p))
+		w.history.addWindow(w.combine(w.historyEnd, delivered))
 		w.historyEnd = end
 	}
-	for start, p := range w.open { // late counts
-		if at := time.Unix(start, 0).UTC(); at.Before(w.historyEnd) {
-			w.history.addLate(at, p.items)
-			delete(w.open, start)
+	for unix, late := range w.open {
+		if start := time.Unix(unix, 0).UTC(); start.Before(w.historyEnd) {
+			w.history.addLate(start, late.items)
+			delete(w.open, unix)
 		}
 	}
 }
 
-// deliveredByAll returns the time until which all stream shards have delivered their windows; zero without stream shards.
+// deliveredByAll returns the time until which all stream shards have delivered their counts; zero without stream shards.
 func (w *windows) deliveredByAll() (earliest time.Time) {
 	w.mu.Lock()
 	counters := slices.Collect(maps.Values(w.counters))
@@ -118,14 +118,15 @@ func (w *windows) deliveredByAll() (earliest time.Time) {
 	return earliest
 }
 
-// completeUntil returns the time until which windows are in history.
+// completeUntil returns the end of the newest complete window.
 func (w *windows) completeUntil() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.historyEnd
 }
 
-// combine returns the window with the delivered counts, nil for no counts. The caller holds mu.
+// combine returns a window with the delivered counts, which are nil if nothing was written or lost. It sets the items' coverage.
+// The caller holds mu.
 func (w *windows) combine(start time.Time, delivered *counts) heat.Window {
 	if delivered == nil {
 		delivered = &counts{}
@@ -147,11 +148,10 @@ func (w *windows) combine(start time.Time, delivered *counts) heat.Window {
 	return heat.Window{Start: start, Items: items}
 }
 
-// leastCoverage is the coverage of a window of which nothing was read. A coverage of 0 is omitted from
-// the item and means that all was read.
+// leastCoverage is the coverage of a window of which nothing was read: in an item, 0 means that all was read.
 const leastCoverage = 1e-9
 
-// complete returns the complete windows from from to to.
+// complete returns the complete windows that start at from or later, and before to.
 func (w *windows) complete(from, to time.Time) []heat.Window {
 	w.mu.Lock()
 	defer w.mu.Unlock()

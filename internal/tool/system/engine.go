@@ -18,20 +18,19 @@ import (
 
 // engine is the DynamoDB-compatible engine of the system.
 type engine struct {
-	started       *dynamolocal.Engine // the started engine; nil for the caller's endpoint
-	endpoint      string
-	folder        string           // of the started engine's data; "" is memory
-	db            *dynamodb.Client // without limiters
-	answerTimeout time.Duration    // timeout of a response at the end
+	started     *dynamolocal.Engine // the engine that the system started; nil for the caller's
+	endpoint    string
+	folder      string           // of the started engine's data; "" is memory
+	db          *dynamodb.Client // a client without a limiter
+	pingTimeout time.Duration
 }
 
 // Endpoint returns the engine's URL.
 func (e *engine) Endpoint() string { return e.endpoint }
 
-// connect starts an engine, or checks that the caller's engine responds.
+// connect starts an engine or, with Options.Endpoint, checks that the caller's engine responds.
 func (e *engine) connect(ctx context.Context, options Options) error {
-	e.endpoint = options.Endpoint
-	if e.endpoint != "" {
+	if e.endpoint = options.Endpoint; e.endpoint != "" {
 		if err := CheckEngine(ctx, e.endpoint); err != nil {
 			return err
 		}
@@ -42,14 +41,14 @@ func (e *engine) connect(ctx context.Context, options Options) error {
 		}
 		e.started, e.endpoint, e.folder = started, started.Endpoint(), options.DataDir
 	}
-	e.db, e.answerTimeout = dynamolocal.DynamoDB(e.endpoint, ""), answerTime
+	e.db, e.pingTimeout = dynamolocal.DynamoDB(e.endpoint, ""), pingTimeout
 	return nil
 }
 
-// heapMB is the engine's heap, enough for several concurrent calls of megabytes.
+// heapMB is the size of the engine's heap in MB, enough for several concurrent calls of megabytes.
 const heapMB = 512
 
-// dataLoss describes what is lost when an engine with this data folder ends.
+// dataLoss says whether the data of an engine with this data folder is lost after its end, and what to do.
 func dataLoss(folder string) string {
 	if folder == "" {
 		return "its data was in memory and is lost: start hotshard again, with --data to keep it"
@@ -57,7 +56,8 @@ func dataLoss(folder string) string {
 	return "its data is in " + folder + ": start hotshard again"
 }
 
-// awaitEnd returns nil when ctx ends. It returns an error if the engine that the system started ends before.
+// awaitEnd returns an error when the engine that the system started ends. It returns nil when ctx ends before, and at once for
+// the caller's engine.
 func (e *engine) awaitEnd(ctx context.Context) error {
 	if e.started == nil {
 		return nil
@@ -70,27 +70,28 @@ func (e *engine) awaitEnd(ctx context.Context) error {
 	}
 }
 
-// answerTime is the timeout of the engine's responses at the end.
-const answerTime = 5 * time.Second
+// pingTimeout is how long the engine may take to respond while the stream is drained.
+const pingTimeout = 5 * time.Second
 
-// contextWhileItAnswers returns a context that is cancelled when the engine stops responding; the cause is the reason.
-func (e *engine) contextWhileItAnswers(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, end := context.WithCancelCause(ctx)
+// contextWhileResponding returns a context that is cancelled when the engine stops responding. The cause is the reason.
+func (e *engine) contextWhileResponding(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
 		for {
 			if err := e.ping(ctx); err != nil {
-				end(fmt.Errorf("the engine at %s does not answer: %w", e.endpoint, err))
+				cancel(fmt.Errorf("the engine at %s does not answer: %w", e.endpoint, err))
 			}
 			if !dynamo.Pause(ctx, time.Second) {
 				return
 			}
 		}
 	}()
-	return ctx, func() { end(nil) }
+	return ctx, func() { cancel(nil) }
 }
 
+// ping returns an error unless the engine responds to a call within pingTimeout.
 func (e *engine) ping(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, e.answerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, e.pingTimeout)
 	defer cancel()
 	_, err := e.db.ListTables(ctx, &dynamodb.ListTablesInput{Limit: aws.Int32(1)})
 	if ctx.Err() != nil {
@@ -107,13 +108,13 @@ func (e *engine) stop() error {
 	return e.started.Stop()
 }
 
-// checkTime is the timeout of an engine that the system did not start.
-const checkTime = 10 * time.Second
+// checkTimeout is how long CheckEngine waits for a response.
+const checkTimeout = 10 * time.Second
 
-// CheckEngine returns an error of one line, with the URL and the reason, unless a DynamoDB-compatible engine responds
-// at a URL.
+// CheckEngine returns an error of one line, with the URL and the reason, unless a DynamoDB-compatible engine responds at the
+// endpoint within 10 s.
 func CheckEngine(ctx context.Context, endpoint string) error {
-	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	out, err := dynamolocal.DynamoDB(endpoint, "").ListTables(ctx, &dynamodb.ListTablesInput{Limit: aws.Int32(1)})
 	if err == nil && out.TableNames == nil {
@@ -125,10 +126,10 @@ func CheckEngine(ctx context.Context, endpoint string) error {
 	return nil
 }
 
-// shortenError shortens the SDK's chain of errors to its cause.
+// shortenError returns the cause of an error of the SDK, without the names of the call and of the request.
 func shortenError(err error) error {
-	if unsent, ok := errors.AsType[*url.Error](err); ok {
-		return unsent.Err
+	if unanswered, ok := errors.AsType[*url.Error](err); ok {
+		return unanswered.Err
 	}
 	if api, ok := errors.AsType[smithy.APIError](err); ok && api.ErrorCode() != unknownCode {
 		return fmt.Errorf("%s: %s", api.ErrorCode(), api.ErrorMessage())

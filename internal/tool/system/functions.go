@@ -23,29 +23,29 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// functions makes the functions from the settings that a deployment would have.
+// functions builds the four functions with the settings that a deployment would have.
 type functions struct {
 	options Options
 	names   schema.Names
 	limited *limited
-	db      *dynamodb.Client // client of the functions that serve all callers
+	db      *dynamodb.Client // shared by all functions of this process
 }
 
-// parseSettings parses a function's settings as the function does.
+// parseSettings parses a function's settings from its environment, as the function does in a deployment.
 func parseSettings[T any](f *functions) (T, error) {
 	return env.ParseAsWithOptions[T](env.Options{Environment: f.environment(), FuncMap: map[reflect.Type]env.ParserFunc{reflect.TypeFor[time.Duration](): display.ParseAny}})
 }
 
-// detectorSettings returns the settings of the detector.
+// detectorSettings returns the detector's settings. Options.Quiet, which is no setting of a deployment, is added.
 func (f *functions) detectorSettings() (hotkeys.Settings, error) {
-	o, err := parseSettings[hotkeys.Settings](f)
-	o.Quiet = f.options.Quiet
-	return o, err
+	settings, err := parseSettings[hotkeys.Settings](f)
+	settings.Quiet = f.options.Quiet
+	return settings, err
 }
 
 // environment returns the environment variables that the stack sets for the functions.
 func (f *functions) environment() map[string]string {
-	set := map[string]string{
+	return map[string]string{
 		"HOTSHARD_ITEMS_TABLE":     f.names.Items,
 		"HOTSHARD_EVENTS_TABLE":    f.names.Events,
 		"HOTSHARD_ROLLUPS_TABLE":   f.names.Rollups,
@@ -55,27 +55,26 @@ func (f *functions) environment() map[string]string {
 		"HOTSHARD_CONTROL":         f.options.Control,
 		"HOTSHARD_PARTITION_WCU":   strconv.Itoa(f.limited.partitionWCU()),
 	}
-	return set
 }
 
-// noteTries is enough for a cold engine, whose first transactions may take longer than their deadline of 500 ms.
-const noteTries = 20
+// maxNoteAttempts suffices for a cold engine, whose first transactions may exceed their deadline of 500 ms.
+const maxNoteAttempts = 20
 
-// notePartitions stores the limiter's numbers of partitions before the first write. It bypasses the limiter, which might
-// throttle the calls. In a deployment the detector counts partitions with its first records.
+// notePartitions stores each table's number of partitions in the shard map before the first write. In a deployment the
+// detector does it with its first records. The calls bypass the limiter, which might throttle them.
 func (f *functions) notePartitions(ctx context.Context) error {
 	limiter := f.limited.limiter
 	if limiter == nil {
 		return nil
 	}
-	o, err := f.detectorSettings()
+	settings, err := f.detectorSettings()
 	if err != nil {
 		return err
 	}
-	shards := hotkeys.OpenShards(dynamolocal.DynamoDB(f.limited.target, ""), o)
+	shards := hotkeys.OpenShards(dynamolocal.DynamoDB(f.limited.target, ""), settings)
 	for _, table := range schema.StreamTables() {
 		err := shard.ErrUnavailable
-		for try := 0; try < noteTries && errors.Is(err, shard.ErrUnavailable); try++ {
+		for attempt := 0; attempt < maxNoteAttempts && errors.Is(err, shard.ErrUnavailable); attempt++ {
 			err = shards.NotePartitions(ctx, table, limiter.Partitions(f.names.Table(table)), time.Now())
 		}
 		if err != nil {
@@ -85,10 +84,10 @@ func (f *functions) notePartitions(ctx context.Context) error {
 	return nil
 }
 
-// handler returns the API's handler.
+// handler returns the API's handler: that of Options.Serve, or one process that serves all callers.
 func (f *functions) handler(ctx context.Context) (http.Handler, error) {
-	if serve := f.options.Serve; serve != nil {
-		return serve(ctx, Deployment{
+	if f.options.Serve != nil {
+		return f.options.Serve(ctx, Deployment{
 			Endpoint: cmp.Or(f.limited.LimitedEndpoint(), f.limited.target), Names: f.names, Environment: f.environment(),
 			Ingest: f.ingest, Query: f.query,
 		})
@@ -121,32 +120,31 @@ func (f *functions) api(ctx context.Context) (http.Handler, error) {
 	return query.WithDocs(httpapi.New(f.options.Log, routes...), routes...), nil
 }
 
-// Deployment is what the HTTP functions need.
+// Deployment is what Options.Serve needs to run the functions ingest and query.
 type Deployment struct {
 	Endpoint    string            // the engine's URL, through the limiter if there is one
 	Names       schema.Names      // of the tables
 	Environment map[string]string // settings
-	// Ingest and Query return a handler of the function that shares nothing with others, as a cold start does.
+	// Ingest and Query return a new handler of the function, as a cold start does. It shares nothing with other handlers.
 	Ingest, Query func(context.Context) (http.Handler, error)
 }
 
 // ingest returns a handler of the ingest function with its own DynamoDB client.
 func (f *functions) ingest(ctx context.Context) (http.Handler, error) {
-	o, err := parseSettings[ingest.Settings](f)
+	settings, err := parseSettings[ingest.Settings](f)
 	if err != nil {
 		return nil, err
 	}
-	return ingest.Handler(ctx, o, f.limited.client(), f.options.Log)
+	return ingest.Handler(ctx, settings, f.limited.client(), f.options.Log)
 }
 
 // query returns a handler of the query function with its own DynamoDB client.
 func (f *functions) query(ctx context.Context) (http.Handler, error) {
-	o, err := parseSettings[query.Settings](f)
+	settings, err := parseSettings[query.Settings](f)
 	if err != nil {
 		return nil, err
 	}
-	client := f.limited.client()
-	return query.Handler(ctx, o, client, f.options.Log, ingest.Routes(nil))
+	return query.Handler(ctx, settings, f.limited.client(), f.options.Log, ingest.Routes(nil))
 }
 
 // detector returns the hotkeys function.

@@ -33,8 +33,8 @@ func (l Limits) options() throttle.Options {
 	}
 }
 
-// How long a delivery waits for more records. A write is in its summary within twice that time. Scaled-down limits need
-// longer waits, because each delivery writes a summary once, under one partition key.
+// How long an event source mapping waits for more records. A write is in its summary within twice that time. Each batch writes
+// a summary once, under one partition key. So with a limiter the window is longer.
 const (
 	batchingWindow        = 100 * time.Millisecond
 	limitedBatchingWindow = time.Second
@@ -44,7 +44,7 @@ const (
 type limited struct {
 	limits  Limits
 	target  string            // the engine's URL
-	limiter *throttle.Limiter // nil if there is none, as are the next two
+	limiter *throttle.Limiter // nil without a limiter, as are proxy and proxyListener
 
 	proxy         *http.Server // for other programs
 	proxyListener net.Listener
@@ -53,15 +53,15 @@ type limited struct {
 // proxyAddr is the address of the limiter's proxy: on this machine only.
 const proxyAddr = "127.0.0.1:0"
 
-// start makes the limiter, if configured, and listens for other programs.
+// start makes the limiter and listens on its proxy's port. Without a limiter it does nothing.
 func (l *limited) start() error {
 	if l.limits.Partitions == 0 {
 		return nil
 	}
-	o := l.limits.options()
-	o.Base = dynamolocal.Transport()
+	options := l.limits.options()
+	options.Base = dynamolocal.Transport()
 	var err error
-	if l.limiter, err = throttle.New(o); err != nil {
+	if l.limiter, err = throttle.New(options); err != nil {
 		return err
 	}
 	engine, err := url.Parse(l.target)
@@ -71,7 +71,7 @@ func (l *limited) start() error {
 	if l.proxyListener, err = net.Listen("tcp", proxyAddr); err != nil {
 		return fmt.Errorf("listening for the limiter's proxy: %w", err)
 	}
-	l.proxy = &http.Server{Handler: httpapi.ForHostsOf(proxyAddr, l.limiter.Proxy(engine)), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime}
+	l.proxy = &http.Server{Handler: httpapi.ForHostsOf(proxyAddr, l.limiter.Proxy(engine)), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
 	return nil
 }
 
@@ -84,7 +84,7 @@ func (l *limited) client() *dynamodb.Client {
 	})
 }
 
-// LimitedEndpoint returns the URL of the engine through the limiter for other programs, or "" without a limiter.
+// LimitedEndpoint returns the URL of the limiter's proxy, for other programs; "" without a limiter.
 func (l *limited) LimitedEndpoint() string {
 	if l.proxyListener == nil {
 		return ""
@@ -92,7 +92,7 @@ func (l *limited) LimitedEndpoint() string {
 	return "http://" + l.proxyListener.Addr().String()
 }
 
-// Charged returns what the limiter has charged and throttled.
+// Charged returns the capacity that the limiter has charged, and its throttles; the zero value without a limiter.
 func (l *limited) Charged() throttle.Stats {
 	if l.limiter == nil {
 		return throttle.Stats{}

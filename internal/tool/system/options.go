@@ -25,14 +25,14 @@ type Options struct {
 	Addr      string        // address to listen on, as host:port
 	Endpoint  string        // URL of a DynamoDB-compatible engine; "" starts one
 	DataDir   string        // folder of the started engine's data; "" is memory
-	Prefix    string        // prefix of the tables' names: up to 244 of their characters
+	Prefix    string        // prefix of the tables' names, up to 244 characters
 	Window    time.Duration // the detector's windows, 1 s to 15 min in whole seconds
 	Idle      time.Duration // how long a window stays open after its end without records; 0 is Lambda's two minutes
 	Quiet     time.Duration // time with low load after which counters and limits shrink; 0 is the function's default
-	Control   string        // of shard counts: act, observe or off
+	Control   string        // what the detector does about hot keys: act, observe or off
 	Limits    Limits        // between the functions and the engine
-	OneReader bool          // one function reads the streams, and leaves their second place to another
-	Failures  string        // file for the records that a function discarded; its folder is made
+	OneReader bool          // whether one function reads the streams, so that they have a place for another reader
+	Failures  string        // path of the file for discarded records; Start makes its folder
 	Notices   io.Writer     // progress and the engine's licence line
 	Log       *slog.Logger
 	Version   string // version of this program, which the console shows
@@ -41,7 +41,7 @@ type Options struct {
 
 	Commands display.Commands // for the command lines that the console shows
 
-	// Serve returns the API's handler, which may run functions as Lambda does, for measurements; nil is one process.
+	// Serve returns the API's handler. Measurements run the functions with it as Lambda does. Nil serves all calls in one process.
 	Serve func(context.Context, Deployment) (http.Handler, error)
 }
 
@@ -99,21 +99,21 @@ func CheckEndpoint(endpoint string) error {
 	return nil
 }
 
-// maxTableName is DynamoDB's limit.
+// maxTableName is the maximum length of a table's name.
 const maxTableName = 255
 
 var tableNamePart = regexp.MustCompile(`^[a-zA-Z0-9_.-]*$`)
 
 func checkPrefix(prefix string) error {
 	if !tableNamePart.MatchString(prefix) {
-		return fmt.Errorf("prefix %q: a table's name has letters, digits, and any of _.- only", prefix)
+		return fmt.Errorf("prefix %q: want letters, digits and any of _.- only", prefix)
 	}
-	most := maxTableName
+	maxPrefix := maxTableName
 	for _, t := range dynamolocal.Tables(schema.NamesFor("")) {
-		most = min(most, maxTableName-len(t.Name))
+		maxPrefix = min(maxPrefix, maxTableName-len(t.Name))
 	}
-	if len(prefix) > most {
-		return fmt.Errorf("prefix of %d characters: want at most %d", len(prefix), most)
+	if len(prefix) > maxPrefix {
+		return fmt.Errorf("prefix of %d characters: want at most %d", len(prefix), maxPrefix)
 	}
 	return nil
 }

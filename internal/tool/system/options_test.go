@@ -97,17 +97,17 @@ func TestFailureFileIsTriedAtStart(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("a line\n"), 0o600))
 	for _, bad := range []string{dir, filepath.Join(file, "failures.jsonl"), ""} {
 		o.Failures = bad
-		if _, err := Start(t.Context(), o); err == nil || !strings.Contains(err.Error(), "failure file for discarded records") {
+		if _, err := Start(t.Context(), o); err == nil || !strings.Contains(err.Error(), "file for discarded records") {
 			t.Errorf("failure file %q: error %v", bad, err)
 		}
 	}
-	if err := openFailures(file); err != nil {
+	if err := createFailureFile(file); err != nil {
 		t.Error(err)
 	}
 	if text, err := os.ReadFile(file); err != nil || string(text) != "a line\n" {
 		t.Errorf("the file has %q, %v; want its line", text, err)
 	}
-	if err := openFailures(filepath.Join(dir, "new", "folder", "failures.jsonl")); err != nil {
+	if err := createFailureFile(filepath.Join(dir, "new", "folder", "failures.jsonl")); err != nil {
 		t.Error(err)
 	}
 }

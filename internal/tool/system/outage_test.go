@@ -44,7 +44,7 @@ func TestEndsWhileEngineHangs(t *testing.T) {
 		Window: time.Second, Idle: time.Second, Control: "act", Failures: filepath.Join(t.TempDir(), "failures.jsonl"), Log: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
-	s.answerTimeout = 100 * time.Millisecond
+	s.pingTimeout = 100 * time.Millisecond
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
 	<-read
@@ -55,7 +55,7 @@ func TestEndsWhileEngineHangs(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Fatal("the system still runs after 20 s")
 	}
-	if err == nil || !strings.Contains(err.Error(), "the stream is not drained: the engine at "+endpoint+" does not answer") {
+	if err == nil || !strings.Contains(err.Error(), "the streams are not drained, so summaries lack their last writes: the engine at "+endpoint+" does not answer") {
 		t.Errorf("Run returned %v", err)
 	}
 }

@@ -13,13 +13,13 @@ import (
 type schedule struct {
 	handler eventsource.Handler
 	payload string
-	every   time.Duration // between two runs
+	every   time.Duration // between two invocations, and the timeout of one
 }
 
-// heatEvery is the interval of the heat task, shorter than in a deployment.
-const heatEvery = 10 * time.Second
+// heatInterval is the interval of the heat task, shorter than in a deployment.
+const heatInterval = 10 * time.Second
 
-// run invokes the function until ctx ends. It logs a failed run and continues.
+// run invokes the function at each interval until ctx ends. It logs a failed invocation and continues.
 func (sc *schedule) run(ctx context.Context, log *slog.Logger) {
 	for dynamo.Pause(ctx, sc.every) {
 		sc.runOnce(ctx, log)
@@ -27,9 +27,9 @@ func (sc *schedule) run(ctx context.Context, log *slog.Logger) {
 }
 
 func (sc *schedule) runOnce(ctx context.Context, log *slog.Logger) {
-	bounded, cancel := context.WithTimeout(ctx, sc.every)
+	invokeCtx, cancel := context.WithTimeout(ctx, sc.every)
 	defer cancel()
-	if _, err := sc.handler.Invoke(bounded, []byte(sc.payload)); err != nil && ctx.Err() == nil {
+	if _, err := sc.handler.Invoke(invokeCtx, []byte(sc.payload)); err != nil && ctx.Err() == nil {
 		log.Warn("scheduled task failed", "payload", sc.payload, "error", err)
 	}
 }

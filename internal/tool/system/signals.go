@@ -11,59 +11,59 @@ import (
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// signals returns the limiter's throttled writes of the items and events tables, by base key. Without a limiter all counts
-// are 0.
+// signals returns the limiter's throttled writes in the items and events tables, by base key. Without a limiter all counts
+// are 0, and a note says why.
 func (s *System) signals(span console.Span) console.SignalsAnswer {
-	out := console.SignalsAnswer{Source: "limiter"}
+	answer := console.SignalsAnswer{Source: "limiter"}
 	if s.limiter == nil {
-		out.Throttled = span.Columns(time.Time{})
-		out.Note = "Nothing is throttled here: there is no limiter, which --partitions of hotshard local sets."
-		return out
+		answer.Throttled = span.Columns(time.Time{})
+		answer.Note = "Nothing is throttled here, since there is no limiter: start hotshard local with --partitions for one."
+		return answer
 	}
 	since := s.limiter.Since()
 	newColumns := func() []*int64 { return span.Columns(since) }
-	out.Throttled = newColumns()
+	answer.Throttled = newColumns()
 	keys := map[string]*console.ThrottledKey{}
 	for _, table := range schema.StreamTables() {
 		name := s.names.Table(table)
 		for _, slot := range s.limiter.ThrottledWrites(name, span.From, span.To) {
-			addThrottled(&out, keys, slot, span, newColumns)
+			addThrottled(&answer, keys, slot, span, newColumns)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(keys)) {
-		out.Keys = append(out.Keys, *keys[name])
+		answer.Keys = append(answer.Keys, *keys[name])
 	}
-	return out
+	return answer
 }
 
-// addThrottled adds the throttled writes of one slot of time: to all writes, and to keys by base key. With span.Index set,
+// addThrottled adds the throttled writes of one slot of time to answer.Throttled, and to keys by base key. With span.Index set,
 // it adds only writes that the index throttled.
-func addThrottled(out *console.SignalsAnswer, keys map[string]*console.ThrottledKey, slot throttle.ThrottledWrites, span console.Span, newColumns func() []*int64) {
+func addThrottled(answer *console.SignalsAnswer, keys map[string]*console.ThrottledKey, slot throttle.ThrottledWrites, span console.Span, newColumns func() []*int64) {
 	if span.Index == "" {
-		span.Add(out.Throttled, slot.Start, slot.Writes)
+		span.Add(answer.Throttled, slot.Start, slot.Writes)
 	}
 	for _, k := range slot.Keys {
+		if span.Index != "" && span.Index != k.Index {
+			continue
+		}
 		if span.Index != "" {
-			if k.Index != span.Index {
-				continue
-			}
-			span.Add(out.Throttled, slot.Start, k.Writes)
+			span.Add(answer.Throttled, slot.Start, k.Writes)
 		}
 		span.Add(columnsOf(keys, k, newColumns), slot.Start, k.Writes)
 	}
 }
 
-// columnsOf returns the columns of a partition key's base key, or of the partition key if it has no base key.
+// columnsOf returns the columns of a partition key's base key, or of the partition key if it has no base key. It adds new
+// columns to keys if needed.
 func columnsOf(keys map[string]*console.ThrottledKey, throttled throttle.ThrottledKey, newColumns func() []*int64) []*int64 {
-	name, added := throttled.Key, console.ThrottledKey{Key: throttled.Key}
+	key := console.ThrottledKey{Key: throttled.Key}
 	row := heat.KeyHeat{Index: throttled.Index, Key: throttled.Key}
 	if base, ok := row.Base(); ok {
-		name = base.String()
-		added = console.ThrottledKey{Key: name, Type: string(base.Type), Name: base.Name}
+		key = console.ThrottledKey{Key: base.String(), Type: string(base.Type), Name: base.Name}
 	}
-	if keys[name] == nil {
-		added.Throttled = newColumns()
-		keys[name] = &added
+	if keys[key.Key] == nil {
+		key.Throttled = newColumns()
+		keys[key.Key] = &key
 	}
-	return keys[name].Throttled
+	return keys[key.Key].Throttled
 }

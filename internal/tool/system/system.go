@@ -19,8 +19,8 @@ import (
 
 // System is a running system.
 type System struct {
-	engine  // connection to the tables' engine
-	limited // connection of the functions to the engine
+	engine  // with the tables
+	limited // the functions' connection to the engine
 
 	options   Options
 	names     schema.Names
@@ -30,8 +30,8 @@ type System struct {
 	schedules []*schedule
 }
 
-// Start prepares the system: first the port and the failure file, which fail fast, then the engine, the tables and the
-// functions. After an error nothing is left running.
+// Start opens the port and the failure file, connects to the engine or starts one, and creates the tables and the functions.
+// Run then serves. After an error nothing is left running.
 func Start(ctx context.Context, options Options) (_ *System, err error) {
 	if err := options.Validate(); err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func Start(ctx context.Context, options Options) (_ *System, err error) {
 			err = errors.Join(err, system.close())
 		}
 	}()
-	if err := openFailures(options.Failures); err != nil {
+	if err := createFailureFile(options.Failures); err != nil {
 		return nil, err
 	}
 	if err := system.engine.connect(ctx, options); err != nil {
@@ -67,20 +67,17 @@ func Start(ctx context.Context, options Options) (_ *System, err error) {
 	return system, nil
 }
 
-// openFailures makes the failure file and its folder, so that a wrong path fails at once and not with the first
-// discarded record.
-func openFailures(path string) error {
-	err := os.MkdirAll(filepath.Dir(path), 0o755)
-	if err == nil {
-		var file *os.File
-		if file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600); err == nil {
-			err = file.Close()
-		}
+// createFailureFile creates the file for discarded records and its folder, if they are missing. So a wrong path is an error at
+// once, and not with the first discarded record.
+func createFailureFile(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("the folder of the file for discarded records: %w", err)
 	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
-		return fmt.Errorf("opening the failure file for discarded records: %w", err)
+		return fmt.Errorf("opening the file for discarded records: %w", err)
 	}
-	return nil
+	return file.Close()
 }
 
 // URL returns the URL of the API.
@@ -106,7 +103,7 @@ func (s *System) Run(ctx context.Context) error {
 	group.Go(func() error { return s.engine.awaitEnd(running) })
 	group.Go(func() error {
 		<-running.Done()
-		return s.shutDownServer()
+		return s.shutDownServers()
 	})
 	err := group.Wait()
 	if err == nil {
@@ -115,6 +112,7 @@ func (s *System) Run(ctx context.Context) error {
 	return errors.Join(err, s.close())
 }
 
+// serve serves HTTP until the server is shut down, which is no error.
 func serve(server *http.Server, listener net.Listener) error {
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serving HTTP: %w", err)
@@ -124,12 +122,13 @@ func serve(server *http.Server, listener net.Listener) error {
 
 // Timeouts of an orderly end.
 const (
-	shutdownTime = 10 * time.Second
-	drainTime    = time.Minute // if the engine responds
+	shutdownTimeout = 10 * time.Second
+	drainTimeout    = time.Minute // while the engine responds
 )
 
-func (s *System) shutDownServer() error {
-	ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)
+// shutDownServers waits for the requests in flight, to the API and to the limiter's proxy.
+func (s *System) shutDownServers() error {
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
 	err := s.server.Shutdown(ctx)
 	if s.proxy != nil {
@@ -141,27 +140,28 @@ func (s *System) shutDownServer() error {
 	return nil
 }
 
-// drain delivers the rest of the stream while the engine responds.
+// drain delivers the remaining records of the streams. It returns an error if the engine stops responding, or after
+// drainTimeout.
 func (s *System) drain() error {
-	bounded, cancel := context.WithTimeout(context.Background(), drainTime)
+	timeout, cancel := context.WithTimeout(context.Background(), drainTimeout)
 	defer cancel()
-	watched, release := s.contextWhileItAnswers(bounded)
+	responding, release := s.contextWhileResponding(timeout)
 	defer release()
-	group, ctx := errgroup.WithContext(watched)
+	group, ctx := errgroup.WithContext(responding)
 	for _, m := range s.mappings {
 		group.Go(func() error { return m.Drain(ctx) })
 	}
 	err := group.Wait()
-	if err != nil && watched.Err() != nil {
-		err = context.Cause(watched)
+	if err != nil && responding.Err() != nil {
+		err = context.Cause(responding)
 	}
 	if err != nil {
-		return fmt.Errorf("the stream is not drained: %w", err)
+		return fmt.Errorf("the streams are not drained, so summaries lack their last writes: %w", err)
 	}
 	return nil
 }
 
-// close releases the resources of Start.
+// close closes the listeners, and stops the engine that Start started.
 func (s *System) close() error {
 	_ = s.listener.Close() // already closed after a served shutdown
 	if s.proxyListener != nil {
@@ -170,7 +170,7 @@ func (s *System) close() error {
 	return s.engine.stop()
 }
 
-// DiscardedRecords returns the number of records that the functions discarded; the failure file has them.
+// DiscardedRecords returns the number of records that the functions discarded since Start. The failure file has them.
 func (s *System) DiscardedRecords() (records int64) {
 	for _, m := range s.mappings {
 		records += m.GivenUp()

@@ -17,17 +17,17 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/console"
 )
 
-// Names of the functions of the stream.
+// Names of the functions that read the streams.
 const (
 	detectorName   = "hotkeys"
 	aggregatorName = "aggregator"
-	readerName     = "reader" // instead of the two
+	readerName     = "reader" // does the work of both with Options.OneReader
 )
 
 // Timeouts of connections to the API and to the limiter's proxy.
 const (
-	headerTime = 5 * time.Second // from a request's first byte to the end of its headers
-	idleTime   = time.Minute     // between two requests on a connection
+	headerTimeout = 5 * time.Second // from a request's first byte to the end of its headers
+	idleTimeout   = time.Minute     // between two requests on a connection
 )
 
 // connectFunctions connects ingest and query to the HTTP server, and the other functions to the streams and the schedules.
@@ -36,7 +36,7 @@ func (s *System) connectFunctions(ctx context.Context) error {
 	if err := f.notePartitions(ctx); err != nil {
 		return err
 	}
-	s.server = &http.Server{ReadHeaderTimeout: headerTime, IdleTimeout: idleTime}
+	s.server = &http.Server{ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
 	api, err := f.handler(ctx)
 	if err != nil {
 		return err
@@ -47,11 +47,11 @@ func (s *System) connectFunctions(ctx context.Context) error {
 
 // connectStreamReaders connects the detector and the aggregator to the streams, and schedules their tasks.
 func (s *System) connectStreamReaders(ctx context.Context, f *functions) error {
-	tasks, err := f.detectorSettings()
+	settings, err := f.detectorSettings()
 	if err != nil {
 		return err
 	}
-	detector, err := f.detector(tasks)
+	detector, err := f.detector(settings)
 	if err != nil {
 		return err
 	}
@@ -62,8 +62,8 @@ func (s *System) connectStreamReaders(ctx context.Context, f *functions) error {
 	s.schedules = append(s.schedules,
 		&schedule{aggregator, fold.CompactionTask, fold.CompactionInterval},
 		&schedule{aggregator, fold.BoardsTask, fold.BoardRecheck},
-		&schedule{detector, hotkeys.HeatTask, heatEvery},
-		&schedule{detector, hotkeys.ShrinkTask, tasks.TaskInterval()},
+		&schedule{detector, hotkeys.HeatTask, heatInterval},
+		&schedule{detector, hotkeys.ShrinkTask, settings.TaskInterval()},
 	)
 	if s.options.OneReader {
 		return s.mapStreams(ctx, f, readerName, reader.New(detector, aggregator, s.options.Log, time.Now))
@@ -71,7 +71,7 @@ func (s *System) connectStreamReaders(ctx context.Context, f *functions) error {
 	return errors.Join(s.mapStreams(ctx, f, aggregatorName, aggregator), s.mapStreams(ctx, f, detectorName, detector))
 }
 
-// mapStreams maps each table's stream to a function.
+// mapStreams adds an event source mapping from each table's stream to a function.
 func (s *System) mapStreams(ctx context.Context, f *functions, function string, handler eventsource.Handler) error {
 	for _, table := range schema.StreamTables() {
 		source, err := eventsource.OpenStream(ctx, f.db, dynamolocal.Streams(s.endpoint, ""), s.names.Table(table))
@@ -88,7 +88,7 @@ func (s *System) mapStreams(ctx context.Context, f *functions, function string, 
 	return nil
 }
 
-// withConsole returns a handler of the API and the console.
+// withConsole returns a handler that serves the console beside the API.
 func (s *System) withConsole(api http.Handler) http.Handler {
 	return console.Handler(api, console.About{
 		Mode: "local", Where: "this machine", Command: s.options.Commands.Line("shards set", "--target", s.URL()), Version: s.options.Version, Start: s.options.Start, Demo: s.options.Demo,
